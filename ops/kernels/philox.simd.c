@@ -500,7 +500,7 @@ void ISA_NAME(philox_drop_f32)(const struct dropout *d, int64_t from, int64_t n,
     for (int64_t end = from + n, count; from < end; from += count, x += count, y += count) {
         count = least(CHUNK, end - from);
         element_words(&d->state, from, count, 1, words);
-#pragma GCC ivdep
+#pragma omp simd
         for (int64_t i = 0; i < count; i++) {
             float kept = x[i] * scale;
             y[i] = (words[i] & 0x7fffff) >= threshold ? kept : 0;
