@@ -1,0 +1,282 @@
+#include "ops/execute.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Listeners ---------------------------------------------------------------------------------------------------- */
+
+void ops_listen(ops_listener *listener)
+{
+    thread_state *self = thread_self();
+    listener->outer = self->listeners;
+    self->listeners = listener;
+}
+
+bool ops_unlisten(ops_listener *listener)
+{
+    for (ops_listener **at = &thread_self()->listeners; *at; at = &(*at)->outer)
+        if (*at == listener) {
+            *at = listener->outer;
+            return true;
+        }
+    return false;
+}
+
+/* ---- Helpers of infer and kernels --------------------------------------------------------------------------------- */
+
+bool ed_call_fail(const ed_call *call, ed_error_code code, const char *format, ...)
+{
+    char    message[768];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    ed_fail(code, "%s: %s", call->op->name, message);
+    return false;
+}
+
+bool ed_call_output(ed_call *call, int i, ed_dtype dtype, int rank, const int64_t *shape)
+{
+    return (call->outputs[i] = tensor_new(dtype, rank, shape)) != NULL;
+}
+
+bool ed_call_view(ed_call *call, int i, int of, int rank, const int64_t *shape,
+                  const int64_t *strides, int64_t offset)
+{
+    call->ready = true;
+    return (call->outputs[i] = tensor_view(call->inputs[of], rank, shape, strides, offset)) != NULL;
+}
+
+void *ed_call_data(ed_call *call, int output)
+{
+    return call->outputs[output]->data;
+}
+
+bool ops_infer_like(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    return ed_call_output(call, 0, x->dtype, x->rank, x->shape);
+}
+
+bool ops_broadcast(int rank_a, const int64_t *a, int rank_b, const int64_t *b, int *rank,
+                   int64_t *out)
+{
+    *rank = rank_a > rank_b ? rank_a : rank_b;
+    for (int i = 1; i <= *rank; i++) {
+        int64_t x = i <= rank_a ? a[rank_a - i] : 1, y = i <= rank_b ? b[rank_b - i] : 1;
+        if (x != y && x != 1 && y != 1) return false;
+        out[*rank - i] = x == 1 ? y : x;
+    }
+    return true;
+}
+
+bool ops_axis(const ed_call *call, int64_t axis, int rank, int *out)
+{
+    *out = tensor_axis(axis, rank);
+    if (*out >= 0) return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld is outside a tensor of rank %d, %s",
+                        (long long)axis, rank, text_of_tensor(call->inputs[0]).s);
+}
+
+bool ops_axes(const ed_call *call, ed_ints axes, int rank, unsigned *mask)
+{
+    *mask = axes.values ? 0 : (1u << rank) - 1;
+    for (int64_t i = 0; axes.values && i < axes.count; i++) {
+        int axis;
+        if (!ops_axis(call, axes.values[i], rank, &axis)) return false;
+        if (*mask & 1u << axis)
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %d is named twice in %s", axis,
+                                text_of_ints(axes.values, axes.count).s);
+        *mask |= 1u << axis;
+    }
+    return true;
+}
+
+/* ---- Operands ----------------------------------------------------------------------------------------------------- */
+
+static const ed_operand *operand(const ed_op *op, int i)
+{
+    int last = 0;
+    while (last + 1 < ED_MAX_OPERANDS && op->operands[last + 1].name) last++;
+    return &op->operands[i < last ? i : last];
+}
+
+static int operand_count(const ed_op *op)
+{
+    int n = 0;
+    while (n < ED_MAX_OPERANDS && op->operands[n].name) n++;
+    return n;
+}
+
+static bool check_count(const ed_call *call, int n)
+{
+    int declared = operand_count(call->op);
+    if (n == declared || (call->op->flags & ED_OP_VARIADIC && n >= declared)) return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "%d operands given, %s%d expected", n,
+                        call->op->flags & ED_OP_VARIADIC ? "at least " : "", declared);
+}
+
+static text set_text(unsigned dtypes)
+{
+    text t = {""};
+    for (int d = 1; d < ED_DTYPE_COUNT; d++)
+        if (dtypes & 1u << d) {
+            size_t used = strlen(t.s);
+            snprintf(t.s + used, sizeof t.s - used, used ? ", %s" : "%s", ed_dtype_name(d));
+        }
+    return t;
+}
+
+/* The dtype of the first tensor that shares operand i's type letter, or what the number itself asks for. */
+static ed_dtype weak_dtype(const ed_call *call, int i)
+{
+    const ed_operand *mine = operand(call->op, i);
+    ed_dtype          wanted = ED_DTYPE_NONE;
+    bool              real = call->inputs[i]->dtype == ED_FLOAT64;
+    for (int j = 0; j < call->n_inputs; j++) {
+        if (operand(call->op, j)->type != mine->type) continue;
+        if (!(call->inputs[j]->flags & TENSOR_WEAK)) return call->inputs[j]->dtype;
+        real |= call->inputs[j]->dtype == ED_FLOAT64;
+        ed_dtype own = number_default_dtype(call->inputs[j]);
+        if (own == ED_INT64 || !wanted) wanted = own;
+    }
+    if (real || !(mine->dtypes & 1u << wanted)) wanted = ED_FLOAT32;
+    return mine->dtypes & 1u << wanted ? wanted : number_default_dtype(call->inputs[i]);
+}
+
+/*
+ * Weak numbers become tensors of the dtype they meet. They are temporary: the caller releases the inputs that differ from the operands'
+ * values.
+ */
+static bool resolve_numbers(ed_call *call)
+{
+    ed_dtype wanted[ED_MAX_OPERANDS];
+    for (int i = 0; i < call->n_inputs && i < ED_MAX_OPERANDS; i++)
+        wanted[i] = call->inputs[i]->flags & TENSOR_WEAK ? weak_dtype(call, i) : ED_DTYPE_NONE;
+    for (int i = 0; i < call->n_inputs; i++) {
+        if (!(call->inputs[i]->flags & TENSOR_WEAK)) continue;
+        ed_dtype dtype = i < ED_MAX_OPERANDS ? wanted[i] : weak_dtype(call, i);
+        if (!number_fits(call->inputs[i], dtype))
+            return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                                "the number %.17g can't be an element of %s; cast the tensor first",
+                                ed_item(call->inputs[i]), ed_dtype_name(dtype));
+        ed_tensor *number = scope_give(number_as(call->inputs[i], dtype));
+        if (!number) return false;
+        call->inputs[i] = number;
+    }
+    return true;
+}
+
+static bool check_dtype(const ed_call *call, int i)
+{
+    const ed_operand *mine = operand(call->op, i);
+    ed_dtype          dtype = call->inputs[i]->dtype;
+    if (!(mine->dtypes & 1u << dtype))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is %s; it takes %s%s", mine->name,
+                            text_of_tensor(call->inputs[i]).s, set_text(mine->dtypes).s,
+                            mine->dtypes & 1u << ED_FLOAT32 ? " (ed_cast converts)" : "");
+    for (int j = 0; j < i; j++)
+        if (operand(call->op, j)->type == mine->type && call->inputs[j]->dtype != dtype)
+            return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                                "dtypes differ: %s is %s, %s is %s; ed_cast one of them",
+                                operand(call->op, j)->name, text_of_tensor(call->inputs[j]).s,
+                                mine->name, text_of_tensor(call->inputs[i]).s);
+    return true;
+}
+
+static bool resolve(ed_call *call, ed_tensor *const *operands, int n)
+{
+    bool weak = false;
+    for (int i = 0; i < n; i++) {
+        if (!operands[i])
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL", operand(call->op, i)->name);
+        call->inputs[i] = tensor_read(operands[i]);
+        weak |= call->inputs[i]->flags & TENSOR_WEAK;
+    }
+    if (__builtin_expect(weak, 0) && !resolve_numbers(call)) return false;
+    for (int i = 0; i < n; i++)
+        if (!check_dtype(call, i)) return false;
+    return true;
+}
+
+/* Copies what the kernel wants contiguous; copies belong to the scope. Listeners see the originals. */
+static bool run(ed_call *call)
+{
+    if (!(call->op->flags & ED_OP_CONTIGUOUS)) return call->op->kernel(call);
+    ed_tensor *some[ED_MAX_OPERANDS], **packed = some, **originals = call->inputs;
+    if (call->n_inputs > ED_MAX_OPERANDS &&
+        !(packed = memory_alloc((size_t)call->n_inputs * sizeof *packed)))
+        return false;
+    bool ok = true;
+    int  n = 0;
+    for (; ok && n < call->n_inputs; n += ok)
+        ok = (packed[n] = tensor_contiguous(originals[n])) != NULL;
+    call->inputs = packed;
+    ok = ok && call->op->kernel(call);
+    call->inputs = originals;
+    while (n > 0) ed_release(packed[--n]);
+    if (packed != some) memory_free(packed);
+    return ok;
+}
+
+static void drop_outputs(ed_call *call)
+{
+    for (int i = 0; i < call->n_outputs; i++) {
+        ed_release(call->outputs[i]);
+        call->outputs[i] = NULL;
+    }
+}
+
+/* ---- The doorway -------------------------------------------------------------------------------------------------- */
+
+static bool execute(ed_call *call, ed_tensor *const *operands)
+{
+    const ed_op *op = call->op;
+    if (!check_count(call, call->n_inputs) || !resolve(call, operands, call->n_inputs)) return false;
+    if (!op->infer(call) || (!call->ready && !run(call))) {
+        drop_outputs(call);
+        return false;
+    }
+    for (ops_listener *l = thread_self()->listeners, *outer; l; l = outer) {
+        outer = l->outer;
+        l->after(l, call, operands);
+    }
+    bool given = true;
+    for (int i = 0; i < call->n_outputs; i++)
+        given &= (call->outputs[i] = scope_give(call->outputs[i])) != NULL;
+    return given;
+}
+
+/* The attributes of ops whose defaults are all zero. */
+static const max_align_t no_attrs[32];
+
+static const void *attrs_of(const ed_op *op, const void *attrs)
+{
+    return attrs ? attrs : op->defaults ? op->defaults : op->attrs_size <= sizeof no_attrs ? no_attrs : NULL;
+}
+
+bool ed_execute(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs,
+                ed_tensor **outputs)
+{
+    if (!op || n < 0 || (n && !inputs) || !outputs)
+        return ed_fail(ED_INVALID_ARGUMENT, "execute: NULL given"), false;
+    ed_tensor *some[ED_MAX_OPERANDS];
+    ed_call    call = {.op = op,
+                       .attrs = attrs_of(op, attrs),
+                       .n_inputs = n,
+                       .n_outputs = op->n_outputs ? op->n_outputs : 1,
+                       .inputs = some};
+    memset(outputs, 0, (size_t)call.n_outputs * sizeof *outputs);
+    if (n > ED_MAX_OPERANDS && !(call.inputs = memory_alloc((size_t)n * sizeof *call.inputs)))
+        return false;
+    bool ok = execute(&call, inputs);
+    if (ok) memcpy(outputs, call.outputs, (size_t)call.n_outputs * sizeof *outputs);
+    if (call.inputs != some) memory_free(call.inputs);
+    return ok;
+}
+
+ed_tensor *ed_call_op(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs)
+{
+    ed_tensor *outputs[ED_MAX_OUTPUTS];
+    return ed_execute(op, inputs, n, attrs, outputs) ? outputs[0] : NULL;
+}

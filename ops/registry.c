@@ -1,0 +1,123 @@
+#include "ops/execute.h"
+#include <pthread.h>
+#include <string.h>
+
+/*
+ * The table of ops: the linker gathers the built-in definitions in a section; users' ones are added behind. Kept in the order of their
+ * names. Looked up when a binding is made, not on the hot path, so a lock and a binary search do.
+ */
+
+extern const ed_op *const __start_ed_ops[] __attribute__((visibility("hidden")));
+extern const ed_op *const __stop_ed_ops[] __attribute__((visibility("hidden")));
+
+static struct {
+    pthread_mutex_t lock;
+    const ed_op   **ops;
+    int             count, capacity;
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Where the name is, or would be. */
+static int position(const char *name)
+{
+    int low = 0, high = table.count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (strcmp(table.ops[middle]->name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool insert(const ed_op *op)
+{
+    if (table.count == table.capacity) {
+        int    capacity = table.capacity ? 2 * table.capacity : 256;
+        void  *ops = memory_grow(table.ops, (size_t)table.count * sizeof *table.ops,
+                                 (size_t)capacity * sizeof *table.ops);
+        if (!ops) return false;
+        table.ops = ops;
+        table.capacity = capacity;
+    }
+    int at = position(op->name);
+    if (at < table.count && !strcmp(table.ops[at]->name, op->name)) {
+        ed_fail(ED_INVALID_ARGUMENT, "op_register: there is an op named %s already", op->name);
+        return false;
+    }
+    memmove(table.ops + at + 1, table.ops + at, (size_t)(table.count - at) * sizeof *table.ops);
+    table.ops[at] = op;
+    table.count++;
+    return true;
+}
+
+/* With the lock held; fails only without memory, and goes on where it stopped at the next call. */
+static bool have_builtins(void)
+{
+    static const ed_op *const *next;
+    if (!next) next = __start_ed_ops;
+    for (; next < __stop_ed_ops; next++)
+        if (!insert(*next)) return false;
+    return true;
+}
+
+static bool complete(const ed_op *op)
+{
+    const char *lacks = !op->name || !*op->name                ? "a name"
+                        : !op->doc                             ? "a line of documentation"
+                        : !op->infer                           ? "infer"
+                        : !op->gradient == !op->no_gradient    ? "either gradient or no_gradient"
+                        : op->n_outputs < 0 || op->n_outputs > ED_MAX_OUTPUTS ? "a possible n_outputs"
+                        : op->attrs && !op->attrs_size         ? "attrs_size"
+                        : !op->defaults && op->attrs_size > 512 ? "defaults"
+                                                               : NULL;
+    if (!lacks) return true;
+    ed_fail(ED_INVALID_ARGUMENT, "op_register: the op %s lacks %s", op->name ? op->name : "?", lacks);
+    return false;
+}
+
+bool ed_op_register(const ed_op *op)
+{
+    if (!op) return ed_fail(ED_INVALID_ARGUMENT, "op_register: NULL given"), false;
+    if (!complete(op)) return false;
+    pthread_mutex_lock(&table.lock);
+    bool ok = have_builtins() && insert(op);
+    pthread_mutex_unlock(&table.lock);
+    return ok;
+}
+
+const ed_op *ed_op_find(const char *name)
+{
+    if (!name) return ed_fail(ED_INVALID_ARGUMENT, "op_find: NULL given");
+    pthread_mutex_lock(&table.lock);
+    const ed_op *op = NULL;
+    if (have_builtins()) {
+        int at = position(name);
+        if (at < table.count && !strcmp(table.ops[at]->name, name)) op = table.ops[at];
+    }
+    pthread_mutex_unlock(&table.lock);
+    return op ? op : ed_fail(ED_NOT_FOUND, "op_find: there is no op named %s", name);
+}
+
+int ed_op_count(void)
+{
+    pthread_mutex_lock(&table.lock);
+    int count = have_builtins() ? table.count : 0;
+    pthread_mutex_unlock(&table.lock);
+    return count;
+}
+
+const ed_op *ed_op_at(int i)
+{
+    pthread_mutex_lock(&table.lock);
+    const ed_op *op = have_builtins() && i >= 0 && i < table.count ? table.ops[i] : NULL;
+    pthread_mutex_unlock(&table.lock);
+    return op;
+}
+
+__attribute__((destructor(103))) static void end(void)
+{
+    memory_free(table.ops);
+    table.ops = NULL;
+    table.count = table.capacity = 0;
+}

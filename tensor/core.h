@@ -1,0 +1,166 @@
+/*
+ * What the floors above know of tensors, objects and scopes beyond the public header.
+ */
+#ifndef EDDY_TENSOR_CORE_H
+#define EDDY_TENSOR_CORE_H
+
+#include "tensor/memory.h"
+#include "tensor/tensor.h"
+#include "tensor/thread.h"
+
+/* ---- Objects --------------------------------------------------------------------------------------------- */
+
+/* How a kind of object is called and destroyed; destroy frees the object itself too. */
+typedef struct object_class {
+    const char *name;
+    void (*destroy)(void *object);
+} object_class;
+
+typedef struct ed_object {
+    int32_t             refs;
+    const object_class *class;
+} ed_object;
+
+/*
+ * A new object of `bytes` bytes, all zero behind its header, with one reference that belongs to nobody yet: hand it to the scope
+ * by scope_give, or keep it. NULL on failure.
+ */
+void *object_new(const object_class *class, size_t bytes);
+
+/* Pushes an object on the innermost scope, which takes over the caller's reference. On failure releases it: NULL. */
+void *scope_give(void *object);
+
+/* ---- Tensors --------------------------------------------------------------------------------------------- */
+
+enum {
+    TENSOR_CONTIGUOUS = 1, /* row-major without gaps */
+    TENSOR_WEAK       = 2, /* a plain number: takes the dtype it meets */
+    TENSOR_VARIABLE   = 4, /* an ed_variable: no data of its own */
+};
+
+struct ed_tensor {
+    ed_object  object;
+    uint64_t   id;
+    char      *data; /* the first element; with negative strides not the lowest address */
+    ed_buffer *buffer;
+    int64_t    size; /* number of elements */
+    uint8_t    dtype, rank, flags;
+    int64_t    shape[ED_MAX_RANK], strides[ED_MAX_RANK]; /* strides in elements */
+};
+
+/* Behind a tensor with TENSOR_VARIABLE. */
+typedef struct variable {
+    ed_tensor  base; /* dtype, shape, size; no data */
+    ed_tensor *value;
+    char      *name;
+    bool       trainable;
+} variable;
+
+static inline bool tensor_is_variable(const ed_tensor *t)
+{
+    return t->flags & TENSOR_VARIABLE;
+}
+
+/* The tensor itself, or a variable's present value. */
+static inline ed_tensor *tensor_read(const ed_tensor *t)
+{
+    return tensor_is_variable(t) ? ((const variable *)t)->value : (ed_tensor *)t;
+}
+
+static inline size_t dtype_size(ed_dtype dtype)
+{
+    static const uint8_t sizes[ED_DTYPE_COUNT] = {0, 4, 8, 4, 8, 1, 1, 2, 2};
+    return sizes[dtype];
+}
+
+/*
+ * A new contiguous tensor with uninitialised elements and one reference that belongs to nobody yet. Fails on bad dtype, rank,
+ * negative or overflowing extents, and without memory.
+ */
+ed_tensor *tensor_new(ed_dtype dtype, int rank, const int64_t *shape);
+
+/* A new view of t's buffer, likewise owned by nobody; `offset` in elements from t's first one. The caller answers for the bounds. */
+ed_tensor *tensor_view(const ed_tensor *t, int rank, const int64_t *shape, const int64_t *strides, int64_t offset);
+
+/* Product of the extents into *size; false, with the error kept, for a negative extent or an overflow (of bytes of `dtype` too). */
+bool tensor_count(ed_dtype dtype, int rank, const int64_t *shape, int64_t *size);
+
+/* Row-major strides. */
+void tensor_row_major(int rank, const int64_t *shape, int64_t *strides);
+
+/* Whether the view may be written in place: nobody else holds the tensor or its buffer. */
+bool tensor_is_sole(const ed_tensor *t);
+
+/* Copies all elements in row-major order to `to`. */
+void tensor_pack(const ed_tensor *t, void *to);
+
+/* A contiguous tensor of the same elements with a reference of its own: t itself (retained) or a copy. */
+ed_tensor *tensor_contiguous(const ed_tensor *t);
+
+/* axis counted from the end when negative, into 0..rank-1; -1 when it is outside. */
+static inline int tensor_axis(int64_t axis, int rank)
+{
+    return axis >= 0 && axis < rank ? (int)axis : axis < 0 && axis >= -rank ? (int)(axis + rank) : -1;
+}
+
+/* The elements of a contiguous float16 or bfloat16, one by one. */
+float    half_to_float(uint16_t half);
+uint16_t half_from_float(float value);
+float    bfloat16_to_float(uint16_t half);
+uint16_t bfloat16_from_float(float value);
+
+/* Element i of an array of the dtype as a double / from a double (already checked to be in range). */
+double dtype_load(ed_dtype dtype, const void *data, int64_t i);
+void   dtype_store(ed_dtype dtype, void *data, int64_t i, double value);
+
+/*
+ * Whether a weak number can become `dtype` without changing its meaning: any number for floats, whole numbers within range for
+ * integers, 0 and 1 for bool.
+ */
+bool number_fits(const ed_tensor *weak, ed_dtype dtype);
+
+/* A 0-d tensor of `dtype` with the weak number's value, owned by nobody yet; NULL, with the error kept, if it doesn't fit. */
+ed_tensor *number_as(const ed_tensor *weak, ed_dtype dtype);
+
+/* What a number becomes that meets no tensor. */
+ed_dtype number_default_dtype(const ed_tensor *weak);
+
+/* ---- Variables ------------------------------------------------------------------------------------------- */
+
+/*
+ * The variable's elements for writing in place, contiguous: its own buffer when nobody else holds it, else a fresh copy that
+ * becomes its value (with `copy` false the fresh one is uninitialised). Counts as an assignment. NULL without memory, the value
+ * then being as before. The pointer is good until the next assignment.
+ */
+void *variable_write(ed_tensor *v, bool copy);
+
+/* ---- Lists ----------------------------------------------------------------------------------------------- */
+
+struct ed_list {
+    ed_object  object;
+    int64_t    size;
+    ed_tensor *items[]; /* NULL where not connected */
+};
+
+/* A list of `size` NULLs owned by nobody yet, to be filled with retained tensors before anybody sees it. */
+ed_list *list_new(int64_t size);
+
+/* A number that no tensor of the process has had. */
+uint64_t tensor_new_id(void);
+
+/* ---- Texts ----------------------------------------------------------------------------------------------- */
+
+typedef struct text {
+    char s[192];
+} text;
+
+/* "[32, 784]" */
+text text_of_ints(const int64_t *values, int64_t count);
+
+/* "float32[32, 784]" */
+text text_of_tensor(const ed_tensor *t);
+
+/* A copy of a text; NULL on failure. memory_free gives it back. */
+char *text_copy(const char *s);
+
+#endif

@@ -1,0 +1,345 @@
+#include "tensor/memory.h"
+#include "tensor/thread.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/*
+ * Sizes. Class c holds blocks of class_bytes(c) bytes, header included: 128, 160, 192, 224, 256, 320, ... four steps to a power of
+ * two. The first MEMORY_SMALL_CLASSES (up to 8 KiB) are cached by threads, the others by the process under a lock. A thread that
+ * caches more than its bound hands half of that class to the process, so that what one thread makes and another frees comes round.
+ *
+ * Counts. A thread adds up its own changes and tells the process when they exceed 64 KiB, so the hot path has no atomic.
+ */
+
+typedef struct memory_block {
+    union {
+        ed_buffer            buffer; /* in use as a buffer */
+        struct memory_block *next;   /* in a cache */
+    };
+    uint32_t class;
+} memory_block;
+
+enum {
+    HEADER        = 64,
+    CLASSES       = MEMORY_SMALL_CLASSES + 140, /* up to 2^48 bytes */
+    SMALL_BYTES   = 2 << 20,                    /* a thread's bound on what it caches */
+    REPORT_BYTES  = 64 << 10,
+    HUGE_BYTES    = 4 << 20, /* from here on 2 MiB pages are asked for */
+    HUGE_PAGE     = 2 << 20,
+    POISON_FRESH  = 0xff, /* a NaN in every float dtype */
+};
+
+_Static_assert(sizeof(memory_block) <= HEADER, "the header has 64 bytes");
+
+static struct {
+    pthread_mutex_t lock;
+    memory_list     lists[CLASSES];
+    int64_t         cached, limit;
+    int64_t         live, peak;
+    int64_t         fail_at; /* allocations to go before one fails; negative: off */
+    bool            fail_repeat, fail_happened, fail_armed;
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .limit = 1 << 30, .fail_at = -1};
+
+static uint32_t class_of(size_t bytes)
+{
+    if (bytes <= 128) return 0;
+    int shift = 61 - __builtin_clzll(bytes - 1); /* a quarter of the power of two below */
+    return (uint32_t)(4 * (shift - 5) + (int)((bytes - 1) >> shift) - 3);
+}
+
+static size_t class_bytes(uint32_t class)
+{
+    if (class == 0) return 128;
+    int shift = (int)(class - 1) / 4 + 5;
+    return (size_t)((class - 1) % 4 + 5) << shift;
+}
+
+static void tell(thread_state *self)
+{
+    int64_t live = __atomic_add_fetch(&process.live, self->live_bytes, __ATOMIC_RELAXED);
+    self->live_bytes = 0;
+    int64_t peak = __atomic_load_n(&process.peak, __ATOMIC_RELAXED);
+    while (live > peak && !__atomic_compare_exchange_n(&process.peak, &peak, live, true,
+                                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}
+
+static void count(thread_state *self, int64_t bytes)
+{
+    self->live_bytes += bytes;
+    if (self->live_bytes > REPORT_BYTES || self->live_bytes < -REPORT_BYTES) tell(self);
+}
+
+static bool must_fail(void)
+{
+    if (__builtin_expect(!__atomic_load_n(&process.fail_armed, __ATOMIC_RELAXED), 1)) return false;
+    int64_t left = __atomic_fetch_sub(&process.fail_at, 1, __ATOMIC_RELAXED);
+    if (left > 0 || (left < 0 && !process.fail_repeat)) return false;
+    process.fail_happened = true;
+    return true;
+}
+
+/* Takes up to `most` blocks off the process's list of a class onto `to`. */
+static int take_shared(uint32_t class, int most, memory_list *to)
+{
+    int taken = 0;
+    pthread_mutex_lock(&process.lock);
+    memory_list *from = &process.lists[class];
+    for (; taken < most && from->first; taken++) {
+        memory_block *block = from->first;
+        from->first = block->next;
+        from->count--;
+        block->next = to->first;
+        to->first = block;
+        to->count++;
+    }
+    process.cached -= taken * (int64_t)class_bytes(class);
+    pthread_mutex_unlock(&process.lock);
+    return taken;
+}
+
+static void give_shared(memory_block *block)
+{
+    int64_t bytes = (int64_t)class_bytes(block->class);
+    pthread_mutex_lock(&process.lock);
+    bool kept = process.cached + bytes <= process.limit;
+    if (kept) {
+        memory_list *list = &process.lists[block->class];
+        block->next = list->first;
+        list->first = block;
+        list->count++;
+        process.cached += bytes;
+    }
+    pthread_mutex_unlock(&process.lock);
+    if (!kept) free(block);
+}
+
+static memory_block *from_system(uint32_t class)
+{
+    size_t bytes = class_bytes(class);
+    size_t alignment = bytes >= HUGE_BYTES ? HUGE_PAGE : HEADER;
+    memory_block *block = aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
+    if (!block) return NULL;
+    if (bytes >= HUGE_BYTES) madvise(block, bytes, MADV_HUGEPAGE);
+    block->class = class;
+    return block;
+}
+
+static memory_block *take(thread_state *self, uint32_t class)
+{
+#ifndef EDDY_SANITIZED
+    if (class < MEMORY_SMALL_CLASSES) {
+        memory_list *list = &self->small[class];
+        if (list->first || take_shared(class, 16, list)) {
+            memory_block *block = list->first;
+            list->first = block->next;
+            list->count--;
+            return block;
+        }
+    } else {
+        memory_list one = {0};
+        if (take_shared(class, 1, &one)) return one.first;
+    }
+#else
+    (void)self;
+#endif
+    return from_system(class);
+}
+
+static void put(thread_state *self, memory_block *block)
+{
+#ifdef EDDY_SANITIZED
+    (void)self;
+    free(block);
+#else
+    uint32_t class = block->class;
+    if (class >= MEMORY_SMALL_CLASSES) {
+        give_shared(block);
+        return;
+    }
+    memory_list *list = &self->small[class];
+    block->next = list->first;
+    list->first = block;
+    list->count++;
+    if ((size_t)list->count * class_bytes(class) <= SMALL_BYTES) return;
+    for (int half = list->count / 2; half > 0; half--) {
+        memory_block *old = list->first;
+        list->first = old->next;
+        list->count--;
+        give_shared(old);
+    }
+#endif
+}
+
+void *memory_alloc(size_t bytes)
+{
+    thread_state *self = thread_self();
+    if (bytes > (size_t)1 << 47 || must_fail())
+        return ed_fail(ED_OUT_OF_MEMORY, "out of memory: %zu bytes can't be had", bytes);
+    uint32_t      class = class_of(bytes + HEADER);
+    memory_block *block = take(self, class);
+    if (!block) return ed_fail(ED_OUT_OF_MEMORY, "out of memory: %zu bytes can't be had", bytes);
+    count(self, (int64_t)class_bytes(class));
+#ifdef EDDY_SANITIZED
+    memset((char *)block + HEADER, POISON_FRESH, bytes);
+#endif
+    return (char *)block + HEADER;
+}
+
+void *memory_zalloc(size_t bytes)
+{
+    void *data = memory_alloc(bytes);
+    return data ? memset(data, 0, bytes) : NULL;
+}
+
+void *memory_grow(void *old, size_t old_bytes, size_t bytes)
+{
+    void *data = memory_alloc(bytes);
+    if (!data) return NULL;
+    if (old) memcpy(data, old, old_bytes < bytes ? old_bytes : bytes);
+    memory_free(old);
+    return data;
+}
+
+void memory_free(void *data)
+{
+    if (!data) return;
+    memory_block *block = (memory_block *)((char *)data - HEADER);
+    thread_state *self = thread_self();
+    count(self, -(int64_t)class_bytes(block->class));
+    put(self, block);
+}
+
+/* ---- Buffers ------------------------------------------------------------------------------------------------------ */
+
+ed_buffer *memory_buffer(size_t bytes)
+{
+    char *data = memory_alloc(bytes);
+    if (!data) return NULL;
+    ed_buffer *buffer = (ed_buffer *)(data - HEADER);
+    *buffer = (ed_buffer){.refs = 1, .data = data};
+    return buffer;
+}
+
+ed_buffer *memory_buffer_wrap(void *data, void (*deleter)(void *, void *), void *user)
+{
+    ed_buffer *buffer = memory_buffer(0);
+    if (!buffer) return NULL;
+    buffer->data = data;
+    buffer->deleter = deleter;
+    buffer->user = user;
+    return buffer;
+}
+
+void memory_buffer_destroy(ed_buffer *buffer)
+{
+    if (buffer->deleter) buffer->deleter(buffer->data, buffer->user);
+    memory_free((char *)buffer + HEADER);
+}
+
+/* ---- Statistics --------------------------------------------------------------------------------------------------- */
+
+void memory_count_tensor(int change)
+{
+    thread_self()->live_tensors += change;
+}
+
+static int64_t ended_tensors; /* of threads that have ended */
+
+ed_memory ed_memory_stats(void)
+{
+    ed_memory memory = {0};
+    tell(thread_self());
+    for (thread_state *t = thread_lock_all(); t; t = t->next) {
+        memory.live_tensors += __atomic_load_n(&t->live_tensors, __ATOMIC_RELAXED);
+        memory.live_bytes += __atomic_load_n(&t->live_bytes, __ATOMIC_RELAXED);
+        for (uint32_t c = 0; c < MEMORY_SMALL_CLASSES; c++)
+            memory.cached_bytes +=
+                __atomic_load_n(&t->small[c].count, __ATOMIC_RELAXED) * (int64_t)class_bytes(c);
+    }
+    memory.live_tensors += ended_tensors;
+    thread_unlock_all();
+    memory.live_bytes += __atomic_load_n(&process.live, __ATOMIC_RELAXED);
+    memory.peak_bytes = __atomic_load_n(&process.peak, __ATOMIC_RELAXED);
+    if (memory.peak_bytes < memory.live_bytes) memory.peak_bytes = memory.live_bytes;
+    pthread_mutex_lock(&process.lock);
+    memory.cached_bytes += process.cached;
+    pthread_mutex_unlock(&process.lock);
+    return memory;
+}
+
+void ed_memory_reset_peak(void)
+{
+    tell(thread_self());
+    __atomic_store_n(&process.peak, __atomic_load_n(&process.live, __ATOMIC_RELAXED),
+                     __ATOMIC_RELAXED);
+}
+
+static int64_t free_list(memory_list *list)
+{
+    int64_t bytes = 0;
+    while (list->first) {
+        memory_block *block = list->first;
+        list->first = block->next;
+        bytes += (int64_t)class_bytes(block->class);
+        free(block);
+    }
+    list->count = 0;
+    return bytes;
+}
+
+static int64_t free_shared(int64_t limit)
+{
+    int64_t freed = 0;
+    pthread_mutex_lock(&process.lock);
+    for (int c = CLASSES - 1; c >= 0 && process.cached > limit; c--) {
+        int64_t bytes = free_list(&process.lists[c]);
+        process.cached -= bytes;
+        freed += bytes;
+    }
+    pthread_mutex_unlock(&process.lock);
+    return freed;
+}
+
+int64_t ed_memory_trim(void)
+{
+    thread_state *self = thread_self();
+    int64_t       freed = 0;
+    for (int c = 0; c < MEMORY_SMALL_CLASSES; c++) freed += free_list(&self->small[c]);
+    return freed + free_shared(0);
+}
+
+void ed_memory_set_cache_limit(int64_t bytes)
+{
+    pthread_mutex_lock(&process.lock);
+    process.limit = bytes < 0 ? 0 : bytes;
+    pthread_mutex_unlock(&process.lock);
+    free_shared(bytes < 0 ? 0 : bytes);
+}
+
+void ed_memory_fail_at(int64_t n, bool repeat)
+{
+    process.fail_happened = false;
+    process.fail_repeat = repeat;
+    __atomic_store_n(&process.fail_at, n, __ATOMIC_RELAXED);
+    __atomic_store_n(&process.fail_armed, n >= 0, __ATOMIC_RELAXED);
+}
+
+bool ed_memory_has_failed(void)
+{
+    return process.fail_happened;
+}
+
+void memory_thread_end(thread_state *self)
+{
+    tell(self);
+    for (int c = 0; c < MEMORY_SMALL_CLASSES; c++) free_list(&self->small[c]);
+    __atomic_fetch_add(&ended_tensors, self->live_tensors, __ATOMIC_RELAXED);
+}
+
+/* A library that is unloaded, or a process that ends, leaves nothing behind. */
+__attribute__((destructor(101))) static void end(void)
+{
+    free_shared(0);
+}

@@ -1,0 +1,156 @@
+#include "tensor/core.h"
+#include <string.h>
+
+/*
+ * A thread's scopes share one stack of objects; a scope is the place where it begins.
+ *
+ *     objects:  a b c | d e f g
+ *     scopes:   ^root ^mark of the inner scope; ed_keep(f) swaps f with d and counts it as kept:
+ *               a b c | f . e d g     "kept" = 1, and closing releases e d g, which leaves f to the root scope
+ */
+
+enum { ROOT_BOUND = 100000 };
+
+static struct {
+    void (*handler)(const char *message, void *user);
+    void *user;
+} on_warning;
+
+void ed_set_warning_handler(void (*handler)(const char *message, void *user), void *user)
+{
+    on_warning.handler = handler;
+    on_warning.user = user;
+}
+
+void *object_new(const object_class *class, size_t bytes)
+{
+    ed_object *object = memory_zalloc(bytes);
+    if (!object) return NULL;
+    object->refs = 1;
+    object->class = class;
+    return object;
+}
+
+void *ed_retain(void *object)
+{
+    if (object) __atomic_fetch_add(&((ed_object *)object)->refs, 1, __ATOMIC_RELAXED);
+    return object;
+}
+
+void ed_release(void *object)
+{
+    ed_object *o = object;
+    if (!o) return;
+    if (__atomic_load_n(&o->refs, __ATOMIC_ACQUIRE) == 1 ||
+        __atomic_fetch_sub(&o->refs, 1, __ATOMIC_ACQ_REL) == 1)
+        o->class->destroy(o);
+}
+
+/* The root scope is made with the first thing that needs it. */
+static bool have_root(thread_state *self)
+{
+    if (self->n_scopes) return true;
+    if (!self->scopes) {
+        self->scopes = memory_alloc(16 * sizeof *self->scopes);
+        if (!self->scopes) return false;
+        self->scope_capacity = 16;
+    }
+    self->scopes[0] = (scope_frame){0};
+    self->n_scopes = 1;
+    return true;
+}
+
+static bool make_room(thread_state *self)
+{
+    if (!have_root(self)) return false;
+    if (self->n_scopes == 1 && self->n_objects >= ROOT_BOUND && !self->warned) {
+        self->warned = true;
+        if (on_warning.handler)
+            on_warning.handler("the root scope of this thread holds more than 100000 objects: "
+                               "is an ED_SCOPE missing in a loop?",
+                               on_warning.user);
+    }
+    size_t capacity = self->object_capacity ? 2 * self->object_capacity : 256;
+    void  *objects = memory_grow(self->objects, self->n_objects * sizeof(ed_object *),
+                                 capacity * sizeof(ed_object *));
+    if (!objects) return false;
+    self->objects = objects;
+    self->object_capacity = capacity;
+    return true;
+}
+
+void *scope_give(void *object)
+{
+    if (!object) return NULL;
+    thread_state *self = thread_self();
+    if (__builtin_expect(self->n_objects == self->object_capacity, 0) && !make_room(self)) {
+        ed_release(object);
+        return NULL;
+    }
+    self->objects[self->n_objects++] = object;
+    return object;
+}
+
+ed_scope ed_scope_open(void)
+{
+    thread_state *self = thread_self();
+    if (!have_root(self)) return (ed_scope){0};
+    if (self->n_scopes == self->scope_capacity) {
+        size_t       capacity = 2 * (size_t)self->scope_capacity;
+        scope_frame *scopes = memory_grow(self->scopes, self->n_scopes * sizeof *scopes,
+                                          capacity * sizeof *scopes);
+        if (!scopes) return (ed_scope){0};
+        self->scopes = scopes;
+        self->scope_capacity = (uint32_t)capacity;
+    }
+    self->scopes[self->n_scopes] = (scope_frame){.mark = self->n_objects};
+    return (ed_scope){self->n_scopes++};
+}
+
+/*
+ * An object's destructor may itself make and release objects, on top of the stack: so the stack is shortened before each release.
+ */
+static void close_to(thread_state *self, uint32_t depth)
+{
+    while (self->n_scopes > depth) {
+        scope_frame frame = self->scopes[self->n_scopes - 1];
+        size_t      floor = frame.mark + frame.kept;
+        while (self->n_objects > floor) ed_release(self->objects[--self->n_objects]);
+        self->n_scopes--;
+    }
+}
+
+/* Depth 0 is the mark of a scope that could not be opened; the root scope is not closed by hand. */
+void ed_scope_close(ed_scope *scope)
+{
+    if (!scope || !scope->depth) return;
+    close_to(thread_self(), scope->depth);
+    scope->depth = 0;
+}
+
+void *ed_keep(void *object)
+{
+    thread_state *self = thread_self();
+    if (!object || self->n_scopes < 2) return object;
+    scope_frame *frame = &self->scopes[self->n_scopes - 1];
+    size_t       floor = frame->mark + frame->kept;
+    for (size_t i = self->n_objects; i > floor; i--) {
+        if (self->objects[i - 1] != object) continue;
+        self->objects[i - 1] = self->objects[floor];
+        self->objects[floor] = object;
+        frame->kept++;
+        break;
+    }
+    return object;
+}
+
+void scope_thread_end(thread_state *self)
+{
+    close_to(self, 0);
+    memory_free(self->objects);
+    memory_free(self->scopes);
+    self->objects = NULL;
+    self->scopes = NULL;
+    self->object_capacity = 0;
+    self->scope_capacity = 0;
+}

@@ -1,0 +1,444 @@
+#include "tensor/core.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Making ------------------------------------------------------------------------------------------------------- */
+
+static void tensor_destroy(void *object)
+{
+    ed_tensor *t = object;
+    memory_buffer_release(t->buffer);
+    memory_count_tensor(-1);
+    memory_free(t);
+}
+
+static const object_class tensor_class = {"tensor", tensor_destroy};
+
+/* Ids come in runs of a thread's own, so that making one needs no atomic. */
+static uint64_t new_id(thread_state *self)
+{
+    static uint64_t process_next = 1;
+    enum { RUN = 1 << 20 };
+    if (self->next_id == self->last_id) {
+        self->next_id = __atomic_fetch_add(&process_next, RUN, __ATOMIC_RELAXED);
+        self->last_id = self->next_id + RUN;
+    }
+    return self->next_id++;
+}
+
+uint64_t tensor_new_id(void)
+{
+    return new_id(thread_self());
+}
+
+/* A header without a buffer; every field but shape, strides, data and buffer is set. */
+static ed_tensor *new_header(ed_dtype dtype, int rank, int64_t size)
+{
+    ed_tensor *t = memory_alloc(sizeof *t);
+    if (!t) return NULL;
+    t->object = (ed_object){.refs = 1, .class = &tensor_class};
+    t->id = tensor_new_id();
+    t->size = size;
+    t->dtype = (uint8_t)dtype;
+    t->rank = (uint8_t)rank;
+    t->flags = TENSOR_CONTIGUOUS;
+    memory_count_tensor(1);
+    return t;
+}
+
+static void drop_header(ed_tensor *t)
+{
+    memory_count_tensor(-1);
+    memory_free(t);
+}
+
+bool tensor_count(ed_dtype dtype, int rank, const int64_t *shape, int64_t *size)
+{
+    if (rank < 0 || rank > ED_MAX_RANK) {
+        ed_fail(ED_INVALID_ARGUMENT, "a tensor has 0 to %d dimensions, not %d", ED_MAX_RANK, rank);
+        return false;
+    }
+    if (dtype <= ED_DTYPE_NONE || dtype >= ED_DTYPE_COUNT) {
+        ed_fail(ED_INVALID_ARGUMENT, "%d is no dtype", (int)dtype);
+        return false;
+    }
+    /* A zero may stand anywhere, so the product of the others is checked without it: no order overflows another doesn't. */
+    int64_t product = 1;
+    bool    empty = false, overflow = false;
+    for (int i = 0; i < rank; i++) {
+        if (shape[i] < 0) {
+            ed_fail(ED_INVALID_ARGUMENT, "negative extent in the shape %s",
+                    text_of_ints(shape, rank).s);
+            return false;
+        }
+        if (shape[i] == 0)
+            empty = true;
+        else
+            overflow |= __builtin_mul_overflow(product, shape[i], &product);
+    }
+    if (overflow || product > (int64_t)(((uint64_t)1 << 47) / dtype_size(dtype))) {
+        ed_fail(ED_OUT_OF_MEMORY, "the shape %s has more elements than memory can hold",
+                text_of_ints(shape, rank).s);
+        return false;
+    }
+    *size = empty ? 0 : product;
+    return true;
+}
+
+void tensor_row_major(int rank, const int64_t *shape, int64_t *strides)
+{
+    int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= shape[i] > 1 ? shape[i] : 1;
+    }
+}
+
+static bool is_row_major(int rank, const int64_t *shape, const int64_t *strides)
+{
+    int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        if (shape[i] == 0) return true;
+        if (shape[i] == 1) continue;
+        if (strides[i] != stride) return false;
+        stride *= shape[i];
+    }
+    return true;
+}
+
+ed_tensor *tensor_new(ed_dtype dtype, int rank, const int64_t *shape)
+{
+    int64_t size;
+    if (!tensor_count(dtype, rank, shape, &size)) return NULL;
+    ed_tensor *t = new_header(dtype, rank, size);
+    if (!t) return NULL;
+    t->buffer = memory_buffer((size_t)size * dtype_size(dtype));
+    if (!t->buffer) {
+        drop_header(t);
+        return NULL;
+    }
+    t->data = t->buffer->data;
+    for (int i = 0; i < rank; i++) t->shape[i] = shape[i];
+    tensor_row_major(rank, shape, t->strides);
+    return t;
+}
+
+ed_tensor *tensor_view(const ed_tensor *t, int rank, const int64_t *shape, const int64_t *strides,
+                       int64_t offset)
+{
+    int64_t size;
+    if (!tensor_count(t->dtype, rank, shape, &size)) return NULL;
+    ed_tensor *view = new_header(t->dtype, rank, size);
+    if (!view) return NULL;
+    view->buffer = t->buffer;
+    memory_buffer_retain(t->buffer);
+    view->data = t->data + offset * (int64_t)dtype_size(t->dtype);
+    for (int i = 0; i < rank; i++) {
+        view->shape[i] = shape[i];
+        view->strides[i] = strides[i];
+    }
+    if (!is_row_major(rank, shape, strides)) view->flags &= (uint8_t)~TENSOR_CONTIGUOUS;
+    return view;
+}
+
+bool tensor_is_sole(const ed_tensor *t)
+{
+    return __atomic_load_n(&t->object.refs, __ATOMIC_ACQUIRE) == 1 &&
+           __atomic_load_n(&t->buffer->refs, __ATOMIC_ACQUIRE) == 1 && !t->buffer->deleter;
+}
+
+ed_tensor *ed_constant_of(ed_dtype dtype, const void *data, ed_ints shape)
+{
+    if (!data || !shape.values) return ed_fail(ED_INVALID_ARGUMENT, "constant: NULL given");
+    if (shape.count > ED_MAX_RANK)
+        return ed_fail(ED_INVALID_ARGUMENT, "constant: a tensor has 0 to %d dimensions, not %lld",
+                       ED_MAX_RANK, (long long)shape.count);
+    ed_tensor *t = tensor_new(dtype, (int)shape.count, shape.values);
+    if (!t) return NULL;
+    memcpy(t->data, data, (size_t)t->size * dtype_size(dtype));
+    if (dtype == ED_BOOL)
+        for (int64_t i = 0; i < t->size; i++) t->data[i] = t->data[i] != 0;
+    return scope_give(t);
+}
+
+ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
+                   void (*deleter)(void *data, void *user), void *user)
+{
+    if (!data || !shape.values) return ed_fail(ED_INVALID_ARGUMENT, "wrap: NULL given");
+    int64_t size;
+    if (!tensor_count(dtype, (int)(shape.count > ED_MAX_RANK ? ED_MAX_RANK + 1 : shape.count),
+                      shape.values, &size))
+        return NULL;
+    if ((uintptr_t)data % dtype_size(dtype))
+        return ed_fail(ED_INVALID_ARGUMENT, "wrap: the memory is not aligned to elements of %s",
+                       ed_dtype_name(dtype));
+    ed_tensor *t = new_header(dtype, (int)shape.count, size);
+    if (!t) return NULL;
+    t->buffer = memory_buffer_wrap(data, NULL, user);
+    if (!t->buffer) {
+        drop_header(t);
+        return NULL;
+    }
+    t->data = data;
+    for (int i = 0; i < t->rank; i++) t->shape[i] = shape.values[i];
+    tensor_row_major(t->rank, t->shape, t->strides);
+    ed_retain(t);
+    if (!scope_give(t)) { /* which released one of the two references; the caller keeps the memory */
+        ed_release(t);
+        return NULL;
+    }
+    t->buffer->deleter = deleter;
+    ed_release(t);
+    return t;
+}
+
+/* ---- Numbers ------------------------------------------------------------------------------------------------------ */
+
+ed_tensor *ed_as_tensor(const void *tensor)
+{
+    return (ed_tensor *)tensor;
+}
+
+static ed_tensor *weak(ed_dtype dtype, int64_t integer, double number)
+{
+    ed_tensor *t = tensor_new(dtype, 0, NULL);
+    if (!t) return NULL;
+    if (dtype == ED_INT64)
+        *(int64_t *)t->data = integer;
+    else
+        *(double *)t->data = number;
+    t->flags |= TENSOR_WEAK;
+    return scope_give(t);
+}
+
+ed_tensor *ed_number(double number)
+{
+    return weak(ED_FLOAT64, 0, number);
+}
+
+ed_tensor *ed_integer(int64_t number)
+{
+    return weak(ED_INT64, number, 0);
+}
+
+bool number_fits(const ed_tensor *weak, ed_dtype dtype)
+{
+    if (ed_dtype_is_float(dtype)) return true;
+    double  number = dtype_load(weak->dtype, weak->data, 0);
+    int64_t integer;
+    if (weak->dtype == ED_INT64)
+        integer = *(const int64_t *)weak->data;
+    else if (number >= -0x1p63 && number < 0x1p63 && number == floor(number))
+        integer = (int64_t)number;
+    else
+        return false;
+    switch (dtype) {
+    case ED_INT32: return integer >= INT32_MIN && integer <= INT32_MAX;
+    case ED_UINT8: return integer >= 0 && integer <= UINT8_MAX;
+    case ED_BOOL: return integer == 0 || integer == 1;
+    default: return true;
+    }
+}
+
+ed_tensor *number_as(const ed_tensor *weak, ed_dtype dtype)
+{
+    if (!number_fits(weak, dtype))
+        return ed_fail(ED_INVALID_ARGUMENT, "the number %.17g can't be an element of %s",
+                       dtype_load(weak->dtype, weak->data, 0), ed_dtype_name(dtype));
+    ed_tensor *t = tensor_new(dtype, 0, NULL);
+    if (!t) return NULL;
+    if (dtype == ED_INT64 && weak->dtype == ED_INT64)
+        memcpy(t->data, weak->data, sizeof(int64_t));
+    else
+        dtype_store(dtype, t->data, 0, dtype_load(weak->dtype, weak->data, 0));
+    return t;
+}
+
+ed_dtype number_default_dtype(const ed_tensor *weak)
+{
+    if (weak->dtype != ED_INT64) return ED_FLOAT32;
+    return number_fits(weak, ED_INT32) ? ED_INT32 : ED_INT64;
+}
+
+ed_tensor *ed_scalar_with(ed_tensor *number, const ed_scalar_options *options)
+{
+    if (!number) return ed_fail(ED_INVALID_ARGUMENT, "scalar: NULL given");
+    if (!(number->flags & TENSOR_WEAK))
+        return ed_fail(ED_INVALID_ARGUMENT, "scalar: a plain number is expected, not a tensor");
+    ed_dtype dtype = options && options->dtype ? options->dtype : number_default_dtype(number);
+    if (dtype <= ED_DTYPE_NONE || dtype >= ED_DTYPE_COUNT)
+        return ed_fail(ED_INVALID_ARGUMENT, "scalar: %d is no dtype", (int)dtype);
+    return scope_give(number_as(number, dtype));
+}
+
+/* ---- Looking ------------------------------------------------------------------------------------------------------ */
+
+ed_dtype ed_dtype_of(const ed_tensor *tensor)
+{
+    return tensor ? tensor->dtype : ED_DTYPE_NONE;
+}
+
+int ed_rank(const ed_tensor *tensor)
+{
+    return tensor ? tensor->rank : 0;
+}
+
+int64_t ed_size(const ed_tensor *tensor)
+{
+    return tensor ? tensor->size : 0;
+}
+
+ed_ints ed_shape(const ed_tensor *tensor)
+{
+    return tensor ? (ed_ints){tensor->shape, tensor->rank} : (ed_ints){0};
+}
+
+ed_ints ed_strides(const ed_tensor *tensor)
+{
+    return tensor ? (ed_ints){tensor_read(tensor)->strides, tensor->rank} : (ed_ints){0};
+}
+
+int64_t ed_dim(const ed_tensor *tensor, int axis)
+{
+    if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "dim: NULL given"), 0;
+    int i = tensor_axis(axis, tensor->rank);
+    if (i < 0)
+        return ed_fail(ED_INVALID_ARGUMENT, "dim: axis %d of a tensor of rank %d", axis,
+                       tensor->rank),
+               0;
+    return tensor->shape[i];
+}
+
+bool ed_is_contiguous(const ed_tensor *tensor)
+{
+    return tensor && tensor_read(tensor)->flags & TENSOR_CONTIGUOUS;
+}
+
+uint64_t ed_id(const ed_tensor *tensor)
+{
+    return tensor ? tensor->id : 0;
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------------------------ */
+
+static const ed_tensor *one_element(const ed_tensor *tensor)
+{
+    if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "item: NULL given");
+    if (tensor->size != 1)
+        return ed_fail(ED_INVALID_ARGUMENT, "item: the tensor has %lld elements, not one: %s",
+                       (long long)tensor->size, text_of_tensor(tensor).s);
+    return tensor_read(tensor);
+}
+
+double ed_item(const ed_tensor *tensor)
+{
+    const ed_tensor *t = one_element(tensor);
+    return t ? dtype_load(t->dtype, t->data, 0) : NAN;
+}
+
+int64_t ed_item_int64(const ed_tensor *tensor)
+{
+    const ed_tensor *t = one_element(tensor);
+    if (!t) return 0;
+    if (t->dtype == ED_INT64) return *(const int64_t *)t->data;
+    double value = dtype_load(t->dtype, t->data, 0);
+    if (!(value >= -0x1p63 && value < 0x1p63))
+        return ed_fail(ED_OUT_OF_RANGE, "item: %g is no int64", value), 0;
+    return (int64_t)value;
+}
+
+bool ed_copy_to_of(const ed_tensor *tensor, ed_dtype dtype, void *array, int64_t count)
+{
+    if (!tensor || !array) return ed_fail(ED_INVALID_ARGUMENT, "copy_to: NULL given"), false;
+    if (tensor->dtype != dtype)
+        return ed_fail(ED_INVALID_ARGUMENT, "copy_to: the tensor is %s, the array's elements are %s",
+                       text_of_tensor(tensor).s, ed_dtype_name(dtype)),
+               false;
+    if (tensor->size != count)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "copy_to: the tensor %s has %lld elements, the array %lld",
+                       text_of_tensor(tensor).s, (long long)tensor->size, (long long)count),
+               false;
+    tensor_pack(tensor_read(tensor), array);
+    return true;
+}
+
+ed_tensor *tensor_contiguous(const ed_tensor *t)
+{
+    if (t->flags & TENSOR_CONTIGUOUS) return ed_retain((ed_tensor *)t);
+    ed_tensor *copy = tensor_new(t->dtype, t->rank, t->shape);
+    if (copy) tensor_pack(t, copy->data);
+    return copy;
+}
+
+const void *ed_data(const ed_tensor *tensor)
+{
+    if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "data: NULL given");
+    const ed_tensor *t = tensor_read(tensor);
+    if (t->flags & TENSOR_CONTIGUOUS) return t->data;
+    ed_tensor *copy = scope_give(tensor_contiguous(t));
+    return copy ? copy->data : NULL;
+}
+
+/*
+ * Packing walks the outer dimensions by an odometer; the innermost is a plain loop, or a block copy when its elements adjoin.
+ * Dimensions of extent 1 and those that continue their neighbour are merged first.
+ */
+static int merge(const ed_tensor *t, int64_t *shape, int64_t *strides)
+{
+    int n = 0;
+    for (int i = 0; i < t->rank; i++) {
+        if (t->shape[i] == 1) continue;
+        if (n && strides[n - 1] == t->strides[i] * t->shape[i]) {
+            shape[n - 1] *= t->shape[i];
+            strides[n - 1] = t->strides[i];
+        } else {
+            shape[n] = t->shape[i];
+            strides[n++] = t->strides[i];
+        }
+    }
+    return n;
+}
+
+#define PACK_ROW(type)                                                                             \
+    {                                                                                              \
+        const type *from = (const type *)row;                                                      \
+        type       *into = (type *)to;                                                             \
+        for (int64_t j = 0; j < inner; j++) into[j] = from[j * step];                              \
+        break;                                                                                     \
+    }
+
+void tensor_pack(const ed_tensor *t, void *to)
+{
+    size_t element = dtype_size(t->dtype);
+    if (t->size == 0) return;
+    if (t->flags & TENSOR_CONTIGUOUS) {
+        memcpy(to, t->data, (size_t)t->size * element);
+        return;
+    }
+    int64_t     shape[ED_MAX_RANK], strides[ED_MAX_RANK], at[ED_MAX_RANK] = {0};
+    int         n = merge(t, shape, strides);
+    int64_t     inner = shape[n - 1], step = strides[n - 1];
+    const char *row = t->data;
+    for (;;) {
+        if (step == 1)
+            memcpy(to, row, (size_t)inner * element);
+        else
+            switch (element) {
+            case 1: PACK_ROW(uint8_t)
+            case 2: PACK_ROW(uint16_t)
+            case 4: PACK_ROW(uint32_t)
+            default: PACK_ROW(uint64_t)
+            }
+        to = (char *)to + (size_t)inner * element;
+        int d = n - 2;
+        for (; d >= 0; d--) {
+            row += strides[d] * (int64_t)element;
+            if (++at[d] < shape[d]) break;
+            row -= strides[d] * shape[d] * (int64_t)element;
+            at[d] = 0;
+        }
+        if (d < 0) return;
+    }
+}

@@ -1,0 +1,44 @@
+#include "tensor/core.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void append(text *t, const char *format, ...)
+{
+    size_t  used = strlen(t->s);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(t->s + used, sizeof t->s - used, format, arguments);
+    va_end(arguments);
+}
+
+static void append_ints(text *t, const int64_t *values, int64_t count)
+{
+    enum { MOST = 8 };
+    append(t, "[");
+    for (int64_t i = 0; i < count && i < MOST; i++)
+        append(t, i ? ", %lld" : "%lld", (long long)values[i]);
+    append(t, count > MOST ? ", ...]" : "]");
+}
+
+text text_of_ints(const int64_t *values, int64_t count)
+{
+    text t = {""};
+    append_ints(&t, values, count);
+    return t;
+}
+
+text text_of_tensor(const ed_tensor *tensor)
+{
+    text t = {""};
+    append(&t, "%s", ed_dtype_name(tensor->dtype));
+    append_ints(&t, tensor->shape, tensor->rank);
+    return t;
+}
+
+char *text_copy(const char *s)
+{
+    size_t bytes = strlen(s) + 1;
+    char  *copy = memory_alloc(bytes);
+    return copy ? memcpy(copy, s, bytes) : NULL;
+}

@@ -1,0 +1,66 @@
+#include "tensor/thread.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+__thread thread_state *thread_current __attribute__((tls_model("initial-exec")));
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static thread_state   *all;
+static pthread_key_t   key;
+static pthread_once_t  once = PTHREAD_ONCE_INIT;
+
+static void unlink_state(thread_state *self)
+{
+    pthread_mutex_lock(&lock);
+    if (self->next) self->next->previous = self->previous;
+    *(self->previous ? &self->previous->next : &all) = self->next;
+    pthread_mutex_unlock(&lock);
+}
+
+static void end(void *state)
+{
+    thread_state *self = state;
+    thread_current = self; /* destructors of objects run as in the thread's life */
+    scope_thread_end(self);
+    memory_thread_end(self);
+    unlink_state(self);
+    thread_current = NULL;
+    free(self);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&key, end);
+}
+
+thread_state *thread_make(void)
+{
+    static thread_state spare; /* of threads whose state can't be had: enough to keep an error */
+    pthread_once(&once, make_key);
+    thread_state *self = calloc(1, sizeof *self);
+    if (!self) return &spare;
+    pthread_mutex_lock(&lock);
+    self->next = all;
+    if (all) all->previous = self;
+    all = self;
+    pthread_mutex_unlock(&lock);
+    pthread_setspecific(key, self);
+    return thread_current = self;
+}
+
+thread_state *thread_lock_all(void)
+{
+    pthread_mutex_lock(&lock);
+    return all;
+}
+
+void thread_unlock_all(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* The main thread ends with the process, without pthread's destructors. */
+__attribute__((destructor(102))) static void end_main(void)
+{
+    if (thread_current) end(thread_current);
+}

@@ -1,0 +1,119 @@
+#include "tensor/core.h"
+#include <string.h>
+
+/*
+ * A variable holds a tensor of its own header: what is read from it is that tensor, so a tape that saved it, or a view of it, counts
+ * as another holder, and writing then goes to a fresh buffer. The header gets a new id with every assignment: an id stands for one
+ * value.
+ */
+
+static void variable_destroy(void *object)
+{
+    variable *v = object;
+    ed_release(v->value);
+    memory_free(v->name);
+    memory_count_tensor(-1);
+    memory_free(v);
+}
+
+static const object_class variable_class = {"variable", variable_destroy};
+
+/* A contiguous tensor with a header and an id of its own, sharing the buffer where it can. */
+static ed_tensor *snapshot(const ed_tensor *value)
+{
+    if (!(value->flags & TENSOR_CONTIGUOUS) || value->buffer->deleter) {
+        ed_tensor *copy = tensor_new(value->dtype, value->rank, value->shape);
+        if (copy) tensor_pack(value, copy->data);
+        return copy;
+    }
+    return tensor_view(value, value->rank, value->shape, value->strides, 0);
+}
+
+ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *options)
+{
+    if (!initial) return ed_fail(ED_INVALID_ARGUMENT, "variable: NULL given");
+    initial = tensor_read(initial);
+    ed_tensor *value = initial->flags & TENSOR_WEAK
+                           ? number_as(initial, number_default_dtype(initial))
+                           : snapshot(initial);
+    char     *name = text_copy(options && options->name ? options->name : "Variable");
+    variable *v = value && name ? object_new(&variable_class, sizeof *v) : NULL;
+    if (!v) {
+        ed_release(value);
+        memory_free(name);
+        return NULL;
+    }
+    v->base.id = tensor_new_id();
+    v->base.size = value->size;
+    v->base.dtype = value->dtype;
+    v->base.rank = value->rank;
+    v->base.flags = TENSOR_VARIABLE;
+    memcpy(v->base.shape, value->shape, sizeof value->shape);
+    v->value = value;
+    v->name = name;
+    v->trainable = !(options && options->not_trainable);
+    memory_count_tensor(1);
+    return scope_give(v);
+}
+
+bool ed_is_variable(const ed_tensor *tensor)
+{
+    return tensor && tensor_is_variable(tensor);
+}
+
+const char *ed_name(const ed_tensor *v)
+{
+    return ed_is_variable(v) ? ((const variable *)v)->name : NULL;
+}
+
+bool ed_is_trainable(const ed_tensor *v)
+{
+    return ed_is_variable(v) && ((const variable *)v)->trainable;
+}
+
+bool ed_set_trainable(ed_tensor *v, bool trainable)
+{
+    if (!ed_is_variable(v))
+        return ed_fail(ED_INVALID_ARGUMENT, "set_trainable: a variable is expected"), false;
+    ((variable *)v)->trainable = trainable;
+    return true;
+}
+
+ed_tensor *ed_value(ed_tensor *v)
+{
+    if (!v) return ed_fail(ED_INVALID_ARGUMENT, "value: NULL given");
+    return tensor_is_variable(v) ? scope_give(ed_retain(tensor_read(v))) : v;
+}
+
+ed_tensor *ed_assign_with(ed_tensor *v, ed_tensor *value)
+{
+    if (!v || !value) return ed_fail(ED_INVALID_ARGUMENT, "assign: NULL given");
+    if (!tensor_is_variable(v))
+        return ed_fail(ED_INVALID_ARGUMENT, "assign: %s is no variable", text_of_tensor(v).s);
+    value = tensor_read(value);
+    bool weak = value->flags & TENSOR_WEAK;
+    if ((!weak && value->dtype != v->dtype) || value->rank != v->rank ||
+        memcmp(value->shape, v->shape, (size_t)v->rank * sizeof *v->shape) != 0)
+        return ed_fail(ED_INVALID_ARGUMENT, "assign: the variable %s is %s, the value %s", ed_name(v),
+                       text_of_tensor(v).s, text_of_tensor(value).s);
+    ed_tensor *fresh = weak ? number_as(value, v->dtype) : snapshot(value);
+    if (!fresh) return NULL;
+    ed_release(((variable *)v)->value);
+    ((variable *)v)->value = fresh;
+    return v;
+}
+
+void *variable_write(ed_tensor *t, bool copy)
+{
+    variable *v = (variable *)t;
+    if (tensor_is_sole(v->value)) {
+        v->value->id = tensor_new_id();
+        return v->value->data;
+    }
+    ed_tensor *fresh = tensor_new(v->base.dtype, v->base.rank, v->base.shape);
+    if (!fresh) return NULL;
+    if (copy) tensor_pack(v->value, fresh->data);
+    ed_release(v->value);
+    v->value = fresh;
+    return fresh->data;
+}
