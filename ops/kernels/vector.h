@@ -1,0 +1,470 @@
+/*
+ * The functions of mathematics on vectors (vector_base.h): vexp(x), vpow(x, y), ... for vf32 and
+ * vf64.
+ *
+ * Two sources. The hot functions of float32 are written here and inlined into the loop that uses
+ * them: a called function spills the registers around it and computes the same for one vector at a
+ * time. The rest is SLEEF's (1.0 ULP versions) for the set at hand, and libm lane by lane on
+ * machines that aren't known here. No function sets errno or looks at a lane's neighbours; a slow
+ * path, where there is one, computes the same for a lane whoever takes it.
+ *
+ * Every function follows C's Annex F at the borders: signed zeros, infinities, NaN, denormals in
+ * and out. tests/test_accuracy.c holds the bound of each in ULP and measures it.
+ *
+ * The polynomials are minimax in the relative error of the function's value (Remez exchange in 160
+ * bits, coefficients rounded to float at the end).
+ */
+#ifndef EDDY_OPS_KERNELS_VECTOR_H
+#define EDDY_OPS_KERNELS_VECTOR_H
+
+#include "ops/kernels/vector_base.h"
+
+/* The called functions: VECTOR_CALL1(exp, u10) defines call_exp_f32 and call_exp_f64. */
+#if defined(VECTOR_AVX512) || defined(VECTOR_AVX2) || defined(VECTOR_SSE2)
+#include <sleef.h>
+#if defined(VECTOR_AVX512)
+#define VECTOR_CALLED_F32(name, ulp) Sleef_##name##f16_##ulp##avx512f
+#define VECTOR_CALLED_F64(name, ulp) Sleef_##name##d8_##ulp##avx512f
+#define VECTOR_NATIVE_F32            __m512
+#define VECTOR_NATIVE_F64            __m512d
+#elif defined(VECTOR_AVX2)
+#define VECTOR_CALLED_F32(name, ulp) Sleef_##name##f8_##ulp##avx2
+#define VECTOR_CALLED_F64(name, ulp) Sleef_##name##d4_##ulp##avx2
+#define VECTOR_NATIVE_F32            __m256
+#define VECTOR_NATIVE_F64            __m256d
+#else
+#define VECTOR_CALLED_F32(name, ulp) Sleef_##name##f4_##ulp##sse2
+#define VECTOR_CALLED_F64(name, ulp) Sleef_##name##d2_##ulp##sse2
+#define VECTOR_NATIVE_F32            __m128
+#define VECTOR_NATIVE_F64            __m128d
+#endif
+#define VECTOR_CALL1(name, ulp)                                                                    \
+    VECTOR_INLINE vf32 call_##name##_f32(vf32 x)                                                   \
+    {                                                                                              \
+        return (vf32)VECTOR_CALLED_F32(name, ulp)((VECTOR_NATIVE_F32)x);                           \
+    }                                                                                              \
+    VECTOR_INLINE vf64 call_##name##_f64(vf64 x)                                                   \
+    {                                                                                              \
+        return (vf64)VECTOR_CALLED_F64(name, ulp)((VECTOR_NATIVE_F64)x);                           \
+    }
+#define VECTOR_CALL2(name, ulp)                                                                    \
+    VECTOR_INLINE vf32 call_##name##_f32(vf32 x, vf32 y)                                           \
+    {                                                                                              \
+        return (vf32)VECTOR_CALLED_F32(name, ulp)((VECTOR_NATIVE_F32)x, (VECTOR_NATIVE_F32)y);     \
+    }                                                                                              \
+    VECTOR_INLINE vf64 call_##name##_f64(vf64 x, vf64 y)                                           \
+    {                                                                                              \
+        return (vf64)VECTOR_CALLED_F64(name, ulp)((VECTOR_NATIVE_F64)x, (VECTOR_NATIVE_F64)y);     \
+    }
+#else
+#define VECTOR_CALL1(name, ulp)                                                                    \
+    VECTOR_INLINE vf32 call_##name##_f32(vf32 x)                                                   \
+    {                                                                                              \
+        for (int i = 0; i < VECTOR_F32; i++) x[i] = name##f(x[i]);                                 \
+        return x;                                                                                  \
+    }                                                                                              \
+    VECTOR_INLINE vf64 call_##name##_f64(vf64 x)                                                   \
+    {                                                                                              \
+        for (int i = 0; i < VECTOR_F64; i++) x[i] = name(x[i]);                                    \
+        return x;                                                                                  \
+    }
+#define VECTOR_CALL2(name, ulp)                                                                    \
+    VECTOR_INLINE vf32 call_##name##_f32(vf32 x, vf32 y)                                           \
+    {                                                                                              \
+        for (int i = 0; i < VECTOR_F32; i++) x[i] = name##f(x[i], y[i]);                           \
+        return x;                                                                                  \
+    }                                                                                              \
+    VECTOR_INLINE vf64 call_##name##_f64(vf64 x, vf64 y)                                           \
+    {                                                                                              \
+        for (int i = 0; i < VECTOR_F64; i++) x[i] = name(x[i], y[i]);                              \
+        return x;                                                                                  \
+    }
+#endif
+
+VECTOR_CALL1(exp, u10)
+VECTOR_CALL1(expm1, u10)
+VECTOR_CALL1(log, u10)
+VECTOR_CALL1(log1p, u10)
+VECTOR_CALL1(log2, u10)
+VECTOR_CALL1(sin, u10)
+VECTOR_CALL1(cos, u10)
+VECTOR_CALL1(tan, u10)
+VECTOR_CALL1(asin, u10)
+VECTOR_CALL1(acos, u10)
+VECTOR_CALL1(atan, u10)
+VECTOR_CALL1(sinh, u10)
+VECTOR_CALL1(cosh, u10)
+VECTOR_CALL1(tanh, u10)
+VECTOR_CALL1(asinh, u10)
+VECTOR_CALL1(acosh, u10)
+VECTOR_CALL1(atanh, u10)
+VECTOR_CALL1(erf, u10)
+VECTOR_CALL1(erfc, u15)
+VECTOR_CALL2(pow, u10)
+VECTOR_CALL2(atan2, u10)
+
+/* c[0] + c[1] x + ... by Horner's rule; n is a constant wherever this is used. */
+VECTOR_INLINE vf32 polynomial(vf32 x, const float *c, int n)
+{
+    vf32 y = vset_f32(c[n - 1]);
+    for (int i = n - 2; i >= 0; i--) y = vfma_f32(y, x, vset_f32(c[i]));
+    return y;
+}
+#define POLYNOMIAL(x, ...)                                                                         \
+    polynomial(x, (const float[]){__VA_ARGS__}, sizeof((const float[]){__VA_ARGS__}) / 4)
+
+/*
+ * exp: x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r.
+ *
+ * Adding 1.5 * 2^23 rounds to whole numbers. ln 2 is taken in two parts, the first of twelve bits,
+ * so that n * LN2_HIGH is exact and x - n * LN2_HIGH too; both positive, so that infinite n make no
+ * NaN in log.
+ */
+#define LN2_HIGH 0x1.62ep-1f
+#define LN2_LOW  0x1.0bfbe8p-15f
+
+VECTOR_INLINE vf32 exp_reduce(vf32 x, vf32 *n)
+{
+    vf32 magic = vset_f32(0x1.8p23f);
+    *n = vfma_f32(x, vset_f32(0x1.715476p0f), magic) - magic;
+    vf32 r = vfma_f32(*n, vset_f32(-LN2_HIGH), x);
+    return vfma_f32(*n, vset_f32(-LN2_LOW), r);
+}
+
+/* e^r - 1 for |r| <= ln 2 / 2. */
+VECTOR_INLINE vf32 expm1_reduced(vf32 r)
+{
+    vf32 p = POLYNOMIAL(r, 0x1.fffffep-2f, 0x1.5554b0p-3f, 0x1.555674p-5f, 0x1.122776p-7f,
+                        0x1.6bebfep-10f);
+    return vfma_f32(r * r, p, r);
+}
+
+/* Beyond the limits of the clamp the result is inf and 0; within, 2^n p is rounded once, also to a
+ * denormal. */
+VECTOR_INLINE vf32 vexp_f32(vf32 x)
+{
+    vf32 n, r = exp_reduce(vclamp_f32(x, -104, 89), &n);
+    return vscale_f32(expm1_reduced(r) + 1, n);
+}
+
+/*
+ * sigmoid: with e = e^-|x| it is e / (1 + e) for x < 0 and 1 / (1 + e) else: nothing overflows,
+ * nothing cancels. What rounding d = 1 + e lost is taken off the quotient, with a line in place of
+ * 1 / d, of which few digits count.
+ */
+VECTOR_INLINE vf32 vsigmoid_f32(vf32 x)
+{
+    vf32 e = vexp_f32(-vabs_f32(x)), d = 1 + e, lost = e - (d - 1);
+    vf32 y = vselect_f32(x < 0, e, vset_f32(1)) / d;
+    lost *= vfma_f32(d, vset_f32(-0.5f), vset_f32(1.457f));
+    return vfma_f32(-y, lost, y);
+}
+
+/* tanh: below 0.55 x + x^3 P(x^2), which is x itself near 0; from there on 1 - 2 / (e^2|x| + 1),
+ * which is 1 from 10 on. */
+VECTOR_INLINE vf32 vtanh_f32(vf32 x)
+{
+    vf32 a = vclamp_f32(vabs_f32(x), 0, 10), z = a * a;
+    vf32 p = POLYNOMIAL(z, -0x1.55554ap-2f, 0x1.110d24p-3f, -0x1.b9283ep-5f, 0x1.593af0p-6f,
+                        -0x1.9b23aep-8f);
+    vf32 near = vfma_f32(z * a, p, a);
+    vf32 n, r = exp_reduce(2 * a, &n), e = (expm1_reduced(r) + 1) * vpower2_f32(n);
+    vf32 far = 1 - 2 / (e + 1);
+    return vcopysign_f32(vselect_f32(a < 0.55f, near, far), x);
+}
+
+/*
+ * log: x = 2^n m with 0.75 <= m < 1.5, log x = n ln 2 + log(1 + f), f = m - 1 in -0.25 .. 0.5.
+ *
+ * t = n LN2_HIGH is exact; what rounding t + f loses (0 where n is) goes to the small part, f^2
+ * Q(f) + n LN2_LOW.
+ */
+VECTOR_INLINE vf32 log_sum(vf32 f, vf32 n)
+{
+    vf32 q =
+        POLYNOMIAL(f, -0x1.p-1f, 0x1.5555a6p-2f, -0x1.000026p-2f, 0x1.996848p-3f, -0x1.54f1e0p-3f,
+                   0x1.289824p-3f, -0x1.0d9498p-3f, 0x1.ac05a0p-4f, -0x1.6ff3c0p-5f);
+    vf32 t = n * LN2_HIGH, high = t + f, low = f - (high - t);
+    return high + vfma_f32(f * f, q, vfma_f32(n, vset_f32(LN2_LOW), low));
+}
+
+/* m and n of a positive finite x. */
+VECTOR_INLINE vf32 log_split(vf32 x, vf32 *n)
+{
+#if defined(VECTOR_AVX512)
+    __m512 m = _mm512_getmant_ps((__m512)x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_src);
+    *n = (vf32)_mm512_sub_ps(_mm512_getexp_ps((__m512)x), _mm512_getexp_ps(m));
+    return (vf32)m;
+#else
+    vi32 tiny = x < 0x1p-126f;
+    vi32 bits = (vi32)vselect_f32(tiny, x * 0x1p24f, x);
+    vi32 whole = (vi32)((vu32)bits - 0x3f400000) >> 23;
+    *n = __builtin_convertvector(whole - (tiny & 24), vf32);
+    return (vf32)((vu32)bits - ((vu32)whole << 23));
+#endif
+}
+
+/* log x where it is y for a positive finite x: -inf for 0, NaN for less; inf and NaN stay. */
+VECTOR_INLINE vf32 log_border(vf32 x, vf32 y)
+{
+#if defined(VECTOR_AVX512)
+    /* Four bits a kind of x, from the lowest: quiet and signalling NaN, 0, 1, -inf, inf, below 0,
+     * above 0. */
+    __m512i answers = _mm512_set1_epi32(0x03530422);
+    return (vf32)_mm512_fixupimm_ps((__m512)y, (__m512)x, answers, 0);
+#else
+    vf32 border = vselect_f32(x < 0, vset_f32(NAN), x);
+    border = vselect_f32(x == 0, vset_f32(-INFINITY), border);
+    return vselect_f32((x > 0) & (x < INFINITY), y, border);
+#endif
+}
+
+VECTOR_INLINE vf32 vlog_f32(vf32 x)
+{
+    vf32 n, m = log_split(x, &n);
+    return log_border(x, log_sum(m - 1, n));
+}
+
+/*
+ * log1p: log u for u = 1 + x rounded, with what the rounding lost, c, added to f = m - 1 as c 2^-n.
+ * For n = 0 that gives back x itself, so small x lose nothing.
+ */
+VECTOR_INLINE vf32 vlog1p_f32(vf32 x)
+{
+    vf32 u = 1 + x, n, m = log_split(u, &n);
+    vf32 large = vselect_f32(x > 1, x, vset_f32(1)), small = vselect_f32(x > 1, vset_f32(1), x);
+    vf32 c = vscale_f32(small - (u - large), -n);
+    return vcopysign_f32(log_border(u, log_sum(m - 1 + c, n)), x);
+}
+
+/*
+ * softplus: log(1 + e^x) = max(x, 0) + log1p(e), e = e^-|x|; log1p as above, but u = 1 + e is in 1
+ * .. 2, so that its n is 0 or 1 and no border is near.
+ */
+VECTOR_INLINE vf32 vsoftplus_f32(vf32 x)
+{
+    vf32 e = vexp_f32(-vabs_f32(x)), u = 1 + e, c = e - (u - 1);
+    vi32 upper = u >= 1.5f;
+    vf32 f = vselect_f32(upper, (0.5f * u - 1) + 0.5f * c, (u - 1) + c);
+    return vmax_f32(x, vset_f32(0)) + log_sum(f, vselect_f32(upper, vset_f32(1), vset_f32(0)));
+}
+
+/*
+ * erf: below 0.875 x + x P(x^2); from there on 1 - 2^T(|x|) for T = log2 erfc, where only a few
+ * digits of the power count. At 3.93 it has become 1.
+ */
+VECTOR_INLINE vf32 vexp2_small(vf32 t)
+{
+    vf32 magic = vset_f32(0x1.8p23f), n = (t + magic) - magic, f = t - n;
+    vf32 p = POLYNOMIAL(f, 0x1.p0f, 0x1.62e430p-1f, 0x1.ebfbdcp-3f, 0x1.c6afecp-5f, 0x1.3b2ff0p-7f,
+                        0x1.5ebb48p-10f, 0x1.3eb67ep-13f);
+    return p * vpower2_f32(n);
+}
+
+VECTOR_INLINE vf32 verf_f32(vf32 x)
+{
+    vf32 a = vclamp_f32(vabs_f32(x), 0, 4), z = a * a;
+    vf32 near = POLYNOMIAL(z, 0x1.06eba8p-3f, -0x1.81273ap-2f, 0x1.ce2c0ap-4f, -0x1.b7e276p-6f,
+                           0x1.530e98p-8f, -0x1.9a5148p-11f, 0x1.2590e2p-14f);
+    near = vfma_f32(a, near, a);
+    vf32 far = POLYNOMIAL(a, -0x1.93cb9cp-13f, -0x1.a094acp+0f, -0x1.d654e6p-1f, -0x1.344098p-3f,
+                          0x1.08fa96p-5f, -0x1.246148p-8f, 0x1.30137cp-12f);
+    far = 1 - vexp2_small(far);
+    return vcopysign_f32(vselect_f32(a < 0.875f, near, far), x);
+}
+
+/*
+ * sin, cos: x = n pi/2 + r with |r| <= pi/4, then the polynomial of sin or cos by n, its sign too.
+ *
+ * pi/2 is taken in parts. The products of the first ones (one where multiply-add is fused, else two
+ * of twelve bits) are exact and so is what they leave, a multiple of 2^-24 below 1; r and the rest
+ * in `low` have some 20 bits more than a float. That holds up to CIRCLE_LIMIT: a vector with a
+ * larger lane, inf or NaN in it calls SLEEF, which reduces by as many digits of pi as the number
+ * needs.
+ */
+#if defined(VECTOR_FMA)
+#define CIRCLE_LIMIT 0x1p16f
+#define CIRCLE_PARTS -0x1.921fb6p0f, 0x1.777a5cp-25f, 0x1.ee59dap-50f
+enum { CIRCLE_EXACT = 1 };
+#else
+#define CIRCLE_LIMIT 0x1.8p12f
+#define CIRCLE_PARTS -0x1.92p0f, -0x1.fb4p-12f, -0x1.444p-24f, -0x1.68c234p-39f
+enum { CIRCLE_EXACT = 2 };
+#endif
+
+/* r, and in *low what is left of x - n pi/2. */
+VECTOR_INLINE vf32 circle_reduce(vf32 x, vf32 *low, vi32 *quadrant)
+{
+    static const float part[] = {CIRCLE_PARTS};
+    vf32 magic = vset_f32(0x1.8p23f), t = vfma_f32(x, vset_f32(0x1.45f306p-1f), magic);
+    vf32 n = t - magic;
+    *quadrant = (vi32)t;
+    for (int i = 0; i < CIRCLE_EXACT; i++) x = vfma_f32(n, vset_f32(part[i]), x);
+    vf32 next = vset_f32(part[CIRCLE_EXACT]), product = n * next, r = x + product;
+    *low = (x - r) + product + vfma_f32(n, next, -product);
+    *low = vfma_f32(n, vset_f32(part[CIRCLE_EXACT + 1]), *low);
+    return r;
+}
+
+/* sin(r + low + quadrant pi/2) */
+VECTOR_INLINE vf32 circle(vf32 r, vf32 low, vi32 quadrant)
+{
+    vf32 z = r * r;
+    vf32 s = POLYNOMIAL(z, -0x1.555546p-3f, 0x1.110738p-7f, -0x1.9942d4p-13f);
+    s = r + vfma_f32(z * r, s, low);
+    vf32 c = POLYNOMIAL(z, 0x1.55554ap-5f, -0x1.6c0c30p-10f, 0x1.99eaa8p-16f);
+    vf32 half = 0.5f * z, w = 1 - half;
+    c = w + vfma_f32(z * z, c, vfma_f32(-r, low, (1 - w) - half));
+    vf32 y = vselect_f32((quadrant & 1) != 0, c, s);
+    return (vf32)((vu32)y ^ ((vu32)(quadrant & 2) << 30));
+}
+
+VECTOR_INLINE vf32 vsin_f32(vf32 x)
+{
+    vi32 quadrant, inside = vabs_f32(x) <= CIRCLE_LIMIT;
+    vf32 low, r = circle_reduce(x, &low, &quadrant);
+    vf32 y = vselect_f32(x == 0, x, circle(r, low, quadrant));
+    if (__builtin_expect(vall_i32(inside), 1)) return y;
+    return vselect_f32(inside, y, call_sin_f32(x));
+}
+
+VECTOR_INLINE vf32 vcos_f32(vf32 x)
+{
+    vi32 quadrant, inside = vabs_f32(x) <= CIRCLE_LIMIT;
+    vf32 low, r = circle_reduce(x, &low, &quadrant);
+    vf32 y = circle(r, low, quadrant + 1);
+    if (__builtin_expect(vall_i32(inside), 1)) return y;
+    return vselect_f32(inside, y, call_cos_f32(x));
+}
+
+/* The same formulas for float64. */
+VECTOR_INLINE vf64 vsigmoid_f64(vf64 x)
+{
+    vf64 e = call_exp_f64(-vabs_f64(x)), d = 1 + e, lost = e - (d - 1);
+    vf64 y = vselect_f64(x < 0, e, vset_f64(1)) / d;
+    lost *= vfma_f64(d, vset_f64(-0.5), vset_f64(1.457));
+    return vfma_f64(-y, lost, y);
+}
+VECTOR_INLINE vf64 vsoftplus_f64(vf64 x)
+{
+    return vmax_f64(x, vset_f64(0)) + call_log1p_f64(call_exp_f64(-vabs_f64(x)));
+}
+
+/*
+ * Where SLEEF's functions end too early (intermediate results overflow or are flushed) another
+ * formula takes over: sinh and cosh are e^|x| / 2 for large x, asinh and acosh log 2|x|, log1p x is
+ * log x, and tan x is x near 0.
+ */
+VECTOR_INLINE vf32 half_exp_f32(vf32 x)
+{
+    vf32 n, r = exp_reduce(vclamp_f32(x, 0, 90), &n);
+    return vscale_f32(expm1_reduced(r) + 1, n - 1);
+}
+/* e^x / 2 = e^(x - 64 h) e^(64 (h - ln 2)) 2^63 for h near ln 2 with 64 h exact, for x of some
+ * hundreds. */
+VECTOR_INLINE vf64 half_exp_f64(vf64 x)
+{
+    vf64 e = call_exp_f64(vclamp_f64(x, 0, 715) - 64 * 0x1.62e42fep-1);
+    return vfma_f64(e, vset_f64(-0x1.f473dc81c8119p-24), e) * 0x1p63;
+}
+/* log 2x for a positive x. */
+VECTOR_INLINE vf32 log_double_f32(vf32 x)
+{
+    vf32 n, m = log_split(x, &n);
+    return log_border(x, log_sum(m - 1, n + 1));
+}
+VECTOR_INLINE vf64 log_double_f64(vf64 x)
+{
+    return call_log_f64(x) + 0x1.62e42fefa39efp-1;
+}
+
+/* Defines v<name>_f<bits> as SLEEF's function, but as `repair` in lanes where `where` holds; both
+ * expressions of x. */
+#define VECTOR_REPAIR(name, bits, where, repair)                                                   \
+    VECTOR_INLINE vf##bits v##name##_f##bits(vf##bits x)                                           \
+    {                                                                                              \
+        vf##bits y = call_##name##_f##bits(x);                                                     \
+        vi##bits broken = where;                                                                   \
+        if (__builtin_expect(vall_i##bits(~broken), 1)) return y;                                  \
+        return vselect_f##bits(broken, repair, y);                                                 \
+    }
+VECTOR_REPAIR(sinh, 32, vabs(x) > 20, vcopysign(half_exp_f32(vabs(x)), x))
+VECTOR_REPAIR(sinh, 64, vabs(x) > 600, vcopysign(half_exp_f64(vabs(x)), x))
+VECTOR_REPAIR(cosh, 32, vabs(x) > 20, half_exp_f32(vabs(x)))
+VECTOR_REPAIR(cosh, 64, vabs(x) > 600, half_exp_f64(vabs(x)))
+VECTOR_REPAIR(asinh, 32, vabs(x) > 1e10f, vcopysign(log_double_f32(vabs(x)), x))
+VECTOR_REPAIR(asinh, 64, vabs(x) > 1e10, vcopysign(log_double_f64(vabs(x)), x))
+VECTOR_REPAIR(acosh, 32, x > 1e10f, log_double_f32(x))
+VECTOR_REPAIR(acosh, 64, x > 1e10, log_double_f64(x))
+VECTOR_REPAIR(log1p, 64, x > 1e300, call_log_f64(x))
+VECTOR_REPAIR(tan, 64, vabs(x) < 1e-10, x)
+
+/* x^y; where SLEEF says inf for finite numbers, which it does a little below the largest number,
+ * (|x|^(y/2))^2. */
+VECTOR_INLINE vf32 vpow_f32(vf32 x, vf32 y)
+{
+    return call_pow_f32(x, y);
+}
+VECTOR_INLINE vf64 vpow_f64(vf64 x, vf64 y)
+{
+    vf64 p = call_pow_f64(x, y);
+    vi64 early =
+        (vabs_f64(p) == INFINITY) & (vabs_f64(x) < INFINITY) & (vabs_f64(y) < INFINITY) & (x != 0);
+    if (__builtin_expect(vall_i64(~early), 1)) return p;
+    vf64 root = call_pow_f64(vabs_f64(x), 0.5 * y);
+    return vselect_f64(early, vcopysign_f64(root * root, p), p);
+}
+
+/* Names for what needs nothing more. */
+#define VECTOR_AS_CALLED(name, type)                                                               \
+    VECTOR_INLINE v##type v##name##_##type(v##type x)                                              \
+    {                                                                                              \
+        return call_##name##_##type(x);                                                            \
+    }
+VECTOR_AS_CALLED(exp, f64)
+VECTOR_AS_CALLED(log, f64)
+VECTOR_AS_CALLED(sin, f64)
+VECTOR_AS_CALLED(cos, f64)
+VECTOR_AS_CALLED(tanh, f64)
+VECTOR_AS_CALLED(erf, f64)
+VECTOR_AS_CALLED(tan, f32)
+VECTOR_AS_CALLED(expm1, f32)
+VECTOR_AS_CALLED(expm1, f64)
+VECTOR_AS_CALLED(log2, f32)
+VECTOR_AS_CALLED(log2, f64)
+VECTOR_AS_CALLED(asin, f32)
+VECTOR_AS_CALLED(asin, f64)
+VECTOR_AS_CALLED(acos, f32)
+VECTOR_AS_CALLED(acos, f64)
+VECTOR_AS_CALLED(atan, f32)
+VECTOR_AS_CALLED(atan, f64)
+VECTOR_AS_CALLED(atanh, f32)
+VECTOR_AS_CALLED(atanh, f64)
+VECTOR_AS_CALLED(erfc, f32)
+VECTOR_AS_CALLED(erfc, f64)
+
+#define vexp(x)      VECTOR_CHOOSE(vexp, x)(x)
+#define vexpm1(x)    VECTOR_CHOOSE(vexpm1, x)(x)
+#define vlog(x)      VECTOR_CHOOSE(vlog, x)(x)
+#define vlog1p(x)    VECTOR_CHOOSE(vlog1p, x)(x)
+#define vlog2(x)     VECTOR_CHOOSE(vlog2, x)(x)
+#define vsin(x)      VECTOR_CHOOSE(vsin, x)(x)
+#define vcos(x)      VECTOR_CHOOSE(vcos, x)(x)
+#define vtan(x)      VECTOR_CHOOSE(vtan, x)(x)
+#define vasin(x)     VECTOR_CHOOSE(vasin, x)(x)
+#define vacos(x)     VECTOR_CHOOSE(vacos, x)(x)
+#define vatan(x)     VECTOR_CHOOSE(vatan, x)(x)
+#define vsinh(x)     VECTOR_CHOOSE(vsinh, x)(x)
+#define vcosh(x)     VECTOR_CHOOSE(vcosh, x)(x)
+#define vtanh(x)     VECTOR_CHOOSE(vtanh, x)(x)
+#define vasinh(x)    VECTOR_CHOOSE(vasinh, x)(x)
+#define vacosh(x)    VECTOR_CHOOSE(vacosh, x)(x)
+#define vatanh(x)    VECTOR_CHOOSE(vatanh, x)(x)
+#define verf(x)      VECTOR_CHOOSE(verf, x)(x)
+#define verfc(x)     VECTOR_CHOOSE(verfc, x)(x)
+#define vsigmoid(x)  VECTOR_CHOOSE(vsigmoid, x)(x)
+#define vsoftplus(x) VECTOR_CHOOSE(vsoftplus, x)(x)
+#define vpow(x, y)   VECTOR_CHOOSE(vpow, x)(x, y)
+#define vatan2(y, x) VECTOR_CHOOSE(call_atan2, y)(y, x)
+
+#endif

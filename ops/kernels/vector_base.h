@@ -1,0 +1,355 @@
+/*
+ * Vectors of the instruction set at hand: types, memory, selection, rounding. Only compilations
+ * with ISA defined include this (see isa.h); the functions of mathematics are in vector.h, which is
+ * what loops include.
+ *
+ * A vector is VECTOR_BYTES wide: vf32 holds VECTOR_F32 floats, vf64 VECTOR_F64 doubles; GNU C gives
+ * them + - * / and comparisons, and numbers mix with them (2 * x). A comparison gives a mask, vi32
+ * or vi64, all ones where it holds:
+ *
+ *     vf32 y = vselect((vi32)(x < 0), x * x, x);
+ *
+ * What ends in _f32 or _f64 takes one type; the names without it are macros that choose by their
+ * argument's type, so that one expression serves both. Nothing here looks at a lane's neighbours.
+ *
+ * Where the set has fused multiply-add, vfma rounds once; else it is a * b + c. This is the only
+ * place where the sets compute differently: the compiler contracts nothing by itself
+ * (-ffp-contract=off).
+ *
+ * VECTOR_PORTABLE makes x86-64 take the path of machines that are not known here.
+ */
+#ifndef EDDY_OPS_KERNELS_VECTOR_BASE_H
+#define EDDY_OPS_KERNELS_VECTOR_BASE_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__) && !defined(VECTOR_PORTABLE)
+#include <immintrin.h>
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#define VECTOR_AVX512 1
+#define VECTOR_BYTES  64
+#elif defined(__AVX2__) && defined(__FMA__)
+#define VECTOR_AVX2  1
+#define VECTOR_BYTES 32
+#else
+#define VECTOR_SSE2  1
+#define VECTOR_BYTES 16
+#endif
+#else
+#define VECTOR_BYTES 16
+#endif
+
+#if defined(VECTOR_AVX512) || defined(VECTOR_AVX2) || defined(__FP_FAST_FMAF)
+#define VECTOR_FMA 1
+#endif
+
+enum { VECTOR_F32 = VECTOR_BYTES / 4, VECTOR_F64 = VECTOR_BYTES / 8 };
+
+typedef float vf32 __attribute__((vector_size(VECTOR_BYTES)));
+typedef double vf64 __attribute__((vector_size(VECTOR_BYTES)));
+typedef int32_t vi32 __attribute__((vector_size(VECTOR_BYTES)));
+typedef int64_t vi64 __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint32_t vu32 __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint64_t vu64 __attribute__((vector_size(VECTOR_BYTES)));
+
+#define VECTOR_INLINE static inline __attribute__((always_inline))
+
+/* The version of a function for x's type. */
+#define VECTOR_CHOOSE(name, x) _Generic((x), vf32 : name##_f32, vf64 : name##_f64)
+
+/* A value in every lane; -0 keeps its sign. vset(like, value): the type of `like`. */
+VECTOR_INLINE vf32 vset_f32(float value)
+{
+    return value - (vf32){0};
+}
+VECTOR_INLINE vf64 vset_f64(double value)
+{
+    return value - (vf64){0};
+}
+#define vset(like, value) VECTOR_CHOOSE(vset, like)(value)
+
+/* VECTOR_F32 or VECTOR_F64 elements from and to memory of any alignment. */
+VECTOR_INLINE vf32 vload_f32(const float *from)
+{
+    vf32 x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+VECTOR_INLINE vf64 vload_f64(const double *from)
+{
+    vf64 x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+VECTOR_INLINE void vstore_f32(float *to, vf32 x)
+{
+    memcpy(to, &x, sizeof x);
+}
+VECTOR_INLINE void vstore_f64(double *to, vf64 x)
+{
+    memcpy(to, &x, sizeof x);
+}
+#define vload(from)                                                                                \
+    _Generic((from), float *: vload_f32, const float *: vload_f32, double *: vload_f64,            \
+             const double *: vload_f64)(from)
+#define vstore(to, x) VECTOR_CHOOSE(vstore, x)(to, x)
+
+/* Lanes of a where the mask is set, of b elsewhere. The mask's lanes are all ones or all zeros. */
+VECTOR_INLINE vf32 vselect_f32(vi32 mask, vf32 a, vf32 b)
+{
+    return (vf32)((mask & (vi32)a) | (~mask & (vi32)b));
+}
+VECTOR_INLINE vf64 vselect_f64(vi64 mask, vf64 a, vf64 b)
+{
+    return (vf64)((mask & (vi64)a) | (~mask & (vi64)b));
+}
+#define vselect(mask, a, b) VECTOR_CHOOSE(vselect, a)(mask, a, b)
+
+/* Whether a mask is set in every lane. */
+VECTOR_INLINE _Bool vall_i64(vi64 mask)
+{
+#if defined(VECTOR_AVX512)
+    return _mm512_movepi64_mask((__m512i)mask) == 0xff;
+#elif defined(VECTOR_AVX2)
+    return _mm256_movemask_pd((__m256d)mask) == 0xf;
+#elif defined(VECTOR_SSE2)
+    return _mm_movemask_pd((__m128d)mask) == 0x3;
+#else
+    return (mask[0] & mask[1]) != 0;
+#endif
+}
+VECTOR_INLINE _Bool vall_i32(vi32 mask)
+{
+#if defined(VECTOR_AVX512)
+    return _mm512_movepi32_mask((__m512i)mask) == 0xffff;
+#elif defined(VECTOR_AVX2)
+    return _mm256_movemask_ps((__m256)mask) == 0xff;
+#elif defined(VECTOR_SSE2)
+    return _mm_movemask_ps((__m128)mask) == 0xf;
+#else
+    int32_t all = -1;
+    for (int i = 0; i < VECTOR_F32; i++) all &= mask[i];
+    return all != 0;
+#endif
+}
+
+/* |x|, and |x| with the sign of y; both act on the sign bit alone, of NaN too. */
+VECTOR_INLINE vf32 vabs_f32(vf32 x)
+{
+    return (vf32)((vi32)x & 0x7fffffff);
+}
+VECTOR_INLINE vf64 vabs_f64(vf64 x)
+{
+    return (vf64)((vi64)x & INT64_MAX);
+}
+VECTOR_INLINE vf32 vcopysign_f32(vf32 x, vf32 y)
+{
+    return (vf32)(((vi32)x & INT32_MAX) | ((vi32)y & INT32_MIN));
+}
+VECTOR_INLINE vf64 vcopysign_f64(vf64 x, vf64 y)
+{
+    return (vf64)(((vi64)x & INT64_MAX) | ((vi64)y & INT64_MIN));
+}
+#define vabs(x)         VECTOR_CHOOSE(vabs, x)(x)
+#define vcopysign(x, y) VECTOR_CHOOSE(vcopysign, x)(x, y)
+
+/*
+ * The larger and the smaller, NaN where either is NaN (so vmax(x, 0) is relu with relu(NaN) = NaN).
+ * Of two zeros the result is b.
+ */
+VECTOR_INLINE vf32 vmax_f32(vf32 a, vf32 b)
+{
+    return vselect_f32((a > b) | (a != a), a, b);
+}
+VECTOR_INLINE vf64 vmax_f64(vf64 a, vf64 b)
+{
+    return vselect_f64((a > b) | (a != a), a, b);
+}
+VECTOR_INLINE vf32 vmin_f32(vf32 a, vf32 b)
+{
+    return vselect_f32((a < b) | (a != a), a, b);
+}
+VECTOR_INLINE vf64 vmin_f64(vf64 a, vf64 b)
+{
+    return vselect_f64((a < b) | (a != a), a, b);
+}
+#define vmax(a, b) VECTOR_CHOOSE(vmax, a)(a, b)
+#define vmin(a, b) VECTOR_CHOOSE(vmin, a)(a, b)
+
+/* x limited to low..high; NaN stays. Needs low <= high, neither NaN. */
+VECTOR_INLINE vf32 vclamp_f32(vf32 x, float low, float high)
+{
+    vf32 a = vset_f32(low), b = vset_f32(high);
+    x = vselect_f32(a > x, a, x);
+    return vselect_f32(b < x, b, x);
+}
+VECTOR_INLINE vf64 vclamp_f64(vf64 x, double low, double high)
+{
+    vf64 a = vset_f64(low), b = vset_f64(high);
+    x = vselect_f64(a > x, a, x);
+    return vselect_f64(b < x, b, x);
+}
+#define vclamp(x, low, high) VECTOR_CHOOSE(vclamp, x)(x, low, high)
+
+/* a * b + c: see the top of the file. */
+VECTOR_INLINE vf32 vfma_f32(vf32 a, vf32 b, vf32 c)
+{
+#if defined(VECTOR_AVX512)
+    return (vf32)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(VECTOR_AVX2)
+    return (vf32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(VECTOR_FMA)
+    vf32 r;
+    for (int i = 0; i < VECTOR_F32; i++) r[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return r;
+#else
+    return a * b + c;
+#endif
+}
+VECTOR_INLINE vf64 vfma_f64(vf64 a, vf64 b, vf64 c)
+{
+#if defined(VECTOR_AVX512)
+    return (vf64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(VECTOR_AVX2)
+    return (vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(VECTOR_FMA)
+    vf64 r;
+    for (int i = 0; i < VECTOR_F64; i++) r[i] = __builtin_fma(a[i], b[i], c[i]);
+    return r;
+#else
+    return a * b + c;
+#endif
+}
+#define vfma(a, b, c) VECTOR_CHOOSE(vfma, a)(a, b, c)
+
+/* The correctly rounded square root; -0 gives -0, less gives NaN. vrsqrt: 1 / sqrt(x), two
+ * roundings. */
+VECTOR_INLINE vf32 vsqrt_f32(vf32 x)
+{
+#if defined(VECTOR_AVX512)
+    return (vf32)_mm512_sqrt_ps((__m512)x);
+#elif defined(VECTOR_AVX2)
+    return (vf32)_mm256_sqrt_ps((__m256)x);
+#elif defined(VECTOR_SSE2)
+    return (vf32)_mm_sqrt_ps((__m128)x);
+#else
+    for (int i = 0; i < VECTOR_F32; i++) x[i] = sqrtf(x[i]);
+    return x;
+#endif
+}
+VECTOR_INLINE vf64 vsqrt_f64(vf64 x)
+{
+#if defined(VECTOR_AVX512)
+    return (vf64)_mm512_sqrt_pd((__m512d)x);
+#elif defined(VECTOR_AVX2)
+    return (vf64)_mm256_sqrt_pd((__m256d)x);
+#elif defined(VECTOR_SSE2)
+    return (vf64)_mm_sqrt_pd((__m128d)x);
+#else
+    for (int i = 0; i < VECTOR_F64; i++) x[i] = sqrt(x[i]);
+    return x;
+#endif
+}
+VECTOR_INLINE vf32 vrsqrt_f32(vf32 x)
+{
+    return 1 / vsqrt_f32(x);
+}
+VECTOR_INLINE vf64 vrsqrt_f64(vf64 x)
+{
+    return 1 / vsqrt_f64(x);
+}
+#define vsqrt(x)  VECTOR_CHOOSE(vsqrt, x)(x)
+#define vrsqrt(x) VECTOR_CHOOSE(vrsqrt, x)(x)
+
+/*
+ * To whole numbers: vrint to the nearest (ties to even), vfloor down, vceil up. Zeros and what
+ * rounds to zero keep the sign. Without instructions for it: adding and subtracting 2^23 (2^52)
+ * rounds, and from there on all is whole.
+ */
+#if defined(VECTOR_AVX512) || defined(VECTOR_AVX2)
+#if defined(VECTOR_AVX512)
+#define VECTOR_ROUND_F32(x, how) (vf32) _mm512_roundscale_ps((__m512)(x), how)
+#define VECTOR_ROUND_F64(x, how) (vf64) _mm512_roundscale_pd((__m512d)(x), how)
+#else
+#define VECTOR_ROUND_F32(x, how) (vf32) _mm256_round_ps((__m256)(x), how)
+#define VECTOR_ROUND_F64(x, how) (vf64) _mm256_round_pd((__m256d)(x), how)
+#endif
+VECTOR_INLINE vf32 vrint_f32(vf32 x)
+{
+    return VECTOR_ROUND_F32(x, _MM_FROUND_TO_NEAREST_INT | 8);
+}
+VECTOR_INLINE vf64 vrint_f64(vf64 x)
+{
+    return VECTOR_ROUND_F64(x, _MM_FROUND_TO_NEAREST_INT | 8);
+}
+VECTOR_INLINE vf32 vfloor_f32(vf32 x)
+{
+    return VECTOR_ROUND_F32(x, _MM_FROUND_TO_NEG_INF | 8);
+}
+VECTOR_INLINE vf64 vfloor_f64(vf64 x)
+{
+    return VECTOR_ROUND_F64(x, _MM_FROUND_TO_NEG_INF | 8);
+}
+VECTOR_INLINE vf32 vceil_f32(vf32 x)
+{
+    return VECTOR_ROUND_F32(x, _MM_FROUND_TO_POS_INF | 8);
+}
+VECTOR_INLINE vf64 vceil_f64(vf64 x)
+{
+    return VECTOR_ROUND_F64(x, _MM_FROUND_TO_POS_INF | 8);
+}
+#else
+VECTOR_INLINE vf32 vrint_f32(vf32 x)
+{
+    vf32 a = vabs_f32(x);
+    return vselect_f32(a < 0x1p23f, vcopysign_f32((a + 0x1p23f) - 0x1p23f, x), x);
+}
+VECTOR_INLINE vf64 vrint_f64(vf64 x)
+{
+    vf64 a = vabs_f64(x);
+    return vselect_f64(a < 0x1p52, vcopysign_f64((a + 0x1p52) - 0x1p52, x), x);
+}
+VECTOR_INLINE vf32 vfloor_f32(vf32 x)
+{
+    vf32 r = vrint_f32(x);
+    return r - vselect_f32(r > x, vset_f32(1), vset_f32(0));
+}
+VECTOR_INLINE vf64 vfloor_f64(vf64 x)
+{
+    vf64 r = vrint_f64(x);
+    return r - vselect_f64(r > x, vset_f64(1), vset_f64(0));
+}
+VECTOR_INLINE vf32 vceil_f32(vf32 x)
+{
+    return -vfloor_f32(-x);
+}
+VECTOR_INLINE vf64 vceil_f64(vf64 x)
+{
+    return -vfloor_f64(-x);
+}
+#endif
+#define vrint(x)  VECTOR_CHOOSE(vrint, x)(x)
+#define vfloor(x) VECTOR_CHOOSE(vfloor, x)(x)
+#define vceil(x)  VECTOR_CHOOSE(vceil, x)(x)
+
+/* x * 2^n rounded once, for a whole n in -252 .. 254 (what is needed here is -150 .. 128). */
+VECTOR_INLINE vf32 vscale_f32(vf32 x, vf32 n)
+{
+#if defined(VECTOR_AVX512)
+    return (vf32)_mm512_scalef_ps((__m512)x, (__m512)n);
+#else
+    vi32 whole = __builtin_convertvector(n, vi32), half = whole >> 1;
+    vf32 a = (vf32)(((vu32)half + 127) << 23), b = (vf32)(((vu32)(whole - half) + 127) << 23);
+    return x * a * b;
+#endif
+}
+
+/* 2^n for a whole n in -126 .. 127. */
+VECTOR_INLINE vf32 vpower2_f32(vf32 n)
+{
+    return (vf32)(((vu32) __builtin_convertvector(n, vi32) + 127) << 23);
+}
+
+#endif
