@@ -1,0 +1,293 @@
+/*
+ * Cuts matrix products into pieces for threads. A piece is a rectangle of C with all of k; pieces
+ * know nothing of each other, each packs what it needs into scratch of its own:
+ *
+ *            +-----------------+-----------------+
+ *            | piece 0         | piece 1         |      the grid is the cheapest of those with as
+ * many C      +-----------------+-----------------+      pieces as threads: a cut between columns
+ * makes both | piece 2         | piece 3         |      sides pack A, one between rows makes both
+ * pack B
+ *            +-----------------+-----------------+
+ *
+ * A small C under a large k gives too few pieces: there the blocks of k are computed side by side
+ * into scratch and then added in their order. By the definition in gemm.h no cut changes a bit, so
+ * the grid may follow the number of threads.
+ */
+#include "ops/kernels/gemm.h"
+#include "ops/kernels/gemm_piece.h"
+#include "tensor/memory.h"
+#include <omp.h>
+#include <string.h>
+
+enum {
+    THREAD_WORK = 65536,   /* multiply-adds that pay for waking one more thread */
+    SMALL_SCRATCH = 16384, /* bytes of scratch taken from the stack, which costs nothing */
+};
+
+/* How a run is cut: each of the batch's products into rows x columns pieces. */
+typedef struct grid {
+    int64_t rows, columns;
+} grid;
+
+static int64_t min64(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+static int64_t ceil_div(int64_t x, int64_t y)
+{
+    return (x + y - 1) / y;
+}
+
+/* Threads worth using for the whole run. */
+static int64_t thread_count(const gemm_job *job, int64_t count)
+{
+    double columns = (double)ceil_div(job->n, 16) * 16;
+    double work = (double)job->m * columns * (double)job->k * (double)count;
+    if (work < 2 * THREAD_WORK || omp_in_parallel()) return 1;
+    double most = work / THREAD_WORK;
+    int threads = omp_get_max_threads();
+    return most < threads ? (int64_t)most : threads;
+}
+
+/* The time of the grid's largest piece, in steps of the micro-kernel: its tiles, padded as they
+ * are, and its packing. */
+static double piece_cost(const gemm_job *job, grid g, int64_t tile_rows, int64_t tile_columns)
+{
+    double rows = (double)ceil_div(job->m, g.rows);
+    double columns = (double)(ceil_div(ceil_div(job->n, g.columns), tile_columns) * tile_columns);
+    double stripes = (double)ceil_div(ceil_div(job->m, g.rows), tile_rows);
+    return rows * columns + 4 * columns + 6 * rows + stripes * columns;
+}
+
+static grid choose_grid(const gemm_job *job, int64_t pieces)
+{
+    int64_t tile_rows, tile_columns;
+    ISA_CALL(gemm_tile)(job->wide, &tile_rows, &tile_columns);
+    grid best = {1, 1};
+    double best_cost = piece_cost(job, best, tile_rows, tile_columns);
+    for (int64_t rows = 1; rows <= min64(pieces, job->m); rows++) {
+        grid g = {rows, min64(pieces / rows, ceil_div(job->n, tile_columns))};
+        double cost = piece_cost(job, g, tile_rows, tile_columns);
+        if (cost < best_cost) best = g, best_cost = cost;
+    }
+    return best;
+}
+
+/* Where part `i` of `parts` begins in a length cut evenly at multiples of `unit`. */
+static int64_t cut(int64_t length, int64_t parts, int64_t i, int64_t unit)
+{
+    int64_t units = ceil_div(length, unit);
+    return min64(length, (units * i / parts) * unit);
+}
+
+/* Piece `i` of the grid. */
+static gemm_job take_piece(const gemm_job *job, grid g, int64_t i)
+{
+    int64_t tile_rows, tile_columns, size = job->wide ? 8 : 4;
+    ISA_CALL(gemm_tile)(job->wide, &tile_rows, &tile_columns);
+    int64_t row = cut(job->m, g.rows, i / g.columns, 1);
+    int64_t column = cut(job->n, g.columns, i % g.columns, tile_columns);
+    gemm_job piece = *job;
+    piece.m = cut(job->m, g.rows, i / g.columns + 1, 1) - row;
+    piece.n = cut(job->n, g.columns, i % g.columns + 1, tile_columns) - column;
+    piece.a += row * job->a_row;
+    piece.b += column * job->b_col;
+    piece.c += row * job->c_row + column * size;
+    if (piece.bias) piece.bias += column * job->bias_col;
+    return piece;
+}
+
+/* Scratch that any piece of the job cut by g needs. */
+static size_t piece_scratch(const gemm_job *job, grid g)
+{
+    int64_t tile_rows, tile_columns;
+    ISA_CALL(gemm_tile)(job->wide, &tile_rows, &tile_columns);
+    gemm_job largest = *job;
+    largest.m = ceil_div(job->m, g.rows);
+    largest.n = min64(job->n, ceil_div(ceil_div(job->n, tile_columns), g.columns) * tile_columns);
+    return ISA_CALL(gemm_scratch)(&largest);
+}
+
+/* All blocks of k side by side, each into its own slice of `sums`. */
+static void run_blocks(const gemm_job *job, int64_t threads, char *sums, char *scratch, size_t each)
+{
+    int64_t block = gemm_block(job->wide, job->k), blocks = ceil_div(job->k, block);
+    int64_t row = job->n * (job->wide ? 8 : 4);
+#pragma omp parallel for schedule(static) num_threads((int)threads)
+    for (int64_t i = 0; i < blocks; i++) {
+        gemm_job piece = *job;
+        piece.k = min64(block, job->k - i * block);
+        piece.a += i * block * job->a_col;
+        piece.b += i * block * job->b_row;
+        piece.c = sums + i * job->m * row;
+        piece.c_row = row;
+        piece.bias = NULL;
+        piece.relu = false;
+        ISA_CALL(gemm_piece)(&piece, scratch + each * (size_t)omp_get_thread_num());
+    }
+}
+
+/* The blocks' sums added in their order, and the epilogue. C is small here. */
+static void add_blocks(const gemm_job *job, const char *sums)
+{
+    int64_t size = job->wide ? 8 : 4, blocks = ceil_div(job->k, gemm_block(job->wide, job->k));
+    for (int64_t i = 0; i < job->m; i++) {
+        char *c = job->c + i * job->c_row;
+        for (int64_t j = 0; j < job->n; j++) {
+            const char *from = sums + (i * job->n + j) * size;
+            if (job->wide) {
+                double sum = *(const double *)from;
+                for (int64_t q = 1; q < blocks; q++)
+                    sum += *(const double *)(from + q * job->m * job->n * size);
+                if (job->bias) sum += *(const double *)(job->bias + j * job->bias_col);
+                ((double *)c)[j] = job->relu && sum < 0 ? 0 : sum;
+            } else {
+                float sum = *(const float *)from;
+                for (int64_t q = 1; q < blocks; q++)
+                    sum += *(const float *)(from + q * job->m * job->n * size);
+                if (job->bias) sum += *(const float *)(job->bias + j * job->bias_col);
+                ((float *)c)[j] = job->relu && sum < 0 ? 0 : sum;
+            }
+        }
+    }
+}
+
+static bool run_deep(const gemm_job *job, int64_t threads)
+{
+    int64_t blocks = ceil_div(job->k, gemm_block(job->wide, job->k));
+    size_t each = piece_scratch(job, (grid){1, 1});
+    char *scratch = memory_alloc(each * (size_t)threads);
+    char *sums = memory_alloc((size_t)(blocks * job->m * job->n) * (job->wide ? 8 : 4));
+    bool ok = scratch && sums;
+    if (ok) {
+        run_blocks(job, threads, sums, scratch, each);
+        add_blocks(job, sums);
+    }
+    memory_free(sums);
+    memory_free(scratch);
+    return ok;
+}
+
+/* A C of one or few tiles with many blocks of k; its scratch is no larger than the operands. */
+static bool is_deep(const gemm_job *job, int64_t threads)
+{
+    int64_t tile_rows, tile_columns;
+    ISA_CALL(gemm_tile)(job->wide, &tile_rows, &tile_columns);
+    int64_t tiles = ceil_div(job->m, tile_rows) * ceil_div(job->n, tile_columns);
+    return tiles < threads && job->k >= 4 * gemm_block(job->wide, job->k);
+}
+
+static gemm_job take_product(const gemm_job *job, const gemm_batch *batch, int64_t i)
+{
+    int64_t size = job->wide ? 8 : 4;
+    gemm_job product = *job;
+    if (!batch) return product;
+    product.a += batch->a[i] * size;
+    product.b += batch->b[i] * size;
+    product.c += batch->c[i] * size;
+    return product;
+}
+
+static bool run_alone(const gemm_job *job, const gemm_batch *batch, int64_t count)
+{
+    char small[SMALL_SCRATCH] __attribute__((aligned(64)));
+    size_t bytes = piece_scratch(job, (grid){1, 1});
+    char *scratch = bytes <= sizeof small ? small : memory_alloc(bytes);
+    if (!scratch) return false;
+    for (int64_t i = 0; i < count; i++) {
+        gemm_job product = take_product(job, batch, i);
+        ISA_CALL(gemm_piece)(&product, scratch);
+    }
+    if (scratch != small) memory_free(scratch);
+    return true;
+}
+
+static bool run_grid(const gemm_job *job, const gemm_batch *batch, int64_t count, int64_t threads)
+{
+    grid g = count < threads ? choose_grid(job, ceil_div(threads, count)) : (grid){1, 1};
+    int64_t per_product = g.rows * g.columns, pieces = per_product * count;
+    size_t each = piece_scratch(job, g);
+    if (threads > pieces) threads = pieces;
+    char *scratch = memory_alloc(each * (size_t)threads);
+    if (!scratch) return false;
+#pragma omp parallel for schedule(static) num_threads((int)threads)
+    for (int64_t i = 0; i < pieces; i++) {
+        gemm_job product = take_product(job, batch, i / per_product);
+        gemm_job piece = take_piece(&product, g, i % per_product);
+        ISA_CALL(gemm_piece)(&piece, scratch + each * (size_t)omp_get_thread_num());
+    }
+    memory_free(scratch);
+    return true;
+}
+
+static bool run(const gemm_job *job, const gemm_batch *batch)
+{
+    int64_t count = batch ? batch->count : 1;
+    if (job->m <= 0 || job->n <= 0 || count <= 0) return true;
+    int64_t threads = thread_count(job, count);
+    if (threads == 1) return run_alone(job, batch, count);
+    if (count >= threads || !is_deep(job, threads)) return run_grid(job, batch, count, threads);
+    for (int64_t i = 0; i < count; i++) {
+        gemm_job product = take_product(job, batch, i);
+        if (!run_deep(&product, threads)) return false;
+    }
+    return true;
+}
+
+/* A job from a caller's arguments, whose strides are in elements. */
+static gemm_job make_job(bool wide, int64_t m, int64_t n, int64_t k, const void *a, int64_t a_row,
+                         int64_t a_col, const void *b, int64_t b_row, int64_t b_col, void *c,
+                         int64_t c_row, const gemm_epilogue *epilogue)
+{
+    int64_t size = wide ? 8 : 4;
+    return (gemm_job){
+        .wide = wide,
+        .relu = epilogue && epilogue->activation == GEMM_RELU,
+        .m = m,
+        .n = n,
+        .k = k,
+        .a = a,
+        .b = b,
+        .c = c,
+        .a_row = a_row * size,
+        .a_col = a_col * size,
+        .b_row = b_row * size,
+        .b_col = b_col * size,
+        .c_row = c_row * size,
+        .bias = epilogue ? epilogue->bias : NULL,
+        .bias_col = size,
+    };
+}
+
+bool gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t a_row, int64_t a_col,
+              const float *b, int64_t b_row, int64_t b_col, float *c, int64_t c_row,
+              const gemm_epilogue *epilogue)
+{
+    gemm_job job = make_job(false, m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, epilogue);
+    return run(&job, NULL);
+}
+
+bool gemm_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t a_row, int64_t a_col,
+              const double *b, int64_t b_row, int64_t b_col, double *c, int64_t c_row,
+              const gemm_epilogue *epilogue)
+{
+    gemm_job job = make_job(true, m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, epilogue);
+    return run(&job, NULL);
+}
+
+bool gemm_batch_f32(const gemm_batch *batch, int64_t m, int64_t n, int64_t k, const float *a,
+                    int64_t a_row, int64_t a_col, const float *b, int64_t b_row, int64_t b_col,
+                    float *c, int64_t c_row, const gemm_epilogue *epilogue)
+{
+    gemm_job job = make_job(false, m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, epilogue);
+    return run(&job, batch);
+}
+
+bool gemm_batch_f64(const gemm_batch *batch, int64_t m, int64_t n, int64_t k, const double *a,
+                    int64_t a_row, int64_t a_col, const double *b, int64_t b_row, int64_t b_col,
+                    double *c, int64_t c_row, const gemm_epilogue *epilogue)
+{
+    gemm_job job = make_job(true, m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row, epilogue);
+    return run(&job, batch);
+}

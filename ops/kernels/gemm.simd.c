@@ -1,0 +1,571 @@
+#include "ops/kernels/gemm_piece.h"
+
+#ifdef ISA
+#include <string.h>
+
+#if defined(__AVX512F__) || defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#if defined(__AVX512F__)
+enum { BYTES = 64, ROWS = 14 };
+#elif defined(__AVX2__)
+enum { BYTES = 32, ROWS = 6 };
+#elif defined(__aarch64__)
+enum { BYTES = 16, ROWS = 8 };
+#else
+enum { BYTES = 16, ROWS = 4 };
+#endif
+enum {
+    PANEL = 2 * BYTES,                                /* a B panel's row */
+    LINE_32 = (ROWS * 4 + BYTES - 1) / BYTES * BYTES, /* an A panel's column */
+    LINE_64 = (ROWS * 8 + BYTES - 1) / BYTES * BYTES,
+    COLUMNS = 16 * PANEL, /* bytes of B's row that are packed at a time */
+    STRIP = 4096,         /* bytes of C's row that thin products keep in the first-level cache */
+};
+
+/*
+ * One vector type for both dtypes: a register's bits. What depends on the dtype asks `wide`, which
+ * is a constant wherever these are inlined to.
+ */
+typedef float vec __attribute__((vector_size(BYTES)));
+typedef double vec64 __attribute__((vector_size(BYTES)));
+typedef float loose __attribute__((vector_size(BYTES), may_alias, aligned(4)));
+
+#define INLINE static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
+
+INLINE int64_t min(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+INLINE int size_of(bool wide)
+{
+    return wide ? 8 : 4;
+}
+INLINE int lanes_of(bool wide)
+{
+    return BYTES / size_of(wide);
+}
+INLINE int line_of(bool wide)
+{
+    return wide ? LINE_64 : LINE_32;
+}
+
+INLINE vec load(const char *p)
+{
+    return *(const loose *)p;
+}
+INLINE void store(char *p, vec v)
+{
+    *(loose *)p = v;
+}
+
+INLINE vec spread(bool wide, const char *p)
+{
+    return wide ? (vec)(*(const double *)p - (vec64){0}) : *(const float *)p - (vec){0};
+}
+
+INLINE vec multiply_add(bool wide, vec x, vec y, vec sum)
+{
+#if defined(__AVX512F__)
+    return wide ? (vec)_mm512_fmadd_pd((__m512d)x, (__m512d)y, (__m512d)sum)
+                : (vec)_mm512_fmadd_ps((__m512)x, (__m512)y, (__m512)sum);
+#elif defined(__AVX2__)
+    return wide ? (vec)_mm256_fmadd_pd((__m256d)x, (__m256d)y, (__m256d)sum)
+                : (vec)_mm256_fmadd_ps((__m256)x, (__m256)y, (__m256)sum);
+#elif defined(__aarch64__)
+    return wide ? (vec)vfmaq_f64((float64x2_t)sum, (float64x2_t)x, (float64x2_t)y)
+                : (vec)vfmaq_f32((float32x4_t)sum, (float32x4_t)x, (float32x4_t)y);
+#else
+    return wide ? (vec)((vec64)x * (vec64)y + (vec64)sum) : x * y + sum;
+#endif
+}
+
+INLINE vec add(bool wide, vec x, vec y)
+{
+    return wide ? (vec)((vec64)x + (vec64)y) : x + y;
+}
+
+INLINE vec relu(bool wide, vec x)
+{
+    typedef int64_t mask64 __attribute__((vector_size(BYTES)));
+    typedef int32_t mask32 __attribute__((vector_size(BYTES)));
+    return wide ? (vec)(~((vec64)x < 0.0) & (mask64)x) : (vec)(~(x < 0.0f) & (mask32)x);
+}
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+INLINE __m256i mask_of(bool wide, int lanes)
+{
+    return wide ? _mm256_cmpgt_epi64(_mm256_set1_epi64x(lanes), _mm256_setr_epi64x(0, 1, 2, 3))
+                : _mm256_cmpgt_epi32(_mm256_set1_epi32(lanes),
+                                     _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+#endif
+
+/* The first `lanes` lanes, 0 in the others; memory behind them is not touched. */
+INLINE vec load_part(bool wide, const char *p, int lanes)
+{
+#if defined(__AVX512F__)
+    return wide ? (vec)_mm512_maskz_loadu_pd((__mmask8)((1u << lanes) - 1), p)
+                : (vec)_mm512_maskz_loadu_ps((__mmask16)((1u << lanes) - 1), p);
+#elif defined(__AVX2__)
+    return wide ? (vec)_mm256_maskload_pd((const double *)p, mask_of(wide, lanes))
+                : (vec)_mm256_maskload_ps((const float *)p, mask_of(wide, lanes));
+#else
+    vec v = {0};
+    memcpy(&v, p, (size_t)(lanes * size_of(wide)));
+    return v;
+#endif
+}
+
+INLINE void store_part(bool wide, char *p, vec v, int lanes)
+{
+#if defined(__AVX512F__)
+    if (wide)
+        _mm512_mask_storeu_pd(p, (__mmask8)((1u << lanes) - 1), (__m512d)v);
+    else
+        _mm512_mask_storeu_ps(p, (__mmask16)((1u << lanes) - 1), (__m512)v);
+#elif defined(__AVX2__)
+    if (wide)
+        _mm256_maskstore_pd((double *)p, mask_of(wide, lanes), (__m256d)v);
+    else
+        _mm256_maskstore_ps((float *)p, mask_of(wide, lanes), (__m256)v);
+#else
+    memcpy(p, &v, (size_t)(lanes * size_of(wide)));
+#endif
+}
+
+/* What tiles of one block of k share, and the place of the next. */
+typedef struct tile {
+    int64_t k;
+    const char *a, *b;
+    int64_t a_row, a_col, b_row;
+    char *c;
+    int64_t c_row;
+    int lanes;  /* valid ones in the tile's last vector */
+    bool first; /* the block begins the sum, else C holds what came before */
+    bool relu;  /* these two only in the last block */
+    const char *bias;
+    int64_t bias_col;
+    bool plain; /* first, and nothing to be added or cut */
+} tile;
+
+/* Joins a block's sum with what C holds, ends it where the block is the last, and puts it into C.
+ */
+INLINE void write_back(const tile *t, const bool wide, vec sum, int64_t row, int64_t column,
+                       int lanes)
+{
+    const bool part = lanes < lanes_of(wide);
+    char *c = t->c + row * t->c_row + column;
+    if (!t->first) sum = add(wide, part ? load_part(wide, c, lanes) : load(c), sum);
+    if (t->bias) {
+        vec shift = !t->bias_col ? spread(wide, t->bias)
+                    : part       ? load_part(wide, t->bias + column, lanes)
+                                 : load(t->bias + column);
+        sum = add(wide, sum, shift);
+    }
+    if (t->relu) sum = relu(wide, sum);
+    if (part)
+        store_part(wide, c, sum, lanes);
+    else
+        store(c, sum);
+}
+
+static void write_tile(const tile *t, bool wide, int rows, int vecs, const vec sums[])
+{
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < vecs; v++)
+            write_back(t, wide, sums[r * vecs + v], r, v * BYTES,
+                       v == vecs - 1 ? t->lanes : lanes_of(wide));
+}
+
+/* The micro-kernel: rows x vecs vectors of C in registers, one column of A times one row of B added
+ * a step. */
+INLINE void tile_run(const tile *t, const bool wide, const int rows, const int vecs,
+                     const bool dense)
+{
+    const int64_t a_row = dense ? size_of(wide) : t->a_row;
+    const char *a = t->a, *b = t->b;
+    vec sum[2 * ROWS];
+    UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = (vec){0};
+    for (int64_t p = t->k; p > 0; p--) {
+        vec row[2];
+        UNROLL for (int v = 0; v < vecs; v++) row[v] = load(b + v * BYTES);
+        UNROLL for (int r = 0; r < rows; r++)
+        {
+            vec x = spread(wide, a + r * a_row);
+            UNROLL for (int v = 0; v < vecs; v++) sum[r * vecs + v] =
+                multiply_add(wide, x, row[v], sum[r * vecs + v]);
+        }
+        a += t->a_col;
+        b += t->b_row;
+    }
+    if (t->plain && t->lanes == lanes_of(wide)) {
+        UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vecs; v++)
+            store(t->c + r * t->c_row + v * BYTES, sum[r * vecs + v]);
+        return;
+    }
+    vec copy[2 * ROWS];
+    UNROLL for (int i = 0; i < rows * vecs; i++) copy[i] = sum[i];
+    write_tile(t, wide, rows, vecs, copy);
+}
+
+/* Every tile has code of its own, so that its sums are registers. */
+#define ROWS_1_4(X, ...) X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__)
+#define ROWS_5_6(X, ...) X(5, __VA_ARGS__) X(6, __VA_ARGS__)
+#define ROWS_7_8(X, ...) X(7, __VA_ARGS__) X(8, __VA_ARGS__)
+#define ROWS_9_14(X, ...)                                                                          \
+    X(9, __VA_ARGS__)                                                                              \
+    X(10, __VA_ARGS__) X(11, __VA_ARGS__) X(12, __VA_ARGS__) X(13, __VA_ARGS__) X(14, __VA_ARGS__)
+#if defined(__AVX512F__)
+#define EACH_ROWS(X, ...)                                                                          \
+    ROWS_1_4(X, __VA_ARGS__)                                                                       \
+    ROWS_5_6(X, __VA_ARGS__) ROWS_7_8(X, __VA_ARGS__) ROWS_9_14(X, __VA_ARGS__)
+#elif defined(__AVX2__)
+#define EACH_ROWS(X, ...) ROWS_1_4(X, __VA_ARGS__) ROWS_5_6(X, __VA_ARGS__)
+#elif defined(__aarch64__)
+#define EACH_ROWS(X, ...) ROWS_1_4(X, __VA_ARGS__) ROWS_5_6(X, __VA_ARGS__) ROWS_7_8(X, __VA_ARGS__)
+#else
+#define EACH_ROWS(X, ...) ROWS_1_4(X, __VA_ARGS__)
+#endif
+
+typedef void (*tile_function)(const tile *);
+#define TILE(rows, name, wide, vecs, dense)                                                        \
+    static void name##_##rows(const tile *t)                                                       \
+    {                                                                                              \
+        tile_run(t, wide, rows, vecs, dense);                                                      \
+    }
+#define ENTRY(rows, name) name##_##rows,
+#define TILES(name, wide, vecs, dense)                                                             \
+    EACH_ROWS(TILE, name, wide, vecs, dense)                                                       \
+    static const tile_function name[ROWS] = {EACH_ROWS(ENTRY, name)};
+TILES(f32_1, false, 1, false)
+TILES(f32_2, false, 2, false)
+TILES(f32_1_dense, false, 1, true)
+TILES(f32_2_dense, false, 2, true)
+TILES(f64_1, true, 1, false)
+TILES(f64_2, true, 2, false)
+TILES(f64_1_dense, true, 1, true)
+TILES(f64_2_dense, true, 2, true)
+static const tile_function *const tiles[2][2][2] = {{{f32_1, f32_1_dense}, {f32_2, f32_2_dense}},
+                                                    {{f64_1, f64_1_dense}, {f64_2, f64_2_dense}}};
+
+#if defined(__AVX512F__)
+#define LOW_32  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH_32 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define LOW_64  0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH_64 4, 12, 5, 13, 6, 14, 7, 15
+#elif defined(__AVX2__)
+#define LOW_32  0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH_32 4, 12, 5, 13, 6, 14, 7, 15
+#define LOW_64  0, 4, 1, 5
+#define HIGH_64 2, 6, 3, 7
+#else
+#define LOW_32  0, 4, 1, 5
+#define HIGH_32 2, 6, 3, 7
+#define LOW_64  0, 2
+#define HIGH_64 1, 3
+#endif
+
+/* A square of vectors turned over: log2(lanes) times, the upper and the lower half of the rows are
+ * interleaved. */
+INLINE void transpose(const bool wide, vec rows[])
+{
+    const int n = lanes_of(wide);
+    vec next[BYTES / 4];
+    UNROLL for (int step = 1; step < n; step *= 2)
+    {
+        UNROLL for (int i = 0; i < n / 2; i++)
+        {
+            vec x = rows[i], y = rows[i + n / 2];
+            if (wide) {
+                next[2 * i] = (vec)__builtin_shufflevector((vec64)x, (vec64)y, LOW_64);
+                next[2 * i + 1] = (vec)__builtin_shufflevector((vec64)x, (vec64)y, HIGH_64);
+            } else {
+                next[2 * i] = __builtin_shufflevector(x, y, LOW_32);
+                next[2 * i + 1] = __builtin_shufflevector(x, y, HIGH_32);
+            }
+        }
+        UNROLL for (int i = 0; i < n; i++) rows[i] = next[i];
+    }
+}
+
+/*
+ * Packs k steps of up to stride/size lines (rows of A, columns of B) so that a step's elements lie
+ * side by side: to[p * stride + line * size] = from[line * line_step + p * step]. What is behind
+ * the last line, up to the end of its vector, becomes something that can be read, for lanes that
+ * nobody keeps.
+ */
+INLINE void pack_lines(const bool wide, int64_t lines, int64_t k, const char *from,
+                       int64_t line_step, int64_t step, char *to, int64_t stride)
+{
+    const int size = size_of(wide), lanes = lanes_of(wide);
+    if (line_step == size) {
+        int64_t full = lines / lanes;
+        int rest = (int)(lines % lanes);
+        for (int64_t p = 0; p < k; p++, from += step, to += stride) {
+            for (int64_t v = 0; v < full; v++) store(to + v * BYTES, load(from + v * BYTES));
+            if (rest) store(to + full * BYTES, load_part(wide, from + full * BYTES, rest));
+        }
+        return;
+    }
+    for (int64_t line = 0; line < lines; line += lanes, to += BYTES) {
+        const char *row[BYTES / 4];
+        for (int i = 0; i < lanes; i++)
+            row[i] = from + (line + i < lines ? line + i : lines - 1) * line_step;
+        int64_t p = 0;
+        vec square[BYTES / 4];
+        for (; step == size && p + lanes <= k; p += lanes) {
+            UNROLL for (int i = 0; i < lanes; i++) square[i] = load(row[i] + p * size);
+            transpose(wide, square);
+            UNROLL for (int i = 0; i < lanes; i++) store(to + (p + i) * stride, square[i]);
+        }
+        for (; p < k; p++)
+            for (int i = 0; i < lanes; i++)
+                memcpy(to + p * stride + i * size, row[i] + p * step, (size_t)size);
+    }
+}
+
+static void pack(bool wide, int64_t lines, int64_t k, const char *from, int64_t line_step,
+                 int64_t step, char *to, int64_t stride)
+{
+    if (wide)
+        pack_lines(true, lines, k, from, line_step, step, to, stride);
+    else
+        pack_lines(false, lines, k, from, line_step, step, to, stride);
+}
+
+size_t ISA_NAME(gemm_scratch)(const gemm_job *job)
+{
+    int64_t k = gemm_block(job->wide, job->k);
+    int64_t columns = (job->n * size_of(job->wide) + PANEL - 1) / PANEL * PANEL;
+    if (columns > COLUMNS) columns = COLUMNS;
+    return (size_t)(k * (columns + line_of(job->wide)) + 63) / 64 * 64;
+}
+
+void ISA_NAME(gemm_tile)(bool wide, int64_t *rows, int64_t *columns)
+{
+    *rows = ROWS;
+    *columns = PANEL / size_of(wide);
+}
+
+/* Begins a block's tiles: what they share, with the last block ending the sums. */
+static tile tile_begin(const gemm_job *job, int64_t p, int64_t k)
+{
+    bool last = p + k >= job->k;
+    tile t = {.k = k,
+              .a_row = job->a_row,
+              .a_col = job->a_col,
+              .b_row = job->b_row,
+              .c_row = job->c_row,
+              .first = p == 0,
+              .relu = last && job->relu,
+              .bias = last ? job->bias : NULL,
+              .bias_col = job->bias_col};
+    t.plain = t.first && !t.relu && !t.bias;
+    return t;
+}
+
+/* A row of sums into C at byte `at` of its only row. */
+INLINE void write_row(const gemm_job *job, const tile *begun, const bool wide, const char *sums,
+                      int64_t at, int64_t bytes)
+{
+    tile t = *begun;
+    t.c = job->c + at;
+    if (t.bias && t.bias_col) t.bias += at;
+    for (int64_t j = 0; j < bytes; j += BYTES)
+        write_back(&t, wide, load(sums + j), 0, j, (int)(min(BYTES, bytes - j) / size_of(wide)));
+}
+
+/* sums += the sum over `steps` steps of a(p) b(p, strip). */
+INLINE void add_steps(const bool wide, const int steps, const tile *t, const char *a, const char *b,
+                      char *sums, int64_t bytes)
+{
+    vec x[8];
+    UNROLL for (int q = 0; q < steps; q++) x[q] = spread(wide, a + q * t->a_col);
+    int64_t j = 0;
+    for (; j + BYTES <= bytes; j += BYTES) {
+        vec sum = load(sums + j);
+        UNROLL for (int q = 0; q < steps; q++) sum =
+            multiply_add(wide, x[q], load(b + q * t->b_row + j), sum);
+        store(sums + j, sum);
+    }
+    if (j < bytes) {
+        int lanes = (int)(bytes - j) / size_of(wide);
+        vec sum = load(sums + j);
+        UNROLL for (int q = 0; q < steps; q++) sum =
+            multiply_add(wide, x[q], load_part(wide, b + q * t->b_row + j, lanes), sum);
+        store(sums + j, sum);
+    }
+}
+
+/* One row times a matrix whose rows are contiguous: streams eight of B's rows at a time past a
+ * strip of sums. */
+INLINE void row_by_rows(const gemm_job *job, const bool wide)
+{
+    char sums[STRIP] __attribute__((aligned(64)));
+    int64_t block = gemm_block(wide, job->k), width = job->n * size_of(wide);
+    for (int64_t j = 0; j < width; j += STRIP) {
+        int64_t bytes = min(STRIP, width - j);
+        for (int64_t p = 0; p < job->k; p += block) {
+            tile t = tile_begin(job, p, min(block, job->k - p));
+            const char *a = job->a + p * t.a_col, *b = job->b + p * t.b_row + j;
+            memset(sums, 0, (size_t)(bytes + BYTES - 1) / BYTES * BYTES);
+            int64_t q = 0;
+            for (; q + 8 <= t.k; q += 8)
+                add_steps(wide, 8, &t, a + q * t.a_col, b + q * t.b_row, sums, bytes);
+            for (; q < t.k; q++)
+                add_steps(wide, 1, &t, a + q * t.a_col, b + q * t.b_row, sums, bytes);
+            write_row(job, &t, wide, sums, j, bytes);
+        }
+    }
+}
+
+/* One row times a matrix whose columns are contiguous: squares of B are turned over in registers.
+ */
+INLINE void row_by_columns(const gemm_job *job, const bool wide)
+{
+    const int size = size_of(wide), lanes = lanes_of(wide);
+    int64_t block = gemm_block(wide, job->k);
+    for (int64_t j = 0; j < job->n; j += lanes) {
+        const char *column[BYTES / 4];
+        for (int i = 0; i < lanes; i++) column[i] = job->b + min(j + i, job->n - 1) * job->b_col;
+        for (int64_t p = 0; p < job->k; p += block) {
+            tile t = tile_begin(job, p, min(block, job->k - p));
+            const char *a = job->a + p * t.a_col;
+            vec sum = {0}, square[BYTES / 4];
+            int64_t q = 0;
+            for (; q + lanes <= t.k; q += lanes, a += lanes * t.a_col) {
+                UNROLL for (int i = 0; i < lanes; i++) square[i] = load(column[i] + (p + q) * size);
+                transpose(wide, square);
+                UNROLL for (int i = 0; i < lanes; i++) sum =
+                    multiply_add(wide, spread(wide, a + i * t.a_col), square[i], sum);
+            }
+            if (q < t.k) {
+                int rest = (int)(t.k - q);
+                UNROLL for (int i = 0; i < lanes; i++) square[i] =
+                    load_part(wide, column[i] + (p + q) * size, rest);
+                transpose(wide, square);
+                UNROLL for (int i = 0; i < lanes; i++) if (i < rest) sum =
+                    multiply_add(wide, spread(wide, a + i * t.a_col), square[i], sum);
+            }
+            write_row(job, &t, wide, (const char *)&sum, j * size, min(lanes, job->n - j) * size);
+        }
+    }
+}
+
+/* Does a product of one row, where B's layout allows to go without packing. */
+static bool row_run(const gemm_job *job)
+{
+    if (job->b_col == size_of(job->wide)) {
+        if (job->wide)
+            row_by_rows(job, true);
+        else
+            row_by_rows(job, false);
+        return true;
+    }
+    if (job->b_row == size_of(job->wide)) {
+        if (job->wide)
+            row_by_columns(job, true);
+        else
+            row_by_columns(job, false);
+        return true;
+    }
+    return false;
+}
+
+/* Asks for a share of the rows of A that come next, steps [p, end), while the current ones are
+ * multiplied. */
+static void prefetch_rows(const gemm_job *job, const char *a, int64_t rows, int64_t p, int64_t end)
+{
+    const int size = size_of(job->wide);
+    if (job->a_row == size) {
+        for (; p < end; p++) {
+            __builtin_prefetch(a + p * job->a_col);
+            __builtin_prefetch(a + p * job->a_col + (rows - 1) * size);
+        }
+    } else if (job->a_col == size) {
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t q = p * size; q < end * size; q += 64)
+                __builtin_prefetch(a + r * job->a_row + q);
+    }
+}
+
+/* One block of k for columns [j, j + columns): B's panels are packed when the first rows need them.
+ */
+static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t columns,
+                      char *scratch)
+{
+    const bool wide = job->wide;
+    const int size = size_of(wide), panel = PANEL / size, line = line_of(wide);
+    char *panels = scratch + t.k * line;
+    int64_t stripes = (job->m + ROWS - 1) / ROWS;
+    bool pack_a = columns > 3 * panel, direct_b = job->b_col == size && stripes <= 3;
+
+    for (int64_t s = 0, i = 0; s < stripes; s++) {
+        int64_t rows = job->m / stripes + (s < job->m % stripes);
+        t.a = job->a + i * job->a_row + p * job->a_col;
+        t.a_row = job->a_row;
+        t.a_col = job->a_col;
+        if (pack_a) {
+            pack(wide, rows, t.k, t.a, t.a_row, t.a_col, scratch, line);
+            t.a = scratch;
+            t.a_row = size;
+            t.a_col = line;
+        }
+        for (int64_t done = 0; done < columns; done += panel) {
+            int64_t width = min(panel, columns - done);
+            int vecs = width * size > BYTES ? 2 : 1;
+            const char *b = job->b + p * job->b_row + (j + done) * job->b_col;
+            t.b = panels + done * size * t.k;
+            t.b_row = PANEL;
+            if (direct_b && width * size == vecs * BYTES) {
+                t.b = b;
+                t.b_row = job->b_row;
+            } else if (s == 0) {
+                pack(wide, width, t.k, b, job->b_col, job->b_row, (char *)t.b, PANEL);
+            }
+            t.c = job->c + i * job->c_row + (j + done) * size;
+            t.lanes = (int)(width - (vecs - 1) * panel / 2);
+            if (t.bias) t.bias = job->bias + (j + done) * job->bias_col;
+            if (pack_a && s + 1 < stripes)
+                prefetch_rows(job, job->a + (i + rows) * job->a_row + p * job->a_col, ROWS,
+                              done * t.k / columns, min(done + panel, columns) * t.k / columns);
+            tiles[wide][vecs - 1][t.a_row == size][rows - 1](&t);
+        }
+        i += rows;
+    }
+}
+
+void ISA_NAME(gemm_piece)(const gemm_job *job, char *scratch)
+{
+    const int size = size_of(job->wide);
+    if (job->k > 0 && job->n == 1 && job->m > 1 && job->c_row == size) {
+        gemm_job turned = *job;
+        turned.m = 1, turned.n = job->m;
+        turned.a = job->b, turned.a_row = job->b_col, turned.a_col = job->b_row;
+        turned.b = job->a, turned.b_row = job->a_col, turned.b_col = job->a_row;
+        turned.bias_col = 0;
+        if (row_run(&turned)) return;
+    }
+    if (job->k > 0 && job->m == 1 && row_run(job)) return;
+
+    int64_t block = gemm_block(job->wide, job->k), step = COLUMNS / size;
+    for (int64_t j = 0; j < job->n; j += step) {
+        int64_t p = 0;
+        do {
+            tile t = tile_begin(job, p, min(block, job->k - p));
+            block_run(job, t, j, p, min(step, job->n - j), scratch);
+            p += block;
+        } while (p < job->k);
+    }
+}
+
+#endif

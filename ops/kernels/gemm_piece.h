@@ -1,0 +1,42 @@
+/* Between gemm.c, which cuts products into pieces for threads, and gemm.simd.c, which computes a
+ * piece on one thread. */
+#ifndef EDDY_OPS_KERNELS_GEMM_PIECE_H
+#define EDDY_OPS_KERNELS_GEMM_PIECE_H
+
+#include "ops/kernels/isa.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One product; all strides in bytes. */
+typedef struct gemm_job {
+    bool wide; /* float64, else float32 */
+    bool relu;
+    int64_t m, n, k;
+    const char *a, *b;
+    char *c;
+    int64_t a_row, a_col, b_row, b_col, c_row;
+    const char *bias; /* or NULL */
+    int64_t bias_col; /* 0 where all columns share one bias */
+} gemm_job;
+
+/* The length of k's blocks, the last one's being what is left: part of what a result's bits are
+ * (see gemm.h). */
+static inline int64_t gemm_block(bool wide, int64_t k)
+{
+    int64_t longest = wide ? 192 : 320;
+    int64_t blocks = (k + longest - 1) / longest;
+    return blocks <= 1 ? k : (k + blocks - 1) / blocks;
+}
+
+/* Scratch that gemm_piece needs for a job, in bytes (a multiple of 64, at most a few hundred KiB).
+ */
+ISA_DECLARE(size_t, gemm_scratch, const gemm_job *job);
+
+/* Computes a job on the calling thread. */
+ISA_DECLARE(void, gemm_piece, const gemm_job *job, char *scratch);
+
+/* Rows and columns of the register tile, for cutting a job well. */
+ISA_DECLARE(void, gemm_tile, bool wide, int64_t *rows, int64_t *columns);
+
+#endif

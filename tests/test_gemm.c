@@ -1,0 +1,380 @@
+/*
+ * Matrix products against a plain loop in double precision, for every instruction set, layout and
+ * epilogue; and the promise of gemm.h that neither threads nor tiling nor layout changes a bit.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "ops/kernels/gemm.h"
+#include "ops/kernels/isa.h"
+#include <float.h>
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How an operand lies in memory: transposed or not, a gap after each line, signs and zeros of its
+ * strides. */
+typedef struct layout {
+    bool transposed;
+    int gap, row_sign, column_sign, spacing;
+} layout;
+
+static const layout plain = {false, 0, 1, 1, 1};
+
+/* A matrix of either dtype whose element (i, j) is at data[origin + i * row + j * column]. */
+typedef struct matrix {
+    bool wide;
+    int64_t rows, columns, row, column, origin, length;
+    void *data;
+} matrix;
+
+static uint32_t seed = 1;
+
+static double draw(void)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (int)(seed >> 8 & 0xffff) / 32768.0 - 1;
+}
+
+static double get(const matrix *x, int64_t i, int64_t j)
+{
+    int64_t at = x->origin + i * x->row + j * x->column;
+    return x->wide ? ((double *)x->data)[at] : ((float *)x->data)[at];
+}
+
+static void set(const matrix *x, int64_t i, int64_t j, double value)
+{
+    int64_t at = x->origin + i * x->row + j * x->column;
+    if (x->wide)
+        ((double *)x->data)[at] = value;
+    else
+        ((float *)x->data)[at] = (float)value;
+}
+
+static void *start(const matrix *x)
+{
+    return (char *)x->data + x->origin * (x->wide ? 8 : 4);
+}
+
+/* A matrix with random elements; what lies between them is NaN. */
+static matrix make(bool wide, int64_t rows, int64_t columns, layout l)
+{
+    int64_t inner = (l.transposed ? rows : columns) * l.spacing + l.gap;
+    matrix x = {.wide = wide, .rows = rows, .columns = columns};
+    x.row = (l.transposed ? l.spacing : inner) * l.row_sign;
+    x.column = (l.transposed ? inner : l.spacing) * l.column_sign;
+    x.origin = (x.row < 0 ? -x.row * rows : 0) + (x.column < 0 ? -x.column * columns : 0);
+    x.length = x.origin + llabs(x.row) * rows + llabs(x.column) * columns + inner;
+    x.data = malloc((size_t)x.length * (wide ? 8 : 4));
+    assert_non_null(x.data);
+    memset(x.data, 0xff, (size_t)x.length * (wide ? 8 : 4));
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) set(&x, i, j, draw());
+    return x;
+}
+
+static void multiply(const matrix *a, const matrix *b, const matrix *c, const gemm_epilogue *e)
+{
+    if (a->wide)
+        assert_true(gemm_f64(a->rows, b->columns, a->columns, start(a), a->row, a->column, start(b),
+                             b->row, b->column, start(c), c->row, e));
+    else
+        assert_true(gemm_f32(a->rows, b->columns, a->columns, start(a), a->row, a->column, start(b),
+                             b->row, b->column, start(c), c->row, e));
+}
+
+static void compare(const matrix *a, const matrix *b, const matrix *c, const gemm_epilogue *e)
+{
+    double epsilon = a->wide ? DBL_EPSILON : FLT_EPSILON;
+    for (int64_t i = 0; i < a->rows; i++) {
+        for (int64_t j = 0; j < b->columns; j++) {
+            double sum = 0, size = 0;
+            for (int64_t p = 0; p < a->columns; p++) {
+                double term = get(a, i, p) * get(b, p, j);
+                sum += term;
+                size += fabs(term);
+            }
+            if (e && e->bias) {
+                double bias = a->wide ? ((double *)e->bias)[j] : ((float *)e->bias)[j];
+                sum += bias;
+                size += fabs(bias);
+            }
+            if (e && e->activation == GEMM_RELU && sum < 0) sum = 0;
+            double bound = epsilon * (size + fabs(sum)) * (2 + (double)a->columns / 8);
+            if (!(fabs(get(c, i, j) - sum) <= bound))
+                fail_msg("%s [%d,%d]x[%d,%d] at (%d,%d): %.9g, not %.9g", isa_name(isa_level),
+                         (int)a->rows, (int)a->columns, (int)b->rows, (int)b->columns, (int)i,
+                         (int)j, get(c, i, j), sum);
+        }
+    }
+}
+
+/* Gaps between C's rows must stay as they were. */
+static void check_gaps(const matrix *c)
+{
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int64_t j = c->columns; j < c->row; j++) assert_true(isnan(get(c, i, j)));
+}
+
+static void check(bool wide, int64_t m, int64_t n, int64_t k, layout la, layout lb, int gap,
+                  const gemm_epilogue *e)
+{
+    matrix a = make(wide, m, k, la), b = make(wide, k, n, lb);
+    layout lc = plain;
+    lc.gap = gap;
+    matrix c = make(wide, m, n, lc);
+    multiply(&a, &b, &c, e);
+    compare(&a, &b, &c, e);
+    check_gaps(&c);
+    free(a.data);
+    free(b.data);
+    free(c.data);
+}
+
+static const layout transposed = {true, 0, 1, 1, 1};
+
+static void each_isa(void (*test)(void))
+{
+    int before = isa_level;
+    for (int level = 0; level <= isa_best(); level++) {
+        assert_true(isa_set(level));
+        test();
+    }
+    isa_set(before);
+}
+
+static void shapes(void)
+{
+    static const int sizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 200};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    for (int i = 0; i < SIZES; i++)
+        for (int j = 0; j < SIZES; j++)
+            for (int q = 0; q < SIZES; q++) {
+                int turn = (i + 3 * j + 5 * q) % 8;
+                if (sizes[i] * sizes[j] * sizes[q] > 300000 && turn % 4) continue;
+                check(turn & 4, sizes[i], sizes[j], sizes[q], turn & 1 ? transposed : plain,
+                      turn & 2 ? transposed : plain, turn % 3, NULL);
+            }
+}
+
+static void test_shapes(void **state)
+{
+    (void)state;
+    each_isa(shapes);
+}
+
+static void transposes(void)
+{
+    static const int sizes[][3] = {{1, 1, 1},    {3, 5, 7},     {32, 10, 512},  {1, 70, 700},
+                                   {70, 1, 700}, {33, 600, 45}, {100, 65, 784}, {29, 31, 1000}};
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int turn = 0; turn < 8; turn++)
+            check(turn & 4, sizes[i][0], sizes[i][1], sizes[i][2], turn & 1 ? transposed : plain,
+                  turn & 2 ? transposed : plain, 0, NULL);
+}
+
+static void test_transposes(void **state)
+{
+    (void)state;
+    each_isa(transposes);
+}
+
+static void strides(void)
+{
+    static const layout layouts[] = {
+        {false, 5, 1, 1, 1},  {true, 3, 1, 1, 1},  {false, 0, -1, 1, 1}, {false, 2, 1, -1, 1},
+        {true, 0, -1, -1, 1}, {false, 1, 1, 1, 2}, {true, 0, 1, -1, 3},  {false, 0, 0, 1, 1},
+        {false, 0, 1, 0, 1},  {true, 0, 0, 0, 1}};
+    enum { LAYOUTS = sizeof layouts / sizeof *layouts };
+    static const int sizes[][3] = {{1, 40, 50}, {40, 1, 50}, {20, 37, 50}, {50, 130, 340}};
+    for (int i = 0; i < LAYOUTS; i++)
+        for (int j = 0; j < LAYOUTS; j++)
+            for (int q = 0; q < 4; q++)
+                check((i + j) & 1, sizes[q][0], sizes[q][1], sizes[q][2], layouts[i], layouts[j], q,
+                      NULL);
+}
+
+static void test_strides(void **state)
+{
+    (void)state;
+    each_isa(strides);
+}
+
+static void epilogues(void)
+{
+    double wide_bias[200];
+    float bias[200];
+    for (int i = 0; i < 200; i++) bias[i] = (float)(wide_bias[i] = 3 * draw());
+    static const int sizes[][3] = {{1, 40, 50},  {40, 1, 50},  {5, 3, 0},     {20, 37, 50},
+                                   {30, 64, 16}, {1, 40, 700}, {50, 130, 700}};
+    for (unsigned q = 0; q < sizeof sizes / sizeof *sizes; q++)
+        for (int turn = 0; turn < 16; turn++) {
+            bool wide = turn & 1;
+            gemm_epilogue e = {turn & 2 ? wide ? (void *)wide_bias : (void *)bias : NULL,
+                               turn & 4 ? GEMM_RELU : GEMM_NONE};
+            check(wide, sizes[q][0], sizes[q][1], sizes[q][2], turn & 8 ? transposed : plain,
+                  turn & 8 ? transposed : plain, 0, &e);
+            if (sizes[q][1] == 1) check(wide, sizes[q][0], 1, sizes[q][2], plain, plain, 2, &e);
+        }
+}
+
+static void test_epilogues(void **state)
+{
+    (void)state;
+    each_isa(epilogues);
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    check(false, 0, 3, 2, plain, plain, 0, NULL);
+    check(false, 3, 0, 2, plain, plain, 0, NULL);
+    check(true, 3, 40, 0, plain, plain, 1, NULL);
+    check(false, 1, 40, 0, plain, plain, 0, NULL);
+    check(false, 40, 1, 0, plain, plain, 0, NULL);
+    assert_true(gemm_f32(0, 0, 0, NULL, 0, 0, NULL, 0, 0, NULL, 0, NULL));
+    gemm_batch none = {0, NULL, NULL, NULL};
+    assert_true(gemm_batch_f64(&none, 3, 3, 3, NULL, 0, 0, NULL, 0, 0, NULL, 0, NULL));
+}
+
+static void specials(void)
+{
+    for (int turn = 0; turn < 8; turn++) {
+        int m = turn & 4 ? 1 : 20, n = 37, k = 50;
+        matrix a = make(turn & 1, m, k, plain),
+               b = make(turn & 1, k, n, turn & 2 ? transposed : plain);
+        matrix c = make(turn & 1, m, n, plain);
+        for (int p = 0; p < k; p++) set(&a, 0, p, 0);
+        set(&b, 3, 5, NAN);
+        set(&b, 4, 36, INFINITY);
+        gemm_epilogue e = {NULL, GEMM_RELU};
+        multiply(&a, &b, &c, &e);
+        for (int j = 0; j < n; j++) assert_true(isnan(get(&c, 0, j)) == (j == 5 || j == 36));
+        free(a.data);
+        free(b.data);
+        free(c.data);
+    }
+}
+
+static void test_specials(void **state)
+{
+    (void)state;
+    each_isa(specials);
+}
+
+static bool same(const matrix *x, const matrix *y)
+{
+    for (int64_t i = 0; i < x->rows; i++)
+        for (int64_t j = 0; j < x->columns; j++) {
+            double u = get(x, i, j), v = get(y, i, j);
+            if (memcmp(&u, &v, sizeof u)) return false;
+        }
+    return true;
+}
+
+/* The bits of one thread and plain layouts come out of any number of threads, any layout, and of a
+ * row taken alone. */
+static void bits(void)
+{
+    static const int sizes[][3] = {{32, 512, 784}, {784, 100, 32}, {9, 32, 5000},  {3, 2, 9000},
+                                   {1, 900, 700},  {900, 1, 700},  {1, 1, 100000}, {300, 70, 650}};
+    int threads = omp_get_max_threads();
+    for (unsigned q = 0; q < 2 * sizeof sizes / sizeof *sizes; q++) {
+        const int *s = sizes[q / 2];
+        matrix a = make(q & 1, s[0], s[2], plain), b = make(q & 1, s[2], s[1], plain);
+        matrix at = make(q & 1, s[0], s[2], transposed), bt = make(q & 1, s[2], s[1], transposed);
+        for (int64_t i = 0; i < a.rows; i++)
+            for (int64_t p = 0; p < a.columns; p++) set(&at, i, p, get(&a, i, p));
+        for (int64_t p = 0; p < b.rows; p++)
+            for (int64_t j = 0; j < b.columns; j++) set(&bt, p, j, get(&b, p, j));
+        matrix one = make(q & 1, s[0], s[1], plain), other = make(q & 1, s[0], s[1], plain);
+        omp_set_num_threads(1);
+        multiply(&a, &b, &one, NULL);
+        for (int n = 1; n <= 3; n++) {
+            omp_set_num_threads(n);
+            for (int turn = 0; turn < 4; turn++) {
+                multiply(turn & 1 ? &at : &a, turn & 2 ? &bt : &b, &other, NULL);
+                assert_true(same(&one, &other));
+            }
+        }
+        matrix row = a, row_result = make(q & 1, 1, s[1], plain), wanted = one;
+        row.rows = wanted.rows = 1;
+        row.origin = wanted.origin = 0;
+        row.origin += (a.rows - 1) * a.row, wanted.origin += (one.rows - 1) * one.row;
+        multiply(&row, &b, &row_result, NULL);
+        assert_true(same(&wanted, &row_result));
+        free(a.data), free(b.data), free(at.data), free(bt.data), free(one.data), free(other.data);
+        free(row_result.data);
+    }
+    omp_set_num_threads(threads);
+}
+
+static void test_bits(void **state)
+{
+    (void)state;
+    each_isa(bits);
+}
+
+/* Both sets with fused multiply-add give the same bits. */
+static void test_fma_sets_agree(void **state)
+{
+    (void)state;
+    if (isa_best() < ISA_AVX512) skip();
+    matrix a = make(false, 45, 700, plain), b = make(false, 700, 61, transposed);
+    matrix x = make(false, 45, 61, plain), y = make(false, 45, 61, plain);
+    isa_set(ISA_AVX2);
+    multiply(&a, &b, &x, NULL);
+    isa_set(ISA_AVX512);
+    multiply(&a, &b, &y, NULL);
+    assert_true(same(&x, &y));
+    free(a.data), free(b.data), free(x.data), free(y.data);
+}
+
+/* Products at scattered offsets, operands shared between products, as broadcasting makes them. */
+static void test_batch(void **state)
+{
+    (void)state;
+    static const int sizes[][4] = {
+        {7, 5, 6, 4}, {2, 130, 120, 110}, {50, 16, 16, 16}, {1, 3, 4, 9000}};
+    for (int q = 0; q < 8; q++) {
+        const int *s = sizes[q / 2];
+        bool wide = q & 1;
+        int64_t count = s[0], m = s[1], n = s[2], k = s[3];
+        matrix a = make(wide, count * m, k, plain), b = make(wide, k, n, plain);
+        matrix c = make(wide, count * m, n, plain), whole = make(wide, count * m, n, plain);
+        int64_t at[64], bt[64] = {0}, ct[64];
+        for (int64_t i = 0; i < count; i++) at[i] = i * m * k, ct[i] = (count - 1 - i) * m * n;
+        gemm_batch batch = {count, at, bt, ct};
+        if (wide)
+            assert_true(
+                gemm_batch_f64(&batch, m, n, k, a.data, k, 1, b.data, n, 1, c.data, n, NULL));
+        else
+            assert_true(
+                gemm_batch_f32(&batch, m, n, k, a.data, k, 1, b.data, n, 1, c.data, n, NULL));
+        multiply(&a, &b, &whole, NULL);
+        for (int64_t i = 0; i < count; i++) {
+            matrix x = c, y = whole;
+            x.rows = y.rows = m;
+            x.origin = ct[i];
+            y.origin = i * m * n;
+            assert_true(same(&x, &y));
+        }
+        free(a.data), free(b.data), free(c.data), free(whole.data);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shapes),  cmocka_unit_test(test_transposes),
+        cmocka_unit_test(test_strides), cmocka_unit_test(test_epilogues),
+        cmocka_unit_test(test_empty),   cmocka_unit_test(test_specials),
+        cmocka_unit_test(test_bits),    cmocka_unit_test(test_fma_sets_agree),
+        cmocka_unit_test(test_batch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
