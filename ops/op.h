@@ -41,7 +41,8 @@ typedef enum ed_attr_type {
     ED_ATTR_DTYPE,  /* ed_dtype */
     ED_ATTR_INTS,   /* ed_ints */
     ED_ATTR_STRING, /* const char * */
-    ED_ATTR_STATE   /* uint64_t[3]: a random generator's counter and key */
+    ED_ATTR_STATE,  /* uint64_t[3]: a random generator's counter and key */
+    ED_ATTR_OBJECT  /* any counted object; a tape that records the call retains it */
 } ed_attr_type;
 
 typedef struct ed_attr {

@@ -1,0 +1,406 @@
+#include "autodiff/tape.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Memory of nodes: chunks that are only ever added to ---------------------------------------------------------- */
+
+typedef struct tape_chunk {
+    struct tape_chunk *next;
+    size_t             used, size;
+    max_align_t        data[];
+} tape_chunk;
+
+enum { FIRST_CHUNK = 4 << 10, CHUNK = 64 << 10 };
+
+static void *chunk_alloc(ed_tape *tape, size_t bytes)
+{
+    bytes = (bytes + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
+    tape_chunk *chunk = tape->chunks;
+    if (!chunk || chunk->used + bytes > chunk->size) {
+        size_t size = chunk ? CHUNK : FIRST_CHUNK;
+        if (size < bytes) size = bytes;
+        chunk = memory_alloc(sizeof *chunk + size);
+        if (!chunk) return NULL;
+        *chunk = (tape_chunk){.next = tape->chunks, .size = size};
+        tape->chunks = chunk;
+    }
+    void *data = (char *)chunk->data + chunk->used;
+    chunk->used += bytes;
+    return data;
+}
+
+/* ---- Ids and slots ------------------------------------------------------------------------------------------------ */
+
+/* Ids are dealt in runs, so their low bits spread by themselves. */
+static tape_entry *find(const ed_tape *tape, uint64_t id)
+{
+    size_t mask = tape->capacity - 1, at = id & mask;
+    while (tape->entries[at].id && tape->entries[at].id != id) at = (at + 1) & mask;
+    return &tape->entries[at];
+}
+
+int32_t tape_slot(const ed_tape *tape, uint64_t id)
+{
+    if (!tape->n_entries) return -1;
+    const tape_entry *entry = find(tape, id);
+    return entry->id ? entry->slot : -1;
+}
+
+static bool grow_entries(ed_tape *tape)
+{
+    size_t      old_capacity = tape->capacity, capacity = old_capacity ? 2 * old_capacity : 128;
+    tape_entry *old = tape->entries, *entries = memory_zalloc(capacity * sizeof *entries);
+    if (!entries) return false;
+    tape->entries = entries;
+    tape->capacity = capacity;
+    for (size_t i = 0; i < old_capacity; i++)
+        if (old[i].id) *find(tape, old[i].id) = old[i];
+    memory_free(old);
+    return true;
+}
+
+/* Leads an id to a slot. */
+static bool set_slot(ed_tape *tape, uint64_t id, int32_t slot)
+{
+    if (2 * tape->n_entries >= tape->capacity && !grow_entries(tape)) return false;
+    tape_entry *entry = find(tape, id);
+    tape->n_entries += !entry->id;
+    *entry = (tape_entry){id, slot};
+    return true;
+}
+
+static int32_t new_slot(ed_tape *tape, uint64_t id)
+{
+    if (tape->n_slots == INT32_MAX || !set_slot(tape, id, tape->n_slots)) return -1;
+    return tape->n_slots++;
+}
+
+static bool remember_variable(ed_tape *tape, ed_tensor *v)
+{
+    if (tape->n_variables == tape->variable_capacity) {
+        int64_t capacity = tape->variable_capacity ? 2 * tape->variable_capacity : 8;
+        void   *variables =
+            memory_grow(tape->variables, (size_t)tape->n_variables * sizeof(ed_tensor *),
+                        (size_t)capacity * sizeof(ed_tensor *));
+        if (!variables) return false;
+        tape->variables = variables;
+        tape->variable_capacity = capacity;
+    }
+    tape->variables[tape->n_variables++] = ed_retain(v);
+    return true;
+}
+
+/* Makes a slot for a tensor or variable that has none. */
+static int32_t watch(ed_tape *tape, ed_tensor *x)
+{
+    if (tensor_is_variable(x) && !remember_variable(tape, x)) return -1;
+    int32_t slot = new_slot(tape, x->id);
+    if (slot >= 0 && tensor_is_variable(x) && !set_slot(tape, tensor_read(x)->id, slot)) return -1;
+    return slot;
+}
+
+int32_t tape_slot_of(ed_tape *tape, ed_tensor *operand)
+{
+    if (!tensor_is_variable(operand)) return tape_slot(tape, operand->id);
+    int32_t slot = tape_slot(tape, tensor_read(operand)->id);
+    if (slot >= 0) return slot;
+    slot = tape_slot(tape, operand->id);
+    if (slot >= 0) {
+        if (!set_slot(tape, tensor_read(operand)->id, slot)) tape->broken = true;
+        return slot;
+    }
+    if (!tape->recording || !tape->watches_accessed || !ed_is_trainable(operand) ||
+        !ed_dtype_is_float(operand->dtype))
+        return -1;
+    slot = watch(tape, operand);
+    if (slot < 0) tape->broken = true;
+    return slot;
+}
+
+/* ---- Recording ---------------------------------------------------------------------------------------------------- */
+
+/* Bytes behind the copy of an attribute structure that hold what its lists and texts point to. */
+static size_t attrs_extra(const ed_op *op, const char *attrs)
+{
+    size_t bytes = 0;
+    for (const ed_attr *a = op->attrs; a && a->name; a++) {
+        if (a->type == ED_ATTR_INTS) {
+            const ed_ints *ints = (const void *)(attrs + a->offset);
+            if (ints->values) bytes += ((size_t)ints->count + 1) * sizeof(int64_t);
+        } else if (a->type == ED_ATTR_STRING) {
+            const char *const *s = (const void *)(attrs + a->offset);
+            if (*s) bytes += (strlen(*s) + sizeof(int64_t)) & ~(sizeof(int64_t) - 1);
+        }
+    }
+    return bytes;
+}
+
+/* A copy of the attributes that stands by itself, objects retained. */
+static bool copy_attrs(ed_tape *tape, tape_node *node, const void *attrs)
+{
+    const ed_op *op = node->op;
+    if (!op->attrs_size || attrs == op->defaults) {
+        node->attrs = attrs;
+        return true;
+    }
+    size_t size = (op->attrs_size + sizeof(int64_t) - 1) & ~(sizeof(int64_t) - 1);
+    char  *copy = chunk_alloc(tape, size + attrs_extra(op, attrs)), *extra = copy + size;
+    if (!copy) return false;
+    memcpy(copy, attrs, op->attrs_size);
+    for (const ed_attr *a = op->attrs; a && a->name; a++) {
+        if (a->type == ED_ATTR_INTS) {
+            ed_ints *ints = (void *)(copy + a->offset);
+            if (!ints->values) continue;
+            size_t bytes = (size_t)ints->count * sizeof(int64_t);
+            ints->values = memcpy(extra, ints->values, bytes);
+            extra += bytes + sizeof(int64_t);
+        } else if (a->type == ED_ATTR_STRING) {
+            const char **s = (void *)(copy + a->offset);
+            if (!*s) continue;
+            size_t bytes = strlen(*s) + 1;
+            *s = memcpy(extra, *s, bytes);
+            extra += (bytes + sizeof(int64_t) - 1) & ~(sizeof(int64_t) - 1);
+        } else if (a->type == ED_ATTR_OBJECT) {
+            ed_retain(*(void **)(copy + a->offset));
+        }
+    }
+    node->attrs = copy;
+    return true;
+}
+
+static void release_attrs(tape_node *node)
+{
+    if (!node->attrs || node->attrs == node->op->defaults) return;
+    for (const ed_attr *a = node->op->attrs; a && a->name; a++)
+        if (a->type == ED_ATTR_OBJECT) ed_release(*(void **)((const char *)node->attrs + a->offset));
+    node->attrs = NULL;
+}
+
+void tape_release_node(tape_node *node)
+{
+    for (int i = 0; i < node->n_inputs + node->n_outputs; i++) {
+        ed_release(node->saved[i]);
+        node->saved[i] = NULL;
+    }
+    release_attrs(node);
+}
+
+/* One piece of memory for the node and all its arrays. */
+static tape_node *new_node(ed_tape *tape, const ed_call *call)
+{
+    size_t n = (size_t)(call->n_inputs + call->n_outputs), dims = 0;
+    for (int i = 0; i < call->n_inputs; i++) dims += call->inputs[i]->rank;
+    size_t inputs = (size_t)call->n_inputs;
+    char  *at = chunk_alloc(tape, sizeof(tape_node) + n * (sizeof(ed_tensor *) + sizeof(int32_t)) +
+                                      inputs * (sizeof(ed_ints) + sizeof(ed_dtype)) +
+                                      dims * sizeof(int64_t));
+    if (!at) return NULL;
+    tape_node *node = (tape_node *)at;
+    *node = (tape_node){.op = call->op, .n_inputs = call->n_inputs, .n_outputs = call->n_outputs};
+    at += sizeof *node;
+    node->saved = memset(at, 0, n * sizeof(ed_tensor *));
+    node->shapes = (ed_ints *)(at += n * sizeof(ed_tensor *));
+    int64_t *shape = (int64_t *)(at += inputs * sizeof(ed_ints));
+    node->slots = (int32_t *)(at += dims * sizeof(int64_t));
+    node->dtypes = (ed_dtype *)(at + n * sizeof(int32_t));
+    for (int i = 0; i < call->n_inputs; i++) {
+        const ed_tensor *x = call->inputs[i];
+        node->dtypes[i] = x->dtype;
+        node->shapes[i] = (ed_ints){shape, x->rank};
+        for (int d = 0; d < x->rank; d++) *shape++ = x->shape[d];
+    }
+    return node;
+}
+
+static void save(tape_node *node, const ed_call *call)
+{
+    unsigned saves = call->op->saves;
+    for (int i = 0; i < call->n_inputs; i++)
+        if (saves & ED_SAVES_INPUT(i < 7 ? i : 7)) node->saved[i] = ed_retain(call->inputs[i]);
+    for (int i = 0; i < call->n_outputs; i++)
+        if (saves & ED_SAVES_OUTPUT(i))
+            node->saved[call->n_inputs + i] = ed_retain(call->outputs[i]);
+}
+
+static bool any_float_output(const ed_call *call)
+{
+    for (int i = 0; i < call->n_outputs; i++)
+        if (ed_dtype_is_float(call->outputs[i]->dtype)) return true;
+    return false;
+}
+
+/* Slots of the operands into `slots`; whether any is tracked. Variables are watched on the way, also by ops of whole numbers. */
+static bool find_slots(ed_tape *tape, const ed_call *call, ed_tensor *const *operands, int32_t *slots)
+{
+    bool tracked = false;
+    for (int i = 0; i < call->n_inputs; i++) {
+        slots[i] = ed_dtype_is_float(call->inputs[i]->dtype) ? tape_slot_of(tape, operands[i]) : -1;
+        tracked |= slots[i] >= 0;
+    }
+    return tracked;
+}
+
+static bool record(ed_tape *tape, const ed_call *call, const int32_t *slots)
+{
+    tape_node *node = new_node(tape, call);
+    if (!node || !copy_attrs(tape, node, call->attrs)) return false;
+    memcpy(node->slots, slots, (size_t)call->n_inputs * sizeof *slots);
+    node->previous = tape->last;
+    *(tape->last ? &tape->last->next : &tape->first) = node;
+    tape->last = node;
+    for (int i = 0; i < call->n_outputs; i++) {
+        bool is_float = ed_dtype_is_float(call->outputs[i]->dtype);
+        int32_t slot = is_float ? new_slot(tape, call->outputs[i]->id) : -1;
+        node->slots[call->n_inputs + i] = slot;
+        if (is_float && slot < 0) return false;
+    }
+    save(node, call);
+    return true;
+}
+
+static void after(ops_listener *listener, const ed_call *call, ed_tensor *const *operands)
+{
+    ed_tape *tape = (ed_tape *)((char *)listener - offsetof(ed_tape, listener));
+    int32_t  some[ED_MAX_OPERANDS], *slots = some;
+    if (call->n_inputs > ED_MAX_OPERANDS &&
+        !(slots = memory_alloc((size_t)call->n_inputs * sizeof *slots))) {
+        tape->broken = true;
+        return;
+    }
+    if (find_slots(tape, call, operands, slots) && any_float_output(call) && !record(tape, call, slots))
+        tape->broken = true;
+    if (slots != some) memory_free(slots);
+}
+
+/* ---- Life --------------------------------------------------------------------------------------------------------- */
+
+void tape_clear(ed_tape *tape)
+{
+    for (tape_node *node = tape->first; node; node = node->next) tape_release_node(node);
+    tape->first = tape->last = NULL;
+    while (tape->chunks) {
+        tape_chunk *chunk = tape->chunks;
+        tape->chunks = chunk->next;
+        memory_free(chunk);
+    }
+    memory_free(tape->entries);
+    tape->entries = NULL;
+    tape->n_entries = tape->capacity = 0;
+    tape->n_slots = 0;
+    tape->broken = false;
+}
+
+static void forget_variables(ed_tape *tape)
+{
+    for (int64_t i = 0; i < tape->n_variables; i++) ed_release(tape->variables[i]);
+    tape->n_variables = 0;
+}
+
+void tape_stop(ed_tape *tape)
+{
+    if (tape->recording) ops_unlisten(&tape->listener);
+    tape->recording = false;
+}
+
+static void tape_destroy(void *object)
+{
+    ed_tape *tape = object;
+    tape_stop(tape);
+    tape_clear(tape);
+    forget_variables(tape);
+    memory_free(tape->variables);
+    memory_free(tape);
+}
+
+static const object_class tape_class = {"tape", tape_destroy};
+
+ed_tape *ed_tape_begin_with(const ed_tape_options *options)
+{
+    ed_tape *tape = object_new(&tape_class, sizeof *tape);
+    if (!tape || !scope_give(tape)) return NULL;
+    tape->listener.after = after;
+    tape->persistent = options && options->persistent;
+    tape->watches_accessed = !(options && options->ignore_accessed_variables);
+    tape->recording = true;
+    ops_listen(&tape->listener);
+    return tape;
+}
+
+static bool usable(const ed_tape *tape, const char *what)
+{
+    if (!tape) return ed_fail(ED_INVALID_ARGUMENT, "%s: the tape is NULL", what), false;
+    if (tape->consumed)
+        return ed_fail(ED_FAILED_PRECONDITION,
+                       "%s: the tape's one gradient has been asked; begin another, or a persistent one",
+                       what),
+               false;
+    return true;
+}
+
+bool ed_tape_stop(ed_tape *tape)
+{
+    if (!usable(tape, "tape_stop")) return false;
+    if (!tape->recording)
+        return ed_fail(ED_FAILED_PRECONDITION, "tape_stop: the tape is not recording"), false;
+    tape_stop(tape);
+    return true;
+}
+
+bool ed_tape_resume(ed_tape *tape)
+{
+    if (!usable(tape, "tape_resume")) return false;
+    if (tape->recording)
+        return ed_fail(ED_FAILED_PRECONDITION, "tape_resume: the tape is recording already"), false;
+    tape->recording = true;
+    ops_listen(&tape->listener);
+    return true;
+}
+
+bool ed_tape_reset(ed_tape *tape)
+{
+    if (!usable(tape, "tape_reset")) return false;
+    if (!tape->recording)
+        return ed_fail(ED_FAILED_PRECONDITION, "tape_reset: the tape is not recording"), false;
+    tape_clear(tape);
+    forget_variables(tape);
+    return true;
+}
+
+ed_tensor *ed_watch(ed_tape *tape, ed_tensor *x)
+{
+    if (!usable(tape, "watch")) return NULL;
+    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "watch: the tensor is NULL");
+    if (!ed_dtype_is_float(x->dtype))
+        return ed_fail(ED_INVALID_ARGUMENT, "watch: there are gradients of floats only, not of %s",
+                       text_of_tensor(x).s);
+    if (tape_slot_of(tape, x) >= 0) return x;
+    return watch(tape, x) >= 0 ? x : NULL;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    uint64_t x = (*(ed_tensor *const *)a)->id, y = (*(ed_tensor *const *)b)->id;
+    return x < y ? -1 : x > y;
+}
+
+ed_list *ed_watched_variables(const ed_tape *tape)
+{
+    if (!tape) return ed_fail(ED_INVALID_ARGUMENT, "watched_variables: the tape is NULL");
+    ed_list *list = list_new(tape->n_variables);
+    if (!list) return NULL;
+    for (int64_t i = 0; i < list->size; i++) list->items[i] = ed_retain(tape->variables[i]);
+    qsort(list->items, (size_t)list->size, sizeof *list->items, by_id);
+    return scope_give(list);
+}
+
+ops_listener *tape_pause(void)
+{
+    ops_listener *paused = thread_self()->listeners;
+    thread_self()->listeners = NULL;
+    return paused;
+}
+
+void tape_unpause(ops_listener *paused)
+{
+    thread_self()->listeners = paused;
+}
