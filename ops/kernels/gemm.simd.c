@@ -1,3 +1,29 @@
+/*
+ * One product on one thread: the register tile, packing, and the loops around them.
+ *
+ * A tile is ROWS x 2 vectors of C held in registers. A step of k loads two vectors of B's row and
+ * adds their products with each of ROWS elements of A's column, spread to all lanes: 14 x 2 tiles
+ * of AVX-512 ask for 16 loads with 28 fused multiply-adds.
+ *
+ *                          panels of B: 2 vectors wide                 k is cut into blocks
+ * (gemm_block), so that j ->+----+----+----+----+ |    |    |    |    | p, one block          - a
+ * stripe of A (ROWS x block) stays in the |    |    |    |    | of k                    first-level
+ * cache while all panels pass, one block of k   +----+----+----+----+                       - the
+ * panels of B (block x COLUMNS) stay in the
+ *        +--------------+  +----+----+----+----+                         second while all stripes
+ * of A pass, i    | stripe of A  |  |tile|tile|tile|tile|                       - C holds the sum
+ * of the blocks so far.
+ *        +--------------+  +----+----+----+----+
+ *
+ * Panels and stripes are packed (the tile's elements of a step side by side) where they are used
+ * often enough to pay for it or their strides leave no choice; otherwise the tile reads them where
+ * they are. Stripes differ in height by one row at most rather than leave a thin last one. Products
+ * of one row or one column take two loops of their own, which read the matrix once, in its own
+ * direction.
+ *
+ * Lanes beyond the last column are computed with whatever the packed panel holds there, and not
+ * stored.
+ */
 #include "ops/kernels/gemm_piece.h"
 
 #ifdef ISA
@@ -326,6 +352,12 @@ INLINE void pack_lines(const bool wide, int64_t lines, int64_t k, const char *fr
             UNROLL for (int i = 0; i < lanes; i++) square[i] = load(row[i] + p * size);
             transpose(wide, square);
             UNROLL for (int i = 0; i < lanes; i++) store(to + (p + i) * stride, square[i]);
+        }
+        if (step == size && p < k) {
+            UNROLL for (int i = 0; i < lanes; i++) square[i] =
+                load_part(wide, row[i] + p * size, (int)(k - p));
+            transpose(wide, square);
+            for (int i = 0; i < lanes && p < k; i++, p++) store(to + p * stride, square[i]);
         }
         for (; p < k; p++)
             for (int i = 0; i < lanes; i++)

@@ -1,0 +1,191 @@
+/*
+ * Matrix products: GFLOP/s of Eddy's and of OpenBLAS's (which runs its own threads), for the shapes
+ * that training asks for, beside the peak of fused multiply-adds. Usage: bench_gemm [f32|f64]
+ * [shapes whose name contains this]. Medians of short series, the two in turn.
+ */
+#include "ops/kernels/gemm.h"
+#include "ops/kernels/isa.h"
+#include <cblas.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum { SERIES = 9 };
+
+typedef struct shape {
+    const char *layout; /* "NN", "TN", ...: which operands are transposed views */
+    int m, n, k, count;
+} shape;
+
+static const shape shapes[] = {
+    {"NN", 32, 512, 784, 1},     {"TN", 784, 512, 32, 1},     {"NN", 32, 10, 512, 1},
+    {"TN", 512, 10, 32, 1},      {"NT", 32, 512, 10, 1},      {"NN", 128, 512, 784, 1},
+    {"TN", 784, 512, 128, 1},    {"NN", 128, 10, 512, 1},     {"TN", 512, 10, 128, 1},
+    {"NT", 128, 512, 10, 1},     {"NN", 500, 512, 784, 1},    {"TN", 784, 512, 500, 1},
+    {"NN", 5000, 512, 784, 1},   {"TN", 784, 512, 5000, 1},   {"NN", 32, 32, 32, 1},
+    {"NN", 64, 64, 64, 1},       {"NN", 128, 128, 128, 1},    {"NN", 256, 256, 256, 1},
+    {"NN", 512, 512, 512, 1},    {"NT", 512, 512, 512, 1},    {"TN", 512, 512, 512, 1},
+    {"TT", 512, 512, 512, 1},    {"NN", 1024, 1024, 1024, 1}, {"TN", 1024, 1024, 1024, 1},
+    {"NN", 2048, 2048, 2048, 1}, {"NN", 16, 16, 16, 1024},    {"NN", 128, 128, 128, 64},
+    {"NT", 128, 128, 128, 64},   {"NN", 4096, 1, 4096, 1},    {"NN", 1, 4096, 4096, 1},
+    {"NN", 1, 512, 784, 1},      {"NT", 1, 512, 784, 1},      {"NN", 25088, 64, 576, 1},
+    {"NN", 25088, 32, 9, 1},     {"TN", 9, 32, 25088, 1},
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int ascending(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+typedef struct problem {
+    bool wide;
+    shape s;
+    int64_t a_row, a_col, b_row, b_col;
+    void *a, *b, *c;
+    int64_t *at, *bt, *ct;
+} problem;
+
+static void *numbers(bool wide, int64_t count)
+{
+    void *data = aligned_alloc(64, (size_t)(count * 8 + 63) / 64 * 64);
+    if (!data) exit(1);
+    for (int64_t i = 0; i < count; i++) {
+        double value = (double)(i * 2654435761u % 1000) / 500 - 1;
+        if (wide)
+            ((double *)data)[i] = value;
+        else
+            ((float *)data)[i] = (float)value;
+    }
+    return data;
+}
+
+static problem make(bool wide, shape s)
+{
+    bool ta = s.layout[0] == 'T', tb = s.layout[1] == 'T';
+    problem p = {.wide = wide, .s = s};
+    p.a_row = ta ? 1 : s.k, p.a_col = ta ? s.m : 1;
+    p.b_row = tb ? 1 : s.n, p.b_col = tb ? s.k : 1;
+    int64_t a = (int64_t)s.m * s.k, b = (int64_t)s.k * s.n, c = (int64_t)s.m * s.n;
+    p.a = numbers(wide, a * s.count);
+    p.b = numbers(wide, b * s.count);
+    p.c = numbers(wide, c * s.count);
+    p.at = numbers(true, s.count), p.bt = numbers(true, s.count), p.ct = numbers(true, s.count);
+    for (int i = 0; i < s.count; i++) p.at[i] = i * a, p.bt[i] = i * b, p.ct[i] = i * c;
+    return p;
+}
+
+static void drop(problem *p)
+{
+    free(p->a), free(p->b), free(p->c), free(p->at), free(p->bt), free(p->ct);
+}
+
+static void run_eddy(const problem *p)
+{
+    const shape *s = &p->s;
+    gemm_batch batch = {s->count, p->at, p->bt, p->ct};
+    bool ok = p->wide ? gemm_batch_f64(&batch, s->m, s->n, s->k, p->a, p->a_row, p->a_col, p->b,
+                                       p->b_row, p->b_col, p->c, s->n, NULL)
+                      : gemm_batch_f32(&batch, s->m, s->n, s->k, p->a, p->a_row, p->a_col, p->b,
+                                       p->b_row, p->b_col, p->c, s->n, NULL);
+    if (!ok) exit(1);
+}
+
+static void run_openblas(const problem *p)
+{
+    const shape *s = &p->s;
+    CBLAS_TRANSPOSE ta = s->layout[0] == 'T' ? CblasTrans : CblasNoTrans;
+    CBLAS_TRANSPOSE tb = s->layout[1] == 'T' ? CblasTrans : CblasNoTrans;
+    int lda = ta == CblasTrans ? s->m : s->k, ldb = tb == CblasTrans ? s->k : s->n;
+    for (int i = 0; i < s->count; i++) {
+        if (p->wide)
+            cblas_dgemm(CblasRowMajor, ta, tb, s->m, s->n, s->k, 1, (double *)p->a + p->at[i], lda,
+                        (double *)p->b + p->bt[i], ldb, 0, (double *)p->c + p->ct[i], s->n);
+        else
+            cblas_sgemm(CblasRowMajor, ta, tb, s->m, s->n, s->k, 1, (float *)p->a + p->at[i], lda,
+                        (float *)p->b + p->bt[i], ldb, 0, (float *)p->c + p->ct[i], s->n);
+    }
+}
+
+static double seconds(void (*run)(const problem *), const problem *p, int64_t times)
+{
+    double begin = now();
+    for (int64_t i = 0; i < times; i++) run(p);
+    return (now() - begin) / (double)times;
+}
+
+enum { CHAINS = 12, STEPS = 4000000 };
+
+/* Independent chains of fused multiply-adds in registers, as many as hide the latency. */
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"))) static float run_chains(void)
+{
+    __m256 x[CHAINS], y = _mm256_set1_ps(0.5f);
+    for (int j = 0; j < CHAINS; j++) x[j] = _mm256_set1_ps((float)j);
+    for (int i = 0; i < STEPS; i++)
+#pragma GCC unroll 12
+        for (int j = 0; j < CHAINS; j++) x[j] = _mm256_fmadd_ps(x[j], y, y);
+    float sum = 0;
+    for (int j = 0; j < CHAINS; j++) sum += _mm256_cvtss_f32(x[j]);
+    return sum;
+}
+#else
+static float run_chains(void)
+{
+    return 0;
+}
+#endif
+
+static double peak(bool wide, int threads)
+{
+    double begin = now();
+    float sink = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : sink)
+    sink += run_chains();
+    return sink > 0 ? 2.0 * CHAINS * STEPS * (wide ? 4 : 8) * threads / (now() - begin) * 1e-9 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    bool wide = argc > 1 && !strcmp(argv[1], "f64");
+    const char *only = argc > 2 ? argv[2] : "";
+    int threads = omp_get_max_threads();
+    printf("%s, %s, %d threads, peak of AVX2 fused multiply-adds %.0f GFLOP/s\n",
+           wide ? "float64" : "float32", isa_name(isa_level), threads,
+           isa_best() >= ISA_AVX2 ? peak(wide, threads) : 0);
+    for (unsigned i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        shape s = shapes[i];
+        char name[80];
+        snprintf(name, sizeof name, "%d x %s [%d,%d]x[%d,%d]", s.count, s.layout, s.m, s.k, s.k,
+                 s.n);
+        if (!strstr(name, only)) continue;
+        problem p = make(wide, s);
+        double flops = 2.0 * s.m * s.n * s.k * s.count, ours[SERIES], theirs[SERIES];
+        int64_t times = flops < 4e6 ? (int64_t)(4e6 / flops) : 1;
+        int series = flops > 3e9 ? 3 : SERIES;
+        run_eddy(&p), run_openblas(&p);
+        for (int j = 0; j < series; j++) {
+            ours[j] = seconds(run_eddy, &p, times);
+            theirs[j] = seconds(run_openblas, &p, times);
+        }
+        qsort(ours, (size_t)series, sizeof *ours, ascending);
+        qsort(theirs, (size_t)series, sizeof *theirs, ascending);
+        double us = ours[series / 2], them = theirs[series / 2];
+        printf("%-40s %10.2f us %7.1f GF   openblas %7.1f GF   ratio %.2f\n", name, us * 1e6,
+               flops / us * 1e-9, flops / them * 1e-9, them / us);
+        drop(&p);
+    }
+    return 0;
+}
