@@ -108,6 +108,11 @@ static int operand_count(const ed_op *op)
     return n;
 }
 
+static bool share_type(const ed_operand *a, const ed_operand *b)
+{
+    return a->type && a->type == b->type;
+}
+
 static bool check_count(const ed_call *call, int n)
 {
     int declared = operand_count(call->op);
@@ -134,7 +139,7 @@ static ed_dtype weak_dtype(const ed_call *call, int i)
     ed_dtype          wanted = ED_DTYPE_NONE;
     bool              real = call->inputs[i]->dtype == ED_FLOAT64;
     for (int j = 0; j < call->n_inputs; j++) {
-        if (operand(call->op, j)->type != mine->type) continue;
+        if (j != i && !share_type(mine, operand(call->op, j))) continue;
         if (!(call->inputs[j]->flags & TENSOR_WEAK)) return call->inputs[j]->dtype;
         real |= call->inputs[j]->dtype == ED_FLOAT64;
         ed_dtype own = number_default_dtype(call->inputs[j]);
@@ -176,7 +181,7 @@ static bool check_dtype(const ed_call *call, int i)
                             text_of_tensor(call->inputs[i]).s, set_text(mine->dtypes).s,
                             mine->dtypes & 1u << ED_FLOAT32 ? " (ed_cast converts)" : "");
     for (int j = 0; j < i; j++)
-        if (operand(call->op, j)->type == mine->type && call->inputs[j]->dtype != dtype)
+        if (call->inputs[j]->dtype != dtype && share_type(mine, operand(call->op, j)))
             return ed_call_fail(call, ED_INVALID_ARGUMENT,
                                 "dtypes differ: %s is %s, %s is %s; ed_cast one of them",
                                 operand(call->op, j)->name, text_of_tensor(call->inputs[j]).s,

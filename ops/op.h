@@ -24,11 +24,11 @@ enum {
     ED_SET_ALL     = ED_SET_NUMBER | ED_SET_BOOL | ED_SET_STORAGE
 };
 
-/* An operand of an op. Operands of the same type letter must agree in dtype. */
+/* An operand of an op. Operands of the same type letter must agree in dtype; letter 0 agrees with none. */
 typedef struct ed_operand {
     const char *name;
     unsigned    dtypes; /* a set of dtypes */
-    char        type;   /* 'T', 'I', ... */
+    char        type;   /* 'T', 'I', ... or 0 */
 } ed_operand;
 
 /* ---- Attributes --------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,70 @@
+#include "ops/draws.h"
+#include "tensor/core.h"
+#include <string.h>
+
+struct ops_draws {
+    uint64_t (*states)[3];
+    size_t n, capacity;
+    size_t next; /* of a replay */
+    bool   replaying;
+};
+
+static __thread ops_draws *current;
+
+ops_draws *ops_draws_new(void)
+{
+    return memory_zalloc(sizeof(ops_draws));
+}
+
+void ops_draws_free(ops_draws *draws)
+{
+    if (!draws) return;
+    memory_free(draws->states);
+    memory_free(draws);
+}
+
+static ops_draws *begin(ops_draws *draws, bool replaying)
+{
+    ops_draws *before = current;
+    draws->replaying = replaying;
+    draws->next = 0;
+    current = draws;
+    return before;
+}
+
+ops_draws *ops_draws_record(ops_draws *draws)
+{
+    return begin(draws, false);
+}
+
+ops_draws *ops_draws_replay(ops_draws *draws)
+{
+    return begin(draws, true);
+}
+
+void ops_draws_end(ops_draws *before)
+{
+    current = before;
+}
+
+bool ops_draws_take(uint64_t state[3])
+{
+    if (!current || !current->replaying || current->next == current->n) return false;
+    memcpy(state, current->states[current->next++], sizeof *current->states);
+    return true;
+}
+
+bool ops_draws_note(const uint64_t state[3])
+{
+    ops_draws *d = current;
+    if (!d || d->replaying) return true;
+    if (d->n == d->capacity) {
+        size_t capacity = d->capacity ? 2 * d->capacity : 16;
+        void  *states = memory_grow(d->states, d->n * sizeof *d->states, capacity * sizeof *d->states);
+        if (!states) return false;
+        d->states = states;
+        d->capacity = capacity;
+    }
+    memcpy(d->states[d->n++], state, sizeof *d->states);
+    return true;
+}
