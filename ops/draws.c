@@ -7,6 +7,8 @@ struct ops_draws {
     size_t n, capacity;
     size_t next; /* of a replay */
     bool   replaying;
+
+    struct ops_draws *outer;
 };
 
 static __thread ops_draws *current;
@@ -26,6 +28,7 @@ void ops_draws_free(ops_draws *draws)
 static ops_draws *begin(ops_draws *draws, bool replaying)
 {
     ops_draws *before = current;
+    draws->outer = before;
     draws->replaying = replaying;
     draws->next = 0;
     current = draws;
@@ -47,17 +50,8 @@ void ops_draws_end(ops_draws *before)
     current = before;
 }
 
-bool ops_draws_take(uint64_t state[3])
+static bool append(ops_draws *d, const uint64_t state[3])
 {
-    if (!current || !current->replaying || current->next == current->n) return false;
-    memcpy(state, current->states[current->next++], sizeof *current->states);
-    return true;
-}
-
-bool ops_draws_note(const uint64_t state[3])
-{
-    ops_draws *d = current;
-    if (!d || d->replaying) return true;
     if (d->n == d->capacity) {
         size_t capacity = d->capacity ? 2 * d->capacity : 16;
         void  *states = memory_grow(d->states, d->n * sizeof *d->states, capacity * sizeof *d->states);
@@ -66,5 +60,22 @@ bool ops_draws_note(const uint64_t state[3])
         d->capacity = capacity;
     }
     memcpy(d->states[d->n++], state, sizeof *d->states);
+    return true;
+}
+
+/* Recordings nest within recordings and replays: every one up to the nearest replay hears of a draw. */
+bool ops_draws_note(const uint64_t state[3])
+{
+    for (ops_draws *d = current; d && !d->replaying; d = d->outer)
+        if (!append(d, state)) return false;
+    return true;
+}
+
+bool ops_draws_take(uint64_t state[3])
+{
+    ops_draws *d = current;
+    while (d && !d->replaying) d = d->outer;
+    if (!d || d->next == d->n) return false;
+    memcpy(state, d->states[d->next++], sizeof *d->states);
     return true;
 }

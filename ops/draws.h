@@ -18,7 +18,7 @@ ops_draws *ops_draws_record(ops_draws *draws);
 ops_draws *ops_draws_replay(ops_draws *draws);
 void       ops_draws_end(ops_draws *before);
 
-/* For whoever draws: true if the state comes from a replay; else draw, and then note it. */
+/* For whoever draws: true if the state comes from a replay, else it is to be drawn; either way it is noted then. */
 bool ops_draws_take(uint64_t state[3]);
 bool ops_draws_note(const uint64_t state[3]);
 
