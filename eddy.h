@@ -1,4 +1,5 @@
-/* Eddy: eager tensors with tape autodiff, in C. The one header a program includes; each part tells its own story. */
+/* Eddy: eager tensors with tape autodiff, in C. The one header a program includes; each part tells
+ * its own story. */
 #ifndef EDDY_H
 #define EDDY_H
 

@@ -2,17 +2,18 @@
 #include <string.h>
 
 /*
- * The way back. Forward once over the nodes: which slots can be reached from a source? Then backward: each node that leads from a source
- * and whose outputs have a gradient is asked for the gradients of those operands that matter; they add up in their slots.
+ * The way back. Forward once over the nodes: which slots can be reached from a source? Then
+ * backward: each node that leads from a source and whose outputs have a gradient is asked for the
+ * gradients of those operands that matter; they add up in their slots.
  */
 
 typedef struct walk {
-    ed_tape    *tape;
-    tape_node  *last;
-    int32_t     n_slots;
+    ed_tape *tape;
+    tape_node *last;
+    int32_t n_slots;
     ed_tensor **gradients; /* one a slot; retained */
-    bool       *leads;     /* slots that a source leads to, the sources' own included */
-    bool       *is_source;
+    bool *leads;           /* slots that a source leads to, the sources' own included */
+    bool *is_source;
 } walk;
 
 static bool walk_begin(walk *w, ed_tape *tape)
@@ -52,12 +53,13 @@ static void mark(walk *w)
             node->leads |= node->slots[i] >= 0 && w->leads[node->slots[i]];
         if (!node->leads) continue;
         for (int i = 0; i < node->n_outputs; i++)
-            if (node->slots[node->n_inputs + i] >= 0) w->leads[node->slots[node->n_inputs + i]] = true;
+            if (node->slots[node->n_inputs + i] >= 0)
+                w->leads[node->slots[node->n_inputs + i]] = true;
         if (node == w->last) return;
     }
 }
 
-/* ---- One node ----------------------------------------------------------------------------------------------------- */
+/* ---- One node -------------------------------------------------------------------------------- */
 
 static bool check_gradient(const tape_node *node, int i, const ed_tensor *dx)
 {
@@ -92,7 +94,8 @@ static bool backward_with(walk *w, tape_node *node, ed_tensor **dy, ed_tensor **
     bool failed_before = ed_failed();
     if (!node->op->gradient(&call) || (!failed_before && ed_failed())) return false;
     for (int i = 0; i < node->n_inputs; i++)
-        if (needs[i] && dx[i] && (!check_gradient(node, i, dx[i]) || !add(w, node->slots[i], dx[i])))
+        if (needs[i] && dx[i] &&
+            (!check_gradient(node, i, dx[i]) || !add(w, node->slots[i], dx[i])))
             return false;
     return true;
 }
@@ -108,7 +111,7 @@ static bool refuse(const tape_node *node)
 static bool backward(walk *w, tape_node *node)
 {
     ed_tensor *dy[ED_MAX_OUTPUTS];
-    bool       any = false;
+    bool any = false;
     for (int i = 0; i < node->n_outputs; i++) {
         int32_t slot = node->slots[node->n_inputs + i];
         dy[i] = slot >= 0 ? w->gradients[slot] : NULL;
@@ -119,12 +122,12 @@ static bool backward(walk *w, tape_node *node)
     ED_SCOPE;
     if (node->n_inputs <= ED_MAX_OPERANDS) {
         ed_tensor *dx[ED_MAX_OPERANDS];
-        bool       needs[ED_MAX_OPERANDS];
+        bool needs[ED_MAX_OPERANDS];
         return backward_with(w, node, dy, dx, needs);
     }
-    size_t      n = (size_t)node->n_inputs;
+    size_t n = (size_t)node->n_inputs;
     ed_tensor **dx = memory_alloc(n * (sizeof *dx + sizeof(bool)));
-    bool        ok = dx && backward_with(w, node, dy, dx, (bool *)(dx + n));
+    bool ok = dx && backward_with(w, node, dy, dx, (bool *)(dx + n));
     memory_free(dx);
     return ok;
 }
@@ -150,14 +153,15 @@ static bool walk_back(walk *w)
     return true;
 }
 
-/* ---- Targets and sources ------------------------------------------------------------------------------------------ */
+/* ---- Targets and sources --------------------------------------------------------------------- */
 
-/* What flows into target i: the gradient given, a number or a tensor that broadcasts to its shape, or ones. */
+/* What flows into target i: the gradient given, a number or a tensor that broadcasts to its shape,
+ * or ones. */
 static ed_tensor *seed(ed_tensor *target, const ed_gradient_options *options, int64_t i)
 {
-    ed_list   *given = options ? options->output_gradients : NULL;
+    ed_list *given = options ? options->output_gradients : NULL;
     ed_tensor *dy = given && i < given->size ? given->items[i] : NULL;
-    ed_ints    shape = {target->shape, target->rank};
+    ed_ints shape = {target->shape, target->rank};
     if (!dy) return ed_ones_with(shape, &(ed_create_options){.dtype = target->dtype});
     ed_tensor *value = tensor_read(dy);
     if (value->flags & TENSOR_WEAK)
@@ -177,7 +181,8 @@ static bool check_targets(const ed_list *targets, const ed_gradient_options *opt
                false;
     for (int64_t i = 0; i < targets->size; i++) {
         if (!targets->items[i])
-            return ed_fail(ED_INVALID_ARGUMENT, "gradient: target %lld is NULL", (long long)i), false;
+            return ed_fail(ED_INVALID_ARGUMENT, "gradient: target %lld is NULL", (long long)i),
+                   false;
         if (!ed_dtype_is_float(targets->items[i]->dtype))
             return ed_fail(ED_INVALID_ARGUMENT,
                            "gradient: the target is %s; there are gradients of floats only",
@@ -191,7 +196,8 @@ static bool begin_sources(walk *w, const ed_list *sources)
 {
     for (int64_t i = 0; i < sources->size; i++) {
         if (!sources->items[i])
-            return ed_fail(ED_INVALID_ARGUMENT, "gradient: source %lld is NULL", (long long)i), false;
+            return ed_fail(ED_INVALID_ARGUMENT, "gradient: source %lld is NULL", (long long)i),
+                   false;
         int32_t slot = tape_slot_of(w->tape, sources->items[i]);
         if (slot >= 0 && slot < w->n_slots) w->leads[slot] = w->is_source[slot] = true;
     }
@@ -209,11 +215,12 @@ static bool begin_targets(walk *w, const ed_list *targets, const ed_gradient_opt
     return true;
 }
 
-static bool collect(walk *w, const ed_list *sources, const ed_gradient_options *options, ed_list *result)
+static bool collect(walk *w, const ed_list *sources, const ed_gradient_options *options,
+                    ed_list *result)
 {
     for (int64_t i = 0; i < sources->size; i++) {
         ed_tensor *source = sources->items[i];
-        int32_t    slot = tape_slot_of(w->tape, source);
+        int32_t slot = tape_slot_of(w->tape, source);
         ed_tensor *gradient = slot >= 0 && slot < w->n_slots ? w->gradients[slot] : NULL;
         if (!gradient && options && options->unconnected_zeros &&
             !(gradient = ed_zeros_with((ed_ints){source->shape, source->rank},
@@ -228,34 +235,38 @@ static bool check_tape(const ed_tape *tape)
 {
     if (!tape) return ed_fail(ED_INVALID_ARGUMENT, "gradient: the tape is NULL"), false;
     if (tape->consumed)
-        return ed_fail(ED_FAILED_PRECONDITION, "gradient: the tape was consumed by its first gradient; "
-                                               "begin it with .persistent = true to ask again"),
+        return ed_fail(ED_FAILED_PRECONDITION,
+                       "gradient: the tape was consumed by its first gradient; "
+                       "begin it with .persistent = true to ask again"),
                false;
     if (tape->broken)
-        return ed_fail(ED_OUT_OF_MEMORY, "gradient: the tape is incomplete, memory failed while it recorded"),
+        return ed_fail(ED_OUT_OF_MEMORY,
+                       "gradient: the tape is incomplete, memory failed while it recorded"),
                false;
     return true;
 }
 
-static bool gradients(walk *w, ed_list *targets, ed_list *sources, const ed_gradient_options *options,
-                      ed_list *result)
+static bool gradients(walk *w, ed_list *targets, ed_list *sources,
+                      const ed_gradient_options *options, ed_list *result)
 {
     ED_SCOPE;
     if (!begin_sources(w, sources)) return false;
     mark(w);
-    return begin_targets(w, targets, options) && walk_back(w) && collect(w, sources, options, result);
+    return begin_targets(w, targets, options) && walk_back(w) &&
+           collect(w, sources, options, result);
 }
 
 ed_list *ed_gradient_list(ed_tape *tape, ed_list *targets, ed_list *sources,
                           const ed_gradient_options *options)
 {
     if (!check_tape(tape)) return NULL;
-    if (!targets || !sources) return ed_fail(ED_INVALID_ARGUMENT, "gradient: target or source is NULL");
+    if (!targets || !sources)
+        return ed_fail(ED_INVALID_ARGUMENT, "gradient: target or source is NULL");
     if (!check_targets(targets, options)) return NULL;
     if (!tape->persistent) tape_stop(tape);
-    walk     w;
+    walk w;
     ed_list *result = list_new(sources->size);
-    bool     ok = walk_begin(&w, tape) && result && gradients(&w, targets, sources, options, result);
+    bool ok = walk_begin(&w, tape) && result && gradients(&w, targets, sources, options, result);
     walk_end(&w);
     if (!tape->persistent) {
         tape->consumed = true;

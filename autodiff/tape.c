@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Memory of nodes: chunks that are only ever added to ---------------------------------------------------------- */
+/* ---- Memory of nodes: chunks that are only ever added to ------------------------------------- */
 
 typedef struct tape_chunk {
     struct tape_chunk *next;
-    size_t             used, size;
-    max_align_t        data[];
+    size_t used, size;
+    max_align_t data[];
 } tape_chunk;
 
 enum { FIRST_CHUNK = 4 << 10, CHUNK = 64 << 10 };
@@ -29,7 +29,7 @@ static void *chunk_alloc(ed_tape *tape, size_t bytes)
     return data;
 }
 
-/* ---- Ids and slots ------------------------------------------------------------------------------------------------ */
+/* ---- Ids and slots --------------------------------------------------------------------------- */
 
 /* Ids are dealt in runs, so their low bits spread by themselves. */
 static tape_entry *find(const ed_tape *tape, uint64_t id)
@@ -48,7 +48,7 @@ int32_t tape_slot(const ed_tape *tape, uint64_t id)
 
 static bool grow_entries(ed_tape *tape)
 {
-    size_t      old_capacity = tape->capacity, capacity = old_capacity ? 2 * old_capacity : 128;
+    size_t old_capacity = tape->capacity, capacity = old_capacity ? 2 * old_capacity : 128;
     tape_entry *old = tape->entries, *entries = memory_zalloc(capacity * sizeof *entries);
     if (!entries) return false;
     tape->entries = entries;
@@ -79,7 +79,7 @@ static bool remember_variable(ed_tape *tape, ed_tensor *v)
 {
     if (tape->n_variables == tape->variable_capacity) {
         int64_t capacity = tape->variable_capacity ? 2 * tape->variable_capacity : 8;
-        void   *variables =
+        void *variables =
             memory_grow(tape->variables, (size_t)tape->n_variables * sizeof(ed_tensor *),
                         (size_t)capacity * sizeof(ed_tensor *));
         if (!variables) return false;
@@ -117,7 +117,7 @@ int32_t tape_slot_of(ed_tape *tape, ed_tensor *operand)
     return slot;
 }
 
-/* ---- Recording ---------------------------------------------------------------------------------------------------- */
+/* ---- Recording ------------------------------------------------------------------------------- */
 
 /* Bytes behind the copy of an attribute structure that hold what its lists and texts point to. */
 static size_t attrs_extra(const ed_op *op, const char *attrs)
@@ -144,7 +144,7 @@ static bool copy_attrs(ed_tape *tape, tape_node *node, const void *attrs)
         return true;
     }
     size_t size = (op->attrs_size + sizeof(int64_t) - 1) & ~(sizeof(int64_t) - 1);
-    char  *copy = chunk_alloc(tape, size + attrs_extra(op, attrs)), *extra = copy + size;
+    char *copy = chunk_alloc(tape, size + attrs_extra(op, attrs)), *extra = copy + size;
     if (!copy) return false;
     memcpy(copy, attrs, op->attrs_size);
     for (const ed_attr *a = op->attrs; a && a->name; a++) {
@@ -172,7 +172,8 @@ static void release_attrs(tape_node *node)
 {
     if (!node->attrs || node->attrs == node->op->defaults) return;
     for (const ed_attr *a = node->op->attrs; a && a->name; a++)
-        if (a->type == ED_ATTR_OBJECT) ed_release(*(void **)((const char *)node->attrs + a->offset));
+        if (a->type == ED_ATTR_OBJECT)
+            ed_release(*(void **)((const char *)node->attrs + a->offset));
     node->attrs = NULL;
 }
 
@@ -191,9 +192,9 @@ static tape_node *new_node(ed_tape *tape, const ed_call *call)
     size_t n = (size_t)(call->n_inputs + call->n_outputs), dims = 0;
     for (int i = 0; i < call->n_inputs; i++) dims += call->inputs[i]->rank;
     size_t inputs = (size_t)call->n_inputs;
-    char  *at = chunk_alloc(tape, sizeof(tape_node) + n * (sizeof(ed_tensor *) + sizeof(int32_t)) +
-                                      inputs * (sizeof(ed_ints) + sizeof(ed_dtype)) +
-                                      dims * sizeof(int64_t));
+    char *at = chunk_alloc(tape, sizeof(tape_node) + n * (sizeof(ed_tensor *) + sizeof(int32_t)) +
+                                     inputs * (sizeof(ed_ints) + sizeof(ed_dtype)) +
+                                     dims * sizeof(int64_t));
     if (!at) return NULL;
     tape_node *node = (tape_node *)at;
     *node = (tape_node){.op = call->op, .n_inputs = call->n_inputs, .n_outputs = call->n_outputs};
@@ -229,8 +230,10 @@ static bool any_float_output(const ed_call *call)
     return false;
 }
 
-/* Slots of the operands into `slots`; whether any is tracked. Variables are watched on the way, also by ops of whole numbers. */
-static bool find_slots(ed_tape *tape, const ed_call *call, ed_tensor *const *operands, int32_t *slots)
+/* Slots of the operands into `slots`; whether any is tracked. Variables are watched on the way,
+ * also by ops of whole numbers. */
+static bool find_slots(ed_tape *tape, const ed_call *call, ed_tensor *const *operands,
+                       int32_t *slots)
 {
     bool tracked = false;
     for (int i = 0; i < call->n_inputs; i++) {
@@ -261,18 +264,19 @@ static bool record(ed_tape *tape, const ed_call *call, const int32_t *slots)
 static void after(ops_listener *listener, const ed_call *call, ed_tensor *const *operands)
 {
     ed_tape *tape = (ed_tape *)((char *)listener - offsetof(ed_tape, listener));
-    int32_t  some[ED_MAX_OPERANDS], *slots = some;
+    int32_t some[ED_MAX_OPERANDS], *slots = some;
     if (call->n_inputs > ED_MAX_OPERANDS &&
         !(slots = memory_alloc((size_t)call->n_inputs * sizeof *slots))) {
         tape->broken = true;
         return;
     }
-    if (find_slots(tape, call, operands, slots) && any_float_output(call) && !record(tape, call, slots))
+    if (find_slots(tape, call, operands, slots) && any_float_output(call) &&
+        !record(tape, call, slots))
         tape->broken = true;
     if (slots != some) memory_free(slots);
 }
 
-/* ---- Life --------------------------------------------------------------------------------------------------------- */
+/* ---- Life ------------------------------------------------------------------------------------ */
 
 void tape_clear(ed_tape *tape)
 {
@@ -330,9 +334,10 @@ static bool usable(const ed_tape *tape, const char *what)
 {
     if (!tape) return ed_fail(ED_INVALID_ARGUMENT, "%s: the tape is NULL", what), false;
     if (tape->consumed)
-        return ed_fail(ED_FAILED_PRECONDITION,
-                       "%s: the tape's one gradient has been asked; begin another, or a persistent one",
-                       what),
+        return ed_fail(
+                   ED_FAILED_PRECONDITION,
+                   "%s: the tape's one gradient has been asked; begin another, or a persistent one",
+                   what),
                false;
     return true;
 }

@@ -1,15 +1,18 @@
 /*
  * The tape's inside.
  *
- * A tape is a listener of the doorway. It knows tensors by their ids only: a table gives each tracked id a slot, a small number. What a
- * call did is a node: the op, its attributes, the slots of its operands and outputs, and those tensors that the op's gradient asked to
- * have saved. Nodes stand in the order of execution, so the way back is the list read backwards, with one gradient a slot.
+ * A tape is a listener of the doorway. It knows tensors by their ids only: a table gives each
+ * tracked id a slot, a small number. What a call did is a node: the op, its attributes, the slots
+ * of its operands and outputs, and those tensors that the op's gradient asked to have saved. Nodes
+ * stand in the order of execution, so the way back is the list read backwards, with one gradient a
+ * slot.
  *
  *     ids     17 -> slot 0 (watched)   18 -> slot 1   19 -> slot 2
  *     nodes   [mul: slots 0, - -> 1]  [add: slots 1, 0 -> 2]
  *
- * A variable has one slot. Each value that was read from it is a tensor with an id of its own that leads to that slot; so the gradients
- * of all reads add up, and gradients of gradients, which see the saved values, find the variable too.
+ * A variable has one slot. Each value that was read from it is a tensor with an id of its own that
+ * leads to that slot; so the gradients of all reads add up, and gradients of gradients, which see
+ * the saved values, find the variable too.
  */
 #ifndef EDDY_AUTODIFF_TAPE_H
 #define EDDY_AUTODIFF_TAPE_H
@@ -19,37 +22,37 @@
 
 typedef struct tape_node {
     struct tape_node *previous, *next;
-    const ed_op      *op;
-    const void       *attrs;
-    int32_t           n_inputs, n_outputs;
-    int32_t          *slots;  /* of inputs, then of outputs; -1: not tracked */
-    ed_tensor       **saved;  /* likewise; NULL: not saved */
-    ed_ints          *shapes; /* of inputs */
-    ed_dtype         *dtypes;
-    bool              leads; /* to a source, in the gradient call at work */
+    const ed_op *op;
+    const void *attrs;
+    int32_t n_inputs, n_outputs;
+    int32_t *slots;    /* of inputs, then of outputs; -1: not tracked */
+    ed_tensor **saved; /* likewise; NULL: not saved */
+    ed_ints *shapes;   /* of inputs */
+    ed_dtype *dtypes;
+    bool leads; /* to a source, in the gradient call at work */
 } tape_node;
 
 typedef struct tape_entry {
     uint64_t id; /* 0: free */
-    int32_t  slot;
+    int32_t slot;
 } tape_entry;
 
 struct ed_tape {
-    ed_object    object;
+    ed_object object;
     ops_listener listener;
-    bool         recording, persistent, watches_accessed;
-    bool         consumed; /* its one gradient was asked */
-    bool         broken;   /* memory failed while recording */
+    bool recording, persistent, watches_accessed;
+    bool consumed; /* its one gradient was asked */
+    bool broken;   /* memory failed while recording */
 
     tape_entry *entries; /* open addressing by the id's low bits */
-    size_t      n_entries, capacity;
-    int32_t     n_slots;
+    size_t n_entries, capacity;
+    int32_t n_slots;
 
     struct tape_chunk *chunks;
-    tape_node         *first, *last;
+    tape_node *first, *last;
 
     ed_tensor **variables; /* watched ones, in the order of watching; retained */
-    int64_t     n_variables, variable_capacity;
+    int64_t n_variables, variable_capacity;
 };
 
 /* The slot of an id, -1 if it is not tracked. */
@@ -69,6 +72,6 @@ void tape_stop(ed_tape *tape);
 
 /* While open, nobody listens to this thread's calls. */
 ops_listener *tape_pause(void);
-void          tape_unpause(ops_listener *paused);
+void tape_unpause(ops_listener *paused);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What an op costs beyond its arithmetic: one-element tensors, where nearly all the time is the doorway's.
- * Prints `workload<TAB>seconds`.
+ * What an op costs beyond its arithmetic: one-element tensors, where nearly all the time is the
+ * doorway's. Prints `workload<TAB>seconds`.
  */
 #include "eddy.h"
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void measure(const char *name, void (*f)(ed_tensor *x), int64_t size)
 {
     ED_SCOPE;
     ed_tensor *x = ed_ones(ED_SHAPE(size));
-    double     seconds[SAMPLES];
+    double seconds[SAMPLES];
     for (int i = 0; i < 20; i++) f(x);
     for (int i = 0; i < SAMPLES; i++) {
         double start = now();
@@ -35,8 +35,8 @@ static void measure(const char *name, void (*f)(ed_tensor *x), int64_t size)
         seconds[i] = (now() - start) / CHAIN;
     }
     qsort(seconds, SAMPLES, sizeof *seconds, by_value);
-    printf("%s\t%.3e\t# min %.1f ns, median %.1f ns\n", name, seconds[SAMPLES / 2], seconds[0] * 1e9,
-           seconds[SAMPLES / 2] * 1e9);
+    printf("%s\t%.3e\t# min %.1f ns, median %.1f ns\n", name, seconds[SAMPLES / 2],
+           seconds[0] * 1e9, seconds[SAMPLES / 2] * 1e9);
 }
 
 static void adds(ed_tensor *x)
@@ -56,7 +56,7 @@ static void recorded_adds(ed_tensor *x)
 static void add_chain(ed_tensor *x)
 {
     ED_SCOPE;
-    ed_tape   *tape = ed_tape_begin();
+    ed_tape *tape = ed_tape_begin();
     ed_tensor *y = ed_watch(tape, x), *one = ed_value(x);
     for (int i = 0; i < CHAIN; i++) y = ed_add(y, one);
     ed_gradient(tape, y, x);
@@ -65,7 +65,7 @@ static void add_chain(ed_tensor *x)
 static void mul_chain(ed_tensor *x)
 {
     ED_SCOPE;
-    ed_tape   *tape = ed_tape_begin();
+    ed_tape *tape = ed_tape_begin();
     ed_tensor *y = ed_watch(tape, x), *one = ed_ones_like(x);
     for (int i = 0; i < CHAIN; i++) y = ed_mul(y, one);
     ed_gradient(tape, y, x);

@@ -9,43 +9,45 @@
 #pragma GCC visibility push(default)
 
 /*
- * A tensor from a file in IDX form, plain or gzip; `path` or path + ".gz". uint8, int32, float32, float64 files; int8 and int16 become
- * int32. Fails for damaged, truncated or oversized files and names them.
+ * A tensor from a file in IDX form, plain or gzip; `path` or path + ".gz". uint8, int32, float32,
+ * float64 files; int8 and int16 become int32. Fails for damaged, truncated or oversized files and
+ * names them.
  */
 ed_tensor *ed_read_idx(const char *path);
 
 typedef struct ed_dataset ed_dataset;
 
 typedef struct ed_dataset_options {
-    int64_t       batch;          /* default 32 */
-    bool          shuffle;        /* in a new order every epoch */
-    bool          drop_remainder; /* leave out a last batch that is smaller */
-    uint64_t      seed;           /* of the order; 0: from ed_set_seed's source */
+    int64_t batch;       /* default 32 */
+    bool shuffle;        /* in a new order every epoch */
+    bool drop_remainder; /* leave out a last batch that is smaller */
+    uint64_t seed;       /* of the order; 0: from ed_set_seed's source */
 } ed_dataset_options;
 
 /*
- * Batches of x [n, ...] and y [n, ...], rows in step. uint8 images are given as float32 scaled to 0..1 when `ed_mnist` makes the set; here
- * tensors are batched as they are.
+ * Batches of x [n, ...] and y [n, ...], rows in step. uint8 images are given as float32 scaled to
+ * 0..1 when `ed_mnist` makes the set; here tensors are batched as they are.
  */
 #define ed_dataset_of(x, y, ...) ed_dataset_with(x, y, &(ed_dataset_options){__VA_ARGS__})
 ed_dataset *ed_dataset_with(ed_tensor *x, ed_tensor *y, const ed_dataset_options *options);
 
 /*
- * MNIST from IDX files in dir: split "train" or "test". x float32 [n, 28, 28] in 0..1, y int32 [n] (shared with nobody). Files:
- * train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz.
+ * MNIST from IDX files in dir: split "train" or "test". x float32 [n, 28, 28] in 0..1, y int32 [n]
+ * (shared with nobody). Files: train-images-idx3-ubyte, train-labels-idx1-ubyte,
+ * t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz.
  */
 typedef struct ed_mnist_options {
     const char *dir;
-    int64_t     batch;
-    bool        shuffle, drop_remainder;
-    uint64_t    seed;
+    int64_t batch;
+    bool shuffle, drop_remainder;
+    uint64_t seed;
 } ed_mnist_options;
 #define ed_mnist(split, ...) ed_mnist_with(split, &(ed_mnist_options){__VA_ARGS__})
 ed_dataset *ed_mnist_with(const char *split, const ed_mnist_options *options);
 
 /*
- * The next batch, lent until the next call; false at the end of an epoch (the call after that begins the next one) and once an error is
- * kept. Either of x, y may be NULL if it is not wanted.
+ * The next batch, lent until the next call; false at the end of an epoch (the call after that
+ * begins the next one) and once an error is kept. Either of x, y may be NULL if it is not wanted.
  */
 bool ed_next(ed_dataset *dataset, ed_tensor **x, ed_tensor **y);
 
@@ -53,8 +55,8 @@ bool ed_next(ed_dataset *dataset, ed_tensor **x, ed_tensor **y);
 bool ed_dataset_rewind(ed_dataset *dataset);
 
 /* Rows; batches of an epoch; the whole tensors. */
-int64_t    ed_dataset_rows(const ed_dataset *dataset);
-int64_t    ed_dataset_batches(const ed_dataset *dataset);
+int64_t ed_dataset_rows(const ed_dataset *dataset);
+int64_t ed_dataset_batches(const ed_dataset *dataset);
 ed_tensor *ed_dataset_x(const ed_dataset *dataset);
 ed_tensor *ed_dataset_y(const ed_dataset *dataset);
 

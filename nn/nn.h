@@ -1,6 +1,7 @@
 /*
- * How models are built: layers, initializers, metrics. A layer makes its variables at its first call, when it sees its input's shape;
- * they are named by the path of layers above: mlp/dense_1/kernel.
+ * How models are built: layers, initializers, metrics. A layer makes its variables at its first
+ * call, when it sees its input's shape; they are named by the path of layers above:
+ * mlp/dense_1/kernel.
  */
 #ifndef EDDY_NN_H
 #define EDDY_NN_H
@@ -9,7 +10,7 @@
 
 #pragma GCC visibility push(default)
 
-/* ---- Initializers ----------------------------------------------------------------------------------------------------- */
+/* ---- Initializers ---------------------------------------------------------------------------- */
 
 typedef enum ed_initializer_kind {
     ED_INIT_DEFAULT, /* what the layer's documentation says */
@@ -29,14 +30,15 @@ typedef enum ed_initializer_kind {
 
 typedef struct ed_initializer {
     ed_initializer_kind kind;
-    double              value;     /* of ED_INIT_CONSTANT; of the last three the limit or stddev, 0 meaning 0.05 */
-    ed_generator       *generator; /* default: the process's source */
+    double value; /* of ED_INIT_CONSTANT; of the last three the limit or stddev, 0 meaning 0.05 */
+    ed_generator *generator; /* default: the process's source */
 } ed_initializer;
 
-/* A tensor of the shape (float32 or float64) as the initializer draws it. Fans as Keras counts them: [in, out]; convolutions [..., in, out]. */
+/* A tensor of the shape (float32 or float64) as the initializer draws it. Fans as Keras counts
+ * them: [in, out]; convolutions [..., in, out]. */
 ed_tensor *ed_initialize(ed_initializer initializer, ed_ints shape, ed_dtype dtype);
 
-/* ---- Layers ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Layers ---------------------------------------------------------------------------------- */
 
 typedef struct ed_layer ed_layer;
 
@@ -48,43 +50,48 @@ typedef struct ed_forward_options {
 #define ed_forward(layer, x, ...) ed_forward_with(layer, x, &(ed_forward_options){__VA_ARGS__})
 ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_options *options);
 
-/* All variables of the layer and its children, in the order of making; those that are trainable; those that are not. */
+/* All variables of the layer and its children, in the order of making; those that are trainable;
+ * those that are not. */
 ed_list *ed_variables(ed_layer *layer);
 ed_list *ed_trainable(ed_layer *layer);
 ed_list *ed_not_trainable(ed_layer *layer);
 
-/* The layer's own name; its path is known once it is built. Number of children, child i, child of that name (NULL, with an error, if none). */
+/* The layer's own name; its path is known once it is built. Number of children, child i, child of
+ * that name (NULL, with an error, if none). */
 const char *ed_layer_name(const ed_layer *layer);
-int64_t     ed_layer_count(const ed_layer *layer);
-ed_layer   *ed_layer_at(const ed_layer *layer, int64_t i);
-ed_layer   *ed_layer_find(const ed_layer *layer, const char *name);
+int64_t ed_layer_count(const ed_layer *layer);
+ed_layer *ed_layer_at(const ed_layer *layer, int64_t i);
+ed_layer *ed_layer_find(const ed_layer *layer, const char *name);
 
 /* A table of the layers with output shapes and parameter counts; belongs to the scope. */
 const char *ed_layer_summary(ed_layer *layer);
 
 /*
- * x w + b along the last axis: [..., in] -> [..., units]. kernel [in, units], default glorot uniform; bias [units], default zeros. activation
- * by name: see ed_activation.
+ * x w + b along the last axis: [..., in] -> [..., units]. kernel [in, units], default glorot
+ * uniform; bias [units], default zeros. activation by name: see ed_activation.
  */
 typedef struct ed_dense_options {
-    const char    *activation;
-    bool           no_bias;
+    const char *activation;
+    bool no_bias;
     ed_initializer kernel_initializer, bias_initializer;
-    const char    *name;
+    const char *name;
 } ed_dense_options;
 #define ed_dense(units, ...) ed_dense_with(units, &(ed_dense_options){__VA_ARGS__})
 ed_layer *ed_dense_with(int64_t units, const ed_dense_options *options);
 
-/* Convolution of [batch, height, width, in] with kernel [kh, kw, in, filters], as ed_conv2d; bias [filters]. */
+/* Convolution of [batch, height, width, in] with kernel [kh, kw, in, filters], as ed_conv2d; bias
+ * [filters]. */
 typedef struct ed_conv2d_layer_options {
-    ed_ints        strides, dilations;
-    const char    *padding, *activation;
-    bool           no_bias;
+    ed_ints strides, dilations;
+    const char *padding, *activation;
+    bool no_bias;
     ed_initializer kernel_initializer, bias_initializer;
-    const char    *name;
+    const char *name;
 } ed_conv2d_layer_options;
-#define ed_conv2d_layer(filters, kernel_size, ...) ed_conv2d_layer_with(filters, kernel_size, &(ed_conv2d_layer_options){__VA_ARGS__})
-ed_layer *ed_conv2d_layer_with(int64_t filters, ed_ints kernel_size, const ed_conv2d_layer_options *options);
+#define ed_conv2d_layer(filters, kernel_size, ...)                                                 \
+    ed_conv2d_layer_with(filters, kernel_size, &(ed_conv2d_layer_options){__VA_ARGS__})
+ed_layer *ed_conv2d_layer_with(int64_t filters, ed_ints kernel_size,
+                               const ed_conv2d_layer_options *options);
 
 /* Options of layers that have nothing else to say. */
 typedef struct ed_layer_options {
@@ -93,27 +100,30 @@ typedef struct ed_layer_options {
 
 /* ed_max_pool2d as a layer. */
 typedef struct ed_pool2d_layer_options {
-    ed_ints     window, strides;
+    ed_ints window, strides;
     const char *padding, *name;
 } ed_pool2d_layer_options;
 #define ed_max_pool2d_layer(...) ed_max_pool2d_layer_with(&(ed_pool2d_layer_options){__VA_ARGS__})
 ed_layer *ed_max_pool2d_layer_with(const ed_pool2d_layer_options *options);
 
 /* The mean over height and width: [batch, h, w, channels] -> [batch, channels]. */
-#define ed_global_average_pooling2d(...) ed_global_average_pooling2d_with(&(ed_layer_options){__VA_ARGS__})
+#define ed_global_average_pooling2d(...)                                                           \
+    ed_global_average_pooling2d_with(&(ed_layer_options){__VA_ARGS__})
 ed_layer *ed_global_average_pooling2d_with(const ed_layer_options *options);
 
 /*
- * Batch normalization over all axes but the last. Training: by the batch's mean and variance, which move the variables moving_mean and
- * moving_variance (not trainable): moving = momentum moving + (1 - momentum) batch's. Otherwise by those.
+ * Batch normalization over all axes but the last. Training: by the batch's mean and variance, which
+ * move the variables moving_mean and moving_variance (not trainable): moving = momentum moving + (1
+ * - momentum) batch's. Otherwise by those.
  */
 typedef struct ed_batch_normalization_options {
-    double      momentum, epsilon; /* default 0.99, 0.001 */
-    bool        no_center, no_scale;
+    double momentum, epsilon; /* default 0.99, 0.001 */
+    bool no_center, no_scale;
     const char *name;
 } ed_batch_normalization_options;
-#define ed_batch_normalization(...)                                                                                                            \
-    ED_WITH(ed_batch_normalization_with(&ed_options_), ed_batch_normalization_options, .momentum = 0.99, .epsilon = 0.001, ##__VA_ARGS__)
+#define ed_batch_normalization(...)                                                                \
+    ED_WITH(ed_batch_normalization_with(&ed_options_), ed_batch_normalization_options,             \
+            .momentum = 0.99, .epsilon = 0.001, ##__VA_ARGS__)
 ed_layer *ed_batch_normalization_with(const ed_batch_normalization_options *options);
 
 /* [batch, ...] -> [batch, product of the rest]. */
@@ -123,33 +133,39 @@ ed_layer *ed_flatten_with(const ed_layer_options *options);
 /* In training: ed_dropout. Otherwise x. */
 typedef struct ed_dropout_layer_options {
     ed_generator *generator;
-    const char   *name;
+    const char *name;
 } ed_dropout_layer_options;
-#define ed_dropout_layer(rate, ...) ed_dropout_layer_with(rate, &(ed_dropout_layer_options){__VA_ARGS__})
+#define ed_dropout_layer(rate, ...)                                                                \
+    ed_dropout_layer_with(rate, &(ed_dropout_layer_options){__VA_ARGS__})
 ed_layer *ed_dropout_layer_with(double rate, const ed_dropout_layer_options *options);
 
 /*
- * An activation by name, as a layer / as a function: linear, relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, tanh, softplus, softsign, silu
- * (swish), gelu, exponential, softmax, log_softmax. NULL or "" is linear.
+ * An activation by name, as a layer / as a function: linear, relu, relu6, leaky_relu, elu, selu,
+ * sigmoid, hard_sigmoid, tanh, softplus, softsign, silu (swish), gelu, exponential, softmax,
+ * log_softmax. NULL or "" is linear.
  */
-#define ed_activation_layer(activation, ...) ed_activation_layer_with(activation, &(ed_layer_options){__VA_ARGS__})
-ed_layer  *ed_activation_layer_with(const char *activation, const ed_layer_options *options);
+#define ed_activation_layer(activation, ...)                                                       \
+    ed_activation_layer_with(activation, &(ed_layer_options){__VA_ARGS__})
+ed_layer *ed_activation_layer_with(const char *activation, const ed_layer_options *options);
 ed_tensor *ed_activate(ed_tensor *x, const char *activation);
 
-/* Layers one after the other: ed_sequential("mlp", ed_flatten(), ed_dense(10)). A layer belongs to one parent. */
-#define ed_sequential(name, ...)                                                                                                               \
-    ed_sequential_of(name, (ed_layer *const[]){__VA_ARGS__}, sizeof((ed_layer *const[]){__VA_ARGS__}) / sizeof(ed_layer *))
+/* Layers one after the other: ed_sequential("mlp", ed_flatten(), ed_dense(10)). A layer belongs to
+ * one parent. */
+#define ed_sequential(name, ...)                                                                   \
+    ed_sequential_of(name, (ed_layer *const[]){__VA_ARGS__},                                       \
+                     sizeof((ed_layer *const[]){__VA_ARGS__}) / sizeof(ed_layer *))
 ed_layer *ed_sequential_of(const char *name, ed_layer *const *layers, int64_t count);
 
-/* ---- One's own layers ------------------------------------------------------------------------------------------------------------ */
+/* ---- One's own layers ------------------------------------------------------------------------ */
 
 /*
- * A kind of layer. state_size bytes of state, zero at first, belong to each. build is called once, with the first input, to add variables
- * (children build themselves when they are called); forward computes; destroy, if given, gives up what the state holds.
+ * A kind of layer. state_size bytes of state, zero at first, belong to each. build is called once,
+ * with the first input, to add variables (children build themselves when they are called); forward
+ * computes; destroy, if given, gives up what the state holds.
  */
 typedef struct ed_layer_class {
     const char *name;
-    size_t      state_size;
+    size_t state_size;
     bool (*build)(ed_layer *layer, ed_tensor *x);
     ed_tensor *(*forward)(ed_layer *layer, ed_tensor *x, const ed_forward_options *options);
     void (*destroy)(ed_layer *layer);
@@ -161,26 +177,30 @@ ed_layer *ed_layer_new(const ed_layer_class *class, const char *name);
 /* Its state. */
 void *ed_layer_state(ed_layer *layer);
 
-/* Adds a child, which the layer holds from now on; returns it. Fails if it has a parent. NULL child: NULL. */
+/* Adds a child, which the layer holds from now on; returns it. Fails if it has a parent. NULL
+ * child: NULL. */
 ed_layer *ed_layer_add(ed_layer *layer, ed_layer *child);
 
 typedef struct ed_weight_options {
     ed_initializer initializer; /* default glorot uniform */
-    bool           not_trainable;
-    ed_dtype       dtype; /* default float32 */
+    bool not_trainable;
+    ed_dtype dtype; /* default float32 */
 } ed_weight_options;
 
 /* Adds a variable under the layer's path, "mlp/dense/" + name; returns it. */
-#define ed_layer_weight(layer, name, shape, ...) ed_layer_weight_with(layer, name, shape, &(ed_weight_options){__VA_ARGS__})
-ed_tensor *ed_layer_weight_with(ed_layer *layer, const char *name, ed_ints shape, const ed_weight_options *options);
+#define ed_layer_weight(layer, name, shape, ...)                                                   \
+    ed_layer_weight_with(layer, name, shape, &(ed_weight_options){__VA_ARGS__})
+ed_tensor *ed_layer_weight_with(ed_layer *layer, const char *name, ed_ints shape,
+                                const ed_weight_options *options);
 
-/* ---- Metrics ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- Metrics --------------------------------------------------------------------------------- */
 
 typedef struct ed_metric ed_metric;
 
 /*
- * A running figure. mean: of all values given. accuracy: the share of elements where label == prediction. sparse_categorical_accuracy: the
- * share of labels (whole numbers [...]) that are the argmax of predictions [..., classes].
+ * A running figure. mean: of all values given. accuracy: the share of elements where label ==
+ * prediction. sparse_categorical_accuracy: the share of labels (whole numbers [...]) that are the
+ * argmax of predictions [..., classes].
  */
 ed_metric *ed_mean_metric(const char *name);
 ed_metric *ed_accuracy_metric(const char *name);
@@ -192,7 +212,7 @@ bool ed_metric_compare(ed_metric *metric, ed_tensor *labels, ed_tensor *predicti
 
 /* The figure so far, 0 of nothing; starting anew. */
 double ed_metric_result(const ed_metric *metric);
-bool   ed_metric_reset(ed_metric *metric);
+bool ed_metric_reset(ed_metric *metric);
 
 #pragma GCC visibility pop
 #endif

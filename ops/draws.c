@@ -6,7 +6,7 @@ struct ops_draws {
     uint64_t (*states)[3];
     size_t n, capacity;
     size_t next; /* of a replay */
-    bool   replaying;
+    bool replaying;
 
     struct ops_draws *outer;
 };
@@ -54,7 +54,8 @@ static bool append(ops_draws *d, const uint64_t state[3])
 {
     if (d->n == d->capacity) {
         size_t capacity = d->capacity ? 2 * d->capacity : 16;
-        void  *states = memory_grow(d->states, d->n * sizeof *d->states, capacity * sizeof *d->states);
+        void *states =
+            memory_grow(d->states, d->n * sizeof *d->states, capacity * sizeof *d->states);
         if (!states) return false;
         d->states = states;
         d->capacity = capacity;
@@ -63,7 +64,8 @@ static bool append(ops_draws *d, const uint64_t state[3])
     return true;
 }
 
-/* Recordings nest within recordings and replays: every one up to the nearest replay hears of a draw. */
+/* Recordings nest within recordings and replays: every one up to the nearest replay hears of a
+ * draw. */
 bool ops_draws_note(const uint64_t state[3])
 {
     for (ops_draws *d = current; d && !d->replaying; d = d->outer)

@@ -4,9 +4,11 @@
 
 enum { MOST = 4, STRIP = 512 }; /* operands; elements gathered at a time from a strided operand */
 
-/* ---- Shapes ------------------------------------------------------------------------------------------------------- */
+/* ---- Shapes
+ * -------------------------------------------------------------------------------------------------------
+ */
 
-static bool infer(ed_call *call, ed_dtype dtype)
+bool elementwise_infer_as(ed_call *call, ed_dtype dtype)
 {
     const ed_tensor *first = call->inputs[0];
     int              rank = first->rank;
@@ -15,11 +17,12 @@ static bool infer(ed_call *call, ed_dtype dtype)
     for (int i = 1; i < call->n_inputs; i++) {
         const ed_tensor *x = call->inputs[i];
         if (x->rank == rank && !memcmp(x->shape, shape, (size_t)rank * sizeof *shape)) continue;
+        int     rank_before = rank;
         int64_t before[ED_MAX_RANK];
         memcpy(before, shape, sizeof before);
-        if (!ops_broadcast(rank, before, x->rank, x->shape, &rank, shape))
+        if (!ops_broadcast(rank_before, before, x->rank, x->shape, &rank, shape))
             return ed_call_fail(call, ED_INVALID_ARGUMENT, "shapes %s and %s don't broadcast",
-                                text_of_ints(before, rank < x->rank ? rank : first->rank).s,
+                                text_of_ints(before, rank_before).s,
                                 text_of_ints(x->shape, x->rank).s);
     }
     return ed_call_output(call, 0, dtype, rank, shape);
@@ -27,30 +30,33 @@ static bool infer(ed_call *call, ed_dtype dtype)
 
 bool elementwise_infer(ed_call *call)
 {
-    return infer(call, call->inputs[call->n_inputs - 1]->dtype);
+    return elementwise_infer_as(call, call->inputs[call->n_inputs - 1]->dtype);
 }
 
 bool elementwise_infer_bool(ed_call *call)
 {
-    return infer(call, ED_BOOL);
+    return elementwise_infer_as(call, ED_BOOL);
 }
 
-/* ---- The driver --------------------------------------------------------------------------------------------------- */
+/* ---- The driver
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* The whole work: a loop over merged dimensions, outermost first; the last is the inner one. */
 typedef struct plan {
     elementwise_loop loop;
-    const void      *attrs;
-    int              n, rank;
-    int64_t          shape[ED_MAX_RANK];
-    const char      *in[MOST];
-    int64_t          strides[MOST][ED_MAX_RANK]; /* in elements */
-    size_t           element[MOST], out_element;
-    char            *out;
+    const void *attrs;
+    int n, rank;
+    int64_t shape[ED_MAX_RANK];
+    const char *in[MOST];
+    int64_t strides[MOST][ED_MAX_RANK]; /* in elements */
+    size_t element[MOST], out_element;
+    char *out;
 } plan;
 
 /* Whether dimension d continues dimension d + 1 for every operand, so that both are one. */
-static bool continues(const plan *p, int d, int64_t extent, int64_t strides[MOST][ED_MAX_RANK], int at)
+static bool continues(const plan *p, int d, int64_t extent, int64_t strides[MOST][ED_MAX_RANK],
+                      int at)
 {
     for (int i = 0; i < p->n; i++)
         if (p->strides[i][d] != strides[i][at] * extent) return false;
@@ -60,11 +66,14 @@ static bool continues(const plan *p, int d, int64_t extent, int64_t strides[MOST
 static void make_plan(plan *p, const ed_call *call)
 {
     const ed_tensor *y = call->outputs[0];
-    int64_t          strides[MOST][ED_MAX_RANK];
-    *p = (plan){.n = call->n_inputs, .attrs = call->attrs, .out = y->data, .out_element = dtype_size(y->dtype)};
+    int64_t strides[MOST][ED_MAX_RANK];
+    *p = (plan){.n = call->n_inputs,
+                .attrs = call->attrs,
+                .out = y->data,
+                .out_element = dtype_size(y->dtype)};
     for (int i = 0; i < p->n; i++) {
         const ed_tensor *x = call->inputs[i];
-        int              skip = y->rank - x->rank;
+        int skip = y->rank - x->rank;
         p->in[i] = x->data;
         p->element[i] = dtype_size(x->dtype);
         for (int d = 0; d < y->rank; d++)
@@ -102,8 +111,8 @@ static void gather(char *to, const char *from, int64_t n, int64_t stride, size_t
 /* n elements of the inner dimension from operands at `in` with the inner strides. */
 static void row(const plan *p, const char *const *in, char *out, int64_t n)
 {
-    int         steps[MOST];
-    bool        strided = false;
+    int steps[MOST];
+    bool strided = false;
     const void *at[MOST];
     for (int i = 0; i < p->n; i++) {
         int64_t stride = p->strides[i][p->rank - 1];
@@ -119,7 +128,7 @@ static void row(const plan *p, const char *const *in, char *out, int64_t n)
     for (int64_t begin = 0; begin < n; begin += STRIP) {
         int64_t count = n - begin < STRIP ? n - begin : STRIP;
         for (int i = 0; i < p->n; i++) {
-            int64_t     stride = p->strides[i][p->rank - 1];
+            int64_t stride = p->strides[i][p->rank - 1];
             const char *from = in[i] + begin * stride * (int64_t)p->element[i];
             at[i] = from;
             if (stride == 0 || stride == 1) continue;
@@ -130,7 +139,8 @@ static void row(const plan *p, const char *const *in, char *out, int64_t n)
     }
 }
 
-/* Elements first..last-1 of the output in row-major order; a piece may begin and end within a row. */
+/* Elements first..last-1 of the output in row-major order; a piece may begin and end within a row.
+ */
 static void piece(const plan *p, int64_t first, int64_t last)
 {
     int64_t inner = p->shape[p->rank - 1], at[ED_MAX_RANK];
@@ -141,7 +151,7 @@ static void piece(const plan *p, int64_t first, int64_t last)
     }
     while (first < last) {
         const char *in[MOST];
-        int64_t     n = inner - at[p->rank - 1];
+        int64_t n = inner - at[p->rank - 1];
         if (n > last - first) n = last - first;
         for (int i = 0; i < p->n; i++) {
             int64_t offset = 0;
@@ -172,12 +182,12 @@ static bool is_flat(const ed_call *call)
 bool elementwise_kernel(ed_call *call)
 {
     const elementwise_table *table = call->op->extra;
-    const ed_tensor         *y = call->outputs[0];
-    elementwise_loop         loop = (*table)[isa_level][call->inputs[call->n_inputs - 1]->dtype];
+    const ed_tensor *y = call->outputs[0];
+    elementwise_loop loop = (*table)[isa_level][call->inputs[call->n_inputs - 1]->dtype];
     if (y->size == 0) return true;
     if (is_flat(call) && y->size < OPS_PARALLEL_WORK) {
         const void *in[MOST];
-        int         steps[MOST];
+        int steps[MOST];
         for (int i = 0; i < call->n_inputs; i++) {
             in[i] = call->inputs[i]->data;
             steps[i] = call->inputs[i]->size != 1 || y->size == 1;
@@ -207,10 +217,10 @@ bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const v
         double x[MOST];
         for (int k = 0; k < call->n_inputs; k++) {
             const ed_tensor *t = call->inputs[k];
-            int64_t          offset = 0, rest = i;
+            int64_t offset = 0, rest = i;
             for (int d = y->rank - 1; d >= 0; d--) {
                 int64_t at = rest % y->shape[d];
-                int     own = d - (y->rank - t->rank);
+                int own = d - (y->rank - t->rank);
                 if (own >= 0 && t->shape[own] != 1) offset += at * t->strides[own];
                 rest /= y->shape[d];
             }

@@ -1,31 +1,28 @@
 /*
- * Elementwise ops: y[i] = f(a[i], b[i], ...) with broadcasting. A family file (*.simd.c) tells of each op, within one screen,
+ * Elementwise ops: y[i] = f(a[i], b[i], ...) with broadcasting. A family file (*.simd.c) tells of
+ * each op, within one screen,
  *
  *     LOOPS...        the inner loop, compiled once for each instruction set and dtype
- *     PLAIN...        the same for one element in float64, for the checks
- *     a gradient      made of public ops
- *     ELEMENTWISE...  the definition, and the public function
+ * (ops/loops.h) PLAIN...        the same for one element in float64, for the checks a gradient made
+ * of public ops ELEMENTWISE...  the definition, and the public function
  *
  * In the compilations for instruction sets only the loops remain; in the plain one everything else.
  *
- * An inner loop sees n elements of each operand, either n adjoining ones (step 1) or one that stands for all (step 0). The driver,
- * elementwise.c, makes every strided or broadcast layout look like that, and cuts large ones among threads.
+ * The driver, elementwise.c, makes every strided or broadcast layout look to the loops like
+ * adjoining elements or a single one, and cuts large ones among threads.
  */
 #ifndef EDDY_OPS_ELEMENTWISE_H
 #define EDDY_OPS_ELEMENTWISE_H
 
 #include "ops/execute.h"
-#include "ops/kernels/isa.h"
+#include "ops/loops.h"
 
-typedef void (*elementwise_loop)(int64_t n, const void *const *in, const int *steps, void *out,
-                                 const void *attrs);
-
-/* Loops by instruction set and input dtype: an op's `extra`. */
-typedef const elementwise_loop *const elementwise_table[ISA_COUNT];
-
-/* One output of the broadcast shape, of the inputs' dtype / of bool; operands beyond the last have no say in the dtype. */
+/* One output of the broadcast shape, of the last input's dtype / of bool. */
 bool elementwise_infer(ed_call *call);
 bool elementwise_infer_bool(ed_call *call);
+
+/* The same for any dtype. */
+bool elementwise_infer_as(ed_call *call, ed_dtype dtype);
 
 /* Runs the table in call->op->extra; the dtype of the last input chooses the loop. */
 bool elementwise_kernel(ed_call *call);
@@ -35,24 +32,10 @@ bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const v
 
 #ifdef ISA
 
-#include "ops/kernels/vector.h"
-
-#define LOOPS(name, ...) const elementwise_loop ISA_NAME(loops_##name)[ED_DTYPE_COUNT] = {__VA_ARGS__}
-#define PLAIN(name, expression) typedef int plain_##name##_is_elsewhere
-#define ELEMENTWISE(name, text, inputs, ...) typedef int op_##name##_is_elsewhere
+#define PLAIN(name, expression)                  typedef int plain_##name##_is_elsewhere
+#define ELEMENTWISE_AS(name, infer, kernel, ...) typedef int op_##name##_is_elsewhere
 
 #else
-
-#define LOOPS(name, ...)                                                                           \
-    ISA_TABLES_(name)                                                                              \
-    static elementwise_table loops_##name = ISA_TABLE(loops_##name)
-#if defined(__x86_64__)
-#define ISA_TABLES_(name)                                                                          \
-    extern const elementwise_loop loops_##name##_baseline[], loops_##name##_avx2[],                \
-        loops_##name##_avx512[];
-#else
-#define ISA_TABLES_(name) extern const elementwise_loop loops_##name##_baseline[];
-#endif
 
 /* One element in float64: x[0], x[1], ... are the operands'; `attrs` the attributes. */
 #define PLAIN(name, expression)                                                                    \
@@ -67,26 +50,53 @@ bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const v
     }                                                                                              \
     static bool plain_##name(const ed_call *call) /* ends with the user's semicolon */
 
-/* The definition; the rest is further fields of ed_op. */
-#define ELEMENTWISE(symbol, text, inputs, ...)                                                     \
+#define ELEMENTWISE_AS(symbol, infer_function, kernel_function, text, inputs, ...)                 \
     ED_OP(symbol) = {.name = #symbol,                                                              \
                      .doc = text,                                                                  \
                      .operands = inputs,                                                           \
-                     .infer = elementwise_infer,                                                   \
-                     .kernel = elementwise_kernel,                                                 \
+                     .infer = infer_function,                                                      \
+                     .kernel = kernel_function,                                                    \
                      .reference = plain_##symbol,                                                  \
                      .extra = loops_##symbol,                                                      \
                      __VA_ARGS__}
 #endif
 
-/* Operands of one type letter. */
-#define ONE(set) {{"x", set, 'T'}}
-#define TWO(set) {{"a", set, 'T'}, {"b", set, 'T'}}
+/* The definition: symbol, text, operands, and further fields of ed_op. ELEMENTWISE_AS: with an infer and kernel of its own. */
+#define ELEMENTWISE(symbol, ...) ELEMENTWISE_AS(symbol, elementwise_infer, elementwise_kernel, __VA_ARGS__)
 
-/* The public function of an op of one or two operands. */
+/* Operands of one type letter. */
+#define ONE(set)                                                                                   \
+    {                                                                                              \
+        {                                                                                          \
+            "x", set, 'T'                                                                          \
+        }                                                                                          \
+    }
+#define TWO(set)                                                                                   \
+    {                                                                                              \
+        {"a", set, 'T'},                                                                           \
+        {                                                                                          \
+            "b", set, 'T'                                                                          \
+        }                                                                                          \
+    }
+
+/* Samples: of one operand; of two, alike and broadcast, whose second one keeps away from 0. */
+#define SAMPLES1(low, high)                                                                        \
+    ED_SAMPLES({.inputs = {ED_SAMPLE_IN(low, high, 3, 5)}}, {.inputs = {ED_SAMPLE_IN(low, high)}}, \
+               {.inputs = {ED_SAMPLE_IN(low, high, 2, 1, 9)}})
+#define SAMPLES2_IN(low_a, high_a, low_b, high_b)                                                  \
+    ED_SAMPLES(                                                                                    \
+        {.inputs = {ED_SAMPLE_IN(low_a, high_a, 3, 4), ED_SAMPLE_IN(low_b, high_b, 3, 4)}},        \
+        {.inputs = {ED_SAMPLE_IN(low_a, high_a, 2, 1, 3), ED_SAMPLE_IN(low_b, high_b, 4, 1)}},     \
+        {.inputs = {ED_SAMPLE_IN(low_a, high_a), ED_SAMPLE_IN(low_b, high_b, 5)}})
+#define SAMPLES2 SAMPLES2_IN(-2, 2, 0.5, 2)
+
+/*
+ * The public function of an op of one or two operands; and ops_<symbol>, for gradients only, of an op that users don't call.
+ */
 #ifdef ISA
 #define FUNCTION1(symbol) typedef int function_##symbol##_is_elsewhere
 #define FUNCTION2(symbol) typedef int function_##symbol##_is_elsewhere
+#define INTERNAL2(symbol) ed_tensor *ops_##symbol(ed_tensor *a, ed_tensor *b)
 #else
 #define FUNCTION1(symbol)                                                                          \
     ed_tensor *(ed_##symbol)(ed_tensor * x)                                                        \
@@ -100,6 +110,19 @@ bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const v
         return CALL_OP(symbol, NULL, a, b);                                                        \
     }                                                                                              \
     ed_tensor *(ed_##symbol)(ed_tensor * a, ed_tensor * b)
+#define INTERNAL2(symbol)                                                                          \
+    ed_tensor *ops_##symbol(ed_tensor *a, ed_tensor *b);                                           \
+    ed_tensor *ops_##symbol(ed_tensor *a, ed_tensor *b)                                            \
+    {                                                                                              \
+        return CALL_OP(symbol, NULL, a, b);                                                        \
+    }                                                                                              \
+    ed_tensor *ops_##symbol(ed_tensor *a, ed_tensor *b)
 #endif
+
+/* The i-th gradient of a binary op: t, summed over the axes along which operand i was broadcast, if it is wanted. */
+#define GIVE(g, i, t)                                                                              \
+    do {                                                                                           \
+        if ((g)->needs[i]) (g)->dx[i] = ops_sum_to(t, (g)->shapes[i]);                             \
+    } while (0)
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Listeners ---------------------------------------------------------------------------------------------------- */
+/* ---- Listeners ------------------------------------------------------------------------------- */
 
 void ops_listen(ops_listener *listener)
 {
@@ -22,11 +22,11 @@ bool ops_unlisten(ops_listener *listener)
     return false;
 }
 
-/* ---- Helpers of infer and kernels --------------------------------------------------------------------------------- */
+/* ---- Helpers of infer and kernels ------------------------------------------------------------ */
 
 bool ed_call_fail(const ed_call *call, ed_error_code code, const char *format, ...)
 {
-    char    message[768];
+    char message[768];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
@@ -92,7 +92,7 @@ bool ops_axes(const ed_call *call, ed_ints axes, int rank, unsigned *mask)
     return true;
 }
 
-/* ---- Operands ----------------------------------------------------------------------------------------------------- */
+/* ---- Operands -------------------------------------------------------------------------------- */
 
 static const ed_operand *operand(const ed_op *op, int i)
 {
@@ -132,12 +132,13 @@ static text set_text(unsigned dtypes)
     return t;
 }
 
-/* The dtype of the first tensor that shares operand i's type letter, or what the number itself asks for. */
+/* The dtype of the first tensor that shares operand i's type letter, or what the number itself asks
+ * for. */
 static ed_dtype weak_dtype(const ed_call *call, int i)
 {
     const ed_operand *mine = operand(call->op, i);
-    ed_dtype          wanted = ED_DTYPE_NONE;
-    bool              real = call->inputs[i]->dtype == ED_FLOAT64;
+    ed_dtype wanted = ED_DTYPE_NONE;
+    bool real = call->inputs[i]->dtype == ED_FLOAT64;
     for (int j = 0; j < call->n_inputs; j++) {
         if (j != i && !share_type(mine, operand(call->op, j))) continue;
         if (!(call->inputs[j]->flags & TENSOR_WEAK)) return call->inputs[j]->dtype;
@@ -150,8 +151,8 @@ static ed_dtype weak_dtype(const ed_call *call, int i)
 }
 
 /*
- * Weak numbers become tensors of the dtype they meet. They are temporary: the caller releases the inputs that differ from the operands'
- * values.
+ * Weak numbers become tensors of the dtype they meet. They are temporary: the caller releases the
+ * inputs that differ from the operands' values.
  */
 static bool resolve_numbers(ed_call *call)
 {
@@ -175,7 +176,7 @@ static bool resolve_numbers(ed_call *call)
 static bool check_dtype(const ed_call *call, int i)
 {
     const ed_operand *mine = operand(call->op, i);
-    ed_dtype          dtype = call->inputs[i]->dtype;
+    ed_dtype dtype = call->inputs[i]->dtype;
     if (!(mine->dtypes & 1u << dtype))
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is %s; it takes %s%s", mine->name,
                             text_of_tensor(call->inputs[i]).s, set_text(mine->dtypes).s,
@@ -194,7 +195,8 @@ static bool resolve(ed_call *call, ed_tensor *const *operands, int n)
     bool weak = false;
     for (int i = 0; i < n; i++) {
         if (!operands[i])
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL", operand(call->op, i)->name);
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL",
+                                operand(call->op, i)->name);
         call->inputs[i] = tensor_read(operands[i]);
         weak |= call->inputs[i]->flags & TENSOR_WEAK;
     }
@@ -204,7 +206,8 @@ static bool resolve(ed_call *call, ed_tensor *const *operands, int n)
     return true;
 }
 
-/* Copies what the kernel wants contiguous; copies belong to the scope. Listeners see the originals. */
+/* Copies what the kernel wants contiguous; copies belong to the scope. Listeners see the originals.
+ */
 static bool run(ed_call *call)
 {
     if (!(call->op->flags & ED_OP_CONTIGUOUS)) return call->op->kernel(call);
@@ -213,7 +216,7 @@ static bool run(ed_call *call)
         !(packed = memory_alloc((size_t)call->n_inputs * sizeof *packed)))
         return false;
     bool ok = true;
-    int  n = 0;
+    int n = 0;
     for (; ok && n < call->n_inputs; n += ok)
         ok = (packed[n] = tensor_contiguous(originals[n])) != NULL;
     call->inputs = packed;
@@ -232,12 +235,13 @@ static void drop_outputs(ed_call *call)
     }
 }
 
-/* ---- The doorway -------------------------------------------------------------------------------------------------- */
+/* ---- The doorway ----------------------------------------------------------------------------- */
 
 static bool execute(ed_call *call, ed_tensor *const *operands)
 {
     const ed_op *op = call->op;
-    if (!check_count(call, call->n_inputs) || !resolve(call, operands, call->n_inputs)) return false;
+    if (!check_count(call, call->n_inputs) || !resolve(call, operands, call->n_inputs))
+        return false;
     if (!op->infer(call) || (!call->ready && !run(call))) {
         drop_outputs(call);
         return false;
@@ -257,7 +261,10 @@ static const max_align_t no_attrs[32];
 
 static const void *attrs_of(const ed_op *op, const void *attrs)
 {
-    return attrs ? attrs : op->defaults ? op->defaults : op->attrs_size <= sizeof no_attrs ? no_attrs : NULL;
+    return attrs                               ? attrs
+           : op->defaults                      ? op->defaults
+           : op->attrs_size <= sizeof no_attrs ? no_attrs
+                                               : NULL;
 }
 
 bool ed_execute(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs,
@@ -266,11 +273,11 @@ bool ed_execute(const ed_op *op, ed_tensor *const *inputs, int n, const void *at
     if (!op || n < 0 || (n && !inputs) || !outputs)
         return ed_fail(ED_INVALID_ARGUMENT, "execute: NULL given"), false;
     ed_tensor *some[ED_MAX_OPERANDS];
-    ed_call    call = {.op = op,
-                       .attrs = attrs_of(op, attrs),
-                       .n_inputs = n,
-                       .n_outputs = op->n_outputs ? op->n_outputs : 1,
-                       .inputs = some};
+    ed_call call = {.op = op,
+                    .attrs = attrs_of(op, attrs),
+                    .n_inputs = n,
+                    .n_outputs = op->n_outputs ? op->n_outputs : 1,
+                    .inputs = some};
     memset(outputs, 0, (size_t)call.n_outputs * sizeof *outputs);
     if (n > ED_MAX_OPERANDS && !(call.inputs = memory_alloc((size_t)n * sizeof *call.inputs)))
         return false;

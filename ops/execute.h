@@ -7,7 +7,8 @@
 #include "ops/op.h"
 #include "tensor/core.h"
 
-/* Told of every call of its thread that succeeded, with the operands as the caller gave them (variables among them). */
+/* Told of every call of its thread that succeeded, with the operands as the caller gave them
+ * (variables among them). */
 typedef struct ops_listener {
     void (*after)(struct ops_listener *self, const ed_call *call, ed_tensor *const *operands);
     struct ops_listener *outer;
@@ -19,11 +20,12 @@ void ops_listen(ops_listener *listener);
 bool ops_unlisten(ops_listener *listener);
 
 /*
- * Puts a definition into the table: ED_OP(exp) = {.name = "exp", ...}; the linker gathers them. The definition is ed_op_exp.
+ * Puts a definition into the table: ED_OP(exp) = {.name = "exp", ...}; the linker gathers them. The
+ * definition is ed_op_exp.
  */
 #define ED_OP(symbol)                                                                              \
-    extern const ed_op         ed_op_##symbol;                                                     \
-    static const ed_op *const  op_entry_##symbol                                                   \
+    extern const ed_op ed_op_##symbol;                                                             \
+    static const ed_op *const op_entry_##symbol                                                    \
         __attribute__((used, section("ed_ops"), aligned(sizeof(void *)))) = &ed_op_##symbol;       \
     __attribute__((visibility("hidden"))) const ed_op ed_op_##symbol
 
@@ -33,23 +35,30 @@ bool ops_unlisten(ops_listener *listener);
                sizeof((ed_tensor *const[]){__VA_ARGS__}) / sizeof(ed_tensor *), attrs)
 
 /* Field of an attribute schema. */
-#define ATTR(struct_type, field, kind, text) {#field, kind, offsetof(struct_type, field), text}
+#define ATTR(struct_type, field, kind, text)                                                       \
+    {                                                                                              \
+#field, kind, offsetof(struct_type, field), text                                           \
+    }
 
-/* Sums dy over the axes along which an operand of `shape` was broadcast, so that it has that shape. */
+/* Sums dy over the axes along which an operand of `shape` was broadcast, so that it has that shape.
+ */
 ed_tensor *ops_sum_to(ed_tensor *dy, ed_ints shape);
 
 /*
- * The shape that two shapes broadcast to, NumPy's rule; false (nothing kept) if they don't. out has room for ED_MAX_RANK.
+ * The shape that two shapes broadcast to, NumPy's rule; false (nothing kept) if they don't. out has
+ * room for ED_MAX_RANK.
  */
 bool ops_broadcast(int rank_a, const int64_t *a, int rank_b, const int64_t *b, int *rank,
                    int64_t *out);
 
 /*
- * Axes given by an option into a bit mask: not given means all. Fails on axes outside or named twice.
+ * Axes given by an option into a bit mask: not given means all. Fails on axes outside or named
+ * twice.
  */
 bool ops_axes(const ed_call *call, ed_ints axes, int rank, unsigned *mask);
 
-/* One axis of a tensor of `rank` dimensions, negative counting from the end, into *out. Fails when there is none. */
+/* One axis of a tensor of `rank` dimensions, negative counting from the end, into *out. Fails when
+ * there is none. */
 bool ops_axis(const ed_call *call, int64_t axis, int rank, int *out);
 
 /* Infers one output of input 0's dtype and shape. */

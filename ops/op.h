@@ -1,9 +1,10 @@
 /*
- * What an operation is. One definition holds everything: name, signature, attributes, shape rule, kernel, gradient, a plain
- * reference, samples for the checks. Built-in ops and a user's own (ed_op_register) have the same rights.
+ * What an operation is. One definition holds everything: name, signature, attributes, shape rule,
+ * kernel, gradient, a plain reference, samples for the checks. Built-in ops and a user's own
+ * (ed_op_register) have the same rights.
  *
- * A call travels through one doorway, ed_execute: resolve the operands, check their dtypes, infer (which makes the outputs), run
- * the kernel, tell whoever listens (tapes).
+ * A call travels through one doorway, ed_execute: resolve the operands, check their dtypes, infer
+ * (which makes the outputs), run the kernel, tell whoever listens (tapes).
  */
 #ifndef EDDY_OPS_OP_H
 #define EDDY_OPS_OP_H
@@ -16,24 +17,26 @@ enum { ED_MAX_OUTPUTS = 3, ED_MAX_OPERANDS = 6, ED_MAX_SCRATCH = 16 };
 
 /* Sets of dtypes, for operands. */
 enum {
-    ED_SET_FLOAT   = 1 << ED_FLOAT32 | 1 << ED_FLOAT64,
-    ED_SET_INDEX   = 1 << ED_INT32 | 1 << ED_INT64,
-    ED_SET_NUMBER  = ED_SET_FLOAT | ED_SET_INDEX | 1 << ED_UINT8,
-    ED_SET_BOOL    = 1 << ED_BOOL,
+    ED_SET_FLOAT = 1 << ED_FLOAT32 | 1 << ED_FLOAT64,
+    ED_SET_INDEX = 1 << ED_INT32 | 1 << ED_INT64,
+    ED_SET_NUMBER = ED_SET_FLOAT | ED_SET_INDEX | 1 << ED_UINT8,
+    ED_SET_BOOL = 1 << ED_BOOL,
     ED_SET_STORAGE = 1 << ED_FLOAT16 | 1 << ED_BFLOAT16,
-    ED_SET_ALL     = ED_SET_NUMBER | ED_SET_BOOL | ED_SET_STORAGE
+    ED_SET_ALL = ED_SET_NUMBER | ED_SET_BOOL | ED_SET_STORAGE
 };
 
-/* An operand of an op. Operands of the same type letter must agree in dtype; letter 0 agrees with none. */
+/* An operand of an op. Operands of the same type letter must agree in dtype; letter 0 agrees with
+ * none. */
 typedef struct ed_operand {
     const char *name;
-    unsigned    dtypes; /* a set of dtypes */
-    char        type;   /* 'T', 'I', ... or 0 */
+    unsigned dtypes; /* a set of dtypes */
+    char type;       /* 'T', 'I', ... or 0 */
 } ed_operand;
 
-/* ---- Attributes --------------------------------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
-/* An op's attributes are one plain C structure; the schema says where its fields lie, for bindings, help and copying. */
+/* An op's attributes are one plain C structure; the schema says where its fields lie, for bindings,
+ * help and copying. */
 typedef enum ed_attr_type {
     ED_ATTR_BOOL,   /* bool */
     ED_ATTR_INT,    /* int64_t */
@@ -46,106 +49,120 @@ typedef enum ed_attr_type {
 } ed_attr_type;
 
 typedef struct ed_attr {
-    const char  *name;
+    const char *name;
     ed_attr_type type;
-    size_t       offset;
-    const char  *doc;
+    size_t offset;
+    const char *doc;
 } ed_attr;
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 typedef struct ed_op ed_op;
 
 /* One call on its way through the doorway. */
 typedef struct ed_call {
     const ed_op *op;
-    const void  *attrs; /* never NULL for an op that has attributes */
-    int          n_inputs, n_outputs;
-    ed_tensor  **inputs;                  /* values: no variables, no weak numbers */
-    ed_tensor   *outputs[ED_MAX_OUTPUTS]; /* made by infer */
-    bool         ready;                   /* infer made the outputs complete (views): no kernel is run */
-    int64_t      scratch[ED_MAX_SCRATCH]; /* what infer worked out and the kernel needs */
+    const void *attrs; /* never NULL for an op that has attributes */
+    int n_inputs, n_outputs;
+    ed_tensor **inputs;                 /* values: no variables, no weak numbers */
+    ed_tensor *outputs[ED_MAX_OUTPUTS]; /* made by infer */
+    bool ready;                      /* infer made the outputs complete (views): no kernel is run */
+    int64_t scratch[ED_MAX_SCRATCH]; /* what infer worked out and the kernel needs */
 } ed_call;
 
 /* Makes output i: a new tensor with uninitialised elements. false on failure. For infer. */
 bool ed_call_output(ed_call *call, int i, ed_dtype dtype, int rank, const int64_t *shape);
 
-/* Makes output i a view of input `of`, offset and strides in elements, and the call ready. false on failure. For infer. */
-bool ed_call_view(ed_call *call, int i, int of, int rank, const int64_t *shape, const int64_t *strides, int64_t offset);
+/* Makes output i a view of input `of`, offset and strides in elements, and the call ready. false on
+ * failure. For infer. */
+bool ed_call_view(ed_call *call, int i, int of, int rank, const int64_t *shape,
+                  const int64_t *strides, int64_t offset);
 
-/* Keeps an error that begins with the op's name; always false, so that infer and kernel may return it. */
-bool ed_call_fail(const ed_call *call, ed_error_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Keeps an error that begins with the op's name; always false, so that infer and kernel may return
+ * it. */
+bool ed_call_fail(const ed_call *call, ed_error_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The elements of an output, for writing. For kernels. */
 void *ed_call_data(ed_call *call, int output);
 
-/* ---- Gradients ------------------------------------------------------------------------------------------------------------ */
+/* ---- Gradients ------------------------------------------------------------------------------- */
 
 /*
- * What a gradient function is given, and where it puts its results: for each input i with needs[i] it sets dx[i] to a tensor of the
- * input's shape and dtype, made by public ops from dy, inputs and outputs, so that a tape can record it in turn.
+ * What a gradient function is given, and where it puts its results: for each input i with needs[i]
+ * it sets dx[i] to a tensor of the input's shape and dtype, made by public ops from dy, inputs and
+ * outputs, so that a tape can record it in turn.
  */
 typedef struct ed_gradient_call {
-    const ed_op       *op;
-    const void        *attrs;
-    int                n_inputs, n_outputs;
-    ed_tensor *const  *inputs;  /* those that `saves` names; others NULL */
-    ed_tensor *const  *outputs; /* likewise */
-    ed_tensor *const  *dy;      /* one for each output; NULL where nothing flows back (never for an op of one output) */
-    ed_tensor        **dx;
-    const bool        *needs;
-    const ed_ints     *shapes; /* of the inputs */
-    const ed_dtype    *dtypes;
+    const ed_op *op;
+    const void *attrs;
+    int n_inputs, n_outputs;
+    ed_tensor *const *inputs;  /* those that `saves` names; others NULL */
+    ed_tensor *const *outputs; /* likewise */
+    ed_tensor *const *
+        dy; /* one for each output; NULL where nothing flows back (never for an op of one output) */
+    ed_tensor **dx;
+    const bool *needs;
+    const ed_ints *shapes; /* of the inputs */
+    const ed_dtype *dtypes;
 } ed_gradient_call;
 
 enum { ED_SAVES_NOTHING = 0, ED_SAVES_ALL_INPUTS = 0xff };
 #define ED_SAVES_INPUT(i)  (1u << (i))
 #define ED_SAVES_OUTPUT(i) (1u << (16 + (i)))
 
-/* ---- Samples ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Samples --------------------------------------------------------------------------------- */
 
 /* How the checks make an operand: shape, and values drawn evenly from low..high. */
 typedef struct ed_sample_input {
-    bool    given;
-    int     rank;
+    bool given;
+    int rank;
     int64_t shape[ED_MAX_RANK];
-    double  low, high;
-    bool    distinct; /* no two values closer than a tenth of the mean distance: for ops that compare (max, sort) */
+    double low, high;
+    bool distinct; /* no two values closer than a tenth of the mean distance: for ops that compare
+                      (max, sort) */
 } ed_sample_input;
 
-/* ED_SAMPLE_IN(low, high, extents...), e.g. ED_SAMPLE_IN(-2, 2, 3, 4); ED_DISTINCT_IN likewise. Indices: low and high whole, both included. */
-#define ED_SAMPLE_IN(lo, hi, ...)                                                                                          \
-    {.given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1, .shape = {__VA_ARGS__}, .low = (lo), .high = (hi)}
-#define ED_DISTINCT_IN(lo, hi, ...)                                                                                        \
-    {.given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1, .shape = {__VA_ARGS__}, .low = (lo), .high = (hi), .distinct = true}
+/* ED_SAMPLE_IN(low, high, extents...), e.g. ED_SAMPLE_IN(-2, 2, 3, 4); ED_DISTINCT_IN likewise.
+ * Indices: low and high whole, both included. */
+#define ED_SAMPLE_IN(lo, hi, ...)                                                                  \
+    {                                                                                              \
+        .given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1,          \
+        .shape = {__VA_ARGS__}, .low = (lo), .high = (hi)                                          \
+    }
+#define ED_DISTINCT_IN(lo, hi, ...)                                                                \
+    {                                                                                              \
+        .given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1,          \
+        .shape = {__VA_ARGS__}, .low = (lo), .high = (hi), .distinct = true                        \
+    }
 
 typedef struct ed_sample {
     ed_sample_input inputs[ED_MAX_OPERANDS]; /* as many as are given */
-    const void     *attrs;                   /* NULL: the defaults */
-    bool            last;                    /* ends the array of samples */
+    const void *attrs;                       /* NULL: the defaults */
+    bool last;                               /* ends the array of samples */
 } ed_sample;
 
 #define ED_SAMPLES(...) ((const ed_sample[]){__VA_ARGS__, {.last = true}})
 
-/* ---- Definitions ------------------------------------------------------------------------------------------------------------- */
+/* ---- Definitions ----------------------------------------------------------------------------- */
 
 enum {
     ED_OP_CONTIGUOUS = 1, /* the kernel wants contiguous inputs: the doorway copies others */
-    ED_OP_VARIADIC   = 2, /* the last operand may come any number of times, at least once */
-    ED_OP_STATEFUL   = 4, /* draws from ED_ATTR_STATE */
-    ED_OP_INTERNAL   = 8, /* made by other ops (a gradient): no binding needs it */
+    ED_OP_VARIADIC = 2,   /* the last operand may come any number of times, at least once */
+    ED_OP_STATEFUL = 4,   /* draws from ED_ATTR_STATE */
+    ED_OP_INTERNAL = 8,   /* made by other ops (a gradient): no binding needs it */
 };
 
 struct ed_op {
     const char *name;
     const char *doc; /* one line of maths or effect */
-    ed_operand  operands[ED_MAX_OPERANDS];
-    int         n_outputs; /* 0 means 1 */
-    unsigned    flags;
+    ed_operand operands[ED_MAX_OPERANDS];
+    int n_outputs; /* 0 means 1 */
+    unsigned flags;
 
     const ed_attr *attrs; /* ended by a NULL name; NULL for none */
-    size_t         attrs_size;
-    const void    *defaults; /* what NULL attributes mean; NULL: all zero */
+    size_t attrs_size;
+    const void *defaults; /* what NULL attributes mean; NULL: all zero */
 
     /* Checks shapes and attributes and makes the outputs; false with an error kept. */
     bool (*infer)(ed_call *call);
@@ -155,41 +172,45 @@ struct ed_op {
     /* Exactly one of both: how to differentiate, or why that makes no sense. */
     bool (*gradient)(const ed_gradient_call *call);
     const char *no_gradient;
-    unsigned    saves; /* what the gradient needs of inputs and outputs */
+    unsigned saves; /* what the gradient needs of inputs and outputs */
 
     /*
-     * The same by plain loops in float64, for the checks: all inputs are contiguous float64 (integers and bools too), and so are the
-     * outputs, already made.
+     * The same by plain loops in float64, for the checks: all inputs are contiguous float64
+     * (integers and bools too), and so are the outputs, already made.
      */
     bool (*reference)(const ed_call *call);
-    const void      *extra; /* what a kernel that serves several ops needs to know of this one */
+    const void *extra; /* what a kernel that serves several ops needs to know of this one */
     const ed_sample *samples;
-    const double    *kinks;     /* points to stay away from when differentiating numerically, ended by NaN */
-    double           tolerance; /* relative, of numeric against taped gradients; 0 means 1e-6 */
+    const double
+        *kinks;       /* points to stay away from when differentiating numerically, ended by NaN */
+    double tolerance; /* relative, of numeric against taped gradients; 0 means 1e-6 */
 };
 
-/* ---- The doorway and the table ----------------------------------------------------------------------------------------------- */
+/* ---- The doorway and the table --------------------------------------------------------------- */
 
 /*
- * Runs an op on n inputs; attrs is the op's structure or NULL for its defaults. Fills outputs[0..op->n_outputs-1], which belong to the
- * scope. false on failure, all outputs NULL then.
+ * Runs an op on n inputs; attrs is the op's structure or NULL for its defaults. Fills
+ * outputs[0..op->n_outputs-1], which belong to the scope. false on failure, all outputs NULL then.
  */
-bool ed_execute(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs, ed_tensor **outputs);
+bool ed_execute(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs,
+                ed_tensor **outputs);
 
 /* The same for ops of one output, which it returns. */
 ed_tensor *ed_call_op(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs);
 
-/* Adds a user's op, which must stay where it is; fails on an incomplete definition or a name that is taken. */
+/* Adds a user's op, which must stay where it is; fails on an incomplete definition or a name that
+ * is taken. */
 bool ed_op_register(const ed_op *op);
 
 /* The op of that name; NULL, with an error, if there is none. */
 const ed_op *ed_op_find(const char *name);
 
 /* The number of ops, and op number i in the order of their names; NULL outside. */
-int          ed_op_count(void);
+int ed_op_count(void);
 const ed_op *ed_op_at(int i);
 
-/* A tensor's elements in row-major order in float64, for references and tests; belongs to the scope. */
+/* A tensor's elements in row-major order in float64, for references and tests; belongs to the
+ * scope. */
 double *ed_as_doubles(const ed_tensor *tensor);
 
 #pragma GCC visibility pop

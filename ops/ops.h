@@ -1,11 +1,14 @@
 /*
- * What can be done with values. Every function here is an op (ops/op.h) or made of ops, and takes tensors, variables or plain numbers.
+ * What can be done with values. Every function here is an op (ops/op.h) or made of ops, and takes
+ * tensors, variables or plain numbers.
  *
- * Where nothing else is said: operands of one call agree in dtype; the result has that dtype; shapes broadcast as NumPy's do; the result
- * is a new tensor; arithmetic takes float32, float64, int32, int64 and uint8 (integers wrap around), mathematical functions float32 and
- * float64; NaN goes in and comes out; gradients of both orders exist. Functions whose name is also a macro take numbers through the macro:
- * ed_mul(x, 2.0); (ed_mul)(x, y) is the plain function. Options are named: ed_reduce_sum(x, .axis = ED_AXES(-1), .keepdims = true); the
- * plain function ..._with takes a pointer to the options, NULL for the defaults.
+ * Where nothing else is said: operands of one call agree in dtype; the result has that dtype;
+ * shapes broadcast as NumPy's do; the result is a new tensor; arithmetic takes float32, float64,
+ * int32, int64 and uint8 (integers wrap around), mathematical functions float32 and float64; NaN
+ * goes in and comes out; gradients of both orders exist. Functions whose name is also a macro take
+ * numbers through the macro: ed_mul(x, 2.0); (ed_mul)(x, y) is the plain function. Options are
+ * named: ed_reduce_sum(x, .axis = ED_AXES(-1), .keepdims = true); the plain function ..._with takes
+ * a pointer to the options, NULL for the defaults.
  */
 #ifndef EDDY_OPS_H
 #define EDDY_OPS_H
@@ -15,16 +18,17 @@
 
 #pragma GCC visibility push(default)
 
-/* ---- Making tensors (ops/create.c) ------------------------------------------------------------------------------------ */
+/* ---- Making tensors (ops/create.c) ----------------------------------------------------------- */
 
 typedef struct ed_create_options {
     ed_dtype dtype; /* default float32 */
 } ed_create_options;
 
 /* All 0 / all 1 / all `value` (a number that the dtype can hold). */
-#define ed_zeros(shape, ...)       ed_zeros_with(shape, &(ed_create_options){__VA_ARGS__})
-#define ed_ones(shape, ...)        ed_ones_with(shape, &(ed_create_options){__VA_ARGS__})
-#define ed_full(shape, value, ...) ed_full_with(shape, ED_TENSOR(value), &(ed_create_options){__VA_ARGS__})
+#define ed_zeros(shape, ...) ed_zeros_with(shape, &(ed_create_options){__VA_ARGS__})
+#define ed_ones(shape, ...)  ed_ones_with(shape, &(ed_create_options){__VA_ARGS__})
+#define ed_full(shape, value, ...)                                                                 \
+    ed_full_with(shape, ED_TENSOR(value), &(ed_create_options){__VA_ARGS__})
 ed_tensor *ed_zeros_with(ed_ints shape, const ed_create_options *options);
 ed_tensor *ed_ones_with(ed_ints shape, const ed_create_options *options);
 ed_tensor *ed_full_with(ed_ints shape, ed_tensor *value, const ed_create_options *options);
@@ -37,28 +41,33 @@ ed_tensor *ed_ones_like_with(ed_tensor *x);
 
 /* The identity [rows, columns] (columns: default rows), ones on the diagonal. */
 typedef struct ed_eye_options {
-    int64_t  columns;
+    int64_t columns;
     ed_dtype dtype; /* default float32 */
 } ed_eye_options;
 #define ed_eye(rows, ...) ed_eye_with(rows, &(ed_eye_options){__VA_ARGS__})
 ed_tensor *ed_eye_with(int64_t rows, const ed_eye_options *options);
 
 /*
- * start, start + delta, ... up to but without limit, as many as ceil((limit - start) / delta). Default dtype: int32 if all three are whole
- * and fit, else float32. Fails for delta 0, NaN, or more elements than memory holds.
+ * start, start + delta, ... up to but without limit, as many as ceil((limit - start) / delta).
+ * Default dtype: int32 if all three are whole and fit, else float32. Fails for delta 0, NaN, or
+ * more elements than memory holds.
  */
 typedef struct ed_range_options {
-    double   delta; /* default 1 */
+    double delta; /* default 1 */
     ed_dtype dtype;
 } ed_range_options;
-#define ed_range(start, limit, ...) ED_WITH(ed_range_with(start, limit, &ed_options_), ed_range_options, .delta = 1, ##__VA_ARGS__)
+#define ed_range(start, limit, ...)                                                                \
+    ED_WITH(ed_range_with(start, limit, &ed_options_), ed_range_options, .delta = 1, ##__VA_ARGS__)
 ed_tensor *ed_range_with(double start, double limit, const ed_range_options *options);
 
-/* num evenly spaced numbers from start to stop, both included; float32 or float64. num 0 gives an empty tensor. */
-#define ed_linspace(start, stop, num, ...) ed_linspace_with(start, stop, num, &(ed_create_options){__VA_ARGS__})
-ed_tensor *ed_linspace_with(double start, double stop, int64_t num, const ed_create_options *options);
+/* num evenly spaced numbers from start to stop, both included; float32 or float64. num 0 gives an
+ * empty tensor. */
+#define ed_linspace(start, stop, num, ...)                                                         \
+    ed_linspace_with(start, stop, num, &(ed_create_options){__VA_ARGS__})
+ed_tensor *ed_linspace_with(double start, double stop, int64_t num,
+                            const ed_create_options *options);
 
-/* ---- Elementwise arithmetic (ops/arithmetic.simd.c) --------------------------------------------------------------------- */
+/* ---- Elementwise arithmetic (ops/arithmetic.simd.c) ------------------------------------------ */
 
 /* a + b, a - b, a * b. */
 ed_tensor *ed_add(ed_tensor *a, ed_tensor *b);
@@ -73,8 +82,8 @@ ed_tensor *ed_div(ed_tensor *a, ed_tensor *b);
 #define ed_div(a, b) ed_div(ED_TENSOR(a), ED_TENSOR(b))
 
 /*
- * floor(a / b), and a - floor(a / b) * b, whose sign is the divisor's. Integer division by 0 fails; the smallest integer by -1 wraps.
- * floor_div has no gradient.
+ * floor(a / b), and a - floor(a / b) * b, whose sign is the divisor's. Integer division by 0 fails;
+ * the smallest integer by -1 wraps. floor_div has no gradient.
  */
 ed_tensor *ed_floor_div(ed_tensor *a, ed_tensor *b);
 ed_tensor *ed_floor_mod(ed_tensor *a, ed_tensor *b);
@@ -110,12 +119,13 @@ ed_tensor *ed_ceil(ed_tensor *x);
 ed_tensor *ed_round(ed_tensor *x);
 
 /*
- * x held within low..high: minimum(x, high), then maximum with low. The gradient passes where low <= x <= high and is 0 elsewhere (for NaN
- * too); low and high are numbers. Fails if low > high or either is NaN.
+ * x held within low..high: minimum(x, high), then maximum with low. The gradient passes where low
+ * <= x <= high and is 0 elsewhere (for NaN too); low and high are numbers. Fails if low > high or
+ * either is NaN.
  */
 ed_tensor *ed_clip(ed_tensor *x, double low, double high);
 
-/* ---- Mathematical functions (ops/math.simd.c): float32 and float64 ---------------------------------------------------------- */
+/* ---- Mathematical functions (ops/math.simd.c): float32 and float64 --------------------------- */
 
 /* e^x, e^x - 1, ln x, ln(1 + x), log2 x; gradients of ln at 0 are infinite. */
 ed_tensor *ed_exp(ed_tensor *x);
@@ -146,9 +156,10 @@ ed_tensor *ed_atanh(ed_tensor *x);
 ed_tensor *ed_erf(ed_tensor *x);
 ed_tensor *ed_erfc(ed_tensor *x);
 
-/* ---- Activations (ops/activation.simd.c) ---------------------------------------------------------------------------------------- */
+/* ---- Activations (ops/activation.simd.c) ----------------------------------------------------- */
 
-/* max(x, 0) with gradient 0 at 0; min(max(x, 0), 6). NaN stays NaN. Numbers of any arithmetic dtype; gradients for floats. */
+/* max(x, 0) with gradient 0 at 0; min(max(x, 0), 6). NaN stays NaN. Numbers of any arithmetic
+ * dtype; gradients for floats. */
 ed_tensor *ed_relu(ed_tensor *x);
 ed_tensor *ed_relu6(ed_tensor *x);
 
@@ -172,7 +183,7 @@ ed_tensor *ed_gelu_tanh(ed_tensor *x);
 /* min(max(x / 6 + 1/2, 0), 1). */
 ed_tensor *ed_hard_sigmoid(ed_tensor *x);
 
-/* ---- Comparisons and logic (ops/compare.simd.c): results are bool, without gradient ----------------------------------------------- */
+/* ---- Comparisons and logic (ops/compare.simd.c): results are bool, without gradient ---------- */
 
 /* Comparisons of numbers (equal, not_equal of bool too). NaN equals nothing. */
 ed_tensor *ed_equal(ed_tensor *a, ed_tensor *b);
@@ -199,25 +210,28 @@ ed_tensor *ed_is_nan(ed_tensor *x);
 ed_tensor *ed_is_inf(ed_tensor *x);
 ed_tensor *ed_is_finite(ed_tensor *x);
 
-/* condition ? a : b with broadcasting; condition is bool, a and b of any one dtype. A NaN in the branch not taken poisons no gradient. */
+/* condition ? a : b with broadcasting; condition is bool, a and b of any one dtype. A NaN in the
+ * branch not taken poisons no gradient. */
 ed_tensor *ed_where(ed_tensor *condition, ed_tensor *a, ed_tensor *b);
 #define ed_where(condition, a, b) ed_where(condition, ED_TENSOR(a), ED_TENSOR(b))
 
-/* ---- Conversion (ops/cast.simd.c) --------------------------------------------------------------------------------------------------- */
+/* ---- Conversion (ops/cast.simd.c) ------------------------------------------------------------ */
 
 /*
- * x in another dtype, any to any. Floats to integers truncate towards 0; NaN becomes 0 and what is out of range the nearest integer
- * there is. Anything but 0 is true. float16 and bfloat16 round to nearest, ties to even, once. x itself if it has that dtype.
- * The gradient is cast back; casts to or from integers and bool carry none.
+ * x in another dtype, any to any. Floats to integers truncate towards 0; NaN becomes 0 and what is
+ * out of range the nearest integer there is. Anything but 0 is true. float16 and bfloat16 round to
+ * nearest, ties to even, once. x itself if it has that dtype. The gradient is cast back; casts to
+ * or from integers and bool carry none.
  */
 ed_tensor *ed_cast(ed_tensor *x, ed_dtype dtype);
 
-/* ---- Matrix products (ops/matmul.c) --------------------------------------------------------------------------------------------------- */
+/* ---- Matrix products (ops/matmul.c) ---------------------------------------------------------- */
 
 /*
- * y[..., i, j] = sum over k of a[..., i, k] b[..., k, j]; float32, float64. Ranks of at least 2; leading dimensions broadcast. With
- * transpose_a or transpose_b the last two dimensions of that operand change places first. Views of any strides go without a copy where
- * the product can read them. k = 0 gives zeros.
+ * y[..., i, j] = sum over k of a[..., i, k] b[..., k, j]; float32, float64. Ranks of at least 2;
+ * leading dimensions broadcast. With transpose_a or transpose_b the last two dimensions of that
+ * operand change places first. Views of any strides go without a copy where the product can read
+ * them. k = 0 gives zeros.
  */
 typedef struct ed_matmul_options {
     bool transpose_a, transpose_b;
@@ -226,26 +240,28 @@ typedef struct ed_matmul_options {
 ed_tensor *ed_matmul_with(ed_tensor *a, ed_tensor *b, const ed_matmul_options *options);
 
 /*
- * activation(x w + bias): x [..., in], w [in, out], bias [out] or NULL, activation "" or "relu" (NULL: none). One pass; what a
- * dense layer computes.
+ * activation(x w + bias): x [..., in], w [in, out], bias [out] or NULL, activation "" or "relu"
+ * (NULL: none). One pass; what a dense layer computes.
  */
 ed_tensor *ed_linear(ed_tensor *x, ed_tensor *w, ed_tensor *bias, const char *activation);
 
 /* x + bias along the last axis: x [..., n], bias [n]. */
 ed_tensor *ed_bias_add(ed_tensor *x, ed_tensor *bias);
 
-/* ---- Reductions (ops/reduce.simd.c) ------------------------------------------------------------------------------------------------------ */
+/* ---- Reductions (ops/reduce.simd.c) ---------------------------------------------------------- */
 
-/* axis: which to reduce, default all; none for ED_AXES(). keepdims: reduced axes stay as extent 1. */
+/* axis: which to reduce, default all; none for ED_AXES(). keepdims: reduced axes stay as extent 1.
+ */
 typedef struct ed_reduce_options {
     ed_ints axis;
-    bool    keepdims;
+    bool keepdims;
 } ed_reduce_options;
 
 /*
- * Sum and product (empty: 0 and 1; integers wrap), mean (floats; of nothing NaN), largest and smallest (of nothing an error; NaN if any
- * is; ties share the gradient equally). Sums are added pairwise: the error grows with the logarithm of the count. The product's gradient
- * is right when elements are 0.
+ * Sum and product (empty: 0 and 1; integers wrap), mean (floats; of nothing NaN), largest and
+ * smallest (of nothing an error; NaN if any is; ties share the gradient equally). Sums are added
+ * pairwise: the error grows with the logarithm of the count. The product's gradient is right when
+ * elements are 0.
  */
 #define ed_reduce_sum(x, ...)  ed_reduce_sum_with(x, &(ed_reduce_options){__VA_ARGS__})
 #define ed_reduce_mean(x, ...) ed_reduce_mean_with(x, &(ed_reduce_options){__VA_ARGS__})
@@ -274,7 +290,8 @@ ed_tensor *ed_reduce_logsumexp_with(ed_tensor *x, const ed_reduce_options *optio
 ed_tensor *ed_reduce_variance_with(ed_tensor *x, const ed_reduce_options *options);
 ed_tensor *ed_reduce_std_with(ed_tensor *x, const ed_reduce_options *options);
 
-/* Index (int64) of the largest / smallest along the axis, the first of equals; a NaN is never chosen if there is anything else. No gradient. */
+/* Index (int64) of the largest / smallest along the axis, the first of equals; a NaN is never
+ * chosen if there is anything else. No gradient. */
 typedef struct ed_argmax_options {
     int64_t axis; /* default 0 */
 } ed_argmax_options;
@@ -283,9 +300,10 @@ typedef struct ed_argmax_options {
 ed_tensor *ed_argmax_with(ed_tensor *x, const ed_argmax_options *options);
 ed_tensor *ed_argmin_with(ed_tensor *x, const ed_argmax_options *options);
 
-/* ---- Shapes (ops/shape.c): every dtype; views where strides can say it ------------------------------------------------------------------------ */
+/* ---- Shapes (ops/shape.c): every dtype; views where strides can say it ----------------------- */
 
-/* The same elements in row-major order in another shape, one extent of which may be -1: whatever is left. A view where possible. */
+/* The same elements in row-major order in another shape, one extent of which may be -1: whatever is
+ * left. A view where possible. */
 ed_tensor *ed_reshape(ed_tensor *x, ed_ints shape);
 
 /* Axes in another order; perm not given reverses them. A view. */
@@ -296,8 +314,9 @@ typedef struct ed_transpose_options {
 ed_tensor *ed_transpose_with(ed_tensor *x, const ed_transpose_options *options);
 
 /*
- * x[begin : end : step] as Python slices, axis by axis: begin and end may be negative (from the end) and are held within the tensor,
- * steps may be negative but not 0. Lists shorter than the rank leave the last axes whole. ED_END means "as far as there is". A view.
+ * x[begin : end : step] as Python slices, axis by axis: begin and end may be negative (from the
+ * end) and are held within the tensor, steps may be negative but not 0. Lists shorter than the rank
+ * leave the last axes whole. ED_END means "as far as there is". A view.
  */
 #define ED_END INT64_MIN
 typedef struct ed_slice_options {
@@ -328,7 +347,8 @@ ed_tensor *ed_flatten_tensor(ed_tensor *x);
 /* The same values in memory of their own in row-major order; x itself if they lie so already. */
 ed_tensor *ed_contiguous(ed_tensor *x);
 
-/* Joined along an existing axis (default 0), where alone the shapes may differ / along a new one. */
+/* Joined along an existing axis (default 0), where alone the shapes may differ / along a new one.
+ */
 typedef struct ed_concat_options {
     int64_t axis;
 } ed_concat_options;
@@ -337,10 +357,12 @@ typedef struct ed_concat_options {
 ed_tensor *ed_concat_with(ed_list *list, const ed_concat_options *options);
 ed_tensor *ed_stack_with(ed_list *list, const ed_concat_options *options);
 
-/* Cut along an axis (default 0) into `count` equal parts / into parts of the given sizes, one of which may be -1 / into its slices. Views. */
-#define ed_split(x, count, ...)       ed_split_with(x, count, &(ed_concat_options){__VA_ARGS__})
-#define ed_split_sizes(x, sizes, ...) ed_split_sizes_with(x, sizes, &(ed_concat_options){__VA_ARGS__})
-#define ed_unstack(x, ...)            ed_unstack_with(x, &(ed_concat_options){__VA_ARGS__})
+/* Cut along an axis (default 0) into `count` equal parts / into parts of the given sizes, one of
+ * which may be -1 / into its slices. Views. */
+#define ed_split(x, count, ...) ed_split_with(x, count, &(ed_concat_options){__VA_ARGS__})
+#define ed_split_sizes(x, sizes, ...)                                                              \
+    ed_split_sizes_with(x, sizes, &(ed_concat_options){__VA_ARGS__})
+#define ed_unstack(x, ...) ed_unstack_with(x, &(ed_concat_options){__VA_ARGS__})
 ed_list *ed_split_with(ed_tensor *x, int64_t count, const ed_concat_options *options);
 ed_list *ed_split_sizes_with(ed_tensor *x, ed_ints sizes, const ed_concat_options *options);
 ed_list *ed_unstack_with(ed_tensor *x, const ed_concat_options *options);
@@ -351,7 +373,7 @@ ed_tensor *ed_tile(ed_tensor *x, ed_ints multiples);
 /* before[i] and after[i] elements of `value` around axis i. */
 typedef struct ed_pad_options {
     ed_ints before, after; /* default: none */
-    double  value;
+    double value;
 } ed_pad_options;
 #define ed_pad(x, ...) ed_pad_with(x, &(ed_pad_options){__VA_ARGS__})
 ed_tensor *ed_pad_with(ed_tensor *x, const ed_pad_options *options);
@@ -359,11 +381,12 @@ ed_tensor *ed_pad_with(ed_tensor *x, const ed_pad_options *options);
 /* In reverse order along the axes. A view. */
 ed_tensor *ed_reverse(ed_tensor *x, ed_ints axes);
 
-/* ---- Indexing (ops/index.c) --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Indexing (ops/index.c) ------------------------------------------------------------------ */
 
 /*
- * Slices of x along an axis (default 0) at the indices (int32 or int64 of any shape): shape x.shape[:axis] + indices.shape + x.shape[axis+1:].
- * An index outside 0..extent-1 is an error that names it.
+ * Slices of x along an axis (default 0) at the indices (int32 or int64 of any shape): shape
+ * x.shape[:axis] + indices.shape + x.shape[axis+1:]. An index outside 0..extent-1 is an error that
+ * names it.
  */
 typedef struct ed_gather_options {
     int64_t axis;
@@ -372,62 +395,70 @@ typedef struct ed_gather_options {
 ed_tensor *ed_gather_with(ed_tensor *x, ed_tensor *indices, const ed_gather_options *options);
 
 /*
- * Ones where the new last axis (extent depth) equals the index, zeros elsewhere; indices outside 0..depth-1 give all zeros. dtype: default
- * float32. No gradient.
+ * Ones where the new last axis (extent depth) equals the index, zeros elsewhere; indices outside
+ * 0..depth-1 give all zeros. dtype: default float32. No gradient.
  */
 typedef struct ed_one_hot_options {
     ed_dtype dtype;
 } ed_one_hot_options;
-#define ed_one_hot(indices, depth, ...) ed_one_hot_with(indices, depth, &(ed_one_hot_options){__VA_ARGS__})
+#define ed_one_hot(indices, depth, ...)                                                            \
+    ed_one_hot_with(indices, depth, &(ed_one_hot_options){__VA_ARGS__})
 ed_tensor *ed_one_hot_with(ed_tensor *indices, int64_t depth, const ed_one_hot_options *options);
 
 /*
- * Zeros of extent `count` along the first axis, to which the slices of x are added at their ids (int32 or int64 [x.shape[0]]): what gather's
- * gradient is made of. Ids outside are an error.
+ * Zeros of extent `count` along the first axis, to which the slices of x are added at their ids
+ * (int32 or int64 [x.shape[0]]): what gather's gradient is made of. Ids outside are an error.
  */
 ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t count);
 
-/* ---- Softmax and cross-entropy (ops/softmax.simd.c): floats ------------------------------------------------------------------------------------------ */
+/* ---- Softmax and cross-entropy (ops/softmax.simd.c): floats ---------------------------------- */
 
 /* e^x / sum e^x along the axis (default -1), and its logarithm, without overflow. */
 typedef struct ed_softmax_options {
     int64_t axis;
 } ed_softmax_options;
-#define ed_softmax(x, ...)     ED_WITH(ed_softmax_with(x, &ed_options_), ed_softmax_options, .axis = -1, ##__VA_ARGS__)
-#define ed_log_softmax(x, ...) ED_WITH(ed_log_softmax_with(x, &ed_options_), ed_softmax_options, .axis = -1, ##__VA_ARGS__)
+#define ed_softmax(x, ...)                                                                         \
+    ED_WITH(ed_softmax_with(x, &ed_options_), ed_softmax_options, .axis = -1, ##__VA_ARGS__)
+#define ed_log_softmax(x, ...)                                                                     \
+    ED_WITH(ed_log_softmax_with(x, &ed_options_), ed_softmax_options, .axis = -1, ##__VA_ARGS__)
 ed_tensor *ed_softmax_with(ed_tensor *x, const ed_softmax_options *options);
 ed_tensor *ed_log_softmax_with(ed_tensor *x, const ed_softmax_options *options);
 
-/* -sum labels log_softmax(logits) along the last axis: labels and logits [..., classes], result [...]. Gradients for both. */
+/* -sum labels log_softmax(logits) along the last axis: labels and logits [..., classes], result
+ * [...]. Gradients for both. */
 ed_tensor *ed_softmax_cross_entropy(ed_tensor *labels, ed_tensor *logits);
 
-/* The same for labels (int32 or int64 [...]) that name the class; a label outside 0..classes-1 is an error that names it. */
+/* The same for labels (int32 or int64 [...]) that name the class; a label outside 0..classes-1 is
+ * an error that names it. */
 ed_tensor *ed_sparse_softmax_cross_entropy(ed_tensor *labels, ed_tensor *logits);
 
-/* max(x, 0) - x z + log(1 + e^-|x|) for logits x and labels z, element by element. Gradients for both. */
+/* max(x, 0) - x z + log(1 + e^-|x|) for logits x and labels z, element by element. Gradients for
+ * both. */
 ed_tensor *ed_sigmoid_cross_entropy(ed_tensor *labels, ed_tensor *logits);
 
-/* ---- Convolution and pooling (ops/conv.c, ops/pool.c): float32, float64 -------------------------------------------------------------------------------- */
+/* ---- Convolution and pooling (ops/conv.c, ops/pool.c): float32, float64 ---------------------- */
 
 /*
- * x [batch, height, width, in], kernel [kh, kw, in, out] -> [batch, h', w', out]. padding "VALID" (h' = ceil((h - (kh-1) dilation) / stride),
- * 0 where the window is larger than the image) or "SAME" (h' = ceil(h / stride), zeros around, one more behind than before if odd).
+ * x [batch, height, width, in], kernel [kh, kw, in, out] -> [batch, h', w', out]. padding "VALID"
+ * (h' = ceil((h - (kh-1) dilation) / stride), 0 where the window is larger than the image) or
+ * "SAME" (h' = ceil(h / stride), zeros around, one more behind than before if odd).
  */
 typedef struct ed_conv2d_options {
-    ed_ints     strides;   /* [height, width], default 1, 1 */
-    ed_ints     dilations; /* [height, width], default 1, 1 */
-    const char *padding;   /* default "VALID" */
+    ed_ints strides;     /* [height, width], default 1, 1 */
+    ed_ints dilations;   /* [height, width], default 1, 1 */
+    const char *padding; /* default "VALID" */
 } ed_conv2d_options;
 #define ed_conv2d(x, kernel, ...) ed_conv2d_with(x, kernel, &(ed_conv2d_options){__VA_ARGS__})
 ed_tensor *ed_conv2d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv2d_options *options);
 
 /*
- * Largest / mean of the windows of x [batch, height, width, channels]. SAME: cells outside do not count. max_pool2d: the first of equals in
- * row order gets the gradient; a NaN in a window is its maximum.
+ * Largest / mean of the windows of x [batch, height, width, channels]. SAME: cells outside do not
+ * count. max_pool2d: the first of equals in row order gets the gradient; a NaN in a window is its
+ * maximum.
  */
 typedef struct ed_pool2d_options {
-    ed_ints     window;  /* [height, width], default 2, 2 */
-    ed_ints     strides; /* default: the window */
+    ed_ints window;      /* [height, width], default 2, 2 */
+    ed_ints strides;     /* default: the window */
     const char *padding; /* default "VALID" */
 } ed_pool2d_options;
 #define ed_max_pool2d(x, ...) ed_max_pool2d_with(x, &(ed_pool2d_options){__VA_ARGS__})
@@ -435,15 +466,17 @@ typedef struct ed_pool2d_options {
 ed_tensor *ed_max_pool2d_with(ed_tensor *x, const ed_pool2d_options *options);
 ed_tensor *ed_avg_pool2d_with(ed_tensor *x, const ed_pool2d_options *options);
 
-/* ---- Normalization (ops/norm.c) ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Normalization (ops/norm.c) -------------------------------------------------------------- */
 
 /*
- * (x - mean) / sqrt(variance + epsilon) gamma + beta over all axes but the last, with x [..., channels], gamma and beta [channels]. mean and
- * variance of the batch go to *mean and *variance ([channels]; NULL: not wanted); they carry no gradient of their own.
+ * (x - mean) / sqrt(variance + epsilon) gamma + beta over all axes but the last, with x [...,
+ * channels], gamma and beta [channels]. mean and variance of the batch go to *mean and *variance
+ * ([channels]; NULL: not wanted); they carry no gradient of their own.
  */
-ed_tensor *ed_batch_norm(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta, double epsilon, ed_tensor **mean, ed_tensor **variance);
+ed_tensor *ed_batch_norm(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta, double epsilon,
+                         ed_tensor **mean, ed_tensor **variance);
 
-/* ---- Random numbers (ops/random.c): Philox 4x32-10 with TensorFlow's streams -------------------------------------------------------------------------------- */
+/* ---- Random numbers (ops/random.c): Philox 4x32-10 with TensorFlow's streams ----------------- */
 
 /* A source of random numbers: a counter and a key, which every draw advances. */
 typedef struct ed_generator ed_generator;
@@ -456,23 +489,30 @@ void ed_generator_state(const ed_generator *generator, uint64_t state[3]);
 bool ed_generator_set_state(ed_generator *generator, const uint64_t state[3]);
 
 /*
- * The seed of this process's default source, which is used where no generator is given: from here on the draws repeat. Without it the first
- * draw takes a seed from the system. Draws are what tf.random.* give after tf.random.set_seed.
+ * The seed of this process's default source, which is used where no generator is given: from here
+ * on the draws repeat. Without it the first draw takes a seed from the system. Draws are what
+ * tf.random.* give after tf.random.set_seed.
  */
 void ed_set_seed(int64_t seed);
 
 typedef struct ed_random_options {
-    ed_dtype      dtype;     /* default float32 */
+    ed_dtype dtype;          /* default float32 */
     ed_generator *generator; /* default: the process's source */
-    double        low, high; /* uniform: low <= x < high; default 0 and 1 */
-    double        mean, stddev; /* normal and truncated normal: default 0 and 1 */
+    double low, high;        /* uniform: low <= x < high; default 0 and 1 */
+    double mean, stddev;     /* normal and truncated normal: default 0 and 1 */
 } ed_random_options;
 
-/* Uniform (floats, or whole numbers for int32 and int64) / normal / normal with what is 2 stddev off drawn again. */
-#define ed_random_uniform(shape, ...) ED_WITH(ed_random_uniform_with(shape, &ed_options_), ed_random_options, .high = 1, ##__VA_ARGS__)
-#define ed_random_normal(shape, ...)  ED_WITH(ed_random_normal_with(shape, &ed_options_), ed_random_options, .stddev = 1, ##__VA_ARGS__)
-#define ed_random_truncated_normal(shape, ...)                                                                                                        \
-    ED_WITH(ed_random_truncated_normal_with(shape, &ed_options_), ed_random_options, .stddev = 1, ##__VA_ARGS__)
+/* Uniform (floats, or whole numbers for int32 and int64) / normal / normal with what is 2 stddev
+ * off drawn again. */
+#define ed_random_uniform(shape, ...)                                                              \
+    ED_WITH(ed_random_uniform_with(shape, &ed_options_), ed_random_options, .high = 1,             \
+            ##__VA_ARGS__)
+#define ed_random_normal(shape, ...)                                                               \
+    ED_WITH(ed_random_normal_with(shape, &ed_options_), ed_random_options, .stddev = 1,            \
+            ##__VA_ARGS__)
+#define ed_random_truncated_normal(shape, ...)                                                     \
+    ED_WITH(ed_random_truncated_normal_with(shape, &ed_options_), ed_random_options, .stddev = 1,  \
+            ##__VA_ARGS__)
 ed_tensor *ed_random_uniform_with(ed_ints shape, const ed_random_options *options);
 ed_tensor *ed_random_normal_with(ed_ints shape, const ed_random_options *options);
 ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_options *options);
@@ -481,19 +521,21 @@ ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_option
 #define ed_random_shuffle(x, ...) ed_random_shuffle_with(x, &(ed_random_options){__VA_ARGS__})
 ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_random_options *options);
 
-/* x / (1 - rate) where a uniform number >= rate, else 0; 0 <= rate < 1. The gradient draws the same numbers again and stores no mask. */
+/* x / (1 - rate) where a uniform number >= rate, else 0; 0 <= rate < 1. The gradient draws the same
+ * numbers again and stores no mask. */
 #define ed_dropout(x, rate, ...) ed_dropout_with(x, rate, &(ed_random_options){__VA_ARGS__})
 ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_random_options *options);
 
-/* ---- Variables (ops/variable.c) ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Variables (ops/variable.c) -------------------------------------------------------------- */
 
-/* variable += value, variable -= value; value broadcasts to the variable's shape. Returns the variable. Not differentiable. */
+/* variable += value, variable -= value; value broadcasts to the variable's shape. Returns the
+ * variable. Not differentiable. */
 #define ed_assign_add(variable, value) ed_assign_add_with(variable, ED_TENSOR(value))
 #define ed_assign_sub(variable, value) ed_assign_sub_with(variable, ED_TENSOR(value))
 ed_tensor *ed_assign_add_with(ed_tensor *variable, ed_tensor *value);
 ed_tensor *ed_assign_sub_with(ed_tensor *variable, ed_tensor *value);
 
-/* ---- Gradient's own --------------------------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Gradient's own -------------------------------------------------------------------------- */
 
 /* x, of which no gradient flows back. */
 ed_tensor *ed_stop_gradient(ed_tensor *x);

@@ -3,8 +3,9 @@
 #include <string.h>
 
 /*
- * The table of ops: the linker gathers the built-in definitions in a section; users' ones are added behind. Kept in the order of their
- * names. Looked up when a binding is made, not on the hot path, so a lock and a binary search do.
+ * The table of ops: the linker gathers the built-in definitions in a section; users' ones are added
+ * behind. Kept in the order of their names. Looked up when a binding is made, not on the hot path,
+ * so a lock and a binary search do.
  */
 
 extern const ed_op *const __start_ed_ops[] __attribute__((visibility("hidden")));
@@ -12,8 +13,8 @@ extern const ed_op *const __stop_ed_ops[] __attribute__((visibility("hidden")));
 
 static struct {
     pthread_mutex_t lock;
-    const ed_op   **ops;
-    int             count, capacity;
+    const ed_op **ops;
+    int count, capacity;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Where the name is, or would be. */
@@ -33,9 +34,9 @@ static int position(const char *name)
 static bool insert(const ed_op *op)
 {
     if (table.count == table.capacity) {
-        int    capacity = table.capacity ? 2 * table.capacity : 256;
-        void  *ops = memory_grow(table.ops, (size_t)table.count * sizeof *table.ops,
-                                 (size_t)capacity * sizeof *table.ops);
+        int capacity = table.capacity ? 2 * table.capacity : 256;
+        void *ops = memory_grow(table.ops, (size_t)table.count * sizeof *table.ops,
+                                (size_t)capacity * sizeof *table.ops);
         if (!ops) return false;
         table.ops = ops;
         table.capacity = capacity;
@@ -63,16 +64,18 @@ static bool have_builtins(void)
 
 static bool complete(const ed_op *op)
 {
-    const char *lacks = !op->name || !*op->name                ? "a name"
-                        : !op->doc                             ? "a line of documentation"
-                        : !op->infer                           ? "infer"
-                        : !op->gradient == !op->no_gradient    ? "either gradient or no_gradient"
-                        : op->n_outputs < 0 || op->n_outputs > ED_MAX_OUTPUTS ? "a possible n_outputs"
-                        : op->attrs && !op->attrs_size         ? "attrs_size"
+    const char *lacks = !op->name || !*op->name             ? "a name"
+                        : !op->doc                          ? "a line of documentation"
+                        : !op->infer                        ? "infer"
+                        : !op->gradient == !op->no_gradient ? "either gradient or no_gradient"
+                        : op->n_outputs < 0 || op->n_outputs > ED_MAX_OUTPUTS
+                            ? "a possible n_outputs"
+                        : op->attrs && !op->attrs_size          ? "attrs_size"
                         : !op->defaults && op->attrs_size > 512 ? "defaults"
-                                                               : NULL;
+                                                                : NULL;
     if (!lacks) return true;
-    ed_fail(ED_INVALID_ARGUMENT, "op_register: the op %s lacks %s", op->name ? op->name : "?", lacks);
+    ed_fail(ED_INVALID_ARGUMENT, "op_register: the op %s lacks %s", op->name ? op->name : "?",
+            lacks);
     return false;
 }
 

@@ -1,6 +1,7 @@
 /*
- * How variables are updated: optimizers with Keras' formulas and defaults, and clipping. An update of all variables is one pass over memory.
- * A variable that somebody else holds (a tape, a checkpoint being written) gets a fresh buffer; others are updated in place.
+ * How variables are updated: optimizers with Keras' formulas and defaults, and clipping. An update
+ * of all variables is one pass over memory. A variable that somebody else holds (a tape, a
+ * checkpoint being written) gets a fresh buffer; others are updated in place.
  */
 #ifndef EDDY_OPTIM_H
 #define EDDY_OPTIM_H
@@ -20,44 +21,49 @@ typedef struct ed_clipping {
 
 /* v = momentum v - lr g; w += v; nesterov: w += momentum v - lr g. Without momentum: w -= lr g. */
 typedef struct ed_sgd_options {
-    double      learning_rate; /* default 0.01 */
-    double      momentum;      /* default 0 */
-    bool        nesterov;
-    double      weight_decay; /* w -= w weight_decay lr first; default 0 */
+    double learning_rate; /* default 0.01 */
+    double momentum;      /* default 0 */
+    bool nesterov;
+    double weight_decay; /* w -= w weight_decay lr first; default 0 */
     ed_clipping clip;
 } ed_sgd_options;
-#define ed_sgd(...) ED_WITH(ed_sgd_with(&ed_options_), ed_sgd_options, .learning_rate = 0.01, ##__VA_ARGS__)
+#define ed_sgd(...)                                                                                \
+    ED_WITH(ed_sgd_with(&ed_options_), ed_sgd_options, .learning_rate = 0.01, ##__VA_ARGS__)
 ed_optimizer *ed_sgd_with(const ed_sgd_options *options);
 
 /*
- * m += (g - m)(1 - beta_1); v += (g^2 - v)(1 - beta_2); w -= alpha m / (sqrt(v) + epsilon), alpha = lr sqrt(1 - beta_2^t) / (1 - beta_1^t);
- * amsgrad: the largest v so far in place of v.
+ * m += (g - m)(1 - beta_1); v += (g^2 - v)(1 - beta_2); w -= alpha m / (sqrt(v) + epsilon), alpha =
+ * lr sqrt(1 - beta_2^t) / (1 - beta_1^t); amsgrad: the largest v so far in place of v.
  */
 typedef struct ed_adam_options {
-    double      learning_rate, beta_1, beta_2, epsilon; /* default 0.001, 0.9, 0.999, 1e-7 */
-    bool        amsgrad;
-    double      weight_decay;
+    double learning_rate, beta_1, beta_2, epsilon; /* default 0.001, 0.9, 0.999, 1e-7 */
+    bool amsgrad;
+    double weight_decay;
     ed_clipping clip;
 } ed_adam_options;
-#define ed_adam(...)                                                                                                       \
-    ED_WITH(ed_adam_with(&ed_options_), ed_adam_options, .learning_rate = 0.001, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7, ##__VA_ARGS__)
+#define ed_adam(...)                                                                               \
+    ED_WITH(ed_adam_with(&ed_options_), ed_adam_options, .learning_rate = 0.001, .beta_1 = 0.9,    \
+            .beta_2 = 0.999, .epsilon = 1e-7, ##__VA_ARGS__)
 ed_optimizer *ed_adam_with(const ed_adam_options *options);
 
-/* s = rho s + (1 - rho) g^2; step = lr g / sqrt(d + epsilon), d = s or, centered, s - (mean of g)^2; with momentum b = momentum b + step; w -= b. */
+/* s = rho s + (1 - rho) g^2; step = lr g / sqrt(d + epsilon), d = s or, centered, s - (mean of
+ * g)^2; with momentum b = momentum b + step; w -= b. */
 typedef struct ed_rmsprop_options {
-    double      learning_rate, rho, momentum, epsilon; /* default 0.001, 0.9, 0, 1e-7 */
-    bool        centered;
-    double      weight_decay;
+    double learning_rate, rho, momentum, epsilon; /* default 0.001, 0.9, 0, 1e-7 */
+    bool centered;
+    double weight_decay;
     ed_clipping clip;
 } ed_rmsprop_options;
-#define ed_rmsprop(...)                                                                                                    \
-    ED_WITH(ed_rmsprop_with(&ed_options_), ed_rmsprop_options, .learning_rate = 0.001, .rho = 0.9, .epsilon = 1e-7, ##__VA_ARGS__)
+#define ed_rmsprop(...)                                                                            \
+    ED_WITH(ed_rmsprop_with(&ed_options_), ed_rmsprop_options, .learning_rate = 0.001, .rho = 0.9, \
+            .epsilon = 1e-7, ##__VA_ARGS__)
 ed_optimizer *ed_rmsprop_with(const ed_rmsprop_options *options);
 
 /*
- * One step: gradients and variables in the same order; a NULL gradient leaves its variable alone. Slots are made at a variable's first
- * step. Fails if lists differ in length, a gradient differs from its variable in shape or dtype, a variable comes twice, or all gradients are
- * NULL; then nothing has changed.
+ * One step: gradients and variables in the same order; a NULL gradient leaves its variable alone.
+ * Slots are made at a variable's first step. Fails if lists differ in length, a gradient differs
+ * from its variable in shape or dtype, a variable comes twice, or all gradients are NULL; then
+ * nothing has changed.
  */
 bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *variables);
 
@@ -66,18 +72,20 @@ bool ed_minimize(ed_optimizer *optimizer, ed_tape *tape, ed_tensor *loss, ed_lis
 
 /* The number of steps made; the learning rate, and setting it (finite, not negative). */
 int64_t ed_iterations(const ed_optimizer *optimizer);
-double  ed_learning_rate(const ed_optimizer *optimizer);
-bool    ed_set_learning_rate(ed_optimizer *optimizer, double learning_rate);
+double ed_learning_rate(const ed_optimizer *optimizer);
+bool ed_set_learning_rate(ed_optimizer *optimizer, double learning_rate);
 
-/* The optimizer's slot variables (not trainable), named <variable name with _ for />_<slot>, in Keras' order. */
+/* The optimizer's slot variables (not trainable), named <variable name with _ for />_<slot>, in
+ * Keras' order. */
 ed_list *ed_optimizer_variables(const ed_optimizer *optimizer);
 
 /* t c / max(norm, c), norm over all elements; safe at 0. */
 ed_tensor *ed_clip_by_norm(ed_tensor *t, double clip_norm);
 
 /*
- * All tensors times c / max(global norm, c), the global norm being the root of the sum of all squares; NULL entries pass. A norm that is not
- * finite makes all NaN. *global_norm, unless NULL, is given the norm (0-d).
+ * All tensors times c / max(global norm, c), the global norm being the root of the sum of all
+ * squares; NULL entries pass. A norm that is not finite makes all NaN. *global_norm, unless NULL,
+ * is given the norm (0-d).
  */
 ed_list *ed_clip_by_global_norm(ed_list *list, double clip_norm, ed_tensor **global_norm);
 

@@ -8,7 +8,7 @@
 #include "tensor/tensor.h"
 #include "tensor/thread.h"
 
-/* ---- Objects --------------------------------------------------------------------------------------------- */
+/* ---- Objects --------------------------------------------------------------------------------- */
 
 /* How a kind of object is called and destroyed; destroy frees the object itself too. */
 typedef struct object_class {
@@ -17,43 +17,44 @@ typedef struct object_class {
 } object_class;
 
 typedef struct ed_object {
-    int32_t             refs;
+    int32_t refs;
     const object_class *class;
 } ed_object;
 
 /*
- * A new object of `bytes` bytes, all zero behind its header, with one reference that belongs to nobody yet: hand it to the scope
- * by scope_give, or keep it. NULL on failure.
+ * A new object of `bytes` bytes, all zero behind its header, with one reference that belongs to
+ * nobody yet: hand it to the scope by scope_give, or keep it. NULL on failure.
  */
 void *object_new(const object_class *class, size_t bytes);
 
-/* Pushes an object on the innermost scope, which takes over the caller's reference. On failure releases it: NULL. */
+/* Pushes an object on the innermost scope, which takes over the caller's reference. On failure
+ * releases it: NULL. */
 void *scope_give(void *object);
 
-/* ---- Tensors --------------------------------------------------------------------------------------------- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 enum {
     TENSOR_CONTIGUOUS = 1, /* row-major without gaps */
-    TENSOR_WEAK       = 2, /* a plain number: takes the dtype it meets */
-    TENSOR_VARIABLE   = 4, /* an ed_variable: no data of its own */
+    TENSOR_WEAK = 2,       /* a plain number: takes the dtype it meets */
+    TENSOR_VARIABLE = 4,   /* an ed_variable: no data of its own */
 };
 
 struct ed_tensor {
-    ed_object  object;
-    uint64_t   id;
-    char      *data; /* the first element; with negative strides not the lowest address */
+    ed_object object;
+    uint64_t id;
+    char *data; /* the first element; with negative strides not the lowest address */
     ed_buffer *buffer;
-    int64_t    size; /* number of elements */
-    uint8_t    dtype, rank, flags;
-    int64_t    shape[ED_MAX_RANK], strides[ED_MAX_RANK]; /* strides in elements */
+    int64_t size; /* number of elements */
+    uint8_t dtype, rank, flags;
+    int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK]; /* strides in elements */
 };
 
 /* Behind a tensor with TENSOR_VARIABLE. */
 typedef struct variable {
-    ed_tensor  base; /* dtype, shape, size; no data */
+    ed_tensor base; /* dtype, shape, size; no data */
     ed_tensor *value;
-    char      *name;
-    bool       trainable;
+    char *name;
+    bool trainable;
 } variable;
 
 static inline bool tensor_is_variable(const ed_tensor *t)
@@ -74,15 +75,18 @@ static inline size_t dtype_size(ed_dtype dtype)
 }
 
 /*
- * A new contiguous tensor with uninitialised elements and one reference that belongs to nobody yet. Fails on bad dtype, rank,
- * negative or overflowing extents, and without memory.
+ * A new contiguous tensor with uninitialised elements and one reference that belongs to nobody yet.
+ * Fails on bad dtype, rank, negative or overflowing extents, and without memory.
  */
 ed_tensor *tensor_new(ed_dtype dtype, int rank, const int64_t *shape);
 
-/* A new view of t's buffer, likewise owned by nobody; `offset` in elements from t's first one. The caller answers for the bounds. */
-ed_tensor *tensor_view(const ed_tensor *t, int rank, const int64_t *shape, const int64_t *strides, int64_t offset);
+/* A new view of t's buffer, likewise owned by nobody; `offset` in elements from t's first one. The
+ * caller answers for the bounds. */
+ed_tensor *tensor_view(const ed_tensor *t, int rank, const int64_t *shape, const int64_t *strides,
+                       int64_t offset);
 
-/* Product of the extents into *size; false, with the error kept, for a negative extent or an overflow (of bytes of `dtype` too). */
+/* Product of the extents into *size; false, with the error kept, for a negative extent or an
+ * overflow (of bytes of `dtype` too). */
 bool tensor_count(ed_dtype dtype, int rank, const int64_t *shape, int64_t *size);
 
 /* Row-major strides. */
@@ -94,61 +98,68 @@ bool tensor_is_sole(const ed_tensor *t);
 /* Copies all elements in row-major order to `to`. */
 void tensor_pack(const ed_tensor *t, void *to);
 
-/* A contiguous tensor of the same elements with a reference of its own: t itself (retained) or a copy. */
+/* A contiguous tensor of the same elements with a reference of its own: t itself (retained) or a
+ * copy. */
 ed_tensor *tensor_contiguous(const ed_tensor *t);
 
 /* axis counted from the end when negative, into 0..rank-1; -1 when it is outside. */
 static inline int tensor_axis(int64_t axis, int rank)
 {
-    return axis >= 0 && axis < rank ? (int)axis : axis < 0 && axis >= -rank ? (int)(axis + rank) : -1;
+    return axis >= 0 && axis < rank    ? (int)axis
+           : axis < 0 && axis >= -rank ? (int)(axis + rank)
+                                       : -1;
 }
 
 /* The elements of a contiguous float16 or bfloat16, one by one. */
-float    half_to_float(uint16_t half);
+float half_to_float(uint16_t half);
 uint16_t half_from_float(float value);
-float    bfloat16_to_float(uint16_t half);
+float bfloat16_to_float(uint16_t half);
 uint16_t bfloat16_from_float(float value);
 
-/* Element i of an array of the dtype as a double / from a double (already checked to be in range). */
+/* Element i of an array of the dtype as a double / from a double (already checked to be in range).
+ */
 double dtype_load(ed_dtype dtype, const void *data, int64_t i);
-void   dtype_store(ed_dtype dtype, void *data, int64_t i, double value);
+void dtype_store(ed_dtype dtype, void *data, int64_t i, double value);
 
 /*
- * Whether a weak number can become `dtype` without changing its meaning: any number for floats, whole numbers within range for
- * integers, 0 and 1 for bool.
+ * Whether a weak number can become `dtype` without changing its meaning: any number for floats,
+ * whole numbers within range for integers, 0 and 1 for bool.
  */
 bool number_fits(const ed_tensor *weak, ed_dtype dtype);
 
-/* A 0-d tensor of `dtype` with the weak number's value, owned by nobody yet; NULL, with the error kept, if it doesn't fit. */
+/* A 0-d tensor of `dtype` with the weak number's value, owned by nobody yet; NULL, with the error
+ * kept, if it doesn't fit. */
 ed_tensor *number_as(const ed_tensor *weak, ed_dtype dtype);
 
 /* What a number becomes that meets no tensor. */
 ed_dtype number_default_dtype(const ed_tensor *weak);
 
-/* ---- Variables ------------------------------------------------------------------------------------------- */
+/* ---- Variables ------------------------------------------------------------------------------- */
 
 /*
- * The variable's elements for writing in place, contiguous: its own buffer when nobody else holds it, else a fresh copy that
- * becomes its value (with `copy` false the fresh one is uninitialised). Counts as an assignment. NULL without memory, the value
- * then being as before. The pointer is good until the next assignment.
+ * The variable's elements for writing in place, contiguous: its own buffer when nobody else holds
+ * it, else a fresh copy that becomes its value (with `copy` false the fresh one is uninitialised).
+ * Counts as an assignment. NULL without memory, the value then being as before. The pointer is good
+ * until the next assignment.
  */
 void *variable_write(ed_tensor *v, bool copy);
 
-/* ---- Lists ----------------------------------------------------------------------------------------------- */
+/* ---- Lists ----------------------------------------------------------------------------------- */
 
 struct ed_list {
-    ed_object  object;
-    int64_t    size;
+    ed_object object;
+    int64_t size;
     ed_tensor *items[]; /* NULL where not connected */
 };
 
-/* A list of `size` NULLs owned by nobody yet, to be filled with retained tensors before anybody sees it. */
+/* A list of `size` NULLs owned by nobody yet, to be filled with retained tensors before anybody
+ * sees it. */
 ed_list *list_new(int64_t size);
 
 /* A number that no tensor of the process has had. */
 uint64_t tensor_new_id(void);
 
-/* ---- Texts ----------------------------------------------------------------------------------------------- */
+/* ---- Texts ----------------------------------------------------------------------------------- */
 
 typedef struct text {
     char s[192];

@@ -22,10 +22,11 @@ size_t ed_dtype_size(ed_dtype dtype)
 
 bool ed_dtype_is_float(ed_dtype dtype)
 {
-    return dtype == ED_FLOAT32 || dtype == ED_FLOAT64 || dtype == ED_FLOAT16 || dtype == ED_BFLOAT16;
+    return dtype == ED_FLOAT32 || dtype == ED_FLOAT64 || dtype == ED_FLOAT16 ||
+           dtype == ED_BFLOAT16;
 }
 
-/* ---- 16-bit floats ------------------------------------------------------------------------------------------------ */
+/* ---- 16-bit floats --------------------------------------------------------------------------- */
 
 static uint32_t bits_of(float value)
 {
@@ -46,7 +47,8 @@ float bfloat16_to_float(uint16_t half)
     return float_of((uint32_t)half << 16);
 }
 
-/* Round to nearest, ties to even; a NaN stays a NaN (the carry of its rounding must not reach the exponent). */
+/* Round to nearest, ties to even; a NaN stays a NaN (the carry of its rounding must not reach the
+ * exponent). */
 uint16_t bfloat16_from_float(float value)
 {
     uint32_t bits = bits_of(value);
@@ -58,7 +60,8 @@ float half_to_float(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, magnitude = half & 0x7fff;
     if (magnitude >= 0x7c00) return float_of(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
-    /* The exponent's bias differs by 112; multiplying moves it, and makes denormals normal on the way. */
+    /* The exponent's bias differs by 112; multiplying moves it, and makes denormals normal on the
+     * way. */
     return float_of(sign | bits_of(float_of(magnitude << 13) * 0x1p112f));
 }
 
@@ -67,12 +70,13 @@ uint16_t half_from_float(float value)
     uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
     if (magnitude > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
     if (magnitude >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more round to inf */
-    if (magnitude < 0x38800000) /* below 2^-14: adding 0.5 puts a multiple of 2^-24 into the last bits */
+    if (magnitude <
+        0x38800000) /* below 2^-14: adding 0.5 puts a multiple of 2^-24 into the last bits */
         return (uint16_t)(sign | (bits_of(float_of(magnitude) + 0.5f) - 0x3f000000));
     return (uint16_t)(sign | ((magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13));
 }
 
-/* ---- One element -------------------------------------------------------------------------------------------------- */
+/* ---- One element ----------------------------------------------------------------------------- */
 
 double dtype_load(ed_dtype dtype, const void *data, int64_t i)
 {

@@ -6,7 +6,7 @@
 
 static struct {
     ed_error_handler handler;
-    void            *user;
+    void *user;
 } on_error;
 
 void *ed_fail(ed_error_code code, const char *format, ...)

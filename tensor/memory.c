@@ -6,40 +6,42 @@
 #include <sys/mman.h>
 
 /*
- * Sizes. Class c holds blocks of class_bytes(c) bytes, header included: 128, 160, 192, 224, 256, 320, ... four steps to a power of
- * two. The first MEMORY_SMALL_CLASSES (up to 8 KiB) are cached by threads, the others by the process under a lock. A thread that
- * caches more than its bound hands half of that class to the process, so that what one thread makes and another frees comes round.
+ * Sizes. Class c holds blocks of class_bytes(c) bytes, header included: 128, 160, 192, 224, 256,
+ * 320, ... four steps to a power of two. The first MEMORY_SMALL_CLASSES (up to 8 KiB) are cached by
+ * threads, the others by the process under a lock. A thread that caches more than its bound hands
+ * half of that class to the process, so that what one thread makes and another frees comes round.
  *
- * Counts. A thread adds up its own changes and tells the process when they exceed 64 KiB, so the hot path has no atomic.
+ * Counts. A thread adds up its own changes and tells the process when they exceed 64 KiB, so the
+ * hot path has no atomic.
  */
 
 typedef struct memory_block {
     union {
-        ed_buffer            buffer; /* in use as a buffer */
-        struct memory_block *next;   /* in a cache */
+        ed_buffer buffer;          /* in use as a buffer */
+        struct memory_block *next; /* in a cache */
     };
     uint32_t class;
 } memory_block;
 
 enum {
-    HEADER        = 64,
-    CLASSES       = MEMORY_SMALL_CLASSES + 140, /* up to 2^48 bytes */
-    SMALL_BYTES   = 2 << 20,                    /* a thread's bound on what it caches */
-    REPORT_BYTES  = 64 << 10,
-    HUGE_BYTES    = 4 << 20, /* from here on 2 MiB pages are asked for */
-    HUGE_PAGE     = 2 << 20,
-    POISON_FRESH  = 0xff, /* a NaN in every float dtype */
+    HEADER = 64,
+    CLASSES = MEMORY_SMALL_CLASSES + 140, /* up to 2^48 bytes */
+    SMALL_BYTES = 2 << 20,                /* a thread's bound on what it caches */
+    REPORT_BYTES = 64 << 10,
+    HUGE_BYTES = 4 << 20, /* from here on 2 MiB pages are asked for */
+    HUGE_PAGE = 2 << 20,
+    POISON_FRESH = 0xff, /* a NaN in every float dtype */
 };
 
 _Static_assert(sizeof(memory_block) <= HEADER, "the header has 64 bytes");
 
 static struct {
     pthread_mutex_t lock;
-    memory_list     lists[CLASSES];
-    int64_t         cached, limit;
-    int64_t         live, peak;
-    int64_t         fail_at; /* allocations to go before one fails; negative: off */
-    bool            fail_repeat, fail_happened, fail_armed;
+    memory_list lists[CLASSES];
+    int64_t cached, limit;
+    int64_t live, peak;
+    int64_t fail_at; /* allocations to go before one fails; negative: off */
+    bool fail_repeat, fail_happened, fail_armed;
 } process = {.lock = PTHREAD_MUTEX_INITIALIZER, .limit = 1 << 30, .fail_at = -1};
 
 static uint32_t class_of(size_t bytes)
@@ -177,7 +179,7 @@ void *memory_alloc(size_t bytes)
     thread_state *self = thread_self();
     if (bytes > (size_t)1 << 47 || must_fail())
         return ed_fail(ED_OUT_OF_MEMORY, "out of memory: %zu bytes can't be had", bytes);
-    uint32_t      class = class_of(bytes + HEADER);
+    uint32_t class = class_of(bytes + HEADER);
     memory_block *block = take(self, class);
     if (!block) return ed_fail(ED_OUT_OF_MEMORY, "out of memory: %zu bytes can't be had", bytes);
     count(self, (int64_t)class_bytes(class));
@@ -211,7 +213,7 @@ void memory_free(void *data)
     put(self, block);
 }
 
-/* ---- Buffers ------------------------------------------------------------------------------------------------------ */
+/* ---- Buffers --------------------------------------------------------------------------------- */
 
 ed_buffer *memory_buffer(size_t bytes)
 {
@@ -238,7 +240,7 @@ void memory_buffer_destroy(ed_buffer *buffer)
     memory_free((char *)buffer + HEADER);
 }
 
-/* ---- Statistics --------------------------------------------------------------------------------------------------- */
+/* ---- Statistics ------------------------------------------------------------------------------ */
 
 void memory_count_tensor(int change)
 {
@@ -305,7 +307,7 @@ static int64_t free_shared(int64_t limit)
 int64_t ed_memory_trim(void)
 {
     thread_state *self = thread_self();
-    int64_t       freed = 0;
+    int64_t freed = 0;
     for (int c = 0; c < MEMORY_SMALL_CLASSES; c++) freed += free_list(&self->small[c]);
     return freed + free_shared(0);
 }

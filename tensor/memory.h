@@ -1,6 +1,7 @@
 /*
- * The one gate to the system's memory. Blocks come in size classes (four to each power of two) and are kept when freed: small
- * ones by the thread that frees them, large ones by the process, so that a hot loop neither calls malloc nor pays page faults.
+ * The one gate to the system's memory. Blocks come in size classes (four to each power of two) and
+ * are kept when freed: small ones by the thread that frees them, large ones by the process, so that
+ * a hot loop neither calls malloc nor pays page faults.
  *
  *     | header, 64 bytes | data, aligned to 64 bytes ... |
  *                        ^ what memory_alloc returns
@@ -12,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Uninitialised memory for `bytes` bytes, aligned to 64; NULL with ED_OUT_OF_MEMORY kept when there is none. */
+/* Uninitialised memory for `bytes` bytes, aligned to 64; NULL with ED_OUT_OF_MEMORY kept when there
+ * is none. */
 void *memory_alloc(size_t bytes);
 
 /* The same, all zero. */
@@ -31,19 +33,19 @@ static inline bool memory_mul(size_t a, size_t b, size_t *result)
 }
 
 /*
- * A block that views share: counted, with the data behind the header, or (wrapped) with somebody else's memory and
- * how to give that back.
+ * A block that views share: counted, with the data behind the header, or (wrapped) with somebody
+ * else's memory and how to give that back.
  */
 typedef struct ed_buffer {
     int32_t refs;
-    void   *data;
+    void *data;
     void (*deleter)(void *data, void *user);
     void *user;
 } ed_buffer;
 
 ed_buffer *memory_buffer(size_t bytes);
 ed_buffer *memory_buffer_wrap(void *data, void (*deleter)(void *, void *), void *user);
-void       memory_buffer_destroy(ed_buffer *buffer);
+void memory_buffer_destroy(ed_buffer *buffer);
 
 static inline void memory_buffer_retain(ed_buffer *buffer)
 {

@@ -6,7 +6,8 @@
  *
  *     objects:  a b c | d e f g
  *     scopes:   ^root ^mark of the inner scope; ed_keep(f) swaps f with d and counts it as kept:
- *               a b c | f . e d g     "kept" = 1, and closing releases e d g, which leaves f to the root scope
+ *               a b c | f . e d g     "kept" = 1, and closing releases e d g, which leaves f to the
+ * root scope
  */
 
 enum { ROOT_BOUND = 100000 };
@@ -71,8 +72,8 @@ static bool make_room(thread_state *self)
                                on_warning.user);
     }
     size_t capacity = self->object_capacity ? 2 * self->object_capacity : 256;
-    void  *objects = memory_grow(self->objects, self->n_objects * sizeof(ed_object *),
-                                 capacity * sizeof(ed_object *));
+    void *objects = memory_grow(self->objects, self->n_objects * sizeof(ed_object *),
+                                capacity * sizeof(ed_object *));
     if (!objects) return false;
     self->objects = objects;
     self->object_capacity = capacity;
@@ -96,9 +97,9 @@ ed_scope ed_scope_open(void)
     thread_state *self = thread_self();
     if (!have_root(self)) return (ed_scope){0};
     if (self->n_scopes == self->scope_capacity) {
-        size_t       capacity = 2 * (size_t)self->scope_capacity;
-        scope_frame *scopes = memory_grow(self->scopes, self->n_scopes * sizeof *scopes,
-                                          capacity * sizeof *scopes);
+        size_t capacity = 2 * (size_t)self->scope_capacity;
+        scope_frame *scopes =
+            memory_grow(self->scopes, self->n_scopes * sizeof *scopes, capacity * sizeof *scopes);
         if (!scopes) return (ed_scope){0};
         self->scopes = scopes;
         self->scope_capacity = (uint32_t)capacity;
@@ -108,13 +109,14 @@ ed_scope ed_scope_open(void)
 }
 
 /*
- * An object's destructor may itself make and release objects, on top of the stack: so the stack is shortened before each release.
+ * An object's destructor may itself make and release objects, on top of the stack: so the stack is
+ * shortened before each release.
  */
 static void close_to(thread_state *self, uint32_t depth)
 {
     while (self->n_scopes > depth) {
         scope_frame frame = self->scopes[self->n_scopes - 1];
-        size_t      floor = frame.mark + frame.kept;
+        size_t floor = frame.mark + frame.kept;
         while (self->n_objects > floor) ed_release(self->objects[--self->n_objects]);
         self->n_scopes--;
     }
@@ -133,7 +135,7 @@ void *ed_keep(void *object)
     thread_state *self = thread_self();
     if (!object || self->n_scopes < 2) return object;
     scope_frame *frame = &self->scopes[self->n_scopes - 1];
-    size_t       floor = frame->mark + frame->kept;
+    size_t floor = frame->mark + frame->kept;
     for (size_t i = self->n_objects; i > floor; i--) {
         if (self->objects[i - 1] != object) continue;
         self->objects[i - 1] = self->objects[floor];

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Making ------------------------------------------------------------------------------------------------------- */
+/* ---- Making ---------------------------------------------------------------------------------- */
 
 static void tensor_destroy(void *object)
 {
@@ -63,9 +63,10 @@ bool tensor_count(ed_dtype dtype, int rank, const int64_t *shape, int64_t *size)
         ed_fail(ED_INVALID_ARGUMENT, "%d is no dtype", (int)dtype);
         return false;
     }
-    /* A zero may stand anywhere, so the product of the others is checked without it: no order overflows another doesn't. */
+    /* A zero may stand anywhere, so the product of the others is checked without it: no order
+     * overflows another doesn't. */
     int64_t product = 1;
-    bool    empty = false, overflow = false;
+    bool empty = false, overflow = false;
     for (int i = 0; i < rank; i++) {
         if (shape[i] < 0) {
             ed_fail(ED_INVALID_ARGUMENT, "negative extent in the shape %s",
@@ -184,7 +185,8 @@ ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
     for (int i = 0; i < t->rank; i++) t->shape[i] = shape.values[i];
     tensor_row_major(t->rank, t->shape, t->strides);
     ed_retain(t);
-    if (!scope_give(t)) { /* which released one of the two references; the caller keeps the memory */
+    if (!scope_give(
+            t)) { /* which released one of the two references; the caller keeps the memory */
         ed_release(t);
         return NULL;
     }
@@ -193,7 +195,7 @@ ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
     return t;
 }
 
-/* ---- Numbers ------------------------------------------------------------------------------------------------------ */
+/* ---- Numbers --------------------------------------------------------------------------------- */
 
 ed_tensor *ed_as_tensor(const void *tensor)
 {
@@ -225,7 +227,7 @@ ed_tensor *ed_integer(int64_t number)
 bool number_fits(const ed_tensor *weak, ed_dtype dtype)
 {
     if (ed_dtype_is_float(dtype)) return true;
-    double  number = dtype_load(weak->dtype, weak->data, 0);
+    double number = dtype_load(weak->dtype, weak->data, 0);
     int64_t integer;
     if (weak->dtype == ED_INT64)
         integer = *(const int64_t *)weak->data;
@@ -272,7 +274,7 @@ ed_tensor *ed_scalar_with(ed_tensor *number, const ed_scalar_options *options)
     return scope_give(number_as(number, dtype));
 }
 
-/* ---- Looking ------------------------------------------------------------------------------------------------------ */
+/* ---- Looking --------------------------------------------------------------------------------- */
 
 ed_dtype ed_dtype_of(const ed_tensor *tensor)
 {
@@ -320,7 +322,7 @@ uint64_t ed_id(const ed_tensor *tensor)
     return tensor ? tensor->id : 0;
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------------------------ */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 static const ed_tensor *one_element(const ed_tensor *tensor)
 {
@@ -352,7 +354,8 @@ bool ed_copy_to_of(const ed_tensor *tensor, ed_dtype dtype, void *array, int64_t
 {
     if (!tensor || !array) return ed_fail(ED_INVALID_ARGUMENT, "copy_to: NULL given"), false;
     if (tensor->dtype != dtype)
-        return ed_fail(ED_INVALID_ARGUMENT, "copy_to: the tensor is %s, the array's elements are %s",
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "copy_to: the tensor is %s, the array's elements are %s",
                        text_of_tensor(tensor).s, ed_dtype_name(dtype)),
                false;
     if (tensor->size != count)
@@ -382,8 +385,9 @@ const void *ed_data(const ed_tensor *tensor)
 }
 
 /*
- * Packing walks the outer dimensions by an odometer; the innermost is a plain loop, or a block copy when its elements adjoin.
- * Dimensions of extent 1 and those that continue their neighbour are merged first.
+ * Packing walks the outer dimensions by an odometer; the innermost is a plain loop, or a block copy
+ * when its elements adjoin. Dimensions of extent 1 and those that continue their neighbour are
+ * merged first.
  */
 static int merge(const ed_tensor *t, int64_t *shape, int64_t *strides)
 {
@@ -404,7 +408,7 @@ static int merge(const ed_tensor *t, int64_t *shape, int64_t *strides)
 #define PACK_ROW(type)                                                                             \
     {                                                                                              \
         const type *from = (const type *)row;                                                      \
-        type       *into = (type *)to;                                                             \
+        type *into = (type *)to;                                                                   \
         for (int64_t j = 0; j < inner; j++) into[j] = from[j * step];                              \
         break;                                                                                     \
     }
@@ -417,9 +421,9 @@ void tensor_pack(const ed_tensor *t, void *to)
         memcpy(to, t->data, (size_t)t->size * element);
         return;
     }
-    int64_t     shape[ED_MAX_RANK], strides[ED_MAX_RANK], at[ED_MAX_RANK] = {0};
-    int         n = merge(t, shape, strides);
-    int64_t     inner = shape[n - 1], step = strides[n - 1];
+    int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK], at[ED_MAX_RANK] = {0};
+    int n = merge(t, shape, strides);
+    int64_t inner = shape[n - 1], step = strides[n - 1];
     const char *row = t->data;
     for (;;) {
         if (step == 1)

@@ -1,18 +1,20 @@
 /*
  * What a value is: tensors, variables, lists, and the three rules that hold everywhere.
  *
- * Ownership. Every object is counted. What a function makes belongs to the innermost open scope of its thread and is
- * released when that scope closes; ed_keep hands it to the scope outside; containers hold their own references.
- * Nobody frees an intermediate result.
+ * Ownership. Every object is counted. What a function makes belongs to the innermost open scope of
+ * its thread and is released when that scope closes; ed_keep hands it to the scope outside;
+ * containers hold their own references. Nobody frees an intermediate result.
  *
- * Errors. The first error of a thread is kept until ed_clear_error; the failing call returns NULL (or false, or 0), and a
- * call that is given NULL returns NULL and does nothing. So calls may be chained freely and ed_failed asked once.
+ * Errors. The first error of a thread is kept until ed_clear_error; the failing call returns NULL
+ * (or false, or 0), and a call that is given NULL returns NULL and does nothing. So calls may be
+ * chained freely and ed_failed asked once.
  *
- * Values. A tensor never changes: it is a view (dtype, shape, strides) of a shared buffer. A variable is a tensor whose
- * value can be replaced; it may stand wherever a tensor may, and then means its present value.
+ * Values. A tensor never changes: it is a view (dtype, shape, strides) of a shared buffer. A
+ * variable is a tensor whose value can be replaced; it may stand wherever a tensor may, and then
+ * means its present value.
  *
- * Threads. Tensors may be shared between threads freely. Scopes, errors and tapes belong to their thread. A variable may be
- * read from many threads, but not while one of them assigns it.
+ * Threads. Tensors may be shared between threads freely. Scopes, errors and tapes belong to their
+ * thread. A variable may be read from many threads, but not while one of them assigns it.
  */
 #ifndef EDDY_TENSOR_H
 #define EDDY_TENSOR_H
@@ -25,14 +27,15 @@
 #pragma GCC visibility push(default)
 
 typedef struct ed_tensor ed_tensor;
-typedef struct ed_list   ed_list;
+typedef struct ed_list ed_list;
 
-/* ---- Dtypes ------------------------------------------------------------------------------------------------------- */
+/* ---- Dtypes ---------------------------------------------------------------------------------- */
 
 /*
- * Element types. Arithmetic is done in float32, float64, int32, int64 and (where named) uint8; float16 and bfloat16 are for
- * storage: cast, shape and index ops take them, arithmetic refuses them. There is no silent mixing: two tensors of one call
- * must agree in dtype (ed_cast says otherwise); plain numbers take the dtype of the tensor they meet.
+ * Element types. Arithmetic is done in float32, float64, int32, int64 and (where named) uint8;
+ * float16 and bfloat16 are for storage: cast, shape and index ops take them, arithmetic refuses
+ * them. There is no silent mixing: two tensors of one call must agree in dtype (ed_cast says
+ * otherwise); plain numbers take the dtype of the tensor they meet.
  */
 typedef enum ed_dtype {
     ED_DTYPE_NONE, /* "not given" in options */
@@ -58,38 +61,42 @@ size_t ed_dtype_size(ed_dtype dtype);
 /* Whether gradients flow through values of this dtype: float32, float64, float16, bfloat16. */
 bool ed_dtype_is_float(ed_dtype dtype);
 
-/* ---- Lists of integers: shapes, axes, permutations ------------------------------------------------------------------- */
+/* ---- Lists of integers: shapes, axes, permutations ------------------------------------------- */
 
-/* A counted array of integers; values == NULL means "not given". Read during the call only, never kept. */
+/* A counted array of integers; values == NULL means "not given". Read during the call only, never
+ * kept. */
 typedef struct ed_ints {
     const int64_t *values;
-    int64_t        count;
+    int64_t count;
 } ed_ints;
 
-/* ED_INTS(2, 3), and the same under the names that say what is meant: ED_SHAPE(2, 3), ED_AXES(-1); ED_SHAPE() is rank 0. */
-#define ED_INTS(...)                                                                                                       \
-    ((ed_ints){(const int64_t[]){0, __VA_ARGS__} + 1, sizeof((const int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1})
+/* ED_INTS(2, 3), and the same under the names that say what is meant: ED_SHAPE(2, 3), ED_AXES(-1);
+ * ED_SHAPE() is rank 0. */
+#define ED_INTS(...)                                                                               \
+    ((ed_ints){(const int64_t[]){0, __VA_ARGS__} + 1,                                              \
+               sizeof((const int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1})
 #define ED_SHAPE(...) ED_INTS(__VA_ARGS__)
 #define ED_AXES(...)  ED_INTS(__VA_ARGS__)
 
 /*
- * Named options behind a macro: ED_WITH(call, options_type, defaults and the user's options...) declares `ed_options_` from
- * the defaults and the user's words, which override them, and is the value of `call`.
+ * Named options behind a macro: ED_WITH(call, options_type, defaults and the user's options...)
+ * declares `ed_options_` from the defaults and the user's words, which override them, and is the
+ * value of `call`.
  */
 #ifdef __clang__
 #define ED_QUIET_ _Pragma("clang diagnostic ignored \"-Winitializer-overrides\"")
 #else
 #define ED_QUIET_ _Pragma("GCC diagnostic ignored \"-Woverride-init\"")
 #endif
-#define ED_WITH(call, type, ...)                                                                                           \
-    __extension__({                                                                                                        \
-        _Pragma("GCC diagnostic push") ED_QUIET_ _Pragma("GCC diagnostic ignored \"-Wshadow\"")                             \
-        const type ed_options_ = {__VA_ARGS__};                                                                            \
-        __auto_type ed_result_ = call;                                                                                     \
-        _Pragma("GCC diagnostic pop") ed_result_;                                                                          \
+#define ED_WITH(call, type, ...)                                                                   \
+    __extension__({                                                                                \
+        _Pragma("GCC diagnostic push") ED_QUIET_ _Pragma("GCC diagnostic ignored \"-Wshadow\"")    \
+            const type ed_options_ = {__VA_ARGS__};                                                \
+        __auto_type ed_result_ = call;                                                             \
+        _Pragma("GCC diagnostic pop") ed_result_;                                                  \
     })
 
-/* ---- Errors ---------------------------------------------------------------------------------------------------------- */
+/* ---- Errors ---------------------------------------------------------------------------------- */
 
 typedef enum ed_error_code {
     ED_OK,
@@ -106,7 +113,8 @@ typedef enum ed_error_code {
 /* Whether an error is kept in this thread. */
 bool ed_failed(void);
 
-/* The kept error as one sentence, "" if none. Valid until the next ed_clear_error or error of this thread. */
+/* The kept error as one sentence, "" if none. Valid until the next ed_clear_error or error of this
+ * thread. */
 const char *ed_error(void);
 
 /* The kept error's kind, ED_OK if none. */
@@ -115,21 +123,23 @@ ed_error_code ed_error_kind(void);
 /* Forgets the kept error. */
 void ed_clear_error(void);
 
-/* Keeps an error of the caller's own, printf-like, unless one is kept already; returns NULL. For ops, layers and callbacks. */
+/* Keeps an error of the caller's own, printf-like, unless one is kept already; returns NULL. For
+ * ops, layers and callbacks. */
 void *ed_fail(ed_error_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 typedef void (*ed_error_handler)(ed_error_code code, const char *message, void *user);
 
-/* Called in the failing thread at the moment an error is kept (for all threads; NULL: none, the default). */
+/* Called in the failing thread at the moment an error is kept (for all threads; NULL: none, the
+ * default). */
 void ed_set_error_handler(ed_error_handler handler, void *user);
 
 /*
- * Told, once a thread, when its root scope holds more than a hundred thousand objects: most likely a forgotten ED_SCOPE.
- * NULL (the default): nobody is told.
+ * Told, once a thread, when its root scope holds more than a hundred thousand objects: most likely
+ * a forgotten ED_SCOPE. NULL (the default): nobody is told.
  */
 void ed_set_warning_handler(void (*handler)(const char *message, void *user), void *user);
 
-/* ---- Scopes and references -------------------------------------------------------------------------------------------- */
+/* ---- Scopes and references ------------------------------------------------------------------- */
 
 typedef struct ed_scope {
     uint32_t depth;
@@ -137,30 +147,34 @@ typedef struct ed_scope {
 
 /* Opens a scope / closes it and whatever is still open inside it. ED_SCOPE does both. */
 ed_scope ed_scope_open(void);
-void     ed_scope_close(ed_scope *scope);
+void ed_scope_close(ed_scope *scope);
 
 /* A declaration: what is made below it is released where its block ends, however it is left. */
-#define ED_SCOPE                                                                                                           \
-    ed_scope ED_PASTE_(ed_scope_, __LINE__) __attribute__((cleanup(ed_scope_close), unused)) = ed_scope_open()
+#define ED_SCOPE                                                                                   \
+    ed_scope ED_PASTE_(ed_scope_, __LINE__) __attribute__((cleanup(ed_scope_close), unused)) =     \
+        ed_scope_open()
 #define ED_PASTE_(a, b)  ED_PASTE2_(a, b)
 #define ED_PASTE2_(a, b) a##b
 
 /*
- * Hands an object of the innermost scope to the scope outside it and returns it; an object that belongs elsewhere
- * already lives longer and is returned as it is. Any object: tensor, list, tape, layer, ...
+ * Hands an object of the innermost scope to the scope outside it and returns it; an object that
+ * belongs elsewhere already lives longer and is returned as it is. Any object: tensor, list, tape,
+ * layer, ...
  */
 void *ed_keep(void *object);
 
-/* Takes a reference that no scope releases / gives one back. For the fields of a user's own structures. NULL is allowed. */
+/* Takes a reference that no scope releases / gives one back. For the fields of a user's own
+ * structures. NULL is allowed. */
 void *ed_retain(void *object);
-void  ed_release(void *object);
+void ed_release(void *object);
 
-/* ---- Memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 typedef struct ed_memory {
     int64_t live_tensors; /* tensors and variables that somebody holds */
     int64_t live_bytes;   /* bytes held by all objects, the library's own bookkeeping included */
-    int64_t peak_bytes;   /* largest live_bytes since the start or ed_memory_reset_peak, exact to 64 KiB a thread */
+    int64_t peak_bytes;   /* largest live_bytes since the start or ed_memory_reset_peak, exact to 64
+                             KiB a thread */
     int64_t cached_bytes; /* freed and kept for reuse */
 } ed_memory;
 
@@ -170,47 +184,52 @@ ed_memory ed_memory_stats(void);
 /* Peak starts again from the present. */
 void ed_memory_reset_peak(void);
 
-/* Gives all cached memory of this thread and of the process back to the system; returns the number of bytes. */
+/* Gives all cached memory of this thread and of the process back to the system; returns the number
+ * of bytes. */
 int64_t ed_memory_trim(void);
 
-/* Bounds the cached bytes of the process (default 1 GiB); what is freed beyond that goes back to the system at once. */
+/* Bounds the cached bytes of the process (default 1 GiB); what is freed beyond that goes back to
+ * the system at once. */
 void ed_memory_set_cache_limit(int64_t bytes);
 
 /*
- * For tests: allocation number n from now (0: the next) fails; with repeat every one after it fails too.
- * A negative n switches it off. Counts the allocations of all threads.
+ * For tests: allocation number n from now (0: the next) fails; with repeat every one after it fails
+ * too. A negative n switches it off. Counts the allocations of all threads.
  */
 void ed_memory_fail_at(int64_t n, bool repeat);
 
 /* Whether the failure that ed_memory_fail_at asked for has happened. */
 bool ed_memory_has_failed(void);
 
-/* ---- Tensors -------------------------------------------------------------------------------------------------------------- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 /*
- * A tensor of the given shape with a copy of the array's elements in row-major order; the dtype is that of the pointer:
- * float, double, int32_t, int64_t, uint8_t, bool. The array must hold as many elements as the shape says.
- *     ed_constant((float[]){1, 2, 3, 4}, ED_SHAPE(2, 2))
+ * A tensor of the given shape with a copy of the array's elements in row-major order; the dtype is
+ * that of the pointer: float, double, int32_t, int64_t, uint8_t, bool. The array must hold as many
+ * elements as the shape says. ed_constant((float[]){1, 2, 3, 4}, ED_SHAPE(2, 2))
  */
 #define ed_constant(array, shape) ed_constant_of(ED_DTYPE_OF_(array), array, shape)
 ed_tensor *ed_constant_of(ed_dtype dtype, const void *data, ed_ints shape);
 
-#define ED_DTYPE_OF_(array)                                                                                                \
+#define ED_DTYPE_OF_(array)                                                                        \
     _Generic((array), float *: ED_FLOAT32, const float *: ED_FLOAT32, double *: ED_FLOAT64, const double *: ED_FLOAT64,    \
         int32_t *: ED_INT32, const int32_t *: ED_INT32, int64_t *: ED_INT64, const int64_t *: ED_INT64,                    \
         long long *: ED_INT64, const long long *: ED_INT64, uint8_t *: ED_UINT8, const uint8_t *: ED_UINT8,                \
         bool *: ED_BOOL, const bool *: ED_BOOL)
 
 /*
- * A tensor on the caller's own memory, row-major, without a copy. The memory must not change while a tensor uses it. When the
- * last view of it goes, deleter(data, user) is called, in the thread that released it; on failure it is not called. deleter
- * may be NULL. Fails if data is not aligned to its elements.
+ * A tensor on the caller's own memory, row-major, without a copy. The memory must not change while
+ * a tensor uses it. When the last view of it goes, deleter(data, user) is called, in the thread
+ * that released it; on failure it is not called. deleter may be NULL. Fails if data is not aligned
+ * to its elements.
  */
-ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape, void (*deleter)(void *data, void *user), void *user);
+ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
+                   void (*deleter)(void *data, void *user), void *user);
 
 /*
- * A 0-d tensor: ed_scalar(2.5) is float32, ed_scalar(3) is int32, ed_scalar(true) too; ed_scalar(3, .dtype = ED_FLOAT64)
- * says otherwise. Fails if the dtype can't hold the number (300 as uint8, 0.5 as int32).
+ * A 0-d tensor: ed_scalar(2.5) is float32, ed_scalar(3) is int32, ed_scalar(true) too; ed_scalar(3,
+ * .dtype = ED_FLOAT64) says otherwise. Fails if the dtype can't hold the number (300 as uint8, 0.5
+ * as int32).
  */
 #define ed_scalar(number, ...) ed_scalar_with(ED_TENSOR(number), &(ed_scalar_options){__VA_ARGS__})
 typedef struct ed_scalar_options {
@@ -219,10 +238,11 @@ typedef struct ed_scalar_options {
 ed_tensor *ed_scalar_with(ed_tensor *number, const ed_scalar_options *options);
 
 /*
- * Operands: whatever stands where ops take a tensor. A tensor is itself; a plain number is a weak 0-d tensor, which takes
- * the dtype of the tensors that it meets (float32 or int32 if it meets none; int64 if it is too large for that).
+ * Operands: whatever stands where ops take a tensor. A tensor is itself; a plain number is a weak
+ * 0-d tensor, which takes the dtype of the tensors that it meets (float32 or int32 if it meets
+ * none; int64 if it is too large for that).
  */
-#define ED_TENSOR(operand)                                                                                                 \
+#define ED_TENSOR(operand)                                                                         \
     _Generic((operand), ed_tensor *: ed_as_tensor, const ed_tensor *: ed_as_tensor, void *: ed_as_tensor,                  \
         float: ed_number, double: ed_number, long double: ed_number, default: ed_integer)(operand)
 ed_tensor *ed_as_tensor(const void *tensor);
@@ -231,8 +251,8 @@ ed_tensor *ed_integer(int64_t number);
 
 /* The dtype, number of dimensions, number of elements; of NULL: ED_DTYPE_NONE, 0, 0. */
 ed_dtype ed_dtype_of(const ed_tensor *tensor);
-int      ed_rank(const ed_tensor *tensor);
-int64_t  ed_size(const ed_tensor *tensor);
+int ed_rank(const ed_tensor *tensor);
+int64_t ed_size(const ed_tensor *tensor);
 
 /* The shape; valid as long as the tensor. */
 ed_ints ed_shape(const ed_tensor *tensor);
@@ -246,83 +266,95 @@ ed_ints ed_strides(const ed_tensor *tensor);
 /* Whether the elements lie in row-major order without gaps. */
 bool ed_is_contiguous(const ed_tensor *tensor);
 
-/* The element of a tensor of one element as a number; int64 beyond 2^53 is rounded by the first. Fails (NaN, 0) otherwise. */
-double  ed_item(const ed_tensor *tensor);
+/* The element of a tensor of one element as a number; int64 beyond 2^53 is rounded by the first.
+ * Fails (NaN, 0) otherwise. */
+double ed_item(const ed_tensor *tensor);
 int64_t ed_item_int64(const ed_tensor *tensor);
 
 /*
- * Copies all elements in row-major order into an array of `count` elements, whose pointer's type must be the tensor's dtype and
- * whose count its size. false on failure. The plain function takes the dtype.
+ * Copies all elements in row-major order into an array of `count` elements, whose pointer's type
+ * must be the tensor's dtype and whose count its size. false on failure. The plain function takes
+ * the dtype.
  */
 #define ed_copy_to(tensor, array, count) ed_copy_to_of(tensor, ED_DTYPE_OF_(array), array, count)
 bool ed_copy_to_of(const ed_tensor *tensor, ed_dtype dtype, void *array, int64_t count);
 
 /*
- * The elements in row-major order, read only: of the tensor itself if it is contiguous, else of a copy that belongs to
- * the scope. For a variable: of its present value. NULL on failure; never NULL otherwise, not even for an empty tensor.
+ * The elements in row-major order, read only: of the tensor itself if it is contiguous, else of a
+ * copy that belongs to the scope. For a variable: of its present value. NULL on failure; never NULL
+ * otherwise, not even for an empty tensor.
  */
 const void *ed_data(const ed_tensor *tensor);
 
 /* A number that no other tensor of the process has had; 0 for NULL. */
 uint64_t ed_id(const ed_tensor *tensor);
 
-/* ---- Printing ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Printing -------------------------------------------------------------------------------- */
 
 /*
- * The tensor as NumPy prints it, with dtype and shape below; tensors of more than 1000 elements are summarised. The text belongs
- * to the scope.
+ * The tensor as NumPy prints it, with dtype and shape below; tensors of more than 1000 elements are
+ * summarised. The text belongs to the scope.
  */
 const char *ed_to_string(const ed_tensor *tensor);
 
 /* Writes ed_to_string and a newline to the file that is given. false on failure. */
 bool ed_print(FILE *file, const ed_tensor *tensor);
 
-/* ---- Variables ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Variables ------------------------------------------------------------------------------- */
 
 typedef struct ed_variable_options {
-    const char *name;          /* copied; default "Variable" */
-    bool        not_trainable; /* true: no tape watches it by itself, no optimizer is given it by a layer */
+    const char *name; /* copied; default "Variable" */
+    bool
+        not_trainable; /* true: no tape watches it by itself, no optimizer is given it by a layer */
 } ed_variable_options;
 
 /*
- * A variable with the value of `initial` at the start, whose dtype and shape it keeps: ed_variable(ed_zeros(ED_SHAPE(3)), .name = "bias").
- * Later changes copy only when somebody else still holds the old value.
+ * A variable with the value of `initial` at the start, whose dtype and shape it keeps:
+ * ed_variable(ed_zeros(ED_SHAPE(3)), .name = "bias"). Later changes copy only when somebody else
+ * still holds the old value.
  */
-#define ed_variable(initial, ...) ed_variable_with(ED_TENSOR(initial), &(ed_variable_options){__VA_ARGS__})
+#define ed_variable(initial, ...)                                                                  \
+    ed_variable_with(ED_TENSOR(initial), &(ed_variable_options){__VA_ARGS__})
 ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *options);
 
-/* Whether it is a variable; a variable's name (of anything else NULL); whether it is a trainable variable. */
-bool        ed_is_variable(const ed_tensor *tensor);
+/* Whether it is a variable; a variable's name (of anything else NULL); whether it is a trainable
+ * variable. */
+bool ed_is_variable(const ed_tensor *tensor);
 const char *ed_name(const ed_tensor *variable);
-bool        ed_is_trainable(const ed_tensor *variable);
+bool ed_is_trainable(const ed_tensor *variable);
 
 /* Makes it trainable or not from now on; false if it is no variable. */
 bool ed_set_trainable(ed_tensor *variable, bool trainable);
 
-/* The present value as a tensor that later assignments leave alone; a tensor is returned as it is. Not recorded by tapes. */
+/* The present value as a tensor that later assignments leave alone; a tensor is returned as it is.
+ * Not recorded by tapes. */
 ed_tensor *ed_value(ed_tensor *variable);
 
 /*
- * Replaces the value by one of the variable's shape and dtype. Returns the variable. Tapes see later reads only: assigning is not
- * differentiable. (ed_assign_add and ed_assign_sub are ops and stand in ops.h.)
+ * Replaces the value by one of the variable's shape and dtype. Returns the variable. Tapes see
+ * later reads only: assigning is not differentiable. (ed_assign_add and ed_assign_sub are ops and
+ * stand in ops.h.)
  */
 #define ed_assign(variable, value) ed_assign_with(variable, ED_TENSOR(value))
 ed_tensor *ed_assign_with(ed_tensor *variable, ed_tensor *value);
 
-/* ---- Lists ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Lists ----------------------------------------------------------------------------------- */
 
 /*
- * A list of tensors and variables: ed_list_of(a, b, c). Its entries may be NULL only where a function says so (a gradient that is
- * not connected); making one from a failed tensor fails. A list is not changed after it was made, so it may be shared.
+ * A list of tensors and variables: ed_list_of(a, b, c). Its entries may be NULL only where a
+ * function says so (a gradient that is not connected); making one from a failed tensor fails. A
+ * list is not changed after it was made, so it may be shared.
  */
-#define ed_list_of(...)                                                                                                    \
-    ed_list_make((ed_tensor *const[]){__VA_ARGS__}, sizeof((ed_tensor *const[]){__VA_ARGS__}) / sizeof(ed_tensor *))
+#define ed_list_of(...)                                                                            \
+    ed_list_make((ed_tensor *const[]){__VA_ARGS__},                                                \
+                 sizeof((ed_tensor *const[]){__VA_ARGS__}) / sizeof(ed_tensor *))
 ed_list *ed_list_make(ed_tensor *const *tensors, int64_t count);
 
 /* The number of entries; 0 for NULL. */
 int64_t ed_list_size(const ed_list *list);
 
-/* Entry i, -1 being the last; NULL if that entry is, or, with an error, if there is none. It lives as long as the list. */
+/* Entry i, -1 being the last; NULL if that entry is, or, with an error, if there is none. It lives
+ * as long as the list. */
 ed_tensor *ed_list_get(const ed_list *list, int64_t i);
 
 /* A new list: the entries of both, in order. */

@@ -5,7 +5,7 @@
 
 static void append(text *t, const char *format, ...)
 {
-    size_t  used = strlen(t->s);
+    size_t used = strlen(t->s);
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(t->s + used, sizeof t->s - used, format, arguments);
@@ -39,6 +39,6 @@ text text_of_tensor(const ed_tensor *tensor)
 char *text_copy(const char *s)
 {
     size_t bytes = strlen(s) + 1;
-    char  *copy = memory_alloc(bytes);
+    char *copy = memory_alloc(bytes);
     return copy ? memcpy(copy, s, bytes) : NULL;
 }

@@ -5,9 +5,9 @@
 __thread thread_state *thread_current __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static thread_state   *all;
-static pthread_key_t   key;
-static pthread_once_t  once = PTHREAD_ONCE_INIT;
+static thread_state *all;
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void unlink_state(thread_state *self)
 {

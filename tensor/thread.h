@@ -1,6 +1,7 @@
 /*
- * What belongs to one thread: its small-block cache, its scopes, its kept error, its listeners. Reached through one
- * thread-local pointer; made at the first call of a thread and destroyed with it.
+ * What belongs to one thread: its small-block cache, its scopes, its kept error, its listeners.
+ * Reached through one thread-local pointer; made at the first call of a thread and destroyed with
+ * it.
  */
 #ifndef EDDY_TENSOR_THREAD_H
 #define EDDY_TENSOR_THREAD_H
@@ -14,7 +15,7 @@ struct ops_listener;
 
 typedef struct memory_list {
     struct memory_block *first;
-    int                  count;
+    int count;
 } memory_list;
 
 typedef struct scope_frame {
@@ -24,19 +25,19 @@ typedef struct scope_frame {
 
 typedef struct thread_state {
     memory_list small[MEMORY_SMALL_CLASSES];
-    int64_t     live_bytes;   /* change not yet told to the process's count */
-    int64_t     live_tensors;
+    int64_t live_bytes; /* change not yet told to the process's count */
+    int64_t live_tensors;
 
     struct ed_object **objects; /* of all scopes, innermost last */
-    size_t             n_objects, object_capacity;
-    scope_frame       *scopes; /* scopes[0] is the root scope */
-    uint32_t           n_scopes, scope_capacity;
-    bool               warned;
+    size_t n_objects, object_capacity;
+    scope_frame *scopes; /* scopes[0] is the root scope */
+    uint32_t n_scopes, scope_capacity;
+    bool warned;
 
     uint64_t next_id, last_id; /* tensor ids still to give out */
 
     ed_error_code error;
-    char          message[1024];
+    char message[1024];
 
     struct ops_listener *listeners; /* innermost first; see ops/execute.h */
 
@@ -45,7 +46,8 @@ typedef struct thread_state {
 
 extern __thread thread_state *thread_current __attribute__((tls_model("initial-exec")));
 
-/* Makes the calling thread's state. Never NULL: without memory it is a spare one, which can keep errors and nothing else. */
+/* Makes the calling thread's state. Never NULL: without memory it is a spare one, which can keep
+ * errors and nothing else. */
 thread_state *thread_make(void);
 
 static inline thread_state *thread_self(void)
@@ -56,7 +58,7 @@ static inline thread_state *thread_self(void)
 
 /* All threads' states, for sums over them; call between lock and unlock. */
 thread_state *thread_lock_all(void);
-void          thread_unlock_all(void);
+void thread_unlock_all(void);
 
 /* Given to the process by memory.c when a thread ends. */
 void memory_thread_end(thread_state *self);

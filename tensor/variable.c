@@ -2,9 +2,9 @@
 #include <string.h>
 
 /*
- * A variable holds a tensor of its own header: what is read from it is that tensor, so a tape that saved it, or a view of it, counts
- * as another holder, and writing then goes to a fresh buffer. The header gets a new id with every assignment: an id stands for one
- * value.
+ * A variable holds a tensor of its own header: what is read from it is that tensor, so a tape that
+ * saved it, or a view of it, counts as another holder, and writing then goes to a fresh buffer. The
+ * header gets a new id with every assignment: an id stands for one value.
  */
 
 static void variable_destroy(void *object)
@@ -36,7 +36,7 @@ ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *optio
     ed_tensor *value = initial->flags & TENSOR_WEAK
                            ? number_as(initial, number_default_dtype(initial))
                            : snapshot(initial);
-    char     *name = text_copy(options && options->name ? options->name : "Variable");
+    char *name = text_copy(options && options->name ? options->name : "Variable");
     variable *v = value && name ? object_new(&variable_class, sizeof *v) : NULL;
     if (!v) {
         ed_release(value);
@@ -94,8 +94,8 @@ ed_tensor *ed_assign_with(ed_tensor *v, ed_tensor *value)
     bool weak = value->flags & TENSOR_WEAK;
     if ((!weak && value->dtype != v->dtype) || value->rank != v->rank ||
         memcmp(value->shape, v->shape, (size_t)v->rank * sizeof *v->shape) != 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "assign: the variable %s is %s, the value %s", ed_name(v),
-                       text_of_tensor(v).s, text_of_tensor(value).s);
+        return ed_fail(ED_INVALID_ARGUMENT, "assign: the variable %s is %s, the value %s",
+                       ed_name(v), text_of_tensor(v).s, text_of_tensor(value).s);
     ed_tensor *fresh = weak ? number_as(value, v->dtype) : snapshot(value);
     if (!fresh) return NULL;
     ed_release(((variable *)v)->value);

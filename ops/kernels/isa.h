@@ -1,13 +1,15 @@
 /*
- * Instruction sets. A file named *.simd.c is compiled once plainly and once for each instruction set,
- * with ISA defined to its name. In the plain compilation ISA is not defined: that one holds what exists once
- * (dispatchers, op definitions); the others hold the inner loops, whose names carry the set's name:
+ * Instruction sets. A file named *.simd.c is compiled once plainly and once for each instruction
+ * set, with ISA defined to its name. In the plain compilation ISA is not defined: that one holds
+ * what exists once (dispatchers, op definitions); the others hold the inner loops, whose names
+ * carry the set's name:
  *
  *     void ISA_NAME(sum_f32)(...)      defines sum_f32_avx512 in the compilation for AVX-512
  *     ISA_DECLARE(void, sum_f32, ...)  declares all versions
  *     ISA_CALL(sum_f32)(...)           calls the version for the machine at hand
  *
- * The environment variable EDDY_ISA (baseline, avx2, avx512) lowers the choice, never raises it beyond the machine.
+ * The environment variable EDDY_ISA (baseline, avx2, avx512) lowers the choice, never raises it
+ * beyond the machine.
  */
 #ifndef EDDY_OPS_KERNELS_ISA_H
 #define EDDY_OPS_KERNELS_ISA_H
@@ -24,13 +26,21 @@ enum { ISA_BASELINE, ISA_AVX2, ISA_AVX512, ISA_COUNT };
     type name##_baseline(__VA_ARGS__);                                                             \
     type name##_avx2(__VA_ARGS__);                                                                 \
     type name##_avx512(__VA_ARGS__)
-#define ISA_TABLE(name) {name##_baseline, name##_avx2, name##_avx512}
+#define ISA_TABLE(name)                                                                            \
+    {                                                                                              \
+        name##_baseline, name##_avx2, name##_avx512                                                \
+    }
 #define ISA_CALL(name)                                                                             \
-    (isa_level == ISA_AVX512 ? name##_avx512 : isa_level == ISA_AVX2 ? name##_avx2 : name##_baseline)
+    (isa_level == ISA_AVX512 ? name##_avx512                                                       \
+     : isa_level == ISA_AVX2 ? name##_avx2                                                         \
+                             : name##_baseline)
 #else
 #define ISA_DECLARE(type, name, ...) type name##_baseline(__VA_ARGS__)
-#define ISA_TABLE(name)              {name##_baseline, name##_baseline, name##_baseline}
-#define ISA_CALL(name)               (name##_baseline)
+#define ISA_TABLE(name)                                                                            \
+    {                                                                                              \
+        name##_baseline, name##_baseline, name##_baseline                                          \
+    }
+#define ISA_CALL(name) (name##_baseline)
 #endif
 
 /* The set in use; chosen before main, changed only by isa_set. */
@@ -39,7 +49,8 @@ extern int isa_level;
 /* The machine's best set that isa_set accepts. */
 int isa_best(void);
 
-/* Uses another set from now on (for tests); false when the machine can't. Not to be called while ops run. */
+/* Uses another set from now on (for tests); false when the machine can't. Not to be called while
+ * ops run. */
 _Bool isa_set(int level);
 
 /* "baseline", "avx2" or "avx512". */
