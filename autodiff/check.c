@@ -1,0 +1,420 @@
+#include "autodiff/autodiff.h"
+#include "tensor/core.h"
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * The gradient checker: the Jacobian by the tape, row by row, beside central differences, column by
+ * column.
+ *
+ *                 element of the inputs
+ *               +-----------------------+
+ *     element   |                       |   the tape gives a row: what flows back from one output
+ * element; of the    |        J[i, j]        |   two evaluations of f, a little to either side,
+ * give a column. output    |                       |
+ *               +-----------------------+
+ *
+ * The second order is the same check of another function: the tape's gradient of one input as a
+ * function of all inputs and of what flows into f's output.
+ */
+
+/* ---- The function at work
+ * ----------------------------------------------------------------------------------------- */
+
+typedef struct check {
+    ed_function f;
+    void *user;
+    ed_list *inputs;
+    ed_check_options options;
+    int order;      /* 1, or 2 for the gradient's gradient ... */
+    int64_t of;     /* ... of this input */
+    int64_t rows;   /* elements of the output that are looked at */
+    int64_t size;   /* elements of the output */
+    double *taped;  /* rows of one input element each: taped[j * rows + i] */
+    double *values; /* scratch: f to either side, `size` elements each */
+
+    /* The worst element so far: how many times what is allowed it is off. */
+    double ratio, tape, difference, allowed;
+    int64_t input, column, row, compared;
+} check;
+
+/* The i-th of `count` elements that are evenly spread over `size`. */
+static int64_t spread(int64_t i, int64_t count, int64_t size)
+{
+    return count < 2 ? 0 : (int64_t)((__int128)i * (size - 1) / (count - 1));
+}
+
+static int64_t looked_at(const check *c, int64_t size)
+{
+    return c->options.limit > 0 && c->options.limit < size ? c->options.limit : size;
+}
+
+static bool is_varied(const ed_tensor *x)
+{
+    return x->dtype == ED_FLOAT64;
+}
+
+static ed_tensor *call_f(const check *c, ed_list *inputs)
+{
+    ed_tensor *y = c->f(inputs, c->user);
+    if (!y) {
+        if (!ed_failed())
+            ed_fail(ED_INVALID_ARGUMENT,
+                    "check_gradient: the function returned NULL without an error");
+        return NULL;
+    }
+    y = tensor_read(y);
+    if (y->dtype != ED_FLOAT64)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "check_gradient: the function returned %s; it must return float64",
+                       text_of_tensor(y).s);
+    return y;
+}
+
+/* ---- Rows: the tape
+ * -----------------------------------------------------------------------------------------------
+ */
+
+static ed_tensor *one_hot_like(const ed_tensor *y, int64_t at)
+{
+    ed_tensor *dy = tensor_new(ED_FLOAT64, y->rank, y->shape);
+    if (!dy) return NULL;
+    memset(dy->data, 0, (size_t)dy->size * sizeof(double));
+    ((double *)dy->data)[at] = 1;
+    return scope_give(dy);
+}
+
+/* What flows back from one element of the output goes into the place of that row in every column.
+ */
+static bool take_row(check *c, ed_tape *tape, ed_tensor *y, ed_list *sources, int64_t row)
+{
+    ED_SCOPE;
+    ed_tensor *dy = one_hot_like(y, spread(row, c->rows, c->size));
+    if (!dy) return false;
+    ed_list *gradients =
+        ed_gradient_list(tape, ed_list_of_one(y), sources,
+                         &(ed_gradient_options){.output_gradients = ed_list_of_one(dy)});
+    if (!gradients) return false;
+    double *to = c->taped + row;
+    for (int64_t k = 0; k < sources->size; k++) {
+        const ed_tensor *dx = gradients->items[k];
+        const double *from = dx ? ed_data(dx) : NULL;
+        if (dx && !from) return false;
+        int64_t size = sources->items[k]->size, columns = looked_at(c, size);
+        for (int64_t j = 0; j < columns; j++, to += c->rows)
+            *to = from ? from[spread(j, columns, size)] : 0;
+    }
+    return true;
+}
+
+static ed_list *varied_inputs(const check *c)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < c->inputs->size; i++) n += is_varied(c->inputs->items[i]);
+    ed_list *list = list_new(n);
+    if (!list) return NULL;
+    n = 0;
+    for (int64_t i = 0; i < c->inputs->size; i++)
+        if (is_varied(c->inputs->items[i])) list->items[n++] = ed_retain(c->inputs->items[i]);
+    return scope_give(list);
+}
+
+/* Room for all rows and columns and for two outputs. */
+static bool make_room(check *c, const ed_list *sources)
+{
+    size_t columns = 0, bytes;
+    for (int64_t k = 0; k < sources->size; k++)
+        columns += (size_t)looked_at(c, sources->items[k]->size);
+    if (!memory_mul(columns, (size_t)c->rows, &bytes) || !memory_mul(bytes, sizeof(double), &bytes))
+        return ed_fail(ED_OUT_OF_MEMORY, "check_gradient: %zu times %lld elements are too many",
+                       columns, (long long)c->rows),
+               false;
+    c->taped = memory_alloc(bytes);
+    c->values = memory_alloc(2 * (size_t)c->size * sizeof(double));
+    return c->taped && c->values;
+}
+
+static bool take_rows(check *c)
+{
+    ED_SCOPE;
+    ed_tape *tape = ed_tape_begin(.persistent = true, .ignore_accessed_variables = true);
+    ed_list *sources = varied_inputs(c);
+    if (!tape || !sources) return false;
+    for (int64_t i = 0; i < sources->size; i++)
+        if (!ed_watch(tape, sources->items[i])) return false;
+    ed_tensor *y = call_f(c, c->inputs);
+    if (!y || !ed_tape_stop(tape)) return false;
+    c->size = y->size;
+    c->rows = looked_at(c, c->size);
+    if (!make_room(c, sources)) return false;
+    for (int64_t i = 0; i < c->rows; i++)
+        if (!take_row(c, tape, y, sources, i)) return false;
+    return true;
+}
+
+/* ---- Columns: differences
+ * ------------------------------------------------------------------------------------------- */
+
+/* f where one element of one input is replaced, into `to`. */
+static bool evaluate(const check *c, int64_t input, int64_t element, double value, double *to)
+{
+    ED_SCOPE;
+    const ed_tensor *old = c->inputs->items[input];
+    ed_tensor *x = scope_give(tensor_new(ED_FLOAT64, old->rank, old->shape));
+    ed_list *inputs = scope_give(list_new(c->inputs->size));
+    if (!x || !inputs) return false;
+    tensor_pack(old, x->data);
+    ((double *)x->data)[element] = value;
+    for (int64_t i = 0; i < inputs->size; i++)
+        inputs->items[i] = ed_retain(i == input ? x : c->inputs->items[i]);
+    ed_tensor *y = call_f(c, inputs);
+    if (!y) return false;
+    if (y->size != c->size)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "check_gradient: the function returned %s after %lld elements",
+                       text_of_tensor(y).s, (long long)c->size),
+               false;
+    tensor_pack(y, to);
+    return true;
+}
+
+static void compare(check *c, int64_t input, int64_t column, int64_t row, double tape,
+                    double difference, double noise)
+{
+    double larger = fmax(fabs(tape), fabs(difference));
+    double allowed = c->options.atol + c->options.rtol * larger + noise;
+    double ratio = fabs(tape - difference) / allowed;
+    if (!isfinite(tape) || !isfinite(difference)) ratio = INFINITY;
+    if (tape == difference) ratio = 0;
+    if (c->compared++ && ratio <= c->ratio) return;
+    c->ratio = ratio;
+    c->tape = tape;
+    c->difference = difference;
+    c->allowed = allowed;
+    c->input = input;
+    c->column = column;
+    c->row = row;
+}
+
+/* The difference cannot be known better than f's own rounding, the last bits of its values, lets
+ * it. */
+static bool compare_column(check *c, int64_t input, int64_t element, const double *taped)
+{
+    ed_tensor *x = c->inputs->items[input];
+    double at = ((const double *)ed_data(x))[element], h = c->options.step * fmax(1, fabs(at));
+    double *above = c->values, *below = c->values + c->size, width = (at + h) - (at - h);
+    if (!evaluate(c, input, element, at + h, above) || !evaluate(c, input, element, at - h, below))
+        return false;
+    for (int64_t i = 0; i < c->rows; i++) {
+        int64_t row = spread(i, c->rows, c->size);
+        double noise = 2 * DBL_EPSILON * (fabs(above[row]) + fabs(below[row])) / width;
+        compare(c, input, element, row, taped[i], (above[row] - below[row]) / width, noise);
+    }
+    return true;
+}
+
+static bool compare_columns(check *c)
+{
+    const double *taped = c->taped;
+    for (int64_t k = 0; k < c->inputs->size; k++) {
+        if (!is_varied(c->inputs->items[k])) continue;
+        ED_SCOPE;
+        int64_t size = c->inputs->items[k]->size, columns = looked_at(c, size);
+        for (int64_t j = 0; j < columns; j++, taped += c->rows)
+            if (!compare_column(c, k, spread(j, columns, size), taped)) return false;
+    }
+    return true;
+}
+
+static bool run(check *c)
+{
+    bool ok = take_rows(c) && compare_columns(c);
+    memory_free(c->taped);
+    memory_free(c->values);
+    c->taped = c->values = NULL;
+    return ok;
+}
+
+/* ---- The second order
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/* The tape's gradient of input `of`; the last input is what flows into f's output. */
+static ed_tensor *gradient_of_f(ed_list *inputs, void *user)
+{
+    const check *c = user;
+    ED_SCOPE;
+    ed_list *own = scope_give(list_new(inputs->size - 1));
+    if (!own) return NULL;
+    for (int64_t i = 0; i < own->size; i++) own->items[i] = ed_retain(inputs->items[i]);
+    ed_tensor *x = own->items[c->of], *dy = inputs->items[own->size];
+    ed_tape *tape = ed_tape_begin(.ignore_accessed_variables = true);
+    if (!tape || !ed_watch(tape, x)) return NULL;
+    ed_tensor *y = call_f(c, own);
+    if (!y) return NULL;
+    ed_tensor *dx = ed_gradient_tensor(
+        tape, ed_list_of_one(y), x, &(ed_gradient_options){.output_gradients = ed_list_of_one(dy)});
+    if (dx || ed_failed()) return ed_keep(dx);
+    dx = tensor_new(ED_FLOAT64, x->rank, x->shape);
+    if (dx) memset(dx->data, 0, (size_t)dx->size * sizeof(double));
+    return ed_keep(scope_give(dx));
+}
+
+/* The inputs, and numbers between 1/2 and 3/2 in the shape of the output. */
+static ed_list *inputs_and_dy(const check *c)
+{
+    ed_tensor *y = call_f(c, c->inputs);
+    if (!y) return NULL;
+    ed_tensor *dy = scope_give(tensor_new(ED_FLOAT64, y->rank, y->shape));
+    ed_list *list = scope_give(list_new(c->inputs->size + 1));
+    if (!dy || !list) return NULL;
+    for (int64_t i = 0; i < dy->size; i++) {
+        double golden = 0.6180339887498949 * (double)i;
+        ((double *)dy->data)[i] = 0.5 + golden - floor(golden);
+    }
+    for (int64_t i = 0; i < c->inputs->size; i++) list->items[i] = ed_retain(c->inputs->items[i]);
+    list->items[c->inputs->size] = ed_retain(dy);
+    return list;
+}
+
+static void keep_worse(check *worst, const check *c)
+{
+    int64_t compared = worst->compared + c->compared;
+    if (c->compared && (c->ratio > worst->ratio || !worst->compared)) *worst = *c;
+    worst->compared = compared;
+}
+
+static bool run_second(check *first)
+{
+    check inner = *first;
+    ed_list *inputs = inputs_and_dy(first);
+    if (!inputs) return false;
+    for (int64_t k = 0; k < first->inputs->size; k++) {
+        if (!is_varied(first->inputs->items[k])) continue;
+        inner.of = k;
+        check c = {.f = gradient_of_f,
+                   .user = &inner,
+                   .inputs = inputs,
+                   .options = first->options,
+                   .order = 2,
+                   .of = k};
+        if (!run(&c)) return false;
+        keep_worse(first, &c);
+    }
+    return true;
+}
+
+/* ---- The report
+ * -------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct report_object {
+    ed_object object;
+    char s[512];
+} report_object;
+
+static void report_destroy(void *object)
+{
+    memory_free(object);
+}
+
+static const object_class report_class = {"report", report_destroy};
+
+/* "[1, 2]": where in a tensor of that shape an element stands. */
+static text place(const ed_tensor *x, int64_t element)
+{
+    int64_t at[ED_MAX_RANK];
+    for (int d = x->rank - 1; d >= 0; d--) {
+        at[d] = element % x->shape[d];
+        element /= x->shape[d];
+    }
+    return text_of_ints(at, x->rank);
+}
+
+static bool write_report(const check *c, const char **report)
+{
+    report_object *r = object_new(&report_class, sizeof *r);
+    if (!r || !scope_give(r)) return false;
+    *report = r->s;
+    if (!c->compared) {
+        snprintf(r->s, sizeof r->s, "nothing to compare: the inputs or the output are empty");
+        return true;
+    }
+    int n = c->order == 1 ? snprintf(r->s, sizeof r->s, "output element %lld", (long long)c->row)
+                          : snprintf(r->s, sizeof r->s, "gradient of input %lld, element %s",
+                                     (long long)c->of, place(c->inputs->items[c->of], c->row).s);
+    char input[32];
+    snprintf(input, sizeof input, "input %lld", (long long)c->input);
+    bool is_dy = c->order == 2 && c->input == c->inputs->size - 1;
+    snprintf(r->s + n, sizeof r->s - (size_t)n,
+             " by %s, element %s: the tape says %.12g, differences say %.12g, apart by %.3g where "
+             "%.3g is allowed; the "
+             "worst of %lld elements",
+             is_dy ? "the output's gradient" : input,
+             place(c->inputs->items[c->input], c->column).s, c->tape, c->difference,
+             fabs(c->tape - c->difference), c->allowed, (long long)c->compared);
+    return true;
+}
+
+/* ---- The public function
+ * ---------------------------------------------------------------------------------------------- */
+
+static bool check_arguments(ed_function f, const ed_list *inputs, const ed_check_options *options)
+{
+    if (!f || !inputs) return ed_fail(ED_INVALID_ARGUMENT, "check_gradient: NULL given"), false;
+    bool any = false;
+    for (int64_t i = 0; i < inputs->size; i++) {
+        const ed_tensor *x = inputs->items[i];
+        if (!x)
+            return ed_fail(ED_INVALID_ARGUMENT, "check_gradient: input %lld is NULL", (long long)i),
+                   false;
+        if (ed_dtype_is_float(x->dtype) && !is_varied(x))
+            return ed_fail(ED_INVALID_ARGUMENT,
+                           "check_gradient: input %lld is %s; ed_cast it to float64", (long long)i,
+                           text_of_tensor(x).s),
+                   false;
+        any |= is_varied(x);
+    }
+    if (!any)
+        return ed_fail(ED_INVALID_ARGUMENT, "check_gradient: none of the inputs is float64"), false;
+    if (!(options->step > 0) || !isfinite(options->step) || !(options->rtol >= 0) ||
+        !(options->atol >= 0))
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "check_gradient: step must be above 0, rtol and atol not below"),
+               false;
+    return true;
+}
+
+/* Variables stand for their present values, so that a function that reads its inputs sees what is
+ * varied. */
+static ed_list *values_of(const ed_list *inputs)
+{
+    ed_list *list = list_new(inputs->size);
+    if (!list) return NULL;
+    for (int64_t i = 0; i < list->size; i++)
+        list->items[i] = ed_retain(tensor_read(inputs->items[i]));
+    return scope_give(list);
+}
+
+static bool check_all(check *c, const char **report)
+{
+    ED_SCOPE;
+    c->inputs = values_of(c->inputs);
+    if (!c->inputs || !run(c) || (c->options.second_order && !run_second(c))) return false;
+    if (report && !write_report(c, report)) return false;
+    if (report) ed_keep((char *)*report - offsetof(report_object, s));
+    return c->ratio <= 1;
+}
+
+bool ed_check_gradient_with(ed_function f, ed_list *inputs, void *user, const char **report,
+                            const ed_check_options *options)
+{
+    static const ed_check_options defaults = {.step = 6e-6, .rtol = 1e-6, .atol = 1e-8};
+    if (report) *report = "";
+    if (!options) options = &defaults;
+    if (!check_arguments(f, inputs, options)) return false;
+    check c = {.f = f, .user = user, .inputs = inputs, .options = *options, .order = 1};
+    return check_all(&c, report);
+}
