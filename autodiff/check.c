@@ -9,19 +9,18 @@
  * The gradient checker: the Jacobian by the tape, row by row, beside central differences, column by
  * column.
  *
- *                 element of the inputs
- *               +-----------------------+
- *     element   |                       |   the tape gives a row: what flows back from one output
- * element; of the    |        J[i, j]        |   two evaluations of f, a little to either side,
- * give a column. output    |                       |
- *               +-----------------------+
+ *            element of the inputs
+ *          +-----------------------+
+ *  element |                       |  the tape gives a row: what flows back from one element;
+ *  of the  |        J[i, j]        |  two evaluations of f, a little to either side, give a column.
+ *  output  |                       |
+ *          +-----------------------+
  *
  * The second order is the same check of another function: the tape's gradient of one input as a
  * function of all inputs and of what flows into f's output.
  */
 
-/* ---- The function at work
- * ----------------------------------------------------------------------------------------- */
+/* ---- The function at work -------------------------------------------------------------------- */
 
 typedef struct check {
     ed_function f;
@@ -154,8 +153,7 @@ static bool take_rows(check *c)
     return true;
 }
 
-/* ---- Columns: differences
- * ------------------------------------------------------------------------------------------- */
+/* ---- Columns: differences -------------------------------------------------------------------- */
 
 /* f where one element of one input is replaced, into `to`. */
 static bool evaluate(const check *c, int64_t input, int64_t element, double value, double *to)
@@ -358,8 +356,7 @@ static bool write_report(const check *c, const char **report)
     return true;
 }
 
-/* ---- The public function
- * ---------------------------------------------------------------------------------------------- */
+/* ---- The public function --------------------------------------------------------------------- */
 
 static bool check_arguments(ed_function f, const ed_list *inputs, const ed_check_options *options)
 {
