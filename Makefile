@@ -1,53 +1,70 @@
 # Eddy. `make` builds, `make test` tests, `make demo` learns digits; `make help` lists the rest.
-# Settings: all can be given on the command line, e.g. `make CC=clang SAN=address,undefined V=1`.
-CC      = gcc
-PREFIX  = /usr/local
-BUILD   = build
-OPT     = -O3
-SAN     =
-V       =
-DATA    =
+# Settings, all to be given on the command line: make CC=clang SAN=address,undefined V=1 test
+CC     = gcc
+PREFIX = /usr/local
+BUILD  = build
+OPT    = -O3
+# Sanitizers, comma-separated; a folder of objects of their own.
+SAN    =
+# 1: show the commands.
+V      =
+# Folder with MNIST in IDX form, for the demo.
+DATA   =
 
-VERSION := 0.1.0
+VERSION   := 0.1.0
 SOVERSION := 0
 
-# Every mode has a folder of its own for its objects.
-MODE := $(notdir $(CC))$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 comma := ,
-OBJ  := $(BUILD)/$(MODE)
+OBJ   := $(BUILD)/$(notdir $(CC))$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 
+# What the packages say of themselves; finding them, and installing what is missing, is the script's work.
 CONFIG := $(BUILD)/config.mk
 ifneq ($(filter-out clean help format,$(or $(MAKECMDGOALS),all)),)
 include $(CONFIG)
 endif
 
-FLOORS   := tensor ops/kernels ops autodiff optim nn data
-SOURCES  := $(wildcard $(addsuffix /*.c,$(FLOORS)))
-SIMD     := $(filter %.simd.c,$(SOURCES))
-MACHINE  := $(shell uname -m)
-ISAS     := baseline $(if $(filter x86_64,$(MACHINE)),avx2 avx512)
-OBJECTS  := $(SOURCES:%.c=$(OBJ)/%.o) $(foreach isa,$(ISAS),$(SIMD:%.simd.c=$(OBJ)/%.$(isa).o))
-TESTS    := $(wildcard tests/test_*.c)
-PROGRAMS := $(TESTS:%.c=$(OBJ)/%) $(patsubst %.c,$(OBJ)/%,$(wildcard bench/bench_*.c))
+# The floors of the house, lowest first: a file includes from its own floor and those below it.
+FLOORS  := tensor ops/kernels ops autodiff optim nn data
+SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
+HEADERS := eddy.h tensor/tensor.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h
 
-WARN     := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-psabi -Werror=implicit
-CFLAGS   = $(OPT) -g
-ALL_CFLAGS = -std=gnu11 $(WARN) -fPIC -fvisibility=hidden -fopenmp -fno-math-errno -fno-trapping-math -ffp-contract=off \
-             -I. $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) $(SIMDFLAGS) -MMD -MP
-SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED)
-LIBS     = $(DEPS_LIBS) -lm -lpthread
-
-# What a *.simd.c file is compiled with for each instruction set; see ops/kernels/isa.h.
+# A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
+ISAS         := baseline $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
 ISA_baseline := -DISA=baseline
 ISA_avx2     := -DISA=avx2 -mavx2 -mfma -mf16c
 ISA_avx512   := -DISA=avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 
-Q := $(if $(V),,@)
-say = $(if $(V),,@echo '  $(1)')
+simd_objects = $(1:%.c=$(OBJ)/%.o) $(foreach isa,$(ISAS),$(patsubst %.simd.c,$(OBJ)/%.$(isa).o,$(filter %.simd.c,$(1))))
 
-.PHONY: all lib test demo bench install clean help format check
+OBJECTS  := $(call simd_objects,$(SOURCES))
+TESTS    := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/test_*.c))
+TEST_AID := $(call simd_objects,$(filter-out tests/test_%.c tests/shared_%.c,$(wildcard tests/*.c)))
+BENCHES  := $(patsubst %.c,$(OBJ)/%,$(wildcard bench/bench_*.c))
+
+WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-psabi
+CFLAGS      = $(OPT) -g
+SANFLAGS   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED)
+ALL_CFLAGS  = -std=gnu11 $(WARN) -fPIC -fvisibility=hidden -fopenmp -fno-math-errno -fno-trapping-math \
+              -ffp-contract=off -I. $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) $(SIMDFLAGS)
+LIBS        = $(DEPS_LIBS) -lm -lpthread
+
+Q    := $(if $(V),,@)
+say   = $(if $(V),,@echo '  $(1)')
+
+.PHONY: all lib test demo bench install check format clean help
 .SECONDARY:
 all: lib
+
+help:
+	@echo 'make                      the library: $(OBJ)/libeddy.a and .so'
+	@echo 'make test                 builds and runs the tests (EDDY_DATA=dir: those on real data too)'
+	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
+	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
+	@echo 'make check                layout, includes and exported names'
+	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc'
+	@echo 'settings: CC OPT SAN=address,undefined V=1 BUILD PREFIX'
+
+# ---- Building
 
 lib: $(OBJ)/libeddy.a $(OBJ)/libeddy.so
 
@@ -55,46 +72,76 @@ $(CONFIG): tools/setup.sh
 	$(Q)CC='$(CC)' tools/setup.sh $@
 
 $(OBJ)/%.o: %.c
-	$(call say,CC      $<)
+	$(call say,CC    $<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 define isa_rule
-$$(OBJ)/%.$(1).o: SIMDFLAGS := $$(ISA_$(1)) -Wno-unused-function
+$$(OBJ)/%.$(1).o: SIMDFLAGS := $$(ISA_$(1)) -Wno-unused-function -Wno-unused-const-variable
 $$(OBJ)/%.$(1).o: %.simd.c
-	$$(call say,CC      $$< [$(1)])
+	$$(call say,CC    $$< for $(1))
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(ALL_CFLAGS) -c $$< -o $$@
+	$$(Q)$$(CC) $$(ALL_CFLAGS) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
-# One relocatable object whose private names are made local: the archive exports what the header declares, nothing else.
+# One relocatable object whose private names are made local: the archive offers what the headers declare, nothing else.
 $(OBJ)/libeddy.a: $(OBJECTS)
-	$(call say,AR      $@)
+	$(call say,AR    $@)
 	$(Q)rm -f $@
-	$(Q)ld -r -o $(OBJ)/eddy.o $^
+	$(Q)ld -r -o $(OBJ)/eddy.o $(OBJECTS)
 	$(Q)objcopy --localize-hidden $(OBJ)/eddy.o
 	$(Q)ar rcs $@ $(OBJ)/eddy.o
 
 $(OBJ)/libeddy.so: $(OBJECTS)
-	$(call say,LD      $@)
-	$(Q)$(CC) -shared -fopenmp $(SANFLAGS) -Wl,-soname,libeddy.so.$(SOVERSION) -o $@ $^ $(LIBS)
+	$(call say,LD    $@)
+	$(Q)$(CC) -shared -fopenmp $(SANFLAGS) -Wl,-soname,libeddy.so.$(SOVERSION) -Wl,-z,defs -o $@ $(OBJECTS) $(LIBS)
 
 # Tests and benches see the private names too: they are linked with the objects themselves.
-$(OBJ)/tests/%: tests/%.c $(OBJECTS)
-	$(call say,CC      $<)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(CMOCKA_CFLAGS) -o $@ $< $(OBJECTS) $(LIBS) $(CMOCKA_LIBS)
+$(OBJ)/tests/test_%: $(OBJ)/tests/test_%.o $(TEST_AID) $(OBJECTS)
+	$(call say,LD    $@)
+	$(Q)$(CC) -fopenmp -rdynamic $(SANFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(CMOCKA_LIBS) -ldl
 
-$(OBJ)/bench/%: bench/%.c $(OBJECTS)
-	$(call say,CC      $<)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(OBJECTS) $(LIBS)
+$(OBJ)/tests/%.o: SIMDFLAGS += $(CMOCKA_CFLAGS)
 
-clean:
-	rm -rf $(BUILD)
+$(OBJ)/bench/%: $(OBJ)/bench/%.o $(OBJECTS)
+	$(call say,LD    $@)
+	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+
+# Examples are ordinary programs: the one header, the archive.
+EXAMPLE_AID := $(patsubst %.c,$(OBJ)/%.o,examples/digits.c examples/progress.c)
+$(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.a
+	$(call say,LD    $@)
+	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $^ $(LIBS)
+
+# ---- Using
+
+test: $(TESTS) $(OBJ)/libeddy.so
+	$(Q)tools/run_tests.sh $(TESTS)
+
+demo: $(OBJ)/examples/mnist
+	$(Q)$(OBJ)/examples/mnist $(DATA)
+
+bench: $(BENCHES) $(OBJ)/libeddy.a
+	$(Q)bench/run.sh $(OBJ)/bench
+
+check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so
+	$(Q)tools/check.sh $(OBJ)
+
+install: lib
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(addprefix $(DESTDIR)$(PREFIX)/include/eddy/,$(sort $(dir $(HEADERS))))
+	for h in $(HEADERS); do install -m 644 $$h $(DESTDIR)$(PREFIX)/include/eddy/$$h || exit 1; done
+	install -m 644 $(OBJ)/libeddy.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(OBJ)/libeddy.so $(DESTDIR)$(PREFIX)/lib/libeddy.so.$(VERSION)
+	ln -sf libeddy.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libeddy.so.$(SOVERSION)
+	ln -sf libeddy.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/libeddy.so
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' tools/eddy.pc.in \
+	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/eddy.pc
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean:
+	rm -rf $(BUILD)
 
 -include $(shell test -d $(OBJ) && find $(OBJ) -name '*.d')

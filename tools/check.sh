@@ -1,0 +1,49 @@
+#!/bin/sh
+# The checks that need no run: layout, direction of includes, exported names. $1 is the folder of the built library.
+set -u
+obj=$1
+bad=0
+complain() {
+    echo "check: $*" >&2
+    bad=1
+}
+
+# Layout
+if command -v clang-format > /dev/null; then
+    git ls-files '*.c' '*.h' | xargs clang-format --dry-run --Werror > /dev/null 2>&1 ||
+        complain "sources are not laid out by .clang-format: make format"
+else
+    complain "clang-format is not installed"
+fi
+
+# Includes point down: a floor may include itself and what stands before it.
+below="tensor"
+for floor in tensor ops autodiff optim nn data; do
+    case $floor in
+    ops) below="tensor ops" ;;
+    autodiff) below="tensor ops autodiff" ;;
+    optim) below="tensor ops autodiff optim" ;;
+    nn) below="tensor ops autodiff nn" ;;
+    data) below="tensor ops data" ;;
+    esac
+    allowed=$(echo "$below" | tr ' ' '|')
+    up=$(git ls-files "$floor/*.[ch]" | xargs grep -nE '^#include "' | grep -vE "\"($allowed)/")
+    [ -z "$up" ] || complain "includes that do not point down:
+$up"
+done
+upward=$(git ls-files 'examples/*.c' | xargs grep -nE '^#include "' | grep -v '"examples/')
+[ -z "$upward" ] || complain "examples include more than <eddy.h>: $upward"
+
+# Only one file asks the system for memory; nothing ends the process or prints by itself.
+gate=$(git ls-files tensor ops autodiff optim nn data | grep '\.[ch]$' | grep -v -e '^tensor/memory.c' -e '^tensor/thread.c' |
+       xargs grep -nwE '(malloc|calloc|realloc|aligned_alloc|strdup) *\(')
+[ -z "$gate" ] || complain "memory that did not come from tensor/memory.c: $gate"
+abrupt=$(git ls-files tensor ops autodiff optim nn data | grep '\.[ch]$' | xargs grep -nwE '(exit|abort|assert|printf|puts|perror) *\(')
+[ -z "$abrupt" ] || complain "the library must not exit, abort or print: $abrupt"
+
+# Names
+stray=$({ nm -D --defined-only "$obj/libeddy.so"; nm -g --defined-only "$obj/libeddy.a"; } | awk 'NF == 3 && $3 !~ /^ed_/ { print $3 }' | sort -u)
+[ -z "$stray" ] || complain "names exported that do not begin with ed_: $stray"
+
+[ $bad -eq 0 ] && echo "check: layout, includes, memory gate and exported names are as they should be"
+exit $bad
