@@ -72,9 +72,7 @@ static ed_tensor *call_f(const check *c, ed_list *inputs)
     return y;
 }
 
-/* ---- Rows: the tape
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- Rows: the tape -------------------------------------------------------------------------- */
 
 static ed_tensor *one_hot_like(const ed_tensor *y, int64_t at)
 {
@@ -235,9 +233,7 @@ static bool run(check *c)
     return ok;
 }
 
-/* ---- The second order
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- The second order ------------------------------------------------------------------------ */
 
 /* The tape's gradient of input `of`; the last input is what flows into f's output. */
 static ed_tensor *gradient_of_f(ed_list *inputs, void *user)
@@ -304,9 +300,7 @@ static bool run_second(check *first)
     return true;
 }
 
-/* ---- The report
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- The report ------------------------------------------------------------------------------ */
 
 typedef struct report_object {
     ed_object object;
