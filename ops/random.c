@@ -1,0 +1,670 @@
+/*
+ * Random ops. An op is a pure function of its attributes: where it starts in the stream is one of
+ * them (ED_ATTR_STATE, the counter and key of ops/kernels/philox.h), so a call can be repeated, by
+ * a tape or by dropout's gradient, and gives the same numbers. The public functions take that state
+ * from a generator or from the process's source, and only when the call is going to succeed: what
+ * is refused draws nothing.
+ *
+ * The process's source does what TensorFlow does after tf.random.set_seed: every call gets a seed
+ * of its own from Python's generator and starts at the beginning of that seed's stream.
+ */
+#include "ops/random.h"
+#include "ops/draws.h"
+#include "ops/execute.h"
+#include "ops/kernels/seeds.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+/* ---- The process's source -------------------------------------------------------------------- */
+
+static struct {
+    pthread_mutex_t lock;
+    bool seeded;
+    int64_t seed;
+    twister op_seeds;
+} source = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void seed_source(int64_t seed)
+{
+    source.seed = seed;
+    twister_seed(&source.op_seeds, seed);
+    source.seeded = true;
+}
+
+void ed_set_seed(int64_t seed)
+{
+    pthread_mutex_lock(&source.lock);
+    seed_source(seed);
+    pthread_mutex_unlock(&source.lock);
+}
+
+/* 31 bits, as from a user; the clock where the system has no entropy to give. */
+static int64_t system_seed(void)
+{
+    uint32_t bits;
+    if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != sizeof bits) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        bits = (uint32_t)(now.tv_nsec ^ now.tv_sec << 20);
+    }
+    return bits >> 1;
+}
+
+static philox source_next(void)
+{
+    pthread_mutex_lock(&source.lock);
+    if (!source.seeded) seed_source(system_seed());
+    int64_t op_seed = twister_op_seed(&source.op_seeds);
+    philox p = philox_from_op_seeds(&source.seed, &op_seed);
+    pthread_mutex_unlock(&source.lock);
+    return p;
+}
+
+/* ---- Generators ------------------------------------------------------------------------------ */
+
+struct ed_generator {
+    ed_object object;
+    pthread_mutex_t lock;
+    philox state;
+};
+
+static void generator_destroy(void *object)
+{
+    ed_generator *generator = object;
+    pthread_mutex_destroy(&generator->lock);
+    memory_free(generator);
+}
+
+static const object_class generator_class = {"generator", generator_destroy};
+
+static void put_state(const philox *p, uint64_t state[3])
+{
+    int64_t words[3];
+    philox_to_state(p, words);
+    memcpy(state, words, sizeof words);
+}
+
+philox random_philox(const uint64_t state[3])
+{
+    return philox_from_state(
+        (const int64_t[3]){(int64_t)state[0], (int64_t)state[1], (int64_t)state[2]});
+}
+
+ed_generator *ed_generator_from_seed(uint64_t seed)
+{
+    ed_generator *generator = object_new(&generator_class, sizeof *generator);
+    if (!generator) return NULL;
+    pthread_mutex_init(&generator->lock, NULL);
+    generator->state = random_philox((const uint64_t[3]){seed, 0, 0});
+    return scope_give(generator);
+}
+
+void ed_generator_state(const ed_generator *generator, uint64_t state[3])
+{
+    if (!generator || !state) {
+        ed_fail(ED_INVALID_ARGUMENT, "generator_state: NULL given");
+        return;
+    }
+    pthread_mutex_t *lock = (pthread_mutex_t *)&generator->lock;
+    pthread_mutex_lock(lock);
+    put_state(&generator->state, state);
+    pthread_mutex_unlock(lock);
+}
+
+bool ed_generator_set_state(ed_generator *generator, const uint64_t state[3])
+{
+    if (!generator || !state)
+        return ed_fail(ED_INVALID_ARGUMENT, "generator_set_state: NULL given"), false;
+    pthread_mutex_lock(&generator->lock);
+    generator->state = random_philox(state);
+    pthread_mutex_unlock(&generator->lock);
+    return true;
+}
+
+void random_draw(ed_generator *generator, int64_t n, uint64_t state[3])
+{
+    philox p;
+    if (!ops_draws_take(state)) {
+        if (generator) {
+            pthread_mutex_lock(&generator->lock);
+            p = generator->state;
+            philox_skip_elements(&generator->state, (uint64_t)n);
+            pthread_mutex_unlock(&generator->lock);
+        } else {
+            p = source_next();
+        }
+        put_state(&p, state);
+    }
+    ops_draws_note(
+        state); /* without memory an error is kept, and what is to run again will be refused */
+}
+
+uint64_t random_seed(void)
+{
+    uint32_t words[4];
+    philox p = source_next();
+    philox_block(&p, words);
+    return words[0] | (uint64_t)words[1] << 32;
+}
+
+/* ---- Random tensors -------------------------------------------------------------------------- */
+
+/* a, b: low and high, or mean and stddev. */
+struct random_attrs {
+    ed_dtype dtype;
+    ed_ints shape;
+    double a, b;
+    uint64_t state[3];
+};
+
+#define SCHEMA(name_a, doc_a, name_b, doc_b)                                                       \
+    {                                                                                              \
+        ATTR(struct random_attrs, dtype, ED_ATTR_DTYPE, "of the result"),                          \
+            ATTR(struct random_attrs, shape, ED_ATTR_INTS, "of the result"),                       \
+            {name_a, ED_ATTR_FLOAT, offsetof(struct random_attrs, a), doc_a},                      \
+            {name_b, ED_ATTR_FLOAT, offsetof(struct random_attrs, b), doc_b},                      \
+            ATTR(struct random_attrs, state, ED_ATTR_STATE, "where the stream begins"),            \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+
+static const ed_attr uniform_schema[] =
+    SCHEMA("low", "smallest value", "high", "first value beyond the largest");
+static const ed_attr normal_schema[] = SCHEMA("mean", "mean", "stddev", "standard deviation");
+
+static const struct random_attrs uniform_defaults = {.dtype = ED_FLOAT32, .b = 1};
+static const struct random_attrs normal_defaults = {.dtype = ED_FLOAT32, .b = 1};
+
+static bool is_half(ed_dtype dtype)
+{
+    return dtype == ED_FLOAT16 || dtype == ED_BFLOAT16;
+}
+
+/* What is wrong with a call, "" if nothing. */
+typedef text fault_function(const struct random_attrs *a);
+
+static text say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static text say(const char *format, ...)
+{
+    text t;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(t.s, sizeof t.s, format, arguments);
+    va_end(arguments);
+    return t;
+}
+
+static text normal_fault(const struct random_attrs *a)
+{
+    if (!a->shape.values) return say("no shape is given");
+    if (!ed_dtype_is_float(a->dtype))
+        return say("it makes floats, not %s", ed_dtype_name(a->dtype));
+    if (!isfinite(a->a) || !isfinite(a->b) || a->b < 0)
+        return say("mean %g and stddev %g: both must be finite, stddev not negative", a->a, a->b);
+    return say("%s", "");
+}
+
+/* For whole numbers low and high must be numbers of the type, high also the one beyond the last. */
+static text uniform_fault(const struct random_attrs *a)
+{
+    bool whole = a->dtype == ED_INT32 || a->dtype == ED_INT64;
+    if (!a->shape.values) return say("no shape is given");
+    if (!whole && !ed_dtype_is_float(a->dtype))
+        return say("it makes floats, int32 and int64, not %s", ed_dtype_name(a->dtype));
+    if (!isfinite(a->a) || !isfinite(a->b) || a->a > a->b)
+        return say("low %g and high %g: both must be finite, low not above high", a->a, a->b);
+    if (!whole) return say("%s", "");
+    double most = a->dtype == ED_INT32 ? 0x1p31 : 0x1p63;
+    if (a->a == a->b) return say("no whole number is at least %g and below %g", a->a, a->b);
+    if (a->a != floor(a->a) || a->b != floor(a->b) || a->a < -most || a->b > most)
+        return say("low %g and high %g are no bounds of %s", a->a, a->b, ed_dtype_name(a->dtype));
+    return say("%s", "");
+}
+
+static bool infer(ed_call *call, fault_function *fault)
+{
+    const struct random_attrs *a = call->attrs;
+    text wrong = fault(a);
+    if (wrong.s[0]) return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s", wrong.s);
+    int rank = a->shape.count > ED_MAX_RANK ? ED_MAX_RANK + 1 : (int)a->shape.count;
+    return ed_call_output(call, 0, a->dtype, rank, a->shape.values);
+}
+
+static bool uniform_infer(ed_call *call)
+{
+    return infer(call, uniform_fault);
+}
+
+static bool normal_infer(ed_call *call)
+{
+    return infer(call, normal_fault);
+}
+
+/* The way of the whole numbers between doubles, the largest of which may be one beyond the type. */
+static uint64_t whole(double x)
+{
+    return x < 0x1p63 ? (uint64_t)(int64_t)x : (uint64_t)1 << 63;
+}
+
+static bool uniform_kernel(ed_call *call)
+{
+    const struct random_attrs *a = call->attrs;
+    const philox p = random_philox(a->state);
+    int64_t n = call->outputs[0]->size;
+    void *y = ed_call_data(call, 0);
+    uint64_t low, high;
+    switch (a->dtype) {
+    case ED_FLOAT32: philox_uniform_f32(&p, n, y, a->a, a->b); break;
+    case ED_FLOAT64: philox_uniform_f64(&p, n, y, a->a, a->b); break;
+    case ED_FLOAT16: philox_uniform_f16(&p, n, y, a->a, a->b); break;
+    case ED_BFLOAT16: philox_uniform_bf16(&p, n, y, a->a, a->b); break;
+    case ED_INT32:
+        low = whole(a->a), high = whole(a->b);
+        if ((uint32_t)low == (uint32_t)high)
+            philox_bits_32(&p, n, y);
+        else
+            philox_range_i32(&p, n, y, (int32_t)low, (int32_t)high);
+        break;
+    default:
+        low = whole(a->a), high = whole(a->b);
+        if (low == high)
+            philox_bits_64(&p, n, y);
+        else
+            philox_range_i64(&p, n, y, (int64_t)low, (int64_t)high);
+    }
+    return true;
+}
+
+static bool normal_kernel(ed_call *call)
+{
+    const struct random_attrs *a = call->attrs;
+    const philox p = random_philox(a->state);
+    int64_t n = call->outputs[0]->size;
+    void *y = ed_call_data(call, 0);
+    switch (a->dtype) {
+    case ED_FLOAT32: philox_normal_f32(&p, n, y, a->a, a->b); break;
+    case ED_FLOAT64: philox_normal_f64(&p, n, y, a->a, a->b); break;
+    case ED_FLOAT16: philox_normal_f16(&p, n, y, a->a, a->b); break;
+    default: philox_normal_bf16(&p, n, y, a->a, a->b);
+    }
+    return true;
+}
+
+static bool truncated_kernel(ed_call *call)
+{
+    const struct random_attrs *a = call->attrs;
+    const philox p = random_philox(a->state);
+    int64_t n = call->outputs[0]->size;
+    void *y = ed_call_data(call, 0);
+    switch (a->dtype) {
+    case ED_FLOAT32: philox_truncated_f32(&p, n, y, a->a, a->b); break;
+    case ED_FLOAT64: philox_truncated_f64(&p, n, y, a->a, a->b); break;
+    case ED_FLOAT16: philox_truncated_f16(&p, n, y, a->a, a->b); break;
+    default: philox_truncated_bf16(&p, n, y, a->a, a->b);
+    }
+    return true;
+}
+
+/* ---- The same by plain loops ----------------------------------------------------------------- */
+
+static uint32_t word(philox p, uint64_t i)
+{
+    uint32_t words[4];
+    philox_skip(&p, i / 4);
+    philox_block(&p, words);
+    return words[i % 4];
+}
+
+/* Word or words i of the stream as a number in [0, 1) of the dtype. */
+static double unit(ed_dtype dtype, philox p, uint64_t i)
+{
+    if (dtype == ED_FLOAT64)
+        return ldexp((double)((uint64_t)(word(p, 2 * i) & 0xfffff) << 32 | word(p, 2 * i + 1)),
+                     -52);
+    int bits = dtype == ED_FLOAT16 ? 10 : dtype == ED_BFLOAT16 ? 7 : 23;
+    return ldexp(word(p, i) & ((1u << bits) - 1), -bits);
+}
+
+/* Normal i of the stream. */
+static double gauss(ed_dtype dtype, philox p, uint64_t i)
+{
+    ed_dtype of = dtype == ED_FLOAT64 ? ED_FLOAT64 : ED_FLOAT32;
+    double u = fmax(unit(of, p, i & ~(uint64_t)1), of == ED_FLOAT32 ? (double)1e-7f : 1e-7);
+    double v = 2 * M_PI * unit(of, p, i | 1);
+    return (i & 1 ? cos(v) : sin(v)) * sqrt(-2 * log(u));
+}
+
+static double to_dtype(ed_dtype dtype, double x)
+{
+    return dtype == ED_FLOAT64   ? x
+           : dtype == ED_FLOAT16 ? half_to_float(half_from_float((float)x))
+           : is_half(dtype)      ? bfloat16_to_float(bfloat16_from_float((float)x))
+                                 : (double)(float)x;
+}
+
+static double stretched(ed_dtype dtype, double x, double scale, double shift)
+{
+    double product = to_dtype(dtype, to_dtype(dtype, x) * to_dtype(dtype, scale));
+    return to_dtype(dtype, product + to_dtype(dtype, shift));
+}
+
+static bool uniform_plain(const ed_call *call)
+{
+    const struct random_attrs *a = call->attrs;
+    const philox p = random_philox(a->state);
+    double *y = (double *)call->outputs[0]->data;
+    for (int64_t i = 0; i < call->outputs[0]->size; i++) {
+        uint64_t at = (uint64_t)i;
+        if (ed_dtype_is_float(a->dtype))
+            y[i] = stretched(a->dtype, unit(a->dtype, p, at),
+                             to_dtype(a->dtype, a->b) - to_dtype(a->dtype, a->a), a->a);
+        else if (a->dtype == ED_INT32)
+            y[i] = a->a + (double)(word(p, at) % (uint64_t)(a->b - a->a));
+        else
+            y[i] = a->a + (double)((word(p, 2 * at) | (uint64_t)word(p, 2 * at + 1) << 32) %
+                                   (uint64_t)(a->b - a->a));
+    }
+    return true;
+}
+
+static bool normal_plain(const ed_call *call)
+{
+    const struct random_attrs *a = call->attrs;
+    const philox p = random_philox(a->state);
+    double *y = (double *)call->outputs[0]->data;
+    for (int64_t i = 0; i < call->outputs[0]->size; i++)
+        y[i] = stretched(a->dtype, gauss(a->dtype, p, (uint64_t)i), a->b, a->a);
+    return true;
+}
+
+/* Groups of 4 (float64: 2) values, each with 256 (128) steps of its own. */
+static bool truncated_plain(const ed_call *call)
+{
+    const struct random_attrs *a = call->attrs;
+    double *y = (double *)call->outputs[0]->data;
+    int group = a->dtype == ED_FLOAT64 ? 2 : 4;
+    philox p = random_philox(a->state);
+    for (int64_t i = 0; i < call->outputs[0]->size;
+         i += group, philox_skip(&p, (uint64_t)group * 64)) {
+        uint64_t at = 0;
+        for (int64_t j = i; j < i + group && j < call->outputs[0]->size; at++) {
+            double z = gauss(a->dtype, p, at);
+            if (fabs(z) < 2) y[j++] = stretched(a->dtype, z, a->b, a->a);
+        }
+    }
+    return true;
+}
+
+#define NO_INPUT "it has no input to differentiate by"
+#define SAMPLE(of, from, to, ...)                                                                  \
+    {                                                                                              \
+        .attrs = &(const struct random_attrs)                                                      \
+        {                                                                                          \
+            .dtype = of,                                                                           \
+            .shape = {(const int64_t[]){0, __VA_ARGS__} + 1,                                       \
+                      sizeof((const int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1},            \
+            .a = from, .b = to, .state = {                                                         \
+                1,                                                                                 \
+                2,                                                                                 \
+                3                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define FLOAT_SAMPLES                                                                              \
+    SAMPLE(ED_FLOAT32, 0, 1, 5, 7), SAMPLE(ED_FLOAT32, -1, 2), SAMPLE(ED_FLOAT32, 0, 1, 3, 0, 2),  \
+        SAMPLE(ED_FLOAT64, 0, 1, 9), SAMPLE(ED_FLOAT64, -1, 2, 1, 4, 3),                           \
+        SAMPLE(ED_FLOAT16, 0, 1, 17), SAMPLE(ED_BFLOAT16, 0, 1, 17)
+
+/* y = u (high - low) + low, u uniform in [0, 1); whole numbers by remainder */
+ED_OP(random_uniform) = {
+    .name = "random_uniform",
+    .doc = "uniform numbers, low <= y < high",
+    .flags = ED_OP_STATEFUL,
+    .attrs = uniform_schema,
+    .attrs_size = sizeof(struct random_attrs),
+    .defaults = &uniform_defaults,
+    .infer = uniform_infer,
+    .kernel = uniform_kernel,
+    .no_gradient = NO_INPUT,
+    .reference = uniform_plain,
+    .samples = ED_SAMPLES(FLOAT_SAMPLES, SAMPLE(ED_INT32, -3, 1000, 33),
+                          SAMPLE(ED_INT64, 0, 10, 2, 5), SAMPLE(ED_INT64, -1e15, 1e15, 7)),
+};
+
+/* y = z stddev + mean, z normal */
+ED_OP(random_normal) = {
+    .name = "random_normal",
+    .doc = "normal numbers of that mean and stddev",
+    .flags = ED_OP_STATEFUL,
+    .attrs = normal_schema,
+    .attrs_size = sizeof(struct random_attrs),
+    .defaults = &normal_defaults,
+    .infer = normal_infer,
+    .kernel = normal_kernel,
+    .no_gradient = NO_INPUT,
+    .reference = normal_plain,
+    .samples = ED_SAMPLES(FLOAT_SAMPLES),
+};
+
+/* y = z stddev + mean, z normal with |z| < 2 */
+ED_OP(random_truncated_normal) = {
+    .name = "random_truncated_normal",
+    .doc = "normal numbers less than 2 stddev off the mean",
+    .flags = ED_OP_STATEFUL,
+    .attrs = normal_schema,
+    .attrs_size = sizeof(struct random_attrs),
+    .defaults = &normal_defaults,
+    .infer = normal_infer,
+    .kernel = truncated_kernel,
+    .no_gradient = NO_INPUT,
+    .reference = truncated_plain,
+    .samples = ED_SAMPLES(FLOAT_SAMPLES),
+};
+
+/* Takes the state from where the options say, unless the call is going to be refused anyhow. */
+static ed_tensor *make(const ed_op *op, fault_function *fault, struct random_attrs *a,
+                       const ed_random_options *options)
+{
+    int64_t n;
+    int rank = a->shape.count > ED_MAX_RANK ? ED_MAX_RANK + 1 : (int)a->shape.count;
+    if (options && options->dtype) a->dtype = options->dtype;
+    if (!fault(a).s[0]) {
+        if (!tensor_count(a->dtype, rank, a->shape.values, &n)) return NULL;
+        random_draw(options ? options->generator : NULL, n, a->state);
+    }
+    return ed_call_op(op, NULL, 0, a);
+}
+
+ed_tensor *ed_random_uniform_with(ed_ints shape, const ed_random_options *options)
+{
+    struct random_attrs a = uniform_defaults;
+    a.shape = shape;
+    if (options) a.a = options->low, a.b = options->high;
+    return make(&ed_op_random_uniform, uniform_fault, &a, options);
+}
+
+static ed_tensor *make_normal(const ed_op *op, ed_ints shape, const ed_random_options *options)
+{
+    struct random_attrs a = normal_defaults;
+    a.shape = shape;
+    if (options) a.a = options->mean, a.b = options->stddev;
+    return make(op, normal_fault, &a, options);
+}
+
+ed_tensor *ed_random_normal_with(ed_ints shape, const ed_random_options *options)
+{
+    return make_normal(&ed_op_random_normal, shape, options);
+}
+
+ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_options *options)
+{
+    return make_normal(&ed_op_random_truncated_normal, shape, options);
+}
+
+/* ---- Shuffling
+ * ------------------------------------------------------------------------------------------------
+ */
+
+struct permutation_attrs {
+    int64_t count;
+    uint64_t state[3];
+};
+
+static const ed_attr permutation_schema[] = {
+    ATTR(struct permutation_attrs, count, ED_ATTR_INT, "how many numbers"),
+    ATTR(struct permutation_attrs, state, ED_ATTR_STATE, "where the stream begins"),
+    {0},
+};
+
+static bool permutation_infer(ed_call *call)
+{
+    const struct permutation_attrs *a = call->attrs;
+    return ed_call_output(call, 0, ED_INT64, 1, &a->count);
+}
+
+static bool permutation_kernel(ed_call *call)
+{
+    const struct permutation_attrs *a = call->attrs;
+    const philox p = random_philox(a->state);
+    philox_shuffle(&p, a->count, ed_call_data(call, 0));
+    return true;
+}
+
+static bool permutation_plain(const ed_call *call)
+{
+    const struct permutation_attrs *a = call->attrs;
+    const philox p = random_philox(a->state);
+    double *y = (double *)call->outputs[0]->data;
+    for (int64_t i = 0; i < a->count; i++) y[i] = (double)i;
+    for (int64_t i = 0; i + 1 < a->count; i++) {
+        int64_t other = i + (int64_t)(word(p, (uint64_t)i) % (uint64_t)(a->count - i));
+        double kept = y[i];
+        y[i] = y[other];
+        y[other] = kept;
+    }
+    return true;
+}
+
+/* y = 0 ... count - 1 in a random order (Fisher and Yates) */
+ED_OP(random_permutation) = {
+    .name = "random_permutation",
+    .doc = "0 ... count - 1 in a random order, int64",
+    .flags = ED_OP_STATEFUL | ED_OP_INTERNAL,
+    .attrs = permutation_schema,
+    .attrs_size = sizeof(struct permutation_attrs),
+    .infer = permutation_infer,
+    .kernel = permutation_kernel,
+    .no_gradient = NO_INPUT,
+    .reference = permutation_plain,
+    .samples = ED_SAMPLES({.attrs = &(const struct permutation_attrs){100, {1, 2, 3}}},
+                          {.attrs = &(const struct permutation_attrs){1, {4, 5, 6}}},
+                          {.attrs = &(const struct permutation_attrs){0, {4, 5, 6}}}),
+};
+
+ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_random_options *options)
+{
+    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "random_shuffle: x is NULL");
+    if (x->rank == 0)
+        return ed_fail(ED_INVALID_ARGUMENT, "random_shuffle: x is %s; it has no rows",
+                       text_of_tensor(x).s);
+    ED_SCOPE;
+    struct permutation_attrs a = {.count = x->shape[0]};
+    random_draw(options ? options->generator : NULL, a.count, a.state);
+    return ed_keep(ed_gather(x, ed_call_op(&ed_op_random_permutation, NULL, 0, &a)));
+}
+
+/* ---- Dropout
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+struct dropout_attrs {
+    double rate;
+    uint64_t state[3];
+};
+
+static const ed_attr dropout_schema[] = {
+    ATTR(struct dropout_attrs, rate, ED_ATTR_FLOAT, "share of elements that become 0"),
+    ATTR(struct dropout_attrs, state, ED_ATTR_STATE, "where the stream begins"),
+    {0},
+};
+
+static bool is_rate(double rate)
+{
+    return rate >= 0 && rate < 1;
+}
+
+static bool dropout_infer(ed_call *call)
+{
+    const struct dropout_attrs *a = call->attrs;
+    const ed_tensor *x = call->inputs[0];
+    if (!is_rate(a->rate))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "rate %g is not in 0 <= rate < 1", a->rate);
+    if (a->rate == 0) return ed_call_view(call, 0, 0, x->rank, x->shape, x->strides, 0);
+    return ops_infer_like(call);
+}
+
+static bool dropout_kernel(ed_call *call)
+{
+    const struct dropout_attrs *a = call->attrs;
+    const ed_tensor *x = call->inputs[0];
+    const philox p = random_philox(a->state);
+    if (x->dtype == ED_FLOAT32)
+        philox_dropout_f32(&p, x->size, a->rate, (const float *)x->data, ed_call_data(call, 0),
+                           NULL);
+    else
+        philox_dropout_f64(&p, x->size, a->rate, (const double *)x->data, ed_call_data(call, 0),
+                           NULL);
+    return true;
+}
+
+/* Linear in x: the same factors, drawn again. */
+static bool dropout_gradient(const ed_gradient_call *g)
+{
+    if (g->needs[0]) g->dx[0] = ed_call_op(g->op, g->dy, 1, g->attrs);
+    return true;
+}
+
+static bool dropout_plain(const ed_call *call)
+{
+    const struct dropout_attrs *a = call->attrs;
+    const philox p = random_philox(a->state);
+    const double *x = (const double *)call->inputs[0]->data;
+    double *y = (double *)call->outputs[0]->data;
+    for (int64_t i = 0; i < call->outputs[0]->size; i++)
+        y[i] = unit(ED_FLOAT64, p, (uint64_t)i) >= a->rate ? x[i] / (1 - a->rate) : 0;
+    return true;
+}
+
+/* y = u >= rate ? x / (1 - rate) : 0, u uniform in [0, 1); dx is the same of dy */
+ED_OP(dropout) = {
+    .name = "dropout",
+    .doc = "x / (1 - rate) where a uniform number >= rate, else 0",
+    .operands = {{"x", ED_SET_FLOAT, 'T'}},
+    .flags = ED_OP_CONTIGUOUS | ED_OP_STATEFUL,
+    .attrs = dropout_schema,
+    .attrs_size = sizeof(struct dropout_attrs),
+    .infer = dropout_infer,
+    .kernel = dropout_kernel,
+    .gradient = dropout_gradient,
+    .reference = dropout_plain,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5)},
+                           .attrs = &(const struct dropout_attrs){0.3, {1, 2, 3}}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2)},
+                           .attrs = &(const struct dropout_attrs){0.5, {4, 5, 6}}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 1, 9)},
+                           .attrs = &(const struct dropout_attrs){0.99, {7, 8, 9}}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 4)}}),
+};
+
+ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_random_options *options)
+{
+    struct dropout_attrs a = {.rate = rate};
+    bool draws = x && is_rate(rate) && rate > 0 && ED_SET_FLOAT & 1 << x->dtype;
+    if (draws) random_draw(options ? options->generator : NULL, x->size, a.state);
+    return CALL_OP(dropout, &a, x);
+}

@@ -1,0 +1,22 @@
+/*
+ * Where draws get their state, for the floors that draw by other means than the ops of random.c.
+ */
+#ifndef EDDY_OPS_RANDOM_H
+#define EDDY_OPS_RANDOM_H
+
+#include "ops/kernels/philox.h"
+#include "ops/ops.h"
+
+/*
+ * The state for one draw of n elements, from the generator, which moves on, or (NULL) the process's
+ * source. Any thread may.
+ */
+void random_draw(ed_generator *generator, int64_t n, uint64_t state[3]);
+
+/* A seed from the process's source: one draw. */
+uint64_t random_seed(void);
+
+/* The Philox state of an attribute. */
+philox random_philox(const uint64_t state[3]);
+
+#endif
