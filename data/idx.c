@@ -1,53 +1,67 @@
 /*
- * The reader trusts nothing but bytes it has seen: memory grows with the data that arrives, so a
- * short file with a header of gigabytes costs a short read. Bytes come from source_read, which
- * hides the compression: a file that starts as gzip does goes through inflate (members in a row are
- * one stream, as gzip has it), any other comes as it is.
+ * IDX, the format of MNIST: bytes 0, 0, type, number of dimensions; the sizes as big-endian 32-bit
+ * numbers; the elements in row-major order, big-endian. Plain or gzip-compressed.
+ *
+ * A header is only a claim: memory is taken when the data has been seen to be there. A plain file's
+ * size says so; a compressed one is read twice, once to count, once to keep. So a short file with a
+ * header of gigabytes costs a short read. Bytes come from source_read, which hides the compression:
+ * a file that starts as gzip does goes through inflate (members in a row are one stream, as gzip
+ * has it), any other comes as it is.
  */
-#include "data/idx.h"
+#include "data/data.h"
+#include "tensor/core.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
-enum { BUFFER = 1 << 15, FIRST = 1 << 16 };
+enum type { UINT8 = 0x08, INT8 = 0x09, INT16 = 0x0b, INT32 = 0x0c, FLOAT32 = 0x0d, FLOAT64 = 0x0e };
+
+struct header {
+    enum type type;
+    int rank; /* 1 ... ED_MAX_RANK */
+    int64_t shape[ED_MAX_RANK];
+    int64_t size; /* bytes of data */
+};
+
+enum { BUFFER = 1 << 15 };
 
 struct source {
     const char *path;
-    idx_resize *resize;
-    char *error;
-    size_t room;
     int file;
     bool zipped, at_end;
     z_stream z; /* next_in and avail_in say what of the buffer is unread, zipped or not */
     unsigned char buffer[BUFFER];
 };
 
-/* Every complaint is made here. */
-__attribute__((format(printf, 2, 3))) static bool fail(struct source *s, const char *format, ...)
+/* Every complaint but those of memory is made here. */
+__attribute__((format(printf, 3, 4))) static bool fail(const struct source *s, ed_error_code code,
+                                                       const char *format, ...)
 {
     char what[256];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    if (s->room) snprintf(s->error, s->room, "idx: %s: %s", s->path, what);
-    return false;
+    return ed_fail(code, "read_idx: %s: %s", s->path, what), false;
 }
 
 /* ---- bytes ---- */
 
-static void *zip_allocate(void *resize, unsigned count, unsigned size)
+static void *zip_allocate(void *unused, unsigned count, unsigned size)
 {
-    return ((struct source *)resize)->resize(NULL, (size_t)count * size);
+    (void)unused;
+    return memory_alloc((size_t)count * size);
 }
 
-static void zip_release(void *resize, void *memory)
+static void zip_release(void *unused, void *memory)
 {
-    ((struct source *)resize)->resize(memory, 0);
+    (void)unused;
+    memory_free(memory);
 }
 
 /* Fills the empty buffer; at_end when the file has no more. */
@@ -56,25 +70,32 @@ static bool refill(struct source *s)
     ssize_t n;
     do n = read(s->file, s->buffer, BUFFER);
     while (n < 0 && errno == EINTR);
-    if (n < 0) return fail(s, "%s", strerror(errno));
+    if (n < 0) return fail(s, ED_IO, "%s", strerror(errno));
     s->z.next_in = s->buffer;
     s->z.avail_in = (unsigned)n;
     s->at_end = n == 0;
     return true;
 }
 
+/* The first bytes tell whether it is compressed. */
 static bool source_open(struct source *s)
 {
     s->file = open(s->path, O_RDONLY | O_CLOEXEC);
-    if (s->file < 0) return fail(s, "%s", strerror(errno));
+    if (s->file < 0) return fail(s, errno == ENOENT ? ED_NOT_FOUND : ED_IO, "%s", strerror(errno));
     if (!refill(s)) return false;
     if (s->z.avail_in < 2 || s->buffer[0] != 0x1f || s->buffer[1] != 0x8b) return true;
     s->z.zalloc = zip_allocate;
     s->z.zfree = zip_release;
-    s->z.opaque = s;
-    if (inflateInit2(&s->z, 15 + 16) != Z_OK) return fail(s, "out of memory");
+    if (inflateInit2(&s->z, 15 + 16) != Z_OK) return fail(s, ED_OUT_OF_MEMORY, "out of memory");
     s->zipped = true;
     return true;
+}
+
+static bool source_rewind(struct source *s)
+{
+    if (lseek(s->file, 0, SEEK_SET) < 0) return fail(s, ED_IO, "%s", strerror(errno));
+    if (s->zipped) inflateReset(&s->z);
+    return refill(s);
 }
 
 static void source_close(struct source *s)
@@ -107,8 +128,9 @@ static bool copy_zipped(struct source *s, unsigned char *out, size_t want, size_
         return inflateReset(&s->z) == Z_OK;
     }
     if (state == Z_OK || state == Z_BUF_ERROR) return true;
-    if (state == Z_MEM_ERROR) return fail(s, "out of memory");
-    return fail(s, "damaged gzip data%s%s", s->z.msg ? ": " : "", s->z.msg ? s->z.msg : "");
+    if (state == Z_MEM_ERROR) return fail(s, ED_OUT_OF_MEMORY, "out of memory");
+    return fail(s, ED_DATA_LOSS, "damaged gzip data%s%s", s->z.msg ? ": " : "",
+                s->z.msg ? s->z.msg : "");
 }
 
 /* Reads up to want bytes; *got is less only at the end of the data. */
@@ -117,7 +139,7 @@ static bool source_read(struct source *s, unsigned char *out, size_t want, size_
     for (*got = 0; *got < want && !s->at_end;) {
         size_t n = 0;
         if (!s->z.avail_in && !refill(s)) return false;
-        if (s->at_end && s->zipped) return fail(s, "the gzip data ends early");
+        if (s->at_end && s->zipped) return fail(s, ED_DATA_LOSS, "the gzip data ends early");
         if (s->zipped) {
             if (!copy_zipped(s, out + *got, want - *got, &n)) return false;
         } else {
@@ -130,91 +152,138 @@ static bool source_read(struct source *s, unsigned char *out, size_t want, size_
 
 /* ---- the format ---- */
 
-static size_t type_size(unsigned type)
+static int width(unsigned type)
 {
     switch (type) {
-    case IDX_UINT8:
-    case IDX_INT8: return 1;
-    case IDX_INT16: return 2;
-    case IDX_INT32:
-    case IDX_FLOAT32: return 4;
-    case IDX_FLOAT64: return 8;
+    case UINT8:
+    case INT8: return 1;
+    case INT16: return 2;
+    case INT32:
+    case FLOAT32: return 4;
+    case FLOAT64: return 8;
     default: return 0;
     }
 }
 
-static bool read_header(struct source *s, struct idx *idx)
+static bool read_header(struct source *s, struct header *h)
 {
     unsigned char head[4], size[4];
-    size_t got, bytes;
+    size_t got;
     if (!source_read(s, head, 4, &got)) return false;
-    if (got < 4 || head[0] || head[1]) return fail(s, "this is no IDX file");
-    bytes = type_size(head[2]);
-    if (!bytes) return fail(s, "unknown element type 0x%02x", head[2]);
-    if (head[3] < 1 || head[3] > IDX_DIMS)
-        return fail(s, "%d dimensions, expected 1 to %d", head[3], IDX_DIMS);
-    idx->type = (enum idx_type)head[2];
-    idx->ndim = head[3];
-    for (int i = 0; i < idx->ndim; i++) {
+    if (got < 4 || head[0] || head[1]) return fail(s, ED_DATA_LOSS, "this is no IDX file");
+    if (!width(head[2])) return fail(s, ED_DATA_LOSS, "unknown element type 0x%02x", head[2]);
+    if (head[3] < 1 || head[3] > ED_MAX_RANK)
+        return fail(s, ED_DATA_LOSS, "%d dimensions, expected 1 to %d", head[3], ED_MAX_RANK);
+    *h = (struct header){.type = head[2], .rank = head[3], .size = width(head[2])};
+    for (int i = 0; i < h->rank; i++) {
         if (!source_read(s, size, 4, &got)) return false;
-        if (got < 4) return fail(s, "the file ends inside its header");
-        idx->shape[i] = (int64_t)size[0] << 24 | size[1] << 16 | size[2] << 8 | size[3];
-        if (!idx->shape[i]) return fail(s, "dimension %d has size 0", i);
-        if (__builtin_mul_overflow(bytes, (size_t)idx->shape[i], &bytes) || bytes > PTRDIFF_MAX)
-            return fail(s, "the sizes in the header are too large");
+        if (got < 4) return fail(s, ED_DATA_LOSS, "the file ends inside its header");
+        h->shape[i] = (int64_t)size[0] << 24 | size[1] << 16 | size[2] << 8 | size[3];
+        if (!h->shape[i]) return fail(s, ED_DATA_LOSS, "dimension %d has size 0", i);
+        if (__builtin_mul_overflow(h->size, h->shape[i], &h->size))
+            return fail(s, ED_DATA_LOSS, "the sizes in the header are too large");
     }
-    idx->size = bytes;
     return true;
 }
 
-static bool read_data(struct source *s, struct idx *idx)
+/* Counts the bytes behind the header, up to one more than it asks for. */
+static bool count_data(struct source *s, const struct header *h, int64_t *count)
 {
-    size_t have = 0, room = 0, got;
-    unsigned char beyond;
-    while (have < idx->size) {
-        if (have == room) {
-            room = room < FIRST ? FIRST : 2 * room; /* no overflow: room < size <= PTRDIFF_MAX */
-            if (room > idx->size) room = idx->size;
-            void *data = s->resize(idx->data, room);
-            if (!data) return fail(s, "out of memory");
-            idx->data = data;
-        }
-        if (!source_read(s, idx->data + have, room - have, &got)) return false;
-        have += got;
-        if (have < room)
-            return fail(s, "the header asks for %zu bytes of data, the file has %zu", idx->size,
-                        have);
+    struct stat file;
+    if (!s->zipped && !fstat(s->file, &file) && S_ISREG(file.st_mode)) {
+        *count = (int64_t)file.st_size - 4 - 4 * h->rank;
+        return true;
     }
-    if (!source_read(s, &beyond, 1, &got)) return false;
-    return got == 0 || fail(s, "the file goes on after its %zu bytes of data", idx->size);
+    unsigned char sink[BUFFER];
+    size_t got = BUFFER;
+    for (*count = 0; got == BUFFER && *count <= h->size; *count += (int64_t)got)
+        if (!source_read(s, sink, BUFFER, &got)) return false;
+    return true;
 }
 
-static void swap_bytes(struct idx *idx)
+/* The data is there, all of it and no more. */
+static bool check_data(struct source *s, const struct header *h)
+{
+    int64_t count;
+    if (!count_data(s, h, &count)) return false;
+    if (count < h->size)
+        return fail(s, ED_DATA_LOSS, "the header asks for %lld bytes of data, the file has %lld",
+                    (long long)h->size, (long long)count);
+    if (count > h->size)
+        return fail(s, ED_DATA_LOSS, "the file goes on after its %lld bytes of data",
+                    (long long)h->size);
+    return true;
+}
+
+static void swap_bytes(unsigned char *p, int64_t size, int each)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    size_t width = type_size(idx->type);
-    for (unsigned char *p = idx->data, *end = p + idx->size; width > 1 && p < end; p += width)
-        for (size_t i = 0; i < width / 2; i++) {
+    for (unsigned char *end = p + size; each > 1 && p < end; p += each)
+        for (int i = 0; i < each / 2; i++) {
             unsigned char byte = p[i];
-            p[i] = p[width - 1 - i];
-            p[width - 1 - i] = byte;
+            p[i] = p[each - 1 - i];
+            p[each - 1 - i] = byte;
         }
 #else
-    (void)idx;
+    (void)p, (void)size, (void)each;
 #endif
 }
 
-bool idx_read(const char *path, idx_resize *resize, struct idx *idx, char *error, size_t room)
+/*
+ * int8 and int16 become int32 in place: they were read to the end of the tensor's memory, and an
+ * element is written only where all that stood there has been read.
+ */
+static void widen(enum type type, const unsigned char *from, int32_t *to, int64_t n)
 {
-    struct source s = {.path = path, .resize = resize, .error = error, .room = room, .file = -1};
-    *idx = (struct idx){0};
-    bool good = source_open(&s) && read_header(&s, idx) && read_data(&s, idx);
-    source_close(&s);
-    if (good) {
-        swap_bytes(idx);
-    } else {
-        if (idx->data) resize(idx->data, 0);
-        *idx = (struct idx){0};
+    for (int64_t i = 0; i < n; i++) {
+        int16_t element;
+        memcpy(&element, from + i * width(type), (size_t)width(type));
+        to[i] = type == INT8 ? (int8_t)from[i] : element;
     }
-    return good;
+}
+
+static ed_tensor *read_tensor(struct source *s, const struct header *h)
+{
+    static const uint8_t dtypes[] = {
+        [UINT8] = ED_UINT8, [INT8] = ED_INT32,      [INT16] = ED_INT32,
+        [INT32] = ED_INT32, [FLOAT32] = ED_FLOAT32, [FLOAT64] = ED_FLOAT64};
+    struct header again;
+    ed_dtype dtype = dtypes[h->type];
+    ed_tensor *t = tensor_new(dtype, h->rank, h->shape);
+    if (!t) return NULL;
+    unsigned char *data =
+        (unsigned char *)t->data + (t->size * (int64_t)dtype_size(dtype) - h->size);
+    size_t got = 0;
+    if (!source_rewind(s) || !read_header(s, &again) ||
+        !source_read(s, data, (size_t)h->size, &got) || got != (size_t)h->size) {
+        fail(s, ED_DATA_LOSS, "the file changed while it was read");
+        ed_release(t);
+        return NULL;
+    }
+    swap_bytes(data, h->size, width(h->type));
+    if (h->type == INT8 || h->type == INT16) widen(h->type, data, (int32_t *)t->data, t->size);
+    return t;
+}
+
+static ed_tensor *read_file(const char *path)
+{
+    struct source s = {.path = path, .file = -1};
+    struct header h;
+    ed_tensor *t = NULL;
+    if (source_open(&s) && read_header(&s, &h) && check_data(&s, &h)) t = read_tensor(&s, &h);
+    source_close(&s);
+    return scope_give(t);
+}
+
+ed_tensor *ed_read_idx(const char *path)
+{
+    if (!path) return ed_fail(ED_INVALID_ARGUMENT, "read_idx: path is NULL");
+    size_t length = strlen(path);
+    if (access(path, F_OK) && length < 4096) {
+        char zipped[4096 + 4];
+        memcpy(zipped, path, length);
+        memcpy(zipped + length, ".gz", 4);
+        if (!access(zipped, F_OK)) return read_file(zipped);
+    }
+    return read_file(path);
 }

@@ -1,0 +1,253 @@
+/*
+ * Datasets in memory: two tensors whose rows go together, handed out in batches.
+ *
+ * In order, a batch is a view. Shuffled, its rows are gathered into a new tensor; the order of an
+ * epoch is a function of (seed, number of the epoch) alone. Images may stay bytes: such a set turns
+ * a batch into float32 0..1 on its way out, which costs a quarter of the memory and of its traffic.
+ *
+ *     position -1: the next ed_next begins an epoch     0, batch, 2 batch, ...: first row of the
+ * next batch
+ */
+#include "data/data.h"
+#include "ops/random.h"
+#include "tensor/core.h"
+#include <stdio.h>
+#include <string.h>
+
+struct ed_dataset {
+    ed_object object;
+    ed_tensor *x, *y;
+    bool bytes_to_units; /* x is uint8 and given as float32 in 0..1 */
+    int64_t rows, batch, position;
+    uint64_t seed, epoch;
+    bool drop_remainder;
+    int64_t *order; /* NULL: as they are */
+    ed_tensor *lent[2];
+};
+
+static void dataset_destroy(void *object)
+{
+    ed_dataset *set = object;
+    ed_release(set->lent[0]);
+    ed_release(set->lent[1]);
+    ed_release(set->x);
+    ed_release(set->y);
+    memory_free(set->order);
+    memory_free(set);
+}
+
+static const object_class dataset_class = {"dataset", dataset_destroy};
+
+/* ---- Making
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+static bool check(const ed_tensor *x, const ed_tensor *y, const ed_dataset_options *options)
+{
+    if (!x || !y)
+        ed_fail(ED_INVALID_ARGUMENT, "dataset: %s is NULL", x ? "y" : "x");
+    else if (x->rank == 0 || y->rank == 0 || x->shape[0] != y->shape[0])
+        ed_fail(ED_INVALID_ARGUMENT,
+                "dataset: x and y must have the same number of rows: x is %s, y is %s",
+                text_of_tensor(x).s, text_of_tensor(y).s);
+    else if (options->batch < 0)
+        ed_fail(ED_INVALID_ARGUMENT, "dataset: a batch of %lld rows", (long long)options->batch);
+    else
+        return true;
+    return false;
+}
+
+static ed_dataset *dataset_new(ed_tensor *x, ed_tensor *y, const ed_dataset_options *options,
+                               bool bytes_to_units)
+{
+    if (!check(x, y, options)) return NULL;
+    ed_dataset *set = object_new(&dataset_class, sizeof *set);
+    if (!set) return NULL;
+    set->x = tensor_contiguous(tensor_read(x));
+    set->y = tensor_contiguous(tensor_read(y));
+    set->bytes_to_units = bytes_to_units;
+    set->rows = x->shape[0];
+    set->batch = options->batch ? options->batch : 32;
+    set->position = -1;
+    set->drop_remainder = options->drop_remainder;
+    if (options->shuffle) {
+        set->order = memory_alloc((size_t)set->rows * sizeof *set->order);
+        set->seed = options->seed ? options->seed : random_seed();
+    }
+    if (!set->x || !set->y || (options->shuffle && !set->order)) {
+        ed_release(set);
+        return NULL;
+    }
+    return scope_give(set);
+}
+
+ed_dataset *ed_dataset_with(ed_tensor *x, ed_tensor *y, const ed_dataset_options *options)
+{
+    static const ed_dataset_options defaults;
+    return dataset_new(x, y, options ? options : &defaults, false);
+}
+
+/* ---- Batches
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+/* Copies the rows, of so many bytes each, that order names. */
+static void gather(char *to, const char *from, int64_t bytes, const int64_t *order, int64_t count)
+{
+#pragma omp parallel for schedule(static) if (count > 1 && count * bytes > 1 << 20)
+    for (int64_t i = 0; i < count; i++)
+        memcpy(to + i * bytes, from + order[i] * bytes, (size_t)bytes);
+}
+
+/* The same for rows of bytes that become numbers in 0..1; order NULL: the rows as they come. */
+static void gather_units(float *to, const uint8_t *from, int64_t size, const int64_t *order,
+                         int64_t count)
+{
+#pragma omp parallel for schedule(static) if (count > 1 && count * size > 1 << 18)
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *row = from + (order ? order[i] : i) * size;
+        for (int64_t j = 0; j < size; j++) to[i * size + j] = (float)row[j] / 255;
+    }
+}
+
+/* Rows first ... first + count of x or y in the epoch's order, owned by nobody yet. */
+static ed_tensor *rows_of(const ed_dataset *set, const ed_tensor *t, bool bytes_to_units,
+                          const int64_t *order, int64_t first, int64_t count)
+{
+    int64_t shape[ED_MAX_RANK], size = set->rows ? t->size / set->rows : 0;
+    memcpy(shape, t->shape, sizeof shape);
+    shape[0] = count;
+    if (!order && !bytes_to_units) return tensor_view(t, t->rank, shape, t->strides, first * size);
+
+    ed_tensor *batch = tensor_new(bytes_to_units ? ED_FLOAT32 : t->dtype, t->rank, shape);
+    if (!batch) return NULL;
+    if (order) order += first;
+    int64_t start = order ? 0 : first * size;
+    if (bytes_to_units)
+        gather_units((float *)batch->data, (const uint8_t *)t->data + start, size, order, count);
+    else
+        gather(batch->data, t->data, size * (int64_t)dtype_size(t->dtype), order, count);
+    return batch;
+}
+
+static void begin_epoch(ed_dataset *set)
+{
+    set->position = 0;
+    if (!set->order) return;
+    const philox p = philox_from_stateless((int64_t)set->seed, (int64_t)set->epoch);
+    philox_shuffle(&p, set->rows, set->order);
+}
+
+static void take_back(ed_dataset *set)
+{
+    for (int i = 0; i < 2; i++) {
+        ed_release(set->lent[i]);
+        set->lent[i] = NULL;
+    }
+}
+
+bool ed_next(ed_dataset *set, ed_tensor **x, ed_tensor **y)
+{
+    if (x) *x = NULL;
+    if (y) *y = NULL;
+    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "next: dataset is NULL"), false;
+    if (ed_failed()) return false;
+    take_back(set);
+    if (set->position < 0) begin_epoch(set);
+
+    int64_t left = set->rows - set->position, count = left < set->batch ? left : set->batch;
+    if (count == 0 || (set->drop_remainder && count < set->batch)) {
+        ed_dataset_rewind(set);
+        return false;
+    }
+    if (x)
+        set->lent[0] = rows_of(set, set->x, set->bytes_to_units, set->order, set->position, count);
+    if (y) set->lent[1] = rows_of(set, set->y, false, set->order, set->position, count);
+    if ((x && !set->lent[0]) || (y && !set->lent[1])) {
+        take_back(set);
+        return false;
+    }
+    set->position += count;
+    if (x) *x = set->lent[0];
+    if (y) *y = set->lent[1];
+    return true;
+}
+
+bool ed_dataset_rewind(ed_dataset *set)
+{
+    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_rewind: dataset is NULL"), false;
+    if (set->position >= 0) set->epoch++;
+    set->position = -1;
+    return true;
+}
+
+int64_t ed_dataset_rows(const ed_dataset *set)
+{
+    return set ? set->rows : 0;
+}
+
+int64_t ed_dataset_batches(const ed_dataset *set)
+{
+    if (!set) return 0;
+    return set->rows / set->batch + (!set->drop_remainder && set->rows % set->batch);
+}
+
+ed_tensor *ed_dataset_x(const ed_dataset *set)
+{
+    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_x: dataset is NULL");
+    return scope_give(rows_of(set, set->x, set->bytes_to_units, NULL, 0, set->rows));
+}
+
+ed_tensor *ed_dataset_y(const ed_dataset *set)
+{
+    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_y: dataset is NULL");
+    return scope_give(rows_of(set, set->y, false, NULL, 0, set->rows));
+}
+
+/* ---- MNIST
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static ed_tensor *read_part(const char *dir, const char *split, const char *what)
+{
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s-%s-ubyte", dir, split, what) >= (int)sizeof path)
+        return ed_fail(ED_INVALID_ARGUMENT, "mnist: the name of the folder is too long");
+    return ed_read_idx(path);
+}
+
+static ed_tensor *labels_of(const ed_tensor *bytes)
+{
+    ed_tensor *labels = tensor_new(ED_INT32, 1, bytes->shape);
+    if (!labels) return NULL;
+    for (int64_t i = 0; i < bytes->size; i++)
+        ((int32_t *)labels->data)[i] = ((const uint8_t *)bytes->data)[i];
+    return scope_give(labels);
+}
+
+ed_dataset *ed_mnist_with(const char *split, const ed_mnist_options *options)
+{
+    if (!split || !options || !options->dir)
+        return ed_fail(ED_INVALID_ARGUMENT, "mnist: NULL given");
+    bool train = !strcmp(split, "train");
+    if (!train && strcmp(split, "test"))
+        return ed_fail(ED_INVALID_ARGUMENT, "mnist: there are the splits train and test, not %s",
+                       split);
+
+    ED_SCOPE;
+    const char *name = train ? "train" : "t10k";
+    ed_tensor *x = read_part(options->dir, name, "images-idx3");
+    ed_tensor *y = x ? read_part(options->dir, name, "labels-idx1") : NULL;
+    if (!x || !y) return NULL;
+    if (x->dtype != ED_UINT8 || x->rank != 3 || y->dtype != ED_UINT8 || y->rank != 1)
+        return ed_fail(ED_DATA_LOSS,
+                       "mnist: %s/%s-*: expected images uint8 [n, height, width] and labels uint8 "
+                       "[n], found %s and %s",
+                       options->dir, name, text_of_tensor(x).s, text_of_tensor(y).s);
+    const ed_dataset_options set = {.batch = options->batch,
+                                    .shuffle = options->shuffle,
+                                    .drop_remainder = options->drop_remainder,
+                                    .seed = options->seed};
+    if (!(y = labels_of(y))) return NULL;
+    return ed_keep(dataset_new(x, y, &set, true));
+}
