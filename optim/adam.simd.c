@@ -1,0 +1,98 @@
+#include "optim/optimizer.h"
+#include <math.h>
+
+enum { MOMENTUM, VELOCITY, VELOCITY_HAT };
+enum { ALPHA, ONE_MINUS_BETA_1, ONE_MINUS_BETA_2, EPSILON };
+
+ISA_DECLARE(void, adam_update, ed_dtype dtype, const optim_part *part);
+
+#ifdef ISA
+
+/*
+ * m += (g - m)(1 - beta_1); v += (g g - v)(1 - beta_2); w -= m alpha / (sqrt(v) + epsilon). The
+ * order of operations is Keras': nothing is fused or reordered, so every instruction set gives
+ * Keras' bits.
+ */
+#define ADAM(type, root)                                                                           \
+    static inline                                                                                  \
+        __attribute__((always_inline)) void adam_##type(const optim_part *p, const bool amsgrad)   \
+    {                                                                                              \
+        const type *restrict g = p->g;                                                             \
+        type *restrict w = p->w, *restrict ms = p->slots[MOMENTUM];                                \
+        type *restrict vs = p->slots[VELOCITY], *restrict hats = p->slots[VELOCITY_HAT];           \
+        const type alpha = (type)p->numbers[ALPHA], epsilon = (type)p->numbers[EPSILON];           \
+        const type c1 = (type)p->numbers[ONE_MINUS_BETA_1],                                        \
+                   c2 = (type)p->numbers[ONE_MINUS_BETA_2];                                        \
+        for (int64_t i = 0; i < p->n; i++) {                                                       \
+            const type m = ms[i] + (g[i] - ms[i]) * c1;                                            \
+            const type v = vs[i] + (g[i] * g[i] - vs[i]) * c2;                                     \
+            type bound = v;                                                                        \
+            if (amsgrad) hats[i] = bound = hats[i] < v ? v : hats[i];                              \
+            ms[i] = m;                                                                             \
+            vs[i] = v;                                                                             \
+            w[i] -= m * alpha / (root(bound) + epsilon);                                           \
+        }                                                                                          \
+    }                                                                                              \
+    static void update_##type(const optim_part *p)                                                 \
+    {                                                                                              \
+        if (p->slots[VELOCITY_HAT])                                                                \
+            adam_##type(p, true);                                                                  \
+        else                                                                                       \
+            adam_##type(p, false);                                                                 \
+    }
+
+ADAM(float, sqrtf)
+ADAM(double, sqrt)
+OPTIM_LOOPS(adam_update, update)
+
+#else
+
+typedef struct adam {
+    ed_optimizer base;
+    double beta_1, beta_2, epsilon;
+} adam;
+
+/* sqrt(1 - beta_2^t) / (1 - beta_1^t) in the variables' dtype, from betas rounded to float32, as
+ * Keras has it. */
+static void numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step, double *numbers)
+{
+    const adam *a = (const adam *)optimizer;
+    double rate = optim_float(optimizer->learning_rate);
+    double beta_1 = optim_float(a->beta_1), beta_2 = optim_float(a->beta_2);
+    if (dtype == ED_FLOAT32) {
+        float correction_1 = 1 - powf((float)beta_1, (float)step);
+        float correction_2 = 1 - powf((float)beta_2, (float)step);
+        numbers[ALPHA] = (float)rate * sqrtf(correction_2) / correction_1;
+    } else
+        numbers[ALPHA] =
+            rate * sqrt(1 - pow(beta_2, (double)step)) / (1 - pow(beta_1, (double)step));
+    numbers[ONE_MINUS_BETA_1] = optim_number(dtype, 1 - a->beta_1);
+    numbers[ONE_MINUS_BETA_2] = optim_number(dtype, 1 - a->beta_2);
+    numbers[EPSILON] = optim_number(dtype, a->epsilon);
+}
+
+static const optim_class adam_class = {.name = "adam",
+                                       .slots = {"momentum", "velocity", "velocity_hat"},
+                                       .together = 2,
+                                       .update = ISA_TABLE(adam_update),
+                                       .numbers = numbers};
+
+ed_optimizer *ed_adam_with(const ed_adam_options *options)
+{
+    const ed_adam_options defaults = {
+        .learning_rate = 0.001, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7};
+    const ed_adam_options *o = options ? options : &defaults;
+    if (!optim_within(&adam_class, "beta_1", o->beta_1, 0, 1, false) ||
+        !optim_within(&adam_class, "beta_2", o->beta_2, 0, 1, false) ||
+        !optim_within(&adam_class, "epsilon", o->epsilon, 0, INFINITY, false))
+        return NULL;
+    unsigned slots = 1u << MOMENTUM | 1u << VELOCITY | (o->amsgrad ? 1u << VELOCITY_HAT : 0);
+    adam *a = optim_new(&adam_class, sizeof *a, slots, o->learning_rate, o->weight_decay, o->clip);
+    if (!a) return NULL;
+    a->beta_1 = o->beta_1;
+    a->beta_2 = o->beta_2;
+    a->epsilon = o->epsilon;
+    return scope_give(a);
+}
+
+#endif

@@ -1,0 +1,55 @@
+#include "ops/ops.h"
+#include "optim/optim.h"
+#include "tensor/core.h"
+
+static bool check(const char *name, const void *what, double clip_norm)
+{
+    if (!what) return ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given", name), false;
+    if (clip_norm > 0) return true;
+    ed_fail(ED_INVALID_ARGUMENT, "%s: clip_norm is %g; it must be greater than 0", name, clip_norm);
+    return false;
+}
+
+ed_tensor *ed_clip_by_norm(ed_tensor *t, double clip_norm)
+{
+    if (!check("clip_by_norm", t, clip_norm)) return NULL;
+    ED_SCOPE;
+    ed_tensor *norm = ed_sqrt(ed_reduce_sum(ed_square(t)));
+    return ed_keep(ed_mul(t, ed_div(clip_norm, ed_maximum(norm, clip_norm))));
+}
+
+static ed_tensor *global_norm(const ed_list *list)
+{
+    ed_tensor *sum = NULL;
+    for (int64_t i = 0; i < list->size; i++) {
+        if (!list->items[i]) continue;
+        ed_tensor *squares = ed_reduce_sum(ed_square(list->items[i]));
+        if (!squares || !(sum = sum ? ed_add(sum, squares) : squares)) return NULL;
+    }
+    return ed_sqrt(sum ? sum : ed_zeros(ED_SHAPE()));
+}
+
+/* norm - norm is 0 for a finite norm and NaN for any other. */
+static ed_list *scaled(const ed_list *list, ed_tensor *norm, double clip_norm)
+{
+    ed_tensor *scale = ed_add(ed_div(clip_norm, ed_maximum(norm, clip_norm)), ed_sub(norm, norm));
+    ed_list *result = list_new(list->size);
+    if (!result || !scale) return ed_release(result), NULL;
+    for (int64_t i = 0; i < list->size; i++) {
+        if (!list->items[i]) continue;
+        result->items[i] = ed_retain(ed_mul(list->items[i], scale));
+        if (!result->items[i]) return ed_release(result), NULL;
+    }
+    return scope_give(result);
+}
+
+ed_list *ed_clip_by_global_norm(ed_list *list, double clip_norm, ed_tensor **global)
+{
+    if (global) *global = NULL;
+    if (!check("clip_by_global_norm", list, clip_norm)) return NULL;
+    ED_SCOPE;
+    ed_tensor *norm = global_norm(list);
+    ed_list *result = norm ? scaled(list, norm, clip_norm) : NULL;
+    if (result && global) *global = ed_keep(norm);
+    return ed_keep(result);
+}

@@ -1,0 +1,124 @@
+/*
+ * What an optimizer is made of. A kind of optimizer is one file (adam.simd.c is the pattern): its
+ * options, a class, and the inner loop that updates a stretch of one variable, compiled for each
+ * instruction set. All else is common and stands in optimizer.c: checks, slots, clipping, weight
+ * decay, threads.
+ *
+ * An inner loop sees gradients as the step wants them: clipped already, and the weights decayed.
+ * Where clipping or decay is asked for, the driver cuts the stretch into strips that stay in the
+ * nearest cache and prepares each just before the loop runs over it, so memory is passed over once
+ * and loops need no variants.
+ */
+#ifndef EDDY_OPTIM_OPTIMIZER_H
+#define EDDY_OPTIM_OPTIMIZER_H
+
+#include "ops/kernels/isa.h"
+#include "optim/optim.h"
+#include "tensor/core.h"
+
+enum { OPTIM_SLOTS = 3, OPTIM_NUMBERS = 8 };
+
+/* A stretch of one variable: n elements of gradient, weights, and those slots that are in use. */
+typedef struct optim_part {
+    int64_t n;
+    const void *g;
+    void *w, *slots[OPTIM_SLOTS];
+    const double *numbers; /* what the class's `numbers` filled in */
+} optim_part;
+
+typedef void (*optim_update)(ed_dtype dtype, const optim_part *part);
+
+/* A kind of optimizer. */
+typedef struct optim_class {
+    const char *name;
+    const char *slots[OPTIM_SLOTS];
+    int together; /* the first so many slots stand side by side for each variable; the others follow
+                     as whole lists */
+    optim_update update[ISA_COUNT];
+
+    /*
+     * The numbers of step `step` (1, 2, ...) for variables of a dtype, rounded to that dtype:
+     * coefficients are worked out once a step, not once an element.
+     */
+    void (*numbers)(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step, double *numbers);
+} optim_class;
+
+/* What the optimizer knows of one variable. */
+typedef struct optim_entry {
+    ed_tensor *variable;
+    ed_tensor *slots[OPTIM_SLOTS]; /* variables too; NULL where not in use */
+    uint64_t seen;                 /* the call that last met the variable */
+} optim_entry;
+
+/* One variable's part in the step being made; its pieces are first_piece and those that follow. */
+typedef struct optim_job {
+    optim_part part;
+    ed_dtype dtype;
+    ed_tensor *gradient; /* contiguous, held until the step is made */
+    int64_t first_piece;
+    double scale; /* of clipping by norm */
+} optim_job;
+
+struct ed_optimizer {
+    ed_object object;
+    const optim_class *class;
+    double learning_rate, weight_decay;
+    ed_clipping clip;
+    unsigned slots; /* which of the class's slots are in use: bit i is slot i */
+    int64_t iterations;
+
+    optim_entry *entries; /* in the order of the variables' first steps */
+    optim_job *jobs;      /* room for a step's */
+    int64_t n_entries, capacity, job_capacity;
+    uint64_t calls;
+};
+
+/*
+ * A new optimizer of `bytes` bytes, owned by nobody yet, with what all kinds have in common,
+ * checked. `slots` says which are in use.
+ */
+void *optim_new(const optim_class *class, size_t bytes, unsigned slots, double learning_rate,
+                double weight_decay, ed_clipping clip);
+
+/* Whether low <= value < high (<= where `closed`); false with an error that names class and option.
+ */
+bool optim_within(const optim_class *class, const char *option, double value, double low,
+                  double high, bool closed);
+
+/* A number as Keras hands it to an operation on `dtype`: rounded to float32 first, whatever the
+ * dtype. */
+static inline double optim_float(double value)
+{
+    return (float)value;
+}
+
+/* The same rounded to the dtype alone. */
+static inline double optim_number(ed_dtype dtype, double value)
+{
+    return dtype == ED_FLOAT32 ? (float)value : value;
+}
+
+/* How a strip is prepared: gradient g scale, held within -limit..limit; then w -= w decay rate. */
+typedef struct optim_preparation {
+    double scale, limit; /* 1 and INFINITY: as it is */
+    double decay, rate;  /* decay 0: none */
+} optim_preparation;
+
+ISA_DECLARE(void, optim_prepare, ed_dtype dtype, const optim_preparation *how, int64_t n,
+            const void *g, void *w, void *prepared);
+
+/* The sum of n squares in float64, the same bits for every instruction set. */
+ISA_DECLARE(double, optim_squares, ed_dtype dtype, int64_t n, const void *g);
+
+/* The loop over a stretch, for both float types: OPTIM_LOOPS(name, loop) defines ISA_NAME(name)
+ * from loop_float and loop_double. */
+#define OPTIM_LOOPS(name, loop)                                                                    \
+    void ISA_NAME(name)(ed_dtype dtype, const optim_part *part)                                    \
+    {                                                                                              \
+        if (dtype == ED_FLOAT32)                                                                   \
+            loop##_float(part);                                                                    \
+        else                                                                                       \
+            loop##_double(part);                                                                   \
+    }
+
+#endif
