@@ -206,10 +206,15 @@ bool ed_memory_has_failed(void);
 /*
  * A tensor of the given shape with a copy of the array's elements in row-major order; the dtype is
  * that of the pointer: float, double, int32_t, int64_t, uint8_t, bool. The array must hold as many
- * elements as the shape says. ed_constant((float[]){1, 2, 3, 4}, ED_SHAPE(2, 2))
+ * elements as the shape says.
+ *
+ *     ed_constant(ED_VALUES(float, 1, 2, 3, 4), ED_SHAPE(2, 2))
  */
 #define ed_constant(array, shape) ed_constant_of(ED_DTYPE_OF_(array), array, shape)
 ed_tensor *ed_constant_of(ed_dtype dtype, const void *data, ed_ints shape);
+
+/* An array on the spot; its elements may be written where a macro's argument can't hold commas. */
+#define ED_VALUES(type, ...) ((type[]){__VA_ARGS__})
 
 #define ED_DTYPE_OF_(array)                                                                        \
     _Generic((array), float *: ED_FLOAT32, const float *: ED_FLOAT32, double *: ED_FLOAT64, const double *: ED_FLOAT64,    \
