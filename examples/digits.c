@@ -88,7 +88,7 @@ struct hand {
 
 static struct hand some_hand(uint64_t *state)
 {
-    float turn = around(state, 0.38f), shear = around(state, 0.5f) + 0.08f, t2 = turn * turn;
+    float turn = around(state, 0.5f), shear = around(state, 0.6f) + 0.08f, t2 = turn * turn;
     float sine = turn * (1 - t2 / 6), cosine = 1 - t2 / 2 + t2 * t2 / 24;
     float tall = between(state, 0.74f, 1.06f), wide = tall * between(state, 0.62f, 1.12f);
     struct hand hand;
@@ -97,9 +97,9 @@ static struct hand some_hand(uint64_t *state)
     hand.yx = sine * wide;
     hand.yy = (cosine - shear * sine) * tall;
     /* The middle of the grid lands near the middle of the picture. */
-    hand.x0 = 13.5f + around(state, 3) - 10 * (hand.xx + hand.xy);
-    hand.y0 = 13.5f + around(state, 3) - 10 * (hand.yx + hand.yy);
-    hand.wobble = between(state, 0.4f, 1.6f);
+    hand.x0 = 13.5f + around(state, 4) - 10 * (hand.xx + hand.xy);
+    hand.y0 = 13.5f + around(state, 4) - 10 * (hand.yx + hand.yy);
+    hand.wobble = between(state, 0.5f, 2.4f);
     hand.width = between(state, 0.65f, 1.7f);
     hand.swing = between(state, -0.3f, 0.3f);
     return hand;
@@ -120,8 +120,9 @@ static void line(float ink[SIDE * SIDE], struct point a, struct point b, float r
             float px = (float)x - a.x, py = (float)y - a.y;
             float along = larger(0, smaller(1, (px * dx + py * dy) * scale));
             float ex = px - along * dx, ey = py - along * dy;
-            float cover = smaller(1, reach - sqrtf(ex * ex + ey * ey));
-            if (cover > ink[y * SIDE + x]) ink[y * SIDE + x] = cover;
+            float far2 = ex * ex + ey * ey, *pixel = &ink[y * SIDE + x];
+            if (far2 >= reach * reach || *pixel == 1) continue;
+            *pixel = larger(*pixel, smaller(1, reach - sqrtf(far2)));
         }
 }
 
@@ -184,13 +185,16 @@ void draw_digit(uint8_t pixels[SIDE * SIDE], int label, uint64_t *state)
     memset(ink, 0, sizeof ink);
     write_strokes(ink, &hand, ways[label][next(state) >> 62], state);
 
-    float strength = between(state, 160, 255), grain = between(state, 0, 36);
+    /* In steps of 1/256 of a grey. */
+    float strength = 256 * between(state, 160, 255);
+    int grain = (int)between(state, 0, 36);
     for (int i = 0; i < SIDE * SIDE; i += 4) {
         uint64_t bits = next(state);
-        for (int j = i; j < i + 4; j++, bits >>= 16) {
-            float noise = ((float)(int32_t)(bits & 0xffff) * 0x1p-15f - 1) * grain;
-            float value = ink[j] * strength + noise + 0.5f;
-            pixels[j] = (uint8_t)larger(0, smaller(255, value));
+        for (int j = 0; j < 4; j++) {
+            int noise = ((int)(bits >> 16 * j & 0xffff) - 0x8000) * grain / 128;
+            int value = (int)(ink[i + j] * strength) + noise;
+            value &= ~(value >> 31); /* not below 0 */
+            pixels[i + j] = (uint8_t)((value > 0xffff ? 0xffff : value) >> 8);
         }
     }
 }
