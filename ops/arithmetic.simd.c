@@ -3,79 +3,484 @@
 #include "ops/ops.h"
 #include <math.h>
 
-/* A loop over plain C; the compiler turns it into the instruction set's vectors, once for each pattern of steps. */
-#define LOOP2_C(name, type, expression)                                                            \
-    static void name##_##type(int64_t n, const void *const *in, const int *steps, void *out,       \
-                              const void *attrs)                                                   \
-    {                                                                                              \
-        (void)attrs;                                                                               \
-        const type *restrict pa = in[0], *restrict pb = in[1];                                     \
-        type *restrict y = out;                                                                    \
-        if (steps[0] && steps[1])                                                                  \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const type a = pa[i], b = pb[i];                                                   \
-                y[i] = (type)(expression);                                                         \
-            }                                                                                      \
-        else if (steps[0]) {                                                                       \
-            const type b = *pb;                                                                    \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const type a = pa[i];                                                              \
-                y[i] = (type)(expression);                                                         \
-            }                                                                                      \
-        } else {                                                                                   \
-            const type a = *pa;                                                                    \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const type b = pb[steps[1] ? i : 0];                                               \
-                y[i] = (type)(expression);                                                         \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
-/* Integers wrap around: their arithmetic is done unsigned. */
-#define LOOPS2_ARITHMETIC(name, expression)                                                        \
-    LOOP2_C(name, float, expression)                                                               \
-    LOOP2_C(name, double, expression)                                                              \
-    LOOP2_C(name, uint32_t, expression)                                                            \
-    LOOP2_C(name, uint64_t, expression)                                                            \
-    LOOP2_C(name, uint8_t, expression)                                                             \
-    LOOPS(name, [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double,                         \
-          [ED_INT32] = name##_uint32_t, [ED_INT64] = name##_uint64_t, [ED_UINT8] = name##_uint8_t)
-#ifndef ISA
-#undef LOOPS2_ARITHMETIC
-#define LOOPS2_ARITHMETIC(name, expression) LOOPS(name, 0)
-#endif
-
-#define SAMPLES2                                                                                   \
-    ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(0.5, 2, 3, 4)}},                \
-               {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 1, 3), ED_SAMPLE_IN(0.5, 2, 4, 1)}},             \
-               {.inputs = {ED_SAMPLE_IN(-2, 2), ED_SAMPLE_IN(0.5, 2, 5)}})
+/* ---- Two operands ---------------------------------------------------------------------------- */
 
 /* add: y = a + b, da = dy, db = dy */
-LOOPS2_ARITHMETIC(add, a + b);
+LOOPS2_WRAPPING(add, a + b);
 PLAIN(add, x[0] + x[1]);
 
 static bool add_gradient(const ed_gradient_call *g)
 {
-    for (int i = 0; i < 2; i++)
-        if (g->needs[i]) g->dx[i] = ops_sum_to(g->dy[0], g->shapes[i]);
+    GIVE(g, 0, g->dy[0]);
+    GIVE(g, 1, g->dy[0]);
     return true;
 }
 
 ELEMENTWISE(add, "y = a + b", TWO(ED_SET_NUMBER), .gradient = add_gradient, .samples = SAMPLES2);
 FUNCTION2(add);
 
+/* sub: y = a - b, da = dy, db = -dy */
+LOOPS2_WRAPPING(sub, a - b);
+PLAIN(sub, x[0] - x[1]);
+
+static bool sub_gradient(const ed_gradient_call *g)
+{
+    GIVE(g, 0, g->dy[0]);
+    GIVE(g, 1, ed_neg(g->dy[0]));
+    return true;
+}
+
+ELEMENTWISE(sub, "y = a - b", TWO(ED_SET_NUMBER), .gradient = sub_gradient, .samples = SAMPLES2);
+FUNCTION2(sub);
+
 /* mul: y = a b, da = dy b, db = dy a */
-LOOPS2_ARITHMETIC(mul, a * b);
+LOOPS2_WRAPPING(mul, a *b);
 PLAIN(mul, x[0] * x[1]);
 
 static bool mul_gradient(const ed_gradient_call *g)
 {
-    for (int i = 0; i < 2; i++)
-        if (g->needs[i])
-            g->dx[i] = ops_sum_to(ed_mul(g->dy[0], g->inputs[1 - i]), g->shapes[i]);
+    GIVE(g, 0, ed_mul(g->dy[0], g->inputs[1]));
+    GIVE(g, 1, ed_mul(g->dy[0], g->inputs[0]));
     return true;
 }
 
-ELEMENTWISE(mul, "y = a b", TWO(ED_SET_NUMBER), .gradient = mul_gradient, .saves = ED_SAVES_ALL_INPUTS,
-            .samples = SAMPLES2);
+ELEMENTWISE(mul, "y = a b", TWO(ED_SET_NUMBER), .gradient = mul_gradient,
+            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES2);
 FUNCTION2(mul);
+
+/* div: y = a / b, da = dy / b, db = -dy y / b */
+LOOP2(div, float, float, a / b)
+LOOP2(div, double, double, a / b)
+LOOPS(div, [ED_FLOAT32] = div_float, [ED_FLOAT64] = div_double);
+PLAIN(div, x[0] / x[1]);
+
+static bool div_gradient(const ed_gradient_call *g)
+{
+    ed_tensor *b = g->inputs[1];
+    GIVE(g, 0, ed_div(g->dy[0], b));
+    GIVE(g, 1, ed_mul(g->dy[0], ed_div(ed_div(ed_neg(g->inputs[0]), b), b)));
+    return true;
+}
+
+ELEMENTWISE(div, "y = a / b", TWO(ED_SET_FLOAT), .gradient = div_gradient,
+            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES2);
+FUNCTION2(div);
+
+/*
+ * Whole division. A divisor of 0 is refused before the loops run; they give any value for it. The
+ * smallest integer by -1, which has no quotient, is taken as a negation, which wraps.
+ */
+static bool no_zero_divisor(ed_call *call)
+{
+    const ed_tensor *b = call->inputs[1];
+    if (ed_dtype_is_float(b->dtype) || call->outputs[0]->size == 0) return true;
+    ed_tensor *packed = tensor_contiguous(b);
+    if (!packed) return false;
+    int64_t at = 0;
+    while (at < packed->size && dtype_load(packed->dtype, packed->data, at) != 0) at++;
+    bool ok = at == packed->size;
+    ed_release(packed);
+    return ok ||
+           ed_call_fail(call, ED_INVALID_ARGUMENT, "division by 0: element %lld of b, %s, is 0",
+                        (long long)at, text_of_tensor(b).s);
+}
+
+static bool whole_division_kernel(ed_call *call)
+{
+    return no_zero_divisor(call) && elementwise_kernel(call);
+}
+
+#define WHOLE_DIVISION(type, unsigned_type)                                                        \
+    LOOP_HELPER type floor_div_of_##type(type a, type b)                                           \
+    {                                                                                              \
+        if (b == 0 || b == (type)-1) return (type)(0 - (unsigned_type)a);                          \
+        return (type)(a / b - (a % b != 0 && (a < 0) != (b < 0)));                                 \
+    }                                                                                              \
+    LOOP_HELPER type floor_mod_of_##type(type a, type b)                                           \
+    {                                                                                              \
+        if (b == 0 || b == (type)-1) return 0;                                                     \
+        const type rest = (type)(a % b);                                                           \
+        return (type)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);                       \
+    }
+WHOLE_DIVISION(int32_t, uint32_t)
+WHOLE_DIVISION(int64_t, uint64_t)
+
+/* fmod is exact, however large the quotient. */
+LOOP_HELPER double floor_mod_of_double(double a, double b)
+{
+    const double rest = fmod(a, b);
+    return rest == 0 ? copysign(0, b) : (rest < 0) != (b < 0) ? rest + b : rest;
+}
+LOOP_HELPER float floor_mod_of_float(float a, float b)
+{
+    const float rest = fmodf(a, b);
+    return rest == 0 ? copysignf(0, b) : (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+/* floor_div: y = floor(a / b) */
+VECTOR_LOOP2(floor_div, float, vf32, , vfloor(a / b))
+VECTOR_LOOP2(floor_div, double, vf64, , vfloor(a / b))
+LOOP2(floor_div, int32_t, int32_t, floor_div_of_int32_t(a, b))
+LOOP2(floor_div, int64_t, int64_t, floor_div_of_int64_t(a, b))
+LOOP2(floor_div, uint8_t, uint8_t, b ? a / b : 0)
+LOOPS(
+    floor_div, [ED_FLOAT32] = floor_div_float, [ED_FLOAT64] = floor_div_double,
+    [ED_INT32] = floor_div_int32_t, [ED_INT64] = floor_div_int64_t, [ED_UINT8] = floor_div_uint8_t);
+PLAIN(floor_div, floor(x[0] / x[1]));
+
+ELEMENTWISE_AS(floor_div, elementwise_infer, whole_division_kernel, "y = floor(a / b)",
+               TWO(ED_SET_NUMBER), .no_gradient = "it is constant between its steps",
+               .samples = SAMPLES2);
+FUNCTION2(floor_div);
+
+/* floor_mod: y = a - floor(a / b) b, da = dy, db = -dy floor(a / b) */
+LOOP2(floor_mod, float, float, floor_mod_of_float(a, b))
+LOOP2(floor_mod, double, double, floor_mod_of_double(a, b))
+LOOP2(floor_mod, int32_t, int32_t, floor_mod_of_int32_t(a, b))
+LOOP2(floor_mod, int64_t, int64_t, floor_mod_of_int64_t(a, b))
+LOOP2(floor_mod, uint8_t, uint8_t, b ? a % b : 0)
+LOOPS(
+    floor_mod, [ED_FLOAT32] = floor_mod_float, [ED_FLOAT64] = floor_mod_double,
+    [ED_INT32] = floor_mod_int32_t, [ED_INT64] = floor_mod_int64_t, [ED_UINT8] = floor_mod_uint8_t);
+PLAIN(floor_mod, floor_mod_of_double(x[0], x[1]));
+
+static bool floor_mod_gradient(const ed_gradient_call *g)
+{
+    GIVE(g, 0, g->dy[0]);
+    ed_tensor *quotient = g->needs[1] ? ed_floor_div(g->inputs[0], g->inputs[1]) : NULL;
+    GIVE(g, 1, ed_neg(ed_mul(g->dy[0], ed_stop_gradient(quotient))));
+    return true;
+}
+
+/* In the samples no quotient comes near a whole number, where y jumps. */
+ELEMENTWISE_AS(floor_mod, elementwise_infer, whole_division_kernel, "y = a - floor(a / b) b",
+               TWO(ED_SET_NUMBER), .gradient = floor_mod_gradient, .saves = ED_SAVES_ALL_INPUTS,
+               .samples = ED_SAMPLES(
+                   {.inputs = {ED_SAMPLE_IN(2.2, 2.8, 3, 4), ED_SAMPLE_IN(0.95, 1.05, 3, 4)}},
+                   {.inputs = {ED_SAMPLE_IN(-2.8, -2.2, 3, 1), ED_SAMPLE_IN(0.95, 1.05, 4)}},
+                   {.inputs = {ED_SAMPLE_IN(2.2, 2.8), ED_SAMPLE_IN(-1.05, -0.95, 5)}}));
+FUNCTION2(floor_mod);
+
+/* pow: y = a^b, da = dy b a^(b - 1), db = dy y log a where a > 0, else 0 */
+VECTOR_LOOPS2(pow, vpow(a, b));
+PLAIN(pow, pow(x[0], x[1]));
+
+static bool pow_gradient(const ed_gradient_call *g)
+{
+    ed_tensor *a = g->inputs[0], *b = g->inputs[1];
+    if (g->needs[0]) GIVE(g, 0, ed_mul(g->dy[0], ed_mul(b, ed_pow(a, ed_sub(b, 1)))));
+    if (!g->needs[1]) return true;
+    ed_tensor *log_a = ed_log(ed_where(ed_greater(a, 0), a, 1));
+    GIVE(g, 1, ed_mul(g->dy[0], ed_mul(g->outputs[0], log_a)));
+    return true;
+}
+
+ELEMENTWISE(pow, "y = a^b", TWO(ED_SET_FLOAT), .gradient = pow_gradient,
+            .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
+            .samples = SAMPLES2_IN(0.5, 2, -2, 2));
+FUNCTION2(pow);
+
+/* maximum: y = a >= b ? a : b, and NaN where either is; dy goes to a where a >= b, else to b */
+VECTOR_LOOP2(maximum, float, vf32, , vmax(a, b))
+VECTOR_LOOP2(maximum, double, vf64, , vmax(a, b))
+LOOP2(maximum, int32_t, int32_t, a > b ? a : b)
+LOOP2(maximum, int64_t, int64_t, a > b ? a : b)
+LOOP2(maximum, uint8_t, uint8_t, a > b ? a : b)
+LOOPS(maximum, [ED_FLOAT32] = maximum_float, [ED_FLOAT64] = maximum_double,
+      [ED_INT32] = maximum_int32_t, [ED_INT64] = maximum_int64_t, [ED_UINT8] = maximum_uint8_t);
+PLAIN(maximum, x[0] > x[1] || x[0] != x[0] ? x[0] : x[1]);
+
+static bool choice_gradient(const ed_gradient_call *g, ed_tensor *to_a)
+{
+    GIVE(g, 0, ed_where(to_a, g->dy[0], 0));
+    GIVE(g, 1, ed_where(to_a, 0, g->dy[0]));
+    return true;
+}
+
+static bool maximum_gradient(const ed_gradient_call *g)
+{
+    return choice_gradient(g, ed_greater_equal(g->inputs[0], g->inputs[1]));
+}
+
+#define SAMPLES2_DISTINCT                                                                          \
+    ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4), ED_DISTINCT_IN(-1.9, 2.1, 3, 4)}},         \
+               {.inputs = {ED_DISTINCT_IN(-2, 2, 2, 1, 3), ED_DISTINCT_IN(-1.9, 2.1, 4, 1)}})
+
+ELEMENTWISE(maximum, "y = max(a, b), NaN if either is", TWO(ED_SET_NUMBER),
+            .gradient = maximum_gradient, .saves = ED_SAVES_ALL_INPUTS,
+            .samples = SAMPLES2_DISTINCT);
+FUNCTION2(maximum);
+
+/* minimum: y = a <= b ? a : b, and NaN where either is; dy goes to a where a <= b, else to b */
+VECTOR_LOOP2(minimum, float, vf32, , vmin(a, b))
+VECTOR_LOOP2(minimum, double, vf64, , vmin(a, b))
+LOOP2(minimum, int32_t, int32_t, a < b ? a : b)
+LOOP2(minimum, int64_t, int64_t, a < b ? a : b)
+LOOP2(minimum, uint8_t, uint8_t, a < b ? a : b)
+LOOPS(minimum, [ED_FLOAT32] = minimum_float, [ED_FLOAT64] = minimum_double,
+      [ED_INT32] = minimum_int32_t, [ED_INT64] = minimum_int64_t, [ED_UINT8] = minimum_uint8_t);
+PLAIN(minimum, x[0] < x[1] || x[0] != x[0] ? x[0] : x[1]);
+
+static bool minimum_gradient(const ed_gradient_call *g)
+{
+    return choice_gradient(g, ed_less_equal(g->inputs[0], g->inputs[1]));
+}
+
+ELEMENTWISE(minimum, "y = min(a, b), NaN if either is", TWO(ED_SET_NUMBER),
+            .gradient = minimum_gradient, .saves = ED_SAVES_ALL_INPUTS,
+            .samples = SAMPLES2_DISTINCT);
+FUNCTION2(minimum);
+
+/* squared_difference: y = (a - b)^2, da = 2 dy (a - b), db = -da */
+LOOPS2_WRAPPING(squared_difference, (a - b) * (a - b));
+PLAIN(squared_difference, (x[0] - x[1]) * (x[0] - x[1]));
+
+static bool squared_difference_gradient(const ed_gradient_call *g)
+{
+    ed_tensor *da = ed_mul(g->dy[0], ed_mul(ed_sub(g->inputs[0], g->inputs[1]), 2));
+    GIVE(g, 0, da);
+    GIVE(g, 1, ed_neg(da));
+    return true;
+}
+
+ELEMENTWISE(squared_difference, "y = (a - b)^2", TWO(ED_SET_NUMBER),
+            .gradient = squared_difference_gradient, .saves = ED_SAVES_ALL_INPUTS,
+            .samples = SAMPLES2);
+FUNCTION2(squared_difference);
+
+/* atan2: the angle of (b, a), da = dy b / (a^2 + b^2), db = -dy a / (a^2 + b^2) */
+VECTOR_LOOPS2(atan2, vatan2(a, b));
+PLAIN(atan2, atan2(x[0], x[1]));
+
+static bool atan2_gradient(const ed_gradient_call *g)
+{
+    ed_tensor *a = g->inputs[0], *b = g->inputs[1];
+    ed_tensor *part = ed_div(g->dy[0], ed_add(ed_square(a), ed_square(b)));
+    GIVE(g, 0, ed_mul(part, b));
+    GIVE(g, 1, ed_neg(ed_mul(part, a)));
+    return true;
+}
+
+ELEMENTWISE(atan2, "y = the angle of the point (b, a), in -pi..pi", TWO(ED_SET_FLOAT),
+            .gradient = atan2_gradient, .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES2);
+FUNCTION2(atan2);
+
+/* ---- One operand ----------------------------------------------------------------------------- */
+
+/* neg: y = -x, dx = -dy */
+LOOPS1_WRAPPING(neg, -x);
+PLAIN(neg, -x[0]);
+
+static bool neg_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = ed_neg(g->dy[0]);
+    return true;
+}
+
+ELEMENTWISE(neg, "y = -x", ONE(ED_SET_FLOAT | ED_SET_INDEX), .gradient = neg_gradient,
+            .samples = SAMPLES1(-2, 2));
+FUNCTION1(neg);
+
+/* abs: y = |x|, dx = dy sign(x) */
+VECTOR_LOOP1(abs, float, vf32, , vabs(x))
+VECTOR_LOOP1(abs, double, vf64, , vabs(x))
+LOOP1(abs, int32_t, int32_t, x < 0 ? 0 - (uint32_t)x : (uint32_t)x)
+LOOP1(abs, int64_t, int64_t, x < 0 ? 0 - (uint64_t)x : (uint64_t)x)
+LOOP1(abs, uint8_t, uint8_t, x)
+LOOPS(abs, [ED_FLOAT32] = abs_float, [ED_FLOAT64] = abs_double, [ED_INT32] = abs_int32_t,
+      [ED_INT64] = abs_int64_t, [ED_UINT8] = abs_uint8_t);
+PLAIN(abs, fabs(x[0]));
+
+static bool abs_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = ed_mul(g->dy[0], ed_sign(g->inputs[0]));
+    return true;
+}
+
+ELEMENTWISE(abs, "y = |x|", ONE(ED_SET_NUMBER), .gradient = abs_gradient,
+            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES1(-2, 2),
+            .kinks = (const double[]){0, NAN});
+FUNCTION1(abs);
+
+/* sign: y = -1, 0, 1, or NaN for NaN; dx = 0 */
+LOOPS1_SIGNED(sign, x > 0 ? 1 : x == 0 ? 0 : x != x ? x : -1);
+PLAIN(sign, x[0] != x[0] ? x[0] : (x[0] > 0) - (x[0] < 0));
+
+static bool sign_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = ed_zeros_like(g->dy[0]);
+    return true;
+}
+
+ELEMENTWISE(sign, "y = -1 for x < 0, 0 for 0, 1 for x > 0", ONE(ED_SET_NUMBER),
+            .gradient = sign_gradient, .samples = SAMPLES1(-2, 2),
+            .kinks = (const double[]){0, NAN});
+FUNCTION1(sign);
+
+/* square: y = x^2, dx = 2 dy x */
+LOOPS1_WRAPPING(square, x *x);
+PLAIN(square, x[0] * x[0]);
+
+static bool square_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = ed_mul(g->dy[0], ed_mul(g->inputs[0], 2));
+    return true;
+}
+
+ELEMENTWISE(square, "y = x^2", ONE(ED_SET_NUMBER), .gradient = square_gradient,
+            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES1(-2, 2));
+FUNCTION1(square);
+
+/* reciprocal: y = 1 / x, dx = -dy y^2, and 0 where dy is */
+LOOP1(reciprocal, float, float, 1 / x)
+LOOP1(reciprocal, double, double, 1 / x)
+LOOPS(reciprocal, [ED_FLOAT32] = reciprocal_float, [ED_FLOAT64] = reciprocal_double);
+PLAIN(reciprocal, 1 / x[0]);
+
+VECTOR_LOOPS2(reciprocal_gradient, vselect(a == 0, a, -a *b *b));
+PLAIN(reciprocal_gradient, x[0] == 0 ? 0 : -x[0] * x[1] * x[1]);
+INTERNAL2(reciprocal_gradient);
+
+static bool reciprocal_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = ops_reciprocal_gradient(g->dy[0], g->outputs[0]);
+    return true;
+}
+
+static bool reciprocal_gradient_gradient(const ed_gradient_call *g)
+{
+    GIVE(g, 0, ops_reciprocal_gradient(g->dy[0], g->inputs[1]));
+    GIVE(g, 1, ed_mul(ed_mul(g->dy[0], g->inputs[0]), ed_mul(g->inputs[1], -2)));
+    return true;
+}
+
+ELEMENTWISE(reciprocal, "y = 1 / x", ONE(ED_SET_FLOAT), .gradient = reciprocal_gradient,
+            .saves = ED_SAVES_OUTPUT(0), .samples = SAMPLES1(0.5, 2));
+FUNCTION1(reciprocal);
+ELEMENTWISE(reciprocal_gradient, "dx = -a b^2 for dy = a and y = b of reciprocal, 0 where dy is",
+            TWO(ED_SET_FLOAT), .flags = ED_OP_INTERNAL, .gradient = reciprocal_gradient_gradient,
+            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES2);
+
+/* ---- Rounding -------------------------------------------------------------------------------- */
+
+#define STEPS "it is constant between its steps"
+
+/* floor: y = the largest whole number <= x */
+VECTOR_LOOPS1(floor, vfloor(x));
+PLAIN(floor, floor(x[0]));
+ELEMENTWISE(floor, "y = the largest whole number that is not above x", ONE(ED_SET_FLOAT),
+            .no_gradient = STEPS, .samples = SAMPLES1(-3, 3));
+FUNCTION1(floor);
+
+/* ceil: y = the smallest whole number >= x */
+VECTOR_LOOPS1(ceil, vceil(x));
+PLAIN(ceil, ceil(x[0]));
+ELEMENTWISE(ceil, "y = the smallest whole number that is not below x", ONE(ED_SET_FLOAT),
+            .no_gradient = STEPS, .samples = SAMPLES1(-3, 3));
+FUNCTION1(ceil);
+
+/* round: y = the nearest whole number, of two the even one */
+VECTOR_LOOPS1(round, vrint(x));
+PLAIN(round, nearbyint(x[0]));
+ELEMENTWISE(round, "y = the nearest whole number, the even one of two", ONE(ED_SET_FLOAT),
+            .no_gradient = STEPS, .samples = SAMPLES1(-3, 3));
+FUNCTION1(round);
+
+/* ---- Clipping -------------------------------------------------------------------------------- */
+
+typedef struct clip_attrs {
+    double low, high;
+} clip_attrs;
+
+/* The bounds among the numbers of a type: for integers the whole ones within, held within the type.
+ */
+#define CLIP_BOUNDS(type)                                                                          \
+    const type low = (type)((const clip_attrs *)attrs)->low,                                       \
+               high = (type)((const clip_attrs *)attrs)->high
+#define CLIP_WHOLE_BOUNDS(type, least, most)                                                       \
+    const type low = clip_whole(ceil(((const clip_attrs *)attrs)->low), least, most);              \
+    const type high = clip_whole(floor(((const clip_attrs *)attrs)->high), least, most)
+
+LOOP_HELPER int64_t clip_whole(double bound, int64_t least, int64_t most)
+{
+    return bound <= (double)least ? least : bound >= (double)most ? most : (int64_t)bound;
+}
+
+/* clip: y = max(min(x, high), low); dx = dy where low <= x <= high, else 0 */
+#define CLIPPED (x > high ? high : x < low ? low : x)
+LOOP1_WITH(clip, float, float, CLIP_BOUNDS(float), CLIPPED)
+LOOP1_WITH(clip, double, double, CLIP_BOUNDS(double), CLIPPED)
+LOOP1_WITH(clip, int32_t, int32_t, CLIP_WHOLE_BOUNDS(int32_t, INT32_MIN, INT32_MAX), CLIPPED)
+LOOP1_WITH(clip, int64_t, int64_t, CLIP_WHOLE_BOUNDS(int64_t, INT64_MIN, INT64_MAX), CLIPPED)
+LOOP1_WITH(clip, uint8_t, uint8_t, CLIP_WHOLE_BOUNDS(uint8_t, 0, UINT8_MAX), CLIPPED)
+LOOPS(clip, [ED_FLOAT32] = clip_float, [ED_FLOAT64] = clip_double, [ED_INT32] = clip_int32_t,
+      [ED_INT64] = clip_int64_t, [ED_UINT8] = clip_uint8_t);
+
+LOOP_HELPER double clip_plain(double x, const clip_attrs *attrs)
+{
+    return x > attrs->high ? attrs->high : x < attrs->low ? attrs->low : x;
+}
+PLAIN(clip, clip_plain(x[0], attrs));
+
+LOOP2_WITH(clip_gradient, float, float, CLIP_BOUNDS(float), b >= low && b <= high ? a : 0)
+LOOP2_WITH(clip_gradient, double, double, CLIP_BOUNDS(double), b >= low && b <= high ? a : 0)
+LOOPS(clip_gradient, [ED_FLOAT32] = clip_gradient_float, [ED_FLOAT64] = clip_gradient_double);
+PLAIN(clip_gradient,
+      x[1] >= ((const clip_attrs *)attrs)->low && x[1] <= ((const clip_attrs *)attrs)->high ? x[0]
+                                                                                            : 0);
+
+#ifndef ISA
+extern const ed_op ed_op_clip_gradient;
+
+static bool clip_infer(ed_call *call)
+{
+    const clip_attrs *attrs = call->attrs;
+    if (attrs->low <= attrs->high) return elementwise_infer(call);
+    return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "low must not be above high, nor NaN: low is %g, high is %g", attrs->low,
+                        attrs->high);
+}
+
+static bool clip_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = CALL_OP(clip_gradient, g->attrs, g->dy[0], g->inputs[0]);
+    return true;
+}
+
+static bool clip_gradient_gradient(const ed_gradient_call *g)
+{
+    GIVE(g, 0, CALL_OP(clip_gradient, g->attrs, g->dy[0], g->inputs[1]));
+    GIVE(g, 1, ed_zeros_like(g->dy[0]));
+    return true;
+}
+
+static const ed_attr clip_schema[] = {
+    ATTR(clip_attrs, low, ED_ATTR_FLOAT, "the least value of the result"),
+    ATTR(clip_attrs, high, ED_ATTR_FLOAT, "the greatest value of the result"),
+    {0}};
+
+#define CLIP_DEFINITION                                                                            \
+    .attrs = clip_schema, .attrs_size = sizeof(clip_attrs),                                        \
+    .defaults = &(const clip_attrs){-INFINITY, INFINITY}, .saves = ED_SAVES_ALL_INPUTS,            \
+    .kinks = (const double[])                                                                      \
+    {                                                                                              \
+        -1, 1, NAN                                                                                 \
+    }
+
+ELEMENTWISE_AS(clip, clip_infer, elementwise_kernel, "y = max(min(x, high), low)",
+               ONE(ED_SET_NUMBER), .gradient = clip_gradient, CLIP_DEFINITION,
+               .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5)},
+                                      .attrs = &(const clip_attrs){-1, 1}},
+                                     {.inputs = {ED_SAMPLE_IN(-2, 2)}}));
+ELEMENTWISE_AS(
+    clip_gradient, clip_infer, elementwise_kernel,
+    "dx = a where low <= b <= high, else 0, for dy = a and x = b of clip", TWO(ED_SET_FLOAT),
+    .flags = ED_OP_INTERNAL, .gradient = clip_gradient_gradient, CLIP_DEFINITION,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5), ED_SAMPLE_IN(-2, 2, 3, 5)},
+                           .attrs = &(const clip_attrs){-1, 1}}));
+
+ed_tensor *ed_clip(ed_tensor *x, double low, double high)
+{
+    return CALL_OP(clip, (&(clip_attrs){low, high}), x);
+}
+#endif

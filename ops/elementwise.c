@@ -4,20 +4,18 @@
 
 enum { MOST = 4, STRIP = 512 }; /* operands; elements gathered at a time from a strided operand */
 
-/* ---- Shapes
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- Shapes ---------------------------------------------------------------------------------- */
 
 bool elementwise_infer_as(ed_call *call, ed_dtype dtype)
 {
     const ed_tensor *first = call->inputs[0];
-    int              rank = first->rank;
-    int64_t          shape[ED_MAX_RANK];
+    int rank = first->rank;
+    int64_t shape[ED_MAX_RANK];
     memcpy(shape, first->shape, (size_t)rank * sizeof *shape);
     for (int i = 1; i < call->n_inputs; i++) {
         const ed_tensor *x = call->inputs[i];
         if (x->rank == rank && !memcmp(x->shape, shape, (size_t)rank * sizeof *shape)) continue;
-        int     rank_before = rank;
+        int rank_before = rank;
         int64_t before[ED_MAX_RANK];
         memcpy(before, shape, sizeof before);
         if (!ops_broadcast(rank_before, before, x->rank, x->shape, &rank, shape))
@@ -38,9 +36,7 @@ bool elementwise_infer_bool(ed_call *call)
     return elementwise_infer_as(call, ED_BOOL);
 }
 
-/* ---- The driver
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- The driver ------------------------------------------------------------------------------ */
 
 /* The whole work: a loop over merged dimensions, outermost first; the last is the inner one. */
 typedef struct plan {

@@ -50,10 +50,9 @@ bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const v
     }                                                                                              \
     static bool plain_##name(const ed_call *call) /* ends with the user's semicolon */
 
-#define ELEMENTWISE_AS(symbol, infer_function, kernel_function, text, inputs, ...)                 \
+#define ELEMENTWISE_AS(symbol, infer_function, kernel_function, text, ...)                         \
     ED_OP(symbol) = {.name = #symbol,                                                              \
                      .doc = text,                                                                  \
-                     .operands = inputs,                                                           \
                      .infer = infer_function,                                                      \
                      .kernel = kernel_function,                                                    \
                      .reference = plain_##symbol,                                                  \
@@ -61,23 +60,27 @@ bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const v
                      __VA_ARGS__}
 #endif
 
-/* The definition: symbol, text, operands, and further fields of ed_op. ELEMENTWISE_AS: with an infer and kernel of its own. */
-#define ELEMENTWISE(symbol, ...) ELEMENTWISE_AS(symbol, elementwise_infer, elementwise_kernel, __VA_ARGS__)
+/* The definition: symbol, text, operands, and further fields of ed_op. ELEMENTWISE_AS: with an
+ * infer and kernel of its own. */
+#define ELEMENTWISE(symbol, ...)                                                                   \
+    ELEMENTWISE_AS(symbol, elementwise_infer, elementwise_kernel, __VA_ARGS__)
 
 /* Operands of one type letter. */
-#define ONE(set)                                                                                   \
+#define ONE(set) .operands = {{"x", set, 'T'}}
+#define TWO(set) .operands = {{"a", set, 'T'}, {"b", set, 'T'}}
+
+/* The gradient of a function of one operand is one expression of dy, x and y. */
+#define GRADIENT1(name, expression)                                                                \
+    static bool name##_gradient(const ed_gradient_call *g)                                         \
     {                                                                                              \
-        {                                                                                          \
-            "x", set, 'T'                                                                          \
-        }                                                                                          \
-    }
-#define TWO(set)                                                                                   \
-    {                                                                                              \
-        {"a", set, 'T'},                                                                           \
-        {                                                                                          \
-            "b", set, 'T'                                                                          \
-        }                                                                                          \
-    }
+        ed_tensor *const dy = g->dy[0], *const x = g->inputs[0], *const y = g->outputs[0];         \
+        (void)x, (void)y;                                                                          \
+        g->dx[0] = expression;                                                                     \
+        return true;                                                                               \
+    }                                                                                              \
+    static bool name##_gradient(const ed_gradient_call *g)
+#define SAVES_X .saves = ED_SAVES_INPUT(0)
+#define SAVES_Y .saves = ED_SAVES_OUTPUT(0)
 
 /* Samples: of one operand; of two, alike and broadcast, whose second one keeps away from 0. */
 #define SAMPLES1(low, high)                                                                        \
@@ -91,7 +94,8 @@ bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const v
 #define SAMPLES2 SAMPLES2_IN(-2, 2, 0.5, 2)
 
 /*
- * The public function of an op of one or two operands; and ops_<symbol>, for gradients only, of an op that users don't call.
+ * The public function of an op of one or two operands; and ops_<symbol>, for gradients only, of an
+ * op that users don't call.
  */
 #ifdef ISA
 #define FUNCTION1(symbol) typedef int function_##symbol##_is_elsewhere
@@ -111,6 +115,7 @@ bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const v
     }                                                                                              \
     ed_tensor *(ed_##symbol)(ed_tensor * a, ed_tensor * b)
 #define INTERNAL2(symbol)                                                                          \
+    extern const ed_op ed_op_##symbol;                                                             \
     ed_tensor *ops_##symbol(ed_tensor *a, ed_tensor *b);                                           \
     ed_tensor *ops_##symbol(ed_tensor *a, ed_tensor *b)                                            \
     {                                                                                              \
@@ -119,7 +124,8 @@ bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const v
     ed_tensor *ops_##symbol(ed_tensor *a, ed_tensor *b)
 #endif
 
-/* The i-th gradient of a binary op: t, summed over the axes along which operand i was broadcast, if it is wanted. */
+/* The i-th gradient of a binary op: t, summed over the axes along which operand i was broadcast, if
+ * it is wanted. */
 #define GIVE(g, i, t)                                                                              \
     do {                                                                                           \
         if ((g)->needs[i]) (g)->dx[i] = ops_sum_to(t, (g)->shapes[i]);                             \

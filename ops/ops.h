@@ -219,9 +219,9 @@ ed_tensor *ed_where(ed_tensor *condition, ed_tensor *a, ed_tensor *b);
 
 /*
  * x in another dtype, any to any. Floats to integers truncate towards 0; NaN becomes 0 and what is
- * out of range the nearest integer there is. Anything but 0 is true. float16 and bfloat16 round to
- * nearest, ties to even, once. x itself if it has that dtype. The gradient is cast back; casts to
- * or from integers and bool carry none.
+ * out of range the nearest integer there is. Integers to narrower integers wrap around. Anything
+ * but 0 is true. Floats round to nearest, ties to even, once. A view of x if it has that dtype. The
+ * gradient is cast back; casts to or from integers and bool carry none.
  */
 ed_tensor *ed_cast(ed_tensor *x, ed_dtype dtype);
 

@@ -91,10 +91,65 @@ VECTOR_INLINE void vstore_f64(double *to, vf64 x)
 {
     memcpy(to, &x, sizeof x);
 }
-#define vload(from)                                                                                \
-    _Generic((from), float *: vload_f32, const float *: vload_f32, double *: vload_f64,            \
-             const double *: vload_f64)(from)
-#define vstore(to, x) VECTOR_CHOOSE(vstore, x)(to, x)
+
+/* The first n lanes from and to memory, 0 < n < the lanes of a vector; the others are loaded as 0.
+ */
+VECTOR_INLINE vf32 vload_part_f32(const float *from, int64_t n)
+{
+#if defined(VECTOR_AVX512)
+    return (vf32)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), from);
+#elif defined(VECTOR_AVX2)
+    const vi32 lane = {0, 1, 2, 3, 4, 5, 6, 7};
+    return (vf32)_mm256_maskload_ps(from, (__m256i)(lane < (int32_t)n));
+#else
+    vf32 x = {0};
+    for (int64_t i = 0; i < n; i++) x[i] = from[i];
+    return x;
+#endif
+}
+VECTOR_INLINE vf64 vload_part_f64(const double *from, int64_t n)
+{
+#if defined(VECTOR_AVX512)
+    return (vf64)_mm512_maskz_loadu_pd((__mmask8)((1u << n) - 1), from);
+#elif defined(VECTOR_AVX2)
+    const vi64 lane = {0, 1, 2, 3};
+    return (vf64)_mm256_maskload_pd(from, (__m256i)(lane < n));
+#else
+    vf64 x = {0};
+    for (int64_t i = 0; i < n; i++) x[i] = from[i];
+    return x;
+#endif
+}
+VECTOR_INLINE void vstore_part_f32(float *to, vf32 x, int64_t n)
+{
+#if defined(VECTOR_AVX512)
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << n) - 1), (__m512)x);
+#elif defined(VECTOR_AVX2)
+    const vi32 lane = {0, 1, 2, 3, 4, 5, 6, 7};
+    _mm256_maskstore_ps(to, (__m256i)(lane < (int32_t)n), (__m256)x);
+#else
+    for (int64_t i = 0; i < n; i++) to[i] = x[i];
+#endif
+}
+VECTOR_INLINE void vstore_part_f64(double *to, vf64 x, int64_t n)
+{
+#if defined(VECTOR_AVX512)
+    _mm512_mask_storeu_pd(to, (__mmask8)((1u << n) - 1), (__m512d)x);
+#elif defined(VECTOR_AVX2)
+    const vi64 lane = {0, 1, 2, 3};
+    _mm256_maskstore_pd(to, (__m256i)(lane < n), (__m256d)x);
+#else
+    for (int64_t i = 0; i < n; i++) to[i] = x[i];
+#endif
+}
+
+#define VECTOR_CHOOSE_FROM(name, from)                                                             \
+    _Generic((from), float *: name##_f32, const float *: name##_f32, double *: name##_f64,         \
+             const double *: name##_f64)
+#define vload(from)           VECTOR_CHOOSE_FROM(vload, from)(from)
+#define vload_part(from, n)   VECTOR_CHOOSE_FROM(vload_part, from)(from, n)
+#define vstore_part(to, x, n) VECTOR_CHOOSE(vstore_part, x)(to, x, n)
+#define vstore(to, x)         VECTOR_CHOOSE(vstore, x)(to, x)
 
 /* Lanes of a where the mask is set, of b elsewhere. The mask's lanes are all ones or all zeros. */
 VECTOR_INLINE vf32 vselect_f32(vi32 mask, vf32 a, vf32 b)

@@ -1,0 +1,223 @@
+/*
+ * Conversion of dtypes; see ops/elementwise.h for how a family file is read.
+ *
+ * Every pair has a loop. The 16-bit floats go through float32, a strip at a time; what is wider is
+ * first rounded to float32 "to odd" (truncated, the last bit set if anything was lost), after which
+ * rounding to 8 or 11 bits gives what rounding once gives.
+ */
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct cast_attrs {
+    ed_dtype dtype;
+} cast_attrs;
+
+/* ---- One element ----------------------------------------------------------------------------- */
+
+/* Towards 0; the nearest integer for what is out of range, 0 for NaN. The bounds are exact in both
+ * float types. */
+#define FLOAT_TO_WHOLE(type, least, beyond, most)                                                  \
+    LOOP_HELPER type type##_from_double(double x)                                                  \
+    {                                                                                              \
+        return x >= beyond ? most : x <= least ? (type)(least) : x == x ? (type)x : 0;             \
+    }                                                                                              \
+    LOOP_HELPER type type##_from_float(float x)                                                    \
+    {                                                                                              \
+        return x >= beyond##f ? most : x <= least##f ? (type)(least) : x == x ? (type)x : 0;       \
+    }
+FLOAT_TO_WHOLE(int32_t, -0x1p31, 0x1p31, INT32_MAX)
+FLOAT_TO_WHOLE(int64_t, -0x1p63, 0x1p63, INT64_MAX)
+FLOAT_TO_WHOLE(uint8_t, 0.0, 256.0, UINT8_MAX)
+
+LOOP_HELPER float odd_from_double(double x)
+{
+    float y = (float)x;
+    uint32_t bits;
+    if ((double)y == x || x != x) return y;
+    memcpy(&bits, &y, sizeof bits);
+    if (fabs((double)y) > fabs(x)) bits--;
+    bits |= 1;
+    memcpy(&y, &bits, sizeof y);
+    return y;
+}
+
+/* An int64 keeps its upper 48 bits, the last of which says whether there was more. */
+LOOP_HELPER float odd_from_int64(int64_t x)
+{
+    const int64_t upper = x >> 16 | ((x & 0xffff) != 0);
+    return odd_from_double(
+        x >= -(INT64_C(1) << 52) && x <= INT64_C(1) << 52 ? (double)x : (double)upper * 0x1p16);
+}
+
+/* ---- Loops ----------------------------------------------------------------------------------- */
+
+#ifdef ISA
+
+enum { STRIP = 256 };
+
+static void halves_from_floats(int64_t n, const float *from, uint16_t *to)
+{
+    int64_t i = 0;
+#if defined(__F16C__)
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(to + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
+    for (; i < n; i++) to[i] = half_from_float(from[i]);
+}
+
+static void floats_from_halves(int64_t n, const uint16_t *from, float *to)
+{
+    int64_t i = 0;
+#if defined(__F16C__)
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
+#endif
+    for (; i < n; i++) to[i] = half_to_float(from[i]);
+}
+
+/* The compiler vectorizes these: they are written out here, where it sees them. */
+static void bfloats_from_floats(int64_t n, const float *from, uint16_t *to)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, from + i, sizeof bits);
+        const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16,
+                       quiet = bits >> 16 | 0x40;
+        to[i] = (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
+    }
+}
+
+static void floats_from_bfloats(int64_t n, const uint16_t *from, float *to)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t bits = (uint32_t)from[i] << 16;
+        memcpy(to + i, &bits, sizeof bits);
+    }
+}
+
+#define CAST_ROW(type, expression)                                                                 \
+    {                                                                                              \
+        type *restrict to = out;                                                                   \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const __typeof__(*from) x = from[i];                                                   \
+            to[i] = (type)(expression);                                                            \
+        }                                                                                          \
+        return;                                                                                    \
+    }
+/* Through a strip of float32 to a 16-bit float. */
+#define CAST_STRIPS(convert, expression)                                                           \
+    for (int64_t begin = 0; begin < n; begin += STRIP) {                                           \
+        float strip[STRIP];                                                                        \
+        const int64_t count = n - begin < STRIP ? n - begin : STRIP;                               \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            const __typeof__(*from) x = from[begin + i];                                           \
+            strip[i] = expression;                                                                 \
+        }                                                                                          \
+        convert(count, strip, (uint16_t *)out + begin);                                            \
+    }                                                                                              \
+    return
+
+/* The loops from one type: how x becomes each of the others. */
+#define CAST_LOOP(name, type, to_i32, to_i64, to_u8, to_odd)                                       \
+    static void cast_##name(LOOP_ARGUMENTS)                                                        \
+    {                                                                                              \
+        LOOP_USED;                                                                                 \
+        const type *restrict from = in[0];                                                         \
+        switch (((const cast_attrs *)attrs)->dtype) {                                              \
+        case ED_FLOAT32: CAST_ROW(float, x)                                                        \
+        case ED_FLOAT64: CAST_ROW(double, x)                                                       \
+        case ED_INT32: CAST_ROW(int32_t, to_i32)                                                   \
+        case ED_INT64: CAST_ROW(int64_t, to_i64)                                                   \
+        case ED_UINT8: CAST_ROW(uint8_t, to_u8)                                                    \
+        case ED_BOOL: CAST_ROW(uint8_t, x != 0)                                                    \
+        case ED_FLOAT16: CAST_STRIPS(halves_from_floats, to_odd);                                  \
+        case ED_BFLOAT16: CAST_STRIPS(bfloats_from_floats, to_odd);                                \
+        default: return;                                                                           \
+        }                                                                                          \
+    }
+CAST_LOOP(float, float, int32_t_from_float(x), int64_t_from_float(x), uint8_t_from_float(x), x)
+CAST_LOOP(double, double, int32_t_from_double(x), int64_t_from_double(x), uint8_t_from_double(x),
+          odd_from_double(x))
+CAST_LOOP(int32, int32_t, x, x, x, odd_from_double(x))
+CAST_LOOP(int64, int64_t, x, x, x, odd_from_int64(x))
+CAST_LOOP(uint8, uint8_t, x, x, x, x)
+
+/* From a 16-bit float: a strip of float32, and on from there. */
+#define CAST_LOOP_16(name, convert)                                                                \
+    static void cast_##name(LOOP_ARGUMENTS)                                                        \
+    {                                                                                              \
+        LOOP_USED;                                                                                 \
+        const size_t size = dtype_size(((const cast_attrs *)attrs)->dtype);                        \
+        for (int64_t begin = 0; begin < n; begin += STRIP) {                                       \
+            float strip[STRIP];                                                                    \
+            const void *from = strip;                                                              \
+            const int64_t count = n - begin < STRIP ? n - begin : STRIP;                           \
+            convert(count, (const uint16_t *)in[0] + begin, strip);                                \
+            cast_float(count, &from, steps, (char *)out + begin * (int64_t)size, attrs);           \
+        }                                                                                          \
+    }
+CAST_LOOP_16(float16, floats_from_halves)
+CAST_LOOP_16(bfloat16, floats_from_bfloats)
+#endif
+
+LOOPS(cast, [ED_FLOAT32] = cast_float, [ED_FLOAT64] = cast_double, [ED_INT32] = cast_int32,
+      [ED_INT64] = cast_int64, [ED_UINT8] = cast_uint8, [ED_BOOL] = cast_uint8,
+      [ED_FLOAT16] = cast_float16, [ED_BFLOAT16] = cast_bfloat16);
+
+/* ---- The op ---------------------------------------------------------------------------------- */
+
+#ifndef ISA
+
+static double cast_plain(double x, ed_dtype dtype)
+{
+    switch (dtype) {
+    case ED_FLOAT32: return (float)x;
+    case ED_INT32: return int32_t_from_double(x);
+    case ED_INT64: return (double)int64_t_from_double(x);
+    case ED_UINT8: return uint8_t_from_double(x);
+    case ED_BOOL: return x != 0;
+    case ED_FLOAT16: return half_to_float(half_from_float(odd_from_double(x)));
+    case ED_BFLOAT16: return bfloat16_to_float(bfloat16_from_float(odd_from_double(x)));
+    default: return x;
+    }
+}
+PLAIN(cast, cast_plain(x[0], ((const cast_attrs *)attrs)->dtype));
+
+static bool cast_infer(ed_call *call)
+{
+    ed_dtype dtype = ((const cast_attrs *)call->attrs)->dtype;
+    ed_tensor *x = call->inputs[0];
+    if (!ed_dtype_size(dtype))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%d is no dtype to convert %s to",
+                            (int)dtype, text_of_tensor(x).s);
+    if (dtype == x->dtype) return ed_call_view(call, 0, 0, x->rank, x->shape, x->strides, 0);
+    return elementwise_infer_as(call, dtype);
+}
+
+/* The tape asks for it between floats only. */
+static bool cast_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = ed_cast(g->dy[0], g->dtypes[0]);
+    return true;
+}
+
+static const ed_attr cast_schema[] = {
+    ATTR(cast_attrs, dtype, ED_ATTR_DTYPE, "the dtype of the result"), {0}};
+
+ELEMENTWISE_AS(cast, cast_infer, elementwise_kernel, "y = x in another dtype", ONE(ED_SET_ALL),
+               .attrs = cast_schema, .attrs_size = sizeof(cast_attrs),
+               .defaults = &(const cast_attrs){ED_FLOAT32}, .gradient = cast_gradient,
+               .samples = ED_SAMPLES(
+                   {.inputs = {ED_SAMPLE_IN(-3, 3, 3, 5)},
+                    .attrs = &(const cast_attrs){ED_FLOAT64}},
+                   {.inputs = {ED_SAMPLE_IN(-3, 3, 7)}, .attrs = &(const cast_attrs){ED_INT32}},
+                   {.inputs = {ED_SAMPLE_IN(-3, 3)}, .attrs = &(const cast_attrs){ED_BFLOAT16}}));
+
+ed_tensor *ed_cast(ed_tensor *x, ed_dtype dtype)
+{
+    return CALL_OP(cast, &(cast_attrs){dtype}, x);
+}
+#endif

@@ -1,0 +1,178 @@
+/* Comparisons, logic on bool, and the choice by a condition; see ops/elementwise.h for how a family
+ * file is read. */
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+#include <math.h>
+#include <string.h>
+
+#define NO_SLOPE "its result is bool"
+
+#define LOOPS2_COMPARE(name, expression)                                                           \
+    LOOP2(name, float, uint8_t, expression)                                                        \
+    LOOP2(name, double, uint8_t, expression)                                                       \
+    LOOP2(name, int32_t, uint8_t, expression)                                                      \
+    LOOP2(name, int64_t, uint8_t, expression)                                                      \
+    LOOP2(name, uint8_t, uint8_t, expression)                                                      \
+    LOOPS(name, [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double,                         \
+          [ED_INT32] = name##_int32_t, [ED_INT64] = name##_int64_t, [ED_UINT8] = name##_uint8_t,   \
+          [ED_BOOL] = name##_uint8_t)
+#define COMPARISON(name, text, ...)                                                                \
+    ELEMENTWISE_AS(name, elementwise_infer_bool, elementwise_kernel, text, __VA_ARGS__,            \
+                   .no_gradient = NO_SLOPE)
+/* Of the second sample all elements are equal. */
+#define SAMPLES2_SOME_EQUAL                                                                        \
+    ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)}},                 \
+               {.inputs = {ED_SAMPLE_IN(0, 0, 2, 1, 3), ED_SAMPLE_IN(0, 0, 4, 1)}},                \
+               {.inputs = {ED_SAMPLE_IN(-2, 2), ED_SAMPLE_IN(-2, 2, 5)}})
+
+/* ---- Comparisons ----------------------------------------------------------------------------- */
+
+LOOPS2_COMPARE(equal, a == b);
+PLAIN(equal, x[0] == x[1]);
+COMPARISON(equal, "y = a equals b", TWO(ED_SET_NUMBER | ED_SET_BOOL),
+           .samples = SAMPLES2_SOME_EQUAL);
+FUNCTION2(equal);
+
+LOOPS2_COMPARE(not_equal, a != b);
+PLAIN(not_equal, x[0] != x[1]);
+COMPARISON(not_equal, "y = a differs from b", TWO(ED_SET_NUMBER | ED_SET_BOOL),
+           .samples = SAMPLES2_SOME_EQUAL);
+FUNCTION2(not_equal);
+
+LOOPS2_COMPARE(less, a < b);
+PLAIN(less, x[0] < x[1]);
+COMPARISON(less, "y = a < b", TWO(ED_SET_NUMBER), .samples = SAMPLES2_SOME_EQUAL);
+FUNCTION2(less);
+
+LOOPS2_COMPARE(less_equal, a <= b);
+PLAIN(less_equal, x[0] <= x[1]);
+COMPARISON(less_equal, "y = a <= b", TWO(ED_SET_NUMBER), .samples = SAMPLES2_SOME_EQUAL);
+FUNCTION2(less_equal);
+
+LOOPS2_COMPARE(greater, a > b);
+PLAIN(greater, x[0] > x[1]);
+COMPARISON(greater, "y = a > b", TWO(ED_SET_NUMBER), .samples = SAMPLES2_SOME_EQUAL);
+FUNCTION2(greater);
+
+LOOPS2_COMPARE(greater_equal, a >= b);
+PLAIN(greater_equal, x[0] >= x[1]);
+COMPARISON(greater_equal, "y = a >= b", TWO(ED_SET_NUMBER), .samples = SAMPLES2_SOME_EQUAL);
+FUNCTION2(greater_equal);
+
+/* ---- Logic ----------------------------------------------------------------------------------- */
+
+#define LOOPS2_LOGIC(name, expression)                                                             \
+    LOOP2(name, uint8_t, uint8_t, expression) LOOPS(name, [ED_BOOL] = name##_uint8_t)
+#define SAMPLES2_BOOL                                                                              \
+    ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 1, 3, 4), ED_SAMPLE_IN(0, 1, 3, 4)}},                   \
+               {.inputs = {ED_SAMPLE_IN(0, 1, 2, 1, 3), ED_SAMPLE_IN(0, 1, 4, 1)}})
+
+LOOPS2_LOGIC(logical_and, a &b);
+PLAIN(logical_and, x[0] && x[1]);
+COMPARISON(logical_and, "y = a and b", TWO(ED_SET_BOOL), .samples = SAMPLES2_BOOL);
+FUNCTION2(logical_and);
+
+LOOPS2_LOGIC(logical_or, a | b);
+PLAIN(logical_or, x[0] || x[1]);
+COMPARISON(logical_or, "y = a or b", TWO(ED_SET_BOOL), .samples = SAMPLES2_BOOL);
+FUNCTION2(logical_or);
+
+LOOPS2_LOGIC(logical_xor, a ^ b);
+PLAIN(logical_xor, !x[0] != !x[1]);
+COMPARISON(logical_xor, "y = either a or b", TWO(ED_SET_BOOL), .samples = SAMPLES2_BOOL);
+FUNCTION2(logical_xor);
+
+LOOP1(logical_not, uint8_t, uint8_t, x ^ 1)
+LOOPS(logical_not, [ED_BOOL] = logical_not_uint8_t);
+PLAIN(logical_not, !x[0]);
+COMPARISON(logical_not, "y = not x", ONE(ED_SET_BOOL), .samples = SAMPLES1(0, 1));
+FUNCTION1(logical_not);
+
+/* ---- Kinds of floats ------------------------------------------------------------------------- */
+
+#define LOOPS1_KIND(name, expression)                                                              \
+    LOOP1(name, float, uint8_t, expression)                                                        \
+    LOOP1(name, double, uint8_t, expression)                                                       \
+    LOOPS(name, [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double)
+
+LOOPS1_KIND(is_nan, x != x);
+PLAIN(is_nan, x[0] != x[0]);
+COMPARISON(is_nan, "y = x is NaN", ONE(ED_SET_FLOAT), .samples = SAMPLES1(-2, 2));
+FUNCTION1(is_nan);
+
+LOOPS1_KIND(is_inf, (x == (__typeof__(x))INFINITY) | (x == (__typeof__(x))-INFINITY));
+PLAIN(is_inf, isinf(x[0]) != 0);
+COMPARISON(is_inf, "y = x is inf or -inf", ONE(ED_SET_FLOAT), .samples = SAMPLES1(-2, 2));
+FUNCTION1(is_inf);
+
+LOOPS1_KIND(is_finite, x - x == 0);
+PLAIN(is_finite, isfinite(x[0]) != 0);
+COMPARISON(is_finite, "y = x is neither inf, -inf nor NaN", ONE(ED_SET_FLOAT),
+           .samples = SAMPLES1(-2, 2));
+FUNCTION1(is_finite);
+
+/* ---- Choice ---------------------------------------------------------------------------------- */
+
+/* where: y = condition ? a : b, da = condition ? dy : 0, db = condition ? 0 : dy; elements move as
+ * they are, whatever they mean */
+#define WHERE_ROW(type, at_a, at_b)                                                                \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        const type a = from_a[at_a], b = from_b[at_b];                                             \
+        to[i] = condition[i] ? a : b;                                                              \
+    }                                                                                              \
+    break
+#ifdef ISA
+#define WHERE_LOOP(type)                                                                           \
+    static void where_##type(LOOP_ARGUMENTS)                                                       \
+    {                                                                                              \
+        LOOP_USED;                                                                                 \
+        const uint8_t *restrict condition = in[0];                                                 \
+        const type *restrict from_a = in[1], *restrict from_b = in[2];                             \
+        type *restrict to = out;                                                                   \
+        if (!steps[0]) {                                                                           \
+            const type *from = *condition ? from_a : from_b;                                       \
+            const int step = steps[*condition ? 1 : 2];                                            \
+            for (int64_t i = 0; i < n; i++) to[i] = from[step ? i : 0];                            \
+            return;                                                                                \
+        }                                                                                          \
+        switch (2 * steps[1] + steps[2]) {                                                         \
+        case 0: WHERE_ROW(type, 0, 0);                                                             \
+        case 1: WHERE_ROW(type, 0, i);                                                             \
+        case 2: WHERE_ROW(type, i, 0);                                                             \
+        default: WHERE_ROW(type, i, i);                                                            \
+        }                                                                                          \
+    }
+WHERE_LOOP(uint8_t)
+WHERE_LOOP(uint16_t)
+WHERE_LOOP(uint32_t)
+WHERE_LOOP(uint64_t)
+#endif
+LOOPS(where, [ED_FLOAT32] = where_uint32_t, [ED_FLOAT64] = where_uint64_t,
+      [ED_INT32] = where_uint32_t, [ED_INT64] = where_uint64_t, [ED_UINT8] = where_uint8_t,
+      [ED_BOOL] = where_uint8_t, [ED_FLOAT16] = where_uint16_t, [ED_BFLOAT16] = where_uint16_t);
+PLAIN(where, x[0] ? x[1] : x[2]);
+
+static bool where_gradient(const ed_gradient_call *g)
+{
+    ed_tensor *condition = g->inputs[0];
+    if (g->needs[1]) GIVE(g, 1, ed_where(condition, g->dy[0], 0));
+    if (g->needs[2]) GIVE(g, 2, ed_where(condition, 0, g->dy[0]));
+    return true;
+}
+
+ELEMENTWISE(
+    where, "y = a where the condition is true, b elsewhere",
+    .operands = {{"condition", ED_SET_BOOL, 'C'}, {"a", ED_SET_ALL, 'T'}, {"b", ED_SET_ALL, 'T'}},
+    .gradient = where_gradient, .saves = ED_SAVES_INPUT(0),
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(0, 1, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4),
+                    ED_SAMPLE_IN(-2, 2, 3, 4)}},
+        {.inputs = {ED_SAMPLE_IN(0, 1, 2, 1, 3), ED_SAMPLE_IN(-2, 2, 4, 1), ED_SAMPLE_IN(-2, 2)}},
+        {.inputs = {ED_SAMPLE_IN(0, 1), ED_SAMPLE_IN(-2, 2, 5), ED_SAMPLE_IN(-2, 2, 2, 1)}}));
+
+#ifndef ISA
+ed_tensor *(ed_where)(ed_tensor *condition, ed_tensor *a, ed_tensor *b)
+{
+    return CALL_OP(where, NULL, condition, a, b);
+}
+#endif
