@@ -144,6 +144,13 @@ typedef struct ed_sample {
 
 #define ED_SAMPLES(...) ((const ed_sample[]){__VA_ARGS__, {.last = true}})
 
+/* A list in the attributes of a sample: ED_INTS is no constant expression, this is. */
+#define ED_SAMPLE_INTS(...)                                                                        \
+    {                                                                                              \
+        (const int64_t[]){0, __VA_ARGS__} + 1,                                                     \
+            sizeof((const int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1                        \
+    }
+
 /* ---- Definitions ----------------------------------------------------------------------------- */
 
 enum {

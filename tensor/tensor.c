@@ -100,7 +100,6 @@ static bool is_row_major(int rank, const int64_t *shape, const int64_t *strides)
 {
     int64_t stride = 1;
     for (int i = rank - 1; i >= 0; i--) {
-        if (shape[i] == 0) return true;
         if (shape[i] == 1) continue;
         if (strides[i] != stride) return false;
         stride *= shape[i];
@@ -134,12 +133,12 @@ ed_tensor *tensor_view(const ed_tensor *t, int rank, const int64_t *shape, const
     if (!view) return NULL;
     view->buffer = t->buffer;
     memory_buffer_retain(t->buffer);
-    view->data = t->data + offset * (int64_t)dtype_size(t->dtype);
+    view->data = t->data + (size ? offset * (int64_t)dtype_size(t->dtype) : 0);
     for (int i = 0; i < rank; i++) {
         view->shape[i] = shape[i];
         view->strides[i] = strides[i];
     }
-    if (!is_row_major(rank, shape, strides)) view->flags &= (uint8_t)~TENSOR_CONTIGUOUS;
+    if (size && !is_row_major(rank, shape, strides)) view->flags &= (uint8_t)~TENSOR_CONTIGUOUS;
     return view;
 }
 
@@ -161,6 +160,13 @@ ed_tensor *ed_constant_of(ed_dtype dtype, const void *data, ed_ints shape)
     if (dtype == ED_BOOL)
         for (int64_t i = 0; i < t->size; i++) t->data[i] = t->data[i] != 0;
     return scope_give(t);
+}
+
+/* The deleter of memory without one: having any is what tells that a buffer is the caller's. */
+static void leave(void *data, void *user)
+{
+    (void)data;
+    (void)user;
 }
 
 ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
@@ -190,7 +196,7 @@ ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
         ed_release(t);
         return NULL;
     }
-    t->buffer->deleter = deleter;
+    t->buffer->deleter = deleter ? deleter : leave;
     ed_release(t);
     return t;
 }
@@ -382,67 +388,4 @@ const void *ed_data(const ed_tensor *tensor)
     if (t->flags & TENSOR_CONTIGUOUS) return t->data;
     ed_tensor *copy = scope_give(tensor_contiguous(t));
     return copy ? copy->data : NULL;
-}
-
-/*
- * Packing walks the outer dimensions by an odometer; the innermost is a plain loop, or a block copy
- * when its elements adjoin. Dimensions of extent 1 and those that continue their neighbour are
- * merged first.
- */
-static int merge(const ed_tensor *t, int64_t *shape, int64_t *strides)
-{
-    int n = 0;
-    for (int i = 0; i < t->rank; i++) {
-        if (t->shape[i] == 1) continue;
-        if (n && strides[n - 1] == t->strides[i] * t->shape[i]) {
-            shape[n - 1] *= t->shape[i];
-            strides[n - 1] = t->strides[i];
-        } else {
-            shape[n] = t->shape[i];
-            strides[n++] = t->strides[i];
-        }
-    }
-    return n;
-}
-
-#define PACK_ROW(type)                                                                             \
-    {                                                                                              \
-        const type *from = (const type *)row;                                                      \
-        type *into = (type *)to;                                                                   \
-        for (int64_t j = 0; j < inner; j++) into[j] = from[j * step];                              \
-        break;                                                                                     \
-    }
-
-void tensor_pack(const ed_tensor *t, void *to)
-{
-    size_t element = dtype_size(t->dtype);
-    if (t->size == 0) return;
-    if (t->flags & TENSOR_CONTIGUOUS) {
-        memcpy(to, t->data, (size_t)t->size * element);
-        return;
-    }
-    int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK], at[ED_MAX_RANK] = {0};
-    int n = merge(t, shape, strides);
-    int64_t inner = shape[n - 1], step = strides[n - 1];
-    const char *row = t->data;
-    for (;;) {
-        if (step == 1)
-            memcpy(to, row, (size_t)inner * element);
-        else
-            switch (element) {
-            case 1: PACK_ROW(uint8_t)
-            case 2: PACK_ROW(uint16_t)
-            case 4: PACK_ROW(uint32_t)
-            default: PACK_ROW(uint64_t)
-            }
-        to = (char *)to + (size_t)inner * element;
-        int d = n - 2;
-        for (; d >= 0; d--) {
-            row += strides[d] * (int64_t)element;
-            if (++at[d] < shape[d]) break;
-            row -= strides[d] * shape[d] * (int64_t)element;
-            at[d] = 0;
-        }
-        if (d < 0) return;
-    }
 }

@@ -1,0 +1,838 @@
+#include "ops/shape.h"
+#include "tensor/copy.h"
+#include <string.h>
+
+/*
+ * Shapes. Every op here is a view of its operand: a shape, strides and the place of the first
+ * element. Only a reshape that no strides can say, and contiguous, copy.
+ */
+
+#define ANY                                                                                        \
+    {                                                                                              \
+        {                                                                                          \
+            "x", ED_SET_ALL, 'T'                                                                   \
+        }                                                                                          \
+    }
+
+/* ---- Helpers
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+bool shape_of_attr(const ed_call *call, const char *name, ed_ints list, int *rank, int64_t *shape)
+{
+    if (!list.values) return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is not given", name);
+    if (list.count < 0 || list.count > ED_MAX_RANK)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "%s has %lld entries; a tensor has 0 to %d dimensions", name,
+                            (long long)list.count, ED_MAX_RANK);
+    *rank = (int)list.count;
+    for (int i = 0; i < *rank; i++) shape[i] = list.values[i];
+    return true;
+}
+
+int64_t shape_number(const ed_tensor *x, const int64_t *at)
+{
+    int64_t number = 0;
+    for (int i = 0; i < x->rank; i++) number = number * x->shape[i] + at[i];
+    return number;
+}
+
+bool shape_plain(const ed_call *call,
+                 int64_t (*source)(const ed_call *call, const ed_tensor *x, const int64_t *at),
+                 double otherwise)
+{
+    const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
+    const double *from = (const double *)x->data;
+    for (int64_t i = 0; i < y->size; i++) {
+        int64_t at[ED_MAX_RANK], rest = i;
+        for (int d = y->rank - 1; d >= 0; d--) {
+            at[d] = rest % y->shape[d];
+            rest /= y->shape[d];
+        }
+        int64_t number = source(call, x, at);
+        ((double *)y->data)[i] = number < 0 ? otherwise : from[number];
+    }
+    return true;
+}
+
+void shape_place(const ed_call *call, int i, int64_t offset, const int64_t *strides)
+{
+    const ed_tensor *x = call->inputs[i];
+    ed_tensor *y = call->outputs[0];
+    size_t element = dtype_size(x->dtype);
+    if (x->size == 0) return;
+    copy_box(element, x->rank, x->shape, x->data, x->strides, y->data + offset * (int64_t)element,
+             strides);
+}
+
+static bool is_storage(const ed_tensor *x)
+{
+    return x && ED_SET_STORAGE & 1u << x->dtype;
+}
+
+ed_tensor *shape_sum_to(ed_tensor *dy, ed_ints shape)
+{
+    if (!is_storage(dy)) return ops_sum_to(dy, shape);
+    return ed_cast(ops_sum_to(ed_cast(dy, ED_FLOAT32), shape), dy->dtype);
+}
+
+ed_tensor *shape_sum_axis(ed_tensor *dy, int64_t axis)
+{
+    ed_reduce_options options = {.axis = {&axis, 1}};
+    if (!is_storage(dy)) return ed_reduce_sum_with(dy, &options);
+    return ed_cast(ed_reduce_sum_with(ed_cast(dy, ED_FLOAT32), &options), dy->dtype);
+}
+
+/* For the ops whose operand's elements stay in order: dx = dy in x's shape. */
+static bool reshape_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = ed_reshape(g->dy[0], g->shapes[0]);
+    return true;
+}
+
+static bool same_elements(const ed_call *call)
+{
+    memcpy(call->outputs[0]->data, call->inputs[0]->data,
+           (size_t)call->inputs[0]->size * sizeof(double));
+    return true;
+}
+
+static bool pack_kernel(ed_call *call)
+{
+    tensor_pack(call->inputs[0], call->outputs[0]->data);
+    return true;
+}
+
+/* ---- reshape
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct reshape_attrs {
+    ed_ints shape;
+} reshape_attrs;
+
+static bool reshape_mismatch(const ed_call *call, ed_ints wanted)
+{
+    return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "%s has %lld elements, which don't fill the shape %s",
+                        text_of_tensor(call->inputs[0]).s, (long long)call->inputs[0]->size,
+                        text_of_ints(wanted.values, wanted.count).s);
+}
+
+/* Puts what is left in place of a -1. */
+static bool complete(const ed_call *call, int rank, int64_t *shape)
+{
+    ed_ints wanted = ((const reshape_attrs *)call->attrs)->shape;
+    int64_t known = 1;
+    int open = -1;
+    for (int i = 0; i < rank; i++) {
+        if (shape[i] < -1 || (shape[i] == -1 && open >= 0))
+            return ed_call_fail(
+                call, ED_INVALID_ARGUMENT, "%s is no shape: %s", text_of_ints(shape, rank).s,
+                shape[i] < -1 ? "an extent is negative" : "more than one extent is -1");
+        if (shape[i] == -1)
+            open = i;
+        else if (__builtin_mul_overflow(known, shape[i], &known))
+            return reshape_mismatch(call, wanted);
+    }
+    int64_t size = call->inputs[0]->size;
+    if (open < 0 ? known != size : known == 0 || size % known != 0)
+        return reshape_mismatch(call, wanted);
+    if (open >= 0) shape[open] = size / known;
+    return true;
+}
+
+/*
+ * Strides under which x's elements lie in the new shape, if there are any. Both shapes are walked
+ * side by side and cut into the smallest runs of dimensions with the same number of elements;
+ * within each run x must lie without gaps.
+ */
+static bool strides_for(const ed_tensor *x, int rank, const int64_t *shape, int64_t *strides)
+{
+    if (x->flags & TENSOR_CONTIGUOUS) {
+        tensor_row_major(rank, shape, strides);
+        return true;
+    }
+    int64_t old_shape[ED_MAX_RANK], old_strides[ED_MAX_RANK], gap = 1;
+    int old = 0, i = 0;
+    for (int d = 0; d < x->rank; d++)
+        if (x->shape[d] != 1) {
+            old_shape[old] = x->shape[d];
+            old_strides[old++] = x->strides[d];
+        }
+    for (int o = 0; o < old;) {
+        int64_t have = old_shape[o], want = shape[i];
+        int first = i, end = o + 1;
+        for (i++; have != want;)
+            if (want < have) {
+                want *= shape[i++];
+            } else {
+                if (old_strides[end - 1] != old_shape[end] * old_strides[end]) return false;
+                have *= old_shape[end++];
+            }
+        gap = old_strides[end - 1];
+        for (int d = i - 1; d >= first; d--) {
+            strides[d] = gap;
+            gap *= shape[d];
+        }
+        gap = old_strides[end - 1];
+        o = end;
+    }
+    for (; i < rank; i++) strides[i] = gap; /* extents of 1 */
+    return true;
+}
+
+static bool reshape_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK];
+    int rank;
+    if (!shape_of_attr(call, "shape", ((const reshape_attrs *)call->attrs)->shape, &rank, shape) ||
+        !complete(call, rank, shape))
+        return false;
+    if (strides_for(x, rank, shape, strides))
+        return ed_call_view(call, 0, 0, rank, shape, strides, 0);
+    return ed_call_output(call, 0, x->dtype, rank, shape);
+}
+
+ED_OP(reshape) = {
+    .name = "reshape",
+    .doc = "the same elements in another shape, one extent of which may be -1",
+    .operands = ANY,
+    .attrs = (const ed_attr[]){ATTR(reshape_attrs, shape, ED_ATTR_INTS, "the new shape"), {0}},
+    .attrs_size = sizeof(reshape_attrs),
+    .infer = reshape_infer,
+    .kernel = pack_kernel,
+    .gradient = reshape_gradient,
+    .reference = same_elements,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 4, 6)},
+                           .attrs = &(const reshape_attrs){ED_SAMPLE_INTS(2, -1, 3)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 1, 6)},
+                           .attrs = &(const reshape_attrs){ED_SAMPLE_INTS(12)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2)},
+                           .attrs = &(const reshape_attrs){ED_SAMPLE_INTS(1, 1)}}),
+};
+
+ed_tensor *ed_reshape(ed_tensor *x, ed_ints shape)
+{
+    return CALL_OP(reshape, (&(reshape_attrs){shape}), x);
+}
+
+ed_tensor *ed_flatten_tensor(ed_tensor *x)
+{
+    return ed_reshape(x, ED_SHAPE(-1));
+}
+
+/* ---- transpose
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* The axes in their new order. */
+static bool permutation(const ed_call *call, int rank, int *perm)
+{
+    ed_ints given = ((const ed_transpose_options *)call->attrs)->perm;
+    unsigned seen = 0;
+    if (given.values && given.count != rank)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "perm %s does not order the axes of %s",
+                            text_of_ints(given.values, given.count).s,
+                            text_of_tensor(call->inputs[0]).s);
+    for (int i = 0; i < rank; i++) {
+        perm[i] = rank - 1 - i;
+        if (given.values && !ops_axis(call, given.values[i], rank, &perm[i])) return false;
+        if (seen & 1u << perm[i])
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "perm %s names axis %d twice",
+                                text_of_ints(given.values, given.count).s, perm[i]);
+        seen |= 1u << perm[i];
+    }
+    return true;
+}
+
+static bool transpose_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    int perm[ED_MAX_RANK];
+    int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK];
+    if (!permutation(call, x->rank, perm)) return false;
+    for (int i = 0; i < x->rank; i++) {
+        shape[i] = x->shape[perm[i]];
+        strides[i] = x->strides[perm[i]];
+    }
+    return ed_call_view(call, 0, 0, x->rank, shape, strides, 0);
+}
+
+static bool transpose_gradient(const ed_gradient_call *g)
+{
+    const ed_transpose_options *options = g->attrs;
+    int rank = (int)g->shapes[0].count;
+    int64_t inverse[ED_MAX_RANK];
+    for (int i = 0; options->perm.values && i < rank; i++)
+        inverse[tensor_axis(options->perm.values[i], rank)] = i;
+    ed_ints perm = {options->perm.values ? inverse : NULL, rank};
+    g->dx[0] = ed_transpose_with(g->dy[0], &(ed_transpose_options){perm});
+    return true;
+}
+
+static int64_t transpose_source(const ed_call *call, const ed_tensor *x, const int64_t *at)
+{
+    ed_ints perm = ((const ed_transpose_options *)call->attrs)->perm;
+    int64_t from[ED_MAX_RANK];
+    for (int i = 0; i < x->rank; i++)
+        from[perm.values ? tensor_axis(perm.values[i], x->rank) : x->rank - 1 - i] = at[i];
+    return shape_number(x, from);
+}
+
+static bool transpose_plain(const ed_call *call)
+{
+    return shape_plain(call, transpose_source, 0);
+}
+
+ED_OP(transpose) = {
+    .name = "transpose",
+    .doc = "axes in another order, by default reversed",
+    .operands = ANY,
+    .attrs = (const ed_attr[]){ATTR(ed_transpose_options, perm, ED_ATTR_INTS,
+                                    "which axis comes first, second, ...; default: the last, ..."),
+                               {0}},
+    .attrs_size = sizeof(ed_transpose_options),
+    .infer = transpose_infer,
+    .gradient = transpose_gradient,
+    .reference = transpose_plain,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4)},
+                           .attrs = &(const ed_transpose_options){ED_SAMPLE_INTS(1, -1, 0)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2)}}),
+};
+
+ed_tensor *ed_transpose_with(ed_tensor *x, const ed_transpose_options *options)
+{
+    return CALL_OP(transpose, options, x);
+}
+
+/* ---- slice
+ * --------------------------------------------------------------------------------------------------------
+ */
+
+static int64_t within(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* One axis of n: the first index, and how many there are. */
+static void slice_axis(int64_t n, int64_t begin, int64_t end, int64_t step, int64_t *first,
+                       int64_t *count)
+{
+    bool forward = step > 0;
+    int64_t low = forward ? 0 : -1, high = forward ? n : n - 1;
+    if (begin != ED_END && begin < 0) begin += n;
+    if (end != ED_END && end < 0) end += n;
+    begin = begin == ED_END ? (forward ? low : high) : within(begin, low, high);
+    end = end == ED_END ? (forward ? high : low) : within(end, low, high);
+    int64_t way = forward ? end - begin : begin - end;
+    *count = way > 0 ? (way - 1) / (forward ? step : -step) + 1 : 0;
+    *first = *count ? begin : 0;
+}
+
+static bool check_list(const ed_call *call, const char *name, ed_ints list, int rank)
+{
+    if (!list.values || (list.count >= 0 && list.count <= rank)) return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s %s has more entries than %s has axes", name,
+                        text_of_ints(list.values, list.count).s, text_of_tensor(call->inputs[0]).s);
+}
+
+static int64_t entry(ed_ints list, int i, int64_t otherwise)
+{
+    return list.values && i < list.count ? list.values[i] : otherwise;
+}
+
+bool shape_slice(const ed_call *call, int rank, const int64_t *shape, const int64_t *strides,
+                 const ed_slice_options *slice, int64_t *out_shape, int64_t *out_strides,
+                 int64_t *offset)
+{
+    if (!check_list(call, "begin", slice->begin, rank) ||
+        !check_list(call, "end", slice->end, rank) || !check_list(call, "step", slice->step, rank))
+        return false;
+    *offset = 0;
+    for (int i = 0; i < rank; i++) {
+        int64_t step = entry(slice->step, i, 1), first;
+        if (step == 0)
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "the step of axis %d is 0", i);
+        if (step == INT64_MIN) step = -INT64_MAX;
+        slice_axis(shape[i], entry(slice->begin, i, ED_END), entry(slice->end, i, ED_END), step,
+                   &first, &out_shape[i]);
+        out_strides[i] = out_shape[i] > 1 ? strides[i] * step : strides[i];
+        *offset += first * strides[i];
+    }
+    return true;
+}
+
+static bool slice_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK], offset;
+    return shape_slice(call, x->rank, x->shape, x->strides, call->attrs, shape, strides, &offset) &&
+           ed_call_view(call, 0, 0, x->rank, shape, strides, offset);
+}
+
+static bool slice_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = shape_slice_gradient(g->dy[0], g->attrs, g->shapes[0]);
+    return true;
+}
+
+static int64_t slice_source(const ed_call *call, const ed_tensor *x, const int64_t *at)
+{
+    const ed_slice_options *slice = call->attrs;
+    int64_t from[ED_MAX_RANK], count;
+    for (int i = 0; i < x->rank; i++) {
+        int64_t step = entry(slice->step, i, 1);
+        slice_axis(x->shape[i], entry(slice->begin, i, ED_END), entry(slice->end, i, ED_END), step,
+                   &from[i], &count);
+        from[i] += at[i] * step;
+    }
+    return shape_number(x, from);
+}
+
+static bool slice_plain(const ed_call *call)
+{
+    return shape_plain(call, slice_source, 0);
+}
+
+#define SLICE_ATTRS(type)                                                                          \
+    ATTR(type, begin, ED_ATTR_INTS, "first index of each axis; negative: from the end"),           \
+        ATTR(type, end, ED_ATTR_INTS, "index before which each axis stops"),                       \
+        ATTR(type, step, ED_ATTR_INTS, "steps; negative: backwards")
+
+ED_OP(slice) = {
+    .name = "slice",
+    .doc = "x[begin : end : step], axis by axis",
+    .operands = ANY,
+    .attrs = (const ed_attr[]){SLICE_ATTRS(ed_slice_options), {0}},
+    .attrs_size = sizeof(ed_slice_options),
+    .infer = slice_infer,
+    .gradient = slice_gradient,
+    .reference = slice_plain,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 5, 6)},
+                           .attrs = &(const ed_slice_options){.begin = ED_SAMPLE_INTS(1, -2),
+                                                              .end = ED_SAMPLE_INTS(4, ED_END),
+                                                              .step = ED_SAMPLE_INTS(1, 1)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 6, 5)},
+                           .attrs = &(const ed_slice_options){.begin = ED_SAMPLE_INTS(ED_END, 3),
+                                                              .end = ED_SAMPLE_INTS(ED_END, 0),
+                                                              .step = ED_SAMPLE_INTS(2, -2)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 2, 3)},
+                           .attrs = &(const ed_slice_options){.begin = ED_SAMPLE_INTS(2)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2)}}),
+};
+
+ed_tensor *ed_slice_with(ed_tensor *x, const ed_slice_options *options)
+{
+    return CALL_OP(slice, options, x);
+}
+
+/* slice_gradient: zeros of `shape` whose slice is x; dx = that slice of dy. */
+typedef struct slice_gradient_attrs {
+    ed_ints begin, end, step, shape;
+} slice_gradient_attrs;
+
+static ed_slice_options slice_of(const slice_gradient_attrs *attrs)
+{
+    return (ed_slice_options){attrs->begin, attrs->end, attrs->step};
+}
+
+static bool slice_gradient_infer(ed_call *call)
+{
+    const slice_gradient_attrs *attrs = call->attrs;
+    const ed_tensor *x = call->inputs[0];
+    ed_slice_options slice = slice_of(attrs);
+    int64_t shape[ED_MAX_RANK], part[ED_MAX_RANK], strides[ED_MAX_RANK], offset;
+    int rank;
+    if (!shape_of_attr(call, "shape", attrs->shape, &rank, shape)) return false;
+    tensor_row_major(rank, shape, strides);
+    if (!shape_slice(call, rank, shape, strides, &slice, part, call->scratch, &offset))
+        return false;
+    if (x->rank != rank || memcmp(x->shape, part, (size_t)rank * sizeof *part) != 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the slice of %s is %s, not %s",
+                            text_of_ints(shape, rank).s, text_of_ints(part, rank).s,
+                            text_of_tensor(x).s);
+    call->scratch[ED_MAX_RANK] = offset;
+    return ed_call_output(call, 0, x->dtype, rank, shape);
+}
+
+static bool slice_gradient_kernel(ed_call *call)
+{
+    ed_tensor *y = call->outputs[0];
+    copy_fill(1, "", y->data, y->size * (int64_t)dtype_size(y->dtype));
+    shape_place(call, 0, call->scratch[ED_MAX_RANK], call->scratch);
+    return true;
+}
+
+static bool slice_gradient_gradient(const ed_gradient_call *g)
+{
+    ed_slice_options slice = slice_of(g->attrs);
+    g->dx[0] = ed_slice_with(g->dy[0], &slice);
+    return true;
+}
+
+static bool slice_gradient_plain(const ed_call *call)
+{
+    ed_slice_options slice = slice_of(call->attrs);
+    const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
+    int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK], offset;
+    if (!shape_slice(call, y->rank, y->shape, y->strides, &slice, shape, strides, &offset))
+        return false;
+    memset(y->data, 0, (size_t)y->size * sizeof(double));
+    for (int64_t i = 0; i < x->size; i++) {
+        int64_t place = offset, rest = i;
+        for (int d = x->rank - 1; d >= 0; d--) {
+            place += rest % x->shape[d] * strides[d];
+            rest /= x->shape[d];
+        }
+        ((double *)y->data)[place] = ((const double *)x->data)[i];
+    }
+    return true;
+}
+
+ED_OP(slice_gradient) = {
+    .name = "slice_gradient",
+    .doc = "zeros of a shape whose slice is x",
+    .operands = ANY,
+    .flags = ED_OP_INTERNAL,
+    .attrs = (const ed_attr[]){SLICE_ATTRS(slice_gradient_attrs),
+                               ATTR(slice_gradient_attrs, shape, ED_ATTR_INTS, "of the result"),
+                               {0}},
+    .attrs_size = sizeof(slice_gradient_attrs),
+    .infer = slice_gradient_infer,
+    .kernel = slice_gradient_kernel,
+    .gradient = slice_gradient_gradient,
+    .reference = slice_gradient_plain,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 2)},
+                           .attrs = &(const slice_gradient_attrs){.begin = ED_SAMPLE_INTS(1, -2),
+                                                                  .end = ED_SAMPLE_INTS(4),
+                                                                  .shape = ED_SAMPLE_INTS(5, 6)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 2)},
+                           .attrs = &(const slice_gradient_attrs){.begin = ED_SAMPLE_INTS(ED_END,
+                                                                                          3),
+                                                                  .end = ED_SAMPLE_INTS(ED_END, 0),
+                                                                  .step = ED_SAMPLE_INTS(2, -2),
+                                                                  .shape = ED_SAMPLE_INTS(6, 5)}}),
+};
+
+ed_tensor *shape_slice_gradient(ed_tensor *dy, const ed_slice_options *slice, ed_ints shape)
+{
+    slice_gradient_attrs attrs = {slice->begin, slice->end, slice->step, shape};
+    return CALL_OP(slice_gradient, &attrs, dy);
+}
+
+/* ---- index
+ * --------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct index_attrs {
+    int64_t i;
+} index_attrs;
+
+static bool index_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    int64_t given = ((const index_attrs *)call->attrs)->i, i = given;
+    if (x->rank == 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s has no axis to index",
+                            text_of_tensor(x).s);
+    if (i < 0) i += x->shape[0];
+    if (i < 0 || i >= x->shape[0])
+        return ed_call_fail(call, ED_OUT_OF_RANGE, "%lld is outside the first axis of %s",
+                            (long long)given, text_of_tensor(x).s);
+    return ed_call_view(call, 0, 0, x->rank - 1, x->shape + 1, x->strides + 1, i * x->strides[0]);
+}
+
+static bool index_gradient(const ed_gradient_call *g)
+{
+    int64_t i = ((const index_attrs *)g->attrs)->i, end;
+    if (i < 0) i += g->shapes[0].values[0];
+    end = i + 1;
+    g->dx[0] =
+        shape_slice_gradient(ed_expand_dims(g->dy[0], 0),
+                             &(ed_slice_options){.begin = {&i, 1}, .end = {&end, 1}}, g->shapes[0]);
+    return true;
+}
+
+static int64_t index_source(const ed_call *call, const ed_tensor *x, const int64_t *at)
+{
+    int64_t from[ED_MAX_RANK] = {((const index_attrs *)call->attrs)->i};
+    if (from[0] < 0) from[0] += x->shape[0];
+    for (int i = 1; i < x->rank; i++) from[i] = at[i - 1];
+    return shape_number(x, from);
+}
+
+static bool index_plain(const ed_call *call)
+{
+    return shape_plain(call, index_source, 0);
+}
+
+ED_OP(index) = {
+    .name = "index",
+    .doc = "x[i] along the first axis, which goes",
+    .operands = ANY,
+    .attrs = (const ed_attr[]){ATTR(index_attrs, i, ED_ATTR_INT, "which; negative: from the end"),
+                               {0}},
+    .attrs_size = sizeof(index_attrs),
+    .infer = index_infer,
+    .gradient = index_gradient,
+    .reference = index_plain,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, .attrs = &(const index_attrs){1}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 5)}, .attrs = &(const index_attrs){-1}}),
+};
+
+ed_tensor *ed_index(ed_tensor *x, int64_t i)
+{
+    return CALL_OP(index, &(index_attrs){i}, x);
+}
+
+/* ---- expand_dims, squeeze
+ * ----------------------------------------------------------------------------------------- */
+
+typedef struct axis_attrs {
+    int64_t axis;
+} axis_attrs;
+
+static bool expand_dims_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK];
+    int axis;
+    if (x->rank == ED_MAX_RANK)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "%s has %d dimensions, as many as there can be", text_of_tensor(x).s,
+                            ED_MAX_RANK);
+    if (!ops_axis(call, ((const axis_attrs *)call->attrs)->axis, x->rank + 1, &axis)) return false;
+    for (int i = 0; i < x->rank; i++) {
+        shape[i + (i >= axis)] = x->shape[i];
+        strides[i + (i >= axis)] = x->strides[i];
+    }
+    shape[axis] = 1;
+    strides[axis] = axis < x->rank ? x->shape[axis] * x->strides[axis] : 1;
+    return ed_call_view(call, 0, 0, x->rank + 1, shape, strides, 0);
+}
+
+ED_OP(expand_dims) = {
+    .name = "expand_dims",
+    .doc = "a new axis of extent 1",
+    .operands = ANY,
+    .attrs = (const ed_attr[]){ATTR(axis_attrs, axis, ED_ATTR_INT, "where; negative: from the end"),
+                               {0}},
+    .attrs_size = sizeof(axis_attrs),
+    .infer = expand_dims_infer,
+    .gradient = reshape_gradient,
+    .reference = same_elements,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, .attrs = &(const axis_attrs){1}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 3)}, .attrs = &(const axis_attrs){-1}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2)}}),
+};
+
+ed_tensor *ed_expand_dims(ed_tensor *x, int64_t axis)
+{
+    return CALL_OP(expand_dims, &(axis_attrs){axis}, x);
+}
+
+static bool squeeze_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    ed_ints axes = ((const ed_squeeze_options *)call->attrs)->axis;
+    int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK];
+    unsigned mask;
+    int rank = 0;
+    if (!ops_axes(call, axes, x->rank, &mask)) return false;
+    for (int i = 0; i < x->rank; i++) {
+        bool named = mask & 1u << i;
+        if (named && x->shape[i] == 1) continue;
+        if (named && axes.values)
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %d of %s has extent %lld, not 1",
+                                i, text_of_tensor(x).s, (long long)x->shape[i]);
+        shape[rank] = x->shape[i];
+        strides[rank++] = x->strides[i];
+    }
+    return ed_call_view(call, 0, 0, rank, shape, strides, 0);
+}
+
+ED_OP(squeeze) = {
+    .name = "squeeze",
+    .doc = "without axes of extent 1",
+    .operands = ANY,
+    .attrs = (const ed_attr[]){ATTR(ed_squeeze_options, axis, ED_ATTR_INTS,
+                                    "which; default: all of extent 1"),
+                               {0}},
+    .attrs_size = sizeof(ed_squeeze_options),
+    .infer = squeeze_infer,
+    .gradient = reshape_gradient,
+    .reference = same_elements,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 1, 3, 1, 2)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 3, 1)},
+                           .attrs = &(const ed_squeeze_options){ED_SAMPLE_INTS(-1)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 1)}}),
+};
+
+ed_tensor *ed_squeeze_with(ed_tensor *x, const ed_squeeze_options *options)
+{
+    return CALL_OP(squeeze, options, x);
+}
+
+/* ---- broadcast_to
+ * -------------------------------------------------------------------------------------------------
+ */
+
+static bool broadcast_to_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK];
+    int rank;
+    if (!shape_of_attr(call, "shape", ((const reshape_attrs *)call->attrs)->shape, &rank, shape))
+        return false;
+    bool fits = rank >= x->rank;
+    for (int i = rank - 1; fits && i >= 0; i--) {
+        int own = i - (rank - x->rank);
+        bool same = own >= 0 && x->shape[own] == shape[i];
+        fits = same || own < 0 || x->shape[own] == 1;
+        strides[i] = same ? x->strides[own] : 0;
+    }
+    if (!fits)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s does not broadcast to %s",
+                            text_of_tensor(x).s, text_of_ints(shape, rank).s);
+    return ed_call_view(call, 0, 0, rank, shape, strides, 0);
+}
+
+static bool broadcast_to_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = shape_sum_to(g->dy[0], g->shapes[0]);
+    return true;
+}
+
+static int64_t broadcast_to_source(const ed_call *call, const ed_tensor *x, const int64_t *at)
+{
+    int64_t from[ED_MAX_RANK];
+    int skip = call->outputs[0]->rank - x->rank;
+    for (int i = 0; i < x->rank; i++) from[i] = x->shape[i] == 1 ? 0 : at[i + skip];
+    return shape_number(x, from);
+}
+
+static bool broadcast_to_plain(const ed_call *call)
+{
+    return shape_plain(call, broadcast_to_source, 0);
+}
+
+ED_OP(broadcast_to) = {
+    .name = "broadcast_to",
+    .doc = "x repeated along axes of extent 1 and new leading ones",
+    .operands = ANY,
+    .attrs = (const ed_attr[]){ATTR(reshape_attrs, shape, ED_ATTR_INTS, "the new shape"), {0}},
+    .attrs_size = sizeof(reshape_attrs),
+    .infer = broadcast_to_infer,
+    .gradient = broadcast_to_gradient,
+    .reference = broadcast_to_plain,
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 1)},
+         .attrs = &(const reshape_attrs){ED_SAMPLE_INTS(2, 3, 4)}},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 4)}, .attrs = &(const reshape_attrs){ED_SAMPLE_INTS(3, 4)}},
+        {.inputs = {ED_SAMPLE_IN(-2, 2)}, .attrs = &(const reshape_attrs){ED_SAMPLE_INTS(2, 2)}}),
+};
+
+ed_tensor *ed_broadcast_to(ed_tensor *x, ed_ints shape)
+{
+    return CALL_OP(broadcast_to, (&(reshape_attrs){shape}), x);
+}
+
+/* ---- contiguous
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+static bool contiguous_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    if (x->flags & TENSOR_CONTIGUOUS)
+        return ed_call_view(call, 0, 0, x->rank, x->shape, x->strides, 0);
+    return ed_call_output(call, 0, x->dtype, x->rank, x->shape);
+}
+
+ED_OP(contiguous) = {
+    .name = "contiguous",
+    .doc = "the same values in row-major order without gaps",
+    .operands = ANY,
+    .infer = contiguous_infer,
+    .kernel = pack_kernel,
+    .gradient = reshape_gradient,
+    .reference = same_elements,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2)}}),
+};
+
+ed_tensor *ed_contiguous(ed_tensor *x)
+{
+    if (x && !(x->flags & (TENSOR_VARIABLE | TENSOR_WEAK)) && x->flags & TENSOR_CONTIGUOUS)
+        return x;
+    return CALL_OP(contiguous, NULL, x);
+}
+
+/* ---- reverse
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct reverse_attrs {
+    ed_ints axes;
+} reverse_attrs;
+
+static bool reverse_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    int64_t strides[ED_MAX_RANK], offset = 0;
+    unsigned mask;
+    if (!ops_axes(call, ((const reverse_attrs *)call->attrs)->axes, x->rank, &mask)) return false;
+    for (int i = 0; i < x->rank; i++) {
+        bool turned = mask & 1u << i && x->shape[i] > 1;
+        strides[i] = turned ? -x->strides[i] : x->strides[i];
+        if (turned) offset += (x->shape[i] - 1) * x->strides[i];
+    }
+    return ed_call_view(call, 0, 0, x->rank, x->shape, strides, offset);
+}
+
+static bool reverse_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = ed_reverse(g->dy[0], ((const reverse_attrs *)g->attrs)->axes);
+    return true;
+}
+
+static int64_t reverse_source(const ed_call *call, const ed_tensor *x, const int64_t *at)
+{
+    ed_ints axes = ((const reverse_attrs *)call->attrs)->axes;
+    int64_t from[ED_MAX_RANK];
+    for (int i = 0; i < x->rank; i++) from[i] = axes.values ? at[i] : x->shape[i] - 1 - at[i];
+    for (int64_t k = 0; axes.values && k < axes.count; k++) {
+        int i = tensor_axis(axes.values[k], x->rank);
+        from[i] = x->shape[i] - 1 - at[i];
+    }
+    return shape_number(x, from);
+}
+
+static bool reverse_plain(const ed_call *call)
+{
+    return shape_plain(call, reverse_source, 0);
+}
+
+ED_OP(reverse) = {
+    .name = "reverse",
+    .doc = "in reverse order along the axes",
+    .operands = ANY,
+    .attrs = (const ed_attr[]){ATTR(reverse_attrs, axes, ED_ATTR_INTS, "which; default: all"), {0}},
+    .attrs_size = sizeof(reverse_attrs),
+    .infer = reverse_infer,
+    .gradient = reverse_gradient,
+    .reference = reverse_plain,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)},
+                           .attrs = &(const reverse_attrs){ED_SAMPLE_INTS(-1)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3)},
+                           .attrs = &(const reverse_attrs){ED_SAMPLE_INTS(0, 1)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 4)}}),
+};
+
+ed_tensor *ed_reverse(ed_tensor *x, ed_ints axes)
+{
+    return CALL_OP(reverse, (&(reverse_attrs){axes}), x);
+}

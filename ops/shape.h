@@ -1,0 +1,47 @@
+/*
+ * What the families of shape, joining and indexing ops share.
+ */
+#ifndef EDDY_OPS_SHAPE_H
+#define EDDY_OPS_SHAPE_H
+
+#include "ops/execute.h"
+#include "ops/ops.h"
+
+/* Copies a list of an attribute, which must be given and have no more entries than a tensor has
+ * dimensions. */
+bool shape_of_attr(const ed_call *call, const char *name, ed_ints list, int *rank, int64_t *shape);
+
+/* The view x[begin : end : step]: its shape and strides, and the offset of its first element, in
+ * elements. */
+bool shape_slice(const ed_call *call, int rank, const int64_t *shape, const int64_t *strides,
+                 const ed_slice_options *slice, int64_t *out_shape, int64_t *out_strides,
+                 int64_t *offset);
+
+/*
+ * Zeros of `shape` with dy in the places that the slice names: what slice's gradient is.
+ */
+ed_tensor *shape_slice_gradient(ed_tensor *dy, const ed_slice_options *slice, ed_ints shape);
+
+/* Input i's elements, to the box of the output that begins at `offset` and has these strides (in
+ * elements). */
+void shape_place(const ed_call *call, int i, int64_t offset, const int64_t *strides);
+
+/*
+ * For references of ops that move elements: fills output 0 from input 0, place by place. source
+ * gives the number of the element that belongs to the place, -1 for none, which gives `otherwise`.
+ */
+bool shape_plain(const ed_call *call,
+                 int64_t (*source)(const ed_call *call, const ed_tensor *x, const int64_t *at),
+                 double otherwise);
+
+/* The number of the element at a place of a contiguous tensor. */
+int64_t shape_number(const ed_tensor *x, const int64_t *at);
+
+/*
+ * The gradients that add: of 16-bit floats, which are for storage only, by way of float32. Both
+ * take dy in the dtype of the operand.
+ */
+ed_tensor *shape_sum_to(ed_tensor *dy, ed_ints shape);
+ed_tensor *shape_sum_axis(ed_tensor *dy, int64_t axis);
+
+#endif

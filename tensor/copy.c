@@ -1,0 +1,417 @@
+#include "tensor/copy.h"
+#include "tensor/core.h"
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/*
+ * A box is first brought into the order in which its places are written, and dimensions that
+ * continue one another are merged. What remains is one of three cases:
+ *
+ *     rows         the innermost dimension adjoins on the writing side: row by row
+ *     transposed   ... but another one adjoins on the reading side: tile by tile, so that every
+ *                  cache line is read whole once and written whole once
+ *     scattered    neither adjoins: element by element
+ *
+ * A tile is one cache line wide and as many elements high. It goes through a buffer of its own,
+ * because its lines lie a power of two apart more often than not and would push one another out of
+ * the first cache; out of the buffer it is turned in registers, 16 bytes at a time.
+ */
+
+enum {
+    LINE = 64,
+    SMALL_BYTES = 256 << 10, /* below, one thread does it */
+    STREAM_BYTES = 16 << 20, /* from here on caches are passed by: nothing of it would stay there */
+    PIECE_BYTES = 512 << 10, /* what a thread takes at a time */
+    MOST_PIECES = 64,
+};
+
+typedef struct box {
+    size_t element;
+    int rank;
+    bool stream;
+    int64_t shape[COPY_MAX_RANK], from_step[COPY_MAX_RANK], to_step[COPY_MAX_RANK]; /* in bytes */
+    const char *from;
+    char *to;
+} box;
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+#define ROW_AS(type)                                                                               \
+    {                                                                                              \
+        const type *restrict a = from;                                                             \
+        type *restrict b = to;                                                                     \
+        if (to_stride != 1)                                                                        \
+            for (int64_t i = 0; i < n; i++) b[i * to_stride] = a[i * from_stride];                 \
+        else if (from_stride == 1)                                                                 \
+            for (int64_t i = 0; i < n; i++) b[i] = a[i];                                           \
+        else if (from_stride == -1)                                                                \
+            for (int64_t i = 0; i < n; i++) b[i] = a[-i];                                          \
+        else if (from_stride == 2)                                                                 \
+            for (int64_t i = 0; i < n; i++) b[i] = a[2 * i];                                       \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++) b[i] = a[i * from_stride];                             \
+        break;                                                                                     \
+    }
+
+void copy_row(size_t element, int64_t n, const void *from, int64_t from_stride, void *to,
+              int64_t to_stride)
+{
+    if (to_stride == 1 && from_stride == 1) {
+        memcpy(to, from, (size_t)n * element);
+        return;
+    }
+    if (to_stride == 1 && from_stride == 0) {
+        copy_fill_row(element, from, to, n);
+        return;
+    }
+    switch (element) {
+    case 1: ROW_AS(uint8_t)
+    case 2: ROW_AS(uint16_t)
+    case 4: ROW_AS(uint32_t)
+    default: ROW_AS(uint64_t)
+    }
+}
+
+#define FILL_AS(type)                                                                              \
+    {                                                                                              \
+        const type v = *(const type *)value;                                                       \
+        type *b = to;                                                                              \
+        for (int64_t i = 0; i < n; i++) b[i] = v;                                                  \
+        break;                                                                                     \
+    }
+
+void copy_fill_row(size_t element, const void *value, void *to, int64_t n)
+{
+    switch (element) {
+    case 1: memset(to, *(const uint8_t *)value, (size_t)n); break;
+    case 2: FILL_AS(uint16_t)
+    case 4: FILL_AS(uint32_t)
+    default: FILL_AS(uint64_t)
+    }
+}
+
+/* ---- Past the caches ------------------------------------------------------------------------- */
+
+#ifdef __SSE2__
+static void stream(char *to, __m128i value)
+{
+    _mm_stream_si128((__m128i *)to, value);
+}
+
+static void stream_end(void)
+{
+    _mm_sfence();
+}
+
+/* Bytes; both ends may lie anywhere. */
+static void stream_row(char *to, const char *from, size_t bytes)
+{
+    size_t head = -(uintptr_t)to & (LINE - 1);
+    if (bytes < 4 * LINE) head = bytes;
+    memcpy(to, from, head);
+    size_t i = head;
+    for (; i + LINE <= bytes; i += LINE) {
+        __m128i v[4];
+        memcpy(v, from + i, LINE);
+        for (int k = 0; k < 4; k++) stream(to + i + 16 * k, v[k]);
+    }
+    memcpy(to + i, from + i, bytes - i);
+}
+
+static void stream_fill(size_t element, const void *value, char *to, int64_t n)
+{
+    char line[LINE] __attribute__((aligned(LINE)));
+    copy_fill_row(element, value, line, (int64_t)(LINE / element));
+    size_t bytes = (size_t)n * element, i = -(uintptr_t)to & (LINE - 1);
+    if (i > bytes) i = bytes;
+    memcpy(to, line, i);
+    __m128i v = _mm_load_si128((const __m128i *)line);
+    for (; i + LINE <= bytes; i += LINE)
+        for (int k = 0; k < 4; k++) stream(to + i + 16 * k, v);
+    memcpy(to + i, line, bytes - i);
+}
+#else
+static void stream_end(void) {}
+
+static void stream_row(char *to, const char *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
+static void stream_fill(size_t element, const void *value, char *to, int64_t n)
+{
+    copy_fill_row(element, value, to, n);
+}
+#endif
+
+/* ---- Tiles ----------------------------------------------------------------------------------- */
+
+/*
+ * Lanes of 16 bytes; the square of as many vectors is turned by log2(lanes) rounds, each of which
+ * interleaves vector i with vector i + lanes / 2.
+ */
+typedef uint8_t lanes1 __attribute__((vector_size(16)));
+typedef uint16_t lanes2 __attribute__((vector_size(16)));
+typedef uint32_t lanes4 __attribute__((vector_size(16)));
+typedef uint64_t lanes8 __attribute__((vector_size(16)));
+
+#define LOW1(a, b)                                                                                 \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH1(a, b)                                                                                \
+    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define LOW2(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH2(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define LOW4(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH4(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define LOW8(a, b)  __builtin_shufflevector(a, b, 0, 2)
+#define HIGH8(a, b) __builtin_shufflevector(a, b, 1, 3)
+
+/*
+ * Whole tiles: lines[c] holds elements 0.. of column c; row r goes to to + r * step. SIZE is the
+ * element's, so a square has 16 / SIZE vectors and a tile 4 x 4 squares.
+ */
+#define TURN_TILE(SIZE)                                                                            \
+    static void turn_tile##SIZE(const char *lines, char *to, int64_t step, bool past)              \
+    {                                                                                              \
+        enum { N = 16 / SIZE };                                                                    \
+        for (int r = 0; r < 4; r++)                                                                \
+            for (int c = 0; c < 4; c++) {                                                          \
+                lanes##SIZE v[N], w[N];                                                            \
+                for (int i = 0; i < N; i++)                                                        \
+                    memcpy(&v[i], lines + (c * N + i) * LINE + r * 16, 16);                        \
+                for (int round = 1; round < N; round *= 2) {                                       \
+                    for (int i = 0; i < N / 2; i++) {                                              \
+                        w[2 * i] = LOW##SIZE(v[i], v[i + N / 2]);                                  \
+                        w[2 * i + 1] = HIGH##SIZE(v[i], v[i + N / 2]);                             \
+                    }                                                                              \
+                    memcpy(v, w, sizeof v);                                                        \
+                }                                                                                  \
+                for (int i = 0; i < N; i++)                                                        \
+                    put_vector(to + (r * N + i) * step + c * 16, &v[i], past);                     \
+            }                                                                                      \
+    }
+
+static inline void put_vector(char *to, const void *vector, bool past)
+{
+#ifdef __SSE2__
+    if (past) {
+        stream(to, _mm_loadu_si128(vector));
+        return;
+    }
+#else
+    (void)past;
+#endif
+    memcpy(to, vector, 16);
+}
+
+TURN_TILE(1)
+TURN_TILE(2)
+TURN_TILE(4)
+TURN_TILE(8)
+
+static void turn_tile(size_t element, const char *lines, char *to, int64_t step, bool past)
+{
+    switch (element) {
+    case 1: turn_tile1(lines, to, step, past); break;
+    case 2: turn_tile2(lines, to, step, past); break;
+    case 4: turn_tile4(lines, to, step, past); break;
+    default: turn_tile8(lines, to, step, past);
+    }
+}
+
+/* rows x columns elements: rows adjoin in `from`, columns in `to`. */
+static void transposed(const box *b, int64_t rows, int64_t columns, const char *from,
+                       int64_t from_step, char *to, int64_t to_step)
+{
+    size_t element = b->element;
+    int64_t side = LINE / (int64_t)element;
+    bool past = b->stream && ((uintptr_t)to | (uintptr_t)to_step) % 16 == 0;
+    char lines[LINE * LINE] __attribute__((aligned(LINE)));
+    for (int64_t r = 0; r < rows; r += side) {
+        int64_t height = rows - r < side ? rows - r : side;
+        for (int64_t c = 0; c < columns; c += side) {
+            int64_t width = columns - c < side ? columns - c : side;
+            const char *first = from + r * (int64_t)element + c * from_step;
+            char *target = to + r * to_step + c * (int64_t)element;
+            if (height == side && width == side) {
+                for (int64_t i = 0; i < side; i++) {
+                    memcpy(lines + i * LINE, first + i * from_step, LINE);
+                    __builtin_prefetch(first + (i + side) * from_step);
+                }
+                turn_tile(element, lines, target, to_step, past);
+            } else {
+                for (int64_t i = 0; i < height; i++)
+                    copy_row(element, width, first + i * (int64_t)element,
+                             from_step / (int64_t)element, target + i * to_step, 1);
+            }
+        }
+    }
+}
+
+/* ---- Boxes ----------------------------------------------------------------------------------- */
+
+static int64_t size_of(int64_t step)
+{
+    return step < 0 ? -step : step;
+}
+
+/* Puts a dimension where it belongs, the largest steps of writing first. */
+static void insert(box *b, int64_t extent, int64_t from_step, int64_t to_step)
+{
+    int at = b->rank++;
+    for (; at > 0 && size_of(b->to_step[at - 1]) < size_of(to_step); at--) {
+        b->shape[at] = b->shape[at - 1];
+        b->from_step[at] = b->from_step[at - 1];
+        b->to_step[at] = b->to_step[at - 1];
+    }
+    b->shape[at] = extent;
+    b->from_step[at] = from_step;
+    b->to_step[at] = to_step;
+}
+
+static void merge(box *b)
+{
+    int n = 0;
+    for (int i = 0; i < b->rank; i++) {
+        bool one = n && b->from_step[n - 1] == b->from_step[i] * b->shape[i] &&
+                   b->to_step[n - 1] == b->to_step[i] * b->shape[i];
+        b->shape[one ? n - 1 : n] = one ? b->shape[n - 1] * b->shape[i] : b->shape[i];
+        n += !one;
+        b->from_step[n - 1] = b->from_step[i];
+        b->to_step[n - 1] = b->to_step[i];
+    }
+    b->rank = n;
+}
+
+/* The dimension to turn against the innermost one, -1 if rows do as well. */
+static int partner(const box *b)
+{
+    int last = b->rank - 1;
+    int64_t element = (int64_t)b->element;
+    if (b->to_step[last] != element || size_of(b->from_step[last]) <= element) return -1;
+    for (int i = 0; i < last; i++)
+        if (b->from_step[i] == element && b->shape[i] * b->shape[last] >= 16) return i;
+    return -1;
+}
+
+static void innermost(const box *b, int turned, const char *from, char *to)
+{
+    int last = b->rank - 1;
+    int64_t element = (int64_t)b->element;
+    if (turned >= 0)
+        transposed(b, b->shape[turned], b->shape[last], from, b->from_step[last], to,
+                   b->to_step[turned]);
+    else if (b->stream && b->from_step[last] == element && b->to_step[last] == element)
+        stream_row(to, from, (size_t)(b->shape[last] * element));
+    else
+        copy_row(b->element, b->shape[last], from, b->from_step[last] / element, to,
+                 b->to_step[last] / element);
+}
+
+static void copy_one(const box *b)
+{
+    int turned = partner(b), loop[COPY_MAX_RANK], n = 0;
+    int64_t at[COPY_MAX_RANK] = {0};
+    for (int i = 0; i < b->rank - 1; i++)
+        if (i != turned) loop[n++] = i;
+    const char *from = b->from;
+    char *to = b->to;
+    for (;;) {
+        innermost(b, turned, from, to);
+        int d = n - 1;
+        for (; d >= 0; d--) {
+            int i = loop[d];
+            from += b->from_step[i];
+            to += b->to_step[i];
+            if (++at[d] < b->shape[i]) break;
+            from -= b->from_step[i] * b->shape[i];
+            to -= b->to_step[i] * b->shape[i];
+            at[d] = 0;
+        }
+        if (d < 0) break;
+    }
+    if (b->stream) stream_end();
+}
+
+/* Cuts along the outermost dimension that has enough to cut, in whole lines. */
+static void copy_pieces(const box *b, int64_t bytes)
+{
+    int cut = 0;
+    int64_t pieces = bytes / PIECE_BYTES + 1;
+    if (pieces < 2) pieces = 2;
+    if (pieces > MOST_PIECES) pieces = MOST_PIECES;
+    for (int i = 0; b->shape[cut] < pieces && i < b->rank; i++)
+        if (b->shape[i] > b->shape[cut]) cut = i;
+    int64_t step = (b->shape[cut] + pieces - 1) / pieces;
+    if (step > LINE) step = (step + LINE - 1) / LINE * LINE;
+    pieces = (b->shape[cut] + step - 1) / step;
+#pragma omp parallel for schedule(static)
+    for (int64_t p = 0; p < pieces; p++) {
+        box piece = *b;
+        piece.from += p * step * b->from_step[cut];
+        piece.to += p * step * b->to_step[cut];
+        piece.shape[cut] = b->shape[cut] - p * step < step ? b->shape[cut] - p * step : step;
+        copy_one(&piece);
+    }
+}
+
+void copy_box(size_t element, int rank, const int64_t *shape, const void *from,
+              const int64_t *from_strides, void *to, const int64_t *to_strides)
+{
+    box b = {.element = element, .from = from, .to = to};
+    int64_t bytes = (int64_t)element;
+    for (int i = 0; i < rank; i++) {
+        bytes *= shape[i];
+        if (shape[i] != 1)
+            insert(&b, shape[i], from_strides[i] * (int64_t)element,
+                   to_strides[i] * (int64_t)element);
+    }
+    if (bytes == 0) return;
+    if (b.rank == 0) {
+        memcpy(to, from, element);
+        return;
+    }
+    merge(&b);
+    b.stream = bytes >= STREAM_BYTES;
+    if (bytes < SMALL_BYTES)
+        copy_one(&b);
+    else
+        copy_pieces(&b, bytes);
+}
+
+void copy_fill(size_t element, const void *value, void *to, int64_t n)
+{
+    int64_t bytes = n * (int64_t)element;
+    if (bytes < SMALL_BYTES) {
+        copy_fill_row(element, value, to, n);
+        return;
+    }
+    int64_t step = PIECE_BYTES / (int64_t)element, pieces = (n + step - 1) / step;
+#pragma omp parallel for schedule(static)
+    for (int64_t p = 0; p < pieces; p++) {
+        char *piece = (char *)to + p * PIECE_BYTES;
+        int64_t count = n - p * step < step ? n - p * step : step;
+        if (bytes < STREAM_BYTES) {
+            copy_fill_row(element, value, piece, count);
+        } else {
+            stream_fill(element, value, piece, count);
+            stream_end();
+        }
+    }
+}
+
+/* ---- Tensors --------------------------------------------------------------------------------- */
+
+void tensor_pack(const ed_tensor *t, void *to)
+{
+    size_t element = dtype_size(t->dtype);
+    int64_t strides[ED_MAX_RANK];
+    if (t->flags & TENSOR_CONTIGUOUS && t->size * (int64_t)element < SMALL_BYTES) {
+        memcpy(to, t->data, (size_t)t->size * element);
+        return;
+    }
+    tensor_row_major(t->rank, t->shape, strides);
+    copy_box(element, t->rank, t->shape, t->data, t->strides, to, strides);
+}
