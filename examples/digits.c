@@ -13,8 +13,9 @@
  * Nothing here depends on a machine's mathematical library: plain float arithmetic, and the square
  * root that IEEE 754 defines to the last bit.
  */
+#include "examples/digits.h"
 #include <math.h>
-#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SIDE = 28, MOST_POINTS = 24, PIECES = 4 };
@@ -175,10 +176,8 @@ static void write_strokes(float ink[SIDE * SIDE], const struct hand *hand, const
     }
 }
 
-/* Draws the label, 0 ... 9, with the random numbers of *state: 0 is paper, 255 ink. */
-void draw_digit(uint8_t pixels[SIDE * SIDE], int label, uint64_t *state);
-
-void draw_digit(uint8_t pixels[SIDE * SIDE], int label, uint64_t *state)
+/* Draws the label, 0 ... 9, with the random numbers of *state. */
+static void draw_digit(uint8_t pixels[SIDE * SIDE], int label, uint64_t *state)
 {
     float ink[SIDE * SIDE];
     struct hand hand = some_hand(state);
@@ -196,5 +195,55 @@ void draw_digit(uint8_t pixels[SIDE * SIDE], int label, uint64_t *state)
             value &= ~(value >> 31); /* not below 0 */
             pixels[i + j] = (uint8_t)((value > 0xffff ? 0xffff : value) >> 8);
         }
+    }
+}
+
+/* ---- many of them ---- */
+
+static void release(void *data, void *user)
+{
+    (void)user;
+    free(data);
+}
+
+ed_tensor *draw_digits(int64_t count, uint64_t seed, ed_tensor **labels)
+{
+    uint8_t *pixels = malloc((size_t)count * SIDE * SIDE);
+    int32_t *numbers = malloc((size_t)count * sizeof *numbers);
+    *labels = NULL;
+    if (!pixels || !numbers) {
+        free(pixels), free(numbers);
+        return ed_fail(ED_OUT_OF_MEMORY, "draw_digits: out of memory");
+    }
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t state = seed * 0xd1342543de82ef95 + (uint64_t)i * 0xaef17502108ef2d9;
+        state = next(&state); /* digits that follow each other have nothing in common */
+        numbers[i] = (int32_t)(next(&state) % 10);
+        draw_digit(pixels + i * SIDE * SIDE, numbers[i], &state);
+    }
+    *labels = ed_wrap(ED_INT32, numbers, ED_SHAPE(count), release, NULL);
+    ed_tensor *pictures = ed_wrap(ED_UINT8, pixels, ED_SHAPE(count, SIDE, SIDE), release, NULL);
+    if (!*labels) free(numbers);
+    if (!pictures) free(pixels);
+    return pictures;
+}
+
+/* Two rows of pixels to a line, for letters are twice as high as wide; margins of 3 are left out.
+ */
+void show_digits(FILE *file, const float *pictures, int count, const char *const *captions)
+{
+    enum { ACROSS = 3, MARGIN = 3, WIDE = SIDE - 2 * MARGIN };
+    static const char shades[] = " .:-=+*#%@";
+    for (int first = 0; first < count; first += ACROSS) {
+        int last = first + ACROSS < count ? first + ACROSS : count;
+        for (int y = MARGIN; y + 1 < SIDE - MARGIN; y += 2, fputc('\n', file))
+            for (int i = first; i < last; i++, fputs("   ", file))
+                for (int x = MARGIN; x < SIDE - MARGIN; x++) {
+                    const float *p = pictures + (i * SIDE + y) * SIDE + x;
+                    fputc(shades[(int)((p[0] + p[SIDE]) / 2 * 9.99f)], file);
+                }
+        for (int i = first; i < last; i++) fprintf(file, "%-*s   ", WIDE, captions[i]);
+        fputs("\n\n", file);
     }
 }

@@ -1,0 +1,97 @@
+/*
+ * Learns handwritten digits: mnist [DIR [SEED]]. DIR holds MNIST's four files (plain or .gz);
+ * without it, or with "", the program draws digits of its own.
+ */
+#include <eddy.h>
+#include "examples/digits.h"
+#include "examples/progress.h"
+#include <stdlib.h>
+
+enum { EPOCHS = 5, BATCH = 32, SHOWN = 6 };
+
+static ed_dataset *digits(const char *dir, bool train)
+{
+    if (*dir)
+        return ed_mnist(train ? "train" : "test", .dir = dir, .batch = BATCH, .shuffle = train);
+    ed_tensor *labels, *pictures = draw_digits(train ? 60000 : 10000, train ? 1 : 2, &labels);
+    return ed_dataset_of(pictures, labels, .batch = BATCH, .shuffle = train, .pixels = true);
+}
+
+static void train_epoch(int epoch, ed_layer *model, ed_optimizer *adam, ed_dataset *data)
+{
+    ED_SCOPE;
+    char title[32];
+    snprintf(title, sizeof title, "epoch %d/%d", epoch, EPOCHS);
+    progress bar = progress_begin(title, ed_dataset_batches(data));
+    ed_metric *loss = ed_mean_metric("loss"),
+              *accuracy = ed_sparse_categorical_accuracy("accuracy");
+
+    ed_tensor *x, *y;
+    while (ed_next(data, &x, &y)) {
+        ED_SCOPE;
+        ed_tape *tape = ed_tape_begin();
+        ed_tensor *logits = ed_forward(model, x, .training = true);
+        ed_tensor *mean = ed_reduce_mean(ed_sparse_softmax_cross_entropy(y, logits));
+        ed_minimize(adam, tape, mean, ed_trainable(model));
+        ed_metric_update(loss, mean);
+        ed_metric_compare(accuracy, y, logits);
+        progress_step(&bar, ed_dim(x, 0), ed_metric_result(loss), ed_metric_result(accuracy));
+    }
+    if (!ed_failed()) progress_end(&bar, ed_metric_result(loss), ed_metric_result(accuracy));
+}
+
+static double evaluate(ed_layer *model, ed_dataset *data)
+{
+    ed_metric *accuracy = ed_sparse_categorical_accuracy("accuracy");
+    ed_tensor *x, *y;
+    while (ed_next(data, &x, &y)) {
+        ED_SCOPE;
+        ed_metric_compare(accuracy, y, ed_forward(model, x));
+    }
+    return ed_metric_result(accuracy);
+}
+
+/* A few test digits with what the model says of them. */
+static void show_answers(ed_layer *model, ed_dataset *data)
+{
+    char text[SHOWN][48];
+    const char *captions[SHOWN];
+    ed_tensor *x, *y;
+    if (!ed_next(data, &x, &y)) return;
+    const float *says = ed_data(ed_softmax(ed_forward(model, x)));
+    const int32_t *labels = ed_data(y);
+    int count = ed_dim(x, 0) < SHOWN ? (int)ed_dim(x, 0) : SHOWN;
+    for (int i = 0; says && i < count; i++, says += 10) {
+        int best = 0;
+        for (int digit = 1; digit < 10; digit++)
+            if (says[digit] > says[best]) best = digit;
+        int length =
+            snprintf(text[i], sizeof text[i], "a %d, %.1f %%", best, 100 * (double)says[best]);
+        if (best != labels[i])
+            snprintf(text[i] + length, sizeof text[i] - (size_t)length, " - no, %d", labels[i]);
+        captions[i] = text[i];
+    }
+    if (says) show_digits(stdout, ed_data(x), count, captions);
+}
+
+int main(int argc, char **argv)
+{
+    const char *dir = argc > 1 ? argv[1] : "";
+    ed_set_seed(argc > 2 ? atoi(argv[2]) : 1);
+
+    ed_dataset *train = digits(dir, true), *test = digits(dir, false);
+    ed_layer *model = ed_sequential("mlp", ed_flatten(), ed_dense(512, .activation = "relu"),
+                                    ed_dropout_layer(0.2), ed_dense(10));
+    ed_optimizer *adam = ed_adam();
+    for (int epoch = 1; epoch <= EPOCHS && !ed_failed(); epoch++)
+        train_epoch(epoch, model, adam, train);
+
+    double accuracy = evaluate(model, test);
+    if (!ed_failed()) {
+        printf("accuracy on %lld test digits: %.2f %%\n", (long long)ed_dataset_rows(test),
+               100 * accuracy);
+        show_answers(model, test);
+    }
+    if (ed_failed()) return fprintf(stderr, "mnist: %s\n", ed_error()), 1;
+    return 0;
+}
