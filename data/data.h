@@ -22,11 +22,12 @@ typedef struct ed_dataset_options {
     bool shuffle;        /* in a new order every epoch */
     bool drop_remainder; /* leave out a last batch that is smaller */
     uint64_t seed;       /* of the order; 0: from ed_set_seed's source */
+    bool pixels;         /* x is uint8 and goes out as float32, 0..255 becoming 0..1 */
 } ed_dataset_options;
 
 /*
- * Batches of x [n, ...] and y [n, ...], rows in step. uint8 images are given as float32 scaled to
- * 0..1 when `ed_mnist` makes the set; here tensors are batched as they are.
+ * Batches of x [n, ...] and y [n, ...], rows in step. Fails if their first extents differ. Pixels
+ * are converted batch by batch: the set keeps bytes.
  */
 #define ed_dataset_of(x, y, ...) ed_dataset_with(x, y, &(ed_dataset_options){__VA_ARGS__})
 ed_dataset *ed_dataset_with(ed_tensor *x, ed_tensor *y, const ed_dataset_options *options);
@@ -54,7 +55,7 @@ bool ed_next(ed_dataset *dataset, ed_tensor **x, ed_tensor **y);
 /* Begins the next epoch now. */
 bool ed_dataset_rewind(ed_dataset *dataset);
 
-/* Rows; batches of an epoch; the whole tensors. */
+/* Rows; batches of an epoch; the whole tensors, in order and as batches have them. */
 int64_t ed_dataset_rows(const ed_dataset *dataset);
 int64_t ed_dataset_batches(const ed_dataset *dataset);
 ed_tensor *ed_dataset_x(const ed_dataset *dataset);

@@ -17,7 +17,7 @@
 struct ed_dataset {
     ed_object object;
     ed_tensor *x, *y;
-    bool bytes_to_units; /* x is uint8 and given as float32 in 0..1 */
+    bool pixels; /* x is uint8 and goes out as float32 in 0..1 */
     int64_t rows, batch, position;
     uint64_t seed, epoch;
     bool drop_remainder;
@@ -38,9 +38,7 @@ static void dataset_destroy(void *object)
 
 static const object_class dataset_class = {"dataset", dataset_destroy};
 
-/* ---- Making
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- Making ---- */
 
 static bool check(const ed_tensor *x, const ed_tensor *y, const ed_dataset_options *options)
 {
@@ -50,6 +48,8 @@ static bool check(const ed_tensor *x, const ed_tensor *y, const ed_dataset_optio
         ed_fail(ED_INVALID_ARGUMENT,
                 "dataset: x and y must have the same number of rows: x is %s, y is %s",
                 text_of_tensor(x).s, text_of_tensor(y).s);
+    else if (options->pixels && x->dtype != ED_UINT8)
+        ed_fail(ED_INVALID_ARGUMENT, "dataset: pixels are uint8, x is %s", text_of_tensor(x).s);
     else if (options->batch < 0)
         ed_fail(ED_INVALID_ARGUMENT, "dataset: a batch of %lld rows", (long long)options->batch);
     else
@@ -57,15 +57,16 @@ static bool check(const ed_tensor *x, const ed_tensor *y, const ed_dataset_optio
     return false;
 }
 
-static ed_dataset *dataset_new(ed_tensor *x, ed_tensor *y, const ed_dataset_options *options,
-                               bool bytes_to_units)
+ed_dataset *ed_dataset_with(ed_tensor *x, ed_tensor *y, const ed_dataset_options *options)
 {
+    static const ed_dataset_options defaults;
+    if (!options) options = &defaults;
     if (!check(x, y, options)) return NULL;
     ed_dataset *set = object_new(&dataset_class, sizeof *set);
     if (!set) return NULL;
     set->x = tensor_contiguous(tensor_read(x));
     set->y = tensor_contiguous(tensor_read(y));
-    set->bytes_to_units = bytes_to_units;
+    set->pixels = options->pixels;
     set->rows = x->shape[0];
     set->batch = options->batch ? options->batch : 32;
     set->position = -1;
@@ -81,15 +82,7 @@ static ed_dataset *dataset_new(ed_tensor *x, ed_tensor *y, const ed_dataset_opti
     return scope_give(set);
 }
 
-ed_dataset *ed_dataset_with(ed_tensor *x, ed_tensor *y, const ed_dataset_options *options)
-{
-    static const ed_dataset_options defaults;
-    return dataset_new(x, y, options ? options : &defaults, false);
-}
-
-/* ---- Batches
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- Batches ---- */
 
 /* Copies the rows, of so many bytes each, that order names. */
 static void gather(char *to, const char *from, int64_t bytes, const int64_t *order, int64_t count)
@@ -100,8 +93,8 @@ static void gather(char *to, const char *from, int64_t bytes, const int64_t *ord
 }
 
 /* The same for rows of bytes that become numbers in 0..1; order NULL: the rows as they come. */
-static void gather_units(float *to, const uint8_t *from, int64_t size, const int64_t *order,
-                         int64_t count)
+static void gather_pixels(float *to, const uint8_t *from, int64_t size, const int64_t *order,
+                          int64_t count)
 {
 #pragma omp parallel for schedule(static) if (count > 1 && count * size > 1 << 18)
     for (int64_t i = 0; i < count; i++) {
@@ -111,20 +104,20 @@ static void gather_units(float *to, const uint8_t *from, int64_t size, const int
 }
 
 /* Rows first ... first + count of x or y in the epoch's order, owned by nobody yet. */
-static ed_tensor *rows_of(const ed_dataset *set, const ed_tensor *t, bool bytes_to_units,
+static ed_tensor *rows_of(const ed_dataset *set, const ed_tensor *t, bool pixels,
                           const int64_t *order, int64_t first, int64_t count)
 {
     int64_t shape[ED_MAX_RANK], size = set->rows ? t->size / set->rows : 0;
     memcpy(shape, t->shape, sizeof shape);
     shape[0] = count;
-    if (!order && !bytes_to_units) return tensor_view(t, t->rank, shape, t->strides, first * size);
+    if (!order && !pixels) return tensor_view(t, t->rank, shape, t->strides, first * size);
 
-    ed_tensor *batch = tensor_new(bytes_to_units ? ED_FLOAT32 : t->dtype, t->rank, shape);
+    ed_tensor *batch = tensor_new(pixels ? ED_FLOAT32 : t->dtype, t->rank, shape);
     if (!batch) return NULL;
     if (order) order += first;
     int64_t start = order ? 0 : first * size;
-    if (bytes_to_units)
-        gather_units((float *)batch->data, (const uint8_t *)t->data + start, size, order, count);
+    if (pixels)
+        gather_pixels((float *)batch->data, (const uint8_t *)t->data + start, size, order, count);
     else
         gather(batch->data, t->data, size * (int64_t)dtype_size(t->dtype), order, count);
     return batch;
@@ -160,8 +153,7 @@ bool ed_next(ed_dataset *set, ed_tensor **x, ed_tensor **y)
         ed_dataset_rewind(set);
         return false;
     }
-    if (x)
-        set->lent[0] = rows_of(set, set->x, set->bytes_to_units, set->order, set->position, count);
+    if (x) set->lent[0] = rows_of(set, set->x, set->pixels, set->order, set->position, count);
     if (y) set->lent[1] = rows_of(set, set->y, false, set->order, set->position, count);
     if ((x && !set->lent[0]) || (y && !set->lent[1])) {
         take_back(set);
@@ -195,7 +187,7 @@ int64_t ed_dataset_batches(const ed_dataset *set)
 ed_tensor *ed_dataset_x(const ed_dataset *set)
 {
     if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_x: dataset is NULL");
-    return scope_give(rows_of(set, set->x, set->bytes_to_units, NULL, 0, set->rows));
+    return scope_give(rows_of(set, set->x, set->pixels, NULL, 0, set->rows));
 }
 
 ed_tensor *ed_dataset_y(const ed_dataset *set)
@@ -204,9 +196,7 @@ ed_tensor *ed_dataset_y(const ed_dataset *set)
     return scope_give(rows_of(set, set->y, false, NULL, 0, set->rows));
 }
 
-/* ---- MNIST
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- MNIST ---- */
 
 static ed_tensor *read_part(const char *dir, const char *split, const char *what)
 {
@@ -247,7 +237,8 @@ ed_dataset *ed_mnist_with(const char *split, const ed_mnist_options *options)
     const ed_dataset_options set = {.batch = options->batch,
                                     .shuffle = options->shuffle,
                                     .drop_remainder = options->drop_remainder,
-                                    .seed = options->seed};
+                                    .seed = options->seed,
+                                    .pixels = true};
     if (!(y = labels_of(y))) return NULL;
-    return ed_keep(dataset_new(x, y, &set, true));
+    return ed_keep(ed_dataset_with(x, y, &set));
 }

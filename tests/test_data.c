@@ -416,6 +416,9 @@ static void bad_datasets(void **state)
     ed_clear_error();
     assert_null(ed_dataset_of(x, x, .batch = -1));
     ed_clear_error();
+    assert_null(ed_dataset_of(x, x, .pixels = true));
+    assert_non_null(strstr(ed_error(), "pixels are uint8"));
+    ed_clear_error();
     assert_false(ed_next(NULL, &out, &out));
     ed_clear_error();
     assert_false(ed_dataset_rewind(NULL));
