@@ -19,7 +19,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* ---- The process's source -------------------------------------------------------------------- */
+/* ---- The process's source ---- */
 
 static struct {
     pthread_mutex_t lock;
@@ -64,7 +64,7 @@ static philox source_next(void)
     return p;
 }
 
-/* ---- Generators ------------------------------------------------------------------------------ */
+/* ---- Generators ---- */
 
 struct ed_generator {
     ed_object object;
@@ -151,7 +151,7 @@ uint64_t random_seed(void)
     return words[0] | (uint64_t)words[1] << 32;
 }
 
-/* ---- Random tensors -------------------------------------------------------------------------- */
+/* ---- Random tensors ---- */
 
 /* a, b: low and high, or mean and stddev. */
 struct random_attrs {
@@ -310,7 +310,7 @@ static bool truncated_kernel(ed_call *call)
     return true;
 }
 
-/* ---- The same by plain loops ----------------------------------------------------------------- */
+/* ---- The same by plain loops ---- */
 
 static uint32_t word(philox p, uint64_t i)
 {
@@ -506,9 +506,7 @@ ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_option
     return make_normal(&ed_op_random_truncated_normal, shape, options);
 }
 
-/* ---- Shuffling
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- Shuffling ---- */
 
 struct permutation_attrs {
     int64_t count;
@@ -578,17 +576,17 @@ ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_random_options *options
     return ed_keep(ed_gather(x, ed_call_op(&ed_op_random_permutation, NULL, 0, &a)));
 }
 
-/* ---- Dropout
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- Dropout ---- */
 
 struct dropout_attrs {
     double rate;
+    ed_dtype draws;
     uint64_t state[3];
 };
 
 static const ed_attr dropout_schema[] = {
     ATTR(struct dropout_attrs, rate, ED_ATTR_FLOAT, "share of elements that become 0"),
+    ATTR(struct dropout_attrs, draws, ED_ATTR_DTYPE, "of the uniform numbers; default x's"),
     ATTR(struct dropout_attrs, state, ED_ATTR_STATE, "where the stream begins"),
     {0},
 };
@@ -604,8 +602,38 @@ static bool dropout_infer(ed_call *call)
     const ed_tensor *x = call->inputs[0];
     if (!is_rate(a->rate))
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "rate %g is not in 0 <= rate < 1", a->rate);
+    if (a->draws && a->draws != ED_FLOAT32 && a->draws != ED_FLOAT64)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "it draws float32 or float64, not %s",
+                            ed_dtype_name(a->draws));
     if (a->rate == 0) return ed_call_view(call, 0, 0, x->rank, x->shape, x->strides, 0);
     return ops_infer_like(call);
+}
+
+/* y of the type's numbers where the mask says so. */
+#define KEEP(type)                                                                                 \
+    for (int64_t i = 0; i < n; i++)                                                                \
+    ((type *)y)[i] = mask[i] ? ((const type *)x)[i] * (type)(1 / (1 - a->rate)) : 0
+
+/* Numbers of another dtype than x's are drawn for their mask alone. */
+static bool drop_by_mask(const struct dropout_attrs *a, const ed_tensor *input, void *y)
+{
+    const philox p = random_philox(a->state);
+    const void *x = input->data;
+    int64_t n = input->size;
+    size_t each = dtype_size(a->draws);
+    void *zeros = memory_zalloc((size_t)n * (each + 1));
+    if (!zeros) return false;
+    uint8_t *mask = (uint8_t *)zeros + (size_t)n * each;
+    if (a->draws == ED_FLOAT32)
+        philox_dropout_f32(&p, n, a->rate, zeros, zeros, mask);
+    else
+        philox_dropout_f64(&p, n, a->rate, zeros, zeros, mask);
+    if (input->dtype == ED_FLOAT32)
+        KEEP(float);
+    else
+        KEEP(double);
+    memory_free(zeros);
+    return true;
 }
 
 static bool dropout_kernel(ed_call *call)
@@ -613,12 +641,12 @@ static bool dropout_kernel(ed_call *call)
     const struct dropout_attrs *a = call->attrs;
     const ed_tensor *x = call->inputs[0];
     const philox p = random_philox(a->state);
+    void *y = ed_call_data(call, 0);
+    if (a->draws && a->draws != x->dtype) return drop_by_mask(a, x, y);
     if (x->dtype == ED_FLOAT32)
-        philox_dropout_f32(&p, x->size, a->rate, (const float *)x->data, ed_call_data(call, 0),
-                           NULL);
+        philox_dropout_f32(&p, x->size, a->rate, (const float *)x->data, y, NULL);
     else
-        philox_dropout_f64(&p, x->size, a->rate, (const double *)x->data, ed_call_data(call, 0),
-                           NULL);
+        philox_dropout_f64(&p, x->size, a->rate, (const double *)x->data, y, NULL);
     return true;
 }
 
@@ -635,8 +663,10 @@ static bool dropout_plain(const ed_call *call)
     const philox p = random_philox(a->state);
     const double *x = (const double *)call->inputs[0]->data;
     double *y = (double *)call->outputs[0]->data;
+    ed_dtype draws = a->draws ? a->draws : ED_FLOAT64;
+    double rate = to_dtype(draws, a->rate);
     for (int64_t i = 0; i < call->outputs[0]->size; i++)
-        y[i] = unit(ED_FLOAT64, p, (uint64_t)i) >= a->rate ? x[i] / (1 - a->rate) : 0;
+        y[i] = unit(draws, p, (uint64_t)i) >= rate ? x[i] / (1 - a->rate) : 0;
     return true;
 }
 
@@ -653,11 +683,11 @@ ED_OP(dropout) = {
     .gradient = dropout_gradient,
     .reference = dropout_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5)},
-                           .attrs = &(const struct dropout_attrs){0.3, {1, 2, 3}}},
+                           .attrs = &(const struct dropout_attrs){0.3, ED_FLOAT32, {1, 2, 3}}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2)},
-                           .attrs = &(const struct dropout_attrs){0.5, {4, 5, 6}}},
+                           .attrs = &(const struct dropout_attrs){0.5, ED_FLOAT64, {4, 5, 6}}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 1, 9)},
-                           .attrs = &(const struct dropout_attrs){0.99, {7, 8, 9}}},
+                           .attrs = &(const struct dropout_attrs){0.9, ED_FLOAT32, {7, 8, 9}}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 4)}}),
 };
 

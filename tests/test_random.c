@@ -1,0 +1,325 @@
+/*
+ * Random ops: TensorFlow's streams through the public functions, what advances a generator and what
+ * doesn't, options that are refused, dropout and its gradient.
+ */
+#include "autodiff/autodiff.h"
+#include "ops/random.h"
+#include "tensor/core.h"
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* Ended without an error, and nobody holds anything. */
+static int check_end(void **state)
+{
+    (void)state;
+    if (ed_failed()) print_message("left: %s\n", ed_error());
+    return ed_failed() || ed_memory_stats().live_tensors != 0;
+}
+
+static void near(ed_tensor *x, int n, const float *expected)
+{
+    if (!x) fail_msg("%s", ed_error());
+    assert_int_equal(ed_dtype_of(x), ED_FLOAT32);
+    assert_int_equal(ed_size(x), n);
+    const float *got = ed_data(x);
+    for (int i = 0; i < n; i++)
+        if (fabsf(got[i] - expected[i]) > 2.5e-7f * fmaxf(1, fabsf(expected[i])))
+            fail_msg("value %d is %.9g, expected %.9g", i, (double)got[i], (double)expected[i]);
+}
+
+#define NEAR(x, ...)                                                                               \
+    near(x, sizeof((float[]){__VA_ARGS__}) / sizeof(float), (const float[]){__VA_ARGS__})
+
+static void global_seed(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_set_seed(1);
+    NEAR(ed_random_uniform(ED_SHAPE(6)), 0.1651309f, 0.9014813f, 0.6309742f, 0.4345461f, 0.2919390f,
+         0.6425021f);
+    ed_tensor *second = ed_random_uniform(ED_SHAPE(6));
+    ed_set_seed(1);
+    ed_random_normal(ED_SHAPE(3)); /* one draw of seeds, whatever is drawn */
+    ed_tensor *again = ed_random_uniform(ED_SHAPE(6));
+    assert_memory_equal(ed_data(second), ed_data(again), 24);
+    ed_set_seed(42);
+    NEAR(ed_random_uniform(ED_SHAPE(2, 2)), 0.6645621f, 0.4410068f, 0.3528825f, 0.4644825f);
+    ed_set_seed(42);
+    NEAR(ed_random_normal(ED_SHAPE(4)), 0.3274685f, -0.8426258f, 0.3194337f, -1.4075519f);
+    ed_set_seed(1234);
+    NEAR(ed_random_uniform(ED_SHAPE(3)), 0.5380393f, 0.3646187f, 0.5816301f);
+    ed_set_seed(1234);
+    NEAR(ed_random_uniform(ED_SHAPE(3), .low = -2, .high = 2), 0.1521572f, -0.5415252f, 0.3265204f);
+}
+
+static void generators(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    uint64_t s[3];
+    ed_generator *g = ed_generator_from_seed(1234);
+    NEAR(ed_random_normal(ED_SHAPE(2, 3), .generator = g), 0.9356609f, 1.0854305f, -0.93788373f,
+         -0.5061547f, 1.3169702f, 0.7137579f);
+    ed_generator_state(g, s);
+    assert_int_equal(s[0], 2770);
+    assert_int_equal(s[1], 0);
+    assert_int_equal(s[2], 0);
+
+    /* What is refused, and what is empty, draws nothing; rate 0 neither. */
+    ed_tensor *x = ed_constant(((float[]){1, 2, 3, 4, 5, 6}), ED_SHAPE(6));
+    ed_random_uniform(ED_SHAPE(0, 5), .generator = g);
+    ed_dropout(x, 0, .generator = g);
+    assert_false(ed_failed());
+    assert_null(ed_random_uniform(ED_SHAPE(-1), .generator = g));
+    ed_clear_error();
+    assert_null(ed_random_uniform(ED_SHAPE(2), .generator = g, .low = 3));
+    ed_clear_error();
+    assert_null(ed_dropout(x, 1, .generator = g));
+    ed_clear_error();
+    ed_generator_state(g, s);
+    assert_int_equal(s[0], 2770);
+    ed_dropout(x, 0.5, .generator = g);
+    ed_generator_state(g, s);
+    assert_int_equal(s[0], 2770 + 6 * 256);
+
+    const uint64_t end[3] = {UINT64_MAX, 7, 9}; /* the carry, and going back */
+    assert_true(ed_generator_set_state(g, end));
+    ed_tensor *a = ed_random_uniform(ED_SHAPE(40), .generator = g);
+    ed_generator_state(g, s);
+    assert_int_equal(s[0], 40 * 256 - 1);
+    assert_int_equal(s[1], 8);
+    assert_int_equal(s[2], 9);
+    ed_generator_set_state(g, end);
+    ed_tensor *b = ed_random_uniform(ED_SHAPE(40), .generator = g);
+    assert_memory_equal(ed_data(a), ed_data(b), 160);
+
+    assert_false(ed_generator_set_state(NULL, s));
+    ed_clear_error();
+    assert_false(ed_generator_set_state(g, NULL));
+    ed_clear_error();
+    ed_generator_state(NULL, s);
+    assert_true(ed_failed());
+    ed_clear_error();
+}
+
+/* Every dtype makes numbers of its kind, in their range. */
+static void dtypes(void **state)
+{
+    (void)state;
+    static const ed_dtype floats[] = {ED_FLOAT32, ED_FLOAT64, ED_FLOAT16, ED_BFLOAT16};
+    static const ed_dtype whole[] = {ED_INT32, ED_INT64};
+    ed_set_seed(3);
+    for (int k = 0; k < 4; k++) {
+        ED_SCOPE;
+        ed_tensor *u = ed_random_uniform(ED_SHAPE(1000), .dtype = floats[k], .low = 2, .high = 6);
+        ed_tensor *z = ed_random_normal(ED_SHAPE(1000), .dtype = floats[k], .mean = 8);
+        ed_tensor *t = ed_random_truncated_normal(ED_SHAPE(1000), .dtype = floats[k], .stddev = 3);
+        assert_false(ed_failed());
+        assert_int_equal(ed_dtype_of(t), floats[k]);
+        double mean_u = 0, mean_z = 0;
+        for (int i = 0; i < 1000; i++) {
+            double v = dtype_load(floats[k], u->data, i);
+            assert_true(v >= 2 && v <= 6);
+            mean_u += v / 1000;
+            mean_z += dtype_load(floats[k], z->data, i) / 1000;
+            assert_true(fabs(dtype_load(floats[k], t->data, i)) <= 6.01);
+        }
+        assert_true(fabs(mean_u - 4) < 0.2 && fabs(mean_z - 8) < 0.2);
+    }
+    for (int k = 0; k < 2; k++) {
+        ED_SCOPE;
+        ed_tensor *x = ed_random_uniform(ED_SHAPE(1000), .dtype = whole[k], .low = -2, .high = 3);
+        int seen = 0;
+        for (int i = 0; i < 1000; i++) {
+            double v = dtype_load(whole[k], x->data, i);
+            assert_true(v >= -2 && v < 3);
+            seen |= 1 << ((int)v + 2);
+        }
+        assert_int_equal(seen, 31);
+    }
+    ED_SCOPE; /* full ranges, whose length the type can't hold */
+    ed_generator *g = ed_generator_from_seed(1234);
+    ed_tensor *x = ed_random_uniform(ED_SHAPE(3), .dtype = ED_INT64, .low = -0x1p63, .high = 0x1p63,
+                                     .generator = g);
+    assert_int_equal(((const int64_t *)ed_data(x))[0], 472453817354278855);
+    assert_int_equal(((const int64_t *)ed_data(x))[2], -65898304404607253);
+    x = ed_random_uniform(ED_SHAPE(100), .dtype = ED_INT32, .low = -0x1p31, .high = 0x1p31);
+    int negative = 0;
+    for (int i = 0; i < 100; i++) negative += ((const int32_t *)ed_data(x))[i] < 0;
+    assert_in_range(negative, 20, 80);
+    x = ed_random_uniform(ED_SHAPE(100), .dtype = ED_INT32, .low = 0x1p31 - 2, .high = 0x1p31);
+    for (int i = 0; i < 100; i++) assert_true(((const int32_t *)ed_data(x))[i] >= INT32_MAX - 1);
+    assert_true(ed_item(ed_random_uniform(ED_SHAPE(), .low = 1, .high = 1)) == 1);
+}
+
+static void expect(ed_tensor *result, ed_error_code code, const char *what)
+{
+    assert_null(result);
+    assert_int_equal(ed_error_kind(), code);
+    if (!strstr(ed_error(), what)) fail_msg("said '%s', expected '%s'", ed_error(), what);
+    ed_clear_error();
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const ed_error_code bad = ED_INVALID_ARGUMENT;
+    const ed_ints none = {0};
+    expect(ed_random_uniform(none), bad, "random_uniform: no shape");
+    expect(ed_random_normal(none), bad, "random_normal: no shape");
+    expect(ed_random_truncated_normal(none), bad, "random_truncated_normal: no shape");
+    expect(ed_random_uniform_with(none, NULL), bad, "no shape");
+    expect(ed_random_uniform(ED_SHAPE(2, -3)), bad, "negative extent");
+    expect(ed_random_normal(ED_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1)), bad, "dimensions");
+    expect(ed_random_normal(ED_SHAPE(INT64_MAX, 4)), ED_OUT_OF_MEMORY, "more elements");
+    expect(ed_random_uniform(ED_SHAPE(2), .dtype = ED_UINT8), bad, "not uint8");
+    expect(ed_random_uniform(ED_SHAPE(2), .dtype = ED_BOOL), bad, "not bool");
+    expect(ed_random_uniform(ED_SHAPE(2), .dtype = (ed_dtype)77), bad, "it makes");
+    expect(ed_random_normal(ED_SHAPE(2), .dtype = ED_INT32), bad, "it makes floats, not int32");
+    expect(ed_random_normal(ED_SHAPE(2), .stddev = -1), bad, "stddev -1");
+    expect(ed_random_normal(ED_SHAPE(2), .mean = NAN), bad, "mean nan");
+    expect(ed_random_normal(ED_SHAPE(2), .stddev = INFINITY), bad, "stddev inf");
+    expect(ed_random_uniform(ED_SHAPE(2), .low = 2, .high = 1), bad, "low 2 and high 1");
+    expect(ed_random_uniform(ED_SHAPE(2), .high = NAN), bad, "finite");
+    expect(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT32, .high = 0), bad, "no whole number");
+    expect(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT32, .high = 2.5), bad, "no bounds");
+    expect(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT32, .high = 0x1p32), bad,
+           "no bounds of int32");
+    expect(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT64, .low = -0x1p64), bad,
+           "no bounds of int64");
+
+    ed_tensor *x = ed_constant(((float[]){1, 2}), ED_SHAPE(2));
+    ed_tensor *whole = ed_constant(((int32_t[]){1, 2}), ED_SHAPE(2));
+    expect(ed_dropout(NULL, 0.5), bad, "x is NULL");
+    expect(ed_dropout(x, -0.1), bad, "dropout: rate -0.1");
+    expect(ed_dropout(x, 1), bad, "rate 1");
+    expect(ed_dropout(x, NAN), bad, "rate nan");
+    expect(ed_dropout(whole, 0.5), bad, "int32[2]");
+    expect(ed_random_shuffle(NULL), bad, "x is NULL");
+    expect(ed_random_shuffle(ed_constant(((float[]){1}), ED_SHAPE())), bad, "has no rows");
+    expect(ed_random_shuffle_with(NULL, NULL), bad, "x is NULL");
+}
+
+static void shuffles(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    enum { N = 50 };
+    int32_t rows[2 * N];
+    for (int i = 0; i < 2 * N; i++) rows[i] = i;
+    ed_set_seed(7);
+    ed_tensor *x = ed_constant(rows, ED_SHAPE(N, 2)), *y = ed_random_shuffle(x);
+    const int32_t *got = ed_data(y);
+    assert_non_null(got);
+    bool seen[N] = {0};
+    int moved = 0;
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(got[2 * i] % 2, 0);
+        assert_int_equal(got[2 * i + 1], got[2 * i] + 1);
+        assert_false(seen[got[2 * i] / 2]);
+        seen[got[2 * i] / 2] = true;
+        moved += got[2 * i] != 2 * i;
+    }
+    assert_true(moved > N / 2);
+    ed_generator *g = ed_generator_from_seed(1);
+    assert_int_equal(ed_size(ed_random_shuffle(x, .generator = g)), 2 * N);
+    uint64_t s[3];
+    ed_generator_state(g, s);
+    assert_int_equal(s[0], 1 + 256 * N);
+    assert_int_equal(ed_size(ed_random_shuffle(ed_constant(rows, ED_SHAPE(0, 3)))), 0);
+    assert_int_equal(ed_item(ed_random_shuffle(ed_constant(rows + 5, ED_SHAPE(1)))), 5);
+}
+
+/* dropout(x) = x * factors, factors 0 or 1 / (1 - rate); so are its gradient and that one's
+ * gradient. */
+static void drops(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    enum { N = 400 };
+    double numbers[N];
+    for (int i = 0; i < N; i++) numbers[i] = i + 1;
+    ed_tensor *x = ed_constant(numbers, ED_SHAPE(20, 20));
+    ed_set_seed(5);
+    ed_tape *tape = ed_tape_begin(.persistent = true);
+    ed_tensor *transposed = ed_transpose(ed_watch(tape, x));
+    ed_tensor *y = ed_dropout(transposed, 0.25);
+    ed_tensor *dx = ed_gradient(tape, y, transposed, .output_gradients = ed_list_of(transposed));
+    const double *out = ed_data(y), *in = ed_data(transposed), *back = ed_data(dx);
+    assert_non_null(back);
+    int kept = 0;
+    for (int i = 0; i < N; i++) {
+        assert_true(out[i] == 0 || out[i] == in[i] * (1 / 0.75));
+        assert_true(back[i] == out[i]); /* dy was x itself */
+        kept += out[i] != 0;
+    }
+    assert_in_range(kept, 250, 350);
+    assert_ptr_equal(ed_data(ed_dropout(x, 0)), ed_data(x));
+    assert_int_equal(ed_size(ed_dropout(ed_constant(numbers, ED_SHAPE(0)), 0.5)), 0);
+    ed_tensor *variable = ed_variable(ed_constant(((float[]){1, 2}), ED_SHAPE(2)));
+    assert_false(ed_is_variable(ed_dropout(variable, 0)));
+    assert_non_null(ed_dropout(variable, 0.5));
+}
+
+static void *draw_many(void *generator)
+{
+    for (int i = 0; i < 200; i++) {
+        ED_SCOPE;
+        if (!ed_random_uniform(ED_SHAPE(3), .generator = generator)) return generator;
+        if (!ed_random_uniform(ED_SHAPE(3))) return generator;
+    }
+    return NULL;
+}
+
+/* Generators and the source may be shared between threads: no draw is given twice. */
+static void threads(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    pthread_t thread[3];
+    uint64_t s[3];
+    ed_generator *g = ed_generator_from_seed(0);
+    for (int i = 0; i < 3; i++) pthread_create(&thread[i], NULL, draw_many, g);
+    for (int i = 0; i < 3; i++) {
+        void *failed;
+        pthread_join(thread[i], &failed);
+        assert_null(failed);
+    }
+    ed_generator_state(g, s);
+    assert_int_equal(s[0], 3 * 200 * 3 * 256);
+}
+
+static void without_memory(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (bool done = false; !done; n++) {
+        ED_SCOPE;
+        ed_memory_fail_at(n, false);
+        ed_generator *g = ed_generator_from_seed(1);
+        ed_tensor *x = g ? ed_random_normal(ED_SHAPE(5), .generator = g) : NULL;
+        ed_tensor *y = ed_random_shuffle(ed_dropout(x, 0.5));
+        done = !ed_memory_has_failed();
+        ed_memory_fail_at(-1, false);
+        assert_true(done ? y && !ed_failed() : ed_error_kind() == ED_OUT_OF_MEMORY);
+        ed_clear_error();
+    }
+    assert_true(n > 4);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, check_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(global_seed), TEST(generators), TEST(dtypes),  TEST(refusals),
+        TEST(shuffles),    TEST(drops),      TEST(threads), TEST(without_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
