@@ -170,9 +170,11 @@ INLINE void store_part(bool wide, char *p, vec v, int lanes)
 
 /* What tiles of one block of k share, and the place of the next. */
 typedef struct tile {
-    int64_t k;
+    int64_t k; /* steps of a run */
     const char *a, *b;
     int64_t a_row, a_col, b_row;
+    int64_t runs; /* the sum is over so many runs, which begin at these offsets (NULL: one at 0) */
+    const int64_t *a_runs, *b_runs;
     char *c;
     int64_t c_row;
     int lanes;  /* valid ones in the tile's last vector */
@@ -221,17 +223,23 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
     const char *a = t->a, *b = t->b;
     vec sum[2 * ROWS];
     UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = (vec){0};
-    for (int64_t p = t->k; p > 0; p--) {
-        vec row[2];
-        UNROLL for (int v = 0; v < vecs; v++) row[v] = load(b + v * BYTES);
-        UNROLL for (int r = 0; r < rows; r++)
-        {
-            vec x = spread(wide, a + r * a_row);
-            UNROLL for (int v = 0; v < vecs; v++) sum[r * vecs + v] =
-                multiply_add(wide, x, row[v], sum[r * vecs + v]);
+    for (int64_t run = 0; run < t->runs; run++) {
+        if (t->a_runs) {
+            a = t->a + t->a_runs[run];
+            b = t->b + t->b_runs[run];
         }
-        a += t->a_col;
-        b += t->b_row;
+        for (int64_t p = t->k; p > 0; p--) {
+            vec row[2];
+            UNROLL for (int v = 0; v < vecs; v++) row[v] = load(b + v * BYTES);
+            UNROLL for (int r = 0; r < rows; r++)
+            {
+                vec x = spread(wide, a + r * a_row);
+                UNROLL for (int v = 0; v < vecs; v++) sum[r * vecs + v] =
+                    multiply_add(wide, x, row[v], sum[r * vecs + v]);
+            }
+            a += t->a_col;
+            b += t->b_row;
+        }
     }
     if (t->plain && t->lanes == lanes_of(wide)) {
         UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vecs; v++)
@@ -393,6 +401,7 @@ static tile tile_begin(const gemm_job *job, int64_t p, int64_t k)
 {
     bool last = p + k >= job->k;
     tile t = {.k = k,
+              .runs = 1,
               .a_row = job->a_row,
               .a_col = job->a_col,
               .b_row = job->b_row,
@@ -573,6 +582,44 @@ static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t
             tiles[wide][vecs - 1][t.a_row == size][rows - 1](&t);
         }
         i += rows;
+    }
+}
+
+void ISA_NAME(gemm_pack)(bool wide, int64_t k, int64_t n, const char *b, int64_t b_row,
+                         int64_t b_col, char *panels, int64_t panel_step)
+{
+    const int panel = PANEL / size_of(wide);
+    for (int64_t j = 0; j < n; j += panel, panels += panel_step)
+        pack(wide, min(panel, n - j), k, b + j * b_col, b_col, b_row, panels, PANEL);
+}
+
+void ISA_NAME(gemm_runs)(const gemm_runs_job *job)
+{
+    const bool wide = job->wide;
+    const int size = size_of(wide), panel = PANEL / size;
+    int64_t stripes = (job->m + ROWS - 1) / ROWS;
+    tile t = {.k = job->k,
+              .a_row = job->a_row,
+              .a_col = job->a_col,
+              .b_row = job->b_row,
+              .runs = job->runs,
+              .a_runs = job->a_runs,
+              .b_runs = job->b_runs,
+              .c_row = job->c_row,
+              .first = !job->add,
+              .plain = !job->add};
+    for (int64_t j = 0; j < job->n; j += panel) {
+        int64_t width = min(panel, job->n - j);
+        int vecs = width * size > BYTES ? 2 : 1;
+        t.lanes = (int)(width - (vecs - 1) * panel / 2);
+        t.b = job->b + j / panel * job->b_panel;
+        for (int64_t s = 0, i = 0; s < stripes; s++) {
+            int64_t rows = job->m / stripes + (s < job->m % stripes);
+            t.a = job->a + i * job->a_row;
+            t.c = job->c + i * job->c_row + j * size;
+            tiles[wide][vecs - 1][t.a_row == size][rows - 1](&t);
+            i += rows;
+        }
     }
 }
 

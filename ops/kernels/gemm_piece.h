@@ -36,6 +36,28 @@ ISA_DECLARE(size_t, gemm_scratch, const gemm_job *job);
 /* Computes a job on the calling thread. */
 ISA_DECLARE(void, gemm_piece, const gemm_job *job, char *scratch);
 
+/*
+ * C = (add: C +) the sum over runs r and steps p < k of A_r B_r, for operands whose steps lie in
+ * several places, as windows over images do: a_r(i,p) = a[a_runs[r] + i a_row + p a_col], b_r(p,j)
+ * = b[b_runs[r] + panel(j) b_panel + p b_row + j in panel]. All in bytes. B is packed by gemm_pack,
+ * or lies as if it were: rows of whole vectors, b_panel = the tile's columns. One sum over all runs
+ * and steps in their order.
+ */
+typedef struct gemm_runs_job {
+    bool wide, add;
+    int64_t m, n, k, runs;
+    const int64_t *a_runs, *b_runs;
+    const char *a, *b;
+    char *c;
+    int64_t a_row, a_col, b_row, b_panel, c_row;
+} gemm_runs_job;
+ISA_DECLARE(void, gemm_runs, const gemm_runs_job *job);
+
+/* Packs B[k,n] into panels of the tile's columns: a step of a panel is as long as a panel's
+ * columns. */
+ISA_DECLARE(void, gemm_pack, bool wide, int64_t k, int64_t n, const char *b, int64_t b_row,
+            int64_t b_col, char *panels, int64_t panel_step);
+
 /* Rows and columns of the register tile, for cutting a job well. */
 ISA_DECLARE(void, gemm_tile, bool wide, int64_t *rows, int64_t *columns);
 

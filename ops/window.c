@@ -1,0 +1,62 @@
+#include "ops/window.h"
+#include <string.h>
+
+/* Windows wider than this, dilation included, are refused: no image is, and sums of positions stay
+ * far from overflow. */
+#define WIDEST ((int64_t)1 << 30)
+
+static bool pair(const ed_call *call, const char *what, ed_ints given, int64_t by_default,
+                 int64_t out[2])
+{
+    if (!given.values) {
+        out[0] = out[1] = by_default;
+        return true;
+    }
+    if (given.count != 2 || given.values[0] < 1 || given.values[1] < 1)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s are two positive numbers, not %s", what,
+                            text_of_ints(given.values, given.count).s);
+    out[0] = given.values[0];
+    out[1] = given.values[1];
+    return true;
+}
+
+static bool place(const ed_call *call, window *w, int axis, bool same)
+{
+    int64_t steps = w->extent[axis] - 1, span;
+    if (__builtin_mul_overflow(steps, w->dilation[axis], &span) || span >= WIDEST)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "a window of %lld cells with dilation %lld is too wide",
+                            (long long)w->extent[axis], (long long)w->dilation[axis]);
+    int64_t size = w->image[axis], stride = w->stride[axis];
+    span++;
+    if (!same) {
+        w->out[axis] = size < span ? 0 : (size - span) / stride + 1;
+        w->before[axis] = 0;
+        return true;
+    }
+    w->out[axis] = size > 0 ? (size - 1) / stride + 1 : 0;
+    int64_t missing = size > 0 ? (w->out[axis] - 1) * stride + span - size : 0;
+    w->before[axis] = missing > 0 ? missing / 2 : 0;
+    return true;
+}
+
+bool window_make(const ed_call *call, const int64_t *image, const int64_t extent[2],
+                 ed_ints strides, bool stride_by_extent, ed_ints dilations, const char *padding,
+                 window *w)
+{
+    bool same = padding && !strcmp(padding, "SAME");
+    if (padding && !same && strcmp(padding, "VALID") != 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "the padding is \"VALID\" or \"SAME\", not \"%.40s\"", padding);
+    *w = (window){.batch = image[0],
+                  .channels = image[3],
+                  .image = {image[1], image[2]},
+                  .extent = {extent[0], extent[1]}};
+    if (extent[0] < 1 || extent[1] < 1)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the window %s has no cells",
+                            text_of_ints(extent, 2).s);
+    if (!pair(call, "strides", strides, 1, w->stride)) return false;
+    if (!strides.values && stride_by_extent) memcpy(w->stride, extent, sizeof w->stride);
+    return pair(call, "dilations", dilations, 1, w->dilation) && place(call, w, 0, same) &&
+           place(call, w, 1, same);
+}
