@@ -1,0 +1,453 @@
+#include "ops/reduce.h"
+#include <string.h>
+
+/*
+ * The driver. Outputs are cut in items that lie along one kept dimension, the line; an item's
+ * elements are walked in one of two ways:
+ *
+ *     by groups   each output's elements adjoin in memory (or are gathered block by block): sum of
+ * a matrix' rows by rows     neighbouring outputs' elements adjoin, so whole rows are folded at a
+ * time: sum of its columns
+ *
+ * and in pieces of fixed size, so that few outputs of many elements keep all threads busy too.
+ */
+
+/* ---- Layout
+ * ---------------------------------------------------------------------------------------------------------------
+ */
+
+/* Appends a dimension to a list, joined with the last if memory does. */
+static void append(int *n, int64_t *extents, int64_t *strides, int64_t extent, int64_t stride)
+{
+    if (extent == 1) return;
+    if (*n && strides[*n - 1] == extent * stride)
+        extents[*n - 1] *= extent;
+    else
+        extents[(*n)++] = extent;
+    strides[*n - 1] = stride;
+}
+
+void reduce_make_layout(reduce_layout *l, const ed_tensor *x, unsigned mask)
+{
+    l->n_kept = l->n_gone = 0;
+    l->outputs = l->count = 1;
+    for (int d = 0; d < x->rank; d++) {
+        if (mask & 1u << d) {
+            append(&l->n_gone, l->gone, l->gone_strides, x->shape[d], x->strides[d]);
+            l->count *= x->shape[d];
+        } else {
+            append(&l->n_kept, l->kept, l->kept_strides, x->shape[d], x->strides[d]);
+            l->outputs *= x->shape[d];
+        }
+    }
+}
+
+typedef struct plan {
+    reduce_layout layout;
+    const char *x;
+    size_t element;
+    bool by_rows, adjoin; /* adjoin: by groups, and no gathering */
+    int line; /* the kept dimension along which an item's outputs lie; -1: there is one output */
+    int64_t line_extent, line_stride, line_apart; /* apart: of its outputs */
+    int64_t width, chunks, items;
+    int64_t piece, pieces; /* elements of one output that are folded by one thread, and how many
+                              times that is */
+} plan;
+
+/* A piece is a power of 2 of blocks: its tree is part of the whole's, so the way it is cut changes
+ * no bit. */
+enum { GROUP_PIECE = 64 * REDUCE_BLOCK, ROW_PIECE = 4 * REDUCE_BLOCK };
+
+/*
+ * The way through memory. Gathered groups fit the gathering's buffer; groups of several blocks come
+ * one at a time, since the state of each would be far from its neighbour's elements.
+ */
+static void make_plan(plan *p, const ed_tensor *x, unsigned mask)
+{
+    reduce_layout *l = &p->layout;
+    reduce_make_layout(l, x, mask);
+    p->x = x->data;
+    p->element = dtype_size(x->dtype);
+    p->adjoin = !l->n_gone || (l->n_gone == 1 && l->gone_strides[0] == 1);
+    p->line = l->n_kept - 1;
+    p->by_rows = false;
+    for (int d = 0; d < l->n_kept && l->n_gone && l->gone_strides[l->n_gone - 1] != 1; d++)
+        if (l->kept_strides[d] == 1) {
+            p->by_rows = true;
+            p->line = d;
+        }
+    p->line_extent = p->line < 0 ? 1 : l->kept[p->line];
+    p->line_stride = p->line < 0 ? 0 : l->kept_strides[p->line];
+    p->line_apart = 1;
+    for (int d = p->line + 1; d < l->n_kept; d++) p->line_apart *= l->kept[d];
+    if (p->by_rows)
+        p->width = REDUCE_WIDTH_BYTES / (int64_t)(p->element < 4 ? 4 : p->element);
+    else if (l->count > REDUCE_BLOCK)
+        p->width = 1;
+    else
+        p->width = p->adjoin || l->count <= 8 ? 64 : REDUCE_BLOCK / l->count;
+    if (p->width > p->line_extent) p->width = p->line_extent;
+    p->chunks = (p->line_extent + p->width - 1) / p->width;
+    p->items = l->outputs / p->line_extent * p->chunks;
+    p->piece = p->by_rows ? ROW_PIECE : GROUP_PIECE;
+    p->pieces = (l->count + p->piece - 1) / p->piece;
+}
+
+/* An item's first element and first output, and how many outputs it has. */
+typedef struct item {
+    const char *x;
+    int64_t output, width;
+} item;
+
+static item find_item(const plan *p, int64_t number)
+{
+    const reduce_layout *l = &p->layout;
+    int64_t chunk = number % p->chunks, rest = number / p->chunks, first = chunk * p->width;
+    int64_t offset = first * p->line_stride, output = first * p->line_apart, apart = 1;
+    for (int d = l->n_kept - 1; d >= 0; d--) {
+        if (d != p->line) {
+            int64_t at = d == 0 || (d == 1 && p->line == 0) ? rest : rest % l->kept[d];
+            rest /= l->kept[d];
+            offset += at * l->kept_strides[d];
+            output += at * apart;
+        }
+        apart *= l->kept[d];
+    }
+    int64_t left = p->line_extent - first;
+    return (item){p->x + offset * (int64_t)p->element, output, left < p->width ? left : p->width};
+}
+
+/* ---- Walking the dimensions that go
+ * --------------------------------------------------------------------------------------- */
+
+/* A position among the elements of one output. */
+typedef struct walk {
+    const reduce_layout *layout;
+    int64_t at[ED_MAX_RANK], offset;
+} walk;
+
+static void walk_to(walk *w, const reduce_layout *l, int64_t element)
+{
+    w->layout = l;
+    w->offset = 0;
+    for (int d = l->n_gone - 1; d >= 0; d--) {
+        w->at[d] = d ? element % l->gone[d] : element;
+        element = d ? element / l->gone[d] : 0;
+        w->offset += w->at[d] * l->gone_strides[d];
+    }
+}
+
+/* How many elements are left of the innermost dimension, whose stride is *stride. */
+static int64_t walk_run(const walk *w, int64_t *stride)
+{
+    int last = w->layout->n_gone - 1;
+    *stride = last < 0 ? 0 : w->layout->gone_strides[last];
+    return last < 0 ? 1 : w->layout->gone[last] - w->at[last];
+}
+
+/* On by n elements, at most what walk_run said. */
+static void walk_on(walk *w, int64_t n)
+{
+    const reduce_layout *l = w->layout;
+    int d = l->n_gone - 1;
+    if (d < 0) return;
+    w->at[d] += n;
+    w->offset += n * l->gone_strides[d];
+    for (; d > 0 && w->at[d] == l->gone[d]; d--) {
+        w->offset += l->gone_strides[d - 1] - l->gone[d] * l->gone_strides[d];
+        w->at[d] = 0;
+        w->at[d - 1]++;
+    }
+}
+
+static void copy_run(char *to, const char *from, int64_t n, int64_t stride, size_t element)
+{
+    if (stride == 1) {
+        memcpy(to, from, (size_t)n * element);
+        return;
+    }
+#define COPY(type)                                                                                 \
+    for (int64_t i = 0; i < n; i++) ((type *)to)[i] = ((const type *)from)[i * stride];            \
+    break
+    switch (element) {
+    case 1: COPY(uint8_t);
+    case 4: COPY(uint32_t);
+    default: COPY(uint64_t);
+    }
+#undef COPY
+}
+
+/* n elements of the output at x from number `first` on: where they lie if they adjoin, else
+ * gathered in `to`. */
+static const void *fetch(const plan *p, const char *x, int64_t first, int64_t n, char *to)
+{
+    const size_t element = p->element;
+    if (p->adjoin) return x + first * (int64_t)element;
+    walk w;
+    int64_t stride;
+    walk_to(&w, &p->layout, first);
+    if (walk_run(&w, &stride) >= n && stride == 1) return x + w.offset * (int64_t)element;
+    for (int64_t done = 0; done < n;) {
+        int64_t run = walk_run(&w, &stride);
+        if (run > n - done) run = n - done;
+        copy_run(to + (size_t)done * element, x + w.offset * (int64_t)element, run, stride,
+                 element);
+        walk_on(&w, run);
+        done += run;
+    }
+    return to;
+}
+
+/* The addresses of rows first..first+n-1 at x. */
+static void find_rows(const plan *p, const char *x, int64_t first, int64_t n, const void **rows)
+{
+    const int64_t element = (int64_t)p->element;
+    walk w;
+    walk_to(&w, &p->layout, first);
+    for (int64_t done = 0; done < n;) {
+        int64_t stride, run = walk_run(&w, &stride);
+        if (run > n - done) run = n - done;
+        const char *row = x + w.offset * element;
+        for (int64_t i = 0; i < run; i++) rows[done + i] = row + i * stride * element;
+        walk_on(&w, run);
+        done += run;
+    }
+}
+
+/* ---- Folding
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct fold {
+    plan plan;
+    const reduce_loops *loops;
+    char *y, *mean;
+    char *states; /* of all items' pieces, where there are several */
+    size_t state_bytes;
+} fold;
+
+/* Elements first..first+n-1 of an item's outputs, one block, into a state. */
+static void fold_block(const fold *f, const item *it, int64_t first, int64_t n, void *state)
+{
+    const plan *p = &f->plan;
+    if (p->by_rows) {
+        const void *rows[REDUCE_BLOCK];
+        find_rows(p, it->x, first, n, rows);
+        f->loops->rows(rows, n, it->width, state);
+    } else if (p->adjoin) {
+        f->loops->groups(it->x + first * (int64_t)p->element, p->line_stride, it->width, n, state);
+    } else {
+        char buffer[REDUCE_BLOCK * sizeof(double)] __attribute__((aligned(64)));
+        const char *from = fetch(p, it->x, first, n, buffer);
+        for (int64_t i = 1; i < it->width; i++) {
+            char *to = buffer + i * n * (int64_t)p->element;
+            const void *at =
+                fetch(p, it->x + i * p->line_stride * (int64_t)p->element, first, n, to);
+            if (i == 1 && from != buffer) memcpy(buffer, from, (size_t)n * p->element);
+            if (at != to) memcpy(to, at, (size_t)n * p->element);
+            from = buffer;
+        }
+        f->loops->groups(from, n, it->width, n, state);
+    }
+}
+
+/* Merges n neighbouring states pairwise into the first; all but the last stand for `each` elements
+ * of `count`. */
+static void merge_all(const fold *f, char *states, int64_t n, int64_t width, int64_t each,
+                      int64_t count)
+{
+    for (int64_t step = 1; step < n; step *= 2)
+        for (int64_t i = 0; i + step < n; i += 2 * step) {
+            int64_t right = count - (i + step) * each;
+            if (right > step * each) right = step * each;
+            f->loops->merge(states + (size_t)i * f->state_bytes,
+                            states + (size_t)(i + step) * f->state_bytes, width, step * each,
+                            right);
+        }
+}
+
+static void finish(const fold *f, const item *it, const void *state)
+{
+    const plan *p = &f->plan;
+    size_t offset = (size_t)it->output * p->element;
+    f->loops->finish(state, it->width, p->layout.count, f->y + offset,
+                     f->mean ? f->mean + offset : NULL, p->line_apart);
+}
+
+/* One piece of an item: to its state among all, or, if it is the only one, to the output. */
+static void fold_piece(const fold *f, int64_t number)
+{
+    enum {
+        ROWS = ROW_PIECE / REDUCE_BLOCK * 2 * REDUCE_WIDTH_BYTES,
+        GROUPS = GROUP_PIECE / REDUCE_BLOCK * 256
+    };
+    char states[ROWS > GROUPS ? ROWS : GROUPS] __attribute__((aligned(64)));
+    const plan *p = &f->plan;
+    int64_t first = number % p->pieces * p->piece, count = p->layout.count - first, blocks = 0;
+    item it = find_item(p, number / p->pieces);
+    if (count > p->piece) count = p->piece;
+    for (int64_t done = 0; done < count; done += REDUCE_BLOCK, blocks++) {
+        int64_t n = count - done < REDUCE_BLOCK ? count - done : REDUCE_BLOCK;
+        fold_block(f, &it, first + done, n, states + (size_t)blocks * f->state_bytes);
+    }
+    merge_all(f, states, blocks, it.width, REDUCE_BLOCK, count);
+    if (f->states)
+        memcpy(f->states + (size_t)number * f->state_bytes, states, f->state_bytes);
+    else
+        finish(f, &it, states);
+}
+
+static void finish_item(const fold *f, int64_t number)
+{
+    const plan *p = &f->plan;
+    item it = find_item(p, number);
+    char *states = f->states + (size_t)(number * p->pieces) * f->state_bytes;
+    merge_all(f, states, p->pieces, it.width, p->piece, p->layout.count);
+    finish(f, &it, states);
+}
+
+/* What nothing folds to. */
+static void fill_empty(reduce_kind kind, ed_dtype dtype, int64_t outputs, void *y, void *mean)
+{
+    static const double nothing[REDUCE_KINDS] = {
+        [REDUCE_SUM] = 0,
+        [REDUCE_MEAN] = __builtin_nan(""),
+        [REDUCE_PROD] = 1,
+        [REDUCE_MAX] = 0, /* any; of numbers an error before this */
+        [REDUCE_MIN] = 1, /* all */
+        [REDUCE_VARIANCE] = __builtin_nan(""),
+        [REDUCE_STD] = __builtin_nan(""),
+        [REDUCE_LOGSUMEXP] = -__builtin_inf(),
+    };
+    for (int64_t i = 0; i < outputs; i++) {
+        dtype_store(dtype, y, i, nothing[kind]);
+        if (mean) dtype_store(dtype, mean, i, nothing[REDUCE_MEAN]);
+    }
+}
+
+bool reduce_run(reduce_kind kind, const ed_tensor *x, unsigned mask, void *y, void *mean)
+{
+    fold f = {.loops = reduce_loops_for(kind, x->dtype), .y = y, .mean = mean};
+    plan *p = &f.plan;
+    reduce_make_layout(&p->layout, x, mask);
+    if (p->layout.outputs == 0) return true;
+    if (p->layout.count == 0) {
+        fill_empty(kind, x->dtype, p->layout.outputs, y, mean);
+        return true;
+    }
+    make_plan(p, x, mask);
+    f.state_bytes = 2 * (size_t)reduce_step(p->width) * p->element;
+    int64_t total = p->items * p->pieces;
+    size_t bytes;
+    if (p->pieces > 1 &&
+        (!memory_mul((size_t)total, f.state_bytes, &bytes) || !(f.states = memory_alloc(bytes))))
+        return false;
+    if (x->size <= OPS_PARALLEL_WORK || total == 1) {
+        for (int64_t i = 0; i < total; i++) fold_piece(&f, i);
+    } else {
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < total; i++) fold_piece(&f, i);
+    }
+    for (int64_t i = 0; f.states && i < p->items; i++) finish_item(&f, i);
+    memory_free(f.states);
+    return true;
+}
+
+/* ---- The best of all
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct best {
+    plan plan;
+    const reduce_best_loops *loops;
+    bool smallest;
+    int64_t *y;
+    char *values; /* of all items' pieces, `step` bytes each */
+    int64_t *indices;
+    size_t step;
+} best;
+
+/* The best of elements first..first+count-1 of one output: block by block, and then where in the
+ * best block. */
+static int64_t best_of_group(const best *b, const char *x, int64_t first, int64_t count,
+                             void *value)
+{
+    char buffer[REDUCE_BLOCK * sizeof(double)] __attribute__((aligned(64)));
+    int64_t block = 0;
+    for (int64_t done = 0; done < count; done += REDUCE_BLOCK) {
+        int64_t n = count - done < REDUCE_BLOCK ? count - done : REDUCE_BLOCK;
+        double one; /* room for an element of any dtype */
+        b->loops->value(fetch(&b->plan, x, first + done, n, buffer), n, b->smallest, &one);
+        if (done && !b->loops->beats(&one, value, b->smallest)) continue;
+        memcpy(value, &one, b->plan.element);
+        block = done;
+    }
+    int64_t n = count - block < REDUCE_BLOCK ? count - block : REDUCE_BLOCK;
+    int64_t at = b->loops->find(fetch(&b->plan, x, first + block, n, buffer), n, value);
+    return at < 0 ? 0 : first + block + at;
+}
+
+static void best_piece(const best *b, int64_t number)
+{
+    const plan *p = &b->plan;
+    int64_t first = number % p->pieces * p->piece, count = p->layout.count - first;
+    item it = find_item(p, number / p->pieces);
+    char *values = b->values + (size_t)number * b->step;
+    int64_t *indices = b->indices + number * p->width;
+    if (count > p->piece) count = p->piece;
+    if (!p->by_rows) {
+        for (int64_t i = 0; i < it.width; i++) {
+            const char *x = it.x + i * p->line_stride * (int64_t)p->element;
+            indices[i] = best_of_group(b, x, first, count, values + (size_t)i * p->element);
+        }
+        return;
+    }
+    const void *rows[REDUCE_BLOCK];
+    for (int64_t done = 0; done < count; done += REDUCE_BLOCK) {
+        int64_t n = count - done < REDUCE_BLOCK ? count - done : REDUCE_BLOCK;
+        find_rows(p, it.x, first + done, n, rows);
+        for (int64_t r = 0; r < n; r++)
+            b->loops->row(rows[r], it.width, done + r, b->smallest, values, indices);
+    }
+    b->loops->finish(values, it.width, indices);
+    for (int64_t i = 0; i < it.width; i++) indices[i] += first;
+}
+
+/* The first of the best pieces. */
+static void best_finish(const best *b, int64_t number)
+{
+    const plan *p = &b->plan;
+    item it = find_item(p, number);
+    for (int64_t i = 0; i < it.width; i++) {
+        int64_t winner = number * p->pieces;
+        for (int64_t k = winner + 1; k < (number + 1) * p->pieces; k++)
+            if (b->loops->beats(b->values + (size_t)k * b->step + (size_t)i * p->element,
+                                b->values + (size_t)winner * b->step + (size_t)i * p->element,
+                                b->smallest))
+                winner = k;
+        b->y[it.output + i * p->line_apart] = b->indices[winner * p->width + i];
+    }
+}
+
+bool reduce_best(const ed_tensor *x, unsigned mask, bool smallest, int64_t *y)
+{
+    best b = {.loops = reduce_best_for(x->dtype), .smallest = smallest, .y = y};
+    plan *p = &b.plan;
+    if (x->size == 0) return true;
+    make_plan(p, x, mask);
+    int64_t total = p->items * p->pieces;
+    b.step = (size_t)p->width * p->element;
+    b.values = memory_alloc((size_t)total * b.step);
+    b.indices = memory_alloc((size_t)(total * p->width) * sizeof *b.indices);
+    bool ok = b.values && b.indices;
+    if (ok && x->size > OPS_PARALLEL_WORK && total > 1) {
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < total; i++) best_piece(&b, i);
+    } else {
+        for (int64_t i = 0; ok && i < total; i++) best_piece(&b, i);
+    }
+    for (int64_t i = 0; ok && i < p->items; i++) best_finish(&b, i);
+    memory_free(b.values);
+    memory_free(b.indices);
+    return ok;
+}

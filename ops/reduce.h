@@ -1,0 +1,102 @@
+/*
+ * Reductions: how the driver (reduce.c) and the loops (reduce.simd.c) share the work.
+ *
+ * A reduction folds, for each output, `count` elements in their logical order. They are cut in
+ * blocks of 512, whatever the memory looks like; a loop turns a block into a state, one or two
+ * numbers (a sum; mean and sum of squares; largest and sum of exponentials); states of neighbouring
+ * blocks merge pairwise, 0 with 1, 2 with 3, then those. So the error of a sum grows with the
+ * logarithm of the count, and the bits depend on the elements and their order alone: not on
+ * strides, threads or instruction set.
+ *
+ *     state of `width` outputs:   first[0] first[1] ... | second[0] second[1] ...
+ *                                 <--- reduce_step ---->
+ */
+#ifndef EDDY_OPS_REDUCE_H
+#define EDDY_OPS_REDUCE_H
+
+#include "ops/execute.h"
+#include "ops/kernels/isa.h"
+#include "ops/ops.h"
+
+enum {
+    REDUCE_BLOCK = 512,        /* elements of one output that a loop folds at once */
+    REDUCE_WIDTH_BYTES = 1024, /* of a row that outputs lie in side by side */
+};
+
+/* Room for one of a state's halves: whole vectors of every instruction set, for any dtype. */
+static inline int64_t reduce_step(int64_t width)
+{
+    return (width + 15) / 16 * 16;
+}
+
+typedef struct reduce_loops {
+    /* Groups of n adjoining elements, one at x, the next `apart` elements on, ...: the states of
+     * all into `state`. */
+    void (*groups)(const void *x, int64_t apart, int64_t groups, int64_t n, void *state);
+    /* Side by side: output c's elements are rows[0][c], rows[1][c], ... */
+    void (*rows)(const void *const *rows, int64_t n, int64_t width, void *state);
+    /* a takes in its right neighbour b; they stand for n_a and n_b elements. */
+    void (*merge)(void *a, const void *b, int64_t width, int64_t n_a, int64_t n_b);
+    /* What `count` elements folded to the state come to, into y[0], y[apart], ...; of a variance
+     * the mean too, unless NULL. */
+    void (*finish)(const void *state, int64_t width, int64_t count, void *y, void *mean,
+                   int64_t apart);
+} reduce_loops;
+
+/* Kinds of reduction; rows of the table of loops. */
+typedef enum reduce_kind {
+    REDUCE_SUM,
+    REDUCE_MEAN,
+    REDUCE_PROD,
+    REDUCE_MAX,
+    REDUCE_MIN,
+    REDUCE_VARIANCE,
+    REDUCE_STD,
+    REDUCE_LOGSUMEXP,
+    REDUCE_KINDS
+} reduce_kind;
+
+/* The loops of a kind for a dtype, for the machine at hand; any and all are max and min of bool. */
+const reduce_loops *reduce_loops_for(reduce_kind kind, ed_dtype dtype);
+
+/*
+ * A tensor as a reduction sees it: the dimensions that stay and those that go, each list in logical
+ * order, neighbours that memory joins merged, extents of 1 dropped.
+ */
+typedef struct reduce_layout {
+    int n_kept, n_gone;
+    int64_t kept[ED_MAX_RANK], kept_strides[ED_MAX_RANK];
+    int64_t gone[ED_MAX_RANK], gone_strides[ED_MAX_RANK];
+    int64_t outputs, count;
+} reduce_layout;
+
+void reduce_make_layout(reduce_layout *layout, const ed_tensor *x, unsigned mask);
+
+/*
+ * Folds the dimensions in `mask` of x into y, contiguous and of x's dtype; of a variance the mean
+ * into `mean`, unless NULL. False without memory.
+ */
+bool reduce_run(reduce_kind kind, const ed_tensor *x, unsigned mask, void *y, void *mean);
+
+/* For argmax and argmin: index of the best of each output's elements, first of equals. */
+typedef struct reduce_best_loops {
+    /* The best of n adjoining numbers into *value, leaving out NaN; NaN if there is nothing else.
+     */
+    void (*value)(const void *x, int64_t n, bool smallest, void *value);
+    /* Whether a beats b: b is NaN and a is not, or a is better. */
+    bool (*beats)(const void *a, const void *b, bool smallest);
+    /* The first index whose element equals *value; -1 if there is none. */
+    int64_t (*find)(const void *x, int64_t n, const void *value);
+    /* Row number r against the best so far, side by side; the row of number 0 comes first. */
+    void (*row)(const void *row, int64_t width, int64_t r, bool smallest, void *values,
+                int64_t *indices);
+    /* Index 0 where the best is NaN. */
+    void (*finish)(const void *values, int64_t width, int64_t *indices);
+} reduce_best_loops;
+
+const reduce_best_loops *reduce_best_for(ed_dtype dtype);
+
+/* Index of the best along the dimensions in `mask` (one), into y. */
+bool reduce_best(const ed_tensor *x, unsigned mask, bool smallest, int64_t *y);
+
+#endif
