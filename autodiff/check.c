@@ -280,22 +280,23 @@ static void keep_worse(check *worst, const check *c)
     worst->compared = compared;
 }
 
-static bool run_second(check *first)
+/* `worst` knows the worst element of the first order; it learns of the second's. */
+static bool run_second(check *worst)
 {
-    check inner = *first;
-    ed_list *inputs = inputs_and_dy(first);
+    check inner = *worst;
+    ed_list *inputs = inputs_and_dy(&inner);
     if (!inputs) return false;
-    for (int64_t k = 0; k < first->inputs->size; k++) {
-        if (!is_varied(first->inputs->items[k])) continue;
+    for (int64_t k = 0; k < inner.inputs->size; k++) {
+        if (!is_varied(inner.inputs->items[k])) continue;
         inner.of = k;
         check c = {.f = gradient_of_f,
                    .user = &inner,
                    .inputs = inputs,
-                   .options = first->options,
+                   .options = inner.options,
                    .order = 2,
                    .of = k};
         if (!run(&c)) return false;
-        keep_worse(first, &c);
+        keep_worse(worst, &c);
     }
     return true;
 }

@@ -1,0 +1,286 @@
+#include "tests/checks.h"
+#include <float.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool found(findings *f, const char *format, ...)
+{
+    f->failures++;
+    char message[1500];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (f->used + 1 >= sizeof f->text) return false;
+    char where[32] = "";
+    if (f->sample >= 0) snprintf(where, sizeof where, ", sample %d", f->sample);
+    f->used += (size_t)snprintf(f->text + f->used, sizeof f->text - f->used, "%s (%s%s): %s\n",
+                                f->op->name, f->check, where, message);
+    return false;
+}
+
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+const ed_operand *check_operand(const ed_op *op, int i)
+{
+    int last = 0;
+    while (last + 1 < ED_MAX_OPERANDS && op->operands[last + 1].name) last++;
+    return &op->operands[i < last ? i : last];
+}
+
+bool check_is_closed(const ed_op *op)
+{
+    for (const ed_attr *a = op->attrs; a && a->name; a++)
+        if (a->type == ED_ATTR_OBJECT) return true;
+    return false;
+}
+
+/* The dtypes that all operands of operand i's type letter take. */
+static unsigned dtypes_of(const trial *t, int i)
+{
+    unsigned set = ED_SET_ALL;
+    for (int j = 0; j < t->n; j++)
+        if (check_operand(t->op, j)->type == check_operand(t->op, i)->type)
+            set &= check_operand(t->op, j)->dtypes;
+    return set;
+}
+
+bool trial_begin(findings *f, trial *t, int s, ed_dtype wanted)
+{
+    static const max_align_t zeros[64];
+    const ed_op *op = f->op;
+    if (!op->samples || op->samples[s].last) return false;
+    const ed_sample *sample = &op->samples[s];
+    const void *attrs = sample->attrs ? sample->attrs : op->defaults ? op->defaults : zeros;
+    *t = (trial){.op = op, .sample = sample, .attrs = attrs};
+    while (t->n < ED_MAX_OPERANDS && sample->inputs[t->n].given) t->n++;
+    for (int i = 0; i < t->n; i++) {
+        unsigned set = dtypes_of(t, i);
+        t->dtype[i] = set & 1u << wanted ? wanted : set ? (ed_dtype)__builtin_ctz(set) : ED_FLOAT64;
+        t->rank[i] = sample->inputs[i].rank;
+        memcpy(t->shape[i], sample->inputs[i].shape, sizeof t->shape[i]);
+    }
+    f->sample = s;
+    f->samples++;
+    return true;
+}
+
+double random_unit(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+static bool near_a_kink(const ed_op *op, double x)
+{
+    for (const double *k = op->kinks; k && !isnan(*k); k++)
+        if (fabs(x - *k) < 1e-3) return true;
+    return false;
+}
+
+/* Evenly drawn; of integers and bool whole numbers, of which uint8 and bool have no negative. */
+static double draw(const ed_op *op, const ed_sample_input *in, ed_dtype dtype, uint64_t *state)
+{
+    if (ed_dtype_is_float(dtype)) {
+        double x;
+        int tries = 0;
+        do x = in->low + (in->high - in->low) * random_unit(state);
+        while (near_a_kink(op, x) && ++tries < 100);
+        return x;
+    }
+    double low = ceil(in->low), high = floor(in->high);
+    if (dtype == ED_UINT8 || dtype == ED_BOOL) low = fmax(low, 0);
+    if (high < low) return fmax(low, 0);
+    double x = fmin(low + floor((high - low + 1) * random_unit(state)), high);
+    return dtype == ED_BOOL ? x != 0 : x;
+}
+
+/* One value in each of `size` equal parts of the range, none near a border, in a random order. */
+static void draw_distinct(const ed_op *op, const ed_sample_input *in, ed_tensor *x, uint64_t *state)
+{
+    double step = (in->high - in->low) / (double)(x->size ? x->size : 1), *v = (double *)x->data;
+    for (int64_t i = 0; i < x->size; i++) {
+        v[i] = in->low + step * ((double)i + 0.5 + 0.6 * (random_unit(state) - 0.5));
+        if (near_a_kink(op, v[i])) v[i] += 2e-3 < step / 10 ? 2e-3 : 0;
+    }
+    for (int64_t i = x->size - 1; i > 0; i--) {
+        int64_t j = (int64_t)(random_unit(state) * (double)(i + 1));
+        double other = v[j];
+        v[j] = v[i];
+        v[i] = other;
+    }
+}
+
+/* A tensor in which the doubles are rounded to the dtype. */
+static ed_tensor *rounded(const ed_tensor *values, ed_dtype dtype)
+{
+    if (dtype == ED_FLOAT64) return ed_retain((ed_tensor *)values);
+    ed_tensor *x = tensor_new(dtype, values->rank, values->shape);
+    for (int64_t i = 0; x && i < x->size; i++)
+        dtype_store(dtype, x->data, i, ((const double *)values->data)[i]);
+    return x;
+}
+
+bool trial_fill(trial *t)
+{
+    uint64_t state = 17;
+    for (int i = 0; i < t->n; i++) {
+        const ed_sample_input *in = &t->sample->inputs[i];
+        ed_tensor *values = scope_give(tensor_new(ED_FLOAT64, t->rank[i], t->shape[i]));
+        if (!values) return false;
+        if (in->distinct && ed_dtype_is_float(t->dtype[i]))
+            draw_distinct(t->op, in, values, &state);
+        else
+            for (int64_t j = 0; j < values->size; j++)
+                ((double *)values->data)[j] = draw(t->op, in, t->dtype[i], &state);
+        t->x[i] = scope_give(rounded(values, t->dtype[i]));
+        if (!t->x[i]) return false;
+    }
+    return true;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+int trial_outputs(const trial *t)
+{
+    return t->op->n_outputs ? t->op->n_outputs : 1;
+}
+
+bool trial_run(const trial *t, ed_tensor **y)
+{
+    return ed_execute(t->op, t->x, t->n, t->attrs, y);
+}
+
+double element_of(const ed_tensor *x, int64_t i)
+{
+    return dtype_load(x->dtype, x->data, i);
+}
+
+ed_tensor *copy_of(const ed_tensor *x)
+{
+    ed_tensor *copy = tensor_new(x->dtype, x->rank, x->shape);
+    if (copy) tensor_pack(x, copy->data);
+    return scope_give(copy);
+}
+
+static ed_tensor *as_doubles(const ed_tensor *x)
+{
+    ed_tensor *packed = copy_of(x);
+    ed_tensor *y = packed ? tensor_new(ED_FLOAT64, x->rank, x->shape) : NULL;
+    for (int64_t i = 0; y && i < y->size; i++) ((double *)y->data)[i] = element_of(packed, i);
+    return scope_give(y);
+}
+
+bool trial_reference(const trial *t, ed_tensor **y)
+{
+    ed_tensor *inputs[ED_MAX_OPERANDS];
+    memcpy(inputs, t->x, sizeof inputs);
+    ed_call call = {.op = t->op,
+                    .attrs = t->attrs,
+                    .n_inputs = t->n,
+                    .n_outputs = trial_outputs(t),
+                    .inputs = inputs};
+    bool ok = t->op->infer(&call);
+    for (int i = 0; i < call.n_outputs; i++) {
+        ed_tensor *inferred = call.outputs[i];
+        y[i] = ok ? scope_give(tensor_new(ED_FLOAT64, inferred->rank, inferred->shape)) : NULL;
+        ok = ok && y[i];
+        ed_release(inferred);
+        call.outputs[i] = y[i];
+    }
+    for (int i = 0; ok && i < t->n; i++) ok = (inputs[i] = as_doubles(t->x[i])) != NULL;
+    call.ready = false;
+    return ok && t->op->reference(&call);
+}
+
+/* ---- Comparing ------------------------------------------------------------------------------- */
+
+bool same_bits(const ed_tensor *a, const ed_tensor *b)
+{
+    if (a->dtype != b->dtype || a->rank != b->rank ||
+        memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape))
+        return false;
+    ED_SCOPE;
+    const void *x = ed_data(a), *y = ed_data(b);
+    return x && y && !memcmp(x, y, (size_t)a->size * dtype_size(a->dtype));
+}
+
+/* What may lie between a result and the reference: rtol of the element, atol of the largest. */
+typedef struct bound {
+    double rtol, atol, largest;
+} bound;
+
+static bound bound_of(ed_dtype dtype, const ed_tensor *reference, int64_t terms)
+{
+    static const bound bounds[ED_DTYPE_COUNT] = {[ED_FLOAT64] = {1e-12, 1e-13, DBL_MAX},
+                                                 [ED_FLOAT32] = {5e-6, 1e-6, FLT_MAX},
+                                                 [ED_FLOAT16] = {0x1p-11, 0x1p-24, 65504},
+                                                 [ED_BFLOAT16] = {0x1p-8, 0x1p-24, FLT_MAX}};
+    bound b = bounds[dtype];
+    double scale = 1;
+    for (int64_t i = 0; i < reference->size; i++) {
+        double r = fabs(element_of(reference, i));
+        if (isfinite(r) && r < b.largest) scale = fmax(scale, r);
+    }
+    b.atol *= scale * sqrt(fmax(1, (double)terms / 1000)); /* roundings of long sums add up */
+    b.rtol *= sqrt(fmax(1, (double)terms / 1000));
+    return b;
+}
+
+static bool agrees(ed_dtype dtype, double y, double reference, const bound *b)
+{
+    switch (dtype) {
+    case ED_BOOL: return y == (reference != 0);
+    case ED_UINT8: return y == (double)(uint8_t)(int64_t)reference;
+    case ED_INT32: return y == (double)(int32_t)(int64_t)reference;
+    case ED_INT64: return y == reference;
+    default: break;
+    }
+    if (isnan(reference)) return isnan(y);
+    if (fabs(reference) > b->largest * (1 - b->rtol) && isinf(y) && (y > 0) == (reference > 0))
+        return true;
+    if (!isfinite(reference) || !isfinite(y)) return y == reference;
+    return fabs(y - reference) <= b->rtol * fabs(reference) + b->atol;
+}
+
+static bool compare_output(findings *f, const trial *t, const char *what, int k, const ed_tensor *y,
+                           const ed_tensor *reference)
+{
+    if (y->rank != reference->rank ||
+        memcmp(y->shape, reference->shape, (size_t)y->rank * sizeof *y->shape))
+        return found(f, "%s: output %d is %s, infer says %s", what, k, text_of_tensor(y).s,
+                     text_of_tensor(reference).s);
+    const ed_tensor *packed = copy_of(y);
+    int64_t terms = 0;
+    for (int i = 0; i < t->n; i++)
+        if (t->x[i]->size > terms) terms = t->x[i]->size;
+    bound b = bound_of(y->dtype, reference, terms);
+    for (int64_t i = 0; packed && i < y->size; i++) {
+        double value = element_of(packed, i), wanted = element_of(reference, i);
+        if (!agrees(y->dtype, value, wanted, &b))
+            return found(f, "%s: output %d, %s, element %lld is %.17g, the reference says %.17g",
+                         what, k, text_of_tensor(y).s, (long long)i, value, wanted);
+    }
+    return packed != NULL;
+}
+
+bool trial_compare(findings *f, const trial *t, const char *what)
+{
+    ED_SCOPE;
+    ed_tensor *y[ED_MAX_OUTPUTS], *reference[ED_MAX_OUTPUTS];
+    f->checks++;
+    if (!t->op->reference) return true; /* check_definition notes that */
+    bool ok = trial_run(t, y) ? trial_reference(t, reference) ||
+                                    found(f, "%s: the reference fails: %s", what, ed_error())
+                              : found(f, "%s: %s", what, ed_error());
+    for (int k = 0; ok && k < trial_outputs(t); k++)
+        ok = compare_output(f, t, what, k, y[k], reference[k]);
+    ed_clear_error();
+    return ok;
+}

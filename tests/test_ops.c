@@ -1,0 +1,64 @@
+/*
+ * Every op of the table is checked from its definition: see tests/checks.h. An argument is part of
+ * a name: test_ops conv checks the ops whose names contain "conv".
+ */
+#include "tests/checks.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <cmocka.h>
+
+static struct {
+    int64_t ops, samples, checks, failures;
+} total;
+
+static void check(void **state)
+{
+    const ed_op *op = *state;
+    findings f;
+    bool ok = check_op(op, &f);
+    total.ops++;
+    total.checks += f.checks;
+    total.failures += f.failures;
+    for (const ed_sample *s = op->samples; s && !s->last; s++) total.samples++;
+    if (!ok) fail_msg("%d of %lld checks\n%s", f.failures, (long long)f.checks, f.text);
+}
+
+/* No attribute, however wild, may take the machine's memory: sanitizers have a bound of their own.
+ */
+#ifdef EDDY_SANITIZED
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1:max_allocation_size_mb=2000:detect_leaks=1";
+}
+static void bound_memory(void) {}
+#else
+static void bound_memory(void)
+{
+    setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)8 << 30, (rlim_t)8 << 30});
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    enum { MOST = 1000 };
+    static struct CMUnitTest tests[MOST];
+    size_t n = 0;
+    bound_memory();
+    for (int i = 0; i < ed_op_count() && n < MOST; i++) {
+        const ed_op *op = ed_op_at(i);
+        if (argc > 1 && !strstr(op->name, argv[1])) continue;
+        tests[n++] = (struct CMUnitTest){op->name, check, NULL, NULL, (void *)op};
+    }
+    clock_t begin = clock();
+    int failed = _cmocka_run_group_tests("ops", tests, n, NULL, NULL);
+    printf("test_ops: %lld ops, %lld samples, %lld checks, %lld failures, %.1f s\n",
+           (long long)total.ops, (long long)total.samples, (long long)total.checks,
+           (long long)total.failures, (double)(clock() - begin) / CLOCKS_PER_SEC);
+    return failed || !n;
+}
