@@ -305,16 +305,12 @@ static inline void sincos_f32(float v, float *sine, float *cosine)
 /* Normal numbers from n words, n even: every pair of words makes a pair. */
 static void normals_f32(int64_t n, const uint32_t *restrict words, float *restrict out)
 {
-    float radius[CHUNK / 2];
-    for (int64_t i = 0; i < n / 2; i++) {
-        float u = unit_f32(words[2 * i]);
-        radius[i] = sqrtf(-2 * log_f32(u > 1e-7f ? u : 1e-7f));
-    }
-    for (int64_t i = 0; i < n / 2; i++) {
-        float sine, cosine;
-        sincos_f32((float)(2 * M_PI * (double)unit_f32(words[2 * i + 1])), &sine, &cosine);
-        out[2 * i] = sine * radius[i];
-        out[2 * i + 1] = cosine * radius[i];
+    for (int64_t i = 0; i < n; i += 2) {
+        float u = unit_f32(words[i]), sine, cosine;
+        float radius = sqrtf(-2 * log_f32(u > 1e-7f ? u : 1e-7f));
+        sincos_f32((float)(2 * M_PI * (double)unit_f32(words[i + 1])), &sine, &cosine);
+        out[i] = sine * radius;
+        out[i + 1] = cosine * radius;
     }
 }
 
