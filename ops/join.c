@@ -30,9 +30,7 @@ static bool too_large(const ed_call *call)
                         "the result has more elements than memory can hold");
 }
 
-/* ---- concat
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- concat ---------------------------------------------------------------------------------- */
 
 static bool agree_but_for(const ed_tensor *a, const ed_tensor *b, int axis)
 {
@@ -141,9 +139,7 @@ ed_tensor *ed_concat_with(ed_list *list, const ed_concat_options *options)
     return ed_call_op(&ed_op_concat, list->items, (int)list->size, options);
 }
 
-/* ---- stack
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- stack ----------------------------------------------------------------------------------- */
 
 static bool stack_infer(ed_call *call)
 {
@@ -224,8 +220,7 @@ ed_tensor *ed_stack_with(ed_list *list, const ed_concat_options *options)
     return ed_call_op(&ed_op_stack, list->items, (int)list->size, options);
 }
 
-/* ---- split, split_sizes, unstack
- * ---------------------------------------------------------------------------------- */
+/* ---- split, split_sizes, unstack ------------------------------------------------------------- */
 
 /* The axis an option means; -1 with an error. */
 static int axis_of(const char *name, const ed_tensor *x, const ed_concat_options *options)
@@ -313,9 +308,7 @@ ed_list *ed_unstack_with(ed_tensor *x, const ed_concat_options *options)
     return axis < 0 ? NULL : parts(x, axis, x->shape[axis], NULL, 1, true);
 }
 
-/* ---- tile
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- tile ------------------------------------------------------------------------------------ */
 
 typedef struct tile_attrs {
     ed_ints multiples;
@@ -415,9 +408,7 @@ ed_tensor *ed_tile(ed_tensor *x, ed_ints multiples)
     return CALL_OP(tile, (&(tile_attrs){multiples}), x);
 }
 
-/* ---- pad
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- pad ------------------------------------------------------------------------------------- */
 
 static bool check_padding(const ed_call *call, const char *name, ed_ints list)
 {

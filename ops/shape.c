@@ -14,9 +14,7 @@
         }                                                                                          \
     }
 
-/* ---- Helpers
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- Helpers --------------------------------------------------------------------------------- */
 
 bool shape_of_attr(const ed_call *call, const char *name, ed_ints list, int *rank, int64_t *shape)
 {
@@ -103,9 +101,7 @@ static bool pack_kernel(ed_call *call)
     return true;
 }
 
-/* ---- reshape
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- reshape --------------------------------------------------------------------------------- */
 
 typedef struct reshape_attrs {
     ed_ints shape;
@@ -223,9 +219,7 @@ ed_tensor *ed_flatten_tensor(ed_tensor *x)
     return ed_reshape(x, ED_SHAPE(-1));
 }
 
-/* ---- transpose
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- transpose ------------------------------------------------------------------------------- */
 
 /* The axes in their new order. */
 static bool permutation(const ed_call *call, int rank, int *perm)
@@ -308,9 +302,7 @@ ed_tensor *ed_transpose_with(ed_tensor *x, const ed_transpose_options *options)
     return CALL_OP(transpose, options, x);
 }
 
-/* ---- slice
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- slice ----------------------------------------------------------------------------------- */
 
 static int64_t within(int64_t value, int64_t low, int64_t high)
 {
@@ -523,9 +515,7 @@ ed_tensor *shape_slice_gradient(ed_tensor *dy, const ed_slice_options *slice, ed
     return CALL_OP(slice_gradient, &attrs, dy);
 }
 
-/* ---- index
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- index ----------------------------------------------------------------------------------- */
 
 typedef struct index_attrs {
     int64_t i;
@@ -588,8 +578,7 @@ ed_tensor *ed_index(ed_tensor *x, int64_t i)
     return CALL_OP(index, &(index_attrs){i}, x);
 }
 
-/* ---- expand_dims, squeeze
- * ----------------------------------------------------------------------------------------- */
+/* ---- expand_dims, squeeze -------------------------------------------------------------------- */
 
 typedef struct axis_attrs {
     int64_t axis;
@@ -676,9 +665,7 @@ ed_tensor *ed_squeeze_with(ed_tensor *x, const ed_squeeze_options *options)
     return CALL_OP(squeeze, options, x);
 }
 
-/* ---- broadcast_to
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- broadcast_to ---------------------------------------------------------------------------- */
 
 static bool broadcast_to_infer(ed_call *call)
 {
@@ -740,9 +727,7 @@ ed_tensor *ed_broadcast_to(ed_tensor *x, ed_ints shape)
     return CALL_OP(broadcast_to, (&(reshape_attrs){shape}), x);
 }
 
-/* ---- contiguous
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- contiguous ------------------------------------------------------------------------------ */
 
 static bool contiguous_infer(ed_call *call)
 {
@@ -771,9 +756,7 @@ ed_tensor *ed_contiguous(ed_tensor *x)
     return CALL_OP(contiguous, NULL, x);
 }
 
-/* ---- reverse
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- reverse --------------------------------------------------------------------------------- */
 
 typedef struct reverse_attrs {
     ed_ints axes;

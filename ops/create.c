@@ -1,0 +1,468 @@
+#include "ops/shape.h"
+#include "tensor/copy.h"
+#include <math.h>
+#include <string.h>
+
+/*
+ * Tensors from nothing. Ops without operands: no tape records them. full takes its value as an
+ * operand, so that a gradient flows back to it.
+ */
+
+static const char from_nothing[] = "it has no operands";
+
+static bool checked_dtype(const ed_call *call, ed_dtype dtype, unsigned allowed)
+{
+    if (dtype > ED_DTYPE_NONE && dtype < ED_DTYPE_COUNT && allowed & 1u << dtype) return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "it can't be made of dtype %s",
+                        ed_dtype_name(dtype));
+}
+
+static ed_dtype dtype_or(ed_dtype dtype, ed_dtype otherwise)
+{
+    return dtype ? dtype : otherwise;
+}
+
+/* ---- zeros, ones ----------------------------------------------------------------------------- */
+
+typedef struct fill_attrs {
+    ed_ints shape;
+    ed_dtype dtype;
+} fill_attrs;
+
+#define FILL_ATTRS                                                                                 \
+    (const ed_attr[])                                                                              \
+    {                                                                                              \
+        ATTR(fill_attrs, shape, ED_ATTR_INTS, "of the result"),                                    \
+            ATTR(fill_attrs, dtype, ED_ATTR_DTYPE, "default float32"),                             \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+
+static bool fill_infer(ed_call *call)
+{
+    const fill_attrs *attrs = call->attrs;
+    int64_t shape[ED_MAX_RANK];
+    int rank;
+    ed_dtype dtype = dtype_or(attrs->dtype, ED_FLOAT32);
+    return shape_of_attr(call, "shape", attrs->shape, &rank, shape) &&
+           checked_dtype(call, dtype, ED_SET_ALL) && ed_call_output(call, 0, dtype, rank, shape);
+}
+
+static void fill(ed_tensor *y, double number)
+{
+    uint64_t value = 0;
+    dtype_store(y->dtype, &value, 0, number);
+    copy_fill(dtype_size(y->dtype), &value, y->data, y->size);
+}
+
+static bool fill_plain(const ed_call *call, double number)
+{
+    for (int64_t i = 0; i < call->outputs[0]->size; i++)
+        ((double *)call->outputs[0]->data)[i] = number;
+    return true;
+}
+
+static bool zeros_kernel(ed_call *call)
+{
+    fill(call->outputs[0], 0);
+    return true;
+}
+
+static bool zeros_plain(const ed_call *call)
+{
+    return fill_plain(call, 0);
+}
+
+static bool ones_kernel(ed_call *call)
+{
+    fill(call->outputs[0], 1);
+    return true;
+}
+
+static bool ones_plain(const ed_call *call)
+{
+    return fill_plain(call, 1);
+}
+
+#define FILL_SAMPLES                                                                               \
+    ED_SAMPLES({.attrs = &(const fill_attrs){ED_SAMPLE_INTS(2, 3), ED_DTYPE_NONE}},                \
+               {.attrs = &(const fill_attrs){ED_SAMPLE_INTS(), ED_FLOAT64}},                       \
+               {.attrs = &(const fill_attrs){ED_SAMPLE_INTS(4, 0), ED_BOOL}})
+
+ED_OP(zeros) = {
+    .name = "zeros",
+    .doc = "all 0",
+    .attrs = FILL_ATTRS,
+    .attrs_size = sizeof(fill_attrs),
+    .infer = fill_infer,
+    .kernel = zeros_kernel,
+    .no_gradient = from_nothing,
+    .reference = zeros_plain,
+    .samples = FILL_SAMPLES,
+};
+
+ED_OP(ones) = {
+    .name = "ones",
+    .doc = "all 1",
+    .attrs = FILL_ATTRS,
+    .attrs_size = sizeof(fill_attrs),
+    .infer = fill_infer,
+    .kernel = ones_kernel,
+    .no_gradient = from_nothing,
+    .reference = ones_plain,
+    .samples = FILL_SAMPLES,
+};
+
+ed_tensor *ed_zeros_with(ed_ints shape, const ed_create_options *options)
+{
+    return ed_call_op(&ed_op_zeros, NULL, 0,
+                      &(fill_attrs){shape, options ? options->dtype : ED_DTYPE_NONE});
+}
+
+ed_tensor *ed_ones_with(ed_ints shape, const ed_create_options *options)
+{
+    return ed_call_op(&ed_op_ones, NULL, 0,
+                      &(fill_attrs){shape, options ? options->dtype : ED_DTYPE_NONE});
+}
+
+/* The attributes of a tensor like x. */
+static fill_attrs like(const ed_tensor *x)
+{
+    ed_dtype dtype = x->flags & TENSOR_WEAK ? number_default_dtype(x) : (ed_dtype)x->dtype;
+    return (fill_attrs){{x->shape, x->rank}, dtype};
+}
+
+ed_tensor *ed_zeros_like_with(ed_tensor *x)
+{
+    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "zeros_like: x is NULL");
+    fill_attrs attrs = like(x);
+    return ed_call_op(&ed_op_zeros, NULL, 0, &attrs);
+}
+
+ed_tensor *ed_ones_like_with(ed_tensor *x)
+{
+    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "ones_like: x is NULL");
+    fill_attrs attrs = like(x);
+    return ed_call_op(&ed_op_ones, NULL, 0, &attrs);
+}
+
+/* ---- full: dvalue = sum of dy ---------------------------------------------------------------- */
+
+typedef struct full_attrs {
+    ed_ints shape;
+} full_attrs;
+
+static bool full_infer(ed_call *call)
+{
+    const ed_tensor *value = call->inputs[0];
+    int64_t shape[ED_MAX_RANK];
+    int rank;
+    if (value->rank != 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "the value is %s; a number or 0-d tensor is expected",
+                            text_of_tensor(value).s);
+    return shape_of_attr(call, "shape", ((const full_attrs *)call->attrs)->shape, &rank, shape) &&
+           ed_call_output(call, 0, value->dtype, rank, shape);
+}
+
+static bool full_kernel(ed_call *call)
+{
+    ed_tensor *y = call->outputs[0];
+    copy_fill(dtype_size(y->dtype), call->inputs[0]->data, y->data, y->size);
+    return true;
+}
+
+static bool full_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = shape_sum_to(g->dy[0], g->shapes[0]);
+    return true;
+}
+
+static bool full_plain(const ed_call *call)
+{
+    return fill_plain(call, *(const double *)call->inputs[0]->data);
+}
+
+ED_OP(full) = {
+    .name = "full",
+    .doc = "all the value, which is 0-d",
+    .operands = {{"value", ED_SET_ALL, 'T'}},
+    .attrs = (const ed_attr[]){ATTR(full_attrs, shape, ED_ATTR_INTS, "of the result"), {0}},
+    .attrs_size = sizeof(full_attrs),
+    .infer = full_infer,
+    .kernel = full_kernel,
+    .gradient = full_gradient,
+    .reference = full_plain,
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(-2, 2)}, .attrs = &(const full_attrs){ED_SAMPLE_INTS(2, 3)}},
+        {.inputs = {ED_SAMPLE_IN(-2, 2)}, .attrs = &(const full_attrs){ED_SAMPLE_INTS()}}),
+};
+
+ed_tensor *ed_full_with(ed_ints shape, ed_tensor *value, const ed_create_options *options)
+{
+    if (!value) return ed_fail(ED_INVALID_ARGUMENT, "full: the value is NULL");
+    ed_dtype dtype = options ? options->dtype : ED_DTYPE_NONE;
+    if (value->flags & TENSOR_WEAK)
+        value = ed_scalar_with(value, &(ed_scalar_options){dtype_or(dtype, ED_FLOAT32)});
+    else if (dtype && dtype != value->dtype)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "full: the value is %s, the dtype asked for %s; ed_cast the value",
+                       text_of_tensor(value).s, ed_dtype_name(dtype));
+    return CALL_OP(full, &(full_attrs){shape}, value);
+}
+
+/* ---- eye ------------------------------------------------------------------------------------- */
+
+typedef struct eye_attrs {
+    int64_t rows, columns;
+    ed_dtype dtype;
+} eye_attrs;
+
+static bool eye_infer(ed_call *call)
+{
+    const eye_attrs *attrs = call->attrs;
+    ed_dtype dtype = dtype_or(attrs->dtype, ED_FLOAT32);
+    int64_t shape[2] = {attrs->rows, attrs->columns ? attrs->columns : attrs->rows};
+    if (shape[0] < 0 || shape[1] < 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "negative extent in the shape %s",
+                            text_of_ints(shape, 2).s);
+    return checked_dtype(call, dtype, ED_SET_ALL) && ed_call_output(call, 0, dtype, 2, shape);
+}
+
+static bool eye_kernel(ed_call *call)
+{
+    ed_tensor *y = call->outputs[0];
+    int64_t n = y->shape[0] < y->shape[1] ? y->shape[0] : y->shape[1];
+    uint64_t one = 0;
+    dtype_store(y->dtype, &one, 0, 1);
+    fill(y, 0);
+    copy_row(dtype_size(y->dtype), n, &one, 0, y->data, y->shape[1] + 1);
+    return true;
+}
+
+static bool eye_plain(const ed_call *call)
+{
+    const ed_tensor *y = call->outputs[0];
+    for (int64_t i = 0; i < y->size; i++)
+        ((double *)y->data)[i] = i / y->shape[1] == i % y->shape[1];
+    return true;
+}
+
+ED_OP(eye) = {
+    .name = "eye",
+    .doc = "the identity matrix",
+    .attrs = (const ed_attr[]){ATTR(eye_attrs, rows, ED_ATTR_INT, "first extent"),
+                               ATTR(eye_attrs, columns, ED_ATTR_INT, "second extent; default rows"),
+                               ATTR(eye_attrs, dtype, ED_ATTR_DTYPE, "default float32"),
+                               {0}},
+    .attrs_size = sizeof(eye_attrs),
+    .infer = eye_infer,
+    .kernel = eye_kernel,
+    .no_gradient = from_nothing,
+    .reference = eye_plain,
+    .samples = ED_SAMPLES({.attrs = &(const eye_attrs){.rows = 3}},
+                          {.attrs = &(const eye_attrs){2, 4, ED_FLOAT64}},
+                          {.attrs = &(const eye_attrs){4, 1, ED_INT32}}),
+};
+
+ed_tensor *ed_eye_with(int64_t rows, const ed_eye_options *options)
+{
+    eye_attrs attrs = {.rows = rows};
+    if (options) attrs = (eye_attrs){rows, options->columns, options->dtype};
+    return ed_call_op(&ed_op_eye, NULL, 0, &attrs);
+}
+
+/* ---- range ----------------------------------------------------------------------------------- */
+
+typedef struct range_attrs {
+    double start, limit, delta;
+    ed_dtype dtype;
+} range_attrs;
+
+static bool is_int32(double x)
+{
+    return x >= INT32_MIN && x <= INT32_MAX && x == floor(x);
+}
+
+static bool is_int64(double x)
+{
+    return x >= -0x1p63 && x < 0x1p63 && x == floor(x);
+}
+
+/* Whether start, delta and the last of n elements are numbers of an integer dtype. */
+static bool range_fits(const range_attrs *r, ed_dtype dtype, int64_t n)
+{
+    if (!(ED_SET_INDEX & 1u << dtype) && dtype != ED_UINT8) return true;
+    if (!is_int64(r->start) || !is_int64(r->delta)) return false;
+    int64_t last;
+    if (__builtin_mul_overflow((int64_t)r->delta, n ? n - 1 : 0, &last) ||
+        __builtin_add_overflow((int64_t)r->start, last, &last))
+        return false;
+    int64_t low = dtype == ED_INT32 ? INT32_MIN : dtype == ED_UINT8 ? 0 : INT64_MIN;
+    int64_t high = dtype == ED_INT32 ? INT32_MAX : dtype == ED_UINT8 ? UINT8_MAX : INT64_MAX;
+    int64_t start = (int64_t)r->start;
+    return start >= low && start <= high && last >= low && last <= high;
+}
+
+static bool range_infer(ed_call *call)
+{
+    const range_attrs *r = call->attrs;
+    bool whole = is_int32(r->start) && is_int32(r->limit) && is_int32(r->delta);
+    ed_dtype dtype = dtype_or(r->dtype, whole ? ED_INT32 : ED_FLOAT32);
+    if (!checked_dtype(call, dtype, ED_SET_NUMBER)) return false;
+    double count = ceil((r->limit - r->start) / r->delta);
+    if (r->delta == 0 || isnan(count))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "from %g to %g in steps of %g leads nowhere",
+                            r->start, r->limit, r->delta);
+    if (count >= 0x1p62)
+        return ed_call_fail(call, ED_OUT_OF_MEMORY,
+                            "from %g to %g in steps of %g has more elements than memory can hold",
+                            r->start, r->limit, r->delta);
+    int64_t n = count > 0 ? (int64_t)count : 0;
+    if (!range_fits(r, dtype, n))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "from %.17g to %.17g in steps of %.17g can't be %s", r->start, r->limit,
+                            r->delta, ed_dtype_name(dtype));
+    return ed_call_output(call, 0, dtype, 1, &n);
+}
+
+#define RANGE_AS(type)                                                                             \
+    for (int64_t i = 0; i < n; i++) ((type *)y->data)[i] = (type)(start + i * delta);              \
+    break
+
+/* Floats are start + i delta in double precision, rounded once; integers are exact. */
+static bool range_kernel(ed_call *call)
+{
+    const range_attrs *r = call->attrs;
+    ed_tensor *y = call->outputs[0];
+    int64_t n = y->size;
+    if (y->dtype == ED_FLOAT32 || y->dtype == ED_FLOAT64) {
+        double start = r->start, delta = r->delta;
+        if (y->dtype == ED_FLOAT32)
+            for (int64_t i = 0; i < n; i++)
+                ((float *)y->data)[i] = (float)(start + (double)i * delta);
+        else
+            for (int64_t i = 0; i < n; i++) ((double *)y->data)[i] = start + (double)i * delta;
+        return true;
+    }
+    int64_t start = (int64_t)r->start, delta = (int64_t)r->delta;
+    switch (y->dtype) {
+    case ED_INT32: RANGE_AS(int32_t);
+    case ED_INT64: RANGE_AS(int64_t);
+    default: RANGE_AS(uint8_t);
+    }
+    return true;
+}
+
+static bool range_plain(const ed_call *call)
+{
+    const range_attrs *r = call->attrs;
+    for (int64_t i = 0; i < call->outputs[0]->size; i++)
+        ((double *)call->outputs[0]->data)[i] = r->start + (double)i * r->delta;
+    return true;
+}
+
+ED_OP(range) = {
+    .name = "range",
+    .doc = "start, start + delta, ... up to but without limit",
+    .attrs = (const ed_attr[]){ATTR(range_attrs, start, ED_ATTR_FLOAT, "the first number"),
+                               ATTR(range_attrs, limit, ED_ATTR_FLOAT, "what is not reached"),
+                               ATTR(range_attrs, delta, ED_ATTR_FLOAT, "default 1"),
+                               ATTR(range_attrs, dtype, ED_ATTR_DTYPE,
+                                    "default int32 for whole numbers, else float32"),
+                               {0}},
+    .attrs_size = sizeof(range_attrs),
+    .defaults = &(const range_attrs){.delta = 1},
+    .infer = range_infer,
+    .kernel = range_kernel,
+    .no_gradient = from_nothing,
+    .reference = range_plain,
+    .samples = ED_SAMPLES({.attrs = &(const range_attrs){0, 5, 1, ED_DTYPE_NONE}},
+                          {.attrs = &(const range_attrs){2, -3, -0.5, ED_FLOAT64}},
+                          {.attrs = &(const range_attrs){3, 3, 1, ED_INT64}}),
+};
+
+ed_tensor *ed_range_with(double start, double limit, const ed_range_options *options)
+{
+    range_attrs attrs = {start, limit, 1, ED_DTYPE_NONE};
+    if (options) attrs = (range_attrs){start, limit, options->delta, options->dtype};
+    return ed_call_op(&ed_op_range, NULL, 0, &attrs);
+}
+
+/* ---- linspace -------------------------------------------------------------------------------- */
+
+typedef struct linspace_attrs {
+    double start, stop;
+    int64_t num;
+    ed_dtype dtype;
+} linspace_attrs;
+
+static bool linspace_infer(ed_call *call)
+{
+    const linspace_attrs *attrs = call->attrs;
+    ed_dtype dtype = dtype_or(attrs->dtype, ED_FLOAT32);
+    if (attrs->num < 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%lld is no number of elements",
+                            (long long)attrs->num);
+    return checked_dtype(call, dtype, ED_SET_FLOAT) &&
+           ed_call_output(call, 0, dtype, 1, &attrs->num);
+}
+
+/* The last is stop exactly; the step is formed so that it can't overflow when its ends lie far
+ * apart. */
+static double linspace_at(const linspace_attrs *attrs, int64_t i)
+{
+    double gaps = (double)(attrs->num - 1);
+    if (attrs->num > 1 && i == attrs->num - 1) return attrs->stop;
+    if (i == 0) return attrs->start;
+    double step = (attrs->stop - attrs->start) / gaps;
+    if (isinf(step))
+        return attrs->start * ((gaps - (double)i) / gaps) + attrs->stop * ((double)i / gaps);
+    return attrs->start + (double)i * step;
+}
+
+static bool linspace_kernel(ed_call *call)
+{
+    ed_tensor *y = call->outputs[0];
+    for (int64_t i = 0; i < y->size; i++)
+        dtype_store(y->dtype, y->data, i, linspace_at(call->attrs, i));
+    return true;
+}
+
+static bool linspace_plain(const ed_call *call)
+{
+    const linspace_attrs *a = call->attrs;
+    double *y = (double *)call->outputs[0]->data;
+    for (int64_t i = 0; i < a->num; i++)
+        y[i] = a->num == 1 ? a->start
+                           : a->start + (a->stop - a->start) * (double)i / (double)(a->num - 1);
+    return true;
+}
+
+ED_OP(linspace) = {
+    .name = "linspace",
+    .doc = "evenly spaced numbers, both ends included",
+    .attrs = (const ed_attr[]){ATTR(linspace_attrs, start, ED_ATTR_FLOAT, "the first number"),
+                               ATTR(linspace_attrs, stop, ED_ATTR_FLOAT, "the last number"),
+                               ATTR(linspace_attrs, num, ED_ATTR_INT, "how many"),
+                               ATTR(linspace_attrs, dtype, ED_ATTR_DTYPE,
+                                    "float32 (default) or float64"),
+                               {0}},
+    .attrs_size = sizeof(linspace_attrs),
+    .infer = linspace_infer,
+    .kernel = linspace_kernel,
+    .no_gradient = from_nothing,
+    .reference = linspace_plain,
+    .samples = ED_SAMPLES({.attrs = &(const linspace_attrs){0, 1, 5, ED_DTYPE_NONE}},
+                          {.attrs = &(const linspace_attrs){3, -2, 7, ED_FLOAT64}},
+                          {.attrs = &(const linspace_attrs){1, 2, 1, ED_FLOAT64}},
+                          {.attrs = &(const linspace_attrs){1, 2, 0, ED_FLOAT64}}),
+};
+
+ed_tensor *ed_linspace_with(double start, double stop, int64_t num,
+                            const ed_create_options *options)
+{
+    linspace_attrs attrs = {start, stop, num, options ? options->dtype : ED_DTYPE_NONE};
+    return ed_call_op(&ed_op_linspace, NULL, 0, &attrs);
+}

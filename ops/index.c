@@ -1,0 +1,497 @@
+#include "ops/shape.h"
+#include "tensor/copy.h"
+#include <string.h>
+
+/*
+ * Indexing by tensors: gather, its gradient, one_hot, unsorted_segment_sum.
+ *
+ * All indices are checked before anything is touched. Sums at repeated indices are added in the
+ * order of the indices, whatever the number of threads: threads share out the columns.
+ */
+
+#define INDICES                                                                                    \
+    {                                                                                              \
+        "indices", ED_SET_INDEX, 'I'                                                               \
+    }
+
+/* ---- Indices --------------------------------------------------------------------------------- */
+
+static void drop_indices(const ed_tensor *indices, const int64_t *all)
+{
+    if (all != (const int64_t *)indices->data) memory_free((void *)(uintptr_t)all);
+}
+
+/*
+ * All indices of a contiguous tensor as int64, checked to be in 0..bound-1: its own elements, or an
+ * array of their values. NULL on failure; drop_indices gives them back.
+ */
+static const int64_t *read_indices(const ed_call *call, const ed_tensor *indices, int64_t bound)
+{
+    const int64_t *all = (const int64_t *)indices->data;
+    if (indices->dtype == ED_INT32) {
+        int64_t *wide = memory_alloc((size_t)indices->size * sizeof *wide);
+        for (int64_t i = 0; wide && i < indices->size; i++)
+            wide[i] = ((const int32_t *)indices->data)[i];
+        if (!(all = wide)) return NULL;
+    }
+    uint64_t largest = 0;
+    for (int64_t i = 0; i < indices->size; i++)
+        if ((uint64_t)all[i] > largest) largest = (uint64_t)all[i];
+    if (indices->size == 0 || largest < (uint64_t)bound) return all;
+    int64_t i = 0;
+    while ((uint64_t)all[i] < (uint64_t)bound) i++;
+    ed_call_fail(call, ED_OUT_OF_RANGE, "index number %lld is %lld, which is not in 0..%lld",
+                 (long long)i, (long long)all[i], (long long)bound - 1);
+    drop_indices(indices, all);
+    return NULL;
+}
+
+static int64_t product(const int64_t *shape, int from, int to)
+{
+    int64_t n = 1;
+    for (int i = from; i < to; i++) n *= shape[i];
+    return n;
+}
+
+/* ---- gather ---------------------------------------------------------------------------------- */
+
+static bool gather_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0], *indices = call->inputs[1];
+    int64_t shape[ED_MAX_RANK];
+    int axis, rank = x->rank + indices->rank - 1;
+    if (x->rank == 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s has no axis", text_of_tensor(x).s);
+    if (!ops_axis(call, ((const ed_gather_options *)call->attrs)->axis, x->rank, &axis))
+        return false;
+    if (rank > ED_MAX_RANK)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "%s at indices %s has %d dimensions; there can be %d",
+                            text_of_tensor(x).s, text_of_tensor(indices).s, rank, ED_MAX_RANK);
+    for (int i = 0; i < axis; i++) shape[i] = x->shape[i];
+    for (int i = 0; i < indices->rank; i++) shape[axis + i] = indices->shape[i];
+    for (int i = axis + 1; i < x->rank; i++) shape[i + indices->rank - 1] = x->shape[i];
+    call->scratch[0] = axis;
+    return ed_call_output(call, 0, x->dtype, rank, shape);
+}
+
+/* One slice of `width` elements for each place: x is [before, extent, width], y [before, count,
+ * width]. */
+typedef struct gathering {
+    size_t element;
+    const char *x;
+    char *y;
+    const int64_t *indices;
+    int64_t before, extent, count, width;
+} gathering;
+
+#define GATHER_AS(type)                                                                            \
+    {                                                                                              \
+        const type *a = (const type *)from;                                                        \
+        type *b = (type *)to;                                                                      \
+        for (int64_t i = first; i < last; i++) b[i] = a[indices[i]];                               \
+        break;                                                                                     \
+    }
+
+/* Indices first..last-1 in plane k. */
+static void gather_piece(const gathering *g, int64_t k, int64_t first, int64_t last)
+{
+    const int64_t *indices = g->indices;
+    size_t bytes = g->element * (size_t)g->width;
+    const char *from = g->x + k * g->extent * (int64_t)bytes;
+    char *to = g->y + k * g->count * (int64_t)bytes;
+    switch (bytes) {
+    case 1: GATHER_AS(uint8_t)
+    case 2: GATHER_AS(uint16_t)
+    case 4: GATHER_AS(uint32_t)
+    case 8: GATHER_AS(uint64_t)
+    default:
+        for (int64_t i = first; i < last; i++)
+            memcpy(to + i * (int64_t)bytes, from + indices[i] * (int64_t)bytes, bytes);
+    }
+}
+
+static void gather_all(const gathering *g)
+{
+    int64_t work = g->before * g->count * g->width;
+    int64_t step = g->width < OPS_PARALLEL_WORK ? OPS_PARALLEL_WORK / g->width : 1;
+    int64_t pieces = (g->count + step - 1) / step;
+#pragma omp parallel for schedule(static) collapse(2) if (work > OPS_PARALLEL_WORK)
+    for (int64_t k = 0; k < g->before; k++)
+        for (int64_t p = 0; p < pieces; p++)
+            gather_piece(g, k, p * step, (p + 1) * step < g->count ? (p + 1) * step : g->count);
+}
+
+static bool gather_kernel(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
+    int axis = (int)call->scratch[0];
+    const int64_t *indices = read_indices(call, call->inputs[1], x->shape[axis]);
+    if (!indices) return false;
+    gathering g = {.element = dtype_size(x->dtype),
+                   .x = x->data,
+                   .y = y->data,
+                   .indices = indices,
+                   .before = product(x->shape, 0, axis),
+                   .extent = x->shape[axis],
+                   .count = call->inputs[1]->size,
+                   .width = product(x->shape, axis + 1, x->rank)};
+    if (y->size) gather_all(&g);
+    drop_indices(call->inputs[1], indices);
+    return true;
+}
+
+static ed_tensor *gather_gradient_of(ed_tensor *dy, ed_tensor *indices, int64_t axis,
+                                     int64_t extent);
+
+static bool gather_gradient(const ed_gradient_call *g)
+{
+    int axis = tensor_axis(((const ed_gather_options *)g->attrs)->axis, (int)g->shapes[0].count);
+    g->dx[0] = gather_gradient_of(g->dy[0], g->inputs[1], axis, g->shapes[0].values[axis]);
+    return true;
+}
+
+static bool gather_plain(const ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0], *indices = call->inputs[1];
+    int axis = tensor_axis(((const ed_gather_options *)call->attrs)->axis, x->rank);
+    int64_t before = product(x->shape, 0, axis), width = product(x->shape, axis + 1, x->rank);
+    double *y = (double *)call->outputs[0]->data;
+    for (int64_t k = 0; k < before; k++)
+        for (int64_t i = 0; i < indices->size; i++)
+            for (int64_t j = 0; j < width; j++)
+                *y++ = ((const double *)x->data)[(k * x->shape[axis] +
+                                                  (int64_t)((const double *)indices->data)[i]) *
+                                                     width +
+                                                 j];
+    return true;
+}
+
+ED_OP(gather) = {
+    .name = "gather",
+    .doc = "slices of x along an axis at the indices",
+    .operands = {{"x", ED_SET_ALL, 'T'}, INDICES},
+    .flags = ED_OP_CONTIGUOUS,
+    .attrs = (const ed_attr[]){ATTR(ed_gather_options, axis, ED_ATTR_INT, "default 0"), {0}},
+    .attrs_size = sizeof(ed_gather_options),
+    .infer = gather_infer,
+    .kernel = gather_kernel,
+    .gradient = gather_gradient,
+    .saves = ED_SAVES_INPUT(1),
+    .reference = gather_plain,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 4, 3), ED_SAMPLE_IN(0, 3, 6)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 2), ED_SAMPLE_IN(0, 4, 2, 3)},
+                           .attrs = &(const ed_gather_options){1}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5), ED_SAMPLE_IN(0, 4, 4)},
+                           .attrs = &(const ed_gather_options){-1}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 2), ED_SAMPLE_IN(0, 3)}}),
+};
+
+ed_tensor *ed_gather_with(ed_tensor *x, ed_tensor *indices, const ed_gather_options *options)
+{
+    return CALL_OP(gather, options, x, indices);
+}
+
+/* ---- Sums at indices ------------------------------------------------------------------------- */
+
+/* y [before, extent, width] is 0 at first; the slices of x [before, count, width] are added at
+ * their indices. */
+typedef struct adding {
+    ed_dtype dtype;
+    const char *x;
+    char *y;
+    const int64_t *indices;
+    int64_t before, extent, count, width;
+} adding;
+
+#define ADD_AS(type)                                                                               \
+    {                                                                                              \
+        const type *from = (const type *)a->x + k * a->count * a->width;                           \
+        type *to = (type *)a->y + k * a->extent * a->width;                                        \
+        for (int64_t i = 0; i < a->count; i++) {                                                   \
+            const type *restrict row = from + i * a->width;                                        \
+            type *restrict sum = to + a->indices[i] * a->width;                                    \
+            for (int64_t j = first; j < last; j++) sum[j] = (type)(sum[j] + row[j]);               \
+        }                                                                                          \
+        break;                                                                                     \
+    }
+
+/* Columns first..last-1 of plane k. Integers wrap. */
+static void add_piece(const adding *a, int64_t k, int64_t first, int64_t last)
+{
+    switch (a->dtype) {
+    case ED_FLOAT32: ADD_AS(float)
+    case ED_FLOAT64: ADD_AS(double)
+    case ED_INT32: ADD_AS(uint32_t)
+    case ED_INT64: ADD_AS(uint64_t)
+    default: ADD_AS(uint8_t)
+    }
+}
+
+static bool add_at(ed_call *call, int64_t before, int64_t extent, int64_t width)
+{
+    const ed_tensor *x = call->inputs[0];
+    ed_tensor *y = call->outputs[0];
+    const int64_t *indices = read_indices(call, call->inputs[1], extent);
+    if (!indices) return false;
+    adding a = {.dtype = x->dtype,
+                .x = x->data,
+                .y = y->data,
+                .indices = indices,
+                .before = before,
+                .extent = extent,
+                .count = call->inputs[1]->size,
+                .width = width};
+    copy_fill(1, "", y->data, y->size * (int64_t)dtype_size(y->dtype));
+    enum { COLUMNS = 32 }; /* at most; two cache lines of float32 */
+    int64_t pieces = (width + COLUMNS - 1) / COLUMNS;
+#pragma omp parallel for schedule(static) collapse(2) if (x->size > OPS_PARALLEL_WORK)
+    for (int64_t k = 0; k < before; k++)
+        for (int64_t p = 0; p < pieces; p++)
+            add_piece(&a, k, p * COLUMNS, (p + 1) * COLUMNS < width ? (p + 1) * COLUMNS : width);
+    drop_indices(call->inputs[1], indices);
+    return true;
+}
+
+static bool add_at_plain(const ed_call *call, int64_t before, int64_t extent, int64_t width)
+{
+    const double *x = (const double *)call->inputs[0]->data,
+                 *indices = (const double *)call->inputs[1]->data;
+    double *y = (double *)call->outputs[0]->data;
+    memset(y, 0, (size_t)call->outputs[0]->size * sizeof *y);
+    for (int64_t k = 0; k < before; k++)
+        for (int64_t i = 0; i < call->inputs[1]->size; i++)
+            for (int64_t j = 0; j < width; j++)
+                y[(k * extent + (int64_t)indices[i]) * width + j] += *x++;
+    return true;
+}
+
+/* gather_gradient: zeros, to which the slices of dy are added at the indices of the axis; its
+ * gradient is gather. */
+typedef struct gather_gradient_attrs {
+    int64_t axis, extent;
+} gather_gradient_attrs;
+
+static bool gather_gradient_infer(ed_call *call)
+{
+    const gather_gradient_attrs *attrs = call->attrs;
+    const ed_tensor *dy = call->inputs[0], *indices = call->inputs[1];
+    int64_t axis = attrs->axis, shape[ED_MAX_RANK];
+    int rank = dy->rank - indices->rank + 1;
+    if (attrs->extent < 0 || axis < 0 || axis >= rank || rank > ED_MAX_RANK ||
+        memcmp(dy->shape + axis, indices->shape, (size_t)indices->rank * sizeof *indices->shape) !=
+            0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "%s was not gathered at indices %s along axis %lld",
+                            text_of_tensor(dy).s, text_of_tensor(indices).s, (long long)axis);
+    for (int i = 0; i < axis; i++) shape[i] = dy->shape[i];
+    shape[axis] = attrs->extent;
+    for (int i = (int)axis + 1; i < rank; i++) shape[i] = dy->shape[i + indices->rank - 1];
+    return ed_call_output(call, 0, dy->dtype, rank, shape);
+}
+
+static bool gather_gradient_kernel(ed_call *call)
+{
+    const gather_gradient_attrs *attrs = call->attrs;
+    const ed_tensor *y = call->outputs[0];
+    int axis = (int)attrs->axis;
+    return add_at(call, product(y->shape, 0, axis), attrs->extent,
+                  product(y->shape, axis + 1, y->rank));
+}
+
+static bool gather_gradient_gradient(const ed_gradient_call *g)
+{
+    const gather_gradient_attrs *attrs = g->attrs;
+    g->dx[0] = ed_gather_with(g->dy[0], g->inputs[1], &(ed_gather_options){attrs->axis});
+    return true;
+}
+
+static bool gather_gradient_plain(const ed_call *call)
+{
+    const gather_gradient_attrs *attrs = call->attrs;
+    const ed_tensor *y = call->outputs[0];
+    int axis = (int)attrs->axis;
+    return add_at_plain(call, product(y->shape, 0, axis), attrs->extent,
+                        product(y->shape, axis + 1, y->rank));
+}
+
+ED_OP(gather_gradient) = {
+    .name = "gather_gradient",
+    .doc = "zeros, to which the slices of x are added at the indices of an axis",
+    .operands = {{"x", ED_SET_NUMBER, 'T'}, INDICES},
+    .flags = ED_OP_INTERNAL | ED_OP_CONTIGUOUS,
+    .attrs =
+        (const ed_attr[]){ATTR(gather_gradient_attrs, axis, ED_ATTR_INT, "which, not negative"),
+                          ATTR(gather_gradient_attrs, extent, ED_ATTR_INT, "of the result there"),
+                          {0}},
+    .attrs_size = sizeof(gather_gradient_attrs),
+    .infer = gather_gradient_infer,
+    .kernel = gather_gradient_kernel,
+    .gradient = gather_gradient_gradient,
+    .saves = ED_SAVES_INPUT(1),
+    .reference = gather_gradient_plain,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 6, 3), ED_SAMPLE_IN(0, 3, 6)},
+                           .attrs = &(const gather_gradient_attrs){0, 4}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 2, 3, 2), ED_SAMPLE_IN(0, 4, 2, 3)},
+                           .attrs = &(const gather_gradient_attrs){1, 5}}),
+};
+
+/* 16-bit floats are added in float32. */
+static ed_tensor *gather_gradient_of(ed_tensor *dy, ed_tensor *indices, int64_t axis,
+                                     int64_t extent)
+{
+    gather_gradient_attrs attrs = {axis, extent};
+    if (!(ED_SET_STORAGE & 1u << dy->dtype)) return CALL_OP(gather_gradient, &attrs, dy, indices);
+    return ed_cast(CALL_OP(gather_gradient, &attrs, ed_cast(dy, ED_FLOAT32), indices), dy->dtype);
+}
+
+/* unsorted_segment_sum: dx = dy gathered at the ids. */
+typedef struct segment_attrs {
+    int64_t count;
+} segment_attrs;
+
+static bool segment_sum_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0], *ids = call->inputs[1];
+    int64_t shape[ED_MAX_RANK], count = ((const segment_attrs *)call->attrs)->count;
+    if (x->rank == 0 || ids->rank != 1 || ids->shape[0] != x->shape[0])
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "ids are %s, which is not one id for each slice of %s",
+                            text_of_tensor(ids).s, text_of_tensor(x).s);
+    if (count < 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%lld is no number of segments",
+                            (long long)count);
+    memcpy(shape, x->shape, sizeof shape);
+    shape[0] = count;
+    return ed_call_output(call, 0, x->dtype, x->rank, shape);
+}
+
+static bool segment_sum_kernel(ed_call *call)
+{
+    const ed_tensor *y = call->outputs[0];
+    return add_at(call, 1, y->shape[0], product(y->shape, 1, y->rank));
+}
+
+static bool segment_sum_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = ed_gather(g->dy[0], g->inputs[1]);
+    return true;
+}
+
+static bool segment_sum_plain(const ed_call *call)
+{
+    const ed_tensor *y = call->outputs[0];
+    return add_at_plain(call, 1, y->shape[0], product(y->shape, 1, y->rank));
+}
+
+ED_OP(unsorted_segment_sum) = {
+    .name = "unsorted_segment_sum",
+    .doc = "zeros, to which the slices of x are added at their ids",
+    .operands = {{"x", ED_SET_NUMBER, 'T'}, {"ids", ED_SET_INDEX, 'I'}},
+    .flags = ED_OP_CONTIGUOUS,
+    .attrs = (const ed_attr[]){ATTR(segment_attrs, count, ED_ATTR_INT, "of segments"), {0}},
+    .attrs_size = sizeof(segment_attrs),
+    .infer = segment_sum_infer,
+    .kernel = segment_sum_kernel,
+    .gradient = segment_sum_gradient,
+    .saves = ED_SAVES_INPUT(1),
+    .reference = segment_sum_plain,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 5, 2), ED_SAMPLE_IN(0, 3, 5)},
+                           .attrs = &(const segment_attrs){4}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 4), ED_SAMPLE_IN(0, 1, 4)},
+                           .attrs = &(const segment_attrs){3}}),
+};
+
+ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t count)
+{
+    return CALL_OP(unsorted_segment_sum, &(segment_attrs){count}, x, ids);
+}
+
+/* ---- one_hot --------------------------------------------------------------------------------- */
+
+typedef struct one_hot_attrs {
+    int64_t depth;
+    ed_dtype dtype;
+} one_hot_attrs;
+
+static bool one_hot_infer(ed_call *call)
+{
+    const one_hot_attrs *attrs = call->attrs;
+    const ed_tensor *indices = call->inputs[0];
+    int64_t shape[ED_MAX_RANK];
+    if (attrs->depth < 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the depth %lld is negative",
+                            (long long)attrs->depth);
+    if (indices->rank == ED_MAX_RANK)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "%s has %d dimensions, as many as there can be",
+                            text_of_tensor(indices).s, ED_MAX_RANK);
+    memcpy(shape, indices->shape, sizeof shape);
+    shape[indices->rank] = attrs->depth;
+    return ed_call_output(call, 0, attrs->dtype ? attrs->dtype : ED_FLOAT32, indices->rank + 1,
+                          shape);
+}
+
+static void one_hot_rows(const ed_tensor *indices, const ed_tensor *y, int64_t depth, int64_t first,
+                         int64_t last)
+{
+    int64_t element = (int64_t)dtype_size(y->dtype);
+    uint64_t one = 0;
+    dtype_store(y->dtype, &one, 0, 1);
+    memset(y->data + first * depth * element, 0, (size_t)((last - first) * depth * element));
+    for (int64_t i = first; i < last; i++) {
+        int64_t at = indices->dtype == ED_INT64 ? ((const int64_t *)indices->data)[i]
+                                                : ((const int32_t *)indices->data)[i];
+        if (at >= 0 && at < depth)
+            memcpy(y->data + (i * depth + at) * element, &one, (size_t)element);
+    }
+}
+
+static bool one_hot_kernel(ed_call *call)
+{
+    const ed_tensor *indices = call->inputs[0], *y = call->outputs[0];
+    int64_t depth = ((const one_hot_attrs *)call->attrs)->depth;
+    if (y->size == 0) return true;
+    int64_t step = depth < OPS_PARALLEL_WORK ? OPS_PARALLEL_WORK / depth : 1;
+    int64_t pieces = (indices->size + step - 1) / step;
+#pragma omp parallel for schedule(static) if (pieces > 1)
+    for (int64_t p = 0; p < pieces; p++)
+        one_hot_rows(indices, y, depth, p * step,
+                     (p + 1) * step < indices->size ? (p + 1) * step : indices->size);
+    return true;
+}
+
+static bool one_hot_plain(const ed_call *call)
+{
+    const ed_tensor *y = call->outputs[0];
+    int64_t depth = ((const one_hot_attrs *)call->attrs)->depth;
+    for (int64_t i = 0; i < y->size; i++)
+        ((double *)y->data)[i] =
+            ((const double *)call->inputs[0]->data)[i / depth] == (double)(i % depth);
+    return true;
+}
+
+ED_OP(one_hot) = {
+    .name = "one_hot",
+    .doc = "1 where a new last axis equals the index, else 0",
+    .operands = {INDICES},
+    .flags = ED_OP_CONTIGUOUS,
+    .attrs = (const ed_attr[]){ATTR(one_hot_attrs, depth, ED_ATTR_INT, "extent of the new axis"),
+                               ATTR(one_hot_attrs, dtype, ED_ATTR_DTYPE, "default float32"),
+                               {0}},
+    .attrs_size = sizeof(one_hot_attrs),
+    .infer = one_hot_infer,
+    .kernel = one_hot_kernel,
+    .no_gradient = "its operand is a whole number",
+    .reference = one_hot_plain,
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(-1, 4, 6)}, .attrs = &(const one_hot_attrs){.depth = 4}},
+        {.inputs = {ED_SAMPLE_IN(0, 2, 2, 3)}, .attrs = &(const one_hot_attrs){3, ED_FLOAT64}},
+        {.inputs = {ED_SAMPLE_IN(0, 2)}, .attrs = &(const one_hot_attrs){3, ED_BOOL}}),
+};
+
+ed_tensor *ed_one_hot_with(ed_tensor *indices, int64_t depth, const ed_one_hot_options *options)
+{
+    return CALL_OP(one_hot, (&(one_hot_attrs){depth, options ? options->dtype : ED_DTYPE_NONE}),
+                   indices);
+}
