@@ -1,0 +1,666 @@
+/*
+ * Largest and mean values of windows over images [batch, height, width, channels], with gradients
+ * of both orders.
+ *
+ * The maximum's gradient sends dy to the first largest cell of each window; it is linear in dy, and
+ * its own gradient fetches from those cells again (max_pool2d_gather). All loops run along
+ * channels, a chunk of them at a time, so that no cell is written by two threads: the work is cut
+ * into image rows (what reads windows) or into images and chunks (what adds to cells).
+ */
+#include "ops/kernels/isa.h"
+#include "ops/window.h"
+
+enum { CHUNK = 128 }; /* channels at a time */
+
+/* Chunk `begin`.. of one window: the cells inside the image, row by row. */
+typedef struct cells {
+    int64_t rows[2], columns[2]; /* begin and end inside the image */
+    int64_t width, channels;     /* of the image */
+    int64_t n;                   /* channels in the chunk */
+} cells;
+
+#define POOL_DECLARE(suffix, type)                                                                 \
+    ISA_DECLARE(void, pool_max_##suffix, const cells *c, const type *image, type *best,            \
+                int32_t *place);                                                                   \
+    ISA_DECLARE(void, pool_sum_##suffix, const cells *c, const type *image, type *sum);            \
+    ISA_DECLARE(void, pool_add_##suffix, const cells *c, type *image, const type *value);          \
+    ISA_DECLARE(void, pool_scatter_##suffix, const cells *c, type *image, const type *value,       \
+                const int32_t *place);                                                             \
+    ISA_DECLARE(void, pool_gather_##suffix, const cells *c, const type *image, type *value,        \
+                const int32_t *place);                                                             \
+    ISA_DECLARE(void, pool_divide_##suffix, int64_t n, const type *from, type by, type *to)
+POOL_DECLARE(f32, float);
+POOL_DECLARE(f64, double);
+
+#ifdef ISA
+
+/* The window's cells one after the other: `cell` is the first channel of one, `number` counts them.
+ */
+#define EACH_CELL(c, image, ...)                                                                   \
+    do {                                                                                           \
+        int32_t number = 0;                                                                        \
+        for (int64_t h = (c)->rows[0]; h < (c)->rows[1]; h++)                                      \
+            for (int64_t w = (c)->columns[0]; w < (c)->columns[1]; w++, number++) {                \
+                __auto_type cell = (image) + (h * (c)->width + w) * (c)->channels;                 \
+                for (int64_t i = 0; i < (c)->n; i++) __VA_ARGS__                                   \
+            }                                                                                      \
+        (void)number;                                                                              \
+    } while (0)
+
+/* A NaN is larger than any number; of equals the first stays. place may be NULL. */
+#define POOL_LOOPS(suffix, type, index)                                                            \
+    void ISA_NAME(pool_max_##suffix)(const cells *c, const type *image, type *best,                \
+                                     int32_t *place)                                               \
+    {                                                                                              \
+        const type *restrict first =                                                               \
+            image + (c->rows[0] * c->width + c->columns[0]) * c->channels;                         \
+        for (int64_t i = 0; i < c->n; i++) best[i] = first[i];                                     \
+        if (!place) {                                                                              \
+            EACH_CELL(c, image, {                                                                  \
+                type x = cell[i], m = best[i];                                                     \
+                best[i] = (x > m) | (x != x) ? x : m;                                              \
+            });                                                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < c->n; i++) place[i] = 0;                                           \
+        EACH_CELL(c, image, {                                                                      \
+            type x = cell[i], m = best[i];                                                         \
+            bool larger = (x > m) | ((x != x) & (m == m));                                         \
+            best[i] = larger ? x : m;                                                              \
+            place[i] = larger ? number : place[i];                                                 \
+        });                                                                                        \
+    }                                                                                              \
+    void ISA_NAME(pool_sum_##suffix)(const cells *c, const type *image, type *sum)                 \
+    {                                                                                              \
+        for (int64_t i = 0; i < c->n; i++) sum[i] = 0;                                             \
+        EACH_CELL(c, image, { sum[i] += cell[i]; });                                               \
+    }                                                                                              \
+    void ISA_NAME(pool_add_##suffix)(const cells *c, type *image, const type *value)               \
+    {                                                                                              \
+        EACH_CELL(c, image, { cell[i] += value[i]; });                                             \
+    }                                                                                              \
+    void ISA_NAME(pool_scatter_##suffix)(const cells *c, type *image, const type *value,           \
+                                         const int32_t *place)                                     \
+    {                                                                                              \
+        EACH_CELL(c, image, { cell[i] += place[i] == number ? value[i] : 0; });                    \
+    }                                                                                              \
+    void ISA_NAME(pool_gather_##suffix)(const cells *c, const type *image, type *value,            \
+                                        const int32_t *place)                                      \
+    {                                                                                              \
+        EACH_CELL(c, image, { value[i] = place[i] == number ? cell[i] : value[i]; });              \
+    }                                                                                              \
+    void ISA_NAME(pool_divide_##suffix)(int64_t n, const type *from, type by, type *to)            \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++) to[i] = from[i] / by;                                      \
+    }
+
+POOL_LOOPS(f32, float, int32_t)
+POOL_LOOPS(f64, double, int64_t)
+
+#else
+
+#include "ops/ops.h"
+#include <omp.h>
+#include <string.h>
+
+/* Attributes of avg_pool2d's gradient: the pooling's, and the images' shape. */
+typedef struct pool_gradient_attrs {
+    ed_pool2d_options pool;
+    ed_ints shape;
+} pool_gradient_attrs;
+
+/* The windows over images of that shape. */
+static bool windows(const ed_call *call, const int64_t *image, window *w)
+{
+    const ed_pool2d_options *o = call->attrs;
+    int64_t extent[2] = {2, 2};
+    if (o->window.values) {
+        if (o->window.count != 2)
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "window is two numbers, not %s",
+                                text_of_ints(o->window.values, o->window.count).s);
+        memcpy(extent, o->window.values, sizeof extent);
+    }
+    return window_make(call, image, extent, o->strides, true, (ed_ints){0}, o->padding, w);
+}
+
+static bool is_images(const ed_call *call, const ed_tensor *x)
+{
+    if (x->rank == 4) return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "x must be [batch, height, width, channels], not %s",
+                        text_of_ints(x->shape, x->rank).s);
+}
+
+static bool infer_pooled(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    window w;
+    if (!is_images(call, x) || !windows(call, x->shape, &w)) return false;
+    int64_t shape[] = {w.batch, w.out[0], w.out[1], w.channels};
+    return ed_call_output(call, 0, x->dtype, 4, shape);
+}
+
+static bool same_shape(const ed_call *call, const char *name, const ed_tensor *t,
+                       const int64_t *shape)
+{
+    if (t->rank == 4 && !memcmp(t->shape, shape, 4 * sizeof *shape)) return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is %s, not %s", name,
+                        text_of_ints(t->shape, t->rank).s, text_of_ints(shape, 4).s);
+}
+
+static cells cells_of(const window *w, int64_t oh, int64_t ow, int64_t n)
+{
+    cells c = {.width = w->image[1], .channels = w->channels, .n = n};
+    window_clip(w, 0, oh, &c.rows[0], &c.rows[1]);
+    window_clip(w, 1, ow, &c.columns[0], &c.columns[1]);
+    return c;
+}
+
+static int64_t cell_count(const cells *c)
+{
+    return (c->rows[1] - c->rows[0]) * (c->columns[1] - c->columns[0]);
+}
+
+/* One window's chunk of channels: pointers to the images' and the windows' first element of it. */
+typedef void (*window_function)(const ed_call *call, const cells *c, const char *x, char *image,
+                                char *pooled);
+
+/* What a kernel works on: x is read (or NULL), image and pooled are read or written as the function
+ * says. */
+typedef struct work {
+    const ed_call *call;
+    window w;
+    int64_t size;
+    const char *x;
+    char *image, *pooled;
+    window_function run;
+} work;
+
+static void run_window(const work *p, int64_t n, int64_t oh, int64_t ow, int64_t channel,
+                       int64_t count)
+{
+    const window *w = &p->w;
+    cells c = cells_of(w, oh, ow, count);
+    int64_t image = (n * w->image[0] * w->image[1] * w->channels + channel) * p->size;
+    int64_t at = (((n * w->out[0] + oh) * w->out[1] + ow) * w->channels + channel) * p->size;
+    p->run(p->call, &c, p->x ? p->x + image : NULL, p->image + image, p->pooled + at);
+}
+
+static int64_t chunk(const window *w, int64_t channel)
+{
+    return w->channels - channel < CHUNK ? w->channels - channel : CHUNK;
+}
+
+static bool pays(const window *w)
+{
+    return w->batch * w->out[0] * w->out[1] * w->channels * w->extent[0] * w->extent[1] >
+           OPS_PARALLEL_WORK;
+}
+
+/* All windows, in any order. */
+static void run_windows(const work *p)
+{
+    const window *w = &p->w;
+#pragma omp parallel for schedule(static) if (pays(w))
+    for (int64_t row = 0; row < w->batch * w->out[0]; row++)
+        for (int64_t ow = 0; ow < w->out[1]; ow++)
+            for (int64_t c = 0; c < w->channels; c += CHUNK)
+                run_window(p, row / w->out[0], row % w->out[0], ow, c, chunk(w, c));
+}
+
+/* All windows; those that share cells follow each other in row order. */
+static void run_windows_in_order(const work *p)
+{
+    const window *w = &p->w;
+    int64_t chunks = (w->channels + CHUNK - 1) / CHUNK;
+    memset(p->image, 0, (size_t)(w->batch * w->image[0] * w->image[1] * w->channels * p->size));
+#pragma omp parallel for schedule(static) if (pays(w))
+    for (int64_t unit = 0; unit < w->batch * chunks; unit++)
+        for (int64_t o = 0; o < w->out[0] * w->out[1]; o++) {
+            int64_t c = unit % chunks * CHUNK;
+            run_window(p, unit / chunks, o / w->out[1], o % w->out[1], c, chunk(w, c));
+        }
+}
+
+/* Begins a kernel: images of x's shape; false where nothing is to do but to leave zeros. */
+static bool begin(work *p, const ed_call *call, const int64_t *image, window_function run)
+{
+    *p = (work){.call = call, .size = (int64_t)dtype_size(call->outputs[0]->dtype), .run = run};
+    return windows(call, image, &p->w);
+}
+
+static bool is_wide(const ed_call *call)
+{
+    return call->outputs[0]->dtype == ED_FLOAT64;
+}
+
+/* ---- max_pool2d
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+static void max_window(const ed_call *call, const cells *c, const char *x, char *image,
+                       char *pooled)
+{
+    (void)x;
+    if (is_wide(call))
+        ISA_CALL(pool_max_f64)(c, (double *)image, (double *)pooled, NULL);
+    else
+        ISA_CALL(pool_max_f32)(c, (float *)image, (float *)pooled, NULL);
+}
+
+static bool max_pool2d_kernel(ed_call *call)
+{
+    work p;
+    if (!begin(&p, call, call->inputs[0]->shape, max_window)) return false;
+    p.image = call->inputs[0]->data;
+    p.pooled = call->outputs[0]->data;
+    run_windows(&p);
+    return true;
+}
+
+/* Adds pooled's elements to the image at the places of x's largest cells. */
+static void scatter_window(const ed_call *call, const cells *c, const char *x, char *image,
+                           char *pooled)
+{
+    double best[CHUNK];
+    int32_t place[CHUNK];
+    if (is_wide(call)) {
+        ISA_CALL(pool_max_f64)(c, (const double *)x, best, place);
+        ISA_CALL(pool_scatter_f64)(c, (double *)image, (double *)pooled, place);
+    } else {
+        ISA_CALL(pool_max_f32)(c, (const float *)x, (float *)best, place);
+        ISA_CALL(pool_scatter_f32)(c, (float *)image, (float *)pooled, place);
+    }
+}
+
+static bool max_pool2d_gradient_kernel(ed_call *call)
+{
+    work p;
+    if (!begin(&p, call, call->inputs[0]->shape, scatter_window)) return false;
+    p.x = call->inputs[0]->data;
+    p.image = call->outputs[0]->data;
+    p.pooled = call->inputs[1]->data;
+    run_windows_in_order(&p);
+    return true;
+}
+
+/* Fetches the image's elements at the places of x's largest cells. */
+static void gather_window(const ed_call *call, const cells *c, const char *x, char *image,
+                          char *pooled)
+{
+    double best[CHUNK];
+    int32_t place[CHUNK];
+    if (is_wide(call)) {
+        ISA_CALL(pool_max_f64)(c, (const double *)x, best, place);
+        ISA_CALL(pool_gather_f64)(c, (double *)image, (double *)pooled, place);
+    } else {
+        ISA_CALL(pool_max_f32)(c, (const float *)x, (float *)best, place);
+        ISA_CALL(pool_gather_f32)(c, (float *)image, (float *)pooled, place);
+    }
+}
+
+static bool max_pool2d_gather_kernel(ed_call *call)
+{
+    work p;
+    if (!begin(&p, call, call->inputs[0]->shape, gather_window)) return false;
+    p.x = call->inputs[0]->data;
+    p.image = call->inputs[1]->data;
+    p.pooled = call->outputs[0]->data;
+    memset(p.pooled, 0, (size_t)(call->outputs[0]->size * p.size));
+    run_windows(&p);
+    return true;
+}
+
+static bool max_pool2d_gradient_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    window w;
+    if (!is_images(call, x) || !windows(call, x->shape, &w)) return false;
+    int64_t shape[] = {w.batch, w.out[0], w.out[1], w.channels};
+    return same_shape(call, "dy", call->inputs[1], shape) &&
+           ed_call_output(call, 0, x->dtype, 4, x->shape);
+}
+
+static bool max_pool2d_gather_infer(ed_call *call)
+{
+    return is_images(call, call->inputs[0]) &&
+           same_shape(call, "v", call->inputs[1], call->inputs[0]->shape) && infer_pooled(call);
+}
+
+extern const ed_op ed_op_max_pool2d_gradient, ed_op_max_pool2d_gather, ed_op_avg_pool2d_gradient;
+
+static bool max_pool2d_gradient(const ed_gradient_call *g)
+{
+    if (g->needs[0]) g->dx[0] = CALL_OP(max_pool2d_gradient, g->attrs, g->inputs[0], g->dy[0]);
+    return true;
+}
+
+static bool max_pool2d_gradient_gradient(const ed_gradient_call *g)
+{
+    if (g->needs[1]) g->dx[1] = CALL_OP(max_pool2d_gather, g->attrs, g->inputs[0], g->dy[0]);
+    return true;
+}
+
+static bool max_pool2d_gather_gradient(const ed_gradient_call *g)
+{
+    if (g->needs[1]) g->dx[1] = CALL_OP(max_pool2d_gradient, g->attrs, g->inputs[0], g->dy[0]);
+    return true;
+}
+
+/* Calls f for each window and channel with the first element of its cells and where its largest one
+ * is. */
+static bool plain_max(const ed_call *call, double *pooled, double *image,
+                      void (*join)(double *pooled, double *cell))
+{
+    const double *x = (double *)call->inputs[0]->data;
+    window w;
+    if (!windows(call, call->inputs[0]->shape, &w)) return false;
+    for (int64_t e = 0; e < w.batch * w.out[0] * w.out[1] * w.channels; e++) {
+        int64_t ow = e / w.channels % w.out[1], oh = e / w.channels / w.out[1] % w.out[0];
+        int64_t n = e / w.channels / w.out[1] / w.out[0], best = -1;
+        cells c = cells_of(&w, oh, ow, 1);
+        for (int64_t i = c.rows[0]; i < c.rows[1]; i++)
+            for (int64_t j = c.columns[0]; j < c.columns[1]; j++) {
+                int64_t at = ((n * w.image[0] + i) * w.image[1] + j) * w.channels + e % w.channels;
+                if (best < 0 || x[at] > x[best] || (x[at] != x[at] && x[best] == x[best]))
+                    best = at;
+            }
+        join(&pooled[e], &image[best]);
+    }
+    return true;
+}
+
+static void fetch(double *pooled, double *cell)
+{
+    *pooled = *cell;
+}
+
+static void send(double *pooled, double *cell)
+{
+    *cell += *pooled;
+}
+
+static bool max_pool2d_reference(const ed_call *call)
+{
+    return plain_max(call, (double *)call->outputs[0]->data, (double *)call->inputs[0]->data,
+                     fetch);
+}
+
+static bool max_pool2d_gradient_reference(const ed_call *call)
+{
+    double *image = (double *)call->outputs[0]->data;
+    for (int64_t i = 0; i < call->outputs[0]->size; i++) image[i] = 0;
+    return plain_max(call, (double *)call->inputs[1]->data, image, send);
+}
+
+static bool max_pool2d_gather_reference(const ed_call *call)
+{
+    return plain_max(call, (double *)call->outputs[0]->data, (double *)call->inputs[1]->data,
+                     fetch);
+}
+
+#define PAIR(a, b)                                                                                 \
+    {                                                                                              \
+        (const int64_t[]){a, b}, 2                                                                 \
+    }
+#define OPTIONS(...)                                                                               \
+    .attrs = &(const ed_pool2d_options)                                                            \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define SHAPED(shape_, ...)                                                                        \
+    .attrs = &(const pool_gradient_attrs)                                                          \
+    {                                                                                              \
+        .pool = {__VA_ARGS__}, .shape = shape_                                                     \
+    }
+#define EXTENTS(...)                                                                               \
+    {                                                                                              \
+        (const int64_t[]){__VA_ARGS__}, 4                                                          \
+    }
+#define POOL_ATTRS(type, path)                                                                     \
+    {"window", ED_ATTR_INTS, offsetof(type, path window), "[height, width], default 2, 2"},        \
+        {"strides", ED_ATTR_INTS, offsetof(type, path strides),                                    \
+         "[height, width], default: window"},                                                      \
+    {                                                                                              \
+        "padding", ED_ATTR_STRING, offsetof(type, path padding), "\"VALID\" (default) or \"SAME\"" \
+    }
+
+static const ed_attr pool_attrs[] = {POOL_ATTRS(ed_pool2d_options, ), {0}};
+static const ed_attr pool_gradient_schema[] = {
+    POOL_ATTRS(pool_gradient_attrs, pool.),
+    {"shape", ED_ATTR_INTS, offsetof(pool_gradient_attrs, shape), "of the images"},
+    {0}};
+
+#define POOL_SAMPLES(IN)                                                                           \
+    ED_SAMPLES(                                                                                    \
+        {.inputs = {IN(-2, 2, 2, 4, 6, 3)}},                                                       \
+        {.inputs = {IN(-2, 2, 1, 5, 4, 2)}, OPTIONS(.padding = "SAME")},                           \
+        {.inputs = {IN(-2, 2, 1, 6, 5, 2)},                                                        \
+         OPTIONS(.window = PAIR(3, 2), .strides = PAIR(1, 2), .padding = "SAME")},                 \
+        {.inputs = {IN(-2, 2, 2, 5, 5, 1)}, OPTIONS(.window = PAIR(3, 3), .strides = PAIR(2, 1))}, \
+        {.inputs = {IN(-2, 2, 1, 2, 2, 2)}, OPTIONS(.window = PAIR(3, 3))})
+
+/* max_pool2d: y = the largest of each window, dx = dy at the first largest cell */
+ED_OP(max_pool2d) = {
+    .name = "max_pool2d",
+    .doc = "y = the largest x of each window",
+    .operands = {{"x", ED_SET_FLOAT, 'T'}},
+    .flags = ED_OP_CONTIGUOUS,
+    .attrs = pool_attrs,
+    .attrs_size = sizeof(ed_pool2d_options),
+    .infer = infer_pooled,
+    .kernel = max_pool2d_kernel,
+    .gradient = max_pool2d_gradient,
+    .saves = ED_SAVES_INPUT(0),
+    .reference = max_pool2d_reference,
+    .samples = POOL_SAMPLES(ED_DISTINCT_IN),
+};
+
+ED_OP(max_pool2d_gradient) = {
+    .name = "max_pool2d_gradient",
+    .doc = "dy at the first largest x of each window",
+    .operands = {{"x", ED_SET_FLOAT, 'T'}, {"dy", ED_SET_FLOAT, 'T'}},
+    .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
+    .attrs = pool_attrs,
+    .attrs_size = sizeof(ed_pool2d_options),
+    .infer = max_pool2d_gradient_infer,
+    .kernel = max_pool2d_gradient_kernel,
+    .gradient = max_pool2d_gradient_gradient,
+    .saves = ED_SAVES_INPUT(0),
+    .reference = max_pool2d_gradient_reference,
+    .samples =
+        ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 2, 4, 6, 3), ED_SAMPLE_IN(-2, 2, 2, 2, 3, 3)}},
+                   {.inputs = {ED_DISTINCT_IN(-2, 2, 1, 6, 5, 2), ED_SAMPLE_IN(-2, 2, 1, 6, 3, 2)},
+                    OPTIONS(.window = PAIR(3, 2), .strides = PAIR(1, 2), .padding = "SAME")}),
+};
+
+ED_OP(max_pool2d_gather) = {
+    .name = "max_pool2d_gather",
+    .doc = "v at the first largest x of each window",
+    .operands = {{"x", ED_SET_FLOAT, 'T'}, {"v", ED_SET_FLOAT, 'T'}},
+    .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
+    .attrs = pool_attrs,
+    .attrs_size = sizeof(ed_pool2d_options),
+    .infer = max_pool2d_gather_infer,
+    .kernel = max_pool2d_gather_kernel,
+    .gradient = max_pool2d_gather_gradient,
+    .saves = ED_SAVES_INPUT(0),
+    .reference = max_pool2d_gather_reference,
+    .samples =
+        ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 2, 4, 6, 3), ED_SAMPLE_IN(-2, 2, 2, 4, 6, 3)}},
+                   {.inputs = {ED_DISTINCT_IN(-2, 2, 1, 6, 5, 2), ED_SAMPLE_IN(-2, 2, 1, 6, 5, 2)},
+                    OPTIONS(.window = PAIR(3, 2), .strides = PAIR(1, 2), .padding = "SAME")}),
+};
+
+ed_tensor *ed_max_pool2d_with(ed_tensor *x, const ed_pool2d_options *options)
+{
+    return CALL_OP(max_pool2d, options, x);
+}
+
+/* ---- avg_pool2d
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+static void mean_window(const ed_call *call, const cells *c, const char *x, char *image,
+                        char *pooled)
+{
+    (void)x;
+    if (is_wide(call)) {
+        double *to = (double *)pooled;
+        ISA_CALL(pool_sum_f64)(c, (double *)image, to);
+        ISA_CALL(pool_divide_f64)(c->n, to, (double)cell_count(c), to);
+    } else {
+        float *to = (float *)pooled;
+        ISA_CALL(pool_sum_f32)(c, (float *)image, to);
+        ISA_CALL(pool_divide_f32)(c->n, to, (float)cell_count(c), to);
+    }
+}
+
+static bool avg_pool2d_kernel(ed_call *call)
+{
+    work p;
+    if (!begin(&p, call, call->inputs[0]->shape, mean_window)) return false;
+    p.image = call->inputs[0]->data;
+    p.pooled = call->outputs[0]->data;
+    run_windows(&p);
+    return true;
+}
+
+static void share_window(const ed_call *call, const cells *c, const char *x, char *image,
+                         char *pooled)
+{
+    double part[CHUNK];
+    (void)x;
+    if (is_wide(call)) {
+        ISA_CALL(pool_divide_f64)(c->n, (double *)pooled, (double)cell_count(c), part);
+        ISA_CALL(pool_add_f64)(c, (double *)image, part);
+    } else {
+        float *share = (float *)part;
+        ISA_CALL(pool_divide_f32)(c->n, (float *)pooled, (float)cell_count(c), share);
+        ISA_CALL(pool_add_f32)(c, (float *)image, share);
+    }
+}
+
+static bool avg_pool2d_gradient_kernel(ed_call *call)
+{
+    work p;
+    if (!begin(&p, call, call->outputs[0]->shape, share_window)) return false;
+    p.image = call->outputs[0]->data;
+    p.pooled = call->inputs[0]->data;
+    run_windows_in_order(&p);
+    return true;
+}
+
+static bool avg_pool2d_gradient_infer(ed_call *call)
+{
+    const pool_gradient_attrs *o = call->attrs;
+    const ed_tensor *dy = call->inputs[0];
+    window w;
+    bool ok = o->shape.values && o->shape.count == 4;
+    for (int i = 0; ok && i < 4; i++) ok = o->shape.values[i] >= 0;
+    if (!ok) return ed_call_fail(call, ED_INVALID_ARGUMENT, "shape must be 4 extents");
+    if (!windows(call, o->shape.values, &w)) return false;
+    int64_t shape[] = {w.batch, w.out[0], w.out[1], w.channels};
+    return same_shape(call, "dy", dy, shape) &&
+           ed_call_output(call, 0, dy->dtype, 4, o->shape.values);
+}
+
+static bool avg_pool2d_gradient(const ed_gradient_call *g)
+{
+    pool_gradient_attrs a = {*(const ed_pool2d_options *)g->attrs, g->shapes[0]};
+    if (g->needs[0]) g->dx[0] = CALL_OP(avg_pool2d_gradient, &a, g->dy[0]);
+    return true;
+}
+
+static bool avg_pool2d_gradient_gradient(const ed_gradient_call *g)
+{
+    if (g->needs[0]) g->dx[0] = ed_avg_pool2d_with(g->dy[0], g->attrs);
+    return true;
+}
+
+/* Calls join for each window, channel and cell, with the number of the window's cells. */
+static bool plain_mean(const ed_call *call, const int64_t *image, double *pooled, double *cells_,
+                       void (*join)(double *pooled, double *cell, double count))
+{
+    window w;
+    if (!windows(call, image, &w)) return false;
+    for (int64_t e = 0; e < w.batch * w.out[0] * w.out[1] * w.channels; e++) {
+        int64_t ow = e / w.channels % w.out[1], oh = e / w.channels / w.out[1] % w.out[0];
+        int64_t n = e / w.channels / w.out[1] / w.out[0];
+        cells c = cells_of(&w, oh, ow, 1);
+        for (int64_t i = c.rows[0]; i < c.rows[1]; i++)
+            for (int64_t j = c.columns[0]; j < c.columns[1]; j++)
+                join(&pooled[e],
+                     &cells_[((n * w.image[0] + i) * w.image[1] + j) * w.channels + e % w.channels],
+                     (double)cell_count(&c));
+    }
+    return true;
+}
+
+static void take_share(double *pooled, double *cell, double count)
+{
+    *pooled += *cell / count;
+}
+
+static void give_share(double *pooled, double *cell, double count)
+{
+    *cell += *pooled / count;
+}
+
+static bool avg_pool2d_reference(const ed_call *call)
+{
+    double *pooled = (double *)call->outputs[0]->data;
+    for (int64_t i = 0; i < call->outputs[0]->size; i++) pooled[i] = 0;
+    return plain_mean(call, call->inputs[0]->shape, pooled, (double *)call->inputs[0]->data,
+                      take_share);
+}
+
+static bool avg_pool2d_gradient_reference(const ed_call *call)
+{
+    double *image = (double *)call->outputs[0]->data;
+    for (int64_t i = 0; i < call->outputs[0]->size; i++) image[i] = 0;
+    return plain_mean(call, call->outputs[0]->shape, (double *)call->inputs[0]->data, image,
+                      give_share);
+}
+
+/* avg_pool2d: y = the mean of each window, dx = dy / count at each of its cells */
+ED_OP(avg_pool2d) = {
+    .name = "avg_pool2d",
+    .doc = "y = the mean x of each window",
+    .operands = {{"x", ED_SET_FLOAT, 'T'}},
+    .flags = ED_OP_CONTIGUOUS,
+    .attrs = pool_attrs,
+    .attrs_size = sizeof(ed_pool2d_options),
+    .infer = infer_pooled,
+    .kernel = avg_pool2d_kernel,
+    .gradient = avg_pool2d_gradient,
+    .saves = ED_SAVES_NOTHING,
+    .reference = avg_pool2d_reference,
+    .samples = POOL_SAMPLES(ED_SAMPLE_IN),
+};
+
+ED_OP(avg_pool2d_gradient) = {
+    .name = "avg_pool2d_gradient",
+    .doc = "dy / count at each cell of its window",
+    .operands = {{"dy", ED_SET_FLOAT, 'T'}},
+    .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
+    .attrs = pool_gradient_schema,
+    .attrs_size = sizeof(pool_gradient_attrs),
+    .infer = avg_pool2d_gradient_infer,
+    .kernel = avg_pool2d_gradient_kernel,
+    .gradient = avg_pool2d_gradient_gradient,
+    .saves = ED_SAVES_NOTHING,
+    .reference = avg_pool2d_gradient_reference,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 2, 3, 3)},
+                           SHAPED(EXTENTS(2, 4, 6, 3), .padding = "VALID")},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 6, 3, 2)},
+                           SHAPED(EXTENTS(1, 6, 5, 2), .window = PAIR(3, 2), .strides = PAIR(1, 2),
+                                  .padding = "SAME")}),
+};
+
+ed_tensor *ed_avg_pool2d_with(ed_tensor *x, const ed_pool2d_options *options)
+{
+    return CALL_OP(avg_pool2d, options, x);
+}
+
+#endif
