@@ -36,30 +36,35 @@ ed_tape *ed_tape_begin_with(const ed_tape_options *options);
 bool ed_tape_stop(ed_tape *tape);
 bool ed_tape_resume(ed_tape *tape);
 
-/* Forgets everything recorded and watched and goes on recording; fails if the tape doesn't record.
- */
+/* Forgets everything recorded and watched and goes on recording; fails if the tape doesn't record,
+ * and inside a gradient function. */
 bool ed_tape_reset(ed_tape *tape);
 
-/* Watches a tensor or variable from here on; of a float dtype, or it fails. Returns x. */
+/* Watches a tensor or variable from here on; of a float dtype, or it fails; so does a plain number.
+ * Returns x. */
 ed_tensor *ed_watch(ed_tape *tape, ed_tensor *x);
 
-/* The variables watched so far, in the order in which they were made. */
+/* The variables watched so far, in the order in which they were made; a consumed tape still knows.
+ */
 ed_list *ed_watched_variables(const ed_tape *tape);
 
 typedef struct ed_gradient_options {
-    ed_list
-        *output_gradients;  /* what flows into each target, of its shape and dtype; default ones */
-    bool unconnected_zeros; /* zeros, not NULL, for a source that does not lead to any target */
+    ed_list *output_gradients; /* what flows into each target: a number, or a tensor of its dtype
+                                  that broadcasts to its shape; default ones */
+    bool unconnected_zeros;    /* zeros, not NULL, for a source that does not lead to any target */
 } ed_gradient_options;
 
 /*
  * The gradient of the target with respect to the source: a tensor of the source's shape for one
  * source; a list, in the sources' order, for a list of sources. Several targets (a list) are
- * summed. NULL (in a list: a NULL entry) for a source that leads to no target, without an error. A
- * tape that is not persistent is consumed: it stops recording and gives up what it held; asking it
- * again fails. A persistent one that still records, records the gradient too. Fails when the way
- * from a source to the target passes an op that has no gradient (the message names it), and for
- * targets of other dtypes than floats.
+ * summed. A source may be any tensor that the tape saw, a target among them; given twice, it gets
+ * its whole gradient twice. A variable's gradient is the sum over all its reads, whatever was
+ * assigned between. NULL (in a list: a NULL entry) for a source that leads to no target, without an
+ * error. A tape that is not persistent is consumed: it stops recording and gives up what it held,
+ * bit by bit as it goes; asking it again fails. A persistent one that still records, records the
+ * gradient too. Fails when the way from a source to the target passes an op that has no gradient
+ * (the message names it), and for targets of other dtypes than floats. Arguments that are refused
+ * don't consume the tape.
  */
 #define ed_gradient(tape, target, source, ...)                                                     \
     _Generic((source), ed_list *                                                                   \
@@ -86,8 +91,8 @@ ed_tensor *ed_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source);
  */
 ed_tensor *ed_batch_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source);
 
-/* A function of tensors, for what follows: returns a new tensor, or a list; NULL, with an error
- * kept, on failure. */
+/* A function of tensors, for what follows: returns a tensor; NULL, with an error kept, on failure.
+ */
 typedef ed_tensor *(*ed_function)(ed_list *inputs, void *user);
 
 /* The product of f's Hessian at the inputs with the vectors (of the inputs' shapes): a list; f
@@ -95,10 +100,12 @@ typedef ed_tensor *(*ed_function)(ed_list *inputs, void *user);
 ed_list *ed_hessian_vector_product(ed_function f, ed_list *inputs, ed_list *vectors, void *user);
 
 /*
- * Custom gradient: returns f(inputs, user), and on the way back calls gradient with the inputs, the
- * output and what flows into it; it returns one gradient for each input, NULL entries allowed. f's
- * own ops are not recorded; gradient's are, by outer tapes. user must live as long as the tape:
- * release(user), if given, is called when nobody needs it any more.
+ * Custom gradient: returns f(inputs, user), and on the way back calls gradient with the inputs (the
+ * variables' values of then), the output and what flows into it; it returns one gradient for each
+ * input, NULL entries allowed. f's own ops are not recorded; gradient's are, by outer tapes. Fails
+ * when f reads a trainable variable, or a tensor that a tape tracks, which is none of its inputs:
+ * its gradient would be lost. user must live as long as the tape: release(user), if given, is
+ * called once, when nobody needs it any more, also when the call fails.
  */
 typedef ed_list *(*ed_gradient_function)(ed_list *inputs, ed_tensor *output, ed_tensor *dy,
                                          void *user);
@@ -106,9 +113,10 @@ ed_tensor *ed_custom_gradient(ed_function f, ed_gradient_function gradient, ed_l
                               void *user, void (*release)(void *user));
 
 /*
- * f(inputs, user) without keeping what happens inside: the way back runs f again (on the variables'
- * values of the first time; with the same random numbers). Memory for time. Variables that f reads
- * get their gradient.
+ * f(inputs, user) without keeping what happens inside: the way back runs f again, on the variables'
+ * values of the first time and with the same random numbers, and leaves the variables as they were
+ * (also those that f assigns, if it reads them). Memory for time. Variables and tracked tensors
+ * that f reads beside its inputs get their gradient too. user and release as above.
  */
 ed_tensor *ed_recompute(ed_function f, ed_list *inputs, void *user, void (*release)(void *user));
 

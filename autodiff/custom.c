@@ -1,26 +1,30 @@
 #include "autodiff/tape.h"
 #include "ops/draws.h"
-#include <string.h>
 
 /*
  * Functions as ops. A call of ed_custom_gradient or ed_recompute goes through the doorway as one
  * op, whose attribute is an object that holds the user's functions; what happens inside is hidden
  * from the tapes that listen outside.
+ *
+ * What f reads beyond its inputs (variables, and tensors that a tape outside tracks) would lose its
+ * gradient. ed_recompute makes operands of it, ed_custom_gradient refuses it.
  */
+
+/* The value is what f first read from the variable given, or the tensor itself. */
+typedef struct reading {
+    ed_tensor *given, *value; /* retained */
+} reading;
 
 typedef struct function {
     ed_object object;
     ed_function f;
-    ed_gradient_function gradient;
+    ed_gradient_function gradient; /* NULL: recompute */
     void *user;
     void (*release)(void *user);
-
-    /* Of ed_recompute: which of the operands, behind the inputs, are the values of variables that f
-     * read. */
-    int64_t n_inputs, n_variables;
-    ed_tensor **variables; /* retained */
-    ed_tensor *result;     /* what f returned; only during the call */
-    ops_draws *draws;      /* the random numbers that f drew */
+    int64_t n_inputs, n_operands;
+    reading *operands; /* the inputs, then what else f read; values only during the call */
+    ed_tensor *result; /* what f returned; only during the call */
+    ops_draws *draws;  /* the random numbers that f drew */
 } function;
 
 typedef struct function_attrs {
@@ -30,88 +34,161 @@ typedef struct function_attrs {
 static const ed_attr attrs[] = {
     ATTR(function_attrs, function, ED_ATTR_OBJECT, "the user's functions"), {0}};
 
+static void release_values(function *self)
+{
+    for (int64_t i = 0; i < self->n_operands; i++) {
+        ed_release(self->operands[i].value);
+        self->operands[i].value = NULL;
+    }
+}
+
 static void function_destroy(void *object)
 {
-    function *f = object;
-    for (int64_t i = 0; i < f->n_variables; i++) ed_release(f->variables[i]);
-    memory_free(f->variables);
-    ops_draws_free(f->draws);
-    if (f->release) f->release(f->user);
-    memory_free(f);
+    function *self = object;
+    release_values(self);
+    for (int64_t i = 0; i < self->n_operands; i++) ed_release(self->operands[i].given);
+    memory_free(self->operands);
+    ops_draws_free(self->draws);
+    if (self->release) self->release(self->user);
+    memory_free(self);
 }
 
 static const object_class function_class = {"function", function_destroy};
 
-static function *new_function(ed_function f, void *user, void (*release)(void *user),
-                              const ed_list *inputs, const char *what)
+static bool add_operand(function *self, ed_tensor *given, ed_tensor *value)
 {
-    if (!f || !inputs) return ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given", what);
-    if (!inputs->size)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: at least one input is needed", what);
-    for (int64_t i = 0; i < inputs->size; i++)
-        if (!inputs->items[i])
-            return ed_fail(ED_INVALID_ARGUMENT, "%s: input %lld is NULL", what, (long long)i);
-    function *self = object_new(&function_class, sizeof *self);
-    if (!self) return NULL;
-    self->f = f;
-    self->user = user;
-    self->n_inputs = inputs->size;
-    if (!scope_give(self)) return NULL;
-    self->release = release; /* from here on the object answers for it */
-    return self;
+    size_t bytes = (size_t)self->n_operands * sizeof *self->operands;
+    void *grown = memory_grow(self->operands, bytes, bytes + sizeof *self->operands);
+    if (!grown) return false;
+    self->operands = grown;
+    self->operands[self->n_operands++] = (reading){ed_retain(given), ed_retain(value)};
+    return true;
 }
 
-/* ---- Which variables does f read? ------------------------------------------------------------ */
+/* The user's data is released once, however this ends. */
+static function *new_function(ed_function f, void *user, void (*release)(void *user), bool complete,
+                              const char *what)
+{
+    function *self = complete ? object_new(&function_class, sizeof *self)
+                              : ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given", what);
+    if (!self) {
+        if (release) release(user);
+        return NULL;
+    }
+    self->f = f;
+    self->user = user;
+    self->release = release;
+    return scope_give(self);
+}
+
+static bool take_inputs(function *self, const ed_list *inputs, const char *what)
+{
+    if (!inputs->size)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: at least one input is needed", what), false;
+    for (int64_t i = 0; i < inputs->size; i++) {
+        ed_tensor *input = inputs->items[i];
+        if (!input)
+            return ed_fail(ED_INVALID_ARGUMENT, "%s: input %lld is NULL", what, (long long)i),
+                   false;
+        if (!add_operand(self, input, tensor_read(input))) return false;
+    }
+    self->n_inputs = self->n_operands;
+    return true;
+}
+
+/* ---- Running f out of the tapes' hearing ----------------------------------------------------- */
 
 typedef struct reader {
     ops_listener listener;
     function *function;
-    ed_list *inputs;
     bool failed;
 } reader;
 
-static bool is_known(const reader *r, const ed_tensor *v)
+/* A custom gradient may read variables that nobody will ask it about. */
+static bool matters(const reader *r, const ed_tensor *x)
 {
-    for (int64_t i = 0; i < r->inputs->size; i++)
-        if (tensor_read(r->inputs->items[i]) == tensor_read(v)) return true;
-    for (int64_t i = 0; i < r->function->n_variables; i++)
-        if (r->function->variables[i] == v) return true;
+    if (tensor_is_variable(x) &&
+        (!r->function->gradient || (ed_is_trainable(x) && ed_dtype_is_float(x->dtype))))
+        return true;
+    for (ops_listener *l = r->listener.outer; l; l = l->outer) {
+        ed_tape *tape = tape_of(l);
+        if (tape && tape_slot_of(tape, x) >= 0) return true;
+    }
+    return false;
+}
+
+static bool is_known(const function *self, const ed_tensor *x)
+{
+    for (int64_t i = 0; i < self->n_operands; i++)
+        if (self->operands[i].given == x) return true;
     return false;
 }
 
 static void note_reads(ops_listener *listener, const ed_call *call, ed_tensor *const *operands)
 {
     reader *r = (reader *)listener;
-    function *f = r->function;
-    for (int i = 0; i < call->n_inputs; i++) {
-        ed_tensor *v = operands[i];
-        if (!ed_is_trainable(v) || !ed_dtype_is_float(v->dtype) || is_known(r, v)) continue;
-        void *grown = memory_grow(f->variables, (size_t)f->n_variables * sizeof(ed_tensor *),
-                                  ((size_t)f->n_variables + 1) * sizeof(ed_tensor *));
-        if (!grown) {
+    for (int i = 0; i < call->n_inputs; i++)
+        if (!is_known(r->function, operands[i]) && matters(r, operands[i]) &&
+            !add_operand(r->function, operands[i], call->inputs[i]))
             r->failed = true;
-            return;
-        }
-        f->variables = grown;
-        f->variables[f->n_variables++] = ed_retain(v);
-    }
 }
 
-/* f's result, unseen by the tapes outside; the trainable variables that it read are noted in self.
- */
-static ed_tensor *run_hidden(function *self, ed_list *inputs)
+static bool run_hidden(function *self, ed_list *inputs, const char *what)
 {
-    reader r = {.listener.after = note_reads, .function = self, .inputs = inputs};
-    ops_listener *paused = tape_pause();
+    reader r = {.listener = {.after = note_reads, .hides = true}, .function = self};
+    bool failed_before = ed_failed();
     ops_listen(&r.listener);
     ed_tensor *y = self->f(inputs, self->user);
-    tape_unpause(paused);
-    if (!y && !ed_failed())
-        return ed_fail(ED_INVALID_ARGUMENT, "a function returned NULL without an error");
-    return r.failed ? NULL : y;
+    ops_unlisten(&r.listener);
+    if (r.failed || (!failed_before && ed_failed())) return false;
+    if (!y)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: the function returned NULL without an error",
+                       what),
+               false;
+    self->result = tensor_read(y);
+    if (self->result->flags & TENSOR_WEAK)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "%s: the function returned a plain number; ed_scalar makes a tensor of it",
+                       what),
+               false;
+    return true;
 }
 
-/* ---- The op's parts -------------------------------------------------------------------------- */
+/* Puts the operands' values into the variables, the present ones into the values; and back. In
+ * reverse order then, as an input may be given twice. */
+static void exchange(reading *operand)
+{
+    if (!tensor_is_variable(operand->given)) return;
+    variable *v = (variable *)operand->given;
+    ed_tensor *present = v->value;
+    v->value = operand->value;
+    operand->value = present;
+}
+
+static void put_values(function *self)
+{
+    for (int64_t i = 0; i < self->n_operands; i++) exchange(&self->operands[i]);
+}
+
+static void put_back(function *self)
+{
+    for (int64_t i = self->n_operands; i-- > 0;) exchange(&self->operands[i]);
+    release_values(self);
+}
+
+/* The call that the tapes see. */
+static ed_tensor *call_as(const ed_op *op, function *self)
+{
+    ed_list *operands = scope_give(list_new(self->n_operands));
+    if (!operands) return NULL;
+    for (int64_t i = 0; i < operands->size; i++)
+        operands->items[i] = ed_retain(self->operands[i].given);
+    put_values(self);
+    ed_tensor *y = ed_call_op(op, operands->items, (int)operands->size, &(function_attrs){self});
+    put_back(self);
+    self->result = NULL;
+    return y;
+}
 
 /* The output is a view of what f returned, with an id of its own: the same value may have come in
  * as an input. */
@@ -122,30 +199,28 @@ static bool infer_result(ed_call *call)
     return (call->outputs[0] = tensor_view(y, y->rank, y->shape, y->strides, 0)) != NULL;
 }
 
-static bool put(const ed_gradient_call *g, const ed_list *list, const char *what)
-{
-    if (!list) {
-        if (!ed_failed())
-            ed_fail(ED_INVALID_ARGUMENT, "%s: the gradient function returned NULL", what);
-        return false;
-    }
-    if (list->size != g->n_inputs) {
-        ed_fail(ED_INVALID_ARGUMENT,
-                "%s: the gradient function returned %lld gradients for %d inputs", what,
-                (long long)list->size, g->n_inputs);
-        return false;
-    }
-    for (int i = 0; i < g->n_inputs; i++)
-        g->dx[i] = list->items[i] ? tensor_read(list->items[i]) : NULL;
-    return true;
-}
+/* ---- Custom gradients ------------------------------------------------------------------------ */
 
 static bool custom_backward(const ed_gradient_call *g)
 {
     function *self = ((const function_attrs *)g->attrs)->function;
     ed_list *inputs = ed_list_make(g->inputs, g->n_inputs);
     if (!inputs) return false;
-    return put(g, self->gradient(inputs, g->outputs[0], g->dy[0], self->user), "custom_gradient");
+    ed_list *dx = self->gradient(inputs, g->outputs[0], g->dy[0], self->user);
+    if (!dx) {
+        if (!ed_failed())
+            ed_fail(ED_INVALID_ARGUMENT,
+                    "custom_gradient: the gradient function returned NULL without an error");
+        return false;
+    }
+    if (dx->size != g->n_inputs)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "custom_gradient: the gradient function returned %lld gradients for %d "
+                       "inputs",
+                       (long long)dx->size, g->n_inputs),
+               false;
+    for (int i = 0; i < g->n_inputs; i++) g->dx[i] = dx->items[i];
+    return true;
 }
 
 ED_OP(custom_gradient) = {
@@ -160,76 +235,82 @@ ED_OP(custom_gradient) = {
     .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
 };
 
-static ed_tensor *custom(ed_function f, ed_gradient_function gradient, ed_list *inputs, void *user,
-                         void (*release)(void *user))
+static ed_tensor *refuse_reading(const ed_tensor *x)
 {
-    function *self = new_function(f, user, release, inputs, "custom_gradient");
-    if (!self) return NULL;
-    self->gradient = gradient;
-    self->result = run_hidden(self, inputs);
-    if (!self->result) return NULL;
-    self->result = tensor_read(self->result);
-    if (self->n_variables)
-        return ed_fail(
-            ED_INVALID_ARGUMENT,
-            "custom_gradient: the function reads the trainable variable %s, which is none of its "
-            "inputs; pass it as one, so that it gets a gradient",
-            ed_name(self->variables[0]));
-    return ed_call_op(&ed_op_custom_gradient, inputs->items, (int)inputs->size,
-                      &(function_attrs){self});
+    const char *name = ed_name(x);
+    return ed_fail(ED_INVALID_ARGUMENT,
+                   "custom_gradient: the function reads %s %s, which is none of its inputs; pass "
+                   "it as one, so that it gets a gradient",
+                   name ? "the variable" : "a tensor that a tape tracks,",
+                   name ? name : text_of_tensor(x).s);
 }
 
 ed_tensor *ed_custom_gradient(ed_function f, ed_gradient_function gradient, ed_list *inputs,
                               void *user, void (*release)(void *user))
 {
-    if (!gradient) return ed_fail(ED_INVALID_ARGUMENT, "custom_gradient: NULL given");
+    static const char what[] = "custom_gradient";
     ED_SCOPE;
-    return ed_keep(custom(f, gradient, inputs, user, release));
+    function *self = new_function(f, user, release, f && gradient && inputs, what);
+    if (!self) return NULL;
+    self->gradient = gradient;
+    if (!take_inputs(self, inputs, what) || !run_hidden(self, inputs, what)) return NULL;
+    if (self->n_operands > self->n_inputs)
+        return refuse_reading(self->operands[self->n_inputs].given);
+    return ed_keep(call_as(&ed_op_custom_gradient, self));
 }
 
 /* ---- Recompute ------------------------------------------------------------------------------- */
 
-/* Puts the values of then into the variables and returns those of now, which this list keeps. */
-static void exchange(function *self, ed_tensor **values)
+/* An operand given twice takes its gradient at the first place. */
+static bool is_wanted(const function *self, const ed_gradient_call *g, int i)
 {
-    for (int64_t i = 0; i < self->n_variables; i++) {
-        variable *v = (variable *)self->variables[i];
-        ed_tensor *present = v->value;
-        v->value = values[i];
-        values[i] = present;
-    }
+    for (int j = 0; j < i; j++)
+        if (self->operands[j].given == self->operands[i].given) return false;
+    return g->needs[i];
 }
 
-static ed_list *rerun(function *self, const ed_gradient_call *g, ed_list *inputs, ed_list *sources)
+static ed_list *some_operands(const function *self, const ed_gradient_call *g, bool wanted)
 {
+    ed_tensor **some = memory_alloc((size_t)g->n_inputs * sizeof *some);
+    if (!some) return NULL;
+    int64_t n = 0;
+    for (int i = 0; i < g->n_inputs; i++)
+        if (wanted ? is_wanted(self, g, i) : i < self->n_inputs)
+            some[n++] = self->operands[i].given;
+    ed_list *list = ed_list_make(some, n);
+    memory_free(some);
+    return list;
+}
+
+/* The gradients of the operands wanted: f again, this time with a tape. */
+static ed_list *run_again(function *self, const ed_gradient_call *g)
+{
+    ed_list *inputs = some_operands(self, g, false), *sources = some_operands(self, g, true);
     ed_tape *tape = ed_tape_begin(.ignore_accessed_variables = true);
+    if (!inputs || !sources || !tape) return NULL;
     for (int64_t i = 0; i < sources->size; i++)
-        if (ed_dtype_is_float(sources->items[i]->dtype) && !ed_watch(tape, sources->items[i]))
-            return NULL;
+        if (!ed_watch(tape, sources->items[i])) return NULL;
     ed_tensor *y = self->f(inputs, self->user);
-    if (!y) return NULL;
-    return ed_gradient_list(tape, ed_list_of_one(y), sources,
-                            &(ed_gradient_options){.output_gradients = ed_list_of_one(g->dy[0])});
+    if (!y && !ed_failed())
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "recompute: the function returned NULL without an error");
+    return y ? ed_gradient(tape, y, sources, .output_gradients = ed_list_of_one(g->dy[0])) : NULL;
 }
 
 static bool recompute_backward(const ed_gradient_call *g)
 {
     function *self = ((const function_attrs *)g->attrs)->function;
-    ed_list *inputs = ed_list_make(g->inputs, self->n_inputs);
-    ed_list *sources = ed_list_make(g->inputs, g->n_inputs);
-    ed_tensor **values = memory_alloc(((size_t)self->n_variables + 1) * sizeof *values);
-    if (!inputs || !sources || !values) {
-        memory_free(values);
-        return false;
-    }
-    memcpy(values, g->inputs + self->n_inputs, (size_t)self->n_variables * sizeof *values);
-    exchange(self, values);
+    for (int i = 0; i < g->n_inputs; i++) self->operands[i].value = ed_retain(g->inputs[i]);
+    put_values(self);
     ops_draws *outer = ops_draws_replay(self->draws);
-    ed_list *gradients = rerun(self, g, inputs, sources);
+    ed_list *gradients = run_again(self, g);
     ops_draws_end(outer);
-    exchange(self, values);
-    memory_free(values);
-    return put(g, gradients, "recompute");
+    put_back(self);
+    if (!gradients) return false;
+    int64_t n = 0;
+    for (int i = 0; i < g->n_inputs; i++)
+        if (is_wanted(self, g, i)) g->dx[i] = gradients->items[n++];
+    return true;
 }
 
 ED_OP(recompute) = {
@@ -244,26 +325,14 @@ ED_OP(recompute) = {
     .saves = ED_SAVES_ALL_INPUTS,
 };
 
-static ed_tensor *recompute(ed_function f, ed_list *inputs, void *user, void (*release)(void *user))
-{
-    function *self = new_function(f, user, release, inputs, "recompute");
-    if (!self || !(self->draws = ops_draws_new())) return NULL;
-    ops_draws *outer = ops_draws_record(self->draws);
-    self->result = run_hidden(self, inputs);
-    ops_draws_end(outer);
-    if (!self->result) return NULL;
-    self->result = tensor_read(self->result);
-    ed_list *operands = list_new(inputs->size + self->n_variables);
-    if (!scope_give(operands)) return NULL;
-    for (int64_t i = 0; i < operands->size; i++)
-        operands->items[i] =
-            ed_retain(i < inputs->size ? inputs->items[i] : self->variables[i - inputs->size]);
-    return ed_call_op(&ed_op_recompute, operands->items, (int)operands->size,
-                      &(function_attrs){self});
-}
-
 ed_tensor *ed_recompute(ed_function f, ed_list *inputs, void *user, void (*release)(void *user))
 {
+    static const char what[] = "recompute";
     ED_SCOPE;
-    return ed_keep(recompute(f, inputs, user, release));
+    function *self = new_function(f, user, release, f && inputs, what);
+    if (!self || !take_inputs(self, inputs, what) || !(self->draws = ops_draws_new())) return NULL;
+    ops_draws *outer = ops_draws_record(self->draws);
+    bool ran = run_hidden(self, inputs, what);
+    ops_draws_end(outer);
+    return ran ? ed_keep(call_as(&ed_op_recompute, self)) : NULL;
 }

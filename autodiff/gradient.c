@@ -5,6 +5,9 @@
  * The way back. Forward once over the nodes: which slots can be reached from a source? Then
  * backward: each node that leads from a source and whose outputs have a gradient is asked for the
  * gradients of those operands that matter; they add up in their slots.
+ *
+ * A gradient function may itself ask the tape, if it is persistent, for another gradient; so what a
+ * walk knows stands in the walk, not in the nodes.
  */
 
 typedef struct walk {
@@ -15,23 +18,6 @@ typedef struct walk {
     bool *leads;           /* slots that a source leads to, the sources' own included */
     bool *is_source;
 } walk;
-
-static bool walk_begin(walk *w, ed_tape *tape)
-{
-    size_t n = (size_t)tape->n_slots;
-    *w = (walk){.tape = tape, .last = tape->last, .n_slots = tape->n_slots};
-    w->gradients = memory_zalloc(n * (sizeof(ed_tensor *) + 2));
-    if (!w->gradients) return false;
-    w->leads = (bool *)(w->gradients + n);
-    w->is_source = w->leads + n;
-    return true;
-}
-
-static void walk_end(walk *w)
-{
-    for (int32_t i = 0; w->gradients && i < w->n_slots; i++) ed_release(w->gradients[i]);
-    memory_free(w->gradients);
-}
 
 /* Adds to a slot's gradient. */
 static bool add(walk *w, int32_t slot, ed_tensor *gradient)
@@ -45,17 +31,21 @@ static bool add(walk *w, int32_t slot, ed_tensor *gradient)
     return true;
 }
 
+static bool leads(const walk *w, const tape_node *node)
+{
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->slots[i] >= 0 && w->leads[node->slots[i]]) return true;
+    return false;
+}
+
 static void mark(walk *w)
 {
     for (tape_node *node = w->tape->first; node; node = node->next) {
-        node->leads = false;
-        for (int i = 0; i < node->n_inputs; i++)
-            node->leads |= node->slots[i] >= 0 && w->leads[node->slots[i]];
-        if (!node->leads) continue;
-        for (int i = 0; i < node->n_outputs; i++)
-            if (node->slots[node->n_inputs + i] >= 0)
-                w->leads[node->slots[node->n_inputs + i]] = true;
-        if (node == w->last) return;
+        if (!leads(w, node)) continue;
+        for (int i = 0; i < node->n_outputs; i++) {
+            int32_t slot = node->slots[node->n_inputs + i];
+            if (slot >= 0) w->leads[slot] = true;
+        }
     }
 }
 
@@ -63,41 +53,55 @@ static void mark(walk *w)
 
 static bool check_gradient(const tape_node *node, int i, const ed_tensor *dx)
 {
-    if (dx->dtype == node->dtypes[i] && dx->rank == node->shapes[i].count &&
+    if (!(dx->flags & TENSOR_WEAK) && dx->dtype == node->dtypes[i] &&
+        dx->rank == node->shapes[i].count &&
         !memcmp(dx->shape, node->shapes[i].values, (size_t)dx->rank * sizeof *dx->shape))
         return true;
-    ed_fail(ED_INVALID_ARGUMENT, "gradient of %s: that of operand %d is %s, the operand %s%s",
-            node->op->name, i, text_of_tensor(dx).s, ed_dtype_name(node->dtypes[i]),
+    ed_fail(ED_INVALID_ARGUMENT, "gradient of %s: that of operand %d is %s%s, the operand %s%s",
+            node->op->name, i, dx->flags & TENSOR_WEAK ? "the number " : "", text_of_tensor(dx).s,
+            ed_dtype_name(node->dtypes[i]),
             text_of_ints(node->shapes[i].values, node->shapes[i].count).s);
     return false;
 }
 
-static bool backward_with(walk *w, tape_node *node, ed_tensor **dy, ed_tensor **dx, bool *needs)
+/* Asks the op for the gradients of its operands and adds them up. An op that failed leaves NULL; so
+ * does one from which nothing flows back. They are told apart by the error, if none was kept
+ * before.
+ */
+static bool ask(walk *w, const tape_node *node, const ed_gradient_call *call)
+{
+    bool failed_before = ed_failed();
+    if (!node->op->gradient(call) || (!failed_before && ed_failed())) return false;
+    for (int i = 0; i < node->n_inputs; i++) {
+        if (!call->needs[i]) continue;
+        ed_tensor *dx = call->dx[i] ? tensor_read(call->dx[i]) : NULL;
+        if (!dx && failed_before) return false;
+        if (dx && (!check_gradient(node, i, dx) || !add(w, node->slots[i], dx))) return false;
+    }
+    return true;
+}
+
+static bool backward_with(walk *w, const tape_node *node, ed_tensor **dy, ed_tensor **dx,
+                          bool *needs)
 {
     for (int i = 0; i < node->n_inputs; i++) {
         needs[i] = node->slots[i] >= 0 && w->leads[node->slots[i]];
         dx[i] = NULL;
     }
-    ed_gradient_call call = {
-        .op = node->op,
-        .attrs = node->attrs,
-        .n_inputs = node->n_inputs,
-        .n_outputs = node->n_outputs,
-        .inputs = node->saved,
-        .outputs = node->saved + node->n_inputs,
-        .dy = dy,
-        .dx = dx,
-        .needs = needs,
-        .shapes = node->shapes,
-        .dtypes = node->dtypes,
-    };
-    bool failed_before = ed_failed();
-    if (!node->op->gradient(&call) || (!failed_before && ed_failed())) return false;
-    for (int i = 0; i < node->n_inputs; i++)
-        if (needs[i] && dx[i] &&
-            (!check_gradient(node, i, dx[i]) || !add(w, node->slots[i], dx[i])))
-            return false;
-    return true;
+    return ask(w, node,
+               &(ed_gradient_call){
+                   .op = node->op,
+                   .attrs = node->attrs,
+                   .n_inputs = node->n_inputs,
+                   .n_outputs = node->n_outputs,
+                   .inputs = node->saved,
+                   .outputs = node->saved + node->n_inputs,
+                   .dy = dy,
+                   .dx = dx,
+                   .needs = needs,
+                   .shapes = node->shapes,
+                   .dtypes = node->dtypes,
+               });
 }
 
 static bool refuse(const tape_node *node)
@@ -108,7 +112,7 @@ static bool refuse(const tape_node *node)
     return false;
 }
 
-static bool backward(walk *w, tape_node *node)
+static bool backward(walk *w, const tape_node *node)
 {
     ed_tensor *dy[ED_MAX_OUTPUTS];
     bool any = false;
@@ -117,7 +121,7 @@ static bool backward(walk *w, tape_node *node)
         dy[i] = slot >= 0 ? w->gradients[slot] : NULL;
         any |= dy[i] != NULL;
     }
-    if (!any) return true;
+    if (!any || !leads(w, node)) return true;
     if (!node->op->gradient) return refuse(node);
     ED_SCOPE;
     if (node->n_inputs <= ED_MAX_OPERANDS) {
@@ -146,7 +150,7 @@ static void drop_outputs(walk *w, const tape_node *node)
 static bool walk_back(walk *w)
 {
     for (tape_node *node = w->last; node; node = node->previous) {
-        if (node->leads && !backward(w, node)) return false;
+        if (!backward(w, node)) return false;
         drop_outputs(w, node);
         if (!w->tape->persistent) tape_release_node(node);
     }
@@ -157,77 +161,60 @@ static bool walk_back(walk *w)
 
 /* What flows into target i: the gradient given, a number or a tensor that broadcasts to its shape,
  * or ones. */
-static ed_tensor *seed(ed_tensor *target, const ed_gradient_options *options, int64_t i)
+static ed_tensor *seed(ed_tensor *target, const ed_list *given, int64_t i)
 {
-    ed_list *given = options ? options->output_gradients : NULL;
-    ed_tensor *dy = given && i < given->size ? given->items[i] : NULL;
     ed_ints shape = {target->shape, target->rank};
-    if (!dy) return ed_ones_with(shape, &(ed_create_options){.dtype = target->dtype});
-    ed_tensor *value = tensor_read(dy);
-    if (value->flags & TENSOR_WEAK)
-        return ed_full_with(shape, value, &(ed_create_options){.dtype = target->dtype});
-    if (value->dtype != target->dtype)
-        return ed_fail(ED_INVALID_ARGUMENT, "gradient: output gradient %lld is %s, its target %s",
-                       (long long)i, text_of_tensor(dy).s, text_of_tensor(target).s);
+    const ed_create_options like = {.dtype = target->dtype};
+    if (!given) return ed_ones_with(shape, &like);
+    ed_tensor *dy = given->items[i];
+    if (dy->flags & TENSOR_WEAK) return ed_full_with(shape, dy, &like);
     return ed_broadcast_to(dy, shape);
 }
 
-static bool check_targets(const ed_list *targets, const ed_gradient_options *options)
+static bool check_target(const ed_tensor *target, int64_t i)
 {
-    ed_list *given = options ? options->output_gradients : NULL;
+    if (!target)
+        return ed_fail(ED_INVALID_ARGUMENT, "gradient: target %lld is NULL", (long long)i), false;
+    if (!ed_dtype_is_float(target->dtype))
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "gradient: the target is %s; there are gradients of floats only",
+                       text_of_tensor(target).s),
+               false;
+    return true;
+}
+
+static bool check_seed(const ed_tensor *dy, const ed_tensor *target, int64_t i)
+{
+    if (!dy)
+        return ed_fail(ED_INVALID_ARGUMENT, "gradient: output gradient %lld is NULL", (long long)i),
+               false;
+    int rank;
+    int64_t shape[ED_MAX_RANK];
+    if ((dy->flags & TENSOR_WEAK || dy->dtype == target->dtype) &&
+        ops_broadcast(dy->rank, dy->shape, target->rank, target->shape, &rank, shape) &&
+        rank == target->rank && !memcmp(shape, target->shape, (size_t)target->rank * sizeof *shape))
+        return true;
+    ed_fail(ED_INVALID_ARGUMENT, "gradient: output gradient %lld is %s, its target %s",
+            (long long)i, text_of_tensor(dy).s, text_of_tensor(target).s);
+    return false;
+}
+
+static bool check_arguments(const ed_list *targets, const ed_list *sources, const ed_list *given)
+{
+    if (!targets || !sources)
+        return ed_fail(ED_INVALID_ARGUMENT, "gradient: target or source is NULL"), false;
     if (given && given->size != targets->size)
         return ed_fail(ED_INVALID_ARGUMENT, "gradient: %lld output gradients for %lld targets",
                        (long long)given->size, (long long)targets->size),
                false;
-    for (int64_t i = 0; i < targets->size; i++) {
-        if (!targets->items[i])
-            return ed_fail(ED_INVALID_ARGUMENT, "gradient: target %lld is NULL", (long long)i),
-                   false;
-        if (!ed_dtype_is_float(targets->items[i]->dtype))
-            return ed_fail(ED_INVALID_ARGUMENT,
-                           "gradient: the target is %s; there are gradients of floats only",
-                           text_of_tensor(targets->items[i]).s),
-                   false;
-    }
-    return true;
-}
-
-static bool begin_sources(walk *w, const ed_list *sources)
-{
-    for (int64_t i = 0; i < sources->size; i++) {
+    for (int64_t i = 0; i < targets->size; i++)
+        if (!check_target(targets->items[i], i) ||
+            (given && !check_seed(given->items[i], targets->items[i], i)))
+            return false;
+    for (int64_t i = 0; i < sources->size; i++)
         if (!sources->items[i])
             return ed_fail(ED_INVALID_ARGUMENT, "gradient: source %lld is NULL", (long long)i),
                    false;
-        int32_t slot = tape_slot_of(w->tape, sources->items[i]);
-        if (slot >= 0 && slot < w->n_slots) w->leads[slot] = w->is_source[slot] = true;
-    }
-    return true;
-}
-
-static bool begin_targets(walk *w, const ed_list *targets, const ed_gradient_options *options)
-{
-    for (int64_t i = 0; i < targets->size; i++) {
-        int32_t slot = tape_slot_of(w->tape, targets->items[i]);
-        if (slot < 0 || slot >= w->n_slots || !w->leads[slot]) continue;
-        ed_tensor *dy = seed(targets->items[i], options, i);
-        if (!dy || !add(w, slot, dy)) return false;
-    }
-    return true;
-}
-
-static bool collect(walk *w, const ed_list *sources, const ed_gradient_options *options,
-                    ed_list *result)
-{
-    for (int64_t i = 0; i < sources->size; i++) {
-        ed_tensor *source = sources->items[i];
-        int32_t slot = tape_slot_of(w->tape, source);
-        ed_tensor *gradient = slot >= 0 && slot < w->n_slots ? w->gradients[slot] : NULL;
-        if (!gradient && options && options->unconnected_zeros &&
-            !(gradient = ed_zeros_with((ed_ints){source->shape, source->rank},
-                                       &(ed_create_options){.dtype = source->dtype})))
-            return false;
-        result->items[i] = ed_retain(gradient);
-    }
     return true;
 }
 
@@ -246,32 +233,93 @@ static bool check_tape(const ed_tape *tape)
     return true;
 }
 
-static bool gradients(walk *w, ed_list *targets, ed_list *sources,
-                      const ed_gradient_options *options, ed_list *result)
+/* Room for as many slots as there are now; the nodes recorded from here on are not walked. A target
+ * counts as read. */
+static bool walk_begin(walk *w, ed_tape *tape, const ed_list *targets)
+{
+    *w = (walk){.tape = tape, .last = tape->last};
+    for (int64_t i = 0; i < targets->size; i++) tape_slot_read(tape, targets->items[i]);
+    size_t n = (size_t)tape->n_slots;
+    w->gradients = tape->broken ? NULL : memory_zalloc(n * (sizeof(ed_tensor *) + 2));
+    if (!w->gradients) return false;
+    w->n_slots = tape->n_slots;
+    w->leads = (bool *)(w->gradients + n);
+    w->is_source = w->leads + n;
+    return true;
+}
+
+static void walk_end(walk *w)
+{
+    for (int32_t i = 0; i < w->n_slots; i++) ed_release(w->gradients[i]);
+    memory_free(w->gradients);
+}
+
+static void begin_sources(walk *w, const ed_list *sources)
+{
+    for (int64_t i = 0; i < sources->size; i++) {
+        int32_t slot = tape_slot_of(w->tape, sources->items[i]);
+        if (slot >= 0) w->leads[slot] = w->is_source[slot] = true;
+    }
+}
+
+static bool begin_targets(walk *w, const ed_list *targets, const ed_list *given)
+{
+    for (int64_t i = 0; i < targets->size; i++) {
+        int32_t slot = tape_slot_of(w->tape, targets->items[i]);
+        if (slot < 0 || !w->leads[slot]) continue;
+        ed_tensor *dy = seed(targets->items[i], given, i);
+        if (!dy || !add(w, slot, dy)) return false;
+    }
+    return true;
+}
+
+static bool collect(walk *w, const ed_list *sources, bool zeros, ed_list *result)
+{
+    for (int64_t i = 0; i < sources->size; i++) {
+        ed_tensor *source = sources->items[i];
+        int32_t slot = tape_slot_of(w->tape, source);
+        ed_tensor *gradient = slot >= 0 && slot < w->n_slots ? w->gradients[slot] : NULL;
+        if (!gradient && zeros &&
+            !(gradient = ed_zeros_with((ed_ints){source->shape, source->rank},
+                                       &(ed_create_options){.dtype = source->dtype})))
+            return false;
+        result->items[i] = ed_retain(gradient);
+    }
+    return true;
+}
+
+static bool walk_through(ed_tape *tape, const ed_list *targets, const ed_list *sources,
+                         const ed_gradient_options *options, ed_list *result)
 {
     ED_SCOPE;
-    if (!begin_sources(w, sources)) return false;
-    mark(w);
-    return begin_targets(w, targets, options) && walk_back(w) &&
-           collect(w, sources, options, result);
+    walk w;
+    bool ok = walk_begin(&w, tape, targets);
+    if (ok) {
+        begin_sources(&w, sources);
+        mark(&w);
+        ok = begin_targets(&w, targets, options->output_gradients) && walk_back(&w) &&
+             collect(&w, sources, options->unconnected_zeros, result);
+    }
+    walk_end(&w);
+    return ok;
 }
 
 ed_list *ed_gradient_list(ed_tape *tape, ed_list *targets, ed_list *sources,
                           const ed_gradient_options *options)
 {
-    if (!check_tape(tape)) return NULL;
-    if (!targets || !sources)
-        return ed_fail(ED_INVALID_ARGUMENT, "gradient: target or source is NULL");
-    if (!check_targets(targets, options)) return NULL;
-    if (!tape->persistent) tape_stop(tape);
-    walk w;
+    if (!options) options = &(ed_gradient_options){0};
+    if (!check_tape(tape) || !check_arguments(targets, sources, options->output_gradients))
+        return NULL;
     ed_list *result = list_new(sources->size);
-    bool ok = walk_begin(&w, tape) && result && gradients(&w, targets, sources, options, result);
-    walk_end(&w);
+    if (!result) return NULL;
     if (!tape->persistent) {
+        tape_stop(tape);
         tape->consumed = true;
-        tape_clear(tape);
     }
+    tape->walks++;
+    bool ok = walk_through(tape, targets, sources, options, result);
+    tape->walks--;
+    if (!tape->persistent) tape_clear(tape);
     if (ok) return scope_give(result);
     ed_release(result);
     return NULL;
@@ -285,8 +333,7 @@ ed_tensor *ed_gradient_tensor(ed_tape *tape, ed_list *targets, ed_tensor *source
     ED_SCOPE;
     ed_list *list = ed_gradient_list(tape, targets, ed_list_of_one(source), options);
     if (!list || !list->items[0]) return NULL;
-    ed_tensor *gradient = scope_give(ed_retain(list->items[0]));
-    return ed_keep(gradient);
+    return ed_keep(scope_give(ed_retain(list->items[0])));
 }
 
 ed_list *ed_list_itself(ed_list *list)

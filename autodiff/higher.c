@@ -1,4 +1,5 @@
 #include "autodiff/tape.h"
+#include <string.h>
 
 /*
  * Jacobians: one walk back for every element of the target, with a one-hot gradient flowing into
@@ -32,76 +33,55 @@ static bool join(const char *what, const ed_tensor *a, const ed_tensor *b, int s
     return true;
 }
 
-/* Row i of a Jacobian: what flows to the source when `dy`, reshaped like the target, flows into it.
- * Zeros if nothing does. */
-static ed_tensor *row(ed_tape *tape, ed_tensor *target, ed_tensor *source, ed_tensor *dy)
+/* Zeros like the target but for ones at first, first + step, ... */
+static ed_tensor *ones_at(const ed_tensor *target, int64_t first, int64_t step)
 {
-    dy = dy ? ed_reshape(dy, ed_shape(target)) : NULL;
+    ed_tensor *dy = tensor_new(target->dtype, target->rank, target->shape);
     if (!dy) return NULL;
-    return ed_gradient_tensor(
-        tape, ed_list_of_one(target), source,
-        &(ed_gradient_options){.output_gradients = ed_list_of_one(dy), .unconnected_zeros = true});
+    memset(dy->data, 0, (size_t)dy->size * dtype_size(target->dtype));
+    for (int64_t i = first; i < dy->size; i += step) dtype_store(target->dtype, dy->data, i, 1);
+    return scope_give(dy);
 }
 
-/* Whether anything of the target depends on the source; asked once, with ones. */
-static bool connected(ed_tape *tape, ed_tensor *target, ed_tensor *source)
+/* What flows to the source when that flows into the target; nothing is zeros, but NULL, without an
+ * error, for the first of all. */
+static ed_tensor *row(ed_tape *tape, ed_tensor *target, ed_tensor *source, int64_t i, int64_t step)
 {
     ED_SCOPE;
-    return ed_gradient_tensor(tape, ed_list_of_one(target), source, NULL) != NULL;
+    ed_tensor *dy = ones_at(target, i, step);
+    if (!dy) return NULL;
+    return ed_keep(ed_gradient_tensor(tape, ed_list_of_one(target), source,
+                                      &(ed_gradient_options){.output_gradients = ed_list_of_one(dy),
+                                                             .unconnected_zeros = i > 0}));
 }
 
-static ed_tensor *jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source)
+/* One walk for each of the first `step` elements, ones flowing into every step-th from there: the
+ * rows, stacked along `axis` and shaped. NULL, without an error, if unconnected. */
+static ed_tensor *rows(ed_tape *tape, ed_tensor *target, ed_tensor *source, int64_t step, int axis,
+                       ed_ints shape)
 {
-    int rank;
-    int64_t shape[ED_MAX_RANK];
-    if (!join("jacobian", target, source, 0, &rank, shape)) return NULL;
+    ED_SCOPE;
     if (target->size == 0 || source->size == 0)
-        return ed_zeros_with((ed_ints){shape, rank}, &(ed_create_options){.dtype = source->dtype});
-    ed_list *rows = list_new(target->size);
-    if (!scope_give(rows)) return NULL;
-    for (int64_t i = 0; i < target->size; i++) {
-        ED_SCOPE;
-        ed_tensor *at = ed_constant(&i, ED_SHAPE(1));
-        ed_tensor *dy =
-            at ? ed_one_hot_with(at, target->size, &(ed_one_hot_options){.dtype = target->dtype})
-               : NULL;
-        if (!(rows->items[i] = ed_retain(row(tape, target, source, dy)))) return NULL;
-    }
-    return ed_reshape(ed_stack(rows), (ed_ints){shape, rank});
+        return ed_keep(ed_zeros_with(shape, &(ed_create_options){.dtype = source->dtype}));
+    ed_list *list = list_new(step);
+    if (!scope_give(list)) return NULL;
+    for (int64_t i = 0; i < step; i++)
+        if (!(list->items[i] = ed_retain(row(tape, target, source, i, step)))) return NULL;
+    return ed_keep(ed_reshape(ed_stack(list, .axis = axis), shape));
 }
 
 ed_tensor *ed_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source)
 {
-    if (!check("jacobian", tape, target, source)) return NULL;
-    if (!connected(tape, target, source)) return NULL;
-    ED_SCOPE;
-    return ed_keep(jacobian(tape, target, source));
+    int rank;
+    int64_t shape[ED_MAX_RANK];
+    if (!check("jacobian", tape, target, source) ||
+        !join("jacobian", target, source, 0, &rank, shape))
+        return NULL;
+    return rows(tape, target, source, target->size, 0, (ed_ints){shape, rank});
 }
 
 /* Column j of all rows at once: the batch's rows do not mix, so ones may flow into the column of
  * each of them. */
-static ed_tensor *batch_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source)
-{
-    int rank;
-    int64_t shape[ED_MAX_RANK];
-    if (!join("batch_jacobian", target, source, 1, &rank, shape)) return NULL;
-    int64_t batch = target->shape[0];
-    if (target->size == 0 || source->size == 0)
-        return ed_zeros_with((ed_ints){shape, rank}, &(ed_create_options){.dtype = source->dtype});
-    int64_t columns = target->size / batch;
-    ed_list *stack = list_new(columns);
-    if (!scope_give(stack)) return NULL;
-    for (int64_t j = 0; j < columns; j++) {
-        ED_SCOPE;
-        ed_tensor *at =
-            ed_full_with(ED_SHAPE(batch), ed_integer(j), &(ed_create_options){.dtype = ED_INT64});
-        ed_tensor *dy =
-            at ? ed_one_hot_with(at, columns, &(ed_one_hot_options){.dtype = target->dtype}) : NULL;
-        if (!(stack->items[j] = ed_retain(row(tape, target, source, dy)))) return NULL;
-    }
-    return ed_reshape(ed_stack(stack, .axis = 1), (ed_ints){shape, rank});
-}
-
 ed_tensor *ed_batch_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source)
 {
     if (!check("batch_jacobian", tape, target, source)) return NULL;
@@ -110,27 +90,34 @@ ed_tensor *ed_batch_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source
             ED_INVALID_ARGUMENT,
             "batch_jacobian: target %s and source %s need the same first dimension, the batch",
             text_of_tensor(target).s, text_of_tensor(source).s);
-    ED_SCOPE;
-    return ed_keep(batch_jacobian(tape, target, source));
+    int rank;
+    int64_t shape[ED_MAX_RANK];
+    if (!join("batch_jacobian", target, source, 1, &rank, shape)) return NULL;
+    int64_t columns = target->size ? target->size / target->shape[0] : 0;
+    ed_tensor *jacobian = rows(tape, target, source, columns, 1, (ed_ints){shape, rank});
+    if (jacobian || ed_failed()) return jacobian;
+    return ed_zeros_with((ed_ints){shape, rank}, &(ed_create_options){.dtype = source->dtype});
 }
 
 /* The gradient of (gradient of f) . vectors: reverse over reverse. */
 static ed_list *hessian_vector(ed_function f, ed_list *inputs, ed_list *vectors, void *user)
 {
     ed_tape *outer = ed_tape_begin(.ignore_accessed_variables = true);
-    ed_tape *inner = ed_tape_begin(.persistent = true, .ignore_accessed_variables = true);
+    ed_tape *inner = ed_tape_begin(.ignore_accessed_variables = true);
     if (!outer || !inner) return NULL;
     for (int64_t i = 0; i < inputs->size; i++)
         if (!ed_watch(outer, inputs->items[i]) || !ed_watch(inner, inputs->items[i])) return NULL;
     ed_tensor *y = f(inputs, user);
-    if (!y || !ed_tape_stop(inner)) return NULL;
+    if (!y)
+        return ed_failed() ? NULL
+                           : ed_fail(ED_INVALID_ARGUMENT,
+                                     "hessian_vector_product: f returned NULL without an error");
     if (y->size != 1)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "hessian_vector_product: f must return a scalar, not %s",
                        text_of_tensor(y).s);
     ed_list *gradients = ed_gradient_list(inner, ed_list_of_one(y), inputs,
                                           &(ed_gradient_options){.unconnected_zeros = true});
-    if (!gradients || !ed_tape_stop(outer)) return NULL;
     return ed_gradient_list(
         outer, gradients, inputs,
         &(ed_gradient_options){.output_gradients = vectors, .unconnected_zeros = true});

@@ -10,7 +10,7 @@ typedef struct tape_chunk {
     max_align_t data[];
 } tape_chunk;
 
-enum { FIRST_CHUNK = 4 << 10, CHUNK = 64 << 10 };
+enum { FIRST_CHUNK = 4000, CHUNK = 65440 }; /* with the headers, whole size classes */
 
 static void *chunk_alloc(ed_tape *tape, size_t bytes)
 {
@@ -31,15 +31,19 @@ static void *chunk_alloc(ed_tape *tape, size_t bytes)
 
 /* ---- Ids and slots --------------------------------------------------------------------------- */
 
-/* Ids are dealt in runs, so their low bits spread by themselves. */
+/*
+ * Ids are dealt in runs. Four neighbours share a cache line of the table, but the lines are spread:
+ * the runs of several threads would else pile up in one place.
+ */
 static tape_entry *find(const ed_tape *tape, uint64_t id)
 {
-    size_t mask = tape->capacity - 1, at = id & mask;
+    size_t mask = tape->capacity - 1;
+    size_t at = ((id >> 2) * 0x9e3779b97f4a7c15 >> 32 << 2 | (id & 3)) & mask;
     while (tape->entries[at].id && tape->entries[at].id != id) at = (at + 1) & mask;
     return &tape->entries[at];
 }
 
-int32_t tape_slot(const ed_tape *tape, uint64_t id)
+static int32_t slot_of_id(const ed_tape *tape, uint64_t id)
 {
     if (!tape->n_entries) return -1;
     const tape_entry *entry = find(tape, id);
@@ -93,28 +97,31 @@ static bool remember_variable(ed_tape *tape, ed_tensor *v)
 /* Makes a slot for a tensor or variable that has none. */
 static int32_t watch(ed_tape *tape, ed_tensor *x)
 {
-    if (tensor_is_variable(x) && !remember_variable(tape, x)) return -1;
     int32_t slot = new_slot(tape, x->id);
-    if (slot >= 0 && tensor_is_variable(x) && !set_slot(tape, tensor_read(x)->id, slot)) return -1;
+    if (slot >= 0 && tensor_is_variable(x) &&
+        !(remember_variable(tape, x) && set_slot(tape, tensor_read(x)->id, slot)))
+        slot = -1;
+    tape->broken |= slot < 0;
     return slot;
 }
 
-int32_t tape_slot_of(ed_tape *tape, ed_tensor *operand)
+int32_t tape_slot_of(ed_tape *tape, const ed_tensor *x)
 {
-    if (!tensor_is_variable(operand)) return tape_slot(tape, operand->id);
-    int32_t slot = tape_slot(tape, tensor_read(operand)->id);
+    if (!tensor_is_variable(x)) return slot_of_id(tape, x->id);
+    uint64_t value = tensor_read(x)->id;
+    int32_t slot = slot_of_id(tape, value);
     if (slot >= 0) return slot;
-    slot = tape_slot(tape, operand->id);
-    if (slot >= 0) {
-        if (!set_slot(tape, tensor_read(operand)->id, slot)) tape->broken = true;
-        return slot;
-    }
-    if (!tape->recording || !tape->watches_accessed || !ed_is_trainable(operand) ||
-        !ed_dtype_is_float(operand->dtype))
-        return -1;
-    slot = watch(tape, operand);
-    if (slot < 0) tape->broken = true;
+    slot = slot_of_id(tape, x->id);
+    if (slot >= 0 && !set_slot(tape, value, slot)) tape->broken = true;
     return slot;
+}
+
+int32_t tape_slot_read(ed_tape *tape, ed_tensor *x)
+{
+    int32_t slot = tape_slot_of(tape, x);
+    if (slot >= 0 || !tape->watches_accessed || !ed_is_trainable(x) || !ed_dtype_is_float(x->dtype))
+        return slot;
+    return watch(tape, x);
 }
 
 /* ---- Recording ------------------------------------------------------------------------------- */
@@ -231,13 +238,14 @@ static bool any_float_output(const ed_call *call)
 }
 
 /* Slots of the operands into `slots`; whether any is tracked. Variables are watched on the way,
- * also by ops of whole numbers. */
+ * also by ops whose result carries no gradient. */
 static bool find_slots(ed_tape *tape, const ed_call *call, ed_tensor *const *operands,
                        int32_t *slots)
 {
     bool tracked = false;
     for (int i = 0; i < call->n_inputs; i++) {
-        slots[i] = ed_dtype_is_float(call->inputs[i]->dtype) ? tape_slot_of(tape, operands[i]) : -1;
+        slots[i] =
+            ed_dtype_is_float(call->inputs[i]->dtype) ? tape_slot_read(tape, operands[i]) : -1;
         tracked |= slots[i] >= 0;
     }
     return tracked;
@@ -261,9 +269,17 @@ static bool record(ed_tape *tape, const ed_call *call, const int32_t *slots)
     return true;
 }
 
+static void after(ops_listener *listener, const ed_call *call, ed_tensor *const *operands);
+
+ed_tape *tape_of(ops_listener *listener)
+{
+    if (listener->after != after) return NULL;
+    return (ed_tape *)((char *)listener - offsetof(ed_tape, listener));
+}
+
 static void after(ops_listener *listener, const ed_call *call, ed_tensor *const *operands)
 {
-    ed_tape *tape = (ed_tape *)((char *)listener - offsetof(ed_tape, listener));
+    ed_tape *tape = tape_of(listener);
     int32_t some[ED_MAX_OPERANDS], *slots = some;
     if (call->n_inputs > ED_MAX_OPERANDS &&
         !(slots = memory_alloc((size_t)call->n_inputs * sizeof *slots))) {
@@ -366,6 +382,8 @@ bool ed_tape_reset(ed_tape *tape)
     if (!usable(tape, "tape_reset")) return false;
     if (!tape->recording)
         return ed_fail(ED_FAILED_PRECONDITION, "tape_reset: the tape is not recording"), false;
+    if (tape->walks)
+        return ed_fail(ED_FAILED_PRECONDITION, "tape_reset: a gradient is being computed"), false;
     tape_clear(tape);
     forget_variables(tape);
     return true;
@@ -378,6 +396,9 @@ ed_tensor *ed_watch(ed_tape *tape, ed_tensor *x)
     if (!ed_dtype_is_float(x->dtype))
         return ed_fail(ED_INVALID_ARGUMENT, "watch: there are gradients of floats only, not of %s",
                        text_of_tensor(x).s);
+    if (x->flags & TENSOR_WEAK)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "watch: a plain number can't be watched; ed_scalar makes a tensor of it");
     if (tape_slot_of(tape, x) >= 0) return x;
     return watch(tape, x) >= 0 ? x : NULL;
 }
@@ -396,16 +417,4 @@ ed_list *ed_watched_variables(const ed_tape *tape)
     for (int64_t i = 0; i < list->size; i++) list->items[i] = ed_retain(tape->variables[i]);
     qsort(list->items, (size_t)list->size, sizeof *list->items, by_id);
     return scope_give(list);
-}
-
-ops_listener *tape_pause(void)
-{
-    ops_listener *paused = thread_self()->listeners;
-    thread_self()->listeners = NULL;
-    return paused;
-}
-
-void tape_unpause(ops_listener *paused)
-{
-    thread_self()->listeners = paused;
 }

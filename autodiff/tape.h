@@ -29,7 +29,6 @@ typedef struct tape_node {
     ed_tensor **saved; /* likewise; NULL: not saved */
     ed_ints *shapes;   /* of inputs */
     ed_dtype *dtypes;
-    bool leads; /* to a source, in the gradient call at work */
 } tape_node;
 
 typedef struct tape_entry {
@@ -43,8 +42,9 @@ struct ed_tape {
     bool recording, persistent, watches_accessed;
     bool consumed; /* its one gradient was asked */
     bool broken;   /* memory failed while recording */
+    int walks;     /* gradient calls at work: what is recorded must stay */
 
-    tape_entry *entries; /* open addressing by the id's low bits */
+    tape_entry *entries; /* open addressing */
     size_t n_entries, capacity;
     int32_t n_slots;
 
@@ -55,11 +55,11 @@ struct ed_tape {
     int64_t n_variables, variable_capacity;
 };
 
-/* The slot of an id, -1 if it is not tracked. */
-int32_t tape_slot(const ed_tape *tape, uint64_t id);
+/* The slot of a tensor or variable; -1 if it is not tracked. */
+int32_t tape_slot_of(ed_tape *tape, const ed_tensor *x);
 
-/* The slot of a tensor or variable as an operand: what the tape would use if an op read it now. */
-int32_t tape_slot_of(ed_tape *tape, ed_tensor *operand);
+/* The same for one that is read: a trainable variable is watched by that. */
+int32_t tape_slot_read(ed_tape *tape, ed_tensor *x);
 
 /* Releases what a node saved. */
 void tape_release_node(tape_node *node);
@@ -70,8 +70,7 @@ void tape_clear(ed_tape *tape);
 /* Stops recording if it does. */
 void tape_stop(ed_tape *tape);
 
-/* While open, nobody listens to this thread's calls. */
-ops_listener *tape_pause(void);
-void tape_unpause(ops_listener *paused);
+/* The tape that listens here, NULL if it is somebody else. */
+ed_tape *tape_of(ops_listener *listener);
 
 #endif

@@ -247,7 +247,7 @@ static bool execute(ed_call *call, ed_tensor *const *operands)
         return false;
     }
     for (ops_listener *l = thread_self()->listeners, *outer; l; l = outer) {
-        outer = l->outer;
+        outer = l->hides ? NULL : l->outer;
         l->after(l, call, operands);
     }
     bool given = true;

@@ -12,6 +12,7 @@
 typedef struct ops_listener {
     void (*after)(struct ops_listener *self, const ed_call *call, ed_tensor *const *operands);
     struct ops_listener *outer;
+    bool hides; /* those outside it hear nothing */
 } ops_listener;
 
 void ops_listen(ops_listener *listener);

@@ -79,10 +79,13 @@ bool ed_set_trainable(ed_tensor *v, bool trainable)
     return true;
 }
 
+/* With an id of its own: the tapes that know the variable's value don't know this one. */
 ed_tensor *ed_value(ed_tensor *v)
 {
     if (!v) return ed_fail(ED_INVALID_ARGUMENT, "value: NULL given");
-    return tensor_is_variable(v) ? scope_give(ed_retain(tensor_read(v))) : v;
+    if (!tensor_is_variable(v)) return v;
+    const ed_tensor *t = tensor_read(v);
+    return scope_give(tensor_view(t, t->rank, t->shape, t->strides, 0));
 }
 
 ed_tensor *ed_assign_with(ed_tensor *v, ed_tensor *value)
