@@ -307,7 +307,8 @@ static bool walk_through(ed_tape *tape, const ed_list *targets, const ed_list *s
 ed_list *ed_gradient_list(ed_tape *tape, ed_list *targets, ed_list *sources,
                           const ed_gradient_options *options)
 {
-    if (!options) options = &(ed_gradient_options){0};
+    const ed_gradient_options defaults = {0};
+    if (!options) options = &defaults;
     if (!check_tape(tape) || !check_arguments(targets, sources, options->output_gradients))
         return NULL;
     ed_list *result = list_new(sources->size);
