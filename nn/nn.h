@@ -50,20 +50,28 @@ typedef struct ed_forward_options {
 #define ed_forward(layer, x, ...) ed_forward_with(layer, x, &(ed_forward_options){__VA_ARGS__})
 ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_options *options);
 
-/* All variables of the layer and its children, in the order of making; those that are trainable;
- * those that are not. */
+/*
+ * All variables of the layer, then of its children in the order in which they were added; those that
+ * are trainable; those that are not. Cheap: the list is kept until something changes. Fails for a
+ * layer that has none yet because it was never called.
+ */
 ed_list *ed_variables(ed_layer *layer);
 ed_list *ed_trainable(ed_layer *layer);
 ed_list *ed_not_trainable(ed_layer *layer);
 
-/* The layer's own name; its path is known once it is built. Number of children, child i, child of
- * that name (NULL, with an error, if none). */
+/*
+ * The layer's own name, which is final once it has a parent. Number of children, child i (-1: the
+ * last), child of that name: NULL, with an error, if there is none.
+ */
 const char *ed_layer_name(const ed_layer *layer);
 int64_t ed_layer_count(const ed_layer *layer);
 ed_layer *ed_layer_at(const ed_layer *layer, int64_t i);
 ed_layer *ed_layer_find(const ed_layer *layer, const char *name);
 
-/* A table of the layers with output shapes and parameter counts; belongs to the scope. */
+/*
+ * A table of the layers that compute something: path, shape of the output, number of own parameters;
+ * the text belongs to the scope.
+ */
 const char *ed_layer_summary(ed_layer *layer);
 
 /*

@@ -1,0 +1,71 @@
+#include "nn/layer.h"
+#include "ops/ops.h"
+#include <string.h>
+
+ed_tensor *nn_linear(ed_tensor *x)
+{
+    return x;
+}
+
+static ed_tensor *leaky_relu(ed_tensor *x)
+{
+    return ed_leaky_relu(x, 0.2);
+}
+
+static ed_tensor *softmax(ed_tensor *x)
+{
+    return ed_softmax(x);
+}
+
+static ed_tensor *log_softmax(ed_tensor *x)
+{
+    return ed_log_softmax(x);
+}
+
+static const struct {
+    const char *name;
+    activation f;
+} activations[] = {
+    {"", nn_linear},         {"linear", nn_linear},      {"relu", ed_relu},
+    {"relu6", ed_relu6},     {"leaky_relu", leaky_relu}, {"elu", ed_elu},
+    {"selu", ed_selu},       {"sigmoid", ed_sigmoid},    {"hard_sigmoid", ed_hard_sigmoid},
+    {"tanh", ed_tanh},       {"softplus", ed_softplus},  {"softsign", ed_softsign},
+    {"silu", ed_silu},       {"swish", ed_silu},         {"gelu", ed_gelu},
+    {"exponential", ed_exp}, {"softmax", softmax},       {"log_softmax", log_softmax},
+};
+
+activation nn_activation(const char *who, const char *name)
+{
+    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
+        if (!strcmp(name ? name : "", activations[i].name)) return activations[i].f;
+    ed_fail(ED_NOT_FOUND, "%s: there is no activation '%s'; nn.h lists them at ed_activate", who,
+            name);
+    return NULL;
+}
+
+ed_tensor *ed_activate(ed_tensor *x, const char *activation_name)
+{
+    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "activate: NULL given");
+    activation f = nn_activation("activate", activation_name);
+    return f ? f(x) : NULL;
+}
+
+/* ---- As a layer
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
+{
+    (void)options;
+    return layer_accepts(layer, x, 0, true) ? (*(activation *)ed_layer_state(layer))(x) : NULL;
+}
+
+ed_layer *ed_activation_layer_with(const char *name, const ed_layer_options *options)
+{
+    static const ed_layer_class class = {
+        .name = "activation", .state_size = sizeof(activation), .forward = forward};
+    activation f = nn_activation("activation", name);
+    ed_layer *layer = f ? ed_layer_new(&class, options ? options->name : NULL) : NULL;
+    if (layer) *(activation *)ed_layer_state(layer) = f;
+    return layer;
+}

@@ -1,0 +1,71 @@
+/*
+ * A layer's inside, and what the library's own layers have beyond the public header, which is
+ * little: they are written as a user's are.
+ */
+#ifndef EDDY_NN_LAYER_H
+#define EDDY_NN_LAYER_H
+
+#include "nn/nn.h"
+#include "tensor/core.h"
+
+enum { LAYER_ALL, LAYER_TRAINABLE, LAYER_NOT_TRAINABLE, LAYER_LISTS };
+
+struct ed_layer {
+    ed_object object;
+    const ed_layer_class *class;
+    ed_layer *parent; /* who holds this layer; not held in turn */
+    char *name;
+    bool named; /* by the user: no number is put behind it */
+    bool built;
+
+    ed_layer **children;
+    ed_tensor **weights;
+    int64_t n_children, n_weights, child_capacity, weight_capacity;
+
+    /* What ed_variables and its kin gave last, until a weight or child is added here or below. */
+    ed_list *lists[LAYER_LISTS];
+
+    ed_dtype output_dtype; /* of the first output, for the summary; none before */
+    int output_rank;
+    int64_t output_shape[ED_MAX_RANK];
+
+    max_align_t state[];
+};
+
+/* "mlp/dense" of the layer and those above it, with "/kernel" behind it if a leaf is given.
+ * memory_free gives it back; NULL without memory. */
+char *layer_path(const ed_layer *layer, const char *leaf);
+
+/* Keeps an error that begins with the layer's path; always NULL. */
+void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Whether x can be this layer's input: float32 or float64, of `rank` dimensions (or more, if
+ * `more`). Else false with an error. */
+bool layer_accepts(const ed_layer *layer, const ed_tensor *x, int rank, bool more);
+
+/* Whether x has the extent along its last axis that the layer was built for. Else false with an
+ * error. */
+bool layer_same_last(const ed_layer *layer, const ed_tensor *x, int64_t extent);
+
+/* A copy of the initializer that holds its generator / gives that up. */
+ed_initializer layer_hold_initializer(ed_initializer initializer);
+void layer_release_initializer(ed_initializer *initializer);
+
+/* A kind of activation; NULL, with an error that begins with `who`, for an unknown name. */
+typedef ed_tensor *(*activation)(ed_tensor *x);
+activation nn_activation(const char *who, const char *name);
+
+/* What stands for "linear". */
+ed_tensor *nn_linear(ed_tensor *x);
+
+/* The padding "SAME" or "VALID" (the default, NULL) as a text that stays; NULL, with an error, for
+ * anything else. */
+const char *nn_padding(const char *who, const char *padding);
+
+/* Two extents [height, width], all greater than 0, from `given` or, if not given, both `otherwise`.
+ * false, with an error, otherwise. */
+bool nn_pair(const char *who, const char *option, ed_ints given, int64_t otherwise,
+             int64_t pair[2]);
+
+#endif

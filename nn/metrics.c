@@ -1,0 +1,197 @@
+#include "nn/nn.h"
+#include "tensor/core.h"
+#include <math.h>
+#include <string.h>
+
+/*
+ * A metric is a sum and a count, both in float64. Values are read directly, not by ops, so no tape
+ * sees it; a call counts whole or, if anything is wrong, not at all.
+ */
+
+typedef enum kind { MEAN, ACCURACY, SPARSE_CATEGORICAL_ACCURACY } kind;
+
+struct ed_metric {
+    ed_object object;
+    kind kind;
+    char *name;
+    double total;
+    int64_t count;
+};
+
+static void destroy(void *object)
+{
+    ed_metric *metric = object;
+    memory_free(metric->name);
+    memory_free(metric);
+}
+
+static const object_class metric_class = {"metric", destroy};
+
+static ed_metric *new_metric(kind what, const char *name, const char *otherwise)
+{
+    char *copy = text_copy(name ? name : otherwise);
+    ed_metric *metric = copy ? object_new(&metric_class, sizeof *metric) : NULL;
+    if (!metric) {
+        memory_free(copy);
+        return NULL;
+    }
+    metric->kind = what;
+    metric->name = copy;
+    return scope_give(metric);
+}
+
+ed_metric *ed_mean_metric(const char *name)
+{
+    return new_metric(MEAN, name, "mean");
+}
+
+ed_metric *ed_accuracy_metric(const char *name)
+{
+    return new_metric(ACCURACY, name, "accuracy");
+}
+
+ed_metric *ed_sparse_categorical_accuracy(const char *name)
+{
+    return new_metric(SPARSE_CATEGORICAL_ACCURACY, name, "sparse_categorical_accuracy");
+}
+
+static bool take_in(ed_metric *metric, double total, int64_t count)
+{
+    metric->total += total;
+    metric->count += count;
+    return true;
+}
+
+bool ed_metric_update(ed_metric *metric, ed_tensor *values)
+{
+    if (!metric || !values) return ed_fail(ED_INVALID_ARGUMENT, "metric_update: NULL given"), false;
+    if (metric->kind != MEAN)
+        return ed_fail(ED_INVALID_ARGUMENT, "metric_update: %s compares: ed_metric_compare",
+                       metric->name),
+               false;
+    ED_SCOPE;
+    const void *data = ed_data(values);
+    if (!data) return false;
+    double sum = 0;
+    for (int64_t i = 0; i < values->size; i++) sum += dtype_load(values->dtype, data, i);
+    return take_in(metric, sum, values->size);
+}
+
+/* ---- Comparing
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static bool is_whole(ed_dtype dtype)
+{
+    return dtype == ED_INT32 || dtype == ED_INT64 || dtype == ED_UINT8 || dtype == ED_BOOL;
+}
+
+/* Element i as a whole number; int64 goes through no double. */
+static int64_t whole(ed_dtype dtype, const void *data, int64_t i)
+{
+    return dtype == ED_INT64 ? ((const int64_t *)data)[i] : (int64_t)dtype_load(dtype, data, i);
+}
+
+static int64_t count_equal(const ed_tensor *a, const void *x, const ed_tensor *b, const void *y)
+{
+    int64_t n = 0;
+    if (is_whole(a->dtype) && is_whole(b->dtype))
+        for (int64_t i = 0; i < a->size; i++) n += whole(a->dtype, x, i) == whole(b->dtype, y, i);
+    else
+        for (int64_t i = 0; i < a->size; i++)
+            n += dtype_load(a->dtype, x, i) == dtype_load(b->dtype, y, i);
+    return n;
+}
+
+static bool compare_elements(ed_metric *metric, ed_tensor *labels, ed_tensor *predictions)
+{
+    if (labels->rank != predictions->rank ||
+        memcmp(labels->shape, predictions->shape, (size_t)labels->rank * sizeof *labels->shape) !=
+            0)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "%s: labels are %s, predictions %s; the same shape is expected",
+                       metric->name, text_of_tensor(labels).s, text_of_tensor(predictions).s),
+               false;
+    const void *x = ed_data(labels), *y = ed_data(predictions);
+    if (!x || !y) return false;
+    return take_in(metric, (double)count_equal(labels, x, predictions, y), labels->size);
+}
+
+/* The first of the largest; a NaN only if there is nothing else. */
+#define ARGMAX(type)                                                                               \
+    static int64_t argmax_##type(const type *x, int64_t n)                                         \
+    {                                                                                              \
+        int64_t best = 0;                                                                          \
+        for (int64_t i = 1; i < n; i++)                                                            \
+            if (x[i] > x[best] || (x[best] != x[best] && x[i] == x[i])) best = i;                  \
+        return best;                                                                               \
+    }
+ARGMAX(float)
+ARGMAX(double)
+
+static bool check_classes(const ed_metric *metric, const ed_tensor *labels,
+                          const ed_tensor *predictions)
+{
+    if (!is_whole(labels->dtype) ||
+        (predictions->dtype != ED_FLOAT32 && predictions->dtype != ED_FLOAT64))
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "%s: labels are %s, predictions %s; whole numbers and float32 or float64 "
+                       "are expected",
+                       metric->name, text_of_tensor(labels).s, text_of_tensor(predictions).s),
+               false;
+    int rank = predictions->rank;
+    if (rank < 1 || labels->rank != rank - 1 || predictions->shape[rank - 1] == 0 ||
+        memcmp(labels->shape, predictions->shape, (size_t)(rank - 1) * sizeof *labels->shape) != 0)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "%s: labels are %s, predictions %s; [...] and [..., classes] are expected",
+                       metric->name, text_of_tensor(labels).s, text_of_tensor(predictions).s),
+               false;
+    return true;
+}
+
+static bool compare_classes(ed_metric *metric, ed_tensor *labels, ed_tensor *predictions)
+{
+    if (!check_classes(metric, labels, predictions)) return false;
+    const void *x = ed_data(labels), *y = ed_data(predictions);
+    if (!x || !y) return false;
+    int64_t classes = predictions->shape[predictions->rank - 1], right = 0;
+    for (int64_t i = 0; i < labels->size; i++) {
+        int64_t label = whole(labels->dtype, x, i);
+        if (label < 0 || label >= classes)
+            return ed_fail(ED_OUT_OF_RANGE, "%s: the label %lld is outside 0..%lld", metric->name,
+                           (long long)label, (long long)classes - 1),
+                   false;
+        right += label == (predictions->dtype == ED_FLOAT32
+                               ? argmax_float((const float *)y + i * classes, classes)
+                               : argmax_double((const double *)y + i * classes, classes));
+    }
+    return take_in(metric, (double)right, labels->size);
+}
+
+bool ed_metric_compare(ed_metric *metric, ed_tensor *labels, ed_tensor *predictions)
+{
+    if (!metric || !labels || !predictions)
+        return ed_fail(ED_INVALID_ARGUMENT, "metric_compare: NULL given"), false;
+    ED_SCOPE;
+    switch (metric->kind) {
+    case ACCURACY: return compare_elements(metric, labels, predictions);
+    case SPARSE_CATEGORICAL_ACCURACY: return compare_classes(metric, labels, predictions);
+    case MEAN: break;
+    }
+    ed_fail(ED_INVALID_ARGUMENT, "metric_compare: %s takes values: ed_metric_update", metric->name);
+    return false;
+}
+
+double ed_metric_result(const ed_metric *metric)
+{
+    if (!metric) return ed_fail(ED_INVALID_ARGUMENT, "metric_result: NULL given"), NAN;
+    return metric->count ? metric->total / (double)metric->count : 0;
+}
+
+bool ed_metric_reset(ed_metric *metric)
+{
+    if (!metric) return ed_fail(ED_INVALID_ARGUMENT, "metric_reset: NULL given"), false;
+    metric->total = 0;
+    metric->count = 0;
+    return true;
+}
