@@ -25,7 +25,7 @@ static ed_tensor *weight(ed_layer *layer, const char *name, const ed_tensor *x,
                          ed_initializer_kind kind, bool fixed)
 {
     return ed_layer_weight(layer, name, ED_SHAPE(x->shape[x->rank - 1]), .dtype = x->dtype,
-                           .initializer = {kind}, .not_trainable = fixed);
+                           .initializer.kind = kind, .not_trainable = fixed);
 }
 
 static bool build(ed_layer *layer, ed_tensor *x)

@@ -1,0 +1,768 @@
+/* Layers, initializers, metrics. */
+#include "eddy.h"
+#include "tensor/core.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define assert_error(text)                                                                         \
+    do {                                                                                           \
+        assert_true(ed_failed());                                                                  \
+        if (!strstr(ed_error(), text)) fail_msg("error is '%s'", ed_error());                      \
+        ed_clear_error();                                                                          \
+    } while (0)
+
+#define assert_fine()                                                                              \
+    do {                                                                                           \
+        if (ed_failed()) fail_msg("%s", ed_error());                                               \
+    } while (0)
+
+/* 0, 1/8, 2/8, ... around 0, in a shape. */
+static ed_tensor *ramp(ed_ints shape)
+{
+    ed_tensor *t = scope_give(tensor_new(ED_FLOAT32, (int)shape.count, shape.values));
+    for (int64_t i = 0; t && i < t->size; i++) ((float *)t->data)[i] = (float)(i * 7 % 23 - 11) / 8;
+    return t;
+}
+
+static float element(const ed_tensor *t, int64_t i)
+{
+    return ((const float *)ed_data(t))[i];
+}
+
+static const char *variable_names(const ed_list *list)
+{
+    static char names[1024];
+    names[0] = 0;
+    for (int64_t i = 0; i < ed_list_size(list); i++) {
+        strcat(names, i ? " " : "");
+        strcat(names, ed_name(ed_list_get(list, i)));
+    }
+    return names;
+}
+
+/* ---- The tree
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+static void test_names(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_layer *inner = ed_sequential("block", ed_dense(4), ed_dense(3, .name = "last"));
+    ed_layer *model =
+        ed_sequential("mlp", ed_flatten(), ed_dense(5), ed_dropout_layer(0.5), ed_dense(5), inner,
+                      ed_dense(2, .name = "dense_2"), ed_dense(2));
+    assert_non_null(ed_forward(model, ramp(ED_SHAPE(2, 3, 2))));
+    assert_string_equal(
+        variable_names(ed_variables(model)),
+        "mlp/dense/kernel mlp/dense/bias mlp/dense_1/kernel mlp/dense_1/bias "
+        "mlp/block/dense/kernel mlp/block/dense/bias mlp/block/last/kernel mlp/block/last/bias "
+        "mlp/dense_2/kernel mlp/dense_2/bias mlp/dense_3/kernel mlp/dense_3/bias");
+    assert_int_equal(ed_layer_count(model), 7);
+    assert_string_equal(ed_layer_name(ed_layer_at(model, 3)), "dense_1");
+    assert_ptr_equal(ed_layer_at(model, -3), inner);
+    assert_ptr_equal(ed_layer_find(ed_layer_find(model, "block"), "last"), ed_layer_at(inner, 1));
+    ed_layer *alone = ed_dense(1);
+    assert_non_null(ed_forward(alone, ramp(ED_SHAPE(1, 2))));
+    assert_string_equal(variable_names(ed_variables(alone)), "dense/kernel dense/bias");
+    assert_string_equal(ed_layer_name(ed_sequential(NULL, alone)), "sequential");
+    assert_fine();
+}
+
+static void test_tree_refusals(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_layer *child = ed_dense(3), *model = ed_sequential("a", child), *empty = ed_sequential("b");
+    assert_null(ed_sequential("other", child));
+    assert_error("other: the layer dense belongs to a already");
+    assert_null(ed_layer_add(model, child));
+    assert_error("belongs to a already");
+    ed_layer *outer = ed_sequential("outer", model);
+    assert_null(ed_layer_add(child, outer));
+    assert_error("outer/a/dense: the layer outer can't be its own child");
+    assert_null(ed_layer_add(empty, empty));
+    assert_error("its own child");
+    assert_null(ed_sequential("x", ed_dense(1, .name = "same"), ed_dense(1, .name = "same")));
+    assert_error("there are two layers of the name same");
+    assert_null(ed_dense(1, .name = "a/b"));
+    assert_error("slash");
+    assert_null(ed_sequential("", ed_flatten()));
+    assert_error("no name");
+    assert_null(ed_layer_at(model, 1));
+    assert_error("a: child 1 of 1");
+    assert_null(ed_layer_find(model, "none"));
+    assert_error("no child of the name none");
+    assert_null(ed_variables(model));
+    assert_error("outer/a: the layer has no variables before its first ed_forward");
+    /* A sequential that failed has let its layers go. */
+    ed_layer *free_layer = ed_flatten();
+    assert_null(ed_sequential("x", free_layer, child));
+    ed_clear_error();
+    assert_non_null(ed_sequential("x", free_layer));
+    assert_fine();
+}
+
+static void test_null(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_layer *layer = ed_dense(2);
+    ed_tensor *x = ramp(ED_SHAPE(1, 2));
+    const ed_layer_class nothing = {.name = "nothing"};
+#define NULL_IS_REFUSED(call)                                                                      \
+    do {                                                                                           \
+        assert_true(!(call));                                                                      \
+        assert_true(ed_failed());                                                                  \
+        ed_clear_error();                                                                          \
+    } while (0)
+    NULL_IS_REFUSED(ed_forward(NULL, x));
+    NULL_IS_REFUSED(ed_forward(layer, NULL));
+    NULL_IS_REFUSED(ed_variables(NULL));
+    NULL_IS_REFUSED(ed_trainable(NULL));
+    NULL_IS_REFUSED(ed_not_trainable(NULL));
+    NULL_IS_REFUSED(ed_layer_name(NULL));
+    NULL_IS_REFUSED(ed_layer_count(NULL));
+    NULL_IS_REFUSED(ed_layer_at(NULL, 0));
+    NULL_IS_REFUSED(ed_layer_find(NULL, "a"));
+    NULL_IS_REFUSED(ed_layer_find(layer, NULL));
+    NULL_IS_REFUSED(ed_layer_summary(NULL));
+    NULL_IS_REFUSED(ed_layer_new(NULL, NULL));
+    NULL_IS_REFUSED(ed_layer_new(&nothing, NULL));
+    NULL_IS_REFUSED(ed_layer_state(NULL));
+    NULL_IS_REFUSED(ed_layer_add(NULL, layer));
+    NULL_IS_REFUSED(ed_layer_add(layer, NULL));
+    NULL_IS_REFUSED(ed_layer_weight(NULL, "w", ED_SHAPE(1)));
+    NULL_IS_REFUSED(ed_layer_weight(layer, NULL, ED_SHAPE(1)));
+    NULL_IS_REFUSED(ed_sequential("x", layer, NULL));
+    NULL_IS_REFUSED(ed_sequential_of("x", NULL, 1));
+    NULL_IS_REFUSED(ed_activate(NULL, "relu"));
+    NULL_IS_REFUSED(ed_metric_update(NULL, x));
+    NULL_IS_REFUSED(ed_metric_compare(NULL, x, x));
+    NULL_IS_REFUSED(ed_metric_reset(NULL));
+    ed_metric *mean = ed_mean_metric(NULL), *accuracy = ed_accuracy_metric(NULL);
+    NULL_IS_REFUSED(ed_metric_update(mean, NULL));
+    NULL_IS_REFUSED(ed_metric_compare(accuracy, NULL, x));
+    NULL_IS_REFUSED(ed_metric_compare(accuracy, x, NULL));
+    assert_true(isnan(ed_metric_result(NULL)));
+    ed_clear_error();
+    /* The plain functions take no options as the defaults. */
+    assert_non_null(ed_forward_with(ed_dense_with(1, NULL), x, NULL));
+    assert_non_null(ed_conv2d_layer_with(1, ED_INTS(1, 1), NULL));
+    assert_non_null(ed_max_pool2d_layer_with(NULL));
+    assert_non_null(ed_global_average_pooling2d_with(NULL));
+    assert_non_null(ed_batch_normalization_with(NULL));
+    assert_non_null(ed_flatten_with(NULL));
+    assert_non_null(ed_dropout_layer_with(0.1, NULL));
+    assert_non_null(ed_activation_layer_with(NULL, NULL));
+    assert_non_null(ed_layer_weight_with(layer, "w", ED_SHAPE(1), NULL));
+    assert_fine();
+}
+
+static void refuse_input(ed_layer *layer, ed_tensor *x, const char *why)
+{
+    assert_null(ed_forward(layer, x, .training = true));
+    assert_error(why);
+}
+
+static void test_wrong_inputs(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_layer *model = ed_sequential("mlp", ed_flatten(), ed_dense(5), ed_dense(2));
+    refuse_input(model, ramp(ED_SHAPE()), "mlp/flatten: the input is float32[]");
+    assert_non_null(ed_forward(model, ramp(ED_SHAPE(2, 6))));
+    refuse_input(
+        model, ramp(ED_SHAPE(2, 7)),
+        "mlp/dense: the input is float32[2, 7]; the layer was built for a last extent of 6");
+    refuse_input(model, ed_cast(ramp(ED_SHAPE(2, 6)), ED_INT32),
+                 "mlp/dense: the input is int32[2, 6]");
+    refuse_input(model, ed_cast(ramp(ED_SHAPE(2, 6)), ED_FLOAT64), "float64");
+    refuse_input(ed_dense(3), ramp(ED_SHAPE(6)),
+                 "dense: the input is float32[6]; it takes at least 2 dimensions");
+    ed_layer *conv = ed_conv2d_layer(2, ED_INTS(2, 2));
+    refuse_input(conv, ramp(ED_SHAPE(2, 3, 3)),
+                 "conv2d: the input is float32[2, 3, 3]; it takes 4 dimensions");
+    assert_non_null(ed_forward(conv, ramp(ED_SHAPE(1, 3, 3, 2))));
+    refuse_input(conv, ramp(ED_SHAPE(1, 3, 3, 1)), "built for a last extent of 2");
+    refuse_input(ed_max_pool2d_layer(), ramp(ED_SHAPE(3)),
+                 "max_pooling2d: the input is float32[3]");
+    refuse_input(ed_global_average_pooling2d(), ramp(ED_SHAPE(3)),
+                 "global_average_pooling2d: the input");
+    refuse_input(ed_batch_normalization(), ramp(ED_SHAPE(3)), "batch_normalization: the input");
+    refuse_input(ed_dropout_layer(0.5), ed_cast(ramp(ED_SHAPE(3)), ED_INT32),
+                 "dropout: the input is int32[3]");
+}
+
+static void test_wrong_options(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    assert_null(ed_dense(0));
+    assert_error("dense: units is 0");
+    assert_null(ed_dense(1, .activation = "rellu"));
+    assert_error("dense: there is no activation 'rellu'");
+    assert_null(ed_activation_layer("none"));
+    assert_error("'none'");
+    assert_null(ed_activate(ramp(ED_SHAPE(1)), "none"));
+    assert_error("'none'");
+    assert_null(ed_conv2d_layer(0, ED_INTS(1, 1)));
+    assert_error("filters is 0");
+    assert_null(ed_conv2d_layer(1, ED_INTS(1)));
+    assert_error("kernel_size is [1]");
+    assert_null(ed_conv2d_layer(1, (ed_ints){0}));
+    assert_error("size is missing");
+    assert_null(ed_conv2d_layer(1, ED_INTS(1, 1), .strides = ED_INTS(0, 1)));
+    assert_error("strides is [0, 1]");
+    assert_null(ed_conv2d_layer(1, ED_INTS(1, 1), .padding = "same"));
+    assert_error("padding is 'same'");
+    assert_null(ed_max_pool2d_layer(.window = ED_INTS(2, -1)));
+    assert_error("window is [2, -1]");
+    assert_null(ed_dropout_layer(1));
+    assert_error("rate is 1; it lies in [0, 1)");
+    assert_null(ed_dropout_layer(NAN));
+    assert_error("rate");
+    assert_null(ed_batch_normalization(.momentum = 2));
+    assert_error("momentum is 2");
+    assert_null(ed_batch_normalization(.epsilon = -1));
+    assert_error("epsilon is -1");
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_layer *model = ed_sequential("m", ed_dense(3), ed_batch_normalization());
+    assert_non_null(ed_forward(model, ramp(ED_SHAPE(2, 3))));
+    ed_list *trainable = ed_trainable(model);
+    assert_string_equal(variable_names(trainable),
+                        "m/dense/kernel m/dense/bias m/batch_normalization/gamma "
+                        "m/batch_normalization/beta");
+    assert_string_equal(variable_names(ed_not_trainable(model)),
+                        "m/batch_normalization/moving_mean m/batch_normalization/moving_variance");
+    assert_ptr_equal(ed_trainable(model), trainable);
+    assert_true(ed_set_trainable(ed_list_get(trainable, 0), false));
+    assert_int_equal(ed_list_size(ed_trainable(model)), 3);
+    assert_int_equal(ed_list_size(ed_not_trainable(model)), 3);
+    assert_int_equal(ed_list_size(trainable), 4);
+    ed_set_trainable(ed_list_get(trainable, 0), true);
+    assert_int_equal(ed_list_size(ed_trainable(model)), 4);
+    ed_layer *late = ed_dense(1);
+    assert_non_null(ed_layer_add(ed_layer_at(model, 0), late));
+    assert_non_null(ed_forward(late, ramp(ED_SHAPE(1, 2))));
+    assert_int_equal(ed_list_size(ed_variables(model)), 8);
+    assert_string_equal(ed_name(ed_list_get(ed_variables(model), 2)), "m/dense/dense/kernel");
+    assert_fine();
+}
+
+static void test_summary(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_layer *model = ed_sequential("mlp", ed_flatten(), ed_dense(512, .activation = "relu"),
+                                    ed_batch_normalization(), ed_dense(10));
+    assert_non_null(strstr(ed_layer_summary(model), "mlp/dense                not called yet"));
+    assert_non_null(ed_forward(model, ramp(ED_SHAPE(2, 28, 28))));
+    assert_string_equal(ed_layer_summary(model),
+                        "layer                    output          parameters\n"
+                        "mlp/flatten              [batch, 784]             0\n"
+                        "mlp/dense                [batch, 512]        401920\n"
+                        "mlp/batch_normalization  [batch, 512]          2048\n"
+                        "mlp/dense_1              [batch, 10]           5130\n"
+                        "409098 parameters, 408074 trainable, 1024 not\n");
+    assert_fine();
+}
+
+/* ---- A layer of one's own
+ * ----------------------------------------------------------------------------------------- */
+
+/* x + scale inner(x), with a child that is made in build, a weight, a counter in the state, and a
+ * build that can be made to fail. */
+typedef struct residual {
+    ed_layer *inner;
+    ed_tensor *scale;
+    int *destroyed;
+    int calls, training_calls;
+    bool broken;
+} residual;
+
+static bool residual_build(ed_layer *layer, ed_tensor *x)
+{
+    residual *r = ed_layer_state(layer);
+    r->inner = ed_layer_add(layer, ed_dense(ed_dim(x, -1)));
+    r->scale = ed_layer_weight(layer, "scale", ED_SHAPE(),
+                               .initializer = {ED_INIT_CONSTANT, .value = 0.5});
+    if (!ed_layer_weight(layer, "steps", ED_SHAPE(1), .initializer = {ED_INIT_ZEROS},
+                         .not_trainable = true))
+        return false;
+    return r->broken ? ed_fail(ED_INVALID_ARGUMENT, "residual: broken") != NULL : true;
+}
+
+static ed_tensor *residual_forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
+{
+    residual *r = ed_layer_state(layer);
+    r->calls++;
+    r->training_calls += options->training;
+    return ed_add(x, ed_mul(r->scale, ed_forward_with(r->inner, x, options)));
+}
+
+static void residual_destroy(ed_layer *layer)
+{
+    residual *r = ed_layer_state(layer);
+    if (r->destroyed) ++*r->destroyed;
+}
+
+static const ed_layer_class residual_class = {.name = "residual",
+                                              .state_size = sizeof(residual),
+                                              .build = residual_build,
+                                              .forward = residual_forward,
+                                              .destroy = residual_destroy};
+
+static void test_own_layer(void **state)
+{
+    (void)state;
+    int destroyed = 0;
+    {
+        ED_SCOPE;
+        ed_layer *own = ed_layer_new(&residual_class, NULL),
+                 *model = ed_sequential("net", ed_flatten(), own, ed_dense(1));
+        residual *r = ed_layer_state(own);
+        r->destroyed = &destroyed;
+        r->broken = true;
+        ed_tensor *x = ramp(ED_SHAPE(2, 3));
+        for (int i = 0; i < 2; i++) {
+            assert_null(ed_forward(model, x));
+            assert_error("residual: broken");
+            assert_int_equal(ed_layer_count(own), 0);
+            assert_null(ed_variables(own));
+            assert_error("net/residual");
+        }
+        r->broken = false;
+        ed_tensor *y = ed_forward(model, x, .training = true);
+        assert_non_null(y);
+        assert_non_null(ed_forward(model, x));
+        assert_int_equal(r->calls, 2);
+        assert_int_equal(r->training_calls, 1);
+        assert_string_equal(variable_names(ed_variables(model)),
+                            "net/residual/scale net/residual/steps net/residual/dense/kernel "
+                            "net/residual/dense/bias net/dense/kernel net/dense/bias");
+        assert_int_equal(ed_list_size(ed_trainable(model)), 5);
+        assert_null(ed_layer_weight(own, "scale", ED_SHAPE(1)));
+        assert_error("net/residual/scale: there is a weight of that name");
+        assert_null(ed_layer_weight(own, "a/b", ED_SHAPE(1)));
+        assert_error("no name");
+        assert_null(ed_layer_weight(own, "n", ED_SHAPE(-1)));
+        assert_error("negative extent");
+        assert_null(ed_layer_weight(own, "n", ED_SHAPE(1), .dtype = ED_INT32));
+        assert_error("float32 or float64");
+        ed_tensor *by_hand =
+            ed_add(x, ed_mul(0.5, ed_linear(x, ed_list_get(ed_variables(own), 2),
+                                            ed_list_get(ed_variables(own), 3), NULL)));
+        ed_tensor *out = ed_forward(own, x);
+        for (int i = 0; i < 6; i++) assert_true(element(out, i) == element(by_hand, i));
+        assert_fine();
+    }
+    assert_int_equal(destroyed, 1);
+}
+
+/* ---- The library's layers
+ * ----------------------------------------------------------------------------------------- */
+
+static void set(ed_layer *layer, int64_t i, ed_tensor *value)
+{
+    assert_non_null(ed_assign(ed_list_get(ed_variables(layer), i), value));
+}
+
+static void test_dense(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ramp(ED_SHAPE(2, 2, 3));
+    const char *names[] = {NULL,          "linear",   "relu",       "relu6",        "leaky_relu",
+                           "elu",         "selu",     "sigmoid",    "hard_sigmoid", "tanh",
+                           "softplus",    "softsign", "silu",       "swish",        "gelu",
+                           "exponential", "softmax",  "log_softmax"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        ed_layer *layer = ed_dense(4, .activation = names[i]);
+        ed_tensor *y = ed_forward(layer, x);
+        assert_fine();
+        ed_list *w = ed_variables(layer);
+        set(layer, 1, ramp(ED_SHAPE(4)));
+        y = ed_forward(layer, x);
+        ed_tensor *expected =
+            ed_activate(ed_bias_add(ed_matmul(ed_reshape(x, ED_SHAPE(4, 3)), ed_list_get(w, 0)),
+                                    ed_list_get(w, 1)),
+                        names[i]);
+        assert_int_equal(ed_rank(y), 3);
+        assert_int_equal(ed_dim(y, 2), 4);
+        for (int j = 0; j < 16; j++)
+            assert_true(fabsf(element(y, j) - element(expected, j)) <= 2e-6f);
+    }
+    ed_layer *bare = ed_dense(4, .no_bias = true);
+    assert_non_null(ed_forward(bare, ed_cast(x, ED_FLOAT64)));
+    assert_int_equal(ed_list_size(ed_variables(bare)), 1);
+    assert_int_equal(ed_dtype_of(ed_list_get(ed_variables(bare), 0)), ED_FLOAT64);
+    assert_int_equal(ed_size(ed_forward(ed_dense(4), ramp(ED_SHAPE(0, 3)))), 0);
+    assert_fine();
+}
+
+static void test_convolution(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ramp(ED_SHAPE(2, 5, 6, 3));
+    ed_layer *conv = ed_conv2d_layer(4, ED_INTS(3, 2), .strides = ED_INTS(2, 1), .padding = "SAME",
+                                     .activation = "relu");
+    ed_layer *model = ed_sequential("cnn", conv, ed_max_pool2d_layer(),
+                                    ed_global_average_pooling2d(), ed_dense(2));
+    ed_tensor *y = ed_forward(model, x);
+    assert_fine();
+    assert_int_equal(ed_dim(y, 0), 2);
+    assert_int_equal(ed_dim(y, 1), 2);
+    ed_list *w = ed_variables(conv);
+    set(conv, 1, ramp(ED_SHAPE(4)));
+    assert_memory_equal(ed_shape(ed_list_get(w, 0)).values, ((int64_t[]){3, 2, 3, 4}),
+                        4 * sizeof(int64_t));
+    ed_tensor *expected = ed_relu(
+        ed_bias_add(ed_conv2d(x, ed_list_get(w, 0), .strides = ED_INTS(2, 1), .padding = "SAME"),
+                    ed_list_get(w, 1)));
+    ed_tensor *got = ed_forward(conv, x);
+    assert_int_equal(ed_size(got), ed_size(expected));
+    for (int64_t i = 0; i < ed_size(got); i++)
+        assert_true(fabsf(element(got, i) - element(expected, i)) < 1e-5f);
+    ed_tensor *pooled =
+        ed_forward(ed_max_pool2d_layer(.window = ED_INTS(2, 3), .strides = ED_INTS(1, 2)), x);
+    assert_memory_equal(ed_shape(pooled).values, ((int64_t[]){2, 4, 2, 3}), 4 * sizeof(int64_t));
+    ed_tensor *mean = ed_forward(ed_global_average_pooling2d(), x);
+    float sum = 0;
+    for (int i = 0; i < 30; i++) sum += element(x, i * 3 + 1);
+    assert_true(fabsf(element(mean, 1) - sum / 30) < 1e-6f);
+    assert_fine();
+}
+
+static void test_batch_normalization(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    float values[] = {1, 10, 3, 30};
+    ed_tensor *x = ed_constant(values, ED_SHAPE(2, 2));
+    ed_layer *layer = ed_batch_normalization(.momentum = 0.9);
+    ed_tensor *y = ed_forward(layer, x);
+    assert_fine();
+    assert_true(fabsf(element(y, 3) - 30 / sqrtf(1.001f)) < 1e-4f);
+    ed_tensor *mean = ed_list_get(ed_not_trainable(layer), 0),
+              *variance = ed_list_get(ed_not_trainable(layer), 1);
+    assert_true(element(mean, 0) == 0 && element(variance, 1) == 1);
+    y = ed_forward(layer, x, .training = true);
+    assert_true(fabsf(element(y, 0) + 1 / sqrtf(1.001f)) < 1e-5f);
+    assert_true(fabsf(element(y, 3) - 10 / sqrtf(100.001f)) < 1e-5f);
+    assert_true(fabsf(element(mean, 0) - 0.2f) < 1e-6f && fabsf(element(mean, 1) - 2) < 1e-5f);
+    assert_true(fabsf(element(variance, 0) - 1) < 1e-6f &&
+                fabsf(element(variance, 1) - 10.9f) < 1e-4f);
+    y = ed_forward(layer, x);
+    assert_true(fabsf(element(y, 2) - 2.8f / sqrtf(1.001f)) < 1e-5f);
+    assert_non_null(ed_forward(layer, ramp(ED_SHAPE(0, 2)), .training = true));
+    assert_true(fabsf(element(mean, 0) - 0.2f) < 1e-6f);
+    ed_layer *plain = ed_batch_normalization(.no_center = true, .no_scale = true);
+    assert_non_null(ed_forward(plain, x, .training = true));
+    assert_int_equal(ed_list_size(ed_trainable(plain)), 0);
+    assert_int_equal(ed_list_size(ed_variables(plain)), 2);
+    assert_fine();
+}
+
+/* The statistics move once a training step, whatever the optimizer does, and no tape sees it. */
+static void test_statistics_and_training(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_layer *model =
+        ed_sequential("m", ed_dense(2), ed_batch_normalization(.momentum = 0.5), ed_dense(1));
+    ed_optimizer *o = ed_sgd();
+    ed_tensor *x = ramp(ED_SHAPE(4, 3));
+    ed_tape *tape = ed_tape_begin();
+    ed_tensor *loss = ed_reduce_mean(ed_square(ed_forward(model, x, .training = true)));
+    assert_int_equal(ed_list_size(ed_watched_variables(tape)), 6);
+    ed_tensor *mean = ed_list_get(ed_not_trainable(model), 0), *held = ed_value(mean);
+    assert_true(ed_minimize(o, tape, loss, ed_trainable(model)));
+    assert_true(element(held, 0) == element(mean, 0) && element(mean, 0) != 0);
+    assert_int_equal(ed_list_size(ed_optimizer_variables(o)), 0);
+    assert_fine();
+}
+
+static void test_small_layers(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ramp(ED_SHAPE(2, 3, 4)), *flat = ed_forward(ed_flatten(), x);
+    assert_int_equal(ed_rank(flat), 2);
+    assert_int_equal(ed_dim(flat, 1), 12);
+    assert_int_equal(ed_dim(ed_forward(ed_flatten(), ramp(ED_SHAPE(0, 3, 4))), 1), 12);
+    assert_int_equal(ed_dim(ed_forward(ed_flatten(), ramp(ED_SHAPE(5))), 1), 1);
+    ed_generator *a = ed_generator_from_seed(3), *b = ed_generator_from_seed(3);
+    ed_layer *one = ed_dropout_layer(0.5, .generator = a),
+             *other = ed_dropout_layer(0.5, .generator = b);
+    assert_ptr_equal(ed_forward(one, x), x);
+    ed_tensor *first = ed_forward(one, x, .training = true),
+              *same = ed_forward(other, x, .training = true);
+    for (int i = 0; i < 24; i++) {
+        assert_true(element(first, i) == element(same, i));
+        assert_true(element(first, i) == 0 || element(first, i) == 2 * element(x, i));
+    }
+    assert_ptr_equal(ed_forward(ed_dropout_layer(0), x, .training = true), x);
+    assert_true(element(ed_forward(ed_activation_layer("relu"), x), 0) == 0);
+    assert_ptr_equal(ed_activate(x, NULL), x);
+    assert_ptr_equal(ed_forward(ed_sequential("empty"), x), x);
+    assert_fine();
+}
+
+/* ---- Initializers
+ * -------------------------------------------------------------------------------------------------
+ */
+
+static void check_spread(ed_initializer_kind kind, double stddev, double limit)
+{
+    ED_SCOPE;
+    ed_tensor *t =
+        ed_initialize((ed_initializer){.kind = kind, .generator = ed_generator_from_seed(1)},
+                      ED_SHAPE(3, 2, 50, 100), ED_FLOAT32);
+    assert_fine();
+    double sum = 0, squares = 0, largest = 0;
+    for (int64_t i = 0; i < ed_size(t); i++) {
+        double x = element(t, i);
+        sum += x;
+        squares += x * x;
+        largest = fmax(largest, fabs(x));
+    }
+    double n = (double)ed_size(t);
+    assert_true(fabs(sum / n) < 4 * stddev / sqrt(n));
+    assert_true(fabs(sqrt(squares / n) / stddev - 1) < 0.015);
+    assert_true(largest <= limit * 1.000001);
+    assert_true(largest > limit * 0.98 || limit > 1e3);
+}
+
+static void test_initializers(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    double in = 300, out = 600, mean = (in + out) / 2, cut = 2 / 0.87962566103423978;
+    check_spread(ED_INIT_GLOROT_UNIFORM, sqrt(1 / mean), sqrt(3 / mean));
+    check_spread(ED_INIT_DEFAULT, sqrt(1 / mean), sqrt(3 / mean));
+    check_spread(ED_INIT_GLOROT_NORMAL, sqrt(1 / mean), sqrt(1 / mean) * cut);
+    check_spread(ED_INIT_HE_UNIFORM, sqrt(2 / in), sqrt(6 / in));
+    check_spread(ED_INIT_HE_NORMAL, sqrt(2 / in), sqrt(2 / in) * cut);
+    check_spread(ED_INIT_LECUN_UNIFORM, sqrt(1 / in), sqrt(3 / in));
+    check_spread(ED_INIT_LECUN_NORMAL, sqrt(1 / in), sqrt(1 / in) * cut);
+    check_spread(ED_INIT_RANDOM_UNIFORM, 0.05 / sqrt(3), 0.05);
+    check_spread(ED_INIT_RANDOM_NORMAL, 0.05, 1e6);
+    check_spread(ED_INIT_TRUNCATED_NORMAL, 0.05 * 0.87962566103423978, 0.1);
+    assert_true(ed_item(ed_initialize((ed_initializer){.kind = ED_INIT_CONSTANT, .value = 2.5},
+                                      ED_SHAPE(1, 1), ED_FLOAT64)) == 2.5);
+    assert_true(ed_item(ed_initialize((ed_initializer){.kind = ED_INIT_ZEROS}, ED_SHAPE(),
+                                      ED_FLOAT32)) == 0);
+    assert_true(ed_item(ed_initialize((ed_initializer){.kind = ED_INIT_ONES}, ED_SHAPE(1),
+                                      ED_FLOAT32)) == 1);
+    assert_non_null(
+        ed_initialize((ed_initializer){.kind = ED_INIT_DEFAULT}, ED_SHAPE(), ED_FLOAT32));
+    assert_int_equal(ed_size(ed_initialize((ed_initializer){.kind = ED_INIT_HE_NORMAL},
+                                           ED_SHAPE(0, 3), ED_FLOAT32)),
+                     0);
+    assert_fine();
+    assert_null(ed_initialize((ed_initializer){.kind = 99}, ED_SHAPE(1), ED_FLOAT32));
+    assert_error("99 is no kind");
+    assert_null(ed_initialize((ed_initializer){.kind = ED_INIT_ZEROS}, ED_SHAPE(1), ED_INT32));
+    assert_error("int32");
+    assert_null(ed_initialize((ed_initializer){.kind = ED_INIT_CONSTANT, .value = NAN}, ED_SHAPE(1),
+                              ED_FLOAT32));
+    assert_error("nan");
+    assert_null(ed_initialize((ed_initializer){.kind = ED_INIT_ZEROS},
+                              ED_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1), ED_FLOAT32));
+    assert_error("dimensions");
+    assert_null(ed_initialize((ed_initializer){.kind = ED_INIT_DEFAULT}, ED_SHAPE(INT64_MAX, 8),
+                              ED_FLOAT32));
+    assert_error("more elements");
+}
+
+/* ---- Metrics
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+static void test_metrics(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_metric *mean = ed_mean_metric("loss"), *accuracy = ed_accuracy_metric(NULL);
+    ed_metric *sparse = ed_sparse_categorical_accuracy(NULL);
+    assert_true(ed_metric_result(mean) == 0);
+    assert_true(ed_metric_update(mean, ed_constant(((float[]){1, 2, 3}), ED_SHAPE(3))));
+    assert_true(ed_metric_update(mean, ed_scalar(6)));
+    assert_true(ed_metric_result(mean) == 3);
+    assert_true(ed_metric_reset(mean));
+    assert_true(ed_metric_result(mean) == 0);
+    ed_tensor *a = ed_constant(((int64_t[]){1, 2, 3, INT64_MAX}), ED_SHAPE(4));
+    ed_tensor *b = ed_constant(((int64_t[]){1, 2, 0, INT64_MAX - 1}), ED_SHAPE(4));
+    assert_true(ed_metric_compare(accuracy, a, b));
+    assert_true(ed_metric_result(accuracy) == 0.5);
+    assert_true(ed_metric_compare(accuracy, ed_constant(((float[]){0.5f}), ED_SHAPE(1)),
+                                  ed_constant(((float[]){0.5f}), ED_SHAPE(1))));
+    assert_true(fabs(ed_metric_result(accuracy) - 0.6) < 1e-12);
+    ed_tensor *logits = ed_constant(((float[]){0, 2, 1, 5, 5, 1, NAN, 0, 1}), ED_SHAPE(3, 3));
+    ed_tensor *labels = ed_constant(((int32_t[]){1, 0, 2}), ED_SHAPE(3));
+    assert_true(ed_metric_compare(sparse, labels, logits));
+    assert_true(ed_metric_result(sparse) == 1);
+    assert_true(
+        ed_metric_compare(sparse, ed_constant(((uint8_t[]){0, 1, 0}), ED_SHAPE(3)), logits));
+    assert_true(ed_metric_result(sparse) == 0.5);
+    assert_fine();
+    assert_false(
+        ed_metric_compare(sparse, ed_constant(((int32_t[]){1, 0, 3}), ED_SHAPE(3)), logits));
+    assert_error("sparse_categorical_accuracy: the label 3 is outside 0..2");
+    assert_false(ed_metric_compare(sparse, logits, logits));
+    assert_error("whole numbers");
+    assert_false(ed_metric_compare(sparse, labels, ed_index(logits, 0)));
+    assert_error("[..., classes]");
+    assert_false(ed_metric_compare(accuracy, a, labels));
+    assert_error("the same shape");
+    assert_false(ed_metric_compare(mean, a, a));
+    assert_error("loss takes values");
+    assert_false(ed_metric_update(accuracy, a));
+    assert_error("accuracy compares");
+    assert_true(ed_metric_result(sparse) == 0.5);
+}
+
+/* ---- Learning
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+static double step(ed_layer *model, ed_optimizer *o, ed_tensor *x, ed_tensor *y)
+{
+    ED_SCOPE;
+    ed_tape *tape = ed_tape_begin();
+    ed_tensor *loss = ed_reduce_mean(ed_square(ed_sub(ed_forward(model, x, .training = true), y)));
+    ed_list *variables = ed_trainable(model);
+    ed_minimize(o, tape, loss, variables);
+    return loss ? ed_item(loss) : NAN;
+}
+
+static void test_linear_regression(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_set_seed(1);
+    ed_tensor *x = ramp(ED_SHAPE(32, 2)), *w = ed_constant(((float[]){2, -3}), ED_SHAPE(2, 1));
+    ed_tensor *y = ed_add(ed_matmul(x, w), 0.5);
+    ed_layer *model = ed_dense(1);
+    ed_optimizer *o = ed_sgd(.learning_rate = 0.1, .momentum = 0.9);
+    for (int i = 0; i < 300; i++) step(model, o, x, y);
+    assert_fine();
+    ed_list *found = ed_trainable(model);
+    assert_true(fabsf(element(ed_list_get(found, 0), 0) - 2) < 1e-3f);
+    assert_true(fabsf(element(ed_list_get(found, 0), 1) + 3) < 1e-3f);
+    assert_true(fabsf(element(ed_list_get(found, 1), 0) - 0.5f) < 1e-3f);
+}
+
+static void test_xor(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_set_seed(2);
+    ed_tensor *x = ed_constant(((float[]){0, 0, 0, 1, 1, 0, 1, 1}), ED_SHAPE(4, 2));
+    ed_tensor *y = ed_constant(((float[]){0, 1, 1, 0}), ED_SHAPE(4, 1));
+    ed_layer *model = ed_sequential("xor", ed_dense(8, .activation = "tanh"),
+                                    ed_dense(1, .activation = "sigmoid"));
+    ed_optimizer *o = ed_adam(.learning_rate = 0.05);
+    double loss = 1;
+    for (int i = 0; i < 500; i++) loss = step(model, o, x, y);
+    assert_fine();
+    assert_true(loss < 0.01);
+    ed_tensor *answer = ed_forward(model, x);
+    for (int i = 0; i < 4; i++) assert_true((element(answer, i) > 0.5f) == (i == 1 || i == 2));
+}
+
+/* Statistics of the memory do not grow over steps. */
+static void test_no_growth(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_layer *model = ed_sequential("m", ed_dense(8, .activation = "relu"),
+                                    ed_batch_normalization(), ed_dropout_layer(0.3), ed_dense(2));
+    ed_optimizer *o = ed_adam(.clip.global_norm = 1);
+    ed_tensor *x = ramp(ED_SHAPE(4, 3)), *y = ramp(ED_SHAPE(4, 2));
+    for (int i = 0; i < 3; i++) step(model, o, x, y);
+    ed_memory before = ed_memory_stats();
+    for (int i = 0; i < 20; i++) step(model, o, x, y);
+    ed_memory after = ed_memory_stats();
+    assert_fine();
+    assert_int_equal(before.live_tensors, after.live_tensors);
+    assert_int_equal(before.live_bytes, after.live_bytes);
+}
+
+/*
+ * Making a model, its first forward and a training step, allocation n failing: an error, or the
+ * step is made; and a second try succeeds on what the first one left. Nothing is lost either way.
+ */
+static bool disturbed(int64_t n)
+{
+    ED_SCOPE;
+    ed_tensor *x = ramp(ED_SHAPE(4, 3, 1)), *y = ramp(ED_SHAPE(4, 2));
+    assert_fine();
+    ed_memory_fail_at(n, false);
+    ed_layer *model = ed_sequential("m", ed_flatten(), ed_dense(8, .activation = "relu"),
+                                    ed_batch_normalization(), ed_dropout_layer(0.3),
+                                    ed_layer_new(&residual_class, NULL), ed_dense(2));
+    ed_optimizer *o = ed_adam(.clip.norm = 1);
+    step(model, o, x, y);
+    bool happened = ed_memory_has_failed(), failed = ed_failed();
+    ed_memory_fail_at(-1, false);
+    assert_true(happened == failed);
+    ed_clear_error();
+    if (failed && model && o) {
+        assert_true(ed_iterations(o) == 0);
+        step(model, o, x, y);
+        assert_fine();
+        assert_int_equal(ed_iterations(o), 1);
+        assert_int_equal(ed_list_size(ed_trainable(model)), 9);
+    }
+    return !failed;
+}
+
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    disturbed(-1);
+    ed_memory before = ed_memory_stats();
+    int64_t n = 0;
+    while (!disturbed(n)) n++;
+    assert_true(n > 50);
+    ed_memory after = ed_memory_stats();
+    assert_int_equal(before.live_tensors, after.live_tensors);
+    assert_int_equal(before.live_bytes, after.live_bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_tree_refusals),
+        cmocka_unit_test(test_null),
+        cmocka_unit_test(test_wrong_inputs),
+        cmocka_unit_test(test_wrong_options),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_own_layer),
+        cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_convolution),
+        cmocka_unit_test(test_batch_normalization),
+        cmocka_unit_test(test_statistics_and_training),
+        cmocka_unit_test(test_small_layers),
+        cmocka_unit_test(test_initializers),
+        cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_linear_regression),
+        cmocka_unit_test(test_xor),
+        cmocka_unit_test(test_no_growth),
+        cmocka_unit_test(test_failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
