@@ -1,8 +1,7 @@
 #include "ops/elementwise.h"
-#include <omp.h>
+#include "tensor/copy.h"
+#include <stdlib.h>
 #include <string.h>
-
-enum { MOST = 4, STRIP = 512 }; /* operands; elements gathered at a time from a strided operand */
 
 /* ---- Shapes ---------------------------------------------------------------------------------- */
 
@@ -38,7 +37,29 @@ bool elementwise_infer_bool(ed_call *call)
 
 /* ---- The driver ------------------------------------------------------------------------------ */
 
-/* The whole work: a loop over merged dimensions, outermost first; the last is the inner one. */
+/*
+ * The work is a box of dimensions, those that continue one another in every operand merged, whose
+ * elements the output holds in row-major order. Loops want operands whose elements adjoin, or one
+ * element for all, so a box is done in one of three ways:
+ *
+ *     rows     the inner dimension is long and every operand has step 0 or 1 along it: in place,
+ *              row by row
+ *     blocks   the inner dimension is short: many rows make one contiguous block of the output, for
+ *              which the operands that don't look like it are packed
+ *     tiles    an operand is strided along a long inner dimension: it is packed tile by tile, of
+ *              rows along which its elements lie close together, so that each of its cache lines is
+ *              read once
+ *
+ * How the box is cut depends on its shape and strides alone, never on the number of threads.
+ */
+enum {
+    MOST = 4,         /* operands */
+    LONG = 64,        /* elements of an inner dimension worth a call */
+    BLOCK = 2048,     /* elements packed at a time */
+    TILE_HEIGHT = 16, /* a tile has as many rows, and BLOCK elements */
+    PIECE = 16384,    /* elements that a thread takes at a time */
+};
+
 typedef struct plan {
     elementwise_loop loop;
     const void *attrs;
@@ -48,25 +69,35 @@ typedef struct plan {
     int64_t strides[MOST][ED_MAX_RANK]; /* in elements */
     size_t element[MOST], out_element;
     char *out;
+    int along;           /* blocks: the dimension that they cut; those behind it they hold whole */
+    int across;          /* tiles: the dimension along which they are high; -1 for none */
+    int64_t high, width; /* tiles: their extents */
 } plan;
 
-/* Whether dimension d continues dimension d + 1 for every operand, so that both are one. */
-static bool continues(const plan *p, int d, int64_t extent, int64_t strides[MOST][ED_MAX_RANK],
-                      int at)
+typedef struct packs {
+    char data[MOST][BLOCK * sizeof(double)] __attribute__((aligned(64)));
+    const char *from[MOST]; /* where what data holds was read; NULL for nowhere */
+    int64_t size[MOST];
+} packs;
+
+/* Whether dimension d continues the plan's last one for every operand, so that both are one. */
+static bool continues(const plan *p, int64_t extent, int64_t strides[MOST][ED_MAX_RANK], int d)
 {
     for (int i = 0; i < p->n; i++)
-        if (p->strides[i][d] != strides[i][at] * extent) return false;
+        if (p->strides[i][p->rank - 1] != strides[i][d] * extent) return false;
     return true;
 }
 
-static void make_plan(plan *p, const ed_call *call)
+static void make_plan(plan *p, const ed_call *call, elementwise_loop loop)
 {
     const ed_tensor *y = call->outputs[0];
     int64_t strides[MOST][ED_MAX_RANK];
-    *p = (plan){.n = call->n_inputs,
-                .attrs = call->attrs,
-                .out = y->data,
-                .out_element = dtype_size(y->dtype)};
+    p->loop = loop;
+    p->attrs = call->attrs;
+    p->n = call->n_inputs;
+    p->rank = 0;
+    p->out = y->data;
+    p->out_element = dtype_size(y->dtype);
     for (int i = 0; i < p->n; i++) {
         const ed_tensor *x = call->inputs[i];
         int skip = y->rank - x->rank;
@@ -77,90 +108,282 @@ static void make_plan(plan *p, const ed_call *call)
     }
     for (int d = 0; d < y->rank; d++) {
         if (y->shape[d] == 1) continue;
-        if (p->rank && continues(p, p->rank - 1, y->shape[d], strides, d)) {
+        if (p->rank && continues(p, y->shape[d], strides, d))
             p->shape[p->rank - 1] *= y->shape[d];
-        } else {
+        else
             p->shape[p->rank++] = y->shape[d];
-        }
         for (int i = 0; i < p->n; i++) p->strides[i][p->rank - 1] = strides[i][d];
     }
     if (!p->rank) {
-        p->rank = 1;
-        p->shape[0] = 1;
+        p->shape[p->rank++] = 1;
+        for (int i = 0; i < p->n; i++) p->strides[i][0] = 0;
     }
 }
 
-static void gather(char *to, const char *from, int64_t n, int64_t stride, size_t element)
+static int64_t inner_of(const plan *p)
 {
-#define GATHER(type)                                                                               \
-    for (int64_t i = 0; i < n; i++) ((type *)to)[i] = ((const type *)from)[i * stride];            \
-    break
-    switch (element) {
-    case 1: GATHER(uint8_t);
-    case 2: GATHER(uint16_t);
-    case 4: GATHER(uint32_t);
-    default: GATHER(uint64_t);
-    }
-#undef GATHER
+    return p->shape[p->rank - 1];
 }
 
-/* n elements of the inner dimension from operands at `in` with the inner strides. */
-static void row(const plan *p, const char *const *in, char *out, int64_t n)
+/* The number of places in dimensions first..last-1. */
+static int64_t extent_of(const plan *p, int first, int last)
 {
-    int steps[MOST];
-    bool strided = false;
-    const void *at[MOST];
-    for (int i = 0; i < p->n; i++) {
-        int64_t stride = p->strides[i][p->rank - 1];
-        steps[i] = stride != 0;
-        strided |= stride != 0 && stride != 1;
-        at[i] = in[i];
-    }
-    if (!strided) {
-        p->loop(n, at, steps, out, p->attrs);
-        return;
-    }
-    char strips[MOST][STRIP * sizeof(double)] __attribute__((aligned(64)));
-    for (int64_t begin = 0; begin < n; begin += STRIP) {
-        int64_t count = n - begin < STRIP ? n - begin : STRIP;
-        for (int i = 0; i < p->n; i++) {
-            int64_t stride = p->strides[i][p->rank - 1];
-            const char *from = in[i] + begin * stride * (int64_t)p->element[i];
-            at[i] = from;
-            if (stride == 0 || stride == 1) continue;
-            gather(strips[i], from, count, stride, p->element[i]);
-            at[i] = strips[i];
+    int64_t n = 1;
+    for (int d = first; d < last; d++) n *= p->shape[d];
+    return n;
+}
+
+/* The first operand that is strided along the inner dimension; -1 if there is none. */
+static int strided_operand(const plan *p)
+{
+    for (int i = 0; i < p->n; i++)
+        if ((uint64_t)p->strides[i][p->rank - 1] > 1) return i;
+    return -1;
+}
+
+/* n elements; where one element of each operand stands for all, so does one of the output. */
+static void run(const plan *p, int64_t n, const void *const *in, const int *steps, char *out)
+{
+    static const int ones[MOST] = {1, 1, 1, 1};
+    for (int i = 0; i < p->n; i++)
+        if (steps[i]) {
+            p->loop(n, in, steps, out, p->attrs);
+            return;
         }
-        p->loop(count, at, steps, out + begin * (int64_t)p->out_element, p->attrs);
-    }
+    p->loop(1, in, ones, out, p->attrs);
+    copy_fill_row(p->out_element, out, out + p->out_element, n - 1);
 }
 
-/* Elements first..last-1 of the output in row-major order; a piece may begin and end within a row.
- */
-static void piece(const plan *p, int64_t first, int64_t last)
+/* ---- Rows ---- */
+
+/* Elements first..last-1 of the output, which may begin and end within a row. */
+static void rows(const plan *p, int64_t first, int64_t last)
 {
-    int64_t inner = p->shape[p->rank - 1], at[ED_MAX_RANK];
-    int64_t rest = first;
-    for (int d = p->rank - 1; d >= 0; d--) {
+    int inner = p->rank - 1, steps[MOST];
+    int64_t at[ED_MAX_RANK], rest = first;
+    for (int i = 0; i < p->n; i++) steps[i] = p->strides[i][inner] != 0;
+    for (int d = inner; d >= 0; d--) {
         at[d] = rest % p->shape[d];
         rest /= p->shape[d];
     }
     while (first < last) {
-        const char *in[MOST];
-        int64_t n = inner - at[p->rank - 1];
+        const void *in[MOST];
+        int64_t n = p->shape[inner] - at[inner];
         if (n > last - first) n = last - first;
         for (int i = 0; i < p->n; i++) {
             int64_t offset = 0;
             for (int d = 0; d < p->rank; d++) offset += at[d] * p->strides[i][d];
             in[i] = p->in[i] + offset * (int64_t)p->element[i];
         }
-        row(p, in, p->out + first * (int64_t)p->out_element, n);
+        run(p, n, in, steps, p->out + first * (int64_t)p->out_element);
         first += n;
-        at[p->rank - 1] = 0;
-        for (int d = p->rank - 2; d >= 0; d--) {
-            if (++at[d] < p->shape[d]) break;
-            at[d] = 0;
+        at[inner] = 0;
+        for (int d = inner - 1; d >= 0 && ++at[d] == p->shape[d]; d--) at[d] = 0;
+    }
+}
+
+/* ---- Blocks ---- */
+
+/* How operand i lies in a box of dimensions along.. with `count` places in the first one. */
+enum { ONE_FOR_ALL, ADJOINING, SCATTERED };
+
+static int layout(const plan *p, int i, int64_t count)
+{
+    int64_t expected = 1;
+    bool zero = true, adjoining = true;
+    for (int d = p->rank - 1; d >= p->along; d--) {
+        int64_t extent = d == p->along ? count : p->shape[d];
+        if (extent == 1) continue;
+        zero &= p->strides[i][d] == 0;
+        adjoining &= p->strides[i][d] == expected;
+        expected *= extent;
+    }
+    return zero ? ONE_FOR_ALL : adjoining ? ADJOINING : SCATTERED;
+}
+
+/* Operand i's box, packed; one that is there already (it was broadcast) is used again. */
+static const char *pack_block(const plan *p, packs *packed, int i, const char *from, int64_t count)
+{
+    if (packed->from[i] == from && packed->size[i] == count) return packed->data[i];
+    int rank = p->rank - p->along;
+    int64_t shape[ED_MAX_RANK], to_strides[ED_MAX_RANK];
+    memcpy(shape, p->shape + p->along, (size_t)rank * sizeof *shape);
+    shape[0] = count;
+    tensor_row_major(rank, shape, to_strides);
+    copy_box(p->element[i], rank, shape, from, p->strides[i] + p->along, packed->data[i],
+             to_strides);
+    packed->from[i] = from;
+    packed->size[i] = count;
+    return packed->data[i];
+}
+
+/* Places first..first+count-1 of dimension `along`, in place number `outer` of those before it. */
+static void block(const plan *p, packs *packed, int64_t outer, int64_t first, int64_t count)
+{
+    int64_t behind = extent_of(p, p->along + 1, p->rank);
+    const void *in[MOST];
+    int steps[MOST];
+    for (int i = 0; i < p->n; i++) {
+        int64_t offset = first * p->strides[i][p->along], rest = outer;
+        for (int d = p->along - 1; d >= 0; d--) {
+            offset += rest % p->shape[d] * p->strides[i][d];
+            rest /= p->shape[d];
         }
+        const char *from = p->in[i] + offset * (int64_t)p->element[i];
+        int how = layout(p, i, count);
+        steps[i] = how != ONE_FOR_ALL;
+        in[i] = how == SCATTERED ? pack_block(p, packed, i, from, count) : from;
+    }
+    int64_t begin = (outer * p->shape[p->along] + first) * behind;
+    run(p, count * behind, in, steps, p->out + begin * (int64_t)p->out_element);
+}
+
+static int64_t block_count(const plan *p)
+{
+    return BLOCK / extent_of(p, p->along + 1, p->rank);
+}
+
+static void blocks(const plan *p, int64_t first, int64_t last)
+{
+    int64_t extent = p->shape[p->along], count = block_count(p),
+            each = (extent + count - 1) / count;
+    packs packed;
+    memset(packed.from, 0, sizeof packed.from);
+    for (int64_t b = first; b < last; b++) {
+        int64_t at = b % each * count;
+        block(p, &packed, b / each, at, extent - at < count ? extent - at : count);
+    }
+}
+
+/* ---- Tiles ---- */
+
+/* Where a tile begins, and its extents. */
+typedef struct tile {
+    int64_t at[ED_MAX_RANK], height, width;
+} tile;
+
+static int64_t tiles_along(int64_t extent, int64_t size)
+{
+    return (extent + size - 1) / size;
+}
+
+static tile tile_number(const plan *p, int64_t number)
+{
+    tile t = {.height = 1};
+    int64_t columns = tiles_along(inner_of(p), p->width);
+    t.at[p->rank - 1] = number % columns * p->width;
+    t.width = inner_of(p) - t.at[p->rank - 1];
+    if (t.width > p->width) t.width = p->width;
+    number /= columns;
+    if (p->across >= 0) {
+        int64_t extent = p->shape[p->across], lines = tiles_along(extent, p->high);
+        t.at[p->across] = number % lines * p->high;
+        t.height = extent - t.at[p->across];
+        if (t.height > p->high) t.height = p->high;
+        number /= lines;
+    }
+    for (int d = p->rank - 2; d >= 0; d--) {
+        if (d == p->across) continue;
+        t.at[d] = number % p->shape[d];
+        number /= p->shape[d];
+    }
+    return t;
+}
+
+/* Operand i's elements of a tile, packed, rows p->width apart. */
+static const char *pack_tile(const plan *p, packs *packed, int i, const char *from, const tile *t)
+{
+    int64_t stride = p->strides[i][p->rank - 1];
+    if (t->height == 1) {
+        copy_row(p->element[i], t->width, from, stride, packed->data[i], 1);
+        return packed->data[i];
+    }
+    copy_box(p->element[i], 2, (const int64_t[]){t->height, t->width}, from,
+             (const int64_t[]){p->strides[i][p->across], stride}, packed->data[i],
+             (const int64_t[]){p->width, 1});
+    return packed->data[i];
+}
+
+static void one_tile(const plan *p, packs *packed, const tile *t)
+{
+    int inner = p->rank - 1, steps[MOST];
+    const char *in[MOST];
+    int64_t begin = 0, across[MOST]; /* where the rows of operands begin, in bytes */
+    for (int d = 0; d < p->rank; d++) begin = begin * p->shape[d] + t->at[d];
+    for (int i = 0; i < p->n; i++) {
+        const int64_t *strides = p->strides[i];
+        int64_t offset = 0;
+        for (int d = 0; d < p->rank; d++) offset += t->at[d] * strides[d];
+        in[i] = p->in[i] + offset * (int64_t)p->element[i];
+        steps[i] = strides[inner] != 0;
+        across[i] = (p->across >= 0 ? strides[p->across] : 0) * (int64_t)p->element[i];
+        if ((uint64_t)strides[inner] <= 1) continue;
+        in[i] = pack_tile(p, packed, i, in[i], t);
+        across[i] = p->width * (int64_t)p->element[i];
+    }
+    char *out = p->out + begin * (int64_t)p->out_element;
+    int64_t out_across = extent_of(p, p->across + 1, p->rank) * (int64_t)p->out_element;
+    for (int64_t r = 0; r < t->height; r++) {
+        const void *row[MOST];
+        for (int i = 0; i < p->n; i++) row[i] = in[i] + r * across[i];
+        run(p, t->width, row, steps, out + r * out_across);
+    }
+}
+
+static void tiles(const plan *p, int64_t first, int64_t last)
+{
+    packs packed;
+    for (int64_t i = first; i < last; i++) {
+        tile t = tile_number(p, i);
+        one_tile(p, &packed, &t);
+    }
+}
+
+/* The dimension along which the elements of operand i lie closest; -1 where there is but one. */
+static int closest(const plan *p, int i)
+{
+    int best = -1;
+    for (int d = 0; d < p->rank - 1; d++) {
+        int64_t stride = p->strides[i][d];
+        if (stride != 0 && (best < 0 || llabs(stride) < llabs(p->strides[i][best]))) best = d;
+    }
+    return best;
+}
+
+/* ---- Choice ---- */
+
+/* Runs f over parts 0..count-1, `each` of them at a time, in parallel if there is enough to do. */
+static void in_pieces(const plan *p, void (*f)(const plan *, int64_t, int64_t), int64_t count,
+                      int64_t each, int64_t size)
+{
+    if (size < OPS_PARALLEL_WORK) {
+        f(p, 0, count);
+        return;
+    }
+#pragma omp parallel for schedule(static)
+    for (int64_t first = 0; first < count; first += each)
+        f(p, first, count - first < each ? count : first + each);
+}
+
+static void run_plan(plan *p, int64_t size)
+{
+    int strided = strided_operand(p), inner = p->rank - 1;
+    if (strided < 0 && (inner == 0 || inner_of(p) >= LONG)) {
+        in_pieces(p, rows, size, PIECE, size);
+    } else if (inner_of(p) < LONG) {
+        p->along = inner;
+        while (p->along > 0 && extent_of(p, p->along, p->rank) <= BLOCK) p->along--;
+        int64_t outer = extent_of(p, 0, p->along);
+        in_pieces(p, blocks, outer * tiles_along(p->shape[p->along], block_count(p)), PIECE / BLOCK,
+                  size);
+    } else {
+        p->across = closest(p, strided);
+        p->high = p->across < 0 ? 1 : TILE_HEIGHT;
+        p->width = BLOCK / p->high;
+        int64_t lines = p->across < 0 ? 1 : p->shape[p->across];
+        int64_t others = size / inner_of(p) / lines;
+        int64_t count = others * tiles_along(lines, p->high) * tiles_along(inner_of(p), p->width);
+        in_pieces(p, tiles, count, PIECE / BLOCK, size);
     }
 }
 
@@ -181,7 +404,7 @@ bool elementwise_kernel(ed_call *call)
     const ed_tensor *y = call->outputs[0];
     elementwise_loop loop = (*table)[isa_level][call->inputs[call->n_inputs - 1]->dtype];
     if (y->size == 0) return true;
-    if (is_flat(call) && y->size < OPS_PARALLEL_WORK) {
+    if (y->size < OPS_PARALLEL_WORK && is_flat(call)) {
         const void *in[MOST];
         int steps[MOST];
         for (int i = 0; i < call->n_inputs; i++) {
@@ -192,17 +415,8 @@ bool elementwise_kernel(ed_call *call)
         return true;
     }
     plan p;
-    make_plan(&p, call);
-    p.loop = loop;
-    if (y->size < OPS_PARALLEL_WORK) {
-        piece(&p, 0, y->size);
-        return true;
-    }
-    enum { PIECE = 16384 };
-    int64_t pieces = (y->size + PIECE - 1) / PIECE;
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < pieces; i++)
-        piece(&p, i * PIECE, (i + 1) * PIECE < y->size ? (i + 1) * PIECE : y->size);
+    make_plan(&p, call, loop);
+    run_plan(&p, y->size);
     return true;
 }
 
