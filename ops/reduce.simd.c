@@ -34,7 +34,7 @@
     }                                                                                              \
     static void name##_rows_##bits(const void *const *rows, int64_t n, int64_t width, void *state) \
     {                                                                                              \
-        number acc[LANES * REDUCE_WIDTH_BYTES / sizeof(number)] __attribute__((aligned(64)));      \
+        number acc[LANES_ALL * REDUCE_WIDTH_BYTES / sizeof(number)] __attribute__((aligned(64)));  \
         lanes_rows_##bits(fold, LANES_ITSELF, (const number *const *)rows, n, width, NULL, acc,    \
                           state);                                                                  \
     }                                                                                              \
@@ -76,7 +76,7 @@ FOLD_LOOPS(min, LANES_MIN, f64, double)
                                      void *state)                                                  \
     {                                                                                              \
         STATE(number, state);                                                                      \
-        number acc[LANES * REDUCE_WIDTH_BYTES / sizeof(number)] __attribute__((aligned(64)));      \
+        number acc[LANES_ALL * REDUCE_WIDTH_BYTES / sizeof(number)] __attribute__((aligned(64)));  \
         const number *const *at = (const number *const *)rows;                                     \
         lanes_rows_##bits(LANES_SUM, LANES_ITSELF, at, n, width, NULL, acc, first);                \
         for (int64_t c = 0; c < reduce_step(width); c++) first[c] /= (number)n;                    \
@@ -118,7 +118,7 @@ VARIANCE_LOOPS(f64, double)
                                       void *state)                                                 \
     {                                                                                              \
         STATE(number, state);                                                                      \
-        number acc[LANES * REDUCE_WIDTH_BYTES / sizeof(number)] __attribute__((aligned(64)));      \
+        number acc[LANES_ALL * REDUCE_WIDTH_BYTES / sizeof(number)] __attribute__((aligned(64)));  \
         number largest[REDUCE_WIDTH_BYTES / sizeof(number)] __attribute__((aligned(64)));          \
         const number *const *at = (const number *const *)rows;                                     \
         lanes_rows_##bits(LANES_MAX, LANES_ITSELF, at, n, width, NULL, acc, first);                \
@@ -450,25 +450,26 @@ static bool plain(const ed_call *call, double (*f)(const double *x, int64_t n))
     const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
     unsigned mask;
     if (!ops_axes(call, options->axis, x->rank, &mask)) return false;
-    double *group = memory_alloc((size_t)(x->size + 1) * sizeof *group);
-    if (!group) return false;
-    for (int64_t o = 0; o < y->size; o++) {
-        int64_t n = 0;
-        for (int64_t i = 0; i < x->size; i++) {
-            int64_t rest = i, output = 0, apart = 1;
-            for (int d = x->rank - 1; d >= 0; d--) {
-                if (!(mask & 1u << d)) {
-                    output += rest % x->shape[d] * apart;
-                    apart *= x->shape[d];
-                }
-                rest /= x->shape[d];
+    int64_t n = y->size ? x->size / y->size : 0; /* elements of each group */
+    double *groups = memory_alloc((size_t)(x->size + 1) * sizeof *groups);
+    int64_t *filled = memory_zalloc((size_t)(y->size + 1) * sizeof *filled);
+    for (int64_t i = 0; groups && filled && i < x->size; i++) {
+        int64_t rest = i, output = 0, apart = 1;
+        for (int d = x->rank - 1; d >= 0; d--) {
+            if (!(mask & 1u << d)) {
+                output += rest % x->shape[d] * apart;
+                apart *= x->shape[d];
             }
-            if (output == o) group[n++] = ((const double *)x->data)[i];
+            rest /= x->shape[d];
         }
-        ((double *)y->data)[o] = f(group, n);
+        groups[output * n + filled[output]++] = ((const double *)x->data)[i];
     }
-    memory_free(group);
-    return true;
+    for (int64_t o = 0; groups && filled && o < y->size; o++)
+        ((double *)y->data)[o] = f(groups + o * n, n);
+    bool ok = groups && filled;
+    memory_free(groups);
+    memory_free(filled);
+    return ok;
 }
 
 #define PLAIN(name, start, ...)                                                                    \
