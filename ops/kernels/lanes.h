@@ -15,7 +15,7 @@
 
 #include "ops/kernels/vector.h"
 
-enum { LANES = 16, LANES_GROUP = 4 * LANES };
+enum { LANES_ALL = 16, LANES_GROUP = 4 * LANES_ALL };
 
 /* How two numbers become one. Larger and smaller: NaN if either is. */
 typedef enum lanes_fold { LANES_SUM, LANES_PROD, LANES_MAX, LANES_MIN } lanes_fold;
@@ -69,10 +69,10 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
  *     lanes_mapped(map, x, m)            what is folded of x
  *     lanes_some(from, left, other)      the first `left` elements (all if there are more), `other`
  * in the lanes behind lanes_put(to, x, left)             stores them lanes_across(fold, acc) all
- * sixteen lanes, which lie in LANES / VECTOR vectors, into one number lanes_row(fold, map, x, n, m)
- * the fold of n adjoining numbers lanes_rows(fold, map, rows, n, width, m, acc, to) `width` such
- * folds at once: of rows[0][c], rows[1][c], ... with m[c] into to[c]; acc is scratch for sixteen
- * rows; widths are rounded up to whole vectors in m, acc and to
+ * sixteen lanes, which lie in LANES_ALL / VECTOR vectors, into one number lanes_row(fold, map, x,
+ * n, m) the fold of n adjoining numbers lanes_rows(fold, map, rows, n, width, m, acc, to) `width`
+ * such folds at once: of rows[0][c], rows[1][c], ... with m[c] into to[c]; acc is scratch for
+ * sixteen rows; widths are rounded up to whole vectors in m, acc and to
  *
  * fold and map are constants wherever these are used, and what depends on them folds away.
  */
@@ -115,7 +115,7 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     }                                                                                              \
     VECTOR_INLINE number lanes_across_##bits(lanes_fold fold, vector *acc)                         \
     {                                                                                              \
-        for (int half = LANES / vectors / 2; half; half /= 2)                                      \
+        for (int half = LANES_ALL / vectors / 2; half; half /= 2)                                  \
             for (int i = 0; i < half; i++) acc[i] = lanes_two_##bits(fold, acc[i], acc[i + half]); \
         vector v = acc[0];                                                                         \
         if (vectors > 8) v = lanes_two_##bits(fold, v, LANES_ROTATE_8_##bits(v));                  \
@@ -139,7 +139,7 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     VECTOR_INLINE number lanes_row_##bits(lanes_fold fold, lanes_map map, const number *x,         \
                                           int64_t n, number mean)                                  \
     {                                                                                              \
-        enum { N = LANES / vectors };                                                              \
+        enum { N = LANES_ALL / vectors };                                                          \
         const vector m = vset_##bits(mean);                                                        \
         vector acc[N];                                                                             \
         for (int v = 0; v < N; v++) acc[v] = vset_##bits(lanes_identity_##bits(fold));             \
@@ -148,9 +148,9 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
             for (int v = 0; v < N; v++) {                                                          \
                 const number *p = x + i + v * vectors;                                             \
                 const vector a = lanes_mapped_##bits(map, vload_##bits(p), m);                     \
-                const vector b = lanes_mapped_##bits(map, vload_##bits(p + LANES), m);             \
-                const vector c = lanes_mapped_##bits(map, vload_##bits(p + 2 * LANES), m);         \
-                const vector d = lanes_mapped_##bits(map, vload_##bits(p + 3 * LANES), m);         \
+                const vector b = lanes_mapped_##bits(map, vload_##bits(p + LANES_ALL), m);         \
+                const vector c = lanes_mapped_##bits(map, vload_##bits(p + 2 * LANES_ALL), m);     \
+                const vector d = lanes_mapped_##bits(map, vload_##bits(p + 3 * LANES_ALL), m);     \
                 acc[v] = lanes_two_##bits(fold, acc[v],                                            \
                                           lanes_two_##bits(fold, lanes_two_##bits(fold, a, b),     \
                                                            lanes_two_##bits(fold, c, d)));         \
@@ -159,15 +159,16 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
             for (int v = 0; v < N; v++) {                                                          \
                 const int64_t at = i + v * vectors, left = n - at;                                 \
                 vector t = lanes_load_##bits(fold, map, x + at, left, m);                          \
-                if (left > LANES)                                                                  \
+                if (left > LANES_ALL)                                                              \
                     t = lanes_two_##bits(                                                          \
-                        fold, t, lanes_load_##bits(fold, map, x + at + LANES, left - LANES, m));   \
-                if (left > 2 * LANES) {                                                            \
-                    vector u =                                                                     \
-                        lanes_load_##bits(fold, map, x + at + 2 * LANES, left - 2 * LANES, m);     \
-                    u = lanes_two_##bits(                                                          \
-                        fold, u,                                                                   \
-                        lanes_load_##bits(fold, map, x + at + 3 * LANES, left - 3 * LANES, m));    \
+                        fold, t,                                                                   \
+                        lanes_load_##bits(fold, map, x + at + LANES_ALL, left - LANES_ALL, m));    \
+                if (left > 2 * LANES_ALL) {                                                        \
+                    vector u = lanes_load_##bits(fold, map, x + at + 2 * LANES_ALL,                \
+                                                 left - 2 * LANES_ALL, m);                         \
+                    u = lanes_two_##bits(fold, u,                                                  \
+                                         lanes_load_##bits(fold, map, x + at + 3 * LANES_ALL,      \
+                                                           left - 3 * LANES_ALL, m));              \
                     t = lanes_two_##bits(fold, t, u);                                              \
                 }                                                                                  \
                 acc[v] = lanes_two_##bits(fold, acc[v], t);                                        \
@@ -186,15 +187,15 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
             if (k > 1)                                                                             \
                 t = lanes_two_##bits(                                                              \
                     fold, t,                                                                       \
-                    lanes_mapped_##bits(map, lanes_some_##bits(rows[LANES] + c, left, 0), m));     \
+                    lanes_mapped_##bits(map, lanes_some_##bits(rows[LANES_ALL] + c, left, 0), m)); \
             if (k > 2) {                                                                           \
-                vector u =                                                                         \
-                    lanes_mapped_##bits(map, lanes_some_##bits(rows[2 * LANES] + c, left, 0), m);  \
+                vector u = lanes_mapped_##bits(                                                    \
+                    map, lanes_some_##bits(rows[2 * LANES_ALL] + c, left, 0), m);                  \
                 if (k > 3)                                                                         \
                     u = lanes_two_##bits(                                                          \
                         fold, u,                                                                   \
-                        lanes_mapped_##bits(map, lanes_some_##bits(rows[3 * LANES] + c, left, 0),  \
-                                            m));                                                   \
+                        lanes_mapped_##bits(                                                       \
+                            map, lanes_some_##bits(rows[3 * LANES_ALL] + c, left, 0), m));         \
                 t = lanes_two_##bits(fold, t, u);                                                  \
             }                                                                                      \
             vstore_##bits(acc + c, first ? t : lanes_two_##bits(fold, vload_##bits(acc + c), t));  \
@@ -206,9 +207,9 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     {                                                                                              \
         const int64_t step = (width + vectors - 1) / vectors * vectors;                            \
         for (int64_t i = 0; i < n; i += LANES_GROUP)                                               \
-            for (int64_t l = 0; l < LANES && i + l < n; l++) {                                     \
+            for (int64_t l = 0; l < LANES_ALL && i + l < n; l++) {                                 \
                 const number *const *at = rows + i + l;                                            \
-                const int64_t k = (n - i - l + LANES - 1) / LANES;                                 \
+                const int64_t k = (n - i - l + LANES_ALL - 1) / LANES_ALL;                         \
                 number *lane = acc + l * step;                                                     \
                 if (k >= 4)                                                                        \
                     lanes_lane_##bits(fold, map, at, 4, width, mean, i == 0, lane);                \
@@ -219,7 +220,7 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
                 else                                                                               \
                     lanes_lane_##bits(fold, map, at, 1, width, mean, i == 0, lane);                \
             }                                                                                      \
-        for (int64_t half = LANES / 2; half; half /= 2)                                            \
+        for (int64_t half = LANES_ALL / 2; half; half /= 2)                                        \
             for (int64_t l = 0; l < half && l + half < n; l++)                                     \
                 for (int64_t c = 0; c < step; c += vectors) {                                      \
                     number *a = acc + l * step + c;                                                \
