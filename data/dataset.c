@@ -92,15 +92,18 @@ static void gather(char *to, const char *from, int64_t bytes, const int64_t *ord
         memcpy(to + i * bytes, from + order[i] * bytes, (size_t)bytes);
 }
 
+static void to_numbers(float *restrict to, const uint8_t *restrict from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) to[i] = (float)from[i] / 255;
+}
+
 /* The same for rows of bytes that become numbers in 0..1; order NULL: the rows as they come. */
 static void gather_pixels(float *to, const uint8_t *from, int64_t size, const int64_t *order,
                           int64_t count)
 {
 #pragma omp parallel for schedule(static) if (count > 1 && count * size > 1 << 18)
-    for (int64_t i = 0; i < count; i++) {
-        const uint8_t *row = from + (order ? order[i] : i) * size;
-        for (int64_t j = 0; j < size; j++) to[i * size + j] = (float)row[j] / 255;
-    }
+    for (int64_t i = 0; i < count; i++)
+        to_numbers(to + i * size, from + (order ? order[i] : i) * size, size);
 }
 
 /* Rows first ... first + count of x or y in the epoch's order, owned by nobody yet. */

@@ -2,11 +2,12 @@
  * IDX, the format of MNIST: bytes 0, 0, type, number of dimensions; the sizes as big-endian 32-bit
  * numbers; the elements in row-major order, big-endian. Plain or gzip-compressed.
  *
- * A header is only a claim: memory is taken when the data has been seen to be there. A plain file's
- * size says so; a compressed one is read twice, once to count, once to keep. So a short file with a
- * header of gigabytes costs a short read. Bytes come from source_read, which hides the compression:
- * a file that starts as gzip does goes through inflate (members in a row are one stream, as gzip
- * has it), any other comes as it is.
+ * A header is only a claim, believed as far as the file can hold it: a plain file's size says so
+ * exactly; a compressed one is believed up to the USUAL ratio of compression, beyond that its data
+ * is counted first. So a short file with a header of gigabytes costs a short read.
+ *
+ * Bytes come from source_read, which hides the compression: a file that starts as gzip does goes
+ * through inflate (members in a row are one stream, as gzip has it), any other comes as it is.
  */
 #include "data/data.h"
 #include "tensor/core.h"
@@ -28,7 +29,7 @@ struct header {
     int64_t size; /* bytes of data */
 };
 
-enum { BUFFER = 1 << 15 };
+enum { BUFFER = 1 << 15, USUAL = 8 };
 
 struct source {
     const char *path;
@@ -186,33 +187,39 @@ static bool read_header(struct source *s, struct header *h)
     return true;
 }
 
-/* Counts the bytes behind the header, up to one more than it asks for. */
-static bool count_data(struct source *s, const struct header *h, int64_t *count)
+static bool too_short(const struct source *s, const struct header *h, int64_t count)
 {
-    struct stat file;
-    if (!s->zipped && !fstat(s->file, &file) && S_ISREG(file.st_mode)) {
-        *count = (int64_t)file.st_size - 4 - 4 * h->rank;
-        return true;
-    }
-    unsigned char sink[BUFFER];
-    size_t got = BUFFER;
-    for (*count = 0; got == BUFFER && *count <= h->size; *count += (int64_t)got)
-        if (!source_read(s, sink, BUFFER, &got)) return false;
-    return true;
+    return fail(s, ED_DATA_LOSS, "the header asks for %lld bytes of data, the file has %lld",
+                (long long)h->size, (long long)count);
 }
 
-/* The data is there, all of it and no more. */
-static bool check_data(struct source *s, const struct header *h)
+static bool too_long(const struct source *s, const struct header *h)
 {
-    int64_t count;
-    if (!count_data(s, h, &count)) return false;
-    if (count < h->size)
-        return fail(s, ED_DATA_LOSS, "the header asks for %lld bytes of data, the file has %lld",
-                    (long long)h->size, (long long)count);
-    if (count > h->size)
-        return fail(s, ED_DATA_LOSS, "the file goes on after its %lld bytes of data",
-                    (long long)h->size);
-    return true;
+    return fail(s, ED_DATA_LOSS, "the file goes on after its %lld bytes of data",
+                (long long)h->size);
+}
+
+/* Inflates everything once to see how much there is, and returns to the first byte of data. */
+static bool count_data(struct source *s, const struct header *h)
+{
+    unsigned char sink[BUFFER];
+    struct header again;
+    int64_t count = 0;
+    for (size_t got = BUFFER; got == BUFFER && count <= h->size; count += (int64_t)got)
+        if (!source_read(s, sink, BUFFER, &got)) return false;
+    if (count < h->size) return too_short(s, h, count);
+    return source_rewind(s) && read_header(s, &again);
+}
+
+/* Whether the header may be believed as far as to take the memory. */
+static bool check_claim(struct source *s, const struct header *h)
+{
+    struct stat file;
+    if (fstat(s->file, &file)) return fail(s, ED_IO, "%s", strerror(errno));
+    if (s->zipped) return h->size / USUAL <= file.st_size || count_data(s, h);
+    if (!S_ISREG(file.st_mode)) return fail(s, ED_IO, "this is no regular file");
+    int64_t count = (int64_t)file.st_size - 4 - 4 * h->rank;
+    return count >= h->size || too_short(s, h, count);
 }
 
 static void swap_bytes(unsigned char *p, int64_t size, int each)
@@ -247,16 +254,15 @@ static ed_tensor *read_tensor(struct source *s, const struct header *h)
     static const uint8_t dtypes[] = {
         [UINT8] = ED_UINT8, [INT8] = ED_INT32,      [INT16] = ED_INT32,
         [INT32] = ED_INT32, [FLOAT32] = ED_FLOAT32, [FLOAT64] = ED_FLOAT64};
-    struct header again;
     ed_dtype dtype = dtypes[h->type];
     ed_tensor *t = tensor_new(dtype, h->rank, h->shape);
     if (!t) return NULL;
-    unsigned char *data =
-        (unsigned char *)t->data + (t->size * (int64_t)dtype_size(dtype) - h->size);
-    size_t got = 0;
-    if (!source_rewind(s) || !read_header(s, &again) ||
-        !source_read(s, data, (size_t)h->size, &got) || got != (size_t)h->size) {
-        fail(s, ED_DATA_LOSS, "the file changed while it was read");
+    int64_t room = t->size * (int64_t)dtype_size(dtype);
+    unsigned char *data = (unsigned char *)t->data + (room - h->size), beyond;
+    size_t got, more;
+    if (!source_read(s, data, (size_t)h->size, &got) ||
+        (got < (size_t)h->size && !too_short(s, h, (int64_t)got)) ||
+        !source_read(s, &beyond, 1, &more) || (more && !too_long(s, h))) {
         ed_release(t);
         return NULL;
     }
@@ -270,7 +276,7 @@ static ed_tensor *read_file(const char *path)
     struct source s = {.path = path, .file = -1};
     struct header h;
     ed_tensor *t = NULL;
-    if (source_open(&s) && read_header(&s, &h) && check_data(&s, &h)) t = read_tensor(&s, &h);
+    if (source_open(&s) && read_header(&s, &h) && check_claim(&s, &h)) t = read_tensor(&s, &h);
     source_close(&s);
     return scope_give(t);
 }
