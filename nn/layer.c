@@ -343,16 +343,19 @@ ed_list *ed_not_trainable(ed_layer *layer)
  * ------------------------------------------------------------------------------------------------------
  */
 
-/* All that a failed build added is taken back, so that the next forward builds from the start. */
+/*
+ * All that a failed build added is taken back, so that the next forward builds from the start. A
+ * build that goes on after an error and returns true has failed all the same.
+ */
 static bool build(ed_layer *layer, ed_tensor *x)
 {
     int64_t n_children = layer->n_children, n_weights = layer->n_weights;
-    if (layer->class->build && !layer->class->build(layer, x)) {
-        truncate_to(layer, n_children, n_weights);
-        if (!ed_failed()) layer_fail(layer, ED_FAILED_PRECONDITION, "building it failed");
-        return false;
-    }
-    return layer->built = true;
+    bool failed_before = ed_failed();
+    bool ok = !layer->class->build || layer->class->build(layer, x);
+    if (ok && (failed_before || !ed_failed())) return layer->built = true;
+    truncate_to(layer, n_children, n_weights);
+    if (!ed_failed()) layer_fail(layer, ED_FAILED_PRECONDITION, "building it failed");
+    return false;
 }
 
 static void note_output(ed_layer *layer, const ed_tensor *y)
