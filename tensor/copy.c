@@ -95,9 +95,11 @@ void copy_fill_row(size_t element, const void *value, void *to, int64_t n)
 /* ---- Past the caches ------------------------------------------------------------------------- */
 
 #ifdef __SSE2__
-static void stream(char *to, __m128i value)
+static void stream_line(char *to, const char *from)
 {
-    _mm_stream_si128((__m128i *)to, value);
+    __m128i v[LINE / 16];
+    memcpy(v, from, LINE);
+    for (int k = 0; k < LINE / 16; k++) _mm_stream_si128((__m128i *)to + k, v[k]);
 }
 
 static void stream_end(void)
@@ -105,46 +107,34 @@ static void stream_end(void)
     _mm_sfence();
 }
 
+#else
+static void stream_line(char *to, const char *from)
+{
+    memcpy(to, from, LINE);
+}
+
+static void stream_end(void) {}
+#endif
+
 /* Bytes; both ends may lie anywhere. */
 static void stream_row(char *to, const char *from, size_t bytes)
 {
-    size_t head = -(uintptr_t)to & (LINE - 1);
-    if (bytes < 4 * LINE) head = bytes;
-    memcpy(to, from, head);
-    size_t i = head;
-    for (; i + LINE <= bytes; i += LINE) {
-        __m128i v[4];
-        memcpy(v, from + i, LINE);
-        for (int k = 0; k < 4; k++) stream(to + i + 16 * k, v[k]);
-    }
+    size_t i = bytes < 4 * LINE ? bytes : -(uintptr_t)to & (LINE - 1);
+    memcpy(to, from, i);
+    for (; i + LINE <= bytes; i += LINE) stream_line(to + i, from + i);
     memcpy(to + i, from + i, bytes - i);
 }
 
 static void stream_fill(size_t element, const void *value, char *to, int64_t n)
 {
     char line[LINE] __attribute__((aligned(LINE)));
-    copy_fill_row(element, value, line, (int64_t)(LINE / element));
     size_t bytes = (size_t)n * element, i = -(uintptr_t)to & (LINE - 1);
+    copy_fill_row(element, value, line, (int64_t)(LINE / element));
     if (i > bytes) i = bytes;
     memcpy(to, line, i);
-    __m128i v = _mm_load_si128((const __m128i *)line);
-    for (; i + LINE <= bytes; i += LINE)
-        for (int k = 0; k < 4; k++) stream(to + i + 16 * k, v);
+    for (; i + LINE <= bytes; i += LINE) stream_line(to + i, line);
     memcpy(to + i, line, bytes - i);
 }
-#else
-static void stream_end(void) {}
-
-static void stream_row(char *to, const char *from, size_t bytes)
-{
-    memcpy(to, from, bytes);
-}
-
-static void stream_fill(size_t element, const void *value, char *to, int64_t n)
-{
-    copy_fill_row(element, value, to, n);
-}
-#endif
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
@@ -173,7 +163,7 @@ typedef uint64_t lanes8 __attribute__((vector_size(16)));
  * element's, so a square has 16 / SIZE vectors and a tile 4 x 4 squares.
  */
 #define TURN_TILE(SIZE)                                                                            \
-    static void turn_tile##SIZE(const char *lines, char *to, int64_t step, bool past)              \
+    static void turn_tile##SIZE(const char *lines, char *to, int64_t step)                         \
     {                                                                                              \
         enum { N = 16 / SIZE };                                                                    \
         for (int r = 0; r < 4; r++)                                                                \
@@ -188,66 +178,78 @@ typedef uint64_t lanes8 __attribute__((vector_size(16)));
                     }                                                                              \
                     memcpy(v, w, sizeof v);                                                        \
                 }                                                                                  \
-                for (int i = 0; i < N; i++)                                                        \
-                    put_vector(to + (r * N + i) * step + c * 16, &v[i], past);                     \
+                for (int i = 0; i < N; i++) memcpy(to + (r * N + i) * step + c * 16, &v[i], 16);   \
             }                                                                                      \
     }
-
-static inline void put_vector(char *to, const void *vector, bool past)
-{
-#ifdef __SSE2__
-    if (past) {
-        stream(to, _mm_loadu_si128(vector));
-        return;
-    }
-#else
-    (void)past;
-#endif
-    memcpy(to, vector, 16);
-}
 
 TURN_TILE(1)
 TURN_TILE(2)
 TURN_TILE(4)
 TURN_TILE(8)
 
-static void turn_tile(size_t element, const char *lines, char *to, int64_t step, bool past)
+static void turn_in_cache(size_t element, const char *lines, char *to, int64_t step)
 {
     switch (element) {
-    case 1: turn_tile1(lines, to, step, past); break;
-    case 2: turn_tile2(lines, to, step, past); break;
-    case 4: turn_tile4(lines, to, step, past); break;
-    default: turn_tile8(lines, to, step, past);
+    case 1: turn_tile1(lines, to, step); break;
+    case 2: turn_tile2(lines, to, step); break;
+    case 4: turn_tile4(lines, to, step); break;
+    default: turn_tile8(lines, to, step);
     }
 }
 
+/* Past the caches only whole lines go, one after the other. */
+static void turn_tile(size_t element, const char *lines, char *to, int64_t step, bool past)
+{
+    char turned[LINE * LINE] __attribute__((aligned(LINE)));
+    turn_in_cache(element, lines, past ? turned : to, past ? LINE : step);
+    for (int64_t i = 0; past && i < LINE / (int64_t)element; i++)
+        stream_line(to + i * step, turned + i * LINE);
+}
+
+/* What doesn't fill a tile: the longer side is the inner loop. */
+static void turn_plainly(size_t element, int64_t rows, int64_t columns, const char *from,
+                         int64_t from_step, char *to, int64_t to_step)
+{
+    int64_t size = (int64_t)element;
+    if (columns < rows)
+        for (int64_t c = 0; c < columns; c++)
+            copy_row(element, rows, from + c * from_step, 1, to + c * size, to_step / size);
+    else
+        for (int64_t r = 0; r < rows; r++)
+            copy_row(element, columns, from + r * size, from_step / size, to + r * to_step, 1);
+}
+
 /* rows x columns elements: rows adjoin in `from`, columns in `to`. */
+static void turn_block(size_t element, int64_t rows, int64_t columns, const char *from,
+                       int64_t from_step, char *to, int64_t to_step, bool past)
+{
+    char lines[LINE * LINE] __attribute__((aligned(LINE)));
+    int64_t size = (int64_t)element, side = LINE / size;
+    int64_t whole_rows = rows / side * side, whole_columns = columns / side * side;
+    for (int64_t c = 0; c < whole_columns; c += side)
+        for (int64_t r = 0; r < whole_rows; r += side) {
+            const char *first = from + r * size + c * from_step;
+            for (int64_t i = 0; i < side; i++) {
+                memcpy(lines + i * LINE, first + i * from_step, LINE);
+                __builtin_prefetch(first + (i + side) * from_step);
+            }
+            turn_tile(element, lines, to + r * to_step + c * size, to_step, past);
+        }
+    turn_plainly(element, rows, columns - whole_columns, from + whole_columns * from_step,
+                 from_step, to + whole_columns * size, to_step);
+    turn_plainly(element, rows - whole_rows, whole_columns, from + whole_rows * size, from_step,
+                 to + whole_rows * to_step, to_step);
+}
+
+/* In blocks of so many rows that a kilobyte of each column is read before the next columns. */
 static void transposed(const box *b, int64_t rows, int64_t columns, const char *from,
                        int64_t from_step, char *to, int64_t to_step)
 {
-    size_t element = b->element;
-    int64_t side = LINE / (int64_t)element;
-    bool past = b->stream && ((uintptr_t)to | (uintptr_t)to_step) % 16 == 0;
-    char lines[LINE * LINE] __attribute__((aligned(LINE)));
-    for (int64_t r = 0; r < rows; r += side) {
-        int64_t height = rows - r < side ? rows - r : side;
-        for (int64_t c = 0; c < columns; c += side) {
-            int64_t width = columns - c < side ? columns - c : side;
-            const char *first = from + r * (int64_t)element + c * from_step;
-            char *target = to + r * to_step + c * (int64_t)element;
-            if (height == side && width == side) {
-                for (int64_t i = 0; i < side; i++) {
-                    memcpy(lines + i * LINE, first + i * from_step, LINE);
-                    __builtin_prefetch(first + (i + side) * from_step);
-                }
-                turn_tile(element, lines, target, to_step, past);
-            } else {
-                for (int64_t i = 0; i < height; i++)
-                    copy_row(element, width, first + i * (int64_t)element,
-                             from_step / (int64_t)element, target + i * to_step, 1);
-            }
-        }
-    }
+    int64_t size = (int64_t)b->element, block = 16 * LINE / size;
+    bool past = b->stream && ((uintptr_t)to | (uintptr_t)to_step) % LINE == 0;
+    for (int64_t r = 0; r < rows; r += block)
+        turn_block(b->element, rows - r < block ? rows - r : block, columns, from + r * size,
+                   from_step, to + r * to_step, to_step, past);
 }
 
 /* ---- Boxes ----------------------------------------------------------------------------------- */
