@@ -44,7 +44,7 @@ BENCHES  := $(patsubst %.c,$(OBJ)/%,$(wildcard bench/bench_*.c))
 WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-psabi
 CFLAGS      = $(OPT) -g
 SANFLAGS   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED)
-ALL_CFLAGS  = -std=gnu11 $(WARN) -fPIC -fvisibility=hidden -fopenmp -fno-math-errno -fno-trapping-math \
+ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenmp -fno-math-errno -fno-trapping-math \
               -ffp-contract=off -I. $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) $(SIMDFLAGS)
 LIBS        = $(DEPS_LIBS) -lm -lpthread
 

@@ -168,6 +168,16 @@ void *ed_keep(void *object);
 void *ed_retain(void *object);
 void ed_release(void *object);
 
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+/*
+ * How many threads large ops use, the caller's included: 1 to 64; at first EDDY_NUM_THREADS, else
+ * OMP_NUM_THREADS, else the cores this process may use. Results do not depend on it. Setting fails
+ * outside 1..64.
+ */
+int ed_num_threads(void);
+bool ed_set_num_threads(int count);
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 typedef struct ed_memory {

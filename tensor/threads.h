@@ -1,0 +1,29 @@
+/*
+ * The library's one pool of threads. Work is cut into pieces whose borders depend on shapes only;
+ * whoever is free takes the next piece.
+ *
+ * Why not the compiler's parallel loops: their end is a barrier that every thread has to reach, and
+ * they wait for it spinning. On a busy machine a loop of 10 us then lasts as long as it takes the
+ * system to give the other thread a core: 20 ms were measured. Here the caller does all pieces
+ * itself if nobody comes to help, and waits only for those that somebody has begun.
+ */
+#ifndef EDDY_TENSOR_THREADS_H
+#define EDDY_TENSOR_THREADS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { THREADS_MOST = 64 };
+
+/*
+ * Calls piece(i, worker, user) once for each i of 0..n-1, in any order, some at the same time, and
+ * returns when all have returned. worker is below threads_count() and differs between calls that
+ * run at the same time: a number for scratch memory. A call within a piece, or while another
+ * thread's work has the pool, does everything in the calling thread.
+ */
+void threads_run(int64_t n, void (*piece)(int64_t i, int worker, void *user), void *user);
+
+/* How many threads work at most, the caller's included. */
+int threads_count(void);
+
+#endif
