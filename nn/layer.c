@@ -365,17 +365,31 @@ static void note_output(ed_layer *layer, const ed_tensor *y)
     memcpy(layer->output_shape, y->shape, sizeof y->shape);
 }
 
+/*
+ * An error from inside, which knows ops and shapes, learns here where it happened. The innermost
+ * layer says so; messages that begin with the path or say it already stay as they are.
+ */
+static ed_tensor *blame(const ed_layer *layer)
+{
+    if (!ed_failed()) return layer_fail(layer, ED_FAILED_PRECONDITION, "its forward returned NULL");
+    char *message = thread_self()->message, *path = layer_path(layer, NULL);
+    size_t used = strlen(message);
+    if (path && strncmp(message, path, strlen(path)) != 0 && !strstr(message, " (in the layer "))
+        snprintf(message + used, sizeof thread_self()->message - used, " (in the layer %s)", path);
+    memory_free(path);
+    return NULL;
+}
+
 ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
 {
     if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "forward: the layer is NULL");
     if (!x) return layer_fail(layer, ED_INVALID_ARGUMENT, "the input is NULL");
     ED_SCOPE;
-    if (!layer->built && !build(layer, x)) return NULL;
-    ed_tensor *y = layer->class->forward(layer, x, options ? options : &(ed_forward_options){0});
-    if (!y) {
-        if (!ed_failed()) layer_fail(layer, ED_FAILED_PRECONDITION, "its forward returned NULL");
-        return NULL;
-    }
+    bool failed_before = ed_failed();
+    ed_tensor *y = NULL;
+    if (layer->built || build(layer, x))
+        y = layer->class->forward(layer, x, options ? options : &(ed_forward_options){0});
+    if (!y) return failed_before ? NULL : blame(layer);
     if (!layer->output_dtype) note_output(layer, y);
     return ed_keep(y);
 }

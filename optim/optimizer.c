@@ -391,6 +391,19 @@ static void find_scales(const pass *p)
     }
 }
 
+/* For those dtypes that occur. */
+static void work_out_numbers(pass *p)
+{
+    const ed_optimizer *o = p->optimizer;
+    bool done[2] = {false, false};
+    for (int64_t i = 0; i < p->n_jobs; i++) {
+        bool wide = p->jobs[i].dtype == ED_FLOAT64;
+        if (!done[wide])
+            o->class->numbers(o, p->jobs[i].dtype, o->iterations + 1, p->numbers[wide]);
+        done[wide] = true;
+    }
+}
+
 static bool run(ed_optimizer *o, int64_t n_jobs)
 {
     const ed_clipping *clip = &o->clip;
@@ -404,10 +417,13 @@ static bool run(ed_optimizer *o, int64_t n_jobs)
         find_scales(&p);
         memory_free(p.squares);
     }
-    o->class->numbers(o, ED_FLOAT32, o->iterations + 1, p.numbers[0]);
-    o->class->numbers(o, ED_FLOAT64, o->iterations + 1, p.numbers[1]);
-#pragma omp parallel for schedule(static) if (p.elements > OPS_PARALLEL_WORK)
-    for (int64_t i = 0; i < p.pieces; i++) update_piece(&p, i);
+    work_out_numbers(&p);
+    if (p.elements <= OPS_PARALLEL_WORK)
+        for (int64_t i = 0; i < p.pieces; i++) update_piece(&p, i);
+    else {
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < p.pieces; i++) update_piece(&p, i);
+    }
     o->iterations++;
     return true;
 }

@@ -289,13 +289,32 @@ typedef struct residual {
     bool broken;
 } residual;
 
+static ed_tensor *clash_forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
+{
+    (void)layer, (void)options;
+    return ed_add(x, ed_zeros(ED_SHAPE(7)));
+}
+
+/* What goes wrong in an op tells the layer; the innermost one. */
+static void test_blame(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const ed_layer_class clash = {.name = "clash", .forward = clash_forward};
+    ed_layer *model = ed_sequential("net", ed_sequential("block", ed_layer_new(&clash, NULL)));
+    assert_null(ed_forward(model, ramp(ED_SHAPE(2, 3))));
+    assert_non_null(strstr(ed_error(), "add: "));
+    assert_null(strstr(strstr(ed_error(), "in the layer") + 1, "in the layer"));
+    assert_error(" (in the layer net/block/clash)");
+}
+
 static bool residual_build(ed_layer *layer, ed_tensor *x)
 {
     residual *r = ed_layer_state(layer);
     r->inner = ed_layer_add(layer, ed_dense(ed_dim(x, -1)));
     r->scale = ed_layer_weight(layer, "scale", ED_SHAPE(),
                                .initializer = {ED_INIT_CONSTANT, .value = 0.5});
-    if (!ed_layer_weight(layer, "steps", ED_SHAPE(1), .initializer = {ED_INIT_ZEROS},
+    if (!ed_layer_weight(layer, "steps", ED_SHAPE(1), .initializer.kind = ED_INIT_ZEROS,
                          .not_trainable = true))
         return false;
     return r->broken ? ed_fail(ED_INVALID_ARGUMENT, "residual: broken") != NULL : true;
@@ -752,6 +771,7 @@ int main(void)
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_summary),
         cmocka_unit_test(test_own_layer),
+        cmocka_unit_test(test_blame),
         cmocka_unit_test(test_dense),
         cmocka_unit_test(test_convolution),
         cmocka_unit_test(test_batch_normalization),
