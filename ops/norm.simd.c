@@ -1,0 +1,483 @@
+/*
+ * Batch normalization. Forward: the statistics of each channel in one pass (the variance of
+ * ops/reduce.h), then one that normalizes. Backward, an op of its own: one pass for the two sums
+ * that every channel needs, one that writes dx. Sums are added by 64 rows, those by pieces of 512
+ * rows, and the pieces pairwise: the same for any number of threads.
+ */
+#include "ops/reduce.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    PIECE = 512,
+    TURN = 64,
+    COLUMNS = 1024
+}; /* rows; rows; bytes of a row that are worked on side by side */
+
+typedef struct norm_loops {
+    /* y = (x - mean) scale + shift for rows of n channels. */
+    void (*forward)(const void *x, const void *mean, const void *scale, const void *shift, void *y,
+                    int64_t rows, int64_t n);
+    /* sums = of dy, products = of dy (x - mean), for `width` of n channels. */
+    void (*sums)(const void *x, const void *dy, const void *mean, int64_t rows, int64_t n,
+                 int64_t width, void *sums, void *products);
+    /* dx = scale (dy - a - (x - mean) b). */
+    void (*backward)(const void *x, const void *dy, const void *mean, const void *scale,
+                     const void *a, const void *b, void *dx, int64_t rows, int64_t n);
+} norm_loops;
+
+#ifdef ISA
+
+/* Each element has one expression, so the vectors may be the compiler's. */
+#define NORM_LOOPS(number)                                                                         \
+    static void forward_##number(const void *from, const void *means, const void *scales,          \
+                                 const void *shifts, void *to, int64_t rows, int64_t n)            \
+    {                                                                                              \
+        const number *restrict mean = means, *restrict scale = scales, *restrict shift = shifts;   \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            const number *restrict x = (const number *)from + r * n;                               \
+            number *restrict y = (number *)to + r * n;                                             \
+            for (int64_t c = 0; c < n; c++) y[c] = (x[c] - mean[c]) * scale[c] + shift[c];         \
+        }                                                                                          \
+    }                                                                                              \
+    static void sums_##number(const void *xs, const void *dys, const void *means, int64_t rows,    \
+                              int64_t n, int64_t width, void *to_sums, void *to_products)          \
+    {                                                                                              \
+        number a[COLUMNS / sizeof(number)], b[COLUMNS / sizeof(number)];                           \
+        const number *restrict mean = means;                                                       \
+        number *restrict sums = to_sums, *restrict products = to_products;                         \
+        memset(sums, 0, (size_t)width * sizeof *sums);                                             \
+        memset(products, 0, (size_t)width * sizeof *products);                                     \
+        for (int64_t first = 0; first < rows; first += TURN) {                                     \
+            memset(a, 0, sizeof a);                                                                \
+            memset(b, 0, sizeof b);                                                                \
+            for (int64_t r = first; r < rows && r < first + TURN; r++) {                           \
+                const number *restrict x = (const number *)xs + r * n;                             \
+                const number *restrict dy = (const number *)dys + r * n;                           \
+                for (int64_t c = 0; c < width; c++) {                                              \
+                    a[c] += dy[c];                                                                 \
+                    b[c] += dy[c] * (x[c] - mean[c]);                                              \
+                }                                                                                  \
+            }                                                                                      \
+            for (int64_t c = 0; c < width; c++) {                                                  \
+                sums[c] += a[c];                                                                   \
+                products[c] += b[c];                                                               \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void backward_##number(const void *xs, const void *dys, const void *means,              \
+                                  const void *scales, const void *as, const void *bs, void *dxs,   \
+                                  int64_t rows, int64_t n)                                         \
+    {                                                                                              \
+        const number *restrict mean = means, *restrict scale = scales;                             \
+        const number *restrict a = as, *restrict b = bs;                                           \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            const number *restrict x = (const number *)xs + r * n;                                 \
+            const number *restrict dy = (const number *)dys + r * n;                               \
+            number *restrict dx = (number *)dxs + r * n;                                           \
+            for (int64_t c = 0; c < n; c++)                                                        \
+                dx[c] = scale[c] * (dy[c] - a[c] - (x[c] - mean[c]) * b[c]);                       \
+        }                                                                                          \
+    }
+NORM_LOOPS(float)
+NORM_LOOPS(double)
+
+const norm_loops ISA_NAME(norm_table)[ED_DTYPE_COUNT] = {
+    [ED_FLOAT32] = {forward_float, sums_float, backward_float},
+    [ED_FLOAT64] = {forward_double, sums_double, backward_double},
+};
+
+#else
+
+#if defined(__x86_64__)
+extern const norm_loops norm_table_avx2[], norm_table_avx512[];
+#endif
+extern const norm_loops norm_table_baseline[];
+
+static const norm_loops *loops_for(ed_dtype dtype)
+{
+    static const norm_loops *const tables[ISA_COUNT] = ISA_TABLE(norm_table);
+    return &tables[isa_level][dtype];
+}
+
+typedef struct norm_options {
+    double epsilon;
+} norm_options;
+
+static const ed_attr attributes[] = {
+    ATTR(norm_options, epsilon, ED_ATTR_FLOAT, "added to the variance"), {0}};
+static const norm_options default_options = {1e-3};
+
+/* Operands from the first named on have shape [channels] of x. */
+static bool check_channels(const ed_call *call, int first, int last)
+{
+    const ed_tensor *x = call->inputs[0];
+    const double epsilon = ((const norm_options *)call->attrs)->epsilon;
+    if (x->rank < 1)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "x is %s; [..., channels] is expected",
+                            text_of_tensor(x).s);
+    if (!(epsilon >= 0))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "epsilon is %g; it is 0 or more", epsilon);
+    for (int i = first; i <= last; i++) {
+        const ed_tensor *t = call->inputs[i];
+        if (t->rank != 1 || t->shape[0] != x->shape[x->rank - 1])
+            return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                                "%s is %s, x %s; shape [%lld] is expected",
+                                call->op->operands[i].name, text_of_tensor(t).s,
+                                text_of_tensor(x).s, (long long)x->shape[x->rank - 1]);
+    }
+    return true;
+}
+
+static bool infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    return check_channels(call, 1, 2) && ed_call_output(call, 0, x->dtype, x->rank, x->shape) &&
+           ed_call_output(call, 1, x->dtype, 1, x->shape + x->rank - 1) &&
+           ed_call_output(call, 2, x->dtype, 1, x->shape + x->rank - 1);
+}
+
+/* 1 / sqrt(variance + epsilon), times gamma if given, for n channels. */
+static void make_scale(const ed_tensor *variance, const ed_tensor *gamma, double epsilon,
+                       void *scale)
+{
+    for (int64_t c = 0; c < variance->size; c++)
+        if (variance->dtype == ED_FLOAT32)
+            ((float *)scale)[c] = (gamma ? ((const float *)gamma->data)[c] : 1) /
+                                  sqrtf(((const float *)variance->data)[c] + (float)epsilon);
+        else
+            ((double *)scale)[c] = (gamma ? ((const double *)gamma->data)[c] : 1) /
+                                   sqrt(((const double *)variance->data)[c] + epsilon);
+}
+
+static int64_t rows_of(const ed_tensor *x, int64_t *n)
+{
+    *n = x->shape[x->rank - 1];
+    return *n ? x->size / *n : 0;
+}
+
+static bool kernel(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0], *beta = call->inputs[2], *mean = call->outputs[1],
+                    *variance = call->outputs[2];
+    const norm_loops *loops = loops_for(x->dtype);
+    const size_t element = dtype_size(x->dtype);
+    int64_t n, rows = rows_of(x, &n);
+    char *y = call->outputs[0]->data;
+    if (!reduce_run(REDUCE_VARIANCE, x, (1u << (x->rank - 1)) - 1, variance->data, mean->data))
+        return false;
+    if (x->size == 0) return true;
+    char *scale = memory_alloc((size_t)n * element);
+    if (!scale) return false;
+    make_scale(variance, call->inputs[1], ((const norm_options *)call->attrs)->epsilon, scale);
+    if (x->size <= OPS_PARALLEL_WORK) {
+        loops->forward(x->data, mean->data, scale, beta->data, y, rows, n);
+    } else {
+#pragma omp parallel for schedule(static)
+        for (int64_t r = 0; r < rows; r += TURN) {
+            const size_t at = (size_t)(r * n) * element;
+            loops->forward(x->data + at, mean->data, scale, beta->data, y + at,
+                           rows - r < TURN ? rows - r : TURN, n);
+        }
+    }
+    memory_free(scale);
+    return true;
+}
+
+static bool plain_batch_norm(const ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    const double epsilon = ((const norm_options *)call->attrs)->epsilon;
+    const double *gamma = (const double *)call->inputs[1]->data,
+                 *beta = (const double *)call->inputs[2]->data;
+    int64_t n, rows = rows_of(x, &n);
+    for (int64_t c = 0; c < n; c++) {
+        const double *from = (const double *)x->data + c;
+        double *y = (double *)call->outputs[0]->data + c, mean = 0, variance = 0;
+        for (int64_t r = 0; r < rows; r++) mean += from[r * n];
+        mean /= (double)rows;
+        for (int64_t r = 0; r < rows; r++) variance += (from[r * n] - mean) * (from[r * n] - mean);
+        variance /= (double)rows;
+        for (int64_t r = 0; r < rows; r++)
+            y[r * n] = (from[r * n] - mean) / sqrt(variance + epsilon) * gamma[c] + beta[c];
+        ((double *)call->outputs[1]->data)[c] = mean;
+        ((double *)call->outputs[2]->data)[c] = variance;
+    }
+    return true;
+}
+
+/* ---- The way back
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+static bool back_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0], *dy = call->inputs[4];
+    if (!check_channels(call, 1, 3)) return false;
+    if (dy->rank != x->rank || memcmp(dy->shape, x->shape, (size_t)x->rank * sizeof *x->shape) != 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "dy is %s, x %s; one shape is expected",
+                            text_of_tensor(dy).s, text_of_tensor(x).s);
+    return ed_call_output(call, 0, x->dtype, x->rank, x->shape) &&
+           ed_call_output(call, 1, x->dtype, 1, x->shape + x->rank - 1) &&
+           ed_call_output(call, 2, x->dtype, 1, x->shape + x->rank - 1);
+}
+
+/* Adds `from` to `to`, n numbers. */
+static void add(ed_dtype dtype, void *to, const void *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (dtype == ED_FLOAT32)
+            ((float *)to)[i] += ((const float *)from)[i];
+        else
+            ((double *)to)[i] += ((const double *)from)[i];
+}
+
+/* The sums of dy into the first n numbers of `partial`, those of dy (x - mean) into the next n; it
+ * has room for every piece's. */
+static void sum_pieces(const ed_call *call, int64_t rows, int64_t n, int64_t pieces, char *partial)
+{
+    const ed_tensor *x = call->inputs[0], *mean = call->inputs[2], *dy = call->inputs[4];
+    const norm_loops *loops = loops_for(x->dtype);
+    const size_t element = dtype_size(x->dtype), piece = 2 * (size_t)n * element;
+    const int64_t wide = COLUMNS / (int64_t)element, chunks = (n + wide - 1) / wide;
+#pragma omp parallel for schedule(static) if (x->size > OPS_PARALLEL_WORK)
+    for (int64_t i = 0; i < pieces * chunks; i++) {
+        const int64_t row = i / chunks * PIECE, column = i % chunks * wide;
+        const size_t at = (size_t)(row * n + column) * element, skip = (size_t)column * element;
+        char *to = partial + (size_t)(i / chunks) * piece + skip;
+        loops->sums(x->data + at, dy->data + at, mean->data + skip,
+                    rows - row < PIECE ? rows - row : PIECE, n,
+                    n - column < wide ? n - column : wide, to, to + (size_t)n * element);
+    }
+    for (int64_t step = 1; step < pieces; step *= 2)
+        for (int64_t i = 0; i + step < pieces; i += 2 * step)
+            add(x->dtype, partial + (size_t)i * piece, partial + (size_t)(i + step) * piece, 2 * n);
+}
+
+/*
+ * From the sums: dbeta = sum dy, dgamma = r sum dy (x - mean), and in the sums' places what dx
+ * needs, their shares a = sum dy / rows and b = r^2 sum dy (x - mean) / rows.
+ */
+#define SHARES(number, partial, inverse)                                                           \
+    for (int64_t c = 0; c < n; c++) {                                                              \
+        number *sum = (number *)(partial) + c, *dot = sum + n, r = ((number *)(inverse))[c];       \
+        ((number *)call->outputs[1]->data)[c] = *dot * r;                                          \
+        ((number *)call->outputs[2]->data)[c] = *sum;                                              \
+        *sum /= (number)rows;                                                                      \
+        *dot = *dot / (number)rows * r * r;                                                        \
+        ((number *)(inverse))[c] = r * ((const number *)call->inputs[1]->data)[c];                 \
+    }
+
+static bool back_kernel(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0], *mean = call->inputs[2], *dy = call->inputs[4];
+    const norm_loops *loops = loops_for(x->dtype);
+    const size_t element = dtype_size(x->dtype);
+    int64_t n, rows = rows_of(x, &n), pieces = (rows + PIECE - 1) / PIECE;
+    char *dx = call->outputs[0]->data;
+    if (x->size == 0) {
+        memset(call->outputs[1]->data, 0, (size_t)n * element);
+        memset(call->outputs[2]->data, 0, (size_t)n * element);
+        return true;
+    }
+    char *partial = memory_alloc((size_t)(2 * pieces + 1) * (size_t)n * element);
+    if (!partial) return false;
+    char *scale = partial + 2 * (size_t)(pieces * n) * element,
+         *product = partial + (size_t)n * element;
+    sum_pieces(call, rows, n, pieces, partial);
+    make_scale(call->inputs[3], NULL, ((const norm_options *)call->attrs)->epsilon, scale);
+    if (x->dtype == ED_FLOAT32)
+        SHARES(float, partial, scale)
+    else
+        SHARES(double, partial, scale)
+    if (x->size <= OPS_PARALLEL_WORK) {
+        loops->backward(x->data, dy->data, mean->data, scale, partial, product, dx, rows, n);
+    } else {
+#pragma omp parallel for schedule(static)
+        for (int64_t r = 0; r < rows; r += TURN) {
+            const size_t at = (size_t)(r * n) * element;
+            loops->backward(x->data + at, dy->data + at, mean->data, scale, partial, product,
+                            dx + at, rows - r < TURN ? rows - r : TURN, n);
+        }
+    }
+    memory_free(partial);
+    return true;
+}
+
+static bool plain_batch_norm_gradient(const ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    const double epsilon = ((const norm_options *)call->attrs)->epsilon;
+    int64_t n, rows = rows_of(x, &n);
+    for (int64_t c = 0; c < n; c++) {
+        const double *from = (const double *)x->data + c,
+                     *dy = (const double *)call->inputs[4]->data + c;
+        const double gamma = ((const double *)call->inputs[1]->data)[c],
+                     mean = ((const double *)call->inputs[2]->data)[c];
+        const double r = 1 / sqrt(((const double *)call->inputs[3]->data)[c] + epsilon);
+        double *dx = (double *)call->outputs[0]->data + c, sum = 0, product = 0;
+        for (int64_t i = 0; i < rows; i++) {
+            sum += dy[i * n];
+            product += dy[i * n] * (from[i * n] - mean) * r;
+        }
+        for (int64_t i = 0; i < rows; i++)
+            dx[i * n] = gamma * r *
+                        (dy[i * n] - sum / (double)rows -
+                         (from[i * n] - mean) * r * product / (double)rows);
+        ((double *)call->outputs[1]->data)[c] = product;
+        ((double *)call->outputs[2]->data)[c] = sum;
+    }
+    return true;
+}
+
+/* Over all axes of x [..., channels] but the last: how many elements; sum; mean. */
+static double count_of(const ed_gradient_call *g)
+{
+    double n = 1;
+    for (int d = 0; d + 1 < g->shapes[0].count; d++) n *= (double)g->shapes[0].values[d];
+    return n;
+}
+
+static const int64_t first_axes[ED_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+static ed_tensor *sum(ed_tensor *x)
+{
+    return ed_reduce_sum(x, .axis = {first_axes, ed_rank(x) - 1});
+}
+
+static ed_tensor *mean(ed_tensor *x)
+{
+    return ed_reduce_mean(x, .axis = {first_axes, ed_rank(x) - 1});
+}
+
+/*
+ * batch_norm_gradient: with r = 1 / sqrt(variance + epsilon), x' = (x - mean) r and means over all
+ * axes but the last, dx = gamma r (dy - mean dy - x' mean(dy x')), dgamma = sum dy x', dbeta = sum
+ * dy. What flows back for u, v, w flowing into the three: they come together as L = n gamma r s + n
+ * v d + w sum dy,   s = cov - a d, cov = mean(u dy) - mean u mean dy, a = mean(u x'), d = mean(dy
+ * x'), whose derivative to x' is h = v dy - gamma r (u d + dy a).
+ */
+static bool back_gradient(const ed_gradient_call *g)
+{
+    ED_SCOPE;
+    ed_tensor *x = g->inputs[0], *gamma = g->inputs[1], *variance = g->inputs[3],
+              *dy = g->inputs[4];
+    ed_tensor *u = g->dy[0] ? g->dy[0] : ed_zeros_like(x),
+              *v = g->dy[1] ? g->dy[1] : ed_zeros_like(gamma);
+    const double n = count_of(g);
+    ed_tensor *r = ed_rsqrt(ed_add(variance, ((const norm_options *)g->attrs)->epsilon));
+    ed_tensor *centred = ed_sub(x, g->inputs[2]), *normal = ed_mul(centred, r),
+              *scale = ed_mul(gamma, r);
+    ed_tensor *a = mean(ed_mul(u, normal)), *d = mean(ed_mul(dy, normal));
+    if (g->needs[4]) {
+        ed_tensor *through = ed_mul(scale, ed_sub(ed_sub(u, mean(u)), ed_mul(normal, a)));
+        through = ed_add(through, ed_mul(normal, v));
+        g->dx[4] = ed_keep(g->dy[2] ? ed_add(through, g->dy[2]) : through);
+    }
+    ed_tensor *cov = ed_sub(mean(ed_mul(u, dy)), ed_mul(mean(u), mean(dy)));
+    ed_tensor *s = ed_mul(ed_sub(cov, ed_mul(a, d)), n);
+    ed_tensor *h = ed_sub(ed_mul(v, dy), ed_mul(scale, ed_add(ed_mul(u, d), ed_mul(dy, a))));
+    if (g->needs[0]) g->dx[0] = ed_keep(ed_mul(h, r));
+    if (g->needs[1]) g->dx[1] = ed_keep(ed_mul(r, s));
+    if (g->needs[2]) g->dx[2] = ed_keep(ed_neg(ed_mul(r, sum(h))));
+    if (g->needs[3]) {
+        ed_tensor *to_r = ed_add(ed_mul(gamma, s), sum(ed_mul(h, centred)));
+        g->dx[3] = ed_keep(ed_mul(ed_mul(to_r, -0.5), ed_mul(r, ed_square(r))));
+    }
+    return true;
+}
+
+#define CHANNELS(name)                                                                             \
+    {                                                                                              \
+        name, ED_SET_FLOAT, 'T'                                                                    \
+    }
+#define EPSILON                                                                                    \
+    .attrs = attributes, .attrs_size = sizeof(norm_options), .defaults = &default_options
+#define SOME(e)                                                                                    \
+    .attrs = &(const norm_options)                                                                 \
+    {                                                                                              \
+        e                                                                                          \
+    }
+
+ED_OP(batch_norm_gradient) = {
+    .name = "batch_norm_gradient",
+    .doc = "dx, dgamma, dbeta of batch_norm from x, gamma, mean, variance, dy",
+    .operands = {CHANNELS("x"), CHANNELS("gamma"), CHANNELS("mean"), CHANNELS("variance"),
+                 CHANNELS("dy")},
+    .n_outputs = 3,
+    .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
+    EPSILON,
+    .infer = back_infer,
+    .kernel = back_kernel,
+    .gradient = back_gradient,
+    .saves = ED_SAVES_ALL_INPUTS,
+    .reference = plain_batch_norm_gradient,
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 5, 3), ED_SAMPLE_IN(-2, 2, 3), ED_SAMPLE_IN(-1, 1, 3),
+                    ED_SAMPLE_IN(0.5, 2, 3), ED_SAMPLE_IN(-2, 2, 5, 3)}},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 2, 2, 3), ED_SAMPLE_IN(-2, 2, 3), ED_SAMPLE_IN(-1, 1, 3),
+                    ED_SAMPLE_IN(0.5, 2, 3), ED_SAMPLE_IN(-2, 2, 2, 2, 2, 3)},
+         SOME(0.1)})};
+
+/* What flows into the statistics: dx = dmean / n, and dvariance 2 (x - mean) / n. */
+static ed_tensor *through_statistics(const ed_gradient_call *g, ed_tensor *dx)
+{
+    const double n = count_of(g);
+    if (g->dy[1]) {
+        ed_tensor *more = ed_broadcast_to(ed_div(g->dy[1], n), g->shapes[0]);
+        dx = dx ? ed_add(dx, more) : more;
+    }
+    if (g->dy[2]) {
+        ed_tensor *more = ed_mul(ed_sub(g->inputs[0], g->outputs[1]), ed_mul(g->dy[2], 2 / n));
+        dx = dx ? ed_add(dx, more) : more;
+    }
+    return dx;
+}
+
+/* batch_norm: y = (x - mean) / sqrt(variance + epsilon) gamma + beta */
+static bool batch_norm_gradient(const ed_gradient_call *g)
+{
+    ED_SCOPE;
+    ed_tensor *d[3] = {NULL, NULL, NULL};
+    if (g->dy[0]) {
+        ed_tensor *const inputs[] = {g->inputs[0], g->inputs[1], g->outputs[1], g->outputs[2],
+                                     g->dy[0]};
+        if (!ed_execute(&ed_op_batch_norm_gradient, inputs, 5, g->attrs, d)) return false;
+    }
+    if (g->needs[0]) d[0] = through_statistics(g, d[0]);
+    for (int i = 0; i < 3; i++)
+        if (g->needs[i]) g->dx[i] = ed_keep(d[i]);
+    return true;
+}
+
+ED_OP(batch_norm) = {
+    .name = "batch_norm",
+    .doc = "y = (x - mean) / sqrt(variance + epsilon) gamma + beta; and the mean and variance of "
+           "all axes but the last",
+    .operands = {CHANNELS("x"), CHANNELS("gamma"), CHANNELS("beta")},
+    .n_outputs = 3,
+    .flags = ED_OP_CONTIGUOUS,
+    EPSILON,
+    .infer = infer,
+    .kernel = kernel,
+    .gradient = batch_norm_gradient,
+    .saves = ED_SAVES_INPUT(0) | ED_SAVES_INPUT(1) | ED_SAVES_OUTPUT(1) | ED_SAVES_OUTPUT(2),
+    .reference = plain_batch_norm,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 5, 3), ED_SAMPLE_IN(-2, 2, 3),
+                                      ED_SAMPLE_IN(-2, 2, 3)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 2, 2, 3), ED_SAMPLE_IN(-2, 2, 3),
+                                      ED_SAMPLE_IN(-2, 2, 3)},
+                           SOME(0.1)})};
+
+ed_tensor *ed_batch_norm(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta, double epsilon,
+                         ed_tensor **mean_out, ed_tensor **variance_out)
+{
+    ed_tensor *outputs[ED_MAX_OUTPUTS];
+    bool ok = ed_execute(&ed_op_batch_norm, (ed_tensor *const[]){x, gamma, beta}, 3,
+                         &(norm_options){epsilon}, outputs);
+    if (mean_out) *mean_out = ok ? ed_stop_gradient(outputs[1]) : NULL;
+    if (variance_out) *variance_out = ok ? ed_stop_gradient(outputs[2]) : NULL;
+    return ok ? outputs[0] : NULL;
+}
+
+#endif
