@@ -55,8 +55,10 @@ bool elementwise_infer_bool(ed_call *call)
 enum {
     MOST = 4,         /* operands */
     LONG = 64,        /* elements of an inner dimension worth a call */
-    BLOCK = 2048,     /* elements packed at a time */
-    TILE_HEIGHT = 16, /* a tile has as many rows, and BLOCK elements */
+    NARROW = 16,      /* fewer elements are not worth a call to copy them */
+    BLOCK = 2048,     /* elements packed at a time of a block */
+    TILE = 4096,      /* ... of a tile */
+    TILE_HEIGHT = 64, /* rows of a tile */
     PIECE = 16384,    /* elements that a thread takes at a time */
 };
 
@@ -75,7 +77,7 @@ typedef struct plan {
 } plan;
 
 typedef struct packs {
-    char data[MOST][BLOCK * sizeof(double)] __attribute__((aligned(64)));
+    char data[MOST][TILE * sizeof(double)] __attribute__((aligned(64)));
     const char *from[MOST]; /* where what data holds was read; NULL for nowhere */
     int64_t size[MOST];
 } packs;
@@ -201,6 +203,27 @@ static int layout(const plan *p, int i, int64_t count)
     return zero ? ONE_FOR_ALL : adjoining ? ADJOINING : SCATTERED;
 }
 
+#define NARROW_AS(type)                                                                            \
+    {                                                                                              \
+        const type *from_row = from;                                                               \
+        type *to_row = to;                                                                         \
+        for (int64_t r = 0; r < shape[0]; r++, from_row += strides[0], to_row += shape[1])         \
+            for (int64_t c = 0; c < shape[1]; c++) to_row[c] = from_row[c * strides[1]];           \
+        break;                                                                                     \
+    }
+
+/* Many short rows. */
+static void pack_narrow(size_t element, const int64_t *shape, const void *from,
+                        const int64_t *strides, void *to)
+{
+    switch (element) {
+    case 1: NARROW_AS(uint8_t)
+    case 2: NARROW_AS(uint16_t)
+    case 4: NARROW_AS(uint32_t)
+    default: NARROW_AS(uint64_t)
+    }
+}
+
 /* Operand i's box, packed; one that is there already (it was broadcast) is used again. */
 static const char *pack_block(const plan *p, packs *packed, int i, const char *from, int64_t count)
 {
@@ -210,8 +233,11 @@ static const char *pack_block(const plan *p, packs *packed, int i, const char *f
     memcpy(shape, p->shape + p->along, (size_t)rank * sizeof *shape);
     shape[0] = count;
     tensor_row_major(rank, shape, to_strides);
-    copy_box(p->element[i], rank, shape, from, p->strides[i] + p->along, packed->data[i],
-             to_strides);
+    if (rank == 2 && shape[1] < NARROW)
+        pack_narrow(p->element[i], shape, from, p->strides[i] + p->along, packed->data[i]);
+    else
+        copy_box(p->element[i], rank, shape, from, p->strides[i] + p->along, packed->data[i],
+                 to_strides);
     packed->from[i] = from;
     packed->size[i] = count;
     return packed->data[i];
@@ -379,11 +405,11 @@ static void run_plan(plan *p, int64_t size)
     } else {
         p->across = closest(p, strided);
         p->high = p->across < 0 ? 1 : TILE_HEIGHT;
-        p->width = BLOCK / p->high;
+        p->width = TILE / p->high;
         int64_t lines = p->across < 0 ? 1 : p->shape[p->across];
         int64_t others = size / inner_of(p) / lines;
         int64_t count = others * tiles_along(lines, p->high) * tiles_along(inner_of(p), p->width);
-        in_pieces(p, tiles, count, PIECE / BLOCK, size);
+        in_pieces(p, tiles, count, PIECE / TILE, size);
     }
 }
 
