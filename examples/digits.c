@@ -229,21 +229,35 @@ ed_tensor *draw_digits(int64_t count, uint64_t seed, ed_tensor **labels)
     return pictures;
 }
 
-/* Two rows of pixels to a line, for letters are twice as high as wide; margins of 3 are left out.
- */
+/* Prints a line without the blanks at its end. */
+static void put_line(FILE *file, char *line)
+{
+    size_t length = strlen(line);
+    while (length && line[length - 1] == ' ') length--;
+    fprintf(file, "%.*s\n", (int)length, line);
+}
+
+/* Two rows of pixels to a line, for letters are twice as high as wide; margins are left out. */
 void show_digits(FILE *file, const float *pictures, int count, const char *const *captions)
 {
-    enum { ACROSS = 3, MARGIN = 3, WIDE = SIDE - 2 * MARGIN };
+    enum { ACROSS = 3, MARGIN = 3, WIDE = SIDE - 2 * MARGIN, COLUMN = WIDE + 3 };
     static const char shades[] = " .:-=+*#%@";
     for (int first = 0; first < count; first += ACROSS) {
-        int last = first + ACROSS < count ? first + ACROSS : count;
-        for (int y = MARGIN; y + 1 < SIDE - MARGIN; y += 2, fputc('\n', file))
-            for (int i = first; i < last; i++, fputs("   ", file))
-                for (int x = MARGIN; x < SIDE - MARGIN; x++) {
-                    const float *p = pictures + (i * SIDE + y) * SIDE + x;
-                    fputc(shades[(int)((p[0] + p[SIDE]) / 2 * 9.99f)], file);
+        int n = count - first < ACROSS ? count - first : ACROSS;
+        char line[ACROSS * COLUMN + 1];
+        for (int y = MARGIN; y + 1 < SIDE - MARGIN; y += 2) {
+            memset(line, ' ', sizeof line);
+            for (int i = 0; i < n; i++)
+                for (int x = 0; x < WIDE; x++) {
+                    const float *p = pictures + ((first + i) * SIDE + y) * SIDE + MARGIN + x;
+                    line[i * COLUMN + x] = shades[(int)((p[0] + p[SIDE]) / 2 * 9.99f)];
                 }
-        for (int i = first; i < last; i++) fprintf(file, "%-*s   ", WIDE, captions[i]);
-        fputs("\n\n", file);
+            line[n * COLUMN] = 0;
+            put_line(file, line);
+        }
+        for (int i = 0; i < n; i++)
+            snprintf(line + i * COLUMN, COLUMN + 1, "%-*s", COLUMN, captions[first + i]);
+        put_line(file, line);
+        fputc('\n', file);
     }
 }

@@ -66,9 +66,9 @@ static void show_answers(ed_layer *model, ed_dataset *data)
         for (int digit = 1; digit < 10; digit++)
             if (says[digit] > says[best]) best = digit;
         int length =
-            snprintf(text[i], sizeof text[i], "a %d, %.1f %%", best, 100 * (double)says[best]);
+            snprintf(text[i], sizeof text[i], "%d (%.1f %%)", best, 100 * (double)says[best]);
         if (best != labels[i])
-            snprintf(text[i] + length, sizeof text[i] - (size_t)length, " - no, %d", labels[i]);
+            snprintf(text[i] + length, sizeof text[i] - (size_t)length, ", is a %d", labels[i]);
         captions[i] = text[i];
     }
     if (says) show_digits(stdout, ed_data(x), count, captions);

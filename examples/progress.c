@@ -21,11 +21,11 @@ progress progress_begin(const char *title, int64_t steps)
     return p;
 }
 
-/* "75 s" or "12:05" */
+/* "7.5 s", "75 s" or "12:05" */
 static void put_time(char *text, size_t size, double seconds)
 {
     if (seconds < 100)
-        snprintf(text, size, "%.0f s", seconds);
+        snprintf(text, size, "%.*f s", seconds < 10, seconds);
     else
         snprintf(text, size, "%d:%02d", (int)(seconds / 60), (int)seconds % 60);
 }
