@@ -1,22 +1,29 @@
 /*
  * Convolution of images [batch, height, width, channels] with a kernel [kh, kw, in, out], and its
  * two gradients, as matrix products whose operands are read where they lie (gemm_runs): no matrix
- * of windows is ever made.
+ * of windows is made, nothing is padded.
  *
- *   forward          one output row:  y[ow, out]   = sum over kh of  X[ow, (kw, in)]  K[kh][(kw,
- * in), out] X's rows are windows into one image row, stride_w * in apart; a run of steps is a
- * kernel row gradient_input   one image row, columns w = w0 + t stride_w: dx[t, in]  = sum over
- * those (kh, kw) that hit an output  dY[t, out]  K[kh, kw]^T[out, in] gradient_kernel  dK[kh][(kw,
- * in), out]  = sum over output rows  X^T[(kw, in), ow]  dY[ow, out]
+ *   forward          y[ow, out] = sum over the taps (kh, kw) of X[ow, in] K[kh, kw][in, out]
+ *   gradient_input   dx[t, in] = sum over those taps that hit an output of dY[t, out] K[kh, kw]^T
+ *                    for the pixels w = phase + t stride, which all have the same taps
+ *   gradient_kernel  dK[kh, kw][in, out] = sum over output rows of X^T[in, ow] dY[ow, out]
  *
- * The work is cut into bands of rows of an image. Where windows hang over an image's edge, the
- * band's rows are first copied between zeros, with one row of zeros for those above and below; a
- * band is small enough for the second-level cache, which also bounds the memory. The kernel is
- * packed once for all bands. Bands, and the groups of bands whose sums make up the kernel's
- * gradient, depend on the shapes only, so the number of threads changes no bit.
+ * Pixels whose windows are inside the source have all taps; at the edges some are missing, and
+ * those are left out, not multiplied by zeros. So a plane of results falls into pieces of pixels
+ * with the same taps, each a product of its own:
  *
- * Zeros around an image are multiplied like other cells: an infinite kernel element makes NaN of
- * them.
+ *        +-+---------------+-+
+ *        |c|  row by row   |c|   rows at an edge have fewer kernel rows,
+ *        +-+---------------+-+   columns at an edge fewer kernel columns;
+ *        |e|   interior,   |e|
+ *        |e|  row by row   |e|   e: pixels below each other are one product
+ *        +-+---------------+-+
+ *        |c|  row by row   |c|   c: corners, pixel by pixel
+ *        +-+---------------+-+
+ *
+ * Threads take bands of rows; those, and the groups of bands whose sums make up the kernel's
+ * gradient, depend on the shapes only, so the number of threads changes no bit. The kernel is
+ * packed once for all bands.
  */
 #include "ops/execute.h"
 #include "ops/kernels/gemm.h"
@@ -27,12 +34,12 @@
 #include <string.h>
 
 enum {
-    BAND_BYTES = 256 * 1024,   /* of padded rows that a band works on */
-    BANDS = 16,                /* cut images so that there are at least so many, if rows allow */
+    BANDS = 16,                /* images are cut so that there are so many bands, if rows allow */
     BLOCK_BYTES = 384 * 1024,  /* of packed kernel used at a time */
-    GROUPS = 16,               /* of bands with partial sums of their own in gradient_kernel ... */
+    GROUPS = 16,               /* of bands with sums of their own in gradient_kernel ... */
     GROUP_KERNEL = 512 * 1024, /* ... if the kernel is no larger than this */
     THREAD_WORK = 200000,      /* multiply-adds worth a second thread */
+    MERGE = 32, /* gradient_kernel joins kernel columns of fewer channels than this */
 };
 
 /* A convolution: y = x * k, any two of them given and the third wanted. */
@@ -44,13 +51,6 @@ typedef struct conv {
     int64_t tile, panel;   /* columns of the register tile, and their bytes */
     int64_t panels, depth; /* of the packed kernel: panels, and steps in each */
     char *packed;
-    /* Bands: so many rows each, so many an image. Padded rows have `width` cells, `before` of them
-     * zeros on the left. */
-    int64_t band_rows, bands, width, before;
-    bool padded;
-    int64_t slots;  /* padded rows a band needs at most */
-    int64_t lists;  /* entries in a list of runs */
-    size_t scratch; /* bytes for one band on one thread */
 } conv;
 
 static int64_t min64(int64_t x, int64_t y)
@@ -63,6 +63,7 @@ static int64_t max64(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
+/* For y > 0. */
 static int64_t ceil_div(int64_t x, int64_t y)
 {
     return x >= 0 ? (x + y - 1) / y : -(-x / y);
@@ -86,207 +87,219 @@ static void conv_begin(conv *c, const window *w, int64_t out, ed_dtype dtype)
 static int thread_count(const conv *c, int64_t units)
 {
     const window *w = &c->w;
-    double work = (double)(w->batch * w->out[0] * w->out[1]) *
-                  (double)(w->extent[0] * w->extent[1]) * (double)(c->in * c->out);
+    double taps = (double)(w->extent[0] * w->extent[1]);
+    double work = (double)(w->batch * w->out[0] * w->out[1]) * taps * (double)(c->in * c->out);
     if (work < 2.0 * THREAD_WORK || omp_in_parallel()) return 1;
     return (int)min64(units, omp_get_max_threads());
 }
 
-static bool too_large(void)
-{
-    return ed_fail(ED_OUT_OF_MEMORY, "conv2d: the rows of a band are larger than any memory"),
-           false;
-}
+/* ---- Taps ------------------------------------------------------------------------------------ */
 
 /*
- * Cuts images of `rows` rows, each of which needs `reach` rows of `cells` channels, `step` rows
- * further for the next one. Says how much scratch a band needs: the run lists, and padded rows with
- * one of zeros. false if that can't be.
+ * One axis of a class of results: position t < positions takes tap q < taps, which is kernel index
+ * `index + q index_step`, from source cell `base + q base_step + t step`, if that is one of the
+ * `limit` cells there are.
  */
-static bool cut_bands(conv *c, int64_t rows, int64_t reach, int64_t step, int64_t limit,
-                      int64_t cells)
+typedef struct axis {
+    int64_t positions, step, limit;
+    int64_t taps, index, index_step, base, base_step;
+} axis;
+
+static axis forward_axis(const window *w, int d)
 {
-    size_t row, bytes, lists;
-    if (!memory_mul((size_t)c->width, (size_t)(cells * c->size), &row)) return too_large();
-    int64_t fit = max64(1, ((int64_t)(BAND_BYTES / row) - reach) / step + 1);
-    c->band_rows = max64(1, min64(fit, ceil_div(rows * c->w.batch, BANDS)));
-    c->bands = ceil_div(rows, c->band_rows);
-    c->slots = min64((c->band_rows - 1) * step + reach, limit);
-    c->lists = max64(c->w.extent[0] * c->w.extent[1], c->band_rows);
-    if (!memory_mul(row, (size_t)c->slots + 1, &bytes) ||
-        !memory_mul((size_t)c->lists, 2 * sizeof(int64_t), &lists))
-        return too_large();
-    c->scratch = (lists + (c->padded ? bytes : 0) + 63) / 64 * 64;
-    return true;
+    return (axis){.positions = w->out[d],
+                  .step = w->stride[d],
+                  .limit = w->image[d],
+                  .taps = w->extent[d],
+                  .index_step = 1,
+                  .base = -w->before[d],
+                  .base_step = w->dilation[d]};
 }
 
-/*
- * Rows [begin, end) of an image of `length` cells a row copied to `to`, each between zeros; returns
- * where the row of zeros is that follows them.
- */
-static int64_t pad_rows(const conv *c, const char *image, int64_t begin, int64_t end,
-                        int64_t length, int64_t cells, char *to)
+/* Image cells phase, phase + stride, ..., whose taps are those by which an output reads them. */
+static axis backward_axis(const window *w, int d, int64_t phase)
 {
-    size_t cell = (size_t)(cells * c->size), row = (size_t)c->width * cell;
-    size_t before = (size_t)c->before * cell;
-    size_t inside = (size_t)min64(length, c->width - c->before) * cell;
-    for (int64_t i = begin; i < end; i++, to += row) {
-        memset(to, 0, before);
-        memcpy(to + before, image + (size_t)(i * length) * cell, inside);
-        memset(to + before + inside, 0, row - before - inside);
+    int64_t stride = w->stride[d], dilation = w->dilation[d], first = -1, second = -1, taps = 0;
+    for (int64_t i = 0; i < w->extent[d]; i++) {
+        if ((phase + w->before[d] - i * dilation) % stride) continue;
+        taps++;
+        if (first < 0)
+            first = i;
+        else if (second < 0)
+            second = i;
     }
-    memset(to, 0, row);
-    return (end - begin) * (int64_t)row;
+    int64_t between = second < 0 ? 1 : second - first;
+    return (axis){.positions = ceil_div(w->image[d] - phase, stride),
+                  .step = 1,
+                  .limit = w->out[d],
+                  .taps = taps,
+                  .index = max64(first, 0),
+                  .index_step = between,
+                  .base = taps ? (phase + w->before[d] - first * dilation) / stride : 0,
+                  .base_step = second < 0 ? 1 : -between * dilation / stride};
 }
 
-/* Packs slices of the kernel: B[k, n] of slice i at k + i * from, its steps after those of the
- * slices before it. */
-static bool pack_kernel(conv *c, int64_t slices, int64_t k, int64_t n, int64_t b_row, int64_t b_col)
+/* The taps *begin <= q < *end that position t has. */
+static void clip(const axis *a, int64_t t, int64_t *begin, int64_t *end)
 {
-    size_t bytes;
-    c->panels = ceil_div(n, c->tile);
-    c->depth = slices * k;
-    if (!memory_mul((size_t)(c->panels * c->panel), (size_t)c->depth, &bytes)) return false;
-    c->packed = memory_alloc(bytes);
-    if (!c->packed) return false;
-    int64_t from = c->in * c->out * c->size;
-#pragma omp parallel for schedule(static) collapse(2)                                              \
-    num_threads(thread_count(c, c->panels *slices))
-    for (int64_t j = 0; j < c->panels; j++)
-        for (int64_t i = 0; i < slices; i++)
-            ISA_CALL(gemm_pack)
-            (c->wide, k, min64(c->tile, n - j * c->tile), c->k + i * from + j * c->tile * b_col,
-             b_row, b_col, c->packed + (j * c->depth + i * k) * c->panel, c->panel);
-    return true;
+    int64_t first = a->base + t * a->step, step = a->base_step;
+    if (step < 0) { /* as seen from the other end */
+        first = a->limit - 1 - first;
+        step = -step;
+    }
+    *begin = min64(max64(ceil_div(-first, step), 0), a->taps);
+    *end = max64(min64(floor_div(a->limit - 1 - first, step) + 1, a->taps), *begin);
 }
 
-/* A band at work. */
-typedef struct band {
+/* The positions *begin <= t < *end that have all taps. */
+static void interior(const axis *a, int64_t *begin, int64_t *end)
+{
+    int64_t last = a->base + (a->taps - 1) * a->base_step;
+    int64_t low = min64(a->base, last), high = max64(a->base, last);
+    *begin = 0;
+    *end = a->positions;
+    if (!a->taps) return;
+    *begin = min64(max64(ceil_div(-low, a->step), 0), a->positions);
+    *end = max64(min64(floor_div(a->limit - 1 - high, a->step) + 1, a->positions), *begin);
+}
+
+/* ---- Planes of results: forward and gradient_input ------------------------------------------- */
+
+/* A plane of results of one image, and where its source and results lie; steps in bytes. */
+typedef struct plane {
     const conv *c;
-    int64_t image, begin, end; /* rows of the result */
+    axis h, w;
+    const char *a;
+    char *result;
+    int64_t k;                  /* channels of the source: the steps of a tap */
+    int64_t a_row, a_cell;      /* to the source's next row, next cell */
+    int64_t result_h, result_w; /* to the next position's result */
     int64_t *a_runs, *b_runs;
-    const char *a;              /* the band's source rows */
-    int64_t first, last, zeros; /* source rows there are, and where a row of zeros lies */
-    int64_t row;                /* bytes from a source row to the next */
-} band;
+    gemm_runs_job job;
+} plane;
 
-/* Makes a band's source rows: [first, last) of an image at `from` with rows of `length` cells. */
-static void band_source(band *b, const char *from, int64_t first, int64_t last, int64_t limit,
-                        int64_t length, int64_t cells, char *scratch)
+/* `count` positions from (t, u) on, along a row or down a column, that have the same taps. */
+static void run_segment(plane *p, int64_t t, int64_t u, int64_t count, bool down)
 {
-    const conv *c = b->c;
-    b->a_runs = (int64_t *)scratch;
-    b->b_runs = b->a_runs + c->lists;
-    b->first = min64(max64(first, 0), limit);
-    b->last = max64(min64(last, limit), b->first);
-    b->row = (c->padded ? c->width : length) * cells * c->size;
-    const char *image = from + b->image * limit * length * cells * c->size;
-    if (c->padded) {
-        char *rows = (char *)(b->b_runs + c->lists);
-        b->zeros = pad_rows(c, image, b->first, b->last, length, cells, rows);
-        b->a = rows;
-    } else {
-        b->zeros = 0; /* never asked for */
-        b->a = image + b->first * b->row;
-    }
-}
-
-static int64_t source_row(const band *b, int64_t i)
-{
-    return i >= b->first && i < b->last ? (i - b->first) * b->row : b->zeros;
-}
-
-/* ---- Forward
- * ------------------------------------------------------------------------------------------------------
- */
-
-/* The padded rows that windows read; the same for forward and gradient_kernel. */
-static bool cut_windows(conv *c)
-{
-    const window *w = &c->w;
-    int64_t reach = (w->extent[0] - 1) * w->dilation[0] + 1;
-    int64_t across = (w->extent[1] - 1) * w->dilation[1] + 1;
-    c->width = (w->out[1] - 1) * w->stride[1] + across;
-    c->before = w->before[1];
-    c->padded = w->before[0] || w->before[1] || c->width > w->image[1] ||
-                (w->out[0] - 1) * w->stride[0] + reach > w->image[0];
-    return cut_bands(c, w->out[0], reach, w->stride[0], w->image[0], c->in);
-}
-
-static band window_band(const conv *c, int64_t unit, char *scratch)
-{
-    const window *w = &c->w;
-    int64_t begin = unit % c->bands * c->band_rows;
-    band b = {.c = c,
-              .image = unit / c->bands,
-              .begin = begin,
-              .end = min64(begin + c->band_rows, w->out[0])};
-    int64_t first = b.begin * w->stride[0] - w->before[0];
-    int64_t last =
-        (b.end - 1) * w->stride[0] - w->before[0] + (w->extent[0] - 1) * w->dilation[0] + 1;
-    band_source(&b, c->x, first, last, w->image[0], w->image[1], c->in, scratch);
-    return b;
-}
-
-/* Kernel rows are one run each where their columns adjoin. */
-static bool joins(const conv *c)
-{
-    return c->w.dilation[1] == 1;
-}
-
-static void forward_band(const conv *c, int64_t unit, char *scratch)
-{
-    const window *w = &c->w;
-    band b = window_band(c, unit, scratch);
-    int64_t cell = c->in * c->size, parts = joins(c) ? 1 : w->extent[1];
-    int64_t some = max64(1, BLOCK_BYTES / max64(1, c->depth * c->panel));
-    gemm_runs_job job = {.wide = c->wide,
-                         .m = w->out[1],
-                         .k = c->in * (w->extent[1] / parts),
-                         .runs = w->extent[0] * parts,
-                         .a_runs = b.a_runs,
-                         .b_runs = b.b_runs,
-                         .a = b.a,
-                         .a_row = w->stride[1] * cell,
-                         .a_col = c->size,
-                         .b_row = c->panel,
-                         .b_panel = c->depth * c->panel,
-                         .c_row = c->out * c->size};
-    for (int64_t j = 0; j < c->panels; j += some) {
-        job.b = c->packed + j * job.b_panel;
-        job.n = min64(some * c->tile, c->out - j * c->tile);
-        for (int64_t oh = b.begin; oh < b.end; oh++) {
-            for (int64_t r = 0; r < job.runs; r++) {
-                int64_t ih = oh * w->stride[0] - w->before[0] + r / parts * w->dilation[0];
-                b.a_runs[r] = source_row(&b, ih) + r % parts * w->dilation[1] * cell;
-                b.b_runs[r] = r * job.k * c->panel;
-            }
-            job.c =
-                c->y + ((b.image * w->out[0] + oh) * w->out[1] * c->out + j * c->tile) * c->size;
-            ISA_CALL(gemm_runs)(&job);
+    const conv *c = p->c;
+    int64_t h0, h1, w0, w1, runs = 0, tap = p->k * c->panel, columns = c->w.extent[1];
+    clip(&p->h, t, &h0, &h1);
+    clip(&p->w, u, &w0, &w1);
+    /* Adjoining kernel columns that meet adjoining cells are one run. */
+    bool joined = p->w.base_step == 1 && p->w.index_step == 1 && w1 > w0;
+    for (int64_t i = h0; i < h1; i++) {
+        int64_t row = p->h.base + i * p->h.base_step + t * p->h.step;
+        int64_t index = (p->h.index + i * p->h.index_step) * columns + p->w.index;
+        for (int64_t j = w0; j < (joined ? w0 + 1 : w1); j++, runs++) {
+            int64_t cell = p->w.base + j * p->w.base_step + u * p->w.step;
+            p->a_runs[runs] = row * p->a_row + cell * p->a_cell;
+            p->b_runs[runs] = (index + j * p->w.index_step) * tap;
         }
     }
+    p->job.m = count;
+    p->job.k = joined ? (w1 - w0) * p->k : p->k;
+    p->job.runs = runs;
+    p->job.a_row = down ? p->h.step * p->a_row : p->w.step * p->a_cell;
+    p->job.c = p->result + t * p->result_h + u * p->result_w;
+    p->job.c_row = down ? p->result_h : p->result_w;
+    ISA_CALL(gemm_runs)(&p->job);
 }
 
-/* Bands on threads, each with scratch of its own. */
-static bool run_units(const conv *c, int64_t units, void (*run)(const conv *, int64_t, char *))
+/* Rows [begin, end) of the plane. */
+static void run_rows(plane *p, int64_t begin, int64_t end)
 {
-    int threads = thread_count(c, units);
+    int64_t top, bottom, left, right;
+    interior(&p->h, &top, &bottom);
+    interior(&p->w, &left, &right);
+    top = min64(max64(top, begin), end);
+    bottom = max64(min64(bottom, end), top);
+    for (int64_t t = begin; t < end; t++) {
+        bool inside = t >= top && t < bottom;
+        if (left < right) run_segment(p, t, left, right - left, false);
+        if (inside && t > top) continue;
+        for (int64_t u = 0; u < p->w.positions; u++)
+            if (u < left || u >= right) run_segment(p, t, u, inside ? bottom - top : 1, true);
+    }
+}
+
+/* The same for all of the kernel's panels, as many at a time as stay in the cache. */
+static void run_plane(plane *p, int64_t begin, int64_t end, int64_t channels, int64_t *lists)
+{
+    const conv *c = p->c;
+    char *result = p->result;
+    int64_t panel = c->depth * c->panel, some = max64(1, BLOCK_BYTES / panel);
+    p->a_runs = lists;
+    p->b_runs = lists + c->w.extent[0] * c->w.extent[1];
+    p->job = (gemm_runs_job){.wide = c->wide,
+                             .a_runs = p->a_runs,
+                             .b_runs = p->b_runs,
+                             .a = p->a,
+                             .a_col = c->size,
+                             .b_row = c->panel,
+                             .b_panel = panel};
+    for (int64_t j = 0; j < c->panels; j += some) {
+        p->job.b = c->packed + j * panel;
+        p->job.n = min64(some * c->tile, channels - j * c->tile);
+        p->result = result + j * c->panel;
+        run_rows(p, begin, end);
+    }
+}
+
+static bool too_large(void)
+{
+    return ed_fail(ED_OUT_OF_MEMORY, "conv2d: the operands are too large"), false;
+}
+
+/* Packs the kernel's taps, B[k, n] each, one after the other. */
+static bool pack_kernel(conv *c, int64_t k, int64_t n, int64_t b_row, int64_t b_col)
+{
     size_t bytes;
-    char *scratch;
-    if (!memory_mul(c->scratch, (size_t)threads, &bytes) || !(scratch = memory_alloc(bytes)))
-        return false;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t i = 0; i < units; i++)
-        run(c, i, scratch + c->scratch * (size_t)omp_get_thread_num());
-    memory_free(scratch);
+    int64_t taps = c->w.extent[0] * c->w.extent[1], tap = c->in * c->out * c->size;
+    c->panels = ceil_div(n, c->tile);
+    c->depth = taps * k;
+    if (!memory_mul((size_t)(c->panels * c->panel), (size_t)c->depth, &bytes)) return too_large();
+    c->packed = memory_alloc(bytes);
+    if (!c->packed) return false;
+    int threads = thread_count(c, c->panels * taps);
+#pragma omp parallel for schedule(static) collapse(2) num_threads(threads)
+    for (int64_t j = 0; j < c->panels; j++)
+        for (int64_t i = 0; i < taps; i++) {
+            const char *from = c->k + i * tap + j * c->tile * b_col;
+            char *to = c->packed + (j * c->depth + i * k) * c->panel;
+            int64_t width = min64(c->tile, n - j * c->tile);
+            ISA_CALL(gemm_pack)(c->wide, k, width, from, b_row, b_col, to, c->panel);
+        }
     return true;
 }
 
-/* A window of one cell that visits every cell: one plain product of pixels. */
-static bool is_pointwise(const window *w)
+/* Rows a band has, if images have so many. */
+static int64_t band_rows(const conv *c, int64_t rows)
 {
-    return w->extent[0] == 1 && w->extent[1] == 1 && w->stride[0] == 1 && w->stride[1] == 1;
+    return max64(1, ceil_div(rows * min64(c->w.batch, BANDS), BANDS));
+}
+
+/* Threads for units of work, each with two lists of `entries` numbers and more scratch. */
+typedef struct crew {
+    int threads;
+    size_t each;
+    char *scratch;
+} crew;
+
+static bool crew_open(crew *p, const conv *c, int64_t units, int64_t entries, size_t more)
+{
+    size_t bytes;
+    p->threads = thread_count(c, units);
+    if (!memory_mul((size_t)entries, 2 * sizeof(int64_t), &bytes) ||
+        __builtin_add_overflow(bytes + 64, more, &p->each) ||
+        !memory_mul(p->each = p->each / 64 * 64, (size_t)p->threads, &bytes))
+        return too_large();
+    p->scratch = memory_alloc(bytes);
+    return p->scratch != NULL;
+}
+
+static void *crew_scratch(const crew *p)
+{
+    return p->scratch + p->each * (size_t)omp_get_thread_num();
 }
 
 static bool product(const conv *c, int64_t m, int64_t n, int64_t k, const char *a, int64_t a_row,
@@ -298,154 +311,203 @@ static bool product(const conv *c, int64_t m, int64_t n, int64_t k, const char *
                               b_col, (float *)to, n, NULL);
 }
 
+/* A window of one cell that visits every cell: one plain product of pixels. */
+static bool is_pointwise(const window *w)
+{
+    return w->extent[0] == 1 && w->extent[1] == 1 && w->stride[0] == 1 && w->stride[1] == 1;
+}
+
 static int64_t pixels(const conv *c)
 {
     return c->w.batch * c->w.out[0] * c->w.out[1];
 }
 
+static void forward_band(const conv *c, int64_t image, int64_t begin, int64_t end, int64_t *lists)
+{
+    const window *w = &c->w;
+    plane p = {.c = c, .h = forward_axis(w, 0), .w = forward_axis(w, 1), .k = c->in};
+    p.a_cell = c->in * c->size;
+    p.a_row = w->image[1] * p.a_cell;
+    p.a = c->x + image * w->image[0] * p.a_row;
+    p.result_w = c->out * c->size;
+    p.result_h = w->out[1] * p.result_w;
+    p.result = c->y + image * w->out[0] * p.result_h;
+    run_plane(&p, begin, end, c->out, lists);
+}
+
 static bool forward(conv *c)
 {
-    if (is_pointwise(&c->w))
+    const window *w = &c->w;
+    crew p = {0};
+    if (is_pointwise(w))
         return product(c, pixels(c), c->out, c->in, c->x, c->in, 1, c->k, c->out, 1, c->y);
-    bool ok =
-        cut_windows(c) &&
-        pack_kernel(c, c->w.extent[0] * c->w.extent[1], c->in, c->out, c->out * c->size, c->size) &&
-        run_units(c, c->w.batch * c->bands, forward_band);
+    int64_t rows = band_rows(c, w->out[0]), bands = ceil_div(w->out[0], rows);
+    bool ok = crew_open(&p, c, w->batch * bands, w->extent[0] * w->extent[1], 0) &&
+              pack_kernel(c, c->in, c->out, c->out * c->size, c->size);
+    if (ok) {
+#pragma omp parallel for schedule(static) num_threads(p.threads)
+        for (int64_t i = 0; i < w->batch * bands; i++) {
+            int64_t begin = i % bands * rows;
+            forward_band(c, i / bands, begin, min64(begin + rows, w->out[0]), crew_scratch(&p));
+        }
+    }
     memory_free(c->packed);
+    memory_free(p.scratch);
     return ok;
 }
 
-/* ---- Gradient of the input
- * ---------------------------------------------------------------------------------------- */
-
-static void input_band(const conv *c, int64_t unit, char *scratch)
+/* Positions [begin, end) of one row phase, all column phases. */
+static void input_band(const conv *c, int64_t image, int64_t phase, int64_t begin, int64_t end,
+                       int64_t *lists)
 {
     const window *w = &c->w;
-    int64_t begin = unit % c->bands * c->band_rows, cell = c->out * c->size;
-    band b = {.c = c,
-              .image = unit / c->bands,
-              .begin = begin,
-              .end = min64(begin + c->band_rows, w->image[0])};
-    int64_t reach = (w->extent[0] - 1) * w->dilation[0];
-    band_source(&b, c->y, ceil_div(b.begin + w->before[0] - reach, w->stride[0]),
-                floor_div(b.end - 1 + w->before[0], w->stride[0]) + 1, w->out[0], w->out[1], c->out,
-                scratch);
-    gemm_runs_job job = {.wide = c->wide,
-                         .n = c->in,
-                         .k = c->out,
-                         .a_runs = b.a_runs,
-                         .b_runs = b.b_runs,
-                         .a = b.a,
-                         .a_row = cell,
-                         .a_col = c->size,
-                         .b = c->packed,
-                         .b_row = c->panel,
-                         .b_panel = c->depth * c->panel,
-                         .c_row = w->stride[1] * c->in * c->size};
-    int64_t phases = min64(w->stride[1], w->image[1]);
-    for (int64_t h = b.begin; h < b.end; h++) {
-        for (int64_t w0 = 0; w0 < phases; w0++) {
-            job.m = ceil_div(w->image[1] - w0, w->stride[1]);
-            job.runs = 0;
-            for (int64_t i = 0; i < w->extent[0]; i++) {
-                int64_t from_h = h + w->before[0] - i * w->dilation[0];
-                int64_t oh = floor_div(from_h, w->stride[0]);
-                if (oh * w->stride[0] != from_h || oh < b.first || oh >= b.last) continue;
-                for (int64_t j = 0; j < w->extent[1]; j++) {
-                    int64_t from_w = w0 + w->before[1] - j * w->dilation[1];
-                    int64_t ow = floor_div(from_w, w->stride[1]);
-                    if (ow * w->stride[1] != from_w) continue;
-                    b.a_runs[job.runs] = source_row(&b, oh) + (ow + c->before) * cell;
-                    b.b_runs[job.runs++] = (i * w->extent[1] + j) * c->out * c->panel;
-                }
-            }
-            job.c = c->x + ((b.image * w->image[0] + h) * w->image[1] + w0) * c->in * c->size;
-            ISA_CALL(gemm_runs)(&job);
-        }
+    int64_t cell = c->in * c->size, row = w->image[1] * cell;
+    plane p = {.c = c, .h = backward_axis(w, 0, phase), .k = c->out};
+    p.a_cell = c->out * c->size;
+    p.a_row = w->out[1] * p.a_cell;
+    p.a = c->y + image * w->out[0] * p.a_row;
+    p.result_w = w->stride[1] * cell;
+    p.result_h = w->stride[0] * row;
+    for (int64_t q = 0; q < min64(w->stride[1], w->image[1]); q++) {
+        p.w = backward_axis(w, 1, q);
+        p.result = c->x + (image * w->image[0] + phase) * row + q * cell;
+        run_plane(&p, begin, min64(end, p.h.positions), c->in, lists);
     }
 }
 
 static bool gradient_input(conv *c)
 {
     const window *w = &c->w;
+    crew p = {0};
     if (is_pointwise(w))
         return product(c, pixels(c), c->in, c->out, c->y, c->out, 1, c->k, 1, c->out, c->x);
-    int64_t span = (w->extent[0] - 1) * w->dilation[0];
-    c->before =
-        max64(0, -floor_div(w->before[1] - (w->extent[1] - 1) * w->dilation[1], w->stride[1]));
-    int64_t last = floor_div(w->image[1] - 1 + w->before[1], w->stride[1]);
-    c->width = c->before + max64(w->out[1], last + 1);
-    c->padded = c->width > w->out[1];
-    bool ok =
-        cut_bands(c, w->image[0], span / w->stride[0] + 2, 1, w->out[0], c->out) &&
-        pack_kernel(c, w->extent[0] * w->extent[1], c->out, c->in, c->size, c->out * c->size) &&
-        run_units(c, w->batch * c->bands, input_band);
+    int64_t phases = min64(w->stride[0], w->image[0]), most = ceil_div(w->image[0], w->stride[0]);
+    int64_t rows = band_rows(c, most), bands = ceil_div(most, rows), each = phases * bands;
+    bool ok = crew_open(&p, c, w->batch * each, w->extent[0] * w->extent[1], 0) &&
+              pack_kernel(c, c->out, c->in, c->size, c->out * c->size);
+    if (ok) {
+#pragma omp parallel for schedule(static) num_threads(p.threads)
+        for (int64_t i = 0; i < w->batch * each; i++) {
+            int64_t begin = i % bands * rows;
+            input_band(c, i / each, i / bands % phases, begin, begin + rows, crew_scratch(&p));
+        }
+    }
     memory_free(c->packed);
+    memory_free(p.scratch);
     return ok;
 }
 
-/* ---- Gradient of the kernel
- * --------------------------------------------------------------------------------------- */
+/* ---- Gradient of the kernel ------------------------------------------------------------------ */
 
-/* Groups of bands, and what a unit of work is: a group, or of an only group some kernel rows and
- * panels. */
+/*
+ * Bands of output rows are added up in groups with a kernel of sums each, or, where the kernel is
+ * large, in one group whose kernel rows and panels are work for threads.
+ */
 typedef struct kernel_plan {
-    int64_t groups, bands, parts,
-        columns;   /* bands in all; parts of the kernel; columns of a part */
+    int64_t rows, bands, all; /* of a band; of an image; of all images */
+    int64_t groups, parts, columns;
     bool direct;   /* rows of dy are whole vectors: they need no packing */
-    int64_t bytes; /* of the kernel */
-    char *sums;    /* one kernel a group */
-    size_t packed; /* bytes of a band's packed dy */
+    int64_t bytes; /* of a kernel */
+    char *sums;
 } kernel_plan;
 
-/* Adds a band's part to rows [kh, kh + 1) or all of a kernel at `to`, columns [j, j + n). */
-static void kernel_band(const conv *c, const kernel_plan *p, int64_t unit, int64_t kh_begin,
-                        int64_t kh_end, int64_t j, char *to, bool add, char *scratch)
+/* One band of one image at work on some of the kernel's columns `out`. */
+typedef struct kernel_band {
+    const conv *c;
+    int64_t begin, end; /* output rows */
+    char *sums;
+    int64_t row; /* dy's, in bytes */
+    int64_t *a_runs, *b_runs;
+    gemm_runs_job job;
+} kernel_band;
+
+/*
+ * Adds taps [q0, q1) of `a`, a part of kernel row i, for `count` output columns from u on that have
+ * them; or for one column, `down` all rows.
+ */
+static void add_taps(const kernel_band *b, int64_t i, const axis *a, int64_t q0, int64_t q1,
+                     int64_t u, int64_t count, bool down)
 {
+    const conv *c = b->c;
     const window *w = &c->w;
-    band b = window_band(c, unit, scratch + p->packed);
-    int64_t cell = c->in * c->size, parts = joins(c) ? 1 : w->extent[1];
-    int64_t n = min64(p->columns, c->out - j), rows = b.end - b.begin, out = c->out * c->size;
-    const char *dy = c->y + (b.image * w->out[0] + b.begin) * w->out[1] * out + j * c->size;
-    gemm_runs_job job = {.wide = c->wide,
-                         .add = add,
-                         .m = c->in * (w->extent[1] / parts),
-                         .n = n,
-                         .k = w->out[1],
-                         .runs = rows,
-                         .a_runs = b.a_runs,
-                         .b_runs = b.b_runs,
-                         .a = b.a,
-                         .a_row = c->size,
-                         .a_col = w->stride[1] * cell,
-                         .b = p->direct ? dy : scratch,
-                         .b_row = p->direct ? out : c->panel,
-                         .b_panel = p->direct ? c->panel : rows * w->out[1] * c->panel,
-                         .c_row = out};
-    if (!p->direct)
-        ISA_CALL(gemm_pack)(c->wide, rows * w->out[1], n, dy, out, c->size, scratch, job.b_panel);
-    for (int64_t i = kh_begin; i < kh_end; i++)
-        for (int64_t q = 0; q < parts; q++) {
-            for (int64_t r = 0; r < rows; r++) {
-                int64_t ih = (b.begin + r) * w->stride[0] - w->before[0] + i * w->dilation[0];
-                b.a_runs[r] = source_row(&b, ih) + q * w->dilation[1] * cell;
-                b.b_runs[r] = r * w->out[1] * job.b_row;
-            }
-            job.c = to + (i * w->extent[1] + q) * c->in * out + j * c->size;
-            ISA_CALL(gemm_runs)(&job);
-        }
+    axis h = forward_axis(w, 0);
+    int64_t begin, end, cell = c->in * c->size, runs = 0;
+    h.taps = 1, h.base += i * h.base_step;
+    interior(&h, &begin, &end);
+    begin = max64(begin, b->begin);
+    end = min64(end, b->end);
+    if (begin >= end || q0 >= q1) return;
+    int64_t column = a->base + q0 * a->base_step + u * a->step;
+    for (int64_t t = begin; t < (down ? begin + 1 : end); t++, runs++) {
+        b->a_runs[runs] = ((h.base + t * h.step) * w->image[1] + column) * cell;
+        b->b_runs[runs] = (t - b->begin) * b->row + u * b->job.b_row;
+    }
+    gemm_runs_job job = b->job;
+    job.m = (q1 - q0) * c->in;
+    job.k = down ? end - begin : count;
+    job.runs = runs;
+    job.a_col = down ? w->stride[0] * w->image[1] * cell : w->stride[1] * cell;
+    if (down) job.b_row = b->row;
+    job.c = b->sums + (i * w->extent[1] + a->index + q0) * c->in * job.c_row;
+    ISA_CALL(gemm_runs)(&job);
 }
 
-static void kernel_unit(const conv *c, const kernel_plan *p, int64_t unit, char *scratch)
+/* Kernel row i, taps [q, q + count) of its columns. */
+static void add_row(const kernel_band *b, int64_t i, int64_t q, int64_t count)
 {
-    int64_t group = unit / p->parts, part = unit % p->parts;
-    int64_t blocks = ceil_div(c->out, p->columns), kh = part / blocks,
-            j = part % blocks * p->columns;
+    axis a = forward_axis(&b->c->w, 1);
+    int64_t left, right, q0, q1;
+    a.index = q, a.base += q * a.base_step, a.taps = count;
+    interior(&a, &left, &right);
+    if (left < right) add_taps(b, i, &a, 0, count, left, right - left, false);
+    if (count == 1) return;
+    for (int64_t u = 0; u < a.positions; u++) {
+        if (u >= left && u < right) continue;
+        clip(&a, u, &q0, &q1);
+        add_taps(b, i, &a, q0, q1, u, 1, true);
+    }
+}
+
+/* Adds a band's part to kernel rows [i, end) of `sums`, columns [j, j + plan's). */
+static void add_band(const conv *c, const kernel_plan *p, int64_t unit, int64_t i, int64_t end,
+                     int64_t j, char *sums, int64_t *lists)
+{
+    const window *w = &c->w;
+    int64_t image = unit / p->bands, begin = unit % p->bands * p->rows;
+    int64_t n = min64(p->columns, c->out - j), out = c->out * c->size;
+    kernel_band b = {.c = c, .begin = begin, .end = min64(begin + p->rows, w->out[0])};
+    int64_t cells = (b.end - b.begin) * w->out[1];
+    const char *dy = c->y + (image * w->out[0] + begin) * w->out[1] * out + j * c->size;
+    char *packed = (char *)(lists + 2 * p->rows);
+    b.a_runs = lists;
+    b.b_runs = lists + p->rows;
+    b.sums = sums + j * c->size;
+    b.job = (gemm_runs_job){.wide = c->wide,
+                            .add = true,
+                            .n = n,
+                            .a_runs = b.a_runs,
+                            .b_runs = b.b_runs,
+                            .a = c->x + image * w->image[0] * w->image[1] * c->in * c->size,
+                            .a_row = c->size,
+                            .b = p->direct ? dy : packed,
+                            .b_row = p->direct ? out : c->panel,
+                            .b_panel = p->direct ? c->panel : cells * c->panel,
+                            .c_row = out};
+    b.row = w->out[1] * b.job.b_row;
+    if (!p->direct) ISA_CALL(gemm_pack)(c->wide, cells, n, dy, out, c->size, packed, b.job.b_panel);
+    int64_t merged = w->dilation[1] == 1 && c->in < MERGE ? w->extent[1] : 1;
+    for (; i < end; i++)
+        for (int64_t q = 0; q < w->extent[1]; q += merged) add_row(&b, i, q, merged);
+}
+
+static void kernel_unit(const conv *c, const kernel_plan *p, int64_t unit, int64_t *lists)
+{
+    int64_t group = unit / p->parts, part = unit % p->parts, blocks = ceil_div(c->out, p->columns);
+    int64_t begin = p->all * group / p->groups, end = p->all * (group + 1) / p->groups;
     bool whole = p->parts == 1;
-    int64_t begin = p->bands * group / p->groups, end = p->bands * (group + 1) / p->groups;
     for (int64_t i = begin; i < end; i++)
-        kernel_band(c, p, i, whole ? 0 : kh, whole ? c->w.extent[0] : kh + 1, j,
-                    p->sums + group * p->bytes, i > begin, scratch);
+        add_band(c, p, i, whole ? 0 : part / blocks, whole ? c->w.extent[0] : part / blocks + 1,
+                 whole ? 0 : part % blocks * p->columns, p->sums + group * p->bytes, lists);
 }
 
 #define JOIN(name, type)                                                                           \
@@ -458,26 +520,25 @@ static void kernel_unit(const conv *c, const kernel_plan *p, int64_t unit, char 
 JOIN(join_f32, float)
 JOIN(join_f64, double)
 
-static bool run_kernel(conv *c, kernel_plan *p)
+static bool run_kernel(conv *c, kernel_plan *p, size_t packed)
 {
-    int64_t units = p->groups * p->parts;
-    int threads = thread_count(c, units);
-    size_t bytes, each = p->packed + c->scratch;
-    if (!memory_mul(each, (size_t)threads, &bytes)) return false;
-    char *scratch = memory_alloc(bytes);
-    p->sums = p->groups > 1 ? memory_alloc((size_t)(p->groups * p->bytes)) : c->k;
-    bool ok = scratch && p->sums;
+    crew crew = {0};
+    int64_t units = p->groups * p->parts, n = p->bytes / c->size;
+    size_t bytes = (size_t)(p->groups * p->bytes);
+    p->sums = p->groups > 1 ? memory_alloc(bytes) : c->k;
+    if (!p->sums) return false;
+    bool ok = crew_open(&crew, c, units, p->rows, packed);
     if (ok) {
-#pragma omp parallel for schedule(static) num_threads(threads)
-        for (int64_t i = 0; i < units; i++)
-            kernel_unit(c, p, i, scratch + each * (size_t)omp_get_thread_num());
+        memset(p->sums, 0, bytes);
+#pragma omp parallel for schedule(static) num_threads(crew.threads)
+        for (int64_t i = 0; i < units; i++) kernel_unit(c, p, i, crew_scratch(&crew));
         if (p->groups > 1 && c->wide)
-            join_f64((double *)c->k, (double *)p->sums, p->groups, p->bytes / c->size);
+            join_f64((double *)c->k, (double *)p->sums, p->groups, n);
         else if (p->groups > 1)
-            join_f32((float *)c->k, (float *)p->sums, p->groups, p->bytes / c->size);
+            join_f32((float *)c->k, (float *)p->sums, p->groups, n);
     }
     if (p->sums != c->k) memory_free(p->sums);
-    memory_free(scratch);
+    memory_free(crew.scratch);
     return ok;
 }
 
@@ -486,25 +547,22 @@ static bool gradient_kernel(conv *c)
     const window *w = &c->w;
     if (is_pointwise(w))
         return product(c, c->in, c->out, pixels(c), c->x, 1, c->in, c->y, c->out, 1, c->k);
-    if (!cut_windows(c)) return false;
-    size_t packed;
-    kernel_plan p = {.bands = w->batch * c->bands,
-                     .direct = c->out % (c->tile / 2) == 0,
-                     .bytes = w->extent[0] * w->extent[1] * c->in * c->out * c->size};
+    size_t packed = 0;
+    kernel_plan p = {.rows = band_rows(c, w->out[0]), .direct = c->out % (c->tile / 2) == 0};
+    p.bands = ceil_div(w->out[0], p.rows);
+    p.all = p.bands * w->batch;
+    p.bytes = w->extent[0] * w->extent[1] * c->in * c->out * c->size;
     bool small = p.bytes <= GROUP_KERNEL;
-    p.groups = small ? min64(GROUPS, p.bands) : 1;
-    p.columns = small ? max64(c->out, 1) : 4 * c->tile;
+    p.groups = small ? min64(GROUPS, p.all) : 1;
+    p.columns = small ? c->out : 4 * c->tile;
     p.parts = small ? 1 : w->extent[0] * ceil_div(c->out, p.columns);
-    if (!memory_mul((size_t)(c->band_rows * w->out[1] * c->panel),
-                    (size_t)ceil_div(min64(p.columns, c->out), c->tile), &packed))
-        return false;
-    p.packed = p.direct ? 0 : packed;
-    return run_kernel(c, &p);
+    size_t panels = (size_t)ceil_div(min64(p.columns, c->out), c->tile);
+    if (!p.direct && !memory_mul((size_t)(p.rows * w->out[1] * c->panel), panels, &packed))
+        return too_large();
+    return run_kernel(c, &p, packed);
 }
 
-/* ---- The ops
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- The ops --------------------------------------------------------------------------------- */
 
 /* Attributes of the gradients: the convolution's, and the shape that is wanted (of x or of the
  * kernel). */

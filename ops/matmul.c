@@ -7,6 +7,7 @@
 #include "ops/execute.h"
 #include "ops/kernels/gemm.h"
 #include "ops/ops.h"
+#include "tensor/threads.h"
 #include <string.h>
 
 /* ---- matmul
@@ -259,7 +260,7 @@ static bool linear_infer(ed_call *call)
     return ed_call_output(call, 0, x->dtype, x->rank, shape);
 }
 
-/* The rows of x, if they follow each other evenly. */
+/* x as a matrix of its last dimension, if its rows follow each other evenly. */
 static bool rows_of(const ed_tensor *x, matrices *m)
 {
     *m = x->rank >= 2 ? last_two(x, false) : (matrices){1, x->shape[0], 0, x->strides[0]};
@@ -268,21 +269,21 @@ static bool rows_of(const ed_tensor *x, matrices *m)
 
 static bool linear_run(ed_call *call, gemm_activation activation)
 {
-    ed_tensor *x = ed_retain(call->inputs[0]), *w = call->inputs[1];
-    ed_tensor *bias = tensor_contiguous(call->inputs[2]), *y = call->outputs[0];
+    ed_tensor *x = call->inputs[0], *w = call->inputs[1], *y = call->outputs[0];
+    if (!y->size) return true;
+    ed_tensor *bias = tensor_contiguous(call->inputs[2]), *copy = NULL;
     matrices rows;
     bool ok = bias != NULL;
     if (ok && !rows_of(x, &rows)) {
-        ed_tensor *copy = tensor_contiguous(x);
-        ed_release(x);
+        ok = (copy = tensor_contiguous(x)) != NULL;
+        rows = (matrices){y->size / w->shape[1], w->shape[0], w->shape[0], 1};
         x = copy;
-        ok = x && rows_of(x, &rows);
     }
-    if (ok && y->size) {
+    if (ok) {
         gemm_epilogue epilogue = {bias->data, activation};
         ok = multiply(x, rows, w, last_two(w, false), y, NULL, &epilogue);
     }
-    ed_release(x);
+    ed_release(copy);
     ed_release(bias);
     return ok;
 }
@@ -451,28 +452,48 @@ static bool relu_gradient_infer(ed_call *call)
 MASK_ROWS(mask_f32, float)
 MASK_ROWS(mask_f64, double)
 
+typedef struct masking {
+    const ed_call *call;
+    char *sums;         /* [groups, n] */
+    int64_t rows, each; /* in all; of a group */
+} masking;
+
+/* Rows first..last-1, which are one group. */
+static void mask_group(const masking *m, int64_t group, int64_t first, int64_t last)
+{
+    const ed_tensor *dy = m->call->inputs[0], *y = m->call->inputs[1];
+    const ed_tensor *g = m->call->outputs[0];
+    int64_t n = m->call->outputs[1]->size;
+    size_t element = dtype_size(y->dtype), at = (size_t)(first * n) * element;
+    void *to = m->sums + (size_t)(group * n) * element;
+    if (y->dtype == ED_FLOAT32)
+        mask_f32(last - first, n, (void *)(dy->data + at), (void *)(y->data + at),
+                 (void *)(g->data + at), to);
+    else
+        mask_f64(last - first, n, (void *)(dy->data + at), (void *)(y->data + at),
+                 (void *)(g->data + at), to);
+}
+
+static void mask_groups(int64_t first, int64_t last, int worker, void *user)
+{
+    const masking *m = user;
+    (void)worker;
+    for (int64_t i = first; i < last; i++)
+        mask_group(m, i, i * m->each, (i + 1) * m->each < m->rows ? (i + 1) * m->each : m->rows);
+}
+
 static bool relu_gradient_kernel(ed_call *call)
 {
-    const ed_tensor *dy = call->inputs[0], *y = call->inputs[1];
-    ed_tensor *g = call->outputs[0], *total = call->outputs[1];
+    const ed_tensor *y = call->inputs[1];
+    ed_tensor *total = call->outputs[1];
     int64_t n = total->size, rows = n ? y->size / n : 0;
     int64_t each = rows > GROUP_ROWS * GROUPS ? (rows + GROUPS - 1) / GROUPS : GROUP_ROWS;
     int64_t groups = (rows + each - 1) / each;
     size_t element = dtype_size(y->dtype);
     char *sums = memory_alloc((size_t)(groups * n) * element);
     if (!sums) return false;
-#pragma omp parallel for schedule(static) if (y->size > OPS_PARALLEL_WORK)
-    for (int64_t i = 0; i < groups; i++) {
-        int64_t begin = i * each, count = rows - begin < each ? rows - begin : each;
-        size_t at = (size_t)(begin * n) * element;
-        void *to = sums + (size_t)(i * n) * element;
-        if (y->dtype == ED_FLOAT32)
-            mask_f32(count, n, (void *)(dy->data + at), (void *)(y->data + at),
-                     (void *)(g->data + at), to);
-        else
-            mask_f64(count, n, (void *)(dy->data + at), (void *)(y->data + at),
-                     (void *)(g->data + at), to);
-    }
+    threads_run(groups, y->size > OPS_PARALLEL_WORK ? 1 : groups, mask_groups,
+                &(masking){call, sums, rows, each});
     if (y->dtype == ED_FLOAT32)
         mask_f32_join(groups, n, (void *)sums, (void *)total->data);
     else
