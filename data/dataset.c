@@ -11,6 +11,7 @@
 #include "data/data.h"
 #include "ops/random.h"
 #include "tensor/core.h"
+#include "tensor/threads.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -84,12 +85,23 @@ ed_dataset *ed_dataset_with(ed_tensor *x, ed_tensor *y, const ed_dataset_options
 
 /* ---- Batches ---- */
 
-/* Copies the rows, of so many bytes each, that order names. */
-static void gather(char *to, const char *from, int64_t bytes, const int64_t *order, int64_t count)
+enum { ROW_WORK = 256 << 10 }; /* bytes that are worth a second thread */
+
+/* Rows of `size` elements to be copied, in the order given or (NULL) as they come. */
+typedef struct batch_rows {
+    char *to;
+    const char *from;
+    int64_t size, element;
+    const int64_t *order;
+} batch_rows;
+
+static void copy_rows(int64_t first, int64_t last, int worker, void *user)
 {
-#pragma omp parallel for schedule(static) if (count > 1 && count * bytes > 1 << 20)
-    for (int64_t i = 0; i < count; i++)
-        memcpy(to + i * bytes, from + order[i] * bytes, (size_t)bytes);
+    const batch_rows *r = user;
+    int64_t bytes = r->size * r->element;
+    (void)worker;
+    for (int64_t i = first; i < last; i++)
+        memcpy(r->to + i * bytes, r->from + r->order[i] * bytes, (size_t)bytes);
 }
 
 static void to_numbers(float *restrict to, const uint8_t *restrict from, int64_t n)
@@ -97,13 +109,14 @@ static void to_numbers(float *restrict to, const uint8_t *restrict from, int64_t
     for (int64_t i = 0; i < n; i++) to[i] = (float)from[i] / 255;
 }
 
-/* The same for rows of bytes that become numbers in 0..1; order NULL: the rows as they come. */
-static void gather_pixels(float *to, const uint8_t *from, int64_t size, const int64_t *order,
-                          int64_t count)
+/* The same for rows of bytes that become numbers in 0..1. */
+static void copy_pixels(int64_t first, int64_t last, int worker, void *user)
 {
-#pragma omp parallel for schedule(static) if (count > 1 && count * size > 1 << 18)
-    for (int64_t i = 0; i < count; i++)
-        to_numbers(to + i * size, from + (order ? order[i] : i) * size, size);
+    const batch_rows *r = user;
+    (void)worker;
+    for (int64_t i = first; i < last; i++)
+        to_numbers((float *)r->to + i * r->size,
+                   (const uint8_t *)r->from + (r->order ? r->order[i] : i) * r->size, r->size);
 }
 
 /* Rows first ... first + count of x or y in the epoch's order, owned by nobody yet. */
@@ -118,11 +131,9 @@ static ed_tensor *rows_of(const ed_dataset *set, const ed_tensor *t, bool pixels
     ed_tensor *batch = tensor_new(pixels ? ED_FLOAT32 : t->dtype, t->rank, shape);
     if (!batch) return NULL;
     if (order) order += first;
-    int64_t start = order ? 0 : first * size;
-    if (pixels)
-        gather_pixels((float *)batch->data, (const uint8_t *)t->data + start, size, order, count);
-    else
-        gather(batch->data, t->data, size * (int64_t)dtype_size(t->dtype), order, count);
+    int64_t element = (int64_t)dtype_size(t->dtype), start = order ? 0 : first * size * element;
+    threads_run(count, 1 + ROW_WORK / (size * element + 1), pixels ? copy_pixels : copy_rows,
+                &(batch_rows){batch->data, t->data + start, size, element, order});
     return batch;
 }
 

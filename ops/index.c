@@ -1,5 +1,6 @@
 #include "ops/shape.h"
 #include "tensor/copy.h"
+#include "tensor/threads.h"
 #include <string.h>
 
 /*
@@ -111,15 +112,21 @@ static void gather_piece(const gathering *g, int64_t k, int64_t first, int64_t l
     }
 }
 
-static void gather_all(const gathering *g)
+/* Indices first..last-1 of all planes, one plane after the other. */
+static void gather_range(int64_t first, int64_t last, int worker, void *user)
 {
-    int64_t work = g->before * g->count * g->width;
-    int64_t step = g->width < OPS_PARALLEL_WORK ? OPS_PARALLEL_WORK / g->width : 1;
-    int64_t pieces = (g->count + step - 1) / step;
-#pragma omp parallel for schedule(static) collapse(2) if (work > OPS_PARALLEL_WORK)
-    for (int64_t k = 0; k < g->before; k++)
-        for (int64_t p = 0; p < pieces; p++)
-            gather_piece(g, k, p * step, (p + 1) * step < g->count ? (p + 1) * step : g->count);
+    const gathering *g = user;
+    (void)worker;
+    while (first < last) {
+        int64_t k = first / g->count, end = (k + 1) * g->count < last ? (k + 1) * g->count : last;
+        gather_piece(g, k, first - k * g->count, end - k * g->count);
+        first = end;
+    }
+}
+
+static void gather_all(gathering *g)
+{
+    threads_run(g->before * g->count, 1 + OPS_PARALLEL_WORK / g->width, gather_range, g);
 }
 
 static bool gather_kernel(ed_call *call)
@@ -228,6 +235,20 @@ static void add_piece(const adding *a, int64_t k, int64_t first, int64_t last)
     }
 }
 
+enum { COLUMNS = 32 }; /* of a piece, at most; two cache lines of float32 */
+
+/* Pieces of columns; all that is added to one element is added by one thread, in order. */
+static void add_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const adding *a = user;
+    int64_t pieces = (a->width + COLUMNS - 1) / COLUMNS;
+    (void)worker;
+    for (int64_t i = first; i < last; i++) {
+        int64_t column = i % pieces * COLUMNS, left = a->width - column;
+        add_piece(a, i / pieces, column, left < COLUMNS ? a->width : column + COLUMNS);
+    }
+}
+
 static bool add_at(ed_call *call, int64_t before, int64_t extent, int64_t width)
 {
     const ed_tensor *x = call->inputs[0];
@@ -243,12 +264,8 @@ static bool add_at(ed_call *call, int64_t before, int64_t extent, int64_t width)
                 .count = call->inputs[1]->size,
                 .width = width};
     copy_fill(1, "", y->data, y->size * (int64_t)dtype_size(y->dtype));
-    enum { COLUMNS = 32 }; /* at most; two cache lines of float32 */
-    int64_t pieces = (width + COLUMNS - 1) / COLUMNS;
-#pragma omp parallel for schedule(static) collapse(2) if (x->size > OPS_PARALLEL_WORK)
-    for (int64_t k = 0; k < before; k++)
-        for (int64_t p = 0; p < pieces; p++)
-            add_piece(&a, k, p * COLUMNS, (p + 1) * COLUMNS < width ? (p + 1) * COLUMNS : width);
+    int64_t pieces = before * ((width + COLUMNS - 1) / COLUMNS);
+    threads_run(pieces, x->size > OPS_PARALLEL_WORK ? 1 : pieces, add_range, &a);
     drop_indices(call->inputs[1], indices);
     return true;
 }
@@ -432,9 +449,12 @@ static bool one_hot_infer(ed_call *call)
                           shape);
 }
 
-static void one_hot_rows(const ed_tensor *indices, const ed_tensor *y, int64_t depth, int64_t first,
-                         int64_t last)
+static void one_hot_rows(int64_t first, int64_t last, int worker, void *user)
 {
+    const ed_call *call = user;
+    const ed_tensor *indices = call->inputs[0], *y = call->outputs[0];
+    int64_t depth = ((const one_hot_attrs *)call->attrs)->depth;
+    (void)worker;
     int64_t element = (int64_t)dtype_size(y->dtype);
     uint64_t one = 0;
     dtype_store(y->dtype, &one, 0, 1);
@@ -449,15 +469,9 @@ static void one_hot_rows(const ed_tensor *indices, const ed_tensor *y, int64_t d
 
 static bool one_hot_kernel(ed_call *call)
 {
-    const ed_tensor *indices = call->inputs[0], *y = call->outputs[0];
     int64_t depth = ((const one_hot_attrs *)call->attrs)->depth;
-    if (y->size == 0) return true;
-    int64_t step = depth < OPS_PARALLEL_WORK ? OPS_PARALLEL_WORK / depth : 1;
-    int64_t pieces = (indices->size + step - 1) / step;
-#pragma omp parallel for schedule(static) if (pieces > 1)
-    for (int64_t p = 0; p < pieces; p++)
-        one_hot_rows(indices, y, depth, p * step,
-                     (p + 1) * step < indices->size ? (p + 1) * step : indices->size);
+    if (call->outputs[0]->size)
+        threads_run(call->inputs[0]->size, 1 + OPS_PARALLEL_WORK / depth, one_hot_rows, call);
     return true;
 }
 

@@ -1,5 +1,6 @@
 #include "ops/shape.h"
 #include "tensor/copy.h"
+#include "tensor/threads.h"
 #include <math.h>
 #include <string.h>
 
@@ -523,6 +524,19 @@ static void pad_axis(const padder *p, int axis, const char *from, char *to)
                   after * step);
 }
 
+typedef struct pad_job {
+    const padder *p;
+    const char *from;
+    char *to;
+} pad_job;
+
+static void pad_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const pad_job *j = user;
+    (void)worker;
+    pad_inside(j->p, 0, first, last, j->from, j->to);
+}
+
 /* Large ones are cut along the first axis that has something to cut; the axes before it are of
  * extent 1 in x. */
 static bool pad_kernel(ed_call *call)
@@ -549,9 +563,8 @@ static bool pad_kernel(ed_call *call)
     copy_fill((size_t)element, &p.value, y->data, before / element);
     copy_fill((size_t)element, &p.value, y->data + before + x->shape[0] * step,
               padding(p.options->after, 0) * y->strides[0]);
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < x->shape[0]; i++)
-        pad_inside(&p, 0, i, i + 1, x->data, y->data + before);
+    threads_run(x->shape[0], 1 + OPS_PARALLEL_WORK * x->shape[0] / y->size, pad_range,
+                &(pad_job){&p, x->data, y->data + before});
     return true;
 }
 

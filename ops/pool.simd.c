@@ -9,6 +9,7 @@
  */
 #include "ops/kernels/isa.h"
 #include "ops/window.h"
+#include "tensor/threads.h"
 
 enum { CHUNK = 128 }; /* channels at a time */
 
@@ -100,7 +101,6 @@ POOL_LOOPS(f64, double, int64_t)
 #else
 
 #include "ops/ops.h"
-#include <omp.h>
 #include <string.h>
 
 /* Attributes of avg_pool2d's gradient: the pooling's, and the images' shape. */
@@ -197,29 +197,46 @@ static bool pays(const window *w)
            OPS_PARALLEL_WORK;
 }
 
-/* All windows, in any order. */
-static void run_windows(const work *p)
+/* Rows of windows. */
+static void window_rows(int64_t first, int64_t last, int worker, void *user)
 {
+    const work *p = user;
     const window *w = &p->w;
-#pragma omp parallel for schedule(static) if (pays(w))
-    for (int64_t row = 0; row < w->batch * w->out[0]; row++)
+    (void)worker;
+    for (int64_t row = first; row < last; row++)
         for (int64_t ow = 0; ow < w->out[1]; ow++)
             for (int64_t c = 0; c < w->channels; c += CHUNK)
                 run_window(p, row / w->out[0], row % w->out[0], ow, c, chunk(w, c));
 }
 
-/* All windows; those that share cells follow each other in row order. */
-static void run_windows_in_order(const work *p)
+/* All windows, in any order. */
+static void run_windows(work *p)
 {
+    int64_t rows = p->w.batch * p->w.out[0];
+    threads_run(rows, pays(&p->w) ? 1 : rows, window_rows, p);
+}
+
+/* All windows of some images' chunks of channels, in row order. */
+static void window_units(int64_t first, int64_t last, int worker, void *user)
+{
+    const work *p = user;
     const window *w = &p->w;
     int64_t chunks = (w->channels + CHUNK - 1) / CHUNK;
-    memset(p->image, 0, (size_t)(w->batch * w->image[0] * w->image[1] * w->channels * p->size));
-#pragma omp parallel for schedule(static) if (pays(w))
-    for (int64_t unit = 0; unit < w->batch * chunks; unit++)
+    (void)worker;
+    for (int64_t unit = first; unit < last; unit++)
         for (int64_t o = 0; o < w->out[0] * w->out[1]; o++) {
             int64_t c = unit % chunks * CHUNK;
             run_window(p, unit / chunks, o / w->out[1], o % w->out[1], c, chunk(w, c));
         }
+}
+
+/* All windows; those that share cells follow each other in row order. */
+static void run_windows_in_order(work *p)
+{
+    const window *w = &p->w;
+    int64_t units = w->batch * ((w->channels + CHUNK - 1) / CHUNK);
+    memset(p->image, 0, (size_t)(w->batch * w->image[0] * w->image[1] * w->channels * p->size));
+    threads_run(units, pays(w) ? 1 : units, window_units, p);
 }
 
 /* Begins a kernel: images of x's shape; false where nothing is to do but to leave zeros. */

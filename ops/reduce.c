@@ -1,4 +1,5 @@
 #include "ops/reduce.h"
+#include "tensor/threads.h"
 #include <string.h>
 
 /*
@@ -325,6 +326,18 @@ static void fill_empty(reduce_kind kind, ed_dtype dtype, int64_t outputs, void *
     }
 }
 
+static void fold_range(int64_t first, int64_t last, int worker, void *user)
+{
+    (void)worker;
+    for (int64_t i = first; i < last; i++) fold_piece(user, i);
+}
+
+/* Pieces that a thread takes at a time: the whole if more threads don't pay. */
+static int64_t grain(const ed_tensor *x, int64_t total)
+{
+    return x->size <= OPS_PARALLEL_WORK ? total : 1 + OPS_PARALLEL_WORK / 4 * total / x->size;
+}
+
 bool reduce_run(reduce_kind kind, const ed_tensor *x, unsigned mask, void *y, void *mean)
 {
     fold f = {.loops = reduce_loops_for(kind, x->dtype), .y = y, .mean = mean};
@@ -342,15 +355,23 @@ bool reduce_run(reduce_kind kind, const ed_tensor *x, unsigned mask, void *y, vo
     if (p->pieces > 1 &&
         (!memory_mul((size_t)total, f.state_bytes, &bytes) || !(f.states = memory_alloc(bytes))))
         return false;
-    if (x->size <= OPS_PARALLEL_WORK || total == 1) {
-        for (int64_t i = 0; i < total; i++) fold_piece(&f, i);
-    } else {
-#pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < total; i++) fold_piece(&f, i);
-    }
+    threads_run(total, grain(x, total), fold_range, &f);
     for (int64_t i = 0; f.states && i < p->items; i++) finish_item(&f, i);
     memory_free(f.states);
     return true;
+}
+
+double reduce_plain(bool product, const double *x, int64_t n)
+{
+    enum { LANES = 16 };
+    double lane[LANES];
+    for (int l = 0; l < LANES; l++) lane[l] = product;
+    for (int64_t i = 0; i < n; i++)
+        lane[i % LANES] = product ? lane[i % LANES] * x[i] : lane[i % LANES] + x[i];
+    for (int half = LANES / 2; half; half /= 2)
+        for (int l = 0; l < half; l++)
+            lane[l] = product ? lane[l] * lane[l + half] : lane[l] + lane[l + half];
+    return lane[0];
 }
 
 /* ---- The best of all
@@ -429,6 +450,12 @@ static void best_finish(const best *b, int64_t number)
     }
 }
 
+static void best_range(int64_t first, int64_t last, int worker, void *user)
+{
+    (void)worker;
+    for (int64_t i = first; i < last; i++) best_piece(user, i);
+}
+
 bool reduce_best(const ed_tensor *x, unsigned mask, bool smallest, int64_t *y)
 {
     best b = {.loops = reduce_best_for(x->dtype), .smallest = smallest, .y = y};
@@ -440,12 +467,7 @@ bool reduce_best(const ed_tensor *x, unsigned mask, bool smallest, int64_t *y)
     b.values = memory_alloc((size_t)total * b.step);
     b.indices = memory_alloc((size_t)(total * p->width) * sizeof *b.indices);
     bool ok = b.values && b.indices;
-    if (ok && x->size > OPS_PARALLEL_WORK && total > 1) {
-#pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < total; i++) best_piece(&b, i);
-    } else {
-        for (int64_t i = 0; ok && i < total; i++) best_piece(&b, i);
-    }
+    if (ok) threads_run(total, grain(x, total), best_range, &b);
     for (int64_t i = 0; ok && i < p->items; i++) best_finish(&b, i);
     memory_free(b.values);
     memory_free(b.indices);

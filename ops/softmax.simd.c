@@ -7,6 +7,8 @@
 #include "ops/elementwise.h"
 #include "ops/loops.h"
 #include "ops/ops.h"
+#include "ops/reduce.h"
+#include "tensor/threads.h"
 #include <math.h>
 #include <string.h>
 
@@ -258,23 +260,11 @@ extern const ed_op ed_op_softmax_gradient, ed_op_log_softmax_gradient,
     ed_op_softmax_cross_entropy_gradient, ed_op_sparse_softmax_cross_entropy_gradient,
     ed_op_sigmoid_cross_entropy_gradient;
 
-/* `rows` rows of n elements, `turn` rows at a time: `work` sees the first row and how many there
- * are. */
-#define EACH_TURN(rows, n, work)                                                                   \
-    do {                                                                                           \
-        const int64_t turn = (n) < PIECE ? PIECE / (n) : 1;                                        \
-        if ((rows) * (n) <= OPS_PARALLEL_WORK) {                                                   \
-            const int64_t first = 0, count = rows;                                                 \
-            work;                                                                                  \
-        } else {                                                                                   \
-            _Pragma("omp parallel for schedule(static)") for (int64_t first = 0; first < (rows);   \
-                                                              first += turn)                       \
-            {                                                                                      \
-                const int64_t count = (rows)-first < turn ? (rows)-first : turn;                   \
-                work;                                                                              \
-            }                                                                                      \
-        }                                                                                          \
-    } while (0)
+/* Rows of n elements that a thread takes at a time: all of them if more threads don't pay. */
+static int64_t turn(int64_t rows, int64_t n)
+{
+    return rows * n <= OPS_PARALLEL_WORK ? rows : n < PIECE ? PIECE / n : 1;
+}
 
 /* ---- Softmax
  * ----------------------------------------------------------------------------------------------------------------
@@ -303,28 +293,55 @@ static void extents(const ed_tensor *x, int axis, int64_t *outer, int64_t *n, in
     for (int d = axis + 1; d < x->rank; d++) *inner *= x->shape[d];
 }
 
+/* A softmax, or the way back from one, on its way through the threads. */
+typedef struct softmax_job {
+    const softmax_loops *loops;
+    const char *x, *dy;
+    char *y;
+    int64_t n, inner, width; /* width: columns of a chunk, where the axis is not the last */
+    size_t element;
+    bool logarithm;
+} softmax_job;
+
+static void softmax_rows(int64_t first, int64_t last, int worker, void *user)
+{
+    const softmax_job *j = user;
+    const size_t at = (size_t)(first * j->n) * j->element;
+    (void)worker;
+    j->loops->rows(j->x + at, j->y + at, last - first, j->n, j->logarithm);
+}
+
+static void softmax_chunks(int64_t first, int64_t last, int worker, void *user)
+{
+    const softmax_job *j = user;
+    const int64_t chunks = (j->inner + j->width - 1) / j->width;
+    (void)worker;
+    for (int64_t i = first; i < last; i++) {
+        const int64_t column = i % chunks * j->width, left = j->inner - column;
+        const size_t at = (size_t)(i / chunks * j->n * j->inner + column) * j->element;
+        j->loops->columns(j->x + at, j->y + at, j->n, j->inner, left < j->width ? left : j->width,
+                          j->logarithm);
+    }
+}
+
 static bool run_softmax(ed_call *call, bool logarithm)
 {
     const ed_tensor *x = call->inputs[0];
-    const softmax_loops *loops = loops_for(x->dtype);
-    const size_t element = dtype_size(x->dtype);
-    int64_t outer, n, inner;
-    char *y = call->outputs[0]->data;
+    softmax_job j = {.loops = loops_for(x->dtype),
+                     .x = x->data,
+                     .y = call->outputs[0]->data,
+                     .element = dtype_size(x->dtype),
+                     .logarithm = logarithm};
+    int64_t outer;
     if (x->size == 0) return true;
-    extents(x, (int)call->scratch[0], &outer, &n, &inner);
-    if (inner == 1) {
-        EACH_TURN(outer, n,
-                  loops->rows(x->data + (size_t)(first * n) * element,
-                              y + (size_t)(first * n) * element, count, n, logarithm));
+    extents(x, (int)call->scratch[0], &outer, &j.n, &j.inner);
+    if (j.inner == 1) {
+        threads_run(outer, turn(outer, j.n), softmax_rows, &j);
         return true;
     }
-    const int64_t width = COLUMNS / (int64_t)element, chunks = (inner + width - 1) / width;
-#pragma omp parallel for schedule(static) if (x->size > OPS_PARALLEL_WORK)
-    for (int64_t i = 0; i < outer * chunks; i++) {
-        const int64_t first = i % chunks * width, left = inner - first;
-        const size_t at = (size_t)(i / chunks * n * inner + first) * element;
-        loops->columns(x->data + at, y + at, n, inner, left < width ? left : width, logarithm);
-    }
+    j.width = COLUMNS / (int64_t)j.element;
+    const int64_t chunks = outer * ((j.inner + j.width - 1) / j.width);
+    threads_run(chunks, x->size > OPS_PARALLEL_WORK ? 1 : chunks, softmax_chunks, &j);
     return true;
 }
 
@@ -338,17 +355,26 @@ static bool log_softmax_kernel(ed_call *call)
     return run_softmax(call, true);
 }
 
+static void softmax_back_rows(int64_t first, int64_t last, int worker, void *user)
+{
+    const softmax_job *j = user;
+    const size_t at = (size_t)(first * j->n) * j->element;
+    (void)worker;
+    j->loops->back(j->x + at, j->dy + at, j->y + at, last - first, j->n, j->logarithm);
+}
+
 static bool run_back(ed_call *call, bool logarithm)
 {
-    const ed_tensor *y = call->inputs[0], *dy = call->inputs[1];
-    const softmax_loops *loops = loops_for(y->dtype);
+    const ed_tensor *y = call->inputs[0];
     if (y->size == 0) return true;
-    const int64_t n = y->shape[y->rank - 1], rows = y->size / n;
-    const size_t row = (size_t)n * dtype_size(y->dtype);
-    char *dx = call->outputs[0]->data;
-    EACH_TURN(rows, n,
-              loops->back(y->data + (size_t)first * row, dy->data + (size_t)first * row,
-                          dx + (size_t)first * row, count, n, logarithm));
+    softmax_job j = {.loops = loops_for(y->dtype),
+                     .x = y->data,
+                     .dy = call->inputs[1]->data,
+                     .y = call->outputs[0]->data,
+                     .n = y->shape[y->rank - 1],
+                     .element = dtype_size(y->dtype),
+                     .logarithm = logarithm};
+    threads_run(y->size / j.n, turn(y->size / j.n, j.n), softmax_back_rows, &j);
     return true;
 }
 
@@ -618,7 +644,9 @@ static bool infer_entropy_back(ed_call *call, bool sparse)
 
 /* Operands as the loops want them; dy, often one number for all rows, keeps its stride. */
 typedef struct entropy {
+    const softmax_loops *loops;
     ed_tensor *labels, *x, *dy; /* retained */
+    char *y;
     int64_t rows, n, step;
     size_t element, label;
     bool wide;
@@ -635,6 +663,8 @@ static bool open_entropy(entropy *e, const ed_call *call)
                                  : NULL,
                    .step = strided ? dy->strides[0] : 1};
     if (!e->labels || !e->x || (dy && !e->dy)) return false;
+    e->loops = loops_for(e->x->dtype);
+    e->y = call->outputs[0]->data;
     e->n = e->x->shape[e->x->rank - 1];
     e->rows = e->n ? e->x->size / e->n : 0;
     e->element = dtype_size(e->x->dtype);
@@ -678,20 +708,58 @@ static bool softmax_cross_entropy_infer(ed_call *call)
     return infer_loss(call, false);
 }
 
-static bool softmax_cross_entropy_kernel(ed_call *call)
+/* Opens, runs over the rows, closes; labels of classes are checked before anything is computed. */
+static bool run_entropy(ed_call *call, bool sparse, threads_range rows)
 {
     entropy e;
-    const bool ok = open_entropy(&e, call);
-    char *y = call->outputs[0]->data;
-    if (ok && e.n == 0) memset(y, 0, (size_t)call->outputs[0]->size * e.element);
-    if (ok && e.rows)
-        EACH_TURN(e.rows, e.n,
-                  loops_for(e.x->dtype)
-                      ->entropy(e.labels->data + (size_t)(first * e.n) * e.element,
-                                e.x->data + (size_t)(first * e.n) * e.element,
-                                y + (size_t)first * e.element, count, e.n));
+    const bool ok = open_entropy(&e, call) && (!sparse || check_labels(call, e.labels, e.n));
+    if (ok && e.n == 0) memset(e.y, 0, (size_t)call->outputs[0]->size * e.element);
+    if (ok && e.rows) threads_run(e.rows, turn(e.rows, e.n), rows, &e);
     close_entropy(&e);
     return ok;
+}
+
+static void entropy_rows(int64_t first, int64_t last, int worker, void *user)
+{
+    const entropy *e = user;
+    const size_t at = (size_t)(first * e->n) * e->element;
+    (void)worker;
+    e->loops->entropy(e->labels->data + at, e->x->data + at, e->y + (size_t)first * e->element,
+                      last - first, e->n);
+}
+
+static void entropy_back_rows(int64_t first, int64_t last, int worker, void *user)
+{
+    const entropy *e = user;
+    const size_t at = (size_t)(first * e->n) * e->element;
+    (void)worker;
+    e->loops->entropy_back(e->labels->data + at, e->x->data + at,
+                           e->dy->data + first * e->step * (int64_t)e->element, e->step, e->y + at,
+                           last - first, e->n);
+}
+
+static void sparse_rows(int64_t first, int64_t last, int worker, void *user)
+{
+    const entropy *e = user;
+    (void)worker;
+    e->loops->sparse(e->labels->data + (size_t)first * e->label, e->wide,
+                     e->x->data + (size_t)(first * e->n) * e->element,
+                     e->y + (size_t)first * e->element, last - first, e->n);
+}
+
+static void sparse_back_rows(int64_t first, int64_t last, int worker, void *user)
+{
+    const entropy *e = user;
+    const size_t at = (size_t)(first * e->n) * e->element;
+    (void)worker;
+    e->loops->sparse_back(e->labels->data + (size_t)first * e->label, e->wide, e->x->data + at,
+                          e->dy->data + first * e->step * (int64_t)e->element, e->step, e->y + at,
+                          last - first, e->n);
+}
+
+static bool softmax_cross_entropy_kernel(ed_call *call)
+{
+    return run_entropy(call, false, entropy_rows);
 }
 
 static bool softmax_cross_entropy_gradient_infer(ed_call *call)
@@ -701,18 +769,7 @@ static bool softmax_cross_entropy_gradient_infer(ed_call *call)
 
 static bool softmax_cross_entropy_gradient_kernel(ed_call *call)
 {
-    entropy e;
-    const bool ok = open_entropy(&e, call);
-    char *y = call->outputs[0]->data;
-    if (ok && e.rows)
-        EACH_TURN(e.rows, e.n,
-                  loops_for(e.x->dtype)
-                      ->entropy_back(e.labels->data + (size_t)(first * e.n) * e.element,
-                                     e.x->data + (size_t)(first * e.n) * e.element,
-                                     e.dy->data + first * e.step * (int64_t)e.element, e.step,
-                                     y + (size_t)(first * e.n) * e.element, count, e.n));
-    close_entropy(&e);
-    return ok;
+    return run_entropy(call, false, entropy_back_rows);
 }
 
 static bool sparse_softmax_cross_entropy_infer(ed_call *call)
@@ -722,17 +779,7 @@ static bool sparse_softmax_cross_entropy_infer(ed_call *call)
 
 static bool sparse_softmax_cross_entropy_kernel(ed_call *call)
 {
-    entropy e;
-    const bool ok = open_entropy(&e, call) && check_labels(call, e.labels, e.n);
-    char *y = call->outputs[0]->data;
-    if (ok && e.rows)
-        EACH_TURN(e.rows, e.n,
-                  loops_for(e.x->dtype)
-                      ->sparse(e.labels->data + (size_t)first * e.label, e.wide,
-                               e.x->data + (size_t)(first * e.n) * e.element,
-                               y + (size_t)first * e.element, count, e.n));
-    close_entropy(&e);
-    return ok;
+    return run_entropy(call, true, sparse_rows);
 }
 
 static bool sparse_softmax_cross_entropy_gradient_infer(ed_call *call)
@@ -742,41 +789,27 @@ static bool sparse_softmax_cross_entropy_gradient_infer(ed_call *call)
 
 static bool sparse_softmax_cross_entropy_gradient_kernel(ed_call *call)
 {
-    entropy e;
-    const bool ok = open_entropy(&e, call) && check_labels(call, e.labels, e.n);
-    char *y = call->outputs[0]->data;
-    if (ok && e.rows)
-        EACH_TURN(e.rows, e.n,
-                  loops_for(e.x->dtype)
-                      ->sparse_back(e.labels->data + (size_t)first * e.label, e.wide,
-                                    e.x->data + (size_t)(first * e.n) * e.element,
-                                    e.dy->data + first * e.step * (int64_t)e.element, e.step,
-                                    y + (size_t)(first * e.n) * e.element, count, e.n));
-    close_entropy(&e);
-    return ok;
+    return run_entropy(call, true, sparse_back_rows);
 }
 
 /* References: a row's log-probabilities are worked out in place of the loss' or dlogits' loops. */
 static bool plain_entropy(const ed_call *call, bool sparse, bool back)
 {
-    const ed_tensor *x = call->inputs[1];
-    const int64_t n = x->shape[x->rank - 1], rows = n ? x->size / n : 0;
-    double *log_p = memory_alloc((size_t)(n + 1) * sizeof *log_p);
+    const ed_tensor *x = call->inputs[1], *y = call->outputs[0];
+    const int64_t n = x->shape[x->rank - 1], rows = back ? (n ? y->size / n : 0) : y->size;
+    double *log_p = memory_alloc(2 * (size_t)(n + 1) * sizeof *log_p), *z = log_p + n + 1;
     for (int64_t r = 0; log_p && r < rows; r++) {
         const double *labels = (const double *)call->inputs[0]->data + (sparse ? r : r * n);
-        double loss = 0, total = 0;
+        double loss = 0;
         plain_softmax_of((const double *)x->data + r * n, log_p, n, 1, true);
         for (int64_t i = 0; i < n; i++) {
-            const double z = sparse ? i == (int64_t)*labels : labels[i];
-            total += z;
-            if (z != 0) loss -= z * log_p[i];
+            z[i] = sparse ? i == (int64_t)*labels : labels[i];
+            if (z[i] != 0) loss -= z[i] * log_p[i];
         }
-        for (int64_t i = 0; back && i < n; i++) {
-            const double z = sparse ? i == (int64_t)*labels : labels[i];
-            ((double *)call->outputs[0]->data)[r * n + i] =
-                ((const double *)call->inputs[2]->data)[r] * (exp(log_p[i]) * total - z);
-        }
-        if (!back) ((double *)call->outputs[0]->data)[r] = loss;
+        if (!back) ((double *)y->data)[r] = loss;
+        for (int64_t i = 0; back && i < n; i++)
+            ((double *)y->data)[r * n + i] = ((const double *)call->inputs[2]->data)[r] *
+                                             (exp(log_p[i]) * reduce_plain(false, z, n) - z[i]);
     }
     memory_free(log_p);
     return log_p != NULL;

@@ -1,5 +1,6 @@
 #include "ops/execute.h"
 #include "ops/ops.h"
+#include "tensor/threads.h"
 #include <string.h>
 
 /*
@@ -54,9 +55,24 @@ static ed_tensor *operand(const char *name, const ed_tensor *v, const ed_tensor 
     return wide ? tensor_contiguous(wide) : NULL;
 }
 
+typedef struct changing {
+    ed_dtype dtype;
+    char *to;
+    const char *from;
+    int step;
+    bool less;
+} changing;
+
+static void change_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const changing *c = user;
+    const int64_t at = first * (int64_t)dtype_size(c->dtype);
+    (void)worker;
+    change(c->dtype, c->to + at, c->step ? c->from + at : c->from, last - first, c->step, c->less);
+}
+
 static ed_tensor *assign_change(const char *name, ed_tensor *v, ed_tensor *value, bool less)
 {
-    enum { PIECE = 16384 };
     if (!v || !value) return ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given", name);
     if (!tensor_is_variable(v))
         return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is no variable", name, text_of_tensor(v).s);
@@ -72,15 +88,9 @@ static ed_tensor *assign_change(const char *name, ed_tensor *v, ed_tensor *value
     if (itself) ed_release(x);
     char *to = x ? variable_write(v, true) : NULL;
     const char *from = itself ? to : x ? x->data : NULL;
-    const size_t element = dtype_size(v->dtype);
-    if (to && v->size <= OPS_PARALLEL_WORK) {
-        change(v->dtype, to, from, v->size, step, less);
-    } else if (to) {
-#pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < v->size; i += PIECE)
-            change(v->dtype, to + (size_t)i * element, step ? from + (size_t)i * element : from,
-                   v->size - i < PIECE ? v->size - i : PIECE, step, less);
-    }
+    if (to)
+        threads_run(v->size, OPS_PARALLEL_WORK, change_range,
+                    &(changing){v->dtype, to, from, step, less});
     if (!itself) ed_release(x);
     return to ? v : NULL;
 }
@@ -98,35 +108,11 @@ ed_tensor *ed_assign_sub_with(ed_tensor *v, ed_tensor *value)
 /* ---- The end of a gradient's way
  * -------------------------------------------------------------------------------------------- */
 
-/* stop_gradient: y = x; nothing flows back */
-static bool stop_gradient_infer(ed_call *call)
-{
-    const ed_tensor *x = call->inputs[0];
-    return ed_call_view(call, 0, 0, x->rank, x->shape, x->strides, 0);
-}
-
-static bool stop_gradient_gradient(const ed_gradient_call *g)
-{
-    (void)g;
-    return true;
-}
-
-static bool plain_stop_gradient(const ed_call *call)
-{
-    memcpy(call->outputs[0]->data, call->inputs[0]->data,
-           (size_t)call->inputs[0]->size * sizeof(double));
-    return true;
-}
-
-ED_OP(stop_gradient) = {.name = "stop_gradient",
-                        .doc = "x, of which no gradient flows back",
-                        .operands = {{"x", ED_SET_ALL, 'T'}},
-                        .infer = stop_gradient_infer,
-                        .gradient = stop_gradient_gradient,
-                        .reference = plain_stop_gradient,
-                        .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}})};
-
+/* A tensor of its own, which no tape has seen made. */
 ed_tensor *ed_stop_gradient(ed_tensor *x)
 {
-    return CALL_OP(stop_gradient, NULL, x);
+    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "stop_gradient: NULL given");
+    const ed_tensor *value = tensor_read(x);
+    if (value->flags & TENSOR_WEAK) return x;
+    return scope_give(tensor_view(value, value->rank, value->shape, value->strides, 0));
 }

@@ -1,5 +1,6 @@
 #include "tensor/copy.h"
 #include "tensor/core.h"
+#include "tensor/threads.h"
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -337,6 +338,23 @@ static void copy_one(const box *b)
     if (b->stream) stream_end();
 }
 
+/* A box to be copied in pieces along a dimension. */
+typedef struct cut_box {
+    const box *whole;
+    int cut;
+} cut_box;
+
+static void copy_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const cut_box *c = user;
+    box piece = *c->whole;
+    (void)worker;
+    piece.from += first * piece.from_step[c->cut];
+    piece.to += first * piece.to_step[c->cut];
+    piece.shape[c->cut] = last - first;
+    copy_one(&piece);
+}
+
 /* Cuts along the outermost dimension that has enough to cut, in whole lines. */
 static void copy_pieces(const box *b, int64_t bytes)
 {
@@ -348,15 +366,7 @@ static void copy_pieces(const box *b, int64_t bytes)
         if (b->shape[i] > b->shape[cut]) cut = i;
     int64_t step = (b->shape[cut] + pieces - 1) / pieces;
     if (step > LINE) step = (step + LINE - 1) / LINE * LINE;
-    pieces = (b->shape[cut] + step - 1) / step;
-#pragma omp parallel for schedule(static)
-    for (int64_t p = 0; p < pieces; p++) {
-        box piece = *b;
-        piece.from += p * step * b->from_step[cut];
-        piece.to += p * step * b->to_step[cut];
-        piece.shape[cut] = b->shape[cut] - p * step < step ? b->shape[cut] - p * step : step;
-        copy_one(&piece);
-    }
+    threads_run(b->shape[cut], step, copy_range, &(cut_box){b, cut});
 }
 
 void copy_box(size_t element, int rank, const int64_t *shape, const void *from,
@@ -383,6 +393,26 @@ void copy_box(size_t element, int rank, const int64_t *shape, const void *from,
         copy_pieces(&b, bytes);
 }
 
+typedef struct fill {
+    size_t element;
+    const void *value;
+    char *to;
+    bool stream;
+} fill;
+
+static void fill_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const fill *f = user;
+    char *to = f->to + first * (int64_t)f->element;
+    (void)worker;
+    if (f->stream) {
+        stream_fill(f->element, f->value, to, last - first);
+        stream_end();
+    } else {
+        copy_fill_row(f->element, f->value, to, last - first);
+    }
+}
+
 void copy_fill(size_t element, const void *value, void *to, int64_t n)
 {
     int64_t bytes = n * (int64_t)element;
@@ -390,18 +420,8 @@ void copy_fill(size_t element, const void *value, void *to, int64_t n)
         copy_fill_row(element, value, to, n);
         return;
     }
-    int64_t step = PIECE_BYTES / (int64_t)element, pieces = (n + step - 1) / step;
-#pragma omp parallel for schedule(static)
-    for (int64_t p = 0; p < pieces; p++) {
-        char *piece = (char *)to + p * PIECE_BYTES;
-        int64_t count = n - p * step < step ? n - p * step : step;
-        if (bytes < STREAM_BYTES) {
-            copy_fill_row(element, value, piece, count);
-        } else {
-            stream_fill(element, value, piece, count);
-            stream_end();
-        }
-    }
+    threads_run(n, PIECE_BYTES / (int64_t)element, fill_range,
+                &(fill){element, value, to, bytes >= STREAM_BYTES});
 }
 
 /* ---- Tensors --------------------------------------------------------------------------------- */

@@ -17,9 +17,9 @@
  */
 
 typedef struct job {
-    void (*piece)(int64_t i, int worker, void *user);
+    threads_range range;
     void *user;
-    int64_t n, next;
+    int64_t n, grain, next;
 } job;
 
 static struct {
@@ -42,7 +42,7 @@ static struct {
           .left = PTHREAD_COND_INITIALIZER,
           .owner = PTHREAD_MUTEX_INITIALIZER};
 
-static __thread bool working; /* within a piece: work inside it is done at once */
+static __thread bool working; /* within a range: work inside it is done at once */
 
 enum { SPIN_NS = 50000 };
 
@@ -74,12 +74,12 @@ static bool spin_while(const uint32_t *word, uint32_t value)
     }
 }
 
-static void take_pieces(job *j, int worker)
+static void take_ranges(job *j, int worker)
 {
     for (;;) {
-        int64_t i = __atomic_fetch_add(&j->next, 1, __ATOMIC_RELAXED);
-        if (i >= j->n) return;
-        j->piece(i, worker, j->user);
+        int64_t first = __atomic_fetch_add(&j->next, j->grain, __ATOMIC_RELAXED);
+        if (first >= j->n) return;
+        j->range(first, first + j->grain < j->n ? first + j->grain : j->n, worker, j->user);
     }
 }
 
@@ -117,7 +117,7 @@ static void *help(void *argument)
         if (__atomic_load_n(&pool.ended, __ATOMIC_SEQ_CST)) return NULL;
         if (worker >= __atomic_load_n(&pool.count, __ATOMIC_RELAXED)) continue;
         __atomic_add_fetch(&pool.inside, 1, __ATOMIC_SEQ_CST);
-        if (__atomic_load_n(&pool.open, __ATOMIC_SEQ_CST)) take_pieces(&pool.job, worker);
+        if (__atomic_load_n(&pool.open, __ATOMIC_SEQ_CST)) take_ranges(&pool.job, worker);
         leave();
     }
 }
@@ -178,7 +178,7 @@ static void in_child(void)
     pool.open = false;
 }
 
-/* Missing helpers are no error: the caller does their pieces. Signals are the program's own
+/* Missing helpers are no error: the caller does their share. Signals are the program's own
  * threads' business. */
 static void start_helpers(int count)
 {
@@ -228,18 +228,18 @@ static void wait_for_helpers(void)
     }
 }
 
-void threads_run(int64_t n, void (*piece)(int64_t i, int worker, void *user), void *user)
+void threads_run(int64_t n, int64_t grain, threads_range range, void *user)
 {
     int count = threads_count();
-    if (n < 2 || count < 2 || working || pthread_mutex_trylock(&pool.owner)) {
-        for (int64_t i = 0; i < n; i++) piece(i, 0, user);
+    if (grain >= n || count < 2 || working || pthread_mutex_trylock(&pool.owner)) {
+        if (n > 0) range(0, n, 0, user);
         return;
     }
     working = true;
     if (pool.started < count - 1) start_helpers(count);
-    pool.job = (job){.piece = piece, .user = user, .n = n};
+    pool.job = (job){.range = range, .user = user, .n = n, .grain = grain};
     publish();
-    take_pieces(&pool.job, 0);
+    take_ranges(&pool.job, 0);
     wait_for_helpers();
     working = false;
     pthread_mutex_unlock(&pool.owner);

@@ -16,12 +16,14 @@
 enum { THREADS_MOST = 64 };
 
 /*
- * Calls piece(i, worker, user) once for each i of 0..n-1, in any order, some at the same time, and
- * returns when all have returned. worker is below threads_count() and differs between calls that
- * run at the same time: a number for scratch memory. A call within a piece, or while another
- * thread's work has the pool, does everything in the calling thread.
+ * Calls range(first, last, worker, user) for ranges of `grain` numbers (the last one shorter) that
+ * together are 0..n-1, in any order, some at the same time, and returns when all have returned.
+ * worker is below threads_count() and differs between calls that run at the same time: a number
+ * for scratch memory. A call within a range, or while another thread's work has the pool, or with
+ * grain >= n, does everything in the calling thread.
  */
-void threads_run(int64_t n, void (*piece)(int64_t i, int worker, void *user), void *user);
+typedef void (*threads_range)(int64_t first, int64_t last, int worker, void *user);
+void threads_run(int64_t n, int64_t grain, threads_range range, void *user);
 
 /* How many threads work at most, the caller's included. */
 int threads_count(void);

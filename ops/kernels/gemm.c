@@ -16,7 +16,7 @@
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/gemm_piece.h"
 #include "tensor/memory.h"
-#include <omp.h>
+#include "tensor/threads.h"
 #include <string.h>
 
 enum {
@@ -44,9 +44,9 @@ static int64_t thread_count(const gemm_job *job, int64_t count)
 {
     double columns = (double)ceil_div(job->n, 16) * 16;
     double work = (double)job->m * columns * (double)job->k * (double)count;
-    if (work < 2 * THREAD_WORK || omp_in_parallel()) return 1;
+    if (work < 2 * THREAD_WORK) return 1;
     double most = work / THREAD_WORK;
-    int threads = omp_get_max_threads();
+    int threads = threads_count();
     return most < threads ? (int64_t)most : threads;
 }
 
@@ -109,13 +109,24 @@ static size_t piece_scratch(const gemm_job *job, grid g)
     return ISA_CALL(gemm_scratch)(&largest);
 }
 
-/* All blocks of k side by side, each into its own slice of `sums`. */
-static void run_blocks(const gemm_job *job, int64_t threads, char *sums, char *scratch, size_t each)
+/* What the threads share: pieces of one cut, `each` bytes of scratch for a worker. */
+typedef struct shared {
+    const gemm_job *job;
+    const gemm_batch *batch;
+    grid g;
+    char *sums, *scratch;
+    size_t each;
+} shared;
+
+/* Blocks of k side by side, each into its own slice of `sums`. */
+static void run_blocks(int64_t first, int64_t last, int worker, void *user)
 {
-    int64_t block = gemm_block(job->wide, job->k), blocks = ceil_div(job->k, block);
+    const shared *s = user;
+    const gemm_job *job = s->job;
+    char *sums = s->sums;
+    int64_t block = gemm_block(job->wide, job->k);
     int64_t row = job->n * (job->wide ? 8 : 4);
-#pragma omp parallel for schedule(static) num_threads((int)threads)
-    for (int64_t i = 0; i < blocks; i++) {
+    for (int64_t i = first; i < last; i++) {
         gemm_job piece = *job;
         piece.k = min64(block, job->k - i * block);
         piece.a += i * block * job->a_col;
@@ -124,7 +135,7 @@ static void run_blocks(const gemm_job *job, int64_t threads, char *sums, char *s
         piece.c_row = row;
         piece.bias = NULL;
         piece.relu = false;
-        ISA_CALL(gemm_piece)(&piece, scratch + each * (size_t)omp_get_thread_num());
+        ISA_CALL(gemm_piece)(&piece, s->scratch + s->each * (size_t)worker);
     }
 }
 
@@ -153,15 +164,16 @@ static void add_blocks(const gemm_job *job, const char *sums)
     }
 }
 
-static bool run_deep(const gemm_job *job, int64_t threads)
+static bool run_deep(const gemm_job *job)
 {
     int64_t blocks = ceil_div(job->k, gemm_block(job->wide, job->k));
     size_t each = piece_scratch(job, (grid){1, 1});
-    char *scratch = memory_alloc(each * (size_t)threads);
+    char *scratch = memory_alloc(each * (size_t)threads_count());
     char *sums = memory_alloc((size_t)(blocks * job->m * job->n) * (job->wide ? 8 : 4));
     bool ok = scratch && sums;
     if (ok) {
-        run_blocks(job, threads, sums, scratch, each);
+        threads_run(blocks, 1, run_blocks,
+                    &(shared){.job = job, .sums = sums, .scratch = scratch, .each = each});
         add_blocks(job, sums);
     }
     memory_free(sums);
@@ -203,20 +215,26 @@ static bool run_alone(const gemm_job *job, const gemm_batch *batch, int64_t coun
     return true;
 }
 
+static void run_pieces(int64_t first, int64_t last, int worker, void *user)
+{
+    const shared *s = user;
+    int64_t per_product = s->g.rows * s->g.columns;
+    for (int64_t i = first; i < last; i++) {
+        gemm_job product = take_product(s->job, s->batch, i / per_product);
+        gemm_job piece = take_piece(&product, s->g, i % per_product);
+        ISA_CALL(gemm_piece)(&piece, s->scratch + s->each * (size_t)worker);
+    }
+}
+
 static bool run_grid(const gemm_job *job, const gemm_batch *batch, int64_t count, int64_t threads)
 {
     grid g = count < threads ? choose_grid(job, ceil_div(threads, count)) : (grid){1, 1};
-    int64_t per_product = g.rows * g.columns, pieces = per_product * count;
+    int64_t pieces = g.rows * g.columns * count;
     size_t each = piece_scratch(job, g);
-    if (threads > pieces) threads = pieces;
-    char *scratch = memory_alloc(each * (size_t)threads);
+    char *scratch = memory_alloc(each * (size_t)threads_count());
     if (!scratch) return false;
-#pragma omp parallel for schedule(static) num_threads((int)threads)
-    for (int64_t i = 0; i < pieces; i++) {
-        gemm_job product = take_product(job, batch, i / per_product);
-        gemm_job piece = take_piece(&product, g, i % per_product);
-        ISA_CALL(gemm_piece)(&piece, scratch + each * (size_t)omp_get_thread_num());
-    }
+    threads_run(pieces, 1 + (pieces - 1) / (4 * threads), run_pieces,
+                &(shared){.job = job, .batch = batch, .g = g, .scratch = scratch, .each = each});
     memory_free(scratch);
     return true;
 }
@@ -230,7 +248,7 @@ static bool run(const gemm_job *job, const gemm_batch *batch)
     if (count >= threads || !is_deep(job, threads)) return run_grid(job, batch, count, threads);
     for (int64_t i = 0; i < count; i++) {
         gemm_job product = take_product(job, batch, i);
-        if (!run_deep(&product, threads)) return false;
+        if (!run_deep(&product)) return false;
     }
     return true;
 }

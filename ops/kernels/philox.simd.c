@@ -18,6 +18,7 @@
  * does a loop's tail. Only float64 normals call the C library, one by one.
  */
 #include "ops/kernels/philox.h"
+#include "tensor/threads.h"
 #include "ops/kernels/isa.h"
 #include <math.h>
 #include <string.h>
@@ -612,18 +613,22 @@ void philox_block(const philox *p, uint32_t words[4])
 
 /* ---- fills ---- */
 
+struct fill {
+    struct draw draw;
+    char *out;
+    int size;
+};
+
+static void fill_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const struct fill *f = user;
+    (void)worker;
+    ISA_CALL(philox_piece)(&f->draw, first, last - first, f->out + first * f->size);
+}
+
 static void fill(struct draw d, int64_t n, void *out, int size)
 {
-    int64_t pieces = n / PIECE + (n % PIECE != 0);
-    if (pieces <= 1) {
-        ISA_CALL(philox_piece)(&d, 0, n, out);
-        return;
-    }
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < pieces; i++) {
-        int64_t from = i * PIECE;
-        ISA_CALL(philox_piece)(&d, from, least(PIECE, n - from), (char *)out + from * size);
-    }
+    threads_run(n, PIECE, fill_range, &(struct fill){d, out, size});
 }
 
 /* A draw of floating numbers: law, type, and lo, hi or mean, deviation. */
@@ -745,38 +750,43 @@ void philox_shuffle(const philox *p, int64_t n, int64_t *out)
 
 /* ---- dropout ---- */
 
+struct drop {
+    struct dropout dropout;
+    const void *x;
+    void *y;
+    uint8_t *mask;
+};
+
+static void drop_range_f32(int64_t first, int64_t last, int worker, void *user)
+{
+    const struct drop *d = user;
+    (void)worker;
+    ISA_CALL(philox_drop_f32)
+    (&d->dropout, first, last - first, (const float *)d->x + first, (float *)d->y + first,
+     d->mask ? d->mask + first : NULL);
+}
+
+static void drop_range_f64(int64_t first, int64_t last, int worker, void *user)
+{
+    const struct drop *d = user;
+    (void)worker;
+    ISA_CALL(philox_drop_f64)
+    (&d->dropout, first, last - first, (const double *)d->x + first, (double *)d->y + first,
+     d->mask ? d->mask + first : NULL);
+}
+
 void philox_dropout_f32(const philox *p, int64_t n, double rate, const float *x, float *y,
                         uint8_t *mask)
 {
-    int64_t pieces = n / PIECE + (n % PIECE != 0);
     struct dropout d = {*p, (uint64_t)ceil((double)(float)rate * 0x1p23), 1 / (1 - rate)};
-    if (pieces <= 1) {
-        ISA_CALL(philox_drop_f32)(&d, 0, n, x, y, mask);
-        return;
-    }
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < pieces; i++) {
-        int64_t from = i * PIECE;
-        ISA_CALL(philox_drop_f32)
-        (&d, from, least(PIECE, n - from), x + from, y + from, mask ? mask + from : 0);
-    }
+    threads_run(n, PIECE, drop_range_f32, &(struct drop){d, x, y, mask});
 }
 
 void philox_dropout_f64(const philox *p, int64_t n, double rate, const double *x, double *y,
                         uint8_t *mask)
 {
-    int64_t pieces = n / PIECE + (n % PIECE != 0);
     struct dropout d = {*p, (uint64_t)ceil(rate * 0x1p52), 1 / (1 - rate)};
-    if (pieces <= 1) {
-        ISA_CALL(philox_drop_f64)(&d, 0, n, x, y, mask);
-        return;
-    }
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < pieces; i++) {
-        int64_t from = i * PIECE;
-        ISA_CALL(philox_drop_f64)
-        (&d, from, least(PIECE, n - from), x + from, y + from, mask ? mask + from : 0);
-    }
+    threads_run(n, PIECE, drop_range_f64, &(struct drop){d, x, y, mask});
 }
 
 #endif
