@@ -124,21 +124,26 @@ static bool is_known(const function *self, const ed_tensor *x)
     return false;
 }
 
-static void note_reads(ops_listener *listener, const ed_call *call, ed_tensor *const *operands)
+static void note(reader *r, ed_tensor *given, ed_tensor *value)
 {
-    reader *r = (reader *)listener;
-    for (int i = 0; i < call->n_inputs; i++)
-        if (!is_known(r->function, operands[i]) && matters(r, operands[i]) &&
-            !add_operand(r->function, operands[i], call->inputs[i]))
-            r->failed = true;
+    if (!is_known(r->function, given) && matters(r, given) &&
+        !add_operand(r->function, given, value))
+        r->failed = true;
 }
 
+static void note_reads(ops_listener *listener, const ed_call *call, ed_tensor *const *operands)
+{
+    for (int i = 0; i < call->n_inputs; i++) note((reader *)listener, operands[i], call->inputs[i]);
+}
+
+/* Returning a tensor is reading it too. */
 static bool run_hidden(function *self, ed_list *inputs, const char *what)
 {
     reader r = {.listener = {.after = note_reads, .hides = true}, .function = self};
     bool failed_before = ed_failed();
     ops_listen(&r.listener);
     ed_tensor *y = self->f(inputs, self->user);
+    if (y) note(&r, y, tensor_read(y));
     ops_unlisten(&r.listener);
     if (r.failed || (!failed_before && ed_failed())) return false;
     if (!y)

@@ -1,5 +1,4 @@
 #include "autodiff/tape.h"
-#include <string.h>
 
 /*
  * The way back. Forward once over the nodes: which slots can be reached from a source? Then
@@ -51,11 +50,18 @@ static void mark(walk *w)
 
 /* ---- One node -------------------------------------------------------------------------------- */
 
+static bool has_shape(const ed_tensor *t, ed_ints shape)
+{
+    if (t->rank != shape.count) return false;
+    for (int i = 0; i < t->rank; i++)
+        if (t->shape[i] != shape.values[i]) return false;
+    return true;
+}
+
 static bool check_gradient(const tape_node *node, int i, const ed_tensor *dx)
 {
     if (!(dx->flags & TENSOR_WEAK) && dx->dtype == node->dtypes[i] &&
-        dx->rank == node->shapes[i].count &&
-        !memcmp(dx->shape, node->shapes[i].values, (size_t)dx->rank * sizeof *dx->shape))
+        has_shape(dx, node->shapes[i]))
         return true;
     ed_fail(ED_INVALID_ARGUMENT, "gradient of %s: that of operand %d is %s%s, the operand %s%s",
             node->op->name, i, dx->flags & TENSOR_WEAK ? "the number " : "", text_of_tensor(dx).s,
@@ -192,7 +198,7 @@ static bool check_seed(const ed_tensor *dy, const ed_tensor *target, int64_t i)
     int64_t shape[ED_MAX_RANK];
     if ((dy->flags & TENSOR_WEAK || dy->dtype == target->dtype) &&
         ops_broadcast(dy->rank, dy->shape, target->rank, target->shape, &rank, shape) &&
-        rank == target->rank && !memcmp(shape, target->shape, (size_t)target->rank * sizeof *shape))
+        has_shape(target, (ed_ints){shape, rank}))
         return true;
     ed_fail(ED_INVALID_ARGUMENT, "gradient: output gradient %lld is %s, its target %s",
             (long long)i, text_of_tensor(dy).s, text_of_tensor(target).s);

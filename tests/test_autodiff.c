@@ -1015,6 +1015,28 @@ static void recompute_random(void)
     }
 }
 
+static ed_tensor *other_tensor(ed_list *inputs, void *user)
+{
+    (void)inputs;
+    return user;
+}
+
+/* What is only returned is read too. */
+static void recompute_of_another(void)
+{
+    ed_tensor *x = V(3), *v = ed_variable(V(5)), *c = V(7);
+    ed_tape *tape = ed_tape_begin(.persistent = true);
+    ed_watch(tape, x), ed_watch(tape, c);
+    ed_tensor *y = ed_recompute(other_tensor, ed_list_of(x), v, NULL);
+    ed_assign(v, V(6));
+    assert_values(y, 5);
+    assert_values(ed_gradient(tape, ed_mul(y, y), v), 10);
+    assert_values(ed_gradient(tape, ed_recompute(other_tensor, ed_list_of(x), c, NULL), c), 1);
+    assert_unconnected(ed_gradient(tape, y, x));
+    assert_fails(ed_custom_gradient(other_tensor, ten_squares, ed_list_of(x), v, NULL),
+                 ED_INVALID_ARGUMENT, "the variable");
+}
+
 /* mean = (mean + x) / 2; x - mean; and a count. */
 static ed_tensor *normalize(ed_list *inputs, void *user)
 {
@@ -1499,6 +1521,7 @@ int main(void)
         TEST(walks_in_walks),
         TEST(recompute),
         TEST(recompute_twice_the_same),
+        TEST(recompute_of_another),
         TEST(recompute_random),
         TEST(recompute_assigning),
         TEST(recompute_second_order),
