@@ -1,5 +1,6 @@
 #include "optim/optimizer.h"
 #include "ops/execute.h"
+#include "tensor/threads.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -357,11 +358,27 @@ static void update_piece(const pass *p, int64_t i)
         p->update(job->dtype, &part);
 }
 
-static void square_piece(const pass *p, int64_t i)
+static void update_range(int64_t first, int64_t last, int worker, void *user)
 {
-    const optim_job *job = job_of(p, i);
-    optim_part part = piece_part(job, i);
-    p->squares[i] = ISA_CALL(optim_squares)(job->dtype, part.n, part.g);
+    (void)worker;
+    for (int64_t i = first; i < last; i++) update_piece(user, i);
+}
+
+static void square_range(int64_t first, int64_t last, int worker, void *user)
+{
+    (void)worker;
+    pass *p = user;
+    for (int64_t i = first; i < last; i++) {
+        const optim_job *job = job_of(p, i);
+        optim_part part = piece_part(job, i);
+        p->squares[i] = ISA_CALL(optim_squares)(job->dtype, part.n, part.g);
+    }
+}
+
+/* A few elements are done before a second thread has heard of them. */
+static void over_pieces(pass *p, threads_range range)
+{
+    threads_run(p->pieces, p->elements > OPS_PARALLEL_WORK ? 1 : p->pieces, range, p);
 }
 
 static double sum(const double *values, int64_t begin, int64_t end)
@@ -373,11 +390,10 @@ static double sum(const double *values, int64_t begin, int64_t end)
 
 /* Finite norms give c / max(norm, c); a global one that is not finite makes everything NaN, as its
  * elements can't be told apart. */
-static void find_scales(const pass *p)
+static void find_scales(pass *p)
 {
     const ed_clipping *clip = &p->optimizer->clip;
-#pragma omp parallel for schedule(static) if (p->elements > OPS_PARALLEL_WORK)
-    for (int64_t i = 0; i < p->pieces; i++) square_piece(p, i);
+    over_pieces(p, square_range);
     double all = sqrt(sum(p->squares, 0, p->pieces));
     for (int64_t i = 0; i < p->n_jobs; i++) {
         optim_job *job = &p->jobs[i];
@@ -418,12 +434,7 @@ static bool run(ed_optimizer *o, int64_t n_jobs)
         memory_free(p.squares);
     }
     work_out_numbers(&p);
-    if (p.elements <= OPS_PARALLEL_WORK)
-        for (int64_t i = 0; i < p.pieces; i++) update_piece(&p, i);
-    else {
-#pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < p.pieces; i++) update_piece(&p, i);
-    }
+    over_pieces(&p, update_range);
     o->iterations++;
     return true;
 }

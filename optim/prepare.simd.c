@@ -32,9 +32,11 @@ void ISA_NAME(optim_prepare)(ed_dtype dtype, const optim_preparation *how, int64
         prepare_double(how, n, g, w, prepared);
 }
 
-/* Eight running sums, element i belonging to number i mod 8, whatever the width of the machine's
- * vectors. */
-enum { LANES = 8 };
+/*
+ * Many running sums, element i belonging to number i mod LANES, so that additions need not wait for
+ * each other and the width of the machine's vectors makes no difference.
+ */
+enum { LANES = 32 };
 
 #define SQUARES(type)                                                                              \
     static double squares_##type(int64_t n, const type *g)                                         \
@@ -44,8 +46,9 @@ enum { LANES = 8 };
         for (; i + LANES <= n; i += LANES)                                                         \
             for (int j = 0; j < LANES; j++) sums[j] += (double)g[i + j] * (double)g[i + j];        \
         for (int j = 0; i + j < n; j++) sums[j] += (double)g[i + j] * (double)g[i + j];            \
-        return ((sums[0] + sums[1]) + (sums[2] + sums[3])) +                                       \
-               ((sums[4] + sums[5]) + (sums[6] + sums[7]));                                        \
+        for (int half = LANES / 2; half > 0; half /= 2)                                            \
+            for (int j = 0; j < half; j++) sums[j] += sums[j + half];                              \
+        return sums[0];                                                                            \
     }
 
 SQUARES(float)

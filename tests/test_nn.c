@@ -492,6 +492,36 @@ static void test_batch_normalization(void **state)
     assert_fine();
 }
 
+/* Against Keras 3.14: one batch in training, then by the moving statistics. */
+static void test_batch_normalization_as_keras(void **state)
+{
+    (void)state;
+    static const float training[] = {-2.30934811f,  -1.33313584f, -1.33343208f, 1.46232271f,
+                                     -0.444378614f, -1.77781069f, 1.10311604f,  0.444378614f,
+                                     -2.22218943f,  0.743909299f, 1.33313584f,  -2.6665678f};
+    static const float moved[] = {-1.8630178f,  0.432699919f, -1.80331826f, 2.055161f,
+                                  0.694942296f, -1.93443942f, 1.68200111f,  0.957184672f,
+                                  -2.06556058f, 1.30884123f,  1.21942699f,  -2.19668174f};
+    static const float means[] = {0.0406250022f, -0.0874999985f, 0},
+                       variances[] = {1.00888669f, 0.907812476f, 0.907812476f};
+    ED_SCOPE;
+    ed_layer *layer = ed_batch_normalization(.momentum = 0.9);
+    ed_tensor *x = ramp(ED_SHAPE(4, 3));
+    assert_non_null(ed_forward(layer, x));
+    set(layer, 0, ed_constant(((float[]){1.5f, -1, 0.5f}), ED_SHAPE(3)));
+    set(layer, 1, ed_constant(((float[]){0.25f, 0, -2}), ED_SHAPE(3)));
+    ed_tensor *y = ed_forward(layer, x, .training = true), *z = ed_forward(layer, x);
+    assert_fine();
+    for (int i = 0; i < 12; i++) {
+        assert_true(fabsf(element(y, i) - training[i]) < 1e-6f);
+        assert_true(fabsf(element(z, i) - moved[i]) < 1e-6f);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_true(fabsf(element(ed_list_get(ed_variables(layer), 2), i) - means[i]) < 1e-7f);
+        assert_true(fabsf(element(ed_list_get(ed_variables(layer), 3), i) - variances[i]) < 2e-7f);
+    }
+}
+
 /* The statistics move once a training step, whatever the optimizer does, and no tape sees it. */
 static void test_statistics_and_training(void **state)
 {
@@ -775,6 +805,7 @@ int main(void)
         cmocka_unit_test(test_dense),
         cmocka_unit_test(test_convolution),
         cmocka_unit_test(test_batch_normalization),
+        cmocka_unit_test(test_batch_normalization_as_keras),
         cmocka_unit_test(test_statistics_and_training),
         cmocka_unit_test(test_small_layers),
         cmocka_unit_test(test_initializers),

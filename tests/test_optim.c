@@ -7,7 +7,6 @@
 #include "optim/optim.h"
 #include "tensor/core.h"
 #include <math.h>
-#include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -421,7 +420,7 @@ static void test_threads(void **state)
 {
     (void)state;
     ED_SCOPE;
-    int most = omp_get_max_threads();
+    int most = ed_num_threads();
     for (int way = 0; way < 3; way++) {
         ed_list *results[2];
         for (int threads = 1; threads <= 2; threads++) {
@@ -429,12 +428,12 @@ static void test_threads(void **state)
                               : way == 1
                                   ? ed_sgd(.momentum = 0.9, .clip.norm = 2, .weight_decay = 0.1)
                                   : ed_rmsprop();
-            omp_set_num_threads(threads);
+            ed_set_num_threads(threads);
             results[threads - 1] = three_steps(o, way ? ED_FLOAT64 : ED_FLOAT32);
         }
         assert_same(results[0], results[1]);
     }
-    omp_set_num_threads(most);
+    ed_set_num_threads(most);
     assert_fine();
 }
 
@@ -485,6 +484,18 @@ static void test_holders(void **state)
         assert_memory_equal(ed_data(slot), m, sizeof m);
         assert_memory_not_equal(ed_data(v), before, sizeof before);
     }
+    assert_fine();
+}
+
+/* Nothing to do is a step too. */
+static void test_empty(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_optimizer *o = ed_adam(.clip.global_norm = 1);
+    ed_tensor *v = ed_variable(noise(ED_FLOAT32, 0, 1));
+    assert_true(ed_apply_gradients(o, ed_list_of(noise(ED_FLOAT32, 0, 1)), ed_list_of(v)));
+    assert_int_equal(ed_iterations(o), 1);
     assert_fine();
 }
 
@@ -735,12 +746,19 @@ static void test_minimize(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keras),           cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_threads),         cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_holders),         cmocka_unit_test(test_order),
-        cmocka_unit_test(test_clip_extremes),   cmocka_unit_test(test_refused_steps),
-        cmocka_unit_test(test_refused_options), cmocka_unit_test(test_failing_allocations),
-        cmocka_unit_test(test_clip_functions),  cmocka_unit_test(test_minimize),
+        cmocka_unit_test(test_keras),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_holders),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_clip_extremes),
+        cmocka_unit_test(test_refused_steps),
+        cmocka_unit_test(test_refused_options),
+        cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_clip_functions),
+        cmocka_unit_test(test_minimize),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
