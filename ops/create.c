@@ -312,7 +312,7 @@ static bool range_infer(ed_call *call)
     ed_dtype dtype = dtype_or(r->dtype, whole ? ED_INT32 : ED_FLOAT32);
     if (!checked_dtype(call, dtype, ED_SET_NUMBER)) return false;
     double count = ceil((r->limit - r->start) / r->delta);
-    if (r->delta == 0 || isnan(count))
+    if (r->delta == 0 || isinf(r->delta) || isnan(count))
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "from %g to %g in steps of %g leads nowhere",
                             r->start, r->limit, r->delta);
     if (count >= 0x1p62)

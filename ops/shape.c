@@ -182,7 +182,7 @@ static bool reshape_infer(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
     int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK];
-    int rank;
+    int rank = 0;
     if (!shape_of_attr(call, "shape", ((const reshape_attrs *)call->attrs)->shape, &rank, shape) ||
         !complete(call, rank, shape))
         return false;
@@ -437,7 +437,7 @@ static bool slice_gradient_infer(ed_call *call)
     const ed_tensor *x = call->inputs[0];
     ed_slice_options slice = slice_of(attrs);
     int64_t shape[ED_MAX_RANK], part[ED_MAX_RANK], strides[ED_MAX_RANK], offset;
-    int rank;
+    int rank = 0;
     if (!shape_of_attr(call, "shape", attrs->shape, &rank, shape)) return false;
     tensor_row_major(rank, shape, strides);
     if (!shape_slice(call, rank, shape, strides, &slice, part, call->scratch, &offset))
@@ -671,7 +671,7 @@ static bool broadcast_to_infer(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
     int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK];
-    int rank;
+    int rank = 0;
     if (!shape_of_attr(call, "shape", ((const reshape_attrs *)call->attrs)->shape, &rank, shape))
         return false;
     bool fits = rank >= x->rank;
