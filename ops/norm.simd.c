@@ -5,6 +5,7 @@
  * rows, and the pieces pairwise: the same for any number of threads.
  */
 #include "ops/reduce.h"
+#include "tensor/threads.h"
 #include <math.h>
 #include <string.h>
 
@@ -156,6 +157,53 @@ static int64_t rows_of(const ed_tensor *x, int64_t *n)
     return *n ? x->size / *n : 0;
 }
 
+/* What a pass over the rows needs to know; `a` and `b` are a row's further operands. */
+typedef struct passes {
+    const norm_loops *loops;
+    int64_t rows, n, chunks, wide;
+    size_t row, element;
+    const char *x, *dy, *mean, *scale, *a, *b;
+    char *to;
+} passes;
+
+/* Rows that a thread takes at a time: all if more threads don't pay. */
+static int64_t turn(const ed_tensor *x, int64_t rows)
+{
+    return x->size > OPS_PARALLEL_WORK ? TURN : rows;
+}
+
+static void forward_rows(int64_t first, int64_t last, int worker, void *user)
+{
+    const passes *p = user;
+    const size_t at = (size_t)first * p->row;
+    (void)worker;
+    p->loops->forward(p->x + at, p->mean, p->scale, p->a, p->to + at, last - first, p->n);
+}
+
+static void backward_rows(int64_t first, int64_t last, int worker, void *user)
+{
+    const passes *p = user;
+    const size_t at = (size_t)first * p->row;
+    (void)worker;
+    p->loops->backward(p->x + at, p->dy + at, p->mean, p->scale, p->a, p->b, p->to + at,
+                       last - first, p->n);
+}
+
+/* Pieces of PIECE rows by `wide` channels: the sums of each, and the products behind them. */
+static void sum_pieces(int64_t first, int64_t last, int worker, void *user)
+{
+    const passes *p = user;
+    (void)worker;
+    for (int64_t i = first; i < last; i++) {
+        const int64_t row = i / p->chunks * PIECE, column = i % p->chunks * p->wide;
+        const size_t skip = (size_t)column * p->element, at = (size_t)row * p->row + skip;
+        char *to = p->to + (size_t)(i / p->chunks) * 2 * p->row + skip;
+        p->loops->sums(p->x + at, p->dy + at, p->mean + skip,
+                       p->rows - row < PIECE ? p->rows - row : PIECE, p->n,
+                       p->n - column < p->wide ? p->n - column : p->wide, to, to + p->row);
+    }
+}
+
 static bool kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *beta = call->inputs[2], *mean = call->outputs[1],
@@ -170,16 +218,16 @@ static bool kernel(ed_call *call)
     char *scale = memory_alloc((size_t)n * element);
     if (!scale) return false;
     make_scale(variance, call->inputs[1], ((const norm_options *)call->attrs)->epsilon, scale);
-    if (x->size <= OPS_PARALLEL_WORK) {
-        loops->forward(x->data, mean->data, scale, beta->data, y, rows, n);
-    } else {
-#pragma omp parallel for schedule(static)
-        for (int64_t r = 0; r < rows; r += TURN) {
-            const size_t at = (size_t)(r * n) * element;
-            loops->forward(x->data + at, mean->data, scale, beta->data, y + at,
-                           rows - r < TURN ? rows - r : TURN, n);
-        }
-    }
+    passes p = {.loops = loops,
+                .rows = rows,
+                .n = n,
+                .row = (size_t)n * element,
+                .x = x->data,
+                .mean = mean->data,
+                .scale = scale,
+                .a = beta->data,
+                .to = y};
+    threads_run(rows, turn(x, rows), forward_rows, &p);
     memory_free(scale);
     return true;
 }
@@ -199,16 +247,14 @@ static bool plain_batch_norm(const ed_call *call)
         for (int64_t r = 0; r < rows; r++) variance += (from[r * n] - mean) * (from[r * n] - mean);
         variance /= (double)rows;
         for (int64_t r = 0; r < rows; r++)
-            y[r * n] = (from[r * n] - mean) / sqrt(variance + epsilon) * gamma[c] + beta[c];
+            y[r * n] = (from[r * n] - mean) * (gamma[c] / sqrt(variance + epsilon)) + beta[c];
         ((double *)call->outputs[1]->data)[c] = mean;
         ((double *)call->outputs[2]->data)[c] = variance;
     }
     return true;
 }
 
-/* ---- The way back
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- The way back ---------------------------------------------------------------------------- */
 
 static bool back_infer(ed_call *call)
 {
@@ -234,24 +280,18 @@ static void add(ed_dtype dtype, void *to, const void *from, int64_t n)
 
 /* The sums of dy into the first n numbers of `partial`, those of dy (x - mean) into the next n; it
  * has room for every piece's. */
-static void sum_pieces(const ed_call *call, int64_t rows, int64_t n, int64_t pieces, char *partial)
+static void sum_all(const passes *all, const ed_tensor *x, int64_t pieces, char *partial)
 {
-    const ed_tensor *x = call->inputs[0], *mean = call->inputs[2], *dy = call->inputs[4];
-    const norm_loops *loops = loops_for(x->dtype);
-    const size_t element = dtype_size(x->dtype), piece = 2 * (size_t)n * element;
-    const int64_t wide = COLUMNS / (int64_t)element, chunks = (n + wide - 1) / wide;
-#pragma omp parallel for schedule(static) if (x->size > OPS_PARALLEL_WORK)
-    for (int64_t i = 0; i < pieces * chunks; i++) {
-        const int64_t row = i / chunks * PIECE, column = i % chunks * wide;
-        const size_t at = (size_t)(row * n + column) * element, skip = (size_t)column * element;
-        char *to = partial + (size_t)(i / chunks) * piece + skip;
-        loops->sums(x->data + at, dy->data + at, mean->data + skip,
-                    rows - row < PIECE ? rows - row : PIECE, n,
-                    n - column < wide ? n - column : wide, to, to + (size_t)n * element);
-    }
+    passes p = *all;
+    p.wide = COLUMNS / (int64_t)p.element;
+    p.chunks = (p.n + p.wide - 1) / p.wide;
+    p.to = partial;
+    const int64_t items = pieces * p.chunks;
+    threads_run(items, x->size > OPS_PARALLEL_WORK ? 1 : items, sum_pieces, &p);
     for (int64_t step = 1; step < pieces; step *= 2)
         for (int64_t i = 0; i + step < pieces; i += 2 * step)
-            add(x->dtype, partial + (size_t)i * piece, partial + (size_t)(i + step) * piece, 2 * n);
+            add(x->dtype, partial + (size_t)i * 2 * p.row, partial + (size_t)(i + step) * 2 * p.row,
+                2 * p.n);
 }
 
 /*
@@ -271,10 +311,8 @@ static void sum_pieces(const ed_call *call, int64_t rows, int64_t n, int64_t pie
 static bool back_kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *mean = call->inputs[2], *dy = call->inputs[4];
-    const norm_loops *loops = loops_for(x->dtype);
     const size_t element = dtype_size(x->dtype);
     int64_t n, rows = rows_of(x, &n), pieces = (rows + PIECE - 1) / PIECE;
-    char *dx = call->outputs[0]->data;
     if (x->size == 0) {
         memset(call->outputs[1]->data, 0, (size_t)n * element);
         memset(call->outputs[2]->data, 0, (size_t)n * element);
@@ -282,24 +320,26 @@ static bool back_kernel(ed_call *call)
     }
     char *partial = memory_alloc((size_t)(2 * pieces + 1) * (size_t)n * element);
     if (!partial) return false;
-    char *scale = partial + 2 * (size_t)(pieces * n) * element,
-         *product = partial + (size_t)n * element;
-    sum_pieces(call, rows, n, pieces, partial);
+    char *scale = partial + 2 * (size_t)(pieces * n) * element;
+    const passes p = {.loops = loops_for(x->dtype),
+                      .rows = rows,
+                      .n = n,
+                      .row = (size_t)n * element,
+                      .element = element,
+                      .x = x->data,
+                      .dy = dy->data,
+                      .mean = mean->data,
+                      .scale = scale,
+                      .a = partial,
+                      .b = partial + (size_t)n * element,
+                      .to = call->outputs[0]->data};
+    sum_all(&p, x, pieces, partial);
     make_scale(call->inputs[3], NULL, ((const norm_options *)call->attrs)->epsilon, scale);
     if (x->dtype == ED_FLOAT32)
         SHARES(float, partial, scale)
     else
         SHARES(double, partial, scale)
-    if (x->size <= OPS_PARALLEL_WORK) {
-        loops->backward(x->data, dy->data, mean->data, scale, partial, product, dx, rows, n);
-    } else {
-#pragma omp parallel for schedule(static)
-        for (int64_t r = 0; r < rows; r += TURN) {
-            const size_t at = (size_t)(r * n) * element;
-            loops->backward(x->data + at, dy->data + at, mean->data, scale, partial, product,
-                            dx + at, rows - r < TURN ? rows - r : TURN, n);
-        }
-    }
+    threads_run(rows, turn(x, rows), backward_rows, (void *)&p);
     memory_free(partial);
     return true;
 }
@@ -318,13 +358,12 @@ static bool plain_batch_norm_gradient(const ed_call *call)
         double *dx = (double *)call->outputs[0]->data + c, sum = 0, product = 0;
         for (int64_t i = 0; i < rows; i++) {
             sum += dy[i * n];
-            product += dy[i * n] * (from[i * n] - mean) * r;
+            product += dy[i * n] * (from[i * n] - mean);
         }
+        const double a = sum / (double)rows, b = product / (double)rows * r * r;
         for (int64_t i = 0; i < rows; i++)
-            dx[i * n] = gamma * r *
-                        (dy[i * n] - sum / (double)rows -
-                         (from[i * n] - mean) * r * product / (double)rows);
-        ((double *)call->outputs[1]->data)[c] = product;
+            dx[i * n] = r * gamma * (dy[i * n] - a - (from[i * n] - mean) * b);
+        ((double *)call->outputs[1]->data)[c] = product * r;
         ((double *)call->outputs[2]->data)[c] = sum;
     }
     return true;

@@ -13,9 +13,7 @@
  * and in pieces of fixed size, so that few outputs of many elements keep all threads busy too.
  */
 
-/* ---- Layout
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- Layout ---------------------------------------------------------------------------------- */
 
 /* Appends a dimension to a list, joined with the last if memory does. */
 static void append(int *n, int64_t *extents, int64_t *strides, int64_t extent, int64_t stride)
@@ -215,9 +213,7 @@ static void find_rows(const plan *p, const char *x, int64_t first, int64_t n, co
     }
 }
 
-/* ---- Folding
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- Folding --------------------------------------------------------------------------------- */
 
 typedef struct fold {
     plan plan;
@@ -374,9 +370,7 @@ double reduce_plain(bool product, const double *x, int64_t n)
     return lane[0];
 }
 
-/* ---- The best of all
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- The best of all ------------------------------------------------------------------------- */
 
 typedef struct best {
     plan plan;

@@ -78,6 +78,12 @@ void reduce_make_layout(reduce_layout *layout, const ed_tensor *x, unsigned mask
  */
 bool reduce_run(reduce_kind kind, const ed_tensor *x, unsigned mask, void *y, void *mean);
 
+/*
+ * For references: the sum or product of x in the order of ops/kernels/lanes.h (for up to 32
+ * numbers), which decides whether huge numbers overflow before they meet their opposites.
+ */
+double reduce_plain(bool product, const double *x, int64_t n);
+
 /* For argmax and argmin: index of the best of each output's elements, first of equals. */
 typedef struct reduce_best_loops {
     /* The best of n adjoining numbers into *value, leaving out NaN; NaN if there is nothing else.

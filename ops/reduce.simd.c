@@ -8,9 +8,7 @@
 #include <string.h>
 
 #ifdef ISA
-/* ======== Loops
- * ============================================================================================================
- */
+/* ======== Loops =============================================================================== */
 
 #include "ops/kernels/lanes.h"
 
@@ -19,9 +17,7 @@
 #define STATE(number, state) number *first = (state), *second = first + reduce_step(width)
 #define UNUSED_STATE         (void)first, (void)second
 
-/* ---- Floats
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- Floats ---------------------------------------------------------------------------------- */
 
 /* Folds of one number: sum, product, largest, smallest. */
 #define FOLD_LOOPS(name, fold, bits, number)                                                       \
@@ -167,9 +163,7 @@ FINISH(std, double, sqrt(second[c] / n))
 FINISH(logsumexp, float, logf(second[c]) + finite_f32(first[c]))
 FINISH(logsumexp, double, log(second[c]) + finite_f64(first[c]))
 
-/* ---- Integers
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- Integers -------------------------------------------------------------------------------- */
 
 #define INTEGER_LOOPS(name, number, identity, expression)                                          \
     static number name##_two_##number(number a, number b)                                          \
@@ -221,9 +215,7 @@ FINISH(itself, uint8_t, first[c])
 FINISH(itself, uint32_t, first[c])
 FINISH(itself, uint64_t, first[c])
 
-/* ---- The table
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 #define ROW(loops, suffix, finish_name)                                                            \
     {                                                                                              \
@@ -254,9 +246,7 @@ const reduce_loops ISA_NAME(reduce_table)[REDUCE_KINDS][ED_DTYPE_COUNT] = {
     [REDUCE_LOGSUMEXP] = {FLOATS(logsumexp, logsumexp)},
 };
 
-/* ---- The best of all
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- The best of all ------------------------------------------------------------------------- */
 
 #define BETTER(a, b) (smallest ? (a) < (b) : (a) > (b))
 
@@ -367,9 +357,7 @@ const reduce_best_loops ISA_NAME(reduce_best_table)[ED_DTYPE_COUNT] = {
 };
 
 #else
-/* ======== Ops
- * ==============================================================================================================
- */
+/* ======== Ops ================================================================================= */
 
 #if defined(__x86_64__)
 extern const reduce_loops reduce_table_avx2[][ED_DTYPE_COUNT],
@@ -472,21 +460,26 @@ static bool plain(const ed_call *call, double (*f)(const double *x, int64_t n))
     return ok;
 }
 
-#define PLAIN(name, start, ...)                                                                    \
+/* References: an expression of a group's n numbers x; a loop that starts with a number. */
+#define PLAIN(name, expression)                                                                    \
     static double plain_of_##name(const double *x, int64_t n)                                      \
     {                                                                                              \
-        double y = start;                                                                          \
-        for (int64_t i = 0; i < n; i++) y = __VA_ARGS__;                                           \
-        return y;                                                                                  \
+        return expression;                                                                         \
     }                                                                                              \
     static bool plain_##name(const ed_call *call)                                                  \
     {                                                                                              \
         return plain(call, plain_of_##name);                                                       \
     }
+#define PLAIN_LOOP(name, start, expression)                                                        \
+    static double loop_of_##name(const double *x, int64_t n)                                       \
+    {                                                                                              \
+        double y = start;                                                                          \
+        for (int64_t i = 0; i < n; i++) y = expression;                                            \
+        return y;                                                                                  \
+    }                                                                                              \
+    PLAIN(name, loop_of_##name(x, n))
 
-/* ---- What gradients share
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- What gradients share -------------------------------------------------------------------- */
 
 /* The mask of a call whose axes have been checked. */
 static unsigned mask_of(const ed_gradient_call *g)
@@ -571,13 +564,11 @@ static const ed_reduce_options *keeping(const ed_gradient_call *g, ed_reduce_opt
         return CALL_OP(symbol, options, x);                                                        \
     }
 
-/* ---- Sums
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Sums ------------------------------------------------------------------------------------ */
 
 /* reduce_sum: y = sum of x, dx = dy for each element */
 KERNEL(reduce_sum, REDUCE_SUM)
-PLAIN(reduce_sum, 0, y + x[i])
+PLAIN(reduce_sum, reduce_plain(false, x, n))
 
 static bool reduce_sum_gradient(const ed_gradient_call *g)
 {
@@ -590,7 +581,7 @@ REDUCTION(reduce_sum, "y = sum of x over the axes", ED_SET_NUMBER, reduce_infer,
 
 /* reduce_mean: y = sum of x / n, dx = dy / n */
 KERNEL(reduce_mean, REDUCE_MEAN)
-PLAIN(reduce_mean, 0, y + x[i] / (double)n)
+PLAIN(reduce_mean, reduce_plain(false, x, n) / (double)n)
 
 static bool reduce_mean_gradient(const ed_gradient_call *g)
 {
@@ -619,9 +610,7 @@ ed_tensor *ops_sum_to(ed_tensor *dy, ed_ints shape)
     return inner && leading ? ed_reshape(sum, shape) : sum;
 }
 
-/* ---- Product
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Product --------------------------------------------------------------------------------- */
 
 /* x [outer, n] moved on by `by` along the last axis; ones come in. */
 static ed_tensor *moved_on(ed_tensor *x, int64_t by)
@@ -645,7 +634,7 @@ static ed_tensor *products_before(ed_tensor *x)
 
 /* reduce_prod: y = product of x, dx = dy times the product of the others */
 KERNEL(reduce_prod, REDUCE_PROD)
-PLAIN(reduce_prod, 1, y *x[i])
+PLAIN(reduce_prod, reduce_plain(true, x, n))
 
 static bool reduce_prod_gradient(const ed_gradient_call *g)
 {
@@ -681,14 +670,12 @@ REDUCTION(reduce_prod, "y = product of x over the axes", ED_SET_NUMBER, reduce_i
           .gradient = reduce_prod_gradient, .saves = ED_SAVES_ALL_INPUTS,
           .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
 
-/* ---- Largest and smallest
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- Largest and smallest -------------------------------------------------------------------- */
 
 /* reduce_max: y = largest of x, dx = dy / k for the k elements that equal it; 0 / 0 where y is NaN
  */
 KERNEL(reduce_max, REDUCE_MAX)
-PLAIN(reduce_max, -INFINITY, x[i] > y || x[i] != x[i] ? x[i] : y)
+PLAIN_LOOP(reduce_max, -INFINITY, x[i] > y || x[i] != x[i] ? x[i] : y)
 
 static bool extreme_gradient(const ed_gradient_call *g)
 {
@@ -707,7 +694,7 @@ REDUCTION(reduce_max, "y = largest of x over the axes; ties share the gradient",
 
 /* reduce_min: y = smallest of x, its gradient like the largest's */
 KERNEL(reduce_min, REDUCE_MIN)
-PLAIN(reduce_min, INFINITY, x[i] < y || x[i] != x[i] ? x[i] : y)
+PLAIN_LOOP(reduce_min, INFINITY, x[i] < y || x[i] != x[i] ? x[i] : y)
 REDUCTION(reduce_min, "y = smallest of x over the axes; ties share the gradient", ED_SET_NUMBER,
           extreme_infer, .gradient = extreme_gradient,
           .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
@@ -716,21 +703,19 @@ REDUCTION(reduce_min, "y = smallest of x over the axes; ties share the gradient"
 /* reduce_any, reduce_all: whether any, all are true */
 KERNEL(reduce_any, REDUCE_MAX)
 KERNEL(reduce_all, REDUCE_MIN)
-PLAIN(reduce_any, 0, y != 0 || x[i] != 0)
-PLAIN(reduce_all, 1, y != 0 && x[i] != 0)
+PLAIN_LOOP(reduce_any, 0, y != 0 || x[i] != 0)
+PLAIN_LOOP(reduce_all, 1, y != 0 && x[i] != 0)
 REDUCTION(reduce_any, "whether any of x over the axes is true", ED_SET_BOOL, reduce_infer,
           .no_gradient = "truth does not change gradually", .samples = SAMPLES(ED_SAMPLE_IN, 0, 1))
 REDUCTION(reduce_all, "whether all of x over the axes are true", ED_SET_BOOL, reduce_infer,
           .no_gradient = "truth does not change gradually", .samples = SAMPLES(ED_SAMPLE_IN, 0, 1))
 
-/* ---- Sum of exponentials
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Sum of exponentials --------------------------------------------------------------------- */
 
 /* reduce_logsumexp: y = ln sum e^x, dx = dy e^(x - y) */
 KERNEL(reduce_logsumexp, REDUCE_LOGSUMEXP)
 
-static double plain_of_logsumexp(const double *x, int64_t n)
+static double logsumexp_of(const double *x, int64_t n)
 {
     double m = -INFINITY, sum = 0;
     for (int64_t i = 0; i < n; i++) m = x[i] > m ? x[i] : m;
@@ -739,10 +724,7 @@ static double plain_of_logsumexp(const double *x, int64_t n)
     return m + log(sum);
 }
 
-static bool plain_reduce_logsumexp(const ed_call *call)
-{
-    return plain(call, plain_of_logsumexp);
-}
+PLAIN(reduce_logsumexp, logsumexp_of(x, n))
 
 static bool reduce_logsumexp_gradient(const ed_gradient_call *g)
 {
@@ -756,14 +738,12 @@ REDUCTION(reduce_logsumexp, "y = ln of the sum of e^x over the axes", ED_SET_FLO
           .gradient = reduce_logsumexp_gradient, .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
           .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
 
-/* ---- Variance
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Variance -------------------------------------------------------------------------------- */
 
 /* reduce_variance: y = mean of (x - mean)^2, dx = dy 2 (x - mean) / n */
 KERNEL(reduce_variance, REDUCE_VARIANCE)
 
-static double plain_of_variance(const double *x, int64_t n)
+static double variance_of(const double *x, int64_t n)
 {
     double mean = 0, y = 0;
     for (int64_t i = 0; i < n; i++) mean += x[i] / (double)n;
@@ -771,10 +751,7 @@ static double plain_of_variance(const double *x, int64_t n)
     return y / (double)n;
 }
 
-static bool plain_reduce_variance(const ed_call *call)
-{
-    return plain(call, plain_of_variance);
-}
+PLAIN(reduce_variance, variance_of(x, n))
 
 /* (x - mean) share / n, share being of the output's shape. */
 static ed_tensor *deviations_times(const ed_gradient_call *g, ed_tensor *share)
@@ -798,15 +775,12 @@ REDUCTION(reduce_variance, "y = mean of (x - mean of x)^2 over the axes; NaN of 
 /* reduce_std: y = sqrt variance, dx = dy (x - mean) / (n y), 0 where dy is, even if y is 0 */
 KERNEL(reduce_std, REDUCE_STD)
 
-static double plain_of_std(const double *x, int64_t n)
+static double std_of(const double *x, int64_t n)
 {
-    return sqrt(plain_of_variance(x, n));
+    return sqrt(variance_of(x, n));
 }
 
-static bool plain_reduce_std(const ed_call *call)
-{
-    return plain(call, plain_of_std);
-}
+PLAIN(reduce_std, std_of(x, n))
 
 static bool reduce_std_gradient(const ed_gradient_call *g)
 {
@@ -823,9 +797,7 @@ REDUCTION(reduce_std, "y = root of the variance of x over the axes", ED_SET_FLOA
                                 {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, .attrs = AXES(0)},
                                 {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4)}, .attrs = KEEPING(0, 2)}))
 
-/* ---- Index of the best
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- Index of the best ----------------------------------------------------------------------- */
 
 static const ed_attr best_attributes[] = {
     ATTR(ed_argmax_options, axis, ED_ATTR_INT, "along which; default 0"), {0}};

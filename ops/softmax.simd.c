@@ -42,9 +42,7 @@ static inline int64_t label_at(const void *labels, bool wide, int64_t i)
 }
 
 #ifdef ISA
-/* ======== Loops
- * ============================================================================================================
- */
+/* ======== Loops =============================================================================== */
 
 #include "ops/kernels/lanes.h"
 
@@ -194,12 +192,13 @@ static inline int64_t label_at(const void *labels, bool wide, int64_t i)
             number *to = (number *)dx + r * n;                                                     \
             const number m = lanes_row_##bits(LANES_MAX, LANES_ITSELF, from, n, 0);                \
             const number total = lanes_row_##bits(LANES_SUM, LANES_ITSELF, z, n, 0);               \
-            const number k = total / exp_row_##bits(from, to, n, m);                               \
+            const number k = 1 / exp_row_##bits(from, to, n, m);                                   \
             EACH_VECTOR(n, vectors)                                                                \
-            lanes_put_##bits(                                                                      \
-                to + i,                                                                            \
-                (lanes_some_##bits(to + i, left, 0) * k - lanes_some_##bits(z + i, left, 0)) * g,  \
-                left);                                                                             \
+            lanes_put_##bits(to + i,                                                               \
+                             (lanes_some_##bits(to + i, left, 0) * k * total -                     \
+                              lanes_some_##bits(z + i, left, 0)) *                                 \
+                                 g,                                                                \
+                             left);                                                                \
         }                                                                                          \
     }                                                                                              \
     static void sparse_##bits(const void *labels, bool wide, const void *x, void *loss,            \
@@ -240,9 +239,7 @@ const softmax_loops ISA_NAME(softmax_table)[ED_DTYPE_COUNT] = {
     [ED_FLOAT32] = SOFTMAX_ROW(f32), [ED_FLOAT64] = SOFTMAX_ROW(f64)};
 
 #else
-/* ======== Ops
- * ==============================================================================================================
- */
+/* ======== Ops ================================================================================= */
 
 #if defined(__x86_64__)
 extern const softmax_loops softmax_table_avx2[], softmax_table_avx512[];
@@ -266,9 +263,7 @@ static int64_t turn(int64_t rows, int64_t n)
     return rows * n <= OPS_PARALLEL_WORK ? rows : n < PIECE ? PIECE / n : 1;
 }
 
-/* ---- Softmax
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- Softmax --------------------------------------------------------------------------------- */
 
 static const ed_attr attributes[] = {
     ATTR(ed_softmax_options, axis, ED_ATTR_INT, "of the sum; default -1"), {0}};
@@ -601,9 +596,7 @@ ED_OP(log_softmax_gradient) = {
     .reference = plain_log_softmax_gradient,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 0, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)}})};
 
-/* ---- Cross-entropy
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- Cross-entropy --------------------------------------------------------------------------- */
 
 /*
  * Labels at inputs[0], logits at inputs[1] and, for the ways back, dy at inputs[2]: dense labels
