@@ -20,8 +20,10 @@ typedef struct findings {
     int sample;              /* the one at work, -1: none */
     int64_t samples, checks; /* how many were looked at */
     int failures;
+    const char *last_check; /* that failed ... */
+    int of_check;           /* ... so often */
     size_t used;
-    char text[6000]; /* a line for each failure, as many as find room */
+    char text[6000]; /* a line for each of the first failures */
 } findings;
 
 /* Notes a failure, printf-like; always false. */
@@ -92,6 +94,9 @@ int trial_outputs(const trial *t);
 
 /* Runs it and compares with the reference; notes the failures, naming `what`. */
 bool trial_compare(findings *f, const trial *t, const char *what);
+
+/* The same under every instruction set of the machine. */
+void trial_compare_isas(findings *f, const trial *t, const char *what);
 
 /* Element i of a contiguous tensor. */
 double element_of(const ed_tensor *x, int64_t i);

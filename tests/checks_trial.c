@@ -1,3 +1,4 @@
+#include "ops/kernels/isa.h"
 #include "tests/checks.h"
 #include <float.h>
 #include <math.h>
@@ -5,19 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Of one check's failures the first few tell enough. */
 bool found(findings *f, const char *format, ...)
 {
+    enum { OF_ONE_CHECK = 4 };
     f->failures++;
-    char message[1500];
+    f->of_check = f->check == f->last_check ? f->of_check + 1 : 1;
+    f->last_check = f->check;
+    if (f->of_check > OF_ONE_CHECK || f->used + 1 >= sizeof f->text) return false;
+    char message[1500], where[32] = "";
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    if (f->used + 1 >= sizeof f->text) return false;
-    char where[32] = "";
     if (f->sample >= 0) snprintf(where, sizeof where, ", sample %d", f->sample);
     f->used += (size_t)snprintf(f->text + f->used, sizeof f->text - f->used, "%s (%s%s): %s\n",
                                 f->op->name, f->check, where, message);
+    if (f->used > sizeof f->text) f->used = sizeof f->text;
     return false;
 }
 
@@ -270,17 +275,41 @@ static bool compare_output(findings *f, const trial *t, const char *what, int k,
     return packed != NULL;
 }
 
-bool trial_compare(findings *f, const trial *t, const char *what)
+/* What `t` gives beside the reference's outputs. */
+static bool compare_with(findings *f, const trial *t, ed_tensor *const *reference, const char *what)
 {
     ED_SCOPE;
-    ed_tensor *y[ED_MAX_OUTPUTS], *reference[ED_MAX_OUTPUTS];
+    ed_tensor *y[ED_MAX_OUTPUTS];
     f->checks++;
-    if (!t->op->reference) return true; /* check_definition notes that */
-    bool ok = trial_run(t, y) ? trial_reference(t, reference) ||
-                                    found(f, "%s: the reference fails: %s", what, ed_error())
-                              : found(f, "%s: %s", what, ed_error());
+    bool ok = trial_run(t, y) || found(f, "%s: %s", what, ed_error());
     for (int k = 0; ok && k < trial_outputs(t); k++)
         ok = compare_output(f, t, what, k, y[k], reference[k]);
     ed_clear_error();
     return ok;
+}
+
+bool trial_compare(findings *f, const trial *t, const char *what)
+{
+    ED_SCOPE;
+    ed_tensor *reference[ED_MAX_OUTPUTS];
+    bool ok = trial_reference(t, reference);
+    if (!ok) found(f, "%s: the reference fails: %s", what, ed_error());
+    ed_clear_error();
+    return ok && compare_with(f, t, reference, what);
+}
+
+void trial_compare_isas(findings *f, const trial *t, const char *what)
+{
+    ED_SCOPE;
+    char text[128];
+    int before = isa_level;
+    ed_tensor *reference[ED_MAX_OUTPUTS];
+    bool ok = trial_reference(t, reference);
+    if (!ok) found(f, "%s: the reference fails: %s", what, ed_error());
+    ed_clear_error();
+    for (int level = 0; ok && isa_set(level); level++) {
+        snprintf(text, sizeof text, "%s, %s", what, isa_name(level));
+        ok = compare_with(f, t, reference, text);
+    }
+    isa_set(before);
 }
