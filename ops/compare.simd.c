@@ -2,6 +2,7 @@
  * file is read. */
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/shape.h"
 #include <math.h>
 #include <string.h>
 
@@ -155,8 +156,8 @@ PLAIN(where, x[0] ? x[1] : x[2]);
 static bool where_gradient(const ed_gradient_call *g)
 {
     ed_tensor *condition = g->inputs[0];
-    if (g->needs[1]) GIVE(g, 1, ed_where(condition, g->dy[0], 0));
-    if (g->needs[2]) GIVE(g, 2, ed_where(condition, 0, g->dy[0]));
+    if (g->needs[1]) g->dx[1] = shape_sum_to(ed_where(condition, g->dy[0], 0), g->shapes[1]);
+    if (g->needs[2]) g->dx[2] = shape_sum_to(ed_where(condition, 0, g->dy[0]), g->shapes[2]);
     return true;
 }
 

@@ -1,5 +1,6 @@
 #include "ops/elementwise.h"
 #include "tensor/copy.h"
+#include "tensor/threads.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,7 @@ typedef struct plan {
     int along;           /* blocks: the dimension that they cut; those behind it they hold whole */
     int across;          /* tiles: the dimension along which they are high; -1 for none */
     int64_t high, width; /* tiles: their extents */
+    void (*part)(const struct plan *p, int64_t first, int64_t last); /* what threads run */
 } plan;
 
 typedef struct packs {
@@ -378,17 +380,19 @@ static int closest(const plan *p, int i)
 
 /* ---- Choice ---- */
 
+static void run_part(int64_t first, int64_t last, int worker, void *user)
+{
+    const plan *p = user;
+    (void)worker;
+    p->part(p, first, last);
+}
+
 /* Runs f over parts 0..count-1, `each` of them at a time, in parallel if there is enough to do. */
-static void in_pieces(const plan *p, void (*f)(const plan *, int64_t, int64_t), int64_t count,
+static void in_pieces(plan *p, void (*f)(const plan *, int64_t, int64_t), int64_t count,
                       int64_t each, int64_t size)
 {
-    if (size < OPS_PARALLEL_WORK) {
-        f(p, 0, count);
-        return;
-    }
-#pragma omp parallel for schedule(static)
-    for (int64_t first = 0; first < count; first += each)
-        f(p, first, count - first < each ? count : first + each);
+    p->part = f;
+    threads_run(count, size < OPS_PARALLEL_WORK ? count : each, run_part, p);
 }
 
 static void run_plan(plan *p, int64_t size)
