@@ -143,7 +143,15 @@ static double distance(long double got, long double want, int digits, int lowest
 
 static double distance32(float got, double want)
 {
-    return distance(got, want, FLT_MANT_DIG, FLT_MIN_EXP - 1, FLT_MAX_EXP);
+    double size = fabs(want);
+    if (!(size >= (double)FLT_MIN && size < (double)FLT_MAX && fabsf(got) <= FLT_MAX))
+        return distance(got, want, FLT_MANT_DIG, FLT_MIN_EXP - 1, FLT_MAX_EXP);
+    uint64_t bits; /* the usual case, quickly: 2^(23 - exponent of want) by its bits */
+    memcpy(&bits, &size, sizeof bits);
+    bits = ((uint64_t)(2 * 1023 + FLT_MANT_DIG - 1) << 52) - (bits & (uint64_t)0x7ff << 52);
+    double per_ulp;
+    memcpy(&per_ulp, &bits, sizeof per_ulp);
+    return fabs(got - want) * per_ulp;
 }
 
 static double distance64(double got, long double want)
@@ -276,8 +284,7 @@ static void chunk32(const rule *r, const float *x, const float *y, worst *w)
     for (int isa = 0; isa <= isa_best(); isa++) {
         run(r->name, isa, ED_FLOAT32, got, x, y, CHUNK);
         for (int i = 0; i < CHUNK; i++)
-            keep_worst(w + isa, got[i] == want[i] && want[i] ? 0 : distance32(got[i], want[i]),
-                       x[i], y[i], got[i]);
+            keep_worst(w + isa, distance32(got[i], want[i]), x[i], y[i], got[i]);
     }
 }
 
@@ -374,28 +381,6 @@ static void float64_is_accurate(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* Every elementwise op on floats is measured here, but those that are exact or made of measured
- * ones. */
-static void every_function_has_a_rule(void **state)
-{
-    (void)state;
-    static const char *const others[] = {
-        "add",          "sub",  "mul",  "div",        "neg",      "square", "squared_difference",
-        "reciprocal",   "sign", "clip", "relu",       "relu6",    "where",  "cast",
-        "hard_sigmoid", "elu",  "selu", "leaky_relu", "softsign", "silu",   "gelu",
-        "gelu_tanh",
-    };
-    for (int i = 0; i < ed_op_count(); i++) {
-        const ed_op *op = ed_op_at(i);
-        bool known = op->kernel != elementwise_kernel || op->flags & ED_OP_INTERNAL ||
-                     op->infer == elementwise_infer_bool;
-        for (int r = 0; r < RULES && !known; r++) known = !strcmp(rules[r].name, op->name);
-        for (size_t e = 0; e < sizeof others / sizeof *others && !known; e++)
-            known = !strcmp(others[e], op->name);
-        if (!known) fail_msg("%s has no rule", op->name);
-    }
-}
-
 /*
  * The same number gives the same bits in every lane, whatever stands beside it (slow paths
  * included), and in a partial vector.
@@ -425,7 +410,6 @@ static void place_does_not_matter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_function_has_a_rule),
         cmocka_unit_test(place_does_not_matter),
         cmocka_unit_test(float32_is_accurate),
         cmocka_unit_test(float64_is_accurate),
