@@ -44,7 +44,7 @@ BENCHES  := $(patsubst %.c,$(OBJ)/%,$(wildcard bench/bench_*.c))
 WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-psabi
 CFLAGS      = $(OPT) -g
 SANFLAGS   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED)
-ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenmp -fno-math-errno -fno-trapping-math \
+ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenmp-simd -fno-math-errno -fno-trapping-math \
               -ffp-contract=off -I. $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) $(SIMDFLAGS)
 LIBS        = $(DEPS_LIBS) -lm -lpthread
 
@@ -95,14 +95,16 @@ $(OBJ)/libeddy.a: $(OBJECTS)
 
 $(OBJ)/libeddy.so: $(OBJECTS)
 	$(call say,LD    $@)
-	$(Q)$(CC) -shared -fopenmp $(SANFLAGS) -Wl,-soname,libeddy.so.$(SOVERSION) -Wl,-z,defs -o $@ $(OBJECTS) $(LIBS)
+	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-soname,libeddy.so.$(SOVERSION) -Wl,-z,defs -o $@ $(OBJECTS) $(LIBS)
 
 # Tests and benches see the private names too: they are linked with the objects themselves.
 $(OBJ)/tests/test_%: $(OBJ)/tests/test_%.o $(TEST_AID) $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) -fopenmp -rdynamic $(SANFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(CMOCKA_LIBS) -ldl
 
-$(OBJ)/tests/%.o: SIMDFLAGS += $(CMOCKA_CFLAGS)
+# They may use the compiler's own threads; the library has its pool (tensor/threads.h).
+$(OBJ)/tests/%.o: SIMDFLAGS += $(CMOCKA_CFLAGS) -fopenmp
+$(OBJ)/bench/%.o: SIMDFLAGS += -fopenmp
 
 $(OBJ)/bench/%: $(OBJ)/bench/%.o $(OBJECTS)
 	$(call say,LD    $@)
@@ -112,7 +114,7 @@ $(OBJ)/bench/%: $(OBJ)/bench/%.o $(OBJECTS)
 EXAMPLE_AID := $(patsubst %.c,$(OBJ)/%.o,examples/digits.c examples/progress.c)
 $(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.a
 	$(call say,LD    $@)
-	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
 
 # ---- Using
 

@@ -215,7 +215,6 @@ ed_tensor *draw_digits(int64_t count, uint64_t seed, ed_tensor **labels)
         free(pixels), free(numbers);
         return ed_fail(ED_OUT_OF_MEMORY, "draw_digits: out of memory");
     }
-#pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++) {
         uint64_t state = seed * 0xd1342543de82ef95 + (uint64_t)i * 0xaef17502108ef2d9;
         state = next(&state); /* digits that follow each other have nothing in common */

@@ -30,7 +30,7 @@
 #include "ops/kernels/gemm_piece.h"
 #include "ops/ops.h"
 #include "ops/window.h"
-#include <omp.h>
+#include "tensor/threads.h"
 #include <string.h>
 
 enum {
@@ -83,14 +83,13 @@ static void conv_begin(conv *c, const window *w, int64_t out, ed_dtype dtype)
     c->panel = c->tile * c->size;
 }
 
-/* Threads for `units` pieces of work. */
-static int thread_count(const conv *c, int64_t units)
+/* How many of `units` pieces of work a thread takes at a time: all if a second one doesn't pay. */
+static int64_t grain(const conv *c, int64_t units)
 {
     const window *w = &c->w;
     double taps = (double)(w->extent[0] * w->extent[1]);
     double work = (double)(w->batch * w->out[0] * w->out[1]) * taps * (double)(c->in * c->out);
-    if (work < 2.0 * THREAD_WORK || omp_in_parallel()) return 1;
-    return (int)min64(units, omp_get_max_threads());
+    return work < 2.0 * THREAD_WORK ? units : 1;
 }
 
 /* ---- Taps ------------------------------------------------------------------------------------ */
@@ -250,25 +249,40 @@ static bool too_large(void)
     return ed_fail(ED_OUT_OF_MEMORY, "conv2d: the operands are too large"), false;
 }
 
+/* Where the kernel's numbers are found, as B[k, n]. */
+typedef struct packing {
+    const conv *c;
+    int64_t k, n, b_row, b_col;
+} packing;
+
+/* Pieces are a panel's taps, one after the other. */
+static void pack_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const packing *p = user;
+    const conv *c = p->c;
+    int64_t taps = c->w.extent[0] * c->w.extent[1], tap = c->in * c->out * c->size;
+    (void)worker;
+    for (int64_t piece = first; piece < last; piece++) {
+        int64_t j = piece / taps, i = piece % taps;
+        const char *from = c->k + i * tap + j * c->tile * p->b_col;
+        char *to = c->packed + (j * c->depth + i * p->k) * c->panel;
+        ISA_CALL(gemm_pack)
+        (c->wide, p->k, min64(c->tile, p->n - j * c->tile), from, p->b_row, p->b_col, to, c->panel);
+    }
+}
+
 /* Packs the kernel's taps, B[k, n] each, one after the other. */
 static bool pack_kernel(conv *c, int64_t k, int64_t n, int64_t b_row, int64_t b_col)
 {
     size_t bytes;
-    int64_t taps = c->w.extent[0] * c->w.extent[1], tap = c->in * c->out * c->size;
+    int64_t taps = c->w.extent[0] * c->w.extent[1];
     c->panels = ceil_div(n, c->tile);
     c->depth = taps * k;
     if (!memory_mul((size_t)(c->panels * c->panel), (size_t)c->depth, &bytes)) return too_large();
     c->packed = memory_alloc(bytes);
     if (!c->packed) return false;
-    int threads = thread_count(c, c->panels * taps);
-#pragma omp parallel for schedule(static) collapse(2) num_threads(threads)
-    for (int64_t j = 0; j < c->panels; j++)
-        for (int64_t i = 0; i < taps; i++) {
-            const char *from = c->k + i * tap + j * c->tile * b_col;
-            char *to = c->packed + (j * c->depth + i * k) * c->panel;
-            int64_t width = min64(c->tile, n - j * c->tile);
-            ISA_CALL(gemm_pack)(c->wide, k, width, from, b_row, b_col, to, c->panel);
-        }
+    int64_t pieces = c->panels * taps;
+    threads_run(pieces, grain(c, pieces), pack_range, &(packing){c, k, n, b_row, b_col});
     return true;
 }
 
@@ -278,28 +292,31 @@ static int64_t band_rows(const conv *c, int64_t rows)
     return max64(1, ceil_div(rows * min64(c->w.batch, BANDS), BANDS));
 }
 
-/* Threads for units of work, each with two lists of `entries` numbers and more scratch. */
+/* Units of work for the threads, each worker with two lists of `entries` numbers and more scratch.
+ */
+struct kernel_plan;
 typedef struct crew {
-    int threads;
+    const conv *c;
+    struct kernel_plan *plan;    /* of the kernel's gradient */
+    int64_t rows, bands, phases; /* of an image's band; of an image; of the input's gradient */
     size_t each;
     char *scratch;
 } crew;
 
-static bool crew_open(crew *p, const conv *c, int64_t units, int64_t entries, size_t more)
+static bool crew_open(crew *p, int64_t entries, size_t more)
 {
     size_t bytes;
-    p->threads = thread_count(c, units);
     if (!memory_mul((size_t)entries, 2 * sizeof(int64_t), &bytes) ||
         __builtin_add_overflow(bytes + 64, more, &p->each) ||
-        !memory_mul(p->each = p->each / 64 * 64, (size_t)p->threads, &bytes))
+        !memory_mul(p->each = p->each / 64 * 64, (size_t)threads_count(), &bytes))
         return too_large();
     p->scratch = memory_alloc(bytes);
     return p->scratch != NULL;
 }
 
-static void *crew_scratch(const crew *p)
+static void *crew_scratch(const crew *p, int worker)
 {
-    return p->scratch + p->each * (size_t)omp_get_thread_num();
+    return p->scratch + p->each * (size_t)worker;
 }
 
 static bool product(const conv *c, int64_t m, int64_t n, int64_t k, const char *a, int64_t a_row,
@@ -335,22 +352,27 @@ static void forward_band(const conv *c, int64_t image, int64_t begin, int64_t en
     run_plane(&p, begin, end, c->out, lists);
 }
 
+static void forward_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const crew *p = user;
+    for (int64_t i = first; i < last; i++) {
+        int64_t begin = i % p->bands * p->rows;
+        forward_band(p->c, i / p->bands, begin, min64(begin + p->rows, p->c->w.out[0]),
+                     crew_scratch(p, worker));
+    }
+}
+
 static bool forward(conv *c)
 {
     const window *w = &c->w;
-    crew p = {0};
+    crew p = {.c = c, .rows = band_rows(c, w->out[0])};
     if (is_pointwise(w))
         return product(c, pixels(c), c->out, c->in, c->x, c->in, 1, c->k, c->out, 1, c->y);
-    int64_t rows = band_rows(c, w->out[0]), bands = ceil_div(w->out[0], rows);
-    bool ok = crew_open(&p, c, w->batch * bands, w->extent[0] * w->extent[1], 0) &&
+    p.bands = ceil_div(w->out[0], p.rows);
+    bool ok = crew_open(&p, w->extent[0] * w->extent[1], 0) &&
               pack_kernel(c, c->in, c->out, c->out * c->size, c->size);
-    if (ok) {
-#pragma omp parallel for schedule(static) num_threads(p.threads)
-        for (int64_t i = 0; i < w->batch * bands; i++) {
-            int64_t begin = i % bands * rows;
-            forward_band(c, i / bands, begin, min64(begin + rows, w->out[0]), crew_scratch(&p));
-        }
-    }
+    int64_t units = w->batch * p.bands;
+    if (ok) threads_run(units, grain(c, units), forward_range, &p);
     memory_free(c->packed);
     memory_free(p.scratch);
     return ok;
@@ -375,23 +397,30 @@ static void input_band(const conv *c, int64_t image, int64_t phase, int64_t begi
     }
 }
 
+static void input_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const crew *p = user;
+    int64_t each = p->phases * p->bands;
+    for (int64_t i = first; i < last; i++) {
+        int64_t begin = i % p->bands * p->rows;
+        input_band(p->c, i / each, i / p->bands % p->phases, begin, begin + p->rows,
+                   crew_scratch(p, worker));
+    }
+}
+
 static bool gradient_input(conv *c)
 {
     const window *w = &c->w;
-    crew p = {0};
+    crew p = {.c = c, .phases = min64(w->stride[0], w->image[0])};
     if (is_pointwise(w))
         return product(c, pixels(c), c->in, c->out, c->y, c->out, 1, c->k, 1, c->out, c->x);
-    int64_t phases = min64(w->stride[0], w->image[0]), most = ceil_div(w->image[0], w->stride[0]);
-    int64_t rows = band_rows(c, most), bands = ceil_div(most, rows), each = phases * bands;
-    bool ok = crew_open(&p, c, w->batch * each, w->extent[0] * w->extent[1], 0) &&
+    int64_t most = ceil_div(w->image[0], w->stride[0]);
+    p.rows = band_rows(c, most);
+    p.bands = ceil_div(most, p.rows);
+    bool ok = crew_open(&p, w->extent[0] * w->extent[1], 0) &&
               pack_kernel(c, c->out, c->in, c->size, c->out * c->size);
-    if (ok) {
-#pragma omp parallel for schedule(static) num_threads(p.threads)
-        for (int64_t i = 0; i < w->batch * each; i++) {
-            int64_t begin = i % bands * rows;
-            input_band(c, i / each, i / bands % phases, begin, begin + rows, crew_scratch(&p));
-        }
-    }
+    int64_t units = w->batch * p.phases * p.bands;
+    if (ok) threads_run(units, grain(c, units), input_range, &p);
     memory_free(c->packed);
     memory_free(p.scratch);
     return ok;
@@ -520,25 +549,30 @@ static void kernel_unit(const conv *c, const kernel_plan *p, int64_t unit, int64
 JOIN(join_f32, float)
 JOIN(join_f64, double)
 
+static void kernel_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const crew *p = user;
+    for (int64_t i = first; i < last; i++) kernel_unit(p->c, p->plan, i, crew_scratch(p, worker));
+}
+
 static bool run_kernel(conv *c, kernel_plan *p, size_t packed)
 {
-    crew crew = {0};
+    crew workers = {.c = c, .plan = p};
     int64_t units = p->groups * p->parts, n = p->bytes / c->size;
     size_t bytes = (size_t)(p->groups * p->bytes);
     p->sums = p->groups > 1 ? memory_alloc(bytes) : c->k;
     if (!p->sums) return false;
-    bool ok = crew_open(&crew, c, units, p->rows, packed);
+    bool ok = crew_open(&workers, p->rows, packed);
     if (ok) {
         memset(p->sums, 0, bytes);
-#pragma omp parallel for schedule(static) num_threads(crew.threads)
-        for (int64_t i = 0; i < units; i++) kernel_unit(c, p, i, crew_scratch(&crew));
+        threads_run(units, grain(c, units), kernel_range, &workers);
         if (p->groups > 1 && c->wide)
             join_f64((double *)c->k, (double *)p->sums, p->groups, n);
         else if (p->groups > 1)
             join_f32((float *)c->k, (float *)p->sums, p->groups, n);
     }
     if (p->sums != c->k) memory_free(p->sums);
-    memory_free(crew.scratch);
+    memory_free(workers.scratch);
     return ok;
 }
 

@@ -1,7 +1,6 @@
 #include "tests/checks.h"
 #include <float.h>
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -292,7 +291,7 @@ static bool infers(const trial *t, int64_t *largest)
 static void set_threads(int n)
 {
     ed_set_num_threads(n);
-    omp_set_num_threads(n);
+    ed_set_num_threads(n);
 }
 
 /* Threads 1, 2 and 3 give the same bits. */

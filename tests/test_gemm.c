@@ -8,11 +8,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "tensor/tensor.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/isa.h"
 #include <float.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -282,7 +282,7 @@ static void bits(void)
 {
     static const int sizes[][3] = {{32, 512, 784}, {784, 100, 32}, {9, 32, 5000},  {3, 2, 9000},
                                    {1, 900, 700},  {900, 1, 700},  {1, 1, 100000}, {300, 70, 650}};
-    int threads = omp_get_max_threads();
+    int threads = ed_num_threads();
     for (unsigned q = 0; q < 2 * sizeof sizes / sizeof *sizes; q++) {
         const int *s = sizes[q / 2];
         matrix a = make(q & 1, s[0], s[2], plain), b = make(q & 1, s[2], s[1], plain);
@@ -292,10 +292,10 @@ static void bits(void)
         for (int64_t p = 0; p < b.rows; p++)
             for (int64_t j = 0; j < b.columns; j++) set(&bt, p, j, get(&b, p, j));
         matrix one = make(q & 1, s[0], s[1], plain), other = make(q & 1, s[0], s[1], plain);
-        omp_set_num_threads(1);
+        ed_set_num_threads(1);
         multiply(&a, &b, &one, NULL);
         for (int n = 1; n <= 3; n++) {
-            omp_set_num_threads(n);
+            ed_set_num_threads(n);
             for (int turn = 0; turn < 4; turn++) {
                 multiply(turn & 1 ? &at : &a, turn & 2 ? &bt : &b, &other, NULL);
                 assert_true(same(&one, &other));
@@ -310,7 +310,7 @@ static void bits(void)
         free(a.data), free(b.data), free(at.data), free(bt.data), free(one.data), free(other.data);
         free(row_result.data);
     }
-    omp_set_num_threads(threads);
+    ed_set_num_threads(threads);
 }
 
 static void test_bits(void **state)

@@ -7,7 +7,6 @@
 #include "eddy.h"
 #include "tensor/core.h"
 #include <math.h>
-#include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -639,12 +638,12 @@ static void segments(void **state)
     for (int i = 0; i < 3000; i++) ((int32_t *)where->data)[i] = i * i % 17;
     scope_give(many);
     scope_give(where);
-    int threads = omp_get_max_threads();
-    omp_set_num_threads(1);
+    int threads = ed_num_threads();
+    ed_set_num_threads(1);
     ed_tensor *one = ed_unsorted_segment_sum(many, where, 17);
-    omp_set_num_threads(3);
+    ed_set_num_threads(3);
     ed_tensor *three = ed_unsorted_segment_sum(many, where, 17);
-    omp_set_num_threads(threads);
+    ed_set_num_threads(threads);
     assert_memory_equal(one->data, three->data, (size_t)one->size * sizeof(float));
     for (int64_t j = 0; j < 130; j += 43) {
         float sum = 0;
