@@ -1,48 +1,31 @@
 /*
- * Convolution and pooling, forward and both gradients: time and GFLOP/s for the layers of common
- * image networks. Usage: bench_conv [layers whose name contains this]. Medians of short series.
+ * Convolution and pooling, forward and back by the ops' own gradient functions, for layers of
+ * common image networks.
  */
+#include "bench/bench.h"
 #include "ops/execute.h"
 #include "ops/ops.h"
-#include <omp.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-enum { SERIES = 9 };
 
 typedef struct layer {
     const char *name;
-    int64_t x[4], kernel[4]; /* kernel [0]: max_pool2d, [1]: avg_pool2d of 2 x 2 where [1] is 0 */
+    int64_t x[4], kernel[4]; /* kernel {0}: max_pool2d, {1}: avg_pool2d, windows of 2 x 2 */
     int64_t stride;
     const char *padding;
+    bool first; /* of its network: nobody asks for dx */
 } layer;
 
 static const layer layers[] = {
-    {"32x28x28x1 3x3x32 same", {32, 28, 28, 1}, {3, 3, 1, 32}, 1, "SAME"},
-    {"32x28x28x64 3x3x64 same", {32, 28, 28, 64}, {3, 3, 64, 64}, 1, "SAME"},
-    {"32x14x14x256 1x1x256", {32, 14, 14, 256}, {1, 1, 256, 256}, 1, "VALID"},
-    {"32x14x14x256 3x3x256 same", {32, 14, 14, 256}, {3, 3, 256, 256}, 1, "SAME"},
-    {"8x224x224x3 7x7x64 stride 2", {8, 224, 224, 3}, {7, 7, 3, 64}, 2, "SAME"},
-    {"32x28x28x64 3x3x128 stride 2", {32, 28, 28, 64}, {3, 3, 64, 128}, 2, "SAME"},
-    {"128x28x28x1 5x5x6 same", {128, 28, 28, 1}, {5, 5, 1, 6}, 1, "SAME"},
-    {"128x14x14x6 5x5x16", {128, 14, 14, 6}, {5, 5, 6, 16}, 1, "VALID"},
-    {"max_pool2d 32x112x112x64", {32, 112, 112, 64}, {0}, 2, "VALID"},
-    {"avg_pool2d 32x112x112x64", {32, 112, 112, 64}, {1}, 2, "VALID"},
+    {"conv_32x1x28x28_3x3x32", {32, 28, 28, 1}, {3, 3, 1, 32}, 1, "SAME", true},
+    {"conv_32x64x28x28_3x3x64", {32, 28, 28, 64}, {3, 3, 64, 64}, 1, "SAME", false},
+    {"conv_32x256x14x14_1x1x256", {32, 14, 14, 256}, {1, 1, 256, 256}, 1, "VALID", false},
+    {"conv_32x256x14x14_3x3x256", {32, 14, 14, 256}, {3, 3, 256, 256}, 1, "SAME", false},
+    {"conv_8x3x224x224_7x7x64_s2", {8, 224, 224, 3}, {7, 7, 3, 64}, 2, "SAME", true},
+    {"conv_32x64x28x28_3x3x128_s2", {32, 28, 28, 64}, {3, 3, 64, 128}, 2, "SAME", false},
+    {"conv_128x1x28x28_5x5x6", {128, 28, 28, 1}, {5, 5, 1, 6}, 1, "SAME", true},
+    {"conv_128x6x14x14_5x5x16", {128, 14, 14, 6}, {5, 5, 6, 16}, 1, "VALID", false},
+    {"maxpool2", {32, 56, 56, 64}, {0}, 2, "VALID", false},
+    {"avgpool2", {32, 56, 56, 64}, {1}, 2, "VALID", false},
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int ascending(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
 
 static ed_tensor *numbers(ed_ints shape)
 {
@@ -56,23 +39,27 @@ static ed_tensor *numbers(ed_ints shape)
     return t;
 }
 
-/* The calls of a layer: forward, and its gradients by the op's own gradient function. */
+/* The calls of a layer. */
 typedef struct calls {
     const ed_op *op;
     const void *attrs;
     int n;
-    ed_tensor *in[2], *y, *dy;
+    ed_tensor *in[2], *dy;
+    bool needs[2];
 } calls;
 
-static ed_tensor *run_forward(const calls *c)
+static void forward(void *user)
 {
-    return ed_call_op(c->op, c->in, c->n, c->attrs);
+    const calls *c = user;
+    ED_SCOPE;
+    if (!ed_call_op(c->op, c->in, c->n, c->attrs)) exit(1);
 }
 
-static ed_tensor *run_gradient(const calls *c, int i)
+static void forward_back(void *user)
 {
-    ed_tensor *dx[2] = {NULL};
-    bool needs[2] = {i == 0, i == 1};
+    const calls *c = user;
+    ED_SCOPE;
+    ed_tensor *y = ed_call_op(c->op, c->in, c->n, c->attrs), *dx[2] = {NULL};
     ed_ints shapes[2] = {ed_shape(c->in[0]), c->n > 1 ? ed_shape(c->in[1]) : (ed_ints){0}};
     ed_dtype dtypes[2] = {ED_FLOAT32, ED_FLOAT32};
     ed_gradient_call g = {.op = c->op,
@@ -80,33 +67,19 @@ static ed_tensor *run_gradient(const calls *c, int i)
                           .n_inputs = c->n,
                           .n_outputs = 1,
                           .inputs = c->in,
-                          .outputs = &c->y,
+                          .outputs = &y,
                           .dy = &c->dy,
                           .dx = dx,
-                          .needs = needs,
+                          .needs = c->needs,
                           .shapes = shapes,
                           .dtypes = dtypes};
-    return c->op->gradient(&g) ? dx[i] : NULL;
+    if (!y || !c->op->gradient(&g) || ed_failed()) exit(1);
 }
 
-/* which: 0 forward, 1 gradient of the input, 2 of the kernel. */
-static double seconds(const calls *c, int which)
-{
-    double times[SERIES];
-    for (int i = -1; i < SERIES; i++) {
-        ED_SCOPE;
-        double begin = now();
-        ed_tensor *result = which ? run_gradient(c, which - 1) : run_forward(c);
-        if (!result) exit(1);
-        if (i >= 0) times[i] = now() - begin;
-    }
-    qsort(times, SERIES, sizeof *times, ascending);
-    return times[SERIES / 2];
-}
-
-static void bench(const layer *l)
+static void measure(int argc, char **argv, const layer *l)
 {
     ED_SCOPE;
+    char name[80];
     int64_t steps[] = {l->stride, l->stride};
     ed_conv2d_options conv = {.strides = {steps, 2}, .padding = l->padding};
     ed_pool2d_options pool = {.padding = l->padding};
@@ -115,27 +88,20 @@ static void bench(const layer *l)
                                 : l->kernel[0] ? "avg_pool2d"
                                                : "max_pool2d"),
                .attrs = is_conv ? (void *)&conv : (void *)&pool,
-               .n = is_conv ? 2 : 1};
+               .n = is_conv ? 2 : 1,
+               .needs = {!l->first, is_conv}};
+    snprintf(name, sizeof name, "E.%s_nhwc_fwd_bwd", l->name);
+    if (!bench_wanted(argc, argv, name)) return;
     c.in[0] = numbers((ed_ints){l->x, 4});
     if (is_conv) c.in[1] = numbers((ed_ints){l->kernel, 4});
-    c.y = run_forward(&c);
-    c.dy = numbers(ed_shape(c.y));
-    double flops =
-        2.0 * (double)ed_size(c.y) * (double)(l->kernel[0] * l->kernel[1] * l->kernel[2]);
-    printf("%-32s", l->name);
-    for (int which = 0; which <= c.n; which++) {
-        double s = seconds(&c, which);
-        printf("  %s %8.3f ms", which == 0 ? "y" : which == 1 ? "dx" : "dk", s * 1e3);
-        if (is_conv) printf(" %6.1f GF", flops / s * 1e-9);
-    }
-    printf("\n");
+    c.dy = numbers(ed_shape(ed_call_op(c.op, c.in, c.n, c.attrs)));
+    bench_run(name, forward_back, &c, 1);
+    snprintf(name, sizeof name, "E.%s_nhwc_fwd", l->name);
+    bench_run(name, forward, &c, 1);
 }
 
 int main(int argc, char **argv)
 {
-    printf("float32, %d threads\n", omp_get_max_threads());
-    for (unsigned i = 0; i < sizeof layers / sizeof *layers; i++)
-        if (argc < 2 || strstr(layers[i].name, argv[1])) bench(&layers[i]);
-    if (ed_failed()) fprintf(stderr, "%s\n", ed_error());
-    return ed_failed();
+    for (unsigned i = 0; i < sizeof layers / sizeof *layers; i++) measure(argc, argv, &layers[i]);
+    return ed_failed() ? fprintf(stderr, "%s\n", ed_error()), 1 : 0;
 }

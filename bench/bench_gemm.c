@@ -1,19 +1,11 @@
 /*
- * Matrix products: GFLOP/s of Eddy's and of OpenBLAS's (which runs its own threads), for the shapes
- * that training asks for, beside the peak of fused multiply-adds. Usage: bench_gemm [f32|f64]
- * [shapes whose name contains this]. Medians of short series, the two in turn.
+ * Matrix products: Eddy's and OpenBLAS's (which runs its own threads) in turn, for the shapes that
+ * training asks for. A line a shape: name, seconds, GFLOP/s of both.
  */
+#include "bench/bench.h"
 #include "ops/kernels/gemm.h"
-#include "ops/kernels/isa.h"
 #include <cblas.h>
-#include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include <stdbool.h>
 
 enum { SERIES = 9 };
 
@@ -36,19 +28,6 @@ static const shape shapes[] = {
     {"NN", 1, 512, 784, 1},      {"NT", 1, 512, 784, 1},      {"NN", 25088, 64, 576, 1},
     {"NN", 25088, 32, 9, 1},     {"TN", 9, 32, 25088, 1},
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int ascending(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
 
 typedef struct problem {
     bool wide;
@@ -121,71 +100,50 @@ static void run_openblas(const problem *p)
 
 static double seconds(void (*run)(const problem *), const problem *p, int64_t times)
 {
-    double begin = now();
+    double begin = bench_now();
     for (int64_t i = 0; i < times; i++) run(p);
-    return (now() - begin) / (double)times;
+    return (bench_now() - begin) / (double)times;
 }
 
-enum { CHAINS = 12, STEPS = 4000000 };
-
-/* Independent chains of fused multiply-adds in registers, as many as hide the latency. */
-#if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) static float run_chains(void)
+/* How the workload is called in the table of peers: operands as they lie, T for a transposed view.
+ */
+static void name_of(shape s, bool wide, char *name, size_t size)
 {
-    __m256 x[CHAINS], y = _mm256_set1_ps(0.5f);
-    for (int j = 0; j < CHAINS; j++) x[j] = _mm256_set1_ps((float)j);
-    for (int i = 0; i < STEPS; i++)
-#pragma GCC unroll 12
-        for (int j = 0; j < CHAINS; j++) x[j] = _mm256_fmadd_ps(x[j], y, y);
-    float sum = 0;
-    for (int j = 0; j < CHAINS; j++) sum += _mm256_cvtss_f32(x[j]);
-    return sum;
+    bool ta = s.layout[0] == 'T', tb = s.layout[1] == 'T';
+    int length =
+        s.count > 1 ? snprintf(name, size, "D.bmm_%dx", s.count) : snprintf(name, size, "D.mm_");
+    snprintf(name + length, size - (size_t)length, "[%d,%d]%sx[%d,%d]%s%s", ta ? s.k : s.m,
+             ta ? s.m : s.k, ta ? "T" : "", tb ? s.n : s.k, tb ? s.k : s.n, tb ? "T" : "",
+             wide ? "_f64" : "");
 }
-#else
-static float run_chains(void)
-{
-    return 0;
-}
-#endif
 
-static double peak(bool wide, int threads)
+static void measure(shape s, bool wide, const char *name)
 {
-    double begin = now();
-    float sink = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : sink)
-    sink += run_chains();
-    return sink > 0 ? 2.0 * CHAINS * STEPS * (wide ? 4 : 8) * threads / (now() - begin) * 1e-9 : 0;
+    problem p = make(wide, s);
+    double flops = 2.0 * s.m * s.n * s.k * s.count, ours[SERIES], theirs[SERIES];
+    int64_t times = flops < 4e6 ? (int64_t)(4e6 / flops) : 1;
+    int series = flops > 3e9 ? 3 : SERIES;
+    run_eddy(&p), run_openblas(&p);
+    for (int j = 0; j < series; j++) {
+        ours[j] = seconds(run_eddy, &p, times);
+        theirs[j] = seconds(run_openblas, &p, times);
+    }
+    qsort(ours, (size_t)series, sizeof *ours, bench_by_value);
+    qsort(theirs, (size_t)series, sizeof *theirs, bench_by_value);
+    double us = ours[series / 2], them = theirs[series / 2];
+    printf("%s\t%.4e\t%.1f GFLOP/s, OpenBLAS %.1f\n", name, us, flops / us * 1e-9,
+           flops / them * 1e-9);
+    fflush(stdout);
+    drop(&p);
 }
 
 int main(int argc, char **argv)
 {
-    bool wide = argc > 1 && !strcmp(argv[1], "f64");
-    const char *only = argc > 2 ? argv[2] : "";
-    int threads = omp_get_max_threads();
-    printf("%s, %s, %d threads, peak of AVX2 fused multiply-adds %.0f GFLOP/s\n",
-           wide ? "float64" : "float32", isa_name(isa_level), threads,
-           isa_best() >= ISA_AVX2 ? peak(wide, threads) : 0);
-    for (unsigned i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        shape s = shapes[i];
-        char name[80];
-        snprintf(name, sizeof name, "%d x %s [%d,%d]x[%d,%d]", s.count, s.layout, s.m, s.k, s.k,
-                 s.n);
-        if (!strstr(name, only)) continue;
-        problem p = make(wide, s);
-        double flops = 2.0 * s.m * s.n * s.k * s.count, ours[SERIES], theirs[SERIES];
-        int64_t times = flops < 4e6 ? (int64_t)(4e6 / flops) : 1;
-        int series = flops > 3e9 ? 3 : SERIES;
-        run_eddy(&p), run_openblas(&p);
-        for (int j = 0; j < series; j++) {
-            ours[j] = seconds(run_eddy, &p, times);
-            theirs[j] = seconds(run_openblas, &p, times);
+    for (int wide = 0; wide < 2; wide++)
+        for (unsigned i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            char name[80];
+            name_of(shapes[i], wide, name, sizeof name);
+            if (bench_wanted(argc, argv, name)) measure(shapes[i], wide, name);
         }
-        qsort(ours, (size_t)series, sizeof *ours, ascending);
-        qsort(theirs, (size_t)series, sizeof *theirs, ascending);
-        double us = ours[series / 2], them = theirs[series / 2];
-        printf("%-40s %10.2f us %7.1f GF   openblas %7.1f GF   ratio %.2f\n", name, us * 1e6,
-               flops / us * 1e-9, flops / them * 1e-9, them / us);
-        drop(&p);
-    }
     return 0;
 }
