@@ -154,11 +154,25 @@ VECTOR_INLINE void vstore_part_f64(double *to, vf64 x, int64_t n)
 /* Lanes of a where the mask is set, of b elsewhere. The mask's lanes are all ones or all zeros. */
 VECTOR_INLINE vf32 vselect_f32(vi32 mask, vf32 a, vf32 b)
 {
+#if defined(VECTOR_AVX2)
+    return (vf32)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
+#elif defined(VECTOR_SSE2)
+    __m128 m = (__m128)mask;
+    return (vf32)_mm_or_ps(_mm_and_ps(m, (__m128)a), _mm_andnot_ps(m, (__m128)b));
+#else
     return (vf32)((mask & (vi32)a) | (~mask & (vi32)b));
+#endif
 }
 VECTOR_INLINE vf64 vselect_f64(vi64 mask, vf64 a, vf64 b)
 {
+#if defined(VECTOR_AVX2)
+    return (vf64)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)mask);
+#elif defined(VECTOR_SSE2)
+    __m128d m = (__m128d)mask;
+    return (vf64)_mm_or_pd(_mm_and_pd(m, (__m128d)a), _mm_andnot_pd(m, (__m128d)b));
+#else
     return (vf64)((mask & (vi64)a) | (~mask & (vi64)b));
+#endif
 }
 #define vselect(mask, a, b) VECTOR_CHOOSE(vselect, a)(mask, a, b)
 
@@ -210,25 +224,75 @@ VECTOR_INLINE vf64 vcopysign_f64(vf64 x, vf64 y)
 #define vabs(x)         VECTOR_CHOOSE(vabs, x)(x)
 #define vcopysign(x, y) VECTOR_CHOOSE(vcopysign, x)(x, y)
 
+/* a > b ? a : b and a < b ? a : b, one instruction each. */
+#if defined(VECTOR_AVX512)
+#define VECTOR_MINMAX(name, bits, type) (vf##bits) _mm512_##name((type)a, (type)b)
+#define VECTOR_FLOATS                   __m512
+#define VECTOR_DOUBLES                  __m512d
+#elif defined(VECTOR_AVX2)
+#define VECTOR_MINMAX(name, bits, type) (vf##bits) _mm256_##name((type)a, (type)b)
+#define VECTOR_FLOATS                   __m256
+#define VECTOR_DOUBLES                  __m256d
+#elif defined(VECTOR_SSE2)
+#define VECTOR_MINMAX(name, bits, type) (vf##bits) _mm_##name((type)a, (type)b)
+#define VECTOR_FLOATS                   __m128
+#define VECTOR_DOUBLES                  __m128d
+#endif
+#if defined(VECTOR_MINMAX)
+VECTOR_INLINE vf32 greater_f32(vf32 a, vf32 b)
+{
+    return VECTOR_MINMAX(max_ps, 32, VECTOR_FLOATS);
+}
+VECTOR_INLINE vf64 greater_f64(vf64 a, vf64 b)
+{
+    return VECTOR_MINMAX(max_pd, 64, VECTOR_DOUBLES);
+}
+VECTOR_INLINE vf32 lesser_f32(vf32 a, vf32 b)
+{
+    return VECTOR_MINMAX(min_ps, 32, VECTOR_FLOATS);
+}
+VECTOR_INLINE vf64 lesser_f64(vf64 a, vf64 b)
+{
+    return VECTOR_MINMAX(min_pd, 64, VECTOR_DOUBLES);
+}
+#else
+VECTOR_INLINE vf32 greater_f32(vf32 a, vf32 b)
+{
+    return vselect_f32(a > b, a, b);
+}
+VECTOR_INLINE vf64 greater_f64(vf64 a, vf64 b)
+{
+    return vselect_f64(a > b, a, b);
+}
+VECTOR_INLINE vf32 lesser_f32(vf32 a, vf32 b)
+{
+    return vselect_f32(a < b, a, b);
+}
+VECTOR_INLINE vf64 lesser_f64(vf64 a, vf64 b)
+{
+    return vselect_f64(a < b, a, b);
+}
+#endif
+
 /*
  * The larger and the smaller, NaN where either is NaN (so vmax(x, 0) is relu with relu(NaN) = NaN).
  * Of two zeros the result is b.
  */
 VECTOR_INLINE vf32 vmax_f32(vf32 a, vf32 b)
 {
-    return vselect_f32((a > b) | (a != a), a, b);
+    return vselect_f32(a != a, a, greater_f32(a, b));
 }
 VECTOR_INLINE vf64 vmax_f64(vf64 a, vf64 b)
 {
-    return vselect_f64((a > b) | (a != a), a, b);
+    return vselect_f64(a != a, a, greater_f64(a, b));
 }
 VECTOR_INLINE vf32 vmin_f32(vf32 a, vf32 b)
 {
-    return vselect_f32((a < b) | (a != a), a, b);
+    return vselect_f32(a != a, a, lesser_f32(a, b));
 }
 VECTOR_INLINE vf64 vmin_f64(vf64 a, vf64 b)
 {
-    return vselect_f64((a < b) | (a != a), a, b);
+    return vselect_f64(a != a, a, lesser_f64(a, b));
 }
 #define vmax(a, b) VECTOR_CHOOSE(vmax, a)(a, b)
 #define vmin(a, b) VECTOR_CHOOSE(vmin, a)(a, b)
@@ -236,15 +300,11 @@ VECTOR_INLINE vf64 vmin_f64(vf64 a, vf64 b)
 /* x limited to low..high; NaN stays. Needs low <= high, neither NaN. */
 VECTOR_INLINE vf32 vclamp_f32(vf32 x, float low, float high)
 {
-    vf32 a = vset_f32(low), b = vset_f32(high);
-    x = vselect_f32(a > x, a, x);
-    return vselect_f32(b < x, b, x);
+    return lesser_f32(vset_f32(high), greater_f32(vset_f32(low), x));
 }
 VECTOR_INLINE vf64 vclamp_f64(vf64 x, double low, double high)
 {
-    vf64 a = vset_f64(low), b = vset_f64(high);
-    x = vselect_f64(a > x, a, x);
-    return vselect_f64(b < x, b, x);
+    return lesser_f64(vset_f64(high), greater_f64(vset_f64(low), x));
 }
 #define vclamp(x, low, high) VECTOR_CHOOSE(vclamp, x)(x, low, high)
 
