@@ -148,13 +148,16 @@ bool tensor_is_sole(const ed_tensor *t)
            __atomic_load_n(&t->buffer->refs, __ATOMIC_ACQUIRE) == 1 && !t->buffer->deleter;
 }
 
+/* A rank that tensor_count refuses for what is none. */
+static int rank_of(ed_ints shape)
+{
+    return shape.count >= 0 && shape.count <= ED_MAX_RANK ? (int)shape.count : ED_MAX_RANK + 1;
+}
+
 ed_tensor *ed_constant_of(ed_dtype dtype, const void *data, ed_ints shape)
 {
     if (!data || !shape.values) return ed_fail(ED_INVALID_ARGUMENT, "constant: NULL given");
-    if (shape.count > ED_MAX_RANK)
-        return ed_fail(ED_INVALID_ARGUMENT, "constant: a tensor has 0 to %d dimensions, not %lld",
-                       ED_MAX_RANK, (long long)shape.count);
-    ed_tensor *t = tensor_new(dtype, (int)shape.count, shape.values);
+    ed_tensor *t = tensor_new(dtype, rank_of(shape), shape.values);
     if (!t) return NULL;
     memcpy(t->data, data, (size_t)t->size * dtype_size(dtype));
     if (dtype == ED_BOOL)
@@ -174,9 +177,7 @@ ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
 {
     if (!data || !shape.values) return ed_fail(ED_INVALID_ARGUMENT, "wrap: NULL given");
     int64_t size;
-    if (!tensor_count(dtype, (int)(shape.count > ED_MAX_RANK ? ED_MAX_RANK + 1 : shape.count),
-                      shape.values, &size))
-        return NULL;
+    if (!tensor_count(dtype, rank_of(shape), shape.values, &size)) return NULL;
     if ((uintptr_t)data % dtype_size(dtype))
         return ed_fail(ED_INVALID_ARGUMENT, "wrap: the memory is not aligned to elements of %s",
                        ed_dtype_name(dtype));

@@ -1,0 +1,657 @@
+/*
+ * The core: making and reading tensors, who owns what, errors, variables, lists, memory, threads.
+ */
+#include "eddy.h"
+#include "tensor/core.h"
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void refused_as(ed_error_code code, const char *words)
+{
+    if (ed_error_kind() != code || !strstr(ed_error(), words))
+        fail_msg("said '%s' (%d), expected '%s' (%d)", ed_error(), ed_error_kind(), words, code);
+    ed_clear_error();
+}
+
+#define REFUSED(call, words)                                                                       \
+    do {                                                                                           \
+        assert_true(!(call));                                                                      \
+        refused_as(ED_INVALID_ARGUMENT, words);                                                    \
+    } while (0)
+
+static int64_t live(void)
+{
+    return ed_memory_stats().live_tensors;
+}
+
+/* ---- Making and reading ---------------------------------------------------------------------- */
+
+static void constants(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    float values[] = {1, 2, 3, 4, 5, 6};
+    ed_tensor *x = ed_constant(values, ED_SHAPE(2, 3));
+    values[0] = 9;
+    assert_int_equal(ed_dtype_of(x), ED_FLOAT32);
+    assert_int_equal(ed_rank(x), 2);
+    assert_int_equal(ed_size(x), 6);
+    assert_int_equal(ed_dim(x, -1), 3);
+    assert_int_equal(ed_strides(x).values[0], 3);
+    assert_true(ed_is_contiguous(x));
+    assert_true(((const float *)ed_data(x))[0] == 1);
+    assert_int_equal((uintptr_t)ed_data(x) % 64, 0);
+    assert_int_equal(ed_dtype_of(ed_constant(((double[]){1}), ED_SHAPE(1))), ED_FLOAT64);
+    assert_int_equal(ed_dtype_of(ed_constant(((int32_t[]){1}), ED_SHAPE(1))), ED_INT32);
+    assert_int_equal(ed_dtype_of(ed_constant(((long long[]){1}), ED_SHAPE(1))), ED_INT64);
+    assert_int_equal(ed_dtype_of(ed_constant(((const uint8_t[]){1}), ED_SHAPE(1))), ED_UINT8);
+    assert_int_equal(ed_dtype_of(ed_constant(((bool[]){1}), ED_SHAPE(1))), ED_BOOL);
+    assert_int_equal(((const uint8_t *)ed_data(ed_constant_of(ED_BOOL, "\7", ED_SHAPE(1))))[0], 1);
+    assert_int_equal(ed_size(ed_constant(values, ED_SHAPE(0, 5))), 0);
+    assert_non_null(ed_data(ed_constant(values, ED_SHAPE(0))));
+    assert_int_equal(ed_size(ed_constant(values, ED_SHAPE())), 1);
+    assert_true(ed_id(x) != ed_id(ed_constant(values, ED_SHAPE(2))));
+    REFUSED(ed_constant(values, ED_SHAPE(-1)), "[-1]");
+    REFUSED(ed_constant(values, (ed_ints){0}), "NULL");
+    REFUSED(ed_constant((float *)NULL, ED_SHAPE(1)), "NULL");
+    REFUSED(ed_constant(values, ED_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1)), "0 to 8 dimensions, not 9");
+    REFUSED(ed_constant(values, ((ed_ints){(int64_t[]){1}, INT64_MIN + 1})), "dimensions");
+    REFUSED(ed_constant_of(ED_DTYPE_COUNT, values, ED_SHAPE(1)), "dtype");
+    assert_null(ed_constant(values, ED_SHAPE(INT64_MAX, INT64_MAX)));
+    refused_as(ED_OUT_OF_MEMORY, "more elements than memory can hold");
+    assert_null(ed_constant(values, ED_SHAPE(INT64_MAX, INT64_MAX, 0))); /* in whichever order */
+    refused_as(ED_OUT_OF_MEMORY, "more elements");
+    assert_null(ed_constant(values, ED_SHAPE(0, INT64_MAX, INT64_MAX)));
+    refused_as(ED_OUT_OF_MEMORY, "more elements");
+    REFUSED(ed_dim(x, 2), "axis 2");
+    REFUSED(ed_dim(NULL, 0), "NULL");
+    assert_int_equal(ed_dtype_of(NULL), ED_DTYPE_NONE);
+    assert_int_equal(ed_rank(NULL) + ed_size(NULL) + (int64_t)ed_id(NULL) + ed_shape(NULL).count,
+                     0);
+    assert_false(ed_failed());
+}
+
+static void dtypes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"none",  "float32", "float64", "int32",   "int64",
+                                        "uint8", "bool",    "float16", "bfloat16"};
+    static const size_t sizes[] = {0, 4, 8, 4, 8, 1, 1, 2, 2};
+    for (int d = 0; d < ED_DTYPE_COUNT; d++) {
+        assert_string_equal(ed_dtype_name((ed_dtype)d), names[d]);
+        assert_int_equal(ed_dtype_size((ed_dtype)d), sizes[d]);
+    }
+    assert_string_equal(ed_dtype_name((ed_dtype)-5), "none");
+    assert_int_equal(ed_dtype_size((ed_dtype)1000), 0);
+    assert_true(ed_dtype_is_float(ED_BFLOAT16) && !ed_dtype_is_float(ED_BOOL) &&
+                !ed_dtype_is_float((ed_dtype)99));
+}
+
+/* Every 16-bit float goes to float32 and back; what lies between two goes to the nearer, ties to
+ * the even one. */
+static void halves(void **state)
+{
+    (void)state;
+    for (uint32_t h = 0; h < 0x10000; h++) {
+        float f = half_to_float((uint16_t)h), b = bfloat16_to_float((uint16_t)h);
+        if (isnan(f))
+            assert_true(isnan(half_to_float(half_from_float(f))));
+        else
+            assert_int_equal(half_from_float(f), h);
+        if (isnan(b))
+            assert_true(isnan(bfloat16_to_float(bfloat16_from_float(b))));
+        else
+            assert_int_equal(bfloat16_from_float(b), h);
+        if (h >= 0x7bff || isnan(f)) continue;
+        float next = half_to_float((uint16_t)(h + 1)), middle = (f + next) / 2;
+        assert_int_equal(half_from_float(middle), h & 1 ? h + 1 : h);
+        assert_int_equal(half_from_float(nextafterf(middle, 0)), h);
+        assert_int_equal(half_from_float(nextafterf(middle, INFINITY)), h + 1);
+    }
+    assert_int_equal(half_from_float(65519.996f), 0x7bff);
+    assert_int_equal(half_from_float(65520), 0x7c00);
+    assert_int_equal(half_from_float(0x1p-26f), 0);
+    assert_int_equal(half_from_float(-0.0f), 0x8000);
+    assert_int_equal(bfloat16_from_float(3.4e38f), 0x7f80);
+}
+
+static int deleted;
+static void *deleted_data, *deleted_user;
+
+static void count_deletion(void *data, void *user)
+{
+    deleted++;
+    deleted_data = data;
+    deleted_user = user;
+}
+
+static void wrapped(void **state)
+{
+    (void)state;
+    float memory[6] = {1, 2, 3, 4, 5, 6};
+    int user;
+    deleted = 0;
+    {
+        ED_SCOPE;
+        ed_tensor *view;
+        {
+            ED_SCOPE;
+            ed_tensor *x = ed_wrap(ED_FLOAT32, memory, ED_SHAPE(2, 3), count_deletion, &user);
+            assert_ptr_equal(ed_data(x), memory);
+            view = ed_keep(ed_transpose(x));
+        }
+        assert_int_equal(deleted, 0);
+        assert_true(ed_item(ed_index(ed_index(view, 2), 1)) == 6);
+    }
+    assert_int_equal(deleted, 1);
+    assert_ptr_equal(deleted_data, memory);
+    assert_ptr_equal(deleted_user, &user);
+    {
+        ED_SCOPE;
+        REFUSED(ed_wrap(ED_FLOAT32, (char *)memory + 1, ED_SHAPE(1), count_deletion, NULL),
+                "aligned");
+        REFUSED(ed_wrap(ED_FLOAT32, memory, ED_SHAPE(-1), count_deletion, NULL), "negative");
+        REFUSED(ed_wrap(ED_FLOAT32, NULL, ED_SHAPE(1), count_deletion, NULL), "NULL");
+        REFUSED(ed_wrap(ED_DTYPE_NONE, memory, ED_SHAPE(1), count_deletion, NULL), "dtype");
+        ed_scalar(1);
+        for (int n = 0;; n++) {
+            ED_SCOPE;
+            ed_memory_fail_at(n, false);
+            ed_tensor *x = ed_wrap(ED_FLOAT32, memory, ED_SHAPE(1), count_deletion, NULL);
+            bool failed = ed_memory_has_failed();
+            ed_memory_fail_at(-1, false);
+            assert_int_equal(deleted, 1);
+            if (!failed) break;
+            assert_null(x);
+            refused_as(ED_OUT_OF_MEMORY, "memory");
+        }
+    }
+    assert_int_equal(deleted, 2);
+}
+
+/* A variable never writes into memory that is the caller's, with a deleter or without one. */
+static void wrapped_variable(void **state)
+{
+    (void)state;
+    for (int with = 0; with < 2; with++) {
+        float memory[2] = {1, 2};
+        ED_SCOPE;
+        ed_tensor *v;
+        {
+            ED_SCOPE;
+            v = ed_keep(ed_variable(
+                ed_wrap(ED_FLOAT32, memory, ED_SHAPE(2), with ? count_deletion : NULL, NULL)));
+        }
+        ((float *)variable_write(v, true))[0] = 7;
+        assert_true(memory[0] == 1);
+        memory[1] = 9;
+        assert_true(((const float *)ed_data(v))[0] == 7 && ((const float *)ed_data(v))[1] == 2);
+    }
+}
+
+static void scalars(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    assert_int_equal(ed_dtype_of(ed_scalar(2.5)), ED_FLOAT32);
+    assert_int_equal(ed_dtype_of(ed_scalar(2.5f)), ED_FLOAT32);
+    assert_int_equal(ed_dtype_of(ed_scalar(3)), ED_INT32);
+    assert_int_equal(ed_dtype_of(ed_scalar(true)), ED_INT32);
+    assert_int_equal(ed_dtype_of(ed_scalar(INT64_C(1) << 40)), ED_INT64);
+    assert_int_equal(ed_dtype_of(ed_scalar(3, .dtype = ED_FLOAT64)), ED_FLOAT64);
+    assert_int_equal(ed_item_int64(ed_scalar(INT64_MAX)), INT64_MAX);
+    assert_int_equal(ed_item_int64(ed_scalar(INT64_MIN)), INT64_MIN);
+    assert_true(ed_item(ed_scalar(0.1, .dtype = ED_FLOAT64)) == 0.1);
+    assert_true(ed_item(ed_scalar(-2, .dtype = ED_BFLOAT16)) == -2);
+    assert_true(ed_item(ed_scalar(1, .dtype = ED_BOOL)) == 1);
+    assert_true(isnan(ed_item(ed_scalar(NAN))));
+    REFUSED(ed_scalar(300, .dtype = ED_UINT8), "300 can't be an element of uint8");
+    REFUSED(ed_scalar(0.5, .dtype = ED_INT32), "0.5 can't be");
+    REFUSED(ed_scalar(2, .dtype = ED_BOOL), "2 can't be");
+    REFUSED(ed_scalar(NAN, .dtype = ED_INT64), "nan can't be");
+    REFUSED(ed_scalar(1e300, .dtype = ED_INT64), "can't be");
+    REFUSED(ed_scalar(1, .dtype = (ed_dtype)99), "99 is no dtype");
+    REFUSED(ed_scalar(ed_zeros(ED_SHAPE(1))), "a plain number is expected");
+    REFUSED(ed_scalar((ed_tensor *)NULL), "NULL");
+}
+
+static void weak_numbers(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_dtype some[] = {ED_FLOAT32, ED_FLOAT64, ED_INT32, ED_INT64, ED_UINT8};
+    for (int i = 0; i < 5; i++) {
+        ed_tensor *x = ed_full(ED_SHAPE(2), 3, .dtype = some[i]);
+        assert_int_equal(ed_dtype_of(ed_add(x, 1)), some[i]);
+        assert_int_equal(ed_dtype_of(ed_sub(1, x)), some[i]);
+    }
+    ed_tensor *floats = ed_ones(ED_SHAPE(2)), *ints = ed_ones(ED_SHAPE(2), .dtype = ED_INT32);
+    assert_int_equal(ed_dtype_of(ed_mul(floats, 2.5)), ED_FLOAT32);
+    assert_int_equal(ed_dtype_of(ed_add(1, 2)), ED_INT32);
+    assert_int_equal(ed_dtype_of(ed_add(1, 2.5)), ED_FLOAT32);
+    assert_int_equal(ed_dtype_of(ed_add(1, INT64_C(1) << 40)), ED_INT64);
+    assert_true(ed_item(ed_index(ed_add(ed_full(ED_SHAPE(1), 0, .dtype = ED_FLOAT64), 0.1), 0)) ==
+                0.1);
+    REFUSED(ed_add(ints, 2.5), "2.5 can't be an element of int32");
+    REFUSED(ed_add(ints, INT64_C(1) << 40), "can't be");
+    REFUSED(ed_add(floats, ints), "dtypes differ: a is float32[2], b is int32[2]");
+}
+
+static void reading(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_constant(((int32_t[]){1, 2, 3, 4, 5, 6}), ED_SHAPE(2, 3)),
+              *y = ed_transpose(x);
+    int32_t values[6] = {0};
+    assert_true(ed_copy_to(y, values, 6));
+    assert_memory_equal(values, ((int32_t[]){1, 4, 2, 5, 3, 6}), sizeof values);
+    assert_memory_equal(ed_data(y), values, sizeof values);
+    assert_false(ed_is_contiguous(y));
+    REFUSED(ed_copy_to(y, values, 5), "has 6 elements, the array 5");
+    REFUSED(ed_copy_to(y, (float[]){0}, 6), "int32[3, 2], the array's elements are float32");
+    REFUSED(ed_copy_to(NULL, values, 6), "NULL");
+    REFUSED(ed_copy_to(y, (int32_t *)NULL, 6), "NULL");
+    REFUSED(ed_data(NULL), "NULL");
+    assert_true(isnan(ed_item(x)));
+    refused_as(ED_INVALID_ARGUMENT, "has 6 elements, not one: int32[2, 3]");
+    assert_true(isnan(ed_item(NULL)));
+    ed_clear_error();
+    REFUSED(ed_item_int64(x), "6 elements");
+    assert_true(ed_item(ed_zeros(ED_SHAPE(1, 1, 1))) == 0);
+    assert_int_equal(ed_item_int64(ed_scalar(1e30)), 0);
+    refused_as(ED_OUT_OF_RANGE, "1e+30");
+    assert_int_equal(ed_item_int64(ed_scalar(NAN)), 0);
+    ed_clear_error();
+    ed_tensor *empty = ed_transpose(ed_zeros(ED_SHAPE(0, 3)));
+    assert_non_null(ed_data(empty));
+    assert_true(ed_is_contiguous(empty));
+    assert_true(ed_copy_to(empty, (float[]){0}, 0));
+}
+
+/* ---- Scopes ---------------------------------------------------------------------------------- */
+
+static ed_tensor *kept(void)
+{
+    ED_SCOPE;
+    ed_tensor *x = ed_scalar(1), *y = ed_scalar(2);
+    ed_scalar(3);
+    ed_keep(y);
+    ed_keep(y); /* a second time changes nothing */
+    return ed_keep(x);
+}
+
+static void scopes(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    int64_t before = live();
+    {
+        ED_SCOPE;
+        ed_tensor *x = kept();
+        assert_int_equal(live(), before + 2);
+        assert_true(ed_item(x) == 1);
+        {
+            ED_SCOPE;
+            assert_ptr_equal(ed_keep(x), x); /* belongs elsewhere already */
+        }
+        assert_true(ed_item(x) == 1);
+        for (int i = 0; i < 1000; i++) ed_scalar(i);
+        for (int i = 0; i < 100; i++) ed_scope_open(); /* closed by the one around them */
+        ed_scalar(1);
+    }
+    assert_int_equal(live(), before);
+    ed_scope outer = ed_scope_open(), inner = ed_scope_open();
+    ed_scalar(1);
+    ed_scope_close(&outer);
+    assert_int_equal(live(), before);
+    ed_scope_close(&inner); /* too late, and without effect */
+    ed_scope_close(&outer);
+    ed_scope_close(NULL);
+    assert_null(ed_keep(NULL));
+}
+
+static void references(void **state)
+{
+    (void)state;
+    ed_tensor *x;
+    int64_t before = live();
+    {
+        ED_SCOPE;
+        x = ed_retain(ed_zeros(ED_SHAPE(3)));
+    }
+    assert_int_equal(live(), before + 1);
+    assert_int_equal(ed_size(x), 3);
+    ed_release(x);
+    ed_release(NULL);
+    assert_null(ed_retain(NULL));
+    assert_int_equal(live(), before);
+}
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+static int handled;
+static char handled_message[200];
+
+static void handle(ed_error_code code, const char *message, void *user)
+{
+    assert_ptr_equal(user, &handled);
+    assert_int_equal(code, ED_NOT_FOUND);
+    snprintf(handled_message, sizeof handled_message, "%s", message);
+    handled++;
+}
+
+static void errors(void **state)
+{
+    (void)state;
+    assert_false(ed_failed());
+    assert_string_equal(ed_error(), "");
+    ed_set_error_handler(handle, &handled);
+    assert_null(ed_fail(ED_NOT_FOUND, "no %s number %d", "thing", 3));
+    assert_null(ed_fail(ED_IO, "another"));
+    ed_set_error_handler(NULL, NULL);
+    assert_int_equal(handled, 1);
+    assert_string_equal(handled_message, "no thing number 3");
+    assert_string_equal(ed_error(), "no thing number 3");
+    assert_int_equal(ed_error_kind(), ED_NOT_FOUND);
+    {
+        ED_SCOPE; /* what has nothing to do with the failure goes on working */
+        assert_true(ed_item(ed_add(1, 2)) == 3);
+    }
+    assert_null(ed_add(ed_exp(NULL), 1)); /* and what has, returns NULL */
+    assert_string_equal(ed_error(), "no thing number 3");
+    ed_clear_error();
+    assert_int_equal(ed_error_kind(), ED_OK);
+    char long_text[5000];
+    memset(long_text, 'x', sizeof long_text);
+    long_text[sizeof long_text - 1] = 0;
+    ed_fail(ED_IO, "%s", long_text);
+    assert_true(strlen(ed_error()) > 500);
+    ed_clear_error();
+}
+
+/* ---- Variables and lists --------------------------------------------------------------------- */
+
+static void variables(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *start = ed_constant(((float[]){1, 2}), ED_SHAPE(2));
+    ed_tensor *v = ed_variable(start, .name = "bias"),
+              *plain = ed_variable(ed_transpose(ed_ones(ED_SHAPE(2, 3))));
+    assert_true(ed_is_variable(v) && !ed_is_variable(start) && !ed_is_variable(NULL));
+    assert_string_equal(ed_name(v), "bias");
+    assert_string_equal(ed_name(plain), "Variable");
+    assert_null(ed_name(start));
+    assert_true(ed_is_contiguous(plain));
+    assert_true(ed_is_trainable(v) && !ed_is_trainable(start));
+    assert_false(ed_is_trainable(ed_variable(1, .not_trainable = true)));
+    assert_true(ed_set_trainable(v, false) && !ed_is_trainable(v));
+    REFUSED(ed_set_trainable(start, true), "a variable is expected");
+    assert_int_equal(ed_dtype_of(ed_variable(2)), ED_INT32);
+
+    ed_tensor *old = ed_value(v), *sum = ed_add(v, v);
+    assert_ptr_equal(ed_assign(v, ed_mul(v, 10.0)), v);
+    assert_true(((const float *)ed_data(v))[1] == 20 && ((const float *)ed_data(old))[1] == 2);
+    assert_true(((const float *)ed_data(sum))[1] == 4);
+    assert_ptr_equal(ed_value(start), start);
+    assert_true(ed_item(ed_assign(ed_variable(1.5), 2)) == 2);
+    assert_ptr_equal(ed_assign(v, v), v);
+
+    REFUSED(ed_assign(v, ed_ones(ED_SHAPE(3))),
+            "the variable bias is float32[2], the value float32[3]");
+    REFUSED(ed_assign(v, ed_ones(ED_SHAPE(2), .dtype = ED_INT32)), "the value int32[2]");
+    REFUSED(ed_assign(start, start), "is no variable");
+    REFUSED(ed_assign(NULL, start), "NULL");
+    REFUSED(ed_assign(v, (ed_tensor *)NULL), "NULL");
+    REFUSED(ed_variable((ed_tensor *)NULL), "NULL");
+    REFUSED(ed_value(NULL), "NULL");
+}
+
+/* Writing in place happens where nobody else looks, and only there. */
+static void copy_on_write(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *v = ed_variable(ed_zeros(ED_SHAPE(4)));
+    const void *first = variable_write(v, true); /* zeros are the scope's still: a copy */
+    assert_ptr_equal(variable_write(v, true), first);
+    uint64_t id = ed_id(tensor_read(v));
+    variable_write(v, true);
+    assert_true(ed_id(tensor_read(v)) != id);
+    {
+        ED_SCOPE;
+        ed_tensor *view = ed_slice(v, .begin = ED_INTS(2));
+        float *fresh = variable_write(v, true);
+        assert_ptr_not_equal(fresh, first);
+        fresh[2] = 5;
+        assert_true(ed_item(ed_index(view, 0)) == 0);
+        assert_true(ed_item(ed_index(v, 2)) == 5);
+        first = fresh;
+    }
+    assert_ptr_equal(variable_write(v, true), first);
+    {
+        ED_SCOPE;
+        ed_value(v);
+        assert_ptr_not_equal(variable_write(v, true), first);
+    }
+    ed_tensor *same = ed_zeros(ED_SHAPE(4)), *a = ed_variable(same), *b = ed_variable(same);
+    ((float *)variable_write(a, true))[0] = 1;
+    assert_true(ed_item(ed_index(b, 0)) == 0 && ed_item(ed_index(same, 0)) == 0);
+    ed_assign(a, b);
+    ((float *)variable_write(a, true))[0] = 3;
+    assert_true(ed_item(ed_index(b, 0)) == 0);
+}
+
+static void lists(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    int64_t before = live();
+    ed_list *list;
+    {
+        ED_SCOPE;
+        ed_tensor *a = ed_scalar(1), *b = ed_scalar(2);
+        list = ed_list_of(a, b, a);
+        assert_int_equal(ed_list_size(list), 3);
+        assert_ptr_equal(ed_list_get(list, -1), a);
+        assert_ptr_equal(ed_list_get(list, 1), b);
+        list = ed_list_concat(list, ed_list_of(b));
+        ed_keep(list);
+    }
+    assert_int_equal(live(), before + 2);
+    assert_int_equal(ed_list_size(list), 4);
+    assert_true(ed_item(ed_list_get(list, 3)) == 2);
+    assert_int_equal(ed_list_size(ed_list_make(NULL, 0)), 0);
+    assert_null(ed_list_get(list, 4));
+    refused_as(ED_OUT_OF_RANGE, "entry 4 of a list of 4");
+    assert_null(ed_list_get(list, -5));
+    refused_as(ED_OUT_OF_RANGE, "-5");
+    REFUSED(ed_list_of(ed_scalar(1), NULL), "entry 1 is NULL");
+    REFUSED(ed_list_make(NULL, 3), "NULL");
+    REFUSED(ed_list_make((ed_tensor *[]){NULL}, -1), "-1");
+    REFUSED(ed_list_get(NULL, 0), "NULL");
+    REFUSED(ed_list_concat(list, NULL), "NULL");
+    assert_int_equal(ed_list_size(NULL), 0);
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static void statistics(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_scalar(1);
+    ed_memory_trim();
+    ed_memory before = ed_memory_stats();
+    assert_int_equal(before.cached_bytes, 0);
+    {
+        ED_SCOPE;
+        ed_zeros(ED_SHAPE(1 << 20));
+        ed_memory now = ed_memory_stats();
+        assert_int_equal(now.live_tensors, before.live_tensors + 1);
+        assert_true(now.live_bytes >= before.live_bytes + (4 << 20));
+        assert_true(now.live_bytes < before.live_bytes + (6 << 20));
+        assert_true(now.peak_bytes >= now.live_bytes);
+    }
+    ed_memory after = ed_memory_stats();
+    assert_int_equal(after.live_tensors, before.live_tensors);
+    assert_int_equal(after.live_bytes, before.live_bytes);
+    assert_true(after.peak_bytes >= before.live_bytes + (4 << 20));
+    ed_memory_reset_peak();
+    assert_true(ed_memory_stats().peak_bytes < before.live_bytes + (1 << 20));
+#ifndef EDDY_SANITIZED
+    assert_true(after.cached_bytes >= 4 << 20);
+    assert_int_equal(ed_memory_trim(), after.cached_bytes);
+    assert_int_equal(ed_memory_stats().cached_bytes, 0);
+    ed_memory_set_cache_limit(1 << 20);
+    {
+        ED_SCOPE;
+        ed_zeros(ED_SHAPE(1 << 20));
+    }
+    assert_true(ed_memory_stats().cached_bytes <= 1 << 20);
+    ed_memory_set_cache_limit(1 << 30);
+    const void *first = NULL;
+    for (int i = 0; i < 3; i++) {
+        ED_SCOPE;
+        const void *data = ed_data(ed_zeros(ED_SHAPE(100, 1000)));
+        if (i) assert_ptr_equal(data, first); /* what is freed is used again */
+        first = data;
+    }
+#endif
+}
+
+static void failing(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_scalar(1);
+    ed_memory before = ed_memory_stats();
+    ed_memory_fail_at(2, true);
+    assert_non_null(
+        ed_scalar_with(ed_integer(1), NULL) ? NULL : "a number takes two, the scalar the next");
+    assert_true(ed_memory_has_failed());
+    assert_null(ed_zeros(ED_SHAPE(1)));
+    refused_as(ED_OUT_OF_MEMORY, "out of memory");
+    ed_memory_fail_at(-1, false);
+    assert_false(ed_memory_has_failed());
+    assert_non_null(ed_zeros(ED_SHAPE(1)));
+    assert_true(ed_memory_stats().live_tensors > before.live_tensors);
+    for (int n = 0;; n++) {
+        int64_t bytes = ed_memory_stats().live_bytes;
+        bool failed;
+        {
+            ED_SCOPE;
+            ed_memory_fail_at(n, false);
+            ed_tensor *v = ed_variable(ed_zeros(ED_SHAPE(3, 2)), .name = "kernel");
+            ed_assign(v, ed_add(ed_contiguous(ed_transpose(ed_ones(ED_SHAPE(2, 3)))), v));
+            ed_list_of(v, v);
+            failed = ed_memory_has_failed();
+            ed_memory_fail_at(-1, false);
+            assert_int_equal(failed, ed_failed());
+            ed_clear_error();
+        }
+        assert_int_equal(ed_memory_stats().live_bytes, bytes);
+        if (!failed) break;
+        assert_true(n < 100);
+    }
+}
+
+static int warnings;
+
+static void warn(const char *message, void *user)
+{
+    (void)user;
+    assert_non_null(strstr(message, "root scope"));
+    warnings++;
+}
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+static void *fill_root(void *user)
+{
+    for (int i = 0; i < 300000; i++) ed_integer(i);
+    return user;
+}
+
+static void forgotten_scope(void **state)
+{
+    (void)state;
+    int64_t before = live();
+    pthread_t thread;
+    ed_set_warning_handler(warn, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, fill_root, NULL), 0);
+    pthread_join(thread, NULL);
+    ed_set_warning_handler(NULL, NULL);
+    assert_int_equal(warnings, 1);
+    assert_int_equal(live(), before);
+}
+
+typedef struct work {
+    ed_tensor *shared, *result;
+    const char *complaint;
+} work;
+
+static void *use_shared(void *user)
+{
+    work *w = user;
+    ed_fail(ED_IO, "of this thread");
+    ed_clear_error();
+    for (int i = 0; i < 2000; i++) {
+        ED_SCOPE;
+        ed_tensor *y = ed_add(ed_transpose(w->shared), 1.0);
+        if (!y || ((const float *)ed_data(y))[0] != 1)
+            w->complaint = ed_failed() ? "failed" : "wrong";
+        ed_release(ed_retain(w->shared));
+    }
+    w->result = ed_retain(ed_full(ED_SHAPE(1000), 3)); /* outlives its thread */
+    ed_fail(ED_IO, "left behind");
+    return NULL;
+}
+
+static void threads(void **state)
+{
+    (void)state;
+    int64_t before = live();
+    int64_t bytes = ed_memory_stats().live_bytes;
+    {
+        ED_SCOPE;
+        ed_tensor *shared = ed_zeros(ED_SHAPE(5, 7));
+        pthread_t thread[4];
+        work works[4];
+        for (int i = 0; i < 4; i++) {
+            works[i] = (work){.shared = shared};
+            assert_int_equal(pthread_create(&thread[i], NULL, use_shared, &works[i]), 0);
+        }
+        for (int i = 0; i < 4; i++) {
+            pthread_join(thread[i], NULL);
+            assert_null(works[i].complaint);
+            assert_true(((const float *)ed_data(works[i].result))[999] == 3);
+            ed_release(works[i].result);
+        }
+        assert_false(ed_failed());
+    }
+    assert_int_equal(live(), before);
+    assert_int_equal(ed_memory_stats().live_bytes, bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(constants),        cmocka_unit_test(dtypes),
+        cmocka_unit_test(halves),           cmocka_unit_test(wrapped),
+        cmocka_unit_test(wrapped_variable), cmocka_unit_test(scalars),
+        cmocka_unit_test(weak_numbers),     cmocka_unit_test(reading),
+        cmocka_unit_test(scopes),           cmocka_unit_test(references),
+        cmocka_unit_test(errors),           cmocka_unit_test(variables),
+        cmocka_unit_test(copy_on_write),    cmocka_unit_test(lists),
+        cmocka_unit_test(statistics),       cmocka_unit_test(failing),
+        cmocka_unit_test(forgotten_scope),  cmocka_unit_test(threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
