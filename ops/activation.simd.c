@@ -207,6 +207,15 @@ ELEMENTWISE(softplus, "y = ln(1 + e^x)", ONE(ED_SET_FLOAT), .gradient = softplus
             .samples = SAMPLES1(-4, 4));
 FUNCTION1(softplus);
 
+/* log_sigmoid: y = -ln(1 + e^-x), dx = dy sigmoid(-x) */
+VECTOR_LOOPS1(log_sigmoid, -vsoftplus(-x));
+PLAIN(log_sigmoid, (x[0] < 0 ? x[0] : 0) - log1p(exp(-fabs(x[0]))));
+GRADIENT1(log_sigmoid, ed_mul(dy, ed_sigmoid(ed_neg(x))));
+
+ELEMENTWISE(log_sigmoid, "y = ln(1 / (1 + e^-x))", ONE(ED_SET_FLOAT),
+            .gradient = log_sigmoid_gradient, SAVES_X, .samples = SAMPLES1(-4, 4));
+FUNCTION1(log_sigmoid);
+
 /* softsign: y = x / (1 + |x|), dx = dy / (1 + |x|)^2 */
 VECTOR_LOOPS1(softsign, x / (1 + vabs(x)));
 PLAIN(softsign, x[0] / (1 + fabs(x[0])));

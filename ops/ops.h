@@ -176,6 +176,9 @@ ed_tensor *ed_softplus(ed_tensor *x);
 ed_tensor *ed_softsign(ed_tensor *x);
 ed_tensor *ed_silu(ed_tensor *x);
 
+/* ln of the sigmoid, -ln(1 + e^-x), without its underflow. */
+ed_tensor *ed_log_sigmoid(ed_tensor *x);
+
 /* x Phi(x) = x (1 + erf(x / sqrt 2)) / 2, and its approximation by tanh. */
 ed_tensor *ed_gelu(ed_tensor *x);
 ed_tensor *ed_gelu_tanh(ed_tensor *x);
