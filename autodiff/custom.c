@@ -199,7 +199,11 @@ static ed_tensor *call_as(const ed_op *op, function *self)
  * as an input. */
 static bool infer_result(ed_call *call)
 {
-    const ed_tensor *y = ((const function_attrs *)call->attrs)->function->result;
+    const function *self = ((const function_attrs *)call->attrs)->function;
+    const ed_tensor *y = self ? self->result : NULL;
+    if (!y)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "ed_%s makes this call, nobody else",
+                            call->op->name);
     call->ready = true;
     return (call->outputs[0] = tensor_view(y, y->rank, y->shape, y->strides, 0)) != NULL;
 }
