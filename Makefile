@@ -104,11 +104,17 @@ $(OBJ)/tests/test_%: $(OBJ)/tests/test_%.o $(TEST_AID) $(OBJECTS)
 
 # They may use the compiler's own threads; the library has its pool (tensor/threads.h).
 $(OBJ)/tests/%.o: SIMDFLAGS += $(CMOCKA_CFLAGS) -fopenmp
-$(OBJ)/bench/%.o: SIMDFLAGS += -fopenmp
+$(OBJ)/bench/%.o: SIMDFLAGS += $(PEER_CFLAGS) -fopenmp
+
+# What a test loads at run time; it finds the library in the program that loads it.
+$(OBJ)/tests/shared_%.so: $(OBJ)/tests/shared_%.o
+	$(call say,LD    $@)
+	$(Q)$(CC) -shared $(SANFLAGS) -o $@ $< -lm
+$(OBJ)/tests/test_user_op: $(OBJ)/tests/shared_softcap.so
 
 $(OBJ)/bench/%: $(OBJ)/bench/%.o $(OBJECTS)
 	$(call say,LD    $@)
-	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(PEER_LIBS)
 
 # Examples are ordinary programs: the one header, the archive.
 EXAMPLE_AID := $(patsubst %.c,$(OBJ)/%.o,examples/digits.c examples/progress.c)

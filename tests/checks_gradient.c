@@ -142,6 +142,15 @@ static void check_refusal(findings *f, const trial *t)
     ed_clear_error();
 }
 
+/* Whether the first operand may stand in the second's place too. */
+static bool is_alike(const trial *t)
+{
+    const ed_sample_input *a = &t->sample->inputs[0], *b = &t->sample->inputs[1];
+    return t->n > 1 && t->dtype[1] == t->dtype[0] && t->rank[0] == t->rank[1] &&
+           !memcmp(t->shape[0], t->shape[1], sizeof t->shape[0]) && a->low == b->low &&
+           a->high == b->high && !a->distinct;
+}
+
 void check_gradient(findings *f)
 {
     trial t;
@@ -160,9 +169,7 @@ void check_gradient(findings *f)
         for (int k = 0; k < trial_outputs(&t); k++) {
             if (y[k]->dtype != ED_FLOAT64) continue;
             check_output(f, &t, k, false);
-            if (t.n > 1 && t.dtype[1] == t.dtype[0] && t.rank[0] == t.rank[1] &&
-                !memcmp(t.shape[0], t.shape[1], sizeof t.shape[0]) && !t.sample->inputs[0].distinct)
-                check_output(f, &t, k, true);
+            if (is_alike(&t)) check_output(f, &t, k, true);
         }
         if (ed_dtype_is_float(y[0]->dtype)) check_each_alone(f, &t);
         check_empty(f, s);
@@ -249,10 +256,9 @@ static bool broken_gradient(const ed_gradient_call *g)
     ed_gradient_call whole = *g;
     whole.op = broken.whole;
     if (!broken.whole->gradient(&whole)) return false;
-    bool of_float64 = true;
-    for (int i = 0; i < g->n_inputs; i++)
-        if (g->dx[i]) of_float64 &= g->dx[i]->dtype == ED_FLOAT64;
-    if (!of_float64) return true; /* only those are compared with differences */
+    for (int i = 0; i < g->n_inputs; i++) /* the calls that are compared with differences */
+        if (ed_dtype_is_float(g->dtypes[i]) && (g->dtypes[i] != ED_FLOAT64 || !g->needs[i]))
+            return true;
     if (broken.damage == GRADIENT_SWAPPED) swap(g);
     if (broken.damage == GRADIENT_DROPPED) drop_last(g);
     for (int i = 0; i < g->n_inputs; i++) {
