@@ -4,6 +4,7 @@
 # can't be done, one line says what to install, and the build stops there.
 set -eu
 out=$1
+CC=${CC:-gcc}
 
 missing=
 need() {                                        # need PACKAGE TEST...: remembers PACKAGE when TEST fails
@@ -11,42 +12,61 @@ need() {                                        # need PACKAGE TEST...: remember
     shift
     "$@" > /dev/null 2>&1 || missing="$missing $package"
 }
+links() {                                       # links HEADER LIBRARY: whether a program with both can be made
+    dir=$(mktemp -d)
+    printf '#include <%s>\nint main(void) { return 0; }\n' "$1" > "$dir/try.c"
+    code=0
+    $CC "$dir/try.c" -o "$dir/try" "-l$2" || code=1
+    rm -rf "$dir"
+    return $code
+}
+compiler() {                                    # the package of the compiler that was asked for
+    case $(basename "${CC%% *}") in
+    *clang*) echo clang ;;
+    *) echo gcc ;;
+    esac
+}
 look() {
     missing=
-    need gcc sh -c 'command -v "${CC:-gcc}"'
-    need libc6-dev sh -c 'echo "#include <math.h>" | ${CC:-gcc} -E - '
+    need "$(compiler)" command -v "${CC%% *}"
+    need binutils command -v objcopy
+    need libc6-dev links math.h m
     need pkg-config command -v pkg-config
-    need libopenblas-openmp-dev pkg-config --exists openblas
-    need libsleef-dev sh -c 'echo "#include <sleef.h>" | ${CC:-gcc} -E - '
-    need libxxhash-dev pkg-config --exists libxxhash
+    need libsleef-dev links sleef.h sleef
     need zlib1g-dev pkg-config --exists zlib
     need libcmocka-dev pkg-config --exists cmocka
+}
+install() {                                     # through apt, as the administrator
+    root=
+    [ "$(id -u)" = 0 ] || root=sudo
+    command -v apt-get > /dev/null || return 0
+    [ -z "$root" ] || command -v sudo > /dev/null || return 0
+    echo "eddy: installing what is missing:${root:+ $root} apt-get install$missing" >&2
+    $root apt-get update -qq || true
+    # shellcheck disable=SC2086  # a list of words on purpose
+    $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $missing > /dev/null || true
 }
 
 look
 if [ -n "$missing" ]; then
-    echo "eddy: missing packages:$missing" >&2
-    root=
-    [ "$(id -u)" = 0 ] || root=sudo
-    if command -v apt-get > /dev/null && { [ -z "$root" ] || command -v sudo > /dev/null; }; then
-        echo "eddy: installing them:${root:+ $root} apt-get install -y$missing" >&2
-        export DEBIAN_FRONTEND=noninteractive
-        $root apt-get update -qq || true
-        # shellcheck disable=SC2086  # a list of words on purpose
-        $root apt-get install -y -qq $missing > /dev/null || true
-    fi
+    install
     look
-    if [ -n "$missing" ]; then
-        echo "eddy: please install$missing (Debian's names) and run make again" >&2
-        exit 1
-    fi
+fi
+if [ -n "$missing" ]; then
+    echo "eddy: please install$missing (Debian's names) and run make again" >&2
+    exit 1
 fi
 
 mkdir -p "$(dirname "$out")"
 {
-    echo "DEPS_CFLAGS := $(pkg-config --cflags openblas libxxhash zlib)"
-    echo "DEPS_LIBS := $(pkg-config --libs openblas) -lsleef $(pkg-config --libs libxxhash zlib)"
+    echo "DEPS_CFLAGS := $(pkg-config --cflags zlib)"
+    echo "DEPS_LIBS := -lsleef $(pkg-config --libs zlib)"
     echo "CMOCKA_CFLAGS := $(pkg-config --cflags cmocka)"
     echo "CMOCKA_LIBS := $(pkg-config --libs cmocka)"
+    # The bench of products has a column for OpenBLAS where that is installed.
+    if pkg-config --exists openblas; then
+        echo "PEER_CFLAGS := -DBENCH_OPENBLAS $(pkg-config --cflags openblas)"
+        echo "PEER_LIBS := $(pkg-config --libs openblas)"
+    fi
 } > "$out.new"
 mv "$out.new" "$out"
