@@ -226,9 +226,18 @@ static void run_pieces(int64_t first, int64_t last, int worker, void *user)
     }
 }
 
+/* Pieces a thread: more where they stay long enough, so that a late thread delays nobody. */
+static int64_t piece_factor(const gemm_job *job, int64_t count, int64_t threads)
+{
+    double each =
+        (double)job->m * (double)job->n * (double)job->k * (double)count / (double)threads;
+    return each > 256.0 * THREAD_WORK ? 4 : each > 64.0 * THREAD_WORK ? 2 : 1;
+}
+
 static bool run_grid(const gemm_job *job, const gemm_batch *batch, int64_t count, int64_t threads)
 {
-    grid g = count < threads ? choose_grid(job, ceil_div(threads, count)) : (grid){1, 1};
+    int64_t wanted = threads * piece_factor(job, count, threads);
+    grid g = count < wanted ? choose_grid(job, ceil_div(wanted, count)) : (grid){1, 1};
     int64_t pieces = g.rows * g.columns * count;
     size_t each = piece_scratch(job, g);
     char *scratch = memory_alloc(each * (size_t)threads_count());

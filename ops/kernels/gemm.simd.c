@@ -48,6 +48,7 @@ enum {
     PANEL = 2 * BYTES,                                /* a B panel's row */
     LINE_32 = (ROWS * 4 + BYTES - 1) / BYTES * BYTES, /* an A panel's column */
     LINE_64 = (ROWS * 8 + BYTES - 1) / BYTES * BYTES,
+    SMALL_B = 32 * 1024,  /* bytes of B that are read where they lie */
     COLUMNS = 16 * PANEL, /* bytes of B's row that are packed at a time */
     STRIP = 4096,         /* bytes of C's row that thin products keep in the first-level cache */
 };
@@ -382,12 +383,26 @@ static void pack(bool wide, int64_t lines, int64_t k, const char *from, int64_t 
         pack_lines(false, lines, k, from, line_step, step, to, stride);
 }
 
+INLINE int64_t round_up(int64_t x, int64_t unit)
+{
+    return (x + unit - 1) / unit * unit;
+}
+
+/* Bytes of a turned product's sums for `rows` rows of C, see turned_run. */
+INLINE int64_t turned_stride(bool wide, int64_t rows)
+{
+    return round_up(min(rows * size_of(wide), COLUMNS), BYTES);
+}
+
 size_t ISA_NAME(gemm_scratch)(const gemm_job *job)
 {
-    int64_t k = gemm_block(job->wide, job->k);
-    int64_t columns = (job->n * size_of(job->wide) + PANEL - 1) / PANEL * PANEL;
-    if (columns > COLUMNS) columns = COLUMNS;
-    return (size_t)(k * (columns + line_of(job->wide)) + 63) / 64 * 64;
+    int64_t k = gemm_block(job->wide, job->k), size = size_of(job->wide), sums = 0;
+    int64_t columns = min(round_up(job->n * size, PANEL), COLUMNS);
+    if (job->n * size <= PANEL) {
+        sums = job->n * turned_stride(job->wide, job->m);
+        columns = PANEL + min(round_up(job->m * size, PANEL), COLUMNS);
+    }
+    return (size_t)round_up(k * (columns + line_of(job->wide)) + sums, 64);
 }
 
 void ISA_NAME(gemm_tile)(bool wide, int64_t *rows, int64_t *columns)
@@ -548,7 +563,9 @@ static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t
     const int size = size_of(wide), panel = PANEL / size, line = line_of(wide);
     char *panels = scratch + t.k * line;
     int64_t stripes = (job->m + ROWS - 1) / ROWS;
-    bool pack_a = columns > 3 * panel, direct_b = job->b_col == size && stripes <= 3;
+    bool pack_a = columns > 3 * panel;
+    bool small_b = t.k * (job->b_row < 0 ? -job->b_row : job->b_row) <= SMALL_B;
+    bool direct_b = job->b_col == size && (stripes <= 3 || small_b);
 
     for (int64_t s = 0, i = 0; s < stripes; s++) {
         int64_t rows = job->m / stripes + (s < job->m % stripes);
@@ -623,20 +640,10 @@ void ISA_NAME(gemm_runs)(const gemm_runs_job *job)
     }
 }
 
-void ISA_NAME(gemm_piece)(const gemm_job *job, char *scratch)
+/* Sums all blocks of k, tile by tile. */
+static void tiles_run(const gemm_job *job, char *scratch)
 {
-    const int size = size_of(job->wide);
-    if (job->k > 0 && job->n == 1 && job->m > 1 && job->c_row == size) {
-        gemm_job turned = *job;
-        turned.m = 1, turned.n = job->m;
-        turned.a = job->b, turned.a_row = job->b_col, turned.a_col = job->b_row;
-        turned.b = job->a, turned.b_row = job->a_col, turned.b_col = job->a_row;
-        turned.bias_col = 0;
-        if (row_run(&turned)) return;
-    }
-    if (job->k > 0 && job->m == 1 && row_run(job)) return;
-
-    int64_t block = gemm_block(job->wide, job->k), step = COLUMNS / size;
+    int64_t block = gemm_block(job->wide, job->k), step = COLUMNS / size_of(job->wide);
     for (int64_t j = 0; j < job->n; j += step) {
         int64_t p = 0;
         do {
@@ -645,6 +652,80 @@ void ISA_NAME(gemm_piece)(const gemm_job *job, char *scratch)
             p += block;
         } while (p < job->k);
     }
+}
+
+/* The product C^T = B^T A^T. */
+static gemm_job turn(const gemm_job *job)
+{
+    gemm_job turned = *job;
+    turned.m = job->n, turned.n = job->m;
+    turned.a = job->b, turned.a_row = job->b_col, turned.a_col = job->b_row;
+    turned.b = job->a, turned.b_row = job->a_col, turned.b_col = job->a_row;
+    return turned;
+}
+
+/* Whether few columns would leave so many lanes idle that the turned product is the cheaper one. */
+static bool is_narrow(const gemm_job *job)
+{
+    int64_t size = size_of(job->wide), lanes = lanes_of(job->wide);
+    if (job->n * size > PANEL || job->k < 8) return false;
+    double straight = (double)(job->m * ((job->n + lanes - 1) / lanes));
+    double turned = (double)(job->n * ((job->m + lanes - 1) / lanes));
+    if (job->a_row != size) turned += (job->a_col == size ? 0.35 : 2) * (double)job->m;
+    return turned < 0.95 * straight;
+}
+
+/* Turns sums[n][stride] over into `rows` rows of C from row i on, and ends them. */
+INLINE void turned_out(const gemm_job *job, const bool wide, int64_t i, int64_t rows,
+                       const char *sums, int64_t stride)
+{
+    const int size = size_of(wide), lanes = lanes_of(wide);
+    tile t = tile_begin(job, 0, job->k);
+    for (int64_t r = 0; r < rows; r += lanes)
+        for (int64_t j = 0; j < job->n; j += lanes) {
+            vec square[BYTES / 4];
+            UNROLL for (int q = 0; q < lanes; q++) square[q] =
+                load(sums + min(j + q, job->n - 1) * stride + r * size);
+            transpose(wide, square);
+            t.c = job->c + (i + r) * job->c_row;
+            UNROLL for (int q = 0; q < lanes; q++) if (r + q < rows)
+                write_back(&t, wide, square[q], q, j * size, (int)min(lanes, job->n - j));
+        }
+}
+
+/* A narrow product: C's rows become lanes, in strips whose sums are turned over at the end. */
+static void turned_run(const gemm_job *job, char *scratch)
+{
+    const bool wide = job->wide;
+    int64_t step = COLUMNS / size_of(wide), stride = turned_stride(wide, job->m);
+    char *sums = scratch;
+    for (int64_t i = 0; i < job->m; i += step) {
+        gemm_job strip = *job;
+        strip.m = min(step, job->m - i);
+        strip.a += i * job->a_row;
+        gemm_job turned = turn(&strip);
+        turned.c = sums, turned.c_row = stride;
+        turned.bias = NULL, turned.relu = false;
+        tiles_run(&turned, sums + job->n * stride);
+        if (wide)
+            turned_out(job, true, i, strip.m, sums, stride);
+        else
+            turned_out(job, false, i, strip.m, sums, stride);
+    }
+}
+
+void ISA_NAME(gemm_piece)(const gemm_job *job, char *scratch)
+{
+    if (job->k > 0 && job->n == 1 && job->m > 1 && job->c_row == size_of(job->wide)) {
+        gemm_job turned = turn(job);
+        turned.bias_col = 0;
+        if (row_run(&turned)) return;
+    }
+    if (job->k > 0 && job->m == 1 && row_run(job)) return;
+    if (is_narrow(job))
+        turned_run(job, scratch);
+    else
+        tiles_run(job, scratch);
 }
 
 #endif
