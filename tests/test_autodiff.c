@@ -589,6 +589,7 @@ static void stop_gradient(void)
     assert_values(ed_gradient(tape, ed_mul(x, stopped), x), 3);
     assert_unconnected(ed_gradient(tape, stopped, x));
     assert_values(ed_gradient(tape, stopped, x, .unconnected_zeros = true), 0);
+    ed_watch(tape, stopped); /* a tensor that no tape knows until it is watched */
     assert_values(ed_gradient(tape, ed_mul(stopped, stopped), stopped), 6);
 }
 
