@@ -421,8 +421,7 @@ static void best_piece(const best *b, int64_t number)
     for (int64_t done = 0; done < count; done += REDUCE_BLOCK) {
         int64_t n = count - done < REDUCE_BLOCK ? count - done : REDUCE_BLOCK;
         find_rows(p, it.x, first + done, n, rows);
-        for (int64_t r = 0; r < n; r++)
-            b->loops->row(rows[r], it.width, done + r, b->smallest, values, indices);
+        b->loops->rows(rows, n, it.width, done, b->smallest, values, indices);
     }
     b->loops->finish(values, it.width, indices);
     for (int64_t i = 0; i < it.width; i++) indices[i] += first;

@@ -93,9 +93,9 @@ typedef struct reduce_best_loops {
     bool (*beats)(const void *a, const void *b, bool smallest);
     /* The first index whose element equals *value; -1 if there is none. */
     int64_t (*find)(const void *x, int64_t n, const void *value);
-    /* Row number r against the best so far, side by side; the row of number 0 comes first. */
-    void (*row)(const void *row, int64_t width, int64_t r, bool smallest, void *values,
-                int64_t *indices);
+    /* Rows `first` and the next n - 1 against the best so far, side by side; row 0 comes first. */
+    void (*rows)(const void *const *rows, int64_t n, int64_t width, int64_t first, bool smallest,
+                 void *values, int64_t *indices);
     /* Index 0 where the best is NaN. */
     void (*finish)(const void *values, int64_t width, int64_t *indices);
 } reduce_best_loops;

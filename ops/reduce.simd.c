@@ -309,34 +309,73 @@ BEST_INTEGER_VALUE(uint8_t)
         const number x = *(const number *)a, y = *(const number *)b;                               \
         return BETTER(x, y) || (y != y && x == x);                                                 \
     }                                                                                              \
-    VECTOR_INLINE void best_line_##suffix(const number *row, int64_t width, int64_t r,             \
-                                          const bool smallest, number *restrict values,            \
-                                          int64_t *restrict indices)                               \
-    {                                                                                              \
-        for (int64_t c = 0; c < width; c++) {                                                      \
-            const number x = row[c], y = values[c];                                                \
-            const bool better = BETTER(x, y) | (y != y);                                           \
-            values[c] = better ? x : y;                                                            \
-            indices[c] = better ? r : indices[c];                                                  \
-        }                                                                                          \
-    }                                                                                              \
-    static void best_row_##suffix(const void *row, int64_t width, int64_t r, bool smallest,        \
-                                  void *values, int64_t *indices)                                  \
-    {                                                                                              \
-        if (r == 0) {                                                                              \
-            memcpy(values, row, (size_t)width * sizeof(number));                                   \
-            memset(indices, 0, (size_t)width * sizeof *indices);                                   \
-        } else if (smallest) {                                                                     \
-            best_line_##suffix(row, width, r, true, values, indices);                              \
-        } else {                                                                                   \
-            best_line_##suffix(row, width, r, false, values, indices);                             \
-        }                                                                                          \
-    }                                                                                              \
     static void best_finish_##suffix(const void *values, int64_t width, int64_t *indices)          \
     {                                                                                              \
         const number *v = values;                                                                  \
         for (int64_t c = 0; c < width; c++) indices[c] = v[c] == v[c] ? indices[c] : 0;            \
     }
+/*
+ * Side by side, floats: eight rows at a time against the best so far, which starts as NaN. Indices
+ * are the numbers' width and count from the block's first row; -1 where nothing in it is better.
+ */
+#define BEST_ROWS_FLOAT(bits, number, vector, integer, integers, vectors)                          \
+    VECTOR_INLINE void best_block_##bits(const number *const *rows, int64_t n, int64_t width,      \
+                                         const bool smallest, number *values, integer *at)         \
+    {                                                                                              \
+        for (int64_t first = 0; first < n; first += 8)                                             \
+            for (int64_t c = 0; c < width; c += vectors) {                                         \
+                const int64_t left = width - c;                                                    \
+                vector best = lanes_some_##bits(values + c, left, 0);                              \
+                integers where;                                                                    \
+                memcpy(&where, at + c, sizeof where);                                              \
+                for (int64_t r = first; r < n && r < first + 8; r++) {                             \
+                    const vector x = lanes_some_##bits(rows[r] + c, left, 0);                      \
+                    const integers better = BETTER(x, best) | (best != best);                      \
+                    best = vselect_##bits(better, x, best);                                        \
+                    where = (better & (integer)r) | (~better & where);                             \
+                }                                                                                  \
+                lanes_put_##bits(values + c, best, left);                                          \
+                memcpy(at + c, &where, sizeof where);                                              \
+            }                                                                                      \
+    }                                                                                              \
+    static void best_rows_##bits(const void *const *rows, int64_t n, int64_t width, int64_t first, \
+                                 bool smallest, void *values, int64_t *indices)                    \
+    {                                                                                              \
+        integer at[REDUCE_WIDTH_BYTES / sizeof(number)] __attribute__((aligned(64)));              \
+        number *best = values;                                                                     \
+        memset(at, -1, sizeof at);                                                                 \
+        for (int64_t c = 0; first == 0 && c < width; c++) best[c] = NAN, indices[c] = 0;           \
+        if (smallest)                                                                              \
+            best_block_##bits((const number *const *)rows, n, width, true, best, at);              \
+        else                                                                                       \
+            best_block_##bits((const number *const *)rows, n, width, false, best, at);             \
+        for (int64_t c = 0; c < width; c++) indices[c] = at[c] < 0 ? indices[c] : first + at[c];   \
+    }
+BEST_ROWS_FLOAT(f32, float, vf32, int32_t, vi32, VECTOR_F32)
+BEST_ROWS_FLOAT(f64, double, vf64, int64_t, vi64, VECTOR_F64)
+
+#define BEST_ROWS_INTEGER(number)                                                                  \
+    static void best_rows_##number(const void *const *rows, int64_t n, int64_t width,              \
+                                   int64_t first, bool smallest, void *values, int64_t *indices)   \
+    {                                                                                              \
+        number *restrict best = values;                                                            \
+        if (first == 0) {                                                                          \
+            memcpy(best, rows[0], (size_t)width * sizeof *best);                                   \
+            memset(indices, 0, (size_t)width * sizeof *indices);                                   \
+        }                                                                                          \
+        for (int64_t r = 0; r < n; r++) {                                                          \
+            const number *restrict row = rows[r];                                                  \
+            for (int64_t c = 0; c < width; c++) {                                                  \
+                const bool better = BETTER(row[c], best[c]);                                       \
+                best[c] = better ? row[c] : best[c];                                               \
+                indices[c] = better ? first + r : indices[c];                                      \
+            }                                                                                      \
+        }                                                                                          \
+    }
+BEST_ROWS_INTEGER(int32_t)
+BEST_ROWS_INTEGER(int64_t)
+BEST_ROWS_INTEGER(uint8_t)
+
 /* The worst there is may stand for "all NaN". */
 #define NONE_FLOAT(suffix)                                                                         \
     if (isinf(*y) && best_find_##suffix(x, n, y) < 0) *y = NAN
@@ -348,7 +387,7 @@ BEST_LOOPS(uint8_t, uint8_t, (void)0)
 
 #define BEST_ROW(suffix)                                                                           \
     {                                                                                              \
-        best_value_##suffix, best_beats_##suffix, best_find_##suffix, best_row_##suffix,           \
+        best_value_##suffix, best_beats_##suffix, best_find_##suffix, best_rows_##suffix,          \
             best_finish_##suffix                                                                   \
     }
 const reduce_best_loops ISA_NAME(reduce_best_table)[ED_DTYPE_COUNT] = {
