@@ -23,17 +23,21 @@ static void copy(void *user)
 
 typedef float wide __attribute__((vector_size(64)));
 
-/* Twelve chains of multiply-adds in registers, two for each element and step. */
-__attribute__((target_clones("default", "avx2,fma", "arch=skylake-avx512"),
+/* Twenty chains of multiply-adds, which the compiler keeps in registers. */
+enum { CHAINS = 20 };
+__attribute__((target_clones("default", "avx2,fma", "avx512f"),
                optimize("fp-contract=fast"))) static float
 multiply_adds(long steps)
 {
-    wide a[12] = {{0}}, x = {1.0f}, y = {0.5f};
+    wide a[CHAINS], x = {1.0f}, y = {0.5f};
+    for (int i = 0; i < CHAINS; i++) a[i] = (wide){(float)i}; /* else they were all one */
     for (long s = 0; s < steps; s++)
-        for (int i = 0; i < 12; i++) a[i] = a[i] * x + y;
-    float sum = 0;
-    for (int i = 0; i < 12; i++) sum += a[i][0];
-    return sum;
+#pragma GCC unroll 20
+        for (int i = 0; i < CHAINS; i++) a[i] = a[i] * x + y;
+    wide sum = a[0];
+#pragma GCC unroll 20
+    for (int i = 1; i < CHAINS; i++) sum += a[i];
+    return sum[0];
 }
 
 static volatile float sink;
@@ -42,7 +46,7 @@ static void gigaflop(void *user)
 {
     (void)user;
     int threads = omp_get_max_threads();
-    long steps = 1000000000L / (12 * 16 * 2) / threads;
+    long steps = 1000000000L / (CHAINS * 16 * 2) / threads;
 #pragma omp parallel for
     for (int i = 0; i < threads; i++) sink = multiply_adds(steps);
 }
