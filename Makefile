@@ -96,6 +96,7 @@ $(OBJ)/libeddy.a: $(OBJECTS)
 $(OBJ)/libeddy.so: $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-soname,libeddy.so.$(SOVERSION) -Wl,-z,defs -o $@ $(OBJECTS) $(LIBS)
+	$(Q)ln -sf libeddy.so $@.$(SOVERSION)
 
 # Tests and benches see the private names too: they are linked with the objects themselves.
 $(OBJ)/tests/test_%: $(OBJ)/tests/test_%.o $(TEST_AID) $(OBJECTS)
@@ -116,6 +117,15 @@ $(OBJ)/bench/%: $(OBJ)/bench/%.o $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(PEER_LIBS)
 
+# What bench_start starts: a program as users build it, with either library.
+FIRST_STEPS := $(OBJ)/bench/first_step_static $(OBJ)/bench/first_step_shared
+$(OBJ)/bench/first_step_static: $(OBJ)/bench/first_step.o $(OBJ)/libeddy.a
+	$(call say,LD    $@)
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
+$(OBJ)/bench/first_step_shared: $(OBJ)/bench/first_step.o $(OBJ)/libeddy.so
+	$(call say,LD    $@)
+	$(Q)$(CC) $(SANFLAGS) -o $@ $< -L$(OBJ) -leddy -Wl,-rpath,'$$ORIGIN/..'
+
 # Examples are ordinary programs: the one header, the archive.
 EXAMPLE_AID := $(patsubst %.c,$(OBJ)/%.o,examples/digits.c examples/progress.c)
 $(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.a
@@ -130,7 +140,7 @@ test: $(TESTS) $(OBJ)/libeddy.so
 demo: $(OBJ)/examples/mnist
 	$(Q)$(OBJ)/examples/mnist $(DATA)
 
-bench: $(BENCHES) $(OBJ)/libeddy.a
+bench: $(BENCHES) $(FIRST_STEPS)
 	$(Q)bench/run.sh $(OBJ)/bench
 
 check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so

@@ -21,7 +21,7 @@ static inline int bench_by_value(const void *a, const void *b)
 }
 
 /* The workloads to run, by prefix: program [prefix...]; none means all. */
-static int bench_wanted(int argc, char **argv, const char *name)
+static inline int bench_wanted(int argc, char **argv, const char *name)
 {
     for (int i = 1; i < argc; i++)
         if (!strncmp(name, argv[i], strlen(argv[i]))) return 1;
