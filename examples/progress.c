@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR = 20 };
+enum { BAR = 10 }; /* a line of 80 columns has room for everything */
 
 static double now(void)
 {
@@ -49,9 +49,8 @@ static void draw(const progress *p, double loss, double accuracy)
     bar[BAR] = 0;
     double passed = p->shown - p->began;
     put_time(left, sizeof left, passed * (double)(p->steps - p->step) / (double)p->step);
-    snprintf(line, sizeof line, "%s [%s] %lld/%lld  loss %.4f  accuracy %.4f  %.0f/s  %s left",
-             p->title, bar, (long long)p->step, (long long)p->steps, loss, accuracy,
-             rate(p, p->shown), left);
+    snprintf(line, sizeof line, "%s [%s] %lld/%lld  loss %.4f  acc %.4f  %.0f/s  %s left", p->title,
+             bar, (long long)p->step, (long long)p->steps, loss, accuracy, rate(p, p->shown), left);
     printf("\r%.*s\x1b[K", columns - 1, line);
     fflush(stdout);
 }
