@@ -3,6 +3,16 @@
 #ifndef EDDY_H
 #define EDDY_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* C++ calls the plain functions, past the macros of their names: (ed_add)(a, b). */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #include "tensor/tensor.h"
 #include "ops/op.h"
 #include "ops/ops.h"
@@ -10,5 +20,9 @@
 #include "optim/optim.h"
 #include "nn/nn.h"
 #include "data/data.h"
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

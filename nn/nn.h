@@ -51,9 +51,9 @@ typedef struct ed_forward_options {
 ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_options *options);
 
 /*
- * All variables of the layer, then of its children in the order in which they were added; those that
- * are trainable; those that are not. Cheap: the list is kept until something changes. Fails for a
- * layer that has none yet because it was never called.
+ * All variables of the layer, then of its children in the order in which they were added; those
+ * that are trainable; those that are not. Cheap: the list is kept until something changes. Fails
+ * for a layer that has none yet because it was never called.
  */
 ed_list *ed_variables(ed_layer *layer);
 ed_list *ed_trainable(ed_layer *layer);
@@ -69,8 +69,8 @@ ed_layer *ed_layer_at(const ed_layer *layer, int64_t i);
 ed_layer *ed_layer_find(const ed_layer *layer, const char *name);
 
 /*
- * A table of the layers that compute something: path, shape of the output, number of own parameters;
- * the text belongs to the scope.
+ * A table of the layers that compute something: path, shape of the output, number of own
+ * parameters; the text belongs to the scope.
  */
 const char *ed_layer_summary(ed_layer *layer);
 
@@ -180,7 +180,7 @@ typedef struct ed_layer_class {
 } ed_layer_class;
 
 /* A layer of that kind; name NULL: the kind's, numbered within its parent: dense, dense_1. */
-ed_layer *ed_layer_new(const ed_layer_class *class, const char *name);
+ed_layer *ed_layer_new(const ed_layer_class *kind, const char *name);
 
 /* Its state. */
 void *ed_layer_state(ed_layer *layer);
