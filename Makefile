@@ -11,6 +11,11 @@ V      =
 # Folder with MNIST in IDX form, for the demo.
 DATA   =
 
+# As many jobs at a time as there are cores, unless -j says how many.
+ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 VERSION   := 0.1.0
 SOVERSION := 0
 
