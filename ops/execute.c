@@ -31,25 +31,50 @@ bool ed_call_fail(const ed_call *call, ed_error_code code, const char *format, .
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    ed_fail(code, "%s: %s", call->op->name, message);
+    ed_fail(code, "%s: %s", call && call->op ? call->op->name : "no call", message);
+    return false;
+}
+
+/* Whether there is such an output to make or write, and a shape where one is needed. */
+static bool check_output(const ed_call *call, int i, int rank, const void *shape, const char *what)
+{
+    if (__builtin_expect(call && i >= 0 && i < call->n_outputs && (rank <= 0 || shape), 1))
+        return true;
+    ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given, or output %d, which the call has not", what, i);
     return false;
 }
 
 bool ed_call_output(ed_call *call, int i, ed_dtype dtype, int rank, const int64_t *shape)
 {
-    return (call->outputs[i] = tensor_new(dtype, rank, shape)) != NULL;
+    return check_output(call, i, rank, shape, "call_output") &&
+           (call->outputs[i] = tensor_new(dtype, rank, shape)) != NULL;
 }
 
 bool ed_call_view(ed_call *call, int i, int of, int rank, const int64_t *shape,
                   const int64_t *strides, int64_t offset)
 {
+    if (!check_output(call, i, rank, shape && strides ? shape : NULL, "call_view")) return false;
+    if (of < 0 || of >= call->n_inputs)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "a view of input %d, which it has not", of);
     call->ready = true;
     return (call->outputs[i] = tensor_view(call->inputs[of], rank, shape, strides, offset)) != NULL;
 }
 
 void *ed_call_data(ed_call *call, int output)
 {
-    return call->outputs[output]->data;
+    return check_output(call, output, 0, NULL, "call_data") ? call->outputs[output]->data : NULL;
+}
+
+double *ed_as_doubles(const ed_tensor *tensor)
+{
+    if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "as_doubles: NULL given");
+    const ed_tensor *t = tensor_read(tensor);
+    ed_tensor *packed = tensor_contiguous(t);
+    ed_tensor *y = packed ? tensor_new(ED_FLOAT64, t->rank, t->shape) : NULL;
+    for (int64_t i = 0; y && i < y->size; i++)
+        ((double *)y->data)[i] = dtype_load(packed->dtype, packed->data, i);
+    ed_release(packed);
+    return scope_give(y) ? (double *)y->data : NULL;
 }
 
 bool ops_infer_like(ed_call *call)

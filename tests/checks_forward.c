@@ -288,28 +288,22 @@ static bool infers(const trial *t, int64_t *largest)
     return ok;
 }
 
-static void set_threads(int n)
-{
-    ed_set_num_threads(n);
-    ed_set_num_threads(n);
-}
-
 /* Threads 1, 2 and 3 give the same bits. */
 static void check_threads(findings *f, const trial *t)
 {
     ED_SCOPE;
     int before = ed_num_threads();
     ed_tensor *y[ED_MAX_OUTPUTS];
-    set_threads(1);
+    ed_set_num_threads(1);
     bool ran = trial_run(t, y);
     ed_clear_error();
     for (int n = 2; n <= 3; n++) {
         char what[32];
-        set_threads(n);
+        ed_set_num_threads(n);
         snprintf(what, sizeof what, "%d threads", n);
         expect_same(f, t, ran, y, what);
     }
-    set_threads(before);
+    ed_set_num_threads(before);
 }
 
 static bool runs(const trial *t)
