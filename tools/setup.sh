@@ -12,11 +12,11 @@ need() {                                        # need PACKAGE TEST...: remember
     shift
     "$@" > /dev/null 2>&1 || missing="$missing $package"
 }
-links() {                                       # links HEADER LIBRARY: whether a program with both can be made
+links() {                                       # links HEADER FLAG: whether a program with both can be made
     dir=$(mktemp -d)
     printf '#include <%s>\nint main(void) { return 0; }\n' "$1" > "$dir/try.c"
     code=0
-    $CC "$dir/try.c" -o "$dir/try" "-l$2" || code=1
+    $CC "$dir/try.c" -o "$dir/try" "$2" || code=1
     rm -rf "$dir"
     return $code
 }
@@ -30,11 +30,12 @@ look() {
     missing=
     need "$(compiler)" command -v "${CC%% *}"
     need binutils command -v objcopy
-    need libc6-dev links math.h m
+    need libc6-dev links math.h -lm
     need pkg-config command -v pkg-config
-    need libsleef-dev links sleef.h sleef
+    need libsleef-dev links sleef.h -lsleef
     need zlib1g-dev pkg-config --exists zlib
     need libcmocka-dev pkg-config --exists cmocka
+    [ "$(compiler)" = gcc ] || need libomp-dev links stdio.h -fopenmp # some tests and benches; gcc brings its own
 }
 install() {                                     # through apt, as the administrator
     root=
