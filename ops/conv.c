@@ -292,8 +292,7 @@ static int64_t band_rows(const conv *c, int64_t rows)
     return max64(1, ceil_div(rows * min64(c->w.batch, BANDS), BANDS));
 }
 
-/* Units of work for the threads, each worker with two lists of `entries` numbers and more scratch.
- */
+/* Units of work for threads; each worker has two lists of `entries` numbers and more scratch. */
 struct kernel_plan;
 typedef struct crew {
     const conv *c;

@@ -35,8 +35,7 @@ POOL_DECLARE(f64, double);
 
 #ifdef ISA
 
-/* The window's cells one after the other: `cell` is the first channel of one, `number` counts them.
- */
+/* The window's cells in order: `cell` is the first channel of one, `number` counts them. */
 #define EACH_CELL(c, image, ...)                                                                   \
     do {                                                                                           \
         int32_t number = 0;                                                                        \

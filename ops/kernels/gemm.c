@@ -2,12 +2,14 @@
  * Cuts matrix products into pieces for threads. A piece is a rectangle of C with all of k; pieces
  * know nothing of each other, each packs what it needs into scratch of its own:
  *
- *            +-----------------+-----------------+
- *            | piece 0         | piece 1         |      the grid is the cheapest of those with as
- * many C      +-----------------+-----------------+      pieces as threads: a cut between columns
- * makes both | piece 2         | piece 3         |      sides pack A, one between rows makes both
- * pack B
- *            +-----------------+-----------------+
+ *            +-----------+-----------+
+ *            | piece 0   | piece 1   |
+ *     C      +-----------+-----------+
+ *            | piece 2   | piece 3   |
+ *            +-----------+-----------+
+ *
+ * A cut between columns makes both sides pack A, one between rows makes both pack B: the grid is
+ * the cheapest of those with the number of pieces that is wanted.
  *
  * A small C under a large k gives too few pieces: there the blocks of k are computed side by side
  * into scratch and then added in their order. By the definition in gemm.h no cut changes a bit, so

@@ -5,24 +5,26 @@
  * adds their products with each of ROWS elements of A's column, spread to all lanes: 14 x 2 tiles
  * of AVX-512 ask for 16 loads with 28 fused multiply-adds.
  *
- *                          panels of B: 2 vectors wide                 k is cut into blocks
- * (gemm_block), so that j ->+----+----+----+----+ |    |    |    |    | p, one block          - a
- * stripe of A (ROWS x block) stays in the |    |    |    |    | of k                    first-level
- * cache while all panels pass, one block of k   +----+----+----+----+                       - the
- * panels of B (block x COLUMNS) stay in the
- *        +--------------+  +----+----+----+----+                         second while all stripes
- * of A pass, i    | stripe of A  |  |tile|tile|tile|tile|                       - C holds the sum
- * of the blocks so far.
+ *                          panels of B, 2 vectors wide
+ *                          +----+----+----+----+
+ *                          |    |    |    |    |
+ *                          |    |    |    |    |  one block of k
+ *        one block of k    |    |    |    |    |
  *        +--------------+  +----+----+----+----+
+ *        | stripe of A  |  |tile|tile|tile|tile|  C: the sum of the blocks so far
+ *        +--------------+  +----+----+----+----+
+ *
+ * k is cut into blocks (gemm_block) so that a stripe (ROWS x block) stays in the first-level cache
+ * while all panels pass, and the panels (block x COLUMNS) in the second while all stripes pass.
  *
  * Panels and stripes are packed (the tile's elements of a step side by side) where they are used
  * often enough to pay for it or their strides leave no choice; otherwise the tile reads them where
- * they are. Stripes differ in height by one row at most rather than leave a thin last one. Products
- * of one row or one column take two loops of their own, which read the matrix once, in its own
- * direction.
+ * they are. Stripes differ in height by one row at most rather than leave a thin last one.
  *
- * Lanes beyond the last column are computed with whatever the packed panel holds there, and not
- * stored.
+ * Products of one row or one column take two loops of their own, which read the matrix once, in its
+ * own direction. Products of few columns, which would leave lanes idle, are turned over: C's rows
+ * become lanes. Lanes beyond the last column are computed with whatever the packed panel holds
+ * there, and not stored.
  */
 #include "ops/kernels/gemm_piece.h"
 
@@ -186,8 +188,7 @@ typedef struct tile {
     bool plain; /* first, and nothing to be added or cut */
 } tile;
 
-/* Joins a block's sum with what C holds, ends it where the block is the last, and puts it into C.
- */
+/* Joins a sum with what C holds, ends it where the block is the last, and puts it into C. */
 INLINE void write_back(const tile *t, const bool wide, vec sum, int64_t row, int64_t column,
                        int lanes)
 {
@@ -484,8 +485,7 @@ INLINE void row_by_rows(const gemm_job *job, const bool wide)
     }
 }
 
-/* One row times a matrix whose columns are contiguous: squares of B are turned over in registers.
- */
+/* One row times a matrix of contiguous columns: squares of B are turned over in registers. */
 INLINE void row_by_columns(const gemm_job *job, const bool wide)
 {
     const int size = size_of(wide), lanes = lanes_of(wide);
@@ -554,8 +554,7 @@ static void prefetch_rows(const gemm_job *job, const char *a, int64_t rows, int6
     }
 }
 
-/* One block of k for columns [j, j + columns): B's panels are packed when the first rows need them.
- */
+/* One block of k, columns [j, j + columns): B is packed when the first rows need it. */
 static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t columns,
                       char *scratch)
 {
