@@ -77,7 +77,10 @@ static bool check_gradient(const tape_node *node, int i, const ed_tensor *dx)
 static bool ask(walk *w, const tape_node *node, const ed_gradient_call *call)
 {
     bool failed_before = ed_failed();
-    if (!node->op->gradient(call) || (!failed_before && ed_failed())) return false;
+    bool ok = node->op->gradient(call);
+    if (!ok && !ed_failed())
+        ed_fail(ED_INVALID_ARGUMENT, "gradient of %s: it failed without an error", node->op->name);
+    if (!ok || (!failed_before && ed_failed())) return false;
     for (int i = 0; i < node->n_inputs; i++) {
         if (!call->needs[i]) continue;
         ed_tensor *dx = call->dx[i] ? tensor_read(call->dx[i]) : NULL;

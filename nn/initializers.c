@@ -66,8 +66,10 @@ static bool check(ed_initializer initializer, ed_ints shape, ed_dtype dtype)
                        ed_dtype_name(dtype));
     if (!isfinite(initializer.value))
         return ed_fail(ED_INVALID_ARGUMENT, "initialize: the value is %g", initializer.value);
-    return tensor_count(dtype, (int)(shape.count > ED_MAX_RANK ? ED_MAX_RANK + 1 : shape.count),
-                        shape.values, &size);
+    if (!shape.values || shape.count < 0 || shape.count > ED_MAX_RANK)
+        return ed_fail(ED_INVALID_ARGUMENT, "initialize: a shape of up to %d extents is needed",
+                       ED_MAX_RANK);
+    return tensor_count(dtype, (int)shape.count, shape.values, &size);
 }
 
 ed_tensor *ed_initialize(ed_initializer initializer, ed_ints shape, ed_dtype dtype)

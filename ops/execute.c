@@ -46,8 +46,9 @@ static bool check_output(const ed_call *call, int i, int rank, const void *shape
 
 bool ed_call_output(ed_call *call, int i, ed_dtype dtype, int rank, const int64_t *shape)
 {
-    return check_output(call, i, rank, shape, "call_output") &&
-           (call->outputs[i] = tensor_new(dtype, rank, shape)) != NULL;
+    if (!check_output(call, i, rank, shape, "call_output")) return false;
+    ed_release(call->outputs[i]);
+    return (call->outputs[i] = tensor_new(dtype, rank, shape)) != NULL;
 }
 
 bool ed_call_view(ed_call *call, int i, int of, int rank, const int64_t *shape,
@@ -57,6 +58,7 @@ bool ed_call_view(ed_call *call, int i, int of, int rank, const int64_t *shape,
     if (of < 0 || of >= call->n_inputs)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "a view of input %d, which it has not", of);
     call->ready = true;
+    ed_release(call->outputs[i]);
     return (call->outputs[i] = tensor_view(call->inputs[of], rank, shape, strides, offset)) != NULL;
 }
 
@@ -215,6 +217,19 @@ static bool check_dtype(const ed_call *call, int i)
     return true;
 }
 
+/* A list's count is believed by all who read it or copy it: the shape rule, a tape. */
+static bool check_lists(const ed_call *call)
+{
+    for (const ed_attr *a = call->op->attrs; a && a->name; a++) {
+        if (a->type != ED_ATTR_INTS) continue;
+        const ed_ints *list = (const void *)((const char *)call->attrs + a->offset);
+        if (list->values && list->count < 0)
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is a list of %lld numbers", a->name,
+                                (long long)list->count);
+    }
+    return true;
+}
+
 static bool resolve(ed_call *call, ed_tensor *const *operands, int n)
 {
     bool weak = false;
@@ -235,6 +250,8 @@ static bool resolve(ed_call *call, ed_tensor *const *operands, int n)
  */
 static bool run(ed_call *call)
 {
+    if (!call->op->kernel)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the op has no kernel, nor made it views");
     if (!(call->op->flags & ED_OP_CONTIGUOUS)) return call->op->kernel(call);
     ed_tensor *some[ED_MAX_OPERANDS], **packed = some, **originals = call->inputs;
     if (call->n_inputs > ED_MAX_OPERANDS &&
@@ -252,6 +269,16 @@ static bool run(ed_call *call)
     return ok;
 }
 
+/* A shape rule that is content has made all outputs. */
+static bool infer(ed_call *call)
+{
+    if (!call->op->infer(call)) return false;
+    for (int i = 0; i < call->n_outputs; i++)
+        if (!call->outputs[i])
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "its infer did not make output %d", i);
+    return true;
+}
+
 static void drop_outputs(ed_call *call)
 {
     for (int i = 0; i < call->n_outputs; i++) {
@@ -264,12 +291,13 @@ static void drop_outputs(ed_call *call)
 
 static bool execute(ed_call *call, ed_tensor *const *operands)
 {
-    const ed_op *op = call->op;
-    if (!check_count(call, call->n_inputs) || !resolve(call, operands, call->n_inputs))
+    if (!check_count(call, call->n_inputs) || !check_lists(call) ||
+        !resolve(call, operands, call->n_inputs))
         return false;
-    if (!op->infer(call) || (!call->ready && !run(call))) {
+    if (!infer(call) || (!call->ready && !run(call))) {
         drop_outputs(call);
-        return false;
+        return ed_failed() ? false
+                           : ed_call_fail(call, ED_INVALID_ARGUMENT, "it failed without an error");
     }
     for (ops_listener *l = thread_self()->listeners, *outer; l; l = outer) {
         outer = l->hides ? NULL : l->outer;
@@ -297,6 +325,8 @@ bool ed_execute(const ed_op *op, ed_tensor *const *inputs, int n, const void *at
 {
     if (!op || n < 0 || (n && !inputs) || !outputs)
         return ed_fail(ED_INVALID_ARGUMENT, "execute: NULL given"), false;
+    if (!op->infer || op->n_outputs < 0 || op->n_outputs > ED_MAX_OUTPUTS)
+        return ed_fail(ED_INVALID_ARGUMENT, "execute: this is no complete op"), false;
     ed_tensor *some[ED_MAX_OPERANDS];
     ed_call call = {.op = op,
                     .attrs = attrs_of(op, attrs),
