@@ -15,7 +15,7 @@ static struct {
     pthread_mutex_t lock;
     const ed_op **ops;
     int count, capacity;
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} table = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP}; /* an error handler may look ops up */
 
 /* Where the name is, or would be. */
 static int position(const char *name)
