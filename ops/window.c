@@ -27,7 +27,10 @@ static bool place(const ed_call *call, window *w, int axis, bool same)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "a window of %lld cells with dilation %lld is too wide",
                             (long long)w->extent[axis], (long long)w->dilation[axis]);
+    /* What changes nothing by being larger is kept small, so that no sum overflows. */
     int64_t size = w->image[axis], stride = w->stride[axis];
+    if (stride > size) stride = w->stride[axis] = size > 1 ? size : 1;
+    if (!steps) w->dilation[axis] = 1;
     span++;
     if (!same) {
         w->out[axis] = size < span ? 0 : (size - span) / stride + 1;
