@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 /*
  * Sizes. Class c holds blocks of class_bytes(c) bytes, header included: 128, 160, 192, 224, 256,
@@ -30,7 +31,8 @@ enum {
     REPORT_BYTES = 64 << 10,
     HUGE_BYTES = 4 << 20, /* from here on 2 MiB pages are asked for */
     HUGE_PAGE = 2 << 20,
-    POISON_FRESH = 0xff, /* a NaN in every float dtype */
+    LARGE_BYTES = 256 << 20, /* from here on a request is compared with the machine */
+    POISON_FRESH = 0xff,     /* a NaN in every float dtype */
 };
 
 _Static_assert(sizeof(memory_block) <= HEADER, "the header has 64 bytes");
@@ -174,10 +176,24 @@ static void put(thread_state *self, memory_block *block)
 #endif
 }
 
+/*
+ * The system promises more than it has and kills who takes it at its word. So what would be more
+ * than memory and swap, with what is held already, is not asked for.
+ */
+static bool exceeds_machine(const thread_state *self, size_t bytes)
+{
+    struct sysinfo machine;
+    if (sysinfo(&machine) != 0) return false;
+    int64_t all = (int64_t)((machine.totalram + machine.totalswap) * machine.mem_unit);
+    int64_t held = __atomic_load_n(&process.live, __ATOMIC_RELAXED) + self->live_bytes;
+    return (int64_t)bytes > all - held;
+}
+
 void *memory_alloc(size_t bytes)
 {
     thread_state *self = thread_self();
-    if (bytes > (size_t)1 << 47 || must_fail())
+    if (bytes > (size_t)1 << 47 || must_fail() ||
+        (bytes >= LARGE_BYTES && exceeds_machine(self, bytes)))
         return ed_fail(ED_OUT_OF_MEMORY, "out of memory: %zu bytes can't be had", bytes);
     uint32_t class = class_of(bytes + HEADER);
     memory_block *block = take(self, class);
