@@ -62,10 +62,10 @@ all: lib
 
 help:
 	@echo 'make                      the library: $(OBJ)/libeddy.a and .so'
-	@echo 'make test                 builds and runs the tests (EDDY_DATA=dir: those on real data too)'
+	@echo 'make test                 builds and runs the tests (EDDY_DATA=dir: with MNIST from dir/mnist too)'
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
-	@echo 'make check                layout, includes and exported names'
+	@echo 'make check                layout, includes, exported names, programs against an installation'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc'
 	@echo 'settings: CC OPT SAN=address,undefined V=1 BUILD PREFIX'
 
@@ -100,7 +100,7 @@ $(OBJ)/libeddy.a: $(OBJECTS)
 
 $(OBJ)/libeddy.so: $(OBJECTS)
 	$(call say,LD    $@)
-	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-soname,libeddy.so.$(SOVERSION) -Wl,-z,defs -o $@ $(OBJECTS) $(LIBS)
+	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-soname,libeddy.so.$(SOVERSION) -Wl,-z,defs,-z,start-stop-visibility=hidden -o $@ $(OBJECTS) $(LIBS)
 	$(Q)ln -sf libeddy.so $@.$(SOVERSION)
 
 # Tests and benches see the private names too: they are linked with the objects themselves.
@@ -150,6 +150,7 @@ bench: $(BENCHES) $(FIRST_STEPS)
 
 check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so
 	$(Q)tools/check.sh $(OBJ)
+	$(Q)CC='$(CC)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 
 install: lib
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(addprefix $(DESTDIR)$(PREFIX)/include/eddy/,$(sort $(dir $(HEADERS))))
@@ -158,7 +159,7 @@ install: lib
 	install -m 755 $(OBJ)/libeddy.so $(DESTDIR)$(PREFIX)/lib/libeddy.so.$(VERSION)
 	ln -sf libeddy.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libeddy.so.$(SOVERSION)
 	ln -sf libeddy.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/libeddy.so
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' tools/eddy.pc.in \
+	sed -e 's|@PREFIX@|$(abspath $(PREFIX))|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' tools/eddy.pc.in \
 	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/eddy.pc
 
 format:

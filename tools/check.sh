@@ -34,6 +34,9 @@ done
 upward=$(git ls-files 'examples/*.c' | xargs grep -nE '^#include "' | grep -v '"examples/')
 [ -z "$upward" ] || complain "examples include more than <eddy.h>: $upward"
 
+# The README's program is the one that is built.
+sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d' | cmp -s - examples/first.c || complain "the program in README.md is not examples/first.c"
+
 # Only one file asks the system for memory; nothing ends the process or prints by itself.
 gate=$(git ls-files tensor ops autodiff optim nn data | grep '\.[ch]$' | grep -v -e '^tensor/memory.c' -e '^tensor/thread.c' |
        xargs grep -nwE '(malloc|calloc|realloc|aligned_alloc|strdup) *\(')
