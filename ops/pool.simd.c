@@ -58,7 +58,7 @@ POOL_DECLARE(f64, double);
         if (!place) {                                                                              \
             EACH_CELL(c, image, {                                                                  \
                 type x = cell[i], m = best[i];                                                     \
-                best[i] = (x > m) | (x != x) ? x : m;                                              \
+                best[i] = ((x > m) | (x != x)) ? x : m;                                            \
             });                                                                                    \
             return;                                                                                \
         }                                                                                          \

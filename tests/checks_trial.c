@@ -301,15 +301,15 @@ bool trial_compare(findings *f, const trial *t, const char *what)
 void trial_compare_isas(findings *f, const trial *t, const char *what)
 {
     ED_SCOPE;
-    char text[128];
+    char where[128];
     int before = isa_level;
     ed_tensor *reference[ED_MAX_OUTPUTS];
     bool ok = trial_reference(t, reference);
     if (!ok) found(f, "%s: the reference fails: %s", what, ed_error());
     ed_clear_error();
     for (int level = 0; ok && isa_set(level); level++) {
-        snprintf(text, sizeof text, "%s, %s", what, isa_name(level));
-        ok = compare_with(f, t, reference, text);
+        snprintf(where, sizeof where, "%s, %s", what, isa_name(level));
+        ok = compare_with(f, t, reference, where);
     }
     isa_set(before);
 }

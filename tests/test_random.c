@@ -262,9 +262,9 @@ static void drops(void **state)
     assert_in_range(kept, 250, 350);
     assert_ptr_equal(ed_data(ed_dropout(x, 0)), ed_data(x));
     assert_int_equal(ed_size(ed_dropout(ed_constant(numbers, ED_SHAPE(0)), 0.5)), 0);
-    ed_tensor *variable = ed_variable(ed_constant(((float[]){1, 2}), ED_SHAPE(2)));
-    assert_false(ed_is_variable(ed_dropout(variable, 0)));
-    assert_non_null(ed_dropout(variable, 0.5));
+    ed_tensor *weights = ed_variable(ed_constant(((float[]){1, 2}), ED_SHAPE(2)));
+    assert_false(ed_is_variable(ed_dropout(weights, 0)));
+    assert_non_null(ed_dropout(weights, 0.5));
 }
 
 static void *draw_many(void *generator)

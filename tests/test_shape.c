@@ -52,7 +52,7 @@ static void has_shape(const ed_tensor *x, ed_ints shape)
 {
     if (!x) fail_msg("%s", ed_error());
     assert_int_equal(x->rank, shape.count);
-    for (int i = 0; i < x->rank; i++) assert_int_equal(x->shape[i], shape.values[i]);
+    for (int i = 0; i < shape.count; i++) assert_int_equal(x->shape[i], shape.values[i]);
 }
 
 /* A tensor of that shape with these elements in row-major order. */

@@ -82,14 +82,14 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
         return fold == LANES_SUM    ? (number)-0.0                                                 \
                : fold == LANES_PROD ? 1                                                            \
                : fold == LANES_MAX  ? (number)-INFINITY                                            \
-                                    : (number)INFINITY;                                            \
+                                    : (number)INFINITY;                                             \
     }                                                                                              \
     VECTOR_INLINE vector lanes_two_##bits(lanes_fold fold, vector a, vector b)                     \
     {                                                                                              \
         return fold == LANES_SUM    ? a + b                                                        \
                : fold == LANES_PROD ? a * b                                                        \
                : fold == LANES_MAX  ? vmax_##bits(a, b)                                            \
-                                    : vmin_##bits(a, b);                                           \
+                                    : vmin_##bits(a, b);                                            \
     }                                                                                              \
     VECTOR_INLINE vector lanes_mapped_##bits(lanes_map map, vector x, vector m)                    \
     {                                                                                              \
