@@ -1,6 +1,15 @@
 #include "tests/checks.h"
 #include <string.h>
 
+/* Under sanitizers too, memory that can't be had is an error and not the end of a test. */
+#ifdef EDDY_SANITIZED
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1:max_allocation_size_mb=2000";
+}
+#endif
+
 static const struct {
     const char *name;
     void (*run)(findings *f);

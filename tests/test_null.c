@@ -296,7 +296,7 @@ static void call_autodiff(call *now)
     FAILS(ed_tape_stop, !(ed_tape_stop)(NULL));
     FAILS(ed_tape_resume, !(ed_tape_resume)(NULL));
     FAILS(ed_tape_reset, !(ed_tape_reset)(NULL));
-    TWO(ed_watch);
+    FAILS(ed_watch, !(ed_watch)(NULL, x));
     FAILS(ed_watched_variables, !(ed_watched_variables)(NULL));
     FAILS(ed_gradient_tensor, !(ed_gradient_tensor)(NULL, NULL, NULL, NULL));
     FAILS(ed_gradient_list, !(ed_gradient_list)(NULL, NULL, NULL, NULL));
