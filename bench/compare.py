@@ -4,7 +4,7 @@
     compare.py FOLDER      the folder of the built bench programs
 
 Rounds alternate, so that a slow minute of the machine hits all alike; a cell is the best of the rounds' medians, and the ratio is the
-peer's time over Eddy's: above 1, Eddy is faster. The machine's own limits stand in the last lines.
+peer's time over Eddy's: above 1, Eddy is faster. A last column has what Eddy's program says besides (GFLOP/s, memory). The machine's own limits stand in the last lines.
 """
 import glob
 import os
@@ -32,13 +32,15 @@ def peers():
     return found
 
 
-def run(commands, best):
+def run(commands, best, notes):
     for command in commands:
         text = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
         for line in text.splitlines():
             cells = line.split("\t")
             if len(cells) >= 2:
                 best[cells[0]] = min(float(cells[1]), best.get(cells[0], float("inf")))
+            if len(cells) >= 3:
+                notes[cells[0]] = cells[2]
 
 
 def show(seconds):
@@ -53,10 +55,11 @@ def main():
                          if os.access(p, os.X_OK) and not p.endswith((".o", ".d"))]}
     programs.update(peers())
     best = {name: {} for name in programs}
+    notes = {}
     for r in range(ROUNDS):
         for name, commands in programs.items():
             print(f"round {r + 1} of {ROUNDS}: {name}", file=sys.stderr, flush=True)
-            run(commands, best[name])
+            run(commands, best[name], notes if name == "eddy" else {})
     width = max(len(w) for w in best["eddy"]) if best["eddy"] else 10
     print(f"{'workload':{width}}  " + "  ".join(f"{name:>20}" for name in programs))
     for workload in sorted(best["eddy"], key=lambda w: (w.startswith("limit"), w)):
@@ -65,7 +68,7 @@ def main():
         for name in list(programs)[1:]:
             value = best[name].get(workload)
             row += "  " + (f"{show(value) + f' ({value / own:.2f}x)':>20}" if value else f"{'-':>20}")
-        print(row)
+        print(f"{row}  {notes.get(workload, '')}".rstrip())
 
 
 if __name__ == "__main__":
