@@ -100,7 +100,8 @@ $(OBJ)/libeddy.a: $(OBJECTS)
 
 $(OBJ)/libeddy.so: $(OBJECTS)
 	$(call say,LD    $@)
-	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-soname,libeddy.so.$(SOVERSION) -Wl,-z,defs,-z,start-stop-visibility=hidden -o $@ $(OBJECTS) $(LIBS)
+	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-soname,libeddy.so.$(SOVERSION) -Wl,-z,start-stop-visibility=hidden \
+	    $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -o $@ $(OBJECTS) $(LIBS)
 	$(Q)ln -sf libeddy.so $@.$(SOVERSION)
 
 # Tests and benches see the private names too: they are linked with the objects themselves.
