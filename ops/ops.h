@@ -414,7 +414,7 @@ ed_tensor *ed_one_hot_with(ed_tensor *indices, int64_t depth, const ed_one_hot_o
  */
 ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t count);
 
-/* ---- Softmax and cross-entropy (ops/softmax.simd.c): floats ---------------------------------- */
+/* ---- Softmax and cross-entropy (ops/softmax.simd.c, ops/cross_entropy.simd.c): floats -------- */
 
 /* e^x / sum e^x along the axis (default -1), and its logarithm, without overflow. */
 typedef struct ed_softmax_options {
@@ -439,7 +439,7 @@ ed_tensor *ed_sparse_softmax_cross_entropy(ed_tensor *labels, ed_tensor *logits)
  * both. */
 ed_tensor *ed_sigmoid_cross_entropy(ed_tensor *labels, ed_tensor *logits);
 
-/* ---- Convolution and pooling (ops/conv.c, ops/pool.c): float32, float64 ---------------------- */
+/* ---- Convolution and pooling (ops/conv.c, ops/pool.simd.c): float32, float64 ----------------- */
 
 /*
  * x [batch, height, width, in], kernel [kh, kw, in, out] -> [batch, h', w', out]. padding "VALID"
@@ -469,7 +469,7 @@ typedef struct ed_pool2d_options {
 ed_tensor *ed_max_pool2d_with(ed_tensor *x, const ed_pool2d_options *options);
 ed_tensor *ed_avg_pool2d_with(ed_tensor *x, const ed_pool2d_options *options);
 
-/* ---- Normalization (ops/norm.c) -------------------------------------------------------------- */
+/* ---- Normalization (ops/norm.simd.c) --------------------------------------------------------- */
 
 /*
  * (x - mean) / sqrt(variance + epsilon) gamma + beta over all axes but the last, with x [...,
@@ -538,7 +538,7 @@ ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_random_options *o
 ed_tensor *ed_assign_add_with(ed_tensor *variable, ed_tensor *value);
 ed_tensor *ed_assign_sub_with(ed_tensor *variable, ed_tensor *value);
 
-/* ---- Gradient's own -------------------------------------------------------------------------- */
+/* ---- The end of a gradient's way (ops/variable.c) -------------------------------------------- */
 
 /* x, of which no gradient flows back. */
 ed_tensor *ed_stop_gradient(ed_tensor *x);
