@@ -5,8 +5,8 @@
  * epoch is a function of (seed, number of the epoch) alone. Images may stay bytes: such a set turns
  * a batch into float32 0..1 on its way out, which costs a quarter of the memory and of its traffic.
  *
- *     position -1: the next ed_next begins an epoch     0, batch, 2 batch, ...: first row of the
- * next batch
+ *     position    -1                     the next ed_next begins an epoch
+ *                 0, batch, 2 batch ...  the next batch' first row
  */
 #include "data/data.h"
 #include "ops/random.h"
@@ -39,7 +39,7 @@ static void dataset_destroy(void *object)
 
 static const object_class dataset_class = {"dataset", dataset_destroy};
 
-/* ---- Making ---- */
+/* ---- Making ---------------------------------------------------------------------------------- */
 
 static bool check(const ed_tensor *x, const ed_tensor *y, const ed_dataset_options *options)
 {
@@ -83,7 +83,7 @@ ed_dataset *ed_dataset_with(ed_tensor *x, ed_tensor *y, const ed_dataset_options
     return scope_give(set);
 }
 
-/* ---- Batches ---- */
+/* ---- Batches --------------------------------------------------------------------------------- */
 
 enum { ROW_WORK = 256 << 10 }; /* bytes that are worth a second thread */
 
@@ -210,7 +210,7 @@ ed_tensor *ed_dataset_y(const ed_dataset *set)
     return scope_give(rows_of(set, set->y, false, NULL, 0, set->rows));
 }
 
-/* ---- MNIST ---- */
+/* ---- MNIST ----------------------------------------------------------------------------------- */
 
 static ed_tensor *read_part(const char *dir, const char *split, const char *what)
 {

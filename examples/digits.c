@@ -41,7 +41,7 @@ static const char *const ways[10][4] = {
      "od kb gf jk oh pd ol ku"},
 };
 
-/* ---- randomness: splitmix64 ---- */
+/* ---- Randomness: splitmix64 ------------------------------------------------------------------ */
 
 static uint64_t next(uint64_t *state)
 {
@@ -63,7 +63,7 @@ static float around(uint64_t *state, float size)
            between(state, -size, size) * 0.25f;
 }
 
-/* ---- the pen ---- */
+/* ---- The pen --------------------------------------------------------------------------------- */
 
 static float larger(float a, float b)
 {
@@ -198,7 +198,7 @@ static void draw_digit(uint8_t pixels[SIDE * SIDE], int label, uint64_t *state)
     }
 }
 
-/* ---- many of them ---- */
+/* ---- Many of them ---------------------------------------------------------------------------- */
 
 static void release(void *data, void *user)
 {

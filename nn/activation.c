@@ -50,9 +50,7 @@ ed_tensor *ed_activate(ed_tensor *x, const char *activation_name)
     return f ? f(x) : NULL;
 }
 
-/* ---- As a layer
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- As a layer ------------------------------------------------------------------------------ */
 
 static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
 {

@@ -77,9 +77,7 @@ bool ed_metric_update(ed_metric *metric, ed_tensor *values)
     return take_in(metric, sum, values->size);
 }
 
-/* ---- Comparing
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- Comparing ------------------------------------------------------------------------------- */
 
 static bool is_whole(ed_dtype dtype)
 {

@@ -158,7 +158,7 @@ static void run(const plan *p, int64_t n, const void *const *in, const int *step
     copy_fill_row(p->out_element, out, out + p->out_element, n - 1);
 }
 
-/* ---- Rows ---- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* Elements first..last-1 of the output, which may begin and end within a row. */
 static void rows(const plan *p, int64_t first, int64_t last)
@@ -186,7 +186,7 @@ static void rows(const plan *p, int64_t first, int64_t last)
     }
 }
 
-/* ---- Blocks ---- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
 /* How operand i lies in a box of dimensions along.. with `count` places in the first one. */
 enum { ONE_FOR_ALL, ADJOINING, SCATTERED };
@@ -283,7 +283,7 @@ static void blocks(const plan *p, int64_t first, int64_t last)
     }
 }
 
-/* ---- Tiles ---- */
+/* ---- Tiles ----------------------------------------------------------------------------------- */
 
 /* Where a tile begins, and its extents. */
 typedef struct tile {
@@ -378,7 +378,7 @@ static int closest(const plan *p, int i)
     return best;
 }
 
-/* ---- Choice ---- */
+/* ---- Choice ---------------------------------------------------------------------------------- */
 
 static void run_part(int64_t first, int64_t last, int worker, void *user)
 {

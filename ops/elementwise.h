@@ -2,9 +2,11 @@
  * Elementwise ops: y[i] = f(a[i], b[i], ...) with broadcasting. A family file (*.simd.c) tells of
  * each op, within one screen,
  *
- *     LOOPS...        the inner loop, compiled once for each instruction set and dtype
- * (ops/loops.h) PLAIN...        the same for one element in float64, for the checks a gradient made
- * of public ops ELEMENTWISE...  the definition, and the public function
+ *     LOOPS...        the inner loop, for each instruction set and dtype (ops/loops.h)
+ *     PLAIN...        the same for one element in float64, for the checks
+ *     GRADIENT...     made of public ops
+ *     ELEMENTWISE...  the definition
+ *     FUNCTION...     the public function
  *
  * In the compilations for instruction sets only the loops remain; in the plain one everything else.
  *

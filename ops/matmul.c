@@ -10,9 +10,7 @@
 #include "tensor/threads.h"
 #include <string.h>
 
-/* ---- matmul
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- matmul ---------------------------------------------------------------------------------- */
 
 /* One operand's last two dimensions, in the order the product takes them. */
 typedef struct matrices {
@@ -239,9 +237,7 @@ ed_tensor *ed_matmul_with(ed_tensor *a, ed_tensor *b, const ed_matmul_options *o
     return CALL_OP(matmul, options, a, b);
 }
 
-/* ---- linear
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- linear ---------------------------------------------------------------------------------- */
 
 static bool linear_infer(ed_call *call)
 {
@@ -412,8 +408,7 @@ ed_tensor *ed_linear(ed_tensor *x, ed_tensor *w, ed_tensor *bias, const char *ac
     return relu ? CALL_OP(linear_relu, NULL, x, w, bias) : CALL_OP(linear, NULL, x, w, bias);
 }
 
-/* ---- linear_relu_gradient
- * ----------------------------------------------------------------------------------------- */
+/* ---- linear_relu_gradient -------------------------------------------------------------------- */
 
 /*
  * g = dy where y > 0, else 0, and the sum of g's rows, in one pass. Rows are added in fixed groups,
@@ -541,9 +536,7 @@ ED_OP(linear_relu_gradient) = {
     .kinks = (const double[]){0, __builtin_nan("")},
 };
 
-/* ---- bias_add
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- bias_add -------------------------------------------------------------------------------- */
 
 ed_tensor *ed_bias_add(ed_tensor *x, ed_tensor *bias)
 {

@@ -250,9 +250,7 @@ static bool is_wide(const ed_call *call)
     return call->outputs[0]->dtype == ED_FLOAT64;
 }
 
-/* ---- max_pool2d
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- max_pool2d ------------------------------------------------------------------------------ */
 
 static void max_window(const ed_call *call, const cells *c, const char *x, char *image,
                        char *pooled)
@@ -513,9 +511,7 @@ ed_tensor *ed_max_pool2d_with(ed_tensor *x, const ed_pool2d_options *options)
     return CALL_OP(max_pool2d, options, x);
 }
 
-/* ---- avg_pool2d
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- avg_pool2d ------------------------------------------------------------------------------ */
 
 static void mean_window(const ed_call *call, const cells *c, const char *x, char *image,
                         char *pooled)

@@ -19,7 +19,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* ---- The process's source ---- */
+/* ---- The process's source -------------------------------------------------------------------- */
 
 static struct {
     pthread_mutex_t lock;
@@ -64,7 +64,7 @@ static philox source_next(void)
     return p;
 }
 
-/* ---- Generators ---- */
+/* ---- Generators ------------------------------------------------------------------------------ */
 
 struct ed_generator {
     ed_object object;
@@ -151,7 +151,7 @@ uint64_t random_seed(void)
     return words[0] | (uint64_t)words[1] << 32;
 }
 
-/* ---- Random tensors ---- */
+/* ---- Random tensors -------------------------------------------------------------------------- */
 
 /* a, b: low and high, or mean and stddev. */
 struct random_attrs {
@@ -310,7 +310,7 @@ static bool truncated_kernel(ed_call *call)
     return true;
 }
 
-/* ---- The same by plain loops ---- */
+/* ---- The same by plain loops ----------------------------------------------------------------- */
 
 static uint32_t word(philox p, uint64_t i)
 {
@@ -506,7 +506,7 @@ ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_option
     return make_normal(&ed_op_random_truncated_normal, shape, options);
 }
 
-/* ---- Shuffling ---- */
+/* ---- Shuffling ------------------------------------------------------------------------------- */
 
 struct permutation_attrs {
     int64_t count;
@@ -576,7 +576,7 @@ ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_random_options *options
     return ed_keep(ed_gather(x, ed_call_op(&ed_op_random_permutation, NULL, 0, &a)));
 }
 
-/* ---- Dropout ---- */
+/* ---- Dropout --------------------------------------------------------------------------------- */
 
 struct dropout_attrs {
     double rate;

@@ -6,9 +6,10 @@
  * The driver. Outputs are cut in items that lie along one kept dimension, the line; an item's
  * elements are walked in one of two ways:
  *
- *     by groups   each output's elements adjoin in memory (or are gathered block by block): sum of
- * a matrix' rows by rows     neighbouring outputs' elements adjoin, so whole rows are folded at a
- * time: sum of its columns
+ *     by groups   each output's elements adjoin in memory (or are gathered block by block):
+ *                 the sums of a matrix' rows
+ *     by rows     neighbouring outputs' elements adjoin, so whole rows are folded at a time:
+ *                 the sums of its columns
  *
  * and in pieces of fixed size, so that few outputs of many elements keep all threads busy too.
  */
@@ -116,8 +117,7 @@ static item find_item(const plan *p, int64_t number)
     return (item){p->x + offset * (int64_t)p->element, output, left < p->width ? left : p->width};
 }
 
-/* ---- Walking the dimensions that go
- * --------------------------------------------------------------------------------------- */
+/* ---- Walking the dimensions that go ---------------------------------------------------------- */
 
 /* A position among the elements of one output. */
 typedef struct walk {

@@ -418,7 +418,7 @@ const reduce_best_loops *reduce_best_for(ed_dtype dtype)
     return &tables[isa_level][dtype];
 }
 
-/* ---- Shapes, kernel, reference ------------------------------------------------------------- */
+/* ---- Shapes, kernel, reference --------------------------------------------------------------- */
 
 static const ed_attr attributes[] = {
     ATTR(ed_reduce_options, axis, ED_ATTR_INTS, "which to reduce; default all"),

@@ -105,8 +105,7 @@ ed_tensor *ed_assign_sub_with(ed_tensor *v, ed_tensor *value)
     return assign_change("assign_sub", v, value, true);
 }
 
-/* ---- The end of a gradient's way
- * -------------------------------------------------------------------------------------------- */
+/* ---- The end of a gradient's way ------------------------------------------------------------- */
 
 /* A tensor of its own, which no tape has seen made. */
 ed_tensor *ed_stop_gradient(ed_tensor *x)

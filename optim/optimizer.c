@@ -18,8 +18,7 @@
  */
 enum { PIECE = 16384, STRIP = 1024 };
 
-/* ---- Making and looking
- * ------------------------------------------------------------------------------------------- */
+/* ---- Making and looking ---------------------------------------------------------------------- */
 
 static void drop_entries(ed_optimizer *o, int64_t from)
 {
@@ -119,9 +118,7 @@ ed_list *ed_optimizer_variables(const ed_optimizer *optimizer)
     return scope_give(list);
 }
 
-/* ---- Entries
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- Entries --------------------------------------------------------------------------------- */
 
 /* Steps bring their variables in the same order each time, so the search begins behind the last one
  * found. */
@@ -168,8 +165,7 @@ static optim_entry *add(ed_optimizer *o, ed_tensor *v)
     return e;
 }
 
-/* ---- The half that may fail
- * --------------------------------------------------------------------------------------- */
+/* ---- The half that may fail ------------------------------------------------------------------ */
 
 static bool check_pair(const ed_tensor *g, const ed_tensor *v)
 {
@@ -270,9 +266,7 @@ static int64_t make_jobs(ed_optimizer *o, const ed_list *gradients, const ed_lis
     return n;
 }
 
-/* ---- The pass
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 typedef struct pass {
     const ed_optimizer *optimizer;
@@ -439,9 +433,7 @@ static bool run(ed_optimizer *o, int64_t n_jobs)
     return true;
 }
 
-/* ---- Steps
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *variables)
 {

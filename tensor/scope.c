@@ -6,8 +6,7 @@
  *
  *     objects:  a b c | d e f g
  *     scopes:   ^root ^mark of the inner scope; ed_keep(f) swaps f with d and counts it as kept:
- *               a b c | f . e d g     "kept" = 1, and closing releases e d g, which leaves f to the
- * root scope
+ *               a b c | f . e d g     kept is 1, and closing releases e d g: the root has f
  */
 
 enum { ROOT_BOUND = 100000 };

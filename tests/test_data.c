@@ -66,7 +66,7 @@ static int check_end(void **state)
     return ed_failed() || ed_memory_stats().live_tensors != 0;
 }
 
-/* ---- IDX ---- */
+/* ---- IDX ------------------------------------------------------------------------------------- */
 
 static void types(void **state)
 {
@@ -289,7 +289,7 @@ static void names(void **state)
     ed_clear_error();
 }
 
-/* ---- Datasets ---- */
+/* ---- Datasets -------------------------------------------------------------------------------- */
 
 enum { ROWS = 10 };
 
@@ -487,7 +487,7 @@ static void batches_without_memory(void **state)
     assert_true(n > 5);
 }
 
-/* ---- MNIST ---- */
+/* ---- MNIST ----------------------------------------------------------------------------------- */
 
 static void write_part(const char *name, const void *bytes, size_t n)
 {

@@ -43,9 +43,7 @@ static const char *variable_names(const ed_list *list)
     return names;
 }
 
-/* ---- The tree
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- The tree -------------------------------------------------------------------------------- */
 
 static void test_names(void **state)
 {
@@ -276,8 +274,7 @@ static void test_summary(void **state)
     assert_fine();
 }
 
-/* ---- A layer of one's own
- * ----------------------------------------------------------------------------------------- */
+/* ---- A layer of one's own -------------------------------------------------------------------- */
 
 /* x + scale inner(x), with a child that is made in build, a weight, a counter in the state, and a
  * build that can be made to fail. */
@@ -387,8 +384,7 @@ static void test_own_layer(void **state)
     assert_int_equal(destroyed, 1);
 }
 
-/* ---- The library's layers
- * ----------------------------------------------------------------------------------------- */
+/* ---- The library's layers -------------------------------------------------------------------- */
 
 static void set(ed_layer *layer, int64_t i, ed_tensor *value)
 {
@@ -567,9 +563,7 @@ static void test_small_layers(void **state)
     assert_fine();
 }
 
-/* ---- Initializers
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- Initializers ---------------------------------------------------------------------------- */
 
 static void check_spread(ed_initializer_kind kind, double stddev, double limit)
 {
@@ -634,9 +628,7 @@ static void test_initializers(void **state)
     assert_error("more elements");
 }
 
-/* ---- Metrics
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- Metrics --------------------------------------------------------------------------------- */
 
 static void test_metrics(void **state)
 {
@@ -681,9 +673,7 @@ static void test_metrics(void **state)
     assert_true(ed_metric_result(sparse) == 0.5);
 }
 
-/* ---- Learning
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- Learning -------------------------------------------------------------------------------- */
 
 static double step(ed_layer *model, ed_optimizer *o, ed_tensor *x, ed_tensor *y)
 {

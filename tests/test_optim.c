@@ -24,9 +24,7 @@
         if (ed_failed()) fail_msg("%s", ed_error());                                               \
     } while (0)
 
-/* ---- Against Keras
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- Against Keras --------------------------------------------------------------------------- */
 
 static ed_optimizer *sgd(void)
 {
@@ -353,8 +351,7 @@ static void test_keras(void **state)
     isa_set(level);
 }
 
-/* ---- Pieces, threads, layouts
- * ------------------------------------------------------------------------------------- */
+/* ---- Pieces, threads, layouts ---------------------------------------------------------------- */
 
 static ed_tensor *noise(ed_dtype dtype, int64_t n, uint64_t seed)
 {
@@ -520,9 +517,7 @@ static void test_order(void **state)
     assert_fine();
 }
 
-/* ---- Clipping
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- Clipping -------------------------------------------------------------------------------- */
 
 static double step_with(ed_clipping clip, const double *g, int n, double *out)
 {
@@ -581,8 +576,7 @@ static void test_clip_functions(void **state)
     assert_null(norm);
 }
 
-/* ---- What is refused
- * ---------------------------------------------------------------------------------------------- */
+/* ---- What is refused ------------------------------------------------------------------------- */
 
 static void refuse(ed_optimizer *o, ed_list *g, ed_list *v, const char *why)
 {
@@ -666,8 +660,7 @@ static void test_refused_options(void **state)
     assert_true(ed_learning_rate(o) == 0.001);
 }
 
-/* ---- Failing allocations
- * ------------------------------------------------------------------------------------------ */
+/* ---- Failing allocations --------------------------------------------------------------------- */
 
 /*
  * One step over a known variable that somebody holds, and a new one with a strided gradient: all
@@ -719,9 +712,7 @@ static void test_failing_allocations(void **state)
     assert_int_equal(before.live_bytes, after.live_bytes);
 }
 
-/* ---- With the tape
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- With the tape --------------------------------------------------------------------------- */
 
 static void test_minimize(void **state)
 {

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* ---- known answers ---- */
+/* ---- Known answers --------------------------------------------------------------------------- */
 
 static void check_block(philox p, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
@@ -231,7 +231,7 @@ static void twisters(void **state)
     }
 }
 
-/* ---- the counter ---- */
+/* ---- The counter ----------------------------------------------------------------------------- */
 
 static void carries(void **state)
 {
@@ -271,7 +271,7 @@ static void carries(void **state)
     isa_set(isa_best());
 }
 
-/* ---- every law at once: the same bits however it is computed ---- */
+/* ---- Every law at once: the same bits however it is computed --------------------------------- */
 
 enum { LAWS = 18, MOST = 70003 };
 
@@ -351,7 +351,7 @@ static void same_bits(void **state)
     isa_set(isa_best());
 }
 
-/* ---- against the plain formulas ---- */
+/* ---- Against the plain formulas -------------------------------------------------------------- */
 
 static float plain_unit(uint32_t w)
 {
@@ -457,7 +457,7 @@ static void halves(void **state)
     assert_true((h[0] & 0x7fff) > 0x7c00);
 }
 
-/* ---- dropout ---- */
+/* ---- Dropout --------------------------------------------------------------------------------- */
 
 static void drops(void **state)
 {
@@ -495,7 +495,7 @@ static void drops(void **state)
     isa_set(isa_best());
 }
 
-/* ---- distributions ---- */
+/* ---- Distributions --------------------------------------------------------------------------- */
 
 static void moments(void **state)
 {

@@ -71,7 +71,7 @@ static int epoch(const training *t, int most, float *losses)
     return steps;
 }
 
-/* ---- Memory ---- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 static int64_t resident(void)
 {
@@ -108,7 +108,7 @@ static void does_not_grow(void **state)
 #endif
 }
 
-/* ---- The same every time ---- */
+/* ---- The same every time --------------------------------------------------------------------- */
 
 typedef struct record {
     float losses[2][STEPS];
@@ -164,7 +164,7 @@ static void same_seed(void **state)
     assert_true(a.losses[0][0] > 2 && a.losses[0][0] < 3);
 }
 
-/* ---- Learning ---- */
+/* ---- Learning -------------------------------------------------------------------------------- */
 
 static void learns_mnist(void **state)
 {

@@ -14,6 +14,7 @@
 #define EDDY_OPS_KERNELS_LANES_H
 
 #include "ops/kernels/vector.h"
+#include <stdbool.h>
 
 enum { LANES_ALL = 16, LANES_GROUP = 4 * LANES_ALL };
 
@@ -64,15 +65,18 @@ static const int64_t lanes_number_f64[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 /*
  * For float32 and float64 alike:
  *
- *     lanes_identity(fold)               the number that changes nothing
- *     lanes_two(fold, a, b)              two vectors, lane by lane
- *     lanes_mapped(map, x, m)            what is folded of x
- *     lanes_some(from, left, other)      the first `left` elements (all if there are more), `other`
- * in the lanes behind lanes_put(to, x, left)             stores them lanes_across(fold, acc) all
- * sixteen lanes, which lie in LANES_ALL / VECTOR vectors, into one number lanes_row(fold, map, x,
- * n, m) the fold of n adjoining numbers lanes_rows(fold, map, rows, n, width, m, acc, to) `width`
- * such folds at once: of rows[0][c], rows[1][c], ... with m[c] into to[c]; acc is scratch for
- * sixteen rows; widths are rounded up to whole vectors in m, acc and to
+ *     lanes_identity(fold)           the number that changes nothing
+ *     lanes_two(fold, a, b)          two vectors, lane by lane
+ *     lanes_mapped(map, x, m)        what is folded of x
+ *     lanes_some(from, left, other)  the first `left` elements (or all), `other` behind them
+ *     lanes_put(to, x, left)         stores them
+ *     lanes_across(fold, acc)        LANES_ALL / VECTOR vectors of sixteen lanes: one number
+ *     lanes_row(fold, map, x, n, m)  the fold of n adjoining numbers
+ *     lanes_rows(fold, map, rows, n, width, m, acc, to)
+ *                                    `width` such folds at once, of rows[0][c], rows[1][c], ...
+ *                                    with m[c] into to[c]; acc: room for sixteen rows
+ *
+ * m, acc and to of lanes_rows have room for whole vectors, whatever the width.
  *
  * fold and map are constants wherever these are used, and what depends on them folds away.
  */

@@ -31,7 +31,7 @@ typedef struct philox {
     uint32_t key[2];
 } philox;
 
-/* ---- states ---- */
+/* ---- States ---------------------------------------------------------------------------------- */
 
 /* The generator of an op with the seed pair (seed, seed2): key = seed, counter = seed2 * 2^64. */
 philox philox_from_seeds(uint64_t seed, uint64_t seed2);
@@ -56,7 +56,7 @@ void philox_skip_elements(philox *p, uint64_t elements);
 /* The four words at the state's counter. */
 void philox_block(const philox *p, uint32_t words[4]);
 
-/* ---- fills ---- */
+/* ---- Fills ----------------------------------------------------------------------------------- */
 
 /* Whole words: integers over their full range (as int32, uint32 / int64, uint64). */
 void philox_bits_32(const philox *p, int64_t n, void *out);

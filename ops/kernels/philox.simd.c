@@ -192,7 +192,7 @@ static void element_words(const philox *p, int64_t from, int64_t n, int size, ui
     ISA_NAME(philox_words)(&at, 1, (n * size + 3) / 4, out);
 }
 
-/* ---- values ---- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 static inline float as_float(uint32_t bits)
 {
@@ -397,7 +397,7 @@ static void truncated_f64(const philox *p, int64_t from, int64_t n, double *out)
     }
 }
 
-/* ---- chunks: n elements from the multiple of CHUNK from on ---- */
+/* ---- Chunks: n elements from the multiple of CHUNK from on ----------------------------------- */
 
 static void integers(const struct draw *d, int64_t from, int64_t n, char *out)
 {
@@ -527,7 +527,7 @@ void ISA_NAME(philox_drop_f64)(const struct dropout *d, int64_t from, int64_t n,
 
 #else /* what exists once */
 
-/* ---- states ---- */
+/* ---- States ---------------------------------------------------------------------------------- */
 
 static uint32_t high_word(uint64_t x)
 {
@@ -611,7 +611,7 @@ void philox_block(const philox *p, uint32_t words[4])
     words[0] = c0, words[1] = c1, words[2] = c2, words[3] = c3;
 }
 
-/* ---- fills ---- */
+/* ---- Fills ----------------------------------------------------------------------------------- */
 
 struct fill {
     struct draw draw;
@@ -723,7 +723,7 @@ void philox_truncated_bf16(const philox *p, int64_t n, uint16_t *out, double mea
     real(p, TRUNCATED, BF16, n, out, mean, deviation);
 }
 
-/* ---- shuffling ---- */
+/* ---- Shuffling ------------------------------------------------------------------------------- */
 
 void philox_shuffle(const philox *p, int64_t n, int64_t *out)
 {
@@ -748,7 +748,7 @@ void philox_shuffle(const philox *p, int64_t n, int64_t *out)
     }
 }
 
-/* ---- dropout ---- */
+/* ---- Dropout --------------------------------------------------------------------------------- */
 
 struct drop {
     struct dropout dropout;
