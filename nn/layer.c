@@ -143,15 +143,22 @@ static char *free_name(const ed_layer *parent, const char *kind)
 /* ---- Children and weights
  * ----------------------------------------------------------------------------------------- */
 
+/* Trees are walked by recursion: the stack holds so many levels, and no network has them. */
+enum { MOST_LEVELS = 1000 };
+
 static bool check_child(const ed_layer *layer, const ed_layer *child)
 {
     if (child->parent)
         return layer_fail(layer, ED_INVALID_ARGUMENT, "the layer %s belongs to %s already",
                           child->name, child->parent->name);
-    for (const ed_layer *above = layer; above; above = above->parent)
+    int levels = child->height + 1;
+    for (const ed_layer *above = layer; above; above = above->parent, levels++)
         if (above == child)
             return layer_fail(layer, ED_INVALID_ARGUMENT, "the layer %s can't be its own child",
                               child->name);
+    if (levels > MOST_LEVELS)
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "layers within layers, more than %d deep",
+                          MOST_LEVELS);
     if (child->named && child_named(layer, child->name))
         return layer_fail(layer, ED_INVALID_ARGUMENT, "there are two layers of the name %s",
                           child->name);
@@ -184,6 +191,9 @@ ed_layer *ed_layer_add(ed_layer *layer, ed_layer *child)
     drop_lists(layer);
     layer->children[layer->n_children++] = ed_retain(child);
     child->parent = layer;
+    int height = child->height + 1;
+    for (ed_layer *above = layer; above && above->height < height; above = above->parent)
+        above->height = height++;
     return child;
 }
 

@@ -21,6 +21,7 @@ struct ed_layer {
     ed_layer **children;
     ed_tensor **weights;
     int64_t n_children, n_weights, child_capacity, weight_capacity;
+    int height; /* of the tree below, at most */
 
     /* What ed_variables and its kin gave last, until a weight or child is added here or below. */
     ed_list *lists[LAYER_LISTS];
