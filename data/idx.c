@@ -51,7 +51,7 @@ __attribute__((format(printf, 3, 4))) static bool fail(const struct source *s, e
     return ed_fail(code, "read_idx: %s: %s", s->path, what), false;
 }
 
-/* ---- bytes ---- */
+/* ---- Bytes ----------------------------------------------------------------------------------- */
 
 static void *zip_allocate(void *unused, unsigned count, unsigned size)
 {
@@ -81,8 +81,12 @@ static bool refill(struct source *s)
 /* The first bytes tell whether it is compressed. */
 static bool source_open(struct source *s)
 {
-    s->file = open(s->path, O_RDONLY | O_CLOEXEC);
+    struct stat file;
+    /* A pipe without a writer must not be waited for. */
+    s->file = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (s->file < 0) return fail(s, errno == ENOENT ? ED_NOT_FOUND : ED_IO, "%s", strerror(errno));
+    if (fstat(s->file, &file)) return fail(s, ED_IO, "%s", strerror(errno));
+    if (!S_ISREG(file.st_mode)) return fail(s, ED_IO, "this is no regular file");
     if (!refill(s)) return false;
     if (s->z.avail_in < 2 || s->buffer[0] != 0x1f || s->buffer[1] != 0x8b) return true;
     s->z.zalloc = zip_allocate;
@@ -151,7 +155,7 @@ static bool source_read(struct source *s, unsigned char *out, size_t want, size_
     return true;
 }
 
-/* ---- the format ---- */
+/* ---- The format ------------------------------------------------------------------------------ */
 
 static int width(unsigned type)
 {
@@ -217,7 +221,6 @@ static bool check_claim(struct source *s, const struct header *h)
     struct stat file;
     if (fstat(s->file, &file)) return fail(s, ED_IO, "%s", strerror(errno));
     if (s->zipped) return h->size / USUAL <= file.st_size || count_data(s, h);
-    if (!S_ISREG(file.st_mode)) return fail(s, ED_IO, "this is no regular file");
     int64_t count = (int64_t)file.st_size - 4 - 4 * h->rank;
     return count >= h->size || too_short(s, h, count);
 }
