@@ -67,7 +67,7 @@ static bool check(ed_initializer initializer, ed_ints shape, ed_dtype dtype)
     if (!isfinite(initializer.value))
         return ed_fail(ED_INVALID_ARGUMENT, "initialize: the value is %g", initializer.value);
     if (!shape.values || shape.count < 0 || shape.count > ED_MAX_RANK)
-        return ed_fail(ED_INVALID_ARGUMENT, "initialize: a shape of up to %d extents is needed",
+        return ed_fail(ED_INVALID_ARGUMENT, "initialize: a shape of up to %d dimensions is needed",
                        ED_MAX_RANK);
     return tensor_count(dtype, (int)shape.count, shape.values, &size);
 }
