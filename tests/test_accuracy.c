@@ -109,7 +109,7 @@ static const rule rules[] = {
     RULE(atan, -4, 4, 1.0, 1.0),        RULE(sinh, -90, 90, 1.1, 1.5),
     RULE(cosh, -90, 90, 1.1, 1.5),      RULE(tanh, -10, 10, 1.6, 1.1),
     RULE(asinh, -100, 100, 1.1, 1.1),   RULE(acosh, 1, 100, 1.0, 1.1),
-    RULE(atanh, -1, 1, 1.1, 1.1),       RULE(erf, -4, 4, 1.6, 1.1),
+    RULE(atanh, -1, 1, 1.1, 1.1),       RULE(erf, -4, 4, 1.7, 1.1),
     RULE(erfc, -4, 10, 2.1, 1.5),       RULE(sigmoid, -104, 20, 2.0, 2.0),
     RULE(softplus, -104, 20, 1.7, 1.7), RULE(sqrt, 0, 100, 0.5, 0.5),
     RULE(rsqrt, 0, 100, 1.5, 1.5),      RULE(floor, -100, 100, 0, 0),
