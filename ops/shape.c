@@ -436,9 +436,11 @@ static bool slice_gradient_infer(ed_call *call)
     const slice_gradient_attrs *attrs = call->attrs;
     const ed_tensor *x = call->inputs[0];
     ed_slice_options slice = slice_of(attrs);
-    int64_t shape[ED_MAX_RANK], part[ED_MAX_RANK], strides[ED_MAX_RANK], offset;
+    int64_t shape[ED_MAX_RANK], part[ED_MAX_RANK], strides[ED_MAX_RANK], offset, size;
     int rank = 0;
-    if (!shape_of_attr(call, "shape", attrs->shape, &rank, shape)) return false;
+    if (!shape_of_attr(call, "shape", attrs->shape, &rank, shape) ||
+        !tensor_count(x->dtype, rank, shape, &size))
+        return false;
     tensor_row_major(rank, shape, strides);
     if (!shape_slice(call, rank, shape, strides, &slice, part, call->scratch, &offset))
         return false;
