@@ -33,8 +33,8 @@ typedef struct ed_dataset_options {
 ed_dataset *ed_dataset_with(ed_tensor *x, ed_tensor *y, const ed_dataset_options *options);
 
 /*
- * MNIST from IDX files in dir: split "train" or "test". x float32 [n, 28, 28] in 0..1, y int32 [n]
- * (shared with nobody). Files: train-images-idx3-ubyte, train-labels-idx1-ubyte,
+ * MNIST from IDX files in dir: split "train" or "test". x float32 [n, 28, 28] in 0..1, y int32 [n].
+ * Files: train-images-idx3-ubyte, train-labels-idx1-ubyte,
  * t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz.
  */
 typedef struct ed_mnist_options {

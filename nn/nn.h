@@ -34,8 +34,8 @@ typedef struct ed_initializer {
     ed_generator *generator; /* default: the process's source */
 } ed_initializer;
 
-/* A tensor of the shape (float32 or float64) as the initializer draws it. Fans as Keras counts
- * them: [in, out]; convolutions [..., in, out]. */
+/* A tensor of the shape (float32 or float64) as the initializer draws it, ED_INIT_DEFAULT as glorot
+ * uniform. Fans as Keras counts them: [in, out]; convolutions [..., in, out]. */
 ed_tensor *ed_initialize(ed_initializer initializer, ed_ints shape, ed_dtype dtype);
 
 /* ---- Layers ---------------------------------------------------------------------------------- */
@@ -75,8 +75,8 @@ ed_layer *ed_layer_find(const ed_layer *layer, const char *name);
 const char *ed_layer_summary(ed_layer *layer);
 
 /*
- * x w + b along the last axis: [..., in] -> [..., units]. kernel [in, units], default glorot
- * uniform; bias [units], default zeros. activation by name: see ed_activation.
+ * x w + b along the last axis: [..., in] -> [..., units], of ranks from 2. kernel [in, units],
+ * default glorot uniform; bias [units], default zeros. activation by name: see ed_activate.
  */
 typedef struct ed_dense_options {
     const char *activation;
@@ -120,9 +120,9 @@ ed_layer *ed_max_pool2d_layer_with(const ed_pool2d_layer_options *options);
 ed_layer *ed_global_average_pooling2d_with(const ed_layer_options *options);
 
 /*
- * Batch normalization over all axes but the last. Training: by the batch's mean and variance, which
- * move the variables moving_mean and moving_variance (not trainable): moving = momentum moving + (1
- * - momentum) batch's. Otherwise by those.
+ * Batch normalization over all axes but the last, of ranks from 2. Training: by the batch's mean
+ * and variance, which move the variables moving_mean and moving_variance (not trainable):
+ * moving = momentum moving + (1 - momentum) batch's. Otherwise by those.
  */
 typedef struct ed_batch_normalization_options {
     double momentum, epsilon; /* default 0.99, 0.001 */
@@ -208,7 +208,7 @@ typedef struct ed_metric ed_metric;
 /*
  * A running figure. mean: of all values given. accuracy: the share of elements where label ==
  * prediction. sparse_categorical_accuracy: the share of labels (whole numbers [...]) that are the
- * argmax of predictions [..., classes].
+ * argmax of predictions [..., classes]. Errors call it by its name (NULL: the kind's).
  */
 ed_metric *ed_mean_metric(const char *name);
 ed_metric *ed_accuracy_metric(const char *name);

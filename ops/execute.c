@@ -310,7 +310,7 @@ static bool execute(ed_call *call, ed_tensor *const *operands)
 }
 
 /* The attributes of ops whose defaults are all zero. */
-static const max_align_t no_attrs[32];
+static const max_align_t no_attrs[OPS_ZERO_ATTRS / sizeof(max_align_t)];
 
 static const void *attrs_of(const ed_op *op, const void *attrs)
 {

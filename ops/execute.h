@@ -15,6 +15,7 @@ typedef struct ops_listener {
     bool hides; /* those outside it hear nothing */
 } ops_listener;
 
+/* Begins to tell a listener, as the thread's innermost. */
 void ops_listen(ops_listener *listener);
 
 /* Stops a listener wherever it stands among the thread's; false if it isn't there. */
@@ -67,5 +68,8 @@ bool ops_infer_like(ed_call *call);
 
 /* For kernels in parallel: how many elements of work are worth a second thread. */
 enum { OPS_PARALLEL_WORK = 32768 };
+
+/* Attributes of at most so many bytes need no `defaults` to be all zero. */
+enum { OPS_ZERO_ATTRS = 512 };
 
 #endif

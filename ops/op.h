@@ -99,8 +99,7 @@ typedef struct ed_gradient_call {
     int n_inputs, n_outputs;
     ed_tensor *const *inputs;  /* those that `saves` names; others NULL */
     ed_tensor *const *outputs; /* likewise */
-    ed_tensor *const *
-        dy; /* one for each output; NULL where nothing flows back (never for an op of one output) */
+    ed_tensor *const *dy; /* one an output; NULL where nothing flows back (never for an only one) */
     ed_tensor **dx;
     const bool *needs;
     const ed_ints *shapes; /* of the inputs */
@@ -119,8 +118,7 @@ typedef struct ed_sample_input {
     int rank;
     int64_t shape[ED_MAX_RANK];
     double low, high;
-    bool distinct; /* no two values closer than a tenth of the mean distance: for ops that compare
-                      (max, sort) */
+    bool distinct; /* no two closer than a tenth of the mean distance: for ops that compare */
 } ed_sample_input;
 
 /* ED_SAMPLE_IN(low, high, extents...), e.g. ED_SAMPLE_IN(-2, 2, 3, 4); ED_DISTINCT_IN likewise.
@@ -156,8 +154,7 @@ typedef struct ed_sample {
 enum {
     ED_OP_CONTIGUOUS = 1, /* the kernel wants contiguous inputs: the doorway copies others */
     ED_OP_VARIADIC = 2,   /* the last operand may come any number of times, at least once */
-    ED_OP_STATEFUL = 4,   /* draws from ED_ATTR_STATE */
-    ED_OP_INTERNAL = 8,   /* made by other ops (a gradient): no binding needs it */
+    ED_OP_INTERNAL = 4,   /* made by other ops (a gradient): no binding needs it */
 };
 
 struct ed_op {
@@ -169,7 +166,7 @@ struct ed_op {
 
     const ed_attr *attrs; /* ended by a NULL name; NULL for none */
     size_t attrs_size;
-    const void *defaults; /* what NULL attributes mean; NULL: all zero */
+    const void *defaults; /* what NULL attributes mean; NULL: all zero, of up to 512 bytes */
 
     /* Checks shapes and attributes and makes the outputs; false with an error kept. */
     bool (*infer)(ed_call *call);
@@ -188,9 +185,8 @@ struct ed_op {
     bool (*reference)(const ed_call *call);
     const void *extra; /* what a kernel that serves several ops needs to know of this one */
     const ed_sample *samples;
-    const double
-        *kinks;       /* points to stay away from when differentiating numerically, ended by NaN */
-    double tolerance; /* relative, of numeric against taped gradients; 0 means 1e-6 */
+    const double *kinks; /* where numeric differentiation must not be, ended by NaN */
+    double tolerance;    /* relative, of numeric against taped gradients; 0 means 1e-6 */
 };
 
 /* ---- The doorway and the table --------------------------------------------------------------- */

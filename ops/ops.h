@@ -1,6 +1,6 @@
 /*
- * What can be done with values. Every function here is an op (ops/op.h) or made of ops, and takes
- * tensors, variables or plain numbers.
+ * What can be done with values. What computes is an op (ops/op.h) or made of ops, and takes tensors
+ * and variables.
  *
  * Where nothing else is said: operands of one call agree in dtype; the result has that dtype;
  * shapes broadcast as NumPy's do; the result is a new tensor; arithmetic takes float32, float64,
@@ -294,7 +294,7 @@ ed_tensor *ed_reduce_variance_with(ed_tensor *x, const ed_reduce_options *option
 ed_tensor *ed_reduce_std_with(ed_tensor *x, const ed_reduce_options *options);
 
 /* Index (int64) of the largest / smallest along the axis, the first of equals; a NaN is never
- * chosen if there is anything else. No gradient. */
+ * chosen if there is anything else. Fails where the axis is empty. No gradient. */
 typedef struct ed_argmax_options {
     int64_t axis; /* default 0 */
 } ed_argmax_options;
@@ -303,7 +303,7 @@ typedef struct ed_argmax_options {
 ed_tensor *ed_argmax_with(ed_tensor *x, const ed_argmax_options *options);
 ed_tensor *ed_argmin_with(ed_tensor *x, const ed_argmax_options *options);
 
-/* ---- Shapes (ops/shape.c): every dtype; views where strides can say it ----------------------- */
+/* ---- Shapes (ops/shape.c, ops/join.c): every dtype; views where strides can say it ----------- */
 
 /* The same elements in row-major order in another shape, one extent of which may be -1: whatever is
  * left. A view where possible. */
@@ -416,7 +416,7 @@ ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t count);
 
 /* ---- Softmax and cross-entropy (ops/softmax.simd.c, ops/cross_entropy.simd.c): floats -------- */
 
-/* e^x / sum e^x along the axis (default -1), and its logarithm, without overflow. */
+/* e^x / sum e^x along the axis (default -1), and its logarithm, without overflow. Ranks from 1. */
 typedef struct ed_softmax_options {
     int64_t axis;
 } ed_softmax_options;
@@ -520,12 +520,12 @@ ed_tensor *ed_random_uniform_with(ed_ints shape, const ed_random_options *option
 ed_tensor *ed_random_normal_with(ed_ints shape, const ed_random_options *options);
 ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_options *options);
 
-/* x in a random order along its first axis. */
+/* x in a random order along its first axis. Of the options, generator alone counts. */
 #define ed_random_shuffle(x, ...) ed_random_shuffle_with(x, &(ed_random_options){__VA_ARGS__})
 ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_random_options *options);
 
 /* x / (1 - rate) where a uniform number >= rate, else 0; 0 <= rate < 1. The gradient draws the same
- * numbers again and stores no mask. */
+ * numbers again and stores no mask. Of the options, generator alone counts. */
 #define ed_dropout(x, rate, ...) ed_dropout_with(x, rate, &(ed_random_options){__VA_ARGS__})
 ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_random_options *options);
 

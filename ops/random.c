@@ -424,7 +424,6 @@ static bool truncated_plain(const ed_call *call)
 ED_OP(random_uniform) = {
     .name = "random_uniform",
     .doc = "uniform numbers, low <= y < high",
-    .flags = ED_OP_STATEFUL,
     .attrs = uniform_schema,
     .attrs_size = sizeof(struct random_attrs),
     .defaults = &uniform_defaults,
@@ -440,7 +439,6 @@ ED_OP(random_uniform) = {
 ED_OP(random_normal) = {
     .name = "random_normal",
     .doc = "normal numbers of that mean and stddev",
-    .flags = ED_OP_STATEFUL,
     .attrs = normal_schema,
     .attrs_size = sizeof(struct random_attrs),
     .defaults = &normal_defaults,
@@ -455,7 +453,6 @@ ED_OP(random_normal) = {
 ED_OP(random_truncated_normal) = {
     .name = "random_truncated_normal",
     .doc = "normal numbers less than 2 stddev off the mean",
-    .flags = ED_OP_STATEFUL,
     .attrs = normal_schema,
     .attrs_size = sizeof(struct random_attrs),
     .defaults = &normal_defaults,
@@ -552,7 +549,7 @@ static bool permutation_plain(const ed_call *call)
 ED_OP(random_permutation) = {
     .name = "random_permutation",
     .doc = "0 ... count - 1 in a random order, int64",
-    .flags = ED_OP_STATEFUL | ED_OP_INTERNAL,
+    .flags = ED_OP_INTERNAL,
     .attrs = permutation_schema,
     .attrs_size = sizeof(struct permutation_attrs),
     .infer = permutation_infer,
@@ -675,7 +672,7 @@ ED_OP(dropout) = {
     .name = "dropout",
     .doc = "x / (1 - rate) where a uniform number >= rate, else 0",
     .operands = {{"x", ED_SET_FLOAT, 'T'}},
-    .flags = ED_OP_CONTIGUOUS | ED_OP_STATEFUL,
+    .flags = ED_OP_CONTIGUOUS,
     .attrs = dropout_schema,
     .attrs_size = sizeof(struct dropout_attrs),
     .infer = dropout_infer,

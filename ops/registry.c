@@ -70,9 +70,9 @@ static bool complete(const ed_op *op)
                         : !op->gradient == !op->no_gradient ? "either gradient or no_gradient"
                         : op->n_outputs < 0 || op->n_outputs > ED_MAX_OUTPUTS
                             ? "a possible n_outputs"
-                        : op->attrs && !op->attrs_size          ? "attrs_size"
-                        : !op->defaults && op->attrs_size > 512 ? "defaults"
-                                                                : NULL;
+                        : op->attrs && !op->attrs_size                     ? "attrs_size"
+                        : !op->defaults && op->attrs_size > OPS_ZERO_ATTRS ? "defaults"
+                                                                           : NULL;
     if (!lacks) return true;
     ed_fail(ED_INVALID_ARGUMENT, "op_register: the op %s lacks %s", op->name ? op->name : "?",
             lacks);

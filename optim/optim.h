@@ -1,7 +1,7 @@
 /*
  * How variables are updated: optimizers with Keras' formulas and defaults, and clipping. An update
- * of all variables is one pass over memory. A variable that somebody else holds (a tape, a
- * checkpoint being written) gets a fresh buffer; others are updated in place.
+ * of all variables is one pass over memory. A variable whose value somebody else holds (a
+ * tape, a view) gets a fresh buffer; others are updated in place.
  */
 #ifndef EDDY_OPTIM_H
 #define EDDY_OPTIM_H

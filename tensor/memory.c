@@ -8,9 +8,10 @@
 
 /*
  * Sizes. Class c holds blocks of class_bytes(c) bytes, header included: 128, 160, 192, 224, 256,
- * 320, ... four steps to a power of two. The first MEMORY_SMALL_CLASSES (up to 8 KiB) are cached by
- * threads, the others by the process under a lock. A thread that caches more than its bound hands
- * half of that class to the process, so that what one thread makes and another frees comes round.
+ * 320, ... four steps to a power of two. The first MEMORY_SMALL_CLASSES (up to 7 KiB) are cached by
+ * threads, the others by the process under a lock. A thread that caches more of a class than its
+ * bound hands half of it to the process, so that what one thread makes and another frees comes
+ * round.
  *
  * Counts. A thread adds up its own changes and tells the process when they exceed 64 KiB, so the
  * hot path has no atomic.
@@ -26,8 +27,8 @@ typedef struct memory_block {
 
 enum {
     HEADER = 64,
-    CLASSES = MEMORY_SMALL_CLASSES + 140, /* up to 2^48 bytes */
-    SMALL_BYTES = 2 << 20,                /* a thread's bound on what it caches */
+    CLASSES = MEMORY_SMALL_CLASSES + 140, /* more than the 2^47 bytes of the largest request */
+    SMALL_BYTES = 2 << 20,                /* a thread's bound on what it caches of a class */
     REPORT_BYTES = 64 << 10,
     HUGE_BYTES = 4 << 20, /* from here on 2 MiB pages are asked for */
     HUGE_PAGE = 2 << 20,

@@ -26,7 +26,7 @@ void *memory_grow(void *old, size_t old_bytes, size_t bytes);
 /* Gives a block back; NULL is allowed. Any thread may. */
 void memory_free(void *data);
 
-/* a * b or a + b into *result; false on overflow of size_t. */
+/* a * b into *result; false on overflow of size_t. */
 static inline bool memory_mul(size_t a, size_t b, size_t *result)
 {
     return !__builtin_mul_overflow(a, b, result);
@@ -43,8 +43,11 @@ typedef struct ed_buffer {
     void *user;
 } ed_buffer;
 
+/* A buffer of its own memory / on somebody else's, with one reference; NULL with the error kept. */
 ed_buffer *memory_buffer(size_t bytes);
 ed_buffer *memory_buffer_wrap(void *data, void (*deleter)(void *, void *), void *user);
+
+/* What the last release comes to. */
 void memory_buffer_destroy(ed_buffer *buffer);
 
 static inline void memory_buffer_retain(ed_buffer *buffer)

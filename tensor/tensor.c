@@ -191,9 +191,8 @@ ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
     t->data = data;
     for (int i = 0; i < t->rank; i++) t->shape[i] = shape.values[i];
     tensor_row_major(t->rank, t->shape, t->strides);
-    ed_retain(t);
-    if (!scope_give(
-            t)) { /* which released one of the two references; the caller keeps the memory */
+    ed_retain(t); /* scope_give releases one reference if it fails; the caller keeps the memory */
+    if (!scope_give(t)) {
         ed_release(t);
         return NULL;
     }

@@ -198,8 +198,8 @@ void ed_memory_reset_peak(void);
  * of bytes. */
 int64_t ed_memory_trim(void);
 
-/* Bounds the cached bytes of the process (default 1 GiB); what is freed beyond that goes back to
- * the system at once. */
+/* Bounds the cached bytes of the process (default 1 GiB), the small blocks that threads keep apart;
+ * what is freed beyond that goes back to the system at once. */
 void ed_memory_set_cache_limit(int64_t bytes);
 
 /*
@@ -281,8 +281,11 @@ ed_ints ed_strides(const ed_tensor *tensor);
 /* Whether the elements lie in row-major order without gaps. */
 bool ed_is_contiguous(const ed_tensor *tensor);
 
-/* The element of a tensor of one element as a number; int64 beyond 2^53 is rounded by the first.
- * Fails (NaN, 0) otherwise. */
+/*
+ * The element of a tensor of one element as a number. ed_item rounds int64 beyond 2^53;
+ * ed_item_int64 drops fractions and fails for what no int64 can be. For other sizes both fail: NaN
+ * and 0.
+ */
 double ed_item(const ed_tensor *tensor);
 int64_t ed_item_int64(const ed_tensor *tensor);
 
@@ -318,9 +321,8 @@ bool ed_print(FILE *file, const ed_tensor *tensor);
 /* ---- Variables ------------------------------------------------------------------------------- */
 
 typedef struct ed_variable_options {
-    const char *name; /* copied; default "Variable" */
-    bool
-        not_trainable; /* true: no tape watches it by itself, no optimizer is given it by a layer */
+    const char *name;   /* copied; default "Variable" */
+    bool not_trainable; /* no tape watches it by itself, ed_trainable leaves it out */
 } ed_variable_options;
 
 /*
@@ -347,8 +349,8 @@ ed_tensor *ed_value(ed_tensor *variable);
 
 /*
  * Replaces the value by one of the variable's shape and dtype. Returns the variable. Tapes see
- * later reads only: assigning is not differentiable. (ed_assign_add and ed_assign_sub are ops and
- * stand in ops.h.)
+ * later reads only: assigning is not differentiable. (ed_assign_add and ed_assign_sub, which
+ * broadcast, stand in ops.h.)
  */
 #define ed_assign(variable, value) ed_assign_with(variable, ED_TENSOR(value))
 ed_tensor *ed_assign_with(ed_tensor *variable, ed_tensor *value);

@@ -8,7 +8,7 @@
 
 #include "tensor/tensor.h"
 
-#define MEMORY_SMALL_CLASSES 24 /* size classes of up to 8 KiB, see memory.c */
+#define MEMORY_SMALL_CLASSES 24 /* size classes of up to 7 KiB, see memory.c */
 
 struct ed_object;
 struct ops_listener;
