@@ -298,6 +298,7 @@ typedef struct crew {
     const conv *c;
     struct kernel_plan *plan;    /* of the kernel's gradient */
     int64_t rows, bands, phases; /* of an image's band; of an image; of the input's gradient */
+    int count;                   /* of workers with scratch */
     size_t each;
     char *scratch;
 } crew;
@@ -305,9 +306,10 @@ typedef struct crew {
 static bool crew_open(crew *p, int64_t entries, size_t more)
 {
     size_t bytes;
+    p->count = threads_count();
     if (!memory_mul((size_t)entries, 2 * sizeof(int64_t), &bytes) ||
         __builtin_add_overflow(bytes + 64, more, &p->each) ||
-        !memory_mul(p->each = p->each / 64 * 64, (size_t)threads_count(), &bytes))
+        !memory_mul(p->each = p->each / 64 * 64, (size_t)p->count, &bytes))
         return too_large();
     p->scratch = memory_alloc(bytes);
     return p->scratch != NULL;
@@ -371,7 +373,7 @@ static bool forward(conv *c)
     bool ok = crew_open(&p, w->extent[0] * w->extent[1], 0) &&
               pack_kernel(c, c->in, c->out, c->out * c->size, c->size);
     int64_t units = w->batch * p.bands;
-    if (ok) threads_run(units, grain(c, units), forward_range, &p);
+    if (ok) threads_run_among(p.count, units, grain(c, units), forward_range, &p);
     memory_free(c->packed);
     memory_free(p.scratch);
     return ok;
@@ -419,7 +421,7 @@ static bool gradient_input(conv *c)
     bool ok = crew_open(&p, w->extent[0] * w->extent[1], 0) &&
               pack_kernel(c, c->out, c->in, c->size, c->out * c->size);
     int64_t units = w->batch * p.phases * p.bands;
-    if (ok) threads_run(units, grain(c, units), input_range, &p);
+    if (ok) threads_run_among(p.count, units, grain(c, units), input_range, &p);
     memory_free(c->packed);
     memory_free(p.scratch);
     return ok;
@@ -564,7 +566,7 @@ static bool run_kernel(conv *c, kernel_plan *p, size_t packed)
     bool ok = crew_open(&workers, p->rows, packed);
     if (ok) {
         memset(p->sums, 0, bytes);
-        threads_run(units, grain(c, units), kernel_range, &workers);
+        threads_run_among(workers.count, units, grain(c, units), kernel_range, &workers);
         if (p->groups > 1 && c->wide)
             join_f64((double *)c->k, (double *)p->sums, p->groups, n);
         else if (p->groups > 1)

@@ -20,6 +20,7 @@ typedef struct job {
     threads_range range;
     void *user;
     int64_t n, grain, next;
+    int count; /* of the threads that may take part */
 } job;
 
 static struct {
@@ -117,7 +118,8 @@ static void *help(void *argument)
         if (__atomic_load_n(&pool.ended, __ATOMIC_SEQ_CST)) return NULL;
         if (worker >= __atomic_load_n(&pool.count, __ATOMIC_RELAXED)) continue;
         __atomic_add_fetch(&pool.inside, 1, __ATOMIC_SEQ_CST);
-        if (__atomic_load_n(&pool.open, __ATOMIC_SEQ_CST)) take_ranges(&pool.job, worker);
+        if (__atomic_load_n(&pool.open, __ATOMIC_SEQ_CST) && worker < pool.job.count)
+            take_ranges(&pool.job, worker);
         leave();
     }
 }
@@ -230,14 +232,18 @@ static void wait_for_helpers(void)
 
 void threads_run(int64_t n, int64_t grain, threads_range range, void *user)
 {
-    int count = threads_count();
+    threads_run_among(threads_count(), n, grain, range, user);
+}
+
+void threads_run_among(int count, int64_t n, int64_t grain, threads_range range, void *user)
+{
     if (grain >= n || count < 2 || working || pthread_mutex_trylock(&pool.owner)) {
         if (n > 0) range(0, n, 0, user);
         return;
     }
     working = true;
     if (pool.started < count - 1) start_helpers(count);
-    pool.job = (job){.range = range, .user = user, .n = n, .grain = grain};
+    pool.job = (job){.range = range, .user = user, .n = n, .grain = grain, .count = count};
     publish();
     take_ranges(&pool.job, 0);
     wait_for_helpers();

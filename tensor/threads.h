@@ -18,12 +18,18 @@ enum { THREADS_MOST = 64 };
 /*
  * Calls range(first, last, worker, user) for ranges of `grain` numbers (the last one shorter) that
  * together are 0..n-1, in any order, some at the same time, and returns when all have returned.
- * worker is below threads_count() and differs between calls that run at the same time: a number
- * for scratch memory. A call within a range, or while another thread's work has the pool, or with
- * grain >= n, does everything in the calling thread.
+ * worker differs between calls that run at the same time: a number for scratch memory. A call
+ * within a range, or while another thread's work has the pool, or with grain >= n, does everything
+ * in the calling thread.
  */
 typedef void (*threads_range)(int64_t first, int64_t last, int worker, void *user);
 void threads_run(int64_t n, int64_t grain, threads_range range, void *user);
+
+/*
+ * The same with worker below `count`, for ranges whose scratch was made for so many: meanwhile
+ * somebody may have changed how many there are.
+ */
+void threads_run_among(int count, int64_t n, int64_t grain, threads_range range, void *user);
 
 /* How many threads work at most, the caller's included. */
 int threads_count(void);

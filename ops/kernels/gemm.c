@@ -170,12 +170,13 @@ static bool run_deep(const gemm_job *job)
 {
     int64_t blocks = ceil_div(job->k, gemm_block(job->wide, job->k));
     size_t each = piece_scratch(job, (grid){1, 1});
-    char *scratch = memory_alloc(each * (size_t)threads_count());
+    int count = threads_count();
+    char *scratch = memory_alloc(each * (size_t)count);
     char *sums = memory_alloc((size_t)(blocks * job->m * job->n) * (job->wide ? 8 : 4));
     bool ok = scratch && sums;
     if (ok) {
-        threads_run(blocks, 1, run_blocks,
-                    &(shared){.job = job, .sums = sums, .scratch = scratch, .each = each});
+        threads_run_among(count, blocks, 1, run_blocks,
+                          &(shared){.job = job, .sums = sums, .scratch = scratch, .each = each});
         add_blocks(job, sums);
     }
     memory_free(sums);
@@ -242,10 +243,12 @@ static bool run_grid(const gemm_job *job, const gemm_batch *batch, int64_t count
     grid g = count < wanted ? choose_grid(job, ceil_div(wanted, count)) : (grid){1, 1};
     int64_t pieces = g.rows * g.columns * count;
     size_t each = piece_scratch(job, g);
-    char *scratch = memory_alloc(each * (size_t)threads_count());
+    int workers = threads_count();
+    char *scratch = memory_alloc(each * (size_t)workers);
     if (!scratch) return false;
-    threads_run(pieces, 1 + (pieces - 1) / (4 * threads), run_pieces,
-                &(shared){.job = job, .batch = batch, .g = g, .scratch = scratch, .each = each});
+    threads_run_among(
+        workers, pieces, 1 + (pieces - 1) / (4 * threads), run_pieces,
+        &(shared){.job = job, .batch = batch, .g = g, .scratch = scratch, .each = each});
     memory_free(scratch);
     return true;
 }
