@@ -129,7 +129,7 @@ static ed_tensor *rows_of(const ed_dataset *set, const ed_tensor *t, bool pixels
     if (!order && !pixels) return tensor_view(t, t->rank, shape, t->strides, first * size);
 
     ed_tensor *batch = tensor_new(pixels ? ED_FLOAT32 : t->dtype, t->rank, shape);
-    if (!batch) return NULL;
+    if (!batch || !batch->size) return batch; /* rows of nothing may be very many */
     if (order) order += first;
     int64_t element = (int64_t)dtype_size(t->dtype), start = order ? 0 : first * size * element;
     threads_run(count, 1 + ROW_WORK / (size * element + 1), pixels ? copy_pixels : copy_rows,
