@@ -92,8 +92,9 @@ char *layer_path(const ed_layer *layer, const char *leaf)
 {
     size_t length = leaf ? strlen(leaf) + 1 : 0;
     for (const ed_layer *l = layer; l; l = l->parent) length += strlen(l->name) + 1;
-    char *path = memory_alloc(length), *at = path + length;
+    char *path = memory_alloc(length);
     if (!path) return NULL;
+    char *at = path + length;
     if (leaf) at = memcpy(at - strlen(leaf) - 1, leaf, strlen(leaf) + 1);
     for (const ed_layer *l = layer; l; l = l->parent) {
         at[-1] = at == path + length ? 0 : '/';
