@@ -6,7 +6,7 @@
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
-    return "allocator_may_return_null=1:max_allocation_size_mb=2000";
+    return "allocator_may_return_null=1:max_allocation_size_mb=300";
 }
 #endif
 
