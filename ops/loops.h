@@ -201,13 +201,5 @@ typedef const elementwise_loop *const elementwise_table[ISA_COUNT];
     LOOP1(name, uint8_t, uint8_t, expression)                                                      \
     LOOPS(name, [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double,                         \
           [ED_INT32] = name##_int32_t, [ED_INT64] = name##_int64_t, [ED_UINT8] = name##_uint8_t)
-#define LOOPS2_SIGNED(name, expression)                                                            \
-    LOOP2(name, float, float, expression)                                                          \
-    LOOP2(name, double, double, expression)                                                        \
-    LOOP2(name, int32_t, int32_t, expression)                                                      \
-    LOOP2(name, int64_t, int64_t, expression)                                                      \
-    LOOP2(name, uint8_t, uint8_t, expression)                                                      \
-    LOOPS(name, [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double,                         \
-          [ED_INT32] = name##_int32_t, [ED_INT64] = name##_int64_t, [ED_UINT8] = name##_uint8_t)
 
 #endif
