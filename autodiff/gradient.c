@@ -229,7 +229,7 @@ static bool check_arguments(const ed_list *targets, const ed_list *sources, cons
 
 static bool check_tape(const ed_tape *tape)
 {
-    if (!tape) return ed_fail(ED_INVALID_ARGUMENT, "gradient: the tape is NULL"), false;
+    if (!tape_is_ours(tape, "gradient")) return false;
     if (tape->consumed)
         return ed_fail(ED_FAILED_PRECONDITION,
                        "gradient: the tape was consumed by its first gradient; "

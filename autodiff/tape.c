@@ -270,6 +270,7 @@ static bool record(ed_tape *tape, const ed_call *call, const int32_t *slots)
 }
 
 static void after(ops_listener *listener, const ed_call *call, ed_tensor *const *operands);
+static void tape_destroy(void *object);
 
 ed_tape *tape_of(ops_listener *listener)
 {
@@ -280,6 +281,10 @@ ed_tape *tape_of(ops_listener *listener)
 static void after(ops_listener *listener, const ed_call *call, ed_tensor *const *operands)
 {
     ed_tape *tape = tape_of(listener);
+    if (__builtin_expect(__atomic_load_n(&tape->abandoned, __ATOMIC_ACQUIRE), 0)) {
+        tape_destroy(tape);
+        return;
+    }
     int32_t some[ED_MAX_OPERANDS], *slots = some;
     if (call->n_inputs > ED_MAX_OPERANDS &&
         !(slots = memory_alloc((size_t)call->n_inputs * sizeof *slots))) {
@@ -322,9 +327,23 @@ void tape_stop(ed_tape *tape)
     tape->recording = false;
 }
 
+static bool is_alive(const thread_state *owner)
+{
+    const thread_state *t = thread_lock_all();
+    while (t && t != owner) t = t->next;
+    thread_unlock_all();
+    return t != NULL;
+}
+
+/* Another thread can't take it out of the owner's listeners: the owner does, when it next tells
+ * them of an op. */
 static void tape_destroy(void *object)
 {
     ed_tape *tape = object;
+    if (tape->recording && tape->owner != thread_self() && is_alive(tape->owner)) {
+        __atomic_store_n(&tape->abandoned, true, __ATOMIC_RELEASE);
+        return;
+    }
     tape_stop(tape);
     tape_clear(tape);
     forget_variables(tape);
@@ -342,13 +361,22 @@ ed_tape *ed_tape_begin_with(const ed_tape_options *options)
     tape->persistent = options && options->persistent;
     tape->watches_accessed = !(options && options->ignore_accessed_variables);
     tape->recording = true;
+    tape->owner = thread_self();
     ops_listen(&tape->listener);
     return tape;
 }
 
-static bool usable(const ed_tape *tape, const char *what)
+bool tape_is_ours(const ed_tape *tape, const char *what)
 {
     if (!tape) return ed_fail(ED_INVALID_ARGUMENT, "%s: the tape is NULL", what), false;
+    if (!tape->recording || tape->owner == thread_self()) return true;
+    ed_fail(ED_FAILED_PRECONDITION, "%s: the tape records in another thread", what);
+    return false;
+}
+
+static bool usable(const ed_tape *tape, const char *what)
+{
+    if (!tape_is_ours(tape, what)) return false;
     if (tape->consumed)
         return ed_fail(
                    ED_FAILED_PRECONDITION,
@@ -373,6 +401,7 @@ bool ed_tape_resume(ed_tape *tape)
     if (tape->recording)
         return ed_fail(ED_FAILED_PRECONDITION, "tape_resume: the tape is recording already"), false;
     tape->recording = true;
+    tape->owner = thread_self();
     ops_listen(&tape->listener);
     return true;
 }

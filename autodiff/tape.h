@@ -39,10 +39,12 @@ typedef struct tape_entry {
 struct ed_tape {
     ed_object object;
     ops_listener listener;
+    const thread_state *owner; /* whose listener it is */
     bool recording, persistent, watches_accessed;
-    bool consumed; /* its one gradient was asked */
-    bool broken;   /* memory failed while recording */
-    int walks;     /* gradient calls at work: what is recorded must stay */
+    bool consumed;  /* its one gradient was asked */
+    bool broken;    /* memory failed while recording */
+    bool abandoned; /* released by another thread: the owner frees it; atomic */
+    int walks;      /* gradient calls at work: what is recorded must stay */
 
     tape_entry *entries; /* open addressing */
     size_t n_entries, capacity;
@@ -66,6 +68,9 @@ void tape_release_node(tape_node *node);
 
 /* Forgets all nodes and ids. */
 void tape_clear(ed_tape *tape);
+
+/* Whether this thread may use it: a tape that records is its own thread's. Else an error. */
+bool tape_is_ours(const ed_tape *tape, const char *what);
 
 /* Stops recording if it does. */
 void tape_stop(ed_tape *tape);
