@@ -76,6 +76,7 @@ ed_tensor *ed_gradient_tensor(ed_tape *tape, ed_list *targets, ed_tensor *source
 ed_list *ed_gradient_list(ed_tape *tape, ed_list *targets, ed_list *sources,
                           const ed_gradient_options *options);
 
+/* Of a list itself, of a tensor a list of that one. */
 #define ED_AS_LIST(x) _Generic((x), ed_list * : ed_list_itself, default : ed_list_of_one)(x)
 ed_list *ed_list_itself(ed_list *list);
 ed_list *ed_list_of_one(ed_tensor *tensor);

@@ -13,9 +13,7 @@
  * the caches on the way to the root.
  */
 
-/* ---- Making
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- Making ---------------------------------------------------------------------------------- */
 
 static void drop_lists(ed_layer *layer)
 {
@@ -84,9 +82,7 @@ void *ed_layer_state(ed_layer *layer)
     return layer ? layer->state : ed_fail(ED_INVALID_ARGUMENT, "layer_state: NULL given");
 }
 
-/* ---- Names
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 char *layer_path(const ed_layer *layer, const char *leaf)
 {
@@ -141,8 +137,7 @@ static char *free_name(const ed_layer *parent, const char *kind)
     return name;
 }
 
-/* ---- Children and weights
- * ----------------------------------------------------------------------------------------- */
+/* ---- Children and weights -------------------------------------------------------------------- */
 
 /* Trees are walked by recursion: the stack holds so many levels, and no network has them. */
 enum { MOST_LEVELS = 1000 };
@@ -263,9 +258,7 @@ ed_layer *ed_layer_find(const ed_layer *layer, const char *name)
                  : layer_fail(layer, ED_NOT_FOUND, "there is no child of the name %s", name);
 }
 
-/* ---- Variables
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- Variables ------------------------------------------------------------------------------- */
 
 static int64_t count_weights(const ed_layer *layer)
 {
@@ -350,9 +343,7 @@ ed_list *ed_not_trainable(ed_layer *layer)
     return variables_of(layer, LAYER_NOT_TRAINABLE, "not_trainable");
 }
 
-/* ---- Forward
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- Forward --------------------------------------------------------------------------------- */
 
 /*
  * All that a failed build added is taken back, so that the next forward builds from the start. A
@@ -405,8 +396,7 @@ ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_optio
     return ed_keep(y);
 }
 
-/* ---- For the library's own layers
- * --------------------------------------------------------------------------------- */
+/* ---- For the library's own layers ------------------------------------------------------------ */
 
 bool layer_accepts(const ed_layer *layer, const ed_tensor *x, int rank, bool more)
 {

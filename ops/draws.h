@@ -10,6 +10,7 @@
 
 typedef struct ops_draws ops_draws;
 
+/* An empty recording; NULL without memory. Freeing NULL is allowed. */
 ops_draws *ops_draws_new(void);
 void ops_draws_free(ops_draws *draws);
 

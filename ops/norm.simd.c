@@ -10,10 +10,10 @@
 #include <string.h>
 
 enum {
-    PIECE = 512,
-    TURN = 64,
-    COLUMNS = 1024
-}; /* rows; rows; bytes of a row that are worked on side by side */
+    PIECE = 512,    /* rows whose sums are added pairwise */
+    TURN = 64,      /* rows that are summed at once */
+    COLUMNS = 1024, /* bytes of a row that are worked on side by side */
+};
 
 typedef struct norm_loops {
     /* y = (x - mean) scale + shift for rows of n channels. */

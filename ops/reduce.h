@@ -70,6 +70,7 @@ typedef struct reduce_layout {
     int64_t outputs, count;
 } reduce_layout;
 
+/* The layout of x for the dimensions in `mask`. */
 void reduce_make_layout(reduce_layout *layout, const ed_tensor *x, unsigned mask);
 
 /*
@@ -100,6 +101,7 @@ typedef struct reduce_best_loops {
     void (*finish)(const void *values, int64_t width, int64_t *indices);
 } reduce_best_loops;
 
+/* Those loops for a dtype, for the machine at hand. */
 const reduce_best_loops *reduce_best_for(ed_dtype dtype);
 
 /* Index of the best along the dimensions in `mask` (one), into y. */

@@ -44,6 +44,7 @@ typedef struct thread_state {
     struct thread_state *previous, *next;
 } thread_state;
 
+/* The calling thread's state; NULL before its first call. */
 extern __thread thread_state *thread_current __attribute__((tls_model("initial-exec")));
 
 /* Makes the calling thread's state. Never NULL: without memory it is a spare one, which can keep
