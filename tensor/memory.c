@@ -36,6 +36,13 @@ enum {
     POISON_FRESH = 0xff,     /* a NaN in every float dtype */
 };
 
+/* Sanitizers see each block come from the system and go back. */
+#ifdef EDDY_SANITIZED
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 _Static_assert(sizeof(memory_block) <= HEADER, "the header has 64 bytes");
 
 static struct {
@@ -133,7 +140,7 @@ static memory_block *from_system(uint32_t class)
 
 static memory_block *take(thread_state *self, uint32_t class)
 {
-#ifndef EDDY_SANITIZED
+    if (SANITIZED) return from_system(class);
     if (class < MEMORY_SMALL_CLASSES) {
         memory_list *list = &self->small[class];
         if (list->first || take_shared(class, 16, list)) {
@@ -146,19 +153,16 @@ static memory_block *take(thread_state *self, uint32_t class)
         memory_list one = {0};
         if (take_shared(class, 1, &one)) return one.first;
     }
-#else
-    (void)self;
-#endif
     return from_system(class);
 }
 
 static void put(thread_state *self, memory_block *block)
 {
-#ifdef EDDY_SANITIZED
-    (void)self;
-    free(block);
-#else
     uint32_t class = block->class;
+    if (SANITIZED) {
+        free(block);
+        return;
+    }
     if (class >= MEMORY_SMALL_CLASSES) {
         give_shared(block);
         return;
@@ -174,7 +178,6 @@ static void put(thread_state *self, memory_block *block)
         list->count--;
         give_shared(old);
     }
-#endif
 }
 
 /*
@@ -200,9 +203,7 @@ void *memory_alloc(size_t bytes)
     memory_block *block = take(self, class);
     if (!block) return ed_fail(ED_OUT_OF_MEMORY, "out of memory: %zu bytes can't be had", bytes);
     count(self, (int64_t)class_bytes(class));
-#ifdef EDDY_SANITIZED
-    memset((char *)block + HEADER, POISON_FRESH, bytes);
-#endif
+    if (SANITIZED) memset((char *)block + HEADER, POISON_FRESH, bytes);
     return (char *)block + HEADER;
 }
 
@@ -358,6 +359,23 @@ void memory_thread_end(thread_state *self)
     ended_tensors += self->live_tensors;
     self->live_tensors = 0;
     thread_unlock_all();
+}
+
+/* A child of fork has no thread that would unlock what others held. The floors above watch later,
+ * so that their locks, within which memory is taken, come first. */
+static void lock(void)
+{
+    pthread_mutex_lock(&process.lock);
+}
+
+static void unlock(void)
+{
+    pthread_mutex_unlock(&process.lock);
+}
+
+__attribute__((constructor(101))) static void watch_forks(void)
+{
+    pthread_atfork(lock, unlock, unlock);
 }
 
 /* A library that is unloaded, or a process that ends, leaves nothing behind. */
