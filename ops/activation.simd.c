@@ -11,7 +11,7 @@
 #define MASK_GRADIENT(name)                                                                        \
     static bool name##_gradient(const ed_gradient_call *g)                                         \
     {                                                                                              \
-        if (g->needs[0]) GIVE(g, 0, ops_##name(g->dy[0], g->inputs[1]));                           \
+        GIVE(g, 0, ops_##name(g->dy[0], g->inputs[1]));                                            \
         GIVE(g, 1, ed_zeros_like(g->dy[0]));                                                       \
         return true;                                                                               \
     }                                                                                              \
@@ -93,9 +93,8 @@ GRADIENT1(elu, ops_elu_gradient(dy, y));
 
 static bool elu_gradient_gradient(const ed_gradient_call *g)
 {
-    if (g->needs[0]) GIVE(g, 0, ops_elu_gradient(g->dy[0], g->inputs[1]));
-    if (g->needs[1])
-        GIVE(g, 1, ed_where(ed_less(g->inputs[1], 0), ed_mul(g->dy[0], g->inputs[0]), 0));
+    GIVE(g, 0, ops_elu_gradient(g->dy[0], g->inputs[1]));
+    GIVE(g, 1, ed_where(ed_less(g->inputs[1], 0), ed_mul(g->dy[0], g->inputs[0]), 0));
     return true;
 }
 
@@ -187,8 +186,8 @@ GRADIENT1(sigmoid, ops_sigmoid_gradient(dy, y));
 static bool sigmoid_gradient_gradient(const ed_gradient_call *g)
 {
     ed_tensor *a = g->inputs[0], *b = g->inputs[1];
-    if (g->needs[0]) GIVE(g, 0, ops_sigmoid_gradient(g->dy[0], b));
-    if (g->needs[1]) GIVE(g, 1, ed_mul(ed_mul(g->dy[0], a), ed_sub(1, ed_mul(b, 2))));
+    GIVE(g, 0, ops_sigmoid_gradient(g->dy[0], b));
+    GIVE(g, 1, ed_mul(ed_mul(g->dy[0], a), ed_sub(1, ed_mul(b, 2))));
     return true;
 }
 
@@ -260,7 +259,7 @@ GRADIENT1(gelu, ops_gelu_gradient(dy, x));
 static bool gelu_gradient_gradient(const ed_gradient_call *g)
 {
     ed_tensor *a = g->inputs[0], *b = g->inputs[1];
-    if (g->needs[0]) GIVE(g, 0, ops_gelu_gradient(g->dy[0], b));
+    GIVE(g, 0, ops_gelu_gradient(g->dy[0], b));
     if (!g->needs[1]) return true;
     ed_tensor *square = ed_square(b),
               *density = ed_mul(ed_exp(ed_mul(square, -0.5)), ONE_BY_ROOT_2_PI);

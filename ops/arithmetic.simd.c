@@ -168,7 +168,7 @@ PLAIN(pow, pow(x[0], x[1]));
 static bool pow_gradient(const ed_gradient_call *g)
 {
     ed_tensor *a = g->inputs[0], *b = g->inputs[1];
-    if (g->needs[0]) GIVE(g, 0, ed_mul(g->dy[0], ed_mul(b, ed_pow(a, ed_sub(b, 1)))));
+    GIVE(g, 0, ed_mul(g->dy[0], ed_mul(b, ed_pow(a, ed_sub(b, 1)))));
     if (!g->needs[1]) return true;
     ed_tensor *log_a = ed_log(ed_where(ed_greater(a, 0), a, 1));
     GIVE(g, 1, ed_mul(g->dy[0], ed_mul(g->outputs[0], log_a)));

@@ -65,8 +65,8 @@ GRADIENT1(sqrt, ops_sqrt_gradient(dy, y));
 static bool sqrt_gradient_gradient(const ed_gradient_call *g)
 {
     ed_tensor *a = g->inputs[0], *b = g->inputs[1];
-    if (g->needs[0]) GIVE(g, 0, ops_sqrt_gradient(g->dy[0], b));
-    if (g->needs[1]) GIVE(g, 1, ed_neg(ed_div(ed_mul(g->dy[0], ops_sqrt_gradient(a, b)), b)));
+    GIVE(g, 0, ops_sqrt_gradient(g->dy[0], b));
+    GIVE(g, 1, ed_neg(ed_div(ed_mul(g->dy[0], ops_sqrt_gradient(a, b)), b)));
     return true;
 }
 
@@ -88,8 +88,8 @@ GRADIENT1(rsqrt, ops_rsqrt_gradient(dy, y));
 static bool rsqrt_gradient_gradient(const ed_gradient_call *g)
 {
     ed_tensor *a = g->inputs[0], *b = g->inputs[1];
-    if (g->needs[0]) GIVE(g, 0, ops_rsqrt_gradient(g->dy[0], b));
-    if (g->needs[1]) GIVE(g, 1, ed_mul(ed_mul(g->dy[0], a), ed_mul(ed_square(b), -1.5)));
+    GIVE(g, 0, ops_rsqrt_gradient(g->dy[0], b));
+    GIVE(g, 1, ed_mul(ed_mul(g->dy[0], a), ed_mul(ed_square(b), -1.5)));
     return true;
 }
 
@@ -178,8 +178,8 @@ GRADIENT1(tanh, ops_tanh_gradient(dy, y));
 
 static bool tanh_gradient_gradient(const ed_gradient_call *g)
 {
-    if (g->needs[0]) GIVE(g, 0, ops_tanh_gradient(g->dy[0], g->inputs[1]));
-    if (g->needs[1]) GIVE(g, 1, ed_mul(ed_mul(g->dy[0], g->inputs[0]), ed_mul(g->inputs[1], -2)));
+    GIVE(g, 0, ops_tanh_gradient(g->dy[0], g->inputs[1]));
+    GIVE(g, 1, ed_mul(ed_mul(g->dy[0], g->inputs[0]), ed_mul(g->inputs[1], -2)));
     return true;
 }
 
