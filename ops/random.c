@@ -35,6 +35,22 @@ static void seed_source(int64_t seed)
     source.seeded = true;
 }
 
+static void lock_source(void)
+{
+    pthread_mutex_lock(&source.lock);
+}
+
+static void unlock_source(void)
+{
+    pthread_mutex_unlock(&source.lock);
+}
+
+/* A child of fork goes on with the parent's source. */
+__attribute__((constructor(103))) static void watch_forks(void)
+{
+    pthread_atfork(lock_source, unlock_source, unlock_source);
+}
+
 void ed_set_seed(int64_t seed)
 {
     pthread_mutex_lock(&source.lock);

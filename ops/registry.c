@@ -118,6 +118,27 @@ const ed_op *ed_op_at(int i)
     return op;
 }
 
+static void lock_table(void)
+{
+    pthread_mutex_lock(&table.lock);
+}
+
+static void unlock_table(void)
+{
+    pthread_mutex_unlock(&table.lock);
+}
+
+/* A child of fork finds the table whole; its thread is not the one that locked it. */
+static void renew_lock(void)
+{
+    table.lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}
+
+__attribute__((constructor(103))) static void watch_forks(void)
+{
+    pthread_atfork(lock_table, unlock_table, renew_lock);
+}
+
 __attribute__((destructor(103))) static void end(void)
 {
     memory_free(table.ops);

@@ -59,6 +59,17 @@ void thread_unlock_all(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* Neither is the list left locked in a child of fork. */
+static void lock_list(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+__attribute__((constructor(102))) static void watch_forks(void)
+{
+    pthread_atfork(lock_list, thread_unlock_all, thread_unlock_all);
+}
+
 /* The main thread ends with the process, without pthread's destructors. */
 __attribute__((destructor(102))) static void end_main(void)
 {
