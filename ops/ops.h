@@ -251,7 +251,7 @@ ed_tensor *ed_linear(ed_tensor *x, ed_tensor *w, ed_tensor *bias, const char *ac
 /* x + bias along the last axis: x [..., n], bias [n]. */
 ed_tensor *ed_bias_add(ed_tensor *x, ed_tensor *bias);
 
-/* ---- Reductions (ops/reduce.simd.c) ---------------------------------------------------------- */
+/* ---- Reductions (ops/reductions.c) ----------------------------------------------------------- */
 
 /* axis: which to reduce, default all; none for ED_AXES(). keepdims: reduced axes stay as extent 1.
  */

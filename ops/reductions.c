@@ -1,0 +1,497 @@
+/*
+ * The reduction ops: shape rule, reference and gradient of each; what computes is in reduce.c and
+ * reduce.simd.c.
+ */
+#include "ops/reduce.h"
+#include <math.h>
+
+/* ---- Shapes, kernel, reference --------------------------------------------------------------- */
+
+static const ed_attr attributes[] = {
+    ATTR(ed_reduce_options, axis, ED_ATTR_INTS, "which to reduce; default all"),
+    ATTR(ed_reduce_options, keepdims, ED_ATTR_BOOL, "reduced axes stay as extent 1"),
+    {0}};
+
+/* x's shape without the axes in mask, or with extent 1 for them. */
+static int reduced_shape(ed_ints shape, unsigned mask, bool keepdims, int64_t *out)
+{
+    int rank = 0;
+    for (int d = 0; d < shape.count; d++) {
+        if (!(mask & 1u << d))
+            out[rank++] = shape.values[d];
+        else if (keepdims)
+            out[rank++] = 1;
+    }
+    return rank;
+}
+
+/* scratch[0]: the axes, as a mask. */
+static bool reduce_infer(ed_call *call)
+{
+    const ed_reduce_options *options = call->attrs;
+    const ed_tensor *x = call->inputs[0];
+    unsigned mask;
+    int64_t shape[ED_MAX_RANK];
+    if (!ops_axes(call, options->axis, x->rank, &mask)) return false;
+    call->scratch[0] = mask;
+    int rank = reduced_shape((ed_ints){x->shape, x->rank}, mask, options->keepdims, shape);
+    return ed_call_output(call, 0, x->dtype, rank, shape);
+}
+
+/* The same for ops that have no value for nothing. */
+static bool extreme_infer(ed_call *call)
+{
+    if (!reduce_infer(call)) return false;
+    const ed_tensor *x = call->inputs[0];
+    if (x->size > 0 || call->outputs[0]->size == 0) return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "there is none in nothing: the reduced axes of %s are empty",
+                        text_of_tensor(x).s);
+}
+
+#define KERNEL(name, kind)                                                                         \
+    static bool name##_kernel(ed_call *call)                                                       \
+    {                                                                                              \
+        return reduce_run(kind, call->inputs[0], (unsigned)call->scratch[0],                       \
+                          call->outputs[0]->data, NULL);                                           \
+    }
+
+/* Runs f over the elements of each output, in order, in float64. */
+static bool plain(const ed_call *call, double (*f)(const double *x, int64_t n))
+{
+    const ed_reduce_options *options = call->attrs;
+    const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
+    unsigned mask;
+    if (!ops_axes(call, options->axis, x->rank, &mask)) return false;
+    int64_t n = y->size ? x->size / y->size : 0; /* elements of each group */
+    double *groups = memory_alloc((size_t)(x->size + 1) * sizeof *groups);
+    int64_t *filled = memory_zalloc((size_t)(y->size + 1) * sizeof *filled);
+    for (int64_t i = 0; groups && filled && i < x->size; i++) {
+        int64_t rest = i, output = 0, apart = 1;
+        for (int d = x->rank - 1; d >= 0; d--) {
+            if (!(mask & 1u << d)) {
+                output += rest % x->shape[d] * apart;
+                apart *= x->shape[d];
+            }
+            rest /= x->shape[d];
+        }
+        groups[output * n + filled[output]++] = ((const double *)x->data)[i];
+    }
+    for (int64_t o = 0; groups && filled && o < y->size; o++)
+        ((double *)y->data)[o] = f(groups + o * n, n);
+    bool ok = groups && filled;
+    memory_free(groups);
+    memory_free(filled);
+    return ok;
+}
+
+/* References: an expression of a group's n numbers x; a loop that starts with a number. */
+#define PLAIN(name, expression)                                                                    \
+    static double plain_of_##name(const double *x, int64_t n)                                      \
+    {                                                                                              \
+        return expression;                                                                         \
+    }                                                                                              \
+    static bool plain_##name(const ed_call *call)                                                  \
+    {                                                                                              \
+        return plain(call, plain_of_##name);                                                       \
+    }
+#define PLAIN_LOOP(name, start, expression)                                                        \
+    static double loop_of_##name(const double *x, int64_t n)                                       \
+    {                                                                                              \
+        double y = start;                                                                          \
+        for (int64_t i = 0; i < n; i++) y = expression;                                            \
+        return y;                                                                                  \
+    }                                                                                              \
+    PLAIN(name, loop_of_##name(x, n))
+
+/* ---- What gradients share -------------------------------------------------------------------- */
+
+/* The mask of a call whose axes have been checked. */
+static unsigned mask_of(const ed_gradient_call *g)
+{
+    const ed_reduce_options *options = g->attrs;
+    int rank = (int)g->shapes[0].count;
+    if (!options->axis.values) return (1u << rank) - 1;
+    unsigned mask = 0;
+    for (int64_t i = 0; i < options->axis.count; i++)
+        mask |= 1u << tensor_axis(options->axis.values[i], rank);
+    return mask;
+}
+
+/* How many elements an output stands for. */
+static double count_of(const ed_gradient_call *g)
+{
+    unsigned mask = mask_of(g);
+    double n = 1;
+    for (int d = 0; d < g->shapes[0].count; d++)
+        if (mask & 1u << d) n *= (double)g->shapes[0].values[d];
+    return n;
+}
+
+/* A tensor of the output's shape, with the reduced axes as extent 1: what broadcasts against x. */
+static ed_tensor *kept(const ed_gradient_call *g, ed_tensor *t)
+{
+    int64_t shape[ED_MAX_RANK];
+    if (((const ed_reduce_options *)g->attrs)->keepdims) return t;
+    return ed_reshape(t, (ed_ints){shape, reduced_shape(g->shapes[0], mask_of(g), true, shape)});
+}
+
+static const ed_reduce_options *keeping(const ed_gradient_call *g, ed_reduce_options *options)
+{
+    *options = *(const ed_reduce_options *)g->attrs;
+    options->keepdims = true;
+    return options;
+}
+
+#define X(set)                                                                                     \
+    {                                                                                              \
+        {                                                                                          \
+            "x", set, 'T'                                                                          \
+        }                                                                                          \
+    }
+#define AXES(...)                                                                                  \
+    &(const ed_reduce_options)                                                                     \
+    {                                                                                              \
+        .axis = {(const int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / 8 }            \
+    }
+#define KEEPING(...)                                                                               \
+    &(const ed_reduce_options)                                                                     \
+    {                                                                                              \
+        .axis = {(const int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / 8},            \
+        .keepdims = true                                                                           \
+    }
+#define NO_AXES                                                                                    \
+    &(const ed_reduce_options)                                                                     \
+    {                                                                                              \
+        .axis = {(const int64_t[]){0}, 0 }                                                         \
+    }
+#define SAMPLES(in, low, high)                                                                     \
+    ED_SAMPLES({.inputs = {in(low, high, 3, 4)}},                                                  \
+               {.inputs = {in(low, high, 3, 4)}, .attrs = AXES(0)},                                \
+               {.inputs = {in(low, high, 3, 4)}, .attrs = AXES(-1)},                               \
+               {.inputs = {in(low, high, 2, 3, 4)}, .attrs = KEEPING(1)},                          \
+               {.inputs = {in(low, high, 2, 3, 2, 2)}, .attrs = AXES(0, -2)},                      \
+               {.inputs = {in(low, high, 3, 1)}, .attrs = NO_AXES}, {.inputs = {in(low, high)}})
+
+/* A definition; the rest is further fields of ed_op. And the public function. */
+#define REDUCTION(symbol, text, set, infer_function, ...)                                          \
+    ED_OP(symbol) = {.name = #symbol,                                                              \
+                     .doc = text,                                                                  \
+                     .operands = X(set),                                                           \
+                     .attrs = attributes,                                                          \
+                     .attrs_size = sizeof(ed_reduce_options),                                      \
+                     .infer = infer_function,                                                      \
+                     .kernel = symbol##_kernel,                                                    \
+                     .reference = plain_##symbol,                                                  \
+                     __VA_ARGS__};                                                                 \
+    ed_tensor *ed_##symbol##_with(ed_tensor *x, const ed_reduce_options *options)                  \
+    {                                                                                              \
+        return CALL_OP(symbol, options, x);                                                        \
+    }
+
+/* ---- Sums ------------------------------------------------------------------------------------ */
+
+/* reduce_sum: y = sum of x, dx = dy for each element */
+KERNEL(reduce_sum, REDUCE_SUM)
+PLAIN(reduce_sum, reduce_plain(false, x, n))
+
+static bool reduce_sum_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = ed_broadcast_to(kept(g, g->dy[0]), g->shapes[0]);
+    return true;
+}
+
+REDUCTION(reduce_sum, "y = sum of x over the axes", ED_SET_NUMBER, reduce_infer,
+          .gradient = reduce_sum_gradient, .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
+
+/* reduce_mean: y = sum of x / n, dx = dy / n */
+KERNEL(reduce_mean, REDUCE_MEAN)
+PLAIN(reduce_mean, reduce_plain(false, x, n) / (double)n)
+
+static bool reduce_mean_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = ed_broadcast_to(kept(g, ed_div(g->dy[0], count_of(g))), g->shapes[0]);
+    return true;
+}
+
+REDUCTION(reduce_mean, "y = mean of x over the axes; NaN of nothing", ED_SET_FLOAT, reduce_infer,
+          .gradient = reduce_mean_gradient, .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
+
+ed_tensor *ops_sum_to(ed_tensor *dy, ed_ints shape)
+{
+    if (!dy) return NULL;
+    const ed_tensor *value = tensor_read(dy);
+    int leading = value->rank - (int)shape.count, n = 0;
+    int64_t axes[ED_MAX_RANK];
+    bool inner = false;
+    for (int d = 0; d < value->rank; d++) {
+        if (d >= leading && (shape.values[d - leading] != 1 || value->shape[d] == 1)) continue;
+        inner |= d >= leading;
+        axes[n++] = d;
+    }
+    if (!n) return dy;
+    ed_reduce_options options = {.axis = {axes, n}, .keepdims = inner};
+    ed_tensor *sum = ed_reduce_sum_with(dy, &options);
+    return inner && leading ? ed_reshape(sum, shape) : sum;
+}
+
+/* ---- Product --------------------------------------------------------------------------------- */
+
+/* x [outer, n] moved on by `by` along the last axis; ones come in. */
+static ed_tensor *moved_on(ed_tensor *x, int64_t by)
+{
+    ed_tensor *head = ed_slice(x, .end = ED_INTS(ed_dim(x, 0), ed_dim(x, 1) - by));
+    return ed_pad(head, .before = ED_INTS(0, by), .after = ED_INTS(0, 0), .value = 1);
+}
+
+/*
+ * The product of all before each element along the last axis: of the one before, then of 2, 4, 8,
+ * ... Nothing is divided, so zeros do no harm, in gradients of any order either.
+ */
+static ed_tensor *products_before(ed_tensor *x)
+{
+    if (!x) return NULL;
+    int64_t n = ed_dim(x, 1);
+    x = moved_on(x, 1);
+    for (int64_t have = 1; x && have < n - 1; have *= 2) x = ed_mul(x, moved_on(x, have));
+    return x;
+}
+
+/* reduce_prod: y = product of x, dx = dy times the product of the others */
+KERNEL(reduce_prod, REDUCE_PROD)
+PLAIN(reduce_prod, reduce_plain(true, x, n))
+
+static bool reduce_prod_gradient(const ed_gradient_call *g)
+{
+    ED_SCOPE;
+    ed_ints shape = g->shapes[0];
+    unsigned mask = mask_of(g);
+    int64_t order[ED_MAX_RANK], back[ED_MAX_RANK], count = 1, outer = 1;
+    int rank = 0;
+    for (int gone = 0; gone < 2; gone++)
+        for (int d = 0; d < shape.count; d++)
+            if (!(mask & 1u << d) == !gone) {
+                back[d] = rank;
+                order[rank++] = d;
+                *(gone ? &count : &outer) *= shape.values[d];
+            }
+    if (!count || !outer) {
+        g->dx[0] = ed_keep(ed_zeros_with(shape, &(ed_create_options){g->dtypes[0]}));
+        return true;
+    }
+    ed_tensor *x = ed_transpose(g->inputs[0], .perm = {order, rank});
+    if (!x) return false;
+    int64_t moved[ED_MAX_RANK];
+    for (int d = 0; d < rank; d++) moved[d] = x->shape[d];
+    x = ed_reshape(x, ED_SHAPE(outer, count));
+    ed_tensor *after = ed_reverse(products_before(ed_reverse(x, ED_AXES(1))), ED_AXES(1));
+    ed_tensor *others = ed_mul(products_before(x), after);
+    others = ed_transpose(ed_reshape(others, (ed_ints){moved, rank}), .perm = {back, rank});
+    g->dx[0] = ed_keep(ed_mul(others, kept(g, g->dy[0])));
+    return true;
+}
+
+REDUCTION(reduce_prod, "y = product of x over the axes", ED_SET_NUMBER, reduce_infer,
+          .gradient = reduce_prod_gradient, .saves = ED_SAVES_ALL_INPUTS,
+          .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
+
+/* ---- Largest and smallest -------------------------------------------------------------------- */
+
+/* reduce_max: y = largest of x, dx = dy / k for the k elements that equal it; 0 / 0 where y is NaN
+ */
+KERNEL(reduce_max, REDUCE_MAX)
+PLAIN_LOOP(reduce_max, -INFINITY, x[i] > y || x[i] != x[i] ? x[i] : y)
+
+static bool extreme_gradient(const ed_gradient_call *g)
+{
+    ED_SCOPE;
+    ed_reduce_options options;
+    ed_tensor *ties = ed_cast(ed_equal(g->inputs[0], kept(g, g->outputs[0])), g->dtypes[0]);
+    ed_tensor *share = ed_div(kept(g, g->dy[0]), ed_reduce_sum_with(ties, keeping(g, &options)));
+    g->dx[0] = ed_keep(ed_mul(ties, share));
+    return true;
+}
+
+REDUCTION(reduce_max, "y = largest of x over the axes; ties share the gradient", ED_SET_NUMBER,
+          extreme_infer, .gradient = extreme_gradient,
+          .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
+          .samples = SAMPLES(ED_DISTINCT_IN, -2, 2))
+
+/* reduce_min: y = smallest of x, its gradient like the largest's */
+KERNEL(reduce_min, REDUCE_MIN)
+PLAIN_LOOP(reduce_min, INFINITY, x[i] < y || x[i] != x[i] ? x[i] : y)
+REDUCTION(reduce_min, "y = smallest of x over the axes; ties share the gradient", ED_SET_NUMBER,
+          extreme_infer, .gradient = extreme_gradient,
+          .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
+          .samples = SAMPLES(ED_DISTINCT_IN, -2, 2))
+
+/* reduce_any, reduce_all: whether any, all are true */
+KERNEL(reduce_any, REDUCE_MAX)
+KERNEL(reduce_all, REDUCE_MIN)
+PLAIN_LOOP(reduce_any, 0, y != 0 || x[i] != 0)
+PLAIN_LOOP(reduce_all, 1, y != 0 && x[i] != 0)
+REDUCTION(reduce_any, "whether any of x over the axes is true", ED_SET_BOOL, reduce_infer,
+          .no_gradient = "truth does not change gradually", .samples = SAMPLES(ED_SAMPLE_IN, 0, 1))
+REDUCTION(reduce_all, "whether all of x over the axes are true", ED_SET_BOOL, reduce_infer,
+          .no_gradient = "truth does not change gradually", .samples = SAMPLES(ED_SAMPLE_IN, 0, 1))
+
+/* ---- Sum of exponentials --------------------------------------------------------------------- */
+
+/* reduce_logsumexp: y = ln sum e^x, dx = dy e^(x - y) */
+KERNEL(reduce_logsumexp, REDUCE_LOGSUMEXP)
+
+static double logsumexp_of(const double *x, int64_t n)
+{
+    double m = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++) m = x[i] > m ? x[i] : m;
+    if (!isfinite(m)) m = 0;
+    for (int64_t i = 0; i < n; i++) sum += exp(x[i] - m);
+    return m + log(sum);
+}
+
+PLAIN(reduce_logsumexp, logsumexp_of(x, n))
+
+static bool reduce_logsumexp_gradient(const ed_gradient_call *g)
+{
+    ED_SCOPE;
+    ed_tensor *part = ed_exp(ed_sub(g->inputs[0], kept(g, g->outputs[0])));
+    g->dx[0] = ed_keep(ed_mul(part, kept(g, g->dy[0])));
+    return true;
+}
+
+REDUCTION(reduce_logsumexp, "y = ln of the sum of e^x over the axes", ED_SET_FLOAT, reduce_infer,
+          .gradient = reduce_logsumexp_gradient, .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
+          .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
+
+/* ---- Variance -------------------------------------------------------------------------------- */
+
+/* reduce_variance: y = mean of (x - mean)^2, dx = dy 2 (x - mean) / n */
+KERNEL(reduce_variance, REDUCE_VARIANCE)
+
+static double variance_of(const double *x, int64_t n)
+{
+    double mean = 0, y = 0;
+    for (int64_t i = 0; i < n; i++) mean += x[i] / (double)n;
+    for (int64_t i = 0; i < n; i++) y += (x[i] - mean) * (x[i] - mean);
+    return y / (double)n;
+}
+
+PLAIN(reduce_variance, variance_of(x, n))
+
+/* (x - mean) share / n, share being of the output's shape. */
+static ed_tensor *deviations_times(const ed_gradient_call *g, ed_tensor *share)
+{
+    ed_reduce_options options;
+    ed_tensor *mean = ed_reduce_mean_with(g->inputs[0], keeping(g, &options));
+    return ed_mul(ed_sub(g->inputs[0], mean), kept(g, ed_div(share, count_of(g))));
+}
+
+static bool reduce_variance_gradient(const ed_gradient_call *g)
+{
+    ED_SCOPE;
+    g->dx[0] = ed_keep(deviations_times(g, ed_mul(g->dy[0], 2)));
+    return true;
+}
+
+REDUCTION(reduce_variance, "y = mean of (x - mean of x)^2 over the axes; NaN of nothing",
+          ED_SET_FLOAT, reduce_infer, .gradient = reduce_variance_gradient,
+          .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
+
+/* reduce_std: y = sqrt variance, dx = dy (x - mean) / (n y), 0 where dy is, even if y is 0 */
+KERNEL(reduce_std, REDUCE_STD)
+
+static double std_of(const double *x, int64_t n)
+{
+    return sqrt(variance_of(x, n));
+}
+
+PLAIN(reduce_std, std_of(x, n))
+
+static bool reduce_std_gradient(const ed_gradient_call *g)
+{
+    ED_SCOPE;
+    ed_tensor *nothing = ed_equal(g->dy[0], 0.0);
+    ed_tensor *y = ed_where(nothing, 1.0, g->outputs[0]);
+    g->dx[0] = ed_keep(deviations_times(g, ed_div(g->dy[0], y)));
+    return true;
+}
+
+REDUCTION(reduce_std, "y = root of the variance of x over the axes", ED_SET_FLOAT, reduce_infer,
+          .gradient = reduce_std_gradient, .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
+          .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
+                                {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, .attrs = AXES(0)},
+                                {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4)}, .attrs = KEEPING(0, 2)}))
+
+/* ---- Index of the best ----------------------------------------------------------------------- */
+
+static const ed_attr best_attributes[] = {
+    ATTR(ed_argmax_options, axis, ED_ATTR_INT, "along which; default 0"), {0}};
+
+static bool best_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    int axis;
+    int64_t shape[ED_MAX_RANK];
+    if (!ops_axis(call, ((const ed_argmax_options *)call->attrs)->axis, x->rank, &axis))
+        return false;
+    call->scratch[0] = axis;
+    int rank = reduced_shape((ed_ints){x->shape, x->rank}, 1u << axis, false, shape);
+    if (!ed_call_output(call, 0, ED_INT64, rank, shape)) return false;
+    if (x->shape[axis] || !call->outputs[0]->size) return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "there is none in nothing: axis %d of %s is empty", axis,
+                        text_of_tensor(x).s);
+}
+
+static bool plain_best(const ed_call *call, bool smallest)
+{
+    const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
+    int axis;
+    if (!ops_axis(call, ((const ed_argmax_options *)call->attrs)->axis, x->rank, &axis))
+        return false;
+    int64_t n = x->shape[axis], inner = 1;
+    for (int d = axis + 1; d < x->rank; d++) inner *= x->shape[d];
+    for (int64_t o = 0; o < y->size; o++) {
+        const double *from = (const double *)x->data + o / inner * inner * n + o % inner;
+        int64_t best = -1;
+        for (int64_t i = 0; i < n; i++) {
+            double v = from[i * inner], b = best < 0 ? 0 : from[best * inner];
+            if (v == v && (best < 0 || (smallest ? v < b : v > b))) best = i;
+        }
+        ((double *)y->data)[o] = best < 0 ? 0 : (double)best;
+    }
+    return true;
+}
+
+#define BEST(symbol, text, smallest)                                                               \
+    static bool symbol##_kernel(ed_call *call)                                                     \
+    {                                                                                              \
+        return reduce_best(call->inputs[0], 1u << call->scratch[0], smallest,                      \
+                           (int64_t *)call->outputs[0]->data);                                     \
+    }                                                                                              \
+    static bool plain_##symbol(const ed_call *call)                                                \
+    {                                                                                              \
+        return plain_best(call, smallest);                                                         \
+    }                                                                                              \
+    ED_OP(symbol) = {                                                                              \
+        .name = #symbol,                                                                           \
+        .doc = text,                                                                               \
+        .operands = X(ED_SET_NUMBER),                                                              \
+        .attrs = best_attributes,                                                                  \
+        .attrs_size = sizeof(ed_argmax_options),                                                   \
+        .infer = best_infer,                                                                       \
+        .kernel = symbol##_kernel,                                                                 \
+        .reference = plain_##symbol,                                                               \
+        .no_gradient = "an index does not change gradually",                                       \
+        .samples = ED_SAMPLES(                                                                     \
+            {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4)}},                                             \
+            {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4, 2)}, .attrs = &(const ed_argmax_options){1}},  \
+            {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 70)}, .attrs = &(const ed_argmax_options){-1}})}; \
+    ed_tensor *ed_##symbol##_with(ed_tensor *x, const ed_argmax_options *options)                  \
+    {                                                                                              \
+        return CALL_OP(symbol, options, x);                                                        \
+    }
+
+/* argmax, argmin: the first index of the largest, the smallest */
+BEST(argmax, "index of the largest of x along the axis, the first of equals", false)
+BEST(argmin, "index of the smallest of x along the axis, the first of equals", true)
