@@ -55,12 +55,12 @@ ISA_DECLARE(void, philox_words, const philox *p, uint64_t stride, int64_t blocks
 #define W0 0x9E3779B9u
 #define W1 0xBB67AE85u
 
+#ifdef ISA
+
 static inline int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
-
-#ifdef ISA
 
 #if defined(__x86_64__)
 #include <immintrin.h>
