@@ -98,9 +98,9 @@ $(OBJ)/libeddy.a: $(OBJECTS)
 	$(Q)objcopy --localize-hidden $(OBJ)/eddy.o
 	$(Q)ar rcs $@ $(OBJ)/eddy.o
 
-$(OBJ)/libeddy.so: $(OBJECTS)
+$(OBJ)/libeddy.so: $(OBJECTS) tools/eddy.map
 	$(call say,LD    $@)
-	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-soname,libeddy.so.$(SOVERSION) -Wl,-z,start-stop-visibility=hidden \
+	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-soname,libeddy.so.$(SOVERSION) -Wl,--version-script=tools/eddy.map \
 	    $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -o $@ $(OBJECTS) $(LIBS)
 	$(Q)ln -sf libeddy.so $@.$(SOVERSION)
 
