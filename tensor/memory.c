@@ -68,10 +68,14 @@ static size_t class_bytes(uint32_t class)
     return (size_t)((class - 1) % 4 + 5) << shift;
 }
 
+/* A thread's own figures, which others read meanwhile. */
+#define CHANGE(figure, by) __atomic_store_n(&(figure), (figure) + (by), __ATOMIC_RELAXED)
+
 static void tell(thread_state *self)
 {
-    int64_t live = __atomic_add_fetch(&process.live, self->live_bytes, __ATOMIC_RELAXED);
-    self->live_bytes = 0;
+    int64_t mine = self->live_bytes;
+    int64_t live = __atomic_add_fetch(&process.live, mine, __ATOMIC_RELAXED);
+    CHANGE(self->live_bytes, -mine);
     int64_t peak = __atomic_load_n(&process.peak, __ATOMIC_RELAXED);
     while (live > peak && !__atomic_compare_exchange_n(&process.peak, &peak, live, true,
                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
@@ -79,7 +83,7 @@ static void tell(thread_state *self)
 
 static void count(thread_state *self, int64_t bytes)
 {
-    self->live_bytes += bytes;
+    CHANGE(self->live_bytes, bytes);
     if (self->live_bytes > REPORT_BYTES || self->live_bytes < -REPORT_BYTES) tell(self);
 }
 
@@ -101,10 +105,10 @@ static int take_shared(uint32_t class, int most, memory_list *to)
     for (; taken < most && from->first; taken++) {
         memory_block *block = from->first;
         from->first = block->next;
-        from->count--;
+        CHANGE(from->count, -1);
         block->next = to->first;
         to->first = block;
-        to->count++;
+        CHANGE(to->count, 1);
     }
     process.cached -= taken * (int64_t)class_bytes(class);
     pthread_mutex_unlock(&process.lock);
@@ -120,7 +124,7 @@ static void give_shared(memory_block *block)
         memory_list *list = &process.lists[block->class];
         block->next = list->first;
         list->first = block;
-        list->count++;
+        CHANGE(list->count, 1);
         process.cached += bytes;
     }
     pthread_mutex_unlock(&process.lock);
@@ -146,7 +150,7 @@ static memory_block *take(thread_state *self, uint32_t class)
         if (list->first || take_shared(class, 16, list)) {
             memory_block *block = list->first;
             list->first = block->next;
-            list->count--;
+            CHANGE(list->count, -1);
             return block;
         }
     } else {
@@ -170,12 +174,12 @@ static void put(thread_state *self, memory_block *block)
     memory_list *list = &self->small[class];
     block->next = list->first;
     list->first = block;
-    list->count++;
+    CHANGE(list->count, 1);
     if ((size_t)list->count * class_bytes(class) <= SMALL_BYTES) return;
     for (int half = list->count / 2; half > 0; half--) {
         memory_block *old = list->first;
         list->first = old->next;
-        list->count--;
+        CHANGE(list->count, -1);
         give_shared(old);
     }
 }
@@ -262,7 +266,8 @@ void memory_buffer_destroy(ed_buffer *buffer)
 
 void memory_count_tensor(int change)
 {
-    thread_self()->live_tensors += change;
+    thread_state *self = thread_self();
+    CHANGE(self->live_tensors, change);
 }
 
 static int64_t ended_tensors; /* of threads that have ended */
@@ -305,7 +310,7 @@ static int64_t free_list(memory_list *list)
         bytes += (int64_t)class_bytes(block->class);
         free(block);
     }
-    list->count = 0;
+    CHANGE(list->count, -list->count);
     return bytes;
 }
 
