@@ -1,23 +1,12 @@
 /* Layers, initializers, metrics. */
 #include "eddy.h"
 #include "tensor/core.h"
+#include "tests/asserts.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
 #include <cmocka.h>
-
-#define assert_error(text)                                                                         \
-    do {                                                                                           \
-        assert_true(ed_failed());                                                                  \
-        if (!strstr(ed_error(), text)) fail_msg("error is '%s'", ed_error());                      \
-        ed_clear_error();                                                                          \
-    } while (0)
-
-#define assert_fine()                                                                              \
-    do {                                                                                           \
-        if (ed_failed()) fail_msg("%s", ed_error());                                               \
-    } while (0)
 
 /* 0, 1/8, 2/8, ... around 0, in a shape. */
 static ed_tensor *ramp(ed_ints shape)

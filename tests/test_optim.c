@@ -6,23 +6,12 @@
 #include "ops/kernels/isa.h"
 #include "optim/optim.h"
 #include "tensor/core.h"
+#include "tests/asserts.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
 #include <cmocka.h>
-
-#define assert_error(text)                                                                         \
-    do {                                                                                           \
-        assert_true(ed_failed());                                                                  \
-        if (!strstr(ed_error(), text)) fail_msg("error is '%s'", ed_error());                      \
-        ed_clear_error();                                                                          \
-    } while (0)
-
-#define assert_fine()                                                                              \
-    do {                                                                                           \
-        if (ed_failed()) fail_msg("%s", ed_error());                                               \
-    } while (0)
 
 /* ---- Against Keras --------------------------------------------------------------------------- */
 
