@@ -17,15 +17,17 @@ else
 fi
 
 # Includes point down: a floor may include itself and what stands before it.
-for floor in tensor ops/kernels ops autodiff optim nn data; do
+for floor in tensor io ops/kernels ops autodiff optim nn data train; do
     case $floor in
     tensor) below="tensor" ;;
+    io) below="tensor io" ;;
     ops/kernels) below="tensor ops/kernels" ;;
     ops) below="tensor ops" ;;
     autodiff) below="tensor ops autodiff" ;;
     optim) below="tensor ops autodiff optim" ;;
     nn) below="tensor ops autodiff nn" ;;
-    data) below="tensor ops data" ;;
+    data) below="tensor io ops data" ;;
+    train) below="tensor io ops autodiff optim nn data train" ;;
     esac
     allowed=$(echo "$below" | tr ' ' '|')
     up=$(git ls-files "$floor/*.[ch]" | xargs grep -nE '^#include "' | grep -vE "\"($allowed)/")
@@ -39,10 +41,10 @@ upward=$(git ls-files 'examples/*.c' | xargs grep -nE '^#include "' | grep -v '"
 sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d' | cmp -s - examples/first.c || complain "the program in README.md is not examples/first.c"
 
 # Only one file asks the system for memory, a thread's own record apart; nothing ends the process or prints by itself.
-gate=$(git ls-files tensor ops autodiff optim nn data | grep '\.[ch]$' | grep -v -e '^tensor/memory.c' -e '^tensor/thread.c' |
+gate=$(git ls-files tensor io ops autodiff optim nn data train | grep '\.[ch]$' | grep -v -e '^tensor/memory.c' -e '^tensor/thread.c' |
        xargs grep -nwE '(malloc|calloc|realloc|aligned_alloc|strdup) *\(')
 [ -z "$gate" ] || complain "memory that did not come from tensor/memory.c: $gate"
-abrupt=$(git ls-files tensor ops autodiff optim nn data | grep '\.[ch]$' | xargs grep -nwE '(exit|abort|assert|printf|puts|perror) *\(')
+abrupt=$(git ls-files tensor io ops autodiff optim nn data train | grep '\.[ch]$' | xargs grep -nwE '(exit|abort|assert|printf|puts|perror) *\(')
 [ -z "$abrupt" ] || complain "the library must not exit, abort or print: $abrupt"
 
 # Names

@@ -34,6 +34,9 @@ look() {
     need pkg-config command -v pkg-config
     need libsleef-dev links sleef.h -lsleef
     need zlib1g-dev pkg-config --exists zlib
+    need libbz2-dev links bzlib.h -lbz2
+    need liblzma-dev pkg-config --exists liblzma
+    need libxxhash-dev pkg-config --exists libxxhash
     need libcmocka-dev pkg-config --exists cmocka
     [ "$(compiler)" = gcc ] || need libomp-dev links stdio.h -fopenmp # some tests and benches; gcc brings its own
 }
@@ -60,8 +63,8 @@ fi
 
 mkdir -p "$(dirname "$out")"
 {
-    echo "DEPS_CFLAGS := $(pkg-config --cflags zlib)"
-    echo "DEPS_LIBS := -lsleef $(pkg-config --libs zlib)"
+    echo "DEPS_CFLAGS := $(pkg-config --cflags zlib liblzma libxxhash)"
+    echo "DEPS_LIBS := -lsleef $(pkg-config --libs zlib liblzma libxxhash) -lbz2"
     echo "CMOCKA_CFLAGS := $(pkg-config --cflags cmocka)"
     echo "CMOCKA_LIBS := $(pkg-config --libs cmocka)"
     # The bench of products has a column for OpenBLAS where that is installed.
