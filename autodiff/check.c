@@ -313,7 +313,7 @@ static void report_destroy(void *object)
     memory_free(object);
 }
 
-static const object_class report_class = {"report", report_destroy};
+static const object_class report_class = {.name = "report", .destroy = report_destroy};
 
 /* "[1, 2]": where in a tensor of that shape an element stands. */
 static text place(const ed_tensor *x, int64_t element)

@@ -53,7 +53,7 @@ static void function_destroy(void *object)
     memory_free(self);
 }
 
-static const object_class function_class = {"function", function_destroy};
+static const object_class function_class = {.name = "function", .destroy = function_destroy};
 
 static bool add_operand(function *self, ed_tensor *given, ed_tensor *value)
 {

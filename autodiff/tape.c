@@ -351,7 +351,7 @@ static void tape_destroy(void *object)
     memory_free(tape);
 }
 
-static const object_class tape_class = {"tape", tape_destroy};
+static const object_class tape_class = {.name = "tape", .destroy = tape_destroy};
 
 ed_tape *ed_tape_begin_with(const ed_tape_options *options)
 {

@@ -10,7 +10,7 @@
  */
 #include "data/data.h"
 #include "ops/random.h"
-#include "tensor/core.h"
+#include "tensor/graph.h"
 #include "tensor/threads.h"
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +23,7 @@ struct ed_dataset {
     uint64_t seed, epoch;
     bool drop_remainder;
     int64_t *order; /* NULL: as they are */
+    bool stale;     /* the order is not that of (seed, epoch): it is made before the next batch */
     ed_tensor *lent[2];
 };
 
@@ -37,7 +38,51 @@ static void dataset_destroy(void *object)
     memory_free(set);
 }
 
-static const object_class dataset_class = {"dataset", dataset_destroy};
+/* ---- Checkpoints ----------------------------------------------------------------------------- */
+
+/* Where the set stands: all that its next batches depend on, beside the rows themselves. */
+enum { POSITION, EPOCH, SEED, ROWS, SHUFFLED, STATE_WORDS };
+
+static void get_state(const void *self, void *elements)
+{
+    const ed_dataset *set = self;
+    int64_t words[STATE_WORDS] = {
+        [POSITION] = set->position, [EPOCH] = (int64_t)set->epoch,   [SEED] = (int64_t)set->seed,
+        [ROWS] = set->rows,         [SHUFFLED] = set->order != NULL,
+    };
+    memcpy(elements, words, sizeof words);
+}
+
+static const char *refuses_state(const void *self, const void *elements)
+{
+    const ed_dataset *set = self;
+    const int64_t *words = elements;
+    if (words[ROWS] != set->rows) return "it is of a dataset with another number of rows";
+    if (words[SHUFFLED] != (set->order != NULL))
+        return set->order ? "it is of a dataset in order, this one is shuffled"
+                          : "it is of a shuffled dataset, this one is in order";
+    if (words[POSITION] < -1 || words[POSITION] > set->rows) return "there is no such row";
+    return NULL;
+}
+
+static void set_state(void *self, const void *elements)
+{
+    ed_dataset *set = self;
+    const int64_t *words = elements;
+    set->position = words[POSITION];
+    set->epoch = (uint64_t)words[EPOCH];
+    set->seed = (uint64_t)words[SEED];
+    set->stale = true;
+}
+
+static void dataset_track(void *set, ed_tracker *t)
+{
+    static const ed_state state = {ED_INT64, STATE_WORDS, get_state, refuses_state, set_state};
+    ed_track_state(t, "iterator", set, &state);
+}
+
+static const object_class dataset_class = {
+    .name = "dataset", .destroy = dataset_destroy, .track = dataset_track};
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
@@ -137,9 +182,9 @@ static ed_tensor *rows_of(const ed_dataset *set, const ed_tensor *t, bool pixels
     return batch;
 }
 
-static void begin_epoch(ed_dataset *set)
+static void put_in_order(ed_dataset *set)
 {
-    set->position = 0;
+    set->stale = false;
     if (!set->order) return;
     const philox p = philox_from_stateless((int64_t)set->seed, (int64_t)set->epoch);
     philox_shuffle(&p, set->rows, set->order);
@@ -160,7 +205,11 @@ bool ed_next(ed_dataset *set, ed_tensor **x, ed_tensor **y)
     if (!set) return ed_fail(ED_INVALID_ARGUMENT, "next: dataset is NULL"), false;
     if (ed_failed()) return false;
     take_back(set);
-    if (set->position < 0) begin_epoch(set);
+    if (set->position < 0) {
+        set->position = 0;
+        set->stale = true;
+    }
+    if (set->stale) put_in_order(set);
 
     int64_t left = set->rows - set->position, count = left < set->batch ? left : set->batch;
     if (count == 0 || (set->drop_remainder && count < set->batch)) {

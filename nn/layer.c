@@ -42,13 +42,15 @@ static void destroy(void *object)
     if (layer->class->destroy) layer->class->destroy(layer);
     layer->parent = NULL;
     truncate_to(layer, 0, 0);
+    graph_wait_end(&layer->wait);
     memory_free(layer->children);
     memory_free(layer->weights);
     memory_free(layer->name);
     memory_free(layer);
 }
 
-static const object_class layer_class = {"layer", destroy};
+static const object_class layer_class = {
+    .name = "layer", .destroy = destroy, .track = layer_track, .wait = layer_wait};
 
 static bool good_name(const char *who, const char *name)
 {
@@ -190,6 +192,7 @@ ed_layer *ed_layer_add(ed_layer *layer, ed_layer *child)
     int height = child->height + 1;
     for (ed_layer *above = layer; above && above->height < height; above = above->parent)
         above->height = height++;
+    layer_made_child(layer, child);
     return child;
 }
 
@@ -204,14 +207,23 @@ static bool check_weight(const ed_layer *layer, const char *name)
     return ok;
 }
 
+static ed_tensor *initial_value(const ed_layer *layer, const char *name, ed_ints shape,
+                                const ed_weight_options *options, int *place)
+{
+    ed_dtype dtype = options->dtype ? options->dtype : ED_FLOAT32;
+    ed_tensor *initial;
+    if (!layer_waiting(layer, name, dtype, shape, &initial, place)) return NULL;
+    return initial ? scope_give(initial) : ed_initialize(options->initializer, shape, dtype);
+}
+
 /* Initial values and the variable on them belong to a scope of their own; only the variable leaves
- * it. */
+ * it. A value that waits for the weight is taken as it is: nothing is drawn. */
 static ed_tensor *make_weight(ed_layer *layer, const char *name, ed_ints shape,
                               const ed_weight_options *options)
 {
     ED_SCOPE;
-    ed_tensor *initial =
-        ed_initialize(options->initializer, shape, options->dtype ? options->dtype : ED_FLOAT32);
+    int place = -1;
+    ed_tensor *initial = initial_value(layer, name, shape, options, &place);
     char *path = layer_path(layer, name);
     ed_tensor *v =
         initial && path
@@ -220,6 +232,7 @@ static ed_tensor *make_weight(ed_layer *layer, const char *name, ed_ints shape,
                   &(ed_variable_options){.name = path, .not_trainable = options->not_trainable})
             : NULL;
     memory_free(path);
+    if (v) layer_made(layer, place, v);
     return ed_retain(v);
 }
 

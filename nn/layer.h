@@ -6,7 +6,7 @@
 #define EDDY_NN_LAYER_H
 
 #include "nn/nn.h"
-#include "tensor/core.h"
+#include "tensor/graph.h"
 
 enum { LAYER_ALL, LAYER_TRAINABLE, LAYER_NOT_TRAINABLE, LAYER_LISTS };
 
@@ -22,6 +22,8 @@ struct ed_layer {
     ed_tensor **weights;
     int64_t n_children, n_weights, child_capacity, weight_capacity;
     int height; /* of the tree below, at most */
+
+    graph_wait wait; /* values of a checkpoint for weights and children that are not there yet */
 
     /* What ed_variables and its kin gave last, until a weight or child is added here or below. */
     ed_list *lists[LAYER_LISTS];
@@ -48,6 +50,22 @@ bool layer_accepts(const ed_layer *layer, const ed_tensor *x, int rank, bool mor
 /* Whether x has the extent along its last axis that the layer was built for. Else false with an
  * error. */
 bool layer_same_last(const ed_layer *layer, const ed_tensor *x, int64_t extent);
+
+/* What the layer keeps, for checkpoints; where it waits for a checkpoint's values (nn/track.c). */
+void layer_track(void *layer, ed_tracker *t);
+struct graph_wait *layer_wait(void *layer);
+
+/*
+ * What a checkpoint has for a weight that is about to be made: *initial, with a reference for the
+ * caller, and its place for layer_made; *initial is NULL if nothing waits. false, with an error, if
+ * what waits does not fit or a strict restore has nothing.
+ */
+bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_ints shape,
+                   ed_tensor **initial, int *place);
+void layer_made(const ed_layer *layer, int place, void *object);
+
+/* A child was added: it may wait too. */
+void layer_made_child(const ed_layer *layer, ed_layer *child);
 
 /* A copy of the initializer that holds its generator / gives that up. */
 ed_initializer layer_hold_initializer(ed_initializer initializer);

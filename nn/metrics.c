@@ -1,5 +1,5 @@
 #include "nn/nn.h"
-#include "tensor/core.h"
+#include "tensor/graph.h"
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +25,14 @@ static void destroy(void *object)
     memory_free(metric);
 }
 
-static const object_class metric_class = {"metric", destroy};
+static void track(void *object, ed_tracker *t)
+{
+    ed_metric *metric = object;
+    graph_name(t, t->self, GRAPH_NAME, "total", graph_float64(t, &metric->total));
+    graph_name(t, t->self, GRAPH_NAME, "count", graph_int64(t, &metric->count));
+}
+
+static const object_class metric_class = {.name = "metric", .destroy = destroy, .track = track};
 
 static ed_metric *new_metric(kind what, const char *name, const char *otherwise)
 {

@@ -7,6 +7,7 @@
 #define EDDY_NN_H
 
 #include "autodiff/autodiff.h"
+#include "tensor/track.h"
 
 #pragma GCC visibility push(default)
 
@@ -169,7 +170,8 @@ ed_layer *ed_sequential_of(const char *name, ed_layer *const *layers, int64_t co
 /*
  * A kind of layer. state_size bytes of state, zero at first, belong to each. build is called once,
  * with the first input, to add variables (children build themselves when they are called); forward
- * computes; destroy, if given, gives up what the state holds.
+ * computes; destroy, if given, gives up what the state holds; track, if given, names what of the
+ * state a checkpoint keeps (track.h), beside weights and children, which the layer names itself.
  */
 typedef struct ed_layer_class {
     const char *name;
@@ -177,6 +179,8 @@ typedef struct ed_layer_class {
     bool (*build)(ed_layer *layer, ed_tensor *x);
     ed_tensor *(*forward)(ed_layer *layer, ed_tensor *x, const ed_forward_options *options);
     void (*destroy)(ed_layer *layer);
+    void (*track)(ed_layer *layer, ed_tracker *tracker);
+    bool in_order; /* children are called one after the other: Keras' checkpoints number them */
 } ed_layer_class;
 
 /* A layer of that kind; name NULL: the kind's, numbered within its parent: dense, dense_1. */

@@ -16,7 +16,8 @@ static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_option
 
 ed_layer *ed_sequential_of(const char *name, ed_layer *const *layers, int64_t count)
 {
-    static const ed_layer_class class = {.name = "sequential", .forward = forward};
+    static const ed_layer_class class = {
+        .name = "sequential", .forward = forward, .in_order = true};
     if (count < 0 || (count && !layers))
         return ed_fail(ED_INVALID_ARGUMENT, "sequential: NULL given");
     for (int64_t i = 0; i < count; i++)

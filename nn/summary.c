@@ -14,7 +14,7 @@ typedef struct page {
     char s[];
 } page;
 
-static const object_class page_class = {"text", memory_free};
+static const object_class page_class = {.name = "text", .destroy = memory_free};
 
 typedef struct table {
     char *at; /* NULL while measuring */

@@ -492,6 +492,12 @@ void ed_generator_state(const ed_generator *generator, uint64_t state[3]);
 bool ed_generator_set_state(ed_generator *generator, const uint64_t state[3]);
 
 /*
+ * The process's default source as an object, for a checkpoint to hold: restored, it goes on with
+ * the draws that would have come next. As a generator it is the same as none given.
+ */
+ed_generator *ed_default_generator(void);
+
+/*
  * The seed of this process's default source, which is used where no generator is given: from here
  * on the draws repeat. Without it the first draw takes a seed from the system. Draws are what
  * tf.random.* give after tf.random.set_seed.

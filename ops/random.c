@@ -12,6 +12,7 @@
 #include "ops/draws.h"
 #include "ops/execute.h"
 #include "ops/kernels/seeds.h"
+#include "tensor/graph.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -88,14 +89,14 @@ struct ed_generator {
     philox state;
 };
 
+static ed_generator the_source;
+
 static void generator_destroy(void *object)
 {
     ed_generator *generator = object;
     pthread_mutex_destroy(&generator->lock);
     memory_free(generator);
 }
-
-static const object_class generator_class = {"generator", generator_destroy};
 
 static void put_state(const philox *p, uint64_t state[3])
 {
@@ -109,6 +110,29 @@ philox random_philox(const uint64_t state[3])
     return philox_from_state(
         (const int64_t[3]){(int64_t)state[0], (int64_t)state[1], (int64_t)state[2]});
 }
+
+static void get_state(const void *generator, void *state)
+{
+    uint64_t words[3];
+    ed_generator_state(generator, words);
+    memcpy(state, words, sizeof words);
+}
+
+static void set_state(void *generator, const void *state)
+{
+    uint64_t words[3];
+    memcpy(words, state, sizeof words);
+    ed_generator_set_state(generator, words);
+}
+
+static void generator_track(void *generator, ed_tracker *t)
+{
+    static const ed_state state = {ED_INT64, 3, get_state, NULL, set_state};
+    ed_track_state(t, "_state_var", generator, &state);
+}
+
+static const object_class generator_class = {
+    .name = "generator", .destroy = generator_destroy, .track = generator_track};
 
 ed_generator *ed_generator_from_seed(uint64_t seed)
 {
@@ -125,6 +149,10 @@ void ed_generator_state(const ed_generator *generator, uint64_t state[3])
         ed_fail(ED_INVALID_ARGUMENT, "generator_state: NULL given");
         return;
     }
+    if (generator == &the_source) {
+        ed_fail(ED_FAILED_PRECONDITION, "generator_state: the default generator has no such state");
+        return;
+    }
     pthread_mutex_t *lock = (pthread_mutex_t *)&generator->lock;
     pthread_mutex_lock(lock);
     put_state(&generator->state, state);
@@ -135,17 +163,86 @@ bool ed_generator_set_state(ed_generator *generator, const uint64_t state[3])
 {
     if (!generator || !state)
         return ed_fail(ED_INVALID_ARGUMENT, "generator_set_state: NULL given"), false;
+    if (generator == &the_source)
+        return ed_fail(ED_FAILED_PRECONDITION,
+                       "generator_set_state: the default generator is set by ed_set_seed"),
+               false;
     pthread_mutex_lock(&generator->lock);
     generator->state = random_philox(state);
     pthread_mutex_unlock(&generator->lock);
     return true;
 }
 
+/* ---- The process's source as an object ------------------------------------------------------- */
+
+/* Its state for a checkpoint: the seed, how many words of the twister are used, the words. */
+enum { SOURCE_WORDS = 2 + 624 };
+
+static void get_source(const void *self, void *elements)
+{
+    (void)self;
+    int64_t *to = elements;
+    lock_source();
+    if (!source.seeded) seed_source(system_seed());
+    to[0] = source.seed;
+    to[1] = source.op_seeds.used;
+    for (int i = 0; i < 624; i++) to[2 + i] = source.op_seeds.state[i];
+    unlock_source();
+}
+
+static const char *source_refuses(const void *self, const void *elements)
+{
+    (void)self;
+    const int64_t *from = elements;
+    if (from[1] < 0 || from[1] > 624) return "the number of used words lies outside 0..624";
+    for (int i = 0; i < 624; i++)
+        if (from[2 + i] < 0 || from[2 + i] > UINT32_MAX) return "a word has more than 32 bits";
+    return NULL;
+}
+
+static void set_source(void *self, const void *elements)
+{
+    (void)self;
+    const int64_t *from = elements;
+    lock_source();
+    source.seed = from[0];
+    source.op_seeds.used = (int)from[1];
+    for (int i = 0; i < 624; i++) source.op_seeds.state[i] = (uint32_t)from[2 + i];
+    source.seeded = true;
+    unlock_source();
+}
+
+static void source_track(void *self, ed_tracker *t)
+{
+    static const ed_state state = {ED_INT64, SOURCE_WORDS, get_source, source_refuses, set_source};
+    ed_track_state(t, "source", self, &state);
+}
+
+static void never_destroyed(void *object)
+{
+    (void)object;
+}
+
+static const object_class source_class = {
+    .name = "generator", .destroy = never_destroyed, .track = source_track};
+
+static ed_generator the_source = {.object = {1, &source_class}};
+
+ed_generator *ed_default_generator(void)
+{
+    return &the_source;
+}
+
+static bool is_source(const ed_generator *generator)
+{
+    return !generator || generator == &the_source;
+}
+
 void random_draw(ed_generator *generator, int64_t n, uint64_t state[3])
 {
     philox p;
     if (!ops_draws_take(state)) {
-        if (generator) {
+        if (!is_source(generator)) {
             pthread_mutex_lock(&generator->lock);
             p = generator->state;
             philox_skip_elements(&generator->state, (uint64_t)n);

@@ -71,11 +71,15 @@ static void numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
     numbers[EPSILON] = optim_number(dtype, a->epsilon);
 }
 
-static const optim_class adam_class = {.name = "adam",
-                                       .slots = {"momentum", "velocity", "velocity_hat"},
-                                       .together = 2,
-                                       .update = ISA_TABLE(adam_update),
-                                       .numbers = numbers};
+static const optim_class adam_class = {
+    .name = "adam",
+    .slots = {"momentum", "velocity", "velocity_hat"},
+    .together = 2,
+    .lists = {"_momentums", "_velocities", "_velocity_hats"},
+    .legacy = {"m", "v", "vhat"},
+    .constants = {{"beta_1", offsetof(adam, beta_1)}, {"beta_2", offsetof(adam, beta_2)}},
+    .update = ISA_TABLE(adam_update),
+    .numbers = numbers};
 
 ed_optimizer *ed_adam_with(const ed_adam_options *options)
 {

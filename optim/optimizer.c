@@ -33,12 +33,14 @@ static void destroy(void *object)
 {
     ed_optimizer *o = object;
     drop_entries(o, 0);
+    graph_wait_end(&o->wait);
     memory_free(o->entries);
     memory_free(o->jobs);
     memory_free(o);
 }
 
-static const object_class optimizer_class = {"optimizer", destroy};
+static const object_class optimizer_class = {
+    .name = "optimizer", .destroy = destroy, .track = optim_track, .wait = optim_wait};
 
 bool optim_within(const optim_class *class, const char *option, double value, double low,
                   double high, bool closed)
@@ -132,6 +134,14 @@ static optim_entry *find(ed_optimizer *o, const ed_tensor *v, int64_t *hint)
     return NULL;
 }
 
+static ed_tensor *zeros_like(const ed_tensor *v)
+{
+    ed_tensor *zeros = tensor_new(v->dtype, v->rank, v->shape);
+    if (zeros) memset(zeros->data, 0, (size_t)zeros->size * dtype_size(zeros->dtype));
+    return zeros;
+}
+
+/* Zeros, or what a checkpoint has for it. */
 static ed_tensor *make_slot(const ed_optimizer *o, const ed_tensor *v, int slot)
 {
     char name[512];
@@ -139,12 +149,14 @@ static ed_tensor *make_slot(const ed_optimizer *o, const ed_tensor *v, int slot)
     snprintf(name, sizeof name, "%.400s_%s", of, o->class->slots[slot]);
     for (char *c = name; *c; c++)
         if (*c == '/') *c = '_';
-    ed_tensor *zeros = tensor_new(v->dtype, v->rank, v->shape);
-    if (!zeros) return NULL;
-    memset(zeros->data, 0, (size_t)zeros->size * dtype_size(zeros->dtype));
+    ed_tensor *initial;
+    int place;
+    if (!optim_waiting(o, slot, v, &initial, &place)) return NULL;
+    if (!initial && !(initial = zeros_like(v))) return NULL;
     ed_tensor *made =
-        ed_variable_with(zeros, &(ed_variable_options){.name = name, .not_trainable = true});
-    ed_release(zeros);
+        ed_variable_with(initial, &(ed_variable_options){.name = name, .not_trainable = true});
+    ed_release(initial);
+    if (made && place >= 0) o->wait.source->made(o->wait.source, place, made);
     return ed_retain(made);
 }
 

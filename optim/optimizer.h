@@ -14,7 +14,7 @@
 
 #include "ops/kernels/isa.h"
 #include "optim/optim.h"
-#include "tensor/core.h"
+#include "tensor/graph.h"
 
 enum { OPTIM_SLOTS = 3, OPTIM_NUMBERS = 8 };
 
@@ -28,10 +28,20 @@ typedef struct optim_part {
 
 typedef void (*optim_update)(ed_dtype dtype, const optim_part *part);
 
+/* A number that an optimizer is made with and never changes: a double, so many bytes from its
+ * beginning. */
+typedef struct optim_constant {
+    const char *name; /* NULL: the end */
+    size_t offset;
+} optim_constant;
+
 /* A kind of optimizer. */
 typedef struct optim_class {
     const char *name;
     const char *slots[OPTIM_SLOTS];
+    const char *lists[OPTIM_SLOTS];  /* what Keras 3's checkpoints call all slots of that kind */
+    const char *legacy[OPTIM_SLOTS]; /* what Keras 2's call the slot */
+    optim_constant constants[4];     /* those that Keras 2's hold */
     int together; /* the first so many slots stand side by side for each variable; the others follow
                      as whole lists */
     optim_update update[ISA_COUNT];
@@ -71,7 +81,19 @@ struct ed_optimizer {
     optim_job *jobs;      /* room for a step's */
     int64_t n_entries, capacity, job_capacity;
     uint64_t calls;
+    graph_wait wait; /* a checkpoint's values for variables that had no step yet */
 };
+
+/* What the optimizer keeps, for checkpoints; where it waits for a checkpoint's values (track.c). */
+void optim_track(void *optimizer, ed_tracker *t);
+struct graph_wait *optim_wait(void *optimizer);
+
+/*
+ * What a checkpoint has for a slot of the newest entry's variable: *initial, with a reference for
+ * the caller, NULL if nothing waits, and its place. false, with an error, if it does not fit.
+ */
+bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, ed_tensor **initial,
+                   int *place);
 
 /*
  * A new optimizer of `bytes` bytes, owned by nobody yet, with what all kinds have in common,

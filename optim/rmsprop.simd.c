@@ -67,11 +67,15 @@ static void numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
     numbers[EPSILON] = optim_number(dtype, r->epsilon);
 }
 
-static const optim_class rmsprop_class = {.name = "rmsprop",
-                                          .slots = {"velocity", "momentum", "average_gradient"},
-                                          .together = 1,
-                                          .update = ISA_TABLE(rmsprop_update),
-                                          .numbers = numbers};
+static const optim_class rmsprop_class = {
+    .name = "rmsprop",
+    .slots = {"velocity", "momentum", "average_gradient"},
+    .together = 1,
+    .lists = {"_velocities", "_momentums", "_average_gradients"},
+    .legacy = {"rms", "momentum", "mg"},
+    .constants = {{"rho", offsetof(rmsprop, rho)}, {"momentum", offsetof(rmsprop, momentum)}},
+    .update = ISA_TABLE(rmsprop_update),
+    .numbers = numbers};
 
 ed_optimizer *ed_rmsprop_with(const ed_rmsprop_options *options)
 {

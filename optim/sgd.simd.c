@@ -54,6 +54,9 @@ static void numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
 static const optim_class sgd_class = {.name = "sgd",
                                       .slots = {"momentum"},
                                       .together = 1,
+                                      .lists = {"momentums"},
+                                      .legacy = {"momentum"},
+                                      .constants = {{"momentum", offsetof(sgd, momentum)}},
                                       .update = ISA_TABLE(sgd_update),
                                       .numbers = numbers};
 

@@ -8,12 +8,21 @@
 #include "tensor/tensor.h"
 #include "tensor/thread.h"
 
+struct ed_tracker;
+struct graph_wait;
+
 /* ---- Objects --------------------------------------------------------------------------------- */
 
-/* How a kind of object is called and destroyed; destroy frees the object itself too. */
+/*
+ * How a kind of object is called and destroyed; destroy frees the object itself too. Kinds that a
+ * checkpoint can hold say what they keep (tensor/graph.h), and, if values may wait for what they
+ * don't have yet, where they note that.
+ */
 typedef struct object_class {
     const char *name;
     void (*destroy)(void *object);
+    void (*track)(void *object, struct ed_tracker *tracker);
+    struct graph_wait *(*wait)(void *object);
 } object_class;
 
 typedef struct ed_object {
@@ -143,6 +152,10 @@ ed_dtype number_default_dtype(const ed_tensor *weak);
  * until the next assignment.
  */
 void *variable_write(ed_tensor *v, bool copy);
+
+/* Gives the variable a new value: contiguous, of its dtype and shape, held by nobody else, owned by
+ * the variable from here on. */
+void variable_replace(ed_tensor *v, ed_tensor *value);
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-#include "tensor/core.h"
+#include "tensor/graph.h"
 
 static void list_destroy(void *object)
 {
@@ -7,7 +7,16 @@ static void list_destroy(void *object)
     memory_free(list);
 }
 
-static const object_class list_class = {"list", list_destroy};
+/* Its variables, by number; a list that holds anything else is not one of variables. */
+static void list_track(void *object, ed_tracker *t)
+{
+    const ed_list *list = object;
+    for (int64_t i = 0; i < list->size; i++)
+        graph_number(t, t->self, GRAPH_NAME, i, graph_object(t, list->items[i]));
+}
+
+static const object_class list_class = {
+    .name = "list", .destroy = list_destroy, .track = list_track};
 
 ed_list *list_new(int64_t size)
 {

@@ -449,7 +449,7 @@ static void text_destroy(void *object)
     memory_free(object);
 }
 
-static const object_class text_class = {"text", text_destroy};
+static const object_class text_class = {.name = "text", .destroy = text_destroy};
 
 const char *ed_to_string(const ed_tensor *tensor)
 {

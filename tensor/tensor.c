@@ -13,7 +13,7 @@ static void tensor_destroy(void *object)
     memory_free(t);
 }
 
-static const object_class tensor_class = {"tensor", tensor_destroy};
+static const object_class tensor_class = {.name = "tensor", .destroy = tensor_destroy};
 
 /* Ids come in runs of a thread's own, so that making one needs no atomic. */
 static uint64_t new_id(thread_state *self)

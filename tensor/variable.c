@@ -1,4 +1,4 @@
-#include "tensor/core.h"
+#include "tensor/graph.h"
 #include <string.h>
 
 /*
@@ -16,7 +16,14 @@ static void variable_destroy(void *object)
     memory_free(v);
 }
 
-static const object_class variable_class = {"variable", variable_destroy};
+static void variable_track(void *object, ed_tracker *t)
+{
+    (void)object;
+    t->graph->nodes[t->self].kind = GRAPH_VARIABLE;
+}
+
+static const object_class variable_class = {
+    .name = "variable", .destroy = variable_destroy, .track = variable_track};
 
 /* A contiguous tensor with a header and an id of its own, sharing the buffer where it can. */
 static ed_tensor *snapshot(const ed_tensor *value)
@@ -104,6 +111,12 @@ ed_tensor *ed_assign_with(ed_tensor *v, ed_tensor *value)
     ed_release(((variable *)v)->value);
     ((variable *)v)->value = fresh;
     return v;
+}
+
+void variable_replace(ed_tensor *v, ed_tensor *value)
+{
+    ed_release(((variable *)v)->value);
+    ((variable *)v)->value = value;
 }
 
 void *variable_write(ed_tensor *t, bool copy)

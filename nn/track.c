@@ -1,0 +1,105 @@
+#include "nn/layer.h"
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * What a layer keeps, under our names and under those by which Keras' checkpoints know the same
+ * things: a weight "kernel" is "_kernel" there in some layers; the layers of a Sequential are
+ * numbered, in Keras 3 below _functional/_operations (of a Functional model below _operations),
+ * counted from the input at 0, in Keras 2 as layer_with_weights-0, -1, ...
+ *
+ * A layer that was never called waits for values of weights it does not have yet.
+ */
+
+static const char *leaf_of(const ed_tensor *weight)
+{
+    return strrchr(ed_name(weight), '/') + 1;
+}
+
+static void track_weights(const ed_layer *layer, ed_tracker *t)
+{
+    for (int64_t i = 0; i < layer->n_weights; i++) {
+        const char *leaf = leaf_of(layer->weights[i]);
+        int weight = graph_object(t, layer->weights[i]);
+        graph_name(t, t->self, GRAPH_NAME, leaf, weight);
+        if (!strcmp(leaf, "kernel")) graph_name(t, t->self, GRAPH_ALIAS, "_kernel", weight);
+    }
+}
+
+static bool has_weights(const ed_layer *layer)
+{
+    if (layer->n_weights || layer->class->build) return true;
+    for (int64_t i = 0; i < layer->n_children; i++)
+        if (has_weights(layer->children[i])) return true;
+    return false;
+}
+
+/* Keras' names for the layers of a Sequential. */
+static void track_sequence(const ed_layer *layer, ed_tracker *t)
+{
+    int functional = graph_container(t), operations = graph_container(t), n = 0;
+    graph_name(t, t->self, GRAPH_ALIAS, "_functional", functional);
+    graph_name(t, functional, GRAPH_ALIAS, "_operations", operations);
+    graph_name(t, t->self, GRAPH_ALIAS, "_operations", operations);
+    for (int64_t i = 0; i < layer->n_children; i++) {
+        int child = graph_object(t, layer->children[i]);
+        graph_number(t, operations, GRAPH_ALIAS, i + 1, child);
+        if (!has_weights(layer->children[i])) continue;
+        char name[32];
+        snprintf(name, sizeof name, "layer_with_weights-%d", n++);
+        graph_name(t, t->self, GRAPH_ALIAS, name, child);
+    }
+}
+
+void layer_track(void *object, ed_tracker *t)
+{
+    ed_layer *layer = object;
+    track_weights(layer, t);
+    for (int64_t i = 0; i < layer->n_children; i++)
+        graph_name(t, t->self, GRAPH_NAME, layer->children[i]->name,
+                   graph_object(t, layer->children[i]));
+    if (layer->class->track) layer->class->track(layer, t);
+    if (layer->class->in_order) track_sequence(layer, t);
+}
+
+/* Only a build makes weights and children that are not there yet. */
+graph_wait *layer_wait(void *object)
+{
+    ed_layer *layer = object;
+    return layer->class->build && !layer->built ? &layer->wait : NULL;
+}
+
+/* ---- Values that wait ------------------------------------------------------------------------ */
+
+bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_ints shape,
+                   ed_tensor **initial, int *place)
+{
+    graph_source *source = layer->wait.source;
+    *initial = NULL;
+    *place = -1;
+    if (!source) return true;
+    *place = source->find(source, layer->wait.node, name);
+    if (*place < 0 && !strcmp(name, "kernel"))
+        *place = source->find(source, layer->wait.node, "_kernel");
+    if (*place < 0)
+        return !source->strict ||
+               layer_fail(layer, ED_NOT_FOUND,
+                          "the checkpoint %s, to be restored whole, has no value for %s",
+                          source->path, name);
+    char *path = layer_path(layer, name);
+    if (path) *initial = source->value(source, *place, path, dtype, shape);
+    memory_free(path);
+    return *initial;
+}
+
+void layer_made(const ed_layer *layer, int place, void *object)
+{
+    graph_source *source = layer->wait.source;
+    if (source && place >= 0) source->made(source, place, object);
+}
+
+void layer_made_child(const ed_layer *layer, ed_layer *child)
+{
+    graph_source *source = layer->wait.source;
+    if (source) layer_made(layer, source->find(source, layer->wait.node, child->name), child);
+}

@@ -1,0 +1,141 @@
+#include "optim/optimizer.h"
+#include <math.h>
+#include <string.h>
+
+/*
+ * What an optimizer keeps, under the names of Keras 3's checkpoints, where its variables lie in one
+ * list (_variables: iterations, learning rate, slots) and again in one for each kind of slot. The
+ * place in _variables is not the same in every version of Keras, so values are found by the kind's
+ * list and by the variable they belong to.
+ *
+ * Keras 2's optimizers also kept their constants (beta_1, ...). They are not ours to change: a
+ * file's must be the same as here.
+ */
+
+static void get_rate(const void *self, void *elements)
+{
+    float rate = (float)((const ed_optimizer *)self)->learning_rate;
+    memcpy(elements, &rate, sizeof rate);
+}
+
+static const char *refuses_rate(const void *self, const void *elements)
+{
+    float rate;
+    (void)self;
+    memcpy(&rate, elements, sizeof rate);
+    return rate >= 0 && rate < INFINITY ? NULL : "a learning rate is finite and not negative";
+}
+
+/* A rate that the file has rounded, as Keras does, stays as it is here. */
+static void set_rate(void *self, const void *elements)
+{
+    ed_optimizer *o = self;
+    float rate;
+    memcpy(&rate, elements, sizeof rate);
+    if (rate != (float)o->learning_rate) o->learning_rate = (double)rate;
+}
+
+static void get_constant(const void *self, void *elements)
+{
+    float value = (float)*(const double *)self;
+    memcpy(elements, &value, sizeof value);
+}
+
+static const char *refuses_constant(const void *self, const void *elements)
+{
+    float value;
+    memcpy(&value, elements, sizeof value);
+    return value == (float)*(const double *)self ? NULL : "this optimizer was made with another";
+}
+
+static void keep_constant(void *self, const void *elements)
+{
+    (void)self, (void)elements;
+}
+
+static void track_constants(ed_optimizer *o, ed_tracker *t)
+{
+    static const ed_state state = {ED_FLOAT32, -1, get_constant, refuses_constant, keep_constant};
+    static double no_decay = 0;
+    for (const optim_constant *c = o->class->constants; c->name; c++)
+        graph_name(t, t->self, GRAPH_MATCH, c->name, graph_cell(t, (char *)o + c->offset, &state));
+    graph_name(t, t->self, GRAPH_MATCH, "decay", graph_cell(t, &no_decay, &state));
+}
+
+static int track_scalars(ed_optimizer *o, ed_tracker *t)
+{
+    static const ed_state rate = {ED_FLOAT32, -1, get_rate, refuses_rate, set_rate};
+    int all = graph_container(t), iterations = graph_int64(t, &o->iterations);
+    int learning_rate = graph_cell(t, o, &rate);
+    graph_name(t, t->self, GRAPH_KEY | GRAPH_WRITE, "_variables", all);
+    graph_name(t, t->self, GRAPH_NAME, "_iterations", iterations);
+    graph_name(t, t->self, GRAPH_NAME, "_learning_rate", learning_rate);
+    graph_name(t, t->self, GRAPH_MATCH, "iter", iterations);
+    graph_name(t, t->self, GRAPH_MATCH, "learning_rate", learning_rate);
+    graph_number(t, all, GRAPH_WRITE, 0, iterations);
+    graph_number(t, all, GRAPH_WRITE, 1, learning_rate);
+    return all;
+}
+
+/* The slots' places in _variables are those of ed_optimizer_variables, behind the scalars. */
+static void track_all(ed_optimizer *o, ed_tracker *t, int all)
+{
+    ed_list *slots = ed_optimizer_variables(o);
+    for (int64_t i = 0; slots && i < slots->size; i++)
+        graph_number(t, all, GRAPH_KEY | GRAPH_WRITE, i + 2, graph_object(t, slots->items[i]));
+    if (!slots) t->failed = true;
+}
+
+static void track_slots(ed_optimizer *o, ed_tracker *t, int slot)
+{
+    graph_slot known = {.optimizer = t->self,
+                        .variable = -1,
+                        .value = -1,
+                        .index = -1,
+                        .list = o->class->lists[slot],
+                        .legacy = o->class->legacy[slot]};
+    graph_slot_of(t, known);
+    int list = graph_container(t);
+    graph_name(t, t->self, GRAPH_WRITE, known.list, list);
+    for (known.index = 0; known.index < o->n_entries; known.index++) {
+        const optim_entry *e = &o->entries[known.index];
+        known.variable = graph_object(t, e->variable);
+        known.value = graph_object(t, e->slots[slot]);
+        graph_number(t, list, GRAPH_WRITE, known.index, known.value);
+        graph_slot_of(t, known);
+    }
+}
+
+void optim_track(void *object, ed_tracker *t)
+{
+    ed_optimizer *o = object;
+    ED_SCOPE;
+    int all = track_scalars(o, t), trained = graph_container(t);
+    track_all(o, t, all);
+    graph_name(t, t->self, GRAPH_WRITE, "_trainable_variables", trained);
+    for (int64_t i = 0; i < o->n_entries; i++)
+        graph_number(t, trained, GRAPH_WRITE, i, graph_object(t, o->entries[i].variable));
+    for (int slot = 0; slot < OPTIM_SLOTS; slot++)
+        if (o->slots & 1u << slot) track_slots(o, t, slot);
+    track_constants(o, t);
+}
+
+graph_wait *optim_wait(void *object)
+{
+    return &((ed_optimizer *)object)->wait;
+}
+
+bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, ed_tensor **initial,
+                   int *place)
+{
+    graph_source *source = o->wait.source;
+    *initial = NULL;
+    *place = -1;
+    if (!source) return true;
+    const graph_slot wanted = {
+        .index = o->n_entries - 1, .list = o->class->lists[slot], .legacy = o->class->legacy[slot]};
+    *place = source->find_slot(source, o->wait.node, &wanted, v);
+    if (*place < 0) return true;
+    *initial = source->value(source, *place, ed_name(v), v->dtype, ed_shape(v));
+    return *initial;
+}

@@ -1,0 +1,135 @@
+/*
+ * The graph of what hangs together: objects, the values they hold, and the names that lead from one
+ * to the other. It is made anew from the objects' own track functions whenever somebody wants to
+ * walk it; checkpoints do.
+ *
+ *     root --model--> layer --dense--> layer --kernel--> variable
+ *       \--optimizer--> optimizer --_iterations--> cell
+ *
+ * A name has three uses, which an edge may have in any combination. Files made by TensorFlow call
+ * things by other names than ours, and the same thing by several; so an object can offer names that
+ * are only matched, or only written.
+ */
+#ifndef EDDY_TENSOR_GRAPH_H
+#define EDDY_TENSOR_GRAPH_H
+
+#include "tensor/core.h"
+#include "tensor/track.h"
+
+enum {
+    GRAPH_KEY = 1,   /* part of the path by which values lie in a file */
+    GRAPH_WRITE = 2, /* stands in a file's object graph */
+    GRAPH_MATCH = 4, /* looked for in a file's object graph */
+    GRAPH_NAME = GRAPH_KEY | GRAPH_WRITE | GRAPH_MATCH,
+    GRAPH_ALIAS = GRAPH_WRITE | GRAPH_MATCH,
+};
+
+typedef enum graph_kind {
+    GRAPH_OBJECT,
+    GRAPH_CONTAINER, /* names, and nothing behind them */
+    GRAPH_VARIABLE,
+    GRAPH_CELL, /* an ed_state of somebody's */
+} graph_kind;
+
+typedef struct graph_edge {
+    int from, to, next; /* next: of the same node, -1 at the end */
+    unsigned use;
+    char *name;
+} graph_edge;
+
+typedef struct graph_node {
+    graph_kind kind;
+    void *object; /* retained; of a cell: the `self` of its functions, not retained */
+    ed_state state;
+    int first, last; /* edges, -1: none */
+} graph_node;
+
+/* A value that an optimizer keeps for a variable; or, with variable and value -1, that it keeps
+ * such values. */
+typedef struct graph_slot {
+    int optimizer, variable, value; /* nodes */
+    int64_t index;                  /* of the variable among those the optimizer knows */
+    const char *list, *legacy; /* what Keras 3 calls the list of such values; Keras 2 the slot */
+} graph_slot;
+
+typedef struct graph {
+    graph_node *nodes;
+    graph_edge *edges;
+    graph_slot *slots;
+    int n_nodes, n_edges, n_slots;
+    int node_capacity, edge_capacity, slot_capacity;
+    int *table; /* nodes by object, open addressing */
+    int table_size;
+} graph;
+
+/* Who asks an object; `self` is the object's node. */
+struct ed_tracker {
+    graph *graph;
+    int self;
+    bool failed;
+};
+
+/*
+ * The graph from one node that holds `names[i]` -> `objects[i]`; the root is node 0, ids are in the
+ * order of a walk breadth first. On failure false, with the error kept and the graph empty.
+ */
+bool graph_make(graph *g, const char *const *names, void *const *objects, int count);
+void graph_free(graph *g);
+
+/* The node an object has, -1 if it is not in the graph. */
+int graph_find(const graph *g, const void *object);
+
+/* Makes the texts of all nodes' paths along GRAPH_KEY edges, "model/dense/kernel", names escaped as
+ * TensorFlow does ("." -> "..", "/" -> ".S"); NULL for nodes that no such path leads to. The array
+ * and its texts go by graph_free_paths. */
+char **graph_paths(const graph *g);
+void graph_free_paths(const graph *g, char **paths);
+
+/* For the library's own track functions: nodes are numbers, -1 after a failure, which is passed
+ * on. */
+int graph_object(ed_tracker *t, void *object);
+int graph_container(ed_tracker *t);
+int graph_cell(ed_tracker *t, void *self, const ed_state *state);
+int graph_int64(ed_tracker *t, int64_t *value);
+int graph_float64(ed_tracker *t, double *value);
+void graph_name(ed_tracker *t, int from, unsigned use, const char *name, int to);
+void graph_number(ed_tracker *t, int from, unsigned use, int64_t name, int to);
+void graph_slot_of(ed_tracker *t, graph_slot slot);
+
+/* ---- Values that wait ------------------------------------------------------------------------ */
+
+/*
+ * A restored checkpoint may hold values for what an object does not have yet: the weights of a
+ * layer that was never called, the slots of an optimizer before its first step. The object then
+ * holds a graph_wait and looks there when it makes them. Places are node numbers of the file's
+ * graph.
+ */
+typedef struct graph_source graph_source;
+struct graph_source {
+    ed_object object;
+    bool strict; /* what has no value is an error */
+    char *path;  /* of the checkpoint, for messages */
+
+    /* The place of child `name` of what lies at `node` / of a slot of the variable; -1: none. */
+    int (*find)(const graph_source *s, int node, const char *name);
+    int (*find_slot)(const graph_source *s, int node, const graph_slot *slot,
+                     const ed_tensor *variable);
+
+    /* The value that lies there, with a reference for the caller; NULL, with an error, if it is of
+     * another dtype or shape. */
+    ed_tensor *(*value)(graph_source *s, int at, const char *who, ed_dtype dtype, ed_ints shape);
+
+    /* The object that belongs there is made. If values wait for its own children, it waits too. */
+    void (*made)(graph_source *s, int at, void *object);
+};
+
+typedef struct graph_wait {
+    graph_source *source; /* retained; NULL: nothing waits */
+    int node;
+} graph_wait;
+
+/* The object waits for what lies at the node, and no longer for anything else. */
+void graph_wait_for(graph_wait *wait, graph_source *source, int node);
+void graph_wait_end(graph_wait *wait);
+
+#endif
