@@ -31,7 +31,7 @@ endif
 # The floors of the house, lowest first: a file includes from its own floor and those below it.
 FLOORS  := tensor io ops/kernels ops autodiff optim nn data train
 SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
-HEADERS := eddy.h tensor/tensor.h tensor/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h
+HEADERS := eddy.h tensor/tensor.h tensor/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
 
 # A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
 ISAS         := baseline $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)

@@ -22,6 +22,7 @@ extern "C" {
 #include "optim/optim.h"
 #include "nn/nn.h"
 #include "data/data.h"
+#include "train/train.h"
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,39 @@
+/*
+ * What saving, restoring and the manager know of each other.
+ */
+#ifndef EDDY_TRAIN_CHECKPOINT_H
+#define EDDY_TRAIN_CHECKPOINT_H
+
+#include "io/bundle.h"
+#include "tensor/graph.h"
+#include "train/train.h"
+
+struct ed_checkpoint {
+    ed_object object;
+    int count; /* the objects and, last, save_counter */
+    char **names;
+    void **objects;
+    int64_t save_counter;
+    ed_trackable *counter;  /* save_counter as an object */
+    ed_restoration *latest; /* the last restore, retained */
+};
+
+/*
+ * All values of a checkpoint's objects as they are at this moment, without copies of variables:
+ * whoever changes one afterwards makes the copy. It can be written by any thread, once.
+ */
+typedef struct snapshot snapshot;
+snapshot *snapshot_take(const ed_checkpoint *checkpoint);
+void snapshot_free(snapshot *s);
+
+/* Writes it as a bundle, complete and on disk or not at all. */
+bool snapshot_write(const snapshot *s, const char *who, const char *path);
+
+/* The restore behind the public ones; `reading`: no save_counter is expected. */
+ed_restoration *checkpoint_restore(ed_checkpoint *checkpoint, const char *who, const char *path,
+                                   const ed_restore_options *options, bool reading);
+
+/* A text that belongs to the scope, a copy of s. */
+const char *train_text(const char *s);
+
+#endif
