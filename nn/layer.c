@@ -368,6 +368,7 @@ static bool build(ed_layer *layer, ed_tensor *x)
     bool failed_before = ed_failed();
     bool ok = !layer->class->build || layer->class->build(layer, x);
     if (ok && (failed_before || !ed_failed())) return layer->built = true;
+    layer_unmade(layer, n_children, n_weights);
     truncate_to(layer, n_children, n_weights);
     if (!ed_failed()) layer_fail(layer, ED_FAILED_PRECONDITION, "building it failed");
     return false;

@@ -67,6 +67,9 @@ void layer_made(const ed_layer *layer, int place, void *object);
 /* A child was added: it may wait too. */
 void layer_made_child(const ed_layer *layer, ed_layer *child);
 
+/* A build failed: the values of what it made, from those numbers on, wait as before. */
+void layer_unmade(const ed_layer *layer, int64_t first_child, int64_t first_weight);
+
 /* A copy of the initializer that holds its generator / gives that up. */
 ed_initializer layer_hold_initializer(ed_initializer initializer);
 void layer_release_initializer(ed_initializer *initializer);

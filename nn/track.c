@@ -54,6 +54,7 @@ static void track_sequence(const ed_layer *layer, ed_tracker *t)
 void layer_track(void *object, ed_tracker *t)
 {
     ed_layer *layer = object;
+    t->graph->nodes[t->self].open = layer->class->build && !layer->built;
     track_weights(layer, t);
     for (int64_t i = 0; i < layer->n_children; i++)
         graph_name(t, t->self, GRAPH_NAME, layer->children[i]->name,
@@ -62,11 +63,9 @@ void layer_track(void *object, ed_tracker *t)
     if (layer->class->in_order) track_sequence(layer, t);
 }
 
-/* Only a build makes weights and children that are not there yet. */
 graph_wait *layer_wait(void *object)
 {
-    ed_layer *layer = object;
-    return layer->class->build && !layer->built ? &layer->wait : NULL;
+    return &((ed_layer *)object)->wait;
 }
 
 /* ---- Values that wait ------------------------------------------------------------------------ */
@@ -102,4 +101,13 @@ void layer_made_child(const ed_layer *layer, ed_layer *child)
 {
     graph_source *source = layer->wait.source;
     if (source) layer_made(layer, source->find(source, layer->wait.node, child->name), child);
+}
+
+void layer_unmade(const ed_layer *layer, int64_t first_child, int64_t first_weight)
+{
+    graph_source *source = layer->wait.source;
+    for (int64_t i = first_child; i < layer->n_children; i++)
+        layer_unmade(layer->children[i], 0, 0);
+    for (int64_t i = first_weight; source && i < layer->n_weights; i++)
+        source->unmade(source, layer->weights[i]);
 }

@@ -459,6 +459,7 @@ bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *va
     int64_t n = make_jobs(optimizer, gradients, variables, &ok);
     ok = ok && run(optimizer, n);
     while (n > 0) ed_release(optimizer->jobs[--n].gradient);
+    if (!ok) optim_unmade(optimizer, before);
     if (!ok) drop_entries(optimizer, before);
     return ok;
 }

@@ -95,6 +95,9 @@ struct graph_wait *optim_wait(void *optimizer);
 bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, ed_tensor **initial,
                    int *place);
 
+/* A step failed: the values of the slots it made, from that entry on, wait as before. */
+void optim_unmade(const ed_optimizer *o, int64_t first);
+
 /*
  * A new optimizer of `bytes` bytes, owned by nobody yet, with what all kinds have in common,
  * checked. `slots` says which are in use.

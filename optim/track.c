@@ -139,3 +139,11 @@ bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, ed_tenso
     *initial = source->value(source, *place, ed_name(v), v->dtype, ed_shape(v));
     return *initial;
 }
+
+void optim_unmade(const ed_optimizer *o, int64_t first)
+{
+    graph_source *source = o->wait.source;
+    for (int64_t i = first; source && i < o->n_entries; i++)
+        for (int s = 0; s < OPTIM_SLOTS; s++)
+            if (o->entries[i].slots[s]) source->unmade(source, o->entries[i].slots[s]);
+}

@@ -187,4 +187,8 @@ text text_of_tensor(const ed_tensor *t);
 /* A copy of a text; NULL on failure. memory_free gives it back. */
 char *text_copy(const char *s);
 
+/* Hands a text that memory_free would give back to the scope, and returns it; NULL on failure, the
+ * text then being freed. NULL is passed on. */
+const char *text_give(char *s);
+
 #endif

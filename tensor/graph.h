@@ -41,6 +41,7 @@ typedef struct graph_node {
     graph_kind kind;
     void *object; /* retained; of a cell: the `self` of its functions, not retained */
     ed_state state;
+    bool open;       /* children may come that are not there yet */
     int first, last; /* edges, -1: none */
 } graph_node;
 
@@ -119,8 +120,10 @@ struct graph_source {
      * another dtype or shape. */
     ed_tensor *(*value)(graph_source *s, int at, const char *who, ed_dtype dtype, ed_ints shape);
 
-    /* The object that belongs there is made. If values wait for its own children, it waits too. */
+    /* The object that belongs there is made: a variable with that value, or an object whose own
+     * children may wait in turn. / It was given up again: its value waits as before. */
     void (*made)(graph_source *s, int at, void *object);
+    void (*unmade)(graph_source *s, const ed_tensor *variable);
 };
 
 typedef struct graph_wait {

@@ -438,32 +438,15 @@ static void put_description(writer *w, const ed_tensor *t)
 
 /* ---- The functions --------------------------------------------------------------------------- */
 
-typedef struct text_object {
-    ed_object object;
-    char *text;
-} text_object;
-
-static void text_destroy(void *object)
-{
-    memory_free(((text_object *)object)->text);
-    memory_free(object);
-}
-
-static const object_class text_class = {.name = "text", .destroy = text_destroy};
-
 const char *ed_to_string(const ed_tensor *tensor)
 {
     if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "to_string: the tensor is NULL");
     writer w = {0};
     put_tensor(&w, tensor_read(tensor));
     put_description(&w, tensor);
-    text_object *object = w.failed ? NULL : object_new(&text_class, sizeof *object);
-    if (!object) {
-        memory_free(w.text);
-        return NULL;
-    }
-    object->text = w.text;
-    return scope_give(object) ? object->text : NULL;
+    if (!w.failed) return text_give(w.text);
+    memory_free(w.text);
+    return NULL;
 }
 
 bool ed_print(FILE *file, const ed_tensor *tensor)

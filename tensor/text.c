@@ -42,3 +42,29 @@ char *text_copy(const char *s)
     char *copy = memory_alloc(bytes);
     return copy ? memcpy(copy, s, bytes) : NULL;
 }
+
+/* ---- Texts that belong to the scope ---------------------------------------------------------- */
+
+typedef struct kept_text {
+    ed_object object;
+    char *s;
+} kept_text;
+
+static void kept_destroy(void *object)
+{
+    memory_free(((kept_text *)object)->s);
+    memory_free(object);
+}
+
+static const object_class kept_class = {.name = "text", .destroy = kept_destroy};
+
+const char *text_give(char *s)
+{
+    kept_text *kept = s ? object_new(&kept_class, sizeof *kept) : NULL;
+    if (!kept) {
+        memory_free(s);
+        return NULL;
+    }
+    kept->s = s;
+    return scope_give(kept) ? s : NULL;
+}

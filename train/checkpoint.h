@@ -14,9 +14,14 @@ struct ed_checkpoint {
     char **names;
     void **objects;
     int64_t save_counter;
-    ed_trackable *counter;  /* save_counter as an object */
-    ed_restoration *latest; /* the last restore, retained */
+    ed_restoration *restorations; /* that still live, newest first; not held */
 };
+
+/* The graph of the objects, with or without the save counter. */
+bool checkpoint_graph(const ed_checkpoint *c, bool counted, graph *g);
+
+/* The checkpoint goes: its restorations know it no longer. */
+void restore_forget(ed_checkpoint *c);
 
 /*
  * All values of a checkpoint's objects as they are at this moment, without copies of variables:

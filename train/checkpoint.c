@@ -1,0 +1,239 @@
+#include "train/checkpoint.h"
+#include "io/file.h"
+#include "train/objects.h"
+#include "train/state.h"
+#include <string.h>
+
+/*
+ * Saving. A snapshot is a list of keys and tensors: of a variable, a view of its present value,
+ * which makes whoever changes it next write to a fresh buffer; of a cell, a small tensor made on
+ * the spot. So taking one costs no copy, and it can be written while training goes on.
+ */
+
+/* ---- Checkpoints ----------------------------------------------------------------------------- */
+
+#define SAVE_COUNTER "save_counter"
+
+static void destroy(void *object)
+{
+    ed_checkpoint *c = object;
+    restore_forget(c);
+    for (int i = 0; i < c->count; i++) {
+        memory_free(c->names[i]);
+        ed_release(c->objects[i]);
+    }
+    memory_free(c->names);
+    memory_free(c->objects);
+    memory_free(c);
+}
+
+static const object_class checkpoint_class = {.name = "checkpoint", .destroy = destroy};
+
+static bool check_pairs(const void *const *pairs, int64_t count)
+{
+    if (count < 0 || count % 2 || (count && !pairs) || count > 1 << 20)
+        return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: names and objects in turn are expected"),
+               false;
+    for (int64_t i = 0; i < count; i += 2) {
+        const char *name = pairs[i];
+        if (!name || !*name)
+            return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: name %lld is %s", (long long)i / 2,
+                           name ? "empty" : "NULL"),
+                   false;
+        if (!pairs[i + 1])
+            return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the object '%s' is NULL", name), false;
+        if (!strcmp(name, SAVE_COUNTER))
+            return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: '%s' is the checkpoint's own name",
+                           name),
+                   false;
+    }
+    return true;
+}
+
+/* In the order of names, as TensorFlow has them. */
+static void insert(ed_checkpoint *c, char *name, void *object)
+{
+    int at = c->count++;
+    for (; at > 0 && strcmp(c->names[at - 1], name) > 0; at--) {
+        c->names[at] = c->names[at - 1];
+        c->objects[at] = c->objects[at - 1];
+    }
+    c->names[at] = name;
+    c->objects[at] = ed_retain(object);
+}
+
+static bool fill(ed_checkpoint *c, const void *const *pairs, int64_t count)
+{
+    size_t n = (size_t)count / 2 + 1;
+    c->names = memory_alloc(n * sizeof *c->names);
+    c->objects = memory_alloc(n * sizeof *c->objects);
+    if (!c->names || !c->objects) return false;
+    for (int64_t i = 0; i < count; i += 2) {
+        char *name = text_copy(pairs[i]);
+        if (!name) return false;
+        insert(c, name, (void *)pairs[i + 1]);
+    }
+    ED_SCOPE;
+    char *name = text_copy(SAVE_COUNTER);
+    ed_trackable *counter = name ? ed_counter(&c->save_counter) : NULL;
+    if (!counter) {
+        memory_free(name);
+        return false;
+    }
+    c->names[c->count] = name;
+    c->objects[c->count++] = ed_retain(counter);
+    return true;
+}
+
+/* The graph is made once for nothing: what can't be saved is said here. */
+ed_checkpoint *ed_checkpoint_of(const void *const *pairs, int64_t count)
+{
+    if (!check_pairs(pairs, count)) return NULL;
+    ed_checkpoint *c = object_new(&checkpoint_class, sizeof *c);
+    if (!c) return NULL;
+    graph g;
+    if (!fill(c, pairs, count) || !checkpoint_graph(c, true, &g)) {
+        ed_release(c);
+        return NULL;
+    }
+    graph_free(&g);
+    return scope_give(c);
+}
+
+bool checkpoint_graph(const ed_checkpoint *c, bool counted, graph *g)
+{
+    return graph_make(g, (const char *const *)c->names, c->objects, c->count - !counted);
+}
+
+int64_t ed_save_counter(const ed_checkpoint *checkpoint)
+{
+    return checkpoint ? checkpoint->save_counter
+                      : (ed_fail(ED_INVALID_ARGUMENT, "save_counter: NULL given"), 0);
+}
+
+/* ---- Snapshots ------------------------------------------------------------------------------- */
+
+struct snapshot {
+    io_buffer graph;
+    int count;
+    struct {
+        char *key;
+        ed_tensor *value;
+    } items[];
+};
+
+void snapshot_free(snapshot *s)
+{
+    if (!s) return;
+    for (int i = 0; i < s->count; i++) {
+        memory_free(s->items[i].key);
+        ed_release(s->items[i].value);
+    }
+    io_buffer_free(&s->graph);
+    memory_free(s);
+}
+
+static ed_tensor *value_of(const graph_node *node)
+{
+    if (node->kind == GRAPH_VARIABLE) {
+        const ed_tensor *v = tensor_read(node->object);
+        return tensor_view(v, v->rank, v->shape, v->strides, 0);
+    }
+    const ed_state *cell = &node->state;
+    ed_tensor *value = tensor_new(cell->dtype, cell->count >= 0, &cell->count);
+    if (value) cell->get(node->object, value->data);
+    return value;
+}
+
+static bool take(snapshot *s, const graph *g, char *const *paths, const int *numbers)
+{
+    for (int i = 0; i < g->n_nodes; i++) {
+        if (numbers[i] < 0 || !graph_is_value(&g->nodes[i])) continue;
+        s->items[s->count].key = io_text("%s" VALUE_SUFFIX, paths[i]);
+        s->items[s->count].value = value_of(&g->nodes[i]);
+        s->count++;
+        if (!s->items[s->count - 1].key || !s->items[s->count - 1].value) return false;
+    }
+    return objects_write(g, paths, &s->graph);
+}
+
+snapshot *snapshot_take(const ed_checkpoint *checkpoint)
+{
+    graph g;
+    if (!checkpoint_graph(checkpoint, true, &g)) return NULL;
+    int count;
+    char **paths = graph_paths(&g);
+    int *numbers = paths ? objects_numbers(&g, &count) : NULL;
+    snapshot *s = numbers ? memory_zalloc(sizeof *s + (size_t)g.n_nodes * sizeof *s->items) : NULL;
+    if (s && !take(s, &g, paths, numbers)) {
+        snapshot_free(s);
+        s = NULL;
+    }
+    memory_free(numbers);
+    graph_free_paths(&g, paths);
+    graph_free(&g);
+    return s;
+}
+
+bool snapshot_write(const snapshot *s, const char *who, const char *path)
+{
+    bundle_writer *w = bundle_create(who, path);
+    bool ok = w;
+    for (int i = 0; ok && i < s->count; i++) ok = bundle_add(w, s->items[i].key, s->items[i].value);
+    const io_span message = {s->graph.data, s->graph.size};
+    ok = ok && bundle_add_strings(w, BUNDLE_GRAPH, 0, NULL, &message, 1);
+    if (ok) return bundle_finish(w);
+    bundle_discard(w);
+    return false;
+}
+
+/* ---- Saving ---------------------------------------------------------------------------------- */
+
+const char *train_text(const char *s)
+{
+    return text_give(text_copy(s));
+}
+
+static bool write_now(ed_checkpoint *c, const char *who, const char *path)
+{
+    snapshot *s = snapshot_take(c);
+    bool ok = s && snapshot_write(s, who, path);
+    snapshot_free(s);
+    return ok;
+}
+
+const char *ed_checkpoint_write(ed_checkpoint *checkpoint, const char *path)
+{
+    if (!checkpoint || !path) return ed_fail(ED_INVALID_ARGUMENT, "checkpoint_write: NULL given");
+    const char *kept = train_text(path);
+    return kept && write_now(checkpoint, "checkpoint_write", path) ? kept : NULL;
+}
+
+/* The folder's `checkpoint` file names the path as the only one. */
+static bool name_as_newest(const char *path)
+{
+    state s = {0};
+    char *folder = io_folder_of(path), *relative = folder ? state_relative(folder, path) : NULL;
+    bool ok = relative && (s.latest = text_copy(relative)) && state_add(&s, relative, 0) &&
+              state_write("checkpoint_save", folder, &s);
+    state_free(&s);
+    memory_free(relative);
+    memory_free(folder);
+    return ok;
+}
+
+const char *ed_checkpoint_save(ed_checkpoint *checkpoint, const char *prefix)
+{
+    if (!checkpoint || !prefix) return ed_fail(ED_INVALID_ARGUMENT, "checkpoint_save: NULL given");
+    if (checkpoint->save_counter == INT64_MAX)
+        return ed_fail(ED_OUT_OF_RANGE, "checkpoint_save: the save counter is at its end");
+    checkpoint->save_counter++;
+    char *path = io_text("%s-%lld", prefix, (long long)checkpoint->save_counter);
+    const char *kept = path ? train_text(path) : NULL;
+    if (!kept || !write_now(checkpoint, "checkpoint_save", path) || !name_as_newest(path)) {
+        checkpoint->save_counter--;
+        kept = NULL;
+    }
+    memory_free(path);
+    return kept;
+}

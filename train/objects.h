@@ -1,0 +1,74 @@
+/*
+ * The object graph that a checkpoint's file holds (TensorFlow's TrackableObjectGraph): nodes, the
+ * names of their children, and under which keys of the bundle their values lie.
+ */
+#ifndef EDDY_TRAIN_OBJECTS_H
+#define EDDY_TRAIN_OBJECTS_H
+
+#include "io/bytes.h"
+#include "tensor/graph.h"
+
+#define VALUE_ATTRIBUTE "VARIABLE_VALUE"
+#define VALUE_SUFFIX    "/.ATTRIBUTES/VARIABLE_VALUE"
+
+typedef struct file_child {
+    const char *name;
+    int parent, node;
+} file_child;
+
+typedef struct file_attribute {
+    const char *name, *full_name, *key;
+} file_attribute;
+
+typedef struct file_slot {
+    const char *name;
+    int variable, value;
+} file_slot;
+
+/* Each node's children, attributes and slots lie side by side: from the first, so many. */
+typedef struct file_node {
+    int child, children, attribute, attributes, slot, slots;
+} file_node;
+
+typedef struct file_graph {
+    file_node *nodes;
+    file_child *children;
+    file_attribute *attributes;
+    file_slot *slots;
+    int n_nodes, n_children, n_attributes, n_slots;
+    int node_capacity, child_capacity, attribute_capacity, slot_capacity;
+    uint8_t *bytes; /* where the names are */
+    int *table;     /* children by parent and name, open addressing */
+    unsigned mask;
+} file_graph;
+
+/* Takes over the bytes of the message; `path` is for messages. false, with ED_DATA_LOSS and nothing
+ * left to free, for what is no such graph. */
+bool objects_read(file_graph *f, io_buffer *message, const char *path);
+void objects_free(file_graph *f);
+
+/* The child of that name, -1 if there is none. */
+int objects_child(const file_graph *f, int node, const char *name);
+
+/* The node at a path of escaped names, "model/dense"; -1 if there is none. */
+int objects_at(const file_graph *f, const char *path);
+
+/* The key of the node's value, NULL if it has none. */
+const char *objects_key(const file_graph *f, int node);
+
+/*
+ * Writes the graph of the program's own objects as such a message: the nodes that GRAPH_WRITE names
+ * lead to, values under `paths`. false without memory.
+ */
+bool objects_write(const graph *g, char *const *paths, io_buffer *message);
+
+/* Whether the node is a value: a variable or a cell. */
+static inline bool graph_is_value(const graph_node *node)
+{
+    return node->kind == GRAPH_VARIABLE || node->kind == GRAPH_CELL;
+}
+
+/* For every node whether GRAPH_WRITE names lead to it from the root; memory_free gives it back. */
+int *objects_numbers(const graph *g, int *count);
+
+#endif
