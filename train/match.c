@@ -1,0 +1,114 @@
+#include "train/restore.h"
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * What belongs together is found by names: the roots belong together, and what a name leads to from
+ * two nodes that belong together does so too, breadth first; what was bound once is not bound
+ * again. Slots of optimizers have no such names in common between versions of Keras. They are found
+ * by the variable they belong to.
+ */
+
+bool match_begin(match *m, ed_restoration *r, const graph *g)
+{
+    size_t live = (size_t)g->n_nodes * sizeof(int), file = (size_t)r->file.n_nodes * sizeof(int);
+    *m = (match){.r = r, .g = g};
+    m->paths = graph_paths(g);
+    m->file_of = memory_alloc(live);
+    m->live_of = memory_alloc(file);
+    m->queue = memory_alloc(live);
+    if (!m->paths || !m->file_of || !m->live_of || !m->queue) {
+        match_end(m);
+        return false;
+    }
+    memset(m->file_of, 0xff, live);
+    memset(m->live_of, 0xff, file);
+    return true;
+}
+
+void match_end(match *m)
+{
+    graph_free_paths(m->g, m->paths);
+    memory_free(m->file_of);
+    memory_free(m->live_of);
+    memory_free(m->queue);
+    *m = (match){0};
+}
+
+/*
+ * A node of the program that is reached again by another node of the file keeps its place, and both
+ * count as taken. A node of the file that is taken stays with whoever came first.
+ */
+void match_bind(match *m, int live, int file)
+{
+    if (live < 0 || file < 0) return;
+    if (m->file_of[live] < 0) {
+        if (m->live_of[file] >= 0) return;
+        m->file_of[live] = file;
+        m->queue[m->queued++] = live;
+        if (live > 0) m->r->matched = true;
+    }
+    if (m->live_of[file] < 0) m->live_of[file] = live;
+}
+
+/* ---- Slots ----------------------------------------------------------------------------------- */
+
+static const char *number_of(const file_graph *f, int list, int node)
+{
+    if (list < 0 || node < 0) return NULL;
+    const file_node *n = &f->nodes[list];
+    for (int i = 0; i < n->children; i++)
+        if (f->children[n->child + i].node == node) return f->children[n->child + i].name;
+    return NULL;
+}
+
+static int legacy_slot(const file_graph *f, int node, const graph_slot *slot, int owner)
+{
+    const file_node *n = &f->nodes[node];
+    for (int i = 0; i < n->slots; i++) {
+        const file_slot *s = &f->slots[n->slot + i];
+        if (s->variable == owner && !strcmp(s->name, slot->legacy)) return s->value;
+    }
+    return -1;
+}
+
+/* Lists of slots go with the list of the trained variables; where the file has none (Keras 2.11 to
+ * 2.15), with the order in which the optimizer met them. */
+int match_slot(const file_graph *f, int node, const graph_slot *slot, int owner)
+{
+    if (node < 0) return -1;
+    if (owner >= 0) {
+        int legacy = legacy_slot(f, node, slot, owner);
+        if (legacy >= 0) return legacy;
+    }
+    int list = objects_child(f, node, slot->list);
+    int trained = objects_child(f, node, "_trainable_variables");
+    char index[24];
+    snprintf(index, sizeof index, "%lld", (long long)slot->index);
+    const char *number = trained < 0 ? index : number_of(f, trained, owner);
+    return list >= 0 && number ? objects_child(f, list, number) : -1;
+}
+
+static void match_slots(match *m)
+{
+    for (int i = 0; i < m->g->n_slots; i++) {
+        const graph_slot *slot = &m->g->slots[i];
+        if (slot->variable < 0) continue;
+        match_bind(
+            m, slot->value,
+            match_slot(&m->r->file, m->file_of[slot->optimizer], slot, m->file_of[slot->variable]));
+    }
+}
+
+void match_all(match *m)
+{
+    for (int i = 0; i < m->queued; i++) {
+        int live = m->queue[i], file = m->file_of[live];
+        for (int e = m->g->nodes[live].first; e >= 0; e = m->g->edges[e].next) {
+            const graph_edge *edge = &m->g->edges[e];
+            if (edge->use & GRAPH_MATCH)
+                match_bind(m, edge->to, objects_child(&m->r->file, file, edge->name));
+        }
+    }
+    match_slots(m);
+}

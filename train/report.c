@@ -1,0 +1,174 @@
+#include "train/restore.h"
+#include <string.h>
+
+/*
+ * What became of a restore, told and asserted. The file's side is in the states of its nodes; what
+ * there is in the program is looked up anew, since that may have grown.
+ */
+
+static const file_state state_of[] = {
+    [ED_RESTORED] = FILE_RESTORED, [ED_UNEXPECTED] = FILE_UNEXPECTED, [ED_WAITING] = FILE_WAITING};
+
+static bool is_kind(ed_restored kind)
+{
+    return kind == ED_RESTORED || kind == ED_MISSING || kind == ED_UNEXPECTED || kind == ED_WAITING;
+}
+
+/* Name i of the kind, or (i < 0) NULL with their number in *count. */
+static const char *look(const ed_restoration *r, ed_restored kind, int64_t i, int64_t *count)
+{
+    *count = 0;
+    if (kind == ED_MISSING) {
+        *count = r->n_missing;
+        return i >= 0 && i < r->n_missing ? r->missing[i] : NULL;
+    }
+    for (int at = 0; at < r->file.n_nodes; at++) {
+        if (r->states[at] != state_of[kind]) continue;
+        if ((*count)++ == i) return restore_name(r, at);
+    }
+    return NULL;
+}
+
+int64_t ed_restoration_count(const ed_restoration *restoration, ed_restored kind)
+{
+    if (!restoration || !is_kind(kind))
+        return ed_fail(ED_INVALID_ARGUMENT, "restoration_count: %s",
+                       restoration ? "there is no such kind" : "NULL given"),
+               0;
+    int64_t count;
+    look(restoration, kind, -1, &count);
+    return count;
+}
+
+const char *ed_restoration_path(const ed_restoration *restoration, ed_restored kind, int64_t i)
+{
+    if (!restoration || !is_kind(kind))
+        return ed_fail(ED_INVALID_ARGUMENT, "restoration_path: %s",
+                       restoration ? "there is no such kind" : "NULL given");
+    int64_t count;
+    const char *name = i < 0 ? NULL : look(restoration, kind, i, &count);
+    if (name) return train_text(name);
+    return ed_fail(ED_OUT_OF_RANGE, "restoration_path: there is no path %lld", (long long)i);
+}
+
+static void put_kind(io_buffer *b, const ed_restoration *r, ed_restored kind, const char *title)
+{
+    int64_t count;
+    look(r, kind, -1, &count);
+    io_put_format(b, "%s: %lld\n", title, (long long)count);
+    for (int64_t i = 0, unused; kind != ED_RESTORED && i < count; i++)
+        io_put_format(b, "    %s\n", look(r, kind, i, &unused));
+}
+
+const char *ed_restoration_report(const ed_restoration *restoration)
+{
+    if (!restoration) return ed_fail(ED_INVALID_ARGUMENT, "restoration_report: NULL given");
+    io_buffer b = {0};
+    io_put_format(&b, "checkpoint %s\n", restoration->source.path);
+    put_kind(&b, restoration, ED_RESTORED, "restored");
+    put_kind(&b, restoration, ED_MISSING, "missing in the file");
+    put_kind(&b, restoration, ED_UNEXPECTED, "unexpected in the file");
+    put_kind(&b, restoration, ED_WAITING, "waiting for what will be made");
+    io_put_u8(&b, 0);
+    if (!b.failed) return text_give((char *)b.data);
+    io_buffer_free(&b);
+    return NULL;
+}
+
+/* ---- Assertions ------------------------------------------------------------------------------ */
+
+static bool fail_with(io_buffer *b, const char *who)
+{
+    bool fine = !b->size && !b->failed;
+    io_put_u8(b, 0);
+    if (!fine && !b->failed) ed_fail(ED_FAILED_PRECONDITION, "%s: %s", who, (const char *)b->data);
+    io_buffer_free(b);
+    return fine;
+}
+
+typedef struct live_values {
+    graph g;
+    char **paths;
+    const ed_restoration *r;
+} live_values;
+
+/* By this restore or a later one. */
+static bool was_restored(const ed_restoration *r, const graph_node *node)
+{
+    for (const ed_restoration *later = r->checkpoint->restorations; later; later = later->next) {
+        if (restore_place(later, node) >= 0) return true;
+        if (later == r) break;
+    }
+    return false;
+}
+
+/* Names of what offers itself to a file's names only are none of the program's own values. */
+static const char *not_restored(const void *user, int i)
+{
+    const live_values *v = user;
+    if (!graph_is_value(&v->g.nodes[i]) || !v->paths[i]) return NULL;
+    return was_restored(v->r, &v->g.nodes[i]) ? NULL : v->paths[i];
+}
+
+static bool existing(ed_restoration *r, const char *who)
+{
+    if (!r->checkpoint)
+        return ed_fail(ED_FAILED_PRECONDITION, "%s: the checkpoint is gone", who), false;
+    live_values v = {.r = r};
+    if (!checkpoint_graph(r->checkpoint, r->counted, &v.g)) return false;
+    io_buffer b = {0};
+    if ((v.paths = graph_paths(&v.g)))
+        restore_list(&b, "not restored: ", v.g.n_nodes, not_restored, &v);
+    bool ok = v.paths && fail_with(&b, who);
+    graph_free_paths(&v.g, v.paths);
+    graph_free(&v.g);
+    return ok;
+}
+
+bool ed_assert_existing_objects_matched(ed_restoration *restoration)
+{
+    if (!restoration)
+        return ed_fail(ED_INVALID_ARGUMENT, "assert_existing_objects_matched: NULL given"), false;
+    return existing(restoration, "assert_existing_objects_matched");
+}
+
+static const char *not_taken(const void *restoration, int i)
+{
+    const ed_restoration *r = restoration;
+    return r->states[i] == FILE_UNEXPECTED || r->states[i] == FILE_WAITING ? restore_name(r, i)
+                                                                           : NULL;
+}
+
+bool ed_assert_consumed(ed_restoration *restoration)
+{
+    if (!restoration) return ed_fail(ED_INVALID_ARGUMENT, "assert_consumed: NULL given"), false;
+    if (!existing(restoration, "assert_consumed")) return false;
+    io_buffer b = {0};
+    restore_list(&b, "in the file, but not taken: ", restoration->file.n_nodes, not_taken,
+                 restoration);
+    return fail_with(&b, "assert_consumed");
+}
+
+bool ed_assert_nontrivial_match(ed_restoration *restoration)
+{
+    if (!restoration)
+        return ed_fail(ED_INVALID_ARGUMENT, "assert_nontrivial_match: NULL given"), false;
+    if (restoration->matched) return true;
+    return ed_fail(ED_FAILED_PRECONDITION,
+                   "assert_nontrivial_match: nothing but the root was matched"),
+           false;
+}
+
+/* What waits is let go, and nothing is asked for any more. */
+bool ed_expect_partial(ed_restoration *restoration)
+{
+    if (!restoration) return ed_fail(ED_INVALID_ARGUMENT, "expect_partial: NULL given"), false;
+    restoration->source.strict = false;
+    for (int i = 0; i < restoration->file.n_nodes; i++) {
+        if (restoration->states[i] != FILE_WAITING) continue;
+        restoration->states[i] = FILE_SKIPPED;
+        ed_release(restoration->waiting[i]);
+        restoration->waiting[i] = NULL;
+    }
+    return true;
+}

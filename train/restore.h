@@ -1,0 +1,81 @@
+/*
+ * A restore: what of a file's graph belongs to what of the program's, and what became of each
+ * value.
+ */
+#ifndef EDDY_TRAIN_RESTORE_H
+#define EDDY_TRAIN_RESTORE_H
+
+#include "train/checkpoint.h"
+#include "train/objects.h"
+
+/* Of each node of the file: what became of its value. */
+typedef enum file_state {
+    FILE_NOTHING,
+    FILE_RESTORED,
+    FILE_WAITING,
+    FILE_UNEXPECTED,
+    FILE_SKIPPED
+} file_state;
+
+/* A value of the program that has a place in the file: a variable by its id, a cell by its
+ * address. */
+typedef struct bound {
+    uint64_t id;
+    const void *cell;
+    void (*get)(const void *self, void *elements);
+    int at;
+} bound;
+
+struct ed_restoration {
+    graph_source source;
+    file_graph file;
+    file_state *states; /* by node of the file, like the next two */
+    char **names;       /* of values, for reports: as the program calls them if it knows them */
+    ed_tensor **waiting;
+
+    bound *bound;
+    int n_bound, bound_capacity;
+    char **missing; /* values of the program that the file does not have */
+    int n_missing;
+    bool matched; /* something beside the root */
+    bool counted; /* save_counter is one of the values */
+
+    ed_checkpoint *checkpoint; /* not held; NULL once it is gone */
+    ed_restoration *next;      /* an older one of the same checkpoint */
+};
+
+/* One walk over both graphs. Nodes of the program that have no place are -1, and the other way
+ * round. */
+typedef struct match {
+    ed_restoration *r;
+    const graph *g;
+    char **paths; /* of the program's nodes */
+    int *file_of, *live_of;
+    int *queue, queued;
+} match;
+
+bool match_begin(match *m, ed_restoration *r, const graph *g);
+void match_end(match *m);
+
+/* Lets a node of the program and one of the file belong together. */
+void match_bind(match *m, int live, int file);
+
+/* Follows names from what is bound, then slots. */
+void match_all(match *m);
+
+/* The file's node for a slot of the optimizer at `node`; `owner`, its variable, is a node of the
+ * file too (-1: unknown). -1: none. */
+int match_slot(const file_graph *f, int node, const graph_slot *slot, int owner);
+
+/* The value's name in reports: the path if there is one, else the key. */
+const char *restore_name(const ed_restoration *r, int at);
+
+/* The place of a value in the file, -1 if it has none. */
+int restore_place(const ed_restoration *r, const graph_node *node);
+bool restore_note(ed_restoration *r, const graph_node *node, int at);
+
+/* "a, b, c and 5 more" appended, of those i < count for which get gives a text. */
+void restore_list(io_buffer *b, const char *what, int count, const char *(*get)(const void *, int),
+                  const void *user);
+
+#endif
