@@ -18,32 +18,39 @@ typedef struct archive_entry {
     const char *foreign;
     int rank;
     const int64_t *shape;
-    int64_t bytes;
+    int64_t bytes; /* in the file */
 } archive_entry;
 
 /* A format. The functions work on its own object, made by `open`. */
 typedef struct archive_format {
     const char *name;
 
-    /* The opened file, an object with one reference that no scope holds; NULL with the error kept. */
+    /* The opened file, an object with one reference that no scope holds; NULL with the error kept.
+     */
     void *(*open)(const char *path);
     int64_t (*count)(const void *self);
-    archive_entry (*entry)(const void *self, int64_t i); /* 0 <= i < count; texts live as long as self */
+    archive_entry (*entry)(const void *self,
+                           int64_t i); /* 0 <= i < count; texts live as long as self */
 
-    /* Tensor i, owned by nobody yet. */
+    /* Tensor i, owned by nobody yet. Called only where tensors have the dtype and the rank. */
     ed_tensor *(*tensor)(void *self, int64_t i);
 
-    /* Hands the elements as they lie in row-major order, little-endian, piece by piece to `take`, all
-     * checksums verified by the end: for digests and conversion. false as soon as `take` says so. */
+    /* Hands the elements as they lie in row-major order, little-endian, piece by piece to `take`,
+     * all checksums verified by the end: for digests and conversion. false as soon as `take` says
+     * so. */
     bool (*stream)(void *self, int64_t i, bool (*take)(void *user, const void *data, size_t size),
                    void *user);
+
+    /* Checks all that can be checked of tensor i; NULL: `stream` does, handed to nobody. */
+    bool (*verify)(void *self, int64_t i);
 
     const char *(*metadata)(const void *self, const char *key); /* NULL: the format has none */
 } archive_format;
 
 extern const archive_format bundle_format, npz_format, npy_format, safetensors_format;
 
-/* Something to be written under a name: a tensor, or the entry of an opened archive (conversion). */
+/* Something to be written under a name: a tensor, or the entry of an opened archive (conversion).
+ */
 typedef struct archive_item {
     const char *name;
     io_dtype dtype;
@@ -55,11 +62,22 @@ typedef struct archive_item {
     int64_t index;
 } archive_item;
 
-/* The item's elements, row-major, little-endian, piece by piece. */
-bool archive_stream(const archive_item *item, bool (*take)(void *user, const void *data, size_t size),
-                    void *user);
+/* Entry i of an archive, to be written again under its name; its texts belong to the archive. */
+archive_item archive_item_of(ed_archive *archive, int64_t i);
 
-/* Writers; each refuses dtypes that its format does not know, by name. */
+/* The format's own object behind an archive that is known to be of it. */
+void *archive_file(const ed_archive *archive);
+
+/* Whether no name comes twice; false with an error that begins with `who` and names the file. */
+bool archive_names_differ(const char *who, const char *path, const archive_item *items,
+                          int64_t count);
+
+/* The item's elements, row-major, little-endian, piece by piece. */
+bool archive_stream(const archive_item *item,
+                    bool (*take)(void *user, const void *data, size_t size), void *user);
+
+/* Writers. Each refuses by name what its format does not have: dtypes, and names that come twice.
+ */
 bool npz_write(const char *path, const archive_item *items, int64_t count);
 bool safetensors_write(const char *path, const archive_item *items, int64_t count);
 bool bundle_write_items(const char *prefix, const archive_item *items, int64_t count);

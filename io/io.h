@@ -13,9 +13,9 @@
 /* ---- One tensor: .npy ------------------------------------------------------------------------ */
 
 /*
- * The tensor of a .npy file: mapped, not read, where the file's layout allows it (then the file must
- * not be overwritten in place while the tensor lives; replacing it by rename is fine). Fortran order
- * becomes a transposed view; big-endian is swapped. Fails for dtypes that tensors don't have,
+ * The tensor of a .npy file: mapped, not read, where the file's layout allows it (then the file
+ * must not be overwritten in place while the tensor lives; replacing it by rename is fine). Fortran
+ * order becomes a transposed view; big-endian is swapped. Fails for dtypes that tensors don't have,
  * pickled objects among them (which are never loaded), and for damaged files.
  */
 ed_tensor *ed_read_npy(const char *path);
@@ -36,14 +36,17 @@ ed_archive *ed_archive_open(const char *path);
 /* "safetensors", "npz", "npy", "bundle". */
 const char *ed_archive_format(const ed_archive *archive);
 
-/* Number of tensors; name of tensor i in the file's order (i < 0: from the end); its place by name,
- * -1 if there is none (no error). */
+/*
+ * Number of tensors; name of tensor i in the file's order (i < 0: from the end, here and below);
+ * its place by name, -1 if there is none (no error). A zero byte inside a name is shown, and found,
+ * as the two characters \\0. Names and other texts live as long as the archive.
+ */
 int64_t ed_archive_count(const ed_archive *archive);
 const char *ed_archive_name(const ed_archive *archive, int64_t i);
 int64_t ed_archive_find(const ed_archive *archive, const char *name);
 
-/* Dtype as text (also of those that tensors don't have: "uint16", "complex64", "string"), shape
- * (as long as the archive lives), size in the file in bytes. */
+/* Dtype as text (also of those that tensors don't have: "complex64", "string"; "damaged" for an
+ * entry of a bundle of which only the name is known), shape, size in the file in bytes. */
 const char *ed_archive_dtype(const ed_archive *archive, int64_t i);
 ed_ints ed_archive_shape(const ed_archive *archive, int64_t i);
 int64_t ed_archive_bytes(const ed_archive *archive, int64_t i);
@@ -60,7 +63,8 @@ bool ed_archive_verify(ed_archive *archive, int64_t i);
  * to the scope. NULL on failure. */
 const char *ed_archive_digest(ed_archive *archive, int64_t i);
 
-/* Of safetensors: the text kept under a key in its metadata, NULL (no error) if there is none. */
+/* Of safetensors: the text kept under a key in its metadata, NULL (no error) if there is none. A
+ * text with a zero byte in it ends there. */
 const char *ed_archive_metadata(const ed_archive *archive, const char *key);
 
 /*
@@ -76,8 +80,7 @@ bool ed_write_npz_of(const char *path, const void *const *names_and_tensors, int
 #define ed_write_safetensors(path, ...)                                                            \
     ed_write_safetensors_of(path, (const void *const[]){__VA_ARGS__},                              \
                             sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
-bool ed_write_safetensors_of(const char *path, const void *const *names_and_tensors,
-                             int64_t count);
+bool ed_write_safetensors_of(const char *path, const void *const *names_and_tensors, int64_t count);
 
 #pragma GCC visibility pop
 #endif

@@ -1,0 +1,142 @@
+/* TensorFlow's bundle as an archive. */
+#include "io/archive.h"
+#include "io/bundle.h"
+
+static void *open_bundle(const char *prefix)
+{
+    return bundle_open("archive_open", prefix);
+}
+
+static int64_t count(const void *self)
+{
+    return bundle_count(self);
+}
+
+/* Of a damaged entry only the name is known. */
+static archive_entry entry(const void *self, int64_t i)
+{
+    const bundle_entry *e = bundle_at(self, i);
+    if (e->damage)
+        return (archive_entry){.name = e->name, .name_size = e->name_size, .foreign = "damaged"};
+    return (archive_entry){.name = e->name,
+                           .name_size = e->name_size,
+                           .dtype = e->dtype,
+                           .rank = e->rank,
+                           .shape = e->shape,
+                           .bytes = e->bytes};
+}
+
+static ed_tensor *tensor(void *self, int64_t i)
+{
+    return bundle_tensor(self, bundle_at(self, i));
+}
+
+static bool stream(void *self, int64_t i, bool (*take)(void *user, const void *data, size_t size),
+                   void *user)
+{
+    return bundle_stream(self, bundle_at(self, i), take, user);
+}
+
+static bool verify(void *self, int64_t i)
+{
+    return bundle_verify(self, bundle_at(self, i));
+}
+
+const archive_format bundle_format = {.name = "bundle",
+                                      .open = open_bundle,
+                                      .count = count,
+                                      .entry = entry,
+                                      .tensor = tensor,
+                                      .stream = stream,
+                                      .verify = verify};
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static const char who[] = "write_bundle";
+
+static bool collect(void *user, const void *data, size_t size)
+{
+    io_buffer *all = user;
+    io_put(all, data, size);
+    return !all->failed;
+}
+
+/* Elements of another archive, whole: the writer wants them so. Here every element has bytes of its
+ * own, which is not so everywhere. */
+static bool add_elements(bundle_writer *w, const char *prefix, const archive_item *item)
+{
+    io_buffer all = {0};
+    bool good = archive_stream(item, collect, &all);
+    int64_t bits = io_dtype_bits(item->dtype);
+    for (int i = 0; i < item->rank; i++)
+        if (__builtin_mul_overflow(bits, item->shape[i], &bits)) bits = -1;
+    if (good && bits != (int64_t)all.size * 8)
+        good = ed_fail(
+            ED_UNIMPLEMENTED,
+            "%s: %s: tensor '%.200s': elements of %s don't lie in a bundle as they lie here", who,
+            prefix, item->name, io_dtype_name(item->dtype));
+    good = good &&
+           bundle_add_raw(w, item->name, item->dtype, item->rank, item->shape, all.data, all.size);
+    io_buffer_free(&all);
+    return good;
+}
+
+typedef struct strings {
+    io_buffer bytes, sizes;
+} strings;
+
+static bool collect_string(void *user, io_span string)
+{
+    strings *s = user;
+    io_put(&s->bytes, string.data, string.size);
+    io_put_u64(&s->sizes, string.size);
+    return !s->bytes.failed && !s->sizes.failed;
+}
+
+/* What was collected, string by string, once its memory stays where it is. */
+static bool add_collected(bundle_writer *w, const archive_item *item, const strings *s)
+{
+    size_t count = s->sizes.size / sizeof(uint64_t);
+    io_span *spans = memory_alloc(count * sizeof *spans);
+    if (!spans) return false;
+    io_cursor bytes = io_cursor_on(s->bytes.data, s->bytes.size);
+    io_cursor sizes = io_cursor_on(s->sizes.data, s->sizes.size);
+    for (size_t i = 0; i < count; i++) spans[i] = io_take(&bytes, io_u64(&sizes));
+    bool good = bundle_add_strings(w, item->name, item->rank, item->shape, spans, (int64_t)count);
+    memory_free(spans);
+    return good;
+}
+
+/* Only bundles have strings, so they come from one. */
+static bool add_strings(bundle_writer *w, const archive_item *item)
+{
+    strings s = {{0}, {0}};
+    const bundle *from = archive_file(item->from);
+    bool good = bundle_strings(from, bundle_at(from, item->index), collect_string, &s) &&
+                add_collected(w, item, &s);
+    io_buffer_free(&s.bytes);
+    io_buffer_free(&s.sizes);
+    return good;
+}
+
+static bool add_item(bundle_writer *w, const char *prefix, const archive_item *item)
+{
+    if (item->tensor) return bundle_add(w, item->name, item->tensor);
+    if (item->dtype == IO_STRING) return add_strings(w, item);
+    if (io_dtype_bits(item->dtype)) return add_elements(w, prefix, item);
+    return ed_fail(ED_UNIMPLEMENTED, "%s: %s: tensor '%.200s' is of %s, which can't be written",
+                   who, prefix, item->name, io_dtype_name(item->dtype)),
+           false;
+}
+
+bool bundle_write_items(const char *prefix, const archive_item *items, int64_t count)
+{
+    bundle_writer *w = bundle_create(who, prefix);
+    if (!w) return false;
+    for (int64_t i = 0; i < count; i++)
+        if (!add_item(w, prefix, &items[i])) {
+            bundle_discard(w);
+            return false;
+        }
+    return bundle_finish(w);
+}
