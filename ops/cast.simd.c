@@ -27,9 +27,14 @@ typedef struct cast_attrs {
     {                                                                                              \
         return x >= beyond##f ? most : x <= least##f ? (type)(least) : x == x ? (type)x : 0;       \
     }
+FLOAT_TO_WHOLE(int8_t, -0x1p7, 0x1p7, INT8_MAX)
+FLOAT_TO_WHOLE(int16_t, -0x1p15, 0x1p15, INT16_MAX)
 FLOAT_TO_WHOLE(int32_t, -0x1p31, 0x1p31, INT32_MAX)
 FLOAT_TO_WHOLE(int64_t, -0x1p63, 0x1p63, INT64_MAX)
-FLOAT_TO_WHOLE(uint8_t, 0.0, 256.0, UINT8_MAX)
+FLOAT_TO_WHOLE(uint8_t, 0.0, 0x1p8, UINT8_MAX)
+FLOAT_TO_WHOLE(uint16_t, 0.0, 0x1p16, UINT16_MAX)
+FLOAT_TO_WHOLE(uint32_t, 0.0, 0x1p32, UINT32_MAX)
+FLOAT_TO_WHOLE(uint64_t, 0.0, 0x1p64, UINT64_MAX)
 
 LOOP_HELPER float odd_from_double(double x)
 {
@@ -43,12 +48,18 @@ LOOP_HELPER float odd_from_double(double x)
     return y;
 }
 
-/* An int64 keeps its upper 48 bits, the last of which says whether there was more. */
+/* 64 bits keep their upper 48, the last of which says whether there was more. */
 LOOP_HELPER float odd_from_int64(int64_t x)
 {
     const int64_t upper = x >> 16 | ((x & 0xffff) != 0);
     return odd_from_double(
         x >= -(INT64_C(1) << 52) && x <= INT64_C(1) << 52 ? (double)x : (double)upper * 0x1p16);
+}
+
+LOOP_HELPER float odd_from_uint64(uint64_t x)
+{
+    const uint64_t upper = x >> 16 | ((x & 0xffff) != 0);
+    return odd_from_double(x <= UINT64_C(1) << 52 ? (double)x : (double)upper * 0x1p16);
 }
 
 /* ---- Loops ----------------------------------------------------------------------------------- */
@@ -107,6 +118,10 @@ static void floats_from_bfloats(int64_t n, const uint16_t *from, float *to)
         }                                                                                          \
         return;                                                                                    \
     }
+/* How x becomes a whole number: from a float within its range, from a whole number modulo 2^n. */
+#define FROM_FLOAT(type)  type##_from_float(x)
+#define FROM_DOUBLE(type) type##_from_double(x)
+#define FROM_WHOLE(type)  x
 /* Through a strip of float32 to a 16-bit float. */
 #define CAST_STRIPS(convert, expression)                                                           \
     for (int64_t begin = 0; begin < n; begin += STRIP) {                                           \
@@ -120,8 +135,8 @@ static void floats_from_bfloats(int64_t n, const uint16_t *from, float *to)
     }                                                                                              \
     return
 
-/* The loops from one type: how x becomes each of the others. */
-#define CAST_LOOP(name, type, to_i32, to_i64, to_u8, to_odd)                                       \
+/* The loops from one type: how x becomes a whole number, and a float32 that rounds as x would. */
+#define CAST_LOOP(name, type, TO_WHOLE, to_odd)                                                    \
     static void cast_##name(LOOP_ARGUMENTS)                                                        \
     {                                                                                              \
         LOOP_USED;                                                                                 \
@@ -129,21 +144,30 @@ static void floats_from_bfloats(int64_t n, const uint16_t *from, float *to)
         switch (((const cast_attrs *)attrs)->dtype) {                                              \
         case ED_FLOAT32: CAST_ROW(float, x)                                                        \
         case ED_FLOAT64: CAST_ROW(double, x)                                                       \
-        case ED_INT32: CAST_ROW(int32_t, to_i32)                                                   \
-        case ED_INT64: CAST_ROW(int64_t, to_i64)                                                   \
-        case ED_UINT8: CAST_ROW(uint8_t, to_u8)                                                    \
+        case ED_INT8: CAST_ROW(int8_t, TO_WHOLE(int8_t))                                           \
+        case ED_INT16: CAST_ROW(int16_t, TO_WHOLE(int16_t))                                        \
+        case ED_INT32: CAST_ROW(int32_t, TO_WHOLE(int32_t))                                        \
+        case ED_INT64: CAST_ROW(int64_t, TO_WHOLE(int64_t))                                        \
+        case ED_UINT8: CAST_ROW(uint8_t, TO_WHOLE(uint8_t))                                        \
+        case ED_UINT16: CAST_ROW(uint16_t, TO_WHOLE(uint16_t))                                     \
+        case ED_UINT32: CAST_ROW(uint32_t, TO_WHOLE(uint32_t))                                     \
+        case ED_UINT64: CAST_ROW(uint64_t, TO_WHOLE(uint64_t))                                     \
         case ED_BOOL: CAST_ROW(uint8_t, x != 0)                                                    \
         case ED_FLOAT16: CAST_STRIPS(halves_from_floats, to_odd);                                  \
         case ED_BFLOAT16: CAST_STRIPS(bfloats_from_floats, to_odd);                                \
         default: return;                                                                           \
         }                                                                                          \
     }
-CAST_LOOP(float, float, int32_t_from_float(x), int64_t_from_float(x), uint8_t_from_float(x), x)
-CAST_LOOP(double, double, int32_t_from_double(x), int64_t_from_double(x), uint8_t_from_double(x),
-          odd_from_double(x))
-CAST_LOOP(int32, int32_t, x, x, x, odd_from_double(x))
-CAST_LOOP(int64, int64_t, x, x, x, odd_from_int64(x))
-CAST_LOOP(uint8, uint8_t, x, x, x, x)
+CAST_LOOP(float, float, FROM_FLOAT, x)
+CAST_LOOP(double, double, FROM_DOUBLE, odd_from_double(x))
+CAST_LOOP(int8, int8_t, FROM_WHOLE, x)
+CAST_LOOP(int16, int16_t, FROM_WHOLE, x)
+CAST_LOOP(int32, int32_t, FROM_WHOLE, odd_from_double(x))
+CAST_LOOP(int64, int64_t, FROM_WHOLE, odd_from_int64(x))
+CAST_LOOP(uint8, uint8_t, FROM_WHOLE, x)
+CAST_LOOP(uint16, uint16_t, FROM_WHOLE, x)
+CAST_LOOP(uint32, uint32_t, FROM_WHOLE, odd_from_double(x))
+CAST_LOOP(uint64, uint64_t, FROM_WHOLE, odd_from_uint64(x))
 
 /* From a 16-bit float: a strip of float32, and on from there. */
 #define CAST_LOOP_16(name, convert)                                                                \
@@ -165,7 +189,9 @@ CAST_LOOP_16(bfloat16, floats_from_bfloats)
 
 LOOPS(cast, [ED_FLOAT32] = cast_float, [ED_FLOAT64] = cast_double, [ED_INT32] = cast_int32,
       [ED_INT64] = cast_int64, [ED_UINT8] = cast_uint8, [ED_BOOL] = cast_uint8,
-      [ED_FLOAT16] = cast_float16, [ED_BFLOAT16] = cast_bfloat16);
+      [ED_FLOAT16] = cast_float16, [ED_BFLOAT16] = cast_bfloat16, [ED_INT8] = cast_int8,
+      [ED_INT16] = cast_int16, [ED_UINT16] = cast_uint16, [ED_UINT32] = cast_uint32,
+      [ED_UINT64] = cast_uint64);
 
 /* ---- The op ---------------------------------------------------------------------------------- */
 
@@ -181,6 +207,11 @@ static double cast_plain(double x, ed_dtype dtype)
     case ED_BOOL: return x != 0;
     case ED_FLOAT16: return half_to_float(half_from_float(odd_from_double(x)));
     case ED_BFLOAT16: return bfloat16_to_float(bfloat16_from_float(odd_from_double(x)));
+    case ED_INT8: return int8_t_from_double(x);
+    case ED_INT16: return int16_t_from_double(x);
+    case ED_UINT16: return uint16_t_from_double(x);
+    case ED_UINT32: return uint32_t_from_double(x);
+    case ED_UINT64: return (double)uint64_t_from_double(x);
     default: return x;
     }
 }
@@ -214,7 +245,9 @@ ELEMENTWISE_AS(cast, cast_infer, elementwise_kernel, "y = x in another dtype", O
                    {.inputs = {ED_SAMPLE_IN(-3, 3, 3, 5)},
                     .attrs = &(const cast_attrs){ED_FLOAT64}},
                    {.inputs = {ED_SAMPLE_IN(-3, 3, 7)}, .attrs = &(const cast_attrs){ED_INT32}},
-                   {.inputs = {ED_SAMPLE_IN(-3, 3)}, .attrs = &(const cast_attrs){ED_BFLOAT16}}));
+                   {.inputs = {ED_SAMPLE_IN(-3, 3)}, .attrs = &(const cast_attrs){ED_BFLOAT16}},
+                   {.inputs = {ED_SAMPLE_IN(-3, 3, 4)}, .attrs = &(const cast_attrs){ED_INT16}},
+                   {.inputs = {ED_SAMPLE_IN(0, 9, 5)}, .attrs = &(const cast_attrs){ED_UINT64}}));
 
 ed_tensor *ed_cast(ed_tensor *x, ed_dtype dtype)
 {

@@ -8,15 +8,25 @@
 
 #define NO_SLOPE "its result is bool"
 
-#define LOOPS2_COMPARE(name, expression)                                                           \
+#define COMPARE_LOOPS(name, expression)                                                            \
     LOOP2(name, float, uint8_t, expression)                                                        \
     LOOP2(name, double, uint8_t, expression)                                                       \
     LOOP2(name, int32_t, uint8_t, expression)                                                      \
     LOOP2(name, int64_t, uint8_t, expression)                                                      \
-    LOOP2(name, uint8_t, uint8_t, expression)                                                      \
-    LOOPS(name, [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double,                         \
-          [ED_INT32] = name##_int32_t, [ED_INT64] = name##_int64_t, [ED_UINT8] = name##_uint8_t,   \
-          [ED_BOOL] = name##_uint8_t)
+    LOOP2(name, uint8_t, uint8_t, expression)
+#define COMPARED(name)                                                                             \
+    [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double, [ED_INT32] = name##_int32_t,        \
+    [ED_INT64] = name##_int64_t, [ED_UINT8] = name##_uint8_t, [ED_BOOL] = name##_uint8_t
+#define LOOPS2_COMPARE(name, expression)                                                           \
+    COMPARE_LOOPS(name, expression)                                                                \
+    LOOPS(name, COMPARED(name))
+/* Whether two whole numbers are equal does not depend on their sign: one loop for each size. */
+#define LOOPS2_EQUALITY(name, expression)                                                          \
+    COMPARE_LOOPS(name, expression)                                                                \
+    LOOP2(name, uint16_t, uint8_t, expression)                                                     \
+    LOOPS(                                                                                         \
+        name, COMPARED(name), [ED_INT8] = name##_uint8_t, [ED_INT16] = name##_uint16_t,            \
+        [ED_UINT16] = name##_uint16_t, [ED_UINT32] = name##_int32_t, [ED_UINT64] = name##_int64_t)
 #define COMPARISON(name, text, ...)                                                                \
     ELEMENTWISE_AS(name, elementwise_infer_bool, elementwise_kernel, text, __VA_ARGS__,            \
                    .no_gradient = NO_SLOPE)
@@ -28,15 +38,14 @@
 
 /* ---- Comparisons ----------------------------------------------------------------------------- */
 
-LOOPS2_COMPARE(equal, a == b);
+LOOPS2_EQUALITY(equal, a == b);
 PLAIN(equal, x[0] == x[1]);
-COMPARISON(equal, "y = a equals b", TWO(ED_SET_NUMBER | ED_SET_BOOL),
-           .samples = SAMPLES2_SOME_EQUAL);
+COMPARISON(equal, "y = a equals b", TWO(ED_SET_ALL & ~ED_SET_HALF), .samples = SAMPLES2_SOME_EQUAL);
 FUNCTION2(equal);
 
-LOOPS2_COMPARE(not_equal, a != b);
+LOOPS2_EQUALITY(not_equal, a != b);
 PLAIN(not_equal, x[0] != x[1]);
-COMPARISON(not_equal, "y = a differs from b", TWO(ED_SET_NUMBER | ED_SET_BOOL),
+COMPARISON(not_equal, "y = a differs from b", TWO(ED_SET_ALL & ~ED_SET_HALF),
            .samples = SAMPLES2_SOME_EQUAL);
 FUNCTION2(not_equal);
 
@@ -150,7 +159,9 @@ WHERE_LOOP(uint64_t)
 #endif
 LOOPS(where, [ED_FLOAT32] = where_uint32_t, [ED_FLOAT64] = where_uint64_t,
       [ED_INT32] = where_uint32_t, [ED_INT64] = where_uint64_t, [ED_UINT8] = where_uint8_t,
-      [ED_BOOL] = where_uint8_t, [ED_FLOAT16] = where_uint16_t, [ED_BFLOAT16] = where_uint16_t);
+      [ED_BOOL] = where_uint8_t, [ED_FLOAT16] = where_uint16_t, [ED_BFLOAT16] = where_uint16_t,
+      [ED_INT8] = where_uint8_t, [ED_INT16] = where_uint16_t, [ED_UINT16] = where_uint16_t,
+      [ED_UINT32] = where_uint32_t, [ED_UINT64] = where_uint64_t);
 PLAIN(where, x[0] ? x[1] : x[2]);
 
 static bool where_gradient(const ed_gradient_call *g)

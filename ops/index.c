@@ -358,7 +358,7 @@ static ed_tensor *gather_gradient_of(ed_tensor *dy, ed_tensor *indices, int64_t 
                                      int64_t extent)
 {
     gather_gradient_attrs attrs = {axis, extent};
-    if (!(ED_SET_STORAGE & 1u << dy->dtype)) return CALL_OP(gather_gradient, &attrs, dy, indices);
+    if (!(ED_SET_HALF & 1u << dy->dtype)) return CALL_OP(gather_gradient, &attrs, dy, indices);
     return ed_cast(CALL_OP(gather_gradient, &attrs, ed_cast(dy, ED_FLOAT32), indices), dy->dtype);
 }
 

@@ -1,7 +1,6 @@
 #include "ops/shape.h"
 #include "tensor/copy.h"
 #include "tensor/threads.h"
-#include <math.h>
 #include <string.h>
 
 /*
@@ -432,17 +431,6 @@ static int64_t padding(ed_ints list, int i)
     return list.values ? list.values[i] : 0;
 }
 
-static bool value_fits(ed_dtype dtype, double value)
-{
-    switch (dtype) {
-    case ED_INT32: return value >= INT32_MIN && value <= INT32_MAX && value == floor(value);
-    case ED_INT64: return value >= -0x1p63 && value < 0x1p63 && value == floor(value);
-    case ED_UINT8: return value >= 0 && value <= UINT8_MAX && value == floor(value);
-    case ED_BOOL: return value == 0 || value == 1;
-    default: return true;
-    }
-}
-
 static bool pad_infer(ed_call *call)
 {
     const ed_pad_options *options = call->attrs;
@@ -451,7 +439,7 @@ static bool pad_infer(ed_call *call)
     if (!check_padding(call, "before", options->before) ||
         !check_padding(call, "after", options->after))
         return false;
-    if (!value_fits(x->dtype, options->value))
+    if (!dtype_holds(x->dtype, options->value))
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "the value %.17g can't be an element of %s",
                             options->value, ed_dtype_name(x->dtype));
     for (int i = 0; i < x->rank; i++)

@@ -188,7 +188,7 @@ ed_tensor *ed_hard_sigmoid(ed_tensor *x);
 
 /* ---- Comparisons and logic (ops/compare.simd.c): results are bool, without gradient ---------- */
 
-/* Comparisons of numbers (equal, not_equal of bool too). NaN equals nothing. */
+/* Comparisons of numbers; equal and not_equal take all but 16-bit floats. NaN equals nothing. */
 ed_tensor *ed_equal(ed_tensor *a, ed_tensor *b);
 ed_tensor *ed_not_equal(ed_tensor *a, ed_tensor *b);
 ed_tensor *ed_less(ed_tensor *a, ed_tensor *b);
@@ -222,7 +222,7 @@ ed_tensor *ed_where(ed_tensor *condition, ed_tensor *a, ed_tensor *b);
 
 /*
  * x in another dtype, any to any. Floats to integers truncate towards 0; NaN becomes 0 and what is
- * out of range the nearest integer there is. Integers to narrower integers wrap around. Anything
+ * out of range the nearest integer there is. Integers to other integers wrap around. Anything
  * but 0 is true. Floats round to nearest, ties to even, once. A view of x if it has that dtype. The
  * gradient is cast back; casts to or from integers and bool carry none.
  */

@@ -63,21 +63,21 @@ void shape_place(const ed_call *call, int i, int64_t offset, const int64_t *stri
              strides);
 }
 
-static bool is_storage(const ed_tensor *x)
+static bool is_half(const ed_tensor *x)
 {
-    return x && ED_SET_STORAGE & 1u << x->dtype;
+    return x && ED_SET_HALF & 1u << x->dtype;
 }
 
 ed_tensor *shape_sum_to(ed_tensor *dy, ed_ints shape)
 {
-    if (!is_storage(dy)) return ops_sum_to(dy, shape);
+    if (!is_half(dy)) return ops_sum_to(dy, shape);
     return ed_cast(ops_sum_to(ed_cast(dy, ED_FLOAT32), shape), dy->dtype);
 }
 
 ed_tensor *shape_sum_axis(ed_tensor *dy, int64_t axis)
 {
     ed_reduce_options options = {.axis = {&axis, 1}};
-    if (!is_storage(dy)) return ed_reduce_sum_with(dy, &options);
+    if (!is_half(dy)) return ed_reduce_sum_with(dy, &options);
     return ed_cast(ed_reduce_sum_with(ed_cast(dy, ED_FLOAT32), &options), dy->dtype);
 }
 

@@ -79,7 +79,7 @@ static inline ed_tensor *tensor_read(const ed_tensor *t)
 
 static inline size_t dtype_size(ed_dtype dtype)
 {
-    static const uint8_t sizes[ED_DTYPE_COUNT] = {0, 4, 8, 4, 8, 1, 1, 2, 2};
+    static const uint8_t sizes[ED_DTYPE_COUNT] = {0, 4, 8, 4, 8, 1, 1, 2, 2, 1, 2, 2, 4, 8};
     return sizes[dtype];
 }
 
@@ -129,6 +129,10 @@ uint16_t bfloat16_from_float(float value);
  */
 double dtype_load(ed_dtype dtype, const void *data, int64_t i);
 void dtype_store(ed_dtype dtype, void *data, int64_t i, double value);
+
+/* Whether a number can be an element: whole and within range for integers, 0 or 1 for bool, any for
+ * floats. */
+bool dtype_holds(ed_dtype dtype, double value);
 
 /*
  * Whether a weak number can become `dtype` without changing its meaning: any number for floats,

@@ -2,8 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const names[ED_DTYPE_COUNT] = {"none",  "float32", "float64", "int32",   "int64",
-                                                  "uint8", "bool",    "float16", "bfloat16"};
+static const char *const names[ED_DTYPE_COUNT] = {
+    "none",    "float32",  "float64", "int32", "int64",  "uint8",  "bool",
+    "float16", "bfloat16", "int8",    "int16", "uint16", "uint32", "uint64"};
 
 static bool is_dtype(ed_dtype dtype)
 {
@@ -89,6 +90,11 @@ double dtype_load(ed_dtype dtype, const void *data, int64_t i)
     case ED_BOOL: return ((const uint8_t *)data)[i] != 0;
     case ED_FLOAT16: return half_to_float(((const uint16_t *)data)[i]);
     case ED_BFLOAT16: return bfloat16_to_float(((const uint16_t *)data)[i]);
+    case ED_INT8: return ((const int8_t *)data)[i];
+    case ED_INT16: return ((const int16_t *)data)[i];
+    case ED_UINT16: return ((const uint16_t *)data)[i];
+    case ED_UINT32: return ((const uint32_t *)data)[i];
+    case ED_UINT64: return (double)((const uint64_t *)data)[i];
     default: return NAN;
     }
 }
@@ -104,6 +110,31 @@ void dtype_store(ed_dtype dtype, void *data, int64_t i, double value)
     case ED_BOOL: ((uint8_t *)data)[i] = value != 0; break;
     case ED_FLOAT16: ((uint16_t *)data)[i] = half_from_float((float)value); break;
     case ED_BFLOAT16: ((uint16_t *)data)[i] = bfloat16_from_float((float)value); break;
+    case ED_INT8: ((int8_t *)data)[i] = (int8_t)value; break;
+    case ED_INT16: ((int16_t *)data)[i] = (int16_t)value; break;
+    case ED_UINT16: ((uint16_t *)data)[i] = (uint16_t)value; break;
+    case ED_UINT32: ((uint32_t *)data)[i] = (uint32_t)value; break;
+    case ED_UINT64: ((uint64_t *)data)[i] = (uint64_t)value; break;
     default: break;
     }
+}
+
+/* The bounds are exact; a NaN lies within none. */
+bool dtype_holds(ed_dtype dtype, double value)
+{
+    static const struct {
+        double least, beyond;
+    } ranges[ED_DTYPE_COUNT] = {
+        [ED_INT8] = {-0x1p7, 0x1p7},
+        [ED_INT16] = {-0x1p15, 0x1p15},
+        [ED_INT32] = {-0x1p31, 0x1p31},
+        [ED_INT64] = {-0x1p63, 0x1p63},
+        [ED_UINT8] = {0, 0x1p8},
+        [ED_UINT16] = {0, 0x1p16},
+        [ED_UINT32] = {0, 0x1p32},
+        [ED_UINT64] = {0, 0x1p64},
+        [ED_BOOL] = {0, 2},
+    };
+    if (ed_dtype_is_float(dtype)) return true;
+    return value >= ranges[dtype].least && value < ranges[dtype].beyond && value == floor(value);
 }

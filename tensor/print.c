@@ -1,4 +1,5 @@
 #include "tensor/core.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,19 +233,19 @@ static void see_positional(form *f, const char *element)
     widen(&f->right, (int)strlen(fraction));
 }
 
-static int64_t load_integer(ed_dtype dtype, const char *element)
+/* At least `width` columns; returns how many. */
+static int format_integer(ed_dtype dtype, const char *element, int width, char *s, size_t room)
 {
-    switch (dtype) {
-    case ED_INT64: return *(const int64_t *)element;
-    case ED_INT32: return *(const int32_t *)element;
-    default: return *(const uint8_t *)element;
-    }
+    if (dtype == ED_UINT64)
+        return snprintf(s, room, "%*" PRIu64, width, *(const uint64_t *)element);
+    if (dtype == ED_INT64) return snprintf(s, room, "%*" PRId64, width, *(const int64_t *)element);
+    return snprintf(s, room, "%*.0f", width, dtype_load(dtype, element, 0));
 }
 
 static void see_integer(form *f, const char *element)
 {
     char s[24];
-    widen(&f->left, snprintf(s, sizeof s, "%lld", (long long)load_integer(f->t->dtype, element)));
+    widen(&f->left, format_integer(f->t->dtype, element, 0, s, sizeof s));
 }
 
 /* A number as the dtype has it: the comparisons below are made in it. */
@@ -328,7 +329,7 @@ static int format_element(const form *f, const char *element, char *s, size_t ro
     ed_dtype dtype = f->t->dtype;
     if (dtype == ED_BOOL) return snprintf(s, room, "%s", *element ? " True" : "False");
     if (ed_dtype_is_float(dtype)) return format_float(f, dtype_load(dtype, element, 0), s, room);
-    return snprintf(s, room, "%*lld", f->left, (long long)load_integer(dtype, element));
+    return format_integer(dtype, element, f->left, s, room);
 }
 
 /* A number alone, as it is written in a program. */
@@ -339,7 +340,7 @@ static void put_scalar(writer *w, const ed_tensor *t)
     if (t->dtype == ED_BOOL) {
         snprintf(s, sizeof s, "%s", value != 0 ? "True" : "False");
     } else if (!ed_dtype_is_float(t->dtype)) {
-        snprintf(s, sizeof s, "%lld", (long long)load_integer(t->dtype, t->data));
+        format_integer(t->dtype, t->data, 0, s, sizeof s);
     } else if (!isfinite(value)) {
         snprintf(s, sizeof s, "%s", odd_name(value));
     } else if (size == 0 || (size >= 1e-4 && size < exponent_from(t->dtype))) {

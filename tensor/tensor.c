@@ -232,21 +232,8 @@ ed_tensor *ed_integer(int64_t number)
 
 bool number_fits(const ed_tensor *weak, ed_dtype dtype)
 {
-    if (ed_dtype_is_float(dtype)) return true;
-    double number = dtype_load(weak->dtype, weak->data, 0);
-    int64_t integer;
-    if (weak->dtype == ED_INT64)
-        integer = *(const int64_t *)weak->data;
-    else if (number >= -0x1p63 && number < 0x1p63 && number == floor(number))
-        integer = (int64_t)number;
-    else
-        return false;
-    switch (dtype) {
-    case ED_INT32: return integer >= INT32_MIN && integer <= INT32_MAX;
-    case ED_UINT8: return integer >= 0 && integer <= UINT8_MAX;
-    case ED_BOOL: return integer == 0 || integer == 1;
-    default: return true;
-    }
+    if (weak->dtype == dtype) return true; /* the largest int64 would be rounded out of range */
+    return dtype_holds(dtype, dtype_load(weak->dtype, weak->data, 0));
 }
 
 ed_tensor *number_as(const ed_tensor *weak, ed_dtype dtype)
@@ -256,7 +243,7 @@ ed_tensor *number_as(const ed_tensor *weak, ed_dtype dtype)
                        dtype_load(weak->dtype, weak->data, 0), ed_dtype_name(dtype));
     ed_tensor *t = tensor_new(dtype, 0, NULL);
     if (!t) return NULL;
-    if (dtype == ED_INT64 && weak->dtype == ED_INT64)
+    if ((dtype == ED_INT64 || dtype == ED_UINT64) && weak->dtype == ED_INT64)
         memcpy(t->data, weak->data, sizeof(int64_t));
     else
         dtype_store(dtype, t->data, 0, dtype_load(weak->dtype, weak->data, 0));
@@ -350,6 +337,7 @@ int64_t ed_item_int64(const ed_tensor *tensor)
     const ed_tensor *t = one_element(tensor);
     if (!t) return 0;
     if (t->dtype == ED_INT64) return *(const int64_t *)t->data;
+    if (t->dtype == ED_UINT64 && *(const int64_t *)t->data >= 0) return *(const int64_t *)t->data;
     double value = dtype_load(t->dtype, t->data, 0);
     if (!(value >= -0x1p63 && value < 0x1p63))
         return ed_fail(ED_OUT_OF_RANGE, "item: %g is no int64", value), 0;

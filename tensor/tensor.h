@@ -32,10 +32,10 @@ typedef struct ed_list ed_list;
 /* ---- Dtypes ---------------------------------------------------------------------------------- */
 
 /*
- * Element types. Arithmetic is done in float32, float64, int32, int64 and (where named) uint8;
- * float16 and bfloat16 are for storage: cast, shape and index ops take them, arithmetic refuses
- * them. There is no silent mixing: two tensors of one call must agree in dtype (ed_cast says
- * otherwise); plain numbers take the dtype of the tensor they meet.
+ * Element types. Arithmetic is done in float32, float64, int32, int64 and (where named) uint8; the
+ * others are for storage: cast, shape and index ops take them, variables hold them, arithmetic
+ * refuses them. There is no silent mixing: two tensors of one call must agree in dtype (ed_cast
+ * says otherwise); plain numbers take the dtype of the tensor they meet.
  */
 typedef enum ed_dtype {
     ED_DTYPE_NONE, /* "not given" in options */
@@ -47,6 +47,11 @@ typedef enum ed_dtype {
     ED_BOOL, /* one byte, 0 or 1 */
     ED_FLOAT16,
     ED_BFLOAT16,
+    ED_INT8,
+    ED_INT16,
+    ED_UINT16,
+    ED_UINT32,
+    ED_UINT64,
     ED_DTYPE_COUNT
 } ed_dtype;
 
@@ -215,8 +220,8 @@ bool ed_memory_has_failed(void);
 
 /*
  * A tensor of the given shape with a copy of the array's elements in row-major order; the dtype is
- * that of the pointer: float, double, int32_t, int64_t, uint8_t, bool. The array must hold as many
- * elements as the shape says.
+ * that of the pointer: float, double, bool, int8_t ... uint64_t. The array must hold as many
+ * elements as the shape says. 16-bit floats have no C type: ed_constant_of takes their bits.
  *
  *     ed_constant(ED_VALUES(float, 1, 2, 3, 4), ED_SHAPE(2, 2))
  */
@@ -230,7 +235,10 @@ ed_tensor *ed_constant_of(ed_dtype dtype, const void *data, ed_ints shape);
     _Generic((array), float *: ED_FLOAT32, const float *: ED_FLOAT32, double *: ED_FLOAT64, const double *: ED_FLOAT64,    \
         int32_t *: ED_INT32, const int32_t *: ED_INT32, int64_t *: ED_INT64, const int64_t *: ED_INT64,                    \
         long long *: ED_INT64, const long long *: ED_INT64, uint8_t *: ED_UINT8, const uint8_t *: ED_UINT8,                \
-        bool *: ED_BOOL, const bool *: ED_BOOL)
+        bool *: ED_BOOL, const bool *: ED_BOOL, int8_t *: ED_INT8, const int8_t *: ED_INT8,                                \
+        int16_t *: ED_INT16, const int16_t *: ED_INT16, uint16_t *: ED_UINT16, const uint16_t *: ED_UINT16,                \
+        uint32_t *: ED_UINT32, const uint32_t *: ED_UINT32, uint64_t *: ED_UINT64, const uint64_t *: ED_UINT64,            \
+        unsigned long long *: ED_UINT64, const unsigned long long *: ED_UINT64)
 
 /*
  * A tensor on the caller's own memory, row-major, without a copy. The memory must not change while
@@ -282,7 +290,7 @@ ed_ints ed_strides(const ed_tensor *tensor);
 bool ed_is_contiguous(const ed_tensor *tensor);
 
 /*
- * The element of a tensor of one element as a number. ed_item rounds int64 beyond 2^53;
+ * The element of a tensor of one element as a number. ed_item rounds whole numbers beyond 2^53;
  * ed_item_int64 drops fractions and fails for what no int64 can be. For other sizes both fail: NaN
  * and 0.
  */

@@ -89,7 +89,7 @@ static bool near_a_kink(const ed_op *op, double x)
     return false;
 }
 
-/* Evenly drawn; of integers and bool whole numbers, of which uint8 and bool have no negative. */
+/* Evenly drawn; of integers and bool whole numbers, negative ones where the dtype has them. */
 static double draw(const ed_op *op, const ed_sample_input *in, ed_dtype dtype, uint64_t *state)
 {
     if (ed_dtype_is_float(dtype)) {
@@ -100,7 +100,7 @@ static double draw(const ed_op *op, const ed_sample_input *in, ed_dtype dtype, u
         return x;
     }
     double low = ceil(in->low), high = floor(in->high);
-    if (dtype == ED_UINT8 || dtype == ED_BOOL) low = fmax(low, 0);
+    if (!dtype_holds(dtype, -1)) low = fmax(low, 0);
     if (high < low) return fmax(low, 0);
     double x = fmin(low + floor((high - low + 1) * random_unit(state)), high);
     return dtype == ED_BOOL ? x != 0 : x;
@@ -244,7 +244,12 @@ static bool agrees(ed_dtype dtype, double y, double reference, const bound *b)
     case ED_BOOL: return y == (reference != 0);
     case ED_UINT8: return y == (double)(uint8_t)(int64_t)reference;
     case ED_INT32: return y == (double)(int32_t)(int64_t)reference;
-    case ED_INT64: return y == reference;
+    case ED_INT64:
+    case ED_INT8: /* which nothing is calculated in, as in those that follow */
+    case ED_INT16:
+    case ED_UINT16:
+    case ED_UINT32:
+    case ED_UINT64: return y == reference;
     default: break;
     }
     if (isnan(reference)) return isnan(y);

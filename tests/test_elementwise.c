@@ -30,7 +30,7 @@ static ed_tensor *numbers(ed_dtype dtype, int64_t size, uint64_t *state)
     for (int64_t i = 0; i < size; i++) {
         double value = (double)(pick(state, 8001) - 4000) / 1000;
         if (dtype == ED_BOOL) value = value > 0;
-        if (dtype == ED_UINT8) value = fabs(value);
+        if (!dtype_holds(dtype, -1)) value = fabs(value);
         if (ed_dtype_is_float(dtype) && pick(state, 20) == 0) value = special[pick(state, 6)];
         dtype_store(dtype, x->data, i, value);
     }
@@ -111,7 +111,7 @@ static void layouts_do_not_matter(void **state)
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
             const ed_op *op = ed_op_find(names[i]);
             static const ed_dtype dtypes[] = {ED_FLOAT32, ED_FLOAT64, ED_UINT8, ED_FLOAT16,
-                                              ED_INT64};
+                                              ED_INT64,   ED_INT16,   ED_UINT32};
             unsigned set = op->operands[op->operands[1].name ? 1 : 0].dtypes;
             for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
                 if (set & 1u << dtypes[d]) check_layouts(op, dtypes[d], &random);

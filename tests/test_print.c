@@ -120,6 +120,25 @@ static void others(void **state)
          "[  0   7 255]\n"
          "tensor uint8 [3]",
          0, 7, 255);
+    CASE(ED_INT8, int8_t, ED_SHAPE(3), /* signed bytes */
+         "[-128    0  127]\n"
+         "tensor int8 [3]",
+         INT8_MIN, 0, INT8_MAX);
+    CASE(ED_INT16, int16_t, ED_SHAPE(3), /* short ints */
+         "[-32768     -1  32767]\n"
+         "tensor int16 [3]",
+         INT16_MIN, -1, INT16_MAX);
+    CASE(ED_UINT16, uint16_t, ED_SHAPE(2), /* without sign */
+         "[    1 65535]\n"
+         "tensor uint16 [2]",
+         1, UINT16_MAX);
+    CASE(ED_UINT32, uint32_t, ED_SHAPE(2), "[         0 4294967295]\ntensor uint32 [2]", 0,
+         UINT32_MAX);
+    CASE(ED_UINT64, uint64_t, ED_SHAPE(3),
+         "[                   0  9223372036854775809 18446744073709551615]\n"
+         "tensor uint64 [3]",
+         0, (UINT64_C(1) << 63) + 1, UINT64_MAX);
+    CASE(ED_UINT64, uint64_t, ED_SHAPE(), "18446744073709551615\ntensor uint64 []", UINT64_MAX);
     CASE(ED_BOOL, bool, ED_SHAPE(2, 2), /* bools */
          "[[ True False]\n"
          " [ True  True]]\n"

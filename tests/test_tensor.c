@@ -79,9 +79,11 @@ static void constants(void **state)
 static void dtypes(void **state)
 {
     (void)state;
-    static const char *const names[] = {"none",  "float32", "float64", "int32",   "int64",
-                                        "uint8", "bool",    "float16", "bfloat16"};
-    static const size_t sizes[] = {0, 4, 8, 4, 8, 1, 1, 2, 2};
+    static const char *const names[] = {"none",  "float32", "float64", "int32",    "int64",
+                                        "uint8", "bool",    "float16", "bfloat16", "int8",
+                                        "int16", "uint16",  "uint32",  "uint64"};
+    static const size_t sizes[] = {0, 4, 8, 4, 8, 1, 1, 2, 2, 1, 2, 2, 4, 8};
+    assert_int_equal(sizeof sizes / sizeof *sizes, ED_DTYPE_COUNT);
     for (int d = 0; d < ED_DTYPE_COUNT; d++) {
         assert_string_equal(ed_dtype_name((ed_dtype)d), names[d]);
         assert_int_equal(ed_dtype_size((ed_dtype)d), sizes[d]);
@@ -89,7 +91,46 @@ static void dtypes(void **state)
     assert_string_equal(ed_dtype_name((ed_dtype)-5), "none");
     assert_int_equal(ed_dtype_size((ed_dtype)1000), 0);
     assert_true(ed_dtype_is_float(ED_BFLOAT16) && !ed_dtype_is_float(ED_BOOL) &&
-                !ed_dtype_is_float((ed_dtype)99));
+                !ed_dtype_is_float((ed_dtype)99) && !ed_dtype_is_float(ED_UINT16));
+}
+
+/* Integers that are only stored: made from arrays and numbers of theirs, read, held by variables;
+ * arithmetic names what it takes instead. */
+static void stored_integers(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    uint64_t large[] = {UINT64_MAX, INT64_MAX, 7}, back[3] = {0};
+    ed_tensor *x = ed_constant(large, ED_SHAPE(3));
+    assert_int_equal(ed_dtype_of(x), ED_UINT64);
+    assert_int_equal(ed_dtype_of(ed_constant(((unsigned long long[]){1}), ED_SHAPE(1))), ED_UINT64);
+    assert_int_equal(ed_dtype_of(ed_constant(((const uint32_t[]){1}), ED_SHAPE(1))), ED_UINT32);
+    assert_int_equal(ed_dtype_of(ed_constant(((uint16_t[]){1}), ED_SHAPE(1))), ED_UINT16);
+    assert_int_equal(ed_dtype_of(ed_constant(((int16_t[]){1}), ED_SHAPE(1))), ED_INT16);
+    assert_int_equal(ed_dtype_of(ed_constant(((int8_t[]){1}), ED_SHAPE(1))), ED_INT8);
+    assert_true(ed_copy_to(ed_reverse(x, ED_AXES(0)), back, 3));
+    assert_true(back[0] == 7 && back[1] == INT64_MAX && back[2] == UINT64_MAX);
+    assert_int_equal(ed_item_int64(ed_index(x, 1)), INT64_MAX);
+    assert_int_equal(ed_item_int64(ed_index(x, 0)), 0);
+    refused_as(ED_OUT_OF_RANGE, "1.84467e+19 is no int64");
+
+    assert_int_equal(ed_item_int64(ed_scalar(INT64_MAX, .dtype = ED_UINT64)), INT64_MAX);
+    assert_true(ed_item(ed_scalar(0x1.8p63, .dtype = ED_UINT64)) == 0x1.8p63);
+    assert_true(ed_item(ed_scalar(-128, .dtype = ED_INT8)) == -128);
+    REFUSED(ed_scalar(-1, .dtype = ED_UINT64), "-1 can't be an element of uint64");
+    REFUSED(ed_scalar(0x1p64, .dtype = ED_UINT64), "can't be");
+    REFUSED(ed_scalar(128, .dtype = ED_INT8), "128 can't be an element of int8");
+    REFUSED(ed_scalar(-32769, .dtype = ED_INT16), "can't be");
+    REFUSED(ed_scalar(65536, .dtype = ED_UINT16), "can't be");
+    REFUSED(ed_scalar(INT64_C(1) << 32, .dtype = ED_UINT32), "can't be");
+
+    ed_tensor *v = ed_variable(x);
+    assert_ptr_equal(ed_assign(v, ed_ones(ED_SHAPE(3), .dtype = ED_UINT64)), v);
+    assert_true(((const uint64_t *)ed_data(v))[2] == 1 && ((const uint64_t *)ed_data(x))[2] == 7);
+    REFUSED(ed_assign(v, ed_ones(ED_SHAPE(3), .dtype = ED_INT64)), "the value int64[3]");
+    REFUSED(ed_assign_add(v, 1), "uint64[3]; numbers to add are expected");
+    REFUSED(ed_add(x, x), "add: a is uint64[3]; it takes float32, float64, int32, int64, uint8 "
+                          "(ed_cast converts)");
 }
 
 /* Every 16-bit float goes to float32 and back; what lies between two goes to the nearer, ties to
@@ -643,15 +684,16 @@ static void threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(constants),        cmocka_unit_test(dtypes),
-        cmocka_unit_test(halves),           cmocka_unit_test(wrapped),
-        cmocka_unit_test(wrapped_variable), cmocka_unit_test(scalars),
-        cmocka_unit_test(weak_numbers),     cmocka_unit_test(reading),
-        cmocka_unit_test(scopes),           cmocka_unit_test(references),
-        cmocka_unit_test(errors),           cmocka_unit_test(variables),
-        cmocka_unit_test(copy_on_write),    cmocka_unit_test(lists),
-        cmocka_unit_test(statistics),       cmocka_unit_test(failing),
-        cmocka_unit_test(forgotten_scope),  cmocka_unit_test(threads),
+        cmocka_unit_test(constants),       cmocka_unit_test(dtypes),
+        cmocka_unit_test(stored_integers), cmocka_unit_test(halves),
+        cmocka_unit_test(wrapped),         cmocka_unit_test(wrapped_variable),
+        cmocka_unit_test(scalars),         cmocka_unit_test(weak_numbers),
+        cmocka_unit_test(reading),         cmocka_unit_test(scopes),
+        cmocka_unit_test(references),      cmocka_unit_test(errors),
+        cmocka_unit_test(variables),       cmocka_unit_test(copy_on_write),
+        cmocka_unit_test(lists),           cmocka_unit_test(statistics),
+        cmocka_unit_test(failing),         cmocka_unit_test(forgotten_scope),
+        cmocka_unit_test(threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
