@@ -1,0 +1,398 @@
+#include "io/archive.h"
+#include "io/bundle_core.h"
+#include "tensor/threads.h"
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Writing a bundle: tensors go to the data file as they come; their entries are kept, sorted at the
+ * end and written as the index.
+ *
+ * Both files are written and on disk before either gets its name. The data gets its name first and
+ * the index second, the folder being synced after each: an index never names data that is not
+ * there. Where an older bundle had the same prefix there is an instant, between the two renames, at
+ * which its index stands beside the new data; a crash right then leaves a bundle whose checksums
+ * tell. Checkpoints that must not know such an instant have a new prefix each, as a manager's do.
+ */
+
+enum { PIECE = 1 << 20, SEVERAL_THREADS = 256 << 10 };
+
+/* Where name and message of an entry stand in the writer's buffers. */
+typedef struct written {
+    size_t name, name_size, message, message_size;
+    io_digest digest;
+} written;
+
+struct bundle_writer {
+    const char *who;
+    char *prefix;
+    io_writer *data;
+    io_buffer names, messages;
+    written *entries;
+    int64_t count, room;
+    bool failed;
+};
+
+static bool fail(bundle_writer *w, ed_error_code code, const char *name, const char *what)
+{
+    w->failed = true;
+    ed_fail(code, "%s: %s: tensor '%s': %s", w->who, w->prefix, name, what);
+    return false;
+}
+
+bundle_writer *bundle_create(const char *who, const char *prefix)
+{
+    if (!prefix || !*io_name_of(prefix))
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: the prefix of a bundle must end in a name", who);
+    bundle_writer *w = memory_zalloc(sizeof *w);
+    if (!w) return NULL;
+    w->who = who;
+    w->prefix = text_copy(prefix);
+    char *folder = io_folder_of(prefix);
+    char *path = io_text("%s.data-00000-of-00001", prefix);
+    if (w->prefix && folder && path && io_make_folders(who, folder)) w->data = io_create(who, path);
+    memory_free(folder);
+    memory_free(path);
+    if (w->data) return w;
+    bundle_discard(w);
+    return NULL;
+}
+
+void bundle_discard(bundle_writer *w)
+{
+    if (!w) return;
+    io_discard(w->data);
+    io_buffer_free(&w->names);
+    io_buffer_free(&w->messages);
+    memory_free(w->entries);
+    memory_free(w->prefix);
+    memory_free(w);
+}
+
+/* ---- Elements -------------------------------------------------------------------------------- */
+
+/* What has been written of a tensor. */
+typedef struct sink {
+    bundle_writer *writer;
+    io_digester *digester;
+    uint32_t crc;
+    const uint8_t *piece; /* under work */
+    size_t size;
+} sink;
+
+/* The two sums over a piece, each by whoever is free. */
+static void sum(int64_t first, int64_t last, int worker, void *user)
+{
+    sink *s = user;
+    (void)worker;
+    if (first == 0) s->crc = io_crc32c(s->crc, s->piece, s->size);
+    if (last == 2) io_digest_add(s->digester, s->piece, s->size);
+}
+
+static bool put(void *user, const void *data, size_t size)
+{
+    sink *s = user;
+    for (size_t at = 0; at < size; at += PIECE) {
+        s->piece = (const uint8_t *)data + at;
+        s->size = size - at < PIECE ? size - at : PIECE;
+        threads_run(2, s->size < SEVERAL_THREADS ? 2 : 1, sum, s);
+        if (!io_write(s->writer->data, s->piece, s->size)) return false;
+    }
+    return true;
+}
+
+static bool sink_begin(sink *s, bundle_writer *w)
+{
+    *s = (sink){.writer = w, .digester = io_digest_begin()};
+    if (!s->digester) w->failed = true;
+    return s->digester;
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
+
+static void put_shape(io_buffer *message, int rank, const int64_t *shape)
+{
+    io_buffer dims = {0}, dim = {0};
+    for (int i = 0; i < rank; i++) {
+        dim.size = 0;
+        if (shape[i]) io_put_field_varint(&dim, DIM_SIZE, (uint64_t)shape[i]);
+        io_put_field_bytes(&dims, SHAPE_DIM, dim.data, dim.size);
+    }
+    io_put_field_bytes(message, ENTRY_SHAPE, dims.data, dims.size);
+    message->failed |= dims.failed | dim.failed;
+    io_buffer_free(&dims);
+    io_buffer_free(&dim);
+}
+
+/* Numbers that are 0 are left out; the shape stands even where it is empty. */
+static void put_entry(io_buffer *message, io_dtype dtype, int rank, const int64_t *shape,
+                      int64_t offset, int64_t size, uint32_t crc)
+{
+    io_put_field_varint(message, ENTRY_DTYPE, (uint64_t)dtype);
+    put_shape(message, rank, shape);
+    if (offset) io_put_field_varint(message, ENTRY_OFFSET, (uint64_t)offset);
+    if (size) io_put_field_varint(message, ENTRY_SIZE, (uint64_t)size);
+    if (crc) io_put_field_fixed32(message, ENTRY_CRC, crc);
+}
+
+static written *new_entry(bundle_writer *w)
+{
+    if (w->count == w->room) {
+        int64_t room = 2 * w->room + 16;
+        written *entries = memory_grow(w->entries, (size_t)w->room * sizeof *entries,
+                                       (size_t)room * sizeof *entries);
+        if (!entries) return NULL;
+        w->entries = entries;
+        w->room = room;
+    }
+    return &w->entries[w->count++];
+}
+
+/* Notes a tensor whose elements have gone through the sink; closes the sink. */
+static bool sink_end(sink *s, bool fine, const char *name, io_dtype dtype, int rank,
+                     const int64_t *shape, int64_t offset)
+{
+    bundle_writer *w = s->writer;
+    written *entry = fine ? new_entry(w) : NULL;
+    if (entry) {
+        *entry = (written){.name = w->names.size, .message = w->messages.size};
+        entry->digest = io_digest_end(s->digester);
+        entry->name_size = strlen(name);
+        io_put(&w->names, name, entry->name_size);
+        put_entry(&w->messages, dtype, rank, shape, offset, io_written(w->data) - offset,
+                  io_crc32c_mask(s->crc));
+        entry->message_size = w->messages.size - entry->message;
+    }
+    memory_free(s->digester);
+    w->failed |= !entry || w->names.failed || w->messages.failed;
+    return !w->failed;
+}
+
+static bool may_add(bundle_writer *w, const char *name)
+{
+    if (!w || w->failed) return false;
+    if (!name || !*name) return fail(w, ED_INVALID_ARGUMENT, "", "a tensor needs a name");
+    if (!strcmp(name, BUNDLE_DIGESTS))
+        return fail(w, ED_INVALID_ARGUMENT, name, "this name is kept for the bundle's digests");
+    return true;
+}
+
+bool bundle_add(bundle_writer *w, const char *name, const ed_tensor *tensor)
+{
+    sink s;
+    if (!may_add(w, name)) return false;
+    if (!tensor) return fail(w, ED_INVALID_ARGUMENT, name, "the tensor is NULL");
+    int64_t offset = io_written(w->data);
+    return sink_begin(&s, w) &&
+           sink_end(&s, io_stream_tensor(tensor, put, &s), name, io_dtype_from(tensor->dtype),
+                    tensor->rank, tensor->shape, offset);
+}
+
+bool bundle_add_raw(bundle_writer *w, const char *name, io_dtype dtype, int rank,
+                    const int64_t *shape, const void *data, size_t size)
+{
+    sink s;
+    int64_t elements, bytes;
+    if (!may_add(w, name)) return false;
+    int width = (int)dtype <= IO_FLOAT4_E2M1FN ? io_dtype_bits(dtype) / 8 : 0;
+    if (!width) return fail(w, ED_UNIMPLEMENTED, name, "bundles have no such dtype");
+    if (rank < 0 || rank > BUNDLE_MAX_RANK || !bundle_count_elements(rank, shape, &elements) ||
+        __builtin_mul_overflow(elements, width, &bytes) || (uint64_t)bytes != size)
+        return fail(w, ED_INVALID_ARGUMENT, name, "its size is not that of its shape");
+    int64_t offset = io_written(w->data);
+    return sink_begin(&s, w) && sink_end(&s, put(&s, data, size), name, dtype, rank, shape, offset);
+}
+
+/* The lengths and their checksum, as they are stored; *crc is that of the numbers behind them. */
+static void put_lengths(io_buffer *out, const io_span *strings, int64_t count, uint32_t *crc)
+{
+    *crc = 0;
+    for (int64_t i = 0; i < count; i++) {
+        io_put_varint(out, strings[i].size);
+        *crc = bundle_crc_length(*crc, strings[i].size, false);
+    }
+    io_put_u32(out, io_crc32c_mask(*crc));
+}
+
+/* Writes strings and leaves the checksum in the sink that is entered: it differs from that of the
+ * bytes in the file by what stands for the lengths. */
+static bool put_strings(sink *s, const io_span *strings, int64_t count)
+{
+    io_buffer lengths = {0};
+    uint32_t crc, check;
+    put_lengths(&lengths, strings, count, &crc);
+    bool fine = !lengths.failed && put(s, lengths.data, lengths.size);
+    check = io_crc32c_mask(crc);
+    s->crc = io_crc32c(crc, &check, sizeof check);
+    for (int64_t i = 0; fine && i < count; i++) fine = put(s, strings[i].data, strings[i].size);
+    io_buffer_free(&lengths);
+    return fine;
+}
+
+static bool add_strings(bundle_writer *w, const char *name, int rank, const int64_t *shape,
+                        const io_span *strings, int64_t count)
+{
+    sink s;
+    int64_t offset = io_written(w->data);
+    return sink_begin(&s, w) &&
+           sink_end(&s, put_strings(&s, strings, count), name, IO_STRING, rank, shape, offset);
+}
+
+bool bundle_add_strings(bundle_writer *w, const char *name, int rank, const int64_t *shape,
+                        const io_span *strings, int64_t count)
+{
+    int64_t elements;
+    if (!may_add(w, name)) return false;
+    if (rank < 0 || rank > BUNDLE_MAX_RANK || !bundle_count_elements(rank, shape, &elements) ||
+        elements != count)
+        return fail(w, ED_INVALID_ARGUMENT, name, "its shape asks for another number of strings");
+    return add_strings(w, name, rank, shape, strings, count);
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b, void *user)
+{
+    const written *x = a, *y = b;
+    const uint8_t *names = user;
+    size_t common = x->name_size < y->name_size ? x->name_size : y->name_size;
+    int order = memcmp(names + x->name, names + y->name, common);
+    return order ? order : (x->name_size > y->name_size) - (x->name_size < y->name_size);
+}
+
+static bool sort_entries(bundle_writer *w)
+{
+    qsort_r(w->entries, (size_t)w->count, sizeof *w->entries, by_name, w->names.data);
+    for (int64_t i = 1; i < w->count; i++) {
+        const written *e = &w->entries[i];
+        if (by_name(e - 1, e, w->names.data)) continue;
+        w->failed = true;
+        ed_fail(ED_INVALID_ARGUMENT, "%s: %s: two tensors are named '%.*s'", w->who, w->prefix,
+                (int)e->name_size, (const char *)w->names.data + e->name);
+        return false;
+    }
+    return true;
+}
+
+/* The lines of all digests, in one buffer and as spans of it. */
+static bool put_digest_lines(bundle_writer *w, io_buffer *lines, io_span *spans)
+{
+    for (int64_t i = 0; i < w->count; i++) {
+        const written *e = &w->entries[i];
+        char digits[33];
+        io_digest_text(e->digest, digits);
+        spans[i].size = 34 + e->name_size;
+        io_put(lines, digits, 32);
+        io_put(lines, "  ", 2);
+        io_put(lines, w->names.data + e->name, e->name_size);
+    }
+    const uint8_t *at = lines->data;
+    for (int64_t i = 0; !lines->failed && i < w->count; at += spans[i++].size) spans[i].data = at;
+    return !lines->failed;
+}
+
+static bool add_digests(bundle_writer *w)
+{
+    if (!w->count) return true;
+    io_buffer lines = {0};
+    io_span *spans = memory_alloc((size_t)w->count * sizeof *spans);
+    bool fine = spans && put_digest_lines(w, &lines, spans) &&
+                add_strings(w, BUNDLE_DIGESTS, 1, (int64_t[]){w->count}, spans, w->count);
+    io_buffer_free(&lines);
+    memory_free(spans);
+    return fine && sort_entries(w);
+}
+
+/* One shard, little-endian, version 1. */
+static const uint8_t header[] = {0x08, 0x01, 0x1a, 0x02, 0x08, 0x01};
+
+static bool write_index(const bundle_writer *w, io_writer *index)
+{
+    table_writer t = {0};
+    table_add(&t, (io_span){(const uint8_t *)"", 0}, (io_span){header, sizeof header});
+    for (int64_t i = 0; i < w->count; i++) {
+        const written *e = &w->entries[i];
+        table_add(&t, (io_span){w->names.data + e->name, e->name_size},
+                  (io_span){w->messages.data + e->message, e->message_size});
+    }
+    bool fine = table_end(&t) && io_write(index, t.file.data, t.file.size);
+    table_writer_free(&t);
+    return fine;
+}
+
+/* Gives both files their names. The writers are used up in any case. */
+static bool commit(bundle_writer *w, io_writer *index)
+{
+    io_writer *data = w->data;
+    w->data = NULL;
+    if (!io_commit(data, true)) {
+        io_discard(index);
+        return false;
+    }
+    if (io_commit(index, true)) return true;
+    /* Data that no index names is of no use to anybody. */
+    char *path = io_text("%s.data-00000-of-00001", w->prefix);
+    if (path) io_remove(w->who, path);
+    memory_free(path);
+    return false;
+}
+
+bool bundle_finish(bundle_writer *w)
+{
+    if (!w) return false;
+    char *path = NULL;
+    io_writer *index = NULL;
+    bool fine = !w->failed && sort_entries(w) && add_digests(w) &&
+                (path = io_text("%s.index", w->prefix)) && (index = io_create(w->who, path)) &&
+                write_index(w, index) && io_seal(w->data) && io_seal(index);
+    if (fine)
+        fine = commit(w, index);
+    else
+        io_discard(index);
+    memory_free(path);
+    bundle_discard(w);
+    return fine;
+}
+
+/* ---- Removing -------------------------------------------------------------------------------- */
+
+typedef struct shards_of {
+    const char *who, *folder, *name;
+} shards_of;
+
+/* Whether what follows is digits, at least five, up to `end`; goes behind both. */
+static bool pass_number(const char **at, const char *end)
+{
+    size_t digits = strspn(*at, "0123456789"), size = strlen(end);
+    if (digits < 5 || strncmp(*at + digits, end, size)) return false;
+    *at += digits + size;
+    return true;
+}
+
+static bool remove_shard(const char *name, void *user)
+{
+    const shards_of *of = user;
+    size_t size = strlen(of->name);
+    if (strncmp(name, of->name, size) || strncmp(name + size, ".data-", 6)) return true;
+    const char *rest = name + size + 6;
+    if (!pass_number(&rest, "-of-") || !pass_number(&rest, "") || *rest) return true;
+    char *path = io_text("%s/%s", of->folder, name);
+    bool fine = path && io_remove(of->who, path);
+    memory_free(path);
+    return fine;
+}
+
+bool bundle_remove(const char *who, const char *prefix)
+{
+    if (!prefix || !*io_name_of(prefix)) {
+        ed_fail(ED_INVALID_ARGUMENT, "%s: the prefix of a bundle must end in a name", who);
+        return false;
+    }
+    char *index = io_text("%s.index", prefix), *folder = io_folder_of(prefix);
+    shards_of shards = {who, folder, io_name_of(prefix)};
+    bool fine = index && folder && io_remove(who, index) &&
+                io_each_name(who, folder, remove_shard, &shards);
+    memory_free(index);
+    memory_free(folder);
+    return fine;
+}
