@@ -1,0 +1,168 @@
+/*
+ * eddy-ckpt convert: tensors go from file to file as bytes, so that dtypes which tensors lack
+ * survive. What the other format can't hold is left out, and said.
+ */
+#include "programs/ckpt.h"
+#include <string.h>
+#include <sys/stat.h>
+
+#define SUFFIX "/.ATTRIBUTES/VARIABLE_VALUE"
+
+/* ---- Formats --------------------------------------------------------------------------------- */
+
+/* Writes the items; the public functions take tensors only. */
+static bool write_npy(const char *path, const archive_item *items, int64_t count)
+{
+    if (count != 1)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "convert: a .npy holds one tensor, not %lld; choose one by --match",
+                       (long long)count);
+    return ed_write_npy(path, ed_archive_tensor(items->from, items->index));
+}
+
+static const struct format {
+    const char *name, *ending;
+    bool (*write)(const char *path, const archive_item *items, int64_t count);
+} formats[] = {{"bundle", ".index", bundle_write_items},
+               {"safetensors", ".safetensors", safetensors_write},
+               {"npz", ".npz", npz_write},
+               {"npy", ".npy", write_npy}};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static const struct format *format_of(const char *path, const char *name)
+{
+    size_t n = strlen(path);
+    for (int i = 0; i < FORMATS; i++) {
+        size_t m = strlen(formats[i].ending);
+        if (name ? !strcmp(formats[i].name, name)
+                 : n > m && !strcmp(path + n - m, formats[i].ending))
+            return &formats[i];
+    }
+    return name ? ed_fail(ED_INVALID_ARGUMENT, "convert: there is no format %s", name)
+                : &formats[0];
+}
+
+static bool is_bundle(const struct format *format)
+{
+    return format == &formats[0];
+}
+
+/* ---- What is written ------------------------------------------------------------------------- */
+
+/* Items whose names are blocks of memory_alloc. */
+struct items {
+    archive_item *at;
+    int64_t count;
+};
+
+static void free_items(struct items *items)
+{
+    for (int64_t i = 0; i < items->count; i++) memory_free((void *)items->at[i].name);
+    memory_free(items->at);
+}
+
+/* Why a tensor can't come along; NULL if it can. */
+static const char *hindrance(const ckpt_options *options, const archive_item *item,
+                             const struct format *format)
+{
+    bool strings = item->dtype == IO_STRING;
+    if (item->dtype == IO_NONE) return "only its own format has this dtype";
+    if (item->dtype == IO_VARIANT || item->dtype == IO_RESOURCE)
+        return "only TensorFlow knows what is in it";
+    if (strings && !is_bundle(format)) return "strings are in bundles only";
+    if (strings && options->strip && !strcmp(item->name, BUNDLE_GRAPH))
+        return "it would name keys that --strip takes away";
+    return NULL;
+}
+
+static char *new_name(const ckpt_options *options, const ckpt_file *in, const char *name)
+{
+    size_t n = strlen(name), suffix = strlen(SUFFIX);
+    bool strip = options->strip && n > suffix && !strcmp(name + n - suffix, SUFFIX);
+    if (*name) return io_text("%.*s", (int)(strip ? n - suffix : n), name);
+    /* A .npy's tensor has no name but the file's. */
+    const char *file = io_name_of(in->path), *dot = strrchr(file, '.');
+    return io_text("%.*s", dot && dot > file ? (int)(dot - file) : (int)strlen(file), file);
+}
+
+static void note_left_out(const archive_item *item, const char *why)
+{
+    fputs("eddy-ckpt: left out: ", stderr);
+    ckpt_print_name(stderr, item->name);
+    fprintf(stderr, ": %s\n", why);
+}
+
+static bool gather(const ckpt_options *options, const ckpt_file *in, const ckpt_places *places,
+                   const struct format *format, struct items *items)
+{
+    items->at = memory_alloc(((size_t)places->count + 1) * sizeof *items->at);
+    for (int64_t i = 0; i < places->count && items->at; i++) {
+        archive_item item = archive_item_of(in->archive, places->at[i]);
+        /* Of a damaged entry nothing is known but why. */
+        if (item.dtype == IO_NONE && !ed_archive_verify(in->archive, places->at[i])) return false;
+        const char *why = hindrance(options, &item, format);
+        bool made_anew = ckpt_bundle(in) && !strcmp(item.name, BUNDLE_DIGESTS);
+        if (why && !made_anew) note_left_out(&item, why);
+        if (why || made_anew) continue;
+        if (!(item.name = new_name(options, in, item.name))) return false;
+        items->at[items->count++] = item;
+    }
+    if (items->at && !items->count)
+        return ed_fail(ED_INVALID_ARGUMENT, "convert: %s: nothing is left to be written",
+                       in->given);
+    return items->at;
+}
+
+/* ---- Where it is written --------------------------------------------------------------------- */
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Whether the file that makes OUT be there may be written. What is read is not: it would be gone if
+ * a tensor turned out to be damaged. */
+static bool may_write(const ckpt_options *options, const ckpt_file *in, const char *out)
+{
+    struct stat status;
+    char *index = io_text("%s.index", in->path);
+    bool itself = index && (same_file(in->path, out) || same_file(index, out));
+    memory_free(index);
+    if (!index) return false;
+    if (itself) return ed_fail(ED_INVALID_ARGUMENT, "convert: %s would be read and written", out);
+    if (options->force || lstat(out, &status)) return true;
+    return ed_fail(ED_INVALID_ARGUMENT, "convert: %s is there already; --force overwrites it", out);
+}
+
+static bool write_items(const ckpt_options *options, const ckpt_file *in, const char *out,
+                        const struct format *format, const struct items *items)
+{
+    char *path = is_bundle(format) ? ckpt_prefix(out) : io_text("%s", out);
+    char *file = path ? io_text(is_bundle(format) ? "%s.index" : "%s", path) : NULL;
+    bool right =
+        file && may_write(options, in, file) && format->write(path, items->at, items->count);
+    memory_free(file);
+    memory_free(path);
+    return right;
+}
+
+int ckpt_convert(const ckpt_options *options, char **words, int count)
+{
+    ED_SCOPE;
+    (void)count;
+    ckpt_file in;
+    ckpt_places places = {NULL, 0};
+    struct items items = {NULL, 0};
+    char *match = (char *)options->match;
+    const struct format *format = format_of(words[1], options->to);
+    bool right = ckpt_open(&in, words[0]) && format &&
+                 ckpt_select(&in, &match, match ? 1 : 0, &places) &&
+                 gather(options, &in, &places, format, &items) &&
+                 write_items(options, &in, words[1], format, &items);
+    if (!right) ckpt_complain();
+    free_items(&items);
+    memory_free(places.at);
+    ckpt_close(&in);
+    return right ? EXIT_SAME : EXIT_TROUBLE;
+}

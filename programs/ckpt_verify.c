@@ -1,0 +1,59 @@
+/*
+ * eddy-ckpt verify: reads every tensor and says of each damaged one what is wrong.
+ */
+#include "programs/ckpt.h"
+
+static void print_damage(const ckpt_file *file, const char *name)
+{
+    printf("%s: ", file->given);
+    if (name) {
+        ckpt_print_name(stdout, name);
+        fputs(": ", stdout);
+    }
+    ckpt_print_name(stdout, ed_error());
+    putchar('\n');
+    ed_clear_error();
+}
+
+/* A damaged file is what was looked for; one that is not there, or can't be read, is trouble. */
+static int opening_failed(const ckpt_file *file)
+{
+    if (ed_error_kind() != ED_DATA_LOSS) {
+        ckpt_complain();
+        return EXIT_TROUBLE;
+    }
+    print_damage(file, NULL);
+    return EXIT_DIFFERENT;
+}
+
+static int verify(const char *given)
+{
+    ED_SCOPE;
+    ckpt_file file;
+    int64_t damaged = 0;
+    int code = ckpt_open(&file, given) ? EXIT_SAME : opening_failed(&file);
+    for (int64_t i = 0; i < file.count; i++) {
+        ED_SCOPE;
+        if (ed_archive_verify(file.archive, i)) continue;
+        print_damage(&file, ed_archive_name(file.archive, i));
+        damaged++;
+    }
+    if (damaged)
+        printf("%s: %lld of %lld tensors %s damaged\n", given, (long long)damaged,
+               (long long)file.count, damaged == 1 ? "is" : "are");
+    else if (!code)
+        printf("%s: %lld tensors, all sound\n", given, (long long)file.count);
+    ckpt_close(&file);
+    return damaged ? EXIT_DIFFERENT : code;
+}
+
+int ckpt_verify(const ckpt_options *options, char **words, int count)
+{
+    (void)options;
+    int worst = EXIT_SAME;
+    for (int i = 0; i < count; i++) {
+        int code = verify(words[i]);
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
