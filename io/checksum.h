@@ -12,6 +12,9 @@
  * whole. */
 uint32_t io_crc32c(uint32_t crc, const void *data, size_t size);
 
+/* The same without the instruction. */
+uint32_t io_crc32c_plain(uint32_t crc, const void *data, size_t size);
+
 /* As files store it / back. */
 static inline uint32_t io_crc32c_mask(uint32_t crc)
 {
