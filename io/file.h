@@ -34,7 +34,9 @@ int64_t io_written(const io_writer *w);
 bool io_seal(io_writer *w);
 
 /* Seals it if that was not done, renames it to its own name and (with `sync_folder`) fsyncs the
- * folder; frees the writer in any case. On failure the file is gone as by io_discard. */
+ * folder; frees the writer in any case. On failure the file is gone as by io_discard, unless it was
+ * the folder's fsync that failed: then the file has its name already, and no power cut is promised
+ * to leave it there. */
 bool io_commit(io_writer *w, bool sync_folder);
 
 /* Gives the file up: closes, unlinks, frees. NULL is allowed. */
@@ -59,7 +61,8 @@ void io_close(io_file *file);
 /* Exactly `size` bytes from `offset`; fewer there: ED_DATA_LOSS. */
 bool io_read_at(const io_file *file, int64_t offset, void *to, size_t size);
 
-/* All of a file that holds at most `limit` bytes; memory_free gives data back. */
+/* All of a file that holds at most `limit` bytes (ED_DATA_LOSS beyond), and a 0 behind it;
+ * memory_free gives data back. */
 bool io_read_file(const char *who, const char *path, size_t limit, uint8_t **data, size_t *size);
 
 /* The file's bytes in memory, read only, as long as the buffer that is returned (with one
@@ -81,8 +84,8 @@ const char *io_name_of(const char *path);
 /* printf into a new text; memory_free gives it back. NULL without memory. */
 char *io_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Calls visit for every name in the folder but . and ..; false stops. A folder that is not there
- * has none. */
+/* Calls visit for every name in the folder but . and ..; false stops, and is returned without an
+ * error of its own. A folder that is not there has none. */
 bool io_each_name(const char *who, const char *folder, bool (*visit)(const char *name, void *user),
                   void *user);
 

@@ -1,0 +1,568 @@
+/*
+ * Every call of the system stands in a small function of its own that asks the fault switch first,
+ * so that tests can make each fail; whatever else is here calls those.
+ *
+ * A writer holds small writes back in a buffer and passes large ones through. Every few megabytes
+ * it has the system begin to write to the disk, so that fsync at the end finds less to do.
+ */
+#include "io/file.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Faults ---------------------------------------------------------------------------------- */
+
+static struct {
+    bool armed, repeat;
+    io_call call;
+    int error;
+    int64_t at, count;
+} fault;
+
+void io_fault(io_call call, int64_t n, int error, bool repeat)
+{
+    __atomic_store_n(&fault.armed, false, __ATOMIC_SEQ_CST);
+    fault.call = call;
+    fault.error = error;
+    fault.repeat = repeat;
+    fault.at = n;
+    if (n < 0) return;
+    __atomic_store_n(&fault.count, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&fault.armed, true, __ATOMIC_SEQ_CST);
+}
+
+int64_t io_fault_count(void)
+{
+    return __atomic_load_n(&fault.count, __ATOMIC_RELAXED);
+}
+
+/* Whether this call is the one to be hit. */
+static bool hit(io_call call)
+{
+    if (!__atomic_load_n(&fault.armed, __ATOMIC_ACQUIRE)) return false;
+    if (fault.call != IO_CALL_ANY && fault.call != call) return false;
+    int64_t n = __atomic_fetch_add(&fault.count, 1, __ATOMIC_RELAXED);
+    return fault.repeat ? n >= fault.at : n == fault.at;
+}
+
+/* Whether it fails, with errno set. */
+static bool fails(io_call call)
+{
+    if (!hit(call) || !fault.error) return false;
+    errno = fault.error;
+    return true;
+}
+
+/* The same for one that moves bytes, which may also be made to move half of them. */
+static bool moving_fails(io_call call, size_t *size)
+{
+    if (!hit(call)) return false;
+    if (!fault.error) *size = (*size + 1) / 2;
+    errno = fault.error;
+    return fault.error;
+}
+
+/* ---- The system's calls ---------------------------------------------------------------------- */
+
+static int call_open(const char *path, int flags)
+{
+    int descriptor;
+    do descriptor = fails(IO_CALL_OPEN) ? -1 : open(path, flags | O_CLOEXEC, 0666);
+    while (descriptor < 0 && errno == EINTR);
+    return descriptor;
+}
+
+static ssize_t call_write(int descriptor, const void *data, size_t size)
+{
+    ssize_t n;
+    do n = moving_fails(IO_CALL_WRITE, &size) ? -1 : write(descriptor, data, size);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static ssize_t call_read(int descriptor, void *to, size_t size, int64_t offset)
+{
+    ssize_t n;
+    do n = moving_fails(IO_CALL_READ, &size) ? -1 : pread(descriptor, to, size, offset);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* An interruption says nothing of the data; any other failure may have dropped it, so that asking
+ * again would be told of a success that is none. */
+static int call_fsync(int descriptor)
+{
+    int result;
+    do result = fails(IO_CALL_FSYNC) ? -1 : fsync(descriptor);
+    while (result && errno == EINTR);
+    return result;
+}
+
+/* The descriptor is gone in any case, an interruption included. */
+static int call_close(int descriptor)
+{
+    int result = close(descriptor);
+    if (fails(IO_CALL_CLOSE)) result = -1;
+    return result && errno != EINTR ? -1 : 0;
+}
+
+static int call_rename(const char *from, const char *to)
+{
+    return fails(IO_CALL_RENAME) ? -1 : rename(from, to);
+}
+
+static int call_unlink(const char *path)
+{
+    return fails(IO_CALL_UNLINK) ? -1 : unlink(path);
+}
+
+static int call_mkdir(const char *path)
+{
+    return fails(IO_CALL_MKDIR) ? -1 : mkdir(path, 0777);
+}
+
+static void *call_map(int descriptor, size_t size)
+{
+    if (fails(IO_CALL_READ)) return MAP_FAILED;
+    return mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+}
+
+static DIR *call_opendir(const char *path)
+{
+    return fails(IO_CALL_OPEN) ? NULL : opendir(path);
+}
+
+/* The next name but . and ..; NULL with errno 0 at the end. */
+static const char *call_readdir(DIR *folder)
+{
+    for (;;) {
+        errno = 0;
+        struct dirent *entry = fails(IO_CALL_READ) ? NULL : readdir(folder);
+        if (!entry) return NULL;
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) return entry->d_name;
+    }
+}
+
+/* Keeps the error that errno says: of memory, of the system otherwise. */
+static bool fail(const char *who, const char *path, const char *call)
+{
+    int error = errno;
+    ed_error_code code = error == ENOMEM ? ED_OUT_OF_MEMORY : ED_IO;
+    return ed_fail(code, "%s: %s: %s: %s", who, path, call, strerror(error)), false;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+enum { HELD = 256 << 10, AHEAD = 16 << 20 };
+
+struct io_writer {
+    const char *who;
+    char *path, *temporary;
+    int descriptor; /* -1: sealed */
+    bool failed;
+    size_t held;              /* bytes in the buffer */
+    int64_t written, started; /* bytes given to the system; those it began to write to the disk */
+    uint8_t buffer[HELD];
+};
+
+static void free_writer(io_writer *w)
+{
+    memory_free(w->path);
+    memory_free(w->temporary);
+    memory_free(w);
+}
+
+/* Opens a temporary file that nobody else has. One that is there already was left by a dead process
+ * whose PID came again. */
+static bool open_temporary(io_writer *w)
+{
+    static int64_t number;
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        int64_t mine = __atomic_fetch_add(&number, 1, __ATOMIC_RELAXED);
+        w->temporary = io_text("%s.tmp.%d.%lld", w->path, (int)getpid(), (long long)mine);
+        if (!w->temporary) return false;
+        w->descriptor = call_open(w->temporary, O_WRONLY | O_CREAT | O_EXCL);
+        if (w->descriptor >= 0) return true;
+        if (errno != EEXIST) break;
+        memory_free(w->temporary);
+        w->temporary = NULL;
+    }
+    return fail(w->who, w->temporary ? w->temporary : w->path, "open");
+}
+
+io_writer *io_create(const char *who, const char *path)
+{
+    io_writer *w = memory_alloc(sizeof *w);
+    if (!w) return NULL;
+    memset(w, 0, offsetof(io_writer, buffer));
+    w->who = who;
+    w->path = text_copy(path);
+    if (w->path && open_temporary(w)) return w;
+    free_writer(w);
+    return NULL;
+}
+
+static bool writer_fail(io_writer *w, const char *call)
+{
+    w->failed = true;
+    return fail(w->who, w->temporary, call);
+}
+
+static bool write_out(io_writer *w, const uint8_t *data, size_t size)
+{
+    while (size) {
+        ssize_t n = call_write(w->descriptor, data, size);
+        if (n < 0) return writer_fail(w, "write");
+        data += n;
+        size -= (size_t)n;
+        w->written += n;
+    }
+    if (w->written - w->started >= AHEAD) {
+        /* A hint: what it can't do is left to fsync. */
+        sync_file_range(w->descriptor, w->started, w->written - w->started, SYNC_FILE_RANGE_WRITE);
+        w->started = w->written;
+    }
+    return true;
+}
+
+static bool flush(io_writer *w)
+{
+    size_t held = w->held;
+    w->held = 0;
+    return write_out(w, w->buffer, held);
+}
+
+bool io_write(io_writer *w, const void *data, size_t size)
+{
+    if (w->failed) return false;
+    if (size > HELD - w->held && !flush(w)) return false;
+    if (size > HELD) return write_out(w, data, size);
+    if (size) memcpy(w->buffer + w->held, data, size);
+    w->held += size;
+    return true;
+}
+
+int64_t io_written(const io_writer *w)
+{
+    return w->written + (int64_t)w->held;
+}
+
+bool io_seal(io_writer *w)
+{
+    if (w->failed || w->descriptor < 0) return !w->failed;
+    if (!flush(w)) return false;
+    if (call_fsync(w->descriptor)) return writer_fail(w, "fsync");
+    int descriptor = w->descriptor;
+    w->descriptor = -1;
+    return !call_close(descriptor) || writer_fail(w, "close");
+}
+
+/* fsync of the folder that the path lies in. */
+static bool sync_folder_of(const char *who, const char *path)
+{
+    char *folder = io_folder_of(path);
+    bool good = folder && io_sync_folder(who, folder);
+    memory_free(folder);
+    return good;
+}
+
+bool io_commit(io_writer *w, bool sync_folder)
+{
+    if (!io_seal(w) || (call_rename(w->temporary, w->path) && !writer_fail(w, "rename"))) {
+        io_discard(w);
+        return false;
+    }
+    bool good = !sync_folder || sync_folder_of(w->who, w->path);
+    free_writer(w);
+    return good;
+}
+
+void io_discard(io_writer *w)
+{
+    if (!w) return;
+    if (w->descriptor >= 0) call_close(w->descriptor);
+    call_unlink(w->temporary);
+    free_writer(w);
+}
+
+bool io_write_file(const char *who, const char *path, const void *data, size_t size)
+{
+    io_writer *w = io_create(who, path);
+    if (!w) return false;
+    io_write(w, data, size);
+    return io_commit(w, true);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static bool open_regular(io_file *file)
+{
+    struct stat info;
+    /* A pipe without a writer must not be waited for. */
+    file->descriptor = call_open(file->path, O_RDONLY | O_NONBLOCK);
+    if (file->descriptor < 0 && errno == ENOENT)
+        return ed_fail(ED_NOT_FOUND, "%s: %s: there is no such file", file->who, file->path), false;
+    if (file->descriptor < 0) return fail(file->who, file->path, "open");
+    if (fstat(file->descriptor, &info)) return fail(file->who, file->path, "fstat");
+    if (!S_ISREG(info.st_mode))
+        return ed_fail(ED_IO, "%s: %s: this is no regular file", file->who, file->path), false;
+    file->size = info.st_size;
+    return true;
+}
+
+bool io_open(io_file *file, const char *who, const char *path)
+{
+    *file = (io_file){.who = who, .path = text_copy(path), .descriptor = -1};
+    if (file->path && open_regular(file)) return true;
+    io_close(file);
+    return false;
+}
+
+void io_close(io_file *file)
+{
+    if (file->descriptor >= 0) call_close(file->descriptor);
+    memory_free(file->path);
+    *file = (io_file){.descriptor = -1};
+}
+
+bool io_read_at(const io_file *file, int64_t offset, void *to, size_t size)
+{
+    int64_t left = offset < 0 || offset > file->size ? 0 : file->size - offset;
+    bool more = size <= (size_t)left;
+    while (size && more) {
+        ssize_t n = call_read(file->descriptor, to, size, offset);
+        if (n < 0) return fail(file->who, file->path, "read");
+        to = (char *)to + n;
+        size -= (size_t)n;
+        offset += n;
+        more = n;
+    }
+    if (!size) return true;
+    return ed_fail(ED_DATA_LOSS, "%s: %s: the file ends early: %zu bytes are missing at byte %lld",
+                   file->who, file->path, size, (long long)offset),
+           false;
+}
+
+bool io_read_file(const char *who, const char *path, size_t limit, uint8_t **data, size_t *size)
+{
+    io_file file;
+    if (!io_open(&file, who, path)) return false;
+    uint8_t *bytes = NULL;
+    size_t n = (size_t)file.size;
+    if (n > limit)
+        ed_fail(ED_DATA_LOSS, "%s: %s: the file has %zu bytes, %zu at most make sense", who, path,
+                n, limit);
+    else
+        bytes = memory_alloc(n + 1);
+    bool good = bytes && io_read_at(&file, 0, bytes, n);
+    io_close(&file);
+    if (!good) {
+        memory_free(bytes);
+        return false;
+    }
+    bytes[n] = 0;
+    *data = bytes;
+    *size = n;
+    return true;
+}
+
+static void unmap(void *data, void *size)
+{
+    munmap(data, (size_t)size);
+}
+
+ed_buffer *io_map(const io_file *file)
+{
+    size_t size = (size_t)file->size;
+    if (!size) return memory_buffer(0);
+    void *data = call_map(file->descriptor, size);
+    if (data == MAP_FAILED) return fail(file->who, file->path, "mmap"), NULL;
+    ed_buffer *buffer = memory_buffer_wrap(data, unmap, (void *)size);
+    if (!buffer) unmap(data, (void *)size);
+    return buffer;
+}
+
+/* ---- Folders and names ----------------------------------------------------------------------- */
+
+bool io_exists(const char *path)
+{
+    struct stat info;
+    return !stat(path, &info) && S_ISREG(info.st_mode);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return !stat(path, &info) && S_ISDIR(info.st_mode);
+}
+
+/* A new folder is as lost as its files if the one above doesn't know it yet. */
+static bool make_folder(const char *who, const char *path)
+{
+    if (is_folder(path)) return true;
+    if (!call_mkdir(path)) return sync_folder_of(who, path);
+    int error = errno;
+    if (error == EEXIST && is_folder(path)) return true; /* another was faster */
+    errno = error;
+    return fail(who, path, "mkdir");
+}
+
+bool io_make_folders(const char *who, const char *path)
+{
+    char *part = text_copy(path);
+    bool good = part;
+    for (char *end = part; good && *end;) {
+        end += strspn(end, "/");
+        end += strcspn(end, "/");
+        char mark = *end;
+        *end = 0;
+        good = make_folder(who, part);
+        *end = mark;
+        end += strspn(end, "/");
+    }
+    memory_free(part);
+    return good;
+}
+
+const char *io_name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+char *io_folder_of(const char *path)
+{
+    size_t n = (size_t)(io_name_of(path) - path);
+    if (!n) return text_copy(".");
+    while (n > 1 && path[n - 1] == '/') n--;
+    char *folder = memory_alloc(n + 1);
+    if (!folder) return NULL;
+    memcpy(folder, path, n);
+    folder[n] = 0;
+    return folder;
+}
+
+char *io_text(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (n < 0) return ed_fail(ED_INVALID_ARGUMENT, "a text can't be made by '%s'", format);
+    char *made = memory_alloc((size_t)n + 1);
+    if (!made) return NULL;
+    va_start(arguments, format);
+    vsnprintf(made, (size_t)n + 1, format, arguments);
+    va_end(arguments);
+    return made;
+}
+
+bool io_each_name(const char *who, const char *folder, bool (*visit)(const char *name, void *user),
+                  void *user)
+{
+    DIR *d = call_opendir(folder);
+    if (!d) return errno == ENOENT || fail(who, folder, "opendir");
+    const char *name;
+    while ((name = call_readdir(d)))
+        if (!visit(name, user)) break;
+    bool good = name || !errno || fail(who, folder, "readdir");
+    closedir(d);
+    return good && !name;
+}
+
+bool io_remove(const char *who, const char *path)
+{
+    return !call_unlink(path) || errno == ENOENT || fail(who, path, "unlink");
+}
+
+/* Some file systems have nothing to do for a folder and say so by EINVAL. */
+bool io_sync_folder(const char *who, const char *folder)
+{
+    int descriptor = call_open(folder, O_RDONLY | O_DIRECTORY);
+    if (descriptor < 0) return fail(who, folder, "open");
+    bool good = !call_fsync(descriptor) || errno == EINVAL || fail(who, folder, "fsync");
+    call_close(descriptor);
+    return good;
+}
+
+/* The place of the digits that the name, up to `end`, ends in, behind a point; NULL if it doesn't.
+ */
+static const char *number_before(const char *name, const char *end)
+{
+    const char *p = end;
+    while (p > name && p[-1] >= '0' && p[-1] <= '9') p--;
+    return p < end && end - p < 20 && p > name && p[-1] == '.' ? p : NULL;
+}
+
+/* Whether it is NAME.tmp.PID.NUMBER; the length of NAME, and PID. */
+static bool is_temporary(const char *name, size_t *length, int64_t *pid)
+{
+    const char *number = number_before(name, name + strlen(name));
+    const char *process = number ? number_before(name, number - 1) : NULL;
+    if (!process || process - name < 6 || memcmp(process - 5, ".tmp.", 5)) return false;
+    *length = (size_t)(process - 5 - name);
+    *pid = strtoll(process, NULL, 10);
+    return true;
+}
+
+static bool is_alive(int64_t pid)
+{
+    return pid > 0 && pid <= INT32_MAX && (!kill((pid_t)pid, 0) || errno == EPERM);
+}
+
+void io_sweep(const char *folder, bool (*mine)(const char *name, void *user), void *user)
+{
+    DIR *d = call_opendir(folder);
+    if (!d) return;
+    for (const char *name; (name = call_readdir(d));) {
+        char own[sizeof((struct dirent *)0)->d_name];
+        size_t length;
+        int64_t pid;
+        if (!is_temporary(name, &length, &pid) || is_alive(pid)) continue;
+        memcpy(own, name, length);
+        own[length] = 0;
+        if (mine(own, user) && !fails(IO_CALL_UNLINK)) unlinkat(dirfd(d), name, 0);
+    }
+    closedir(d);
+}
+
+/* ---- Locks ----------------------------------------------------------------------------------- */
+
+static int lock_file(const char *who, const char *path)
+{
+    int lock = call_open(path, O_RDWR | O_CREAT);
+    if (lock < 0) return fail(who, path, "open"), -1;
+    if (!flock(lock, LOCK_EX | LOCK_NB)) return lock;
+    if (errno == EWOULDBLOCK)
+        ed_fail(ED_FAILED_PRECONDITION, "%s: %s: the lock is held by another, here or elsewhere",
+                who, path);
+    else
+        fail(who, path, "flock");
+    call_close(lock);
+    return -1;
+}
+
+int io_lock(const char *who, const char *folder, const char *name)
+{
+    char *path = io_text("%s/%s", folder, name);
+    int lock = path ? lock_file(who, path) : -1;
+    memory_free(path);
+    return lock;
+}
+
+/* Unlocked by word too: a child of fork has the same lock open. */
+void io_unlock(int lock)
+{
+    if (lock < 0) return;
+    flock(lock, LOCK_UN);
+    call_close(lock);
+}
