@@ -1,6 +1,6 @@
 /*
  * The random numbers' promises: published and recorded values, the same bits from every instruction
- * set, thread count and cut, normals close to the C library's formula, and the shape of the
+ * set, thread count and cut, normals as the C library has them, and the shape of the
  * distributions.
  */
 #include "ops/kernels/isa.h"
@@ -39,15 +39,12 @@ static void known_blocks(void **state)
     check_block(philox_from_seeds(1, 5), 0xe799099e, 0xe403d27b, 0x7faeb60e, 0x7aa0c986);
 }
 
-/* Values printed in TensorFlow's shortest form: what they read back as, give or take so many ulps.
- */
-static void check_f32(int n, const float *x, const float *expected, double ulps)
+/* Values printed in TensorFlow's shortest form, which reads back as the value itself. */
+static void check_f32(int n, const float *x, const float *expected)
 {
-    for (int i = 0; i < n; i++) {
-        double ulp = ldexp(1, ilogb(expected[i]) - 23);
-        if (fabs((double)x[i] - (double)expected[i]) > ulps * ulp)
+    for (int i = 0; i < n; i++)
+        if (x[i] != expected[i])
             fail_msg("value %d is %.9g, expected %.9g", i, (double)x[i], (double)expected[i]);
-    }
 }
 
 static void check_f64(int n, const double *x, const double *expected)
@@ -57,13 +54,13 @@ static void check_f64(int n, const double *x, const double *expected)
             fail_msg("value %d is %.17g, expected %.17g", i, x[i], expected[i]);
 }
 
-#define CHECK_F32(draw, ulps, ...)                                                                 \
+#define CHECK_F32(draw, ...)                                                                       \
     do {                                                                                           \
         const float wanted[] = {__VA_ARGS__};                                                      \
         enum { N = sizeof wanted / sizeof *wanted };                                               \
         float out[N];                                                                              \
         draw(&p, N, out, 0, 1);                                                                    \
-        check_f32(N, out, wanted, ulps);                                                           \
+        check_f32(N, out, wanted);                                                                 \
     } while (0)
 
 #define CHECK_F64(draw, ...)                                                                       \
@@ -89,12 +86,12 @@ static void stateless(void **state)
     philox_bits_64(&p, 1, full);
     assert_int_equal((uint64_t)full[0], 0x679894f141ec0a2c);
 
-    CHECK_F32(philox_uniform_f32, 0, 0.8440604f, 0.19204533f, 0.9962232f, 0.1603874f, 0.27199018f,
+    CHECK_F32(philox_uniform_f32, 0.8440604f, 0.19204533f, 0.9962232f, 0.1603874f, 0.27199018f,
               0.649346f);
-    CHECK_F32(philox_normal_f32, 2, 0.5441101f, 0.20738031f, 0.07356432f, 0.04643455f, -1.3015898f,
+    CHECK_F32(philox_normal_f32, 0.5441101f, 0.20738031f, 0.07356432f, 0.04643455f, -1.3015898f,
               -0.9538565f);
-    CHECK_F32(philox_truncated_f32, 2, 0.5441101f, 0.20738031f, 0.07356432f, 0.04643455f,
-              0.16820592f, -1.6850333f);
+    CHECK_F32(philox_truncated_f32, 0.5441101f, 0.20738031f, 0.07356432f, 0.04643455f, 0.16820592f,
+              -1.6850333f);
     CHECK_F64(philox_uniform_f64, 0.7524837538451801, 0.9697857725627486);
     CHECK_F64(philox_normal_f64, -0.1423118100189212, 0.7406072461585091, -1.469047669443883,
               1.147747453689489);
@@ -122,13 +119,13 @@ static void stateless(void **state)
     p = philox_from_stateless(0, 0);
     expected = (philox){{0, 0, 0x33da8054, 0xff2f51a8}, {0xdd5b9083, 0xdf7a3ef6}};
     assert_memory_equal(&p, &expected, sizeof p);
-    CHECK_F32(philox_uniform_f32, 0, 0.21101546f, 0.70601f, 0.8000634f, 0.77079225f);
-    CHECK_F32(philox_normal_f32, 2, -1.697034f, -0.4813767f, -0.6622369f, 0.08701119f);
+    CHECK_F32(philox_uniform_f32, 0.21101546f, 0.70601f, 0.8000634f, 0.77079225f);
+    CHECK_F32(philox_normal_f32, -1.697034f, -0.4813767f, -0.6622369f, 0.08701119f);
 
     p = philox_from_stateless(42, -1);
     expected = (philox){{0, 0, 0xc60a92b2, 0xb1c27b20}, {0xf7474edd, 0x9aa1ef63}};
     assert_memory_equal(&p, &expected, sizeof p);
-    CHECK_F32(philox_uniform_f32, 0, 0.90889966f, 0.23994613f, 0.21193099f, 0.109481335f);
+    CHECK_F32(philox_uniform_f32, 0.90889966f, 0.23994613f, 0.21193099f, 0.109481335f);
 }
 
 static void generators(void **state)
@@ -138,7 +135,7 @@ static void generators(void **state)
     int64_t s[3], known[] = {1234, 0, 0}, after[] = {2770, 0, 0}, minus[] = {-1, -1, -1};
     philox_to_state(&p, s);
     assert_memory_equal(s, known, sizeof s);
-    CHECK_F32(philox_normal_f32, 2, 0.9356609f, 1.0854305f, -0.93788373f, -0.5061547f, 1.3169702f,
+    CHECK_F32(philox_normal_f32, 0.9356609f, 1.0854305f, -0.93788373f, -0.5061547f, 1.3169702f,
               0.7137579f);
     int64_t seeds[3], known_seeds[] = {472453817354278855, 4059409125917362668, -65898304404607253};
     philox_bits_64(&p, 3, seeds);
@@ -154,11 +151,11 @@ static void generators(void **state)
     assert_memory_equal(&p, &q, sizeof p);
 
     p = philox_from_seed(123);
-    CHECK_F32(philox_normal_f32, 2, 0.8673864f, -0.29899067f, -0.9310337f, -1.5828488f, 1.2481191f,
+    CHECK_F32(philox_normal_f32, 0.8673864f, -0.29899067f, -0.9310337f, -1.5828488f, 1.2481191f,
               -0.6770643f);
     p = philox_from_seed(42);
-    CHECK_F32(philox_normal_f32, 2, -0.7565803f, -0.06854702f, 0.07595026f, -1.2573844f,
-              -0.23193763f, -1.8107855f);
+    CHECK_F32(philox_normal_f32, -0.7565803f, -0.06854702f, 0.07595026f, -1.2573844f, -0.23193763f,
+              -1.8107855f);
 }
 
 static void global_seeds(void **state)
@@ -191,7 +188,7 @@ static void global_seeds(void **state)
         for (int j = 0; j < known[i].numbers; j++) /* printed with seven digits */
             assert_true(fabsf(x[j] - known[i].uniform[j]) < 6e-8f);
         if (known[i].seed == 42)
-            CHECK_F32(philox_normal_f32, 2, 0.3274685f, -0.8426258f, 0.3194337f, -1.4075519f);
+            CHECK_F32(philox_normal_f32, 0.3274685f, -0.8426258f, 0.3194337f, -1.4075519f);
     }
     int64_t one = 1, minus_five = -5, zero = 0;
     philox p = philox_from_op_seeds(NULL, &one), q = philox_from_seeds(87654321, 1);
@@ -358,15 +355,29 @@ static float plain_unit(uint32_t w)
     return (float)(w & 0x7fffff) * 0x1p-23f;
 }
 
+/* The C library whose logarithm, sine and cosine the normals follow, in its version for machines
+ * that fuse products and sums. */
+static bool library_is_followed(void)
+{
+#if defined(__GLIBC__) && defined(__x86_64__)
+    return __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+
+/* 86 % of the values that a word can make are met as the first of a pair, and as the second. */
 static void plain_normals(void **state)
 {
     (void)state;
-    enum { N = 1 << 20 };
+    enum { N = 1 << 20, SEEDS = 32 };
+    if (!library_is_followed()) {
+        print_message("another C library: its normals may differ by some last places\n");
+        skip();
+    }
     uint32_t *words = malloc(N * 4);
     float *x = malloc(N * 4);
-    int different = 0;
-    double worst = 0;
-    for (int64_t seed = 0; seed < 4; seed++) {
+    for (int64_t seed = 0; seed < SEEDS; seed++) {
         philox p = philox_from_stateless(seed, 3);
         philox_bits_32(&p, N, words);
         philox_normal_f32(&p, N, x, 0, 1);
@@ -374,17 +385,12 @@ static void plain_normals(void **state)
             float u = fmaxf(plain_unit(words[i]), 1e-7f);
             float v = (float)(2 * M_PI * (double)plain_unit(words[i + 1]));
             float radius = sqrtf(-2 * logf(u)), pair[2] = {sinf(v) * radius, cosf(v) * radius};
-            for (int j = 0; j < 2; j++) {
-                double ulp = ldexp(1, (pair[j] != 0 ? ilogbf(pair[j]) : -126) - 23);
-                double off = fabs((double)x[i + j] - (double)pair[j]) / ulp;
-                different += off > 0;
-                if (off > worst) worst = off;
-            }
+            if (memcmp(x + i, pair, sizeof pair))
+                fail_msg("words %08x %08x: %.9g %.9g, the C library has %.9g %.9g", words[i],
+                         words[i + 1], (double)x[i], (double)x[i + 1], (double)pair[0],
+                         (double)pair[1]);
         }
     }
-    print_message("normals: worst %.0f ulp from the C library's, %.3f %% differ\n", worst,
-                  100.0 * different / (4.0 * N));
-    assert_true(worst <= 3 && different < 0.02 * 4 * N);
     free(words), free(x);
 }
 

@@ -13,10 +13,9 @@
  * numbers makes two normal ones (Box and Muller): (sin(2 pi u1), cos(2 pi u1)) sqrt(-2 ln max(u0,
  * 1e-7)).
  *
- * Bounds: integers and uniforms are TensorFlow's bits. Normals in float32, float16 and bfloat16
- * round where TensorFlow rounds, each step correctly; where the C library's logf, sinf or cosf
- * (TensorFlow's) is off by its last place the values differ: 1.5 % of them, by 3 ulp at most.
- * Normals in float64 come from the C library itself.
+ * Bounds: all are TensorFlow's bits. Its normals are made with the C library's functions; those in
+ * float32, float16 and bfloat16 follow the GNU library's logf, sinf and cosf operation by
+ * operation, whatever the library at hand. Normals in float64 come from the C library itself.
  *
  * n is a number of elements, 0 or more; pointers must hold that many.
  */

@@ -264,54 +264,111 @@ static inline uint16_t bits_f16(float x)
 }
 
 /*
- * log(u) for a normal u > 0, rounded once. u = 2^e m with m in [sqrt(1/2), sqrt(2)); with s = (m -
- * 1) / (m + 1), log m = 2 atanh s = 2 s + s^3 P(s^2). P interpolates at Chebyshev points of [0,
- * 0.0295]; relative error 2e-11.
+ * The logarithm, sine and cosine of the normals are what TensorFlow's are: the float32 functions of
+ * the GNU C library (2.28 and later), whose last places are wrong in 1 of 100 values, each in its
+ * own way. So it is not enough to be accurate: their pieces, their coefficients and the order of
+ * their operations are followed, in double, where it hardly ever matters whether a product and a
+ * sum are fused. For every number that a word can make the result is the same bits;
+ * tests/test_philox.c compares.
+ *
+ * log u: u = 2^e m with m in [0.699, 1.398), which is cut into 16 pieces. For each there is a
+ * number near its middle, given by its inverse and its logarithm, so that with r = m inverse - 1,
+ * |r| < 0.04,
+ *
+ *     log u = e log 2 + log_middle + log(1 + r), and log(1 + r) = r + r^2 P(r).
  */
-static inline float log_f32(float u)
+static const double log_inverse[16] = {0x1.661ec79f8f3bep+0, 0x1.571ed4aaf883dp+0,
+                                       0x1.49539f0f010bp+0,  0x1.3c995b0b80385p+0,
+                                       0x1.30d190c8864a5p+0, 0x1.25e227b0b8eap+0,
+                                       0x1.1bb4a4a1a343fp+0, 0x1.12358f08ae5bap+0,
+                                       0x1.0953f419900a7p+0, 1,
+                                       0x1.e608cfd9a47acp-1, 0x1.ca4b31f026aap-1,
+                                       0x1.b2036576afce6p-1, 0x1.9c2d163a1aa2dp-1,
+                                       0x1.886e6037841edp-1, 0x1.767dcf5534862p-1};
+static const double log_middle[16] = {-0x1.57bf7808caadep-2, -0x1.2bef0a7c06ddbp-2,
+                                      -0x1.01eae7f513a67p-2, -0x1.b31d8a68224e9p-3,
+                                      -0x1.6574f0ac07758p-3, -0x1.1aa2bc79c81p-3,
+                                      -0x1.a4e76ce8c0e5ep-4, -0x1.1973c5a611cccp-4,
+                                      -0x1.252f438e10c1ep-5, 0,
+                                      0x1.aa5aa5df25984p-5,  0x1.c5e53aa362eb4p-4,
+                                      0x1.526e57720db08p-3,  0x1.bc2860d22477p-3,
+                                      0x1.1058bc8a07ee1p-2,  0x1.4043057b6ee09p-2};
+
+static inline uint32_t log_cut(float u)
 {
-    int32_t bits = (int32_t)as_bits(u), e = (bits - 0x3f3504f3) >> 23;
-    double m = (double)as_float((uint32_t)bits - ((uint32_t)e << 23));
-    double s = (m - 1) / (m + 1), z = s * s;
-    double p = 0.66666666554300191 +
-               z * (0.40000122000814248 + z * (0.28550802553459104 + z * 0.23330964048263159));
-    return (float)((double)e * 0.69314718055994531 + (2 * s + s * (z * p)));
+    return as_bits(u) - 0x3f330000; /* e above 23 bits, then the piece in 4 bits */
+}
+
+static inline float log_f32(float u, double inverse, double middle)
+{
+    int32_t e = (int32_t)log_cut(u) >> 23;
+    double m = (double)as_float(as_bits(u) - ((uint32_t)e << 23));
+    double r = m * inverse - 1, z = r * r;
+    double p = (0x1.5575b0be00b6ap-2 * r - 0x1.ffffef20a4123p-2) - 0x1.00ea348b88334p-2 * z;
+    return (float)(p * z + ((middle + (double)e * M_LN2) + r));
+}
+
+/* The table's two numbers for each u. A loop of its own, because compilers' gathers are slow. */
+static void log_pieces(int64_t n, const float *u, double *inverse, double *middle)
+{
+#if defined(__AVX512F__)
+    const __m512d i0 = _mm512_loadu_pd(log_inverse), i1 = _mm512_loadu_pd(log_inverse + 8);
+    const __m512d m0 = _mm512_loadu_pd(log_middle), m1 = _mm512_loadu_pd(log_middle + 8);
+    const __m256i first = _mm256_set1_epi32(0x3f330000);
+    for (int64_t i = 0; i < n; i += 8) { /* whole vectors: the arrays have room */
+        __m256i cut = _mm256_sub_epi32(_mm256_loadu_si256((const __m256i *)(u + i)), first);
+        __m512i piece =
+            _mm512_cvtepu32_epi64(_mm256_srli_epi32(cut, 19)); /* 4 bits are looked at */
+        _mm512_storeu_pd(inverse + i, _mm512_permutex2var_pd(i0, piece, i1));
+        _mm512_storeu_pd(middle + i, _mm512_permutex2var_pd(m0, piece, m1));
+    }
+#else
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t piece = log_cut(u[i]) >> 19 & 15;
+        inverse[i] = log_inverse[piece];
+        middle[i] = log_middle[piece];
+    }
+#endif
 }
 
 /*
- * Sine and cosine of 0 <= v <= 2 pi, each rounded once: v = k pi/2 + y with |y| <= pi/4 (the first
- * part of pi/2 has 33 bits, its product with k is exact), polynomials interpolating at Chebyshev
- * points in y^2; relative errors 2e-11 and 3e-13.
+ * Sine and cosine of the angle v = 2 pi times the word's fraction, rounded to float32. v = k pi/2 +
+ * y with |y| <= pi/4, and polynomials in y^2. k is the word's nearest quarter; at odd eighths v
+ * decides, which rounding has put above the first two and below the last two. pi/2 is a double in
+ * two parts: the first has 33 bits, so that k times it and the difference are exact and y is
+ * rounded once.
  */
-static inline void sincos_f32(float v, float *sine, float *cosine)
+static inline void sincos_f32(uint32_t word, float *sine, float *cosine)
 {
-    const double round = 0x1.8p52;
-    double turns = ((double)v * 0.63661977236758134 + round) - round;
-    double y = ((double)v - turns * 0x1.921fb544p0) - turns * 0x1.0b4611a626331p-34;
-    double z = y * y;
-    double s =
-        -0.16666666663844049 +
-        z * (0.0083333318703411423 + z * (-0.00019840084376332353 + z * 2.7249620069845485e-06));
-    double c = -0.49999999999963712 +
-               z * (0.041666666637278915 +
-                    z * (-0.0013888885080009081 +
-                         z * (2.4799858744707692e-05 + z * -2.7236821387661062e-07)));
-    uint32_t k = (uint32_t)(int32_t)turns;
-    uint32_t a = as_bits((float)(y + y * (z * s))), b = as_bits((float)(1 + z * c));
+    uint32_t fraction = word & 0x7fffff, k = (fraction + 0x100000 - (fraction >> 22)) >> 21;
+    double v = (double)(float)(2 * M_PI * (double)unit_f32(word)), quarters = (int32_t)k;
+    double y = (v - quarters * 0x1.921fb544p0) - quarters * 0x1.0b46p-34;
+    double z = y * y, w = z * z, x = y * z;
+    double s = (y - x * 0x1.555545995a603p-3) +
+               (x * z) * (0x1.1107605230bc4p-7 - z * 0x1.994eb3774cf24p-13);
+    double c = ((1 - z * 0x1.ffffffd0c621cp-2) + w * 0x1.55553e1068f19p-5) +
+               (w * z) * (z * 0x1.99343027bf8c3p-16 - 0x1.6c087e89a359dp-10);
+    uint32_t a = as_bits((float)s), b = as_bits((float)c);
     uint32_t swap = (a ^ b) & -(k & 1);
     *sine = as_float((a ^ swap) ^ (k & 2) << 30);
     *cosine = as_float((b ^ swap) ^ ((k + 1) & 2) << 30);
 }
 
-/* Normal numbers from n words, n even: every pair of words makes a pair. */
+/* Normal numbers from n words, n even and CHUNK at most: every pair of words makes a pair. */
 static void normals_f32(int64_t n, const uint32_t *restrict words, float *restrict out)
 {
-    for (int64_t i = 0; i < n; i += 2) {
-        float u = unit_f32(words[i]), sine, cosine;
-        float radius = sqrtf(-2 * log_f32(u > 1e-7f ? u : 1e-7f));
-        sincos_f32((float)(2 * M_PI * (double)unit_f32(words[i + 1])), &sine, &cosine);
-        out[i] = sine * radius;
-        out[i + 1] = cosine * radius;
+    float u[CHUNK / 2];
+    double inverse[CHUNK / 2], middle[CHUNK / 2];
+    for (int64_t i = 0; i < n / 2; i++) {
+        float x = unit_f32(words[2 * i]);
+        u[i] = x > 1e-7f ? x : 1e-7f;
+    }
+    log_pieces(n / 2, u, inverse, middle);
+    for (int64_t i = 0; i < n / 2; i++) {
+        float radius = sqrtf(-2 * log_f32(u[i], inverse[i], middle[i])), sine, cosine;
+        sincos_f32(words[2 * i + 1], &sine, &cosine);
+        out[2 * i] = sine * radius;
+        out[2 * i + 1] = cosine * radius;
     }
 }
 
