@@ -118,10 +118,6 @@ static void floats_from_bfloats(int64_t n, const uint16_t *from, float *to)
         }                                                                                          \
         return;                                                                                    \
     }
-/* How x becomes a whole number: from a float within its range, from a whole number modulo 2^n. */
-#define FROM_FLOAT(type)  type##_from_float(x)
-#define FROM_DOUBLE(type) type##_from_double(x)
-#define FROM_WHOLE(type)  x
 /* Through a strip of float32 to a 16-bit float. */
 #define CAST_STRIPS(convert, expression)                                                           \
     for (int64_t begin = 0; begin < n; begin += STRIP) {                                           \
@@ -135,39 +131,60 @@ static void floats_from_bfloats(int64_t n, const uint16_t *from, float *to)
     }                                                                                              \
     return
 
+/* To whole numbers: of a float the nearest there is; of a whole number its low bits, for which
+ * signs make no difference. */
+#define TO_NEAREST(type)                                                                           \
+    switch (dtype) {                                                                               \
+    case ED_INT8: CAST_ROW(int8_t, int8_t_from_##type(x))                                          \
+    case ED_INT16: CAST_ROW(int16_t, int16_t_from_##type(x))                                       \
+    case ED_INT32: CAST_ROW(int32_t, int32_t_from_##type(x))                                       \
+    case ED_INT64: CAST_ROW(int64_t, int64_t_from_##type(x))                                       \
+    case ED_UINT8: CAST_ROW(uint8_t, uint8_t_from_##type(x))                                       \
+    case ED_UINT16: CAST_ROW(uint16_t, uint16_t_from_##type(x))                                    \
+    case ED_UINT32: CAST_ROW(uint32_t, uint32_t_from_##type(x))                                    \
+    case ED_UINT64: CAST_ROW(uint64_t, uint64_t_from_##type(x))                                    \
+    default: break;                                                                                \
+    }
+#define TO_LOW_BITS                                                                                \
+    switch (dtype) {                                                                               \
+    case ED_INT8:                                                                                  \
+    case ED_UINT8: CAST_ROW(uint8_t, x)                                                            \
+    case ED_INT16:                                                                                 \
+    case ED_UINT16: CAST_ROW(uint16_t, x)                                                          \
+    case ED_INT32:                                                                                 \
+    case ED_UINT32: CAST_ROW(uint32_t, x)                                                          \
+    case ED_INT64:                                                                                 \
+    case ED_UINT64: CAST_ROW(uint64_t, x)                                                          \
+    default: break;                                                                                \
+    }
+
 /* The loops from one type: how x becomes a whole number, and a float32 that rounds as x would. */
-#define CAST_LOOP(name, type, TO_WHOLE, to_odd)                                                    \
+#define CAST_LOOP(name, type, to_whole, to_odd)                                                    \
     static void cast_##name(LOOP_ARGUMENTS)                                                        \
     {                                                                                              \
         LOOP_USED;                                                                                 \
         const type *restrict from = in[0];                                                         \
-        switch (((const cast_attrs *)attrs)->dtype) {                                              \
+        const ed_dtype dtype = ((const cast_attrs *)attrs)->dtype;                                 \
+        to_whole;                                                                                  \
+        switch (dtype) {                                                                           \
         case ED_FLOAT32: CAST_ROW(float, x)                                                        \
         case ED_FLOAT64: CAST_ROW(double, x)                                                       \
-        case ED_INT8: CAST_ROW(int8_t, TO_WHOLE(int8_t))                                           \
-        case ED_INT16: CAST_ROW(int16_t, TO_WHOLE(int16_t))                                        \
-        case ED_INT32: CAST_ROW(int32_t, TO_WHOLE(int32_t))                                        \
-        case ED_INT64: CAST_ROW(int64_t, TO_WHOLE(int64_t))                                        \
-        case ED_UINT8: CAST_ROW(uint8_t, TO_WHOLE(uint8_t))                                        \
-        case ED_UINT16: CAST_ROW(uint16_t, TO_WHOLE(uint16_t))                                     \
-        case ED_UINT32: CAST_ROW(uint32_t, TO_WHOLE(uint32_t))                                     \
-        case ED_UINT64: CAST_ROW(uint64_t, TO_WHOLE(uint64_t))                                     \
         case ED_BOOL: CAST_ROW(uint8_t, x != 0)                                                    \
         case ED_FLOAT16: CAST_STRIPS(halves_from_floats, to_odd);                                  \
         case ED_BFLOAT16: CAST_STRIPS(bfloats_from_floats, to_odd);                                \
         default: return;                                                                           \
         }                                                                                          \
     }
-CAST_LOOP(float, float, FROM_FLOAT, x)
-CAST_LOOP(double, double, FROM_DOUBLE, odd_from_double(x))
-CAST_LOOP(int8, int8_t, FROM_WHOLE, x)
-CAST_LOOP(int16, int16_t, FROM_WHOLE, x)
-CAST_LOOP(int32, int32_t, FROM_WHOLE, odd_from_double(x))
-CAST_LOOP(int64, int64_t, FROM_WHOLE, odd_from_int64(x))
-CAST_LOOP(uint8, uint8_t, FROM_WHOLE, x)
-CAST_LOOP(uint16, uint16_t, FROM_WHOLE, x)
-CAST_LOOP(uint32, uint32_t, FROM_WHOLE, odd_from_double(x))
-CAST_LOOP(uint64, uint64_t, FROM_WHOLE, odd_from_uint64(x))
+CAST_LOOP(float, float, TO_NEAREST(float), x)
+CAST_LOOP(double, double, TO_NEAREST(double), odd_from_double(x))
+CAST_LOOP(int8, int8_t, TO_LOW_BITS, x)
+CAST_LOOP(int16, int16_t, TO_LOW_BITS, x)
+CAST_LOOP(int32, int32_t, TO_LOW_BITS, odd_from_double(x))
+CAST_LOOP(int64, int64_t, TO_LOW_BITS, odd_from_int64(x))
+CAST_LOOP(uint8, uint8_t, TO_LOW_BITS, x)
+CAST_LOOP(uint16, uint16_t, TO_LOW_BITS, x)
+CAST_LOOP(uint32, uint32_t, TO_LOW_BITS, odd_from_double(x))
+CAST_LOOP(uint64, uint64_t, TO_LOW_BITS, odd_from_uint64(x))
 
 /* From a 16-bit float: a strip of float32, and on from there. */
 #define CAST_LOOP_16(name, convert)                                                                \
