@@ -39,7 +39,7 @@ const char *ed_archive_format(const ed_archive *archive);
 /*
  * Number of tensors; name of tensor i in the file's order (i < 0: from the end, here and below);
  * its place by name, -1 if there is none (no error). A zero byte inside a name is shown, and found,
- * as the two characters \\0. Names and other texts live as long as the archive.
+ * as the two characters \0. Names and other texts live as long as the archive.
  */
 int64_t ed_archive_count(const ed_archive *archive);
 const char *ed_archive_name(const ed_archive *archive, int64_t i);

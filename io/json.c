@@ -264,7 +264,7 @@ static bool pass_plain(io_json *j)
     return io_json_fail(j, "a value is expected");
 }
 
-static bool pass_key(io_json *j)
+bool io_json_skip_key(io_json *j)
 {
     io_span text;
     return pass_text(j, false, &text) && io_json_take(j, ':');
@@ -291,6 +291,6 @@ bool io_json_skip(io_json *j)
             if (!depth) return true;
             if (!io_json_take(j, ',')) return false;
         }
-        if (closing[depth - 1] == '}' && !pass_key(j)) return false;
+        if (closing[depth - 1] == '}' && !io_json_skip_key(j)) return false;
     }
 }

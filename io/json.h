@@ -52,6 +52,9 @@ bool io_json_null(io_json *j);
 /* Past any value, at most 128 brackets deep. */
 bool io_json_skip(io_json *j);
 
+/* Past the name of an object's member and its colon. */
+bool io_json_skip_key(io_json *j);
+
 /* Whether only white space is left; anything else is a failure. */
 bool io_json_end(io_json *j);
 

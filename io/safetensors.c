@@ -155,8 +155,7 @@ static int64_t count_members(io_json *j)
     int64_t n = 0;
     io_json_take(j, '{');
     for (; io_json_member(j, n, '}'); n++) {
-        io_json_skip(j);
-        io_json_take(j, ':');
+        io_json_skip_key(j);
         io_json_skip(j);
     }
     return n;
