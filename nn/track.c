@@ -81,7 +81,7 @@ bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_i
     if (*place < 0 && !strcmp(name, "kernel"))
         *place = source->find(source, layer->wait.node, "_kernel");
     if (*place < 0)
-        return !source->strict ||
+        return !source->whole(source, layer->wait.node) ||
                layer_fail(layer, ED_NOT_FOUND,
                           "the checkpoint %s, to be restored whole, has no value for %s",
                           source->path, name);

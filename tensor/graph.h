@@ -108,13 +108,16 @@ void graph_slot_of(ed_tracker *t, graph_slot slot);
 typedef struct graph_source graph_source;
 struct graph_source {
     ed_object object;
-    bool strict; /* what has no value is an error */
-    char *path;  /* of the checkpoint, for messages */
+    char *path; /* of the checkpoint, for messages */
 
     /* The place of child `name` of what lies at `node` / of a slot of the variable; -1: none. */
     int (*find)(const graph_source *s, int node, const char *name);
     int (*find_slot)(const graph_source *s, int node, const graph_slot *slot,
                      const ed_tensor *variable);
+
+    /* Whether what lies at the node is to be restored whole: a child without a value is an error.
+     */
+    bool (*whole)(const graph_source *s, int node);
 
     /* The value that lies there, with a reference for the caller; NULL, with an error, if it is of
      * another dtype or shape. */

@@ -157,10 +157,10 @@ static bool take(snapshot *s, const graph *g, char *const *paths, const int *num
     return objects_write(g, paths, &s->graph);
 }
 
-snapshot *snapshot_take(const ed_checkpoint *checkpoint)
+snapshot *snapshot_take(const ed_checkpoint *checkpoint, bool counted)
 {
     graph g;
-    if (!checkpoint_graph(checkpoint, true, &g)) return NULL;
+    if (!checkpoint_graph(checkpoint, counted, &g)) return NULL;
     int count;
     char **paths = graph_paths(&g);
     int *numbers = paths ? objects_numbers(&g, &count) : NULL;
@@ -194,9 +194,9 @@ const char *train_text(const char *s)
     return text_give(text_copy(s));
 }
 
-static bool write_now(ed_checkpoint *c, const char *who, const char *path)
+static bool write_now(ed_checkpoint *c, const char *who, const char *path, bool counted)
 {
-    snapshot *s = snapshot_take(c);
+    snapshot *s = snapshot_take(c, counted);
     bool ok = s && snapshot_write(s, who, path);
     snapshot_free(s);
     return ok;
@@ -206,7 +206,7 @@ const char *ed_checkpoint_write(ed_checkpoint *checkpoint, const char *path)
 {
     if (!checkpoint || !path) return ed_fail(ED_INVALID_ARGUMENT, "checkpoint_write: NULL given");
     const char *kept = train_text(path);
-    return kept && write_now(checkpoint, "checkpoint_write", path) ? kept : NULL;
+    return kept && write_now(checkpoint, "checkpoint_write", path, false) ? kept : NULL;
 }
 
 /* The folder's `checkpoint` file names the path as the only one. */
@@ -230,7 +230,7 @@ const char *ed_checkpoint_save(ed_checkpoint *checkpoint, const char *prefix)
     checkpoint->save_counter++;
     char *path = io_text("%s-%lld", prefix, (long long)checkpoint->save_counter);
     const char *kept = path ? train_text(path) : NULL;
-    if (!kept || !write_now(checkpoint, "checkpoint_save", path) || !name_as_newest(path)) {
+    if (!kept || !write_now(checkpoint, "checkpoint_save", path, true) || !name_as_newest(path)) {
         checkpoint->save_counter--;
         kept = NULL;
     }

@@ -25,10 +25,11 @@ void restore_forget(ed_checkpoint *c);
 
 /*
  * All values of a checkpoint's objects as they are at this moment, without copies of variables:
- * whoever changes one afterwards makes the copy. It can be written by any thread, once.
+ * whoever changes one afterwards makes the copy. `counted`: with the save counter. It can be
+ * written by any thread, once.
  */
 typedef struct snapshot snapshot;
-snapshot *snapshot_take(const ed_checkpoint *checkpoint);
+snapshot *snapshot_take(const ed_checkpoint *checkpoint, bool counted);
 void snapshot_free(snapshot *s);
 
 /* Writes it as a bundle, complete and on disk or not at all. */

@@ -56,8 +56,10 @@ static void put_kind(io_buffer *b, const ed_restoration *r, ed_restored kind, co
     int64_t count;
     look(r, kind, -1, &count);
     io_put_format(b, "%s: %lld\n", title, (long long)count);
-    for (int64_t i = 0, unused; kind != ED_RESTORED && i < count; i++)
-        io_put_format(b, "    %s\n", look(r, kind, i, &unused));
+    for (int64_t i = 0, unused; kind != ED_RESTORED && i < count; i++) {
+        const char *name = look(r, kind, i, &unused);
+        if (name) io_put_format(b, "    %s\n", name);
+    }
 }
 
 const char *ed_restoration_report(const ed_restoration *restoration)
@@ -79,11 +81,11 @@ const char *ed_restoration_report(const ed_restoration *restoration)
 
 static bool fail_with(io_buffer *b, const char *who)
 {
-    bool fine = !b->size && !b->failed;
+    if (!b->size && !b->failed) return true;
     io_put_u8(b, 0);
-    if (!fine && !b->failed) ed_fail(ED_FAILED_PRECONDITION, "%s: %s", who, (const char *)b->data);
+    if (!b->failed) ed_fail(ED_FAILED_PRECONDITION, "%s: %s", who, (const char *)b->data);
     io_buffer_free(b);
-    return fine;
+    return false;
 }
 
 typedef struct live_values {
@@ -163,7 +165,7 @@ bool ed_assert_nontrivial_match(ed_restoration *restoration)
 bool ed_expect_partial(ed_restoration *restoration)
 {
     if (!restoration) return ed_fail(ED_INVALID_ARGUMENT, "expect_partial: NULL given"), false;
-    restoration->source.strict = false;
+    restoration->strict = false;
     for (int i = 0; i < restoration->file.n_nodes; i++) {
         if (restoration->states[i] != FILE_WAITING) continue;
         restoration->states[i] = FILE_SKIPPED;

@@ -68,7 +68,7 @@ static bool same_value(const bound *b, const graph_node *node)
     return !b->id && b->cell == node->object && b->get == node->state.get;
 }
 
-static int bound_index(const ed_restoration *r, const graph_node *node)
+int restore_index(const ed_restoration *r, const graph_node *node)
 {
     for (int i = 0; i < r->n_bound; i++)
         if (same_value(&r->bound[i], node)) return i;
@@ -77,7 +77,7 @@ static int bound_index(const ed_restoration *r, const graph_node *node)
 
 int restore_place(const ed_restoration *r, const graph_node *node)
 {
-    int i = bound_index(r, node);
+    int i = restore_index(r, node);
     return i < 0 ? -1 : r->bound[i].at;
 }
 
@@ -349,14 +349,14 @@ static bool complain(restore *s, const char *who)
         restore_list(&b, "; missing in the file: ", s->r->n_missing, missing_name, s->r);
         restore_list(&b, "; unexpected in the file: ", s->r->file.n_nodes, unexpected_name, s->r);
     }
-    bool fine = !b.size && !b.failed && !s->unfit.failed;
+    if (!b.size && !b.failed && !s->unfit.failed) return true;
     io_put_u8(&b, 0);
-    if (!fine && !b.failed)
+    if (!b.failed && !s->unfit.failed)
         ed_fail(ED_INVALID_ARGUMENT, "%s: %s does not fit what is to be restored%s%s", who,
                 s->r->source.path, (const char *)b.data,
                 s->unfit.size ? "" : " (.partial = true takes what there is)");
     io_buffer_free(&b);
-    return fine;
+    return false;
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -432,117 +432,13 @@ static void put_value(const graph_node *node, ed_tensor *value)
     ed_release(value);
 }
 
-/* An object that may get more children waits for theirs; whatever it waited for before is over. */
-static void let_wait(const match *m, int live)
-{
-    const graph_node *node = &m->g->nodes[live];
-    const object_class *class = ((const ed_object *)node->object)->class;
-    if (!class->wait) return;
-    bool keeps_slots = false;
-    for (int i = 0; i < m->g->n_slots; i++) keeps_slots |= m->g->slots[i].optimizer == live;
-    bool waits = node->open || (keeps_slots && m->file_of[live] >= 0);
-    if (waits)
-        graph_wait_for(class->wait(node->object), &m->r->source, m->file_of[live]);
-    else
-        graph_wait_end(class->wait(node->object));
-}
-
 static void put_values(restore *s)
 {
     for (int i = 0; i < s->g.n_nodes; i++) {
         if (s->values[i]) put_value(&s->g.nodes[i], s->values[i]);
         s->values[i] = NULL;
-        if (s->g.nodes[i].kind == GRAPH_OBJECT && (!s->named || s->strict)) let_wait(&s->m, i);
+        if (s->g.nodes[i].kind == GRAPH_OBJECT && (!s->named || s->strict)) waiting_begin(&s->m, i);
     }
-}
-
-/* ---- What objects that wait ask for ---------------------------------------------------------- */
-
-static ed_restoration *of(const graph_source *s)
-{
-    return (ed_restoration *)s;
-}
-
-static int find(const graph_source *s, int node, const char *name)
-{
-    int at = objects_child(&of(s)->file, node, name);
-    return at >= 0 && of(s)->states[at] != FILE_SKIPPED ? at : -1;
-}
-
-static int find_slot(const graph_source *s, int node, const graph_slot *slot, const ed_tensor *v)
-{
-    const graph_node as_node = {.kind = GRAPH_VARIABLE, .object = (void *)v};
-    int at = match_slot(&of(s)->file, node, slot, restore_place(of(s), &as_node));
-    return at >= 0 && of(s)->waiting[at] ? at : -1;
-}
-
-static ed_tensor *value(graph_source *s, int at, const char *who, ed_dtype dtype, ed_ints shape)
-{
-    ed_tensor *t = of(s)->waiting[at];
-    if (!t)
-        return ed_fail(ED_FAILED_PRECONDITION, "%s: its value in the checkpoint %s is taken", who,
-                       s->path);
-    if (t->dtype == dtype && t->rank == shape.count &&
-        memcmp(t->shape, shape.values, (size_t)t->rank * sizeof *t->shape) == 0)
-        return ed_retain(t);
-    return ed_fail(ED_INVALID_ARGUMENT, "%s is %s%s, in the checkpoint %s it is %s", who,
-                   ed_dtype_name(dtype), text_of_ints(shape.values, shape.count).s, s->path,
-                   text_of_tensor(t).s);
-}
-
-static void take_waiting(ed_restoration *r, int at)
-{
-    ed_release(r->waiting[at]);
-    r->waiting[at] = NULL;
-    r->states[at] = FILE_RESTORED;
-}
-
-/* What came with its own children: those that have values are given them, others wait in turn. */
-static void made_with_children(ed_restoration *r, int at, void *object)
-{
-    graph g;
-    match m;
-    if (!graph_make(&g, (const char *const[]){"made"}, &object, 1)) return;
-    if (match_begin(&m, r, &g)) {
-        match_bind(&m, graph_find(&g, object), at);
-        match_all(&m);
-        for (int i = 0; i < g.n_nodes; i++) {
-            const graph_node *node = &g.nodes[i];
-            int place = m.file_of[i];
-            if (node->kind == GRAPH_OBJECT) let_wait(&m, i);
-            if (node->kind != GRAPH_VARIABLE || place < 0 || !r->waiting[place]) continue;
-            const ed_tensor *v = node->object;
-            ed_tensor *t = value(&r->source, place, ed_name(v), v->dtype, ed_shape(v));
-            if (!t || !restore_note(r, node, place)) continue;
-            variable_replace(node->object, t);
-            take_waiting(r, place);
-        }
-        match_end(&m);
-    }
-    graph_free(&g);
-}
-
-static void made(graph_source *s, int at, void *object)
-{
-    const graph_node as_node = {.kind = GRAPH_VARIABLE, .object = object};
-    if (((const ed_object *)object)->class->wait) {
-        made_with_children(of(s), at, object);
-        return;
-    }
-    restore_note(of(s), &as_node, at);
-    take_waiting(of(s), at);
-}
-
-static void unmade(graph_source *s, const ed_tensor *v)
-{
-    ed_restoration *r = of(s);
-    const graph_node as_node = {.kind = GRAPH_VARIABLE, .object = (void *)v};
-    int i = bound_index(r, &as_node);
-    if (i < 0) return;
-    int at = r->bound[i].at;
-    r->bound[i] = r->bound[--r->n_bound];
-    r->waiting[at] = ed_retain(tensor_read(v));
-    r->states[at] = FILE_WAITING;
 }
 
 /* ---- Files without a graph ------------------------------------------------------------------- */
@@ -624,12 +520,9 @@ static ed_restoration *new_restoration(const char *path, bool strict)
 {
     ed_restoration *r = object_new(&restoration_class, sizeof *r);
     if (!r) return NULL;
-    r->source.strict = strict;
-    r->source.find = find;
-    r->source.find_slot = find_slot;
-    r->source.value = value;
-    r->source.made = made;
-    r->source.unmade = unmade;
+    r->source = waiting_source;
+    r->source.object = (ed_object){1, &restoration_class};
+    r->strict = strict;
     if ((r->source.path = text_copy(path))) return r;
     ed_release(r);
     return NULL;

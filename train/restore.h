@@ -37,6 +37,7 @@ struct ed_restoration {
     int n_bound, bound_capacity;
     char **missing; /* values of the program that the file does not have */
     int n_missing;
+    bool strict;  /* all of the program's values are to be restored */
     bool matched; /* something beside the root */
     bool counted; /* save_counter is one of the values */
 
@@ -67,11 +68,17 @@ void match_all(match *m);
  * file too (-1: unknown). -1: none. */
 int match_slot(const file_graph *f, int node, const graph_slot *slot, int owner);
 
+/* Lets an object of the program wait for what lies at its place, if it may get more children; it
+ * waits for nothing else from here on (waiting.c). */
+void waiting_begin(const match *m, int live);
+extern const graph_source waiting_source; /* the functions of those who wait */
+
 /* The value's name in reports: the path if there is one, else the key. */
 const char *restore_name(const ed_restoration *r, int at);
 
 /* The place of a value in the file, -1 if it has none. */
 int restore_place(const ed_restoration *r, const graph_node *node);
+int restore_index(const ed_restoration *r, const graph_node *node); /* in `bound` */
 bool restore_note(ed_restoration *r, const graph_node *node, int at);
 
 /* "a, b, c and 5 more" appended, of those i < count for which get gives a text. */
