@@ -196,7 +196,7 @@ static bool open_temporary(io_writer *w)
         memory_free(w->temporary);
         w->temporary = NULL;
     }
-    return fail(w->who, w->temporary ? w->temporary : w->path, "open");
+    return fail(w->who, w->path, "open");
 }
 
 io_writer *io_create(const char *who, const char *path)
@@ -214,7 +214,7 @@ io_writer *io_create(const char *who, const char *path)
 static bool writer_fail(io_writer *w, const char *call)
 {
     w->failed = true;
-    return fail(w->who, w->temporary, call);
+    return fail(w->who, w->path, call);
 }
 
 static bool write_out(io_writer *w, const uint8_t *data, size_t size)

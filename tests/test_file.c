@@ -1,0 +1,1188 @@
+/* The file layer: bytes, checksums, dtypes, and files that are there whole or not at all, whichever
+ * call of the system fails. */
+#include "io/checksum.h"
+#include "io/dtype.h"
+#include "io/file.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static char dir[64];  /* a folder for one test */
+static char path[96]; /* dir/file */
+
+/* ---- Around every test ----------------------------------------------------------------------- */
+
+static int names_in(const char *folder)
+{
+    int n = 0;
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    while (readdir(d)) n++;
+    closedir(d);
+    return n - 2;
+}
+
+static int files_open(void)
+{
+    return names_in("/proc/self/fd");
+}
+
+typedef struct before {
+    int files;
+    int64_t bytes;
+} before;
+
+static before now(void)
+{
+    return (before){files_open(), ed_memory_stats().live_bytes};
+}
+
+static void same_as(before b)
+{
+    assert_int_equal(files_open(), b.files);
+    assert_int_equal(ed_memory_stats().live_bytes, b.bytes);
+}
+
+static before at_begin;
+
+static int begin(void **state)
+{
+    (void)state;
+    strcpy(dir, "/tmp/eddy_file_XXXXXX");
+    if (!mkdtemp(dir)) return 1;
+    snprintf(path, sizeof path, "%s/file", dir);
+    at_begin = now();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    char command[96];
+    io_fault(IO_CALL_ANY, -1, 0, false);
+    ed_memory_fail_at(-1, false);
+    same_as(at_begin);
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    if (ed_failed()) print_message("left: %s\n", ed_error());
+    return system(command) || ed_failed();
+}
+
+/* An error is kept: of that kind, with these words. */
+static void failed(ed_error_code kind, const char *words)
+{
+    if (ed_error_kind() != kind || !strstr(ed_error(), words))
+        fail_msg("said '%s' (kind %d), expected '%s'", ed_error(), ed_error_kind(), words);
+    ed_clear_error();
+}
+
+/* Bytes that differ from place to place and from seed to seed. */
+static uint8_t *noise(size_t size, uint64_t seed)
+{
+    uint8_t *p = malloc(size + 1);
+    assert_non_null(p);
+    uint64_t x = seed * 0x9e3779b97f4a7c15u + 1;
+    for (size_t i = 0; i < size; i++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        p[i] = (uint8_t)(x >> 32);
+    }
+    return p;
+}
+
+static bool holds(const char *file, const void *data, size_t size)
+{
+    uint8_t *found;
+    size_t n;
+    assert_true(io_read_file("test", file, SIZE_MAX, &found, &n));
+    bool same = n == size && !memcmp(found, data, size) && found[n] == 0;
+    memory_free(found);
+    return same;
+}
+
+/* ---- Dtypes ---------------------------------------------------------------------------------- */
+
+static void dtypes(void **state)
+{
+    (void)state;
+    for (int d = 1; d < ED_DTYPE_COUNT; d++) {
+        io_dtype there = io_dtype_from((ed_dtype)d);
+        assert_int_equal(io_dtype_to(there), d);
+        assert_int_equal(io_dtype_bits(there), 8 * dtype_size((ed_dtype)d));
+        assert_int_equal(io_dtype_part(there), dtype_size((ed_dtype)d));
+        assert_string_equal(io_dtype_name(there), ed_dtype_name((ed_dtype)d));
+    }
+    for (int d = 1; d <= IO_FLOAT4_E2M1FN; d++) {
+        bool sized = d != IO_STRING && d != IO_RESOURCE && d != IO_VARIANT;
+        assert_string_not_equal(io_dtype_name(d), "unknown");
+        assert_int_equal(io_dtype_bits(d) > 0, sized);
+        assert_int_equal(io_dtype_bits(d) % 8, 0);
+        for (int e = 1; e < d; e++) assert_string_not_equal(io_dtype_name(d), io_dtype_name(e));
+    }
+    assert_int_equal(io_dtype_from(ED_DTYPE_NONE), IO_NONE);
+    assert_int_equal(io_dtype_part(IO_COMPLEX64), 4);
+    assert_int_equal(io_dtype_part(IO_COMPLEX128), 8);
+    assert_int_equal(io_dtype_bits(IO_COMPLEX128), 128);
+    assert_int_equal(io_dtype_bits(IO_INT4), 8);
+    assert_int_equal(io_dtype_bits(IO_FLOAT6_E3M2), 6);
+    static const int none[] = {-1, 0, 34, 101, 1000, 1004, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        assert_string_equal(io_dtype_name(none[i]), "unknown");
+        assert_int_equal(io_dtype_bits(none[i]), 0);
+        assert_int_equal(io_dtype_to(none[i]), ED_DTYPE_NONE);
+        assert_int_equal(io_dtype_part(none[i]), 1);
+    }
+}
+
+/* ---- Checksums ------------------------------------------------------------------------------- */
+
+/* Bit by bit, as the definition says. */
+static uint32_t crc_by_definition(const uint8_t *p, size_t size)
+{
+    uint32_t r = ~0u;
+    for (size_t i = 0; i < size; i++) {
+        r ^= p[i];
+        for (int bit = 0; bit < 8; bit++) r = r & 1 ? r >> 1 ^ 0x82f63b78u : r >> 1;
+    }
+    return ~r;
+}
+
+static void crc_vectors(void **state)
+{
+    (void)state;
+    static const uint8_t zeros[32];
+    assert_int_equal(io_crc32c(0, NULL, 0), 0);
+    assert_int_equal(io_crc32c(0, "123456789", 9), 0xe3069283u);
+    assert_int_equal(io_crc32c(0, zeros, 32), 0x8a9136aau);
+    assert_int_equal(io_crc32c_mask(0xe3069283u), 0xc78ab0e5u);
+    assert_int_equal(io_crc32c_mask(0), 0xa282ead8u);
+    assert_int_equal(io_crc32c_mask(0x8a9136aau), 0x0fd7fffau);
+    for (uint32_t crc = 1; crc; crc <<= 1)
+        assert_int_equal(io_crc32c_unmask(io_crc32c_mask(crc)), crc);
+}
+
+static void crc_everywhere(void **state)
+{
+    (void)state;
+    enum { MOST = 300, LARGE = 40000 };
+    uint8_t *p = noise(LARGE + 16, 1);
+    for (size_t at = 0; at < 16; at++)
+        for (size_t n = 0; n <= MOST; n++) {
+            uint32_t crc = crc_by_definition(p + at, n);
+            assert_int_equal(io_crc32c(0, p + at, n), crc);
+            assert_int_equal(io_crc32c_plain(0, p + at, n), crc);
+        }
+    for (size_t n = MOST; n <= LARGE; n += 61) {
+        uint32_t crc = crc_by_definition(p + n % 16, n);
+        assert_int_equal(io_crc32c(0, p + n % 16, n), crc);
+        assert_int_equal(io_crc32c_plain(0, p + n % 16, n), crc);
+        size_t part = n * 7 % 5003 % n;
+        uint32_t first = io_crc32c(0, p + n % 16, part);
+        assert_int_equal(io_crc32c(first, p + n % 16 + part, n - part), crc);
+    }
+    free(p);
+}
+
+static void digests(void **state)
+{
+    (void)state;
+    enum { N = 10000 };
+    char whole[33], pieces[33];
+    io_digest_text(io_digest_of(NULL, 0), whole);
+    assert_string_equal(whole, "99aa06d3014798d86001c324468d497f");
+    uint8_t *p = noise(N, 2);
+    for (size_t n = 0; n <= N; n += n < 600 ? 1 : 997) {
+        io_digest_text(io_digest_of(p, n), whole);
+        io_digester *d = io_digest_begin();
+        assert_non_null(d);
+        for (size_t at = 0, size; at < n; at += size) {
+            size = 1 + at * 13 % 1021;
+            if (size > n - at) size = n - at;
+            io_digest_add(d, p + at, size);
+            io_digest_add(d, NULL, 0);
+        }
+        io_digest_text(io_digest_end(d), pieces);
+        memory_free(d);
+        assert_string_equal(whole, pieces);
+    }
+    free(p);
+    ed_memory_fail_at(0, false);
+    assert_null(io_digest_begin());
+    failed(ED_OUT_OF_MEMORY, "out of memory");
+}
+
+/* ---- Bytes ----------------------------------------------------------------------------------- */
+
+static void cursor(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0xff, 7, 8};
+    io_cursor c = io_cursor_on(bytes, sizeof bytes);
+    assert_int_equal(io_u8(&c), 1);
+    assert_int_equal(io_u16(&c), 0x0302);
+    assert_int_equal(io_u32(&c), 0x07060504);
+    assert_true(io_u64(&c) == 0xff0e0d0c0b0a0908u);
+    assert_true(io_more(&c));
+    assert_int_equal(io_take(&c, 2).size, 2);
+    assert_false(io_more(&c));
+    assert_true(io_ok(&c));
+    assert_int_equal(io_take(&c, 0).size, 0);
+    assert_true(io_ok(&c));
+
+    /* Failing leaves it where it is, for ever. */
+    for (size_t n = 0; n < 8; n++) {
+        c = io_cursor_on(bytes, n);
+        assert_true(io_u64(&c) == 0);
+        assert_false(io_ok(&c));
+        assert_false(io_more(&c));
+        assert_ptr_equal(c.at, bytes);
+        assert_int_equal(io_u8(&c), 0);
+        assert_null(io_take(&c, 0).data);
+        assert_true(io_varint(&c) == 0);
+        assert_null(io_counted(&c).data);
+        assert_ptr_equal(c.at, bytes);
+    }
+    c = io_cursor_on(bytes, sizeof bytes);
+    assert_null(io_take(&c, SIZE_MAX).data);
+    assert_false(io_ok(&c));
+    c = io_cursor_on(NULL, 0);
+    assert_false(io_more(&c));
+    assert_int_equal(io_take(&c, 0).size, 0);
+    assert_true(io_ok(&c));
+    assert_int_equal(io_u8(&c), 0);
+    assert_false(io_ok(&c));
+}
+
+static void varints(void **state)
+{
+    (void)state;
+    for (int bit = 0; bit < 64; bit++)
+        for (int less = 0; less < 2; less++) {
+            uint64_t value = ((uint64_t)1 << bit) - (uint64_t)less;
+            io_buffer b = {0};
+            io_put_varint(&b, value);
+            assert_int_equal(b.size, value ? (size_t)(70 - __builtin_clzll(value)) / 7 : 1);
+            io_cursor c = io_cursor_on(b.data, b.size);
+            assert_true(io_varint(&c) == value && io_ok(&c) && !io_more(&c));
+            for (size_t n = 0; n < b.size; n++) { /* cut short */
+                c = io_cursor_on(b.data, n);
+                assert_true(io_varint(&c) == 0 && !io_ok(&c) && c.at == b.data);
+            }
+            io_buffer_free(&b);
+        }
+    static const struct {
+        uint8_t bytes[11];
+        bool good;
+        uint64_t value;
+    } cases[] = {
+        {{0x80, 0x00}, true, 0}, /* longer than needed */
+        {{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00}, true, 0},
+        {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, true, UINT64_MAX},
+        {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02}, false, 0}, /* 65 bits */
+        {{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00},
+         false,
+         0}, /* 11 bytes */
+        {{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x81, 0x00}, false, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        io_cursor c = io_cursor_on(cases[i].bytes, 11);
+        assert_true(io_varint(&c) == cases[i].value);
+        assert_int_equal(io_ok(&c), cases[i].good);
+    }
+}
+
+static void fields(void **state)
+{
+    (void)state;
+    io_buffer b = {0};
+    io_put_field_varint(&b, 1, 300);
+    io_put_field_fixed32(&b, 2, 0xdeadbeef);
+    io_put_field_bytes(&b, 536870911, "abc", 3);
+    io_put_field_bytes(&b, 4, NULL, 0);
+    io_put_varint(&b, 5 << 3 | IO_FIXED64);
+    io_put_u64(&b, 0x0123456789abcdef);
+    io_put_field_varint(&b, 6, UINT64_MAX);
+    assert_false(b.failed);
+
+    io_field f;
+    io_cursor c = io_cursor_on(b.data, b.size);
+    assert_true(io_next_field(&c, &f) && f.number == 1 && f.type == IO_VARINT && f.value == 300);
+    assert_true(io_next_field(&c, &f) && f.number == 2 && f.type == IO_FIXED32);
+    assert_true(f.value == 0xdeadbeef);
+    assert_true(io_next_field(&c, &f) && f.number == 536870911 && f.type == IO_BYTES);
+    assert_true(f.bytes.size == 3 && !memcmp(f.bytes.data, "abc", 3));
+    assert_true(io_next_field(&c, &f) && f.number == 4 && f.bytes.size == 0);
+    assert_true(io_next_field(&c, &f) && f.number == 5 && f.value == 0x0123456789abcdef);
+    assert_true(io_next_field(&c, &f) && f.number == 6 && f.value == UINT64_MAX);
+    assert_false(io_next_field(&c, &f));
+    assert_true(io_ok(&c));
+
+    /* Wherever it is cut, it ends or is damaged; no field goes beyond. */
+    for (size_t n = 0; n < b.size; n++) {
+        c = io_cursor_on(b.data, n);
+        while (io_next_field(&c, &f)) assert_true(c.at <= c.end);
+        assert_true(io_ok(&c) ? c.at == c.end : c.at < c.end);
+    }
+    io_buffer_free(&b);
+}
+
+static void damaged_fields(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t bytes[12];
+        size_t size;
+    } cases[] = {
+        {{0x00, 0x01}, 2},                                                     /* number 0 */
+        {{0x0b, 0x0c}, 2},                                                     /* a group */
+        {{0x0e, 0x01}, 2},                                                     /* types there are */
+        {{0x0f, 0x01}, 2},                                                     /* none of */
+        {{0x08}, 1},                                                           /* no value */
+        {{0x0a, 0x01}, 2},                                                     /* no bytes */
+        {{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f, 1}, 7},                          /* 4 GiB */
+        {{0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, 11}, /* 2^64 - 1 */
+        {{0x0d, 1, 2, 3}, 4},                                                  /* short fixed32 */
+        {{0x09, 1, 2, 3, 4, 5, 6, 7}, 8},                                      /* short fixed64 */
+        {{0x88, 0x80, 0x80, 0x80, 0x10, 0x00}, 6},                             /* number 2^29 + 1 */
+        {{0x80}, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        io_cursor c = io_cursor_on(cases[i].bytes, cases[i].size);
+        io_field f;
+        assert_false(io_next_field(&c, &f));
+        assert_false(io_ok(&c));
+        assert_false(io_next_field(&c, &f));
+        assert_ptr_equal(c.at, cases[i].bytes);
+        assert_true(f.number == 0 && f.value == 0 && !f.bytes.data);
+    }
+}
+
+static void buffers(void **state)
+{
+    (void)state;
+    io_buffer b = {0};
+    io_put(&b, NULL, 0);
+    assert_true(!b.data && !b.failed);
+    io_put_u8(&b, 1);
+    io_put_u16(&b, 0x0302);
+    io_put_u32(&b, 0x07060504);
+    io_put_u64(&b, 0x0f0e0d0c0b0a0908);
+    for (size_t i = 0; i < 15; i++) assert_int_equal(b.data[i], i + 1);
+    io_put_format(&b, "%s", "");
+    io_put_format(&b, "%d-%s", 42, "x");
+    assert_int_equal(b.size, 19);
+    assert_memory_equal(b.data + 15, "42-x", 4);
+    uint8_t *p = noise(100000, 3);
+    for (size_t i = 0; i < 100000; i += 100) io_put(&b, p + i, 100);
+    assert_int_equal(b.size, 19 + 100000);
+    assert_memory_equal(b.data + 19, p, 100000);
+    size_t size = b.size;
+    io_put(&b, p, SIZE_MAX / 2); /* refused before a byte is touched */
+    assert_true(b.failed);
+    io_put_u8(&b, 1);
+    io_put_format(&b, "more");
+    assert_int_equal(b.size, size);
+    io_buffer_free(&b);
+    io_buffer_free(&b);
+
+    ed_memory_fail_at(0, false);
+    io_put(&b, p, 10);
+    assert_true(b.failed && !b.size);
+    failed(ED_OUT_OF_MEMORY, "out of memory");
+    io_put(&b, p, 10); /* memory would be there again, but a part is missing */
+    assert_true(b.failed && !b.size);
+    io_buffer_free(&b);
+    free(p);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+enum { SMALL = 100, LARGE = 300000, ALL = 700000 };
+
+/* A file of ALL bytes in pieces that are held back, fill the buffer exactly, and go through it. */
+static bool write_pieces(const uint8_t *p)
+{
+    io_writer *w = io_create("test", path);
+    if (!w) return false;
+    size_t at = 0;
+    for (size_t size = SMALL; at < ALL; size = size * 7 % (at % 3 ? SMALL : LARGE) + 1) {
+        if (size > ALL - at) size = ALL - at;
+        io_write(w, p + at, size);
+        at += size;
+    }
+    return io_commit(w, true);
+}
+
+static void writes(void **state)
+{
+    (void)state;
+    uint8_t *p = noise(ALL, 4);
+    assert_true(write_pieces(p));
+    assert_true(holds(path, p, ALL));
+    for (size_t n = (256 << 10) - 2; n < (256 << 10) + 3; n++) {
+        io_writer *w = io_create("test", path);
+        assert_non_null(w);
+        assert_true(io_write(w, p, 1));
+        assert_true(io_write(w, p + 1, n));
+        assert_true(io_write(w, NULL, 0));
+        assert_int_equal(io_written(w), n + 1);
+        assert_true(io_write(w, p + n + 1, 2));
+        assert_int_equal(io_written(w), n + 3);
+        assert_true(io_commit(w, false));
+        assert_true(holds(path, p, n + 3));
+    }
+    assert_true(io_write_file("test", path, NULL, 0));
+    assert_true(holds(path, "", 0));
+    assert_int_equal(names_in(dir), 1);
+    free(p);
+}
+
+/* Beyond the steps at which the disk is told to begin. */
+static void writes_much(void **state)
+{
+    (void)state;
+    enum { MUCH = 40 << 20 };
+    uint8_t *p = noise(MUCH, 5);
+    assert_true(io_write_file("test", path, p, MUCH));
+    assert_true(holds(path, p, MUCH));
+    free(p);
+}
+
+/* Nothing is seen before the end, and an older file is seen until then. */
+static void appears_at_once(void **state)
+{
+    (void)state;
+    assert_true(io_write_file("test", path, "old", 3));
+    io_writer *w = io_create("test", path), *gone = io_create("test", path);
+    assert_true(w && gone);
+    assert_true(io_write(w, "newer", 5) && io_write(gone, "?", 1));
+    assert_true(holds(path, "old", 3));
+    assert_true(io_seal(w));
+    assert_true(io_seal(w));
+    assert_true(holds(path, "old", 3));
+    assert_int_equal(names_in(dir), 3);
+    io_discard(gone);
+    assert_int_equal(names_in(dir), 2);
+    assert_true(io_commit(w, true));
+    assert_true(holds(path, "newer", 5));
+    assert_int_equal(names_in(dir), 1);
+
+    w = io_create("test", path);
+    assert_true(io_write(w, "x", 1) && io_seal(w));
+    io_discard(w);
+    io_discard(NULL);
+    assert_true(holds(path, "newer", 5));
+    assert_int_equal(names_in(dir), 1);
+}
+
+/* The calls of one write, counted. */
+static int64_t calls_of(io_call call, const uint8_t *p)
+{
+    io_fault(call, INT64_MAX, EIO, false);
+    assert_true(write_pieces(p));
+    io_fault(call, -1, 0, false);
+    return io_fault_count();
+}
+
+/* Every call in turn, and from every call on. */
+static void every_call_fails(void **state)
+{
+    (void)state;
+    static const int errors[] = {ENOSPC, EIO, EACCES, EMFILE, EDQUOT, EROFS};
+    uint8_t *p = noise(ALL, 6);
+    int64_t writes = calls_of(IO_CALL_WRITE, p), renames = calls_of(IO_CALL_RENAME, p);
+    int64_t all = calls_of(IO_CALL_ANY, p);
+    assert_true(writes >= 3);
+    assert_int_equal(renames, 1);
+    assert_int_equal(all, 1 + writes + 2 + 1 + 3); /* the file's, rename, the folder's */
+    int64_t rename_at = 1 + writes + 2;
+    for (size_t e = 0; e < sizeof errors / sizeof *errors; e++)
+        for (int repeat = 0; repeat < 2; repeat++)
+            for (int64_t n = 0; n < all; n++) {
+                assert_true(io_write_file("test", path, "old", 3));
+                before b = now();
+                io_fault(IO_CALL_ANY, n, errors[e], repeat);
+                bool good = write_pieces(p);
+                io_fault(IO_CALL_ANY, -1, 0, false);
+                same_as(b);
+                /* The folder was opened to read; that its descriptor closes badly means nothing. */
+                assert_int_equal(good, n == all - 1);
+                if (!good) {
+                    assert_non_null(strstr(ed_error(), n > rename_at ? dir : path));
+                    failed(ED_IO, strerror(errors[e]));
+                }
+                bool renamed = n > rename_at;
+                assert_true(renamed ? holds(path, p, ALL) : holds(path, "old", 3));
+                /* Where unlink fails too, the temporary file has to stay. */
+                bool stays = repeat && n > 0 && !renamed;
+                assert_int_equal(names_in(dir), 1 + stays);
+                if (stays) {
+                    char command[128];
+                    snprintf(command, sizeof command, "rm %s/*.tmp.*", dir);
+                    assert_int_equal(system(command), 0);
+                }
+            }
+    free(p);
+}
+
+/* What errors say. */
+static void errors_name_the_call(void **state)
+{
+    (void)state;
+    static const struct {
+        io_call call;
+        const char *name;
+    } calls[] = {{IO_CALL_OPEN, "open"},
+                 {IO_CALL_WRITE, "write"},
+                 {IO_CALL_FSYNC, "fsync"},
+                 {IO_CALL_CLOSE, "close"},
+                 {IO_CALL_RENAME, "rename"}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char expected[256];
+        snprintf(expected, sizeof expected, "test: %s: %s: No space left on device", path,
+                 calls[i].name);
+        io_fault(calls[i].call, 0, ENOSPC, false);
+        assert_false(io_write_file("test", path, "x", 1));
+        assert_string_equal(ed_error(), expected);
+        ed_clear_error();
+        assert_int_equal(names_in(dir), 0);
+    }
+    io_fault(IO_CALL_ANY, -1, 0, false);
+
+    /* After a failure nothing is done any more, and the first error stays. */
+    io_writer *w = io_create("test", path);
+    io_fault(IO_CALL_FSYNC, 0, EIO, false);
+    assert_true(io_write(w, "x", 1));
+    assert_false(io_seal(w));
+    assert_false(io_seal(w)); /* a second fsync would succeed */
+    assert_false(io_write(w, "x", 1));
+    assert_false(io_commit(w, true));
+    assert_int_equal(io_fault_count(), 1);
+    failed(ED_IO, "fsync: Input/output error");
+    assert_int_equal(names_in(dir), 0);
+}
+
+/* Interruptions and short writes and reads are no failures. */
+static void goes_on(void **state)
+{
+    (void)state;
+    static const io_call calls[] = {IO_CALL_OPEN, IO_CALL_WRITE, IO_CALL_FSYNC, IO_CALL_CLOSE,
+                                    IO_CALL_READ};
+    uint8_t *p = noise(ALL, 7);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        for (int64_t n = 0; n < 4; n++) {
+            unlink(path);
+            io_fault(calls[i], n, EINTR, false);
+            assert_true(write_pieces(p));
+            assert_true(holds(path, p, ALL));
+        }
+    unlink(path);
+    io_fault(IO_CALL_ANY, 0, 0, true);
+    assert_true(write_pieces(p));
+    assert_true(io_fault_count() > 30); /* halves of halves */
+    assert_true(holds(path, p, ALL));
+    free(p);
+}
+
+/* The system's own limits. */
+static void real_limits(void **state)
+{
+    (void)state;
+    uint8_t *p = noise(ALL, 8);
+    struct rlimit was, less;
+    assert_true(io_write_file("test", path, "old", 3));
+    before b = now();
+
+    /* The last write that fits is a short one. */
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    less = (struct rlimit){500001, was.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &less);
+    bool good = write_pieces(p);
+    setrlimit(RLIMIT_FSIZE, &was);
+    assert_false(good);
+    failed(ED_IO, "write: File too large");
+    same_as(b);
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    less = (struct rlimit){0, was.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &less);
+    good = write_pieces(p);
+    setrlimit(RLIMIT_NOFILE, &was);
+    assert_false(good);
+    failed(ED_IO, "open: Too many open files");
+    same_as(b);
+
+    char other[400];
+    snprintf(other, sizeof other, "%s/no/file", dir);
+    assert_null(io_create("test", other));
+    failed(ED_IO, "open: No such file or directory");
+    snprintf(other, sizeof other, "%s/%0300d", dir, 0);
+    assert_null(io_create("test", other));
+    failed(ED_IO, "open: File name too long");
+    assert_false(io_write_file("test", dir, "x", 1)); /* a folder has the name */
+    failed(ED_IO, "rename: Is a directory");
+    assert_false(io_write_file("test", "", "x", 1));
+    failed(ED_IO, "rename: No such file or directory");
+
+    assert_true(holds(path, "old", 3));
+    assert_int_equal(names_in(dir), 1);
+    free(p);
+}
+
+static void no_memory(void **state)
+{
+    (void)state;
+    uint8_t *p = noise(ALL, 9);
+    assert_true(io_write_file("test", path, "old", 3));
+    bool good = false;
+    for (int64_t n = 0; !good; n++) {
+        before b = now();
+        assert_true(n < 20);
+        ed_memory_fail_at(n, false);
+        good = write_pieces(p);
+        ed_memory_fail_at(-1, false);
+        same_as(b);
+        assert_int_equal(names_in(dir), 1);
+        if (good) break;
+        failed(ED_OUT_OF_MEMORY, "out of memory");
+        /* The folder's name for its fsync is made after the rename. */
+        assert_true(holds(path, "old", 3) || (n >= 3 && holds(path, p, ALL)));
+    }
+    free(p);
+}
+
+/* Leftovers of a process that had the same PID are in nobody's way. */
+static void names_taken(void **state)
+{
+    (void)state;
+    io_writer *w = io_create("test", path);
+    assert_non_null(w);
+    char *last = NULL;
+    DIR *d = opendir(dir);
+    for (struct dirent *entry; (entry = readdir(d));)
+        if (strstr(entry->d_name, ".tmp.")) last = strdup(strrchr(entry->d_name, '.') + 1);
+    closedir(d);
+    assert_non_null(last);
+    for (int i = 1; i <= 3; i++) {
+        char taken[256];
+        snprintf(taken, sizeof taken, "%s.tmp.%d.%lld", path, (int)getpid(), atoll(last) + i);
+        FILE *f = fopen(taken, "w");
+        fputs("not mine", f);
+        fclose(f);
+    }
+    free(last);
+    assert_true(io_write_file("test", path, "first", 5));
+    assert_int_equal(names_in(dir), 5); /* it, w's, three that were there */
+    assert_true(io_write(w, "second", 6));
+    assert_true(io_commit(w, true));
+    assert_true(holds(path, "second", 6));
+}
+
+static void *write_often(void *data)
+{
+    for (int i = 0; i < 50; i++)
+        if (!io_write_file("test", path, data, ALL)) return data;
+    return NULL;
+}
+
+static void two_writers(void **state)
+{
+    (void)state;
+    uint8_t *p[2] = {noise(ALL, 10), noise(ALL, 11)};
+    pthread_t threads[2];
+    void *result[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, write_often, p[i]);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], &result[i]);
+    assert_true(!result[0] && !result[1]);
+    assert_true(holds(path, p[0], ALL) || holds(path, p[1], ALL));
+    assert_int_equal(names_in(dir), 1);
+    free(p[0]);
+    free(p[1]);
+}
+
+/* ---- Sweeping, and processes that die -------------------------------------------------------- */
+
+static bool all_are_mine(const char *name, void *user)
+{
+    (void)name, (void)user;
+    return true;
+}
+
+static bool named(const char *name, void *wanted)
+{
+    return !strcmp(name, wanted);
+}
+
+static void make(const char *name)
+{
+    char there[1200];
+    snprintf(there, sizeof there, "%s/%s", dir, name);
+    FILE *f = fopen(there, "w");
+    assert_non_null(f);
+    fclose(f);
+}
+
+static bool is_there(const char *name)
+{
+    char there[1200];
+    snprintf(there, sizeof there, "%s/%s", dir, name);
+    return io_exists(there);
+}
+
+/* A PID that was somebody's. */
+static int dead_pid(void)
+{
+    pid_t child = fork();
+    if (!child) _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    return child;
+}
+
+static void sweeps(void **state)
+{
+    (void)state;
+    char dead[5][64], name[64];
+    int pid = dead_pid();
+    snprintf(dead[0], 64, "file.tmp.%d.0", pid);
+    snprintf(dead[1], 64, "a.tmp.1.2.tmp.%d.17", pid);
+    snprintf(dead[2], 64, "file.tmp.99999999.3"); /* larger than any PID is */
+    snprintf(dead[3], 64, "file.tmp.99999999999.3");
+    snprintf(dead[4], 64, "file.tmp.0.3");
+    char kept[][64] = {"file",
+                       "file.tmp",
+                       "file.tmp.",
+                       "file.tmp..",
+                       "file.tmp.1.1",
+                       "file.tmp.9999999",
+                       "file.tmp.x.1",
+                       "file.tmp.9999999.",
+                       "9999999.1",
+                       "tmp.9999999.1",
+                       ".tmp.9999999.1",
+                       "file_tmp.9999999.1",
+                       "1",
+                       "file.tmp.-5.1",
+                       "file.tmp.9999999.1x",
+                       "file.tmp.9999999.1.bak"};
+    enum { KEPT = sizeof kept / sizeof *kept };
+    for (int i = 0; i < 5; i++) make(dead[i]);
+    for (int i = 0; i < KEPT; i++) make(kept[i]);
+    snprintf(name, sizeof name, "file.tmp.%d.5", (int)getpid());
+    make(name);
+
+    io_sweep(dir, named, "other");
+    assert_int_equal(names_in(dir), 5 + KEPT + 1);
+    io_sweep(dir, named, "a.tmp.1.2");
+    assert_false(is_there(dead[1]));
+    assert_int_equal(names_in(dir), 4 + KEPT + 1);
+    io_fault(IO_CALL_UNLINK, 0, EIO, true);
+    io_sweep(dir, all_are_mine, NULL);
+    assert_int_equal(io_fault_count(), 4);
+    assert_int_equal(names_in(dir), 4 + KEPT + 1);
+    io_fault(IO_CALL_UNLINK, -1, 0, false);
+    io_sweep(dir, all_are_mine, NULL);
+    for (int i = 0; i < KEPT; i++)
+        if (!is_there(kept[i])) fail_msg("%s is gone", kept[i]);
+    assert_true(is_there(name));
+    assert_int_equal(names_in(dir), KEPT + 1);
+
+    io_sweep("/tmp/eddy_no_such_folder", all_are_mine, NULL);
+    assert_false(ed_failed());
+}
+
+/* Killed at any moment, a writer leaves an old file or a new one, and what can be swept. */
+static void killed_writers(void **state)
+{
+    (void)state;
+    uint8_t *p[2] = {noise(ALL, 12), noise(ALL, 13)};
+    assert_true(io_write_file("test", path, p[0], ALL));
+    int interrupted = 0;
+    for (int round = 0; round < 40; round++) {
+        pid_t child = fork();
+        if (!child)
+            for (int i = 1;; i = !i)
+                if (!io_write_file("test", path, p[i], ALL)) _exit(1);
+        usleep(1000 + (unsigned)round * 373);
+        kill(child, SIGKILL);
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+        assert_true(holds(path, p[0], ALL) || holds(path, p[1], ALL));
+        interrupted += names_in(dir) > 1;
+        io_sweep(dir, named, "file");
+        assert_int_equal(names_in(dir), 1);
+    }
+    assert_true(interrupted > 0);
+    free(p[0]);
+    free(p[1]);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static void reads(void **state)
+{
+    (void)state;
+    io_file f;
+    uint8_t bytes[16], *all;
+    size_t size;
+    assert_true(io_write_file("test", path, "0123456789", 10));
+    assert_true(io_open(&f, "test", path));
+    assert_int_equal(f.size, 10);
+    assert_true(io_read_at(&f, 0, bytes, 10) && !memcmp(bytes, "0123456789", 10));
+    assert_true(io_read_at(&f, 7, bytes, 3) && !memcmp(bytes, "789", 3));
+    assert_true(io_read_at(&f, 10, bytes, 0));
+    static const struct {
+        int64_t offset;
+        size_t size;
+    } beyond[] = {{0, 11}, {8, 3},         {10, 1},        {11, 1},
+                  {-1, 1}, {INT64_MAX, 2}, {INT64_MIN, 1}, {1, SIZE_MAX}};
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+        assert_false(io_read_at(&f, beyond[i].offset, bytes, beyond[i].size));
+        failed(ED_DATA_LOSS, "the file ends early");
+    }
+    io_fault(IO_CALL_READ, 0, EIO, false);
+    assert_false(io_read_at(&f, 0, bytes, 10));
+    failed(ED_IO, "read: Input/output error");
+    io_fault(IO_CALL_READ, 0, EINTR, false);
+    assert_true(io_read_at(&f, 3, bytes, 4) && !memcmp(bytes, "3456", 4));
+    io_fault(IO_CALL_READ, 0, 0, true);
+    assert_true(io_read_at(&f, 3, bytes, 4) && !memcmp(bytes, "3456", 4));
+    io_fault(IO_CALL_READ, -1, 0, false);
+    assert_int_equal(truncate(path, 4), 0); /* by somebody, meanwhile */
+    assert_false(io_read_at(&f, 0, bytes, 10));
+    failed(ED_DATA_LOSS, "6 bytes are missing at byte 4");
+    io_close(&f);
+    io_close(&f);
+
+    assert_true(io_read_file("test", path, 4, &all, &size));
+    assert_int_equal(size, 4);
+    memory_free(all);
+    assert_false(io_read_file("test", path, 3, &all, &size));
+    failed(ED_DATA_LOSS, "the file has 4 bytes, 3 at most");
+    for (int64_t n = 0; n < 2; n++) {
+        ed_memory_fail_at(n, false);
+        assert_false(io_read_file("test", path, 4, &all, &size));
+        failed(ED_OUT_OF_MEMORY, "out of memory");
+    }
+    ed_memory_fail_at(-1, false);
+    io_fault(IO_CALL_READ, 0, EIO, false);
+    assert_false(io_read_file("test", path, 4, &all, &size));
+    failed(ED_IO, path);
+}
+
+static void opens_files_alone(void **state)
+{
+    (void)state;
+    io_file f;
+    assert_false(io_open(&f, "test", path));
+    failed(ED_NOT_FOUND, "there is no such file");
+    assert_false(io_open(&f, "test", dir));
+    failed(ED_IO, "no regular file");
+    assert_int_equal(mkfifo(path, 0666), 0);
+    assert_false(io_open(&f, "test", path)); /* and doesn't wait for a writer */
+    failed(ED_IO, "no regular file");
+    assert_false(io_exists(path) || io_exists(dir) || io_exists("/tmp/eddy_no_such_file"));
+    io_fault(IO_CALL_OPEN, 0, EMFILE, false);
+    assert_false(io_open(&f, "test", "/proc/self/exe"));
+    failed(ED_IO, "open: Too many open files");
+    assert_int_equal(f.descriptor, -1);
+}
+
+static void maps(void **state)
+{
+    (void)state;
+    io_file f;
+    assert_true(io_write_file("test", path, NULL, 0));
+    assert_true(io_open(&f, "test", path));
+    ed_buffer *b = io_map(&f);
+    assert_non_null(b);
+    memory_buffer_release(b);
+    io_close(&f);
+
+    const int64_t size = (int64_t)5 << 30;
+    assert_int_equal(truncate(path, size), 0);
+    int d = open(path, O_WRONLY);
+    assert_int_equal(pwrite(d, "end", 3, size - 3), 3);
+    close(d);
+    assert_true(io_open(&f, "test", path));
+    int64_t held = ed_memory_stats().live_bytes;
+    b = io_map(&f);
+    io_close(&f); /* it stays without */
+    assert_non_null(b);
+    assert_true(ed_memory_stats().live_bytes - held < 4096);
+    assert_memory_equal((char *)b->data + size - 3, "end", 3);
+    assert_int_equal(*(char *)b->data, 0);
+    unlink(path);
+    assert_memory_equal((char *)b->data + size - 3, "end", 3);
+    memory_buffer_release(b);
+
+    assert_true(io_write_file("test", path, "x", 1));
+    assert_true(io_open(&f, "test", path));
+    io_fault(IO_CALL_READ, 0, ENOMEM, false);
+    assert_null(io_map(&f));
+    failed(ED_OUT_OF_MEMORY, "mmap");
+    ed_memory_fail_at(0, false);
+    assert_null(io_map(&f));
+    failed(ED_OUT_OF_MEMORY, "out of memory");
+    io_close(&f);
+}
+
+/* ---- Folders and names ----------------------------------------------------------------------- */
+
+static void names(void **state)
+{
+    (void)state;
+    static const char *cases[][3] = {
+        {"a", ".", "a"},       {"a/b", "a", "b"},  {"/a", "/", "a"},    {"/", "/", ""},
+        {"a/b/c", "a/b", "c"}, {"a//b", "a", "b"}, {"//a", "/", "a"},   {"", ".", ""},
+        {"a/", "a", ""},       {"./a", ".", "a"},  {"../a", "..", "a"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *folder = io_folder_of(cases[i][0]);
+        assert_string_equal(folder, cases[i][1]);
+        assert_string_equal(io_name_of(cases[i][0]), cases[i][2]);
+        memory_free(folder);
+        ed_memory_fail_at(0, false);
+        assert_null(io_folder_of(cases[i][0]));
+        failed(ED_OUT_OF_MEMORY, "out of memory");
+    }
+    char *made = io_text("%s-%05d", "x", 7);
+    assert_string_equal(made, "x-00007");
+    memory_free(made);
+    made = io_text("%5000s", "");
+    assert_int_equal(strlen(made), 5000);
+    memory_free(made);
+    ed_memory_fail_at(0, false);
+    assert_null(io_text("x"));
+    failed(ED_OUT_OF_MEMORY, "out of memory");
+}
+
+static void makes_folders(void **state)
+{
+    (void)state;
+    char folder[128], odd[160];
+    snprintf(folder, sizeof folder, "%s/a/b/c", dir);
+    snprintf(odd, sizeof odd, "%s//a/./b//d//", dir);
+    io_fault(IO_CALL_MKDIR, INT64_MAX, EIO, false);
+    assert_true(io_make_folders("test", folder));
+    assert_true(io_make_folders("test", folder));
+    assert_int_equal(io_fault_count(), 3);
+    assert_true(io_make_folders("test", odd));
+    assert_true(io_make_folders("test", "/"));
+    assert_int_equal(io_fault_count(), 4);
+    snprintf(odd, sizeof odd, "%s/a/b", dir);
+    assert_int_equal(names_in(odd), 2);
+
+    /* On the disk, as its files will be. */
+    io_fault(IO_CALL_FSYNC, 0, EIO, false);
+    snprintf(odd, sizeof odd, "%s/e", dir);
+    assert_false(io_make_folders("test", odd));
+    failed(ED_IO, "fsync");
+    io_fault(IO_CALL_MKDIR, 1, ENOSPC, false);
+    snprintf(odd, sizeof odd, "%s/f/g/h", dir);
+    assert_false(io_make_folders("test", odd));
+    failed(ED_IO, "f/g: mkdir: No space left on device");
+    io_fault(IO_CALL_MKDIR, -1, 0, false);
+
+    assert_true(io_write_file("test", path, "x", 1));
+    assert_false(io_make_folders("test", path));
+    failed(ED_IO, "file: mkdir: File exists");
+    snprintf(odd, sizeof odd, "%s/more", path);
+    assert_false(io_make_folders("test", odd));
+    failed(ED_IO, "file: mkdir: File exists");
+    bool good = false;
+    for (int64_t n = 0; !good; n++) {
+        snprintf(odd, sizeof odd, "%s/m%d/n", dir, (int)n);
+        ed_memory_fail_at(n, false);
+        good = io_make_folders("test", odd);
+        ed_memory_fail_at(-1, false);
+        if (!good) failed(ED_OUT_OF_MEMORY, "out of memory");
+        assert_true(n < 9);
+    }
+}
+
+static bool count_names(const char *name, void *count)
+{
+    assert_true(strcmp(name, ".") && strcmp(name, ".."));
+    return ++*(int *)count < 5;
+}
+
+static void lists_names(void **state)
+{
+    (void)state;
+    int count = 0;
+    assert_true(io_each_name("test", dir, count_names, &count));
+    assert_int_equal(count, 0);
+    make("a"), make(".b"), make("...");
+    assert_true(io_each_name("test", dir, count_names, &count));
+    assert_int_equal(count, 3);
+    assert_false(io_each_name("test", dir, count_names, &count)); /* stopped at the second */
+    assert_int_equal(count, 5);
+    assert_false(ed_failed());
+    assert_true(io_each_name("test", "/tmp/eddy_no_such_folder", count_names, &count));
+    assert_int_equal(count, 5);
+    count = -100;
+    assert_false(io_each_name("test", "/dev/null", count_names, &count));
+    failed(ED_IO, "/dev/null: opendir: Not a directory");
+    for (int64_t n = 0; n < 3; n++) {
+        io_fault(IO_CALL_READ, n, EIO, false);
+        assert_false(io_each_name("test", dir, count_names, &count));
+        failed(ED_IO, "readdir: Input/output error");
+    }
+}
+
+static void removes(void **state)
+{
+    (void)state;
+    assert_true(io_remove("test", path));
+    make("file");
+    io_fault(IO_CALL_UNLINK, 0, EACCES, false);
+    assert_false(io_remove("test", path));
+    failed(ED_IO, "file: unlink: Permission denied");
+    assert_true(io_remove("test", path));
+    assert_int_equal(names_in(dir), 0);
+    assert_false(io_remove("test", dir));
+    failed(ED_IO, "unlink: Is a directory");
+
+    assert_true(io_sync_folder("test", dir));
+    assert_false(io_sync_folder("test", "/tmp/eddy_no_such_folder"));
+    failed(ED_IO, "open: No such file or directory");
+    io_fault(IO_CALL_FSYNC, 0, EINVAL, false); /* a file system that knows no such thing */
+    assert_true(io_sync_folder("test", dir));
+}
+
+/* ---- Locks ----------------------------------------------------------------------------------- */
+
+/* Whether another process can lock. */
+static bool another_can_lock(void)
+{
+    pid_t child = fork();
+    if (!child) {
+        int lock = io_lock("test", dir, "lock");
+        _exit(lock >= 0 ? 1 : ed_error_kind() == ED_FAILED_PRECONDITION ? 0 : 2);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+    return WEXITSTATUS(status);
+}
+
+static void locks(void **state)
+{
+    (void)state;
+    assert_true(another_can_lock());
+    int lock = io_lock("test", dir, "lock");
+    assert_true(lock >= 0);
+    assert_int_equal(io_lock("test", dir, "lock"), -1);
+    failed(ED_FAILED_PRECONDITION, "/lock: ");
+    int other = io_lock("test", dir, "other");
+    assert_true(other >= 0);
+    assert_false(another_can_lock());
+    io_unlock(other);
+    assert_false(another_can_lock());
+    io_unlock(lock);
+    io_unlock(-1);
+    assert_true(another_can_lock());
+    lock = io_lock("test", dir, "lock");
+    assert_true(lock >= 0);
+
+    /* A child that lives on has the descriptor too, and is in nobody's way. */
+    int stop[2];
+    assert_int_equal(pipe(stop), 0);
+    pid_t child = fork();
+    if (!child) {
+        char byte;
+        close(stop[1]);
+        _exit((int)read(stop[0], &byte, 1));
+    }
+    io_unlock(lock);
+    assert_true(another_can_lock());
+    close(stop[0]);
+    close(stop[1]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+
+    io_fault(IO_CALL_OPEN, 0, EACCES, false);
+    assert_int_equal(io_lock("test", dir, "lock"), -1);
+    failed(ED_IO, "open: Permission denied");
+    assert_int_equal(io_lock("test", "/tmp/eddy_no_such_folder", "lock"), -1);
+    failed(ED_IO, "open: No such file or directory");
+    ed_memory_fail_at(0, false);
+    assert_int_equal(io_lock("test", dir, "lock"), -1);
+    failed(ED_OUT_OF_MEMORY, "out of memory");
+}
+
+/* A lock ends with its process, however that ends. */
+static void locks_of_the_dead(void **state)
+{
+    (void)state;
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (!child) {
+        bool locked = io_lock("test", dir, "lock") >= 0;
+        if (write(ready[1], locked ? "y" : "n", 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    assert_int_equal(io_lock("test", dir, "lock"), -1);
+    failed(ED_FAILED_PRECONDITION, "held by another");
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    int lock = io_lock("test", dir, "lock");
+    assert_true(lock >= 0);
+    io_unlock(lock);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(dtypes),
+        TEST(crc_vectors),
+        TEST(crc_everywhere),
+        TEST(digests),
+        TEST(cursor),
+        TEST(varints),
+        TEST(fields),
+        TEST(damaged_fields),
+        TEST(buffers),
+        TEST(writes),
+        TEST(writes_much),
+        TEST(appears_at_once),
+        TEST(every_call_fails),
+        TEST(errors_name_the_call),
+        TEST(goes_on),
+        TEST(real_limits),
+        TEST(no_memory),
+        TEST(names_taken),
+        TEST(two_writers),
+        TEST(sweeps),
+        TEST(killed_writers),
+        TEST(reads),
+        TEST(opens_files_alone),
+        TEST(maps),
+        TEST(names),
+        TEST(makes_folders),
+        TEST(lists_names),
+        TEST(removes),
+        TEST(locks),
+        TEST(locks_of_the_dead),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
