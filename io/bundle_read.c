@@ -16,9 +16,10 @@ static const bundle_item *item_of(const bundle_entry *entry)
     return (const bundle_item *)entry;
 }
 
-static bool finish(const bundle *b, const bundle_item *item, bool fine, const char *damage)
+/* Damage becomes an error. */
+static bool told(const bundle *b, const bundle_item *item, const char *damage)
 {
-    return fine || (damage && bundle_fail(b, item, ED_DATA_LOSS, damage));
+    return damage && bundle_fail(b, item, ED_DATA_LOSS, damage);
 }
 
 /* Refuses entries with damage. */
@@ -314,7 +315,7 @@ bool bundle_read(const bundle *b, const bundle_entry *entry, void *to)
     if (!readable(b, item) || !refuse_any_size(b, item)) return false;
     bool fine =
         item->slices ? read_slices(b, item, to, &damage) : read_numbers(b, item, to, &damage);
-    return finish(b, item, fine, damage);
+    return fine || told(b, item, damage);
 }
 
 ed_tensor *bundle_tensor(const bundle *b, const bundle_entry *entry)
@@ -345,8 +346,8 @@ bool bundle_stream(const bundle *b, const bundle_entry *entry,
     const char *damage = NULL;
     if (!readable(b, item)) return false;
     if (has_any_size(item))
-        return finish(b, item, stream_stored(item, take, user, &damage), damage);
-    if (!item->slices) return finish(b, item, stream_numbers(b, item, take, user, &damage), damage);
+        return stream_stored(item, take, user, &damage) || told(b, item, damage);
+    if (!item->slices) return stream_numbers(b, item, take, user, &damage) || told(b, item, damage);
     uint8_t *all = memory_alloc((size_t)entry->bytes);
     bool fine = all && bundle_read(b, entry, all) && take(user, all, (size_t)entry->bytes);
     memory_free(all);
@@ -372,7 +373,7 @@ bool bundle_strings(const bundle *b, const bundle_entry *entry,
     if (!readable(b, item)) return false;
     if (entry->dtype != IO_STRING)
         return bundle_fail(b, item, ED_INVALID_ARGUMENT, "it is no tensor of strings");
-    return finish(b, item, bundle_walk_strings(item, visit, user, &damage), damage);
+    return bundle_walk_strings(item, visit, user, &damage) || told(b, item, damage);
 }
 
 typedef struct one_string {

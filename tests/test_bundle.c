@@ -1,0 +1,1161 @@
+/* TensorFlow's bundles: what they are made of, there and back, damage, hostile sizes, failures.
+ * What TensorFlow itself wrote is read by test_bundle_files.c. */
+#include "io/archive.h"
+#include "io/snappy.h"
+#include "ops/ops.h"
+#include "tests/bundles.h"
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[64], prefix[96], data_path[160], index_path[160];
+
+#define SPAN(s) ((io_span){(const uint8_t *)(s), sizeof(s) - 1})
+
+static int begin(void **state)
+{
+    (void)state;
+    strcpy(dir, "/tmp/eddy-XXXXXX");
+    if (!mkdtemp(dir)) return -1;
+    snprintf(prefix, sizeof prefix, "%s/ckpt", dir);
+    snprintf(data_path, sizeof data_path, "%s.data-00000-of-00001", prefix);
+    snprintf(index_path, sizeof index_path, "%s.index", prefix);
+    return 0;
+}
+
+/* Files in the folder; with `clear` they are removed. */
+static int files(bool clear)
+{
+    char path[400];
+    int count = 0;
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (e->d_name[0] == '.') continue;
+        count++;
+        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+        if (clear) unlink(path);
+    }
+    if (d) closedir(d);
+    return count;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    files(true);
+    return rmdir(dir);
+}
+
+/* After each test: no error kept, nothing alive. */
+static int check_end(void **state)
+{
+    (void)state;
+    const char *wrong = ed_failed() ? ed_error() : NULL;
+    if (!wrong && ed_memory_stats().live_tensors) wrong = "tensors stay";
+    if (wrong) print_error("left behind: %s\n", wrong);
+    ed_clear_error();
+    files(true);
+    return wrong ? -1 : 0;
+}
+
+static bundle *open_it(void)
+{
+    bundle *b = bundle_open("test", prefix);
+    if (!b) fail_msg("%s", ed_error());
+    return b;
+}
+
+static const bundle_entry *entry_of(const bundle *b, const char *name)
+{
+    const bundle_entry *e = bundle_find(b, name);
+    if (!e) fail_msg("there is no %s", name);
+    return e;
+}
+
+static void finish(bundle_writer *w)
+{
+    if (!bundle_finish(w)) fail_msg("%s", ed_error());
+}
+
+/* ---- Snappy ---------------------------------------------------------------------------------- */
+
+static void unpacks(io_span packed, const char *whole, size_t whole_size)
+{
+    size_t size;
+    uint8_t to[600];
+    assert_true(snappy_size(packed, &size));
+    assert_int_equal(size, whole_size);
+    assert_true(snappy_unpack(packed, to, size));
+    assert_memory_equal(to, whole, size);
+    for (size_t cut = 1; cut < packed.size; cut++) {
+        uint8_t *part = malloc(cut); /* so that a byte too far is seen */
+        memcpy(part, packed.data, cut);
+        io_span shorter = {part, cut};
+        size_t claim;
+        if (snappy_size(shorter, &claim)) {
+            assert_int_equal(claim, size);
+            assert_false(snappy_unpack(shorter, to, size));
+        }
+        free(part);
+    }
+}
+
+static void snappy(void **state)
+{
+    (void)state;
+    unpacks(SPAN("\x05\x10hello"), "hello", 5);
+    unpacks(SPAN("\x0a\x04"
+                 "ab\x11\x02"),
+            "ababababab", 10); /* copy of 8 from 2 back, by one byte */
+    unpacks(SPAN("\x0a\x04"
+                 "ab\x1e\x02\x00"),
+            "ababababab", 10);
+    unpacks(SPAN("\x0a\x04"
+                 "ab\x1f\x02\x00\x00\x00"),
+            "ababababab", 10);
+    /* A literal of 1 + 299 by two bytes of length, then a copy from 256 + 44 back. */
+    uint8_t packed[320] = {0xb0, 0x02, 61 << 2, 0x2b, 0x01}, whole[304];
+    for (int i = 0; i < 304; i++) whole[i] = (uint8_t)(i % 300 * 7);
+    memcpy(packed + 5, whole, 300);
+    memcpy(packed + 305, "\x21\x2c", 2);
+    unpacks((io_span){packed, 307}, (char *)whole, 304);
+    for (int i = 0; i < 3; i++) { /* 1, 3 and 4 bytes of length */
+        static const uint8_t tags[] = {60 << 2, 62 << 2, 63 << 2}, extra[] = {1, 3, 4};
+        uint8_t again[80] = {70, tags[i], 69};
+        memset(again + 2 + extra[i], 'x', 70);
+        char xs[70];
+        memset(xs, 'x', 70);
+        unpacks((io_span){again, 2u + extra[i] + 70}, xs, 70);
+    }
+
+    static const io_span damaged[] = {{(const uint8_t *)"\x0a\x04"
+                                                        "ab\x11\x00",
+                                       6}, /* from nowhere */
+                                      {(const uint8_t *)"\x0a\x04"
+                                                        "ab\x11\x03",
+                                       6}, /* from before the beginning */
+                                      {(const uint8_t *)"\x09\x04"
+                                                        "ab\x11\x02",
+                                       6}, /* beyond the end */
+                                      {(const uint8_t *)"\x0b\x04"
+                                                        "ab\x11\x02",
+                                       6}, /* not up to it */
+                                      {(const uint8_t *)"\x02\x08"
+                                                        "abc",
+                                       5}, /* literal beyond the end */
+                                      {(const uint8_t *)"\x03\xfc\xff\xff\xff\xff", 6}};
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        size_t size;
+        uint8_t to[16];
+        assert_true(snappy_size(damaged[i], &size));
+        assert_false(snappy_unpack(damaged[i], to, size));
+    }
+    size_t size;
+    assert_false(snappy_size(SPAN("\xff\xff\xff\xff\x0f"), &size)); /* more than can come of it */
+    assert_false(snappy_size(SPAN(""), &size));
+    assert_false(snappy_size(SPAN("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), &size));
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+/* A published index of three scalars, byte for byte. */
+static void table_known(void **state)
+{
+    (void)state;
+    static const raw_entry entries[] = {
+        RAW_HEADER, RAW("a", "\x08\x01\x12\x00\x28\x04\x35\x06\x38\x27\x1f"),
+        RAW("b", "\x08\x01\x12\x00\x20\x04\x28\x04\x35\xef\xd6\x82\xc3"),
+        RAW("c", "\x08\x01\x12\x00\x20\x08\x28\x04\x35\xef\xd6\x82\xc3")};
+    static const char first[] = "\0\0\x06\x08\x01\x1a\x02\x08\x01\0\x01\x0b"
+                                "a\x08\x01\x12\0\x28\x04\x35\x06\x38\x27\x1f\0\x01\x0d"
+                                "b\x08\x01\x12\0\x20\x04\x28\x04\x35\xef\xd6\x82\xc3\0\x01\x0d"
+                                "c";
+    static const char last[] = "\0\0\0\0\x01\0\0\0\0\xc1\xe6\x19\xdf" /* restarts, trailer */
+                               "\0\0\0\0\x01\0\0\0\0\xc0\xf2\xa1\xb0" /* metaindex */
+                               "\0\x01\x02\x64\0\x42\0\0\0\0\x01\0\0\0\0\x58\xb2\xe9\xf7"
+                               "\x47\x08\x54\x0e";
+    craft(prefix, entries, 4, "\0\0\0\x3f\0\0\x40\x40\0\0\x40\x40", 12);
+    size_t size;
+    char *file = slurp(index_path, &size);
+    assert_int_equal(size, 151);
+    assert_memory_equal(file, first, sizeof first - 1);
+    assert_memory_equal(file + 58, last, sizeof last - 1);
+    assert_memory_equal(file + 143, "\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
+    free(file);
+    bundle *b = open_it();
+    assert_int_equal(bundle_count(b), 3);
+    assert_int_equal(bundle_shards(b), 1);
+    assert_string_equal(bundle_prefix(b), prefix);
+    float c;
+    assert_true(bundle_read(b, entry_of(b, "c"), &c));
+    assert_true(c == 3);
+    ed_release(b);
+}
+
+/* Many keys of all lengths with values that don't fit one block. */
+static void table_blocks(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000 };
+    static char value[600000];
+    for (size_t i = 0; i < sizeof value; i++) value[i] = (char)(i * 31 >> 3);
+    table_writer w = {0};
+    char key[64];
+    for (int i = 0; i < COUNT; i++) {
+        int n = snprintf(key, sizeof key, "x/name/%06d%.*s", i, i % 5, "tail");
+        size_t size = i == 1500 ? sizeof value : i == 1501 ? 262144 : (size_t)(i * 7919 % 400);
+        key[0] = (char)(i < 1000 ? '0' : i < 2000 ? '1' : 0xff);
+        table_add(&w, (io_span){(uint8_t *)key, (size_t)n}, (io_span){(uint8_t *)value, size});
+    }
+    assert_true(table_end(&w));
+    spill(index_path, w.file.data, w.file.size);
+    table_writer_free(&w);
+
+    table t;
+    assert_true(table_open(&t, "test", index_path));
+    assert_in_range(t.count, 4, 8);
+    table_walk walk = {.table = &t};
+    int i = 0;
+    for (; table_next(&walk); i++) {
+        int n = snprintf(key, sizeof key, "x/name/%06d%.*s", i, i % 5, "tail");
+        size_t size = i == 1500 ? sizeof value : i == 1501 ? 262144 : (size_t)(i * 7919 % 400);
+        key[0] = (char)(i < 1000 ? '0' : i < 2000 ? '1' : 0xff);
+        assert_int_equal(walk.key.size, n);
+        assert_memory_equal(walk.key.data, key, n);
+        assert_int_equal(walk.value.size, size);
+        assert_memory_equal(walk.value.data, value, size);
+    }
+    assert_false(walk.failed);
+    assert_int_equal(i, COUNT);
+    table_walk_end(&walk);
+    table_close(&t);
+}
+
+/* ---- There and back -------------------------------------------------------------------------- */
+
+/* A tensor whose elements are a pattern of bits; of a bool 0 and 1. */
+static ed_tensor *pattern(ed_dtype dtype, int rank, const int64_t *shape)
+{
+    ed_tensor *t = tensor_new(dtype, rank, shape);
+    assert_non_null(t);
+    size_t bytes = (size_t)t->size * dtype_size(dtype);
+    for (size_t i = 0; i < bytes; i++)
+        t->data[i] = (char)(dtype == ED_BOOL ? i % 3 == 0 : i * 167 + (i >> 8) * 13 + 1);
+    return scope_give(t);
+}
+
+static void same(ed_tensor *a, ed_tensor *b)
+{
+    assert_int_equal(a->dtype, b->dtype);
+    assert_int_equal(a->rank, b->rank);
+    assert_int_equal(a->size, b->size);
+    for (int i = 0; i < a->rank; i++) assert_int_equal(a->shape[i], b->shape[i]);
+    assert_memory_equal(ed_data(a), ed_data(b), (size_t)a->size * dtype_size(a->dtype));
+}
+
+static bool gather(void *user, const void *data, size_t size)
+{
+    io_put(user, data, size);
+    return true;
+}
+
+static io_digest digest_of(ed_tensor *t)
+{
+    return io_digest_of(ed_data(t), (size_t)t->size * dtype_size(t->dtype));
+}
+
+/* Every dtype and many shapes, whole and as strided views. */
+static void round_trip(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const ed_ints shapes[] = {
+        {(const int64_t[]){0}, 0},           {(const int64_t[]){0}, 1},
+        {(const int64_t[]){5}, 1},           {(const int64_t[]){3, 0, 2}, 3},
+        {(const int64_t[]){300, 7, 130}, 3}, {(const int64_t[]){2, 1, 2, 1, 2, 1, 2, 3}, 8},
+    };
+    enum { SHAPES = sizeof shapes / sizeof *shapes };
+    ed_tensor *kept[ED_DTYPE_COUNT][SHAPES][2];
+    char name[64];
+    bundle_writer *w = bundle_create("test", prefix);
+    assert_non_null(w);
+    for (ed_dtype d = 1; d < ED_DTYPE_COUNT; d++)
+        for (int s = 0; s < SHAPES; s++) {
+            ed_tensor *t = pattern(d, (int)shapes[s].count, shapes[s].values), *view = t;
+            if (t->rank > 1) view = ed_transpose(t);
+            if (t->rank == 1) view = ed_reverse(t, ED_AXES(0));
+            kept[d][s][0] = t;
+            kept[d][s][1] = view;
+            for (int k = 0; k < 2; k++) {
+                snprintf(name, sizeof name, "%s/%d/%s", ed_dtype_name(d), s, k ? "view" : "whole");
+                assert_true(bundle_add(w, name, kept[d][s][k]));
+            }
+        }
+    finish(w);
+    assert_int_equal(files(false), 2);
+    bundle *b = open_it();
+    assert_int_equal(bundle_count(b), (ED_DTYPE_COUNT - 1) * SHAPES * 2 + 1);
+    for (ed_dtype d = 1; d < ED_DTYPE_COUNT; d++)
+        for (int s = 0; s < SHAPES; s++)
+            for (int k = 0; k < 2; k++) {
+                snprintf(name, sizeof name, "%s/%d/%s", ed_dtype_name(d), s, k ? "view" : "whole");
+                const bundle_entry *e = entry_of(b, name);
+                assert_null(e->damage);
+                assert_string_equal(io_dtype_name(e->dtype), ed_dtype_name(d));
+                assert_int_equal(e->bytes, e->elements * (int64_t)dtype_size(d));
+                ed_tensor *t = scope_give(bundle_tensor(b, e));
+                assert_non_null(t);
+                same(t, kept[d][s][k]);
+                assert_true(bundle_verify(b, e));
+                io_digest digest, expected = digest_of(kept[d][s][k]);
+                assert_true(bundle_digest(b, e, &digest));
+                assert_true(digest.low == expected.low && digest.high == expected.high);
+                io_buffer pieces = {0};
+                assert_true(bundle_stream(b, e, gather, &pieces));
+                assert_int_equal(pieces.size, e->bytes);
+                if (e->bytes) assert_memory_equal(pieces.data, ed_data(t), pieces.size);
+                io_buffer_free(&pieces);
+            }
+    io_digest digest;
+    assert_true(bundle_verify(b, entry_of(b, BUNDLE_DIGESTS)));
+    assert_false(bundle_digest(b, entry_of(b, BUNDLE_DIGESTS), &digest));
+    assert_null(bundle_find(b, "float32"));
+    assert_null(bundle_find(b, ""));
+    assert_null(bundle_find(b, "zzz"));
+    assert_null(bundle_at(b, -1));
+    assert_null(bundle_at(b, bundle_count(b)));
+    for (int64_t i = 1; i < bundle_count(b); i++)
+        assert_true(strcmp(bundle_at(b, i - 1)->name, bundle_at(b, i)->name) < 0);
+    ed_release(b);
+}
+
+static bool count_string(void *user, io_span string)
+{
+    io_put_u8(user, (uint8_t)string.size);
+    return true;
+}
+
+static bool stop_at_once(void *user, io_span string)
+{
+    (void)string;
+    ++*(int *)user;
+    return false;
+}
+
+static void strings_and_rare_dtypes(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static char lengthy[100000];
+    memset(lengthy, 'l', sizeof lengthy);
+    const io_span strings[] = {SPAN("text"),
+                               SPAN(""),
+                               SPAN("with\0zero"),
+                               SPAN("\xff\xfe"),
+                               {(uint8_t *)lengthy, sizeof lengthy},
+                               SPAN("last")};
+    const uint16_t numbers[] = {1, 2, 65535};
+    bundle_writer *w = bundle_create("test", prefix);
+    assert_true(bundle_add_strings(w, "s", 2, (int64_t[]){2, 3}, strings, 6));
+    assert_true(bundle_add_strings(w, BUNDLE_GRAPH, 0, NULL, strings, 1));
+    assert_true(bundle_add_strings(w, "none", 2, (int64_t[]){4, 0}, NULL, 0));
+    assert_true(bundle_add_raw(w, "u16", IO_UINT16, 1, (int64_t[]){3}, numbers, 6));
+    assert_true(bundle_add_raw(w, "c64", IO_COMPLEX64, 0, NULL, "\0\0\x80\x3f\0\0\0\x40", 8));
+    assert_true(bundle_add_raw(w, "i4", IO_INT4, 1, (int64_t[]){2}, "\x7\xf", 2));
+    int64_t deep[12];
+    for (int i = 0; i < 12; i++) deep[i] = 1;
+    assert_true(bundle_add_raw(w, "deep", IO_FLOAT32, 12, deep, "\0\0\x80\x3f", 4));
+    finish(w);
+
+    bundle *b = open_it();
+    const bundle_entry *s = entry_of(b, "s");
+    assert_int_equal(s->elements, 6);
+    assert_int_equal(s->bytes, 5 + 3 + 4 + 4 + 9 + 2 + 100000 + 4);
+    for (int i = 0; i < 6; i++) {
+        io_buffer out = {0};
+        assert_true(bundle_string(b, s, i, &out));
+        assert_int_equal(out.size, strings[i].size);
+        if (out.size) assert_memory_equal(out.data, strings[i].data, out.size);
+        io_buffer_free(&out);
+    }
+    io_buffer sizes = {0};
+    int calls = 0;
+    assert_true(bundle_strings(b, s, count_string, &sizes));
+    assert_int_equal(sizes.size, 6);
+    assert_memory_equal(sizes.data, "\x4\0\x9\x2\xa0\x4", 6);
+    assert_false(bundle_strings(b, s, stop_at_once, &calls));
+    assert_false(ed_failed());
+    assert_int_equal(calls, 1);
+    assert_true(bundle_strings(b, entry_of(b, "none"), count_string, &sizes));
+    assert_false(bundle_string(b, s, 6, &sizes));
+    assert_error("no such element");
+    assert_false(bundle_string(b, entry_of(b, "u16"), 0, &sizes));
+    assert_error("no tensor of strings");
+    assert_int_equal(sizes.size, 6);
+    io_buffer_free(&sizes);
+    assert_false(bundle_read(b, s, lengthy));
+    assert_error("strings and variants");
+    assert_null(bundle_tensor(b, s));
+    assert_error("can't hold string");
+    assert_null(bundle_tensor(b, entry_of(b, "c64")));
+    assert_error("can't hold complex64");
+    assert_null(bundle_tensor(b, entry_of(b, "deep")));
+    assert_error("12 dimensions");
+    char read[8];
+    assert_true(bundle_read(b, entry_of(b, "c64"), read));
+    assert_memory_equal(read, "\0\0\x80\x3f\0\0\0\x40", 8);
+    assert_true(bundle_read(b, entry_of(b, "deep"), read));
+    assert_true(bundle_read(b, entry_of(b, "i4"), read));
+    assert_memory_equal(read, "\x7\xf", 2);
+    for (int64_t i = 0; i < bundle_count(b); i++) assert_true(bundle_verify(b, bundle_at(b, i)));
+    ed_release(b);
+}
+
+/* The digests are lines that anybody can read, in the order of names. */
+static void digest_lines(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    bundle_writer *w = bundle_create("test", prefix);
+    assert_true(bundle_add(w, "second", pattern(ED_FLOAT32, 1, (int64_t[]){5})));
+    assert_true(bundle_add_raw(w, "first", IO_FLOAT32, 1, (int64_t[]){0}, "", 0));
+    finish(w);
+    bundle *b = open_it();
+    const bundle_entry *e = entry_of(b, BUNDLE_DIGESTS);
+    assert_int_equal(e->rank, 1);
+    assert_int_equal(e->elements, 2);
+    io_buffer lines = {0};
+    assert_true(bundle_string(b, e, 0, &lines));
+    io_put_u8(&lines, '\n');
+    assert_true(bundle_string(b, e, 1, &lines));
+    io_put_u8(&lines, 0);
+    char expected[200], digits[33];
+    io_digest_text(digest_of(pattern(ED_FLOAT32, 1, (int64_t[]){5})), digits);
+    /* XXH3-128 of nothing, as published with it. */
+    snprintf(expected, sizeof expected, "99aa06d3014798d86001c324468d497f  first\n%s  second",
+             digits);
+    assert_string_equal((char *)lines.data, expected);
+    io_buffer_free(&lines);
+    ed_release(b);
+}
+
+static void refused_additions(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    assert_null(bundle_create("test", NULL));
+    assert_error("must end in a name");
+    assert_null(bundle_create("test", "/tmp/"));
+    assert_error("must end in a name");
+    assert_null(bundle_open("test", NULL));
+    assert_error("NULL");
+    ed_tensor *x = pattern(ED_FLOAT32, 1, (int64_t[]){3});
+    const io_span string = SPAN("s");
+    for (int i = 0; i < 10; i++) {
+        bundle_writer *w = bundle_create("test", prefix);
+        assert_true(bundle_add(w, "x", x));
+        switch (i) {
+        case 0: assert_false(bundle_add(w, NULL, x)); break;
+        case 1: assert_false(bundle_add(w, "", x)); break;
+        case 2: assert_false(bundle_add(w, BUNDLE_DIGESTS, x)); break;
+        case 3: assert_false(bundle_add(w, "y", NULL)); break;
+        case 4:
+            assert_false(bundle_add_raw(w, "y", IO_FLOAT32, 1, (int64_t[]){3}, "1234", 4));
+            break;
+        case 5: assert_false(bundle_add_raw(w, "y", IO_STRING, 0, NULL, "1234", 4)); break;
+        case 6: assert_false(bundle_add_raw(w, "y", IO_FLOAT8_E8M0, 0, NULL, "1", 1)); break;
+        case 7: assert_false(bundle_add_strings(w, "y", 1, (int64_t[]){2}, &string, 1)); break;
+        case 8: assert_false(bundle_add_strings(w, "y", 1, (int64_t[]){-1}, &string, -1)); break;
+        default: assert_true(bundle_add(w, "x", x));
+        }
+        if (i < 9) {
+            assert_int_equal(ed_error_kind(),
+                             i == 5 || i == 6 ? ED_UNIMPLEMENTED : ED_INVALID_ARGUMENT);
+            ed_clear_error();
+            assert_false(bundle_add(w, "z", x)); /* what failed stays failed */
+        }
+        assert_false(bundle_finish(w));
+        if (i == 9) assert_error("two tensors are named 'x'");
+        assert_int_equal(files(false), 0);
+    }
+    bundle_discard(NULL);
+    assert_null(bundle_open("test", prefix));
+    assert_int_equal(ed_error_kind(), ED_NOT_FOUND);
+    ed_clear_error();
+}
+
+/* A folder that has to be made, an empty bundle, names of any bytes, removal. */
+static void odd_bundles(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    char deep[200], path[300];
+    snprintf(deep, sizeof deep, "%s/a/b/my.model-7", dir);
+    bundle_writer *w = bundle_create("test", deep);
+    assert_non_null(w);
+    finish(w);
+    bundle *b = bundle_open("test", deep);
+    assert_non_null(b);
+    assert_int_equal(bundle_count(b), 0);
+    ed_release(b);
+    w = bundle_create("test", deep);
+    char lengthy[5000];
+    memset(lengthy, 'n', sizeof lengthy);
+    lengthy[sizeof lengthy - 1] = 0;
+    ed_tensor *x = pattern(ED_INT32, 1, (int64_t[]){3});
+    const char *const names[] = {"\xff\xff", " ", "ü/..S%n", lengthy, "\x01"};
+    for (int i = 0; i < 5; i++) assert_true(bundle_add(w, names[i], x));
+    finish(w);
+    b = bundle_open("test", deep);
+    for (int i = 0; i < 5; i++) assert_true(bundle_verify(b, entry_of(b, names[i])));
+    ed_release(b);
+    static const char *const others[] = {"my.model-7.data-00000-of-00002",
+                                         "my.model-7.data-00003-of-100000", /* of it */
+                                         "my.model-7.data-0000-of-00002",
+                                         "my.model-7.data-00000-of-00002.tmp",
+                                         "my.model-77.index",
+                                         "my.model-7.data-00000-of-",
+                                         "my.model-7.meta"};
+    for (int i = 0; i < 7; i++) {
+        snprintf(path, sizeof path, "%s/a/b/%s", dir, others[i]);
+        spill(path, "", 0);
+    }
+    assert_true(bundle_remove("test", deep));
+    for (int i = 0; i < 7; i++) {
+        snprintf(path, sizeof path, "%s/a/b/%s", dir, others[i]);
+        assert_int_equal(access(path, F_OK) == 0, i >= 2);
+        unlink(path);
+    }
+    assert_true(bundle_remove("test", deep)); /* nothing there is no failure */
+    assert_false(bundle_remove("test", NULL));
+    assert_error("must end in a name");
+    snprintf(path, sizeof path, "%s/a/b", dir);
+    assert_int_equal(rmdir(path), 0);
+    snprintf(path, sizeof path, "%s/a", dir);
+    assert_int_equal(rmdir(path), 0);
+}
+
+/* An open bundle is not disturbed by another that takes its place. */
+static void replaced_while_open(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = pattern(ED_INT32, 1, (int64_t[]){1000}), *y = ed_zeros(ED_SHAPE(5));
+    bundle_writer *w = bundle_create("test", prefix);
+    assert_true(bundle_add(w, "x", x));
+    finish(w);
+    bundle *b = open_it();
+    w = bundle_create("test", prefix);
+    assert_true(bundle_add(w, "y", y));
+    finish(w);
+    same(scope_give(bundle_tensor(b, entry_of(b, "x"))), x);
+    ed_release(b);
+    b = open_it();
+    assert_null(bundle_find(b, "x"));
+    same(scope_give(bundle_tensor(b, entry_of(b, "y"))), y);
+    ed_release(b);
+}
+
+/* ---- Size ------------------------------------------------------------------------------------ */
+
+/* Large tensors: any number of threads, no copy of the whole. */
+static void large(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    enum { ROWS = 4001, COLUMNS = 3001 };
+    ed_tensor *x = pattern(ED_FLOAT32, 2, (int64_t[]){ROWS, COLUMNS});
+    ed_tensor *view = ed_transpose(x);
+    int64_t before = ed_memory_stats().live_bytes;
+    ed_memory_reset_peak();
+    bundle_writer *w = bundle_create("test", prefix);
+    assert_true(bundle_add(w, "x", x));
+    assert_true(bundle_add(w, "view", view));
+    finish(w);
+    assert_true(ed_memory_stats().peak_bytes - before < 4 << 20);
+    bundle *b = open_it();
+    int threads = ed_num_threads();
+    for (int n = 1; n <= 4; n++) {
+        ED_SCOPE;
+        ed_set_num_threads(n);
+        same(scope_give(bundle_tensor(b, entry_of(b, "x"))), x);
+        same(scope_give(bundle_tensor(b, entry_of(b, "view"))), view);
+    }
+    ed_memory_reset_peak();
+    before = ed_memory_stats().live_bytes;
+    assert_true(bundle_verify(b, entry_of(b, "x")));
+    assert_true(ed_memory_stats().peak_bytes - before < 4 << 20);
+    /* A byte is changed in the first piece, in the middle and at the end. */
+    static const int64_t places[] = {5, (int64_t)ROWS * COLUMNS * 2,
+                                     (int64_t)ROWS * COLUMNS * 4 - 1};
+    for (int i = 0; i < 3; i++) {
+        FILE *f = fopen(data_path, "r+b");
+        fseek(f, places[i], SEEK_SET);
+        int byte = fgetc(f);
+        fseek(f, places[i], SEEK_SET);
+        fputc(byte ^ 4, f);
+        fclose(f);
+        assert_null(bundle_tensor(b, entry_of(b, "x")));
+        assert_int_equal(ed_error_kind(), ED_DATA_LOSS);
+        assert_error("tensor 'x'");
+        assert_false(bundle_verify(b, entry_of(b, "x")));
+        assert_error("tensor 'x'");
+        assert_true(bundle_verify(b, entry_of(b, "view")));
+        f = fopen(data_path, "r+b");
+        fseek(f, places[i], SEEK_SET);
+        fputc(byte, f);
+        fclose(f);
+    }
+    /* The file becomes shorter while it is open. */
+    assert_int_equal(truncate(data_path, (off_t)ROWS * COLUMNS * 2), 0);
+    assert_null(bundle_tensor(b, entry_of(b, "x")));
+    assert_int_equal(ed_error_kind(), ED_DATA_LOSS);
+    ed_clear_error();
+    assert_int_equal(ed_num_threads() > 0, 1);
+    ed_set_num_threads(threads);
+    ed_release(b);
+}
+
+/* ---- Damage ---------------------------------------------------------------------------------- */
+
+static ed_tensor *small_x, *small_y;
+
+/* A bundle of two tensors and a string. */
+static void write_small(void)
+{
+    const io_span string = SPAN("graph");
+    bundle_writer *w = bundle_create("test", prefix);
+    assert_true(bundle_add(w, "model/x", small_x));
+    assert_true(bundle_add(w, "model/y", small_y));
+    assert_true(bundle_add_strings(w, BUNDLE_GRAPH, 0, NULL, &string, 1));
+    finish(w);
+}
+
+/* Whether everything of the small bundle is read as it was written. An error names the file. */
+static bool small_is_whole(void)
+{
+    ED_SCOPE;
+    bool whole = true;
+    bundle *b = bundle_open("test", prefix);
+    if (!b) {
+        if (!ed_failed() || !strstr(ed_error(), prefix)) fail_msg("said '%s'", ed_error());
+        ed_clear_error();
+        return false;
+    }
+    const char *const names[] = {"model/x", "model/y"};
+    ed_tensor *const written[] = {small_x, small_y};
+    for (int i = 0; i < 2; i++) {
+        const bundle_entry *e = bundle_find(b, names[i]);
+        ed_tensor *t = e ? scope_give(bundle_tensor(b, e)) : NULL;
+        if (t) same(t, written[i]);
+        whole &= t != NULL;
+        if (e && !t && !strstr(ed_error(), names[i])) fail_msg("said '%s'", ed_error());
+        ed_clear_error();
+    }
+    const bundle_entry *graph = bundle_find(b, BUNDLE_GRAPH);
+    io_buffer out = {0};
+    if (graph && bundle_string(b, graph, 0, &out)) {
+        assert_int_equal(out.size, 5);
+        assert_memory_equal(out.data, "graph", 5);
+    } else {
+        whole = false;
+    }
+    io_buffer_free(&out);
+    ed_clear_error();
+    const bundle_entry *digests = bundle_find(b, BUNDLE_DIGESTS);
+    whole &= digests && bundle_verify(b, digests);
+    ed_clear_error();
+    assert_int_equal(bundle_count(b), 4);
+    ed_release(b);
+    return whole;
+}
+
+/*
+ * Each bit of each byte. No checksum covers in the index: the block of the metaindex, which holds
+ * nothing, its handle, and the zeros of the footer. (A handle that reads on into the index' own
+ * does harm and is an error.)
+ */
+static void flips(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    small_x = pattern(ED_FLOAT32, 2, (int64_t[]){3, 4});
+    small_y = pattern(ED_INT64, 1, (int64_t[]){2});
+    write_small();
+    assert_true(small_is_whole());
+    const char *const paths[] = {index_path, data_path};
+    int passed[2] = {0}, wrong = 0;
+    for (int f = 0; f < 2; f++) {
+        size_t size;
+        char *good = slurp(paths[f], &size), *bad = slurp(paths[f], &size);
+        size_t metaindex = 0; /* an empty block behind the data's; its checksum is known */
+        for (size_t i = 0; !f && i + 13 <= size; i++)
+            if (!memcmp(good + i, "\0\0\0\0\1\0\0\0\0\xc0\xf2\xa1\xb0", 13)) metaindex = i;
+        for (size_t i = 0; i < size; i++)
+            for (int bit = 0; bit < 8; bit++) {
+                bad[i] = (char)(good[i] ^ 1 << bit);
+                spill(paths[f], bad, size);
+                bool uncovered = !f && ((i >= metaindex && i < metaindex + 13) ||
+                                        (i >= size - 48 && i < size - 8));
+                if (small_is_whole()) {
+                    passed[f]++;
+                    wrong += !uncovered;
+                }
+                bad[i] = good[i];
+            }
+        spill(paths[f], good, size);
+        free(good);
+        free(bad);
+    }
+    assert_int_equal(wrong, 0);
+    assert_int_equal(passed[1], 0);
+    assert_in_range(passed[0], 8 * 13 + 8 * 34,
+                    8 * 13 + 8 * 38); /* the metaindex, zeros, a handle */
+    assert_true(small_is_whole());
+}
+
+static void truncations(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    small_x = pattern(ED_FLOAT32, 2, (int64_t[]){3, 4});
+    small_y = pattern(ED_INT64, 1, (int64_t[]){2});
+    write_small();
+    const char *const paths[] = {index_path, data_path};
+    for (int f = 0; f < 2; f++) {
+        size_t size;
+        char *good = slurp(paths[f], &size);
+        for (size_t n = 0; n < size; n++) {
+            spill(paths[f], good, n);
+            assert_false(small_is_whole());
+        }
+        char *longer = calloc(1, size + 600);
+        memcpy(longer, good, size);
+        spill(paths[f], longer, size + 600);
+        assert_int_equal(small_is_whole(), f == 1); /* data behind the data is nobody's */
+        memset(longer + size / 2, 0, size - size / 2);
+        spill(paths[f], longer, size);
+        assert_false(small_is_whole());
+        spill(paths[f], good, size);
+        free(longer);
+        free(good);
+    }
+    assert_int_equal(unlink(data_path), 0);
+    assert_false(small_is_whole());
+    bundle *b = open_it();
+    assert_false(bundle_verify(b, entry_of(b, "model/x")));
+    assert_error("data file is missing");
+    ed_release(b);
+}
+
+/* Digests that are wrong, unreadable, or say nothing. */
+static void digests(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const char *const lines[] = {
+        "99aa06d3014798d86001c324468d497e  x", /* another */
+        "99aa06d3014798d86001c324468d497f  y", /* of nobody */
+        "99AA06d3014798d86001c324468d497e  x", /* not as we write it */
+        "99aa06d3014798d86001c324468d497e x",  /* too short a gap: of "" */
+        "short",
+        "",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        for (int flipped = 0; flipped < 2; flipped++) {
+            uint8_t n = (uint8_t)strlen(lines[i]);
+            uint32_t length = n, crc = io_crc32c(0, &length, 4), check = io_crc32c_mask(crc);
+            io_buffer data = {0}, x = {0}, d = {0};
+            io_put_u8(&data, n);
+            io_put_u32(&data, check);
+            io_put(&data, lines[i], n);
+            crc = io_crc32c(io_crc32c(crc, &check, 4), lines[i], n);
+            io_put(&x, "\x08\x01\x12\x04\x12\x02\x08\x00", 8); /* float32[0] */
+            put_crc(&x, 0);
+            io_put(&d, "\x08\x07\x12\x04\x12\x02\x08\x01\x28", 9);
+            io_put_varint(&d, data.size);
+            put_crc(&d, crc ^ (uint32_t)flipped);
+            const raw_entry entries[] = {
+                RAW_HEADER,
+                {BUNDLE_DIGESTS, strlen(BUNDLE_DIGESTS), (char *)d.data, d.size},
+                {"x", 1, (char *)x.data, x.size}};
+            craft(prefix, entries, 3, data.data, data.size);
+            bundle *b = open_it();
+            assert_int_equal(bundle_verify(b, entry_of(b, BUNDLE_DIGESTS)), !flipped);
+            if (flipped) assert_error(BUNDLE_DIGESTS);
+            bool damaged = i == 0 && !flipped;
+            assert_int_equal(bundle_verify(b, entry_of(b, "x")), !damaged);
+            if (damaged) assert_error("tensor 'x': its elements have another digest");
+            ed_release(b);
+            io_buffer_free(&data);
+            io_buffer_free(&x);
+            io_buffer_free(&d);
+        }
+}
+
+/* Every entry that TensorFlow would die of or refuse, and some more; the other tensor stays. */
+static void hostile_entries(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const struct {
+        raw_entry entry;
+        const char *why;
+    } rows[] = {
+        {RAW("a", ""), "dtype is unknown"},
+        {RAW("a", "\x08\x01"), "size is not"},
+        {RAW("a", "\x08\x00\x12\x00\x28\x04"), "dtype is unknown"},
+        {RAW("a", "\x08\x22\x12\x00\x28\x04"), "dtype is unknown"},
+        {RAW("a", "\x08\x65\x12\x00\x28\x04"), "dtype is unknown"},     /* a reference */
+        {RAW("a", "\x08\xe9\x07\x12\x00\x28\x04"), "dtype is unknown"}, /* a number of our own */
+        {RAW("a", "\x08\x14\x12\x00\x28\x04"), "dtype is unknown"},     /* a resource */
+        {RAW("a", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x12\x00"), "dtype is unknown"},
+        {RAW("a", "\x08\x01\x12\x0d\x12\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+         "shape is impossible"},
+        {RAW("a", "\x08\x01\x12\x0c\x12\x0a\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
+         "shape is impossible"},
+        {RAW("a", "\x08\x01\x12\x14\x12\x06\x08\x80\x80\x80\x80\x20\x12\x06\x08\x80\x80\x80\x80\x20"
+                  "\x12\x02\x08\x01"),
+         "shape is impossible"}, /* 2^33 * 2^33 */
+        {RAW("a", "\x08\x01\x12\x04\x12\x02\x08\x80"), "shape is damaged"},
+        {RAW("a", "\x08\x01\x12\x04\x12\x02\x08"), "entry in the index is damaged"},
+        {RAW("a", "\x08\x01\x12\x00\x28\x05"), "size is not"},
+        {RAW("a", "\x08\x01\x12\x00\x20\x0d\x28\x04"), "within its data file"},
+        {RAW("a", "\x08\x01\x12\x00\x20\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x28\x04"),
+         "within its data file"},
+        {RAW("a", "\x08\x01\x12\x00\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x28\x04"),
+         "within its data file"},
+        {RAW("a", "\x08\x01\x12\x00\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+         "within its data file"},
+        {RAW("a", "\x08\x01\x12\x06\x12\x04\x08\x80\x80\x40\x28\x80\x80\x80\x02"),
+         "within its data file"}, /* float32[2^20] */
+        {RAW("a", "\x08\x01\x12\x00\x18\x01\x28\x04"), "does not have"},
+        {RAW("a", "\x08\x01\x12\x00\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x28\x04"),
+         "does not have"},
+        {RAW("a", "\x08\x01\x12\x00\x28\x04"), "another checksum"},
+        {RAW("a", "\x08\x01\x12\x00\x28\x04\x35\x01\x02\x03\x04"), "another checksum"},
+        {RAW("a", "\x08\x01\x12\x00\x28\x04\x35\x01\x02\x03"), "entry in the index is damaged"},
+        {RAW("a", "\xff\xff\xff\xff"), "entry in the index is damaged"},
+        {RAW("a", "\x0b\x0c"), "entry in the index is damaged"}, /* a group */
+        {RAW("a", "\x08\x07\x12\x06\x12\x04\x08\x80\x80\x40\x28\x0c"), "more elements"},
+        {RAW("a", "\x08\x07\x12\x00\x28\x0c"), "another checksum"}, /* no strings */
+        {RAW("a", "\x08\x07\x12\x00\x28\x03"), "lengths are damaged"},
+        {RAW("a", "\x08\x15\x12\x00\x28\x0c"), "checksum"}, /* no variant */
+        {RAW("a", "\x08\x15\x12\x00\x28\x01"), "lengths are damaged"},
+        {RAW("a", "\x08\x01\x12\x04\x12\x02\x08\x02\x3a\x00"), "not lie within"}, /* slices */
+        {RAW("a", "\x08\x01\x12\x04\x12\x02\x08\x02\x3a\x02\x0a\x00"), "slice of it is missing"},
+        {RAW("a", "\x08\x01\x12\x04\x12\x02\x08\x02\x3a\x04\x0a\x02\x08\x03"), "not lie within"},
+        {RAW("a", "\x08\x01\x12\x04\x12\x02\x08\x02\x3a\x04\x0a\x02\x10\x03"), "not lie within"},
+        {RAW("a", "\x08\x01\x12\x04\x12\x02\x08\x02\x3a\x03\x0a\x02\x10"), "slices are damaged"},
+        {RAW("a", "\x08\x07\x12\x04\x12\x02\x08\x02\x3a\x02\x0a\x00"), "as only numbers"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const raw_entry entries[] = {
+            RAW_HEADER, rows[i].entry,
+            RAW("b", "\x08\x01\x12\x00\x20\x04\x28\x04\x35\xef\xd6\x82\xc3")};
+        craft(prefix, entries, 3, "\0\0\0\x3f\0\0\x40\x40\0\0\x40\x40", 12);
+        int64_t before = ed_memory_stats().live_bytes;
+        ed_memory_reset_peak();
+        bundle *b = open_it();
+        float value;
+        assert_true(bundle_read(b, entry_of(b, "b"), &value));
+        assert_true(value == 3);
+        const bundle_entry *a = entry_of(b, "a");
+        for (int way = 0; way < 2; way++) {
+            if (way == 0) assert_false(bundle_verify(b, a));
+            if (way == 1) assert_null(bundle_tensor(b, a));
+            if (way == 1 && strstr(ed_error(), "can't hold")) {
+                ed_clear_error();
+                continue;
+            }
+            assert_int_equal(ed_error_kind(), ED_DATA_LOSS);
+            if (!strstr(ed_error(), rows[i].why) || !strstr(ed_error(), "tensor 'a'"))
+                fail_msg("row %zu said '%s', expected '%s'", i, ed_error(), rows[i].why);
+            ed_clear_error();
+        }
+        ed_release(b);
+        assert_true(ed_memory_stats().peak_bytes - before < 100000);
+        assert_int_equal(ed_memory_stats().live_bytes, before);
+    }
+}
+
+/* What makes the whole index unreadable. */
+static void hostile_indices(void **state)
+{
+    (void)state;
+#define SOME RAW("b", "\x08\x01\x12\x00\x20\x04\x28\x04\x35\xef\xd6\x82\xc3")
+    static const struct {
+        raw_entry entries[3];
+        ed_error_code kind;
+        const char *why;
+    } rows[] = {
+        {{RAW("a", ""), SOME, RAW("c", "")}, ED_DATA_LOSS, "header is missing"},
+        {{RAW_HEADER, SOME, RAW("a", "")}, ED_DATA_LOSS, "not in order"},
+        {{RAW_HEADER, SOME, RAW("b", "\x08\x01")}, ED_DATA_LOSS, "not in order"}, /* two meanings */
+        {{RAW("", "\x08"), SOME, RAW("c", "")}, ED_DATA_LOSS, "header is damaged"},
+        {{RAW("", "\x08\x01\x1a\x01\x08"), SOME, RAW("c", "")}, ED_DATA_LOSS, "header is damaged"},
+        {{RAW("", "\x08\x01\x1a\x02\x10\x02"), SOME, RAW("c", "")}, ED_UNIMPLEMENTED, "newer"},
+        {{RAW("", "\x08\x01\x1a\x02\x18\x01"), SOME, RAW("c", "")}, ED_UNIMPLEMENTED, "newer"},
+        {{RAW("", "\x08\x01\x1a\x05\x1a\x03\x05\x01\x02"), SOME, RAW("c", "")},
+         ED_UNIMPLEMENTED,
+         "newer"},
+        {{RAW("", "\x08\x01\x1a\x04\x1a\x02\x05\x02"), SOME, RAW("c", "")}, ED_OK, ""},
+        {{RAW_HEADER, SOME, SOME}, ED_OK, ""}, /* said twice */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        craft(prefix, rows[i].entries, 3, "\0\0\0\x3f\0\0\x40\x40", 8);
+        bundle *b = bundle_open("test", prefix);
+        assert_int_equal(ed_error_kind(), rows[i].kind);
+        assert_int_equal(b == NULL, rows[i].kind != ED_OK);
+        if (!b) assert_error(rows[i].why);
+        if (b) assert_true(bundle_verify(b, entry_of(b, "b")));
+        ed_release(b);
+    }
+    craft(prefix, NULL, 0, "", 0);
+    assert_null(bundle_open("test", prefix));
+    assert_error("header is missing");
+}
+
+/* An index whose names would take a thousand times its size; one of very many entries. */
+static void hostile_names(void **state)
+{
+    (void)state;
+    enum { LENGTH = 100000, COUNT = 20000 };
+    static uint8_t key[LENGTH + 3];
+    memset(key, 'k', LENGTH);
+    for (int kind = 0; kind < 2; kind++) {
+        table_writer w = {0};
+        table_add(&w, SPAN(""), SPAN("\x08\x01\x1a\x02\x08\x01"));
+        for (int i = 0; i < COUNT; i++) {
+            for (int k = 0; k < 3; k++) key[LENGTH + k] = (uint8_t)(i >> 7 * (2 - k) & 127);
+            if (kind == 0)
+                w.data.count = 1; /* no restart after the first: every key shares the long part */
+            table_add(&w, (io_span){kind ? key + LENGTH : key, kind ? 3 : LENGTH + 3}, SPAN(""));
+        }
+        assert_true(table_end(&w));
+        spill(index_path, w.file.data, w.file.size);
+        size_t size = w.file.size;
+        table_writer_free(&w);
+        int64_t before = ed_memory_stats().live_bytes;
+        ed_memory_reset_peak();
+        bundle *b = bundle_open("test", prefix);
+        if (kind == 0) {
+            assert_null(b);
+            assert_error("names are longer");
+        } else {
+            assert_non_null(b);
+            assert_int_equal(bundle_count(b), COUNT);
+        }
+        ed_release(b);
+        assert_true(ed_memory_stats().peak_bytes - before < (int64_t)(40 * size + (1 << 20)));
+    }
+}
+
+/* ---- Slices ---------------------------------------------------------------------------------- */
+
+/* "v", float32 [4, 2] of 0 ... 7 in two slices of rows; the second's extent is as given. */
+static void craft_slices(const char *second_key, size_t key_size, const char *second_slice,
+                         size_t slice_size)
+{
+    const float data[] = {4, 5, 6, 7, 0, 1, 2, 3};
+    io_buffer whole = {0}, first = {0}, second = {0};
+    static const char shape[] = "\x08\x01\x12\x08\x12\x02\x08\x04\x12\x02\x08\x02";
+    static const char part[] = "\x08\x01\x12\x08\x12\x02\x08\x02\x12\x02\x08\x02";
+    io_put(&whole, shape, sizeof shape - 1);
+    io_put(&whole, "\x3a\x06\x0a\x02\x10\x02\x0a\x00", 8);
+    io_put(&whole, second_slice, slice_size);
+    io_put(&first, part, sizeof part - 1);
+    io_put(&first, "\x20\x10\x28\x10", 4);
+    put_crc(&first, io_crc32c(0, data + 4, 16));
+    io_put(&second, part, sizeof part - 1);
+    io_put(&second, "\x28\x10", 2);
+    put_crc(&second, io_crc32c(0, data, 16));
+    const raw_entry entries[] = {
+        RAW_HEADER,
+        {"\0v\0\x01\x01\x02\x80\x82\x80\x7f", 10, (char *)first.data, first.size},
+        {second_key, key_size, (char *)second.data, second.size},
+        {"v", 1, (char *)whole.data, whole.size}};
+    craft(prefix, entries, 4, data, sizeof data);
+    io_buffer_free(&whole);
+    io_buffer_free(&first);
+    io_buffer_free(&second);
+}
+
+static void slices(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    craft_slices("\0v\0\x01\x01\x02\x82\x82\x80\x7f", 10,
+                 "\x3a\x08\x0a\x04\x08\x02\x10\x02\x0a\x00", 10);
+    bundle *b = open_it();
+    assert_int_equal(bundle_count(b), 1);
+    ed_tensor *v = scope_give(bundle_tensor(b, entry_of(b, "v")));
+    assert_non_null(v);
+    for (int i = 0; i < 8; i++) assert_true(((float *)v->data)[i] == (float)i);
+    assert_true(bundle_verify(b, entry_of(b, "v")));
+    io_buffer out = {0};
+    assert_true(bundle_stream(b, entry_of(b, "v"), gather, &out));
+    assert_memory_equal(out.data, v->data, 32);
+    io_buffer_free(&out);
+    ed_release(b);
+
+    static const struct {
+        const char *key, *slice, *why;
+        size_t slice_size;
+    } rows[] = {
+        /* Rows 1 and 2 overlap the first slice. */
+        {"\0v\0\x01\x01\x02\x81\x82\x80\x7f", "\x3a\x08\x0a\x04\x08\x01\x10\x02\x0a\x00",
+         "slices overlap", 10},
+        /* Listed under one key, stored under another. */
+        {"\0v\0\x01\x01\x02\x83\x82\x80\x7f", "\x3a\x08\x0a\x04\x08\x02\x10\x02\x0a\x00",
+         "slice of it is missing", 10},
+        {"\0v\0\x01\x01\x02\x82\x82\x80\x7f", "\x3a\x08\x0a\x04\x08\x02\x10\x02", "damaged", 8},
+        {"\0v\0\x01\x01\x02\x82\x82\x80\x7f", "", "leave a gap", 0},
+        {"\0v\0\x01\x01\x02\x82\x82\x80\x82", "\x3a\x06\x0a\x04\x08\x02\x10\x02", "within", 8},
+        {"\0v\0\x01\x01\x02\x82\x81\x80\x7f", "\x3a\x08\x0a\x04\x08\x02\x10\x01\x0a\x00",
+         "another dtype or shape", 10},
+        {"\0v\0\x01\x01\x02\x84\x82\x80\x7f", "\x3a\x08\x0a\x04\x08\x04\x10\x02\x0a\x00", "within",
+         10},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        craft_slices(rows[i].key, 10, rows[i].slice, rows[i].slice_size);
+        b = open_it();
+        assert_null(bundle_tensor(b, entry_of(b, "v")));
+        if (!strstr(ed_error(), rows[i].why) || !strstr(ed_error(), "'v'"))
+            fail_msg("row %zu said '%s', expected '%s'", i, ed_error(), rows[i].why);
+        ed_clear_error();
+        ed_release(b);
+    }
+}
+
+/* ---- Failures -------------------------------------------------------------------------------- */
+
+static bool write_and_read(void)
+{
+    ED_SCOPE;
+    const io_span strings[] = {SPAN("one"), SPAN("two")};
+    bundle_writer *w = bundle_create("test", prefix);
+    if (!w) return false;
+    bool fine = bundle_add(w, "y", ed_transpose(small_x)) && bundle_add(w, "x", small_x) &&
+                bundle_add_strings(w, "s", 1, (int64_t[]){2}, strings, 2);
+    fine &= bundle_finish(w);
+    bundle *b = fine ? bundle_open("test", prefix) : NULL;
+    if (!b) return false;
+    ed_tensor *t = scope_give(bundle_tensor(b, entry_of(b, "x")));
+    io_buffer out = {0};
+    fine = t && bundle_verify(b, entry_of(b, "y")) && bundle_string(b, entry_of(b, "s"), 1, &out);
+    io_buffer_free(&out);
+    ed_release(b);
+    return fine;
+}
+
+static void no_memory(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    small_x = pattern(ED_FLOAT32, 2, (int64_t[]){30, 40});
+    for (int repeat = 0; repeat < 2; repeat++) {
+        int n = 0;
+        for (bool done = false; !done; n++) {
+            int64_t before = ed_memory_stats().live_bytes;
+            ed_memory_fail_at(n, repeat);
+            bool fine = write_and_read();
+            done = !ed_memory_has_failed();
+            ed_memory_fail_at(-1, false);
+            if (!done && fine) fail_msg("allocation %d failed and nobody minded", n);
+            if (!done) assert_int_equal(ed_error_kind(), ED_OUT_OF_MEMORY);
+            if (done && !fine) fail_msg("%s", ed_error());
+            ed_clear_error();
+            assert_int_equal(ed_memory_stats().live_bytes, before);
+            assert_true(files(true) == (done ? 2 : 0) || files(false) == 0);
+        }
+        assert_true(n > 25);
+    }
+    /* The same for slices, which only reading knows. */
+    craft_slices("\0v\0\x01\x01\x02\x82\x82\x80\x7f", 10,
+                 "\x3a\x08\x0a\x04\x08\x02\x10\x02\x0a\x00", 10);
+    int n = 0;
+    for (bool done = false; !done; n++) {
+        ed_memory_fail_at(n, false);
+        bundle *b = bundle_open("test", prefix);
+        bool fine = b && bundle_verify(b, entry_of(b, "v"));
+        ed_release(b);
+        done = !ed_memory_has_failed();
+        ed_memory_fail_at(-1, false);
+        if (done != fine) fail_msg("allocation %d: %s", n, ed_error());
+        if (!done) assert_int_equal(ed_error_kind(), ED_OUT_OF_MEMORY);
+        ed_clear_error();
+    }
+    assert_true(n > 12);
+}
+
+/* Every call to the system fails in turn: an error, and the older bundle is as it was, or, between
+ * the two renames, known to be damaged; no temporary file stays. */
+static void faults(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const int errors[] = {28 /* ENOSPC */, 5 /* EIO */, 13 /* EACCES */, 24 /* EMFILE */};
+    ed_tensor *old = pattern(ED_FLOAT32, 1, (int64_t[]){7});
+    small_x = pattern(ED_FLOAT32, 2, (int64_t[]){30, 40});
+    for (size_t k = 0; k < 8; k++) {
+        int n = 0;
+        for (bool done = false; !done; n++) {
+            files(true);
+            bundle_writer *w = bundle_create("test", prefix);
+            assert_true(bundle_add(w, "old", old));
+            finish(w);
+            io_fault(IO_CALL_ANY, n, errors[k % 4], k >= 4);
+            bool fine = write_and_read();
+            done = io_fault_count() <= n;
+            io_fault(IO_CALL_ANY, -1, 0, false);
+            if (done != fine && !(fine && n)) fail_msg("call %d: %s", n, ed_error());
+            if (!fine) assert_true(ed_failed() && strstr(ed_error(), dir));
+            ed_clear_error();
+            if (k < 4) assert_in_range(files(false), 1, 2);
+            bundle *b = bundle_open("test", prefix);
+            if (b) {
+                const bundle_entry *e = bundle_find(b, "old");
+                if (!e) e = entry_of(b, "x");
+                bool whole = bundle_verify(b, e);
+                if (!whole) assert_int_equal(ed_error_kind(), ED_DATA_LOSS);
+            } else {
+                assert_int_equal(ed_error_kind(), ED_NOT_FOUND);
+            }
+            ed_clear_error();
+            ed_release(b);
+        }
+        assert_true(n > 12);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, check_end)
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    const struct CMUnitTest tests[] = {
+        TEST(snappy),
+        TEST(table_known),
+        TEST(table_blocks),
+        TEST(round_trip),
+        TEST(strings_and_rare_dtypes),
+        TEST(digest_lines),
+        TEST(refused_additions),
+        TEST(odd_bundles),
+        TEST(replaced_while_open),
+        TEST(large),
+        TEST(flips),
+        TEST(truncations),
+        TEST(digests),
+        TEST(hostile_entries),
+        TEST(hostile_indices),
+        TEST(hostile_names),
+        TEST(slices),
+        TEST(no_memory),
+        TEST(faults),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
