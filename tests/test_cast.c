@@ -62,15 +62,24 @@ static long double most(const integer_type *type)
     return ldexpl(1, type->bits - type->is_signed) - 1;
 }
 
-/* Numbers of all magnitudes, and those at the ends of every type's range. */
+/* Number i of those in the middle between two floats of some precision, and a hair above it. */
+static uint64_t middle(int64_t i)
+{
+    static const int precisions[] = {8, 11, 24, 53};
+    int top = 63 - (int)(i / 8), below = top - precisions[i / 2 % 4];
+    return UINT64_C(1) << top | (below > 0 ? UINT64_C(1) << below : 0) | (i % 2);
+}
+
+/* Numbers of all magnitudes, those at the ends of every type's range, and middles. */
 static uint64_t some_word(int64_t i, uint64_t *state)
 {
     static const int edges[] = {0, 7, 8, 15, 16, 23, 24, 25, 31, 32, 52, 53, 54, 62, 63};
-    enum { EDGES = sizeof edges / sizeof *edges };
+    enum { EDGES = sizeof edges / sizeof *edges, MIDDLES = 8 * 64 };
     if (i < 6 * EDGES) {
         uint64_t edge = (UINT64_C(1) << edges[i / 6]) + (uint64_t)(i % 3) - 1;
         return i % 6 < 3 ? edge : -edge;
     }
+    if (i < 6 * EDGES + MIDDLES) return middle(i - 6 * EDGES);
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     uint64_t word = *state ^ *state >> 29;
     return i % 2 ? word >> (word & 63) : (uint64_t)((int64_t)word >> (word & 63));
