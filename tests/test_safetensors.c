@@ -106,7 +106,9 @@ static int end(void **state)
     (void)state;
     unlink(path);
     if (ed_failed()) print_message("left: %s\n", ed_error());
-    return ed_failed() || ed_memory_stats().live_tensors != 0;
+    bool good = !ed_failed() && !ed_memory_stats().live_tensors;
+    ed_clear_error(); /* the next one begins without */
+    return !good;
 }
 
 /* ---- The scanner ----------------------------------------------------------------------------- */

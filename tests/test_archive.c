@@ -1,0 +1,606 @@
+/* Archives whatever their format: which one a file is, names and places, every dtype and layout out
+ * and in, conversion, damage and failures. */
+#include "io/archive.h"
+#include "io/bundle.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <dirent.h>
+#include <cmocka.h>
+
+static char folder[64];
+
+/* The path of a name in the test's folder: one of a few that are valid at a time. */
+static const char *in(const char *name)
+{
+    static char paths[8][512];
+    static int next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static void put_file(const char *name, const void *bytes, size_t n)
+{
+    FILE *f = fopen(in(name), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+/* The formats that hold many tensors; PREFIX is the name of a bundle, the others take it as it is.
+ */
+static const struct {
+    const char *name;
+    bool (*write)(const char *path, const archive_item *items, int64_t count);
+} formats[] = {
+    {"safetensors", safetensors_write}, {"npz", npz_write}, {"bundle", bundle_write_items}};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static ed_archive *opened(const char *name)
+{
+    ed_archive *archive = ed_archive_open(in(name));
+    if (!archive) fail_msg("%s", ed_error());
+    return archive;
+}
+
+static void failed_with(ed_error_code code, const char *what)
+{
+    if (ed_error_kind() != code || !strstr(ed_error(), what))
+        fail_msg("said '%s', expected '%s'", ed_error(), what);
+    ed_clear_error();
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/eddy_archive_XXXXXX");
+    return !mkdtemp(folder);
+}
+
+/* How many files there are in the folder; with `remove` they are gone then. */
+static int files(bool remove)
+{
+    int n = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; (e = readdir(d));) {
+        if (e->d_name[0] == '.') continue;
+        if (remove) unlink(in(e->d_name));
+        n++;
+    }
+    closedir(d);
+    return n;
+}
+
+/* Ended without an error, and nobody holds anything. */
+static int end(void **state)
+{
+    (void)state;
+    files(true);
+    rmdir(folder);
+    if (ed_failed()) print_message("left: %s\n", ed_error());
+    bool good = !ed_failed() && !ed_memory_stats().live_tensors;
+    ed_clear_error(); /* the next one begins without */
+    return !good;
+}
+
+static archive_item item_of(const char *name, const ed_tensor *t)
+{
+    return (archive_item){.name = name,
+                          .dtype = io_dtype_from(t->dtype),
+                          .rank = t->rank,
+                          .shape = t->shape,
+                          .bytes = t->size * (int64_t)dtype_size(t->dtype),
+                          .tensor = t};
+}
+
+/* ---- What there is to write ------------------------------------------------------------------ */
+
+/* A tensor of any dtype with bytes that differ; of the scope. */
+static ed_tensor *sample(ed_dtype dtype, int rank, const int64_t *shape)
+{
+    ed_tensor *t = scope_give(tensor_new(dtype, rank, shape));
+    assert_non_null(t);
+    for (int64_t i = 0; i < t->size * (int64_t)dtype_size(dtype); i++)
+        t->data[i] = (char)(dtype == ED_BOOL ? i * 5 / 3 % 2 : i * 37 + 11);
+    return t;
+}
+
+enum { LAYOUTS = 6 };
+
+/* A scalar, a vector, an empty one, a matrix, its transpose, a vector backwards in steps of two. */
+static ed_tensor *layout(ed_dtype dtype, int kind)
+{
+    ed_tensor *matrix = sample(dtype, 2, (int64_t[]){3, 2}),
+              *vector = sample(dtype, 1, (int64_t[]){7});
+    switch (kind) {
+    case 0: return sample(dtype, 0, NULL);
+    case 1: return vector;
+    case 2: return sample(dtype, 3, (int64_t[]){2, 0, 3});
+    case 3: return matrix;
+    case 4: return scope_give(tensor_view(matrix, 2, (int64_t[]){2, 3}, (int64_t[]){1, 2}, 0));
+    default: return scope_give(tensor_view(vector, 1, (int64_t[]){4}, (int64_t[]){-2}, 6));
+    }
+}
+
+/* Entry i is this tensor. */
+static void same(ed_archive *archive, int64_t i, const ed_tensor *expected)
+{
+    char packed[256], digits[33];
+    size_t size = (size_t)expected->size * dtype_size(expected->dtype);
+    tensor_pack(expected, packed);
+    assert_string_equal(ed_archive_dtype(archive, i), ed_dtype_name(expected->dtype));
+    assert_int_equal(ed_archive_bytes(archive, i), size);
+    ed_ints shape = ed_archive_shape(archive, i);
+    assert_non_null(shape.values);
+    assert_int_equal(shape.count, expected->rank);
+    for (int d = 0; d < expected->rank; d++) assert_int_equal(shape.values[d], expected->shape[d]);
+    ed_tensor *t = ed_archive_tensor(archive, i);
+    if (!t) fail_msg("%s", ed_error());
+    assert_int_equal(t->dtype, expected->dtype);
+    assert_int_equal(t->rank, expected->rank);
+    for (int d = 0; d < t->rank; d++) assert_int_equal(t->shape[d], expected->shape[d]);
+    assert_memory_equal(ed_data(t), packed, size);
+    assert_true(ed_archive_verify(archive, i));
+    io_digest_text(io_digest_of(packed, size), digits);
+    assert_string_equal(ed_archive_digest(archive, i), digits);
+}
+
+static void every_dtype_and_layout(void **state)
+{
+    (void)state;
+    static char names[ED_DTYPE_COUNT][LAYOUTS][32];
+    for (int f = 0; f < FORMATS; f++) {
+        ED_SCOPE;
+        archive_item items[ED_DTYPE_COUNT * LAYOUTS];
+        int64_t n = 0;
+        for (ed_dtype dtype = 1; dtype < ED_DTYPE_COUNT; dtype++)
+            for (int kind = 0; kind < LAYOUTS; kind++) {
+                sprintf(names[dtype][kind], "%s/%d", ed_dtype_name(dtype), kind);
+                items[n++] = item_of(names[dtype][kind], layout(dtype, kind));
+            }
+        if (!formats[f].write(in("x"), items, n)) fail_msg("%s", ed_error());
+        ed_archive *archive = opened("x");
+        assert_string_equal(ed_archive_format(archive), formats[f].name);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t place = ed_archive_find(archive, items[i].name);
+            assert_true(place >= 0);
+            assert_string_equal(ed_archive_name(archive, place), items[i].name);
+            same(archive, place, items[i].tensor);
+        }
+        assert_int_equal(ed_archive_count(archive), n + (f == 2)); /* a bundle's digests */
+        files(true);
+    }
+}
+
+static void odd_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a",
+                                        "a/b",
+                                        "a/b/.ATTRIBUTES/VARIABLE_VALUE",
+                                        "quo\"te\\'s",
+                                        " ",
+                                        "\xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x98\x80",
+                                        "..",
+                                        "a\tb\n",
+                                        "[0]",
+                                        "A"};
+    enum { NAMES = sizeof names / sizeof *names };
+    for (int f = 0; f < FORMATS; f++) {
+        ED_SCOPE;
+        archive_item items[NAMES];
+        for (int i = 0; i < NAMES; i++)
+            items[i] = item_of(names[i], ed_constant(ED_VALUES(int32_t, i), ED_SHAPE()));
+        if (!formats[f].write(in("x"), items, NAMES)) fail_msg("%s", ed_error());
+        ed_archive *archive = opened("x");
+        for (int i = 0; i < NAMES; i++)
+            assert_true(ed_item(ed_archive_get(archive, names[i])) == i);
+        assert_int_equal(ed_archive_find(archive, "b"), -1);
+        assert_int_equal(ed_archive_find(archive, ""), -1);
+        assert_int_equal(ed_archive_find(archive, "\xff"), -1);
+        assert_false(ed_failed());
+        files(true);
+    }
+}
+
+/* ---- Which format a file is ------------------------------------------------------------------ */
+
+static void recognised_by_content(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *t = ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2));
+    assert_true(ed_write_safetensors(in("safe.npz"), "t", t));
+    assert_true(ed_write_npz(in("zipped.npy"), "t", t));
+    assert_true(ed_write_npz_of(in("empty.safetensors"), (const void *const[]){NULL}, 0));
+    assert_true(ed_write_npy(in("one.index"), t));
+    archive_item item = item_of("t", t);
+    assert_true(bundle_write_items(in("model-7"), &item, 1));
+    static const struct {
+        const char *path, *format;
+        int count;
+    } cases[] = {{"safe.npz", "safetensors", 1},  {"zipped.npy", "npz", 1},
+                 {"empty.safetensors", "npz", 0}, {"one.index", "npy", 1},
+                 {"model-7", "bundle", 2},        {"model-7.index", "bundle", 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ed_archive *archive = opened(cases[i].path);
+        assert_string_equal(ed_archive_format(archive), cases[i].format);
+        assert_int_equal(ed_archive_count(archive), cases[i].count);
+        const char *name = strcmp(cases[i].format, "npy") ? "t" : "";
+        if (cases[i].count) same(archive, ed_archive_find(archive, name), t);
+    }
+}
+
+static void not_recognised(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    put_file("text", "hello, this is a text\n", 22);
+    put_file("empty", "", 0);
+    put_file("short", "PK\3", 3);
+    put_file("no.index", "hello, this is no table\n", 24);
+    static const char *const names[] = {"text", "empty", "short", "no.index"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_null(ed_archive_open(in(names[i])));
+        assert_non_null(strstr(ed_error(), names[i]));
+        failed_with(ED_DATA_LOSS, "neither safetensors nor");
+    }
+    assert_null(ed_archive_open(in("nothing")));
+    failed_with(ED_NOT_FOUND, "nothing");
+    assert_null(ed_archive_open(folder));
+    failed_with(ED_IO, folder);
+    /* The data of a bundle are none. */
+    archive_item item = item_of("t", ed_constant(ED_VALUES(float, 1, 2, 3), ED_SHAPE(3)));
+    assert_true(bundle_write_items(in("b"), &item, 1));
+    assert_null(ed_archive_open(in("b.data-00000-of-00001")));
+    failed_with(ED_DATA_LOSS, "neither");
+    char cut[64];
+    FILE *f = fopen(in("b.index"), "rb");
+    assert_int_equal(fread(cut, 1, sizeof cut, f), sizeof cut);
+    fclose(f);
+    put_file("b.index", cut, sizeof cut);
+    assert_null(ed_archive_open(in("b")));
+    failed_with(ED_DATA_LOSS, "b.index");
+}
+
+/* ---- Asking ---------------------------------------------------------------------------------- */
+
+static void places(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_constant(ED_VALUES(float, 1), ED_SHAPE(1)),
+              *y = ed_constant(ED_VALUES(int64_t, 2), ED_SHAPE());
+    assert_true(ed_write_safetensors(in("x"), "x", x, "y", y));
+    ed_archive *archive = opened("x");
+    assert_string_equal(ed_archive_name(archive, 0), "y");
+    assert_string_equal(ed_archive_name(archive, -1), "x");
+    assert_string_equal(ed_archive_name(archive, -2), "y");
+    same(archive, -1, x);
+    same(archive, -2, y);
+    same(archive, 1, x);
+    static const int64_t outside[] = {2, -3, INT64_MAX, INT64_MIN};
+    for (int i = 0; i < 4; i++) {
+        assert_null(ed_archive_name(archive, outside[i]));
+        failed_with(ED_OUT_OF_RANGE, "of an archive of 2");
+        assert_null(ed_archive_dtype(archive, outside[i]));
+        failed_with(ED_OUT_OF_RANGE, "archive_dtype");
+        assert_null(ed_archive_shape(archive, outside[i]).values);
+        failed_with(ED_OUT_OF_RANGE, "archive_shape");
+        assert_int_equal(ed_archive_bytes(archive, outside[i]), 0);
+        failed_with(ED_OUT_OF_RANGE, "archive_bytes");
+        assert_null(ed_archive_tensor(archive, outside[i]));
+        failed_with(ED_OUT_OF_RANGE, "archive_tensor");
+        assert_false(ed_archive_verify(archive, outside[i]));
+        failed_with(ED_OUT_OF_RANGE, "archive_verify");
+        assert_null(ed_archive_digest(archive, outside[i]));
+        failed_with(ED_OUT_OF_RANGE, "archive_digest");
+    }
+    assert_null(ed_archive_get(archive, "z"));
+    failed_with(ED_NOT_FOUND, "'z'");
+    assert_null(ed_archive_metadata(archive, "z"));
+    assert_true(ed_write_npz(in("n"), "x", x));
+    assert_null(ed_archive_metadata(opened("n"), "z"));
+    assert_false(ed_failed());
+}
+
+/* A zero in a name is shown as \0; of names that look the same then the first is found. */
+static void zeros_in_names(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const char header[] =
+        "{\"a\\u0000b\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},"
+        "\"a\\\\0b\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[1,2]},"
+        "\"\\u0000\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[2,3]},"
+        "\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[3,4]}}\1\2\3\4";
+    char file[8 + sizeof header];
+    uint64_t n = sizeof header - 5;
+    memcpy(file, &n, 8);
+    memcpy(file + 8, header, sizeof header);
+    put_file("x", file, 8 + n + 4);
+    ed_archive *archive = opened("x");
+    static const char *const names[] = {"a\\0b", "a\\0b", "\\0", "a"};
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(ed_archive_name(archive, i), names[i]);
+        assert_true(ed_item(ed_archive_tensor(archive, i)) == i + 1);
+        assert_int_equal(ed_archive_find(archive, names[i]), i == 1 ? 0 : i);
+    }
+    /* They can be converted if that leaves them different. */
+    archive_item items[] = {archive_item_of(archive, 1), archive_item_of(archive, 2),
+                            archive_item_of(archive, 3)};
+    assert_true(safetensors_write(in("y"), items, 3));
+    assert_true(ed_item(ed_archive_get(opened("y"), "\\0")) == 3);
+    items[2] = archive_item_of(archive, 0);
+    assert_false(safetensors_write(in("z"), items, 3));
+    failed_with(ED_INVALID_ARGUMENT, "'a\\0b' comes twice");
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static void arguments(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_constant(ED_VALUES(float, 1), ED_SHAPE(1));
+    static const struct {
+        const char *names[3];
+        bool second_missing;
+        int64_t count;
+        const char *why;
+    } cases[] = {{{"a", "b", "a"}, false, 6, "the name 'a' comes twice"},
+                 {{"a", "", "c"}, false, 6, "the name of tensor 1 is empty"},
+                 {{"a", NULL, "c"}, false, 6, "the name of tensor 1 is NULL"},
+                 {{"a", "b", "c"}, true, 6, "the value of tensor 1 is NULL"},
+                 {{"a", "b", "c"}, false, 5, "in pairs, not 5"},
+                 {{"a", "b", "c"}, false, -2, "in pairs, not -2"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int npz = 0; npz < 2; npz++) {
+            const void *pairs[] = {cases[i].names[0], x,
+                                   cases[i].names[1], cases[i].second_missing ? NULL : x,
+                                   cases[i].names[2], x};
+            bool (*write)(const char *, const void *const *, int64_t) =
+                npz ? ed_write_npz_of : ed_write_safetensors_of;
+            assert_false(write(in("x"), pairs, cases[i].count));
+            failed_with(ED_INVALID_ARGUMENT, cases[i].why);
+            assert_int_equal(files(false), 0);
+        }
+}
+
+static void variables(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *v = ed_variable(ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2)));
+    ed_tensor *later = ed_constant(ED_VALUES(float, 3, 4), ED_SHAPE(2));
+    ed_assign(v, later);
+    assert_true(ed_write_safetensors(in("s"), "v", v, "again", v));
+    assert_true(ed_write_npz(in("n"), "v", v));
+    same(opened("s"), 0, later);
+    same(opened("s"), 1, later);
+    same(opened("n"), 0, later);
+}
+
+/* ---- Conversion ------------------------------------------------------------------------------ */
+
+/* All entries but a bundle's digests, which it makes itself. */
+static int64_t items_of(ed_archive *archive, archive_item *items)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < ed_archive_count(archive); i++)
+        if (strcmp(ed_archive_name(archive, i), BUNDLE_DIGESTS) != 0)
+            items[n++] = archive_item_of(archive, i);
+    return n;
+}
+
+/* Elements of dtypes that tensors don't have come from a bundle. */
+static void put_rare(const char *name)
+{
+    static const struct {
+        const char *name;
+        io_dtype dtype;
+        int64_t bytes;
+    } rare[] = {{"c64", IO_COMPLEX64, 24}, {"u16", IO_UINT16, 6}, {"i8", IO_INT8, 3}};
+    static const unsigned char bytes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
+                                          13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24};
+    bundle_writer *w = bundle_create("test", in(name));
+    for (size_t i = 0; i < sizeof rare / sizeof *rare; i++)
+        assert_true(bundle_add_raw(w, rare[i].name, rare[i].dtype, 1, (int64_t[]){3}, bytes,
+                                   (size_t)rare[i].bytes));
+    assert_true(bundle_add(w, "deep/f32", ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2, 1))));
+    assert_true(bundle_add(w, "empty", ed_constant(ED_VALUES(double, 0), ED_SHAPE(0, 3))));
+    assert_true(bundle_add(w, "true", ed_constant(ED_VALUES(bool, true), ED_SHAPE())));
+    assert_true(bundle_finish(w));
+}
+
+static void conversions(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    archive_item items[16];
+    put_rare("rare");
+    ed_archive *first = opened("rare");
+    for (int f = 0; f < FORMATS; f++) {
+        int64_t n = items_of(first, items);
+        assert_int_equal(n, 6);
+        if (!formats[f].write(in("one"), items, n)) fail_msg("%s", ed_error());
+        ed_archive *one = opened("one");
+        for (int g = 0; g < FORMATS; g++) {
+            n = items_of(one, items);
+            if (!formats[g].write(in("two"), items, n)) fail_msg("%s", ed_error());
+            ed_archive *two = opened("two");
+            assert_string_equal(ed_archive_format(two), formats[g].name);
+            for (int64_t i = 0; i < n; i++) {
+                int64_t a = ed_archive_find(first, items[i].name),
+                        b = ed_archive_find(two, items[i].name);
+                assert_true(a >= 0 && b >= 0);
+                assert_string_equal(ed_archive_dtype(first, a), ed_archive_dtype(two, b));
+                ed_ints x = ed_archive_shape(first, a), y = ed_archive_shape(two, b);
+                assert_int_equal(x.count, y.count);
+                for (int64_t d = 0; d < x.count; d++) assert_int_equal(x.values[d], y.values[d]);
+                assert_string_equal(ed_archive_digest(first, a), ed_archive_digest(two, b));
+            }
+            unlink(in("two"));
+            assert_true(bundle_remove("test", in("two")));
+        }
+        unlink(in("one"));
+        assert_true(bundle_remove("test", in("one")));
+    }
+    assert_null(ed_archive_get(first, "c64"));
+    failed_with(ED_UNIMPLEMENTED, "complex64");
+}
+
+/* Strings go from bundle to bundle, and nowhere else. */
+static void strings(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const io_span words[] = {
+        {(const uint8_t *)"", 0}, {(const uint8_t *)"a\0b", 3}, {(const uint8_t *)"\xff", 1}};
+    bundle_writer *w = bundle_create("test", in("words"));
+    assert_true(bundle_add_strings(w, "w", 1, (int64_t[]){3}, words, 3));
+    assert_true(bundle_finish(w));
+    ed_archive *archive = opened("words");
+    archive_item items[2];
+    assert_int_equal(items_of(archive, items), 1);
+    assert_string_equal(ed_archive_dtype(archive, ed_archive_find(archive, "w")), "string");
+    assert_true(ed_archive_verify(archive, ed_archive_find(archive, "w")));
+    assert_true(bundle_write_items(in("again"), items, 1));
+    ed_archive *again = opened("again");
+    const bundle *b = archive_file(again);
+    for (int i = 0; i < 3; i++) {
+        io_buffer out = {0};
+        assert_true(bundle_string(b, bundle_find(b, "w"), i, &out));
+        assert_int_equal(out.size, words[i].size);
+        if (out.size) assert_memory_equal(out.data, words[i].data, out.size);
+        io_buffer_free(&out);
+    }
+    assert_null(ed_archive_get(again, "w"));
+    failed_with(ED_UNIMPLEMENTED, "string");
+    assert_false(safetensors_write(in("s"), items, 1));
+    failed_with(ED_UNIMPLEMENTED, "string");
+    assert_false(npz_write(in("n"), items, 1));
+    failed_with(ED_UNIMPLEMENTED, "string");
+    assert_int_not_equal(access(in("s"), F_OK), 0);
+    assert_int_not_equal(access(in("n"), F_OK), 0);
+}
+
+/* What lies packed in one format and byte by byte in the other is refused, not mixed up. */
+static void packed(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const char header[] =
+        "{\"f4\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[0,2]}}\1\2";
+    char file[8 + sizeof header];
+    uint64_t n = sizeof header - 3;
+    memcpy(file, &n, 8);
+    memcpy(file + 8, header, sizeof header);
+    put_file("s", file, 8 + n + 2);
+    archive_item item = archive_item_of(opened("s"), 0);
+    assert_false(bundle_write_items(in("b"), &item, 1));
+    failed_with(ED_UNIMPLEMENTED, "float4");
+    assert_false(npz_write(in("n"), &item, 1));
+    failed_with(ED_UNIMPLEMENTED, "float4");
+    assert_int_equal(files(false), 1);
+    bundle_writer *w = bundle_create("test", in("b"));
+    assert_true(bundle_add_raw(w, "f4", IO_FLOAT4_E2M1FN, 1, (int64_t[]){4}, "\1\2\3\4", 4));
+    assert_true(bundle_finish(w));
+    ed_archive *bytes = opened("b");
+    item = archive_item_of(bytes, ed_archive_find(bytes, "f4"));
+    assert_false(safetensors_write(in("t"), &item, 1));
+    failed_with(ED_INVALID_ARGUMENT, "packs");
+}
+
+/* ---- Damage and failures --------------------------------------------------------------------- */
+
+/* A damaged tensor is told by name, and the others can be read. */
+static void damage(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2)),
+              *y = ed_constant(ED_VALUES(float, 3), ED_SHAPE());
+    archive_item items[] = {item_of("x", x), item_of("y", y)};
+    assert_true(bundle_write_items(in("b"), items, 2));
+    FILE *f = fopen(in("b.data-00000-of-00001"), "r+b");
+    assert_int_equal(fseek(f, 8, SEEK_SET), 0); /* y, behind x */
+    fputc(1, f);
+    fclose(f);
+    ed_archive *archive = opened("b");
+    same(archive, ed_archive_find(archive, "x"), x);
+    int64_t i = ed_archive_find(archive, "y");
+    assert_false(ed_archive_verify(archive, i));
+    failed_with(ED_DATA_LOSS, "y");
+    assert_null(ed_archive_digest(archive, i));
+    failed_with(ED_DATA_LOSS, "y");
+    assert_null(ed_archive_tensor(archive, i));
+    failed_with(ED_DATA_LOSS, "y");
+    items[0] = archive_item_of(archive, i);
+    assert_false(safetensors_write(in("s"), items, 1));
+    failed_with(ED_DATA_LOSS, "y");
+    assert_int_equal(files(false), 2);
+}
+
+static bool convert_to(int format)
+{
+    ED_SCOPE;
+    archive_item items[16];
+    ed_archive *archive = ed_archive_open(in("rare"));
+    if (!archive) return false;
+    return formats[format].write(in("x"), items, items_of(archive, items)) &&
+           ed_archive_open(in("x"));
+}
+
+static void no_memory(void **state)
+{
+    (void)state;
+    {
+        ED_SCOPE;
+        put_rare("rare");
+    }
+    for (int f = 0; f < FORMATS; f++)
+        for (int repeat = 0; repeat < 2; repeat++) {
+            int n = 0;
+            for (;; n++) {
+                ed_memory_fail_at(n, repeat);
+                bool good = convert_to(f);
+                bool happened = ed_memory_has_failed();
+                ed_memory_fail_at(-1, false);
+                assert_true(good == !happened);
+                if (good) break;
+                assert_int_equal(ed_error_kind(), ED_OUT_OF_MEMORY);
+                ed_clear_error();
+                assert_int_equal(ed_memory_stats().live_tensors, 0);
+                unlink(in("x"));
+                assert_true(bundle_remove("test", in("x")));
+                assert_int_equal(files(false), 2);
+            }
+            assert_true(n > 20);
+            unlink(in("x"));
+            assert_true(bundle_remove("test", in("x")));
+        }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {TEST(every_dtype_and_layout),
+                                       TEST(odd_names),
+                                       TEST(recognised_by_content),
+                                       TEST(not_recognised),
+                                       TEST(places),
+                                       TEST(zeros_in_names),
+                                       TEST(arguments),
+                                       TEST(variables),
+                                       TEST(conversions),
+                                       TEST(strings),
+                                       TEST(packed),
+                                       TEST(damage),
+                                       TEST(no_memory)};
+    return cmocka_run_group_tests_name("archive", tests, NULL, NULL);
+}
