@@ -27,7 +27,7 @@ typedef struct io_cursor {
 
 static inline io_cursor io_cursor_on(const void *data, size_t size)
 {
-    return (io_cursor){data, (const uint8_t *)data + size, false};
+    return (io_cursor){data, size ? (const uint8_t *)data + size : data, false};
 }
 
 static inline bool io_ok(const io_cursor *c)

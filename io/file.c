@@ -57,18 +57,18 @@ static bool hit(io_call call)
 /* Whether it fails, with errno set. */
 static bool fails(io_call call)
 {
-    if (!hit(call) || !fault.error) return false;
+    if (!hit(call) || fault.error <= 0) return false;
     errno = fault.error;
     return true;
 }
 
-/* The same for one that moves bytes, which may also be made to move half of them. */
+/* The same for one that moves bytes, which may also be made to move half of them or none. */
 static bool moving_fails(io_call call, size_t *size)
 {
     if (!hit(call)) return false;
-    if (!fault.error) *size = (*size + 1) / 2;
+    if (fault.error <= 0) *size = fault.error ? 0 : (*size + 1) / 2;
     errno = fault.error;
-    return fault.error;
+    return fault.error > 0;
 }
 
 /* ---- The system's calls ---------------------------------------------------------------------- */
@@ -221,7 +221,8 @@ static bool write_out(io_writer *w, const uint8_t *data, size_t size)
 {
     while (size) {
         ssize_t n = call_write(w->descriptor, data, size);
-        if (n < 0) return writer_fail(w, "write");
+        if (!n) errno = EIO; /* a system that goes no further and doesn't say why */
+        if (n <= 0) return writer_fail(w, "write");
         data += n;
         size -= (size_t)n;
         w->written += n;

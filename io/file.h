@@ -124,9 +124,9 @@ typedef enum io_call {
 
 /*
  * System call number n from now (0: the next) of that kind fails with `error` (an errno; 0: a write
- * or read that does half of what was asked, and goes on); with `repeat` every one after it too. A
- * negative n switches it off. Process-wide; io_fault_count tells how many calls of the kind were
- * made since.
+ * or read does half of what was asked, -1: nothing of it, and neither says that anything is wrong);
+ * with `repeat` every one after it too. A negative n switches it off. Process-wide; io_fault_count
+ * tells how many calls of the kind were made since.
  */
 void io_fault(io_call call, int64_t n, int error, bool repeat);
 int64_t io_fault_count(void);

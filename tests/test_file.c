@@ -559,6 +559,13 @@ static void errors_name_the_call(void **state)
     }
     io_fault(IO_CALL_ANY, -1, 0, false);
 
+    /* A system that writes nothing is not asked for ever. */
+    io_fault(IO_CALL_WRITE, 0, -1, true);
+    assert_false(io_write_file("test", path, "x", 1));
+    failed(ED_IO, "write: Input/output error");
+    assert_int_equal(io_fault_count(), 1);
+    assert_int_equal(names_in(dir), 0);
+
     /* After a failure nothing is done any more, and the first error stays. */
     io_writer *w = io_create("test", path);
     io_fault(IO_CALL_FSYNC, 0, EIO, false);
@@ -858,6 +865,9 @@ static void reads(void **state)
     assert_true(io_read_at(&f, 3, bytes, 4) && !memcmp(bytes, "3456", 4));
     io_fault(IO_CALL_READ, 0, 0, true);
     assert_true(io_read_at(&f, 3, bytes, 4) && !memcmp(bytes, "3456", 4));
+    io_fault(IO_CALL_READ, 0, -1, true);
+    assert_false(io_read_at(&f, 3, bytes, 4));
+    failed(ED_DATA_LOSS, "the file ends early");
     io_fault(IO_CALL_READ, -1, 0, false);
     assert_int_equal(truncate(path, 4), 0); /* by somebody, meanwhile */
     assert_false(io_read_at(&f, 0, bytes, 10));
