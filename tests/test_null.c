@@ -363,6 +363,39 @@ static void call_nn(call *now)
     FAILS(ed_metric_reset, !(ed_metric_reset)(NULL));
 }
 
+/* io/io.h */
+static void call_io(call *now)
+{
+    const void *const pair[2] = {NULL, NULL}, *const unnamed[2] = {NULL, x};
+    ONE(ed_read_npy);
+    FAILS(ed_write_npy, !(ed_write_npy)(NULL, NULL));
+    FAILS(ed_write_npy, !(ed_write_npy)(NULL, x));
+    FAILS(ed_write_npy, !(ed_write_npy)("/tmp/eddy_never_written", NULL));
+    ONE(ed_archive_open);
+    ONE(ed_archive_format);
+    ONE(ed_archive_count);
+    FAILS(ed_archive_name, !(ed_archive_name)(NULL, 0));
+    FAILS(ed_archive_find, (ed_archive_find)(NULL, NULL) < 0);
+    FAILS(ed_archive_find, (ed_archive_find)(NULL, "x") < 0);
+    FAILS(ed_archive_dtype, !(ed_archive_dtype)(NULL, 0));
+    FAILS(ed_archive_shape, !(ed_archive_shape)(NULL, 0).values);
+    FAILS(ed_archive_bytes, !(ed_archive_bytes)(NULL, 0));
+    FAILS(ed_archive_tensor, !(ed_archive_tensor)(NULL, 0));
+    FAILS(ed_archive_get, !(ed_archive_get)(NULL, NULL));
+    FAILS(ed_archive_get, !(ed_archive_get)(NULL, "x"));
+    FAILS(ed_archive_verify, !(ed_archive_verify)(NULL, 0));
+    FAILS(ed_archive_digest, !(ed_archive_digest)(NULL, 0));
+    FAILS(ed_archive_metadata, !(ed_archive_metadata)(NULL, NULL));
+    FAILS(ed_archive_metadata, !(ed_archive_metadata)(NULL, "x"));
+    FAILS(ed_write_npz_of, !(ed_write_npz_of)(NULL, pair, 2));
+    FAILS(ed_write_npz_of, !(ed_write_npz_of)("/tmp/eddy_never_written", NULL, 2));
+    FAILS(ed_write_npz_of, !(ed_write_npz_of)("/tmp/eddy_never_written", pair, 2));
+    FAILS(ed_write_safetensors_of, !(ed_write_safetensors_of)(NULL, pair, 2));
+    FAILS(ed_write_safetensors_of, !(ed_write_safetensors_of)("/tmp/eddy_never_written", NULL, 2));
+    FAILS(ed_write_safetensors_of,
+          !(ed_write_safetensors_of)("/tmp/eddy_never_written", unnamed, 2));
+}
+
 /* data/data.h */
 static void call_data(call *now)
 {
@@ -385,6 +418,7 @@ static void call_all(call *now)
     call_autodiff(now);
     call_optim(now);
     call_nn(now);
+    call_io(now);
     call_data(now);
     ed_clear_error();
 }
