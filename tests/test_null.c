@@ -410,6 +410,38 @@ static void call_data(call *now)
     ONE(ed_dataset_y);
 }
 
+/* tensor/track.h: what is called in the wrong place is like NULL */
+static void call_track(call *now)
+{
+    FAILS(ed_trackable_new, !(ed_trackable_new)(NULL, NULL));
+    ONE(ed_counter);
+    FAILS(ed_track, ((ed_track)(NULL, NULL, NULL), true));
+    FAILS(ed_track_int64, ((ed_track_int64)(NULL, "x", NULL), true));
+    FAILS(ed_track_float64, ((ed_track_float64)(NULL, "x", NULL), true));
+    FAILS(ed_track_state, ((ed_track_state)(NULL, "x", NULL, NULL), true));
+    RETURNS(ed_default_generator, (ed_default_generator)() != NULL);
+}
+
+/* train/train.h: saving and restoring */
+static void call_checkpoint(call *now)
+{
+    FAILS(ed_checkpoint_of, !(ed_checkpoint_of)(NULL, 1));
+    FAILS(ed_checkpoint_of, !(ed_checkpoint_of)((const void *[]){NULL, NULL}, 2));
+    FAILS(ed_checkpoint_of, !(ed_checkpoint_of)((const void *[]){"a", NULL}, 2));
+    FAILS(ed_checkpoint_save, !(ed_checkpoint_save)(NULL, "x"));
+    FAILS(ed_checkpoint_write, !(ed_checkpoint_write)(NULL, "x"));
+    FAILS(ed_save_counter, !(ed_save_counter)(NULL));
+    FAILS(ed_checkpoint_restore_with, !(ed_checkpoint_restore_with)(NULL, "x", NULL));
+    FAILS(ed_checkpoint_read_with, !(ed_checkpoint_read_with)(NULL, "x", NULL));
+    FAILS(ed_restoration_count, !(ed_restoration_count)(NULL, ED_RESTORED));
+    FAILS(ed_restoration_path, !(ed_restoration_path)(NULL, ED_RESTORED, 0));
+    ONE(ed_restoration_report);
+    ONE(ed_assert_consumed);
+    ONE(ed_assert_existing_objects_matched);
+    ONE(ed_assert_nontrivial_match);
+    ONE(ed_expect_partial);
+}
+
 static void call_all(call *now)
 {
     call_tensor(now);
@@ -420,6 +452,8 @@ static void call_all(call *now)
     call_nn(now);
     call_io(now);
     call_data(now);
+    call_track(now);
+    call_checkpoint(now);
     ed_clear_error();
 }
 
