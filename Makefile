@@ -45,6 +45,7 @@ OBJECTS  := $(call simd_objects,$(SOURCES))
 TESTS    := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/test_*.c))
 TEST_AID := $(call simd_objects,$(filter-out tests/test_%.c tests/shared_%.c,$(wildcard tests/*.c)))
 BENCHES  := $(patsubst %.c,$(OBJ)/%,$(wildcard bench/bench_*.c))
+PROGRAM  := $(OBJ)/programs/eddy-ckpt
 
 WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-psabi
 CFLAGS      = $(OPT) -g
@@ -58,15 +59,15 @@ say   = $(if $(V),,@echo '  $(1)')
 
 .PHONY: all lib test demo bench install check format clean help
 .SECONDARY:
-all: lib
+all: lib $(PROGRAM)
 
 help:
-	@echo 'make                      the library: $(OBJ)/libeddy.a and .so'
+	@echo 'make                      the library: $(OBJ)/libeddy.a and .so; $(PROGRAM)'
 	@echo 'make test                 builds and runs the tests (EDDY_DATA=dir: with MNIST from dir/mnist too)'
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
 	@echo 'make check                layout, includes, exported names, programs against an installation'
-	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc'
+	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy-ckpt'
 	@echo 'settings: CC OPT SAN=address,undefined V=1 BUILD PREFIX'
 
 # ---- Building
@@ -104,6 +105,11 @@ $(OBJ)/libeddy.so: $(OBJECTS) tools/eddy.map
 	    $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -o $@ $(OBJECTS) $(LIBS)
 	$(Q)ln -sf libeddy.so $@.$(SOVERSION)
 
+# What looks into files of tensors sees the private names too: dtypes that tensors lack, strings.
+$(PROGRAM): $(patsubst %.c,$(OBJ)/%.o,$(wildcard programs/*.c)) $(OBJECTS)
+	$(call say,LD    $@)
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
+
 # Tests and benches see the private names too: they are linked with the objects themselves.
 $(OBJ)/tests/test_%: $(OBJ)/tests/test_%.o $(TEST_AID) $(OBJECTS)
 	$(call say,LD    $@)
@@ -118,6 +124,7 @@ $(OBJ)/tests/shared_%.so: $(OBJ)/tests/shared_%.o
 	$(call say,LD    $@)
 	$(Q)$(CC) -shared $(SANFLAGS) -o $@ $< -lm
 $(OBJ)/tests/test_user_op: $(OBJ)/tests/shared_softcap.so
+$(OBJ)/tests/test_eddy_ckpt: $(PROGRAM)
 
 $(OBJ)/bench/%: $(OBJ)/bench/%.o $(OBJECTS)
 	$(call say,LD    $@)
@@ -153,9 +160,10 @@ check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so
 	$(Q)tools/check.sh $(OBJ)
 	$(Q)CC='$(CC)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 
-install: lib
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(addprefix $(DESTDIR)$(PREFIX)/include/eddy/,$(sort $(dir $(HEADERS))))
+install: lib $(PROGRAM)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(addprefix $(DESTDIR)$(PREFIX)/include/eddy/,$(sort $(dir $(HEADERS))))
 	for h in $(HEADERS); do install -m 644 $$h $(DESTDIR)$(PREFIX)/include/eddy/$$h || exit 1; done
+	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(OBJ)/libeddy.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(OBJ)/libeddy.so $(DESTDIR)$(PREFIX)/lib/libeddy.so.$(VERSION)
 	ln -sf libeddy.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libeddy.so.$(SOVERSION)

@@ -3,10 +3,9 @@
  * survive. What the other format can't hold is left out, and said.
  */
 #include "programs/ckpt.h"
+#include "train/objects.h"
 #include <string.h>
 #include <sys/stat.h>
-
-#define SUFFIX "/.ATTRIBUTES/VARIABLE_VALUE"
 
 /* ---- Formats --------------------------------------------------------------------------------- */
 
@@ -77,8 +76,8 @@ static const char *hindrance(const ckpt_options *options, const archive_item *it
 
 static char *new_name(const ckpt_options *options, const ckpt_file *in, const char *name)
 {
-    size_t n = strlen(name), suffix = strlen(SUFFIX);
-    bool strip = options->strip && n > suffix && !strcmp(name + n - suffix, SUFFIX);
+    size_t n = strlen(name), suffix = strlen(VALUE_SUFFIX);
+    bool strip = options->strip && n > suffix && !strcmp(name + n - suffix, VALUE_SUFFIX);
     if (*name) return io_text("%.*s", (int)(strip ? n - suffix : n), name);
     /* A .npy's tensor has no name but the file's. */
     const char *file = io_name_of(in->path), *dot = strrchr(file, '.');

@@ -87,11 +87,12 @@ bool ckpt_numbers_of(const archive_item *item, ckpt_numbers *numbers)
     ed_dtype plain = plain_dtype(item->dtype);
     int64_t elements = ckpt_elements(item);
     int parts = item->dtype == IO_COMPLEX64 || item->dtype == IO_COMPLEX128 ? 2 : 1;
-    *numbers = (ckpt_numbers){item->dtype, plain ? ed_dtype_size(plain) : 1, elements * parts};
-    if (elements < 0 || (!plain && !is_byte(item->dtype))) return false;
-    /* Otherwise they are packed closer than a byte. */
-    return item->bytes / (int64_t)numbers->width == numbers->count &&
-           item->bytes % (int64_t)numbers->width == 0;
+    *numbers = (ckpt_numbers){item->dtype, plain ? ed_dtype_size(plain) : 1, 0};
+    if (elements < 0 || __builtin_mul_overflow(elements, parts, &numbers->count) ||
+        numbers->count > INT64_MAX / (int64_t)numbers->width)
+        return false;
+    /* Numbers below a byte are packed closer in some files. */
+    return plain || (is_byte(item->dtype) && item->bytes == elements);
 }
 
 void ckpt_decode(const ckpt_numbers *numbers, const uint8_t *from, size_t n, double *to)

@@ -20,7 +20,8 @@ struct statistics {
 
 static void merge(struct statistics *s, int64_t n, double mean, double squares)
 {
-    double all = (double)(s->finite + n), distance = mean - s->mean;
+    double all = (double)(s->finite + n), distance = s->finite ? mean - s->mean : 0;
+    if (!s->finite) s->mean = mean;
     s->mean += distance * ((double)n / all);
     s->squares += squares + distance * distance * ((double)s->finite * (double)n / all);
     s->finite += n;
@@ -30,7 +31,7 @@ static void merge(struct statistics *s, int64_t n, double mean, double squares)
 static double careful_mean(const double *x, size_t n)
 {
     double mean = 0;
-    for (size_t i = 0; i < n; i++) mean += x[i] / (double)n;
+    for (size_t i = 0; i < n; i++) mean += x[i] / (double)(i + 1) - mean / (double)(i + 1);
     return mean;
 }
 
@@ -116,7 +117,8 @@ static bool print_head(const archive_item *item, const char *dtype)
     char *shape = ckpt_shape_text(item);
     if (!shape) return false;
     ckpt_print_name(stdout, *item->name ? item->name : "(the tensor)");
-    printf("\n  %s %s, %lld bytes\n", dtype, shape, (long long)item->bytes);
+    printf("\n  %s %s, %lld byte%s\n", dtype, shape, (long long)item->bytes,
+           item->bytes == 1 ? "" : "s");
     memory_free(shape);
     return true;
 }

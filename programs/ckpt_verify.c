@@ -3,9 +3,9 @@
  */
 #include "programs/ckpt.h"
 
-static void print_damage(const ckpt_file *file, const char *name)
+/* The error names the file. */
+static void print_damage(const char *name)
 {
-    printf("%s: ", file->given);
     if (name) {
         ckpt_print_name(stdout, name);
         fputs(": ", stdout);
@@ -16,13 +16,13 @@ static void print_damage(const ckpt_file *file, const char *name)
 }
 
 /* A damaged file is what was looked for; one that is not there, or can't be read, is trouble. */
-static int opening_failed(const ckpt_file *file)
+static int opening_failed(void)
 {
     if (ed_error_kind() != ED_DATA_LOSS) {
         ckpt_complain();
         return EXIT_TROUBLE;
     }
-    print_damage(file, NULL);
+    print_damage(NULL);
     return EXIT_DIFFERENT;
 }
 
@@ -31,11 +31,11 @@ static int verify(const char *given)
     ED_SCOPE;
     ckpt_file file;
     int64_t damaged = 0;
-    int code = ckpt_open(&file, given) ? EXIT_SAME : opening_failed(&file);
+    int code = ckpt_open(&file, given) ? EXIT_SAME : opening_failed();
     for (int64_t i = 0; i < file.count; i++) {
         ED_SCOPE;
         if (ed_archive_verify(file.archive, i)) continue;
-        print_damage(&file, ed_archive_name(file.archive, i));
+        print_damage(ed_archive_name(file.archive, i));
         damaged++;
     }
     if (damaged)

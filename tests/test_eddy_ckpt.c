@@ -19,18 +19,16 @@
 /* ---- Running it ------------------------------------------------------------------------------ */
 
 static char program[4096], folder[64];
-static char *printed, *complained; /* by the last run */
+static char printed[1 << 20], complained[1 << 16]; /* by the last run */
 
-static char *read_whole(const char *path)
+static void read_text(const char *path, char *to, size_t room)
 {
     uint8_t *data;
     size_t size;
-    if (!io_read_file("test", path, 1 << 24, &data, &size)) fail_msg("%s", ed_error());
-    char *whole = test_malloc(size + 1);
-    memcpy(whole, data, size);
-    whole[size] = 0;
+    if (!io_read_file("test", path, room - 1, &data, &size)) fail_msg("%s", ed_error());
+    memcpy(to, data, size);
+    to[size] = 0;
     memory_free(data);
-    return whole;
 }
 
 static void in_child(const char *out, char *const *words)
@@ -52,8 +50,7 @@ static int run_to(const char *out, const char *const *words)
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     if (!WIFEXITED(status)) fail_msg("it was killed by signal %d", WTERMSIG(status));
-    test_free(complained);
-    complained = read_whole("stderr");
+    read_text("stderr", complained, sizeof complained);
     return WEXITSTATUS(status);
 }
 
@@ -61,8 +58,7 @@ static int run_to(const char *out, const char *const *words)
 static void run(int code, const char *const *words)
 {
     int got = run_to("stdout", words);
-    test_free(printed);
-    printed = read_whole("stdout");
+    read_text("stdout", printed, sizeof printed);
     if (got != code)
         fail_msg("%s %s: exit code %d, not %d\n%s%s", words[1] ? words[1] : "",
                  words[1] && words[2] ? words[2] : "", got, code, printed, complained);
@@ -151,8 +147,6 @@ static int teardown(void **state)
     (void)state;
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    test_free(printed);
-    test_free(complained);
     return chdir("/") || system(command);
 }
 
@@ -477,7 +471,7 @@ static void verify_names_the_damaged(void **state)
     prints("v: 5 tensors, all sound\nv.index: 5 tensors, all sound\n");
     flip("v.data-00000-of-00001", 20);
     RUN(1, "verify", "v");
-    prints("v: second: ");
+    prints("second: archive_open: v: tensor 'second': its elements have another checksum");
     prints("v: 1 of 5 tensors is damaged\n");
     assert_null(strstr(printed, "first"));
     assert_null(strstr(printed, "third"));
@@ -492,7 +486,7 @@ static void verify_names_the_damaged(void **state)
     assert_int_not_equal(access("v.safetensors", F_OK), 0);
     flip("v.index", 0);
     RUN(1, "verify", "v");
-    prints("v: ");
+    prints("v.index: the index is damaged");
     RUN(2, "verify", "v", "nowhere");
     complains("nowhere");
     RUN(2, "ls", "v");
@@ -578,7 +572,7 @@ static void strips_and_names(void **state)
                               {"b/.ATTRIBUTES/VARIABLE_VALUE", IO_FLOAT32, 2, x, 8}};
     write_bundle("named", raw, 3, NULL);
     RUN(2, "convert", "named", "named.safetensors", "--strip");
-    complains("two tensors would be called a");
+    complains("the name 'a' comes twice");
     RUN(0, "convert", "named", "named.safetensors", "--strip", "--match=[ab]/*");
     RUN(0, "ls", "named.safetensors");
     prints("8  a\n");
@@ -641,10 +635,10 @@ static void damaged_bundles(void **state)
     (void)state;
     RUN(0, "verify", tf("made/bundle/damaged/base"));
     RUN(1, "verify", tf("made/bundle/damaged/data_flip_alpha"));
-    prints(": alpha: ");
+    prints("alpha: archive_open: ");
     prints("1 of 3 tensors is damaged");
     RUN(1, "verify", tf("made/bundle/damaged/data_flip_name"));
-    prints(": name: ");
+    prints("name: archive_open: ");
     RUN(1, "verify", tf("made/bundle/damaged/data_missing"));
     prints("3 of 3 tensors are damaged");
     RUN(1, "verify", tf("made/bundle/damaged/index_flip_key"));
