@@ -1,6 +1,18 @@
 /*
  * The `checkpoint` file of a folder: which checkpoints there are, in protocol buffers' text form,
- * as TensorFlow writes and reads it (CheckpointState).
+ * as TensorFlow writes and reads it (CheckpointState). And what the folder itself tells, where that
+ * file doesn't.
+ *
+ *     model_checkpoint_path: "ckpt-3"                    the newest
+ *     all_model_checkpoint_paths: "ckpt-2"               the oldest first
+ *     all_model_checkpoint_paths: "ckpt-3"
+ *     all_model_checkpoint_timestamps: 1784015299.2607172
+ *     all_model_checkpoint_timestamps: 1784015299.510666
+ *     last_preserved_timestamp: 1784015297.175224        of the last one that is kept for ever
+ *     # best "ckpt-2" highest 0.97                       ours: a comment to TensorFlow
+ *
+ * Paths in a `state` are as a program uses them, "save/ckpt-3"; in the file those inside the folder
+ * are relative to it.
  */
 #ifndef EDDY_TRAIN_STATE_H
 #define EDDY_TRAIN_STATE_H
@@ -9,7 +21,7 @@
 #include <stdint.h>
 
 typedef struct state_entry {
-    char *path;       /* relative to the folder where it can be */
+    char *path;
     double timestamp; /* seconds; 0: the file says none */
 } state_entry;
 
@@ -18,30 +30,56 @@ typedef struct state {
     state_entry *entries;
     int64_t count, capacity;
     double last_preserved; /* 0: none */
+
+    char *best; /* the path with the best metric, NULL: none */
+    double metric;
+    bool highest; /* is best, not the lowest */
 } state;
 
 void state_free(state *s);
 
+/* false without memory; `to` is then empty. */
+bool state_copy(const state *from, state *to);
+
+/* Appends a path; false without memory. */
+bool state_add(state *s, const char *path, double timestamp);
+
+/* The place of a path, -1: it is not listed. */
+int64_t state_find(const state *s, const char *path);
+
+/* ---- The file -------------------------------------------------------------------------------- */
+
 typedef enum state_found { STATE_READ, STATE_NONE, STATE_DAMAGED, STATE_FAILED } state_found;
 
-/* Reads folder/checkpoint. STATE_NONE: no such file; STATE_DAMAGED: it can't be understood (no
- * error is kept); STATE_FAILED: with an error kept (memory, the operating system). */
+/* Reads folder/checkpoint; but for STATE_READ, *s is empty. STATE_NONE: no such file;
+ * STATE_DAMAGED: it can't be understood, or names no newest (no error is kept); STATE_FAILED: with
+ * an error kept (memory, the operating system). */
 state_found state_read(const char *folder, state *s);
 
 /* Writes it: temporary file, fsync, rename, fsync of the folder. */
 bool state_write(const char *who, const char *folder, const state *s);
 
-/* Appends a path; false without memory. */
-bool state_add(state *s, const char *path, double timestamp);
+/* ---- The folder ------------------------------------------------------------------------------ */
+
+/* path as it lies in folder / relative to it, where it lies in it; new texts, memory_free gives
+ * them back. */
+char *state_join(const char *folder, const char *path);
+char *state_relative(const char *folder, const char *path);
+
+/* The number of a path NAME-NUMBER (any name if name is NULL), -1 if it is none. */
+int64_t state_number(const char *path, const char *name);
 
 /*
- * What the folder itself holds: prefixes NAME-NUMBER (any name if name is NULL) with an index and
- * as many shards as that says, sorted by number, time stamps from the files. false with an error.
+ * What the folder itself holds: checkpoints NAME-NUMBER with an index and as many shards as that
+ * says, sorted by number, the last one as latest, time stamps from the files. false with an error.
  */
 bool state_scan(const char *folder, const char *name, state *s);
 
-/* path as it lies in folder / relative to it; new texts, memory_free gives them back. */
-char *state_join(const char *folder, const char *path);
-char *state_relative(const char *folder, const char *path);
+/* Removes shards of NAME-NUMBER that no index names and `s` does not list: nobody can read them.
+ * What can't be removed is passed over. */
+void state_remove_strays(const char *folder, const char *name, const state *s);
+
+/* When the file was written last, in seconds; 0 if it is not there. */
+double state_time_of(const char *path);
 
 #endif
