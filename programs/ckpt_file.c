@@ -2,7 +2,7 @@
  * Opening what the user names, and finding tensors in it.
  */
 #include "programs/ckpt.h"
-#include <errno.h>
+#include "train/train.h"
 #include <fnmatch.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,10 +34,13 @@ static bool note_index(const char *name, void *user)
     return (sole->name = ckpt_prefix(name));
 }
 
-/* The checkpoint in a folder; NULL with the error kept. */
+/* The newest checkpoint in a folder, or the only one where none has a number; NULL with the error
+ * kept. */
 static char *checkpoint_in(const char *folder)
 {
     struct sole sole = {NULL, 0};
+    const char *newest = ed_latest_checkpoint(folder);
+    if (newest || ed_failed()) return newest ? io_text("%s", newest) : NULL;
     char *path = NULL;
     if (io_each_name("open", folder, note_index, &sole) && sole.count == 1)
         path = io_text("%s/%s", folder, sole.name);

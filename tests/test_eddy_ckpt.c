@@ -588,6 +588,29 @@ static void strips_and_names(void **state)
     prints("(the tensor)\n  float32 [2]");
 }
 
+/* ---- Folders --------------------------------------------------------------------------------- */
+
+static void folders_mean_their_newest(void **state)
+{
+    (void)state;
+    const float x[] = {1, 2};
+    const struct raw one = {"one", IO_FLOAT32, 2, x, 8}, nine = {"nine", IO_FLOAT32, 2, x, 8},
+                     ten = {"ten", IO_FLOAT32, 2, x, 8};
+    write_bundle("folder/plain", &one, 1, NULL);
+    RUN(0, "ls", "folder", "--match=one");
+    write_bundle("folder/other", &nine, 1, NULL);
+    RUN(2, "ls", "folder");
+    complains("folder: 2 checkpoints are in this folder; name one");
+    write_bundle("folder/ckpt-9", &nine, 1, NULL);
+    write_bundle("folder/ckpt-10", &ten, 1, NULL);
+    RUN(0, "ls", "folder", "--match=ten");
+    const char named[] = "model_checkpoint_path: \"ckpt-9\"\n";
+    assert_true(io_write_file("test", "folder/checkpoint", named, sizeof named - 1));
+    RUN(0, "ls", "folder/", "--match=nine");
+    RUN(0, "convert", "folder", "newest.safetensors");
+    RUN(0, "diff", "folder/ckpt-9.index", "newest.safetensors");
+}
+
 /* ---- TensorFlow's files ---------------------------------------------------------------------- */
 
 static void a_keras_model(void **state)
@@ -668,6 +691,7 @@ int main(void)
         cmocka_unit_test(there_and_back_is_the_same),
         cmocka_unit_test(conversion_harms_nothing),
         cmocka_unit_test(strips_and_names),
+        cmocka_unit_test(folders_mean_their_newest),
         cmocka_unit_test(a_keras_model),
         cmocka_unit_test(a_folder_of_checkpoints),
         cmocka_unit_test(damaged_bundles),
