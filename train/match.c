@@ -37,18 +37,19 @@ void match_end(match *m)
 
 /*
  * A node of the program that is reached again by another node of the file keeps its place, and both
- * count as taken. A node of the file that is taken stays with whoever came first.
+ * count as taken. A node of the file that is taken stays with whoever came first; but for the root,
+ * which in TensorFlow may be an object itself, and then is its own child "root".
  */
 void match_bind(match *m, int live, int file)
 {
     if (live < 0 || file < 0) return;
     if (m->file_of[live] < 0) {
-        if (m->live_of[file] >= 0) return;
+        if (m->live_of[file] >= 0 && (file || m->live_of[file])) return;
         m->file_of[live] = file;
         m->queue[m->queued++] = live;
         if (live > 0) m->r->matched = true;
     }
-    if (m->live_of[file] < 0) m->live_of[file] = live;
+    if (m->live_of[file] <= 0) m->live_of[file] = live;
 }
 
 /* ---- Slots ----------------------------------------------------------------------------------- */
