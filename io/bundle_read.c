@@ -1,5 +1,5 @@
 #include "io/bundle_core.h"
-#include "tensor/copy.h"
+#include "tensor/threads.h"
 #include <string.h>
 
 /*
@@ -9,7 +9,7 @@
  * damaged can be passed over, and everything else becomes an error that names bundle and tensor.
  */
 
-enum { PIECE = 1 << 20 };
+enum { PIECE = 1 << 19, SEVERAL_THREADS = 2 << 20 };
 
 static const bundle_item *item_of(const bundle_entry *entry)
 {
@@ -86,8 +86,8 @@ static void settle(const bundle *b, io_dtype dtype, uint8_t *data, size_t size)
         }
 }
 
-/* An unsliced tensor of numbers. */
-static bool read_numbers(const bundle *b, const bundle_item *item, uint8_t *to, const char **damage)
+/* An unsliced tensor of numbers, by the calling thread alone. */
+static bool read_in_turn(const bundle_item *item, uint8_t *to, const char **damage)
 {
     checks c;
     size_t size = (size_t)item->size;
@@ -100,9 +100,98 @@ static bool read_numbers(const bundle *b, const bundle_item *item, uint8_t *to, 
     }
     const char *found = checks_end(&c, item);
     if (!fine) return false;
-    settle(b, item->seen.dtype, to, size);
     *damage = found;
     return !found;
+}
+
+/*
+ * The same by several threads. Whoever takes a piece reads it and works out its own crc; joined,
+ * these are the whole's. The digest has to go over the pieces in order: whoever has a piece ready
+ * and finds nobody at it goes on with it as far as pieces are ready.
+ */
+typedef struct together {
+    const bundle_item *item;
+    uint8_t *to;
+    int64_t pieces;
+    uint32_t *crcs;
+    bool *ready;
+    io_digester *digester; /* NULL: the item has no digest */
+    int64_t digested;      /* so many pieces */
+    bool digesting, failed;
+} together;
+
+static size_t piece_size(const together *t, int64_t i)
+{
+    size_t at = (size_t)i * PIECE, size = (size_t)t->item->size;
+    return size - at < PIECE ? size - at : PIECE;
+}
+
+static bool next_is_ready(const together *t)
+{
+    int64_t next = __atomic_load_n(&t->digested, __ATOMIC_SEQ_CST);
+    return next < t->pieces && __atomic_load_n(&t->ready[next], __ATOMIC_SEQ_CST);
+}
+
+/* Whoever comes while another is at it leaves the piece to that one, who looks again after giving
+ * up its place: so none is forgotten. */
+static void digest_what_is_ready(together *t)
+{
+    while (next_is_ready(t) && !__atomic_exchange_n(&t->digesting, true, __ATOMIC_SEQ_CST)) {
+        while (next_is_ready(t)) {
+            int64_t i = t->digested;
+            io_digest_add(t->digester, t->to + i * PIECE, piece_size(t, i));
+            __atomic_store_n(&t->digested, i + 1, __ATOMIC_SEQ_CST);
+        }
+        __atomic_store_n(&t->digesting, false, __ATOMIC_SEQ_CST);
+    }
+}
+
+static void read_pieces(int64_t first, int64_t last, int worker, void *user)
+{
+    together *t = user;
+    (void)worker;
+    for (int64_t i = first; i < last; i++) {
+        uint8_t *to = t->to + i * PIECE;
+        if (__atomic_load_n(&t->failed, __ATOMIC_RELAXED)) return;
+        if (!io_try_read_at(&t->item->shard->file, t->item->offset + i * PIECE, to,
+                            piece_size(t, i))) {
+            __atomic_store_n(&t->failed, true, __ATOMIC_RELAXED);
+            return;
+        }
+        t->crcs[i] = io_crc32c(0, to, piece_size(t, i));
+        __atomic_store_n(&t->ready[i], true, __ATOMIC_SEQ_CST);
+        if (t->digester) digest_what_is_ready(t);
+    }
+}
+
+static bool read_together(const bundle_item *item, uint8_t *to, const char **damage)
+{
+    together t = {.item = item, .to = to, .pieces = (item->size + PIECE - 1) / PIECE};
+    checks c;
+    t.crcs = memory_alloc((size_t)t.pieces * sizeof *t.crcs);
+    t.ready = memory_zalloc((size_t)t.pieces);
+    bool fine = t.crcs && t.ready && checks_begin(&c, item);
+    if (fine) {
+        t.digester = c.digester;
+        threads_run(t.pieces, 1, read_pieces, &t);
+        for (int64_t i = 0; i < t.pieces && !t.failed; i++)
+            c.crc = io_crc32c_join(c.crc, t.crcs[i], piece_size(&t, i));
+        *damage = checks_end(&c, item);
+    }
+    memory_free(t.crcs);
+    memory_free(t.ready);
+    if (!fine) return false;
+    /* A call that failed is made again where its error is kept. */
+    return t.failed ? read_in_turn(item, to, damage) : !*damage;
+}
+
+/* An unsliced tensor of numbers, as tensors hold them. */
+static bool read_numbers(const bundle *b, const bundle_item *item, uint8_t *to, const char **damage)
+{
+    bool fine = item->size < SEVERAL_THREADS ? read_in_turn(item, to, damage)
+                                             : read_together(item, to, damage);
+    if (fine) settle(b, item->seen.dtype, to, (size_t)item->size);
+    return fine;
 }
 
 /* The same piece by piece. */

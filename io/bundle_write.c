@@ -15,7 +15,7 @@
  * tell. Checkpoints that must not know such an instant have a new prefix each, as a manager's do.
  */
 
-enum { PIECE = 1 << 20, SEVERAL_THREADS = 256 << 10 };
+enum { PIECE = 1 << 19, SEVERAL_THREADS = 256 << 10 };
 
 /* Where name and message of an entry stand in the writer's buffers. */
 typedef struct written {

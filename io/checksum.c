@@ -121,6 +121,26 @@ uint32_t io_crc32c(uint32_t crc, const void *data, size_t size)
 
 #endif
 
+/* ---- Joining --------------------------------------------------------------------------------- */
+
+/* a * b by the remainder. The highest bit is x^0. */
+static uint32_t product(uint32_t a, uint32_t b)
+{
+    uint32_t p = 0;
+    for (; a; a <<= 1, b = b >> 1 ^ (b & 1 ? 0x82f63b78u : 0))
+        if (a >> 31) p ^= b;
+    return p;
+}
+
+uint32_t io_crc32c_join(uint32_t first, uint32_t rest, size_t rest_size)
+{
+    /* first * x^(8 rest_size), the power by squaring x^8. */
+    uint32_t power = 1u << 23;
+    for (; rest_size; rest_size >>= 1, power = product(power, power))
+        if (rest_size & 1) first = product(first, power);
+    return first ^ rest;
+}
+
 /* ---- XXH3 ------------------------------------------------------------------------------------ */
 
 struct io_digester {

@@ -15,6 +15,9 @@ uint32_t io_crc32c(uint32_t crc, const void *data, size_t size);
 /* The same without the instruction. */
 uint32_t io_crc32c_plain(uint32_t crc, const void *data, size_t size);
 
+/* The crc of a whole of its parts': of the first, and of the rest, which has `rest_size` bytes. */
+uint32_t io_crc32c_join(uint32_t first, uint32_t rest, size_t rest_size);
+
 /* As files store it / back. */
 static inline uint32_t io_crc32c_mask(uint32_t crc)
 {

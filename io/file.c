@@ -335,18 +335,30 @@ void io_close(io_file *file)
     *file = (io_file){.descriptor = -1};
 }
 
+/* Reads until nothing of *size is missing, or a call gives nothing or fails: its answer. */
+static ssize_t read_on(const io_file *file, int64_t *offset, void *to, size_t *size)
+{
+    ssize_t n = 1;
+    while (*size && n > 0) {
+        n = call_read(file->descriptor, to, *size, *offset);
+        if (n <= 0) return n;
+        to = (char *)to + n;
+        *size -= (size_t)n;
+        *offset += n;
+    }
+    return n;
+}
+
+bool io_try_read_at(const io_file *file, int64_t offset, void *to, size_t size)
+{
+    return read_on(file, &offset, to, &size) > 0;
+}
+
 bool io_read_at(const io_file *file, int64_t offset, void *to, size_t size)
 {
     int64_t left = offset < 0 || offset > file->size ? 0 : file->size - offset;
-    bool more = size <= (size_t)left;
-    while (size && more) {
-        ssize_t n = call_read(file->descriptor, to, size, offset);
-        if (n < 0) return fail(file->who, file->path, "read");
-        to = (char *)to + n;
-        size -= (size_t)n;
-        offset += n;
-        more = n;
-    }
+    if (size <= (size_t)left && read_on(file, &offset, to, &size) < 0)
+        return fail(file->who, file->path, "read");
     if (!size) return true;
     return ed_fail(ED_DATA_LOSS, "%s: %s: the file ends early: %zu bytes are missing at byte %lld",
                    file->who, file->path, size, (long long)offset),
@@ -501,7 +513,7 @@ static const char *number_before(const char *name, const char *end)
 {
     const char *p = end;
     while (p > name && p[-1] >= '0' && p[-1] <= '9') p--;
-    return p < end && end - p < 20 && p > name && p[-1] == '.' ? p : NULL;
+    return p < end && p > name && p[-1] == '.' ? p : NULL;
 }
 
 /* Whether it is NAME.tmp.PID.NUMBER; the length of NAME, and PID. */

@@ -61,6 +61,9 @@ void io_close(io_file *file);
 /* Exactly `size` bytes from `offset`; fewer there: ED_DATA_LOSS. */
 bool io_read_at(const io_file *file, int64_t offset, void *to, size_t size);
 
+/* The same for threads that help others: says so by false only and keeps no error. */
+bool io_try_read_at(const io_file *file, int64_t offset, void *to, size_t size);
+
 /* All of a file that holds at most `limit` bytes (ED_DATA_LOSS beyond), and a 0 behind it;
  * memory_free gives data back. */
 bool io_read_file(const char *who, const char *path, size_t limit, uint8_t **data, size_t *size);
