@@ -1,0 +1,424 @@
+/*
+ * .npz: a zip archive whose members are .npy files, named by their tensors with ".npy" behind.
+ *
+ * The members' headers are read when the archive is opened. A member that is damaged is noted and
+ * fails when it is asked for; the others can be read. Of several members of one name the last
+ * counts. A member that is no .npy is shown as so many bytes.
+ *
+ * A stored member that is aligned is mapped, after its checksum was found right; all others are
+ * read, and unpacked into memory that their header asks for only after they were seen to hold as
+ * much, unless that is no more than is USUAL.
+ */
+#include "io/npy.h"
+#include "io/json.h"
+#include "io/zip.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { USUAL = 8, PIECE = 1 << 16 };
+
+static const char who[] = "archive_open", suffix[] = ".npy";
+
+typedef struct member {
+    const zip_member *zip;
+    char *name; /* without the suffix, a 0 behind it */
+    size_t name_size;
+    zip_fault fault;   /* why it can't be read; a NULL text: it can */
+    bool raw;          /* no .npy: `bytes` bytes */
+    int64_t bytes;     /* of a raw one */
+    int64_t place;     /* of its first byte in the file */
+    npy_header header; /* of a .npy */
+} member;
+
+typedef struct npz {
+    ed_object object;
+    io_file file;
+    ed_buffer *map;
+    zip_directory zip;
+    char *names;
+    member *members;
+    int64_t count;
+} npz;
+
+static void destroy(void *object)
+{
+    npz *z = object;
+    io_close(&z->file);
+    zip_close(&z->zip);
+    if (z->map) memory_buffer_release(z->map);
+    memory_free(z->names);
+    memory_free(z->members);
+    memory_free(z);
+}
+
+static const object_class npz_class = {.name = "npz", .destroy = destroy};
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+/* Copies the names, which have no 0 behind them in the directory. */
+static bool take_names(npz *z)
+{
+    size_t room = 0;
+    for (int64_t i = 0; i < z->zip.count; i++) room += z->zip.members[i].name.size + 1;
+    z->names = memory_alloc(room);
+    z->members = memory_zalloc((size_t)z->zip.count * sizeof *z->members);
+    if (!z->names || !z->members) return false;
+    char *to = z->names;
+    for (int64_t i = 0; i < z->zip.count; i++) {
+        member *m = &z->members[i];
+        io_span name = z->zip.members[i].name;
+        size_t end = sizeof suffix - 1;
+        m->zip = &z->zip.members[i];
+        m->name = to;
+        m->name_size = name.size;
+        if (name.size) memcpy(to, name.data, name.size);
+        if (name.size >= end && !memcmp(to + name.size - end, suffix, end)) m->name_size -= end;
+        to[m->name_size] = 0;
+        to += name.size + 1;
+    }
+    z->count = z->zip.count;
+    return true;
+}
+
+/* By name, of one name in the directory's order. */
+static int by_name(const void *a, const void *b)
+{
+    const member *x = *(member *const *)a, *y = *(member *const *)b;
+    size_t n = x->name_size < y->name_size ? x->name_size : y->name_size;
+    int order = memcmp(x->name, y->name, n);
+    if (order) return order;
+    if (x->name_size != y->name_size) return x->name_size < y->name_size ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+/* Drops members that another one of their name comes after. */
+static bool drop_repeated(npz *z)
+{
+    member **order = memory_alloc((size_t)z->count * sizeof *order);
+    if (!order) return false;
+    for (int64_t i = 0; i < z->count; i++) order[i] = &z->members[i];
+    qsort(order, (size_t)z->count, sizeof *order, by_name);
+    for (int64_t i = 1; i < z->count; i++) {
+        member *before = order[i - 1];
+        bool same = before->name_size == order[i]->name_size &&
+                    !memcmp(before->name, order[i]->name, before->name_size);
+        if (same) before->zip = NULL;
+    }
+    memory_free(order);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < z->count; i++)
+        if (z->members[i].zip) z->members[kept++] = z->members[i];
+    z->count = kept;
+    return true;
+}
+
+static bool damaged(member *m, const char *what)
+{
+    m->fault = (zip_fault){ED_DATA_LOSS, what};
+    return true;
+}
+
+/* The member's header from its stream. What is wrong with it becomes its fault; false only for what
+ * is wrong with the machine. */
+static bool parse_head(member *m, zip_stream *s)
+{
+    uint8_t head[NPY_MAX_HEADER];
+    size_t got, more = 0, size;
+    if (!zip_read(s, head, NPY_FIRST, &got, &m->fault)) return m->fault.text;
+    if (!npy_begins(head, got)) {
+        m->raw = true;
+        m->bytes = m->zip->size;
+        return true;
+    }
+    const char *bad = npy_measure(head, got, &size);
+    if (bad) return damaged(m, bad);
+    if (!zip_read(s, head + got, size - got, &more, &m->fault)) return m->fault.text;
+    bad = npy_parse(head, got + more, &m->header);
+    if (bad) return damaged(m, bad);
+    int64_t there = m->zip->size - m->header.size;
+    if (m->header.opaque) m->header.bytes = there;
+    return m->header.bytes <= there || damaged(m, "it ends inside its elements");
+}
+
+static bool read_head(npz *z, member *m)
+{
+    zip_stream *s = zip_begin(&z->file, m->zip, &m->fault);
+    if (!s) return m->fault.text;
+    m->place = zip_place(s);
+    bool good = parse_head(m, s);
+    zip_end(s);
+    return good;
+}
+
+static bool read_members(npz *z)
+{
+    if (!take_names(z) || !drop_repeated(z)) return false;
+    for (int64_t i = 0; i < z->count; i++)
+        if (!read_head(z, &z->members[i])) return false;
+    return true;
+}
+
+static void *open_archive(const char *path)
+{
+    npz *z = object_new(&npz_class, sizeof *z);
+    if (!z) return NULL;
+    z->file.descriptor = -1;
+    if (io_open(&z->file, who, path) && zip_open(&z->file, &z->zip) && read_members(z) &&
+        (z->map = io_map(&z->file)))
+        return z;
+    ed_release(z);
+    return NULL;
+}
+
+static int64_t count(const void *self)
+{
+    return ((const npz *)self)->count;
+}
+
+static archive_entry entry(const void *self, int64_t i)
+{
+    const member *m = &((const npz *)self)->members[i];
+    archive_entry e = npy_entry(&m->header);
+    if (m->fault.text) e = (archive_entry){.foreign = "damaged"};
+    if (m->raw)
+        e = (archive_entry){.foreign = "bytes", .rank = 1, .shape = &m->bytes, .bytes = m->bytes};
+    e.name = m->name;
+    e.name_size = m->name_size;
+    return e;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Keeps the error that a fault says; one without a text was kept already. */
+static bool fail(const npz *z, const member *m, zip_fault fault)
+{
+    if (fault.text)
+        ed_fail(fault.code, "%s: %s: member '%.200s': %s", who, z->file.path, m->name, fault.text);
+    return false;
+}
+
+static bool fail_short(const npz *z, const member *m)
+{
+    return fail(z, m, (zip_fault){ED_DATA_LOSS, "it ends inside its elements"});
+}
+
+static void *refuse(const npz *z, const member *m)
+{
+    char what[600];
+    if (m->fault.text) return fail(z, m, m->fault), NULL;
+    snprintf(what, sizeof what, "%s: %.300s: member '%.200s'", who, z->file.path, m->name);
+    if (!m->raw) return npy_refuse(what, &m->header);
+    return ed_fail(ED_UNIMPLEMENTED, "%s is no .npy", what);
+}
+
+/* A member on its way to somebody. */
+typedef struct reader {
+    const npz *z;
+    const member *m;
+    zip_stream *stream;
+} reader;
+
+static bool read_exactly(void *user, void *to, size_t size)
+{
+    reader *r = user;
+    zip_fault fault;
+    size_t got;
+    if (!zip_read(r->stream, to, size, &got, &fault)) return fail(r->z, r->m, fault);
+    return got == size || fail_short(r->z, r->m);
+}
+
+/* Reads `size` bytes, or all that are left, to nobody; *passed is how many there were. */
+static bool pass(reader *r, int64_t size, int64_t *passed)
+{
+    uint8_t sink[PIECE];
+    size_t got = 1;
+    for (*passed = 0; got && *passed < size; *passed += (int64_t)got) {
+        size_t want = size - *passed < PIECE ? (size_t)(size - *passed) : PIECE;
+        zip_fault fault;
+        if (!zip_read(r->stream, sink, want, &got, &fault)) return fail(r->z, r->m, fault);
+    }
+    return true;
+}
+
+/* At the member's first byte / behind its header. */
+static bool begin(reader *r, const npz *z, const member *m)
+{
+    zip_fault fault;
+    *r = (reader){z, m, zip_begin(&z->file, m->zip, &fault)};
+    return r->stream || fail(z, m, fault);
+}
+
+static bool begin_elements(reader *r, const npz *z, const member *m)
+{
+    int64_t passed;
+    return begin(r, z, m) && pass(r, m->header.size, &passed) &&
+           (passed == m->header.size || fail_short(z, m));
+}
+
+/* Reads what is left, so that the checksum is looked at, and ends. */
+static bool finish(reader *r, bool good)
+{
+    int64_t passed;
+    good = good && pass(r, INT64_MAX, &passed);
+    zip_end(r->stream);
+    return good;
+}
+
+/* All of the member, its checksum looked at; that it holds all its elements. */
+static bool check(const npz *z, const member *m)
+{
+    reader r;
+    int64_t passed = 0;
+    bool good = begin(&r, z, m) && pass(&r, INT64_MAX, &passed);
+    zip_end(r.stream);
+    if (!good) return false;
+    return m->raw || passed >= m->header.size + m->header.bytes || fail_short(z, m);
+}
+
+static bool verify(void *self, int64_t i)
+{
+    const npz *z = self;
+    const member *m = &z->members[i];
+    return m->fault.text ? fail(z, m, m->fault) : check(z, m);
+}
+
+/* Whether the header may be believed as far as to take the memory. */
+static bool check_claim(const npz *z, const member *m)
+{
+    return m->header.bytes / USUAL <= m->zip->packed || check(z, m);
+}
+
+static ed_tensor *unpacked(const npz *z, const member *m)
+{
+    reader r;
+    if (!check_claim(z, m)) return NULL;
+    ed_tensor *t = npy_room(&m->header);
+    if (!t) return NULL;
+    bool good = begin_elements(&r, z, m) && read_exactly(&r, t->data, (size_t)m->header.bytes);
+    if (finish(&r, good)) return npy_settle(&m->header, t);
+    ed_release(t);
+    return NULL;
+}
+
+static ed_tensor *tensor(void *self, int64_t i)
+{
+    const npz *z = self;
+    const member *m = &z->members[i];
+    if (m->fault.text || m->raw || !io_dtype_to(m->header.dtype)) return refuse(z, m);
+    int64_t elements = m->place + m->header.size;
+    bool stored = m->zip->method == 0;
+    if (!stored || !npy_lies_well(&m->header, elements)) return unpacked(z, m);
+    return check(z, m) ? npy_view(&m->header, z->map, elements) : NULL;
+}
+
+static bool stream(void *self, int64_t i, bool (*take)(void *user, const void *data, size_t size),
+                   void *user)
+{
+    const npz *z = self;
+    const member *m = &z->members[i];
+    reader r;
+    if (m->fault.text || !strcmp(m->header.foreign, "object")) return refuse(z, m);
+    if (m->header.fortran && !check_claim(z, m)) return false;
+    npy_header raw = {.bytes = m->bytes, .swapped = 1};
+    bool good = m->raw ? begin(&r, z, m) : begin_elements(&r, z, m);
+    good = good && npy_stream(m->raw ? &raw : &m->header, read_exactly, &r, take, user);
+    return finish(&r, good);
+}
+
+const archive_format npz_format = {.name = "npz",
+                                   .open = open_archive,
+                                   .count = count,
+                                   .entry = entry,
+                                   .tensor = tensor,
+                                   .stream = stream,
+                                   .verify = verify};
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static const char writing[] = "write_npz";
+
+/* A member's bytes go by twice: for the checksum, which stands before them, and to be written. */
+typedef struct pass_over {
+    uint32_t crc;
+    int64_t bytes;
+    io_writer *file; /* NULL the first time */
+} pass_over;
+
+static bool take_piece(void *user, const void *data, size_t size)
+{
+    pass_over *p = user;
+    p->crc = (uint32_t)crc32_z(p->crc, data, size);
+    p->bytes += (int64_t)size;
+    return !p->file || io_write(p->file, data, size);
+}
+
+static bool go_over(const io_buffer *head, const archive_item *item, pass_over *p)
+{
+    return take_piece(p, head->data, head->size) && archive_stream(item, take_piece, p);
+}
+
+static bool write_member(zip_writer *zip, const char *path, const archive_item *item,
+                         const io_buffer *head, const char *name)
+{
+    pass_over first = {0}, second = {.file = zip->file};
+    if (!go_over(head, item, &first)) return false;
+    if (first.bytes != (int64_t)head->size + item->bytes)
+        return ed_fail(ED_UNIMPLEMENTED,
+                       "%s: %s: tensor '%.200s': its elements don't lie in a .npy as they lie here",
+                       writing, path, item->name),
+               false;
+    if (!zip_add(zip, name, first.bytes, first.crc) || !go_over(head, item, &second)) return false;
+    return (first.crc == second.crc && first.bytes == second.bytes) ||
+           (ed_fail(ED_DATA_LOSS, "%s: %s: tensor '%.200s' changed while it was read", writing,
+                    path, item->name),
+            false);
+}
+
+static bool refuse_item(const char *path, const archive_item *item, ed_error_code code,
+                        const char *why, const char *what)
+{
+    return ed_fail(code, "%s: %s: tensor '%.200s': %s%s", writing, path, item->name, why, what),
+           false;
+}
+
+static bool check_item(const char *path, const archive_item *item)
+{
+    size_t n = strlen(item->name);
+    if (n > UINT16_MAX - sizeof suffix)
+        return refuse_item(path, item, ED_INVALID_ARGUMENT, "its name is too long", "");
+    if (!io_is_utf8(item->name, n))
+        return refuse_item(path, item, ED_INVALID_ARGUMENT, "its name is no UTF-8", "");
+    return item->rank <= NPY_MAX_RANK ||
+           refuse_item(path, item, ED_UNIMPLEMENTED, "it has more dimensions than NumPy's", "");
+}
+
+static bool write_item(zip_writer *zip, const char *path, const archive_item *item)
+{
+    io_buffer head = {0};
+    char *name = io_text("%s%s", item->name, suffix);
+    bool good = name && check_item(path, item);
+    if (good && !npy_put_header(&head, item->dtype, item->rank, item->shape))
+        good = head.failed ? false
+                           : refuse_item(path, item, ED_UNIMPLEMENTED, "the format has no dtype ",
+                                         io_dtype_name(item->dtype));
+    good = good && write_member(zip, path, item, &head, name);
+    io_buffer_free(&head);
+    memory_free(name);
+    return good;
+}
+
+bool npz_write(const char *path, const archive_item *items, int64_t count_given)
+{
+    if (!archive_names_differ(writing, path, items, count_given)) return false;
+    io_writer *file = io_create(writing, path);
+    if (!file) return false;
+    zip_writer zip = zip_write_on(file);
+    bool good = true;
+    for (int64_t i = 0; good && i < count_given; i++) good = write_item(&zip, path, &items[i]);
+    good = zip_finish(&zip) && good;
+    if (good) return io_commit(file, true);
+    io_discard(file);
+    return false;
+}
