@@ -50,7 +50,7 @@ uint64_t io_varint(io_cursor *c)
 {
     uint64_t value = 0;
     const uint8_t *p = c->at;
-    for (int shift = 0; !c->failed && p < c->end && shift < 70; shift += 7) {
+    for (int shift = 0; !c->failed && p < c->end; shift += 7) {
         uint8_t byte = *p++;
         if (shift == 63 && byte > 1) break; /* the 64th bit is the last */
         value |= (uint64_t)(byte & 127) << shift;

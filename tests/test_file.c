@@ -255,6 +255,13 @@ static void cursor(void **state)
     c = io_cursor_on(bytes, sizeof bytes);
     assert_null(io_take(&c, SIZE_MAX).data);
     assert_false(io_ok(&c));
+    c = io_cursor_on(bytes + 2, 3); /* three bytes counted, of which two are there */
+    assert_null(io_counted(&c).data);
+    assert_false(io_ok(&c));
+    assert_ptr_equal(c.at, bytes + 2);
+    c = io_cursor_on(bytes + 1, 3);
+    assert_ptr_equal(io_counted(&c).data, bytes + 2);
+    assert_true(io_ok(&c) && !io_more(&c));
     c = io_cursor_on(NULL, 0);
     assert_false(io_more(&c));
     assert_int_equal(io_take(&c, 0).size, 0);
@@ -387,7 +394,7 @@ static void buffers(void **state)
     assert_int_equal(b.size, 19 + 100000);
     assert_memory_equal(b.data + 19, p, 100000);
     size_t size = b.size;
-    io_put(&b, p, SIZE_MAX / 2); /* refused before a byte is touched */
+    io_put(&b, p, SIZE_MAX - 5); /* refused before a byte is touched */
     assert_true(b.failed);
     io_put_u8(&b, 1);
     io_put_format(&b, "more");
@@ -763,8 +770,8 @@ static void sweeps(void **state)
     int pid = dead_pid();
     snprintf(dead[0], 64, "file.tmp.%d.0", pid);
     snprintf(dead[1], 64, "a.tmp.1.2.tmp.%d.17", pid);
-    snprintf(dead[2], 64, "file.tmp.99999999.3"); /* larger than any PID is */
-    snprintf(dead[3], 64, "file.tmp.99999999999.3");
+    snprintf(dead[2], 64, "file.tmp.99999999.3");              /* larger than any PID is */
+    snprintf(dead[3], 64, "file.tmp.%lld.3", (1ll << 32) + 1); /* that of init, were it cut */
     snprintf(dead[4], 64, "file.tmp.0.3");
     char kept[][64] = {"file",
                        "file.tmp",
@@ -909,6 +916,17 @@ static void opens_files_alone(void **state)
     assert_int_equal(f.descriptor, -1);
 }
 
+/* Pages of the process' address space. */
+static int64_t pages(void)
+{
+    long long n;
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%lld", &n), 1);
+    fclose(f);
+    return n;
+}
+
 static void maps(void **state)
 {
     (void)state;
@@ -935,7 +953,9 @@ static void maps(void **state)
     assert_int_equal(*(char *)b->data, 0);
     unlink(path);
     assert_memory_equal((char *)b->data + size - 3, "end", 3);
+    int64_t mapped = pages();
     memory_buffer_release(b);
+    assert_true(mapped - pages() >= size / sysconf(_SC_PAGESIZE));
 
     assert_true(io_write_file("test", path, "x", 1));
     assert_true(io_open(&f, "test", path));
