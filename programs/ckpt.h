@@ -94,6 +94,9 @@ void ckpt_complain(void);
 /* A text from a file: control characters, backslashes and bytes that are not UTF-8 become \n,
  * \x1b and so on, so that nothing in a file can steer a terminal. */
 void ckpt_print_text(FILE *to, const void *text, size_t size);
+void ckpt_print_word(FILE *to, const char *word);
+
+/* A tensor's name; that of a .npy has none. */
 void ckpt_print_name(FILE *to, const char *name);
 
 /* "[32, 784]"; memory_free gives it back. NULL without memory. */

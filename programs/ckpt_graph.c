@@ -48,7 +48,7 @@ static bool print_slots(const struct walk *w, const file_node *node)
         const file_slot *slot = &w->graph.slots[node->slot + i];
         indent(w);
         fputs("slot ", stdout);
-        ckpt_print_name(stdout, slot->name);
+        ckpt_print_word(stdout, slot->name);
         printf(" of #%d, #%d", slot->variable, slot->value);
         if (!print_value(w, slot->value)) return false;
         putchar('\n');
@@ -61,7 +61,7 @@ static bool enter(struct walk *w, const char *name, int node)
 {
     bool again = w->seen[node];
     indent(w);
-    ckpt_print_name(stdout, name);
+    ckpt_print_word(stdout, name);
     printf(again ? " (as #%d above)" : " #%d", node);
     if (!again && !print_value(w, node)) return false;
     putchar('\n');

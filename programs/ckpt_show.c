@@ -116,7 +116,7 @@ static bool print_head(const archive_item *item, const char *dtype)
 {
     char *shape = ckpt_shape_text(item);
     if (!shape) return false;
-    ckpt_print_name(stdout, *item->name ? item->name : "(the tensor)");
+    ckpt_print_name(stdout, item->name);
     printf("\n  %s %s, %lld byte%s\n", dtype, shape, (long long)item->bytes,
            item->bytes == 1 ? "" : "s");
     memory_free(shape);

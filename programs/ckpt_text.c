@@ -7,7 +7,7 @@
 void ckpt_complain(void)
 {
     fputs("eddy-ckpt: ", stderr);
-    ckpt_print_name(stderr, ed_error());
+    ckpt_print_word(stderr, ed_error());
     fputc('\n', stderr);
     ed_clear_error();
 }
@@ -54,9 +54,14 @@ void ckpt_print_text(FILE *to, const void *bytes, size_t size)
     }
 }
 
+void ckpt_print_word(FILE *to, const char *word)
+{
+    ckpt_print_text(to, word, strlen(word));
+}
+
 void ckpt_print_name(FILE *to, const char *name)
 {
-    ckpt_print_text(to, name, strlen(name));
+    ckpt_print_word(to, *name ? name : "(the tensor)");
 }
 
 char *ckpt_shape_text(const archive_item *item)

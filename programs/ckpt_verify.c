@@ -10,7 +10,7 @@ static void print_damage(const char *name)
         ckpt_print_name(stdout, name);
         fputs(": ", stdout);
     }
-    ckpt_print_name(stdout, ed_error());
+    ckpt_print_word(stdout, ed_error());
     putchar('\n');
     ed_clear_error();
 }
@@ -42,7 +42,8 @@ static int verify(const char *given)
         printf("%s: %lld of %lld tensors %s damaged\n", given, (long long)damaged,
                (long long)file.count, damaged == 1 ? "is" : "are");
     else if (!code)
-        printf("%s: %lld tensors, all sound\n", given, (long long)file.count);
+        printf("%s: %lld tensor%s, all sound\n", given, (long long)file.count,
+               file.count == 1 ? "" : "s");
     ckpt_close(&file);
     return damaged ? EXIT_DIFFERENT : code;
 }

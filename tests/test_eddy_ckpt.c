@@ -588,6 +588,43 @@ static void strips_and_names(void **state)
     prints("(the tensor)\n  float32 [2]");
 }
 
+static void dtypes_that_a_format_lacks(void **state)
+{
+    (void)state;
+    const struct raw raw[] = {{"b", IO_BFLOAT16, 2, "\x80\x3f\x80\xff", 4},
+                              {"c", IO_FLOAT8_E5M2, 2, "\x00\x3c", 2}};
+    write_bundle("bf", raw, 2, NULL);
+    RUN(0, "convert", "bf", "bf.npz", "--match=b");
+    RUN(1, "diff", "bf", "bf.npz");
+    prints_exactly("only in bf: c\n1 tensor differs, 1 is the same\n");
+    RUN(2, "convert", "bf", "c.npz");
+    complains("float8_e5m2");
+    assert_int_not_equal(access("c.npz", F_OK), 0);
+    RUN(0, "convert", "bf", "bf.safetensors");
+    RUN(0, "diff", "bf.safetensors", "bf");
+}
+
+/* NumPy's texts: listed, compared, not converted. */
+static void dtypes_that_only_one_format_has(void **state)
+{
+    (void)state;
+    char npy[] = "\x93NUMPY\1\0\0\0{'descr': '|S3', 'fortran_order': False, 'shape': (2,)}  "
+                 "\nabcdef";
+    npy[8] = (char)(sizeof npy - 1 - 10 - 6);
+    assert_true(io_write_file("test", "s3.npy", npy, sizeof npy - 1));
+    npy[sizeof npy - 2] = 'x';
+    assert_true(io_write_file("test", "t3.npy", npy, sizeof npy - 1));
+    RUN(0, "ls", "s3.npy");
+    prints_exactly("|S3  [2]  6  (the tensor)\n1 tensor, 6 bytes\n");
+    RUN(0, "show", "s3.npy");
+    prints_exactly("(the tensor)\n  |S3 [2], 6 bytes\n");
+    RUN(0, "diff", "s3.npy", "s3.npy");
+    RUN(1, "diff", "s3.npy", "t3.npy");
+    prints("(the tensor): the elements differ\n");
+    RUN(2, "convert", "s3.npy", "s3.safetensors");
+    complains("only its own format has this dtype");
+}
+
 /* ---- Folders --------------------------------------------------------------------------------- */
 
 static void folders_mean_their_newest(void **state)
@@ -641,6 +678,53 @@ static void a_keras_model(void **state)
     assert_null(strstr(printed, ".ATTRIBUTES"));
 }
 
+/* docs/eddy-ckpt.md shows these. */
+static void the_manuals_examples(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const char *save = tf("made/keras2/sgd_momentum");
+    RUN(0, "ls", save, "--match=*kernel*");
+    prints_exactly("float32  [3, 4]  48  model/first/kernel/.ATTRIBUTES/VARIABLE_VALUE\n"
+                   "float32  [3, 4]  48  model/first/kernel/.OPTIMIZER_SLOT/optimizer/momentum/"
+                   ".ATTRIBUTES/VARIABLE_VALUE\n"
+                   "float32  [4, 2]  32  model/second/kernel/.ATTRIBUTES/VARIABLE_VALUE\n"
+                   "float32  [4, 2]  32  model/second/kernel/.OPTIMIZER_SLOT/optimizer/momentum/"
+                   ".ATTRIBUTES/VARIABLE_VALUE\n"
+                   "4 tensors, 160 bytes\n");
+    RUN(0, "show", save, "model/first/bias/.ATTRIBUTES/VARIABLE_VALUE", "--digest");
+    prints_exactly("model/first/bias/.ATTRIBUTES/VARIABLE_VALUE\n  float32 [4], 16 bytes\n"
+                   "  min -0.09143876, max 0.004744055, mean -0.05947611, stddev 0.03822667\n"
+                   "  0 zero, 0 NaN, 0 infinite\n"
+                   "  XXH3-128 1708d3e6166cf6401911ff9ae7a43c5e\n"
+                   "[-0.08506531 -0.09143876 -0.06614441  0.00474405]\ntensor float32 [4]\n");
+    RUN(0, "show", save, "--graph");
+    prints_exactly("root #0\n  model #1\n    first #5\n      kernel #11: float32 [3, 4]\n"
+                   "      bias #12: float32 [4]\n    second #6\n"
+                   "      kernel #13: float32 [4, 2]\n      bias #14: float32 [2]\n"
+                   "  optimizer #2\n    slot momentum of #11, #15: float32 [3, 4]\n"
+                   "    slot momentum of #12, #16: float32 [4]\n"
+                   "    slot momentum of #13, #17: float32 [4, 2]\n"
+                   "    slot momentum of #14, #18: float32 [2]\n    iter #7: int64 []\n"
+                   "    decay #8: float32 []\n    learning_rate #9: float32 []\n"
+                   "    momentum #10: float32 []\n  step #3: int64 []\n"
+                   "  save_counter #4: int64 []\n");
+    RUN(0, "convert", save, "weights.safetensors", "--strip", "--match=model/*/kernel/.ATT*");
+    RUN(0, "ls", "weights.safetensors");
+    prints_exactly("float32  [3, 4]  48  model/first/kernel\n"
+                   "float32  [4, 2]  32  model/second/kernel\n2 tensors, 80 bytes\n");
+
+    ed_tensor *kernel = ed_ones(ED_SHAPE(3, 4));
+    ed_write_npz("before.npz", "dense/kernel", kernel, "dense/bias",
+                 ed_constant(ED_VALUES(float, 1, 2, 0.5, 3), ED_SHAPE(4)));
+    ed_write_npz("after.npz", "dense/kernel", kernel, "dense/bias",
+                 ed_constant(ED_VALUES(float, 1, 2, 0.25, 3), ED_SHAPE(4)));
+    RUN(1, "diff", "before.npz", "after.npz");
+    prints_exactly("dense/bias: 1 of 4 differ, by at most 0.25, relative 0.5\n"
+                   "1 tensor differs, 1 is the same\n");
+    RUN(0, "diff", "before.npz", "after.npz", "--rtol=0.5");
+}
+
 static void a_folder_of_checkpoints(void **state)
 {
     (void)state;
@@ -691,7 +775,10 @@ int main(void)
         cmocka_unit_test(there_and_back_is_the_same),
         cmocka_unit_test(conversion_harms_nothing),
         cmocka_unit_test(strips_and_names),
+        cmocka_unit_test(dtypes_that_a_format_lacks),
+        cmocka_unit_test(dtypes_that_only_one_format_has),
         cmocka_unit_test(folders_mean_their_newest),
+        cmocka_unit_test(the_manuals_examples),
         cmocka_unit_test(a_keras_model),
         cmocka_unit_test(a_folder_of_checkpoints),
         cmocka_unit_test(damaged_bundles),
