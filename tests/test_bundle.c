@@ -1055,6 +1055,81 @@ static void slices(void **state)
     }
 }
 
+/* ---- Care --------------------------------------------------------------------------------------
+ */
+
+/* Opens whatever lies there and reads all of it: errors or values, in bounded memory. */
+static void read_whatever(int64_t most)
+{
+    int64_t before = ed_memory_stats().live_bytes;
+    ed_memory_reset_peak();
+    bundle *b = bundle_open("test", prefix);
+    for (int64_t i = 0; b && i < bundle_count(b); i++) {
+        const bundle_entry *e = bundle_at(b, i);
+        io_buffer out = {0};
+        bool fine = bundle_verify(b, e);
+        if (e->damage) assert_false(fine);
+        if (!fine) assert_true(ed_failed());
+        ed_clear_error();
+        bundle_string(b, e, 0, &out);
+        ed_clear_error();
+        ed_release(bundle_tensor(b, e));
+        ed_clear_error();
+        io_buffer_free(&out);
+    }
+    if (!b) assert_true(ed_failed());
+    ed_clear_error();
+    ed_release(b);
+    assert_true(ed_memory_stats().peak_bytes - before < most);
+    assert_int_equal(ed_memory_stats().live_bytes, before);
+}
+
+static uint32_t next_random(void)
+{
+    static uint64_t state = 1;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33);
+}
+
+/* Changes a few bytes: to anything, to a bit more or less, to what is special in messages. */
+static void mutate(uint8_t *data, size_t size)
+{
+    static const uint8_t special[] = {0, 1, 7, 8, 0x12, 0x28, 0x3a, 0x7f, 0x80, 0xff};
+    for (uint32_t n = 1 + next_random() % 4; n; n--) {
+        uint8_t *byte = data + next_random() % size;
+        uint32_t how = next_random() % 3;
+        *byte = how == 0   ? (uint8_t)next_random()
+                : how == 1 ? special[next_random() % sizeof special]
+                           : (uint8_t)(*byte ^ 1 << next_random() % 8);
+    }
+}
+
+/* Damage that checksums don't tell: bytes of the index are changed and its checksums made right. */
+static void damaged_with_care(void **state)
+{
+    (void)state;
+    craft_slices("\0v\0\x01\x01\x02\x82\x82\x80\x7f", 10,
+                 "\x3a\x08\x0a\x04\x08\x02\x10\x02\x0a\x00", 10);
+    bundle *b = open_it();
+    size_t size, block = b->table.blocks[0].size + 8; /* its one restart, their number */
+    ed_release(b);
+    uint8_t *good = (uint8_t *)slurp(index_path, &size), *bad = malloc(size);
+    for (int round = 0; round < 20000; round++) {
+        memcpy(bad, good, size);
+        bool all = round % 4 == 0; /* elsewhere too, where checksums may tell */
+        mutate(bad, all ? size : block);
+        uint32_t crc = io_crc32c_mask(io_crc32c(0, bad, block + 1));
+        memcpy(bad + block + 1, &crc, 4);
+        size_t index = block + 5 + 13, end = size - 48 - 5;
+        crc = io_crc32c_mask(io_crc32c(0, bad + index, end + 1 - index));
+        memcpy(bad + end + 1, &crc, 4);
+        spill(index_path, bad, size);
+        read_whatever(200000);
+    }
+    free(good);
+    free(bad);
+}
+
 /* ---- Failures -------------------------------------------------------------------------------- */
 
 static bool write_and_read(void)
@@ -1180,6 +1255,7 @@ int main(int argc, char **argv)
         TEST(hostile_indices),
         TEST(hostile_names),
         TEST(slices),
+        TEST(damaged_with_care),
         TEST(no_memory),
         TEST(faults),
     };
