@@ -1055,8 +1055,7 @@ static void slices(void **state)
     }
 }
 
-/* ---- Care --------------------------------------------------------------------------------------
- */
+/* ---- Damage with care ------------------------------------------------------------------------ */
 
 /* Opens whatever lies there and reads all of it: errors or values, in bounded memory. */
 static void read_whatever(int64_t most)
