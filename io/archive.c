@@ -318,6 +318,11 @@ archive_item archive_item_of(ed_archive *archive, int64_t i)
                           .index = i};
 }
 
+const char *archive_item_dtype(const archive_item *item)
+{
+    return item->from ? ed_archive_dtype(item->from, item->index) : io_dtype_name(item->dtype);
+}
+
 void *archive_file(const ed_archive *archive)
 {
     return archive->file;

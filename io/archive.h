@@ -65,6 +65,9 @@ typedef struct archive_item {
 /* Entry i of an archive, to be written again under its name; its texts belong to the archive. */
 archive_item archive_item_of(ed_archive *archive, int64_t i);
 
+/* How errors call the item's dtype. */
+const char *archive_item_dtype(const archive_item *item);
+
 /* The format's own object behind an archive that is known to be of it. */
 void *archive_file(const ed_archive *archive);
 

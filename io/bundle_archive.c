@@ -74,7 +74,7 @@ static bool add_elements(bundle_writer *w, const char *prefix, const archive_ite
         good = ed_fail(
             ED_UNIMPLEMENTED,
             "%s: %s: tensor '%.200s': elements of %s don't lie in a bundle as they lie here", who,
-            prefix, item->name, io_dtype_name(item->dtype));
+            prefix, item->name, archive_item_dtype(item));
     good = good &&
            bundle_add_raw(w, item->name, item->dtype, item->rank, item->shape, all.data, all.size);
     io_buffer_free(&all);
@@ -125,7 +125,7 @@ static bool add_item(bundle_writer *w, const char *prefix, const archive_item *i
     if (item->dtype == IO_STRING) return add_strings(w, item);
     if (io_dtype_bits(item->dtype)) return add_elements(w, prefix, item);
     return ed_fail(ED_UNIMPLEMENTED, "%s: %s: tensor '%.200s' is of %s, which can't be written",
-                   who, prefix, item->name, io_dtype_name(item->dtype)),
+                   who, prefix, item->name, archive_item_dtype(item)),
            false;
 }
 

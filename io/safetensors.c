@@ -483,7 +483,7 @@ static bool may_be_written(const char *path, const archive_item *item)
     const kind *k = kind_of(item);
     if (!k)
         return ed_fail(ED_UNIMPLEMENTED, "%s: %s: tensor '%.200s': the format has no dtype %s",
-                       writing, path, item->name, io_dtype_name(item->dtype)),
+                       writing, path, item->name, archive_item_dtype(item)),
                false;
     int64_t bytes;
     if (!count_bytes(k, item->rank, item->shape, &bytes) || bytes != item->bytes)

@@ -546,6 +546,51 @@ static void damage(void **state)
     assert_int_equal(files(false), 2);
 }
 
+/* Without its data all that is known of a bundle are names. */
+static void missing_data(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    archive_item item = item_of("x", ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2)));
+    assert_true(bundle_write_items(in("b"), &item, 1));
+    assert_int_equal(unlink(in("b.data-00000-of-00001")), 0);
+    ed_archive *archive = opened("b");
+    int64_t i = ed_archive_find(archive, "x");
+    assert_string_equal(ed_archive_dtype(archive, i), "damaged");
+    assert_int_equal(ed_archive_shape(archive, i).count, 0);
+    assert_null(ed_archive_tensor(archive, i));
+    failed_with(ED_DATA_LOSS, "'x': its data file is missing");
+    assert_false(ed_archive_verify(archive, i));
+    failed_with(ED_DATA_LOSS, "'x': its data file is missing");
+    item = archive_item_of(archive, i);
+    assert_false(safetensors_write(in("s"), &item, 1));
+    failed_with(ED_UNIMPLEMENTED, "damaged");
+}
+
+/* NumPy's own kinds are listed by their own name, and can't be had nor written elsewhere. */
+static void foreign(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    char file[128 + 8] =
+        "\x93NUMPY\1\0\x76\0{'descr': '<U1', 'fortran_order': False, 'shape': (2,), }";
+    memset(file + 10 + strlen(file + 10), ' ', 127 - 10 - strlen(file + 10));
+    file[127] = '\n';
+    put_file("u.npy", file, sizeof file);
+    ed_archive *archive = opened("u.npy");
+    assert_string_equal(ed_archive_name(archive, 0), "");
+    assert_non_null(strstr(ed_archive_dtype(archive, 0), "U1"));
+    assert_null(ed_archive_tensor(archive, 0));
+    failed_with(ED_UNIMPLEMENTED, "U1");
+    archive_item item = archive_item_of(archive, 0);
+    item.name = "u";
+    assert_false(safetensors_write(in("s"), &item, 1));
+    failed_with(ED_UNIMPLEMENTED, "U1");
+    assert_false(bundle_write_items(in("b"), &item, 1));
+    failed_with(ED_UNIMPLEMENTED, "U1");
+    assert_int_equal(files(false), 1);
+}
+
 static bool convert_to(int format)
 {
     ED_SCOPE;
@@ -601,6 +646,8 @@ int main(void)
                                        TEST(strings),
                                        TEST(packed),
                                        TEST(damage),
+                                       TEST(missing_data),
+                                       TEST(foreign),
                                        TEST(no_memory)};
     return cmocka_run_group_tests_name("archive", tests, NULL, NULL);
 }
