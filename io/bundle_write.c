@@ -262,6 +262,7 @@ static int by_name(const void *a, const void *b, void *user)
 
 static bool sort_entries(bundle_writer *w)
 {
+    if (!w->count) return true;
     qsort_r(w->entries, (size_t)w->count, sizeof *w->entries, by_name, w->names.data);
     for (int64_t i = 1; i < w->count; i++) {
         const written *e = &w->entries[i];
