@@ -73,6 +73,7 @@ static bool look_for(const char *path, bool *there)
 
 typedef struct scan {
     const char *folder, *name;
+    int64_t beyond; /* only numbers beyond this one */
     state found;
     bool failed;
 } scan;
@@ -86,7 +87,7 @@ static char *path_without(scan *s, const char *name, size_t suffix)
         return NULL;
     }
     path[strlen(path) - suffix] = 0;
-    if (state_number(path, s->name) >= 0) return path;
+    if (state_number(path, s->name) > s->beyond) return path;
     memory_free(path);
     return NULL;
 }
@@ -111,9 +112,9 @@ static int by_number(const void *a, const void *b)
 }
 
 /* All that have an index, sorted. */
-static bool scan_folder(const char *folder, const char *name, state *found)
+static bool scan_folder(const char *folder, const char *name, int64_t beyond, state *found)
 {
-    scan s = {.folder = folder, .name = name};
+    scan s = {.folder = folder, .name = name, .beyond = beyond};
     if (!io_each_name("checkpoint", folder, note_index, &s)) {
         state_free(&s.found);
         return false;
@@ -124,10 +125,10 @@ static bool scan_folder(const char *folder, const char *name, state *found)
     return true;
 }
 
-bool state_scan(const char *folder, const char *name, state *s)
+bool state_scan(const char *folder, const char *name, int64_t beyond, state *s)
 {
     *s = (state){0};
-    if (!scan_folder(folder, name, s)) return false;
+    if (!scan_folder(folder, name, beyond, s)) return false;
     int64_t count = s->count, kept = 0;
     bool fine = true, there = false;
     for (int64_t i = 0; i < count; i++) {
@@ -169,7 +170,7 @@ static bool note_shard(const char *name, void *user)
 
 void state_remove_strays(const char *folder, const char *name, const state *s)
 {
-    scan shards = {.folder = folder, .name = name};
+    scan shards = {.folder = folder, .name = name, .beyond = -1};
     error_aside earlier;
     error_put_aside(&earlier);
     io_each_name("checkpoint", folder, note_shard, &shards);
@@ -215,7 +216,7 @@ static bool latest_listed(const char *folder, char **path)
 static bool latest_in_folder(const char *folder, char **path)
 {
     state s = {0};
-    bool fine = scan_folder(folder, NULL, &s) && last_there(&s, path);
+    bool fine = scan_folder(folder, NULL, -1, &s) && last_there(&s, path);
     state_free(&s);
     return fine;
 }

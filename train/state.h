@@ -70,10 +70,11 @@ char *state_relative(const char *folder, const char *path);
 int64_t state_number(const char *path, const char *name);
 
 /*
- * What the folder itself holds: checkpoints NAME-NUMBER with an index and as many shards as that
- * says, sorted by number, the last one as latest, time stamps from the files. false with an error.
+ * What the folder itself holds: checkpoints NAME-NUMBER (NUMBER > beyond) with an index and as many
+ * shards as that says, sorted by number, the last one as latest, time stamps from the files. false,
+ * *s being empty, with an error.
  */
-bool state_scan(const char *folder, const char *name, state *s);
+bool state_scan(const char *folder, const char *name, int64_t beyond, state *s);
 
 /* Removes shards of NAME-NUMBER that no index names and `s` does not list: nobody can read them.
  * What can't be removed is passed over. */

@@ -63,9 +63,10 @@ const char *ed_checkpoint_write(ed_checkpoint *checkpoint, const char *path);
 int64_t ed_save_counter(const ed_checkpoint *checkpoint);
 
 /*
- * The newest checkpoint in a folder: what its `checkpoint` file names; if that is missing or
- * damaged or what it names is not there, the one of the highest number whose files are. A text that
- * belongs to the scope; NULL, without an error, if there is none.
+ * The newest checkpoint in a folder: what its `checkpoint` file names; if that is not there, the
+ * newest it lists that is; if there is none, or no such file, or a damaged one, the one of the
+ * highest number whose files are there. A text that belongs to the scope; NULL, without an error,
+ * if there is none.
  */
 const char *ed_latest_checkpoint(const char *folder);
 
@@ -155,10 +156,14 @@ typedef struct ed_checkpoint_manager_options {
 } ed_checkpoint_manager_options;
 
 /*
- * Keeps the newest checkpoints in a folder, which belongs to one manager of one process at a time:
- * ED_FAILED_PRECONDITION if another has it. Which checkpoints there are comes from the folder's
- * `checkpoint` file, or, if that is missing or damaged, from the folder. Released with its scope,
- * it waits for a save in the background.
+ * Keeps the newest checkpoints in a folder, which is made, and which belongs to one manager of one
+ * process at a time: ED_FAILED_PRECONDITION if another has it. Which checkpoints there are comes
+ * from the folder's `checkpoint` file, or, if that is missing or damaged, from the folder. What a
+ * killed process left there is taken up or removed. Released with its scope, it waits for a save in
+ * the background and gives the folder free. A child of fork can't save by it.
+ *
+ * Checkpoints kept for ever are no longer listed. Those that the `checkpoint` file lists outside
+ * the folder are never removed, only forgotten.
  */
 #define ed_checkpoint_manager(checkpoint, folder, ...)                                             \
     ed_checkpoint_manager_with(checkpoint, folder, &(ed_checkpoint_manager_options){__VA_ARGS__})
@@ -166,40 +171,51 @@ ed_checkpoint_manager *ed_checkpoint_manager_with(ed_checkpoint *checkpoint, con
                                                   const ed_checkpoint_manager_options *options);
 
 typedef struct ed_save_options {
-    int64_t number;     /* of the checkpoint; default: the save counter */
+    int64_t number;     /* of the checkpoint; default -1: the save counter */
     bool any_step;      /* do not ask whether checkpoint_interval has passed */
     bool in_background; /* return at once; see ed_save */
-    double metric;      /* of `best`; must be given (and no NaN) where that is asked for */
-    bool has_metric;    /* set by ed_save's users of the plain function */
+    double metric;      /* of `best`, where that is asked for; default: none (NaN) */
 } ed_save_options;
 
 /*
- * Saves the checkpoint as folder/name-number and removes what is not to be kept. Returns the path,
- * a text that belongs to the scope; NULL on failure; "" where checkpoint_interval says that it is
- * too early. The metric: ed_save(manager, .metric = accuracy, .has_metric = true).
+ * Saves the checkpoint as folder/name-number and removes what is not to be kept:
+ * ed_save(manager, .metric = accuracy). Returns the path, a text that belongs to the scope; NULL on
+ * failure; "" where checkpoint_interval says that it is too early, or, whatever any_step says, the
+ * step is that of the last save. A failure leaves the older checkpoints as they were. If it comes
+ * late, the new one may be there all the same, and is then kept (ed_manager_latest).
  *
  * In the background: values are taken as they are now, without a copy, and written while the caller
  * goes on; the first change of a variable after that copies it. The next save, ed_save_wait, the
- * manager's release and the process' end wait for it; its error is kept at the next call.
+ * manager's release and the process' end wait for it. If it failed, the next call of ed_save or
+ * ed_save_wait does nothing but fail with its error.
  */
-#define ed_save(manager, ...) ed_save_with(manager, &(ed_save_options){__VA_ARGS__})
+#define ed_save(manager, ...)                                                                      \
+    ED_WITH(ed_save_with(manager, &ed_options_), ed_save_options, .number = -1,                    \
+            .metric = __builtin_nan(""), ##__VA_ARGS__)
 const char *ed_save_with(ed_checkpoint_manager *manager, const ed_save_options *options);
 
 /* Waits for a save in the background; false, with its error, if it failed. */
 bool ed_save_wait(ed_checkpoint_manager *manager);
 
 /*
- * Restores the newest checkpoint that is whole: one that is damaged is passed over (the report
- * names it). Returns its path, a text that belongs to the scope; "" if there is none, after
- * `initialize`; NULL on failure.
+ * Restores the newest checkpoint that is whole: one that is damaged or gone is passed over
+ * (ed_manager_skipped). Returns its path, a text that belongs to the scope; "" if there is none,
+ * after `initialize`; NULL on failure: ED_DATA_LOSS if there are some, and none is whole.
  */
 const char *ed_restore_or_initialize(ed_checkpoint_manager *manager);
 
 /* The report of that restore; NULL, without an error, if nothing was restored. */
 ed_restoration *ed_manager_restoration(const ed_checkpoint_manager *manager);
 
-/* The number of checkpoints kept, oldest first; path i (-1: the last), a text that belongs to the
- * scope; the newest and the best, NULL (no error) if there is none. */
+/* What that restore passed over and why, a line for each; "" if nothing. A text that belongs to the
+ * scope. */
+const char *ed_manager_skipped(const ed_checkpoint_manager *manager);
+
+/*
+ * The number of checkpoints kept, oldest first; path i (-1: the last), a text that belongs to the
+ * scope; the newest and the best, NULL (no error) if there is none. The best is remembered in the
+ * folder. A save in the background counts when ed_save or ed_save_wait has waited for it.
+ */
 int64_t ed_manager_count(const ed_checkpoint_manager *manager);
 const char *ed_manager_checkpoint(const ed_checkpoint_manager *manager, int64_t i);
 const char *ed_manager_latest(const ed_checkpoint_manager *manager);

@@ -1,0 +1,443 @@
+#include "train/manager.h"
+#include "io/file.h"
+#include "train/aside.h"
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/*
+ * The manager's life: what it finds in its folder, what it restores, and its end. How it saves is
+ * in keep.c.
+ *
+ * A state file is believed as TensorFlow believes it: checkpoints without a time stamp, or older
+ * than the last one that was kept for ever, are not the manager's to remove. Where there is no
+ * state file to be believed, all checkpoints of the manager's name are its own.
+ */
+
+static double real_time(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double (*manager_clock)(void) = real_time;
+
+/* ---- All managers ---------------------------------------------------------------------------- */
+
+static struct {
+    pthread_mutex_t lock;
+    ed_checkpoint_manager *first;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void lock_all(void)
+{
+    pthread_mutex_lock(&all.lock);
+}
+
+static void unlock_all(void)
+{
+    pthread_mutex_unlock(&all.lock);
+}
+
+__attribute__((constructor(103))) static void watch_forks(void)
+{
+    pthread_atfork(lock_all, unlock_all, unlock_all);
+}
+
+static void join_all(ed_checkpoint_manager *m)
+{
+    lock_all();
+    m->next = all.first;
+    if (m->next) m->next->previous = m;
+    all.first = m;
+    unlock_all();
+}
+
+static void leave_all(ed_checkpoint_manager *m)
+{
+    lock_all();
+    if (m->next) m->next->previous = m->previous;
+    if (m->previous)
+        m->previous->next = m->next;
+    else if (all.first == m)
+        all.first = m->next;
+    unlock_all();
+}
+
+/* The process ends, perhaps with managers that nobody released. Threads of other processes are not
+ * waited for, and no lock is held while waiting. */
+__attribute__((destructor)) static void wait_for_all(void)
+{
+    lock_all();
+    ed_checkpoint_manager *m = all.first;
+    unlock_all();
+    for (; m; m = m->next)
+        if (m->owner == getpid()) manager_finish(m);
+}
+
+/* ---- The object ------------------------------------------------------------------------------ */
+
+/* In a child of fork there is no thread to wait for, and the lock is the parent's: only the copy of
+ * its descriptor goes. What a save in flight holds stays behind. */
+static void destroy(void *object)
+{
+    ed_checkpoint_manager *m = object;
+    leave_all(m);
+    if (m->owner == getpid()) {
+        manager_finish(m);
+        io_unlock(m->lock);
+    } else if (m->lock >= 0)
+        close(m->lock);
+    state_free(&m->state);
+    io_buffer_free(&m->skipped);
+    ed_release(m->restoration);
+    ed_release(m->checkpoint);
+    ed_release(m->step_counter);
+    memory_free(m->folder);
+    memory_free(m->name);
+    memory_free(m);
+}
+
+static const object_class manager_class = {.name = "checkpoint manager", .destroy = destroy};
+
+bool manager_is_ours(const ed_checkpoint_manager *m, const char *who)
+{
+    if (m->owner == getpid()) return true;
+    return ed_fail(ED_FAILED_PRECONDITION,
+                   "%s: %s: the manager belongs to process %d, from which this one was forked", who,
+                   m->folder, (int)m->owner),
+           false;
+}
+
+/* ---- The step counter ------------------------------------------------------------------------ */
+
+static bool whole_number(const graph_node *node, int64_t *value)
+{
+    if (node->kind == GRAPH_CELL && node->state.dtype == ED_INT64 && node->state.count < 0)
+        return node->state.get(node->object, value), true;
+    if (node->kind != GRAPH_VARIABLE) return false;
+    const ed_tensor *v = tensor_read(node->object);
+    if (v->dtype != ED_INT64 || v->size != 1) return false;
+    memcpy(value, v->data, sizeof *value);
+    return true;
+}
+
+bool manager_step(const ed_checkpoint_manager *m, int64_t *step)
+{
+    static const char *const name = "step";
+    graph g;
+    if (!graph_make(&g, &name, &m->step_counter, 1)) return false;
+    int at = graph_find(&g, m->step_counter);
+    bool fine = at >= 0 && whole_number(&g.nodes[at], step);
+    graph_free(&g);
+    if (!fine)
+        ed_fail(ED_INVALID_ARGUMENT, "checkpoint_manager: the step counter must be an int64 "
+                                     "variable of one element or an ed_counter");
+    return fine;
+}
+
+/* ---- What is in the folder ------------------------------------------------------------------- */
+
+/* A time stamp of the future, after the clock was set back, must not make an old one the newest. */
+static double no_later(double time, double now)
+{
+    return now < time ? now : time;
+}
+
+/* From the state file: those that are not the manager's leave the list. */
+static void recover_listed(state *s, double now)
+{
+    int64_t kept = 0;
+    s->last_preserved = no_later(s->last_preserved, now);
+    for (int64_t i = 0; i < s->count; i++) {
+        state_entry e = s->entries[i];
+        bool best = s->best && !strcmp(s->best, e.path);
+        bool ours = e.timestamp && no_later(e.timestamp, now) > s->last_preserved;
+        e.timestamp = e.timestamp ? no_later(e.timestamp, now) : now;
+        if (ours || best)
+            s->entries[kept++] = e;
+        else
+            memory_free(e.path);
+    }
+    s->count = kept;
+}
+
+/*
+ * What a save that was killed had completed, but not yet named in the state file: of a number
+ * beyond the newest one's, and not older than that file. It is named now: what the training goes on
+ * from is what others are told to be the newest.
+ */
+static bool take_up_unlisted(ed_checkpoint_manager *m, double now)
+{
+    int64_t newest = state_number(m->state.latest, m->name);
+    if (newest < 0) return true;
+    char *file = state_join(m->folder, "checkpoint");
+    double written = file ? state_time_of(file) : 0;
+    state found = {0};
+    bool fine = file && state_scan(m->folder, m->name, newest, &found), more = false;
+    for (int64_t i = 0; fine && i < found.count; i++) {
+        const state_entry *e = &found.entries[i];
+        if (e->timestamp < written) continue;
+        memory_free(m->state.latest);
+        m->state.latest = text_copy(e->path);
+        fine = m->state.latest && state_add(&m->state, e->path, no_later(e->timestamp, now));
+        more = true;
+    }
+    if (fine && more) fine = state_write("checkpoint_manager", m->folder, &m->state);
+    state_free(&found);
+    memory_free(file);
+    return fine;
+}
+
+static bool recover(ed_checkpoint_manager *m)
+{
+    double now = manager_clock();
+    switch (state_read(m->folder, &m->state)) {
+    case STATE_FAILED: return false;
+    case STATE_READ: recover_listed(&m->state, now); return take_up_unlisted(m, now);
+    default: break;
+    }
+    if (!state_scan(m->folder, m->name, -1, &m->state)) return false;
+    for (int64_t i = 0; i < m->state.count; i++)
+        m->state.entries[i].timestamp = no_later(m->state.entries[i].timestamp, now);
+    if (!m->state.count) m->state.last_preserved = now - 1;
+    return true;
+}
+
+/* Whether a file of that name is one that a save of this manager writes. */
+static bool is_own_file(const char *name, void *user)
+{
+    const ed_checkpoint_manager *m = user;
+    if (!strcmp(name, "checkpoint")) return true;
+    const char *dot = strstr(name, ".data-");
+    if (!dot && strlen(name) > 6) dot = name + strlen(name) - 6;
+    char *stem = dot && (dot[1] == 'd' || !strcmp(dot, ".index")) ? text_copy(name) : NULL;
+    if (stem) stem[dot - name] = 0;
+    bool own = stem && state_number(stem, m->name) >= 0;
+    memory_free(stem);
+    return own;
+}
+
+/* ---- Construction ---------------------------------------------------------------------------- */
+
+static const char *what_is_wrong(const ed_checkpoint_manager_options *o)
+{
+    if (o->max_to_keep < 0) return "max_to_keep is negative";
+    if (!(o->keep_checkpoint_every_n_hours >= 0) || isinf(o->keep_checkpoint_every_n_hours))
+        return "keep_checkpoint_every_n_hours must be a number of hours";
+    if (o->checkpoint_name && (!*o->checkpoint_name || strchr(o->checkpoint_name, '/')))
+        return "checkpoint_name must be a file's name";
+    if (o->checkpoint_interval < 0) return "checkpoint_interval is negative";
+    if (o->checkpoint_interval && !o->step_counter)
+        return "checkpoint_interval needs a step_counter";
+    if (o->best < ED_BEST_NONE || o->best > ED_BEST_LOWEST) return "best is none of its values";
+    return NULL;
+}
+
+static bool fill(ed_checkpoint_manager *m, const ed_checkpoint_manager_options *o)
+{
+    int64_t step;
+    m->rules = (keep_rules){o->max_to_keep, o->keep_checkpoint_every_n_hours};
+    m->best = o->best;
+    m->step_counter = ed_retain(o->step_counter);
+    m->interval = o->checkpoint_interval;
+    m->initialize = o->initialize;
+    m->user = o->user;
+    m->name = text_copy(o->checkpoint_name ? o->checkpoint_name : "ckpt");
+    return m->name && (!m->step_counter || manager_step(m, &step));
+}
+
+/* The folder is touched only once it is ours. */
+static bool take_folder(ed_checkpoint_manager *m, const char *folder)
+{
+    static const char who[] = "checkpoint_manager";
+    m->folder = text_copy(folder);
+    if (!m->folder || !io_make_folders(who, folder)) return false;
+    m->lock = io_lock(who, folder, ".eddy-lock");
+    if (m->lock < 0 || !recover(m)) return false;
+    io_sweep(folder, is_own_file, m);
+    state_remove_strays(folder, m->name, &m->state);
+    return true;
+}
+
+ed_checkpoint_manager *ed_checkpoint_manager_with(ed_checkpoint *checkpoint, const char *folder,
+                                                  const ed_checkpoint_manager_options *options)
+{
+    static const ed_checkpoint_manager_options defaults;
+    const ed_checkpoint_manager_options *o = options ? options : &defaults;
+    if (!checkpoint || !folder)
+        return ed_fail(ED_INVALID_ARGUMENT, "checkpoint_manager: NULL given");
+    const char *wrong = *folder ? what_is_wrong(o) : "the folder's name is empty";
+    if (wrong) return ed_fail(ED_INVALID_ARGUMENT, "checkpoint_manager: %s", wrong);
+    ed_checkpoint_manager *m = object_new(&manager_class, sizeof *m);
+    if (!m) return NULL;
+    m->lock = -1;
+    m->owner = getpid();
+    m->checkpoint = ed_retain(checkpoint);
+    join_all(m);
+    if (fill(m, o) && take_folder(m, folder)) return scope_give(m);
+    ed_release(m);
+    return NULL;
+}
+
+/* ---- Saving ---------------------------------------------------------------------------------- */
+
+/* Whether a save at this step is due. The first one always is. */
+static bool is_due(const ed_checkpoint_manager *m, const ed_save_options *o, int64_t step)
+{
+    bool known = m->in_flight || m->stepped;
+    int64_t last = m->in_flight ? manager_flying_step(m->in_flight) : m->last_step, due;
+    if (!m->interval || !known) return true;
+    if (step == last) return false;
+    return o->any_step || __builtin_add_overflow(last, m->interval, &due) || step >= due;
+}
+
+const char *ed_save_with(ed_checkpoint_manager *manager, const ed_save_options *options)
+{
+    static const ed_save_options defaults = {.number = -1, .metric = NAN};
+    const ed_save_options *o = options ? options : &defaults;
+    ed_checkpoint_manager *m = manager;
+    int64_t step = 0;
+    if (!m) return ed_fail(ED_INVALID_ARGUMENT, "save: NULL given");
+    if (!manager_is_ours(m, "save")) return NULL;
+    if (m->best && isnan(o->metric))
+        return ed_fail(ED_INVALID_ARGUMENT, "save: the best is to be kept: a metric is needed, and "
+                                            "no NaN");
+    if (m->in_flight && manager_has_landed(m->in_flight) && !manager_finish(m)) return NULL;
+    if (m->interval && !manager_step(m, &step)) return NULL;
+    if (!is_due(m, o, step)) return "";
+    return manager_finish(m) ? manager_save(m, o, step) : NULL;
+}
+
+bool ed_save_wait(ed_checkpoint_manager *manager)
+{
+    if (!manager) return ed_fail(ED_INVALID_ARGUMENT, "save_wait: NULL given"), false;
+    return manager_is_ours(manager, "save_wait") && manager_finish(manager);
+}
+
+/* ---- Restoring ------------------------------------------------------------------------------- */
+
+typedef enum tried { TRIED_RESTORED, TRIED_LOST, TRIED_FAILED } tried;
+
+/* A damaged one is noted, and no error. */
+static tried try_one(ed_checkpoint_manager *m, const char *path)
+{
+    error_aside earlier;
+    error_put_aside(&earlier);
+    ed_restoration *r =
+        checkpoint_restore(m->checkpoint, "restore_or_initialize", path, NULL, false);
+    bool lost = !r && error_is_loss(ed_error_kind());
+    if (lost) io_put_format(&m->skipped, "%s: %s\n", path, ed_error());
+    error_take_up(&earlier, lost);
+    if (lost && m->skipped.failed) ed_fail(ED_OUT_OF_MEMORY, "restore_or_initialize: no memory");
+    if (!r) return lost && !m->skipped.failed ? TRIED_LOST : TRIED_FAILED;
+    ed_release(m->restoration);
+    m->restoration = ed_retain(r);
+    return TRIED_RESTORED;
+}
+
+/* Those of a list, from the newest, but for `latest` and what `before` lists: both were tried. */
+static tried try_list(ed_checkpoint_manager *m, const state *list, const state *before,
+                      const char **path)
+{
+    tried t = TRIED_LOST;
+    for (int64_t i = list->count; i-- && t == TRIED_LOST;) {
+        *path = list->entries[i].path;
+        if (m->state.latest && !strcmp(m->state.latest, *path)) continue;
+        if (!before || state_find(before, *path) < 0) t = try_one(m, *path);
+    }
+    return t;
+}
+
+/* Then what the folder holds beside those that are listed: kept for ever, or somebody else's. */
+static tried try_all(ed_checkpoint_manager *m, const char **restored)
+{
+    const char *path = m->state.latest;
+    tried t = path ? try_one(m, path) : TRIED_LOST;
+    if (t == TRIED_LOST) t = try_list(m, &m->state, NULL, &path);
+    if (t == TRIED_LOST) {
+        state found;
+        if (!state_scan(m->folder, m->name, -1, &found)) return TRIED_FAILED;
+        t = try_list(m, &found, &m->state, &path);
+        *restored = t == TRIED_RESTORED ? train_text(path) : NULL;
+        state_free(&found);
+    } else if (t == TRIED_RESTORED)
+        *restored = train_text(path);
+    return t;
+}
+
+static const char *begin_anew(ed_checkpoint_manager *m)
+{
+    if (!m->initialize || m->initialize(m->user)) return "";
+    return ed_failed()
+               ? NULL
+               : ed_fail(ED_FAILED_PRECONDITION,
+                         "restore_or_initialize: %s: `initialize` says that it failed", m->folder);
+}
+
+const char *ed_restore_or_initialize(ed_checkpoint_manager *manager)
+{
+    static const char who[] = "restore_or_initialize";
+    ed_checkpoint_manager *m = manager;
+    const char *path = NULL;
+    if (!m) return ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given", who);
+    if (!manager_is_ours(m, who) || !manager_finish(m)) return NULL;
+    io_buffer_free(&m->skipped);
+    m->skipped = (io_buffer){0};
+    tried t = try_all(m, &path);
+    if (t == TRIED_FAILED) return NULL;
+    if (t == TRIED_RESTORED) {
+        m->stepped = m->interval && manager_step(m, &m->last_step);
+        return path;
+    }
+    if (!m->skipped.size) return begin_anew(m);
+    return ed_fail(ED_DATA_LOSS,
+                   "%s: %s: no checkpoint of it is whole (to begin anew, remove the folder's "
+                   "files): %.*s",
+                   who, m->folder, (int)m->skipped.size - 1, (const char *)m->skipped.data);
+}
+
+ed_restoration *ed_manager_restoration(const ed_checkpoint_manager *manager)
+{
+    return manager ? manager->restoration
+                   : ed_fail(ED_INVALID_ARGUMENT, "manager_restoration: NULL given");
+}
+
+const char *ed_manager_skipped(const ed_checkpoint_manager *manager)
+{
+    if (!manager) return ed_fail(ED_INVALID_ARGUMENT, "manager_skipped: NULL given");
+    return text_give(io_text("%.*s", (int)manager->skipped.size,
+                             manager->skipped.size ? (const char *)manager->skipped.data : ""));
+}
+
+/* ---- What is kept ---------------------------------------------------------------------------- */
+
+int64_t ed_manager_count(const ed_checkpoint_manager *manager)
+{
+    return manager ? manager->state.count
+                   : (ed_fail(ED_INVALID_ARGUMENT, "manager_count: NULL given"), 0);
+}
+
+const char *ed_manager_checkpoint(const ed_checkpoint_manager *manager, int64_t i)
+{
+    if (!manager) return ed_fail(ED_INVALID_ARGUMENT, "manager_checkpoint: NULL given");
+    int64_t count = manager->state.count, at = i < 0 ? i + count : i;
+    if (at >= 0 && at < count) return train_text(manager->state.entries[at].path);
+    return ed_fail(ED_OUT_OF_RANGE, "manager_checkpoint: there is no %lld among %lld", (long long)i,
+                   (long long)count);
+}
+
+const char *ed_manager_latest(const ed_checkpoint_manager *manager)
+{
+    if (!manager) return ed_fail(ED_INVALID_ARGUMENT, "manager_latest: NULL given");
+    return manager->state.latest ? train_text(manager->state.latest) : NULL;
+}
+
+const char *ed_manager_best(const ed_checkpoint_manager *manager)
+{
+    if (!manager) return ed_fail(ED_INVALID_ARGUMENT, "manager_best: NULL given");
+    return manager->state.best ? train_text(manager->state.best) : NULL;
+}
