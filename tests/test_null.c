@@ -442,6 +442,21 @@ static void call_checkpoint(call *now)
     ONE(ed_expect_partial);
 }
 
+static void call_manager(call *now)
+{
+    FAILS(ed_checkpoint_manager_with, !(ed_checkpoint_manager_with)(NULL, "x", NULL));
+    FAILS(ed_save_with, !(ed_save_with)(NULL, NULL));
+    ONE(ed_save_wait);
+    ONE(ed_restore_or_initialize);
+    ONE(ed_manager_restoration);
+    ONE(ed_manager_skipped);
+    ONE(ed_manager_count);
+    FAILS(ed_manager_checkpoint, !(ed_manager_checkpoint)(NULL, 0));
+    ONE(ed_manager_latest);
+    ONE(ed_manager_best);
+    ONE(ed_latest_checkpoint);
+}
+
 static void call_all(call *now)
 {
     call_tensor(now);
@@ -454,6 +469,7 @@ static void call_all(call *now)
     call_data(now);
     call_track(now);
     call_checkpoint(now);
+    call_manager(now);
     ed_clear_error();
 }
 
