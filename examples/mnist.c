@@ -1,6 +1,8 @@
 /*
- * Learns handwritten digits: mnist [DIR [SEED]]. DIR holds MNIST's four files (plain or .gz);
- * without it, or with "", the program draws digits of its own.
+ * Learns handwritten digits: mnist [DIR [SEED [SAVE]]]. DIR holds MNIST's four files (plain or
+ * .gz); without it, or with "", the program draws digits of its own. After every epoch all of the
+ * training is saved in the folder SAVE (save/mnist or save/drawn); run again, the program goes on
+ * from there, to the same bits as if it had never stopped.
  */
 #include <eddy.h>
 #include "examples/digits.h"
@@ -77,14 +79,27 @@ static void show_answers(ed_layer *model, ed_dataset *data)
 int main(int argc, char **argv)
 {
     const char *dir = argc > 1 ? argv[1] : "";
+    const char *folder = argc > 3 ? argv[3] : *dir ? "save/mnist" : "save/drawn";
     ed_set_seed(argc > 2 ? atoi(argv[2]) : 1);
 
     ed_dataset *train = digits(dir, true), *test = digits(dir, false);
     ed_layer *model = ed_sequential("mlp", ed_flatten(), ed_dense(512, .activation = "relu"),
                                     ed_dropout_layer(0.2), ed_dense(10));
     ed_optimizer *adam = ed_adam();
-    for (int epoch = 1; epoch <= EPOCHS && !ed_failed(); epoch++)
-        train_epoch(epoch, model, adam, train);
+
+    int64_t epoch = 0;
+    ed_checkpoint *checkpoint =
+        ed_checkpoint("model", model, "optimizer", adam, "data", train, "epoch", ed_counter(&epoch),
+                      "random", ed_default_generator());
+    ed_checkpoint_manager *manager = ed_checkpoint_manager(checkpoint, folder, .max_to_keep = 3);
+    const char *restored = ed_restore_or_initialize(manager);
+    if (restored && *restored) printf("goes on from %s\n", restored);
+
+    while (epoch < EPOCHS && !ed_failed()) {
+        train_epoch((int)++epoch, model, adam, train);
+        const char *saved = ed_save(manager);
+        if (saved) printf("  saved as %s\n", saved);
+    }
 
     double accuracy = evaluate(model, test);
     if (!ed_failed()) {
