@@ -21,7 +21,7 @@ enum { DIGEST_DIGITS = 32, DIGEST_GAP = 2 };
 
 bool bundle_fail(const bundle *b, const bundle_item *item, ed_error_code code, const char *what)
 {
-    ed_fail(code, "%s: %s: tensor '%s': %s", b->who, b->prefix, item->seen.name, what);
+    ed_fail(code, "%s: %s: tensor '%.200s': %s", b->who, b->prefix, item->seen.name, what);
     return false;
 }
 
@@ -181,6 +181,7 @@ static bool read_items(bundle *b)
     if (!b->items || !b->shown || !b->parts || !b->names || !b->extents) return false;
     if (!walk_index(b, &again, true)) return false;
     b->item_count = n.items;
+    b->names_size = n.names;
     return true;
 }
 
@@ -411,14 +412,21 @@ static void put_slice_key(io_buffer *key, const bundle_entry *whole, const bundl
     }
 }
 
-/* Finds the slices by the keys they must have, so that no tensor is taken for one by its name. */
+/* Finds the slices by the keys they must have, so that no tensor is taken for one by its name. Each
+ * key has the tensor's name in it, so together they can't be longer than all names. */
 static bool find_slices(bundle *b)
 {
     io_buffer key = {0};
+    size_t room = b->names_size;
     for (int64_t i = 0; i < b->item_count && !key.failed; i++) {
         bundle_item *whole = &b->items[i];
         io_cursor message = inside(whole->message);
         bundle_slice slice;
+        if ((size_t)whole->slices > room / (whole->seen.name_size + 1)) {
+            whole->seen.damage = "the index does not have as many slices of it as it says";
+            continue;
+        }
+        room -= (size_t)whole->slices * (whole->seen.name_size + 1);
         for (int64_t k = 0; k < whole->slices && bundle_next_slice(&message, &slice); k++) {
             put_slice_key(&key, &whole->seen, &slice);
             whole->parts[k] = key.failed ? NULL : find_item(b, key.data, key.size);

@@ -59,6 +59,7 @@ struct bundle {
     bundle_item **parts; /* of all sliced tensors */
     bundle_shard *shards;
     char *names;
+    size_t names_size;
     int64_t *extents; /* of all shapes */
 };
 

@@ -60,10 +60,11 @@ static const char *checks_end(checks *c, const bundle_item *item)
     const char *damage = NULL;
     if (c->digester) {
         io_digest digest = io_digest_end(c->digester);
-        if (digest.low != item->digest.low || digest.high != item->digest.high)
+        if (!io_checksum_is(digest.low, item->digest.low) ||
+            !io_checksum_is(digest.high, item->digest.high))
             damage = "its elements have another digest than they were given";
     }
-    if (io_crc32c_mask(c->crc) != item->crc)
+    if (!io_checksum_is(io_crc32c_mask(c->crc), item->crc))
         damage = "its elements have another checksum than they were given";
     memory_free(c->digester);
     return damage;
@@ -289,7 +290,8 @@ static uint8_t *load(const bundle_item *item, const char **damage)
     bool fine = io_read_at(&item->shard->file, item->offset, data, size);
     if (fine && item->digested) {
         io_digest digest = io_digest_of(data, size);
-        if (digest.low != item->digest.low || digest.high != item->digest.high) {
+        if (!io_checksum_is(digest.low, item->digest.low) ||
+            !io_checksum_is(digest.high, item->digest.high)) {
             *damage = "its elements have another digest than they were given";
             fine = false;
         }
@@ -327,13 +329,13 @@ static const char *check_strings(const bundle_item *item, const uint8_t *data, i
     io_span check = io_take(&c, 4);
     if (!io_ok(&c)) return "its lengths are damaged";
     io_cursor masked = io_cursor_on(check.data, check.size);
-    if (io_crc32c_mask(crc) != io_u32(&masked))
+    if (!io_checksum_is(io_crc32c_mask(crc), io_u32(&masked)))
         return "its lengths have another checksum than they were given";
     *strings = c;
     size_t rest = (size_t)(c.end - c.at);
     if (overflow || sum != rest) return "its lengths are not those of its strings";
     crc = io_crc32c(crc, check.data, check.size);
-    if (io_crc32c_mask(io_crc32c(crc, c.at, rest)) != item->crc)
+    if (!io_checksum_is(io_crc32c_mask(io_crc32c(crc, c.at, rest)), item->crc))
         return "its strings have another checksum than they were given";
     return NULL;
 }
@@ -350,12 +352,12 @@ static const char *check_variants(const bundle_item *item, const uint8_t *data)
         crc = io_crc32c(crc, message.data, message.size);
         io_span check = io_take(&c, 4);
         io_cursor masked = io_cursor_on(check.data, check.size);
-        if (io_ok(&c) && io_crc32c_mask(crc) != io_u32(&masked))
+        if (io_ok(&c) && !io_checksum_is(io_crc32c_mask(crc), io_u32(&masked)))
             return "an element has another checksum than it was given";
         crc = io_crc32c(crc, check.data, check.size);
     }
     if (!io_ok(&c) || io_more(&c)) return "its lengths are damaged";
-    return io_crc32c_mask(crc) == item->crc
+    return io_checksum_is(io_crc32c_mask(crc), item->crc)
                ? NULL
                : "its elements have another checksum than they were given";
 }
@@ -413,11 +415,11 @@ ed_tensor *bundle_tensor(const bundle *b, const bundle_entry *entry)
     ed_dtype dtype = io_dtype_to(entry->dtype);
     if (!readable(b, item)) return NULL;
     if (!dtype)
-        return ed_fail(ED_UNIMPLEMENTED, "%s: %s: tensor '%s': tensors can't hold %s", b->who,
+        return ed_fail(ED_UNIMPLEMENTED, "%s: %s: tensor '%.200s': tensors can't hold %s", b->who,
                        b->prefix, entry->name, io_dtype_name(entry->dtype));
     if (entry->rank > ED_MAX_RANK)
         return ed_fail(ED_UNIMPLEMENTED,
-                       "%s: %s: tensor '%s': it has %d dimensions, tensors at "
+                       "%s: %s: tensor '%.200s': it has %d dimensions, tensors at "
                        "most %d",
                        b->who, b->prefix, entry->name, entry->rank, ED_MAX_RANK);
     ed_tensor *t = tensor_new(dtype, entry->rank, entry->shape);

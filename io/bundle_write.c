@@ -36,7 +36,7 @@ struct bundle_writer {
 static bool fail(bundle_writer *w, ed_error_code code, const char *name, const char *what)
 {
     w->failed = true;
-    ed_fail(code, "%s: %s: tensor '%s': %s", w->who, w->prefix, name, what);
+    ed_fail(code, "%s: %s: tensor '%.200s': %s", w->who, w->prefix, name, what);
     return false;
 }
 
@@ -269,7 +269,8 @@ static bool sort_entries(bundle_writer *w)
         if (by_name(e - 1, e, w->names.data)) continue;
         w->failed = true;
         ed_fail(ED_INVALID_ARGUMENT, "%s: %s: two tensors are named '%.*s'", w->who, w->prefix,
-                (int)e->name_size, (const char *)w->names.data + e->name);
+                (int)(e->name_size < 200 ? e->name_size : 200),
+                (const char *)w->names.data + e->name);
         return false;
     }
     return true;

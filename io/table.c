@@ -40,7 +40,7 @@ static bool read_block(const table *t, io_cursor *handle, size_t from, io_span *
     io_cursor trailer = io_cursor_on(data + size, TRAILER);
     *block = (io_span){data, size};
     *type = io_u8(&trailer);
-    if (io_crc32c_mask(io_crc32c(0, data, size + 1)) != io_u32(&trailer))
+    if (!io_checksum_is(io_crc32c_mask(io_crc32c(0, data, size + 1)), io_u32(&trailer)))
         return damaged(t, "the index is damaged: a block has another checksum than it was given");
     if (*type > SNAPPY) return damaged(t, "the index has a block of an unknown compression");
     return true;
@@ -66,6 +66,13 @@ static bool unpack(const table *t, io_span *block, uint8_t *to, size_t size)
     return true;
 }
 
+/* What a packed block takes unpacked: at least the one restart and the number of restarts. */
+static bool packed_size(const table *t, io_span block, size_t *size)
+{
+    if (snappy_size(block, size) && *size >= 8) return true;
+    return damaged(t, "the index is damaged: a block can't be unpacked");
+}
+
 /* The index block: raw as it is, packed unpacked into *memory. */
 static bool read_index_block(table *t, io_span *index, uint8_t **memory)
 {
@@ -76,8 +83,7 @@ static bool read_index_block(table *t, io_span *index, uint8_t **memory)
     io_varint(&footer);
     if (!read_block(t, &footer, 0, index, &type)) return false;
     if (type == SNAPPY) {
-        if (!snappy_size(*index, &size))
-            return damaged(t, "the index is damaged: a block can't be unpacked");
+        if (!packed_size(t, *index, &size)) return false;
         *memory = memory_alloc(size);
         if (!*memory || !unpack(t, index, *memory, size)) return false;
     }
@@ -96,8 +102,7 @@ static bool measure(const table *t, const table *index, int64_t *count, size_t *
         int type;
         size_t size = 0;
         fine = read_block(t, &handle, end, &block, &type);
-        if (fine && type == SNAPPY && !snappy_size(block, &size))
-            fine = damaged(t, "the index is damaged: a block can't be unpacked");
+        if (fine && type == SNAPPY) fine = packed_size(t, block, &size);
         if (fine) end = (size_t)(block.data - t->file) + block.size + TRAILER;
         *packed += size;
         ++*count;
@@ -238,13 +243,14 @@ static void block_add(table_block *b, io_span key, io_span value)
         while (shared < key.size && shared < b->last_key.size &&
                key.data[shared] == b->last_key.data[shared])
             shared++;
+    const uint8_t *rest = shared ? key.data + shared : key.data;
     io_put_varint(&b->entries, shared);
     io_put_varint(&b->entries, key.size - shared);
     io_put_varint(&b->entries, value.size);
-    io_put(&b->entries, key.data + shared, key.size - shared);
+    io_put(&b->entries, rest, key.size - shared);
     io_put(&b->entries, value.data, value.size);
     b->last_key.size = shared;
-    io_put(&b->last_key, key.data + shared, key.size - shared);
+    io_put(&b->last_key, rest, key.size - shared);
 }
 
 static size_t block_size(const table_block *b)

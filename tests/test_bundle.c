@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static char dir[64], prefix[96], data_path[160], index_path[160];
@@ -978,6 +979,28 @@ static void hostile_names(void **state)
     }
 }
 
+/* A name of 100 kB with very many slices: looking for each by its key would take minutes. */
+static void hostile_slices(void **state)
+{
+    (void)state;
+    enum { LENGTH = 100000, SLICES = 250000 };
+    io_buffer name = {0}, message = {0};
+    for (int i = 0; i < LENGTH; i++) io_put_u8(&name, 'n');
+    io_put(&message, "\x08\x01\x12\x04\x12\x02\x08\x02", 8);
+    for (int i = 0; i < SLICES; i++) io_put(&message, "\x3a\x02\x0a\x00", 4);
+    const raw_entry entries[] = {RAW_HEADER,
+                                 {(char *)name.data, LENGTH, (char *)message.data, message.size}};
+    craft(prefix, entries, 2, "", 0);
+    clock_t start = clock();
+    bundle *b = open_it();
+    assert_false(bundle_verify(b, bundle_at(b, 0)));
+    assert_error("as many slices");
+    ed_release(b);
+    assert_true(clock() - start < CLOCKS_PER_SEC);
+    io_buffer_free(&name);
+    io_buffer_free(&message);
+}
+
 /* ---- Slices ---------------------------------------------------------------------------------- */
 
 /* "v", float32 [4, 2] of 0 ... 7 in two slices of rows; the second's extent is as given. */
@@ -1253,6 +1276,7 @@ int main(int argc, char **argv)
         TEST(hostile_entries),
         TEST(hostile_indices),
         TEST(hostile_names),
+        TEST(hostile_slices),
         TEST(slices),
         TEST(damaged_with_care),
         TEST(no_memory),
