@@ -200,8 +200,8 @@ static bool take_shape(literal *l, npy_header *h)
         if (!take_whole(l, &h->shape[h->rank++])) return false;
         comma = skip(l, ',');
     }
-    if (h->rank == 1 && !comma) return wrong(l, "its shape is no tuple");
-    return skip(l, ')') || wrong(l, "its shape has something else than whole numbers from 0");
+    if (!skip(l, ')')) return wrong(l, "its shape has something else than whole numbers from 0");
+    return h->rank != 1 || comma || wrong(l, "its shape is no tuple");
 }
 
 static bool take_order(literal *l, npy_header *h)
