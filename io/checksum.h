@@ -5,8 +5,21 @@
 #ifndef EDDY_IO_CHECKSUM_H
 #define EDDY_IO_CHECKSUM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * Whether a checksum worked out is the one a file has stored: every reader asks here. A fuzzer
+ * would never get behind one, so what is built for it (make fuzz) takes them all for right.
+ */
+static inline bool io_checksum_is(uint64_t found, uint64_t stored)
+{
+#ifdef EDDY_FUZZING
+    stored = found;
+#endif
+    return found == stored;
+}
 
 /* crc extended by `size` bytes; begins at 0. The crc of a part and then of the rest is that of the
  * whole. */

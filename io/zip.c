@@ -12,6 +12,7 @@
  * put before it moves all of them by the same.
  */
 #include "io/zip.h"
+#include "io/checksum.h"
 #include <bzlib.h>
 #include <lzma.h>
 #include <stdlib.h>
@@ -493,7 +494,8 @@ bool zip_read(zip_stream *s, void *to, size_t want, size_t *got, zip_fault *faul
     }
     if (s->checked || (s->left && !s->ended)) return true;
     s->checked = true;
-    return s->crc == s->wanted || damaged(fault, "its checksum is wrong: the data are damaged");
+    return io_checksum_is(s->crc, s->wanted) ||
+           damaged(fault, "its checksum is wrong: the data are damaged");
 }
 
 int64_t zip_place(const zip_stream *s)
@@ -510,6 +512,7 @@ void zip_end(zip_stream *s)
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 enum { ALIGNMENT = 64, PADDING = 0xd935, JANUARY_1980 = 0x21, OLD = 20, LARGE = 45 };
+enum { UNIX = 3, READABLE = 0100644 }; /* tools take the names' UTF-8 for such only from Unix */
 
 zip_writer zip_write_on(io_writer *file)
 {
@@ -577,13 +580,13 @@ static void put_entry(io_buffer *b, const zip_writer *w, const char *name, int64
     int64_t offset = io_written(w->file);
     int extra = (size >= w->limit ? 16 : 0) + (offset >= w->limit ? 8 : 0);
     io_put_u32(b, ENTRY);
-    io_put_u16(b, extra ? LARGE : OLD);
+    io_put_u16(b, UNIX << 8 | (extra ? LARGE : OLD));
     put_common(b, name, size, crc, w->limit, extra);
     io_put_u16(b, (uint16_t)(extra ? extra + 4 : 0));
     io_put_u16(b, 0);
     io_put_u16(b, 0);
     io_put_u16(b, 0);
-    io_put_u32(b, 0);
+    io_put_u32(b, (uint32_t)READABLE << 16);
     io_put_u32(b, offset >= w->limit ? UINT32_MAX : (uint32_t)offset);
     io_put(b, name, strlen(name));
     if (!extra) return;
