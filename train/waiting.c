@@ -1,0 +1,124 @@
+#include "train/restore.h"
+#include <string.h>
+
+/*
+ * Values that a restore left waiting, and what is asked by those who wait: a layer that makes its
+ * weights, an optimizer that makes the slots of a variable. A value is theirs once they say that
+ * what it was for is made; should they give that up again, it waits as before.
+ */
+
+/* An object that may get more children waits for theirs; whatever it waited for before is over. */
+void waiting_begin(const match *m, int live)
+{
+    const graph_node *node = &m->g->nodes[live];
+    const object_class *class = ((const ed_object *)node->object)->class;
+    if (!class->wait) return;
+    bool keeps_slots = false;
+    for (int i = 0; i < m->g->n_slots; i++) keeps_slots |= m->g->slots[i].optimizer == live;
+    bool waits = node->open || (keeps_slots && m->file_of[live] >= 0);
+    if (waits)
+        graph_wait_for(class->wait(node->object), &m->r->source, m->file_of[live]);
+    else
+        graph_wait_end(class->wait(node->object));
+}
+
+static ed_restoration *of(const graph_source *s)
+{
+    return (ed_restoration *)s;
+}
+
+static int find(const graph_source *s, int node, const char *name)
+{
+    int at = objects_child(&of(s)->file, node, name);
+    return at >= 0 && of(s)->states[at] != FILE_SKIPPED ? at : -1;
+}
+
+static int find_slot(const graph_source *s, int node, const graph_slot *slot, const ed_tensor *v)
+{
+    const graph_node as_node = {.kind = GRAPH_VARIABLE, .object = (void *)v};
+    int at = match_slot(&of(s)->file, node, slot, restore_place(of(s), &as_node));
+    return at >= 0 && of(s)->waiting[at] ? at : -1;
+}
+
+/* A layer that had no children when it was saved had not been called: it begins anew, with the
+ * numbers that it would have drawn then. */
+static bool whole(const graph_source *s, int node)
+{
+    return of(s)->strict && (node < 0 || of(s)->file.nodes[node].children > 0);
+}
+
+static ed_tensor *value(graph_source *s, int at, const char *who, ed_dtype dtype, ed_ints shape)
+{
+    ed_tensor *t = of(s)->waiting[at];
+    if (!t)
+        return ed_fail(ED_FAILED_PRECONDITION, "%s: its value in the checkpoint %s is taken", who,
+                       s->path);
+    if (t->dtype == dtype && t->rank == shape.count &&
+        memcmp(t->shape, shape.values, (size_t)t->rank * sizeof *t->shape) == 0)
+        return ed_retain(t);
+    return ed_fail(ED_INVALID_ARGUMENT, "%s is %s%s, in the checkpoint %s it is %s", who,
+                   ed_dtype_name(dtype), text_of_ints(shape.values, shape.count).s, s->path,
+                   text_of_tensor(t).s);
+}
+
+static void take_waiting(ed_restoration *r, int at)
+{
+    ed_release(r->waiting[at]);
+    r->waiting[at] = NULL;
+    r->states[at] = FILE_RESTORED;
+}
+
+/* What came with its own children: those that have values are given them, others wait in turn. */
+static void made_with_children(ed_restoration *r, int at, void *object)
+{
+    graph g;
+    match m;
+    if (!graph_make(&g, (const char *const[]){"made"}, &object, 1)) return;
+    if (match_begin(&m, r, &g)) {
+        match_bind(&m, graph_find(&g, object), at);
+        match_all(&m);
+        for (int i = 0; i < g.n_nodes; i++) {
+            const graph_node *node = &g.nodes[i];
+            int place = m.file_of[i];
+            if (node->kind == GRAPH_OBJECT) waiting_begin(&m, i);
+            if (node->kind != GRAPH_VARIABLE || place < 0 || !r->waiting[place]) continue;
+            const ed_tensor *v = node->object;
+            ed_tensor *t = value(&r->source, place, ed_name(v), v->dtype, ed_shape(v));
+            if (!t || !restore_note(r, node, place)) continue;
+            variable_replace(node->object, t);
+            take_waiting(r, place);
+        }
+        match_end(&m);
+    }
+    graph_free(&g);
+}
+
+static void made(graph_source *s, int at, void *object)
+{
+    const graph_node as_node = {.kind = GRAPH_VARIABLE, .object = object};
+    if (((const ed_object *)object)->class->wait) {
+        made_with_children(of(s), at, object);
+        return;
+    }
+    restore_note(of(s), &as_node, at);
+    take_waiting(of(s), at);
+}
+
+static void unmade(graph_source *s, const ed_tensor *v)
+{
+    ed_restoration *r = of(s);
+    const graph_node as_node = {.kind = GRAPH_VARIABLE, .object = (void *)v};
+    int i = restore_index(r, &as_node);
+    if (i < 0) return;
+    int at = r->bound[i].at;
+    r->bound[i] = r->bound[--r->n_bound];
+    r->waiting[at] = ed_retain(tensor_read(v));
+    r->states[at] = FILE_WAITING;
+}
+
+const graph_source waiting_source = {.find = find,
+                                     .find_slot = find_slot,
+                                     .whole = whole,
+                                     .value = value,
+                                     .made = made,
+                                     .unmade = unmade};
