@@ -10,6 +10,10 @@ SAN    =
 V      =
 # Folder with MNIST in IDX form, for the demo.
 DATA   =
+# How long `make fuzz` runs each target.
+SECONDS = 60
+# Python with tensorflow and safetensors, for interop; empty: looked for.
+PEERS  =
 
 # As many jobs at a time as there are cores, unless -j says how many.
 ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
@@ -46,6 +50,9 @@ TESTS    := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/test_*.c))
 TEST_AID := $(call simd_objects,$(filter-out tests/test_%.c tests/shared_%.c,$(wildcard tests/*.c)))
 BENCHES  := $(patsubst %.c,$(OBJ)/%,$(wildcard bench/bench_*.c))
 PROGRAM  := $(OBJ)/programs/eddy-ckpt
+LUA_ALL  := $(patsubst %.c,$(OBJ)/%.o,$(wildcard lua/*.c))
+REPL     := $(OBJ)/lua/eddy
+MODULE   := $(OBJ)/lua/eddy.so
 
 WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-psabi
 CFLAGS      = $(OPT) -g
@@ -57,18 +64,20 @@ LIBS        = $(DEPS_LIBS) -lm -lpthread
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib test demo bench install check format clean help
+.PHONY: all lib test interop fuzz fuzz_program demo bench install check format clean help
 .SECONDARY:
-all: lib $(PROGRAM)
+all: lib $(PROGRAM) $(REPL) $(MODULE)
 
 help:
 	@echo 'make                      the library: $(OBJ)/libeddy.a and .so; $(PROGRAM)'
 	@echo 'make test                 builds and runs the tests (EDDY_DATA=dir: with MNIST from dir/mnist too)'
+	@echo 'make interop              files there and back with the TensorFlow, Keras, NumPy and safetensors of PEERS=python'
+	@echo 'make fuzz [SECONDS=600]   readers of files against damaged ones, by clang with its libFuzzer'
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
 	@echo 'make check                layout, includes, exported names, programs against an installation'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy-ckpt'
-	@echo 'settings: CC OPT SAN=address,undefined V=1 BUILD PREFIX'
+	@echo 'settings: CC OPT SAN=address,undefined V=1 BUILD PREFIX PEERS SECONDS'
 
 # ---- Building
 
@@ -126,6 +135,31 @@ $(OBJ)/tests/shared_%.so: $(OBJ)/tests/shared_%.o
 $(OBJ)/tests/test_user_op: $(OBJ)/tests/shared_softcap.so
 $(OBJ)/tests/test_eddy_ckpt: $(PROGRAM)
 
+# Lua: the module that a stock Lua loads, and the program, which is the module and a prompt. Symbols of
+# Lua itself come from whoever loads the module.
+$(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS)
+$(OBJ)/lua/module.o: lua/prelude.lua
+$(MODULE): $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL)) $(OBJECTS) lua/eddy.map
+	$(call say,LD    $@)
+	$(Q)$(CC) -shared $(SANFLAGS) -Wl,--version-script=lua/eddy.map -o $@ $(filter %.o,$^) $(LIBS)
+$(REPL): $(LUA_ALL) $(OBJECTS)
+	$(call say,LD    $@)
+	$(Q)$(CC) $(SANFLAGS) -rdynamic -o $@ $^ $(LIBS) $(LUA_LIBS)
+
+$(OBJ)/tests/interop/interop: $(OBJ)/tests/interop/interop.o $(OBJECTS)
+	$(call say,LD    $@)
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
+
+# The fuzz targets: run on what they once failed at by a test in every build, by libFuzzer in one of its own.
+FUZZ_AID := $(patsubst %.c,$(OBJ)/%.o,$(filter-out fuzz/main.c fuzz/seeds.c,$(wildcard fuzz/*.c)))
+$(OBJ)/tests/test_corpus $(OBJ)/tests/test_damage: $(FUZZ_AID)
+$(OBJ)/fuzz/fuzz: $(OBJ)/fuzz/main.o $(FUZZ_AID) $(OBJECTS)
+	$(call say,LD    $@)
+	$(Q)$(CC) $(SANFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+$(OBJ)/fuzz/seeds: $(OBJ)/fuzz/seeds.o $(FUZZ_AID) $(OBJECTS)
+	$(call say,LD    $@)
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
+
 $(OBJ)/bench/%: $(OBJ)/bench/%.o $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(PEER_LIBS)
@@ -150,6 +184,15 @@ $(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.a
 test: $(TESTS) $(OBJ)/libeddy.so
 	$(Q)tools/run_tests.sh $(TESTS)
 
+interop: $(OBJ)/tests/interop/interop
+	$(Q)PEERS='$(PEERS)' tests/interop/run.sh $<
+
+fuzz:
+	$(Q)$(MAKE) CC=clang SAN=fuzzer-no-link,address,undefined OPT='-O1 -DEDDY_FUZZING' fuzz_program
+
+fuzz_program: $(OBJ)/fuzz/fuzz $(OBJ)/fuzz/seeds
+	$(Q)fuzz/run.sh $(OBJ)/fuzz $(SECONDS)
+
 demo: $(OBJ)/examples/mnist
 	$(Q)$(OBJ)/examples/mnist $(DATA)
 
@@ -160,7 +203,7 @@ check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so
 	$(Q)tools/check.sh $(OBJ)
 	$(Q)CC='$(CC)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 
-install: lib $(PROGRAM)
+install: lib $(PROGRAM) $(REPL) $(MODULE)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(addprefix $(DESTDIR)$(PREFIX)/include/eddy/,$(sort $(dir $(HEADERS))))
 	for h in $(HEADERS); do install -m 644 $$h $(DESTDIR)$(PREFIX)/include/eddy/$$h || exit 1; done
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
