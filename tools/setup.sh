@@ -37,6 +37,8 @@ look() {
     need libbz2-dev links bzlib.h -lbz2
     need liblzma-dev pkg-config --exists liblzma
     need libxxhash-dev pkg-config --exists libxxhash
+    need liblua5.4-dev pkg-config --exists lua5.4
+    need libedit-dev pkg-config --exists libedit
     need libcmocka-dev pkg-config --exists cmocka
     [ "$(compiler)" = gcc ] || need libomp-dev links stdio.h -fopenmp # some tests and benches; gcc brings its own
 }
@@ -65,6 +67,8 @@ mkdir -p "$(dirname "$out")"
 {
     echo "DEPS_CFLAGS := $(pkg-config --cflags zlib liblzma libxxhash)"
     echo "DEPS_LIBS := -lsleef $(pkg-config --libs zlib liblzma libxxhash) -lbz2"
+    echo "LUA_CFLAGS := $(pkg-config --cflags lua5.4) $(pkg-config --cflags libedit)"
+    echo "LUA_LIBS := $(pkg-config --libs lua5.4) $(pkg-config --libs libedit) -ldl"
     echo "CMOCKA_CFLAGS := $(pkg-config --cflags cmocka)"
     echo "CMOCKA_LIBS := $(pkg-config --libs cmocka)"
     # The bench of products has a column for OpenBLAS where that is installed.

@@ -1,0 +1,275 @@
+#include "lua/autodiff.h"
+#include "lua/call.h"
+#include "lua/convert.h"
+#include "tensor/core.h"
+
+/* Tapes, and functions with gradients of their own. value_and_grad, grad, jacobian and hessian are
+ * made of these in prelude.lua. */
+
+/* ---- Tapes ----------------------------------------------------------------------------------- */
+
+static bool option(lua_State *L, int at, const char *name)
+{
+    if (lua_type(L, at) != LUA_TTABLE) return false;
+    lua_getfield(L, at, name);
+    bool set = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return set;
+}
+
+static int begin(lua_State *L)
+{
+    ed_tape_options options = {
+        .persistent = option(L, 1, "persistent"),
+        .ignore_accessed_variables = option(L, 1, "ignore_accessed_variables"),
+    };
+    handle *h = handle_new(L, HANDLE_TAPE);
+    ed_scope scope = ed_scope_open();
+    ed_tape *tape = ed_tape_begin_with(&options);
+    handle_put(h, tape);
+    ed_scope_close(&scope);
+    return handle_return(L, tape);
+}
+
+#define COMMAND(name, call)                                                                        \
+    static int name(lua_State *L)                                                                  \
+    {                                                                                              \
+        ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);                                           \
+        lua_settop(L, 1);                                                                          \
+        return handle_return(L, call(tape));                                                       \
+    }
+
+COMMAND(stop, ed_tape_stop)
+COMMAND(resume, ed_tape_resume)
+COMMAND(reset, ed_tape_reset)
+
+static int watch(lua_State *L)
+{
+    ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);
+    ed_tensor *x = handle_check(L, 2, HANDLE_TENSOR);
+    lua_settop(L, 2);
+    return handle_return(L, ed_watch(tape, x));
+}
+
+/* The lists that results are pushed from outlive the scope in a tape's handle: any object is held
+ * by a userdata of ours. */
+static int push_list(lua_State *L, handle *holder)
+{
+    convert_push_list(L, holder->object);
+    return 1;
+}
+
+static int watched(lua_State *L)
+{
+    ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);
+    handle *holder = handle_new(L, HANDLE_TAPE);
+    ed_scope scope = ed_scope_open();
+    handle_put(holder, ed_watched_variables(tape));
+    ed_scope_close(&scope);
+    return holder->object ? push_list(L, holder) : handle_raise(L);
+}
+
+/* A tensor, or a table of them. */
+static ed_list *targets(lua_State *L, int at)
+{
+    ed_tensor *t = handle_at(L, at, HANDLE_TENSOR);
+    return t ? ed_list_of_one(t) : convert_list(L, at);
+}
+
+static ed_list *ask(lua_State *L, ed_tape *tape)
+{
+    ed_gradient_options options = {0};
+    if (lua_type(L, 4) == LUA_TTABLE) {
+        lua_pushliteral(L, "unconnected_zeros");
+        lua_rawget(L, 4);
+        options.unconnected_zeros = lua_toboolean(L, -1);
+        lua_pushliteral(L, "output_gradients");
+        lua_rawget(L, 4);
+        if (!lua_isnil(L, -1) && !(options.output_gradients = targets(L, lua_gettop(L))))
+            return NULL;
+    }
+    ed_list *to = targets(L, 2), *from = to ? targets(L, 3) : NULL;
+    return from ? ed_gradient_list(tape, to, from, &options) : NULL;
+}
+
+/* tape:gradient(target, source or {sources}, {unconnected_zeros, output_gradients}): nil or false
+ * where nothing leads from there. */
+static int gradient(lua_State *L)
+{
+    ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);
+    luaL_checkany(L, 3);
+    bool single = handle_at(L, 3, HANDLE_TENSOR);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    handle *holder = handle_new(L, HANDLE_TAPE);
+    int top = lua_gettop(L);
+    ed_scope scope = ed_scope_open();
+    handle_put(holder, ask(L, tape));
+    ed_scope_close(&scope);
+    lua_settop(L, top);
+    if (!holder->object) return handle_raise(L);
+    push_list(L, holder);
+    if (single) lua_rawgeti(L, -1, 1);
+    if (single && lua_isboolean(L, -1)) lua_pushnil(L);
+    handle_collect(L);
+    return 1;
+}
+
+static int jacobian_by(lua_State *L, ed_tensor *(*make)(ed_tape *, ed_tensor *, ed_tensor *))
+{
+    ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);
+    ed_tensor *target = handle_check(L, 2, HANDLE_TENSOR),
+              *source = handle_check(L, 3, HANDLE_TENSOR);
+    handle *h = handle_new(L, HANDLE_TENSOR);
+    ed_scope scope = ed_scope_open();
+    ed_tensor *j = make(tape, target, source);
+    handle_put(h, j);
+    ed_scope_close(&scope);
+    if (!j && !ed_failed()) return lua_pushnil(L), 1;
+    return handle_return(L, j);
+}
+
+static int jacobian(lua_State *L)
+{
+    return jacobian_by(L, ed_jacobian);
+}
+
+static int batch_jacobian(lua_State *L)
+{
+    return jacobian_by(L, ed_batch_jacobian);
+}
+
+/* ---- Functions with gradients of their own --------------------------------------------------- */
+
+/* A call of Lua from within Eddy: inputs go out as userdata, results come back in a userdata that
+ * the context holds retained. */
+typedef struct exchange {
+    lua_hold *hold;
+    const char *field; /* of the held table */
+    ed_list *inputs;
+    ed_tensor *output, *dy; /* of a gradient; NULL else */
+    void *result;           /* a tensor, or (wants_list) a list; retained */
+    bool wants_list;
+} exchange;
+
+static void push_tensor(lua_State *L, ed_tensor *t)
+{
+    handle_put(handle_new(L, HANDLE_TENSOR), t);
+}
+
+/* Runs protected: may raise anywhere. */
+static int make_exchange(lua_State *L)
+{
+    exchange *x = lua_touserdata(L, 1);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, x->hold->reference);
+    lua_getiuservalue(L, -1, 1);
+    lua_getfield(L, -1, x->field);
+    int n = 0;
+    if (x->dy) { /* gradient(dy, output, inputs...) */
+        push_tensor(L, x->dy);
+        push_tensor(L, x->output);
+        n = 2;
+    }
+    luaL_checkstack(L, (int)ed_list_size(x->inputs) + 8, NULL);
+    for (int64_t i = 0; i < ed_list_size(x->inputs); i++, n++) push_tensor(L, x->inputs->items[i]);
+    int base = lua_gettop(L) - n;
+    lua_call(L, n, LUA_MULTRET);
+    int count = lua_gettop(L) - base + 1;
+    if (!x->wants_list) {
+        ed_tensor *t = count ? handle_at(L, base, HANDLE_TENSOR) : NULL;
+        if (!t) return luaL_error(L, "%s: a tensor is to be returned", x->field);
+        x->result = ed_retain(t);
+        return 0;
+    }
+    if (count != ed_list_size(x->inputs))
+        return luaL_error(L, "%s: %d gradients are to be returned, one for each input, not %d",
+                          x->field, (int)ed_list_size(x->inputs), count);
+    for (int i = 0; i < count; i++)
+        if (!lua_isnil(L, base + i) && !handle_at(L, base + i, HANDLE_TENSOR))
+            return luaL_error(L, "%s: result %d is a %s; a tensor or nil is expected", x->field,
+                              i + 1, luaL_typename(L, base + i));
+    ed_list *list = list_new(count);
+    if (!list) return handle_raise(L);
+    for (int i = 0; i < count; i++)
+        list->items[i] = ed_retain(handle_at(L, base + i, HANDLE_TENSOR));
+    x->result = list;
+    return 0;
+}
+
+static void *run_exchange(exchange *x)
+{
+    if (!call_protected(x->hold->L, make_exchange, x)) return NULL;
+    return scope_give(x->result);
+}
+
+static ed_tensor *forward(ed_list *inputs, void *hold)
+{
+    exchange x = {.hold = hold, .field = "forward", .inputs = inputs};
+    return run_exchange(&x);
+}
+
+static ed_list *backward(ed_list *inputs, ed_tensor *output, ed_tensor *dy, void *hold)
+{
+    exchange x = {.hold = hold,
+                  .field = "gradient",
+                  .inputs = inputs,
+                  .output = output,
+                  .dy = dy,
+                  .wants_list = true};
+    return run_exchange(&x);
+}
+
+/* custom_gradient_call({forward = , gradient = }, {inputs}); recompute_call({forward = },
+ * {inputs}). The table is held until no tape needs it any more. */
+static int call_held(lua_State *L, bool own_gradient)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    handle *h = handle_new(L, HANDLE_TENSOR);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    lua_hold *hold = call_hold(L, 1);
+    ed_scope scope = ed_scope_open();
+    ed_list *inputs = convert_list(L, 2);
+    ed_tensor *y = NULL;
+    if (!inputs)
+        call_release(hold);
+    else
+        y = own_gradient ? ed_custom_gradient(forward, backward, inputs, hold, call_release)
+                         : ed_recompute(forward, inputs, hold, call_release);
+    handle_put(h, y);
+    ed_scope_close(&scope);
+    return handle_return(L, y);
+}
+
+static int custom_gradient(lua_State *L)
+{
+    return call_held(L, true);
+}
+
+static int recompute(lua_State *L)
+{
+    return call_held(L, false);
+}
+
+static const luaL_Reg methods[] = {
+    {"stop", stop},         {"resume", resume},
+    {"reset", reset},       {"watch", watch},
+    {"watched", watched},   {"gradient", gradient},
+    {"jacobian", jacobian}, {"batch_jacobian", batch_jacobian},
+    {NULL, NULL},
+};
+
+static const luaL_Reg functions[] = {
+    {"tape_begin", begin},
+    {"custom_gradient_call", custom_gradient},
+    {"recompute_call", recompute},
+    {NULL, NULL},
+};
+
+void autodiff_open(lua_State *L)
+{
+    luaL_setfuncs(L, functions, 0);
+    luaL_getmetatable(L, "eddy.tape");
+    lua_getfield(L, -1, "__index");
+    luaL_setfuncs(L, methods, 0);
+    lua_pop(L, 2);
+}

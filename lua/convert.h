@@ -1,0 +1,59 @@
+/*
+ * Lua's values as Eddy's and back. What turns Lua's values into tensors raises nothing: it is
+ * called while a scope is open. It keeps an Eddy error instead.
+ */
+#ifndef EDDY_LUA_CONVERT_H
+#define EDDY_LUA_CONVERT_H
+
+#include "lua/handle.h"
+#include "ops/op.h"
+
+/*
+ * An operand: a tensor, a number (which takes the dtype it meets), a boolean, or a table of tables
+ * of numbers, which becomes a tensor: whole numbers int32 (int64 where they are too large), others
+ * float32, booleans bool; dtype says otherwise. A table of tensors of one shape is stacked. NULL
+ * with an error for anything else.
+ */
+ed_tensor *convert_operand(lua_State *L, int at, ed_dtype dtype);
+
+/* Whether the value can be an operand at all: not a table of options. */
+bool convert_is_operand(lua_State *L, int at);
+
+/* A table of tensors as a list; owned by the scope. NULL with an error. */
+ed_list *convert_list(lua_State *L, int at);
+
+/* Pushes a list's tensors as a table of userdata (false for NULL entries). May raise: no scope may
+ * be open but the caller's handles. */
+void convert_push_list(lua_State *L, ed_list *list);
+
+/* Pushes the tensor's elements as nested tables of numbers or booleans, a scalar as itself. May
+ * raise. */
+void convert_push_elements(lua_State *L, const ed_tensor *t);
+
+/* "float32" and so on. ED_DTYPE_NONE for any other text. */
+ed_dtype convert_dtype(const char *name);
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+/* Room for the lists of numbers among a call's options. */
+typedef struct convert_room {
+    int64_t numbers[8 * ED_MAX_RANK];
+    int used;
+    const char *who;
+} convert_room;
+
+/*
+ * The value at a place of the stack into a field of the structure. Counting is Lua's: axes and
+ * places begin at 1 (-1 being the last). false, with an Eddy error, if it is of another kind.
+ */
+bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, convert_room *room);
+
+/* All named options of the table at `at` (absent: none) into the structure; a name that the schema
+ * does not have is an error that lists those it has. */
+bool convert_options(lua_State *L, int at, const ed_attr *schema, void *structure,
+                     convert_room *room);
+
+/* Whether the table has a name among its keys. */
+bool convert_has_names(lua_State *L, int at);
+
+#endif

@@ -1,0 +1,76 @@
+#include "lua/autodiff.h"
+#include "lua/handle.h"
+#include "lua/ops.h"
+#include "lua/tensor.h"
+
+/*
+ * require "eddy": the same source is the module that a stock Lua loads and the inside of the eddy
+ * program.
+ */
+
+__asm__(".section .rodata\n"
+        ".balign 16\n"
+        "eddy_prelude:\n"
+        ".incbin \"lua/prelude.lua\"\n"
+        "eddy_prelude_end:\n"
+        ".previous\n");
+extern const char eddy_prelude[] __attribute__((visibility("hidden")));
+extern const char eddy_prelude_end[] __attribute__((visibility("hidden")));
+
+static int set_seed(lua_State *L)
+{
+    ed_set_seed(luaL_checkinteger(L, 1));
+    return 0;
+}
+
+/* { live_tensors, live_bytes, peak_bytes, cached_bytes } */
+static int memory(lua_State *L)
+{
+    ed_memory m = ed_memory_stats();
+    lua_createtable(L, 0, 4);
+    lua_pushinteger(L, m.live_tensors);
+    lua_setfield(L, -2, "live_tensors");
+    lua_pushinteger(L, m.live_bytes);
+    lua_setfield(L, -2, "live_bytes");
+    lua_pushinteger(L, m.peak_bytes);
+    lua_setfield(L, -2, "peak_bytes");
+    lua_pushinteger(L, m.cached_bytes);
+    lua_setfield(L, -2, "cached_bytes");
+    return 1;
+}
+
+static int threads(lua_State *L)
+{
+    if (!lua_isnoneornil(L, 1) && !ed_set_num_threads((int)luaL_checkinteger(L, 1)))
+        return handle_raise(L);
+    lua_pushinteger(L, ed_num_threads());
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"set_seed", set_seed},  {"memory", memory}, {"num_threads", threads},
+    {"scope", handle_scope}, {NULL, NULL},
+};
+
+static void run_prelude(lua_State *L, int module)
+{
+    size_t size = (size_t)(eddy_prelude_end - eddy_prelude);
+    if (luaL_loadbufferx(L, eddy_prelude, size, "=eddy", "t") != LUA_OK) lua_error(L);
+    lua_pushvalue(L, module);
+    lua_call(L, 1, 0);
+}
+
+__attribute__((visibility("default"))) int luaopen_eddy(lua_State *L);
+int luaopen_eddy(lua_State *L)
+{
+    luaL_checkversion(L);
+    handle_open(L);
+    luaL_newlib(L, functions);
+    int module = lua_gettop(L);
+    autodiff_open(L);
+    tensor_open(L, module); /* pushes the methods */
+    ops_open(L, module, module + 1);
+    lua_settop(L, module);
+    run_prelude(L, module);
+    return 1;
+}

@@ -1,0 +1,237 @@
+#include "lua/ops.h"
+#include "lua/convert.h"
+#include "ops/random.h"
+#include "tensor/core.h"
+#include <string.h>
+
+/*
+ * Every op of the table as a Lua function, by one function: operands first, then attributes, by
+ * place or by name in a last table.
+ *
+ *     ed.matmul(a, b, {transpose_b = true})    x:sum{axis = 1}    ed.zeros{2, 3, dtype = "int32"}
+ *
+ * An attribute given by its place goes to the first one that takes its kind: a table of numbers to
+ * a list, a number to a number, a text to a dtype or text. A new op needs nothing here.
+ */
+
+enum { MOST_ATTRS = 1024 };
+
+typedef struct arguments {
+    lua_State *L;
+    const ed_op *op;
+    int at, last; /* of the stack */
+    ed_tensor *inputs[64];
+    int n_inputs;
+    unsigned given; /* attributes: bit i is the schema's i-th */
+    convert_room room;
+    max_align_t attrs[MOST_ATTRS / sizeof(max_align_t)];
+} arguments;
+
+int ops_operands(const ed_op *op)
+{
+    int n = 0;
+    while (n < ED_MAX_OPERANDS && op->operands[n].name) n++;
+    return n;
+}
+
+/* The dtype of the first tensor among the arguments that has to agree with operand i, so that a
+ * table of numbers can be of that too. */
+static ed_dtype dtype_for(const arguments *a, int i)
+{
+    const ed_operand *operands = a->op->operands;
+    char type = operands[i].type;
+    for (int k = 0; type && k < ED_MAX_OPERANDS && operands[k].name; k++) {
+        const ed_tensor *t = handle_at(a->L, k + 1, HANDLE_TENSOR);
+        if (t && operands[k].type == type) return t->dtype;
+    }
+    return ED_DTYPE_NONE;
+}
+
+static bool take_operand(arguments *a, int at, ed_dtype like)
+{
+    if (a->n_inputs == (int)(sizeof a->inputs / sizeof *a->inputs))
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: more than %d operands", a->op->name, a->n_inputs),
+               false;
+    bool table = lua_type(a->L, at) == LUA_TTABLE;
+    ed_tensor *t = convert_operand(a->L, at, table ? like : ED_DTYPE_NONE);
+    if (t) a->inputs[a->n_inputs++] = t;
+    return t;
+}
+
+/* concat and stack: a table of tensors, or one after the other. */
+static bool take_variadic(arguments *a)
+{
+    lua_State *L = a->L;
+    if (lua_type(L, a->at) == LUA_TTABLE && !convert_has_names(L, a->at)) {
+        int64_t count = (int64_t)lua_rawlen(L, a->at);
+        for (int64_t i = 1; i <= count; i++) {
+            lua_rawgeti(L, a->at, i);
+            bool fine = take_operand(a, -1, ED_DTYPE_NONE);
+            lua_pop(L, 1);
+            if (!fine) return false;
+        }
+        a->at++;
+        return true;
+    }
+    while (a->at <= a->last && convert_is_operand(L, a->at))
+        if (!take_operand(a, a->at++, ED_DTYPE_NONE)) return false;
+    return true;
+}
+
+static bool take_operands(arguments *a)
+{
+    int n = ops_operands(a->op);
+    if (a->op->flags & ED_OP_VARIADIC) return take_variadic(a);
+    for (int i = 0; i < n; i++, a->at++) {
+        if (a->at > a->last || !convert_is_operand(a->L, a->at))
+            return ed_fail(ED_INVALID_ARGUMENT, "%s: operand %s is missing", a->op->name,
+                           a->op->operands[i].name),
+                   false;
+        if (!take_operand(a, a->at, dtype_for(a, i))) return false;
+    }
+    return true;
+}
+
+/* Whether an attribute of the type takes a value of Lua's type by its place; better is more. */
+static int suits(ed_attr_type attribute, int type)
+{
+    switch (attribute) {
+    case ED_ATTR_INTS: return type == LUA_TTABLE ? 2 : type == LUA_TNUMBER ? 1 : 0;
+    case ED_ATTR_INT:
+    case ED_ATTR_FLOAT: return type == LUA_TNUMBER ? 2 : 0;
+    case ED_ATTR_DTYPE:
+    case ED_ATTR_STRING: return type == LUA_TSTRING ? 2 : 0;
+    case ED_ATTR_BOOL: return type == LUA_TBOOLEAN ? 2 : 0;
+    default: return 0;
+    }
+}
+
+static bool take_by_place(arguments *a, int at)
+{
+    const ed_attr *schema = a->op->attrs;
+    int type = lua_type(a->L, at), best = -1, how = 0;
+    for (int i = 0; schema && schema[i].name && i < 32; i++)
+        if (!(a->given & 1u << i) && suits(schema[i].type, type) > how) {
+            best = i;
+            how = suits(schema[i].type, type);
+        }
+    if (best < 0)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: there is nothing that argument %d (a %s) could be",
+                       a->op->name, at, lua_typename(a->L, type)),
+               false;
+    a->given |= 1u << best;
+    return convert_field(a->L, at, &schema[best], a->attrs, &a->room);
+}
+
+static bool take_attributes(arguments *a)
+{
+    for (; a->at <= a->last; a->at++) {
+        if (lua_isnil(a->L, a->at)) continue;
+        bool named = convert_has_names(a->L, a->at);
+        bool listed = lua_type(a->L, a->at) == LUA_TTABLE && lua_rawlen(a->L, a->at) > 0;
+        if ((!named || listed) && !take_by_place(a, a->at)) return false;
+        if (named && !convert_options(a->L, a->at, a->op->attrs, a->attrs, &a->room)) return false;
+    }
+    return true;
+}
+
+/* Draws take their place in a stream from the generator in the options, or the process's. */
+static bool take_state(arguments *a, int last)
+{
+    const ed_attr *state = a->op->attrs;
+    while (state && state->name && state->type != ED_ATTR_STATE) state++;
+    if (!state || !state->name) return true;
+    ed_generator *generator = NULL;
+    if (last && lua_type(a->L, last) == LUA_TTABLE) {
+        lua_pushliteral(a->L, "generator");
+        lua_rawget(a->L, last);
+        generator = handle_at(a->L, -1, HANDLE_GENERATOR);
+        lua_pop(a->L, 1);
+    }
+    (void)generator;
+    return ed_fail(ED_UNIMPLEMENTED, "%s: is called through ed.random", a->op->name), false;
+}
+
+static bool run(arguments *a, ed_tensor **outputs)
+{
+    const ed_op *op = a->op;
+    if (op->attrs_size > sizeof a->attrs)
+        return ed_fail(ED_UNIMPLEMENTED, "%s: too many attributes", op->name), false;
+    if (op->defaults)
+        memcpy(a->attrs, op->defaults, op->attrs_size);
+    else
+        memset(a->attrs, 0, op->attrs_size);
+    return take_operands(a) && take_attributes(a) && take_state(a, a->last) &&
+           ed_execute(op, a->inputs, a->n_inputs, op->attrs ? a->attrs : NULL, outputs);
+}
+
+int ops_call(lua_State *L, const ed_op *op)
+{
+    handle *results[ED_MAX_OUTPUTS];
+    int last = lua_gettop(L), n = op->n_outputs ? op->n_outputs : 1;
+    luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
+    for (int i = 0; i < n; i++) results[i] = handle_new(L, HANDLE_TENSOR);
+    arguments a;
+    a.L = L;
+    a.op = op;
+    a.at = 1;
+    a.last = last;
+    a.n_inputs = 0;
+    a.given = 0;
+    a.room.used = 0;
+    a.room.who = op->name;
+    ed_tensor *outputs[ED_MAX_OUTPUTS];
+    ed_scope scope = ed_scope_open();
+    bool fine = run(&a, outputs);
+    for (int i = 0; fine && i < n; i++) handle_put(results[i], outputs[i]);
+    ed_scope_close(&scope);
+    return handle_return(L, fine) ? n : 0;
+}
+
+static int function(lua_State *L)
+{
+    return ops_call(L, lua_touserdata(L, lua_upvalueindex(1)));
+}
+
+void ops_push(lua_State *L, const ed_op *op)
+{
+    lua_pushlightuserdata(L, (void *)op);
+    lua_pushcclosure(L, function, 1);
+}
+
+/* ---- The module's and the tensors' names ----------------------------------------------------- */
+
+static bool has_state(const ed_op *op)
+{
+    for (const ed_attr *a = op->attrs; a && a->name; a++)
+        if (a->type == ED_ATTR_STATE) return true;
+    return false;
+}
+
+bool ops_is_public(const ed_op *op)
+{
+    return !(op->flags & ED_OP_INTERNAL) && !has_state(op);
+}
+
+static void set(lua_State *L, int table, const char *name)
+{
+    lua_pushvalue(L, -1);
+    lua_setfield(L, table, name);
+}
+
+/* reduce_sum is also called sum, as NumPy has it. */
+void ops_open(lua_State *L, int module, int methods)
+{
+    for (int i = 0; i < ed_op_count(); i++) {
+        const ed_op *op = ed_op_at(i);
+        if (!ops_is_public(op)) continue;
+        ops_push(L, op);
+        set(L, module, op->name);
+        if (ops_operands(op)) set(L, methods, op->name);
+        if (!strncmp(op->name, "reduce_", 7)) {
+            set(L, module, op->name + 7);
+            set(L, methods, op->name + 7);
+        }
+        lua_pop(L, 1);
+    }
+}

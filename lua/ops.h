@@ -1,0 +1,22 @@
+/* The op table as Lua functions. */
+#ifndef EDDY_LUA_OPS_H
+#define EDDY_LUA_OPS_H
+
+#include "lua/handle.h"
+
+/* The number of an op's operands. */
+int ops_operands(const ed_op *op);
+
+/* Whether Lua has it under its own name: neither an inside of other ops nor one that draws. */
+bool ops_is_public(const ed_op *op);
+
+/* Calls the op with the arguments on the stack; the number of results. */
+int ops_call(lua_State *L, const ed_op *op);
+
+/* The op as a Lua function. */
+void ops_push(lua_State *L, const ed_op *op);
+
+/* Puts all ops into the tables at these places of the stack. */
+void ops_open(lua_State *L, int module, int methods);
+
+#endif
