@@ -1,0 +1,112 @@
+#include "fuzz/fuzz.h"
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The factors are those of the smallest entries to what readers keep of them. */
+const fuzz_target fuzz_targets[] = {
+    {"fuzz_bundle", fuzz_bundle, 192},   {"fuzz_idx", fuzz_idx, 16},
+    {"fuzz_npy", fuzz_npy, 16},          {"fuzz_npz", fuzz_npz, 64},
+    {"fuzz_objects", fuzz_objects, 192}, {"fuzz_safetensors", fuzz_safetensors, 64},
+    {"fuzz_state", fuzz_state, 64},
+};
+const int fuzz_target_count = sizeof fuzz_targets / sizeof *fuzz_targets;
+
+enum { BASE = 4 << 20 };
+
+static int64_t allowed;
+
+void fuzz_claim(bool holds, const char *format, ...)
+{
+    if (holds) return;
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("fuzz: ", stderr);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, " [%s]\n", ed_error());
+    abort();
+}
+
+bool fuzz_given(const void *something, const char *call)
+{
+    fuzz_claim(!something == ed_failed(), "%s gave %s", call,
+               something ? "something and kept an error" : "nothing without an error");
+    ed_clear_error();
+    return something;
+}
+
+void fuzz_allow(int64_t bytes)
+{
+    if (bytes > allowed) allowed = bytes;
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+static char folder[64];
+
+static void remove_files(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    if (system(command)) fputs("fuzz: the folder is left\n", stderr);
+}
+
+const char *fuzz_folder(void)
+{
+    if (*folder) return folder;
+    strcpy(folder, "/dev/shm/eddy_fuzz_XXXXXX"); /* where fsync takes no time */
+    if (!mkdtemp(folder)) fuzz_claim(mkdtemp(strcpy(folder, "/tmp/eddy_fuzz_XXXXXX")), "no folder");
+    atexit(remove_files);
+    return folder;
+}
+
+const char *fuzz_file(const char *name, const uint8_t *data, size_t size)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", fuzz_folder(), name);
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    fuzz_claim(file >= 0 && write(file, data, size) == (ssize_t)size && !close(file),
+               "%s can't be written", path);
+    return path;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+/* The thread's own stacks grow once, and a target may make something at first; afterwards every
+ * byte must come back. */
+static void warm_up(const fuzz_target *target)
+{
+    static const fuzz_target *warm;
+    if (warm == target) return;
+    ED_SCOPE;
+    for (int i = 0; i < 5000; i++) ed_number(i);
+    target->run((const uint8_t *)"", 0);
+    warm = target;
+}
+
+void fuzz_run(const fuzz_target *target, const uint8_t *data, size_t size)
+{
+    warm_up(target);
+    ed_clear_error();
+    allowed = 0;
+    ed_memory before = ed_memory_stats();
+    ed_memory_reset_peak();
+    {
+        ED_SCOPE;
+        target->run(data, size);
+    }
+    fuzz_claim(!ed_failed(), "%s: an error is left", target->name);
+    ed_memory after = ed_memory_stats();
+    long long tensors = after.live_tensors - before.live_tensors,
+              bytes = after.live_bytes - before.live_bytes,
+              peak = after.peak_bytes - before.live_bytes,
+              limit = BASE + target->factor * (int64_t)size + allowed;
+    fuzz_claim(!tensors && !bytes, "%s: %lld tensors, %lld bytes are left", target->name, tensors,
+               bytes);
+    fuzz_claim(peak <= limit, "%s: %zu bytes of input took %lld bytes of memory, more than %lld",
+               target->name, size, peak, limit);
+}
