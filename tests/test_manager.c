@@ -265,7 +265,7 @@ static void odd_state_files(void **unused)
         print_message("EDDY_DATA is not set\n");
         skip();
     }
-    char path[512], command[1200], folder[512];
+    char path[512], command[4096], folder[512];
     snprintf(path, sizeof path, "%s/tf/made/manager/odd", data);
     snprintf(command, sizeof command, "%s/answers.json", path);
     json *file = json_read_file(command);
@@ -794,16 +794,77 @@ static void leftovers(void **unused)
                                        "ckpt-3.data-00000-of-00001.tmp.999999999.7",
                                        "checkpoint.tmp.999999999.1", "ckpt-8.data-00001-of-00002",
                                        "ckpt-8.data-00000-of-00002"},
-                             *const stay[] = {"mine.tmp.999999999.0", "other-8.data-00000-of-00001",
-                                              "ckpt-x.data-00000-of-00001", "ckpt-9.index",
-                                              "ckpt-8.data-0-of-1"};
+                             *const stay[] = {
+                                 "mine.tmp.999999999.0",       "other-8.data-00000-of-00001",
+                                 "ckpt-x.data-00000-of-00001", "ckpt-9.index",
+                                 "ckpt-8.data-0-of-1",         "ckpt-5.data-00000-of-00001"};
     for (int i = 0; i < 5; i++) write_text(in_folder("leftovers/%s", gone[i]), "x");
-    for (int i = 0; i < 5; i++) write_text(in_folder("leftovers/%s", stay[i]), "x");
+    for (int i = 0; i < 6; i++) write_text(in_folder("leftovers/%s", stay[i]), "x");
+    write_text(in_folder("leftovers/checkpoint"),
+               "model_checkpoint_path: 'ckpt-5' all_model_checkpoint_paths: 'ckpt-5'"
+               "all_model_checkpoint_timestamps: 5");
     ed_release(manager_in(&p, folder));
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 5; i++)
         if (io_exists(in_folder("leftovers/%s", gone[i]))) fail_msg("%s is there", gone[i]);
+    for (int i = 0; i < 6; i++)
         if (!io_exists(in_folder("leftovers/%s", stay[i]))) fail_msg("%s is gone", stay[i]);
+}
+
+/* A number that was used before takes the place of the old one, and comes last. */
+static void same_number_again(void **unused)
+{
+    (void)unused;
+    ED_SCOPE;
+    program p;
+    program_begin(&p);
+    char folder[512];
+    strcpy(folder, fresh_folder("again"));
+    ed_checkpoint_manager *m = managing(p.checkpoint, folder, .max_to_keep = 2);
+    assert_non_null(ed_save(m, .number = 7));
+    assert_non_null(ed_save(m, .number = 0));
+    program_set(&p, 3);
+    assert_non_null(ed_save(m, .number = 7));
+    assert_int_equal(ed_manager_count(m), 2);
+    same_name(ed_manager_checkpoint(m, 0), folder, "ckpt-0");
+    same_name(ed_manager_checkpoint(m, 1), folder, "ckpt-7");
+    program_set(&p, 0);
+    same_name(ed_restore_or_initialize(m), folder, "ckpt-7");
+    assert_true(program_value(&p) == 3);
+    assert_non_null(ed_save(m));
+    assert_string_equal(names_in(folder), "checkpoint ckpt-4.data-00000-of-00001 ckpt-4.index "
+                                          "ckpt-7.data-00000-of-00001 ckpt-7.index");
+    ed_release(m);
+}
+
+/* The clock was set back: what the file says of the future is taken as of now, and nothing is lost
+ * by it. */
+static void clock_set_back(void **unused)
+{
+    (void)unused;
+    ED_SCOPE;
+    program p;
+    program_begin(&p);
+    char folder[512];
+    strcpy(folder, fresh_folder("back"));
+    manager_clock = set_clock;
+    the_time = 2e9;
+    ed_checkpoint_manager *m = managing(p.checkpoint, folder);
+    the_time += 100;
+    assert_non_null(ed_save(m));
+    ed_release(m);
+    the_time = 1e9;
+    m = managing(p.checkpoint, folder, .max_to_keep = 1, .keep_checkpoint_every_n_hours = 1);
+    assert_int_equal(ed_manager_count(m), 0); /* no later than the last that was kept for ever */
+    same_name(ed_manager_latest(m), folder, "ckpt-1");
+    for (int i = 0; i < 3; i++) {
+        the_time += 3600;
+        assert_non_null(ed_save(m));
     }
+    assert_string_equal(names_in(folder),
+                        "checkpoint ckpt-1.data-00000-of-00001 ckpt-1.index "
+                        "ckpt-2.data-00000-of-00001 ckpt-2.index ckpt-3.data-00000-of-00001 "
+                        "ckpt-3.index ckpt-4.data-00000-of-00001 ckpt-4.index");
+    ed_release(m);
 }
 
 /* ---- Wrong calls ----------------------------------------------------------------------------- */
@@ -873,6 +934,8 @@ int main(void)
         test(unnamed_checkpoints),
         test(files_outside),
         test(leftovers),
+        test(same_number_again),
+        test(clock_set_back),
         test(options),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
