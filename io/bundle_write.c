@@ -15,7 +15,7 @@
  * tell. Checkpoints that must not know such an instant have a new prefix each, as a manager's do.
  */
 
-enum { PIECE = 1 << 19, SEVERAL_THREADS = 256 << 10 };
+enum { PIECE = 16 << 20, CACHED = 512 << 10 };
 
 /* Where name and message of an entry stand in the writer's buffers. */
 typedef struct written {
@@ -78,25 +78,66 @@ typedef struct sink {
     uint32_t crc;
     const uint8_t *piece; /* under work */
     size_t size;
+    bool summed, tried, fine; /* are its sums taken? was it written? did that succeed? */
 } sink;
 
-/* The two sums over a piece, each by whoever is free. */
-static void sum(int64_t first, int64_t last, int worker, void *user)
+static size_t cached_size(const sink *s, size_t at)
 {
-    sink *s = user;
-    (void)worker;
-    if (first == 0) s->crc = io_crc32c(s->crc, s->piece, s->size);
-    if (last == 2) io_digest_add(s->digester, s->piece, s->size);
+    return s->size - at < CACHED ? s->size - at : CACHED;
 }
 
+/* The digest takes bytes as fast as memory gives them; the crc, which doesn't, then finds them in
+ * the cache. */
+static void sum(sink *s, size_t at)
+{
+    io_digest_add(s->digester, s->piece + at, cached_size(s, at));
+    s->crc = io_crc32c(s->crc, s->piece + at, cached_size(s, at));
+}
+
+static void sum_all(sink *s)
+{
+    for (size_t at = 0; at < s->size; at += CACHED) sum(s, at);
+}
+
+static void write_all(sink *s)
+{
+    s->tried = true;
+    s->fine = io_write(s->writer->data, s->piece, s->size);
+}
+
+static void sum_and_write_all(sink *s)
+{
+    s->tried = s->fine = true;
+    for (size_t at = 0; s->fine && at < s->size; at += CACHED) {
+        sum(s, at);
+        s->fine = io_write(s->writer->data, s->piece + at, cached_size(s, at));
+    }
+}
+
+/* Two things are to be done to a piece, by whoever is free; but only the caller, worker 0, writes,
+ * since errors are kept by thread. */
+static void work_on_piece(int64_t first, int64_t last, int worker, void *user)
+{
+    sink *s = user;
+    if (last - first == 2)
+        sum_and_write_all(s);
+    else if (worker == 0 && !s->tried)
+        write_all(s);
+    else if (!__atomic_exchange_n(&s->summed, true, __ATOMIC_RELAXED))
+        sum_all(s);
+}
+
+/* The sums of a large piece are taken while the system takes the piece. */
 static bool put(void *user, const void *data, size_t size)
 {
     sink *s = user;
     for (size_t at = 0; at < size; at += PIECE) {
         s->piece = (const uint8_t *)data + at;
         s->size = size - at < PIECE ? size - at : PIECE;
-        threads_run(2, s->size < SEVERAL_THREADS ? 2 : 1, sum, s);
-        if (!io_write(s->writer->data, s->piece, s->size)) return false;
+        s->tried = s->summed = false;
+        threads_run(2, s->size > CACHED ? 1 : 2, work_on_piece, s);
+        if (!s->tried) write_all(s); /* another was faster than the caller, twice */
+        if (!s->fine) return false;
     }
     return true;
 }
