@@ -43,7 +43,7 @@ static struct {
           .left = PTHREAD_COND_INITIALIZER,
           .owner = PTHREAD_MUTEX_INITIALIZER};
 
-static __thread bool working; /* within a range: work inside it is done at once */
+static __thread bool working; /* within a range, or alone: work is done at once */
 
 enum { SPIN_NS = 50000 };
 
@@ -228,6 +228,11 @@ static void wait_for_helpers(void)
             pthread_cond_wait(&pool.left, &pool.lock);
         pthread_mutex_unlock(&pool.lock);
     }
+}
+
+void threads_alone(void)
+{
+    working = true;
 }
 
 void threads_run(int64_t n, int64_t grain, threads_range range, void *user)

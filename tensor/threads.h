@@ -31,6 +31,10 @@ void threads_run(int64_t n, int64_t grain, threads_range range, void *user);
  */
 void threads_run_among(int count, int64_t n, int64_t grain, threads_range range, void *user);
 
+/* From here on the calling thread does all work itself: for one in the background, which is not to
+ * have the pool while those in the foreground want it. */
+void threads_alone(void);
+
 /* How many threads work at most, the caller's included. */
 int threads_count(void);
 

@@ -1,5 +1,6 @@
 #include "train/manager.h"
 #include "io/bundle.h"
+#include "tensor/threads.h"
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -115,6 +116,7 @@ static void run(save *s)
 static void *run_apart(void *user)
 {
     save *s = user;
+    threads_alone(); /* training wants the others */
     run(s);
     s->error = ed_error_kind();
     snprintf(s->message, sizeof s->message, "%s", ed_error());
