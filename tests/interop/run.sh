@@ -12,7 +12,7 @@ sys.exit(any(importlib.util.find_spec(name) is None for name in ("tensorflow", "
 }
 
 python=
-for candidate in ${PEERS:-${EDDY_PYTHON:-} /opt/peers/run-tf python3}; do
+for candidate in ${PEERS:-${EDDY_PYTHON:-} python3}; do
     has_all "$candidate" && python=$candidate && break
 done
 if [ -z "$python" ]; then
