@@ -29,7 +29,7 @@ static void track(void *object, ed_tracker *t)
 {
     ed_metric *metric = object;
     graph_name(t, t->self, GRAPH_NAME, "total", graph_float64(t, &metric->total));
-    graph_name(t, t->self, GRAPH_NAME, "count", graph_int64(t, &metric->count));
+    graph_name(t, t->self, GRAPH_NAME, "count", graph_cell(t, &metric->count, &graph_count_state));
 }
 
 static const object_class metric_class = {.name = "metric", .destroy = destroy, .track = track};
@@ -88,7 +88,7 @@ bool ed_metric_update(ed_metric *metric, ed_tensor *values)
 
 static bool is_whole(ed_dtype dtype)
 {
-    return dtype == ED_INT32 || dtype == ED_INT64 || dtype == ED_UINT8 || dtype == ED_BOOL;
+    return !ed_dtype_is_float(dtype) && dtype != ED_UINT64;
 }
 
 /* Element i as a whole number; int64 goes through no double. */
