@@ -305,12 +305,19 @@ bool io_write_file(const char *who, const char *path, const void *data, size_t s
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
+/* Whether the error of an open says that there can be no such file. Names come from files too, and
+ * are then as long as they like. */
+static bool is_absence(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
+}
+
 static bool open_regular(io_file *file)
 {
     struct stat info;
     /* A pipe without a writer must not be waited for. */
     file->descriptor = call_open(file->path, O_RDONLY | O_NONBLOCK);
-    if (file->descriptor < 0 && errno == ENOENT)
+    if (file->descriptor < 0 && is_absence(errno))
         return ed_fail(ED_NOT_FOUND, "%s: %s: there is no such file", file->who, file->path), false;
     if (file->descriptor < 0) return fail(file->who, file->path, "open");
     if (fstat(file->descriptor, &info)) return fail(file->who, file->path, "fstat");
