@@ -532,6 +532,7 @@ static void fork_within_a_save(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        test(process_ends_within_a_save), /* first: its child starts threads */
         test(every_call_fails),
         test(every_call_fails_at_first),
         test(old_one_stays),
@@ -542,7 +543,6 @@ int main(void)
         test(values_of_the_moment),
         test(errors_of_the_background),
         test(step_within_a_save),
-        test(process_ends_within_a_save),
         test(fork_within_a_save),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
