@@ -100,7 +100,9 @@ void layer_made(const ed_layer *layer, int place, void *object)
 void layer_made_child(const ed_layer *layer, ed_layer *child)
 {
     graph_source *source = layer->wait.source;
-    if (source) layer_made(layer, source->find(source, layer->wait.node, child->name), child);
+    if (!source) return;
+    int place = source->find(source, layer->wait.node, child->name);
+    if (place >= 0 || source->whole(source, layer->wait.node)) source->made(source, place, child);
 }
 
 void layer_unmade(const ed_layer *layer, int64_t first_child, int64_t first_weight)

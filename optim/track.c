@@ -65,7 +65,8 @@ static void track_constants(ed_optimizer *o, ed_tracker *t)
 static int track_scalars(ed_optimizer *o, ed_tracker *t)
 {
     static const ed_state rate = {ED_FLOAT32, -1, get_rate, refuses_rate, set_rate};
-    int all = graph_container(t), iterations = graph_int64(t, &o->iterations);
+    int all = graph_container(t);
+    int iterations = graph_cell(t, &o->iterations, &graph_count_state);
     int learning_rate = graph_cell(t, o, &rate);
     graph_name(t, t->self, GRAPH_KEY | GRAPH_WRITE, "_variables", all);
     graph_name(t, t->self, GRAPH_NAME, "_iterations", iterations);

@@ -39,10 +39,14 @@ typedef struct graph_edge {
 
 typedef struct graph_node {
     graph_kind kind;
-    void *object; /* retained; of a cell: the `self` of its functions, not retained */
+    void *object; /* of a cell: the `self` of its functions */
+    void *held;   /* the object that was met, retained; NULL: none */
     ed_state state;
     bool open;       /* children may come that are not there yet */
+    bool has_slots;  /* an optimizer that keeps values for variables */
     int first, last; /* edges, -1: none */
+    int way;         /* the last edge of its path along GRAPH_KEY, -1: root, or none */
+    size_t length;   /* of the path's text */
 } graph_node;
 
 /* A value that an optimizer keeps for a variable; or, with variable and value -1, that it keeps
@@ -59,8 +63,8 @@ typedef struct graph {
     graph_slot *slots;
     int n_nodes, n_edges, n_slots;
     int node_capacity, edge_capacity, slot_capacity;
-    int *table; /* nodes by object, open addressing */
-    int table_size;
+    int *table, table_size;           /* nodes by object, open addressing */
+    int *edge_table, edge_table_size; /* edges with GRAPH_WRITE by node and name */
 } graph;
 
 /* Who asks an object; `self` is the object's node. */
@@ -80,11 +84,23 @@ void graph_free(graph *g);
 /* The node an object has, -1 if it is not in the graph. */
 int graph_find(const graph *g, const void *object);
 
-/* Makes the texts of all nodes' paths along GRAPH_KEY edges, "model/dense/kernel", names escaped as
- * TensorFlow does ("." -> "..", "/" -> ".S"); NULL for nodes that no such path leads to. The array
- * and its texts go by graph_free_paths. */
+/* The child of that name along GRAPH_WRITE, -1 if there is none. */
+int graph_child(const graph *g, int node, const char *name);
+
+/*
+ * Makes the texts of the paths of values, and of nodes that are open or have slots, along GRAPH_KEY
+ * edges: "model/dense/kernel", names escaped as TensorFlow does ("." -> "..", "/" -> ".S"). NULL
+ * for other nodes, and for those that no such path leads to. The array and its texts go by
+ * graph_free_paths. NULL, with an error, without memory or where paths are absurdly long: they grow
+ * with the depth.
+ */
 char **graph_paths(const graph *g);
 void graph_free_paths(const graph *g, char **paths);
+
+/* A name as it stands in a path: its length; and written so that it ends at `end`, where it
+ * begins. */
+size_t graph_escaped_length(const char *name);
+char *graph_put_escaped(char *end, const char *name);
 
 /* For the library's own track functions: nodes are numbers, -1 after a failure, which is passed
  * on. */
@@ -92,10 +108,14 @@ int graph_object(ed_tracker *t, void *object);
 int graph_container(ed_tracker *t);
 int graph_cell(ed_tracker *t, void *self, const ed_state *state);
 int graph_int64(ed_tracker *t, int64_t *value);
+extern const ed_state graph_count_state; /* of an int64_t that is never negative */
 int graph_float64(ed_tracker *t, double *value);
 void graph_name(ed_tracker *t, int from, unsigned use, const char *name, int to);
 void graph_number(ed_tracker *t, int from, unsigned use, int64_t name, int to);
 void graph_slot_of(ed_tracker *t, graph_slot slot);
+
+/* As ed_counter, with functions of one's own. */
+ed_trackable *graph_counter(int64_t *value, const ed_state *state);
 
 /* ---- Values that wait ------------------------------------------------------------------------ */
 

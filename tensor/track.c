@@ -12,6 +12,7 @@
 struct ed_trackable {
     ed_object object;
     const ed_trackable_class *kind;
+    const ed_state *state; /* of a counter */
     void *self;
 };
 
@@ -47,8 +48,17 @@ static void set_number(void *self, const void *elements)
     memcpy(self, elements, 8);
 }
 
+static const char *refuses_negative(const void *self, const void *elements)
+{
+    int64_t value;
+    (void)self;
+    memcpy(&value, elements, sizeof value);
+    return value < 0 ? "it counts, and is negative" : NULL;
+}
+
 static const ed_state int64_state = {ED_INT64, -1, get_number, NULL, set_number};
 static const ed_state float64_state = {ED_FLOAT64, -1, get_number, NULL, set_number};
+const ed_state graph_count_state = {ED_INT64, -1, get_number, refuses_negative, set_number};
 
 /* A counter is a cell itself, not an object that has one: its value lies under its own name. */
 static void counter_track(void *object, ed_tracker *t)
@@ -56,20 +66,25 @@ static void counter_track(void *object, ed_tracker *t)
     graph_node *node = &t->graph->nodes[t->self];
     node->kind = GRAPH_CELL;
     node->object = ((ed_trackable *)object)->self;
-    node->state = int64_state;
-    ed_release(object);
+    node->state = *((ed_trackable *)object)->state;
 }
 
 static const object_class counter_class = {
     .name = "counter", .destroy = memory_free, .track = counter_track};
 
+ed_trackable *graph_counter(int64_t *value, const ed_state *state)
+{
+    ed_trackable *trackable = object_new(&counter_class, sizeof *trackable);
+    if (!trackable) return NULL;
+    trackable->state = state;
+    trackable->self = value;
+    return scope_give(trackable);
+}
+
 ed_trackable *ed_counter(int64_t *value)
 {
     if (!value) return ed_fail(ED_INVALID_ARGUMENT, "counter: NULL given");
-    ed_trackable *trackable = object_new(&counter_class, sizeof *trackable);
-    if (!trackable) return NULL;
-    trackable->self = value;
-    return scope_give(trackable);
+    return graph_counter(value, &int64_state);
 }
 
 /* ---- Growing --------------------------------------------------------------------------------- */
@@ -98,7 +113,7 @@ static int new_node(ed_tracker *t, graph_kind kind)
     graph *g = t->graph;
     if (t->failed || !room((void **)&g->nodes, sizeof *g->nodes, g->n_nodes, &g->node_capacity))
         return fail(t);
-    g->nodes[g->n_nodes] = (graph_node){.kind = kind, .first = -1, .last = -1};
+    g->nodes[g->n_nodes] = (graph_node){.kind = kind, .first = -1, .last = -1, .way = -1};
     return g->n_nodes++;
 }
 
@@ -109,44 +124,74 @@ static unsigned hash(const void *object)
     return (unsigned)(((uintptr_t)object >> 4) * 0x9e3779b97f4a7c15u >> 32);
 }
 
-/* The place in the table where the object is or belongs. The object of a counter is gone from its
- * node, so places hold the address that was looked up. */
-static int *place(const graph *g, const void *object, const void **keys)
+/* The place in the table where the object is or belongs. */
+static int *place(const graph *g, const void *object)
 {
     unsigned mask = (unsigned)g->table_size - 1, i = hash(object) & mask;
-    while (g->table[i] >= 0 && keys[i] != object) i = (i + 1) & mask;
+    while (g->table[i] >= 0 && g->nodes[g->table[i]].held != object) i = (i + 1) & mask;
     return &g->table[i];
 }
 
-/* Keys stand behind the numbers in one block. */
-static const void **keys_of(const graph *g)
+static int *empty_table(int size)
 {
-    return (const void **)(g->table + g->table_size);
+    int *table = memory_alloc((size_t)size * sizeof *table);
+    return table ? memset(table, 0xff, (size_t)size * sizeof *table) : NULL;
 }
 
 static bool enlarge(graph *g)
 {
-    graph old = *g;
-    int size = old.table_size ? 2 * old.table_size : 64;
-    int *table = memory_alloc((size_t)size * (sizeof *table + sizeof(void *)));
+    int size = g->table_size ? 2 * g->table_size : 64, *table = empty_table(size);
     if (!table) return false;
-    for (int i = 0; i < size; i++) table[i] = -1;
+    memory_free(g->table);
     g->table = table;
     g->table_size = size;
-    const void **keys = keys_of(g);
-    for (int i = 0; i < old.table_size; i++)
-        if (old.table[i] >= 0) {
-            int *to = place(g, keys_of(&old)[i], keys);
-            *to = old.table[i];
-            keys[to - g->table] = keys_of(&old)[i];
-        }
-    memory_free(old.table);
+    for (int i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].held) *place(g, g->nodes[i].held) = i;
     return true;
 }
 
+/* ---- Edges by node and name ------------------------------------------------------------------ */
+
+static unsigned edge_hash(int from, const char *name)
+{
+    uint64_t h = 0xcbf29ce484222325u ^ (uint64_t)from * 0x9e3779b97f4a7c15u;
+    for (; *name; name++) h = (h ^ (uint8_t)*name) * 0x100000001b3u;
+    return (unsigned)(h ^ h >> 32);
+}
+
+static int *edge_place(const graph *g, int from, const char *name)
+{
+    unsigned mask = (unsigned)g->edge_table_size - 1, i = edge_hash(from, name) & mask;
+    for (; g->edge_table[i] >= 0; i = (i + 1) & mask) {
+        const graph_edge *edge = &g->edges[g->edge_table[i]];
+        if (edge->from == from && !strcmp(edge->name, name)) break;
+    }
+    return &g->edge_table[i];
+}
+
+static bool enlarge_edges(graph *g)
+{
+    int size = g->edge_table_size ? 2 * g->edge_table_size : 64, *table = empty_table(size);
+    if (!table) return false;
+    memory_free(g->edge_table);
+    g->edge_table = table;
+    g->edge_table_size = size;
+    for (int i = 0; i < g->n_edges; i++)
+        if (g->edges[i].use & GRAPH_WRITE) *edge_place(g, g->edges[i].from, g->edges[i].name) = i;
+    return true;
+}
+
+int graph_child(const graph *g, int node, const char *name)
+{
+    int edge = g->edge_table_size ? *edge_place(g, node, name) : -1;
+    return edge < 0 ? -1 : g->edges[edge].to;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
 int graph_find(const graph *g, const void *object)
 {
-    return g->table_size ? *place(g, object, keys_of(g)) : -1;
+    return g->table_size ? *place(g, object) : -1;
 }
 
 static const object_class *class_of(const void *object)
@@ -167,12 +212,11 @@ int graph_object(ed_tracker *t, void *object)
         return fail(t);
     }
     if (2 * g->n_nodes >= g->table_size && !enlarge(g)) return fail(t);
-    int *at = place(g, object, keys_of(g));
+    int *at = place(g, object);
     if (*at >= 0) return *at;
     int node = new_node(t, GRAPH_OBJECT);
     if (node < 0) return -1;
-    g->nodes[node].object = ed_retain(object);
-    keys_of(g)[at - g->table] = object;
+    g->nodes[node].object = g->nodes[node].held = ed_retain(object);
     return *at = node;
 }
 
@@ -200,28 +244,36 @@ int graph_float64(ed_tracker *t, double *value)
     return graph_cell(t, value, &float64_state);
 }
 
+static bool is_new_name(ed_tracker *t, int from, const char *name)
+{
+    graph *g = t->graph;
+    if (2 * g->n_edges >= g->edge_table_size && !enlarge_edges(g)) return false;
+    if (*edge_place(g, from, name) < 0) return true;
+    ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the name '%s' is given twice", name);
+    return false;
+}
+
+static void add_edge(graph *g, graph_edge edge)
+{
+    graph_node *node = &g->nodes[edge.from];
+    g->edges[g->n_edges] = edge;
+    *(node->first < 0 ? &node->first : &g->edges[node->last].next) = g->n_edges;
+    node->last = g->n_edges;
+    if (edge.use & GRAPH_WRITE) *edge_place(g, edge.from, edge.name) = g->n_edges;
+    g->n_edges++;
+}
+
 void graph_name(ed_tracker *t, int from, unsigned use, const char *name, int to)
 {
     graph *g = t->graph;
     if (t->failed || from < 0 || to < 0) return;
-    for (int e = g->nodes[from].first; e >= 0; e = g->edges[e].next)
-        if (g->edges[e].use & use & GRAPH_WRITE && !strcmp(g->edges[e].name, name)) {
-            ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the name '%s' is given twice", name);
-            fail(t);
-            return;
-        }
-    char *copy = room((void **)&g->edges, sizeof *g->edges, g->n_edges, &g->edge_capacity)
-                     ? text_copy(name)
-                     : NULL;
-    if (!copy) {
+    bool fine = !(use & GRAPH_WRITE) || is_new_name(t, from, name);
+    fine = fine && room((void **)&g->edges, sizeof *g->edges, g->n_edges, &g->edge_capacity);
+    char *copy = fine ? text_copy(name) : NULL;
+    if (copy)
+        add_edge(g, (graph_edge){.from = from, .to = to, .next = -1, .use = use, .name = copy});
+    else
         fail(t);
-        return;
-    }
-    graph_node *node = &g->nodes[from];
-    g->edges[g->n_edges] =
-        (graph_edge){.from = from, .to = to, .next = -1, .use = use, .name = copy};
-    *(node->first < 0 ? &node->first : &g->edges[node->last].next) = g->n_edges;
-    node->last = g->n_edges++;
 }
 
 void graph_number(ed_tracker *t, int from, unsigned use, int64_t name, int to)
@@ -235,10 +287,12 @@ void graph_slot_of(ed_tracker *t, graph_slot slot)
 {
     graph *g = t->graph;
     if (t->failed) return;
-    if (room((void **)&g->slots, sizeof *g->slots, g->n_slots, &g->slot_capacity))
-        g->slots[g->n_slots++] = slot;
-    else
+    if (!room((void **)&g->slots, sizeof *g->slots, g->n_slots, &g->slot_capacity)) {
         fail(t);
+        return;
+    }
+    g->slots[g->n_slots++] = slot;
+    g->nodes[slot.optimizer].has_slots = true;
 }
 
 /* ---- What track functions call --------------------------------------------------------------- */
@@ -293,15 +347,52 @@ void ed_track_float64(ed_tracker *t, const char *name, double *value)
 
 void graph_free(graph *g)
 {
-    for (int i = 0; i < g->n_nodes; i++)
-        if (g->nodes[i].kind == GRAPH_OBJECT || g->nodes[i].kind == GRAPH_VARIABLE)
-            ed_release(g->nodes[i].object);
+    for (int i = 0; i < g->n_nodes; i++) ed_release(g->nodes[i].held);
     for (int i = 0; i < g->n_edges; i++) memory_free(g->edges[i].name);
     memory_free(g->nodes);
     memory_free(g->edges);
     memory_free(g->slots);
     memory_free(g->table);
+    memory_free(g->edge_table);
     *g = (graph){0};
+}
+
+/* Asks an object what it keeps. What its function makes on the way is held by the graph alone; an
+ * error it keeps is a failure. */
+static void ask(ed_tracker *t, void *object)
+{
+    ED_SCOPE;
+    bool failed_before = ed_failed();
+    class_of(object)->track(object, t);
+    if (!failed_before && ed_failed()) t->failed = true;
+}
+
+size_t graph_escaped_length(const char *name)
+{
+    size_t n = strlen(name);
+    for (; *name; name++) n += *name == '.' || *name == '/';
+    return n;
+}
+
+/* Breadth first, so that the shortest of several names counts, and of equally long ones the first.
+ */
+static bool find_ways(graph *g)
+{
+    int end = 0, *queue = memory_alloc((size_t)g->n_nodes * sizeof *queue);
+    if (!queue) return false;
+    queue[end++] = 0;
+    for (int i = 0; i < end; i++)
+        for (int e = g->nodes[queue[i]].first; e >= 0; e = g->edges[e].next) {
+            const graph_edge *edge = &g->edges[e];
+            graph_node *to = &g->nodes[edge->to];
+            if (!(edge->use & GRAPH_KEY) || !edge->to || to->way >= 0) continue;
+            to->way = e;
+            to->length =
+                g->nodes[edge->from].length + (edge->from != 0) + graph_escaped_length(edge->name);
+            queue[end++] = edge->to;
+        }
+    memory_free(queue);
+    return true;
 }
 
 bool graph_make(graph *g, const char *const *names, void *const *objects, int count)
@@ -312,30 +403,61 @@ bool graph_make(graph *g, const char *const *names, void *const *objects, int co
     for (int i = 0; i < count; i++) ed_track(&t, names[i], objects[i]);
     for (t.self = 1; !t.failed && t.self < g->n_nodes; t.self++) {
         const graph_node *node = &g->nodes[t.self];
-        if (node->kind == GRAPH_OBJECT) class_of(node->object)->track(node->object, &t);
+        if (node->kind == GRAPH_OBJECT) ask(&t, node->object);
     }
-    if (t.failed) graph_free(g);
-    return !t.failed;
+    if (!t.failed && find_ways(g)) return true;
+    graph_free(g);
+    return false;
 }
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
 
-/* before + "/" + the name, escaped. */
-static char *join(const char *before, const char *name)
+enum { LONGEST_PATHS = 1 << 28 }; /* all together */
+
+char *graph_put_escaped(char *end, const char *name)
 {
-    size_t length = strlen(before);
-    char *path = memory_alloc(length + 2 * strlen(name) + 2), *to = path;
-    if (!path) return NULL;
-    memcpy(to, before, length);
-    to += length;
-    if (length) *to++ = '/';
-    for (; *name; name++) {
-        if (*name == '.') *to++ = '.';
-        if (*name == '/') *to++ = '.';
-        *to++ = *name == '/' ? 'S' : *name;
+    for (size_t i = strlen(name); i-- > 0;) {
+        *--end = name[i] == '/' ? 'S' : name[i];
+        if (name[i] == '.' || name[i] == '/') *--end = '.';
     }
-    *to = 0;
+    return end;
+}
+
+/* From its end to its beginning, as ways lead back. */
+static char *path_text(const graph *g, const graph_node *node)
+{
+    char *path = memory_alloc(node->length + 1), *at = path ? path + node->length : NULL;
+    if (!path) return NULL;
+    *at = 0;
+    while (node->way >= 0) {
+        const graph_edge *edge = &g->edges[node->way];
+        at = graph_put_escaped(at, edge->name);
+        if (edge->from) *--at = '/';
+        node = &g->nodes[edge->from];
+    }
     return path;
+}
+
+static bool has_text(const graph_node *node)
+{
+    bool value = node->kind == GRAPH_VARIABLE || node->kind == GRAPH_CELL;
+    return node->way >= 0 && (value || node->open || node->has_slots);
+}
+
+static bool lengths_are_sane(const graph *g)
+{
+    size_t left = LONGEST_PATHS;
+    for (int i = 0; i < g->n_nodes; i++) {
+        if (!has_text(&g->nodes[i])) continue;
+        if (g->nodes[i].length > left)
+            return ed_fail(ED_OUT_OF_RANGE,
+                           "checkpoint: the names of all values come to more than %d MiB: objects "
+                           "lie too deep within objects",
+                           LONGEST_PATHS >> 20),
+                   false;
+        left -= g->nodes[i].length;
+    }
+    return true;
 }
 
 void graph_free_paths(const graph *g, char **paths)
@@ -344,26 +466,15 @@ void graph_free_paths(const graph *g, char **paths)
     memory_free(paths);
 }
 
-/* Breadth first, so that the shortest of several names counts, and of equally long ones the first.
- */
 char **graph_paths(const graph *g)
 {
-    char **paths = memory_zalloc((size_t)g->n_nodes * sizeof *paths);
-    int *queue = memory_alloc((size_t)g->n_nodes * sizeof *queue);
-    bool ok = paths && queue && (paths[0] = text_copy(""));
-    int end = 0;
-    if (ok) queue[end++] = 0;
-    for (int i = 0; ok && i < end; i++)
-        for (int e = g->nodes[queue[i]].first; ok && e >= 0; e = g->edges[e].next) {
-            const graph_edge *edge = &g->edges[e];
-            if (!(edge->use & GRAPH_KEY) || paths[edge->to]) continue;
-            ok = (paths[edge->to] = join(paths[queue[i]], edge->name));
-            queue[end++] = edge->to;
+    char **paths = lengths_are_sane(g) ? memory_zalloc((size_t)g->n_nodes * sizeof *paths) : NULL;
+    for (int i = 0; paths && i < g->n_nodes; i++)
+        if (has_text(&g->nodes[i]) && !(paths[i] = path_text(g, &g->nodes[i]))) {
+            graph_free_paths(g, paths);
+            return NULL;
         }
-    memory_free(queue);
-    if (ok) return paths;
-    graph_free_paths(g, paths);
-    return NULL;
+    return paths;
 }
 
 /* ---- Values that wait ------------------------------------------------------------------------ */

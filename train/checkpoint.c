@@ -2,6 +2,7 @@
 #include "io/file.h"
 #include "train/objects.h"
 #include "train/state.h"
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -31,7 +32,9 @@ static const object_class checkpoint_class = {.name = "checkpoint", .destroy = d
 
 static bool check_pairs(const void *const *pairs, int64_t count)
 {
-    if (count < 0 || count % 2 || (count && !pairs) || count > 1 << 20)
+    if (count > 1 << 28)
+        return ed_fail(ED_OUT_OF_RANGE, "checkpoint: more than 2^27 objects"), false;
+    if (count < 0 || count % 2 || (count && !pairs))
         return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: names and objects in turn are expected"),
                false;
     for (int64_t i = 0; i < count; i += 2) {
@@ -50,32 +53,25 @@ static bool check_pairs(const void *const *pairs, int64_t count)
     return true;
 }
 
-/* In the order of names, as TensorFlow has them. */
-static void insert(ed_checkpoint *c, char *name, void *object)
+typedef const void *pair[2]; /* name and object */
+
+static int by_name(const void *a, const void *b)
 {
-    int at = c->count++;
-    for (; at > 0 && strcmp(c->names[at - 1], name) > 0; at--) {
-        c->names[at] = c->names[at - 1];
-        c->objects[at] = c->objects[at - 1];
-    }
-    c->names[at] = name;
-    c->objects[at] = ed_retain(object);
+    return strcmp((*(const pair *)a)[0], (*(const pair *)b)[0]);
 }
 
-static bool fill(ed_checkpoint *c, const void *const *pairs, int64_t count)
+/* In the order of names, as TensorFlow has them. */
+static bool fill(ed_checkpoint *c, pair *pairs, size_t n)
 {
-    size_t n = (size_t)count / 2 + 1;
-    c->names = memory_alloc(n * sizeof *c->names);
-    c->objects = memory_alloc(n * sizeof *c->objects);
-    if (!c->names || !c->objects) return false;
-    for (int64_t i = 0; i < count; i += 2) {
-        char *name = text_copy(pairs[i]);
-        if (!name) return false;
-        insert(c, name, (void *)pairs[i + 1]);
+    qsort(pairs, n, sizeof *pairs, by_name);
+    for (size_t i = 0; i < n; i++) {
+        if (!(c->names[i] = text_copy(pairs[i][0]))) return false;
+        c->objects[i] = ed_retain((void *)pairs[i][1]);
+        c->count++;
     }
     ED_SCOPE;
     char *name = text_copy(SAVE_COUNTER);
-    ed_trackable *counter = name ? ed_counter(&c->save_counter) : NULL;
+    ed_trackable *counter = name ? graph_counter(&c->save_counter, &graph_count_state) : NULL;
     if (!counter) {
         memory_free(name);
         return false;
@@ -85,6 +81,18 @@ static bool fill(ed_checkpoint *c, const void *const *pairs, int64_t count)
     return true;
 }
 
+static bool fill_sorted(ed_checkpoint *c, const void *const *pairs, size_t n)
+{
+    c->names = memory_alloc((n + 1) * sizeof *c->names);
+    c->objects = memory_alloc((n + 1) * sizeof *c->objects);
+    pair *sorted = c->names && c->objects ? memory_alloc((n + 1) * sizeof *sorted) : NULL;
+    if (!sorted) return false;
+    if (n) memcpy(sorted, pairs, n * sizeof *sorted);
+    bool ok = fill(c, sorted, n);
+    memory_free(sorted);
+    return ok;
+}
+
 /* The graph is made once for nothing: what can't be saved is said here. */
 ed_checkpoint *ed_checkpoint_of(const void *const *pairs, int64_t count)
 {
@@ -92,7 +100,7 @@ ed_checkpoint *ed_checkpoint_of(const void *const *pairs, int64_t count)
     ed_checkpoint *c = object_new(&checkpoint_class, sizeof *c);
     if (!c) return NULL;
     graph g;
-    if (!fill(c, pairs, count) || !checkpoint_graph(c, true, &g)) {
+    if (!fill_sorted(c, pairs, (size_t)count / 2) || !checkpoint_graph(c, true, &g)) {
         ed_release(c);
         return NULL;
     }
@@ -148,7 +156,7 @@ static ed_tensor *value_of(const graph_node *node)
 static bool take(snapshot *s, const graph *g, char *const *paths, const int *numbers)
 {
     for (int i = 0; i < g->n_nodes; i++) {
-        if (numbers[i] < 0 || !graph_is_value(&g->nodes[i])) continue;
+        if (numbers[i] < 0 || !paths[i] || !graph_is_value(&g->nodes[i])) continue;
         s->items[s->count].key = io_text("%s" VALUE_SUFFIX, paths[i]);
         s->items[s->count].value = value_of(&g->nodes[i]);
         s->count++;

@@ -54,40 +54,24 @@ void match_bind(match *m, int live, int file)
 
 /* ---- Slots ----------------------------------------------------------------------------------- */
 
-static const char *number_of(const file_graph *f, int list, int node)
-{
-    if (list < 0 || node < 0) return NULL;
-    const file_node *n = &f->nodes[list];
-    for (int i = 0; i < n->children; i++)
-        if (f->children[n->child + i].node == node) return f->children[n->child + i].name;
-    return NULL;
-}
-
-static int legacy_slot(const file_graph *f, int node, const graph_slot *slot, int owner)
-{
-    const file_node *n = &f->nodes[node];
-    for (int i = 0; i < n->slots; i++) {
-        const file_slot *s = &f->slots[n->slot + i];
-        if (s->variable == owner && !strcmp(s->name, slot->legacy)) return s->value;
-    }
-    return -1;
-}
-
-/* Lists of slots go with the list of the trained variables; where the file has none (Keras 2.11 to
- * 2.15), with the order in which the optimizer met them. */
+/*
+ * Lists of slots go with the list of the trained variables; where the file has none (Keras 2.11 to
+ * 2.15), with the order in which the optimizer met them. So do those of variables that are in no
+ * checkpoint, neither this one nor, having no value there, the file.
+ */
 int match_slot(const file_graph *f, int node, const graph_slot *slot, int owner)
 {
     if (node < 0) return -1;
-    if (owner >= 0) {
-        int legacy = legacy_slot(f, node, slot, owner);
-        if (legacy >= 0) return legacy;
-    }
-    int list = objects_child(f, node, slot->list);
-    int trained = objects_child(f, node, "_trainable_variables");
+    int legacy = owner >= 0 ? objects_slot(f, node, owner, slot->legacy) : -1;
+    if (legacy >= 0) return legacy;
     char index[24];
     snprintf(index, sizeof index, "%lld", (long long)slot->index);
-    const char *number = trained < 0 ? index : number_of(f, trained, owner);
-    return list >= 0 && number ? objects_child(f, list, number) : -1;
+    int list = objects_child(f, node, slot->list);
+    int trained = objects_child(f, node, "_trainable_variables");
+    int unknown = owner < 0 ? objects_child(f, trained, index) : -1;
+    bool by_order = trained < 0 || (unknown >= 0 && !objects_key(f, unknown));
+    const char *number = by_order ? index : objects_child_name(f, trained, owner);
+    return number ? objects_child(f, list, number) : -1;
 }
 
 static void match_slots(match *m)

@@ -1,9 +1,12 @@
 #include "train/objects.h"
+#include <stdlib.h>
 #include <string.h>
 
 /*
  * Names stay where they are in the message. A name is preceded by its length there, so moving it
  * one byte to the front, over a length that was read already, makes room for the 0 behind it.
+ *
+ * What is looked up is sorted, not hashed: no choice of names makes that slow.
  */
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -11,6 +14,8 @@
 static bool room(void **array, size_t size, int count, int *capacity)
 {
     if (count < *capacity) return true;
+    if (count >= 1 << 28)
+        return ed_fail(ED_OUT_OF_RANGE, "restore: an object graph of more than 2^28 parts"), false;
     int more = *capacity ? 2 * *capacity : 16;
     void *grown = memory_grow(*array, (size_t)*capacity * size, (size_t)more * size);
     if (!grown) return false;
@@ -122,55 +127,115 @@ static bool numbers_exist(const file_graph *f)
     return f->n_nodes > 0;
 }
 
-/* ---- Children by name ------------------------------------------------------------------------ */
+/* ---- Looking up ------------------------------------------------------------------------------ */
 
-static unsigned hash(int parent, const char *name)
+static int either(int a, int b)
 {
-    uint64_t h = 0xcbf29ce484222325u ^ (uint64_t)parent * 0x9e3779b97f4a7c15u;
-    for (; *name; name++) h = (h ^ (uint8_t)*name) * 0x100000001b3u;
-    return (unsigned)(h ^ h >> 32);
+    return (a > b) - (a < b);
 }
 
-static int *place(const file_graph *f, int parent, const char *name)
+/* Of two of one name the first in the file comes first. */
+static int compare_names(const void *a, const void *b, void *of)
 {
-    unsigned i = hash(parent, name) & f->mask;
-    while (f->table[i] >= 0 && (f->children[f->table[i]].parent != parent ||
-                                strcmp(f->children[f->table[i]].name, name) != 0))
-        i = (i + 1) & f->mask;
-    return &f->table[i];
+    const file_child *children = ((const file_graph *)of)->children;
+    int x = *(const int *)a, y = *(const int *)b;
+    int order = strcmp(children[x].name, children[y].name);
+    return order ? order : either(x, y);
 }
 
-static bool index_children(file_graph *f)
+static int compare_nodes(const void *a, const void *b, void *of)
 {
-    unsigned size = 16;
-    while (size < 2u * (unsigned)f->n_children) size *= 2;
-    if (!(f->table = memory_alloc(size * sizeof *f->table))) return false;
-    f->mask = size - 1;
-    memset(f->table, 0xff, size * sizeof *f->table);
-    for (int i = 0; i < f->n_children; i++) {
-        int *at = place(f, f->children[i].parent, f->children[i].name);
-        if (*at < 0) *at = i;
-    }
-    return true;
+    const file_child *children = ((const file_graph *)of)->children;
+    int x = *(const int *)a, y = *(const int *)b;
+    int order = either(children[x].node, children[y].node);
+    return order ? order : either(x, y);
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+    const file_slot *x = a, *y = b;
+    int order = either(x->variable, y->variable);
+    if (!order) order = strcmp(x->name, y->name);
+    return order ? order : either(x->value, y->value);
+}
+
+static int *sorted_children(const file_graph *f, int (*compare)(const void *, const void *, void *))
+{
+    int *order = memory_alloc(((size_t)f->n_children + 1) * sizeof *order);
+    for (int i = 0; order && i < f->n_children; i++) order[i] = i;
+    for (int i = 0; order && i < f->n_nodes; i++)
+        if (f->nodes[i].children > 1)
+            qsort_r(order + f->nodes[i].child, (size_t)f->nodes[i].children, sizeof *order, compare,
+                    (void *)f);
+    return order;
+}
+
+static bool sort_all(file_graph *f)
+{
+    for (int i = 0; i < f->n_nodes; i++)
+        if (f->nodes[i].slots > 1)
+            qsort(f->slots + f->nodes[i].slot, (size_t)f->nodes[i].slots, sizeof *f->slots,
+                  compare_slots);
+    f->by_name = sorted_children(f, compare_names);
+    f->by_node = f->by_name ? sorted_children(f, compare_nodes) : NULL;
+    return f->by_node;
 }
 
 int objects_child(const file_graph *f, int node, const char *name)
 {
     if (node < 0) return -1;
-    int at = *place(f, node, name);
-    return at < 0 ? -1 : f->children[at].node;
+    int low = f->nodes[node].child, end = low + f->nodes[node].children, high = end;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (strcmp(f->children[f->by_name[middle]].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const file_child *found = low < end ? &f->children[f->by_name[low]] : NULL;
+    return found && !strcmp(found->name, name) ? found->node : -1;
+}
+
+const char *objects_child_name(const file_graph *f, int node, int child)
+{
+    if (node < 0 || child < 0) return NULL;
+    int low = f->nodes[node].child, end = low + f->nodes[node].children, high = end;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (f->children[f->by_node[middle]].node < child)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const file_child *found = low < end ? &f->children[f->by_node[low]] : NULL;
+    return found && found->node == child ? found->name : NULL;
+}
+
+int objects_slot(const file_graph *f, int node, int of, const char *name)
+{
+    const file_slot wanted = {name, of, -1}; /* before all others of that name */
+    int low = f->nodes[node].slot, end = low + f->nodes[node].slots, high = end;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (compare_slots(&f->slots[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const file_slot *found = low < end ? &f->slots[low] : NULL;
+    return found && found->variable == of && !strcmp(found->name, name) ? found->value : -1;
 }
 
 bool objects_read(file_graph *f, io_buffer *message, const char *path)
 {
-    *f = (file_graph){.bytes = message->data};
+    *f = (file_graph){.bytes = message->data, .size = message->size};
     io_cursor c = io_cursor_on(message->data, message->size);
     *message = (io_buffer){0};
     io_field field;
     bool ok = true, had_failed = ed_failed();
     while (ok && io_next_field(&c, &field))
         if (field.number == 1 && field.type == IO_BYTES) ok = read_node(f, field.bytes);
-    if (ok && io_ok(&c) && numbers_exist(f) && index_children(f)) return true;
+    if (ok && io_ok(&c) && numbers_exist(f) && sort_all(f)) return true;
     objects_free(f);
     if (had_failed || !ed_failed())
         ed_fail(ED_DATA_LOSS, "restore: %s: its object graph is damaged", path);
@@ -184,7 +249,8 @@ void objects_free(file_graph *f)
     memory_free(f->attributes);
     memory_free(f->slots);
     memory_free(f->bytes);
-    memory_free(f->table);
+    memory_free(f->by_name);
+    memory_free(f->by_node);
     *f = (file_graph){0};
 }
 
@@ -200,17 +266,38 @@ static const char *next_name(const char *path, char *name)
     return *path ? path + 1 : NULL;
 }
 
-int objects_at(const file_graph *f, const char *path)
+/* Both graphs are walked alike. */
+static int walk(const void *in, int (*child)(const void *, int, const char *), const char *path)
 {
     char *name = memory_alloc(strlen(path) + 1);
     if (!name) return -1;
     int node = 0;
     for (const char *rest = *path ? path : NULL; rest && node >= 0;) {
         rest = next_name(rest, name);
-        node = objects_child(f, node, name);
+        node = child(in, node, name);
     }
     memory_free(name);
     return node;
+}
+
+static int file_child_of(const void *f, int node, const char *name)
+{
+    return objects_child(f, node, name);
+}
+
+static int live_child_of(const void *g, int node, const char *name)
+{
+    return graph_child(g, node, name);
+}
+
+int objects_at(const file_graph *f, const char *path)
+{
+    return walk(f, file_child_of, path);
+}
+
+int objects_live_at(const graph *g, const char *path)
+{
+    return walk(g, live_child_of, path);
 }
 
 const char *objects_key(const file_graph *f, int node)
@@ -251,23 +338,44 @@ int *objects_numbers(const graph *g, int *count)
     return NULL;
 }
 
-/* Whether values lie at or below each node. Names may lead in circles, so what is found is passed
- * on to parents until nothing is new; ids grow away from the root, so going backward that is soon.
- */
-static bool *find_values(const graph *g)
+/* Where GRAPH_WRITE names lead from, by where they lead to: node i's are from[first[i]] to, not
+ * including, from[first[i + 1]]. */
+typedef struct backward {
+    int *first, *from;
+} backward;
+
+static bool turn_around(const graph *g, backward *b)
 {
+    b->first = memory_zalloc(((size_t)g->n_nodes + 2) * sizeof *b->first);
+    b->from = memory_alloc(((size_t)g->n_edges + 1) * sizeof *b->from);
+    if (!b->first || !b->from) return false;
+    int *end = b->first + 1; /* end[i] is moved until it is the end of node i's */
+    for (int e = 0; e < g->n_edges; e++)
+        if (g->edges[e].use & GRAPH_WRITE) end[g->edges[e].to + 1]++;
+    for (int i = 0; i < g->n_nodes; i++) end[i + 1] += end[i];
+    for (int e = 0; e < g->n_edges; e++)
+        if (g->edges[e].use & GRAPH_WRITE) b->from[end[g->edges[e].to]++] = g->edges[e].from;
+    return true;
+}
+
+/* Whether values lie at or below each node. */
+static bool *find_values(const graph *g, char *const *paths)
+{
+    backward b = {0};
     bool *has = memory_zalloc((size_t)g->n_nodes);
-    if (!has) return NULL;
-    for (int i = 0; i < g->n_nodes; i++) has[i] = graph_is_value(&g->nodes[i]);
-    for (bool more = true; more;) {
-        more = false;
-        for (int e = g->n_edges - 1; e >= 0; e--) {
-            const graph_edge *edge = &g->edges[e];
-            if (!(edge->use & GRAPH_WRITE) || !has[edge->to] || has[edge->from]) continue;
-            has[edge->from] = more = true;
-        }
-    }
-    return has;
+    int *queue = memory_alloc((size_t)g->n_nodes * sizeof *queue), end = 0;
+    bool ok = has && queue && turn_around(g, &b);
+    for (int i = 0; ok && i < g->n_nodes; i++)
+        if (graph_is_value(&g->nodes[i]) && paths[i]) has[queue[end++] = i] = true;
+    for (int i = 0; ok && i < end; i++)
+        for (int k = b.first[queue[i]]; k < b.first[queue[i] + 1]; k++)
+            if (!has[b.from[k]]) has[queue[end++] = b.from[k]] = true;
+    memory_free(b.first);
+    memory_free(b.from);
+    memory_free(queue);
+    if (ok) return has;
+    memory_free(has);
+    return NULL;
 }
 
 static void write_children(const graph *g, int node, const int *numbers, io_buffer *to)
@@ -305,11 +413,11 @@ bool objects_write(const graph *g, char *const *paths, io_buffer *message)
 {
     int count = 0, *numbers = memory_alloc((size_t)g->n_nodes * sizeof *numbers);
     int *order = numbers ? written_order(g, numbers, &count) : NULL;
-    bool *has = order ? find_values(g) : NULL;
+    bool *has = order ? find_values(g, paths) : NULL;
     for (int i = 0; has && i < count; i++) {
         io_buffer node = {0};
         write_children(g, order[i], numbers, &node);
-        if (graph_is_value(&g->nodes[order[i]]))
+        if (graph_is_value(&g->nodes[order[i]]) && paths[order[i]])
             write_value(&g->nodes[order[i]], paths[order[i]], &node);
         io_put_field_bytes(&node, 5, has[order[i]] ? "\x08\x01" : "", has[order[i]] ? 2 : 0);
         io_put_field_bytes(message, 1, node.data, node.size);

@@ -38,8 +38,9 @@ typedef struct file_graph {
     int n_nodes, n_children, n_attributes, n_slots;
     int node_capacity, child_capacity, attribute_capacity, slot_capacity;
     uint8_t *bytes; /* where the names are */
-    int *table;     /* children by parent and name, open addressing */
-    unsigned mask;
+    size_t size;    /* of them */
+    int *by_name;   /* children: each node's stretch of them in the order of names */
+    int *by_node;   /* the same in the order of the nodes they lead to */
 } file_graph;
 
 /* Takes over the bytes of the message; `path` is for messages. false, with ED_DATA_LOSS and nothing
@@ -47,18 +48,24 @@ typedef struct file_graph {
 bool objects_read(file_graph *f, io_buffer *message, const char *path);
 void objects_free(file_graph *f);
 
-/* The child of that name, -1 if there is none. */
+/* The child of that name, -1 if there is none. / The name of that child, NULL if it is none. / The
+ * value of that slot of a variable (another node), -1 if there is none. */
 int objects_child(const file_graph *f, int node, const char *name);
+const char *objects_child_name(const file_graph *f, int node, int child);
+int objects_slot(const file_graph *f, int node, int of, const char *name);
 
-/* The node at a path of escaped names, "model/dense"; -1 if there is none. */
+/* The node at a path of escaped names, "model/dense", in the file / in the program; -1 if there is
+ * none (or no memory: an error is kept). */
 int objects_at(const file_graph *f, const char *path);
+int objects_live_at(const graph *g, const char *path);
 
 /* The key of the node's value, NULL if it has none. */
 const char *objects_key(const file_graph *f, int node);
 
 /*
  * Writes the graph of the program's own objects as such a message: the nodes that GRAPH_WRITE names
- * lead to, values under `paths`. false without memory.
+ * lead to, values under `paths`. What has no path is written without its value: an optimizer names
+ * the variables it knows, but does not keep them. false without memory.
  */
 bool objects_write(const graph *g, char *const *paths, io_buffer *message);
 

@@ -56,10 +56,11 @@ static void put_kind(io_buffer *b, const ed_restoration *r, ed_restored kind, co
     int64_t count;
     look(r, kind, -1, &count);
     io_put_format(b, "%s: %lld\n", title, (long long)count);
-    for (int64_t i = 0, unused; kind != ED_RESTORED && i < count; i++) {
-        const char *name = look(r, kind, i, &unused);
-        if (name) io_put_format(b, "    %s\n", name);
-    }
+    if (kind == ED_MISSING)
+        for (int i = 0; i < r->n_missing; i++) io_put_format(b, "    %s\n", r->missing[i]);
+    else if (kind != ED_RESTORED)
+        for (int at = 0; at < r->file.n_nodes; at++)
+            if (r->states[at] == state_of[kind]) io_put_format(b, "    %s\n", restore_name(r, at));
 }
 
 const char *ed_restoration_report(const ed_restoration *restoration)
@@ -98,7 +99,8 @@ typedef struct live_values {
 static bool was_restored(const ed_restoration *r, const graph_node *node)
 {
     for (const ed_restoration *later = r->checkpoint->restorations; later; later = later->next) {
-        if (restore_place(later, node) >= 0) return true;
+        int at = restore_place(later, node);
+        if (at >= 0 && later->states[at] == FILE_RESTORED) return true;
         if (later == r) break;
     }
     return false;

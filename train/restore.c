@@ -48,6 +48,7 @@ static void destroy(void *object)
     memory_free(r->waiting);
     memory_free(r->states);
     memory_free(r->bound);
+    memory_free(r->bound_table);
     memory_free(r->source.path);
     objects_free(&r->file);
     memory_free(r);
@@ -62,44 +63,81 @@ const char *restore_name(const ed_restoration *r, int at)
     return n->attributes ? r->file.attributes[n->attribute].key : "";
 }
 
-static bool same_value(const bound *b, const graph_node *node)
+/* ---- Where values lie ------------------------------------------------------------------------ */
+
+static bound key_of(const graph_node *node, int at)
 {
-    if (node->kind == GRAPH_VARIABLE) return b->id == ((const ed_tensor *)node->object)->id;
-    return !b->id && b->cell == node->object && b->get == node->state.get;
+    if (node->kind == GRAPH_VARIABLE)
+        return (bound){.id = ((const ed_tensor *)node->object)->id, .at = at};
+    return (bound){.cell = node->object, .get = node->state.get, .at = at};
 }
 
-int restore_index(const ed_restoration *r, const graph_node *node)
+/* The place in the table where the value is or belongs. */
+static int *place_of(const ed_restoration *r, const bound *key)
 {
-    for (int i = 0; i < r->n_bound; i++)
-        if (same_value(&r->bound[i], node)) return i;
-    return -1;
+    unsigned mask = 2 * (unsigned)r->bound_capacity - 1;
+    uint64_t h = (key->id ^ (uintptr_t)key->cell ^ (uintptr_t)key->get << 1) * 0x9e3779b97f4a7c15u;
+    for (unsigned i = (unsigned)(h >> 32) & mask;; i = (i + 1) & mask) {
+        const bound *b = r->bound_table[i] < 0 ? NULL : &r->bound[r->bound_table[i]];
+        if (!b || (b->id == key->id && b->cell == key->cell && b->get == key->get))
+            return &r->bound_table[i];
+    }
+}
+
+static bound *find_bound(const ed_restoration *r, const graph_node *node)
+{
+    const bound key = key_of(node, -1);
+    int i = r->bound_capacity ? *place_of(r, &key) : -1;
+    return i < 0 ? NULL : &r->bound[i];
 }
 
 int restore_place(const ed_restoration *r, const graph_node *node)
 {
-    int i = restore_index(r, node);
-    return i < 0 ? -1 : r->bound[i].at;
+    const bound *b = find_bound(r, node);
+    return b ? b->at : -1;
+}
+
+void restore_forget_place(ed_restoration *r, const graph_node *node)
+{
+    bound *b = find_bound(r, node);
+    if (b) b->at = -1;
+}
+
+static bool enlarge_bound(ed_restoration *r)
+{
+    size_t old = (size_t)r->bound_capacity, more = old ? 2 * old : 32;
+    int *table = memory_alloc(2 * more * sizeof *table);
+    bound *grown = table ? memory_grow(r->bound, old * sizeof *grown, more * sizeof *grown) : NULL;
+    if (!grown) {
+        memory_free(table);
+        return false;
+    }
+    memory_free(r->bound_table);
+    r->bound = grown;
+    r->bound_table = memset(table, 0xff, 2 * more * sizeof *table);
+    r->bound_capacity = (int)more;
+    for (int i = 0; i < r->n_bound; i++) *place_of(r, &r->bound[i]) = i;
+    return true;
 }
 
 bool restore_note(ed_restoration *r, const graph_node *node, int at)
 {
-    if (r->n_bound == r->bound_capacity) {
-        int more = r->bound_capacity ? 2 * r->bound_capacity : 32;
-        bound *grown = memory_grow(r->bound, (size_t)r->bound_capacity * sizeof *grown,
-                                   (size_t)more * sizeof *grown);
-        if (!grown) return false;
-        r->bound = grown;
-        r->bound_capacity = more;
-    }
-    bool is_variable = node->kind == GRAPH_VARIABLE;
-    r->bound[r->n_bound++] = (bound){.id = is_variable ? ((const ed_tensor *)node->object)->id : 0,
-                                     .cell = is_variable ? NULL : node->object,
-                                     .get = is_variable ? NULL : node->state.get,
-                                     .at = at};
+    if (r->n_bound == r->bound_capacity && !enlarge_bound(r)) return false;
+    const bound key = key_of(node, at);
+    int *place = place_of(r, &key);
+    if (*place < 0) *place = r->n_bound++;
+    r->bound[*place] = key;
     return true;
 }
 
 /* ---- A restore in the making ----------------------------------------------------------------- */
+
+/* How a node of the file was reached that waits: as which child (-1: not yet), and the length of
+ * its path. */
+typedef struct trail {
+    int child;
+    size_t length;
+} trail;
 
 typedef struct restore {
     ed_restoration *r;
@@ -110,6 +148,10 @@ typedef struct restore {
     ed_tensor **values; /* for nodes of the program: what they are given */
     io_buffer unfit;    /* lines of what has another dtype or shape */
     bool strict, named; /* named: by names of variables, the file has no graph */
+
+    bool *waits; /* for nodes of the program: something of the file waits for the object */
+    trail *trails;
+    size_t names_left; /* bytes that names of what waits may take: files can't ask for more */
 } restore;
 
 static bool is_filtered(const restore *s)
@@ -119,7 +161,7 @@ static bool is_filtered(const restore *s)
 
 static bool matches(ed_texts patterns, const char *path)
 {
-    for (int64_t i = 0; i < patterns.count; i++)
+    for (int64_t i = 0; patterns.values && i < patterns.count; i++)
         if (patterns.values[i] && fnmatch(patterns.values[i], path, 0) == 0) return true;
     return false;
 }
@@ -137,16 +179,18 @@ static bool is_number(ed_dtype dtype)
     return dtype == ED_FLOAT32 || dtype == ED_FLOAT64 || dtype == ED_INT32 || dtype == ED_INT64;
 }
 
-/* A variable takes its own dtype; a number of ours, which is no variable, any number. */
+/* A number of ours, which is no variable, takes any number. */
+bool restore_cell_fits(const graph_node *node, ed_dtype dtype, int rank, const int64_t *shape)
+{
+    const ed_state *cell = &node->state;
+    return (dtype == cell->dtype || (is_number(dtype) && is_number(cell->dtype))) &&
+           rank == (cell->count >= 0) && (cell->count < 0 || shape[0] == cell->count);
+}
+
 static bool fits(const graph_node *node, const bundle_entry *entry)
 {
     ed_dtype dtype = io_dtype_to(entry->dtype);
-    if (node->kind == GRAPH_CELL) {
-        const ed_state *cell = &node->state;
-        return (dtype == cell->dtype || (is_number(dtype) && is_number(cell->dtype))) &&
-               entry->rank == (cell->count >= 0) &&
-               (cell->count < 0 || entry->shape[0] == cell->count);
-    }
+    if (node->kind == GRAPH_CELL) return restore_cell_fits(node, dtype, entry->rank, entry->shape);
     const ed_tensor *v = node->object;
     return dtype == v->dtype && entry->rank == v->rank &&
            memcmp(entry->shape, v->shape, (size_t)v->rank * sizeof *v->shape) == 0;
@@ -192,8 +236,10 @@ static bool look_at_value(restore *s, int live, int at)
         return ed_fail(ED_NOT_FOUND, "restore: %s: the file has no entry %s", s->r->source.path,
                        key),
                false;
+    if (entry->damage) return bundle_verify(s->file, entry); /* which says what it is */
     if (!name_value(s, at, path ? path : key)) return false;
     if (!fits(node, entry)) {
+        s->r->states[at] = FILE_SKIPPED;
         io_put_format(&s->unfit, "%s%s is %s here and %s in the file", s->unfit.size ? ", " : "",
                       restore_name(s->r, at), text_of_node(node).s, text_of_entry(entry).s);
         return true;
@@ -217,35 +263,78 @@ static bool look_at_program(restore *s)
     return true;
 }
 
+/* An optimizer of another kind, which kept other values for the variables that it trained. */
+static bool look_at_kinds(restore *s)
+{
+    const file_graph *f = &s->r->file;
+    for (int i = 0; i < s->g.n_slots; i++) {
+        const graph_slot *slot = &s->g.slots[i];
+        const char *path = s->m.paths[slot->optimizer];
+        int at = s->m.file_of[slot->optimizer];
+        int trained = objects_child(f, at, "_trainable_variables");
+        if (slot->variable >= 0 || !path || trained < 0 || !f->nodes[trained].children) continue;
+        if (objects_child(f, at, slot->list) >= 0 || !is_wanted(s, path)) continue;
+        char *list = io_text("%s/%s", path, slot->list);
+        bool ok = list && note_missing(s, list);
+        memory_free(list);
+        if (!ok) return false;
+    }
+    return true;
+}
+
 /* ---- What waits ------------------------------------------------------------------------------ */
 
-static void wait_for(restore *s, int at, const char *path)
+/* The path of a node below `top`, which is at `path`. */
+static char *name_below(const restore *s, int top, const char *path, int at)
+{
+    char *name = memory_alloc(s->trails[at].length + 1);
+    if (!name) return NULL;
+    char *to = name + s->trails[at].length;
+    *to = 0;
+    while (at != top) {
+        const file_child *child = &s->r->file.children[s->trails[at].child];
+        to = graph_put_escaped(to, child->name);
+        *--to = '/';
+        at = child->parent;
+    }
+    memcpy(name, path, (size_t)(to - name));
+    return name;
+}
+
+/* A value without an owner. Its name is the path that it will have; where names of a file are too
+ * much, its key. */
+static bool wait_for(restore *s, int top, const char *path, int at, bool *waits)
 {
     ed_restoration *r = s->r;
     if (r->states[at] != FILE_NOTHING || s->m.live_of[at] >= 0 || !objects_key(&r->file, at))
-        return;
-    r->states[at] = is_wanted(s, path) ? FILE_WAITING : FILE_SKIPPED;
+        return true;
+    if (path && !r->names[at] && s->trails[at].length < s->names_left) {
+        if (!(r->names[at] = name_below(s, top, path, at))) return false;
+        s->names_left -= s->trails[at].length;
+    }
+    bool wanted = is_wanted(s, restore_name(r, at));
+    r->states[at] = wanted ? FILE_WAITING : FILE_SKIPPED;
+    *waits |= wanted;
+    return true;
 }
 
-/* All below a node of the file, for an object whose children may come. Names of what was found on
- * the way are kept: they are the paths that the values will have. */
-static bool wait_below(restore *s, int top, const char *path)
+/* All below a node of the file, for an object whose children may come. */
+static bool wait_below(restore *s, int top, const char *path, bool *waits)
 {
-    ed_restoration *r = s->r;
-    int *stack = memory_alloc((size_t)r->file.n_nodes * sizeof *stack), depth = 0;
-    bool ok = stack && name_value(s, top, path);
+    const file_graph *f = &s->r->file;
+    int depth = 0, *stack = memory_alloc((size_t)f->n_nodes * sizeof *stack);
+    bool ok = stack;
     if (ok) stack[depth++] = top;
+    s->trails[top].length = strlen(path);
     while (ok && depth) {
         int from = stack[--depth];
-        const file_node *n = &r->file.nodes[from];
-        for (int i = 0; ok && i < n->children; i++) {
-            const file_child *child = &r->file.children[n->child + i];
-            int to = child->node;
-            if (r->names[to] || s->m.live_of[to] >= 0) continue;
-            ok = (r->names[to] = io_text("%s/%s", r->names[from], child->name));
-            if (!ok) break;
-            wait_for(s, to, r->names[to]);
+        for (int i = 0; ok && i < f->nodes[from].children; i++) {
+            int child = f->nodes[from].child + i, to = f->children[child].node;
+            if (to == top || s->trails[to].child >= 0 || s->m.live_of[to] >= 0) continue;
+            s->trails[to] = (trail){child, s->trails[from].length + 1 +
+                                               graph_escaped_length(f->children[child].name)};
             stack[depth++] = to;
+            ok = wait_for(s, top, path, to, waits);
         }
     }
     memory_free(stack);
@@ -257,7 +346,7 @@ static bool wait_for_list(restore *s, int optimizer, const char *name)
     int list = objects_child(&s->r->file, s->m.file_of[optimizer], name);
     if (list < 0) return true;
     char *path = io_text("%s/%s", s->m.paths[optimizer], name);
-    bool ok = path && (s->r->names[list] || wait_below(s, list, path));
+    bool ok = path && wait_below(s, list, path, &s->waits[optimizer]);
     memory_free(path);
     return ok;
 }
@@ -265,12 +354,13 @@ static bool wait_for_list(restore *s, int optimizer, const char *name)
 static bool wait_for_slots(restore *s, const graph_slot *slot)
 {
     int at = s->m.file_of[slot->optimizer];
-    if (at < 0) return true;
+    if (at < 0 || !s->m.paths[slot->optimizer]) return true;
     const file_node *n = &s->r->file.nodes[at];
     for (int i = 0; i < n->slots; i++) {
         const file_slot *old = &s->r->file.slots[n->slot + i];
-        if (!strcmp(old->name, slot->legacy))
-            wait_for(s, old->value, restore_name(s->r, old->value));
+        if (!strcmp(old->name, slot->legacy) &&
+            !wait_for(s, -1, NULL, old->value, &s->waits[slot->optimizer]))
+            return false;
     }
     return wait_for_list(s, slot->optimizer, slot->list);
 }
@@ -279,27 +369,37 @@ static bool look_at_waiting(restore *s)
 {
     for (int i = 0; i < s->g.n_nodes; i++)
         if (s->g.nodes[i].open && s->m.file_of[i] >= 0 && s->m.paths[i] &&
-            !wait_below(s, s->m.file_of[i], s->m.paths[i]))
+            !wait_below(s, s->m.file_of[i], s->m.paths[i], &s->waits[i]))
             return false;
     for (int i = 0; i < s->g.n_slots; i++)
         if (s->g.slots[i].variable < 0 && !wait_for_slots(s, &s->g.slots[i])) return false;
     return true;
 }
 
+/* The path that a key begins with. */
+static bool name_by_key(ed_restoration *r, int at)
+{
+    const char *key = objects_key(&r->file, at), *end = key ? strstr(key, VALUE_SUFFIX) : NULL;
+    if (r->names[at] || !end || end[sizeof VALUE_SUFFIX - 1]) return true;
+    return (r->names[at] = io_text("%.*s", (int)(end - key), key));
+}
+
 /* What nobody took and nobody waits for. Values are judged by their names in the file. */
-static void look_at_rest(restore *s)
+static bool look_at_rest(restore *s)
 {
     ed_restoration *r = s->r;
     for (int i = 0; i < r->file.n_nodes; i++) {
         if (r->states[i] != FILE_NOTHING || !r->file.nodes[i].attributes) continue;
         bool taken = s->m.live_of[i] >= 0 && graph_is_value(&s->g.nodes[s->m.live_of[i]]);
-        if (taken && s->m.file_of[s->m.live_of[i]] != i)
+        if (taken && s->m.file_of[s->m.live_of[i]] != i) {
             r->states[i] = FILE_RESTORED;
-        else if (!s->named && is_wanted(s, restore_name(r, i)))
-            r->states[i] = FILE_UNEXPECTED;
-        else
-            r->states[i] = FILE_SKIPPED;
+            continue;
+        }
+        if (!name_by_key(r, i)) return false;
+        bool unexpected = !s->named && is_wanted(s, restore_name(r, i));
+        r->states[i] = unexpected ? FILE_UNEXPECTED : FILE_SKIPPED;
     }
+    return true;
 }
 
 /* ---- What is wrong --------------------------------------------------------------------------- */
@@ -322,7 +422,7 @@ void restore_list(io_buffer *b, const char *what, int count, const char *(*get)(
  * reason to refuse a file. */
 static bool is_counter(const char *name)
 {
-    return !strcmp(name, "save_counter") || !strcmp(name, "save_counter" VALUE_SUFFIX);
+    return !strcmp(name, "save_counter");
 }
 
 static const char *missing_name(const void *r, int i)
@@ -336,6 +436,22 @@ static const char *unexpected_name(const void *restoration, int i)
     const ed_restoration *r = restoration;
     if (r->states[i] != FILE_UNEXPECTED || is_counter(restore_name(r, i))) return NULL;
     return restore_name(r, i);
+}
+
+static bool lacks_slots(const restore *s)
+{
+    for (int i = 0; i < s->g.n_slots; i++)
+        if (s->g.slots[i].value >= 0 && s->m.file_of[s->g.slots[i].value] < 0) return true;
+    return false;
+}
+
+static const char *advice(const restore *s)
+{
+    if (s->unfit.size) return "";
+    if (lacks_slots(s))
+        return " (an optimizer that has made steps keeps values here that the file does not have: "
+               "restore into a new one, or .partial = true takes what there is)";
+    return " (.partial = true takes what there is)";
 }
 
 static bool complain(restore *s, const char *who)
@@ -353,16 +469,15 @@ static bool complain(restore *s, const char *who)
     io_put_u8(&b, 0);
     if (!b.failed && !s->unfit.failed)
         ed_fail(ED_INVALID_ARGUMENT, "%s: %s does not fit what is to be restored%s%s", who,
-                s->r->source.path, (const char *)b.data,
-                s->unfit.size ? "" : " (.partial = true takes what there is)");
+                s->r->source.path, (const char *)b.data, advice(s));
     io_buffer_free(&b);
     return false;
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* A number of the file as the cell's dtype, exactly; NULL, with an error, if it can't be one. */
-static ed_tensor *converted(const restore *s, int at, ed_tensor *read, ed_dtype dtype)
+/* A number of the file as the cell's dtype; NULL, with an error, if it is to be whole and isn't. */
+static ed_tensor *converted(const ed_restoration *r, int at, ed_tensor *read, ed_dtype dtype)
 {
     if (read->dtype == dtype) return read;
     ed_tensor *number = tensor_new(dtype, read->rank, read->shape);
@@ -371,7 +486,7 @@ static ed_tensor *converted(const restore *s, int at, ed_tensor *read, ed_dtype 
         bool whole = dtype == ED_INT64 || dtype == ED_INT32;
         if (whole && (x != floor(x) || fabs(x) > (dtype == ED_INT64 ? 0x1p53 : 0x1p31 - 1))) {
             ed_fail(ED_INVALID_ARGUMENT, "restore: %s: %s holds %g, where a whole number is kept",
-                    s->r->source.path, restore_name(s->r, at), x);
+                    r->source.path, restore_name(r, at), x);
             ed_release(number);
             number = NULL;
             break;
@@ -382,42 +497,62 @@ static ed_tensor *converted(const restore *s, int at, ed_tensor *read, ed_dtype 
     return number;
 }
 
-static ed_tensor *read_cell(const restore *s, int live, int at)
+ed_tensor *restore_cell_value(const ed_restoration *r, const graph_node *node, int at,
+                              ed_tensor *read)
 {
-    const graph_node *node = &s->g.nodes[live];
-    ed_tensor *value = bundle_tensor(s->file, bundle_find(s->file, objects_key(&s->r->file, at)));
-    if (value) value = converted(s, at, value, node->state.dtype);
+    ed_tensor *value = converted(r, at, read, node->state.dtype);
     const char *why =
         value && node->state.refuses ? node->state.refuses(node->object, value->data) : NULL;
     if (!why) return value;
-    ed_fail(ED_INVALID_ARGUMENT, "restore: %s: %s can't be taken: %s", s->r->source.path,
-            restore_name(s->r, at), why);
+    ed_fail(ED_INVALID_ARGUMENT, "restore: %s: %s can't be taken: %s", r->source.path,
+            restore_name(r, at), why);
     ed_release(value);
     return NULL;
 }
 
-static bool read_values(restore *s)
+static ed_tensor *read_value(const restore *s, int live, int at)
 {
-    for (int i = 0; i < s->g.n_nodes; i++) {
-        const graph_node *node = &s->g.nodes[i];
-        int at = s->m.file_of[i];
-        if (!graph_is_value(node) || at < 0 || s->r->states[at] != FILE_RESTORED) continue;
-        s->values[i] =
-            node->kind == GRAPH_CELL
-                ? read_cell(s, i, at)
-                : bundle_tensor(s->file, bundle_find(s->file, objects_key(&s->r->file, at)));
-        if (!s->values[i]) return false;
-    }
-    for (int i = 0; i < s->r->file.n_nodes; i++) {
-        if (s->r->states[i] != FILE_WAITING) continue;
-        const bundle_entry *entry = bundle_find(s->file, objects_key(&s->r->file, i));
+    const graph_node *node = &s->g.nodes[live];
+    const char *key = objects_key(&s->r->file, at);
+    ed_tensor *value = bundle_tensor(s->file, bundle_find(s->file, key));
+    if (!value || node->kind == GRAPH_VARIABLE) return value;
+    return restore_cell_value(s->r, node, at, value);
+}
+
+/* Nothing says that the keys of a file's values differ, and nothing in the program says how many
+ * there may be: together they are no more than the file holds. */
+static bool read_waiting(const restore *s)
+{
+    ed_restoration *r = s->r;
+    int64_t left = 0;
+    for (int64_t i = 0; i < bundle_count(s->file); i++) left += bundle_at(s->file, i)->bytes;
+    for (int i = 0; i < r->file.n_nodes; i++) {
+        if (r->states[i] != FILE_WAITING) continue;
+        const char *key = objects_key(&r->file, i);
+        const bundle_entry *entry = bundle_find(s->file, key);
         if (!entry)
-            return ed_fail(ED_NOT_FOUND, "restore: %s: the file has no entry %s", s->r->source.path,
-                           objects_key(&s->r->file, i)),
+            return ed_fail(ED_NOT_FOUND, "restore: %s: the file has no entry %s", r->source.path,
+                           key),
                    false;
-        if (!(s->r->waiting[i] = bundle_tensor(s->file, entry))) return false;
+        if ((left -= entry->bytes) < 0)
+            return ed_fail(ED_DATA_LOSS,
+                           "restore: %s: its object graph is damaged: it names values twice",
+                           r->source.path),
+                   false;
+        if (!(r->waiting[i] = bundle_tensor(s->file, entry))) return false;
     }
     return true;
+}
+
+static bool read_values(const restore *s)
+{
+    for (int i = 0; i < s->g.n_nodes; i++) {
+        int at = s->m.file_of[i];
+        if (!graph_is_value(&s->g.nodes[i]) || at < 0 || s->r->states[at] != FILE_RESTORED)
+            continue;
+        if (!(s->values[i] = read_value(s, i, at))) return false;
+    }
+    return read_waiting(s);
 }
 
 /* ---- The change, which can't fail ------------------------------------------------------------ */
@@ -437,7 +572,11 @@ static void put_values(restore *s)
     for (int i = 0; i < s->g.n_nodes; i++) {
         if (s->values[i]) put_value(&s->g.nodes[i], s->values[i]);
         s->values[i] = NULL;
-        if (s->g.nodes[i].kind == GRAPH_OBJECT && (!s->named || s->strict)) waiting_begin(&s->m, i);
+        if (s->g.nodes[i].kind != GRAPH_OBJECT) continue;
+        if (s->strict || s->waits[i])
+            waiting_begin(&s->m, i);
+        else
+            waiting_leave(&s->m, i);
     }
 }
 
@@ -471,6 +610,15 @@ static bool graph_of_names(const bundle *b, io_buffer *message)
     return !message->failed;
 }
 
+/* Two variables of one name both get the value. */
+static void bind_name(restore *s, int live, int at)
+{
+    if (s->m.file_of[live] >= 0) return;
+    s->m.file_of[live] = at;
+    s->m.live_of[at] = live;
+    s->r->matched = true;
+}
+
 static void match_names(restore *s)
 {
     for (int i = 0; i < s->g.n_nodes; i++) {
@@ -478,10 +626,7 @@ static void match_names(restore *s)
         if (!graph_is_value(node) || !s->m.paths[i] || s->m.file_of[i] >= 0) continue;
         const char *name = node->kind == GRAPH_VARIABLE ? ed_name(node->object) : s->m.paths[i];
         int at = objects_child(&s->r->file, 0, name);
-        if (at < 0) continue;
-        s->m.file_of[i] = at; /* two variables of one name both get the value */
-        s->m.live_of[at] = i;
-        s->r->matched = true;
+        if (at >= 0) bind_name(s, i, at);
     }
 }
 
@@ -489,17 +634,22 @@ static void match_names(restore *s)
 
 static bool rename_one(restore *s, const char *here, const char *there)
 {
-    int live = -1,
-        at = s->named ? objects_child(&s->r->file, 0, there) : objects_at(&s->r->file, there);
-    for (int i = 0; i < s->g.n_nodes && live < 0; i++)
-        if (s->m.paths[i] && !strcmp(s->m.paths[i], here)) live = i;
-    if (live >= 0 && at >= 0) {
-        match_bind(&s->m, live, at);
-        return true;
+    const file_graph *f = &s->r->file;
+    int live = objects_live_at(&s->g, here);
+    int at = s->named ? objects_child(f, 0, there) : objects_at(f, there);
+    if (live < 0 || at < 0) {
+        if (!ed_failed())
+            ed_fail(ED_NOT_FOUND, "restore: %s: renames: there is no %s %s", s->r->source.path,
+                    live < 0 ? here : there, live < 0 ? "here" : "in the file");
+        return false;
     }
-    if (!ed_failed())
-        ed_fail(ED_NOT_FOUND, "restore: %s: renames: there is no %s %s", s->r->source.path,
-                live < 0 ? here : there, live < 0 ? "here" : "in the file");
+    if (s->named)
+        bind_name(s, live, at);
+    else
+        match_bind(&s->m, live, at);
+    if (s->m.file_of[live] == at) return true;
+    ed_fail(ED_INVALID_ARGUMENT, "restore: %s: renames: %s or %s is given twice", s->r->source.path,
+            here, there);
     return false;
 }
 
@@ -556,26 +706,41 @@ static bool find_all(restore *s)
         match_names(s);
     else
         match_all(&s->m);
-    if (!look_at_program(s) || (!s->named && !look_at_waiting(s))) return false;
-    look_at_rest(s);
-    return true;
+    if (!look_at_program(s) || !look_at_kinds(s) || (!s->named && !look_at_waiting(s)))
+        return false;
+    return look_at_rest(s);
 }
 
-static bool run(restore *s, const ed_checkpoint *checkpoint, const char *who)
+static bool make_room(restore *s)
 {
-    size_t n = (size_t)s->g.n_nodes;
-    (void)checkpoint;
+    size_t n = (size_t)s->g.n_nodes, in_file = (size_t)s->r->file.n_nodes;
+    s->names_left = s->r->file.size + (64 << 10);
     s->r->missing = memory_alloc(n * sizeof *s->r->missing);
     s->values = memory_zalloc(n * sizeof *s->values);
-    bool ok = s->r->missing && s->values && match_begin(&s->m, s->r, &s->g);
+    s->waits = memory_zalloc(n * sizeof *s->waits);
+    s->trails = memory_alloc(in_file * sizeof *s->trails);
+    for (size_t i = 0; s->trails && i < in_file; i++) s->trails[i] = (trail){.child = -1};
+    return s->r->missing && s->values && s->waits && s->trails;
+}
+
+static void give_back(restore *s)
+{
+    for (int i = 0; s->values && i < s->g.n_nodes; i++) ed_release(s->values[i]);
+    memory_free(s->values);
+    memory_free(s->waits);
+    memory_free(s->trails);
+    io_buffer_free(&s->unfit);
+}
+
+static bool run(restore *s, const char *who)
+{
+    bool ok = make_room(s) && match_begin(&s->m, s->r, &s->g);
     if (ok) {
         ok = find_all(s) && complain(s, who) && read_values(s);
         if (ok) put_values(s);
         match_end(&s->m);
     }
-    for (size_t i = 0; s->values && i < n; i++) ed_release(s->values[i]);
-    memory_free(s->values);
-    io_buffer_free(&s->unfit);
+    give_back(s);
     return ok;
 }
 
@@ -609,20 +774,17 @@ ed_restoration *checkpoint_restore(ed_checkpoint *checkpoint, const char *who, c
     char *prefix = prefix_of(path, reading);
     bundle *file = prefix ? bundle_open(who, prefix) : NULL;
     s.file = file;
-    s.r = file ? new_restoration(path, s.strict) : NULL;
+    s.r = file ? scope_give(new_restoration(path, s.strict)) : NULL;
     memory_free(prefix);
     bool ok = s.r && read_graph(&s) && checkpoint_graph(checkpoint, !reading, &s.g);
     if (ok) {
-        ok = run(&s, checkpoint, who);
+        ok = run(&s, who);
         graph_free(&s.g);
     }
     ed_release(file);
-    if (ok) {
-        join_checkpoint(s.r, checkpoint, reading);
-        return ed_keep(scope_give(s.r));
-    }
-    ed_release(s.r);
-    return NULL;
+    if (!ok) return NULL;
+    join_checkpoint(s.r, checkpoint, reading);
+    return ed_keep(s.r);
 }
 
 ed_restoration *ed_checkpoint_restore_with(ed_checkpoint *checkpoint, const char *path,

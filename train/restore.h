@@ -23,7 +23,7 @@ typedef struct bound {
     uint64_t id;
     const void *cell;
     void (*get)(const void *self, void *elements);
-    int at;
+    int at; /* -1: no longer */
 } bound;
 
 struct ed_restoration {
@@ -35,7 +35,8 @@ struct ed_restoration {
 
     bound *bound;
     int n_bound, bound_capacity;
-    char **missing; /* values of the program that the file does not have */
+    int *bound_table; /* twice the capacity, open addressing */
+    char **missing;   /* values of the program that the file does not have */
     int n_missing;
     bool strict;  /* all of the program's values are to be restored */
     bool matched; /* something beside the root */
@@ -69,8 +70,10 @@ void match_all(match *m);
 int match_slot(const file_graph *f, int node, const graph_slot *slot, int owner);
 
 /* Lets an object of the program wait for what lies at its place, if it may get more children; it
- * waits for nothing else from here on (waiting.c). */
+ * waits for nothing else from here on (waiting.c). / Leaves it waiting for what an older restore
+ * has for it. */
 void waiting_begin(const match *m, int live);
+void waiting_leave(const match *m, int live);
 extern const graph_source waiting_source; /* the functions of those who wait */
 
 /* The value's name in reports: the path if there is one, else the key. */
@@ -78,8 +81,14 @@ const char *restore_name(const ed_restoration *r, int at);
 
 /* The place of a value in the file, -1 if it has none. */
 int restore_place(const ed_restoration *r, const graph_node *node);
-int restore_index(const ed_restoration *r, const graph_node *node); /* in `bound` */
 bool restore_note(ed_restoration *r, const graph_node *node, int at);
+void restore_forget_place(ed_restoration *r, const graph_node *node);
+
+/* Whether elements of that dtype and shape can become the cell's. / They as the cell takes them, in
+ * the place of `read`, whose reference it takes over; NULL, with an error, if it refuses them. */
+bool restore_cell_fits(const graph_node *node, ed_dtype dtype, int rank, const int64_t *shape);
+ed_tensor *restore_cell_value(const ed_restoration *r, const graph_node *node, int at,
+                              ed_tensor *read);
 
 /* "a, b, c and 5 more" appended, of those i < count for which get gives a text. */
 void restore_list(io_buffer *b, const char *what, int count, const char *(*get)(const void *, int),

@@ -7,19 +7,30 @@
  * what it was for is made; should they give that up again, it waits as before.
  */
 
+static graph_wait *wait_of(const match *m, int live)
+{
+    void *object = m->g->nodes[live].object;
+    const object_class *class = ((const ed_object *)object)->class;
+    return class->wait ? class->wait(object) : NULL;
+}
+
 /* An object that may get more children waits for theirs; whatever it waited for before is over. */
 void waiting_begin(const match *m, int live)
 {
+    graph_wait *wait = wait_of(m, live);
     const graph_node *node = &m->g->nodes[live];
-    const object_class *class = ((const ed_object *)node->object)->class;
-    if (!class->wait) return;
-    bool keeps_slots = false;
-    for (int i = 0; i < m->g->n_slots; i++) keeps_slots |= m->g->slots[i].optimizer == live;
-    bool waits = node->open || (keeps_slots && m->file_of[live] >= 0);
-    if (waits)
-        graph_wait_for(class->wait(node->object), &m->r->source, m->file_of[live]);
+    if (!wait) return;
+    if (node->open || (node->has_slots && m->file_of[live] >= 0))
+        graph_wait_for(wait, &m->r->source, m->file_of[live]);
     else
-        graph_wait_end(class->wait(node->object));
+        graph_wait_end(wait);
+}
+
+/* But for what an older one asks without having it. */
+void waiting_leave(const match *m, int live)
+{
+    graph_wait *wait = wait_of(m, live);
+    if (wait && wait->node < 0) graph_wait_end(wait);
 }
 
 static ed_restoration *of(const graph_source *s)
@@ -68,6 +79,46 @@ static void take_waiting(ed_restoration *r, int at)
     r->states[at] = FILE_RESTORED;
 }
 
+static void give_variable(ed_restoration *r, const graph_node *node, int at)
+{
+    const ed_tensor *v = node->object;
+    ed_tensor *t = value(&r->source, at, ed_name(v), v->dtype, ed_shape(v));
+    if (!t) return;
+    if (!restore_note(r, node, at)) {
+        ed_release(t);
+        return;
+    }
+    variable_replace(node->object, t);
+    take_waiting(r, at);
+}
+
+/* The value stays, should what has the cell be given up and made again. */
+static void give_cell(ed_restoration *r, const graph_node *node, int at)
+{
+    const ed_tensor *t = r->waiting[at];
+    if (!restore_cell_fits(node, t->dtype, t->rank, t->shape)) {
+        ed_fail(ED_INVALID_ARGUMENT, "restore: %s: %s is %s, which does not fit what was made",
+                r->source.path, restore_name(r, at), text_of_tensor(t).s);
+        return;
+    }
+    ed_tensor *taken = restore_cell_value(r, node, at, ed_retain(r->waiting[at]));
+    if (taken && restore_note(r, node, at)) {
+        node->state.set(node->object, taken->data);
+        r->states[at] = FILE_RESTORED;
+    }
+    ed_release(taken);
+}
+
+/* A value that came with a new object. */
+static void give_value(ed_restoration *r, const graph_node *node, int at)
+{
+    if (at >= 0 && r->waiting[at])
+        node->kind == GRAPH_CELL ? give_cell(r, node, at) : give_variable(r, node, at);
+    else if (at < 0 && r->strict && node->kind == GRAPH_VARIABLE)
+        ed_fail(ED_NOT_FOUND, "%s: the checkpoint %s, to be restored whole, has no value for it",
+                ed_name(node->object), r->source.path);
+}
+
 /* What came with its own children: those that have values are given them, others wait in turn. */
 static void made_with_children(ed_restoration *r, int at, void *object)
 {
@@ -78,15 +129,8 @@ static void made_with_children(ed_restoration *r, int at, void *object)
         match_bind(&m, graph_find(&g, object), at);
         match_all(&m);
         for (int i = 0; i < g.n_nodes; i++) {
-            const graph_node *node = &g.nodes[i];
-            int place = m.file_of[i];
-            if (node->kind == GRAPH_OBJECT) waiting_begin(&m, i);
-            if (node->kind != GRAPH_VARIABLE || place < 0 || !r->waiting[place]) continue;
-            const ed_tensor *v = node->object;
-            ed_tensor *t = value(&r->source, place, ed_name(v), v->dtype, ed_shape(v));
-            if (!t || !restore_note(r, node, place)) continue;
-            variable_replace(node->object, t);
-            take_waiting(r, place);
+            if (g.nodes[i].kind == GRAPH_OBJECT) waiting_begin(&m, i);
+            if (graph_is_value(&g.nodes[i])) give_value(r, &g.nodes[i], m.file_of[i]);
         }
         match_end(&m);
     }
@@ -108,10 +152,9 @@ static void unmade(graph_source *s, const ed_tensor *v)
 {
     ed_restoration *r = of(s);
     const graph_node as_node = {.kind = GRAPH_VARIABLE, .object = (void *)v};
-    int i = restore_index(r, &as_node);
-    if (i < 0) return;
-    int at = r->bound[i].at;
-    r->bound[i] = r->bound[--r->n_bound];
+    int at = restore_place(r, &as_node);
+    if (at < 0) return;
+    restore_forget_place(r, &as_node);
     r->waiting[at] = ed_retain(tensor_read(v));
     r->states[at] = FILE_WAITING;
 }
