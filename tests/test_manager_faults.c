@@ -532,12 +532,13 @@ static void fork_within_a_save(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(process_ends_within_a_save), /* first: its child starts threads */
+        /* first: their children start threads, before this process has some */
+        test(killed),
+        test(process_ends_within_a_save),
         test(every_call_fails),
         test(every_call_fails_at_first),
         test(old_one_stays),
         test(short_writes),
-        test(killed),
         test(refused_memory),
         test(one_manager_a_folder),
         test(values_of_the_moment),
