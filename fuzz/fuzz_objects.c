@@ -86,7 +86,7 @@ static const bundle *all_there_is(void)
 }
 
 /* The same values, and the graph given. */
-static void write_file(const char *prefix, io_span graph)
+static void write_file(const char *prefix, io_span message)
 {
     const bundle *b = all_there_is();
     bundle_writer *w = bundle_create("fuzz", prefix);
@@ -97,7 +97,7 @@ static void write_file(const char *prefix, io_span graph)
         bundle_add(w, e->name, t);
         ed_release(t);
     }
-    bundle_add_strings(w, BUNDLE_GRAPH, 0, NULL, &graph, 1);
+    bundle_add_strings(w, BUNDLE_GRAPH, 0, NULL, &message, 1);
     fuzz_claim(bundle_finish(w), "the file can't be written");
 }
 
