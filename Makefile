@@ -153,6 +153,8 @@ $(OBJ)/tests/interop/interop: $(OBJ)/tests/interop/interop.o $(OBJECTS)
 # The fuzz targets: run on what they once failed at by a test in every build, by libFuzzer in one of its own.
 FUZZ_AID := $(patsubst %.c,$(OBJ)/%.o,$(filter-out fuzz/main.c fuzz/seeds.c,$(wildcard fuzz/*.c)))
 $(OBJ)/tests/test_corpus $(OBJ)/tests/test_damage: $(FUZZ_AID)
+# Kernels are not what is fuzzed, and take sanitizers minutes to compile.
+$(if $(findstring fuzzer,$(SAN)),$(eval $(OBJ)/ops/%.o $(OBJ)/optim/%.o: SANFLAGS :=))
 $(OBJ)/fuzz/fuzz: $(OBJ)/fuzz/main.o $(FUZZ_AID) $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
@@ -188,6 +190,8 @@ interop: $(OBJ)/tests/interop/interop
 	$(Q)PEERS='$(PEERS)' tests/interop/run.sh $<
 
 fuzz:
+	$(Q)echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o /dev/null 2> /dev/null || \
+	    { echo 'eddy: fuzzing takes clang and its runtime: please install clang and libclang-rt-14-dev (Debian names)' >&2; exit 1; }
 	$(Q)$(MAKE) CC=clang SAN=fuzzer-no-link,address,undefined OPT='-O1 -DEDDY_FUZZING' fuzz_program
 
 fuzz_program: $(OBJ)/fuzz/fuzz $(OBJ)/fuzz/seeds
