@@ -171,7 +171,7 @@ static void check_array(const char *what, ed_archive *archive, int64_t i, const 
                *texts = json_get(verdict, "text");
     if (error) {
         assert_null(ed_archive_tensor(archive, i));
-        if (!strstr(ed_error(), path)) fail_msg("%s: said '%s'", what, ed_error());
+        if (!strstr(ed_error(), what)) fail_msg("%s: said '%s'", what, ed_error());
         ed_clear_error();
     } else if (raw) {
         check_raw(archive, i, raw);
@@ -202,7 +202,6 @@ static void check_npy(const char *name, const char *file, const json *verdict, e
     }
     assert_string_equal(ed_archive_format(archive), "npy");
     assert_int_equal(ed_archive_count(archive), 1);
-    strcpy(path, name);
     check_array(name, archive, 0, verdict, values);
     ed_tensor *t = ed_read_npy(file), *again = ed_archive_tensor(archive, 0);
     assert_true(!t == !again && !t == ed_failed());
@@ -223,7 +222,6 @@ static void check_npz(const char *name, const char *file, const json *verdict, e
     if (!archive) fail_msg("%s: %s", name, ed_error());
     assert_string_equal(ed_archive_format(archive), "npz");
     assert_int_equal(ed_archive_count(archive), json_count(members));
-    strcpy(path, name);
     for (int64_t i = 0; i < json_count(members); i++) {
         int64_t at = ed_archive_find(archive, json_key(members, i));
         if (at < 0) fail_msg("%s: there is no %s", name, json_key(members, i));
@@ -236,8 +234,6 @@ static void verdicts(void **state)
     (void)state;
     const char *record = data_path("made/npy/expect.npz");
     ED_SCOPE;
-    char kept[sizeof path];
-    strcpy(kept, path);
     ed_archive *values = opened(record);
     json *all = json_read_file(data_path("made/npy/expect.json"));
     const json *files = json_get(all, "files");
@@ -252,7 +248,6 @@ static void verdicts(void **state)
             check_npy(json_key(files, i), file, json_at(files, i), values);
     }
     json_free(all);
-    strcpy(path, kept);
 }
 
 /* Read and written again, NumPy's own files are the same byte for byte. */
