@@ -363,21 +363,28 @@ static bool write_index(const bundle_writer *w, io_writer *index)
     return fine;
 }
 
-/* Gives both files their names. The writers are used up in any case. */
+/*
+ * Gives both files their names, and lets each name be on disk before the next step. The writers are
+ * used up in any case. Once the data has its name an older bundle of the prefix is no more, and
+ * what fails from there leaves nothing: neither data that no index names nor an index without data.
+ */
 static bool commit(bundle_writer *w, io_writer *index)
 {
     io_writer *data = w->data;
     w->data = NULL;
-    if (!io_commit(data, true)) {
+    char *folder = io_folder_of(w->prefix);
+    if (!folder || !io_commit(data, false)) {
+        if (!folder) io_discard(data);
         io_discard(index);
+        memory_free(folder);
         return false;
     }
-    if (io_commit(index, true)) return true;
-    /* Data that no index names is of no use to anybody. */
-    char *path = io_text("%s.data-00000-of-00001", w->prefix);
-    if (path) io_remove(w->who, path);
-    memory_free(path);
-    return false;
+    bool synced = io_sync_folder(w->who, folder);
+    if (!synced) io_discard(index);
+    bool fine = synced && io_commit(index, false) && io_sync_folder(w->who, folder);
+    memory_free(folder);
+    if (!fine) bundle_remove(w->who, w->prefix);
+    return fine;
 }
 
 bool bundle_finish(bundle_writer *w)
