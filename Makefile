@@ -139,6 +139,7 @@ $(OBJ)/tests/test_eddy_ckpt: $(PROGRAM)
 # Lua itself come from whoever loads the module.
 $(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS)
 $(OBJ)/lua/module.o: lua/prelude.lua
+$(OBJ)/lua/help.o: lua/help.lua
 $(MODULE): $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL)) $(OBJECTS) lua/eddy.map
 	$(call say,LD    $@)
 	$(Q)$(CC) -shared $(SANFLAGS) -Wl,--version-script=lua/eddy.map -o $@ $(filter %.o,$^) $(LIBS)

@@ -249,8 +249,7 @@ void convert_push_elements(lua_State *L, const ed_tensor *t)
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* Names of options that count axes or places: from 1 in Lua. */
-static bool counts(const char *name)
+bool convert_counts(const char *name)
 {
     return !strcmp(name, "axis") || !strcmp(name, "axes") || !strcmp(name, "perm") ||
            !strcmp(name, "i");
@@ -280,7 +279,7 @@ static bool whole(lua_State *L, int at, const ed_attr *field, convert_room *room
     *value = lua_tointegerx(L, at, &fine);
     if (!fine || lua_type(L, at) != LUA_TNUMBER)
         return wrong_kind(L, at, room, field->name, "a whole number");
-    return !counts(field->name) || from_one(room, field->name, value);
+    return !convert_counts(field->name) || from_one(room, field->name, value);
 }
 
 static bool list_of_ints(lua_State *L, int at, const ed_attr *field, ed_ints *list,

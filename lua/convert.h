@@ -35,6 +35,9 @@ ed_dtype convert_dtype(const char *name);
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
+/* Whether an option of that name counts axes or places: from 1 in Lua. */
+bool convert_counts(const char *name);
+
 /* Room for the lists of numbers among a call's options. */
 typedef struct convert_room {
     int64_t numbers[8 * ED_MAX_RANK];

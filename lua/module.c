@@ -1,5 +1,7 @@
 #include "lua/autodiff.h"
 #include "lua/handle.h"
+#include "lua/objects.h"
+#include "lua/help.h"
 #include "lua/ops.h"
 #include "lua/tensor.h"
 
@@ -71,6 +73,16 @@ int luaopen_eddy(lua_State *L)
     tensor_open(L, module); /* pushes the methods */
     ops_open(L, module, module + 1);
     lua_settop(L, module);
+    layers_open(L);
+    own_layers_open(L);
+    optimizers_open(L);
+    metrics_open(L);
+    random_open(L);
+    datasets_open(L);
+    files_open(L);
+    checkpoints_open(L);
+    trackables_open(L);
     run_prelude(L, module);
+    help_open(L, module, eddy_prelude, (size_t)(eddy_prelude_end - eddy_prelude));
     return 1;
 }

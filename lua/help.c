@@ -1,0 +1,248 @@
+#include "lua/help.h"
+#include "lua/convert.h"
+#include "lua/ops.h"
+#include "tensor/core.h"
+
+/*
+ * What the op table says of an op, as a Lua table. help.lua makes texts of it; nothing about an op
+ * is written anywhere but in its definition.
+ */
+
+__asm__(".section .rodata\n"
+        "eddy_help:\n"
+        ".incbin \"lua/help.lua\"\n"
+        "eddy_help_end:\n"
+        ".previous\n");
+extern const char eddy_help[] __attribute__((visibility("hidden")));
+extern const char eddy_help_end[] __attribute__((visibility("hidden")));
+
+static const char *const kinds_of_attrs[] = {
+    [ED_ATTR_BOOL] = "true or false", [ED_ATTR_INT] = "a whole number",
+    [ED_ATTR_FLOAT] = "a number",     [ED_ATTR_DTYPE] = "a dtype",
+    [ED_ATTR_INTS] = "whole numbers", [ED_ATTR_STRING] = "a text",
+};
+
+static bool is_told(const ed_attr *a)
+{
+    return a->type != ED_ATTR_STATE && a->type != ED_ATTR_OBJECT;
+}
+
+static void push_ints(lua_State *L, ed_ints ints, const char *name)
+{
+    lua_createtable(L, (int)ints.count, 0);
+    for (int64_t i = 0; i < ints.count; i++) {
+        int64_t n = ints.values[i];
+        lua_pushinteger(L, convert_counts(name) && n >= 0 ? n + 1 : n);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+/* As Lua would give it: nil for what is not given. */
+static void push_attr(lua_State *L, const ed_attr *a, const void *structure)
+{
+    const void *at = (const char *)structure + a->offset;
+    int64_t n;
+    switch (a->type) {
+    case ED_ATTR_BOOL: lua_pushboolean(L, *(const bool *)at); return;
+    case ED_ATTR_INT:
+        n = *(const int64_t *)at;
+        lua_pushinteger(L, convert_counts(a->name) && n >= 0 ? n + 1 : n);
+        return;
+    case ED_ATTR_FLOAT: lua_pushnumber(L, *(const double *)at); return;
+    case ED_ATTR_DTYPE:
+        if (*(const ed_dtype *)at)
+            lua_pushstring(L, ed_dtype_name(*(const ed_dtype *)at));
+        else
+            lua_pushnil(L);
+        return;
+    case ED_ATTR_INTS:
+        if (((const ed_ints *)at)->values)
+            push_ints(L, *(const ed_ints *)at, a->name);
+        else
+            lua_pushnil(L);
+        return;
+    case ED_ATTR_STRING: lua_pushstring(L, *(const char *const *)at); return;
+    default: lua_pushnil(L);
+    }
+}
+
+static void set_text(lua_State *L, const char *key, const char *value)
+{
+    lua_pushstring(L, value);
+    lua_setfield(L, -2, key);
+}
+
+static void push_operands(lua_State *L, const ed_op *op)
+{
+    lua_newtable(L);
+    for (int i = 0; i < ops_operands(op); i++) {
+        lua_newtable(L);
+        set_text(L, "name", op->operands[i].name);
+        lua_newtable(L);
+        for (int d = ED_DTYPE_NONE + 1, n = 0; d < ED_DTYPE_COUNT; d++) {
+            if (!(op->operands[i].dtypes & 1u << d)) continue;
+            lua_pushstring(L, ed_dtype_name((ed_dtype)d));
+            lua_rawseti(L, -2, ++n);
+        }
+        lua_setfield(L, -2, "dtypes");
+        lua_pushlstring(L, &op->operands[i].type, op->operands[i].type != 0);
+        lua_setfield(L, -2, "type");
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+static void push_attrs(lua_State *L, const ed_op *op)
+{
+    lua_newtable(L);
+    int n = 0;
+    for (const ed_attr *a = op->attrs; a && a->name; a++) {
+        if (!is_told(a)) continue;
+        lua_newtable(L);
+        set_text(L, "name", a->name);
+        set_text(L, "kind", kinds_of_attrs[a->type]);
+        set_text(L, "doc", a->doc);
+        lua_pushboolean(L, convert_counts(a->name));
+        lua_setfield(L, -2, "counts");
+        if (op->defaults) {
+            push_attr(L, a, op->defaults);
+            lua_setfield(L, -2, "default");
+        }
+        lua_rawseti(L, -2, ++n);
+    }
+}
+
+static void push_sample_input(lua_State *L, const ed_sample_input *in)
+{
+    lua_newtable(L);
+    lua_createtable(L, in->rank, 0);
+    for (int i = 0; i < in->rank; i++) {
+        lua_pushinteger(L, in->shape[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "shape");
+    lua_pushnumber(L, in->low);
+    lua_setfield(L, -2, "low");
+    lua_pushnumber(L, in->high);
+    lua_setfield(L, -2, "high");
+}
+
+/* One sample: the shapes and ranges of its inputs, and its attributes. */
+static void push_sample(lua_State *L, const ed_op *op, const ed_sample *s)
+{
+    lua_newtable(L);
+    lua_newtable(L);
+    for (int i = 0; i < ED_MAX_OPERANDS && s->inputs[i].given; i++) {
+        push_sample_input(L, &s->inputs[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "inputs");
+    lua_newtable(L);
+    for (const ed_attr *a = op->attrs; s->attrs && a && a->name; a++) {
+        push_attr(L, a, s->attrs);
+        lua_setfield(L, -2, a->name);
+    }
+    lua_setfield(L, -2, "attrs");
+}
+
+/* op(name): a table, or nil for what is none of the public ops. */
+static int op_words(lua_State *L)
+{
+    const ed_op *op = ed_op_find(luaL_checkstring(L, 1));
+    ed_clear_error();
+    if (!op || !ops_is_public(op)) return 0;
+    lua_newtable(L);
+    set_text(L, "name", op->name);
+    set_text(L, "doc", op->doc);
+    set_text(L, "no_gradient", op->no_gradient);
+    lua_pushboolean(L, op->flags & ED_OP_VARIADIC);
+    lua_setfield(L, -2, "variadic");
+    push_operands(L, op);
+    lua_setfield(L, -2, "operands");
+    push_attrs(L, op);
+    lua_setfield(L, -2, "attrs");
+    lua_newtable(L);
+    int n = 0;
+    for (const ed_sample *s = op->samples; s && !s->last; s++) {
+        push_sample(L, op, s);
+        lua_rawseti(L, -2, ++n);
+    }
+    lua_setfield(L, -2, "samples");
+    return 1;
+}
+
+/* ops(): the names of the public ones, in order. */
+static int op_names(lua_State *L)
+{
+    int n = 0;
+    lua_newtable(L);
+    for (int i = 0; i < ed_op_count(); i++) {
+        if (!ops_is_public(ed_op_at(i))) continue;
+        lua_pushstring(L, ed_op_at(i)->name);
+        lua_rawseti(L, -2, ++n);
+    }
+    return 1;
+}
+
+/* kind(x): "tensor" and so on for an object of Eddy's, else nil. */
+static int kind(lua_State *L)
+{
+    for (int k = 0; k < HANDLE_KINDS; k++) {
+        if (!handle_at(L, 1, (handle_kind)k)) continue;
+        lua_pushstring(L, handle_kind_name((handle_kind)k));
+        return 1;
+    }
+    return 0;
+}
+
+/* The table that a metatable's __index is, or that its function looks into first. */
+static void push_methods_of(lua_State *L, const char *kind_name)
+{
+    luaL_getmetatable(L, lua_pushfstring(L, "eddy.%s", kind_name));
+    lua_getfield(L, -1, "__index");
+    if (lua_isfunction(L, -1) && !lua_getupvalue(L, -1, 1)) lua_pushnil(L);
+}
+
+/* methods(kind): its methods by name, in a table that may be changed. */
+static int methods(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    lua_settop(L, 1);
+    lua_newtable(L);
+    push_methods_of(L, name);
+    int from = lua_gettop(L);
+    if (!lua_istable(L, from)) return lua_settop(L, 2), 1;
+    lua_pushnil(L);
+    while (lua_next(L, from)) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, 2);
+    }
+    lua_settop(L, 2);
+    return 1;
+}
+
+/* kinds(): the names of all kinds of objects. */
+static int kinds(lua_State *L)
+{
+    lua_newtable(L);
+    for (int k = 0; k < HANDLE_KINDS; k++) {
+        lua_pushstring(L, handle_kind_name((handle_kind)k));
+        lua_rawseti(L, -2, k + 1);
+    }
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"op", op_words},     {"ops", op_names}, {"kind", kind},
+    {"methods", methods}, {"kinds", kinds},  {NULL, NULL},
+};
+
+void help_open(lua_State *L, int module, const char *prelude, size_t size)
+{
+    size_t length = (size_t)(eddy_help_end - eddy_help);
+    if (luaL_loadbufferx(L, eddy_help, length, "=eddy.help", "t") != LUA_OK) lua_error(L);
+    lua_pushvalue(L, module);
+    luaL_newlib(L, functions);
+    lua_pushlstring(L, prelude, size);
+    lua_call(L, 3, 0);
+}

@@ -1,0 +1,430 @@
+-- ed.help, ed.search: what is known of a name, gathered from where it is defined: an op's words are
+-- those of the op table, a prelude function's are the comment above it, and what C provides besides
+-- is told in `words` below.
+local ed, native, prelude = ...
+local concat, sort, remove = table.concat, table.sort, table.remove
+local format, find, lower = string.format, string.find, string.lower
+local match, gmatch, gsub = string.match, string.gmatch, string.gsub
+local type, ipairs, pairs, tostring, pcall, load = type, ipairs, pairs, tostring, pcall, load
+
+-- A signature begins a line; what it does is indented below. "name(" is the module's, "kind:name("
+-- a method, "kind.name" a property.
+local words = [[
+tensor(values, dtype)
+    A tensor of a number, a boolean, nested tables of them, or a table of tensors of one shape, which
+    are stacked. Whole numbers become int32, others float32, unless dtype says otherwise.
+variable(initial, {name=, trainable=})
+    A tensor that can be changed: assign, assign_add, assign_sub, v[place] = value. Tapes watch it.
+stop_gradient(x)
+    The same values; no gradient flows back through them.
+tape_begin({persistent=, ignore_accessed_variables=})
+    A tape that records from now on, until tape:stop(). A persistent one gives any number of gradients.
+custom_gradient_call({forward=, gradient=}, {inputs})
+    What custom_gradient is made of.
+recompute_call({forward=}, {inputs})
+    What recompute is made of.
+scope(f, ...)
+    Calls f; all that was made meanwhile is released at its end, but for what f returns.
+set_seed(n)
+    Where the process's random numbers begin.
+memory()
+    A table: live_tensors, live_bytes, peak_bytes, cached_bytes.
+num_threads(n)
+    How many threads large ops use, after setting it if n is given. Results do not depend on it.
+write_png(path, image)
+    Writes an image: [height, width], [height, width, 1 or 3 or 4]; uint8, or floats from 0 to 1.
+plot(y) plot(x, y) plot({y1, y2, ...}) -- and {title=, width=, height=, points=, labels=, file=} last
+    Draws lines in the terminal, or into a PNG file. y: a tensor or table of numbers.
+imshow(image, {width=, file=})
+    Shows [height, width] or [height, width, 1 or 3]: the smallest value black, the largest white.
+hist(x, {bins=, width=, title=, file=})
+    How many of x's elements lie in each of 20 ranges of equal width.
+help(x)
+    Prints what is known of a function, a name, an object; of everything without x.
+search(words)
+    Prints the names whose description has all the words.
+describe(x)
+    The text that help prints; nil where nothing is known.
+signature(name)
+    How it is called, as text; nil where nothing is known.
+
+tensor:totable()
+    The elements as nested tables; those of a tensor of rank 0 as a number.
+tensor:item()
+    The only element, as a number.
+tensor:value()
+    A variable's present value.
+tensor:stop_gradient()
+    The same values; no gradient flows back through them.
+tensor:is_variable()
+    Whether assign may change it.
+tensor:is_contiguous()
+    Whether its elements lie in row-major order without gaps.
+tensor:strides()
+    Elements from one to the next along each axis.
+tensor:id()
+    A number that no other tensor has.
+tensor:assign(value)
+    Changes a variable; returns it.
+tensor:assign_add(value)
+    Adds to a variable; returns it.
+tensor:assign_sub(value)
+    Subtracts from a variable; returns it.
+tensor:rows()
+    for i, row in x:rows() do ... end
+tensor.shape
+    A table of extents.
+tensor.dtype
+    "float32" and so on.
+tensor.rank
+    The number of axes.
+tensor.size
+    The number of elements.
+tensor.name
+    A variable's name.
+tensor.trainable
+    Whether optimizers change the variable; may be set.
+
+tape:stop()
+    Records no more.
+tape:resume()
+    Records again.
+tape:reset()
+    Forgets what was recorded.
+tape:watch(x)
+    Follows x, which is no variable, from now on.
+tape:watched()
+    The variables that were seen, as a table.
+tape:gradient(target, sources, {unconnected_zeros=, output_gradients=})
+    d target / d source, for one source or a table of them; nil or false where nothing leads there.
+tape:jacobian(target, source)
+    d target[i] / d source[j], of shape target.shape .. source.shape.
+tape:batch_jacobian(target, source)
+    The same for each row of both.
+]]
+
+-- ---- What is known ------------------------------------------------------------------------------
+
+local known = {} -- [name] = {signature = , text = }; methods under "kind:name", properties "kind.name"
+
+local entry
+for line in gmatch(words, "[^\n]+") do
+    local name = match(line, "^[%w_]+[:.]?[%w_]*")
+    if name then
+        entry = {signature = line, text = ""}
+        known[name] = entry
+    else
+        entry.text = entry.text .. line .. "\n"
+    end
+end
+
+-- The comment right above a function of the prelude, or above several that stand together.
+local function read_prelude(source)
+    local comment, used = "", false
+    for line in gmatch(source, "([^\n]*)\n") do
+        local name, arguments = match(line, "^function ed%.([%w_]+)(%b())")
+        local told = match(line, "^%-%- ?(.*)")
+        if name and comment ~= "" then
+            local signature, text = match(comment, "^%s*(" .. name .. "%s?%b()): (.*)")
+            known[name] = {signature = signature or name .. arguments, text = text and "    " .. text or comment}
+            used = true
+        elseif told then
+            comment, used = (used and "" or comment) .. "    " .. told .. "\n", false
+        elseif not name then
+            comment = ""
+        end
+    end
+end
+read_prelude(prelude)
+
+-- ---- Ops ----------------------------------------------------------------------------------------
+
+local operators = {
+    add = "a + b", sub = "a - b", mul = "a * b", div = "a / b", pow = "a ^ b", floor_div = "a // b",
+    floor_mod = "a % b", neg = "-x",
+}
+
+local function find_op(name) return native.op(name) or native.op("reduce_" .. name) end
+
+-- "(a, b)", "(a, {option})", "{option}"
+local function called(parts, options)
+    local braces = "{" .. concat(options, ", ") .. "}"
+    if #options == 0 then return "(" .. concat(parts, ", ") .. ")" end
+    if #parts == 0 then return braces end
+    return "(" .. concat(parts, ", ") .. ", " .. braces .. ")"
+end
+
+local function op_signature(op, name, method)
+    local parts, options = {}, {}
+    for i, operand in ipairs(op.operands) do parts[i] = operand.name end
+    if op.variadic then parts[#parts] = "{" .. parts[#parts] .. ", ...}" end
+    local self = method and remove(parts, 1)
+    for i, attr in ipairs(op.attrs) do options[i] = attr.name .. "=" end
+    return (self and self .. ":" or "ed.") .. name .. called(parts, options)
+end
+
+local function dtypes_of(op, i)
+    local operand = op.operands[i]
+    for k = 1, i - 1 do
+        if operand.type ~= "" and op.operands[k].type == operand.type then
+            return "as " .. op.operands[k].name
+        end
+    end
+    local n = #operand.dtypes
+    return n >= 13 and "any dtype" or concat(operand.dtypes, " ")
+end
+
+-- A value as it is written in a program.
+local function written(v)
+    if type(v) == "string" then return format("%q", v) end
+    if type(v) ~= "table" then return tostring(v) end
+    local items = {}
+    for i, item in ipairs(v) do items[i] = written(item) end
+    return "{" .. concat(items, ", ") .. "}"
+end
+
+-- Nested tables of the shape, with elements from low to high.
+local function elements(shape, low, high, make)
+    local size, i = 1, 0
+    for _, extent in ipairs(shape) do size = size * extent end
+    local function level(depth)
+        if depth > #shape then
+            i = i + 1
+            return make(size > 1 and low + (high - low) * (i - 1) / (size - 1) or low)
+        end
+        local items = {}
+        for k = 1, shape[depth] do items[k] = level(depth + 1) end
+        return "{" .. concat(items, ", ") .. "}"
+    end
+    return level(1), size
+end
+
+local function has(list, value)
+    for _, item in ipairs(list) do
+        if item == value then return true end
+    end
+end
+
+local function example_operand(operand, input)
+    local dtypes, shape = operand.dtypes, input.shape
+    if has(dtypes, "float32") then
+        local text, size = elements(shape, input.low, input.high, function(x) return format("%.1f", x) end)
+        if size > 12 then return "ed.ones" .. written(shape) end
+        return #shape == 0 and text or "ed.tensor" .. (#shape == 0 and "(" .. text .. ")" or text)
+    end
+    local whole = has(dtypes, "int32") or has(dtypes, "uint8")
+    local text, size = elements(shape, input.low, input.high, function(x)
+        return whole and format("%d", x // 1) or tostring(x > (input.low + input.high) / 2)
+    end)
+    if size > 12 or size == 0 then return nil end
+    return #shape == 0 and text or "ed.tensor" .. text
+end
+
+-- A call made from the op's first sample, or nil.
+local function example_call(op, name, sample)
+    local parts, options = {}, {}
+    for i, input in ipairs(sample.inputs) do
+        local operand = op.operands[i] or op.operands[#op.operands]
+        parts[i] = example_operand(operand, input)
+        if not parts[i] then return nil end
+    end
+    if op.variadic then parts = {"{" .. concat(parts, ", ") .. "}"} end
+    for _, attr in ipairs(op.attrs) do
+        local value = sample.attrs[attr.name]
+        local plain = attr.default
+        if plain == nil then plain = attr.kind == "true or false" and false or nil end
+        if value ~= nil and value ~= plain and value ~= "" and written(value) ~= written(plain) then
+            options[#options + 1] = attr.name .. " = " .. written(value)
+        end
+    end
+    return "ed." .. name .. called(parts, options)
+end
+
+local function shortened(text)
+    local lines = {}
+    for line in gmatch(text, "[^\n]+") do lines[#lines + 1] = line end
+    if #lines > 8 then lines = {lines[1], lines[2], "...", lines[#lines]} end
+    return "    " .. concat(lines, "\n    ")
+end
+
+local function example(op, name)
+    for _, sample in ipairs(op.samples) do
+        local call = example_call(op, name, sample)
+        local chunk = call and load("return " .. call, "=example", "t", {ed = ed})
+        local fine, result = pcall(chunk or pcall)
+        if fine and result ~= nil then
+            return "\n    > " .. call .. "\n" .. shortened(tostring(result))
+        end
+    end
+    return ""
+end
+
+local function describe_op(op, name)
+    local lines = {op_signature(op, name), "    " .. op.doc, ""}
+    local function add(...) lines[#lines + 1] = format(...) end
+    local forms = {}
+    if #op.operands > 0 and not op.variadic then forms[1] = op_signature(op, name, true) end
+    forms[#forms + 1] = operators[name]
+    if #forms > 0 then add("    also %s", concat(forms, "    ")) end
+    for i, operand in ipairs(op.operands) do add("    %-12s %s", operand.name, dtypes_of(op, i)) end
+    for _, attr in ipairs(op.attrs) do
+        local default = attr.default
+        local told = default ~= nil and default ~= "" and " (" .. written(default) .. ")" or ""
+        local doc = attr.doc and ": " .. attr.doc or ""
+        if attr.counts then doc = gsub(doc, "default 0", "default 1") end
+        add("    %-12s %s%s%s", attr.name, attr.kind, doc, told)
+    end
+    add("    %-12s %s", "gradient", op.no_gradient and "none: " .. op.no_gradient or "yes")
+    return concat(lines, "\n") .. example(op, name)
+end
+
+-- ---- Objects ------------------------------------------------------------------------------------
+
+-- Reductions have two names; the short one is shown.
+local function sorted_keys(t)
+    local keys = {}
+    for key in pairs(t) do
+        if type(key) == "string" and not match(key, "^reduce_") then keys[#keys + 1] = key end
+    end
+    sort(keys)
+    return keys
+end
+
+-- Names in lines of at most 96 columns.
+local function wrapped(names)
+    local lines, line = {}, "   "
+    for _, name in ipairs(names) do
+        if #line + #name > 95 then lines[#lines + 1], line = line, "   " end
+        line = line .. " " .. name
+    end
+    lines[#lines + 1] = line
+    return concat(lines, "\n")
+end
+
+local function describe_kind(kind)
+    local properties, own, ops = {}, {}, {}
+    for _, name in ipairs(sorted_keys(known)) do
+        local property = match(name, "^" .. kind .. "%.(.+)")
+        if property then properties[#properties + 1] = property end
+    end
+    for _, name in ipairs(sorted_keys(native.methods(kind))) do
+        local list = find_op(name) and not known[kind .. ":" .. name] and ops or own
+        list[#list + 1] = name
+    end
+    local text = "a " .. kind
+    if #properties > 0 then text = text .. "\n  fields\n" .. wrapped(properties) end
+    if #own > 0 then text = text .. "\n  methods\n" .. wrapped(own) end
+    if #ops > 0 then text = text .. "\n  ops as methods\n" .. wrapped(ops) end
+    return text
+end
+
+local function overview()
+    local ops, others = {}, {}
+    for _, name in ipairs(sorted_keys(ed)) do
+        if type(ed[name]) == "function" and not match(name, "^_") then
+            local list = find_op(name) and not known[name] and ops or others
+            list[#list + 1] = name
+        elseif type(ed[name]) == "table" then
+            others[#others + 1] = name .. ".*"
+        end
+    end
+    return "Everything is in the table ed. ?name tells of one thing, ed.search \"words\" looks for it.\n" ..
+               "  functions\n" .. wrapped(others) .. "\n  ops, also methods of tensors\n" ..
+               wrapped(ops)
+end
+
+-- ---- The functions ------------------------------------------------------------------------------
+
+-- Where a function is found: "name", "table.name" or "kind:name".
+local function name_of(f)
+    local function within(t, prefix)
+        for _, name in ipairs(sorted_keys(t)) do
+            if t[name] == f then return prefix .. name end
+        end
+    end
+    local name = within(ed, "")
+    for _, key in ipairs(name and {} or sorted_keys(ed)) do
+        if type(ed[key]) == "table" then name = name or within(ed[key], key .. ".") end
+    end
+    for _, kind in ipairs(name and {} or native.kinds()) do
+        name = name or within(native.methods(kind), kind .. ":")
+    end
+    return name
+end
+
+-- The entry of a name however it is written: ed.sum, sum, x:sum, tensor:item, item().
+local function entry_of(name)
+    name = gsub(gsub(gsub(name, "%s", ""), "%(.*$", ""), "^ed%.", "")
+    if known[name] then return known[name], name end
+    local last = match(name, "[%w_]+$")
+    if not last then return nil end
+    if known[last] and not find(name, ":", 1, true) then return known[last], last end
+    for _, kind in ipairs(native.kinds()) do
+        local key = known[kind .. ":" .. last] and kind .. ":" .. last or kind .. "." .. last
+        if known[key] then return known[key], key end
+    end
+    return nil, last
+end
+
+-- signature(name): how it is called; nil where nothing is known.
+function ed.signature(name)
+    local entry, last = entry_of(name)
+    local op = not entry and last and find_op(last)
+    return entry and entry.signature or op and op_signature(op, last) or nil
+end
+
+local function describe_name(name)
+    local entry, last = entry_of(name)
+    if entry then
+        local prefix = find(last, "[:.]") and "" or "ed."
+        return prefix .. entry.signature .. "\n" .. gsub(entry.text, "%s+$", "")
+    end
+    local op = last and find_op(last)
+    if op then return describe_op(op, last) end
+    if last == "ed" then return overview() end
+    return has(native.kinds(), last) and describe_kind(last) or nil
+end
+
+-- describe(x): the text that help prints; nil where nothing is known.
+function ed.describe(x)
+    if x == nil or x == ed then return overview() end
+    if type(x) == "string" then return describe_name(x) end
+    local kind = native.kind(x)
+    if kind then return describe_kind(kind) end
+    local name = type(x) == "function" and name_of(x)
+    return name and describe_name(name) or nil
+end
+
+function ed.help(x)
+    local text = ed.describe(x)
+    if not text and type(x) == "string" then
+        print("nothing is called " .. x .. "; names that have it in their description:")
+        return ed.search(x)
+    end
+    print(text or "a " .. type(x))
+end
+
+local function first_line(text) return match(text, "^%s*([^\n]*)") end
+
+function ed.search(wanted)
+    local all = {}
+    for name, entry in pairs(known) do all[name] = entry.text end
+    for _, name in ipairs(native.ops()) do
+        local op = native.op(name)
+        name = match(name, "^reduce_(.*)") or name
+        all[name] = op.doc
+        for _, attr in ipairs(op.attrs) do
+            all[name] = all[name] .. "\n" .. attr.name .. " " .. (attr.doc or "")
+        end
+    end
+    local found = 0
+    for _, name in ipairs(sorted_keys(all)) do
+        local text, fits = lower(name .. " " .. all[name]), true
+        for word in gmatch(lower(wanted or ""), "%S+") do fits = fits and find(text, word, 1, true) end
+        if fits then
+            found = found + 1
+            print(format("  %-28s %s", name, first_line(all[name])))
+        end
+    end
+    if found == 0 then print("nothing has all of these words") end
+end
