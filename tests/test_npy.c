@@ -617,7 +617,7 @@ typedef struct put {
     const void *data;
     size_t size;
     int64_t claimed; /* as its size when unpacked; 0: what is true */
-    int same_as;     /* 1 and more: no bytes of its own, but those of member same_as - 1 */
+    int host; /* not 0: has no bytes of its own; 1: those of the first, -1: lies within them */
 } put;
 
 static size_t deflated(const void *data, size_t size, unsigned char *to, size_t room)
@@ -653,9 +653,10 @@ static void put_zip(const put *members, int count)
     for (int i = 0; i < count; i++) {
         const put *p = &members[i];
         size_t n = p->size;
-        offsets[i] = p->same_as ? offsets[p->same_as - 1] : b.size;
+        offsets[i] = p->host ? offsets[0] : b.size;
+        if (p->host < 0) offsets[i] += 30 + strlen(members[0].name);
         if (p->method) n = deflated(p->data, p->size, packed, ROOM);
-        if (!p->same_as) {
+        if (!p->host) {
             io_put_u32(&b, 0x04034b50);
             put_common(&b, p, n);
             io_put(&b, p->name, strlen(p->name));
@@ -753,6 +754,16 @@ static void members_that_lie(void **state)
     assert_string_equal(ed_archive_dtype(archive, 0), "damaged");
     refused_cheaply(archive, 0, "local header");
     refused_cheaply(archive, 1, "local header");
+
+    /* one in the other: as bytes of the archive they are both whole */
+    put_zip((put[]){{"b", 0, file, n, 0, 0}}, 1);
+    size_t whole;
+    unsigned char *inner = bytes_of(path, &whole);
+    put_zip((put[]){{"a", 0, inner, 31 + n, 0, 0}, {"b", 0, file, n, 0, -1}}, 2);
+    free(inner);
+    archive = opened(path);
+    refused_cheaply(archive, 0, "reach into those of another");
+    assert_int_equal(ed_size(ed_archive_tensor(archive, 1)), 20);
 
     /* headers and directory agree, the data do not */
     size_t h = put_header(file, "{'descr': '<f8', 'fortran_order': False, 'shape': (500000000,)}");
@@ -950,6 +961,26 @@ static void views_and_variables(void **state)
     same(t, ed_read_npy(path));
 }
 
+/* Names of every length, so that members begin anywhere: padded, they are all mapped. */
+static void alignment(void **state)
+{
+    (void)state;
+    char name[80] = "";
+    for (int n = 1; n < 75; n++) {
+        ED_SCOPE;
+        ed_tensor *t = counted(ED_FLOAT64, ED_SHAPE(5));
+        name[n - 1] = 'n';
+        assert_true(ed_write_npz(path, name, t, "second", t));
+        ed_archive *archive = opened(path);
+        for (int i = 0; i < 2; i++) {
+            ed_tensor *read = ed_archive_tensor(archive, i);
+            same(t, read);
+            assert_true(is_mapped(read));
+            assert_int_equal((uintptr_t)read->data % 64, 0);
+        }
+    }
+}
+
 static void writing_refused(void **state)
 {
     (void)state;
@@ -1121,26 +1152,13 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_teardown(f, check_end)
     const struct CMUnitTest tests[] = {
-        TEST(verdicts),
-        TEST(as_numpy_writes),
-        TEST(other_files),
-        TEST(header_texts),
-        TEST(ranks),
-        TEST(written_headers),
-        TEST(layouts),
-        TEST(fortran_streams),
-        TEST(names_of_members),
-        TEST(members_that_lie),
-        TEST(damaged_npy),
-        TEST(damaged_npz),
-        TEST(damaged_forms),
-        TEST(every_dtype),
-        TEST(views_and_variables),
-        TEST(writing_refused),
-        TEST(large_archives),
-        TEST(many_members),
-        TEST(refusals),
-        TEST(refusals_of_forms),
+        TEST(verdicts),         TEST(as_numpy_writes), TEST(other_files),
+        TEST(header_texts),     TEST(ranks),           TEST(written_headers),
+        TEST(layouts),          TEST(fortran_streams), TEST(names_of_members),
+        TEST(members_that_lie), TEST(damaged_npy),     TEST(damaged_npz),
+        TEST(damaged_forms),    TEST(every_dtype),     TEST(views_and_variables),
+        TEST(alignment),        TEST(writing_refused), TEST(large_archives),
+        TEST(many_members),     TEST(refusals),        TEST(refusals_of_forms),
     };
     snprintf(path, sizeof path, "/tmp/eddy_npy_%d", (int)getpid());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
