@@ -17,6 +17,7 @@ static const char *const names[HANDLE_KINDS] = {
     [HANDLE_RESTORATION] = "restoration",
     [HANDLE_MANAGER] = "checkpoint_manager",
     [HANDLE_ARCHIVE] = "archive",
+    [HANDLE_TRACKABLE] = "trackable",
 };
 
 /* Metatables lie in the registry under the addresses of these. */

@@ -29,6 +29,7 @@ typedef enum handle_kind {
     HANDLE_RESTORATION,
     HANDLE_MANAGER,
     HANDLE_ARCHIVE,
+    HANDLE_TRACKABLE, /* a table whose values a checkpoint keeps */
     HANDLE_KINDS
 } handle_kind;
 

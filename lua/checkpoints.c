@@ -1,0 +1,511 @@
+#include "lua/maker.h"
+#include "lua/objects.h"
+#include "train/train.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Checkpoints in Lua.
+ *
+ *     local state = {epoch = 0}
+ *     local ckpt = ed.checkpoint{model = model, optimizer = adam, data = train, state = state}
+ *     local manager = ed.checkpoint_manager(ckpt, "save", {max_to_keep = 3})
+ *     manager:restore_or_initialize()
+ *     ... manager:save{metric = accuracy}
+ *     local restoration = ckpt:restore(ed.latest_checkpoint("save"), {partial = true})
+ */
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+typedef struct part {
+    const char *name;
+    void *object;
+} part;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const part *)a)->name, ((const part *)b)->name);
+}
+
+/* Pushes a copy of the table at 1 in which tables of named values are trackables; counts its
+ * entries. */
+static lua_Integer prepare_parts(lua_State *L)
+{
+    lua_Integer n = 0;
+    lua_newtable(L);
+    int copy = lua_gettop(L);
+    for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1), n++) {
+        size_t size;
+        const char *s = lua_type(L, -2) == LUA_TSTRING ? lua_tolstring(L, -2, &size) : NULL;
+        if (!s || strlen(s) != size)
+            luaL_error(L, "checkpoint: objects by name are expected: {model = model}");
+        lua_pushvalue(L, -2);
+        if (convert_has_names(L, -2))
+            trackables_push(L, -2);
+        else
+            lua_pushvalue(L, -2);
+        lua_rawset(L, copy);
+    }
+    return n;
+}
+
+/* Sorted by name: the same program writes the same file. */
+static bool take_parts(lua_State *L, int at, part *parts)
+{
+    int64_t n = 0;
+    lua_pushnil(L);
+    for (; lua_next(L, at); lua_pop(L, 1), n++) {
+        parts[n].name = lua_tostring(L, -2);
+        if (!(parts[n].object = trackables_object(L, lua_gettop(L), parts[n].name))) return false;
+    }
+    qsort(parts, (size_t)n, sizeof *parts, by_name);
+    return true;
+}
+
+/* checkpoint{name = object, ...} */
+static int checkpoint(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    lua_Integer n = prepare_parts(L);
+    part *parts = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *parts, 0);
+    handle *h = handle_new(L, HANDLE_CHECKPOINT);
+    int top = lua_gettop(L);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    ed_scope scope = ed_scope_open();
+    if (take_parts(L, 2, parts)) handle_put(h, ed_checkpoint_of((const void *const *)parts, 2 * n));
+    ed_scope_close(&scope);
+    lua_settop(L, top);
+    return handle_return(L, h->object);
+}
+
+/* ---- Saving ---------------------------------------------------------------------------------- */
+
+typedef const char *saver(ed_checkpoint *checkpoint, const char *path);
+
+static int save_by(lua_State *L, saver *save)
+{
+    ed_checkpoint *c = handle_check(L, 1, HANDLE_CHECKPOINT);
+    const char *path = maker_check_text(L, 2);
+    luaL_checkstack(L, 8, NULL);
+    ed_scope scope = ed_scope_open();
+    const char *saved = save(c, path);
+    bool fine = saved && handle_push_text(L, saved);
+    ed_scope_close(&scope);
+    return fine ? 1 : handle_raise(L);
+}
+
+static int save(lua_State *L)
+{
+    return save_by(L, ed_checkpoint_save);
+}
+
+static int write(lua_State *L)
+{
+    return save_by(L, ed_checkpoint_write);
+}
+
+static int save_counter(lua_State *L)
+{
+    lua_pushinteger(L, ed_save_counter(handle_check(L, 1, HANDLE_CHECKPOINT)));
+    return 1;
+}
+
+/* latest_checkpoint(folder): nil if there is none. */
+static int latest_checkpoint(lua_State *L)
+{
+    const char *folder = maker_check_text(L, 1);
+    luaL_checkstack(L, 8, NULL);
+    ed_scope scope = ed_scope_open();
+    const char *latest = ed_latest_checkpoint(folder);
+    bool fine = !ed_failed() && objects_push_text(L, latest);
+    ed_scope_close(&scope);
+    return fine ? 1 : handle_raise(L);
+}
+
+/* ---- Restoring ------------------------------------------------------------------------------- */
+
+static const char *check_pattern(lua_State *L, const char *option)
+{
+    size_t size;
+    const char *s = lua_type(L, -1) == LUA_TSTRING ? lua_tolstring(L, -1, &size) : NULL;
+    if (!s || strlen(s) != size)
+        luaL_error(L, "restore: %s: texts are expected, not a %s", option, luaL_typename(L, -1));
+    return s;
+}
+
+/* A text or a table of texts that is the option's value; the array lies in a userdata that stays
+ * on the stack. */
+static ed_texts check_texts(lua_State *L, int options, const char *option)
+{
+    int type = lua_getfield(L, options, option);
+    if (type == LUA_TNIL) return (ed_texts){0};
+    int at = lua_gettop(L);
+    bool table = type == LUA_TTABLE;
+    lua_Integer n = table ? (lua_Integer)lua_rawlen(L, at) : 1;
+    const char **texts = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *texts, 0);
+    for (lua_Integer i = 0; i < n; i++) {
+        if (table)
+            lua_rawgeti(L, at, i + 1);
+        else
+            lua_pushvalue(L, at);
+        texts[i] = check_pattern(L, option);
+        lua_pop(L, 1);
+    }
+    return (ed_texts){texts, n};
+}
+
+/* renames = {["path here"] = "path in the file"} */
+static ed_texts check_renames(lua_State *L, int options)
+{
+    if (lua_getfield(L, options, "renames") == LUA_TNIL) return (ed_texts){0};
+    int at = lua_gettop(L);
+    if (!lua_istable(L, at)) luaL_error(L, "restore: renames is a %s", luaL_typename(L, at));
+    lua_Integer n = 0;
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) n++;
+    const char **texts = lua_newuserdatauv(L, (size_t)(2 * n + 1) * sizeof *texts, 0);
+    n = 0;
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        texts[n + 1] = check_pattern(L, "renames");
+        lua_pushvalue(L, -2);
+        texts[n] = check_pattern(L, "renames");
+        lua_pop(L, 1);
+        n += 2;
+    }
+    return (ed_texts){texts, n};
+}
+
+static void check_names(lua_State *L, int options)
+{
+    for (lua_pushnil(L); lua_next(L, options); lua_pop(L, 1)) {
+        const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "(no text)";
+        if (strcmp(name, "partial") && strcmp(name, "only") && strcmp(name, "skip") &&
+            strcmp(name, "renames"))
+            luaL_error(L, "restore: there is no option %s; there are partial, only, skip, renames",
+                       name);
+    }
+}
+
+static ed_restore_options check_options(lua_State *L, int at)
+{
+    ed_restore_options o = {0};
+    if (lua_isnil(L, at)) return o;
+    luaL_checktype(L, at, LUA_TTABLE);
+    check_names(L, at);
+    lua_getfield(L, at, "partial");
+    o.partial = lua_toboolean(L, -1);
+    o.only = check_texts(L, at, "only");
+    o.skip = check_texts(L, at, "skip");
+    o.renames = check_renames(L, at);
+    return o;
+}
+
+typedef ed_restoration *restorer(ed_checkpoint *, const char *, const ed_restore_options *);
+
+static int restore_by(lua_State *L, restorer *restore)
+{
+    ed_checkpoint *c = handle_check(L, 1, HANDLE_CHECKPOINT);
+    const char *path = maker_check_text(L, 2);
+    lua_settop(L, 3);
+    luaL_checkstack(L, 32, NULL);
+    ed_restore_options options = check_options(L, 3);
+    handle *h = handle_new(L, HANDLE_RESTORATION);
+    ed_scope scope = ed_scope_open();
+    handle_put(h, restore(c, path, &options));
+    ed_scope_close(&scope);
+    return handle_return(L, h->object);
+}
+
+/* restore(path, {partial = , only = , skip = , renames = }) */
+static int restore(lua_State *L)
+{
+    return restore_by(L, ed_checkpoint_restore_with);
+}
+
+static int read(lua_State *L)
+{
+    return restore_by(L, ed_checkpoint_read_with);
+}
+
+static const luaL_Reg checkpoint_methods[] = {
+    {"save", save},       {"write", write}, {"save_counter", save_counter},
+    {"restore", restore}, {"read", read},   {NULL, NULL},
+};
+
+/* ---- Restorations ---------------------------------------------------------------------------- */
+
+static int paths(lua_State *L, ed_restored kind)
+{
+    const ed_restoration *r = handle_check(L, 1, HANDLE_RESTORATION);
+    int64_t n = ed_restoration_count(r, kind);
+    lua_createtable(L, (int)n, 0);
+    luaL_checkstack(L, 8, NULL);
+    for (int64_t i = 0; i < n; i++) {
+        ed_scope scope = ed_scope_open();
+        const char *path = ed_restoration_path(r, kind, i);
+        bool fine = path && handle_push_text(L, path);
+        ed_scope_close(&scope);
+        if (!fine) return handle_raise(L);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static int restored(lua_State *L)
+{
+    return paths(L, ED_RESTORED);
+}
+
+static int missing(lua_State *L)
+{
+    return paths(L, ED_MISSING);
+}
+
+static int unexpected(lua_State *L)
+{
+    return paths(L, ED_UNEXPECTED);
+}
+
+static int waiting(lua_State *L)
+{
+    return paths(L, ED_WAITING);
+}
+
+static int report(lua_State *L)
+{
+    const ed_restoration *r = handle_check(L, 1, HANDLE_RESTORATION);
+    luaL_checkstack(L, 8, NULL);
+    ed_scope scope = ed_scope_open();
+    const char *s = ed_restoration_report(r);
+    bool fine = s && handle_push_text(L, s);
+    ed_scope_close(&scope);
+    return fine ? 1 : handle_raise(L);
+}
+
+/* They return the restoration. */
+static int demand(lua_State *L, bool (*holds)(ed_restoration *))
+{
+    ed_restoration *r = handle_check(L, 1, HANDLE_RESTORATION);
+    lua_settop(L, 1);
+    return handle_return(L, holds(r));
+}
+
+static int assert_consumed(lua_State *L)
+{
+    return demand(L, ed_assert_consumed);
+}
+
+static int assert_existing_objects_matched(lua_State *L)
+{
+    return demand(L, ed_assert_existing_objects_matched);
+}
+
+static int assert_nontrivial_match(lua_State *L)
+{
+    return demand(L, ed_assert_nontrivial_match);
+}
+
+static int expect_partial(lua_State *L)
+{
+    return demand(L, ed_expect_partial);
+}
+
+static const luaL_Reg restoration_methods[] = {
+    {"restored", restored},
+    {"missing", missing},
+    {"unexpected", unexpected},
+    {"waiting", waiting},
+    {"report", report},
+    {"assert_consumed", assert_consumed},
+    {"assert_existing_objects_matched", assert_existing_objects_matched},
+    {"assert_nontrivial_match", assert_nontrivial_match},
+    {"expect_partial", expect_partial},
+    {NULL, NULL},
+};
+
+static const luaL_Reg restoration_metamethods[] = {{"__tostring", report}, {NULL, NULL}};
+
+/* ---- The manager ----------------------------------------------------------------------------- */
+
+typedef struct manager {
+    ed_checkpoint *checkpoint;
+    const char *folder;
+    ed_checkpoint_manager_options options;
+} manager;
+
+static bool best_is(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
+{
+    static const char *const names[] = {
+        [ED_BEST_NONE] = "none", [ED_BEST_HIGHEST] = "highest", [ED_BEST_LOWEST] = "lowest"};
+    const char *name = lua_type(L, at) == LUA_TSTRING ? lua_tostring(L, at) : "";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], name)) {
+            *(ed_best *)to = (ed_best)i;
+            return true;
+        }
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is \"highest\" or \"lowest\"", room->who,
+                   field->name),
+           false;
+}
+
+static const maker_field manager_fields[] = {
+    {"checkpoint", ED_ATTR_OBJECT, .offset = offsetof(manager, checkpoint), HANDLE_CHECKPOINT},
+    {"folder", ED_ATTR_STRING, .offset = offsetof(manager, folder)},
+    {"max_to_keep", ED_ATTR_INT, .offset = offsetof(manager, options.max_to_keep)},
+    {"keep_checkpoint_every_n_hours", ED_ATTR_FLOAT,
+     .offset = offsetof(manager, options.keep_checkpoint_every_n_hours)},
+    {"checkpoint_name", ED_ATTR_STRING, .offset = offsetof(manager, options.checkpoint_name)},
+    {"step_counter", ED_ATTR_OBJECT, .offset = offsetof(manager, options.step_counter),
+     HANDLE_TENSOR},
+    {"checkpoint_interval", ED_ATTR_INT, .offset = offsetof(manager, options.checkpoint_interval)},
+    {"best", .offset = offsetof(manager, options.best), .read = best_is},
+    {0},
+};
+
+static void *make_manager(const void *arguments)
+{
+    const manager *m = arguments;
+    return ed_checkpoint_manager_with(m->checkpoint, m->folder, &m->options);
+}
+
+static const maker makers[] = {
+    {"checkpoint_manager", HANDLE_MANAGER, 2, 2, manager_fields, sizeof(manager), NULL,
+     make_manager},
+    {0},
+};
+
+/* save{metric = , number = , any_step = , in_background = }: the path; nil where it is too early.
+ */
+static int manager_save(lua_State *L)
+{
+    static const maker_field fields[] = {
+        {"number", ED_ATTR_INT, .offset = offsetof(ed_save_options, number)},
+        {"any_step", ED_ATTR_BOOL, .offset = offsetof(ed_save_options, any_step)},
+        {"in_background", ED_ATTR_BOOL, .offset = offsetof(ed_save_options, in_background)},
+        {"metric", ED_ATTR_FLOAT, .offset = offsetof(ed_save_options, metric)},
+        {0},
+    };
+    ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
+    lua_settop(L, 2);
+    if (!lua_isnil(L, 2)) luaL_checktype(L, 2, LUA_TTABLE);
+    luaL_checkstack(L, 16, NULL);
+    ed_save_options options = {.number = -1, .metric = NAN};
+    convert_room room = {.who = "save"};
+    ed_scope scope = ed_scope_open();
+    const char *path =
+        maker_options(L, 2, fields, &options, &room) ? ed_save_with(m, &options) : NULL;
+    bool fine = path && objects_push_text(L, *path ? path : NULL);
+    ed_scope_close(&scope);
+    return fine ? 1 : handle_raise(L);
+}
+
+static int wait(lua_State *L)
+{
+    ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
+    lua_settop(L, 1);
+    return handle_return(L, ed_save_wait(m));
+}
+
+/* restore_or_initialize(initialize): the path that was restored; nil if there is none, after
+ * initialize(), if given. */
+static int restore_or_initialize(lua_State *L)
+{
+    ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
+    if (!lua_isnoneornil(L, 2)) luaL_checktype(L, 2, LUA_TFUNCTION);
+    lua_settop(L, 2);
+    luaL_checkstack(L, 8, NULL);
+    ed_scope scope = ed_scope_open();
+    const char *path = ed_restore_or_initialize(m);
+    bool fine = path && objects_push_text(L, *path ? path : NULL);
+    ed_scope_close(&scope);
+    if (!fine) return handle_raise(L);
+    if (lua_isnil(L, 3) && !lua_isnil(L, 2)) {
+        lua_pushvalue(L, 2);
+        lua_call(L, 0, 0);
+    }
+    return 1;
+}
+
+/* The report of that restore; nil if nothing was restored. */
+static int restoration(lua_State *L)
+{
+    const ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
+    handle *h = handle_new(L, HANDLE_RESTORATION);
+    handle_put(h, ed_manager_restoration(m));
+    if (!h->object) lua_pushnil(L);
+    return 1;
+}
+
+static int push_text_of(lua_State *L, const char *(*text)(const ed_checkpoint_manager *))
+{
+    const ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
+    luaL_checkstack(L, 8, NULL);
+    ed_scope scope = ed_scope_open();
+    const char *s = text(m);
+    bool fine = !ed_failed() && objects_push_text(L, s);
+    ed_scope_close(&scope);
+    return fine ? 1 : handle_raise(L);
+}
+
+static int skipped(lua_State *L)
+{
+    return push_text_of(L, ed_manager_skipped);
+}
+
+static int push_checkpoints(lua_State *L)
+{
+    const ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
+    int64_t n = ed_manager_count(m);
+    lua_createtable(L, (int)n, 0);
+    luaL_checkstack(L, 8, NULL);
+    for (int64_t i = 0; i < n; i++) {
+        ed_scope scope = ed_scope_open();
+        const char *path = ed_manager_checkpoint(m, i);
+        bool fine = path && handle_push_text(L, path);
+        ed_scope_close(&scope);
+        if (!fine) return handle_raise(L);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static int manager_index(lua_State *L)
+{
+    handle_check(L, 1, HANDLE_MANAGER);
+    if (objects_method(L)) return 1;
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+    if (!strcmp(key, "latest")) return push_text_of(L, ed_manager_latest);
+    if (!strcmp(key, "best")) return push_text_of(L, ed_manager_best);
+    if (!strcmp(key, "checkpoints")) return push_checkpoints(L);
+    return objects_no_field(L);
+}
+
+static int manager_count(lua_State *L)
+{
+    lua_pushinteger(L, ed_manager_count(handle_check(L, 1, HANDLE_MANAGER)));
+    return 1;
+}
+
+static const luaL_Reg manager_methods[] = {
+    {"save", manager_save},
+    {"wait", wait},
+    {"restore_or_initialize", restore_or_initialize},
+    {"restoration", restoration},
+    {"skipped", skipped},
+    {NULL, NULL},
+};
+
+static const luaL_Reg manager_metamethods[] = {{"__len", manager_count}, {NULL, NULL}};
+
+static const luaL_Reg functions[] = {
+    {"checkpoint", checkpoint}, {"latest_checkpoint", latest_checkpoint}, {NULL, NULL}};
+
+void checkpoints_open(lua_State *L)
+{
+    maker_open(L, makers);
+    luaL_setfuncs(L, functions, 0);
+    objects_methods(L, HANDLE_CHECKPOINT, checkpoint_methods, NULL, NULL);
+    objects_methods(L, HANDLE_RESTORATION, restoration_methods, restoration_metamethods, NULL);
+    objects_methods(L, HANDLE_MANAGER, manager_methods, manager_metamethods, manager_index);
+}

@@ -1,0 +1,345 @@
+#include "lua/maker.h"
+#include "lua/objects.h"
+#include "tensor/core.h"
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Files of tensors in Lua.
+ *
+ *     ed.read_npy(path), ed.write_npy(path, x), ed.read_idx(path)
+ *     ed.write_npz(path, {a = x, b = y}), ed.write_safetensors(path, {a = x, b = y})
+ *     local tensors = ed.load(path)         tensors.a
+ *     local file = ed.archive(path)         file.a, file[1], file:names(), file:shape("a")
+ */
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+typedef struct source {
+    const char *path;
+} source;
+
+static const maker_field source_fields[] = {
+    {"path", ED_ATTR_STRING, .offset = offsetof(source, path)}, {0}};
+
+static void *make_npy(const void *arguments)
+{
+    return ed_read_npy(((const source *)arguments)->path);
+}
+
+static void *make_idx(const void *arguments)
+{
+    return ed_read_idx(((const source *)arguments)->path);
+}
+
+static void *make_archive(const void *arguments)
+{
+    return ed_archive_open(((const source *)arguments)->path);
+}
+
+static const maker makers[] = {
+    {"read_npy", HANDLE_TENSOR, 1, 1, source_fields, sizeof(source), NULL, make_npy},
+    {"read_idx", HANDLE_TENSOR, 1, 1, source_fields, sizeof(source), NULL, make_idx},
+    {"archive", HANDLE_ARCHIVE, 1, 1, source_fields, sizeof(source), NULL, make_archive},
+    {0},
+};
+
+/* ---- Archives -------------------------------------------------------------------------------- */
+
+/* The place (from 0) of the tensor that the argument names or numbers (from 1). Raises if there is
+ * none. */
+static int64_t place(lua_State *L, const ed_archive *archive, int at)
+{
+    int64_t count = ed_archive_count(archive), i;
+    if (lua_type(L, at) == LUA_TSTRING) {
+        const char *name = maker_check_text(L, at);
+        i = ed_archive_find(archive, name);
+        if (i < 0) luaL_error(L, "the archive has no tensor '%s'", name);
+        return i;
+    }
+    i = luaL_checkinteger(L, at);
+    if (!i || i > count || i < -count)
+        luaL_error(L, "the archive has %I tensors, counted from 1; there is no %I",
+                   (LUAI_UACINT)count, (LUAI_UACINT)i);
+    return i > 0 ? i - 1 : i + count;
+}
+
+static int push_tensor(lua_State *L, ed_archive *archive, int64_t i)
+{
+    handle *h = handle_new(L, HANDLE_TENSOR);
+    ed_scope scope = ed_scope_open();
+    handle_put(h, ed_archive_tensor(archive, i));
+    ed_scope_close(&scope);
+    return handle_return(L, h->object);
+}
+
+static int tensor(lua_State *L)
+{
+    ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
+    return push_tensor(L, archive, place(L, archive, 2));
+}
+
+static int format(lua_State *L)
+{
+    lua_pushstring(L, ed_archive_format(handle_check(L, 1, HANDLE_ARCHIVE)));
+    return 1;
+}
+
+static int names(lua_State *L)
+{
+    const ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
+    int64_t n = ed_archive_count(archive);
+    lua_createtable(L, (int)n, 0);
+    for (int64_t i = 0; i < n; i++) {
+        lua_pushstring(L, ed_archive_name(archive, i));
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static int name(lua_State *L)
+{
+    const ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
+    lua_pushstring(L, ed_archive_name(archive, place(L, archive, 2)));
+    return 1;
+}
+
+/* find(name): the place, from 1; nil if there is none. */
+static int find(lua_State *L)
+{
+    const ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
+    int64_t i = ed_archive_find(archive, maker_check_text(L, 2));
+    if (i < 0)
+        lua_pushnil(L);
+    else
+        lua_pushinteger(L, i + 1);
+    return 1;
+}
+
+static int dtype(lua_State *L)
+{
+    const ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
+    lua_pushstring(L, ed_archive_dtype(archive, place(L, archive, 2)));
+    return 1;
+}
+
+static int shape(lua_State *L)
+{
+    const ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
+    ed_ints s = ed_archive_shape(archive, place(L, archive, 2));
+    lua_createtable(L, (int)s.count, 0);
+    for (int64_t i = 0; i < s.count; i++) {
+        lua_pushinteger(L, s.values[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static int bytes(lua_State *L)
+{
+    const ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
+    lua_pushinteger(L, ed_archive_bytes(archive, place(L, archive, 2)));
+    return 1;
+}
+
+/* verify(i or name): true, or false and what is wrong. */
+static int verify(lua_State *L)
+{
+    ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
+    bool fine = ed_archive_verify(archive, place(L, archive, 2));
+    lua_pushboolean(L, fine);
+    if (fine) return 1;
+    bool pushed = handle_push_text(L, ed_error());
+    ed_clear_error();
+    return pushed ? 2 : luaL_error(L, "no memory");
+}
+
+static int digest(lua_State *L)
+{
+    ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
+    int64_t i = place(L, archive, 2);
+    luaL_checkstack(L, 4, NULL);
+    ed_scope scope = ed_scope_open();
+    const char *digits = ed_archive_digest(archive, i);
+    bool fine = digits && handle_push_text(L, digits);
+    ed_scope_close(&scope);
+    return fine ? 1 : handle_raise(L);
+}
+
+static int metadata(lua_State *L)
+{
+    const ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
+    const char *value = ed_archive_metadata(archive, maker_check_text(L, 2));
+    if (!value && ed_failed()) return handle_raise(L);
+    lua_pushstring(L, value);
+    return 1;
+}
+
+/* for name, tensor in pairs(archive) */
+static int next_tensor(lua_State *L)
+{
+    ed_archive *archive = handle_check(L, lua_upvalueindex(1), HANDLE_ARCHIVE);
+    lua_Integer i = lua_tointeger(L, lua_upvalueindex(2));
+    if (i >= ed_archive_count(archive)) return 0;
+    lua_pushinteger(L, i + 1);
+    lua_replace(L, lua_upvalueindex(2));
+    lua_pushstring(L, ed_archive_name(archive, i));
+    push_tensor(L, archive, i);
+    return 2;
+}
+
+static int pairs(lua_State *L)
+{
+    handle_check(L, 1, HANDLE_ARCHIVE);
+    lua_settop(L, 1);
+    lua_pushinteger(L, 0);
+    lua_pushcclosure(L, next_tensor, 2);
+    return 1;
+}
+
+static int count(lua_State *L)
+{
+    lua_pushinteger(L, ed_archive_count(handle_check(L, 1, HANDLE_ARCHIVE)));
+    return 1;
+}
+
+/* Methods come first; file:tensor(name) reaches tensors of their names too. */
+static int index_of(lua_State *L)
+{
+    ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
+    if (objects_method(L)) return 1;
+    return push_tensor(L, archive, place(L, archive, 2));
+}
+
+static const luaL_Reg methods[] = {
+    {"tensor", tensor}, {"format", format}, {"names", names},       {"name", name},
+    {"find", find},     {"dtype", dtype},   {"shape", shape},       {"bytes", bytes},
+    {"verify", verify}, {"digest", digest}, {"metadata", metadata}, {NULL, NULL},
+};
+
+static const luaL_Reg metamethods[] = {{"__len", count}, {"__pairs", pairs}, {NULL, NULL}};
+
+/* ---- Loading --------------------------------------------------------------------------------- */
+
+/* load(path): the file's tensors by their names; then, by name, the dtypes of those entries that
+ * no tensor can be (a bundle's strings). */
+static int load(lua_State *L)
+{
+    const char *path = maker_check_text(L, 1);
+    handle *file = handle_new(L, HANDLE_ARCHIVE);
+    ed_scope scope = ed_scope_open();
+    handle_put(file, ed_archive_open(path));
+    ed_scope_close(&scope);
+    ed_archive *archive = file->object;
+    if (!archive) return handle_raise(L);
+    int64_t n = ed_archive_count(archive);
+    lua_newtable(L);
+    lua_newtable(L);
+    for (int64_t i = 0; i < n; i++) {
+        lua_pushstring(L, ed_archive_name(archive, i));
+        handle *h = handle_new(L, HANDLE_TENSOR);
+        scope = ed_scope_open();
+        handle_put(h, ed_archive_tensor(archive, i));
+        ed_scope_close(&scope);
+        if (!h->object && ed_error_kind() != ED_UNIMPLEMENTED) return handle_raise(L);
+        ed_clear_error();
+        if (h->object) {
+            lua_rawset(L, -4);
+            continue;
+        }
+        lua_pop(L, 1);
+        lua_pushstring(L, ed_archive_dtype(archive, i));
+        lua_rawset(L, -3);
+    }
+    handle_collect(L);
+    return 2;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static int write_npy(lua_State *L)
+{
+    const char *path = maker_check_text(L, 1);
+    luaL_checkany(L, 2);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    ed_scope scope = ed_scope_open();
+    ed_tensor *t = convert_operand(L, 2, ED_DTYPE_NONE);
+    bool fine = t && ed_write_npy(path, t);
+    ed_scope_close(&scope);
+    return fine ? 0 : handle_raise(L);
+}
+
+typedef struct named {
+    const void *name, *tensor;
+} named;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const named *)a)->name, ((const named *)b)->name);
+}
+
+static lua_Integer count_names(lua_State *L, int at)
+{
+    lua_Integer n = 0;
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1), n++) {
+        if (lua_type(L, -2) != LUA_TSTRING)
+            luaL_error(L, "a table of tensors by name is expected; there is a key that is a %s",
+                       luaL_typename(L, -2));
+        size_t size;
+        const char *s = lua_tolstring(L, -2, &size);
+        if (strlen(s) != size) luaL_error(L, "there is a zero byte in the name '%s'", s);
+    }
+    return n;
+}
+
+/* All values of the table, sorted by name so that the same tensors give the same file. */
+static bool take_all(lua_State *L, int at, named *all)
+{
+    int64_t n = 0;
+    lua_pushnil(L);
+    for (; lua_next(L, at); lua_pop(L, 1), n++) {
+        all[n].name = lua_tostring(L, -2);
+        if (!(all[n].tensor = convert_operand(L, -1, ED_DTYPE_NONE))) return false;
+    }
+    qsort(all, (size_t)n, sizeof *all, by_name);
+    return true;
+}
+
+static int write_by(lua_State *L, bool (*write)(const char *, const void *const *, int64_t))
+{
+    const char *path = maker_check_text(L, 1);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    lua_Integer n = count_names(L, 2);
+    named *all = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *all, 0);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    ed_scope scope = ed_scope_open();
+    bool fine = take_all(L, 2, all) && write(path, (const void *const *)all, 2 * n);
+    ed_scope_close(&scope);
+    return fine ? 0 : handle_raise(L);
+}
+
+static int write_npz(lua_State *L)
+{
+    return write_by(L, ed_write_npz_of);
+}
+
+static int write_safetensors(lua_State *L)
+{
+    return write_by(L, ed_write_safetensors_of);
+}
+
+static const luaL_Reg functions[] = {
+    {"load", load},
+    {"write_npy", write_npy},
+    {"write_npz", write_npz},
+    {"write_safetensors", write_safetensors},
+    {NULL, NULL},
+};
+
+void files_open(lua_State *L)
+{
+    maker_open(L, makers);
+    luaL_setfuncs(L, functions, 0);
+    objects_methods(L, HANDLE_ARCHIVE, methods, metamethods, index_of);
+}

@@ -1,0 +1,444 @@
+#include "lua/maker.h"
+#include "lua/objects.h"
+#include "nn/layer.h"
+#include <string.h>
+
+/*
+ * Layers in Lua.
+ *
+ *     local model = ed.sequential{ed.flatten(), ed.dense(128, {activation = "relu"}), ed.dense(10)}
+ *     local y = model(x, {training = true})
+ *     model[1], #model, model.name, model:variables(), model:summary()
+ */
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+static const maker_field name_only[] = {
+    {"name", ED_ATTR_STRING, .offset = offsetof(ed_layer_options, name)},
+    {0},
+};
+
+typedef struct dense {
+    int64_t units;
+    ed_dense_options options;
+} dense;
+
+static const maker_field dense_fields[] = {
+    {"units", ED_ATTR_INT, .offset = offsetof(dense, units)},
+    {"activation", ED_ATTR_STRING, .offset = offsetof(dense, options.activation)},
+    {"no_bias", ED_ATTR_BOOL, .offset = offsetof(dense, options.no_bias)},
+    {"kernel_initializer", .offset = offsetof(dense, options.kernel_initializer),
+     .read = maker_initializer},
+    {"bias_initializer", .offset = offsetof(dense, options.bias_initializer),
+     .read = maker_initializer},
+    {"name", ED_ATTR_STRING, .offset = offsetof(dense, options.name)},
+    {0},
+};
+
+static void *make_dense(const void *arguments)
+{
+    const dense *a = arguments;
+    return ed_dense_with(a->units, &a->options);
+}
+
+typedef struct conv2d {
+    int64_t filters;
+    ed_ints kernel_size;
+    ed_conv2d_layer_options options;
+} conv2d;
+
+static const maker_field conv2d_fields[] = {
+    {"filters", ED_ATTR_INT, .offset = offsetof(conv2d, filters)},
+    {"kernel_size", ED_ATTR_INTS, .offset = offsetof(conv2d, kernel_size)},
+    {"strides", ED_ATTR_INTS, .offset = offsetof(conv2d, options.strides)},
+    {"dilations", ED_ATTR_INTS, .offset = offsetof(conv2d, options.dilations)},
+    {"padding", ED_ATTR_STRING, .offset = offsetof(conv2d, options.padding)},
+    {"activation", ED_ATTR_STRING, .offset = offsetof(conv2d, options.activation)},
+    {"no_bias", ED_ATTR_BOOL, .offset = offsetof(conv2d, options.no_bias)},
+    {"kernel_initializer", .offset = offsetof(conv2d, options.kernel_initializer),
+     .read = maker_initializer},
+    {"bias_initializer", .offset = offsetof(conv2d, options.bias_initializer),
+     .read = maker_initializer},
+    {"name", ED_ATTR_STRING, .offset = offsetof(conv2d, options.name)},
+    {0},
+};
+
+static void *make_conv2d(const void *arguments)
+{
+    const conv2d *a = arguments;
+    return ed_conv2d_layer_with(a->filters, a->kernel_size, &a->options);
+}
+
+static const maker_field pool_fields[] = {
+    {"window", ED_ATTR_INTS, .offset = offsetof(ed_pool2d_layer_options, window)},
+    {"strides", ED_ATTR_INTS, .offset = offsetof(ed_pool2d_layer_options, strides)},
+    {"padding", ED_ATTR_STRING, .offset = offsetof(ed_pool2d_layer_options, padding)},
+    {"name", ED_ATTR_STRING, .offset = offsetof(ed_pool2d_layer_options, name)},
+    {0},
+};
+
+static void *make_max_pool(const void *arguments)
+{
+    return ed_max_pool2d_layer_with(arguments);
+}
+
+static void *make_average_pooling(const void *arguments)
+{
+    return ed_global_average_pooling2d_with(arguments);
+}
+
+static const maker_field normalization_fields[] = {
+    {"momentum", ED_ATTR_FLOAT, .offset = offsetof(ed_batch_normalization_options, momentum)},
+    {"epsilon", ED_ATTR_FLOAT, .offset = offsetof(ed_batch_normalization_options, epsilon)},
+    {"no_center", ED_ATTR_BOOL, .offset = offsetof(ed_batch_normalization_options, no_center)},
+    {"no_scale", ED_ATTR_BOOL, .offset = offsetof(ed_batch_normalization_options, no_scale)},
+    {"name", ED_ATTR_STRING, .offset = offsetof(ed_batch_normalization_options, name)},
+    {0},
+};
+
+static void *make_normalization(const void *arguments)
+{
+    return ed_batch_normalization_with(arguments);
+}
+
+static void *make_flatten(const void *arguments)
+{
+    return ed_flatten_with(arguments);
+}
+
+typedef struct dropout {
+    double rate;
+    ed_dropout_layer_options options;
+} dropout;
+
+static const maker_field dropout_fields[] = {
+    {"rate", ED_ATTR_FLOAT, .offset = offsetof(dropout, rate)},
+    {"generator", ED_ATTR_OBJECT, .offset = offsetof(dropout, options.generator), HANDLE_GENERATOR},
+    {"name", ED_ATTR_STRING, .offset = offsetof(dropout, options.name)},
+    {0},
+};
+
+static void *make_dropout(const void *arguments)
+{
+    const dropout *a = arguments;
+    return ed_dropout_layer_with(a->rate, &a->options);
+}
+
+typedef struct activation_layer {
+    const char *activation;
+    ed_layer_options options;
+} activation_layer;
+
+static const maker_field activation_layer_fields[] = {
+    {"activation", ED_ATTR_STRING, .offset = offsetof(activation_layer, activation)},
+    {"name", ED_ATTR_STRING, .offset = offsetof(activation_layer, options.name)},
+    {0},
+};
+
+static void *make_activation(const void *arguments)
+{
+    const activation_layer *a = arguments;
+    return ed_activation_layer_with(a->activation, &a->options);
+}
+
+typedef struct activate {
+    ed_tensor *x;
+    const char *activation;
+} activate;
+
+static const maker_field activate_fields[] = {
+    {"x", .offset = offsetof(activate, x), .read = maker_operand},
+    {"activation", ED_ATTR_STRING, .offset = offsetof(activate, activation)},
+    {0},
+};
+
+static void *make_activate(const void *arguments)
+{
+    const activate *a = arguments;
+    return ed_activate(a->x, a->activation);
+}
+
+typedef struct initialize {
+    ed_initializer initializer;
+    ed_ints shape;
+    ed_dtype dtype;
+} initialize;
+
+static const maker_field initialize_fields[] = {
+    {"initializer", .offset = offsetof(initialize, initializer), .read = maker_initializer},
+    {"shape", ED_ATTR_INTS, .offset = offsetof(initialize, shape)},
+    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(initialize, dtype)},
+    {0},
+};
+
+static void *make_initialize(const void *arguments)
+{
+    const initialize *a = arguments;
+    return ed_initialize(a->initializer, a->shape, a->dtype);
+}
+
+static const maker makers[] = {
+    {"dense", HANDLE_LAYER, 1, 1, dense_fields, sizeof(dense), NULL, make_dense},
+    {"conv2d_layer", HANDLE_LAYER, 2, 2, conv2d_fields, sizeof(conv2d), NULL, make_conv2d},
+    {"max_pool2d_layer", HANDLE_LAYER, 0, 0, pool_fields, sizeof(ed_pool2d_layer_options), NULL,
+     make_max_pool},
+    {"global_average_pooling2d", HANDLE_LAYER, 0, 0, name_only, sizeof(ed_layer_options), NULL,
+     make_average_pooling},
+    {"batch_normalization", HANDLE_LAYER, 0, 0, normalization_fields,
+     sizeof(ed_batch_normalization_options),
+     &(const ed_batch_normalization_options){.momentum = 0.99, .epsilon = 0.001},
+     make_normalization},
+    {"flatten", HANDLE_LAYER, 0, 0, name_only, sizeof(ed_layer_options), NULL, make_flatten},
+    {"dropout_layer", HANDLE_LAYER, 1, 1, dropout_fields, sizeof(dropout), NULL, make_dropout},
+    {"activation_layer", HANDLE_LAYER, 1, 1, activation_layer_fields, sizeof(activation_layer),
+     NULL, make_activation},
+    {"activate", HANDLE_TENSOR, 2, 1, activate_fields, sizeof(activate), NULL, make_activate},
+    {"initialize", HANDLE_TENSOR, 3, 2, initialize_fields, sizeof(initialize),
+     &(const initialize){.dtype = ED_FLOAT32}, make_initialize},
+    {0},
+};
+
+/* sequential{layer, layer, ..., name = } */
+static int sequential(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    lua_getfield(L, 1, "name");
+    const char *name = lua_isnil(L, 2) ? NULL : maker_check_text(L, 2);
+    lua_Integer count = luaL_len(L, 1);
+    luaL_argcheck(L, count < 1 << 20, 1, "too many layers");
+    ed_layer **layers = lua_newuserdatauv(L, (size_t)(count + 1) * sizeof *layers, 0);
+    for (lua_Integer i = 0; i < count; i++) {
+        lua_rawgeti(L, 1, i + 1);
+        layers[i] = handle_at(L, -1, HANDLE_LAYER);
+        if (!layers[i])
+            return luaL_error(L, "sequential: value %d is no layer but a %s", (int)i + 1,
+                              luaL_typename(L, -1));
+        lua_pop(L, 1);
+    }
+    handle *h = handle_new(L, HANDLE_LAYER);
+    ed_scope scope = ed_scope_open();
+    handle_put(h, ed_sequential_of(name, layers, count));
+    ed_scope_close(&scope);
+    return handle_return(L, h->object);
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+/* layer(x, {training = true}) */
+static int forward(lua_State *L)
+{
+    static const maker_field fields[] = {
+        {"training", ED_ATTR_BOOL, .offset = offsetof(ed_forward_options, training)},
+        {0},
+    };
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    luaL_checkany(L, 2);
+    lua_settop(L, 3);
+    handle *h = handle_new(L, HANDLE_TENSOR);
+    luaL_checkstack(L, 2 * ED_MAX_RANK + 32, NULL);
+    ed_forward_options options = {0};
+    convert_room room = {.who = "forward"};
+    ed_scope scope = ed_scope_open();
+    ed_tensor *x = convert_operand(L, 2, ED_DTYPE_NONE);
+    if (x && maker_options(L, 3, fields, &options, &room))
+        handle_put(h, ed_forward_with(layer, x, &options));
+    ed_scope_close(&scope);
+    return handle_return(L, h->object);
+}
+
+static int list_by(lua_State *L, ed_list *(*list)(ed_layer *layer))
+{
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    handle *holder = handle_new(L, HANDLE_LAYER);
+    ed_scope scope = ed_scope_open();
+    handle_put(holder, list(layer));
+    ed_scope_close(&scope);
+    return objects_return_list(L, holder);
+}
+
+static int variables(lua_State *L)
+{
+    return list_by(L, ed_variables);
+}
+
+static int trainable(lua_State *L)
+{
+    return list_by(L, ed_trainable);
+}
+
+static int not_trainable(lua_State *L)
+{
+    return list_by(L, ed_not_trainable);
+}
+
+static int find(lua_State *L)
+{
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    const char *name = maker_check_text(L, 2);
+    handle *h = handle_new(L, HANDLE_LAYER);
+    handle_put(h, ed_layer_find(layer, name));
+    return handle_return(L, h->object);
+}
+
+static int summary(lua_State *L)
+{
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    luaL_checkstack(L, 4, NULL);
+    ed_scope scope = ed_scope_open();
+    const char *s = ed_layer_summary(layer);
+    bool fine = s && handle_push_text(L, s);
+    ed_scope_close(&scope);
+    return fine ? 1 : handle_raise(L);
+}
+
+/* add(child): returns it. */
+static int add(lua_State *L)
+{
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER), *child = handle_check(L, 2, HANDLE_LAYER);
+    lua_settop(L, 2);
+    return handle_return(L, ed_layer_add(layer, child));
+}
+
+/* weight(name, shape, {initializer = , trainable = , dtype = }): the variable. */
+typedef struct weight {
+    ed_ints shape;
+    ed_weight_options options;
+    bool trainable;
+} weight;
+
+static const maker_field weight_fields[] = {
+    {"initializer", .offset = offsetof(weight, options.initializer), .read = maker_initializer},
+    {"trainable", ED_ATTR_BOOL, .offset = offsetof(weight, trainable)},
+    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(weight, options.dtype)},
+    {0},
+};
+
+static int add_weight(lua_State *L)
+{
+    static const ed_attr shape = {"shape", ED_ATTR_INTS, .offset = offsetof(weight, shape), NULL};
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    const char *name = maker_check_text(L, 2);
+    lua_settop(L, 4);
+    handle *h = handle_new(L, HANDLE_TENSOR);
+    luaL_checkstack(L, 32, NULL);
+    weight w = {.trainable = true};
+    convert_room room = {.who = "weight"};
+    bool fine =
+        convert_field(L, 3, &shape, &w, &room) && maker_options(L, 4, weight_fields, &w, &room);
+    if (!fine) return handle_raise(L);
+    w.options.not_trainable = !w.trainable;
+    handle_put(h, ed_layer_weight_with(layer, name, w.shape, &w.options));
+    return handle_return(L, h->object);
+}
+
+/* ---- Fields ---------------------------------------------------------------------------------- */
+
+/* Child i, counted from 1; -1 is the last; nil outside, so that ipairs ends. */
+static int child(lua_State *L, ed_layer *layer, lua_Integer i)
+{
+    int64_t count = ed_layer_count(layer), at = i > 0 ? i - 1 : i + count;
+    if (!i) return luaL_error(L, "counting begins at 1 (and -1 is the last)");
+    if (at < 0 || at >= count) return lua_pushnil(L), 1;
+    handle *h = handle_new(L, HANDLE_LAYER);
+    handle_put(h, ed_layer_at(layer, at));
+    return 1;
+}
+
+static bool property(lua_State *L, const ed_layer *layer, const char *key)
+{
+    if (!strcmp(key, "name"))
+        lua_pushstring(L, layer->name);
+    else if (!strcmp(key, "kind"))
+        lua_pushstring(L, layer->class->name);
+    else if (!strcmp(key, "built"))
+        lua_pushboolean(L, layer->built);
+    else
+        return false;
+    return true;
+}
+
+static int index_of(lua_State *L)
+{
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    if (lua_isinteger(L, 2)) return child(L, layer, lua_tointeger(L, 2));
+    if (objects_method(L)) return 1;
+    if (lua_type(L, 2) == LUA_TSTRING && property(L, layer, lua_tostring(L, 2))) return 1;
+    if (!own_layers_is(layer)) return objects_no_field(L);
+    own_layers_push_fields(L, layer);
+    lua_pushvalue(L, 2);
+    lua_gettable(L, -2);
+    return 1;
+}
+
+/* Fields belong to layers written in Lua; one that is a layer without a parent becomes a child. */
+static int new_index(lua_State *L)
+{
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    if (!own_layers_is(layer)) return luaL_error(L, "only layers written in Lua have fields");
+    const char *key = luaL_checkstring(L, 2);
+    ed_layer *part = handle_at(L, 3, HANDLE_LAYER);
+    luaL_getmetafield(L, 1, "__index");
+    lua_getupvalue(L, -1, 1);
+    lua_pushvalue(L, 2);
+    bool taken = lua_rawget(L, -2) != LUA_TNIL || property(L, layer, key);
+    if (taken) return luaL_error(L, "every layer has a '%s' already", key);
+    if (part && part != layer && !part->parent && !ed_layer_add(layer, part))
+        return handle_raise(L);
+    own_layers_push_fields(L, layer);
+    lua_pushvalue(L, 2);
+    lua_pushvalue(L, 3);
+    lua_rawset(L, -3);
+    return 0;
+}
+
+static int count(lua_State *L)
+{
+    lua_pushinteger(L, ed_layer_count(handle_check(L, 1, HANDLE_LAYER)));
+    return 1;
+}
+
+/* "dense mlp/dense_1" */
+static int to_string(lua_State *L)
+{
+    const ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    luaL_checkstack(L, 8, NULL);
+    char *path = layer_path(layer, NULL);
+    bool fine = path && handle_push_text(L, path);
+    memory_free(path);
+    if (!fine) return handle_raise(L);
+    lua_pushfstring(L, "layer %s (%s)", lua_tostring(L, -1), layer->class->name);
+    return 1;
+}
+
+static int is_same(lua_State *L)
+{
+    const void *a = handle_at(L, 1, HANDLE_LAYER), *b = handle_at(L, 2, HANDLE_LAYER);
+    lua_pushboolean(L, a && a == b);
+    return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"forward", forward},
+    {"variables", variables},
+    {"trainable", trainable},
+    {"find", find},
+    {"summary", summary},
+    {"not_trainable", not_trainable},
+    {"weight", add_weight},
+    {"add", add},
+    {NULL, NULL},
+};
+
+static const luaL_Reg metamethods[] = {
+    {"__newindex", new_index}, {"__len", count},    {"__tostring", to_string},
+    {"__eq", is_same},         {"__call", forward}, {NULL, NULL},
+};
+
+void layers_open(lua_State *L)
+{
+    maker_open(L, makers);
+    lua_pushcfunction(L, sequential);
+    lua_setfield(L, -2, "sequential");
+    objects_methods(L, HANDLE_LAYER, methods, metamethods, index_of);
+}

@@ -1,0 +1,208 @@
+#include "lua/maker.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Fields ---------------------------------------------------------------------------------- */
+
+bool maker_operand(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
+{
+    (void)field;
+    (void)room;
+    return (*(ed_tensor **)to = convert_operand(L, at, ED_DTYPE_NONE)) != NULL;
+}
+
+bool maker_list(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
+{
+    (void)field;
+    (void)room;
+    return (*(ed_list **)to = convert_list(L, at)) != NULL;
+}
+
+static const char *const initializers[] = {
+    [ED_INIT_DEFAULT] = "default",
+    [ED_INIT_ZEROS] = "zeros",
+    [ED_INIT_ONES] = "ones",
+    [ED_INIT_CONSTANT] = "constant",
+    [ED_INIT_GLOROT_UNIFORM] = "glorot_uniform",
+    [ED_INIT_GLOROT_NORMAL] = "glorot_normal",
+    [ED_INIT_HE_UNIFORM] = "he_uniform",
+    [ED_INIT_HE_NORMAL] = "he_normal",
+    [ED_INIT_LECUN_UNIFORM] = "lecun_uniform",
+    [ED_INIT_LECUN_NORMAL] = "lecun_normal",
+    [ED_INIT_RANDOM_UNIFORM] = "random_uniform",
+    [ED_INIT_RANDOM_NORMAL] = "random_normal",
+    [ED_INIT_TRUNCATED_NORMAL] = "truncated_normal",
+};
+
+static bool initializer_kind(lua_State *L, int at, const maker_field *field, void *to,
+                             convert_room *room)
+{
+    const char *name = lua_type(L, at) == LUA_TSTRING ? lua_tostring(L, at) : "";
+    for (size_t i = 0; i < sizeof initializers / sizeof *initializers; i++)
+        if (!strcmp(initializers[i], name)) {
+            *(ed_initializer_kind *)to = (ed_initializer_kind)i;
+            return true;
+        }
+    return ed_fail(ED_INVALID_ARGUMENT,
+                   "%s: %s: '%s' is no initializer; zeros, ones, constant, random_uniform, "
+                   "random_normal, truncated_normal and glorot_, he_ and lecun_ uniform and normal "
+                   "are",
+                   room->who, field->name, name),
+           false;
+}
+
+static const maker_field initializer_fields[] = {
+    {"kind", .offset = offsetof(ed_initializer, kind), .read = initializer_kind},
+    {"value", ED_ATTR_FLOAT, .offset = offsetof(ed_initializer, value)},
+    {"generator", ED_ATTR_OBJECT, .offset = offsetof(ed_initializer, generator), HANDLE_GENERATOR},
+    {0},
+};
+
+bool maker_initializer(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
+{
+    if (lua_type(L, at) == LUA_TTABLE) return maker_options(L, at, initializer_fields, to, room);
+    return initializer_kind(L, at, field, &((ed_initializer *)to)->kind, room);
+}
+
+static bool read_object(lua_State *L, int at, const maker_field *field, void *to,
+                        const convert_room *room)
+{
+    if ((*(void **)to = handle_at(L, at, field->object))) return true;
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is a %s; a %s is expected", room->who, field->name,
+                   lua_isuserdata(L, at) ? "different (or closed) object" : luaL_typename(L, at),
+                   handle_kind_name(field->object)),
+           false;
+}
+
+static bool read_field(lua_State *L, int at, const maker_field *field, void *structure,
+                       convert_room *room)
+{
+    void *to = (char *)structure + field->offset;
+    at = lua_absindex(L, at);
+    if (field->read) return field->read(L, at, field, to, room);
+    if (field->type == ED_ATTR_OBJECT) return read_object(L, at, field, to, room);
+    const ed_attr plain = {field->name, field->type, field->offset, NULL};
+    return convert_field(L, at, &plain, structure, room);
+}
+
+static bool unknown(const maker_field *fields, const char *name, const convert_room *room)
+{
+    char known[256] = "";
+    for (; fields->name; fields++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", fields->name);
+    }
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: there is no option %s; there are %s", room->who, name,
+                   known),
+           false;
+}
+
+bool maker_options(lua_State *L, int at, const maker_field *fields, void *structure,
+                   convert_room *room)
+{
+    if (lua_type(L, at) != LUA_TTABLE) return true;
+    at = lua_absindex(L, at);
+    if (!lua_checkstack(L, 4)) return ed_fail(ED_OUT_OF_MEMORY, "Lua's stack is full"), false;
+    lua_pushnil(L);
+    for (; lua_next(L, at); lua_pop(L, 1)) {
+        if (lua_type(L, -2) != LUA_TSTRING) continue;
+        const char *name = lua_tostring(L, -2);
+        const maker_field *field = fields;
+        while (field->name && strcmp(field->name, name) != 0) field++;
+        bool fine =
+            field->name ? read_field(L, -1, field, structure, room) : unknown(fields, name, room);
+        if (!fine) return lua_pop(L, 2), false;
+    }
+    return true;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+/* Whether the first place takes a table itself: f{2, 3} is a shape then, not two places. */
+static bool takes_table(const maker *m)
+{
+    const maker_field *first = m->fields;
+    return m->needed == 1 && (first->type == ED_ATTR_INTS || first->read == maker_operand ||
+                              first->read == maker_list);
+}
+
+/* Brings the arguments into the form place 1 ... place n, options. */
+static void unfold(lua_State *L, const maker *m)
+{
+    bool single = lua_gettop(L) == 1 && lua_type(L, 1) == LUA_TTABLE;
+    if (!single) {
+        lua_settop(L, m->places + 1);
+        return;
+    }
+    if (takes_table(m)) {
+        lua_settop(L, m->places);
+        lua_pushvalue(L, 1);
+        return;
+    }
+    for (int i = 1; i <= m->places; i++) lua_rawgeti(L, 1, i);
+    lua_pushvalue(L, 1);
+    lua_remove(L, 1);
+}
+
+static bool is_named(lua_State *L, int options, const char *name)
+{
+    if (lua_type(L, options) != LUA_TTABLE) return false;
+    bool named = false;
+    lua_pushnil(L);
+    while (!named && lua_next(L, options)) {
+        named = lua_type(L, -2) == LUA_TSTRING && !strcmp(lua_tostring(L, -2), name);
+        lua_pop(L, named ? 2 : 1);
+    }
+    return named;
+}
+
+static bool read_arguments(lua_State *L, const maker *m, void *arguments, convert_room *room)
+{
+    int options = m->places + 1;
+    if (!lua_isnil(L, options) && lua_type(L, options) != LUA_TTABLE)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "%s: argument %d is a %s; a table of options is expected", m->name, options,
+                       luaL_typename(L, options)),
+               false;
+    for (int i = 0; i < m->places; i++) {
+        const maker_field *field = &m->fields[i];
+        if (!lua_isnil(L, i + 1)) {
+            if (!read_field(L, i + 1, field, arguments, room)) return false;
+        } else if (i < m->needed && !is_named(L, options, field->name))
+            return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is missing", m->name, field->name), false;
+    }
+    return maker_options(L, options, m->fields, arguments, room);
+}
+
+static int call(lua_State *L)
+{
+    const maker *m = lua_touserdata(L, lua_upvalueindex(1));
+    luaL_checkstack(L, 2 * ED_MAX_RANK + 32, NULL);
+    unfold(L, m);
+    handle *h = handle_new(L, m->kind);
+    max_align_t arguments[MAKER_SIZE / sizeof(max_align_t)];
+    memset(arguments, 0, sizeof arguments);
+    if (m->defaults) memcpy(arguments, m->defaults, m->size);
+    convert_room room = {.who = m->name};
+    ed_scope scope = ed_scope_open();
+    if (read_arguments(L, m, arguments, &room)) handle_put(h, m->make(arguments));
+    ed_scope_close(&scope);
+    return handle_return(L, h->object);
+}
+
+void maker_open(lua_State *L, const maker *makers)
+{
+    for (; makers->name; makers++) {
+        lua_pushlightuserdata(L, (void *)makers);
+        lua_pushcclosure(L, call, 1);
+        lua_setfield(L, -2, makers->name);
+    }
+}
+
+const char *maker_check_text(lua_State *L, int at)
+{
+    size_t size;
+    const char *s = luaL_checklstring(L, at, &size);
+    if (strlen(s) != size) luaL_argerror(L, at, "there is a zero byte in it");
+    return s;
+}

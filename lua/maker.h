@@ -1,0 +1,58 @@
+/*
+ * Functions that make one object from a few values by place and from options by name, described by
+ * tables and called by one function.
+ *
+ *     ed.dense(10, {activation = "relu"})    ed.dense{10, activation = "relu"}
+ *
+ * The arguments are one C structure; a field says how the value of its name gets there.
+ */
+#ifndef EDDY_LUA_MAKER_H
+#define EDDY_LUA_MAKER_H
+
+#include "lua/convert.h"
+
+typedef struct maker_field maker_field;
+
+/* Puts the value at a place of the stack into the field's place of a structure; raises nothing:
+ * false with an Eddy error. A scope is open. */
+typedef bool maker_read(lua_State *L, int at, const maker_field *field, void *to,
+                        convert_room *room);
+
+struct maker_field {
+    const char *name;
+    ed_attr_type type; /* ED_ATTR_OBJECT: an object of the kind `object` */
+    size_t offset;
+    handle_kind object;
+    maker_read *read; /* instead of by the type */
+};
+
+typedef struct maker {
+    const char *name;
+    handle_kind kind; /* of what is made */
+    int places;       /* the first so many fields are given by place (or by name) */
+    int needed;       /* the first so many have to be given */
+    const maker_field *fields;
+    size_t size;          /* of the structure, at most MAKER_SIZE */
+    const void *defaults; /* NULL: all zero */
+    void *(*make)(const void *arguments);
+} maker;
+
+enum { MAKER_SIZE = 512 };
+
+/* The makers, up to one without a name, as functions of the table at the top of the stack. */
+void maker_open(lua_State *L, const maker *makers);
+
+/* The named values of the table at `at` (absent: none) into the structure. For options of other
+ * functions, and for options within options. */
+bool maker_options(lua_State *L, int at, const maker_field *fields, void *structure,
+                   convert_room *room);
+
+/* An object that can be more than one kind: a generator, a counted one ... : as `read`. */
+maker_read maker_operand;     /* ed_tensor *: whatever can stand for a tensor */
+maker_read maker_list;        /* ed_list *: a table of tensors */
+maker_read maker_initializer; /* ed_initializer: "he_normal" or {kind = , value = , generator = } */
+
+/* A text of the stack that C can take: without a zero byte. Raises. */
+const char *maker_check_text(lua_State *L, int at);
+
+#endif

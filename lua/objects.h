@@ -1,0 +1,57 @@
+/* The parts of the binding, one file each: each puts its functions into the module, which lies at
+ * the top of the stack, and its methods into the metatables. */
+#ifndef EDDY_LUA_OBJECTS_H
+#define EDDY_LUA_OBJECTS_H
+
+#include "lua/convert.h"
+
+void layers_open(lua_State *L);
+void own_layers_open(lua_State *L);
+void optimizers_open(lua_State *L);
+void metrics_open(lua_State *L);
+void random_open(lua_State *L);
+void datasets_open(lua_State *L);
+void files_open(lua_State *L);
+void checkpoints_open(lua_State *L);
+void trackables_open(lua_State *L);
+
+/* The methods of a kind, and what of it is not a method; `index` gets the table of methods as its
+ * upvalue (NULL: the table itself is asked). */
+void objects_methods(lua_State *L, handle_kind kind, const luaL_Reg *methods,
+                     const luaL_Reg *metamethods, lua_CFunction index);
+
+/* For index functions: pushes the method of the key at 2, if there is one. */
+bool objects_method(lua_State *L);
+
+/* Raises that the object at 1 has no field of the name at 2. */
+int objects_no_field(lua_State *L);
+
+/* Pushes a text or, for NULL, nil. Inside a scope; false with an error. */
+bool objects_push_text(lua_State *L, const char *s);
+
+/* The variables that a table of them or a layer (its trainable ones) at a place stands for. Inside
+ * a scope; NULL with an error. */
+ed_list *objects_variables(lua_State *L, int at);
+
+/* Pushes the tensors of the list that an empty handle of any kind was given. For the end of a
+ * binding: the error if there is none. */
+int objects_return_list(lua_State *L, const handle *holder);
+
+/* ---- Layers written in Lua ------------------------------------------------------------------- */
+
+/* Whether the layer was made by a kind of Lua's. */
+bool own_layers_is(const ed_layer *layer);
+
+/* Pushes the table of the layer's own fields. */
+void own_layers_push_fields(lua_State *L, ed_layer *layer);
+
+/* ---- What a checkpoint can hold -------------------------------------------------------------- */
+
+/* Pushes an object that keeps the values of the table at a place of the stack. May raise. */
+void trackables_push(lua_State *L, int at);
+
+/* The object at a place of the stack that a checkpoint can hold; a table of tensors is a list of
+ * them. Inside a scope, which owns what is made; NULL with an error that calls it `name`. */
+void *trackables_object(lua_State *L, int at, const char *name);
+
+#endif

@@ -1,0 +1,245 @@
+#include "lua/maker.h"
+#include "lua/objects.h"
+#include "optim/optim.h"
+#include "tensor/core.h"
+#include <string.h>
+
+/*
+ * Optimizers and clipping in Lua.
+ *
+ *     local adam = ed.adam{learning_rate = 1e-3, clip = {global_norm = 1}}
+ *     adam:minimize(tape, loss, model)            -- or a table of variables
+ *     adam:apply_gradients(gradients, variables)
+ *     adam.learning_rate = adam.learning_rate / 2
+ */
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+static bool clipping(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
+{
+    static const maker_field fields[] = {
+        {"value", ED_ATTR_FLOAT, .offset = offsetof(ed_clipping, value)},
+        {"norm", ED_ATTR_FLOAT, .offset = offsetof(ed_clipping, norm)},
+        {"global_norm", ED_ATTR_FLOAT, .offset = offsetof(ed_clipping, global_norm)},
+        {0},
+    };
+    if (lua_type(L, at) == LUA_TTABLE) return maker_options(L, at, fields, to, room);
+    return ed_fail(ED_INVALID_ARGUMENT,
+                   "%s: %s is a %s; {value = }, {norm = } or {global_norm = } "
+                   "is expected",
+                   room->who, field->name, luaL_typename(L, at)),
+           false;
+}
+
+static const maker_field sgd_fields[] = {
+    {"learning_rate", ED_ATTR_FLOAT, .offset = offsetof(ed_sgd_options, learning_rate)},
+    {"momentum", ED_ATTR_FLOAT, .offset = offsetof(ed_sgd_options, momentum)},
+    {"nesterov", ED_ATTR_BOOL, .offset = offsetof(ed_sgd_options, nesterov)},
+    {"weight_decay", ED_ATTR_FLOAT, .offset = offsetof(ed_sgd_options, weight_decay)},
+    {"clip", .offset = offsetof(ed_sgd_options, clip), .read = clipping},
+    {0},
+};
+
+static void *make_sgd(const void *options)
+{
+    return ed_sgd_with(options);
+}
+
+static const maker_field adam_fields[] = {
+    {"learning_rate", ED_ATTR_FLOAT, .offset = offsetof(ed_adam_options, learning_rate)},
+    {"beta_1", ED_ATTR_FLOAT, .offset = offsetof(ed_adam_options, beta_1)},
+    {"beta_2", ED_ATTR_FLOAT, .offset = offsetof(ed_adam_options, beta_2)},
+    {"epsilon", ED_ATTR_FLOAT, .offset = offsetof(ed_adam_options, epsilon)},
+    {"amsgrad", ED_ATTR_BOOL, .offset = offsetof(ed_adam_options, amsgrad)},
+    {"weight_decay", ED_ATTR_FLOAT, .offset = offsetof(ed_adam_options, weight_decay)},
+    {"clip", .offset = offsetof(ed_adam_options, clip), .read = clipping},
+    {0},
+};
+
+static void *make_adam(const void *options)
+{
+    return ed_adam_with(options);
+}
+
+static const maker_field rmsprop_fields[] = {
+    {"learning_rate", ED_ATTR_FLOAT, .offset = offsetof(ed_rmsprop_options, learning_rate)},
+    {"rho", ED_ATTR_FLOAT, .offset = offsetof(ed_rmsprop_options, rho)},
+    {"momentum", ED_ATTR_FLOAT, .offset = offsetof(ed_rmsprop_options, momentum)},
+    {"epsilon", ED_ATTR_FLOAT, .offset = offsetof(ed_rmsprop_options, epsilon)},
+    {"centered", ED_ATTR_BOOL, .offset = offsetof(ed_rmsprop_options, centered)},
+    {"weight_decay", ED_ATTR_FLOAT, .offset = offsetof(ed_rmsprop_options, weight_decay)},
+    {"clip", .offset = offsetof(ed_rmsprop_options, clip), .read = clipping},
+    {0},
+};
+
+static void *make_rmsprop(const void *options)
+{
+    return ed_rmsprop_with(options);
+}
+
+typedef struct clip {
+    ed_tensor *t;
+    double norm;
+} clip;
+
+static const maker_field clip_fields[] = {
+    {"t", .offset = offsetof(clip, t), .read = maker_operand},
+    {"clip_norm", ED_ATTR_FLOAT, .offset = offsetof(clip, norm)},
+    {0},
+};
+
+static void *make_clipped(const void *arguments)
+{
+    const clip *c = arguments;
+    return ed_clip_by_norm(c->t, c->norm);
+}
+
+static const maker makers[] = {
+    {"sgd", HANDLE_OPTIMIZER, 1, 0, sgd_fields, sizeof(ed_sgd_options),
+     &(const ed_sgd_options){.learning_rate = 0.01}, make_sgd},
+    {"adam", HANDLE_OPTIMIZER, 1, 0, adam_fields, sizeof(ed_adam_options),
+     &(const ed_adam_options){
+         .learning_rate = 0.001, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7},
+     make_adam},
+    {"rmsprop", HANDLE_OPTIMIZER, 1, 0, rmsprop_fields, sizeof(ed_rmsprop_options),
+     &(const ed_rmsprop_options){.learning_rate = 0.001, .rho = 0.9, .epsilon = 1e-7},
+     make_rmsprop},
+    {"clip_by_norm", HANDLE_TENSOR, 2, 2, clip_fields, sizeof(clip), NULL, make_clipped},
+    {0},
+};
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+/* A table of `count` tensors as a list; nil and false are gradients that are not connected. */
+static ed_list *gradients_at(lua_State *L, int at, int64_t count)
+{
+    if (lua_type(L, at) != LUA_TTABLE)
+        return ed_fail(ED_INVALID_ARGUMENT, "a table of gradients is expected, not a %s",
+                       luaL_typename(L, at));
+    ed_list *list = scope_give(list_new(count));
+    for (int64_t i = 0; list && i < count; i++) {
+        bool connected = lua_rawgeti(L, at, i + 1) != LUA_TNIL && lua_toboolean(L, -1);
+        ed_tensor *t = connected ? convert_operand(L, -1, ED_DTYPE_NONE) : NULL;
+        lua_pop(L, 1);
+        if (connected && !t) return NULL;
+        list->items[i] = ed_retain(t);
+    }
+    return list;
+}
+
+/* The number of entries of a table with holes: its largest whole key. */
+static int64_t extent(lua_State *L, int at)
+{
+    int64_t most = 0;
+    lua_pushnil(L);
+    while (lua_type(L, at) == LUA_TTABLE && lua_next(L, at)) {
+        if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > most) most = lua_tointeger(L, -2);
+        lua_pop(L, 1);
+    }
+    return most;
+}
+
+static int apply_gradients(lua_State *L)
+{
+    ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 3);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    int64_t given = extent(L, 2);
+    lua_settop(L, 3);
+    ed_scope scope = ed_scope_open();
+    ed_list *variables = objects_variables(L, 3);
+    int64_t count = ed_list_size(variables);
+    ed_list *gradients = variables ? gradients_at(L, 2, given > count ? given : count) : NULL;
+    bool fine = gradients && ed_apply_gradients(optimizer, gradients, variables);
+    ed_scope_close(&scope);
+    lua_settop(L, 1);
+    return handle_return(L, fine);
+}
+
+static int minimize(lua_State *L)
+{
+    ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
+    ed_tape *tape = handle_check(L, 2, HANDLE_TAPE);
+    ed_tensor *loss = handle_check(L, 3, HANDLE_TENSOR);
+    lua_settop(L, 4);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    ed_scope scope = ed_scope_open();
+    ed_list *variables = objects_variables(L, 4);
+    bool fine = variables && ed_minimize(optimizer, tape, loss, variables);
+    ed_scope_close(&scope);
+    lua_settop(L, 1);
+    return handle_return(L, fine);
+}
+
+static int variables(lua_State *L)
+{
+    ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
+    handle *holder = handle_new(L, HANDLE_OPTIMIZER);
+    ed_scope scope = ed_scope_open();
+    handle_put(holder, ed_optimizer_variables(optimizer));
+    ed_scope_close(&scope);
+    return objects_return_list(L, holder);
+}
+
+/* clip_by_global_norm({tensors}, norm): the clipped ones, and the norm that they had. */
+static int clip_by_global_norm(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    double most = luaL_checknumber(L, 2);
+    lua_settop(L, 1);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    int64_t count = extent(L, 1);
+    lua_settop(L, 1);
+    handle *norm = handle_new(L, HANDLE_TENSOR), *holder = handle_new(L, HANDLE_OPTIMIZER);
+    ed_tensor *before = NULL;
+    ed_scope scope = ed_scope_open();
+    ed_list *list = gradients_at(L, 1, count);
+    handle_put(holder, list ? ed_clip_by_global_norm(list, most, &before) : NULL);
+    handle_put(norm, before);
+    ed_scope_close(&scope);
+    objects_return_list(L, holder);
+    lua_pushvalue(L, 2);
+    return 2;
+}
+
+/* ---- Fields ---------------------------------------------------------------------------------- */
+
+static int index_of(lua_State *L)
+{
+    const ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
+    if (objects_method(L)) return 1;
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+    if (!strcmp(key, "learning_rate"))
+        lua_pushnumber(L, ed_learning_rate(optimizer));
+    else if (!strcmp(key, "iterations"))
+        lua_pushinteger(L, ed_iterations(optimizer));
+    else
+        return objects_no_field(L);
+    return 1;
+}
+
+static int new_index(lua_State *L)
+{
+    ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
+    if (strcmp(luaL_checkstring(L, 2), "learning_rate") != 0)
+        return luaL_error(L, "of an optimizer, learning_rate alone can be set");
+    return ed_set_learning_rate(optimizer, luaL_checknumber(L, 3)) ? 0 : handle_raise(L);
+}
+
+static const luaL_Reg methods[] = {
+    {"apply_gradients", apply_gradients},
+    {"minimize", minimize},
+    {"variables", variables},
+    {NULL, NULL},
+};
+
+static const luaL_Reg metamethods[] = {{"__newindex", new_index}, {NULL, NULL}};
+
+void optimizers_open(lua_State *L)
+{
+    maker_open(L, makers);
+    lua_pushcfunction(L, clip_by_global_norm);
+    lua_setfield(L, -2, "clip_by_global_norm");
+    objects_methods(L, HANDLE_OPTIMIZER, methods, metamethods, index_of);
+}

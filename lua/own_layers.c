@@ -1,0 +1,195 @@
+#include "lua/call.h"
+#include "lua/maker.h"
+#include "lua/objects.h"
+#include "nn/layer.h"
+#include <string.h>
+
+/*
+ * Layers written in Lua. ed.layer{...} describes a kind and gives the function that makes layers
+ * of it:
+ *
+ *     local Scale = ed.layer{
+ *         name = "scale",
+ *         init = function(self, factor) self.factor = factor end,
+ *         build = function(self, x)
+ *             self.gain = self:weight("gain", {x.shape[x.rank]}, {initializer = "ones"})
+ *         end,
+ *         forward = function(self, x, options) return x * self.gain * self.factor end,
+ *     }
+ *     local model = ed.sequential{Scale(2), ed.dense(10)}
+ *
+ * init, with the arguments of that function, and build, with the first input, may be left out.
+ * self is the layer. Its fields are its own, then those of the description; a layer put into a
+ * field becomes a child (self:add(layer) does it without a field). A table of options among the
+ * arguments that has a name, as Scale(2, {name = "twice"}), names the layer.
+ *
+ *     layer's state ---> hold ---> fields ---metatable---> __index: the description
+ *                                                          kind: holds the C class
+ */
+
+typedef struct own_kind {
+    ed_layer_class class;
+    char name[];
+} own_kind;
+
+typedef struct own_state {
+    lua_hold *hold; /* of the fields */
+} own_state;
+
+static void push_fields(lua_State *L, const lua_hold *hold)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, hold->reference);
+    lua_getiuservalue(L, -1, 1);
+    lua_remove(L, -2);
+}
+
+/* ---- What Eddy calls ------------------------------------------------------------------------- */
+
+typedef struct own_call {
+    ed_layer *layer;
+    ed_tensor *x;
+    const ed_forward_options *options; /* NULL: build is called */
+    ed_tensor *result;                 /* of forward; retained */
+} own_call;
+
+/* Runs protected: may raise anywhere. */
+static int run(lua_State *L)
+{
+    own_call *c = lua_touserdata(L, 1);
+    const own_state *state = ed_layer_state(c->layer);
+    push_fields(L, state->hold);
+    lua_getfield(L, -1, c->options ? "forward" : "build");
+    if (!c->options && lua_isnil(L, -1)) return 0;
+    handle_put(handle_new(L, HANDLE_LAYER), c->layer);
+    handle_put(handle_new(L, HANDLE_TENSOR), c->x);
+    if (!c->options) return lua_call(L, 2, 0), 0;
+    lua_createtable(L, 0, 1);
+    lua_pushboolean(L, c->options->training);
+    lua_setfield(L, -2, "training");
+    lua_call(L, 3, 1);
+    ed_tensor *y = handle_at(L, -1, HANDLE_TENSOR);
+    if (!y)
+        return luaL_error(L, "%s: forward returned a %s; a tensor is expected",
+                          ed_layer_name(c->layer), luaL_typename(L, -1));
+    c->result = ed_retain(y);
+    return 0;
+}
+
+static bool build(ed_layer *layer, ed_tensor *x)
+{
+    const own_state *state = ed_layer_state(layer);
+    own_call c = {.layer = layer, .x = x};
+    return call_protected(state->hold->L, run, &c);
+}
+
+static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
+{
+    const own_state *state = ed_layer_state(layer);
+    own_call c = {.layer = layer, .x = x, .options = options};
+    return call_protected(state->hold->L, run, &c) ? scope_give(c.result) : NULL;
+}
+
+static void destroy(ed_layer *layer)
+{
+    own_state *state = ed_layer_state(layer);
+    if (state->hold) call_release(state->hold);
+    state->hold = NULL;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+/* The name among the options that the last argument may be; NULL if there is none. */
+static const char *name_given(lua_State *L)
+{
+    int last = lua_gettop(L);
+    if (!last || lua_type(L, last) != LUA_TTABLE) return NULL;
+    lua_getfield(L, last, "name");
+    if (lua_isnil(L, -1)) return lua_pop(L, 1), NULL;
+    return maker_check_text(L, last + 1);
+}
+
+/* The function that makes layers of the kind that is its upvalue. */
+static int make(lua_State *L)
+{
+    const own_kind *kind = lua_touserdata(L, lua_upvalueindex(1));
+    int n = lua_gettop(L);
+    luaL_checkstack(L, n + 16, NULL);
+    const char *name = name_given(L);
+    handle *h = handle_new(L, HANDLE_LAYER);
+    int layer_at = lua_gettop(L);
+    lua_newtable(L);
+    lua_getiuservalue(L, lua_upvalueindex(1), 1);
+    lua_setmetatable(L, -2);
+    lua_hold *hold = call_hold(L, -1);
+    ed_scope scope = ed_scope_open();
+    ed_layer *layer = ed_layer_new(&kind->class, name);
+    if (layer)
+        ((own_state *)ed_layer_state(layer))->hold = hold;
+    else
+        call_release(hold);
+    handle_put(h, layer);
+    ed_scope_close(&scope);
+    if (!layer) return handle_raise(L);
+    lua_getfield(L, -1, "init");
+    if (!lua_isnil(L, -1)) {
+        lua_pushvalue(L, layer_at);
+        for (int i = 1; i <= n; i++) lua_pushvalue(L, i);
+        lua_call(L, n + 1, 0);
+    }
+    lua_settop(L, layer_at);
+    return 1;
+}
+
+static void check_function(lua_State *L, const char *name, bool needed)
+{
+    int type = lua_getfield(L, 1, name);
+    if (type != LUA_TFUNCTION && (needed || type != LUA_TNIL))
+        luaL_error(L, "layer: %s is a %s; a function is expected", name, lua_typename(L, type));
+    lua_pop(L, 1);
+}
+
+/* layer{name = , forward = , build = , init = , ...}: the function that makes such layers. */
+static int describe(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    check_function(L, "forward", true);
+    check_function(L, "build", false);
+    check_function(L, "init", false);
+    lua_getfield(L, 1, "name");
+    const char *name = lua_isnil(L, 2) ? "layer" : maker_check_text(L, 2);
+    own_kind *kind = lua_newuserdatauv(L, sizeof *kind + strlen(name) + 1, 1);
+    strcpy(kind->name, name);
+    kind->class = (ed_layer_class){
+        .name = kind->name,
+        .state_size = sizeof(own_state),
+        .build = build,
+        .forward = forward,
+        .destroy = destroy,
+    };
+    lua_createtable(L, 0, 2); /* the metatable of fields */
+    lua_pushvalue(L, 1);
+    lua_setfield(L, -2, "__index");
+    lua_pushvalue(L, 3);
+    lua_setfield(L, -2, "kind");
+    lua_setiuservalue(L, 3, 1);
+    lua_pushcclosure(L, make, 1);
+    return 1;
+}
+
+bool own_layers_is(const ed_layer *layer)
+{
+    return layer->class->forward == forward;
+}
+
+void own_layers_push_fields(lua_State *L, ed_layer *layer)
+{
+    const own_state *state = ed_layer_state(layer);
+    push_fields(L, state->hold);
+}
+
+void own_layers_open(lua_State *L)
+{
+    lua_pushcfunction(L, describe);
+    lua_setfield(L, -2, "layer");
+}

@@ -1,0 +1,175 @@
+#include "lua/maker.h"
+#include "lua/objects.h"
+#include <string.h>
+
+/*
+ * Random numbers in Lua.
+ *
+ *     ed.random.normal{3, 4, stddev = 0.1, generator = g}     ed.random.uniform({3}, {high = 2})
+ *     ed.random.shuffle(x)    ed.dropout(x, 0.5)
+ *     local g = ed.generator(42); g.state = {low, high, key}
+ */
+
+/* ---- Draws ----------------------------------------------------------------------------------- */
+
+typedef struct draw {
+    union {
+        ed_ints shape;
+        ed_tensor *x;
+    };
+    double rate;
+    ed_random_options options;
+} draw;
+
+static const maker_field uniform_fields[] = {
+    {"shape", ED_ATTR_INTS, .offset = offsetof(draw, shape)},
+    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(draw, options.dtype)},
+    {"generator", ED_ATTR_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
+    {"low", ED_ATTR_FLOAT, .offset = offsetof(draw, options.low)},
+    {"high", ED_ATTR_FLOAT, .offset = offsetof(draw, options.high)},
+    {0},
+};
+
+static const maker_field normal_fields[] = {
+    {"shape", ED_ATTR_INTS, .offset = offsetof(draw, shape)},
+    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(draw, options.dtype)},
+    {"generator", ED_ATTR_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
+    {"mean", ED_ATTR_FLOAT, .offset = offsetof(draw, options.mean)},
+    {"stddev", ED_ATTR_FLOAT, .offset = offsetof(draw, options.stddev)},
+    {0},
+};
+
+static const maker_field shuffle_fields[] = {
+    {"x", .offset = offsetof(draw, x), .read = maker_operand},
+    {"generator", ED_ATTR_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
+    {0},
+};
+
+static const maker_field dropout_fields[] = {
+    {"x", .offset = offsetof(draw, x), .read = maker_operand},
+    {"rate", ED_ATTR_FLOAT, .offset = offsetof(draw, rate)},
+    {"generator", ED_ATTR_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
+    {0},
+};
+
+static void *make_uniform(const void *arguments)
+{
+    const draw *d = arguments;
+    return ed_random_uniform_with(d->shape, &d->options);
+}
+
+static void *make_normal(const void *arguments)
+{
+    const draw *d = arguments;
+    return ed_random_normal_with(d->shape, &d->options);
+}
+
+static void *make_truncated(const void *arguments)
+{
+    const draw *d = arguments;
+    return ed_random_truncated_normal_with(d->shape, &d->options);
+}
+
+static void *make_shuffled(const void *arguments)
+{
+    const draw *d = arguments;
+    return ed_random_shuffle_with(d->x, &d->options);
+}
+
+static void *make_dropped(const void *arguments)
+{
+    const draw *d = arguments;
+    return ed_dropout_with(d->x, d->rate, &d->options);
+}
+
+static const draw from_0_to_1 = {.options = {.high = 1}}, around_0 = {.options = {.stddev = 1}};
+
+static const maker draws[] = {
+    {"uniform", HANDLE_TENSOR, 1, 1, uniform_fields, sizeof(draw), &from_0_to_1, make_uniform},
+    {"normal", HANDLE_TENSOR, 1, 1, normal_fields, sizeof(draw), &around_0, make_normal},
+    {"truncated_normal", HANDLE_TENSOR, 1, 1, normal_fields, sizeof(draw), &around_0,
+     make_truncated},
+    {"shuffle", HANDLE_TENSOR, 1, 1, shuffle_fields, sizeof(draw), NULL, make_shuffled},
+    {0},
+};
+
+/* ---- Generators ------------------------------------------------------------------------------ */
+
+typedef struct seed {
+    int64_t seed;
+} seed;
+
+static const maker_field seed_fields[] = {{"seed", ED_ATTR_INT, .offset = offsetof(seed, seed)},
+                                          {0}};
+
+static void *make_generator(const void *arguments)
+{
+    return ed_generator_from_seed((uint64_t)((const seed *)arguments)->seed);
+}
+
+static const maker makers[] = {
+    {"dropout", HANDLE_TENSOR, 2, 2, dropout_fields, sizeof(draw), NULL, make_dropped},
+    {"generator", HANDLE_GENERATOR, 1, 1, seed_fields, sizeof(seed), NULL, make_generator},
+    {0},
+};
+
+static int default_generator(lua_State *L)
+{
+    handle *h = handle_new(L, HANDLE_GENERATOR);
+    ed_scope scope = ed_scope_open();
+    handle_put(h, ed_default_generator());
+    ed_scope_close(&scope);
+    return handle_return(L, h->object);
+}
+
+enum { STATE_WORDS = 3 };
+
+static bool is_state(lua_State *L)
+{
+    return lua_type(L, 2) == LUA_TSTRING && !strcmp(lua_tostring(L, 2), "state");
+}
+
+/* g.state: the counter's two words and the key, as whole numbers of 64 bits. */
+static int index_of(lua_State *L)
+{
+    const ed_generator *generator = handle_check(L, 1, HANDLE_GENERATOR);
+    if (objects_method(L)) return 1;
+    if (!is_state(L)) return objects_no_field(L);
+    uint64_t state[STATE_WORDS];
+    ed_generator_state(generator, state);
+    lua_createtable(L, STATE_WORDS, 0);
+    for (int i = 0; i < STATE_WORDS; i++) {
+        lua_pushinteger(L, (lua_Integer)state[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+static int new_index(lua_State *L)
+{
+    ed_generator *generator = handle_check(L, 1, HANDLE_GENERATOR);
+    if (!is_state(L)) return luaL_error(L, "of a generator, state alone can be set");
+    luaL_checktype(L, 3, LUA_TTABLE);
+    uint64_t state[STATE_WORDS];
+    for (int i = 0; i < STATE_WORDS; i++) {
+        int whole;
+        lua_rawgeti(L, 3, i + 1);
+        state[i] = (uint64_t)lua_tointegerx(L, -1, &whole);
+        if (!whole) return luaL_error(L, "a state is a table of three whole numbers");
+    }
+    return ed_generator_set_state(generator, state) ? 0 : handle_raise(L);
+}
+
+static const luaL_Reg methods[] = {{NULL, NULL}};
+static const luaL_Reg metamethods[] = {{"__newindex", new_index}, {NULL, NULL}};
+
+void random_open(lua_State *L)
+{
+    maker_open(L, makers);
+    lua_pushcfunction(L, default_generator);
+    lua_setfield(L, -2, "default_generator");
+    lua_createtable(L, 0, 4);
+    maker_open(L, draws);
+    lua_setfield(L, -2, "random");
+    objects_methods(L, HANDLE_GENERATOR, methods, metamethods, index_of);
+}

@@ -1,0 +1,226 @@
+#include "lua/call.h"
+#include "lua/objects.h"
+#include "tensor/graph.h"
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * A Lua table in a checkpoint.
+ *
+ *     local state = {epoch = 0, best = 0.0}
+ *     local ckpt = ed.checkpoint{model = model, state = state}
+ *
+ * Its numbers are saved as they are at the time, whole ones as int64, others as float64, and
+ * restoring puts them back into the table; variables, layers and other objects in it are kept as
+ * such. Functions are passed over; anything else is an error. ed.trackable(state) gives the object
+ * that stands for the table, for two checkpoints to share or for a table within a table.
+ *
+ * A number is known by a cell, which stays where it is as long as the object: graphs point to it.
+ */
+
+typedef struct lua_trackable lua_trackable;
+
+typedef struct cell {
+    struct cell *next;
+    lua_trackable *owner;
+    bool whole;
+    lua_Integer integer;
+    lua_Number number;
+    char name[];
+} cell;
+
+struct lua_trackable {
+    ed_object object;
+    lua_hold *hold; /* of the table */
+    cell *cells;
+};
+
+static void push_table(lua_State *L, const lua_trackable *self)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, self->hold->reference);
+    lua_getiuservalue(L, -1, 1);
+    lua_remove(L, -2);
+}
+
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+static void get_number(const void *self, void *elements)
+{
+    const cell *c = self;
+    if (c->whole)
+        memcpy(elements, &c->integer, 8);
+    else
+        memcpy(elements, &c->number, 8);
+}
+
+/* Runs protected, though nothing is new: the table has the name. */
+static int write_number(lua_State *L)
+{
+    const cell *c = lua_touserdata(L, 1);
+    push_table(L, c->owner);
+    lua_pushstring(L, c->name);
+    if (c->whole)
+        lua_pushinteger(L, c->integer);
+    else
+        lua_pushnumber(L, c->number);
+    lua_rawset(L, -3);
+    return 0;
+}
+
+static void set_number(void *self, const void *elements)
+{
+    cell *c = self;
+    if (c->whole)
+        memcpy(&c->integer, elements, 8);
+    else
+        memcpy(&c->number, elements, 8);
+    call_protected(c->owner->hold->L, write_number, c);
+}
+
+static const ed_state whole_state = {ED_INT64, -1, get_number, NULL, set_number};
+static const ed_state float_state = {ED_FLOAT64, -1, get_number, NULL, set_number};
+
+static cell *cell_named(lua_trackable *self, const char *name)
+{
+    for (cell *c = self->cells; c; c = c->next)
+        if (!strcmp(c->name, name)) return c;
+    cell *c = memory_zalloc(sizeof *c + strlen(name) + 1);
+    if (!c) return NULL;
+    c->owner = self;
+    strcpy(c->name, name);
+    c->next = self->cells;
+    return self->cells = c;
+}
+
+/* ---- Tracking -------------------------------------------------------------------------------- */
+
+typedef struct visit {
+    lua_trackable *self;
+    ed_tracker *tracker;
+} visit;
+
+/* The value at the top of the stack under its name. */
+static void track_value(lua_State *L, const visit *v, const char *name)
+{
+    if (lua_type(L, -1) != LUA_TNUMBER) {
+        ed_scope scope = ed_scope_open(); /* the graph holds what it meets */
+        void *object = trackables_object(L, lua_gettop(L), name);
+        if (object)
+            ed_track(v->tracker, name, object);
+        else
+            v->tracker->failed = true;
+        ed_scope_close(&scope);
+        return;
+    }
+    cell *c = cell_named(v->self, name);
+    if (!c) {
+        v->tracker->failed = true;
+        return;
+    }
+    c->whole = lua_isinteger(L, -1);
+    c->integer = lua_tointeger(L, -1);
+    c->number = lua_tonumber(L, -1);
+    ed_track_state(v->tracker, name, c, c->whole ? &whole_state : &float_state);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_kept(lua_State *L)
+{
+    if (lua_type(L, -2) != LUA_TSTRING)
+        luaL_error(L, "checkpoint: in a table that it keeps, a key is a %s; names are expected",
+                   luaL_typename(L, -2));
+    return lua_type(L, -1) != LUA_TFUNCTION;
+}
+
+/* Runs protected: may raise anywhere. In the order of the names, not of the table. */
+static int visit_table(lua_State *L)
+{
+    const visit *v = lua_touserdata(L, 1);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    push_table(L, v->self);
+    size_t n = 0, i = 0;
+    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) n += is_kept(L);
+    const char **names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
+    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1))
+        if (is_kept(L)) names[i++] = lua_tostring(L, -2);
+    qsort(names, n, sizeof *names, by_text);
+    for (i = 0; i < n; i++) {
+        lua_pushstring(L, names[i]);
+        lua_rawget(L, 2);
+        track_value(L, v, names[i]);
+        lua_pop(L, 1);
+    }
+    return 0;
+}
+
+static void track(void *object, ed_tracker *tracker)
+{
+    lua_trackable *self = object;
+    visit v = {self, tracker};
+    if (!call_protected(self->hold->L, visit_table, &v)) tracker->failed = true;
+}
+
+static void destroy(void *object)
+{
+    lua_trackable *self = object;
+    if (self->hold) call_release(self->hold);
+    while (self->cells) {
+        cell *c = self->cells;
+        self->cells = c->next;
+        memory_free(c);
+    }
+    memory_free(self);
+}
+
+static const object_class trackable_class = {
+    .name = "trackable", .destroy = destroy, .track = track};
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+void trackables_push(lua_State *L, int at)
+{
+    at = lua_absindex(L, at);
+    handle *h = handle_new(L, HANDLE_TRACKABLE);
+    lua_hold *hold = call_hold(L, at);
+    lua_trackable *self = object_new(&trackable_class, sizeof *self);
+    if (!self) {
+        call_release(hold);
+        handle_raise(L);
+    }
+    self->hold = hold;
+    h->object = self;
+}
+
+void *trackables_object(lua_State *L, int at, const char *name)
+{
+    static const handle_kind kinds[] = {HANDLE_TENSOR,    HANDLE_LAYER,   HANDLE_OPTIMIZER,
+                                        HANDLE_METRIC,    HANDLE_DATASET, HANDLE_GENERATOR,
+                                        HANDLE_TRACKABLE, HANDLE_KINDS};
+    for (const handle_kind *kind = kinds; *kind != HANDLE_KINDS; kind++) {
+        void *object = handle_at(L, at, *kind);
+        if (object) return object;
+    }
+    if (lua_type(L, at) == LUA_TTABLE && !convert_has_names(L, at)) return convert_list(L, at);
+    return ed_fail(ED_INVALID_ARGUMENT,
+                   "checkpoint: '%s' is a %s; variables, layers, optimizers, metrics, generators, "
+                   "datasets, tables of variables and ed.trackable{...} can be kept",
+                   name, lua_isuserdata(L, at) ? "different object" : luaL_typename(L, at));
+}
+
+/* trackable(table) */
+static int trackable(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    trackables_push(L, 1);
+    return 1;
+}
+
+void trackables_open(lua_State *L)
+{
+    lua_pushcfunction(L, trackable);
+    lua_setfield(L, -2, "trackable");
+}
