@@ -20,7 +20,7 @@ def peers():
     """Name -> command for each peer that one of the interpreters can import."""
     found = {}
     for python in os.environ.get("EDDY_PEERS", "python3 /usr/bin/python3").split():
-        for peer in ("torch", "tensorflow", "jax"):
+        for peer in ("torch", "tensorflow", "jax", "numpy"):
             if peer in found:
                 continue
             probe = [python, "-c", f"import importlib.util as u, sys; sys.exit(u.find_spec('{peer}') is None)"]
@@ -51,6 +51,7 @@ def show(seconds):
 
 
 def main():
+    os.environ.setdefault("TMPDIR", os.path.abspath(sys.argv[1]))  # the disk under test
     programs = {"eddy": [[p] + PREFIXES for p in sorted(glob.glob(os.path.join(sys.argv[1], "bench_*")))
                          if os.access(p, os.X_OK) and not p.endswith((".o", ".d"))]}
     programs.update(peers())

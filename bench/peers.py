@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
 """The workloads of the bench programs on one of the peers, whichever this interpreter can import.
 
-    peers.py torch|tensorflow|jax [prefix...]
+    peers.py torch|tensorflow|jax|numpy [prefix...]
 
 Prints `workload<TAB>seconds`, the median of one run. torch runs eagerly, tensorflow as tf.function,
 jax compiled with donated state, which is how each of them is used for training.
 """
+import os
 import statistics
 import sys
+import tempfile
 import time
 
 
+def wanted(name):
+    return len(sys.argv) < 3 or any(name.startswith(p) for p in sys.argv[2:])
+
+
 def measure(name, f):
-    if len(sys.argv) > 2 and not any(name.startswith(p) for p in sys.argv[2:]):
+    if not wanted(name):
         return
     for _ in range(3):
         f()
@@ -26,6 +32,36 @@ def measure(name, f):
             f()
         seconds.append((time.perf_counter() - begin) / inner)
     print(f"{name}\t{statistics.median(seconds):.4e}", flush=True)
+
+
+def each_file(folder, f):
+    for path in [os.path.join(folder, name) for name in os.listdir(folder)] + [folder]:
+        descriptor = os.open(path, os.O_RDONLY)
+        f(descriptor)
+        os.close(descriptor)
+
+
+def measure_files(save, load):
+    """400 MB that save(path) writes and load(path) reads. A save ends when all is on disk, as Eddy's does."""
+    seconds = {"save": [], "load_cold": [], "load": []}
+
+    def timed(what, f):
+        begin = time.perf_counter()
+        f()
+        seconds[what].append(time.perf_counter() - begin)
+
+    def save_on_disk(folder):
+        save(os.path.join(folder, "saved"))
+        each_file(folder, os.fsync)
+
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as folder:
+            timed("save", lambda: save_on_disk(folder))
+            each_file(folder, lambda d: os.posix_fadvise(d, 0, 0, os.POSIX_FADV_DONTNEED))
+            timed("load_cold", lambda: load(os.path.join(folder, "saved")))
+            timed("load", lambda: load(os.path.join(folder, "saved")))
+    for what, times in seconds.items():
+        print(f"K.{what}_400MB\t{statistics.median(times):.4e}", flush=True)
 
 
 def torch_workloads(threads):
@@ -56,6 +92,9 @@ def torch_workloads(threads):
         measure(f"G.mlp_784_512_10_adam_b{b}", trainer(b))
     for count in (1, 100):
         measure(f"H.adam_10M_in_{count}", adam(count))
+    if wanted("K"):
+        model = {f"w{i}": torch.rand(12_500_000) for i in range(8)}
+        measure_files(lambda path: torch.save(model, path), torch.load)
 
 
 def tensorflow_workloads(threads):
@@ -83,6 +122,9 @@ def tensorflow_workloads(threads):
     measure("A.add_1_nograd", lambda: one + one)
     for b in (32, 128, 500, 5000):
         measure(f"G.mlp_784_512_10_adam_b{b}", trainer(b))
+    if wanted("K"):
+        checkpoint = tf.train.Checkpoint(model=[tf.Variable(tf.random.uniform((12_500_000,))) for _ in range(8)])
+        measure_files(checkpoint.write, checkpoint.read)
 
 
 def jax_workloads(threads):
@@ -133,7 +175,22 @@ def jax_workloads(threads):
         measure(f"H.adam_10M_in_{count}", adam(count))
 
 
+def numpy_workloads(threads):
+    import numpy as np
+
+    def load(path):
+        with np.load(path) as file:
+            return [file[name] for name in file]
+
+    def save(path):
+        with open(path, "wb") as file:
+            np.savez(file, *model)
+
+    if wanted("K"):
+        model = [np.random.default_rng(i).random(12_500_000, np.float32) for i in range(8)]
+        measure_files(save, load)
+
+
 if __name__ == "__main__":
-    import os
-    workloads = {"torch": torch_workloads, "tensorflow": tensorflow_workloads, "jax": jax_workloads}
+    workloads = {"torch": torch_workloads, "tensorflow": tensorflow_workloads, "jax": jax_workloads, "numpy": numpy_workloads}
     workloads[sys.argv[1]](int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
