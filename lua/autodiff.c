@@ -1,6 +1,6 @@
 #include "lua/autodiff.h"
 #include "lua/call.h"
-#include "lua/convert.h"
+#include "lua/maker.h"
 #include "tensor/core.h"
 
 /* Tapes, and functions with gradients of their own. value_and_grad, grad, jacobian and hessian are
@@ -250,6 +250,59 @@ static int recompute(lua_State *L)
     return call_held(L, false);
 }
 
+/* ---- Functions that are looked at ------------------------------------------------------------ */
+
+static const maker_field check_fields[] = {
+    {"step", ED_ATTR_FLOAT, .offset = offsetof(ed_check_options, step)},
+    {"rtol", ED_ATTR_FLOAT, .offset = offsetof(ed_check_options, rtol)},
+    {"atol", ED_ATTR_FLOAT, .offset = offsetof(ed_check_options, atol)},
+    {"second_order", ED_ATTR_BOOL, .offset = offsetof(ed_check_options, second_order)},
+    {"limit", ED_ATTR_INT, .offset = offsetof(ed_check_options, limit)},
+    {0},
+};
+
+/* check_gradient_call({forward = }, {inputs}, options): whether all agree, and the report. */
+static int check_gradient(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 3);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    lua_hold *hold = call_hold(L, 1);
+    ed_check_options options = {.step = 6e-6, .rtol = 1e-6, .atol = 1e-8};
+    convert_room room = {.who = "check_gradient"};
+    const char *report = NULL;
+    bool agree = false, fine = maker_options(L, 3, check_fields, &options, &room);
+    ed_scope scope = ed_scope_open();
+    ed_list *inputs = fine ? convert_list(L, 2) : NULL;
+    if (inputs) agree = ed_check_gradient_with(forward, inputs, hold, &report, &options);
+    fine = !ed_failed() && handle_push_text(L, report ? report : "");
+    ed_scope_close(&scope);
+    call_release(hold);
+    if (!fine) return handle_raise(L);
+    lua_pushboolean(L, agree);
+    lua_insert(L, -2);
+    return 2;
+}
+
+/* hessian_vector_product_call({forward = }, {inputs}, {vectors}) */
+static int hessian_vector_product(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    luaL_checktype(L, 3, LUA_TTABLE);
+    lua_settop(L, 3);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    handle *holder = handle_new(L, HANDLE_TAPE);
+    lua_hold *hold = call_hold(L, 1);
+    ed_scope scope = ed_scope_open();
+    ed_list *inputs = convert_list(L, 2), *vectors = inputs ? convert_list(L, 3) : NULL;
+    handle_put(holder, vectors ? ed_hessian_vector_product(forward, inputs, vectors, hold) : NULL);
+    ed_scope_close(&scope);
+    call_release(hold);
+    return holder->object ? push_list(L, holder) : handle_raise(L);
+}
+
 static const luaL_Reg methods[] = {
     {"stop", stop},         {"resume", resume},
     {"reset", reset},       {"watch", watch},
@@ -262,6 +315,8 @@ static const luaL_Reg functions[] = {
     {"tape_begin", begin},
     {"custom_gradient_call", custom_gradient},
     {"recompute_call", recompute},
+    {"check_gradient_call", check_gradient},
+    {"hessian_vector_product_call", hessian_vector_product},
     {NULL, NULL},
 };
 

@@ -121,10 +121,23 @@ bool handle_push_text(lua_State *L, const char *s)
     return ed_fail(ED_OUT_OF_MEMORY, "Lua has no memory for a text"), false;
 }
 
+/* Pushes "script.lua:5: ", the innermost place that is not inside the module's own Lua. */
+static void push_place(lua_State *L)
+{
+    lua_Debug at;
+    for (int level = 1; lua_getstack(L, level, &at); level++) {
+        lua_getinfo(L, "Sl", &at);
+        if (at.currentline <= 0 || !strcmp(at.source, "=eddy")) continue;
+        lua_pushfstring(L, "%s:%d: ", at.short_src, at.currentline);
+        return;
+    }
+    lua_pushliteral(L, "");
+}
+
 int handle_raise(lua_State *L)
 {
     char message[1024];
-    luaL_where(L, 1);
+    push_place(L);
     strncpy(message, ed_error(), sizeof message - 1);
     message[sizeof message - 1] = 0;
     ed_clear_error();

@@ -179,7 +179,8 @@ static int call(lua_State *L)
     const maker *m = lua_touserdata(L, lua_upvalueindex(1));
     luaL_checkstack(L, 2 * ED_MAX_RANK + 32, NULL);
     unfold(L, m);
-    handle *h = handle_new(L, m->kind);
+    bool list = m->kind == MAKER_LIST;
+    handle *h = handle_new(L, list ? HANDLE_TENSOR : m->kind);
     max_align_t arguments[MAKER_SIZE / sizeof(max_align_t)];
     memset(arguments, 0, sizeof arguments);
     if (m->defaults) memcpy(arguments, m->defaults, m->size);
@@ -187,6 +188,7 @@ static int call(lua_State *L)
     ed_scope scope = ed_scope_open();
     if (read_arguments(L, m, arguments, &room)) handle_put(h, m->make(arguments));
     ed_scope_close(&scope);
+    if (list && h->object) convert_push_list(L, h->object);
     return handle_return(L, h->object);
 }
 

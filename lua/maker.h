@@ -28,16 +28,19 @@ struct maker_field {
 
 typedef struct maker {
     const char *name;
-    handle_kind kind; /* of what is made */
-    int places;       /* the first so many fields are given by place (or by name) */
-    int needed;       /* the first so many have to be given */
+    int kind;   /* of what is made: a handle_kind, or MAKER_LIST */
+    int places; /* the first so many fields are given by place (or by name) */
+    int needed; /* the first so many have to be given */
     const maker_field *fields;
     size_t size;          /* of the structure, at most MAKER_SIZE */
     const void *defaults; /* NULL: all zero */
     void *(*make)(const void *arguments);
 } maker;
 
-enum { MAKER_SIZE = 512 };
+enum {
+    MAKER_SIZE = 512,
+    MAKER_LIST = HANDLE_KINDS, /* an ed_list is made; Lua gets a table of its tensors */
+};
 
 /* The makers, up to one without a name, as functions of the table at the top of the stack. */
 void maker_open(lua_State *L, const maker *makers);
@@ -47,7 +50,7 @@ void maker_open(lua_State *L, const maker *makers);
 bool maker_options(lua_State *L, int at, const maker_field *fields, void *structure,
                    convert_room *room);
 
-/* An object that can be more than one kind: a generator, a counted one ... : as `read`. */
+/* Ways to read fields. */
 maker_read maker_operand;     /* ed_tensor *: whatever can stand for a tensor */
 maker_read maker_list;        /* ed_list *: a table of tensors */
 maker_read maker_initializer; /* ed_initializer: "he_normal" or {kind = , value = , generator = } */

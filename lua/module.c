@@ -73,6 +73,7 @@ int luaopen_eddy(lua_State *L)
     tensor_open(L, module); /* pushes the methods */
     ops_open(L, module, module + 1);
     lua_settop(L, module);
+    functions_open(L);
     layers_open(L);
     own_layers_open(L);
     optimizers_open(L);

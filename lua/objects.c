@@ -19,6 +19,15 @@ void objects_methods(lua_State *L, handle_kind kind, const luaL_Reg *methods,
     lua_pop(L, 1);
 }
 
+void objects_push_tensor_methods(lua_State *L)
+{
+    luaL_getmetatable(L, "eddy.tensor");
+    lua_getfield(L, -1, "__index");
+    lua_getupvalue(L, -1, 1);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+}
+
 bool objects_method(lua_State *L)
 {
     if (lua_type(L, 2) != LUA_TSTRING) return false;

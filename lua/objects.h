@@ -5,6 +5,7 @@
 
 #include "lua/convert.h"
 
+void functions_open(lua_State *L);
 void layers_open(lua_State *L);
 void own_layers_open(lua_State *L);
 void optimizers_open(lua_State *L);
@@ -19,6 +20,9 @@ void trackables_open(lua_State *L);
  * upvalue (NULL: the table itself is asked). */
 void objects_methods(lua_State *L, handle_kind kind, const luaL_Reg *methods,
                      const luaL_Reg *metamethods, lua_CFunction index);
+
+/* Pushes the table of the tensors' methods. */
+void objects_push_tensor_methods(lua_State *L);
 
 /* For index functions: pushes the method of the key at 2, if there is one. */
 bool objects_method(lua_State *L);

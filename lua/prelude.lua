@@ -79,3 +79,20 @@ function ed.recompute(f)
     local held = {forward = f}
     return function(...) return ed.recompute_call(held, {...}) end
 end
+
+-- check_gradient(f, {inputs}, {second_order = , rtol = , ...}): whether the tape's gradients of
+-- f(inputs...) at the inputs, float64, agree with finite differences; then a report.
+function ed.check_gradient(f, inputs, options)
+    return ed.check_gradient_call({forward = f}, inputs, options)
+end
+
+-- hessian_vector_product(f, {inputs}, {vectors}): the product of the Hessian of f(inputs...) with
+-- the vectors, of the inputs' shapes; f gives a scalar.
+function ed.hessian_vector_product(f, inputs, vectors)
+    return ed.hessian_vector_product_call({forward = f}, inputs, vectors)
+end
+
+-- counter(n): a variable that counts, int64 and not trainable: a step_counter, an epoch.
+function ed.counter(n)
+    return ed.variable(ed.tensor(n or 0, "int64"), {name = "counter", trainable = false})
+end

@@ -1,0 +1,89 @@
+#include "lua/maker.h"
+#include "lua/objects.h"
+
+/* What Eddy makes of ops and is no op itself, as functions and as methods of tensors. */
+
+typedef struct parts {
+    ed_tensor *x;
+    ed_ints sizes; /* one number: so many equal parts */
+    ed_concat_options options;
+    bool equal;
+} parts;
+
+/* A number of parts, or a table of their sizes. */
+static bool number_or_sizes(lua_State *L, int at, const maker_field *field, void *to,
+                            convert_room *room)
+{
+    parts *p = to;
+    const ed_attr sizes = {field->name, ED_ATTR_INTS, offsetof(parts, sizes), NULL};
+    p->equal = lua_type(L, at) == LUA_TNUMBER;
+    return convert_field(L, at, &sizes, p, room);
+}
+
+static const maker_field split_fields[] = {
+    {"x", .offset = offsetof(parts, x), .read = maker_operand},
+    {"parts", .offset = 0, .read = number_or_sizes},
+    {"axis", ED_ATTR_INT, .offset = offsetof(parts, options.axis)},
+    {0},
+};
+
+static void *make_split(const void *arguments)
+{
+    const parts *p = arguments;
+    return p->equal ? ed_split_with(p->x, p->sizes.values[0], &p->options)
+                    : ed_split_sizes_with(p->x, p->sizes, &p->options);
+}
+
+static const maker_field unstack_fields[] = {
+    {"x", .offset = offsetof(parts, x), .read = maker_operand},
+    {"axis", ED_ATTR_INT, .offset = offsetof(parts, options.axis)},
+    {0},
+};
+
+static void *make_unstacked(const void *arguments)
+{
+    const parts *p = arguments;
+    return ed_unstack_with(p->x, &p->options);
+}
+
+typedef struct pair {
+    ed_tensor *x, *bias;
+} pair;
+
+static const maker_field pair_fields[] = {
+    {"x", .offset = offsetof(pair, x), .read = maker_operand},
+    {"bias", .offset = offsetof(pair, bias), .read = maker_operand},
+    {0},
+};
+
+static void *make_biased(const void *arguments)
+{
+    const pair *p = arguments;
+    return ed_bias_add(p->x, p->bias);
+}
+
+static const maker_field single_field[] = {
+    {"x", .offset = offsetof(pair, x), .read = maker_operand},
+    {0},
+};
+
+static void *make_flat(const void *arguments)
+{
+    return ed_flatten_tensor(((const pair *)arguments)->x);
+}
+
+static const maker makers[] = {
+    {"split", MAKER_LIST, 2, 2, split_fields, sizeof(parts), NULL, make_split},
+    {"unstack", MAKER_LIST, 1, 1, unstack_fields, sizeof(parts), NULL, make_unstacked},
+    {"bias_add", HANDLE_TENSOR, 2, 2, pair_fields, sizeof(pair), NULL, make_biased},
+    {"flatten_tensor", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_flat},
+    {0},
+};
+
+void functions_open(lua_State *L)
+{
+    maker_open(L, makers);
+    objects_push_tensor_methods(L);
+    maker_open(L, makers);
+    lua_pop(L, 1);
+}
