@@ -137,7 +137,7 @@ $(OBJ)/tests/test_eddy_ckpt: $(PROGRAM)
 
 # Lua: the module that a stock Lua loads, and the program, which is the module and a prompt. Symbols of
 # Lua itself come from whoever loads the module.
-$(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS)
+$(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS) -DEDDY_VERSION='"$(VERSION)"'
 $(OBJ)/lua/module.o: lua/prelude.lua
 $(OBJ)/lua/help.o: lua/help.lua
 $(MODULE): $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL)) $(OBJECTS) lua/eddy.map

@@ -45,6 +45,8 @@ search(words)
     Prints the names whose description has all the words.
 describe(x)
     The text that help prints; nil where nothing is known.
+names(x)
+    What an object, or those of the kind x names, answer to: "field" or "method" under each name.
 signature(name)
     How it is called, as text; nil where nothing is known.
 
@@ -301,14 +303,22 @@ local function wrapped(names)
     return concat(lines, "\n")
 end
 
+local function names_of_kind(kind)
+    local names = {}
+    for name in pairs(known) do
+        local field = match(name, "^" .. kind .. "%.(.+)")
+        if field then names[field] = "field" end
+    end
+    for name in pairs(native.methods(kind)) do names[name] = "method" end
+    return names
+end
+
 local function describe_kind(kind)
     local properties, own, ops = {}, {}, {}
-    for _, name in ipairs(sorted_keys(known)) do
-        local property = match(name, "^" .. kind .. "%.(.+)")
-        if property then properties[#properties + 1] = property end
-    end
-    for _, name in ipairs(sorted_keys(native.methods(kind))) do
-        local list = find_op(name) and not known[kind .. ":" .. name] and ops or own
+    local names = names_of_kind(kind)
+    for _, name in ipairs(sorted_keys(names)) do
+        local op = find_op(name) and not known[kind .. ":" .. name]
+        local list = names[name] == "field" and properties or op and ops or own
         list[#list + 1] = name
     end
     local text = "a " .. kind
@@ -383,6 +393,13 @@ local function describe_name(name)
     if op then return describe_op(op, last) end
     if last == "ed" then return overview() end
     return has(native.kinds(), last) and describe_kind(last) or nil
+end
+
+-- names(x): what an object of Eddy's, or one of the kind x names, answers to: "field" or "method"
+-- under each name; nil for anything else.
+function ed.names(x)
+    local kind = has(native.kinds(), x) and x or native.kind(x)
+    return kind and names_of_kind(kind) or nil
 end
 
 -- describe(x): the text that help prints; nil where nothing is known.

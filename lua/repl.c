@@ -1,21 +1,204 @@
-#include <lauxlib.h>
-#include <lua.h>
-#include <lualib.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include "lua/repl.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-int luaopen_eddy(lua_State *L);
+/* The program: its words, the script, the exit code. As far as lua has the same, it is the same. */
 
-/* eddy script.lua args...: a Lua with the module loaded as ed. */
+static const char usage[] =
+    "usage: eddy [options] [script [arguments]]\n"
+    "  -e code     runs the code\n"
+    "  -l module   requires the module, as the global of its name\n"
+    "  -i          the prompt after the script\n"
+    "  -           the script is standard input\n"
+    "  --          ends the options\n"
+    "  --safe      no io, os, package and debug libraries, no code from files or in binary;\n"
+    "              Eddy itself still reads and writes the files it is told to\n"
+    "  --version   -v\n"
+    "  --help      -h\n"
+    "without a script: the prompt, or standard input if that is no terminal\n";
+
+typedef struct words {
+    int argc;
+    char **argv;
+    int script; /* the place of the script's name; argc if there is none */
+    bool safe, prompt, version, help;
+    bool code; /* -e was given */
+} words;
+
+static bool is(const char *word, const char *brief, const char *name)
+{
+    return !strcmp(word, brief) || !strcmp(word, name);
+}
+
+/* Takes the options; false if one is unknown or incomplete. */
+static bool take_options(words *w)
+{
+    int i = 1;
+    for (; i < w->argc && w->argv[i][0] == '-' && w->argv[i][1]; i++) {
+        const char *word = w->argv[w->script = i];
+        if (!strcmp(word, "--")) {
+            i++;
+            break;
+        }
+        if (!strcmp(word, "-i"))
+            w->prompt = true;
+        else if (!strcmp(word, "--safe"))
+            w->safe = true;
+        else if (is(word, "-v", "--version"))
+            w->version = true;
+        else if (is(word, "-h", "--help"))
+            w->help = true;
+        else if (word[1] == 'e' || word[1] == 'l') {
+            w->code |= word[1] == 'e';
+            if (!word[2] && ++i == w->argc) return false;
+        } else
+            return false;
+    }
+    w->script = i;
+    return true;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+/* Prints the error at the top, if the state is one; whether it is not. */
+static bool report(lua_State *L, int state)
+{
+    if (state == LUA_OK) return true;
+    const char *message = lua_tostring(L, -1);
+    fflush(stdout);
+    fprintf(stderr, "%seddy: %s%s\n", style_begin(stderr, STYLE_ERROR),
+            message ? message : "an error that is no text", style_end(stderr));
+    lua_pop(L, 1);
+    return false;
+}
+
+static bool run_code(lua_State *L, const char *code)
+{
+    int state = luaL_loadbufferx(L, code, strlen(code), "=(command line)", "t");
+    if (state == LUA_OK) state = repl_call(L, 0, 0, false);
+    return report(L, state);
+}
+
+/* "name" or "global=name" */
+static bool require(lua_State *L, const char *module)
+{
+    const char *equals = strchr(module, '='), *name = equals ? equals + 1 : module;
+    lua_getglobal(L, "require");
+    if (lua_isnil(L, -1)) lua_pushliteral(L, "-l: modules are not available with --safe");
+    if (lua_isstring(L, -1)) return report(L, LUA_ERRRUN);
+    lua_pushstring(L, name);
+    if (!report(L, repl_call(L, 1, 1, false))) return false;
+    lua_pushlstring(L, module, equals ? (size_t)(equals - module) : strlen(module));
+    lua_insert(L, -2);
+    lua_pushglobaltable(L);
+    lua_insert(L, -3);
+    lua_settable(L, -3);
+    return true;
+}
+
+/* -e and -l in their order. */
+static bool run_options(lua_State *L, const words *w)
+{
+    for (int i = 1; i < w->script; i++) {
+        const char *word = w->argv[i];
+        if (word[0] != '-' || (word[1] != 'e' && word[1] != 'l')) continue;
+        const char *what = word[2] ? word + 2 : w->argv[++i];
+        if (!(word[1] == 'e' ? run_code(L, what) : require(L, what))) return false;
+    }
+    return true;
+}
+
+/* arg: the script is number 0, what stands before it has negative numbers. */
+static void set_arg(lua_State *L, const words *w)
+{
+    int zero = w->script < w->argc ? w->script : 0;
+    lua_createtable(L, w->argc - zero, zero);
+    for (int i = 0; i < w->argc; i++) {
+        lua_pushstring(L, w->argv[i]);
+        lua_rawseti(L, -2, i - zero);
+    }
+    lua_setglobal(L, "arg");
+}
+
+/* The script, or standard input without a name. */
+static bool run_file(lua_State *L, const char *name, const words *w)
+{
+    int state = luaL_loadfilex(L, name, w->safe ? "t" : NULL);
+    if (state != LUA_OK) return report(L, state);
+    int arguments = w->argc - w->script - 1;
+    if (arguments < 0) arguments = 0;
+    luaL_checkstack(L, arguments + 4, "too many arguments to the script");
+    for (int i = 1; i <= arguments; i++) lua_pushstring(L, w->argv[w->script + i]);
+    return report(L, repl_call(L, arguments, 0, false));
+}
+
+static bool run_script(lua_State *L, const words *w)
+{
+    const char *name = w->argv[w->script];
+    bool input = !strcmp(name, "-") && strcmp(w->argv[w->script - 1], "--") != 0;
+    return run_file(L, input ? NULL : name, w);
+}
+
+/* ---- The beginning and the end --------------------------------------------------------------- */
+
+static void open_libraries(lua_State *L, bool safe)
+{
+    if (safe)
+        safe_open(L);
+    else
+        luaL_openlibs(L);
+    luaL_requiref(L, "eddy", luaopen_eddy, 0);
+    lua_pushvalue(L, -1);
+    lua_setglobal(L, "ed");
+    lua_getfield(L, -1, "help");
+    lua_setglobal(L, "help");
+    lua_pop(L, 1);
+}
+
+static void greet(void)
+{
+    printf("Eddy %s, %s. ?name tells of a function, :help of the prompt; Ctrl-D leaves.\n",
+           EDDY_VERSION, LUA_RELEASE);
+}
+
+/* Everything, protected: whether all went well. */
+static int work(lua_State *L)
+{
+    const words *w = lua_touserdata(L, 1);
+    lua_gc(L, LUA_GCSTOP);
+    open_libraries(L, w->safe);
+    lua_gc(L, LUA_GCRESTART);
+    set_arg(L, w);
+    repl_call_open(L);
+    bool script = w->script < w->argc, fine = run_options(L, w);
+    if (fine && script) fine = run_script(L, w);
+    bool prompt = w->prompt || (!script && !w->code && !w->version);
+    if (w->prompt || (fine && prompt && isatty(STDIN_FILENO))) {
+        greet();
+        prompt_loop(L);
+    } else if (fine && prompt) {
+        fine = run_file(L, NULL, w);
+    }
+    lua_pushboolean(L, fine);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
+    words w = {.argc = argc, .argv = argv};
+    if (!take_options(&w)) {
+        fprintf(stderr, "eddy: %s is unknown or lacks what it is to be followed by\n%s",
+                argv[w.script], usage);
+        return EXIT_FAILURE;
+    }
+    if (w.help) return fputs(usage, stdout) < 0;
+    if (w.version) printf("Eddy %s, %s\n", EDDY_VERSION, LUA_RELEASE);
     lua_State *L = luaL_newstate();
-    if (!L) return fprintf(stderr, "eddy: no memory\n"), 1;
-    luaL_openlibs(L);
-    luaL_requiref(L, "eddy", luaopen_eddy, 0);
-    lua_setglobal(L, "ed");
-    bool fine = argc > 1 && luaL_dofile(L, argv[1]) == LUA_OK;
-    if (!fine) fprintf(stderr, "eddy: %s\n", argc > 1 ? lua_tostring(L, -1) : "no script");
+    if (!L) return fputs("eddy: no memory\n", stderr), EXIT_FAILURE;
+    lua_pushcfunction(L, work);
+    lua_pushlightuserdata(L, &w);
+    bool fine = report(L, lua_pcall(L, 1, 1, 0)) && lua_toboolean(L, -1);
     lua_close(L);
-    return !fine;
+    return fine && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,0 +1,340 @@
+#include "lua/repl.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/*
+ * What TAB offers, by where the cursor stands:
+ *
+ *     "data/mni       names of files             :ti        commands
+ *     ed.con  x:su    fields and methods         ?con       what help knows
+ *     x:sum{ax        options of the function    loca       globals and words of Lua
+ *
+ * Nothing of the program is run: fields are looked up without metamethods.
+ */
+
+enum { DEEPEST = 64 };
+
+/* Where the cursor stands among quotes and brackets. */
+typedef struct place {
+    const char *quote;         /* the one that is open, or NULL */
+    const char *open[DEEPEST]; /* brackets that are */
+    int depth;
+    bool comment;
+} place;
+
+static const char *skip_text(const char *s)
+{
+    char quote = *s++;
+    for (; *s && *s != quote; s++)
+        if (*s == '\\' && s[1]) s++;
+    return s;
+}
+
+static place look(const char *text)
+{
+    place p = {0};
+    for (const char *s = text; *s; s++) {
+        if (*s == '"' || *s == '\'') {
+            const char *end = skip_text(s);
+            if (!*end) return p.quote = s, p;
+            s = end;
+        } else if (*s == '-' && s[1] == '-') {
+            return p.comment = true, p;
+        } else if (strchr("({[", *s)) {
+            if (p.depth < DEEPEST) p.open[p.depth++] = s;
+        } else if (strchr(")}]", *s) && p.depth) {
+            p.depth--;
+        }
+    }
+    return p;
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static const char *word_before(const char *text, const char *end)
+{
+    while (end > text && is_word(end[-1])) end--;
+    return end;
+}
+
+static const char *blanks_before(const char *text, const char *end)
+{
+    while (end > text && (end[-1] == ' ' || end[-1] == '\t')) end--;
+    return end;
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+/* The names found so far: keys of a table on the stack. */
+typedef struct found {
+    lua_State *L;
+    int names;
+    const char *word; /* all begin with it */
+} found;
+
+static void add(const found *f, const char *name)
+{
+    if (strncmp(name, f->word, strlen(f->word)) != 0) return;
+    lua_pushboolean(f->L, true);
+    lua_setfield(f->L, f->names, name);
+}
+
+static bool is_name(const char *s)
+{
+    bool begins = *s && !isdigit((unsigned char)*s);
+    while (is_word(*s)) s++;
+    return begins && !*s;
+}
+
+/* The names among the keys of the table at the top; those that begin with an underscore only if
+ * asked for. */
+static void add_keys(const found *f, bool functions)
+{
+    lua_State *L = f->L;
+    lua_pushnil(L);
+    while (lua_next(L, -2)) {
+        bool fits = lua_type(L, -2) == LUA_TSTRING && (!functions || lua_isfunction(L, -1));
+        const char *name = fits ? lua_tostring(L, -2) : "";
+        if (is_name(name) && (*name != '_' || *f->word == '_')) add(f, name);
+        lua_pop(L, 1);
+    }
+}
+
+/* Pushes the function `name` of the module, whatever the program calls that now. */
+static void push_from_module(lua_State *L, const char *name)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_getfield(L, -1, "eddy");
+    lua_getfield(L, -1, name);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+}
+
+/* What objects of Eddy's answer to: the object, or the name of its kind, is at the top and goes. */
+static void add_object(const found *f, bool functions)
+{
+    lua_State *L = f->L;
+    push_from_module(L, "names");
+    lua_insert(L, -2);
+    lua_call(L, 1, 1);
+    if (lua_istable(L, -1)) {
+        lua_pushnil(L);
+        while (lua_next(L, -2)) {
+            if (!functions || !strcmp(lua_tostring(L, -1), "method")) add(f, lua_tostring(L, -2));
+            lua_pop(L, 1);
+        }
+    }
+    lua_pop(L, 1);
+}
+
+/* ---- Fields ---------------------------------------------------------------------------------- */
+
+enum { LONGEST_CHAIN = 10 };
+
+/* Replaces the value at the top by the table that its metatable's __index is; false if none. */
+static bool to_parent(lua_State *L)
+{
+    if (luaL_getmetafield(L, -1, "__index") == LUA_TNIL) return false;
+    lua_remove(L, -2);
+    return lua_istable(L, -1);
+}
+
+/* Replaces the value at the top by its field; false if it has none. */
+static bool to_field(lua_State *L, const char *name, size_t length)
+{
+    for (int i = 0; i < LONGEST_CHAIN && (lua_istable(L, -1) || i == 0); i++) {
+        if (lua_istable(L, -1)) {
+            lua_pushlstring(L, name, length);
+            lua_rawget(L, -2);
+            if (!lua_isnil(L, -1)) return lua_remove(L, -2), true;
+            lua_pop(L, 1);
+        }
+        if (!to_parent(L)) return false;
+    }
+    return false;
+}
+
+/* Pushes the value of "a.b.c", which ends at `end`; false, with something pushed, if there is none
+ * or the text is another expression. */
+static bool push_value(lua_State *L, const char *text, const char *end)
+{
+    const char *start = end;
+    for (;;) {
+        const char *word = word_before(text, start);
+        if (word == start) return lua_pushnil(L), false;
+        start = word;
+        if (start == text || start[-1] != '.') break;
+        start--;
+    }
+    if (start > text && strchr(":)]\"'", start[-1])) return lua_pushnil(L), false;
+    lua_pushglobaltable(L);
+    while (start < end) {
+        size_t length = strcspn(start, ".:");
+        if (length > (size_t)(end - start)) length = (size_t)(end - start);
+        if (!to_field(L, start, length)) return false;
+        start += length + 1;
+    }
+    return true;
+}
+
+/* The fields of what stands before the '.' or ':' at `mark`. What a call or an index gives is not
+ * known; a tensor is likely. */
+static void add_fields(const found *f, const char *text, const char *mark)
+{
+    lua_State *L = f->L;
+    bool functions = *mark == ':';
+    if (mark > text && strchr(")]}", mark[-1])) {
+        lua_pushliteral(L, "tensor");
+        add_object(f, functions);
+        return;
+    }
+    if (!push_value(L, text, mark)) return;
+    if (lua_isuserdata(L, -1)) {
+        lua_pushvalue(L, -1);
+        add_object(f, functions);
+    }
+    for (int i = 0; i < LONGEST_CHAIN; i++) {
+        if (lua_istable(L, -1)) add_keys(f, functions);
+        if (!to_parent(L)) break;
+    }
+}
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+/* The end of the function's name before an argument list: "x:sum" of "x:sum{" or "ed.pad(x, {". */
+static const char *callee(const char *text, const place *p)
+{
+    for (int i = p->depth - 1; i >= 0 && i >= p->depth - 2; i--) {
+        const char *end = blanks_before(text, p->open[i]);
+        if (*p->open[i] != '[' && end > text && is_word(end[-1])) return end;
+    }
+    return NULL;
+}
+
+/* The names before '=' in the function's signature. */
+static void add_options(const found *f, const char *text, const place *p, const char *before)
+{
+    lua_State *L = f->L;
+    char last = before > text ? before[-1] : 0;
+    const char *end = p->depth && *p->open[p->depth - 1] == '{' ? callee(text, p) : NULL;
+    if (!end || (last != '{' && last != ',')) return;
+    const char *name = word_before(text, end);
+    push_from_module(L, "signature");
+    lua_pushlstring(L, name, (size_t)(end - name));
+    lua_call(L, 1, 1);
+    const char *signature = luaL_optstring(L, -1, "");
+    for (const char *s = strchr(signature, '='); s; s = strchr(s + 1, '=')) {
+        const char *option = word_before(signature, s);
+        add(f, lua_pushfstring(L, "%s = ", lua_pushlstring(L, option, (size_t)(s - option))));
+        lua_pop(L, 2);
+    }
+    lua_pop(L, 1);
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+static void add_files(const found *f)
+{
+    lua_State *L = f->L;
+    const char *slash = strrchr(f->word, '/');
+    size_t length = slash ? (size_t)(slash - f->word) + 1 : 0;
+    const char *folder = lua_pushlstring(L, f->word, length);
+    DIR *d = opendir(length ? folder : ".");
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        struct stat info;
+        char path[4096];
+        if (*entry->d_name == '.' && f->word[length] != '.') continue;
+        int n = snprintf(path, sizeof path - 1, "%s%s", folder, entry->d_name);
+        if (n < 0 || n >= (int)sizeof path - 1) continue;
+        if (!stat(path, &info) && S_ISDIR(info.st_mode)) strcat(path, "/");
+        add(f, path);
+    }
+    if (d) closedir(d);
+}
+
+static void add_dtypes(const found *f)
+{
+    for (int d = ED_DTYPE_NONE + 1; d < ED_DTYPE_COUNT; d++) add(f, ed_dtype_name((ed_dtype)d));
+}
+
+/* Within quotes: the name of a dtype if one is asked for, else of a file. */
+static void add_texts(const found *f, const char *text, const char *quote)
+{
+    const char *end = blanks_before(text, quote);
+    if (end > text && end[-1] == '=') end = blanks_before(text, end - 1);
+    if (end > text && (end[-1] == '(' || end[-1] == '{')) end--;
+    const char *name = word_before(text, end);
+    size_t length = (size_t)(end - name);
+    bool dtype =
+        (length == 5 && !strncmp(name, "dtype", 5)) || (length == 4 && !strncmp(name, "cast", 4));
+    if (dtype)
+        add_dtypes(f);
+    else
+        add_files(f);
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+static const char *const words_of_lua[] = {
+    "and",      "break",  "do",   "else", "elseif", "end",   "false", "for",
+    "function", "goto",   "if",   "in",   "local",  "nil",   "not",   "or",
+    "repeat",   "return", "then", "true", "until",  "while",
+};
+
+static void add_globals(const found *f)
+{
+    for (size_t i = 0; *f->word && i < sizeof words_of_lua / sizeof *words_of_lua; i++)
+        add(f, words_of_lua[i]);
+    lua_pushglobaltable(f->L);
+    add_keys(f, false);
+    lua_pop(f->L, 1);
+}
+
+static bool has_any(const found *f)
+{
+    lua_pushnil(f->L);
+    bool any = lua_next(f->L, f->names);
+    if (any) lua_pop(f->L, 2);
+    return any;
+}
+
+static void add_words(const found *f, const char *text, const place *p)
+{
+    const char *before = blanks_before(text, text + strlen(text) - strlen(f->word));
+    if (*text == '?') {
+        lua_getfield(f->L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+        lua_getfield(f->L, -1, "eddy");
+        add_keys(f, false);
+        return;
+    }
+    add_options(f, text, p, before);
+    if (*f->word || !has_any(f)) add_globals(f);
+}
+
+size_t complete(lua_State *L, const char *text)
+{
+    place p = look(text);
+    const char *end = text + strlen(text);
+    found f = {.L = L, .word = p.quote ? p.quote + 1 : word_before(text, end)};
+    const char *mark = f.word > text && !p.quote ? f.word - 1 : "";
+    lua_newtable(L);
+    f.names = lua_gettop(L);
+    luaL_checkstack(L, 20, NULL);
+    if (p.quote) {
+        add_texts(&f, text, p.quote);
+    } else if (*text == ':' && mark == text) {
+        f.word = text;
+        for (int i = 0; command_names[i]; i++) add(&f, command_names[i]);
+    } else if (*mark == '.' || *mark == ':') {
+        add_fields(&f, text, mark);
+    } else if (!p.comment) {
+        add_words(&f, text, &p);
+    }
+    lua_settop(L, f.names);
+    return strlen(f.word);
+}
