@@ -140,12 +140,18 @@ $(OBJ)/tests/test_eddy_ckpt: $(PROGRAM)
 $(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS) -DEDDY_VERSION='"$(VERSION)"'
 $(OBJ)/lua/module.o: lua/prelude.lua
 $(OBJ)/lua/help.o: lua/help.lua
+$(OBJ)/lua/plot.o: lua/plot.lua
 $(MODULE): $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL)) $(OBJECTS) lua/eddy.map
 	$(call say,LD    $@)
 	$(Q)$(CC) -shared $(SANFLAGS) -Wl,--version-script=lua/eddy.map -o $@ $(filter %.o,$^) $(LIBS)
 $(REPL): $(LUA_ALL) $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -rdynamic -o $@ $^ $(LIBS) $(LUA_LIBS)
+
+# The test of Lua's side has the module inside it.
+$(OBJ)/tests/test_lua: $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL))
+$(OBJ)/tests/test_lua: LIBS += $(LUA_LIBS)
+$(OBJ)/tests/test_lua.o: SIMDFLAGS += $(LUA_CFLAGS)
 
 $(OBJ)/tests/interop/interop: $(OBJ)/tests/interop/interop.o $(OBJECTS)
 	$(call say,LD    $@)

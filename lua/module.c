@@ -3,6 +3,7 @@
 #include "lua/objects.h"
 #include "lua/help.h"
 #include "lua/ops.h"
+#include "lua/plot.h"
 #include "lua/tensor.h"
 
 /*
@@ -84,6 +85,7 @@ int luaopen_eddy(lua_State *L)
     checkpoints_open(L);
     trackables_open(L);
     run_prelude(L, module);
+    plot_open(L, module);
     help_open(L, module, eddy_prelude, (size_t)(eddy_prelude_end - eddy_prelude));
     return 1;
 }

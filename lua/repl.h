@@ -70,9 +70,6 @@ typedef enum style { STYLE_ERROR, STYLE_FAINT } style;
 const char *style_begin(FILE *to, style s);
 const char *style_end(FILE *to);
 
-/* Whether it is a terminal that has colours, and NO_COLOR does not say otherwise. */
-bool style_wanted(FILE *to);
-
 /* Prints a value on lines of its own. May raise: what a metamethod raises. */
 void show_value(lua_State *L, int at);
 

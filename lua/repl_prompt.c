@@ -132,7 +132,7 @@ static void warn_of_local(const char *chunk)
 {
     bool local = !strncmp(chunk, "local ", 6) && !strchr(chunk, '\n') && !strchr(chunk, ';') &&
                  !strstr(chunk, " function");
-    if (local && style_wanted(stdout))
+    if (local && isatty(STDOUT_FILENO))
         printf("%sa local ends with its line here; without 'local' it stays%s\n",
                style_begin(stdout, STYLE_FAINT), style_end(stdout));
 }

@@ -1,26 +1,19 @@
+#include "lua/plot.h"
 #include "lua/repl.h"
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- Colours --------------------------------------------------------------------------------- */
-
-bool style_wanted(FILE *to)
-{
-    const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
-    return isatty(fileno(to)) && !(none && *none) && terminal && *terminal &&
-           strcmp(terminal, "dumb") != 0;
-}
 
 const char *style_begin(FILE *to, style s)
 {
     static const char *const codes[] = {[STYLE_ERROR] = "\033[31m", [STYLE_FAINT] = "\033[2m"};
-    return style_wanted(to) ? codes[s] : "";
+    return plot_coloured(to) ? codes[s] : "";
 }
 
 const char *style_end(FILE *to)
 {
-    return style_wanted(to) ? "\033[0m" : "";
+    return plot_coloured(to) ? "\033[0m" : "";
 }
 
 /* ---- Keys in order --------------------------------------------------------------------------- */

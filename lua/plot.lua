@@ -1,0 +1,417 @@
+-- ed.plot, ed.hist, ed.imshow. In the terminal a character holds 2 x 4 dots (braille), an eighth of a
+-- bar, or two pixels one above the other; in a file the same is drawn on a canvas of pixels.
+local ed, native = ...
+local floor, ceil, min, max, abs, huge = math.floor, math.ceil, math.min, math.max, math.abs, math.huge
+local log, tointeger = math.log, math.tointeger
+local concat, unpack, format, rep, char = table.concat, table.unpack, string.format, string.rep, utf8.char
+local type, ipairs, pairs, error, tonumber = type, ipairs, pairs, error, tonumber
+local pcall, match = pcall, string.match
+
+local inks = {34, 31, 32, 33, 35, 36} -- of the terminal
+local colours = { -- of a canvas: its ground, black, grey; then as many as there are inks
+    {255, 255, 255}, {0, 0, 0}, {214, 214, 214},
+    {0, 90, 181}, {220, 50, 32}, {0, 135, 90}, {230, 159, 0}, {120, 81, 169}, {0, 158, 170},
+}
+local GROUND, BLACK, GREY, FIRST = 0, 1, 2, 3
+
+local function inked(text, series, coloured)
+    if not coloured or not series then return text end
+    return "\27[" .. inks[(series - 1) % #inks + 1] .. "m" .. text .. "\27[0m"
+end
+
+-- ---- Arguments ----------------------------------------------------------------------------------
+
+local function is_tensor(x) return type(x) == "userdata" end
+
+local function numbers(x)
+    if is_tensor(x) then return x:cast("float64"):reshape{-1}:totable() end
+    for i, v in ipairs(x) do
+        if type(v) ~= "number" then error("plot: element " .. i .. " is no number but a " .. type(v), 0) end
+    end
+    return x
+end
+
+-- One series, or a table of them, or a tensor of rank 2 whose rows they are.
+local function series_of(x)
+    local list = {}
+    if is_tensor(x) and x.rank == 2 then
+        for i, row in x:rows() do list[i] = numbers(row) end
+    elseif type(x) == "table" and type(x[1]) ~= "number" then
+        for i, one in ipairs(x) do list[i] = numbers(one) end
+    elseif is_tensor(x) or type(x) == "table" then
+        list[1] = numbers(x)
+    else
+        error("plot: tensors or tables of numbers are expected, not a " .. type(x), 0)
+    end
+    return list
+end
+
+local function has_names(x)
+    if type(x) ~= "table" then return false end
+    for key in pairs(x) do
+        if type(key) == "string" then return true end
+    end
+    return false
+end
+
+-- What was given by place, and the options.
+local function take(...)
+    local given = {...}
+    local last = given[#given]
+    if not has_names(last) then return given, {} end
+    if #last == 0 then given[#given] = nil end
+    return given, last
+end
+
+-- ---- Scales -------------------------------------------------------------------------------------
+
+local function finite(v) return v == v and v ~= huge and v ~= -huge end
+
+local function range_of(lists)
+    local low, high = huge, -huge
+    for _, list in ipairs(lists) do
+        for _, v in ipairs(list) do
+            if finite(v) then low, high = min(low, v), max(high, v) end
+        end
+    end
+    if low > high then return 0, 1 end
+    if low == high then
+        local room = low == 0 and 1 or abs(low) / 2
+        return low - room, high + room
+    end
+    return low, high
+end
+
+-- Round numbers from low to high, at most `most` of them.
+local function ticks(low, high, most)
+    local rough = (high - low) / most
+    local ten = 10.0 ^ floor(log(rough, 10))
+    local step = 10 * ten
+    for _, k in ipairs{1, 2, 5} do
+        if k * ten >= rough then step = k * ten break end
+    end
+    local list = {}
+    for i = ceil(low / step - 1e-9), floor(high / step + 1e-9) do list[#list + 1] = i * step end
+    return list
+end
+
+local function number_text(v)
+    local text = format("%.4g", v)
+    return text == "-0" and "0" or text
+end
+
+-- Calls visit(column, row) for each place of the line from one to the other.
+local function line(x0, y0, x1, y1, visit)
+    local steps = max(abs(x1 - x0), abs(y1 - y0), 1)
+    for i = 0, steps do
+        local t = i / steps
+        visit(floor(x0 + (x1 - x0) * t + 0.5), floor(y0 + (y1 - y0) * t + 0.5))
+    end
+end
+
+-- Calls visit(column, row, series) for what the curves touch in a field of width x height places.
+local function trace(curves, width, height, points, visit)
+    for s, y in ipairs(curves.y) do
+        local x, was_x, was_y = curves.x[s], nil, nil
+        for i = 1, #y do
+            local px, py
+            if finite(x[i]) and finite(y[i]) then
+                px = floor((x[i] - curves.left) / (curves.right - curves.left) * (width - 1) + 0.5)
+                py = floor((curves.top - y[i]) / (curves.top - curves.bottom) * (height - 1) + 0.5)
+                local function mark(a, b) visit(a, b, s) end
+                if was_x and not points then line(was_x, was_y, px, py, mark) else mark(px, py) end
+            end
+            was_x, was_y = px, py
+        end
+    end
+end
+
+-- ---- The terminal -------------------------------------------------------------------------------
+
+local dots = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}
+
+local function draw_braille(curves, columns, rows, points)
+    local cells, owner = {}, {}
+    trace(curves, 2 * columns, 4 * rows, points, function(x, y, s)
+        local cell = y // 4 * columns + x // 2
+        cells[cell] = (cells[cell] or 0) | dots[x % 2 + 1][y % 4 + 1]
+        owner[cell] = s
+    end)
+    return cells, owner
+end
+
+local function print_legend(labels, coloured)
+    if not labels then return end
+    local parts = {}
+    for s, label in ipairs(labels) do parts[s] = inked("⣿ " .. label, s, coloured) end
+    print(rep(" ", 11) .. concat(parts, "   "))
+end
+
+local function print_curves(curves, o)
+    local columns, rows = o.width or 72, o.height or 16
+    local coloured = native.coloured()
+    local cells, owner = draw_braille(curves, columns, rows, o.points)
+    local labels = {}
+    for _, v in ipairs(ticks(curves.bottom, curves.top, max(rows // 3, 2))) do
+        labels[floor((curves.top - v) / (curves.top - curves.bottom) * (4 * rows - 1) + 0.5) // 4] = number_text(v)
+    end
+    if o.title then print(rep(" ", 11) .. o.title) end
+    for row = 0, rows - 1 do
+        local parts = {format("%9s %s", labels[row] or "", labels[row] and "┤" or "│")}
+        for column = 0, columns - 1 do
+            local cell = row * columns + column
+            parts[#parts + 1] = cells[cell] and inked(char(0x2800 + cells[cell]), owner[cell], coloured) or " "
+        end
+        print((concat(parts):gsub(" +$", "")))
+    end
+    print(rep(" ", 10) .. "└" .. rep("─", columns))
+    local left, right = number_text(curves.left), number_text(curves.right)
+    print(rep(" ", 11) .. left .. rep(" ", max(columns - #left - #right, 1)) .. right)
+    print_legend(o.labels, coloured)
+end
+
+-- ---- The canvas ---------------------------------------------------------------------------------
+
+-- Rows of numbers of colours, each from place 1.
+local function canvas(width, height)
+    local rows = {}
+    for y = 1, height do
+        local row = {}
+        for x = 1, width do row[x] = GROUND end
+        rows[y] = row
+    end
+    return rows
+end
+
+local function box(rows, x, y, width, height, colour)
+    for j = max(y, 1), min(y + height - 1, #rows) do
+        local row = rows[j]
+        for i = max(x, 1), min(x + width - 1, #row) do row[i] = colour end
+    end
+end
+
+-- Letters of 3 x 5 dots, drawn as 2 x 2 pixels each: a row is a digit, the leftmost dot counts 4.
+local letters = {
+    ["0"] = "75557", ["1"] = "26227", ["2"] = "71747", ["3"] = "71717", ["4"] = "55711", ["5"] = "74717",
+    ["6"] = "74757", ["7"] = "71222", ["8"] = "75757", ["9"] = "75717", ["."] = "00002", ["-"] = "00700",
+    ["+"] = "02720", ["="] = "07070", ["/"] = "11244", [":"] = "02020", ["_"] = "00007", ["("] = "12221",
+    [")"] = "42224", [","] = "00024", ["%"] = "51245", ["["] = "64446", ["]"] = "31113", ["*"] = "05250",
+    A = "25755", B = "65656", C = "34443", D = "65556", E = "74647", F = "74644", G = "34553", H = "55755",
+    I = "72227", J = "11152", K = "55655", L = "44447", M = "57755", N = "57775", O = "25552", P = "65644",
+    Q = "25563", R = "65655", S = "34216", T = "72222", U = "55557", V = "55552", W = "55775", X = "55255",
+    Y = "55222", Z = "71247",
+}
+
+local function write(rows, x, y, text, colour)
+    for i = 1, #text do
+        local letter = letters[text:sub(i, i):upper()] or "00000"
+        for j = 1, 5 do
+            local bits = tonumber(letter:sub(j, j))
+            for k = 0, 2 do
+                if bits & 4 >> k ~= 0 then
+                    box(rows, x + 8 * (i - 1) + 2 * k, y + 2 * (j - 1), 2, 2, colour)
+                end
+            end
+        end
+    end
+end
+
+local function save(rows, path)
+    ed.write_png(path, ed.tensor(colours, "uint8"):gather(ed.tensor(rows, "int32")))
+end
+
+-- Frame, grid, numbers and title; where the field lies.
+local function frame(rows, curves, o)
+    local width, height = #rows[1], #rows
+    local f = {x = 81, y = o.title and 31 or 15, width = width - 101}
+    f.height = height - f.y - (o.labels and 49 or 31)
+    if f.width < 40 or f.height < 40 then error("plot: a file's width and height are at least 160", 0) end
+    for _, v in ipairs(ticks(curves.bottom, curves.top, max(f.height // 50, 2))) do
+        local y = f.y + floor((curves.top - v) / (curves.top - curves.bottom) * (f.height - 1) + 0.5)
+        local text = number_text(v)
+        box(rows, f.x, y, f.width, 1, GREY)
+        write(rows, f.x - 8 - 8 * #text, y - 5, text, BLACK)
+    end
+    for _, v in ipairs(ticks(curves.left, curves.right, max(f.width // 90, 2))) do
+        local x = f.x + floor((v - curves.left) / (curves.right - curves.left) * (f.width - 1) + 0.5)
+        local text = number_text(v)
+        box(rows, x, f.y, 1, f.height, GREY)
+        write(rows, x - 4 * #text, f.y + f.height + 8, text, BLACK)
+    end
+    box(rows, f.x, f.y, 1, f.height, BLACK)
+    box(rows, f.x, f.y + f.height, f.width, 1, BLACK)
+    if o.title then write(rows, f.x, 11, o.title, BLACK) end
+    local x = f.x
+    for s, label in ipairs(o.labels or {}) do
+        box(rows, x, height - 18, 14, 10, FIRST + (s - 1) % #inks)
+        write(rows, x + 20, height - 18, label, BLACK)
+        x = x + 44 + 8 * #label
+    end
+    return f
+end
+
+local function save_curves(curves, o)
+    local rows = canvas(o.width or 640, o.height or 400)
+    local f = frame(rows, curves, o)
+    local thick = o.points and 3 or 2
+    trace(curves, f.width, f.height, o.points, function(x, y, s)
+        box(rows, f.x + x - 1, f.y + y - 1, thick, thick, FIRST + (s - 1) % #inks)
+    end)
+    save(rows, o.file)
+end
+
+-- ---- The functions ------------------------------------------------------------------------------
+
+local function plot(...)
+    local given, o = take(...)
+    if #given == 0 or #given > 2 then error("plot: y, or x and y, are expected", 0) end
+    local curves = {y = series_of(given[#given]), x = {}}
+    local shared = #given == 2 and numbers(given[1])
+    for s, y in ipairs(curves.y) do
+        local x = shared
+        if not x then
+            x = {}
+            for i = 1, #y do x[i] = i end
+        end
+        if #x ~= #y then error(format("plot: x has %d numbers, y %d", #x, #y), 0) end
+        curves.x[s] = x
+    end
+    curves.left, curves.right = range_of(curves.x)
+    curves.bottom, curves.top = range_of(curves.y)
+    if o.file then save_curves(curves, o) else print_curves(curves, o) end
+end
+
+local eighths = {[0] = "", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}
+
+local function print_bars(counts, low, step, o)
+    local most, width, coloured = max(1, unpack(counts)), o.width or 50, native.coloured()
+    if o.title then print(rep(" ", 11) .. o.title) end
+    for i, count in ipairs(counts) do
+        local parts = floor(count / most * width * 8 + 0.5)
+        local bar = rep("█", parts // 8) .. eighths[parts % 8]
+        print(format("%9s │%s %d", number_text(low + (i - 1) * step), inked(bar, 1, coloured), count))
+    end
+    print(format("%9s", number_text(low + #counts * step)))
+end
+
+local function save_bars(counts, low, step, o)
+    local rows, n = canvas(o.width or 640, o.height or 400), #counts
+    local most = max(1, unpack(counts))
+    local f = frame(rows, {left = low, right = low + n * step, bottom = 0, top = most}, o)
+    for i, count in ipairs(counts) do
+        local x0, x1 = f.width * (i - 1) // n, f.width * i // n
+        local height = floor(count / most * f.height + 0.5)
+        box(rows, f.x + x0 + 1, f.y + f.height - height, x1 - x0 - 1, height, FIRST)
+    end
+    save(rows, o.file)
+end
+
+local function hist(...)
+    local given, o = take(...)
+    if #given ~= 1 then error("hist: one tensor or table of numbers is expected", 0) end
+    local values, bins = numbers(given[1]), tointeger(o.bins or 20)
+    if not bins or bins < 1 or bins > 200 then error("hist: bins is a whole number from 1 to 200", 0) end
+    local low, high = range_of{values}
+    local counts, left_out = {}, 0
+    for i = 1, bins do counts[i] = 0 end
+    for _, v in ipairs(values) do
+        if finite(v) then
+            local i = min(floor((v - low) / (high - low) * bins) + 1, bins)
+            counts[i] = counts[i] + 1
+        else
+            left_out = left_out + 1
+        end
+    end
+    local draw = o.file and save_bars or print_bars
+    draw(counts, low, (high - low) / bins, o)
+    if left_out > 0 and not o.file then print(format("%11s%d are not finite", "", left_out)) end
+end
+
+-- float32 [height, width, channels] from 0 to 1: what is uint8 by its own range, anything else from
+-- its smallest to its largest.
+local function normalized(image)
+    if not is_tensor(image) then image = ed.tensor(image) end
+    if image.rank == 2 then image = image:expand_dims{axis = -1} end
+    local channels = image.rank == 3 and image.shape[3]
+    if channels ~= 1 and channels ~= 3 then
+        error("imshow: [height, width] or [height, width, 1 or 3] is expected, not [" ..
+                  concat(image.shape, ", ") .. "]", 0)
+    end
+    local x = image:cast("float32")
+    if image.dtype == "uint8" then return x / 255 end
+    if x.size == 0 then error("imshow: the image is empty", 0) end
+    local low, high = x:min():item(), x:max():item()
+    return high > low and (x - low) / (high - low) or x * 0
+end
+
+-- The terminal's colour of a pixel: of 24 greys, or of 6 x 6 x 6.
+local function code(pixel)
+    if #pixel == 1 then
+        local grey = floor(pixel[1] * 25 + 0.5)
+        return grey == 0 and 16 or grey == 25 and 231 or 231 + grey
+    end
+    local level = {}
+    for i = 1, 3 do level[i] = floor(pixel[i] * 5 + 0.5) end
+    return 16 + 36 * level[1] + 6 * level[2] + level[3]
+end
+
+local function print_pixels(pixels, height, width)
+    for y = 1, height, 2 do
+        local parts = {}
+        for x = 1, width do
+            local below = pixels[y + 1] and format("48;5;%d", code(pixels[y + 1][x])) or "49"
+            parts[x] = format("\27[38;5;%d;%sm▀", code(pixels[y][x]), below)
+        end
+        print(concat(parts) .. "\27[0m")
+    end
+end
+
+local shades = {"  ", "░░", "▒▒", "▓▓", "██"}
+
+local function print_shades(pixels, height, width)
+    for y = 1, height do
+        local parts = {}
+        for x = 1, width do
+            local p = pixels[y][x]
+            local light = #p == 1 and p[1] or 0.299 * p[1] + 0.587 * p[2] + 0.114 * p[3]
+            parts[x] = shades[min(floor(light * 5), 4) + 1]
+        end
+        print((concat(parts):gsub(" +$", "")))
+    end
+end
+
+-- Every k-th row and column, so that at most `most` columns are left.
+local function thinned(x, most)
+    local k = max(ceil(x.shape[2] / most), 1)
+    return k == 1 and x or x[format("::%d, ::%d", k, k)]
+end
+
+local function enlarged(x, k)
+    local h, w, c = unpack(x.shape)
+    return x:reshape{h, 1, w, 1, c}:broadcast_to{h, k, w, k, c}:reshape{h * k, w * k, c}
+end
+
+local function imshow(...)
+    local given, o = take(...)
+    if #given ~= 1 then error("imshow: one image is expected", 0) end
+    local x = normalized(given[1])
+    if o.file then
+        local wanted = o.width or max(x.shape[2], 256)
+        return ed.write_png(o.file, enlarged(x, max(wanted // x.shape[2], 1)))
+    end
+    local coloured = native.coloured()
+    x = thinned(x, o.width or (coloured and 80 or 40))
+    local draw = coloured and print_pixels or print_shades
+    draw(x:totable(), x.shape[1], x.shape[2])
+end
+
+-- Errors name the place of the call, not one in here.
+local function placed(f)
+    return function(...)
+        local fine, message = pcall(f, ...)
+        if fine then return end
+        error(type(message) == "string" and match(message, "^eddy%.plot:%d+: (.*)") or message, 2)
+    end
+end
+
+ed.plot, ed.hist, ed.imshow = placed(plot), placed(hist), placed(imshow)
