@@ -1,7 +1,7 @@
 #include "fuzz/fuzz.h"
-#include "io/checksum.h"
-#include "io/io.h"
+#include "io/archive.h"
 #include "tensor/core.h"
+#include <stdio.h>
 #include <string.h>
 
 /* A tensor's elements are those that were digested. But for bools, which tensors hold as 0 and 1
@@ -45,6 +45,53 @@ static void look_at_tensor(ed_archive *archive, int64_t i)
     look_at_elements(t, digest);
 }
 
+/* ---- Written again --------------------------------------------------------------------------- */
+
+enum { MOST_ITEMS = 64 };
+
+/* Tensor i of one archive and what it became in another. */
+static void compare(ed_archive *from, ed_archive *to, int64_t i, const char *format)
+{
+    ED_SCOPE;
+    const char *name = ed_archive_name(from, i), *digest = ed_archive_digest(from, i);
+    int64_t place = ed_archive_find(to, name);
+    fuzz_claim(place >= 0, "%s: '%s' was written and is not there", format, name);
+    const char *written = ed_archive_digest(to, place);
+    fuzz_claim(digest && written, "%s: '%s' was written and can't be read", format, name);
+    ed_ints a = ed_archive_shape(from, i), b = ed_archive_shape(to, place);
+    fuzz_claim(a.count == b.count &&
+                   !memcmp(a.values, b.values, (size_t)a.count * sizeof *a.values),
+               "%s: '%s' was written and has another shape", format, name);
+    /* Bools become 0 and 1; what is stored of strings has lengths and a checksum in it. */
+    const char *dtype = ed_archive_dtype(from, i);
+    bool settled = !strcmp(dtype, "bool") || !strcmp(dtype, "string");
+    fuzz_claim(settled || !strcmp(digest, written), "%s: '%s' was written and is another", format,
+               name);
+}
+
+/* What can be written in another format is the same there; what can't is refused. */
+static void convert(ed_archive *archive, int64_t n)
+{
+    static const struct {
+        const char *name;
+        bool (*write)(const char *path, const archive_item *items, int64_t count);
+    } formats[] = {
+        {"npz", npz_write}, {"safetensors", safetensors_write}, {"bundle", bundle_write_items}};
+    archive_item items[MOST_ITEMS];
+    if (n > MOST_ITEMS) n = MOST_ITEMS;
+    for (int64_t i = 0; i < n; i++) items[i] = archive_item_of(archive, i);
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        ED_SCOPE;
+        char path[128];
+        snprintf(path, sizeof path, "%s/written", fuzz_folder());
+        if (!fuzz_given(formats[f].write(path, items, n) ? archive : NULL, "write")) continue;
+        ed_archive *again = ed_archive_open(path);
+        fuzz_claim(again, "%s: what was written can't be opened", formats[f].name);
+        for (int64_t i = 0; i < n; i++) compare(archive, again, i, formats[f].name);
+        remove(path);
+    }
+}
+
 void fuzz_archive(const char *path)
 {
     ed_archive *archive = ed_archive_open(path);
@@ -56,4 +103,5 @@ void fuzz_archive(const char *path)
     ed_clear_error();
     ed_archive_metadata(archive, "format");
     fuzz_claim(!ed_failed(), "metadata failed");
+    convert(archive, n);
 }
