@@ -1072,6 +1072,12 @@ static void many_members(void **state)
     assert_int_equal(ed_archive_count(archive), MANY);
     assert_int_equal(ed_archive_find(archive, "65999"), 65999);
     same(t, ed_archive_tensor(archive, -1));
+    size_t n; /* readers that go by the count find it in the larger ending */
+    unsigned char *file = bytes_of(path, &n);
+    assert_memory_equal(file + n - 22 + 8, "\377\377\377\377", 4);
+    assert_memory_equal(file + n - 22 - 20 - 56 + 24, &(uint64_t){MANY}, 8);
+    assert_memory_equal(file + n - 22 - 20 - 56 + 32, &(uint64_t){MANY}, 8);
+    free(file);
     free(pairs);
     free(names);
 }
