@@ -97,7 +97,7 @@ static void track_slots(ed_optimizer *o, ed_tracker *t, int slot)
                         .legacy = o->class->legacy[slot]};
     graph_slot_of(t, known);
     int list = graph_container(t);
-    graph_name(t, t->self, GRAPH_WRITE, known.list, list);
+    graph_name(t, t->self, GRAPH_KEY | GRAPH_WRITE, known.list, list);
     for (known.index = 0; known.index < o->n_entries; known.index++) {
         const optim_entry *e = &o->entries[known.index];
         known.variable = graph_object(t, e->variable);

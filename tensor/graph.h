@@ -27,8 +27,8 @@ enum {
 typedef enum graph_kind {
     GRAPH_OBJECT,
     GRAPH_CONTAINER, /* names, and nothing behind them */
-    GRAPH_VARIABLE,
-    GRAPH_CELL, /* an ed_state of somebody's */
+    GRAPH_VARIABLE,  /* or a tensor that will be the value of one */
+    GRAPH_CELL,      /* an ed_state of somebody's */
 } graph_kind;
 
 typedef struct graph_edge {
@@ -81,6 +81,9 @@ struct ed_tracker {
 bool graph_make(graph *g, const char *const *names, void *const *objects, int count);
 void graph_free(graph *g);
 
+/* Finds paths anew, after names were added to a graph that was made; false without memory. */
+bool graph_find_paths(graph *g);
+
 /* The node an object has, -1 if it is not in the graph. */
 int graph_find(const graph *g, const void *object);
 
@@ -106,6 +109,7 @@ char *graph_put_escaped(char *end, const char *name);
  * on. */
 int graph_object(ed_tracker *t, void *object);
 int graph_container(ed_tracker *t);
+int graph_tensor(ed_tracker *t, ed_tensor *value);
 int graph_cell(ed_tracker *t, void *self, const ed_state *state);
 int graph_int64(ed_tracker *t, int64_t *value);
 extern const ed_state graph_count_state; /* of an int64_t that is never negative */

@@ -225,6 +225,13 @@ int graph_container(ed_tracker *t)
     return new_node(t, GRAPH_CONTAINER);
 }
 
+int graph_tensor(ed_tracker *t, ed_tensor *value)
+{
+    int node = new_node(t, GRAPH_VARIABLE);
+    if (node >= 0) t->graph->nodes[node].object = t->graph->nodes[node].held = ed_retain(value);
+    return node;
+}
+
 int graph_cell(ed_tracker *t, void *self, const ed_state *state)
 {
     int node = new_node(t, GRAPH_CELL);
@@ -376,10 +383,11 @@ size_t graph_escaped_length(const char *name)
 
 /* Breadth first, so that the shortest of several names counts, and of equally long ones the first.
  */
-static bool find_ways(graph *g)
+bool graph_find_paths(graph *g)
 {
     int end = 0, *queue = memory_alloc((size_t)g->n_nodes * sizeof *queue);
     if (!queue) return false;
+    for (int i = 0; i < g->n_nodes; i++) g->nodes[i].way = -1;
     queue[end++] = 0;
     for (int i = 0; i < end; i++)
         for (int e = g->nodes[queue[i]].first; e >= 0; e = g->edges[e].next) {
@@ -405,7 +413,7 @@ bool graph_make(graph *g, const char *const *names, void *const *objects, int co
         const graph_node *node = &g->nodes[t.self];
         if (node->kind == GRAPH_OBJECT) ask(&t, node->object);
     }
-    if (!t.failed && find_ways(g)) return true;
+    if (!t.failed && graph_find_paths(g)) return true;
     graph_free(g);
     return false;
 }

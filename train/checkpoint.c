@@ -1,6 +1,7 @@
 #include "train/checkpoint.h"
 #include "io/file.h"
 #include "train/objects.h"
+#include "train/restore.h"
 #include "train/state.h"
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 /*
  * Saving. A snapshot is a list of keys and tensors: of a variable, a view of its present value,
  * which makes whoever changes it next write to a fresh buffer; of a cell, a small tensor made on
- * the spot. So taking one costs no copy, and it can be written while training goes on.
+ * the spot. So taking one costs no copy, and it can be written while training goes on. What a
+ * restore left waiting belongs to it too.
  */
 
 /* ---- Checkpoints ----------------------------------------------------------------------------- */
@@ -170,7 +172,7 @@ snapshot *snapshot_take(const ed_checkpoint *checkpoint, bool counted)
     graph g;
     if (!checkpoint_graph(checkpoint, counted, &g)) return NULL;
     int count;
-    char **paths = graph_paths(&g);
+    char **paths = graft_waiting(&g) ? graph_paths(&g) : NULL;
     int *numbers = paths ? objects_numbers(&g, &count) : NULL;
     snapshot *s = numbers ? memory_zalloc(sizeof *s + (size_t)g.n_nodes * sizeof *s->items) : NULL;
     if (s && !take(s, &g, paths, numbers)) {

@@ -657,7 +657,7 @@ static bool rename_all(restore *s)
 {
     const ed_texts renames = s->options->renames;
     for (int64_t i = 0; i + 1 < renames.count; i += 2) {
-        if (!renames.values[i] || !renames.values[i + 1])
+        if (!renames.values || !renames.values[i] || !renames.values[i + 1])
             return ed_fail(ED_INVALID_ARGUMENT, "restore: renames: a text is NULL"), false;
         if (!rename_one(s, renames.values[i], renames.values[i + 1])) return false;
     }

@@ -76,6 +76,10 @@ void waiting_begin(const match *m, int live);
 void waiting_leave(const match *m, int live);
 extern const graph_source waiting_source; /* the functions of those who wait */
 
+/* Adds what waits for the graph's objects to the graph, so that it is saved with the rest
+ * (graft.c). false, with an error. */
+bool graft_waiting(graph *g);
+
 /* The value's name in reports: the path if there is one, else the key. */
 const char *restore_name(const ed_restoration *r, int at);
 

@@ -10,7 +10,8 @@
  *
  * Saving. A checkpoint's files are complete and on disk before their names are; data comes before
  * the index that names it, the index before the `checkpoint` state file. A save that fails or is
- * killed leaves the older checkpoints as they were.
+ * killed leaves the older checkpoints as they were. What a restore left waiting is saved with the
+ * rest.
  *
  * Restoring is strict: whatever the file and the program don't both have, in the same dtype and
  * shape, is an error that lists it. Everything is read and verified before the first value changes,
@@ -83,7 +84,8 @@ typedef struct ed_texts {
                 sizeof((const char *const[]){NULL, __VA_ARGS__}) / sizeof(char *) - 1})
 
 typedef struct ed_restore_options {
-    bool partial;     /* what only one side has is left alone; other dtypes and shapes still fail */
+    bool partial;     /* what only one side has is left alone; other dtypes and shapes still fail.
+                         What an older restore left waiting, and this one has nothing for, waits on */
     ed_texts only;    /* patterns of paths to restore, "model/conv*" (* goes over slashes too); the
                          rest is left alone. Not given: all */
     ed_texts skip;    /* patterns of paths to leave alone */
