@@ -320,6 +320,17 @@ static bool dtype_option(lua_State *L, int at, const ed_attr *field, ed_dtype *d
            false;
 }
 
+/* C's texts end at a zero byte. */
+static bool plain_text(lua_State *L, int at, const ed_attr *field, const char **to,
+                       const convert_room *room)
+{
+    size_t size;
+    *to = lua_tolstring(L, at, &size);
+    if (strlen(*to) == size) return true;
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: there is a zero byte in %s", room->who, field->name),
+           false;
+}
+
 bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, convert_room *room)
 {
     at = lua_absindex(L, at);
@@ -339,8 +350,7 @@ bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, 
     case ED_ATTR_INTS: return list_of_ints(L, at, field, to, room);
     case ED_ATTR_STRING:
         if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a text");
-        *(const char **)to = lua_tostring(L, at);
-        return true;
+        return plain_text(L, at, field, to, room);
     default: return wrong_kind(L, at, room, field->name, "something that Lua can't give");
     }
 }

@@ -72,17 +72,84 @@ static void *make_flat(const void *arguments)
     return ed_flatten_tensor(((const pair *)arguments)->x);
 }
 
+static void *make_zeros_like(const void *arguments)
+{
+    return ed_zeros_like_with(((const pair *)arguments)->x);
+}
+
+static void *make_ones_like(const void *arguments)
+{
+    return ed_ones_like_with(((const pair *)arguments)->x);
+}
+
 static const maker makers[] = {
     {"split", MAKER_LIST, 2, 2, split_fields, sizeof(parts), NULL, make_split},
     {"unstack", MAKER_LIST, 1, 1, unstack_fields, sizeof(parts), NULL, make_unstacked},
     {"bias_add", HANDLE_TENSOR, 2, 2, pair_fields, sizeof(pair), NULL, make_biased},
     {"flatten_tensor", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_flat},
+    {"zeros_like", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_zeros_like},
+    {"ones_like", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_ones_like},
     {0},
+};
+
+/* ---- Dtypes ---------------------------------------------------------------------------------- */
+
+static ed_dtype check_dtype(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    ed_dtype dtype = convert_dtype(name);
+    if (!dtype) luaL_error(L, "'%s' is no dtype; float32, int32, bool ... are", name);
+    return dtype;
+}
+
+/* dtype_size("float32"): bytes of an element. */
+static int dtype_size(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)ed_dtype_size(check_dtype(L)));
+    return 1;
+}
+
+static int dtype_is_float(lua_State *L)
+{
+    lua_pushboolean(L, ed_dtype_is_float(check_dtype(L)));
+    return 1;
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static int reset_peak(lua_State *L)
+{
+    (void)L;
+    ed_memory_reset_peak();
+    return 0;
+}
+
+/* memory_trim(): the bytes given back to the system. */
+static int trim(lua_State *L)
+{
+    lua_pushinteger(L, ed_memory_trim());
+    return 1;
+}
+
+static int set_cache_limit(lua_State *L)
+{
+    ed_memory_set_cache_limit(luaL_checkinteger(L, 1));
+    return 0;
+}
+
+static const luaL_Reg functions[] = {
+    {"dtype_size", dtype_size},
+    {"dtype_is_float", dtype_is_float},
+    {"memory_reset_peak", reset_peak},
+    {"memory_trim", trim},
+    {"memory_set_cache_limit", set_cache_limit},
+    {NULL, NULL},
 };
 
 void functions_open(lua_State *L)
 {
     maker_open(L, makers);
+    luaL_setfuncs(L, functions, 0);
     objects_push_tensor_methods(L);
     maker_open(L, makers);
     lua_pop(L, 1);

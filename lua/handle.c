@@ -137,10 +137,10 @@ static void push_place(lua_State *L)
 int handle_raise(lua_State *L)
 {
     char message[1024];
-    push_place(L);
     strncpy(message, ed_error(), sizeof message - 1);
     message[sizeof message - 1] = 0;
-    ed_clear_error();
+    ed_clear_error(); /* first: what follows may raise another one */
+    push_place(L);
     lua_pushstring(L, *message ? message : "an unknown error");
     lua_concat(L, 2);
     return lua_error(L);

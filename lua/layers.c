@@ -193,7 +193,7 @@ static const maker makers[] = {
     {"activation_layer", HANDLE_LAYER, 1, 1, activation_layer_fields, sizeof(activation_layer),
      NULL, make_activation},
     {"activate", HANDLE_TENSOR, 2, 1, activate_fields, sizeof(activate), NULL, make_activate},
-    {"initialize", HANDLE_TENSOR, 3, 2, initialize_fields, sizeof(initialize),
+    {"initialize", HANDLE_TENSOR, 2, 2, initialize_fields, sizeof(initialize),
      &(const initialize){.dtype = ED_FLOAT32}, make_initialize},
     {0},
 };

@@ -1,0 +1,375 @@
+-- How Lua reaches each function of C: a function of the module (ed.adam), a method (layer:find) or
+-- field (layer.name) of an object, an operator (#layer), or not at all, and why (C: ...). A new
+-- function without a line fails, and so does a line whose function or Lua name does not exist.
+local lines = [[
+ed_abs ed.abs
+ed_accuracy_metric ed.accuracy_metric
+ed_acos ed.acos
+ed_acosh ed.acosh
+ed_activate ed.activate
+ed_activation_layer_with ed.activation_layer
+ed_adam_with ed.adam
+ed_add ed.add
+ed_apply_gradients optimizer:apply_gradients
+ed_archive_bytes archive:bytes
+ed_archive_count #archive
+ed_archive_digest archive:digest
+ed_archive_dtype archive:dtype
+ed_archive_find archive:find
+ed_archive_format archive:format
+ed_archive_get archive:tensor
+ed_archive_metadata archive:metadata
+ed_archive_name archive:name
+ed_archive_open ed.archive
+ed_archive_shape archive:shape
+ed_archive_tensor archive:tensor
+ed_archive_verify archive:verify
+ed_argmax_with ed.argmax
+ed_argmin_with ed.argmin
+ed_as_doubles C: for references of ops, which are C
+ed_as_tensor C: every function takes what can be an operand
+ed_asin ed.asin
+ed_asinh ed.asinh
+ed_assert_consumed restoration:assert_consumed
+ed_assert_existing_objects_matched restoration:assert_existing_objects_matched
+ed_assert_nontrivial_match restoration:assert_nontrivial_match
+ed_assign_add_with tensor:assign_add
+ed_assign_sub_with tensor:assign_sub
+ed_assign_with tensor:assign
+ed_atan ed.atan
+ed_atan2 ed.atan2
+ed_atanh ed.atanh
+ed_avg_pool2d_with ed.avg_pool2d
+ed_batch_jacobian tape:batch_jacobian
+ed_batch_norm ed.batch_norm
+ed_batch_normalization_with ed.batch_normalization
+ed_bias_add ed.bias_add
+ed_broadcast_to ed.broadcast_to
+ed_call_data C: for kernels of a program's own ops
+ed_call_fail C: for kernels of a program's own ops
+ed_call_op C: every op is a function
+ed_call_output C: for kernels of a program's own ops
+ed_call_view C: for kernels of a program's own ops
+ed_cast ed.cast
+ed_ceil ed.ceil
+ed_check_gradient_with ed.check_gradient
+ed_checkpoint_manager_with ed.checkpoint_manager
+ed_checkpoint_of ed.checkpoint
+ed_checkpoint_read_with checkpoint:read
+ed_checkpoint_restore_with checkpoint:restore
+ed_checkpoint_save checkpoint:save
+ed_checkpoint_write checkpoint:write
+ed_clear_error C: errors are Lua's
+ed_clip ed.clip
+ed_clip_by_global_norm ed.clip_by_global_norm
+ed_clip_by_norm ed.clip_by_norm
+ed_concat_with ed.concat
+ed_constant_of ed.tensor
+ed_contiguous ed.contiguous
+ed_conv2d_layer_with ed.conv2d_layer
+ed_conv2d_with ed.conv2d
+ed_copy_to_of tensor:totable
+ed_cos ed.cos
+ed_cosh ed.cosh
+ed_counter ed.counter
+ed_custom_gradient ed.custom_gradient
+ed_data tensor:totable
+ed_dataset_batches #dataset
+ed_dataset_rewind dataset:rewind
+ed_dataset_rows dataset:rows
+ed_dataset_with ed.dataset
+ed_dataset_x dataset:x
+ed_dataset_y dataset:y
+ed_default_generator ed.default_generator
+ed_dense_with ed.dense
+ed_dim tensor.shape
+ed_div ed.div
+ed_dropout_layer_with ed.dropout_layer
+ed_dropout_with ed.dropout
+ed_dtype_is_float ed.dtype_is_float
+ed_dtype_name tensor.dtype
+ed_dtype_of tensor.dtype
+ed_dtype_size ed.dtype_size
+ed_elu ed.elu
+ed_equal ed.equal
+ed_erf ed.erf
+ed_erfc ed.erfc
+ed_error C: errors are Lua's
+ed_error_kind C: errors are Lua's
+ed_execute C: every op is a function
+ed_exp ed.exp
+ed_expand_dims ed.expand_dims
+ed_expect_partial restoration:expect_partial
+ed_expm1 ed.expm1
+ed_eye_with ed.eye
+ed_fail C: error() does it
+ed_failed C: errors are Lua's
+ed_flatten_tensor ed.flatten_tensor
+ed_flatten_with ed.flatten
+ed_floor ed.floor
+ed_floor_div ed.floor_div
+ed_floor_mod ed.floor_mod
+ed_forward_with layer:forward
+ed_full_with ed.full
+ed_gather_with ed.gather
+ed_gelu ed.gelu
+ed_gelu_tanh ed.gelu_tanh
+ed_generator_from_seed ed.generator
+ed_generator_set_state generator.state
+ed_generator_state generator.state
+ed_global_average_pooling2d_with ed.global_average_pooling2d
+ed_gradient_list tape:gradient
+ed_gradient_tensor tape:gradient
+ed_greater ed.greater
+ed_greater_equal ed.greater_equal
+ed_hard_sigmoid ed.hard_sigmoid
+ed_hessian_vector_product ed.hessian_vector_product
+ed_id tensor:id
+ed_index ed.index
+ed_initialize ed.initialize
+ed_integer C: numbers are operands
+ed_is_contiguous tensor:is_contiguous
+ed_is_finite ed.is_finite
+ed_is_inf ed.is_inf
+ed_is_nan ed.is_nan
+ed_is_trainable tensor.trainable
+ed_is_variable tensor:is_variable
+ed_item tensor:item
+ed_item_int64 tensor:item
+ed_iterations optimizer.iterations
+ed_jacobian tape:jacobian
+ed_keep C: Lua collects
+ed_latest_checkpoint ed.latest_checkpoint
+ed_layer_add layer:add
+ed_layer_at layer[1]
+ed_layer_count #layer
+ed_layer_find layer:find
+ed_layer_name layer.name
+ed_layer_new ed.layer
+ed_layer_state C: a layer written in Lua has fields
+ed_layer_summary layer:summary
+ed_layer_weight_with layer:weight
+ed_leaky_relu ed.leaky_relu
+ed_learning_rate optimizer.learning_rate
+ed_less ed.less
+ed_less_equal ed.less_equal
+ed_linear ed.linear
+ed_linspace_with ed.linspace
+ed_list_concat C: lists are tables
+ed_list_get C: lists are tables
+ed_list_itself C: lists are tables
+ed_list_make C: lists are tables
+ed_list_of_one C: lists are tables
+ed_list_size C: lists are tables
+ed_log ed.log
+ed_log1p ed.log1p
+ed_log2 ed.log2
+ed_log_sigmoid ed.log_sigmoid
+ed_log_softmax_with ed.log_softmax
+ed_logical_and ed.logical_and
+ed_logical_not ed.logical_not
+ed_logical_or ed.logical_or
+ed_logical_xor ed.logical_xor
+ed_manager_best manager.best
+ed_manager_checkpoint manager.checkpoints
+ed_manager_count #manager
+ed_manager_latest manager.latest
+ed_manager_restoration manager:restoration
+ed_manager_skipped manager:skipped
+ed_matmul_with ed.matmul
+ed_max_pool2d_layer_with ed.max_pool2d_layer
+ed_max_pool2d_with ed.max_pool2d
+ed_maximum ed.maximum
+ed_mean_metric ed.mean_metric
+ed_memory_fail_at C: for tests in C
+ed_memory_has_failed C: for tests in C
+ed_memory_reset_peak ed.memory_reset_peak
+ed_memory_set_cache_limit ed.memory_set_cache_limit
+ed_memory_stats ed.memory
+ed_memory_trim ed.memory_trim
+ed_metric_compare metric:compare
+ed_metric_reset metric:reset
+ed_metric_result metric:result
+ed_metric_update metric:update
+ed_minimize optimizer:minimize
+ed_minimum ed.minimum
+ed_mnist_with ed.mnist
+ed_mul ed.mul
+ed_name tensor.name
+ed_neg ed.neg
+ed_next dataset:next
+ed_not_equal ed.not_equal
+ed_not_trainable layer:not_trainable
+ed_num_threads ed.num_threads
+ed_number C: numbers are operands
+ed_one_hot_with ed.one_hot
+ed_ones_like_with ed.ones_like
+ed_ones_with ed.ones
+ed_op_at C: help() and the module list the ops
+ed_op_count C: help() and the module list the ops
+ed_op_find C: every op is a function
+ed_op_register C: kernels are C
+ed_optimizer_variables optimizer:variables
+ed_pad_with ed.pad
+ed_pow ed.pow
+ed_print C: print() does it
+ed_random_normal_with ed.random.normal
+ed_random_shuffle_with ed.random.shuffle
+ed_random_truncated_normal_with ed.random.truncated_normal
+ed_random_uniform_with ed.random.uniform
+ed_range_with ed.range
+ed_rank tensor.rank
+ed_read_idx ed.read_idx
+ed_read_npy ed.read_npy
+ed_reciprocal ed.reciprocal
+ed_recompute ed.recompute
+ed_reduce_all_with ed.reduce_all
+ed_reduce_any_with ed.reduce_any
+ed_reduce_logsumexp_with ed.reduce_logsumexp
+ed_reduce_max_with ed.reduce_max
+ed_reduce_mean_with ed.reduce_mean
+ed_reduce_min_with ed.reduce_min
+ed_reduce_prod_with ed.reduce_prod
+ed_reduce_std_with ed.reduce_std
+ed_reduce_sum_with ed.reduce_sum
+ed_reduce_variance_with ed.reduce_variance
+ed_release C: Lua collects; ed.scope releases at once
+ed_relu ed.relu
+ed_relu6 ed.relu6
+ed_reshape ed.reshape
+ed_restoration_count restoration:restored
+ed_restoration_path restoration:restored
+ed_restoration_report restoration:report
+ed_restore_or_initialize manager:restore_or_initialize
+ed_retain C: Lua collects
+ed_reverse ed.reverse
+ed_rmsprop_with ed.rmsprop
+ed_round ed.round
+ed_rsqrt ed.rsqrt
+ed_save_counter checkpoint:save_counter
+ed_save_wait manager:wait
+ed_save_with manager:save
+ed_scalar_with ed.tensor
+ed_scope_close ed.scope
+ed_scope_open ed.scope
+ed_selu ed.selu
+ed_sequential_of ed.sequential
+ed_set_error_handler C: errors are Lua's
+ed_set_learning_rate optimizer.learning_rate
+ed_set_num_threads ed.num_threads
+ed_set_seed ed.set_seed
+ed_set_trainable tensor.trainable
+ed_set_warning_handler C: nothing piles up in the root scope
+ed_sgd_with ed.sgd
+ed_shape tensor.shape
+ed_sigmoid ed.sigmoid
+ed_sigmoid_cross_entropy ed.sigmoid_cross_entropy
+ed_sign ed.sign
+ed_silu ed.silu
+ed_sin ed.sin
+ed_sinh ed.sinh
+ed_size tensor.size
+ed_slice_with ed.slice
+ed_softmax_cross_entropy ed.softmax_cross_entropy
+ed_softmax_with ed.softmax
+ed_softplus ed.softplus
+ed_softsign ed.softsign
+ed_sparse_categorical_accuracy ed.sparse_categorical_accuracy
+ed_sparse_softmax_cross_entropy ed.sparse_softmax_cross_entropy
+ed_split_sizes_with ed.split
+ed_split_with ed.split
+ed_sqrt ed.sqrt
+ed_square ed.square
+ed_squared_difference ed.squared_difference
+ed_squeeze_with ed.squeeze
+ed_stack_with ed.stack
+ed_stop_gradient ed.stop_gradient
+ed_strides tensor:strides
+ed_sub ed.sub
+ed_tan ed.tan
+ed_tanh ed.tanh
+ed_tape_begin_with ed.tape
+ed_tape_reset tape:reset
+ed_tape_resume tape:resume
+ed_tape_stop tape:stop
+ed_tile ed.tile
+ed_to_string tostring(tensor)
+ed_track ed.trackable
+ed_track_float64 ed.trackable
+ed_track_int64 ed.trackable
+ed_track_state C: numbers of ed.trackable's table
+ed_trackable_new ed.trackable
+ed_trainable layer:trainable
+ed_transpose_with ed.transpose
+ed_unsorted_segment_sum ed.unsorted_segment_sum
+ed_unstack_with ed.unstack
+ed_value tensor:value
+ed_variable_with ed.variable
+ed_variables layer:variables
+ed_watch tape:watch
+ed_watched_variables tape:watched
+ed_where ed.where
+ed_wrap C: memory of C's own
+ed_write_npy ed.write_npy
+ed_write_npz_of ed.write_npz
+ed_write_safetensors_of ed.write_safetensors
+ed_zeros_like_with ed.zeros_like
+ed_zeros_with ed.zeros
+]]
+
+local layer = ed.sequential{ed.dense(1)}
+local optimizer = ed.adam()
+local file = folder .. "/a.npz"
+ed.write_npz(file, {a = 1.0})
+local checkpoint = ed.checkpoint{v = ed.variable(1.0)}
+local manager = ed.checkpoint_manager(checkpoint, folder .. "/kept", {best = "lowest"})
+local objects = {
+    ed = ed,
+    tensor = ed.variable(1.0, {name = "v"}),
+    tape = ed.tape(),
+    layer = layer,
+    optimizer = optimizer,
+    metric = ed.mean_metric(),
+    generator = ed.generator(1),
+    dataset = ed.dataset({1}, {1}),
+    archive = ed.archive(file),
+    checkpoint = checkpoint,
+    restoration = checkpoint:restore(manager:save{metric = 1}),
+    manager = manager,
+}
+
+local function exists(way)
+    if way:find("^C: %S") then return true end
+    local object = way:match("^#(%a+)$")
+    if object then return #objects[object] end
+    object = way:match("^(%a+)%[1%]$")
+    if object then return objects[object][1] end
+    object = way:match("^tostring%((%a+)%)$")
+    if object then return tostring(objects[object]) end
+    local name, method
+    name, method = way:match("^(%a+):([%w_]+)$")
+    if name then return type(objects[name][method]) == "function" end
+    local fields
+    name, fields = way:match("^(%a+)%.([%w_.]+)$")
+    local value = objects[name]
+    for field in fields:gmatch("[%w_]+") do value = value[field] end
+    return value ~= nil
+end
+
+local ways, wrong = {}, {}
+for name, way in lines:gmatch("(ed_%S+) ([^\n]+)\n") do
+    local fine, answer = pcall(exists, way)
+    if not fine or not answer then wrong[#wrong + 1] = name .. ": " .. way .. " does not exist" end
+    ways[name] = way
+end
+
+local known = {}
+for _, name in ipairs(exported) do
+    known[name] = true
+    if not ways[name] then wrong[#wrong + 1] = name .. " has no line" end
+end
+for name in pairs(ways) do
+    if not known[name] then wrong[#wrong + 1] = name .. " is no function of C" end
+end
+assert(#exported > 300, "the program's names could not be read")
+assert(#wrong == 0, "\n" .. table.concat(wrong, "\n"))

@@ -1,0 +1,130 @@
+local check = require "check"
+
+-- Generators: their state is read, set, and drawn from.
+local g = ed.generator(1234)
+check.list(g.state, {1234, 0, 0})
+local first = ed.random.uniform({5}, {generator = g})
+local later = g.state
+assert(table.concat(later, " ") ~= "1234 0 0")
+g.state = {1234, 0, 0}
+check.near(ed.random.uniform{5, generator = g}, first)
+check.list(g.state, later)
+g.state = {-1, 2, math.mininteger}
+check.list(g.state, {-1, 2, math.mininteger})
+check.raises("state alone can be set", function() g.seed = 1 end)
+check.raises("three whole numbers", function() g.state = {1, 2} end)
+check.raises("no field or method 'stat'", function() return g.stat end)
+check.raises("generator: seed is missing", ed.generator)
+
+-- The process's source is a generator too, and the one that is used where none is given.
+ed.set_seed(3)
+local a = ed.random.normal{4}
+ed.set_seed(3)
+check.near(ed.random.normal({4}, {generator = ed.default_generator()}), a)
+
+-- Options of draws.
+local function draw(kind, options)
+    options[1], options.generator = 10000, ed.generator(5)
+    return ed.random[kind](options)
+end
+local u = draw("uniform", {low = 3, high = 5})
+assert(u:min():item() >= 3 and u:min():item() < 3.01 and u:max():item() < 5 and u:max():item() > 4.99)
+local whole = draw("uniform", {low = -2, high = 3, dtype = "int32"})
+check.equal(whole.dtype, "int32")
+check.near({whole:min():item(), whole:max():item()}, {-2, 2})
+local n = draw("normal", {mean = 10, stddev = 2, dtype = "float64"})
+check.equal(n.dtype, "float64")
+check.near({n:mean():item(), n:std():item()}, {10, 2}, 0.1)
+local t = draw("truncated_normal", {mean = 1, stddev = 0.5})
+assert(t:max():item() < 2 and t:min():item() > 0 and t:max():item() > 1.98)
+check.list(ed.random.uniform{2, 3}.shape, {2, 3})
+check.list(ed.random.uniform(4).shape, {4})
+check.list(ed.random.uniform({}).shape, {})
+local s = ed.random.shuffle({1, 2, 3, 4, 5, 6, 7, 8}, {generator = ed.generator(1)})
+check.equal(s:sum():item(), 36)
+check.near(s, ed.random.shuffle({1, 2, 3, 4, 5, 6, 7, 8}, {generator = ed.generator(1)}))
+local d = ed.dropout(ed.ones(1000), 0.75, {generator = ed.generator(2)})
+check.equal(d:max():item(), 4.0)
+check.near(d, ed.dropout{ed.ones(1000), 0.75, generator = ed.generator(2)})
+check.raises("uniform: there is no option mean", ed.random.uniform, {2, mean = 3})
+check.raises("dropout: rate is missing", ed.dropout, ed.ones(3))
+
+-- Datasets: an epoch is a loop.
+local x, y = ed.range(0, 10):reshape{5, 2}, ed.range(0, 5)
+local set = ed.dataset(x, y, {batch = 2})
+check.equal(#set, 3)
+check.equal(set:rows(), 5)
+local sizes = {}
+for bx, by in set:batches() do
+    sizes[#sizes + 1] = #bx
+    check.near(bx[1], {2 * by[1]:item(), 2 * by[1]:item() + 1})
+end
+check.list(sizes, {2, 2, 1})
+check.near(set:x(), x)
+check.near(set:y(), y)
+
+-- A loop that is left goes on where it was; rewind begins anew.
+for _, by in set:batches() do check.near(by, {0, 1}) break end
+local _, rest = set:next()
+check.near(rest, {2, 3})
+set:rewind()
+for _, by in set:batches() do check.near(by, {0, 1}) break end
+
+-- Every option arrives.
+check.equal(#ed.dataset(x, y, {batch = 2, drop_remainder = true}), 2)
+check.equal(#ed.dataset{x, y}, 1)
+local function order(options)
+    local all = {}
+    options.shuffle, options.batch = true, 1
+    local shuffled = ed.dataset(x, y, options)
+    for _, by in shuffled:batches() do all[#all + 1] = by[1]:item() end
+    return table.concat(all)
+end
+check.equal(order{seed = 4}, order{seed = 4})
+local different = false
+for seed = 5, 8 do different = different or order{seed = seed} ~= order{seed = 4} end
+assert(different)
+local pixels = ed.dataset(ed.tensor({{0, 255}}, "uint8"), {1}, {pixels = true})
+check.near(pixels:x(), {{0, 1}})
+check.raises("same number of rows", ed.dataset, x, {1})
+check.raises("dataset: y is missing", ed.dataset, x)
+check.raises("no option batches", ed.dataset, x, y, {batches = 3})
+check.raises("dataset expected", set.next, x)
+
+-- Batches outlive the loop that lent them.
+local kept = {}
+for bx in ed.dataset(x, y, {batch = 1, shuffle = true}):batches() do kept[#kept + 1] = bx end
+check.equal(ed.concat(kept):sum():item(), 45)
+
+-- MNIST, where it is.
+check.raises("mnist: dir is missing", ed.mnist, "train")
+check.raises("not both", ed.mnist, "both", {dir = folder})
+check.raises("No such file", ed.mnist, "test", {dir = folder})
+local data = os.getenv("EDDY_DATA")
+if data then
+    local test = ed.mnist("test", {dir = data .. "/mnist", batch = 100})
+    check.equal(#test, 100)
+    local bx, by = test:next()
+    check.list(bx.shape, {100, 28, 28})
+    check.equal(by[1]:item(), 7)
+    check.list(ed.read_idx(data .. "/mnist/t10k-labels-idx1-ubyte").shape, {10000})
+end
+
+-- Functions that are no ops.
+local six = ed.range(0, 6):reshape{2, 3}
+check.near(six:split(3, {axis = 2})[3], {{2}, {5}})
+check.near(ed.split(six, {1, -1}, {axis = -1})[2], {{1, 2}, {4, 5}})
+check.near(ed.unstack(six)[2], {3, 4, 5})
+check.equal(#six:unstack{axis = 2}, 3)
+check.near(six:flatten_tensor(), {0, 1, 2, 3, 4, 5})
+check.near(ed.bias_add(ed.ones{2, 2}, {1.0, 2}), {{2, 3}, {2, 3}})
+check.equal(six:zeros_like().dtype, "int32")
+check.near(ed.ones_like{{1.5}}, {{1}})
+check.equal(ed.dtype_size("float64"), 8)
+assert(ed.dtype_is_float("bfloat16") and not ed.dtype_is_float("bool"))
+check.raises("'float' is no dtype", ed.dtype_size, "float")
+check.raises("can't be cut", six.split, six, 2, {axis = 2})
+ed.memory_set_cache_limit(1 << 20)
+ed.memory_reset_peak()
+assert(ed.memory_trim() >= 0 and ed.memory().peak_bytes >= ed.memory().live_bytes)
+ed.memory_set_cache_limit(1 << 30)

@@ -1,0 +1,49 @@
+-- A bit of everything, for memory to be refused in the middle of it.
+local Scale = ed.layer{
+    name = "scale",
+    init = function(self, factor) self.factor = factor end,
+    build = function(self, x)
+        self.gain = self:weight("gain", {x.shape[x.rank]}, {initializer = "ones"})
+    end,
+    forward = function(self, x) return x * self.gain * self.factor end,
+}
+
+local generator = ed.generator(7)
+local x = ed.random.normal{6, 4, generator = generator}
+local y = ed.tensor({0, 1, 2, 0, 1, 2}, "int32")
+local model = ed.sequential{
+    Scale(0.5),
+    ed.dense(5, {activation = "relu", kernel_initializer = {kind = "he_normal", generator = generator}}),
+    ed.dense(3),
+    name = "model",
+}
+local adam = ed.adam{learning_rate = 0.01, clip = {global_norm = 1}}
+local data = ed.dataset(x, y, {batch = 4, shuffle = true, seed = 3})
+local accuracy = ed.sparse_categorical_accuracy()
+local state = {epoch = 0, best = 0.5}
+
+for bx, by in data:batches() do
+    local tape, loss = ed.tape(function()
+        return ed.sparse_softmax_cross_entropy(by, model(bx, {training = true})):mean()
+    end)
+    adam:minimize(tape, loss, model)
+    accuracy:compare(by, model(bx))
+end
+state.epoch = state.epoch + 1
+local half = ed.custom_gradient(function(a) return a / 2 end, function(dy) return dy / 2 end)
+ed.grad(function(a) return (half(a) ^ 2):sum() end)(x)
+local clipped, norm = ed.clip_by_global_norm({x, nil, x}, 1)
+local text = tostring(norm) .. tostring(model) .. model:summary() .. #ed.split(x, 2)
+
+ed.write_npz(folder .. "/a.npz", {x = x, y = {1, 2, 3}})
+local loaded = ed.load(folder .. "/a.npz")
+for name, tensor in pairs(ed.archive(folder .. "/a.npz")) do text = text .. name .. #tensor end
+
+local checkpoint = ed.checkpoint{model = model, optimizer = adam, data = data, state = state,
+                                 accuracy = accuracy, list = model:variables()}
+local manager = ed.checkpoint_manager(checkpoint, folder .. "/kept", {max_to_keep = 2})
+if not manager:restore_or_initialize() then manager:save{metric = 1} end
+state.epoch = 5
+local restoration = checkpoint:restore(manager.latest, {only = {"*"}, skip = "list*"})
+text = text .. tostring(restoration) .. #restoration:restored() .. #manager.checkpoints
+assert(state.epoch == 1)

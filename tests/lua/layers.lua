@@ -1,0 +1,102 @@
+local check = require "check"
+
+-- Dense: both ways to write it, every option arrives.
+local x = ed.tensor{{1.0, -2}, {3, 4}}
+for _, dense in ipairs{ed.dense(3, {kernel_initializer = "ones", name = "d"}),
+                       ed.dense{3, kernel_initializer = "ones", name = "d"},
+                       ed.dense{units = 3, kernel_initializer = "ones", name = "d"}} do
+    check.near(dense(x), {{-1, -1, -1}, {7, 7, 7}})
+    check.equal(dense.name, "d")
+    check.equal(check.names(dense:variables()), "d/kernel d/bias")
+end
+local relu = ed.dense(1, {activation = "relu", kernel_initializer = "ones",
+                          bias_initializer = {kind = "constant", value = -2}})
+check.near(relu(x), {{0}, {5}})
+local bare = ed.dense(1, {no_bias = true})
+bare(x)
+check.equal(#bare:variables(), 1)
+
+-- Initializers draw from the generator that they are given.
+local function drawn(seed)
+    local dense = ed.dense(4, {kernel_initializer = {kind = "he_normal", generator = ed.generator(seed)}})
+    dense(x)
+    return dense:variables()[1]:value()
+end
+check.near(drawn(5), drawn(5))
+assert(drawn(5):totable()[1][1] ~= drawn(6):totable()[1][1])
+check.near(ed.initialize({kind = "constant", value = 3}, {2, 2}), {{3, 3}, {3, 3}})
+check.equal(ed.initialize("zeros", {2}, {dtype = "float64"}).dtype, "float64")
+local most = ed.initialize({kind = "random_uniform", value = 0.5}, {1000}):abs():max():item()
+assert(most > 0.4 and most < 0.5)
+
+-- Convolution, pooling, normalization, dropout, activation.
+local image = ed.ones{1, 5, 5, 2}
+local conv = ed.conv2d_layer(3, {3, 3}, {kernel_initializer = "ones", padding = "SAME", strides = {2, 2}})
+check.list(conv(image).shape, {1, 3, 3, 3})
+check.equal(conv(image)[{1, 2, 2, 1}]:item(), 18.0)
+check.list(ed.conv2d_layer{2, {2, 2}, dilations = {2, 2}, no_bias = true}(image).shape, {1, 3, 3, 2})
+check.list(ed.max_pool2d_layer()(image).shape, {1, 2, 2, 2})
+check.list(ed.max_pool2d_layer{window = {3, 3}, strides = {1, 1}, padding = "SAME"}(image).shape, {1, 5, 5, 2})
+check.list(ed.global_average_pooling2d()(image).shape, {1, 2})
+local normalization = ed.batch_normalization{momentum = 0.5, epsilon = 0.25, no_center = true}
+check.near(normalization(ed.tensor{{0.0}, {2.0}}, {training = true}), {{-1 / 1.25 ^ 0.5}, {1 / 1.25 ^ 0.5}}, 1e-6)
+check.equal(check.names(normalization:trainable()), "batch_normalization/gamma")
+check.equal(#normalization:not_trainable(), 2)
+check.near(normalization:not_trainable()[1]:value(), {0.5})
+local dropout = ed.dropout_layer(0.5, {generator = ed.generator(1)})
+check.near(dropout(ed.ones(100)), ed.ones(100))
+local kept = dropout(ed.ones(1000), {training = true}):sum():item()
+assert(kept > 800 and kept < 1200 and kept ~= 1000)
+check.near(ed.activation_layer("relu")(x), {{1, 0}, {3, 4}})
+check.near(ed.activate({-1.0, 2}, "relu"), {0, 2})
+
+-- Layers as tables of their children.
+local model = ed.sequential{ed.flatten(), ed.dense(8), ed.dense(2, {name = "logits"}), name = "mlp"}
+check.equal(#model, 3)
+check.equal(model[2].name, "dense")
+check.equal(model[-1].name, "logits")
+check.equal(model[4], nil)
+assert(model[1] == model[1] and model[1] ~= model[2])
+assert(model:find("logits") == model[3])
+check.equal(model.name, "mlp")
+check.equal(model.kind, "sequential")
+check.equal(tostring(model[3]), "layer mlp/logits (dense)")
+local names = {}
+for _, layer in ipairs(model) do names[#names + 1] = layer.name end
+check.list(names, {"flatten", "dense", "logits"})
+check.equal(model.built, false)
+check.raises("has no variables before", model.variables, model)
+check.list(model(ed.ones{3, 2, 2}).shape, {3, 2})
+check.equal(check.names(model:variables()), "mlp/dense/kernel mlp/dense/bias mlp/logits/kernel mlp/logits/bias")
+assert(model:summary():find("58 parameters", 1, true))
+check.near(model:forward(ed.ones{1, 4}), model{{1.0, 1, 1, 1}})
+
+-- A parent that is gone leaves its children.
+local child
+do
+    local parent = ed.sequential{ed.flatten(), name = "gone"}
+    child = parent[1]
+end
+collectgarbage()
+collectgarbage()
+check.equal(tostring(child), "layer flatten (flatten)")
+check.list(child(ed.ones{2, 3, 4}).shape, {2, 12})
+
+-- What is wrong is said.
+check.raises("dense: there is no option unit; there are units, activation", ed.dense, {3, unit = 1})
+check.raises("dense: units is missing", ed.dense)
+check.raises("dense: units is a string; a whole number is expected", ed.dense, "3")
+check.raises("argument 2 is a number; a table of options", ed.dense, 3, 4)
+check.raises("'heh' is no initializer", ed.dense, 3, {kernel_initializer = "heh"})
+check.raises("kernel_initializer: there is no option" and "there is no option sort", ed.dense, 3,
+             {kernel_initializer = {sort = "ones"}})
+check.raises("generator is a number; a generator is expected", ed.dropout_layer, 0.5, {generator = 3})
+check.raises("value 2 is no layer but a number", ed.sequential, {ed.flatten(), 3})
+check.raises("a layer has no field or method 'wights'", function() return model.wights end)
+check.raises("only layers written in Lua have fields", function() model.x = 1 end)
+check.raises("there is no child of the name nobody", model.find, model, "nobody")
+check.raises("counting begins at 1", function() return model[0] end)
+check.raises("mlp/dense", model, ed.ones{1, 5})
+check.raises("belongs to mlp already", ed.sequential, {model[2]})
+check.raises("zero byte", ed.dense, 3, {name = "a\0b"})
+check.raises("there is no option trainin", model, ed.ones{1, 4}, {trainin = true})

@@ -1,0 +1,165 @@
+/*
+ * Lua's side: every tests/lua/x.lua runs in a Lua of its own that has the module, and what it made
+ * is gone when that Lua is closed. Then a script of a bit of everything, with memory refused at
+ * every place in turn, Eddy's and Lua's: each ends as a Lua error, and nothing stays behind.
+ */
+#include "eddy.h"
+#include "tests/folders.h"
+#include <glob.h>
+#include <lauxlib.h>
+#include <lualib.h>
+
+int luaopen_eddy(lua_State *L);
+
+/* ---- Scripts --------------------------------------------------------------------------------- */
+
+/* Globals: ed; folder, an empty one; exported, the names that the program exports. */
+static int open_all(lua_State *L)
+{
+    luaL_openlibs(L);
+    luaL_requiref(L, "eddy", luaopen_eddy, 0);
+    lua_setglobal(L, "ed");
+    lua_getglobal(L, "package");
+    lua_pushliteral(L, "tests/lua/lib/?.lua");
+    lua_setfield(L, -2, "path");
+    return 0;
+}
+
+static int with_trace(lua_State *L)
+{
+    luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+    return 1;
+}
+
+static void push_exported(lua_State *L)
+{
+    char command[64], line[512];
+    snprintf(command, sizeof command, "nm -D --defined-only /proc/%d/exe", (int)getpid());
+    FILE *names = popen(command, "r");
+    assert_non_null(names);
+    lua_newtable(L);
+    while (fgets(line, sizeof line, names)) {
+        char *name = strstr(line, " T ed_");
+        if (!name) continue;
+        lua_pushlstring(L, name + 3, strcspn(name + 3, "\n"));
+        lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    }
+    assert_int_equal(pclose(names), 0);
+}
+
+static void run_script(void **path)
+{
+    int64_t before = ed_memory_stats().live_tensors;
+    lua_State *L = luaL_newstate();
+    assert_non_null(L);
+    lua_pushcfunction(L, with_trace);
+    lua_pushcfunction(L, open_all);
+    assert_int_equal(lua_pcall(L, 0, 0, 0), LUA_OK);
+    push_exported(L);
+    lua_setglobal(L, "exported");
+    lua_pushstring(L, fresh_folder("script"));
+    lua_setglobal(L, "folder");
+    bool fine = luaL_loadfile(L, *path) == LUA_OK && lua_pcall(L, 0, 0, 1) == LUA_OK;
+    char message[4096] = "";
+    if (!fine) snprintf(message, sizeof message, "%s", lua_tostring(L, -1));
+    lua_close(L);
+    if (!fine) fail_msg("%s", message);
+    assert_fine();
+    assert_int_equal(ed_memory_stats().live_tensors, before);
+}
+
+/* ---- Refused memory -------------------------------------------------------------------------- */
+
+typedef struct allowance {
+    int64_t left; /* allocations until all are refused; -1: none is */
+} allowance;
+
+static void *allocate(void *user, void *block, size_t old, size_t size)
+{
+    allowance *a = user;
+    (void)old;
+    if (!size) return free(block), NULL;
+    bool grows = !block || size > old;
+    if (a->left >= 0 && grows && a->left-- == 0) return a->left = 0, NULL;
+    return realloc(block, size);
+}
+
+/* Runs the file after the module was loaded; the error, if there is one, goes into the message. */
+static bool try_script(const char *path, allowance *a, int64_t refuse_lua, int64_t refuse_eddy,
+                       char *message, size_t size)
+{
+    *a = (allowance){.left = -1};
+    lua_State *L = lua_newstate(allocate, a);
+    assert_non_null(L);
+    lua_pushcfunction(L, open_all);
+    assert_int_equal(lua_pcall(L, 0, 0, 0), LUA_OK);
+    lua_pushstring(L, fresh_folder("script"));
+    lua_setglobal(L, "folder");
+    assert_int_equal(luaL_loadfile(L, path), LUA_OK);
+    a->left = refuse_lua;
+    ed_memory_fail_at(refuse_eddy, false);
+    bool fine = lua_pcall(L, 0, 0, 0) == LUA_OK;
+    ed_memory_fail_at(-1, false);
+    a->left = -1;
+    snprintf(message, size, "%s", fine ? "" : luaL_tolstring(L, -1, NULL));
+    lua_close(L);
+    return fine;
+}
+
+static const char everything[] = "tests/lua/everything.lua";
+
+static void eddy_may_refuse_memory(void **unused)
+{
+    (void)unused;
+    int64_t before = ed_memory_stats().live_tensors;
+    allowance a;
+    char message[1024];
+    bool fine = false;
+    int refused = 0;
+    for (int64_t n = 0; !fine; n++) {
+        fine = try_script(everything, &a, -1, n, message, sizeof message);
+        if (!fine && !strstr(message, "memory")) fail_msg("allocation %d: %s", (int)n, message);
+        assert_fine();
+        assert_int_equal(ed_memory_stats().live_tensors, before);
+        refused += !fine;
+    }
+    assert_true(refused > 1000);
+}
+
+static void lua_may_refuse_memory(void **unused)
+{
+    (void)unused;
+    int64_t before = ed_memory_stats().live_tensors;
+    allowance a;
+    char message[1024];
+    bool fine = false;
+    int refused = 0;
+    for (int64_t n = 0; !fine; n++) {
+        fine = try_script(everything, &a, n, -1, message, sizeof message);
+        if (!fine && !strstr(message, "memory")) fail_msg("allocation %d: %s", (int)n, message);
+        assert_fine();
+        assert_int_equal(ed_memory_stats().live_tensors, before);
+        refused += !fine;
+    }
+    assert_true(refused > 200);
+}
+
+int main(void)
+{
+    glob_t scripts;
+    if (glob("tests/lua/*.lua", 0, NULL, &scripts)) return 1;
+    struct CMUnitTest *tests = calloc(scripts.gl_pathc + 2, sizeof *tests);
+    size_t n = 0;
+    for (; n < scripts.gl_pathc; n++)
+        tests[n] = (struct CMUnitTest){
+            .name = scripts.gl_pathv[n],
+            .test_func = run_script,
+            .initial_state = scripts.gl_pathv[n],
+        };
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(eddy_may_refuse_memory);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(lua_may_refuse_memory);
+    int failed = _cmocka_run_group_tests("lua", tests, n, folder_begin, folder_end);
+    free(tests);
+    globfree(&scripts);
+    return failed;
+}
