@@ -134,6 +134,7 @@ $(OBJ)/tests/shared_%.so: $(OBJ)/tests/shared_%.o
 	$(Q)$(CC) -shared $(SANFLAGS) -o $@ $< -lm
 $(OBJ)/tests/test_user_op: $(OBJ)/tests/shared_softcap.so
 $(OBJ)/tests/test_eddy_ckpt: $(PROGRAM)
+$(OBJ)/tests/test_lua_examples: $(REPL)
 
 # Lua: the module that a stock Lua loads, and the program, which is the module and a prompt. Symbols of
 # Lua itself come from whoever loads the module.

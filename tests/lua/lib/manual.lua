@@ -35,7 +35,7 @@ for before, snippet in manual:gmatch("()```lua\n(.-)```") do
     local _, line = manual:sub(1, before):gsub("\n", "")
     local place = arg[1] .. ":" .. line + 1
     printed = {}
-    local chunk, why = load(snippet, "=" .. place)
+    local chunk, why = load(("\n"):rep(line + 1) .. snippet, "=" .. arg[1])
     if not chunk then complain(place, why) end
     local fine, message = pcall(chunk)
     if not fine then complain(place, tostring(message)) end

@@ -1,0 +1,218 @@
+/*
+ * Lua as its users meet it: every program of examples/lua, at a size that takes no time, learns
+ * what it is there to learn; and every snippet of docs/lua.md does what the page says.
+ */
+#include "tests/folders.h"
+#include <fcntl.h>
+#include <sys/wait.h>
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static char program[4096], source[2048]; /* eddy, and the folder of the sources */
+static char *printed;                    /* by the last run, both streams */
+
+static int setup(void **state)
+{
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 40);
+    if (n < 0 || !getcwd(source, sizeof source)) return 1;
+    program[n] = 0;
+    strcpy(strrchr(program, '/'), "/../lua/eddy");
+    return folder_begin(state);
+}
+
+static int teardown(void **state)
+{
+    free(printed);
+    return folder_end(state);
+}
+
+static void in_child(const char *output, char *const *words)
+{
+    int to = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (to < 0 || dup2(to, 1) < 0 || dup2(to, 2) < 0 || chdir(folder_root)) _exit(126);
+    execv(program, words);
+    _exit(127);
+}
+
+/* eddy with a file of the sources and words, in the test's folder; the exit code. */
+static int run(const char *file, const char *first, const char *second)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", source, file);
+    const char *words[] = {"eddy", path, first, first ? second : NULL, NULL};
+    const char *output = in_folder("output");
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) in_child(output, (char *const *)words);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    free(printed);
+    printed = read_text(output);
+    assert_non_null(printed);
+    if (!WIFEXITED(status)) fail_msg("%s was killed by signal %d", file, WTERMSIG(status));
+    return WEXITSTATUS(status);
+}
+
+#define EXAMPLE(file, ...) example("examples/lua/" file, (const char *[2]){__VA_ARGS__})
+static void example(const char *file, const char *const *words)
+{
+    int code = run(file, words[0], words[1]);
+    if (code) fail_msg("%s: exit code %d\n%s", file, code, printed);
+}
+
+/* Where the text stands last in what was printed. */
+static const char *last(const char *text)
+{
+    const char *found = NULL;
+    for (const char *s = printed; (s = strstr(s, text)); s++) found = s;
+    if (!found) fail_msg("'%s' is not printed:\n%s", text, printed);
+    return found + strlen(text);
+}
+
+static double number_after(const char *text)
+{
+    const char *s = last(text);
+    char *end;
+    double value = strtod(s, &end);
+    if (end == s) fail_msg("'%s' is followed by no number:\n%s", text, printed);
+    return value;
+}
+
+/* A text that is printed is followed by a number that is less. */
+#define SHRINKS(text, most)                                                                        \
+    do {                                                                                           \
+        double value = number_after(text);                                                         \
+        if (!(value < (most))) fail_msg("%s%g is not below %g", text, value, most);                \
+    } while (0)
+
+/* ---- Examples -------------------------------------------------------------------------------- */
+
+static void first(void **state)
+{
+    (void)state;
+    EXAMPLE("first.lua");
+    SHRINKS("step 300: loss ", 1e-9);
+    last("variable \"dense/kernel\" float32 [3, 1]\n");
+    last("variable \"dense/bias\" float32 [1]\n");
+}
+
+/* Run again, it goes on from where it was: at the end, with the same network. */
+static void mlp(void **state)
+{
+    (void)state;
+    EXAMPLE("mnist_mlp.lua", "small", "saved");
+    SHRINKS("epoch 1: loss ", 2.2);
+    double before = number_after("accuracy on 500 other digits: ");
+    assert_true(before > 35);
+    EXAMPLE("mnist_mlp.lua", "small", "saved");
+    last("goes on from saved/ckpt-1\n");
+    assert_null(strstr(printed, "epoch"));
+    assert_true(number_after("accuracy on 500 other digits: ") == before);
+}
+
+static void cnn(void **state)
+{
+    (void)state;
+    EXAMPLE("mnist_cnn.lua", "small");
+    SHRINKS("epoch 1: loss ", 2.2);
+    assert_true(number_after("accuracy on 500 other digits: ") > 35);
+    assert_true(number_after("it says ") <= 9);
+}
+
+static void char_rnn(void **state)
+{
+    (void)state;
+    EXAMPLE("char_rnn.lua", "small");
+    SHRINKS("step 60: loss ", 0.7);
+    last("the s");
+}
+
+/* An untrained one stands for about 20 steps. */
+static void cartpole(void **state)
+{
+    (void)state;
+    EXAMPLE("cartpole.lua", "small");
+    assert_true(number_after(" lately ") > 60);
+}
+
+static void physics(void **state)
+{
+    (void)state;
+    EXAMPLE("physics.lua", "small");
+    SHRINKS("residual ", 0.03);
+    SHRINKS("largest error: ", 0.15);
+}
+
+static void autoencoder(void **state)
+{
+    (void)state;
+    EXAMPLE("autoencoder.lua", "small", "rows.png");
+    SHRINKS("step 100: loss ", 0.27);
+    last("written to rows.png\n");
+    uint8_t head[24];
+    FILE *f = fopen(in_folder("rows.png"), "rb");
+    assert_non_null(f);
+    assert_int_equal(fread(head, 1, sizeof head, f), sizeof head);
+    fclose(f);
+    assert_memory_equal(head, "\x89PNG\r\n\x1a\n", 8);
+    assert_memory_equal(head + 16, ((uint8_t[]){0, 0, 840 >> 8, 840 & 255, 0, 0, 0, 168}), 8);
+}
+
+/* One that is new is to be tested here too. */
+static void none_is_forgotten(void **state)
+{
+    (void)state;
+    assert_string_equal(names_in("examples/lua"),
+                        "autoencoder.lua cartpole.lua char_rnn.lua digits.lua first.lua "
+                        "mnist_cnn.lua mnist_mlp.lua physics.lua");
+}
+
+/* ---- The manual ------------------------------------------------------------------------------ */
+
+#define RUNNER "tests/lua/lib/manual.lua"
+
+static void the_manual(void **state)
+{
+    (void)state;
+    char manual[4096];
+    snprintf(manual, sizeof manual, "%s/docs/lua.md", source);
+    int code = run(RUNNER, manual, NULL);
+    if (code) fail_msg("exit code %d: %s", code, printed);
+    assert_true(strtol(printed, NULL, 10) >= 15);
+    assert_true(number_after(" snippets, ") >= 60);
+}
+
+static void refuses(const char *snippet, const char *why)
+{
+    char text[256];
+    snprintf(text, sizeof text, "A page.\n\n```lua\n%s\n```\n", snippet);
+    write_text(in_folder("page.md"), text);
+    int code = run(RUNNER, "page.md", NULL);
+    if (code != 1) fail_msg("%s: exit code %d: %s", snippet, code, printed);
+    if (!strstr(printed, why)) fail_msg("'%s' is not printed: %s", why, printed);
+}
+
+/* What runs the manual sees what is wrong with one. */
+static void a_wrong_manual(void **state)
+{
+    (void)state;
+    refuses("print(1 + 1)  --> 3", "page.md:3: line 1 should be: 3");
+    refuses("print(1 + 1)  --> 22", "line 1 should be: 22");
+    refuses("print(1 + 1)", "0 lines are told, 1 were printed");
+    refuses("x = 1  --> 1", "line 1 should be: 1");
+    refuses("print(1 .. 2 --> 12", "')' expected");
+    refuses("x = ed.zeros{2}[3]", "page.md:4: index: there is no place 3");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first),       cmocka_unit_test(mlp),
+        cmocka_unit_test(cnn),         cmocka_unit_test(char_rnn),
+        cmocka_unit_test(cartpole),    cmocka_unit_test(physics),
+        cmocka_unit_test(autoencoder), cmocka_unit_test(none_is_forgotten),
+        cmocka_unit_test(the_manual),  cmocka_unit_test(a_wrong_manual),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
