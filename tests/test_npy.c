@@ -419,6 +419,27 @@ static void header_texts(void **state)
     }
 }
 
+/* The longest header, by 16 bits of length and by 32. */
+static void header_lengths(void **state)
+{
+    (void)state;
+    unsigned char first[NPY_FIRST] = "\x93NUMPY";
+    for (int version = 1; version <= 3; version++)
+        for (uint32_t length = 9999; length <= 10002; length++) {
+            size_t size;
+            first[6] = (unsigned char)version;
+            memcpy(first + 8, &length, 4); /* its upper half is text where the version is 1 */
+            const char *wrong = npy_measure(first, NPY_FIRST, &size);
+            assert_int_equal(!wrong, length <= 10000);
+            if (!wrong) assert_int_equal(size, length + (version == 1 ? 10 : 12));
+            if (!wrong) assert_true(size <= NPY_MAX_HEADER);
+        }
+    memcpy(first + 6, "\2\0\377\377\377\377", 6);
+    assert_non_null(npy_measure(first, NPY_FIRST, &(size_t){0}));
+    memcpy(first + 6, "\2\0\1\0\1\0", 6);
+    assert_non_null(npy_measure(first, NPY_FIRST, &(size_t){0}));
+}
+
 /* 64 dimensions are the most, in the header and after. */
 static void ranks(void **state)
 {
@@ -1158,13 +1179,17 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_teardown(f, check_end)
     const struct CMUnitTest tests[] = {
-        TEST(verdicts),         TEST(as_numpy_writes), TEST(other_files),
-        TEST(header_texts),     TEST(ranks),           TEST(written_headers),
-        TEST(layouts),          TEST(fortran_streams), TEST(names_of_members),
-        TEST(members_that_lie), TEST(damaged_npy),     TEST(damaged_npz),
-        TEST(damaged_forms),    TEST(every_dtype),     TEST(views_and_variables),
-        TEST(alignment),        TEST(writing_refused), TEST(large_archives),
-        TEST(many_members),     TEST(refusals),        TEST(refusals_of_forms),
+        TEST(verdicts),         TEST(as_numpy_writes),
+        TEST(other_files),      TEST(header_texts),
+        TEST(header_lengths),   TEST(ranks),
+        TEST(written_headers),  TEST(layouts),
+        TEST(fortran_streams),  TEST(names_of_members),
+        TEST(members_that_lie), TEST(damaged_npy),
+        TEST(damaged_npz),      TEST(damaged_forms),
+        TEST(every_dtype),      TEST(views_and_variables),
+        TEST(alignment),        TEST(writing_refused),
+        TEST(large_archives),   TEST(many_members),
+        TEST(refusals),         TEST(refusals_of_forms),
     };
     snprintf(path, sizeof path, "/tmp/eddy_npy_%d", (int)getpid());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
