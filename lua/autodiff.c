@@ -89,7 +89,7 @@ static ed_list *ask(lua_State *L, ed_tape *tape)
             return NULL;
     }
     ed_list *to = targets(L, 2), *from = to ? targets(L, 3) : NULL;
-    return from ? ed_gradient_list(tape, to, from, &options) : NULL;
+    return from && handle_hold(tape) ? ed_gradient_list(tape, to, from, &options) : NULL;
 }
 
 /* tape:gradient(target, source or {sources}, {unconnected_zeros, output_gradients}): nil or false
@@ -121,7 +121,8 @@ static int jacobian_by(lua_State *L, ed_tensor *(*make)(ed_tape *, ed_tensor *, 
               *source = handle_check(L, 3, HANDLE_TENSOR);
     handle *h = handle_new(L, HANDLE_TENSOR);
     ed_scope scope = ed_scope_open();
-    ed_tensor *j = make(tape, target, source);
+    bool held = handle_hold(tape) && handle_hold(target) && handle_hold(source);
+    ed_tensor *j = held ? make(tape, target, source) : NULL;
     handle_put(h, j);
     ed_scope_close(&scope);
     if (!j && !ed_failed()) return lua_pushnil(L), 1;

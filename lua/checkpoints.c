@@ -90,7 +90,7 @@ static int save_by(lua_State *L, saver *save)
     const char *path = maker_check_text(L, 2);
     luaL_checkstack(L, 8, NULL);
     ed_scope scope = ed_scope_open();
-    const char *saved = save(c, path);
+    const char *saved = handle_hold(c) ? save(c, path) : NULL;
     bool fine = saved && handle_push_text(L, saved);
     ed_scope_close(&scope);
     return fine ? 1 : handle_raise(L);
@@ -212,7 +212,7 @@ static int restore_by(lua_State *L, restorer *restore)
     ed_restore_options options = check_options(L, 3);
     handle *h = handle_new(L, HANDLE_RESTORATION);
     ed_scope scope = ed_scope_open();
-    handle_put(h, restore(c, path, &options));
+    handle_put(h, handle_hold(c) ? restore(c, path, &options) : NULL);
     ed_scope_close(&scope);
     return handle_return(L, h->object);
 }
@@ -393,8 +393,9 @@ static int manager_save(lua_State *L)
     ed_save_options options = {.number = -1, .metric = NAN};
     convert_room room = {.who = "save"};
     ed_scope scope = ed_scope_open();
-    const char *path =
-        maker_options(L, 2, fields, &options, &room) ? ed_save_with(m, &options) : NULL;
+    const char *path = handle_hold(m) && maker_options(L, 2, fields, &options, &room)
+                           ? ed_save_with(m, &options)
+                           : NULL;
     bool fine = path && objects_push_text(L, *path ? path : NULL);
     ed_scope_close(&scope);
     return fine ? 1 : handle_raise(L);
@@ -416,7 +417,7 @@ static int restore_or_initialize(lua_State *L)
     lua_settop(L, 2);
     luaL_checkstack(L, 8, NULL);
     ed_scope scope = ed_scope_open();
-    const char *path = ed_restore_or_initialize(m);
+    const char *path = handle_hold(m) ? ed_restore_or_initialize(m) : NULL;
     bool fine = path && objects_push_text(L, *path ? path : NULL);
     ed_scope_close(&scope);
     if (!fine) return handle_raise(L);

@@ -96,6 +96,11 @@ void *handle_check(lua_State *L, int at, handle_kind kind)
     return h->object;
 }
 
+void *handle_hold(void *object)
+{
+    return object ? scope_give(ed_retain(object)) : NULL;
+}
+
 static int collect(lua_State *L)
 {
     handle *h = ours(L, 1);

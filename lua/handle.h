@@ -59,6 +59,10 @@ void handle_collect(lua_State *L);
 void *handle_at(lua_State *L, int at, handle_kind kind);
 void *handle_check(lua_State *L, int at, handle_kind kind);
 
+/* The object, held by the open scope: for calls during which Lua code may run, which could close
+ * the handle. NULL with an error without memory, and for NULL. */
+void *handle_hold(void *object);
+
 /* Pushes a text, for which memory may be refused: false with an Eddy error instead of a Lua one.
  * May be called while a scope is open, and needs two free places. */
 bool handle_push_text(lua_State *L, const char *s);

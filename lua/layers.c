@@ -240,8 +240,8 @@ static int forward(lua_State *L)
     ed_forward_options options = {0};
     convert_room room = {.who = "forward"};
     ed_scope scope = ed_scope_open();
-    ed_tensor *x = convert_operand(L, 2, ED_DTYPE_NONE);
-    if (x && maker_options(L, 3, fields, &options, &room))
+    ed_tensor *x = handle_hold(convert_operand(L, 2, ED_DTYPE_NONE));
+    if (x && handle_hold(layer) && maker_options(L, 3, fields, &options, &room))
         handle_put(h, ed_forward_with(layer, x, &options));
     ed_scope_close(&scope);
     return handle_return(L, h->object);

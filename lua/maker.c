@@ -180,7 +180,7 @@ static int call(lua_State *L)
     luaL_checkstack(L, 2 * ED_MAX_RANK + 32, NULL);
     unfold(L, m);
     bool list = m->kind == MAKER_LIST;
-    handle *h = handle_new(L, list ? HANDLE_TENSOR : m->kind);
+    handle *h = handle_new(L, list ? HANDLE_TAPE : m->kind); /* any kind can hold a list */
     max_align_t arguments[MAKER_SIZE / sizeof(max_align_t)];
     memset(arguments, 0, sizeof arguments);
     if (m->defaults) memcpy(arguments, m->defaults, m->size);

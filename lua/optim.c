@@ -166,7 +166,8 @@ static int minimize(lua_State *L)
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     ed_scope scope = ed_scope_open();
     ed_list *variables = objects_variables(L, 4);
-    bool fine = variables && ed_minimize(optimizer, tape, loss, variables);
+    bool held = variables && handle_hold(optimizer) && handle_hold(tape) && handle_hold(loss);
+    bool fine = held && ed_minimize(optimizer, tape, loss, variables);
     ed_scope_close(&scope);
     lua_settop(L, 1);
     return handle_return(L, fine);

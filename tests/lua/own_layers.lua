@@ -88,6 +88,34 @@ check.list(inside().shape, {1, 2})
 local Loop = ed.layer{name = "loop", forward = function(self, x) return self(x) end}
 assert(not pcall(Loop(), 1.0))
 
+-- What runs may be closed from within.
+do
+    local input, whole = ed.ones(1)
+    local Closing = ed.layer{
+        name = "closing",
+        build = function()
+            do local a <close> = whole; local b <close> = input end
+            collectgarbage()
+        end,
+        forward = function(self, v) return v + 1 end,
+    }
+    whole = ed.sequential{Closing(), ed.activation_layer("relu")}
+    check.near(whole(input), {2})
+    check.raises("closed", whole, 1.0)
+
+    local tape, optimizer = ed.tape(), ed.sgd()
+    local v = ed.variable(1.0)
+    local loss
+    local closing = ed.custom_gradient(function(a) return a * 1 end, function(dy)
+        do local a <close> = tape; local b <close> = optimizer; local c <close> = loss end
+        collectgarbage()
+        return dy
+    end)
+    loss = closing(v)
+    optimizer:minimize(tape, loss, {v})
+    check.near(v:value(), 0.99, 1e-6)
+end
+
 -- A kind may go before its layers.
 local last
 do
