@@ -1,11 +1,11 @@
 -- A policy that learns to balance a pole on a cart, by its own trials (REINFORCE, Williams 1992; the
 -- cart and its pole as Barto, Sutton and Anderson describe them, 1983).
 --
---     eddy examples/lua/cartpole.lua [episodes or "small"]
+--     eddy examples/lua/cartpole.lua [rounds or "small"]
 local ed = require "eddy"
 ed.set_seed(1)
-local episodes = arg[1] == "small" and 60 or tonumber(arg[1] or 400)
-local MOST_STEPS, DISCOUNT = 200, 0.99
+local rounds = arg[1] == "small" and 40 or tonumber(arg[1] or 80)
+local TRIALS, MOST_STEPS, DISCOUNT = 8, 200, 0.99 -- trials of a round
 
 -- One step of 20 ms, pushed by 10 N to the left or to the right; whether the pole still stands.
 local function push(s, right)
@@ -21,39 +21,36 @@ end
 local policy = ed.sequential{ed.dense(32, {activation = "tanh"}), ed.dense(2)}
 local adam = ed.adam{learning_rate = 0.01}
 
--- States and actions of a trial, as the policy's chances have it.
-local function try()
+-- A trial, as the policy's chances have it: its states, its actions, and what each earned from then
+-- on are added to the lists. How long the pole stood.
+local function try(states, actions, earned)
     local draws = ed.random.uniform({MOST_STEPS}):totable()
-    local s, standing = (ed.random.uniform({4}, {low = -0.05, high = 0.05})):totable(), true
-    local states, actions = {}, {}
-    while standing and #states < MOST_STEPS do
+    local s, before = ed.random.uniform({4}, {low = -0.05, high = 0.05}):totable(), #states
+    local steps, standing = 0, true
+    while standing and steps < MOST_STEPS do
+        steps = steps + 1
         local chances = policy({s}):softmax():totable()[1]
-        local right = draws[#states + 1] < chances[2]
-        states[#states + 1], actions[#actions + 1] = s, right and 1 or 0
+        local right = draws[steps] < chances[2]
+        states[before + steps], actions[before + steps] = s, right and 1 or 0
         s, standing = push(s, right)
     end
-    return states, actions
-end
-
--- What each step earned from then on, around 0 and of size 1.
-local function advantages(n)
-    local returns, sum = {}, 0
-    for t = n, 1, -1 do
+    local sum = 0
+    for t = steps, 1, -1 do
         sum = 1 + DISCOUNT * sum
-        returns[t] = sum
+        earned[before + t] = sum
     end
-    local r = ed.tensor(returns, "float32")
-    return (r - r:mean()) / (r:std() + 1e-6)
+    return steps
 end
 
-local mean = 0
-for episode = 1, episodes do
-    local states, actions = try()
+for round = 1, rounds do
+    local states, actions, earned, stood = {}, {}, {}, 0
+    for _ = 1, TRIALS do stood = stood + try(states, actions, earned) / TRIALS end
+
+    -- What did better than the round's mean becomes likelier, what did worse less likely.
+    local r = ed.tensor(earned, "float32")
+    local advantage = (r - r:mean()) / (r:std() + 1e-6)
     local tape = ed.tape()
     local surprise = ed.sparse_softmax_cross_entropy(ed.tensor(actions), policy(ed.tensor(states, "float32")))
-    adam:minimize(tape, (surprise * advantages(#states)):mean(), policy)
-    mean = mean + (#states - mean) / math.min(episode, 20)
-    if episode % (episodes // 8) == 0 then
-        print(("episode %d: stood for %d steps, lately %.0f"):format(episode, #states, mean))
-    end
+    adam:minimize(tape, (surprise * advantage):mean(), policy)
+    if round % (rounds // 10) == 0 then print(("round %d: stood for %.0f steps"):format(round, stood)) end
 end
