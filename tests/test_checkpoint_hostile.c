@@ -801,6 +801,41 @@ static void optimizer_alone(void **state)
     }
 }
 
+/* The bundle again with one number another. */
+static void forge_number(const char *from, const char *path, const char *key, io_dtype dtype,
+                         double number)
+{
+    const int64_t whole = fabs(number) < 1e9 ? (int64_t)number : 0;
+    const float narrow = (float)number;
+    const void *data = dtype == IO_INT64     ? (const void *)&whole
+                       : dtype == IO_FLOAT32 ? (const void *)&narrow
+                                             : (const void *)&number;
+    bundle *b = bundle_open("test", from);
+    bundle_writer *w = bundle_create("test", path);
+    bool found = false;
+    for (int64_t i = 0; i < bundle_count(b); i++) {
+        const bundle_entry *e = bundle_at(b, i);
+        char bytes[64];
+        io_buffer message = {0};
+        if (!strcmp(e->name, BUNDLE_DIGESTS)) continue;
+        if (!strcmp(e->name, BUNDLE_GRAPH)) {
+            assert_true(bundle_string(b, e, 0, &message));
+            const io_span span = {message.data, message.size};
+            assert_true(bundle_add_strings(w, e->name, 0, NULL, &span, 1));
+        } else if (!strncmp(e->name, key, strlen(key))) {
+            size_t size = (size_t)io_dtype_bits(dtype) / 8;
+            found = bundle_add_raw(w, e->name, dtype, 0, NULL, data, size);
+        } else {
+            size_t size = (size_t)e->bytes;
+            assert_true(size <= sizeof bytes && bundle_read(b, e, bytes));
+            assert_true(bundle_add_raw(w, e->name, e->dtype, e->rank, e->shape, bytes, size));
+        }
+        io_buffer_free(&message);
+    }
+    assert_true(found && bundle_finish(w));
+    ed_release(b);
+}
+
 static void numbers_that_cannot_be(void **state)
 {
     (void)state;
@@ -834,40 +869,7 @@ static void numbers_that_cannot_be(void **state)
         const char *saved = ed_checkpoint_save(c, path_of("numbers"));
         fine();
 
-        /* the same file with one value another */
-        bundle *b = bundle_open("test", saved);
-        bundle_writer *w = bundle_create("test", path_of("forged"));
-        char key[64];
-        snprintf(key, sizeof key, "%s/.ATTRIBUTES/VARIABLE_VALUE", cases[i].key);
-        bool found = false;
-        for (int64_t k = 0; k < bundle_count(b); k++) {
-            const bundle_entry *e = bundle_at(b, k);
-            char bytes[64];
-            io_buffer message = {0};
-            if (!strcmp(e->name, BUNDLE_DIGESTS)) continue;
-            if (!strcmp(e->name, BUNDLE_GRAPH)) {
-                assert_true(bundle_string(b, e, 0, &message));
-                const io_span span = {message.data, message.size};
-                assert_true(bundle_add_strings(w, e->name, 0, NULL, &span, 1));
-            } else if (!strcmp(e->name, key)) {
-                const int64_t whole = (int64_t)cases[i].value;
-                const float narrow = (float)cases[i].value;
-                const void *data = cases[i].dtype == IO_INT64     ? (const void *)&whole
-                                   : cases[i].dtype == IO_FLOAT32 ? (const void *)&narrow
-                                                                  : (const void *)&cases[i].value;
-                found = bundle_add_raw(w, e->name, cases[i].dtype, 0, NULL, data,
-                                       cases[i].dtype == IO_FLOAT16   ? 2
-                                       : cases[i].dtype == IO_FLOAT32 ? 4
-                                                                      : 8);
-            } else {
-                assert_true(e->bytes <= (int64_t)sizeof bytes && bundle_read(b, e, bytes));
-                assert_true(bundle_add_raw(w, e->name, e->dtype, e->rank, e->shape, bytes,
-                                           (size_t)e->bytes));
-            }
-            io_buffer_free(&message);
-        }
-        assert_true(found && bundle_finish(w));
-        ed_release(b);
+        forge_number(saved, path_of("forged"), cases[i].key, cases[i].dtype, cases[i].value);
         ed_assign(v, ed_full(ED_SHAPE(1), 5));
         ed_restoration *r = ed_checkpoint_restore(c, path_of("forged"));
         if (cases[i].words) {
@@ -1064,6 +1066,8 @@ static void late_children(void **state)
     double twice = run(a), once = run(b);
     fine();
     assert_true(twice == once && ed_assert_consumed(r));
+    assert_int_equal(ed_restoration_count(r, ED_RESTORED),
+                     6); /* with the counter, while it built */
     assert_int_equal(*(int64_t *)ed_layer_state(ed_layer_at(b, 1)), 3);
     ed_layer *again = late_new(4, false);
     ed_checkpoint_read(ed_checkpoint("m", again), path_of("late-2"));
@@ -1645,6 +1649,20 @@ static void paths(void **state)
     }
 }
 
+/* A SavedModel's folder means the variables in it. */
+static void saved_models(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *v = floats(2, 1);
+    ed_checkpoint *c = ed_checkpoint("v", v);
+    assert_non_null(ed_checkpoint_write(c, path_of("saved_model/variables/variables")));
+    ed_assign(v, ed_zeros(ED_SHAPE(2)));
+    ed_restoration *r = ed_checkpoint_restore(c, path_of("saved_model"), .partial = true);
+    fine();
+    assert_true(first(v) == 1 && ed_restoration_count(r, ED_RESTORED) == 1);
+}
+
 /* What is gone or damaged is so called, whatever the program has: the manager goes by that. */
 static void damaged_is_not_unfit(void **state)
 {
@@ -1781,6 +1799,7 @@ int main(void)
         TEST(small_files_of_much),
         TEST(chain_that_waits),
         TEST(paths),
+        TEST(saved_models),
         TEST(damaged_is_not_unfit),
         TEST(refused),
     };

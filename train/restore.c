@@ -17,119 +17,6 @@
  * gone by the time a layer is called first.
  */
 
-/* ---- The object ------------------------------------------------------------------------------ */
-
-static void unlink_from_checkpoint(ed_restoration *r)
-{
-    if (!r->checkpoint) return;
-    ed_restoration **at = &r->checkpoint->restorations;
-    while (*at && *at != r) at = &(*at)->next;
-    if (*at) *at = r->next;
-    r->checkpoint = NULL;
-}
-
-void restore_forget(ed_checkpoint *c)
-{
-    for (ed_restoration *r = c->restorations; r; r = r->next) r->checkpoint = NULL;
-    c->restorations = NULL;
-}
-
-static void destroy(void *object)
-{
-    ed_restoration *r = object;
-    unlink_from_checkpoint(r);
-    for (int i = 0; i < r->file.n_nodes; i++) {
-        if (r->names) memory_free(r->names[i]);
-        if (r->waiting) ed_release(r->waiting[i]);
-    }
-    for (int i = 0; i < r->n_missing; i++) memory_free(r->missing[i]);
-    memory_free(r->missing);
-    memory_free(r->names);
-    memory_free(r->waiting);
-    memory_free(r->states);
-    memory_free(r->bound);
-    memory_free(r->bound_table);
-    memory_free(r->source.path);
-    objects_free(&r->file);
-    memory_free(r);
-}
-
-static const object_class restoration_class = {.name = "restoration", .destroy = destroy};
-
-const char *restore_name(const ed_restoration *r, int at)
-{
-    if (r->names[at]) return r->names[at];
-    const file_node *n = &r->file.nodes[at];
-    return n->attributes ? r->file.attributes[n->attribute].key : "";
-}
-
-/* ---- Where values lie ------------------------------------------------------------------------ */
-
-static bound key_of(const graph_node *node, int at)
-{
-    if (node->kind == GRAPH_VARIABLE)
-        return (bound){.id = ((const ed_tensor *)node->object)->id, .at = at};
-    return (bound){.cell = node->object, .get = node->state.get, .at = at};
-}
-
-/* The place in the table where the value is or belongs. */
-static int *place_of(const ed_restoration *r, const bound *key)
-{
-    unsigned mask = 2 * (unsigned)r->bound_capacity - 1;
-    uint64_t h = (key->id ^ (uintptr_t)key->cell ^ (uintptr_t)key->get << 1) * 0x9e3779b97f4a7c15u;
-    for (unsigned i = (unsigned)(h >> 32) & mask;; i = (i + 1) & mask) {
-        const bound *b = r->bound_table[i] < 0 ? NULL : &r->bound[r->bound_table[i]];
-        if (!b || (b->id == key->id && b->cell == key->cell && b->get == key->get))
-            return &r->bound_table[i];
-    }
-}
-
-static bound *find_bound(const ed_restoration *r, const graph_node *node)
-{
-    const bound key = key_of(node, -1);
-    int i = r->bound_capacity ? *place_of(r, &key) : -1;
-    return i < 0 ? NULL : &r->bound[i];
-}
-
-int restore_place(const ed_restoration *r, const graph_node *node)
-{
-    const bound *b = find_bound(r, node);
-    return b ? b->at : -1;
-}
-
-void restore_forget_place(ed_restoration *r, const graph_node *node)
-{
-    bound *b = find_bound(r, node);
-    if (b) b->at = -1;
-}
-
-static bool enlarge_bound(ed_restoration *r)
-{
-    size_t old = (size_t)r->bound_capacity, more = old ? 2 * old : 32;
-    int *table = memory_alloc(2 * more * sizeof *table);
-    bound *grown = table ? memory_grow(r->bound, old * sizeof *grown, more * sizeof *grown) : NULL;
-    if (!grown) {
-        memory_free(table);
-        return false;
-    }
-    memory_free(r->bound_table);
-    r->bound = grown;
-    r->bound_table = memset(table, 0xff, 2 * more * sizeof *table);
-    r->bound_capacity = (int)more;
-    for (int i = 0; i < r->n_bound; i++) *place_of(r, &r->bound[i]) = i;
-    return true;
-}
-
-bool restore_note(ed_restoration *r, const graph_node *node, int at)
-{
-    if (r->n_bound == r->bound_capacity && !enlarge_bound(r)) return false;
-    const bound key = key_of(node, at);
-    int *place = place_of(r, &key);
-    if (*place < 0) *place = r->n_bound++;
-    r->bound[*place] = key;
-    return true;
-}
-
 /* ---- A restore in the making ----------------------------------------------------------------- */
 
 /* How a node of the file was reached that waits: as which child (-1: not yet), and the length of
@@ -270,9 +157,10 @@ static bool look_at_kinds(restore *s)
     for (int i = 0; i < s->g.n_slots; i++) {
         const graph_slot *slot = &s->g.slots[i];
         const char *path = s->m.paths[slot->optimizer];
+        if (slot->variable >= 0 || !path) continue;
         int at = s->m.file_of[slot->optimizer];
         int trained = objects_child(f, at, "_trainable_variables");
-        if (slot->variable >= 0 || !path || trained < 0 || !f->nodes[trained].children) continue;
+        if (trained < 0 || !f->nodes[trained].children) continue;
         if (objects_child(f, at, slot->list) >= 0 || !is_wanted(s, path)) continue;
         char *list = io_text("%s/%s", path, slot->list);
         bool ok = list && note_missing(s, list);
@@ -301,6 +189,14 @@ static char *name_below(const restore *s, int top, const char *path, int at)
     return name;
 }
 
+/* The path that a key begins with. */
+static bool name_by_key(ed_restoration *r, int at)
+{
+    const char *key = objects_key(&r->file, at), *end = key ? strstr(key, VALUE_SUFFIX) : NULL;
+    if (r->names[at] || !end || end[sizeof VALUE_SUFFIX - 1]) return true;
+    return (r->names[at] = io_text("%.*s", (int)(end - key), key));
+}
+
 /* A value without an owner. Its name is the path that it will have; where names of a file are too
  * much, its key. */
 static bool wait_for(restore *s, int top, const char *path, int at, bool *waits)
@@ -312,6 +208,7 @@ static bool wait_for(restore *s, int top, const char *path, int at, bool *waits)
         if (!(r->names[at] = name_below(s, top, path, at))) return false;
         s->names_left -= s->trails[at].length;
     }
+    if (!path && !name_by_key(r, at)) return false;
     bool wanted = is_wanted(s, restore_name(r, at));
     r->states[at] = wanted ? FILE_WAITING : FILE_SKIPPED;
     *waits |= wanted;
@@ -374,14 +271,6 @@ static bool look_at_waiting(restore *s)
     for (int i = 0; i < s->g.n_slots; i++)
         if (s->g.slots[i].variable < 0 && !wait_for_slots(s, &s->g.slots[i])) return false;
     return true;
-}
-
-/* The path that a key begins with. */
-static bool name_by_key(ed_restoration *r, int at)
-{
-    const char *key = objects_key(&r->file, at), *end = key ? strstr(key, VALUE_SUFFIX) : NULL;
-    if (r->names[at] || !end || end[sizeof VALUE_SUFFIX - 1]) return true;
-    return (r->names[at] = io_text("%.*s", (int)(end - key), key));
 }
 
 /* What nobody took and nobody waits for. Values are judged by their names in the file. */
@@ -666,18 +555,6 @@ static bool rename_all(restore *s)
     return true;
 }
 
-static ed_restoration *new_restoration(const char *path, bool strict)
-{
-    ed_restoration *r = object_new(&restoration_class, sizeof *r);
-    if (!r) return NULL;
-    r->source = waiting_source;
-    r->source.object = (ed_object){1, &restoration_class};
-    r->strict = strict;
-    if ((r->source.path = text_copy(path))) return r;
-    ed_release(r);
-    return NULL;
-}
-
 static bool read_graph(restore *s)
 {
     ed_restoration *r = s->r;
@@ -744,14 +621,6 @@ static bool run(restore *s, const char *who)
     return ok;
 }
 
-static void join_checkpoint(ed_restoration *r, ed_checkpoint *c, bool reading)
-{
-    r->counted = !reading;
-    r->checkpoint = c;
-    r->next = c->restorations;
-    c->restorations = r;
-}
-
 /* A SavedModel keeps its variables in a folder of that name. */
 static char *prefix_of(const char *path, bool reading)
 {
@@ -774,7 +643,7 @@ ed_restoration *checkpoint_restore(ed_checkpoint *checkpoint, const char *who, c
     char *prefix = prefix_of(path, reading);
     bundle *file = prefix ? bundle_open(who, prefix) : NULL;
     s.file = file;
-    s.r = file ? scope_give(new_restoration(path, s.strict)) : NULL;
+    s.r = file ? scope_give(restoration_new(path, s.strict)) : NULL;
     memory_free(prefix);
     bool ok = s.r && read_graph(&s) && checkpoint_graph(checkpoint, !reading, &s.g);
     if (ok) {
@@ -783,7 +652,7 @@ ed_restoration *checkpoint_restore(ed_checkpoint *checkpoint, const char *who, c
     }
     ed_release(file);
     if (!ok) return NULL;
-    join_checkpoint(s.r, checkpoint, reading);
+    restoration_join(s.r, checkpoint, reading);
     return ed_keep(s.r);
 }
 

@@ -46,6 +46,10 @@ struct ed_restoration {
     ed_restoration *next;      /* an older one of the same checkpoint */
 };
 
+/* One that nobody owns yet / that a checkpoint knows from here on (restoration.c). */
+ed_restoration *restoration_new(const char *path, bool strict);
+void restoration_join(ed_restoration *r, ed_checkpoint *c, bool reading);
+
 /* One walk over both graphs. Nodes of the program that have no place are -1, and the other way
  * round. */
 typedef struct match {
