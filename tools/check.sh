@@ -17,7 +17,7 @@ else
 fi
 
 # Includes point down: a floor may include itself and what stands before it.
-for floor in tensor io ops/kernels ops autodiff optim nn data train; do
+for floor in tensor io ops/kernels ops autodiff optim nn data train programs lua; do
     case $floor in
     tensor) below="tensor" ;;
     io) below="tensor io" ;;
@@ -28,23 +28,25 @@ for floor in tensor io ops/kernels ops autodiff optim nn data train; do
     nn) below="tensor ops autodiff nn" ;;
     data) below="tensor io ops data" ;;
     train) below="tensor io ops autodiff optim nn data train" ;;
+    programs | lua) below="tensor io ops autodiff optim nn data train $floor" ;;
     esac
     allowed=$(echo "$below" | tr ' ' '|')
-    up=$(git ls-files "$floor/*.[ch]" | xargs grep -nE '^#include "' | grep -vE "\"($allowed)/")
+    up=$(git ls-files "$floor/*.[ch]" | xargs grep -nE '^#include "' | grep -vE "\"(($allowed)/|eddy\.h\")")
     [ -z "$up" ] || complain "includes that do not point down:
 $up"
 done
 upward=$(git ls-files 'examples/*.c' | xargs grep -nE '^#include "' | grep -v '"examples/')
 [ -z "$upward" ] || complain "examples include more than <eddy.h>: $upward"
 
-# The README's program is the one that is built.
-sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d' | cmp -s - examples/first.c || complain "the program in README.md is not examples/first.c"
+# The README's program, its first piece of C, is the one that is built.
+awk '/^```c$/ { inside = !n++; next } /^```$/ { inside = 0 } inside' README.md | cmp -s - examples/first.c || complain "the program in README.md is not examples/first.c"
 
 # Only one file asks the system for memory, a thread's own record apart; nothing ends the process or prints by itself.
-gate=$(git ls-files tensor io ops autodiff optim nn data train | grep '\.[ch]$' | grep -v -e '^tensor/memory.c' -e '^tensor/thread.c' |
+library=$(git ls-files tensor io ops autodiff optim nn data train lua | grep '\.[ch]$' | grep -v '^lua/repl')
+gate=$(echo "$library" | grep -v -e '^tensor/memory.c' -e '^tensor/thread.c' |
        xargs grep -nwE '(malloc|calloc|realloc|aligned_alloc|strdup) *\(')
 [ -z "$gate" ] || complain "memory that did not come from tensor/memory.c: $gate"
-abrupt=$(git ls-files tensor io ops autodiff optim nn data train | grep '\.[ch]$' | xargs grep -nwE '(exit|abort|assert|printf|puts|perror) *\(')
+abrupt=$(echo "$library" | xargs grep -nwE '(exit|abort|assert|printf|puts|perror) *\(')
 [ -z "$abrupt" ] || complain "the library must not exit, abort or print: $abrupt"
 
 # Names
