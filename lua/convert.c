@@ -215,7 +215,7 @@ void convert_push_list(lua_State *L, ed_list *list)
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
-static void push_element(lua_State *L, ed_dtype dtype, const void *data, int64_t i)
+void convert_push_element(lua_State *L, ed_dtype dtype, const void *data, int64_t i)
 {
     if (dtype == ED_BOOL)
         lua_pushboolean(L, ((const uint8_t *)data)[i]);
@@ -230,7 +230,7 @@ static void push_element(lua_State *L, ed_dtype dtype, const void *data, int64_t
 static void push_level(lua_State *L, const ed_tensor *t, const void *data, int depth, int64_t *i)
 {
     if (depth == t->rank) {
-        push_element(L, t->dtype, data, (*i)++);
+        convert_push_element(L, t->dtype, data, (*i)++);
         return;
     }
     luaL_checkstack(L, 4, NULL);

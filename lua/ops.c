@@ -2,6 +2,7 @@
 #include "lua/convert.h"
 #include "ops/random.h"
 #include "tensor/core.h"
+#include <limits.h>
 #include <string.h>
 
 /*
@@ -20,8 +21,8 @@ typedef struct arguments {
     lua_State *L;
     const ed_op *op;
     int at, last; /* of the stack */
-    ed_tensor *inputs[64];
-    int n_inputs;
+    ed_tensor **inputs;
+    int n_inputs, most_inputs;
     unsigned given; /* attributes: bit i is the schema's i-th */
     convert_room room;
     max_align_t attrs[MOST_ATTRS / sizeof(max_align_t)];
@@ -49,7 +50,7 @@ static ed_dtype dtype_for(const arguments *a, int i)
 
 static bool take_operand(arguments *a, int at, ed_dtype like)
 {
-    if (a->n_inputs == (int)(sizeof a->inputs / sizeof *a->inputs))
+    if (a->n_inputs == a->most_inputs)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: more than %d operands", a->op->name, a->n_inputs),
                false;
     bool table = lua_type(a->L, at) == LUA_TTABLE;
@@ -165,6 +166,17 @@ static bool run(arguments *a, ed_tensor **outputs)
            ed_execute(op, a->inputs, a->n_inputs, op->attrs ? a->attrs : NULL, outputs);
 }
 
+/* As many operands as the call has may come: in memory of Lua's, which stays on its stack. */
+static void make_room(lua_State *L, arguments *a, int last)
+{
+    size_t most = (size_t)last;
+    if (last && lua_type(L, 1) == LUA_TTABLE) most += lua_rawlen(L, 1);
+    if (most <= (size_t)a->most_inputs || most > INT_MAX / sizeof *a->inputs) return;
+    a->inputs = lua_newuserdatauv(L, most * sizeof *a->inputs, 0);
+    a->most_inputs = (int)most;
+    lua_insert(L, last + 1); /* below the results */
+}
+
 int ops_call(lua_State *L, const ed_op *op)
 {
     handle *results[ED_MAX_OUTPUTS];
@@ -172,6 +184,10 @@ int ops_call(lua_State *L, const ed_op *op)
     luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
     for (int i = 0; i < n; i++) results[i] = handle_new(L, HANDLE_TENSOR);
     arguments a;
+    ed_tensor *few[16];
+    a.inputs = few;
+    a.most_inputs = 16;
+    if (op->flags & ED_OP_VARIADIC) make_room(L, &a, last);
     a.L = L;
     a.op = op;
     a.at = 1;

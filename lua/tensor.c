@@ -328,12 +328,15 @@ static int to_table(lua_State *L)
     return 1;
 }
 
+/* The one element of a tensor of any rank. */
 static int item(lua_State *L)
 {
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
-    if (t->size != 1) return luaL_error(L, "item: the tensor has %d elements", (int)t->size);
-    return to_table(L),
-           lua_type(L, -1) == LUA_TTABLE ? luaL_error(L, "item: call reshape{} first") : 1;
+    if (t->size != 1)
+        return luaL_error(L, "item: the tensor has %I elements", (lua_Integer)t->size);
+    const ed_tensor *value = tensor_read(t); /* one element: any layout is contiguous */
+    convert_push_element(L, value->dtype, value->data, 0);
+    return 1;
 }
 
 /* for i, row in pairs(x) */
