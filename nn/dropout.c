@@ -18,10 +18,20 @@ static void destroy(ed_layer *layer)
     ed_release(((dropout *)ed_layer_state(layer))->generator);
 }
 
+/* A generator of its own goes on in a restored model where it stopped. */
+static void track(ed_layer *layer, ed_tracker *tracker)
+{
+    const dropout *d = ed_layer_state(layer);
+    if (d->generator) ed_track(tracker, "generator", d->generator);
+}
+
 ed_layer *ed_dropout_layer_with(double rate, const ed_dropout_layer_options *options)
 {
-    static const ed_layer_class class = {
-        .name = "dropout", .state_size = sizeof(dropout), .forward = forward, .destroy = destroy};
+    static const ed_layer_class class = {.name = "dropout",
+                                         .state_size = sizeof(dropout),
+                                         .forward = forward,
+                                         .destroy = destroy,
+                                         .track = track};
     ed_dropout_layer_options o = options ? *options : (ed_dropout_layer_options){0};
     if (!(rate >= 0 && rate < 1))
         return ed_fail(ED_INVALID_ARGUMENT, "dropout: rate is %g; it lies in [0, 1)", rate);

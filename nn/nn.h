@@ -139,7 +139,7 @@ ed_layer *ed_batch_normalization_with(const ed_batch_normalization_options *opti
 #define ed_flatten(...) ed_flatten_with(&(ed_layer_options){__VA_ARGS__})
 ed_layer *ed_flatten_with(const ed_layer_options *options);
 
-/* In training: ed_dropout. Otherwise x. */
+/* In training: ed_dropout. Otherwise x. Checkpoints of the layer hold a generator that is given. */
 typedef struct ed_dropout_layer_options {
     ed_generator *generator;
     const char *name;

@@ -45,7 +45,6 @@ typedef struct training {
     ed_optimizer *optimizer;
     ed_dataset *data;
     ed_metric *loss;
-    ed_generator *noise;
     int64_t step;
     ed_checkpoint *checkpoint;
 } training;
@@ -71,9 +70,9 @@ static training training_new(int optimizer)
     ed_tensor *x = ed_random_normal(ED_SHAPE(70, 6), .generator = fixed);
     ed_tensor *y =
         ed_random_uniform(ED_SHAPE(70), .dtype = ED_INT32, .high = 3, .generator = fixed);
-    t.noise = ed_generator_from_seed(11);
+    ed_generator *noise = ed_generator_from_seed(11); /* saved with the layer that draws from it */
     t.model = ed_sequential("mlp", ed_dense(8, .activation = "tanh"), ed_batch_normalization(),
-                            ed_dropout_layer(0.3), ed_dropout_layer(0.1, .generator = t.noise),
+                            ed_dropout_layer(0.3), ed_dropout_layer(0.1, .generator = noise),
                             ed_dense(3));
     t.optimizer = optimizer_of(optimizer);
     t.data = ed_dataset_of(x, y, .batch = 16, .shuffle = true, .seed = 3);
@@ -84,9 +83,9 @@ static training training_new(int optimizer)
 /* `t` stays where it is: its counter is part of the checkpoint. */
 static void training_track(training *t)
 {
-    t->checkpoint = ed_checkpoint("model", t->model, "optimizer", t->optimizer, "data", t->data,
-                                  "loss", t->loss, "noise", t->noise, "step", ed_counter(&t->step),
-                                  "random", ed_default_generator());
+    t->checkpoint =
+        ed_checkpoint("model", t->model, "optimizer", t->optimizer, "data", t->data, "loss",
+                      t->loss, "step", ed_counter(&t->step), "random", ed_default_generator());
     fine();
 }
 
