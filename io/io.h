@@ -45,8 +45,9 @@ int64_t ed_archive_count(const ed_archive *archive);
 const char *ed_archive_name(const ed_archive *archive, int64_t i);
 int64_t ed_archive_find(const ed_archive *archive, const char *name);
 
-/* Dtype as text (also of those that tensors don't have: "complex64", "string"; "damaged" for an
- * entry of a bundle of which only the name is known), shape, size in the file in bytes. */
+/* Dtype as text (also of those that tensors don't have: "complex64", "string"; in an .npz also
+ * "structured", "object", "bytes"; "damaged" for an entry of which only the name is known), shape,
+ * size in the file in bytes. */
 const char *ed_archive_dtype(const ed_archive *archive, int64_t i);
 ed_ints ed_archive_shape(const ed_archive *archive, int64_t i);
 int64_t ed_archive_bytes(const ed_archive *archive, int64_t i);
