@@ -6,7 +6,7 @@
  * twin.
  *
  * "load_cold" reads a file that the system does not have in memory, the other loads one that it
- * has. A load goes into fresh memory, "load_again" into memory that the process has already.
+ * has. "load" goes into fresh memory, the others into memory that the process has already.
  *
  * A save in the background: how long it keeps the caller, and what the next steps cost. The first
  * copies what it changes, after the first save into memory that is fresh too.
@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROUNDS = 3, VARIABLES = 8, BYTES = 50000000, MEGABYTE = 1000000, TOUCHED = 1500 };
+enum { ROUNDS = 5, VARIABLES = 8, BYTES = 50000000, MEGABYTE = 1000000, TOUCHED = 1500 };
 
 /* What is timed, once a round. */
 enum {
@@ -182,7 +182,6 @@ static void timed(int what, int round, void (*f)(void))
 /* The same, and the memory it takes. */
 static void timed_and_weighed(int what, int round, void (*f)(void), int64_t *bytes)
 {
-    ed_memory_trim();
     ed_memory_reset_peak();
     int64_t before = ed_memory_stats().live_bytes;
     timed(what, round, f);
@@ -197,27 +196,46 @@ static void remove_files(void)
     sync();
 }
 
-static void write_round(int round)
+/* Who goes first changes from round to round: a disk that has given much may give less. */
+static void in_turn(int round, void (*one)(int round), void (*other)(int round))
 {
-    remove_files();
+    if (round % 2 == 0) one(round);
+    other(round);
+    if (round % 2) one(round);
+}
+
+static void round_raw_write(int round)
+{
     timed(RAW_WRITE, round, raw_write);
+}
+
+static void round_save(int round)
+{
     timed_and_weighed(SAVE, round, save, &b.save_bytes);
 }
 
-static void read_round(int round)
+static void round_raw_cold(int round)
 {
-    int64_t bytes;
     forget("raw");
     timed(RAW_COLD, round, raw_map);
-    forget("saved.data-00000-of-00001");
-    timed_and_weighed(LOAD_COLD, round, load, &bytes);
-    timed(RAW_WARM, round, raw_map);
-    timed(COPY, round, copy_fresh);
-    timed_and_weighed(LOAD_FRESH, round, load, &b.load_bytes);
-    timed(LOAD_AGAIN, round, load);
 }
 
-static void background_round(int round)
+static void round_load_cold(int round)
+{
+    forget("saved.data-00000-of-00001");
+    timed(LOAD_COLD, round, load);
+}
+
+static void round_warm(int round)
+{
+    timed(RAW_WARM, round, raw_map);
+    timed(COPY, round, copy_fresh);
+    timed(LOAD_AGAIN, round, load);
+    ed_memory_trim();
+    timed_and_weighed(LOAD_FRESH, round, load, &b.load_bytes);
+}
+
+static void round_background(int round)
 {
     step();
     timed(STEP, round, step);
@@ -267,6 +285,7 @@ static void touch_memory(void)
     free(memory);
     raw_write();
     save();
+    load();
 }
 
 static void make_model(void)
@@ -322,9 +341,11 @@ int main(int argc, char **argv)
     if (ed_failed()) die("the model");
     touch_memory();
     for (int r = 0; r < ROUNDS; r++) {
-        write_round(r);
-        read_round(r);
-        background_round(r);
+        remove_files();
+        in_turn(r, round_raw_write, round_save);
+        in_turn(r, round_raw_cold, round_load_cold);
+        round_warm(r);
+        round_background(r);
     }
     for (int i = 0; i < TIMED; i++)
         if (bench_wanted(argc, argv, lines[i].name)) print_line(i);
