@@ -147,7 +147,10 @@ $(MODULE): $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL)) $(OBJECTS) lua/eddy.map
 	$(Q)$(CC) -shared $(SANFLAGS) -Wl,--version-script=lua/eddy.map -o $@ $(filter %.o,$^) $(LIBS)
 $(REPL): $(LUA_ALL) $(OBJECTS)
 	$(call say,LD    $@)
-	$(Q)$(CC) $(SANFLAGS) -rdynamic -o $@ $^ $(LIBS) $(LUA_LIBS)
+	$(Q)$(CC) $(SANFLAGS) -rdynamic -Wl,-z,pack-relative-relocs -o $@ $^ $(LIBS) $(LUA_LIBS)
+
+$(OBJ)/tests/test_repl: $(REPL)
+$(OBJ)/tests/test_repl.o: SIMDFLAGS += -DEDDY_VERSION='"$(VERSION)"'
 
 # The test of Lua's side has the module inside it.
 $(OBJ)/tests/test_lua: $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL))

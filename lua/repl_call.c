@@ -15,7 +15,11 @@ static volatile sig_atomic_t presses;
 static void stop(lua_State *L, lua_Debug *at)
 {
     (void)at;
-    if (presses < 2) lua_sethook(L, NULL, 0, 0);
+    int seen;
+    do { /* once more if the handler came in between */
+        seen = presses;
+        lua_sethook(L, seen > 1 ? stop : NULL, seen > 1 ? LUA_MASKCOUNT : 0, 1);
+    } while (seen != presses);
     luaL_where(L, 0);
     lua_pushliteral(L, "interrupted");
     lua_concat(L, 2);
@@ -26,7 +30,7 @@ static void on_interrupt(int number)
 {
     (void)number;
     lua_State *L = running;
-    if (presses < 2) presses++;
+    presses++;
     if (L) lua_sethook(L, stop, LUA_MASKCOUNT, 1);
 }
 

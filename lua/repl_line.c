@@ -104,7 +104,10 @@ static int next_byte(char *byte)
     }
 }
 
-/* What libedit calls for a character. */
+/* What libedit calls for a character. A Ctrl-D that is typed before the line is being edited, while
+ * something runs, comes as a zero. */
+enum { CTRL_D = 4 };
+
 static int next_character(EditLine *e, wchar_t *to)
 {
     (void)e;
@@ -114,6 +117,7 @@ static int next_character(EditLine *e, wchar_t *to)
         int got = next_byte(&byte);
         if (got < 1) return got;
         size_t n = mbrtowc(to, &byte, 1, &decoder);
+        if (n == 0) *to = CTRL_D;
         if (n == 0 || n == 1) return 1;
         if (n != (size_t)-2) decoder = (mbstate_t){0}; /* no character: passed over */
     }
@@ -355,6 +359,7 @@ static line_result read_edited(lua_State *L, const char *prompt)
     int size = 0;
     prompt_text = prompt;
     watch_signals();
+    el_set(editor, EL_PREP_TERM, 1); /* before the prompt can be seen and answered */
     const char *line = el_gets(editor, &size);
     leave_signals();
     if (repl_interrupted()) {

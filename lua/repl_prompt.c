@@ -176,7 +176,9 @@ void prompt_loop(lua_State *L)
         const char *line = lua_tostring(L, -1);
         line += strspn(line, " \t");
         if (!*line) continue;
-        if (!command_run(L, line, &leave)) run_chunk(L);
+        if (command_run(L, line, &leave)) continue;
+        if (*line == '=') lua_pushfstring(L, "return %s", line + 1);
+        run_chunk(L);
     }
     line_close();
 }

@@ -1,0 +1,830 @@
+/*
+ * The program eddy as a user meets it: at a terminal, which is a pty here, and with scripts.
+ */
+#include "tests/folders.h"
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <pty.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <cmocka.h>
+
+static char program[4096];
+
+/* ---- A terminal ------------------------------------------------------------------------------ */
+
+enum { PATIENCE = 60 }; /* seconds; sanitizers and other work may take their time */
+
+static struct {
+    int fd;
+    pid_t child;
+    char raw[1 << 20];   /* all that was printed */
+    char plain[1 << 20]; /* without what moves the cursor and sets colours */
+    size_t raw_size, plain_size;
+    size_t seen;  /* of plain, by `expect` */
+    int skipping; /* within an escape sequence: 1 behind ESC, 2 behind ESC [ */
+} terminal;
+
+static void strip(char c)
+{
+    if (terminal.skipping == 1) {
+        terminal.skipping = c == '[' ? 2 : 0;
+    } else if (terminal.skipping == 2) {
+        if (c >= '@' && c <= '~') terminal.skipping = 0;
+    } else if (c == 27) {
+        terminal.skipping = 1;
+    } else if (c != '\r' && c != '\a') {
+        terminal.plain[terminal.plain_size++] = c;
+        terminal.plain[terminal.plain_size] = 0;
+    }
+}
+
+/* Takes what the program prints within a time; false at its end. */
+static bool take(int milliseconds)
+{
+    struct pollfd output = {.fd = terminal.fd, .events = POLLIN};
+    if (poll(&output, 1, milliseconds) <= 0) return true;
+    size_t room = sizeof terminal.raw - terminal.raw_size - 1;
+    if (!room) fail_msg("it prints and prints");
+    ssize_t n = read(terminal.fd, terminal.raw + terminal.raw_size, room);
+    if (n <= 0) return false;
+    for (ssize_t i = 0; i < n; i++) strip(terminal.raw[terminal.raw_size + (size_t)i]);
+    terminal.raw_size += (size_t)n;
+    terminal.raw[terminal.raw_size] = 0;
+    return true;
+}
+
+/* Lets it run for a while. */
+static void rest(void)
+{
+    struct timespec now, end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += 300000000;
+    do {
+        take(50);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - end.tv_sec) * 1000000000 + now.tv_nsec - end.tv_nsec < 0);
+}
+
+/* Waits until the program has printed the text, behind what was expected before. */
+static void expect(const char *what)
+{
+    for (time_t end = time(NULL) + PATIENCE;;) {
+        const char *at = strstr(terminal.plain + terminal.seen, what);
+        if (at) {
+            terminal.seen = (size_t)(at - terminal.plain) + strlen(what);
+            return;
+        }
+        bool on = take(1000);
+        if (!on || time(NULL) > end)
+            fail_msg("%s: '%s' was expected behind byte %zu of:\n%s", on ? "too late" : "it ended",
+                     what, terminal.seen, terminal.plain);
+    }
+}
+
+static void type(const char *keys)
+{
+    for (size_t n = strlen(keys); n;) {
+        ssize_t taken = write(terminal.fd, keys, n);
+        assert_true(taken > 0);
+        keys += taken;
+        n -= (size_t)taken;
+    }
+}
+
+/* A line, and what comes of it; then the prompt is there again. */
+static void enter(const char *line, const char *what)
+{
+    type(line);
+    type("\r");
+    expect("\n");
+    expect(what);
+    expect(*what ? "\n> " : "> ");
+}
+
+/* A line that is given up by Ctrl-C once the text is shown; what was typed behind a Ctrl-C, or is
+ * not yet read when it comes, is lost. */
+static void give_up(const char *keys, const char *what)
+{
+    type(keys);
+    expect(what);
+    type("\003");
+    expect("^C\n> ");
+}
+
+static void set_environment(const char *const *names)
+{
+    setenv("HOME", folder_root, 1);
+    setenv("TERM", "xterm", 1);
+    setenv("LC_ALL", "C.UTF-8", 1);
+    unsetenv("XDG_STATE_HOME");
+    unsetenv("NO_COLOR");
+    unsetenv("LUA_INIT");
+    for (; names && *names; names += 2) setenv(names[0], names[1], 1);
+}
+
+/* Starts it with these words and variables and waits for its prompt. */
+static void start_with(const char *const *words, const char *const *variables)
+{
+    memset(&terminal, 0, sizeof terminal);
+    struct winsize size = {.ws_row = 24, .ws_col = 100};
+    terminal.child = forkpty(&terminal.fd, NULL, NULL, &size);
+    assert_true(terminal.child >= 0);
+    if (!terminal.child) {
+        set_environment(variables);
+        if (chdir(folder_root)) _exit(126);
+        execv(program, (char *const *)words);
+        _exit(127);
+    }
+    expect("> ");
+}
+
+static void start(void)
+{
+    start_with((const char *const[]){"eddy", NULL}, NULL);
+}
+
+/* Waits for its end; what waitpid says. */
+static int await_end(void)
+{
+    int status;
+    for (time_t end = time(NULL) + PATIENCE; take(100);)
+        if (time(NULL) > end) fail_msg("it does not end:\n%s", terminal.plain + terminal.seen);
+    assert_int_equal(waitpid(terminal.child, &status, 0), terminal.child);
+    close(terminal.fd);
+    return status;
+}
+
+static void leave(void)
+{
+    type("\004");
+    assert_int_equal(await_end(), 0);
+}
+
+/* ---- At the prompt --------------------------------------------------------------------------- */
+
+static void results_are_printed(void **unused)
+{
+    (void)unused;
+    start();
+    enter("1 + 1", "2");
+    enter("_ * 21", "42");
+    enter("= 'a\\n\"b'", "\"a\\n\\\"b\"");
+    enter("ed.tensor{{1, 2}, {3, 4}}", "[[1 2]\n [3 4]]\ntensor int32 [2, 2]");
+    enter("{3, x = _, t = {}, s = 'text', [7.5] = true}",
+          "{3, s = \"text\", t = {}, x = int32 [2, 2], [7.5] = true}");
+    enter("nil", "nil");
+    enter("1, nil, 'three'", "1\nnil\n\"three\"");
+    enter("print('printed')", "printed");
+    enter("x = 5", "");
+    enter("x", "5");
+    enter("setmetatable({}, {__tostring = function() return 'told' end})", "told");
+    enter("'\xc3\xa9'", "\"\xc3\xa9\"");
+    leave();
+}
+
+static void statements_take_several_lines(void **unused)
+{
+    (void)unused;
+    start();
+    type("function twice(x)\r");
+    expect(">> ");
+    type("  return 2 * x\r");
+    expect(">> ");
+    enter("end", "");
+    enter("twice(21)", "42");
+    type("ed.tensor{1,\r");
+    expect(">> ");
+    enter("2}", "tensor int32 [2]");
+    type("s = [[one\r");
+    expect(">> ");
+    enter("two]]", "");
+    enter("s", "\"one\\ntwo\"");
+    type("if true then\r");
+    expect(">> ");
+    type("\004"); /* given up */
+    expect("> ");
+    enter("3", "3");
+    /* indented by TABs, as a program that is pasted */
+    type("for i = 1, 2 do\r\tif i == 2 then\r\t\tprint('two' .. i)\r\tend\rend\r");
+    expect("\ntwo2");
+    expect("> ");
+    leave();
+}
+
+static void tab_completes(void **unused)
+{
+    (void)unused;
+    start();
+    enter("x = ed.ones{2, 3}", "");
+    type("ed.value_and\t\r");
+    expect("ed.value_and_grad");
+    expect("function");
+    type("x:logsum\t{ax\t1}\r");
+    expect("x:logsumexp{axis = 1}");
+    expect("tensor float32 [3]");
+    type("x.sh\t\r");
+    expect("{2, 3}");
+    type("ed.zeros{2, dt\t'flo\t64'}\r");
+    expect("ed.zeros{2, dtype = 'float64'}");
+    expect("tensor float64 [2]");
+    give_up("x[1]:redu\t", "reduce_");
+    give_up("x:arg\t\t", "argmax  argmin");
+    type("tab\t.conc\t({'a', 'b'})\r");
+    expect("\"ab\"");
+    type("library = {deeper = {deepest = 7}}\rlibr\t.dee\t.dee\t\r");
+    expect("library.deeper.deepest");
+    expect("\n7");
+    type(":ti\t 1\r");
+    expect("1\n");
+    expect("holds");
+    type("?logsum\t\r");
+    expect("ed.logsumexp(x");
+    /* nothing that is looked at is run */
+    enter("t = setmetatable({}, {__index = function() error('looked') end})", "");
+    give_up("t.a.b\tx", "t.a.bx");
+    leave();
+}
+
+static void tab_completes_files(void **unused)
+{
+    (void)unused;
+    mkdir(in_folder("measures"), 0700);
+    write_text(in_folder("measures/first.lua"), "return 'was loaded'");
+    start();
+    type("dofile('meas\tfi\t')\r");
+    expect("dofile('measures/first.lua')");
+    expect("\"was loaded\"");
+    leave();
+}
+
+#define UP "\033[A"
+
+static void history_stays(void **unused)
+{
+    (void)unused;
+    struct stat info;
+    unlink(in_folder(".eddy_history"));
+    start();
+    enter("'of the first run'", "");
+    type("function f()\r");
+    expect(">> ");
+    type("  return 'joined'\r");
+    expect(">> ");
+    enter("end", "");
+    leave();
+    assert_int_equal(stat(in_folder(".eddy_history"), &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    start();
+    type(UP);
+    expect("function f()   return 'joined' end");
+    type("\r");
+    expect("> ");
+    enter("f()", "\"joined\"");
+    type(UP UP UP "\r");
+    expect("\"of the first run\"\n");
+    leave();
+    /* elsewhere, if the system says where */
+    const char *variables[] = {"XDG_STATE_HOME", in_folder("state"), NULL};
+    start_with((const char *const[]){"eddy", NULL}, variables);
+    enter("'kept apart'", "");
+    leave();
+    assert_int_equal(access(in_folder("state/eddy/history"), R_OK), 0);
+}
+
+/* A history too long is cut to its newest lines. */
+static void history_is_shortened(void **unused)
+{
+    (void)unused;
+    FILE *f = fopen(in_folder(".eddy_history"), "w");
+    assert_non_null(f);
+    for (int i = 1; i <= 4100; i++) fprintf(f, "line(%d)\n", i);
+    assert_int_equal(fclose(f), 0);
+    start();
+    give_up(UP, "line(4100)");
+    leave();
+    int lines = 0, first = 0, n;
+    f = fopen(in_folder(".eddy_history"), "r");
+    assert_non_null(f);
+    for (; fscanf(f, "line(%d)\n", &n) == 1; lines++)
+        if (!first) first = n;
+    fclose(f);
+    assert_int_equal(lines, 2000);
+    assert_int_equal(first, 2101);
+}
+
+static void control_c_stops(void **unused)
+{
+    (void)unused;
+    start();
+    enter("kept = 17", "");
+    type("while true do end\r");
+    expect("\n");
+    rest();
+    type("\003");
+    expect("interrupted");
+    expect("\n> ");
+    enter("kept", "17");
+    /* in a coroutine */
+    type("coroutine.wrap(function() while true do end end)()\r");
+    expect("\n");
+    rest();
+    type("\003");
+    expect("interrupted");
+    expect("\n> ");
+    /* a program that catches errors: once again, and it ends */
+    type("while true do pcall(function() while true do end end) end\r");
+    expect("\n");
+    rest();
+    for (int i = 0; i < 10 && !strstr(terminal.plain + terminal.seen, "interrupted"); i++) {
+        type("\003");
+        rest();
+    }
+    expect("interrupted");
+    expect("> ");
+    /* in a call of Eddy's; the tape stops */
+    type("t = ed.tape(function() while true do ed.ones{100, 100}:matmul(ed.ones{100, 100}) end "
+         "end)\r");
+    expect("\n");
+    rest();
+    type("\003");
+    expect("interrupted");
+    expect("\n> ");
+    enter("kept + 1", "18");
+    /* at the prompt */
+    give_up("half a li", "half a li");
+    type("if true then\r");
+    give_up("", ">> ");
+    enter("kept + 2", "19");
+    leave();
+}
+
+static void help_is_there(void **unused)
+{
+    (void)unused;
+    start();
+    enter("?matmul", "ed.matmul(a, b, {transpose_a=, transpose_b=})");
+    enter("help(ed.conv2d)", "padding      a text");
+    enter("help 'grad'", "ed.grad(f)");
+    enter("ed.search 'softmax cross'", "sparse_softmax_cross_entropy");
+    enter("?no_such_thing", "nothing is called no_such_thing");
+    enter("x = ed.ones(1)", "");
+    enter("?x", "ops as methods");
+    enter(":help", ":time x");
+    enter("?", "ops, also methods of tensors");
+    leave();
+}
+
+static void commands_work(void **unused)
+{
+    (void)unused;
+    start();
+    enter("weights = ed.variable(ed.zeros{10, 20}, {name = 'w'})", "");
+    enter(":who", "weights          float32  [10, 20]             800 bytes    variable");
+    enter(":mem", " tensors in ");
+    enter(":time ed.ones{2}", "tensor float32 [2]\n");
+    expect("");
+    enter(":time nothing()", "attempt to call a nil value");
+    enter(":no", "there is no :no; :help lists the commands");
+    enter("::place:: y = 3", "");
+    enter("y", "3");
+    type(":quit\r");
+    assert_int_equal(await_end(), 0);
+}
+
+static void errors_name_their_line(void **unused)
+{
+    (void)unused;
+    start();
+    enter("nothing()", "stdin:1: attempt to call a nil value (global 'nothing')");
+    type("function bad()\r  local x\r  return x.y\rend\r");
+    expect("> ");
+    expect("> ");
+    enter("bad()", "stdin:4: attempt to index a nil value (local 'x')\n  4:   return x.y\n  in ");
+    enter("x = = 1", "stdin:7: unexpected symbol near '='");
+    enter("ed.ones{2} + ed.ones{3}", "stdin:8: add: ");
+    enter("error({})", "table: ");
+    enter("error(nil)", "nil");
+    leave();
+    assert_null(strstr(terminal.plain, "[C]"));
+}
+
+static void errors_are_red_unless_unwanted(void **unused)
+{
+    (void)unused;
+    start();
+    enter("nothing()", "attempt to call");
+    leave();
+    assert_non_null(strstr(terminal.raw, "\033[31mstdin:1: attempt to call"));
+    start_with((const char *const[]){"eddy", NULL}, (const char *const[]){"NO_COLOR", "1", NULL});
+    enter("nothing()", "attempt to call");
+    leave();
+    assert_null(strstr(terminal.raw, "\033[31m"));
+    /* a terminal without abilities: plain lines */
+    start_with((const char *const[]){"eddy", NULL}, (const char *const[]){"TERM", "dumb", NULL});
+    type("nothing()\n");
+    expect("attempt to call");
+    leave();
+    assert_null(strchr(terminal.raw, 27));
+}
+
+static void set_width(unsigned short columns)
+{
+    struct winsize size = {.ws_row = 24, .ws_col = columns};
+    assert_int_equal(ioctl(terminal.fd, TIOCSWINSZ, &size), 0);
+    rest();
+}
+
+static void resizing_keeps_the_line(void **unused)
+{
+    (void)unused;
+    start();
+    type("long_name_of_a_result = 'a text of some length ");
+    expect("some length ");
+    set_width(30);
+    type("goes on ");
+    set_width(17);
+    type("and on ");
+    set_width(120);
+    type("to its end'\r");
+    expect("\n> ");
+    enter("long_name_of_a_result", "\"a text of some length goes on and on to its end\"");
+    set_width(40); /* what TAB lists is as wide as the terminal is now */
+    give_up("ed.reduce_\t", "reduce_variance");
+    leave();
+    const char *list = strstr(terminal.plain, "\nreduce_all");
+    assert_non_null(list);
+    assert_true(strcspn(list + 1, "\n") <= 40);
+    /* it may also come while something runs */
+    start();
+    type("for i = 1, 3e6 do local x = i end 'done'\r");
+    set_width(50);
+    expect("> ");
+    leave();
+}
+
+static void the_terminal_is_left_in_order(void **unused)
+{
+    (void)unused;
+    struct termios mode;
+    static const int signals[] = {SIGTERM, SIGHUP};
+    for (int i = 0; i < 2; i++) {
+        start();
+        type("half a li");
+        expect("half a li");
+        assert_int_equal(tcgetattr(terminal.fd, &mode), 0);
+        assert_false(mode.c_lflag & ICANON);
+        assert_int_equal(kill(terminal.child, signals[i]), 0);
+        int status;
+        assert_int_equal(waitpid(terminal.child, &status, 0), terminal.child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+        assert_int_equal(tcgetattr(terminal.fd, &mode), 0);
+        assert_true(mode.c_lflag & ICANON && mode.c_lflag & ECHO);
+        close(terminal.fd);
+    }
+}
+
+/* ---- Scripts --------------------------------------------------------------------------------- */
+
+static char printed[1 << 18], complained[1 << 16];
+
+static void read_all(const char *path, char *to, size_t room)
+{
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    size_t n = fread(to, 1, room - 1, f);
+    to[n] = 0;
+    fclose(f);
+}
+
+/* Runs it by the shell with these words; they end with a redirection perhaps. The exit code. */
+static int run(const char *words)
+{
+    char command[8192];
+    snprintf(command, sizeof command, "cd '%s' && HOME='%s' LC_ALL=C.UTF-8 '%s' %s > '%s' 2> '%s'",
+             folder_root, folder_root, program, words, in_folder("out"), in_folder("err"));
+    int status = system(command);
+    assert_true(WIFEXITED(status));
+    read_all(in_folder("out"), printed, sizeof printed);
+    read_all(in_folder("err"), complained, sizeof complained);
+    return WEXITSTATUS(status);
+}
+
+static void runs(const char *words, int code, const char *prints)
+{
+    int got = run(words);
+    if (got != code || strcmp(printed, prints) != 0)
+        fail_msg("%s: exit code %d, not %d; printed:\n%s%s", words, got, code, printed, complained);
+    if (!code) assert_string_equal(complained, "");
+}
+
+static void complains(const char *words, const char *what)
+{
+    if (run(words) != 1 || !strstr(complained, what))
+        fail_msg("%s: '%s' was expected, there is:\n%s%s", words, what, printed, complained);
+}
+
+static void scripts_run(void **unused)
+{
+    (void)unused;
+    char with_program[sizeof program + 16];
+    write_text(in_folder("words.lua"), "#!/usr/bin/env eddy\n"
+                                       "print(arg[0], #arg, arg[-1] ~= nil, ...)\n"
+                                       "return 5\n");
+    runs("words.lua one 'two words'", 0, "words.lua\t2\ttrue\tone\ttwo words\n");
+    runs("-e 'x = 1' -- words.lua", 0, "words.lua\t0\ttrue\n");
+    runs("-e 'print(1)' -e'print(arg[0] ~= nil, arg[1])'", 0, "1\ntrue\t-e\n");
+    runs("- a b < words.lua", 0, "-\t2\ttrue\ta\tb\n");
+    runs("< words.lua", 0, strcat(strcpy(with_program, program), "\t0\tfalse\n"));
+    write_text(in_folder("module.lua"), "return {value = 7, name = ...}\n");
+    runs("-l module -e 'print(module.value, module.name)'", 0, "7\tmodule\n");
+    runs("-l m=module -e 'print(m.value, module)'", 0, "7\tnil\n");
+    runs("-e 'print(require(\"eddy\") == ed)'", 0, "true\n");
+}
+
+static void exit_codes_are_those_of_lua(void **unused)
+{
+    (void)unused;
+    write_text(in_folder("bad.lua"), "local function f() error('no good') end\nf()\n");
+    write_text(in_folder("wrong.lua"), "x = = 1\n");
+    runs("-e 'os.exit(7)'", 7, "");
+    runs("-e 'os.exit(true)'", 0, "");
+    complains("bad.lua", "eddy: bad.lua:1: no good\nstack traceback:\n");
+    complains("bad.lua", "bad.lua:1: in local 'f'\n\tbad.lua:2: in main chunk");
+    complains("wrong.lua", "eddy: wrong.lua:1: unexpected symbol near '='");
+    complains("none.lua", "eddy: cannot open none.lua");
+    complains("-e 'error{}'", "eddy: table: ");
+    complains("-e 'print(' words.lua", "eddy: (command line):1: ");
+    complains("-l no_such_module", "module 'no_such_module' not found");
+    complains("-e", "-e is unknown or lacks what it is to be followed by");
+    complains("--sage x.lua", "--sage is unknown");
+    complains("-e 'x = ed.ones{2} + ed.ones{3}'", "(command line):1: add: ");
+    complains("-e 'coroutine.wrap(function() error(\"inside\") end)()'", "inside");
+    assert_null(strchr(complained, 27)); /* no colours in a file */
+}
+
+static void coroutines_are_those_of_lua(void **unused)
+{
+    (void)unused;
+    write_text(in_folder("coroutines.lua"),
+               "local co = coroutine.create(function(a, b)\n"
+               "    local c = coroutine.yield(a + b)\n"
+               "    local d, e = coroutine.yield(c * 2)\n"
+               "    return d + e, 'end'\n"
+               "end)\n"
+               "print(coroutine.resume(co, 1, 2))\n"
+               "print(coroutine.resume(co, 10))\n"
+               "print(coroutine.status(co), coroutine.resume(co, 3, 4))\n"
+               "print(coroutine.resume(co))\n"
+               "print(coroutine.resume(coroutine.running()))\n"
+               "print(coroutine.resume(coroutine.create(function() error({}) end)) == false)\n"
+               "local closed = false\n"
+               "local gen = coroutine.wrap(function()\n"
+               "    local x <close> = setmetatable({}, {__close = function() closed = true end})\n"
+               "    coroutine.yield(1)\n"
+               "    error('late', 0)\n"
+               "end)\n"
+               "print(gen(), pcall(gen))\n"
+               "print(closed, pcall(gen))\n"
+               "print(pcall(coroutine.resume, 1))\n"
+               "for v in coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end) do\n"
+               "    io.write(v, ' ')\n"
+               "end\n"
+               "print(select('#', coroutine.resume(coroutine.create(function() end))))\n");
+    assert_int_equal(run("coroutines.lua"), 0);
+    char ours[4096];
+    snprintf(ours, sizeof ours, "%.4000s", printed);
+    const char *expected = "true\t3\ntrue\t20\nsuspended\ttrue\t7\tend\n"
+                           "false\tcannot resume dead coroutine\n"
+                           "false\tcannot resume non-suspended coroutine\n"
+                           "true\n";
+    assert_int_equal(strncmp(ours, expected, strlen(expected)), 0);
+    assert_non_null(strstr(ours, "1\tfalse\t"));
+    assert_non_null(strstr(ours, "late\ntrue\tfalse\t"));
+    assert_non_null(strstr(ours, "cannot resume dead coroutine\n"));
+    assert_non_null(strstr(ours, "1 2 3 1\n"));
+}
+
+static void the_prompt_without_a_terminal(void **unused)
+{
+    (void)unused;
+    write_text(in_folder("input"), "1 + 1\nfunction f()\nreturn 'of two lines'\nend\nf()\nx.y\n");
+    assert_int_equal(run("-i < input"), 0);
+    assert_non_null(strstr(printed, "> 2\n"));
+    assert_non_null(strstr(printed, "\"of two lines\"\n"));
+    assert_non_null(strstr(complained, "attempt to index a nil value (global 'x')"));
+    runs("--version", 0, "Eddy " EDDY_VERSION ", Lua 5.4.4\n");
+    assert_int_equal(run("--help"), 0);
+    assert_non_null(strstr(printed, "usage: eddy"));
+}
+
+static void safe_is_safe(void **unused)
+{
+    (void)unused;
+    runs("--safe -e 'print(os, io, package, require, debug, dofile, loadfile)'", 0,
+         "nil\tnil\tnil\tnil\tnil\tnil\tnil\n");
+    runs(
+        "--safe -e 'print(load(\"return 6 * 7\")(), load(\"return x\", \"n\", \"bt\", {x = 8})())'",
+        0, "42\t8\n");
+    runs("--safe -e 'print(load(string.dump(function() end)))'", 0,
+         "nil\tattempt to load a binary chunk (mode is 't')\n");
+    runs("--safe -e 'print(load(string.dump(function() end), \"x\", \"b\"))'", 0,
+         "nil\tattempt to load a binary chunk (mode is 't')\n");
+    runs("-e 'io.open(\"code.luac\", \"wb\"):write(string.dump(load(\"print(9)\"))):close()'", 0,
+         "");
+    runs("code.luac", 0, "9\n");
+    complains("--safe code.luac", "attempt to load a binary chunk (mode is 't')");
+    complains("--safe -l module", "modules are not available with --safe");
+    runs("--safe -e 'print(ed.ones{2}:sum():item(), #coroutine.wrap(function() return {1} end)())'",
+         0, "2.0\t1\n");
+    runs("-e 'print(os and io and package and debug and true)'", 0, "true\n");
+}
+
+/* Whatever the module offers, help has words for. */
+static void help_knows_every_name(void **unused)
+{
+    (void)unused;
+    write_text(
+        in_folder("names.lua"),
+        "local function check(t, prefix)\n"
+        "    for name, value in pairs(t) do\n"
+        "        local path = prefix .. name\n"
+        "        if type(value) == 'function' and not ed.describe(path) then print(path) end\n"
+        "        if type(value) == 'table' and prefix == '' then check(value, name .. '.') end\n"
+        "    end\n"
+        "end\n"
+        "check(ed, '')\n"
+        "for _, kind in ipairs{'tensor', 'tape', 'layer', 'optimizer', 'metric', 'generator',\n"
+        "        'dataset', 'checkpoint', 'restoration', 'checkpoint_manager', 'archive'} do\n"
+        "    for name in pairs(ed.names(kind)) do\n"
+        "        if not ed.describe(kind .. ':' .. name) then print(kind .. ':' .. name) end\n"
+        "    end\n"
+        "end\n");
+    runs("names.lua", 0, "");
+}
+
+/* Every example that help shows is run when it is asked for: it has a result. */
+static void help_shows_examples(void **unused)
+{
+    (void)unused;
+    write_text(
+        in_folder("examples.lua"),
+        "local without = 0\n"
+        "for name, f in pairs(ed) do\n"
+        "    local text = type(f) == 'function' and ed.describe(name) or ''\n"
+        "    if text:find('\\n    gradient ') and not text:find('\\n    > ed.', 1, true) then\n"
+        "        without = without + 1\n"
+        "        print(name)\n"
+        "    end\n"
+        "end\n"
+        "assert(ed.describe('exp'):find('tensor float32', 1, true))\n"
+        "print(without)\n");
+    runs("examples.lua", 0, "0\n");
+}
+
+/* ---- Plots ----------------------------------------------------------------------------------- */
+
+static void plots_are_drawn(void **unused)
+{
+    (void)unused;
+    /* a rising line: two dots wide and four high for each character */
+    runs("-e 'ed.plot({0, 1, 2, 3}, {width = 2, height = 1})'", 0,
+         "        2 ┤⡠⠊\n"
+         "          └──\n"
+         "           1 4\n");
+    runs("-e 'ed.hist({1, 1, 1, 2}, {bins = 2, width = 3})'", 0,
+         "        1 │███ 3\n"
+         "      1.5 │█ 1\n"
+         "        2\n");
+    runs("-e 'ed.imshow{{0, 1, 2}, {3, 4, 4}}'", 0, "  ░░▒▒\n▓▓████\n");
+    complains("-e 'ed.plot({1, 2}, {1})'", "(command line):1: plot: x has 2 numbers, y 1");
+    complains("-e 'ed.plot()'", "plot: y, or x and y, are expected");
+    complains("-e 'ed.imshow(ed.ones{2, 2, 2})'", "imshow: [height, width]");
+    complains("-e 'ed.hist({1}, {bins = 0})'", "hist: bins");
+    assert_int_equal(run("-e 'ed.plot{0/0, 1/0, 1} ed.plot{} ed.plot(ed.zeros{0}) ed.hist{}'"), 0);
+    complains("-e 'ed.write_png(\"none/x.png\", ed.ones{2, 2})'", "none/x.png: open: No such file");
+    complains("-e 'ed.write_png(\"x.png\", ed.ones{2, 2, 5})'", "not float32[2, 2, 5]");
+    complains("-e 'ed.write_png(\"x.png\", ed.ones{0, 2})'", "not float32[0, 2, 1]");
+}
+
+static uint32_t u32(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* Reads a PNG as the standard says; the inflated rows, and what IHDR has. */
+static size_t read_png(const char *path, uint8_t *rows, size_t room, uint8_t head[13])
+{
+    static uint8_t file[1 << 22], packed[1 << 22];
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    size_t size = fread(file, 1, sizeof file, f), n_packed = 0, at = 8;
+    fclose(f);
+    assert_memory_equal(file, "\x89PNG\r\n\x1a\n", 8);
+    for (const char *name = ""; strcmp(name, "IEND") != 0;) {
+        static char kind[5];
+        assert_true(at + 12 <= size);
+        uint32_t length = u32(file + at);
+        memcpy(kind, file + at + 4, 4);
+        name = kind;
+        assert_int_equal(u32(file + at + 8 + length), crc32(0, file + at + 4, length + 4));
+        if (!strcmp(name, "IHDR")) memcpy(head, file + at + 8, 13);
+        if (!strcmp(name, "IDAT")) {
+            memcpy(packed + n_packed, file + at + 8, length);
+            n_packed += length;
+        }
+        at += 12 + length;
+    }
+    assert_int_equal(at, size);
+    uLongf n = room;
+    assert_int_equal(uncompress(rows, &n, packed, n_packed), Z_OK);
+    return n;
+}
+
+static void images_are_written(void **unused)
+{
+    (void)unused;
+    static uint8_t rows[1 << 22];
+    uint8_t head[13];
+    runs("-e 'ed.write_png(\"a.png\", ed.tensor({{1, 2, 3}, {4, 5, 255}}, \"uint8\"))'", 0, "");
+    assert_int_equal(read_png(in_folder("a.png"), rows, sizeof rows, head), 8);
+    assert_memory_equal(rows, ((uint8_t[]){0, 1, 2, 3, 0, 4, 5, 255}), 8);
+    assert_memory_equal(head, ((uint8_t[]){0, 0, 0, 3, 0, 0, 0, 2, 8, 0, 0, 0, 0}), 13);
+    runs("-e 'ed.write_png(\"b.png\", ed.tensor{{{-1, 0.5, 2}}, {{0, 0.25, 0/0}}})'", 0, "");
+    assert_int_equal(read_png(in_folder("b.png"), rows, sizeof rows, head), 8);
+    assert_memory_equal(rows, ((uint8_t[]){0, 0, 128, 255, 0, 0, 64, 0}), 8);
+    assert_int_equal(head[9], 2);
+    /* more than one chunk: what can't be compressed, with an alpha channel and through a view */
+    runs("-e 'x = ed.range(0, 240000, 1):reshape{200, 300, 4}:cast(\"float64\"); "
+         "y = (x * 0.6180339887) % 1; ed.write_png(\"c.png\", y:transpose{2, 1, 3})'",
+         0, "");
+    assert_int_equal(read_png(in_folder("c.png"), rows, sizeof rows, head), 300 * (1 + 200 * 4));
+    assert_int_equal(head[9], 6);
+    for (size_t i = 0, y = 0; y < 300; y++) {
+        assert_int_equal(rows[i++], 0);
+        for (size_t x = 0; x < 800; x++, i++) {
+            double v = fmod((double)((x / 4 * 300 + y) * 4 + x % 4) * 0.6180339887, 1);
+            assert_true(fabs(v * 255 - rows[i]) <= 0.5 + 1e-6);
+        }
+    }
+    runs("-e 'ed.plot({{1, 2, 4}, {3, 2, 1}}, {file = \"d.png\", width = 300, height = 200, "
+         "title = \"Two lines\", labels = {\"up\", \"down\"}}) ed.hist({1, 2, 2}, {file = "
+         "\"e.png\"}) "
+         "ed.imshow(ed.eye(5), {file = \"f.png\", width = 10})'",
+         0, "");
+    assert_int_equal(read_png(in_folder("d.png"), rows, sizeof rows, head), 200 * (1 + 300 * 3));
+    assert_int_equal(read_png(in_folder("e.png"), rows, sizeof rows, head), 400 * (1 + 640 * 3));
+    assert_int_equal(read_png(in_folder("f.png"), rows, sizeof rows, head), 10 * (1 + 10));
+    for (size_t y = 0; y < 10; y++)
+        for (size_t x = 0; x < 10; x++)
+            assert_int_equal(rows[y * 11 + 1 + x], x / 2 == y / 2 ? 255 : 0);
+}
+
+static int setup(void **state)
+{
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 40);
+    if (n <= 0) return -1;
+    strcpy(strrchr(program, '/'), "/../lua/eddy");
+    return folder_begin(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_are_printed),
+        cmocka_unit_test(statements_take_several_lines),
+        cmocka_unit_test(tab_completes),
+        cmocka_unit_test(tab_completes_files),
+        cmocka_unit_test(history_stays),
+        cmocka_unit_test(history_is_shortened),
+        cmocka_unit_test(control_c_stops),
+        cmocka_unit_test(help_is_there),
+        cmocka_unit_test(commands_work),
+        cmocka_unit_test(errors_name_their_line),
+        cmocka_unit_test(errors_are_red_unless_unwanted),
+        cmocka_unit_test(resizing_keeps_the_line),
+        cmocka_unit_test(the_terminal_is_left_in_order),
+        cmocka_unit_test(scripts_run),
+        cmocka_unit_test(exit_codes_are_those_of_lua),
+        cmocka_unit_test(coroutines_are_those_of_lua),
+        cmocka_unit_test(the_prompt_without_a_terminal),
+        cmocka_unit_test(safe_is_safe),
+        cmocka_unit_test(help_knows_every_name),
+        cmocka_unit_test(help_shows_examples),
+        cmocka_unit_test(plots_are_drawn),
+        cmocka_unit_test(images_are_written),
+    };
+    return cmocka_run_group_tests(tests, setup, folder_end);
+}
