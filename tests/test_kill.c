@@ -21,7 +21,7 @@
 
 /* Sanitized programs take long to start and are not what is measured. */
 #ifdef EDDY_SANITIZED
-enum { STEPS = 60, KILLS = 40, LONGEST = 1500000 };
+enum { STEPS = 60, KILLS = 12, LONGEST = 1500000 };
 #else
 enum { STEPS = 60, KILLS = 500, LONGEST = 60000 };
 #endif
