@@ -140,7 +140,7 @@ $(OBJ)/tests/test_lua_examples: $(REPL)
 # Lua itself come from whoever loads the module.
 $(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS) -DEDDY_VERSION='"$(VERSION)"'
 $(OBJ)/lua/module.o: lua/prelude.lua
-$(OBJ)/lua/help.o: lua/help.lua
+$(OBJ)/lua/help.o: lua/help.lua lua/words.txt
 $(OBJ)/lua/plot.o: lua/plot.lua
 $(MODULE): $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL)) $(OBJECTS) lua/eddy.map
 	$(call say,LD    $@)

@@ -1,5 +1,6 @@
 #include "lua/help.h"
 #include "lua/convert.h"
+#include "lua/maker.h"
 #include "lua/ops.h"
 #include "tensor/core.h"
 
@@ -12,9 +13,14 @@ __asm__(".section .rodata\n"
         "eddy_help:\n"
         ".incbin \"lua/help.lua\"\n"
         "eddy_help_end:\n"
+        "eddy_words:\n"
+        ".incbin \"lua/words.txt\"\n"
+        "eddy_words_end:\n"
         ".previous\n");
 extern const char eddy_help[] __attribute__((visibility("hidden")));
 extern const char eddy_help_end[] __attribute__((visibility("hidden")));
+extern const char eddy_words[] __attribute__((visibility("hidden")));
+extern const char eddy_words_end[] __attribute__((visibility("hidden")));
 
 static const char *const kinds_of_attrs[] = {
     [ED_ATTR_BOOL] = "true or false", [ED_ATTR_INT] = "a whole number",
@@ -232,9 +238,33 @@ static int kinds(lua_State *L)
     return 1;
 }
 
+static void push_names(lua_State *L, const maker_field *fields, int from, int to)
+{
+    lua_newtable(L);
+    for (int i = from; i < to; i++) {
+        lua_pushstring(L, fields[i].name);
+        lua_rawseti(L, -2, i - from + 1);
+    }
+}
+
+/* arguments(f): the names of its places and options, where a table in C says them, else nil. */
+static int arguments(lua_State *L)
+{
+    const maker *m = maker_of(L, 1);
+    if (!m) return 0;
+    int count = 0;
+    while (m->fields[count].name) count++;
+    lua_newtable(L);
+    push_names(L, m->fields, 0, m->places);
+    lua_setfield(L, -2, "places");
+    push_names(L, m->fields, m->places, count);
+    lua_setfield(L, -2, "options");
+    return 1;
+}
+
 static const luaL_Reg functions[] = {
-    {"op", op_words},     {"ops", op_names}, {"kind", kind},
-    {"methods", methods}, {"kinds", kinds},  {NULL, NULL},
+    {"op", op_words}, {"ops", op_names},        {"kind", kind}, {"methods", methods},
+    {"kinds", kinds}, {"arguments", arguments}, {NULL, NULL},
 };
 
 void help_open(lua_State *L, int module, const char *prelude, size_t size)
@@ -244,5 +274,6 @@ void help_open(lua_State *L, int module, const char *prelude, size_t size)
     lua_pushvalue(L, module);
     luaL_newlib(L, functions);
     lua_pushlstring(L, prelude, size);
-    lua_call(L, 3, 0);
+    lua_pushlstring(L, eddy_words, (size_t)(eddy_words_end - eddy_words));
+    lua_call(L, 4, 0);
 }

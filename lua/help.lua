@@ -1,109 +1,11 @@
 -- ed.help, ed.search: what is known of a name, gathered from where it is defined: an op's words are
 -- those of the op table, a prelude function's are the comment above it, and what C provides besides
--- is told in `words` below.
-local ed, native, prelude = ...
+-- is told in words.txt.
+local ed, native, prelude, words = ...
 local concat, sort, remove = table.concat, table.sort, table.remove
 local format, find, lower = string.format, string.find, string.lower
 local match, gmatch, gsub = string.match, string.gmatch, string.gsub
 local type, ipairs, pairs, tostring, pcall, load = type, ipairs, pairs, tostring, pcall, load
-
--- A signature begins a line; what it does is indented below. "name(" is the module's, "kind:name("
--- a method, "kind.name" a property.
-local words = [[
-tensor(values, dtype)
-    A tensor of a number, a boolean, nested tables of them, or a table of tensors of one shape, which
-    are stacked. Whole numbers become int32, others float32, unless dtype says otherwise.
-variable(initial, {name=, trainable=})
-    A tensor that can be changed: assign, assign_add, assign_sub, v[place] = value. Tapes watch it.
-stop_gradient(x)
-    The same values; no gradient flows back through them.
-tape_begin({persistent=, ignore_accessed_variables=})
-    A tape that records from now on, until tape:stop(). A persistent one gives any number of gradients.
-custom_gradient_call({forward=, gradient=}, {inputs})
-    What custom_gradient is made of.
-recompute_call({forward=}, {inputs})
-    What recompute is made of.
-scope(f, ...)
-    Calls f; all that was made meanwhile is released at its end, but for what f returns.
-set_seed(n)
-    Where the process's random numbers begin.
-memory()
-    A table: live_tensors, live_bytes, peak_bytes, cached_bytes.
-num_threads(n)
-    How many threads large ops use, after setting it if n is given. Results do not depend on it.
-write_png(path, image)
-    Writes an image: [height, width], [height, width, 1 or 3 or 4]; uint8, or floats from 0 to 1.
-plot(y) plot(x, y) plot({y1, y2, ...}) -- and {title=, width=, height=, points=, labels=, file=} last
-    Draws lines in the terminal, or into a PNG file. y: a tensor or table of numbers.
-imshow(image, {width=, file=})
-    Shows [height, width] or [height, width, 1 or 3]: the smallest value black, the largest white.
-hist(x, {bins=, width=, title=, file=})
-    How many of x's elements lie in each of 20 ranges of equal width.
-help(x)
-    Prints what is known of a function, a name, an object; of everything without x.
-search(words)
-    Prints the names whose description has all the words.
-describe(x)
-    The text that help prints; nil where nothing is known.
-names(x)
-    What an object, or those of the kind x names, answer to: "field" or "method" under each name.
-signature(name)
-    How it is called, as text; nil where nothing is known.
-
-tensor:totable()
-    The elements as nested tables; those of a tensor of rank 0 as a number.
-tensor:item()
-    The only element, as a number.
-tensor:value()
-    A variable's present value.
-tensor:stop_gradient()
-    The same values; no gradient flows back through them.
-tensor:is_variable()
-    Whether assign may change it.
-tensor:is_contiguous()
-    Whether its elements lie in row-major order without gaps.
-tensor:strides()
-    Elements from one to the next along each axis.
-tensor:id()
-    A number that no other tensor has.
-tensor:assign(value)
-    Changes a variable; returns it.
-tensor:assign_add(value)
-    Adds to a variable; returns it.
-tensor:assign_sub(value)
-    Subtracts from a variable; returns it.
-tensor:rows()
-    for i, row in x:rows() do ... end
-tensor.shape
-    A table of extents.
-tensor.dtype
-    "float32" and so on.
-tensor.rank
-    The number of axes.
-tensor.size
-    The number of elements.
-tensor.name
-    A variable's name.
-tensor.trainable
-    Whether optimizers change the variable; may be set.
-
-tape:stop()
-    Records no more.
-tape:resume()
-    Records again.
-tape:reset()
-    Forgets what was recorded.
-tape:watch(x)
-    Follows x, which is no variable, from now on.
-tape:watched()
-    The variables that were seen, as a table.
-tape:gradient(target, sources, {unconnected_zeros=, output_gradients=})
-    d target / d source, for one source or a table of them; nil or false where nothing leads there.
-tape:jacobian(target, source)
-    d target[i] / d source[j], of shape target.shape .. source.shape.
-tape:batch_jacobian(target, source)
-    The same for each row of both.
-]]
 
 -- ---- What is known ------------------------------------------------------------------------------
 
@@ -115,7 +17,7 @@ for line in gmatch(words, "[^\n]+") do
     if name then
         entry = {signature = line, text = ""}
         known[name] = entry
-    else
+    elseif entry then
         entry.text = entry.text .. line .. "\n"
     end
 end
@@ -366,9 +268,11 @@ end
 local function entry_of(name)
     name = gsub(gsub(gsub(name, "%s", ""), "%(.*$", ""), "^ed%.", "")
     if known[name] then return known[name], name end
-    local last = match(name, "[%w_]+$")
-    if not last then return nil end
-    if known[last] and not find(name, ":", 1, true) then return known[last], last end
+    local first, last = match(name, "^([%w_]*)[:.]?([%w_]-)$")
+    if not first then return nil end
+    if last == "" then first, last = "", first end
+    if has(native.kinds(), first) and not names_of_kind(first)[last] then return nil end
+    if known[last] then return known[last], last end
     for _, kind in ipairs(native.kinds()) do
         local key = known[kind .. ":" .. last] and kind .. ":" .. last or kind .. "." .. last
         if known[key] then return known[key], key end
@@ -376,19 +280,31 @@ local function entry_of(name)
     return nil, last
 end
 
+-- What is only named in words.txt has its arguments told by the binding.
+local function signature_of(entry, key)
+    local value = ed
+    for part in gmatch(key, "[%w_]+") do value = type(value) == "table" and value[part] end
+    local arguments = entry.signature == key and native.arguments(value)
+    if not arguments then return entry.signature end
+    for i, option in ipairs(arguments.options) do arguments.options[i] = option .. "=" end
+    return key .. called(arguments.places, arguments.options)
+end
+
 -- signature(name): how it is called; nil where nothing is known.
 function ed.signature(name)
     local entry, last = entry_of(name)
     local op = not entry and last and find_op(last)
-    return entry and entry.signature or op and op_signature(op, last) or nil
+    return entry and signature_of(entry, last) or op and op_signature(op, last) or nil
 end
 
 local function describe_name(name)
-    local entry, last = entry_of(name)
+    local entry, key = entry_of(name)
     if entry then
-        local prefix = find(last, "[:.]") and "" or "ed."
-        return prefix .. entry.signature .. "\n" .. gsub(entry.text, "%s+$", "")
+        local kind = match(key, "^([%w_]+)[:.]")
+        local prefix = kind and has(native.kinds(), kind) and "" or "ed."
+        return prefix .. signature_of(entry, key) .. "\n" .. gsub(entry.text, "%s+$", "")
     end
+    local last = key
     local op = last and find_op(last)
     if op then return describe_op(op, last) end
     if last == "ed" then return overview() end

@@ -201,6 +201,15 @@ void maker_open(lua_State *L, const maker *makers)
     }
 }
 
+const maker *maker_of(lua_State *L, int at)
+{
+    if (lua_tocfunction(L, at) != call) return NULL;
+    lua_getupvalue(L, at, 1);
+    const maker *m = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return m;
+}
+
 const char *maker_check_text(lua_State *L, int at)
 {
     size_t size;

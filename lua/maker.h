@@ -45,6 +45,9 @@ enum {
 /* The makers, up to one without a name, as functions of the table at the top of the stack. */
 void maker_open(lua_State *L, const maker *makers);
 
+/* The maker of a function that maker_open made; NULL for any other value. */
+const maker *maker_of(lua_State *L, int at);
+
 /* The named values of the table at `at` (absent: none) into the structure. For options of other
  * functions, and for options within options. */
 bool maker_options(lua_State *L, int at, const maker_field *fields, void *structure,

@@ -235,6 +235,8 @@ static void tab_completes(void **unused)
     type("x:logsum\t{ax\t1}\r");
     expect("x:logsumexp{axis = 1}");
     expect("tensor float32 [3]");
+    type("y = ed.dense{3, kernel_init\t'ones'}\r");
+    expect("kernel_initializer = 'ones'");
     type("x.sh\t\r");
     expect("{2, 3}");
     type("ed.zeros{2, dt\t'flo\t64'}\r");
@@ -668,10 +670,16 @@ static void help_knows_every_name(void **unused)
         "check(ed, '')\n"
         "for _, kind in ipairs{'tensor', 'tape', 'layer', 'optimizer', 'metric', 'generator',\n"
         "        'dataset', 'checkpoint', 'restoration', 'checkpoint_manager', 'archive'} do\n"
-        "    for name in pairs(ed.names(kind)) do\n"
-        "        if not ed.describe(kind .. ':' .. name) then print(kind .. ':' .. name) end\n"
+        "    for name, what in pairs(ed.names(kind)) do\n"
+        "        local path = kind .. (what == 'field' and '.' or ':') .. name\n"
+        "        if not ed.describe(path) then print(path) end\n"
         "    end\n"
-        "end\n");
+        "end\n"
+        "assert(not ed.describe('no_such') and not ed.describe('layer:rows'))\n"
+        "assert(ed.describe('dense'):find('ed.dense(units, {activation=', 1, true))\n"
+        "assert(ed.describe(ed.random.normal):find('ed.random.normal(shape', 1, true))\n"
+        "assert(ed.describe('tensor:split'):find('ed.split(x, parts', 1, true))\n"
+        "assert(ed.describe(ed.dense(1)):find('not_trainable', 1, true))\n");
     runs("names.lua", 0, "");
 }
 
