@@ -334,7 +334,8 @@ void line_open(lua_State *L)
     el_set(editor, EL_EDITOR, "emacs");
     if (past) el_set(editor, EL_HIST, history, past);
     el_set(editor, EL_GETCFN, next_character);
-    el_set(editor, EL_ADDFN, "eddy-complete", "completes the word before the cursor", on_tab);
+    /* el_set would lose copies of the two texts */
+    el_wset(editor, EL_ADDFN, L"eddy-complete", L"completes the word before the cursor", on_tab);
     el_set(editor, EL_BIND, "^I", "eddy-complete", NULL);
     el_set(editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
     el_set(editor, EL_BIND, "\033[3~", "ed-delete-next-char", NULL);
