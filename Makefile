@@ -76,7 +76,7 @@ help:
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
 	@echo 'make check                layout, includes, exported names, programs against an installation'
-	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy-ckpt'
+	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt'
 	@echo 'settings: CC OPT SAN=address,undefined V=1 BUILD PREFIX PEERS SECONDS'
 
 # ---- Building
@@ -147,7 +147,7 @@ $(MODULE): $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL)) $(OBJECTS) lua/eddy.map
 	$(Q)$(CC) -shared $(SANFLAGS) -Wl,--version-script=lua/eddy.map -o $@ $(filter %.o,$^) $(LIBS)
 $(REPL): $(LUA_ALL) $(OBJECTS)
 	$(call say,LD    $@)
-	$(Q)$(CC) $(SANFLAGS) -rdynamic -Wl,-z,pack-relative-relocs -o $@ $^ $(LIBS) $(LUA_LIBS)
+	$(Q)$(CC) $(SANFLAGS) -rdynamic -o $@ $^ $(LIBS) $(LUA_LIBS)
 
 $(OBJ)/tests/test_repl: $(REPL)
 $(OBJ)/tests/test_repl.o: SIMDFLAGS += -DEDDY_VERSION='"$(VERSION)"'
@@ -221,7 +221,9 @@ check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so
 install: lib $(PROGRAM) $(REPL) $(MODULE)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(addprefix $(DESTDIR)$(PREFIX)/include/eddy/,$(sort $(dir $(HEADERS))))
 	for h in $(HEADERS); do install -m 644 $$h $(DESTDIR)$(PREFIX)/include/eddy/$$h || exit 1; done
-	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(PROGRAM) $(REPL) $(DESTDIR)$(PREFIX)/bin/
+	install -d $(DESTDIR)$(PREFIX)/lib/lua/5.4
+	install -m 755 $(MODULE) $(DESTDIR)$(PREFIX)/lib/lua/5.4/
 	install -m 644 $(OBJ)/libeddy.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(OBJ)/libeddy.so $(DESTDIR)$(PREFIX)/lib/libeddy.so.$(VERSION)
 	ln -sf libeddy.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libeddy.so.$(SOVERSION)

@@ -84,6 +84,11 @@ static bool take_operands(arguments *a)
     int n = ops_operands(a->op);
     if (a->op->flags & ED_OP_VARIADIC) return take_variadic(a);
     for (int i = 0; i < n; i++, a->at++) {
+        ed_tensor *t = a->at <= a->last ? handle_at(a->L, a->at, HANDLE_TENSOR) : NULL;
+        if (t) { /* mostly, and at once */
+            a->inputs[a->n_inputs++] = t;
+            continue;
+        }
         if (a->at > a->last || !convert_is_operand(a->L, a->at))
             return ed_fail(ED_INVALID_ARGUMENT, "%s: operand %s is missing", a->op->name,
                            a->op->operands[i].name),
