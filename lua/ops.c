@@ -1,6 +1,5 @@
 #include "lua/ops.h"
 #include "lua/convert.h"
-#include "ops/random.h"
 #include "tensor/core.h"
 #include <limits.h>
 #include <string.h>
@@ -141,23 +140,6 @@ static bool take_attributes(arguments *a)
     return true;
 }
 
-/* Draws take their place in a stream from the generator in the options, or the process's. */
-static bool take_state(arguments *a, int last)
-{
-    const ed_attr *state = a->op->attrs;
-    while (state && state->name && state->type != ED_ATTR_STATE) state++;
-    if (!state || !state->name) return true;
-    ed_generator *generator = NULL;
-    if (last && lua_type(a->L, last) == LUA_TTABLE) {
-        lua_pushliteral(a->L, "generator");
-        lua_rawget(a->L, last);
-        generator = handle_at(a->L, -1, HANDLE_GENERATOR);
-        lua_pop(a->L, 1);
-    }
-    (void)generator;
-    return ed_fail(ED_UNIMPLEMENTED, "%s: is called through ed.random", a->op->name), false;
-}
-
 static bool run(arguments *a, ed_tensor **outputs)
 {
     const ed_op *op = a->op;
@@ -167,7 +149,7 @@ static bool run(arguments *a, ed_tensor **outputs)
         memcpy(a->attrs, op->defaults, op->attrs_size);
     else
         memset(a->attrs, 0, op->attrs_size);
-    return take_operands(a) && take_attributes(a) && take_state(a, a->last) &&
+    return take_operands(a) && take_attributes(a) &&
            ed_execute(op, a->inputs, a->n_inputs, op->attrs ? a->attrs : NULL, outputs);
 }
 

@@ -142,7 +142,7 @@ static ed_tensor *view_at(ed_tensor *t, const places *p)
         }
         /* both ends are in the range; the op's `end` is not */
         int64_t to = last > 0 ? last - 1 : last + extent;
-        if (from < 0) begin[i] = step[i] < 0 ? 0 : 0;
+        if (from < 0) begin[i] = 0;
         if (from >= extent) begin[i] = step[i] < 0 ? extent - 1 : extent;
         if (!last)
             end[i] = ED_END;
@@ -150,7 +150,7 @@ static ed_tensor *view_at(ed_tensor *t, const places *p)
             end[i] = to < 0 ? 0 : to + 1;
         else
             end[i] = to <= 0 ? ED_END : to - 1;
-        if (last && step[i] < 0 && to < 0) end[i] = ED_END;
+        if (from < 0 && step[i] < 0) end[i] = 0; /* nothing lies before the first */
     }
     ed_tensor *y =
         ed_slice(t, .begin = {begin, p->count}, .end = {end, p->count}, .step = {step, p->count});
