@@ -188,6 +188,7 @@ $(OBJ)/bench/first_step_shared: $(OBJ)/bench/first_step.o $(OBJ)/libeddy.so
 
 # Examples are ordinary programs: the one header, the archive.
 EXAMPLE_AID := $(patsubst %.c,$(OBJ)/%.o,examples/digits.c examples/progress.c)
+EXAMPLES    := $(filter-out $(EXAMPLE_AID:.o=),$(patsubst %.c,$(OBJ)/%,$(wildcard examples/*.c)))
 $(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.a
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
@@ -214,7 +215,7 @@ demo: $(OBJ)/examples/mnist
 bench: $(BENCHES) $(FIRST_STEPS)
 	$(Q)bench/run.sh $(OBJ)/bench
 
-check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so
+check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES)
 	$(Q)tools/check.sh $(OBJ)
 	$(Q)CC='$(CC)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 

@@ -93,7 +93,9 @@ int main(int argc, char **argv)
                       "random", ed_default_generator());
     ed_checkpoint_manager *manager = ed_checkpoint_manager(checkpoint, folder, .max_to_keep = 3);
     const char *restored = ed_restore_or_initialize(manager);
-    if (restored && *restored) printf("goes on from %s\n", restored);
+    if (restored && *restored)
+        printf("goes on from %s%s\n", restored,
+               epoch < EPOCHS ? "" : ", its end; without that folder it begins anew");
 
     while (epoch < EPOCHS && !ed_failed()) {
         train_epoch((int)++epoch, model, adam, train);
