@@ -213,6 +213,15 @@ void convert_push_list(lua_State *L, ed_list *list)
     }
 }
 
+void convert_push_ints(lua_State *L, ed_ints list)
+{
+    lua_createtable(L, (int)list.count, 0);
+    for (int64_t i = 0; i < list.count; i++) {
+        lua_pushinteger(L, list.values[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
 /* ---- Elements -------------------------------------------------------------------------------- */
 
 void convert_push_element(lua_State *L, ed_dtype dtype, const void *data, int64_t i)

@@ -30,6 +30,9 @@ void convert_push_list(lua_State *L, ed_list *list);
  * raise. */
 void convert_push_elements(lua_State *L, const ed_tensor *t);
 
+/* Pushes the numbers as a table. May raise. */
+void convert_push_ints(lua_State *L, ed_ints list);
+
 /* Pushes element i of an array of the dtype; needs one free place, raises nothing. */
 void convert_push_element(lua_State *L, ed_dtype dtype, const void *data, int64_t i);
 

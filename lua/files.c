@@ -126,12 +126,7 @@ static int dtype(lua_State *L)
 static int shape(lua_State *L)
 {
     const ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
-    ed_ints s = ed_archive_shape(archive, place(L, archive, 2));
-    lua_createtable(L, (int)s.count, 0);
-    for (int64_t i = 0; i < s.count; i++) {
-        lua_pushinteger(L, s.values[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
+    convert_push_ints(L, ed_archive_shape(archive, place(L, archive, 2)));
     return 1;
 }
 

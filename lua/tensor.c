@@ -199,20 +199,10 @@ static ed_tensor *read_places(lua_State *L, ed_tensor *t, int key)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static int push_shape(lua_State *L, const ed_tensor *t)
-{
-    lua_createtable(L, t->rank, 0);
-    for (int i = 0; i < t->rank; i++) {
-        lua_pushinteger(L, t->shape[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
-    return 1;
-}
-
 static bool push_property(lua_State *L, const ed_tensor *t, const char *key)
 {
     if (!strcmp(key, "shape"))
-        push_shape(L, t);
+        convert_push_ints(L, ed_shape(t));
     else if (!strcmp(key, "dtype"))
         lua_pushstring(L, ed_dtype_name(t->dtype));
     else if (!strcmp(key, "rank"))
@@ -395,12 +385,7 @@ static int is_contiguous(lua_State *L)
 
 static int strides(lua_State *L)
 {
-    ed_ints s = ed_strides(handle_check(L, 1, HANDLE_TENSOR));
-    lua_createtable(L, (int)s.count, 0);
-    for (int64_t i = 0; i < s.count; i++) {
-        lua_pushinteger(L, s.values[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
+    convert_push_ints(L, ed_strides(handle_check(L, 1, HANDLE_TENSOR)));
     return 1;
 }
 
