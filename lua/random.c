@@ -137,6 +137,7 @@ static int index_of(lua_State *L)
     if (!is_state(L)) return objects_no_field(L);
     uint64_t state[STATE_WORDS];
     ed_generator_state(generator, state);
+    if (ed_failed()) return handle_raise(L);
     lua_createtable(L, STATE_WORDS, 0);
     for (int i = 0; i < STATE_WORDS; i++) {
         lua_pushinteger(L, (lua_Integer)state[i]);

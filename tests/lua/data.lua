@@ -15,6 +15,7 @@ check.raises("state alone can be set", function() g.seed = 1 end)
 check.raises("three whole numbers", function() g.state = {1, 2} end)
 check.raises("no field or method 'stat'", function() return g.stat end)
 check.raises("generator: seed is missing", ed.generator)
+check.raises("the default generator has no such state", function() return ed.default_generator().state end)
 
 -- The process's source is a generator too, and the one that is used where none is given.
 ed.set_seed(3)
