@@ -85,14 +85,15 @@ static handle *ours(lua_State *L, int at)
 void *handle_at(lua_State *L, int at, handle_kind kind)
 {
     const handle *h = ours(L, at);
-    return h && h->kind == kind ? h->object : NULL;
+    return h && h->kind == kind && !h->closed ? h->object : NULL;
 }
 
 void *handle_check(lua_State *L, int at, handle_kind kind)
 {
     const handle *h = ours(L, at);
     if (!h || h->kind != kind) luaL_typeerror(L, at, names[kind]);
-    if (!h->object) luaL_argerror(L, at, lua_pushfstring(L, "the %s was closed", names[kind]));
+    if (h->closed || !h->object)
+        luaL_argerror(L, at, lua_pushfstring(L, "the %s was closed", names[kind]));
     return h->object;
 }
 
@@ -101,13 +102,37 @@ void *handle_hold(void *object)
     return object ? scope_give(ed_retain(object)) : NULL;
 }
 
+static void release(handle *h)
+{
+    void *object = h->object;
+    h->closed = true;
+    h->object = NULL;
+    ed_release(object);
+}
+
 static int collect(lua_State *L)
 {
     handle *h = ours(L, 1);
-    if (!h) return 0;
-    void *object = h->object;
-    h->object = NULL;
-    ed_release(object);
+    if (h) release(h);
+    return 0;
+}
+
+/* Whether a finalizer runs; the collector says so by not running. Before 5.4.4 it looks the same
+ * when the program stopped it. */
+static bool in_finalizer(lua_State *L)
+{
+    return lua_gc(L, LUA_GCISRUNNING) < (LUA_VERSION_RELEASE_NUM < 50404 ? 1 : 0);
+}
+
+/* __close. A finalizer may run wherever memory is asked for, also within a binding that works with
+ * the object: what it closes is released only when it is collected. */
+static int close_handle(lua_State *L)
+{
+    handle *h = ours(L, 1);
+    if (h && in_finalizer(L))
+        h->closed = true;
+    else if (h)
+        release(h);
     return 0;
 }
 
@@ -164,7 +189,7 @@ void handle_open(lua_State *L)
         lua_setfield(L, -2, "__name");
         lua_pushcfunction(L, collect);
         lua_setfield(L, -2, "__gc");
-        lua_pushcfunction(L, collect);
+        lua_pushcfunction(L, close_handle);
         lua_setfield(L, -2, "__close");
         lua_createtable(L, 0, 16);
         lua_setfield(L, -2, "__index"); /* methods; tensors and layers put functions here */
@@ -219,11 +244,8 @@ int handle_scope(lua_State *L)
                 lua_pushvalue(L, -1);
                 lua_rawseti(L, outer, (lua_Integer)lua_rawlen(L, outer) + 1);
             }
-        } else if (h) {
-            void *object = h->object;
-            h->object = NULL;
-            ed_release(object);
-        }
+        } else if (h)
+            release(h);
         lua_pop(L, 1);
     }
     if (state != LUA_OK) return lua_error(L);

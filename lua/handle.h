@@ -36,7 +36,8 @@ typedef enum handle_kind {
 typedef struct handle {
     const void *mark; /* tells our userdata from others' */
     handle_kind kind;
-    void *object; /* retained; NULL once closed */
+    bool closed;  /* though the object may still be there: handle.c, close_handle */
+    void *object; /* retained; NULL once released */
 } handle;
 
 /* "tensor" and so on. */

@@ -116,6 +116,18 @@ do
     check.near(v:value(), 0.99, 1e-6)
 end
 
+-- Finalizers run within calls too: what they close is closed, and stays until the call is over.
+for _ = 1, 20 do
+    local v = ed.ones(100)
+    setmetatable({}, {__gc = function() local c <close> = v end})
+    local fine, message
+    for _ = 1, 20000 do
+        fine, message = pcall(function() return v[3] end)
+        if not fine then break end
+    end
+    assert(not fine and message:find "the tensor was closed")
+end
+
 -- A kind may go before its layers.
 local last
 do
