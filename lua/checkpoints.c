@@ -135,15 +135,24 @@ static const char *check_pattern(lua_State *L, const char *option)
     return s;
 }
 
+/* Without metamethods: nothing of the program's runs while what it gave is looked at. */
+static int get_option(lua_State *L, int options, const char *option)
+{
+    lua_pushstring(L, option);
+    return lua_rawget(L, options);
+}
+
 /* A text or a table of texts that is the option's value; the array lies in a userdata that stays
  * on the stack. */
 static ed_texts check_texts(lua_State *L, int options, const char *option)
 {
-    int type = lua_getfield(L, options, option);
+    enum { MOST = 1 << 20 };
+    int type = get_option(L, options, option);
     if (type == LUA_TNIL) return (ed_texts){0};
     int at = lua_gettop(L);
     bool table = type == LUA_TTABLE;
     lua_Integer n = table ? (lua_Integer)lua_rawlen(L, at) : 1;
+    if (n > MOST) luaL_error(L, "restore: %s: too many texts", option);
     const char **texts = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *texts, 0);
     for (lua_Integer i = 0; i < n; i++) {
         if (table)
@@ -159,7 +168,7 @@ static ed_texts check_texts(lua_State *L, int options, const char *option)
 /* renames = {["path here"] = "path in the file"} */
 static ed_texts check_renames(lua_State *L, int options)
 {
-    if (lua_getfield(L, options, "renames") == LUA_TNIL) return (ed_texts){0};
+    if (get_option(L, options, "renames") == LUA_TNIL) return (ed_texts){0};
     int at = lua_gettop(L);
     if (!lua_istable(L, at)) luaL_error(L, "restore: renames is a %s", luaL_typename(L, at));
     lua_Integer n = 0;
@@ -193,7 +202,7 @@ static ed_restore_options check_options(lua_State *L, int at)
     if (lua_isnil(L, at)) return o;
     luaL_checktype(L, at, LUA_TTABLE);
     check_names(L, at);
-    lua_getfield(L, at, "partial");
+    get_option(L, at, "partial");
     o.partial = lua_toboolean(L, -1);
     o.only = check_texts(L, at, "only");
     o.skip = check_texts(L, at, "skip");

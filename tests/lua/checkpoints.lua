@@ -88,6 +88,14 @@ restoration = ed.checkpoint{net = other}:restore(path, {partial = true, renames 
 check.near(other:variables()[1]:value(), parts.model:variables()[1]:value())
 check.raises("there is no option onyl", checkpoint.restore, checkpoint, path, {onyl = "x"})
 check.raises("only: texts are expected", checkpoint.restore, checkpoint, path, {only = {3}})
+local huge = {[math.maxinteger] = "a"}
+for i = 62, 0, -1 do huge[1 << i] = "a" end
+check.raises("skip: too many texts", checkpoint.restore, checkpoint, path, {skip = huge})
+do -- options are looked at without metamethods
+    local brief = fresh()
+    local options = setmetatable({partial = true}, {__index = function() local c <close> = brief end})
+    check.list(brief:restore(path, options):missing(), {})
+end
 check.raises("no such file", checkpoint.restore, checkpoint, folder .. "/none")
 
 -- write and read, under exactly this name.
