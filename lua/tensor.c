@@ -333,10 +333,10 @@ static int item(lua_State *L)
 static int next_row(lua_State *L)
 {
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
-    lua_Integer i = luaL_optinteger(L, 2, 0) + 1;
-    if (!t->rank || i > t->shape[0]) return 0;
+    lua_Integer last = luaL_optinteger(L, 2, 0);
+    if (!t->rank || last >= t->shape[0]) return 0;
     lua_settop(L, 1);
-    lua_pushinteger(L, i);
+    lua_pushinteger(L, last + 1);
     lua_pushvalue(L, -1);
     lua_pushvalue(L, 1);
     lua_insert(L, -2);

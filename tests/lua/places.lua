@@ -41,6 +41,10 @@ is(m[{{}, 2}], "2 5")
 is(m["2, ::-1"], "6 5 4")
 is(m[m:greater(3)], "4 5 6")
 
+-- The rows end wherever the next one is asked for.
+local next_row, of = m:rows()
+assert(select("#", next_row(of, 2)) == 0 and select("#", next_row(of, math.maxinteger)) == 0)
+
 -- The gradient of a part flows back to that part.
 local v = ed.variable {1.0, 2.0, 3.0}
 local _, g = ed.value_and_grad(function() return (v[{{2, 3}}] ^ 2):sum() end, v)
