@@ -3,7 +3,8 @@
 CC     = gcc
 PREFIX = /usr/local
 BUILD  = build
-OPT    = -O3
+# Kernels and what every call of an op passes through take -O3 for -O2.
+OPT    = -O2
 # Sanitizers, comma-separated; a folder of objects of their own.
 SAN    =
 # 1: show the commands.
@@ -46,6 +47,13 @@ ISA_avx512   := -DISA=avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512dq -mavx512bw
 simd_objects = $(1:%.c=$(OBJ)/%.o) $(foreach isa,$(ISAS),$(patsubst %.simd.c,$(OBJ)/%.$(isa).o,$(filter %.simd.c,$(1))))
 
 OBJECTS  := $(call simd_objects,$(SOURCES))
+
+# Kernels take -O3 for -O2, and so does what every call of an op passes through. Families that move more than they compute would
+# get larger by it, and no faster.
+FAST    = $(OPT:-O2=-O3)
+$(patsubst %,$(OBJ)/%.o,tensor/memory tensor/scope tensor/tensor ops/execute ops/elementwise ops/shape autodiff/gradient autodiff/tape): SIMDFLAGS = $(FAST)
+$(OBJ)/ops/cast.%.o $(OBJ)/ops/compare.%.o: FAST = $(OPT) $(if $(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic)
+
 TESTS    := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/test_*.c))
 TEST_AID := $(call simd_objects,$(filter-out tests/test_%.c tests/shared_%.c,$(wildcard tests/*.c)))
 BENCHES  := $(patsubst %.c,$(OBJ)/%,$(wildcard bench/bench_*.c))
@@ -92,7 +100,7 @@ $(OBJ)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 define isa_rule
-$$(OBJ)/%.$(1).o: SIMDFLAGS := $$(ISA_$(1)) -Wno-unused-function -Wno-unused-const-variable
+$$(OBJ)/%.$(1).o: SIMDFLAGS = $$(ISA_$(1)) $$(FAST) -Wno-unused-function -Wno-unused-const-variable
 $$(OBJ)/%.$(1).o: %.simd.c
 	$$(call say,CC    $$< for $(1))
 	$$(Q)mkdir -p $$(@D)

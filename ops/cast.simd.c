@@ -1,9 +1,10 @@
 /*
  * Conversion of dtypes; see ops/elementwise.h for how a family file is read.
  *
- * Every pair has a loop. The 16-bit floats go through float32, a strip at a time; what is wider is
- * first rounded to float32 "to odd" (truncated, the last bit set if anything was lost), after which
- * rounding to 8 or 11 bits gives what rounding once gives.
+ * 32 and 64 bits, and bytes, have a loop to every dtype; the others become float32 or int32 first,
+ * a strip at a time. On the way to a 16-bit float, what is wider is rounded to float32 "to odd"
+ * (truncated, the last bit set if anything was lost), after which rounding to 8 or 11 bits gives
+ * what rounding once gives.
  */
 #include "ops/elementwise.h"
 #include "ops/ops.h"
@@ -177,31 +178,51 @@ static void floats_from_bfloats(int64_t n, const uint16_t *from, float *to)
     }
 CAST_LOOP(float, float, TO_NEAREST(float), x)
 CAST_LOOP(double, double, TO_NEAREST(double), odd_from_double(x))
-CAST_LOOP(int8, int8_t, TO_LOW_BITS, x)
-CAST_LOOP(int16, int16_t, TO_LOW_BITS, x)
 CAST_LOOP(int32, int32_t, TO_LOW_BITS, odd_from_double(x))
 CAST_LOOP(int64, int64_t, TO_LOW_BITS, odd_from_int64(x))
 CAST_LOOP(uint8, uint8_t, TO_LOW_BITS, x)
-CAST_LOOP(uint16, uint16_t, TO_LOW_BITS, x)
 CAST_LOOP(uint32, uint32_t, TO_LOW_BITS, odd_from_double(x))
 CAST_LOOP(uint64, uint64_t, TO_LOW_BITS, odd_from_uint64(x))
 
-/* From a 16-bit float: a strip of float32, and on from there. */
-#define CAST_LOOP_16(name, convert)                                                                \
+/* From a narrow type: widened, a strip at a time, and on from there. */
+#define CAST_WIDENED(type, wide, widen, cast_wide)                                                 \
+    for (int64_t begin = 0; begin < n; begin += STRIP) {                                           \
+        wide strip[STRIP];                                                                         \
+        const void *from = strip;                                                                  \
+        const int64_t count = n - begin < STRIP ? n - begin : STRIP;                               \
+        widen(count, (const type *)in[0] + begin, strip);                                          \
+        cast_wide(count, &from, steps, (char *)out + begin * (int64_t)size, attrs);                \
+    }
+#define CAST_LOOP_HALF(name, widen)                                                                \
     static void cast_##name(LOOP_ARGUMENTS)                                                        \
     {                                                                                              \
-        LOOP_USED;                                                                                 \
         const size_t size = dtype_size(((const cast_attrs *)attrs)->dtype);                        \
-        for (int64_t begin = 0; begin < n; begin += STRIP) {                                       \
-            float strip[STRIP];                                                                    \
-            const void *from = strip;                                                              \
-            const int64_t count = n - begin < STRIP ? n - begin : STRIP;                           \
-            convert(count, (const uint16_t *)in[0] + begin, strip);                                \
-            cast_float(count, &from, steps, (char *)out + begin * (int64_t)size, attrs);           \
-        }                                                                                          \
+        CAST_WIDENED(uint16_t, float, widen, cast_float)                                           \
     }
-CAST_LOOP_16(float16, floats_from_halves)
-CAST_LOOP_16(bfloat16, floats_from_bfloats)
+CAST_LOOP_HALF(float16, floats_from_halves)
+CAST_LOOP_HALF(bfloat16, floats_from_bfloats)
+
+/* Whole numbers keep their low bits, which floats would not. */
+#define WIDEN(name, type, wide)                                                                    \
+    LOOP_HELPER void wide##_from_##name(int64_t n, const type *restrict from, wide *restrict to)   \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++) to[i] = from[i];                                           \
+    }
+#define CAST_LOOP_WHOLE(name, type)                                                                \
+    WIDEN(name, type, float)                                                                       \
+    WIDEN(name, type, int32_t)                                                                     \
+    static void cast_##name(LOOP_ARGUMENTS)                                                        \
+    {                                                                                              \
+        const ed_dtype dtype = ((const cast_attrs *)attrs)->dtype;                                 \
+        const size_t size = dtype_size(dtype);                                                     \
+        if (ed_dtype_is_float(dtype))                                                              \
+            CAST_WIDENED(type, float, float_from_##name, cast_float)                               \
+        else                                                                                       \
+            CAST_WIDENED(type, int32_t, int32_t_from_##name, cast_int32)                           \
+    }
+CAST_LOOP_WHOLE(int8, int8_t)
+CAST_LOOP_WHOLE(int16, int16_t)
+CAST_LOOP_WHOLE(uint16, uint16_t)
 #endif
 
 LOOPS(cast, [ED_FLOAT32] = cast_float, [ED_FLOAT64] = cast_double, [ED_INT32] = cast_int32,

@@ -20,6 +20,14 @@
 #define LOOPS2_COMPARE(name, expression)                                                           \
     COMPARE_LOOPS(name, expression)                                                                \
     LOOPS(name, COMPARED(name))
+/* What another comparison says of b and a. */
+#define LOOPS2_TURNED(name, other)                                                                 \
+    LOOP2_TURNED(name, float, other)                                                               \
+    LOOP2_TURNED(name, double, other)                                                              \
+    LOOP2_TURNED(name, int32_t, other)                                                             \
+    LOOP2_TURNED(name, int64_t, other)                                                             \
+    LOOP2_TURNED(name, uint8_t, other)                                                             \
+    LOOPS(name, COMPARED(name))
 /* Whether two whole numbers are equal does not depend on their sign: one loop for each size. */
 #define LOOPS2_EQUALITY(name, expression)                                                          \
     COMPARE_LOOPS(name, expression)                                                                \
@@ -59,12 +67,12 @@ PLAIN(less_equal, x[0] <= x[1]);
 COMPARISON(less_equal, "y = a <= b", TWO(ED_SET_NUMBER), .samples = SAMPLES2_SOME_EQUAL);
 FUNCTION2(less_equal);
 
-LOOPS2_COMPARE(greater, a > b);
+LOOPS2_TURNED(greater, less);
 PLAIN(greater, x[0] > x[1]);
 COMPARISON(greater, "y = a > b", TWO(ED_SET_NUMBER), .samples = SAMPLES2_SOME_EQUAL);
 FUNCTION2(greater);
 
-LOOPS2_COMPARE(greater_equal, a >= b);
+LOOPS2_TURNED(greater_equal, less_equal);
 PLAIN(greater_equal, x[0] >= x[1]);
 COMPARISON(greater_equal, "y = a >= b", TWO(ED_SET_NUMBER), .samples = SAMPLES2_SOME_EQUAL);
 FUNCTION2(greater_equal);

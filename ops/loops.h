@@ -119,9 +119,9 @@ typedef const elementwise_loop *const elementwise_table[ISA_COUNT];
         }                                                                                          \
     }
 
-/* Once for each pattern of steps. */
+/* Once for each pattern of steps; never a second time inside its turned form. */
 #define LOOP2_WITH(name, type, result, prologue, expression)                                       \
-    static void name##_##type(LOOP_ARGUMENTS)                                                      \
+    static __attribute__((noinline)) void name##_##type(LOOP_ARGUMENTS)                            \
     {                                                                                              \
         LOOP_USED;                                                                                 \
         const type *restrict from_a = in[0], *restrict from_b = in[1];                             \
@@ -147,6 +147,14 @@ typedef const elementwise_loop *const elementwise_table[ISA_COUNT];
         }                                                                                          \
     }
 
+/* What the loop of another name makes of b and a. */
+#define LOOP2_TURNED(name, type, other)                                                            \
+    static void name##_##type(LOOP_ARGUMENTS)                                                      \
+    {                                                                                              \
+        const void *const turned[] = {in[1], in[0]};                                               \
+        other##_##type(n, turned, (const int[]){steps[1], steps[0]}, out, attrs);                  \
+    }
+
 #else
 
 #define LOOPS(name, ...)                                                                           \
@@ -166,6 +174,7 @@ typedef const elementwise_loop *const elementwise_table[ISA_COUNT];
 #define VECTOR_LOOPS2_WITH(name, prologue, expression) LOOPS(name, 0)
 #define LOOP1_WITH(name, type, result, prologue, expression)
 #define LOOP2_WITH(name, type, result, prologue, expression)
+#define LOOP2_TURNED(name, type, other)
 
 #endif
 
