@@ -59,6 +59,7 @@ TEST_AID := $(call simd_objects,$(filter-out tests/test_%.c tests/shared_%.c,$(w
 BENCHES  := $(patsubst %.c,$(OBJ)/%,$(wildcard bench/bench_*.c))
 PROGRAM  := $(OBJ)/programs/eddy-ckpt
 LUA_ALL  := $(patsubst %.c,$(OBJ)/%.o,$(wildcard lua/*.c))
+LUA_PART := $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL))
 REPL     := $(OBJ)/lua/eddy
 MODULE   := $(OBJ)/lua/eddy.so
 
@@ -80,7 +81,7 @@ help:
 	@echo 'make                      the library: $(OBJ)/libeddy.a and .so; $(PROGRAM)'
 	@echo 'make test                 builds and runs the tests (EDDY_DATA=dir: with MNIST from dir/mnist too)'
 	@echo 'make interop              files there and back with the TensorFlow, Keras, NumPy and safetensors of PEERS=python'
-	@echo 'make fuzz [SECONDS=600]   readers of files against damaged ones, by clang with its libFuzzer'
+	@echo 'make fuzz [SECONDS=600]   readers of files against damaged ones, Lua against any calls, by clang with its libFuzzer'
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
 	@echo 'make check                layout, includes, exported names, programs against an installation'
@@ -150,7 +151,7 @@ $(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS) -DEDDY_VERSION='"$(VERSION)"'
 $(OBJ)/lua/module.o: lua/prelude.lua
 $(OBJ)/lua/help.o: lua/help.lua lua/words.txt
 $(OBJ)/lua/plot.o: lua/plot.lua
-$(MODULE): $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL)) $(OBJECTS) lua/eddy.map
+$(MODULE): $(LUA_PART) $(OBJECTS) lua/eddy.map
 	$(call say,LD    $@)
 	$(Q)$(CC) -shared $(SANFLAGS) -Wl,--version-script=lua/eddy.map -o $@ $(filter %.o,$^) $(LIBS)
 $(REPL): $(LUA_ALL) $(OBJECTS)
@@ -161,7 +162,7 @@ $(OBJ)/tests/test_repl: $(REPL)
 $(OBJ)/tests/test_repl.o: SIMDFLAGS += -DEDDY_VERSION='"$(VERSION)"'
 
 # The test of Lua's side has the module inside it.
-$(OBJ)/tests/test_lua: $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL))
+$(OBJ)/tests/test_lua: $(LUA_PART)
 $(OBJ)/tests/test_lua: LIBS += $(LUA_LIBS)
 $(OBJ)/tests/test_lua.o: SIMDFLAGS += $(LUA_CFLAGS)
 
@@ -171,13 +172,16 @@ $(OBJ)/tests/interop/interop: $(OBJ)/tests/interop/interop.o $(OBJECTS)
 
 # The fuzz targets: run on what they once failed at by a test in every build, by libFuzzer in one of its own.
 FUZZ_AID := $(patsubst %.c,$(OBJ)/%.o,$(filter-out fuzz/main.c fuzz/seeds.c,$(wildcard fuzz/*.c)))
-$(OBJ)/tests/test_corpus $(OBJ)/tests/test_damage: $(FUZZ_AID)
+$(OBJ)/tests/test_corpus $(OBJ)/tests/test_damage: $(FUZZ_AID) $(LUA_PART)
+$(OBJ)/tests/test_corpus $(OBJ)/tests/test_damage $(OBJ)/fuzz/%: LIBS += $(LUA_LIBS)
+$(OBJ)/fuzz/%.o: SIMDFLAGS += $(LUA_CFLAGS)
+$(OBJ)/fuzz/fuzz_lua.o: fuzz/chunk.lua
 # Kernels are not what is fuzzed, and take sanitizers minutes to compile.
 $(if $(findstring fuzzer,$(SAN)),$(eval $(OBJ)/ops/%.o $(OBJ)/optim/%.o: SANFLAGS :=))
-$(OBJ)/fuzz/fuzz: $(OBJ)/fuzz/main.o $(FUZZ_AID) $(OBJECTS)
+$(OBJ)/fuzz/fuzz: $(OBJ)/fuzz/main.o $(FUZZ_AID) $(LUA_PART) $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
-$(OBJ)/fuzz/seeds: $(OBJ)/fuzz/seeds.o $(FUZZ_AID) $(OBJECTS)
+$(OBJ)/fuzz/seeds: $(OBJ)/fuzz/seeds.o $(FUZZ_AID) $(LUA_PART) $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
 

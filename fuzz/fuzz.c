@@ -8,10 +8,11 @@
 
 /* The factors are those of the smallest entries to what readers keep of them. */
 const fuzz_target fuzz_targets[] = {
-    {"fuzz_bundle", fuzz_bundle, 192},   {"fuzz_idx", fuzz_idx, 16},
-    {"fuzz_npy", fuzz_npy, 16},          {"fuzz_npz", fuzz_npz, 64},
-    {"fuzz_objects", fuzz_objects, 192}, {"fuzz_safetensors", fuzz_safetensors, 64},
-    {"fuzz_state", fuzz_state, 64},
+    {"fuzz_bundle", fuzz_bundle, 192, 2000},   {"fuzz_idx", fuzz_idx, 16, 2000},
+    {"fuzz_lua", fuzz_lua, 64, 100}, /* an input takes milliseconds */
+    {"fuzz_npy", fuzz_npy, 16, 2000},          {"fuzz_npz", fuzz_npz, 64, 2000},
+    {"fuzz_objects", fuzz_objects, 192, 2000}, {"fuzz_safetensors", fuzz_safetensors, 64, 2000},
+    {"fuzz_state", fuzz_state, 64, 2000},
 };
 const int fuzz_target_count = sizeof fuzz_targets / sizeof *fuzz_targets;
 

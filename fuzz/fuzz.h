@@ -1,8 +1,8 @@
 /*
- * Fuzzing: readers of files are given bytes that nobody vouches for. A target is a function; what
- * holds of every one of them is looked after here. Whatever the bytes are: no tensor and no memory
- * is left behind, and never was more taken than in proportion to the input. A target adds what
- * holds of its format, by fuzz_claim.
+ * Fuzzing: readers of files are given bytes that nobody vouches for, and Lua's side is called with
+ * whatever comes. A target is a function; what holds of every one of them is looked after here.
+ * Whatever the bytes are: no tensor and no memory is left behind, and never was more taken than in
+ * proportion to the input. A target adds what holds of its format, by fuzz_claim.
  *
  * One program holds all of them and goes by the name it is called by (main.c). `make fuzz` builds
  * it with clang's libFuzzer and runs each for a while; inputs that once failed are in corpus/, and
@@ -19,6 +19,7 @@ typedef struct fuzz_target {
     const char *name;
     void (*run)(const uint8_t *data, size_t size);
     int64_t factor; /* of memory to the input's size, beyond a few megabytes */
+    int changes;    /* of every input in corpus/ are tried by the test */
 } fuzz_target;
 
 extern const fuzz_target fuzz_targets[];
@@ -50,6 +51,7 @@ void fuzz_archive(const char *path);
 
 void fuzz_bundle(const uint8_t *data, size_t size);
 void fuzz_idx(const uint8_t *data, size_t size);
+void fuzz_lua(const uint8_t *data, size_t size);
 void fuzz_npy(const uint8_t *data, size_t size);
 void fuzz_npz(const uint8_t *data, size_t size);
 void fuzz_objects(const uint8_t *data, size_t size);
