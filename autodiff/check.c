@@ -323,7 +323,7 @@ static text place(const ed_tensor *x, int64_t element)
         at[d] = element % x->shape[d];
         element /= x->shape[d];
     }
-    return text_of_ints(at, x->rank);
+    return text_of_places(at, x->rank);
 }
 
 static bool write_report(const check *c, const char **report)
@@ -335,11 +335,11 @@ static bool write_report(const check *c, const char **report)
         snprintf(r->s, sizeof r->s, "nothing to compare: the inputs or the output are empty");
         return true;
     }
-    int n = c->order == 1 ? snprintf(r->s, sizeof r->s, "output element %lld", (long long)c->row)
+    int n = c->order == 1 ? snprintf(r->s, sizeof r->s, "output element %lld", text_nth(c->row))
                           : snprintf(r->s, sizeof r->s, "gradient of input %lld, element %s",
-                                     (long long)c->of, place(c->inputs->items[c->of], c->row).s);
+                                     text_nth(c->of), place(c->inputs->items[c->of], c->row).s);
     char input[32];
-    snprintf(input, sizeof input, "input %lld", (long long)c->input);
+    snprintf(input, sizeof input, "input %lld", text_nth(c->input));
     bool is_dy = c->order == 2 && c->input == c->inputs->size - 1;
     snprintf(r->s + n, sizeof r->s - (size_t)n,
              " by %s, element %s: the tape says %.12g, differences say %.12g, apart by %.3g where "

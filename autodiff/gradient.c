@@ -63,9 +63,9 @@ static bool check_gradient(const tape_node *node, int i, const ed_tensor *dx)
     if (!(dx->flags & TENSOR_WEAK) && dx->dtype == node->dtypes[i] &&
         has_shape(dx, node->shapes[i]))
         return true;
-    ed_fail(ED_INVALID_ARGUMENT, "gradient of %s: that of operand %d is %s%s, the operand %s%s",
-            node->op->name, i, dx->flags & TENSOR_WEAK ? "the number " : "", text_of_tensor(dx).s,
-            ed_dtype_name(node->dtypes[i]),
+    ed_fail(ED_INVALID_ARGUMENT, "gradient of %s: that of operand %lld is %s%s, the operand %s%s",
+            node->op->name, text_nth(i), dx->flags & TENSOR_WEAK ? "the number " : "",
+            text_of_tensor(dx).s, ed_dtype_name(node->dtypes[i]),
             text_of_ints(node->shapes[i].values, node->shapes[i].count).s);
     return false;
 }

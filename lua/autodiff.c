@@ -1,6 +1,7 @@
 #include "lua/autodiff.h"
 #include "lua/call.h"
 #include "lua/maker.h"
+#include "lua/objects.h"
 #include "tensor/core.h"
 
 /* Tapes, and functions with gradients of their own. value_and_grad, grad, jacobian and hessian are
@@ -8,40 +9,42 @@
 
 /* ---- Tapes ----------------------------------------------------------------------------------- */
 
-static bool option(lua_State *L, int at, const char *name)
+static const maker_field tape_fields[] = {
+    {"persistent", ED_ATTR_BOOL, .offset = offsetof(ed_tape_options, persistent)},
+    {"ignore_accessed_variables", ED_ATTR_BOOL,
+     .offset = offsetof(ed_tape_options, ignore_accessed_variables)},
+    {0},
+};
+
+static void *make_tape(const void *options)
 {
-    if (lua_type(L, at) != LUA_TTABLE) return false;
-    lua_getfield(L, at, name);
-    bool set = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return set;
+    return ed_tape_begin_with(options);
 }
 
-static int begin(lua_State *L)
+static const maker tape_maker[] = {
+    {"tape_begin", HANDLE_TAPE, 0, 0, tape_fields, sizeof(ed_tape_options), NULL, make_tape}, {0}};
+
+static int command(lua_State *L, bool (*what)(ed_tape *tape))
 {
-    ed_tape_options options = {
-        .persistent = option(L, 1, "persistent"),
-        .ignore_accessed_variables = option(L, 1, "ignore_accessed_variables"),
-    };
-    handle *h = handle_new(L, HANDLE_TAPE);
-    ed_scope scope = ed_scope_open();
-    ed_tape *tape = ed_tape_begin_with(&options);
-    handle_put(h, tape);
-    ed_scope_close(&scope);
-    return handle_return(L, tape);
+    ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);
+    lua_settop(L, 1);
+    return handle_return(L, what(tape));
 }
 
-#define COMMAND(name, call)                                                                        \
-    static int name(lua_State *L)                                                                  \
-    {                                                                                              \
-        ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);                                           \
-        lua_settop(L, 1);                                                                          \
-        return handle_return(L, call(tape));                                                       \
-    }
+static int stop(lua_State *L)
+{
+    return command(L, ed_tape_stop);
+}
 
-COMMAND(stop, ed_tape_stop)
-COMMAND(resume, ed_tape_resume)
-COMMAND(reset, ed_tape_reset)
+static int resume(lua_State *L)
+{
+    return command(L, ed_tape_resume);
+}
+
+static int reset(lua_State *L)
+{
+    return command(L, ed_tape_reset);
+}
 
 static int watch(lua_State *L)
 {
@@ -51,22 +54,12 @@ static int watch(lua_State *L)
     return handle_return(L, ed_watch(tape, x));
 }
 
-/* The lists that results are pushed from outlive the scope in a tape's handle: any object is held
- * by a userdata of ours. */
-static int push_list(lua_State *L, handle *holder)
-{
-    convert_push_list(L, holder->object);
-    return 1;
-}
-
 static int watched(lua_State *L)
 {
     ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);
-    handle *holder = handle_new(L, HANDLE_TAPE);
-    ed_scope scope = ed_scope_open();
-    handle_put(holder, ed_watched_variables(tape));
-    ed_scope_close(&scope);
-    return holder->object ? push_list(L, holder) : handle_raise(L);
+    handle *holder = handle_new(L, HANDLE_LIST);
+    binding b = binding_open(L);
+    return objects_finish_list(L, &b, holder, ed_watched_variables(tape));
 }
 
 /* A tensor, or a table of them. */
@@ -100,17 +93,14 @@ static int gradient(lua_State *L)
     luaL_checkany(L, 3);
     bool single = handle_at(L, 3, HANDLE_TENSOR);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
-    handle *holder = handle_new(L, HANDLE_TAPE);
+    handle *holder = handle_new(L, HANDLE_LIST);
     int top = lua_gettop(L);
-    ed_scope scope = ed_scope_open();
-    handle_put(holder, ask(L, tape));
-    ed_scope_close(&scope);
+    binding b = binding_open(L);
+    ed_list *gradients = ask(L, tape);
     lua_settop(L, top);
-    if (!holder->object) return handle_raise(L);
-    push_list(L, holder);
+    objects_finish_list(L, &b, holder, gradients);
     if (single) lua_rawgeti(L, -1, 1);
     if (single && lua_isboolean(L, -1)) lua_pushnil(L);
-    handle_collect(L);
     return 1;
 }
 
@@ -120,11 +110,11 @@ static int jacobian_by(lua_State *L, ed_tensor *(*make)(ed_tape *, ed_tensor *, 
     ed_tensor *target = handle_check(L, 2, HANDLE_TENSOR),
               *source = handle_check(L, 3, HANDLE_TENSOR);
     handle *h = handle_new(L, HANDLE_TENSOR);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     bool held = handle_hold(tape) && handle_hold(target) && handle_hold(source);
     ed_tensor *j = held ? make(tape, target, source) : NULL;
     handle_put(h, j);
-    ed_scope_close(&scope);
+    binding_close(&b);
     if (!j && !ed_failed()) return lua_pushnil(L), 1;
     return handle_return(L, j);
 }
@@ -144,7 +134,7 @@ static int batch_jacobian(lua_State *L)
 /* A call of Lua from within Eddy: inputs go out as userdata, results come back in a userdata that
  * the context holds retained. */
 typedef struct exchange {
-    lua_hold *hold;
+    call_hold *hold;
     const char *field; /* of the held table */
     ed_list *inputs;
     ed_tensor *output, *dy; /* of a gradient; NULL else */
@@ -161,8 +151,7 @@ static void push_tensor(lua_State *L, ed_tensor *t)
 static int make_exchange(lua_State *L)
 {
     exchange *x = lua_touserdata(L, 1);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, x->hold->reference);
-    lua_getiuservalue(L, -1, 1);
+    call_push(L, x->hold);
     lua_getfield(L, -1, x->field);
     int n = 0;
     if (x->dy) { /* gradient(dy, output, inputs...) */
@@ -198,7 +187,7 @@ static int make_exchange(lua_State *L)
 
 static void *run_exchange(exchange *x)
 {
-    if (!call_protected(x->hold->L, make_exchange, x)) return NULL;
+    if (!call_protected(x->hold, make_exchange, x)) return NULL;
     return scope_give(x->result);
 }
 
@@ -227,8 +216,8 @@ static int call_held(lua_State *L, bool own_gradient)
     luaL_checktype(L, 2, LUA_TTABLE);
     handle *h = handle_new(L, HANDLE_TENSOR);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
-    lua_hold *hold = call_hold(L, 1);
-    ed_scope scope = ed_scope_open();
+    call_hold *hold = call_hold_new(L, 1);
+    binding b = binding_open(L);
     ed_list *inputs = convert_list(L, 2);
     ed_tensor *y = NULL;
     if (!inputs)
@@ -236,9 +225,7 @@ static int call_held(lua_State *L, bool own_gradient)
     else
         y = own_gradient ? ed_custom_gradient(forward, backward, inputs, hold, call_release)
                          : ed_recompute(forward, inputs, hold, call_release);
-    handle_put(h, y);
-    ed_scope_close(&scope);
-    return handle_return(L, y);
+    return binding_finish(L, &b, h, y);
 }
 
 static int custom_gradient(lua_State *L)
@@ -269,16 +256,16 @@ static int check_gradient(lua_State *L)
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 3);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
-    lua_hold *hold = call_hold(L, 1);
+    call_hold *hold = call_hold_new(L, 1);
     ed_check_options options = {.step = 6e-6, .rtol = 1e-6, .atol = 1e-8};
     convert_room room = {.who = "check_gradient"};
     const char *report = NULL;
     bool agree = false, fine = maker_options(L, 3, check_fields, &options, &room);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     ed_list *inputs = fine ? convert_list(L, 2) : NULL;
     if (inputs) agree = ed_check_gradient_with(forward, inputs, hold, &report, &options);
     fine = !ed_failed() && handle_push_text(L, report ? report : "");
-    ed_scope_close(&scope);
+    binding_close(&b);
     call_release(hold);
     if (!fine) return handle_raise(L);
     lua_pushboolean(L, agree);
@@ -294,14 +281,13 @@ static int hessian_vector_product(lua_State *L)
     luaL_checktype(L, 3, LUA_TTABLE);
     lua_settop(L, 3);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
-    handle *holder = handle_new(L, HANDLE_TAPE);
-    lua_hold *hold = call_hold(L, 1);
-    ed_scope scope = ed_scope_open();
+    handle *holder = handle_new(L, HANDLE_LIST);
+    call_hold *hold = call_hold_new(L, 1);
+    binding b = binding_open(L);
     ed_list *inputs = convert_list(L, 2), *vectors = inputs ? convert_list(L, 3) : NULL;
-    handle_put(holder, vectors ? ed_hessian_vector_product(forward, inputs, vectors, hold) : NULL);
-    ed_scope_close(&scope);
+    ed_list *products = vectors ? ed_hessian_vector_product(forward, inputs, vectors, hold) : NULL;
     call_release(hold);
-    return holder->object ? push_list(L, holder) : handle_raise(L);
+    return objects_finish_list(L, &b, holder, products);
 }
 
 static const luaL_Reg methods[] = {
@@ -313,7 +299,6 @@ static const luaL_Reg methods[] = {
 };
 
 static const luaL_Reg functions[] = {
-    {"tape_begin", begin},
     {"custom_gradient_call", custom_gradient},
     {"recompute_call", recompute},
     {"check_gradient_call", check_gradient},
@@ -324,6 +309,7 @@ static const luaL_Reg functions[] = {
 void autodiff_open(lua_State *L)
 {
     luaL_setfuncs(L, functions, 0);
+    maker_open(L, tape_maker);
     luaL_getmetatable(L, "eddy.tape");
     lua_getfield(L, -1, "__index");
     luaL_setfuncs(L, methods, 0);

@@ -1,33 +1,164 @@
 #include "lua/call.h"
+#include "tensor/memory.h"
 #include <string.h>
 
-lua_hold *call_hold(lua_State *L, int at)
+/*
+ * A Lua state may be closed while C still holds layers or tapes that call back into it. So holds
+ * have one anchor in C's memory, which the state's end cuts.
+ */
+typedef struct anchor {
+    lua_State *L; /* the main thread; NULL once the state is closed */
+    int holds;
+} anchor;
+
+struct call_hold {
+    anchor *anchor;
+    int reference;
+};
+
+/* Keys of the registry: the anchor; the value that a callback raised; where. */
+static const char anchor_key, error_key, traceback_key;
+
+static void let_go(anchor *a)
 {
-    at = lua_absindex(L, at);
-    lua_hold *hold = lua_newuserdatauv(L, sizeof *hold, 1);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-    hold->L = lua_tothread(L, -1);
-    lua_pop(L, 1);
+    if (!a->L && !a->holds) memory_free(a);
+}
+
+static int end(lua_State *L)
+{
+    anchor **box = lua_touserdata(L, 1);
+    anchor *a = *box;
+    *box = NULL;
+    if (!a) return 0;
+    a->L = NULL;
+    let_go(a);
+    return 0;
+}
+
+call_hold *call_hold_new(lua_State *L, int at)
+{
     lua_pushvalue(L, at);
-    lua_setiuservalue(L, -2, 1);
-    hold->reference = luaL_ref(L, LUA_REGISTRYINDEX);
+    const int reference = luaL_ref(L, LUA_REGISTRYINDEX);
+    call_hold *hold = memory_alloc(sizeof *hold);
+    if (!hold) {
+        luaL_unref(L, LUA_REGISTRYINDEX, reference);
+        handle_raise(L);
+    }
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &anchor_key);
+    *hold = (call_hold){*(anchor **)lua_touserdata(L, -1), reference};
+    lua_pop(L, 1);
+    hold->anchor->holds++;
     return hold;
 }
 
 void call_release(void *user)
 {
-    lua_hold *hold = user;
-    luaL_unref(hold->L, LUA_REGISTRYINDEX, hold->reference);
+    call_hold *hold = user;
+    if (!hold) return;
+    anchor *a = hold->anchor;
+    if (a->L) luaL_unref(a->L, LUA_REGISTRYINDEX, hold->reference);
+    a->holds--;
+    memory_free(hold);
+    let_go(a);
 }
 
-bool call_protected(lua_State *L, int (*function)(lua_State *L), void *context)
+void call_push(lua_State *L, const call_hold *hold)
 {
+    lua_rawgeti(L, LUA_REGISTRYINDEX, hold->reference);
+}
+
+/* ---- Calls, and their errors ----------------------------------------------------------------- */
+
+static const char no_text[] = "a Lua error that is no text";
+
+/* The value as Eddy's message has it, which may be cut short. */
+static const char *message_of(lua_State *L, int at)
+{
+    return lua_type(L, at) == LUA_TSTRING ? lua_tostring(L, at) : no_text;
+}
+
+static int explain(lua_State *L)
+{
+    lua_settop(L, 1);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    if (!lua_isstring(L, -1)) { /* the innermost of callbacks within callbacks */
+        luaL_traceback(L, L, NULL, 1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    }
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* Takes the value at the top of the stack. */
+static void keep_error(lua_State *L)
+{
+    ed_fail(ED_INVALID_ARGUMENT, "%s", message_of(L, -1));
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &error_key); /* there already: no memory is taken */
+}
+
+bool call_protected(const call_hold *hold, int (*function)(lua_State *L), void *context)
+{
+    lua_State *L = hold->anchor->L;
+    if (!L) return ed_fail(ED_FAILED_PRECONDITION, "the Lua state was closed"), false;
+    if (binding_thread()) L = binding_thread();
     if (!lua_checkstack(L, 4)) return ed_fail(ED_OUT_OF_MEMORY, "Lua's stack is full"), false;
+    const int top = lua_gettop(L);
+    lua_pushboolean(L, false);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    lua_pushcfunction(L, explain);
     lua_pushcfunction(L, function);
     lua_pushlightuserdata(L, context);
-    if (lua_pcall(L, 1, 0, 0) == LUA_OK) return true;
-    const char *message = lua_tostring(L, -1);
-    ed_fail(ED_INVALID_ARGUMENT, "%s", message ? message : "a Lua error that is no text");
+    const bool fine = lua_pcall(L, 1, 0, top + 1) == LUA_OK;
+    if (!fine) keep_error(L);
+    lua_settop(L, top);
+    return fine;
+}
+
+/* Whether the message begins with the text, as far as it goes. */
+static bool begins(const char *message, const char *text)
+{
+    size_t n = strlen(text), most = strlen(message);
+    return !strncmp(message, text, n < most ? n : most) && (n <= most || most > 1000);
+}
+
+bool call_push_error(lua_State *L, const char *message)
+{
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &error_key) == LUA_TBOOLEAN) return lua_pop(L, 1), false;
+    lua_pushboolean(L, false);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &error_key);
+    if (!begins(message, message_of(L, -1))) return lua_pop(L, 1), false;
+    if (lua_type(L, -1) == LUA_TSTRING && strcmp(lua_tostring(L, -1), message) != 0) {
+        lua_pop(L, 1);
+        lua_pushstring(L, message);
+    }
+    return true;
+}
+
+void call_push_traceback(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    lua_pushboolean(L, false);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &traceback_key);
+}
+
+void call_open(lua_State *L)
+{
+    anchor **box = lua_newuserdatauv(L, sizeof *box, 0);
+    *box = NULL;
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, end);
+    lua_setfield(L, -2, "__gc");
+    lua_setmetatable(L, -2);
+    *box = memory_zalloc(sizeof **box);
+    if (!*box) handle_raise(L);
+    (*box)->L = L;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+    (*box)->L = lua_tothread(L, -1);
     lua_pop(L, 1);
-    return false;
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &anchor_key);
+    for (const char *const *key = (const char *const[]){&error_key, &traceback_key, NULL}; *key;
+         key++) {
+        lua_pushboolean(L, false);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, *key);
+    }
 }

@@ -4,20 +4,30 @@
 
 #include "lua/handle.h"
 
-/* A Lua value that Eddy holds: a function, or a table of them. Calls run in the main thread's
- * stack. */
-typedef struct lua_hold {
-    lua_State *L;
-    int reference;
-} lua_hold;
+/* A Lua value that Eddy holds: a function, or a table of them. It may outlive the Lua state. */
+typedef struct call_hold call_hold;
 
-/* Holds the value at a place of the stack; may raise. The hold is memory of Lua's (a userdata that
- * the registry keeps) until call_release. */
-lua_hold *call_hold(lua_State *L, int at);
+/* Holds the value at a place of the stack until call_release; raises without memory. */
+call_hold *call_hold_new(lua_State *L, int at);
 void call_release(void *hold);
 
-/* What a protected call does: everything in it may raise; an error becomes Eddy's, with the Lua
- * message. false then. The stack is as before. */
-bool call_protected(lua_State *L, int (*function)(lua_State *L), void *context);
+/* Pushes the value held. */
+void call_push(lua_State *L, const call_hold *hold);
+
+/*
+ * Calls the C function, in which everything may raise, with the context as light userdata: in the
+ * Lua thread whose binding runs, or in the main one when C called Eddy. false if it raised; the
+ * error is Eddy's then, and handle_raise raises the very same value in the end.
+ */
+bool call_protected(const call_hold *hold, int (*function)(lua_State *L), void *context);
+
+/* Pushes the Lua value that Eddy's error of this message came from, if there is one: a text with
+ * what Eddy added to it. */
+bool call_push_error(lua_State *L, const char *message);
+
+/* Pushes the traceback of the callback that the last error came from, or nil; forgets it. */
+void call_push_traceback(lua_State *L);
+
+void call_open(lua_State *L);
 
 #endif

@@ -73,9 +73,9 @@ static int checkpoint(lua_State *L)
     handle *h = handle_new(L, HANDLE_CHECKPOINT);
     int top = lua_gettop(L);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     if (take_parts(L, 2, parts)) handle_put(h, ed_checkpoint_of((const void *const *)parts, 2 * n));
-    ed_scope_close(&scope);
+    binding_close(&b);
     lua_settop(L, top);
     return handle_return(L, h->object);
 }
@@ -89,10 +89,10 @@ static int save_by(lua_State *L, saver *save)
     ed_checkpoint *c = handle_check(L, 1, HANDLE_CHECKPOINT);
     const char *path = maker_check_text(L, 2);
     luaL_checkstack(L, 8, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     const char *saved = handle_hold(c) ? save(c, path) : NULL;
     bool fine = saved && handle_push_text(L, saved);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return fine ? 1 : handle_raise(L);
 }
 
@@ -117,10 +117,10 @@ static int latest_checkpoint(lua_State *L)
 {
     const char *folder = maker_check_text(L, 1);
     luaL_checkstack(L, 8, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     const char *latest = ed_latest_checkpoint(folder);
     bool fine = !ed_failed() && objects_push_text(L, latest);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return fine ? 1 : handle_raise(L);
 }
 
@@ -220,10 +220,8 @@ static int restore_by(lua_State *L, restorer *restore)
     luaL_checkstack(L, 32, NULL);
     ed_restore_options options = check_options(L, 3);
     handle *h = handle_new(L, HANDLE_RESTORATION);
-    ed_scope scope = ed_scope_open();
-    handle_put(h, handle_hold(c) ? restore(c, path, &options) : NULL);
-    ed_scope_close(&scope);
-    return handle_return(L, h->object);
+    binding b = binding_open(L);
+    return binding_finish(L, &b, h, handle_hold(c) ? restore(c, path, &options) : NULL);
 }
 
 /* restore(path, {partial = , only = , skip = , renames = }) */
@@ -251,10 +249,10 @@ static int paths(lua_State *L, ed_restored kind)
     lua_createtable(L, (int)n, 0);
     luaL_checkstack(L, 8, NULL);
     for (int64_t i = 0; i < n; i++) {
-        ed_scope scope = ed_scope_open();
+        binding b = binding_open(L);
         const char *path = ed_restoration_path(r, kind, i);
         bool fine = path && handle_push_text(L, path);
-        ed_scope_close(&scope);
+        binding_close(&b);
         if (!fine) return handle_raise(L);
         lua_rawseti(L, -2, i + 1);
     }
@@ -285,10 +283,10 @@ static int report(lua_State *L)
 {
     const ed_restoration *r = handle_check(L, 1, HANDLE_RESTORATION);
     luaL_checkstack(L, 8, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     const char *s = ed_restoration_report(r);
     bool fine = s && handle_push_text(L, s);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return fine ? 1 : handle_raise(L);
 }
 
@@ -401,12 +399,12 @@ static int manager_save(lua_State *L)
     luaL_checkstack(L, 16, NULL);
     ed_save_options options = {.number = -1, .metric = NAN};
     convert_room room = {.who = "save"};
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     const char *path = handle_hold(m) && maker_options(L, 2, fields, &options, &room)
                            ? ed_save_with(m, &options)
                            : NULL;
     bool fine = path && objects_push_text(L, *path ? path : NULL);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return fine ? 1 : handle_raise(L);
 }
 
@@ -425,10 +423,10 @@ static int restore_or_initialize(lua_State *L)
     if (!lua_isnoneornil(L, 2)) luaL_checktype(L, 2, LUA_TFUNCTION);
     lua_settop(L, 2);
     luaL_checkstack(L, 8, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     const char *path = handle_hold(m) ? ed_restore_or_initialize(m) : NULL;
     bool fine = path && objects_push_text(L, *path ? path : NULL);
-    ed_scope_close(&scope);
+    binding_close(&b);
     if (!fine) return handle_raise(L);
     if (lua_isnil(L, 3) && !lua_isnil(L, 2)) {
         lua_pushvalue(L, 2);
@@ -451,10 +449,10 @@ static int push_text_of(lua_State *L, const char *(*text)(const ed_checkpoint_ma
 {
     const ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
     luaL_checkstack(L, 8, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     const char *s = text(m);
     bool fine = !ed_failed() && objects_push_text(L, s);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return fine ? 1 : handle_raise(L);
 }
 
@@ -470,10 +468,10 @@ static int push_checkpoints(lua_State *L)
     lua_createtable(L, (int)n, 0);
     luaL_checkstack(L, 8, NULL);
     for (int64_t i = 0; i < n; i++) {
-        ed_scope scope = ed_scope_open();
+        binding b = binding_open(L);
         const char *path = ed_manager_checkpoint(m, i);
         bool fine = path && handle_push_text(L, path);
-        ed_scope_close(&scope);
+        binding_close(&b);
         if (!fine) return handle_raise(L);
         lua_rawseti(L, -2, i + 1);
     }

@@ -69,14 +69,14 @@ static int next(lua_State *L)
     lua_settop(L, 1);
     handle *hx = handle_new(L, HANDLE_TENSOR), *hy = handle_new(L, HANDLE_TENSOR);
     ed_tensor *x, *y;
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     bool more = ed_next(set, &x, &y);
     if (more) {
         handle_put(hx, x);
         handle_put(hy, y);
     }
-    ed_scope_close(&scope);
-    if (more) return handle_collect(L), 2;
+    binding_close(&b);
+    if (more) return 2;
     if (ed_failed()) return handle_raise(L);
     lua_pushnil(L);
     return 1;
@@ -116,10 +116,8 @@ static int whole(lua_State *L, ed_tensor *(*tensor)(const ed_dataset *set))
 {
     const ed_dataset *set = handle_check(L, 1, HANDLE_DATASET);
     handle *h = handle_new(L, HANDLE_TENSOR);
-    ed_scope scope = ed_scope_open();
-    handle_put(h, tensor(set));
-    ed_scope_close(&scope);
-    return handle_return(L, h->object);
+    binding b = binding_open(L);
+    return binding_finish(L, &b, h, tensor(set));
 }
 
 static int all_x(lua_State *L)

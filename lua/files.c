@@ -67,10 +67,8 @@ static int64_t place(lua_State *L, const ed_archive *archive, int at)
 static int push_tensor(lua_State *L, ed_archive *archive, int64_t i)
 {
     handle *h = handle_new(L, HANDLE_TENSOR);
-    ed_scope scope = ed_scope_open();
-    handle_put(h, ed_archive_tensor(archive, i));
-    ed_scope_close(&scope);
-    return handle_return(L, h->object);
+    binding b = binding_open(L);
+    return binding_finish(L, &b, h, ed_archive_tensor(archive, i));
 }
 
 static int tensor(lua_State *L)
@@ -154,10 +152,10 @@ static int digest(lua_State *L)
     ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
     int64_t i = place(L, archive, 2);
     luaL_checkstack(L, 4, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     const char *digits = ed_archive_digest(archive, i);
     bool fine = digits && handle_push_text(L, digits);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return fine ? 1 : handle_raise(L);
 }
 
@@ -222,9 +220,9 @@ static int load(lua_State *L)
 {
     const char *path = maker_check_text(L, 1);
     handle *file = handle_new(L, HANDLE_ARCHIVE);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     handle_put(file, ed_archive_open(path));
-    ed_scope_close(&scope);
+    binding_close(&b);
     ed_archive *archive = file->object;
     if (!archive) return handle_raise(L);
     int64_t n = ed_archive_count(archive);
@@ -233,9 +231,9 @@ static int load(lua_State *L)
     for (int64_t i = 0; i < n; i++) {
         lua_pushstring(L, ed_archive_name(archive, i));
         handle *h = handle_new(L, HANDLE_TENSOR);
-        scope = ed_scope_open();
+        b = binding_open(L);
         handle_put(h, ed_archive_tensor(archive, i));
-        ed_scope_close(&scope);
+        binding_close(&b);
         if (!h->object && ed_error_kind() != ED_UNIMPLEMENTED) return handle_raise(L);
         ed_clear_error();
         if (h->object) {
@@ -246,7 +244,6 @@ static int load(lua_State *L)
         lua_pushstring(L, ed_archive_dtype(archive, i));
         lua_rawset(L, -3);
     }
-    handle_collect(L);
     return 2;
 }
 
@@ -257,10 +254,10 @@ static int write_npy(lua_State *L)
     const char *path = maker_check_text(L, 1);
     luaL_checkany(L, 2);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     ed_tensor *t = convert_operand(L, 2, ED_DTYPE_NONE);
     bool fine = t && ed_write_npy(path, t);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return fine ? 0 : handle_raise(L);
 }
 
@@ -308,9 +305,9 @@ static int write_by(lua_State *L, bool (*write)(const char *, const void *const 
     lua_Integer n = count_names(L, 2);
     named *all = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *all, 0);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     bool fine = take_all(L, 2, all) && write(path, (const void *const *)all, 2 * n);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return fine ? 0 : handle_raise(L);
 }
 

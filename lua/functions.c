@@ -83,8 +83,8 @@ static void *make_ones_like(const void *arguments)
 }
 
 static const maker makers[] = {
-    {"split", MAKER_LIST, 2, 2, split_fields, sizeof(parts), NULL, make_split},
-    {"unstack", MAKER_LIST, 1, 1, unstack_fields, sizeof(parts), NULL, make_unstacked},
+    {"split", HANDLE_LIST, 2, 2, split_fields, sizeof(parts), NULL, make_split},
+    {"unstack", HANDLE_LIST, 1, 1, unstack_fields, sizeof(parts), NULL, make_unstacked},
     {"bias_add", HANDLE_TENSOR, 2, 2, pair_fields, sizeof(pair), NULL, make_biased},
     {"flatten_tensor", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_flat},
     {"zeros_like", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_zeros_like},
@@ -115,34 +115,9 @@ static int dtype_is_float(lua_State *L)
     return 1;
 }
 
-/* ---- Memory ---------------------------------------------------------------------------------- */
-
-static int reset_peak(lua_State *L)
-{
-    (void)L;
-    ed_memory_reset_peak();
-    return 0;
-}
-
-/* memory_trim(): the bytes given back to the system. */
-static int trim(lua_State *L)
-{
-    lua_pushinteger(L, ed_memory_trim());
-    return 1;
-}
-
-static int set_cache_limit(lua_State *L)
-{
-    ed_memory_set_cache_limit(luaL_checkinteger(L, 1));
-    return 0;
-}
-
 static const luaL_Reg functions[] = {
     {"dtype_size", dtype_size},
     {"dtype_is_float", dtype_is_float},
-    {"memory_reset_peak", reset_peak},
-    {"memory_trim", trim},
-    {"memory_set_cache_limit", set_cache_limit},
     {NULL, NULL},
 };
 

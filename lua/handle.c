@@ -1,5 +1,7 @@
 #include "lua/handle.h"
+#include "lua/call.h"
 #include "tensor/core.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@ static const char *const names[HANDLE_KINDS] = {
     [HANDLE_MANAGER] = "checkpoint_manager",
     [HANDLE_ARCHIVE] = "archive",
     [HANDLE_TRACKABLE] = "trackable",
+    [HANDLE_LIST] = "list",
 };
 
 /* Metatables lie in the registry under the addresses of these. */
@@ -28,58 +31,50 @@ const char *handle_kind_name(handle_kind kind)
     return names[kind];
 }
 
-/* ---- Bytes ----------------------------------------------------------------------------------- */
-
-/*
- * Lua sees userdata of a few bytes and would let gigabytes of tensors pile up. So the bytes that
- * were made since the last collection are counted, and when they are as many as then lived (or 32
- * MB), a collection is run: at most about twice of what is in use is ever held.
- */
-enum { LEAST_DEBT = 32 << 20 };
-static __thread int64_t debt, limit = LEAST_DEBT;
-
-void handle_collect(lua_State *L)
-{
-    if (debt < limit) return;
-    debt = 0;
-    lua_gc(L, LUA_GCCOLLECT);
-    int64_t live = ed_memory_stats().live_bytes;
-    limit = live / 2 > LEAST_DEBT ? live / 2 : LEAST_DEBT;
-}
-
 /* ---- Handles --------------------------------------------------------------------------------- */
 
-static const char scope_key;
-static __thread int scopes; /* open ones of ed.scope */
+static const char scope_key; /* Lua thread -> the set of its innermost scope */
+static __thread int scopes;  /* open ones of ed.scope */
+
+static void note_in_scope(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &scope_key);
+    lua_pushthread(L);
+    if (lua_rawget(L, -2) == LUA_TTABLE) {
+        lua_pushvalue(L, -3);
+        lua_pushboolean(L, true);
+        lua_rawset(L, -3);
+    }
+    lua_pop(L, 2);
+}
 
 handle *handle_new(lua_State *L, handle_kind kind)
 {
+    garbage_collect(L);
     handle *h = lua_newuserdatauv(L, sizeof *h, 0);
     *h = (handle){.mark = &mark, .kind = kind};
     lua_rawgetp(L, LUA_REGISTRYINDEX, &keys[kind]);
     lua_setmetatable(L, -2);
-    if (scopes) {
-        lua_rawgetp(L, LUA_REGISTRYINDEX, &scope_key);
-        lua_pushvalue(L, -2);
-        lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
-        lua_pop(L, 1);
-    }
+    if (scopes) note_in_scope(L);
+    if (garbage_traced) garbage_note(L);
     return h;
 }
 
 void handle_put(handle *h, void *object)
 {
     h->object = ed_retain(object);
-    if (h->kind == HANDLE_TENSOR && object) {
-        const ed_tensor *t = object;
-        debt += t->size * (int64_t)dtype_size(t->dtype);
-    }
 }
 
 static handle *ours(lua_State *L, int at)
 {
     handle *h = lua_type(L, at) == LUA_TUSERDATA ? lua_touserdata(L, at) : NULL;
     return h && lua_rawlen(L, at) == sizeof *h && h->mark == &mark ? h : NULL;
+}
+
+const char *handle_name(lua_State *L, int at)
+{
+    const handle *h = ours(L, at);
+    return h ? names[h->kind] : NULL;
 }
 
 void *handle_at(lua_State *L, int at, handle_kind kind)
@@ -151,17 +146,34 @@ bool handle_push_text(lua_State *L, const char *s)
     return ed_fail(ED_OUT_OF_MEMORY, "Lua has no memory for a text"), false;
 }
 
-/* Pushes "script.lua:5: ", the innermost place that is not inside the module's own Lua. */
-static void push_place(lua_State *L)
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+bool handle_push_place(lua_State *L)
 {
     lua_Debug at;
     for (int level = 1; lua_getstack(L, level, &at); level++) {
         lua_getinfo(L, "Sl", &at);
         if (at.currentline <= 0 || !strcmp(at.source, "=eddy")) continue;
-        lua_pushfstring(L, "%s:%d: ", at.short_src, at.currentline);
-        return;
+        lua_pushfstring(L, "%s:%d", at.short_src, at.currentline);
+        return true;
     }
-    lua_pushliteral(L, "");
+    return false;
+}
+
+/* C's way of writing into Lua's: ed_cast is ed.cast, and .persistent = true is persistent = true.
+ */
+static void translate(char *s)
+{
+    char *to = s, before = ' ';
+    for (const char *from = s; *from; before = *from++) {
+        const bool starts = !isalnum((unsigned char)before) && before != '_' && before != '\'';
+        if (starts && !strncmp(from, "ed_", 3)) {
+            memcpy(to, "ed.", 3), to += 3, from += 2;
+        } else if (*from != '.' || (before != ' ' && before != '(') ||
+                   !isalpha((unsigned char)from[1]))
+            *to++ = *from;
+    }
+    *to = 0;
 }
 
 int handle_raise(lua_State *L)
@@ -170,11 +182,95 @@ int handle_raise(lua_State *L)
     strncpy(message, ed_error(), sizeof message - 1);
     message[sizeof message - 1] = 0;
     ed_clear_error(); /* first: what follows may raise another one */
-    push_place(L);
+    if (call_push_error(L, message)) return lua_error(L);
+    translate(message);
+    if (handle_push_place(L))
+        lua_pushliteral(L, ": ");
+    else
+        lua_pushliteral(L, ""), lua_pushliteral(L, "");
     lua_pushstring(L, *message ? message : "an unknown error");
-    lua_concat(L, 2);
+    lua_concat(L, 3);
     return lua_error(L);
 }
+
+/* ---- Calls of Eddy --------------------------------------------------------------------------- */
+
+static __thread lua_State *thread;
+
+lua_State *binding_thread(void)
+{
+    return thread;
+}
+
+binding binding_open(lua_State *L)
+{
+    binding b = {ed_scope_open(), thread, text_first(1)};
+    thread = L;
+    return b;
+}
+
+void binding_close(binding *b)
+{
+    thread = b->outer;
+    text_first(b->first);
+    ed_scope_close(&b->scope);
+}
+
+int binding_finish(lua_State *L, binding *b, handle *h, void *object)
+{
+    handle_put(h, object);
+    binding_close(b);
+    return object ? 1 : handle_raise(L);
+}
+
+/* ---- ed.scope -------------------------------------------------------------------------------- */
+
+static int scope_end(lua_State *L)
+{
+    lua_settop(L, 1);
+    scopes--;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &scope_key);
+    lua_pushthread(L);
+    lua_getfield(L, 1, "outer");
+    lua_rawset(L, 2);
+    for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
+        handle *h = ours(L, -2);
+        if (h) release(h);
+    }
+    return 0;
+}
+
+int handle_scope(lua_State *L)
+{
+    lua_settop(L, 0);
+    lua_newtable(L);
+    luaL_getmetatable(L, "eddy.scope");
+    lua_setmetatable(L, 1);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &scope_key);
+    lua_pushthread(L);
+    lua_rawget(L, 2);
+    lua_setfield(L, 1, "outer");
+    lua_pushthread(L);
+    lua_pushvalue(L, 1);
+    lua_rawset(L, 2);
+    scopes++;
+    lua_settop(L, 1);
+    return 1;
+}
+
+static void open_scopes(lua_State *L)
+{
+    lua_newtable(L);
+    luaL_newmetatable(L, "eddy.scope");
+    lua_pushcfunction(L, scope_end);
+    lua_setfield(L, -2, "__close");
+    lua_pushliteral(L, "k");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2); /* Lua's threads are weak keys too */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &scope_key);
+}
+
+/* ---- Metatables ------------------------------------------------------------------------------ */
 
 /*
  * A userdata is small to Lua, and what it holds is not: by Lua's own measure thousands would lie
@@ -182,6 +278,7 @@ int handle_raise(lua_State *L)
  */
 void handle_open(lua_State *L)
 {
+    open_scopes(L);
     lua_gc(L, LUA_GCINC, 150, 400, 0);
     for (int kind = HANDLE_KINDS - 1; kind >= 0; kind--) {
         lua_createtable(L, 0, 24);
@@ -201,53 +298,4 @@ void handle_open(lua_State *L)
         snprintf(name, sizeof name, "eddy.%s", names[kind]);
         lua_setfield(L, LUA_REGISTRYINDEX, name); /* for luaL_getmetatable */
     }
-}
-
-/* ---- ed.scope -------------------------------------------------------------------------------- */
-
-/*
- * scope(f, ...): calls f; what was made meanwhile is released at its end, but for what f returns.
- * The list of what is made lies in the registry; an inner scope's survivors go to the outer's list.
- */
-static bool is_returned(lua_State *L, int first, int last, int at)
-{
-    for (int i = first; i <= last; i++)
-        if (lua_rawequal(L, i, at)) return true;
-    return false;
-}
-
-int handle_scope(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TFUNCTION);
-    int arguments = lua_gettop(L) - 1;
-    lua_newtable(L);
-    int made = 1;
-    lua_insert(L, made);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &scope_key);
-    int outer = 2;
-    lua_insert(L, outer);
-    lua_pushvalue(L, made);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &scope_key);
-    scopes++;
-    int state = lua_pcall(L, arguments, LUA_MULTRET, 0);
-    scopes--;
-    lua_pushvalue(L, outer);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &scope_key);
-    int first = outer + 1, last = lua_gettop(L);
-    lua_Integer count = (lua_Integer)lua_rawlen(L, made);
-    luaL_checkstack(L, 4, NULL);
-    for (lua_Integer i = 1; i <= count; i++) {
-        lua_rawgeti(L, made, i);
-        handle *h = ours(L, -1);
-        if (state == LUA_OK && is_returned(L, first, last, lua_gettop(L))) {
-            if (scopes) {
-                lua_pushvalue(L, -1);
-                lua_rawseti(L, outer, (lua_Integer)lua_rawlen(L, outer) + 1);
-            }
-        } else if (h)
-            release(h);
-        lua_pop(L, 1);
-    }
-    if (state != LUA_OK) return lua_error(L);
-    return last - first + 1;
 }

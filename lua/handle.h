@@ -3,11 +3,13 @@
  *
  *     look at the arguments, which may raise Lua errors: nothing is held yet
  *     make the userdata of the result, empty: this may raise too (memory)
- *     open a scope, call Eddy, put the result into the userdata, close the scope
- *     if that failed, raise Eddy's error as Lua's
+ *     binding_open, call Eddy, binding_finish: the result goes into the userdata, or Eddy's error
+ *     is raised as Lua's
  *
  * So no Lua error ever passes through a C frame that holds anything. A Lua function that Eddy calls
- * back runs protected, and its error becomes Eddy's.
+ * back runs protected (call.h), and its error becomes Eddy's. An object that a binding works with
+ * stays: what a finalizer closes meanwhile is not released yet, and what a callback could close is
+ * held by handle_hold.
  */
 #ifndef EDDY_LUA_HANDLE_H
 #define EDDY_LUA_HANDLE_H
@@ -30,6 +32,7 @@ typedef enum handle_kind {
     HANDLE_MANAGER,
     HANDLE_ARCHIVE,
     HANDLE_TRACKABLE, /* a table whose values a checkpoint keeps */
+    HANDLE_LIST,      /* of tensors, on the way to a table of them; no program sees it */
     HANDLE_KINDS
 } handle_kind;
 
@@ -49,16 +52,16 @@ void handle_open(lua_State *L);
 /* A new empty userdata of the kind on the stack. May raise. */
 handle *handle_new(lua_State *L, handle_kind kind);
 
-/* Puts a result into it, retained; reports a tensor's bytes to Lua's collector. Raises nothing. */
+/* Puts a result into it, retained. Raises nothing. */
 void handle_put(handle *h, void *object);
-
-/* What handle_put owes the collector is paid here, at the end of a binding: may run finalizers. */
-void handle_collect(lua_State *L);
 
 /* The object at a place of the stack: NULL if it is none of that kind / raises. A closed one
  * raises in handle_check and is NULL in handle_at. */
 void *handle_at(lua_State *L, int at, handle_kind kind);
 void *handle_check(lua_State *L, int at, handle_kind kind);
+
+/* The name of its kind; NULL for what is none of ours. */
+const char *handle_name(lua_State *L, int at);
 
 /* The object, held by the open scope: for calls during which Lua code may run, which could close
  * the handle. NULL with an error without memory, and for NULL. */
@@ -71,16 +74,54 @@ bool handle_push_text(lua_State *L, const char *s);
 /* Raises Eddy's kept error with the place in the Lua program, and forgets it. */
 int handle_raise(lua_State *L);
 
-/* A result: 1, or the error. For the end of a binding. */
+/* A result at the top of the stack: 1, or the error. For the end of a binding. */
 static inline int handle_return(lua_State *L, bool fine)
 {
-    if (!fine) return handle_raise(L);
-    handle_collect(L);
-    return 1;
+    return fine ? 1 : handle_raise(L);
 }
 
-/* ---- Scopes of Lua (ed.scope) ---------------------------------------------------------------- */
+/* ---- Calls of Eddy --------------------------------------------------------------------------- */
 
+/* A scope in which a binding calls Eddy. Meanwhile callbacks run in the binding's Lua thread, and
+ * messages count axes from 1. Nothing may raise before it is closed. */
+typedef struct binding {
+    ed_scope scope;
+    lua_State *outer;
+    int first;
+} binding;
+
+binding binding_open(lua_State *L);
+void binding_close(binding *b);
+
+/* Puts the result into the handle at the top of the stack and closes the binding: 1, or Eddy's
+ * error if there is none. */
+int binding_finish(lua_State *L, binding *b, handle *h, void *object);
+
+/* The Lua thread whose binding calls Eddy; NULL when C does. */
+lua_State *binding_thread(void);
+
+/* ---- Scopes of Lua (ed.scope, which prelude.lua makes of it) ----------------------------------
+ */
+
+/* Pushes a set in which the Lua thread's handles are from now on, until it is closed: then those
+ * left in it are closed. Its field `outer` is the set before. */
 int handle_scope(lua_State *L);
+
+/* ---- garbage.c ------------------------------------------------------------------------------- */
+
+/* Collects garbage once much has been made since the last time; may run finalizers. */
+void garbage_collect(lua_State *L);
+
+/* Whether handles are noted with the line that made them / notes the one at the top of the stack.
+ */
+extern __thread bool garbage_traced;
+void garbage_note(lua_State *L);
+
+/* Pushes "script.lua:5", the innermost place that is not inside the module's own Lua; false and
+ * nothing without one. */
+bool handle_push_place(lua_State *L);
+
+/* Puts memory, memory_trace and memory_lines into the module at the top of the stack. */
+void garbage_open(lua_State *L);
 
 #endif

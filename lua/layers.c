@@ -217,10 +217,8 @@ static int sequential(lua_State *L)
         lua_pop(L, 1);
     }
     handle *h = handle_new(L, HANDLE_LAYER);
-    ed_scope scope = ed_scope_open();
-    handle_put(h, ed_sequential_of(name, layers, count));
-    ed_scope_close(&scope);
-    return handle_return(L, h->object);
+    binding b = binding_open(L);
+    return binding_finish(L, &b, h, ed_sequential_of(name, layers, count));
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -239,22 +237,18 @@ static int forward(lua_State *L)
     luaL_checkstack(L, 2 * ED_MAX_RANK + 32, NULL);
     ed_forward_options options = {0};
     convert_room room = {.who = "forward"};
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     ed_tensor *x = handle_hold(convert_operand(L, 2, ED_DTYPE_NONE));
-    if (x && handle_hold(layer) && maker_options(L, 3, fields, &options, &room))
-        handle_put(h, ed_forward_with(layer, x, &options));
-    ed_scope_close(&scope);
-    return handle_return(L, h->object);
+    bool fine = x && handle_hold(layer) && maker_options(L, 3, fields, &options, &room);
+    return binding_finish(L, &b, h, fine ? ed_forward_with(layer, x, &options) : NULL);
 }
 
 static int list_by(lua_State *L, ed_list *(*list)(ed_layer *layer))
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
-    handle *holder = handle_new(L, HANDLE_LAYER);
-    ed_scope scope = ed_scope_open();
-    handle_put(holder, list(layer));
-    ed_scope_close(&scope);
-    return objects_return_list(L, holder);
+    handle *holder = handle_new(L, HANDLE_LIST);
+    binding b = binding_open(L);
+    return objects_finish_list(L, &b, holder, list(layer));
 }
 
 static int variables(lua_State *L)
@@ -285,10 +279,10 @@ static int summary(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     luaL_checkstack(L, 4, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     const char *s = ed_layer_summary(layer);
     bool fine = s && handle_push_text(L, s);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return fine ? 1 : handle_raise(L);
 }
 

@@ -1,4 +1,5 @@
 #include "lua/maker.h"
+#include "lua/objects.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -179,17 +180,15 @@ static int call(lua_State *L)
     const maker *m = lua_touserdata(L, lua_upvalueindex(1));
     luaL_checkstack(L, 2 * ED_MAX_RANK + 32, NULL);
     unfold(L, m);
-    bool list = m->kind == MAKER_LIST;
-    handle *h = handle_new(L, list ? HANDLE_TAPE : m->kind); /* any kind can hold a list */
+    handle *h = handle_new(L, m->kind);
     max_align_t arguments[MAKER_SIZE / sizeof(max_align_t)];
     memset(arguments, 0, sizeof arguments);
     if (m->defaults) memcpy(arguments, m->defaults, m->size);
     convert_room room = {.who = m->name};
-    ed_scope scope = ed_scope_open();
-    if (read_arguments(L, m, arguments, &room)) handle_put(h, m->make(arguments));
-    ed_scope_close(&scope);
-    if (list && h->object) convert_push_list(L, h->object);
-    return handle_return(L, h->object);
+    binding b = binding_open(L);
+    void *made = read_arguments(L, m, arguments, &room) ? m->make(arguments) : NULL;
+    return m->kind == HANDLE_LIST ? objects_finish_list(L, &b, h, made)
+                                  : binding_finish(L, &b, h, made);
 }
 
 void maker_open(lua_State *L, const maker *makers)

@@ -28,7 +28,7 @@ struct maker_field {
 
 typedef struct maker {
     const char *name;
-    int kind;   /* of what is made: a handle_kind, or MAKER_LIST */
+    int kind;   /* of what is made, a handle_kind; of a list Lua gets a table of its tensors */
     int places; /* the first so many fields are given by place (or by name) */
     int needed; /* the first so many have to be given */
     const maker_field *fields;
@@ -39,7 +39,6 @@ typedef struct maker {
 
 enum {
     MAKER_SIZE = 512,
-    MAKER_LIST = HANDLE_KINDS, /* an ed_list is made; Lua gets a table of its tensors */
 };
 
 /* The makers, up to one without a name, as functions of the table at the top of the stack. */

@@ -44,12 +44,12 @@ static int take(lua_State *L, bool compared)
     ed_metric *metric = handle_check(L, 1, HANDLE_METRIC);
     lua_settop(L, 3);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     ed_tensor *first = convert_operand(L, 2, ED_DTYPE_NONE);
     ed_tensor *second = first && compared ? convert_operand(L, 3, ED_DTYPE_NONE) : NULL;
     bool fine = first && (compared ? second && ed_metric_compare(metric, first, second)
                                    : ed_metric_update(metric, first));
-    ed_scope_close(&scope);
+    binding_close(&b);
     lua_settop(L, 1);
     return handle_return(L, fine);
 }

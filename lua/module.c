@@ -1,4 +1,5 @@
 #include "lua/autodiff.h"
+#include "lua/call.h"
 #include "lua/handle.h"
 #include "lua/objects.h"
 #include "lua/help.h"
@@ -26,22 +27,6 @@ static int set_seed(lua_State *L)
     return 0;
 }
 
-/* { live_tensors, live_bytes, peak_bytes, cached_bytes } */
-static int memory(lua_State *L)
-{
-    ed_memory m = ed_memory_stats();
-    lua_createtable(L, 0, 4);
-    lua_pushinteger(L, m.live_tensors);
-    lua_setfield(L, -2, "live_tensors");
-    lua_pushinteger(L, m.live_bytes);
-    lua_setfield(L, -2, "live_bytes");
-    lua_pushinteger(L, m.peak_bytes);
-    lua_setfield(L, -2, "peak_bytes");
-    lua_pushinteger(L, m.cached_bytes);
-    lua_setfield(L, -2, "cached_bytes");
-    return 1;
-}
-
 static int threads(lua_State *L)
 {
     if (!lua_isnoneornil(L, 1) && !ed_set_num_threads((int)luaL_checkinteger(L, 1)))
@@ -50,9 +35,20 @@ static int threads(lua_State *L)
     return 1;
 }
 
+/* type(x): "tensor", "layer" and so on; nil for what is no object of Eddy's. */
+static int type(lua_State *L)
+{
+    const char *name = handle_name(L, 1);
+    if (name)
+        lua_pushstring(L, name);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
 static const luaL_Reg functions[] = {
-    {"set_seed", set_seed},  {"memory", memory}, {"num_threads", threads},
-    {"scope", handle_scope}, {NULL, NULL},
+    {"set_seed", set_seed}, {"num_threads", threads}, {"scope_begin", handle_scope}, {"type", type},
+    {NULL, NULL},
 };
 
 static void run_prelude(lua_State *L, int module)
@@ -63,13 +59,18 @@ static void run_prelude(lua_State *L, int module)
     lua_call(L, 1, 0);
 }
 
+static const char module_key;
+
 __attribute__((visibility("default"))) int luaopen_eddy(lua_State *L);
 int luaopen_eddy(lua_State *L)
 {
     luaL_checkversion(L);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &module_key) == LUA_TTABLE) return 1; /* asked again */
     handle_open(L);
+    call_open(L);
     luaL_newlib(L, functions);
     int module = lua_gettop(L);
+    garbage_open(L);
     autodiff_open(L);
     tensor_open(L, module); /* pushes the methods */
     ops_open(L, module, module + 1);
@@ -87,5 +88,7 @@ int luaopen_eddy(lua_State *L)
     run_prelude(L, module);
     plot_open(L, module);
     help_open(L, module, eddy_prelude, (size_t)(eddy_prelude_end - eddy_prelude));
+    lua_pushvalue(L, module);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &module_key);
     return 1;
 }

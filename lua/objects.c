@@ -57,10 +57,8 @@ ed_list *objects_variables(lua_State *L, int at)
     return layer ? ed_trainable(layer) : convert_list(L, at);
 }
 
-int objects_return_list(lua_State *L, const handle *holder)
+int objects_finish_list(lua_State *L, binding *b, handle *h, void *list)
 {
-    if (!holder->object) return handle_raise(L);
-    convert_push_list(L, holder->object);
-    handle_collect(L);
+    if (binding_finish(L, b, h, list)) convert_push_list(L, h->object);
     return 1;
 }

@@ -37,9 +37,8 @@ bool objects_push_text(lua_State *L, const char *s);
  * a scope; NULL with an error. */
 ed_list *objects_variables(lua_State *L, int at);
 
-/* Pushes the tensors of the list that an empty handle of any kind was given. For the end of a
- * binding: the error if there is none. */
-int objects_return_list(lua_State *L, const handle *holder);
+/* As binding_finish, with a handle of a list: pushes a table of its tensors. */
+int objects_finish_list(lua_State *L, binding *b, handle *h, void *list);
 
 /* ---- Layers written in Lua ------------------------------------------------------------------- */
 

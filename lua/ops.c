@@ -184,10 +184,10 @@ int ops_call(lua_State *L, const ed_op *op)
     a.room.used = 0;
     a.room.who = op->name;
     ed_tensor *outputs[ED_MAX_OUTPUTS];
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     bool fine = run(&a, outputs);
     for (int i = 0; fine && i < n; i++) handle_put(results[i], outputs[i]);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return handle_return(L, fine) ? n : 0;
 }
 

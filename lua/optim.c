@@ -147,12 +147,12 @@ static int apply_gradients(lua_State *L)
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     int64_t given = extent(L, 2);
     lua_settop(L, 3);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     ed_list *variables = objects_variables(L, 3);
     int64_t count = ed_list_size(variables);
     ed_list *gradients = variables ? gradients_at(L, 2, given > count ? given : count) : NULL;
     bool fine = gradients && ed_apply_gradients(optimizer, gradients, variables);
-    ed_scope_close(&scope);
+    binding_close(&b);
     lua_settop(L, 1);
     return handle_return(L, fine);
 }
@@ -164,11 +164,11 @@ static int minimize(lua_State *L)
     ed_tensor *loss = handle_check(L, 3, HANDLE_TENSOR);
     lua_settop(L, 4);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     ed_list *variables = objects_variables(L, 4);
     bool held = variables && handle_hold(optimizer) && handle_hold(tape) && handle_hold(loss);
     bool fine = held && ed_minimize(optimizer, tape, loss, variables);
-    ed_scope_close(&scope);
+    binding_close(&b);
     lua_settop(L, 1);
     return handle_return(L, fine);
 }
@@ -176,11 +176,9 @@ static int minimize(lua_State *L)
 static int variables(lua_State *L)
 {
     ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
-    handle *holder = handle_new(L, HANDLE_OPTIMIZER);
-    ed_scope scope = ed_scope_open();
-    handle_put(holder, ed_optimizer_variables(optimizer));
-    ed_scope_close(&scope);
-    return objects_return_list(L, holder);
+    handle *holder = handle_new(L, HANDLE_LIST);
+    binding b = binding_open(L);
+    return objects_finish_list(L, &b, holder, ed_optimizer_variables(optimizer));
 }
 
 /* clip_by_global_norm({tensors}, norm): the clipped ones, and the norm that they had. */
@@ -192,14 +190,13 @@ static int clip_by_global_norm(lua_State *L)
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     int64_t count = extent(L, 1);
     lua_settop(L, 1);
-    handle *norm = handle_new(L, HANDLE_TENSOR), *holder = handle_new(L, HANDLE_OPTIMIZER);
+    handle *norm = handle_new(L, HANDLE_TENSOR), *holder = handle_new(L, HANDLE_LIST);
     ed_tensor *before = NULL;
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     ed_list *list = gradients_at(L, 1, count);
-    handle_put(holder, list ? ed_clip_by_global_norm(list, most, &before) : NULL);
+    ed_list *clipped = list ? ed_clip_by_global_norm(list, most, &before) : NULL;
     handle_put(norm, before);
-    ed_scope_close(&scope);
-    objects_return_list(L, holder);
+    objects_finish_list(L, &b, holder, clipped);
     lua_pushvalue(L, 2);
     return 2;
 }

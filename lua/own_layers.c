@@ -33,14 +33,12 @@ typedef struct own_kind {
 } own_kind;
 
 typedef struct own_state {
-    lua_hold *hold; /* of the fields */
+    call_hold *hold; /* of the fields */
 } own_state;
 
-static void push_fields(lua_State *L, const lua_hold *hold)
+static void push_fields(lua_State *L, const call_hold *hold)
 {
-    lua_rawgeti(L, LUA_REGISTRYINDEX, hold->reference);
-    lua_getiuservalue(L, -1, 1);
-    lua_remove(L, -2);
+    call_push(L, hold);
 }
 
 /* ---- What Eddy calls ------------------------------------------------------------------------- */
@@ -79,20 +77,20 @@ static bool build(ed_layer *layer, ed_tensor *x)
 {
     const own_state *state = ed_layer_state(layer);
     own_call c = {.layer = layer, .x = x};
-    return call_protected(state->hold->L, run, &c);
+    return call_protected(state->hold, run, &c);
 }
 
 static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
 {
     const own_state *state = ed_layer_state(layer);
     own_call c = {.layer = layer, .x = x, .options = options};
-    return call_protected(state->hold->L, run, &c) ? scope_give(c.result) : NULL;
+    return call_protected(state->hold, run, &c) ? scope_give(c.result) : NULL;
 }
 
 static void destroy(ed_layer *layer)
 {
     own_state *state = ed_layer_state(layer);
-    if (state->hold) call_release(state->hold);
+    call_release(state->hold);
     state->hold = NULL;
 }
 
@@ -120,15 +118,15 @@ static int make(lua_State *L)
     lua_newtable(L);
     lua_getiuservalue(L, lua_upvalueindex(1), 1);
     lua_setmetatable(L, -2);
-    lua_hold *hold = call_hold(L, -1);
-    ed_scope scope = ed_scope_open();
+    call_hold *hold = call_hold_new(L, -1);
+    binding b = binding_open(L);
     ed_layer *layer = ed_layer_new(&kind->class, name);
     if (layer)
         ((own_state *)ed_layer_state(layer))->hold = hold;
     else
         call_release(hold);
     handle_put(h, layer);
-    ed_scope_close(&scope);
+    binding_close(&b);
     if (!layer) return handle_raise(L);
     lua_getfield(L, -1, "init");
     if (!lua_isnil(L, -1)) {

@@ -155,9 +155,9 @@ static int png(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
     ed_tensor *image = handle_check(L, 2, HANDLE_TENSOR);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     bool fine = write_png(path, image);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return fine ? 0 : handle_raise(L);
 }
 

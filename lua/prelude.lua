@@ -2,93 +2,196 @@
 -- module is loaded, with the module's table.
 local ed = ...
 
--- A list of operands is a table of tensors; one tensor stands for a list of one.
-local function is_tensor(x) return type(x) == "userdata" end
+-- Errors of arguments are the caller's: of what called the function that checks.
+local function check_callable(f, what)
+    local kind = type(f)
+    if kind == "function" or kind == "userdata" or kind == "table" then return end
+    error(what .. ": a function is expected, not a " .. kind, 3)
+end
+
+-- Takes what x is or holds out of the set of what a scope closes.
+local function keep(made, x, seen)
+    if made[x] then
+        made[x] = nil
+        if made.outer then made.outer[x] = true end
+    elseif type(x) == "table" and not seen[x] then
+        seen[x] = true
+        for key, value in next, x do
+            keep(made, key, seen)
+            keep(made, value, seen)
+        end
+    end
+end
+
+-- scope(f, ...): calls f; what was made meanwhile is closed at its end, but for what f returns and
+-- what is in tables that it returns.
+function ed.scope(f, ...)
+    check_callable(f, "scope")
+    local made <close> = ed.scope_begin()
+    local results = table.pack(f(...))
+    local seen = {}
+    for i = 1, results.n do
+        if results[i] ~= nil then keep(made, results[i], seen) end
+    end
+    return table.unpack(results, 1, results.n)
+end
+
+-- Calls f(tape, ...) while a new tape records; it stops however f ends. Returns the tape and what f
+-- returned.
+local stopping = {__close = function(guard) pcall(guard.tape.stop, guard.tape) end}
+
+local function record(options, f, ...)
+    local tape = ed.tape_begin(options)
+    local guard <close> = setmetatable({tape = tape}, stopping)
+    return tape, f(tape, ...)
+end
 
 -- tape(): a tape that records from now on. tape(f, ...): f(tape, ...) while it records; then it is
 -- stopped. Returns the tape and what f returned.
 function ed.tape(f, ...)
-    if type(f) ~= "function" then return ed.tape_begin(f) end
-    local tape = ed.tape_begin()
-    local results = table.pack(pcall(f, tape, ...))
-    tape:stop()
-    if not results[1] then error(results[2], 0) end
-    return tape, table.unpack(results, 2, results.n)
+    if f == nil or type(f) == "table" then return ed.tape_begin(f) end
+    check_callable(f, "tape")
+    return record(nil, f, ...)
 end
 
--- value_and_grad(f, {sources}): f() and its gradients by the sources, variables or tensors; one
--- source, not in a table, gives one gradient.
+local function check_result(y, what)
+    if ed.type(y) == "tensor" then return end
+    error(what .. ": the function returned a " .. (ed.type(y) or type(y)) ..
+        "; a tensor is expected", 3)
+end
+
+-- value_and_grad(f, {sources}): f() and its gradients by the sources, variables or tensors; of a
+-- layer, by its trainable variables. One source, not in a table, gives one gradient.
 function ed.value_and_grad(f, sources)
-    local tape = ed.tape_begin()
-    local list = is_tensor(sources) and {sources} or sources
-    for _, source in ipairs(list) do tape:watch(source) end
-    local results = table.pack(pcall(f))
-    tape:stop()
-    if not results[1] then error(results[2], 0) end
-    return results[2], tape:gradient(results[2], sources)
+    check_callable(f, "value_and_grad")
+    local list = ed.type(sources) == "tensor" and {sources} or sources
+    if ed.type(list) ~= "layer" and (type(list) ~= "table" or next(list) ~= nil and #list == 0) then
+        error("value_and_grad: the sources are a tensor, a table of tensors or a layer, not a " ..
+            (type(list) == "table" and "table with names" or ed.type(list) or type(list)), 2)
+    end
+    local tape, y = record(nil, function(tape)
+        if type(list) == "table" then
+            for i, source in ipairs(list) do
+                if ed.type(source) ~= "tensor" then
+                    error("value_and_grad: source " .. i .. " is a " ..
+                        (ed.type(source) or type(source)) .. "; a tensor is expected", 4)
+                end
+                tape:watch(source)
+            end
+        end
+        return f()
+    end)
+    check_result(y, "value_and_grad")
+    if ed.type(list) == "layer" then sources = list:trainable_variables() end
+    return y, tape:gradient(y, sources)
 end
 
 local function as_float(x)
     x = ed.tensor(x)
     local d = x.dtype
-    return (d == "float32" or d == "float64") and x or x:cast("float32")
+    return (d == "int32" or d == "int64" or d == "uint8") and x:cast("float32") or x
 end
 
 -- grad(f): a function of the same arguments that gives the gradient of f by its first one; of a
 -- result of several elements that of their sum. grad(grad(f)) is the second derivative.
 function ed.grad(f)
+    check_callable(f, "grad")
     return function(x, ...)
+        if x == nil then error("grad: an argument to differentiate by is missing", 2) end
         x = as_float(x)
-        local tape = ed.tape_begin()
-        tape:watch(x)
-        local results = table.pack(pcall(f, x, ...))
-        tape:stop()
-        if not results[1] then error(results[2], 0) end
-        return tape:gradient(results[2], x, {unconnected_zeros = true})
+        local tape, y = record(nil, function(tape, ...)
+            tape:watch(x)
+            return f(x, ...)
+        end, ...)
+        check_result(y, "grad")
+        return tape:gradient(y, x, {unconnected_zeros = true})
     end
 end
 
-local function jacobian_of(f, x, by_row)
-    x = as_float(x)
-    local tape = ed.tape_begin{persistent = true}
-    tape:watch(x)
-    local results = table.pack(pcall(f, x))
-    tape:stop()
-    if not results[1] then error(results[2], 0) end
-    local y = results[2]
-    if by_row then return tape:batch_jacobian(y, x) end
-    return tape:jacobian(y, x) or ed.zeros{table.unpack(y.shape), table.unpack(x.shape)}
+-- What f makes of x on a tape that may be asked often.
+local function recorded(f, x)
+    return record({persistent = true}, function(tape)
+        tape:watch(x)
+        return f(x)
+    end)
 end
 
--- jacobian(f, x): d f(x)[i] / d x[j], of shape f(x).shape .. x.shape; batch_jacobian: row by row.
-function ed.jacobian(f, x) return jacobian_of(f, x, false) end
-function ed.batch_jacobian(f, x) return jacobian_of(f, x, true) end
+-- jacobian(f, x): d f(x)[i] / d x[j], of shape f(x).shape .. x.shape.
+function ed.jacobian(f, x)
+    check_callable(f, "jacobian")
+    x = as_float(x)
+    local tape, y = recorded(f, x)
+    check_result(y, "jacobian")
+    local shape = table.move(x.shape, 1, x.rank, y.rank + 1, y.shape)
+    return tape:jacobian(y, x) or ed.zeros(shape, {dtype = x.dtype})
+end
+
+-- batch_jacobian(f, x): the same row by row, d f(x)[n][i] / d x[n][j].
+function ed.batch_jacobian(f, x)
+    check_callable(f, "batch_jacobian")
+    x = as_float(x)
+    local tape, y = recorded(f, x)
+    check_result(y, "batch_jacobian")
+    return tape:batch_jacobian(y, x)
+end
 
 -- hessian(f, x): the second derivatives of a scalar f(x), of shape x.shape .. x.shape.
-function ed.hessian(f, x) return ed.jacobian(ed.grad(f), x) end
+function ed.hessian(f, x)
+    check_callable(f, "hessian")
+    return ed.jacobian(ed.grad(f), x)
+end
+
+-- Functions with gradients take tensors: numbers become some.
+local function tensors(...)
+    local list = {...}
+    for i, x in ipairs(list) do
+        if type(x) == "number" then list[i] = ed.tensor(x + 0.0) end
+    end
+    return list
+end
 
 -- custom_gradient(forward, gradient): a function; forward(inputs...) gives its value,
--- gradient(dy, output, inputs...) what flows back to each input.
+-- gradient(dy, output, inputs...) what flows back to each input. custom_gradient(forward), where
+-- forward returns its value and a function of dy: the same.
 function ed.custom_gradient(forward, gradient)
-    local held = {forward = forward, gradient = gradient}
-    return function(...) return ed.custom_gradient_call(held, {...}) end
+    check_callable(forward, "custom_gradient")
+    if gradient ~= nil then
+        check_callable(gradient, "custom_gradient")
+        local held = {forward = forward, gradient = gradient}
+        return function(...) return ed.custom_gradient_call(held, tensors(...)) end
+    end
+    return function(...)
+        local back
+        return ed.custom_gradient_call({
+            forward = function(...)
+                local y
+                y, back = forward(...)
+                check_callable(back, "custom_gradient: what forward returns beside its value")
+                return y
+            end,
+            gradient = function(dy) return back(dy) end,
+        }, tensors(...))
+    end
 end
 
 -- recompute(f): the same function, whose inside is computed again on the way back, not kept.
 function ed.recompute(f)
+    check_callable(f, "recompute")
     local held = {forward = f}
-    return function(...) return ed.recompute_call(held, {...}) end
+    return function(...) return ed.recompute_call(held, tensors(...)) end
 end
 
 -- check_gradient(f, {inputs}, {second_order = , rtol = , ...}): whether the tape's gradients of
 -- f(inputs...) at the inputs, float64, agree with finite differences; then a report.
 function ed.check_gradient(f, inputs, options)
+    check_callable(f, "check_gradient")
     return ed.check_gradient_call({forward = f}, inputs, options)
 end
 
 -- hessian_vector_product(f, {inputs}, {vectors}): the product of the Hessian of f(inputs...) with
 -- the vectors, of the inputs' shapes; f gives a scalar.
 function ed.hessian_vector_product(f, inputs, vectors)
+    check_callable(f, "hessian_vector_product")
     return ed.hessian_vector_product_call({forward = f}, inputs, vectors)
 end
 

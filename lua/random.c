@@ -116,10 +116,8 @@ static const maker makers[] = {
 static int default_generator(lua_State *L)
 {
     handle *h = handle_new(L, HANDLE_GENERATOR);
-    ed_scope scope = ed_scope_open();
-    handle_put(h, ed_default_generator());
-    ed_scope_close(&scope);
-    return handle_return(L, h->object);
+    binding b = binding_open(L);
+    return binding_finish(L, &b, h, ed_default_generator());
 }
 
 enum { STATE_WORDS = 3 };

@@ -236,11 +236,9 @@ static int index_of(lua_State *L)
     }
     handle *h = handle_new(L, HANDLE_TENSOR);
     luaL_checkstack(L, 8, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     ed_tensor *y = read_places(L, t, 2);
-    handle_put(h, y);
-    ed_scope_close(&scope);
-    return handle_return(L, y);
+    return binding_finish(L, &b, h, y);
 }
 
 /* ---- Writing, for variables ------------------------------------------------------------------ */
@@ -280,9 +278,9 @@ static int new_index(lua_State *L)
         ed_set_trainable(t, lua_toboolean(L, 3));
         return 0;
     }
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     bool fine = write_places(L, t, 2, 3);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return fine ? 0 : handle_raise(L);
 }
 
@@ -300,10 +298,10 @@ static int to_string(lua_State *L)
 {
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     luaL_checkstack(L, 4, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     const char *s = ed_to_string(t);
     bool fine = s && handle_push_text(L, s);
-    ed_scope_close(&scope);
+    binding_close(&b);
     return fine ? 1 : handle_raise(L);
 }
 
@@ -361,10 +359,10 @@ static int rows(lua_State *L)
     {                                                                                              \
         ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);                                          \
         handle *h = handle_new(L, HANDLE_TENSOR);                                                  \
-        ed_scope scope = ed_scope_open();                                                          \
+        binding b = binding_open(L);                                                               \
         ed_tensor *y = call;                                                                       \
         handle_put(h, y);                                                                          \
-        ed_scope_close(&scope);                                                                    \
+        binding_close(&b);                                                                         \
         return handle_return(L, y);                                                                \
     }
 
@@ -402,10 +400,10 @@ static int assign_by(lua_State *L, assignment *change)
 {
     ed_tensor *v = handle_check(L, 1, HANDLE_TENSOR);
     luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     ed_tensor *given = convert_operand(L, 2, ED_DTYPE_NONE);
     bool fine = given && change(v, given);
-    ed_scope_close(&scope);
+    binding_close(&b);
     if (!fine) return handle_raise(L);
     lua_settop(L, 1);
     return 1;
@@ -436,13 +434,11 @@ static int tensor(lua_State *L)
     if (name && !dtype) return luaL_argerror(L, 2, "the name of a dtype is expected");
     handle *h = handle_new(L, HANDLE_TENSOR);
     luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     ed_tensor *t = convert_operand(L, 1, dtype);
     if (t && t->flags & TENSOR_WEAK) t = ed_scalar_with(t, &(ed_scalar_options){.dtype = dtype});
     if (t && dtype && t->dtype != dtype) t = ed_cast(t, dtype);
-    handle_put(h, t);
-    ed_scope_close(&scope);
-    return handle_return(L, t);
+    return binding_finish(L, &b, h, t);
 }
 
 /* variable(initial, {name = , trainable = }) */
@@ -457,12 +453,10 @@ static int variable_of(lua_State *L)
     }
     handle *h = handle_new(L, HANDLE_TENSOR);
     luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
-    ed_scope scope = ed_scope_open();
+    binding b = binding_open(L);
     ed_tensor *initial = convert_operand(L, 1, ED_DTYPE_NONE);
     ed_tensor *v = initial ? ed_variable_with(initial, &options) : NULL;
-    handle_put(h, v);
-    ed_scope_close(&scope);
-    return handle_return(L, v);
+    return binding_finish(L, &b, h, v);
 }
 
 static const luaL_Reg metamethods[] = {

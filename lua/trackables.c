@@ -31,15 +31,13 @@ typedef struct cell {
 
 struct lua_trackable {
     ed_object object;
-    lua_hold *hold; /* of the table */
+    call_hold *hold; /* of the table */
     cell *cells;
 };
 
 static void push_table(lua_State *L, const lua_trackable *self)
 {
-    lua_rawgeti(L, LUA_REGISTRYINDEX, self->hold->reference);
-    lua_getiuservalue(L, -1, 1);
-    lua_remove(L, -2);
+    call_push(L, self->hold);
 }
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
@@ -74,7 +72,7 @@ static void set_number(void *self, const void *elements)
         memcpy(&c->integer, elements, 8);
     else
         memcpy(&c->number, elements, 8);
-    call_protected(c->owner->hold->L, write_number, c);
+    call_protected(c->owner->hold, write_number, c);
 }
 
 static const ed_state whole_state = {ED_INT64, -1, get_number, NULL, set_number};
@@ -103,13 +101,13 @@ typedef struct visit {
 static void track_value(lua_State *L, const visit *v, const char *name)
 {
     if (lua_type(L, -1) != LUA_TNUMBER) {
-        ed_scope scope = ed_scope_open(); /* the graph holds what it meets */
+        binding b = binding_open(L); /* the graph holds what it meets */
         void *object = trackables_object(L, lua_gettop(L), name);
         if (object)
             ed_track(v->tracker, name, object);
         else
             v->tracker->failed = true;
-        ed_scope_close(&scope);
+        binding_close(&b);
         return;
     }
     cell *c = cell_named(v->self, name);
@@ -161,13 +159,13 @@ static void track(void *object, ed_tracker *tracker)
 {
     lua_trackable *self = object;
     visit v = {self, tracker};
-    if (!call_protected(self->hold->L, visit_table, &v)) tracker->failed = true;
+    if (!call_protected(self->hold, visit_table, &v)) tracker->failed = true;
 }
 
 static void destroy(void *object)
 {
     lua_trackable *self = object;
-    if (self->hold) call_release(self->hold);
+    call_release(self->hold);
     while (self->cells) {
         cell *c = self->cells;
         self->cells = c->next;
@@ -185,7 +183,7 @@ void trackables_push(lua_State *L, int at)
 {
     at = lua_absindex(L, at);
     handle *h = handle_new(L, HANDLE_TRACKABLE);
-    lua_hold *hold = call_hold(L, at);
+    call_hold *hold = call_hold_new(L, at);
     lua_trackable *self = object_new(&trackable_class, sizeof *self);
     if (!self) {
         call_release(hold);

@@ -82,7 +82,7 @@ static bool no_zero_divisor(ed_call *call)
     ed_release(packed);
     return ok ||
            ed_call_fail(call, ED_INVALID_ARGUMENT, "division by 0: element %lld of b, %s, is 0",
-                        (long long)at, text_of_tensor(b).s);
+                        text_nth(at), text_of_tensor(b).s);
 }
 
 static bool whole_division_kernel(ed_call *call)

@@ -102,7 +102,7 @@ bool ops_axis(const ed_call *call, int64_t axis, int rank, int *out)
     *out = tensor_axis(axis, rank);
     if (*out >= 0) return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld is outside a tensor of rank %d, %s",
-                        (long long)axis, rank, text_of_tensor(call->inputs[0]).s);
+                        text_nth(axis), rank, text_of_tensor(call->inputs[0]).s);
 }
 
 bool ops_axes(const ed_call *call, ed_ints axes, int rank, unsigned *mask)
@@ -112,8 +112,8 @@ bool ops_axes(const ed_call *call, ed_ints axes, int rank, unsigned *mask)
         int axis;
         if (!ops_axis(call, axes.values[i], rank, &axis)) return false;
         if (*mask & 1u << axis)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %d is named twice in %s", axis,
-                                text_of_ints(axes.values, axes.count).s);
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld is named twice in %s",
+                                text_nth(axis), text_of_places(axes.values, axes.count).s);
         *mask |= 1u << axis;
     }
     return true;

@@ -300,7 +300,7 @@ static bool gather_gradient_infer(ed_call *call)
             0)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "%s was not gathered at indices %s along axis %lld",
-                            text_of_tensor(dy).s, text_of_tensor(indices).s, (long long)axis);
+                            text_of_tensor(dy).s, text_of_tensor(indices).s, text_nth(axis));
     for (int i = 0; i < axis; i++) shape[i] = dy->shape[i];
     shape[axis] = attrs->extent;
     for (int i = (int)axis + 1; i < rank; i++) shape[i] = dy->shape[i + indices->rank - 1];

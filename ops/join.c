@@ -54,9 +54,9 @@ static bool concat_infer(ed_call *call)
     for (int i = 1; i < call->n_inputs; i++) {
         const ed_tensor *x = call->inputs[i];
         if (!agree_but_for(first, x, axis))
-            return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                                "%s and %s (operand %d) differ beside axis %d",
-                                text_of_tensor(first).s, text_of_tensor(x).s, i, axis);
+            return ed_call_fail(
+                call, ED_INVALID_ARGUMENT, "%s and %s (operand %lld) differ beside axis %lld",
+                text_of_tensor(first).s, text_of_tensor(x).s, text_nth(i), text_nth(axis));
         if (__builtin_add_overflow(shape[axis], x->shape[axis], &shape[axis]))
             return too_large(call);
     }
@@ -154,8 +154,9 @@ static bool stack_infer(ed_call *call)
         return false;
     for (int i = 1; i < call->n_inputs; i++)
         if (!agree_but_for(first, call->inputs[i], -1))
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "shapes differ: %s and %s (operand %d)",
-                                text_of_tensor(first).s, text_of_tensor(call->inputs[i]).s, i);
+            return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                                "shapes differ: %s and %s (operand %lld)", text_of_tensor(first).s,
+                                text_of_tensor(call->inputs[i]).s, text_nth(i));
     for (int i = 0; i < first->rank; i++) shape[i + (i >= axis)] = first->shape[i];
     shape[axis] = call->n_inputs;
     call->scratch[0] = axis;
@@ -230,7 +231,7 @@ static int axis_of(const char *name, const ed_tensor *x, const ed_concat_options
     int axis = tensor_axis(given, x->rank);
     if (axis < 0)
         ed_fail(ED_INVALID_ARGUMENT, "%s: axis %lld is outside a tensor of rank %d, %s", name,
-                (long long)given, x->rank, text_of_tensor(x).s);
+                text_nth(given), x->rank, text_of_tensor(x).s);
     return axis;
 }
 
@@ -260,7 +261,7 @@ ed_list *ed_split_with(ed_tensor *x, int64_t count, const ed_concat_options *opt
     if (axis < 0) return NULL;
     if (count <= 0 || x->shape[axis] % count != 0)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "split: axis %d of %s can't be cut into %lld equal parts", axis,
+                       "split: axis %lld of %s can't be cut into %lld equal parts", text_nth(axis),
                        text_of_tensor(x).s, (long long)count);
     return parts(x, axis, count, NULL, x->shape[axis] / count, false);
 }
@@ -296,8 +297,8 @@ ed_list *ed_split_sizes_with(ed_tensor *x, ed_ints sizes, const ed_concat_option
     if (complete(whole, sizes.count, x->shape[axis]))
         list = parts(x, axis, sizes.count, whole, 0, false);
     else
-        ed_fail(ED_INVALID_ARGUMENT, "split_sizes: the sizes %s don't make up axis %d of %s",
-                text_of_ints(sizes.values, sizes.count).s, axis, text_of_tensor(x).s);
+        ed_fail(ED_INVALID_ARGUMENT, "split_sizes: the sizes %s don't make up axis %lld of %s",
+                text_of_ints(sizes.values, sizes.count).s, text_nth(axis), text_of_tensor(x).s);
     memory_free(whole);
     return list;
 }
@@ -328,8 +329,8 @@ static bool tile_infer(ed_call *call)
                             text_of_ints(shape, rank).s, text_of_tensor(x).s);
     for (int i = 0; i < rank; i++) {
         if (shape[i] < 0)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "negative multiple %lld of axis %d",
-                                (long long)shape[i], i);
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "negative multiple %lld of axis %lld",
+                                (long long)shape[i], text_nth(i));
         if (__builtin_mul_overflow(shape[i], x->shape[i], &shape[i])) return too_large(call);
     }
     return ed_call_output(call, 0, x->dtype, rank, shape);

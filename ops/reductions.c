@@ -439,7 +439,7 @@ static bool best_infer(ed_call *call)
     if (!ed_call_output(call, 0, ED_INT64, rank, shape)) return false;
     if (x->shape[axis] || !call->outputs[0]->size) return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                        "there is none in nothing: axis %d of %s is empty", axis,
+                        "there is none in nothing: axis %lld of %s is empty", text_nth(axis),
                         text_of_tensor(x).s);
 }
 

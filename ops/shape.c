@@ -228,14 +228,14 @@ static bool permutation(const ed_call *call, int rank, int *perm)
     unsigned seen = 0;
     if (given.values && given.count != rank)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "perm %s does not order the axes of %s",
-                            text_of_ints(given.values, given.count).s,
+                            text_of_places(given.values, given.count).s,
                             text_of_tensor(call->inputs[0]).s);
     for (int i = 0; i < rank; i++) {
         perm[i] = rank - 1 - i;
         if (given.values && !ops_axis(call, given.values[i], rank, &perm[i])) return false;
         if (seen & 1u << perm[i])
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "perm %s names axis %d twice",
-                                text_of_ints(given.values, given.count).s, perm[i]);
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "perm %s names axis %lld twice",
+                                text_of_places(given.values, given.count).s, text_nth(perm[i]));
         seen |= 1u << perm[i];
     }
     return true;
@@ -347,7 +347,8 @@ bool shape_slice(const ed_call *call, int rank, const int64_t *shape, const int6
     for (int i = 0; i < rank; i++) {
         int64_t step = entry(slice->step, i, 1), first;
         if (step == 0)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "the step of axis %d is 0", i);
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "the step of axis %lld is 0",
+                                text_nth(i));
         if (step == INT64_MIN) step = -INT64_MAX;
         slice_axis(shape[i], entry(slice->begin, i, ED_END), entry(slice->end, i, ED_END), step,
                    &first, &out_shape[i]);
@@ -637,8 +638,8 @@ static bool squeeze_infer(ed_call *call)
         bool named = mask & 1u << i;
         if (named && x->shape[i] == 1) continue;
         if (named && axes.values)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %d of %s has extent %lld, not 1",
-                                i, text_of_tensor(x).s, (long long)x->shape[i]);
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld of %s has extent %lld, not 1",
+                                text_nth(i), text_of_tensor(x).s, (long long)x->shape[i]);
         shape[rank] = x->shape[i];
         strides[rank++] = x->strides[i];
     }

@@ -264,6 +264,11 @@ void memory_buffer_destroy(ed_buffer *buffer)
 
 /* ---- Statistics ------------------------------------------------------------------------------ */
 
+int64_t memory_live(void)
+{
+    return __atomic_load_n(&process.live, __ATOMIC_RELAXED) + thread_self()->live_bytes;
+}
+
 void memory_count_tensor(int change)
 {
     thread_state *self = thread_self();

@@ -299,7 +299,7 @@ int64_t ed_dim(const ed_tensor *tensor, int axis)
     if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "dim: NULL given"), 0;
     int i = tensor_axis(axis, tensor->rank);
     if (i < 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "dim: axis %d of a tensor of rank %d", axis,
+        return ed_fail(ED_INVALID_ARGUMENT, "dim: axis %lld of a tensor of rank %d", text_nth(axis),
                        tensor->rank),
                0;
     return tensor->shape[i];

@@ -1,4 +1,5 @@
 #include "tensor/core.h"
+#include "tensor/thread.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,27 @@ text text_of_tensor(const ed_tensor *tensor)
     append(&t, "%s", ed_dtype_name(tensor->dtype));
     append_ints(&t, tensor->shape, tensor->rank);
     return t;
+}
+
+int text_first(int first)
+{
+    thread_state *self = thread_self();
+    const int before = self->first;
+    self->first = first;
+    return before;
+}
+
+long long text_nth(int64_t axis)
+{
+    return axis < 0 ? axis : axis + thread_self()->first;
+}
+
+text text_of_places(const int64_t *axes, int64_t count)
+{
+    int64_t named[ED_MAX_RANK];
+    if (count > ED_MAX_RANK) return text_of_ints(axes, count);
+    for (int64_t i = 0; i < count; i++) named[i] = text_nth(axes[i]);
+    return text_of_ints(named, count);
 }
 
 char *text_copy(const char *s)

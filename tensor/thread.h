@@ -36,6 +36,7 @@ typedef struct thread_state {
 
     uint64_t next_id, last_id; /* tensor ids still to give out */
 
+    int first; /* as messages count them */
     ed_error_code error;
     char message[1024];
 

@@ -1,0 +1,148 @@
+#include "lua/handle.h"
+#include "tensor/core.h"
+#include "tensor/memory.h"
+
+/* ---- When to collect ------------------------------------------------------------------------- */
+
+/*
+ * Lua sees userdata of a few bytes and would let gigabytes pile up behind them. So before anything
+ * new is made, Eddy's live bytes are compared with the least they have been since the last
+ * collection; where they have grown by much, garbage is collected first. Whatever holds the memory
+ * counts: tensors, layers, an optimizer's slots.
+ */
+enum { LEAST_GROWTH = 32 << 20 };
+static __thread int64_t least;
+
+void garbage_collect(lua_State *L)
+{
+    int64_t live = memory_live();
+    if (live < least) least = live;
+    if (live - least <= LEAST_GROWTH + least / 8 || lua_gc(L, LUA_GCISRUNNING) != 1) return;
+    lua_gc(L, LUA_GCCOLLECT);
+    least = memory_live();
+}
+
+/* ---- Who made what --------------------------------------------------------------------------- */
+
+__thread bool garbage_traced;
+static const char places_key; /* handle -> place; weak */
+
+void garbage_note(lua_State *L)
+{
+    luaL_checkstack(L, 4, NULL);
+    if (!handle_push_place(L)) return;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &places_key);
+    lua_pushvalue(L, -3);
+    lua_pushvalue(L, -3);
+    lua_rawset(L, -3);
+    lua_pop(L, 2);
+}
+
+/* memory_trace(on): whether tensors are noted with their lines from now on; whether they were. */
+static int trace(lua_State *L)
+{
+    lua_pushboolean(L, garbage_traced);
+    if (!lua_isnone(L, 1)) garbage_traced = lua_toboolean(L, 1);
+    return 1;
+}
+
+/* Adds to the field of the table at the top of the stack. */
+static void add(lua_State *L, const char *field, int64_t n)
+{
+    lua_getfield(L, -1, field);
+    lua_pushinteger(L, lua_tointeger(L, -1) + n);
+    lua_setfield(L, -3, field);
+    lua_pop(L, 1);
+}
+
+/* memory_lines(): {{place = , tensors = , bytes = }, ...} of the tensors noted that live; those
+ * that share memory count it once each. */
+static int lines(lua_State *L)
+{
+    lua_settop(L, 0);
+    lua_newtable(L);
+    lua_newtable(L); /* place -> its entry */
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &places_key);
+    for (lua_pushnil(L); lua_next(L, 3); lua_settop(L, 4)) {
+        const ed_tensor *t = handle_at(L, 4, HANDLE_TENSOR);
+        if (!t) continue;
+        const int64_t bytes = ed_size(t) * (int64_t)ed_dtype_size(ed_dtype_of(t));
+        lua_pushvalue(L, 5);
+        if (lua_rawget(L, 2) == LUA_TNIL) {
+            lua_createtable(L, 0, 3);
+            lua_pushvalue(L, 5);
+            lua_setfield(L, -2, "place");
+            lua_pushvalue(L, 5);
+            lua_pushvalue(L, -2);
+            lua_rawset(L, 2);
+            lua_pushvalue(L, -1);
+            lua_rawseti(L, 1, (lua_Integer)lua_rawlen(L, 1) + 1);
+        }
+        add(L, "tensors", 1);
+        add(L, "bytes", bytes);
+    }
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* ---- Figures --------------------------------------------------------------------------------- */
+
+/* memory(): what Eddy's memory holds. */
+static int memory(lua_State *L)
+{
+    const ed_memory m = ed_memory_stats();
+    const struct {
+        const char *name;
+        int64_t value;
+    } fields[] = {{"live_tensors", m.live_tensors},
+                  {"live_bytes", m.live_bytes},
+                  {"peak_bytes", m.peak_bytes},
+                  {"cached_bytes", m.cached_bytes}};
+    lua_createtable(L, 0, 4);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        lua_pushinteger(L, fields[i].value);
+        lua_setfield(L, -2, fields[i].name);
+    }
+    return 1;
+}
+
+static int reset_peak(lua_State *L)
+{
+    (void)L;
+    ed_memory_reset_peak();
+    return 0;
+}
+
+/* memory_trim(): the bytes given back to the system. */
+static int trim(lua_State *L)
+{
+    lua_pushinteger(L, ed_memory_trim());
+    return 1;
+}
+
+static int set_cache_limit(lua_State *L)
+{
+    ed_memory_set_cache_limit(luaL_checkinteger(L, 1));
+    return 0;
+}
+
+static const luaL_Reg functions[] = {
+    {"memory", memory},
+    {"memory_reset_peak", reset_peak},
+    {"memory_trim", trim},
+    {"memory_set_cache_limit", set_cache_limit},
+    {"memory_trace", trace},
+    {"memory_lines", lines},
+    {NULL, NULL},
+};
+
+void garbage_open(lua_State *L)
+{
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "k");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &places_key);
+    luaL_setfuncs(L, functions, 0);
+}
