@@ -6,8 +6,7 @@
  * Ctrl-C. The signal's handler may do one thing only: have Lua call a hook before its next
  * instruction, in the thread (Lua's) that is running. The first Ctrl-C raises one error, which lets
  * functions that catch errors clean up; one that comes before that has ended the call raises an
- * error at every instruction until it has. A call in C, such as a product of matrices, finishes
- * first.
+ * error at every instruction until it has. An op that runs ends early, as ed_interrupt has it.
  */
 static lua_State *volatile running; /* NULL: nothing is */
 static volatile sig_atomic_t presses;
@@ -20,6 +19,7 @@ static void stop(lua_State *L, lua_Debug *at)
         seen = presses;
         lua_sethook(L, seen > 1 ? stop : NULL, seen > 1 ? LUA_MASKCOUNT : 0, 1);
     } while (seen != presses);
+    ed_clear_interrupt();
     luaL_where(L, 0);
     lua_pushliteral(L, "interrupted");
     lua_concat(L, 2);
@@ -31,7 +31,9 @@ static void on_interrupt(int number)
     (void)number;
     lua_State *L = running;
     presses++;
-    if (L) lua_sethook(L, stop, LUA_MASKCOUNT, 1);
+    if (!L) return;
+    lua_sethook(L, stop, LUA_MASKCOUNT, 1);
+    ed_interrupt();
 }
 
 bool repl_pressed(void)
@@ -96,6 +98,7 @@ int repl_call(lua_State *L, int arguments, int results, bool briefly)
     int state = lua_pcall(L, arguments, results, function);
     running = NULL;
     lua_sethook(L, NULL, 0, 0);
+    ed_clear_interrupt();
     presses = 0;
     lua_remove(L, function);
     return state;

@@ -1,4 +1,5 @@
 #include "ops/execute.h"
+#include "tensor/threads.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -246,13 +247,29 @@ static bool resolve(ed_call *call, ed_tensor *const *operands, int n)
     return true;
 }
 
+static bool cancel(const ed_call *call)
+{
+    return ed_call_fail(call, ED_CANCELLED, "interrupted");
+}
+
+/* What a kernel makes of ranges that were left out is nothing, and so is what it says of them. */
+static bool compute(ed_call *call)
+{
+    const bool failed = ed_failed(), outer = threads_may_stop(true);
+    const bool ok = call->op->kernel(call);
+    threads_may_stop(outer);
+    if (__builtin_expect(!threads_left_out(), 1)) return ok;
+    if (!failed) ed_clear_error();
+    return cancel(call);
+}
+
 /* Copies what the kernel wants contiguous; copies belong to the scope. Listeners see the originals.
  */
 static bool run(ed_call *call)
 {
     if (!call->op->kernel)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "the op has no kernel, nor made it views");
-    if (!(call->op->flags & ED_OP_CONTIGUOUS)) return call->op->kernel(call);
+    if (!(call->op->flags & ED_OP_CONTIGUOUS)) return compute(call);
     ed_tensor *some[ED_MAX_OPERANDS], **packed = some, **originals = call->inputs;
     if (call->n_inputs > ED_MAX_OPERANDS &&
         !(packed = memory_alloc((size_t)call->n_inputs * sizeof *packed)))
@@ -262,7 +279,7 @@ static bool run(ed_call *call)
     for (; ok && n < call->n_inputs; n += ok)
         ok = (packed[n] = tensor_contiguous(originals[n])) != NULL;
     call->inputs = packed;
-    ok = ok && call->op->kernel(call);
+    ok = ok && compute(call);
     call->inputs = originals;
     while (n > 0) ed_release(packed[--n]);
     if (packed != some) memory_free(packed);
@@ -291,6 +308,7 @@ static void drop_outputs(ed_call *call)
 
 static bool execute(ed_call *call, ed_tensor *const *operands)
 {
+    if (__builtin_expect(ed_interrupted(), 0)) return cancel(call);
     if (!check_count(call, call->n_inputs) || !check_lists(call) ||
         !resolve(call, operands, call->n_inputs))
         return false;

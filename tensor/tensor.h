@@ -112,7 +112,8 @@ typedef enum ed_error_code {
     ED_FAILED_PRECONDITION, /* right call, wrong moment: a consumed tape, an unbuilt layer */
     ED_UNIMPLEMENTED,       /* not differentiable; not for this dtype */
     ED_DATA_LOSS,           /* a damaged or truncated file */
-    ED_IO                   /* the operating system refused */
+    ED_IO,                  /* the operating system refused */
+    ED_CANCELLED            /* ed_interrupt */
 } ed_error_code;
 
 /* Whether an error is kept in this thread. */
@@ -182,6 +183,16 @@ void ed_release(void *object);
  */
 int ed_num_threads(void);
 bool ed_set_num_threads(int count);
+
+/*
+ * For a handler of Ctrl-C or a watchdog; async-signal-safe. From ed_interrupt to
+ * ed_clear_interrupt every op of every thread fails with ED_CANCELLED; a large one that runs ends
+ * early. Nothing is changed by an op that fails so: variables, optimizers and files are as after
+ * the last call that succeeded, and a program can save its checkpoint and go.
+ */
+void ed_interrupt(void);
+void ed_clear_interrupt(void);
+bool ed_interrupted(void);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 

@@ -21,6 +21,7 @@ typedef struct job {
     void *user;
     int64_t n, grain, next;
     int count; /* of the threads that may take part */
+    bool may_stop;
 } job;
 
 static struct {
@@ -75,9 +76,45 @@ static bool spin_while(const uint32_t *word, uint32_t value)
     }
 }
 
+/* ---- Interruption ---------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+static __thread bool may_stop, left_out;
+
+void ed_interrupt(void)
+{
+    interrupted = 1;
+}
+
+void ed_clear_interrupt(void)
+{
+    interrupted = 0;
+}
+
+bool ed_interrupted(void)
+{
+    return interrupted;
+}
+
+bool threads_may_stop(bool may)
+{
+    const bool before = may_stop;
+    may_stop = may;
+    return before;
+}
+
+bool threads_left_out(void)
+{
+    const bool was = left_out;
+    left_out = false;
+    return was;
+}
+
+/* ---- Helpers --------------------------------------------------------------------------------- */
+
 static void take_ranges(job *j, int worker)
 {
-    for (;;) {
+    while (!j->may_stop || !interrupted) {
         int64_t first = __atomic_fetch_add(&j->next, j->grain, __ATOMIC_RELAXED);
         if (first >= j->n) return;
         j->range(first, first + j->grain < j->n ? first + j->grain : j->n, worker, j->user);
@@ -240,18 +277,34 @@ void threads_run(int64_t n, int64_t grain, threads_range range, void *user)
     threads_run_among(threads_count(), n, grain, range, user);
 }
 
+/* At once; or in a few steps, between which it can be stopped. */
+static void run_alone(int64_t n, int64_t grain, threads_range range, void *user)
+{
+    enum { STEPS = 64 };
+    int64_t step = grain < n && may_stop ? (n / grain / STEPS + 1) * grain : n;
+    for (int64_t first = 0; first < n; first += step) {
+        if (may_stop && interrupted) {
+            left_out = true;
+            return;
+        }
+        range(first, n - first < step ? n : first + step, 0, user);
+    }
+}
+
 void threads_run_among(int count, int64_t n, int64_t grain, threads_range range, void *user)
 {
     if (grain >= n || count < 2 || working || pthread_mutex_trylock(&pool.owner)) {
-        if (n > 0) range(0, n, 0, user);
+        run_alone(n, grain, range, user);
         return;
     }
     working = true;
     if (pool.started < count - 1) start_helpers(count);
-    pool.job = (job){.range = range, .user = user, .n = n, .grain = grain, .count = count};
+    pool.job = (job){
+        .range = range, .user = user, .n = n, .grain = grain, .count = count, .may_stop = may_stop};
     publish();
     take_ranges(&pool.job, 0);
     wait_for_helpers();
+    if (pool.job.next < n) left_out = true;
     working = false;
     pthread_mutex_unlock(&pool.owner);
 }

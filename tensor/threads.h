@@ -35,6 +35,16 @@ void threads_run_among(int count, int64_t n, int64_t grain, threads_range range,
  * have the pool while those in the foreground want it. */
 void threads_alone(void);
 
+/*
+ * Whether the calling thread's ranges may be left out once the program is interrupted: for work
+ * whose result is thrown away then. Returns what held before. Whoever does that work must not take
+ * a number that a range should have written as an index unchecked.
+ */
+bool threads_may_stop(bool may);
+
+/* Whether ranges of the calling thread were left out since this was asked last. */
+bool threads_left_out(void);
+
 /* How many threads work at most, the caller's included. */
 int threads_count(void);
 

@@ -92,6 +92,9 @@ static void call_tensor(call *now)
     RETURNS(ed_retain, !(ed_retain)(NULL));
     RETURNS(ed_release, ((ed_release)(NULL), true));
     RETURNS(ed_num_threads, ((void)(ed_num_threads)(), true));
+    RETURNS(ed_interrupt, ((ed_interrupt)(), true));
+    RETURNS(ed_interrupted, (ed_interrupted)());
+    RETURNS(ed_clear_interrupt, ((ed_clear_interrupt)(), true));
     FAILS(ed_set_num_threads, !(ed_set_num_threads)(0));
     RETURNS(ed_memory_stats, (ed_memory_stats)().live_bytes > 0);
     RETURNS(ed_memory_reset_peak, ((ed_memory_reset_peak)(), true));

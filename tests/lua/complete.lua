@@ -60,6 +60,7 @@ ed_checkpoint_restore_with checkpoint:restore
 ed_checkpoint_save checkpoint:save
 ed_checkpoint_write checkpoint:write
 ed_clear_error C: errors are Lua's
+ed_clear_interrupt C: the prompt's Ctrl-C does it
 ed_clip ed.clip
 ed_clip_by_global_norm ed.clip_by_global_norm
 ed_clip_by_norm ed.clip_by_norm
@@ -128,6 +129,8 @@ ed_id tensor:id
 ed_index ed.index
 ed_initialize ed.initialize
 ed_integer C: numbers are operands
+ed_interrupt C: the prompt's Ctrl-C does it
+ed_interrupted C: the prompt's Ctrl-C does it
 ed_is_contiguous tensor:is_contiguous
 ed_is_finite ed.is_finite
 ed_is_inf ed.is_inf
