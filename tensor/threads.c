@@ -78,43 +78,29 @@ static bool spin_while(const uint32_t *word, uint32_t value)
 
 /* ---- Interruption ---------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupted;
-static __thread bool may_stop, left_out;
+volatile sig_atomic_t threads_interrupted;
+__thread threads_stop threads_stops;
 
 void ed_interrupt(void)
 {
-    interrupted = 1;
+    threads_interrupted = 1;
 }
 
 void ed_clear_interrupt(void)
 {
-    interrupted = 0;
+    threads_interrupted = 0;
 }
 
 bool ed_interrupted(void)
 {
-    return interrupted;
-}
-
-bool threads_may_stop(bool may)
-{
-    const bool before = may_stop;
-    may_stop = may;
-    return before;
-}
-
-bool threads_left_out(void)
-{
-    const bool was = left_out;
-    left_out = false;
-    return was;
+    return threads_interrupted;
 }
 
 /* ---- Helpers --------------------------------------------------------------------------------- */
 
 static void take_ranges(job *j, int worker)
 {
-    while (!j->may_stop || !interrupted) {
+    while (!j->may_stop || !threads_interrupted) {
         int64_t first = __atomic_fetch_add(&j->next, j->grain, __ATOMIC_RELAXED);
         if (first >= j->n) return;
         j->range(first, first + j->grain < j->n ? first + j->grain : j->n, worker, j->user);
@@ -281,10 +267,10 @@ void threads_run(int64_t n, int64_t grain, threads_range range, void *user)
 static void run_alone(int64_t n, int64_t grain, threads_range range, void *user)
 {
     enum { STEPS = 64 };
-    int64_t step = grain < n && may_stop ? (n / grain / STEPS + 1) * grain : n;
+    int64_t step = grain < n && threads_stops.may ? (n / grain / STEPS + 1) * grain : n;
     for (int64_t first = 0; first < n; first += step) {
-        if (may_stop && interrupted) {
-            left_out = true;
+        if (threads_stops.may && threads_interrupted) {
+            threads_stops.left_out = true;
             return;
         }
         range(first, n - first < step ? n : first + step, 0, user);
@@ -299,12 +285,16 @@ void threads_run_among(int count, int64_t n, int64_t grain, threads_range range,
     }
     working = true;
     if (pool.started < count - 1) start_helpers(count);
-    pool.job = (job){
-        .range = range, .user = user, .n = n, .grain = grain, .count = count, .may_stop = may_stop};
+    pool.job = (job){.range = range,
+                     .user = user,
+                     .n = n,
+                     .grain = grain,
+                     .count = count,
+                     .may_stop = threads_stops.may};
     publish();
     take_ranges(&pool.job, 0);
     wait_for_helpers();
-    if (pool.job.next < n) left_out = true;
+    if (pool.job.next < n) threads_stops.left_out = true;
     working = false;
     pthread_mutex_unlock(&pool.owner);
 }

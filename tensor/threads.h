@@ -10,6 +10,7 @@
 #ifndef EDDY_TENSOR_THREADS_H
 #define EDDY_TENSOR_THREADS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,12 +41,36 @@ void threads_alone(void);
  * whose result is thrown away then. Returns what held before. Whoever does that work must not take
  * a number that a range should have written as an index unchecked.
  */
-bool threads_may_stop(bool may);
+static inline bool threads_may_stop(bool may);
 
 /* Whether ranges of the calling thread were left out since this was asked last. */
-bool threads_left_out(void);
+static inline bool threads_left_out(void);
 
 /* How many threads work at most, the caller's included. */
 int threads_count(void);
+
+/* ---- Every op's way through is inline -------------------------------------------------------- */
+
+extern volatile sig_atomic_t threads_interrupted;
+
+typedef struct threads_stop {
+    bool may, left_out;
+} threads_stop;
+
+extern __thread threads_stop threads_stops __attribute__((tls_model("initial-exec")));
+
+static inline bool threads_may_stop(bool may)
+{
+    const bool before = threads_stops.may;
+    threads_stops.may = may;
+    return before;
+}
+
+static inline bool threads_left_out(void)
+{
+    const bool was = threads_stops.left_out;
+    threads_stops.left_out = false;
+    return was;
+}
 
 #endif
