@@ -82,7 +82,7 @@ function ed.value_and_grad(f, sources)
         return f()
     end)
     check_result(y, "value_and_grad")
-    if ed.type(list) == "layer" then sources = list:trainable_variables() end
+    if ed.type(list) == "layer" then sources = list:trainable() end
     return y, tape:gradient(y, sources)
 end
 
