@@ -160,20 +160,43 @@ bool handle_push_place(lua_State *L)
     return false;
 }
 
-/* C's way of writing into Lua's: ed_cast is ed.cast, and .persistent = true is persistent = true.
- */
-static void translate(char *s)
+/* What messages call by its name in C. */
+static const char *const in_lua[][2] = {
+    {"ed_cast", "ed.cast"},
+    {"ed_stack", "ed.stack"},
+    {"ed_slice", "ed.slice"},
+    {"ed_expand_dims", "ed.expand_dims"},
+    {"ed_scalar", "ed.tensor"},
+    {"ed_counter", "ed.counter"},
+    {"ed_set_seed", "ed.set_seed"},
+    {"ed_forward", "call"},
+    {"ed_metric_compare", "metric:compare"},
+    {"ed_metric_update", "metric:update"},
+    {".persistent", "persistent"},
+    {".partial", "partial"},
+};
+
+static bool is_word(char c)
 {
-    char *to = s, before = ' ';
-    for (const char *from = s; *from; before = *from++) {
-        const bool starts = !isalnum((unsigned char)before) && before != '_' && before != '\'';
-        if (starts && !strncmp(from, "ed_", 3)) {
-            memcpy(to, "ed.", 3), to += 3, from += 2;
-        } else if (*from != '.' || (before != ' ' && before != '(') ||
-                   !isalpha((unsigned char)from[1]))
-            *to++ = *from;
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Adds a message to the buffer, with Lua's names for C's. */
+static void add_translated(luaL_Buffer *to, const char *s)
+{
+    char before = ' ';
+    while (*s) {
+        size_t i = 0, n = sizeof in_lua / sizeof *in_lua, size = 1;
+        while (i < n && strncmp(s, in_lua[i][0], strlen(in_lua[i][0])) != 0) i++;
+        if (i < n) size = strlen(in_lua[i][0]);
+        const bool whole = i < n && (before == ' ' || before == '(') && !is_word(s[size]);
+        if (whole)
+            luaL_addstring(to, in_lua[i][1]);
+        else
+            luaL_addlstring(to, s, size = 1);
+        before = s[size - 1];
+        s += size;
     }
-    *to = 0;
 }
 
 int handle_raise(lua_State *L)
@@ -183,13 +206,14 @@ int handle_raise(lua_State *L)
     message[sizeof message - 1] = 0;
     ed_clear_error(); /* first: what follows may raise another one */
     if (call_push_error(L, message)) return lua_error(L);
-    translate(message);
-    if (handle_push_place(L))
-        lua_pushliteral(L, ": ");
-    else
-        lua_pushliteral(L, ""), lua_pushliteral(L, "");
-    lua_pushstring(L, *message ? message : "an unknown error");
-    lua_concat(L, 3);
+    luaL_Buffer said;
+    luaL_buffinit(L, &said);
+    if (handle_push_place(L)) {
+        luaL_addvalue(&said);
+        luaL_addstring(&said, ": ");
+    }
+    add_translated(&said, *message ? message : "an unknown error");
+    luaL_pushresult(&said);
     return lua_error(L);
 }
 
