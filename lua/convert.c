@@ -1,8 +1,10 @@
 #include "lua/convert.h"
 #include "tensor/core.h"
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-/* ---- Tables of numbers ----------------------------------------------------------------------- */
+/* ---- Operands -------------------------------------------------------------------------------- */
 
 ed_dtype convert_dtype(const char *name)
 {
@@ -11,149 +13,93 @@ ed_dtype convert_dtype(const char *name)
     return ED_DTYPE_NONE;
 }
 
-typedef struct table {
-    int rank;
-    int64_t shape[ED_MAX_RANK];
-    bool floats, wide, booleans, numbers;
-} table;
-
-static bool is_scalar(int type)
+convert_text convert_kind(lua_State *L, int at)
 {
-    return type == LUA_TNUMBER || type == LUA_TBOOLEAN;
-}
-
-/* Rank and extents by the first elements; all others have to agree. */
-static bool measure(lua_State *L, int at, table *t)
-{
-    lua_pushvalue(L, at);
-    while (lua_type(L, -1) == LUA_TTABLE) {
-        if (t->rank == ED_MAX_RANK || !lua_checkstack(L, 4)) {
-            ed_fail(ED_INVALID_ARGUMENT, "tensor: tables within tables, more than %d deep",
-                    ED_MAX_RANK);
-            return false;
-        }
-        t->shape[t->rank++] = (int64_t)lua_rawlen(L, -1);
-        lua_rawgeti(L, -1, 1);
+    convert_text t;
+    const char *name = handle_name(L, at);
+    if (name) {
+        bool closed = true;
+        for (int k = 0; k < HANDLE_KINDS; k++) closed &= !handle_at(L, at, (handle_kind)k);
+        const char *article = closed ? "a closed" : strchr("aeiou", *name) ? "an" : "a";
+        snprintf(t.s, sizeof t.s, "%s %s", article, name);
+        return t;
     }
-    return true;
-}
-
-static bool note(lua_State *L, table *t)
-{
-    if (lua_isboolean(L, -1))
-        t->booleans = true;
-    else {
-        t->numbers = true;
-        if (!lua_isinteger(L, -1))
-            t->floats = true;
-        else if (lua_tointeger(L, -1) != (int32_t)lua_tointeger(L, -1))
-            t->wide = true;
+    switch (lua_type(L, at)) {
+    case LUA_TNONE:
+    case LUA_TNIL: snprintf(t.s, sizeof t.s, "nil"); break;
+    case LUA_TBOOLEAN: snprintf(t.s, sizeof t.s, lua_toboolean(L, at) ? "true" : "false"); break;
+    case LUA_TNUMBER:
+        if (lua_isinteger(L, at))
+            snprintf(t.s, sizeof t.s, "%lld", (long long)lua_tointeger(L, at));
+        else if (lua_tonumber(L, at) != lua_tonumber(L, at))
+            snprintf(t.s, sizeof t.s, "nan"); /* printf gives it a sign */
+        else
+            snprintf(t.s, sizeof t.s, "%.14g", lua_tonumber(L, at));
+        break;
+    case LUA_TSTRING: snprintf(t.s, sizeof t.s, "the text '%.40s'", lua_tostring(L, at)); break;
+    default: snprintf(t.s, sizeof t.s, "a %s", luaL_typename(L, at));
     }
-    if (!t->booleans || !t->numbers) return true;
-    return ed_fail(ED_INVALID_ARGUMENT, "tensor: numbers and booleans in one table"), false;
+    return t;
 }
 
-static void store(lua_State *L, ed_dtype dtype, char *data, int64_t i)
-{
-    if (lua_isboolean(L, -1))
-        dtype_store(dtype, data, i, lua_toboolean(L, -1));
-    else if (dtype == ED_INT64 && lua_isinteger(L, -1))
-        ((int64_t *)data)[i] = lua_tointeger(L, -1);
-    else
-        dtype_store(dtype, data, i, lua_tonumber(L, -1));
-}
+/* Tables of tensors may lie in each other, as deep as tensors have axes. */
+static ed_tensor *operand(lua_State *L, int at, const nested *wanted, int depth);
 
-/* Visits all elements in order: without data, to see their kinds; with data, to store them. The
- * depth of recursion is the rank. */
-static bool visit(lua_State *L, table *t, int depth, ed_dtype dtype, char *data, int64_t *i)
+static ed_list *list_of(lua_State *L, int at, int depth)
 {
-    if (depth == t->rank) {
-        if (!is_scalar(lua_type(L, -1)))
-            return ed_fail(ED_INVALID_ARGUMENT,
-                           "tensor: element %lld is a %s; a number or boolean is expected",
-                           (long long)*i + 1, luaL_typename(L, -1)),
-                   false;
-        if (!data && !note(L, t)) return false;
-        if (data) store(L, dtype, data, *i);
-        ++*i;
-        return true;
-    }
-    if (lua_type(L, -1) != LUA_TTABLE || (int64_t)lua_rawlen(L, -1) != t->shape[depth])
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "tensor: tables of unequal length: %lld elements are expected at depth %d",
-                       (long long)t->shape[depth], depth + 1),
-               false;
-    for (int64_t k = 1; k <= t->shape[depth]; k++) {
-        lua_rawgeti(L, -1, k);
-        bool fine = visit(L, t, depth + 1, dtype, data, i);
+    int64_t count = (int64_t)lua_rawlen(L, at);
+    if (depth > ED_MAX_RANK)
+        return ed_fail(ED_INVALID_ARGUMENT, "tensor: tables within tables, more than %d deep",
+                       ED_MAX_RANK);
+    ed_list *list = lua_checkstack(L, 4) ? scope_give(list_new(count)) : NULL;
+    for (int64_t i = 0; list && i < count; i++) {
+        lua_rawgeti(L, at, i + 1);
+        ed_tensor *t = operand(L, lua_gettop(L), &(nested){0}, depth);
         lua_pop(L, 1);
-        if (!fine) return false;
+        if (!t) return NULL;
+        list->items[i] = ed_retain(t);
     }
-    return true;
+    return list;
 }
 
-static ed_dtype natural(const table *t)
+static ed_tensor *from_table(lua_State *L, int at, const nested *wanted, int depth)
 {
-    return t->booleans                ? ED_BOOL
-           : t->floats || !t->numbers ? ED_FLOAT32
-           : t->wide                  ? ED_INT64
-                                      : ED_INT32;
+    bool tensors;
+    ed_tensor *t = nested_tensor(L, at, wanted, &tensors);
+    ed_list *list = tensors ? list_of(L, at, depth + 1) : NULL;
+    return list ? ed_stack(list) : t;
 }
 
-/* Whether the elements fit a dtype that was asked for. */
-static bool check_fit(const table *t, ed_dtype dtype)
+static ed_tensor *number(lua_State *L, int at, ed_dtype dtype)
 {
-    if (ed_dtype_is_float(dtype) || !t->floats) return true;
-    return ed_fail(ED_INVALID_ARGUMENT, "tensor: fractions can't be %s", ed_dtype_name(dtype)),
-           false;
+    ed_tensor *t =
+        lua_isinteger(L, at) ? ed_integer(lua_tointeger(L, at)) : ed_number(lua_tonumber(L, at));
+    return dtype ? ed_scalar_with(t, &(ed_scalar_options){.dtype = dtype}) : t;
 }
 
-static ed_tensor *from_table(lua_State *L, int at, ed_dtype dtype)
+static ed_tensor *operand(lua_State *L, int at, const nested *wanted, int depth)
 {
-    table t = {0};
-    int top = lua_gettop(L);
-    bool fine = lua_checkstack(L, 2 * ED_MAX_RANK + 4) && measure(L, at, &t);
-    lua_settop(L, top);
-    int64_t seen = 0;
-    lua_pushvalue(L, at);
-    fine = fine && visit(L, &t, 0, dtype, NULL, &seen) && (!dtype || check_fit(&t, dtype));
-    if (!dtype) dtype = natural(&t);
-    ed_tensor *made = fine ? scope_give(tensor_new(dtype, t.rank, t.shape)) : NULL;
-    seen = 0;
-    if (made) visit(L, &t, 0, dtype, made->data, &seen);
-    lua_settop(L, top);
-    return made;
+    ed_tensor *t = handle_at(L, at, HANDLE_TENSOR);
+    if (t) return t;
+    switch (lua_type(L, at)) {
+    case LUA_TNUMBER: return number(L, at, wanted->dtype);
+    case LUA_TBOOLEAN: return ed_constant(ED_VALUES(bool, lua_toboolean(L, at)), ED_SHAPE());
+    case LUA_TTABLE: return from_table(L, at, wanted, depth);
+    default:
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "a tensor, a number or a table of numbers is expected, not %s",
+                       convert_kind(L, at).s);
+    }
 }
 
-static bool holds_tensors(lua_State *L, int at)
+ed_tensor *convert_values(lua_State *L, int at, const nested *wanted)
 {
-    lua_rawgeti(L, at, 1);
-    bool holds = handle_at(L, -1, HANDLE_TENSOR) != NULL;
-    lua_pop(L, 1);
-    return holds;
+    return operand(L, lua_absindex(L, at), wanted, 0);
 }
 
 ed_tensor *convert_operand(lua_State *L, int at, ed_dtype dtype)
 {
-    at = lua_absindex(L, at);
-    ed_tensor *t = handle_at(L, at, HANDLE_TENSOR);
-    if (t) return t;
-    switch (lua_type(L, at)) {
-    case LUA_TNUMBER:
-        t = lua_isinteger(L, at) ? ed_integer(lua_tointeger(L, at))
-                                 : ed_number(lua_tonumber(L, at));
-        break;
-    case LUA_TBOOLEAN: return ed_constant(ED_VALUES(bool, lua_toboolean(L, at)), ED_SHAPE());
-    case LUA_TTABLE:
-        if (!holds_tensors(L, at)) return from_table(L, at, dtype);
-        ed_list *list = convert_list(L, at);
-        return list ? ed_stack(list) : NULL;
-    default:
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "a tensor, a number or a table of numbers is expected, not a %s%s",
-                       luaL_typename(L, at), lua_isuserdata(L, at) ? " (or a closed one)" : "");
-    }
-    return dtype ? ed_scalar_with(t, &(ed_scalar_options){.dtype = dtype}) : t;
+    return convert_values(L, at, &(nested){.dtype = dtype});
 }
 
 bool convert_has_names(lua_State *L, int at)
@@ -182,21 +128,9 @@ ed_list *convert_list(lua_State *L, int at)
 {
     at = lua_absindex(L, at);
     if (lua_type(L, at) != LUA_TTABLE)
-        return ed_fail(ED_INVALID_ARGUMENT, "a table of tensors is expected, not a %s",
-                       luaL_typename(L, at));
-    int64_t count = (int64_t)lua_rawlen(L, at);
-    ed_list *list = lua_checkstack(L, 4) ? list_new(count) : NULL;
-    for (int64_t i = 0; list && i < count; i++) {
-        lua_rawgeti(L, at, i + 1);
-        ed_tensor *t = convert_operand(L, -1, ED_DTYPE_NONE);
-        lua_pop(L, 1);
-        if (!t) {
-            ed_release(list);
-            return NULL;
-        }
-        list->items[i] = ed_retain(t);
-    }
-    return scope_give(list);
+        return ed_fail(ED_INVALID_ARGUMENT, "a table of tensors is expected, not %s",
+                       convert_kind(L, at).s);
+    return list_of(L, at, 0);
 }
 
 void convert_push_list(lua_State *L, ed_list *list)
@@ -228,7 +162,7 @@ void convert_push_element(lua_State *L, ed_dtype dtype, const void *data, int64_
 {
     if (dtype == ED_BOOL)
         lua_pushboolean(L, ((const uint8_t *)data)[i]);
-    else if (dtype == ED_INT64)
+    else if (dtype == ED_INT64 || (dtype == ED_UINT64 && ((const int64_t *)data)[i] >= 0))
         lua_pushinteger(L, ((const int64_t *)data)[i]);
     else if (ed_dtype_is_float(dtype) || dtype == ED_UINT64)
         lua_pushnumber(L, dtype_load(dtype, data, i));
@@ -277,8 +211,8 @@ static bool from_one(const convert_room *room, const char *name, int64_t *value)
 static bool wrong_kind(lua_State *L, int at, const convert_room *room, const char *name,
                        const char *expected)
 {
-    ed_fail(ED_INVALID_ARGUMENT, "%s: %s is a %s; %s is expected", room->who, name,
-            luaL_typename(L, at), expected);
+    ed_fail(ED_INVALID_ARGUMENT, "%s: %s is %s; %s is expected", room->who, name,
+            convert_kind(L, at).s, expected);
     return false;
 }
 

@@ -6,6 +6,7 @@
 #define EDDY_LUA_CONVERT_H
 
 #include "lua/handle.h"
+#include "lua/nested.h"
 #include "ops/op.h"
 
 /*
@@ -15,6 +16,16 @@
  * with an error for anything else.
  */
 ed_tensor *convert_operand(lua_State *L, int at, ed_dtype dtype);
+
+/* The same with more that is wanted of tables. */
+ed_tensor *convert_values(lua_State *L, int at, const nested *wanted);
+
+typedef struct convert_text {
+    char s[80];
+} convert_text;
+
+/* What a value is, for messages: "an optimizer", "a closed tensor", "1.5", "the text 'a'". */
+convert_text convert_kind(lua_State *L, int at);
 
 /* Whether the value can be an operand at all: not a table of options. */
 bool convert_is_operand(lua_State *L, int at);

@@ -85,7 +85,7 @@ check.list(child(ed.ones{2, 3, 4}).shape, {2, 12})
 -- What is wrong is said.
 check.raises("dense: there is no option unit; there are units, activation", ed.dense, {3, unit = 1})
 check.raises("dense: units is missing", ed.dense)
-check.raises("dense: units is a string; a whole number is expected", ed.dense, "3")
+check.raises("dense: units is the text '3'; a whole number is expected", ed.dense, "3")
 check.raises("argument 2 is a number; a table of options", ed.dense, 3, 4)
 check.raises("'heh' is no initializer", ed.dense, 3, {kernel_initializer = "heh"})
 check.raises("kernel_initializer: there is no option" and "there is no option sort", ed.dense, 3,

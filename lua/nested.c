@@ -1,0 +1,198 @@
+#include "lua/nested.h"
+#include "lua/convert.h"
+#include "tensor/core.h"
+#include <stdio.h>
+
+/*
+ * Twice over all elements: once to see that lengths agree and what kinds of numbers there are, in
+ * any order, and once to store them, in theirs.
+ */
+
+typedef struct table {
+    const nested *wanted;
+    ed_dtype dtype;
+    int rank;
+    int64_t shape[ED_MAX_RANK];
+    int64_t at[ED_MAX_RANK]; /* the place that is looked at */
+    bool floats, wide, booleans, numbers, tensors;
+} table;
+
+/* "element [2][1]", the place in the outer `depth` tables; "the table" for none. */
+static text place(const table *t, int depth)
+{
+    text s = {"the table"};
+    int used = depth ? snprintf(s.s, sizeof s.s, "element ") : 0;
+    for (int i = 0; i < depth; i++)
+        used += snprintf(s.s + used, sizeof s.s - (size_t)used, "[%lld]", (long long)t->at[i]);
+    return s;
+}
+
+/* ---- Looking --------------------------------------------------------------------------------- */
+
+/* Rank and extents by the first elements; all others have to agree. */
+static bool measure(lua_State *L, int at, table *t)
+{
+    lua_pushvalue(L, at);
+    while (lua_type(L, -1) == LUA_TTABLE) {
+        if (t->rank == ED_MAX_RANK)
+            return ed_fail(ED_INVALID_ARGUMENT, "tensor: tables within tables, more than %d deep",
+                           ED_MAX_RANK),
+                   false;
+        t->shape[t->rank++] = (int64_t)lua_rawlen(L, -1);
+        lua_rawgeti(L, -1, 1);
+    }
+    return true;
+}
+
+static bool note(lua_State *L, table *t)
+{
+    switch (lua_type(L, -1)) {
+    case LUA_TBOOLEAN: t->booleans = true; break;
+    case LUA_TNUMBER:
+        t->numbers = true;
+        if (!lua_isinteger(L, -1))
+            t->floats = true;
+        else if (lua_tointeger(L, -1) != (int32_t)lua_tointeger(L, -1))
+            t->wide = true;
+        break;
+    default:
+        if (handle_at(L, -1, HANDLE_TENSOR)) return t->tensors = true, false;
+        ed_fail(ED_INVALID_ARGUMENT, "tensor: %s is %s; a number or boolean is expected",
+                place(t, t->rank).s, convert_kind(L, -1).s);
+        return false;
+    }
+    if (!t->booleans || !t->numbers) return true;
+    return ed_fail(ED_INVALID_ARGUMENT, "tensor: numbers and booleans in one table"), false;
+}
+
+static bool uneven(lua_State *L, table *t, int depth)
+{
+    if (handle_at(L, -1, HANDLE_TENSOR)) return t->tensors = true, false;
+    long long wanted = (long long)t->shape[depth];
+    if (lua_type(L, -1) == LUA_TTABLE)
+        ed_fail(ED_INVALID_ARGUMENT,
+                "tensor: tables of unequal length: %s has %lld elements; %lld are expected",
+                place(t, depth).s, (long long)lua_rawlen(L, -1), wanted);
+    else
+        ed_fail(ED_INVALID_ARGUMENT, "tensor: %s is %s; a table of %lld elements is expected",
+                place(t, depth).s, convert_kind(L, -1).s, wanted);
+    return false;
+}
+
+/* A key, below the top of the stack, that is none of 1 ... n. */
+static bool odd_key(lua_State *L, const table *t, int depth)
+{
+    if (lua_type(L, -2) == LUA_TSTRING)
+        ed_fail(ED_INVALID_ARGUMENT, "tensor: the name '%.40s' among the numbers of %s",
+                lua_tostring(L, -2), place(t, depth).s);
+    else if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > 0)
+        ed_fail(ED_INVALID_ARGUMENT, "tensor: %s has an element [%lld], but not all before it",
+                place(t, depth).s, (long long)lua_tointeger(L, -2));
+    else
+        ed_fail(ED_INVALID_ARGUMENT, "tensor: %s as a key of %s; they count from 1",
+                convert_kind(L, -2).s, place(t, depth).s);
+    return false;
+}
+
+static bool look(lua_State *L, table *t, int depth);
+
+/* All keys of the table at the top of the stack are 1 ... n. */
+static bool look_within(lua_State *L, table *t, int depth)
+{
+    int64_t count = 0;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        if (!depth && t->wanted->named && lua_type(L, -2) == LUA_TSTRING) continue;
+        int64_t key = lua_isinteger(L, -2) ? lua_tointeger(L, -2) : 0;
+        if (key < 1 || key > t->shape[depth]) return odd_key(L, t, depth);
+        t->at[depth] = key;
+        if (!look(L, t, depth + 1)) return false;
+        count++;
+    }
+    if (count == t->shape[depth]) return true;
+    return ed_fail(ED_INVALID_ARGUMENT, "tensor: %s has %lld elements up to [%lld]; some are nil",
+                   place(t, depth).s, (long long)count, (long long)t->shape[depth]),
+           false;
+}
+
+/* Looks at the value at the top of the stack and what is in it. The depth of recursion is the rank.
+ */
+static bool look(lua_State *L, table *t, int depth)
+{
+    if (depth == t->rank) return note(L, t);
+    if (lua_type(L, -1) != LUA_TTABLE || (int64_t)lua_rawlen(L, -1) != t->shape[depth])
+        return uneven(L, t, depth);
+    return look_within(L, t, depth);
+}
+
+/* ---- Storing --------------------------------------------------------------------------------- */
+
+static bool refuse(lua_State *L, const table *t)
+{
+    return ed_fail(ED_INVALID_ARGUMENT, "tensor: %s is %s, which can't be an element of %s",
+                   place(t, t->rank).s, convert_kind(L, -1).s, ed_dtype_name(t->dtype)),
+           false;
+}
+
+/* The number at the top of the stack as element i. 64 bits do not pass through a double. */
+static bool store(lua_State *L, const table *t, void *data, int64_t i)
+{
+    if (lua_isboolean(L, -1)) return dtype_store(t->dtype, data, i, lua_toboolean(L, -1)), true;
+    if ((t->dtype == ED_INT64 || t->dtype == ED_UINT64) && lua_isinteger(L, -1)) {
+        int64_t value = lua_tointeger(L, -1);
+        if (value < 0 && t->dtype == ED_UINT64) return refuse(L, t);
+        ((int64_t *)data)[i] = value;
+        return true;
+    }
+    double value = lua_tonumber(L, -1);
+    if (!dtype_holds(t->dtype, value)) return refuse(L, t);
+    dtype_store(t->dtype, data, i, value);
+    return true;
+}
+
+static bool store_all(lua_State *L, table *t, int depth, void *data, int64_t *i)
+{
+    if (depth == t->rank) return store(L, t, data, (*i)++);
+    for (int64_t k = 1; k <= t->shape[depth]; k++) {
+        t->at[depth] = k;
+        lua_rawgeti(L, -1, k);
+        if (!store_all(L, t, depth + 1, data, i)) return false;
+        lua_pop(L, 1);
+    }
+    return true;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+/* The dtype that the numbers have by themselves, or by what they will meet. */
+static ed_dtype natural(const table *t)
+{
+    ed_dtype likely = t->wanted->likely;
+    if (t->booleans) return ED_BOOL;
+    if (likely && (!t->floats || ed_dtype_is_float(likely))) return likely;
+    return t->floats || !t->numbers ? ED_FLOAT32 : t->wide ? ED_INT64 : ED_INT32;
+}
+
+static ed_tensor *make(lua_State *L, int at, table *t)
+{
+    if (!lua_checkstack(L, 3 * ED_MAX_RANK + 8))
+        return ed_fail(ED_OUT_OF_MEMORY, "Lua's stack is full");
+    int top = lua_gettop(L);
+    bool fine = measure(L, at, t);
+    lua_settop(L, top);
+    lua_pushvalue(L, at);
+    if (!fine || !look(L, t, 0)) return NULL;
+    t->dtype = t->wanted->dtype ? t->wanted->dtype : natural(t);
+    ed_tensor *made = scope_give(tensor_new(t->dtype, t->rank, t->shape));
+    int64_t i = 0;
+    return made && store_all(L, t, 0, made->data, &i) ? made : NULL;
+}
+
+ed_tensor *nested_tensor(lua_State *L, int at, const nested *wanted, bool *tensors)
+{
+    table t = {.wanted = wanted};
+    int top = lua_gettop(L);
+    ed_tensor *made = make(L, at, &t);
+    lua_settop(L, top);
+    *tensors = t.tensors;
+    return made;
+}
