@@ -18,48 +18,32 @@
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-typedef struct part {
-    const char *name;
-    void *object;
-} part;
-
-static int by_name(const void *a, const void *b)
+/* Makes trackables of those of the n values in the table at the top of the stack that are tables of
+ * named ones. */
+static void prepare_parts(lua_State *L, lua_Integer n)
 {
-    return strcmp(((const part *)a)->name, ((const part *)b)->name);
+    const int values = lua_gettop(L);
+    for (lua_Integer i = 1; i <= n; i++) {
+        lua_rawgeti(L, values, i);
+        if (convert_has_names(L, -1)) {
+            trackables_push(L, -1);
+            lua_rawseti(L, values, i);
+        }
+        lua_settop(L, values);
+    }
 }
 
-/* Pushes a copy of the table at 1 in which tables of named values are trackables; counts its
- * entries. */
-static lua_Integer prepare_parts(lua_State *L)
+/* The objects in the table at `values`, name and object in turn. */
+static bool take_parts(lua_State *L, int values, const char *const *names, lua_Integer n,
+                       const void **parts)
 {
-    lua_Integer n = 0;
-    lua_newtable(L);
-    int copy = lua_gettop(L);
-    for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1), n++) {
-        size_t size;
-        const char *s = lua_type(L, -2) == LUA_TSTRING ? lua_tolstring(L, -2, &size) : NULL;
-        if (!s || strlen(s) != size)
-            luaL_error(L, "checkpoint: objects by name are expected: {model = model}");
-        lua_pushvalue(L, -2);
-        if (convert_has_names(L, -2))
-            trackables_push(L, -2);
-        else
-            lua_pushvalue(L, -2);
-        lua_rawset(L, copy);
+    for (lua_Integer i = 0; i < n; i++) {
+        lua_rawgeti(L, values, i + 1);
+        parts[2 * i] = names[i];
+        parts[2 * i + 1] = trackables_object(L, lua_gettop(L), names[i]);
+        lua_pop(L, 1);
+        if (!parts[2 * i + 1]) return false;
     }
-    return n;
-}
-
-/* Sorted by name: the same program writes the same file. */
-static bool take_parts(lua_State *L, int at, part *parts)
-{
-    int64_t n = 0;
-    lua_pushnil(L);
-    for (; lua_next(L, at); lua_pop(L, 1), n++) {
-        parts[n].name = lua_tostring(L, -2);
-        if (!(parts[n].object = trackables_object(L, lua_gettop(L), parts[n].name))) return false;
-    }
-    qsort(parts, (size_t)n, sizeof *parts, by_name);
     return true;
 }
 
@@ -68,16 +52,16 @@ static int checkpoint(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
-    lua_Integer n = prepare_parts(L);
-    part *parts = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *parts, 0);
+    lua_Integer n;
+    const char **names = objects_entries(L, 1, "checkpoint", &n);
+    const int values = lua_gettop(L);
+    prepare_parts(L, n);
+    const void **parts = lua_newuserdatauv(L, (size_t)(2 * n + 1) * sizeof *parts, 0);
     handle *h = handle_new(L, HANDLE_CHECKPOINT);
-    int top = lua_gettop(L);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     binding b = binding_open(L);
-    if (take_parts(L, 2, parts)) handle_put(h, ed_checkpoint_of((const void *const *)parts, 2 * n));
-    binding_close(&b);
-    lua_settop(L, top);
-    return handle_return(L, h->object);
+    bool fine = take_parts(L, values, names, n, parts);
+    return binding_finish(L, &b, h, fine ? ed_checkpoint_of(parts, 2 * n) : NULL);
 }
 
 /* ---- Saving ---------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 #include "lua/maker.h"
 #include "lua/objects.h"
 #include "tensor/core.h"
-#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -261,64 +260,44 @@ static int write_npy(lua_State *L)
     return fine ? 0 : handle_raise(L);
 }
 
-typedef struct named {
-    const void *name, *tensor;
-} named;
-
-static int by_name(const void *a, const void *b)
+/* The tensors of the table at 2 by name, name and tensor in turn. */
+static bool take_all(lua_State *L, const char *const *names, lua_Integer n, const void **all)
 {
-    return strcmp(((const named *)a)->name, ((const named *)b)->name);
-}
-
-static lua_Integer count_names(lua_State *L, int at)
-{
-    lua_Integer n = 0;
-    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1), n++) {
-        if (lua_type(L, -2) != LUA_TSTRING)
-            luaL_error(L, "a table of tensors by name is expected; there is a key that is a %s",
-                       luaL_typename(L, -2));
-        size_t size;
-        const char *s = lua_tolstring(L, -2, &size);
-        if (strlen(s) != size) luaL_error(L, "there is a zero byte in the name '%s'", s);
+    const int values = lua_gettop(L) - 1;
+    for (lua_Integer i = 0; i < n; i++) {
+        lua_rawgeti(L, values, i + 1);
+        all[2 * i] = names[i];
+        all[2 * i + 1] = convert_operand(L, -1, ED_DTYPE_NONE);
+        lua_pop(L, 1);
+        if (!all[2 * i + 1]) return false;
     }
-    return n;
-}
-
-/* All values of the table, sorted by name so that the same tensors give the same file. */
-static bool take_all(lua_State *L, int at, named *all)
-{
-    int64_t n = 0;
-    lua_pushnil(L);
-    for (; lua_next(L, at); lua_pop(L, 1), n++) {
-        all[n].name = lua_tostring(L, -2);
-        if (!(all[n].tensor = convert_operand(L, -1, ED_DTYPE_NONE))) return false;
-    }
-    qsort(all, (size_t)n, sizeof *all, by_name);
     return true;
 }
 
-static int write_by(lua_State *L, bool (*write)(const char *, const void *const *, int64_t))
+static int write_by(lua_State *L, const char *who,
+                    bool (*write)(const char *, const void *const *, int64_t))
 {
     const char *path = maker_check_text(L, 1);
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
-    lua_Integer n = count_names(L, 2);
-    named *all = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *all, 0);
+    lua_Integer n;
+    const char **names = objects_entries(L, 2, who, &n);
+    const void **all = lua_newuserdatauv(L, (size_t)(2 * n + 1) * sizeof *all, 0);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     binding b = binding_open(L);
-    bool fine = take_all(L, 2, all) && write(path, (const void *const *)all, 2 * n);
+    bool fine = take_all(L, names, n, all) && write(path, all, 2 * n);
     binding_close(&b);
     return fine ? 0 : handle_raise(L);
 }
 
 static int write_npz(lua_State *L)
 {
-    return write_by(L, ed_write_npz_of);
+    return write_by(L, "write_npz", ed_write_npz_of);
 }
 
 static int write_safetensors(lua_State *L)
 {
-    return write_by(L, ed_write_safetensors_of);
+    return write_by(L, "write_safetensors", ed_write_safetensors_of);
 }
 
 static const luaL_Reg functions[] = {

@@ -1,6 +1,8 @@
 #include "lua/objects.h"
 #include "tensor/core.h"
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 void objects_methods(lua_State *L, handle_kind kind, const luaL_Reg *methods,
                      const luaL_Reg *metamethods, lua_CFunction index)
@@ -50,6 +52,62 @@ bool objects_push_text(lua_State *L, const char *s)
     lua_pushnil(L);
     return true;
 }
+
+/* ---- Entries by name ------------------------------------------------------------------------- */
+
+static void check_name(lua_State *L, int at, const char *who)
+{
+    if (lua_type(L, at) != LUA_TSTRING)
+        luaL_error(L, "%s: names are expected; there is a key that is a %s", who,
+                   luaL_typename(L, at));
+    if (strlen(lua_tostring(L, at)) != lua_rawlen(L, at))
+        luaL_error(L, "%s: there is a zero byte in the name '%s'", who, lua_tostring(L, at));
+}
+
+/* Pushes the keys that are texts as a table. */
+static lua_Integer push_names(lua_State *L, int at, const char *who)
+{
+    lua_Integer n = 0;
+    lua_newtable(L);
+    const int names = lua_gettop(L);
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        if (who) check_name(L, -2, who);
+        if (lua_type(L, -2) != LUA_TSTRING) continue;
+        lua_pushvalue(L, -2);
+        lua_rawseti(L, names, ++n);
+    }
+    return n;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **objects_entries(lua_State *L, int at, const char *who, lua_Integer *count)
+{
+    at = lua_absindex(L, at);
+    luaL_checkstack(L, 8, NULL);
+    const lua_Integer n = push_names(L, at, who);
+    const int keys = lua_gettop(L);
+    const char **names = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *names, 0);
+    for (lua_Integer i = 0; i < n; i++) {
+        lua_rawgeti(L, keys, i + 1);
+        names[i] = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    qsort(names, (size_t)n, sizeof *names, by_text);
+    lua_createtable(L, (int)(n < 1 << 16 ? n : 1 << 16), 0);
+    for (lua_Integer i = 0; i < n; i++) {
+        lua_pushstring(L, names[i]);
+        lua_rawget(L, at);
+        lua_rawseti(L, -2, i + 1);
+    }
+    *count = n;
+    return names;
+}
+
+/* ---- Lists ----------------------------------------------------------------------------------- */
 
 ed_list *objects_variables(lua_State *L, int at)
 {

@@ -37,6 +37,15 @@ bool objects_push_text(lua_State *L, const char *s);
  * a scope; NULL with an error. */
 ed_list *objects_variables(lua_State *L, int at);
 
+/*
+ * The entries of the table at a place of the stack whose keys are texts, sorted, so that the same
+ * entries are written in the same order. Returns the names, *count of them, and pushes what keeps
+ * them, then a table of the values: a finalizer that runs meanwhile may change the table, not
+ * these. With `who`, keys that are no names, or have a zero byte in them, raise an error of it. May
+ * raise.
+ */
+const char **objects_entries(lua_State *L, int at, const char *who, lua_Integer *count);
+
 /* As binding_finish, with a handle of a list: pushes a table of its tensors. */
 int objects_finish_list(lua_State *L, binding *b, handle *h, void *list);
 

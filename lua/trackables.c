@@ -1,7 +1,6 @@
 #include "lua/call.h"
 #include "lua/objects.h"
 #include "tensor/graph.h"
-#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -121,35 +120,17 @@ static void track_value(lua_State *L, const visit *v, const char *name)
     ed_track_state(v->tracker, name, c, c->whole ? &whole_state : &float_state);
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static bool is_kept(lua_State *L)
-{
-    if (lua_type(L, -2) != LUA_TSTRING)
-        luaL_error(L, "checkpoint: in a table that it keeps, a key is a %s; names are expected",
-                   luaL_typename(L, -2));
-    return lua_type(L, -1) != LUA_TFUNCTION;
-}
-
 /* Runs protected: may raise anywhere. In the order of the names, not of the table. */
 static int visit_table(lua_State *L)
 {
     const visit *v = lua_touserdata(L, 1);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     push_table(L, v->self);
-    size_t n = 0, i = 0;
-    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) n += is_kept(L);
-    const char **names = lua_newuserdatauv(L, (n + 1) * sizeof *names, 0);
-    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1))
-        if (is_kept(L)) names[i++] = lua_tostring(L, -2);
-    qsort(names, n, sizeof *names, by_text);
-    for (i = 0; i < n; i++) {
-        lua_pushstring(L, names[i]);
-        lua_rawget(L, 2);
-        track_value(L, v, names[i]);
+    lua_Integer n;
+    const char **names = objects_entries(L, 2, "checkpoint: a table that it keeps", &n);
+    for (lua_Integer i = 0; i < n; i++) {
+        const int type = lua_rawgeti(L, -1, i + 1);
+        if (type != LUA_TNIL && type != LUA_TFUNCTION) track_value(L, v, names[i]);
         lua_pop(L, 1);
     }
     return 0;
