@@ -1,6 +1,7 @@
 #include "nn/layer.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -126,17 +127,35 @@ static ed_layer *child_named(const ed_layer *layer, const char *name)
     return NULL;
 }
 
+/* 0 for "dense", 12 for "dense_12"; -1 for what free_name does not make. */
+static int64_t number_of(const char *name, const char *kind, size_t size)
+{
+    if (strncmp(name, kind, size) != 0) return -1;
+    if (!name[size]) return 0;
+    if (name[size] != '_' || name[size + 1] < '1' || name[size + 1] > '9') return -1;
+    char *end;
+    const long long number = strtoll(name + size + 1, &end, 10);
+    return *end ? -1 : number;
+}
+
 /* The kind's name, or with the first number behind it that is free: dense, dense_1, dense_2. NULL
  * without memory. */
 static char *free_name(const ed_layer *parent, const char *kind)
 {
-    size_t room = strlen(kind) + 24;
+    const size_t size = strlen(kind), room = size + 24;
+    const int64_t n = parent->n_children;
     char *name = memory_alloc(room);
-    if (!name) return NULL;
-    snprintf(name, room, "%s", kind);
-    for (int64_t i = 1; child_named(parent, name); i++)
-        snprintf(name, room, "%s_%lld", kind, (long long)i);
-    return name;
+    bool *taken = memory_zalloc((size_t)n + 1);
+    int64_t number = 0;
+    for (int64_t i = 0; name && taken && i < n; i++) {
+        const int64_t its = number_of(parent->children[i]->name, kind, size);
+        if (its >= 0 && its <= n) taken[its] = true;
+    }
+    while (taken && number < n && taken[number]) number++;
+    if (name) snprintf(name, room, number ? "%s_%lld" : "%s", kind, (long long)number);
+    if (!taken) memory_free(name);
+    memory_free(taken);
+    return taken ? name : NULL;
 }
 
 /* ---- Children and weights -------------------------------------------------------------------- */
