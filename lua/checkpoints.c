@@ -1,8 +1,8 @@
 #include "lua/maker.h"
 #include "lua/objects.h"
+#include "tensor/core.h"
 #include "train/train.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -74,10 +74,7 @@ static int save_by(lua_State *L, saver *save)
     const char *path = maker_check_text(L, 2);
     luaL_checkstack(L, 8, NULL);
     binding b = binding_open(L);
-    const char *saved = handle_hold(c) ? save(c, path) : NULL;
-    bool fine = saved && handle_push_text(L, saved);
-    binding_close(&b);
-    return fine ? 1 : handle_raise(L);
+    return binding_finish_text(L, &b, handle_hold(c) ? save(c, path) : NULL);
 }
 
 static int save(lua_State *L)
@@ -102,97 +99,81 @@ static int latest_checkpoint(lua_State *L)
     const char *folder = maker_check_text(L, 1);
     luaL_checkstack(L, 8, NULL);
     binding b = binding_open(L);
-    const char *latest = ed_latest_checkpoint(folder);
-    bool fine = !ed_failed() && objects_push_text(L, latest);
-    binding_close(&b);
-    return fine ? 1 : handle_raise(L);
+    return binding_finish_text(L, &b, ed_latest_checkpoint(folder));
 }
 
 /* ---- Restoring ------------------------------------------------------------------------------- */
 
-static const char *check_pattern(lua_State *L, const char *option)
+/* Memory for so many texts, which goes with the scope; NULL with an error. */
+static const char **room_for(int64_t n)
 {
-    size_t size;
-    const char *s = lua_type(L, -1) == LUA_TSTRING ? lua_tolstring(L, -1, &size) : NULL;
-    if (!s || strlen(s) != size)
-        luaL_error(L, "restore: %s: texts are expected, not a %s", option, luaL_typename(L, -1));
-    return s;
+    const char **texts = memory_alloc((size_t)(n + 1) * sizeof *texts);
+    return texts ? (const char **)text_give((char *)texts) : NULL;
 }
 
-/* Without metamethods: nothing of the program's runs while what it gave is looked at. */
-static int get_option(lua_State *L, int options, const char *option)
+/* The text at the top of the stack, which it takes off; what it lies in keeps it. */
+static bool take_text(lua_State *L, const maker_field *field, const convert_room *room,
+                      const char **to)
 {
-    lua_pushstring(L, option);
-    return lua_rawget(L, options);
+    *to = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    const bool fine = *to && strlen(*to) == lua_rawlen(L, -1);
+    if (!fine)
+        ed_fail(ED_INVALID_ARGUMENT, "%s: %s: texts are expected, not %s", room->who, field->name,
+                *to ? "one with a zero byte" : luaL_typename(L, -1));
+    lua_pop(L, 1);
+    return fine;
 }
 
-/* A text or a table of texts that is the option's value; the array lies in a userdata that stays
- * on the stack. */
-static ed_texts check_texts(lua_State *L, int options, const char *option)
+/* A text or a table of texts. */
+static bool texts_at(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
 {
     enum { MOST = 1 << 20 };
-    int type = get_option(L, options, option);
-    if (type == LUA_TNIL) return (ed_texts){0};
-    int at = lua_gettop(L);
-    bool table = type == LUA_TTABLE;
-    lua_Integer n = table ? (lua_Integer)lua_rawlen(L, at) : 1;
-    if (n > MOST) luaL_error(L, "restore: %s: too many texts", option);
-    const char **texts = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof *texts, 0);
-    for (lua_Integer i = 0; i < n; i++) {
+    const bool table = lua_type(L, at) == LUA_TTABLE;
+    const lua_Integer n = table ? (lua_Integer)lua_rawlen(L, at) : 1;
+    if (n > MOST)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s: too many texts", room->who, field->name),
+               false;
+    const char **texts = room_for(n);
+    for (lua_Integer i = 0; texts && i < n; i++) {
         if (table)
             lua_rawgeti(L, at, i + 1);
         else
             lua_pushvalue(L, at);
-        texts[i] = check_pattern(L, option);
-        lua_pop(L, 1);
+        if (!take_text(L, field, room, &texts[i])) return false;
     }
-    return (ed_texts){texts, n};
+    *(ed_texts *)to = (ed_texts){texts, n};
+    return texts;
 }
 
 /* renames = {["path here"] = "path in the file"} */
-static ed_texts check_renames(lua_State *L, int options)
+static bool renames_at(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
 {
-    if (get_option(L, options, "renames") == LUA_TNIL) return (ed_texts){0};
-    int at = lua_gettop(L);
-    if (!lua_istable(L, at)) luaL_error(L, "restore: renames is a %s", luaL_typename(L, at));
-    lua_Integer n = 0;
+    if (lua_type(L, at) != LUA_TTABLE)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is a %s; a table of texts is expected",
+                       room->who, field->name, luaL_typename(L, at)),
+               false;
+    int64_t n = 0, used = 0;
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) n++;
-    const char **texts = lua_newuserdatauv(L, (size_t)(2 * n + 1) * sizeof *texts, 0);
-    n = 0;
-    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
-        texts[n + 1] = check_pattern(L, "renames");
-        lua_pushvalue(L, -2);
-        texts[n] = check_pattern(L, "renames");
-        lua_pop(L, 1);
-        n += 2;
+    const char **texts = room_for(2 * n);
+    if (!texts) return false;
+    lua_pushnil(L);
+    while (lua_next(L, at)) {
+        if (!take_text(L, field, room, &texts[used + 1])) return lua_pop(L, 1), false;
+        lua_pushvalue(L, -1);
+        if (!take_text(L, field, room, &texts[used])) return lua_pop(L, 1), false;
+        used += 2;
     }
-    return (ed_texts){texts, n};
+    *(ed_texts *)to = (ed_texts){texts, used};
+    return true;
 }
 
-static void check_names(lua_State *L, int options)
-{
-    for (lua_pushnil(L); lua_next(L, options); lua_pop(L, 1)) {
-        const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "(no text)";
-        if (strcmp(name, "partial") && strcmp(name, "only") && strcmp(name, "skip") &&
-            strcmp(name, "renames"))
-            luaL_error(L, "restore: there is no option %s; there are partial, only, skip, renames",
-                       name);
-    }
-}
-
-static ed_restore_options check_options(lua_State *L, int at)
-{
-    ed_restore_options o = {0};
-    if (lua_isnil(L, at)) return o;
-    luaL_checktype(L, at, LUA_TTABLE);
-    check_names(L, at);
-    get_option(L, at, "partial");
-    o.partial = lua_toboolean(L, -1);
-    o.only = check_texts(L, at, "only");
-    o.skip = check_texts(L, at, "skip");
-    o.renames = check_renames(L, at);
-    return o;
-}
+static const maker_field restore_fields[] = {
+    {"partial", ED_ATTR_BOOL, .offset = offsetof(ed_restore_options, partial)},
+    {"only", .offset = offsetof(ed_restore_options, only), .read = texts_at},
+    {"skip", .offset = offsetof(ed_restore_options, skip), .read = texts_at},
+    {"renames", .offset = offsetof(ed_restore_options, renames), .read = renames_at},
+    {0},
+};
 
 typedef ed_restoration *restorer(ed_checkpoint *, const char *, const ed_restore_options *);
 
@@ -202,10 +183,12 @@ static int restore_by(lua_State *L, restorer *restore)
     const char *path = maker_check_text(L, 2);
     lua_settop(L, 3);
     luaL_checkstack(L, 32, NULL);
-    ed_restore_options options = check_options(L, 3);
     handle *h = handle_new(L, HANDLE_RESTORATION);
+    ed_restore_options options = {0};
+    convert_room room = {.who = "restore"};
     binding b = binding_open(L);
-    return binding_finish(L, &b, h, handle_hold(c) ? restore(c, path, &options) : NULL);
+    bool fine = handle_hold(c) && maker_options(L, 3, restore_fields, &options, &room);
+    return binding_finish(L, &b, h, fine ? restore(c, path, &options) : NULL);
 }
 
 /* restore(path, {partial = , only = , skip = , renames = }) */
@@ -226,21 +209,30 @@ static const luaL_Reg checkpoint_methods[] = {
 
 /* ---- Restorations ---------------------------------------------------------------------------- */
 
-static int paths(lua_State *L, ed_restored kind)
+/* Pushes the n texts that the getter, called with the object, gives, as a table. */
+typedef const char *text_getter(const void *object, int kind, int64_t i);
+
+static int push_texts(lua_State *L, const void *object, int kind, int64_t n, text_getter *get)
 {
-    const ed_restoration *r = handle_check(L, 1, HANDLE_RESTORATION);
-    int64_t n = ed_restoration_count(r, kind);
     lua_createtable(L, (int)n, 0);
     luaL_checkstack(L, 8, NULL);
     for (int64_t i = 0; i < n; i++) {
         binding b = binding_open(L);
-        const char *path = ed_restoration_path(r, kind, i);
-        bool fine = path && handle_push_text(L, path);
-        binding_close(&b);
-        if (!fine) return handle_raise(L);
+        binding_finish_text(L, &b, get(object, kind, i));
         lua_rawseti(L, -2, i + 1);
     }
     return 1;
+}
+
+static const char *path_of(const void *restoration, int kind, int64_t i)
+{
+    return ed_restoration_path(restoration, (ed_restored)kind, i);
+}
+
+static int paths(lua_State *L, ed_restored kind)
+{
+    const ed_restoration *r = handle_check(L, 1, HANDLE_RESTORATION);
+    return push_texts(L, r, (int)kind, ed_restoration_count(r, kind), path_of);
 }
 
 static int restored(lua_State *L)
@@ -268,10 +260,7 @@ static int report(lua_State *L)
     const ed_restoration *r = handle_check(L, 1, HANDLE_RESTORATION);
     luaL_checkstack(L, 8, NULL);
     binding b = binding_open(L);
-    const char *s = ed_restoration_report(r);
-    bool fine = s && handle_push_text(L, s);
-    binding_close(&b);
-    return fine ? 1 : handle_raise(L);
+    return binding_finish_text(L, &b, ed_restoration_report(r));
 }
 
 /* They return the restoration. */
@@ -379,7 +368,6 @@ static int manager_save(lua_State *L)
     };
     ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
     lua_settop(L, 2);
-    if (!lua_isnil(L, 2)) luaL_checktype(L, 2, LUA_TTABLE);
     luaL_checkstack(L, 16, NULL);
     ed_save_options options = {.number = -1, .metric = NAN};
     convert_room room = {.who = "save"};
@@ -387,9 +375,7 @@ static int manager_save(lua_State *L)
     const char *path = handle_hold(m) && maker_options(L, 2, fields, &options, &room)
                            ? ed_save_with(m, &options)
                            : NULL;
-    bool fine = path && objects_push_text(L, *path ? path : NULL);
-    binding_close(&b);
-    return fine ? 1 : handle_raise(L);
+    return binding_finish_text(L, &b, path && *path ? path : NULL);
 }
 
 static int wait(lua_State *L)
@@ -409,9 +395,7 @@ static int restore_or_initialize(lua_State *L)
     luaL_checkstack(L, 8, NULL);
     binding b = binding_open(L);
     const char *path = handle_hold(m) ? ed_restore_or_initialize(m) : NULL;
-    bool fine = path && objects_push_text(L, *path ? path : NULL);
-    binding_close(&b);
-    if (!fine) return handle_raise(L);
+    binding_finish_text(L, &b, path && *path ? path : NULL);
     if (lua_isnil(L, 3) && !lua_isnil(L, 2)) {
         lua_pushvalue(L, 2);
         lua_call(L, 0, 0);
@@ -429,15 +413,12 @@ static int restoration(lua_State *L)
     return 1;
 }
 
-static int push_text_of(lua_State *L, const char *(*text)(const ed_checkpoint_manager *))
+static int push_text_of(lua_State *L, const char *(*get)(const ed_checkpoint_manager *))
 {
     const ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
     luaL_checkstack(L, 8, NULL);
     binding b = binding_open(L);
-    const char *s = text(m);
-    bool fine = !ed_failed() && objects_push_text(L, s);
-    binding_close(&b);
-    return fine ? 1 : handle_raise(L);
+    return binding_finish_text(L, &b, get(m));
 }
 
 static int skipped(lua_State *L)
@@ -445,21 +426,16 @@ static int skipped(lua_State *L)
     return push_text_of(L, ed_manager_skipped);
 }
 
+static const char *checkpoint_of(const void *keeper, int unused, int64_t i)
+{
+    (void)unused;
+    return ed_manager_checkpoint(keeper, i);
+}
+
 static int push_checkpoints(lua_State *L)
 {
     const ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
-    int64_t n = ed_manager_count(m);
-    lua_createtable(L, (int)n, 0);
-    luaL_checkstack(L, 8, NULL);
-    for (int64_t i = 0; i < n; i++) {
-        binding b = binding_open(L);
-        const char *path = ed_manager_checkpoint(m, i);
-        bool fine = path && handle_push_text(L, path);
-        binding_close(&b);
-        if (!fine) return handle_raise(L);
-        lua_rawseti(L, -2, i + 1);
-    }
-    return 1;
+    return push_texts(L, m, 0, ed_manager_count(m), checkpoint_of);
 }
 
 static int manager_index(lua_State *L)

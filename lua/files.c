@@ -152,10 +152,7 @@ static int digest(lua_State *L)
     int64_t i = place(L, archive, 2);
     luaL_checkstack(L, 4, NULL);
     binding b = binding_open(L);
-    const char *digits = ed_archive_digest(archive, i);
-    bool fine = digits && handle_push_text(L, digits);
-    binding_close(&b);
-    return fine ? 1 : handle_raise(L);
+    return binding_finish_text(L, &b, ed_archive_digest(archive, i));
 }
 
 static int metadata(lua_State *L)

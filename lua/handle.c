@@ -247,6 +247,15 @@ int binding_finish(lua_State *L, binding *b, handle *h, void *object)
     return object ? 1 : handle_raise(L);
 }
 
+int binding_finish_text(lua_State *L, binding *b, const char *s)
+{
+    const bool fine = s ? handle_push_text(L, s) : !ed_failed();
+    binding_close(b);
+    if (!fine) return handle_raise(L);
+    if (!s) lua_pushnil(L);
+    return 1;
+}
+
 /* ---- ed.scope -------------------------------------------------------------------------------- */
 
 static int scope_end(lua_State *L)

@@ -97,6 +97,10 @@ void binding_close(binding *b);
  * error if there is none. */
 int binding_finish(lua_State *L, binding *b, handle *h, void *object);
 
+/* The same for a text, which belongs to the scope: nil for NULL without an error. Needs two free
+ * places. */
+int binding_finish_text(lua_State *L, binding *b, const char *s);
+
 /* The Lua thread whose binding calls Eddy; NULL when C does. */
 lua_State *binding_thread(void);
 

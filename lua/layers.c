@@ -232,6 +232,7 @@ static int forward(lua_State *L)
     };
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     luaL_checkany(L, 2);
+    if (lua_gettop(L) > 3) return luaL_error(L, "a layer takes one input and a table of options");
     lua_settop(L, 3);
     handle *h = handle_new(L, HANDLE_TENSOR);
     luaL_checkstack(L, 2 * ED_MAX_RANK + 32, NULL);
@@ -280,10 +281,7 @@ static int summary(lua_State *L)
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     luaL_checkstack(L, 4, NULL);
     binding b = binding_open(L);
-    const char *s = ed_layer_summary(layer);
-    bool fine = s && handle_push_text(L, s);
-    binding_close(&b);
-    return fine ? 1 : handle_raise(L);
+    return binding_finish_text(L, &b, ed_layer_summary(layer));
 }
 
 /* add(child): returns it. */
@@ -392,7 +390,7 @@ static int count(lua_State *L)
     return 1;
 }
 
-/* "dense mlp/dense_1" */
+/* "layer mlp/dense_1 (dense)" */
 static int to_string(lua_State *L)
 {
     const ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);

@@ -1,5 +1,6 @@
 #include "lua/maker.h"
 #include "lua/objects.h"
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,23 +99,49 @@ static bool unknown(const maker_field *fields, const char *name, const convert_r
            false;
 }
 
-bool maker_options(lua_State *L, int at, const maker_field *fields, void *structure,
-                   convert_room *room)
+/* Whether the table may have the key at the top but one: a place's number, in the form f{2, name =
+ * }. */
+static bool is_place(lua_State *L, int places)
 {
-    if (lua_type(L, at) != LUA_TTABLE) return true;
+    return lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 && lua_tointeger(L, -2) <= places;
+}
+
+static bool read_option(lua_State *L, const maker_field *fields, int places, void *structure,
+                        convert_room *room)
+{
+    if (is_place(L, places)) return true;
+    if (lua_type(L, -2) != LUA_TSTRING)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "%s: options have names, as {%s = }; there is a key that is a %s", room->who,
+                       fields->name, luaL_typename(L, -2)),
+               false;
+    const char *name = lua_tostring(L, -2);
+    const maker_field *field = fields;
+    while (field->name && strcmp(field->name, name) != 0) field++;
+    return field->name ? read_field(L, -1, field, structure, room) : unknown(fields, name, room);
+}
+
+/* The first `places` whole keys are none of the options. */
+static bool read_options(lua_State *L, int at, const maker_field *fields, int places,
+                         void *structure, convert_room *room)
+{
+    if (lua_isnoneornil(L, at)) return true;
+    if (lua_type(L, at) != LUA_TTABLE)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: a table of options is expected, not a %s",
+                       room->who, handle_name(L, at) ? handle_name(L, at) : luaL_typename(L, at)),
+               false;
     at = lua_absindex(L, at);
     if (!lua_checkstack(L, 4)) return ed_fail(ED_OUT_OF_MEMORY, "Lua's stack is full"), false;
     lua_pushnil(L);
-    for (; lua_next(L, at); lua_pop(L, 1)) {
-        if (lua_type(L, -2) != LUA_TSTRING) continue;
-        const char *name = lua_tostring(L, -2);
-        const maker_field *field = fields;
-        while (field->name && strcmp(field->name, name) != 0) field++;
-        bool fine =
-            field->name ? read_field(L, -1, field, structure, room) : unknown(fields, name, room);
-        if (!fine) return lua_pop(L, 2), false;
-    }
+    for (; lua_next(L, at); lua_pop(L, 1))
+        if (!read_option(L, fields, places, structure, room)) return lua_pop(L, 2), false;
     return true;
+}
+
+bool maker_options(lua_State *L, int at, const maker_field *fields, void *structure,
+                   convert_room *room)
+{
+    return read_options(L, at, fields, 0, structure, room);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -127,22 +154,39 @@ static bool takes_table(const maker *m)
                               first->read == maker_list);
 }
 
-/* Brings the arguments into the form place 1 ... place n, options. */
-static void unfold(lua_State *L, const maker *m)
+/* Options that stand where a place is expected: f(x, {name = }), without the second place. */
+static void move_options(lua_State *L, const maker *m)
 {
-    bool single = lua_gettop(L) == 1 && lua_type(L, 1) == LUA_TTABLE;
-    if (!single) {
+    const int last = lua_gettop(L);
+    if (last < 2 || last > m->places || !convert_has_names(L, last)) return;
+    lua_settop(L, m->places + 1);
+    lua_pushnil(L);
+    lua_copy(L, last, m->places + 1);
+    lua_replace(L, last);
+}
+
+/* Brings the arguments into the form place 1 ... place n, options. Returns how many whole keys the
+ * table of options has that are none: places. */
+static int unfold(lua_State *L, const maker *m)
+{
+    const int given = lua_gettop(L);
+    if (given != 1 || lua_type(L, 1) != LUA_TTABLE) {
+        if (given > m->places + 1)
+            luaL_error(L, "%s: there are %d arguments; %d are the most", m->name, given,
+                       m->places + 1);
+        move_options(L, m);
         lua_settop(L, m->places + 1);
-        return;
+        return 0;
     }
     if (takes_table(m)) {
         lua_settop(L, m->places);
         lua_pushvalue(L, 1);
-        return;
+        return INT_MAX;
     }
     for (int i = 1; i <= m->places; i++) lua_rawgeti(L, 1, i);
     lua_pushvalue(L, 1);
     lua_remove(L, 1);
+    return m->places;
 }
 
 static bool is_named(lua_State *L, int options, const char *name)
@@ -157,14 +201,10 @@ static bool is_named(lua_State *L, int options, const char *name)
     return named;
 }
 
-static bool read_arguments(lua_State *L, const maker *m, void *arguments, convert_room *room)
+static bool read_arguments(lua_State *L, const maker *m, int places, void *arguments,
+                           convert_room *room)
 {
     int options = m->places + 1;
-    if (!lua_isnil(L, options) && lua_type(L, options) != LUA_TTABLE)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "%s: argument %d is a %s; a table of options is expected", m->name, options,
-                       luaL_typename(L, options)),
-               false;
     for (int i = 0; i < m->places; i++) {
         const maker_field *field = &m->fields[i];
         if (!lua_isnil(L, i + 1)) {
@@ -172,21 +212,21 @@ static bool read_arguments(lua_State *L, const maker *m, void *arguments, conver
         } else if (i < m->needed && !is_named(L, options, field->name))
             return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is missing", m->name, field->name), false;
     }
-    return maker_options(L, options, m->fields, arguments, room);
+    return read_options(L, options, m->fields, places, arguments, room);
 }
 
 static int call(lua_State *L)
 {
     const maker *m = lua_touserdata(L, lua_upvalueindex(1));
     luaL_checkstack(L, 2 * ED_MAX_RANK + 32, NULL);
-    unfold(L, m);
+    const int places = unfold(L, m);
     handle *h = handle_new(L, m->kind);
     max_align_t arguments[MAKER_SIZE / sizeof(max_align_t)];
     memset(arguments, 0, sizeof arguments);
     if (m->defaults) memcpy(arguments, m->defaults, m->size);
     convert_room room = {.who = m->name};
     binding b = binding_open(L);
-    void *made = read_arguments(L, m, arguments, &room) ? m->make(arguments) : NULL;
+    void *made = read_arguments(L, m, places, arguments, &room) ? m->make(arguments) : NULL;
     return m->kind == HANDLE_LIST ? objects_finish_list(L, &b, h, made)
                                   : binding_finish(L, &b, h, made);
 }

@@ -47,8 +47,9 @@ void maker_open(lua_State *L, const maker *makers);
 /* The maker of a function that maker_open made; NULL for any other value. */
 const maker *maker_of(lua_State *L, int at);
 
-/* The named values of the table at `at` (absent: none) into the structure. For options of other
- * functions, and for options within options. */
+/* The named values of the table at `at` (nil or none: none are given) into the structure; anything
+ * else at `at`, and any key that is no field's name, is an error. For options of other functions,
+ * and for options within options. */
 bool maker_options(lua_State *L, int at, const maker_field *fields, void *structure,
                    convert_room *room);
 

@@ -46,13 +46,6 @@ int objects_no_field(lua_State *L)
     return luaL_error(L, "a %s has no field or method '%s'", lua_tostring(L, -1), key);
 }
 
-bool objects_push_text(lua_State *L, const char *s)
-{
-    if (s) return handle_push_text(L, s);
-    lua_pushnil(L);
-    return true;
-}
-
 /* ---- Entries by name ------------------------------------------------------------------------- */
 
 static void check_name(lua_State *L, int at, const char *who)

@@ -30,9 +30,6 @@ bool objects_method(lua_State *L);
 /* Raises that the object at 1 has no field of the name at 2. */
 int objects_no_field(lua_State *L);
 
-/* Pushes a text or, for NULL, nil. Inside a scope; false with an error. */
-bool objects_push_text(lua_State *L, const char *s);
-
 /* The variables that a table of them or a layer (its trainable ones) at a place stands for. Inside
  * a scope; NULL with an error. */
 ed_list *objects_variables(lua_State *L, int at);

@@ -96,6 +96,9 @@ do -- options are looked at without metamethods
     local options = setmetatable({partial = true}, {__index = function() local c <close> = brief end})
     check.list(brief:restore(path, options):missing(), {})
 end
+check.raises("restore: there is no option partail; there are partial, only", checkpoint.restore, checkpoint, path, {partail = true})
+check.raises("restore: a table of options is expected, not a boolean", checkpoint.restore, checkpoint, path, true)
+check.raises("renames: texts are expected, not one with a zero byte", checkpoint.restore, checkpoint, path, {renames = {["a\0"] = "b"}})
 check.raises("no such file", checkpoint.restore, checkpoint, folder .. "/none")
 
 -- write and read, under exactly this name.

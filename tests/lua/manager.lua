@@ -19,7 +19,7 @@ do
     check.list(manager.checkpoints, {folder .. "/kept/it-3", folder .. "/kept/it-9"})
     check.equal(manager.latest, folder .. "/kept/it-9")
     check.equal(#manager, 2)
-    check.raises("", ed.checkpoint_manager, checkpoint, folder .. "/kept")
+    check.raises("the lock is held by another", ed.checkpoint_manager, checkpoint, folder .. "/kept")
     check.raises("no option metrics", manager.save, manager, {metrics = 1})
     check.raises("no field or method 'last'", function() return manager.last end)
 end
@@ -63,6 +63,6 @@ do -- the best
 end
 
 check.raises("folder is missing", ed.checkpoint_manager, checkpoint)
-check.raises("checkpoint is a userdata" and "a checkpoint is expected", ed.checkpoint_manager, v, folder)
+check.raises("checkpoint is a different (or closed) object; a checkpoint is expected", ed.checkpoint_manager, v, folder)
 check.raises("checkpoint_interval needs", ed.checkpoint_manager, checkpoint, folder .. "/y", {checkpoint_interval = 5})
 check.equal(ed.latest_checkpoint(folder .. "/nowhere"), nil)

@@ -1,13 +1,16 @@
 -- What the tests say of values.
 local check = {}
 
--- The message of the error that f(...) raises, in which the text has to be.
-function check.raises(text, f, ...)
+-- The message of the error that f(...) raises, in which the text, or each of a table's, has to be.
+function check.raises(texts, f, ...)
+    if type(texts) == "string" then texts = {texts} end
     local fine, message = pcall(f, ...)
-    if fine then error("no error, where '" .. text .. "' was expected", 2) end
+    if fine then error("no error, where '" .. texts[1] .. "' was expected", 2) end
     message = tostring(message)
-    if not message:find(text, 1, true) then
-        error("the error is '" .. message .. "', without '" .. text .. "'", 2)
+    for _, text in ipairs(texts) do
+        if text == "" or not message:find(text, 1, true) then
+            error("the error is '" .. message .. "', without '" .. text .. "'", 2)
+        end
     end
     return message
 end
