@@ -117,9 +117,12 @@ bool convert_has_names(lua_State *L, int at)
 
 bool convert_is_operand(lua_State *L, int at)
 {
-    if (lua_type(L, at) != LUA_TTABLE)
-        return !lua_isnoneornil(L, at) && lua_type(L, at) != LUA_TSTRING;
-    return !convert_has_names(L, at);
+    switch (lua_type(L, at)) {
+    case LUA_TNUMBER:
+    case LUA_TBOOLEAN: return true;
+    case LUA_TTABLE: return !convert_has_names(L, at);
+    default: return handle_at(L, at, HANDLE_TENSOR);
+    }
 }
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
@@ -225,30 +228,42 @@ static bool whole(lua_State *L, int at, const ed_attr *field, convert_room *room
     return !convert_counts(field->name) || from_one(room, field->name, value);
 }
 
+/* Room for a list of so many numbers; NULL with an error. */
+static int64_t *room_for(convert_room *room, const ed_attr *field, int64_t count)
+{
+    if (count > (int64_t)(sizeof room->numbers / sizeof *room->numbers) - room->used)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s has %lld numbers; at most %d are expected",
+                       room->who, field->name, (long long)count, ED_MAX_RANK);
+    int64_t *numbers = room->numbers + room->used;
+    room->used += (int)count;
+    return numbers;
+}
+
+bool convert_row(lua_State *L, int first, int count, const ed_attr *field, void *structure,
+                 convert_room *room)
+{
+    int64_t *numbers = room_for(room, field, count);
+    if (!numbers) return false;
+    for (int i = 0; i < count; i++)
+        if (!whole(L, first + i, field, room, &numbers[i])) return false;
+    *(ed_ints *)((char *)structure + field->offset) = (ed_ints){numbers, count};
+    return true;
+}
+
 static bool list_of_ints(lua_State *L, int at, const ed_attr *field, ed_ints *list,
                          convert_room *room)
 {
-    bool single = lua_type(L, at) == LUA_TNUMBER;
-    if (!single && lua_type(L, at) != LUA_TTABLE)
+    if (lua_type(L, at) != LUA_TTABLE)
         return wrong_kind(L, at, room, field->name, "a whole number or a table of them");
-    int64_t count = single ? 1 : (int64_t)lua_rawlen(L, at);
-    if (count > (int64_t)(sizeof room->numbers / sizeof *room->numbers) - room->used)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s has %lld numbers; at most %d are expected",
-                       room->who, field->name, (long long)count, ED_MAX_RANK),
-               false;
-    int64_t *to = room->numbers + room->used;
-    for (int64_t i = 0; i < count; i++) {
-        if (single)
-            lua_pushvalue(L, at);
-        else
-            lua_rawgeti(L, at, i + 1);
-        bool fine = whole(L, -1, field, room, &to[i]);
+    int64_t count = (int64_t)lua_rawlen(L, at), *numbers = room_for(room, field, count);
+    for (int64_t i = 0; numbers && i < count; i++) {
+        lua_rawgeti(L, at, i + 1);
+        bool fine = whole(L, -1, field, room, &numbers[i]);
         lua_pop(L, 1);
         if (!fine) return false;
     }
-    room->used += (int)count;
-    *list = (ed_ints){to, count};
-    return true;
+    *list = (ed_ints){numbers, count};
+    return numbers;
 }
 
 static bool dtype_option(lua_State *L, int at, const ed_attr *field, ed_dtype *dtype,
@@ -290,7 +305,9 @@ bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, 
         *(double *)to = lua_tonumber(L, at);
         return true;
     case ED_ATTR_DTYPE: return dtype_option(L, at, field, to, room);
-    case ED_ATTR_INTS: return list_of_ints(L, at, field, to, room);
+    case ED_ATTR_INTS:
+        return lua_type(L, at) == LUA_TNUMBER ? convert_row(L, at, 1, field, structure, room)
+                                              : list_of_ints(L, at, field, to, room);
     case ED_ATTR_STRING:
         if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a text");
         return plain_text(L, at, field, to, room);

@@ -68,6 +68,10 @@ typedef struct convert_room {
  */
 bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, convert_room *room);
 
+/* The same for a list that is given as numbers in a row. */
+bool convert_row(lua_State *L, int first, int count, const ed_attr *field, void *structure,
+                 convert_room *room);
+
 /* All named options of the table at `at` (absent: none) into the structure; a name that the schema
  * does not have is an error that lists those it has. */
 bool convert_options(lua_State *L, int at, const ed_attr *schema, void *structure,

@@ -44,17 +44,22 @@ static bool measure(lua_State *L, int at, table *t)
     return true;
 }
 
+static void note_number(lua_State *L, table *t)
+{
+    int is_whole;
+    lua_Integer value = lua_tointegerx(L, -1, &is_whole);
+    t->numbers = true;
+    if (!lua_isinteger(L, -1) && !(t->wanted->whole && is_whole))
+        t->floats = true;
+    else if (value != (int32_t)value)
+        t->wide = true;
+}
+
 static bool note(lua_State *L, table *t)
 {
     switch (lua_type(L, -1)) {
     case LUA_TBOOLEAN: t->booleans = true; break;
-    case LUA_TNUMBER:
-        t->numbers = true;
-        if (!lua_isinteger(L, -1))
-            t->floats = true;
-        else if (lua_tointeger(L, -1) != (int32_t)lua_tointeger(L, -1))
-            t->wide = true;
-        break;
+    case LUA_TNUMBER: note_number(L, t); break;
     default:
         if (handle_at(L, -1, HANDLE_TENSOR)) return t->tensors = true, false;
         ed_fail(ED_INVALID_ARGUMENT, "tensor: %s is %s; a number or boolean is expected",

@@ -8,6 +8,7 @@
 typedef struct nested {
     ed_dtype dtype;  /* of the tensor; NONE: by the numbers, as convert.h says */
     ed_dtype likely; /* without dtype: of tables of whole numbers, of floats too if it is a float */
+    bool whole;      /* without dtype: floats that are whole are whole numbers */
     bool named;      /* names among its keys are options, and somebody else's */
 } nested;
 

@@ -11,7 +11,8 @@
  *     ed.matmul(a, b, {transpose_b = true})    x:sum{axis = 1}    ed.zeros{2, 3, dtype = "int32"}
  *
  * An attribute given by its place goes to the first one that takes its kind: a table of numbers to
- * a list, a number to a number, a text to a dtype or text. A new op needs nothing here.
+ * a list, a number to a number, a text to a dtype or text. Where no other could take them, numbers
+ * in a row are a list: ed.zeros(2, 3). A new op needs nothing here.
  */
 
 enum { MOST_ATTRS = 1024 };
@@ -34,28 +35,61 @@ int ops_operands(const ed_op *op)
     return n;
 }
 
-/* The dtype of the first tensor among the arguments that has to agree with operand i, so that a
- * table of numbers can be of that too. */
-static ed_dtype dtype_for(const arguments *a, int i)
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+static const ed_operand *operand(const arguments *a, int i)
 {
-    const ed_operand *operands = a->op->operands;
-    char type = operands[i].type;
-    for (int k = 0; type && k < ED_MAX_OPERANDS && operands[k].name; k++) {
-        const ed_tensor *t = handle_at(a->L, k + 1, HANDLE_TENSOR);
-        if (t && operands[k].type == type) return t->dtype;
-    }
-    return ED_DTYPE_NONE;
+    int last = ops_operands(a->op) - 1;
+    return &a->op->operands[i < last ? i : last];
 }
 
-static bool take_operand(arguments *a, int at, ed_dtype like)
+/* Whether operands i and k have to agree in dtype. */
+static bool agree(const arguments *a, int i, int k)
 {
-    if (a->n_inputs == a->most_inputs)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: more than %d operands", a->op->name, a->n_inputs),
+    return i == k || (operand(a, i)->type && operand(a, i)->type == operand(a, k)->type);
+}
+
+/* The dtype that a table of numbers meets as operand i: of the float tensors among the arguments
+ * that it has to agree with, else of the other tensors. */
+static ed_dtype dtype_for(const arguments *a, int i)
+{
+    ed_dtype met = ED_DTYPE_NONE;
+    for (int k = 0; k < ops_operands(a->op); k++) {
+        const ed_tensor *t = agree(a, i, k) ? handle_at(a->L, k + 1, HANDLE_TENSOR) : NULL;
+        if (t && (!met || ed_dtype_is_float(t->dtype))) met = t->dtype;
+    }
+    return met;
+}
+
+static bool take_operand(arguments *a, int at, ed_dtype likely)
+{
+    int i = a->n_inputs;
+    if (i == a->most_inputs)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: more than %d operands", a->op->name, i), false;
+    const ed_operand *mine = operand(a, i);
+    if (!convert_is_operand(a->L, at))
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "%s: %s is %s; a tensor, a number or a table of numbers is expected",
+                       a->op->name, mine->name, convert_kind(a->L, at).s),
                false;
-    bool table = lua_type(a->L, at) == LUA_TTABLE;
-    ed_tensor *t = convert_operand(a->L, at, table ? like : ED_DTYPE_NONE);
+    const nested wanted = {.likely = likely, .whole = !(mine->dtypes & ED_SET_FLOAT)};
+    ed_tensor *t = convert_values(a->L, at, &wanted);
     if (t) a->inputs[a->n_inputs++] = t;
     return t;
+}
+
+/* The dtype of the first tensor in a table, if it holds some. */
+static ed_dtype dtype_within(lua_State *L, int table)
+{
+    int64_t count = (int64_t)lua_rawlen(L, table);
+    ed_dtype dtype = ED_DTYPE_NONE;
+    for (int64_t i = 1; i <= count && !dtype; i++) {
+        lua_rawgeti(L, table, i);
+        const ed_tensor *t = handle_at(L, -1, HANDLE_TENSOR);
+        if (t) dtype = t->dtype;
+        lua_pop(L, 1);
+    }
+    return dtype;
 }
 
 /* concat and stack: a table of tensors, or one after the other. */
@@ -64,9 +98,10 @@ static bool take_variadic(arguments *a)
     lua_State *L = a->L;
     if (lua_type(L, a->at) == LUA_TTABLE && !convert_has_names(L, a->at)) {
         int64_t count = (int64_t)lua_rawlen(L, a->at);
+        ed_dtype likely = dtype_within(L, a->at);
         for (int64_t i = 1; i <= count; i++) {
             lua_rawgeti(L, a->at, i);
-            bool fine = take_operand(a, -1, ED_DTYPE_NONE);
+            bool fine = take_operand(a, lua_gettop(L), likely);
             lua_pop(L, 1);
             if (!fine) return false;
         }
@@ -88,7 +123,7 @@ static bool take_operands(arguments *a)
             a->inputs[a->n_inputs++] = t;
             continue;
         }
-        if (a->at > a->last || !convert_is_operand(a->L, a->at))
+        if (a->at > a->last || convert_has_names(a->L, a->at))
             return ed_fail(ED_INVALID_ARGUMENT, "%s: operand %s is missing", a->op->name,
                            a->op->operands[i].name),
                    false;
@@ -97,45 +132,106 @@ static bool take_operands(arguments *a)
     return true;
 }
 
-/* Whether an attribute of the type takes a value of Lua's type by its place; better is more. */
-static int suits(ed_attr_type attribute, int type)
+/* ---- Whole numbers among floats -------------------------------------------------------------- */
+
+enum { WHOLE = ED_SET_INDEX | 1 << ED_UINT8 };
+
+static bool is_whole(const ed_tensor *t)
+{
+    return WHOLE & 1u << t->dtype && !(t->flags & TENSOR_WEAK);
+}
+
+/*
+ * The dtype that whole numbers become as operand i: that of a float tensor with which it has to
+ * agree; float32 beside a plain number that is a float, or where the op takes no whole numbers.
+ * NONE: they stay.
+ */
+static ed_dtype float_for(const arguments *a, int i)
+{
+    bool floats = false;
+    for (int k = 0; k < a->n_inputs; k++) {
+        if (!agree(a, i, k)) continue;
+        const ed_tensor *t = a->inputs[k];
+        bool is_float = ED_SET_FLOAT & 1u << t->dtype;
+        if (is_float && !(t->flags & TENSOR_WEAK)) return t->dtype;
+        floats |= is_float || (is_whole(t) && !(operand(a, k)->dtypes & 1u << t->dtype));
+    }
+    return floats ? ED_FLOAT32 : ED_DTYPE_NONE;
+}
+
+/* Casts tensors of whole numbers where floats are meant, as Lua does with its numbers. */
+static bool mix(arguments *a)
+{
+    bool any = false;
+    for (int i = 0; i < a->n_inputs; i++) any |= is_whole(a->inputs[i]);
+    if (__builtin_expect(!any, 1)) return true;
+    ed_dtype dtype = ED_DTYPE_NONE;
+    for (int i = 0; i < a->n_inputs; i++) {
+        if (!(operand(a, i)->dtypes & 1u << ED_FLOAT32) || !is_whole(a->inputs[i])) continue;
+        if (!dtype || !agree(a, i - 1, i)) dtype = float_for(a, i); /* once for a long list */
+        if (dtype && !(a->inputs[i] = ed_cast(a->inputs[i], dtype))) return false;
+    }
+    return true;
+}
+
+/* ---- Attributes ------------------------------------------------------------------------------ */
+
+/* Whether an attribute of the type takes a value of Lua's type by its place. */
+static bool suits(ed_attr_type attribute, int type)
 {
     switch (attribute) {
-    case ED_ATTR_INTS: return type == LUA_TTABLE ? 2 : type == LUA_TNUMBER ? 1 : 0;
+    case ED_ATTR_INTS: return type == LUA_TTABLE || type == LUA_TNUMBER;
     case ED_ATTR_INT:
-    case ED_ATTR_FLOAT: return type == LUA_TNUMBER ? 2 : 0;
+    case ED_ATTR_FLOAT: return type == LUA_TNUMBER;
     case ED_ATTR_DTYPE:
-    case ED_ATTR_STRING: return type == LUA_TSTRING ? 2 : 0;
-    case ED_ATTR_BOOL: return type == LUA_TBOOLEAN ? 2 : 0;
-    default: return 0;
+    case ED_ATTR_STRING: return type == LUA_TSTRING;
+    case ED_ATTR_BOOL: return type == LUA_TBOOLEAN;
+    default: return false;
     }
 }
 
-static bool take_by_place(arguments *a, int at)
+/* The first attribute from number `i` on that is not given and takes the type; -1 without one. */
+static int next_attr(const arguments *a, int i, int type)
 {
     const ed_attr *schema = a->op->attrs;
-    int type = lua_type(a->L, at), best = -1, how = 0;
-    for (int i = 0; schema && schema[i].name && i < 32; i++)
-        if (!(a->given & 1u << i) && suits(schema[i].type, type) > how) {
-            best = i;
-            how = suits(schema[i].type, type);
-        }
-    if (best < 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: there is nothing that argument %d (a %s) could be",
-                       a->op->name, at, lua_typename(a->L, type)),
+    for (; schema && schema[i].name && i < 32; i++)
+        if (!(a->given & 1u << i) && suits(schema[i].type, type)) return i;
+    return -1;
+}
+
+/* How many numbers follow each other from argument `at` on. */
+static int row_of_numbers(const arguments *a, int at)
+{
+    int n = 0;
+    while (at + n <= a->last && lua_type(a->L, at + n) == LUA_TNUMBER) n++;
+    return n;
+}
+
+static bool take_by_place(arguments *a)
+{
+    int type = lua_type(a->L, a->at), i = next_attr(a, 0, type);
+    if (i < 0)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: there is nothing that argument %d, %s, could be",
+                       a->op->name, a->at, convert_kind(a->L, a->at).s),
                false;
-    a->given |= 1u << best;
-    return convert_field(a->L, at, &schema[best], a->attrs, &a->room);
+    const ed_attr *field = &a->op->attrs[i];
+    a->given |= 1u << i;
+    if (field->type != ED_ATTR_INTS || type != LUA_TNUMBER || next_attr(a, i + 1, type) >= 0)
+        return convert_field(a->L, a->at, field, a->attrs, &a->room);
+    int n = row_of_numbers(a, a->at);
+    a->at += n - 1;
+    return convert_row(a->L, a->at - n + 1, n, field, a->attrs, &a->room);
 }
 
 static bool take_attributes(arguments *a)
 {
     for (; a->at <= a->last; a->at++) {
         if (lua_isnil(a->L, a->at)) continue;
-        bool named = convert_has_names(a->L, a->at);
-        bool listed = lua_type(a->L, a->at) == LUA_TTABLE && lua_rawlen(a->L, a->at) > 0;
-        if ((!named || listed) && !take_by_place(a, a->at)) return false;
-        if (named && !convert_options(a->L, a->at, a->op->attrs, a->attrs, &a->room)) return false;
+        int at = a->at;
+        bool named = convert_has_names(a->L, at);
+        bool listed = lua_type(a->L, at) == LUA_TTABLE && lua_rawlen(a->L, at) > 0;
+        if ((!named || listed) && !take_by_place(a)) return false;
+        if (named && !convert_options(a->L, at, a->op->attrs, a->attrs, &a->room)) return false;
     }
     return true;
 }
@@ -149,7 +245,7 @@ static bool run(arguments *a, ed_tensor **outputs)
         memcpy(a->attrs, op->defaults, op->attrs_size);
     else
         memset(a->attrs, 0, op->attrs_size);
-    return take_operands(a) && take_attributes(a) &&
+    return take_operands(a) && mix(a) && take_attributes(a) &&
            ed_execute(op, a->inputs, a->n_inputs, op->attrs ? a->attrs : NULL, outputs);
 }
 
