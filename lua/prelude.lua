@@ -116,9 +116,13 @@ local function recorded(f, x)
     end)
 end
 
--- jacobian(f, x): d f(x)[i] / d x[j], of shape f(x).shape .. x.shape.
-function ed.jacobian(f, x)
-    check_callable(f, "jacobian")
+-- What compute makes of f and x; without an x, the function of x that does.
+local function of(compute, f, ...)
+    if select("#", ...) > 0 then return compute(f, ...) end
+    return function(x) return compute(f, x) end
+end
+
+local function jacobian(f, x)
     x = as_float(x)
     local tape, y = recorded(f, x)
     check_result(y, "jacobian")
@@ -126,19 +130,32 @@ function ed.jacobian(f, x)
     return tape:jacobian(y, x) or ed.zeros(shape, {dtype = x.dtype})
 end
 
--- batch_jacobian(f, x): the same row by row, d f(x)[n][i] / d x[n][j].
-function ed.batch_jacobian(f, x)
-    check_callable(f, "batch_jacobian")
+local function batch_jacobian(f, x)
     x = as_float(x)
     local tape, y = recorded(f, x)
     check_result(y, "batch_jacobian")
     return tape:batch_jacobian(y, x)
 end
 
--- hessian(f, x): the second derivatives of a scalar f(x), of shape x.shape .. x.shape.
-function ed.hessian(f, x)
+local function hessian(f, x) return jacobian(ed.grad(f), x) end
+
+-- jacobian(f, x): d f(x)[i] / d x[j], of shape f(x).shape .. x.shape. jacobian(f): a function of x.
+function ed.jacobian(f, ...)
+    check_callable(f, "jacobian")
+    return of(jacobian, f, ...)
+end
+
+-- batch_jacobian(f, x): the same row by row, d f(x)[n][i] / d x[n][j].
+function ed.batch_jacobian(f, ...)
+    check_callable(f, "batch_jacobian")
+    return of(batch_jacobian, f, ...)
+end
+
+-- hessian(f, x): the second derivatives of a scalar f(x), of shape x.shape .. x.shape. hessian(f):
+-- a function of x.
+function ed.hessian(f, ...)
     check_callable(f, "hessian")
-    return ed.jacobian(ed.grad(f), x)
+    return of(hessian, f, ...)
 end
 
 -- Functions with gradients take tensors: numbers become some.

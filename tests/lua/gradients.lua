@@ -26,6 +26,8 @@ for a = 1, 2 do
 end
 local h = ed.hessian(function(x) return (x ^ 3):sum() + x[1] * x[2] end, ed.tensor{1.0, 2.0})
 check.near(h, {{6, 1}, {1, 12}}, 1e-5)
+check.near(ed.hessian(function(x) return (x ^ 3):sum() end)(ed.tensor{1.0, 2.0}), {{6, 0}, {0, 12}},
+    1e-5)
 check.near(ed.batch_jacobian(function(x) return x * x end, ed.tensor{{1.0, 2.0}, {3.0, 4.0}}),
     {{{2, 0}, {0, 4}}, {{6, 0}, {0, 8}}})
 check.near(ed.grad(ed.grad(ed.grad(function(x) return x ^ 4 end)))(2), 48, 1e-3)
