@@ -73,17 +73,21 @@ table.sort(functions, by_name)
 
 local kinds = {"tensor", "tape", "layer", "optimizer", "metric", "generator", "dataset", "checkpoint", "restoration",
     "checkpoint_manager", "archive", "trackable"}
-local members = {} -- [kind] = its fields and methods
+local members, own = {}, {} -- [kind] = its fields and methods; those that are no ops
 for _, kind in ipairs(kinds) do
+    own[kind] = {}
     members[kind] = {{name = "close", what = "method", places = {}, options = {}}}
     for name, what in pairs(ed.names(kind)) do
-        local signature = ed.signature(kind .. ":" .. name) or ed.signature(name) or "()"
+        local signature = ed.signature(kind .. ":" .. name) or kind .. ":"
         local entry = read_signature({name = name, what = what}, signature)
-        if what == "method" and not ed.signature(kind .. ":" .. name) then table.remove(entry.places, 1) end
         table.insert(members[kind], entry)
+        if signature:find("^" .. kind) then
+            table.insert(own[kind], entry)
+        else
+            table.remove(entry.places, 1) -- of ed.sum(x, {axis=}), x is the object
+        end
     end
-    table.sort(members[kind], by_name)
-    members[kind] = circle(members[kind])
+    members[kind], own[kind] = circle(members[kind]), circle(own[kind])
 end
 
 local all_options = {}
@@ -115,11 +119,11 @@ for kind, names in pairs {
     small = "axis units parts filters depth count batch num i width bins max_to_keep number rows columns",
     number = "n rate norm clip_norm learning_rate seed bytes epsilon momentum low high mean stddev rtol atol limit delta start " ..
         "stop metric beta_1 beta_2 rho alpha value weight_decay checkpoint_interval",
-    text = "name words activation initializer dtype split padding only skip best title kernel_initializer bias_initializer",
+    text = "name words activation initializer dtype split padding best title kernel_initializer bias_initializer",
     truth = "keepdims transpose_a transpose_b persistent unconnected_zeros second_order partial trainable no_bias no_center " ..
         "no_scale amsgrad nesterov centered training shuffle drop_remainder pixels in_background any_step",
     tensors = "xs sources gradients variables vectors inputs tensors output_gradients",
-    table = "table renames clip", layer = "layer child", layers = "layers", held = "held", objects = "objects", named = "named",
+    table = "table renames clip only skip", layer = "layer child", layers = "layers", held = "held", objects = "objects", named = "named",
     checkpoint = "checkpoint", tape = "tape", generator = "generator",
 } do
     for name in names:gmatch "%S+" do wants[name] = kind end
@@ -271,7 +275,9 @@ local function arguments_of(entry)
     local items, places = {}, places_of[entry.name] or entry.places
     local n = #places + (below(12) == 0 and below(3) - 1 or 0)
     for i = 1, n do items[i] = wanted(places[i]) end
-    if #entry.options > 0 and below(2) == 0 then items[#items + 1] = options_of(entry) end
+    if #entry.options > 0 and below(2) == 0 then
+        items[#items + 1] = below(12) == 0 and "setmetatable({}, {__index = shut})" or options_of(entry)
+    end
     if #items > 0 and below(24) == 0 then items[below(#items) + 1] = any() end
     return concat(items, ", ")
 end
@@ -291,10 +297,11 @@ local function of_function()
     return keep(entry.name .. "(" .. arguments_of(entry) .. ")", makes[entry.name] or "tensor")
 end
 
-local function of_member()
-    local kind = pick(kinds)
-    if below(2) == 0 then kind = "tensor" end
-    local object, entry = of_kind(kind), point(members[kind])
+local function of_member(variable)
+    local kind = below(2) == 0 and "tensor" or pick(kinds)
+    if variable then kind = members[kind_of[variable]] and kind_of[variable] or "tensor" end
+    local object = variable and "v" .. variable or of_kind(kind)
+    local entry = point(variable and kind ~= "trackable" and own[kind] or members[kind])
     if below(16) == 0 then object = any() end
     object = object:match "^v%d+$" or "(" .. object .. ")"
     if entry.what == "field" then return keep(object .. "." .. entry.name) end
@@ -312,12 +319,12 @@ end
 
 local function operand() return below(4) > 0 and of_kind "tensor" or any() end
 
-local function of_operator()
+local function of_operator(a)
     local how = below(20)
-    local a = operand()
-    if how < 9 then return keep(format("(%s) %s (%s)", a, pick {"+", "-", "*", "/", "^", "//", "%"}, operand()), "tensor") end
-    if how < 13 then return keep(format("(%s)[%s]", a, place()), "tensor") end
-    if how < 15 then return format("local at = %s\nat[%s] = %s", a, place(), operand()) end
+    a = a or operand()
+    if how < 8 then return keep(format("(%s) %s (%s)", a, pick {"+", "-", "*", "/", "^", "//", "%"}, operand()), "tensor") end
+    if how < 14 then return keep(format("(%s)[%s]", a, place()), "tensor") end
+    if how < 16 then return format("local at = %s\nat[%s] = %s", a, place(), operand()) end
     return keep(pick {
         format("(%s) %s (%s)", a, pick {"..", "==", "<", "<=", "&", "~="}, any()), "-(" .. a .. ")", "#(" .. a .. ")",
         "tostring(" .. a .. ")", "~(" .. a .. ")",
@@ -363,9 +370,15 @@ local function of_loop()
     return format(header, over) .. "\n" .. body_of {"x", "y"} .. "\nend"
 end
 
+-- What is called is closed meanwhile.
+local function of_bomb()
+    local i = below(VARIABLES) + 1
+    local one = below(2) == 0 and of_member(i) or of_operator("v" .. i)
+    return format("bomb(function() return v%d end)\nfor _ = 1, 200 do\n%s\nend", i, indented(one))
+end
+
 local function of_rest()
-    local how = below(9)
-    if how == 8 then return format("bomb(function() return v%d end)\n%s", below(VARIABLES) + 1, of_member()) end
+    local how = below(8)
     if how < 2 then return format("local c <close> = %s\n", one_of_any_kind()) .. of_member() end
     if how == 2 then return pick {"collectgarbage()", "collectgarbage 'step'", "collectgarbage 'generational'", "shut()"} end
     if how == 3 then return format("local o = %s\no[%q] = %s", one_of_any_kind(), pick(all_options), any()) end
@@ -380,8 +393,9 @@ function call()
     if how < 8 then return of_function() end
     if how < 12 then return of_member() end
     if how < 15 then return of_operator() end
-    if how < 18 and depth < DEEPEST then return of_block() end
-    if how == 18 and depth < DEEPEST then return of_loop() end
+    if how < 17 and depth < DEEPEST then return of_block() end
+    if how == 17 and depth < DEEPEST then return of_loop() end
+    if how == 18 then return of_bomb() end
     return of_rest()
 end
 
@@ -403,22 +417,21 @@ local function raise(x) raised[x == nil and thrown or x] = true error(x) end
 local function try(f)
     local fine, e = pcall(f)
     collectgarbage("incremental", 150, 400, 13) -- as the module has it
-    if calls > 2000 then error("too long", 0) end
+    if calls > 4000 then error("too long", 0) end
     if fine then return check(true, "") end
     if type(e) == "string" then return check(not e:find "an unknown error", "an error without words: " .. e) end
-    check(raised[e == nil and thrown or e], "an error that is no text: " .. tostring(e))
+    check(raised[e == nil and thrown or e], "an error that is no text but a " .. type(e))
 end
 
--- Large tensors go no further.
+-- Large tensors go no further. Makes no garbage, for that is to come from the calls.
+local function size_of(x) return x.rank and x.size end
 local function few(...)
     calls = calls + 1
-    if calls > 2000 then error "too long" end
+    if calls > 4000 then error "too long" end
     for i = 1, select("#", ...) do
         local x = select(i, ...)
-        if type(x) == "userdata" and (ed.names(x) or {}).rank then
-            local fine, size = pcall(function() return x.size end)
-            if fine and size > 256 then return nil end
-        end
+        local fine, size = pcall(size_of, x)
+        if fine and type(x) == "userdata" and size and size > 256 then return nil end
     end
     return ...
 end
@@ -447,8 +460,9 @@ local function shut()
 end
 -- Closes it wherever Lua happens to collect, which is soon.
 local function bomb(get)
+    collectgarbage("incremental", 100, 1000, 10) -- a large step for each kilobyte
+    collectgarbage()
     setmetatable({}, {__gc = function() local c <close> = get() end})
-    collectgarbage("incremental", 50, 1000, 1)
 end
 ]]
 
