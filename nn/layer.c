@@ -215,12 +215,18 @@ ed_layer *ed_layer_add(ed_layer *layer, ed_layer *child)
     return child;
 }
 
+/* What stands behind the path. */
+static const char *leaf_of(const ed_tensor *weight)
+{
+    return strrchr(ed_name(weight), '/') + 1;
+}
+
 static bool check_weight(const ed_layer *layer, const char *name)
 {
     char *path = layer_path(layer, name);
     bool ok = path && good_name(path, name);
     for (int64_t i = 0; ok && i < layer->n_weights; i++)
-        if (!strcmp(ed_name(layer->weights[i]), path))
+        if (!strcmp(leaf_of(layer->weights[i]), name))
             ok = ed_fail(ED_INVALID_ARGUMENT, "%s: there is a weight of that name", path);
     memory_free(path);
     return ok;
@@ -267,6 +273,44 @@ ed_tensor *ed_layer_weight_with(ed_layer *layer, const char *name, ed_ints shape
     return layer->weights[layer->n_weights++] = v;
 }
 
+/* Takes over the path. */
+static void rename_variable(ed_tensor *v, char *path)
+{
+    memory_free(((variable *)v)->name);
+    ((variable *)v)->name = path;
+}
+
+/* The value that waits for the variable, which is about to be a weight, if there is one. */
+static bool take_waiting(ed_layer *layer, const char *name, ed_tensor *v)
+{
+    ED_SCOPE;
+    ed_tensor *initial;
+    int place;
+    if (!layer_waiting(layer, name, v->dtype, ed_shape(v), &initial, &place)) return false;
+    if (initial && !ed_assign(v, scope_give(initial))) return false;
+    layer_made(layer, place, v);
+    return true;
+}
+
+ed_tensor *ed_layer_adopt(ed_layer *layer, const char *name, ed_tensor *v)
+{
+    if (!layer || !name || !v) return ed_fail(ED_INVALID_ARGUMENT, "layer_adopt: NULL given");
+    if (!ed_is_variable(v))
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "what is to be %s is no variable", name);
+    if (!check_weight(layer, name)) return NULL;
+    if (!room((void **)&layer->weights, layer->n_weights, &layer->weight_capacity)) return NULL;
+    char *path = layer_path(layer, name);
+    if (!path) return NULL;
+    const bool placed = strchr(ed_name(v), '/') && strcmp(ed_name(v), path) != 0;
+    if (placed)
+        layer_fail(layer, ED_INVALID_ARGUMENT, "the variable %s is another layer's weight",
+                   ed_name(v));
+    if (placed || !take_waiting(layer, name, v)) return memory_free(path), NULL;
+    rename_variable(v, path);
+    drop_lists(layer);
+    return layer->weights[layer->n_weights++] = ed_retain(v);
+}
+
 int64_t ed_layer_count(const ed_layer *layer)
 {
     return layer ? layer->n_children : (ed_fail(ED_INVALID_ARGUMENT, "layer_count: NULL given"), 0);
@@ -277,7 +321,7 @@ ed_layer *ed_layer_at(const ed_layer *layer, int64_t i)
     if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "layer_at: NULL given");
     int64_t at = i < 0 ? i + layer->n_children : i;
     if (at < 0 || at >= layer->n_children)
-        return layer_fail(layer, ED_OUT_OF_RANGE, "child %lld of %lld is asked for", (long long)i,
+        return layer_fail(layer, ED_OUT_OF_RANGE, "child %lld of %lld is asked for", text_nth(i),
                           (long long)layer->n_children);
     return layer->children[at];
 }
@@ -377,6 +421,17 @@ ed_list *ed_not_trainable(ed_layer *layer)
 
 /* ---- Forward --------------------------------------------------------------------------------- */
 
+/* Weights that were there before the layer had its place learn their path. */
+static bool rename_weights(ed_layer *layer)
+{
+    for (int64_t i = 0; i < layer->n_weights; i++) {
+        char *path = layer_path(layer, leaf_of(layer->weights[i]));
+        if (!path) return false;
+        rename_variable(layer->weights[i], path);
+    }
+    return true;
+}
+
 /*
  * All that a failed build added is taken back, so that the next forward builds from the start. A
  * build that goes on after an error and returns true has failed all the same.
@@ -385,7 +440,7 @@ static bool build(ed_layer *layer, ed_tensor *x)
 {
     int64_t n_children = layer->n_children, n_weights = layer->n_weights;
     bool failed_before = ed_failed();
-    bool ok = !layer->class->build || layer->class->build(layer, x);
+    bool ok = rename_weights(layer) && (!layer->class->build || layer->class->build(layer, x));
     if (ok && (failed_before || !ed_failed())) return layer->built = true;
     layer_unmade(layer, n_children, n_weights);
     truncate_to(layer, n_children, n_weights);

@@ -205,6 +205,13 @@ typedef struct ed_weight_options {
 ed_tensor *ed_layer_weight_with(ed_layer *layer, const char *name, ed_ints shape,
                                 const ed_weight_options *options);
 
+/*
+ * Makes a variable that is there already the layer's weight of that name; returns it. Its name
+ * becomes the weight's. Takes the value that a checkpoint has for it, if one waits. Fails for a
+ * variable that is another layer's weight.
+ */
+ed_tensor *ed_layer_adopt(ed_layer *layer, const char *name, ed_tensor *variable);
+
 /* ---- Metrics --------------------------------------------------------------------------------- */
 
 typedef struct ed_metric ed_metric;

@@ -124,6 +124,9 @@ static void test_null(void **state)
     NULL_IS_REFUSED(ed_layer_add(layer, NULL));
     NULL_IS_REFUSED(ed_layer_weight(NULL, "w", ED_SHAPE(1)));
     NULL_IS_REFUSED(ed_layer_weight(layer, NULL, ED_SHAPE(1)));
+    NULL_IS_REFUSED(ed_layer_adopt(NULL, "w", ed_variable(1)));
+    NULL_IS_REFUSED(ed_layer_adopt(layer, NULL, ed_variable(1)));
+    NULL_IS_REFUSED(ed_layer_adopt(layer, "w", NULL));
     NULL_IS_REFUSED(ed_sequential("x", layer, NULL));
     NULL_IS_REFUSED(ed_sequential_of("x", NULL, 1));
     NULL_IS_REFUSED(ed_activate(NULL, "relu"));
@@ -371,6 +374,28 @@ static void test_own_layer(void **state)
         assert_fine();
     }
     assert_int_equal(destroyed, 1);
+}
+
+/* A variable that was made before becomes a weight: it is listed, and learns its path. */
+static void test_adopted(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_layer *own = ed_layer_new(&residual_class, NULL);
+    ed_tensor *v = ed_variable(ed_ones(ED_SHAPE(2)), .name = "mine");
+    assert_ptr_equal(ed_layer_adopt(own, "v", v), v);
+    assert_string_equal(ed_name(v), "residual/v");
+    assert_int_equal(ed_list_size(ed_variables(own)), 1);
+    ed_layer *model = ed_sequential("net", own);
+    assert_non_null(ed_forward(model, ramp(ED_SHAPE(2, 3))));
+    assert_string_equal(ed_name(v), "net/residual/v");
+    assert_int_equal(ed_list_size(ed_trainable(model)), 4);
+    assert_null(ed_layer_adopt(own, "v", ed_variable(ed_ones(ED_SHAPE(2)))));
+    assert_error("net/residual/v: there is a weight of that name");
+    assert_null(ed_layer_adopt(own, "w", ed_ones(ED_SHAPE(2))));
+    assert_error("net/residual: what is to be w is no variable");
+    assert_null(ed_layer_adopt(ed_layer_new(&residual_class, NULL), "w", v));
+    assert_error("the variable net/residual/v is another layer's weight");
 }
 
 /* ---- The library's layers -------------------------------------------------------------------- */
@@ -780,6 +805,7 @@ int main(void)
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_summary),
         cmocka_unit_test(test_own_layer),
+        cmocka_unit_test(test_adopted),
         cmocka_unit_test(test_blame),
         cmocka_unit_test(test_dense),
         cmocka_unit_test(test_convolution),

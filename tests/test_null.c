@@ -356,6 +356,7 @@ static void call_nn(call *now)
     FAILS(ed_layer_new, !(ed_layer_new)(NULL, NULL));
     FAILS(ed_layer_state, !(ed_layer_state)(NULL));
     FAILS(ed_layer_add, !(ed_layer_add)(NULL, NULL));
+    FAILS(ed_layer_adopt, !ed_layer_adopt(NULL, NULL, NULL));
     FAILS(ed_layer_weight_with, !(ed_layer_weight_with)(NULL, NULL, none, NULL));
     RETURNS(ed_mean_metric, ((void)(ed_mean_metric)(NULL), true));
     RETURNS(ed_accuracy_metric, ((void)(ed_accuracy_metric)(NULL), true));

@@ -144,6 +144,7 @@ ed_jacobian tape:jacobian
 ed_keep C: Lua collects
 ed_latest_checkpoint ed.latest_checkpoint
 ed_layer_add layer:add
+ed_layer_adopt C: a variable put into a field becomes a weight
 ed_layer_at layer[1]
 ed_layer_count #layer
 ed_layer_find layer:find
