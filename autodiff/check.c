@@ -315,17 +315,6 @@ static void report_destroy(void *object)
 
 static const object_class report_class = {.name = "report", .destroy = report_destroy};
 
-/* "[1, 2]": where in a tensor of that shape an element stands. */
-static text place(const ed_tensor *x, int64_t element)
-{
-    int64_t at[ED_MAX_RANK];
-    for (int d = x->rank - 1; d >= 0; d--) {
-        at[d] = element % x->shape[d];
-        element /= x->shape[d];
-    }
-    return text_of_places(at, x->rank);
-}
-
 static bool write_report(const check *c, const char **report)
 {
     report_object *r = object_new(&report_class, sizeof *r);
@@ -335,9 +324,10 @@ static bool write_report(const check *c, const char **report)
         snprintf(r->s, sizeof r->s, "nothing to compare: the inputs or the output are empty");
         return true;
     }
-    int n = c->order == 1 ? snprintf(r->s, sizeof r->s, "output element %lld", text_nth(c->row))
-                          : snprintf(r->s, sizeof r->s, "gradient of input %lld, element %s",
-                                     text_nth(c->of), place(c->inputs->items[c->of], c->row).s);
+    int n = c->order == 1
+                ? snprintf(r->s, sizeof r->s, "output element %lld", text_nth(c->row))
+                : snprintf(r->s, sizeof r->s, "gradient of input %lld, element %s", text_nth(c->of),
+                           text_of_element(c->inputs->items[c->of], c->row).s);
     char input[32];
     snprintf(input, sizeof input, "input %lld", text_nth(c->input));
     bool is_dy = c->order == 2 && c->input == c->inputs->size - 1;
@@ -346,7 +336,7 @@ static bool write_report(const check *c, const char **report)
              "%.3g is allowed; the "
              "worst of %lld elements",
              is_dy ? "the output's gradient" : input,
-             place(c->inputs->items[c->input], c->column).s, c->tape, c->difference,
+             text_of_element(c->inputs->items[c->input], c->column).s, c->tape, c->difference,
              fabs(c->tape - c->difference), c->allowed, (long long)c->compared);
     return true;
 }
@@ -360,11 +350,11 @@ static bool check_arguments(ed_function f, const ed_list *inputs, const ed_check
     for (int64_t i = 0; i < inputs->size; i++) {
         const ed_tensor *x = inputs->items[i];
         if (!x)
-            return ed_fail(ED_INVALID_ARGUMENT, "check_gradient: input %lld is NULL", (long long)i),
+            return ed_fail(ED_INVALID_ARGUMENT, "check_gradient: input %lld is NULL", text_nth(i)),
                    false;
         if (ed_dtype_is_float(x->dtype) && !is_varied(x))
             return ed_fail(ED_INVALID_ARGUMENT,
-                           "check_gradient: input %lld is %s; ed_cast it to float64", (long long)i,
+                           "check_gradient: input %lld is %s; ed_cast it to float64", text_nth(i),
                            text_of_tensor(x).s),
                    false;
         any |= is_varied(x);

@@ -88,8 +88,7 @@ static bool take_inputs(function *self, const ed_list *inputs, const char *what)
     for (int64_t i = 0; i < inputs->size; i++) {
         ed_tensor *input = inputs->items[i];
         if (!input)
-            return ed_fail(ED_INVALID_ARGUMENT, "%s: input %lld is NULL", what, (long long)i),
-                   false;
+            return ed_fail(ED_INVALID_ARGUMENT, "%s: input %lld is NULL", what, text_nth(i)), false;
         if (!add_operand(self, input, tensor_read(input))) return false;
     }
     self->n_inputs = self->n_operands;

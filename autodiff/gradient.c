@@ -183,7 +183,7 @@ static ed_tensor *seed(ed_tensor *target, const ed_list *given, int64_t i)
 static bool check_target(const ed_tensor *target, int64_t i)
 {
     if (!target)
-        return ed_fail(ED_INVALID_ARGUMENT, "gradient: target %lld is NULL", (long long)i), false;
+        return ed_fail(ED_INVALID_ARGUMENT, "gradient: target %lld is NULL", text_nth(i)), false;
     if (!ed_dtype_is_float(target->dtype))
         return ed_fail(ED_INVALID_ARGUMENT,
                        "gradient: the target is %s; there are gradients of floats only",
@@ -195,7 +195,7 @@ static bool check_target(const ed_tensor *target, int64_t i)
 static bool check_seed(const ed_tensor *dy, const ed_tensor *target, int64_t i)
 {
     if (!dy)
-        return ed_fail(ED_INVALID_ARGUMENT, "gradient: output gradient %lld is NULL", (long long)i),
+        return ed_fail(ED_INVALID_ARGUMENT, "gradient: output gradient %lld is NULL", text_nth(i)),
                false;
     int rank;
     int64_t shape[ED_MAX_RANK];
@@ -203,8 +203,8 @@ static bool check_seed(const ed_tensor *dy, const ed_tensor *target, int64_t i)
         ops_broadcast(dy->rank, dy->shape, target->rank, target->shape, &rank, shape) &&
         has_shape(target, (ed_ints){shape, rank}))
         return true;
-    ed_fail(ED_INVALID_ARGUMENT, "gradient: output gradient %lld is %s, its target %s",
-            (long long)i, text_of_tensor(dy).s, text_of_tensor(target).s);
+    ed_fail(ED_INVALID_ARGUMENT, "gradient: output gradient %lld is %s, its target %s", text_nth(i),
+            text_of_tensor(dy).s, text_of_tensor(target).s);
     return false;
 }
 
@@ -222,7 +222,7 @@ static bool check_arguments(const ed_list *targets, const ed_list *sources, cons
             return false;
     for (int64_t i = 0; i < sources->size; i++)
         if (!sources->items[i])
-            return ed_fail(ED_INVALID_ARGUMENT, "gradient: source %lld is NULL", (long long)i),
+            return ed_fail(ED_INVALID_ARGUMENT, "gradient: source %lld is NULL", text_nth(i)),
                    false;
     return true;
 }

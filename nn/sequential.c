@@ -22,7 +22,7 @@ ed_layer *ed_sequential_of(const char *name, ed_layer *const *layers, int64_t co
         return ed_fail(ED_INVALID_ARGUMENT, "sequential: NULL given");
     for (int64_t i = 0; i < count; i++)
         if (!layers[i])
-            return ed_fail(ED_INVALID_ARGUMENT, "sequential: layer %lld is NULL", (long long)i);
+            return ed_fail(ED_INVALID_ARGUMENT, "sequential: layer %lld is NULL", text_nth(i));
     ED_SCOPE;
     ed_layer *model = ed_layer_new(&class, name);
     for (int64_t i = 0; model && i < count; i++)

@@ -198,17 +198,6 @@ static void close_entropy(entropy *e)
     ed_release(e->dy);
 }
 
-/* Where element i of a tensor is, in the words of an index. */
-static text place(const ed_tensor *t, int64_t i)
-{
-    int64_t at[ED_MAX_RANK];
-    for (int d = t->rank - 1; d >= 0; d--) {
-        at[d] = i % t->shape[d];
-        i /= t->shape[d];
-    }
-    return text_of_ints(at, t->rank);
-}
-
 static bool check_labels(const ed_call *call, const ed_tensor *labels, int64_t n)
 {
     for (int64_t i = 0; i < labels->size; i++) {
@@ -216,7 +205,7 @@ static bool check_labels(const ed_call *call, const ed_tensor *labels, int64_t n
         if (label < 0 || label >= n)
             return ed_call_fail(
                 call, ED_OUT_OF_RANGE, "label %lld at %s is outside the %lld classes, 0 to %lld",
-                (long long)label, place(labels, i).s, (long long)n, (long long)(n - 1));
+                (long long)label, text_of_element(labels, i).s, (long long)n, (long long)(n - 1));
     }
     return true;
 }

@@ -42,7 +42,7 @@ static const int64_t *read_indices(const ed_call *call, const ed_tensor *indices
     int64_t i = 0;
     while ((uint64_t)all[i] < (uint64_t)bound) i++;
     ed_call_fail(call, ED_OUT_OF_RANGE, "index number %lld is %lld, which is not in 0..%lld",
-                 (long long)i, (long long)all[i], (long long)bound - 1);
+                 text_nth(i), (long long)all[i], (long long)bound - 1);
     drop_indices(indices, all);
     return NULL;
 }

@@ -207,7 +207,7 @@ static bool check_lists(const ed_list *gradients, const ed_list *variables)
         const ed_tensor *g = gradients->items[i], *v = variables->items[i];
         if (!ed_is_variable(v))
             return ed_fail(ED_INVALID_ARGUMENT,
-                           "apply_gradients: entry %lld of the variables is none", (long long)i),
+                           "apply_gradients: entry %lld of the variables is none", text_nth(i)),
                    false;
         if (!g) continue;
         if (!check_pair(g, v)) return false;

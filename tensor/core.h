@@ -194,6 +194,9 @@ int text_first(int first);
 long long text_nth(int64_t axis);
 text text_of_places(const int64_t *axes, int64_t count);
 
+/* Where the tensor's element is, in row-major order: "[2, 0]". */
+text text_of_element(const ed_tensor *t, int64_t element);
+
 /* A copy of a text; NULL on failure. memory_free gives it back. */
 char *text_copy(const char *s);
 

@@ -33,7 +33,7 @@ ed_list *ed_list_make(ed_tensor *const *tensors, int64_t count)
     if (count && !tensors) return ed_fail(ED_INVALID_ARGUMENT, "list: NULL given");
     for (int64_t i = 0; i < count; i++)
         if (!tensors[i])
-            return ed_fail(ED_INVALID_ARGUMENT, "list: entry %lld is NULL", (long long)i);
+            return ed_fail(ED_INVALID_ARGUMENT, "list: entry %lld is NULL", text_nth(i));
     ed_list *list = list_new(count);
     if (!list) return NULL;
     for (int64_t i = 0; i < count; i++) list->items[i] = ed_retain(tensors[i]);
@@ -50,7 +50,7 @@ ed_tensor *ed_list_get(const ed_list *list, int64_t i)
     if (!list) return ed_fail(ED_INVALID_ARGUMENT, "list_get: NULL given");
     int64_t at = i < 0 ? i + list->size : i;
     if (at < 0 || at >= list->size)
-        return ed_fail(ED_OUT_OF_RANGE, "list_get: entry %lld of a list of %lld", (long long)i,
+        return ed_fail(ED_OUT_OF_RANGE, "list_get: entry %lld of a list of %lld", text_nth(i),
                        (long long)list->size);
     return list->items[at];
 }

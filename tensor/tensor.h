@@ -187,8 +187,8 @@ bool ed_set_num_threads(int count);
 /*
  * For a handler of Ctrl-C or a watchdog; async-signal-safe. From ed_interrupt to
  * ed_clear_interrupt every op of every thread fails with ED_CANCELLED; a large one that runs ends
- * early. Nothing is changed by an op that fails so: variables, optimizers and files are as after
- * the last call that succeeded, and a program can save its checkpoint and go.
+ * early. An op that fails so changes nothing: variables and optimizers are as after the last call
+ * that succeeded, and a program can save them and go. Generators and datasets may have moved on.
  */
 void ed_interrupt(void);
 void ed_clear_interrupt(void);

@@ -58,6 +58,16 @@ text text_of_places(const int64_t *axes, int64_t count)
     return text_of_ints(named, count);
 }
 
+text text_of_element(const ed_tensor *t, int64_t element)
+{
+    int64_t at[ED_MAX_RANK];
+    for (int d = t->rank - 1; d >= 0; d--) {
+        at[d] = element % t->shape[d];
+        element /= t->shape[d];
+    }
+    return text_of_places(at, t->rank);
+}
+
 char *text_copy(const char *s)
 {
     size_t bytes = strlen(s) + 1;
