@@ -142,6 +142,16 @@ static bool run_script(lua_State *L, const words *w)
 
 /* ---- The beginning and the end --------------------------------------------------------------- */
 
+static const char module_key; /* of the registry */
+
+void repl_push_field(lua_State *L, const char *name)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &module_key);
+    lua_pushstring(L, name);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+}
+
 static void open_libraries(lua_State *L, bool safe)
 {
     if (safe)
@@ -149,6 +159,8 @@ static void open_libraries(lua_State *L, bool safe)
     else
         luaL_openlibs(L);
     luaL_requiref(L, "eddy", luaopen_eddy, 0);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &module_key);
     lua_pushvalue(L, -1);
     lua_setglobal(L, "ed");
     lua_getfield(L, -1, "help");

@@ -21,6 +21,10 @@
 
 int luaopen_eddy(lua_State *L);
 
+/* Pushes what the module has under the name, whatever the program made of the globals and of
+ * package.loaded; runs nothing of it. */
+void repl_push_field(lua_State *L, const char *name);
+
 /* ---- repl_call.c ----------------------------------------------------------------------------- */
 
 /* Ctrl-C from now on is noted, and stops whatever repl_call runs; coroutines too. */
@@ -50,6 +54,10 @@ line_result line_read(lua_State *L, const char *prompt);
 
 /* What the up arrow brings back, in this run and later ones. */
 void line_remember(const char *statement);
+
+/* Whether nothing more has been typed, or pasted, behind the line that was read; false where that
+ * does not come from a terminal. */
+bool line_is_last(void);
 
 /* Columns of the terminal. */
 int line_width(void);
@@ -91,6 +99,12 @@ extern const char *const command_names[];
 
 /* Compiles an expression or a statement: Lua's state, a function or the message pushed. */
 int prompt_compile(lua_State *L, const char *text);
+
+/* The same of a text that counts as entered, so that places in it name its lines. */
+int prompt_enter(lua_State *L, const char *text);
+
+/* Pushes the line that a text like "stdin:5: ..." names; false, and nothing, if it names none. */
+bool prompt_push_line(lua_State *L, const char *place);
 
 /* Calls the function at the top and prints its results, or the error. */
 void prompt_call(lua_State *L);

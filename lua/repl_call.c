@@ -1,15 +1,21 @@
+#include "lua/call.h"
 #include "lua/repl.h"
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
- * Ctrl-C. The signal's handler may do one thing only: have Lua call a hook before its next
- * instruction, in the thread (Lua's) that is running. The first Ctrl-C raises one error, which lets
- * functions that catch errors clean up; one that comes before that has ended the call raises an
- * error at every instruction until it has. An op that runs ends early, as ed_interrupt has it.
+ * Ctrl-C. The signal's handler has Lua call a hook before its next instruction, in the thread
+ * (Lua's) that is running. The first Ctrl-C raises one error, which lets functions that catch
+ * errors clean up; one that comes before that has ended the call raises an error at every
+ * instruction until it has. An op that runs ends early, as ed_interrupt has it. Where no
+ * instruction comes, in Lua's own functions in C and in finalizers, which are called without hooks,
+ * nothing of that has an effect: the third press ends the program, as lua's second does.
  */
-static lua_State *volatile running; /* NULL: nothing is */
-static volatile sig_atomic_t presses;
+static lua_State *volatile running;      /* NULL: nothing is */
+static volatile sig_atomic_t presses;    /* since the call began */
+static volatile sig_atomic_t unanswered; /* those since the last error they raised */
 
 static void stop(lua_State *L, lua_Debug *at)
 {
@@ -17,6 +23,7 @@ static void stop(lua_State *L, lua_Debug *at)
     int seen;
     do { /* once more if the handler came in between */
         seen = presses;
+        unanswered = 0;
         lua_sethook(L, seen > 1 ? stop : NULL, seen > 1 ? LUA_MASKCOUNT : 0, 1);
     } while (seen != presses);
     ed_clear_interrupt();
@@ -26,14 +33,36 @@ static void stop(lua_State *L, lua_Debug *at)
     lua_error(L);
 }
 
+/* What a press asks of the thread that runs from now on. */
+static void pass_on(lua_State *L)
+{
+    if (unanswered || presses > 1) lua_sethook(L, stop, LUA_MASKCOUNT, 1);
+}
+
+static void forget_presses(void)
+{
+    presses = unanswered = 0;
+}
+
 static void on_interrupt(int number)
 {
-    (void)number;
+    static const char warning[] = "\nit does not stop; press once more to end the program\n";
+    const int saved = errno;
     lua_State *L = running;
     presses++;
-    if (!L) return;
-    lua_sethook(L, stop, LUA_MASKCOUNT, 1);
-    ed_interrupt();
+    unanswered++;
+    if (L) {
+        lua_sethook(L, stop, LUA_MASKCOUNT, 1);
+        ed_interrupt();
+    }
+    if (unanswered == 2) {
+        ssize_t written = write(STDERR_FILENO, warning, sizeof warning - 1);
+        (void)written;
+    } else if (unanswered > 2) {
+        signal(number, SIG_DFL);
+        raise(number); /* comes when this function is left */
+    }
+    errno = saved;
 }
 
 bool repl_pressed(void)
@@ -44,47 +73,144 @@ bool repl_pressed(void)
 bool repl_interrupted(void)
 {
     bool was = presses;
-    presses = 0;
+    forget_presses();
     return was;
 }
 
-/* ---- Errors ---------------------------------------------------------------------------------- */
+/* ---- Where an error came from ---------------------------------------------------------------- */
+
+/* The value's text as lua has it, pushed; false if that is all there is to say. */
+static bool push_message(lua_State *L)
+{
+    if (lua_isstring(L, 1)) {
+        lua_pushvalue(L, 1);
+        lua_tostring(L, -1);
+        return true;
+    }
+    if (luaL_callmeta(L, 1, "__tostring")) {
+        if (lua_type(L, -1) == LUA_TSTRING) return false;
+        lua_pop(L, 1);
+    }
+    lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
+    return true;
+}
+
+/* The length of "stdin:4:" at the beginning of a text; 0 if there is no such thing. */
+static size_t place_length(const char *s)
+{
+    const char *end = s + strcspn(s, "\n"), *colon = s;
+    while ((colon = memchr(colon, ':', (size_t)(end - colon)))) {
+        const size_t digits = strspn(++colon, "0123456789");
+        if (digits && colon[digits] == ':') return (size_t)(colon - s) + digits + 1;
+    }
+    return 0;
+}
+
+/* Whether a line of a traceback is of C or of Eddy's own Lua. */
+static bool is_inside(const char *line)
+{
+    return !strncmp(line, "[C]:", 4) || !strncmp(line, "eddy:", 5);
+}
+
+static const char *next_line(const char *s)
+{
+    s += strcspn(s, "\n");
+    return s + strspn(s, "\n\t");
+}
+
+/* Whether the traceback of a callback is that of the error, since one that was caught may have left
+ * it: a message with a place then names the innermost function or the one that called it. */
+static bool belongs(lua_State *L, const char *trace, const char *message)
+{
+    if (!place_length(message)) return true;
+    int seen = 0;
+    bool found = false;
+    for (const char *line = next_line(trace); *line && seen < 2 && !found; line = next_line(line)) {
+        const size_t size = is_inside(line) ? 0 : place_length(line);
+        if (!size) continue;
+        lua_pushlstring(L, line, size);
+        found = strstr(message, lua_tostring(L, -1)) != NULL;
+        lua_pop(L, 1);
+        seen++;
+    }
+    return found;
+}
+
+/* The length of what a text has before the lines with which both end. */
+static size_t length_before(const char *text, const char *other)
+{
+    size_t n = strlen(text), k = strlen(other), same = n;
+    while (n && k && text[n - 1] == other[k - 1]) {
+        n--, k--;
+        if (text[n] == '\n') same = n;
+    }
+    return same;
+}
+
+/* Pushes Lua's traceback, innermost the functions within a callback of Eddy's, whose part of the
+ * stack is gone. */
+static void push_trace(lua_State *L, const char *message)
+{
+    luaL_traceback(L, L, NULL, 1);
+    call_push_traceback(L);
+    const char *outer = lua_tostring(L, -2), *inner = lua_tostring(L, -1);
+    if (!inner || !belongs(L, inner, message)) {
+        lua_pop(L, 1);
+        return;
+    }
+    const size_t title = strcspn(outer, "\n"), size = length_before(outer, inner);
+    lua_pushlstring(L, outer + title, size > title ? size - title : 0);
+    lua_concat(L, 2);
+    lua_remove(L, -2);
+}
 
 enum { MOST_LEVELS = 12 };
 
-/* The functions of Lua an error went through, innermost first, by name and line. */
-static void add_functions(lua_State *L, luaL_Buffer *text)
+/* Adds a traceback's line "stdin:4: in function 'f'" as "in f, stdin:4"; false if it is of no
+ * function of the program's. */
+static bool add_function(luaL_Buffer *text, const char *line)
 {
-    lua_Debug at;
-    int shown = 0;
-    for (int level = 1; lua_getstack(L, level, &at); level++) {
-        lua_getinfo(L, "Sln", &at);
-        if (at.currentline < 0 || !strcmp(at.what, "main")) continue;
-        if (shown++ == MOST_LEVELS) {
-            luaL_addstring(text, "\n  ...");
-            return;
-        }
-        lua_pushfstring(L, "\n  in %s, %s:%d", at.name ? at.name : "a function", at.short_src,
-                        at.currentline);
-        luaL_addvalue(text);
-    }
+    static const char in[] = " in ", chunk[] = "main chunk";
+    const size_t place = is_inside(line) ? 0 : place_length(line);
+    if (!place || strncmp(line + place, in, sizeof in - 1) != 0) return false;
+    const char *what = line + place + sizeof in - 1, *end = line + strcspn(line, "\n");
+    if (!strncmp(what, chunk, sizeof chunk - 1)) return false;
+    const char *name = memchr(what, '\'', (size_t)(end - what));
+    luaL_addstring(text, "\n  in ");
+    if (name)
+        luaL_addlstring(text, name + 1, strcspn(name + 1, "'\n"));
+    else
+        luaL_addstring(text, "a function");
+    luaL_addstring(text, ", ");
+    luaL_addlstring(text, line, place - 1);
+    return true;
 }
 
 static int explain_briefly(lua_State *L)
 {
     luaL_Buffer text;
-    size_t size;
-    const char *message = luaL_tolstring(L, 1, &size);
+    int shown = 0;
+    lua_settop(L, 1);
+    push_message(L);
+    push_trace(L, lua_tostring(L, 2));
     luaL_buffinit(L, &text);
-    luaL_addlstring(&text, message, size);
-    add_functions(L, &text);
+    lua_pushvalue(L, 2);
+    luaL_addvalue(&text);
+    const char *line = next_line(lua_tostring(L, 3));
+    for (; *line && shown < MOST_LEVELS; line = next_line(line)) shown += add_function(&text, line);
+    if (*line) luaL_addstring(&text, "\n  ...");
     luaL_pushresult(&text);
     return 1;
 }
 
 static int explain(lua_State *L)
 {
-    luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+    lua_settop(L, 1);
+    if (!push_message(L)) return 1;
+    push_trace(L, lua_tostring(L, 2));
+    lua_pushliteral(L, "\n");
+    lua_insert(L, 3);
+    lua_concat(L, 3);
     return 1;
 }
 
@@ -93,30 +219,56 @@ int repl_call(lua_State *L, int arguments, int results, bool briefly)
     int function = lua_gettop(L) - arguments;
     lua_pushcfunction(L, briefly ? explain_briefly : explain);
     lua_insert(L, function);
-    presses = 0;
+    call_push_traceback(L); /* of an error that nobody saw */
+    lua_pop(L, 1);
+    forget_presses();
     running = L;
     int state = lua_pcall(L, arguments, results, function);
     running = NULL;
     lua_sethook(L, NULL, 0, 0);
     ed_clear_interrupt();
-    presses = 0;
+    forget_presses();
     lua_remove(L, function);
     return state;
 }
 
 /* ---- Coroutines ------------------------------------------------------------------------------ */
 
-/* A hook belongs to one thread of Lua's, so who runs has to be known: these two take the place of
- * the library's. */
+/* A hook belongs to one thread of Lua's, so who runs has to be known: these take the place of the
+ * library's. A press may come at any moment, so the hook is set here too. */
+static lua_State *enter(lua_State *thread)
+{
+    lua_State *outer = running;
+    if (!outer) return NULL;
+    running = thread;
+    pass_on(thread);
+    return outer;
+}
+
+static void leave(lua_State *outer)
+{
+    if (!outer) return;
+    running = outer;
+    pass_on(outer);
+}
+
+/* Closes what is to be closed in the thread; leaves the error on its stack. */
+static int reset(lua_State *thread)
+{
+    lua_State *outer = enter(thread);
+    int state = lua_resetthread(thread);
+    leave(outer);
+    return state;
+}
+
 static int run(lua_State *L, lua_State *thread, int arguments)
 {
     int results;
     if (!lua_checkstack(thread, arguments)) return luaL_error(L, "too many arguments to resume");
     lua_xmove(L, thread, arguments);
-    lua_State *outer = running;
-    if (outer) running = thread;
+    lua_State *outer = enter(thread);
     int state = lua_resume(thread, L, arguments, &results);
-    if (outer) running = outer;
+    leave(outer);
     if (state != LUA_OK && state != LUA_YIELD) return -1;
     luaL_checkstack(L, results + 1, "too many results to resume");
     lua_xmove(thread, L, results);
@@ -155,7 +307,7 @@ static int wrapped(lua_State *L)
     if (!is_resumable(L, thread)) return lua_error(L);
     int results = run(L, thread, lua_gettop(L));
     if (results >= 0) return results;
-    lua_resetthread(thread); /* closes what is to be closed; leaves the error */
+    reset(thread);
     lua_xmove(thread, L, 1);
     if (lua_type(L, -1) != LUA_TSTRING) return lua_error(L);
     luaL_where(L, 1);
@@ -174,7 +326,22 @@ static int wrap(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg coroutines[] = {{"resume", resume}, {"wrap", wrap}, {NULL, NULL}};
+static int close_thread(lua_State *L)
+{
+    lua_Debug at;
+    luaL_checktype(L, 1, LUA_TTHREAD);
+    lua_State *thread = lua_tothread(L, 1);
+    const bool active = lua_status(thread) == LUA_OK && lua_getstack(thread, 0, &at);
+    if (active || thread == L)
+        return luaL_error(L, "cannot close a %s coroutine", thread == L ? "running" : "normal");
+    const bool fine = reset(thread) == LUA_OK;
+    lua_pushboolean(L, fine);
+    if (!fine) lua_xmove(thread, L, 1);
+    return fine ? 1 : 2;
+}
+
+static const luaL_Reg coroutines[] = {
+    {"resume", resume}, {"wrap", wrap}, {"close", close_thread}, {NULL, NULL}};
 
 void repl_call_open(lua_State *L)
 {

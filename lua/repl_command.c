@@ -1,4 +1,5 @@
 #include "lua/repl.h"
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -28,7 +29,8 @@ static void print_seconds(double s)
 static void time_command(lua_State *L, const char *rest)
 {
     char held[32], peak[32];
-    if (prompt_compile(L, rest) != LUA_OK) return prompt_complain(L);
+    if (!*rest) return (void)puts("  :time x   x is an expression or a statement");
+    if (prompt_enter(L, rest) != LUA_OK) return prompt_complain(L);
     ed_memory before = ed_memory_stats();
     ed_memory_reset_peak();
     double start = now();
@@ -43,16 +45,108 @@ static void time_command(lua_State *L, const char *rest)
 
 /* ---- :mem, :who ------------------------------------------------------------------------------ */
 
+/* ":mem": the lines that made what lives, those of the most bytes. */
+typedef struct share {
+    const char *place; /* lives in the table of lines; NULL: of no line */
+    int64_t tensors, bytes;
+} share;
+
+static int by_bytes(const void *a, const void *b)
+{
+    const share *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return strcmp(x->place, y->place);
+}
+
+static int64_t integer_field(lua_State *L, const char *name)
+{
+    lua_getfield(L, -1, name);
+    const int64_t n = lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return n;
+}
+
+/* Pushes what holds the shares, of the lines at the top of the stack. */
+static share *push_shares(lua_State *L, size_t count)
+{
+    const int lines = lua_gettop(L);
+    share *all = lua_newuserdatauv(L, (count + 1) * sizeof *all, 0);
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(L, lines, (lua_Integer)i + 1);
+        lua_getfield(L, -1, "place");
+        const char *place = lua_tostring(L, -1);
+        lua_pop(L, 1);
+        all[i] = (share){place, integer_field(L, "tensors"), integer_field(L, "bytes")};
+        lua_pop(L, 1);
+    }
+    qsort(all, count, sizeof *all, by_bytes);
+    return all;
+}
+
+/* Behind what was printed on a terminal's line, what fits of the program's line at the place. */
+static void print_line_at(lua_State *L, const char *place, int column)
+{
+    if (!place || !prompt_push_line(L, place)) return;
+    const char *line = lua_tostring(L, -1);
+    line += strspn(line, " \t");
+    int room = line_width() - column - 3;
+    if (room > 0 && (size_t)room < strlen(line))
+        while (room && (line[room] & 0xc0) == 0x80) room--; /* no piece of a character */
+    if (room > 0)
+        printf("  %s%.*s%s", style_begin(stdout, STYLE_FAINT), room, line, style_end(stdout));
+    lua_pop(L, 1);
+}
+
+static void print_share(lua_State *L, const share *s, const char *told)
+{
+    char bytes[32];
+    const int column = printf("%6lld tensors  %-9s  %s", (long long)s->tensors,
+                              show_bytes(s->bytes, &bytes), told);
+    print_line_at(L, s->place, column);
+    putchar('\n');
+}
+
+/* The lines are at the top of the stack. */
+static int print_shares(lua_State *L)
+{
+    enum { MOST = 10 };
+    const size_t count = lua_rawlen(L, 1);
+    const ed_memory m = ed_memory_stats();
+    const share *all = push_shares(L, count);
+    share rest = {NULL, m.live_tensors, m.live_bytes}, others = {0};
+    for (size_t i = 0; i < count; i++) {
+        rest.tensors -= all[i].tensors;
+        rest.bytes -= all[i].bytes;
+        if (i < MOST) {
+            print_share(L, &all[i], all[i].place);
+        } else {
+            others.tensors += all[i].tensors;
+            others.bytes += all[i].bytes;
+        }
+    }
+    if (count > MOST) print_share(L, &others, "other lines");
+    if (rest.tensors < 0) rest.tensors = 0;
+    if (rest.bytes < 0) rest.bytes = 0;
+    if (rest.tensors || rest.bytes)
+        print_share(L, &rest, "no line: what layers, optimizers and tapes hold, and bookkeeping");
+    return 0;
+}
+
 static void memory_command(lua_State *L, const char *rest)
 {
     (void)rest;
     char live[32], cached[32], peak[32], lua[32];
+    lua_gc(L, LUA_GCCOLLECT); /* what nobody can reach is not what is looked for */
     ed_memory m = ed_memory_stats();
     int64_t scripts = (int64_t)lua_gc(L, LUA_GCCOUNT) * 1024 + lua_gc(L, LUA_GCCOUNTB);
     printf("%lld tensors in %s, %s at the most; kept for reuse %s; Lua %s\n",
            (long long)m.live_tensors, show_bytes(m.live_bytes, &live),
            show_bytes(m.peak_bytes, &peak), show_bytes(m.cached_bytes, &cached),
            show_bytes(scripts, &lua));
+    lua_pushcfunction(L, print_shares);
+    repl_push_field(L, "memory_lines");
+    if (repl_call(L, 0, 1, true) != LUA_OK || repl_call(L, 1, 0, true) != LUA_OK)
+        prompt_complain(L);
 }
 
 static void print_tensor(const char *name, const ed_tensor *t)
@@ -97,26 +191,41 @@ static void help_command(lua_State *L, const char *rest)
          "  ed.search \"words\"\n"
          "  _             the last result\n"
          "  :time x       runs x, says how long it took and what it holds\n"
-         "  :mem          memory\n"
+         "  :mem          memory, by the lines that made what is held\n"
          "  :who          the tensors among the globals\n"
          "  :quit         leaves, as Ctrl-D does\n"
          "  TAB completes; Ctrl-C clears the line or stops what runs; Ctrl-R searches the history");
 }
 
-/* Calls the module's function with the text, or with what it names: ?x where x is a tensor. */
+/* Pushes a global, without metamethods. */
+static void push_global(lua_State *L, const char *name, size_t size)
+{
+    lua_pushglobaltable(L);
+    lua_pushlstring(L, name, size);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+}
+
+/* Pushes what is asked about: the text, or the object that it names; "optimizer.iterations" for
+ * what an object is asked. */
+static void push_asked(lua_State *L, const char *rest)
+{
+    const size_t size = strcspn(rest, ".:( \t");
+    push_global(L, rest, size);
+    const char *kind = handle_name(L, -1);
+    if (kind && rest[size] != '.' && rest[size] != ':') return;
+    lua_pop(L, 1);
+    if (kind)
+        lua_pushfstring(L, "%s%s", kind, rest + size);
+    else
+        lua_pushstring(L, *rest ? rest : NULL);
+}
+
+/* Calls the module's function for ?x. */
 static void ask_command(lua_State *L, const char *rest)
 {
-    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-    lua_getfield(L, -1, "eddy");
-    lua_getfield(L, -1, "help");
-    lua_pushstring(L, *rest ? rest : NULL);
-    if (*rest) {
-        lua_getglobal(L, rest);
-        if (lua_isuserdata(L, -1))
-            lua_replace(L, -2);
-        else
-            lua_pop(L, 1);
-    }
+    repl_push_field(L, "help");
+    push_asked(L, rest);
     if (repl_call(L, 1, 0, true) != LUA_OK) prompt_complain(L);
 }
 

@@ -105,21 +105,11 @@ static void add_keys(const found *f, bool functions)
     }
 }
 
-/* Pushes the function `name` of the module, whatever the program calls that now. */
-static void push_from_module(lua_State *L, const char *name)
-{
-    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-    lua_getfield(L, -1, "eddy");
-    lua_getfield(L, -1, name);
-    lua_replace(L, -3);
-    lua_pop(L, 1);
-}
-
 /* What objects of Eddy's answer to: the object, or the name of its kind, is at the top and goes. */
 static void add_object(const found *f, bool functions)
 {
     lua_State *L = f->L;
-    push_from_module(L, "names");
+    repl_push_field(L, "names");
     lua_insert(L, -2);
     lua_call(L, 1, 1);
     if (lua_istable(L, -1)) {
@@ -224,7 +214,7 @@ static void add_options(const found *f, const char *text, const place *p, const 
     const char *end = p->depth && *p->open[p->depth - 1] == '{' ? callee(text, p) : NULL;
     if (!end || (last != '{' && last != ',')) return;
     const char *name = word_before(text, end);
-    push_from_module(L, "signature");
+    repl_push_field(L, "signature");
     lua_pushlstring(L, name, (size_t)(end - name));
     lua_call(L, 1, 1);
     const char *signature = luaL_optstring(L, -1, "");

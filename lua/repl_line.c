@@ -404,6 +404,12 @@ line_result line_read(lua_State *L, const char *prompt)
     return editor ? read_edited(L, prompt) : read_plain(L, prompt);
 }
 
+bool line_is_last(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    return isatty(STDIN_FILENO) && poll(&input, 1, 0) == 0;
+}
+
 int line_width(void)
 {
     struct winsize size;

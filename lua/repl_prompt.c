@@ -15,20 +15,43 @@
  * All that was entered counts as one text, so that "stdin:57" in an error names one line, which can
  * be shown. The lines are in a table in the registry.
  */
+static const char lines_key;
 static int entered, latest; /* lines; where the latest chunk begins */
+
+/* Pushes the table. */
+static void push_lines(lua_State *L)
+{
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &lines_key) == LUA_TTABLE) return;
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &lines_key);
+}
 
 static void remember_lines(lua_State *L, const char *chunk)
 {
+    push_lines(L);
     latest = entered + 1;
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, "eddy.session");
     for (const char *line = chunk;; line++) {
         size_t size = strcspn(line, "\n");
         lua_pushlstring(L, line, size);
-        lua_rawseti(L, -2, ++entered);
+        lua_rawseti(L, -2, entered + 1);
+        entered++;
         line += size;
         if (!*line) break;
     }
     lua_pop(L, 1);
+}
+
+bool prompt_push_line(lua_State *L, const char *place)
+{
+    static const char name[] = "stdin:";
+    const int line = strncmp(place, name, sizeof name - 1) ? 0 : atoi(place + sizeof name - 1);
+    if (line < 1 || line > entered) return false;
+    push_lines(L);
+    lua_rawgeti(L, -1, line);
+    lua_remove(L, -2);
+    return true;
 }
 
 /* Pushes the text as it stands in the session: behind the lines before it. */
@@ -48,19 +71,16 @@ static const char *push_placed(lua_State *L, const char *before, const char *chu
 /* The line an error names, unless it is all that was just entered. */
 static void show_line(lua_State *L, const char *message)
 {
-    static const char name[] = "stdin:";
-    int line = strncmp(message, name, sizeof name - 1) ? 0 : atoi(message + sizeof name - 1);
-    if (!line || line > entered || (line == latest && latest == entered)) return;
-    luaL_getsubtable(L, LUA_REGISTRYINDEX, "eddy.session");
-    lua_rawgeti(L, -1, line);
-    fprintf(stderr, "  %d: %s\n", line, lua_tostring(L, -1));
-    lua_pop(L, 2);
+    if (!prompt_push_line(L, message)) return;
+    const int line = atoi(strchr(message, ':') + 1);
+    if (line != latest || latest != entered)
+        fprintf(stderr, "  %d: %s\n", line, lua_tostring(L, -1));
+    lua_pop(L, 1);
 }
 
 void prompt_complain(lua_State *L)
 {
-    const char *message = lua_tostring(L, -1);
-    if (!message) message = "an error that is no text";
+    const char *message = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "an error";
     size_t size = strcspn(message, "\n");
     static const char stopped[] = "interrupted";
     size_t end = sizeof stopped - 1;
@@ -90,11 +110,14 @@ void prompt_call(lua_State *L)
     if (repl_call(L, 0, LUA_MULTRET, true) != LUA_OK) return prompt_complain(L);
     int results = lua_gettop(L) - base + 1;
     if (!results) return;
+    luaL_checkstack(L, 4, NULL);
     if (!lua_isnil(L, base)) {
+        lua_pushglobaltable(L);
+        lua_pushliteral(L, "_");
         lua_pushvalue(L, base);
-        lua_setglobal(L, "_");
+        lua_rawset(L, -3); /* what watches over the globals is not asked */
+        lua_pop(L, 1);
     }
-    luaL_checkstack(L, 2, NULL);
     lua_pushcfunction(L, print_results);
     lua_insert(L, base);
     if (repl_call(L, results, 0, true) != LUA_OK) prompt_complain(L);
@@ -117,14 +140,33 @@ int prompt_compile(lua_State *L, const char *text)
     return compile(L, "", text);
 }
 
-/* Whether the error at the top says that the text is only a beginning. */
-static bool is_beginning(lua_State *L, int state)
+int prompt_enter(lua_State *L, const char *text)
+{
+    const int code = prompt_compile(L, text);
+    remember_lines(L, text);
+    return code;
+}
+
+static bool names_the_end(lua_State *L, int state)
 {
     static const char mark[] = "<eof>";
     size_t size;
     const char *message = lua_tolstring(L, -1, &size);
     return state == LUA_ERRSYNTAX && size >= sizeof mark - 1 &&
            !strcmp(message + size - (sizeof mark - 1), mark);
+}
+
+/* Whether the error at the top says that the text below it is only a beginning. A quote that is
+ * open at the end of its line stays so whatever comes: the error is that of the whole line then. */
+static bool is_beginning(lua_State *L, int state)
+{
+    if (!names_the_end(L, state)) return false;
+    lua_pushfstring(L, "%s\n", lua_tostring(L, -2));
+    state = prompt_compile(L, lua_tostring(L, -1));
+    lua_remove(L, -2);
+    const bool open = names_the_end(L, state);
+    lua_remove(L, open ? -1 : -2);
+    return open;
 }
 
 /* What is given up when it ends with its line, as newcomers find out. */
@@ -138,15 +180,18 @@ static void warn_of_local(const char *chunk)
 }
 
 /* Reads on from the line at the top until it is a chunk, which is at the top then with its function
- * or error above it; false if that was given up. */
+ * or error above it; false if that was given up. A person gives up by an empty line; the empty ones
+ * of a program that is pasted, of which more is there already, are part of it. */
 static bool read_chunk(lua_State *L, int *code)
 {
     for (;;) {
         *code = prompt_compile(L, lua_tostring(L, -1));
         if (!is_beginning(L, *code)) return true;
-        lua_pop(L, 1);
         lua_pushliteral(L, "\n");
         if (line_read(L, ">> ") != LINE_READ) return false;
+        const char *line = lua_tostring(L, -1);
+        if (!line[strspn(line, " \t")] && line_is_last()) return lua_pop(L, 2), true;
+        lua_remove(L, -3);
         lua_concat(L, 3);
     }
 }
@@ -163,22 +208,44 @@ static void run_chunk(lua_State *L)
     warn_of_local(chunk);
 }
 
+/* Reads and answers once; sets the flag that lies at 1 when that was the end. */
+static int round_of(lua_State *L)
+{
+    bool *leave = lua_touserdata(L, 1);
+    line_result got = line_read(L, "> ");
+    *leave = got == LINE_END;
+    if (got != LINE_READ) return 0;
+    const char *line = lua_tostring(L, -1);
+    line += strspn(line, " \t");
+    if (!*line || command_run(L, line, leave)) return 0;
+    if (*line == '=') lua_pushfstring(L, "return %s", line + 1);
+    run_chunk(L);
+    return 0;
+}
+
+static int complain(lua_State *L)
+{
+    prompt_complain(L);
+    return 0;
+}
+
+/* Whatever a round raises that is not of the program it ran, no memory for instance, ends no
+ * more than the round. */
 void prompt_loop(lua_State *L)
 {
     bool leave = false;
+    const int top = lua_gettop(L);
     line_open(L);
-    int top = lua_gettop(L);
+    garbage_traced = true; /* for :mem */
     while (!leave) {
+        lua_pushcfunction(L, round_of);
+        lua_pushlightuserdata(L, &leave);
+        if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
+            lua_pushcfunction(L, complain);
+            lua_insert(L, -2);
+            lua_pcall(L, 1, 0, 0);
+        }
         lua_settop(L, top);
-        line_result got = line_read(L, "> ");
-        if (got == LINE_END) break;
-        if (got == LINE_INTERRUPTED) continue;
-        const char *line = lua_tostring(L, -1);
-        line += strspn(line, " \t");
-        if (!*line) continue;
-        if (command_run(L, line, &leave)) continue;
-        if (*line == '=') lua_pushfstring(L, "return %s", line + 1);
-        run_chunk(L);
     }
     line_close();
 }

@@ -173,6 +173,10 @@ static void leave(void)
     assert_int_equal(await_end(), 0);
 }
 
+static void runs(const char *words, int code, const char *prints);
+static void complains(const char *words, const char *what);
+static char printed[1 << 18], complained[1 << 16]; /* by these two */
+
 /* ---- At the prompt --------------------------------------------------------------------------- */
 
 static void results_are_printed(void **unused)
@@ -217,6 +221,16 @@ static void statements_take_several_lines(void **unused)
     type("\004"); /* given up */
     expect("> ");
     enter("3", "3");
+    type("t = {1,\r"); /* by an empty line */
+    expect(">> ");
+    enter("", "stdin:11: unexpected symbol near <eof>");
+    /* no further line can close a quote, unless the line's end is part of the text */
+    enter("print \"ok", "stdin:12: unfinished string near '\"ok'");
+    type("s = 'one\\\r");
+    expect(">> ");
+    enter("two'", "");
+    enter("s == 'one\\ntwo'", "true");
+    enter("-- a comment alone", "");
     /* indented by TABs, as a program that is pasted */
     type("for i = 1, 2 do\r\tif i == 2 then\r\t\tprint('two' .. i)\r\tend\rend\r");
     expect("\ntwo2");
@@ -373,6 +387,63 @@ static void control_c_stops(void **unused)
     leave();
 }
 
+/* A line that runs until Ctrl-C. */
+static void stop_by_key(const char *line)
+{
+    type(line);
+    type("\r");
+    expect("\n");
+    rest();
+    type("\003");
+    expect("interrupted");
+    expect("\n> ");
+}
+
+static void control_c_stops_threads(void **unused)
+{
+    (void)unused;
+    start();
+    enter("loop = ed.layer{name = 'loop', forward = function() while true do end end}()", "");
+    stop_by_key("loop(ed.ones{2})");
+    stop_by_key("coroutine.wrap(function() loop(ed.ones{2}) end)()");
+    enter("wrap = coroutine.wrap", "");
+    stop_by_key("wrap(function() wrap(function() loop(ed.ones{2}) end)() end)()");
+    enter("closing = setmetatable({}, {__close = function() while true do end end})", "");
+    enter("co = coroutine.create(function() local c <close> = closing coroutine.yield(1) end)", "");
+    enter("coroutine.resume(co)", "true\n1");
+    type("coroutine.close(co)\r");
+    expect("\n");
+    rest();
+    type("\003");
+    expect("interrupted");
+    enter("coroutine.status(co)", "\"dead\"");
+    leave();
+}
+
+/* Where no error can be raised, the third press ends the program. */
+static void control_c_ends_what_cannot_be_stopped(void **unused)
+{
+    (void)unused;
+    static const char *const lines[] = {
+        "('a'):rep(40):find(('a*'):rep(30) .. 'b')\r",
+        "setmetatable({}, {__gc = function() while true do end end}) collectgarbage()\r",
+    };
+    for (int i = 0; i < 2; i++) {
+        start();
+        type(lines[i]);
+        expect("\n");
+        rest();
+        type("\003");
+        rest();
+        assert_null(strstr(terminal.plain, "press once more"));
+        type("\003");
+        expect("it does not stop; press once more to end the program\n");
+        type("\003");
+        int status = await_end();
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    }
+}
+
 static void help_is_there(void **unused)
 {
     (void)unused;
@@ -396,14 +467,68 @@ static void commands_work(void **unused)
     enter("weights = ed.variable(ed.zeros{10, 20}, {name = 'w'})", "");
     enter(":who", "weights          float32  [10, 20]             800 bytes    variable");
     enter(":mem", " tensors in ");
-    enter(":time ed.ones{2}", "tensor float32 [2]\n");
-    expect("");
+    type(":time ed.ones{2}\r");
+    expect("tensor float32 [2]\n");
+    expect("s; holds ");
+    expect(" more at the most\n> ");
     enter(":time nothing()", "attempt to call a nil value");
+    enter(":time", ":time x   x is an expression or a statement");
     enter(":no", "there is no :no; :help lists the commands");
     enter("::place:: y = 3", "");
     enter("y", "3");
     type(":quit\r");
     assert_int_equal(await_end(), 0);
+}
+
+static void memory_is_told_by_lines(void **unused)
+{
+    (void)unused;
+    start();
+    enter("large = ed.ones{1000, 1000}", "");
+    enter("small = {} for i = 1, 12 do small[i] = ed.ones{10} end", "");
+    enter(":mem", "13 tensors in 4.");
+    const char *list = strstr(terminal.plain, "13 tensors in 4.");
+    const char *first = strstr(list, "\n     1 tensors  4 MB       stdin:1  large = ed.ones{");
+    const char *second = strstr(list, "\n    12 tensors  480 bytes  stdin:2  small = {} for i");
+    assert_true(first && second && first < second);
+    assert_non_null(strstr(second, "no line: what layers"));
+    enter("large = nil", "");
+    enter(":mem", "12 tensors in ");
+    /* the ten lines of the most bytes */
+    enter("t = {}", "");
+    for (int i = 1; i <= 11; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "t[%d] = ed.ones{%d, 100}", i, i);
+        enter(line, "");
+    }
+    enter(":mem", "     1 tensors  4.4 KB     stdin:15  t[11]");
+    assert_null(strstr(terminal.plain, "t[2] = ed.ones{2, 100}\n     1"));
+    assert_non_null(strstr(terminal.plain, "    13 tensors  880 bytes  other lines\n"));
+    leave();
+    runs("-e 'print(ed.memory_trace())'", 0, "false\n");
+}
+
+/* Whatever the program does to the globals. */
+static void nothing_ends_the_prompt(void **unused)
+{
+    (void)unused;
+    start();
+    enter("return setmetatable(_G, {__newindex = function(t, k) error(k) end}) and 1", "1");
+    enter("1 + 1", "2");
+    enter("_ * 2", "4");
+    enter("y = 3", "y");
+    enter("return setmetatable(_G, {__index = function(t, k) error(k) end}) and 1", "1");
+    enter("?nothing_of_this_name", "nothing is called nothing_of_this_name");
+    enter("no_such_name", "no_such_name");
+    give_up("no_su\tx", "no_sux");
+    enter("package.loaded.eddy = nil", "");
+    enter("?matmul", "ed.matmul(a, b");
+    give_up("ed.ones{2, dty\t", "dtype = ");
+    enter("ed.help = error", "");
+    enter("?matmul", "matmul");
+    enter("error(setmetatable({}, {__tostring = function() error('deep') end}))", "");
+    enter("3", "3");
+    leave();
 }
 
 static void errors_name_their_line(void **unused)
@@ -417,10 +542,56 @@ static void errors_name_their_line(void **unused)
     enter("bad()", "stdin:4: attempt to index a nil value (local 'x')\n  4:   return x.y\n  in ");
     enter("x = = 1", "stdin:7: unexpected symbol near '='");
     enter("ed.ones{2} + ed.ones{3}", "stdin:8: add: ");
-    enter("error({})", "table: ");
+    enter("error({})", "(error object is a table value)");
     enter("error(nil)", "nil");
     leave();
     assert_null(strstr(terminal.plain, "[C]"));
+}
+
+static void errors_show_callbacks(void **unused)
+{
+    (void)unused;
+    write_text(in_folder("callback.lua"),
+               "local kind = ed.layer{name = 'mine', forward = function(self, x)\n"
+               "    local function deep() error('no good') end\n"
+               "    deep()\n"
+               "end}\n"
+               "local layer = kind()\n"
+               "function outer() layer(ed.ones{2, 2}) end\n"
+               "if ... == 'caught' then\n"
+               "    pcall(outer)\n"
+               "    ed.ones{2}:add(ed.ones{3})\n"
+               "elseif ... == 'thread' then\n"
+               "    coroutine.wrap(outer)()\n"
+               "elseif ... then\n"
+               "    outer()\n"
+               "end\n");
+    complains("callback.lua now", "eddy: callback.lua:2: no good (in the layer mine)\n"
+                                  "stack traceback:\n"
+                                  "\t[C]: in function 'error'\n"
+                                  "\tcallback.lua:2: in local 'deep'\n"
+                                  "\tcallback.lua:3: in function <callback.lua:1>\n"
+                                  "\t[C]: in ?\n"
+                                  "\t[C]: in upvalue 'layer'\n"
+                                  "\tcallback.lua:6: in function 'outer'\n"
+                                  "\tcallback.lua:13: in main chunk\n"
+                                  "\t[C]: in ?\n");
+    complains("callback.lua thread", "\tcallback.lua:2: in local 'deep'\n");
+    complains("callback.lua thread", "\t[C]: in upvalue 'layer'\n"
+                                     "\tcallback.lua:6: in function 'outer'\n"
+                                     "\t[C]: in ?\n"
+                                     "\tcallback.lua:11: in main chunk\n");
+    complains("callback.lua caught", "callback.lua:9: add: ");
+    assert_null(strstr(complained, "deep"));
+    start();
+    enter("dofile 'callback.lua'", "");
+    enter("outer()", "callback.lua:2: no good (in the layer mine)\n"
+                     "  in deep, callback.lua:2\n"
+                     "  in a function, callback.lua:3\n"
+                     "  in outer, callback.lua:6\n");
+    enter("ed.grad(function(x) return x + ed.ones{3} end)(ed.ones{2})", "stdin:3: add: ");
+    leave();
+    assert_null(strstr(terminal.plain, "eddy:"));
 }
 
 static void errors_are_red_unless_unwanted(void **unused)
@@ -500,8 +671,6 @@ static void the_terminal_is_left_in_order(void **unused)
 
 /* ---- Scripts --------------------------------------------------------------------------------- */
 
-static char printed[1 << 18], complained[1 << 16];
-
 static void read_all(const char *path, char *to, size_t room)
 {
     FILE *f = fopen(path, "r");
@@ -567,7 +736,10 @@ static void exit_codes_are_those_of_lua(void **unused)
     complains("bad.lua", "bad.lua:1: in local 'f'\n\tbad.lua:2: in main chunk");
     complains("wrong.lua", "eddy: wrong.lua:1: unexpected symbol near '='");
     complains("none.lua", "eddy: cannot open none.lua");
-    complains("-e 'error{}'", "eddy: table: ");
+    complains("-e 'error{}'", "eddy: (error object is a table value)\nstack traceback:\n");
+    complains("-e 'error()'", "eddy: (error object is a nil value)\n");
+    complains("-e 'error(setmetatable({}, {__tostring = function() return 5 .. \"\" end}))'",
+              "eddy: 5\n");
     complains("-e 'print(' words.lua", "eddy: (command line):1: ");
     complains("-l no_such_module", "module 'no_such_module' not found");
     complains("-e", "-e is unknown or lacks what it is to be followed by");
@@ -818,9 +990,14 @@ int main(void)
         cmocka_unit_test(history_stays),
         cmocka_unit_test(history_is_shortened),
         cmocka_unit_test(control_c_stops),
+        cmocka_unit_test(control_c_stops_threads),
+        cmocka_unit_test(control_c_ends_what_cannot_be_stopped),
         cmocka_unit_test(help_is_there),
         cmocka_unit_test(commands_work),
+        cmocka_unit_test(memory_is_told_by_lines),
+        cmocka_unit_test(nothing_ends_the_prompt),
         cmocka_unit_test(errors_name_their_line),
+        cmocka_unit_test(errors_show_callbacks),
         cmocka_unit_test(errors_are_red_unless_unwanted),
         cmocka_unit_test(resizing_keeps_the_line),
         cmocka_unit_test(the_terminal_is_left_in_order),
