@@ -268,9 +268,31 @@ static int scope_end(lua_State *L)
     lua_rawset(L, 2);
     for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
         handle *h = ours(L, -2);
-        if (h) release(h);
+        if (h && h->kind == HANDLE_LAYER) {
+            lua_pushvalue(L, -2);
+            luaL_callmeta(L, -1, "__close"); /* those written in Lua have one of their own */
+            lua_settop(L, 4);
+        } else if (h)
+            release(h);
     }
     return 0;
+}
+
+void handle_leave_scope(lua_State *L, int at)
+{
+    if (!scopes) return;
+    at = lua_absindex(L, at);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &scope_key);
+    lua_pushthread(L);
+    lua_rawget(L, -2);
+    while (lua_type(L, -1) == LUA_TTABLE) {
+        lua_pushvalue(L, at);
+        lua_pushnil(L);
+        lua_rawset(L, -3);
+        lua_getfield(L, -1, "outer");
+        lua_replace(L, -2);
+    }
+    lua_pop(L, 2);
 }
 
 int handle_scope(lua_State *L)

@@ -111,6 +111,9 @@ lua_State *binding_thread(void);
  * left in it are closed. Its field `outer` is the set before. */
 int handle_scope(lua_State *L);
 
+/* Takes the value at a place of the stack out of the set of its scope: Lua collects it. */
+void handle_leave_scope(lua_State *L, int at);
+
 /* ---- garbage.c ------------------------------------------------------------------------------- */
 
 /* Collects garbage once much has been made since the last time; may run finalizers. */

@@ -1,6 +1,5 @@
 #include "lua/maker.h"
-#include "lua/objects.h"
-#include "nn/layer.h"
+#include "lua/own.h"
 #include <string.h>
 
 /*
@@ -267,13 +266,21 @@ static int not_trainable(lua_State *L)
     return list_by(L, ed_not_trainable);
 }
 
+/* Pushes a layer that another one holds. */
+static int push_layer(lua_State *L, ed_layer *layer)
+{
+    if (own_layers_is(layer))
+        own_self_push(L, layer);
+    else
+        handle_put(handle_new(L, HANDLE_LAYER), layer);
+    return 1;
+}
+
 static int find(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
-    const char *name = maker_check_text(L, 2);
-    handle *h = handle_new(L, HANDLE_LAYER);
-    handle_put(h, ed_layer_find(layer, name));
-    return handle_return(L, h->object);
+    ed_layer *found = ed_layer_find(layer, maker_check_text(L, 2));
+    return found ? push_layer(L, found) : handle_raise(L);
 }
 
 static int summary(lua_State *L)
@@ -289,7 +296,7 @@ static int add(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER), *child = handle_check(L, 2, HANDLE_LAYER);
     lua_settop(L, 2);
-    return handle_return(L, ed_layer_add(layer, child));
+    return handle_return(L, own_parts_add(L, layer, child, 2));
 }
 
 /* weight(name, shape, {initializer = , trainable = , dtype = }): the variable. */
@@ -332,9 +339,7 @@ static int child(lua_State *L, ed_layer *layer, lua_Integer i)
     int64_t count = ed_layer_count(layer), at = i > 0 ? i - 1 : i + count;
     if (!i) return luaL_error(L, "counting begins at 1 (and -1 is the last)");
     if (at < 0 || at >= count) return lua_pushnil(L), 1;
-    handle *h = handle_new(L, HANDLE_LAYER);
-    handle_put(h, ed_layer_at(layer, at));
-    return 1;
+    return push_layer(L, ed_layer_at(layer, at));
 }
 
 static bool property(lua_State *L, const ed_layer *layer, const char *key)
@@ -357,31 +362,51 @@ static int index_of(lua_State *L)
     if (objects_method(L)) return 1;
     if (lua_type(L, 2) == LUA_TSTRING && property(L, layer, lua_tostring(L, 2))) return 1;
     if (!own_layers_is(layer)) return objects_no_field(L);
-    own_layers_push_fields(L, layer);
+    own_self_push_fields(L, layer);
     lua_pushvalue(L, 2);
     lua_gettable(L, -2);
     return 1;
 }
 
-/* Fields belong to layers written in Lua; one that is a layer without a parent becomes a child. */
+/* Fields belong to layers written in Lua. */
 static int new_index(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     if (!own_layers_is(layer)) return luaL_error(L, "only layers written in Lua have fields");
-    const char *key = luaL_checkstring(L, 2);
-    ed_layer *part = handle_at(L, 3, HANDLE_LAYER);
+    const char *key = maker_check_text(L, 2);
+    lua_settop(L, 3);
     luaL_getmetafield(L, 1, "__index");
     lua_getupvalue(L, -1, 1);
     lua_pushvalue(L, 2);
     bool taken = lua_rawget(L, -2) != LUA_TNIL || property(L, layer, key);
     if (taken) return luaL_error(L, "every layer has a '%s' already", key);
-    if (part && part != layer && !part->parent && !ed_layer_add(layer, part))
-        return handle_raise(L);
-    own_layers_push_fields(L, layer);
+    lua_settop(L, 3);
+    own_parts_check(L, layer, key);
+    own_parts_take(L, layer, key);
+    own_self_push_fields(L, layer);
     lua_pushvalue(L, 2);
     lua_pushvalue(L, 3);
     lua_rawset(L, -3);
     return 0;
+}
+
+/* for i, child in pairs(layer) */
+static int next_child(lua_State *L)
+{
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    const lua_Integer i = luaL_checkinteger(L, 2);
+    if (i < 0 || i >= ed_layer_count(layer)) return 0;
+    lua_pushinteger(L, i + 1);
+    return 1 + push_layer(L, ed_layer_at(layer, i));
+}
+
+static int pairs(lua_State *L)
+{
+    handle_check(L, 1, HANDLE_LAYER);
+    lua_pushcfunction(L, next_child);
+    lua_pushvalue(L, 1);
+    lua_pushinteger(L, 0);
+    return 3;
 }
 
 static int count(lua_State *L)
@@ -423,8 +448,13 @@ static const luaL_Reg methods[] = {
 };
 
 static const luaL_Reg metamethods[] = {
-    {"__newindex", new_index}, {"__len", count},    {"__tostring", to_string},
-    {"__eq", is_same},         {"__call", forward}, {NULL, NULL},
+    {"__newindex", new_index},
+    {"__len", count},
+    {"__tostring", to_string},
+    {"__eq", is_same},
+    {"__call", forward},
+    {"__pairs", pairs},
+    {NULL, NULL},
 };
 
 void layers_open(lua_State *L)

@@ -51,9 +51,6 @@ int objects_finish_list(lua_State *L, binding *b, handle *h, void *list);
 /* Whether the layer was made by a kind of Lua's. */
 bool own_layers_is(const ed_layer *layer);
 
-/* Pushes the table of the layer's own fields. */
-void own_layers_push_fields(lua_State *L, ed_layer *layer);
-
 /* ---- What a checkpoint can hold -------------------------------------------------------------- */
 
 /* Pushes an object that keeps the values of the table at a place of the stack. May raise. */

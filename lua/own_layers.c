@@ -1,7 +1,5 @@
-#include "lua/call.h"
 #include "lua/maker.h"
-#include "lua/objects.h"
-#include "nn/layer.h"
+#include "lua/own.h"
 #include <string.h>
 
 /*
@@ -19,27 +17,19 @@
  *     local model = ed.sequential{Scale(2), ed.dense(10)}
  *
  * init, with the arguments of that function, and build, with the first input, may be left out.
- * self is the layer. Its fields are its own, then those of the description; a layer put into a
- * field becomes a child (self:add(layer) does it without a field). A table of options among the
- * arguments that has a name, as Scale(2, {name = "twice"}), names the layer.
+ * self is the layer. Its fields are its own, then those of the description; layers and variables
+ * put into fields, or into tables that are fields, belong to it (self:add(layer) does it without a
+ * field). A table of options among the arguments that has a name, as Scale(2, {name = "twice"}),
+ * names the layer.
  *
- *     layer's state ---> hold ---> fields ---metatable---> __index: the description
- *                                                          kind: holds the C class
+ *     fields ---metatable---> __index: the description
+ *                             kind: holds the C class
  */
 
 typedef struct own_kind {
     ed_layer_class class;
     char name[];
 } own_kind;
-
-typedef struct own_state {
-    call_hold *hold; /* of the fields */
-} own_state;
-
-static void push_fields(lua_State *L, const call_hold *hold)
-{
-    call_push(L, hold);
-}
 
 /* ---- What Eddy calls ------------------------------------------------------------------------- */
 
@@ -54,13 +44,17 @@ typedef struct own_call {
 static int run(lua_State *L)
 {
     own_call *c = lua_touserdata(L, 1);
-    const own_state *state = ed_layer_state(c->layer);
-    push_fields(L, state->hold);
+    if (!c->options) own_parts_gather(L, c->layer);
+    own_self_push_fields(L, c->layer);
     lua_getfield(L, -1, c->options ? "forward" : "build");
     if (!c->options && lua_isnil(L, -1)) return 0;
-    handle_put(handle_new(L, HANDLE_LAYER), c->layer);
+    own_self_push(L, c->layer);
     handle_put(handle_new(L, HANDLE_TENSOR), c->x);
-    if (!c->options) return lua_call(L, 2, 0), 0;
+    if (!c->options) {
+        lua_call(L, 2, 0);
+        own_parts_gather(L, c->layer);
+        return 0;
+    }
     lua_createtable(L, 0, 1);
     lua_pushboolean(L, c->options->training);
     lua_setfield(L, -2, "training");
@@ -77,21 +71,21 @@ static bool build(ed_layer *layer, ed_tensor *x)
 {
     const own_state *state = ed_layer_state(layer);
     own_call c = {.layer = layer, .x = x};
-    return call_protected(state->hold, run, &c);
+    return call_protected(state->self, run, &c);
 }
 
 static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
 {
     const own_state *state = ed_layer_state(layer);
     own_call c = {.layer = layer, .x = x, .options = options};
-    return call_protected(state->hold, run, &c) ? scope_give(c.result) : NULL;
+    return call_protected(state->self, run, &c) ? scope_give(c.result) : NULL;
 }
 
 static void destroy(ed_layer *layer)
 {
     own_state *state = ed_layer_state(layer);
-    call_release(state->hold);
-    state->hold = NULL;
+    call_release(state->self);
+    state->self = NULL;
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
@@ -118,21 +112,28 @@ static int make(lua_State *L)
     lua_newtable(L);
     lua_getiuservalue(L, lua_upvalueindex(1), 1);
     lua_setmetatable(L, -2);
-    call_hold *hold = call_hold_new(L, -1);
+    lua_pushvalue(L, layer_at);
+    own_self_begin(L, layer_at + 1);
+    lua_pushboolean(L, false);
+    call_hold *self = call_hold_new(L, -1);
     binding b = binding_open(L);
     ed_layer *layer = ed_layer_new(&kind->class, name);
     if (layer)
-        ((own_state *)ed_layer_state(layer))->hold = hold;
+        ((own_state *)ed_layer_state(layer))->self = self;
     else
-        call_release(hold);
+        call_release(self);
     handle_put(h, layer);
     binding_close(&b);
     if (!layer) return handle_raise(L);
-    lua_getfield(L, -1, "init");
+    lua_settop(L, layer_at + 1);
+    lua_pushvalue(L, layer_at);
+    own_self_known(L, layer);
+    lua_getfield(L, layer_at + 1, "init");
     if (!lua_isnil(L, -1)) {
         lua_pushvalue(L, layer_at);
         for (int i = 1; i <= n; i++) lua_pushvalue(L, i);
         lua_call(L, n + 1, 0);
+        own_parts_gather(L, layer);
     }
     lua_settop(L, layer_at);
     return 1;
@@ -180,14 +181,9 @@ bool own_layers_is(const ed_layer *layer)
     return layer->class->forward == forward;
 }
 
-void own_layers_push_fields(lua_State *L, ed_layer *layer)
-{
-    const own_state *state = ed_layer_state(layer);
-    push_fields(L, state->hold);
-}
-
 void own_layers_open(lua_State *L)
 {
+    own_self_open(L);
     lua_pushcfunction(L, describe);
     lua_setfield(L, -2, "layer");
 }

@@ -140,3 +140,129 @@ collectgarbage()
 collectgarbage()
 check.near(last(ed.ones(1)), {2})
 check.equal(last[1].kind, "kind")
+
+-- Variables in fields are weights named like them, layers and variables in tables are parts too.
+do
+    local shared = ed.dense(2)
+    shared(ed.ones{1, 2})
+    local Parts = ed.layer{
+        name = "parts",
+        init = function(self)
+            self.v = ed.variable(2.0)
+            self.list = {ed.dense(2), ed.dense(2), more = {ed.variable({1.0, 2}, {trainable = false})}}
+            self.empty = {}
+            self.tied = shared:variables()[1]
+            self.up = self
+            self.tables = {}
+            self.tables[1] = self.tables
+        end,
+        build = function(self, x)
+            self.empty[1] = ed.batch_normalization()
+            self.late = ed.variable(3.0)
+        end,
+        forward = function(self, x) return self.empty[1](self.list[2](self.list[1](x))) * self.v * self.late end,
+    }
+    local parts = Parts()
+    check.equal(check.names(parts:variables()), "parts/v parts/list_more_1")
+    local model = ed.sequential{parts}
+    model(ed.ones{1, 2})
+    check.equal(check.names(model:trainable()), "sequential/parts/v sequential/parts/late " ..
+        "sequential/parts/dense/kernel sequential/parts/dense/bias sequential/parts/dense_1/kernel " ..
+        "sequential/parts/dense_1/bias sequential/parts/batch_normalization/gamma sequential/parts/batch_normalization/beta")
+    check.equal(#model:variables(), 11)
+    parts.after = ed.variable(1.0)
+    check.equal(#model:variables(), 12)
+
+    -- Parts stay: another value, or none, would be a part too many.
+    check.raises("parts: 'v' is a part of it already", function() parts.v = ed.variable(3.0) end)
+    check.raises("parts: 'v' is a part of it already", function() parts.v = nil end)
+    parts.v = parts.v
+    parts.up = 3
+    local Twice = ed.layer{init = function(self) self.a = ed.dense(2); self.a = ed.dense(3) end, forward = print}
+    check.raises("layer: 'a' is a part of it already", Twice)
+    check.raises("layer/w: there is a weight of that name", ed.layer{forward = print, init = function(self)
+        self.w = ed.variable(1.0)
+        self:weight("w", {1})
+    end})
+
+    -- They are saved, and wait for their layer like others.
+    local checkpoint = ed.checkpoint{model = model}
+    parts.v:assign(7)
+    parts.late:assign(8)
+    checkpoint:write(folder .. "/parts")
+    local again = Parts()
+    local restoration = ed.checkpoint{model = ed.sequential{again}}:read(folder .. "/parts", {partial = true})
+    check.equal(again.v:item(), 7.0)
+    again(ed.ones{1, 2})
+    check.equal(again.late:item(), 8.0)
+end
+
+-- The children of a layer, as pairs and ipairs give them.
+do
+    local places = {}
+    for i, layer in pairs(ed.sequential{ed.flatten(), ed.dense(1)}) do places[#places + 1] = i .. layer.name end
+    check.list(places, {"1flatten", "2dense"})
+end
+
+-- Fields stay as long as the layer is anywhere, and what leads back to it does not keep it.
+do
+    local function live()
+        for _ = 1, 4 do collectgarbage() end
+        return ed.memory().live_tensors
+    end
+    local Circle = ed.layer{
+        init = function(self)
+            self.w = self:weight("w", {10})
+            self.me, self.get = self, function() return self end
+        end,
+        forward = function(self, x) return x end,
+    }
+    local Parent = ed.layer{
+        init = function(self)
+            self.child = Circle()
+            self.child.owner = self
+            self.list = {Circle()}
+            self.list[1].owner = self
+            self:add(Circle()).owner = self
+        end,
+        forward = function(self, x) return self.child(x) end,
+    }
+    local before = live()
+    for _, Kind in ipairs{Circle, Parent} do
+        for i = 1, 20 do
+            local layer = Kind()
+            if i % 2 == 0 then layer(1.0) end
+            local model = i > 10 and ed.sequential{layer}
+            layer = nil
+            if i % 3 == 0 then live() end
+            if model then
+                model(1.0)
+                local inside = model[1]
+                assert(Kind == Parent and inside[3].owner.child.owner == inside or inside.me.get() == inside)
+            end
+        end
+        check.equal(live(), before)
+    end
+    local kept
+    do
+        local model = ed.sequential{Parent()}
+        live()
+        kept = model[1].child
+    end
+    live()
+    assert(kept.owner.child == kept)
+    kept(1.0)
+    do local closed <close> = kept end
+    assert(kept.me == kept, "a parent has it")
+    kept = nil
+    check.equal(live(), before)
+    local alone = Circle()
+    do local closed <close> = alone end
+    check.raises("closed", alone, 1.0)
+    alone = nil
+    local model = ed.scope(function() return ed.sequential{Parent()} end)
+    assert(model[1].child.owner == model[1])
+    model(1.0)
+    model = nil
+    check.equal(live(), before)
+end
