@@ -59,6 +59,7 @@ bool convert_counts(const char *name);
 typedef struct convert_room {
     int64_t numbers[8 * ED_MAX_RANK];
     int used;
+    bool named; /* a table that is an operand has the options among its keys */
     const char *who;
 } convert_room;
 

@@ -1,5 +1,6 @@
 #include "lua/maker.h"
 #include "lua/objects.h"
+#include "lua/places.h"
 
 /* What Eddy makes of ops and is no op itself, as functions and as methods of tensors. */
 
@@ -124,8 +125,10 @@ static const luaL_Reg functions[] = {
 void functions_open(lua_State *L)
 {
     maker_open(L, makers);
+    places_open(L);
     luaL_setfuncs(L, functions, 0);
     objects_push_tensor_methods(L);
     maker_open(L, makers);
+    places_open(L);
     lua_pop(L, 1);
 }

@@ -9,8 +9,20 @@
 bool maker_operand(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
 {
     (void)field;
-    (void)room;
-    return (*(ed_tensor **)to = convert_operand(L, at, ED_DTYPE_NONE)) != NULL;
+    return (*(ed_tensor **)to = convert_values(L, at, &(nested){.named = room->named})) != NULL;
+}
+
+bool maker_later(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
+{
+    (void)field;
+    *(maker_value *)to = (maker_value){L, at, room->named};
+    return true;
+}
+
+ed_tensor *maker_tensor(const maker_value *value, ed_dtype dtype)
+{
+    const nested wanted = {.dtype = dtype, .named = value->named};
+    return convert_values(value->L, value->at, &wanted);
 }
 
 bool maker_list(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
@@ -151,14 +163,23 @@ static bool takes_table(const maker *m)
 {
     const maker_field *first = m->fields;
     return m->needed == 1 && (first->type == ED_ATTR_INTS || first->read == maker_operand ||
-                              first->read == maker_list);
+                              first->read == maker_later || first->read == maker_list);
+}
+
+/* Whether what is given for a place is a table of options, none of them perhaps. */
+static bool is_options(lua_State *L, int at, const maker_field *place)
+{
+    if (lua_type(L, at) != LUA_TTABLE) return false;
+    lua_pushnil(L);
+    if (lua_next(L, at)) return lua_pop(L, 2), convert_has_names(L, at);
+    return !place->read && place->type != ED_ATTR_INTS;
 }
 
 /* Options that stand where a place is expected: f(x, {name = }), without the second place. */
 static void move_options(lua_State *L, const maker *m)
 {
     const int last = lua_gettop(L);
-    if (last < 2 || last > m->places || !convert_has_names(L, last)) return;
+    if (last < 2 || last > m->places || !is_options(L, last, &m->fields[last - 1])) return;
     lua_settop(L, m->places + 1);
     lua_pushnil(L);
     lua_copy(L, last, m->places + 1);
@@ -224,7 +245,7 @@ static int call(lua_State *L)
     max_align_t arguments[MAKER_SIZE / sizeof(max_align_t)];
     memset(arguments, 0, sizeof arguments);
     if (m->defaults) memcpy(arguments, m->defaults, m->size);
-    convert_room room = {.who = m->name};
+    convert_room room = {.who = m->name, .named = places == INT_MAX};
     binding b = binding_open(L);
     void *made = read_arguments(L, m, places, arguments, &room) ? m->make(arguments) : NULL;
     return m->kind == HANDLE_LIST ? objects_finish_list(L, &b, h, made)

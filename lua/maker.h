@@ -55,8 +55,18 @@ bool maker_options(lua_State *L, int at, const maker_field *fields, void *struct
 
 /* Ways to read fields. */
 maker_read maker_operand;     /* ed_tensor *: whatever can stand for a tensor */
+maker_read maker_later;       /* maker_value: the same, converted once the options are known */
 maker_read maker_list;        /* ed_list *: a table of tensors */
 maker_read maker_initializer; /* ed_initializer: "he_normal" or {kind = , value = , generator = } */
+
+/* A value that waits on the stack, and the tensor that it then becomes. */
+typedef struct maker_value {
+    lua_State *L;
+    int at;
+    bool named; /* options are among its keys */
+} maker_value;
+
+ed_tensor *maker_tensor(const maker_value *value, ed_dtype dtype);
 
 /* A text of the stack that C can take: without a zero byte. Raises. */
 const char *maker_check_text(lua_State *L, int at);

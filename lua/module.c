@@ -72,7 +72,7 @@ int luaopen_eddy(lua_State *L)
     int module = lua_gettop(L);
     garbage_open(L);
     autodiff_open(L);
-    tensor_open(L, module); /* pushes the methods */
+    tensor_open(L); /* pushes the methods */
     ops_open(L, module, module + 1);
     lua_settop(L, module);
     functions_open(L);

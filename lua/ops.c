@@ -136,7 +136,7 @@ static bool take_operands(arguments *a)
 
 enum { WHOLE = ED_SET_INDEX | 1 << ED_UINT8 };
 
-static bool is_whole(const ed_tensor *t)
+bool ops_is_whole(const ed_tensor *t)
 {
     return WHOLE & 1u << t->dtype && !(t->flags & TENSOR_WEAK);
 }
@@ -154,7 +154,7 @@ static ed_dtype float_for(const arguments *a, int i)
         const ed_tensor *t = a->inputs[k];
         bool is_float = ED_SET_FLOAT & 1u << t->dtype;
         if (is_float && !(t->flags & TENSOR_WEAK)) return t->dtype;
-        floats |= is_float || (is_whole(t) && !(operand(a, k)->dtypes & 1u << t->dtype));
+        floats |= is_float || (ops_is_whole(t) && !(operand(a, k)->dtypes & 1u << t->dtype));
     }
     return floats ? ED_FLOAT32 : ED_DTYPE_NONE;
 }
@@ -163,11 +163,11 @@ static ed_dtype float_for(const arguments *a, int i)
 static bool mix(arguments *a)
 {
     bool any = false;
-    for (int i = 0; i < a->n_inputs; i++) any |= is_whole(a->inputs[i]);
+    for (int i = 0; i < a->n_inputs; i++) any |= ops_is_whole(a->inputs[i]);
     if (__builtin_expect(!any, 1)) return true;
     ed_dtype dtype = ED_DTYPE_NONE;
     for (int i = 0; i < a->n_inputs; i++) {
-        if (!(operand(a, i)->dtypes & 1u << ED_FLOAT32) || !is_whole(a->inputs[i])) continue;
+        if (!(operand(a, i)->dtypes & 1u << ED_FLOAT32) || !ops_is_whole(a->inputs[i])) continue;
         if (!dtype || !agree(a, i - 1, i)) dtype = float_for(a, i); /* once for a long list */
         if (dtype && !(a->inputs[i] = ed_cast(a->inputs[i], dtype))) return false;
     }

@@ -1,201 +1,11 @@
 #include "lua/tensor.h"
-#include "lua/convert.h"
+#include "lua/maker.h"
 #include "lua/ops.h"
+#include "lua/places.h"
 #include "tensor/core.h"
-#include <stdlib.h>
 #include <string.h>
 
-/*
- * Tensors in Lua: operators, places, properties.
- *
- * Places count from 1, as everything in Lua does, and from -1 at the end; a range has both its
- * ends, as in string.sub:
- *
- *     x[2]                the second row           x[-1]        the last
- *     x[{2, 3}]           row 2, column 3          x[{{1, 2}}]  rows 1 and 2
- *     x[{{}, 3}]          column 3                 x[{{-1, 1, -1}}]  rows backward
- *     x["1:2, 3"]         the same as text: first:last:step
- *     x[mask]             the elements where a bool tensor of x's shape is true
- *
- * Numbers inside tensors (labels, indices of gather, results of argmax) are data and begin at 0.
- */
-
-/* ---- Places ---------------------------------------------------------------------------------- */
-
-typedef struct places {
-    int count;
-    struct {
-        bool single;
-        int64_t first, last, step; /* from 1; last 0: to the end */
-    } at[ED_MAX_RANK];
-} places;
-
-static bool bad(const char *why)
-{
-    return ed_fail(ED_INVALID_ARGUMENT, "index: %s", why), false;
-}
-
-static bool whole(lua_State *L, int at, int64_t *value)
-{
-    int fine;
-    *value = lua_tointegerx(L, at, &fine);
-    return (fine && lua_type(L, at) == LUA_TNUMBER) || bad("whole numbers are expected");
-}
-
-/* {}, {first, last}, {first, last, step} at the top of the stack. */
-static bool read_range(lua_State *L, places *p)
-{
-    int64_t n = (int64_t)lua_rawlen(L, -1), numbers[3] = {1, 0, 1};
-    if (n > 3) return bad("a range is {first, last, step}");
-    for (int64_t i = 0; i < n; i++) {
-        lua_rawgeti(L, -1, i + 1);
-        bool fine = whole(L, -1, &numbers[i]);
-        lua_pop(L, 1);
-        if (!fine) return false;
-    }
-    if (n && !numbers[0]) return bad("counting begins at 1 (and -1 is the last)");
-    if (!numbers[2]) return bad("a step of 0");
-    p->at[p->count].single = false;
-    p->at[p->count].first = numbers[0];
-    p->at[p->count].last = numbers[1];
-    p->at[p->count].step = numbers[2];
-    return true;
-}
-
-static bool read_single(int64_t i, places *p)
-{
-    if (!i) return bad("counting begins at 1 (and -1 is the last)");
-    p->at[p->count].single = true;
-    p->at[p->count].first = i;
-    return true;
-}
-
-static bool read_table(lua_State *L, int at, places *p)
-{
-    int64_t n = (int64_t)lua_rawlen(L, at), i;
-    if (n > ED_MAX_RANK) return bad("more places than a tensor has axes");
-    for (p->count = 0; p->count < n; p->count++) {
-        lua_rawgeti(L, at, p->count + 1);
-        bool fine = lua_type(L, -1) == LUA_TTABLE ? read_range(L, p)
-                                                  : whole(L, -1, &i) && read_single(i, p);
-        lua_pop(L, 1);
-        if (!fine) return false;
-    }
-    return true;
-}
-
-/* "2", "1:3", ":", "::-1" between commas. */
-static bool read_text(const char *s, places *p)
-{
-    p->count = 0;
-    for (;;) {
-        int64_t numbers[3] = {0, 0, 0};
-        int n = 0;
-        bool given[3] = {false, false, false};
-        for (;; s++) {
-            s += strspn(s, " ");
-            char *end;
-            long long value = strtoll(s, &end, 10);
-            if (end != s) numbers[n] = value, given[n] = true;
-            s = end + strspn(end, " ");
-            if (*s != ':') break;
-            if (++n > 2) return bad("a range is first:last:step");
-        }
-        if ((*s && *s != ',') || p->count == ED_MAX_RANK || (!n && !given[0]))
-            return bad("'first:last:step' between commas is expected");
-        if (!n && !read_single(numbers[0], p)) return false;
-        if (n) {
-            if ((given[0] && !numbers[0]) || (given[2] && !numbers[2]))
-                return bad("counting begins at 1, and no step is 0");
-            p->at[p->count].single = false;
-            p->at[p->count].step = given[2] ? numbers[2] : 1;
-            p->at[p->count].first = given[0] ? numbers[0] : p->at[p->count].step < 0 ? -1 : 1;
-            p->at[p->count].last = numbers[1];
-        }
-        p->count++;
-        if (!*s) return true;
-        s++;
-    }
-}
-
-/* The view of t at the places: single ones lose their axis. */
-static ed_tensor *view_at(ed_tensor *t, const places *p)
-{
-    const ed_tensor *v = tensor_read(t);
-    if (p->count > v->rank)
-        return ed_fail(ED_INVALID_ARGUMENT, "index: %d places for %s", p->count,
-                       text_of_tensor(v).s);
-    int64_t begin[ED_MAX_RANK], end[ED_MAX_RANK], step[ED_MAX_RANK], gone[ED_MAX_RANK];
-    int n_gone = 0;
-    for (int i = 0; i < p->count; i++) {
-        int64_t extent = v->shape[i], first = p->at[i].first, last = p->at[i].last;
-        int64_t from = first > 0 ? first - 1 : first + extent;
-        step[i] = p->at[i].single ? 1 : p->at[i].step;
-        begin[i] = from;
-        if (p->at[i].single) {
-            if (from < 0 || from >= extent)
-                return ed_fail(ED_OUT_OF_RANGE, "index: there is no place %lld along axis %d of %s",
-                               (long long)first, i + 1, text_of_tensor(v).s);
-            end[i] = from + 1;
-            gone[n_gone++] = i;
-            continue;
-        }
-        /* both ends are in the range; the op's `end` is not */
-        int64_t to = last > 0 ? last - 1 : last + extent;
-        if (from < 0) begin[i] = 0;
-        if (from >= extent) begin[i] = step[i] < 0 ? extent - 1 : extent;
-        if (!last)
-            end[i] = ED_END;
-        else if (step[i] > 0)
-            end[i] = to < 0 ? 0 : to + 1;
-        else
-            end[i] = to <= 0 ? ED_END : to - 1;
-        if (from < 0 && step[i] < 0) end[i] = 0; /* nothing lies before the first */
-    }
-    ed_tensor *y =
-        ed_slice(t, .begin = {begin, p->count}, .end = {end, p->count}, .step = {step, p->count});
-    return y && n_gone ? ed_squeeze(y, .axis = {gone, n_gone}) : y;
-}
-
-/* The elements where the mask is true, in one row; the gradient flows back to them. */
-static ed_tensor *masked(ed_tensor *t, ed_tensor *mask)
-{
-    const ed_tensor *v = tensor_read(t);
-    if (mask->rank != v->rank ||
-        memcmp(mask->shape, v->shape, (size_t)v->rank * sizeof *v->shape) != 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "index: a mask of %s for %s", text_of_tensor(mask).s,
-                       text_of_tensor(v).s);
-    const uint8_t *bits = ed_data(mask);
-    int64_t n = 0;
-    for (int64_t i = 0; bits && i < mask->size; i++) n += bits[i];
-    ed_tensor *where = bits ? scope_give(tensor_new(ED_INT64, 1, &n)) : NULL;
-    if (!where) return NULL;
-    n = 0;
-    for (int64_t i = 0; i < mask->size; i++)
-        if (bits[i]) ((int64_t *)where->data)[n++] = i;
-    return ed_gather(ed_reshape(t, ED_SHAPE(-1)), where, .axis = 0);
-}
-
-static ed_tensor *read_places(lua_State *L, ed_tensor *t, int key)
-{
-    places p = {.count = 1};
-    int64_t i;
-    ed_tensor *mask = handle_at(L, key, HANDLE_TENSOR);
-    if (mask && mask->dtype == ED_BOOL) return masked(t, tensor_read(mask));
-    switch (lua_type(L, key)) {
-    case LUA_TNUMBER:
-        p.count = 0;
-        if (!whole(L, key, &i) || !read_single(i, &p)) return NULL;
-        p.count = 1;
-        return view_at(t, &p);
-    case LUA_TTABLE: return read_table(L, key, &p) ? view_at(t, &p) : NULL;
-    case LUA_TSTRING: return read_text(lua_tostring(L, key), &p) ? view_at(t, &p) : NULL;
-    default:
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "index: a number, a table of places or a bool tensor is expected, not a %s",
-                       luaL_typename(L, key));
-    }
-}
+/* Tensors in Lua: operators, properties, values of variables. Places are in places.c. */
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
@@ -218,11 +28,6 @@ static bool push_property(lua_State *L, const ed_tensor *t, const char *key)
     return true;
 }
 
-static bool is_places(const char *key)
-{
-    return *key && strspn(key, "0123456789:-, ") == strlen(key);
-}
-
 /* Methods, properties, places. The methods are the function's upvalue. */
 static int index_of(lua_State *L)
 {
@@ -230,42 +35,38 @@ static int index_of(lua_State *L)
     if (lua_type(L, 2) == LUA_TSTRING) {
         lua_pushvalue(L, 2);
         if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
-        const char *key = lua_tostring(L, 2);
+        size_t size;
+        const char *key = lua_tolstring(L, 2, &size);
         if (push_property(L, t, key)) return 1;
-        if (!is_places(key)) return luaL_error(L, "a tensor has no field or method '%s'", key);
+        if (!places_is_text(key, size))
+            return luaL_error(L, "a tensor has no field or method '%s'", key);
     }
     handle *h = handle_new(L, HANDLE_TENSOR);
     luaL_checkstack(L, 8, NULL);
     binding b = binding_open(L);
-    ed_tensor *y = read_places(L, t, 2);
+    ed_tensor *y = places_read(L, t, 2);
     return binding_finish(L, &b, h, y);
 }
 
 /* ---- Writing, for variables ------------------------------------------------------------------ */
 
-/* A copy of the value with the places replaced: where each element lies is found by the same view
- * of their numbers. */
-static bool write_places(lua_State *L, ed_tensor *v, int key, int value)
+/* What a variable is given: numbers and tables of them are of its dtype, tensors of whole numbers
+ * become floats for a float variable. */
+static ed_tensor *value_for(lua_State *L, int at, const ed_tensor *v)
 {
-    ed_tensor *numbers =
-        ed_reshape(ed_range(0, (double)v->size, 1, .dtype = ED_INT64), ed_shape(v));
-    ed_tensor *where = read_places(L, numbers, key);
-    ed_tensor *given = convert_operand(L, value, ED_DTYPE_NONE);
-    if (!where || !given) return false;
-    ed_tensor *typed = given->flags & TENSOR_WEAK ? scope_give(number_as(given, v->dtype)) : given;
-    ed_tensor *spread = typed ? ed_broadcast_to(typed, ed_shape(where)) : NULL;
-    if (!spread) return false;
-    if (spread->dtype != v->dtype)
-        return ed_fail(ED_INVALID_ARGUMENT, "assign: the variable is %s, the value %s",
-                       ed_dtype_name(v->dtype), ed_dtype_name(spread->dtype)),
-               false;
-    const int64_t *to = ed_data(where);
-    const char *from = ed_data(spread);
-    size_t size = dtype_size(v->dtype);
-    char *data = to && from ? variable_write(v, true) : NULL;
-    for (int64_t i = 0; data && i < where->size; i++)
-        memcpy(data + (size_t)to[i] * size, from + (size_t)i * size, size);
-    return data;
+    ed_tensor *t = convert_operand(L, at, v->dtype);
+    return t && ED_SET_FLOAT & 1u << v->dtype && ops_is_whole(t) ? ed_cast(t, v->dtype) : t;
+}
+
+static int set_field(lua_State *L, ed_tensor *t, const char *key)
+{
+    if (strcmp(key, "trainable") != 0)
+        return luaL_error(L, "a tensor has no field '%s' that could be set; 'trainable' is one",
+                          key);
+    if (!lua_isboolean(L, 3))
+        return luaL_error(L, "trainable is %s; true or false is expected", convert_kind(L, 3).s);
+    ed_set_trainable(t, lua_toboolean(L, 3));
+    return 0;
 }
 
 static int new_index(lua_State *L)
@@ -273,23 +74,30 @@ static int new_index(lua_State *L)
     ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     if (!ed_is_variable(t))
         return luaL_error(L, "a tensor never changes; only variables can be assigned to");
+    size_t size = 0;
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &size) : NULL;
+    if (key && !places_is_text(key, size)) return set_field(L, t, key);
     luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
-    if (lua_type(L, 2) == LUA_TSTRING && !strcmp(lua_tostring(L, 2), "trainable")) {
-        ed_set_trainable(t, lua_toboolean(L, 3));
-        return 0;
-    }
     binding b = binding_open(L);
-    bool fine = write_places(L, t, 2, 3);
+    ed_tensor *value = value_for(L, 3, t);
+    bool fine = value && places_write(L, t, 2, value);
     binding_close(&b);
     return fine ? 0 : handle_raise(L);
 }
 
 /* ---- Methods --------------------------------------------------------------------------------- */
 
+/* Raised with the program's place, also below a function of Lua's own as pairs. */
+static int no_rows(lua_State *L, const ed_tensor *t, const char *what)
+{
+    ed_fail(ED_INVALID_ARGUMENT, "a scalar has no %s: %s", what, text_of_tensor(t).s);
+    return handle_raise(L);
+}
+
 static int length(lua_State *L)
 {
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
-    if (!t->rank) return luaL_error(L, "a scalar has no length");
+    if (!t->rank) return no_rows(L, t, "length");
     lua_pushinteger(L, t->shape[0]);
     return 1;
 }
@@ -346,7 +154,7 @@ static int next_row(lua_State *L)
 static int rows(lua_State *L)
 {
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
-    if (!t->rank) return luaL_error(L, "a scalar has no rows");
+    if (!t->rank) return no_rows(L, t, "rows");
     lua_settop(L, 1);
     lua_pushcfunction(L, next_row);
     lua_insert(L, 1);
@@ -354,20 +162,35 @@ static int rows(lua_State *L)
     return 3;
 }
 
-#define METHOD(name, call)                                                                         \
-    static int name(lua_State *L)                                                                  \
-    {                                                                                              \
-        ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);                                          \
-        handle *h = handle_new(L, HANDLE_TENSOR);                                                  \
-        binding b = binding_open(L);                                                               \
-        ed_tensor *y = call;                                                                       \
-        handle_put(h, y);                                                                          \
-        binding_close(&b);                                                                         \
-        return handle_return(L, y);                                                                \
-    }
+/* A method that makes a tensor of a tensor. */
+static int made_by(lua_State *L, ed_tensor *(*make)(ed_tensor *))
+{
+    ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
+    handle *h = handle_new(L, HANDLE_TENSOR);
+    binding b = binding_open(L);
+    ed_tensor *y = make(t);
+    return binding_finish(L, &b, h, y);
+}
 
-METHOD(value, ed_value(t))
-METHOD(stop_gradient, ed_stop_gradient(t))
+static int value(lua_State *L)
+{
+    return made_by(L, ed_value);
+}
+
+static int stop_gradient(lua_State *L)
+{
+    return made_by(L, ed_stop_gradient);
+}
+
+/* x:close() is what `local x <close>` does at the end. */
+static int close(lua_State *L)
+{
+    luaL_checkudata(L, 1, "eddy.tensor");
+    luaL_getmetafield(L, 1, "__close");
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 0);
+    return 0;
+}
 
 static int is_variable(lua_State *L)
 {
@@ -401,7 +224,7 @@ static int assign_by(lua_State *L, assignment *change)
     ed_tensor *v = handle_check(L, 1, HANDLE_TENSOR);
     luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
     binding b = binding_open(L);
-    ed_tensor *given = convert_operand(L, 2, ED_DTYPE_NONE);
+    ed_tensor *given = value_for(L, 2, v);
     bool fine = given && change(v, given);
     binding_close(&b);
     if (!fine) return handle_raise(L);
@@ -424,44 +247,103 @@ static int assign_sub(lua_State *L)
     return assign_by(L, ed_assign_sub_with);
 }
 
+/* ---- Text ------------------------------------------------------------------------------------ */
+
+/* The first line of the tensor's text; that of a scalar is its number. */
+static int push_first_line(lua_State *L, const ed_tensor *t)
+{
+    char line[64] = "";
+    binding b = binding_open(L);
+    const char *s = ed_to_string(t);
+    if (s) snprintf(line, sizeof line, "%.*s", (int)strcspn(s, "\n"), s);
+    binding_close(&b);
+    if (!s) return handle_raise(L);
+    lua_pushstring(L, line);
+    return 1;
+}
+
+/* Pushes what a value is within a text: numbers as such, other tensors as "float32[2, 3]". */
+static void push_within_text(lua_State *L, int at)
+{
+    if (!luaL_testudata(L, at, "eddy.tensor")) {
+        lua_pushvalue(L, at);
+        return;
+    }
+    const ed_tensor *t = handle_check(L, at, HANDLE_TENSOR);
+    if (t->rank)
+        lua_pushstring(L, text_of_tensor(t).s);
+    else if (t->dtype == ED_BOOL)
+        lua_pushstring(L, *(const uint8_t *)tensor_read(t)->data ? "true" : "false");
+    else
+        push_first_line(L, t);
+}
+
+/* Beside a text or a number, a tensor is text. */
+static int concatenate(lua_State *L)
+{
+    luaL_checkstack(L, 8, NULL);
+    if (!lua_isstring(L, 1) && !lua_isstring(L, 2)) {
+        ed_fail(ED_INVALID_ARGUMENT,
+                "..: %s and %s make no text; ed.concat{a, b} joins tensors, tostring(x) is a text",
+                convert_kind(L, 1).s, convert_kind(L, 2).s);
+        return handle_raise(L);
+    }
+    push_within_text(L, 1);
+    push_within_text(L, 2);
+    lua_concat(L, 2);
+    return 1;
+}
+
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* tensor(table or number, dtype) */
-static int tensor(lua_State *L)
+typedef struct making {
+    maker_value value;
+    ed_dtype dtype;
+    const char *name;
+    bool trainable;
+} making;
+
+static const maker_field tensor_fields[] = {
+    {"value", .offset = offsetof(making, value), .read = maker_later},
+    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(making, dtype)},
+    {0},
+};
+
+static void *make_tensor(const void *arguments)
 {
-    const char *name = luaL_optstring(L, 2, NULL);
-    ed_dtype dtype = name ? convert_dtype(name) : ED_DTYPE_NONE;
-    if (name && !dtype) return luaL_argerror(L, 2, "the name of a dtype is expected");
-    handle *h = handle_new(L, HANDLE_TENSOR);
-    luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
-    binding b = binding_open(L);
-    ed_tensor *t = convert_operand(L, 1, dtype);
-    if (t && t->flags & TENSOR_WEAK) t = ed_scalar_with(t, &(ed_scalar_options){.dtype = dtype});
-    if (t && dtype && t->dtype != dtype) t = ed_cast(t, dtype);
-    return binding_finish(L, &b, h, t);
+    const making *m = arguments;
+    ed_tensor *t = maker_tensor(&m->value, m->dtype);
+    if (t && t->flags & TENSOR_WEAK) t = ed_scalar_with(t, &(ed_scalar_options){0});
+    return t && m->dtype && t->dtype != m->dtype ? ed_cast(t, m->dtype) : t;
 }
 
-/* variable(initial, {name = , trainable = }) */
-static int variable_of(lua_State *L)
+static const maker_field variable_fields[] = {
+    {"initial", .offset = offsetof(making, value), .read = maker_later},
+    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(making, dtype)},
+    {"name", ED_ATTR_STRING, .offset = offsetof(making, name)},
+    {"trainable", ED_ATTR_BOOL, .offset = offsetof(making, trainable)},
+    {0},
+};
+
+static void *make_variable(const void *arguments)
 {
-    ed_variable_options options = {0};
-    if (lua_type(L, 2) == LUA_TTABLE) {
-        lua_getfield(L, 2, "name");
-        options.name = luaL_optstring(L, -1, NULL);
-        lua_getfield(L, 2, "trainable");
-        options.not_trainable = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
-    }
-    handle *h = handle_new(L, HANDLE_TENSOR);
-    luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
-    binding b = binding_open(L);
-    ed_tensor *initial = convert_operand(L, 1, ED_DTYPE_NONE);
-    ed_tensor *v = initial ? ed_variable_with(initial, &options) : NULL;
-    return binding_finish(L, &b, h, v);
+    const making *m = arguments;
+    ed_tensor *initial = make_tensor(m);
+    const ed_variable_options options = {m->name, .not_trainable = !m->trainable};
+    return initial ? ed_variable_with(initial, &options) : NULL;
 }
+
+static const making makings = {.trainable = true};
+
+static const maker makers[] = {
+    {"tensor", HANDLE_TENSOR, 2, 1, tensor_fields, sizeof(making), &makings, make_tensor},
+    {"variable", HANDLE_TENSOR, 2, 1, variable_fields, sizeof(making), &makings, make_variable},
+    {0},
+};
 
 static const luaL_Reg metamethods[] = {
-    {"__newindex", new_index}, {"__len", length}, {"__tostring", to_string},
-    {"__pairs", rows},         {NULL, NULL},
+    {"__newindex", new_index}, {"__len", length},         {"__tostring", to_string},
+    {"__pairs", rows},         {"__concat", concatenate}, {NULL, NULL},
 };
 
 static const luaL_Reg methods[] = {
@@ -477,13 +359,7 @@ static const luaL_Reg methods[] = {
     {"assign_add", assign_add},
     {"assign_sub", assign_sub},
     {"rows", rows},
-    {NULL, NULL},
-};
-
-static const luaL_Reg functions[] = {
-    {"tensor", tensor},
-    {"variable", variable_of},
-    {"stop_gradient", stop_gradient},
+    {"close", close},
     {NULL, NULL},
 };
 
@@ -501,10 +377,11 @@ static int negative(lua_State *L)
     return ops_call(L, ed_op_find("neg"));
 }
 
-void tensor_open(lua_State *L, int module)
+void tensor_open(lua_State *L)
 {
-    luaL_setfuncs(L, functions, 0); /* into the module, at the top */
-    (void)module;
+    maker_open(L, makers);
+    lua_pushcfunction(L, stop_gradient);
+    lua_setfield(L, -2, "stop_gradient");
     luaL_getmetatable(L, "eddy.tensor");
     luaL_setfuncs(L, metamethods, 0);
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {

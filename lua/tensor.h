@@ -6,6 +6,6 @@
 
 /* Puts functions into the module at the top of the stack and pushes the table of a tensor's
  * methods. */
-void tensor_open(lua_State *L, int module);
+void tensor_open(lua_State *L);
 
 #endif

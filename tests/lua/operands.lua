@@ -40,7 +40,7 @@ is(ed.tensor {{}}, "float32", {})
 -- Holes, mixtures, uneven tables.
 raises("some are nil", ed.tensor, {1, nil, 3})
 raises("element [3], but not all", ed.tensor, {[1] = 1, [3] = 2})
-raises("2.5 as a key", ed.tensor, {1, [2.5] = 2})
+raises("2.5 as a key", ed.tensor, {{1, [2.5] = 2}})
 raises("the name 'a' among the numbers of element [1]", ed.tensor, {{1, a = 2}})
 raises("element [2] is the text 'a'", ed.tensor, {1, "a"})
 raises("numbers and booleans", ed.tensor, {1, true})
@@ -97,3 +97,56 @@ check.list(ed.ones(2, 2, "int32").shape, {2, 2})
 check.list(ed.zeros {2, 3}:transpose(2, 1).shape, {3, 2})
 is(ed.pad({1, 2}, 1, 1, 9), "int32", {9, 1, 2, 9})
 raises("zeros: shape is 1.5; a whole number is expected", ed.zeros, {1.5})
+
+-- Making tensors and variables.
+is(ed.tensor {1, 2, dtype = "float64"}, "float64", {1, 2})
+is(ed.tensor({1, 2}, {dtype = "float64"}), "float64", {1, 2})
+is(ed.tensor({1, 2}, {}), "int32", {1, 2})
+is(ed.tensor(true, "float32"), "float32", {1})
+is(ed.tensor {{1, 2}, {3, 4}, dtype = "uint8"}, "uint8", {1, 2, 3, 4})
+is(ed.variable({1, 2}, "float32"), "float32", {1, 2})
+local v = ed.variable {1, 2, dtype = "float64", name = "v", trainable = false}
+is(v, "float64", {1, 2})
+assert(v.name == "v" and not v.trainable and v:is_variable())
+raises("tensor: there is no option foo", ed.tensor, {1, 2, foo = 3})
+raises("variable: there is no option foo", ed.variable, {1, 2}, {foo = 5})
+raises("variable: there is no option trainble", ed.variable, 1.0, {trainble = false})
+raises("trainable is 1; a boolean", ed.variable, 1, {trainable = 1})
+raises("the name 'a' among the numbers", ed.variable, {1, a = 2}, "float32")
+raises("'float3' is no dtype", ed.tensor, {1}, "float3")
+raises("tensor: dtype is 5", ed.tensor, {1}, 5)
+raises("the number 2.5 can't be an element of int32", ed.tensor, 2.5, "int32")
+raises("tensor: value is missing", ed.tensor)
+
+-- What a variable is given takes its dtype.
+v = ed.variable {1.0, 2.0, 3.0}
+is(v:assign {4, 5, 6}, "float32", {4, 5, 6})
+is(v:assign(ed.tensor {1, 2, 3}):assign_add {1, 1, 1}:assign_sub(1), "float32", {1, 2, 3})
+v["::-1"] = {7, 8, 9}
+is(v, "float32", {9, 8, 7})
+v[ed.tensor {true, false, true}] = 0
+v[-2] = ed.tensor(5)
+is(v, "float32", {0, 5, 0})
+raises("is float32[3], the value float32[]", v.assign, v, 7)
+local whole = ed.variable {1, 2, 3}
+raises("no place 4 along axis 1 of int32[3]", function() whole[4] = 5 end)
+raises("1.5 can't be an element of int32", function() whole[1] = 1.5 end)
+raises("the value float32[3]", whole.assign, whole, v)
+raises("not the text 'a'", function() whole[1] = "a" end)
+raises("no field 'shape' that could be set", function() v.shape = {1} end)
+raises("no field 'foo' that could be set", function() v.foo = 1 end)
+raises("trainable is 1", function() v.trainable = 1 end)
+
+-- Tensors within texts, and closed ones.
+check.equal("loss " .. ed.tensor(0.1), "loss 0.1")
+check.equal(ed.tensor(3) .. " at " .. 5, "3 at 5")
+check.equal(ed.tensor(true) .. ": " .. ed.zeros {2, 3}, "true: float32[2, 3]")
+raises("make no text; ed.concat", function() return v .. v end)
+local gone = ed.ones {2}
+gone:close()
+raises("was closed", function() return gone[1] end)
+raises("was closed", function() return "" .. gone end)
+
+-- Errors of functions of Lua's own have the program's place.
+raises("operands.lua:", function() return pairs(ed.tensor(3)) end)
+raises("a scalar has no length", function() return #ed.tensor(3) end)

@@ -2,6 +2,7 @@
 local ed = require "eddy"
 
 local x = ed.range(1, 7, 1, {dtype = "int32"}) -- 1 ... 6
+local raises = require "check".raises
 local function is(got, wanted)
     got = table.concat(got:totable(), " ")
     assert(got == wanted, ("'%s', not '%s'"):format(got, wanted))
@@ -41,6 +42,38 @@ is(m[{{}, 2}], "2 5")
 is(m["2, ::-1"], "6 5 4")
 is(m[m:greater(3)], "4 5 6")
 
+-- Text among places, "..." for all axes that are left, rows by a mask.
+is(m[{":", 1}], "1 4")
+is(m["..., 1"], "1 4")
+is(m[{"...", {2, 3}}][1], "2 3")
+is(m["..."][2], "4 5 6")
+is(m[ed.tensor {false, true}][1], "4 5 6")
+is(x["1:0"], "")
+is(x[{{3, 0, -1}}], "3 2 1")
+
+-- What is no place says why.
+raises("zero byte", function() return x["1\0junk"] end)
+raises("'...' is there twice", function() return m["..., ..."] end)
+raises("places have no names", function() return x[{a = 1}] end)
+raises("int32[2] is no place: numbers in tensors count from 0; ed.gather", function() return x[ed.tensor {0, 1}] end)
+raises("a whole number is expected, not nil", function() return m[{1, {2, nil, 3}}] end)
+raises("a mask of bool[3] for int32[2, 3]", function() return m[ed.tensor {true, true, false}] end)
+raises("'for i, row in pairs(x)'", function() for _ in ipairs(x) do end end)
+for _, key in ipairs {"...1", ".", "1.5", "..", "1,,2", "1;2"} do
+    assert(not pcall(function() return m[key] end), key)
+end
+
+-- The same by the names of a function.
+is(ed.slice(x, {first = 2, last = -2}), "2 3 4 5")
+is(x:slice {first = -1, last = 1, step = -2}, "6 4 2")
+is(x:slice {step = -1}, "6 5 4 3 2 1")
+is(m:slice({first = {2, 1}, last = {-1, 2}})[1], "4 5")
+is(m:slice {first = 2}[1], "4 5 6")
+raises("counting begins at 1", ed.slice, x, {first = 0})
+raises("a step of 0", ed.slice, x, {step = 0})
+raises("index: 2 places for int32[6]", ed.slice, x, {first = {1, 1}})
+raises("slice: there is no option begin", ed.slice, x, {begin = 0})
+
 -- The rows end wherever the next one is asked for.
 local next_row, of = m:rows()
 assert(select("#", next_row(of, 2)) == 0 and select("#", next_row(of, math.maxinteger)) == 0)
@@ -56,3 +89,23 @@ v[{{2, 3}}] = v[{{2, 3}}] * 2
 is(v, "1.0 14.0 6.0")
 assert(not pcall(function() x[1] = 1 end))
 assert(not pcall(function() v[9] = 1 end))
+
+-- Parts of several axes, in place; a value that somebody holds stays as it is.
+local w = ed.variable {{1, 2, 3}, {4, 5, 6}}
+local before = w:value()
+w[{{}, "::-2"}] = {{10, 20}, {30, 40}}
+w[{1, 2}] = 0
+is(w[1], "20 0 10")
+is(w[2], "40 5 30")
+is(before[2], "4 5 6")
+w[ed.tensor {true, false}] = {{7, 8, 9}}
+w["..., 3"] = -1
+is(w[1], "7 8 -1")
+is(w[2], "40 5 -1")
+w[{}] = 2
+is(w[1] + w[2], "4 4 4")
+w[{{1, 0}}] = 9
+is(w[1] + w[2], "4 4 4")
+local number = ed.variable(1)
+number[{}] = 3
+assert(number:item() == 3)

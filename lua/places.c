@@ -1,0 +1,430 @@
+#include "lua/places.h"
+#include "lua/maker.h"
+#include "tensor/core.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* What is said of one axis, as it was written. */
+typedef struct range {
+    bool single;
+    bool no_first, no_last;
+    int64_t first, last, step;
+} range;
+
+typedef struct places {
+    int count;
+    bool walks; /* one number is read, as ipairs does until there is nil */
+    int gap;    /* before which place "..." stands for all axes that are left; -1 without one */
+    range at[ED_MAX_RANK];
+} places;
+
+/* What that is of an axis: so many places from 0 on. */
+typedef struct stretch {
+    int64_t begin, count, step;
+} stretch;
+
+static bool bad(const char *why)
+{
+    return ed_fail(ED_INVALID_ARGUMENT, "index: %s", why), false;
+}
+
+/* ---- Reading places -------------------------------------------------------------------------- */
+
+static bool add(places *p, range r)
+{
+    if (p->count == ED_MAX_RANK) return bad("more places than a tensor has axes");
+    if (!r.no_first && !r.first) return bad("counting begins at 1 (and -1 is the last)");
+    if (!r.single && !r.step) return bad("a step of 0");
+    if (r.step < -INT64_MAX) r.step = -INT64_MAX; /* can be negated */
+    p->at[p->count++] = r;
+    return true;
+}
+
+static bool add_gap(places *p)
+{
+    if (p->gap >= 0) return bad("'...' is there twice");
+    p->gap = p->count;
+    return true;
+}
+
+static bool whole(lua_State *L, int at, int64_t *value)
+{
+    int fine;
+    *value = lua_tointegerx(L, at, &fine);
+    if (fine && lua_type(L, at) == LUA_TNUMBER) return true;
+    return ed_fail(ED_INVALID_ARGUMENT, "index: a whole number is expected, not %s",
+                   convert_kind(L, at).s),
+           false;
+}
+
+static bool read_number(lua_State *L, int at, places *p)
+{
+    int64_t i;
+    return whole(L, at, &i) && add(p, (range){.single = true, .first = i});
+}
+
+/* {}, {first, last}, {first, last, step} at the top of the stack. */
+static bool read_range(lua_State *L, places *p)
+{
+    int64_t n = (int64_t)lua_rawlen(L, -1), numbers[3] = {0, 0, 1};
+    if (n > 3 || convert_has_names(L, -1)) return bad("a range is {first, last, step}");
+    for (int64_t i = 0; i < n; i++) {
+        lua_rawgeti(L, -1, i + 1);
+        bool fine = whole(L, -1, &numbers[i]);
+        lua_pop(L, 1);
+        if (!fine) return false;
+    }
+    return add(p, (range){false, n < 1, n < 2, numbers[0], numbers[1], numbers[2]});
+}
+
+/* The numbers of "first:last:step", some or all of which may be missing, up to the next comma, to
+ * which *s goes; how many colons there are, -1 for more than two. */
+static int read_numbers(const char **s, int64_t numbers[3], bool given[3])
+{
+    for (int n = 0; n < 3; n++) {
+        char *end;
+        long long value = strtoll(*s, &end, 10);
+        if ((given[n] = end != *s)) numbers[n] = value;
+        *s = end + strspn(end, " ");
+        if (**s != ':') return n;
+        ++*s;
+    }
+    return -1;
+}
+
+/* "2", "1:3", ":", "::-1" or "..." up to a comma or the end; what comes then, NULL with an error.
+ */
+static const char *read_piece(const char *s, places *p)
+{
+    int64_t numbers[3] = {0, 0, 1};
+    bool given[3] = {false, false, false};
+    s += strspn(s, " ");
+    if (!strncmp(s, "...", 3)) {
+        s += 3 + strspn(s + 3, " ");
+        return add_gap(p) && (!*s || *s == ',' || bad("'...' stands for itself")) ? s : NULL;
+    }
+    int colons = read_numbers(&s, numbers, given);
+    if (colons < 0 || (*s && *s != ',') || (!colons && !given[0]))
+        return bad("'first:last:step' between commas is expected"), NULL;
+    range r = {!colons, !given[0], !given[1], numbers[0], numbers[1], numbers[2]};
+    return add(p, r) ? s : NULL;
+}
+
+static bool read_text(lua_State *L, int at, places *p)
+{
+    size_t size;
+    const char *s = lua_tolstring(L, at, &size);
+    if (strlen(s) != size) return bad("there is a zero byte in the text");
+    while ((s = read_piece(s, p)) && *s) s++;
+    return s;
+}
+
+static bool read_entry(lua_State *L, places *p)
+{
+    switch (lua_type(L, -1)) {
+    case LUA_TTABLE: return read_range(L, p);
+    case LUA_TSTRING: return read_text(L, -1, p);
+    default: return read_number(L, -1, p);
+    }
+}
+
+static bool read_table(lua_State *L, int at, places *p)
+{
+    int64_t n = (int64_t)lua_rawlen(L, at);
+    if (convert_has_names(L, at)) return bad("places have no names");
+    for (int64_t i = 1; i <= n; i++) {
+        lua_rawgeti(L, at, i);
+        bool fine = read_entry(L, p);
+        lua_pop(L, 1);
+        if (!fine) return false;
+    }
+    return true;
+}
+
+static bool read_key(lua_State *L, int key, places *p)
+{
+    const ed_tensor *t = handle_at(L, key, HANDLE_TENSOR);
+    p->count = 0;
+    p->gap = -1;
+    p->walks = false;
+    switch (lua_type(L, key)) {
+    case LUA_TNUMBER: return read_number(L, key, p);
+    case LUA_TTABLE: return read_table(L, key, p);
+    case LUA_TSTRING: return read_text(L, key, p);
+    default:
+        if (t)
+            ed_fail(ED_INVALID_ARGUMENT,
+                    "index: %s is no place: numbers in tensors count from 0; "
+                    "ed.gather(x, indices) takes them",
+                    text_of_tensor(t).s);
+        else
+            ed_fail(ED_INVALID_ARGUMENT,
+                    "index: a number, a table of places or a bool tensor is expected, not %s",
+                    convert_kind(L, key).s);
+        return false;
+    }
+}
+
+bool places_is_text(const char *s, size_t size)
+{
+    return size && (strspn(s, "0123456789:-,. ") == size || memchr(s, 0, size));
+}
+
+/* ---- Finding them in a tensor ---------------------------------------------------------------- */
+
+/* A place counted from 1, or from -1 at the end, counted from 0; 0 lies before the first. */
+static int64_t from_zero(int64_t place, int64_t extent)
+{
+    return place >= 0 ? place - 1 : place + extent;
+}
+
+/* The part of an axis that a range takes, which is held within it; false for a single place that
+ * lies outside. */
+static bool locate(const range *r, int64_t extent, stretch *s)
+{
+    int64_t first = from_zero(r->first, extent), last = from_zero(r->last, extent);
+    if (r->single) {
+        *s = (stretch){first, 1, 1};
+        return first >= 0 && first < extent;
+    }
+    bool back = r->step < 0;
+    if (r->no_first) first = back ? extent - 1 : 0;
+    if (r->no_last) last = back ? 0 : extent - 1;
+    int64_t low = back ? last : first, high = back ? first : last;
+    if (low < 0) low = 0;
+    if (high >= extent) high = extent - 1;
+    if (low > high) return *s = (stretch){0, 0, 1}, true;
+    *s = (stretch){back ? high : low, (high - low) / (back ? -r->step : r->step) + 1, r->step};
+    return true;
+}
+
+static bool no_place(const ed_tensor *t, const places *p, int axis, int64_t place)
+{
+    bool end = p->walks && place == t->shape[axis] + 1;
+    ed_fail(ED_OUT_OF_RANGE, "index: there is no place %lld along axis %d of %s%s",
+            (long long)place, axis + 1, text_of_tensor(t).s,
+            end ? "; 'for i, row in pairs(x)' goes over what there is" : "");
+    return false;
+}
+
+/* Of each axis of t what p says; axes that it does not name are whole. */
+static bool locate_all(const ed_tensor *t, const places *p, stretch *s)
+{
+    int left = t->rank - p->count;
+    if (left < 0)
+        return ed_fail(ED_INVALID_ARGUMENT, "index: %d places for %s", p->count,
+                       text_of_tensor(t).s),
+               false;
+    for (int axis = 0; axis < t->rank; axis++) s[axis] = (stretch){0, t->shape[axis], 1};
+    for (int i = 0; i < p->count; i++) {
+        int axis = p->gap >= 0 && i >= p->gap ? i + left : i;
+        if (!locate(&p->at[i], t->shape[axis], &s[axis]))
+            return no_place(t, p, axis, p->at[i].first);
+    }
+    return true;
+}
+
+/* The axes that single places take away. */
+static ed_ints singles(const ed_tensor *t, const places *p, int64_t *axes)
+{
+    ed_ints list = {axes, 0};
+    for (int i = 0; i < p->count; i++)
+        if (p->at[i].single)
+            axes[list.count++] = p->gap >= 0 && i >= p->gap ? i + t->rank - p->count : i;
+    return list;
+}
+
+static ed_tensor *view_at(ed_tensor *t, const places *p)
+{
+    const ed_tensor *value = tensor_read(t);
+    stretch s[ED_MAX_RANK];
+    int64_t begin[ED_MAX_RANK], end[ED_MAX_RANK], step[ED_MAX_RANK], axes[ED_MAX_RANK];
+    if (!locate_all(value, p, s)) return NULL;
+    for (int i = 0; i < value->rank; i++) {
+        int64_t last = s[i].begin + (s[i].count - 1) * s[i].step;
+        begin[i] = s[i].begin;
+        step[i] = s[i].step;
+        end[i] = step[i] > 0 ? last + 1 : last ? last - 1 : ED_END; /* which is not in it */
+    }
+    const int n = value->rank;
+    ed_tensor *y = ed_slice(t, .begin = {begin, n}, .end = {end, n}, .step = {step, n});
+    ed_ints gone = singles(value, p, axes);
+    return y && gone.count ? ed_squeeze(y, .axis = gone) : y;
+}
+
+/* ---- Masks ----------------------------------------------------------------------------------- */
+
+static ed_tensor *mask_at(lua_State *L, int key)
+{
+    ed_tensor *t = handle_at(L, key, HANDLE_TENSOR);
+    return t && t->dtype == ED_BOOL ? tensor_read(t) : NULL;
+}
+
+/* The numbers, from 0, of the rows where the mask, of t's leading axes, is true. */
+static ed_tensor *true_rows(const ed_tensor *t, const ed_tensor *mask)
+{
+    if (mask->rank > t->rank ||
+        memcmp(mask->shape, t->shape, (size_t)mask->rank * sizeof *t->shape) != 0)
+        return ed_fail(ED_INVALID_ARGUMENT, "index: a mask of %s for %s", text_of_tensor(mask).s,
+                       text_of_tensor(t).s);
+    const uint8_t *bits = ed_data(mask);
+    int64_t n = 0;
+    for (int64_t i = 0; bits && i < mask->size; i++) n += bits[i];
+    ed_tensor *rows = bits ? scope_give(tensor_new(ED_INT64, 1, &n)) : NULL;
+    n = 0;
+    for (int64_t i = 0; rows && i < mask->size; i++)
+        if (bits[i]) ((int64_t *)rows->data)[n++] = i;
+    return rows;
+}
+
+/* The shape of so many rows: t's behind the mask's axes. */
+static ed_ints shape_of_rows(const ed_tensor *t, const ed_tensor *mask, int64_t rows,
+                             int64_t *shape)
+{
+    int rank = t->rank - mask->rank;
+    shape[0] = rows;
+    memcpy(shape + 1, t->shape + mask->rank, (size_t)rank * sizeof *shape);
+    return (ed_ints){shape, rank + 1};
+}
+
+/* The gradient flows back to the rows. */
+static ed_tensor *read_masked(ed_tensor *t, const ed_tensor *mask)
+{
+    const ed_tensor *value = tensor_read(t);
+    int64_t shape[ED_MAX_RANK + 1];
+    ed_tensor *rows = true_rows(value, mask);
+    if (!rows) return NULL;
+    ed_tensor *all = ed_reshape(t, shape_of_rows(value, mask, mask->size, shape));
+    return ed_gather(all, rows, .axis = 0);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+/* The elements of the value as they go to a part of that shape. */
+static const char *spread(ed_tensor *value, ed_ints shape)
+{
+    ed_tensor *y = ed_broadcast_to(value, shape);
+    return y ? ed_data(y) : NULL;
+}
+
+static bool write_masked(ed_tensor *v, const ed_tensor *mask, ed_tensor *value)
+{
+    int64_t shape[ED_MAX_RANK + 1];
+    const ed_tensor *rows = true_rows(v, mask);
+    if (!rows) return false;
+    const char *from = spread(value, shape_of_rows(v, mask, rows->size, shape));
+    char *to = from ? variable_write(v, true) : NULL;
+    size_t size = mask->size ? (size_t)(v->size / mask->size) * dtype_size(v->dtype) : 0;
+    for (int64_t i = 0; to && i < rows->size; i++)
+        memcpy(to + (size_t)((int64_t *)rows->data)[i] * size, from + (size_t)i * size, size);
+    return to;
+}
+
+/* Copies the elements of `from` one after the other to the stretches, none of which is empty, of a
+ * contiguous tensor: in runs, where those along the last axis have no gaps. */
+static void scatter(const ed_tensor *v, const stretch *s, char *to, const char *from)
+{
+    int64_t at[ED_MAX_RANK] = {0}, strides[ED_MAX_RANK];
+    const int last = v->rank - 1, axes = last >= 0 && s[last].step == 1 ? last : v->rank;
+    const size_t size = dtype_size(v->dtype);
+    const size_t run = axes == last ? (size_t)s[last].count * size : size;
+    tensor_row_major(v->rank, v->shape, strides);
+    for (int axis = 0; axis >= 0; from += run) {
+        int64_t place = axes == last ? s[last].begin : 0;
+        for (int i = 0; i < axes; i++) place += (s[i].begin + at[i] * s[i].step) * strides[i];
+        memcpy(to + (size_t)place * size, from, run);
+        for (axis = axes - 1; axis >= 0 && ++at[axis] == s[axis].count; axis--) at[axis] = 0;
+    }
+}
+
+static bool write_view(ed_tensor *v, const places *p, ed_tensor *value)
+{
+    stretch s[ED_MAX_RANK];
+    int64_t shape[ED_MAX_RANK], axes[ED_MAX_RANK], size = 1;
+    if (!locate_all(v, p, s)) return false;
+    ed_ints gone = singles(v, p, axes), left = {shape, 0};
+    for (int i = 0, k = 0; i < v->rank; i++) {
+        size *= s[i].count;
+        if (k < gone.count && gone.values[k] == i)
+            k++;
+        else
+            shape[left.count++] = s[i].count;
+    }
+    const char *from = spread(value, left);
+    char *to = from ? variable_write(v, true) : NULL;
+    if (to && size) scatter(v, s, to, from);
+    return to;
+}
+
+/* ---- The doors ------------------------------------------------------------------------------- */
+
+ed_tensor *places_read(lua_State *L, ed_tensor *t, int key)
+{
+    const ed_tensor *mask = mask_at(L, key);
+    if (mask) return read_masked(t, mask);
+    places p;
+    if (!read_key(L, key, &p)) return NULL;
+    p.walks = lua_type(L, key) == LUA_TNUMBER;
+    return view_at(t, &p);
+}
+
+bool places_write(lua_State *L, ed_tensor *v, int key, ed_tensor *value)
+{
+    if (value->dtype != v->dtype)
+        return ed_fail(ED_INVALID_ARGUMENT, "assign: the variable is %s, the value %s",
+                       text_of_tensor(v).s, text_of_tensor(value).s),
+               false;
+    const ed_tensor *mask = mask_at(L, key);
+    if (mask) return write_masked(v, mask, value);
+    places p;
+    return read_key(L, key, &p) && write_view(v, &p, value);
+}
+
+/* ---- slice ----------------------------------------------------------------------------------- */
+
+typedef struct slice {
+    ed_tensor *x;
+    ed_ints first, last, step;
+} slice;
+
+static const maker_field slice_fields[] = {
+    {"x", .offset = offsetof(slice, x), .read = maker_operand},
+    {"first", ED_ATTR_INTS, .offset = offsetof(slice, first)},
+    {"last", ED_ATTR_INTS, .offset = offsetof(slice, last)},
+    {"step", ED_ATTR_INTS, .offset = offsetof(slice, step)},
+    {0},
+};
+
+/* Number i of a list, if it has so many. */
+static int64_t nth(ed_ints list, int64_t i, int64_t otherwise)
+{
+    return i < list.count ? list.values[i] : otherwise;
+}
+
+static void *make_slice(const void *arguments)
+{
+    const slice *a = arguments;
+    places p = {.gap = -1};
+    int64_t n = a->first.count > a->last.count ? a->first.count : a->last.count;
+    if (a->step.count > n) n = a->step.count;
+    for (int64_t i = 0; i < n; i++) {
+        range r = {false,
+                   i >= a->first.count,
+                   i >= a->last.count,
+                   nth(a->first, i, 0),
+                   nth(a->last, i, 0),
+                   nth(a->step, i, 1)};
+        if (!add(&p, r)) return NULL;
+    }
+    return view_at(a->x, &p);
+}
+
+static const maker makers[] = {
+    {"slice", HANDLE_TENSOR, 1, 1, slice_fields, sizeof(slice), NULL, make_slice},
+    {0},
+};
+
+void places_open(lua_State *L)
+{
+    maker_open(L, makers);
+}

@@ -1,0 +1,33 @@
+/*
+ * Places in tensors. They count from 1, as everything in Lua does, and from -1 at the end; a range
+ * has both its ends, as in string.sub:
+ *
+ *     x[2]                the second row           x[-1]           the last
+ *     x[{2, 3}]           row 2, column 3          x[{{1, 2}}]     rows 1 and 2
+ *     x[{{}, 3}]          column 3                 x[{{-1, 1, -1}}]  rows backward
+ *     x["1:2, 3"]         the same as text: first:last:step
+ *     x["..., 1"]         all axes, and the first place along the last
+ *     x[mask]             the elements, or rows, where a bool tensor is true
+ *
+ * Numbers inside tensors (labels, indices of gather, results of argmax) are data and begin at 0.
+ */
+#ifndef EDDY_LUA_PLACES_H
+#define EDDY_LUA_PLACES_H
+
+#include "lua/handle.h"
+
+/* The part of t at the places that the value at `key` of the stack says: a view, but of masks.
+ * Inside a scope; NULL with an error. */
+ed_tensor *places_read(lua_State *L, ed_tensor *t, int key);
+
+/* Writes the value, which is of the variable's dtype and broadcast, to the places. Inside a scope;
+ * false with an error, and nothing is written. */
+bool places_write(lua_State *L, ed_tensor *v, int key, ed_tensor *value);
+
+/* Whether a text can only be places. */
+bool places_is_text(const char *s, size_t size);
+
+/* Puts slice into the table at the top of the stack. */
+void places_open(lua_State *L);
+
+#endif
