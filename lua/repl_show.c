@@ -1,5 +1,6 @@
 #include "lua/plot.h"
 #include "lua/repl.h"
+#include "optim/optimizer.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,105 @@ const char **show_sorted_keys(lua_State *L, int table, size_t *count)
     return keys;
 }
 
-/* ---- Values ---------------------------------------------------------------------------------- */
+/* ---- Eddy's objects -------------------------------------------------------------------------- */
+
+/* "float32 [2, 3]" of one within a table. */
+static void add_tensor(luaL_Buffer *to, const ed_tensor *t)
+{
+    if (ed_is_variable(t)) luaL_addstring(to, "variable ");
+    luaL_addstring(to, ed_dtype_name(ed_dtype_of(t)));
+    luaL_addstring(to, " [");
+    ed_ints shape = ed_shape(t);
+    for (int64_t i = 0; i < shape.count; i++) {
+        lua_pushfstring(to->L, i ? ", %I" : "%I", (LUAI_UACINT)shape.values[i]);
+        luaL_addvalue(to);
+    }
+    luaL_addchar(to, ']');
+}
+
+static void add_number(luaL_Buffer *to, const char *before, double n)
+{
+    char number[32];
+    snprintf(number, sizeof number, "%.6g", n);
+    luaL_addstring(to, before);
+    luaL_addstring(to, number);
+}
+
+static void add_text(luaL_Buffer *to, const char *before, const char *s)
+{
+    luaL_addstring(to, before);
+    luaL_addstring(to, s && *s ? s : "none");
+}
+
+static void add_optimizer(luaL_Buffer *to, const ed_optimizer *o)
+{
+    add_text(to, "optimizer ", o->class->name);
+    add_number(to, " (learning_rate ", ed_learning_rate(o));
+    add_number(to, ", iterations ", (double)ed_iterations(o));
+    luaL_addchar(to, ')');
+}
+
+static void add_dataset(luaL_Buffer *to, const ed_dataset *d)
+{
+    add_number(to, "dataset (rows ", (double)ed_dataset_rows(d));
+    add_number(to, ", batches ", (double)ed_dataset_batches(d));
+    luaL_addchar(to, ')');
+}
+
+static void add_metric(luaL_Buffer *to, const ed_metric *m)
+{
+    add_number(to, "metric (result ", ed_metric_result(m));
+    luaL_addchar(to, ')');
+}
+
+static void add_archive(luaL_Buffer *to, const ed_archive *a)
+{
+    add_text(to, "archive (", ed_archive_format(a));
+    add_number(to, ", tensors ", (double)ed_archive_count(a));
+    luaL_addchar(to, ')');
+}
+
+static void add_manager(luaL_Buffer *to, const ed_checkpoint_manager *m)
+{
+    add_number(to, "checkpoint_manager (checkpoints ", (double)ed_manager_count(m));
+    add_text(to, ", latest ", ed_manager_latest(m));
+    luaL_addchar(to, ')');
+}
+
+static void *any_object(lua_State *L, int at, handle_kind *kind)
+{
+    void *object = NULL;
+    for (int k = 0; k < HANDLE_KINDS && !object; k++)
+        if ((object = handle_at(L, at, (handle_kind)k))) *kind = (handle_kind)k;
+    return object;
+}
+
+/* Pushes what an object of Eddy's is, in a line; false, and nothing, if it is none. Layers tell it
+ * themselves. */
+static bool push_object(lua_State *L, int at)
+{
+    luaL_Buffer to;
+    handle_kind kind = HANDLE_KINDS;
+    const char *name = handle_name(L, at);
+    if (!name || handle_at(L, at, HANDLE_LAYER)) return false;
+    const void *object = any_object(L, at, &kind);
+    luaL_buffinit(L, &to);
+    switch (kind) {
+    case HANDLE_TENSOR: add_tensor(&to, object); break;
+    case HANDLE_OPTIMIZER: add_optimizer(&to, object); break;
+    case HANDLE_DATASET: add_dataset(&to, object); break;
+    case HANDLE_METRIC: add_metric(&to, object); break;
+    case HANDLE_ARCHIVE: add_archive(&to, object); break;
+    case HANDLE_MANAGER: add_manager(&to, object); break;
+    default:
+        if (!object) luaL_addstring(&to, "a closed ");
+        luaL_addstring(&to, name);
+    }
+    luaL_pushresult(&to);
+    return true;
+}
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
 
 enum { MOST_ITEMS = 60, LONGEST_TEXT = 60, LINE = 96 };
 
@@ -57,53 +156,97 @@ static void print_quoted(const char *s, size_t size, size_t most)
     fputs(size > most ? "\"..." : "\"", stdout);
 }
 
-/* "float32 [2, 3]" of a tensor within a table. */
-static void push_brief_tensor(lua_State *L, const ed_tensor *t)
+/* Whether a text has several lines of what can be read. */
+static bool has_lines(const char *s, size_t size)
 {
-    luaL_Buffer text;
-    luaL_buffinit(L, &text);
-    luaL_addstring(&text, ed_dtype_name(ed_dtype_of(t)));
-    luaL_addstring(&text, " [");
-    ed_ints shape = ed_shape(t);
-    for (int64_t i = 0; i < shape.count; i++) {
-        lua_pushfstring(L, i ? ", %I" : "%I", (LUAI_UACINT)shape.values[i]);
-        luaL_addvalue(&text);
+    bool any = false;
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if ((c < 32 && c != '\n' && c != '\t') || c == 127) return false;
+        any |= c == '\n' && i + 1 < size;
     }
-    luaL_addchar(&text, ']');
-    luaL_pushresult(&text);
+    return any;
+}
+
+/* Those in Lua's long brackets, whose first line end does not count. */
+static void print_lines(const char *s, size_t size)
+{
+    char end[16] = "]]";
+    for (size_t level = 0; strstr(s, end) && level < sizeof end - 3; level++) {
+        memset(end + 1, '=', level + 1);
+        strcpy(end + level + 2, "]");
+    }
+    printf("[%.*s[\n", (int)strlen(end) - 2, end + 1);
+    fwrite(s, 1, size, stdout);
+    fputs(end, stdout);
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+static int told(lua_State *L)
+{
+    luaL_tolstring(L, 1, NULL);
+    return 1;
+}
+
+/* Pushes what the value's own __tostring says, up to its first line end; that it fails is no reason
+ * to show nothing of the table it is in. */
+static void push_told(lua_State *L, int at)
+{
+    lua_pushcfunction(L, told);
+    lua_pushvalue(L, at);
+    if (lua_pcall(L, 1, 1, 0) != LUA_OK) {
+        lua_pop(L, 1);
+        lua_pushfstring(L, "%s: %p", luaL_typename(L, at), lua_topointer(L, at));
+    }
+    const char *said = lua_tostring(L, -1);
+    const size_t size = strcspn(said, "\n");
+    if (!said[size]) return;
+    lua_pushlstring(L, said, size);
+    lua_pushliteral(L, "...");
+    lua_concat(L, 2);
+    lua_remove(L, -2);
+}
+
+static bool tells_itself(lua_State *L, int at)
+{
+    const bool tells = luaL_getmetafield(L, at, "__tostring") != LUA_TNIL;
+    if (tells) lua_pop(L, 1);
+    return tells;
 }
 
 /* A value within a table as one short text, pushed. */
 static void push_brief(lua_State *L, int at)
 {
     at = lua_absindex(L, at);
-    const ed_tensor *t = handle_at(L, at, HANDLE_TENSOR);
-    if (t) {
-        push_brief_tensor(L, t);
-    } else if (lua_type(L, at) == LUA_TTABLE && !luaL_getmetafield(L, at, "__tostring")) {
-        lua_pushnil(L);
-        bool any = lua_next(L, at);
-        if (any) lua_pop(L, 2);
-        lua_pushstring(L, any ? "{...}" : "{}");
-    } else {
-        luaL_tolstring(L, at, NULL);
+    if (push_object(L, at)) return;
+    if (lua_type(L, at) != LUA_TTABLE || tells_itself(L, at)) {
+        push_told(L, at);
+        return;
     }
+    lua_pushnil(L);
+    bool any = lua_next(L, at);
+    if (any) lua_pop(L, 2);
+    lua_pushstring(L, any ? "{...}" : "{}");
 }
 
 /* One item of a table with what stands before it, on this line or the next. */
 static void print_item(lua_State *L, const char *key, int *column)
 {
     size_t size;
-    bool text = lua_type(L, -1) == LUA_TSTRING;
-    push_brief(L, -1);
+    bool quoted = lua_type(L, -1) == LUA_TSTRING;
+    if (quoted)
+        lua_pushvalue(L, -1);
+    else
+        push_brief(L, -1);
     const char *value = lua_tolstring(L, -1, &size);
-    size_t shown = text && size > LONGEST_TEXT ? LONGEST_TEXT + 3 : size;
-    int width = (int)(strlen(key) + (*key ? 3 : 0) + shown + (text ? 2 : 0));
+    size_t shown = quoted && size > LONGEST_TEXT ? LONGEST_TEXT + 3 : size;
+    int width = (int)(strlen(key) + (*key ? 3 : 0) + shown + (quoted ? 2 : 0));
     bool first = *column == 1;
     if (!first) fputs(*column + width > LINE ? ",\n " : ", ", stdout);
     *column = first ? 1 + width : *column + width > LINE ? 1 + width : *column + 2 + width;
     if (*key) printf("%s = ", key);
-    if (text)
+    if (quoted)
         print_quoted(value, size, LONGEST_TEXT);
     else
         fwrite(value, 1, size, stdout);
@@ -156,25 +299,33 @@ static void print_table(lua_State *L, int at)
     fputs("}\n", stdout);
 }
 
+static void print_text(const char *s, size_t size)
+{
+    if (has_lines(s, size))
+        print_lines(s, size);
+    else
+        print_quoted(s, size, SIZE_MAX);
+    putchar('\n');
+}
+
 void show_value(lua_State *L, int at)
 {
     size_t size;
+    handle_kind kind;
     at = lua_absindex(L, at);
-    luaL_checkstack(L, 12, NULL);
+    luaL_checkstack(L, 24, NULL);
     if (lua_type(L, at) == LUA_TSTRING) {
         const char *s = lua_tolstring(L, at, &size);
-        print_quoted(s, size, SIZE_MAX);
-        putchar('\n');
+        print_text(s, size);
         return;
     }
-    if (lua_type(L, at) == LUA_TTABLE) {
-        if (luaL_getmetafield(L, at, "__tostring") == LUA_TNIL) {
-            print_table(L, at);
-            return;
-        }
-        lua_pop(L, 1);
+    const bool tells = tells_itself(L, at) && (!handle_name(L, at) || any_object(L, at, &kind));
+    if (lua_type(L, at) == LUA_TTABLE && !tells) {
+        print_table(L, at);
+        return;
     }
-    const char *s = luaL_tolstring(L, at, &size);
+    if (tells || !push_object(L, at)) luaL_tolstring(L, at, NULL);
+    const char *s = lua_tolstring(L, -1, &size);
     fwrite(s, 1, size, stdout);
     putchar('\n');
     lua_pop(L, 1);

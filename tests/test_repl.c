@@ -185,7 +185,8 @@ static void results_are_printed(void **unused)
     start();
     enter("1 + 1", "2");
     enter("_ * 21", "42");
-    enter("= 'a\\n\"b'", "\"a\\n\\\"b\"");
+    enter("= 'a\\t\"b'", "\"a\\009\\\"b\"");
+    enter("'a\\n'", "\"a\\n\"");
     enter("ed.tensor{{1, 2}, {3, 4}}", "[[1 2]\n [3 4]]\ntensor int32 [2, 2]");
     enter("{3, x = _, t = {}, s = 'text', [7.5] = true}",
           "{3, s = \"text\", t = {}, x = int32 [2, 2], [7.5] = true}");
@@ -196,6 +197,39 @@ static void results_are_printed(void **unused)
     enter("x", "5");
     enter("setmetatable({}, {__tostring = function() return 'told' end})", "told");
     enter("'\xc3\xa9'", "\"\xc3\xa9\"");
+    leave();
+}
+
+static void objects_are_shown(void **unused)
+{
+    (void)unused;
+    start();
+    enter("o = setmetatable({}, {__tostring = function() return 'obj' end})", "");
+    enter("t = {} for i = 1, 100 do t[i] = o end", "");
+    enter("t", "{obj, obj, ");
+    assert_non_null(strstr(terminal.plain, " obj, obj, obj, ... 100 in all}\n"));
+    enter("{[1.5] = o, [2.5] = 1}", "{[1.5] = obj, [2.5] = 1}");
+    enter("bad = setmetatable({}, {__tostring = error})", "");
+    enter("{bad, two = setmetatable({}, {__tostring = function() return 'a\\nb' end})}",
+          ", two = a...}");
+    assert_non_null(strstr(terminal.plain, "\n{table: 0x"));
+    enter("x = ed.ones{2} do local y <close> = x end", "");
+    enter("x", "a closed tensor");
+    enter("{x, ed.ones{3}, ed.variable(1.5), ed.dense(3)}",
+          "{a closed tensor, float32 [3], variable float32 [], layer dense (dense)}");
+    enter("ed.adam()", "optimizer adam (learning_rate 0.001, iterations 0)");
+    enter("ed.dataset(ed.ones{4, 2}, ed.ones{4, 1}, {batch = 2})", "dataset (rows 4, batches 2)");
+    enter("ed.mean_metric()", "metric (result 0)");
+    enter("{ed.default_generator()}", "{generator}");
+    enter("c = ed.checkpoint{x = ed.variable(1)}", "");
+    enter("m = ed.checkpoint_manager(c, 'shown')", "");
+    enter("{c, m}", "{checkpoint, checkpoint_manager (checkpoints 0, latest none)}");
+    enter("m:save()", "\"shown/ckpt-1\"");
+    enter("m", "checkpoint_manager (checkpoints 1, latest shown/ckpt-1)");
+    enter("l = ed.sequential{ed.dense(3)} l(ed.ones{1, 2})", "");
+    enter("l:summary()", "[[\nlayer             output        parameters\nsequential/dense  ");
+    enter("'a]]b\\nc'", "[=[\na]]b\nc]=]");
+    enter("'a\\n\\1'", "\"a\\n\\001\"");
     leave();
 }
 
@@ -215,7 +249,7 @@ static void statements_take_several_lines(void **unused)
     type("s = [[one\r");
     expect(">> ");
     enter("two]]", "");
-    enter("s", "\"one\\ntwo\"");
+    enter("s", "[[\none\ntwo]]");
     type("if true then\r");
     expect(">> ");
     type("\004"); /* given up */
@@ -588,7 +622,7 @@ static void errors_show_callbacks(void **unused)
     enter("outer()", "callback.lua:2: no good (in the layer mine)\n"
                      "  in deep, callback.lua:2\n"
                      "  in a function, callback.lua:3\n"
-                     "  in outer, callback.lua:6\n");
+                     "  in outer, callback.lua:6");
     enter("ed.grad(function(x) return x + ed.ones{3} end)(ed.ones{2})", "stdin:3: add: ");
     leave();
     assert_null(strstr(terminal.plain, "eddy:"));
@@ -984,6 +1018,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_printed),
+        cmocka_unit_test(objects_are_shown),
         cmocka_unit_test(statements_take_several_lines),
         cmocka_unit_test(tab_completes),
         cmocka_unit_test(tab_completes_files),
