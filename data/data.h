@@ -52,8 +52,10 @@ ed_dataset *ed_mnist_with(const char *split, const ed_mnist_options *options);
  */
 bool ed_next(ed_dataset *dataset, ed_tensor **x, ed_tensor **y);
 
-/* Begins the next epoch now. */
+/* Begins the next epoch now / as a loop over all batches does: unless the set stands where a
+ * checkpoint that was just restored says. */
 bool ed_dataset_rewind(ed_dataset *dataset);
+bool ed_dataset_begin(ed_dataset *dataset);
 
 /* Rows; batches of an epoch; the whole tensors, in order and as batches have them. */
 int64_t ed_dataset_rows(const ed_dataset *dataset);

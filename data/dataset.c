@@ -24,6 +24,7 @@ struct ed_dataset {
     bool drop_remainder;
     int64_t *order; /* NULL: as they are */
     bool stale;     /* the order is not that of (seed, epoch): it is made before the next batch */
+    bool restored;  /* the position is a checkpoint's, and nothing was taken since */
     ed_tensor *lent[2];
 };
 
@@ -72,7 +73,7 @@ static void set_state(void *self, const void *elements)
     set->position = words[POSITION];
     set->epoch = (uint64_t)words[EPOCH];
     set->seed = (uint64_t)words[SEED];
-    set->stale = true;
+    set->stale = set->restored = true;
 }
 
 static void dataset_track(void *set, ed_tracker *t)
@@ -205,6 +206,7 @@ bool ed_next(ed_dataset *set, ed_tensor **x, ed_tensor **y)
     if (!set) return ed_fail(ED_INVALID_ARGUMENT, "next: dataset is NULL"), false;
     if (ed_failed()) return false;
     take_back(set);
+    set->restored = false;
     if (set->position < 0) {
         set->position = 0;
         set->stale = true;
@@ -233,7 +235,14 @@ bool ed_dataset_rewind(ed_dataset *set)
     if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_rewind: dataset is NULL"), false;
     if (set->position >= 0) set->epoch++;
     set->position = -1;
+    set->restored = false;
     return true;
+}
+
+bool ed_dataset_begin(ed_dataset *set)
+{
+    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_begin: dataset is NULL"), false;
+    return set->restored || ed_dataset_rewind(set);
 }
 
 int64_t ed_dataset_rows(const ed_dataset *set)

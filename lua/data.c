@@ -7,6 +7,7 @@
  *
  *     local train = ed.dataset(x, y, {batch = 32, shuffle = true})     ed.mnist("train", {dir = })
  *     for x, y in train:batches() do ... end
+ *     for x, y in train:map(function(x, y) return x / 255, y end):batches() do ... end
  */
 
 typedef struct dataset {
@@ -25,9 +26,17 @@ static const maker_field dataset_fields[] = {
     {0},
 };
 
+/* What C takes for the default is a mistake where it is said. */
+static bool check_batch(int64_t batch, const char *who)
+{
+    if (batch > 0) return true;
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: a batch of %lld rows", who, (long long)batch), false;
+}
+
 static void *make_dataset(const void *arguments)
 {
     const dataset *d = arguments;
+    if (!check_batch(d->options.batch, "dataset")) return NULL;
     return ed_dataset_with(d->x, d->y, &d->options);
 }
 
@@ -51,12 +60,15 @@ static void *make_mnist(const void *arguments)
     const mnist *m = arguments;
     if (!m->options.dir)
         return ed_fail(ED_INVALID_ARGUMENT, "mnist: dir is missing, the folder of the files");
+    if (!check_batch(m->options.batch, "mnist")) return NULL;
     return ed_mnist_with(m->split, &m->options);
 }
 
 static const maker makers[] = {
-    {"dataset", HANDLE_DATASET, 2, 2, dataset_fields, sizeof(dataset), NULL, make_dataset},
-    {"mnist", HANDLE_DATASET, 1, 1, mnist_fields, sizeof(mnist), NULL, make_mnist},
+    {"dataset", HANDLE_DATASET, 2, 2, dataset_fields, sizeof(dataset),
+     &(const dataset){.options.batch = 32}, make_dataset},
+    {"mnist", HANDLE_DATASET, 1, 1, mnist_fields, sizeof(mnist),
+     &(const mnist){.options.batch = 32}, make_mnist},
     {0},
 };
 
@@ -82,16 +94,204 @@ static int next(lua_State *L)
     return 1;
 }
 
-/* for x, y in set:batches(): to the end of the epoch from where the set stands, which is its
- * beginning, unless next, a loop that was left or a restored checkpoint went further. */
+/* ---- Loops ----------------------------------------------------------------------------------- */
+
+/*
+ * A loop begins an epoch, or goes on with the one that a checkpoint was restored to. Where it is
+ * left, by break or an error, the epoch ends; so what is saved after it, or within it, is where a
+ * program that is not stopped stands too. All loops over a set share its place: of loops within
+ * loops the inner one takes the batches, and the outer one learns that.
+ */
+static const char loops_key; /* set -> the number of its last loop; weak */
+
+typedef struct loop {
+    lua_Integer number;
+} loop;
+
+/* Pushes the set of the loop at 1, which has it as user value; whether the loop is its last. */
+static bool push_set(lua_State *L)
+{
+    const loop *l = luaL_checkudata(L, 1, "eddy.loop");
+    lua_settop(L, 1);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &loops_key);
+    lua_getiuservalue(L, 1, 1);
+    lua_pushvalue(L, -1);
+    lua_rawget(L, 2);
+    const bool last = lua_tointeger(L, -1) == l->number;
+    lua_pop(L, 1);
+    lua_replace(L, 2);
+    return last;
+}
+
+/* What the loop at 1 gets: as next. */
+static int next_of_loop(lua_State *L)
+{
+    if (!push_set(L))
+        return luaL_error(L, "batches: another loop over this dataset began within this one and "
+                             "took its batches; make a dataset for each");
+    lua_remove(L, 1);
+    return next(L);
+}
+
+/* __close: the loop is over. */
+static int end_loop(lua_State *L)
+{
+    ed_dataset *set = push_set(L) ? handle_at(L, 2, HANDLE_DATASET) : NULL;
+    return !set || ed_dataset_begin(set) ? 0 : handle_raise(L);
+}
+
+/* for x, y in set:batches() */
 static int batches(lua_State *L)
 {
-    handle_check(L, 1, HANDLE_DATASET);
+    ed_dataset *set = handle_check(L, 1, HANDLE_DATASET);
     lua_settop(L, 1);
-    lua_pushcfunction(L, next);
-    lua_insert(L, 1);
-    return 2;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &loops_key);
+    lua_pushvalue(L, 1);
+    lua_rawget(L, 2);
+    const lua_Integer number = lua_tointeger(L, 3) + 1;
+    lua_pushvalue(L, 1);
+    lua_pushinteger(L, number);
+    lua_rawset(L, 2);
+    if (!ed_dataset_begin(set)) return handle_raise(L);
+    lua_pushcfunction(L, next_of_loop);
+    loop *l = lua_newuserdatauv(L, sizeof *l, 1);
+    l->number = number;
+    luaL_setmetatable(L, "eddy.loop");
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, 1);
+    lua_pushnil(L);
+    lua_pushvalue(L, -2);
+    return 4;
 }
+
+static void open_loops(lua_State *L)
+{
+    luaL_newmetatable(L, "eddy.loop");
+    lua_pushcfunction(L, end_loop);
+    lua_setfield(L, -2, "__close");
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "k");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &loops_key);
+}
+
+/* ---- Mapped ones ----------------------------------------------------------------------------- */
+
+/*
+ * set:map(f): a table {source = set, f = f}, whose batches are f(x, y); nothing of it is computed
+ * before. A checkpoint keeps the set in it, as of any table.
+ */
+static int map(lua_State *L)
+{
+    luaL_checkany(L, 2);
+    if (!lua_isfunction(L, 2) && !luaL_getmetafield(L, 2, "__call"))
+        luaL_typeerror(L, 2, "function");
+    lua_settop(L, 2);
+    lua_createtable(L, 0, 2);
+    lua_pushvalue(L, 1);
+    lua_setfield(L, -2, "source");
+    lua_pushvalue(L, 2);
+    lua_setfield(L, -2, "f");
+    luaL_setmetatable(L, "eddy.mapped");
+    return 1;
+}
+
+/* The mapped set at 1: pushes its source's method and the source. */
+static void push_source_method(lua_State *L, const char *name)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    lua_getfield(L, 1, "source");
+    lua_getfield(L, 2, name);
+    lua_insert(L, 2);
+}
+
+/* f of the batch above the stack's first value, which is the mapped set, or the end. */
+static int mapped(lua_State *L)
+{
+    if (lua_isnoneornil(L, 2)) return lua_pushnil(L), 1;
+    lua_getfield(L, 1, "f");
+    lua_insert(L, 2);
+    lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
+    if (lua_isnoneornil(L, 2))
+        return luaL_error(L, "map: the function returned nothing; a batch is expected");
+    return lua_gettop(L) - 1;
+}
+
+static int mapped_next(lua_State *L)
+{
+    push_source_method(L, "next");
+    lua_call(L, 1, LUA_MULTRET);
+    return mapped(L);
+}
+
+/* Upvalues: the mapped set, and what its source's batches gave: a function and its argument. */
+static int mapped_next_of_loop(lua_State *L)
+{
+    lua_settop(L, 0);
+    for (int i = 1; i <= 3; i++) lua_pushvalue(L, lua_upvalueindex(i));
+    lua_call(L, 1, LUA_MULTRET);
+    return mapped(L);
+}
+
+static int mapped_batches(lua_State *L)
+{
+    push_source_method(L, "batches");
+    lua_call(L, 1, 4);
+    lua_insert(L, 2); /* what ends the loop */
+    lua_pop(L, 1);
+    lua_pushvalue(L, 1);
+    lua_insert(L, 3);
+    lua_pushcclosure(L, mapped_next_of_loop, 3);
+    lua_pushnil(L);
+    lua_pushnil(L);
+    lua_pushvalue(L, 2);
+    return 4;
+}
+
+static int mapped_rewind(lua_State *L)
+{
+    push_source_method(L, "rewind");
+    lua_call(L, 1, 0);
+    return 1;
+}
+
+static int mapped_rows(lua_State *L)
+{
+    push_source_method(L, "rows");
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+static int mapped_count(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_getfield(L, 1, "source");
+    lua_len(L, -1);
+    return 1;
+}
+
+static const luaL_Reg mapped_methods[] = {
+    {"batches", mapped_batches}, {"next", mapped_next}, {"map", map},
+    {"rewind", mapped_rewind},   {"rows", mapped_rows}, {NULL, NULL},
+};
+
+static void open_mapped(lua_State *L)
+{
+    luaL_newmetatable(L, "eddy.mapped");
+    luaL_newlib(L, mapped_methods);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, mapped_count);
+    lua_setfield(L, -2, "__len");
+    lua_pushliteral(L, "mapped dataset");
+    lua_setfield(L, -2, "__name");
+    lua_pop(L, 1);
+}
+
+/* ---- All of a set ---------------------------------------------------------------------------- */
 
 static int rewind_set(lua_State *L)
 {
@@ -131,8 +331,8 @@ static int all_y(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"next", next}, {"batches", batches}, {"rewind", rewind_set}, {"rows", rows},
-    {"x", all_x},   {"y", all_y},         {NULL, NULL},
+    {"next", next}, {"batches", batches}, {"map", map}, {"rewind", rewind_set},
+    {"rows", rows}, {"x", all_x},         {"y", all_y}, {NULL, NULL},
 };
 
 static const luaL_Reg metamethods[] = {{"__len", count}, {NULL, NULL}};
@@ -140,5 +340,7 @@ static const luaL_Reg metamethods[] = {{"__len", count}, {NULL, NULL}};
 void datasets_open(lua_State *L)
 {
     maker_open(L, makers);
+    open_loops(L);
+    open_mapped(L);
     objects_methods(L, HANDLE_DATASET, methods, metamethods, NULL);
 }

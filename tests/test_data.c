@@ -375,6 +375,14 @@ static void shuffled(void **state)
     epoch(set, first);
     assert_memory_equal(first, again, sizeof first);
 
+    assert_true(ed_next(same, &x, NULL)); /* the same by a loop that begins */
+    assert_true(ed_dataset_begin(same));
+    assert_true(ed_dataset_begin(same));
+    epoch(set, first);
+    epoch(set, first);
+    epoch(same, again);
+    assert_memory_equal(first, again, sizeof first);
+
     ed_set_seed(1); /* orders of the process's source */
     const ed_dataset_options from_source = {.batch = 3, .shuffle = true};
     epoch(numbered(&from_source), first);

@@ -407,6 +407,7 @@ static void call_data(call *now)
     FAILS(ed_dataset_with, !(ed_dataset_with)(NULL, NULL, NULL));
     FAILS(ed_mnist_with, !(ed_mnist_with)(NULL, NULL));
     FAILS(ed_next, !(ed_next)(NULL, NULL, NULL));
+    FAILS(ed_dataset_begin, !(ed_dataset_begin)(NULL));
     FAILS(ed_dataset_rewind, !(ed_dataset_rewind)(NULL));
     RETURNS(ed_dataset_rows, !(ed_dataset_rows)(NULL));
     RETURNS(ed_dataset_batches, !(ed_dataset_batches)(NULL));

@@ -76,6 +76,7 @@ ed_counter ed.counter
 ed_custom_gradient ed.custom_gradient
 ed_data tensor:totable
 ed_dataset_batches #dataset
+ed_dataset_begin dataset:batches
 ed_dataset_rewind dataset:rewind
 ed_dataset_rows dataset:rows
 ed_dataset_with ed.dataset

@@ -64,12 +64,84 @@ check.list(sizes, {2, 2, 1})
 check.near(set:x(), x)
 check.near(set:y(), y)
 
--- A loop that is left goes on where it was; rewind begins anew.
+-- Every loop begins an epoch, also after one that was left; next goes on where the set stands.
 for _, by in set:batches() do check.near(by, {0, 1}) break end
-local _, rest = set:next()
-check.near(rest, {2, 3})
+local _, label = set:next()
+check.near(label, {0, 1})
+_, label = set:next()
+check.near(label, {2, 3})
+for _, by in set:batches() do check.near(by, {0, 1}) break end
+pcall(function() for _ in set:batches() do error "left" end end)
+_, label = set:next()
+check.near(label, {0, 1})
 set:rewind()
-for _, by in set:batches() do check.near(by, {0, 1}) break end
+
+-- Loops within loops need two sets.
+check.raises({"data.lua:", "another loop over this dataset began within this one"}, function()
+    for _ in set:batches() do for _ in set:batches() do end end
+end)
+local pairs_seen = 0
+for _ in set:batches() do for _ in ed.dataset(x, y):batches() do pairs_seen = pairs_seen + 1 end end
+check.equal(pairs_seen, 3)
+
+-- What was saved within a loop goes on there, once; what was saved after a loop that was left does not.
+do
+    local function labels(from)
+        local all = {}
+        for _, by in from:batches() do for _, label in ipairs(by:totable()) do all[#all + 1] = label end end
+        return table.concat(all, " ")
+    end
+    local shuffled = ed.dataset(x, y, {batch = 2, shuffle = true, seed = 3})
+    local checkpoint = ed.checkpoint{data = shuffled}
+    local rest = {}
+    for _, by in shuffled:batches() do
+        if rest[1] then for _, label in ipairs(by:totable()) do rest[#rest + 1] = label end end
+        if not rest[1] then
+            checkpoint:write(folder .. "/within")
+            rest[1] = ""
+        end
+    end
+    local following = labels(shuffled)
+    for _ in shuffled:batches() do break end
+    checkpoint:write(folder .. "/left")
+    local third = labels(shuffled)
+    checkpoint:read(folder .. "/within")
+    check.equal(" " .. labels(shuffled), table.concat(rest, " "))
+    check.equal(labels(shuffled), following)
+    checkpoint:read(folder .. "/left")
+    check.equal(labels(shuffled), third)
+    for _ in shuffled:batches() do checkpoint:read(folder .. "/within") break end
+    check.equal(" " .. labels(shuffled), table.concat(rest, " "))
+end
+
+-- Batches as a function makes them.
+do
+    local doubled = set:map(function(bx, by) return bx * 2, by + 1 end)
+    local sums, n = doubled:map(function(bx, by) return bx:sum(), by end), 0
+    check.equal(#sums, 3)
+    check.equal(sums:rows(), 5)
+    for total, by in sums:batches() do
+        if n == 0 then check.near(total, 12) check.near(by, {1, 2}) end
+        n = n + 1
+    end
+    check.equal(n, 3)
+    for _ in sums:batches() do break end
+    check.near(doubled:next(), {{0, 2}, {4, 6}})
+    check.equal(doubled:rewind(), doubled)
+    local message = check.raises("b is nil", function()
+        for _ in set:map(function(bx) return bx + nothing end):batches() do end
+    end)
+    assert(message:find("data.lua:%d+: "), message)
+    check.raises("map: the function returned nothing", set:map(function() end).next, set:map(function() end))
+    check.raises("function expected", set.map, set, 3)
+    local checkpoint = ed.checkpoint{data = doubled}
+    doubled:rewind()
+    doubled:next()
+    checkpoint:write(folder .. "/mapped")
+    doubled:next()
+    checkpoint:read(folder .. "/mapped")
+    for bx in doubled:batches() do check.near(bx, {{8, 10}, {12, 14}}) break end
+end
 
 -- Every option arrives.
 check.equal(#ed.dataset(x, y, {batch = 2, drop_remainder = true}), 2)
@@ -89,6 +161,9 @@ local pixels = ed.dataset(ed.tensor({{0, 255}}, "uint8"), {1}, {pixels = true})
 check.near(pixels:x(), {{0, 1}})
 check.raises("same number of rows", ed.dataset, x, {1})
 check.raises("dataset: y is missing", ed.dataset, x)
+check.raises("dataset: y is missing", ed.dataset, x, {batch = 3})
+check.raises("dataset: a batch of 0 rows", ed.dataset, x, y, {batch = 0})
+check.raises("mnist: a batch of 0 rows", ed.mnist, "train", {dir = folder, batch = 0})
 check.raises("no option batches", ed.dataset, x, y, {batches = 3})
 check.raises("dataset expected", set.next, x)
 
