@@ -7,12 +7,9 @@
 
 #include "autodiff/autodiff.h"
 #include "ops/execute.h"
+#include "tests/asserts.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #define COUNT(...) (sizeof((double[]){__VA_ARGS__}) / sizeof(double))
 #define V(...)     ed_constant(((double[]){__VA_ARGS__}), ED_SHAPE(COUNT(__VA_ARGS__)))
@@ -48,23 +45,6 @@ static inline void same(const char *file, int line, const ed_tensor *a, const ed
         near(file, line, a, ed_as_doubles(b), (size_t)ed_size(b));
 }
 #define assert_same(a, b) same(__FILE__, __LINE__, a, b)
-
-static inline void failed(const char *file, int line, ed_error_code code, const char *part)
-{
-    if (ed_error_kind() != code || !strstr(ed_error(), part)) {
-        print_error("error %d '%s', expected %d '%s'\n", ed_error_kind(), ed_error(), code, part);
-        _fail(file, line);
-    }
-    ed_clear_error();
-}
-
-/* The call gives nothing and keeps this error. */
-#define assert_fails(call, code, part)                                                             \
-    do {                                                                                           \
-        assert_false(ed_failed());                                                                 \
-        assert_false(call);                                                                        \
-        failed(__FILE__, __LINE__, code, part);                                                    \
-    } while (0)
 
 /* The call gives nothing, which is no error. */
 #define assert_unconnected(call)                                                                   \

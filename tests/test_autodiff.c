@@ -596,7 +596,7 @@ static void wrong_gradients(void)
     ed_fail(ED_NOT_FOUND, "earlier");
     assert_null(ed_gradient(tape, failing, x));
     assert_values(ed_gradient(tape, good, x), 2, 4, 6);
-    failed(__FILE__, __LINE__, ED_NOT_FOUND, "earlier");
+    failed_with(ED_NOT_FOUND, "earlier");
 }
 /* ---- Memory ---------------------------------------------------------------------------------- */
 

@@ -3,21 +3,18 @@
 #include "io/checksum.h"
 #include "io/dtype.h"
 #include "io/file.h"
+#include "tests/asserts.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static char dir[64];  /* a folder for one test */
 static char path[96]; /* dir/file */
@@ -77,14 +74,6 @@ static int end(void **state)
     snprintf(command, sizeof command, "rm -rf %s", dir);
     if (ed_failed()) print_message("left: %s\n", ed_error());
     return system(command) || ed_failed();
-}
-
-/* An error is kept: of that kind, with these words. */
-static void failed(ed_error_code kind, const char *words)
-{
-    if (ed_error_kind() != kind || !strstr(ed_error(), words))
-        fail_msg("said '%s' (kind %d), expected '%s'", ed_error(), ed_error_kind(), words);
-    ed_clear_error();
 }
 
 /* Bytes that differ from place to place and from seed to seed. */
@@ -218,7 +207,7 @@ static void digests(void **state)
     free(p);
     ed_memory_fail_at(0, false);
     assert_null(io_digest_begin());
-    failed(ED_OUT_OF_MEMORY, "out of memory");
+    failed_with(ED_OUT_OF_MEMORY, "out of memory");
 }
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
@@ -405,7 +394,7 @@ static void buffers(void **state)
     ed_memory_fail_at(0, false);
     io_put(&b, p, 10);
     assert_true(b.failed && !b.size);
-    failed(ED_OUT_OF_MEMORY, "out of memory");
+    failed_with(ED_OUT_OF_MEMORY, "out of memory");
     io_put(&b, p, 10); /* memory would be there again, but a part is missing */
     assert_true(b.failed && !b.size);
     io_buffer_free(&b);
@@ -526,7 +515,7 @@ static void every_call_fails(void **state)
                 assert_int_equal(good, n == all - 1);
                 if (!good) {
                     assert_non_null(strstr(ed_error(), n > rename_at ? dir : path));
-                    failed(ED_IO, strerror(errors[e]));
+                    failed_with(ED_IO, strerror(errors[e]));
                 }
                 bool renamed = n > rename_at;
                 assert_true(renamed ? holds(path, p, ALL) : holds(path, "old", 3));
@@ -569,7 +558,7 @@ static void errors_name_the_call(void **state)
     /* A system that writes nothing is not asked for ever. */
     io_fault(IO_CALL_WRITE, 0, -1, true);
     assert_false(io_write_file("test", path, "x", 1));
-    failed(ED_IO, "write: Input/output error");
+    failed_with(ED_IO, "write: Input/output error");
     assert_int_equal(io_fault_count(), 1);
     assert_int_equal(names_in(dir), 0);
 
@@ -582,7 +571,7 @@ static void errors_name_the_call(void **state)
     assert_false(io_write(w, "x", 1));
     assert_false(io_commit(w, true));
     assert_int_equal(io_fault_count(), 1);
-    failed(ED_IO, "fsync: Input/output error");
+    failed_with(ED_IO, "fsync: Input/output error");
     assert_int_equal(names_in(dir), 0);
 }
 
@@ -625,7 +614,7 @@ static void real_limits(void **state)
     bool good = write_pieces(p);
     setrlimit(RLIMIT_FSIZE, &was);
     assert_false(good);
-    failed(ED_IO, "write: File too large");
+    failed_with(ED_IO, "write: File too large");
     same_as(b);
 
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
@@ -634,20 +623,20 @@ static void real_limits(void **state)
     good = write_pieces(p);
     setrlimit(RLIMIT_NOFILE, &was);
     assert_false(good);
-    failed(ED_IO, "open: Too many open files");
+    failed_with(ED_IO, "open: Too many open files");
     same_as(b);
 
     char other[400];
     snprintf(other, sizeof other, "%s/no/file", dir);
     assert_null(io_create("test", other));
-    failed(ED_IO, "open: No such file or directory");
+    failed_with(ED_IO, "open: No such file or directory");
     snprintf(other, sizeof other, "%s/%0300d", dir, 0);
     assert_null(io_create("test", other));
-    failed(ED_IO, "open: File name too long");
+    failed_with(ED_IO, "open: File name too long");
     assert_false(io_write_file("test", dir, "x", 1)); /* a folder has the name */
-    failed(ED_IO, "rename: Is a directory");
+    failed_with(ED_IO, "rename: Is a directory");
     assert_false(io_write_file("test", "", "x", 1));
-    failed(ED_IO, "rename: No such file or directory");
+    failed_with(ED_IO, "rename: No such file or directory");
 
     assert_true(holds(path, "old", 3));
     assert_int_equal(names_in(dir), 1);
@@ -669,7 +658,7 @@ static void no_memory(void **state)
         same_as(b);
         assert_int_equal(names_in(dir), 1);
         if (good) break;
-        failed(ED_OUT_OF_MEMORY, "out of memory");
+        failed_with(ED_OUT_OF_MEMORY, "out of memory");
         /* The folder's name for its fsync is made after the rename. */
         assert_true(holds(path, "old", 3) || (n >= 3 && holds(path, p, ALL)));
     }
@@ -863,22 +852,22 @@ static void reads(void **state)
                   {-1, 1}, {INT64_MAX, 2}, {INT64_MIN, 1}, {1, SIZE_MAX}};
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
         assert_false(io_read_at(&f, beyond[i].offset, bytes, beyond[i].size));
-        failed(ED_DATA_LOSS, "the file ends early");
+        failed_with(ED_DATA_LOSS, "the file ends early");
     }
     io_fault(IO_CALL_READ, 0, EIO, false);
     assert_false(io_read_at(&f, 0, bytes, 10));
-    failed(ED_IO, "read: Input/output error");
+    failed_with(ED_IO, "read: Input/output error");
     io_fault(IO_CALL_READ, 0, EINTR, false);
     assert_true(io_read_at(&f, 3, bytes, 4) && !memcmp(bytes, "3456", 4));
     io_fault(IO_CALL_READ, 0, 0, true);
     assert_true(io_read_at(&f, 3, bytes, 4) && !memcmp(bytes, "3456", 4));
     io_fault(IO_CALL_READ, 0, -1, true);
     assert_false(io_read_at(&f, 3, bytes, 4));
-    failed(ED_DATA_LOSS, "the file ends early");
+    failed_with(ED_DATA_LOSS, "the file ends early");
     io_fault(IO_CALL_READ, -1, 0, false);
     assert_int_equal(truncate(path, 4), 0); /* by somebody, meanwhile */
     assert_false(io_read_at(&f, 0, bytes, 10));
-    failed(ED_DATA_LOSS, "6 bytes are missing at byte 4");
+    failed_with(ED_DATA_LOSS, "6 bytes are missing at byte 4");
     io_close(&f);
     io_close(&f);
 
@@ -886,16 +875,16 @@ static void reads(void **state)
     assert_int_equal(size, 4);
     memory_free(all);
     assert_false(io_read_file("test", path, 3, &all, &size));
-    failed(ED_DATA_LOSS, "the file has 4 bytes, 3 at most");
+    failed_with(ED_DATA_LOSS, "the file has 4 bytes, 3 at most");
     for (int64_t n = 0; n < 2; n++) {
         ed_memory_fail_at(n, false);
         assert_false(io_read_file("test", path, 4, &all, &size));
-        failed(ED_OUT_OF_MEMORY, "out of memory");
+        failed_with(ED_OUT_OF_MEMORY, "out of memory");
     }
     ed_memory_fail_at(-1, false);
     io_fault(IO_CALL_READ, 0, EIO, false);
     assert_false(io_read_file("test", path, 4, &all, &size));
-    failed(ED_IO, path);
+    failed_with(ED_IO, path);
 }
 
 static void opens_files_alone(void **state)
@@ -903,16 +892,16 @@ static void opens_files_alone(void **state)
     (void)state;
     io_file f;
     assert_false(io_open(&f, "test", path));
-    failed(ED_NOT_FOUND, "there is no such file");
+    failed_with(ED_NOT_FOUND, "there is no such file");
     assert_false(io_open(&f, "test", dir));
-    failed(ED_IO, "no regular file");
+    failed_with(ED_IO, "no regular file");
     assert_int_equal(mkfifo(path, 0666), 0);
     assert_false(io_open(&f, "test", path)); /* and doesn't wait for a writer */
-    failed(ED_IO, "no regular file");
+    failed_with(ED_IO, "no regular file");
     assert_false(io_exists(path) || io_exists(dir) || io_exists("/tmp/eddy_no_such_file"));
     io_fault(IO_CALL_OPEN, 0, EMFILE, false);
     assert_false(io_open(&f, "test", "/proc/self/exe"));
-    failed(ED_IO, "open: Too many open files");
+    failed_with(ED_IO, "open: Too many open files");
     assert_int_equal(f.descriptor, -1);
 }
 
@@ -961,10 +950,10 @@ static void maps(void **state)
     assert_true(io_open(&f, "test", path));
     io_fault(IO_CALL_READ, 0, ENOMEM, false);
     assert_null(io_map(&f));
-    failed(ED_OUT_OF_MEMORY, "mmap");
+    failed_with(ED_OUT_OF_MEMORY, "mmap");
     ed_memory_fail_at(0, false);
     assert_null(io_map(&f));
-    failed(ED_OUT_OF_MEMORY, "out of memory");
+    failed_with(ED_OUT_OF_MEMORY, "out of memory");
     io_close(&f);
 }
 
@@ -985,7 +974,7 @@ static void names(void **state)
         memory_free(folder);
         ed_memory_fail_at(0, false);
         assert_null(io_folder_of(cases[i][0]));
-        failed(ED_OUT_OF_MEMORY, "out of memory");
+        failed_with(ED_OUT_OF_MEMORY, "out of memory");
     }
     char *made = io_text("%s-%05d", "x", 7);
     assert_string_equal(made, "x-00007");
@@ -995,7 +984,7 @@ static void names(void **state)
     memory_free(made);
     ed_memory_fail_at(0, false);
     assert_null(io_text("x"));
-    failed(ED_OUT_OF_MEMORY, "out of memory");
+    failed_with(ED_OUT_OF_MEMORY, "out of memory");
 }
 
 static void makes_folders(void **state)
@@ -1018,26 +1007,26 @@ static void makes_folders(void **state)
     io_fault(IO_CALL_FSYNC, 0, EIO, false);
     snprintf(odd, sizeof odd, "%s/e", dir);
     assert_false(io_make_folders("test", odd));
-    failed(ED_IO, "fsync");
+    failed_with(ED_IO, "fsync");
     io_fault(IO_CALL_MKDIR, 1, ENOSPC, false);
     snprintf(odd, sizeof odd, "%s/f/g/h", dir);
     assert_false(io_make_folders("test", odd));
-    failed(ED_IO, "f/g: mkdir: No space left on device");
+    failed_with(ED_IO, "f/g: mkdir: No space left on device");
     io_fault(IO_CALL_MKDIR, -1, 0, false);
 
     assert_true(io_write_file("test", path, "x", 1));
     assert_false(io_make_folders("test", path));
-    failed(ED_IO, "file: mkdir: File exists");
+    failed_with(ED_IO, "file: mkdir: File exists");
     snprintf(odd, sizeof odd, "%s/more", path);
     assert_false(io_make_folders("test", odd));
-    failed(ED_IO, "file: mkdir: File exists");
+    failed_with(ED_IO, "file: mkdir: File exists");
     bool good = false;
     for (int64_t n = 0; !good; n++) {
         snprintf(odd, sizeof odd, "%s/m%d/n", dir, (int)n);
         ed_memory_fail_at(n, false);
         good = io_make_folders("test", odd);
         ed_memory_fail_at(-1, false);
-        if (!good) failed(ED_OUT_OF_MEMORY, "out of memory");
+        if (!good) failed_with(ED_OUT_OF_MEMORY, "out of memory");
         assert_true(n < 9);
     }
 }
@@ -1064,11 +1053,11 @@ static void lists_names(void **state)
     assert_int_equal(count, 5);
     count = -100;
     assert_false(io_each_name("test", "/dev/null", count_names, &count));
-    failed(ED_IO, "/dev/null: opendir: Not a directory");
+    failed_with(ED_IO, "/dev/null: opendir: Not a directory");
     for (int64_t n = 0; n < 3; n++) {
         io_fault(IO_CALL_READ, n, EIO, false);
         assert_false(io_each_name("test", dir, count_names, &count));
-        failed(ED_IO, "readdir: Input/output error");
+        failed_with(ED_IO, "readdir: Input/output error");
     }
 }
 
@@ -1079,15 +1068,15 @@ static void removes(void **state)
     make("file");
     io_fault(IO_CALL_UNLINK, 0, EACCES, false);
     assert_false(io_remove("test", path));
-    failed(ED_IO, "file: unlink: Permission denied");
+    failed_with(ED_IO, "file: unlink: Permission denied");
     assert_true(io_remove("test", path));
     assert_int_equal(names_in(dir), 0);
     assert_false(io_remove("test", dir));
-    failed(ED_IO, "unlink: Is a directory");
+    failed_with(ED_IO, "unlink: Is a directory");
 
     assert_true(io_sync_folder("test", dir));
     assert_false(io_sync_folder("test", "/tmp/eddy_no_such_folder"));
-    failed(ED_IO, "open: No such file or directory");
+    failed_with(ED_IO, "open: No such file or directory");
     io_fault(IO_CALL_FSYNC, 0, EINVAL, false); /* a file system that knows no such thing */
     assert_true(io_sync_folder("test", dir));
 }
@@ -1115,7 +1104,7 @@ static void locks(void **state)
     int lock = io_lock("test", dir, "lock");
     assert_true(lock >= 0);
     assert_int_equal(io_lock("test", dir, "lock"), -1);
-    failed(ED_FAILED_PRECONDITION, "/lock: ");
+    failed_with(ED_FAILED_PRECONDITION, "/lock: ");
     int other = io_lock("test", dir, "other");
     assert_true(other >= 0);
     assert_false(another_can_lock());
@@ -1144,12 +1133,12 @@ static void locks(void **state)
 
     io_fault(IO_CALL_OPEN, 0, EACCES, false);
     assert_int_equal(io_lock("test", dir, "lock"), -1);
-    failed(ED_IO, "open: Permission denied");
+    failed_with(ED_IO, "open: Permission denied");
     assert_int_equal(io_lock("test", "/tmp/eddy_no_such_folder", "lock"), -1);
-    failed(ED_IO, "open: No such file or directory");
+    failed_with(ED_IO, "open: No such file or directory");
     ed_memory_fail_at(0, false);
     assert_int_equal(io_lock("test", dir, "lock"), -1);
-    failed(ED_OUT_OF_MEMORY, "out of memory");
+    failed_with(ED_OUT_OF_MEMORY, "out of memory");
 }
 
 /* A lock ends with its process, however that ends. */
@@ -1168,7 +1157,7 @@ static void locks_of_the_dead(void **state)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_int_equal(byte, 'y');
     assert_int_equal(io_lock("test", dir, "lock"), -1);
-    failed(ED_FAILED_PRECONDITION, "held by another");
+    failed_with(ED_FAILED_PRECONDITION, "held by another");
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
     int lock = io_lock("test", dir, "lock");

@@ -6,12 +6,9 @@
  */
 #include "eddy.h"
 #include "tensor/core.h"
+#include "tests/asserts.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 /* ---- Helpers --------------------------------------------------------------------------------- */
 
@@ -90,15 +87,7 @@ static void is_copy(const ed_tensor *y, const ed_tensor *x)
     assert_ptr_not_equal(y->buffer, x->buffer);
 }
 
-static void refused_with(const void *result, ed_error_code code, const char *words)
-{
-    assert_null(result);
-    if (ed_error_kind() != code || !strstr(ed_error(), words))
-        fail_msg("said '%s' (%d), expected '%s' (%d)", ed_error(), ed_error_kind(), words, code);
-    ed_clear_error();
-}
-
-#define REFUSED(call, words) refused_with(call, ED_INVALID_ARGUMENT, words)
+#define REFUSED(call, words) assert_fails(call, ED_INVALID_ARGUMENT, words)
 
 /* ---- Views ----------------------------------------------------------------------------------- */
 
@@ -283,11 +272,11 @@ static void index_first(void **state)
     }
     ED_SCOPE;
     ed_tensor *x = numbered(ED_INT32, ED_SHAPE(3, 4));
-    refused_with(ed_index(x, 3), ED_OUT_OF_RANGE,
+    assert_fails(ed_index(x, 3), ED_OUT_OF_RANGE,
                  "index: 3 is outside the first axis of int32[3, 4]");
-    refused_with(ed_index(x, -4), ED_OUT_OF_RANGE, "-4");
-    refused_with(ed_index(ed_zeros(ED_SHAPE(0)), 0), ED_OUT_OF_RANGE, "0 is outside");
-    refused_with(ed_index(x, INT64_MIN), ED_OUT_OF_RANGE, "outside");
+    assert_fails(ed_index(x, -4), ED_OUT_OF_RANGE, "-4");
+    assert_fails(ed_index(ed_zeros(ED_SHAPE(0)), 0), ED_OUT_OF_RANGE, "0 is outside");
+    assert_fails(ed_index(x, INT64_MIN), ED_OUT_OF_RANGE, "outside");
     REFUSED(ed_index(ed_scalar(1), 0), "index: int32[] has no axis");
 }
 
@@ -338,7 +327,7 @@ static void broadcast(void **state)
             "broadcast_to: float32[3, 1] does not broadcast to [3]");
     REFUSED(ed_broadcast_to(x, ED_SHAPE(2, 4)), "does not broadcast");
     REFUSED(ed_broadcast_to(x, ED_SHAPE(3, -1)), "negative");
-    refused_with(ed_broadcast_to(x, ED_SHAPE(1 << 30, 1 << 30, 3, 1)), ED_OUT_OF_MEMORY,
+    assert_fails(ed_broadcast_to(x, ED_SHAPE(1 << 30, 1 << 30, 3, 1)), ED_OUT_OF_MEMORY,
                  "more elements");
 }
 
@@ -477,7 +466,7 @@ static void concat(void **state)
     REFUSED(ed_stack(ed_list_of(a), .axis = 3), "axis 3");
     REFUSED(ed_stack(ed_list_of(ed_zeros(ED_SHAPE(1, 1, 1, 1, 1, 1, 1, 1)))), "8 dimensions");
     ed_tensor *huge = ed_broadcast_to(a, ED_SHAPE(1 << 20, 1 << 20, 2, 3));
-    refused_with(ed_concat(ed_list_of(huge, huge, huge, huge, huge, huge, huge), .axis = 1),
+    assert_fails(ed_concat(ed_list_of(huge, huge, huge, huge, huge, huge, huge), .axis = 1),
                  ED_OUT_OF_MEMORY, "");
     REFUSED(ed_split(a, 2, .axis = 1),
             "split: axis 1 of float32[2, 3] can't be cut into 2 equal parts");
@@ -519,8 +508,8 @@ static void tile(void **state)
             "tile: multiples [2] are not one for each axis of float32[2, 3]");
     REFUSED(ed_tile(x, ED_INTS(1, -1)), "negative multiple -1");
     REFUSED(ed_tile(x, (ed_ints){0}), "not given");
-    refused_with(ed_tile(x, ED_INTS(INT64_MAX, 1)), ED_OUT_OF_MEMORY, "tile");
-    refused_with(ed_tile(x, ED_INTS(1 << 30, 1 << 30)), ED_OUT_OF_MEMORY, "more elements");
+    assert_fails(ed_tile(x, ED_INTS(INT64_MAX, 1)), ED_OUT_OF_MEMORY, "tile");
+    assert_fails(ed_tile(x, ED_INTS(1 << 30, 1 << 30)), ED_OUT_OF_MEMORY, "more elements");
 }
 
 static void pad(void **state)
@@ -566,8 +555,8 @@ static void pad(void **state)
     REFUSED(ed_pad(ed_zeros(ED_SHAPE(1), .dtype = ED_UINT8), .value = 300),
             "300 can't be an element of uint8");
     REFUSED(ed_pad(ed_zeros(ED_SHAPE(1), .dtype = ED_INT32), .value = 0.5), "0.5 can't be");
-    refused_with(ed_pad(x, .before = ED_INTS(INT64_MAX, 0, 0)), ED_OUT_OF_MEMORY, "pad");
-    refused_with(ed_pad(x, .before = ED_INTS(INT64_MAX / 2, 0, 0)), ED_OUT_OF_MEMORY, "");
+    assert_fails(ed_pad(x, .before = ED_INTS(INT64_MAX, 0, 0)), ED_OUT_OF_MEMORY, "pad");
+    assert_fails(ed_pad(x, .before = ED_INTS(INT64_MAX / 2, 0, 0)), ED_OUT_OF_MEMORY, "");
 }
 
 /* ---- Indexing -------------------------------------------------------------------------------- */
@@ -600,10 +589,10 @@ static void gather(void **state)
     has_shape(ed_gather(x, none), ED_SHAPE(0, 3));
     has_shape(ed_gather(x, ed_scalar(1)), ED_SHAPE(3));
     has_shape(ed_gather(ed_zeros(ED_SHAPE(0, 3)), none), ED_SHAPE(0, 3));
-    refused_with(ed_gather(x, ed_constant(((int32_t[]){0, 4}), ED_SHAPE(2))), ED_OUT_OF_RANGE,
+    assert_fails(ed_gather(x, ed_constant(((int32_t[]){0, 4}), ED_SHAPE(2))), ED_OUT_OF_RANGE,
                  "gather: index number 1 is 4, which is not in 0..3");
-    refused_with(ed_gather(x, ed_scalar(-1)), ED_OUT_OF_RANGE, "is -1");
-    refused_with(ed_gather(ed_zeros(ED_SHAPE(0, 3)), ed_scalar(0)), ED_OUT_OF_RANGE, "is 0");
+    assert_fails(ed_gather(x, ed_scalar(-1)), ED_OUT_OF_RANGE, "is -1");
+    assert_fails(ed_gather(ed_zeros(ED_SHAPE(0, 3)), ed_scalar(0)), ED_OUT_OF_RANGE, "is 0");
     REFUSED(ed_gather(x, x), "indices is float32[4, 3]");
     REFUSED(ed_gather(ed_scalar(1), ed_scalar(0)), "no axis");
     REFUSED(ed_gather(x, ed_scalar(0), .axis = 2), "axis 2");
@@ -624,7 +613,7 @@ static void segments(void **state)
     has_shape(ed_unsorted_segment_sum(ed_zeros(ED_SHAPE(0, 2)),
                                       ed_zeros(ED_SHAPE(0), .dtype = ED_INT64), 3),
               ED_SHAPE(3, 2));
-    refused_with(ed_unsorted_segment_sum(x, ids, 2), ED_OUT_OF_RANGE,
+    assert_fails(ed_unsorted_segment_sum(x, ids, 2), ED_OUT_OF_RANGE,
                  "unsorted_segment_sum: index number 0 is 2");
     REFUSED(ed_unsorted_segment_sum(x, ids, -1), "-1 is no number of segments");
     REFUSED(ed_unsorted_segment_sum(x, ed_zeros(ED_SHAPE(2), .dtype = ED_INT32), 2),
@@ -674,7 +663,7 @@ static void one_hot(void **state)
     REFUSED(ed_one_hot(indices, -1), "one_hot: the depth -1 is negative");
     REFUSED(ed_one_hot(ed_zeros(ED_SHAPE(2)), 3), "float32[2]");
     REFUSED(ed_one_hot(indices, 3, .dtype = (ed_dtype)99), "no dtype");
-    refused_with(ed_one_hot(indices, INT64_MAX), ED_OUT_OF_MEMORY, "");
+    assert_fails(ed_one_hot(indices, INT64_MAX), ED_OUT_OF_MEMORY, "");
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
@@ -714,8 +703,8 @@ static void creation(void **state)
     REFUSED(ed_zeros_like((ed_tensor *)NULL), "zeros_like");
     REFUSED(ed_ones_like((ed_tensor *)NULL), "ones_like");
     REFUSED(ed_eye(-1), "negative");
-    refused_with(ed_zeros(ED_SHAPE(INT64_MAX, 2)), ED_OUT_OF_MEMORY, "more elements");
-    refused_with(ed_eye(INT64_MAX), ED_OUT_OF_MEMORY, "more elements");
+    assert_fails(ed_zeros(ED_SHAPE(INT64_MAX, 2)), ED_OUT_OF_MEMORY, "more elements");
+    assert_fails(ed_eye(INT64_MAX), ED_OUT_OF_MEMORY, "more elements");
 }
 
 static void ranges(void **state)
@@ -743,9 +732,9 @@ static void ranges(void **state)
     REFUSED(ed_range(0, 3, .delta = 0.5, .dtype = ED_INT32), "can't be int32");
     REFUSED(ed_range(-3, 3, .dtype = ED_UINT8), "can't be uint8");
     REFUSED(ed_range(0, 3, .dtype = ED_BOOL), "bool");
-    refused_with(ed_range(0, INFINITY), ED_OUT_OF_MEMORY, "range");
-    refused_with(ed_range(0, 1e15, .dtype = ED_FLOAT32), ED_OUT_OF_MEMORY, "");
-    refused_with(ed_range(0, 1e300), ED_OUT_OF_MEMORY, "range");
+    assert_fails(ed_range(0, INFINITY), ED_OUT_OF_MEMORY, "range");
+    assert_fails(ed_range(0, 1e15, .dtype = ED_FLOAT32), ED_OUT_OF_MEMORY, "");
+    assert_fails(ed_range(0, 1e300), ED_OUT_OF_MEMORY, "range");
 
     HOLDS(ed_linspace(0, 1, 5), ED_SHAPE(5), 0, 0.25, 0.5, 0.75, 1);
     HOLDS(ed_linspace(2, -1, 4, .dtype = ED_FLOAT64), ED_SHAPE(4), 2, 1, 0, -1);
@@ -756,7 +745,7 @@ static void ranges(void **state)
     assert_true(ed_item(ed_index(ed_linspace(0, 0.7, 11, .dtype = ED_FLOAT64), -1)) == 0.7);
     REFUSED(ed_linspace(0, 1, -1), "linspace: -1");
     REFUSED(ed_linspace(0, 1, 3, .dtype = ED_INT32), "int32");
-    refused_with(ed_linspace(0, 1, INT64_MAX), ED_OUT_OF_MEMORY, "");
+    assert_fails(ed_linspace(0, 1, INT64_MAX), ED_OUT_OF_MEMORY, "");
 }
 
 /* ---- Gradients that take another way than the table's samples -------------------------------- */

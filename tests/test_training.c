@@ -3,13 +3,10 @@
  * 32. Drawn numbers stand for pictures; where EDDY_DATA names a folder with MNIST, it learns that.
  */
 #include "eddy.h"
+#include "tests/asserts.h"
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 enum {
     ROWS = 500, /* the last batch is a small one */
@@ -23,17 +20,6 @@ typedef struct training {
     ed_optimizer *adam;
     ed_dataset *data;
 } training;
-
-static void assert_fine(void)
-{
-    if (ed_failed()) fail_msg("%s", ed_error());
-}
-
-static int check_end(void **state)
-{
-    (void)state;
-    return ed_failed() || ed_memory_stats().live_tensors != 0;
-}
 
 static ed_dataset *drawn(void)
 {
