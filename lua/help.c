@@ -2,6 +2,7 @@
 #include "lua/convert.h"
 #include "lua/maker.h"
 #include "lua/ops.h"
+#include "nn/layer.h"
 #include "tensor/core.h"
 
 /*
@@ -267,13 +268,40 @@ static const luaL_Reg functions[] = {
     {"kinds", kinds}, {"arguments", arguments}, {NULL, NULL},
 };
 
+/* ---- For what completes names ---------------------------------------------------------------- */
+
+static const char options_key;
+
+void help_push_options(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &options_key);
+}
+
+/* Most are named as an op is; a name that is none costs no more than an error that is forgotten. */
+void help_push_activations(lua_State *L)
+{
+    static const char *const others[] = {"exponential", "linear", "swish"};
+    const int ops = ed_op_count(), count = ops + (int)(sizeof others / sizeof *others);
+    lua_newtable(L);
+    for (int i = 0; i < count; i++) {
+        const char *name = i < ops ? ed_op_at(i)->name : others[i - ops];
+        if (!nn_activation("activation", name)) continue;
+        lua_pushstring(L, name);
+        lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    }
+    ed_clear_error();
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
 void help_open(lua_State *L, int module, const char *prelude, size_t size)
 {
     size_t length = (size_t)(eddy_help_end - eddy_help);
-    if (luaL_loadbufferx(L, eddy_help, length, "=eddy.help", "t") != LUA_OK) lua_error(L);
+    if (luaL_loadbufferx(L, eddy_help, length, "=eddy", "t") != LUA_OK) lua_error(L);
     lua_pushvalue(L, module);
     luaL_newlib(L, functions);
     lua_pushlstring(L, prelude, size);
     lua_pushlstring(L, eddy_words, (size_t)(eddy_words_end - eddy_words));
-    lua_call(L, 4, 0);
+    lua_call(L, 4, 1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &options_key);
 }

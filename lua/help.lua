@@ -264,15 +264,24 @@ local function name_of(f)
     return name
 end
 
--- The entry of a name however it is written: ed.sum, sum, x:sum, tensor:item, item().
+-- The entry of a name and its key; of an op the name alone.
+local function entry_of_method(kind, name)
+    if not names_of_kind(kind)[name] then return nil end
+    local key = known[kind .. ":" .. name] and kind .. ":" .. name or kind .. "." .. name
+    if known[key] then return known[key], key end
+    return known[name], name
+end
+
+-- The same of a name however it is written: ed.sum, sum, x:sum, tensor:item, item(). What is said of
+-- no kind is a function before it is a method.
 local function entry_of(name)
     name = gsub(gsub(gsub(name, "%s", ""), "%(.*$", ""), "^ed%.", "")
     if known[name] then return known[name], name end
     local first, last = match(name, "^([%w_]*)[:.]?([%w_]-)$")
     if not first then return nil end
     if last == "" then first, last = "", first end
-    if has(native.kinds(), first) and not names_of_kind(first)[last] then return nil end
-    if known[last] then return known[last], last end
+    if has(native.kinds(), first) then return entry_of_method(first, last) end
+    if known[last] or find_op(last) then return known[last], last end
     for _, kind in ipairs(native.kinds()) do
         local key = known[kind .. ":" .. last] and kind .. ":" .. last or kind .. "." .. last
         if known[key] then return known[key], key end
@@ -280,11 +289,16 @@ local function entry_of(name)
     return nil, last
 end
 
--- What is only named in words.txt has its arguments told by the binding.
-local function signature_of(entry, key)
+-- The arguments that the binding itself tells of a function.
+local function arguments_of(key)
     local value = ed
     for part in gmatch(key, "[%w_]+") do value = type(value) == "table" and value[part] end
-    local arguments = entry.signature == key and native.arguments(value)
+    return native.arguments(value)
+end
+
+-- What is only named in words.txt has its arguments told by the binding.
+local function signature_of(entry, key)
+    local arguments = entry.signature == key and arguments_of(key)
     if not arguments then return entry.signature end
     for i, option in ipairs(arguments.options) do arguments.options[i] = option .. "=" end
     return key .. called(arguments.places, arguments.options)
@@ -360,4 +374,26 @@ function ed.search(wanted)
         end
     end
     if found == 0 then print("nothing has all of these words") end
+end
+
+-- ---- For the prompt -----------------------------------------------------------------------------
+
+local passed_on = {tape = "tape_begin"} -- functions whose options are another one's
+
+-- The names that may stand before '=' in a call of x, a function, an object or a name; `alone`: in the
+-- braces that are all of its arguments, where what has a place has a name too.
+return function(x, alone)
+    if native.kind(x) == "layer" then x = "layer:forward" end
+    local name = type(x) == "string" and x or type(x) == "function" and name_of(x)
+    local entry, key = nil, nil
+    if name then entry, key = entry_of(passed_on[name] or name) end
+    local names = {}
+    local arguments = entry and arguments_of(key)
+    if arguments then
+        names = arguments.options
+        for _, place in ipairs(alone and arguments.places or {}) do names[#names + 1] = place end
+        return names
+    end
+    for option in gmatch(key and ed.signature(key) or "", "([%w_]+)%s*=") do names[#names + 1] = option end
+    return names
 end

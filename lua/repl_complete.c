@@ -1,3 +1,4 @@
+#include "lua/help.h"
 #include "lua/repl.h"
 #include <ctype.h>
 #include <dirent.h>
@@ -7,7 +8,7 @@
 /*
  * What TAB offers, by where the cursor stands:
  *
- *     "data/mni       names of files             :ti        commands
+ *     "data/mni       names of files, dtypes     :ti        commands
  *     ed.con  x:su    fields and methods         ?con       what help knows
  *     x:sum{ax        options of the function    loca       globals and words of Lua
  *
@@ -172,18 +173,33 @@ static bool push_value(lua_State *L, const char *text, const char *end)
     return true;
 }
 
+/* Whether the value before the ':' at `mark` is ("a text"). */
+static bool is_quoted(const char *text, const char *mark)
+{
+    const char *end = mark > text && mark[-1] == ')' ? blanks_before(text, mark - 1) : text;
+    if (end <= text || !strchr("\"'", end[-1])) return false;
+    const char quote = end[-1];
+    for (end--; end > text && end[-1] != quote;) end--;
+    if (end == text) return false;
+    end = blanks_before(text, end - 1);
+    return end > text && end[-1] == '(';
+}
+
 /* The fields of what stands before the '.' or ':' at `mark`. What a call or an index gives is not
  * known; a tensor is likely. */
 static void add_fields(const found *f, const char *text, const char *mark)
 {
     lua_State *L = f->L;
     bool functions = *mark == ':';
-    if (mark > text && strchr(")]}", mark[-1])) {
+    if (is_quoted(text, mark)) {
+        lua_pushliteral(L, "");
+    } else if (mark > text && strchr(")]}", mark[-1])) {
         lua_pushliteral(L, "tensor");
         add_object(f, functions);
         return;
+    } else if (!push_value(L, text, mark)) {
+        return;
     }
-    if (!push_value(L, text, mark)) return;
     if (lua_isuserdata(L, -1)) {
         lua_pushvalue(L, -1);
         add_object(f, functions);
@@ -196,74 +212,137 @@ static void add_fields(const found *f, const char *text, const char *mark)
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* The end of the function's name before an argument list: "x:sum" of "x:sum{" or "ed.pad(x, {". */
-static const char *callee(const char *text, const place *p)
+/* The end of the function's name before the list of arguments that is open at a depth: "x:sum" of
+ * "x:sum{"; NULL if the bracket is none of a list. */
+static const char *callee_at(const char *text, const place *p, int depth)
 {
-    for (int i = p->depth - 1; i >= 0 && i >= p->depth - 2; i--) {
-        const char *end = blanks_before(text, p->open[i]);
-        if (*p->open[i] != '[' && end > text && is_word(end[-1])) return end;
-    }
-    return NULL;
+    if (depth < 1 || *p->open[depth - 1] == '[') return NULL;
+    const char *end = blanks_before(text, p->open[depth - 1]);
+    return end > text && is_word(end[-1]) ? end : NULL;
 }
 
-/* The names before '=' in the function's signature. */
+/* Pushes what is called: the function or object, or else its name, "tensor:sum" if the object is
+ * known whose method it is. */
+static void push_callee(lua_State *L, const char *text, const char *end)
+{
+    if (push_value(L, text, end) && (lua_isfunction(L, -1) || lua_isuserdata(L, -1))) return;
+    lua_pop(L, 1);
+    const char *name = word_before(text, end), *kind = NULL;
+    const bool method = name > text && name[-1] == ':';
+    if (method) {
+        push_value(L, text, name - 1);
+        kind = handle_name(L, -1);
+        lua_pop(L, 1);
+    }
+    if (kind) lua_pushfstring(L, "%s:", kind);
+    lua_pushlstring(L, name, (size_t)(end - name));
+    if (kind) lua_concat(L, 2);
+}
+
+/* The options of the function whose list of them is open. */
 static void add_options(const found *f, const char *text, const place *p, const char *before)
 {
     lua_State *L = f->L;
-    char last = before > text ? before[-1] : 0;
-    const char *end = p->depth && *p->open[p->depth - 1] == '{' ? callee(text, p) : NULL;
-    if (!end || (last != '{' && last != ',')) return;
-    const char *name = word_before(text, end);
-    repl_push_field(L, "signature");
-    lua_pushlstring(L, name, (size_t)(end - name));
-    lua_call(L, 1, 1);
-    const char *signature = luaL_optstring(L, -1, "");
-    for (const char *s = strchr(signature, '='); s; s = strchr(s + 1, '=')) {
-        const char *option = word_before(signature, s);
-        add(f, lua_pushfstring(L, "%s = ", lua_pushlstring(L, option, (size_t)(s - option))));
+    const char last = before > text ? before[-1] : 0;
+    if (!p->depth || *p->open[p->depth - 1] != '{' || (last != '{' && last != ',')) return;
+    const char *inner = callee_at(text, p, p->depth), *end = inner;
+    const char *list = blanks_before(text, p->open[p->depth - 1]);
+    if (!end && list > text && list[-1] == ',') end = callee_at(text, p, p->depth - 1);
+    if (!end) return;
+    help_push_options(L);
+    push_callee(L, text, end);
+    lua_pushboolean(L, inner != NULL);
+    lua_call(L, 2, 1);
+    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TSTRING; i++) {
+        add(f, lua_pushfstring(L, "%s = ", lua_tostring(L, -1)));
         lua_pop(L, 2);
     }
-    lua_pop(L, 1);
+    lua_pop(L, 2);
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
+static int close_folder(lua_State *L)
+{
+    DIR **folder = lua_touserdata(L, 1);
+    if (*folder) closedir(*folder);
+    *folder = NULL;
+    return 0;
+}
+
+/* Pushes an open folder, which is closed when it is collected, whatever raises before. */
+static DIR **push_folder(lua_State *L, const char *path)
+{
+    DIR **folder = lua_newuserdatauv(L, sizeof *folder, 0);
+    *folder = NULL;
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, close_folder);
+    lua_setfield(L, -2, "__gc");
+    lua_setmetatable(L, -2);
+    *folder = opendir(path);
+    return folder;
+}
+
 static void add_files(const found *f)
 {
     lua_State *L = f->L;
+    struct stat info;
     const char *slash = strrchr(f->word, '/');
     size_t length = slash ? (size_t)(slash - f->word) + 1 : 0;
-    const char *folder = lua_pushlstring(L, f->word, length);
-    DIR *d = opendir(length ? folder : ".");
-    for (struct dirent *entry; d && (entry = readdir(d));) {
-        struct stat info;
-        char path[4096];
+    const char *path = lua_pushlstring(L, f->word, length);
+    DIR **folder = push_folder(L, length ? path : ".");
+    for (struct dirent *entry; *folder && (entry = readdir(*folder));) {
         if (*entry->d_name == '.' && f->word[length] != '.') continue;
-        int n = snprintf(path, sizeof path - 1, "%s%s", folder, entry->d_name);
-        if (n < 0 || n >= (int)sizeof path - 1) continue;
-        if (!stat(path, &info) && S_ISDIR(info.st_mode)) strcat(path, "/");
-        add(f, path);
+        const char *name = lua_pushfstring(L, "%s%s", path, entry->d_name);
+        if (!stat(name, &info) && S_ISDIR(info.st_mode)) name = lua_pushfstring(L, "%s/", name);
+        add(f, name);
+        lua_settop(L, f->names + 2);
     }
-    if (d) closedir(d);
+    if (*folder) closedir(*folder);
+    *folder = NULL;
 }
+
+/* ---- Texts ----------------------------------------------------------------------------------- */
 
 static void add_dtypes(const found *f)
 {
     for (int d = ED_DTYPE_NONE + 1; d < ED_DTYPE_COUNT; d++) add(f, ed_dtype_name((ed_dtype)d));
 }
 
-/* Within quotes: the name of a dtype if one is asked for, else of a file. */
-static void add_texts(const found *f, const char *text, const char *quote)
+static void add_activations(const found *f)
 {
-    const char *end = blanks_before(text, quote);
-    if (end > text && end[-1] == '=') end = blanks_before(text, end - 1);
-    if (end > text && (end[-1] == '(' || end[-1] == '{')) end--;
+    help_push_activations(f->L);
+    for (lua_Integer i = 1; lua_rawgeti(f->L, -1, i) == LUA_TSTRING; i++) {
+        add(f, lua_tostring(f->L, -1));
+        lua_pop(f->L, 1);
+    }
+    lua_pop(f->L, 2);
+}
+
+static bool is_one_of(const char *name, size_t length, const char *const *names)
+{
+    for (; *names; names++)
+        if (strlen(*names) == length && !strncmp(*names, name, length)) return true;
+    return false;
+}
+
+/* Within quotes: what the option before '=' or the function takes, or else names of files. */
+static void add_texts(const found *f, const char *text, const place *p)
+{
+    static const char *const dtypes[] = {"dtype", "cast", NULL};
+    static const char *const activations[] = {"activation", "activation_layer", "activate", NULL};
+    const char *end = blanks_before(text, p->quote);
+    const bool option = end > text && end[-1] == '=';
+    if (option)
+        end = blanks_before(text, end - 1);
+    else if (callee_at(text, p, p->depth))
+        end = callee_at(text, p, p->depth);
     const char *name = word_before(text, end);
-    size_t length = (size_t)(end - name);
-    bool dtype =
-        (length == 5 && !strncmp(name, "dtype", 5)) || (length == 4 && !strncmp(name, "cast", 4));
-    if (dtype)
+    const size_t length = (size_t)(end - name);
+    if (is_one_of(name, length, dtypes))
         add_dtypes(f);
+    else if (is_one_of(name, length, activations))
+        add_activations(f);
     else
         add_files(f);
 }
@@ -303,7 +382,7 @@ static void add_words(const found *f, const char *text, const place *p)
         return;
     }
     add_options(f, text, p, before);
-    if (*f->word || !has_any(f)) add_globals(f);
+    if (!has_any(f)) add_globals(f);
 }
 
 size_t complete(lua_State *L, const char *text)
@@ -316,7 +395,7 @@ size_t complete(lua_State *L, const char *text)
     f.names = lua_gettop(L);
     luaL_checkstack(L, 20, NULL);
     if (p.quote) {
-        add_texts(&f, text, p.quote);
+        add_texts(&f, text, &p);
     } else if (*text == ':' && mark == text) {
         f.word = text;
         for (int i = 0; command_names[i]; i++) add(&f, command_names[i]);

@@ -302,6 +302,20 @@ static void tab_completes(void **unused)
     expect("holds");
     type("?logsum\t\r");
     expect("ed.logsumexp(x");
+    /* options, of whatever is called */
+    enter("layer, adam = ed.dense(2), ed.adam()", "");
+    give_up("ed.adam{lea\t", "learning_rate = ");
+    give_up("ed.adam(0.1, {eps\t", "epsilon = ");
+    give_up("ed.tape{per\t", "persistent = ");
+    give_up("layer(x, {tr\t", "training = ");
+    give_up("x:mean{ke\t", "keepdims = ");
+    give_up("ed.plot(x, {ti\t", "title = ");
+    give_up("mean = ed.no_such{tru\t", "true");
+    /* methods of texts, and texts */
+    give_up("('x'):rever\t", "reverse");
+    give_up("ed.dense(2, {activation = \"leaky\t", "leaky_relu");
+    give_up("ed.activate(x, 'swi\t", "swish");
+    give_up("x:cast('floa\t64", "float64");
     /* nothing that is looked at is run */
     enter("t = setmetatable({}, {__index = function() error('looked') end})", "");
     give_up("t.a.b\tx", "t.a.bx");
@@ -489,6 +503,9 @@ static void help_is_there(void **unused)
     enter("?no_such_thing", "nothing is called no_such_thing");
     enter("x = ed.ones(1)", "");
     enter("?x", "ops as methods");
+    enter("?x:add", "also a:add(b)    a + b");
+    enter("?x.shape", "tensor.shape");
+    enter("?layer:add", "layer:add(child)");
     enter(":help", ":time x");
     enter("?", "ops, also methods of tensors");
     leave();
@@ -884,6 +901,10 @@ static void help_knows_every_name(void **unused)
         "assert(not ed.describe('no_such') and not ed.describe('layer:rows'))\n"
         "assert(ed.describe('dense'):find('ed.dense(units, {activation=', 1, true))\n"
         "assert(ed.describe(ed.random.normal):find('ed.random.normal(shape', 1, true))\n"
+        "assert(ed.describe('add'):find('^ed.add%(a, b%)'))\n"
+        "assert(ed.describe('tensor:add') == ed.describe('add'))\n"
+        "assert(ed.describe('layer:add'):find('^layer:add%(child%)'))\n"
+        "assert(ed.describe('optimizer.iterations'):find('^optimizer.iterations'))\n"
         "assert(ed.describe('tensor:split'):find('ed.split(x, parts', 1, true))\n"
         "assert(ed.describe(ed.dense(1)):find('not_trainable', 1, true))\n");
     runs("names.lua", 0, "");
