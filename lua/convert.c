@@ -278,13 +278,26 @@ static bool dtype_option(lua_State *L, int at, const ed_attr *field, ed_dtype *d
            false;
 }
 
+/* Names from a list may be written in any case: "same" is "SAME". */
+static const char *listed(const char *option, const char *value)
+{
+    static const struct {
+        const char *option, *name;
+    } names[] = {{"padding", "SAME"}, {"padding", "VALID"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i].option, option) && !strcasecmp(names[i].name, value))
+            return names[i].name;
+    return value;
+}
+
 /* C's texts end at a zero byte. */
 static bool plain_text(lua_State *L, int at, const ed_attr *field, const char **to,
                        const convert_room *room)
 {
     size_t size;
-    *to = lua_tolstring(L, at, &size);
-    if (strlen(*to) == size) return true;
+    const char *s = lua_tolstring(L, at, &size);
+    *to = listed(field->name, s);
+    if (strlen(s) == size) return true;
     return ed_fail(ED_INVALID_ARGUMENT, "%s: there is a zero byte in %s", room->who, field->name),
            false;
 }

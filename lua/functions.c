@@ -1,5 +1,6 @@
 #include "lua/maker.h"
 #include "lua/objects.h"
+#include "lua/ops.h"
 #include "lua/places.h"
 
 /* What Eddy makes of ops and is no op itself, as functions and as methods of tensors. */
@@ -83,6 +84,25 @@ static void *make_ones_like(const void *arguments)
     return ed_ones_like_with(((const pair *)arguments)->x);
 }
 
+typedef struct filled {
+    ed_ints shape;
+    maker_value value;
+    ed_dtype dtype;
+} filled;
+
+static const maker_field full_fields[] = {
+    {"shape", ED_ATTR_INTS, .offset = offsetof(filled, shape)},
+    {"value", .offset = offsetof(filled, value), .read = maker_later},
+    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(filled, dtype)},
+    {0},
+};
+
+static void *make_full(const void *arguments)
+{
+    const filled *f = arguments;
+    return ed_full_with(f->shape, maker_tensor(&f->value, f->dtype), NULL);
+}
+
 static const maker makers[] = {
     {"split", HANDLE_LIST, 2, 2, split_fields, sizeof(parts), NULL, make_split},
     {"unstack", HANDLE_LIST, 1, 1, unstack_fields, sizeof(parts), NULL, make_unstacked},
@@ -92,6 +112,33 @@ static const maker makers[] = {
     {"ones_like", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_ones_like},
     {0},
 };
+
+/* A function only: its first operand is no tensor. */
+static const maker full[] = {
+    {"full", HANDLE_TENSOR, 3, 2, full_fields, sizeof(filled), NULL, make_full},
+    {0},
+};
+
+/* Whether the value at a place of the stack is a table that has the name. */
+static bool has_name(lua_State *L, int at, const char *name)
+{
+    if (lua_type(L, at) != LUA_TTABLE) return false;
+    lua_pushstring(L, name);
+    bool has = lua_rawget(L, at) != LUA_TNIL;
+    lua_pop(L, 1);
+    return has;
+}
+
+/* range(limit) begins at 0. */
+static int range(lua_State *L)
+{
+    bool single = lua_type(L, 1) == LUA_TNUMBER && lua_type(L, 2) != LUA_TNUMBER;
+    if (single && !has_name(L, 2, "limit")) {
+        lua_pushinteger(L, 0);
+        lua_insert(L, 1);
+    }
+    return ops_call(L, ed_op_find("range"));
+}
 
 /* ---- Dtypes ---------------------------------------------------------------------------------- */
 
@@ -117,6 +164,7 @@ static int dtype_is_float(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
+    {"range", range},
     {"dtype_size", dtype_size},
     {"dtype_is_float", dtype_is_float},
     {NULL, NULL},
@@ -125,10 +173,13 @@ static const luaL_Reg functions[] = {
 void functions_open(lua_State *L)
 {
     maker_open(L, makers);
+    maker_open(L, full);
     places_open(L);
     luaL_setfuncs(L, functions, 0);
     objects_push_tensor_methods(L);
     maker_open(L, makers);
     places_open(L);
+    lua_pushnil(L);
+    lua_setfield(L, -2, full->name); /* the op's, whose operand comes first */
     lua_pop(L, 1);
 }

@@ -1,5 +1,6 @@
 #include "lua/maker.h"
 #include "lua/objects.h"
+#include "tensor/core.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,9 @@ bool maker_later(lua_State *L, int at, const maker_field *field, void *to, conve
 ed_tensor *maker_tensor(const maker_value *value, ed_dtype dtype)
 {
     const nested wanted = {.dtype = dtype, .named = value->named};
-    return convert_values(value->L, value->at, &wanted);
+    ed_tensor *t = convert_values(value->L, value->at, &wanted);
+    if (t && t->flags & TENSOR_WEAK) t = ed_scalar_with(t, NULL);
+    return t && dtype && t->dtype != dtype ? ed_cast(t, dtype) : t;
 }
 
 bool maker_list(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)

@@ -312,9 +312,7 @@ static const maker_field tensor_fields[] = {
 static void *make_tensor(const void *arguments)
 {
     const making *m = arguments;
-    ed_tensor *t = maker_tensor(&m->value, m->dtype);
-    if (t && t->flags & TENSOR_WEAK) t = ed_scalar_with(t, &(ed_scalar_options){0});
-    return t && m->dtype && t->dtype != m->dtype ? ed_cast(t, m->dtype) : t;
+    return maker_tensor(&m->value, m->dtype);
 }
 
 static const maker_field variable_fields[] = {
@@ -328,7 +326,7 @@ static const maker_field variable_fields[] = {
 static void *make_variable(const void *arguments)
 {
     const making *m = arguments;
-    ed_tensor *initial = make_tensor(m);
+    ed_tensor *initial = maker_tensor(&m->value, m->dtype);
     const ed_variable_options options = {m->name, .not_trainable = !m->trainable};
     return initial ? ed_variable_with(initial, &options) : NULL;
 }

@@ -98,6 +98,22 @@ check.list(ed.zeros {2, 3}:transpose(2, 1).shape, {3, 2})
 is(ed.pad({1, 2}, 1, 1, 9), "int32", {9, 1, 2, 9})
 raises("zeros: shape is 1.5; a whole number is expected", ed.zeros, {1.5})
 
+is(ed.full({2}, 7), "int32", {7, 7})
+is(ed.full({2}, 7, "float64"), "float64", {7, 7})
+is(ed.full(2, 7.5), "float32", {7.5, 7.5})
+is(ed.full({2}, ed.tensor(1)), "int32", {1, 1})
+raises("full: value is missing", ed.full, {2})
+raises("300 can't be an element of uint8", ed.full, {2}, 300, {dtype = "uint8"})
+is(ed.range(5), "int32", {0, 1, 2, 3, 4})
+is(ed.range(2, {dtype = "float64"}), "float64", {0, 1})
+is(ed.range(3, {limit = 5}), "int32", {3, 4})
+is(ed.range {limit = 2}, "int32", {0, 1})
+is(ed.range(4, 0, -2), "int32", {4, 2})
+local image = ed.ones {1, 4, 4, 1}
+check.list(ed.max_pool2d(image, {window = {3, 3}, strides = {1, 1}, padding = "valid"}).shape, {1, 2, 2, 1})
+check.list(ed.max_pool2d(image, {window = {3, 3}, strides = {1, 1}, padding = "Same"}).shape, {1, 4, 4, 1})
+raises("padding", ed.max_pool2d, image, {padding = "sam"})
+
 -- Making tensors and variables.
 is(ed.tensor {1, 2, dtype = "float64"}, "float64", {1, 2})
 is(ed.tensor({1, 2}, {dtype = "float64"}), "float64", {1, 2})
