@@ -164,14 +164,14 @@ static int metadata(lua_State *L)
     return 1;
 }
 
-/* for name, tensor in pairs(archive) */
+/* for name, tensor in pairs(archive): the archive at 1, as upvalue the place. */
 static int next_tensor(lua_State *L)
 {
-    ed_archive *archive = handle_check(L, lua_upvalueindex(1), HANDLE_ARCHIVE);
-    lua_Integer i = lua_tointeger(L, lua_upvalueindex(2));
+    ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
+    lua_Integer i = lua_tointeger(L, lua_upvalueindex(1));
     if (i >= ed_archive_count(archive)) return 0;
     lua_pushinteger(L, i + 1);
-    lua_replace(L, lua_upvalueindex(2));
+    lua_replace(L, lua_upvalueindex(1));
     lua_pushstring(L, ed_archive_name(archive, i));
     push_tensor(L, archive, i);
     return 2;
@@ -180,10 +180,10 @@ static int next_tensor(lua_State *L)
 static int pairs(lua_State *L)
 {
     handle_check(L, 1, HANDLE_ARCHIVE);
-    lua_settop(L, 1);
     lua_pushinteger(L, 0);
-    lua_pushcclosure(L, next_tensor, 2);
-    return 1;
+    lua_pushcclosure(L, next_tensor, 1);
+    lua_pushvalue(L, 1);
+    return 2;
 }
 
 static int count(lua_State *L)

@@ -1,4 +1,5 @@
 #include "lua/maker.h"
+#include "lua/ops.h"
 #include "lua/own.h"
 #include <string.h>
 
@@ -12,6 +13,24 @@
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
+/* The name of an activation, or the function of the op. */
+static bool activation_at(lua_State *L, int at, const maker_field *field, void *to,
+                          convert_room *room)
+{
+    const ed_op *op = ops_of(L, at);
+    if (op) {
+        *(const char **)to = strcmp(op->name, "exp") != 0 ? op->name : "exponential";
+        return true;
+    }
+    const ed_attr plain = {field->name, ED_ATTR_STRING, 0, NULL};
+    if (lua_type(L, at) != LUA_TFUNCTION) return convert_field(L, at, &plain, to, room);
+    return ed_fail(ED_INVALID_ARGUMENT,
+                   "%s: %s is a function that is no op; a name is expected, or ed.relu and its "
+                   "kin; a layer of your own can call any function",
+                   room->who, field->name),
+           false;
+}
+
 static const maker_field name_only[] = {
     {"name", ED_ATTR_STRING, .offset = offsetof(ed_layer_options, name)},
     {0},
@@ -24,7 +43,7 @@ typedef struct dense {
 
 static const maker_field dense_fields[] = {
     {"units", ED_ATTR_INT, .offset = offsetof(dense, units)},
-    {"activation", ED_ATTR_STRING, .offset = offsetof(dense, options.activation)},
+    {"activation", .offset = offsetof(dense, options.activation), .read = activation_at},
     {"no_bias", ED_ATTR_BOOL, .offset = offsetof(dense, options.no_bias)},
     {"kernel_initializer", .offset = offsetof(dense, options.kernel_initializer),
      .read = maker_initializer},
@@ -52,7 +71,7 @@ static const maker_field conv2d_fields[] = {
     {"strides", ED_ATTR_INTS, .offset = offsetof(conv2d, options.strides)},
     {"dilations", ED_ATTR_INTS, .offset = offsetof(conv2d, options.dilations)},
     {"padding", ED_ATTR_STRING, .offset = offsetof(conv2d, options.padding)},
-    {"activation", ED_ATTR_STRING, .offset = offsetof(conv2d, options.activation)},
+    {"activation", .offset = offsetof(conv2d, options.activation), .read = activation_at},
     {"no_bias", ED_ATTR_BOOL, .offset = offsetof(conv2d, options.no_bias)},
     {"kernel_initializer", .offset = offsetof(conv2d, options.kernel_initializer),
      .read = maker_initializer},
@@ -129,7 +148,7 @@ typedef struct activation_layer {
 } activation_layer;
 
 static const maker_field activation_layer_fields[] = {
-    {"activation", ED_ATTR_STRING, .offset = offsetof(activation_layer, activation)},
+    {"activation", .offset = offsetof(activation_layer, activation), .read = activation_at},
     {"name", ED_ATTR_STRING, .offset = offsetof(activation_layer, options.name)},
     {0},
 };
@@ -147,7 +166,7 @@ typedef struct activate {
 
 static const maker_field activate_fields[] = {
     {"x", .offset = offsetof(activate, x), .read = maker_operand},
-    {"activation", ED_ATTR_STRING, .offset = offsetof(activate, activation)},
+    {"activation", .offset = offsetof(activate, activation), .read = activation_at},
     {0},
 };
 
@@ -197,27 +216,39 @@ static const maker makers[] = {
     {0},
 };
 
-/* sequential{layer, layer, ..., name = } */
+/* Layer i of the table at 1, or of the arguments before the options. */
+static ed_layer *layer_given(lua_State *L, bool table, lua_Integer i)
+{
+    if (table)
+        lua_rawgeti(L, 1, i);
+    else
+        lua_pushvalue(L, (int)i);
+    ed_layer *layer = handle_at(L, -1, HANDLE_LAYER);
+    if (!layer)
+        luaL_error(L, "sequential: value %d is no layer but a %s", (int)i,
+                   handle_name(L, -1) ? handle_name(L, -1) : luaL_typename(L, -1));
+    lua_pop(L, 1);
+    return layer;
+}
+
+/* sequential{layer, layer, ..., name = }; sequential(layer, layer, ..., {name = }) */
 static int sequential(lua_State *L)
 {
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_settop(L, 1);
-    lua_getfield(L, 1, "name");
-    const char *name = lua_isnil(L, 2) ? NULL : maker_check_text(L, 2);
-    lua_Integer count = luaL_len(L, 1);
+    const bool table = lua_gettop(L) == 1 && lua_type(L, 1) == LUA_TTABLE;
+    if (!lua_gettop(L) || (!table && lua_type(L, -1) != LUA_TTABLE)) lua_pushnil(L);
+    const int last = lua_gettop(L); /* options */
+    const lua_Integer count = table ? (lua_Integer)lua_rawlen(L, 1) : last - 1;
     luaL_argcheck(L, count < 1 << 20, 1, "too many layers");
+    luaL_checkstack(L, 16, NULL);
     ed_layer **layers = lua_newuserdatauv(L, (size_t)(count + 1) * sizeof *layers, 0);
-    for (lua_Integer i = 0; i < count; i++) {
-        lua_rawgeti(L, 1, i + 1);
-        layers[i] = handle_at(L, -1, HANDLE_LAYER);
-        if (!layers[i])
-            return luaL_error(L, "sequential: value %d is no layer but a %s", (int)i + 1,
-                              luaL_typename(L, -1));
-        lua_pop(L, 1);
-    }
-    handle *h = handle_new(L, HANDLE_LAYER);
+    handle *h = handle_new(L, HANDLE_LAYER); /* no finalizer runs from here on */
+    for (lua_Integer i = 0; i < count; i++) layers[i] = layer_given(L, table, i + 1);
+    ed_layer_options options = {0};
+    convert_room room = {.who = "sequential"};
     binding b = binding_open(L);
-    return binding_finish(L, &b, h, ed_sequential_of(name, layers, count));
+    const bool fine =
+        maker_options_beside(L, last, name_only, table ? (int)count : 0, &options, &room);
+    return binding_finish(L, &b, h, fine ? ed_sequential_of(options.name, layers, count) : NULL);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */

@@ -136,9 +136,8 @@ static bool read_option(lua_State *L, const maker_field *fields, int places, voi
     return field->name ? read_field(L, -1, field, structure, room) : unknown(fields, name, room);
 }
 
-/* The first `places` whole keys are none of the options. */
-static bool read_options(lua_State *L, int at, const maker_field *fields, int places,
-                         void *structure, convert_room *room)
+bool maker_options_beside(lua_State *L, int at, const maker_field *fields, int places,
+                          void *structure, convert_room *room)
 {
     if (lua_isnoneornil(L, at)) return true;
     if (lua_type(L, at) != LUA_TTABLE)
@@ -156,7 +155,7 @@ static bool read_options(lua_State *L, int at, const maker_field *fields, int pl
 bool maker_options(lua_State *L, int at, const maker_field *fields, void *structure,
                    convert_room *room)
 {
-    return read_options(L, at, fields, 0, structure, room);
+    return maker_options_beside(L, at, fields, 0, structure, room);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -236,7 +235,7 @@ static bool read_arguments(lua_State *L, const maker *m, int places, void *argum
         } else if (i < m->needed && !is_named(L, options, field->name))
             return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is missing", m->name, field->name), false;
     }
-    return read_options(L, options, m->fields, places, arguments, room);
+    return maker_options_beside(L, options, m->fields, places, arguments, room);
 }
 
 static int call(lua_State *L)

@@ -53,13 +53,17 @@ const maker *maker_of(lua_State *L, int at);
 bool maker_options(lua_State *L, int at, const maker_field *fields, void *structure,
                    convert_room *room);
 
+/* The same of a table that has other values beside options, at the first so many places. */
+bool maker_options_beside(lua_State *L, int at, const maker_field *fields, int places,
+                          void *structure, convert_room *room);
+
 /* Ways to read fields. */
 maker_read maker_operand;     /* ed_tensor *: whatever can stand for a tensor */
 maker_read maker_later;       /* maker_value: the same, converted once the options are known */
 maker_read maker_list;        /* ed_list *: a table of tensors */
 maker_read maker_initializer; /* ed_initializer: "he_normal" or {kind = , value = , generator = } */
 
-/* A value that waits on the stack, and the tensor that it then becomes. */
+/* A value that waits on the stack, and the tensor that it then becomes, of the dtype or its own. */
 typedef struct maker_value {
     lua_State *L;
     int at;

@@ -298,6 +298,15 @@ void ops_push(lua_State *L, const ed_op *op)
     lua_pushcclosure(L, function, 1);
 }
 
+const ed_op *ops_of(lua_State *L, int at)
+{
+    if (lua_tocfunction(L, at) != function) return NULL;
+    lua_getupvalue(L, at, 1);
+    const ed_op *op = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    return op;
+}
+
 /* ---- The module's and the tensors' names ----------------------------------------------------- */
 
 static bool has_state(const ed_op *op)

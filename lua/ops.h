@@ -16,8 +16,9 @@ bool ops_is_whole(const ed_tensor *t);
 /* Calls the op with the arguments on the stack; the number of results. */
 int ops_call(lua_State *L, const ed_op *op);
 
-/* The op as a Lua function. */
+/* The op as a Lua function / of the function at a place of the stack; NULL for any other value. */
 void ops_push(lua_State *L, const ed_op *op);
+const ed_op *ops_of(lua_State *L, int at);
 
 /* Puts all ops into the tables at these places of the stack. */
 void ops_open(lua_State *L, int module, int methods);

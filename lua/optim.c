@@ -113,9 +113,6 @@ static const maker makers[] = {
 /* A table of `count` tensors as a list; nil and false are gradients that are not connected. */
 static ed_list *gradients_at(lua_State *L, int at, int64_t count)
 {
-    if (lua_type(L, at) != LUA_TTABLE)
-        return ed_fail(ED_INVALID_ARGUMENT, "a table of gradients is expected, not a %s",
-                       luaL_typename(L, at));
     ed_list *list = scope_give(list_new(count));
     for (int64_t i = 0; list && i < count; i++) {
         bool connected = lua_rawgeti(L, at, i + 1) != LUA_TNIL && lua_toboolean(L, -1);
@@ -131,11 +128,8 @@ static ed_list *gradients_at(lua_State *L, int at, int64_t count)
 static int64_t extent(lua_State *L, int at)
 {
     int64_t most = 0;
-    lua_pushnil(L);
-    while (lua_type(L, at) == LUA_TTABLE && lua_next(L, at)) {
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1))
         if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > most) most = lua_tointeger(L, -2);
-        lua_pop(L, 1);
-    }
     return most;
 }
 
@@ -145,12 +139,15 @@ static int apply_gradients(lua_State *L)
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 3);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
-    int64_t given = extent(L, 2);
-    lua_settop(L, 3);
+    const int64_t given = extent(L, 2);
     binding b = binding_open(L);
-    ed_list *variables = objects_variables(L, 3);
-    int64_t count = ed_list_size(variables);
-    ed_list *gradients = variables ? gradients_at(L, 2, given > count ? given : count) : NULL;
+    ed_list *variables = objects_variables(L, 3), *gradients = NULL;
+    const int64_t count = ed_list_size(variables);
+    if (variables && given > count)
+        ed_fail(ED_INVALID_ARGUMENT, "apply_gradients: %lld gradients for %lld variables",
+                (long long)given, (long long)count);
+    else if (variables)
+        gradients = gradients_at(L, 2, count);
     bool fine = gradients && ed_apply_gradients(optimizer, gradients, variables);
     binding_close(&b);
     lua_settop(L, 1);
@@ -181,6 +178,8 @@ static int variables(lua_State *L)
     return objects_finish_list(L, &b, holder, ed_optimizer_variables(optimizer));
 }
 
+enum { MOST_TENSORS = 1 << 20 };
+
 /* clip_by_global_norm({tensors}, norm): the clipped ones, and the norm that they had. */
 static int clip_by_global_norm(lua_State *L)
 {
@@ -189,7 +188,7 @@ static int clip_by_global_norm(lua_State *L)
     lua_settop(L, 1);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     int64_t count = extent(L, 1);
-    lua_settop(L, 1);
+    luaL_argcheck(L, count <= MOST_TENSORS, 1, "it has a place that is too large");
     handle *norm = handle_new(L, HANDLE_TENSOR), *holder = handle_new(L, HANDLE_LIST);
     ed_tensor *before = NULL;
     binding b = binding_open(L);

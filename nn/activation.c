@@ -1,5 +1,6 @@
 #include "nn/layer.h"
 #include "ops/ops.h"
+#include <stdio.h>
 #include <string.h>
 
 ed_tensor *nn_linear(ed_tensor *x)
@@ -38,8 +39,11 @@ activation nn_activation(const char *who, const char *name)
 {
     for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
         if (!strcmp(name ? name : "", activations[i].name)) return activations[i].f;
-    ed_fail(ED_NOT_FOUND, "%s: there is no activation '%s'; nn.h lists them at ed_activate", who,
-            name);
+    char known[256] = "";
+    for (size_t i = 1; i < sizeof activations / sizeof *activations; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i > 1 ? ", " : "",
+                 activations[i].name);
+    ed_fail(ED_NOT_FOUND, "%s: there is no activation '%s'; there are %s", who, name, known);
     return NULL;
 }
 

@@ -89,7 +89,7 @@ typedef struct ed_dense_options {
 ed_layer *ed_dense_with(int64_t units, const ed_dense_options *options);
 
 /* Convolution of [batch, height, width, in] with kernel [kh, kw, in, filters], as ed_conv2d; bias
- * [filters]. */
+ * [filters]. One number as size, stride or dilation stands for both. */
 typedef struct ed_conv2d_layer_options {
     ed_ints strides, dilations;
     const char *padding, *activation;

@@ -201,8 +201,8 @@ static void test_wrong_options(void **state)
     assert_error("'none'");
     assert_null(ed_conv2d_layer(0, ED_INTS(1, 1)));
     assert_error("filters is 0");
-    assert_null(ed_conv2d_layer(1, ED_INTS(1)));
-    assert_error("kernel_size is [1]");
+    assert_null(ed_conv2d_layer(1, ED_INTS(1, 1, 1)));
+    assert_error("kernel_size is [1, 1, 1]");
     assert_null(ed_conv2d_layer(1, (ed_ints){0}));
     assert_error("size is missing");
     assert_null(ed_conv2d_layer(1, ED_INTS(1, 1), .strides = ED_INTS(0, 1)));

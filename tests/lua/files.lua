@@ -107,6 +107,10 @@ check.equal(kept:sum():item(), 499500)
 local closed = ed.archive(path)
 do local a <close> = closed end
 check.raises("the archive was closed", function() return closed:names() end)
+check.raises("bad argument #1 to 'for iterator' (the archive was closed)", function()
+    local file = ed.archive(path)
+    for _ in pairs(file) do local a <close> = file end
+end)
 
 -- A bundle: what no tensor can be is named apart.
 ed.checkpoint{v = ed.variable(2.5)}:write(folder .. "/bundle")

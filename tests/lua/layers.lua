@@ -49,6 +49,18 @@ local kept = dropout(ed.ones(1000), {training = true}):sum():item()
 assert(kept > 800 and kept < 1200 and kept ~= 1000)
 check.near(ed.activation_layer("relu")(x), {{1, 0}, {3, 4}})
 check.near(ed.activate({-1.0, 2}, "relu"), {0, 2})
+check.near(ed.activate({-1.0, 2}, ed.relu), {0, 2})
+check.near(ed.activation_layer(ed.exp)({0.0}), {1})
+check.near(ed.dense(1, {activation = ed.relu, kernel_initializer = "ones"})(x), {{0}, {7}})
+check.raises("activation is a function that is no op; a name is expected", ed.dense, 1, {activation = print})
+check.raises("there is no activation 'square'; there are linear, relu", ed.dense, 1, {activation = ed.square})
+
+-- One number where two are expected is both.
+check.list(ed.conv2d_layer(8, 5)(image).shape, {1, 1, 1, 8})
+check.list(ed.conv2d_layer(8, 3, {strides = 2, padding = "SAME"})(image).shape, {1, 3, 3, 8})
+check.list(ed.conv2d_layer(8, 2, {dilations = 2})(image).shape, {1, 3, 3, 8})
+check.list(ed.max_pool2d_layer{window = 3, strides = 1}(image).shape, {1, 3, 3, 2})
+check.raises("kernel_size is [3, 3, 3]; two numbers", ed.conv2d_layer, 8, {3, 3, 3})
 
 -- Layers as tables of their children.
 local model = ed.sequential{ed.flatten(), ed.dense(8), ed.dense(2, {name = "logits"}), name = "mlp"}
@@ -70,6 +82,17 @@ check.list(model(ed.ones{3, 2, 2}).shape, {3, 2})
 check.equal(check.names(model:variables()), "mlp/dense/kernel mlp/dense/bias mlp/logits/kernel mlp/logits/bias")
 assert(model:summary():find("58 parameters", 1, true))
 check.near(model:forward(ed.ones{1, 4}), model{{1.0, 1, 1, 1}})
+
+-- Layers in a row.
+check.equal(#ed.sequential(ed.flatten(), ed.dense(2)), 2)
+check.equal(ed.sequential(ed.flatten(), {name = "net"}).name, "net")
+check.equal(#ed.sequential(), 0)
+check.equal(#ed.sequential{}, 0)
+check.equal(#ed.sequential{name = "none"}, 0)
+check.raises("sequential: there is no option nmae; there are name", ed.sequential, {ed.flatten(), nmae = "x"})
+check.raises("sequential: options have names", ed.sequential, {ed.flatten(), [3] = ed.flatten()})
+check.raises("sequential: value 2 is no layer but a tensor", ed.sequential, ed.flatten(), x)
+check.raises("sequential: options have names", ed.sequential, ed.flatten(), {ed.dense(2)})
 
 -- A parent that is gone leaves its children.
 local child
