@@ -1,8 +1,10 @@
 #include "lua/plot.h"
 #include "io/file.h"
+#include "lua/maker.h"
 #include "tensor/core.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -153,7 +155,7 @@ static bool write_png(const char *path, ed_tensor *image)
 /* write_png(path, image) */
 static int png(lua_State *L)
 {
-    const char *path = luaL_checkstring(L, 1);
+    const char *path = maker_check_text(L, 1);
     ed_tensor *image = handle_check(L, 2, HANDLE_TENSOR);
     binding b = binding_open(L);
     bool fine = write_png(path, image);
@@ -174,15 +176,25 @@ static int coloured(lua_State *L)
     return 1;
 }
 
+/* size(): columns and rows of the terminal, or of a usual one. */
+static int size_of(lua_State *L)
+{
+    struct winsize size;
+    const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row;
+    lua_pushinteger(L, known ? size.ws_col : 80);
+    lua_pushinteger(L, known ? size.ws_row : 24);
+    return 2;
+}
+
+static const luaL_Reg functions[] = {{"coloured", coloured}, {"size", size_of}, {NULL, NULL}};
+
 void plot_open(lua_State *L, int module)
 {
     lua_pushcfunction(L, png);
     lua_setfield(L, module, "write_png");
     size_t size = (size_t)(eddy_plot_end - eddy_plot);
-    if (luaL_loadbufferx(L, eddy_plot, size, "=eddy.plot", "t") != LUA_OK) lua_error(L);
+    if (luaL_loadbufferx(L, eddy_plot, size, "=eddy", "t") != LUA_OK) lua_error(L);
     lua_pushvalue(L, module);
-    lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, coloured);
-    lua_setfield(L, -2, "coloured");
+    luaL_newlib(L, functions);
     lua_call(L, 2, 0);
 }

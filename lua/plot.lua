@@ -5,7 +5,7 @@ local floor, ceil, min, max, abs, huge = math.floor, math.ceil, math.min, math.m
 local log, tointeger = math.log, math.tointeger
 local concat, unpack, format, rep, char = table.concat, table.unpack, string.format, string.rep, utf8.char
 local type, ipairs, pairs, error, tonumber = type, ipairs, pairs, error, tonumber
-local pcall, match = pcall, string.match
+local pcall, find, match = pcall, string.find, string.match
 
 local inks = {34, 31, 32, 33, 35, 36} -- of the terminal
 local colours = { -- of a canvas: its ground, black, grey; then as many as there are inks
@@ -19,14 +19,26 @@ local function inked(text, series, coloured)
     return "\27[" .. inks[(series - 1) % #inks + 1] .. "m" .. text .. "\27[0m"
 end
 
+-- ---- Errors -------------------------------------------------------------------------------------
+
+-- What is wrong with the arguments; `placed` below adds where the call is.
+local function fail(...) error({text = format(...)}) end
+
 -- ---- Arguments ----------------------------------------------------------------------------------
 
-local function is_tensor(x) return type(x) == "userdata" end
+local function is_tensor(x) return ed.type(x) == "tensor" end
 
-local function numbers(x)
+-- "a number", "an optimizer"
+local function kind_of(x)
+    local kind = ed.type(x) or type(x)
+    return (find(kind, "^[aeiou]") and "an " or "a ") .. kind
+end
+
+local function numbers(who, x)
     if is_tensor(x) then return x:cast("float64"):reshape{-1}:totable() end
+    if type(x) ~= "table" then fail("%s: a tensor or a table of numbers is expected, not %s", who, kind_of(x)) end
     for i, v in ipairs(x) do
-        if type(v) ~= "number" then error("plot: element " .. i .. " is no number but a " .. type(v), 0) end
+        if type(v) ~= "number" then fail("%s: element %d is no number but %s", who, i, kind_of(v)) end
     end
     return x
 end
@@ -35,13 +47,11 @@ end
 local function series_of(x)
     local list = {}
     if is_tensor(x) and x.rank == 2 then
-        for i, row in x:rows() do list[i] = numbers(row) end
+        for i, row in x:rows() do list[i] = numbers("plot", row) end
     elseif type(x) == "table" and type(x[1]) ~= "number" then
-        for i, one in ipairs(x) do list[i] = numbers(one) end
-    elseif is_tensor(x) or type(x) == "table" then
-        list[1] = numbers(x)
+        for i, one in ipairs(x) do list[i] = numbers("plot", one) end
     else
-        error("plot: tensors or tables of numbers are expected, not a " .. type(x), 0)
+        list[1] = numbers("plot", x)
     end
     return list
 end
@@ -63,7 +73,36 @@ local function take(...)
     return given, last
 end
 
+local kinds = {title = "string", file = "string", points = "boolean", labels = "table"}
+local MOST_COLUMNS, MOST_PIXELS = 1000, 16384
+
+-- Options are among those that the function has (names, in order), and are what they have to be.
+local function check(who, o, names)
+    for key, value in pairs(o) do
+        if type(key) == "string" then
+            if not find(" " .. concat(names, " ") .. " ", " " .. key .. " ", 1, true) then
+                fail("%s: there is no option %s; there are %s", who, key, concat(names, ", "))
+            end
+            if kinds[key] and type(value) ~= kinds[key] then
+                fail("%s: %s is a %s, not %s", who, key, kinds[key], kind_of(value))
+            end
+        end
+    end
+    local most = o.file and MOST_PIXELS or MOST_COLUMNS
+    for _, key in ipairs{"width", "height"} do
+        local value = o[key] == nil or type(o[key]) == "number" and tointeger(o[key])
+        if not value or value ~= true and (value < 1 or value > most) then
+            fail("%s: %s is a whole number from 1 to %d", who, key, most)
+        end
+    end
+    for i, label in ipairs(o.labels or {}) do
+        if type(label) ~= "string" then fail("%s: label %d is a text, not %s", who, i, kind_of(label)) end
+    end
+end
+
 -- ---- Scales -------------------------------------------------------------------------------------
+
+local LARGEST = 0x1.fffffffffffffp+1023
 
 local function finite(v) return v == v and v ~= huge and v ~= -huge end
 
@@ -76,27 +115,31 @@ local function range_of(lists)
     end
     if low > high then return 0, 1 end
     if low == high then
-        local room = low == 0 and 1 or abs(low) / 2
-        return low - room, high + room
+        local room = low == 0 and 1 or max(abs(low) / 2, 1e-300)
+        return max(low - room, -LARGEST), min(high + room, LARGEST)
     end
     return low, high
 end
 
+-- Where v lies from low (0) to high (1), whose difference may be more than a number can be.
+local function fraction(v, low, high) return (v / 2 - low / 2) / (high / 2 - low / 2) end
+
 -- Round numbers from low to high, at most `most` of them.
 local function ticks(low, high, most)
-    local rough = (high - low) / most
+    local rough = max(high / most - low / most, 1e-300)
     local ten = 10.0 ^ floor(log(rough, 10))
     local step = 10 * ten
     for _, k in ipairs{1, 2, 5} do
         if k * ten >= rough then step = k * ten break end
     end
-    local list = {}
-    for i = ceil(low / step - 1e-9), floor(high / step + 1e-9) do list[#list + 1] = i * step end
+    local list, first = {}, ceil(low / step - 1e-9)
+    for i = 0, min(floor(high / step + 1e-9) - first, most) do list[#list + 1] = (first + i) * step end
     return list
 end
 
 local function number_text(v)
     local text = format("%.4g", v)
+    if #text > 9 then text = format("%.2g", v) end
     return text == "-0" and "0" or text
 end
 
@@ -116,8 +159,8 @@ local function trace(curves, width, height, points, visit)
         for i = 1, #y do
             local px, py
             if finite(x[i]) and finite(y[i]) then
-                px = floor((x[i] - curves.left) / (curves.right - curves.left) * (width - 1) + 0.5)
-                py = floor((curves.top - y[i]) / (curves.top - curves.bottom) * (height - 1) + 0.5)
+                px = floor(fraction(x[i], curves.left, curves.right) * (width - 1) + 0.5)
+                py = floor(fraction(y[i], curves.top, curves.bottom) * (height - 1) + 0.5)
                 local function mark(a, b) visit(a, b, s) end
                 if was_x and not points then line(was_x, was_y, px, py, mark) else mark(px, py) end
             end
@@ -148,12 +191,13 @@ local function print_legend(labels, coloured)
 end
 
 local function print_curves(curves, o)
-    local columns, rows = o.width or 72, o.height or 16
+    local most_columns = native.size()
+    local columns, rows = o.width or max(min(72, most_columns - 12), 10), o.height or 16
     local coloured = native.coloured()
     local cells, owner = draw_braille(curves, columns, rows, o.points)
     local labels = {}
     for _, v in ipairs(ticks(curves.bottom, curves.top, max(rows // 3, 2))) do
-        labels[floor((curves.top - v) / (curves.top - curves.bottom) * (4 * rows - 1) + 0.5) // 4] = number_text(v)
+        labels[floor(fraction(v, curves.top, curves.bottom) * (4 * rows - 1) + 0.5) // 4] = number_text(v)
     end
     if o.title then print(rep(" ", 11) .. o.title) end
     for row = 0, rows - 1 do
@@ -225,15 +269,15 @@ local function frame(rows, curves, o)
     local width, height = #rows[1], #rows
     local f = {x = 81, y = o.title and 31 or 15, width = width - 101}
     f.height = height - f.y - (o.labels and 49 or 31)
-    if f.width < 40 or f.height < 40 then error("plot: a file's width and height are at least 160", 0) end
+    if f.width < 40 or f.height < 40 then fail("plot: a file's width and height are at least 160") end
     for _, v in ipairs(ticks(curves.bottom, curves.top, max(f.height // 50, 2))) do
-        local y = f.y + floor((curves.top - v) / (curves.top - curves.bottom) * (f.height - 1) + 0.5)
+        local y = f.y + floor(fraction(v, curves.top, curves.bottom) * (f.height - 1) + 0.5)
         local text = number_text(v)
         box(rows, f.x, y, f.width, 1, GREY)
         write(rows, f.x - 8 - 8 * #text, y - 5, text, BLACK)
     end
     for _, v in ipairs(ticks(curves.left, curves.right, max(f.width // 90, 2))) do
-        local x = f.x + floor((v - curves.left) / (curves.right - curves.left) * (f.width - 1) + 0.5)
+        local x = f.x + floor(fraction(v, curves.left, curves.right) * (f.width - 1) + 0.5)
         local text = number_text(v)
         box(rows, x, f.y, 1, f.height, GREY)
         write(rows, x - 4 * #text, f.y + f.height + 8, text, BLACK)
@@ -264,16 +308,17 @@ end
 
 local function plot(...)
     local given, o = take(...)
-    if #given == 0 or #given > 2 then error("plot: y, or x and y, are expected", 0) end
+    if #given == 0 or #given > 2 then fail("plot: y, or x and y, are expected") end
+    check("plot", o, {"title", "width", "height", "points", "labels", "file"})
     local curves = {y = series_of(given[#given]), x = {}}
-    local shared = #given == 2 and numbers(given[1])
+    local shared = #given == 2 and numbers("plot", given[1])
     for s, y in ipairs(curves.y) do
         local x = shared
         if not x then
             x = {}
             for i = 1, #y do x[i] = i end
         end
-        if #x ~= #y then error(format("plot: x has %d numbers, y %d", #x, #y), 0) end
+        if #x ~= #y then fail("plot: x has %d numbers, y %d", #x, #y) end
         curves.x[s] = x
     end
     curves.left, curves.right = range_of(curves.x)
@@ -283,22 +328,28 @@ end
 
 local eighths = {[0] = "", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}
 
-local function print_bars(counts, low, step, o)
-    local most, width, coloured = max(1, unpack(counts)), o.width or 50, native.coloured()
-    if o.title then print(rep(" ", 11) .. o.title) end
-    for i, count in ipairs(counts) do
-        local parts = floor(count / most * width * 8 + 0.5)
-        local bar = rep("█", parts // 8) .. eighths[parts % 8]
-        print(format("%9s │%s %d", number_text(low + (i - 1) * step), inked(bar, 1, coloured), count))
-    end
-    print(format("%9s", number_text(low + #counts * step)))
+-- The bound below bar i; the first one is that of all.
+local function bound(bars, i)
+    local part = i / #bars
+    return bars.low * (1 - part) + bars.high * part
 end
 
-local function save_bars(counts, low, step, o)
-    local rows, n = canvas(o.width or 640, o.height or 400), #counts
-    local most = max(1, unpack(counts))
-    local f = frame(rows, {left = low, right = low + n * step, bottom = 0, top = most}, o)
-    for i, count in ipairs(counts) do
+local function print_bars(bars, o)
+    local most, width, coloured = max(1, unpack(bars)), o.width or 50, native.coloured()
+    if o.title then print(rep(" ", 11) .. o.title) end
+    for i, count in ipairs(bars) do
+        local parts = floor(count / most * width * 8 + 0.5)
+        local bar = rep("█", parts // 8) .. eighths[parts % 8]
+        print(format("%9s │%s %d", number_text(bound(bars, i - 1)), inked(bar, 1, coloured), count))
+    end
+    print(format("%9s", number_text(bars.high)))
+end
+
+local function save_bars(bars, o)
+    local rows, n = canvas(o.width or 640, o.height or 400), #bars
+    local most = max(1, unpack(bars))
+    local f = frame(rows, {left = bars.low, right = bars.high, bottom = 0, top = most}, o)
+    for i, count in ipairs(bars) do
         local x0, x1 = f.width * (i - 1) // n, f.width * i // n
         local height = floor(count / most * f.height + 0.5)
         box(rows, f.x + x0 + 1, f.y + f.height - height, x1 - x0 - 1, height, FIRST)
@@ -308,40 +359,49 @@ end
 
 local function hist(...)
     local given, o = take(...)
-    if #given ~= 1 then error("hist: one tensor or table of numbers is expected", 0) end
-    local values, bins = numbers(given[1]), tointeger(o.bins or 20)
-    if not bins or bins < 1 or bins > 200 then error("hist: bins is a whole number from 1 to 200", 0) end
-    local low, high = range_of{values}
-    local counts, left_out = {}, 0
-    for i = 1, bins do counts[i] = 0 end
+    if #given ~= 1 then fail("hist: one tensor or table of numbers is expected") end
+    check("hist", o, {"bins", "width", "height", "title", "file"})
+    local values = numbers("hist", given[1])
+    local bins = o.bins == nil and 20 or type(o.bins) == "number" and tointeger(o.bins)
+    if not bins or bins < 1 or bins > 200 then fail("hist: bins is a whole number from 1 to 200") end
+    local bars, left_out = {}, 0
+    bars.low, bars.high = range_of{values}
+    for i = 1, bins do bars[i] = 0 end
     for _, v in ipairs(values) do
         if finite(v) then
-            local i = min(floor((v - low) / (high - low) * bins) + 1, bins)
-            counts[i] = counts[i] + 1
+            local i = min(floor(fraction(v, bars.low, bars.high) * bins) + 1, bins)
+            bars[i] = bars[i] + 1
         else
             left_out = left_out + 1
         end
     end
-    local draw = o.file and save_bars or print_bars
-    draw(counts, low, (high - low) / bins, o)
-    if left_out > 0 and not o.file then print(format("%11s%d are not finite", "", left_out)) end
+    if o.file then return save_bars(bars, o) end
+    print_bars(bars, o)
+    if left_out > 0 then print(format("%11s%d are not finite", "", left_out)) end
 end
 
--- float32 [height, width, channels] from 0 to 1: what is uint8 by its own range, anything else from
--- its smallest to its largest.
+-- float [height, width, channels] from 0 to 1, and how many elements are not finite: what is uint8 by
+-- its own range, anything else from its smallest to its largest finite element. Infinity is as light as
+-- that, what is no number is dark.
 local function normalized(image)
-    if not is_tensor(image) then image = ed.tensor(image) end
+    if type(image) == "table" then image = ed.tensor(image) end
+    if not is_tensor(image) then fail("imshow: a tensor or a table is expected, not %s", kind_of(image)) end
     if image.rank == 2 then image = image:expand_dims{axis = -1} end
     local channels = image.rank == 3 and image.shape[3]
     if channels ~= 1 and channels ~= 3 then
-        error("imshow: [height, width] or [height, width, 1 or 3] is expected, not [" ..
-                  concat(image.shape, ", ") .. "]", 0)
+        fail("imshow: [height, width] or [height, width, 1 or 3] is expected, not [%s]", concat(image.shape, ", "))
     end
-    local x = image:cast("float32")
-    if image.dtype == "uint8" then return x / 255 end
-    if x.size == 0 then error("imshow: the image is empty", 0) end
-    local low, high = x:min():item(), x:max():item()
-    return high > low and (x - low) / (high - low) or x * 0
+    if image.size == 0 then fail("imshow: the image is empty") end
+    if image.dtype == "uint8" then return image:cast("float32") / 255, 0 end
+    local x = image:cast("float64")
+    local known = x:is_finite()
+    local finite_ones = x[known]
+    local left_out = x.size - finite_ones.size
+    if finite_ones.size == 0 then return x:greater(0.0):cast("float64"), left_out end
+    local low, high = finite_ones:min():item(), finite_ones:max():item()
+    if high == low then return x:greater(high):cast("float64"), left_out end
+    x = (x / 2 - low / 2) / (high / 2 - low / 2)
+    return ed.where(x:equal(x), x, 0.0):clip(0.0, 1.0), left_out
 end
 
 -- The terminal's colour of a pixel: of 24 greys, or of 6 x 6 x 6.
@@ -380,10 +440,10 @@ local function print_shades(pixels, height, width)
     end
 end
 
--- Every k-th row and column, so that at most `most` columns are left.
-local function thinned(x, most)
-    local k = max(ceil(x.shape[2] / most), 1)
-    return k == 1 and x or x[format("::%d, ::%d", k, k)]
+-- Every k-th row and column, so that no more are left than there is room for; k.
+local function thinned(x, most_rows, most_columns)
+    local k = max(ceil(x.shape[1] / most_rows), ceil(x.shape[2] / most_columns), 1)
+    return k == 1 and x or x[format("::%d, ::%d", k, k)], k
 end
 
 local function enlarged(x, k)
@@ -391,26 +451,42 @@ local function enlarged(x, k)
     return x:reshape{h, 1, w, 1, c}:broadcast_to{h, k, w, k, c}:reshape{h * k, w * k, c}
 end
 
+-- How many rows and columns of pixels there is room for. A width that is asked for is not the
+-- terminal's business.
+local function room(o, coloured)
+    local columns, rows = native.size()
+    local high, wide = coloured and 2 or 1, coloured and 1 or 2
+    if o.width then return MOST_COLUMNS, o.width end
+    return max((rows - 1) * high, 1), max(columns // wide, 1)
+end
+
 local function imshow(...)
     local given, o = take(...)
-    if #given ~= 1 then error("imshow: one image is expected", 0) end
-    local x = normalized(given[1])
+    if #given ~= 1 then fail("imshow: one image is expected") end
+    check("imshow", o, {"width", "file"})
+    local x, left_out = normalized(given[1])
     if o.file then
         local wanted = o.width or max(x.shape[2], 256)
         return ed.write_png(o.file, enlarged(x, max(wanted // x.shape[2], 1)))
     end
     local coloured = native.coloured()
-    x = thinned(x, o.width or (coloured and 80 or 40))
+    local shown, k = thinned(x, room(o, coloured))
     local draw = coloured and print_pixels or print_shades
-    draw(x:totable(), x.shape[1], x.shape[2])
+    draw(shown:totable(), shown.shape[1], shown.shape[2])
+    if k > 1 then print(format("  of %d x %d pixels, one in %d each way", x.shape[1], x.shape[2], k)) end
+    if left_out > 0 then print(format("  %d elements are not finite", left_out)) end
 end
 
--- Errors name the place of the call, not one in here.
+-- What is wrong is said with the place of the call, also where a place in here is named. Other errors
+-- have theirs.
 local function placed(f)
     return function(...)
         local fine, message = pcall(f, ...)
         if fine then return end
-        error(type(message) == "string" and match(message, "^eddy%.plot:%d+: (.*)") or message, 2)
+        local text = type(message) == "table" and message.text
+        text = text or type(message) == "string" and match(message, "^eddy:%d+: (.*)")
+        if text then error(text, 2) end
+        error(message, 0)
     end
 end
 

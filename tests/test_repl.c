@@ -949,6 +949,35 @@ static void plots_are_drawn(void **unused)
     complains("-e 'ed.imshow(ed.ones{2, 2, 2})'", "imshow: [height, width]");
     complains("-e 'ed.hist({1}, {bins = 0})'", "hist: bins");
     assert_int_equal(run("-e 'ed.plot{0/0, 1/0, 1} ed.plot{} ed.plot(ed.zeros{0}) ed.hist{}'"), 0);
+    /* values at the ends of what numbers can be */
+    runs("-e 'ed.hist({1e308, -1e308, 5}, {bins = 2, width = 2})'", 0,
+         "  -1e+308 │█ 1\n"
+         "        0 │██ 2\n"
+         "   1e+308\n");
+    assert_int_equal(run("-e 'ed.hist{5e-324} ed.hist{1.7e308} ed.plot{1e20, 1e20 + 65536} "
+                         "ed.plot{1e308, -1e308} ed.plot{5e-324, 1e-323}'"),
+                     0);
+    runs("-e 'ed.imshow{{0/0, 1}, {2, 1/0}}'", 0, "\n████\n  2 elements are not finite\n");
+    runs("-e 'ed.imshow{{1/0, -1/0}}'", 0, "██\n  2 elements are not finite\n");
+    /* no more than a terminal shows */
+    runs("-e 'ed.imshow(ed.range(0, 300, 1):reshape{100, 3})'", 0,
+         "\n\n\n\n░░\n░░\n░░\n░░\n▒▒\n▒▒\n▒▒\n▒▒\n▓▓\n▓▓\n▓▓\n▓▓\n██\n██\n██\n██\n"
+         "  of 100 x 3 pixels, one in 5 each way\n");
+    /* what is wrong, where */
+    complains("-e '\ned.imshow(ed.ones{2, 2}, {width = 0})'",
+              "(command line):2: imshow: width is a whole number from 1 to 1000");
+    complains("-e 'ed.imshow(5)'",
+              "(command line):1: imshow: a tensor or a table is expected, not");
+    complains("-e 'ed.hist(\"a\")'", "(command line):1: hist: a tensor or a table of numbers is");
+    complains("-e 'ed.plot(ed.adam())'", "of numbers is expected, not an optimizer");
+    complains("-e 'ed.plot({1, 2}, {foo = 1})'",
+              "(command line):1: plot: there is no option foo; there are title, width, height");
+    complains("-e 'ed.plot({1, 2}, {title = 5})'", "plot: title is a string, not a number");
+    complains("-e 'local x = ed.ones{2} do local y <close> = x end ed.plot(x)'",
+              "eddy: (command line):1: bad argument");
+    complains("-e 'ed.plot({1}, {file = \"none/x.png\"})'",
+              "eddy: (command line):1: write_png: none/x.png: open: No such file");
+    complains("-e 'ed.write_png(\"a\\0b\", ed.ones{2, 2})'", "there is a zero byte in it");
     complains("-e 'ed.write_png(\"none/x.png\", ed.ones{2, 2})'", "none/x.png: open: No such file");
     complains("-e 'ed.write_png(\"x.png\", ed.ones{2, 2, 5})'", "not float32[2, 2, 5]");
     complains("-e 'ed.write_png(\"x.png\", ed.ones{0, 2})'", "not float32[0, 2, 1]");
