@@ -21,15 +21,14 @@ typedef struct raw_entry {
 /* The header of one shard as TensorFlow writes it. */
 #define RAW_HEADER RAW("", "\x08\x01\x1a\x02\x08\x01")
 
-/* The bytes of a whole file; free gives them back. */
-char *slurp(const char *path, size_t *size);
-void spill(const char *path, const void *data, size_t size);
-
 /* Writes PREFIX.index of these entries and PREFIX.data-00000-of-00001 of these bytes. */
 void craft(const char *prefix, const raw_entry *entries, size_t count, const void *data,
            size_t size);
 
 /* Appends a masked crc as field 6 to a message. */
 void put_crc(io_buffer *message, uint32_t crc);
+
+/* What takes the pieces of a stream: an io_buffer has them all then. */
+bool gather(void *user, const void *data, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* Folders that tests make and look into. */
+/* Folders that tests make and look into, and the files there; the folder with recorded data. */
 #ifndef EDDY_TESTS_FOLDERS_H
 #define EDDY_TESTS_FOLDERS_H
 
@@ -52,23 +52,80 @@ __attribute__((unused)) static const char *fresh_folder(const char *name)
     return path;
 }
 
+/* The folder that EDDY_DATA names; the test is skipped if it names none. */
+__attribute__((unused)) static const char *data_folder(void)
+{
+    const char *data = getenv("EDDY_DATA");
+    if (data) return data;
+    print_message("EDDY_DATA is not set\n");
+    skip();
+    return NULL;
+}
+
+/* A path in that folder, one of the last 16 asked for. */
+__attribute__((unused, format(printf, 1, 2))) static const char *in_data(const char *format, ...)
+{
+    static char paths[16][4096];
+    static int next;
+    char *path = paths[next++ % 16];
+    int n = snprintf(path, sizeof paths[0], "%s/", data_folder());
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(path + n, sizeof paths[0] - (size_t)n, format, arguments);
+    va_end(arguments);
+    return path;
+}
+
+/* As a new file: one that is cut and written again is flushed to the disk by some systems. */
+__attribute__((unused)) static void write_bytes(const char *path, const void *bytes, size_t size)
+{
+    unlink(path);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The file's bytes and a zero, to be freed. */
+__attribute__((unused)) static void *read_bytes(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) fail_msg("%s is not there", path);
+    struct stat about;
+    assert_int_equal(fstat(fileno(f), &about), 0);
+    *size = (size_t)about.st_size;
+    char *bytes = calloc(1, *size + 1);
+    assert_int_equal(fread(bytes, 1, *size, f), *size);
+    fclose(f);
+    return bytes;
+}
+
 __attribute__((unused)) static void write_text(const char *path, const char *content)
 {
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(content, f) >= 0);
-    assert_int_equal(fclose(f), 0);
+    write_bytes(path, content, strlen(content));
 }
 
 /* The file's text, to be freed; NULL if there is none. */
 __attribute__((unused)) static char *read_text(const char *path)
 {
-    FILE *f = fopen(path, "r");
-    if (!f) return NULL;
-    char *content = calloc(1, 1 << 16);
-    assert_true(fread(content, 1, (1 << 16) - 1, f) < (1 << 16) - 1);
-    fclose(f);
-    return content;
+    size_t size;
+    return access(path, F_OK) ? NULL : read_bytes(path, &size);
+}
+
+/* How many files there are in the test's folder but those that begin with a point; with `remove`
+ * they are gone then. */
+__attribute__((unused)) static int folder_files(bool remove)
+{
+    int n = 0;
+    DIR *d = opendir(folder_root);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));) {
+        if (e->d_name[0] == '.') continue;
+        if (remove) unlink(in_folder("%s", e->d_name));
+        n++;
+    }
+    closedir(d);
+    return n;
 }
 
 static int is_shown(const struct dirent *entry)

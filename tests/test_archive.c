@@ -2,34 +2,7 @@
  * and in, conversion, damage and failures. */
 #include "io/archive.h"
 #include "io/bundle.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <dirent.h>
-#include <cmocka.h>
-
-static char folder[64];
-
-/* The path of a name in the test's folder: one of a few that are valid at a time. */
-static const char *in(const char *name)
-{
-    static char paths[8][512];
-    static int next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static void put_file(const char *name, const void *bytes, size_t n)
-{
-    FILE *f = fopen(in(name), "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, n, f), n);
-    fclose(f);
-}
+#include "tests/folders.h"
 
 /* The formats that hold many tensors; PREFIX is the name of a bundle, the others take it as it is.
  */
@@ -40,51 +13,27 @@ static const struct {
     {"safetensors", safetensors_write}, {"npz", npz_write}, {"bundle", bundle_write_items}};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
+/* A file of safetensors, whose content ends in elements. */
+static void put_safetensors(const char *name, const char *content, size_t size, size_t elements)
+{
+    char file[512];
+    const uint64_t header = size - elements;
+    assert_true(8 + size <= sizeof file);
+    memcpy(file, &header, 8);
+    memcpy(file + 8, content, size);
+    write_bytes(in_folder("%s", name), file, 8 + size);
+}
+
 static ed_archive *opened(const char *name)
 {
-    ed_archive *archive = ed_archive_open(in(name));
+    ed_archive *archive = ed_archive_open(in_folder("%s", name));
     if (!archive) fail_msg("%s", ed_error());
     return archive;
 }
 
-static void failed_with(ed_error_code code, const char *what)
-{
-    if (ed_error_kind() != code || !strstr(ed_error(), what))
-        fail_msg("said '%s', expected '%s'", ed_error(), what);
-    ed_clear_error();
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/eddy_archive_XXXXXX");
-    return !mkdtemp(folder);
-}
-
-/* How many files there are in the folder; with `remove` they are gone then. */
-static int files(bool remove)
-{
-    int n = 0;
-    DIR *d = opendir(folder);
-    for (struct dirent *e; (e = readdir(d));) {
-        if (e->d_name[0] == '.') continue;
-        if (remove) unlink(in(e->d_name));
-        n++;
-    }
-    closedir(d);
-    return n;
-}
-
-/* Ended without an error, and nobody holds anything. */
 static int end(void **state)
 {
-    (void)state;
-    files(true);
-    rmdir(folder);
-    if (ed_failed()) print_message("left: %s\n", ed_error());
-    bool good = !ed_failed() && !ed_memory_stats().live_tensors;
-    ed_clear_error(); /* the next one begins without */
-    return !good;
+    return folder_end(state) || check_end(state);
 }
 
 static archive_item item_of(const char *name, const ed_tensor *t)
@@ -162,7 +111,7 @@ static void every_dtype_and_layout(void **state)
                 sprintf(names[dtype][kind], "%s/%d", ed_dtype_name(dtype), kind);
                 items[n++] = item_of(names[dtype][kind], layout(dtype, kind));
             }
-        if (!formats[f].write(in("x"), items, n)) fail_msg("%s", ed_error());
+        if (!formats[f].write(in_folder("x"), items, n)) fail_msg("%s", ed_error());
         ed_archive *archive = opened("x");
         assert_string_equal(ed_archive_format(archive), formats[f].name);
         for (int64_t i = 0; i < n; i++) {
@@ -172,7 +121,7 @@ static void every_dtype_and_layout(void **state)
             same(archive, place, items[i].tensor);
         }
         assert_int_equal(ed_archive_count(archive), n + (f == 2)); /* a bundle's digests */
-        files(true);
+        folder_files(true);
     }
 }
 
@@ -195,7 +144,7 @@ static void odd_names(void **state)
         archive_item items[NAMES];
         for (int i = 0; i < NAMES; i++)
             items[i] = item_of(names[i], ed_constant(ED_VALUES(int32_t, i), ED_SHAPE()));
-        if (!formats[f].write(in("x"), items, NAMES)) fail_msg("%s", ed_error());
+        if (!formats[f].write(in_folder("x"), items, NAMES)) fail_msg("%s", ed_error());
         ed_archive *archive = opened("x");
         for (int i = 0; i < NAMES; i++)
             assert_true(ed_item(ed_archive_get(archive, names[i])) == i);
@@ -203,7 +152,7 @@ static void odd_names(void **state)
         assert_int_equal(ed_archive_find(archive, ""), -1);
         assert_int_equal(ed_archive_find(archive, "\xff"), -1);
         assert_false(ed_failed());
-        files(true);
+        folder_files(true);
     }
 }
 
@@ -214,12 +163,12 @@ static void recognised_by_content(void **state)
     (void)state;
     ED_SCOPE;
     ed_tensor *t = ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2));
-    assert_true(ed_write_safetensors(in("safe.npz"), "t", t));
-    assert_true(ed_write_npz(in("zipped.npy"), "t", t));
-    assert_true(ed_write_npz_of(in("empty.safetensors"), (const void *const[]){NULL}, 0));
-    assert_true(ed_write_npy(in("one.index"), t));
+    assert_true(ed_write_safetensors(in_folder("safe.npz"), "t", t));
+    assert_true(ed_write_npz(in_folder("zipped.npy"), "t", t));
+    assert_true(ed_write_npz_of(in_folder("empty.safetensors"), (const void *const[]){NULL}, 0));
+    assert_true(ed_write_npy(in_folder("one.index"), t));
     archive_item item = item_of("t", t);
-    assert_true(bundle_write_items(in("model-7"), &item, 1));
+    assert_true(bundle_write_items(in_folder("model-7"), &item, 1));
     static const struct {
         const char *path, *format;
         int count;
@@ -239,31 +188,31 @@ static void not_recognised(void **state)
 {
     (void)state;
     ED_SCOPE;
-    put_file("text", "hello, this is a text\n", 22);
-    put_file("empty", "", 0);
-    put_file("short", "PK\3", 3);
-    put_file("no.index", "hello, this is no table\n", 24);
+    write_bytes(in_folder("text"), "hello, this is a text\n", 22);
+    write_bytes(in_folder("empty"), "", 0);
+    write_bytes(in_folder("short"), "PK\3", 3);
+    write_bytes(in_folder("no.index"), "hello, this is no table\n", 24);
     static const char *const names[] = {"text", "empty", "short", "no.index"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        assert_null(ed_archive_open(in(names[i])));
+        assert_null(ed_archive_open(in_folder("%s", names[i])));
         assert_non_null(strstr(ed_error(), names[i]));
         failed_with(ED_DATA_LOSS, "neither safetensors nor");
     }
-    assert_null(ed_archive_open(in("nothing")));
+    assert_null(ed_archive_open(in_folder("nothing")));
     failed_with(ED_NOT_FOUND, "nothing");
-    assert_null(ed_archive_open(folder));
-    failed_with(ED_IO, folder);
+    assert_null(ed_archive_open(folder_root));
+    failed_with(ED_IO, folder_root);
     /* The data of a bundle are none. */
     archive_item item = item_of("t", ed_constant(ED_VALUES(float, 1, 2, 3), ED_SHAPE(3)));
-    assert_true(bundle_write_items(in("b"), &item, 1));
-    assert_null(ed_archive_open(in("b.data-00000-of-00001")));
+    assert_true(bundle_write_items(in_folder("b"), &item, 1));
+    assert_null(ed_archive_open(in_folder("b.data-00000-of-00001")));
     failed_with(ED_DATA_LOSS, "neither");
     char cut[64];
-    FILE *f = fopen(in("b.index"), "rb");
+    FILE *f = fopen(in_folder("b.index"), "rb");
     assert_int_equal(fread(cut, 1, sizeof cut, f), sizeof cut);
     fclose(f);
-    put_file("b.index", cut, sizeof cut);
-    assert_null(ed_archive_open(in("b")));
+    write_bytes(in_folder("b.index"), cut, sizeof cut);
+    assert_null(ed_archive_open(in_folder("b")));
     failed_with(ED_DATA_LOSS, "b.index");
 }
 
@@ -275,7 +224,7 @@ static void places(void **state)
     ED_SCOPE;
     ed_tensor *x = ed_constant(ED_VALUES(float, 1), ED_SHAPE(1)),
               *y = ed_constant(ED_VALUES(int64_t, 2), ED_SHAPE());
-    assert_true(ed_write_safetensors(in("x"), "x", x, "y", y));
+    assert_true(ed_write_safetensors(in_folder("x"), "x", x, "y", y));
     ed_archive *archive = opened("x");
     assert_string_equal(ed_archive_name(archive, 0), "y");
     assert_string_equal(ed_archive_name(archive, -1), "x");
@@ -303,7 +252,7 @@ static void places(void **state)
     assert_null(ed_archive_get(archive, "z"));
     failed_with(ED_NOT_FOUND, "'z'");
     assert_null(ed_archive_metadata(archive, "z"));
-    assert_true(ed_write_npz(in("n"), "x", x));
+    assert_true(ed_write_npz(in_folder("n"), "x", x));
     assert_null(ed_archive_metadata(opened("n"), "z"));
     assert_false(ed_failed());
 }
@@ -318,11 +267,7 @@ static void zeros_in_names(void **state)
         "\"a\\\\0b\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[1,2]},"
         "\"\\u0000\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[2,3]},"
         "\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[3,4]}}\1\2\3\4";
-    char file[8 + sizeof header];
-    uint64_t n = sizeof header - 5;
-    memcpy(file, &n, 8);
-    memcpy(file + 8, header, sizeof header);
-    put_file("x", file, 8 + n + 4);
+    put_safetensors("x", header, sizeof header - 1, 4);
     ed_archive *archive = opened("x");
     static const char *const names[] = {"a\\0b", "a\\0b", "\\0", "a"};
     for (int i = 0; i < 4; i++) {
@@ -333,10 +278,10 @@ static void zeros_in_names(void **state)
     /* They can be converted if that leaves them different. */
     archive_item items[] = {archive_item_of(archive, 1), archive_item_of(archive, 2),
                             archive_item_of(archive, 3)};
-    assert_true(safetensors_write(in("y"), items, 3));
+    assert_true(safetensors_write(in_folder("y"), items, 3));
     assert_true(ed_item(ed_archive_get(opened("y"), "\\0")) == 3);
     items[2] = archive_item_of(archive, 0);
-    assert_false(safetensors_write(in("z"), items, 3));
+    assert_false(safetensors_write(in_folder("z"), items, 3));
     failed_with(ED_INVALID_ARGUMENT, "'a\\0b' comes twice");
 }
 
@@ -365,9 +310,9 @@ static void arguments(void **state)
                                    cases[i].names[2], x};
             bool (*write)(const char *, const void *const *, int64_t) =
                 npz ? ed_write_npz_of : ed_write_safetensors_of;
-            assert_false(write(in("x"), pairs, cases[i].count));
+            assert_false(write(in_folder("x"), pairs, cases[i].count));
             failed_with(ED_INVALID_ARGUMENT, cases[i].why);
-            assert_int_equal(files(false), 0);
+            assert_int_equal(folder_files(false), 0);
         }
 }
 
@@ -378,8 +323,8 @@ static void variables(void **state)
     ed_tensor *v = ed_variable(ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2)));
     ed_tensor *later = ed_constant(ED_VALUES(float, 3, 4), ED_SHAPE(2));
     ed_assign(v, later);
-    assert_true(ed_write_safetensors(in("s"), "v", v, "again", v));
-    assert_true(ed_write_npz(in("n"), "v", v));
+    assert_true(ed_write_safetensors(in_folder("s"), "v", v, "again", v));
+    assert_true(ed_write_npz(in_folder("n"), "v", v));
     same(opened("s"), 0, later);
     same(opened("s"), 1, later);
     same(opened("n"), 0, later);
@@ -407,7 +352,7 @@ static void put_rare(const char *name)
     } rare[] = {{"c64", IO_COMPLEX64, 24}, {"u16", IO_UINT16, 6}, {"i8", IO_INT8, 3}};
     static const unsigned char bytes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
                                           13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24};
-    bundle_writer *w = bundle_create("test", in(name));
+    bundle_writer *w = bundle_create("test", in_folder("%s", name));
     for (size_t i = 0; i < sizeof rare / sizeof *rare; i++)
         assert_true(bundle_add_raw(w, rare[i].name, rare[i].dtype, 1, (int64_t[]){3}, bytes,
                                    (size_t)rare[i].bytes));
@@ -427,11 +372,11 @@ static void conversions(void **state)
     for (int f = 0; f < FORMATS; f++) {
         int64_t n = items_of(first, items);
         assert_int_equal(n, 6);
-        if (!formats[f].write(in("one"), items, n)) fail_msg("%s", ed_error());
+        if (!formats[f].write(in_folder("one"), items, n)) fail_msg("%s", ed_error());
         ed_archive *one = opened("one");
         for (int g = 0; g < FORMATS; g++) {
             n = items_of(one, items);
-            if (!formats[g].write(in("two"), items, n)) fail_msg("%s", ed_error());
+            if (!formats[g].write(in_folder("two"), items, n)) fail_msg("%s", ed_error());
             ed_archive *two = opened("two");
             assert_string_equal(ed_archive_format(two), formats[g].name);
             for (int64_t i = 0; i < n; i++) {
@@ -444,11 +389,11 @@ static void conversions(void **state)
                 for (int64_t d = 0; d < x.count; d++) assert_int_equal(x.values[d], y.values[d]);
                 assert_string_equal(ed_archive_digest(first, a), ed_archive_digest(two, b));
             }
-            unlink(in("two"));
-            assert_true(bundle_remove("test", in("two")));
+            unlink(in_folder("two"));
+            assert_true(bundle_remove("test", in_folder("two")));
         }
-        unlink(in("one"));
-        assert_true(bundle_remove("test", in("one")));
+        unlink(in_folder("one"));
+        assert_true(bundle_remove("test", in_folder("one")));
     }
     assert_null(ed_archive_get(first, "c64"));
     failed_with(ED_UNIMPLEMENTED, "complex64");
@@ -461,7 +406,7 @@ static void strings(void **state)
     ED_SCOPE;
     static const io_span words[] = {
         {(const uint8_t *)"", 0}, {(const uint8_t *)"a\0b", 3}, {(const uint8_t *)"\xff", 1}};
-    bundle_writer *w = bundle_create("test", in("words"));
+    bundle_writer *w = bundle_create("test", in_folder("words"));
     assert_true(bundle_add_strings(w, "w", 1, (int64_t[]){3}, words, 3));
     assert_true(bundle_finish(w));
     ed_archive *archive = opened("words");
@@ -469,7 +414,7 @@ static void strings(void **state)
     assert_int_equal(items_of(archive, items), 1);
     assert_string_equal(ed_archive_dtype(archive, ed_archive_find(archive, "w")), "string");
     assert_true(ed_archive_verify(archive, ed_archive_find(archive, "w")));
-    assert_true(bundle_write_items(in("again"), items, 1));
+    assert_true(bundle_write_items(in_folder("again"), items, 1));
     ed_archive *again = opened("again");
     const bundle *b = archive_file(again);
     for (int i = 0; i < 3; i++) {
@@ -481,12 +426,12 @@ static void strings(void **state)
     }
     assert_null(ed_archive_get(again, "w"));
     failed_with(ED_UNIMPLEMENTED, "string");
-    assert_false(safetensors_write(in("s"), items, 1));
+    assert_false(safetensors_write(in_folder("s"), items, 1));
     failed_with(ED_UNIMPLEMENTED, "string");
-    assert_false(npz_write(in("n"), items, 1));
+    assert_false(npz_write(in_folder("n"), items, 1));
     failed_with(ED_UNIMPLEMENTED, "string");
-    assert_int_not_equal(access(in("s"), F_OK), 0);
-    assert_int_not_equal(access(in("n"), F_OK), 0);
+    assert_int_not_equal(access(in_folder("s"), F_OK), 0);
+    assert_int_not_equal(access(in_folder("n"), F_OK), 0);
 }
 
 /* What lies packed in one format and byte by byte in the other is refused, not mixed up. */
@@ -496,23 +441,19 @@ static void packed(void **state)
     ED_SCOPE;
     static const char header[] =
         "{\"f4\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[0,2]}}\1\2";
-    char file[8 + sizeof header];
-    uint64_t n = sizeof header - 3;
-    memcpy(file, &n, 8);
-    memcpy(file + 8, header, sizeof header);
-    put_file("s", file, 8 + n + 2);
+    put_safetensors("s", header, sizeof header - 1, 2);
     archive_item item = archive_item_of(opened("s"), 0);
-    assert_false(bundle_write_items(in("b"), &item, 1));
+    assert_false(bundle_write_items(in_folder("b"), &item, 1));
     failed_with(ED_UNIMPLEMENTED, "float4");
-    assert_false(npz_write(in("n"), &item, 1));
+    assert_false(npz_write(in_folder("n"), &item, 1));
     failed_with(ED_UNIMPLEMENTED, "float4");
-    assert_int_equal(files(false), 1);
-    bundle_writer *w = bundle_create("test", in("b"));
+    assert_int_equal(folder_files(false), 1);
+    bundle_writer *w = bundle_create("test", in_folder("b"));
     assert_true(bundle_add_raw(w, "f4", IO_FLOAT4_E2M1FN, 1, (int64_t[]){4}, "\1\2\3\4", 4));
     assert_true(bundle_finish(w));
     ed_archive *bytes = opened("b");
     item = archive_item_of(bytes, ed_archive_find(bytes, "f4"));
-    assert_false(safetensors_write(in("t"), &item, 1));
+    assert_false(safetensors_write(in_folder("t"), &item, 1));
     failed_with(ED_INVALID_ARGUMENT, "packs");
 }
 
@@ -526,8 +467,8 @@ static void damage(void **state)
     ed_tensor *x = ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2)),
               *y = ed_constant(ED_VALUES(float, 3), ED_SHAPE());
     archive_item items[] = {item_of("x", x), item_of("y", y)};
-    assert_true(bundle_write_items(in("b"), items, 2));
-    FILE *f = fopen(in("b.data-00000-of-00001"), "r+b");
+    assert_true(bundle_write_items(in_folder("b"), items, 2));
+    FILE *f = fopen(in_folder("b.data-00000-of-00001"), "r+b");
     assert_int_equal(fseek(f, 8, SEEK_SET), 0); /* y, behind x */
     fputc(1, f);
     fclose(f);
@@ -541,9 +482,9 @@ static void damage(void **state)
     assert_null(ed_archive_tensor(archive, i));
     failed_with(ED_DATA_LOSS, "y");
     items[0] = archive_item_of(archive, i);
-    assert_false(safetensors_write(in("s"), items, 1));
+    assert_false(safetensors_write(in_folder("s"), items, 1));
     failed_with(ED_DATA_LOSS, "y");
-    assert_int_equal(files(false), 2);
+    assert_int_equal(folder_files(false), 2);
 }
 
 /* Without its data all that is known of a bundle are names. */
@@ -552,8 +493,8 @@ static void missing_data(void **state)
     (void)state;
     ED_SCOPE;
     archive_item item = item_of("x", ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2)));
-    assert_true(bundle_write_items(in("b"), &item, 1));
-    assert_int_equal(unlink(in("b.data-00000-of-00001")), 0);
+    assert_true(bundle_write_items(in_folder("b"), &item, 1));
+    assert_int_equal(unlink(in_folder("b.data-00000-of-00001")), 0);
     ed_archive *archive = opened("b");
     int64_t i = ed_archive_find(archive, "x");
     assert_string_equal(ed_archive_dtype(archive, i), "damaged");
@@ -563,7 +504,7 @@ static void missing_data(void **state)
     assert_false(ed_archive_verify(archive, i));
     failed_with(ED_DATA_LOSS, "'x': its data file is missing");
     item = archive_item_of(archive, i);
-    assert_false(safetensors_write(in("s"), &item, 1));
+    assert_false(safetensors_write(in_folder("s"), &item, 1));
     failed_with(ED_UNIMPLEMENTED, "damaged");
 }
 
@@ -576,7 +517,7 @@ static void foreign(void **state)
         "\x93NUMPY\1\0\x76\0{'descr': '<U1', 'fortran_order': False, 'shape': (2,), }";
     memset(file + 10 + strlen(file + 10), ' ', 127 - 10 - strlen(file + 10));
     file[127] = '\n';
-    put_file("u.npy", file, sizeof file);
+    write_bytes(in_folder("u.npy"), file, sizeof file);
     ed_archive *archive = opened("u.npy");
     assert_string_equal(ed_archive_name(archive, 0), "");
     assert_non_null(strstr(ed_archive_dtype(archive, 0), "U1"));
@@ -584,21 +525,29 @@ static void foreign(void **state)
     failed_with(ED_UNIMPLEMENTED, "U1");
     archive_item item = archive_item_of(archive, 0);
     item.name = "u";
-    assert_false(safetensors_write(in("s"), &item, 1));
+    assert_false(safetensors_write(in_folder("s"), &item, 1));
     failed_with(ED_UNIMPLEMENTED, "U1");
-    assert_false(bundle_write_items(in("b"), &item, 1));
+    assert_false(bundle_write_items(in_folder("b"), &item, 1));
     failed_with(ED_UNIMPLEMENTED, "U1");
-    assert_int_equal(files(false), 1);
+    assert_int_equal(folder_files(false), 1);
 }
 
-static bool convert_to(int format)
+static int format; /* what it is converted to */
+
+static bool convert(void)
 {
     ED_SCOPE;
     archive_item items[16];
-    ed_archive *archive = ed_archive_open(in("rare"));
+    ed_archive *archive = ed_archive_open(in_folder("rare"));
     if (!archive) return false;
-    return formats[format].write(in("x"), items, items_of(archive, items)) &&
-           ed_archive_open(in("x"));
+    return formats[format].write(in_folder("x"), items, items_of(archive, items)) &&
+           ed_archive_open(in_folder("x"));
+}
+
+static void remove_converted(void)
+{
+    unlink(in_folder("x"));
+    assert_true(bundle_remove("test", in_folder("x")));
 }
 
 static void no_memory(void **state)
@@ -608,32 +557,21 @@ static void no_memory(void **state)
         ED_SCOPE;
         put_rare("rare");
     }
-    for (int f = 0; f < FORMATS; f++)
+    for (format = 0; format < FORMATS; format++)
         for (int repeat = 0; repeat < 2; repeat++) {
             int n = 0;
-            for (;; n++) {
-                ed_memory_fail_at(n, repeat);
-                bool good = convert_to(f);
-                bool happened = ed_memory_has_failed();
-                ed_memory_fail_at(-1, false);
-                assert_true(good == !happened);
-                if (good) break;
-                assert_int_equal(ed_error_kind(), ED_OUT_OF_MEMORY);
-                ed_clear_error();
-                assert_int_equal(ed_memory_stats().live_tensors, 0);
-                unlink(in("x"));
-                assert_true(bundle_remove("test", in("x")));
-                assert_int_equal(files(false), 2);
+            for (; !succeeds_without(n, repeat, convert); n++) {
+                remove_converted();
+                assert_int_equal(folder_files(false), 2);
             }
             assert_true(n > 20);
-            unlink(in("x"));
-            assert_true(bundle_remove("test", in("x")));
+            remove_converted();
         }
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, end)
     const struct CMUnitTest tests[] = {TEST(every_dtype_and_layout),
                                        TEST(odd_names),
                                        TEST(recognised_by_content),

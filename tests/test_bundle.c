@@ -4,61 +4,26 @@
 #include "io/snappy.h"
 #include "ops/ops.h"
 #include "tests/bundles.h"
-#include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
+#include "tests/folders.h"
 #include <time.h>
-#include <unistd.h>
 
-static char dir[64], prefix[96], data_path[160], index_path[160];
+static char prefix[96], data_path[160], index_path[160];
 
 #define SPAN(s) ((io_span){(const uint8_t *)(s), sizeof(s) - 1})
 
 static int begin(void **state)
 {
-    (void)state;
-    strcpy(dir, "/tmp/eddy-XXXXXX");
-    if (!mkdtemp(dir)) return -1;
-    snprintf(prefix, sizeof prefix, "%s/ckpt", dir);
+    if (folder_begin(state)) return -1;
+    snprintf(prefix, sizeof prefix, "%s/ckpt", folder_root);
     snprintf(data_path, sizeof data_path, "%s.data-00000-of-00001", prefix);
     snprintf(index_path, sizeof index_path, "%s.index", prefix);
     return 0;
 }
 
-/* Files in the folder; with `clear` they are removed. */
-static int files(bool clear)
+static int end_test(void **state)
 {
-    char path[400];
-    int count = 0;
-    DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (e->d_name[0] == '.') continue;
-        count++;
-        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
-        if (clear) unlink(path);
-    }
-    if (d) closedir(d);
-    return count;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    files(true);
-    return rmdir(dir);
-}
-
-/* After each test: no error kept, nothing alive. */
-static int check_end(void **state)
-{
-    (void)state;
-    const char *wrong = ed_failed() ? ed_error() : NULL;
-    if (!wrong && ed_memory_stats().live_tensors) wrong = "tensors stay";
-    if (wrong) print_error("left behind: %s\n", wrong);
-    ed_clear_error();
-    files(true);
-    return wrong ? -1 : 0;
+    folder_files(true);
+    return check_end(state);
 }
 
 static bundle *open_it(void)
@@ -179,7 +144,7 @@ static void table_known(void **state)
                                "\x47\x08\x54\x0e";
     craft(prefix, entries, 4, "\0\0\0\x3f\0\0\x40\x40\0\0\x40\x40", 12);
     size_t size;
-    char *file = slurp(index_path, &size);
+    char *file = read_bytes(index_path, &size);
     assert_int_equal(size, 151);
     assert_memory_equal(file, first, sizeof first - 1);
     assert_memory_equal(file + 58, last, sizeof last - 1);
@@ -211,7 +176,7 @@ static void table_blocks(void **state)
         table_add(&w, (io_span){(uint8_t *)key, (size_t)n}, (io_span){(uint8_t *)value, size});
     }
     assert_true(table_end(&w));
-    spill(index_path, w.file.data, w.file.size);
+    write_bytes(index_path, w.file.data, w.file.size);
     table_writer_free(&w);
 
     table t;
@@ -247,21 +212,6 @@ static ed_tensor *pattern(ed_dtype dtype, int rank, const int64_t *shape)
     return scope_give(t);
 }
 
-static void same(ed_tensor *a, ed_tensor *b)
-{
-    assert_int_equal(a->dtype, b->dtype);
-    assert_int_equal(a->rank, b->rank);
-    assert_int_equal(a->size, b->size);
-    for (int i = 0; i < a->rank; i++) assert_int_equal(a->shape[i], b->shape[i]);
-    assert_memory_equal(ed_data(a), ed_data(b), (size_t)a->size * dtype_size(a->dtype));
-}
-
-static bool gather(void *user, const void *data, size_t size)
-{
-    io_put(user, data, size);
-    return true;
-}
-
 static io_digest digest_of(ed_tensor *t)
 {
     return io_digest_of(ed_data(t), (size_t)t->size * dtype_size(t->dtype));
@@ -295,7 +245,7 @@ static void round_trip(void **state)
             }
         }
     finish(w);
-    assert_int_equal(files(false), 2);
+    assert_int_equal(folder_files(false), 2);
     bundle *b = open_it();
     assert_int_equal(bundle_count(b), (ED_DTYPE_COUNT - 1) * SHAPES * 2 + 1);
     for (ed_dtype d = 1; d < ED_DTYPE_COUNT; d++)
@@ -308,7 +258,7 @@ static void round_trip(void **state)
                 assert_int_equal(e->bytes, e->elements * (int64_t)dtype_size(d));
                 ed_tensor *t = scope_give(bundle_tensor(b, e));
                 assert_non_null(t);
-                same(t, kept[d][s][k]);
+                assert_same_tensor(t, kept[d][s][k]);
                 assert_true(bundle_verify(b, e));
                 io_digest digest, expected = digest_of(kept[d][s][k]);
                 assert_true(bundle_digest(b, e, &digest));
@@ -479,7 +429,7 @@ static void refused_additions(void **state)
         }
         assert_false(bundle_finish(w));
         if (i == 9) assert_error("two tensors are named 'x'");
-        assert_int_equal(files(false), 0);
+        assert_int_equal(folder_files(false), 0);
     }
     bundle_discard(NULL);
     assert_null(bundle_open("test", prefix));
@@ -492,8 +442,8 @@ static void odd_bundles(void **state)
 {
     (void)state;
     ED_SCOPE;
-    char deep[200], path[300];
-    snprintf(deep, sizeof deep, "%s/a/b/my.model-7", dir);
+    char deep[200];
+    snprintf(deep, sizeof deep, "%s/a/b/my.model-7", folder_root);
     bundle_writer *w = bundle_create("test", deep);
     assert_non_null(w);
     finish(w);
@@ -519,23 +469,18 @@ static void odd_bundles(void **state)
                                          "my.model-77.index",
                                          "my.model-7.data-00000-of-",
                                          "my.model-7.meta"};
-    for (int i = 0; i < 7; i++) {
-        snprintf(path, sizeof path, "%s/a/b/%s", dir, others[i]);
-        spill(path, "", 0);
-    }
+    for (int i = 0; i < 7; i++) write_text(in_folder("a/b/%s", others[i]), "");
     assert_true(bundle_remove("test", deep));
     for (int i = 0; i < 7; i++) {
-        snprintf(path, sizeof path, "%s/a/b/%s", dir, others[i]);
+        const char *path = in_folder("a/b/%s", others[i]);
         assert_int_equal(access(path, F_OK) == 0, i >= 2);
         unlink(path);
     }
     assert_true(bundle_remove("test", deep)); /* nothing there is no failure */
     assert_false(bundle_remove("test", NULL));
     assert_error("must end in a name");
-    snprintf(path, sizeof path, "%s/a/b", dir);
-    assert_int_equal(rmdir(path), 0);
-    snprintf(path, sizeof path, "%s/a", dir);
-    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(in_folder("a/b")), 0);
+    assert_int_equal(rmdir(in_folder("a")), 0);
 }
 
 /* An open bundle is not disturbed by another that takes its place. */
@@ -551,11 +496,11 @@ static void replaced_while_open(void **state)
     w = bundle_create("test", prefix);
     assert_true(bundle_add(w, "y", y));
     finish(w);
-    same(scope_give(bundle_tensor(b, entry_of(b, "x"))), x);
+    assert_same_tensor(scope_give(bundle_tensor(b, entry_of(b, "x"))), x);
     ed_release(b);
     b = open_it();
     assert_null(bundle_find(b, "x"));
-    same(scope_give(bundle_tensor(b, entry_of(b, "y"))), y);
+    assert_same_tensor(scope_give(bundle_tensor(b, entry_of(b, "y"))), y);
     ed_release(b);
 }
 
@@ -595,8 +540,8 @@ static void large(void **state)
     for (int n = 1; n <= 4; n++) {
         ED_SCOPE;
         ed_set_num_threads(n);
-        same(scope_give(bundle_tensor(b, entry_of(b, "x"))), x);
-        same(scope_give(bundle_tensor(b, entry_of(b, "view"))), view);
+        assert_same_tensor(scope_give(bundle_tensor(b, entry_of(b, "x"))), x);
+        assert_same_tensor(scope_give(bundle_tensor(b, entry_of(b, "view"))), view);
     }
     ed_memory_reset_peak();
     before = ed_memory_stats().live_bytes;
@@ -605,7 +550,7 @@ static void large(void **state)
     /* A read that fails once is made again; one that goes on failing is an error. */
     for (int n = 0; n < 200; n += 13) {
         io_fault(IO_CALL_READ, n, n % 2 ? 5 : 0, false);
-        same(scope_give(bundle_tensor(b, entry_of(b, "x"))), x);
+        assert_same_tensor(scope_give(bundle_tensor(b, entry_of(b, "x"))), x);
         io_fault(IO_CALL_READ, n, 5, true);
         ed_tensor *t = bundle_tensor(b, entry_of(b, "x"));
         bool met = io_fault_count() > n;
@@ -675,7 +620,7 @@ static bool small_is_whole(void)
     for (int i = 0; i < 2; i++) {
         const bundle_entry *e = bundle_find(b, names[i]);
         ed_tensor *t = e ? scope_give(bundle_tensor(b, e)) : NULL;
-        if (t) same(t, written[i]);
+        if (t) assert_same_tensor(t, written[i]);
         whole &= t != NULL;
         if (e && !t && !strstr(ed_error(), names[i])) fail_msg("said '%s'", ed_error());
         ed_clear_error();
@@ -715,14 +660,14 @@ static void flips(void **state)
     int passed[2] = {0}, wrong = 0;
     for (int f = 0; f < 2; f++) {
         size_t size;
-        char *good = slurp(paths[f], &size), *bad = slurp(paths[f], &size);
+        char *good = read_bytes(paths[f], &size), *bad = read_bytes(paths[f], &size);
         size_t metaindex = 0; /* an empty block behind the data's; its checksum is known */
         for (size_t i = 0; !f && i + 13 <= size; i++)
             if (!memcmp(good + i, "\0\0\0\0\1\0\0\0\0\xc0\xf2\xa1\xb0", 13)) metaindex = i;
         for (size_t i = 0; i < size; i++)
             for (int bit = 0; bit < 8; bit++) {
                 bad[i] = (char)(good[i] ^ 1 << bit);
-                spill(paths[f], bad, size);
+                write_bytes(paths[f], bad, size);
                 bool uncovered = !f && ((i >= metaindex && i < metaindex + 13) ||
                                         (i >= size - 48 && i < size - 8));
                 if (small_is_whole()) {
@@ -731,7 +676,7 @@ static void flips(void **state)
                 }
                 bad[i] = good[i];
             }
-        spill(paths[f], good, size);
+        write_bytes(paths[f], good, size);
         free(good);
         free(bad);
     }
@@ -752,19 +697,19 @@ static void truncations(void **state)
     const char *const paths[] = {index_path, data_path};
     for (int f = 0; f < 2; f++) {
         size_t size;
-        char *good = slurp(paths[f], &size);
+        char *good = read_bytes(paths[f], &size);
         for (size_t n = 0; n < size; n++) {
-            spill(paths[f], good, n);
+            write_bytes(paths[f], good, n);
             assert_false(small_is_whole());
         }
         char *longer = calloc(1, size + 600);
         memcpy(longer, good, size);
-        spill(paths[f], longer, size + 600);
+        write_bytes(paths[f], longer, size + 600);
         assert_int_equal(small_is_whole(), f == 1); /* data behind the data is nobody's */
         memset(longer + size / 2, 0, size - size / 2);
-        spill(paths[f], longer, size);
+        write_bytes(paths[f], longer, size);
         assert_false(small_is_whole());
-        spill(paths[f], good, size);
+        write_bytes(paths[f], good, size);
         free(longer);
         free(good);
     }
@@ -961,7 +906,7 @@ static void hostile_names(void **state)
             table_add(&w, (io_span){kind ? key + LENGTH : key, kind ? 3 : LENGTH + 3}, SPAN(""));
         }
         assert_true(table_end(&w));
-        spill(index_path, w.file.data, w.file.size);
+        write_bytes(index_path, w.file.data, w.file.size);
         size_t size = w.file.size;
         table_writer_free(&w);
         int64_t before = ed_memory_stats().live_bytes;
@@ -1135,7 +1080,7 @@ static void damaged_with_care(void **state)
     bundle *b = open_it();
     size_t size, block = b->table.blocks[0].size + 8; /* its one restart, their number */
     ed_release(b);
-    uint8_t *good = (uint8_t *)slurp(index_path, &size), *bad = malloc(size);
+    uint8_t *good = read_bytes(index_path, &size), *bad = malloc(size);
     for (int round = 0; round < 20000; round++) {
         memcpy(bad, good, size);
         bool all = round % 4 == 0; /* elsewhere too, where checksums may tell */
@@ -1145,7 +1090,7 @@ static void damaged_with_care(void **state)
         size_t index = block + 5 + 13, end = size - 48 - 5;
         crc = io_crc32c_mask(io_crc32c(0, bad + index, end + 1 - index));
         memcpy(bad + end + 1, &crc, 4);
-        spill(index_path, bad, size);
+        write_bytes(index_path, bad, size);
         read_whatever(200000);
     }
     free(good);
@@ -1191,7 +1136,7 @@ static void no_memory(void **state)
             if (done && !fine) fail_msg("%s", ed_error());
             ed_clear_error();
             assert_int_equal(ed_memory_stats().live_bytes, before);
-            assert_true(files(true) == (done ? 2 : 0) || files(false) == 0);
+            assert_true(folder_files(true) == (done ? 2 : 0) || folder_files(false) == 0);
         }
         assert_true(n > 25);
     }
@@ -1225,7 +1170,7 @@ static void faults(void **state)
     for (size_t k = 0; k < 8; k++) {
         int n = 0;
         for (bool done = false; !done; n++) {
-            files(true);
+            folder_files(true);
             bundle_writer *w = bundle_create("test", prefix);
             assert_true(bundle_add(w, "old", old));
             finish(w);
@@ -1234,9 +1179,9 @@ static void faults(void **state)
             done = io_fault_count() <= n;
             io_fault(IO_CALL_ANY, -1, 0, false);
             if (done != fine && !(fine && n)) fail_msg("call %d: %s", n, ed_error());
-            if (!fine) assert_true(ed_failed() && strstr(ed_error(), dir));
+            if (!fine) assert_true(ed_failed() && strstr(ed_error(), folder_root));
             ed_clear_error();
-            int left = files(false);
+            int left = folder_files(false);
             if (k < 4) assert_true(left == 0 || left == 2); /* neither file without the other */
             bundle *b = bundle_open("test", prefix);
             if (b) {
@@ -1254,7 +1199,7 @@ static void faults(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, check_end)
+#define TEST(name) cmocka_unit_test_teardown(name, end_test)
 
 int main(int argc, char **argv)
 {
@@ -1283,5 +1228,5 @@ int main(int argc, char **argv)
         TEST(no_memory),
         TEST(faults),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, begin, folder_end);
 }

@@ -5,10 +5,9 @@
  */
 #include "io/archive.h"
 #include "tests/bundles.h"
+#include "tests/folders.h"
 #include "tests/json.h"
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static char folder[3000]; /* EDDY_DATA/tf */
 
@@ -65,14 +64,11 @@ static int begin(void **state)
     return 0;
 }
 
-static int check_end(void **state)
+static int end(void **state)
 {
-    (void)state;
-    const char *wrong = ed_failed() ? ed_error() : NULL;
-    if (!wrong && ed_memory_stats().live_bytes != live) wrong = "memory stays";
-    if (wrong) print_error("left behind: %s\n", wrong);
-    ed_clear_error();
-    return wrong ? -1 : 0;
+    const bool stays = ed_memory_stats().live_bytes != live;
+    if (stays && !ed_failed()) print_error("left behind: memory stays\n");
+    return check_end(state) || stays;
 }
 
 /* Every bundle that is not damaged on purpose: all checksums hold. */
@@ -197,9 +193,9 @@ static void copy_bundle(const char *from, const char *to)
     ed_release(b);
     size_t size, longer;
     snprintf(path, sizeof path, "%s.data-00000-of-00001", from);
-    char *theirs = slurp(path, &size);
+    char *theirs = read_bytes(path, &size);
     snprintf(path, sizeof path, "%s.data-00000-of-00001", to);
-    char *mine = slurp(path, &longer);
+    char *mine = read_bytes(path, &longer);
     assert_true(longer > size);
     assert_memory_equal(mine, theirs, size);
     free(mine);
@@ -234,12 +230,6 @@ typedef struct arrays {
     void *self; /* of npz_format; NULL: the record names none */
     const char *path;
 } arrays;
-
-static bool gather(void *user, const void *data, size_t size)
-{
-    io_put(user, data, size);
-    return true;
-}
 
 /* The array's elements, all of it. */
 static void array_bytes(const arrays *a, const char *name, io_buffer *out)
@@ -587,7 +577,7 @@ static void verdicts(void **state)
     json_free(all);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, check_end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {

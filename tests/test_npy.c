@@ -2,78 +2,20 @@
  * wrong: damage, memory, disks. */
 #include "io/npy.h"
 #include "io/zip.h"
+#include "tests/folders.h"
 #include "tests/json.h"
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include <zlib.h>
-#include <cmocka.h>
 
 static char path[64];
-
-static void put_file(const void *bytes, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, n, f), n);
-    fclose(f);
-}
-
-/* The bytes of a file; free gives them back. */
-static unsigned char *bytes_of(const char *name, size_t *size)
-{
-    FILE *f = fopen(name, "rb");
-    if (!f) fail_msg("%s is not there", name);
-    struct stat about;
-    assert_int_equal(fstat(fileno(f), &about), 0);
-    *size = (size_t)about.st_size;
-    unsigned char *bytes = malloc(*size + 1);
-    assert_int_equal(fread(bytes, 1, *size, f), *size);
-    fclose(f);
-    return bytes;
-}
-
-/* Where the verdicts are; skips the test if nobody said. */
-static const char *data_path(const char *name)
-{
-    static char paths[4][512];
-    static int next;
-    const char *data = getenv("EDDY_DATA");
-    if (!data) {
-        print_message("EDDY_DATA is not set\n");
-        skip();
-    }
-    next = (next + 1) % 4;
-    snprintf(paths[next], sizeof paths[next], "%s/tf/%s", data, name);
-    return paths[next];
-}
-
-static void failed_with(ed_error_code kind, const char *what)
-{
-    if (ed_error_kind() != kind || !strstr(ed_error(), what))
-        fail_msg("said '%s' (%d), expected '%s' (%d)", ed_error(), ed_error_kind(), what, kind);
-    ed_clear_error();
-}
 
 static ed_archive *opened(const char *name)
 {
     ed_archive *archive = ed_archive_open(name);
     if (!archive) fail_msg("%s", ed_error());
     return archive;
-}
-
-/* Ended without an error, and nobody holds anything. */
-static int check_end(void **state)
-{
-    (void)state;
-    if (ed_failed()) print_message("left: %s\n", ed_error());
-    return ed_failed() || ed_memory_stats().live_tensors != 0;
 }
 
 /* ---- NumPy's verdicts ------------------------------------------------------------------------ */
@@ -232,16 +174,16 @@ static void check_npz(const char *name, const char *file, const json *verdict, e
 static void verdicts(void **state)
 {
     (void)state;
-    const char *record = data_path("made/npy/expect.npz");
+    const char *record = in_data("tf/made/npy/expect.npz");
     ED_SCOPE;
     ed_archive *values = opened(record);
-    json *all = json_read_file(data_path("made/npy/expect.json"));
+    json *all = json_read_file(in_data("tf/made/npy/expect.json"));
     const json *files = json_get(all, "files");
     assert_int_equal(json_count(files), 133);
     for (int64_t i = 0; i < json_count(files); i++) {
         char name[128];
         snprintf(name, sizeof name, "made/npy/%s", json_key(files, i));
-        const char *file = data_path(name);
+        const char *file = in_data("tf/%s", name);
         if (strstr(name, ".npz"))
             check_npz(json_key(files, i), file, json_at(files, i), values);
         else
@@ -265,12 +207,12 @@ static void as_numpy_writes(void **state)
         "npy/candle_test.npy",
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        const char *file = data_path(files[i]);
+        const char *file = in_data("tf/%s", files[i]);
         ED_SCOPE;
         ed_tensor *t = ed_read_npy(file);
         if (!t || !ed_write_npy(path, t)) fail_msg("%s: %s", files[i], ed_error());
         size_t n, m;
-        unsigned char *numpys = bytes_of(file, &n), *ours = bytes_of(path, &m);
+        unsigned char *numpys = read_bytes(file, &n), *ours = read_bytes(path, &m);
         if (n != m || memcmp(numpys, ours, n) != 0) fail_msg("%s: differs", files[i]);
         free(numpys);
         free(ours);
@@ -281,14 +223,14 @@ static void as_numpy_writes(void **state)
 static void other_files(void **state)
 {
     (void)state;
-    const char *first = data_path("npy/numpy124/be_i32.npy");
+    const char *first = in_data("tf/npy/numpy124/be_i32.npy");
     ED_SCOPE;
     ed_tensor *t = ed_read_npy(first);
     assert_int_equal(ed_dtype_of(t), ED_INT32);
-    t = ed_read_npy(data_path("npy/numpy124/f64_fortran_3x4.npy"));
+    t = ed_read_npy(in_data("tf/npy/numpy124/f64_fortran_3x4.npy"));
     assert_int_equal(ed_strides(t).values[0], 1);
     assert_int_equal(ed_strides(t).values[1], 3);
-    assert_non_null(ed_read_npy(data_path("npy/numpy124/f32_v2.npy")));
+    assert_non_null(ed_read_npy(in_data("tf/npy/numpy124/f32_v2.npy")));
     static const struct {
         const char *file, *why;
     } refused[] = {{"npy/py3-objarr.npy", "never loaded"},
@@ -298,19 +240,19 @@ static void other_files(void **state)
                    {"npy/numpy124/bytes_S3.npy", "|S3"},
                    {"npy/numpy124/c64.npy", "complex64"}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        assert_null(ed_read_npy(data_path(refused[i].file)));
+        assert_null(ed_read_npy(in_data("tf/%s", refused[i].file)));
         failed_with(ED_UNIMPLEMENTED, refused[i].why);
     }
     static const char *const objects[] = {"npy/py3-objarr.npy", "made/npy/object_member.npz"};
     for (int i = 0; i < 2; i++) {
-        ed_archive *archive = opened(data_path(objects[i]));
+        ed_archive *archive = opened(in_data("tf/%s", objects[i]));
         assert_string_equal(ed_archive_dtype(archive, -1), "object");
         assert_null(ed_archive_digest(archive, -1));
         failed_with(ED_UNIMPLEMENTED, "never loaded");
     }
     for (int i = 0; i < 2; i++) {
         ed_archive *archive =
-            opened(data_path(i ? "npy/numpy124/stored.npz" : "npy/numpy124/deflate.npz"));
+            opened(in_data("tf/%s", i ? "npy/numpy124/stored.npz" : "npy/numpy124/deflate.npz"));
         assert_int_equal(ed_archive_count(archive), 2);
         for (int k = 0; k < 2; k++) {
             if (!ed_archive_tensor(archive, k)) fail_msg("%s", ed_error());
@@ -462,7 +404,7 @@ static void ranks(void **state)
         size_t size = put_header(file, words);
         file[size++] = 7;
         file[size++] = 8;
-        put_file(file, size);
+        write_bytes(path, file, size);
         ed_tensor *t = ed_read_npy(path);
         assert_true(!t == (rank > ED_MAX_RANK));
         if (t) {
@@ -553,7 +495,7 @@ static void layouts(void **state)
     size_t n = put_header(file, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3,)}   \n");
     assert_int_equal(n % 4, 0);
     memcpy(file + n, (int32_t[]){1, 2, 3, 4, 5, 6}, 24);
-    put_file(file, n + 24);
+    write_bytes(path, file, n + 24);
     ed_tensor *t = ed_read_npy(path);
     assert_true(is_mapped(t) && ed_is_contiguous(t));
     assert_int_equal(((const int32_t *)ed_data(t))[5], 6);
@@ -563,7 +505,7 @@ static void layouts(void **state)
     n = put_header(file, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3,)}\n");
     assert_int_not_equal(n % 4, 0);
     memcpy(file + n, (int32_t[]){1, 2, 3, 4, 5, 6}, 24);
-    put_file(file, n + 24);
+    write_bytes(path, file, n + 24);
     t = ed_read_npy(path);
     assert_false(is_mapped(t));
     assert_int_equal(((const int32_t *)ed_data(t))[5], 6);
@@ -571,14 +513,14 @@ static void layouts(void **state)
     n = put_header(file, "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3,)}    \n");
     assert_int_equal(n % 4, 0);
     memcpy(file + n, (int32_t[]){1, 2, 3, 4, 5, 6}, 24);
-    put_file(file, n + 24);
+    write_bytes(path, file, n + 24);
     t = ed_read_npy(path);
     assert_true(is_mapped(t) && !ed_is_contiguous(t));
     assert_memory_equal(ed_data(t), ((int32_t[]){1, 3, 5, 2, 4, 6}), 24);
 
     n = put_header(file, "{'descr': '|b1', 'fortran_order': True, 'shape': (2, 3,)}\n");
     memcpy(file + n, "\0\1\2\200\377\0", 6);
-    put_file(file, n + 6);
+    write_bytes(path, file, n + 6);
     t = ed_read_npy(path);
     assert_false(is_mapped(t));
     assert_memory_equal(ed_data(t), "\0\1\1\1\1\0", 6);
@@ -628,7 +570,7 @@ static void fortran_streams(void **state)
                 wanted[k * item + b] = file[n + (size_t)(place * item + reversed)];
             }
         }
-        put_file(file, n + (size_t)(count * item));
+        write_bytes(path, file, n + (size_t)(count * item));
         io_buffer all = streamed(opened(path), 0);
         assert_int_equal(all.size, count * item);
         if (memcmp(all.data, wanted, all.size) != 0) fail_msg("%s", cases[c].descr);
@@ -706,7 +648,7 @@ static void put_zip(const put *members, int count)
     io_put_u32(&b, (uint32_t)directory.size);
     io_put_u32(&b, (uint32_t)begin);
     io_put_u16(&b, 0);
-    put_file(b.data, b.size);
+    write_bytes(path, b.data, b.size);
     io_buffer_free(&b);
     io_buffer_free(&directory);
     free(packed);
@@ -786,7 +728,7 @@ static void members_that_lie(void **state)
     /* one in the other: as bytes of the archive they are both whole */
     put_zip((put[]){{"b", 0, file, n, 0, 0}}, 1);
     size_t whole;
-    unsigned char *inner = bytes_of(path, &whole);
+    unsigned char *inner = read_bytes(path, &whole);
     put_zip((put[]){{"a", 0, inner, 31 + n, 0, 0}, {"b", 0, file, n, 0, -1}}, 2);
     free(inner);
     archive = opened(path);
@@ -851,14 +793,14 @@ static void damage_everything(const unsigned char *good, size_t n, const void *w
     ed_memory_reset_peak();
     int64_t before = ed_memory_stats().live_bytes;
     for (size_t cut = 0; cut < n; cut++) {
-        put_file(good, cut);
+        write_bytes(path, good, cut);
         if (use_all(wanted, size) && wanted) fail_msg("cut at %zu: read", cut);
     }
     for (size_t at = 0; at < n; at++)
         for (int kind = 0; kind < 3; kind++) {
             memcpy(file, good, n);
             file[at] = (unsigned char)(kind == 0 ? file[at] ^ 1 << at % 8 : kind == 1 ? 255 : 0);
-            put_file(file, n);
+            write_bytes(path, file, n);
             use_all(wanted, size);
         }
     assert_true(ed_memory_stats().peak_bytes - before < 8 << 20);
@@ -890,7 +832,7 @@ static void damaged_npz(void **state)
     for (int method = 0; method <= 8; method += 8) {
         put_zip((put[]){{"a.npy", method, file, n, 0, 0}}, 1);
         assert_true(use_all(elements, 40));
-        unsigned char *good = bytes_of(path, &size);
+        unsigned char *good = read_bytes(path, &size);
         damage_everything(good, size, elements, 40);
         free(good);
     }
@@ -899,7 +841,7 @@ static void damaged_npz(void **state)
     ED_SCOPE;
     item.tensor = ed_constant(elements, ED_SHAPE(40));
     assert_true(npz_write(path, &item, 1));
-    unsigned char *good = bytes_of(path, &size);
+    unsigned char *good = read_bytes(path, &size);
     damage_everything(good, size, elements, 40);
     free(good);
 }
@@ -914,10 +856,10 @@ static void damaged_forms(void **state)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         int32_t elements[50];
         size_t n;
-        unsigned char *good = bytes_of(data_path(files[i]), &n);
+        unsigned char *good = read_bytes(in_data("tf/%s", files[i]), &n);
         {
             ED_SCOPE;
-            ed_tensor *t = ed_archive_get(opened(data_path(files[i])), "a");
+            ed_tensor *t = ed_archive_get(opened(in_data("tf/%s", files[i])), "a");
             assert_int_equal(ed_size(t), 50);
             memcpy(elements, ed_data(t), sizeof elements);
         }
@@ -937,16 +879,6 @@ static ed_tensor *counted(ed_dtype dtype, ed_ints shape)
     return t;
 }
 
-static void same(ed_tensor *a, ed_tensor *b)
-{
-    if (!a || !b) fail_msg("%s", ed_error());
-    assert_int_equal(ed_dtype_of(a), ed_dtype_of(b));
-    assert_int_equal(ed_rank(a), ed_rank(b));
-    for (int i = 0; i < ed_rank(a); i++) assert_int_equal(ed_dim(a, i), ed_dim(b, i));
-    size_t n = (size_t)ed_size(a) * ed_dtype_size(ed_dtype_of(a));
-    if (n) assert_memory_equal(ed_data(a), ed_data(b), n);
-}
-
 static void every_dtype(void **state)
 {
     (void)state;
@@ -957,11 +889,11 @@ static void every_dtype(void **state)
         for (int i = 0; i < 5; i++) {
             ed_tensor *t = counted(dtype, (ed_ints){shapes[i], rank[i]});
             assert_true(ed_write_npy(path, t));
-            same(t, ed_read_npy(path));
+            assert_same_tensor(t, ed_read_npy(path));
             assert_true(ed_write_npz(path, "x", t, "имя/y", t));
             ed_archive *archive = opened(path);
-            same(t, ed_archive_get(archive, "x"));
-            same(t, ed_archive_get(archive, "имя/y"));
+            assert_same_tensor(t, ed_archive_get(archive, "x"));
+            assert_same_tensor(t, ed_archive_get(archive, "имя/y"));
             bool mapped = dtype != ED_BOOL && ed_size(t);
             assert_int_equal(is_mapped(ed_archive_get(archive, "x")), mapped);
             assert_int_equal(is_mapped(ed_archive_get(archive, "имя/y")), mapped);
@@ -980,13 +912,13 @@ static void views_and_variables(void **state)
     ed_tensor *v = ed_variable(t);
     assert_true(ed_write_npz(path, "turned", turned, "back", back, "v", v));
     ed_archive *archive = opened(path);
-    same(turned, ed_archive_tensor(archive, 0));
-    same(back, ed_archive_tensor(archive, 1));
-    same(t, ed_archive_tensor(archive, 2));
+    assert_same_tensor(turned, ed_archive_tensor(archive, 0));
+    assert_same_tensor(back, ed_archive_tensor(archive, 1));
+    assert_same_tensor(t, ed_archive_tensor(archive, 2));
     assert_true(ed_write_npy(path, turned));
-    same(turned, ed_read_npy(path));
+    assert_same_tensor(turned, ed_read_npy(path));
     assert_true(ed_write_npy(path, v));
-    same(t, ed_read_npy(path));
+    assert_same_tensor(t, ed_read_npy(path));
 }
 
 /* Names of every length, so that members begin anywhere: padded, they are all mapped. */
@@ -1002,7 +934,7 @@ static void alignment(void **state)
         ed_archive *archive = opened(path);
         for (int i = 0; i < 2; i++) {
             ed_tensor *read = ed_archive_tensor(archive, i);
-            same(t, read);
+            assert_same_tensor(t, read);
             assert_true(is_mapped(read));
             assert_int_equal((uintptr_t)read->data % 64, 0);
         }
@@ -1024,7 +956,7 @@ static void writing_refused(void **state)
     failed_with(ED_INVALID_ARGUMENT, "too long");
     longest[60000] = 0;
     assert_true(ed_write_npz(path, "a", t, longest, t));
-    same(t, ed_archive_get(opened(path), longest));
+    assert_same_tensor(t, ed_archive_get(opened(path), longest));
     unlink(path);
     assert_false(ed_write_npz(path, "a\xff", t));
     failed_with(ED_INVALID_ARGUMENT, "no UTF-8");
@@ -1102,9 +1034,9 @@ static void many_members(void **state)
     ed_archive *archive = opened(path);
     assert_int_equal(ed_archive_count(archive), MANY);
     assert_int_equal(ed_archive_find(archive, "65999"), 65999);
-    same(t, ed_archive_tensor(archive, -1));
+    assert_same_tensor(t, ed_archive_tensor(archive, -1));
     size_t n; /* readers that go by the count find it in the larger ending */
-    unsigned char *file = bytes_of(path, &n);
+    unsigned char *file = read_bytes(path, &n);
     assert_memory_equal(file + n - 22 + 8, "\377\377\377\377", 4);
     assert_memory_equal(file + n - 22 - 20 - 56 + 24, &(uint64_t){MANY}, 8);
     assert_memory_equal(file + n - 22 - 20 - 56 + 32, &(uint64_t){MANY}, 8);
@@ -1115,7 +1047,9 @@ static void many_members(void **state)
 
 /* ---- What the machine refuses ---------------------------------------------------------------- */
 
-static bool read_and_write(const char *source)
+static const char *source; /* what is read and written */
+
+static bool read_and_write(void)
 {
     ED_SCOPE;
     ed_archive *archive = ed_archive_open(source);
@@ -1131,22 +1065,15 @@ static bool read_and_write(const char *source)
 }
 
 /* Every allocation may fail, and every call of the system. */
-static void no_memory_no_disk(const char *source)
+static void no_memory_no_disk(const char *file)
 {
+    source = file;
     int n = 0;
-    for (;; n++) {
-        ed_memory_fail_at(n, n % 2);
-        bool good = read_and_write(source);
-        ed_memory_fail_at(-1, false);
-        if (good) break;
-        assert_int_equal(ed_error_kind(), ED_OUT_OF_MEMORY);
-        ed_clear_error();
-        assert_int_equal(ed_memory_stats().live_tensors, 0);
-    }
+    while (!succeeds_without(n, n % 2, read_and_write)) n++;
     assert_true(n > 10);
     for (n = 0;; n++) {
         io_fault(IO_CALL_ANY, n, EIO, false);
-        bool good = read_and_write(source), all = io_fault_count() <= n;
+        bool good = read_and_write(), all = io_fault_count() <= n;
         io_fault(IO_CALL_ANY, -1, 0, false);
         if (all) break;
         if (!good) failed_with(ED_IO, strerror(EIO)); /* closing after reading may fail */
@@ -1154,7 +1081,7 @@ static void no_memory_no_disk(const char *source)
     assert_true(n > 10);
     for (n = 0; n < 12; n++) { /* half of what was asked */
         io_fault(IO_CALL_READ, n, 0, true);
-        if (!read_and_write(source)) fail_msg("%s", ed_error());
+        if (!read_and_write()) fail_msg("%s", ed_error());
         io_fault(IO_CALL_ANY, -1, 0, false);
     }
 }
@@ -1163,26 +1090,26 @@ static void refusals(void **state)
 {
     (void)state;
     unsigned char file[300];
-    char source[80];
-    snprintf(source, sizeof source, "%s.source", path);
+    char from[80];
+    snprintf(from, sizeof from, "%s.source", path);
     size_t n = small_npy(file, 100, false);
     put_zip((put[]){{"a.npy", 0, file, n, 0, 0}, {"b.npy", 8, file, n, 0, 0}}, 2);
-    assert_int_equal(rename(path, source), 0);
-    no_memory_no_disk(source);
+    assert_int_equal(rename(path, from), 0);
+    no_memory_no_disk(from);
     n = put_header(file, "{'descr': '>i2', 'fortran_order': True, 'shape': (5, 6)}");
     memset(file + n, 7, 60);
-    put_file(file, n + 60);
-    assert_int_equal(rename(path, source), 0);
-    no_memory_no_disk(source);
-    unlink(source);
+    write_bytes(path, file, n + 60);
+    assert_int_equal(rename(path, from), 0);
+    no_memory_no_disk(from);
+    unlink(from);
 }
 
 static void refusals_of_forms(void **state)
 {
     (void)state;
-    no_memory_no_disk(data_path("made/npy/bzip2.npz"));
-    no_memory_no_disk(data_path("made/npy/lzma.npz"));
-    no_memory_no_disk(data_path("made/npy/data_descriptors.npz"));
+    no_memory_no_disk(in_data("tf/made/npy/bzip2.npz"));
+    no_memory_no_disk(in_data("tf/made/npy/lzma.npz"));
+    no_memory_no_disk(in_data("tf/made/npy/data_descriptors.npz"));
 }
 
 int main(void)

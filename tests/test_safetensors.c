@@ -2,40 +2,11 @@
  * written, mapping, and what goes wrong: damage, memory, disks. */
 #include "io/archive.h"
 #include "io/json.h"
+#include "tests/folders.h"
 #include "tests/json.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <cmocka.h>
 
 static char path[64];
-
-static void put_file(const void *bytes, size_t n)
-{
-    unlink(path); /* some file systems write a file that is truncated to disk at once */
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, n, f), n);
-    fclose(f);
-}
-
-/* The bytes of a file; free gives them back. */
-static unsigned char *bytes_of(const char *name, size_t *size)
-{
-    FILE *f = fopen(name, "rb");
-    if (!f) fail_msg("%s is not there", name);
-    struct stat about;
-    assert_int_equal(fstat(fileno(f), &about), 0);
-    *size = (size_t)about.st_size;
-    unsigned char *bytes = malloc(*size + 16); /* with some room behind */
-    assert_int_equal(fread(bytes, 1, *size, f), *size);
-    fclose(f);
-    return bytes;
-}
 
 /* A header written shorter: ' for ", and <U8 [2,3] 0 6> for what describes a tensor. */
 static char *header_of(const char *brief)
@@ -65,7 +36,7 @@ static void put_header(const char *brief, size_t elements)
     memcpy(file, &n, 8);
     memcpy(file + 8, header, n);
     for (size_t i = 0; i < elements; i++) file[8 + n + i] = (char)(i + 1);
-    put_file(file, 8 + n + elements);
+    write_bytes(path, file, 8 + n + elements);
     free(file);
     free(header);
 }
@@ -101,15 +72,10 @@ static int begin(void **state)
     return 0;
 }
 
-/* Ended without an error, and nobody holds anything. */
 static int end(void **state)
 {
-    (void)state;
     unlink(path);
-    if (ed_failed()) print_message("left: %s\n", ed_error());
-    bool good = !ed_failed() && !ed_memory_stats().live_tensors;
-    ed_clear_error(); /* the next one begins without */
-    return !good;
+    return check_end(state);
 }
 
 /* ---- The scanner ----------------------------------------------------------------------------- */
@@ -418,15 +384,6 @@ static bool verdict(const char *folder, const char *name, const json *record)
     return good;
 }
 
-static const char *data_folder(void)
-{
-    const char *data = getenv("EDDY_DATA");
-    if (data) return data;
-    print_message("EDDY_DATA is not set\n");
-    skip();
-    return NULL;
-}
-
 static void verdicts(void **state)
 {
     (void)state;
@@ -481,7 +438,7 @@ static void as_the_library(void **state)
         for (int64_t i = 0; i < count; i++) items[i] = archive_item_of(archive, count - 1 - i);
         assert_true(safetensors_write(path, items, count));
         size_t size, written;
-        char *theirs = (char *)bytes_of(real, &size), *ours = (char *)bytes_of(path, &written);
+        char *theirs = read_bytes(real, &size), *ours = read_bytes(path, &written);
         char *metadata = memmem(theirs, size, "\"__metadata__\":{", 16);
         if (metadata) without_metadata(theirs, metadata, &size);
         assert_int_equal(size, written);
@@ -553,13 +510,13 @@ static void headers(void **state)
         else
             accepted();
     }
-    put_file("\2\0\0\0\0\0\0", 7);
+    write_bytes(path, "\2\0\0\0\0\0\0", 7);
     refused("too short");
-    put_file("\3\0\0\0\0\0\0\0{}", 10);
+    write_bytes(path, "\3\0\0\0\0\0\0\0{}", 10);
     refused("ends inside its header");
-    put_file("\1\xe1\xf5\5\0\0\0\0{}", 10);
+    write_bytes(path, "\1\xe1\xf5\5\0\0\0\0{}", 10);
     refused("100000001 bytes; 100000000 are allowed");
-    put_file("\2\0\0\0\0\0\0\x80{}", 10);
+    write_bytes(path, "\2\0\0\0\0\0\0\x80{}", 10);
     refused("are allowed");
     unlink(path);
     assert_null(safetensors_format.open(path));
@@ -587,7 +544,7 @@ static void layout(void **state)
                                              0,   128, 63,  0,   0,   0,   0x40, 3};
     size_t size, n = strlen(header), padded = (n + 7) / 8 * 8;
     assert_true(padded > n);
-    unsigned char *bytes = bytes_of(path, &size);
+    unsigned char *bytes = read_bytes(path, &size);
     uint64_t length;
     memcpy(&length, bytes, 8);
     assert_int_equal(length, padded);
@@ -598,7 +555,7 @@ static void layout(void **state)
     free(bytes);
 
     assert_true(ed_write_safetensors_of(path, (const void *const[]){NULL}, 0));
-    bytes = bytes_of(path, &size);
+    bytes = read_bytes(path, &size);
     assert_int_equal(size, 16);
     assert_memory_equal(bytes, "\10\0\0\0\0\0\0\0{}      ", 16);
     free(bytes);
@@ -609,7 +566,7 @@ static void not_written(void **state)
     (void)state;
     ED_SCOPE;
     ed_tensor *x = ed_constant(ED_VALUES(float, 1), ED_SHAPE(1));
-    put_file("old", 3);
+    write_bytes(path, "old", 3);
     assert_false(ed_write_safetensors(path, "__metadata__", x));
     assert_non_null(strstr(ed_error(), "no tensor may have this name"));
     ed_clear_error();
@@ -640,7 +597,7 @@ static void not_written(void **state)
     ed_clear_error();
     free(name);
     size_t size;
-    unsigned char *bytes = bytes_of(path, &size);
+    unsigned char *bytes = read_bytes(path, &size);
     assert_int_equal(size, 3);
     free(bytes);
 }
@@ -739,21 +696,21 @@ static void damage(void **state)
     (void)state;
     put_header(small, 12);
     size_t size;
-    unsigned char *good = bytes_of(path, &size), *bad = malloc(size + 1);
+    unsigned char *good = read_bytes(path, &size), *bad = malloc(size + 1);
     assert_true(read_all());
     for (size_t n = 0; n < size; n++) { /* every truncation, and a byte more */
-        put_file(good, n);
+        write_bytes(path, good, n);
         refused("");
     }
     good[size] = 0;
-    put_file(good, size + 1);
+    write_bytes(path, good, size + 1);
     refused("1 bytes at its end");
     int readable = 0;
     for (size_t at = 0; at < size; at++)
         for (int bit = 0; bit < 8; bit++) {
             memcpy(bad, good, size);
             bad[at] ^= (unsigned char)(1 << bit);
-            put_file(bad, size);
+            write_bytes(path, bad, size);
             bool read = read_all();
             assert_true(read != ed_failed());
             readable += read;
@@ -810,17 +767,7 @@ static void no_memory(void **state)
     put_header(small, 12);
     for (int repeat = 0; repeat < 2; repeat++) {
         int n = 0;
-        for (;; n++) {
-            ed_memory_fail_at(n, repeat);
-            bool good = read_all();
-            bool happened = ed_memory_has_failed();
-            ed_memory_fail_at(-1, false);
-            assert_true(good == !happened);
-            if (good) break;
-            assert_int_equal(ed_error_kind(), ED_OUT_OF_MEMORY);
-            ed_clear_error();
-            assert_int_equal(ed_memory_stats().live_tensors, 0);
-        }
+        while (!succeeds_without(n, repeat, read_all)) n++;
         assert_true(n > 15);
     }
     ED_SCOPE;
@@ -886,7 +833,7 @@ static void memory_is_bounded(void **state)
     }
     free(given);
     /* A length without a header behind it. */
-    put_file("\0\xe1\xf5\5\0\0\0\0{}", 10);
+    write_bytes(path, "\0\xe1\xf5\5\0\0\0\0{}", 10);
     int64_t before = ed_memory_stats().live_bytes;
     ed_memory_reset_peak();
     refused("ends inside its header");
@@ -913,7 +860,7 @@ static void failing_disk(void **state)
     ED_SCOPE;
     ed_tensor *x = ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2));
     static const int errors[] = {ENOSPC, EIO, EACCES};
-    put_file("old", 3);
+    write_bytes(path, "old", 3);
     for (size_t e = 0; e < sizeof errors / sizeof *errors; e++)
         for (int64_t n = 0;; n++) {
             io_fault(IO_CALL_ANY, n, errors[e], false);
@@ -922,16 +869,16 @@ static void failing_disk(void **state)
             io_fault(IO_CALL_ANY, -1, 0, false);
             if (!reached) {
                 assert_true(good);
-                put_file("old", 3);
+                write_bytes(path, "old", 3);
                 break;
             }
             size_t size;
-            unsigned char *bytes = bytes_of(path, &size);
+            unsigned char *bytes = read_bytes(path, &size);
             assert_true(good || ed_error_kind() == ED_IO);
             assert_true(size == 3 || size > 16); /* the old one or the new one whole */
             if (good) assert_true(size > 16);
             free(bytes);
-            if (size != 3) put_file("old", 3);
+            if (size != 3) write_bytes(path, "old", 3);
             ed_clear_error();
         }
 }
