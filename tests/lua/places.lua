@@ -109,3 +109,29 @@ is(w[1] + w[2], "4 4 4")
 local number = ed.variable(1)
 number[{}] = 3
 assert(number:item() == 3)
+
+-- Any range is what a loop over it meets, and what is written to places is read from them.
+math.randomseed(5)
+local function near() return math.random(-9, 9) end
+local function extreme() return math.random(5) == 1 and math.mininteger or math.random(5) == 1 and math.maxinteger or near() end
+for _ = 1, 400 do
+    local n, first, last, step = math.random(0, 6), extreme(), extreme(), extreme()
+    if first ~= 0 and step ~= 0 then
+        local wanted = {}
+        local from = first < 0 and first + n + 1 or first
+        local to = last < 0 and last + n + 1 or last
+        if step > 0 then from = math.max(from, 1) else from = math.min(from, n) end
+        for i = from, to, step do
+            if i < 1 or i > n then break end
+            wanted[#wanted + 1] = i
+        end
+        local row = ed.range(1, n + 1, 1, {dtype = "int32"})
+        is(row[{{first, last, step}}], table.concat(wanted, " "))
+        local written = ed.variable(ed.zeros {2, n, 2})
+        local key = {2, {first, last, step}, 1}
+        local values = ed.range(1.0, #wanted + 1.0, 1, {dtype = "float32"})
+        written[key] = values
+        assert(written[key]:equal(values):all():item())
+        assert(written:sum():item() == values:sum():item())
+    end
+end
