@@ -1,4 +1,5 @@
 #include "lua/repl.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,19 +11,22 @@ static const char usage[] =
     "  -e code     runs the code\n"
     "  -l module   requires the module, as the global of its name\n"
     "  -i          the prompt after the script\n"
+    "  -E          passes over LUA_INIT, LUA_PATH and LUA_CPATH\n"
+    "  -W          shows warnings\n"
     "  -           the script is standard input\n"
     "  --          ends the options\n"
     "  --safe      no io, os, package and debug libraries, no code from files or in binary;\n"
     "              Eddy itself still reads and writes the files it is told to\n"
     "  --version   -v\n"
     "  --help      -h\n"
-    "without a script: the prompt, or standard input if that is no terminal\n";
+    "without a script: the prompt, or standard input if that is no terminal\n"
+    "LUA_INIT_5_4, or else LUA_INIT: code to begin with, or @file; not with --safe\n";
 
 typedef struct words {
     int argc;
     char **argv;
     int script; /* the place of the script's name; argc if there is none */
-    bool safe, prompt, version, help;
+    bool safe, prompt, version, help, no_environment;
     bool code; /* -e was given */
 } words;
 
@@ -45,10 +49,14 @@ static bool take_options(words *w)
             w->prompt = true;
         else if (!strcmp(word, "--safe"))
             w->safe = true;
+        else if (!strcmp(word, "-E"))
+            w->no_environment = true;
         else if (is(word, "-v", "--version"))
             w->version = true;
         else if (is(word, "-h", "--help"))
             w->help = true;
+        else if (!strcmp(word, "-W"))
+            continue; /* run_options sees to it */
         else if (word[1] == 'e' || word[1] == 'l') {
             w->code |= word[1] == 'e';
             if (!word[2] && ++i == w->argc) return false;
@@ -73,9 +81,9 @@ static bool report(lua_State *L, int state)
     return false;
 }
 
-static bool run_code(lua_State *L, const char *code)
+static bool run_code(lua_State *L, const char *code, const char *name)
 {
-    int state = luaL_loadbufferx(L, code, strlen(code), "=(command line)", "t");
+    int state = luaL_loadbufferx(L, code, strlen(code), name, "t");
     if (state == LUA_OK) state = repl_call(L, 0, 0, false);
     return report(L, state);
 }
@@ -97,14 +105,16 @@ static bool require(lua_State *L, const char *module)
     return true;
 }
 
-/* -e and -l in their order. */
+/* -e, -l and -W in their order. */
 static bool run_options(lua_State *L, const words *w)
 {
     for (int i = 1; i < w->script; i++) {
         const char *word = w->argv[i];
+        if (!strcmp(word, "-W")) lua_warning(L, "@on", 0);
         if (word[0] != '-' || (word[1] != 'e' && word[1] != 'l')) continue;
         const char *what = word[2] ? word + 2 : w->argv[++i];
-        if (!(word[1] == 'e' ? run_code(L, what) : require(L, what))) return false;
+        if (!(word[1] == 'e' ? run_code(L, what, "=(command line)") : require(L, what)))
+            return false;
     }
     return true;
 }
@@ -131,6 +141,18 @@ static bool run_file(lua_State *L, const char *name, const words *w)
     luaL_checkstack(L, arguments + 4, "too many arguments to the script");
     for (int i = 1; i <= arguments; i++) lua_pushstring(L, w->argv[w->script + i]);
     return report(L, repl_call(L, arguments, 0, false));
+}
+
+/* What the environment has to begin with. */
+static bool run_init(lua_State *L, const words *w)
+{
+    if (w->safe || w->no_environment) return true;
+    const char *name = "=LUA_INIT_5_4", *code = getenv(name + 1);
+    if (!code) code = getenv((name = "=LUA_INIT") + 1);
+    if (!code) return true;
+    if (*code != '@') return run_code(L, code, name);
+    const int state = luaL_loadfile(L, code + 1);
+    return report(L, state == LUA_OK ? repl_call(L, 0, 0, false) : state);
 }
 
 static bool run_script(lua_State *L, const words *w)
@@ -179,11 +201,15 @@ static int work(lua_State *L)
 {
     const words *w = lua_touserdata(L, 1);
     lua_gc(L, LUA_GCSTOP);
+    if (w->no_environment) {
+        lua_pushboolean(L, true);
+        lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
+    }
     open_libraries(L, w->safe);
     lua_gc(L, LUA_GCRESTART);
     set_arg(L, w);
     repl_call_open(L);
-    bool script = w->script < w->argc, fine = run_options(L, w);
+    bool script = w->script < w->argc, fine = run_init(L, w) && run_options(L, w);
     if (fine && script) fine = run_script(L, w);
     bool prompt = w->prompt || (!script && !w->code && !w->version);
     if (w->prompt || (fine && prompt && isatty(STDIN_FILENO))) {
@@ -211,6 +237,7 @@ int main(int argc, char **argv)
     lua_pushcfunction(L, work);
     lua_pushlightuserdata(L, &w);
     bool fine = report(L, lua_pcall(L, 1, 1, 0)) && lua_toboolean(L, -1);
+    signal(SIGINT, SIG_DFL); /* finalizers that go on and on */
     lua_close(L);
     return fine && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

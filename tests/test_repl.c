@@ -131,7 +131,6 @@ static void set_environment(const char *const *names)
     setenv("LC_ALL", "C.UTF-8", 1);
     unsetenv("XDG_STATE_HOME");
     unsetenv("NO_COLOR");
-    unsetenv("LUA_INIT");
     for (; names && *names; names += 2) setenv(names[0], names[1], 1);
 }
 
@@ -800,6 +799,33 @@ static void exit_codes_are_those_of_lua(void **unused)
     assert_null(strchr(complained, 27)); /* no colours in a file */
 }
 
+static void the_environment_is_that_of_lua(void **unused)
+{
+    (void)unused;
+    write_text(in_folder("init.lua"), "x = (x or 0) + 5\n");
+    setenv("LUA_INIT", "x = 1", 1);
+    runs("-e 'print(x, ed ~= nil)'", 0, "1\ttrue\n");
+    runs("-E -e 'print(x)'", 0, "nil\n");
+    runs("--safe -e 'print(x)'", 0, "nil\n");
+    setenv("LUA_INIT_5_4", "@init.lua", 1);
+    runs("-e 'print(x)'", 0, "5\n");
+    setenv("LUA_INIT_5_4", "error 'no good'", 1);
+    complains("-e 'print(x)'", "eddy: LUA_INIT_5_4:1: no good\n");
+    assert_string_equal(printed, "");
+    setenv("LUA_INIT_5_4", "@none.lua", 1);
+    complains("-e 'print(x)'", "eddy: cannot open none.lua");
+    unsetenv("LUA_INIT_5_4");
+    unsetenv("LUA_INIT");
+    setenv("LUA_PATH", "./?.of_path", 1);
+    runs("-e 'print(package.path)'", 0, "./?.of_path\n");
+    assert_int_equal(run("-E -e 'print(package.path)'"), 0);
+    assert_null(strstr(printed, "of_path"));
+    unsetenv("LUA_PATH");
+    runs("-e 'warn \"told\"'", 0, "");
+    assert_int_equal(run("-W -e 'warn \"told\"'"), 0);
+    assert_string_equal(complained, "Lua warning: told\n");
+}
+
 static void coroutines_are_those_of_lua(void **unused)
 {
     (void)unused;
@@ -1058,6 +1084,9 @@ static void images_are_written(void **unused)
 
 static int setup(void **state)
 {
+    unsetenv("LUA_INIT");
+    unsetenv("LUA_INIT_5_4");
+    unsetenv("LUA_PATH");
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 40);
     if (n <= 0) return -1;
     strcpy(strrchr(program, '/'), "/../lua/eddy");
@@ -1088,6 +1117,7 @@ int main(void)
         cmocka_unit_test(the_terminal_is_left_in_order),
         cmocka_unit_test(scripts_run),
         cmocka_unit_test(exit_codes_are_those_of_lua),
+        cmocka_unit_test(the_environment_is_that_of_lua),
         cmocka_unit_test(coroutines_are_those_of_lua),
         cmocka_unit_test(the_prompt_without_a_terminal),
         cmocka_unit_test(safe_is_safe),
