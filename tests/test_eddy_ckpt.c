@@ -5,30 +5,21 @@
 #include "io/bundle.h"
 #include "io/io.h"
 #include "ops/ops.h"
+#include "tests/folders.h"
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-#include <cmocka.h>
 
 /* ---- Running it ------------------------------------------------------------------------------ */
 
-static char program[4096], folder[64];
-static char printed[1 << 20], complained[1 << 16]; /* by the last run */
+static char program[4096];
+static char *printed, *complained; /* by the last run */
 
-static void read_text(const char *path, char *to, size_t room)
+/* Takes the place of what was there. */
+static void read_again(char **content, const char *path)
 {
-    uint8_t *data;
-    size_t size;
-    if (!io_read_file("test", path, room - 1, &data, &size)) fail_msg("%s", ed_error());
-    memcpy(to, data, size);
-    to[size] = 0;
-    memory_free(data);
+    free(*content);
+    assert_non_null(*content = read_text(path));
 }
 
 static void in_child(const char *out, char *const *words)
@@ -50,7 +41,7 @@ static int run_to(const char *out, const char *const *words)
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     if (!WIFEXITED(status)) fail_msg("it was killed by signal %d", WTERMSIG(status));
-    read_text("stderr", complained, sizeof complained);
+    read_again(&complained, "stderr");
     return WEXITSTATUS(status);
 }
 
@@ -58,7 +49,7 @@ static int run_to(const char *out, const char *const *words)
 static void run(int code, const char *const *words)
 {
     int got = run_to("stdout", words);
-    read_text("stdout", printed, sizeof printed);
+    read_again(&printed, "stdout");
     if (got != code)
         fail_msg("%s %s: exit code %d, not %d\n%s%s", words[1] ? words[1] : "",
                  words[1] && words[2] ? words[2] : "", got, code, printed, complained);
@@ -119,35 +110,19 @@ static void flip(const char *path, int64_t offset)
     fclose(f);
 }
 
-/* The path of a file of TensorFlow's; the test is skipped where there are none. */
-static const char *tf(const char *path)
-{
-    static char at[4096];
-    const char *data = getenv("EDDY_DATA");
-    if (!data) {
-        print_message("EDDY_DATA is not set\n");
-        skip();
-    }
-    snprintf(at, sizeof at, "%s/tf/%s", data, path);
-    return at;
-}
-
 static int setup(void **state)
 {
-    (void)state;
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 40);
     if (n <= 0) return -1;
     strcpy(strrchr(program, '/'), "/../programs/eddy-ckpt");
-    strcpy(folder, "/tmp/eddy_ckpt_XXXXXX");
-    return mkdtemp(folder) && !chdir(folder) ? 0 : -1;
+    return folder_begin(state) || chdir(folder_root);
 }
 
 static int teardown(void **state)
 {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return chdir("/") || system(command);
+    free(printed);
+    free(complained);
+    return chdir("/") || folder_end(state);
 }
 
 /* ---- Use and misuse -------------------------------------------------------------------------- */
@@ -653,7 +628,7 @@ static void folders_mean_their_newest(void **state)
 static void a_keras_model(void **state)
 {
     (void)state;
-    const char *prefix = tf("bundle/tfx_keras_adam/variables/variables");
+    const char *prefix = in_data("tf/bundle/tfx_keras_adam/variables/variables");
     RUN(0, "ls", prefix, "--sort=size");
     prints(" tensors, ");
     prints("float32");
@@ -683,7 +658,7 @@ static void the_manuals_examples(void **state)
 {
     (void)state;
     ED_SCOPE;
-    const char *save = tf("made/keras2/sgd_momentum");
+    const char *save = in_data("tf/made/keras2/sgd_momentum");
     RUN(0, "ls", save, "--match=*kernel*");
     prints_exactly("float32  [3, 4]  48  model/first/kernel/.ATTRIBUTES/VARIABLE_VALUE\n"
                    "float32  [3, 4]  48  model/first/kernel/.OPTIMIZER_SLOT/optimizer/momentum/"
@@ -728,11 +703,12 @@ static void the_manuals_examples(void **state)
 static void a_folder_of_checkpoints(void **state)
 {
     (void)state;
-    RUN(0, "ls", tf("bundle/sonnet_linear_1x1"));
+    RUN(0, "ls", in_data("tf/bundle/sonnet_linear_1x1"));
     prints("save_counter/.ATTRIBUTES/VARIABLE_VALUE\n");
-    RUN(0, "show", tf("bundle/sonnet_linear_1x1"), "save_counter/.ATTRIBUTES/VARIABLE_VALUE");
+    RUN(0, "show", in_data("tf/bundle/sonnet_linear_1x1"),
+        "save_counter/.ATTRIBUTES/VARIABLE_VALUE");
     prints("min 1, max 1, mean 1, stddev 0\n");
-    RUN(0, "show", tf("bundle/sonnet_linear_1x1"), "--graph");
+    RUN(0, "show", in_data("tf/bundle/sonnet_linear_1x1"), "--graph");
     prints("  save_counter #");
 }
 
@@ -740,17 +716,17 @@ static void a_folder_of_checkpoints(void **state)
 static void damaged_bundles(void **state)
 {
     (void)state;
-    RUN(0, "verify", tf("made/bundle/damaged/base"));
-    RUN(1, "verify", tf("made/bundle/damaged/data_flip_alpha"));
+    RUN(0, "verify", in_data("tf/made/bundle/damaged/base"));
+    RUN(1, "verify", in_data("tf/made/bundle/damaged/data_flip_alpha"));
     prints("alpha: archive_open: ");
     prints("1 of 3 tensors is damaged");
-    RUN(1, "verify", tf("made/bundle/damaged/data_flip_name"));
+    RUN(1, "verify", in_data("tf/made/bundle/damaged/data_flip_name"));
     prints("name: archive_open: ");
-    RUN(1, "verify", tf("made/bundle/damaged/data_missing"));
+    RUN(1, "verify", in_data("tf/made/bundle/damaged/data_missing"));
     prints("3 of 3 tensors are damaged");
-    RUN(1, "verify", tf("made/bundle/damaged/index_flip_key"));
-    RUN(1, "verify", tf("made/bundle/damaged/index_garbage"));
-    RUN(2, "show", tf("made/bundle/damaged/shape_huge"));
+    RUN(1, "verify", in_data("tf/made/bundle/damaged/index_flip_key"));
+    RUN(1, "verify", in_data("tf/made/bundle/damaged/index_garbage"));
+    RUN(2, "show", in_data("tf/made/bundle/damaged/shape_huge"));
 }
 
 int main(void)

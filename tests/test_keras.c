@@ -2,20 +2,10 @@
  * Trainings that Keras began, gone on with here: models, optimizers and step counters from
  * checkpoints that TensorFlow wrote, the losses of the steps after them as Keras recorded them.
  */
+#include "tests/folders.h"
 #include "tests/json.h"
 #include "train/train.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-static void fine_at(int line)
-{
-    if (ed_failed()) fail_msg("line %d: %s", line, ed_error());
-}
-#define fine() fine_at(__LINE__)
 
 /* ---- Models as their records describe them --------------------------------------------------- */
 
@@ -125,7 +115,7 @@ static double go_on(const json *record, ed_archive *arrays, ed_layer *model,
         ed_tensor *out = ed_forward(model, batch(x, i), .training = true);
         ed_tensor *loss = loss_of(record, batch(y, i), out);
         ed_minimize(optimizer, tape, loss, ed_trainable(model));
-        fine();
+        assert_fine();
         double expected = json_number(json_at(json_get(record, "losses"), i));
         worst = fmax(worst, fabs(ed_item(loss) / expected - 1));
     }
@@ -135,7 +125,7 @@ static double go_on(const json *record, ed_archive *arrays, ed_layer *model,
 static double distance(ed_archive *arrays, const char *name, ed_tensor *out)
 {
     ed_tensor *expected = ed_archive_get(arrays, name);
-    fine();
+    assert_fine();
     return ed_item(ed_reduce_max(ed_abs(ed_sub(out, expected))));
 }
 
@@ -143,12 +133,9 @@ static double distance(ed_archive *arrays, const char *name, ed_tensor *out)
 static void continued(const char *folder, bool built, double tolerance)
 {
     ED_SCOPE;
-    char path[512];
-    snprintf(path, sizeof path, "%s/tf/made/%s/train.json", getenv("EDDY_DATA"), folder);
-    json *record = json_read_file(path);
-    snprintf(path, sizeof path, "%s/tf/made/%s/train.npz", getenv("EDDY_DATA"), folder);
-    ed_archive *arrays = ed_archive_open(path);
-    fine();
+    json *record = json_read_file(in_data("tf/made/%s/train.json", folder));
+    ed_archive *arrays = ed_archive_open(in_data("tf/made/%s/train.npz", folder));
+    assert_fine();
     ed_layer *model = model_of(record);
     ed_optimizer *optimizer = optimizer_of(record);
     int64_t step = 0;
@@ -156,12 +143,11 @@ static void continued(const char *folder, bool built, double tolerance)
         ed_checkpoint("model", model, "optimizer", optimizer, "step", ed_counter(&step));
     ed_tensor *x = batch(ed_archive_get(arrays, "x"), BEFORE);
     if (built) ed_forward(model, x);
-    snprintf(path, sizeof path, "%s/tf/made/%s/%s", getenv("EDDY_DATA"), folder,
-             json_text(json_get(record, "checkpoint")));
+    const char *path = in_data("tf/made/%s/%s", folder, json_text(json_get(record, "checkpoint")));
     bool counted = strstr(path, "-1"); /* by save; the others by write */
     ed_restoration *report =
         counted ? ed_checkpoint_restore(checkpoint, path) : ed_checkpoint_read(checkpoint, path);
-    fine();
+    assert_fine();
     assert_int_equal(step, BEFORE);
     assert_int_equal(ed_iterations(optimizer), BEFORE);
     assert_int_equal(ed_save_counter(checkpoint), counted);
@@ -175,14 +161,14 @@ static void continued(const char *folder, bool built, double tolerance)
     assert_true(worst <= tolerance);
     assert_true(at <= 10 * tolerance && end <= 10 * tolerance);
     assert_true(ed_assert_consumed(report));
-    fine();
+    assert_fine();
     json_free(record);
 }
 
 static void keras_goes_on(void **state)
 {
     (void)state;
-    if (!getenv("EDDY_DATA")) skip();
+    data_folder(); /* or it is skipped */
     static const struct {
         const char *folder;
         double tolerance;

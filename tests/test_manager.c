@@ -144,17 +144,11 @@ static void runs(void **unused)
     static const char *const names[] = {"keep3",   "hours",     "interval",
                                         "recover", "unlimited", "dotted_name"};
     (void)unused;
-    const char *data = getenv("EDDY_DATA");
-    if (!data) {
-        print_message("EDDY_DATA is not set\n");
-        skip();
-    }
+    data_folder(); /* or it is skipped */
     manager_clock = set_clock;
     for (int i = 0; i < 6; i++) {
         ED_SCOPE;
-        char path[512];
-        snprintf(path, sizeof path, "%s/tf/made/manager/run_%s/log.json", data, names[i]);
-        json *file = json_read_file(path);
+        json *file = json_read_file(in_data("tf/made/manager/run_%s/log.json", names[i]));
         const json *script = json_get(file, "script");
         char folder[512];
         run r = {.log = json_get(file, "log"), .folder = strcpy(folder, fresh_folder("run"))};
@@ -260,15 +254,9 @@ static void judge_manager(const char *folder, const json *answer)
 static void odd_state_files(void **unused)
 {
     (void)unused;
-    const char *data = getenv("EDDY_DATA");
-    if (!data) {
-        print_message("EDDY_DATA is not set\n");
-        skip();
-    }
-    char path[512], command[4096], folder[512];
-    snprintf(path, sizeof path, "%s/tf/made/manager/odd", data);
-    snprintf(command, sizeof command, "%s/answers.json", path);
-    json *file = json_read_file(command);
+    char command[4096], folder[512];
+    const char *odd = in_data("tf/made/manager/odd");
+    json *file = json_read_file(in_data("tf/made/manager/odd/answers.json"));
     const json *answers = json_get(file, "answers");
     manager_clock = set_clock;
     the_time = json_number(json_get(file, "clock"));
@@ -280,7 +268,7 @@ static void odd_state_files(void **unused)
         snprintf(command, sizeof command,
                  "cp -rp '%s'/. '%s' && chmod -R u+w '%s' && rm -f '%s'/checkpoint.* && "
                  "cp '%s/checkpoint.%s' '%s/checkpoint'",
-                 path, folder, folder, folder, path, name, folder);
+                 odd, folder, folder, folder, odd, name, folder);
         assert_int_equal(system(command), 0);
         judge_latest(folder, name, json_get(answer, "latest_checkpoint"));
         judge_state(folder, json_get(answer, "get_checkpoint_state"));

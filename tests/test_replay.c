@@ -11,7 +11,7 @@
 #include "nn/nn.h"
 #include "ops/kernels/seeds.h"
 #include "ops/random.h"
-#include "tests/asserts.h"
+#include "tests/folders.h"
 #include "tests/json.h"
 #include <math.h>
 #include <stdlib.h>
@@ -51,17 +51,9 @@ typedef struct recording {
 
 static recording open_recording(const char *name)
 {
-    const char *data = getenv("EDDY_DATA");
     recording r = {.name = name};
-    char path[4096];
-    if (!data) {
-        print_message("EDDY_DATA is not set\n");
-        skip();
-    }
-    snprintf(path, sizeof path, "%s/tf/made/random/%s.json", data, name);
-    r.root = json_read_file(path);
-    snprintf(path, sizeof path, "%s/tf/made/random/%s.npz", data, name);
-    r.arrays = ed_archive_open(path);
+    r.root = json_read_file(in_data("tf/made/random/%s.json", name));
+    r.arrays = ed_archive_open(in_data("tf/made/random/%s.npz", name));
     assert_fine();
     return r;
 }

@@ -3,28 +3,9 @@
  * recorded: values after, assertions, errors. Where Eddy is stricter, a restore that fails changes
  * nothing, while TensorFlow leaves those variables assigned that came before the failure.
  */
+#include "tests/folders.h"
 #include "tests/json.h"
 #include "train/train.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-static void fine_at(int line)
-{
-    if (ed_failed()) fail_msg("line %d: %s", line, ed_error());
-}
-#define fine() fine_at(__LINE__)
-
-static const char *file(const char *name)
-{
-    static char paths[4][512];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/tf/made/%s", getenv("EDDY_DATA"), name);
-    return path;
-}
 
 /* ---- A tf.Module: children under names ------------------------------------------------------- */
 
@@ -146,7 +127,7 @@ static void check_values(const program *p, const json *values, bool failed)
         ed_tensor *v = variable_at(p, json_key(values, i));
         const json *expected = json_at(values, i);
         ed_tensor *numbers = ed_cast(ed_value(v), ED_FLOAT64);
-        fine();
+        assert_fine();
         const double *x = ed_data(numbers);
         assert_int_equal(ed_size(v), json_count(expected));
         for (int64_t k = 0; k < ed_size(v); k++) {
@@ -179,8 +160,8 @@ static void check(const char *title, const json *verdict)
         pairs[2 * i + 1] = p.root.objects[i];
     }
     ed_checkpoint *c = ed_checkpoint_of(pairs, 2 * p.root.count);
-    fine();
-    const char *path = file("ckpt/restore/ckpt");
+    assert_fine();
+    const char *path = in_data("tf/made/ckpt/restore/ckpt");
     ed_restoration *r = reading ? ed_checkpoint_read(c, path, .partial = true)
                                 : ed_checkpoint_restore(c, path, .partial = true);
     const json *values = json_get(verdict, "values_after");
@@ -191,11 +172,11 @@ static void check(const char *title, const json *verdict)
         check_values(&p, values, true);
         return;
     }
-    fine();
+    assert_fine();
     if (p.late) {
         check_assertion(verdict, "assert_consumed_before", ed_assert_consumed, r);
         ed_forward(p.late, ed_ones(ED_SHAPE(1)));
-        fine();
+        assert_fine();
     }
     check_values(&p, values, false);
     check_assertion(verdict, "assert_consumed", ed_assert_consumed, r);
@@ -207,8 +188,7 @@ static void check(const char *title, const json *verdict)
 static void verdicts(void **state)
 {
     (void)state;
-    if (!getenv("EDDY_DATA")) skip();
-    json *record = json_read_file(file("ckpt/restore/restore.json"));
+    json *record = json_read_file(in_data("tf/made/ckpt/restore/restore.json"));
     const json *results = json_get(record, "results");
     assert_int_equal(json_count(results), 28);
     for (int64_t i = 0; i < json_count(results); i++) {
@@ -223,16 +203,16 @@ static void verdicts(void **state)
 static void roots(void **state)
 {
     (void)state;
-    if (!getenv("EDDY_DATA")) skip();
+    data_folder(); /* or it is skipped */
     ED_SCOPE;
     /* the root is a module */
     module sub = {0}, root = {0};
     add(&sub, "b", NULL);
-    ed_archive *file_of = ed_archive_open(file("ckpt/root_module/ckpt-1"));
-    fine();
+    ed_archive *file_of = ed_archive_open(in_data("tf/made/ckpt/root_module/ckpt-1"));
+    assert_fine();
     ed_tensor *w = ed_archive_get(file_of, "w/.ATTRIBUTES/VARIABLE_VALUE"),
               *b = ed_archive_get(file_of, "sub/b/.ATTRIBUTES/VARIABLE_VALUE");
-    fine();
+    assert_fine();
     ed_tensor *own = ed_variable(ed_zeros_like(w)), *below = ed_variable(ed_zeros_like(b));
     sub.objects[0] = below;
     add(&root, "w", own);
@@ -240,19 +220,19 @@ static void roots(void **state)
     int64_t step = 0;
     ed_checkpoint *c = ed_checkpoint("root", ed_trackable_new(&module_class, &root), "sub2",
                                      root.objects[1], "step", ed_counter(&step));
-    ed_restoration *r = ed_checkpoint_restore(c, file("ckpt/root_module/ckpt-1"));
-    fine();
+    ed_restoration *r = ed_checkpoint_restore(c, in_data("tf/made/ckpt/root_module/ckpt-1"));
+    assert_fine();
     assert_true(ed_assert_consumed(r));
     assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(own, w)))) == 0);
     assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(below, b)))) == 0);
 
     /* the root is a variable */
-    ed_archive *alone = ed_archive_open(file("ckpt/root_variable/ckpt"));
+    ed_archive *alone = ed_archive_open(in_data("tf/made/ckpt/root_variable/ckpt"));
     ed_tensor *value = ed_archive_get(alone, "/.ATTRIBUTES/VARIABLE_VALUE");
-    fine();
+    assert_fine();
     ed_tensor *v = ed_variable(ed_zeros_like(value));
-    r = ed_checkpoint_read(ed_checkpoint("root", v), file("ckpt/root_variable/ckpt"));
-    fine();
+    r = ed_checkpoint_read(ed_checkpoint("root", v), in_data("tf/made/ckpt/root_variable/ckpt"));
+    assert_fine();
     assert_true(ed_assert_consumed(r));
     assert_memory_equal(ed_data(v), ed_data(value),
                         (size_t)ed_size(v) * ed_dtype_size(ed_dtype_of(v)));
@@ -263,13 +243,13 @@ static void roots(void **state)
     add(&d, "w", FLOATS());
     add(&d, ".ATTRIBUTES", FLOATS());
     r = ed_checkpoint_read(ed_checkpoint("d", ed_trackable_new(&module_class, &d)),
-                           file("ckpt/reserved/ckpt"));
-    fine();
+                           in_data("tf/made/ckpt/reserved/ckpt"));
+    assert_fine();
     assert_true(ed_assert_consumed(r));
-    ed_archive *reserved = ed_archive_open(file("ckpt/reserved/ckpt"));
+    ed_archive *reserved = ed_archive_open(in_data("tf/made/ckpt/reserved/ckpt"));
     ed_tensor *odd = ed_archive_get(reserved, "d/..ATTRIBUTES"
                                               "/.ATTRIBUTES/VARIABLE_VALUE");
-    fine();
+    assert_fine();
     assert_true(ed_item(odd) == ed_item(d.objects[1]));
 }
 
@@ -277,15 +257,15 @@ static void roots(void **state)
 static void generators(void **state)
 {
     (void)state;
-    if (!getenv("EDDY_DATA")) skip();
+    data_folder(); /* or it is skipped */
     ED_SCOPE;
     ed_generator *g = ed_generator_from_seed(1);
-    ed_restoration *r =
-        ed_checkpoint_read(ed_checkpoint("rng", g), file("ckpt/kinds/ckpt"), .partial = true);
-    fine();
-    ed_tensor *expected = ed_archive_get(ed_archive_open(file("ckpt/kinds/ckpt")),
+    ed_restoration *r = ed_checkpoint_read(ed_checkpoint("rng", g),
+                                           in_data("tf/made/ckpt/kinds/ckpt"), .partial = true);
+    assert_fine();
+    ed_tensor *expected = ed_archive_get(ed_archive_open(in_data("tf/made/ckpt/kinds/ckpt")),
                                          "rng/_state_var/.ATTRIBUTES/VARIABLE_VALUE");
-    fine();
+    assert_fine();
     uint64_t now[3];
     ed_generator_state(g, now);
     assert_memory_equal(now, ed_data(expected), sizeof now);
@@ -297,11 +277,11 @@ static void generators(void **state)
 static void names(void **state)
 {
     (void)state;
-    if (!getenv("EDDY_DATA")) skip();
+    data_folder(); /* or it is skipped */
     ED_SCOPE;
-    const char *path = file("v1/saver/model.ckpt-20");
+    const char *path = in_data("tf/made/v1/saver/model.ckpt-20");
     ed_archive *saver = ed_archive_open(path);
-    fine();
+    assert_fine();
     const char *key = NULL;
     for (int64_t i = 0; i < ed_archive_count(saver) && !key; i++)
         if (ed_archive_shape(saver, i).count == 2) key = ed_archive_name(saver, i);
@@ -309,9 +289,9 @@ static void names(void **state)
     ed_tensor *expected = ed_archive_get(saver, key);
     ed_tensor *by_name = ed_variable(ed_zeros_like(expected), .name = key),
               *renamed = ed_variable(ed_zeros_like(expected), .name = "other");
-    fine();
+    assert_fine();
     ed_restoration *r = ed_checkpoint_restore(ed_checkpoint("v", by_name), path);
-    fine();
+    assert_fine();
     assert_true(ed_assert_consumed(r) || strstr(ed_error(), "save_counter"));
     ed_clear_error();
     assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(by_name, expected)))) == 0);
@@ -319,7 +299,7 @@ static void names(void **state)
     assert_true(strstr(ed_error(), "missing in the file: v") != NULL);
     ed_clear_error();
     ed_checkpoint_restore(ed_checkpoint("v", renamed), path, .renames = ED_TEXTS("v", key));
-    fine();
+    assert_fine();
     assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(renamed, expected)))) == 0);
 }
 
