@@ -99,9 +99,9 @@ static void print_line_at(lua_State *L, const char *place, int column)
 
 static void print_share(lua_State *L, const share *s, const char *told)
 {
-    char bytes[32];
-    const int column = printf("%6lld tensors  %-9s  %s", (long long)s->tensors,
-                              show_bytes(s->bytes, &bytes), told);
+    char bytes[32], tensors[32] = "";
+    if (s->tensors) snprintf(tensors, sizeof tensors, "%6lld tensors", (long long)s->tensors);
+    const int column = printf("%-14s  %-9s  %s", tensors, show_bytes(s->bytes, &bytes), told);
     print_line_at(L, s->place, column);
     putchar('\n');
 }
@@ -194,7 +194,8 @@ static void help_command(lua_State *L, const char *rest)
          "  :mem          memory, by the lines that made what is held\n"
          "  :who          the tensors among the globals\n"
          "  :quit         leaves, as Ctrl-D does\n"
-         "  TAB completes; Ctrl-C clears the line or stops what runs; Ctrl-R searches the history");
+         "  TAB completes; Ctrl-C clears the line or stops what runs; Ctrl-R searches the history\n"
+         "  an empty line gives up a statement of several; stdin:7 is the 7th line entered");
 }
 
 /* Pushes a global, without metamethods. */
