@@ -101,6 +101,16 @@ static void add_manager(luaL_Buffer *to, const ed_checkpoint_manager *m)
     luaL_addchar(to, ')');
 }
 
+static void add_generator(luaL_Buffer *to, const ed_generator *g)
+{
+    uint64_t state[3];
+    char line[96];
+    ed_generator_state(g, state);
+    snprintf(line, sizeof line, "generator (state %llu, %llu, %llu)", (unsigned long long)state[0],
+             (unsigned long long)state[1], (unsigned long long)state[2]);
+    luaL_addstring(to, line);
+}
+
 static void *any_object(lua_State *L, int at, handle_kind *kind)
 {
     void *object = NULL;
@@ -124,6 +134,7 @@ static bool push_object(lua_State *L, int at)
     case HANDLE_OPTIMIZER: add_optimizer(&to, object); break;
     case HANDLE_DATASET: add_dataset(&to, object); break;
     case HANDLE_METRIC: add_metric(&to, object); break;
+    case HANDLE_GENERATOR: add_generator(&to, object); break;
     case HANDLE_ARCHIVE: add_archive(&to, object); break;
     case HANDLE_MANAGER: add_manager(&to, object); break;
     default:

@@ -219,7 +219,7 @@ static void objects_are_shown(void **unused)
     enter("ed.adam()", "optimizer adam (learning_rate 0.001, iterations 0)");
     enter("ed.dataset(ed.ones{4, 2}, ed.ones{4, 1}, {batch = 2})", "dataset (rows 4, batches 2)");
     enter("ed.mean_metric()", "metric (result 0)");
-    enter("{ed.default_generator()}", "{generator}");
+    enter("{ed.generator(7)}", "{generator (state 7, ");
     enter("c = ed.checkpoint{x = ed.variable(1)}", "");
     enter("m = ed.checkpoint_manager(c, 'shown')", "");
     enter("{c, m}", "{checkpoint, checkpoint_manager (checkpoints 0, latest none)}");
@@ -268,6 +268,9 @@ static void statements_take_several_lines(void **unused)
     type("for i = 1, 2 do\r\tif i == 2 then\r\t\tprint('two' .. i)\r\tend\rend\r");
     expect("\ntwo2");
     expect("> ");
+    /* with empty lines */
+    type("function f()\r\r    local x = 7\r\r\r    return x\rend\rf() .. ' it is'\r");
+    expect("\"7 it is\"\n> ");
     leave();
 }
 
