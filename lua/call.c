@@ -67,11 +67,6 @@ void call_push(lua_State *L, const call_hold *hold)
     lua_rawgeti(L, LUA_REGISTRYINDEX, hold->reference);
 }
 
-void call_hold_set(lua_State *L, const call_hold *hold)
-{
-    lua_rawseti(L, LUA_REGISTRYINDEX, hold->reference);
-}
-
 /* ---- Calls, and their errors ----------------------------------------------------------------- */
 
 static const char no_text[] = "a Lua error that is no text";

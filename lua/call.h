@@ -11,10 +11,8 @@ typedef struct call_hold call_hold;
 call_hold *call_hold_new(lua_State *L, int at);
 void call_release(void *hold);
 
-/* Pushes the value held; lets it hold that at the top of the stack, not nil, which goes. Takes no
- * memory. */
+/* Pushes the value held. */
 void call_push(lua_State *L, const call_hold *hold);
-void call_hold_set(lua_State *L, const call_hold *hold);
 
 /*
  * Calls the C function, in which everything may raise, with the context as light userdata: in the

@@ -268,12 +268,7 @@ static int scope_end(lua_State *L)
     lua_rawset(L, 2);
     for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
         handle *h = ours(L, -2);
-        if (h && h->kind == HANDLE_LAYER) {
-            lua_pushvalue(L, -2);
-            luaL_callmeta(L, -1, "__close"); /* those written in Lua have one of their own */
-            lua_settop(L, 4);
-        } else if (h)
-            release(h);
+        if (h) release(h);
     }
     return 0;
 }

@@ -216,7 +216,8 @@ static const maker makers[] = {
     {0},
 };
 
-/* Layer i of the table at 1, or of the arguments before the options. */
+/* Layer i of the table at 1, or of the arguments before the options, for the handle at the top of
+ * the stack. */
 static ed_layer *layer_given(lua_State *L, bool table, lua_Integer i)
 {
     if (table)
@@ -227,6 +228,7 @@ static ed_layer *layer_given(lua_State *L, bool table, lua_Integer i)
     if (!layer)
         luaL_error(L, "sequential: value %d is no layer but a %s", (int)i,
                    handle_name(L, -1) ? handle_name(L, -1) : luaL_typename(L, -1));
+    selves_join(L, -2, layer, -1);
     lua_pop(L, 1);
     return layer;
 }
@@ -241,14 +243,16 @@ static int sequential(lua_State *L)
     luaL_argcheck(L, count < 1 << 20, 1, "too many layers");
     luaL_checkstack(L, 16, NULL);
     ed_layer **layers = lua_newuserdatauv(L, (size_t)(count + 1) * sizeof *layers, 0);
-    handle *h = handle_new(L, HANDLE_LAYER); /* no finalizer runs from here on */
+    handle *h = handle_new(L, HANDLE_LAYER);
     for (lua_Integer i = 0; i < count; i++) layers[i] = layer_given(L, table, i + 1);
     ed_layer_options options = {0};
     convert_room room = {.who = "sequential"};
     binding b = binding_open(L);
     const bool fine =
         maker_options_beside(L, last, name_only, table ? (int)count : 0, &options, &room);
-    return binding_finish(L, &b, h, fine ? ed_sequential_of(options.name, layers, count) : NULL);
+    binding_finish(L, &b, h, fine ? ed_sequential_of(options.name, layers, count) : NULL);
+    selves_know(L, h->object, -1);
+    return 1;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -297,21 +301,13 @@ static int not_trainable(lua_State *L)
     return list_by(L, ed_not_trainable);
 }
 
-/* Pushes a layer that another one holds. */
-static int push_layer(lua_State *L, ed_layer *layer)
-{
-    if (own_layers_is(layer))
-        own_self_push(L, layer);
-    else
-        handle_put(handle_new(L, HANDLE_LAYER), layer);
-    return 1;
-}
-
 static int find(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     ed_layer *found = ed_layer_find(layer, maker_check_text(L, 2));
-    return found ? push_layer(L, found) : handle_raise(L);
+    if (!found) return handle_raise(L);
+    selves_push(L, found);
+    return 1;
 }
 
 static int summary(lua_State *L)
@@ -327,7 +323,8 @@ static int add(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER), *child = handle_check(L, 2, HANDLE_LAYER);
     lua_settop(L, 2);
-    return handle_return(L, own_parts_add(L, layer, child, 2));
+    selves_know(L, layer, 1);
+    return handle_return(L, selves_add(L, layer, child, 2));
 }
 
 /* weight(name, shape, {initializer = , trainable = , dtype = }): the variable. */
@@ -354,12 +351,12 @@ static int add_weight(lua_State *L)
     luaL_checkstack(L, 32, NULL);
     weight w = {.trainable = true};
     convert_room room = {.who = "weight"};
+    binding b = binding_open(L);
     bool fine =
         convert_field(L, 3, &shape, &w, &room) && maker_options(L, 4, weight_fields, &w, &room);
-    if (!fine) return handle_raise(L);
     w.options.not_trainable = !w.trainable;
-    handle_put(h, ed_layer_weight_with(layer, name, w.shape, &w.options));
-    return handle_return(L, h->object);
+    ed_tensor *v = fine ? ed_layer_weight_with(layer, name, w.shape, &w.options) : NULL;
+    return binding_finish(L, &b, h, v);
 }
 
 /* ---- Fields ---------------------------------------------------------------------------------- */
@@ -370,7 +367,8 @@ static int child(lua_State *L, ed_layer *layer, lua_Integer i)
     int64_t count = ed_layer_count(layer), at = i > 0 ? i - 1 : i + count;
     if (!i) return luaL_error(L, "counting begins at 1 (and -1 is the last)");
     if (at < 0 || at >= count) return lua_pushnil(L), 1;
-    return push_layer(L, ed_layer_at(layer, at));
+    selves_push(L, ed_layer_at(layer, at));
+    return 1;
 }
 
 static bool property(lua_State *L, const ed_layer *layer, const char *key)
@@ -393,7 +391,7 @@ static int index_of(lua_State *L)
     if (objects_method(L)) return 1;
     if (lua_type(L, 2) == LUA_TSTRING && property(L, layer, lua_tostring(L, 2))) return 1;
     if (!own_layers_is(layer)) return objects_no_field(L);
-    own_self_push_fields(L, layer);
+    selves_push_fields(L, 1);
     lua_pushvalue(L, 2);
     lua_gettable(L, -2);
     return 1;
@@ -414,7 +412,7 @@ static int new_index(lua_State *L)
     lua_settop(L, 3);
     own_parts_check(L, layer, key);
     own_parts_take(L, layer, key);
-    own_self_push_fields(L, layer);
+    selves_push_fields(L, 1);
     lua_pushvalue(L, 2);
     lua_pushvalue(L, 3);
     lua_rawset(L, -3);
@@ -428,7 +426,8 @@ static int next_child(lua_State *L)
     const lua_Integer i = luaL_checkinteger(L, 2);
     if (i < 0 || i >= ed_layer_count(layer)) return 0;
     lua_pushinteger(L, i + 1);
-    return 1 + push_layer(L, ed_layer_at(layer, i));
+    selves_push(L, ed_layer_at(layer, i));
+    return 2;
 }
 
 static int pairs(lua_State *L)
@@ -451,10 +450,8 @@ static int to_string(lua_State *L)
 {
     const ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     luaL_checkstack(L, 8, NULL);
-    char *path = layer_path(layer, NULL);
-    bool fine = path && handle_push_text(L, path);
-    memory_free(path);
-    if (!fine) return handle_raise(L);
+    binding b = binding_open(L);
+    binding_finish_text(L, &b, text_give(layer_path(layer, NULL)));
     lua_pushfstring(L, "layer %s (%s)", lua_tostring(L, -1), layer->class->name);
     return 1;
 }
@@ -490,6 +487,7 @@ static const luaL_Reg metamethods[] = {
 
 void layers_open(lua_State *L)
 {
+    selves_open(L);
     maker_open(L, makers);
     lua_pushcfunction(L, sequential);
     lua_setfield(L, -2, "sequential");

@@ -1,4 +1,4 @@
-/* Layers written in Lua: what their parts share. */
+/* Layers in Lua: who they are, and what those that are written in Lua share. */
 #ifndef EDDY_LUA_OWN_H
 #define EDDY_LUA_OWN_H
 
@@ -6,32 +6,32 @@
 #include "lua/objects.h"
 #include "nn/layer.h"
 
-/* Of each layer: who it is in Lua (own_self.c). */
+/* Of each layer written in Lua: the way into its state. */
 typedef struct own_state {
-    call_hold *self;
+    call_hold *hold;
 } own_state;
 
-/* ---- own_self.c: the userdata and the fields ------------------------------------------------- */
+/* ---- selves.c: the userdata of a layer, and its fields --------------------------------------- */
 
-/* Lets the handle at the top of the stack be a layer's only one, with fields, which are the table
- * at `fields`; the layer is put into it later. */
-void own_self_begin(lua_State *L, int fields);
+/* Pushes the layer's handle, made if there is none. */
+void selves_push(lua_State *L, ed_layer *layer);
 
-/* The layer's handle, with the layer in it, lies at the top of the stack. */
-void own_self_known(lua_State *L, ed_layer *layer);
+/* The handle at a place of the stack is the layer's. */
+void selves_know(lua_State *L, const ed_layer *layer, int at);
 
-/* Pushes the layer's handle. */
-void own_self_push(lua_State *L, ed_layer *layer);
+/* Pushes the table of the fields of the handle at a place of the stack, made if there is none. */
+void selves_push_fields(lua_State *L, int at);
 
-/* Pushes its fields. */
-void own_self_push_fields(lua_State *L, ed_layer *layer);
+/* The handle of the layer's parent, at `parent`, has the layer's, at `at`. For when C's parent is
+ * about to have the layer. */
+void selves_join(lua_State *L, int parent, const ed_layer *layer, int at);
 
-void own_self_open(lua_State *L);
+/* Adds the child, whose handle lies at `at`, to the layer: false with an error. */
+bool selves_add(lua_State *L, ed_layer *layer, ed_layer *child, int at);
+
+void selves_open(lua_State *L);
 
 /* ---- own_parts.c: what of the fields belongs to the layer ------------------------------------ */
-
-/* Makes the child, whose handle lies at `at`, one of the layer's: false with an error. */
-bool own_parts_add(lua_State *L, ed_layer *layer, ed_layer *child, int at);
 
 /* Takes in the value at the top of the stack, which goes into the field: a layer, a variable, a
  * table of them. Raises. */

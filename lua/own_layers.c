@@ -45,10 +45,11 @@ static int run(lua_State *L)
 {
     own_call *c = lua_touserdata(L, 1);
     if (!c->options) own_parts_gather(L, c->layer);
-    own_self_push_fields(L, c->layer);
+    selves_push(L, c->layer);
+    selves_push_fields(L, -1);
     lua_getfield(L, -1, c->options ? "forward" : "build");
     if (!c->options && lua_isnil(L, -1)) return 0;
-    own_self_push(L, c->layer);
+    lua_pushvalue(L, -3);
     handle_put(handle_new(L, HANDLE_TENSOR), c->x);
     if (!c->options) {
         lua_call(L, 2, 0);
@@ -71,24 +72,34 @@ static bool build(ed_layer *layer, ed_tensor *x)
 {
     const own_state *state = ed_layer_state(layer);
     own_call c = {.layer = layer, .x = x};
-    return call_protected(state->self, run, &c);
+    return call_protected(state->hold, run, &c);
 }
 
 static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
 {
     const own_state *state = ed_layer_state(layer);
     own_call c = {.layer = layer, .x = x, .options = options};
-    return call_protected(state->self, run, &c) ? scope_give(c.result) : NULL;
+    return call_protected(state->hold, run, &c) ? scope_give(c.result) : NULL;
 }
 
 static void destroy(ed_layer *layer)
 {
     own_state *state = ed_layer_state(layer);
-    call_release(state->self);
-    state->self = NULL;
+    call_release(state->hold);
+    state->hold = NULL;
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
+
+/* The name at a place of the stack, the value of an option. */
+static const char *check_name(lua_State *L, int at)
+{
+    if (lua_type(L, at) != LUA_TSTRING)
+        luaL_error(L, "layer: name is a %s; a text is expected", luaL_typename(L, at));
+    const char *name = lua_tostring(L, at);
+    if (strlen(name) != lua_rawlen(L, at)) luaL_error(L, "layer: there is a zero byte in name");
+    return name;
+}
 
 /* The name among the options that the last argument may be; NULL if there is none. */
 static const char *name_given(lua_State *L)
@@ -97,7 +108,7 @@ static const char *name_given(lua_State *L)
     if (!last || lua_type(L, last) != LUA_TTABLE) return NULL;
     lua_getfield(L, last, "name");
     if (lua_isnil(L, -1)) return lua_pop(L, 1), NULL;
-    return maker_check_text(L, last + 1);
+    return check_name(L, last + 1);
 }
 
 /* The function that makes layers of the kind that is its upvalue. */
@@ -109,25 +120,22 @@ static int make(lua_State *L)
     const char *name = name_given(L);
     handle *h = handle_new(L, HANDLE_LAYER);
     int layer_at = lua_gettop(L);
-    lua_newtable(L);
+    selves_push_fields(L, layer_at);
     lua_getiuservalue(L, lua_upvalueindex(1), 1);
     lua_setmetatable(L, -2);
-    lua_pushvalue(L, layer_at);
-    own_self_begin(L, layer_at + 1);
-    lua_pushboolean(L, false);
-    call_hold *self = call_hold_new(L, -1);
+    lua_pushboolean(L, true);
+    call_hold *hold = call_hold_new(L, -1);
     binding b = binding_open(L);
     ed_layer *layer = ed_layer_new(&kind->class, name);
     if (layer)
-        ((own_state *)ed_layer_state(layer))->self = self;
+        ((own_state *)ed_layer_state(layer))->hold = hold;
     else
-        call_release(self);
+        call_release(hold);
     handle_put(h, layer);
     binding_close(&b);
     if (!layer) return handle_raise(L);
     lua_settop(L, layer_at + 1);
-    lua_pushvalue(L, layer_at);
-    own_self_known(L, layer);
+    selves_know(L, layer, layer_at);
     lua_getfield(L, layer_at + 1, "init");
     if (!lua_isnil(L, -1)) {
         lua_pushvalue(L, layer_at);
@@ -156,7 +164,7 @@ static int describe(lua_State *L)
     check_function(L, "build", false);
     check_function(L, "init", false);
     lua_getfield(L, 1, "name");
-    const char *name = lua_isnil(L, 2) ? "layer" : maker_check_text(L, 2);
+    const char *name = lua_isnil(L, 2) ? "layer" : check_name(L, 2);
     own_kind *kind = lua_newuserdatauv(L, sizeof *kind + strlen(name) + 1, 1);
     strcpy(kind->name, name);
     kind->class = (ed_layer_class){
@@ -183,7 +191,6 @@ bool own_layers_is(const ed_layer *layer)
 
 void own_layers_open(lua_State *L)
 {
-    own_self_open(L);
     lua_pushcfunction(L, describe);
     lua_setfield(L, -2, "layer");
 }

@@ -14,23 +14,11 @@
 
 /* ---- One part -------------------------------------------------------------------------------- */
 
-/* Lua sees who holds the child: nothing that it refers to has to be a root while Lua has its
- * parent. */
-static void note_child(lua_State *L, ed_layer *layer, const ed_layer *child, int at)
+static void push_fields(lua_State *L, ed_layer *layer)
 {
-    if (!own_layers_is(layer) || !own_layers_is(child)) return;
-    at = lua_absindex(L, at);
-    own_self_push_fields(L, layer);
-    lua_pushvalue(L, at);
-    lua_rawsetp(L, -2, child);
-    lua_pop(L, 1);
-}
-
-bool own_parts_add(lua_State *L, ed_layer *layer, ed_layer *child, int at)
-{
-    if (!ed_layer_add(layer, child)) return false;
-    note_child(L, layer, child, at);
-    return true;
+    selves_push(L, layer);
+    selves_push_fields(L, -1);
+    lua_replace(L, -2);
 }
 
 /* The layer itself or one that it is in. */
@@ -60,8 +48,7 @@ static bool is_elsewhere(const ed_layer *layer, const ed_tensor *v, const char *
 
 static void take_layer(lua_State *L, ed_layer *layer, ed_layer *part)
 {
-    if (!part->parent && !is_above(layer, part) && !own_parts_add(L, layer, part, -1))
-        handle_raise(L);
+    if (!part->parent && !is_above(layer, part) && !selves_add(L, layer, part, -1)) handle_raise(L);
 }
 
 static void take_variable(lua_State *L, ed_layer *layer, const char *name, ed_tensor *v)
@@ -145,7 +132,7 @@ void own_parts_gather(lua_State *L, ed_layer *layer)
 {
     const int top = lua_gettop(L);
     lua_newtable(L);
-    own_self_push_fields(L, layer);
+    push_fields(L, layer);
     lua_Integer n;
     const char **names = objects_entries(L, -1, NULL, &n);
     const int values = lua_gettop(L);
@@ -159,7 +146,7 @@ void own_parts_gather(lua_State *L, ed_layer *layer)
 void own_parts_check(lua_State *L, ed_layer *layer, const char *name)
 {
     const int value = lua_gettop(L);
-    own_self_push_fields(L, layer);
+    push_fields(L, layer);
     lua_pushstring(L, name);
     lua_rawget(L, -2);
     const ed_layer *child = handle_at(L, -1, HANDLE_LAYER);

@@ -1,11 +1,14 @@
 -- A bit of everything, for memory to be refused in the middle of it.
 local Scale = ed.layer{
     name = "scale",
-    init = function(self, factor) self.factor = factor end,
+    init = function(self, factor)
+        self.factor, self.me = factor, self
+        self.shift, self.parts = ed.variable(0.0), {ed.activation_layer(ed.relu6)}
+    end,
     build = function(self, x)
         self.gain = self:weight("gain", {x.shape[x.rank]}, {initializer = "ones"})
     end,
-    forward = function(self, x) return x * self.gain * self.factor end,
+    forward = function(self, x) return x * self.gain * self.factor + self.me.shift end,
 }
 
 local generator = ed.generator(7)
@@ -29,6 +32,9 @@ for bx, by in data:batches() do
     adam:minimize(tape, loss, model)
     accuracy:compare(by, model(bx))
 end
+collectgarbage() -- the model's part has no other userdata now
+assert(model[1].me == model[1] and #model[1] == 1)
+for bx in data:map(function(bx, by) return bx * 2, by end):batches() do break end
 state.epoch = state.epoch + 1
 local half = ed.custom_gradient(function(a) return a / 2 end, function(dy) return dy / 2 end)
 ed.grad(function(a) return (half(a) ^ 2):sum() end)(x)

@@ -80,6 +80,9 @@ local fine, caught = pcall(ed.layer{forward = function() error(thrown) end}(), 1
 assert(not fine and caught == thrown)
 check.raises("layer: forward is a nil; a function", ed.layer, {build = print})
 check.raises("layer: build is a number", ed.layer, {forward = print, build = 3})
+check.raises("layer: there is a zero byte in name", ed.layer{forward = print}, {name = "a\0b"})
+check.raises("layer: name is a number", ed.layer, {forward = print, name = 3})
+check.raises("zero byte", function() block["a\0b"] = 1 end)
 check.raises("every layer has a 'name' already", function() block.name = "x" end)
 check.raises("every layer has a 'weight' already", function() block.weight = 3 end)
 check.raises("no name", ed.layer{forward = print}, {name = ""})
@@ -252,17 +255,40 @@ do
     live()
     assert(kept.owner.child == kept)
     kept(1.0)
-    do local closed <close> = kept end
-    assert(kept.me == kept, "a parent has it")
     kept = nil
     check.equal(live(), before)
     local alone = Circle()
     do local closed <close> = alone end
     check.raises("closed", alone, 1.0)
     alone = nil
-    local model = ed.scope(function() return ed.sequential{Parent()} end)
+    local Back = ed.layer{forward = function(self, x) return x * self.model[2].w:sum() * 0 + x end}
+    local model = ed.sequential{Back(), Circle()}
+    model[1].model = model
+    live()
+    check.equal(model(1.0):item(), 1.0)
+    do local closed <close> = model[2] end
+    check.equal(model(1.0):item(), 1.0)
+    model = nil
+    check.equal(live(), before)
+    model = ed.scope(function() return ed.sequential{ed.sequential{Parent()}}[1] end)
     assert(model[1].child.owner == model[1])
     model(1.0)
     model = nil
     check.equal(live(), before)
+end
+
+-- What fields hold stays open, whenever garbage is collected.
+do
+    local Kind = ed.layer{
+        init = function(self) self.first, self.more = ed.dense(2), {ed.dense(2)} end,
+        build = function(self) self.gain = self:weight("gain", {2}) end,
+        forward = function(self, x) return self.more[1](self.first(x)) * self.gain end,
+    }
+    for _ = 1, 10 do
+        local model = ed.sequential{Kind(), ed.sequential{Kind()}}
+        for _ = 1, 3 do
+            model(ed.ones{1, 2})
+            collectgarbage()
+        end
+    end
 end

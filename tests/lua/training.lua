@@ -70,6 +70,7 @@ mean:reset()
 check.equal(mean:result(), 0.0)
 check.equal(ed.accuracy_metric{name = "a"}:compare({1, 2, 3, 4}, {1, 2, 0, 0}):result(), 0.5)
 check.equal(ed.sparse_categorical_accuracy():compare({1, 0}, {{0.0, 1}, {0.0, 1}}):result(), 0.5)
+check.raises("update: values are all that is taken", mean.update, mean, 1.0, 2.0)
 check.raises("loss", mean.compare, ed.mean_metric("loss"), {1}, {1})
 check.raises("a tensor, a number", mean.compare, mean, {1})
 

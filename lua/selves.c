@@ -1,0 +1,106 @@
+#include "lua/own.h"
+
+/*
+ * Who a layer is in Lua: one userdata. What C's layers hold, Lua sees too:
+ *
+ *     userdata ---> fields ---> userdata of the children
+ *        |             |
+ *        |             `--(layers written in Lua)--> what the program puts there
+ *        `--> layer ------> children
+ *
+ * So nothing here is a root. Whatever reaches a model reaches the fields of its parts, which may
+ * lead back to the model (self.me = self, a function that knows self, self.model = model): Lua's
+ * collector sees such circles whole. A layer that C alone has, in a checkpoint, has no fields any
+ * more; from there is no way back into Lua.
+ *
+ * A userdata that was closed, by hand or at the end of a scope, while a parent has the layer is
+ * opened again when it is asked for.
+ */
+
+/* Keys of the registry: layer -> userdata, weak; userdata -> fields, as long as that lives. */
+static const char selves_key, fields_key;
+
+void selves_know(lua_State *L, const ed_layer *layer, int at)
+{
+    at = lua_absindex(L, at);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &selves_key);
+    lua_pushvalue(L, at);
+    lua_rawsetp(L, -2, layer);
+    lua_pop(L, 1);
+}
+
+void selves_push(lua_State *L, ed_layer *layer)
+{
+    luaL_checkstack(L, 6, NULL);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &selves_key);
+    lua_rawgetp(L, -1, layer);
+    lua_replace(L, -2);
+    handle *h = lua_touserdata(L, -1);
+    if (!h && own_layers_is(layer))
+        luaL_error(L, "%s: the fields of the layer are gone", ed_layer_name(layer));
+    if (!h) {
+        lua_pop(L, 1);
+        h = handle_new(L, HANDLE_LAYER);
+        selves_know(L, layer, -1);
+    }
+    if (!h->object) handle_put(h, layer);
+    h->closed = false;
+}
+
+void selves_push_fields(lua_State *L, int at)
+{
+    at = lua_absindex(L, at);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &fields_key);
+    lua_pushvalue(L, at);
+    if (lua_rawget(L, -2) == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, at);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, -4);
+    }
+    lua_replace(L, -2);
+}
+
+void selves_join(lua_State *L, int parent, const ed_layer *layer, int at)
+{
+    at = lua_absindex(L, at);
+    selves_know(L, layer, at);
+    selves_push_fields(L, parent);
+    lua_pushvalue(L, at);
+    lua_rawsetp(L, -2, layer);
+    lua_pop(L, 1);
+}
+
+bool selves_add(lua_State *L, ed_layer *layer, ed_layer *child, int at)
+{
+    at = lua_absindex(L, at);
+    selves_push(L, layer);
+    const bool had = child->parent == layer;
+    selves_join(L, -1, child, at);
+    const bool added = ed_layer_add(layer, child);
+    if (!added && !had) {
+        selves_push_fields(L, -1);
+        lua_pushnil(L);
+        lua_rawsetp(L, -2, child);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return added;
+}
+
+static void open_table(lua_State *L, const char *mode, const void *key)
+{
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushstring(L, mode);
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, key);
+}
+
+void selves_open(lua_State *L)
+{
+    open_table(L, "v", &selves_key);
+    open_table(L, "k", &fields_key);
+}
