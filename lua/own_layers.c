@@ -23,13 +23,19 @@
  * names the layer.
  *
  *     fields ---metatable---> __index: the description
- *                             kind: holds the C class
  */
 
+/* Lives as long as a layer of it, which may outlive all of Lua, or the function that makes them. */
 typedef struct own_kind {
     ed_layer_class class;
+    int64_t users;
     char name[];
 } own_kind;
+
+static void let_go(own_kind *kind)
+{
+    if (kind && !--kind->users) memory_free(kind);
+}
 
 /* ---- What Eddy calls ------------------------------------------------------------------------- */
 
@@ -87,6 +93,7 @@ static void destroy(ed_layer *layer)
     own_state *state = ed_layer_state(layer);
     call_release(state->hold);
     state->hold = NULL;
+    let_go((own_kind *)layer->class); /* from here on nobody asks for it */
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
@@ -111,25 +118,26 @@ static const char *name_given(lua_State *L)
     return check_name(L, last + 1);
 }
 
-/* The function that makes layers of the kind that is its upvalue. */
+/* The function that makes layers. Upvalues: the box of the kind, the metatable of fields. */
 static int make(lua_State *L)
 {
-    const own_kind *kind = lua_touserdata(L, lua_upvalueindex(1));
+    own_kind *kind = *(own_kind **)lua_touserdata(L, lua_upvalueindex(1));
     int n = lua_gettop(L);
     luaL_checkstack(L, n + 16, NULL);
     const char *name = name_given(L);
     handle *h = handle_new(L, HANDLE_LAYER);
     int layer_at = lua_gettop(L);
     selves_push_fields(L, layer_at);
-    lua_getiuservalue(L, lua_upvalueindex(1), 1);
+    lua_pushvalue(L, lua_upvalueindex(2));
     lua_setmetatable(L, -2);
     lua_pushboolean(L, true);
     call_hold *hold = call_hold_new(L, -1);
     binding b = binding_open(L);
     ed_layer *layer = ed_layer_new(&kind->class, name);
-    if (layer)
+    if (layer) {
         ((own_state *)ed_layer_state(layer))->hold = hold;
-    else
+        kind->users++;
+    } else
         call_release(hold);
     handle_put(h, layer);
     binding_close(&b);
@@ -155,6 +163,33 @@ static void check_function(lua_State *L, const char *name, bool needed)
     lua_pop(L, 1);
 }
 
+static int end_kind(lua_State *L)
+{
+    own_kind **box = lua_touserdata(L, 1);
+    let_go(*box);
+    *box = NULL;
+    return 0;
+}
+
+/* Pushes a box with a new kind. */
+static void push_kind(lua_State *L, const char *name)
+{
+    own_kind **box = lua_newuserdatauv(L, sizeof *box, 0);
+    *box = NULL;
+    luaL_setmetatable(L, "eddy.layer_kind");
+    own_kind *kind = *box = memory_alloc(sizeof *kind + strlen(name) + 1);
+    if (!kind) handle_raise(L);
+    strcpy(kind->name, name);
+    kind->users = 1;
+    kind->class = (ed_layer_class){
+        .name = kind->name,
+        .state_size = sizeof(own_state),
+        .build = build,
+        .forward = forward,
+        .destroy = destroy,
+    };
+}
+
 /* layer{name = , forward = , build = , init = , ...}: the function that makes such layers. */
 static int describe(lua_State *L)
 {
@@ -165,22 +200,11 @@ static int describe(lua_State *L)
     check_function(L, "init", false);
     lua_getfield(L, 1, "name");
     const char *name = lua_isnil(L, 2) ? "layer" : check_name(L, 2);
-    own_kind *kind = lua_newuserdatauv(L, sizeof *kind + strlen(name) + 1, 1);
-    strcpy(kind->name, name);
-    kind->class = (ed_layer_class){
-        .name = kind->name,
-        .state_size = sizeof(own_state),
-        .build = build,
-        .forward = forward,
-        .destroy = destroy,
-    };
-    lua_createtable(L, 0, 2); /* the metatable of fields */
+    push_kind(L, name);
+    lua_createtable(L, 0, 1); /* the metatable of fields */
     lua_pushvalue(L, 1);
     lua_setfield(L, -2, "__index");
-    lua_pushvalue(L, 3);
-    lua_setfield(L, -2, "kind");
-    lua_setiuservalue(L, 3, 1);
-    lua_pushcclosure(L, make, 1);
+    lua_pushcclosure(L, make, 2);
     return 1;
 }
 
@@ -191,6 +215,10 @@ bool own_layers_is(const ed_layer *layer)
 
 void own_layers_open(lua_State *L)
 {
+    luaL_newmetatable(L, "eddy.layer_kind");
+    lua_pushcfunction(L, end_kind);
+    lua_setfield(L, -2, "__gc");
+    lua_pop(L, 1);
     lua_pushcfunction(L, describe);
     lua_setfield(L, -2, "layer");
 }

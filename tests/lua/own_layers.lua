@@ -292,3 +292,10 @@ do
         end
     end
 end
+
+-- A layer that a checkpoint alone has outlives its kind.
+local last_one = ed.checkpoint{layer = ed.layer{name = "gone", forward = function() end}()}
+for _ = 1, 3 do collectgarbage() end
+last_one:write(folder .. "/last")
+last_one = nil
+collectgarbage()
