@@ -1,9 +1,35 @@
-/* A program with two values, for tests of what is saved and restored. */
+/* Values, and a program with two of them, for tests of what is saved and restored. */
 #ifndef EDDY_TESTS_PROGRAM_H
 #define EDDY_TESTS_PROGRAM_H
 
 #include "tests/asserts.h"
 #include "train/train.h"
+
+/* A variable of n of this value. */
+static inline ed_tensor *floats(int64_t n, double value)
+{
+    ED_SCOPE;
+    return ed_keep(ed_variable(ed_full(ED_SHAPE(n), value), .name = "v"));
+}
+
+static inline double first(const ed_tensor *v)
+{
+    return *(const float *)ed_data(v);
+}
+
+/* Two rows of three numbers, and a step of a layer on them. */
+static inline ed_tensor *some_input(void)
+{
+    return ed_constant(ED_VALUES(float, 1, -2, 3, 4, 5, -6), ED_SHAPE(2, 3));
+}
+
+static inline void train_layer(ed_layer *layer, ed_optimizer *o)
+{
+    ED_SCOPE;
+    ed_tape *tape = ed_tape_begin();
+    ed_tensor *y = ed_forward(layer, some_input(), .training = true);
+    ed_minimize(o, tape, ed_reduce_mean(ed_square(y)), ed_trainable(layer));
+}
 
 typedef struct program {
     ed_tensor *v; /* float32[2] */

@@ -1,107 +1,12 @@
 /* Saving and restoring: whole trainings, what is strict and what is not, what waits, what is other
  * than expected; that a restore which fails changes nothing. */
-#include "train/train.h"
 #include "io/bundle.h"
 #include "tensor/graph.h"
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <cmocka.h>
+#include "tests/folders.h"
+#include "tests/program.h"
+#include "tests/training.h"
 
-static char folder[64];
-
-static const char *path_of(const char *name)
-{
-    static char paths[4][160];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static void fine_at(int line)
-{
-    if (ed_failed()) fail_msg("line %d: %s", line, ed_error());
-}
-#define fine() fine_at(__LINE__)
-
-/* An error of that kind whose sentence has the text in it. */
-static void failed_with(ed_error_code kind, const char *words)
-{
-    assert_true(ed_failed());
-    if (ed_error_kind() != kind || !strstr(ed_error(), words))
-        fail_msg("said '%s' (%d), expected '%s' (%d)", ed_error(), ed_error_kind(), words, kind);
-    ed_clear_error();
-}
-
-/* ---- A training with everything that can be saved -------------------------------------------- */
-
-typedef struct training {
-    ed_layer *model;
-    ed_optimizer *optimizer;
-    ed_dataset *data;
-    ed_metric *loss;
-    int64_t step;
-    ed_checkpoint *checkpoint;
-} training;
-
-static ed_optimizer *optimizer_of(int kind)
-{
-    switch (kind) {
-    case 0: return ed_adam(.learning_rate = 0.01);
-    case 1: return ed_adam(.learning_rate = 0.01, .amsgrad = true, .weight_decay = 0.01);
-    case 2: return ed_sgd(.learning_rate = 0.05, .momentum = 0.9, .nesterov = true);
-    case 3: return ed_sgd(.learning_rate = 0.05);
-    default:
-        return ed_rmsprop(.learning_rate = 0.003, .momentum = 0.5, .centered = true,
-                          .clip.global_norm = 1);
-    }
-}
-
-static training training_new(int optimizer)
-{
-    training t = {0};
-    ed_set_seed(7);
-    ed_generator *fixed = ed_generator_from_seed(5);
-    ed_tensor *x = ed_random_normal(ED_SHAPE(70, 6), .generator = fixed);
-    ed_tensor *y =
-        ed_random_uniform(ED_SHAPE(70), .dtype = ED_INT32, .high = 3, .generator = fixed);
-    ed_generator *noise = ed_generator_from_seed(11); /* saved with the layer that draws from it */
-    t.model = ed_sequential("mlp", ed_dense(8, .activation = "tanh"), ed_batch_normalization(),
-                            ed_dropout_layer(0.3), ed_dropout_layer(0.1, .generator = noise),
-                            ed_dense(3));
-    t.optimizer = optimizer_of(optimizer);
-    t.data = ed_dataset_of(x, y, .batch = 16, .shuffle = true, .seed = 3);
-    t.loss = ed_mean_metric("loss");
-    return t;
-}
-
-/* `t` stays where it is: its counter is part of the checkpoint. */
-static void training_track(training *t)
-{
-    t->checkpoint =
-        ed_checkpoint("model", t->model, "optimizer", t->optimizer, "data", t->data, "loss",
-                      t->loss, "step", ed_counter(&t->step), "random", ed_default_generator());
-    fine();
-}
-
-static double training_step(training *t)
-{
-    ED_SCOPE;
-    ed_tensor *x, *y;
-    if (!ed_next(t->data, &x, &y) && !ed_next(t->data, &x, &y)) return NAN;
-    ed_tape *tape = ed_tape_begin();
-    ed_tensor *loss = ed_reduce_mean(
-        ed_sparse_softmax_cross_entropy(y, ed_forward(t->model, x, .training = true)));
-    ed_minimize(t->optimizer, tape, loss, ed_trainable(t->model));
-    ed_metric_update(t->loss, loss);
-    t->step++;
-    return ed_item(loss) + ed_metric_result(t->loss);
-}
+/* ---- Whole trainings ------------------------------------------------------------------------- */
 
 enum { STEPS = 14 };
 
@@ -109,30 +14,30 @@ enum { STEPS = 14 };
 static void resumes_exactly(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < 5; kind++) {
+    for (int kind = 0; kind < TRAINING_OPTIMIZERS; kind++) {
         ED_SCOPE;
         double whole[STEPS];
-        training a = training_new(kind);
-        training_track(&a);
+        training a;
+        training_begin(&a, kind);
         char paths[STEPS][96];
         for (int i = 0; i < STEPS; i++) {
-            snprintf(paths[i], sizeof paths[i], "%s/exact-%d", folder, i);
+            snprintf(paths[i], sizeof paths[i], "%s/exact-%d", folder_root, i);
             assert_non_null(ed_checkpoint_write(a.checkpoint, paths[i]));
             whole[i] = training_step(&a);
         }
-        fine();
+        assert_fine();
         for (int from = 0; from < STEPS; from++) {
             ED_SCOPE;
-            training b = training_new(kind);
-            training_track(&b);
+            training b;
+            training_begin(&b, kind);
             for (int i = 0; i < from % 3; i++) training_step(&b); /* built, or not yet */
             if (from % 3 && from == 1) continue; /* slots here that the file does not have */
             ed_restoration *r = ed_checkpoint_read(b.checkpoint, paths[from]);
-            fine();
+            assert_fine();
             assert_int_equal(b.step, from);
             for (int i = from; i < STEPS; i++) {
                 double loss = training_step(&b);
-                fine();
+                assert_fine();
                 if (loss != whole[i])
                     fail_msg("optimizer %d from step %d: loss %d is %.17g, not %.17g", kind, from,
                              i, loss, whole[i]);
@@ -146,21 +51,11 @@ static void resumes_exactly(void **state)
 
 /* ---- Strictness ------------------------------------------------------------------------------ */
 
-static ed_tensor *floats(int64_t n, double value)
-{
-    return ed_variable(ed_full(ED_SHAPE(n), value), .name = "v");
-}
-
-static double first(const ed_tensor *v)
-{
-    return *(const float *)ed_data(v);
-}
-
 static void strictness(void **state)
 {
     (void)state;
     ED_SCOPE;
-    const char *path = path_of("strict");
+    const char *path = in_folder("strict");
     assert_non_null(ed_checkpoint_write(ed_checkpoint("a", floats(3, 1), "b", floats(2, 2)), path));
     ed_tensor *a = floats(3, 9), *b = floats(2, 9), *c = floats(2, 9), *wide = floats(4, 9);
     ed_tensor *whole = ed_variable(ed_cast(ed_full(ED_SHAPE(3), 9), ED_INT32), .name = "i");
@@ -178,7 +73,7 @@ static void strictness(void **state)
     assert_true(first(a) == 9 && first(b) == 9 && first(c) == 9);
 
     ed_restoration *r = ed_checkpoint_read(ed_checkpoint("a", a, "c", c), path, .partial = true);
-    fine();
+    assert_fine();
     assert_true(first(a) == 1 && first(c) == 9);
     assert_int_equal(ed_restoration_count(r, ED_RESTORED), 1);
     assert_string_equal(ed_restoration_path(r, ED_RESTORED, 0), "a");
@@ -188,7 +83,7 @@ static void strictness(void **state)
     assert_null(ed_restoration_path(r, ED_UNEXPECTED, 1));
     failed_with(ED_OUT_OF_RANGE, "no path 1");
     assert_non_null(strstr(ed_restoration_report(r), "missing in the file: 1\n    c\n"));
-    fine();
+    assert_fine();
 }
 
 static void no_such_files(void **state)
@@ -196,7 +91,7 @@ static void no_such_files(void **state)
     (void)state;
     ED_SCOPE;
     ed_tensor *a = floats(3, 9);
-    assert_null(ed_checkpoint_read(ed_checkpoint("a", a), path_of("nothing-here")));
+    assert_null(ed_checkpoint_read(ed_checkpoint("a", a), in_folder("nothing-here")));
     failed_with(ED_NOT_FOUND, "nothing-here");
     assert_null(ed_checkpoint("a", ed_zeros(ED_SHAPE(3))));
     failed_with(ED_INVALID_ARGUMENT, "tensor");
@@ -232,7 +127,7 @@ static void warm_start(void **state)
 {
     (void)state;
     ED_SCOPE;
-    const char *path = path_of("pretrained");
+    const char *path = in_folder("pretrained");
     ed_layer *old = net("old", "base", 10);
     assert_non_null(ed_checkpoint_write(ed_checkpoint("model", old), path));
 
@@ -243,7 +138,7 @@ static void warm_start(void **state)
     failed_with(ED_INVALID_ARGUMENT, "model/head/kernel is float32[4, 2] here");
     ed_restoration *r =
         ed_checkpoint_read(ed_checkpoint("model", tuned), path, .skip = ED_TEXTS("model/head*"));
-    fine();
+    assert_fine();
     assert_true(weight(tuned, 0) == weight(old, 0) && weight(tuned, 2) == head);
     assert_int_equal(ed_restoration_count(r, ED_RESTORED), 2);
     assert_int_equal(ed_restoration_count(r, ED_UNEXPECTED), 0);
@@ -251,7 +146,7 @@ static void warm_start(void **state)
     ed_layer *only = net("only", "base", 2);
     ed_checkpoint_read(ed_checkpoint("model", only), path, .only = ED_TEXTS("*kernel"),
                        .skip = ED_TEXTS("*head*"));
-    fine();
+    assert_fine();
     assert_true(weight(only, 0) == weight(old, 0));
 
     /* other names here */
@@ -260,7 +155,7 @@ static void warm_start(void **state)
     failed_with(ED_INVALID_ARGUMENT, "net/encoder/kernel");
     ed_checkpoint_read(ed_checkpoint("net", other), path,
                        .renames = ED_TEXTS("net", "model", "net/encoder", "model/base"));
-    fine();
+    assert_fine();
     for (int64_t i = 0; i < 4; i++) assert_true(weight(other, i) == weight(old, i));
     assert_null(ed_checkpoint_read(ed_checkpoint("net", other), path,
                                    .renames = ED_TEXTS("net/base", "model/base")));
@@ -278,24 +173,24 @@ static void waits_for_first_call(void **state)
 {
     (void)state;
     ED_SCOPE;
-    const char *path = path_of("waits");
+    const char *path = in_folder("waits");
     ed_layer *old = net("mlp", "base", 5);
     assert_non_null(ed_checkpoint_write(ed_checkpoint("model", old), path));
     ed_layer *fresh =
         ed_sequential("mlp", ed_dense(4, .name = "base"), ed_dense(5, .name = "head"));
     ed_restoration *r = ed_checkpoint_read(ed_checkpoint("model", fresh), path);
-    fine();
+    assert_fine();
     assert_int_equal(ed_restoration_count(r, ED_RESTORED), 0);
     assert_int_equal(ed_restoration_count(r, ED_WAITING), 4);
     assert_false(ed_assert_consumed(r));
     failed_with(ED_FAILED_PRECONDITION, "not taken");
-    unlink(path_of("waits.index")); /* what waits was read */
+    unlink(in_folder("waits.index")); /* what waits was read */
     ed_set_seed(1);
     ed_tensor *before = ed_random_uniform(ED_SHAPE(3));
     ed_set_seed(1);
     ed_forward(fresh, ed_ones(ED_SHAPE(1, 3)));
     ed_tensor *after = ed_random_uniform(ED_SHAPE(3));
-    fine();
+    assert_fine();
     assert_true(first(before) == first(after)); /* nothing was drawn for the weights */
     for (int64_t i = 0; i < 4; i++) assert_true(weight(fresh, i) == weight(old, i));
     assert_int_equal(ed_restoration_count(r, ED_WAITING), 0);
@@ -306,7 +201,7 @@ static void waits_for_first_call(void **state)
         ed_sequential("mlp", ed_dense(4, .name = "base"), ed_dense(2, .name = "head"));
     ed_checkpoint *c = ed_checkpoint("model", narrow);
     r = ed_checkpoint_read(c, path);
-    fine();
+    assert_fine();
     for (int i = 0; i < 2; i++) {
         assert_null(ed_forward(narrow, ed_ones(ED_SHAPE(1, 3))));
         failed_with(ED_INVALID_ARGUMENT, "mlp/head/kernel is float32[4, 2], in the checkpoint");
@@ -314,18 +209,18 @@ static void waits_for_first_call(void **state)
     assert_int_equal(ed_restoration_count(r, ED_WAITING), 2);
     assert_true(ed_expect_partial(r));
     assert_non_null(ed_forward(narrow, ed_ones(ED_SHAPE(1, 3))));
-    fine();
+    assert_fine();
 
     /* a layer more than the file has */
     ed_layer *longer = ed_sequential("mlp", ed_dense(4, .name = "base"),
                                      ed_dense(5, .name = "head"), ed_dense(1, .name = "more"));
     ed_checkpoint_read(ed_checkpoint("model", longer), path);
-    fine();
+    assert_fine();
     assert_null(ed_forward(longer, ed_ones(ED_SHAPE(1, 3))));
     failed_with(ED_NOT_FOUND, "more: the checkpoint");
     ed_checkpoint_read(ed_checkpoint("model", longer), path, .partial = true);
     assert_non_null(ed_forward(longer, ed_ones(ED_SHAPE(1, 3))));
-    fine();
+    assert_fine();
 }
 
 /* ---- A structure of the program's own -------------------------------------------------------- */
@@ -350,13 +245,13 @@ static void own_structures(void **state)
 {
     (void)state;
     ED_SCOPE;
-    const char *path = path_of("own");
+    const char *path = in_folder("own");
     struct agent a = {net("p", "base", 2), 41, 0.1}, b = {net("p", "base", 2), 0, 0};
     assert_non_null(
         ed_checkpoint_write(ed_checkpoint("agent", ed_trackable_new(&agent_class, &a)), path));
     ed_restoration *r =
         ed_checkpoint_read(ed_checkpoint("agent", ed_trackable_new(&agent_class, &b)), path);
-    fine();
+    assert_fine();
     assert_true(b.episodes == 41 && b.best == 0.1 && weight(a.policy, 3) == weight(b.policy, 3));
     assert_true(ed_assert_existing_objects_matched(r));
 }
@@ -369,15 +264,17 @@ static void counting(void **state)
     ED_SCOPE;
     ed_tensor *v = floats(2, 1);
     ed_checkpoint *c = ed_checkpoint("v", v);
-    assert_string_equal(ed_checkpoint_save(c, path_of("deep/er/ckpt")), path_of("deep/er/ckpt-1"));
+    assert_string_equal(ed_checkpoint_save(c, in_folder("deep/er/ckpt")),
+                        in_folder("deep/er/ckpt-1"));
     ed_assign(v, ed_full(ED_SHAPE(2), 2));
-    assert_string_equal(ed_checkpoint_save(c, path_of("deep/er/ckpt")), path_of("deep/er/ckpt-2"));
+    assert_string_equal(ed_checkpoint_save(c, in_folder("deep/er/ckpt")),
+                        in_folder("deep/er/ckpt-2"));
     assert_int_equal(ed_save_counter(c), 2);
-    assert_string_equal(ed_latest_checkpoint(path_of("deep/er")), path_of("deep/er/ckpt-2"));
+    assert_string_equal(ed_latest_checkpoint(in_folder("deep/er")), in_folder("deep/er/ckpt-2"));
     ed_tensor *w = floats(2, 9);
     ed_checkpoint *d = ed_checkpoint("v", w);
-    ed_restoration *r = ed_checkpoint_restore(d, path_of("deep/er/ckpt-2"));
-    fine();
+    ed_restoration *r = ed_checkpoint_restore(d, in_folder("deep/er/ckpt-2"));
+    assert_fine();
     assert_true(ed_assert_consumed(r));
     assert_int_equal(ed_save_counter(d), 2);
     assert_true(first(w) == 2);
@@ -393,11 +290,11 @@ static void refused_memory(void **state)
         ed_memory before = ed_memory_stats();
         {
             ED_SCOPE;
-            training a = training_new(0);
-            training_track(&a);
+            training a;
+            training_begin(&a, 0);
             double losses[3];
             for (int i = 0; i < 2; i++) training_step(&a);
-            const char *path = path_of("refused");
+            const char *path = in_folder("refused");
             ed_memory_fail_at(n, false);
             const char *saved = ed_checkpoint_write(a.checkpoint, path);
             bool refused = ed_memory_has_failed();
@@ -405,13 +302,13 @@ static void refused_memory(void **state)
             assert_true(refused == !saved);
             ed_clear_error();
             if (refused) {
-                assert_int_not_equal(access(path_of("refused.index"), F_OK), n ? 1 : 0);
+                assert_int_not_equal(access(in_folder("refused.index"), F_OK), n ? 1 : 0);
                 assert_non_null(ed_checkpoint_write(a.checkpoint, path));
             }
             for (int i = 0; i < 3; i++) losses[i] = training_step(&a);
 
-            training b = training_new(0);
-            training_track(&b);
+            training b;
+            training_begin(&b, 0);
             ed_memory_fail_at(n, false);
             ed_restoration *r = ed_checkpoint_read(b.checkpoint, path);
             bool refused_too = ed_memory_has_failed();
@@ -422,9 +319,9 @@ static void refused_memory(void **state)
                 assert_int_equal(b.step, 0);
                 assert_non_null(ed_checkpoint_read(b.checkpoint, path));
             }
-            fine();
+            assert_fine();
             for (int i = 0; i < 3; i++) assert_true(training_step(&b) == losses[i]);
-            fine();
+            assert_fine();
             whole = !refused && !refused_too;
         }
         assert_int_equal(ed_memory_stats().live_tensors, before.live_tensors);
@@ -438,9 +335,9 @@ static void refused_memory_while_waiting(void **state)
 {
     (void)state;
     ED_SCOPE;
-    const char *path = path_of("refused");
-    training a = training_new(0);
-    training_track(&a);
+    const char *path = in_folder("refused");
+    training a;
+    training_begin(&a, 0);
     for (int i = 0; i < 2; i++) training_step(&a);
     assert_non_null(ed_checkpoint_write(a.checkpoint, path));
     for (int i = 0; i < 3; i++) training_step(&a);
@@ -448,42 +345,20 @@ static void refused_memory_while_waiting(void **state)
     double expected = first(ed_forward(a.model, x));
     for (int64_t n = 0, whole = 0; !whole; n++) {
         ED_SCOPE;
-        training b = training_new(0);
-        training_track(&b);
+        training b;
+        training_begin(&b, 0);
         ed_restoration *r = ed_checkpoint_read(b.checkpoint, path);
-        fine();
+        assert_fine();
         ed_memory_fail_at(n, false);
         ed_forward(b.model, x);
         whole = !ed_memory_has_failed();
         ed_memory_fail_at(-1, false);
         ed_clear_error();
         for (int i = 0; i < 3; i++) training_step(&b);
-        fine();
+        assert_fine();
         assert_true(first(ed_forward(b.model, x)) == expected);
         assert_true(ed_assert_consumed(r));
     }
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/eddy_checkpoint_XXXXXX");
-    return mkdtemp(folder) ? 0 : 1;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
-static int check_end(void **state)
-{
-    (void)state;
-    if (ed_failed()) print_message("left: %s\n", ed_error());
-    return ed_failed() || ed_memory_stats().live_tensors != 0;
 }
 
 int main(void)
@@ -499,5 +374,5 @@ int main(void)
         cmocka_unit_test_teardown(refused_memory, check_end),
         cmocka_unit_test_teardown(refused_memory_while_waiting, check_end),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }
