@@ -198,7 +198,7 @@ static void *make_initialize(const void *arguments)
 static const maker makers[] = {
     {"dense", HANDLE_LAYER, 1, 1, dense_fields, sizeof(dense), NULL, make_dense},
     {"conv2d_layer", HANDLE_LAYER, 2, 2, conv2d_fields, sizeof(conv2d), NULL, make_conv2d},
-    {"max_pool2d_layer", HANDLE_LAYER, 0, 0, pool_fields, sizeof(ed_pool2d_layer_options), NULL,
+    {"max_pool2d_layer", HANDLE_LAYER, 1, 0, pool_fields, sizeof(ed_pool2d_layer_options), NULL,
      make_max_pool},
     {"global_average_pooling2d", HANDLE_LAYER, 0, 0, name_only, sizeof(ed_layer_options), NULL,
      make_average_pooling},

@@ -60,6 +60,8 @@ check.list(ed.conv2d_layer(8, 5)(image).shape, {1, 1, 1, 8})
 check.list(ed.conv2d_layer(8, 3, {strides = 2, padding = "SAME"})(image).shape, {1, 3, 3, 8})
 check.list(ed.conv2d_layer(8, 2, {dilations = 2})(image).shape, {1, 3, 3, 8})
 check.list(ed.max_pool2d_layer{window = 3, strides = 1}(image).shape, {1, 3, 3, 2})
+check.list(ed.max_pool2d_layer(5)(image).shape, {1, 1, 1, 2})
+check.list(ed.max_pool2d_layer({1, 5}, {name = "p"})(image).shape, {1, 5, 1, 2})
 check.raises("kernel_size is [3, 3, 3]; two numbers", ed.conv2d_layer, 8, {3, 3, 3})
 
 -- Layers as tables of their children.
