@@ -11,6 +11,7 @@
 typedef struct table {
     const nested *wanted;
     ed_dtype dtype;
+    bool holds_all; /* numbers that there are: a float */
     int rank;
     int64_t shape[ED_MAX_RANK];
     int64_t at[ED_MAX_RANK]; /* the place that is looked at */
@@ -46,13 +47,12 @@ static bool measure(lua_State *L, int at, table *t)
 
 static void note_number(lua_State *L, table *t)
 {
-    int is_whole;
-    lua_Integer value = lua_tointegerx(L, -1, &is_whole);
+    int is_whole = lua_isinteger(L, -1);
+    lua_Integer value = 0;
+    if (is_whole || t->wanted->whole) value = lua_tointegerx(L, -1, &is_whole);
     t->numbers = true;
-    if (!lua_isinteger(L, -1) && !(t->wanted->whole && is_whole))
-        t->floats = true;
-    else if (value != (int32_t)value)
-        t->wide = true;
+    t->floats |= !is_whole;
+    t->wide |= value != (int32_t)value;
 }
 
 static bool note(lua_State *L, table *t)
@@ -149,7 +149,7 @@ static bool store(lua_State *L, const table *t, void *data, int64_t i)
         return true;
     }
     double value = lua_tonumber(L, -1);
-    if (!dtype_holds(t->dtype, value)) return refuse(L, t);
+    if (!t->holds_all && !dtype_holds(t->dtype, value)) return refuse(L, t);
     dtype_store(t->dtype, data, i, value);
     return true;
 }
@@ -187,6 +187,7 @@ static ed_tensor *make(lua_State *L, int at, table *t)
     lua_pushvalue(L, at);
     if (!fine || !look(L, t, 0)) return NULL;
     t->dtype = t->wanted->dtype ? t->wanted->dtype : natural(t);
+    t->holds_all = ed_dtype_is_float(t->dtype);
     ed_tensor *made = scope_give(tensor_new(t->dtype, t->rank, t->shape));
     int64_t i = 0;
     return made && store_all(L, t, 0, made->data, &i) ? made : NULL;
