@@ -71,6 +71,20 @@ static inline bool succeeds_without(int64_t n, bool all, bool (*attempt)(void))
     return false;
 }
 
+/* Makes the attempt, which itself has allocation `n` refused, for n = 0, 1, ... until it succeeds;
+ * returns how often it did not. All memory comes back. */
+static inline int64_t disturbances(bool (*attempt)(int64_t n))
+{
+    attempt(-1); /* what is made once */
+    const ed_memory before = ed_memory_stats();
+    int64_t n = 0;
+    while (!attempt(n)) n++;
+    const ed_memory after = ed_memory_stats();
+    assert_int_equal(before.live_tensors, after.live_tensors);
+    assert_int_equal(before.live_bytes, after.live_bytes);
+    return n;
+}
+
 /* Dtype, shape and every bit. */
 static inline void assert_same_tensor(const ed_tensor *a, const ed_tensor *b)
 {
