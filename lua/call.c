@@ -16,8 +16,9 @@ struct call_hold {
     int reference;
 };
 
-/* Keys of the registry: the anchor; the value that a callback raised; where. */
-static const char anchor_key, error_key, traceback_key;
+/* Keys of the registry: the anchor; the value that a callback raised, and where; what came of it.
+ */
+static const char anchor_key, error_key, traceback_key, raised_key;
 
 static void let_go(anchor *a)
 {
@@ -69,6 +70,13 @@ void call_push(lua_State *L, const call_hold *hold)
 
 /* ---- Calls, and their errors ----------------------------------------------------------------- */
 
+/* Keys are there from the beginning: writing to them takes no memory. */
+static void forget(lua_State *L, const char *key)
+{
+    lua_pushboolean(L, false);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, key);
+}
+
 static const char no_text[] = "a Lua error that is no text";
 
 /* The value as Eddy's message has it, which may be cut short. */
@@ -93,7 +101,7 @@ static int explain(lua_State *L)
 static void keep_error(lua_State *L)
 {
     ed_fail(ED_INVALID_ARGUMENT, "%s", message_of(L, -1));
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &error_key); /* there already: no memory is taken */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &error_key);
 }
 
 bool call_protected(const call_hold *hold, int (*function)(lua_State *L), void *context)
@@ -103,8 +111,7 @@ bool call_protected(const call_hold *hold, int (*function)(lua_State *L), void *
     if (binding_thread()) L = binding_thread();
     if (!lua_checkstack(L, 4)) return ed_fail(ED_OUT_OF_MEMORY, "Lua's stack is full"), false;
     const int top = lua_gettop(L);
-    lua_pushboolean(L, false);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    forget(L, &traceback_key);
     lua_pushcfunction(L, explain);
     lua_pushcfunction(L, function);
     lua_pushlightuserdata(L, context);
@@ -124,21 +131,40 @@ static bool begins(const char *message, const char *text)
 bool call_push_error(lua_State *L, const char *message)
 {
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &error_key) == LUA_TBOOLEAN) return lua_pop(L, 1), false;
-    lua_pushboolean(L, false);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &error_key);
+    forget(L, &error_key);
     if (!begins(message, message_of(L, -1))) return lua_pop(L, 1), false;
     if (lua_type(L, -1) == LUA_TSTRING && strcmp(lua_tostring(L, -1), message) != 0) {
         lua_pop(L, 1);
         lua_pushstring(L, message);
     }
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &raised_key);
     return true;
 }
 
-void call_push_traceback(lua_State *L)
+/* Whether the value at `at` is the one at the top, or that text with places before it, as
+ * coroutine.wrap puts one. */
+static bool came_of(lua_State *L, int at)
 {
+    if (lua_type(L, at) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
+        return lua_rawequal(L, at, -1);
+    const size_t size = lua_rawlen(L, at), end = lua_rawlen(L, -1);
+    return size >= end && !memcmp(lua_tostring(L, at) + size - end, lua_tostring(L, -1), end);
+}
+
+void call_push_traceback(lua_State *L, int at)
+{
+    at = lua_absindex(L, at);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &raised_key);
+    const bool its = came_of(L, at);
+    lua_pop(L, 1);
+    if (!its) {
+        lua_pushnil(L);
+        return;
+    }
     lua_rawgetp(L, LUA_REGISTRYINDEX, &traceback_key);
-    lua_pushboolean(L, false);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &traceback_key);
+    forget(L, &traceback_key);
+    forget(L, &raised_key);
 }
 
 void call_open(lua_State *L)
@@ -156,9 +182,7 @@ void call_open(lua_State *L)
     (*box)->L = lua_tothread(L, -1);
     lua_pop(L, 1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &anchor_key);
-    for (const char *const *key = (const char *const[]){&error_key, &traceback_key, NULL}; *key;
-         key++) {
-        lua_pushboolean(L, false);
-        lua_rawsetp(L, LUA_REGISTRYINDEX, *key);
-    }
+    forget(L, &error_key);
+    forget(L, &traceback_key);
+    forget(L, &raised_key);
 }

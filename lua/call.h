@@ -25,8 +25,9 @@ bool call_protected(const call_hold *hold, int (*function)(lua_State *L), void *
  * what Eddy added to it. */
 bool call_push_error(lua_State *L, const char *message);
 
-/* Pushes the traceback of the callback that the last error came from, or nil; forgets it. */
-void call_push_traceback(lua_State *L);
+/* Pushes the traceback of the callback that raised the error at a place of the stack, or nil;
+ * forgets it. */
+void call_push_traceback(lua_State *L, int at);
 
 void call_open(lua_State *L);
 

@@ -118,24 +118,6 @@ static const char *next_line(const char *s)
     return s + strspn(s, "\n\t");
 }
 
-/* Whether the traceback of a callback is that of the error, since one that was caught may have left
- * it: a message with a place then names the innermost function or the one that called it. */
-static bool belongs(lua_State *L, const char *trace, const char *message)
-{
-    if (!place_length(message)) return true;
-    int seen = 0;
-    bool found = false;
-    for (const char *line = next_line(trace); *line && seen < 2 && !found; line = next_line(line)) {
-        const size_t size = is_inside(line) ? 0 : place_length(line);
-        if (!size) continue;
-        lua_pushlstring(L, line, size);
-        found = strstr(message, lua_tostring(L, -1)) != NULL;
-        lua_pop(L, 1);
-        seen++;
-    }
-    return found;
-}
-
 /* The length of what a text has before the lines with which both end. */
 static size_t length_before(const char *text, const char *other)
 {
@@ -147,14 +129,14 @@ static size_t length_before(const char *text, const char *other)
     return same;
 }
 
-/* Pushes Lua's traceback, innermost the functions within a callback of Eddy's, whose part of the
- * stack is gone. */
-static void push_trace(lua_State *L, const char *message)
+/* Pushes Lua's traceback of the error at 1, innermost the functions within a callback of Eddy's,
+ * whose part of the stack is gone. */
+static void push_trace(lua_State *L)
 {
     luaL_traceback(L, L, NULL, 1);
-    call_push_traceback(L);
+    call_push_traceback(L, 1);
     const char *outer = lua_tostring(L, -2), *inner = lua_tostring(L, -1);
-    if (!inner || !belongs(L, inner, message)) {
+    if (!inner) {
         lua_pop(L, 1);
         return;
     }
@@ -192,7 +174,7 @@ static int explain_briefly(lua_State *L)
     int shown = 0;
     lua_settop(L, 1);
     push_message(L);
-    push_trace(L, lua_tostring(L, 2));
+    push_trace(L);
     luaL_buffinit(L, &text);
     lua_pushvalue(L, 2);
     luaL_addvalue(&text);
@@ -207,7 +189,7 @@ static int explain(lua_State *L)
 {
     lua_settop(L, 1);
     if (!push_message(L)) return 1;
-    push_trace(L, lua_tostring(L, 2));
+    push_trace(L);
     lua_pushliteral(L, "\n");
     lua_insert(L, 3);
     lua_concat(L, 3);
@@ -219,8 +201,6 @@ int repl_call(lua_State *L, int arguments, int results, bool briefly)
     int function = lua_gettop(L) - arguments;
     lua_pushcfunction(L, briefly ? explain_briefly : explain);
     lua_insert(L, function);
-    call_push_traceback(L); /* of an error that nobody saw */
-    lua_pop(L, 1);
     forget_presses();
     running = L;
     int state = lua_pcall(L, arguments, results, function);
