@@ -51,7 +51,7 @@ OBJECTS  := $(call simd_objects,$(SOURCES))
 # Kernels take -O3 for -O2, and so does what every call of an op passes through. Families that move more than they compute would
 # get larger by it, and no faster.
 FAST    = $(OPT:-O2=-O3)
-$(patsubst %,$(OBJ)/%.o,tensor/memory tensor/scope tensor/tensor ops/execute ops/elementwise ops/shape autodiff/gradient autodiff/tape): SIMDFLAGS = $(FAST)
+$(patsubst %,$(OBJ)/%.o,tensor/memory tensor/scope tensor/tensor ops/execute ops/elementwise ops/shape autodiff/gradient autodiff/tape lua/garbage lua/handle lua/ops): SIMDFLAGS += $(FAST)
 $(OBJ)/ops/cast.%.o $(OBJ)/ops/compare.%.o: FAST = $(OPT) $(if $(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic)
 
 TESTS    := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/test_*.c))

@@ -65,9 +65,10 @@ void handle_put(handle *h, void *object)
     h->object = ed_retain(object);
 }
 
+/* What is no full userdata has no address or no length. */
 static handle *ours(lua_State *L, int at)
 {
-    handle *h = lua_type(L, at) == LUA_TUSERDATA ? lua_touserdata(L, at) : NULL;
+    handle *h = lua_touserdata(L, at);
     return h && lua_rawlen(L, at) == sizeof *h && h->mark == &mark ? h : NULL;
 }
 
