@@ -1,4 +1,5 @@
 #include "lua/convert.h"
+#include "lua/mixing.h"
 #include "tensor/core.h"
 #include <stdio.h>
 #include <string.h>
@@ -62,12 +63,27 @@ static ed_list *list_of(lua_State *L, int at, int depth)
     return list;
 }
 
+/* Whole numbers among floats are floats. */
+static ed_tensor *stacked(ed_list *list)
+{
+    const ed_op *stack = ed_op_find("stack");
+    ed_dtype dtype = mixing_dtype(stack, list->items, (int)list->size, 0);
+    for (int64_t i = 0; i < list->size && dtype; i++) {
+        if (!mixing_is_whole(list->items[i])) continue;
+        ed_tensor *t = ed_cast(list->items[i], dtype);
+        if (!t) return NULL;
+        ed_release(list->items[i]);
+        list->items[i] = ed_retain(t);
+    }
+    return ed_stack(list);
+}
+
 static ed_tensor *from_table(lua_State *L, int at, const nested *wanted, int depth)
 {
     bool tensors;
     ed_tensor *t = nested_tensor(L, at, wanted, &tensors);
     ed_list *list = tensors ? list_of(L, at, depth + 1) : NULL;
-    return list ? ed_stack(list) : t;
+    return list ? stacked(list) : t;
 }
 
 static ed_tensor *number(lua_State *L, int at, ed_dtype dtype)

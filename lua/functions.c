@@ -1,4 +1,5 @@
 #include "lua/maker.h"
+#include "lua/mixing.h"
 #include "lua/objects.h"
 #include "lua/ops.h"
 #include "lua/places.h"
@@ -61,7 +62,8 @@ static const maker_field pair_fields[] = {
 static void *make_biased(const void *arguments)
 {
     const pair *p = arguments;
-    return ed_bias_add(p->x, p->bias);
+    ed_tensor *both[] = {p->x, p->bias};
+    return mixing(ed_op_find("add"), both, 2, NULL) ? ed_bias_add(both[0], both[1]) : NULL;
 }
 
 static const maker_field single_field[] = {
@@ -151,7 +153,7 @@ static ed_dtype check_dtype(lua_State *L)
 }
 
 /* dtype_size("float32"): bytes of an element. */
-static int dtype_size(lua_State *L)
+static int size_of_dtype(lua_State *L)
 {
     lua_pushinteger(L, (lua_Integer)ed_dtype_size(check_dtype(L)));
     return 1;
@@ -165,7 +167,7 @@ static int dtype_is_float(lua_State *L)
 
 static const luaL_Reg functions[] = {
     {"range", range},
-    {"dtype_size", dtype_size},
+    {"dtype_size", size_of_dtype},
     {"dtype_is_float", dtype_is_float},
     {NULL, NULL},
 };

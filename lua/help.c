@@ -1,6 +1,7 @@
 #include "lua/help.h"
 #include "lua/convert.h"
 #include "lua/maker.h"
+#include "lua/mixing.h"
 #include "lua/ops.h"
 #include "nn/layer.h"
 #include "tensor/core.h"
@@ -82,7 +83,7 @@ static void set_text(lua_State *L, const char *key, const char *value)
 static void push_operands(lua_State *L, const ed_op *op)
 {
     lua_newtable(L);
-    for (int i = 0; i < ops_operands(op); i++) {
+    for (int i = 0; i < mixing_operands(op); i++) {
         lua_newtable(L);
         set_text(L, "name", op->operands[i].name);
         lua_newtable(L);

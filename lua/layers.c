@@ -165,7 +165,7 @@ typedef struct activate {
 } activate;
 
 static const maker_field activate_fields[] = {
-    {"x", .offset = offsetof(activate, x), .read = maker_operand},
+    {"x", .offset = offsetof(activate, x), .read = maker_floats},
     {"activation", .offset = offsetof(activate, activation), .read = activation_at},
     {0},
 };

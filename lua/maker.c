@@ -1,4 +1,5 @@
 #include "lua/maker.h"
+#include "lua/mixing.h"
 #include "lua/objects.h"
 #include "tensor/core.h"
 #include <limits.h>
@@ -11,6 +12,12 @@ bool maker_operand(lua_State *L, int at, const maker_field *field, void *to, con
 {
     (void)field;
     return (*(ed_tensor **)to = convert_values(L, at, &(nested){.named = room->named})) != NULL;
+}
+
+bool maker_floats(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
+{
+    ed_tensor **t = to;
+    return maker_operand(L, at, field, to, room) && (*t = mixing_floats(*t));
 }
 
 bool maker_later(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
@@ -164,8 +171,9 @@ bool maker_options(lua_State *L, int at, const maker_field *fields, void *struct
 static bool takes_table(const maker *m)
 {
     const maker_field *first = m->fields;
-    return m->needed == 1 && (first->type == ED_ATTR_INTS || first->read == maker_operand ||
-                              first->read == maker_later || first->read == maker_list);
+    return m->needed == 1 &&
+           (first->type == ED_ATTR_INTS || first->read == maker_operand ||
+            first->read == maker_floats || first->read == maker_later || first->read == maker_list);
 }
 
 /* Whether what is given for a place is a table of options, none of them perhaps. */

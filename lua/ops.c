@@ -1,5 +1,6 @@
 #include "lua/ops.h"
 #include "lua/convert.h"
+#include "lua/mixing.h"
 #include "tensor/core.h"
 #include <limits.h>
 #include <string.h>
@@ -28,34 +29,16 @@ typedef struct arguments {
     max_align_t attrs[MOST_ATTRS / sizeof(max_align_t)];
 } arguments;
 
-int ops_operands(const ed_op *op)
-{
-    int n = 0;
-    while (n < ED_MAX_OPERANDS && op->operands[n].name) n++;
-    return n;
-}
-
 /* ---- Operands -------------------------------------------------------------------------------- */
-
-static const ed_operand *operand(const arguments *a, int i)
-{
-    int last = ops_operands(a->op) - 1;
-    return &a->op->operands[i < last ? i : last];
-}
-
-/* Whether operands i and k have to agree in dtype. */
-static bool agree(const arguments *a, int i, int k)
-{
-    return i == k || (operand(a, i)->type && operand(a, i)->type == operand(a, k)->type);
-}
 
 /* The dtype that a table of numbers meets as operand i: of the float tensors among the arguments
  * that it has to agree with, else of the other tensors. */
 static ed_dtype dtype_for(const arguments *a, int i)
 {
     ed_dtype met = ED_DTYPE_NONE;
-    for (int k = 0; k < ops_operands(a->op); k++) {
-        const ed_tensor *t = agree(a, i, k) ? handle_at(a->L, k + 1, HANDLE_TENSOR) : NULL;
+    for (int k = 0; k < mixing_operands(a->op); k++) {
+        const ed_tensor *t =
+            mixing_agree(a->op, i, k) ? handle_at(a->L, k + 1, HANDLE_TENSOR) : NULL;
         if (t && (!met || ed_dtype_is_float(t->dtype))) met = t->dtype;
     }
     return met;
@@ -66,7 +49,7 @@ static bool take_operand(arguments *a, int at, ed_dtype likely)
     int i = a->n_inputs;
     if (i == a->most_inputs)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: more than %d operands", a->op->name, i), false;
-    const ed_operand *mine = operand(a, i);
+    const ed_operand *mine = mixing_operand(a->op, i);
     if (!convert_is_operand(a->L, at))
         return ed_fail(ED_INVALID_ARGUMENT,
                        "%s: %s is %s; a tensor, a number or a table of numbers is expected",
@@ -92,11 +75,20 @@ static ed_dtype dtype_within(lua_State *L, int table)
     return dtype;
 }
 
+/* Whether the next argument is a table of the operands: not if another tensor follows. */
+static bool is_list(const arguments *a)
+{
+    lua_State *L = a->L;
+    if (lua_type(L, a->at) != LUA_TTABLE || convert_has_names(L, a->at)) return false;
+    const int next = a->at < a->last ? lua_type(L, a->at + 1) : LUA_TNIL;
+    return next == LUA_TUSERDATA || next == LUA_TTABLE ? !convert_is_operand(L, a->at + 1) : true;
+}
+
 /* concat and stack: a table of tensors, or one after the other. */
 static bool take_variadic(arguments *a)
 {
     lua_State *L = a->L;
-    if (lua_type(L, a->at) == LUA_TTABLE && !convert_has_names(L, a->at)) {
+    if (is_list(a)) {
         int64_t count = (int64_t)lua_rawlen(L, a->at);
         ed_dtype likely = dtype_within(L, a->at);
         for (int64_t i = 1; i <= count; i++) {
@@ -115,7 +107,7 @@ static bool take_variadic(arguments *a)
 
 static bool take_operands(arguments *a)
 {
-    int n = ops_operands(a->op);
+    int n = mixing_operands(a->op);
     if (a->op->flags & ED_OP_VARIADIC) return take_variadic(a);
     for (int i = 0; i < n; i++, a->at++) {
         ed_tensor *t = a->at <= a->last ? handle_at(a->L, a->at, HANDLE_TENSOR) : NULL;
@@ -128,48 +120,6 @@ static bool take_operands(arguments *a)
                            a->op->operands[i].name),
                    false;
         if (!take_operand(a, a->at, dtype_for(a, i))) return false;
-    }
-    return true;
-}
-
-/* ---- Whole numbers among floats -------------------------------------------------------------- */
-
-enum { WHOLE = ED_SET_INDEX | 1 << ED_UINT8 };
-
-bool ops_is_whole(const ed_tensor *t)
-{
-    return WHOLE & 1u << t->dtype && !(t->flags & TENSOR_WEAK);
-}
-
-/*
- * The dtype that whole numbers become as operand i: that of a float tensor with which it has to
- * agree; float32 beside a plain number that is a float, or where the op takes no whole numbers.
- * NONE: they stay.
- */
-static ed_dtype float_for(const arguments *a, int i)
-{
-    bool floats = false;
-    for (int k = 0; k < a->n_inputs; k++) {
-        if (!agree(a, i, k)) continue;
-        const ed_tensor *t = a->inputs[k];
-        bool is_float = ED_SET_FLOAT & 1u << t->dtype;
-        if (is_float && !(t->flags & TENSOR_WEAK)) return t->dtype;
-        floats |= is_float || (ops_is_whole(t) && !(operand(a, k)->dtypes & 1u << t->dtype));
-    }
-    return floats ? ED_FLOAT32 : ED_DTYPE_NONE;
-}
-
-/* Casts tensors of whole numbers where floats are meant, as Lua does with its numbers. */
-static bool mix(arguments *a)
-{
-    bool any = false;
-    for (int i = 0; i < a->n_inputs; i++) any |= ops_is_whole(a->inputs[i]);
-    if (__builtin_expect(!any, 1)) return true;
-    ed_dtype dtype = ED_DTYPE_NONE;
-    for (int i = 0; i < a->n_inputs; i++) {
-        if (!(operand(a, i)->dtypes & 1u << ED_FLOAT32) || !ops_is_whole(a->inputs[i])) continue;
-        if (!dtype || !agree(a, i - 1, i)) dtype = float_for(a, i); /* once for a long list */
-        if (dtype && !(a->inputs[i] = ed_cast(a->inputs[i], dtype))) return false;
     }
     return true;
 }
@@ -245,7 +195,7 @@ static bool run(arguments *a, ed_tensor **outputs)
         memcpy(a->attrs, op->defaults, op->attrs_size);
     else
         memset(a->attrs, 0, op->attrs_size);
-    return take_operands(a) && mix(a) && take_attributes(a) &&
+    return take_operands(a) && take_attributes(a) && mixing(op, a->inputs, a->n_inputs, a->attrs) &&
            ed_execute(op, a->inputs, a->n_inputs, op->attrs ? a->attrs : NULL, outputs);
 }
 
@@ -335,7 +285,7 @@ void ops_open(lua_State *L, int module, int methods)
         if (!ops_is_public(op)) continue;
         ops_push(L, op);
         set(L, module, op->name);
-        if (ops_operands(op)) set(L, methods, op->name);
+        if (mixing_operands(op)) set(L, methods, op->name);
         if (!strncmp(op->name, "reduce_", 7)) {
             set(L, module, op->name + 7);
             set(L, methods, op->name + 7);

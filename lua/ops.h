@@ -4,14 +4,8 @@
 
 #include "lua/handle.h"
 
-/* The number of an op's operands. */
-int ops_operands(const ed_op *op);
-
 /* Whether Lua has it under its own name: neither an inside of other ops nor one that draws. */
 bool ops_is_public(const ed_op *op);
-
-/* Whether it is a tensor of whole numbers, which become floats where they meet some. */
-bool ops_is_whole(const ed_tensor *t);
 
 /* Calls the op with the arguments on the stack; the number of results. */
 int ops_call(lua_State *L, const ed_op *op);

@@ -83,7 +83,7 @@ typedef struct clip {
 } clip;
 
 static const maker_field clip_fields[] = {
-    {"t", .offset = offsetof(clip, t), .read = maker_operand},
+    {"t", .offset = offsetof(clip, t), .read = maker_floats},
     {"clip_norm", ED_ATTR_FLOAT, .offset = offsetof(clip, norm)},
     {0},
 };

@@ -46,7 +46,7 @@ static const maker_field shuffle_fields[] = {
 };
 
 static const maker_field dropout_fields[] = {
-    {"x", .offset = offsetof(draw, x), .read = maker_operand},
+    {"x", .offset = offsetof(draw, x), .read = maker_floats},
     {"rate", ED_ATTR_FLOAT, .offset = offsetof(draw, rate)},
     {"generator", ED_ATTR_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
     {0},

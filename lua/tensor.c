@@ -1,5 +1,6 @@
 #include "lua/tensor.h"
 #include "lua/maker.h"
+#include "lua/mixing.h"
 #include "lua/ops.h"
 #include "lua/places.h"
 #include "tensor/core.h"
@@ -55,7 +56,7 @@ static int index_of(lua_State *L)
 static ed_tensor *value_for(lua_State *L, int at, const ed_tensor *v)
 {
     ed_tensor *t = convert_operand(L, at, v->dtype);
-    return t && ED_SET_FLOAT & 1u << v->dtype && ops_is_whole(t) ? ed_cast(t, v->dtype) : t;
+    return t && ED_SET_FLOAT & 1u << v->dtype && mixing_is_whole(t) ? ed_cast(t, v->dtype) : t;
 }
 
 static int set_field(lua_State *L, ed_tensor *t, const char *key)

@@ -166,3 +166,19 @@ raises("was closed", function() return "" .. gone end)
 -- Errors of functions of Lua's own have the program's place.
 raises("operands.lua:", function() return pairs(ed.tensor(3)) end)
 raises("a scalar has no length", function() return #ed.tensor(3) end)
+
+-- Whole numbers meet floats also among attributes, in tables of tensors and in what is made of ops.
+is(ed.clip(i, 1.5, 2.5), "float32", {1.5, 2, 2.5})
+is(ed.clip(i, 2, 3), "int32", {2, 2, 3})
+is(ed.pad({1, 2}, 1, 1, 0.5), "float32", {0.5, 1, 2, 0.5})
+is(ed.bias_add({{1, 2}}, {0.5, 1}), "float32", {1.5, 3})
+is(ed.tensor {i, f}, "float32", {1, 2, 4, 0.5, 1, 2})
+is(ed.tensor {1, ed.tensor(2), 2.5}, "float32", {1, 2, 2.5})
+is(ed.dropout({1, 2}, 0.0), "float32", {1, 2})
+is(ed.clip_by_norm({3, 4}, 10), "float32", {3, 4})
+is(ed.activate({1, -2}, "relu"), "float32", {1, 0})
+is(ed.concat({1, 2}, {0.5}), "float32", {1, 2, 0.5})
+is(ed.stack(i, i, {axis = 2}), "int32", {1, 1, 2, 2, 4, 4})
+local many = {}
+for k = 1, 5000 do many[k] = i end
+check.list(ed.stack(many).shape, {5000, 3})
