@@ -263,12 +263,17 @@ static int push_first_line(lua_State *L, const ed_tensor *t)
     return 1;
 }
 
-/* Pushes what a value is within a text: numbers as such, other tensors as "float32[2, 3]". */
+/* Pushes what an operand of `..` is within a text: a number as such, other tensors as
+ * "float32[2, 3]". */
 static void push_within_text(lua_State *L, int at)
 {
-    if (!luaL_testudata(L, at, "eddy.tensor")) {
+    if (lua_isstring(L, at)) {
         lua_pushvalue(L, at);
         return;
+    }
+    if (!luaL_testudata(L, at, "eddy.tensor")) {
+        ed_fail(ED_INVALID_ARGUMENT, "..: %s and a tensor make no text", convert_kind(L, at).s);
+        handle_raise(L);
     }
     const ed_tensor *t = handle_check(L, at, HANDLE_TENSOR);
     if (t->rank)
@@ -279,16 +284,10 @@ static void push_within_text(lua_State *L, int at)
         push_first_line(L, t);
 }
 
-/* Beside a text or a number, a tensor is text. */
+/* Also of two tensors: a text before them comes last, in "a" .. x .. y. */
 static int concatenate(lua_State *L)
 {
     luaL_checkstack(L, 8, NULL);
-    if (!lua_isstring(L, 1) && !lua_isstring(L, 2)) {
-        ed_fail(ED_INVALID_ARGUMENT,
-                "..: %s and %s make no text; ed.concat{a, b} joins tensors, tostring(x) is a text",
-                convert_kind(L, 1).s, convert_kind(L, 2).s);
-        return handle_raise(L);
-    }
     push_within_text(L, 1);
     push_within_text(L, 2);
     lua_concat(L, 2);
