@@ -13,8 +13,7 @@ typedef struct range {
 
 typedef struct places {
     int count;
-    bool walks; /* one number is read, as ipairs does until there is nil */
-    int gap;    /* before which place "..." stands for all axes that are left; -1 without one */
+    int gap; /* before which place "..." stands for all axes that are left; -1 without one */
     range at[ED_MAX_RANK];
 } places;
 
@@ -146,7 +145,6 @@ static bool read_key(lua_State *L, int key, places *p)
     const ed_tensor *t = handle_at(L, key, HANDLE_TENSOR);
     p->count = 0;
     p->gap = -1;
-    p->walks = false;
     switch (lua_type(L, key)) {
     case LUA_TNUMBER: return read_number(L, key, p);
     case LUA_TTABLE: return read_table(L, key, p);
@@ -198,12 +196,10 @@ static bool locate(const range *r, int64_t extent, stretch *s)
     return true;
 }
 
-static bool no_place(const ed_tensor *t, const places *p, int axis, int64_t place)
+static bool no_place(const ed_tensor *t, int axis, int64_t place)
 {
-    bool end = p->walks && place == t->shape[axis] + 1;
-    ed_fail(ED_OUT_OF_RANGE, "index: there is no place %lld along axis %d of %s%s",
-            (long long)place, axis + 1, text_of_tensor(t).s,
-            end ? "; 'for i, row in pairs(x)' goes over what there is" : "");
+    ed_fail(ED_OUT_OF_RANGE, "index: there is no place %lld along axis %d of %s", (long long)place,
+            axis + 1, text_of_tensor(t).s);
     return false;
 }
 
@@ -218,8 +214,7 @@ static bool locate_all(const ed_tensor *t, const places *p, stretch *s)
     for (int axis = 0; axis < t->rank; axis++) s[axis] = (stretch){0, t->shape[axis], 1};
     for (int i = 0; i < p->count; i++) {
         int axis = p->gap >= 0 && i >= p->gap ? i + left : i;
-        if (!locate(&p->at[i], t->shape[axis], &s[axis]))
-            return no_place(t, p, axis, p->at[i].first);
+        if (!locate(&p->at[i], t->shape[axis], &s[axis])) return no_place(t, axis, p->at[i].first);
     }
     return true;
 }
@@ -364,7 +359,6 @@ ed_tensor *places_read(lua_State *L, ed_tensor *t, int key)
     if (mask) return read_masked(t, mask);
     places p;
     if (!read_key(L, key, &p)) return NULL;
-    p.walks = lua_type(L, key) == LUA_TNUMBER;
     return view_at(t, &p);
 }
 

@@ -58,7 +58,13 @@ raises("places have no names", function() return x[{a = 1}] end)
 raises("int32[2] is no place: numbers in tensors count from 0; ed.gather", function() return x[ed.tensor {0, 1}] end)
 raises("a whole number is expected, not nil", function() return m[{1, {2, nil, 3}}] end)
 raises("a mask of bool[3] for int32[2, 3]", function() return m[ed.tensor {true, true, false}] end)
-raises("'for i, row in pairs(x)'", function() for _ in ipairs(x) do end end)
+raises("there is no place 7 along axis 1", function() return x[#x + 1] end)
+for _, iterate in ipairs {pairs, ipairs} do
+    local seen = {}
+    for i, row in iterate(m) do seen[i] = row:sum():item() end
+    assert(#seen == 2 and seen[1] == 6 and seen[2] == 15)
+end
+assert(select("#", table.unpack(x)) == 6)
 for _, key in ipairs {"...1", ".", "1.5", "..", "1,,2", "1;2"} do
     assert(not pcall(function() return m[key] end), key)
 end
