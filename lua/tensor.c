@@ -34,7 +34,8 @@ static bool push_property(lua_State *L, const ed_tensor *t, const char *key)
 static bool is_end(lua_State *L, const ed_tensor *t)
 {
     lua_Debug caller;
-    if (!lua_isinteger(L, 2) || !t->rank || lua_tointeger(L, 2) - 1 != t->shape[0]) return false;
+    if (!lua_isinteger(L, 2) || !t->rank) return false;
+    if ((lua_Unsigned)lua_tointeger(L, 2) - 1 != (lua_Unsigned)t->shape[0]) return false;
     return lua_getstack(L, 1, &caller) && lua_getinfo(L, "S", &caller) && *caller.what == 'C';
 }
 

@@ -59,6 +59,7 @@ raises("int32[2] is no place: numbers in tensors count from 0; ed.gather", funct
 raises("a whole number is expected, not nil", function() return m[{1, {2, nil, 3}}] end)
 raises("a mask of bool[3] for int32[2, 3]", function() return m[ed.tensor {true, true, false}] end)
 raises("there is no place 7 along axis 1", function() return x[#x + 1] end)
+raises("there is no place", function() return x[math.mininteger] end)
 for _, iterate in ipairs {pairs, ipairs} do
     local seen = {}
     for i, row in iterate(m) do seen[i] = row:sum():item() end
