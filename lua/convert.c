@@ -1,6 +1,7 @@
 #include "lua/convert.h"
 #include "lua/mixing.h"
 #include "tensor/core.h"
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -196,16 +197,29 @@ static void push_level(lua_State *L, const ed_tensor *t, const void *data, int d
         return;
     }
     luaL_checkstack(L, 4, NULL);
-    lua_createtable(L, (int)t->shape[depth], 0);
+    lua_createtable(L, t->shape[depth] < INT_MAX ? (int)t->shape[depth] : INT_MAX, 0);
     for (int64_t k = 1; k <= t->shape[depth]; k++) {
         push_level(L, t, data, depth + 1, i);
         lua_rawseti(L, -2, k);
     }
 }
 
+/* A tensor without elements may have any number of empty rows. */
+static void check_rows(lua_State *L, const ed_tensor *t)
+{
+    enum { MOST = 1 << 24 };
+    int64_t rows = 1;
+    for (int d = 0; !t->size && d < t->rank && t->shape[d]; d++) {
+        if (t->shape[d] > MOST / rows)
+            luaL_error(L, "%s would be more than %d empty tables", text_of_tensor(t).s, MOST);
+        rows *= t->shape[d];
+    }
+}
+
 void convert_push_elements(lua_State *L, const ed_tensor *t)
 {
     int64_t i = 0;
+    check_rows(L, t);
     push_level(L, t, t->data, 0, &i);
 }
 

@@ -183,3 +183,7 @@ is(ed.stack(i, i, {axis = 2}), "int32", {1, 1, 2, 2, 4, 4})
 local many = {}
 for k = 1, 5000 do many[k] = i end
 check.list(ed.stack(many).shape, {5000, 3})
+
+-- Rows without elements are tables too, unless nobody could hold them.
+assert(#ed.zeros{2, 0}:totable() == 2 and #ed.zeros{0, 1 << 40}:totable() == 0)
+raises("empty tables", function() ed.zeros{1 << 40, 0}:totable() end)
