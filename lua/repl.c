@@ -166,9 +166,14 @@ static bool run_script(lua_State *L, const words *w)
 
 static const char module_key; /* of the registry */
 
-void repl_push_field(lua_State *L, const char *name)
+void repl_push_module(lua_State *L)
 {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &module_key);
+}
+
+void repl_push_field(lua_State *L, const char *name)
+{
+    repl_push_module(L);
     lua_pushstring(L, name);
     lua_rawget(L, -2);
     lua_remove(L, -2);

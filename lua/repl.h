@@ -21,8 +21,9 @@
 
 int luaopen_eddy(lua_State *L);
 
-/* Pushes what the module has under the name, whatever the program made of the globals and of
+/* Pushes the module, or what it has under the name, whatever the program made of the globals and of
  * package.loaded; runs nothing of it. */
+void repl_push_module(lua_State *L);
 void repl_push_field(lua_State *L, const char *name);
 
 /* ---- repl_call.c ----------------------------------------------------------------------------- */

@@ -376,8 +376,7 @@ static void add_words(const found *f, const char *text, const place *p)
 {
     const char *before = blanks_before(text, text + strlen(text) - strlen(f->word));
     if (*text == '?') {
-        lua_getfield(f->L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-        lua_getfield(f->L, -1, "eddy");
+        repl_push_module(f->L);
         add_keys(f, false);
         return;
     }

@@ -576,6 +576,8 @@ static void nothing_ends_the_prompt(void **unused)
     give_up("no_su\tx", "no_sux");
     enter("package.loaded.eddy = nil", "");
     enter("?matmul", "ed.matmul(a, b");
+    type("?matm\t\r");
+    expect("?matmul\ned.matmul(a, b");
     give_up("ed.ones{2, dty\t", "dtype = ");
     enter("ed.help = error", "");
     enter("?matmul", "matmul");
