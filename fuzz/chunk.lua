@@ -132,9 +132,8 @@ end
 -- Places that a signature does not tell.
 local places_of = {
     ["ed.sequential"] = {"layers"}, ["ed.checkpoint"] = {"objects"}, ["ed.write_npz"] = {"path", "named"},
-    ["ed.write_safetensors"] = {"path", "named"}, ["ed.custom_gradient_call"] = {"held", "inputs"},
-    ["ed.recompute_call"] = {"held", "inputs"}, ["ed.check_gradient_call"] = {"held", "inputs"},
-    ["ed.hessian_vector_product_call"] = {"held", "inputs", "vectors"}, ["ed.trackable"] = {"objects"},
+    ["ed.write_safetensors"] = {"path", "named"}, ["ed.layer"] = {"held"},
+    ["ed.trackable"] = {"objects"},
 }
 
 -- ---- Bytes --------------------------------------------------------------------------------------

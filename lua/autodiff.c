@@ -69,20 +69,29 @@ static ed_list *targets(lua_State *L, int at)
     return t ? ed_list_of_one(t) : convert_list(L, at);
 }
 
+static bool read_targets(lua_State *L, int at, const maker_field *field, void *to,
+                         convert_room *room)
+{
+    (void)field, (void)room;
+    ed_tensor *number =
+        lua_type(L, at) == LUA_TNUMBER ? convert_operand(L, at, ED_DTYPE_NONE) : NULL;
+    return (*(ed_list **)to = number ? ed_list_of_one(number) : targets(L, at)) != NULL;
+}
+
 static ed_list *ask(lua_State *L, ed_tape *tape)
 {
+    static const maker_field fields[] = {
+        {"unconnected_zeros", ED_ATTR_BOOL,
+         .offset = offsetof(ed_gradient_options, unconnected_zeros)},
+        {"output_gradients", .read = read_targets,
+         .offset = offsetof(ed_gradient_options, output_gradients)},
+        {0},
+    };
     ed_gradient_options options = {0};
-    if (lua_type(L, 4) == LUA_TTABLE) {
-        lua_pushliteral(L, "unconnected_zeros");
-        lua_rawget(L, 4);
-        options.unconnected_zeros = lua_toboolean(L, -1);
-        lua_pushliteral(L, "output_gradients");
-        lua_rawget(L, 4);
-        if (!lua_isnil(L, -1) && !(options.output_gradients = targets(L, lua_gettop(L))))
-            return NULL;
-    }
+    convert_room room = {.who = "gradient"};
+    if (!handle_hold(tape) || !maker_options(L, 4, fields, &options, &room)) return NULL;
     ed_list *to = targets(L, 2), *from = to ? targets(L, 3) : NULL;
-    return from && handle_hold(tape) ? ed_gradient_list(tape, to, from, &options) : NULL;
+    return from ? ed_gradient_list(tape, to, from, &options) : NULL;
 }
 
 /* tape:gradient(target, source or {sources}, {unconnected_zeros, output_gradients}): nil or false
@@ -91,6 +100,7 @@ static int gradient(lua_State *L)
 {
     ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);
     luaL_checkany(L, 3);
+    lua_settop(L, 4);
     bool single = handle_at(L, 3, HANDLE_TENSOR);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     handle *holder = handle_new(L, HANDLE_LIST);
@@ -166,17 +176,19 @@ static int make_exchange(lua_State *L)
     int count = lua_gettop(L) - base + 1;
     if (!x->wants_list) {
         ed_tensor *t = count ? handle_at(L, base, HANDLE_TENSOR) : NULL;
-        if (!t) return luaL_error(L, "%s: a tensor is to be returned", x->field);
+        if (!t)
+            return handle_fail(L, "%s: the function returned %s; a tensor is expected", x->field,
+                               count ? convert_kind(L, base).s : "nothing");
         x->result = ed_retain(t);
         return 0;
     }
     if (count != ed_list_size(x->inputs))
-        return luaL_error(L, "%s: %d gradients are to be returned, one for each input, not %d",
-                          x->field, (int)ed_list_size(x->inputs), count);
+        return handle_fail(L, "%s: %d gradients are to be returned, one for each input, not %d",
+                           x->field, (int)ed_list_size(x->inputs), count);
     for (int i = 0; i < count; i++)
         if (!lua_isnil(L, base + i) && !handle_at(L, base + i, HANDLE_TENSOR))
-            return luaL_error(L, "%s: result %d is a %s; a tensor or nil is expected", x->field,
-                              i + 1, luaL_typename(L, base + i));
+            return handle_fail(L, "%s: result %d is %s; a tensor or nil is expected", x->field,
+                               i + 1, convert_kind(L, base + i).s);
     ed_list *list = list_new(count);
     if (!list) return handle_raise(L);
     for (int i = 0; i < count; i++)
@@ -208,8 +220,8 @@ static ed_list *backward(ed_list *inputs, ed_tensor *output, ed_tensor *dy, void
     return run_exchange(&x);
 }
 
-/* custom_gradient_call({forward = , gradient = }, {inputs}); recompute_call({forward = },
- * {inputs}). The table is held until no tape needs it any more. */
+/* custom_gradient({forward = , gradient = }, {inputs}); recompute({forward = }, {inputs}). The
+ * table is held until no tape needs it any more. */
 static int call_held(lua_State *L, bool own_gradient)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -249,7 +261,7 @@ static const maker_field check_fields[] = {
     {0},
 };
 
-/* check_gradient_call({forward = }, {inputs}, options): whether all agree, and the report. */
+/* check_gradient({forward = }, {inputs}, options): whether all agree, and the report. */
 static int check_gradient(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -273,7 +285,7 @@ static int check_gradient(lua_State *L)
     return 2;
 }
 
-/* hessian_vector_product_call({forward = }, {inputs}, {vectors}) */
+/* hessian_vector_product({forward = }, {inputs}, {vectors}) */
 static int hessian_vector_product(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -298,17 +310,20 @@ static const luaL_Reg methods[] = {
     {NULL, NULL},
 };
 
-static const luaL_Reg functions[] = {
-    {"custom_gradient_call", custom_gradient},
-    {"recompute_call", recompute},
-    {"check_gradient_call", check_gradient},
-    {"hessian_vector_product_call", hessian_vector_product},
-    {NULL, NULL},
-};
+void autodiff_natives(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"custom_gradient", custom_gradient},
+        {"recompute", recompute},
+        {"check_gradient", check_gradient},
+        {"hessian_vector_product", hessian_vector_product},
+        {NULL, NULL},
+    };
+    luaL_setfuncs(L, functions, 0);
+}
 
 void autodiff_open(lua_State *L)
 {
-    luaL_setfuncs(L, functions, 0);
     maker_open(L, tape_maker);
     luaL_getmetatable(L, "eddy.tape");
     lua_getfield(L, -1, "__index");

@@ -7,4 +7,7 @@
 /* Puts functions into the module at the top of the stack. */
 void autodiff_open(lua_State *L);
 
+/* Puts what the prelude makes functions of into the table at the top of the stack. */
+void autodiff_natives(lua_State *L);
+
 #endif

@@ -20,6 +20,8 @@ struct call_hold {
  */
 static const char anchor_key, error_key, traceback_key, raised_key;
 
+static const char closed[] = "the Lua state was closed";
+
 static void let_go(anchor *a)
 {
     if (!a->L && !a->holds) memory_free(a);
@@ -40,15 +42,17 @@ call_hold *call_hold_new(lua_State *L, int at)
 {
     lua_pushvalue(L, at);
     const int reference = luaL_ref(L, LUA_REGISTRYINDEX);
-    call_hold *hold = memory_alloc(sizeof *hold);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &anchor_key);
+    anchor *a = *(anchor **)lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    if (!a) ed_fail(ED_FAILED_PRECONDITION, "%s", closed);
+    call_hold *hold = a ? memory_alloc(sizeof *hold) : NULL;
     if (!hold) {
         luaL_unref(L, LUA_REGISTRYINDEX, reference);
         handle_raise(L);
     }
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &anchor_key);
-    *hold = (call_hold){*(anchor **)lua_touserdata(L, -1), reference};
-    lua_pop(L, 1);
-    hold->anchor->holds++;
+    *hold = (call_hold){a, reference};
+    a->holds++;
     return hold;
 }
 
@@ -107,7 +111,7 @@ static void keep_error(lua_State *L)
 bool call_protected(const call_hold *hold, int (*function)(lua_State *L), void *context)
 {
     lua_State *L = hold->anchor->L;
-    if (!L) return ed_fail(ED_FAILED_PRECONDITION, "the Lua state was closed"), false;
+    if (!L) return ed_fail(ED_FAILED_PRECONDITION, "%s", closed), false;
     if (binding_thread()) L = binding_thread();
     if (!lua_checkstack(L, 4)) return ed_fail(ED_OUT_OF_MEMORY, "Lua's stack is full"), false;
     const int top = lua_gettop(L);
@@ -133,7 +137,7 @@ bool call_push_error(lua_State *L, const char *message)
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &error_key) == LUA_TBOOLEAN) return lua_pop(L, 1), false;
     forget(L, &error_key);
     if (!begins(message, message_of(L, -1))) return lua_pop(L, 1), false;
-    if (lua_type(L, -1) == LUA_TSTRING && strcmp(lua_tostring(L, -1), message) != 0) {
+    if (lua_type(L, -1) == LUA_TSTRING && strlen(message) > lua_rawlen(L, -1)) { /* more is said */
         lua_pop(L, 1);
         lua_pushstring(L, message);
     }

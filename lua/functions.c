@@ -148,7 +148,7 @@ static ed_dtype check_dtype(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
     ed_dtype dtype = convert_dtype(name);
-    if (!dtype) luaL_error(L, "'%s' is no dtype; float32, int32, bool ... are", name);
+    if (!dtype) handle_fail(L, "'%s' is no dtype; float32, int32, bool ... are", name);
     return dtype;
 }
 

@@ -2,6 +2,7 @@
 #include "lua/call.h"
 #include "tensor/core.h"
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,15 +121,20 @@ static bool in_finalizer(lua_State *L)
     return lua_gc(L, LUA_GCISRUNNING) < (LUA_VERSION_RELEASE_NUM < 50404 ? 1 : 0);
 }
 
-/* __close. A finalizer may run wherever memory is asked for, also within a binding that works with
- * the object: what it closes is released only when it is collected. */
+/* A finalizer may run wherever memory is asked for, also within a binding that works with the
+ * object: what it closes is released only when it is collected. */
+static void close_one(lua_State *L, handle *h)
+{
+    if (in_finalizer(L))
+        h->closed = true;
+    else
+        release(h);
+}
+
 static int close_handle(lua_State *L)
 {
     handle *h = ours(L, 1);
-    if (h && in_finalizer(L))
-        h->closed = true;
-    else if (h)
-        release(h);
+    if (h) close_one(L, h);
     return 0;
 }
 
@@ -218,6 +224,18 @@ int handle_raise(lua_State *L)
     return lua_error(L);
 }
 
+int handle_fail(lua_State *L, const char *format, ...)
+{
+    va_list arguments;
+    const int before = lua_gettop(L);
+    if (handle_push_place(L)) lua_pushliteral(L, ": ");
+    va_start(arguments, format);
+    lua_pushvfstring(L, format, arguments);
+    va_end(arguments);
+    lua_concat(L, lua_gettop(L) - before);
+    return lua_error(L);
+}
+
 /* ---- Calls of Eddy --------------------------------------------------------------------------- */
 
 static __thread lua_State *thread;
@@ -269,7 +287,7 @@ static int scope_end(lua_State *L)
     lua_rawset(L, 2);
     for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
         handle *h = ours(L, -2);
-        if (h) release(h);
+        if (h) close_one(L, h);
     }
     return 0;
 }
@@ -317,6 +335,8 @@ static void open_scopes(lua_State *L)
     lua_setfield(L, -2, "__close");
     lua_pushliteral(L, "k");
     lua_setfield(L, -2, "__mode");
+    lua_pushboolean(L, false);
+    lua_setfield(L, -2, "__metatable");
     lua_setmetatable(L, -2); /* Lua's threads are weak keys too */
     lua_rawsetp(L, LUA_REGISTRYINDEX, &scope_key);
 }

@@ -74,6 +74,9 @@ bool handle_push_text(lua_State *L, const char *s);
 /* Raises Eddy's kept error with the place in the Lua program, and forgets it. */
 int handle_raise(lua_State *L);
 
+/* As luaL_error, with the place in the Lua program, which may be further out than the caller. */
+int handle_fail(lua_State *L, const char *format, ...);
+
 /* A result at the top of the stack: 1, or the error. For the end of a binding. */
 static inline int handle_return(lua_State *L, bool fine)
 {

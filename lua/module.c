@@ -6,6 +6,7 @@
 #include "lua/ops.h"
 #include "lua/plot.h"
 #include "lua/tensor.h"
+#include <limits.h>
 
 /*
  * require "eddy": the same source is the module that a stock Lua loads and the inside of the eddy
@@ -29,8 +30,10 @@ static int set_seed(lua_State *L)
 
 static int threads(lua_State *L)
 {
-    if (!lua_isnoneornil(L, 1) && !ed_set_num_threads((int)luaL_checkinteger(L, 1)))
-        return handle_raise(L);
+    if (!lua_isnoneornil(L, 1)) {
+        const lua_Integer n = luaL_checkinteger(L, 1);
+        if (!ed_set_num_threads(n < 0 || n > INT_MAX ? 0 : (int)n)) return handle_raise(L);
+    }
     lua_pushinteger(L, ed_num_threads());
     return 1;
 }
@@ -47,7 +50,9 @@ static int type(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"set_seed", set_seed}, {"num_threads", threads}, {"scope_begin", handle_scope}, {"type", type},
+    {"set_seed", set_seed},
+    {"num_threads", threads},
+    {"type", type},
     {NULL, NULL},
 };
 
@@ -56,7 +61,11 @@ static void run_prelude(lua_State *L, int module)
     size_t size = (size_t)(eddy_prelude_end - eddy_prelude);
     if (luaL_loadbufferx(L, eddy_prelude, size, "=eddy", "t") != LUA_OK) lua_error(L);
     lua_pushvalue(L, module);
-    lua_call(L, 1, 0);
+    lua_newtable(L);
+    autodiff_natives(L);
+    lua_pushcfunction(L, handle_scope);
+    lua_setfield(L, -2, "scope");
+    lua_call(L, 2, 0);
 }
 
 static const char module_key;

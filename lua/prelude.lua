@@ -1,12 +1,16 @@
 -- What of the module is written in Lua itself, on the functions that C provides. Run once, when the
--- module is loaded, with the module's table.
-local ed = ...
+-- module is loaded, with the module's table and functions that only it needs.
+local ed, native = ...
 
 -- Errors of arguments are the caller's: of what called the function that checks.
 local function check_callable(f, what)
     local kind = type(f)
     if kind == "function" or kind == "userdata" or kind == "table" then return end
     error(what .. ": a function is expected, not a " .. kind, 3)
+end
+
+local function check_table(x, what)
+    if type(x) ~= "table" then error(what .. " are a table of tensors, not a " .. (ed.type(x) or type(x)), 3) end
 end
 
 -- Takes what x is or holds out of the set of what a scope closes.
@@ -27,7 +31,7 @@ end
 -- what is in tables that it returns.
 function ed.scope(f, ...)
     check_callable(f, "scope")
-    local made <close> = ed.scope_begin()
+    local made <close> = native.scope()
     local results = table.pack(f(...))
     local seen = {}
     for i = 1, results.n do
@@ -175,11 +179,11 @@ function ed.custom_gradient(forward, gradient)
     if gradient ~= nil then
         check_callable(gradient, "custom_gradient")
         local held = {forward = forward, gradient = gradient}
-        return function(...) return ed.custom_gradient_call(held, tensors(...)) end
+        return function(...) return native.custom_gradient(held, tensors(...)) end
     end
     return function(...)
         local back
-        return ed.custom_gradient_call({
+        return native.custom_gradient({
             forward = function(...)
                 local y
                 y, back = forward(...)
@@ -195,21 +199,24 @@ end
 function ed.recompute(f)
     check_callable(f, "recompute")
     local held = {forward = f}
-    return function(...) return ed.recompute_call(held, tensors(...)) end
+    return function(...) return native.recompute(held, tensors(...)) end
 end
 
 -- check_gradient(f, {inputs}, {second_order = , rtol = , ...}): whether the tape's gradients of
 -- f(inputs...) at the inputs, float64, agree with finite differences; then a report.
 function ed.check_gradient(f, inputs, options)
     check_callable(f, "check_gradient")
-    return ed.check_gradient_call({forward = f}, inputs, options)
+    check_table(inputs, "check_gradient: the inputs")
+    return native.check_gradient({forward = f}, inputs, options)
 end
 
 -- hessian_vector_product(f, {inputs}, {vectors}): the product of the Hessian of f(inputs...) with
 -- the vectors, of the inputs' shapes; f gives a scalar.
 function ed.hessian_vector_product(f, inputs, vectors)
     check_callable(f, "hessian_vector_product")
-    return ed.hessian_vector_product_call({forward = f}, inputs, vectors)
+    check_table(inputs, "hessian_vector_product: the inputs")
+    check_table(vectors, "hessian_vector_product: the vectors")
+    return native.hessian_vector_product({forward = f}, inputs, vectors)
 end
 
 -- counter(n): a variable that counts, int64 and not trainable: a step_counter, an epoch.

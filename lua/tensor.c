@@ -50,7 +50,7 @@ static int index_of(lua_State *L)
         const char *key = lua_tolstring(L, 2, &size);
         if (push_property(L, t, key)) return 1;
         if (!places_is_text(key, size))
-            return luaL_error(L, "a tensor has no field or method '%s'", key);
+            return handle_fail(L, "a tensor has no field or method '%s'", key);
     }
     if (is_end(L, t)) return 0;
     handle *h = handle_new(L, HANDLE_TENSOR);
@@ -73,10 +73,10 @@ static ed_tensor *value_for(lua_State *L, int at, const ed_tensor *v)
 static int set_field(lua_State *L, ed_tensor *t, const char *key)
 {
     if (strcmp(key, "trainable") != 0)
-        return luaL_error(L, "a tensor has no field '%s' that could be set; 'trainable' is one",
-                          key);
+        return handle_fail(L, "a tensor has no field '%s' that could be set; 'trainable' is one",
+                           key);
     if (!lua_isboolean(L, 3))
-        return luaL_error(L, "trainable is %s; true or false is expected", convert_kind(L, 3).s);
+        return handle_fail(L, "trainable is %s; true or false is expected", convert_kind(L, 3).s);
     ed_set_trainable(t, lua_toboolean(L, 3));
     return 0;
 }
@@ -85,7 +85,7 @@ static int new_index(lua_State *L)
 {
     ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     if (!ed_is_variable(t))
-        return luaL_error(L, "a tensor never changes; only variables can be assigned to");
+        return handle_fail(L, "a tensor never changes; only variables can be assigned to");
     size_t size = 0;
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &size) : NULL;
     if (key && !places_is_text(key, size)) return set_field(L, t, key);
@@ -141,7 +141,7 @@ static int item(lua_State *L)
 {
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     if (t->size != 1)
-        return luaL_error(L, "item: the tensor has %I elements", (lua_Integer)t->size);
+        return handle_fail(L, "item: the tensor has %I elements", (lua_Integer)t->size);
     const ed_tensor *value = tensor_read(t); /* one element: any layout is contiguous */
     convert_push_element(L, value->dtype, value->data, 0);
     return 1;

@@ -169,3 +169,45 @@ check.raises("axis 1 is named twice in [1, 1]", function() ed.ones{3}:sum{axis =
 check.raises("axis -2 is outside", function() ed.ones{3}:sum{axis = -2} end)
 check.raises("(operand 2) differ beside axis 1",
     function() ed.concat({ed.ones{2, 2}, ed.ones{2, 3}}, {axis = 1}) end)
+
+-- Options of gradient are known ones.
+tape, value = ed.tape(function(tape)
+    tape:watch(x)
+    return (x * x):sum()
+end)
+check.raises("there is no option unconected_zeros", tape.gradient, tape, value, x, {unconected_zeros = true})
+check.raises("table of options", tape.gradient, tape, value, x, 5)
+check.near(tape:gradient(value, x, {output_gradients = 2}), {4, 4, 4, 4, 4, 4})
+
+-- Texts of any length come out of callbacks whole.
+local long = ("y"):rep(5000)
+fine, caught = pcall(ed.recompute(function() error(long, 0) end), x)
+assert(not fine and caught == long)
+check.raises("forward: the function returned 3; a tensor is expected", ed.recompute(function() return 3 end), x)
+check.raises("the inputs are a table of tensors, not a number",
+    function() ed.check_gradient(function(x) return x end, 3) end)
+check.raises("1 to 64 threads", ed.num_threads, (1 << 32) + 1)
+
+-- A finalizer may end a scope while a call works with what was made in it.
+local watching, watched
+local function begin_scope()
+    return coroutine.wrap(function()
+        ed.scope(function()
+            watched = ed.tensor{3.0}
+            coroutine.yield()
+        end)
+    end)
+end
+for round = 1, 60 do
+    local resume = begin_scope()
+    resume()
+    local tape, y = ed.tape(function(tape)
+        tape:watch(watched)
+        return watched * 2
+    end)
+    setmetatable({}, {__gc = function() resume() end})
+    local fill = {}
+    for i = 1, round * 7 do fill[i] = {} end
+    local fine, g = pcall(tape.gradient, tape, y, watched)
+    if fine then check.near(g, 2) end
+end

@@ -12,7 +12,7 @@ math.randomseed(seed)
 local skipped = {
     write_npy = true, write_npz = true, write_safetensors = true, imshow = true, plot = true, hist = true,
     save = true, write = true, help = true, search = true, checkpoint_manager = true, num_threads = true, memory_trim = true,
-    memory_set_cache_limit = true, check_gradient = true, custom_gradient_call = true, recompute_call = true,
+    memory_set_cache_limit = true, check_gradient = true,
 }
 
 local function pick(list) return list[math.random(#list)] end
