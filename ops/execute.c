@@ -308,7 +308,7 @@ static void drop_outputs(ed_call *call)
 
 static bool execute(ed_call *call, ed_tensor *const *operands)
 {
-    if (__builtin_expect(threads_interrupted, 0)) return cancel(call);
+    if (__builtin_expect(threads_stopped(), 0)) return cancel(call);
     if (!check_count(call, call->n_inputs) || !check_lists(call) ||
         !resolve(call, operands, call->n_inputs))
         return false;

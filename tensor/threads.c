@@ -78,29 +78,29 @@ static bool spin_while(const uint32_t *word, uint32_t value)
 
 /* ---- Interruption ---------------------------------------------------------------------------- */
 
-volatile sig_atomic_t threads_interrupted;
+int threads_interrupted;
 __thread threads_stop threads_stops;
 
 void ed_interrupt(void)
 {
-    threads_interrupted = 1;
+    __atomic_store_n(&threads_interrupted, 1, __ATOMIC_RELAXED);
 }
 
 void ed_clear_interrupt(void)
 {
-    threads_interrupted = 0;
+    __atomic_store_n(&threads_interrupted, 0, __ATOMIC_RELAXED);
 }
 
 bool ed_interrupted(void)
 {
-    return threads_interrupted;
+    return threads_stopped();
 }
 
 /* ---- Helpers --------------------------------------------------------------------------------- */
 
 static void take_ranges(job *j, int worker)
 {
-    while (!j->may_stop || !threads_interrupted) {
+    while (!j->may_stop || !threads_stopped()) {
         int64_t first = __atomic_fetch_add(&j->next, j->grain, __ATOMIC_RELAXED);
         if (first >= j->n) return;
         j->range(first, first + j->grain < j->n ? first + j->grain : j->n, worker, j->user);
@@ -269,7 +269,7 @@ static void run_alone(int64_t n, int64_t grain, threads_range range, void *user)
     enum { STEPS = 64 };
     int64_t step = grain < n && threads_stops.may ? (n / grain / STEPS + 1) * grain : n;
     for (int64_t first = 0; first < n; first += step) {
-        if (threads_stops.may && threads_interrupted) {
+        if (threads_stops.may && threads_stopped()) {
             threads_stops.left_out = true;
             return;
         }

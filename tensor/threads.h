@@ -10,7 +10,6 @@
 #ifndef EDDY_TENSOR_THREADS_H
 #define EDDY_TENSOR_THREADS_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -51,7 +50,13 @@ int threads_count(void);
 
 /* ---- Every op's way through is inline -------------------------------------------------------- */
 
-extern volatile sig_atomic_t threads_interrupted;
+/* Written by handlers of signals, which have it without a lock. */
+extern int threads_interrupted;
+
+static inline bool threads_stopped(void)
+{
+    return __atomic_load_n(&threads_interrupted, __ATOMIC_RELAXED);
+}
 
 typedef struct threads_stop {
     bool may, left_out;
