@@ -188,6 +188,20 @@ do
         self:weight("w", {1})
     end})
 
+    -- A table that is refused leaves the layer as it was.
+    local plain = ed.layer{forward = print}()
+    local function put(name, value) return function() plain[name] = value end end
+    check.raises("layer: there are two layers of the name a", put("p", {ed.dense(1, {name = "a"}), ed.dense(1, {name = "a"})}))
+    check.raises("layer: there are two layers of the name dense", put("p", {ed.dense(1), ed.dense(1, {name = "dense"})}))
+    check.raises("layer: there are two weights of the name p_1", put("p", {ed.variable(1.0), ["1"] = ed.variable(2.0)}))
+    check.raises("layer: 'p_a/b' is no name", put("p", {ed.variable(1.0), ["a/b"] = ed.variable(2.0)}))
+    check.equal(plain.p, nil)
+    check.equal(#plain, 0)
+    put("p", {ed.dense(1), ed.dense(1, {name = "a"}), ed.dense(1)})()
+    check.equal(plain[1].name .. plain[2].name .. plain[3].name, "denseadense_1")
+    check.raises("layer: there are two layers of the name a", put("q", {ed.flatten(), ed.dense(1, {name = "a"})}))
+    check.equal(#plain, 3)
+
     -- They are saved, and wait for their layer like others.
     local checkpoint = ed.checkpoint{model = model}
     parts.v:assign(7)
