@@ -56,7 +56,7 @@ static int64_t place(lua_State *L, const ed_archive *archive, int at)
         if (i < 0) luaL_error(L, "the archive has no tensor '%s'", name);
         return i;
     }
-    i = luaL_checkinteger(L, at);
+    i = maker_check_integer(L, at);
     if (!i || i > count || i < -count)
         luaL_error(L, "the archive has %I tensors, counted from 1; there is no %I",
                    (LUAI_UACINT)count, (LUAI_UACINT)i);

@@ -423,7 +423,7 @@ static int new_index(lua_State *L)
 static int next_child(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
-    const lua_Integer i = luaL_checkinteger(L, 2);
+    const lua_Integer i = maker_check_integer(L, 2);
     if (i < 0 || i >= ed_layer_count(layer)) return 0;
     lua_pushinteger(L, i + 1);
     selves_push(L, ed_layer_at(layer, i));

@@ -283,7 +283,20 @@ const maker *maker_of(lua_State *L, int at)
 const char *maker_check_text(lua_State *L, int at)
 {
     size_t size;
-    const char *s = luaL_checklstring(L, at, &size);
+    luaL_checktype(L, at, LUA_TSTRING);
+    const char *s = lua_tolstring(L, at, &size);
     if (strlen(s) != size) luaL_argerror(L, at, "there is a zero byte in it");
     return s;
+}
+
+double maker_check_number(lua_State *L, int at)
+{
+    luaL_checktype(L, at, LUA_TNUMBER);
+    return lua_tonumber(L, at);
+}
+
+int64_t maker_check_integer(lua_State *L, int at)
+{
+    luaL_checktype(L, at, LUA_TNUMBER);
+    return luaL_checkinteger(L, at);
 }

@@ -73,7 +73,10 @@ typedef struct maker_value {
 
 ed_tensor *maker_tensor(const maker_value *value, ed_dtype dtype);
 
-/* A text of the stack that C can take: without a zero byte. Raises. */
+/* Arguments of other functions, as strictly as fields are read: no text is a number and no number a
+ * text, and C's texts have no zero byte. They raise. */
 const char *maker_check_text(lua_State *L, int at);
+double maker_check_number(lua_State *L, int at);
+int64_t maker_check_integer(lua_State *L, int at);
 
 #endif

@@ -184,7 +184,7 @@ enum { MOST_TENSORS = 1 << 20 };
 static int clip_by_global_norm(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
-    double most = luaL_checknumber(L, 2);
+    double most = maker_check_number(L, 2);
     lua_settop(L, 1);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     int64_t count = extent(L, 1);
@@ -219,9 +219,9 @@ static int index_of(lua_State *L)
 static int new_index(lua_State *L)
 {
     ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
-    if (strcmp(luaL_checkstring(L, 2), "learning_rate") != 0)
+    if (lua_type(L, 2) != LUA_TSTRING || strcmp(lua_tostring(L, 2), "learning_rate") != 0)
         return luaL_error(L, "of an optimizer, learning_rate alone can be set");
-    return ed_set_learning_rate(optimizer, luaL_checknumber(L, 3)) ? 0 : handle_raise(L);
+    return ed_set_learning_rate(optimizer, maker_check_number(L, 3)) ? 0 : handle_raise(L);
 }
 
 static const luaL_Reg methods[] = {

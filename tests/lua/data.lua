@@ -13,6 +13,7 @@ g.state = {-1, 2, math.mininteger}
 check.list(g.state, {-1, 2, math.mininteger})
 check.raises("state alone can be set", function() g.seed = 1 end)
 check.raises("three whole numbers", function() g.state = {1, 2} end)
+check.raises("three whole numbers", function() g.state = {"1", "2", "3"} end)
 check.raises("no field or method 'stat'", function() return g.stat end)
 check.raises("generator: seed is missing", ed.generator)
 check.raises("the default generator has no such state", function() return ed.default_generator().state end)

@@ -12,6 +12,7 @@ check.raises("no such file", ed.read_npy, folder .. "/none.npy")
 check.raises("read_npy: path is missing", ed.read_npy)
 check.raises("read_npy: path is a tensor", ed.read_npy, x)
 check.raises("zero byte", ed.write_npy, "a\0b", x)
+check.raises("string expected, got number", ed.write_npy, 3, x)
 check.raises("zero byte", ed.read_npy, path .. ".npy\0")
 
 -- Archives of both kinds.
