@@ -196,16 +196,32 @@ static int explain(lua_State *L)
     return 1;
 }
 
+/* The hook that the program has set by debug.sethook: it is there while something of the program
+ * runs, and stays from call to call. */
+static struct {
+    lua_Hook function; /* NULL: none */
+    int mask, count;
+} own_hook;
+
+static void put_hook_aside(lua_State *L)
+{
+    own_hook.function = lua_gethook(L) == stop ? NULL : lua_gethook(L);
+    own_hook.mask = lua_gethookmask(L);
+    own_hook.count = lua_gethookcount(L);
+    lua_sethook(L, NULL, 0, 0);
+}
+
 int repl_call(lua_State *L, int arguments, int results, bool briefly)
 {
     int function = lua_gettop(L) - arguments;
     lua_pushcfunction(L, briefly ? explain_briefly : explain);
     lua_insert(L, function);
+    lua_sethook(L, own_hook.function, own_hook.mask, own_hook.count);
     forget_presses();
     running = L;
     int state = lua_pcall(L, arguments, results, function);
     running = NULL;
-    lua_sethook(L, NULL, 0, 0);
+    put_hook_aside(L);
     ed_clear_interrupt();
     forget_presses();
     lua_remove(L, function);

@@ -494,6 +494,19 @@ static void control_c_ends_what_cannot_be_stopped(void **unused)
     }
 }
 
+/* The program's own stays from line to line, until Ctrl-C takes its place. */
+static void hooks_stay(void **unused)
+{
+    (void)unused;
+    start();
+    enter("lines = 0 debug.sethook(function() lines = lines + 1 end, 'l')", "");
+    enter("x = 1", "");
+    enter("lines > 0 and debug.gethook() ~= nil", "true");
+    stop_by_key("while true do end");
+    enter("debug.gethook()", "nil");
+    leave();
+}
+
 static void help_is_there(void **unused)
 {
     (void)unused;
@@ -583,6 +596,11 @@ static void nothing_ends_the_prompt(void **unused)
     enter("?matmul", "matmul");
     enter("error(setmetatable({}, {__tostring = function() error('deep') end}))", "");
     enter("3", "3");
+    enter("debug.sethook(function() error 'hooked' end, 'cr', 1)", "hooked");
+    enter("4", "hooked");
+    give_up("ed.logsum\t", "ed.logsumexp");
+    enter(":time 5", "hooked");
+    enter("?matmul", "hooked");
     leave();
 }
 
@@ -1111,6 +1129,7 @@ int main(void)
         cmocka_unit_test(control_c_stops),
         cmocka_unit_test(control_c_stops_threads),
         cmocka_unit_test(control_c_ends_what_cannot_be_stopped),
+        cmocka_unit_test(hooks_stay),
         cmocka_unit_test(help_is_there),
         cmocka_unit_test(commands_work),
         cmocka_unit_test(memory_is_told_by_lines),
