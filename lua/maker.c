@@ -232,18 +232,26 @@ static bool is_named(lua_State *L, int options, const char *name)
     return named;
 }
 
+static bool read_place(lua_State *L, const maker *m, int i, void *arguments, convert_room *room)
+{
+    const maker_field *field = &m->fields[i];
+    const bool empty = lua_isnil(L, i + 1);
+    const bool shared = !i && room->named; /* with the options: f{1, 2, name = } */
+    if (is_named(L, m->places + 1, field->name)) {
+        if (empty || (shared && !lua_rawlen(L, 1))) return true;
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is given twice", m->name, field->name), false;
+    }
+    if (!empty) return read_field(L, i + 1, field, arguments, room);
+    if (i >= m->needed) return true;
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is missing", m->name, field->name), false;
+}
+
 static bool read_arguments(lua_State *L, const maker *m, int places, void *arguments,
                            convert_room *room)
 {
-    int options = m->places + 1;
-    for (int i = 0; i < m->places; i++) {
-        const maker_field *field = &m->fields[i];
-        if (!lua_isnil(L, i + 1)) {
-            if (!read_field(L, i + 1, field, arguments, room)) return false;
-        } else if (i < m->needed && !is_named(L, options, field->name))
-            return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is missing", m->name, field->name), false;
-    }
-    return maker_options_beside(L, options, m->fields, places, arguments, room);
+    for (int i = 0; i < m->places; i++)
+        if (!read_place(L, m, i, arguments, room)) return false;
+    return maker_options_beside(L, m->places + 1, m->fields, places, arguments, room);
 }
 
 static int call(lua_State *L)

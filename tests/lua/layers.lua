@@ -9,6 +9,11 @@ for _, dense in ipairs{ed.dense(3, {kernel_initializer = "ones", name = "d"}),
     check.equal(dense.name, "d")
     check.equal(check.names(dense:variables()), "d/kernel d/bias")
 end
+check.raises("dense: units is given twice", ed.dense, 3, {units = 4})
+check.raises("dense: units is given twice", ed.dense, {3, units = 4})
+check.raises("normal: shape is given twice", ed.random.normal, {3, shape = {4}})
+check.list(ed.random.normal{shape = {4}}.shape, {4})
+check.list(ed.random.shuffle{x = {1, 2}}.shape, {2})
 local relu = ed.dense(1, {activation = "relu", kernel_initializer = "ones",
                           bias_initializer = {kind = "constant", value = -2}})
 check.near(relu(x), {{0}, {5}})
