@@ -257,55 +257,48 @@ static int reset(lua_State *thread)
     return state;
 }
 
+/* Resumes the thread with the values at the top of L; gives how many results took their place, or
+ * -1 for an error that did. */
 static int run(lua_State *L, lua_State *thread, int arguments)
 {
     int results;
-    if (!lua_checkstack(thread, arguments)) return luaL_error(L, "too many arguments to resume");
+    if (!lua_checkstack(thread, arguments))
+        return lua_pushliteral(L, "too many arguments to resume"), -1;
     lua_xmove(L, thread, arguments);
     lua_State *outer = enter(thread);
-    int state = lua_resume(thread, L, arguments, &results);
+    const int state = lua_resume(thread, L, arguments, &results);
     leave(outer);
-    if (state != LUA_OK && state != LUA_YIELD) return -1;
-    luaL_checkstack(L, results + 1, "too many results to resume");
+    if (state != LUA_OK && state != LUA_YIELD) return lua_xmove(thread, L, 1), -1;
+    if (!lua_checkstack(L, results + 1)) {
+        lua_pop(thread, results);
+        return lua_pushliteral(L, "too many results to resume"), -1;
+    }
     lua_xmove(thread, L, results);
     return results;
-}
-
-/* Whether it can be resumed; pushes the reason why not. */
-static bool is_resumable(lua_State *L, lua_State *thread)
-{
-    lua_Debug at;
-    int state = lua_status(thread);
-    bool fresh = state == LUA_OK && !lua_getstack(thread, 0, &at) && lua_gettop(thread);
-    if (state == LUA_YIELD || fresh) return true;
-    bool alive = state == LUA_OK && lua_getstack(thread, 0, &at);
-    lua_pushfstring(L, "cannot resume %s coroutine", alive ? "non-suspended" : "dead");
-    return false;
 }
 
 static int resume(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTHREAD);
     lua_State *thread = lua_tothread(L, 1);
-    int results = -1;
-    if (is_resumable(L, thread)) {
-        results = run(L, thread, lua_gettop(L) - 1);
-        if (results < 0) lua_xmove(thread, L, 1);
-    }
+    const int results = run(L, thread, lua_gettop(L) - 1);
+    const int values = results < 0 ? 1 : results;
     lua_pushboolean(L, results >= 0);
-    lua_insert(L, results < 0 ? -2 : -(results + 1));
-    return results < 0 ? 2 : results + 1;
+    lua_insert(L, -(values + 1));
+    return values + 1;
 }
 
 static int wrapped(lua_State *L)
 {
     lua_State *thread = lua_tothread(L, lua_upvalueindex(1));
-    if (!is_resumable(L, thread)) return lua_error(L);
-    int results = run(L, thread, lua_gettop(L));
+    const int results = run(L, thread, lua_gettop(L));
     if (results >= 0) return results;
-    reset(thread);
-    lua_xmove(thread, L, 1);
-    if (lua_type(L, -1) != LUA_TSTRING) return lua_error(L);
+    int state = lua_status(thread);
+    if (state != LUA_OK && state != LUA_YIELD) {
+        state = reset(thread);
+        lua_xmove(thread, L, 1);
+    }
+    if (state == LUA_ERRMEM || lua_type(L, -1) != LUA_TSTRING) return lua_error(L);
     luaL_where(L, 1);
     lua_insert(L, -2);
     lua_concat(L, 2);

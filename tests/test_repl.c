@@ -891,6 +891,54 @@ static void coroutines_are_those_of_lua(void **unused)
     assert_non_null(strstr(ours, "1 2 3 1\n"));
 }
 
+/* They fail with the words of Lua's own, at the same places, and can go on. */
+static void coroutines_fail_as_those_of_lua(void **unused)
+{
+    (void)unused;
+    write_text(
+        in_folder("failing.lua"),
+        "local function fails(f, ...) return select(2, pcall(f, ...)) end\n"
+        "local w = coroutine.wrap(function() error('once', 0) end)\n"
+        "print(fails(function() w() end))\n"
+        "print(fails(function() w() end))\n"
+        "w = coroutine.wrap(function() w() end)\n"
+        "print(fails(function() w() end))\n"
+        "local outer outer = coroutine.create(function()\n"
+        "    return coroutine.resume(coroutine.create(function() return coroutine.resume(outer) "
+        "end))\n"
+        "end)\n"
+        "print(coroutine.resume(outer))\n"
+        "print(fails(coroutine.close, coroutine.running()))\n"
+        "local many = {} for i = 1, 600000 do many[i] = i end\n"
+        "local co = coroutine.create(function(...) while true do coroutine.yield(1) end end)\n"
+        "print(coroutine.resume(co, table.unpack(many)))\n"
+        "print(coroutine.resume(co, table.unpack(many)))\n"
+        "print(coroutine.resume(co))\n"
+        "local function give() coroutine.yield(table.unpack(many)) return 'after' end\n"
+        "co, w = coroutine.create(give), coroutine.wrap(give)\n"
+        "local holder = coroutine.wrap(function(...)\n"
+        "    coroutine.yield((select(2, coroutine.resume(co))))\n"
+        "    coroutine.yield(fails(function() w() end))\n"
+        "end)\n"
+        "print(holder(table.unpack(many, 1, 500000)))\n"
+        "print(holder())\n"
+        "print(coroutine.resume(co))\n"
+        "print(w())\n");
+    runs("failing.lua", 0,
+         "failing.lua:3: once\n"
+         "failing.lua:4: cannot resume dead coroutine\n"
+         "failing.lua:6: failing.lua:5: cannot resume non-suspended coroutine\n"
+         "true\ttrue\tfalse\tcannot resume non-suspended coroutine\n"
+         "cannot close a running coroutine\n"
+         "true\t1\n"
+         "false\ttoo many arguments to resume\n"
+         "true\t1\n"
+         "too many results to resume\n"
+         "failing.lua:21: too many results to resume\n"
+         "true\tafter\n"
+         "after\n");
+}
+
 static void the_prompt_without_a_terminal(void **unused)
 {
     (void)unused;
@@ -1143,6 +1191,7 @@ int main(void)
         cmocka_unit_test(exit_codes_are_those_of_lua),
         cmocka_unit_test(the_environment_is_that_of_lua),
         cmocka_unit_test(coroutines_are_those_of_lua),
+        cmocka_unit_test(coroutines_fail_as_those_of_lua),
         cmocka_unit_test(the_prompt_without_a_terminal),
         cmocka_unit_test(safe_is_safe),
         cmocka_unit_test(help_knows_every_name),
