@@ -35,12 +35,17 @@ static bool is_told(const ed_attr *a)
     return a->type != ED_ATTR_STATE && a->type != ED_ATTR_OBJECT;
 }
 
+/* A number of this name, as Lua counts: places and axes begin at 1. */
+static void push_int(lua_State *L, int64_t n, const char *name)
+{
+    lua_pushinteger(L, convert_counts(name) && n >= 0 ? n + 1 : n);
+}
+
 static void push_ints(lua_State *L, ed_ints ints, const char *name)
 {
     lua_createtable(L, (int)ints.count, 0);
     for (int64_t i = 0; i < ints.count; i++) {
-        int64_t n = ints.values[i];
-        lua_pushinteger(L, convert_counts(name) && n >= 0 ? n + 1 : n);
+        push_int(L, ints.values[i], name);
         lua_rawseti(L, -2, i + 1);
     }
 }
@@ -49,13 +54,9 @@ static void push_ints(lua_State *L, ed_ints ints, const char *name)
 static void push_attr(lua_State *L, const ed_attr *a, const void *structure)
 {
     const void *at = (const char *)structure + a->offset;
-    int64_t n;
     switch (a->type) {
     case ED_ATTR_BOOL: lua_pushboolean(L, *(const bool *)at); return;
-    case ED_ATTR_INT:
-        n = *(const int64_t *)at;
-        lua_pushinteger(L, convert_counts(a->name) && n >= 0 ? n + 1 : n);
-        return;
+    case ED_ATTR_INT: push_int(L, *(const int64_t *)at, a->name); return;
     case ED_ATTR_FLOAT: lua_pushnumber(L, *(const double *)at); return;
     case ED_ATTR_DTYPE:
         if (*(const ed_dtype *)at)
@@ -83,7 +84,7 @@ static void set_text(lua_State *L, const char *key, const char *value)
 static void push_operands(lua_State *L, const ed_op *op)
 {
     lua_newtable(L);
-    for (int i = 0; i < mixing_operands(op); i++) {
+    for (int i = 0; i < ops_operands(op); i++) {
         lua_newtable(L);
         set_text(L, "name", op->operands[i].name);
         lua_newtable(L);
@@ -122,11 +123,7 @@ static void push_attrs(lua_State *L, const ed_op *op)
 static void push_sample_input(lua_State *L, const ed_sample_input *in)
 {
     lua_newtable(L);
-    lua_createtable(L, in->rank, 0);
-    for (int i = 0; i < in->rank; i++) {
-        lua_pushinteger(L, in->shape[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
+    push_ints(L, (ed_ints){in->shape, in->rank}, "shape");
     lua_setfield(L, -2, "shape");
     lua_pushnumber(L, in->low);
     lua_setfield(L, -2, "low");

@@ -95,13 +95,11 @@ const char *show_bytes(int64_t bytes, char (*room)[32]);
  * May raise. */
 bool command_run(lua_State *L, const char *line, bool *leave);
 
-/* The names of the commands with their colon, ended by NULL. */
-extern const char *const command_names[];
+/* The name of a command with its colon; NULL behind the last. */
+const char *command_name(size_t index);
 
-/* Compiles an expression or a statement: Lua's state, a function or the message pushed. */
-int prompt_compile(lua_State *L, const char *text);
-
-/* The same of a text that counts as entered, so that places in it name its lines. */
+/* Compiles an expression or a statement: Lua's state, a function or the message pushed. The text
+ * counts as entered, so that places in it name its lines. */
 int prompt_enter(lua_State *L, const char *text);
 
 /* Pushes the line that a text like "stdin:5: ..." names; false, and nothing, if it names none. */

@@ -236,9 +236,18 @@ static void quit_command(lua_State *L, const char *rest)
     (void)rest;
 }
 
-const char *const command_names[] = {":time", ":mem", ":who", ":help", ":quit", NULL};
-static void (*const commands[])(lua_State *L, const char *rest) = {
-    time_command, memory_command, who_command, help_command, quit_command};
+static const struct {
+    const char *name;
+    void (*run)(lua_State *L, const char *rest);
+} commands[] = {
+    {":time", time_command}, {":mem", memory_command}, {":who", who_command},
+    {":help", help_command}, {":quit", quit_command},
+};
+
+const char *command_name(size_t index)
+{
+    return index < sizeof commands / sizeof *commands ? commands[index].name : NULL;
+}
 
 bool command_run(lua_State *L, const char *line, bool *leave)
 {
@@ -247,11 +256,10 @@ bool command_run(lua_State *L, const char *line, bool *leave)
     if (*line != '?' && (*line != ':' || line[1] == ':')) return false;
     line_remember(line);
     if (*line == '?') return ask_command(L, line + 1 + strspn(line + 1, " \t")), true;
-    for (int i = 0; command_names[i]; i++) {
-        if (strlen(command_names[i]) != size || strncmp(line, command_names[i], size) != 0)
-            continue;
-        commands[i](L, rest);
-        *leave = commands[i] == quit_command;
+    for (size_t i = 0; command_name(i); i++) {
+        if (strlen(command_name(i)) != size || strncmp(line, command_name(i), size) != 0) continue;
+        commands[i].run(L, rest);
+        *leave = commands[i].run == quit_command;
         return true;
     }
     printf("there is no %.*s; :help lists the commands\n", (int)size, line);

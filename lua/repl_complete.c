@@ -397,7 +397,7 @@ size_t complete(lua_State *L, const char *text)
         add_texts(&f, text, &p);
     } else if (*text == ':' && mark == text) {
         f.word = text;
-        for (int i = 0; command_names[i]; i++) add(&f, command_names[i]);
+        for (size_t i = 0; command_name(i); i++) add(&f, command_name(i));
     } else if (*mark == '.' || *mark == ':') {
         add_fields(&f, text, mark);
     } else if (!p.comment) {

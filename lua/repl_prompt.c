@@ -133,7 +133,8 @@ static int compile(lua_State *L, const char *before, const char *text)
     return state;
 }
 
-int prompt_compile(lua_State *L, const char *text)
+/* An expression or a statement. */
+static int compile_either(lua_State *L, const char *text)
 {
     if (compile(L, "return ", text) == LUA_OK) return LUA_OK;
     lua_pop(L, 1);
@@ -142,7 +143,7 @@ int prompt_compile(lua_State *L, const char *text)
 
 int prompt_enter(lua_State *L, const char *text)
 {
-    const int code = prompt_compile(L, text);
+    const int code = compile_either(L, text);
     remember_lines(L, text);
     return code;
 }
@@ -162,7 +163,7 @@ static bool is_beginning(lua_State *L, int state)
 {
     if (!names_the_end(L, state)) return false;
     lua_pushfstring(L, "%s\n", lua_tostring(L, -2));
-    state = prompt_compile(L, lua_tostring(L, -1));
+    state = compile_either(L, lua_tostring(L, -1));
     lua_remove(L, -2);
     const bool open = names_the_end(L, state);
     lua_remove(L, open ? -1 : -2);
@@ -185,7 +186,7 @@ static void warn_of_local(const char *chunk)
 static bool read_chunk(lua_State *L, int *code)
 {
     for (;;) {
-        *code = prompt_compile(L, lua_tostring(L, -1));
+        *code = compile_either(L, lua_tostring(L, -1));
         if (!is_beginning(L, *code)) return true;
         lua_pushliteral(L, "\n");
         if (line_read(L, ">> ") != LINE_READ) return false;
