@@ -233,11 +233,13 @@ static ed_layer *layer_given(lua_State *L, bool table, lua_Integer i)
     return layer;
 }
 
-/* sequential{layer, layer, ..., name = }; sequential(layer, layer, ..., {name = }) */
+/* sequential{layer, layer, ..., name = }; sequential({layer, ...}, {name = });
+ * sequential(layer, layer, ..., {name = }) */
 static int sequential(lua_State *L)
 {
-    const bool table = lua_gettop(L) == 1 && lua_type(L, 1) == LUA_TTABLE;
-    if (!lua_gettop(L) || (!table && lua_type(L, -1) != LUA_TTABLE)) lua_pushnil(L);
+    const int given = lua_gettop(L);
+    const bool table = given <= 2 && lua_type(L, 1) == LUA_TTABLE;
+    if (table ? given < 2 : !given || lua_type(L, given) != LUA_TTABLE) lua_pushnil(L);
     const int last = lua_gettop(L); /* options */
     const lua_Integer count = table ? (lua_Integer)lua_rawlen(L, 1) : last - 1;
     luaL_argcheck(L, count < 1 << 20, 1, "too many layers");
@@ -249,7 +251,8 @@ static int sequential(lua_State *L)
     convert_room room = {.who = "sequential"};
     binding b = binding_open(L);
     const bool fine =
-        maker_options_beside(L, last, name_only, table ? (int)count : 0, &options, &room);
+        (!table || maker_options_beside(L, 1, name_only, (int)count, &options, &room)) &&
+        maker_options(L, last, name_only, &options, &room);
     binding_finish(L, &b, h, fine ? ed_sequential_of(options.name, layers, count) : NULL);
     selves_know(L, h->object, -1);
     return 1;
