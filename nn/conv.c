@@ -1,4 +1,5 @@
 #include "nn/layer.h"
+#include "ops/window.h"
 #include "ops/ops.h"
 
 /* y = activation(conv2d(x, kernel) + bias), [batch, height, width, in] -> [batch, h', w', filters].
@@ -54,9 +55,9 @@ static bool read_options(conv *c, ed_ints kernel_size, const ed_conv2d_layer_opt
     if (!kernel_size.values)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "conv2d: the kernel's size is missing, [height, width]");
-    return nn_pair("conv2d", "kernel_size", kernel_size, 1, c->size) &&
-           nn_pair("conv2d", "strides", o->strides, 1, c->strides) &&
-           nn_pair("conv2d", "dilations", o->dilations, 1, c->dilations) &&
+    return window_pair("conv2d", "kernel_size", kernel_size, 1, c->size) &&
+           window_pair("conv2d", "strides", o->strides, 1, c->strides) &&
+           window_pair("conv2d", "dilations", o->dilations, 1, c->dilations) &&
            (c->padding = nn_padding("conv2d", o->padding)) &&
            (c->activation = nn_activation("conv2d", o->activation));
 }

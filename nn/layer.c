@@ -512,20 +512,3 @@ const char *nn_padding(const char *who, const char *padding)
     return ed_fail(ED_INVALID_ARGUMENT, "%s: padding is '%s'; it is \"VALID\" or \"SAME\"", who,
                    padding);
 }
-
-bool nn_pair(const char *who, const char *option, ed_ints given, int64_t otherwise, int64_t pair[2])
-{
-    pair[0] = pair[1] = otherwise;
-    if (!given.values) return true;
-    const int64_t *numbers = given.values, last = given.count - 1;
-    if ((given.count == 1 || given.count == 2) && numbers[0] > 0 && numbers[last] > 0) {
-        pair[0] = numbers[0];
-        pair[1] = numbers[last];
-        return true;
-    }
-    ed_fail(ED_INVALID_ARGUMENT,
-            "%s: %s is %s; two numbers greater than 0 are expected, [height, width], or one that "
-            "is both",
-            who, option, text_of_ints(given.values, given.count).s);
-    return false;
-}

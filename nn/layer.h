@@ -85,9 +85,4 @@ ed_tensor *nn_linear(ed_tensor *x);
  * anything else. */
 const char *nn_padding(const char *who, const char *padding);
 
-/* Two extents [height, width], all greater than 0, from `given`, where one stands for both, or, if
- * not given, both `otherwise`. false, with an error, otherwise. */
-bool nn_pair(const char *who, const char *option, ed_ints given, int64_t otherwise,
-             int64_t pair[2]);
-
 #endif

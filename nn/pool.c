@@ -1,4 +1,5 @@
 #include "nn/layer.h"
+#include "ops/window.h"
 #include "ops/ops.h"
 
 typedef struct pool {
@@ -21,9 +22,9 @@ ed_layer *ed_max_pool2d_layer_with(const ed_pool2d_layer_options *options)
         .name = "max_pooling2d", .state_size = sizeof(pool), .forward = forward};
     ed_pool2d_layer_options o = options ? *options : (ed_pool2d_layer_options){0};
     pool p;
-    if (!nn_pair("max_pool2d", "window", o.window, 2, p.window) ||
-        !nn_pair("max_pool2d", "strides", o.strides.values ? o.strides : (ed_ints){p.window, 2}, 2,
-                 p.strides) ||
+    if (!window_pair("max_pool2d", "window", o.window, 2, p.window) ||
+        !window_pair("max_pool2d", "strides", o.strides.values ? o.strides : (ed_ints){p.window, 2},
+                     2, p.strides) ||
         !(p.padding = nn_padding("max_pool2d", o.padding)))
         return NULL;
     ed_layer *layer = ed_layer_new(&class, o.name);

@@ -285,6 +285,12 @@ static bool is_int32(double x)
     return x >= INT32_MIN && x <= INT32_MAX && x == floor(x);
 }
 
+/* Whole, and so small that no whole number nearby was rounded to it. */
+static bool is_exact(double x)
+{
+    return fabs(x) <= 0x1p53 && x == floor(x);
+}
+
 static bool is_int64(double x)
 {
     return x >= -0x1p63 && x < 0x1p63 && x == floor(x);
@@ -308,8 +314,9 @@ static bool range_fits(const range_attrs *r, ed_dtype dtype, int64_t n)
 static bool range_infer(ed_call *call)
 {
     const range_attrs *r = call->attrs;
-    bool whole = is_int32(r->start) && is_int32(r->limit) && is_int32(r->delta);
-    ed_dtype dtype = dtype_or(r->dtype, whole ? ED_INT32 : ED_FLOAT32);
+    bool small = is_int32(r->start) && is_int32(r->limit) && is_int32(r->delta);
+    bool whole = is_exact(r->start) && is_exact(r->limit) && is_exact(r->delta);
+    ed_dtype dtype = dtype_or(r->dtype, small ? ED_INT32 : whole ? ED_INT64 : ED_FLOAT32);
     if (!checked_dtype(call, dtype, ED_SET_NUMBER)) return false;
     double count = ceil((r->limit - r->start) / r->delta);
     if (r->delta == 0 || isinf(r->delta) || isnan(count))
@@ -370,7 +377,7 @@ ED_OP(range) = {
                                ATTR(range_attrs, limit, ED_ATTR_FLOAT, "what is not reached"),
                                ATTR(range_attrs, delta, ED_ATTR_FLOAT, "default 1"),
                                ATTR(range_attrs, dtype, ED_ATTR_DTYPE,
-                                    "default int32 for whole numbers, else float32"),
+                                    "default int32 or int64 for whole numbers, else float32"),
                                {0}},
     .attrs_size = sizeof(range_attrs),
     .defaults = &(const range_attrs){.delta = 1},

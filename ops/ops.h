@@ -49,8 +49,8 @@ ed_tensor *ed_eye_with(int64_t rows, const ed_eye_options *options);
 
 /*
  * start, start + delta, ... up to but without limit, as many as ceil((limit - start) / delta).
- * Default dtype: int32 if all three are whole and fit, else float32. Fails for delta 0, NaN, or
- * more elements than memory holds.
+ * Default dtype: if all three are whole, int32 or (up to 2^53) int64; else float32. Fails for delta
+ * 0, NaN, or more elements than memory holds.
  */
 typedef struct ed_range_options {
     double delta; /* default 1 */

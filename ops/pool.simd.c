@@ -112,14 +112,9 @@ typedef struct pool_gradient_attrs {
 static bool windows(const ed_call *call, const int64_t *image, window *w)
 {
     const ed_pool2d_options *o = call->attrs;
-    int64_t extent[2] = {2, 2};
-    if (o->window.values) {
-        if (o->window.count != 2)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "window is two numbers, not %s",
-                                text_of_ints(o->window.values, o->window.count).s);
-        memcpy(extent, o->window.values, sizeof extent);
-    }
-    return window_make(call, image, extent, o->strides, true, (ed_ints){0}, o->padding, w);
+    int64_t extent[2];
+    return window_pair(call->op->name, "window", o->window, 2, extent) &&
+           window_make(call, image, extent, o->strides, true, (ed_ints){0}, o->padding, w);
 }
 
 static bool is_images(const ed_call *call, const ed_tensor *x)

@@ -5,19 +5,22 @@
  * far from overflow. */
 #define WIDEST ((int64_t)1 << 30)
 
-static bool pair(const ed_call *call, const char *what, ed_ints given, int64_t by_default,
-                 int64_t out[2])
+bool window_pair(const char *who, const char *option, ed_ints given, int64_t otherwise,
+                 int64_t pair[2])
 {
-    if (!given.values) {
-        out[0] = out[1] = by_default;
+    pair[0] = pair[1] = otherwise;
+    if (!given.values) return true;
+    const int64_t *numbers = given.values, last = given.count - 1;
+    if ((given.count == 1 || given.count == 2) && numbers[0] > 0 && numbers[last] > 0) {
+        pair[0] = numbers[0];
+        pair[1] = numbers[last];
         return true;
     }
-    if (given.count != 2 || given.values[0] < 1 || given.values[1] < 1)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s are two positive numbers, not %s", what,
-                            text_of_ints(given.values, given.count).s);
-    out[0] = given.values[0];
-    out[1] = given.values[1];
-    return true;
+    ed_fail(ED_INVALID_ARGUMENT,
+            "%s: %s is %s; two numbers greater than 0 are expected, [height, width], or one that "
+            "is both",
+            who, option, text_of_ints(given.values, given.count).s);
+    return false;
 }
 
 static bool place(const ed_call *call, window *w, int axis, bool same)
@@ -58,8 +61,8 @@ bool window_make(const ed_call *call, const int64_t *image, const int64_t extent
     if (extent[0] < 1 || extent[1] < 1)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "the window %s has no cells",
                             text_of_ints(extent, 2).s);
-    if (!pair(call, "strides", strides, 1, w->stride)) return false;
+    if (!window_pair(call->op->name, "strides", strides, 1, w->stride)) return false;
     if (!strides.values && stride_by_extent) memcpy(w->stride, extent, sizeof w->stride);
-    return pair(call, "dilations", dilations, 1, w->dilation) && place(call, w, 0, same) &&
-           place(call, w, 1, same);
+    return window_pair(call->op->name, "dilations", dilations, 1, w->dilation) &&
+           place(call, w, 0, same) && place(call, w, 1, same);
 }

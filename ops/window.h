@@ -12,6 +12,11 @@ typedef struct window {
     int64_t image[2], extent[2], stride[2], dilation[2], before[2], out[2];
 } window;
 
+/* The pair that an option gives: two positive numbers, or one that is both; not given, `otherwise`
+ * twice. false with an error kept. */
+bool window_pair(const char *who, const char *option, ed_ints given, int64_t otherwise,
+                 int64_t pair[2]);
+
 /*
  * Works out the windows over images of shape `image` (rank 4) and checks everything: two positive
  * numbers each for extent, strides (not given: the extent if `stride_by_extent`, else 1) and

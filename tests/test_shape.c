@@ -713,7 +713,8 @@ static void ranges(void **state)
     ED_SCOPE;
     HOLDS(ed_range(0, 5), ED_SHAPE(5), 0, 1, 2, 3, 4);
     assert_int_equal(ed_dtype_of(ed_range(0, 5)), ED_INT32);
-    assert_int_equal(ed_dtype_of(ed_range(0, 3e9, .delta = 1e9)), ED_FLOAT32);
+    assert_int_equal(ed_dtype_of(ed_range(0, 3e9, .delta = 1e9)), ED_INT64);
+    assert_int_equal(ed_dtype_of(ed_range(0, 0x1p60, .delta = 0x1p59)), ED_FLOAT32);
     assert_int_equal(ed_dtype_of(ed_range(0, 1.5)), ED_FLOAT32);
     HOLDS(ed_range(5, 0, .delta = -2), ED_SHAPE(3), 5, 3, 1);
     HOLDS(ed_range(0, 1, .delta = 0.25), ED_SHAPE(4), 0, 0.25, 0.5, 0.75);
