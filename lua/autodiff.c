@@ -36,6 +36,16 @@ static int stop(lua_State *L)
     return command(L, ed_tape_stop);
 }
 
+/* Stops the tape in a table, if it still records. */
+static int stop_tape(lua_State *L)
+{
+    lua_rawgeti(L, 1, 1);
+    ed_tape *tape = handle_at(L, -1, HANDLE_TAPE);
+    const bool failed = ed_failed();
+    if (tape && !ed_tape_stop(tape) && !failed) ed_clear_error();
+    return 0;
+}
+
 static int resume(lua_State *L)
 {
     return command(L, ed_tape_resume);
@@ -317,6 +327,7 @@ void autodiff_natives(lua_State *L)
         {"recompute", recompute},
         {"check_gradient", check_gradient},
         {"hessian_vector_product", hessian_vector_product},
+        {"stop_tape", stop_tape},
         {NULL, NULL},
     };
     luaL_setfuncs(L, functions, 0);

@@ -1,25 +1,6 @@
 #include "lua/mixing.h"
 #include <math.h>
 
-int mixing_operands(const ed_op *op)
-{
-    int n = 0;
-    while (n < ED_MAX_OPERANDS && op->operands[n].name) n++;
-    return n;
-}
-
-const ed_operand *mixing_operand(const ed_op *op, int i)
-{
-    int last = mixing_operands(op) - 1;
-    return &op->operands[i < last ? i : last];
-}
-
-bool mixing_agree(const ed_op *op, int i, int k)
-{
-    char type = mixing_operand(op, i)->type;
-    return i == k || (type && type == mixing_operand(op, k)->type);
-}
-
 /* Whether a number among the attributes has a fraction. */
 static bool has_fraction(const ed_op *op, const void *attrs)
 {
@@ -35,11 +16,11 @@ ed_dtype mixing_dtype(const ed_op *op, ed_tensor *const *inputs, int n, int i)
 {
     bool floats = false;
     for (int k = 0; k < n; k++) {
-        if (!mixing_agree(op, i, k)) continue;
+        if (!ops_operands_agree(op, i, k)) continue;
         const ed_tensor *t = inputs[k];
         bool is_float = ED_SET_FLOAT & 1u << t->dtype, weak = t->flags & TENSOR_WEAK;
         if (is_float && !weak) return t->dtype;
-        floats |= is_float || !(weak || mixing_operand(op, k)->dtypes & 1u << t->dtype);
+        floats |= is_float || !(weak || ops_operand(op, k)->dtypes & 1u << t->dtype);
     }
     return floats ? ED_FLOAT32 : ED_DTYPE_NONE;
 }
@@ -49,8 +30,8 @@ bool mixing_cast(const ed_op *op, ed_tensor **inputs, int n, const void *attrs)
     const ed_dtype least = has_fraction(op, attrs) ? ED_FLOAT32 : ED_DTYPE_NONE;
     ed_dtype dtype = ED_DTYPE_NONE;
     for (int i = 0; i < n; i++) {
-        if (!i || !mixing_agree(op, i - 1, i)) dtype = mixing_dtype(op, inputs, n, i);
-        bool may = mixing_operand(op, i)->dtypes & 1u << ED_FLOAT32 && mixing_is_whole(inputs[i]);
+        if (!i || !ops_operands_agree(op, i - 1, i)) dtype = mixing_dtype(op, inputs, n, i);
+        bool may = ops_operand(op, i)->dtypes & 1u << ED_FLOAT32 && mixing_is_whole(inputs[i]);
         ed_dtype wanted = dtype ? dtype : least;
         if (may && wanted && !(inputs[i] = ed_cast(inputs[i], wanted))) return false;
     }

@@ -6,7 +6,7 @@
 #define EDDY_LUA_MIXING_H
 
 #include "eddy.h"
-#include "ops/op.h"
+#include "ops/execute.h"
 #include "tensor/core.h"
 
 /* Whether it is a tensor of whole numbers, which become floats where they meet some. */
@@ -14,13 +14,6 @@ static inline bool mixing_is_whole(const ed_tensor *t)
 {
     return (ED_SET_INDEX | 1 << ED_UINT8) & 1u << t->dtype && !(t->flags & TENSOR_WEAK);
 }
-
-/* The number of an op's operands; what the table says of its operand i. */
-int mixing_operands(const ed_op *op);
-const ed_operand *mixing_operand(const ed_op *op, int i);
-
-/* Whether operands i and k have to agree in dtype. */
-bool mixing_agree(const ed_op *op, int i, int k);
 
 /*
  * The dtype that whole numbers become as operand i of the n inputs: that of a float tensor with

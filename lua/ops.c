@@ -36,9 +36,9 @@ typedef struct arguments {
 static ed_dtype dtype_for(const arguments *a, int i)
 {
     ed_dtype met = ED_DTYPE_NONE;
-    for (int k = 0; k < mixing_operands(a->op); k++) {
+    for (int k = 0; k < ops_operands(a->op); k++) {
         const ed_tensor *t =
-            mixing_agree(a->op, i, k) ? handle_at(a->L, k + 1, HANDLE_TENSOR) : NULL;
+            ops_operands_agree(a->op, i, k) ? handle_at(a->L, k + 1, HANDLE_TENSOR) : NULL;
         if (t && (!met || ed_dtype_is_float(t->dtype))) met = t->dtype;
     }
     return met;
@@ -49,7 +49,7 @@ static bool take_operand(arguments *a, int at, ed_dtype likely)
     int i = a->n_inputs;
     if (i == a->most_inputs)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: more than %d operands", a->op->name, i), false;
-    const ed_operand *mine = mixing_operand(a->op, i);
+    const ed_operand *mine = ops_operand(a->op, i);
     if (!convert_is_operand(a->L, at))
         return ed_fail(ED_INVALID_ARGUMENT,
                        "%s: %s is %s; a tensor, a number or a table of numbers is expected",
@@ -107,7 +107,7 @@ static bool take_variadic(arguments *a)
 
 static bool take_operands(arguments *a)
 {
-    int n = mixing_operands(a->op);
+    int n = ops_operands(a->op);
     if (a->op->flags & ED_OP_VARIADIC) return take_variadic(a);
     for (int i = 0; i < n; i++, a->at++) {
         ed_tensor *t = a->at <= a->last ? handle_at(a->L, a->at, HANDLE_TENSOR) : NULL;
@@ -285,7 +285,7 @@ void ops_open(lua_State *L, int module, int methods)
         if (!ops_is_public(op)) continue;
         ops_push(L, op);
         set(L, module, op->name);
-        if (mixing_operands(op)) set(L, methods, op->name);
+        if (ops_operands(op)) set(L, methods, op->name);
         if (!strncmp(op->name, "reduce_", 7)) {
             set(L, module, op->name + 7);
             set(L, methods, op->name + 7);

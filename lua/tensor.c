@@ -10,10 +10,39 @@
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
+/* A shape is a table of numbers that can be printed: "{2, 3}". */
+static int shape_to_string(lua_State *L)
+{
+    luaL_Buffer said;
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_buffinit(L, &said);
+    const lua_Integer n = (lua_Integer)lua_rawlen(L, 1);
+    for (lua_Integer i = 1; i <= n; i++) {
+        luaL_addstring(&said, i == 1 ? "{" : ", ");
+        lua_rawgeti(L, 1, i);
+        luaL_tolstring(L, -1, NULL); /* whatever a program put there */
+        lua_remove(L, -2);
+        luaL_addvalue(&said);
+    }
+    luaL_addstring(&said, n ? "}" : "{}");
+    luaL_pushresult(&said);
+    return 1;
+}
+
+static void push_shape(lua_State *L, const ed_tensor *t)
+{
+    convert_push_ints(L, ed_shape(t));
+    if (luaL_newmetatable(L, "eddy.shape")) {
+        lua_pushcfunction(L, shape_to_string);
+        lua_setfield(L, -2, "__tostring");
+    }
+    lua_setmetatable(L, -2);
+}
+
 static bool push_property(lua_State *L, const ed_tensor *t, const char *key)
 {
     if (!strcmp(key, "shape"))
-        convert_push_ints(L, ed_shape(t));
+        push_shape(L, t);
     else if (!strcmp(key, "dtype"))
         lua_pushstring(L, ed_dtype_name(t->dtype));
     else if (!strcmp(key, "rank"))
@@ -116,7 +145,8 @@ static int length(lua_State *L)
 
 static int to_string(lua_State *L)
 {
-    const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
+    const ed_tensor *t = handle_at(L, 1, HANDLE_TENSOR);
+    if (!t) return lua_pushstring(L, convert_kind(L, 1).s), 1;
     luaL_checkstack(L, 4, NULL);
     binding b = binding_open(L);
     const char *s = ed_to_string(t);

@@ -122,18 +122,18 @@ bool ops_axes(const ed_call *call, ed_ints axes, int rank, unsigned *mask)
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-static const ed_operand *operand(const ed_op *op, int i)
-{
-    int last = 0;
-    while (last + 1 < ED_MAX_OPERANDS && op->operands[last + 1].name) last++;
-    return &op->operands[i < last ? i : last];
-}
-
-static int operand_count(const ed_op *op)
+int ops_operands(const ed_op *op)
 {
     int n = 0;
     while (n < ED_MAX_OPERANDS && op->operands[n].name) n++;
     return n;
+}
+
+const ed_operand *ops_operand(const ed_op *op, int i)
+{
+    int last = 0;
+    while (last + 1 < ED_MAX_OPERANDS && op->operands[last + 1].name) last++;
+    return &op->operands[i < last ? i : last];
 }
 
 static bool share_type(const ed_operand *a, const ed_operand *b)
@@ -141,9 +141,14 @@ static bool share_type(const ed_operand *a, const ed_operand *b)
     return a->type && a->type == b->type;
 }
 
+bool ops_operands_agree(const ed_op *op, int i, int k)
+{
+    return i == k || share_type(ops_operand(op, i), ops_operand(op, k));
+}
+
 static bool check_count(const ed_call *call, int n)
 {
-    int declared = operand_count(call->op);
+    int declared = ops_operands(call->op);
     if (n == declared || (call->op->flags & ED_OP_VARIADIC && n >= declared)) return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT, "%d operands given, %s%d expected", n,
                         call->op->flags & ED_OP_VARIADIC ? "at least " : "", declared);
@@ -164,11 +169,11 @@ static text set_text(unsigned dtypes)
  * for. */
 static ed_dtype weak_dtype(const ed_call *call, int i)
 {
-    const ed_operand *mine = operand(call->op, i);
+    const ed_operand *mine = ops_operand(call->op, i);
     ed_dtype wanted = ED_DTYPE_NONE;
     bool real = call->inputs[i]->dtype == ED_FLOAT64;
     for (int j = 0; j < call->n_inputs; j++) {
-        if (j != i && !share_type(mine, operand(call->op, j))) continue;
+        if (j != i && !share_type(mine, ops_operand(call->op, j))) continue;
         if (!(call->inputs[j]->flags & TENSOR_WEAK)) return call->inputs[j]->dtype;
         real |= call->inputs[j]->dtype == ED_FLOAT64;
         ed_dtype own = number_default_dtype(call->inputs[j]);
@@ -203,17 +208,17 @@ static bool resolve_numbers(ed_call *call)
 
 static bool check_dtype(const ed_call *call, int i)
 {
-    const ed_operand *mine = operand(call->op, i);
+    const ed_operand *mine = ops_operand(call->op, i);
     ed_dtype dtype = call->inputs[i]->dtype;
     if (!(mine->dtypes & 1u << dtype))
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is %s; it takes %s%s", mine->name,
                             text_of_tensor(call->inputs[i]).s, set_text(mine->dtypes).s,
                             mine->dtypes & 1u << ED_FLOAT32 ? " (ed_cast converts)" : "");
     for (int j = 0; j < i; j++)
-        if (call->inputs[j]->dtype != dtype && share_type(mine, operand(call->op, j)))
+        if (call->inputs[j]->dtype != dtype && share_type(mine, ops_operand(call->op, j)))
             return ed_call_fail(call, ED_INVALID_ARGUMENT,
                                 "dtypes differ: %s is %s, %s is %s; ed_cast one of them",
-                                operand(call->op, j)->name, text_of_tensor(call->inputs[j]).s,
+                                ops_operand(call->op, j)->name, text_of_tensor(call->inputs[j]).s,
                                 mine->name, text_of_tensor(call->inputs[i]).s);
     return true;
 }
@@ -237,7 +242,7 @@ static bool resolve(ed_call *call, ed_tensor *const *operands, int n)
     for (int i = 0; i < n; i++) {
         if (!operands[i])
             return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL",
-                                operand(call->op, i)->name);
+                                ops_operand(call->op, i)->name);
         call->inputs[i] = tensor_read(operands[i]);
         weak |= call->inputs[i]->flags & TENSOR_WEAK;
     }

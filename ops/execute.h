@@ -36,6 +36,12 @@ bool ops_unlisten(ops_listener *listener);
     ed_call_op(&ed_op_##symbol, (ed_tensor *const[]){__VA_ARGS__},                                 \
                sizeof((ed_tensor *const[]){__VA_ARGS__}) / sizeof(ed_tensor *), attrs)
 
+/* The number of an op's operands; the one that input i is (of a list all are the last one); whether
+ * inputs i and k have to be of one dtype. */
+int ops_operands(const ed_op *op);
+const ed_operand *ops_operand(const ed_op *op, int i);
+bool ops_operands_agree(const ed_op *op, int i, int k);
+
 /* Field of an attribute schema. */
 #define ATTR(struct_type, field, kind, text)                                                       \
     {                                                                                              \

@@ -187,3 +187,20 @@ check.list(ed.stack(many).shape, {5000, 3})
 -- Rows without elements are tables too, unless nobody could hold them.
 assert(#ed.zeros{2, 0}:totable() == 2 and #ed.zeros{0, 1 << 40}:totable() == 0)
 raises("empty tables", function() ed.zeros{1 << 40, 0}:totable() end)
+
+-- Shapes are tables that can be printed; one number stands for two, as in layers.
+check.equal(tostring(ed.ones{2, 3}.shape), "{2, 3}")
+check.equal(tostring(ed.tensor(1).shape), "{}")
+local spoilt = ed.ones{2}.shape
+spoilt[1], spoilt[2] = {}, nil
+assert(tostring(spoilt):find "^{table: ")
+check.list(ed.max_pool2d(ed.ones{1, 4, 4, 1}, {window = 2}).shape, {1, 2, 2, 1})
+check.list(ed.conv2d(ed.ones{1, 4, 4, 1}, ed.ones{2, 2, 1, 1}, {strides = 2}).shape, {1, 2, 2, 1})
+raises("two numbers greater than 0", ed.max_pool2d, ed.ones{1, 4, 4, 1}, {window = {1, 2, 3}})
+
+-- A range of large whole numbers stays whole; what is closed can still be printed.
+is(ed.range(1 << 40, (1 << 40) + 2), "int64", {1 << 40, (1 << 40) + 1})
+is(ed.range(2147483647, 2147483649), "int64", {2147483647, 2147483648})
+local gone = ed.ones{1}
+gone:close()
+check.equal(tostring(gone), "a closed tensor")
