@@ -119,7 +119,7 @@ static bool take_text(lua_State *L, const maker_field *field, const convert_room
     const bool fine = *to && strlen(*to) == lua_rawlen(L, -1);
     if (!fine)
         ed_fail(ED_INVALID_ARGUMENT, "%s: %s: texts are expected, not %s", room->who, field->name,
-                *to ? "one with a zero byte" : luaL_typename(L, -1));
+                *to ? "one with a zero byte" : convert_kind(L, -1).s);
     lua_pop(L, 1);
     return fine;
 }
@@ -149,8 +149,8 @@ static bool texts_at(lua_State *L, int at, const maker_field *field, void *to, c
 static bool renames_at(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
 {
     if (lua_type(L, at) != LUA_TTABLE)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is a %s; a table of texts is expected",
-                       room->who, field->name, luaL_typename(L, at)),
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is %s; a table of texts is expected", room->who,
+                       field->name, convert_kind(L, at).s),
                false;
     int64_t n = 0, used = 0;
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) n++;

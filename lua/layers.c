@@ -226,8 +226,7 @@ static ed_layer *layer_given(lua_State *L, bool table, lua_Integer i)
         lua_pushvalue(L, (int)i);
     ed_layer *layer = handle_at(L, -1, HANDLE_LAYER);
     if (!layer)
-        luaL_error(L, "sequential: value %d is no layer but a %s", (int)i,
-                   handle_name(L, -1) ? handle_name(L, -1) : luaL_typename(L, -1));
+        luaL_error(L, "sequential: value %d is no layer but %s", (int)i, convert_kind(L, -1).s);
     selves_join(L, -2, layer, -1);
     lua_pop(L, 1);
     return layer;

@@ -92,9 +92,8 @@ static bool read_object(lua_State *L, int at, const maker_field *field, void *to
                         const convert_room *room)
 {
     if ((*(void **)to = handle_at(L, at, field->object))) return true;
-    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is a %s; a %s is expected", room->who, field->name,
-                   lua_isuserdata(L, at) ? "different (or closed) object" : luaL_typename(L, at),
-                   handle_kind_name(field->object)),
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is %s; a %s is expected", room->who, field->name,
+                   convert_kind(L, at).s, handle_kind_name(field->object)),
            false;
 }
 
@@ -134,8 +133,8 @@ static bool read_option(lua_State *L, const maker_field *fields, int places, voi
     if (is_place(L, places)) return true;
     if (lua_type(L, -2) != LUA_TSTRING)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "%s: options have names, as {%s = }; there is a key that is a %s", room->who,
-                       fields->name, luaL_typename(L, -2)),
+                       "%s: options have names, as {%s = }; there is a key that is %s", room->who,
+                       fields->name, convert_kind(L, -2).s),
                false;
     const char *name = lua_tostring(L, -2);
     const maker_field *field = fields;
@@ -148,8 +147,8 @@ bool maker_options_beside(lua_State *L, int at, const maker_field *fields, int p
 {
     if (lua_isnoneornil(L, at)) return true;
     if (lua_type(L, at) != LUA_TTABLE)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: a table of options is expected, not a %s",
-                       room->who, handle_name(L, at) ? handle_name(L, at) : luaL_typename(L, at)),
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: a table of options is expected, not %s", room->who,
+                       convert_kind(L, at).s),
                false;
     at = lua_absindex(L, at);
     if (!lua_checkstack(L, 4)) return ed_fail(ED_OUT_OF_MEMORY, "Lua's stack is full"), false;

@@ -42,8 +42,7 @@ bool objects_method(lua_State *L)
 int objects_no_field(lua_State *L)
 {
     const char *key = luaL_tolstring(L, 2, NULL);
-    luaL_getmetafield(L, 1, "__name");
-    return luaL_error(L, "a %s has no field or method '%s'", lua_tostring(L, -1), key);
+    return luaL_error(L, "%s has no field or method '%s'", convert_kind(L, 1).s, key);
 }
 
 /* ---- Entries by name ------------------------------------------------------------------------- */
@@ -51,8 +50,8 @@ int objects_no_field(lua_State *L)
 static void check_name(lua_State *L, int at, const char *who)
 {
     if (lua_type(L, at) != LUA_TSTRING)
-        luaL_error(L, "%s: names are expected; there is a key that is a %s", who,
-                   luaL_typename(L, at));
+        luaL_error(L, "%s: names are expected; there is a key that is %s", who,
+                   convert_kind(L, at).s);
     if (strlen(lua_tostring(L, at)) != lua_rawlen(L, at))
         luaL_error(L, "%s: there is a zero byte in the name '%s'", who, lua_tostring(L, at));
 }

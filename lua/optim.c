@@ -25,9 +25,9 @@ static bool clipping(lua_State *L, int at, const maker_field *field, void *to, c
     };
     if (lua_type(L, at) == LUA_TTABLE) return maker_options(L, at, fields, to, room);
     return ed_fail(ED_INVALID_ARGUMENT,
-                   "%s: %s is a %s; {value = }, {norm = } or {global_norm = } "
+                   "%s: %s is %s; {value = }, {norm = } or {global_norm = } "
                    "is expected",
-                   room->who, field->name, luaL_typename(L, at)),
+                   room->who, field->name, convert_kind(L, at).s),
            false;
 }
 

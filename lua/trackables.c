@@ -185,9 +185,9 @@ void *trackables_object(lua_State *L, int at, const char *name)
     }
     if (lua_type(L, at) == LUA_TTABLE && !convert_has_names(L, at)) return convert_list(L, at);
     return ed_fail(ED_INVALID_ARGUMENT,
-                   "checkpoint: '%s' is a %s; variables, layers, optimizers, metrics, generators, "
+                   "checkpoint: '%s' is %s; variables, layers, optimizers, metrics, generators, "
                    "datasets, tables of variables and ed.trackable{...} can be kept",
-                   name, lua_isuserdata(L, at) ? "different object" : luaL_typename(L, at));
+                   name, convert_kind(L, at).s);
 }
 
 /* trackable(table) */

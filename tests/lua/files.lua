@@ -88,7 +88,7 @@ for i = 1, 100 do
     ed.write_npz(path, tables)
     assert(ed.load(path).a)
 end
-check.raises("write_npz: names are expected; there is a key that is a number", ed.write_npz, path, {x})
+check.raises("write_npz: names are expected; there is a key that is 1", ed.write_npz, path, {x})
 check.raises("zero byte in the name", ed.write_npz, path, {["a\0"] = x})
 check.raises("a tensor, a number", ed.write_npz, path, {a = print})
 check.raises("bad argument", ed.write_npz, path, x)

@@ -37,11 +37,12 @@ check.raises("a place that is too large", ed.clip_by_global_norm, {[100000000] =
 check.raises("2 gradients", adam.apply_gradients, adam, {1.0, 1.0}, {a})
 check.raises("learning_rate alone can be set", function() adam.iterations = 3 end)
 check.raises("learning_rate alone can be set", function() adam[1] = 3 end)
+check.raises("an optimizer has no field or method 'rate'", function() return adam.rate end)
 check.raises("number expected, got string", function() adam.learning_rate = "0.5" end)
 check.raises("number expected, got string", ed.clip_by_global_norm, {1.0}, "1")
 check.raises("learning", function() adam.learning_rate = -1 end)
 check.raises("no field or method 'rate'", function() return adam.rate end)
-check.raises("clip is a number", ed.sgd, {clip = 3})
+check.raises("clip is 3", ed.sgd, {clip = 3})
 check.raises("no option most; there are value, norm, global_norm", ed.sgd, {clip = {most = 3}})
 check.raises("tape expected", adam.minimize, adam, 3)
 
