@@ -158,8 +158,8 @@ $(REPL): $(LUA_ALL) $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -rdynamic -o $@ $^ $(LIBS) $(LUA_LIBS)
 
-$(OBJ)/tests/test_repl: $(REPL)
-$(OBJ)/tests/test_repl.o: SIMDFLAGS += -DEDDY_VERSION='"$(VERSION)"'
+$(OBJ)/tests/test_repl $(OBJ)/tests/test_eddy: $(REPL)
+$(OBJ)/tests/test_eddy.o: SIMDFLAGS += -DEDDY_VERSION='"$(VERSION)"'
 
 # The test of Lua's side has the module inside it.
 $(OBJ)/tests/test_lua: $(LUA_PART)
