@@ -46,11 +46,6 @@ const char **objects_entries(lua_State *L, int at, const char *who, lua_Integer 
 /* As binding_finish, with a handle of a list: pushes a table of its tensors. */
 int objects_finish_list(lua_State *L, binding *b, handle *h, void *list);
 
-/* ---- Layers written in Lua ------------------------------------------------------------------- */
-
-/* Whether the layer was made by a kind of Lua's. */
-bool own_layers_is(const ed_layer *layer);
-
 /* ---- What a checkpoint can hold -------------------------------------------------------------- */
 
 /* Pushes an object that keeps the values of the table at a place of the stack. May raise. */

@@ -11,6 +11,9 @@ typedef struct own_state {
     call_hold *hold;
 } own_state;
 
+/* own_layers.c: whether the layer was made by a kind of Lua's. */
+bool own_layers_is(const ed_layer *layer);
+
 /* ---- selves.c: the userdata of a layer, and its fields --------------------------------------- */
 
 /* Pushes the layer's handle, made if there is none. */
