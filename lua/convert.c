@@ -320,14 +320,18 @@ static const char *listed(const char *option, const char *value)
     return value;
 }
 
-/* C's texts end at a zero byte. */
-static bool plain_text(lua_State *L, int at, const ed_attr *field, const char **to,
-                       const convert_room *room)
+bool convert_is_plain(lua_State *L, int at)
 {
     size_t size;
     const char *s = lua_tolstring(L, at, &size);
-    *to = listed(field->name, s);
-    if (strlen(s) == size) return true;
+    return strlen(s) == size;
+}
+
+static bool plain_text(lua_State *L, int at, const ed_attr *field, const char **to,
+                       const convert_room *room)
+{
+    *to = listed(field->name, lua_tostring(L, at));
+    if (convert_is_plain(L, at)) return true;
     return ed_fail(ED_INVALID_ARGUMENT, "%s: there is a zero byte in %s", room->who, field->name),
            false;
 }
@@ -358,44 +362,64 @@ bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, 
     }
 }
 
-static const ed_attr *find_field(const ed_attr *schema, const char *name)
+/* ---- Options by name ------------------------------------------------------------------------- */
+
+static const char *name_of(const void *field)
 {
-    for (; schema && schema->name; schema++)
-        if (schema->type != ED_ATTR_STATE && schema->type != ED_ATTR_OBJECT &&
-            !strcmp(schema->name, name))
-            return schema;
-    return NULL;
+    return *(const char *const *)field;
 }
 
-static bool unknown_option(const ed_attr *schema, const char *name, const convert_room *room)
+static bool unknown_option(convert_names fields, const char *name, const convert_room *room)
 {
     char known[256] = "";
-    for (; schema && schema->name; schema++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", schema->name);
+    for (const char *f = fields.first; name_of(f); f += fields.size) {
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", name_of(f));
     }
     ed_fail(ED_INVALID_ARGUMENT, "%s: there is no option %s%s%s", room->who, name,
             *known ? "; there are " : "", known);
     return false;
 }
 
-bool convert_options(lua_State *L, int at, const ed_attr *schema, void *structure,
-                     convert_room *room)
+/* The option whose key and value are at the top of the stack. */
+static bool read_option(lua_State *L, lua_Integer places, convert_names fields, convert_read *read,
+                        void *structure, convert_room *room)
 {
-    if (lua_type(L, at) != LUA_TTABLE) return true;
+    if (lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 && lua_tointeger(L, -2) <= places)
+        return true;
+    const char *f = fields.first;
+    if (lua_type(L, -2) != LUA_TSTRING)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "%s: options have names, as {%s = }; there is a key that is %s", room->who,
+                       name_of(f) ? name_of(f) : "name", convert_kind(L, -2).s),
+               false;
+    while (name_of(f) && strcmp(name_of(f), lua_tostring(L, -2)) != 0) f += fields.size;
+    return name_of(f) ? read(L, f, structure, room)
+                      : unknown_option(fields, lua_tostring(L, -2), room);
+}
+
+bool convert_named(lua_State *L, int at, lua_Integer places, convert_names fields,
+                   convert_read *read, void *structure, convert_room *room)
+{
     at = lua_absindex(L, at);
     if (!lua_checkstack(L, 4)) return ed_fail(ED_OUT_OF_MEMORY, "Lua's stack is full"), false;
     lua_pushnil(L);
-    while (lua_next(L, at)) {
-        bool fine = true;
-        if (lua_type(L, -2) == LUA_TSTRING) {
-            const char *name = lua_tostring(L, -2);
-            const ed_attr *field = find_field(schema, name);
-            fine = field ? convert_field(L, -1, field, structure, room)
-                         : unknown_option(schema, name, room);
-        }
-        if (!fine) return lua_pop(L, 2), false;
-        lua_pop(L, 1);
-    }
+    for (; lua_next(L, at); lua_pop(L, 1))
+        if (!read_option(L, places, fields, read, structure, room)) return lua_pop(L, 2), false;
     return true;
+}
+
+static bool read_attr(lua_State *L, const void *field, void *structure, convert_room *room)
+{
+    return convert_field(L, -1, field, structure, room);
+}
+
+bool convert_options(lua_State *L, int at, const ed_attr *schema, void *structure,
+                     convert_room *room)
+{
+    static const ed_attr none = {0};
+    const convert_names fields = {schema ? schema : &none, sizeof *schema};
+    if (lua_type(L, at) != LUA_TTABLE) return true;
+    const lua_Integer places = (lua_Integer)lua_rawlen(L, at);
+    return convert_named(L, at, places, fields, read_attr, structure, room);
 }

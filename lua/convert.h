@@ -73,10 +73,29 @@ bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, 
 bool convert_row(lua_State *L, int first, int count, const ed_attr *field, void *structure,
                  convert_room *room);
 
-/* All named options of the table at `at` (absent: none) into the structure; a name that the schema
- * does not have is an error that lists those it has. */
+/* Fields that options can be called by: an array of structures, each of which begins with its name,
+ * up to one without. */
+typedef struct convert_names {
+    const void *first;
+    size_t size; /* of one */
+} convert_names;
+
+/* Puts the value at the top of the stack into the structure, as a field, one of those, says. */
+typedef bool convert_read(lua_State *L, const void *field, void *structure, convert_room *room);
+
+/*
+ * Reads all named options of the table at `at`, which may have values at the first so many places
+ * beside them. A name that is none of the fields', and any other key, is an error.
+ */
+bool convert_named(lua_State *L, int at, lua_Integer places, convert_names fields,
+                   convert_read *read, void *structure, convert_room *room);
+
+/* The same for a schema, of a table that may be absent and have a list beside its names. */
 bool convert_options(lua_State *L, int at, const ed_attr *schema, void *structure,
                      convert_room *room);
+
+/* Whether the text at a place of the stack is one that C can take: it has no zero byte. */
+bool convert_is_plain(lua_State *L, int at);
 
 /* Whether the table has a name among its keys. */
 bool convert_has_names(lua_State *L, int at);

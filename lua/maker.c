@@ -3,7 +3,6 @@
 #include "lua/objects.h"
 #include "tensor/core.h"
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- Fields ---------------------------------------------------------------------------------- */
@@ -33,13 +32,6 @@ ed_tensor *maker_tensor(const maker_value *value, ed_dtype dtype)
     ed_tensor *t = convert_values(value->L, value->at, &wanted);
     if (t && t->flags & TENSOR_WEAK) t = ed_scalar_with(t, NULL);
     return t && dtype && t->dtype != dtype ? ed_cast(t, dtype) : t;
-}
-
-bool maker_list(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
-{
-    (void)field;
-    (void)room;
-    return (*(ed_list **)to = convert_list(L, at)) != NULL;
 }
 
 static const char *const initializers[] = {
@@ -108,38 +100,9 @@ static bool read_field(lua_State *L, int at, const maker_field *field, void *str
     return convert_field(L, at, &plain, structure, room);
 }
 
-static bool unknown(const maker_field *fields, const char *name, const convert_room *room)
+static bool read_named(lua_State *L, const void *field, void *structure, convert_room *room)
 {
-    char known[256] = "";
-    for (; fields->name; fields++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", fields->name);
-    }
-    return ed_fail(ED_INVALID_ARGUMENT, "%s: there is no option %s; there are %s", room->who, name,
-                   known),
-           false;
-}
-
-/* Whether the table may have the key at the top but one: a place's number, in the form f{2, name =
- * }. */
-static bool is_place(lua_State *L, int places)
-{
-    return lua_isinteger(L, -2) && lua_tointeger(L, -2) >= 1 && lua_tointeger(L, -2) <= places;
-}
-
-static bool read_option(lua_State *L, const maker_field *fields, int places, void *structure,
-                        convert_room *room)
-{
-    if (is_place(L, places)) return true;
-    if (lua_type(L, -2) != LUA_TSTRING)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "%s: options have names, as {%s = }; there is a key that is %s", room->who,
-                       fields->name, convert_kind(L, -2).s),
-               false;
-    const char *name = lua_tostring(L, -2);
-    const maker_field *field = fields;
-    while (field->name && strcmp(field->name, name) != 0) field++;
-    return field->name ? read_field(L, -1, field, structure, room) : unknown(fields, name, room);
+    return read_field(L, -1, field, structure, room);
 }
 
 bool maker_options_beside(lua_State *L, int at, const maker_field *fields, int places,
@@ -150,12 +113,8 @@ bool maker_options_beside(lua_State *L, int at, const maker_field *fields, int p
         return ed_fail(ED_INVALID_ARGUMENT, "%s: a table of options is expected, not %s", room->who,
                        convert_kind(L, at).s),
                false;
-    at = lua_absindex(L, at);
-    if (!lua_checkstack(L, 4)) return ed_fail(ED_OUT_OF_MEMORY, "Lua's stack is full"), false;
-    lua_pushnil(L);
-    for (; lua_next(L, at); lua_pop(L, 1))
-        if (!read_option(L, fields, places, structure, room)) return lua_pop(L, 2), false;
-    return true;
+    return convert_named(L, at, places, (convert_names){fields, sizeof *fields}, read_named,
+                         structure, room);
 }
 
 bool maker_options(lua_State *L, int at, const maker_field *fields, void *structure,
@@ -170,9 +129,8 @@ bool maker_options(lua_State *L, int at, const maker_field *fields, void *struct
 static bool takes_table(const maker *m)
 {
     const maker_field *first = m->fields;
-    return m->needed == 1 &&
-           (first->type == ED_ATTR_INTS || first->read == maker_operand ||
-            first->read == maker_floats || first->read == maker_later || first->read == maker_list);
+    return m->needed == 1 && (first->type == ED_ATTR_INTS || first->read == maker_operand ||
+                              first->read == maker_floats || first->read == maker_later);
 }
 
 /* Whether what is given for a place is a table of options, none of them perhaps. */
@@ -289,11 +247,9 @@ const maker *maker_of(lua_State *L, int at)
 
 const char *maker_check_text(lua_State *L, int at)
 {
-    size_t size;
     luaL_checktype(L, at, LUA_TSTRING);
-    const char *s = lua_tolstring(L, at, &size);
-    if (strlen(s) != size) luaL_argerror(L, at, "there is a zero byte in it");
-    return s;
+    luaL_argcheck(L, convert_is_plain(L, at), at, "there is a zero byte in it");
+    return lua_tostring(L, at);
 }
 
 double maker_check_number(lua_State *L, int at)

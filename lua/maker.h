@@ -61,7 +61,6 @@ bool maker_options_beside(lua_State *L, int at, const maker_field *fields, int p
 maker_read maker_operand;     /* ed_tensor *: whatever can stand for a tensor */
 maker_read maker_floats;      /* the same, for functions of floats: whole numbers are float32 */
 maker_read maker_later;       /* maker_value: the same, converted once the options are known */
-maker_read maker_list;        /* ed_list *: a table of tensors */
 maker_read maker_initializer; /* ed_initializer: "he_normal" or {kind = , value = , generator = } */
 
 /* A value that waits on the stack, and the tensor that it then becomes, of the dtype or its own. */
