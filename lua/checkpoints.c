@@ -116,7 +116,7 @@ static bool take_text(lua_State *L, const maker_field *field, const convert_room
                       const char **to)
 {
     *to = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-    const bool fine = *to && strlen(*to) == lua_rawlen(L, -1);
+    const bool fine = *to && convert_is_plain(L, -1);
     if (!fine)
         ed_fail(ED_INVALID_ARGUMENT, "%s: %s: texts are expected, not %s", room->who, field->name,
                 *to ? "one with a zero byte" : convert_kind(L, -1).s);

@@ -52,7 +52,7 @@ static void check_name(lua_State *L, int at, const char *who)
     if (lua_type(L, at) != LUA_TSTRING)
         luaL_error(L, "%s: names are expected; there is a key that is %s", who,
                    convert_kind(L, at).s);
-    if (strlen(lua_tostring(L, at)) != lua_rawlen(L, at))
+    if (!convert_is_plain(L, at))
         luaL_error(L, "%s: there is a zero byte in the name '%s'", who, lua_tostring(L, at));
 }
 

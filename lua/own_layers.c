@@ -103,9 +103,8 @@ static const char *check_name(lua_State *L, int at)
 {
     if (lua_type(L, at) != LUA_TSTRING)
         luaL_error(L, "layer: name is %s; a text is expected", convert_kind(L, at).s);
-    const char *name = lua_tostring(L, at);
-    if (strlen(name) != lua_rawlen(L, at)) luaL_error(L, "layer: there is a zero byte in name");
-    return name;
+    if (!convert_is_plain(L, at)) luaL_error(L, "layer: there is a zero byte in name");
+    return lua_tostring(L, at);
 }
 
 /* The name among the options that the last argument may be; NULL if there is none. */

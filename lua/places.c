@@ -111,9 +111,8 @@ static const char *read_piece(const char *s, places *p)
 
 static bool read_text(lua_State *L, int at, places *p)
 {
-    size_t size;
-    const char *s = lua_tolstring(L, at, &size);
-    if (strlen(s) != size) return bad("there is a zero byte in the text");
+    const char *s = lua_tostring(L, at);
+    if (!convert_is_plain(L, at)) return bad("there is a zero byte in the text");
     while ((s = read_piece(s, p)) && *s) s++;
     return s;
 }
