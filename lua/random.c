@@ -153,7 +153,8 @@ static int new_index(lua_State *L)
     for (int i = 0; i < STATE_WORDS; i++) {
         int whole, type = lua_rawgeti(L, 3, i + 1);
         state[i] = (uint64_t)lua_tointegerx(L, -1, &whole);
-        if (!whole || type != LUA_TNUMBER) return luaL_error(L, "a state is a table of three whole numbers");
+        if (!whole || type != LUA_TNUMBER)
+            return luaL_error(L, "a state is a table of three whole numbers");
     }
     return ed_generator_set_state(generator, state) ? 0 : handle_raise(L);
 }
