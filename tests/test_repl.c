@@ -233,6 +233,17 @@ static void control_c_stops(void **unused)
     expect("interrupted");
     expect("\n> ");
     enter("kept", "17");
+    /* no tape goes on recording */
+    enter("v = ed.variable{1.} collectgarbage 'stop'", "");
+    type("ed.value_and_grad(function() while true do local y = v * v y:close() end end, {v})\r");
+    expect("\n");
+    rest();
+    type("\003");
+    expect("interrupted");
+    expect("\n> ");
+    enter("n = ed.memory().live_bytes for i = 1, 1000 do local y = v * v y:close() end", "");
+    enter("ed.memory().live_bytes - n", "0");
+    enter("collectgarbage 'restart'", "");
     /* in a coroutine */
     type("coroutine.wrap(function() while true do end end)()\r");
     expect("\n");
