@@ -150,6 +150,8 @@ ed_list *convert_list(lua_State *L, int at)
     if (lua_type(L, at) != LUA_TTABLE)
         return ed_fail(ED_INVALID_ARGUMENT, "a table of tensors is expected, not %s",
                        convert_kind(L, at).s);
+    if (convert_has_names(L, at))
+        return ed_fail(ED_INVALID_ARGUMENT, "a table of tensors is a list: it has no names");
     return list_of(L, at, 0);
 }
 
@@ -211,7 +213,7 @@ static void check_rows(lua_State *L, const ed_tensor *t)
     int64_t rows = 1;
     for (int d = 0; !t->size && d < t->rank && t->shape[d]; d++) {
         if (t->shape[d] > MOST / rows)
-            luaL_error(L, "%s would be more than %d empty tables", text_of_tensor(t).s, MOST);
+            handle_fail(L, "%s would be more than %d empty tables", text_of_tensor(t).s, MOST);
         rows *= t->shape[d];
     }
 }

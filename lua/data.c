@@ -127,8 +127,8 @@ static bool push_set(lua_State *L)
 static int next_of_loop(lua_State *L)
 {
     if (!push_set(L))
-        return luaL_error(L, "batches: another loop over this dataset began within this one and "
-                             "took its batches; make a dataset for each");
+        return handle_fail(L, "batches: another loop over this dataset began within this one and "
+                              "took its batches; make a dataset for each");
     lua_remove(L, 1);
     return next(L);
 }
@@ -217,7 +217,7 @@ static int mapped(lua_State *L)
     lua_insert(L, 2);
     lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
     if (lua_isnoneornil(L, 2))
-        return luaL_error(L, "map: the function returned nothing; a batch is expected");
+        return handle_fail(L, "map: the function returned nothing; a batch is expected");
     return lua_gettop(L) - 1;
 }
 

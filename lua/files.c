@@ -53,13 +53,13 @@ static int64_t place(lua_State *L, const ed_archive *archive, int at)
     if (lua_type(L, at) == LUA_TSTRING) {
         const char *name = maker_check_text(L, at);
         i = ed_archive_find(archive, name);
-        if (i < 0) luaL_error(L, "the archive has no tensor '%s'", name);
+        if (i < 0) handle_fail(L, "the archive has no tensor '%s'", name);
         return i;
     }
     i = maker_check_integer(L, at);
     if (!i || i > count || i < -count)
-        luaL_error(L, "the archive has %I tensors, counted from 1; there is no %I",
-                   (LUAI_UACINT)count, (LUAI_UACINT)i);
+        handle_fail(L, "the archive has %I tensors, counted from 1; there is no %I",
+                    (LUAI_UACINT)count, (LUAI_UACINT)i);
     return i > 0 ? i - 1 : i + count;
 }
 
@@ -143,7 +143,7 @@ static int verify(lua_State *L)
     if (fine) return 1;
     bool pushed = handle_push_text(L, ed_error());
     ed_clear_error();
-    return pushed ? 2 : luaL_error(L, "no memory");
+    return pushed ? 2 : handle_fail(L, "no memory");
 }
 
 static int digest(lua_State *L)

@@ -226,7 +226,7 @@ static ed_layer *layer_given(lua_State *L, bool table, lua_Integer i)
         lua_pushvalue(L, (int)i);
     ed_layer *layer = handle_at(L, -1, HANDLE_LAYER);
     if (!layer)
-        luaL_error(L, "sequential: value %d is no layer but %s", (int)i, convert_kind(L, -1).s);
+        handle_fail(L, "sequential: value %d is no layer but %s", (int)i, convert_kind(L, -1).s);
     selves_join(L, -2, layer, -1);
     lua_pop(L, 1);
     return layer;
@@ -268,7 +268,7 @@ static int forward(lua_State *L)
     };
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     luaL_checkany(L, 2);
-    if (lua_gettop(L) > 3) return luaL_error(L, "a layer takes one input and a table of options");
+    if (lua_gettop(L) > 3) return handle_fail(L, "a layer takes one input and a table of options");
     lua_settop(L, 3);
     handle *h = handle_new(L, HANDLE_TENSOR);
     luaL_checkstack(L, 2 * ED_MAX_RANK + 32, NULL);
@@ -367,7 +367,7 @@ static int add_weight(lua_State *L)
 static int child(lua_State *L, ed_layer *layer, lua_Integer i)
 {
     int64_t count = ed_layer_count(layer), at = i > 0 ? i - 1 : i + count;
-    if (!i) return luaL_error(L, "counting begins at 1 (and -1 is the last)");
+    if (!i) return handle_fail(L, "counting begins at 1 (and -1 is the last)");
     if (at < 0 || at >= count) return lua_pushnil(L), 1;
     selves_push(L, ed_layer_at(layer, at));
     return 1;
@@ -403,14 +403,14 @@ static int index_of(lua_State *L)
 static int new_index(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
-    if (!own_layers_is(layer)) return luaL_error(L, "only layers written in Lua have fields");
+    if (!own_layers_is(layer)) return handle_fail(L, "only layers written in Lua have fields");
     const char *key = maker_check_text(L, 2);
     lua_settop(L, 3);
     luaL_getmetafield(L, 1, "__index");
     lua_getupvalue(L, -1, 1);
     lua_pushvalue(L, 2);
     bool taken = lua_rawget(L, -2) != LUA_TNIL || property(L, layer, key);
-    if (taken) return luaL_error(L, "every layer has a '%s' already", key);
+    if (taken) return handle_fail(L, "every layer has a '%s' already", key);
     lua_settop(L, 3);
     own_parts_check(L, layer, key);
     own_parts_take(L, layer, key);

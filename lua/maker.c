@@ -160,8 +160,8 @@ static int unfold(lua_State *L, const maker *m)
     const int given = lua_gettop(L);
     if (given != 1 || lua_type(L, 1) != LUA_TTABLE) {
         if (given > m->places + 1)
-            luaL_error(L, "%s: there are %d arguments; %d are the most", m->name, given,
-                       m->places + 1);
+            handle_fail(L, "%s: there are %d arguments; %d are the most", m->name, given,
+                        m->places + 1);
         move_options(L, m);
         lua_settop(L, m->places + 1);
         return 0;

@@ -1,6 +1,7 @@
 #include "lua/autodiff.h"
 #include "lua/call.h"
 #include "lua/handle.h"
+#include "lua/maker.h"
 #include "lua/objects.h"
 #include "lua/help.h"
 #include "lua/ops.h"
@@ -24,14 +25,14 @@ extern const char eddy_prelude_end[] __attribute__((visibility("hidden")));
 
 static int set_seed(lua_State *L)
 {
-    ed_set_seed(luaL_checkinteger(L, 1));
+    ed_set_seed(maker_check_integer(L, 1));
     return 0;
 }
 
 static int threads(lua_State *L)
 {
     if (!lua_isnoneornil(L, 1)) {
-        const lua_Integer n = luaL_checkinteger(L, 1);
+        const int64_t n = maker_check_integer(L, 1);
         if (!ed_set_num_threads(n < 0 || n > INT_MAX ? 0 : (int)n)) return handle_raise(L);
     }
     lua_pushinteger(L, ed_num_threads());

@@ -4,6 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of kinds whose fields are methods only. */
+static int index_of(lua_State *L)
+{
+    return objects_method(L) ? 1 : objects_no_field(L);
+}
+
 void objects_methods(lua_State *L, handle_kind kind, const luaL_Reg *methods,
                      const luaL_Reg *metamethods, lua_CFunction index)
 {
@@ -13,11 +19,8 @@ void objects_methods(lua_State *L, handle_kind kind, const luaL_Reg *methods,
     if (metamethods) luaL_setfuncs(L, metamethods, 0);
     lua_getfield(L, -1, "__index");
     luaL_setfuncs(L, methods, 0);
-    if (index) {
-        lua_pushcclosure(L, index, 1);
-        lua_setfield(L, -2, "__index");
-    } else
-        lua_pop(L, 1);
+    lua_pushcclosure(L, index ? index : index_of, 1);
+    lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
 }
 
@@ -42,7 +45,7 @@ bool objects_method(lua_State *L)
 int objects_no_field(lua_State *L)
 {
     const char *key = luaL_tolstring(L, 2, NULL);
-    return luaL_error(L, "%s has no field or method '%s'", convert_kind(L, 1).s, key);
+    return handle_fail(L, "%s has no field or method '%s'", convert_kind(L, 1).s, key);
 }
 
 /* ---- Entries by name ------------------------------------------------------------------------- */
@@ -50,10 +53,10 @@ int objects_no_field(lua_State *L)
 static void check_name(lua_State *L, int at, const char *who)
 {
     if (lua_type(L, at) != LUA_TSTRING)
-        luaL_error(L, "%s: names are expected; there is a key that is %s", who,
-                   convert_kind(L, at).s);
+        handle_fail(L, "%s: names are expected; there is a key that is %s", who,
+                    convert_kind(L, at).s);
     if (!convert_is_plain(L, at))
-        luaL_error(L, "%s: there is a zero byte in the name '%s'", who, lua_tostring(L, at));
+        handle_fail(L, "%s: there is a zero byte in the name '%s'", who, lua_tostring(L, at));
 }
 
 /* Pushes the keys that are texts as a table. */
@@ -104,7 +107,9 @@ const char **objects_entries(lua_State *L, int at, const char *who, lua_Integer 
 ed_list *objects_variables(lua_State *L, int at)
 {
     ed_layer *layer = handle_at(L, at, HANDLE_LAYER);
-    return layer ? ed_trainable(layer) : convert_list(L, at);
+    ed_tensor *one = handle_at(L, at, HANDLE_TENSOR);
+    if (layer) return ed_trainable(layer);
+    return one ? ed_list_of_one(one) : convert_list(L, at);
 }
 
 int objects_finish_list(lua_State *L, binding *b, handle *h, void *list)

@@ -17,7 +17,7 @@ void checkpoints_open(lua_State *L);
 void trackables_open(lua_State *L);
 
 /* The methods of a kind, and what of it is not a method; `index` gets the table of methods as its
- * upvalue (NULL: the table itself is asked). */
+ * upvalue (NULL: whatever else is asked for is an error). */
 void objects_methods(lua_State *L, handle_kind kind, const luaL_Reg *methods,
                      const luaL_Reg *metamethods, lua_CFunction index);
 
@@ -30,8 +30,8 @@ bool objects_method(lua_State *L);
 /* Raises that the object at 1 has no field of the name at 2. */
 int objects_no_field(lua_State *L);
 
-/* The variables that a table of them or a layer (its trainable ones) at a place stands for. Inside
- * a scope; NULL with an error. */
+/* The variables that a table of them, one, or a layer (its trainable ones) at a place stands for.
+ * Inside a scope; NULL with an error. */
 ed_list *objects_variables(lua_State *L, int at);
 
 /*

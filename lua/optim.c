@@ -110,13 +110,15 @@ static const maker makers[] = {
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* A table of `count` tensors as a list; nil and false are gradients that are not connected. */
-static ed_list *gradients_at(lua_State *L, int at, int64_t count)
+/* A table of `count` tensors as a list; nil and false are gradients that are not connected. Numbers
+ * are of the dtype of the variables (NULL: there are none). */
+static ed_list *gradients_at(lua_State *L, int at, int64_t count, const ed_list *variables)
 {
     ed_list *list = scope_give(list_new(count));
     for (int64_t i = 0; list && i < count; i++) {
         bool connected = lua_rawgeti(L, at, i + 1) != LUA_TNIL && lua_toboolean(L, -1);
-        ed_tensor *t = connected ? convert_operand(L, -1, ED_DTYPE_NONE) : NULL;
+        const ed_tensor *of = variables ? variables->items[i] : NULL;
+        ed_tensor *t = connected ? convert_operand(L, -1, of ? of->dtype : ED_DTYPE_NONE) : NULL;
         lua_pop(L, 1);
         if (connected && !t) return NULL;
         list->items[i] = ed_retain(t);
@@ -128,8 +130,11 @@ static ed_list *gradients_at(lua_State *L, int at, int64_t count)
 static int64_t extent(lua_State *L, int at)
 {
     int64_t most = 0;
-    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1))
-        if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > most) most = lua_tointeger(L, -2);
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        if (!lua_isinteger(L, -2))
+            handle_fail(L, "a table of gradients is a list: it has no names");
+        if (lua_tointeger(L, -2) > most) most = lua_tointeger(L, -2);
+    }
     return most;
 }
 
@@ -147,7 +152,7 @@ static int apply_gradients(lua_State *L)
         ed_fail(ED_INVALID_ARGUMENT, "apply_gradients: %lld gradients for %lld variables",
                 (long long)given, (long long)count);
     else if (variables)
-        gradients = gradients_at(L, 2, count);
+        gradients = gradients_at(L, 2, count, variables);
     bool fine = gradients && ed_apply_gradients(optimizer, gradients, variables);
     binding_close(&b);
     lua_settop(L, 1);
@@ -192,7 +197,7 @@ static int clip_by_global_norm(lua_State *L)
     handle *norm = handle_new(L, HANDLE_TENSOR), *holder = handle_new(L, HANDLE_LIST);
     ed_tensor *before = NULL;
     binding b = binding_open(L);
-    ed_list *list = gradients_at(L, 1, count);
+    ed_list *list = gradients_at(L, 1, count, NULL);
     ed_list *clipped = list ? ed_clip_by_global_norm(list, most, &before) : NULL;
     handle_put(norm, before);
     objects_finish_list(L, &b, holder, clipped);
@@ -220,7 +225,7 @@ static int new_index(lua_State *L)
 {
     ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
     if (lua_type(L, 2) != LUA_TSTRING || strcmp(lua_tostring(L, 2), "learning_rate") != 0)
-        return luaL_error(L, "of an optimizer, learning_rate alone can be set");
+        return handle_fail(L, "of an optimizer, learning_rate alone can be set");
     return ed_set_learning_rate(optimizer, maker_check_number(L, 3)) ? 0 : handle_raise(L);
 }
 

@@ -68,8 +68,8 @@ static int run(lua_State *L)
     lua_call(L, 3, 1);
     ed_tensor *y = handle_at(L, -1, HANDLE_TENSOR);
     if (!y)
-        return luaL_error(L, "%s: forward returned %s; a tensor is expected",
-                          ed_layer_name(c->layer), convert_kind(L, -1).s);
+        return handle_fail(L, "%s: forward returned %s; a tensor is expected",
+                           ed_layer_name(c->layer), convert_kind(L, -1).s);
     c->result = ed_retain(y);
     return 0;
 }
@@ -102,8 +102,8 @@ static void destroy(ed_layer *layer)
 static const char *check_name(lua_State *L, int at)
 {
     if (lua_type(L, at) != LUA_TSTRING)
-        luaL_error(L, "layer: name is %s; a text is expected", convert_kind(L, at).s);
-    if (!convert_is_plain(L, at)) luaL_error(L, "layer: there is a zero byte in name");
+        handle_fail(L, "layer: name is %s; a text is expected", convert_kind(L, at).s);
+    if (!convert_is_plain(L, at)) handle_fail(L, "layer: there is a zero byte in name");
     return lua_tostring(L, at);
 }
 
@@ -158,7 +158,7 @@ static void check_function(lua_State *L, const char *name, bool needed)
 {
     int type = lua_getfield(L, 1, name);
     if (type != LUA_TFUNCTION && (needed || type != LUA_TNIL))
-        luaL_error(L, "layer: %s is %s; a function is expected", name, convert_kind(L, -1).s);
+        handle_fail(L, "layer: %s is %s; a function is expected", name, convert_kind(L, -1).s);
     lua_pop(L, 1);
 }
 

@@ -88,7 +88,7 @@ static void find_entry(lua_State *L, const ed_layer *layer, const char *name, co
                        int found)
 {
     if (lua_type(L, -1) != LUA_TTABLE && lua_type(L, -1) != LUA_TUSERDATA) return;
-    if (lua_gettop(L) - found > DEEPEST) luaL_error(L, "%s: tables are too deep in others", name);
+    if (lua_gettop(L) - found > DEEPEST) handle_fail(L, "%s: tables are too deep in others", name);
     lua_pushfstring(L, "%s_%s", name, key);
     lua_insert(L, -2);
     find(L, layer, lua_tostring(L, -2), found);
@@ -258,7 +258,7 @@ void own_parts_check(lua_State *L, ed_layer *layer, const char *name)
     const bool same = (child && handle_at(L, value, HANDLE_LAYER) == child) ||
                       (v && handle_at(L, value, HANDLE_TENSOR) == v);
     if (kept && !same)
-        luaL_error(L, "%s: '%s' is a part of it already, and can't be replaced",
-                   ed_layer_name(layer), name);
+        handle_fail(L, "%s: '%s' is a part of it already, and can't be replaced",
+                    ed_layer_name(layer), name);
     lua_settop(L, value);
 }

@@ -147,14 +147,14 @@ static int index_of(lua_State *L)
 static int new_index(lua_State *L)
 {
     ed_generator *generator = handle_check(L, 1, HANDLE_GENERATOR);
-    if (!is_state(L)) return luaL_error(L, "of a generator, state alone can be set");
+    if (!is_state(L)) return handle_fail(L, "of a generator, state alone can be set");
     luaL_checktype(L, 3, LUA_TTABLE);
     uint64_t state[STATE_WORDS];
     for (int i = 0; i < STATE_WORDS; i++) {
         int whole, type = lua_rawgeti(L, 3, i + 1);
         state[i] = (uint64_t)lua_tointegerx(L, -1, &whole);
         if (!whole || type != LUA_TNUMBER)
-            return luaL_error(L, "a state is a table of three whole numbers");
+            return handle_fail(L, "a state is a table of three whole numbers");
     }
     return ed_generator_set_state(generator, state) ? 0 : handle_raise(L);
 }

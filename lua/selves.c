@@ -37,7 +37,7 @@ void selves_push(lua_State *L, ed_layer *layer)
     lua_replace(L, -2);
     handle *h = lua_touserdata(L, -1);
     if (!h && own_layers_is(layer))
-        luaL_error(L, "%s: the fields of the layer are gone", ed_layer_name(layer));
+        handle_fail(L, "%s: the fields of the layer are gone", ed_layer_name(layer));
     if (!h) {
         lua_pop(L, 1);
         h = handle_new(L, HANDLE_LAYER);

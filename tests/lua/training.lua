@@ -88,3 +88,22 @@ assert(not fine and report:find("apart by"), report)
 check.raises("training.lua", ed.check_gradient, function() error("inside") end, {ed.tensor({1}, "float64")})
 check.raises("no option rtoll", ed.check_gradient, wrong, {1.0}, {rtoll = 1})
 check.near(ed.hessian_vector_product(function(p) return (p ^ 3):sum() end, {{1.0, 2}}, {{1.0, 10}})[1], {6, 120}, 1e-4)
+
+-- One variable stands for a table of it; a table of them is a list.
+do
+    local v = ed.variable(2.0)
+    local sgd = ed.sgd{learning_rate = 0.5}
+    local tape = ed.tape()
+    sgd:minimize(tape, v * v, v)
+    check.near(v:value(), 0)
+    tape = ed.tape()
+    local y = v * v
+    check.raises("it has no names", tape.gradient, tape, y, {a = v})
+    check.raises("it has no names", ed.clip_by_global_norm, {a = v}, 1)
+    local w = ed.variable({1.0, 2.0})
+    sgd:apply_gradients({{1, 1}}, {w})
+    check.near(w:value(), {0.5, 1.5})
+    check.raises("a dataset has no field or method '1'",
+        function() for _ in ipairs(ed.dataset(ed.ones{2, 1}, ed.ones{2})) do end end)
+    check.raises("a checkpoint has no field or method 'sav'", function() return ed.checkpoint{v = v}.sav end)
+end
