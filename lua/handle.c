@@ -49,15 +49,28 @@ static void note_in_scope(lua_State *L)
     lua_pop(L, 2);
 }
 
-handle *handle_new(lua_State *L, handle_kind kind)
+handle *handle_new_with(lua_State *L, handle_kind kind, int metatable)
 {
     garbage_collect(L);
     handle *h = lua_newuserdatauv(L, sizeof *h, 0);
     *h = (handle){.mark = &mark, .kind = kind};
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &keys[kind]);
+    lua_pushvalue(L, metatable);
     lua_setmetatable(L, -2);
     if (scopes) note_in_scope(L);
     if (garbage_traced) garbage_note(L);
+    return h;
+}
+
+void handle_push_metatable(lua_State *L, handle_kind kind)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &keys[kind]);
+}
+
+handle *handle_new(lua_State *L, handle_kind kind)
+{
+    handle_push_metatable(L, kind);
+    handle *h = handle_new_with(L, kind, lua_gettop(L));
+    lua_remove(L, -2);
     return h;
 }
 

@@ -52,6 +52,11 @@ void handle_open(lua_State *L);
 /* A new empty userdata of the kind on the stack. May raise. */
 handle *handle_new(lua_State *L, handle_kind kind);
 
+/* The same by the kind's metatable, at a place of the stack or an upvalue: looking it up costs as
+ * much as making the userdata. */
+handle *handle_new_with(lua_State *L, handle_kind kind, int metatable);
+void handle_push_metatable(lua_State *L, handle_kind kind);
+
 /* Puts a result into it, retained. Raises nothing. */
 void handle_put(handle *h, void *object);
 

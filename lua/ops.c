@@ -210,12 +210,13 @@ static void make_room(lua_State *L, arguments *a, int last)
     lua_insert(L, last + 1); /* below the results */
 }
 
-int ops_call(lua_State *L, const ed_op *op)
+/* The tensors' metatable is at a place of the stack or an upvalue. */
+static int call(lua_State *L, const ed_op *op, int metatable)
 {
     handle *results[ED_MAX_OUTPUTS];
     int last = lua_gettop(L), n = op->n_outputs ? op->n_outputs : 1;
     luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
-    for (int i = 0; i < n; i++) results[i] = handle_new(L, HANDLE_TENSOR);
+    for (int i = 0; i < n; i++) results[i] = handle_new_with(L, HANDLE_TENSOR, metatable);
     arguments a;
     ed_tensor *few[16];
     a.inputs = few;
@@ -239,13 +240,22 @@ int ops_call(lua_State *L, const ed_op *op)
 
 static int function(lua_State *L)
 {
-    return ops_call(L, lua_touserdata(L, lua_upvalueindex(1)));
+    return call(L, lua_touserdata(L, lua_upvalueindex(1)), lua_upvalueindex(2));
 }
 
 void ops_push(lua_State *L, const ed_op *op)
 {
     lua_pushlightuserdata(L, (void *)op);
-    lua_pushcclosure(L, function, 1);
+    handle_push_metatable(L, HANDLE_TENSOR);
+    lua_pushcclosure(L, function, 2);
+}
+
+int ops_call(lua_State *L, const ed_op *op)
+{
+    ops_push(L, op);
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+    return lua_gettop(L);
 }
 
 const ed_op *ops_of(lua_State *L, int at)
