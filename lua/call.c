@@ -112,7 +112,10 @@ bool call_protected(const call_hold *hold, int (*function)(lua_State *L), void *
 {
     lua_State *L = hold->anchor->L;
     if (!L) return ed_fail(ED_FAILED_PRECONDITION, "%s", closed), false;
-    if (binding_thread()) L = binding_thread();
+    lua_State *running =
+        binding_thread(); /* of this state, or of another that has the object too */
+    if (running && lua_topointer(running, LUA_REGISTRYINDEX) == lua_topointer(L, LUA_REGISTRYINDEX))
+        L = running;
     if (!lua_checkstack(L, 4)) return ed_fail(ED_OUT_OF_MEMORY, "Lua's stack is full"), false;
     const int top = lua_gettop(L);
     forget(L, &traceback_key);
@@ -181,7 +184,6 @@ void call_open(lua_State *L)
     lua_setmetatable(L, -2);
     *box = memory_zalloc(sizeof **box);
     if (!*box) handle_raise(L);
-    (*box)->L = L;
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     (*box)->L = lua_tothread(L, -1);
     lua_pop(L, 1);

@@ -16,8 +16,8 @@ void call_push(lua_State *L, const call_hold *hold);
 
 /*
  * Calls the C function, in which everything may raise, with the context as light userdata: in the
- * Lua thread whose binding runs, or in the main one when C called Eddy. false if it raised; the
- * error is Eddy's then, and handle_raise raises the very same value in the end.
+ * Lua thread whose binding runs, or in the main one when C or another Lua state called Eddy. false
+ * if it raised; the error is Eddy's then, and handle_raise raises the very same value in the end.
  */
 bool call_protected(const call_hold *hold, int (*function)(lua_State *L), void *context);
 

@@ -170,12 +170,7 @@ static void open_loops(lua_State *L)
     lua_pushcfunction(L, end_loop);
     lua_setfield(L, -2, "__close");
     lua_pop(L, 1);
-    lua_newtable(L);
-    lua_createtable(L, 0, 1);
-    lua_pushliteral(L, "k");
-    lua_setfield(L, -2, "__mode");
-    lua_setmetatable(L, -2);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &loops_key);
+    handle_new_weak(L, "k", &loops_key);
 }
 
 /* ---- Mapped ones ----------------------------------------------------------------------------- */

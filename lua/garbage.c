@@ -138,11 +138,6 @@ static const luaL_Reg functions[] = {
 
 void garbage_open(lua_State *L)
 {
-    lua_newtable(L);
-    lua_createtable(L, 0, 1);
-    lua_pushliteral(L, "k");
-    lua_setfield(L, -2, "__mode");
-    lua_setmetatable(L, -2);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &places_key);
+    handle_new_weak(L, "k", &places_key);
     luaL_setfuncs(L, functions, 0);
 }

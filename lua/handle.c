@@ -86,6 +86,16 @@ static handle *ours(lua_State *L, int at)
     return h && lua_rawlen(L, at) == sizeof *h && h->mark == &mark ? h : NULL;
 }
 
+void handle_new_weak(lua_State *L, const char *mode, const void *key)
+{
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushstring(L, mode);
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, key);
+}
+
 const char *handle_name(lua_State *L, int at)
 {
     const handle *h = ours(L, at);
@@ -342,7 +352,6 @@ int handle_scope(lua_State *L)
 
 static void open_scopes(lua_State *L)
 {
-    lua_newtable(L);
     luaL_newmetatable(L, "eddy.scope");
     lua_pushcfunction(L, scope_end);
     lua_setfield(L, -2, "__close");
@@ -350,8 +359,8 @@ static void open_scopes(lua_State *L)
     lua_setfield(L, -2, "__mode");
     lua_pushboolean(L, false);
     lua_setfield(L, -2, "__metatable");
-    lua_setmetatable(L, -2); /* Lua's threads are weak keys too */
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &scope_key);
+    lua_pop(L, 1);
+    handle_new_weak(L, "k", &scope_key);
 }
 
 /* ---- Metatables ------------------------------------------------------------------------------ */

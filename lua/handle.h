@@ -65,6 +65,9 @@ void handle_put(handle *h, void *object);
 void *handle_at(lua_State *L, int at, handle_kind kind);
 void *handle_check(lua_State *L, int at, handle_kind kind);
 
+/* Puts a new table with weak keys ("k") or values ("v") into the registry. */
+void handle_new_weak(lua_State *L, const char *mode, const void *key);
+
 /* The name of its kind; NULL for what is none of ours. */
 const char *handle_name(lua_State *L, int at);
 

@@ -235,7 +235,7 @@ static int call(lua_State *L, const ed_op *op, int metatable)
     bool fine = run(&a, outputs);
     for (int i = 0; fine && i < n; i++) handle_put(results[i], outputs[i]);
     binding_close(&b);
-    return handle_return(L, fine) ? n : 0;
+    return fine ? n : handle_raise(L);
 }
 
 static int function(lua_State *L)

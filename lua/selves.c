@@ -89,18 +89,8 @@ bool selves_add(lua_State *L, ed_layer *layer, ed_layer *child, int at)
     return added;
 }
 
-static void open_table(lua_State *L, const char *mode, const void *key)
-{
-    lua_newtable(L);
-    lua_createtable(L, 0, 1);
-    lua_pushstring(L, mode);
-    lua_setfield(L, -2, "__mode");
-    lua_setmetatable(L, -2);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, key);
-}
-
 void selves_open(lua_State *L)
 {
-    open_table(L, "v", &selves_key);
-    open_table(L, "k", &fields_key);
+    handle_new_weak(L, "v", &selves_key);
+    handle_new_weak(L, "k", &fields_key);
 }

@@ -4,6 +4,7 @@
  * every place in turn, Eddy's and Lua's: each ends as a Lua error, and nothing stays behind.
  */
 #include "eddy.h"
+#include "lua/handle.h"
 #include "tests/folders.h"
 #include <glob.h>
 #include <lauxlib.h>
@@ -108,47 +109,73 @@ static bool try_script(const char *path, allowance *a, int64_t refuse_lua, int64
 
 static const char everything[] = "tests/lua/everything.lua";
 
-static void eddy_may_refuse_memory(void **unused)
+/* Every allocation of the script's fails in turn, Lua's or Eddy's; so many at least. */
+static void refuse_each(bool eddys, int least)
 {
-    (void)unused;
     int64_t before = ed_memory_stats().live_tensors;
     allowance a;
     char message[1024];
     bool fine = false;
     int refused = 0;
     for (int64_t n = 0; !fine; n++) {
-        fine = try_script(everything, &a, -1, n, message, sizeof message);
+        fine = try_script(everything, &a, eddys ? -1 : n, eddys ? n : -1, message, sizeof message);
         if (!fine && !strstr(message, "memory")) fail_msg("allocation %d: %s", (int)n, message);
         assert_fine();
         assert_int_equal(ed_memory_stats().live_tensors, before);
         refused += !fine;
     }
-    assert_true(refused > 1000);
+    assert_true(refused > least);
+}
+
+static void eddy_may_refuse_memory(void **unused)
+{
+    (void)unused;
+    refuse_each(true, 1000);
 }
 
 static void lua_may_refuse_memory(void **unused)
 {
     (void)unused;
-    int64_t before = ed_memory_stats().live_tensors;
-    allowance a;
-    char message[1024];
-    bool fine = false;
-    int refused = 0;
-    for (int64_t n = 0; !fine; n++) {
-        fine = try_script(everything, &a, n, -1, message, sizeof message);
-        if (!fine && !strstr(message, "memory")) fail_msg("allocation %d: %s", (int)n, message);
-        assert_fine();
-        assert_int_equal(ed_memory_stats().live_tensors, before);
-        refused += !fine;
-    }
-    assert_true(refused > 200);
+    refuse_each(false, 200);
+}
+
+/* ---- Several states -------------------------------------------------------------------------- */
+
+static lua_State *open_state(void)
+{
+    lua_State *L = luaL_newstate();
+    assert_non_null(L);
+    lua_pushcfunction(L, open_all);
+    assert_int_equal(lua_pcall(L, 0, 0, 0), LUA_OK);
+    return L;
+}
+
+/* A layer written in one state and called from another runs in its own; once that is closed, the
+ * call is an error. */
+static void states_share_layers(void **unused)
+{
+    (void)unused;
+    lua_State *a = open_state(), *b = open_state();
+    assert_int_equal(luaL_dostring(a, "factor = 2 layer = ed.layer{forward = function(self, x) "
+                                      "return x * factor end}()"),
+                     LUA_OK);
+    lua_getglobal(a, "layer");
+    handle_put(handle_new(b, HANDLE_LAYER), handle_at(a, -1, HANDLE_LAYER));
+    lua_setglobal(b, "layer");
+    if (luaL_dostring(b, "return layer(ed.ones{1}):item()")) fail_msg("%s", lua_tostring(b, -1));
+    assert_true(lua_tonumber(b, -1) == 2);
+    lua_close(a);
+    assert_true(luaL_dostring(b, "return layer(ed.ones{1}):item()"));
+    assert_non_null(strstr(lua_tostring(b, -1), "the Lua state was closed"));
+    lua_close(b);
+    assert_fine();
 }
 
 int main(void)
 {
     glob_t scripts;
     if (glob("tests/lua/*.lua", 0, NULL, &scripts)) return 1;
-    struct CMUnitTest *tests = calloc(scripts.gl_pathc + 2, sizeof *tests);
+    struct CMUnitTest *tests = calloc(scripts.gl_pathc + 3, sizeof *tests);
     size_t n = 0;
     for (; n < scripts.gl_pathc; n++)
         tests[n] = (struct CMUnitTest){
@@ -158,6 +185,7 @@ int main(void)
         };
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(eddy_may_refuse_memory);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(lua_may_refuse_memory);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(states_share_layers);
     int failed = _cmocka_run_group_tests("lua", tests, n, folder_begin, folder_end);
     free(tests);
     globfree(&scripts);
