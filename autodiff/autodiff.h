@@ -44,8 +44,8 @@ bool ed_tape_reset(ed_tape *tape);
  * Returns x. */
 ed_tensor *ed_watch(ed_tape *tape, ed_tensor *x);
 
-/* The variables watched so far, in the order in which they were made; a consumed tape still knows.
- */
+/* The variables watched so far, in the order in which they were made; a
+ * consumed tape still knows. */
 ed_list *ed_watched_variables(const ed_tape *tape);
 
 typedef struct ed_gradient_options {
@@ -92,8 +92,8 @@ ed_tensor *ed_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source);
  */
 ed_tensor *ed_batch_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source);
 
-/* A function of tensors, for what follows: returns a tensor; NULL, with an error kept, on failure.
- */
+/* A function of tensors, for what follows: returns a tensor; NULL, with an
+ * error kept, on failure. */
 typedef ed_tensor *(*ed_function)(ed_list *inputs, void *user);
 
 /* The product of f's Hessian at the inputs with the vectors (of the inputs' shapes): a list; f

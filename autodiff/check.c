@@ -83,8 +83,8 @@ static ed_tensor *one_hot_like(const ed_tensor *y, int64_t at)
     return scope_give(dy);
 }
 
-/* What flows back from one element of the output goes into the place of that row in every column.
- */
+/* What flows back from one element of the output goes into the place of that
+ * row in every column. */
 static bool take_row(check *c, ed_tape *tape, ed_tensor *y, ed_list *sources, int64_t row)
 {
     ED_SCOPE;

@@ -72,8 +72,7 @@ static bool check_gradient(const tape_node *node, int i, const ed_tensor *dx)
 
 /* Asks the op for the gradients of its operands and adds them up. An op that failed leaves NULL; so
  * does one from which nothing flows back. They are told apart by the error, if none was kept
- * before.
- */
+ * before. */
 static bool ask(walk *w, const tape_node *node, const ed_gradient_call *call)
 {
     bool failed_before = ed_failed();

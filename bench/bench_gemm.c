@@ -109,8 +109,8 @@ static double seconds(void (*run)(const problem *), const problem *p, int64_t ti
     return (bench_now() - begin) / (double)times;
 }
 
-/* How the workload is called in the table of peers: operands as they lie, T for a transposed view.
- */
+/* How the workload is called in the table of peers: operands as they lie, T
+ * for a transposed view. */
 static void name_of(shape s, bool wide, char *name, size_t size)
 {
     bool ta = s.layout[0] == 'T', tb = s.layout[1] == 'T';

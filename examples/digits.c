@@ -79,8 +79,8 @@ struct point {
     float x, y;
 };
 
-/* What a hand does to all points: x' = xx x + xy y + x0, and so for y; grid coordinates to pixels.
- */
+/* What a hand does to all points: x' = xx x + xy y + x0, and so for y; grid
+ * coordinates to pixels. */
 struct hand {
     float xx, xy, x0, yx, yy, y0;
     float wobble;       /* how far a point strays, in grid units */
@@ -106,8 +106,8 @@ static struct hand some_hand(uint64_t *state)
     return hand;
 }
 
-/* Darkens the pixels around the piece from a to b as far as a round pen of the radius covers them.
- */
+/* Darkens the pixels around the piece from a to b as far as a round pen of
+ * the radius covers them. */
 static void line(float ink[SIDE * SIDE], struct point a, struct point b, float radius)
 {
     float reach = radius + 0.5f, dx = b.x - a.x, dy = b.y - a.y;

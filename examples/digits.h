@@ -1,5 +1,5 @@
-/* Handwritten digits for programs that have no MNIST at hand, and a way to look at such pictures.
- */
+/* Handwritten digits for programs that have no MNIST at hand, and a way to
+ * look at such pictures. */
 #ifndef EXAMPLES_DIGITS_H
 #define EXAMPLES_DIGITS_H
 

@@ -25,8 +25,8 @@ typedef struct archive_entry {
 typedef struct archive_format {
     const char *name;
 
-    /* The opened file, an object with one reference that no scope holds; NULL with the error kept.
-     */
+    /* The opened file, an object with one reference that no scope holds; NULL
+     * with the error kept. */
     void *(*open)(const char *path);
     int64_t (*count)(const void *self);
     archive_entry (*entry)(const void *self,
@@ -49,8 +49,8 @@ typedef struct archive_format {
 
 extern const archive_format bundle_format, npz_format, npy_format, safetensors_format;
 
-/* Something to be written under a name: a tensor, or the entry of an opened archive (conversion).
- */
+/* Something to be written under a name: a tensor, or the entry of an opened
+ * archive (conversion). */
 typedef struct archive_item {
     const char *name;
     io_dtype dtype;
@@ -79,8 +79,8 @@ bool archive_names_differ(const char *who, const char *path, const archive_item 
 bool archive_stream(const archive_item *item,
                     bool (*take)(void *user, const void *data, size_t size), void *user);
 
-/* Writers. Each refuses by name what its format does not have: dtypes, and names that come twice.
- */
+/* Writers. Each refuses by name what its format does not have: dtypes, and
+ * names that come twice. */
 bool npz_write(const char *path, const archive_item *items, int64_t count);
 bool safetensors_write(const char *path, const archive_item *items, int64_t count);
 bool bundle_write_items(const char *prefix, const archive_item *items, int64_t count);

@@ -29,8 +29,8 @@ typedef struct bundle_shard {
     io_file file;
 } bundle_shard;
 
-/* An entry with what its users don't see; `seen` stands first, so that one is found by the other.
- */
+/* An entry with what its users don't see; `seen` stands first, so that one
+ * is found by the other. */
 typedef struct bundle_item bundle_item;
 struct bundle_item {
     bundle_entry seen;

@@ -514,8 +514,8 @@ bool io_sync_folder(const char *who, const char *folder)
     return good;
 }
 
-/* The place of the digits that the name, up to `end`, ends in, behind a point; NULL if it doesn't.
- */
+/* The place of the digits that the name, up to `end`, ends in, behind a
+ * point; NULL if it doesn't. */
 static const char *number_before(const char *name, const char *end)
 {
     const char *p = end;

@@ -83,8 +83,8 @@ static bool take_foreign(const char *code, npy_header *h)
     return h->item >= 0;
 }
 
-/* A descr that is a text. bfloat16 is what '<V2' means to those who write it; '|V2' is raw bytes.
- */
+/* A descr that is a text. bfloat16 is what '<V2' means to those who write
+ * it; '|V2' is raw bytes. */
 static const char *take_type(const char *descr, npy_header *h)
 {
     static const char unknown[] = "its descr is no element type of NumPy's";

@@ -2,8 +2,8 @@
  * safetensors: the length of the header in 64 bits; the header, a JSON object; the elements,
  * little-endian and row-major.
  *
- *     {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets":
- * [0, 24]}}
+ *     {"__metadata__": {"key": "text"},
+ *      "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
  *
  * The format wants that the header begins with "{" at once, that no name comes twice, and that the
  * tensors, by their offsets, cover the rest of the file without gap or overlap. All of this is

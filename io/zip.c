@@ -91,8 +91,8 @@ static bool read_ending(const io_file *f, ending *e)
     return e->size <= (uint64_t)e->at || fail(f, "its directory is longer than the file");
 }
 
-/* A size or offset that ZIP64 keeps in the extra field, in the order in which they are asked for.
- */
+/* A size or offset that ZIP64 keeps in the extra field, in the order in
+ * which they are asked for. */
 static uint64_t large(io_cursor *extra, uint32_t plain)
 {
     return plain == UINT32_MAX && extra->at ? io_u64(extra) : plain;

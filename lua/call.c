@@ -16,8 +16,8 @@ struct call_hold {
     int reference;
 };
 
-/* Keys of the registry: the anchor; the value that a callback raised, and where; what came of it.
- */
+/* Keys of the registry: the anchor; the value that a callback raised, and
+ * where; what came of it. */
 static const char anchor_key, error_key, traceback_key, raised_key;
 
 static const char closed[] = "the Lua state was closed";

@@ -355,8 +355,8 @@ static const maker makers[] = {
     {0},
 };
 
-/* save{metric = , number = , any_step = , in_background = }: the path; nil where it is too early.
- */
+/* save{metric = , number = , any_step = , in_background = }: the path; nil
+ * where it is too early. */
 static int manager_save(lua_State *L)
 {
     static const maker_field fields[] = {

@@ -115,8 +115,8 @@ int binding_finish_text(lua_State *L, binding *b, const char *s);
 /* The Lua thread whose binding calls Eddy; NULL when C does. */
 lua_State *binding_thread(void);
 
-/* ---- Scopes of Lua (ed.scope, which prelude.lua makes of it) ----------------------------------
- */
+/* ---- Scopes of Lua (ed.scope, which prelude.lua makes of it)
+ * ---------------------------------- */
 
 /* Pushes a set in which the Lua thread's handles are from now on, until it is closed: then those
  * left in it are closed. Its field `outer` is the set before. */
@@ -130,8 +130,8 @@ void handle_leave_scope(lua_State *L, int at);
 /* Collects garbage once much has been made since the last time; may run finalizers. */
 void garbage_collect(lua_State *L);
 
-/* Whether handles are noted with the line that made them / notes the one at the top of the stack.
- */
+/* Whether handles are noted with the line that made them / notes the one at
+ * the top of the stack. */
 extern __thread bool garbage_traced;
 void garbage_note(lua_State *L);
 

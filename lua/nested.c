@@ -119,8 +119,8 @@ static bool look_within(lua_State *L, table *t, int depth)
            false;
 }
 
-/* Looks at the value at the top of the stack and what is in it. The depth of recursion is the rank.
- */
+/* Looks at the value at the top of the stack and what is in it. The depth of
+ * recursion is the rank. */
 static bool look(lua_State *L, table *t, int depth)
 {
     if (depth == t->rank) return note(L, t);

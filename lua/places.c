@@ -91,8 +91,8 @@ static int read_numbers(const char **s, int64_t numbers[3], bool given[3])
     return -1;
 }
 
-/* "2", "1:3", ":", "::-1" or "..." up to a comma or the end; what comes then, NULL with an error.
- */
+/* "2", "1:3", ":", "::-1" or "..." up to a comma or the end; what comes
+ * then, NULL with an error. */
 static const char *read_piece(const char *s, places *p)
 {
     int64_t numbers[3] = {0, 0, 1};

@@ -8,8 +8,8 @@
  * results; the first one is _ afterwards.
  */
 
-/* ---- The session ------------------------------------------------------------------------------
- */
+/* ---- The session
+ * ------------------------------------------------------------------------------ */
 
 /*
  * All that was entered counts as one text, so that "stdin:57" in an error names one line, which can

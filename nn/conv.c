@@ -2,8 +2,8 @@
 #include "ops/window.h"
 #include "ops/ops.h"
 
-/* y = activation(conv2d(x, kernel) + bias), [batch, height, width, in] -> [batch, h', w', filters].
- */
+/* y = activation(conv2d(x, kernel) + bias), [batch, height, width, in] ->
+ * [batch, h', w', filters]. */
 
 typedef struct conv {
     int64_t filters, size[2], strides[2], dilations[2];

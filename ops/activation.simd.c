@@ -58,7 +58,7 @@ LOOP1(relu6, int64_t, int64_t, x > 6 ? 6 : x > 0 ? x : 0)
 LOOP1(relu6, uint8_t, uint8_t, x > 6 ? 6 : x)
 LOOPS(relu6, [ED_FLOAT32] = relu6_float, [ED_FLOAT64] = relu6_double, [ED_INT32] = relu6_int32_t,
       [ED_INT64] = relu6_int64_t, [ED_UINT8] = relu6_uint8_t);
-PLAIN(relu6, x[0]<0 ? 0 : x[0]> 6 ? 6 : x[0]);
+PLAIN(relu6, x[0] < 0 ? 0 : x[0] > 6 ? 6 : x[0]);
 VECTOR_LOOPS2(relu6_gradient, vselect((b > 0) & (b < 6), a, vset(a, 0)));
 PLAIN(relu6_gradient, x[1] > 0 && x[1] < 6 ? x[0] : 0);
 INTERNAL2(relu6_gradient);
@@ -82,11 +82,11 @@ ELEMENTWISE(hard_sigmoid, "y = min(max(x / 6 + 1/2, 0), 1)", ONE(ED_SET_FLOAT),
             .gradient = hard_sigmoid_gradient, SAVES_X, KINKS(-3, 3), .samples = SAMPLES1(-5, 5));
 FUNCTION1(hard_sigmoid);
 
-/* elu: y = x > 0 ? x : e^x - 1, dx = y < 0 ? dy (y + 1) : dy; of that, d/da likewise, d/db = b < 0
- * ? a : 0 */
+/* elu: y = x > 0 ? x : e^x - 1, dx = y < 0 ? dy (y + 1) : dy; of that, d/da likewise,
+ * d/db = b < 0 ? a : 0 */
 VECTOR_LOOPS1(elu, vselect(x > 0, x, vexpm1(x)));
 PLAIN(elu, x[0] > 0 ? x[0] : expm1(x[0]));
-VECTOR_LOOPS2(elu_gradient, vselect(b < 0, a *(b + 1), a));
+VECTOR_LOOPS2(elu_gradient, vselect(b < 0, a * (b + 1), a));
 PLAIN(elu_gradient, x[1] < 0 ? x[0] * (x[1] + 1) : x[0]);
 INTERNAL2(elu_gradient);
 GRADIENT1(elu, ops_elu_gradient(dy, y));
@@ -178,7 +178,7 @@ ed_tensor *ed_leaky_relu(ed_tensor *x, double alpha)
  * (1 - 2 b) */
 VECTOR_LOOPS1(sigmoid, vsigmoid(x));
 PLAIN(sigmoid, x[0] < 0 ? exp(x[0]) / (1 + exp(x[0])) : 1 / (1 + exp(-x[0])));
-VECTOR_LOOPS2(sigmoid_gradient, a *b *(1 - b));
+VECTOR_LOOPS2(sigmoid_gradient, a * b * (1 - b));
 PLAIN(sigmoid_gradient, x[0] * x[1] * (1 - x[1]));
 INTERNAL2(sigmoid_gradient);
 GRADIENT1(sigmoid, ops_sigmoid_gradient(dy, y));
@@ -225,7 +225,7 @@ ELEMENTWISE(softsign, "y = x / (1 + |x|)", ONE(ED_SET_FLOAT), .gradient = softsi
 FUNCTION1(softsign);
 
 /* silu: y = x s, s = sigmoid(x), dx = dy s (1 + x (1 - s)) */
-VECTOR_LOOPS1(silu, x *vsigmoid(x));
+VECTOR_LOOPS1(silu, x * vsigmoid(x));
 PLAIN(silu, x[0] < 0 ? x[0] * exp(x[0]) / (1 + exp(x[0])) : x[0] / (1 + exp(-x[0])));
 
 static bool silu_gradient(const ed_gradient_call *g)
@@ -251,7 +251,7 @@ FUNCTION1(silu);
 #define PLAIN_DENSITY(x) (ONE_BY_ROOT_2_PI * exp(-0.5 * (x) * (x)))
 VECTOR_LOOPS1(gelu, x *GELU_P(x));
 PLAIN(gelu, x[0] * PLAIN_P(x[0]));
-VECTOR_LOOPS2(gelu_gradient, a *(GELU_P(b) + b * GELU_DENSITY(b)));
+VECTOR_LOOPS2(gelu_gradient, a * (GELU_P(b) + b * GELU_DENSITY(b)));
 PLAIN(gelu_gradient, x[0] * (PLAIN_P(x[1]) + x[1] * PLAIN_DENSITY(x[1])));
 INTERNAL2(gelu_gradient);
 GRADIENT1(gelu, ops_gelu_gradient(dy, x));

@@ -34,7 +34,7 @@ ELEMENTWISE(sub, "y = a - b", TWO(ED_SET_NUMBER), .gradient = sub_gradient, .sam
 FUNCTION2(sub);
 
 /* mul: y = a b, da = dy b, db = dy a */
-LOOPS2_WRAPPING(mul, a *b);
+LOOPS2_WRAPPING(mul, a * b);
 PLAIN(mul, x[0] * x[1]);
 
 static bool mul_gradient(const ed_gradient_call *g)
@@ -318,7 +318,7 @@ ELEMENTWISE(sign, "y = -1 for x < 0, 0 for 0, 1 for x > 0", ONE(ED_SET_NUMBER),
 FUNCTION1(sign);
 
 /* square: y = x^2, dx = 2 dy x */
-LOOPS1_WRAPPING(square, x *x);
+LOOPS1_WRAPPING(square, x * x);
 PLAIN(square, x[0] * x[0]);
 
 static bool square_gradient(const ed_gradient_call *g)
@@ -337,7 +337,7 @@ LOOP1(reciprocal, double, double, 1 / x)
 LOOPS(reciprocal, [ED_FLOAT32] = reciprocal_float, [ED_FLOAT64] = reciprocal_double);
 PLAIN(reciprocal, 1 / x[0]);
 
-VECTOR_LOOPS2(reciprocal_gradient, vselect(a == 0, a, -a *b *b));
+VECTOR_LOOPS2(reciprocal_gradient, vselect(a == 0, a, -a * b * b));
 PLAIN(reciprocal_gradient, x[0] == 0 ? 0 : -x[0] * x[1] * x[1]);
 INTERNAL2(reciprocal_gradient);
 
@@ -392,8 +392,8 @@ typedef struct clip_attrs {
     double low, high;
 } clip_attrs;
 
-/* The bounds among the numbers of a type: for integers the whole ones within, held within the type.
- */
+/* The bounds among the numbers of a type: for integers the whole ones within,
+ * held within the type. */
 #define CLIP_BOUNDS(type)                                                                          \
     const type low = (type)((const clip_attrs *)attrs)->low,                                       \
                high = (type)((const clip_attrs *)attrs)->high

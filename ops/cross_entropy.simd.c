@@ -374,8 +374,8 @@ static ed_tensor *sum_row(ed_tensor *x)
                      .samples = samples_,                                                          \
                      __VA_ARGS__}
 
-/* softmax_cross_entropy: y = -sum z log_softmax x, dz = -dy log_softmax x, dx = dy (softmax x sum z
- * - z) */
+/* softmax_cross_entropy: y = -sum z log_softmax x, dz = -dy log_softmax x,
+ * dx = dy (softmax x sum z - z) */
 static bool softmax_cross_entropy_gradient(const ed_gradient_call *g)
 {
     ED_SCOPE;

@@ -268,8 +268,8 @@ static bool compute(ed_call *call)
     return cancel(call);
 }
 
-/* Copies what the kernel wants contiguous; copies belong to the scope. Listeners see the originals.
- */
+/* Copies what the kernel wants contiguous; copies belong to the scope.
+ * Listeners see the originals. */
 static bool run(ed_call *call)
 {
     if (!call->op->kernel)

@@ -48,8 +48,8 @@ bool ops_operands_agree(const ed_op *op, int i, int k);
 #field, kind, offsetof(struct_type, field), text                                           \
     }
 
-/* Sums dy over the axes along which an operand of `shape` was broadcast, so that it has that shape.
- */
+/* Sums dy over the axes along which an operand of `shape` was broadcast, so
+ * that it has that shape. */
 ed_tensor *ops_sum_to(ed_tensor *dy, ed_ints shape);
 
 /*

@@ -171,7 +171,7 @@ FUNCTION1(cosh);
 /* tanh: dx = dy (1 - y^2) in one pass; of that, d/da = 1 - b^2, d/db = -2 a b */
 VECTOR_LOOPS1(tanh, vtanh(x));
 PLAIN(tanh, tanh(x[0]));
-VECTOR_LOOPS2(tanh_gradient, a *(1 - b * b));
+VECTOR_LOOPS2(tanh_gradient, a * (1 - b * b));
 PLAIN(tanh_gradient, x[0] * (1 - x[1] * x[1]));
 INTERNAL2(tanh_gradient);
 GRADIENT1(tanh, ops_tanh_gradient(dy, y));

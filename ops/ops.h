@@ -253,8 +253,8 @@ ed_tensor *ed_bias_add(ed_tensor *x, ed_tensor *bias);
 
 /* ---- Reductions (ops/reductions.c) ----------------------------------------------------------- */
 
-/* axis: which to reduce, default all; none for ED_AXES(). keepdims: reduced axes stay as extent 1.
- */
+/* axis: which to reduce, default all; none for ED_AXES(). keepdims: reduced
+ * axes stay as extent 1. */
 typedef struct ed_reduce_options {
     ed_ints axis;
     bool keepdims;
@@ -350,8 +350,8 @@ ed_tensor *ed_flatten_tensor(ed_tensor *x);
 /* The same values in memory of their own in row-major order; x itself if they lie so already. */
 ed_tensor *ed_contiguous(ed_tensor *x);
 
-/* Joined along an existing axis (default 0), where alone the shapes may differ / along a new one.
- */
+/* Joined along an existing axis (default 0), where alone the shapes may
+ * differ / along a new one. */
 typedef struct ed_concat_options {
     int64_t axis;
 } ed_concat_options;

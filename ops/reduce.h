@@ -88,8 +88,8 @@ double reduce_plain(bool product, const double *x, int64_t n);
 
 /* For argmax and argmin: index of the best of each output's elements, first of equals. */
 typedef struct reduce_best_loops {
-    /* The best of n adjoining numbers into *value, leaving out NaN; NaN if there is nothing else.
-     */
+    /* The best of n adjoining numbers into *value, leaving out NaN; NaN if
+     * there is nothing else. */
     void (*value)(const void *x, int64_t n, bool smallest, void *value);
     /* Whether a beats b: b is NaN and a is not, or a is better. */
     bool (*beats)(const void *a, const void *b, bool smallest);

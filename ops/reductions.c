@@ -297,8 +297,8 @@ REDUCTION(reduce_prod, "y = product of x over the axes", ED_SET_NUMBER, reduce_i
 
 /* ---- Largest and smallest -------------------------------------------------------------------- */
 
-/* reduce_max: y = largest of x, dx = dy / k for the k elements that equal it; 0 / 0 where y is NaN
- */
+/* reduce_max: y = largest of x, dx = dy / k for the k elements that equal it;
+ * 0 / 0 where y is NaN */
 KERNEL(reduce_max, REDUCE_MAX)
 PLAIN_LOOP(reduce_max, -INFINITY, x[i] > y || x[i] != x[i] ? x[i] : y)
 

@@ -390,8 +390,8 @@ ed_tensor *ed_softmax_with(ed_tensor *x, const ed_softmax_options *options)
     return CALL_OP(softmax, options, x);
 }
 
-/* For dx = y (dy - sum dy y) and u flowing back: to dy the same of u, to y u (dy - sum dy y) - dy
- * sum u y. */
+/* For dx = y (dy - sum dy y) and u flowing back: to dy the same of u,
+ * to y u (dy - sum dy y) - dy sum u y. */
 static bool softmax_gradient_gradient(const ed_gradient_call *g)
 {
     ED_SCOPE;

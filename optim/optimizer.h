@@ -105,8 +105,8 @@ void optim_unmade(const ed_optimizer *o, int64_t first);
 void *optim_new(const optim_class *class, size_t bytes, unsigned slots, double learning_rate,
                 double weight_decay, ed_clipping clip);
 
-/* Whether low <= value < high (<= where `closed`); false with an error that names class and option.
- */
+/* Whether low <= value < high (<= where `closed`); false with an error that
+ * names class and option. */
 bool optim_within(const optim_class *class, const char *option, double value, double low,
                   double high, bool closed);
 

@@ -172,8 +172,8 @@ static enum verdict compare_pair(const ckpt_options *options, ckpt_file *a, int6
     return alike ? compare_tensors(options, &x, &y) : other_kind(a, i, &x, b, j, &y);
 }
 
-/* Strings that only a bundle can hold are not missed in another format, nor are digests anywhere.
- */
+/* Strings that only a bundle can hold are not missed in another format, nor
+ * are digests anywhere. */
 static enum verdict only_in(const ckpt_file *file, int64_t i, const ckpt_file *other)
 {
     archive_item item = archive_item_of(file->archive, i);

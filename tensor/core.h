@@ -125,8 +125,8 @@ uint16_t half_from_float(float value);
 float bfloat16_to_float(uint16_t half);
 uint16_t bfloat16_from_float(float value);
 
-/* Element i of an array of the dtype as a double / from a double (already checked to be in range).
- */
+/* Element i of an array of the dtype as a double / from a double (already
+ * checked to be in range). */
 double dtype_load(ed_dtype dtype, const void *data, int64_t i);
 void dtype_store(ed_dtype dtype, void *data, int64_t i, double value);
 

@@ -139,8 +139,8 @@ struct graph_source {
     int (*find_slot)(const graph_source *s, int node, const graph_slot *slot,
                      const ed_tensor *variable);
 
-    /* Whether what lies at the node is to be restored whole: a child without a value is an error.
-     */
+    /* Whether what lies at the node is to be restored whole: a child without
+     * a value is an error. */
     bool (*whole)(const graph_source *s, int node);
 
     /* The value that lies there, with a reference for the caller; NULL, with an error, if it is of

@@ -134,8 +134,8 @@ static int places(const decimal *d)
     return n > 0 ? n : 0;
 }
 
-/* At most `precision` digits behind the point. The parts before and behind it, without the point.
- */
+/* At most `precision` digits behind the point. The parts before and behind
+ * it, without the point. */
 static void positional(ed_dtype dtype, double value, int precision, char *whole, char *fraction)
 {
     decimal d = shortest(dtype, value);

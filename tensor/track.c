@@ -381,8 +381,8 @@ size_t graph_escaped_length(const char *name)
     return n;
 }
 
-/* Breadth first, so that the shortest of several names counts, and of equally long ones the first.
- */
+/* Breadth first, so that the shortest of several names counts, and of equally
+ * long ones the first. */
 bool graph_find_paths(graph *g)
 {
     int end = 0, *queue = memory_alloc((size_t)g->n_nodes * sizeof *queue);

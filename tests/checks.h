@@ -37,8 +37,8 @@ bool check_op(const ed_op *op, findings *f);
 
 /* Has samples, a reference and either a gradient or a reason for none. */
 void check_definition(findings *f);
-/* float64, float32 and every other dtype it takes against the reference; other dtypes are refused.
- */
+/* float64, float32 and every other dtype it takes against the reference;
+ * other dtypes are refused. */
 void check_forward(findings *f);
 void check_dtypes(findings *f);
 /* Strides of any kind change no bit, nor does the number of threads; other extents; every ISA. */

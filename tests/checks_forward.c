@@ -116,8 +116,8 @@ void check_dtypes(findings *f)
 
 /* ---- Layouts --------------------------------------------------------------------------------- */
 
-/* How a tensor's elements lie in memory: a step along each axis, gaps around, axes in which order.
- */
+/* How a tensor's elements lie in memory: a step along each axis, gaps around,
+ * axes in which order. */
 typedef struct layout {
     const char *name;
     int step, last_step, gap;
@@ -194,8 +194,8 @@ static bool check_layout(findings *f, const trial *plain, bool ran, ed_tensor *c
     return expect_same(f, &t, ran, wanted, what);
 }
 
-/* Operand i with every index along the axis (or, negative, all axes) leading to the same elements.
- */
+/* Operand i with every index along the axis (or, negative, all axes) leading
+ * to the same elements. */
 static ed_tensor *repeat(const ed_tensor *x, int axis)
 {
     int64_t strides[ED_MAX_RANK];
@@ -419,8 +419,8 @@ static void fill_extremes(trial *t, int round)
     }
 }
 
-/* One element, of the first float operand or the next, the largest there is; all others ordinary.
- */
+/* One element, of the first float operand or the next, the largest there is;
+ * all others ordinary. */
 static void fill_largest(trial *t, int round)
 {
     int floats = 0;

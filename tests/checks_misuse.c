@@ -255,8 +255,8 @@ static void check_sample_attributes(findings *f, const trial *plain)
                 }
 }
 
-/* An op whose attributes hold objects may be called by its name: without an object it must say so.
- */
+/* An op whose attributes hold objects may be called by its name: without an
+ * object it must say so. */
 static void check_closed(findings *f)
 {
     ED_SCOPE;

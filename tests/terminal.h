@@ -56,8 +56,8 @@ void give_up(const char *keys, const char *what);
 int run(const char *words);
 extern char printed[1 << 18], complained[1 << 16];
 
-/* The same: it ends with the code and prints just this, and complains of nothing if the code is 0.
- */
+/* The same: it ends with the code and prints just this, and complains of
+ * nothing if the code is 0. */
 void runs(const char *words, int code, const char *prints);
 
 /* It fails, and says this among others. */

@@ -4,8 +4,8 @@
 #include "io/bundle.h"
 #include "tests/folders.h"
 
-/* The formats that hold many tensors; PREFIX is the name of a bundle, the others take it as it is.
- */
+/* The formats that hold many tensors; PREFIX is the name of a bundle, the
+ * others take it as it is. */
 static const struct {
     const char *name;
     bool (*write)(const char *path, const archive_item *items, int64_t count);

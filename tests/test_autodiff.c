@@ -442,8 +442,8 @@ static void assigned_between(void)
     assert_values(ed_gradient(tape, ed_add(a, b), v), 4 + 3, 6 + 12);
 }
 
-/* What is assigned is cut off from what it was made of; writing copies what somebody still holds.
- */
+/* What is assigned is cut off from what it was made of; writing copies what
+ * somebody still holds. */
 static void assigned_inside(void)
 {
     ed_tensor *v = ed_variable(V(2)), *x = V(5);

@@ -139,8 +139,8 @@ static void bool_is_whether_not_zero(void **state)
 
 /* ---- From floats ----------------------------------------------------------------------------- */
 
-/* Numbers around every bound: just inside and beyond, with and without a fraction, and no numbers.
- */
+/* Numbers around every bound: just inside and beyond, with and without a
+ * fraction, and no numbers. */
 static double some_number(int64_t i, uint64_t *state)
 {
     static const double odd[] = {NAN,  INFINITY, -INFINITY, 0.0,     -0.0,   0.5,
@@ -226,8 +226,8 @@ static void integers_round_once(void **state)
 
 /* ---- Equality -------------------------------------------------------------------------------- */
 
-/* No element passes through a float: the lowest bit tells two numbers apart, and no sign is lost.
- */
+/* No element passes through a float: the lowest bit tells two numbers apart,
+ * and no sign is lost. */
 static void equality_sees_every_bit(void **state)
 {
     (void)state;

@@ -171,8 +171,8 @@ static void cut(const file *f, place *places, int count)
 enum { FOOTER = 48, MAGIC = 8, TRAILER = 5 };
 
 /* LevelDB's index of an index has a block that holds nothing, which nobody reads, and a footer
- * without a checksum: the handles of two blocks, zeros to fill it up, a number that must be right.
- */
+ * without a checksum: the handles of two blocks, zeros to fill it up, a
+ * number that must be right. */
 static int index_places(const file *f, place places[3])
 {
     io_cursor c = io_cursor_on(f->bytes + f->size - FOOTER, FOOTER - MAGIC);

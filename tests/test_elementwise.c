@@ -120,8 +120,8 @@ static void layouts_do_not_matter(void **state)
     isa_set(isa_best());
 }
 
-/* An operand of one element, of rank 0 or more, stands for all; shapes that don't fit are refused.
- */
+/* An operand of one element, of rank 0 or more, stands for all; shapes that
+ * don't fit are refused. */
 static void shapes_broadcast(void **state)
 {
     (void)state;

@@ -309,8 +309,8 @@ static ed_tensor *noisy_nested(ed_list *inputs, void *user)
     return ed_add(ed_mul(x, x), ed_dropout(x, 0.5));
 }
 
-/* The same random numbers the second time; those drawn later come as if nothing had been run again.
- */
+/* The same random numbers the second time; those drawn later come as if
+ * nothing had been run again. */
 static void recompute_random(void)
 {
     ed_tensor *x = ed_random_normal(ED_SHAPE(50), .dtype = ED_FLOAT64);

@@ -1069,8 +1069,8 @@ static void a_bomb(void **state)
 
 /* ---- Memory that fails ----------------------------------------------------------------------- */
 
-/* Runs the scenario with allocation 0, 1, 2, ... failing, once or from there on, until none does.
- */
+/* Runs the scenario with allocation 0, 1, 2, ... failing, once or from there
+ * on, until none does. */
 static void with_failing_memory(bool (*scenario)(void))
 {
     for (int repeat = 0; repeat < 2; repeat++) {

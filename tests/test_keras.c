@@ -48,8 +48,8 @@ static ed_layer *layer_of(const json *layer)
 
 static ed_layer *model_of(const json *record)
 {
-    /* The record of a subclassed model is a sentence; there is one: two Dense layers by attributes.
-     */
+    /* The record of a subclassed model is a sentence; there is one: two Dense
+     * layers by attributes. */
     const json *model = json_get(record, "model");
     if (json_kind_of(model) == JSON_TEXT)
         return ed_sequential("model", ed_dense(4, .activation = "relu", .name = "first"),

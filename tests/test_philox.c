@@ -443,8 +443,8 @@ static void halves(void **state)
         philox_normal_bf16(&p, N, b, 0, deviation);
         for (int i = 0; i < N; i++) {
             double f = (double)x[i], last = fmax(ldexp(fabs(f), -10), 0x1p-24);
-            /* deviation and value are each rounded; the small deviations have few bits themselves
-             */
+            /* deviation and value are each rounded; the small deviations
+             * have few bits themselves */
             assert_true(fabs(half_value(h[i], false) - f) <= 1.6 * last + fabs(f) * (k ? 0.2 : 0));
             assert_true(fabs(half_value(b[i], true) - f) <= 2 * ldexp(fabs(f), -7));
         }

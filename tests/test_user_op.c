@@ -111,8 +111,8 @@ static void incomplete_definitions_are_refused(void **state)
     expect_refused(&op, "documentation");
 }
 
-/* ---- The gradient checker on a user's function -------------------------------------------------
- */
+/* ---- The gradient checker on a user's function
+ * ------------------------------------------------- */
 
 static ed_tensor *smooth(ed_list *inputs, void *user)
 {

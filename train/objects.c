@@ -408,8 +408,8 @@ static void write_value(const graph_node *node, const char *path, io_buffer *to)
     io_buffer_free(&key);
 }
 
-/* A child number 0 is written although it is the default: the root is nobody's child but its own.
- */
+/* A child number 0 is written although it is the default: the root is
+ * nobody's child but its own. */
 bool objects_write(const graph *g, char *const *paths, io_buffer *message)
 {
     int count = 0, *numbers = memory_alloc((size_t)g->n_nodes * sizeof *numbers);

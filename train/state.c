@@ -94,8 +94,8 @@ static int digit_of(char c)
                                                     : 99;
 }
 
-/* One byte behind a backslash: a letter's meaning, or up to three octal or two hexadecimal digits.
- */
+/* One byte behind a backslash: a letter's meaning, or up to three octal or
+ * two hexadecimal digits. */
 static bool read_escape(reader *r, io_buffer *b)
 {
     static const char letters[] = "abfnrtv\\'\"?", bytes[] = "\a\b\f\n\r\t\v\\'\"?";

@@ -38,8 +38,8 @@ philox philox_from_seeds(uint64_t seed, uint64_t seed2);
 /* The generator of a stateless op: the pair, scrambled. */
 philox philox_from_stateless(int64_t seed0, int64_t seed1);
 
-/* To and from the three integers of a generator's variable: low and high half of the counter, key.
- */
+/* To and from the three integers of a generator's variable: low and high half
+ * of the counter, key. */
 philox philox_from_state(const int64_t state[3]);
 void philox_to_state(const philox *p, int64_t state[3]);
 

@@ -105,8 +105,8 @@ static inline struct keys all_keys(const philox *p)
     return keys;
 }
 
-/* Writes the words of LANES counters, the counter's low half given for each, the high half common.
- */
+/* Writes the words of LANES counters, the counter's low half given for each,
+ * the high half common. */
 static inline void rounds(lanes low, uint64_t high, const struct keys *keys, uint32_t *out)
 {
     const lanes zero = {0}, m0 = zero + M0, m1 = zero + M1;
@@ -464,8 +464,8 @@ static void integers(const struct draw *d, int64_t from, int64_t n, char *out)
         memcpy(out, words, (size_t)n * (d->type == I64 ? 8 : 4));
     } else if (d->type == I32) {
         uint32_t *o = (uint32_t *)out;
-        /* w mod range = high 64 bits of (w * inverse mod 2^64) * range (Lemire, Kaser, Kurz 2019)
-         */
+        /* w mod range = high 64 bits of (w * inverse mod 2^64) * range
+         * (Lemire, Kaser, Kurz 2019) */
         uint64_t inverse = UINT64_MAX / d->range + 1;
         for (int64_t i = 0; i < n; i++)
             o[i] = (uint32_t)d->low +

@@ -92,8 +92,8 @@ VECTOR_INLINE void vstore_f64(double *to, vf64 x)
     memcpy(to, &x, sizeof x);
 }
 
-/* The first n lanes from and to memory, 0 < n < the lanes of a vector; the others are loaded as 0.
- */
+/* The first n lanes from and to memory, 0 < n < the lanes of a vector; the
+ * others are loaded as 0. */
 VECTOR_INLINE vf32 vload_part_f32(const float *from, int64_t n)
 {
 #if defined(VECTOR_AVX512)
