@@ -33,10 +33,10 @@ ifneq ($(filter-out clean help format,$(or $(MAKECMDGOALS),all)),)
 include $(CONFIG)
 endif
 
-# The floors of the house, lowest first: a file includes from its own floor and those below it.
-FLOORS  := tensor io ops/kernels ops autodiff optim nn data train
+# The folders of the library, lowest first: a file includes from its own folder and those before it.
+FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train
 SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
-HEADERS := eddy.h tensor/tensor.h tensor/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
+HEADERS := eddy.h tensor/tensor.h track/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
 
 # A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
 ISAS         := baseline $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
@@ -228,7 +228,7 @@ bench: $(BENCHES) $(FIRST_STEPS)
 	$(Q)bench/run.sh $(OBJ)/bench
 
 check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES)
-	$(Q)tools/check.sh $(OBJ)
+	$(Q)tools/check.sh $(OBJ) $(FLOORS) programs lua
 	$(Q)CC='$(CC)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 
 install: lib $(PROGRAM) $(REPL) $(MODULE)

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 #include "tensor/tensor.h"
-#include "tensor/track.h"
+#include "track/track.h"
 #include "io/io.h"
 #include "ops/op.h"
 #include "ops/ops.h"

@@ -46,7 +46,7 @@ ed_tensor *ed_watch(ed_tape *tape, ed_tensor *x);
 
 /* The variables watched so far, in the order in which they were made; a
  * consumed tape still knows. */
-ed_list *ed_watched_variables(const ed_tape *tape);
+ed_list *ed_tape_watched_variables(const ed_tape *tape);
 
 typedef struct ed_gradient_options {
     ed_list *output_gradients; /* what flows into each target: a number, or a tensor of its dtype

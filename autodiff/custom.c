@@ -107,7 +107,7 @@ typedef struct reader {
 static bool matters(const reader *r, const ed_tensor *x)
 {
     if (tensor_is_variable(x) &&
-        (!r->function->gradient || (ed_is_trainable(x) && ed_dtype_is_float(x->dtype))))
+        (!r->function->gradient || (ed_variable_is_trainable(x) && ed_dtype_is_float(x->dtype))))
         return true;
     for (ops_listener *l = r->listener.outer; l; l = l->outer) {
         ed_tape *tape = tape_of(l);
@@ -245,7 +245,7 @@ ED_OP(custom_gradient) = {
 
 static ed_tensor *refuse_reading(const ed_tensor *x)
 {
-    const char *name = ed_name(x);
+    const char *name = ed_variable_name(x);
     return ed_fail(ED_INVALID_ARGUMENT,
                    "custom_gradient: the function reads %s %s, which is none of its inputs; pass "
                    "it as one, so that it gets a gradient",

@@ -119,7 +119,8 @@ int32_t tape_slot_of(ed_tape *tape, const ed_tensor *x)
 int32_t tape_slot_read(ed_tape *tape, ed_tensor *x)
 {
     int32_t slot = tape_slot_of(tape, x);
-    if (slot >= 0 || !tape->watches_accessed || !ed_is_trainable(x) || !ed_dtype_is_float(x->dtype))
+    if (slot >= 0 || !tape->watches_accessed || !ed_variable_is_trainable(x) ||
+        !ed_dtype_is_float(x->dtype))
         return slot;
     return watch(tape, x);
 }
@@ -438,7 +439,7 @@ static int by_id(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-ed_list *ed_watched_variables(const ed_tape *tape)
+ed_list *ed_tape_watched_variables(const ed_tape *tape)
 {
     if (!tape) return ed_fail(ED_INVALID_ARGUMENT, "watched_variables: the tape is NULL");
     ed_list *list = list_new(tape->n_variables);

@@ -167,7 +167,7 @@ static void step(void)
 static void save_in_background(void)
 {
     ED_SCOPE;
-    if (!ed_save(b.manager, .in_background = true)) die("save in the background");
+    if (!ed_manager_save(b.manager, .in_background = true)) die("save in the background");
 }
 
 /* ---- The rounds ------------------------------------------------------------------------------ */
@@ -242,10 +242,10 @@ static void round_background(int round)
     timed(SAVE_BACKGROUND, round, save_in_background);
     timed(STEP_FIRST, round, step);
     timed(STEP_DURING, round, step);
-    if (!ed_save_wait(b.manager)) die("save in the background");
+    if (!ed_manager_wait(b.manager)) die("save in the background");
     save_in_background();
     timed(STEP_AGAIN, round, step);
-    if (!ed_save_wait(b.manager)) die("save in the background");
+    if (!ed_manager_wait(b.manager)) die("save in the background");
 }
 
 static double median(const double *values)
@@ -302,7 +302,7 @@ static void make_model(void)
     free(values);
     b.list = ed_list_make(b.variables, VARIABLES);
     b.gradients = ed_list_make(gradients, VARIABLES);
-    b.sgd = ed_sgd(.learning_rate = 1e-9);
+    b.sgd = ed_optimizer_sgd(.learning_rate = 1e-9);
     b.checkpoint = ed_checkpoint("model", b.list);
 }
 

@@ -18,7 +18,7 @@ static void step(void *user)
     ed_tape *tape = ed_tape_begin();
     ed_tensor *logits = ed_forward(t->model, t->x, .training = true);
     ed_tensor *loss = ed_reduce_mean(ed_sparse_softmax_cross_entropy(t->y, logits));
-    ed_minimize(t->adam, tape, loss, ed_trainable(t->model));
+    ed_minimize(t->adam, tape, loss, ed_layer_trainable_variables(t->model));
 }
 
 static void infer(void *user)
@@ -33,9 +33,10 @@ static void measure(int argc, char **argv, int64_t batch)
     ED_SCOPE;
     char name[64];
     training t = {
-        .model = ed_sequential("mlp", ed_flatten(), ed_dense(512, .activation = "relu"),
-                               ed_dropout_layer(0.2), ed_dense(10)),
-        .adam = ed_adam(),
+        .model = ed_layer_sequential("mlp", ed_layer_flatten(),
+                                     ed_layer_dense(512, .activation = "relu"),
+                                     ed_layer_dropout(0.2), ed_layer_dense(10)),
+        .adam = ed_optimizer_adam(),
         .x = ed_random_uniform(ED_SHAPE(batch, 28, 28)),
         .y = ed_random_uniform(ED_SHAPE(batch), .dtype = ED_INT32, .high = 10),
     };

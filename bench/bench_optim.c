@@ -36,27 +36,27 @@ static void make_step(void *user)
 
 static ed_optimizer *make_adam(void)
 {
-    return ed_adam();
+    return ed_optimizer_adam();
 }
 
 static ed_optimizer *make_sgd(void)
 {
-    return ed_sgd(.learning_rate = 1e-3);
+    return ed_optimizer_sgd(.learning_rate = 1e-3);
 }
 
 static ed_optimizer *make_sgd_momentum(void)
 {
-    return ed_sgd(.learning_rate = 1e-3, .momentum = 0.9);
+    return ed_optimizer_sgd(.learning_rate = 1e-3, .momentum = 0.9);
 }
 
 static ed_optimizer *make_rmsprop(void)
 {
-    return ed_rmsprop();
+    return ed_optimizer_rmsprop();
 }
 
 static ed_optimizer *make_clipped(void)
 {
-    return ed_adam(.clip.global_norm = 1);
+    return ed_optimizer_adam(.clip.global_norm = 1);
 }
 
 static const struct kind {

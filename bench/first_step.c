@@ -21,13 +21,14 @@ int main(void)
 {
     ed_tensor *x = ed_random_uniform(ED_SHAPE(32, 28, 28));
     ed_tensor *y = ed_random_uniform(ED_SHAPE(32), .dtype = ED_INT32, .high = 10);
-    ed_layer *model = ed_sequential("mlp", ed_flatten(), ed_dense(512, .activation = "relu"),
-                                    ed_dropout_layer(0.2), ed_dense(10));
-    ed_optimizer *adam = ed_adam();
+    ed_layer *model =
+        ed_layer_sequential("mlp", ed_layer_flatten(), ed_layer_dense(512, .activation = "relu"),
+                            ed_layer_dropout(0.2), ed_layer_dense(10));
+    ed_optimizer *adam = ed_optimizer_adam();
     ed_tape *tape = ed_tape_begin();
     ed_tensor *logits = ed_forward(model, x, .training = true);
     ed_tensor *loss = ed_reduce_mean(ed_sparse_softmax_cross_entropy(y, logits));
-    ed_minimize(adam, tape, loss, ed_trainable(model));
+    ed_minimize(adam, tape, loss, ed_layer_trainable_variables(model));
     double end = bench_now(), first = ed_item(loss);
     if (ed_failed() || !(first > 1 && first < 4)) return 1;
     printf("%.9f %ld\n", end, peak());

@@ -29,28 +29,31 @@ typedef struct ed_dataset_options {
  * Batches of x [n, ...] and y [n, ...], rows in step. Fails if their first extents differ. Pixels
  * are converted batch by batch: the set keeps bytes.
  */
-#define ed_dataset_of(x, y, ...) ed_dataset_with(x, y, &(ed_dataset_options){__VA_ARGS__})
-ed_dataset *ed_dataset_with(ed_tensor *x, ed_tensor *y, const ed_dataset_options *options);
+#define ed_dataset_from_tensors(x, y, ...)                                                         \
+    ed_dataset_from_tensors_with(x, y, &(ed_dataset_options){__VA_ARGS__})
+ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
+                                         const ed_dataset_options *options);
 
 /*
  * MNIST from IDX files in dir: split "train" or "test". x float32 [n, 28, 28] in 0..1, y int32 [n].
  * Files: train-images-idx3-ubyte, train-labels-idx1-ubyte,
  * t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz.
  */
-typedef struct ed_mnist_options {
+typedef struct ed_dataset_mnist_options {
     const char *dir;
     int64_t batch;
     bool shuffle, drop_remainder;
     uint64_t seed;
-} ed_mnist_options;
-#define ed_mnist(split, ...) ed_mnist_with(split, &(ed_mnist_options){__VA_ARGS__})
-ed_dataset *ed_mnist_with(const char *split, const ed_mnist_options *options);
+} ed_dataset_mnist_options;
+#define ed_dataset_mnist(split, ...)                                                               \
+    ed_dataset_mnist_with(split, &(ed_dataset_mnist_options){__VA_ARGS__})
+ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_options *options);
 
 /*
  * The next batch, lent until the next call; false at the end of an epoch (the call after that
  * begins the next one) and once an error is kept. Either of x, y may be NULL if it is not wanted.
  */
-bool ed_next(ed_dataset *dataset, ed_tensor **x, ed_tensor **y);
+bool ed_dataset_next(ed_dataset *dataset, ed_tensor **x, ed_tensor **y);
 
 /* Begins the next epoch now / as a loop over all batches does: unless the set stands where a
  * checkpoint that was just restored says. */

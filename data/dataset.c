@@ -5,12 +5,12 @@
  * epoch is a function of (seed, number of the epoch) alone. Images may stay bytes: such a set turns
  * a batch into float32 0..1 on its way out, which costs a quarter of the memory and of its traffic.
  *
- *     position    -1                     the next ed_next begins an epoch
+ *     position    -1                     the next ed_dataset_next begins an epoch
  *                 0, batch, 2 batch ...  the next batch' first row
  */
 #include "data/data.h"
 #include "ops/random.h"
-#include "tensor/graph.h"
+#include "track/graph.h"
 #include "tensor/threads.h"
 #include <stdio.h>
 #include <string.h>
@@ -104,7 +104,8 @@ static bool check(const ed_tensor *x, const ed_tensor *y, const ed_dataset_optio
     return false;
 }
 
-ed_dataset *ed_dataset_with(ed_tensor *x, ed_tensor *y, const ed_dataset_options *options)
+ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
+                                         const ed_dataset_options *options)
 {
     static const ed_dataset_options defaults;
     if (!options) options = &defaults;
@@ -199,7 +200,7 @@ static void take_back(ed_dataset *set)
     }
 }
 
-bool ed_next(ed_dataset *set, ed_tensor **x, ed_tensor **y)
+bool ed_dataset_next(ed_dataset *set, ed_tensor **x, ed_tensor **y)
 {
     if (x) *x = NULL;
     if (y) *y = NULL;
@@ -287,7 +288,7 @@ static ed_tensor *labels_of(const ed_tensor *bytes)
     return scope_give(labels);
 }
 
-ed_dataset *ed_mnist_with(const char *split, const ed_mnist_options *options)
+ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_options *options)
 {
     if (!split || !options || !options->dir)
         return ed_fail(ED_INVALID_ARGUMENT, "mnist: NULL given");
@@ -312,5 +313,5 @@ ed_dataset *ed_mnist_with(const char *split, const ed_mnist_options *options)
                                     .seed = options->seed,
                                     .pixels = true};
     if (!(y = labels_of(y))) return NULL;
-    return ed_keep(ed_dataset_with(x, y, &set));
+    return ed_keep(ed_dataset_from_tensors_with(x, y, &set));
 }

@@ -13,21 +13,22 @@ enum { EXAMPLES = 200, STEPS = 300 };
 
 static ed_layer *network(const char *name)
 {
-    return ed_sequential(name, ed_flatten(), ed_dense(512, .activation = "relu", .name = "dense"),
-                         ed_dense(2, .name = "parity"));
+    return ed_layer_sequential(name, ed_layer_flatten(),
+                               ed_layer_dense(512, .activation = "relu", .name = "dense"),
+                               ed_layer_dense(2, .name = "parity"));
 }
 
 static double train(ed_layer *model, ed_tensor *x, ed_tensor *y)
 {
-    ed_optimizer *adam = ed_adam(.learning_rate = 3e-3);
+    ed_optimizer *adam = ed_optimizer_adam(.learning_rate = 3e-3);
     for (int step = 0; step < STEPS; step++) {
         ED_SCOPE;
         ed_tape *tape = ed_tape_begin();
         ed_tensor *logits = ed_forward(model, x, .training = true);
         ed_tensor *loss = ed_reduce_mean(ed_sparse_softmax_cross_entropy(y, logits));
-        ed_minimize(adam, tape, loss, ed_trainable(model));
+        ed_minimize(adam, tape, loss, ed_layer_trainable_variables(model));
     }
-    ed_metric *right = ed_sparse_categorical_accuracy("parity");
+    ed_metric *right = ed_metric_sparse_categorical_accuracy("parity");
     ed_tensor *labels, *unseen = draw_digits(2000, 77, &labels);
     ed_tensor *pictures = ed_div(ed_cast(unseen, ED_FLOAT32), 255);
     ed_tensor *parity = ed_sub(labels, ed_mul(ed_floor_div(labels, 2), 2));
@@ -50,13 +51,13 @@ int main(int argc, char **argv)
     ed_forward(tuned, x);
     ed_restoration *report = ed_checkpoint_restore(ed_checkpoint("model", tuned), path,
                                                    .only = ED_TEXTS("model/dense/*"));
-    ed_layer *hidden = ed_layer_find(tuned, "dense");
+    ed_layer *hidden = ed_layer_find_child(tuned, "dense");
     for (int64_t i = 0; hidden && i < 2; i++) /* kernel and bias stay as they are */
-        ed_set_trainable(ed_list_get(ed_variables(hidden), i), false);
+        ed_variable_set_trainable(ed_list_get(ed_layer_variables(hidden), i), false);
     if (report)
         printf("%lld values from %s; %lld variables are trained\n",
                (long long)ed_restoration_count(report, ED_RESTORED), path,
-               (long long)ed_list_size(ed_trainable(tuned)));
+               (long long)ed_list_size(ed_layer_trainable_variables(tuned)));
 
     double with = train(tuned, x, y), without = train(plain, x, y);
     if (ed_failed()) return fprintf(stderr, "fine_tune: %s\n", ed_error()), 1;

@@ -14,9 +14,11 @@ enum { EPOCHS = 5, BATCH = 32, SHOWN = 6 };
 static ed_dataset *digits(const char *dir, bool train)
 {
     if (*dir)
-        return ed_mnist(train ? "train" : "test", .dir = dir, .batch = BATCH, .shuffle = train);
+        return ed_dataset_mnist(train ? "train" : "test", .dir = dir, .batch = BATCH,
+                                .shuffle = train);
     ed_tensor *labels, *pictures = draw_digits(train ? 60000 : 10000, train ? 1 : 2, &labels);
-    return ed_dataset_of(pictures, labels, .batch = BATCH, .shuffle = train, .pixels = true);
+    return ed_dataset_from_tensors(pictures, labels, .batch = BATCH, .shuffle = train,
+                                   .pixels = true);
 }
 
 static void train_epoch(int epoch, ed_layer *model, ed_optimizer *adam, ed_dataset *data)
@@ -25,16 +27,16 @@ static void train_epoch(int epoch, ed_layer *model, ed_optimizer *adam, ed_datas
     char title[32];
     snprintf(title, sizeof title, "epoch %d/%d", epoch, EPOCHS);
     progress bar = progress_begin(title, ed_dataset_batches(data));
-    ed_metric *loss = ed_mean_metric("loss"),
-              *accuracy = ed_sparse_categorical_accuracy("accuracy");
+    ed_metric *loss = ed_metric_mean("loss"),
+              *accuracy = ed_metric_sparse_categorical_accuracy("accuracy");
 
     ed_tensor *x, *y;
-    while (ed_next(data, &x, &y)) {
+    while (ed_dataset_next(data, &x, &y)) {
         ED_SCOPE;
         ed_tape *tape = ed_tape_begin();
         ed_tensor *logits = ed_forward(model, x, .training = true);
         ed_tensor *mean = ed_reduce_mean(ed_sparse_softmax_cross_entropy(y, logits));
-        ed_minimize(adam, tape, mean, ed_trainable(model));
+        ed_minimize(adam, tape, mean, ed_layer_trainable_variables(model));
         ed_metric_update(loss, mean);
         ed_metric_compare(accuracy, y, logits);
         progress_step(&bar, ed_dim(x, 0), ed_metric_result(loss), ed_metric_result(accuracy));
@@ -44,9 +46,9 @@ static void train_epoch(int epoch, ed_layer *model, ed_optimizer *adam, ed_datas
 
 static double evaluate(ed_layer *model, ed_dataset *data)
 {
-    ed_metric *accuracy = ed_sparse_categorical_accuracy("accuracy");
+    ed_metric *accuracy = ed_metric_sparse_categorical_accuracy("accuracy");
     ed_tensor *x, *y;
-    while (ed_next(data, &x, &y)) {
+    while (ed_dataset_next(data, &x, &y)) {
         ED_SCOPE;
         ed_metric_compare(accuracy, y, ed_forward(model, x));
     }
@@ -59,7 +61,7 @@ static void show_answers(ed_layer *model, ed_dataset *data)
     char text[SHOWN][48];
     const char *captions[SHOWN];
     ed_tensor *x, *y;
-    if (!ed_next(data, &x, &y)) return;
+    if (!ed_dataset_next(data, &x, &y)) return;
     const float *says = ed_data(ed_softmax(ed_forward(model, x)));
     const int32_t *labels = ed_data(y);
     int count = ed_dim(x, 0) < SHOWN ? (int)ed_dim(x, 0) : SHOWN;
@@ -83,23 +85,24 @@ int main(int argc, char **argv)
     ed_set_seed(argc > 2 ? atoi(argv[2]) : 1);
 
     ed_dataset *train = digits(dir, true), *test = digits(dir, false);
-    ed_layer *model = ed_sequential("mlp", ed_flatten(), ed_dense(512, .activation = "relu"),
-                                    ed_dropout_layer(0.2), ed_dense(10));
-    ed_optimizer *adam = ed_adam();
+    ed_layer *model =
+        ed_layer_sequential("mlp", ed_layer_flatten(), ed_layer_dense(512, .activation = "relu"),
+                            ed_layer_dropout(0.2), ed_layer_dense(10));
+    ed_optimizer *adam = ed_optimizer_adam();
 
     int64_t epoch = 0;
     ed_checkpoint *checkpoint =
         ed_checkpoint("model", model, "optimizer", adam, "data", train, "epoch", ed_counter(&epoch),
                       "random", ed_default_generator());
     ed_checkpoint_manager *manager = ed_checkpoint_manager(checkpoint, folder, .max_to_keep = 3);
-    const char *restored = ed_restore_or_initialize(manager);
+    const char *restored = ed_manager_restore_or_initialize(manager);
     if (restored && *restored)
         printf("goes on from %s%s\n", restored,
                epoch < EPOCHS ? "" : ", its end; without that folder it begins anew");
 
     while (epoch < EPOCHS && !ed_failed()) {
         train_epoch((int)++epoch, model, adam, train);
-        const char *saved = ed_save(manager);
+        const char *saved = ed_manager_save(manager);
         if (saved) printf("  saved as %s\n", saved);
     }
 

@@ -44,9 +44,9 @@ typedef struct program {
 /* `p` stays where it is: its counter is part of the checkpoint. */
 static void make(program *p)
 {
-    p->built = ed_dense(2, .name = "dense");
-    p->waiting = ed_dense(2, .name = "dense");
-    p->adam = ed_adam();
+    p->built = ed_layer_dense(2, .name = "dense");
+    p->waiting = ed_layer_dense(2, .name = "dense");
+    p->adam = ed_optimizer_adam();
     p->counter = 7;
     ed_tensor *x = ed_ones(ED_SHAPE(1, 2)), *v = ed_variable(ed_ones(ED_SHAPE(2)), .name = "v");
     ed_forward(p->built, x);
@@ -61,7 +61,7 @@ static void go_on(program *p)
 {
     ed_forward(p->waiting, ed_ones(ED_SHAPE(1, 2)));
     ed_clear_error();
-    ed_list *weights = ed_trainable(p->waiting);
+    ed_list *weights = ed_layer_trainable_variables(p->waiting);
     if (weights && ed_list_size(weights) == 2)
         ed_apply_gradients(p->adam, ed_list_of(ed_ones(ED_SHAPE(2, 2)), ed_ones(ED_SHAPE(2))),
                            weights);
@@ -117,10 +117,10 @@ static void restore(const char *prefix, bool partial)
     fuzz_claim(ed_restoration_report(r), "no report");
     go_on(&p);
     fuzz_claim(ed_restoration_report(r), "no report afterwards");
-    ed_assert_consumed(r);
-    ed_assert_existing_objects_matched(r);
-    ed_assert_nontrivial_match(r);
-    ed_expect_partial(r);
+    ed_restoration_assert_consumed(r);
+    ed_restoration_assert_existing_objects_matched(r);
+    ed_restoration_assert_nontrivial_match(r);
+    ed_restoration_expect_partial(r);
     ed_clear_error();
 }
 

@@ -69,7 +69,7 @@ static int watched(lua_State *L)
     ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);
     handle *holder = handle_new(L, HANDLE_LIST);
     binding b = binding_open(L);
-    return objects_finish_list(L, &b, holder, ed_watched_variables(tape));
+    return objects_finish_list(L, &b, holder, ed_tape_watched_variables(tape));
 }
 
 /* A tensor, or a table of them. */

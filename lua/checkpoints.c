@@ -89,7 +89,7 @@ static int write(lua_State *L)
 
 static int save_counter(lua_State *L)
 {
-    lua_pushinteger(L, ed_save_counter(handle_check(L, 1, HANDLE_CHECKPOINT)));
+    lua_pushinteger(L, ed_checkpoint_save_counter(handle_check(L, 1, HANDLE_CHECKPOINT)));
     return 1;
 }
 
@@ -273,22 +273,22 @@ static int demand(lua_State *L, bool (*holds)(ed_restoration *))
 
 static int assert_consumed(lua_State *L)
 {
-    return demand(L, ed_assert_consumed);
+    return demand(L, ed_restoration_assert_consumed);
 }
 
 static int assert_existing_objects_matched(lua_State *L)
 {
-    return demand(L, ed_assert_existing_objects_matched);
+    return demand(L, ed_restoration_assert_existing_objects_matched);
 }
 
 static int assert_nontrivial_match(lua_State *L)
 {
-    return demand(L, ed_assert_nontrivial_match);
+    return demand(L, ed_restoration_assert_nontrivial_match);
 }
 
 static int expect_partial(lua_State *L)
 {
-    return demand(L, ed_expect_partial);
+    return demand(L, ed_restoration_expect_partial);
 }
 
 static const luaL_Reg restoration_methods[] = {
@@ -360,20 +360,20 @@ static const maker makers[] = {
 static int manager_save(lua_State *L)
 {
     static const maker_field fields[] = {
-        {"number", ED_ATTR_INT, .offset = offsetof(ed_save_options, number)},
-        {"any_step", ED_ATTR_BOOL, .offset = offsetof(ed_save_options, any_step)},
-        {"in_background", ED_ATTR_BOOL, .offset = offsetof(ed_save_options, in_background)},
-        {"metric", ED_ATTR_FLOAT, .offset = offsetof(ed_save_options, metric)},
+        {"number", ED_ATTR_INT, .offset = offsetof(ed_manager_save_options, number)},
+        {"any_step", ED_ATTR_BOOL, .offset = offsetof(ed_manager_save_options, any_step)},
+        {"in_background", ED_ATTR_BOOL, .offset = offsetof(ed_manager_save_options, in_background)},
+        {"metric", ED_ATTR_FLOAT, .offset = offsetof(ed_manager_save_options, metric)},
         {0},
     };
     ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
     lua_settop(L, 2);
     luaL_checkstack(L, 16, NULL);
-    ed_save_options options = {.number = -1, .metric = NAN};
+    ed_manager_save_options options = {.number = -1, .metric = NAN};
     convert_room room = {.who = "save"};
     binding b = binding_open(L);
     const char *path = handle_hold(m) && maker_options(L, 2, fields, &options, &room)
-                           ? ed_save_with(m, &options)
+                           ? ed_manager_save_with(m, &options)
                            : NULL;
     return binding_finish_text(L, &b, path && *path ? path : NULL);
 }
@@ -382,7 +382,7 @@ static int wait(lua_State *L)
 {
     ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
     lua_settop(L, 1);
-    return handle_return(L, ed_save_wait(m));
+    return handle_return(L, ed_manager_wait(m));
 }
 
 /* restore_or_initialize(initialize): the path that was restored; nil if there is none, after
@@ -394,7 +394,7 @@ static int restore_or_initialize(lua_State *L)
     lua_settop(L, 2);
     luaL_checkstack(L, 8, NULL);
     binding b = binding_open(L);
-    const char *path = handle_hold(m) ? ed_restore_or_initialize(m) : NULL;
+    const char *path = handle_hold(m) ? ed_manager_restore_or_initialize(m) : NULL;
     binding_finish_text(L, &b, path && *path ? path : NULL);
     if (lua_isnil(L, 3) && !lua_isnil(L, 2)) {
         lua_pushvalue(L, 2);

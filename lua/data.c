@@ -37,12 +37,12 @@ static void *make_dataset(const void *arguments)
 {
     const dataset *d = arguments;
     if (!check_batch(d->options.batch, "dataset")) return NULL;
-    return ed_dataset_with(d->x, d->y, &d->options);
+    return ed_dataset_from_tensors_with(d->x, d->y, &d->options);
 }
 
 typedef struct mnist {
     const char *split;
-    ed_mnist_options options;
+    ed_dataset_mnist_options options;
 } mnist;
 
 static const maker_field mnist_fields[] = {
@@ -61,7 +61,7 @@ static void *make_mnist(const void *arguments)
     if (!m->options.dir)
         return ed_fail(ED_INVALID_ARGUMENT, "mnist: dir is missing, the folder of the files");
     if (!check_batch(m->options.batch, "mnist")) return NULL;
-    return ed_mnist_with(m->split, &m->options);
+    return ed_dataset_mnist_with(m->split, &m->options);
 }
 
 static const maker makers[] = {
@@ -82,7 +82,7 @@ static int next(lua_State *L)
     handle *hx = handle_new(L, HANDLE_TENSOR), *hy = handle_new(L, HANDLE_TENSOR);
     ed_tensor *x, *y;
     binding b = binding_open(L);
-    bool more = ed_next(set, &x, &y);
+    bool more = ed_dataset_next(set, &x, &y);
     if (more) {
         handle_put(hx, x);
         handle_put(hy, y);

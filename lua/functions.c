@@ -73,17 +73,17 @@ static const maker_field single_field[] = {
 
 static void *make_flat(const void *arguments)
 {
-    return ed_flatten_tensor(((const pair *)arguments)->x);
+    return ed_flatten(((const pair *)arguments)->x);
 }
 
 static void *make_zeros_like(const void *arguments)
 {
-    return ed_zeros_like_with(((const pair *)arguments)->x);
+    return ed_zeros_like(((const pair *)arguments)->x);
 }
 
 static void *make_ones_like(const void *arguments)
 {
-    return ed_ones_like_with(((const pair *)arguments)->x);
+    return ed_ones_like(((const pair *)arguments)->x);
 }
 
 typedef struct filled {

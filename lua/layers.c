@@ -38,7 +38,7 @@ static const maker_field name_only[] = {
 
 typedef struct dense {
     int64_t units;
-    ed_dense_options options;
+    ed_layer_dense_options options;
 } dense;
 
 static const maker_field dense_fields[] = {
@@ -56,13 +56,13 @@ static const maker_field dense_fields[] = {
 static void *make_dense(const void *arguments)
 {
     const dense *a = arguments;
-    return ed_dense_with(a->units, &a->options);
+    return ed_layer_dense_with(a->units, &a->options);
 }
 
 typedef struct conv2d {
     int64_t filters;
     ed_ints kernel_size;
-    ed_conv2d_layer_options options;
+    ed_layer_conv2d_options options;
 } conv2d;
 
 static const maker_field conv2d_fields[] = {
@@ -84,49 +84,50 @@ static const maker_field conv2d_fields[] = {
 static void *make_conv2d(const void *arguments)
 {
     const conv2d *a = arguments;
-    return ed_conv2d_layer_with(a->filters, a->kernel_size, &a->options);
+    return ed_layer_conv2d_with(a->filters, a->kernel_size, &a->options);
 }
 
 static const maker_field pool_fields[] = {
-    {"window", ED_ATTR_INTS, .offset = offsetof(ed_pool2d_layer_options, window)},
-    {"strides", ED_ATTR_INTS, .offset = offsetof(ed_pool2d_layer_options, strides)},
-    {"padding", ED_ATTR_STRING, .offset = offsetof(ed_pool2d_layer_options, padding)},
-    {"name", ED_ATTR_STRING, .offset = offsetof(ed_pool2d_layer_options, name)},
+    {"window", ED_ATTR_INTS, .offset = offsetof(ed_layer_max_pooling2d_options, window)},
+    {"strides", ED_ATTR_INTS, .offset = offsetof(ed_layer_max_pooling2d_options, strides)},
+    {"padding", ED_ATTR_STRING, .offset = offsetof(ed_layer_max_pooling2d_options, padding)},
+    {"name", ED_ATTR_STRING, .offset = offsetof(ed_layer_max_pooling2d_options, name)},
     {0},
 };
 
 static void *make_max_pool(const void *arguments)
 {
-    return ed_max_pool2d_layer_with(arguments);
+    return ed_layer_max_pooling2d_with(arguments);
 }
 
 static void *make_average_pooling(const void *arguments)
 {
-    return ed_global_average_pooling2d_with(arguments);
+    return ed_layer_global_average_pooling2d_with(arguments);
 }
 
 static const maker_field normalization_fields[] = {
-    {"momentum", ED_ATTR_FLOAT, .offset = offsetof(ed_batch_normalization_options, momentum)},
-    {"epsilon", ED_ATTR_FLOAT, .offset = offsetof(ed_batch_normalization_options, epsilon)},
-    {"no_center", ED_ATTR_BOOL, .offset = offsetof(ed_batch_normalization_options, no_center)},
-    {"no_scale", ED_ATTR_BOOL, .offset = offsetof(ed_batch_normalization_options, no_scale)},
-    {"name", ED_ATTR_STRING, .offset = offsetof(ed_batch_normalization_options, name)},
+    {"momentum", ED_ATTR_FLOAT, .offset = offsetof(ed_layer_batch_normalization_options, momentum)},
+    {"epsilon", ED_ATTR_FLOAT, .offset = offsetof(ed_layer_batch_normalization_options, epsilon)},
+    {"no_center", ED_ATTR_BOOL,
+     .offset = offsetof(ed_layer_batch_normalization_options, no_center)},
+    {"no_scale", ED_ATTR_BOOL, .offset = offsetof(ed_layer_batch_normalization_options, no_scale)},
+    {"name", ED_ATTR_STRING, .offset = offsetof(ed_layer_batch_normalization_options, name)},
     {0},
 };
 
 static void *make_normalization(const void *arguments)
 {
-    return ed_batch_normalization_with(arguments);
+    return ed_layer_batch_normalization_with(arguments);
 }
 
 static void *make_flatten(const void *arguments)
 {
-    return ed_flatten_with(arguments);
+    return ed_layer_flatten_with(arguments);
 }
 
 typedef struct dropout {
     double rate;
-    ed_dropout_layer_options options;
+    ed_layer_dropout_options options;
 } dropout;
 
 static const maker_field dropout_fields[] = {
@@ -139,7 +140,7 @@ static const maker_field dropout_fields[] = {
 static void *make_dropout(const void *arguments)
 {
     const dropout *a = arguments;
-    return ed_dropout_layer_with(a->rate, &a->options);
+    return ed_layer_dropout_with(a->rate, &a->options);
 }
 
 typedef struct activation_layer {
@@ -156,7 +157,7 @@ static const maker_field activation_layer_fields[] = {
 static void *make_activation(const void *arguments)
 {
     const activation_layer *a = arguments;
-    return ed_activation_layer_with(a->activation, &a->options);
+    return ed_layer_activation_with(a->activation, &a->options);
 }
 
 typedef struct activate {
@@ -198,13 +199,13 @@ static void *make_initialize(const void *arguments)
 static const maker makers[] = {
     {"dense", HANDLE_LAYER, 1, 1, dense_fields, sizeof(dense), NULL, make_dense},
     {"conv2d_layer", HANDLE_LAYER, 2, 2, conv2d_fields, sizeof(conv2d), NULL, make_conv2d},
-    {"max_pool2d_layer", HANDLE_LAYER, 1, 0, pool_fields, sizeof(ed_pool2d_layer_options), NULL,
-     make_max_pool},
+    {"max_pool2d_layer", HANDLE_LAYER, 1, 0, pool_fields, sizeof(ed_layer_max_pooling2d_options),
+     NULL, make_max_pool},
     {"global_average_pooling2d", HANDLE_LAYER, 0, 0, name_only, sizeof(ed_layer_options), NULL,
      make_average_pooling},
     {"batch_normalization", HANDLE_LAYER, 0, 0, normalization_fields,
-     sizeof(ed_batch_normalization_options),
-     &(const ed_batch_normalization_options){.momentum = 0.99, .epsilon = 0.001},
+     sizeof(ed_layer_batch_normalization_options),
+     &(const ed_layer_batch_normalization_options){.momentum = 0.99, .epsilon = 0.001},
      make_normalization},
     {"flatten", HANDLE_LAYER, 0, 0, name_only, sizeof(ed_layer_options), NULL, make_flatten},
     {"dropout_layer", HANDLE_LAYER, 1, 1, dropout_fields, sizeof(dropout), NULL, make_dropout},
@@ -252,7 +253,7 @@ static int sequential(lua_State *L)
     const bool fine =
         (!table || maker_options_beside(L, 1, name_only, (int)count, &options, &room)) &&
         maker_options(L, last, name_only, &options, &room);
-    binding_finish(L, &b, h, fine ? ed_sequential_of(options.name, layers, count) : NULL);
+    binding_finish(L, &b, h, fine ? ed_layer_sequential_of(options.name, layers, count) : NULL);
     selves_know(L, h->object, -1);
     return 1;
 }
@@ -290,23 +291,23 @@ static int list_by(lua_State *L, ed_list *(*list)(ed_layer *layer))
 
 static int variables(lua_State *L)
 {
-    return list_by(L, ed_variables);
+    return list_by(L, ed_layer_variables);
 }
 
 static int trainable(lua_State *L)
 {
-    return list_by(L, ed_trainable);
+    return list_by(L, ed_layer_trainable_variables);
 }
 
 static int not_trainable(lua_State *L)
 {
-    return list_by(L, ed_not_trainable);
+    return list_by(L, ed_layer_non_trainable_variables);
 }
 
 static int find(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
-    ed_layer *found = ed_layer_find(layer, maker_check_text(L, 2));
+    ed_layer *found = ed_layer_find_child(layer, maker_check_text(L, 2));
     if (!found) return handle_raise(L);
     selves_push(L, found);
     return 1;
@@ -357,7 +358,7 @@ static int add_weight(lua_State *L)
     bool fine =
         convert_field(L, 3, &shape, &w, &room) && maker_options(L, 4, weight_fields, &w, &room);
     w.options.not_trainable = !w.trainable;
-    ed_tensor *v = fine ? ed_layer_weight_with(layer, name, w.shape, &w.options) : NULL;
+    ed_tensor *v = fine ? ed_layer_add_weight_with(layer, name, w.shape, &w.options) : NULL;
     return binding_finish(L, &b, h, v);
 }
 
@@ -366,10 +367,10 @@ static int add_weight(lua_State *L)
 /* Child i, counted from 1; -1 is the last; nil outside, so that ipairs ends. */
 static int child(lua_State *L, ed_layer *layer, lua_Integer i)
 {
-    int64_t count = ed_layer_count(layer), at = i > 0 ? i - 1 : i + count;
+    int64_t count = ed_layer_child_count(layer), at = i > 0 ? i - 1 : i + count;
     if (!i) return handle_fail(L, "counting begins at 1 (and -1 is the last)");
     if (at < 0 || at >= count) return lua_pushnil(L), 1;
-    selves_push(L, ed_layer_at(layer, at));
+    selves_push(L, ed_layer_child(layer, at));
     return 1;
 }
 
@@ -426,9 +427,9 @@ static int next_child(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     const lua_Integer i = maker_check_integer(L, 2);
-    if (i < 0 || i >= ed_layer_count(layer)) return 0;
+    if (i < 0 || i >= ed_layer_child_count(layer)) return 0;
     lua_pushinteger(L, i + 1);
-    selves_push(L, ed_layer_at(layer, i));
+    selves_push(L, ed_layer_child(layer, i));
     return 2;
 }
 
@@ -443,7 +444,7 @@ static int pairs(lua_State *L)
 
 static int count(lua_State *L)
 {
-    lua_pushinteger(L, ed_layer_count(handle_check(L, 1, HANDLE_LAYER)));
+    lua_pushinteger(L, ed_layer_child_count(handle_check(L, 1, HANDLE_LAYER)));
     return 1;
 }
 

@@ -17,17 +17,17 @@ static const maker_field fields[] = {
 
 static void *make_mean(const void *arguments)
 {
-    return ed_mean_metric(((const metric_name *)arguments)->name);
+    return ed_metric_mean(((const metric_name *)arguments)->name);
 }
 
 static void *make_accuracy(const void *arguments)
 {
-    return ed_accuracy_metric(((const metric_name *)arguments)->name);
+    return ed_metric_accuracy(((const metric_name *)arguments)->name);
 }
 
 static void *make_categorical(const void *arguments)
 {
-    return ed_sparse_categorical_accuracy(((const metric_name *)arguments)->name);
+    return ed_metric_sparse_categorical_accuracy(((const metric_name *)arguments)->name);
 }
 
 static const maker makers[] = {

@@ -108,7 +108,7 @@ ed_list *objects_variables(lua_State *L, int at)
 {
     ed_layer *layer = handle_at(L, at, HANDLE_LAYER);
     ed_tensor *one = handle_at(L, at, HANDLE_TENSOR);
-    if (layer) return ed_trainable(layer);
+    if (layer) return ed_layer_trainable_variables(layer);
     return one ? ed_list_of_one(one) : convert_list(L, at);
 }
 

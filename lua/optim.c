@@ -32,49 +32,50 @@ static bool clipping(lua_State *L, int at, const maker_field *field, void *to, c
 }
 
 static const maker_field sgd_fields[] = {
-    {"learning_rate", ED_ATTR_FLOAT, .offset = offsetof(ed_sgd_options, learning_rate)},
-    {"momentum", ED_ATTR_FLOAT, .offset = offsetof(ed_sgd_options, momentum)},
-    {"nesterov", ED_ATTR_BOOL, .offset = offsetof(ed_sgd_options, nesterov)},
-    {"weight_decay", ED_ATTR_FLOAT, .offset = offsetof(ed_sgd_options, weight_decay)},
-    {"clip", .offset = offsetof(ed_sgd_options, clip), .read = clipping},
+    {"learning_rate", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_sgd_options, learning_rate)},
+    {"momentum", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_sgd_options, momentum)},
+    {"nesterov", ED_ATTR_BOOL, .offset = offsetof(ed_optimizer_sgd_options, nesterov)},
+    {"weight_decay", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_sgd_options, weight_decay)},
+    {"clip", .offset = offsetof(ed_optimizer_sgd_options, clip), .read = clipping},
     {0},
 };
 
 static void *make_sgd(const void *options)
 {
-    return ed_sgd_with(options);
+    return ed_optimizer_sgd_with(options);
 }
 
 static const maker_field adam_fields[] = {
-    {"learning_rate", ED_ATTR_FLOAT, .offset = offsetof(ed_adam_options, learning_rate)},
-    {"beta_1", ED_ATTR_FLOAT, .offset = offsetof(ed_adam_options, beta_1)},
-    {"beta_2", ED_ATTR_FLOAT, .offset = offsetof(ed_adam_options, beta_2)},
-    {"epsilon", ED_ATTR_FLOAT, .offset = offsetof(ed_adam_options, epsilon)},
-    {"amsgrad", ED_ATTR_BOOL, .offset = offsetof(ed_adam_options, amsgrad)},
-    {"weight_decay", ED_ATTR_FLOAT, .offset = offsetof(ed_adam_options, weight_decay)},
-    {"clip", .offset = offsetof(ed_adam_options, clip), .read = clipping},
+    {"learning_rate", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_adam_options, learning_rate)},
+    {"beta_1", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_adam_options, beta_1)},
+    {"beta_2", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_adam_options, beta_2)},
+    {"epsilon", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_adam_options, epsilon)},
+    {"amsgrad", ED_ATTR_BOOL, .offset = offsetof(ed_optimizer_adam_options, amsgrad)},
+    {"weight_decay", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_adam_options, weight_decay)},
+    {"clip", .offset = offsetof(ed_optimizer_adam_options, clip), .read = clipping},
     {0},
 };
 
 static void *make_adam(const void *options)
 {
-    return ed_adam_with(options);
+    return ed_optimizer_adam_with(options);
 }
 
 static const maker_field rmsprop_fields[] = {
-    {"learning_rate", ED_ATTR_FLOAT, .offset = offsetof(ed_rmsprop_options, learning_rate)},
-    {"rho", ED_ATTR_FLOAT, .offset = offsetof(ed_rmsprop_options, rho)},
-    {"momentum", ED_ATTR_FLOAT, .offset = offsetof(ed_rmsprop_options, momentum)},
-    {"epsilon", ED_ATTR_FLOAT, .offset = offsetof(ed_rmsprop_options, epsilon)},
-    {"centered", ED_ATTR_BOOL, .offset = offsetof(ed_rmsprop_options, centered)},
-    {"weight_decay", ED_ATTR_FLOAT, .offset = offsetof(ed_rmsprop_options, weight_decay)},
-    {"clip", .offset = offsetof(ed_rmsprop_options, clip), .read = clipping},
+    {"learning_rate", ED_ATTR_FLOAT,
+     .offset = offsetof(ed_optimizer_rmsprop_options, learning_rate)},
+    {"rho", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_rmsprop_options, rho)},
+    {"momentum", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_rmsprop_options, momentum)},
+    {"epsilon", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_rmsprop_options, epsilon)},
+    {"centered", ED_ATTR_BOOL, .offset = offsetof(ed_optimizer_rmsprop_options, centered)},
+    {"weight_decay", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_rmsprop_options, weight_decay)},
+    {"clip", .offset = offsetof(ed_optimizer_rmsprop_options, clip), .read = clipping},
     {0},
 };
 
 static void *make_rmsprop(const void *options)
 {
-    return ed_rmsprop_with(options);
+    return ed_optimizer_rmsprop_with(options);
 }
 
 typedef struct clip {
@@ -95,14 +96,14 @@ static void *make_clipped(const void *arguments)
 }
 
 static const maker makers[] = {
-    {"sgd", HANDLE_OPTIMIZER, 1, 0, sgd_fields, sizeof(ed_sgd_options),
-     &(const ed_sgd_options){.learning_rate = 0.01}, make_sgd},
-    {"adam", HANDLE_OPTIMIZER, 1, 0, adam_fields, sizeof(ed_adam_options),
-     &(const ed_adam_options){
+    {"sgd", HANDLE_OPTIMIZER, 1, 0, sgd_fields, sizeof(ed_optimizer_sgd_options),
+     &(const ed_optimizer_sgd_options){.learning_rate = 0.01}, make_sgd},
+    {"adam", HANDLE_OPTIMIZER, 1, 0, adam_fields, sizeof(ed_optimizer_adam_options),
+     &(const ed_optimizer_adam_options){
          .learning_rate = 0.001, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7},
      make_adam},
-    {"rmsprop", HANDLE_OPTIMIZER, 1, 0, rmsprop_fields, sizeof(ed_rmsprop_options),
-     &(const ed_rmsprop_options){.learning_rate = 0.001, .rho = 0.9, .epsilon = 1e-7},
+    {"rmsprop", HANDLE_OPTIMIZER, 1, 0, rmsprop_fields, sizeof(ed_optimizer_rmsprop_options),
+     &(const ed_optimizer_rmsprop_options){.learning_rate = 0.001, .rho = 0.9, .epsilon = 1e-7},
      make_rmsprop},
     {"clip_by_norm", HANDLE_TENSOR, 2, 2, clip_fields, sizeof(clip), NULL, make_clipped},
     {0},
@@ -213,9 +214,9 @@ static int index_of(lua_State *L)
     if (objects_method(L)) return 1;
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
     if (!strcmp(key, "learning_rate"))
-        lua_pushnumber(L, ed_learning_rate(optimizer));
+        lua_pushnumber(L, ed_optimizer_learning_rate(optimizer));
     else if (!strcmp(key, "iterations"))
-        lua_pushinteger(L, ed_iterations(optimizer));
+        lua_pushinteger(L, ed_optimizer_iterations(optimizer));
     else
         return objects_no_field(L);
     return 1;
@@ -226,7 +227,8 @@ static int new_index(lua_State *L)
     ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
     if (lua_type(L, 2) != LUA_TSTRING || strcmp(lua_tostring(L, 2), "learning_rate") != 0)
         return handle_fail(L, "of an optimizer, learning_rate alone can be set");
-    return ed_set_learning_rate(optimizer, maker_check_number(L, 3)) ? 0 : handle_raise(L);
+    return ed_optimizer_set_learning_rate(optimizer, maker_check_number(L, 3)) ? 0
+                                                                               : handle_raise(L);
 }
 
 static const luaL_Reg methods[] = {

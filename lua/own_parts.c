@@ -43,9 +43,9 @@ static bool is_weight(const ed_layer *layer, const ed_tensor *v)
  * build that failed it may have that already. */
 static bool is_elsewhere(const ed_layer *layer, const ed_tensor *v, const char *name)
 {
-    if (!strchr(ed_name(v), '/')) return false;
+    if (!strchr(ed_variable_name(v), '/')) return false;
     char *path = layer_path(layer, name);
-    const bool same = path && !strcmp(ed_name(v), path);
+    const bool same = path && !strcmp(ed_variable_name(v), path);
     memory_free(path);
     return !same;
 }
@@ -192,7 +192,7 @@ static void check_names(lua_State *L, const ed_layer *layer, int found)
     for (int64_t i = 0; i < layer->n_children; i++)
         claim(L, names, "layer", layer->children[i]->name);
     for (int64_t i = 0; i < layer->n_weights; i++)
-        claim(L, names, "weight", strrchr(ed_name(layer->weights[i]), '/') + 1);
+        claim(L, names, "weight", strrchr(ed_variable_name(layer->weights[i]), '/') + 1);
     for (lua_Integer i = 1; lua_rawgeti(L, found, i) != LUA_TNIL; i += 2) {
         lua_rawgeti(L, found, i + 1);
         if (!check_name(L, layer, names)) handle_raise(L);
@@ -212,7 +212,7 @@ static void take(lua_State *L, ed_layer *layer, int found)
         ed_layer *part = handle_at(L, -2, HANDLE_LAYER);
         ed_tensor *v = handle_at(L, -2, HANDLE_TENSOR);
         if (part && !selves_add(L, layer, part, -2)) handle_raise(L);
-        if (v && !ed_layer_adopt(layer, lua_tostring(L, -1), v)) handle_raise(L);
+        if (v && !ed_layer_adopt_weight(layer, lua_tostring(L, -1), v)) handle_raise(L);
         lua_settop(L, top);
     }
     lua_settop(L, top);

@@ -78,7 +78,7 @@ bool selves_add(lua_State *L, ed_layer *layer, ed_layer *child, int at)
     selves_push(L, layer);
     const bool had = child->parent == layer;
     selves_join(L, -1, child, at);
-    const bool added = ed_layer_add(layer, child);
+    const bool added = ed_layer_add_child(layer, child);
     if (!added && !had) {
         selves_push_fields(L, -1);
         lua_pushnil(L);

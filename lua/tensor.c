@@ -50,9 +50,9 @@ static bool push_property(lua_State *L, const ed_tensor *t, const char *key)
     else if (!strcmp(key, "size"))
         lua_pushinteger(L, t->size);
     else if (!strcmp(key, "name"))
-        lua_pushstring(L, ed_name(t));
+        lua_pushstring(L, ed_variable_name(t));
     else if (!strcmp(key, "trainable"))
-        lua_pushboolean(L, ed_is_trainable(t));
+        lua_pushboolean(L, ed_variable_is_trainable(t));
     else
         return false;
     return true;
@@ -106,7 +106,7 @@ static int set_field(lua_State *L, ed_tensor *t, const char *key)
                            key);
     if (!lua_isboolean(L, 3))
         return handle_fail(L, "trainable is %s; true or false is expected", convert_kind(L, 3).s);
-    ed_set_trainable(t, lua_toboolean(L, 3));
+    ed_variable_set_trainable(t, lua_toboolean(L, 3));
     return 0;
 }
 
@@ -254,7 +254,7 @@ static int strides(lua_State *L)
 
 static int id(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)ed_id(handle_check(L, 1, HANDLE_TENSOR)));
+    lua_pushinteger(L, (lua_Integer)ed_tensor_id(handle_check(L, 1, HANDLE_TENSOR)));
     return 1;
 }
 
@@ -276,17 +276,17 @@ static int assign_by(lua_State *L, assignment *change)
 
 static int assign(lua_State *L)
 {
-    return assign_by(L, ed_assign_with);
+    return assign_by(L, ed_assign);
 }
 
 static int assign_add(lua_State *L)
 {
-    return assign_by(L, ed_assign_add_with);
+    return assign_by(L, ed_assign_add);
 }
 
 static int assign_sub(lua_State *L)
 {
-    return assign_by(L, ed_assign_sub_with);
+    return assign_by(L, ed_assign_sub);
 }
 
 /* ---- Text ------------------------------------------------------------------------------------ */

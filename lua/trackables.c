@@ -1,6 +1,6 @@
 #include "lua/call.h"
 #include "lua/objects.h"
-#include "tensor/graph.h"
+#include "track/graph.h"
 #include <string.h>
 
 /*

@@ -62,7 +62,7 @@ static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_option
     return layer_accepts(layer, x, 0, true) ? (*(activation *)ed_layer_state(layer))(x) : NULL;
 }
 
-ed_layer *ed_activation_layer_with(const char *name, const ed_layer_options *options)
+ed_layer *ed_layer_activation_with(const char *name, const ed_layer_options *options)
 {
     static const ed_layer_class class = {
         .name = "activation", .state_size = sizeof(activation), .forward = forward};

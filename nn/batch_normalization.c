@@ -24,8 +24,8 @@ static void drop_constants(norm *n)
 static ed_tensor *weight(ed_layer *layer, const char *name, const ed_tensor *x,
                          ed_initializer_kind kind, bool fixed)
 {
-    return ed_layer_weight(layer, name, ED_SHAPE(x->shape[x->rank - 1]), .dtype = x->dtype,
-                           .initializer.kind = kind, .not_trainable = fixed);
+    return ed_layer_add_weight(layer, name, ED_SHAPE(x->shape[x->rank - 1]), .dtype = x->dtype,
+                               .initializer.kind = kind, .not_trainable = fixed);
 }
 
 static bool build(ed_layer *layer, ed_tensor *x)
@@ -99,15 +99,15 @@ static void destroy(ed_layer *layer)
     drop_constants(ed_layer_state(layer));
 }
 
-ed_layer *ed_batch_normalization_with(const ed_batch_normalization_options *options)
+ed_layer *ed_layer_batch_normalization_with(const ed_layer_batch_normalization_options *options)
 {
     static const ed_layer_class class = {.name = "batch_normalization",
                                          .state_size = sizeof(norm),
                                          .build = build,
                                          .forward = forward,
                                          .destroy = destroy};
-    const ed_batch_normalization_options defaults = {.momentum = 0.99, .epsilon = 0.001};
-    const ed_batch_normalization_options *o = options ? options : &defaults;
+    const ed_layer_batch_normalization_options defaults = {.momentum = 0.99, .epsilon = 0.001};
+    const ed_layer_batch_normalization_options *o = options ? options : &defaults;
     if (!(o->momentum >= 0 && o->momentum <= 1))
         return ed_fail(ED_INVALID_ARGUMENT,
                        "batch_normalization: momentum is %g; it lies in [0, 1]", o->momentum);

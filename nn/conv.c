@@ -18,12 +18,12 @@ static bool build(ed_layer *layer, ed_tensor *x)
 {
     conv *c = ed_layer_state(layer);
     if (!layer_accepts(layer, x, 4, false)) return false;
-    c->kernel = ed_layer_weight(layer, "kernel",
-                                ED_SHAPE(c->size[0], c->size[1], ed_dim(x, -1), c->filters),
-                                .dtype = x->dtype, .initializer = c->kernel_initializer);
+    c->kernel = ed_layer_add_weight(layer, "kernel",
+                                    ED_SHAPE(c->size[0], c->size[1], ed_dim(x, -1), c->filters),
+                                    .dtype = x->dtype, .initializer = c->kernel_initializer);
     if (!c->kernel || c->no_bias) return c->kernel != NULL;
-    c->bias = ed_layer_weight(layer, "bias", ED_SHAPE(c->filters), .dtype = x->dtype,
-                              .initializer = c->bias_initializer);
+    c->bias = ed_layer_add_weight(layer, "bias", ED_SHAPE(c->filters), .dtype = x->dtype,
+                                  .initializer = c->bias_initializer);
     return c->bias != NULL;
 }
 
@@ -47,7 +47,7 @@ static void destroy(ed_layer *layer)
 }
 
 /* Everything but the initializers, checked. */
-static bool read_options(conv *c, ed_ints kernel_size, const ed_conv2d_layer_options *o)
+static bool read_options(conv *c, ed_ints kernel_size, const ed_layer_conv2d_options *o)
 {
     if (c->filters <= 0)
         return ed_fail(ED_INVALID_ARGUMENT, "conv2d: filters is %lld; at least 1",
@@ -62,15 +62,15 @@ static bool read_options(conv *c, ed_ints kernel_size, const ed_conv2d_layer_opt
            (c->activation = nn_activation("conv2d", o->activation));
 }
 
-ed_layer *ed_conv2d_layer_with(int64_t filters, ed_ints kernel_size,
-                               const ed_conv2d_layer_options *options)
+ed_layer *ed_layer_conv2d_with(int64_t filters, ed_ints kernel_size,
+                               const ed_layer_conv2d_options *options)
 {
     static const ed_layer_class class = {.name = "conv2d",
                                          .state_size = sizeof(conv),
                                          .build = build,
                                          .forward = forward,
                                          .destroy = destroy};
-    ed_conv2d_layer_options o = options ? *options : (ed_conv2d_layer_options){0};
+    ed_layer_conv2d_options o = options ? *options : (ed_layer_conv2d_options){0};
     conv c = {.filters = filters, .no_bias = o.no_bias};
     if (!read_options(&c, kernel_size, &o)) return NULL;
     ed_layer *layer = ed_layer_new(&class, o.name);

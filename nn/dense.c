@@ -15,11 +15,11 @@ static bool build(ed_layer *layer, ed_tensor *x)
 {
     dense *d = ed_layer_state(layer);
     if (!layer_accepts(layer, x, 2, true)) return false;
-    d->kernel = ed_layer_weight(layer, "kernel", ED_SHAPE(ed_dim(x, -1), d->units),
-                                .dtype = x->dtype, .initializer = d->kernel_initializer);
+    d->kernel = ed_layer_add_weight(layer, "kernel", ED_SHAPE(ed_dim(x, -1), d->units),
+                                    .dtype = x->dtype, .initializer = d->kernel_initializer);
     if (!d->kernel || d->no_bias) return d->kernel != NULL;
-    d->bias = ed_layer_weight(layer, "bias", ED_SHAPE(d->units), .dtype = x->dtype,
-                              .initializer = d->bias_initializer);
+    d->bias = ed_layer_add_weight(layer, "bias", ED_SHAPE(d->units), .dtype = x->dtype,
+                                  .initializer = d->bias_initializer);
     return d->bias != NULL;
 }
 
@@ -41,14 +41,14 @@ static void destroy(ed_layer *layer)
     layer_release_initializer(&d->bias_initializer);
 }
 
-ed_layer *ed_dense_with(int64_t units, const ed_dense_options *options)
+ed_layer *ed_layer_dense_with(int64_t units, const ed_layer_dense_options *options)
 {
     static const ed_layer_class class = {.name = "dense",
                                          .state_size = sizeof(dense),
                                          .build = build,
                                          .forward = forward,
                                          .destroy = destroy};
-    ed_dense_options o = options ? *options : (ed_dense_options){0};
+    ed_layer_dense_options o = options ? *options : (ed_layer_dense_options){0};
     if (units <= 0)
         return ed_fail(ED_INVALID_ARGUMENT, "dense: units is %lld; at least 1", (long long)units);
     activation f = nn_activation("dense", o.activation);

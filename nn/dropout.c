@@ -25,14 +25,14 @@ static void track(ed_layer *layer, ed_tracker *tracker)
     if (d->generator) ed_track(tracker, "generator", d->generator);
 }
 
-ed_layer *ed_dropout_layer_with(double rate, const ed_dropout_layer_options *options)
+ed_layer *ed_layer_dropout_with(double rate, const ed_layer_dropout_options *options)
 {
     static const ed_layer_class class = {.name = "dropout",
                                          .state_size = sizeof(dropout),
                                          .forward = forward,
                                          .destroy = destroy,
                                          .track = track};
-    ed_dropout_layer_options o = options ? *options : (ed_dropout_layer_options){0};
+    ed_layer_dropout_options o = options ? *options : (ed_layer_dropout_options){0};
     if (!(rate >= 0 && rate < 1))
         return ed_fail(ED_INVALID_ARGUMENT, "dropout: rate is %g; it lies in [0, 1)", rate);
     ed_layer *layer = ed_layer_new(&class, o.name);

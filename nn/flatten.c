@@ -12,7 +12,7 @@ static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_option
     return ed_reshape(x, ED_SHAPE(x->shape[0], rest));
 }
 
-ed_layer *ed_flatten_with(const ed_layer_options *options)
+ed_layer *ed_layer_flatten_with(const ed_layer_options *options)
 {
     static const ed_layer_class class = {.name = "flatten", .forward = forward};
     return ed_layer_new(&class, options ? options->name : NULL);

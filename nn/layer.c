@@ -194,7 +194,7 @@ static bool room(void **array, int64_t count, int64_t *capacity)
     return true;
 }
 
-ed_layer *ed_layer_add(ed_layer *layer, ed_layer *child)
+ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child)
 {
     if (!layer || !child) return ed_fail(ED_INVALID_ARGUMENT, "layer_add: NULL given");
     if (!check_child(layer, child)) return NULL;
@@ -218,7 +218,7 @@ ed_layer *ed_layer_add(ed_layer *layer, ed_layer *child)
 /* What stands behind the path. */
 static const char *leaf_of(const ed_tensor *weight)
 {
-    return strrchr(ed_name(weight), '/') + 1;
+    return strrchr(ed_variable_name(weight), '/') + 1;
 }
 
 static bool check_weight(const ed_layer *layer, const char *name)
@@ -261,8 +261,8 @@ static ed_tensor *make_weight(ed_layer *layer, const char *name, ed_ints shape,
     return ed_retain(v);
 }
 
-ed_tensor *ed_layer_weight_with(ed_layer *layer, const char *name, ed_ints shape,
-                                const ed_weight_options *options)
+ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
+                                    const ed_weight_options *options)
 {
     if (!layer || !name) return ed_fail(ED_INVALID_ARGUMENT, "layer_weight: NULL given");
     if (!check_weight(layer, name)) return NULL;
@@ -292,7 +292,7 @@ static bool take_waiting(ed_layer *layer, const char *name, ed_tensor *v)
     return true;
 }
 
-ed_tensor *ed_layer_adopt(ed_layer *layer, const char *name, ed_tensor *v)
+ed_tensor *ed_layer_adopt_weight(ed_layer *layer, const char *name, ed_tensor *v)
 {
     if (!layer || !name || !v) return ed_fail(ED_INVALID_ARGUMENT, "layer_adopt: NULL given");
     if (!ed_is_variable(v))
@@ -301,22 +301,22 @@ ed_tensor *ed_layer_adopt(ed_layer *layer, const char *name, ed_tensor *v)
     if (!room((void **)&layer->weights, layer->n_weights, &layer->weight_capacity)) return NULL;
     char *path = layer_path(layer, name);
     if (!path) return NULL;
-    const bool placed = strchr(ed_name(v), '/') && strcmp(ed_name(v), path) != 0;
+    const bool placed = strchr(ed_variable_name(v), '/') && strcmp(ed_variable_name(v), path) != 0;
     if (placed)
         layer_fail(layer, ED_INVALID_ARGUMENT, "the variable %s is another layer's weight",
-                   ed_name(v));
+                   ed_variable_name(v));
     if (placed || !take_waiting(layer, name, v)) return memory_free(path), NULL;
     rename_variable(v, path);
     drop_lists(layer);
     return layer->weights[layer->n_weights++] = ed_retain(v);
 }
 
-int64_t ed_layer_count(const ed_layer *layer)
+int64_t ed_layer_child_count(const ed_layer *layer)
 {
     return layer ? layer->n_children : (ed_fail(ED_INVALID_ARGUMENT, "layer_count: NULL given"), 0);
 }
 
-ed_layer *ed_layer_at(const ed_layer *layer, int64_t i)
+ed_layer *ed_layer_child(const ed_layer *layer, int64_t i)
 {
     if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "layer_at: NULL given");
     int64_t at = i < 0 ? i + layer->n_children : i;
@@ -326,7 +326,7 @@ ed_layer *ed_layer_at(const ed_layer *layer, int64_t i)
     return layer->children[at];
 }
 
-ed_layer *ed_layer_find(const ed_layer *layer, const char *name)
+ed_layer *ed_layer_find_child(const ed_layer *layer, const char *name)
 {
     if (!layer || !name) return ed_fail(ED_INVALID_ARGUMENT, "layer_find: NULL given");
     ed_layer *child = child_named(layer, name);
@@ -365,7 +365,7 @@ static bool is_current(const ed_list *list, const ed_list *all, bool trainable)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < all->size; i++) {
-        if (ed_is_trainable(all->items[i]) != trainable) continue;
+        if (ed_variable_is_trainable(all->items[i]) != trainable) continue;
         if (n >= list->size || list->items[n] != all->items[i]) return false;
         n++;
     }
@@ -375,12 +375,13 @@ static bool is_current(const ed_list *list, const ed_list *all, bool trainable)
 static ed_list *select_variables(const ed_list *all, bool trainable)
 {
     int64_t n = 0;
-    for (int64_t i = 0; i < all->size; i++) n += ed_is_trainable(all->items[i]) == trainable;
+    for (int64_t i = 0; i < all->size; i++)
+        n += ed_variable_is_trainable(all->items[i]) == trainable;
     ed_list *list = list_new(n);
     if (!list) return NULL;
     n = 0;
     for (int64_t i = 0; i < all->size; i++)
-        if (ed_is_trainable(all->items[i]) == trainable)
+        if (ed_variable_is_trainable(all->items[i]) == trainable)
             list->items[n++] = ed_retain(all->items[i]);
     return list;
 }
@@ -404,17 +405,17 @@ static ed_list *variables_of(ed_layer *layer, int kind, const char *who)
     return scope_give(ed_retain(*cached));
 }
 
-ed_list *ed_variables(ed_layer *layer)
+ed_list *ed_layer_variables(ed_layer *layer)
 {
     return variables_of(layer, LAYER_ALL, "variables");
 }
 
-ed_list *ed_trainable(ed_layer *layer)
+ed_list *ed_layer_trainable_variables(ed_layer *layer)
 {
     return variables_of(layer, LAYER_TRAINABLE, "trainable");
 }
 
-ed_list *ed_not_trainable(ed_layer *layer)
+ed_list *ed_layer_non_trainable_variables(ed_layer *layer)
 {
     return variables_of(layer, LAYER_NOT_TRAINABLE, "not_trainable");
 }

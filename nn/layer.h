@@ -6,7 +6,7 @@
 #define EDDY_NN_LAYER_H
 
 #include "nn/nn.h"
-#include "tensor/graph.h"
+#include "track/graph.h"
 
 enum { LAYER_ALL, LAYER_TRAINABLE, LAYER_NOT_TRAINABLE, LAYER_LISTS };
 
@@ -25,7 +25,8 @@ struct ed_layer {
 
     graph_wait wait; /* values of a checkpoint for weights and children that are not there yet */
 
-    /* What ed_variables and its kin gave last, until a weight or child is added here or below. */
+    /* What ed_layer_variables and its kin gave last, until a weight or child is added here or
+     * below. */
     ed_list *lists[LAYER_LISTS];
 
     ed_dtype output_dtype; /* of the first output, for the summary; none before */

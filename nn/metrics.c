@@ -1,5 +1,5 @@
 #include "nn/nn.h"
-#include "tensor/graph.h"
+#include "track/graph.h"
 #include <math.h>
 #include <string.h>
 
@@ -47,17 +47,17 @@ static ed_metric *new_metric(kind what, const char *name, const char *otherwise)
     return scope_give(metric);
 }
 
-ed_metric *ed_mean_metric(const char *name)
+ed_metric *ed_metric_mean(const char *name)
 {
     return new_metric(MEAN, name, "mean");
 }
 
-ed_metric *ed_accuracy_metric(const char *name)
+ed_metric *ed_metric_accuracy(const char *name)
 {
     return new_metric(ACCURACY, name, "accuracy");
 }
 
-ed_metric *ed_sparse_categorical_accuracy(const char *name)
+ed_metric *ed_metric_sparse_categorical_accuracy(const char *name)
 {
     return new_metric(SPARSE_CATEGORICAL_ACCURACY, name, "sparse_categorical_accuracy");
 }

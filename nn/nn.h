@@ -7,7 +7,7 @@
 #define EDDY_NN_H
 
 #include "autodiff/autodiff.h"
-#include "tensor/track.h"
+#include "track/track.h"
 
 #pragma GCC visibility push(default)
 
@@ -56,18 +56,18 @@ ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_optio
  * that are trainable; those that are not. Cheap: the list is kept until something changes. Fails
  * for a layer that has none yet because it was never called.
  */
-ed_list *ed_variables(ed_layer *layer);
-ed_list *ed_trainable(ed_layer *layer);
-ed_list *ed_not_trainable(ed_layer *layer);
+ed_list *ed_layer_variables(ed_layer *layer);
+ed_list *ed_layer_trainable_variables(ed_layer *layer);
+ed_list *ed_layer_non_trainable_variables(ed_layer *layer);
 
 /*
  * The layer's own name, which is final once it has a parent. Number of children, child i (-1: the
  * last), child of that name: NULL, with an error, if there is none.
  */
 const char *ed_layer_name(const ed_layer *layer);
-int64_t ed_layer_count(const ed_layer *layer);
-ed_layer *ed_layer_at(const ed_layer *layer, int64_t i);
-ed_layer *ed_layer_find(const ed_layer *layer, const char *name);
+int64_t ed_layer_child_count(const ed_layer *layer);
+ed_layer *ed_layer_child(const ed_layer *layer, int64_t i);
+ed_layer *ed_layer_find_child(const ed_layer *layer, const char *name);
 
 /*
  * A table of the layers that compute something: path, shape of the output, number of own
@@ -79,28 +79,29 @@ const char *ed_layer_summary(ed_layer *layer);
  * x w + b along the last axis: [..., in] -> [..., units], of ranks from 2. kernel [in, units],
  * default glorot uniform; bias [units], default zeros. activation by name: see ed_activate.
  */
-typedef struct ed_dense_options {
+typedef struct ed_layer_dense_options {
     const char *activation;
     bool no_bias;
     ed_initializer kernel_initializer, bias_initializer;
     const char *name;
-} ed_dense_options;
-#define ed_dense(units, ...) ed_dense_with(units, &(ed_dense_options){__VA_ARGS__})
-ed_layer *ed_dense_with(int64_t units, const ed_dense_options *options);
+} ed_layer_dense_options;
+#define ed_layer_dense(units, ...)                                                                 \
+    ed_layer_dense_with(units, &(ed_layer_dense_options){__VA_ARGS__})
+ed_layer *ed_layer_dense_with(int64_t units, const ed_layer_dense_options *options);
 
 /* Convolution of [batch, height, width, in] with kernel [kh, kw, in, filters], as ed_conv2d; bias
  * [filters]. One number as size, stride or dilation stands for both. */
-typedef struct ed_conv2d_layer_options {
+typedef struct ed_layer_conv2d_options {
     ed_ints strides, dilations;
     const char *padding, *activation;
     bool no_bias;
     ed_initializer kernel_initializer, bias_initializer;
     const char *name;
-} ed_conv2d_layer_options;
-#define ed_conv2d_layer(filters, kernel_size, ...)                                                 \
-    ed_conv2d_layer_with(filters, kernel_size, &(ed_conv2d_layer_options){__VA_ARGS__})
-ed_layer *ed_conv2d_layer_with(int64_t filters, ed_ints kernel_size,
-                               const ed_conv2d_layer_options *options);
+} ed_layer_conv2d_options;
+#define ed_layer_conv2d(filters, kernel_size, ...)                                                 \
+    ed_layer_conv2d_with(filters, kernel_size, &(ed_layer_conv2d_options){__VA_ARGS__})
+ed_layer *ed_layer_conv2d_with(int64_t filters, ed_ints kernel_size,
+                               const ed_layer_conv2d_options *options);
 
 /* Options of layers that have nothing else to say. */
 typedef struct ed_layer_options {
@@ -108,62 +109,63 @@ typedef struct ed_layer_options {
 } ed_layer_options;
 
 /* ed_max_pool2d as a layer. */
-typedef struct ed_pool2d_layer_options {
+typedef struct ed_layer_max_pooling2d_options {
     ed_ints window, strides;
     const char *padding, *name;
-} ed_pool2d_layer_options;
-#define ed_max_pool2d_layer(...) ed_max_pool2d_layer_with(&(ed_pool2d_layer_options){__VA_ARGS__})
-ed_layer *ed_max_pool2d_layer_with(const ed_pool2d_layer_options *options);
+} ed_layer_max_pooling2d_options;
+#define ed_layer_max_pooling2d(...)                                                                \
+    ed_layer_max_pooling2d_with(&(ed_layer_max_pooling2d_options){__VA_ARGS__})
+ed_layer *ed_layer_max_pooling2d_with(const ed_layer_max_pooling2d_options *options);
 
 /* The mean over height and width: [batch, h, w, channels] -> [batch, channels]. */
-#define ed_global_average_pooling2d(...)                                                           \
-    ed_global_average_pooling2d_with(&(ed_layer_options){__VA_ARGS__})
-ed_layer *ed_global_average_pooling2d_with(const ed_layer_options *options);
+#define ed_layer_global_average_pooling2d(...)                                                     \
+    ed_layer_global_average_pooling2d_with(&(ed_layer_options){__VA_ARGS__})
+ed_layer *ed_layer_global_average_pooling2d_with(const ed_layer_options *options);
 
 /*
  * Batch normalization over all axes but the last, of ranks from 2. Training: by the batch's mean
  * and variance, which move the variables moving_mean and moving_variance (not trainable):
  * moving = momentum moving + (1 - momentum) batch's. Otherwise by those.
  */
-typedef struct ed_batch_normalization_options {
+typedef struct ed_layer_batch_normalization_options {
     double momentum, epsilon; /* default 0.99, 0.001 */
     bool no_center, no_scale;
     const char *name;
-} ed_batch_normalization_options;
-#define ed_batch_normalization(...)                                                                \
-    ED_WITH(ed_batch_normalization_with(&ed_options_), ed_batch_normalization_options,             \
+} ed_layer_batch_normalization_options;
+#define ed_layer_batch_normalization(...)                                                          \
+    ED_WITH(ed_layer_batch_normalization_with(&ed_options_), ed_layer_batch_normalization_options, \
             .momentum = 0.99, .epsilon = 0.001, ##__VA_ARGS__)
-ed_layer *ed_batch_normalization_with(const ed_batch_normalization_options *options);
+ed_layer *ed_layer_batch_normalization_with(const ed_layer_batch_normalization_options *options);
 
 /* [batch, ...] -> [batch, product of the rest]. */
-#define ed_flatten(...) ed_flatten_with(&(ed_layer_options){__VA_ARGS__})
-ed_layer *ed_flatten_with(const ed_layer_options *options);
+#define ed_layer_flatten(...) ed_layer_flatten_with(&(ed_layer_options){__VA_ARGS__})
+ed_layer *ed_layer_flatten_with(const ed_layer_options *options);
 
 /* In training: ed_dropout. Otherwise x. Checkpoints of the layer hold a generator that is given. */
-typedef struct ed_dropout_layer_options {
+typedef struct ed_layer_dropout_options {
     ed_generator *generator;
     const char *name;
-} ed_dropout_layer_options;
-#define ed_dropout_layer(rate, ...)                                                                \
-    ed_dropout_layer_with(rate, &(ed_dropout_layer_options){__VA_ARGS__})
-ed_layer *ed_dropout_layer_with(double rate, const ed_dropout_layer_options *options);
+} ed_layer_dropout_options;
+#define ed_layer_dropout(rate, ...)                                                                \
+    ed_layer_dropout_with(rate, &(ed_layer_dropout_options){__VA_ARGS__})
+ed_layer *ed_layer_dropout_with(double rate, const ed_layer_dropout_options *options);
 
 /*
  * An activation by name, as a layer / as a function: linear, relu, relu6, leaky_relu, elu, selu,
  * sigmoid, hard_sigmoid, tanh, softplus, softsign, silu (swish), gelu, exponential, softmax,
  * log_softmax. NULL or "" is linear.
  */
-#define ed_activation_layer(activation, ...)                                                       \
-    ed_activation_layer_with(activation, &(ed_layer_options){__VA_ARGS__})
-ed_layer *ed_activation_layer_with(const char *activation, const ed_layer_options *options);
+#define ed_layer_activation(activation, ...)                                                       \
+    ed_layer_activation_with(activation, &(ed_layer_options){__VA_ARGS__})
+ed_layer *ed_layer_activation_with(const char *activation, const ed_layer_options *options);
 ed_tensor *ed_activate(ed_tensor *x, const char *activation);
 
-/* Layers one after the other: ed_sequential("mlp", ed_flatten(), ed_dense(10)). A layer belongs to
- * one parent. */
-#define ed_sequential(name, ...)                                                                   \
-    ed_sequential_of(name, (ed_layer *const[]){__VA_ARGS__},                                       \
-                     sizeof((ed_layer *const[]){__VA_ARGS__}) / sizeof(ed_layer *))
-ed_layer *ed_sequential_of(const char *name, ed_layer *const *layers, int64_t count);
+/* Layers one after the other: ed_layer_sequential("mlp", ed_layer_flatten(),
+ * ed_layer_dense(10)). A layer belongs to one parent. */
+#define ed_layer_sequential(name, ...)                                                             \
+    ed_layer_sequential_of(name, (ed_layer *const[]){__VA_ARGS__},                                 \
+                           sizeof((ed_layer *const[]){__VA_ARGS__}) / sizeof(ed_layer *))
+ed_layer *ed_layer_sequential_of(const char *name, ed_layer *const *layers, int64_t count);
 
 /* ---- One's own layers ------------------------------------------------------------------------ */
 
@@ -191,7 +193,7 @@ void *ed_layer_state(ed_layer *layer);
 
 /* Adds a child, which the layer holds from now on; returns it. Fails if it has a parent. NULL
  * child: NULL. */
-ed_layer *ed_layer_add(ed_layer *layer, ed_layer *child);
+ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child);
 
 typedef struct ed_weight_options {
     ed_initializer initializer; /* default glorot uniform */
@@ -200,17 +202,17 @@ typedef struct ed_weight_options {
 } ed_weight_options;
 
 /* Adds a variable under the layer's path, "mlp/dense/" + name; returns it. */
-#define ed_layer_weight(layer, name, shape, ...)                                                   \
-    ed_layer_weight_with(layer, name, shape, &(ed_weight_options){__VA_ARGS__})
-ed_tensor *ed_layer_weight_with(ed_layer *layer, const char *name, ed_ints shape,
-                                const ed_weight_options *options);
+#define ed_layer_add_weight(layer, name, shape, ...)                                               \
+    ed_layer_add_weight_with(layer, name, shape, &(ed_weight_options){__VA_ARGS__})
+ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
+                                    const ed_weight_options *options);
 
 /*
  * Makes a variable that is there already the layer's weight of that name; returns it. Its name
  * becomes the weight's. Takes the value that a checkpoint has for it, if one waits. Fails for a
  * variable that is another layer's weight.
  */
-ed_tensor *ed_layer_adopt(ed_layer *layer, const char *name, ed_tensor *variable);
+ed_tensor *ed_layer_adopt_weight(ed_layer *layer, const char *name, ed_tensor *variable);
 
 /* ---- Metrics --------------------------------------------------------------------------------- */
 
@@ -221,9 +223,9 @@ typedef struct ed_metric ed_metric;
  * prediction. sparse_categorical_accuracy: the share of labels (whole numbers [...]) that are the
  * argmax of predictions [..., classes]. Errors call it by its name (NULL: the kind's).
  */
-ed_metric *ed_mean_metric(const char *name);
-ed_metric *ed_accuracy_metric(const char *name);
-ed_metric *ed_sparse_categorical_accuracy(const char *name);
+ed_metric *ed_metric_mean(const char *name);
+ed_metric *ed_metric_accuracy(const char *name);
+ed_metric *ed_metric_sparse_categorical_accuracy(const char *name);
 
 /* Takes in values (of mean) / labels and predictions (of the others). Not recorded by tapes. */
 bool ed_metric_update(ed_metric *metric, ed_tensor *values);

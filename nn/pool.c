@@ -16,11 +16,11 @@ static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_option
                          .padding = p->padding);
 }
 
-ed_layer *ed_max_pool2d_layer_with(const ed_pool2d_layer_options *options)
+ed_layer *ed_layer_max_pooling2d_with(const ed_layer_max_pooling2d_options *options)
 {
     static const ed_layer_class class = {
         .name = "max_pooling2d", .state_size = sizeof(pool), .forward = forward};
-    ed_pool2d_layer_options o = options ? *options : (ed_pool2d_layer_options){0};
+    ed_layer_max_pooling2d_options o = options ? *options : (ed_layer_max_pooling2d_options){0};
     pool p;
     if (!window_pair("max_pool2d", "window", o.window, 2, p.window) ||
         !window_pair("max_pool2d", "strides", o.strides.values ? o.strides : (ed_ints){p.window, 2},
@@ -38,7 +38,7 @@ static ed_tensor *global_forward(ed_layer *layer, ed_tensor *x, const ed_forward
     return layer_accepts(layer, x, 4, false) ? ed_reduce_mean(x, .axis = ED_AXES(1, 2)) : NULL;
 }
 
-ed_layer *ed_global_average_pooling2d_with(const ed_layer_options *options)
+ed_layer *ed_layer_global_average_pooling2d_with(const ed_layer_options *options)
 {
     static const ed_layer_class class = {.name = "global_average_pooling2d",
                                          .forward = global_forward};

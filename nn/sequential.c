@@ -14,7 +14,7 @@ static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_option
     return scope_give(y);
 }
 
-ed_layer *ed_sequential_of(const char *name, ed_layer *const *layers, int64_t count)
+ed_layer *ed_layer_sequential_of(const char *name, ed_layer *const *layers, int64_t count)
 {
     static const ed_layer_class class = {
         .name = "sequential", .forward = forward, .in_order = true};
@@ -26,6 +26,6 @@ ed_layer *ed_sequential_of(const char *name, ed_layer *const *layers, int64_t co
     ED_SCOPE;
     ed_layer *model = ed_layer_new(&class, name);
     for (int64_t i = 0; model && i < count; i++)
-        if (!ed_layer_add(model, layers[i])) return NULL;
+        if (!ed_layer_add_child(model, layers[i])) return NULL;
     return ed_keep(model);
 }

@@ -81,7 +81,7 @@ static void rows(table *t, const ed_layer *layer)
 static void add_parameters(const ed_layer *layer, int64_t counts[2])
 {
     for (int64_t i = 0; i < layer->n_weights; i++)
-        counts[ed_is_trainable(layer->weights[i])] += layer->weights[i]->size;
+        counts[ed_variable_is_trainable(layer->weights[i])] += layer->weights[i]->size;
     for (int64_t i = 0; i < layer->n_children; i++) add_parameters(layer->children[i], counts);
 }
 

@@ -13,7 +13,7 @@
 
 static const char *leaf_of(const ed_tensor *weight)
 {
-    return strrchr(ed_name(weight), '/') + 1;
+    return strrchr(ed_variable_name(weight), '/') + 1;
 }
 
 static void track_weights(const ed_layer *layer, ed_tracker *t)

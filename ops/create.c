@@ -133,14 +133,14 @@ static fill_attrs like(const ed_tensor *x)
     return (fill_attrs){{x->shape, x->rank}, dtype};
 }
 
-ed_tensor *ed_zeros_like_with(ed_tensor *x)
+ed_tensor *(ed_zeros_like)(ed_tensor *x)
 {
     if (!x) return ed_fail(ED_INVALID_ARGUMENT, "zeros_like: x is NULL");
     fill_attrs attrs = like(x);
     return ed_call_op(&ed_op_zeros, NULL, 0, &attrs);
 }
 
-ed_tensor *ed_ones_like_with(ed_tensor *x)
+ed_tensor *(ed_ones_like)(ed_tensor *x)
 {
     if (!x) return ed_fail(ED_INVALID_ARGUMENT, "ones_like: x is NULL");
     fill_attrs attrs = like(x);

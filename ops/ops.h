@@ -34,10 +34,10 @@ ed_tensor *ed_ones_with(ed_ints shape, const ed_create_options *options);
 ed_tensor *ed_full_with(ed_ints shape, ed_tensor *value, const ed_create_options *options);
 
 /* Zeros / ones of x's shape and dtype. */
-#define ed_zeros_like(x) ed_zeros_like_with(ED_TENSOR(x))
-#define ed_ones_like(x)  ed_ones_like_with(ED_TENSOR(x))
-ed_tensor *ed_zeros_like_with(ed_tensor *x);
-ed_tensor *ed_ones_like_with(ed_tensor *x);
+ed_tensor *ed_zeros_like(ed_tensor *x);
+#define ed_zeros_like(x) ed_zeros_like(ED_TENSOR(x))
+ed_tensor *ed_ones_like(ed_tensor *x);
+#define ed_ones_like(x) ed_ones_like(ED_TENSOR(x))
 
 /* The identity [rows, columns] (columns: default rows), ones on the diagonal. */
 typedef struct ed_eye_options {
@@ -345,7 +345,7 @@ ed_tensor *ed_squeeze_with(ed_tensor *x, const ed_squeeze_options *options);
 ed_tensor *ed_broadcast_to(ed_tensor *x, ed_ints shape);
 
 /* All elements in one dimension. */
-ed_tensor *ed_flatten_tensor(ed_tensor *x);
+ed_tensor *ed_flatten(ed_tensor *x);
 
 /* The same values in memory of their own in row-major order; x itself if they lie so already. */
 ed_tensor *ed_contiguous(ed_tensor *x);
@@ -539,10 +539,10 @@ ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_random_options *o
 
 /* variable += value, variable -= value; value broadcasts to the variable's shape. Returns the
  * variable. Not differentiable. */
-#define ed_assign_add(variable, value) ed_assign_add_with(variable, ED_TENSOR(value))
-#define ed_assign_sub(variable, value) ed_assign_sub_with(variable, ED_TENSOR(value))
-ed_tensor *ed_assign_add_with(ed_tensor *variable, ed_tensor *value);
-ed_tensor *ed_assign_sub_with(ed_tensor *variable, ed_tensor *value);
+ed_tensor *ed_assign_add(ed_tensor *variable, ed_tensor *value);
+#define ed_assign_add(variable, value) ed_assign_add(variable, ED_TENSOR(value))
+ed_tensor *ed_assign_sub(ed_tensor *variable, ed_tensor *value);
+#define ed_assign_sub(variable, value) ed_assign_sub(variable, ED_TENSOR(value))
 
 /* ---- The end of a gradient's way (ops/variable.c) -------------------------------------------- */
 

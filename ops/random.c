@@ -12,7 +12,7 @@
 #include "ops/draws.h"
 #include "ops/execute.h"
 #include "ops/kernels/seeds.h"
-#include "tensor/graph.h"
+#include "track/graph.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>

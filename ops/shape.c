@@ -214,7 +214,7 @@ ed_tensor *ed_reshape(ed_tensor *x, ed_ints shape)
     return CALL_OP(reshape, (&(reshape_attrs){shape}), x);
 }
 
-ed_tensor *ed_flatten_tensor(ed_tensor *x)
+ed_tensor *ed_flatten(ed_tensor *x)
 {
     return ed_reshape(x, ED_SHAPE(-1));
 }

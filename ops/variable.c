@@ -48,7 +48,7 @@ static ed_tensor *operand(const char *name, const ed_tensor *v, const ed_tensor 
         rank != v->rank || memcmp(shape, v->shape, (size_t)rank * sizeof *shape) != 0)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "%s: the variable %s is %s, the value %s, which doesn't broadcast to it",
-                       name, ed_name(v), text_of_tensor(v).s, text_of_tensor(value).s);
+                       name, ed_variable_name(v), text_of_tensor(v).s, text_of_tensor(value).s);
     if (value->size == 1 || value->size == v->size) return tensor_contiguous(value);
     ed_tensor *wide =
         tensor_read(ed_broadcast_to((ed_tensor *)value, (ed_ints){v->shape, v->rank}));
@@ -78,8 +78,8 @@ static ed_tensor *assign_change(const char *name, ed_tensor *v, ed_tensor *value
         return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is no variable", name, text_of_tensor(v).s);
     if (!(ED_SET_NUMBER & 1u << v->dtype))
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "%s: the variable %s is %s; numbers to add are expected", name, ed_name(v),
-                       text_of_tensor(v).s);
+                       "%s: the variable %s is %s; numbers to add are expected", name,
+                       ed_variable_name(v), text_of_tensor(v).s);
     ED_SCOPE;
     ed_tensor *x = operand(name, v, tensor_read(value));
     /* A reference to the variable's own value would make it look held. */
@@ -95,12 +95,12 @@ static ed_tensor *assign_change(const char *name, ed_tensor *v, ed_tensor *value
     return to ? v : NULL;
 }
 
-ed_tensor *ed_assign_add_with(ed_tensor *v, ed_tensor *value)
+ed_tensor *(ed_assign_add)(ed_tensor *v, ed_tensor *value)
 {
     return assign_change("assign_add", v, value, false);
 }
 
-ed_tensor *ed_assign_sub_with(ed_tensor *v, ed_tensor *value)
+ed_tensor *(ed_assign_sub)(ed_tensor *v, ed_tensor *value)
 {
     return assign_change("assign_sub", v, value, true);
 }

@@ -81,11 +81,11 @@ static const optim_class adam_class = {
     .update = ISA_TABLE(adam_update),
     .numbers = numbers};
 
-ed_optimizer *ed_adam_with(const ed_adam_options *options)
+ed_optimizer *ed_optimizer_adam_with(const ed_optimizer_adam_options *options)
 {
-    const ed_adam_options defaults = {
+    const ed_optimizer_adam_options defaults = {
         .learning_rate = 0.001, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7};
-    const ed_adam_options *o = options ? options : &defaults;
+    const ed_optimizer_adam_options *o = options ? options : &defaults;
     if (!optim_within(&adam_class, "beta_1", o->beta_1, 0, 1, false) ||
         !optim_within(&adam_class, "beta_2", o->beta_2, 0, 1, false) ||
         !optim_within(&adam_class, "epsilon", o->epsilon, 0, INFINITY, false))

@@ -80,19 +80,19 @@ void *optim_new(const optim_class *class, size_t bytes, unsigned slots, double l
     return o;
 }
 
-int64_t ed_iterations(const ed_optimizer *optimizer)
+int64_t ed_optimizer_iterations(const ed_optimizer *optimizer)
 {
     return optimizer ? optimizer->iterations
                      : (ed_fail(ED_INVALID_ARGUMENT, "iterations: NULL given"), 0);
 }
 
-double ed_learning_rate(const ed_optimizer *optimizer)
+double ed_optimizer_learning_rate(const ed_optimizer *optimizer)
 {
     return optimizer ? optimizer->learning_rate
                      : (ed_fail(ED_INVALID_ARGUMENT, "learning_rate: NULL given"), 0);
 }
 
-bool ed_set_learning_rate(ed_optimizer *optimizer, double learning_rate)
+bool ed_optimizer_set_learning_rate(ed_optimizer *optimizer, double learning_rate)
 {
     if (!optimizer) return ed_fail(ED_INVALID_ARGUMENT, "set_learning_rate: NULL given"), false;
     if (!optim_within(optimizer->class, "learning_rate", learning_rate, 0, INFINITY, false))
@@ -145,7 +145,7 @@ static ed_tensor *zeros_like(const ed_tensor *v)
 static ed_tensor *make_slot(const ed_optimizer *o, const ed_tensor *v, int slot)
 {
     char name[512];
-    const char *of = ed_name(v);
+    const char *of = ed_variable_name(v);
     snprintf(name, sizeof name, "%.400s_%s", of, o->class->slots[slot]);
     for (char *c = name; *c; c++)
         if (*c == '/') *c = '_';
@@ -185,13 +185,13 @@ static bool check_pair(const ed_tensor *g, const ed_tensor *v)
         return ed_fail(
                    ED_INVALID_ARGUMENT,
                    "apply_gradients: the variable %s is %s; optimizers update float32 and float64",
-                   ed_name(v), text_of_tensor(v).s),
+                   ed_variable_name(v), text_of_tensor(v).s),
                false;
     if (g->dtype != v->dtype || g->rank != v->rank ||
         memcmp(g->shape, v->shape, (size_t)v->rank * sizeof *v->shape) != 0)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "apply_gradients: the variable %s is %s, its gradient %s", ed_name(v),
-                       text_of_tensor(v).s, text_of_tensor(g).s),
+                       "apply_gradients: the variable %s is %s, its gradient %s",
+                       ed_variable_name(v), text_of_tensor(v).s, text_of_tensor(g).s),
                false;
     return true;
 }
@@ -239,7 +239,7 @@ static bool make_job(ed_optimizer *o, optim_job *job, const ed_tensor *gradient,
     optim_entry *e = find(o, v, hint);
     if (e && e->seen == o->calls)
         return ed_fail(ED_INVALID_ARGUMENT, "apply_gradients: the variable %s comes twice",
-                       ed_name(v)),
+                       ed_variable_name(v)),
                false;
     if (!e && !(e = add(o, v))) return false;
     e->seen = o->calls;

@@ -14,7 +14,7 @@
 
 #include "ops/kernels/isa.h"
 #include "optim/optim.h"
-#include "tensor/graph.h"
+#include "track/graph.h"
 
 enum { OPTIM_SLOTS = 3, OPTIM_NUMBERS = 8 };
 

@@ -77,10 +77,11 @@ static const optim_class rmsprop_class = {
     .update = ISA_TABLE(rmsprop_update),
     .numbers = numbers};
 
-ed_optimizer *ed_rmsprop_with(const ed_rmsprop_options *options)
+ed_optimizer *ed_optimizer_rmsprop_with(const ed_optimizer_rmsprop_options *options)
 {
-    const ed_rmsprop_options defaults = {.learning_rate = 0.001, .rho = 0.9, .epsilon = 1e-7};
-    const ed_rmsprop_options *o = options ? options : &defaults;
+    const ed_optimizer_rmsprop_options defaults = {
+        .learning_rate = 0.001, .rho = 0.9, .epsilon = 1e-7};
+    const ed_optimizer_rmsprop_options *o = options ? options : &defaults;
     if (!optim_within(&rmsprop_class, "rho", o->rho, 0, 1, true) ||
         !optim_within(&rmsprop_class, "momentum", o->momentum, 0, 1, true) ||
         !optim_within(&rmsprop_class, "epsilon", o->epsilon, 0, INFINITY, false))

@@ -60,10 +60,10 @@ static const optim_class sgd_class = {.name = "sgd",
                                       .update = ISA_TABLE(sgd_update),
                                       .numbers = numbers};
 
-ed_optimizer *ed_sgd_with(const ed_sgd_options *options)
+ed_optimizer *ed_optimizer_sgd_with(const ed_optimizer_sgd_options *options)
 {
-    const ed_sgd_options defaults = {.learning_rate = 0.01};
-    const ed_sgd_options *o = options ? options : &defaults;
+    const ed_optimizer_sgd_options defaults = {.learning_rate = 0.01};
+    const ed_optimizer_sgd_options *o = options ? options : &defaults;
     if (!optim_within(&sgd_class, "momentum", o->momentum, 0, 1, true)) return NULL;
     sgd *s = optim_new(&sgd_class, sizeof *s, o->momentum > 0 ? 1u << MOMENTUM : 0,
                        o->learning_rate, o->weight_decay, o->clip);

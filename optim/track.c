@@ -137,7 +137,7 @@ bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, ed_tenso
         .index = o->n_entries - 1, .list = o->class->lists[slot], .legacy = o->class->legacy[slot]};
     *place = source->find_slot(source, o->wait.node, &wanted, v);
     if (*place < 0) return true;
-    *initial = source->value(source, *place, ed_name(v), v->dtype, ed_shape(v));
+    *initial = source->value(source, *place, ed_variable_name(v), v->dtype, ed_shape(v));
     return *initial;
 }
 

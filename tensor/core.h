@@ -15,7 +15,7 @@ struct graph_wait;
 
 /*
  * How a kind of object is called and destroyed; destroy frees the object itself too. Kinds that a
- * checkpoint can hold say what they keep (tensor/graph.h), and, if values may wait for what they
+ * checkpoint can hold say what they keep (track/graph.h), and, if values may wait for what they
  * don't have yet, where they note that.
  */
 typedef struct object_class {
@@ -39,6 +39,9 @@ void *object_new(const object_class *class, size_t bytes);
 /* Pushes an object on the innermost scope, which takes over the caller's reference. On failure
  * releases it: NULL. */
 void *scope_give(void *object);
+
+/* Lists and variables say what they keep in track/track.c: this floor knows of no checkpoints. */
+extern const object_class tensor_list_class, tensor_variable_class;
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 

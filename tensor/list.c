@@ -1,4 +1,4 @@
-#include "tensor/graph.h"
+#include "tensor/core.h"
 
 static void list_destroy(void *object)
 {
@@ -7,23 +7,14 @@ static void list_destroy(void *object)
     memory_free(list);
 }
 
-/* Its variables, by number; a list that holds anything else is not one of variables. */
-static void list_track(void *object, ed_tracker *t)
-{
-    const ed_list *list = object;
-    for (int64_t i = 0; i < list->size; i++)
-        graph_number(t, t->self, GRAPH_NAME, i, graph_object(t, list->items[i]));
-}
-
-static const object_class list_class = {
-    .name = "list", .destroy = list_destroy, .track = list_track};
+const object_class tensor_list_class = {.name = "list", .destroy = list_destroy};
 
 ed_list *list_new(int64_t size)
 {
     size_t bytes;
     if (size < 0 || !memory_mul((size_t)size, sizeof(ed_tensor *), &bytes))
         return ed_fail(ED_INVALID_ARGUMENT, "list: %lld is no number of entries", (long long)size);
-    ed_list *list = object_new(&list_class, sizeof *list + bytes);
+    ed_list *list = object_new(&tensor_list_class, sizeof *list + bytes);
     if (list) list->size = size;
     return list;
 }

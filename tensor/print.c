@@ -426,7 +426,7 @@ static void put_description(writer *w, const ed_tensor *t)
     char s[64];
     if (ed_is_variable(t)) {
         put_text(w, "\nvariable \"");
-        put_text(w, ed_name(t));
+        put_text(w, ed_variable_name(t));
         put_text(w, "\" ");
     } else {
         put_text(w, "\ntensor ");

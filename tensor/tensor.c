@@ -310,7 +310,7 @@ bool ed_is_contiguous(const ed_tensor *tensor)
     return tensor && tensor_read(tensor)->flags & TENSOR_CONTIGUOUS;
 }
 
-uint64_t ed_id(const ed_tensor *tensor)
+uint64_t ed_tensor_id(const ed_tensor *tensor)
 {
     return tensor ? tensor->id : 0;
 }

@@ -324,7 +324,7 @@ bool ed_copy_to_of(const ed_tensor *tensor, ed_dtype dtype, void *array, int64_t
 const void *ed_data(const ed_tensor *tensor);
 
 /* A number that no other tensor of the process has had; 0 for NULL. */
-uint64_t ed_id(const ed_tensor *tensor);
+uint64_t ed_tensor_id(const ed_tensor *tensor);
 
 /* ---- Printing -------------------------------------------------------------------------------- */
 
@@ -340,8 +340,9 @@ bool ed_print(FILE *file, const ed_tensor *tensor);
 /* ---- Variables ------------------------------------------------------------------------------- */
 
 typedef struct ed_variable_options {
-    const char *name;   /* copied; default "Variable" */
-    bool not_trainable; /* no tape watches it by itself, ed_trainable leaves it out */
+    const char *name; /* copied; default "Variable" */
+    bool
+        not_trainable; /* no tape watches it by itself, lists of trainable variables leave it out */
 } ed_variable_options;
 
 /*
@@ -356,11 +357,11 @@ ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *optio
 /* Whether it is a variable; a variable's name (of anything else NULL); whether it is a trainable
  * variable. */
 bool ed_is_variable(const ed_tensor *tensor);
-const char *ed_name(const ed_tensor *variable);
-bool ed_is_trainable(const ed_tensor *variable);
+const char *ed_variable_name(const ed_tensor *variable);
+bool ed_variable_is_trainable(const ed_tensor *variable);
 
 /* Makes it trainable or not from now on; false if it is no variable. */
-bool ed_set_trainable(ed_tensor *variable, bool trainable);
+bool ed_variable_set_trainable(ed_tensor *variable, bool trainable);
 
 /* The present value as a tensor that later assignments leave alone; a tensor is returned as it is.
  * Not recorded by tapes. */
@@ -371,8 +372,8 @@ ed_tensor *ed_value(ed_tensor *variable);
  * later reads only: assigning is not differentiable. (ed_assign_add and ed_assign_sub, which
  * broadcast, stand in ops.h.)
  */
-#define ed_assign(variable, value) ed_assign_with(variable, ED_TENSOR(value))
-ed_tensor *ed_assign_with(ed_tensor *variable, ed_tensor *value);
+ed_tensor *ed_assign(ed_tensor *variable, ed_tensor *value);
+#define ed_assign(variable, value) ed_assign(variable, ED_TENSOR(value))
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-#include "tensor/graph.h"
+#include "tensor/core.h"
 #include <string.h>
 
 /*
@@ -16,14 +16,7 @@ static void variable_destroy(void *object)
     memory_free(v);
 }
 
-static void variable_track(void *object, ed_tracker *t)
-{
-    (void)object;
-    t->graph->nodes[t->self].kind = GRAPH_VARIABLE;
-}
-
-static const object_class variable_class = {
-    .name = "variable", .destroy = variable_destroy, .track = variable_track};
+const object_class tensor_variable_class = {.name = "variable", .destroy = variable_destroy};
 
 /* A contiguous tensor with a header and an id of its own, sharing the buffer where it can. */
 static ed_tensor *snapshot(const ed_tensor *value)
@@ -44,7 +37,7 @@ ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *optio
                            ? number_as(initial, number_default_dtype(initial))
                            : snapshot(initial);
     char *name = text_copy(options && options->name ? options->name : "Variable");
-    variable *v = value && name ? object_new(&variable_class, sizeof *v) : NULL;
+    variable *v = value && name ? object_new(&tensor_variable_class, sizeof *v) : NULL;
     if (!v) {
         ed_release(value);
         memory_free(name);
@@ -68,17 +61,17 @@ bool ed_is_variable(const ed_tensor *tensor)
     return tensor && tensor_is_variable(tensor);
 }
 
-const char *ed_name(const ed_tensor *v)
+const char *ed_variable_name(const ed_tensor *v)
 {
     return ed_is_variable(v) ? ((const variable *)v)->name : NULL;
 }
 
-bool ed_is_trainable(const ed_tensor *v)
+bool ed_variable_is_trainable(const ed_tensor *v)
 {
     return ed_is_variable(v) && ((const variable *)v)->trainable;
 }
 
-bool ed_set_trainable(ed_tensor *v, bool trainable)
+bool ed_variable_set_trainable(ed_tensor *v, bool trainable)
 {
     if (!ed_is_variable(v))
         return ed_fail(ED_INVALID_ARGUMENT, "set_trainable: a variable is expected"), false;
@@ -95,7 +88,7 @@ ed_tensor *ed_value(ed_tensor *v)
     return scope_give(tensor_view(t, t->rank, t->shape, t->strides, 0));
 }
 
-ed_tensor *ed_assign_with(ed_tensor *v, ed_tensor *value)
+ed_tensor *(ed_assign)(ed_tensor *v, ed_tensor *value)
 {
     if (!v || !value) return ed_fail(ED_INVALID_ARGUMENT, "assign: NULL given");
     if (!tensor_is_variable(v))
@@ -105,7 +98,7 @@ ed_tensor *ed_assign_with(ed_tensor *v, ed_tensor *value)
     if ((!weak && value->dtype != v->dtype) || value->rank != v->rank ||
         memcmp(value->shape, v->shape, (size_t)v->rank * sizeof *v->shape) != 0)
         return ed_fail(ED_INVALID_ARGUMENT, "assign: the variable %s is %s, the value %s",
-                       ed_name(v), text_of_tensor(v).s, text_of_tensor(value).s);
+                       ed_variable_name(v), text_of_tensor(v).s, text_of_tensor(value).s);
     ed_tensor *fresh = weak ? number_as(value, v->dtype) : snapshot(value);
     if (!fresh) return NULL;
     ed_release(((variable *)v)->value);

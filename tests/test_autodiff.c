@@ -126,11 +126,11 @@ static void variables(void)
     ed_tensor *fixed = ed_variable(V(5), .not_trainable = true);
     ed_tensor *whole = ed_variable(1), *unread = ed_variable(V(1));
     ed_tape *tape = ed_tape_begin();
-    assert_int_equal(ed_list_size(ed_watched_variables(tape)), 0);
+    assert_int_equal(ed_list_size(ed_tape_watched_variables(tape)), 0);
     ed_greater(b, a); /* a read is a read, whatever comes of it */
     ed_add(whole, 1);
     ed_tensor *y = ed_mul(ed_mul(b, a), fixed);
-    ed_list *seen = ed_watched_variables(tape);
+    ed_list *seen = ed_tape_watched_variables(tape);
     assert_int_equal(ed_list_size(seen), 2);
     assert_ptr_equal(ed_list_get(seen, 0), a);
     assert_ptr_equal(ed_list_get(seen, 1), b);
@@ -138,17 +138,17 @@ static void variables(void)
     assert_values(ed_list_get(g, 0), 15);
     assert_values(ed_list_get(g, 1), 10);
     for (int i = 2; i < 5; i++) assert_null(ed_list_get(g, i));
-    assert_int_equal(ed_list_size(ed_watched_variables(tape)), 2);
-    assert_fails(ed_watched_variables(NULL), ED_INVALID_ARGUMENT, "NULL");
+    assert_int_equal(ed_list_size(ed_tape_watched_variables(tape)), 2);
+    assert_fails(ed_tape_watched_variables(NULL), ED_INVALID_ARGUMENT, "NULL");
 
     tape = ed_tape_begin();
     assert_ptr_equal(ed_watch(tape, fixed), fixed);
     y = ed_mul(fixed, ed_mul(fixed, a));
     assert_values(ed_gradient(tape, y, fixed), 20);
-    assert_int_equal(ed_list_size(ed_watched_variables(tape)), 2);
+    assert_int_equal(ed_list_size(ed_tape_watched_variables(tape)), 2);
 
     tape = ed_tape_begin();
-    assert_true(ed_set_trainable(fixed, true) && ed_set_trainable(a, false));
+    assert_true(ed_variable_set_trainable(fixed, true) && ed_variable_set_trainable(a, false));
     g = ed_gradient(tape, ed_mul(fixed, a), ed_list_of(fixed, a));
     assert_values(ed_list_get(g, 0), 2);
     assert_null(ed_list_get(g, 1));
@@ -246,9 +246,9 @@ static void stop_resume_reset(void)
 
     ed_tensor *v = ed_variable(V(1));
     ed_mul(v, v);
-    assert_int_equal(ed_list_size(ed_watched_variables(tape)), 1);
+    assert_int_equal(ed_list_size(ed_tape_watched_variables(tape)), 1);
     assert_true(ed_tape_reset(tape));
-    assert_int_equal(ed_list_size(ed_watched_variables(tape)), 0);
+    assert_int_equal(ed_list_size(ed_tape_watched_variables(tape)), 0);
 }
 
 /* Tapes end with their scope, in any order, while others go on. */
@@ -362,7 +362,7 @@ static void variable_targets(void)
     assert_values(ed_gradient(tape, v, v), 1);
     assert_values(ed_gradient(tape, ed_list_of(y, v), v), 5);
     assert_unconnected(ed_gradient(tape, y, unread));
-    assert_int_equal(ed_list_size(ed_watched_variables(tape)), 1);
+    assert_int_equal(ed_list_size(ed_tape_watched_variables(tape)), 1);
     assert_values(ed_gradient(tape, unread, unread), 1);
     tape = ed_tape_begin();
     assert_values(ed_gradient(tape, unread, unread), 1);
@@ -691,7 +691,7 @@ static void *in_thread(void *unused)
         for (int k = 0; k < 20; k++) y = ed_mul(y, shared);
         ed_tensor *g = ed_gradient(tape, y, shared);
         if (!g || fabs(ed_item(g) - 21 * pow(1.1, 20)) > 1e-9) return "wrong";
-        if (ed_list_size(ed_watched_variables(tape)) != 1 || ed_failed()) return "wrong";
+        if (ed_list_size(ed_tape_watched_variables(tape)) != 1 || ed_failed()) return "wrong";
     }
     return NULL;
 }
@@ -709,7 +709,7 @@ static void threads(void)
         pthread_join(thread[i], &word);
         assert_null(word);
     }
-    assert_int_equal(ed_list_size(ed_watched_variables(tape)), 0);
+    assert_int_equal(ed_list_size(ed_tape_watched_variables(tape)), 0);
 }
 
 /* A tape that knows tensors of many threads finds them as fast. */

@@ -1,7 +1,7 @@
 /* Saving and restoring: whole trainings, what is strict and what is not, what waits, what is other
  * than expected; that a restore which fails changes nothing. */
 #include "io/bundle.h"
-#include "tensor/graph.h"
+#include "track/graph.h"
 #include "tests/folders.h"
 #include "tests/program.h"
 #include "tests/training.h"
@@ -42,8 +42,8 @@ static void resumes_exactly(void **state)
                     fail_msg("optimizer %d from step %d: loss %d is %.17g, not %.17g", kind, from,
                              i, loss, whole[i]);
             }
-            if (from) assert_true(ed_assert_consumed(r));
-            assert_true(ed_assert_existing_objects_matched(r) || !from);
+            if (from) assert_true(ed_restoration_assert_consumed(r));
+            assert_true(ed_restoration_assert_existing_objects_matched(r) || !from);
             ed_clear_error();
         }
     }
@@ -112,15 +112,15 @@ static void no_such_files(void **state)
 
 static ed_layer *net(const char *name, const char *base, int64_t classes)
 {
-    ed_layer *layer =
-        ed_sequential(name, ed_dense(4, .name = base), ed_dense(classes, .name = "head"));
+    ed_layer *layer = ed_layer_sequential(name, ed_layer_dense(4, .name = base),
+                                          ed_layer_dense(classes, .name = "head"));
     ed_forward(layer, ed_ones(ED_SHAPE(1, 3)));
     return layer;
 }
 
 static double weight(ed_layer *layer, int64_t i)
 {
-    return first(ed_list_get(ed_variables(layer), i));
+    return first(ed_list_get(ed_layer_variables(layer), i));
 }
 
 static void warm_start(void **state)
@@ -176,13 +176,13 @@ static void waits_for_first_call(void **state)
     const char *path = in_folder("waits");
     ed_layer *old = net("mlp", "base", 5);
     assert_non_null(ed_checkpoint_write(ed_checkpoint("model", old), path));
-    ed_layer *fresh =
-        ed_sequential("mlp", ed_dense(4, .name = "base"), ed_dense(5, .name = "head"));
+    ed_layer *fresh = ed_layer_sequential("mlp", ed_layer_dense(4, .name = "base"),
+                                          ed_layer_dense(5, .name = "head"));
     ed_restoration *r = ed_checkpoint_read(ed_checkpoint("model", fresh), path);
     assert_fine();
     assert_int_equal(ed_restoration_count(r, ED_RESTORED), 0);
     assert_int_equal(ed_restoration_count(r, ED_WAITING), 4);
-    assert_false(ed_assert_consumed(r));
+    assert_false(ed_restoration_assert_consumed(r));
     failed_with(ED_FAILED_PRECONDITION, "not taken");
     unlink(in_folder("waits.index")); /* what waits was read */
     ed_set_seed(1);
@@ -197,8 +197,8 @@ static void waits_for_first_call(void **state)
 
     /* of another shape: the first call fails, the next one too, and says it */
     assert_non_null(ed_checkpoint_write(ed_checkpoint("model", old), path));
-    ed_layer *narrow =
-        ed_sequential("mlp", ed_dense(4, .name = "base"), ed_dense(2, .name = "head"));
+    ed_layer *narrow = ed_layer_sequential("mlp", ed_layer_dense(4, .name = "base"),
+                                           ed_layer_dense(2, .name = "head"));
     ed_checkpoint *c = ed_checkpoint("model", narrow);
     r = ed_checkpoint_read(c, path);
     assert_fine();
@@ -207,13 +207,14 @@ static void waits_for_first_call(void **state)
         failed_with(ED_INVALID_ARGUMENT, "mlp/head/kernel is float32[4, 2], in the checkpoint");
     }
     assert_int_equal(ed_restoration_count(r, ED_WAITING), 2);
-    assert_true(ed_expect_partial(r));
+    assert_true(ed_restoration_expect_partial(r));
     assert_non_null(ed_forward(narrow, ed_ones(ED_SHAPE(1, 3))));
     assert_fine();
 
     /* a layer more than the file has */
-    ed_layer *longer = ed_sequential("mlp", ed_dense(4, .name = "base"),
-                                     ed_dense(5, .name = "head"), ed_dense(1, .name = "more"));
+    ed_layer *longer =
+        ed_layer_sequential("mlp", ed_layer_dense(4, .name = "base"),
+                            ed_layer_dense(5, .name = "head"), ed_layer_dense(1, .name = "more"));
     ed_checkpoint_read(ed_checkpoint("model", longer), path);
     assert_fine();
     assert_null(ed_forward(longer, ed_ones(ED_SHAPE(1, 3))));
@@ -253,7 +254,7 @@ static void own_structures(void **state)
         ed_checkpoint_read(ed_checkpoint("agent", ed_trackable_new(&agent_class, &b)), path);
     assert_fine();
     assert_true(b.episodes == 41 && b.best == 0.1 && weight(a.policy, 3) == weight(b.policy, 3));
-    assert_true(ed_assert_existing_objects_matched(r));
+    assert_true(ed_restoration_assert_existing_objects_matched(r));
 }
 
 /* ---- Counting -------------------------------------------------------------------------------- */
@@ -269,14 +270,14 @@ static void counting(void **state)
     ed_assign(v, ed_full(ED_SHAPE(2), 2));
     assert_string_equal(ed_checkpoint_save(c, in_folder("deep/er/ckpt")),
                         in_folder("deep/er/ckpt-2"));
-    assert_int_equal(ed_save_counter(c), 2);
+    assert_int_equal(ed_checkpoint_save_counter(c), 2);
     assert_string_equal(ed_latest_checkpoint(in_folder("deep/er")), in_folder("deep/er/ckpt-2"));
     ed_tensor *w = floats(2, 9);
     ed_checkpoint *d = ed_checkpoint("v", w);
     ed_restoration *r = ed_checkpoint_restore(d, in_folder("deep/er/ckpt-2"));
     assert_fine();
-    assert_true(ed_assert_consumed(r));
-    assert_int_equal(ed_save_counter(d), 2);
+    assert_true(ed_restoration_assert_consumed(r));
+    assert_int_equal(ed_checkpoint_save_counter(d), 2);
     assert_true(first(w) == 2);
 }
 
@@ -357,7 +358,7 @@ static void refused_memory_while_waiting(void **state)
         for (int i = 0; i < 3; i++) training_step(&b);
         assert_fine();
         assert_true(first(ed_forward(b.model, x)) == expected);
-        assert_true(ed_assert_consumed(r));
+        assert_true(ed_restoration_assert_consumed(r));
     }
 }
 

@@ -4,7 +4,7 @@
  * for n values is n's. What models and optimizers add to that is in test_checkpoint_models.c.
  */
 #include "io/bundle.h"
-#include "tensor/graph.h"
+#include "track/graph.h"
 #include "tests/folders.h"
 #include "tests/program.h"
 #include <time.h>
@@ -89,7 +89,7 @@ static void circles(void **state)
     assert_fine();
     assert_true(a.numbers[2] == 5 && b.numbers[3] == 6 && first(v) == 7);
     assert_int_equal(ed_restoration_count(r, ED_RESTORED), 3); /* shared ones are saved once */
-    assert_true(ed_assert_consumed(r) && ed_assert_nontrivial_match(r));
+    assert_true(ed_restoration_assert_consumed(r) && ed_restoration_assert_nontrivial_match(r));
     bag_free(&a);
     bag_free(&b);
 }
@@ -147,7 +147,7 @@ static void names_of_all_kinds(void **state)
     assert_fine();
     for (int i = 0; i < N; i++)
         if (b.numbers[i] != 100 + i) fail_msg("'%.40s' is %lld", names[i], (long long)b.numbers[i]);
-    assert_true(ed_assert_consumed(r));
+    assert_true(ed_restoration_assert_consumed(r));
 
     /* the same paths in patterns and renames: escaped */
     memset(b.numbers, 0, N * sizeof *b.numbers);
@@ -303,7 +303,7 @@ static void on_the_spot(void **state)
     a.numbers[0] = 9;
     ed_restoration *r = ed_checkpoint_read(ca, in_folder("spot"));
     assert_fine();
-    assert_true(a.numbers[0] == 3 && ed_assert_consumed(r));
+    assert_true(a.numbers[0] == 3 && ed_restoration_assert_consumed(r));
 
     a = (struct odd){.what = 22, .numbers = {8}, .asked = 0};
     assert_non_null(ed_checkpoint_write(ca, in_folder("spot")));
@@ -372,7 +372,7 @@ static double time_of(int n)
     }
     ed_list *as = ed_list_make((ed_tensor **)a.objects, n),
             *bs = ed_list_make((ed_tensor **)b.objects, n);
-    ed_optimizer *adam = ed_adam(), *fresh = ed_adam();
+    ed_optimizer *adam = ed_optimizer_adam(), *fresh = ed_optimizer_adam();
     ed_apply_gradients(adam, as, as);
     assert_fine();
     double start = work(), paused;
@@ -388,7 +388,7 @@ static double time_of(int n)
     paused = work();
     ed_apply_gradients(fresh, as, bs);
     start += work() - paused;
-    assert_true(ed_assert_consumed(r));
+    assert_true(ed_restoration_assert_consumed(r));
     ed_checkpoint_read(d, path);
     assert_fine();
     const void **pairs = malloc((size_t)n * 2 * sizeof *pairs);
@@ -547,16 +547,16 @@ static void old_values_stay(void **state)
     ed_tape *tape = ed_tape_begin();
     ed_tensor *loss = ed_reduce_sum(ed_square(v));
     ed_checkpoint_manager *m = ed_checkpoint_manager(c, in_folder("background"));
-    assert_non_null(ed_save(m, .in_background = true));
+    assert_non_null(ed_manager_save(m, .in_background = true));
     ed_checkpoint_read(c, in_folder("old"));
     assert_fine();
     assert_true(first(v) == 1 && ((const float *)ed_data(v))[1] == 4);
     assert_true(first(value) == 10 && first(row) == 10);
     assert_true(first(ed_gradient(tape, loss, v)) == 20);
-    assert_true(ed_save_wait(m));
+    assert_true(ed_manager_wait(m));
     ed_restoration *r = ed_checkpoint_restore(c, ed_manager_latest(m));
     assert_fine();
-    assert_true(ed_assert_consumed(r) && first(v) == 10);
+    assert_true(ed_restoration_assert_consumed(r) && first(v) == 10);
 }
 
 static void memory(void **state)
@@ -808,11 +808,11 @@ static void forgeries(void **state)
         assert_true(first(v) == (kind ? 9 : expected));
 
         /* whatever it is, everything else takes it in its stride */
-        ed_layer *layer = ed_sequential("m", ed_dense(2));
-        ed_optimizer *o = ed_adam();
+        ed_layer *layer = ed_layer_sequential("m", ed_layer_dense(2));
+        ed_optimizer *o = ed_optimizer_adam();
         ed_checkpoint *c = ed_checkpoint("v", layer, "self", o, "also", v);
         if ((r = ed_checkpoint_read(c, in_folder("forgery"), .partial = true))) {
-            ed_assert_consumed(r);
+            ed_restoration_assert_consumed(r);
             ed_clear_error();
             assert_non_null(ed_restoration_report(r));
             train_layer(layer, o);
@@ -841,7 +841,7 @@ static void objects_for_values(void **state)
     ed_restoration *r =
         ed_checkpoint_read(ed_checkpoint("a", v), in_folder("object"), .partial = true);
     assert_fine();
-    assert_false(ed_assert_existing_objects_matched(r));
+    assert_false(ed_restoration_assert_existing_objects_matched(r));
     failed_with(ED_FAILED_PRECONDITION, "not restored: a");
     r = ed_checkpoint_read(ed_checkpoint("a", object), in_folder("value"), .partial = true);
     assert_fine();
@@ -882,7 +882,7 @@ static void small_files_of_much(void **state)
         }
         int64_t size = (int64_t)f.graph.size;
         write_forged(&f, in_folder("much"));
-        ed_layer *layer = ed_dense(2);
+        ed_layer *layer = ed_layer_dense(2);
         ed_checkpoint *c = ed_checkpoint("m", layer);
         ed_memory_reset_peak();
         int64_t before = ed_memory_stats().live_bytes;
@@ -929,7 +929,7 @@ static void chain_that_waits(void **state)
     const io_span message = {f.graph.data, f.graph.size};
     assert_true(bundle_add_strings(w, BUNDLE_GRAPH, 0, NULL, &message, 1) && bundle_finish(w));
     ed_memory before = ed_memory_stats();
-    ed_checkpoint *c = ed_checkpoint("m", ed_dense(2));
+    ed_checkpoint *c = ed_checkpoint("m", ed_layer_dense(2));
     ed_restoration *r = ed_checkpoint_read(c, in_folder("waits"));
     assert_fine();
     assert_int_equal(ed_restoration_count(r, ED_WAITING), N - 1);
@@ -973,7 +973,7 @@ static void paths(void **state)
     assert_true(ed_failed());
     ed_clear_error();
     assert_null(ed_checkpoint_save(c, long_path));
-    assert_true(ed_failed() && ed_save_counter(c) == 0);
+    assert_true(ed_failed() && ed_checkpoint_save_counter(c) == 0);
     ed_clear_error();
     free(long_path);
 

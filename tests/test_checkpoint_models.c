@@ -17,11 +17,11 @@ enum { ADAM, AMSGRAD, MOMENTUM, SGD, RMSPROP, KINDS };
 static ed_optimizer *optimizer_of(int kind)
 {
     switch (kind) {
-    case ADAM: return ed_adam(.learning_rate = 0.5);
-    case AMSGRAD: return ed_adam(.learning_rate = 0.5, .amsgrad = true);
-    case MOMENTUM: return ed_sgd(.learning_rate = 0.5, .momentum = 0.9);
-    case SGD: return ed_sgd(.learning_rate = 0.5);
-    default: return ed_rmsprop(.learning_rate = 0.5, .momentum = 0.5, .centered = true);
+    case ADAM: return ed_optimizer_adam(.learning_rate = 0.5);
+    case AMSGRAD: return ed_optimizer_adam(.learning_rate = 0.5, .amsgrad = true);
+    case MOMENTUM: return ed_optimizer_sgd(.learning_rate = 0.5, .momentum = 0.9);
+    case SGD: return ed_optimizer_sgd(.learning_rate = 0.5);
+    default: return ed_optimizer_rmsprop(.learning_rate = 0.5, .momentum = 0.5, .centered = true);
     }
 }
 
@@ -69,15 +69,16 @@ static void kinds_of_optimizers(void **state)
                 if (from != to) {
                     assert_null(r);
                     failed_with(ED_INVALID_ARGUMENT, "does not fit");
-                    assert_true(ed_iterations(b) == stepped && first(ed_list_get(y, 0)) > 5);
+                    assert_true(ed_optimizer_iterations(b) == stepped &&
+                                first(ed_list_get(y, 0)) > 5);
                     continue;
                 }
                 assert_fine();
-                assert_true(!stepped || ed_assert_consumed(r));
+                assert_true(!stepped || ed_restoration_assert_consumed(r));
                 step(a, x);
                 step(b, y);
                 assert_fine();
-                assert_true(ed_assert_consumed(r) && same_slots(a, b));
+                assert_true(ed_restoration_assert_consumed(r) && same_slots(a, b));
                 assert_true(first(ed_list_get(x, 1)) == first(ed_list_get(y, 1)));
             }
 }
@@ -86,7 +87,7 @@ static void steps_too_early(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_optimizer *o = ed_adam();
+    ed_optimizer *o = ed_optimizer_adam();
     ed_list *x = ed_list_of(floats(3, 1), floats(3, 2));
     ed_checkpoint *c = with_optimizer(x, o);
     assert_non_null(ed_checkpoint_write(c, in_folder("early")));
@@ -94,10 +95,10 @@ static void steps_too_early(void **state)
     assert_null(ed_checkpoint_read(c, in_folder("early")));
     failed_with(ED_INVALID_ARGUMENT, "an optimizer that has made steps keeps values here that the "
                                      "file does not have: restore into a new one");
-    assert_int_equal(ed_iterations(o), 1);
+    assert_int_equal(ed_optimizer_iterations(o), 1);
     ed_checkpoint_read(c, in_folder("early"), .partial = true);
     assert_fine();
-    assert_true(ed_iterations(o) == 0 && first(ed_list_get(x, 0)) == 1);
+    assert_true(ed_optimizer_iterations(o) == 0 && first(ed_list_get(x, 0)) == 1);
 }
 
 /* Slots belong to variables, not to places: another order, some frozen, one that came later. */
@@ -129,7 +130,7 @@ static void order_of_variables(void **state)
         step(b, ed_list_of(v2, w2, u2));
         step(a, ed_list_of(u, v, w));
         assert_fine();
-        assert_true(ed_assert_consumed(r));
+        assert_true(ed_restoration_assert_consumed(r));
         assert_true(first(u) == first(u2) && first(w) == first(w2) && first(w) == first(w3));
         if (kind != ADAM && kind != AMSGRAD) /* whose steps know how many there were */
             assert_true(first(v) == first(v2));
@@ -164,14 +165,15 @@ static void optimizer_alone(void **state)
         step(b, y);
         step(c, z);
         assert_fine();
-        assert_true(ed_assert_consumed(r) && ed_assert_consumed(s));
+        assert_true(ed_restoration_assert_consumed(r) && ed_restoration_assert_consumed(s));
         assert_true(same_slots(a, b) && same_slots(a, c));
         ed_optimizer *d = optimizer_of(kind);
         ed_list *q = ed_list_of(floats(3, 0), floats(2, 0));
         ed_checkpoint_read(ed_checkpoint("o", d), in_folder("alone-2"));
         step(d, q);
         assert_fine();
-        assert_true(ed_iterations(d) == 2 && (kind == SGD || !same_slots(d, optimizer_of(kind))));
+        assert_true(ed_optimizer_iterations(d) == 2 &&
+                    (kind == SGD || !same_slots(d, optimizer_of(kind))));
     }
 }
 
@@ -236,8 +238,8 @@ static void numbers_that_cannot_be(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ED_SCOPE;
-        ed_optimizer *o = ed_adam();
-        ed_metric *m = ed_mean_metric("m");
+        ed_optimizer *o = ed_optimizer_adam();
+        ed_metric *m = ed_metric_mean("m");
         ed_tensor *v = floats(1, 3);
         ed_checkpoint *c = ed_checkpoint("o", o, "m", m, "v", v);
         const char *saved = ed_checkpoint_save(c, in_folder("numbers"));
@@ -249,7 +251,7 @@ static void numbers_that_cannot_be(void **state)
         if (cases[i].words) {
             assert_null(r);
             failed_with(ED_INVALID_ARGUMENT, cases[i].words);
-            assert_true(first(v) == 5 && ed_save_counter(c) == 1);
+            assert_true(first(v) == 5 && ed_checkpoint_save_counter(c) == 1);
         } else {
             assert_fine();
             assert_true(first(v) == 3);
@@ -261,9 +263,10 @@ static void numbers_that_cannot_be(void **state)
 
 static ed_layer *mlp(void)
 {
-    return ed_sequential("mlp", ed_dense(4, .name = "base"),
-                         ed_sequential("inner", ed_dense(3, .name = "a"), ed_dense(3, .name = "b")),
-                         ed_batch_normalization(), ed_dense(2, .name = "head"));
+    return ed_layer_sequential("mlp", ed_layer_dense(4, .name = "base"),
+                               ed_layer_sequential("inner", ed_layer_dense(3, .name = "a"),
+                                                   ed_layer_dense(3, .name = "b")),
+                               ed_layer_batch_normalization(), ed_layer_dense(2, .name = "head"));
 }
 
 static double run(ed_layer *model)
@@ -303,7 +306,7 @@ static void saved_while_waiting(void **state)
             assert_true(run(last) == run(model));
         }
         assert_fine();
-        assert_true(ed_assert_consumed(r) && same_slots(o, p));
+        assert_true(ed_restoration_assert_consumed(r) && same_slots(o, p));
     }
 }
 
@@ -332,7 +335,7 @@ static void restored_twice(void **state)
     (void)state;
     ED_SCOPE;
     ed_layer *one = mlp(), *two = mlp(), *model = mlp(), *other = mlp();
-    ed_optimizer *o = ed_adam(), *p = ed_adam();
+    ed_optimizer *o = ed_optimizer_adam(), *p = ed_optimizer_adam();
     train_layer(one, o);
     train_layer(one, o);
     run(two);
@@ -343,17 +346,17 @@ static void restored_twice(void **state)
     ed_checkpoint_read(c, in_folder("two"), .only = ED_TEXTS("m/base*"));
     assert_fine();
     run(model);
-    double base = first(ed_list_get(ed_variables(ed_layer_at(model, 0)), 0)),
-           head = first(ed_list_get(ed_variables(ed_layer_at(model, -1)), 0));
-    assert_true(base == first(ed_list_get(ed_variables(ed_layer_at(two, 0)), 0)));
-    assert_true(head == first(ed_list_get(ed_variables(ed_layer_at(one, -1)), 0)));
+    double base = first(ed_list_get(ed_layer_variables(ed_layer_child(model, 0)), 0)),
+           head = first(ed_list_get(ed_layer_variables(ed_layer_child(model, -1)), 0));
+    assert_true(base == first(ed_list_get(ed_layer_variables(ed_layer_child(two, 0)), 0)));
+    assert_true(head == first(ed_list_get(ed_layer_variables(ed_layer_child(one, -1)), 0)));
     assert_int_equal(ed_restoration_count(r, ED_WAITING), 2 + 2 * 10);
     train_layer(model, p);
     train_layer(one, o);
     assert_fine();
     /* base's, of the first file, with their slots: those variables came from elsewhere */
     assert_int_equal(ed_restoration_count(r, ED_WAITING), 2 + 4);
-    assert_int_equal(ed_iterations(p), 3);
+    assert_int_equal(ed_optimizer_iterations(p), 3);
 
     ed_checkpoint *d = ed_checkpoint("m", other);
     ed_checkpoint_read(d, in_folder("one"), .partial = true);
@@ -389,17 +392,18 @@ static bool build_late(ed_layer *layer, ed_tensor *x)
 {
     (void)x;
     const late *l = ed_layer_state(layer);
-    ed_layer_add(layer, ed_sequential("net", ed_dense(l->units, .name = "in"), ed_dense(2)));
-    ed_layer_add(layer, ed_layer_new(&counted_class, "calls"));
-    if (l->more) ed_layer_add(layer, ed_sequential("more", ed_dense(2)));
-    return ed_layer_weight(layer, "scale", ED_SHAPE(), .initializer.kind = ED_INIT_ONES);
+    ed_layer_add_child(layer, ed_layer_sequential("net", ed_layer_dense(l->units, .name = "in"),
+                                                  ed_layer_dense(2)));
+    ed_layer_add_child(layer, ed_layer_new(&counted_class, "calls"));
+    if (l->more) ed_layer_add_child(layer, ed_layer_sequential("more", ed_layer_dense(2)));
+    return ed_layer_add_weight(layer, "scale", ED_SHAPE(), .initializer.kind = ED_INIT_ONES);
 }
 
 static ed_tensor *forward_late(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
 {
-    for (int64_t i = 0; i < ed_layer_count(layer); i++)
-        x = ed_forward_with(ed_layer_at(layer, i), x, options);
-    return x ? ed_mul(x, ed_list_get(ed_variables(layer), 0)) : NULL;
+    for (int64_t i = 0; i < ed_layer_child_count(layer); i++)
+        x = ed_forward_with(ed_layer_child(layer, i), x, options);
+    return x ? ed_mul(x, ed_list_get(ed_layer_variables(layer), 0)) : NULL;
 }
 
 static const ed_layer_class late_class = {
@@ -426,14 +430,14 @@ static void late_children(void **state)
     assert_non_null(ed_checkpoint_write(ed_checkpoint("m", b), in_folder("late-2")));
     double twice = run(a), once = run(b);
     assert_fine();
-    assert_true(twice == once && ed_assert_consumed(r));
+    assert_true(twice == once && ed_restoration_assert_consumed(r));
     assert_int_equal(ed_restoration_count(r, ED_RESTORED),
                      6); /* with the counter, while it built */
-    assert_int_equal(*(int64_t *)ed_layer_state(ed_layer_at(b, 1)), 3);
+    assert_int_equal(*(int64_t *)ed_layer_state(ed_layer_child(b, 1)), 3);
     ed_layer *again = late_new(4, false);
     ed_checkpoint_read(ed_checkpoint("m", again), in_folder("late-2"));
     assert_true(run(again) == once);
-    assert_int_equal(*(int64_t *)ed_layer_state(ed_layer_at(again, 1)), 3);
+    assert_int_equal(*(int64_t *)ed_layer_state(ed_layer_child(again, 1)), 3);
     assert_fine();
 
     /* another shape: refused at each call, until it is not waited for */
@@ -444,7 +448,8 @@ static void late_children(void **state)
         assert_null(ed_forward(wide, some_input()));
         failed_with(ED_INVALID_ARGUMENT, "late/net/in/kernel is float32[3, 5], in the checkpoint");
     }
-    assert_true(ed_expect_partial(r) && ed_restoration_count(r, ED_WAITING) == 0 && waiting > 0);
+    assert_true(ed_restoration_expect_partial(r) && ed_restoration_count(r, ED_WAITING) == 0 &&
+                waiting > 0);
     assert_non_null(ed_forward(wide, some_input()));
 
     /* a child that the file does not have */
@@ -469,10 +474,10 @@ static void layers_added_later(void **state)
     assert_non_null(ed_checkpoint_write(ed_checkpoint("m", a), in_folder("added")));
     ed_checkpoint *c = ed_checkpoint("m", b);
     ed_restoration *r = ed_checkpoint_read(c, in_folder("added"));
-    ed_layer_add(b, ed_dense(7, .name = "top"));
+    ed_layer_add_child(b, ed_layer_dense(7, .name = "top"));
     run(b);
     assert_fine();
-    assert_false(ed_assert_consumed(r));
+    assert_false(ed_restoration_assert_consumed(r));
     failed_with(ED_FAILED_PRECONDITION, "not restored: m/top/kernel, m/top/bias");
     assert_int_equal(ed_restoration_count(r, ED_WAITING), 0);
     assert_null(ed_checkpoint_read(c, in_folder("added")));
@@ -486,7 +491,7 @@ static void released_in_every_order(void **state)
     enum { CHECKPOINT, RESTORATION, MODEL, OPTIMIZER, THINGS };
     ED_SCOPE;
     ed_layer *a = mlp();
-    ed_optimizer *o = ed_adam();
+    ed_optimizer *o = ed_optimizer_adam();
     train_layer(a, o);
     const char *path = in_folder("orders");
     assert_non_null(ed_checkpoint_write(ed_checkpoint("m", a, "o", o), path));
@@ -496,7 +501,7 @@ static void released_in_every_order(void **state)
         {
             ED_SCOPE;
             things[MODEL] = ed_retain(mlp());
-            things[OPTIMIZER] = ed_retain(ed_adam());
+            things[OPTIMIZER] = ed_retain(ed_optimizer_adam());
             things[CHECKPOINT] =
                 ed_retain(ed_checkpoint("m", things[MODEL], "o", things[OPTIMIZER]));
             ed_checkpoint_read(things[CHECKPOINT], path); /* an older one, taken over */
@@ -509,8 +514,9 @@ static void released_in_every_order(void **state)
             for (int skip = code % left; things[chosen] == NULL || skip-- > 0;) chosen++;
             if (things[MODEL] && order % 2) assert_true(run(things[MODEL]) == expected);
             if (things[RESTORATION]) {
-                bool held = things[CHECKPOINT] && ed_assert_consumed(things[RESTORATION]);
-                if (!things[CHECKPOINT]) ed_assert_consumed(things[RESTORATION]);
+                bool held =
+                    things[CHECKPOINT] && ed_restoration_assert_consumed(things[RESTORATION]);
+                if (!things[CHECKPOINT]) ed_restoration_assert_consumed(things[RESTORATION]);
                 assert_true(held == !ed_failed());
                 ed_clear_error();
                 assert_non_null(ed_restoration_report(things[RESTORATION]));
@@ -523,9 +529,9 @@ static void released_in_every_order(void **state)
     ed_restoration *r;
     {
         ED_SCOPE;
-        r = ed_keep(ed_checkpoint_read(ed_checkpoint("m", mlp(), "o", ed_adam()), path));
+        r = ed_keep(ed_checkpoint_read(ed_checkpoint("m", mlp(), "o", ed_optimizer_adam()), path));
     }
-    assert_false(ed_assert_existing_objects_matched(r));
+    assert_false(ed_restoration_assert_existing_objects_matched(r));
     failed_with(ED_FAILED_PRECONDITION, "the checkpoint is gone");
 }
 
@@ -605,7 +611,7 @@ static void refused(void **state)
     (void)state;
     ED_SCOPE;
     ed_layer *a = late_new(4, false);
-    ed_optimizer *o = ed_adam();
+    ed_optimizer *o = ed_optimizer_adam();
     train_layer(a, o);
     const char *path = in_folder("refused"), *again = in_folder("refused-2");
     assert_non_null(ed_checkpoint_write(ed_checkpoint("m", a, "o", o), path));
@@ -614,7 +620,7 @@ static void refused(void **state)
     for (bool whole = false; !whole; rounds++) {
         ED_SCOPE;
         ed_layer *b = late_new(4, false);
-        ed_optimizer *p = ed_adam();
+        ed_optimizer *p = ed_optimizer_adam();
         ed_checkpoint *c = ed_checkpoint("m", b, "o", p);
         ed_memory_fail_at(rounds, false);
         ed_restoration *r = ed_checkpoint_read(c, path);
@@ -625,7 +631,7 @@ static void refused(void **state)
         assert_true(whole == !!y);
         assert_true(whole == !ed_failed());
         ed_clear_error();
-        assert_int_equal(ed_iterations(p), r ? 1 : 0);
+        assert_int_equal(ed_optimizer_iterations(p), r ? 1 : 0);
         if (!r) assert_non_null(r = ed_checkpoint_read(c, path));
         assert_non_null(ed_checkpoint_write(c, again));
         assert_true(run(b) == expected);

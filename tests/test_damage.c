@@ -23,8 +23,8 @@ typedef struct program {
 /* `p` stays where it is: its counter is part of the checkpoint. */
 static void make(program *p)
 {
-    p->model = ed_dense(2);
-    p->adam = ed_adam();
+    p->model = ed_layer_dense(2);
+    p->adam = ed_optimizer_adam();
     p->step = 0;
     p->checkpoint =
         ed_checkpoint("model", p->model, "optimizer", p->adam, "step", ed_counter(&p->step));
@@ -37,7 +37,7 @@ static void train(program *p, double x)
     ED_SCOPE;
     ed_tape *tape = ed_tape_begin();
     ed_tensor *y = ed_forward(p->model, ed_full(ED_SHAPE(1, 3), x));
-    ed_minimize(p->adam, tape, ed_reduce_sum(ed_square(y)), ed_trainable(p->model));
+    ed_minimize(p->adam, tape, ed_reduce_sum(ed_square(y)), ed_layer_trainable_variables(p->model));
     p->step += 3;
     assert_false(ed_failed());
 }
@@ -339,7 +339,7 @@ static void manage(const char *damage, int64_t at)
     train(&p, 3);
     ed_checkpoint_manager *m =
         ed_checkpoint_manager(p.checkpoint, in_folder("run"), .max_to_keep = 3);
-    const char *path = ed_restore_or_initialize(m);
+    const char *path = ed_manager_restore_or_initialize(m);
     if (!path || strcmp(path, in_folder("run/ckpt-2")))
         fail_msg("%s at %lld: the manager restores %s %s", damage, (long long)at, path, ed_error());
     if (!same(fuzz_values(p.checkpoint), newest_values))
@@ -359,7 +359,7 @@ static void make_run(file *f)
                                                      .max_to_keep = 3, .best = ED_BEST_HIGHEST);
     for (int i = 1; i <= 2; i++) {
         train(&p, i);
-        assert_non_null(ed_save(m, .metric = i / 4.));
+        assert_non_null(ed_manager_save(m, .metric = i / 4.));
     }
     newest_values = fuzz_values(p.checkpoint);
     open_file(f, in_folder("run/checkpoint"));

@@ -303,8 +303,8 @@ static ed_dataset *numbered(const ed_dataset_options *options)
         x[2 * i + 1] = (float)(10 * i + 1);
         y[i] = i;
     }
-    ed_dataset *set =
-        ed_dataset_with(ed_constant(x, ED_SHAPE(ROWS, 2)), ed_constant(y, ED_SHAPE(ROWS)), options);
+    ed_dataset *set = ed_dataset_from_tensors_with(ed_constant(x, ED_SHAPE(ROWS, 2)),
+                                                   ed_constant(y, ED_SHAPE(ROWS)), options);
     if (!set) fail_msg("%s", ed_error());
     return set;
 }
@@ -314,7 +314,7 @@ static int epoch(ed_dataset *set, int32_t order[ROWS])
 {
     ed_tensor *x, *y;
     int n = 0;
-    while (ed_next(set, &x, &y)) {
+    while (ed_dataset_next(set, &x, &y)) {
         assert_int_equal(ed_dim(x, 0), ed_dim(y, 0));
         const float *rows = ed_data(x);
         for (int i = 0; i < ed_dim(y, 0); i++) {
@@ -369,13 +369,13 @@ static void shuffled(void **state)
     assert_memory_equal(first, again, sizeof first);
 
     ed_tensor *x; /* a batch of the second epoch, then on to the third */
-    assert_true(ed_next(same, &x, NULL));
+    assert_true(ed_dataset_next(same, &x, NULL));
     assert_true(ed_dataset_rewind(same));
     epoch(same, again);
     epoch(set, first);
     assert_memory_equal(first, again, sizeof first);
 
-    assert_true(ed_next(same, &x, NULL)); /* the same by a loop that begins */
+    assert_true(ed_dataset_next(same, &x, NULL)); /* the same by a loop that begins */
     assert_true(ed_dataset_begin(same));
     assert_true(ed_dataset_begin(same));
     epoch(set, first);
@@ -400,16 +400,16 @@ static void lending(void **state)
     ED_SCOPE;
     ed_tensor *x, *y;
     ed_dataset *set = numbered(&(ed_dataset_options){.batch = 5, .shuffle = true, .seed = 1});
-    assert_true(ed_next(set, &x, &y));
+    assert_true(ed_dataset_next(set, &x, &y));
     float before[10], after[10];
     ed_retain(x);
     ed_copy_to(x, before, 10);
-    assert_true(ed_next(set, NULL, &y));
+    assert_true(ed_dataset_next(set, NULL, &y));
     ed_copy_to(x, after, 10);
     assert_memory_equal(before, after, sizeof before);
     ed_release(x);
     ed_fail(ED_INVALID_ARGUMENT, "some error");
-    assert_false(ed_next(set, &x, &y));
+    assert_false(ed_dataset_next(set, &x, &y));
     ed_clear_error();
 }
 
@@ -423,10 +423,11 @@ static void many_rows(void **state)
     int32_t *y = malloc(N * sizeof *y);
     for (int i = 0; i < N * WIDE; i++) x[i] = (float)i;
     for (int i = 0; i < N; i++) y[i] = i;
-    ed_dataset *set = ed_dataset_of(ed_constant(x, ED_SHAPE(N, WIDE)), ed_constant(y, ED_SHAPE(N)),
-                                    .batch = N, .shuffle = true, .seed = 2);
+    ed_dataset *set =
+        ed_dataset_from_tensors(ed_constant(x, ED_SHAPE(N, WIDE)), ed_constant(y, ED_SHAPE(N)),
+                                .batch = N, .shuffle = true, .seed = 2);
     ed_tensor *bx, *by;
-    assert_true(ed_next(set, &bx, &by));
+    assert_true(ed_dataset_next(set, &bx, &by));
     const int32_t *rows = ed_data(by);
     const float *got = ed_data(bx);
     for (int i = 0; i < N; i++)
@@ -440,22 +441,22 @@ static void bad_datasets(void **state)
     ED_SCOPE;
     ed_tensor *x = ed_constant(((float[]){1, 2, 3}), ED_SHAPE(3)), *out;
     ed_tensor *two = ed_constant(((float[]){1, 2}), ED_SHAPE(2));
-    assert_null(ed_dataset_of(x, two));
+    assert_null(ed_dataset_from_tensors(x, two));
     assert_non_null(strstr(ed_error(), "float32[3]"));
     assert_non_null(strstr(ed_error(), "float32[2]"));
     ed_clear_error();
-    assert_null(ed_dataset_of(NULL, x));
+    assert_null(ed_dataset_from_tensors(NULL, x));
     ed_clear_error();
-    assert_null(ed_dataset_of(x, NULL));
+    assert_null(ed_dataset_from_tensors(x, NULL));
     ed_clear_error();
-    assert_null(ed_dataset_of(x, ed_constant(((float[]){1}), ED_SHAPE())));
+    assert_null(ed_dataset_from_tensors(x, ed_constant(((float[]){1}), ED_SHAPE())));
     ed_clear_error();
-    assert_null(ed_dataset_of(x, x, .batch = -1));
+    assert_null(ed_dataset_from_tensors(x, x, .batch = -1));
     ed_clear_error();
-    assert_null(ed_dataset_of(x, x, .pixels = true));
+    assert_null(ed_dataset_from_tensors(x, x, .pixels = true));
     assert_non_null(strstr(ed_error(), "pixels are uint8"));
     ed_clear_error();
-    assert_false(ed_next(NULL, &out, &out));
+    assert_false(ed_dataset_next(NULL, &out, &out));
     ed_clear_error();
     assert_false(ed_dataset_rewind(NULL));
     ed_clear_error();
@@ -465,11 +466,12 @@ static void bad_datasets(void **state)
     ed_clear_error();
     assert_int_equal(ed_dataset_rows(NULL), 0);
     assert_int_equal(ed_dataset_batches(NULL), 0);
-    ed_dataset *empty = ed_dataset_of(ed_constant(((float[]){0}), ED_SHAPE(0, 3)),
-                                      ed_constant(((float[]){0}), ED_SHAPE(0)), .shuffle = true);
+    ed_dataset *empty =
+        ed_dataset_from_tensors(ed_constant(((float[]){0}), ED_SHAPE(0, 3)),
+                                ed_constant(((float[]){0}), ED_SHAPE(0)), .shuffle = true);
     assert_non_null(empty);
     assert_int_equal(ed_dataset_batches(empty), 0);
-    assert_false(ed_next(empty, &out, NULL));
+    assert_false(ed_dataset_next(empty, &out, NULL));
     assert_false(ed_failed());
 }
 
@@ -483,10 +485,10 @@ static void batches_without_memory(void **state)
         ED_SCOPE;
         ed_tensor *x, *y;
         ed_memory_fail_at(n, false);
-        ed_dataset *set = ed_dataset_of(ed_constant(numbers, ED_SHAPE(ROWS, 2)),
-                                        ed_constant(labels, ED_SHAPE(ROWS)), .batch = 7,
-                                        .shuffle = true, .seed = 3);
-        bool both = ed_next(set, &x, &y) && ed_next(set, &x, &y);
+        ed_dataset *set = ed_dataset_from_tensors(ed_constant(numbers, ED_SHAPE(ROWS, 2)),
+                                                  ed_constant(labels, ED_SHAPE(ROWS)), .batch = 7,
+                                                  .shuffle = true, .seed = 3);
+        bool both = ed_dataset_next(set, &x, &y) && ed_dataset_next(set, &x, &y);
         done = !ed_memory_has_failed();
         ed_memory_fail_at(-1, false);
         assert_true(done ? both : ed_failed());
@@ -524,11 +526,11 @@ static void mnist(void **state)
     write_part(parts[2], images, sizeof images);
     for (int shuffle = 0; shuffle < 2; shuffle++) {
         ed_tensor *x, *y;
-        ed_dataset *set = ed_mnist("test", .dir = dir, .batch = 2, .shuffle = shuffle);
+        ed_dataset *set = ed_dataset_mnist("test", .dir = dir, .batch = 2, .shuffle = shuffle);
         if (!set) fail_msg("%s", ed_error());
         assert_int_equal(ed_dataset_batches(set), 3);
         int n = 0;
-        while (ed_next(set, &x, &y)) {
+        while (ed_dataset_next(set, &x, &y)) {
             assert_int_equal(ed_dtype_of(x), ED_FLOAT32);
             assert_int_equal(ed_dtype_of(y), ED_INT32);
             assert_int_equal(ed_rank(x), 3);
@@ -544,18 +546,18 @@ static void mnist(void **state)
         assert_true(((const float *)ed_data(ed_dataset_x(set)))[30 - 1] == 247 / 255.0f);
         assert_int_equal(ed_size(ed_dataset_y(set)), 5);
     }
-    assert_null(ed_mnist("train", .dir = dir)); /* without labels */
+    assert_null(ed_dataset_mnist("train", .dir = dir)); /* without labels */
     assert_non_null(strstr(ed_error(), "train-labels-idx1-ubyte"));
     ed_clear_error();
     write_part(parts[3], images, sizeof images);
-    assert_null(ed_mnist("train", .dir = dir));
+    assert_null(ed_dataset_mnist("train", .dir = dir));
     assert_non_null(strstr(ed_error(), "expected images"));
     ed_clear_error();
-    assert_null(ed_mnist("validation", .dir = dir));
+    assert_null(ed_dataset_mnist("validation", .dir = dir));
     ed_clear_error();
-    assert_null(ed_mnist("train"));
+    assert_null(ed_dataset_mnist("train"));
     ed_clear_error();
-    assert_null(ed_mnist(NULL, .dir = dir));
+    assert_null(ed_dataset_mnist(NULL, .dir = dir));
     ed_clear_error();
     for (int i = 0; i < 4; i++) {
         char name[128];
@@ -583,13 +585,14 @@ static void real_mnist(void **state)
         {"test", 10000, 264923200, {980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}},
     };
     for (int k = 0; k < 2; k++) {
-        ed_dataset *set = ed_mnist(known[k].split, .dir = folder, .batch = 1000, .shuffle = true);
+        ed_dataset *set =
+            ed_dataset_mnist(known[k].split, .dir = folder, .batch = 1000, .shuffle = true);
         if (!set) fail_msg("%s", ed_error());
         assert_int_equal(ed_dataset_rows(set), known[k].rows);
         ed_tensor *x, *y;
         int64_t pixels = 0;
         int counts[10] = {0};
-        while (ed_next(set, &x, &y)) {
+        while (ed_dataset_next(set, &x, &y)) {
             const float *p = ed_data(x);
             const int32_t *label = ed_data(y);
             for (int64_t i = 0; i < ed_size(x); i++) pixels += lround((double)p[i] * 255);

@@ -109,9 +109,9 @@ static void shapes_no_machine_has(void **state)
                                         ed_zeros(ED_SHAPE(2), .dtype = ED_INT32), negative[i]));
         REFUSED(ed_tile(ed_ones(ED_SHAPE(2)), ED_SHAPE(negative[i])));
         REFUSED(ed_pad(ed_ones(ED_SHAPE(2)), .before = ED_SHAPE(negative[i])));
-        REFUSED(ed_dense(negative[i]));
-        REFUSED(ed_conv2d_layer(negative[i], ED_SHAPE(1, 1)));
-        REFUSED(ed_conv2d_layer(1, ED_SHAPE(1, negative[i])));
+        REFUSED(ed_layer_dense(negative[i]));
+        REFUSED(ed_layer_conv2d(negative[i], ED_SHAPE(1, 1)));
+        REFUSED(ed_layer_conv2d(1, ED_SHAPE(1, negative[i])));
     }
 }
 
@@ -194,8 +194,8 @@ static void lists_of_nonsense(void **state)
         REFUSED(ed_initialize((ed_initializer){0}, (ed_ints){NULL, 2}, ED_FLOAT32));
         REFUSED(ed_constant(((float[]){1}), bad));
         REFUSED(ed_wrap(ED_FLOAT32, some, bad, NULL, NULL));
-        REFUSED(ed_conv2d_layer(2, bad));
-        REFUSED(ed_max_pool2d_layer(.window = bad));
+        REFUSED(ed_layer_conv2d(2, bad));
+        REFUSED(ed_layer_max_pooling2d(.window = bad));
         REFUSED(ed_conv2d(ed_ones(ED_SHAPE(1, 2, 2, 1)), ed_ones(ED_SHAPE(1, 1, 1, 1)),
                           .strides = bad));
         REFUSED(ed_max_pool2d(ed_ones(ED_SHAPE(1, 2, 2, 1)), .window = bad));
@@ -253,13 +253,13 @@ static void giants(void **state)
     OUT_OF_MEMORY(ed_sigmoid_cross_entropy(g, g));
     OUT_OF_MEMORY(ed_variable(g));
     OUT_OF_MEMORY(ed_clip_by_norm(g, 1));
-    OUT_OF_MEMORY(ed_dataset_of(g, g));
-    OUT_OF_MEMORY(ed_metric_update(ed_mean_metric(NULL), g));
-    OUT_OF_MEMORY(ed_metric_compare(ed_accuracy_metric(NULL), g, g));
-    OUT_OF_MEMORY(ed_forward(ed_dense(2), square));
-    OUT_OF_MEMORY(ed_forward(ed_batch_normalization(), square, .training = true));
-    OUT_OF_MEMORY(ed_forward(ed_dropout_layer(0.5), square, .training = true));
-    OUT_OF_MEMORY(ed_forward(ed_activation_layer("gelu"), square));
+    OUT_OF_MEMORY(ed_dataset_from_tensors(g, g));
+    OUT_OF_MEMORY(ed_metric_update(ed_metric_mean(NULL), g));
+    OUT_OF_MEMORY(ed_metric_compare(ed_metric_accuracy(NULL), g, g));
+    OUT_OF_MEMORY(ed_forward(ed_layer_dense(2), square));
+    OUT_OF_MEMORY(ed_forward(ed_layer_batch_normalization(), square, .training = true));
+    OUT_OF_MEMORY(ed_forward(ed_layer_dropout(0.5), square, .training = true));
+    OUT_OF_MEMORY(ed_forward(ed_layer_activation("gelu"), square));
     REFUSED(ed_assign(v, g));
     REFUSED(ed_assign_add(v, g));
     REFUSED(!isnan(ed_item(g)));
@@ -304,29 +304,29 @@ static void options_that_are_no_numbers(void **state)
         ED_SCOPE;
         const double n = bad[i];
         ed_tensor *x = ed_ones(ED_SHAPE(2, 2));
-        REFUSED(ed_sgd(.learning_rate = n));
-        REFUSED(ed_sgd(.momentum = n));
-        REFUSED(ed_sgd(.weight_decay = n));
-        REFUSED(ed_adam(.learning_rate = n));
-        REFUSED(ed_adam(.beta_1 = n));
-        REFUSED(ed_adam(.beta_2 = n));
-        REFUSED(ed_adam(.epsilon = n));
-        REFUSED(ed_adam(.weight_decay = n));
-        REFUSED(ed_rmsprop(.learning_rate = n));
-        REFUSED(ed_rmsprop(.rho = n));
-        REFUSED(ed_rmsprop(.momentum = n));
-        REFUSED(ed_rmsprop(.epsilon = n));
-        REFUSED(ed_rmsprop(.weight_decay = n));
-        REFUSED(ed_set_learning_rate(ed_sgd(), n));
+        REFUSED(ed_optimizer_sgd(.learning_rate = n));
+        REFUSED(ed_optimizer_sgd(.momentum = n));
+        REFUSED(ed_optimizer_sgd(.weight_decay = n));
+        REFUSED(ed_optimizer_adam(.learning_rate = n));
+        REFUSED(ed_optimizer_adam(.beta_1 = n));
+        REFUSED(ed_optimizer_adam(.beta_2 = n));
+        REFUSED(ed_optimizer_adam(.epsilon = n));
+        REFUSED(ed_optimizer_adam(.weight_decay = n));
+        REFUSED(ed_optimizer_rmsprop(.learning_rate = n));
+        REFUSED(ed_optimizer_rmsprop(.rho = n));
+        REFUSED(ed_optimizer_rmsprop(.momentum = n));
+        REFUSED(ed_optimizer_rmsprop(.epsilon = n));
+        REFUSED(ed_optimizer_rmsprop(.weight_decay = n));
+        REFUSED(ed_optimizer_set_learning_rate(ed_optimizer_sgd(), n));
         REFUSED(ed_dropout(x, n));
-        REFUSED(ed_dropout_layer(n));
-        REFUSED(ed_batch_normalization(.epsilon = n));
-        REFUSED(ed_batch_normalization(.momentum = n));
+        REFUSED(ed_layer_dropout(n));
+        REFUSED(ed_layer_batch_normalization(.epsilon = n));
+        REFUSED(ed_layer_batch_normalization(.momentum = n));
         if (n == INFINITY) continue;
         REFUSED(ed_batch_norm(x, ed_ones(ED_SHAPE(2)), ed_ones(ED_SHAPE(2)), n, NULL, NULL));
-        REFUSED(ed_sgd(.clip.value = n));
-        REFUSED(ed_adam(.clip.norm = n));
-        REFUSED(ed_rmsprop(.clip.global_norm = n));
+        REFUSED(ed_optimizer_sgd(.clip.value = n));
+        REFUSED(ed_optimizer_adam(.clip.norm = n));
+        REFUSED(ed_optimizer_rmsprop(.clip.global_norm = n));
         REFUSED(ed_clip_by_norm(x, n));
         REFUSED(ed_clip_by_global_norm(ed_list_of(x), n, NULL));
     }
@@ -353,8 +353,8 @@ static void options_that_are_no_numbers(void **state)
     REFUSED(ed_random_normal(ED_SHAPE(2), .mean = INFINITY));
     REFUSED(ed_random_truncated_normal(ED_SHAPE(2), .stddev = INFINITY));
     REFUSED(ed_check_gradient(NULL, NULL, NULL, NULL, .step = NAN));
-    REFUSED(ed_dataset_of(x, x, .batch = -1));
-    REFUSED(ed_dataset_of(x, x, .batch = INT64_MIN));
+    REFUSED(ed_dataset_from_tensors(x, x, .batch = -1));
+    REFUSED(ed_dataset_from_tensors(x, x, .batch = INT64_MIN));
 }
 
 /* Values that are none go through all that learns; nothing is indexed by them. */
@@ -365,19 +365,19 @@ static void values_that_are_no_numbers(void **state)
     static const float bad[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f, -0.f, 0};
     ed_tensor *x = ed_constant(bad, ED_SHAPE(2, 4)),
               *labels = ed_zeros(ED_SHAPE(2), .dtype = ED_INT32);
-    ed_layer *model = ed_sequential("m", ed_dense(4, .activation = "softmax"),
-                                    ed_batch_normalization(), ed_dense(3));
-    ed_optimizer *optimizers[] = {ed_sgd(.momentum = 0.9, .clip.global_norm = 1),
-                                  ed_adam(.amsgrad = true, .clip.norm = 1),
-                                  ed_rmsprop(.centered = true, .clip.value = 1)};
+    ed_layer *model = ed_layer_sequential("m", ed_layer_dense(4, .activation = "softmax"),
+                                          ed_layer_batch_normalization(), ed_layer_dense(3));
+    ed_optimizer *optimizers[] = {ed_optimizer_sgd(.momentum = 0.9, .clip.global_norm = 1),
+                                  ed_optimizer_adam(.amsgrad = true, .clip.norm = 1),
+                                  ed_optimizer_rmsprop(.centered = true, .clip.value = 1)};
     for (size_t i = 0; i < 3; i++) {
         ED_SCOPE;
         ed_tape *tape = ed_tape_begin();
         ed_tensor *loss = ed_reduce_mean(
             ed_sparse_softmax_cross_entropy(labels, ed_forward(model, x, .training = true)));
-        FINE(ed_minimize(optimizers[i], tape, loss, ed_trainable(model)));
+        FINE(ed_minimize(optimizers[i], tape, loss, ed_layer_trainable_variables(model)));
     }
-    ed_metric *metric = ed_sparse_categorical_accuracy(NULL);
+    ed_metric *metric = ed_metric_sparse_categorical_accuracy(NULL);
     FINE(ed_metric_compare(metric, labels, x));
     REFUSED(ed_metric_compare(metric, ed_constant(((int64_t[]){0, INT64_MIN}), ED_SHAPE(2)), x));
     REFUSED(ed_gather(x, ed_constant(((int64_t[]){INT64_MAX}), ED_SHAPE(1))));
@@ -407,29 +407,30 @@ static void names_are_no_formats(void **state)
     (void)state;
     ED_SCOPE;
     ed_tensor *x = ed_ones(ED_SHAPE(2, 2)), *v = ed_variable(x, .name = evil);
-    assert_string_equal(ed_name(v), evil);
+    assert_string_equal(ed_variable_name(v), evil);
     NAMES_EVIL(ed_assign(v, ed_ones(ED_SHAPE(3))));
     NAMES_EVIL(ed_assign_add(v, ed_ones(ED_SHAPE(3))));
-    NAMES_EVIL(ed_apply_gradients(ed_sgd(), ed_list_of(ed_ones(ED_SHAPE(3))), ed_list_of(v)));
+    NAMES_EVIL(
+        ed_apply_gradients(ed_optimizer_sgd(), ed_list_of(ed_ones(ED_SHAPE(3))), ed_list_of(v)));
     NAMES_EVIL(ed_activate(x, evil));
-    NAMES_EVIL(ed_activation_layer(evil));
-    NAMES_EVIL(ed_dense(2, .activation = evil));
+    NAMES_EVIL(ed_layer_activation(evil));
+    NAMES_EVIL(ed_layer_dense(2, .activation = evil));
     NAMES_EVIL(ed_linear(x, x, NULL, evil));
     NAMES_EVIL(ed_op_find(evil));
     NAMES_EVIL(ed_read_idx(evil));
-    NAMES_EVIL(ed_mnist(evil, .dir = "."));
-    NAMES_EVIL(ed_mnist("train", .dir = evil));
-    NAMES_EVIL(ed_max_pool2d_layer(.padding = evil));
+    NAMES_EVIL(ed_dataset_mnist(evil, .dir = "."));
+    NAMES_EVIL(ed_dataset_mnist("train", .dir = evil));
+    NAMES_EVIL(ed_layer_max_pooling2d(.padding = evil));
     NAMES_EVIL(
         ed_conv2d(ed_ones(ED_SHAPE(1, 2, 2, 1)), ed_ones(ED_SHAPE(1, 1, 1, 1)), .padding = evil));
     NAMES_EVIL(ed_fail(ED_IO, "%s", evil));
-    ed_layer *layer = ed_dense(2, .name = evil), *model = ed_sequential(evil, layer);
+    ed_layer *layer = ed_layer_dense(2, .name = evil), *model = ed_layer_sequential(evil, layer);
     NAMES_EVIL(ed_forward(model, ed_ones(ED_SHAPE(2), .dtype = ED_INT32)));
-    NAMES_EVIL(ed_layer_add(model, ed_dense(2, .name = evil)));
-    NAMES_EVIL(ed_layer_find(model, evil + 1) ? NULL : ed_layer_find(layer, evil));
+    NAMES_EVIL(ed_layer_add_child(model, ed_layer_dense(2, .name = evil)));
+    NAMES_EVIL(ed_layer_find_child(model, evil + 1) ? NULL : ed_layer_find_child(layer, evil));
     FINE(ed_forward(model, x));
     FINE(strstr(ed_layer_summary(model), evil));
-    ed_metric *metric = ed_accuracy_metric(evil);
+    ed_metric *metric = ed_metric_accuracy(evil);
     NAMES_EVIL(ed_metric_compare(metric, x, ed_ones(ED_SHAPE(3))));
     NAMES_EVIL(ed_metric_update(metric, x));
 }
@@ -443,21 +444,22 @@ static void names_of_a_million(void **state)
     {
         ED_SCOPE;
         ed_tensor *x = ed_ones(ED_SHAPE(2, 2)), *v = ed_variable(x, .name = name);
-        assert_int_equal(strlen(ed_name(v)), LONG);
-        FINE(ed_apply_gradients(ed_adam(), ed_list_of(x), ed_list_of(v)));
+        assert_int_equal(strlen(ed_variable_name(v)), LONG);
+        FINE(ed_apply_gradients(ed_optimizer_adam(), ed_list_of(x), ed_list_of(v)));
         REFUSED(ed_assign(v, ed_ones(ED_SHAPE(3))));
         refused("activate", !ed_activate(x, name), ED_NOT_FOUND, ED_INVALID_ARGUMENT);
         refused("op_find", !ed_op_find(name), ED_NOT_FOUND, ED_NOT_FOUND);
         refused("read_idx", !ed_read_idx(name), ED_IO, ED_NOT_FOUND);
-        REFUSED(ed_mnist("train", .dir = name));
+        REFUSED(ed_dataset_mnist("train", .dir = name));
         REFUSED(ed_fail(ED_INVALID_ARGUMENT, "%s", name));
-        ed_layer *model = ed_sequential(name, ed_dense(2, .name = name), ed_dense(3));
+        ed_layer *model =
+            ed_layer_sequential(name, ed_layer_dense(2, .name = name), ed_layer_dense(3));
         FINE(ed_forward(model, x));
         FINE(ed_layer_summary(model));
         REFUSED(ed_forward(model, ed_ones(ED_SHAPE(5, 5))));
-        REFUSED(ed_layer_add(model, ed_dense(2, .name = name)));
-        REFUSED(ed_dense(2, .name = ""));
-        REFUSED(ed_dense(2, .name = "a/b"));
+        REFUSED(ed_layer_add_child(model, ed_layer_dense(2, .name = name)));
+        REFUSED(ed_layer_dense(2, .name = ""));
+        REFUSED(ed_layer_dense(2, .name = "a/b"));
     }
 }
 
@@ -531,7 +533,7 @@ static void wrapped_memory_is_given_back_once(void **state)
         ed_tensor *t = ed_wrap(ED_FLOAT32, data, ED_SHAPE(2, 3), count_deletion, &deleted);
         ed_tensor *v = ed_variable(t); /* has a copy */
         FINE(ed_assign_add(v, 1.0));
-        FINE(ed_apply_gradients(ed_sgd(), ed_list_of(t), ed_list_of(v)));
+        FINE(ed_apply_gradients(ed_optimizer_sgd(), ed_list_of(t), ed_list_of(v)));
         view = ed_retain(
             ed_index(ed_reshape(ed_transpose(ed_reshape(t, ED_SHAPE(6))), ED_SHAPE(6)), 4));
     }
@@ -548,7 +550,7 @@ static void variables_assigned_while_seen(void **state)
     ED_SCOPE;
     ed_tensor *v = ed_variable(ed_ones(ED_SHAPE(4))), *w = ed_variable(v);
     ed_tensor *value = ed_value(v), *view = ed_slice(v, .step = ED_SHAPE(2));
-    ed_dataset *set = ed_dataset_of(v, v, .batch = 2);
+    ed_dataset *set = ed_dataset_from_tensors(v, v, .batch = 2);
     ed_tape *tape = ed_tape_begin();
     ed_tensor *y = ed_square(v);
     FINE(ed_assign_add(v, 1.0));
@@ -556,11 +558,11 @@ static void variables_assigned_while_seen(void **state)
     FINE(ed_assign_sub(v, ed_slice(v, .step = ED_SHAPE(-1))));
     FINE(ed_assign(v, ed_reverse(v, ED_AXES(0))));
     FINE(ed_assign(v, v));
-    FINE(ed_apply_gradients(ed_sgd(), ed_list_of(v), ed_list_of(v)));
+    FINE(ed_apply_gradients(ed_optimizer_sgd(), ed_list_of(v), ed_list_of(v)));
     ed_tensor *dv = ed_gradient(tape, y, v), *bx, *by;
     assert_true(ed_item(ed_reduce_sum(value)) == 4 && ed_item(ed_reduce_sum(view)) == 2);
     assert_true(ed_item(ed_reduce_sum(dv)) == 8 && ed_item(ed_reduce_sum(w)) == 4);
-    assert_true(ed_next(set, &bx, &by) && ed_item(ed_reduce_sum(bx)) == 2);
+    assert_true(ed_dataset_next(set, &bx, &by) && ed_item(ed_reduce_sum(bx)) == 2);
     assert_true(ed_item(ed_reduce_sum(v)) == 0);
     assert_false(ed_failed());
 }
@@ -603,7 +605,7 @@ static void handlers_call_the_library(void **state)
     ed_tensor *x = ed_ones(ED_SHAPE(2));
     REFUSED(ed_op_register(&taken)); /* the table of ops is in use then */
     REFUSED(ed_reshape(x, ED_SHAPE(3)));
-    REFUSED(ed_forward(ed_dense(2), ed_ones(ED_SHAPE())));
+    REFUSED(ed_forward(ed_layer_dense(2), ed_ones(ED_SHAPE())));
     refused("op_find", !ed_op_find("nothing"), ED_NOT_FOUND, ED_NOT_FOUND);
     refused("read_idx", !ed_read_idx("/nowhere"), ED_NOT_FOUND, ED_NOT_FOUND);
     ed_memory_fail_at(0, true);
@@ -813,12 +815,13 @@ static int stage, destroyed;
 
 static bool odd_build(ed_layer *layer, ed_tensor *x)
 {
-    if (!ed_layer_weight(layer, "w", ED_SHAPE(2)) || !ed_layer_add(layer, ed_dense(2)))
+    if (!ed_layer_add_weight(layer, "w", ED_SHAPE(2)) ||
+        !ed_layer_add_child(layer, ed_layer_dense(2)))
         return false;
     if (stage == 0) return false;
     if (stage == 1) return ed_reshape(x, ED_SHAPE(99)), true; /* goes on after an error */
-    if (stage == 2) return !!ed_layer_weight(layer, "w", ED_SHAPE(2));
-    if (stage == 3) return !!ed_layer_add(layer, layer);
+    if (stage == 2) return !!ed_layer_add_weight(layer, "w", ED_SHAPE(2));
+    if (stage == 3) return !!ed_layer_add_child(layer, layer);
     return true;
 }
 
@@ -847,22 +850,23 @@ static void layers_that_misbehave(void **state)
     {
         ED_SCOPE;
         ed_tensor *x = ed_ones(ED_SHAPE(2, 3));
-        ed_layer *odd = ed_layer_new(&class, NULL), *model = ed_sequential("m", ed_dense(3), odd);
+        ed_layer *odd = ed_layer_new(&class, NULL),
+                 *model = ed_layer_sequential("m", ed_layer_dense(3), odd);
         for (stage = 0; stage < 6; stage++) {
             bool nothing = !ed_forward(model, x);
             refused("forward", nothing, ED_INVALID_ARGUMENT, ED_FAILED_PRECONDITION);
-            assert_int_equal(ed_layer_count(odd), stage < 4 ? 0 : 1);
-            assert_int_equal(ed_list_size(ed_variables(model)), stage < 4 ? 2 : 3);
+            assert_int_equal(ed_layer_child_count(odd), stage < 4 ? 0 : 1);
+            assert_int_equal(ed_list_size(ed_layer_variables(model)), stage < 4 ? 2 : 3);
         }
         FINE(ed_forward(model, x));
-        REFUSED(ed_layer_add(model, model));
-        REFUSED(ed_layer_add(odd, model));
-        REFUSED(ed_layer_add(ed_layer_at(odd, 0), model));
-        REFUSED(ed_layer_add(model, odd));
-        REFUSED(ed_sequential("other", odd));
-        ed_layer *twice = ed_dense(1);
-        REFUSED(ed_sequential("both", twice, twice));
-        FINE(ed_sequential("again", twice)); /* the failed one gave it back */
+        REFUSED(ed_layer_add_child(model, model));
+        REFUSED(ed_layer_add_child(odd, model));
+        REFUSED(ed_layer_add_child(ed_layer_child(odd, 0), model));
+        REFUSED(ed_layer_add_child(model, odd));
+        REFUSED(ed_layer_sequential("other", odd));
+        ed_layer *twice = ed_layer_dense(1);
+        REFUSED(ed_layer_sequential("both", twice, twice));
+        FINE(ed_layer_sequential("again", twice)); /* the failed one gave it back */
     }
     assert_int_equal(destroyed, 1);
 }
@@ -872,11 +876,11 @@ static void layers_too_deep(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_layer *model = ed_dense(1);
+    ed_layer *model = ed_layer_dense(1);
     int depth = 0;
     for (; model && depth < 200000; depth++) {
         ED_SCOPE;
-        model = ed_keep(ed_sequential("s", model));
+        model = ed_keep(ed_layer_sequential("s", model));
     }
     assert_true(depth < 200000);
     REFUSED(model);
@@ -890,34 +894,36 @@ static void empty_tensors(void **state)
     ED_SCOPE;
     ed_tensor *x = ed_zeros(ED_SHAPE(0, 8, 8, 2)),
               *labels = ed_zeros(ED_SHAPE(0), .dtype = ED_INT32);
-    ed_layer *model = ed_sequential(
-        "m", ed_conv2d_layer(3, ED_SHAPE(3, 3), .padding = "SAME", .activation = "relu"),
-        ed_batch_normalization(), ed_max_pool2d_layer(), ed_dropout_layer(0.5),
-        ed_activation_layer("gelu"), ed_global_average_pooling2d(), ed_flatten(), ed_dense(4));
-    ed_optimizer *optimizers[] = {ed_sgd(.momentum = 0.9, .nesterov = true),
-                                  ed_adam(.clip.global_norm = 1), ed_rmsprop(.momentum = 0.5)};
+    ed_layer *model = ed_layer_sequential(
+        "m", ed_layer_conv2d(3, ED_SHAPE(3, 3), .padding = "SAME", .activation = "relu"),
+        ed_layer_batch_normalization(), ed_layer_max_pooling2d(), ed_layer_dropout(0.5),
+        ed_layer_activation("gelu"), ed_layer_global_average_pooling2d(), ed_layer_flatten(),
+        ed_layer_dense(4));
+    ed_optimizer *optimizers[] = {ed_optimizer_sgd(.momentum = 0.9, .nesterov = true),
+                                  ed_optimizer_adam(.clip.global_norm = 1),
+                                  ed_optimizer_rmsprop(.momentum = 0.5)};
     for (int i = 0; i < 3; i++) {
         ED_SCOPE;
         ed_tape *tape = ed_tape_begin();
         ed_tensor *y = ed_forward(model, x, .training = i > 0);
         FINE(y && ed_dim(y, 0) == 0 && ed_dim(y, 1) == 4);
         ed_tensor *loss = ed_reduce_sum(ed_sparse_softmax_cross_entropy(labels, y));
-        FINE(ed_minimize(optimizers[i], tape, loss, ed_trainable(model)));
+        FINE(ed_minimize(optimizers[i], tape, loss, ed_layer_trainable_variables(model)));
         FINE(ed_to_string(y));
     }
-    ed_metric *mean = ed_mean_metric(NULL), *classes = ed_sparse_categorical_accuracy(NULL);
+    ed_metric *mean = ed_metric_mean(NULL), *classes = ed_metric_sparse_categorical_accuracy(NULL);
     FINE(ed_metric_update(mean, ed_zeros(ED_SHAPE(0))) && ed_metric_result(mean) == 0);
     FINE(ed_metric_compare(classes, labels, ed_zeros(ED_SHAPE(0, 4))));
-    FINE(ed_metric_compare(ed_accuracy_metric(NULL), labels, labels));
+    FINE(ed_metric_compare(ed_metric_accuracy(NULL), labels, labels));
     FINE(ed_softmax_cross_entropy(ed_zeros(ED_SHAPE(0, 3)), ed_zeros(ED_SHAPE(0, 3))));
     FINE(ed_sigmoid_cross_entropy(ed_zeros(ED_SHAPE(0, 3)), ed_zeros(ED_SHAPE(0, 3))));
     ed_metric_compare(classes, labels, ed_zeros(ED_SHAPE(0, 0)));
-    ed_forward(ed_dense(2), ed_zeros(ED_SHAPE(3, 0)));
-    ed_forward(ed_conv2d_layer(2, ED_SHAPE(2, 2)), ed_zeros(ED_SHAPE(3, 4, 4, 0)));
-    ed_forward(ed_conv2d_layer(2, ED_SHAPE(2, 2)), ed_zeros(ED_SHAPE(3, 0, 4, 1)));
-    ed_forward(ed_batch_normalization(), ed_zeros(ED_SHAPE(3, 0)), .training = true);
-    ed_forward(ed_global_average_pooling2d(), ed_zeros(ED_SHAPE(2, 0, 0, 3)));
-    ed_forward(ed_max_pool2d_layer(), ed_zeros(ED_SHAPE(2, 0, 0, 3)));
+    ed_forward(ed_layer_dense(2), ed_zeros(ED_SHAPE(3, 0)));
+    ed_forward(ed_layer_conv2d(2, ED_SHAPE(2, 2)), ed_zeros(ED_SHAPE(3, 4, 4, 0)));
+    ed_forward(ed_layer_conv2d(2, ED_SHAPE(2, 2)), ed_zeros(ED_SHAPE(3, 0, 4, 1)));
+    ed_forward(ed_layer_batch_normalization(), ed_zeros(ED_SHAPE(3, 0)), .training = true);
+    ed_forward(ed_layer_global_average_pooling2d(), ed_zeros(ED_SHAPE(2, 0, 0, 3)));
+    ed_forward(ed_layer_max_pooling2d(), ed_zeros(ED_SHAPE(2, 0, 0, 3)));
     ed_clear_error();
     ed_tensor *v = ed_variable(ed_zeros(ED_SHAPE(0, 3)));
     for (int i = 0; i < 3; i++)
@@ -929,9 +935,10 @@ static void empty_tensors(void **state)
     ed_tensor *y = ed_square(v);
     FINE(ed_jacobian(tape, y, v));
     FINE(ed_batch_jacobian(tape, y, v));
-    ed_dataset *set = ed_dataset_of(x, labels, .batch = 3, .shuffle = true);
+    ed_dataset *set = ed_dataset_from_tensors(x, labels, .batch = 3, .shuffle = true);
     ed_tensor *bx, *by;
-    FINE(!ed_next(set, &bx, &by) && !ed_next(set, &bx, &by) && ed_dataset_batches(set) == 0);
+    FINE(!ed_dataset_next(set, &bx, &by) && !ed_dataset_next(set, &bx, &by) &&
+         ed_dataset_batches(set) == 0);
     FINE(ed_dataset_x(set) && ed_dataset_y(set) && ed_dataset_rewind(set));
 }
 
@@ -940,17 +947,20 @@ static void datasets_of_odd_sizes(void **state)
     (void)state;
     ED_SCOPE;
     ed_tensor *x = ed_reshape(ed_range(0, 10), ED_SHAPE(5, 2)), *bx, *by;
-    ed_dataset *large = ed_dataset_of(x, x, .batch = INT64_MAX, .shuffle = true);
-    FINE(ed_next(large, &bx, &by) && ed_dim(bx, 0) == 5 && !ed_next(large, NULL, NULL));
-    ed_dataset *none = ed_dataset_of(x, x, .batch = INT64_MAX, .drop_remainder = true);
-    FINE(!ed_next(none, &bx, NULL) && !bx && ed_dataset_batches(none) == 0);
+    ed_dataset *large = ed_dataset_from_tensors(x, x, .batch = INT64_MAX, .shuffle = true);
+    FINE(ed_dataset_next(large, &bx, &by) && ed_dim(bx, 0) == 5 &&
+         !ed_dataset_next(large, NULL, NULL));
+    ed_dataset *none = ed_dataset_from_tensors(x, x, .batch = INT64_MAX, .drop_remainder = true);
+    FINE(!ed_dataset_next(none, &bx, NULL) && !bx && ed_dataset_batches(none) == 0);
     ed_tensor *wide = ed_zeros(ED_SHAPE(INT64_C(1) << 46, 0), .dtype = ED_UINT8);
-    OUT_OF_MEMORY(ed_dataset_of(wide, wide, .shuffle = true));
-    ed_dataset *empty_rows = ed_dataset_of(wide, wide, .batch = INT64_C(1) << 45, .pixels = true);
-    FINE(ed_next(empty_rows, &bx, &by) && ed_dim(bx, 0) == INT64_C(1) << 45 && ed_size(by) == 0);
-    REFUSED(ed_dataset_of(x, ed_ones(ED_SHAPE(4))));
-    REFUSED(ed_dataset_of(x, ed_scalar(1)));
-    REFUSED(ed_dataset_of(x, x, .pixels = true));
+    OUT_OF_MEMORY(ed_dataset_from_tensors(wide, wide, .shuffle = true));
+    ed_dataset *empty_rows =
+        ed_dataset_from_tensors(wide, wide, .batch = INT64_C(1) << 45, .pixels = true);
+    FINE(ed_dataset_next(empty_rows, &bx, &by) && ed_dim(bx, 0) == INT64_C(1) << 45 &&
+         ed_size(by) == 0);
+    REFUSED(ed_dataset_from_tensors(x, ed_ones(ED_SHAPE(4))));
+    REFUSED(ed_dataset_from_tensors(x, ed_scalar(1)));
+    REFUSED(ed_dataset_from_tensors(x, x, .pixels = true));
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
@@ -1109,17 +1119,18 @@ static bool train_a_network(void)
     ed_generator *generator = ed_generator_from_seed(1);
     ed_tensor *x = ed_random_normal(ED_SHAPE(3, 6, 6, 1), .generator = generator);
     ed_tensor *labels = ed_zeros(ED_SHAPE(3), .dtype = ED_INT32);
-    ed_layer *model = ed_sequential("m", ed_conv2d_layer(2, ED_SHAPE(3, 3), .activation = "relu"),
-                                    ed_batch_normalization(), ed_max_pool2d_layer(),
-                                    ed_dropout_layer(0.2), ed_flatten(), ed_dense(3));
-    ed_optimizer *optimizer = which_optimizer == 0 ? ed_sgd(.momentum = 0.9, .clip.norm = 1)
-                              : which_optimizer == 1
-                                  ? ed_adam(.amsgrad = true, .clip.value = 1)
-                                  : ed_rmsprop(.centered = true, .momentum = 0.1);
+    ed_layer *model =
+        ed_layer_sequential("m", ed_layer_conv2d(2, ED_SHAPE(3, 3), .activation = "relu"),
+                            ed_layer_batch_normalization(), ed_layer_max_pooling2d(),
+                            ed_layer_dropout(0.2), ed_layer_flatten(), ed_layer_dense(3));
+    ed_optimizer *optimizer =
+        which_optimizer == 0   ? ed_optimizer_sgd(.momentum = 0.9, .clip.norm = 1)
+        : which_optimizer == 1 ? ed_optimizer_adam(.amsgrad = true, .clip.value = 1)
+                               : ed_optimizer_rmsprop(.centered = true, .momentum = 0.1);
     ed_tape *tape = ed_tape_begin();
     ed_tensor *loss = ed_reduce_mean(
         ed_sparse_softmax_cross_entropy(labels, ed_forward(model, x, .training = true)));
-    return ed_minimize(optimizer, tape, loss, ed_trainable(model)) &&
+    return ed_minimize(optimizer, tape, loss, ed_layer_trainable_variables(model)) &&
            ed_optimizer_variables(optimizer) && ed_layer_summary(model) && isfinite(ed_item(loss));
 }
 
@@ -1127,9 +1138,10 @@ static bool read_an_epoch(void)
 {
     ED_SCOPE;
     ed_tensor *x = ed_zeros(ED_SHAPE(7, 2), .dtype = ED_UINT8), *y = ed_range(0, 7), *bx, *by;
-    ed_dataset *set = ed_dataset_of(x, y, .batch = 3, .shuffle = true, .seed = 5, .pixels = true);
+    ed_dataset *set =
+        ed_dataset_from_tensors(x, y, .batch = 3, .shuffle = true, .seed = 5, .pixels = true);
     int64_t rows = 0;
-    while (ed_next(set, &bx, &by)) rows += ed_dim(bx, 0);
+    while (ed_dataset_next(set, &bx, &by)) rows += ed_dim(bx, 0);
     return ed_dataset_x(set) && rows == 7 && !ed_failed();
 }
 
@@ -1150,7 +1162,7 @@ static bool differentiate(void)
     ed_list *inputs = ed_list_of(v);
     ed_tensor *again = ed_recompute(returns_square, inputs, NULL, NULL);
     return ed_jacobian(tape, y, v) && ed_batch_jacobian(tape, ed_square(v), v) &&
-           ed_gradient(tape, again, v) && ed_watched_variables(tape) &&
+           ed_gradient(tape, again, v) && ed_tape_watched_variables(tape) &&
            ed_hessian_vector_product(returns_square, inputs, inputs, NULL) &&
            ed_check_gradient(returns_square, inputs, NULL, NULL, .second_order = true);
 }
@@ -1158,8 +1170,8 @@ static bool differentiate(void)
 static bool measure(void)
 {
     ED_SCOPE;
-    ed_metric *mean = ed_mean_metric("a"), *accuracy = ed_accuracy_metric("b");
-    ed_metric *classes = ed_sparse_categorical_accuracy("c");
+    ed_metric *mean = ed_metric_mean("a"), *accuracy = ed_metric_accuracy("b");
+    ed_metric *classes = ed_metric_sparse_categorical_accuracy("c");
     ed_tensor *x = ed_transpose(ed_ones(ED_SHAPE(3, 2)));
     ed_tensor *labels = ed_zeros(ED_SHAPE(2), .dtype = ED_INT64);
     return ed_metric_update(mean, x) && ed_metric_compare(accuracy, x, x) &&

@@ -94,8 +94,9 @@ typedef struct training {
 
 static training begin(void)
 {
-    training t = {.model = ed_sequential("mlp", ed_dense(256, .activation = "relu"), ed_dense(10)),
-                  .adam = ed_adam(.clip.global_norm = 1)};
+    training t = {.model = ed_layer_sequential("mlp", ed_layer_dense(256, .activation = "relu"),
+                                               ed_layer_dense(10)),
+                  .adam = ed_optimizer_adam(.clip.global_norm = 1)};
     ed_set_seed(3);
     t.x = ed_random_normal(ED_SHAPE(64, 512));
     t.y = ed_random_uniform(ED_SHAPE(64), .dtype = ED_INT32, .high = 10);
@@ -108,13 +109,13 @@ static bool step(const training *t)
     ed_tape *tape = ed_tape_begin();
     ed_tensor *loss =
         ed_reduce_mean(ed_sparse_softmax_cross_entropy(t->y, ed_forward(t->model, t->x)));
-    return ed_minimize(t->adam, tape, loss, ed_trainable(t->model));
+    return ed_minimize(t->adam, tape, loss, ed_layer_trainable_variables(t->model));
 }
 
 static float *weights(const training *t, int64_t *count)
 {
     ED_SCOPE;
-    ed_list *list = ed_variables(t->model);
+    ed_list *list = ed_layer_variables(t->model);
     *count = 0;
     for (int64_t i = 0; i < ed_list_size(list); i++) *count += ed_size(ed_list_get(list, i));
     float *all = malloc((size_t)*count * sizeof *all), *to = all;

@@ -25,23 +25,24 @@ static ed_layer *layer_of(const json *layer)
     const json *config = json_get(layer, "config");
     const char *name = json_text(json_get(config, "name"));
     if (!strcmp(kind, "Dense"))
-        return ed_dense(json_int(json_get(config, "units")),
-                        .activation = json_text(json_get(config, "activation")),
-                        .no_bias = !json_bool(json_get(config, "use_bias")), .name = name);
+        return ed_layer_dense(json_int(json_get(config, "units")),
+                              .activation = json_text(json_get(config, "activation")),
+                              .no_bias = !json_bool(json_get(config, "use_bias")), .name = name);
     if (!strcmp(kind, "Conv2D")) {
         const json *size = json_get(config, "kernel_size"), *strides = json_get(config, "strides");
-        return ed_conv2d_layer(
+        return ed_layer_conv2d(
             json_int(json_get(config, "filters")), ED_INTS(pair(size, 0), pair(size, 1)),
             .strides = ED_INTS(pair(strides, 0), pair(strides, 1)), .padding = padding_of(config),
             .activation = json_text(json_get(config, "activation")),
             .no_bias = !json_bool(json_get(config, "use_bias")), .name = name);
     }
     if (!strcmp(kind, "BatchNormalization"))
-        return ed_batch_normalization(.momentum = json_number(json_get(config, "momentum")),
-                                      .epsilon = json_number(json_get(config, "epsilon")),
-                                      .name = name);
-    if (!strcmp(kind, "GlobalAveragePooling2D")) return ed_global_average_pooling2d(.name = name);
-    if (!strcmp(kind, "Flatten")) return ed_flatten(.name = name);
+        return ed_layer_batch_normalization(.momentum = json_number(json_get(config, "momentum")),
+                                            .epsilon = json_number(json_get(config, "epsilon")),
+                                            .name = name);
+    if (!strcmp(kind, "GlobalAveragePooling2D"))
+        return ed_layer_global_average_pooling2d(.name = name);
+    if (!strcmp(kind, "Flatten")) return ed_layer_flatten(.name = name);
     fail_msg("a layer of the kind %s", kind);
     return NULL;
 }
@@ -52,15 +53,16 @@ static ed_layer *model_of(const json *record)
      * layers by attributes. */
     const json *model = json_get(record, "model");
     if (json_kind_of(model) == JSON_TEXT)
-        return ed_sequential("model", ed_dense(4, .activation = "relu", .name = "first"),
-                             ed_dense(2, .name = "second"));
+        return ed_layer_sequential("model",
+                                   ed_layer_dense(4, .activation = "relu", .name = "first"),
+                                   ed_layer_dense(2, .name = "second"));
     const json *layers = json_get(model, "layers");
     ed_layer *made[16];
     int64_t n = 0;
     for (int64_t i = 0; i < json_count(layers); i++)
         if (strcmp(json_text(json_get(json_at(layers, i), "class_name")), "InputLayer") != 0)
             made[n++] = layer_of(json_at(layers, i));
-    return ed_sequential_of("model", made, n);
+    return ed_layer_sequential_of("model", made, n);
 }
 
 static ed_optimizer *optimizer_of(const json *record)
@@ -69,18 +71,21 @@ static ed_optimizer *optimizer_of(const json *record)
     const char *kind = json_text(json_at(optimizer, 0));
     double rate = json_number(json_get(config, "learning_rate"));
     if (strstr(kind, "Adam"))
-        return ed_adam(.learning_rate = rate, .beta_1 = json_number(json_get(config, "beta_1")),
-                       .beta_2 = json_number(json_get(config, "beta_2")),
-                       .epsilon = json_number(json_get(config, "epsilon")),
-                       .amsgrad = json_bool(json_get(config, "amsgrad")));
+        return ed_optimizer_adam(.learning_rate = rate,
+                                 .beta_1 = json_number(json_get(config, "beta_1")),
+                                 .beta_2 = json_number(json_get(config, "beta_2")),
+                                 .epsilon = json_number(json_get(config, "epsilon")),
+                                 .amsgrad = json_bool(json_get(config, "amsgrad")));
     if (strstr(kind, "SGD"))
-        return ed_sgd(.learning_rate = rate, .momentum = json_number(json_get(config, "momentum")),
-                      .nesterov = json_bool(json_get(config, "nesterov")));
+        return ed_optimizer_sgd(.learning_rate = rate,
+                                .momentum = json_number(json_get(config, "momentum")),
+                                .nesterov = json_bool(json_get(config, "nesterov")));
     if (strstr(kind, "RMSprop"))
-        return ed_rmsprop(.learning_rate = rate, .rho = json_number(json_get(config, "rho")),
-                          .momentum = json_number(json_get(config, "momentum")),
-                          .epsilon = json_number(json_get(config, "epsilon")),
-                          .centered = json_bool(json_get(config, "centered")));
+        return ed_optimizer_rmsprop(.learning_rate = rate,
+                                    .rho = json_number(json_get(config, "rho")),
+                                    .momentum = json_number(json_get(config, "momentum")),
+                                    .epsilon = json_number(json_get(config, "epsilon")),
+                                    .centered = json_bool(json_get(config, "centered")));
     fail_msg("an optimizer of the kind %s", kind);
     return NULL;
 }
@@ -114,7 +119,7 @@ static double go_on(const json *record, ed_archive *arrays, ed_layer *model,
         ed_tape *tape = ed_tape_begin();
         ed_tensor *out = ed_forward(model, batch(x, i), .training = true);
         ed_tensor *loss = loss_of(record, batch(y, i), out);
-        ed_minimize(optimizer, tape, loss, ed_trainable(model));
+        ed_minimize(optimizer, tape, loss, ed_layer_trainable_variables(model));
         assert_fine();
         double expected = json_number(json_at(json_get(record, "losses"), i));
         worst = fmax(worst, fabs(ed_item(loss) / expected - 1));
@@ -149,8 +154,8 @@ static void continued(const char *folder, bool built, double tolerance)
         counted ? ed_checkpoint_restore(checkpoint, path) : ed_checkpoint_read(checkpoint, path);
     assert_fine();
     assert_int_equal(step, BEFORE);
-    assert_int_equal(ed_iterations(optimizer), BEFORE);
-    assert_int_equal(ed_save_counter(checkpoint), counted);
+    assert_int_equal(ed_optimizer_iterations(optimizer), BEFORE);
+    assert_int_equal(ed_checkpoint_save_counter(checkpoint), counted);
 
     ed_tensor *input = batch(ed_archive_get(arrays, "x"), 0);
     double at = distance(arrays, "prediction_at_checkpoint", ed_forward(model, input));
@@ -160,7 +165,7 @@ static void continued(const char *folder, bool built, double tolerance)
                   built ? "" : " (waiting)", worst, at, end);
     assert_true(worst <= tolerance);
     assert_true(at <= 10 * tolerance && end <= 10 * tolerance);
-    assert_true(ed_assert_consumed(report));
+    assert_true(ed_restoration_assert_consumed(report));
     assert_fine();
     json_free(record);
 }

@@ -34,15 +34,15 @@ static int trainer(const char *folder)
     training t;
     training_begin(&t, 0);
     ed_checkpoint_manager *m = ed_checkpoint_manager(t.checkpoint, folder, .max_to_keep = 2);
-    ed_restore_or_initialize(m);
+    ed_manager_restore_or_initialize(m);
     while (t.step < STEPS && !ed_failed()) {
         record r = {.loss = training_step(&t)};
         r.step = t.step;
         if (write(STDOUT_FILENO, &r, sizeof r) != (ssize_t)sizeof r) break;
-        ed_save(m, .in_background = t.step % 2);
+        ed_manager_save(m, .in_background = t.step % 2);
     }
-    ed_save_wait(m);
-    ed_save(m); /* what killed ones could not remove any more, this one does */
+    ed_manager_wait(m);
+    ed_manager_save(m); /* what killed ones could not remove any more, this one does */
     if (!ed_failed()) return 0;
     fprintf(stderr, "trainer: %s\n", ed_error());
     return 1;

@@ -62,8 +62,8 @@ static void run_new(run *r, const json *o)
 static const char *run_save(run *r, const json *o)
 {
     const json *number = json_get(o, "checkpoint_number"), *check = json_get(o, "check_interval");
-    return ed_save(r->m, .number = number ? json_int(number) : -1,
-                   .any_step = check && !json_bool(check));
+    return ed_manager_save(r->m, .number = number ? json_int(number) : -1,
+                           .any_step = check && !json_bool(check));
 }
 
 /* A path in the folder, or nothing, as the log has it. */
@@ -99,7 +99,7 @@ static void compare(run *r, const char *returned)
     if (json_get(entry, "returned")) same_path(r, returned, json_get(entry, "returned"));
     assert_true(program_value(&r->p) == json_number(json_at(v, 0)));
     assert_int_equal(r->p.step, json_int(json_get(entry, "step")));
-    assert_int_equal(ed_save_counter(r->p.checkpoint),
+    assert_int_equal(ed_checkpoint_save_counter(r->p.checkpoint),
                      json_kind_of(counter) == JSON_NULL ? 0 : json_int(counter));
     assert_int_equal(ed_manager_count(r->m), json_count(listed));
     for (int64_t i = 0; i < json_count(listed); i++)
@@ -133,7 +133,7 @@ static void run_call(run *r, const json *call)
             returned = run_save(r, argument);
         else {
             assert_string_equal(op, "restore_or_initialize");
-            returned = ed_restore_or_initialize(r->m);
+            returned = ed_manager_restore_or_initialize(r->m);
         }
         compare(r, returned);
     }
@@ -479,13 +479,13 @@ static void keeps_the_best(void **unused)
     const char *folder = fresh_folder("best");
     ed_checkpoint_manager *m = keeping(&p, folder, ED_BEST_HIGHEST);
     is_best(m, NULL);
-    assert_null(ed_save(m));
+    assert_null(ed_manager_save(m));
     assert_error("a metric is needed");
-    assert_null(ed_save(m, .metric = NAN));
+    assert_null(ed_manager_save(m, .metric = NAN));
     assert_error("a metric is needed");
-    assert_int_equal(ed_save_counter(p.checkpoint), 0);
+    assert_int_equal(ed_checkpoint_save_counter(p.checkpoint), 0);
     for (int i = 0; i < 6; i++) {
-        assert_non_null(ed_save(m, .metric = metrics[i]));
+        assert_non_null(ed_manager_save(m, .metric = metrics[i]));
         is_best(m, i ? "ckpt-2" : "ckpt-1");
         ed_release(m);
         m = keeping(&p, folder, ED_BEST_HIGHEST);
@@ -496,23 +496,23 @@ static void keeps_the_best(void **unused)
                         "checkpoint ckpt-2.data-00000-of-00001 ckpt-2.index "
                         "ckpt-5.data-00000-of-00001 ckpt-5.index ckpt-6.data-00000-of-00001 "
                         "ckpt-6.index");
-    assert_non_null(ed_save(m, .metric = 0.95));
+    assert_non_null(ed_manager_save(m, .metric = 0.95));
     is_best(m, "ckpt-7");
     assert_string_equal(names_in(folder), "checkpoint ckpt-6.data-00000-of-00001 ckpt-6.index "
                                           "ckpt-7.data-00000-of-00001 ckpt-7.index");
     ed_release(m);
     m = keeping(&p, folder, ED_BEST_LOWEST); /* another measure: the old best is none */
-    assert_non_null(ed_save(m, .metric = 3));
+    assert_non_null(ed_manager_save(m, .metric = 3));
     is_best(m, "ckpt-8");
-    assert_non_null(ed_save(m, .metric = -INFINITY));
+    assert_non_null(ed_manager_save(m, .metric = -INFINITY));
     is_best(m, "ckpt-9");
-    assert_non_null(ed_save(m, .metric = 1e9, .number = 9)); /* the best is no more */
+    assert_non_null(ed_manager_save(m, .metric = 1e9, .number = 9)); /* the best is no more */
     is_best(m, "ckpt-9");
-    assert_non_null(ed_save(m, .metric = 1e8));
+    assert_non_null(ed_manager_save(m, .metric = 1e8));
     is_best(m, "ckpt-11");
     ed_release(m);
     m = keeping(&p, folder, ED_BEST_NONE);
-    assert_non_null(ed_save(m, .metric = 5));
+    assert_non_null(ed_manager_save(m, .metric = 5));
     is_best(m, NULL);
     ed_release(m);
 }
@@ -533,7 +533,7 @@ static void keeps_the_best_beyond_hours(void **unused)
         m = managing(p.checkpoint, folder, .max_to_keep = 1, .keep_checkpoint_every_n_hours = 1,
                      .best = ED_BEST_HIGHEST);
         the_time += 3000;
-        assert_non_null(ed_save(m, .metric = -i));
+        assert_non_null(ed_manager_save(m, .metric = -i));
     }
     is_best(m, "ckpt-1");
     assert_int_equal(ed_manager_count(m), 2);
@@ -579,7 +579,7 @@ static ed_checkpoint_manager *five(program *p, const char *folder)
     for (int i = 1; i <= 5; i++) {
         ED_SCOPE;
         program_set(p, i);
-        assert_non_null(ed_save(m));
+        assert_non_null(ed_manager_save(m));
     }
     ed_release(m);
     state s;
@@ -602,23 +602,23 @@ static void begins_anew(void **unused)
     int asked = 0;
     const char *folder = in_folder("made/by/it");
     ed_checkpoint_manager *m = manager_in(&p, folder);
-    assert_string_equal(ed_restore_or_initialize(m), "");
+    assert_string_equal(ed_manager_restore_or_initialize(m), "");
     assert_null(ed_manager_restoration(m));
     assert_null(ed_manager_latest(m));
     assert_string_equal(ed_manager_skipped(m), "");
     assert_fine();
     ed_release(m);
     m = managing(p.checkpoint, folder, .initialize = fill_by_one, .user = &p);
-    assert_string_equal(ed_restore_or_initialize(m), "");
+    assert_string_equal(ed_manager_restore_or_initialize(m), "");
     assert_true(program_value(&p) == 1);
-    assert_non_null(ed_save(m));
+    assert_non_null(ed_manager_save(m));
     program_set(&p, 2);
-    same_name(ed_restore_or_initialize(m), folder, "ckpt-1");
+    same_name(ed_manager_restore_or_initialize(m), folder, "ckpt-1");
     assert_true(program_value(&p) == 1);
-    assert_true(ed_assert_consumed(ed_manager_restoration(m)));
+    assert_true(ed_restoration_assert_consumed(ed_manager_restoration(m)));
     ed_release(m);
     m = managing(p.checkpoint, in_folder("refusing"), .initialize = refuse, .user = &asked);
-    assert_null(ed_restore_or_initialize(m));
+    assert_null(ed_manager_restore_or_initialize(m));
     assert_error("`initialize` says that it failed");
     assert_int_equal(asked, 1);
     ed_release(m);
@@ -635,24 +635,24 @@ static void passes_over_damage(void **unused)
     ed_checkpoint_manager *m = five(&p, folder);
     damage(in_folder("damage/ckpt-5.data-00000-of-00001"));
     assert_int_equal(unlink(in_folder("damage/ckpt-4.index")), 0);
-    same_name(ed_restore_or_initialize(m), folder, "ckpt-3");
+    same_name(ed_manager_restore_or_initialize(m), folder, "ckpt-3");
     assert_fine();
     assert_true(program_value(&p) == 3);
     const char *skipped = ed_manager_skipped(m), *four = strstr(skipped, "ckpt-4: ");
     assert_true(strstr(skipped, "ckpt-5: ") && four && strstr(skipped, "ckpt-5: ") < four);
-    assert_int_equal(ed_save_counter(p.checkpoint), 3);
+    assert_int_equal(ed_checkpoint_save_counter(p.checkpoint), 3);
 
     damage(in_folder("damage/ckpt-3.index"));
-    same_name(ed_restore_or_initialize(m), folder, "ckpt-2"); /* not listed, but there */
+    same_name(ed_manager_restore_or_initialize(m), folder, "ckpt-2"); /* not listed, but there */
     assert_true(program_value(&p) == 2);
 
     damage(in_folder("damage/ckpt-2.index"));
     damage(in_folder("damage/ckpt-1.data-00000-of-00001"));
     program_set(&p, 77);
     ed_fail(ED_OUT_OF_RANGE, "something earlier");
-    assert_null(ed_restore_or_initialize(m));
+    assert_null(ed_manager_restore_or_initialize(m));
     assert_error("something earlier");
-    assert_null(ed_restore_or_initialize(m));
+    assert_null(ed_manager_restore_or_initialize(m));
     assert_int_equal(ed_error_kind(), ED_DATA_LOSS);
     assert_error("no checkpoint of it is whole");
     assert_true(program_value(&p) == 77);
@@ -671,7 +671,7 @@ static void does_not_pass_over_misfits(void **unused)
     ed_release(five(&p, folder));
     ed_checkpoint_manager *m =
         managing(ed_checkpoint("v", ed_variable(ed_zeros(ED_SHAPE(3)))), folder);
-    assert_null(ed_restore_or_initialize(m));
+    assert_null(ed_manager_restore_or_initialize(m));
     assert_int_equal(ed_error_kind(), ED_INVALID_ARGUMENT);
     assert_error("ckpt-5");
     assert_string_equal(ed_manager_skipped(m), "");
@@ -696,8 +696,8 @@ static void folder_without_state_file(void **unused)
     ed_checkpoint_manager *m = managing(p.checkpoint, folder, .max_to_keep = 2);
     assert_int_equal(ed_manager_count(m), 4);
     same_name(ed_manager_latest(m), folder, "ckpt-4");
-    same_name(ed_restore_or_initialize(m), folder, "ckpt-4");
-    assert_non_null(ed_save(m));
+    same_name(ed_manager_restore_or_initialize(m), folder, "ckpt-4");
+    assert_non_null(ed_manager_save(m));
     assert_string_equal(names_in(folder),
                         "checkpoint ckpt-007.data-00000-of-00001 ckpt-007.index "
                         "ckpt-4.data-00000-of-00001 ckpt-4.index ckpt-5.data-00000-of-00001 "
@@ -764,7 +764,7 @@ static void files_outside(void **unused)
     write_text(in_folder("copy/checkpoint"), content);
     ed_checkpoint_manager *m = managing(p.checkpoint, in_folder("copy"), .max_to_keep = 1);
     assert_int_equal(ed_manager_count(m), 3);
-    assert_non_null(ed_save(m));
+    assert_non_null(ed_manager_save(m));
     assert_int_equal(ed_manager_count(m), 1);
     ed_release(m);
     for (int i = 3; i <= 5; i++) assert_true(io_exists(in_folder("original/ckpt-%d.index", i)));
@@ -808,17 +808,17 @@ static void same_number_again(void **unused)
     char folder[512];
     strcpy(folder, fresh_folder("again"));
     ed_checkpoint_manager *m = managing(p.checkpoint, folder, .max_to_keep = 2);
-    assert_non_null(ed_save(m, .number = 7));
-    assert_non_null(ed_save(m, .number = 0));
+    assert_non_null(ed_manager_save(m, .number = 7));
+    assert_non_null(ed_manager_save(m, .number = 0));
     program_set(&p, 3);
-    assert_non_null(ed_save(m, .number = 7));
+    assert_non_null(ed_manager_save(m, .number = 7));
     assert_int_equal(ed_manager_count(m), 2);
     same_name(ed_manager_checkpoint(m, 0), folder, "ckpt-0");
     same_name(ed_manager_checkpoint(m, 1), folder, "ckpt-7");
     program_set(&p, 0);
-    same_name(ed_restore_or_initialize(m), folder, "ckpt-7");
+    same_name(ed_manager_restore_or_initialize(m), folder, "ckpt-7");
     assert_true(program_value(&p) == 3);
-    assert_non_null(ed_save(m));
+    assert_non_null(ed_manager_save(m));
     assert_string_equal(names_in(folder), "checkpoint ckpt-4.data-00000-of-00001 ckpt-4.index "
                                           "ckpt-7.data-00000-of-00001 ckpt-7.index");
     ed_release(m);
@@ -838,7 +838,7 @@ static void clock_set_back(void **unused)
     the_time = 2e9;
     ed_checkpoint_manager *m = managing(p.checkpoint, folder);
     the_time += 100;
-    assert_non_null(ed_save(m));
+    assert_non_null(ed_manager_save(m));
     ed_release(m);
     the_time = 1e9;
     m = managing(p.checkpoint, folder, .max_to_keep = 1, .keep_checkpoint_every_n_hours = 1);
@@ -846,7 +846,7 @@ static void clock_set_back(void **unused)
     same_name(ed_manager_latest(m), folder, "ckpt-1");
     for (int i = 0; i < 3; i++) {
         the_time += 3600;
-        assert_non_null(ed_save(m));
+        assert_non_null(ed_manager_save(m));
     }
     assert_string_equal(names_in(folder),
                         "checkpoint ckpt-1.data-00000-of-00001 ckpt-1.index "
@@ -888,18 +888,18 @@ static void options(void **unused)
     ed_checkpoint_manager *m = ed_checkpoint_manager(p.checkpoint, folder, .step_counter = counter,
                                                      .checkpoint_interval = 10);
     assert_non_null(m);
-    assert_non_null(ed_save(m));
+    assert_non_null(ed_manager_save(m));
     ed_assign(counter, ed_full(ED_SHAPE(), 16, .dtype = ED_INT64));
-    assert_string_equal(ed_save(m), "");
-    assert_string_equal(ed_save(m, .in_background = true), "");
+    assert_string_equal(ed_manager_save(m), "");
+    assert_string_equal(ed_manager_save(m, .in_background = true), "");
     ed_assign(counter, ed_full(ED_SHAPE(), 17, .dtype = ED_INT64));
-    assert_non_null(strstr(ed_save(m), "ckpt-2"));
+    assert_non_null(strstr(ed_manager_save(m), "ckpt-2"));
     assert_null(ed_manager_checkpoint(m, 2));
     assert_error("no 2 among 2");
     assert_null(ed_manager_checkpoint(m, -3));
     assert_error("no -3 among 2");
     assert_non_null(strstr(ed_manager_checkpoint(m, -2), "ckpt-1"));
-    assert_string_equal((ed_save_with)(m, NULL), "");
+    assert_string_equal((ed_manager_save_with)(m, NULL), "");
 }
 
 #define test(name) cmocka_unit_test_setup_teardown(name, begin_test, end_test)

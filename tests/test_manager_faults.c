@@ -73,7 +73,7 @@ static void base_folder(void)
     ed_checkpoint_manager *m = managing(p.checkpoint, fresh_folder("base"), .max_to_keep = 2);
     for (int i = 1; i <= 2; i++) {
         program_set(&p, i);
-        assert_non_null(ed_save(m));
+        assert_non_null(ed_manager_save(m));
     }
     ed_release(m);
     write_text(in_folder("base/ckpt-9.data-00000-of-00001"), "x");
@@ -96,14 +96,14 @@ static int faulty_process(const fault *f)
     if (f->opening) io_fault(f->call, f->n, f->error, f->repeat);
     ed_checkpoint_manager *m =
         ed_checkpoint_manager(p.checkpoint, in_folder("f"), .max_to_keep = f->most);
-    const char *path = m ? ed_restore_or_initialize(m) : NULL;
+    const char *path = m ? ed_manager_restore_or_initialize(m) : NULL;
     bool restored = path && program_value(&p) == 2;
     if (f->opening && !restored && io_fault_count() <= f->n) return WRONG;
     if (f->opening && path && !restored) return WRONG; /* begun anew, or with 1 */
     if (!f->opening && !restored) return WRONG;
     if (path) program_set(&p, 3);
     if (!f->opening) io_fault(f->call, f->n, f->error, f->repeat);
-    const char *saved = path ? ed_save(m) : NULL;
+    const char *saved = path ? ed_manager_save(m) : NULL;
     bool hit = io_fault_count() > f->n;
     io_fault(IO_CALL_ANY, -1, 0, false);
     if (!saved != ed_failed()) return WRONG;
@@ -111,9 +111,9 @@ static int faulty_process(const fault *f)
     if (!saved && ed_error_kind() != ED_IO) return WRONG;
     ed_clear_error();
     if (f->going_on && m) {
-        if (!path && !ed_restore_or_initialize(m)) return WRONG;
+        if (!path && !ed_manager_restore_or_initialize(m)) return WRONG;
         program_set(&p, 4);
-        if (!ed_save(m)) return WRONG;
+        if (!ed_manager_save(m)) return WRONG;
     }
     return !hit ? NOT_HIT : saved ? SAVED : REFUSED;
 }
@@ -158,12 +158,12 @@ static void next_process(const fault *f, int outcome)
     assert_true(program_value(&p) >= least);
     program_set(&p, 99);
     ed_checkpoint_manager *m = managing(p.checkpoint, in_folder("f"), .max_to_keep = 2);
-    assert_non_null(ed_restore_or_initialize(m));
+    assert_non_null(ed_manager_restore_or_initialize(m));
     assert_fine();
     assert_string_equal(ed_manager_skipped(m), "");
     assert_true(program_value(&p) >= least && program_value(&p) <= 4);
     program_set(&p, 5);
-    const char *path = ed_save(m);
+    const char *path = ed_manager_save(m);
     assert_non_null(path);
     assert_int_equal(ed_manager_count(m), 2);
     is_clean(m);
@@ -237,15 +237,15 @@ static void old_one_stays(void **unused)
     program p;
     program_begin(&p);
     ed_checkpoint_manager *m = managing(p.checkpoint, in_folder("f"), .max_to_keep = 1);
-    assert_non_null(ed_restore_or_initialize(m));
+    assert_non_null(ed_manager_restore_or_initialize(m));
     io_fault(IO_CALL_UNLINK, 0, EIO, false);
-    assert_null(ed_save(m));
+    assert_null(ed_manager_save(m));
     assert_int_equal(ed_error_kind(), ED_IO);
     assert_error("ckpt-1.index");
-    assert_int_equal(ed_save_counter(p.checkpoint), 3);
+    assert_int_equal(ed_checkpoint_save_counter(p.checkpoint), 3);
     assert_int_equal(ed_manager_count(m), 3);
     assert_string_equal(io_name_of(ed_manager_latest(m)), "ckpt-3");
-    assert_non_null(ed_save(m));
+    assert_non_null(ed_manager_save(m));
     assert_int_equal(ed_manager_count(m), 1);
     is_clean(m);
     ed_release(m);
@@ -276,12 +276,13 @@ static void killed(void **unused)
             program_begin(&p);
             ed_checkpoint_manager *m =
                 ed_checkpoint_manager(p.checkpoint, in_folder("f"), .max_to_keep = 2);
-            if (!ed_restore_or_initialize(m)) _exit(WRONG);
+            if (!ed_manager_restore_or_initialize(m)) _exit(WRONG);
             for (;;) {
                 ED_SCOPE;
                 double v = program_value(&p) + 1;
                 program_set(&p, v);
-                if (!ed_save(m, .in_background = i % 2) || !ed_save_wait(m)) _exit(WRONG);
+                if (!ed_manager_save(m, .in_background = i % 2) || !ed_manager_wait(m))
+                    _exit(WRONG);
                 if (write(pipes[1], &v, sizeof v) != sizeof v) _exit(WRONG);
             }
         }
@@ -299,7 +300,7 @@ static void killed(void **unused)
         program p;
         program_begin(&p);
         ed_checkpoint_manager *m = managing(p.checkpoint, in_folder("f"), .max_to_keep = 2);
-        assert_non_null(ed_restore_or_initialize(m));
+        assert_non_null(ed_manager_restore_or_initialize(m));
         assert_string_equal(ed_manager_skipped(m), "");
         assert_true(program_value(&p) >= acknowledged && acknowledged > before);
         before = program_value(&p);
@@ -325,8 +326,8 @@ static void refused_memory(void **unused)
         ed_memory_fail_at(n, false);
         ed_checkpoint_manager *m =
             ed_checkpoint_manager(p.checkpoint, in_folder("f"), .max_to_keep = 2);
-        bool made = m, restored = m && ed_restore_or_initialize(m);
-        bool saved = restored && ed_save(m, .in_background = n % 2) && ed_save_wait(m);
+        bool made = m, restored = m && ed_manager_restore_or_initialize(m);
+        bool saved = restored && ed_manager_save(m, .in_background = n % 2) && ed_manager_wait(m);
         whole = !ed_memory_has_failed();
         ed_memory_fail_at(-1, false);
         if (!whole && saved) /* what only tidies up may do without */
@@ -339,10 +340,10 @@ static void refused_memory(void **unused)
         ed_clear_error();
         assert_true(!restored || program_value(&p) == 2);
         if (!made) m = ed_checkpoint_manager(p.checkpoint, in_folder("f"), .max_to_keep = 2);
-        assert_non_null(ed_restore_or_initialize(m));
+        assert_non_null(ed_manager_restore_or_initialize(m));
         assert_true(program_value(&p) == 2);
         program_set(&p, 3);
-        assert_non_null(ed_save(m));
+        assert_non_null(ed_manager_save(m));
     }
     assert_true(n > 60);
     assert_int_equal(ed_memory_stats().live_tensors, before.live_tensors);
@@ -372,11 +373,12 @@ static void one_manager_a_folder(void **unused)
     pid_t child = fork_with_alarm();
     if (!child) {
         /* Neither by a manager of its own nor by its parent's, which it releases and leaves. */
-        bool good = is_refused(&p) && !ed_save(m) && ed_error_kind() == ED_FAILED_PRECONDITION;
+        bool good =
+            is_refused(&p) && !ed_manager_save(m) && ed_error_kind() == ED_FAILED_PRECONDITION;
         ed_clear_error();
-        good = good && !ed_save_wait(m) && ed_failed();
+        good = good && !ed_manager_wait(m) && ed_failed();
         ed_clear_error();
-        good = good && !ed_restore_or_initialize(m) && ed_failed();
+        good = good && !ed_manager_restore_or_initialize(m) && ed_failed();
         ed_clear_error();
         ed_release(m);
         exit(good && is_refused(&p) ? SAVED : WRONG);
@@ -385,7 +387,7 @@ static void one_manager_a_folder(void **unused)
     child = fork_with_alarm();
     if (!child) exit(is_refused(&p) ? SAVED : WRONG);
     assert_int_equal(ended_with(child), SAVED);
-    assert_non_null(ed_save(m));
+    assert_non_null(ed_manager_save(m));
     ed_release(m);
     ed_release(managing(p.checkpoint, in_folder("shared")));
 }
@@ -403,20 +405,20 @@ static void values_of_the_moment(void **unused)
     for (int i = 1; i <= 20; i++) {
         program_set(&p, i);
         p.step = i;
-        assert_non_null(ed_save(m, .in_background = true));
+        assert_non_null(ed_manager_save(m, .in_background = true));
         program_set(&p, -i);
         p.step = -i;
     }
-    assert_true(ed_save_wait(m) && ed_save_wait(m));
+    assert_true(ed_manager_wait(m) && ed_manager_wait(m));
     assert_int_equal(ed_manager_count(m), 3);
     is_clean(m);
     for (int i = 18; i <= 20; i++) {
         assert_non_null(ed_checkpoint_restore(p.checkpoint, in_folder("background/ckpt-%d", i)));
         assert_true(program_value(&p) == i && p.step == i);
-        assert_int_equal(ed_save_counter(p.checkpoint), i);
+        assert_int_equal(ed_checkpoint_save_counter(p.checkpoint), i);
     }
     program_set(&p, 21);
-    assert_non_null(ed_save(m, .in_background = true));
+    assert_non_null(ed_manager_save(m, .in_background = true));
     ed_release(m); /* waits */
     assert_non_null(ed_checkpoint_restore(p.checkpoint, in_folder("background/ckpt-21")));
     m = managing(p.checkpoint, in_folder("background"), .max_to_keep = 3);
@@ -433,20 +435,20 @@ static void errors_of_the_background(void **unused)
     fresh_folder("background");
     ed_checkpoint_manager *m = managing(p.checkpoint, in_folder("background"));
     for (int way = 0; way < 2; way++) {
-        int64_t counter = ed_save_counter(p.checkpoint);
+        int64_t counter = ed_checkpoint_save_counter(p.checkpoint);
         io_fault(IO_CALL_WRITE, 0, ENOSPC, true);
-        assert_non_null(ed_save(m, .in_background = true));
+        assert_non_null(ed_manager_save(m, .in_background = true));
         if (way) {
-            assert_null(ed_save(m));
+            assert_null(ed_manager_save(m));
         } else
-            assert_false(ed_save_wait(m));
+            assert_false(ed_manager_wait(m));
         assert_int_equal(ed_error_kind(), ED_IO);
         assert_error("No space left on device");
         io_fault(IO_CALL_ANY, -1, 0, false);
-        assert_int_equal(ed_save_counter(p.checkpoint), counter);
+        assert_int_equal(ed_checkpoint_save_counter(p.checkpoint), counter);
         assert_int_equal(ed_manager_count(m), way);
-        assert_true(ed_save_wait(m));
-        assert_non_null(ed_save(m));
+        assert_true(ed_manager_wait(m));
+        assert_non_null(ed_manager_save(m));
         is_clean(m);
     }
     ed_release(m);
@@ -470,7 +472,7 @@ static void step_within_a_save(void **unused)
                                         .checkpoint_interval = 10);
     int64_t saves = 0, passed = 0;
     for (; step < 40; step++) {
-        const char *path = ed_save(m, .in_background = true);
+        const char *path = ed_manager_save(m, .in_background = true);
         assert_non_null(path);
         saves += *path != 0;
         passed += !*path && m->in_flight; /* it was too early to wait for */
@@ -490,7 +492,7 @@ static void process_ends_within_a_save(void **unused)
     if (!child) {
         ed_checkpoint *c = ed_checkpoint("v", long_variable(7));
         ed_checkpoint_manager *m = ed_retain(ed_checkpoint_manager(c, in_folder("exit")));
-        exit(ed_save(m, .in_background = true) ? SAVED : WRONG);
+        exit(ed_manager_save(m, .in_background = true) ? SAVED : WRONG);
     }
     assert_int_equal(ended_with(child), SAVED);
     ED_SCOPE;
@@ -511,16 +513,16 @@ static void fork_within_a_save(void **unused)
     ed_checkpoint *c = ed_checkpoint("v", long_variable(3));
     ed_checkpoint_manager *m = managing(c, in_folder("fork"));
     for (int i = 0; i < 4; i++) {
-        assert_non_null(ed_save(m, .in_background = true));
+        assert_non_null(ed_manager_save(m, .in_background = true));
         pid_t child = fork_with_alarm();
         if (!child) {
-            bool refused = !ed_save_wait(m) && ed_failed();
+            bool refused = !ed_manager_wait(m) && ed_failed();
             ed_clear_error();
             ed_release(m);
             _exit(refused ? SAVED : WRONG);
         }
         assert_int_equal(ended_with(child), SAVED);
-        assert_true(ed_save_wait(m));
+        assert_true(ed_manager_wait(m));
     }
     is_clean(m);
     assert_int_equal(ed_manager_count(m), 4);

@@ -27,7 +27,7 @@ static const char *variable_names(const ed_list *list)
     names[0] = 0;
     for (int64_t i = 0; i < ed_list_size(list); i++) {
         strcat(names, i ? " " : "");
-        strcat(names, ed_name(ed_list_get(list, i)));
+        strcat(names, ed_variable_name(ed_list_get(list, i)));
     }
     return names;
 }
@@ -38,24 +38,26 @@ static void test_names(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_layer *inner = ed_sequential("block", ed_dense(4), ed_dense(3, .name = "last"));
-    ed_layer *model =
-        ed_sequential("mlp", ed_flatten(), ed_dense(5), ed_dropout_layer(0.5), ed_dense(5), inner,
-                      ed_dense(2, .name = "dense_2"), ed_dense(2));
+    ed_layer *inner =
+        ed_layer_sequential("block", ed_layer_dense(4), ed_layer_dense(3, .name = "last"));
+    ed_layer *model = ed_layer_sequential("mlp", ed_layer_flatten(), ed_layer_dense(5),
+                                          ed_layer_dropout(0.5), ed_layer_dense(5), inner,
+                                          ed_layer_dense(2, .name = "dense_2"), ed_layer_dense(2));
     assert_non_null(ed_forward(model, ramp(ED_SHAPE(2, 3, 2))));
     assert_string_equal(
-        variable_names(ed_variables(model)),
+        variable_names(ed_layer_variables(model)),
         "mlp/dense/kernel mlp/dense/bias mlp/dense_1/kernel mlp/dense_1/bias "
         "mlp/block/dense/kernel mlp/block/dense/bias mlp/block/last/kernel mlp/block/last/bias "
         "mlp/dense_2/kernel mlp/dense_2/bias mlp/dense_3/kernel mlp/dense_3/bias");
-    assert_int_equal(ed_layer_count(model), 7);
-    assert_string_equal(ed_layer_name(ed_layer_at(model, 3)), "dense_1");
-    assert_ptr_equal(ed_layer_at(model, -3), inner);
-    assert_ptr_equal(ed_layer_find(ed_layer_find(model, "block"), "last"), ed_layer_at(inner, 1));
-    ed_layer *alone = ed_dense(1);
+    assert_int_equal(ed_layer_child_count(model), 7);
+    assert_string_equal(ed_layer_name(ed_layer_child(model, 3)), "dense_1");
+    assert_ptr_equal(ed_layer_child(model, -3), inner);
+    assert_ptr_equal(ed_layer_find_child(ed_layer_find_child(model, "block"), "last"),
+                     ed_layer_child(inner, 1));
+    ed_layer *alone = ed_layer_dense(1);
     assert_non_null(ed_forward(alone, ramp(ED_SHAPE(1, 2))));
-    assert_string_equal(variable_names(ed_variables(alone)), "dense/kernel dense/bias");
-    assert_string_equal(ed_layer_name(ed_sequential(NULL, alone)), "sequential");
+    assert_string_equal(variable_names(ed_layer_variables(alone)), "dense/kernel dense/bias");
+    assert_string_equal(ed_layer_name(ed_layer_sequential(NULL, alone)), "sequential");
     assert_fine();
 }
 
@@ -63,33 +65,35 @@ static void test_tree_refusals(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_layer *child = ed_dense(3), *model = ed_sequential("a", child), *empty = ed_sequential("b");
-    assert_null(ed_sequential("other", child));
+    ed_layer *child = ed_layer_dense(3), *model = ed_layer_sequential("a", child),
+             *empty = ed_layer_sequential("b");
+    assert_null(ed_layer_sequential("other", child));
     assert_error("other: the layer dense belongs to a already");
-    assert_null(ed_layer_add(model, child));
+    assert_null(ed_layer_add_child(model, child));
     assert_error("belongs to a already");
-    ed_layer *outer = ed_sequential("outer", model);
-    assert_null(ed_layer_add(child, outer));
+    ed_layer *outer = ed_layer_sequential("outer", model);
+    assert_null(ed_layer_add_child(child, outer));
     assert_error("outer/a/dense: the layer outer can't be its own child");
-    assert_null(ed_layer_add(empty, empty));
+    assert_null(ed_layer_add_child(empty, empty));
     assert_error("its own child");
-    assert_null(ed_sequential("x", ed_dense(1, .name = "same"), ed_dense(1, .name = "same")));
+    assert_null(ed_layer_sequential("x", ed_layer_dense(1, .name = "same"),
+                                    ed_layer_dense(1, .name = "same")));
     assert_error("there are two layers of the name same");
-    assert_null(ed_dense(1, .name = "a/b"));
+    assert_null(ed_layer_dense(1, .name = "a/b"));
     assert_error("slash");
-    assert_null(ed_sequential("", ed_flatten()));
+    assert_null(ed_layer_sequential("", ed_layer_flatten()));
     assert_error("no name");
-    assert_null(ed_layer_at(model, 1));
+    assert_null(ed_layer_child(model, 1));
     assert_error("a: child 1 of 1");
-    assert_null(ed_layer_find(model, "none"));
+    assert_null(ed_layer_find_child(model, "none"));
     assert_error("no child of the name none");
-    assert_null(ed_variables(model));
+    assert_null(ed_layer_variables(model));
     assert_error("outer/a: the layer has no variables before its first ed_forward");
     /* A sequential that failed has let its layers go. */
-    ed_layer *free_layer = ed_flatten();
-    assert_null(ed_sequential("x", free_layer, child));
+    ed_layer *free_layer = ed_layer_flatten();
+    assert_null(ed_layer_sequential("x", free_layer, child));
     ed_clear_error();
-    assert_non_null(ed_sequential("x", free_layer));
+    assert_non_null(ed_layer_sequential("x", free_layer));
     assert_fine();
 }
 
@@ -97,7 +101,7 @@ static void test_null(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_layer *layer = ed_dense(2);
+    ed_layer *layer = ed_layer_dense(2);
     ed_tensor *x = ramp(ED_SHAPE(1, 2));
     const ed_layer_class nothing = {.name = "nothing"};
 #define NULL_IS_REFUSED(call)                                                                      \
@@ -108,47 +112,47 @@ static void test_null(void **state)
     } while (0)
     NULL_IS_REFUSED(ed_forward(NULL, x));
     NULL_IS_REFUSED(ed_forward(layer, NULL));
-    NULL_IS_REFUSED(ed_variables(NULL));
-    NULL_IS_REFUSED(ed_trainable(NULL));
-    NULL_IS_REFUSED(ed_not_trainable(NULL));
+    NULL_IS_REFUSED(ed_layer_variables(NULL));
+    NULL_IS_REFUSED(ed_layer_trainable_variables(NULL));
+    NULL_IS_REFUSED(ed_layer_non_trainable_variables(NULL));
     NULL_IS_REFUSED(ed_layer_name(NULL));
-    NULL_IS_REFUSED(ed_layer_count(NULL));
-    NULL_IS_REFUSED(ed_layer_at(NULL, 0));
-    NULL_IS_REFUSED(ed_layer_find(NULL, "a"));
-    NULL_IS_REFUSED(ed_layer_find(layer, NULL));
+    NULL_IS_REFUSED(ed_layer_child_count(NULL));
+    NULL_IS_REFUSED(ed_layer_child(NULL, 0));
+    NULL_IS_REFUSED(ed_layer_find_child(NULL, "a"));
+    NULL_IS_REFUSED(ed_layer_find_child(layer, NULL));
     NULL_IS_REFUSED(ed_layer_summary(NULL));
     NULL_IS_REFUSED(ed_layer_new(NULL, NULL));
     NULL_IS_REFUSED(ed_layer_new(&nothing, NULL));
     NULL_IS_REFUSED(ed_layer_state(NULL));
-    NULL_IS_REFUSED(ed_layer_add(NULL, layer));
-    NULL_IS_REFUSED(ed_layer_add(layer, NULL));
-    NULL_IS_REFUSED(ed_layer_weight(NULL, "w", ED_SHAPE(1)));
-    NULL_IS_REFUSED(ed_layer_weight(layer, NULL, ED_SHAPE(1)));
-    NULL_IS_REFUSED(ed_layer_adopt(NULL, "w", ed_variable(1)));
-    NULL_IS_REFUSED(ed_layer_adopt(layer, NULL, ed_variable(1)));
-    NULL_IS_REFUSED(ed_layer_adopt(layer, "w", NULL));
-    NULL_IS_REFUSED(ed_sequential("x", layer, NULL));
-    NULL_IS_REFUSED(ed_sequential_of("x", NULL, 1));
+    NULL_IS_REFUSED(ed_layer_add_child(NULL, layer));
+    NULL_IS_REFUSED(ed_layer_add_child(layer, NULL));
+    NULL_IS_REFUSED(ed_layer_add_weight(NULL, "w", ED_SHAPE(1)));
+    NULL_IS_REFUSED(ed_layer_add_weight(layer, NULL, ED_SHAPE(1)));
+    NULL_IS_REFUSED(ed_layer_adopt_weight(NULL, "w", ed_variable(1)));
+    NULL_IS_REFUSED(ed_layer_adopt_weight(layer, NULL, ed_variable(1)));
+    NULL_IS_REFUSED(ed_layer_adopt_weight(layer, "w", NULL));
+    NULL_IS_REFUSED(ed_layer_sequential("x", layer, NULL));
+    NULL_IS_REFUSED(ed_layer_sequential_of("x", NULL, 1));
     NULL_IS_REFUSED(ed_activate(NULL, "relu"));
     NULL_IS_REFUSED(ed_metric_update(NULL, x));
     NULL_IS_REFUSED(ed_metric_compare(NULL, x, x));
     NULL_IS_REFUSED(ed_metric_reset(NULL));
-    ed_metric *mean = ed_mean_metric(NULL), *accuracy = ed_accuracy_metric(NULL);
+    ed_metric *mean = ed_metric_mean(NULL), *accuracy = ed_metric_accuracy(NULL);
     NULL_IS_REFUSED(ed_metric_update(mean, NULL));
     NULL_IS_REFUSED(ed_metric_compare(accuracy, NULL, x));
     NULL_IS_REFUSED(ed_metric_compare(accuracy, x, NULL));
     assert_true(isnan(ed_metric_result(NULL)));
     ed_clear_error();
     /* The plain functions take no options as the defaults. */
-    assert_non_null(ed_forward_with(ed_dense_with(1, NULL), x, NULL));
-    assert_non_null(ed_conv2d_layer_with(1, ED_INTS(1, 1), NULL));
-    assert_non_null(ed_max_pool2d_layer_with(NULL));
-    assert_non_null(ed_global_average_pooling2d_with(NULL));
-    assert_non_null(ed_batch_normalization_with(NULL));
-    assert_non_null(ed_flatten_with(NULL));
-    assert_non_null(ed_dropout_layer_with(0.1, NULL));
-    assert_non_null(ed_activation_layer_with(NULL, NULL));
-    assert_non_null(ed_layer_weight_with(layer, "w", ED_SHAPE(1), NULL));
+    assert_non_null(ed_forward_with(ed_layer_dense_with(1, NULL), x, NULL));
+    assert_non_null(ed_layer_conv2d_with(1, ED_INTS(1, 1), NULL));
+    assert_non_null(ed_layer_max_pooling2d_with(NULL));
+    assert_non_null(ed_layer_global_average_pooling2d_with(NULL));
+    assert_non_null(ed_layer_batch_normalization_with(NULL));
+    assert_non_null(ed_layer_flatten_with(NULL));
+    assert_non_null(ed_layer_dropout_with(0.1, NULL));
+    assert_non_null(ed_layer_activation_with(NULL, NULL));
+    assert_non_null(ed_layer_add_weight_with(layer, "w", ED_SHAPE(1), NULL));
     assert_fine();
 }
 
@@ -162,7 +166,8 @@ static void test_wrong_inputs(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_layer *model = ed_sequential("mlp", ed_flatten(), ed_dense(5), ed_dense(2));
+    ed_layer *model =
+        ed_layer_sequential("mlp", ed_layer_flatten(), ed_layer_dense(5), ed_layer_dense(2));
     refuse_input(model, ramp(ED_SHAPE()), "mlp/flatten: the input is float32[]");
     assert_non_null(ed_forward(model, ramp(ED_SHAPE(2, 6))));
     refuse_input(
@@ -171,19 +176,20 @@ static void test_wrong_inputs(void **state)
     refuse_input(model, ed_cast(ramp(ED_SHAPE(2, 6)), ED_INT32),
                  "mlp/dense: the input is int32[2, 6]");
     refuse_input(model, ed_cast(ramp(ED_SHAPE(2, 6)), ED_FLOAT64), "float64");
-    refuse_input(ed_dense(3), ramp(ED_SHAPE(6)),
+    refuse_input(ed_layer_dense(3), ramp(ED_SHAPE(6)),
                  "dense: the input is float32[6]; it takes at least 2 dimensions");
-    ed_layer *conv = ed_conv2d_layer(2, ED_INTS(2, 2));
+    ed_layer *conv = ed_layer_conv2d(2, ED_INTS(2, 2));
     refuse_input(conv, ramp(ED_SHAPE(2, 3, 3)),
                  "conv2d: the input is float32[2, 3, 3]; it takes 4 dimensions");
     assert_non_null(ed_forward(conv, ramp(ED_SHAPE(1, 3, 3, 2))));
     refuse_input(conv, ramp(ED_SHAPE(1, 3, 3, 1)), "built for a last extent of 2");
-    refuse_input(ed_max_pool2d_layer(), ramp(ED_SHAPE(3)),
+    refuse_input(ed_layer_max_pooling2d(), ramp(ED_SHAPE(3)),
                  "max_pooling2d: the input is float32[3]");
-    refuse_input(ed_global_average_pooling2d(), ramp(ED_SHAPE(3)),
+    refuse_input(ed_layer_global_average_pooling2d(), ramp(ED_SHAPE(3)),
                  "global_average_pooling2d: the input");
-    refuse_input(ed_batch_normalization(), ramp(ED_SHAPE(3)), "batch_normalization: the input");
-    refuse_input(ed_dropout_layer(0.5), ed_cast(ramp(ED_SHAPE(3)), ED_INT32),
+    refuse_input(ed_layer_batch_normalization(), ramp(ED_SHAPE(3)),
+                 "batch_normalization: the input");
+    refuse_input(ed_layer_dropout(0.5), ed_cast(ramp(ED_SHAPE(3)), ED_INT32),
                  "dropout: the input is int32[3]");
 }
 
@@ -191,33 +197,33 @@ static void test_wrong_options(void **state)
 {
     (void)state;
     ED_SCOPE;
-    assert_null(ed_dense(0));
+    assert_null(ed_layer_dense(0));
     assert_error("dense: units is 0");
-    assert_null(ed_dense(1, .activation = "rellu"));
+    assert_null(ed_layer_dense(1, .activation = "rellu"));
     assert_error("dense: there is no activation 'rellu'");
-    assert_null(ed_activation_layer("none"));
+    assert_null(ed_layer_activation("none"));
     assert_error("'none'");
     assert_null(ed_activate(ramp(ED_SHAPE(1)), "none"));
     assert_error("'none'");
-    assert_null(ed_conv2d_layer(0, ED_INTS(1, 1)));
+    assert_null(ed_layer_conv2d(0, ED_INTS(1, 1)));
     assert_error("filters is 0");
-    assert_null(ed_conv2d_layer(1, ED_INTS(1, 1, 1)));
+    assert_null(ed_layer_conv2d(1, ED_INTS(1, 1, 1)));
     assert_error("kernel_size is [1, 1, 1]");
-    assert_null(ed_conv2d_layer(1, (ed_ints){0}));
+    assert_null(ed_layer_conv2d(1, (ed_ints){0}));
     assert_error("size is missing");
-    assert_null(ed_conv2d_layer(1, ED_INTS(1, 1), .strides = ED_INTS(0, 1)));
+    assert_null(ed_layer_conv2d(1, ED_INTS(1, 1), .strides = ED_INTS(0, 1)));
     assert_error("strides is [0, 1]");
-    assert_null(ed_conv2d_layer(1, ED_INTS(1, 1), .padding = "same"));
+    assert_null(ed_layer_conv2d(1, ED_INTS(1, 1), .padding = "same"));
     assert_error("padding is 'same'");
-    assert_null(ed_max_pool2d_layer(.window = ED_INTS(2, -1)));
+    assert_null(ed_layer_max_pooling2d(.window = ED_INTS(2, -1)));
     assert_error("window is [2, -1]");
-    assert_null(ed_dropout_layer(1));
+    assert_null(ed_layer_dropout(1));
     assert_error("rate is 1; it lies in [0, 1)");
-    assert_null(ed_dropout_layer(NAN));
+    assert_null(ed_layer_dropout(NAN));
     assert_error("rate");
-    assert_null(ed_batch_normalization(.momentum = 2));
+    assert_null(ed_layer_batch_normalization(.momentum = 2));
     assert_error("momentum is 2");
-    assert_null(ed_batch_normalization(.epsilon = -1));
+    assert_null(ed_layer_batch_normalization(.epsilon = -1));
     assert_error("epsilon is -1");
 }
 
@@ -225,26 +231,27 @@ static void test_lists(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_layer *model = ed_sequential("m", ed_dense(3), ed_batch_normalization());
+    ed_layer *model = ed_layer_sequential("m", ed_layer_dense(3), ed_layer_batch_normalization());
     assert_non_null(ed_forward(model, ramp(ED_SHAPE(2, 3))));
-    ed_list *trainable = ed_trainable(model);
+    ed_list *trainable = ed_layer_trainable_variables(model);
     assert_string_equal(variable_names(trainable),
                         "m/dense/kernel m/dense/bias m/batch_normalization/gamma "
                         "m/batch_normalization/beta");
-    assert_string_equal(variable_names(ed_not_trainable(model)),
+    assert_string_equal(variable_names(ed_layer_non_trainable_variables(model)),
                         "m/batch_normalization/moving_mean m/batch_normalization/moving_variance");
-    assert_ptr_equal(ed_trainable(model), trainable);
-    assert_true(ed_set_trainable(ed_list_get(trainable, 0), false));
-    assert_int_equal(ed_list_size(ed_trainable(model)), 3);
-    assert_int_equal(ed_list_size(ed_not_trainable(model)), 3);
+    assert_ptr_equal(ed_layer_trainable_variables(model), trainable);
+    assert_true(ed_variable_set_trainable(ed_list_get(trainable, 0), false));
+    assert_int_equal(ed_list_size(ed_layer_trainable_variables(model)), 3);
+    assert_int_equal(ed_list_size(ed_layer_non_trainable_variables(model)), 3);
     assert_int_equal(ed_list_size(trainable), 4);
-    ed_set_trainable(ed_list_get(trainable, 0), true);
-    assert_int_equal(ed_list_size(ed_trainable(model)), 4);
-    ed_layer *late = ed_dense(1);
-    assert_non_null(ed_layer_add(ed_layer_at(model, 0), late));
+    ed_variable_set_trainable(ed_list_get(trainable, 0), true);
+    assert_int_equal(ed_list_size(ed_layer_trainable_variables(model)), 4);
+    ed_layer *late = ed_layer_dense(1);
+    assert_non_null(ed_layer_add_child(ed_layer_child(model, 0), late));
     assert_non_null(ed_forward(late, ramp(ED_SHAPE(1, 2))));
-    assert_int_equal(ed_list_size(ed_variables(model)), 8);
-    assert_string_equal(ed_name(ed_list_get(ed_variables(model), 2)), "m/dense/dense/kernel");
+    assert_int_equal(ed_list_size(ed_layer_variables(model)), 8);
+    assert_string_equal(ed_variable_name(ed_list_get(ed_layer_variables(model), 2)),
+                        "m/dense/dense/kernel");
     assert_fine();
 }
 
@@ -252,8 +259,9 @@ static void test_summary(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_layer *model = ed_sequential("mlp", ed_flatten(), ed_dense(512, .activation = "relu"),
-                                    ed_batch_normalization(), ed_dense(10));
+    ed_layer *model =
+        ed_layer_sequential("mlp", ed_layer_flatten(), ed_layer_dense(512, .activation = "relu"),
+                            ed_layer_batch_normalization(), ed_layer_dense(10));
     assert_non_null(strstr(ed_layer_summary(model), "mlp/dense                not called yet"));
     assert_non_null(ed_forward(model, ramp(ED_SHAPE(2, 28, 28))));
     assert_string_equal(ed_layer_summary(model),
@@ -290,7 +298,8 @@ static void test_blame(void **state)
     (void)state;
     ED_SCOPE;
     static const ed_layer_class clash = {.name = "clash", .forward = clash_forward};
-    ed_layer *model = ed_sequential("net", ed_sequential("block", ed_layer_new(&clash, NULL)));
+    ed_layer *model =
+        ed_layer_sequential("net", ed_layer_sequential("block", ed_layer_new(&clash, NULL)));
     assert_null(ed_forward(model, ramp(ED_SHAPE(2, 3))));
     assert_non_null(strstr(ed_error(), "add: "));
     assert_null(strstr(strstr(ed_error(), "in the layer") + 1, "in the layer"));
@@ -300,11 +309,11 @@ static void test_blame(void **state)
 static bool residual_build(ed_layer *layer, ed_tensor *x)
 {
     residual *r = ed_layer_state(layer);
-    r->inner = ed_layer_add(layer, ed_dense(ed_dim(x, -1)));
-    r->scale = ed_layer_weight(layer, "scale", ED_SHAPE(),
-                               .initializer = {ED_INIT_CONSTANT, .value = 0.5});
-    if (!ed_layer_weight(layer, "steps", ED_SHAPE(1), .initializer.kind = ED_INIT_ZEROS,
-                         .not_trainable = true))
+    r->inner = ed_layer_add_child(layer, ed_layer_dense(ed_dim(x, -1)));
+    r->scale = ed_layer_add_weight(layer, "scale", ED_SHAPE(),
+                                   .initializer = {ED_INIT_CONSTANT, .value = 0.5});
+    if (!ed_layer_add_weight(layer, "steps", ED_SHAPE(1), .initializer.kind = ED_INIT_ZEROS,
+                             .not_trainable = true))
         return false;
     return r->broken ? ed_fail(ED_INVALID_ARGUMENT, "residual: broken") != NULL : true;
 }
@@ -336,7 +345,7 @@ static void test_own_layer(void **state)
     {
         ED_SCOPE;
         ed_layer *own = ed_layer_new(&residual_class, NULL),
-                 *model = ed_sequential("net", ed_flatten(), own, ed_dense(1));
+                 *model = ed_layer_sequential("net", ed_layer_flatten(), own, ed_layer_dense(1));
         residual *r = ed_layer_state(own);
         r->destroyed = &destroyed;
         r->broken = true;
@@ -344,8 +353,8 @@ static void test_own_layer(void **state)
         for (int i = 0; i < 2; i++) {
             assert_null(ed_forward(model, x));
             assert_error("residual: broken");
-            assert_int_equal(ed_layer_count(own), 0);
-            assert_null(ed_variables(own));
+            assert_int_equal(ed_layer_child_count(own), 0);
+            assert_null(ed_layer_variables(own));
             assert_error("net/residual");
         }
         r->broken = false;
@@ -354,21 +363,21 @@ static void test_own_layer(void **state)
         assert_non_null(ed_forward(model, x));
         assert_int_equal(r->calls, 2);
         assert_int_equal(r->training_calls, 1);
-        assert_string_equal(variable_names(ed_variables(model)),
+        assert_string_equal(variable_names(ed_layer_variables(model)),
                             "net/residual/scale net/residual/steps net/residual/dense/kernel "
                             "net/residual/dense/bias net/dense/kernel net/dense/bias");
-        assert_int_equal(ed_list_size(ed_trainable(model)), 5);
-        assert_null(ed_layer_weight(own, "scale", ED_SHAPE(1)));
+        assert_int_equal(ed_list_size(ed_layer_trainable_variables(model)), 5);
+        assert_null(ed_layer_add_weight(own, "scale", ED_SHAPE(1)));
         assert_error("net/residual/scale: there is a weight of that name");
-        assert_null(ed_layer_weight(own, "a/b", ED_SHAPE(1)));
+        assert_null(ed_layer_add_weight(own, "a/b", ED_SHAPE(1)));
         assert_error("no name");
-        assert_null(ed_layer_weight(own, "n", ED_SHAPE(-1)));
+        assert_null(ed_layer_add_weight(own, "n", ED_SHAPE(-1)));
         assert_error("negative extent");
-        assert_null(ed_layer_weight(own, "n", ED_SHAPE(1), .dtype = ED_INT32));
+        assert_null(ed_layer_add_weight(own, "n", ED_SHAPE(1), .dtype = ED_INT32));
         assert_error("float32 or float64");
         ed_tensor *by_hand =
-            ed_add(x, ed_mul(0.5, ed_linear(x, ed_list_get(ed_variables(own), 2),
-                                            ed_list_get(ed_variables(own), 3), NULL)));
+            ed_add(x, ed_mul(0.5, ed_linear(x, ed_list_get(ed_layer_variables(own), 2),
+                                            ed_list_get(ed_layer_variables(own), 3), NULL)));
         ed_tensor *out = ed_forward(own, x);
         for (int i = 0; i < 6; i++) assert_true(element(out, i) == element(by_hand, i));
         assert_fine();
@@ -383,18 +392,18 @@ static void test_adopted(void **state)
     ED_SCOPE;
     ed_layer *own = ed_layer_new(&residual_class, NULL);
     ed_tensor *v = ed_variable(ed_ones(ED_SHAPE(2)), .name = "mine");
-    assert_ptr_equal(ed_layer_adopt(own, "v", v), v);
-    assert_string_equal(ed_name(v), "residual/v");
-    assert_int_equal(ed_list_size(ed_variables(own)), 1);
-    ed_layer *model = ed_sequential("net", own);
+    assert_ptr_equal(ed_layer_adopt_weight(own, "v", v), v);
+    assert_string_equal(ed_variable_name(v), "residual/v");
+    assert_int_equal(ed_list_size(ed_layer_variables(own)), 1);
+    ed_layer *model = ed_layer_sequential("net", own);
     assert_non_null(ed_forward(model, ramp(ED_SHAPE(2, 3))));
-    assert_string_equal(ed_name(v), "net/residual/v");
-    assert_int_equal(ed_list_size(ed_trainable(model)), 4);
-    assert_null(ed_layer_adopt(own, "v", ed_variable(ed_ones(ED_SHAPE(2)))));
+    assert_string_equal(ed_variable_name(v), "net/residual/v");
+    assert_int_equal(ed_list_size(ed_layer_trainable_variables(model)), 4);
+    assert_null(ed_layer_adopt_weight(own, "v", ed_variable(ed_ones(ED_SHAPE(2)))));
     assert_error("net/residual/v: there is a weight of that name");
-    assert_null(ed_layer_adopt(own, "w", ed_ones(ED_SHAPE(2))));
+    assert_null(ed_layer_adopt_weight(own, "w", ed_ones(ED_SHAPE(2))));
     assert_error("net/residual: what is to be w is no variable");
-    assert_null(ed_layer_adopt(ed_layer_new(&residual_class, NULL), "w", v));
+    assert_null(ed_layer_adopt_weight(ed_layer_new(&residual_class, NULL), "w", v));
     assert_error("the variable net/residual/v is another layer's weight");
 }
 
@@ -402,7 +411,7 @@ static void test_adopted(void **state)
 
 static void set(ed_layer *layer, int64_t i, ed_tensor *value)
 {
-    assert_non_null(ed_assign(ed_list_get(ed_variables(layer), i), value));
+    assert_non_null(ed_assign(ed_list_get(ed_layer_variables(layer), i), value));
 }
 
 static void test_dense(void **state)
@@ -415,10 +424,10 @@ static void test_dense(void **state)
                            "softplus",    "softsign", "silu",       "swish",        "gelu",
                            "exponential", "softmax",  "log_softmax"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        ed_layer *layer = ed_dense(4, .activation = names[i]);
+        ed_layer *layer = ed_layer_dense(4, .activation = names[i]);
         ed_tensor *y = ed_forward(layer, x);
         assert_fine();
-        ed_list *w = ed_variables(layer);
+        ed_list *w = ed_layer_variables(layer);
         set(layer, 1, ramp(ED_SHAPE(4)));
         y = ed_forward(layer, x);
         ed_tensor *expected =
@@ -430,11 +439,11 @@ static void test_dense(void **state)
         for (int j = 0; j < 16; j++)
             assert_true(fabsf(element(y, j) - element(expected, j)) <= 2e-6f);
     }
-    ed_layer *bare = ed_dense(4, .no_bias = true);
+    ed_layer *bare = ed_layer_dense(4, .no_bias = true);
     assert_non_null(ed_forward(bare, ed_cast(x, ED_FLOAT64)));
-    assert_int_equal(ed_list_size(ed_variables(bare)), 1);
-    assert_int_equal(ed_dtype_of(ed_list_get(ed_variables(bare), 0)), ED_FLOAT64);
-    assert_int_equal(ed_size(ed_forward(ed_dense(4), ramp(ED_SHAPE(0, 3)))), 0);
+    assert_int_equal(ed_list_size(ed_layer_variables(bare)), 1);
+    assert_int_equal(ed_dtype_of(ed_list_get(ed_layer_variables(bare), 0)), ED_FLOAT64);
+    assert_int_equal(ed_size(ed_forward(ed_layer_dense(4), ramp(ED_SHAPE(0, 3)))), 0);
     assert_fine();
 }
 
@@ -443,15 +452,15 @@ static void test_convolution(void **state)
     (void)state;
     ED_SCOPE;
     ed_tensor *x = ramp(ED_SHAPE(2, 5, 6, 3));
-    ed_layer *conv = ed_conv2d_layer(4, ED_INTS(3, 2), .strides = ED_INTS(2, 1), .padding = "SAME",
+    ed_layer *conv = ed_layer_conv2d(4, ED_INTS(3, 2), .strides = ED_INTS(2, 1), .padding = "SAME",
                                      .activation = "relu");
-    ed_layer *model = ed_sequential("cnn", conv, ed_max_pool2d_layer(),
-                                    ed_global_average_pooling2d(), ed_dense(2));
+    ed_layer *model = ed_layer_sequential("cnn", conv, ed_layer_max_pooling2d(),
+                                          ed_layer_global_average_pooling2d(), ed_layer_dense(2));
     ed_tensor *y = ed_forward(model, x);
     assert_fine();
     assert_int_equal(ed_dim(y, 0), 2);
     assert_int_equal(ed_dim(y, 1), 2);
-    ed_list *w = ed_variables(conv);
+    ed_list *w = ed_layer_variables(conv);
     set(conv, 1, ramp(ED_SHAPE(4)));
     assert_memory_equal(ed_shape(ed_list_get(w, 0)).values, ((int64_t[]){3, 2, 3, 4}),
                         4 * sizeof(int64_t));
@@ -463,9 +472,9 @@ static void test_convolution(void **state)
     for (int64_t i = 0; i < ed_size(got); i++)
         assert_true(fabsf(element(got, i) - element(expected, i)) < 1e-5f);
     ed_tensor *pooled =
-        ed_forward(ed_max_pool2d_layer(.window = ED_INTS(2, 3), .strides = ED_INTS(1, 2)), x);
+        ed_forward(ed_layer_max_pooling2d(.window = ED_INTS(2, 3), .strides = ED_INTS(1, 2)), x);
     assert_memory_equal(ed_shape(pooled).values, ((int64_t[]){2, 4, 2, 3}), 4 * sizeof(int64_t));
-    ed_tensor *mean = ed_forward(ed_global_average_pooling2d(), x);
+    ed_tensor *mean = ed_forward(ed_layer_global_average_pooling2d(), x);
     float sum = 0;
     for (int i = 0; i < 30; i++) sum += element(x, i * 3 + 1);
     assert_true(fabsf(element(mean, 1) - sum / 30) < 1e-6f);
@@ -478,12 +487,12 @@ static void test_batch_normalization(void **state)
     ED_SCOPE;
     float values[] = {1, 10, 3, 30};
     ed_tensor *x = ed_constant(values, ED_SHAPE(2, 2));
-    ed_layer *layer = ed_batch_normalization(.momentum = 0.9);
+    ed_layer *layer = ed_layer_batch_normalization(.momentum = 0.9);
     ed_tensor *y = ed_forward(layer, x);
     assert_fine();
     assert_true(fabsf(element(y, 3) - 30 / sqrtf(1.001f)) < 1e-4f);
-    ed_tensor *mean = ed_list_get(ed_not_trainable(layer), 0),
-              *variance = ed_list_get(ed_not_trainable(layer), 1);
+    ed_tensor *mean = ed_list_get(ed_layer_non_trainable_variables(layer), 0),
+              *variance = ed_list_get(ed_layer_non_trainable_variables(layer), 1);
     assert_true(element(mean, 0) == 0 && element(variance, 1) == 1);
     y = ed_forward(layer, x, .training = true);
     assert_true(fabsf(element(y, 0) + 1 / sqrtf(1.001f)) < 1e-5f);
@@ -495,10 +504,10 @@ static void test_batch_normalization(void **state)
     assert_true(fabsf(element(y, 2) - 2.8f / sqrtf(1.001f)) < 1e-5f);
     assert_non_null(ed_forward(layer, ramp(ED_SHAPE(0, 2)), .training = true));
     assert_true(fabsf(element(mean, 0) - 0.2f) < 1e-6f);
-    ed_layer *plain = ed_batch_normalization(.no_center = true, .no_scale = true);
+    ed_layer *plain = ed_layer_batch_normalization(.no_center = true, .no_scale = true);
     assert_non_null(ed_forward(plain, x, .training = true));
-    assert_int_equal(ed_list_size(ed_trainable(plain)), 0);
-    assert_int_equal(ed_list_size(ed_variables(plain)), 2);
+    assert_int_equal(ed_list_size(ed_layer_trainable_variables(plain)), 0);
+    assert_int_equal(ed_list_size(ed_layer_variables(plain)), 2);
     assert_fine();
 }
 
@@ -515,7 +524,7 @@ static void test_batch_normalization_as_keras(void **state)
     static const float means[] = {0.0406250022f, -0.0874999985f, 0},
                        variances[] = {1.00888669f, 0.907812476f, 0.907812476f};
     ED_SCOPE;
-    ed_layer *layer = ed_batch_normalization(.momentum = 0.9);
+    ed_layer *layer = ed_layer_batch_normalization(.momentum = 0.9);
     ed_tensor *x = ramp(ED_SHAPE(4, 3));
     assert_non_null(ed_forward(layer, x));
     set(layer, 0, ed_constant(((float[]){1.5f, -1, 0.5f}), ED_SHAPE(3)));
@@ -527,8 +536,10 @@ static void test_batch_normalization_as_keras(void **state)
         assert_true(fabsf(element(z, i) - moved[i]) < 1e-6f);
     }
     for (int i = 0; i < 3; i++) {
-        assert_true(fabsf(element(ed_list_get(ed_variables(layer), 2), i) - means[i]) < 1e-7f);
-        assert_true(fabsf(element(ed_list_get(ed_variables(layer), 3), i) - variances[i]) < 2e-7f);
+        assert_true(fabsf(element(ed_list_get(ed_layer_variables(layer), 2), i) - means[i]) <
+                    1e-7f);
+        assert_true(fabsf(element(ed_list_get(ed_layer_variables(layer), 3), i) - variances[i]) <
+                    2e-7f);
     }
 }
 
@@ -537,15 +548,16 @@ static void test_statistics_and_training(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_layer *model =
-        ed_sequential("m", ed_dense(2), ed_batch_normalization(.momentum = 0.5), ed_dense(1));
-    ed_optimizer *o = ed_sgd();
+    ed_layer *model = ed_layer_sequential(
+        "m", ed_layer_dense(2), ed_layer_batch_normalization(.momentum = 0.5), ed_layer_dense(1));
+    ed_optimizer *o = ed_optimizer_sgd();
     ed_tensor *x = ramp(ED_SHAPE(4, 3));
     ed_tape *tape = ed_tape_begin();
     ed_tensor *loss = ed_reduce_mean(ed_square(ed_forward(model, x, .training = true)));
-    assert_int_equal(ed_list_size(ed_watched_variables(tape)), 6);
-    ed_tensor *mean = ed_list_get(ed_not_trainable(model), 0), *held = ed_value(mean);
-    assert_true(ed_minimize(o, tape, loss, ed_trainable(model)));
+    assert_int_equal(ed_list_size(ed_tape_watched_variables(tape)), 6);
+    ed_tensor *mean = ed_list_get(ed_layer_non_trainable_variables(model), 0),
+              *held = ed_value(mean);
+    assert_true(ed_minimize(o, tape, loss, ed_layer_trainable_variables(model)));
     assert_true(element(held, 0) == element(mean, 0) && element(mean, 0) != 0);
     assert_int_equal(ed_list_size(ed_optimizer_variables(o)), 0);
     assert_fine();
@@ -555,14 +567,14 @@ static void test_small_layers(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_tensor *x = ramp(ED_SHAPE(2, 3, 4)), *flat = ed_forward(ed_flatten(), x);
+    ed_tensor *x = ramp(ED_SHAPE(2, 3, 4)), *flat = ed_forward(ed_layer_flatten(), x);
     assert_int_equal(ed_rank(flat), 2);
     assert_int_equal(ed_dim(flat, 1), 12);
-    assert_int_equal(ed_dim(ed_forward(ed_flatten(), ramp(ED_SHAPE(0, 3, 4))), 1), 12);
-    assert_int_equal(ed_dim(ed_forward(ed_flatten(), ramp(ED_SHAPE(5))), 1), 1);
+    assert_int_equal(ed_dim(ed_forward(ed_layer_flatten(), ramp(ED_SHAPE(0, 3, 4))), 1), 12);
+    assert_int_equal(ed_dim(ed_forward(ed_layer_flatten(), ramp(ED_SHAPE(5))), 1), 1);
     ed_generator *a = ed_generator_from_seed(3), *b = ed_generator_from_seed(3);
-    ed_layer *one = ed_dropout_layer(0.5, .generator = a),
-             *other = ed_dropout_layer(0.5, .generator = b);
+    ed_layer *one = ed_layer_dropout(0.5, .generator = a),
+             *other = ed_layer_dropout(0.5, .generator = b);
     assert_ptr_equal(ed_forward(one, x), x);
     ed_tensor *first = ed_forward(one, x, .training = true),
               *same = ed_forward(other, x, .training = true);
@@ -570,10 +582,10 @@ static void test_small_layers(void **state)
         assert_true(element(first, i) == element(same, i));
         assert_true(element(first, i) == 0 || element(first, i) == 2 * element(x, i));
     }
-    assert_ptr_equal(ed_forward(ed_dropout_layer(0), x, .training = true), x);
-    assert_true(element(ed_forward(ed_activation_layer("relu"), x), 0) == 0);
+    assert_ptr_equal(ed_forward(ed_layer_dropout(0), x, .training = true), x);
+    assert_true(element(ed_forward(ed_layer_activation("relu"), x), 0) == 0);
     assert_ptr_equal(ed_activate(x, NULL), x);
-    assert_ptr_equal(ed_forward(ed_sequential("empty"), x), x);
+    assert_ptr_equal(ed_forward(ed_layer_sequential("empty"), x), x);
     assert_fine();
 }
 
@@ -648,8 +660,8 @@ static void test_metrics(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_metric *mean = ed_mean_metric("loss"), *accuracy = ed_accuracy_metric(NULL);
-    ed_metric *sparse = ed_sparse_categorical_accuracy(NULL);
+    ed_metric *mean = ed_metric_mean("loss"), *accuracy = ed_metric_accuracy(NULL);
+    ed_metric *sparse = ed_metric_sparse_categorical_accuracy(NULL);
     assert_true(ed_metric_result(mean) == 0);
     assert_true(ed_metric_update(mean, ed_constant(((float[]){1, 2, 3}), ED_SHAPE(3))));
     assert_true(ed_metric_update(mean, ed_scalar(6)));
@@ -694,7 +706,7 @@ static double step(ed_layer *model, ed_optimizer *o, ed_tensor *x, ed_tensor *y)
     ED_SCOPE;
     ed_tape *tape = ed_tape_begin();
     ed_tensor *loss = ed_reduce_mean(ed_square(ed_sub(ed_forward(model, x, .training = true), y)));
-    ed_list *variables = ed_trainable(model);
+    ed_list *variables = ed_layer_trainable_variables(model);
     ed_minimize(o, tape, loss, variables);
     return loss ? ed_item(loss) : NAN;
 }
@@ -706,11 +718,11 @@ static void test_linear_regression(void **state)
     ed_set_seed(1);
     ed_tensor *x = ramp(ED_SHAPE(32, 2)), *w = ed_constant(((float[]){2, -3}), ED_SHAPE(2, 1));
     ed_tensor *y = ed_add(ed_matmul(x, w), 0.5);
-    ed_layer *model = ed_dense(1);
-    ed_optimizer *o = ed_sgd(.learning_rate = 0.1, .momentum = 0.9);
+    ed_layer *model = ed_layer_dense(1);
+    ed_optimizer *o = ed_optimizer_sgd(.learning_rate = 0.1, .momentum = 0.9);
     for (int i = 0; i < 300; i++) step(model, o, x, y);
     assert_fine();
-    ed_list *found = ed_trainable(model);
+    ed_list *found = ed_layer_trainable_variables(model);
     assert_true(fabsf(element(ed_list_get(found, 0), 0) - 2) < 1e-3f);
     assert_true(fabsf(element(ed_list_get(found, 0), 1) + 3) < 1e-3f);
     assert_true(fabsf(element(ed_list_get(found, 1), 0) - 0.5f) < 1e-3f);
@@ -723,9 +735,9 @@ static void test_xor(void **state)
     ed_set_seed(2);
     ed_tensor *x = ed_constant(((float[]){0, 0, 0, 1, 1, 0, 1, 1}), ED_SHAPE(4, 2));
     ed_tensor *y = ed_constant(((float[]){0, 1, 1, 0}), ED_SHAPE(4, 1));
-    ed_layer *model = ed_sequential("xor", ed_dense(8, .activation = "tanh"),
-                                    ed_dense(1, .activation = "sigmoid"));
-    ed_optimizer *o = ed_adam(.learning_rate = 0.05);
+    ed_layer *model = ed_layer_sequential("xor", ed_layer_dense(8, .activation = "tanh"),
+                                          ed_layer_dense(1, .activation = "sigmoid"));
+    ed_optimizer *o = ed_optimizer_adam(.learning_rate = 0.05);
     double loss = 1;
     for (int i = 0; i < 500; i++) loss = step(model, o, x, y);
     assert_fine();
@@ -739,9 +751,10 @@ static void test_no_growth(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_layer *model = ed_sequential("m", ed_dense(8, .activation = "relu"),
-                                    ed_batch_normalization(), ed_dropout_layer(0.3), ed_dense(2));
-    ed_optimizer *o = ed_adam(.clip.global_norm = 1);
+    ed_layer *model = ed_layer_sequential("m", ed_layer_dense(8, .activation = "relu"),
+                                          ed_layer_batch_normalization(), ed_layer_dropout(0.3),
+                                          ed_layer_dense(2));
+    ed_optimizer *o = ed_optimizer_adam(.clip.global_norm = 1);
     ed_tensor *x = ramp(ED_SHAPE(4, 3)), *y = ramp(ED_SHAPE(4, 2));
     for (int i = 0; i < 3; i++) step(model, o, x, y);
     ed_memory before = ed_memory_stats();
@@ -762,21 +775,22 @@ static bool disturbed(int64_t n)
     ed_tensor *x = ramp(ED_SHAPE(4, 3, 1)), *y = ramp(ED_SHAPE(4, 2));
     assert_fine();
     ed_memory_fail_at(n, false);
-    ed_layer *model = ed_sequential("m", ed_flatten(), ed_dense(8, .activation = "relu"),
-                                    ed_batch_normalization(), ed_dropout_layer(0.3),
-                                    ed_layer_new(&residual_class, NULL), ed_dense(2));
-    ed_optimizer *o = ed_adam(.clip.norm = 1);
+    ed_layer *model =
+        ed_layer_sequential("m", ed_layer_flatten(), ed_layer_dense(8, .activation = "relu"),
+                            ed_layer_batch_normalization(), ed_layer_dropout(0.3),
+                            ed_layer_new(&residual_class, NULL), ed_layer_dense(2));
+    ed_optimizer *o = ed_optimizer_adam(.clip.norm = 1);
     step(model, o, x, y);
     bool happened = ed_memory_has_failed(), failed = ed_failed();
     ed_memory_fail_at(-1, false);
     assert_true(happened == failed);
     ed_clear_error();
     if (failed && model && o) {
-        assert_true(ed_iterations(o) == 0);
+        assert_true(ed_optimizer_iterations(o) == 0);
         step(model, o, x, y);
         assert_fine();
-        assert_int_equal(ed_iterations(o), 1);
-        assert_int_equal(ed_list_size(ed_trainable(model)), 9);
+        assert_int_equal(ed_optimizer_iterations(o), 1);
+        assert_int_equal(ed_list_size(ed_layer_trainable_variables(model)), 9);
     }
     return !failed;
 }

@@ -17,80 +17,81 @@
 
 static ed_optimizer *sgd(void)
 {
-    return ed_sgd();
+    return ed_optimizer_sgd();
 }
 static ed_optimizer *sgd_momentum(void)
 {
-    return ed_sgd(.momentum = 0.9);
+    return ed_optimizer_sgd(.momentum = 0.9);
 }
 static ed_optimizer *sgd_nesterov(void)
 {
-    return ed_sgd(.momentum = 0.9, .nesterov = true);
+    return ed_optimizer_sgd(.momentum = 0.9, .nesterov = true);
 }
 static ed_optimizer *sgd_decay(void)
 {
-    return ed_sgd(.learning_rate = 0.1, .momentum = 0.5, .weight_decay = 0.05);
+    return ed_optimizer_sgd(.learning_rate = 0.1, .momentum = 0.5, .weight_decay = 0.05);
 }
 static ed_optimizer *sgd_clip_value(void)
 {
-    return ed_sgd(.learning_rate = 0.1, .clip.value = 0.3);
+    return ed_optimizer_sgd(.learning_rate = 0.1, .clip.value = 0.3);
 }
 static ed_optimizer *sgd_clip_norm(void)
 {
-    return ed_sgd(.learning_rate = 0.1, .clip.norm = 0.5);
+    return ed_optimizer_sgd(.learning_rate = 0.1, .clip.norm = 0.5);
 }
 static ed_optimizer *sgd_clip_global_norm(void)
 {
-    return ed_sgd(.learning_rate = 0.1, .clip.global_norm = 0.7);
+    return ed_optimizer_sgd(.learning_rate = 0.1, .clip.global_norm = 0.7);
 }
 static ed_optimizer *adam(void)
 {
-    return ed_adam();
+    return ed_optimizer_adam();
 }
 static ed_optimizer *adam_options(void)
 {
-    return ed_adam(.learning_rate = 0.02, .beta_1 = 0.8, .beta_2 = 0.95, .epsilon = 1e-3);
+    return ed_optimizer_adam(.learning_rate = 0.02, .beta_1 = 0.8, .beta_2 = 0.95, .epsilon = 1e-3);
 }
 static ed_optimizer *adam_amsgrad(void)
 {
-    return ed_adam(.learning_rate = 0.01, .amsgrad = true, .beta_2 = 0.6);
+    return ed_optimizer_adam(.learning_rate = 0.01, .amsgrad = true, .beta_2 = 0.6);
 }
 static ed_optimizer *adam_decay(void)
 {
-    return ed_adam(.learning_rate = 0.01, .weight_decay = 0.004);
+    return ed_optimizer_adam(.learning_rate = 0.01, .weight_decay = 0.004);
 }
 static ed_optimizer *adam_clip_norm(void)
 {
-    return ed_adam(.learning_rate = 0.01, .clip.norm = 0.4);
+    return ed_optimizer_adam(.learning_rate = 0.01, .clip.norm = 0.4);
 }
 static ed_optimizer *rmsprop(void)
 {
-    return ed_rmsprop();
+    return ed_optimizer_rmsprop();
 }
 static ed_optimizer *rmsprop_momentum(void)
 {
-    return ed_rmsprop(.learning_rate = 0.01, .rho = 0.8, .momentum = 0.9);
+    return ed_optimizer_rmsprop(.learning_rate = 0.01, .rho = 0.8, .momentum = 0.9);
 }
 static ed_optimizer *rmsprop_centered(void)
 {
-    return ed_rmsprop(.learning_rate = 0.01, .centered = true, .epsilon = 1e-2);
+    return ed_optimizer_rmsprop(.learning_rate = 0.01, .centered = true, .epsilon = 1e-2);
 }
 static ed_optimizer *rmsprop_both(void)
 {
-    return ed_rmsprop(.learning_rate = 0.01, .momentum = 0.5, .centered = true,
-                      .weight_decay = 0.01, .epsilon = 1e-2);
+    return ed_optimizer_rmsprop(.learning_rate = 0.01, .momentum = 0.5, .centered = true,
+                                .weight_decay = 0.01, .epsilon = 1e-2);
 }
 static ed_optimizer *sgd_f64(void)
 {
-    return ed_sgd(.momentum = 0.9, .nesterov = true, .weight_decay = 0.01);
+    return ed_optimizer_sgd(.momentum = 0.9, .nesterov = true, .weight_decay = 0.01);
 }
 static ed_optimizer *adam_f64(void)
 {
-    return ed_adam();
+    return ed_optimizer_adam();
 }
 static ed_optimizer *rmsprop_f64(void)
 {
-    return ed_rmsprop(.learning_rate = 0.01, .momentum = 0.9, .centered = true, .epsilon = 1e-2);
+    return ed_optimizer_rmsprop(.learning_rate = 0.01, .momentum = 0.9, .centered = true,
+                                .epsilon = 1e-2);
 }
 
 /* Values of both variables after the first and the tenth step; the names of the slots; the last
@@ -298,9 +299,9 @@ static void check_slots(const struct keras *k, const ed_list *slots, double tole
     char names[256] = "";
     for (int64_t i = 0; i < ed_list_size(slots); i++) {
         ed_tensor *slot = ed_list_get(slots, i);
-        assert_false(ed_is_trainable(slot));
+        assert_false(ed_variable_is_trainable(slot));
         snprintf(names + strlen(names), sizeof names - strlen(names), i ? " %s" : "%s",
-                 ed_name(slot));
+                 ed_variable_name(slot));
     }
     assert_string_equal(names, k->slots);
     if (*names) compare(k->name, ed_list_get(slots, -1), k->last_slot, tolerance);
@@ -316,7 +317,7 @@ static void check_keras(const struct keras *k)
     ed_tensor *a = weights(dtype, "a", 6, 0), *b = weights(dtype, "b", 3, 6);
     ed_list *variables = ed_list_of(a, b);
     for (int step = 0; step < 10; step++) {
-        if (step == 6) assert_true(ed_set_learning_rate(o, 0.005));
+        if (step == 6) assert_true(ed_optimizer_set_learning_rate(o, 0.005));
         assert_true(ed_apply_gradients(
             o, ed_list_of(gradient_of_step(dtype, step, 6, 0), gradient_of_step(dtype, step, 3, 6)),
             variables));
@@ -324,7 +325,7 @@ static void check_keras(const struct keras *k)
         if (expected) compare(k->name, a, expected, tolerance);
         if (expected) compare(k->name, b, expected + 6, tolerance);
     }
-    assert_int_equal(ed_iterations(o), 10);
+    assert_int_equal(ed_optimizer_iterations(o), 10);
     check_slots(k, ed_optimizer_variables(o), tolerance);
     assert_fine();
 }
@@ -382,7 +383,7 @@ static void test_pieces(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_list *variables = three_steps(ed_adam(), ED_FLOAT32);
+    ed_list *variables = three_steps(ed_optimizer_adam(), ED_FLOAT32);
     for (int i = 0; i < N_SIZES; i++) {
         ed_tensor *start = noise(ED_FLOAT32, sizes[i], (uint64_t)i), *g[3];
         const float *got = ed_data(ed_list_get(variables, i));
@@ -410,10 +411,10 @@ static void test_threads(void **state)
     for (int way = 0; way < 3; way++) {
         ed_list *results[2];
         for (int threads = 1; threads <= 2; threads++) {
-            ed_optimizer *o = way == 0 ? ed_adam(.clip.global_norm = 0.5)
-                              : way == 1
-                                  ? ed_sgd(.momentum = 0.9, .clip.norm = 2, .weight_decay = 0.1)
-                                  : ed_rmsprop();
+            ed_optimizer *o =
+                way == 0   ? ed_optimizer_adam(.clip.global_norm = 0.5)
+                : way == 1 ? ed_optimizer_sgd(.momentum = 0.9, .clip.norm = 2, .weight_decay = 0.1)
+                           : ed_optimizer_rmsprop();
             ed_set_num_threads(threads);
             results[threads - 1] = three_steps(o, way ? ED_FLOAT64 : ED_FLOAT32);
         }
@@ -429,7 +430,7 @@ static void test_layouts(void **state)
     (void)state;
     ED_SCOPE;
     float w[6] = {1, 2, 3, 4, 5, 6}, g[6] = {10, 20, 30, 40, 50, 60}, got[6];
-    ed_optimizer *o = ed_sgd(.learning_rate = 1);
+    ed_optimizer *o = ed_optimizer_sgd(.learning_rate = 1);
     ed_tensor *v = ed_variable(ed_constant(w, ED_SHAPE(2, 3)));
     ed_tensor *base = ed_constant(g, ED_SHAPE(3, 2));
     ed_tensor *turned = scope_give(tensor_view(base, 2, (int64_t[]){2, 3}, (int64_t[]){1, 2}, 0));
@@ -452,7 +453,7 @@ static void test_holders(void **state)
     (void)state;
     ED_SCOPE;
     float w[2] = {1, 2};
-    ed_optimizer *o = ed_adam();
+    ed_optimizer *o = ed_optimizer_adam();
     ed_tensor *v = ed_variable(ed_constant(w, ED_SHAPE(2)));
     ed_tensor *g = ed_constant(w, ED_SHAPE(2));
     assert_true(ed_apply_gradients(o, ed_list_of(g), ed_list_of(v)));
@@ -478,10 +479,10 @@ static void test_empty(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_optimizer *o = ed_adam(.clip.global_norm = 1);
+    ed_optimizer *o = ed_optimizer_adam(.clip.global_norm = 1);
     ed_tensor *v = ed_variable(noise(ED_FLOAT32, 0, 1));
     assert_true(ed_apply_gradients(o, ed_list_of(noise(ED_FLOAT32, 0, 1)), ed_list_of(v)));
-    assert_int_equal(ed_iterations(o), 1);
+    assert_int_equal(ed_optimizer_iterations(o), 1);
     assert_fine();
 }
 
@@ -492,7 +493,7 @@ static void test_order(void **state)
     ED_SCOPE;
     float one[] = {1};
     ed_tensor *g = ed_constant(one, ED_SHAPE(1)), *v[5];
-    ed_optimizer *o = ed_sgd(.learning_rate = 1);
+    ed_optimizer *o = ed_optimizer_sgd(.learning_rate = 1);
     for (int i = 0; i < 5; i++) v[i] = ed_variable(ed_constant((float[]){0}, ED_SHAPE(1)));
     assert_true(ed_apply_gradients(o, ed_list_of(g, g, g), ed_list_of(v[0], v[1], v[2])));
     assert_true(ed_apply_gradients(o, ed_list_of(g, g, g, g), ed_list_of(v[4], v[2], v[0], v[3])));
@@ -502,7 +503,7 @@ static void test_order(void **state)
     assert_true(ed_apply_gradients(o, some, ed_list_of(v[0], v[3])));
     static const double expected[] = {-2, -1, -2, -2, -1};
     for (int i = 0; i < 5; i++) assert_true(ed_item(v[i]) == expected[i]);
-    assert_int_equal(ed_iterations(o), 3);
+    assert_int_equal(ed_optimizer_iterations(o), 3);
     assert_fine();
 }
 
@@ -511,7 +512,7 @@ static void test_order(void **state)
 static double step_with(ed_clipping clip, const double *g, int n, double *out)
 {
     ED_SCOPE;
-    ed_optimizer *o = ed_sgd(.learning_rate = 1, .clip = clip);
+    ed_optimizer *o = ed_optimizer_sgd(.learning_rate = 1, .clip = clip);
     ed_tensor *v = ed_variable(numbers(ED_FLOAT64, (double[8]){0}, n));
     assert_true(ed_apply_gradients(o, ed_list_of(numbers(ED_FLOAT64, g, n)), ed_list_of(v)));
     for (int i = 0; i < n; i++) out[i] = -dtype_load(ED_FLOAT64, ed_data(v), i);
@@ -577,7 +578,7 @@ static void test_refused_steps(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_optimizer *o = ed_adam();
+    ed_optimizer *o = ed_optimizer_adam();
     ed_tensor *g = numbers(ED_FLOAT32, (double[]){1, 2}, 2),
               *one = numbers(ED_FLOAT32, (double[]){1}, 1);
     ed_tensor *v = ed_variable(g, .name = "layer/w"), *b = ed_variable(one, .name = "b");
@@ -596,14 +597,14 @@ static void test_refused_steps(void **state)
     refuse(o, scope_give(list_new(2)), ed_list_of(v, b), "none of the 2 gradients");
     refuse(o, ed_list_make(NULL, 0), ed_list_make(NULL, 0), "none of the 0 gradients");
     refuse(o, ed_list_of(one, g, one), ed_list_of(b, v, b), "the variable b comes twice");
-    assert_int_equal(ed_iterations(o), 0);
+    assert_int_equal(ed_optimizer_iterations(o), 0);
     assert_int_equal(ed_list_size(ed_optimizer_variables(o)), 0);
     assert_true(ed_item(b) == 1);
     assert_true(ed_apply_gradients(o, ed_list_of(one), ed_list_of(b)));
     refuse(o, ed_list_of(one, one), ed_list_of(b, b), "comes twice");
     refuse(o, ed_list_of(g, one, one), ed_list_of(v, b, b), "comes twice");
     assert_int_equal(ed_list_size(ed_optimizer_variables(o)), 2);
-    assert_int_equal(ed_iterations(o), 1);
+    assert_int_equal(ed_optimizer_iterations(o), 1);
     assert_false(ed_minimize(o, NULL, g, ed_list_of(v)));
     assert_error("NULL");
 }
@@ -612,41 +613,41 @@ static void test_refused_options(void **state)
 {
     (void)state;
     ED_SCOPE;
-    assert_null(ed_adam(.learning_rate = -1));
+    assert_null(ed_optimizer_adam(.learning_rate = -1));
     assert_error("adam: learning_rate is -1");
-    assert_null(ed_adam(.learning_rate = NAN));
+    assert_null(ed_optimizer_adam(.learning_rate = NAN));
     assert_error("learning_rate");
-    assert_null(ed_adam(.beta_1 = 1));
+    assert_null(ed_optimizer_adam(.beta_1 = 1));
     assert_error("beta_1 is 1; it lies in [0, 1)");
-    assert_null(ed_adam(.beta_2 = -0.1));
+    assert_null(ed_optimizer_adam(.beta_2 = -0.1));
     assert_error("beta_2");
-    assert_null(ed_adam(.epsilon = -1));
+    assert_null(ed_optimizer_adam(.epsilon = -1));
     assert_error("epsilon");
-    assert_null(ed_sgd(.momentum = 1.5));
+    assert_null(ed_optimizer_sgd(.momentum = 1.5));
     assert_error("momentum is 1.5; it lies in [0, 1]");
-    assert_null(ed_sgd(.weight_decay = INFINITY));
+    assert_null(ed_optimizer_sgd(.weight_decay = INFINITY));
     assert_error("weight_decay");
-    assert_null(ed_rmsprop(.rho = 2));
+    assert_null(ed_optimizer_rmsprop(.rho = 2));
     assert_error("rho");
-    assert_null(ed_sgd(.clip = {.value = 1, .norm = 1}));
+    assert_null(ed_optimizer_sgd(.clip = {.value = 1, .norm = 1}));
     assert_error("not by more than one");
-    assert_null(ed_sgd(.clip.norm = -1));
+    assert_null(ed_optimizer_sgd(.clip.norm = -1));
     assert_error("clip.norm");
-    ed_optimizer *o = ed_adam_with(NULL);
-    assert_true(ed_learning_rate(o) == 0.001);
-    assert_true(ed_learning_rate(ed_sgd_with(NULL)) == 0.01);
-    assert_true(ed_learning_rate(ed_rmsprop_with(NULL)) == 0.001);
-    assert_false(ed_set_learning_rate(o, INFINITY));
+    ed_optimizer *o = ed_optimizer_adam_with(NULL);
+    assert_true(ed_optimizer_learning_rate(o) == 0.001);
+    assert_true(ed_optimizer_learning_rate(ed_optimizer_sgd_with(NULL)) == 0.01);
+    assert_true(ed_optimizer_learning_rate(ed_optimizer_rmsprop_with(NULL)) == 0.001);
+    assert_false(ed_optimizer_set_learning_rate(o, INFINITY));
     assert_error("learning_rate");
-    assert_false(ed_set_learning_rate(NULL, 1));
+    assert_false(ed_optimizer_set_learning_rate(NULL, 1));
     assert_error("NULL");
-    assert_int_equal(ed_iterations(NULL), 0);
+    assert_int_equal(ed_optimizer_iterations(NULL), 0);
     assert_error("NULL");
-    assert_true(ed_learning_rate(NULL) == 0);
+    assert_true(ed_optimizer_learning_rate(NULL) == 0);
     assert_error("NULL");
     assert_null(ed_optimizer_variables(NULL));
     assert_error("NULL");
-    assert_true(ed_learning_rate(o) == 0.001);
+    assert_true(ed_optimizer_learning_rate(o) == 0.001);
 }
 
 /* ---- Failing allocations --------------------------------------------------------------------- */
@@ -663,7 +664,7 @@ static bool disturbed_step(int64_t n)
     ed_tensor *g = ed_constant(w, ED_SHAPE(4));
     ed_tensor *a = ed_variable(g, .name = "a"), *b = ed_variable(g, .name = "b");
     ed_tensor *turned = scope_give(tensor_view(g, 1, (int64_t[]){4}, (int64_t[]){-1}, 3));
-    ed_optimizer *o = ed_adam(.clip.global_norm = 1);
+    ed_optimizer *o = ed_optimizer_adam(.clip.global_norm = 1);
     assert_true(ed_apply_gradients(o, ed_list_of(g), ed_list_of(a)));
     ed_tensor *held = ed_value(a), *slot = ed_value(ed_list_get(ed_optimizer_variables(o), 0));
     ed_list *gradients = ed_list_of(g, turned), *variables = ed_list_of(a, b);
@@ -676,7 +677,7 @@ static bool disturbed_step(int64_t n)
     assert_true(ok != happened);
     assert_true(ok != ed_failed());
     ed_clear_error();
-    assert_int_equal(ed_iterations(o), ok ? 2 : 1);
+    assert_int_equal(ed_optimizer_iterations(o), ok ? 2 : 1);
     assert_int_equal(ed_list_size(ed_optimizer_variables(o)), ok ? 4 : 2);
     assert_true(ed_copy_to(a, got, 4));
     assert_true((memcmp(got, old, sizeof got) == 0) == !ok);
@@ -702,7 +703,7 @@ static void test_minimize(void **state)
     ED_SCOPE;
     ed_tensor *w = ed_variable(ed_zeros(ED_SHAPE(2)), .name = "w");
     ed_tensor *goal = numbers(ED_FLOAT32, (double[]){3, -2}, 2);
-    ed_optimizer *o = ed_sgd(.learning_rate = 0.1, .momentum = 0.5);
+    ed_optimizer *o = ed_optimizer_sgd(.learning_rate = 0.1, .momentum = 0.5);
     ed_list *variables = ed_list_of(w);
     for (int i = 0; i < 100; i++) {
         ED_SCOPE;

@@ -534,7 +534,7 @@ static void replay_dropout_layer(recording *r, const json *call)
     const int64_t seed = json_int(member(call, "seed")), n = json_int(member(call, "n"));
     ed_tensor *x = ed_ones(ED_SHAPE(n));
     for (int64_t i = 0; i < 2; i++) {
-        ed_layer *layer = ed_dropout_layer(json_number(member(call, "rate")),
+        ed_layer *layer = ed_layer_dropout(json_number(member(call, "rate")),
                                            .generator = generator_of_pair(seed, i));
         check(r, call, i, ed_forward(layer, x, .training = true));
     }

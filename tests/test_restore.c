@@ -41,8 +41,9 @@ static ed_tensor *full(ed_ints shape, ed_dtype dtype)
 static bool late_build(ed_layer *layer, ed_tensor *x)
 {
     (void)x;
-    return ed_layer_weight(layer, "kernel", ED_SHAPE(2, 3), .initializer.kind = ED_INIT_ZEROS) &&
-           ed_layer_weight(layer, "bias", ED_SHAPE(3), .initializer.kind = ED_INIT_ZEROS);
+    return ed_layer_add_weight(layer, "kernel", ED_SHAPE(2, 3),
+                               .initializer.kind = ED_INIT_ZEROS) &&
+           ed_layer_add_weight(layer, "bias", ED_SHAPE(3), .initializer.kind = ED_INIT_ZEROS);
 }
 
 static ed_tensor *late_forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
@@ -106,7 +107,7 @@ static ed_tensor *variable_at(const program *p, const char *path)
 {
     const char *leaf = strchr(path, '/') ? strchr(path, '/') + 1 : path;
     if (p->late && strchr(path, '/'))
-        return ed_list_get(ed_variables(p->late), strcmp(leaf, "kernel") ? 1 : 0);
+        return ed_list_get(ed_layer_variables(p->late), strcmp(leaf, "kernel") ? 1 : 0);
     for (int i = 0; i < p->dense.count; i++)
         if (!strcmp(p->dense.names[i], leaf)) return p->dense.objects[i];
     for (int i = 0; i < p->root.count; i++) {
@@ -174,15 +175,15 @@ static void check(const char *title, const json *verdict)
     }
     assert_fine();
     if (p.late) {
-        check_assertion(verdict, "assert_consumed_before", ed_assert_consumed, r);
+        check_assertion(verdict, "assert_consumed_before", ed_restoration_assert_consumed, r);
         ed_forward(p.late, ed_ones(ED_SHAPE(1)));
         assert_fine();
     }
     check_values(&p, values, false);
-    check_assertion(verdict, "assert_consumed", ed_assert_consumed, r);
-    check_assertion(verdict, "assert_existing_objects_matched", ed_assert_existing_objects_matched,
-                    r);
-    check_assertion(verdict, "assert_nontrivial_match", ed_assert_nontrivial_match, r);
+    check_assertion(verdict, "assert_consumed", ed_restoration_assert_consumed, r);
+    check_assertion(verdict, "assert_existing_objects_matched",
+                    ed_restoration_assert_existing_objects_matched, r);
+    check_assertion(verdict, "assert_nontrivial_match", ed_restoration_assert_nontrivial_match, r);
 }
 
 static void verdicts(void **state)
@@ -222,7 +223,7 @@ static void roots(void **state)
                                      root.objects[1], "step", ed_counter(&step));
     ed_restoration *r = ed_checkpoint_restore(c, in_data("tf/made/ckpt/root_module/ckpt-1"));
     assert_fine();
-    assert_true(ed_assert_consumed(r));
+    assert_true(ed_restoration_assert_consumed(r));
     assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(own, w)))) == 0);
     assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(below, b)))) == 0);
 
@@ -233,7 +234,7 @@ static void roots(void **state)
     ed_tensor *v = ed_variable(ed_zeros_like(value));
     r = ed_checkpoint_read(ed_checkpoint("root", v), in_data("tf/made/ckpt/root_variable/ckpt"));
     assert_fine();
-    assert_true(ed_assert_consumed(r));
+    assert_true(ed_restoration_assert_consumed(r));
     assert_memory_equal(ed_data(v), ed_data(value),
                         (size_t)ed_size(v) * ed_dtype_size(ed_dtype_of(v)));
 
@@ -245,7 +246,7 @@ static void roots(void **state)
     r = ed_checkpoint_read(ed_checkpoint("d", ed_trackable_new(&module_class, &d)),
                            in_data("tf/made/ckpt/reserved/ckpt"));
     assert_fine();
-    assert_true(ed_assert_consumed(r));
+    assert_true(ed_restoration_assert_consumed(r));
     ed_archive *reserved = ed_archive_open(in_data("tf/made/ckpt/reserved/ckpt"));
     ed_tensor *odd = ed_archive_get(reserved, "d/..ATTRIBUTES"
                                               "/.ATTRIBUTES/VARIABLE_VALUE");
@@ -292,7 +293,7 @@ static void names(void **state)
     assert_fine();
     ed_restoration *r = ed_checkpoint_restore(ed_checkpoint("v", by_name), path);
     assert_fine();
-    assert_true(ed_assert_consumed(r) || strstr(ed_error(), "save_counter"));
+    assert_true(ed_restoration_assert_consumed(r) || strstr(ed_error(), "save_counter"));
     ed_clear_error();
     assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(by_name, expected)))) == 0);
     assert_null(ed_checkpoint_restore(ed_checkpoint("v", renamed), path));

@@ -127,8 +127,8 @@ static void reshape(void **state)
     has_shape(ed_reshape(numbered(ED_INT32, ED_SHAPE(0, 3)), ED_SHAPE(3, -1, 2)),
               ED_SHAPE(3, 0, 2));
     has_shape(ed_reshape(numbered(ED_INT32, ED_SHAPE(0, 3)), ED_SHAPE(7, 0)), ED_SHAPE(7, 0));
-    has_shape(ed_flatten_tensor(x), ED_SHAPE(24));
-    has_shape(ed_flatten_tensor(ed_scalar(1)), ED_SHAPE(1));
+    has_shape(ed_flatten(x), ED_SHAPE(24));
+    has_shape(ed_flatten(ed_scalar(1)), ED_SHAPE(1));
     REFUSED(ed_reshape(x, ED_SHAPE(5, 5)),
             "reshape: int32[4, 6] has 24 elements, which don't fill the shape [5, 5]");
     REFUSED(ed_reshape(x, ED_SHAPE(-1, 5)), "[-1, 5]");

@@ -41,7 +41,7 @@ static void constants(void **state)
     assert_int_equal(ed_size(ed_constant(values, ED_SHAPE(0, 5))), 0);
     assert_non_null(ed_data(ed_constant(values, ED_SHAPE(0))));
     assert_int_equal(ed_size(ed_constant(values, ED_SHAPE())), 1);
-    assert_true(ed_id(x) != ed_id(ed_constant(values, ED_SHAPE(2))));
+    assert_true(ed_tensor_id(x) != ed_tensor_id(ed_constant(values, ED_SHAPE(2))));
     REFUSED(ed_constant(values, ED_SHAPE(-1)), "[-1]");
     REFUSED(ed_constant(values, (ed_ints){0}), "NULL");
     REFUSED(ed_constant((float *)NULL, ED_SHAPE(1)), "NULL");
@@ -57,8 +57,8 @@ static void constants(void **state)
     REFUSED(ed_dim(x, 2), "axis 2");
     REFUSED(ed_dim(NULL, 0), "NULL");
     assert_int_equal(ed_dtype_of(NULL), ED_DTYPE_NONE);
-    assert_int_equal(ed_rank(NULL) + ed_size(NULL) + (int64_t)ed_id(NULL) + ed_shape(NULL).count,
-                     0);
+    assert_int_equal(
+        ed_rank(NULL) + ed_size(NULL) + (int64_t)ed_tensor_id(NULL) + ed_shape(NULL).count, 0);
     assert_false(ed_failed());
 }
 
@@ -412,14 +412,14 @@ static void variables(void **state)
     ed_tensor *v = ed_variable(start, .name = "bias"),
               *plain = ed_variable(ed_transpose(ed_ones(ED_SHAPE(2, 3))));
     assert_true(ed_is_variable(v) && !ed_is_variable(start) && !ed_is_variable(NULL));
-    assert_string_equal(ed_name(v), "bias");
-    assert_string_equal(ed_name(plain), "Variable");
-    assert_null(ed_name(start));
+    assert_string_equal(ed_variable_name(v), "bias");
+    assert_string_equal(ed_variable_name(plain), "Variable");
+    assert_null(ed_variable_name(start));
     assert_true(ed_is_contiguous(plain));
-    assert_true(ed_is_trainable(v) && !ed_is_trainable(start));
-    assert_false(ed_is_trainable(ed_variable(1, .not_trainable = true)));
-    assert_true(ed_set_trainable(v, false) && !ed_is_trainable(v));
-    REFUSED(ed_set_trainable(start, true), "a variable is expected");
+    assert_true(ed_variable_is_trainable(v) && !ed_variable_is_trainable(start));
+    assert_false(ed_variable_is_trainable(ed_variable(1, .not_trainable = true)));
+    assert_true(ed_variable_set_trainable(v, false) && !ed_variable_is_trainable(v));
+    REFUSED(ed_variable_set_trainable(start, true), "a variable is expected");
     assert_int_equal(ed_dtype_of(ed_variable(2)), ED_INT32);
 
     ed_tensor *old = ed_value(v), *sum = ed_add(v, v);
@@ -448,9 +448,9 @@ static void copy_on_write(void **state)
     ed_tensor *v = ed_variable(ed_zeros(ED_SHAPE(4)));
     const void *first = variable_write(v, true); /* zeros are the scope's still: a copy */
     assert_ptr_equal(variable_write(v, true), first);
-    uint64_t id = ed_id(tensor_read(v));
+    uint64_t id = ed_tensor_id(tensor_read(v));
     variable_write(v, true);
-    assert_true(ed_id(tensor_read(v)) != id);
+    assert_true(ed_tensor_id(tensor_read(v)) != id);
     {
         ED_SCOPE;
         ed_tensor *view = ed_slice(v, .begin = ED_INTS(2));

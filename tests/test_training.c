@@ -25,15 +25,16 @@ static ed_dataset *drawn(void)
 {
     ed_tensor *x = ed_random_uniform(ED_SHAPE(ROWS, 28, 28));
     ed_tensor *y = ed_random_uniform(ED_SHAPE(ROWS), .dtype = ED_INT32, .high = 10);
-    return ed_dataset_of(x, y, .batch = BATCH, .shuffle = true);
+    return ed_dataset_from_tensors(x, y, .batch = BATCH, .shuffle = true);
 }
 
 static training begin(ed_dataset *data)
 {
     return (training){
-        .model = ed_sequential("mlp", ed_flatten(), ed_dense(512, .activation = "relu"),
-                               ed_dropout_layer(0.2), ed_dense(10)),
-        .adam = ed_adam(),
+        .model = ed_layer_sequential("mlp", ed_layer_flatten(),
+                                     ed_layer_dense(512, .activation = "relu"),
+                                     ed_layer_dropout(0.2), ed_layer_dense(10)),
+        .adam = ed_optimizer_adam(),
         .data = data,
     };
 }
@@ -44,12 +45,12 @@ static int epoch(const training *t, int most, float *losses)
     ED_SCOPE;
     ed_tensor *x, *y;
     int steps = 0;
-    while (ed_next(t->data, &x, &y)) {
+    while (ed_dataset_next(t->data, &x, &y)) {
         ED_SCOPE;
         ed_tape *tape = ed_tape_begin();
         ed_tensor *logits = ed_forward(t->model, x, .training = true);
         ed_tensor *loss = ed_reduce_mean(ed_sparse_softmax_cross_entropy(y, logits));
-        ed_minimize(t->adam, tape, loss, ed_trainable(t->model));
+        ed_minimize(t->adam, tape, loss, ed_layer_trainable_variables(t->model));
         if (losses && loss) losses[steps] = (float)ed_item(loss);
         if (++steps == most) break;
     }
@@ -110,7 +111,7 @@ static void train(uint64_t seed, int threads, record *r)
     ed_set_seed(seed);
     training t = begin(drawn());
     for (int i = 0; i < 2; i++) assert_int_equal(epoch(&t, 0, r->losses[i]), STEPS);
-    ed_tensor *kernel = ed_list_get(ed_trainable(t.model), 2);
+    ed_tensor *kernel = ed_list_get(ed_layer_trainable_variables(t.model), 2);
     assert_true(ed_copy_to(kernel, r->kernel, ed_size(kernel)));
     assert_true(ed_set_num_threads(before));
 }
@@ -161,12 +162,12 @@ static void learns_mnist(void **state)
     if (!folder || snprintf(dir, sizeof dir, "%s/mnist", folder) >= (int)sizeof dir) skip();
     if (access(dir, R_OK)) skip();
     ed_set_seed(1);
-    training t = begin(ed_mnist("train", .dir = dir, .batch = BATCH, .shuffle = true));
+    training t = begin(ed_dataset_mnist("train", .dir = dir, .batch = BATCH, .shuffle = true));
     epoch(&t, 10000 / BATCH, NULL);
-    ed_dataset *test = ed_mnist("test", .dir = dir, .batch = 1000);
-    ed_metric *accuracy = ed_sparse_categorical_accuracy("accuracy");
+    ed_dataset *test = ed_dataset_mnist("test", .dir = dir, .batch = 1000);
+    ed_metric *accuracy = ed_metric_sparse_categorical_accuracy("accuracy");
     ed_tensor *x, *y;
-    while (ed_next(test, &x, &y)) {
+    while (ed_dataset_next(test, &x, &y)) {
         ED_SCOPE;
         ed_metric_compare(accuracy, y, ed_forward(t.model, x));
     }

@@ -20,13 +20,13 @@ enum { TRAINING_OPTIMIZERS = 5 };
 static inline ed_optimizer *training_optimizer(int kind)
 {
     switch (kind) {
-    case 0: return ed_adam(.learning_rate = 0.01);
-    case 1: return ed_adam(.learning_rate = 0.01, .amsgrad = true, .weight_decay = 0.01);
-    case 2: return ed_sgd(.learning_rate = 0.05, .momentum = 0.9, .nesterov = true);
-    case 3: return ed_sgd(.learning_rate = 0.05);
+    case 0: return ed_optimizer_adam(.learning_rate = 0.01);
+    case 1: return ed_optimizer_adam(.learning_rate = 0.01, .amsgrad = true, .weight_decay = 0.01);
+    case 2: return ed_optimizer_sgd(.learning_rate = 0.05, .momentum = 0.9, .nesterov = true);
+    case 3: return ed_optimizer_sgd(.learning_rate = 0.05);
     default:
-        return ed_rmsprop(.learning_rate = 0.003, .momentum = 0.5, .centered = true,
-                          .clip.global_norm = 1);
+        return ed_optimizer_rmsprop(.learning_rate = 0.003, .momentum = 0.5, .centered = true,
+                                    .clip.global_norm = 1);
     }
 }
 
@@ -39,12 +39,12 @@ static inline void training_begin(training *t, int optimizer)
     ed_tensor *y =
         ed_random_uniform(ED_SHAPE(70), .dtype = ED_INT32, .high = 3, .generator = fixed);
     ed_generator *noise = ed_generator_from_seed(11); /* saved with the layer that draws from it */
-    t->model = ed_sequential("mlp", ed_dense(8, .activation = "tanh"), ed_batch_normalization(),
-                             ed_dropout_layer(0.3), ed_dropout_layer(0.1, .generator = noise),
-                             ed_dense(3));
+    t->model = ed_layer_sequential("mlp", ed_layer_dense(8, .activation = "tanh"),
+                                   ed_layer_batch_normalization(), ed_layer_dropout(0.3),
+                                   ed_layer_dropout(0.1, .generator = noise), ed_layer_dense(3));
     t->optimizer = training_optimizer(optimizer);
-    t->data = ed_dataset_of(x, y, .batch = 16, .shuffle = true, .seed = 3);
-    t->loss = ed_mean_metric("loss");
+    t->data = ed_dataset_from_tensors(x, y, .batch = 16, .shuffle = true, .seed = 3);
+    t->loss = ed_metric_mean("loss");
     t->step = 0;
     t->checkpoint =
         ed_checkpoint("model", t->model, "optimizer", t->optimizer, "data", t->data, "loss",
@@ -57,11 +57,11 @@ static inline double training_step(training *t)
 {
     ED_SCOPE;
     ed_tensor *x, *y;
-    if (!ed_next(t->data, &x, &y) && !ed_next(t->data, &x, &y)) return NAN;
+    if (!ed_dataset_next(t->data, &x, &y) && !ed_dataset_next(t->data, &x, &y)) return NAN;
     ed_tape *tape = ed_tape_begin();
     ed_tensor *loss = ed_reduce_mean(
         ed_sparse_softmax_cross_entropy(y, ed_forward(t->model, x, .training = true)));
-    ed_minimize(t->optimizer, tape, loss, ed_trainable(t->model));
+    ed_minimize(t->optimizer, tape, loss, ed_layer_trainable_variables(t->model));
     ed_metric_update(t->loss, loss);
     t->step++;
     return ed_item(loss) + ed_metric_result(t->loss);

@@ -1,7 +1,9 @@
 #!/bin/sh
-# The checks that need no run: layout, direction of includes, exported names. $1 is the folder of the built library.
+# The checks that need no run: layout, direction of includes, exported names. $1 is the folder of the built library, the others the
+# library's folders, lowest first.
 set -u
 obj=$1
+shift
 bad=0
 complain() {
     echo "check: $*" >&2
@@ -16,21 +18,10 @@ else
     complain "clang-format is not installed"
 fi
 
-# Includes point down: a floor may include itself and what stands before it.
-for floor in tensor io ops/kernels ops autodiff optim nn data train programs lua; do
-    case $floor in
-    tensor) below="tensor" ;;
-    io) below="tensor io" ;;
-    ops/kernels) below="tensor ops/kernels" ;;
-    ops) below="tensor ops" ;;
-    autodiff) below="tensor ops autodiff" ;;
-    optim) below="tensor ops autodiff optim" ;;
-    nn) below="tensor ops autodiff nn" ;;
-    data) below="tensor io ops data" ;;
-    train) below="tensor io ops autodiff optim nn data train" ;;
-    programs | lua) below="tensor io ops autodiff optim nn data train $floor" ;;
-    esac
-    allowed=$(echo "$below" | tr ' ' '|')
+# Includes point down: a folder may include itself and those before it in the Makefile's list.
+allowed=
+for floor; do
+    allowed="${allowed:+$allowed|}$floor"
     up=$(git ls-files "$floor/*.[ch]" | xargs grep -nE '^#include "' | grep -vE "\"(($allowed)/|eddy\.h\")")
     [ -z "$up" ] || complain "includes that do not point down:
 $up"
@@ -42,7 +33,7 @@ upward=$(git ls-files 'examples/*.c' | xargs grep -nE '^#include "' | grep -v '"
 awk '/^```c$/ { inside = !n++; next } /^```$/ { inside = 0 } inside' README.md | cmp -s - examples/first.c || complain "the program in README.md is not examples/first.c"
 
 # Only one file asks the system for memory, a thread's own record apart; nothing ends the process or prints by itself.
-library=$(git ls-files tensor io ops autodiff optim nn data train lua | grep '\.[ch]$' | grep -v '^lua/repl')
+library=$(git ls-files tensor track io ops autodiff optim nn data train lua | grep '\.[ch]$' | grep -v '^lua/repl')
 gate=$(echo "$library" | grep -v -e '^tensor/memory.c' -e '^tensor/thread.c' |
        xargs grep -nwE '(malloc|calloc|realloc|aligned_alloc|strdup) *\(')
 [ -z "$gate" ] || complain "memory that did not come from tensor/memory.c: $gate"

@@ -115,7 +115,7 @@ bool checkpoint_graph(const ed_checkpoint *c, bool counted, graph *g)
     return graph_make(g, (const char *const *)c->names, c->objects, c->count - !counted);
 }
 
-int64_t ed_save_counter(const ed_checkpoint *checkpoint)
+int64_t ed_checkpoint_save_counter(const ed_checkpoint *checkpoint)
 {
     return checkpoint ? checkpoint->save_counter
                       : (ed_fail(ED_INVALID_ARGUMENT, "save_counter: NULL given"), 0);

@@ -5,7 +5,7 @@
 #define EDDY_TRAIN_CHECKPOINT_H
 
 #include "io/bundle.h"
-#include "tensor/graph.h"
+#include "track/graph.h"
 #include "train/train.h"
 
 struct ed_checkpoint {

@@ -213,7 +213,7 @@ static bool list_it(const ed_checkpoint_manager *m, save *s, double metric)
            note_best(m, s, metric);
 }
 
-static save *prepare(ed_checkpoint_manager *m, const ed_save_options *o, int64_t step)
+static save *prepare(ed_checkpoint_manager *m, const ed_manager_save_options *o, int64_t step)
 {
     save *s = memory_zalloc(sizeof *s);
     if (!s) return NULL;
@@ -232,7 +232,8 @@ static save *prepare(ed_checkpoint_manager *m, const ed_save_options *o, int64_t
     return NULL;
 }
 
-const char *manager_save(ed_checkpoint_manager *m, const ed_save_options *options, int64_t step)
+const char *manager_save(ed_checkpoint_manager *m, const ed_manager_save_options *options,
+                         int64_t step)
 {
     ed_checkpoint *c = m->checkpoint;
     if (c->save_counter == INT64_MAX)

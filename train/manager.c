@@ -286,7 +286,7 @@ ed_checkpoint_manager *ed_checkpoint_manager_with(ed_checkpoint *checkpoint, con
 /* ---- Saving ---------------------------------------------------------------------------------- */
 
 /* Whether a save at this step is due. The first one always is. */
-static bool is_due(const ed_checkpoint_manager *m, const ed_save_options *o, int64_t step)
+static bool is_due(const ed_checkpoint_manager *m, const ed_manager_save_options *o, int64_t step)
 {
     bool known = m->in_flight || m->stepped;
     int64_t last = m->in_flight ? manager_flying_step(m->in_flight) : m->last_step, due;
@@ -295,10 +295,11 @@ static bool is_due(const ed_checkpoint_manager *m, const ed_save_options *o, int
     return o->any_step || __builtin_add_overflow(last, m->interval, &due) || step >= due;
 }
 
-const char *ed_save_with(ed_checkpoint_manager *manager, const ed_save_options *options)
+const char *ed_manager_save_with(ed_checkpoint_manager *manager,
+                                 const ed_manager_save_options *options)
 {
-    static const ed_save_options defaults = {.number = -1, .metric = NAN};
-    const ed_save_options *o = options ? options : &defaults;
+    static const ed_manager_save_options defaults = {.number = -1, .metric = NAN};
+    const ed_manager_save_options *o = options ? options : &defaults;
     ed_checkpoint_manager *m = manager;
     int64_t step = 0;
     if (!m) return ed_fail(ED_INVALID_ARGUMENT, "save: NULL given");
@@ -312,7 +313,7 @@ const char *ed_save_with(ed_checkpoint_manager *manager, const ed_save_options *
     return manager_finish(m) ? manager_save(m, o, step) : NULL;
 }
 
-bool ed_save_wait(ed_checkpoint_manager *manager)
+bool ed_manager_wait(ed_checkpoint_manager *manager)
 {
     if (!manager) return ed_fail(ED_INVALID_ARGUMENT, "save_wait: NULL given"), false;
     return manager_is_ours(manager, "save_wait") && manager_finish(manager);
@@ -378,7 +379,7 @@ static const char *begin_anew(ed_checkpoint_manager *m)
                          "restore_or_initialize: %s: `initialize` says that it failed", m->folder);
 }
 
-const char *ed_restore_or_initialize(ed_checkpoint_manager *manager)
+const char *ed_manager_restore_or_initialize(ed_checkpoint_manager *manager)
 {
     static const char who[] = "restore_or_initialize";
     ed_checkpoint_manager *m = manager;

@@ -50,7 +50,8 @@ bool manager_step(const ed_checkpoint_manager *m, int64_t *step);
 
 /* Begins a save. Unless it goes to the background, it is done on return. The path is a text of the
  * scope; NULL on failure. */
-const char *manager_save(ed_checkpoint_manager *m, const ed_save_options *options, int64_t step);
+const char *manager_save(ed_checkpoint_manager *m, const ed_manager_save_options *options,
+                         int64_t step);
 
 /* The step of the save in flight and whether that is done. */
 int64_t manager_flying_step(const save *s);

@@ -396,7 +396,7 @@ static void write_value(const graph_node *node, const char *path, io_buffer *to)
 {
     io_buffer attribute = {0}, key = {0};
     bool named = node->kind == GRAPH_VARIABLE && ed_is_variable(node->object);
-    const char *name = named ? ed_name(node->object) : path;
+    const char *name = named ? ed_variable_name(node->object) : path;
     io_put(&key, path, strlen(path));
     io_put(&key, VALUE_SUFFIX, sizeof VALUE_SUFFIX - 1);
     io_put_field_bytes(&attribute, 1, VALUE_ATTRIBUTE, sizeof VALUE_ATTRIBUTE - 1);

@@ -6,7 +6,7 @@
 #define EDDY_TRAIN_OBJECTS_H
 
 #include "io/bytes.h"
-#include "tensor/graph.h"
+#include "track/graph.h"
 
 #define VALUE_ATTRIBUTE "VARIABLE_VALUE"
 #define VALUE_SUFFIX    "/.ATTRIBUTES/VARIABLE_VALUE"

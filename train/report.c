@@ -129,7 +129,7 @@ static bool existing(ed_restoration *r, const char *who)
     return ok;
 }
 
-bool ed_assert_existing_objects_matched(ed_restoration *restoration)
+bool ed_restoration_assert_existing_objects_matched(ed_restoration *restoration)
 {
     if (!restoration)
         return ed_fail(ED_INVALID_ARGUMENT, "assert_existing_objects_matched: NULL given"), false;
@@ -143,7 +143,7 @@ static const char *not_taken(const void *restoration, int i)
                                                                            : NULL;
 }
 
-bool ed_assert_consumed(ed_restoration *restoration)
+bool ed_restoration_assert_consumed(ed_restoration *restoration)
 {
     if (!restoration) return ed_fail(ED_INVALID_ARGUMENT, "assert_consumed: NULL given"), false;
     if (!existing(restoration, "assert_consumed")) return false;
@@ -153,7 +153,7 @@ bool ed_assert_consumed(ed_restoration *restoration)
     return fail_with(&b, "assert_consumed");
 }
 
-bool ed_assert_nontrivial_match(ed_restoration *restoration)
+bool ed_restoration_assert_nontrivial_match(ed_restoration *restoration)
 {
     if (!restoration)
         return ed_fail(ED_INVALID_ARGUMENT, "assert_nontrivial_match: NULL given"), false;
@@ -164,7 +164,7 @@ bool ed_assert_nontrivial_match(ed_restoration *restoration)
 }
 
 /* What waits is let go, and nothing is asked for any more. */
-bool ed_expect_partial(ed_restoration *restoration)
+bool ed_restoration_expect_partial(ed_restoration *restoration)
 {
     if (!restoration) return ed_fail(ED_INVALID_ARGUMENT, "expect_partial: NULL given"), false;
     restoration->strict = false;

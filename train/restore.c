@@ -513,7 +513,8 @@ static void match_names(restore *s)
     for (int i = 0; i < s->g.n_nodes; i++) {
         const graph_node *node = &s->g.nodes[i];
         if (!graph_is_value(node) || !s->m.paths[i] || s->m.file_of[i] >= 0) continue;
-        const char *name = node->kind == GRAPH_VARIABLE ? ed_name(node->object) : s->m.paths[i];
+        const char *name =
+            node->kind == GRAPH_VARIABLE ? ed_variable_name(node->object) : s->m.paths[i];
         int at = objects_child(&s->r->file, 0, name);
         if (at >= 0) bind_name(s, i, at);
     }

@@ -5,8 +5,8 @@
  *     ed_checkpoint *ckpt = ed_checkpoint("model", model, "optimizer", adam, "data", train,
  *                                         "random", ed_default_generator());
  *     ed_checkpoint_manager *manager = ed_checkpoint_manager(ckpt, "save", .max_to_keep = 3);
- *     ed_restore_or_initialize(manager);
- *     ... train ... ed_save(manager);
+ *     ed_manager_restore_or_initialize(manager);
+ *     ... train ... ed_manager_save(manager);
  *
  * Saving. A checkpoint's files are complete and on disk before their names are; data comes before
  * the index that names it, the index before the `checkpoint` state file. A save that fails or is
@@ -29,7 +29,7 @@
 #include "io/io.h"
 #include "nn/nn.h"
 #include "optim/optim.h"
-#include "tensor/track.h"
+#include "track/track.h"
 
 #pragma GCC visibility push(default)
 
@@ -61,7 +61,7 @@ const char *ed_checkpoint_save(ed_checkpoint *checkpoint, const char *prefix);
 const char *ed_checkpoint_write(ed_checkpoint *checkpoint, const char *path);
 
 /* The number of saves, restored ones included. */
-int64_t ed_save_counter(const ed_checkpoint *checkpoint);
+int64_t ed_checkpoint_save_counter(const ed_checkpoint *checkpoint);
 
 /*
  * The newest checkpoint in a folder: what its `checkpoint` file names; if that is not there, the
@@ -132,12 +132,12 @@ const char *ed_restoration_report(const ed_restoration *restoration);
  * here was restored / every value here was restored / at least one thing beside the root was
  * matched. false with an error that lists what is not so.
  */
-bool ed_assert_consumed(ed_restoration *restoration);
-bool ed_assert_existing_objects_matched(ed_restoration *restoration);
-bool ed_assert_nontrivial_match(ed_restoration *restoration);
+bool ed_restoration_assert_consumed(ed_restoration *restoration);
+bool ed_restoration_assert_existing_objects_matched(ed_restoration *restoration);
+bool ed_restoration_assert_nontrivial_match(ed_restoration *restoration);
 
 /* Gives up what still waits: what is made from now on begins as if there had been no checkpoint. */
-bool ed_expect_partial(ed_restoration *restoration);
+bool ed_restoration_expect_partial(ed_restoration *restoration);
 
 /* ---- The manager ----------------------------------------------------------------------------- */
 
@@ -172,39 +172,40 @@ typedef struct ed_checkpoint_manager_options {
 ed_checkpoint_manager *ed_checkpoint_manager_with(ed_checkpoint *checkpoint, const char *folder,
                                                   const ed_checkpoint_manager_options *options);
 
-typedef struct ed_save_options {
+typedef struct ed_manager_save_options {
     int64_t number;     /* of the checkpoint; default -1: the save counter */
     bool any_step;      /* do not ask whether checkpoint_interval has passed */
-    bool in_background; /* return at once; see ed_save */
+    bool in_background; /* return at once; see ed_manager_save */
     double metric;      /* of `best`, where that is asked for; default: none (NaN) */
-} ed_save_options;
+} ed_manager_save_options;
 
 /*
  * Saves the checkpoint as folder/name-number and removes what is not to be kept:
- * ed_save(manager, .metric = accuracy). Returns the path, a text that belongs to the scope; NULL on
- * failure; "" where checkpoint_interval says that it is too early, or, whatever any_step says, the
- * step is that of the last save. A failure leaves the older checkpoints as they were. If it comes
- * late, the new one may be there all the same, and is then kept (ed_manager_latest).
+ * ed_manager_save(manager, .metric = accuracy). Returns the path, a text that belongs to the scope;
+ * NULL on failure; "" where checkpoint_interval says that it is too early, or, whatever any_step
+ * says, the step is that of the last save. A failure leaves the older checkpoints as they were. If
+ * it comes late, the new one may be there all the same, and is then kept (ed_manager_latest).
  *
  * In the background: values are taken as they are now, without a copy, and written while the caller
- * goes on; the first change of a variable after that copies it. The next save, ed_save_wait, the
- * manager's release and the process' end wait for it. If it failed, the next call of ed_save or
- * ed_save_wait does nothing but fail with its error.
+ * goes on; the first change of a variable after that copies it. The next save, ed_manager_wait, the
+ * manager's release and the process' end wait for it. If it failed, the next call of
+ * ed_manager_save or ed_manager_wait does nothing but fail with its error.
  */
-#define ed_save(manager, ...)                                                                      \
-    ED_WITH(ed_save_with(manager, &ed_options_), ed_save_options, .number = -1,                    \
+#define ed_manager_save(manager, ...)                                                              \
+    ED_WITH(ed_manager_save_with(manager, &ed_options_), ed_manager_save_options, .number = -1,    \
             .metric = __builtin_nan(""), ##__VA_ARGS__)
-const char *ed_save_with(ed_checkpoint_manager *manager, const ed_save_options *options);
+const char *ed_manager_save_with(ed_checkpoint_manager *manager,
+                                 const ed_manager_save_options *options);
 
 /* Waits for a save in the background; false, with its error, if it failed. */
-bool ed_save_wait(ed_checkpoint_manager *manager);
+bool ed_manager_wait(ed_checkpoint_manager *manager);
 
 /*
  * Restores the newest checkpoint that is whole: one that is damaged or gone is passed over
  * (ed_manager_skipped). Returns its path, a text that belongs to the scope; "" if there is none,
  * after `initialize`; NULL on failure: ED_DATA_LOSS if there are some, and none is whole.
  */
-const char *ed_restore_or_initialize(ed_checkpoint_manager *manager);
+const char *ed_manager_restore_or_initialize(ed_checkpoint_manager *manager);
 
 /* The report of that restore; NULL, without an error, if nothing was restored. */
 ed_restoration *ed_manager_restoration(const ed_checkpoint_manager *manager);
@@ -216,7 +217,8 @@ const char *ed_manager_skipped(const ed_checkpoint_manager *manager);
 /*
  * The number of checkpoints kept, oldest first; path i (-1: the last), a text that belongs to the
  * scope; the newest and the best, NULL (no error) if there is none. The best is remembered in the
- * folder. A save in the background counts when ed_save or ed_save_wait has waited for it.
+ * folder. A save in the background counts when ed_manager_save or ed_manager_wait has waited for
+ * it.
  */
 int64_t ed_manager_count(const ed_checkpoint_manager *manager);
 const char *ed_manager_checkpoint(const ed_checkpoint_manager *manager, int64_t i);

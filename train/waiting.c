@@ -82,7 +82,7 @@ static void take_waiting(ed_restoration *r, int at)
 static void give_variable(ed_restoration *r, const graph_node *node, int at)
 {
     const ed_tensor *v = node->object;
-    ed_tensor *t = value(&r->source, at, ed_name(v), v->dtype, ed_shape(v));
+    ed_tensor *t = value(&r->source, at, ed_variable_name(v), v->dtype, ed_shape(v));
     if (!t) return;
     if (!restore_note(r, node, at)) {
         ed_release(t);
@@ -116,7 +116,7 @@ static void give_value(ed_restoration *r, const graph_node *node, int at)
         node->kind == GRAPH_CELL ? give_cell(r, node, at) : give_variable(r, node, at);
     else if (at < 0 && r->strict && node->kind == GRAPH_VARIABLE)
         ed_fail(ED_NOT_FOUND, "%s: the checkpoint %s, to be restored whole, has no value for it",
-                ed_name(node->object), r->source.path);
+                ed_variable_name(node->object), r->source.path);
 }
 
 /* What came with its own children: those that have values are given them, others wait in turn. */

@@ -467,7 +467,7 @@ static void restore_tree(char **args, bool counted)
     ed_restoration *report =
         made(counted ? ed_checkpoint_restore(checkpoint, args[1], .renames = renames)
                      : ed_checkpoint_read(checkpoint, args[1], .renames = renames));
-    done(ed_assert_consumed(report));
+    done(ed_restoration_assert_consumed(report));
     compare_tree(root, list, 0);
 }
 
@@ -491,12 +491,12 @@ static void manage(char **args)
     ed_checkpoint *checkpoint = checkpoint_of(root, &step);
     ed_checkpoint_manager *manager =
         made(ed_checkpoint_manager(checkpoint, args[1], .max_to_keep = atoi(args[2])));
-    const char *restored = made(ed_restore_or_initialize(manager));
+    const char *restored = made(ed_manager_restore_or_initialize(manager));
     printf("restored %s\n", restored);
     if (*restored) compare_tree(root, list, step);
     for (int i = 0; i < atoi(args[3]); i++) {
         fill_tree(root, list, ++step);
-        made(ed_save(manager));
+        made(ed_manager_save(manager));
     }
     for (int64_t i = 0; i < ed_manager_count(manager); i++)
         printf("kept %s\n", (char *)made(ed_manager_checkpoint(manager, i)));
@@ -518,23 +518,27 @@ static void choose(training *t, const char *name)
 {
     t->labels = true;
     if (!strcmp(name, "dense")) {
-        t->model = ed_sequential("model", ed_dense(16, .activation = "relu"),
-                                 ed_batch_normalization(.momentum = 0.9), ed_dense(4));
-        t->optimizer = ed_adam(.learning_rate = 0.01);
+        t->model =
+            ed_layer_sequential("model", ed_layer_dense(16, .activation = "relu"),
+                                ed_layer_batch_normalization(.momentum = 0.9), ed_layer_dense(4));
+        t->optimizer = ed_optimizer_adam(.learning_rate = 0.01);
     } else if (!strcmp(name, "amsgrad")) {
-        t->model = ed_sequential("model", ed_dense(12, .activation = "tanh"), ed_dense(4));
-        t->optimizer = ed_adam(.learning_rate = 0.01, .amsgrad = true);
+        t->model = ed_layer_sequential("model", ed_layer_dense(12, .activation = "tanh"),
+                                       ed_layer_dense(4));
+        t->optimizer = ed_optimizer_adam(.learning_rate = 0.01, .amsgrad = true);
     } else if (!strcmp(name, "conv")) {
-        t->model = ed_sequential("model",
-                                 ed_conv2d_layer(6, ED_SHAPE(3, 3), .strides = ED_INTS(2, 2),
-                                                 .padding = "SAME", .activation = "relu"),
-                                 ed_global_average_pooling2d(), ed_dense(4));
-        t->optimizer = ed_sgd(.learning_rate = 0.05, .momentum = 0.9, .nesterov = true);
+        t->model = ed_layer_sequential("model",
+                                       ed_layer_conv2d(6, ED_SHAPE(3, 3), .strides = ED_INTS(2, 2),
+                                                       .padding = "SAME", .activation = "relu"),
+                                       ed_layer_global_average_pooling2d(), ed_layer_dense(4));
+        t->optimizer = ed_optimizer_sgd(.learning_rate = 0.05, .momentum = 0.9, .nesterov = true);
     } else {
         t->labels = false;
-        t->model = ed_sequential("model", ed_dense(8, .activation = "tanh", .name = "first"),
-                                 ed_dense(2, .name = "second"));
-        t->optimizer = ed_rmsprop(.learning_rate = 0.003, .momentum = 0.5, .centered = true);
+        t->model =
+            ed_layer_sequential("model", ed_layer_dense(8, .activation = "tanh", .name = "first"),
+                                ed_layer_dense(2, .name = "second"));
+        t->optimizer =
+            ed_optimizer_rmsprop(.learning_rate = 0.003, .momentum = 0.5, .centered = true);
     }
 }
 
@@ -563,7 +567,7 @@ static void train_until(training *t, int64_t end)
         ed_tape *tape = ed_tape_begin();
         ed_tensor *out = ed_forward(t->model, ed_index(t->x, t->step), .training = true);
         ed_tensor *loss = loss_of(t, ed_index(t->y, t->step), out);
-        done(ed_minimize(t->optimizer, tape, loss, ed_trainable(t->model)));
+        done(ed_minimize(t->optimizer, tape, loss, ed_layer_trainable_variables(t->model)));
         printf("%.17g\n", ed_item(loss));
         t->step++;
     }
@@ -589,7 +593,7 @@ static void go_on(char **args)
     if (!strcmp(args[3], "built")) made(ed_forward(t.model, ed_index(t.x, 0)));
     ed_restoration *report = made(ed_checkpoint_read(t.checkpoint, args[2]));
     train_until(&t, ed_dim(t.x, 0));
-    done(ed_assert_consumed(report));
+    done(ed_restoration_assert_consumed(report));
 }
 
 /* ---- Subcommands ----------------------------------------------------------------------------- */

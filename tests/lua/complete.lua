@@ -3,12 +3,12 @@
 -- function without a line fails, and so does a line whose function or Lua name does not exist.
 local lines = [[
 ed_abs ed.abs
-ed_accuracy_metric ed.accuracy_metric
+ed_metric_accuracy ed.accuracy_metric
 ed_acos ed.acos
 ed_acosh ed.acosh
 ed_activate ed.activate
-ed_activation_layer_with ed.activation_layer
-ed_adam_with ed.adam
+ed_layer_activation_with ed.activation_layer
+ed_optimizer_adam_with ed.adam
 ed_add ed.add
 ed_apply_gradients optimizer:apply_gradients
 ed_archive_bytes archive:bytes
@@ -30,19 +30,19 @@ ed_as_doubles C: for references of ops, which are C
 ed_as_tensor C: every function takes what can be an operand
 ed_asin ed.asin
 ed_asinh ed.asinh
-ed_assert_consumed restoration:assert_consumed
-ed_assert_existing_objects_matched restoration:assert_existing_objects_matched
-ed_assert_nontrivial_match restoration:assert_nontrivial_match
-ed_assign_add_with tensor:assign_add
-ed_assign_sub_with tensor:assign_sub
-ed_assign_with tensor:assign
+ed_restoration_assert_consumed restoration:assert_consumed
+ed_restoration_assert_existing_objects_matched restoration:assert_existing_objects_matched
+ed_restoration_assert_nontrivial_match restoration:assert_nontrivial_match
+ed_assign_add tensor:assign_add
+ed_assign_sub tensor:assign_sub
+ed_assign tensor:assign
 ed_atan ed.atan
 ed_atan2 ed.atan2
 ed_atanh ed.atanh
 ed_avg_pool2d_with ed.avg_pool2d
 ed_batch_jacobian tape:batch_jacobian
 ed_batch_norm ed.batch_norm
-ed_batch_normalization_with ed.batch_normalization
+ed_layer_batch_normalization_with ed.batch_normalization
 ed_bias_add ed.bias_add
 ed_broadcast_to ed.broadcast_to
 ed_call_data C: for kernels of a program's own ops
@@ -67,7 +67,7 @@ ed_clip_by_norm ed.clip_by_norm
 ed_concat_with ed.concat
 ed_constant_of ed.tensor
 ed_contiguous ed.contiguous
-ed_conv2d_layer_with ed.conv2d_layer
+ed_layer_conv2d_with ed.conv2d_layer
 ed_conv2d_with ed.conv2d
 ed_copy_to_of tensor:totable
 ed_cos ed.cos
@@ -79,14 +79,14 @@ ed_dataset_batches #dataset
 ed_dataset_begin dataset:batches
 ed_dataset_rewind dataset:rewind
 ed_dataset_rows dataset:rows
-ed_dataset_with ed.dataset
+ed_dataset_from_tensors_with ed.dataset
 ed_dataset_x dataset:x
 ed_dataset_y dataset:y
 ed_default_generator ed.default_generator
-ed_dense_with ed.dense
+ed_layer_dense_with ed.dense
 ed_dim tensor.shape
 ed_div ed.div
-ed_dropout_layer_with ed.dropout_layer
+ed_layer_dropout_with ed.dropout_layer
 ed_dropout_with ed.dropout
 ed_dtype_is_float ed.dtype_is_float
 ed_dtype_name tensor.dtype
@@ -101,13 +101,13 @@ ed_error_kind C: errors are Lua's
 ed_execute C: every op is a function
 ed_exp ed.exp
 ed_expand_dims ed.expand_dims
-ed_expect_partial restoration:expect_partial
+ed_restoration_expect_partial restoration:expect_partial
 ed_expm1 ed.expm1
 ed_eye_with ed.eye
 ed_fail C: error() does it
 ed_failed C: errors are Lua's
-ed_flatten_tensor ed.flatten_tensor
-ed_flatten_with ed.flatten
+ed_flatten ed.flatten_tensor
+ed_layer_flatten_with ed.flatten
 ed_floor ed.floor
 ed_floor_div ed.floor_div
 ed_floor_mod ed.floor_mod
@@ -119,14 +119,14 @@ ed_gelu_tanh ed.gelu_tanh
 ed_generator_from_seed ed.generator
 ed_generator_set_state generator.state
 ed_generator_state generator.state
-ed_global_average_pooling2d_with ed.global_average_pooling2d
+ed_layer_global_average_pooling2d_with ed.global_average_pooling2d
 ed_gradient_list tape:gradient
 ed_gradient_tensor tape:gradient
 ed_greater ed.greater
 ed_greater_equal ed.greater_equal
 ed_hard_sigmoid ed.hard_sigmoid
 ed_hessian_vector_product ed.hessian_vector_product
-ed_id tensor:id
+ed_tensor_id tensor:id
 ed_index ed.index
 ed_initialize ed.initialize
 ed_integer C: numbers are operands
@@ -136,26 +136,26 @@ ed_is_contiguous tensor:is_contiguous
 ed_is_finite ed.is_finite
 ed_is_inf ed.is_inf
 ed_is_nan ed.is_nan
-ed_is_trainable tensor.trainable
+ed_variable_is_trainable tensor.trainable
 ed_is_variable tensor:is_variable
 ed_item tensor:item
 ed_item_int64 tensor:item
-ed_iterations optimizer.iterations
+ed_optimizer_iterations optimizer.iterations
 ed_jacobian tape:jacobian
 ed_keep C: Lua collects
 ed_latest_checkpoint ed.latest_checkpoint
-ed_layer_add layer:add
-ed_layer_adopt C: a variable put into a field becomes a weight
-ed_layer_at layer[1]
-ed_layer_count #layer
-ed_layer_find layer:find
+ed_layer_add_child layer:add
+ed_layer_adopt_weight C: a variable put into a field becomes a weight
+ed_layer_child layer[1]
+ed_layer_child_count #layer
+ed_layer_find_child layer:find
 ed_layer_name layer.name
 ed_layer_new ed.layer
 ed_layer_state C: a layer written in Lua has fields
 ed_layer_summary layer:summary
-ed_layer_weight_with layer:weight
+ed_layer_add_weight_with layer:weight
 ed_leaky_relu ed.leaky_relu
-ed_learning_rate optimizer.learning_rate
+ed_optimizer_learning_rate optimizer.learning_rate
 ed_less ed.less
 ed_less_equal ed.less_equal
 ed_linear ed.linear
@@ -182,10 +182,10 @@ ed_manager_latest manager.latest
 ed_manager_restoration manager:restoration
 ed_manager_skipped manager:skipped
 ed_matmul_with ed.matmul
-ed_max_pool2d_layer_with ed.max_pool2d_layer
+ed_layer_max_pooling2d_with ed.max_pool2d_layer
 ed_max_pool2d_with ed.max_pool2d
 ed_maximum ed.maximum
-ed_mean_metric ed.mean_metric
+ed_metric_mean ed.mean_metric
 ed_memory_fail_at C: for tests in C
 ed_memory_has_failed C: for tests in C
 ed_memory_reset_peak ed.memory_reset_peak
@@ -198,17 +198,17 @@ ed_metric_result metric:result
 ed_metric_update metric:update
 ed_minimize optimizer:minimize
 ed_minimum ed.minimum
-ed_mnist_with ed.mnist
+ed_dataset_mnist_with ed.mnist
 ed_mul ed.mul
-ed_name tensor.name
+ed_variable_name tensor.name
 ed_neg ed.neg
-ed_next dataset:next
+ed_dataset_next dataset:next
 ed_not_equal ed.not_equal
-ed_not_trainable layer:not_trainable
+ed_layer_non_trainable_variables layer:not_trainable
 ed_num_threads ed.num_threads
 ed_number C: numbers are operands
 ed_one_hot_with ed.one_hot
-ed_ones_like_with ed.ones_like
+ed_ones_like ed.ones_like
 ed_ones_with ed.ones
 ed_op_at C: help() and the module list the ops
 ed_op_count C: help() and the module list the ops
@@ -245,27 +245,27 @@ ed_reshape ed.reshape
 ed_restoration_count restoration:restored
 ed_restoration_path restoration:restored
 ed_restoration_report restoration:report
-ed_restore_or_initialize manager:restore_or_initialize
+ed_manager_restore_or_initialize manager:restore_or_initialize
 ed_retain C: Lua collects
 ed_reverse ed.reverse
-ed_rmsprop_with ed.rmsprop
+ed_optimizer_rmsprop_with ed.rmsprop
 ed_round ed.round
 ed_rsqrt ed.rsqrt
-ed_save_counter checkpoint:save_counter
-ed_save_wait manager:wait
-ed_save_with manager:save
+ed_checkpoint_save_counter checkpoint:save_counter
+ed_manager_wait manager:wait
+ed_manager_save_with manager:save
 ed_scalar_with ed.tensor
 ed_scope_close ed.scope
 ed_scope_open ed.scope
 ed_selu ed.selu
-ed_sequential_of ed.sequential
+ed_layer_sequential_of ed.sequential
 ed_set_error_handler C: errors are Lua's
-ed_set_learning_rate optimizer.learning_rate
+ed_optimizer_set_learning_rate optimizer.learning_rate
 ed_set_num_threads ed.num_threads
 ed_set_seed ed.set_seed
-ed_set_trainable tensor.trainable
+ed_variable_set_trainable tensor.trainable
 ed_set_warning_handler C: nothing piles up in the root scope
-ed_sgd_with ed.sgd
+ed_optimizer_sgd_with ed.sgd
 ed_shape tensor.shape
 ed_sigmoid ed.sigmoid
 ed_sigmoid_cross_entropy ed.sigmoid_cross_entropy
@@ -279,7 +279,7 @@ ed_softmax_cross_entropy ed.softmax_cross_entropy
 ed_softmax_with ed.softmax
 ed_softplus ed.softplus
 ed_softsign ed.softsign
-ed_sparse_categorical_accuracy ed.sparse_categorical_accuracy
+ed_metric_sparse_categorical_accuracy ed.sparse_categorical_accuracy
 ed_sparse_softmax_cross_entropy ed.sparse_softmax_cross_entropy
 ed_split_sizes_with ed.split
 ed_split_with ed.split
@@ -304,21 +304,21 @@ ed_track_float64 ed.trackable
 ed_track_int64 ed.trackable
 ed_track_state C: numbers of ed.trackable's table
 ed_trackable_new ed.trackable
-ed_trainable layer:trainable
+ed_layer_trainable_variables layer:trainable
 ed_transpose_with ed.transpose
 ed_unsorted_segment_sum ed.unsorted_segment_sum
 ed_unstack_with ed.unstack
 ed_value tensor:value
 ed_variable_with ed.variable
-ed_variables layer:variables
+ed_layer_variables layer:variables
 ed_watch tape:watch
-ed_watched_variables tape:watched
+ed_tape_watched_variables tape:watched
 ed_where ed.where
 ed_wrap C: memory of C's own
 ed_write_npy ed.write_npy
 ed_write_npz_of ed.write_npz
 ed_write_safetensors_of ed.write_safetensors
-ed_zeros_like_with ed.zeros_like
+ed_zeros_like ed.zeros_like
 ed_zeros_with ed.zeros
 ]]
 

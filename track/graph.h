@@ -10,11 +10,11 @@
  * things by other names than ours, and the same thing by several; so an object can offer names that
  * are only matched, or only written.
  */
-#ifndef EDDY_TENSOR_GRAPH_H
-#define EDDY_TENSOR_GRAPH_H
+#ifndef EDDY_TRACK_GRAPH_H
+#define EDDY_TRACK_GRAPH_H
 
 #include "tensor/core.h"
-#include "tensor/track.h"
+#include "track/track.h"
 
 enum {
     GRAPH_KEY = 1,   /* part of the path by which values lie in a file */

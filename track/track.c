@@ -1,4 +1,4 @@
-#include "tensor/graph.h"
+#include "track/graph.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -199,12 +199,34 @@ static const object_class *class_of(const void *object)
     return ((const ed_object *)object)->class;
 }
 
+static void track_variable(void *object, ed_tracker *t)
+{
+    (void)object;
+    t->graph->nodes[t->self].kind = GRAPH_VARIABLE;
+}
+
+/* Its variables, by number; a list that holds anything else is not one of variables. */
+static void track_list(void *object, ed_tracker *t)
+{
+    const ed_list *list = object;
+    for (int64_t i = 0; i < list->size; i++)
+        graph_number(t, t->self, GRAPH_NAME, i, graph_object(t, list->items[i]));
+}
+
+/* What says what objects of the class keep; NULL for classes that a checkpoint can't hold. */
+static void (*track_function(const object_class *class))(void *object, ed_tracker *t)
+{
+    return class == &tensor_variable_class ? track_variable
+           : class == &tensor_list_class   ? track_list
+                                           : class->track;
+}
+
 int graph_object(ed_tracker *t, void *object)
 {
     graph *g = t->graph;
     if (t->failed) return -1;
     if (!object) return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: a child is NULL"), fail(t);
-    if (!class_of(object)->track) {
+    if (!track_function(class_of(object))) {
         ed_fail(ED_INVALID_ARGUMENT,
                 "checkpoint: a %s has nothing that could be restored; variables, layers, "
                 "optimizers, metrics, generators, datasets and trackables have",
@@ -370,7 +392,7 @@ static void ask(ed_tracker *t, void *object)
 {
     ED_SCOPE;
     bool failed_before = ed_failed();
-    class_of(object)->track(object, t);
+    track_function(class_of(object))(object, t);
     if (!failed_before && ed_failed()) t->failed = true;
 }
 
