@@ -127,12 +127,17 @@ int32_t tape_slot_read(ed_tape *tape, ed_tensor *x)
 
 /* ---- Recording ------------------------------------------------------------------------------- */
 
+static bool is_list(const ed_attr *a)
+{
+    return a->type == ED_ATTR_INTS || a->type == ED_ATTR_AXES;
+}
+
 /* Bytes behind the copy of an attribute structure that hold what its lists and texts point to. */
 static size_t attrs_extra(const ed_op *op, const char *attrs)
 {
     size_t bytes = 0;
     for (const ed_attr *a = op->attrs; a && a->name; a++) {
-        if (a->type == ED_ATTR_INTS) {
+        if (is_list(a)) {
             const ed_ints *ints = (const void *)(attrs + a->offset);
             if (ints->values) bytes += ((size_t)ints->count + 1) * sizeof(int64_t);
         } else if (a->type == ED_ATTR_STRING) {
@@ -156,7 +161,7 @@ static bool copy_attrs(ed_tape *tape, tape_node *node, const void *attrs)
     if (!copy) return false;
     memcpy(copy, attrs, op->attrs_size);
     for (const ed_attr *a = op->attrs; a && a->name; a++) {
-        if (a->type == ED_ATTR_INTS) {
+        if (is_list(a)) {
             ed_ints *ints = (void *)(copy + a->offset);
             if (!ints->values) continue;
             size_t bytes = (size_t)ints->count * sizeof(int64_t);

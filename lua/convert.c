@@ -227,10 +227,9 @@ void convert_push_elements(lua_State *L, const ed_tensor *t)
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-bool convert_counts(const char *name)
+bool convert_counts(ed_attr_type type)
 {
-    return !strcmp(name, "axis") || !strcmp(name, "axes") || !strcmp(name, "perm") ||
-           !strcmp(name, "i");
+    return type == ED_ATTR_AXIS || type == ED_ATTR_AXES;
 }
 
 static bool from_one(const convert_room *room, const char *name, int64_t *value)
@@ -257,7 +256,7 @@ static bool whole(lua_State *L, int at, const ed_attr *field, convert_room *room
     *value = lua_tointegerx(L, at, &fine);
     if (!fine || lua_type(L, at) != LUA_TNUMBER)
         return wrong_kind(L, at, room, field->name, "a whole number");
-    return !convert_counts(field->name) || from_one(room, field->name, value);
+    return !convert_counts(field->type) || from_one(room, field->name, value);
 }
 
 /* Room for a list of so many numbers; NULL with an error. */
@@ -348,13 +347,15 @@ bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, 
         if (!lua_isboolean(L, at)) return wrong_kind(L, at, room, field->name, "a boolean");
         *(bool *)to = lua_toboolean(L, at);
         return true;
-    case ED_ATTR_INT: return whole(L, at, field, room, to);
+    case ED_ATTR_INT:
+    case ED_ATTR_AXIS: return whole(L, at, field, room, to);
     case ED_ATTR_FLOAT:
         if (lua_type(L, at) != LUA_TNUMBER) return wrong_kind(L, at, room, field->name, "a number");
         *(double *)to = lua_tonumber(L, at);
         return true;
     case ED_ATTR_DTYPE: return dtype_option(L, at, field, to, room);
     case ED_ATTR_INTS:
+    case ED_ATTR_AXES:
         return lua_type(L, at) == LUA_TNUMBER ? convert_row(L, at, 1, field, structure, room)
                                               : list_of_ints(L, at, field, to, room);
     case ED_ATTR_STRING:

@@ -52,8 +52,8 @@ ed_dtype convert_dtype(const char *name);
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* Whether an option of that name counts axes or places: from 1 in Lua. */
-bool convert_counts(const char *name);
+/* Whether a field of that type counts axes or indices: from 1 in Lua. */
+bool convert_counts(ed_attr_type type);
 
 /* Room for the lists of numbers among a call's options. */
 typedef struct convert_room {

@@ -26,7 +26,7 @@ static bool number_or_sizes(lua_State *L, int at, const maker_field *field, void
 static const maker_field split_fields[] = {
     {"x", .offset = offsetof(parts, x), .read = maker_operand},
     {"parts", .offset = 0, .read = number_or_sizes},
-    {"axis", ED_ATTR_INT, .offset = offsetof(parts, options.axis)},
+    {"axis", ED_ATTR_AXIS, .offset = offsetof(parts, options.axis)},
     {0},
 };
 
@@ -39,7 +39,7 @@ static void *make_split(const void *arguments)
 
 static const maker_field unstack_fields[] = {
     {"x", .offset = offsetof(parts, x), .read = maker_operand},
-    {"axis", ED_ATTR_INT, .offset = offsetof(parts, options.axis)},
+    {"axis", ED_ATTR_AXIS, .offset = offsetof(parts, options.axis)},
     {0},
 };
 

@@ -25,9 +25,10 @@ extern const char eddy_words[] __attribute__((visibility("hidden")));
 extern const char eddy_words_end[] __attribute__((visibility("hidden")));
 
 static const char *const kinds_of_attrs[] = {
-    [ED_ATTR_BOOL] = "true or false", [ED_ATTR_INT] = "a whole number",
-    [ED_ATTR_FLOAT] = "a number",     [ED_ATTR_DTYPE] = "a dtype",
-    [ED_ATTR_INTS] = "whole numbers", [ED_ATTR_STRING] = "a text",
+    [ED_ATTR_BOOL] = "true or false",  [ED_ATTR_INT] = "a whole number",
+    [ED_ATTR_FLOAT] = "a number",      [ED_ATTR_DTYPE] = "a dtype",
+    [ED_ATTR_INTS] = "whole numbers",  [ED_ATTR_STRING] = "a text",
+    [ED_ATTR_AXIS] = "a whole number", [ED_ATTR_AXES] = "whole numbers",
 };
 
 static bool is_told(const ed_attr *a)
@@ -35,17 +36,17 @@ static bool is_told(const ed_attr *a)
     return a->type != ED_ATTR_STATE && a->type != ED_ATTR_OBJECT;
 }
 
-/* A number of this name, as Lua counts: places and axes begin at 1. */
-static void push_int(lua_State *L, int64_t n, const char *name)
+/* A number of this type, as Lua counts: indices and axes begin at 1. */
+static void push_int(lua_State *L, int64_t n, ed_attr_type type)
 {
-    lua_pushinteger(L, convert_counts(name) && n >= 0 ? n + 1 : n);
+    lua_pushinteger(L, convert_counts(type) && n >= 0 ? n + 1 : n);
 }
 
-static void push_ints(lua_State *L, ed_ints ints, const char *name)
+static void push_ints(lua_State *L, ed_ints ints, ed_attr_type type)
 {
     lua_createtable(L, (int)ints.count, 0);
     for (int64_t i = 0; i < ints.count; i++) {
-        push_int(L, ints.values[i], name);
+        push_int(L, ints.values[i], type);
         lua_rawseti(L, -2, i + 1);
     }
 }
@@ -56,7 +57,8 @@ static void push_attr(lua_State *L, const ed_attr *a, const void *structure)
     const void *at = (const char *)structure + a->offset;
     switch (a->type) {
     case ED_ATTR_BOOL: lua_pushboolean(L, *(const bool *)at); return;
-    case ED_ATTR_INT: push_int(L, *(const int64_t *)at, a->name); return;
+    case ED_ATTR_INT:
+    case ED_ATTR_AXIS: push_int(L, *(const int64_t *)at, a->type); return;
     case ED_ATTR_FLOAT: lua_pushnumber(L, *(const double *)at); return;
     case ED_ATTR_DTYPE:
         if (*(const ed_dtype *)at)
@@ -65,8 +67,9 @@ static void push_attr(lua_State *L, const ed_attr *a, const void *structure)
             lua_pushnil(L);
         return;
     case ED_ATTR_INTS:
+    case ED_ATTR_AXES:
         if (((const ed_ints *)at)->values)
-            push_ints(L, *(const ed_ints *)at, a->name);
+            push_ints(L, *(const ed_ints *)at, a->type);
         else
             lua_pushnil(L);
         return;
@@ -110,8 +113,6 @@ static void push_attrs(lua_State *L, const ed_op *op)
         set_text(L, "name", a->name);
         set_text(L, "kind", kinds_of_attrs[a->type]);
         set_text(L, "doc", a->doc);
-        lua_pushboolean(L, convert_counts(a->name));
-        lua_setfield(L, -2, "counts");
         if (op->defaults) {
             push_attr(L, a, op->defaults);
             lua_setfield(L, -2, "default");
@@ -123,7 +124,7 @@ static void push_attrs(lua_State *L, const ed_op *op)
 static void push_sample_input(lua_State *L, const ed_sample_input *in)
 {
     lua_newtable(L);
-    push_ints(L, (ed_ints){in->shape, in->rank}, "shape");
+    push_ints(L, (ed_ints){in->shape, in->rank}, ED_ATTR_INTS);
     lua_setfield(L, -2, "shape");
     lua_pushnumber(L, in->low);
     lua_setfield(L, -2, "low");

@@ -175,7 +175,6 @@ local function describe_op(op, name)
         local default = attr.default
         local told = default ~= nil and default ~= "" and " (" .. written(default) .. ")" or ""
         local doc = attr.doc and ": " .. attr.doc or ""
-        if attr.counts then doc = gsub(doc, "default 0", "default 1") end
         add("    %-12s %s%s%s", attr.name, attr.kind, doc, told)
     end
     add("    %-12s %s", "gradient", op.no_gradient and "none: " .. op.no_gradient or "yes")

@@ -130,8 +130,10 @@ static bool take_operands(arguments *a)
 static bool suits(ed_attr_type attribute, int type)
 {
     switch (attribute) {
-    case ED_ATTR_INTS: return type == LUA_TTABLE || type == LUA_TNUMBER;
+    case ED_ATTR_INTS:
+    case ED_ATTR_AXES: return type == LUA_TTABLE || type == LUA_TNUMBER;
     case ED_ATTR_INT:
+    case ED_ATTR_AXIS:
     case ED_ATTR_FLOAT: return type == LUA_TNUMBER;
     case ED_ATTR_DTYPE:
     case ED_ATTR_STRING: return type == LUA_TSTRING;
@@ -166,7 +168,7 @@ static bool take_by_place(arguments *a)
                false;
     const ed_attr *field = &a->op->attrs[i];
     a->given |= 1u << i;
-    if (field->type != ED_ATTR_INTS || type != LUA_TNUMBER || next_attr(a, i + 1, type) >= 0)
+    if (!suits(field->type, LUA_TTABLE) || type != LUA_TNUMBER || next_attr(a, i + 1, type) >= 0)
         return convert_field(a->L, a->at, field, a->attrs, &a->room);
     int n = row_of_numbers(a, a->at);
     a->at += n - 1;

@@ -18,7 +18,8 @@
 #define AXIS_ATTRS                                                                                 \
     (const ed_attr[])                                                                              \
     {                                                                                              \
-        ATTR(ed_concat_options, axis, ED_ATTR_INT, "which; default 0; negative: from the end"),    \
+        ATTR(ed_concat_options, axis, ED_ATTR_AXIS,                                                \
+             "which; default the first; negative: from the end"),                                  \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \

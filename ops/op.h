@@ -47,7 +47,9 @@ typedef enum ed_attr_type {
     ED_ATTR_INTS,   /* ed_ints */
     ED_ATTR_STRING, /* const char * */
     ED_ATTR_STATE,  /* uint64_t[3]: a random generator's counter and key */
-    ED_ATTR_OBJECT  /* any counted object; a tape that records the call retains it */
+    ED_ATTR_OBJECT, /* any counted object; a tape that records the call retains it */
+    ED_ATTR_AXIS,   /* int64_t: an axis, or an index along one, from 0; negative: from the end */
+    ED_ATTR_AXES    /* ed_ints of such; a binding may count them from 1, as its language does */
 } ed_attr_type;
 
 typedef struct ed_attr {

@@ -8,7 +8,7 @@
 /* ---- Shapes, kernel, reference --------------------------------------------------------------- */
 
 static const ed_attr attributes[] = {
-    ATTR(ed_reduce_options, axis, ED_ATTR_INTS, "which to reduce; default all"),
+    ATTR(ed_reduce_options, axis, ED_ATTR_AXES, "which to reduce; default all"),
     ATTR(ed_reduce_options, keepdims, ED_ATTR_BOOL, "reduced axes stay as extent 1"),
     {0}};
 
@@ -425,7 +425,7 @@ REDUCTION(reduce_std, "y = root of the variance of x over the axes", ED_SET_FLOA
 /* ---- Index of the best ----------------------------------------------------------------------- */
 
 static const ed_attr best_attributes[] = {
-    ATTR(ed_argmax_options, axis, ED_ATTR_INT, "along which; default 0"), {0}};
+    ATTR(ed_argmax_options, axis, ED_ATTR_AXIS, "along which; default the first"), {0}};
 
 static bool best_infer(ed_call *call)
 {

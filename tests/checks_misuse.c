@@ -205,10 +205,12 @@ static int wrong_count(const ed_attr *a)
 {
     switch (a->type) {
     case ED_ATTR_BOOL: return 2;
-    case ED_ATTR_INT: return COUNT(wrong_ints);
+    case ED_ATTR_INT:
+    case ED_ATTR_AXIS: return COUNT(wrong_ints);
     case ED_ATTR_FLOAT: return COUNT(wrong_floats);
     case ED_ATTR_DTYPE: return ED_DTYPE_COUNT + 3;
-    case ED_ATTR_INTS: return COUNT(wrong_lists);
+    case ED_ATTR_INTS:
+    case ED_ATTR_AXES: return COUNT(wrong_lists);
     case ED_ATTR_STRING: return COUNT(wrong_texts);
     case ED_ATTR_STATE: return 2;
     default: return 1;
@@ -222,10 +224,12 @@ static void put_wrong(char *attrs, const ed_attr *a, int i)
     int dtype = i < ED_DTYPE_COUNT ? i : odd_dtypes[i % 3];
     switch (a->type) {
     case ED_ATTR_BOOL: *(bool *)to = i; break;
-    case ED_ATTR_INT: *(int64_t *)to = wrong_ints[i]; break;
+    case ED_ATTR_INT:
+    case ED_ATTR_AXIS: *(int64_t *)to = wrong_ints[i]; break;
     case ED_ATTR_FLOAT: *(double *)to = wrong_floats[i]; break;
     case ED_ATTR_DTYPE: memcpy(to, &dtype, sizeof(ed_dtype)); break;
-    case ED_ATTR_INTS: *(ed_ints *)to = wrong_lists[i]; break;
+    case ED_ATTR_INTS:
+    case ED_ATTR_AXES: *(ed_ints *)to = wrong_lists[i]; break;
     case ED_ATTR_STRING: *(const char **)to = wrong_texts[i]; break;
     case ED_ATTR_STATE: memset(to, i ? 0xff : 0, 3 * sizeof(uint64_t)); break;
     default: *(void **)to = NULL; break;

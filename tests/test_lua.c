@@ -171,11 +171,72 @@ static void states_share_layers(void **unused)
     assert_fine();
 }
 
+/* ---- A program's own op ---------------------------------------------------------------------- */
+
+/* counted: what its attributes are, as C gets them. The type says what counts, not the name. */
+typedef struct counted_attrs {
+    int64_t axis, which;
+    ed_ints order;
+} counted_attrs;
+
+static const ed_attr counted_schema[] = {
+    {"axis", ED_ATTR_INT, offsetof(counted_attrs, axis), "a number, whatever its name"},
+    {"which", ED_ATTR_AXIS, offsetof(counted_attrs, which), "an index"},
+    {"order", ED_ATTR_AXES, offsetof(counted_attrs, order), "indices"},
+    {0}};
+
+static bool counted_infer(ed_call *call)
+{
+    const counted_attrs *attrs = call->attrs;
+    const int64_t size = 2 + attrs->order.count;
+    return ed_call_output(call, 0, ED_INT64, 1, &size);
+}
+
+static bool counted_kernel(ed_call *call)
+{
+    const counted_attrs *attrs = call->attrs;
+    int64_t *y = ed_call_data(call, 0);
+    y[0] = attrs->axis;
+    y[1] = attrs->which;
+    for (int64_t i = 0; i < attrs->order.count; i++) y[2 + i] = attrs->order.values[i];
+    return true;
+}
+
+static bool counted_reference(const ed_call *call)
+{
+    return ed_fail(ED_UNIMPLEMENTED, "%s has none", call->op->name), false;
+}
+
+static const ed_op counted = {
+    .name = "counted",
+    .doc = "its own attributes",
+    .attrs = counted_schema,
+    .attrs_size = sizeof(counted_attrs),
+    .infer = counted_infer,
+    .kernel = counted_kernel,
+    .no_gradient = "it has no operand",
+    .reference = counted_reference,
+};
+
+static void types_say_what_counts(void **unused)
+{
+    (void)unused;
+    assert_true(ed_op_register(&counted));
+    lua_State *L = open_state();
+    if (luaL_dostring(L, "local y = ed.counted{axis = 3, which = 3, order = {1, -1, 2}} "
+                         "assert(table.concat(y:totable(), ' ') == '3 2 0 -1 1') "
+                         "assert(ed.counted(0, 1, {}):sum():item() == 0) "
+                         "assert(not pcall(ed.counted, 0, 0))"))
+        fail_msg("%s", lua_tostring(L, -1));
+    lua_close(L);
+    assert_fine();
+}
+
 int main(void)
 {
     glob_t scripts;
     if (glob("tests/lua/*.lua", 0, NULL, &scripts)) return 1;
-    struct CMUnitTest *tests = calloc(scripts.gl_pathc + 3, sizeof *tests);
+    struct CMUnitTest *tests = calloc(scripts.gl_pathc + 4, sizeof *tests);
     size_t n = 0;
     for (; n < scripts.gl_pathc; n++)
         tests[n] = (struct CMUnitTest){
@@ -186,6 +247,7 @@ int main(void)
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(eddy_may_refuse_memory);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(lua_may_refuse_memory);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(states_share_layers);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(types_say_what_counts);
     int failed = _cmocka_run_group_tests("lua", tests, n, folder_begin, folder_end);
     free(tests);
     globfree(&scripts);
