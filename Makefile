@@ -58,8 +58,8 @@ TESTS    := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/test_*.c))
 TEST_AID := $(call simd_objects,$(filter-out tests/test_%.c tests/shared_%.c,$(wildcard tests/*.c)))
 BENCHES  := $(patsubst %.c,$(OBJ)/%,$(wildcard bench/bench_*.c))
 PROGRAM  := $(OBJ)/programs/eddy-ckpt
-LUA_ALL  := $(patsubst %.c,$(OBJ)/%.o,$(wildcard lua/*.c))
-LUA_PART := $(filter-out $(OBJ)/lua/repl%.o,$(LUA_ALL))
+LUA_PART := $(patsubst %.c,$(OBJ)/%.o,$(wildcard lua/*.c))
+LUA_ALL  := $(LUA_PART) $(patsubst %.c,$(OBJ)/%.o,$(wildcard lua/repl/*.c))
 REPL     := $(OBJ)/lua/eddy
 MODULE   := $(OBJ)/lua/eddy.so
 
@@ -149,7 +149,7 @@ $(OBJ)/tests/test_lua_examples: $(REPL)
 # Lua itself come from whoever loads the module.
 $(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS) -DEDDY_VERSION='"$(VERSION)"'
 $(OBJ)/lua/module.o: lua/prelude.lua
-$(OBJ)/lua/help.o: lua/help.lua lua/words.txt
+$(OBJ)/lua/help.o: lua/help.lua lua/help.txt
 $(OBJ)/lua/plot.o: lua/plot.lua
 $(MODULE): $(LUA_PART) $(OBJECTS) lua/eddy.map
 	$(call say,LD    $@)

@@ -1,4 +1,3 @@
-#include "lua/autodiff.h"
 #include "lua/call.h"
 #include "lua/maker.h"
 #include "lua/objects.h"

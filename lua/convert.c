@@ -1,5 +1,5 @@
 #include "lua/convert.h"
-#include "lua/mixing.h"
+#include "lua/promotion.h"
 #include "tensor/core.h"
 #include <limits.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ convert_text convert_kind(lua_State *L, int at)
 }
 
 /* Tables of tensors may lie in each other, as deep as tensors have axes. */
-static ed_tensor *operand(lua_State *L, int at, const nested *wanted, int depth);
+static ed_tensor *operand(lua_State *L, int at, const tables_wanted *wanted, int depth);
 
 static ed_list *list_of(lua_State *L, int at, int depth)
 {
@@ -56,7 +56,7 @@ static ed_list *list_of(lua_State *L, int at, int depth)
     ed_list *list = lua_checkstack(L, 4) ? scope_give(list_new(count)) : NULL;
     for (int64_t i = 0; list && i < count; i++) {
         lua_rawgeti(L, at, i + 1);
-        ed_tensor *t = operand(L, lua_gettop(L), &(nested){0}, depth);
+        ed_tensor *t = operand(L, lua_gettop(L), &(tables_wanted){0}, depth);
         lua_pop(L, 1);
         if (!t) return NULL;
         list->items[i] = ed_retain(t);
@@ -68,9 +68,9 @@ static ed_list *list_of(lua_State *L, int at, int depth)
 static ed_tensor *stacked(ed_list *list)
 {
     const ed_op *stack = ed_op_find("stack");
-    ed_dtype dtype = mixing_dtype(stack, list->items, (int)list->size, 0);
+    ed_dtype dtype = promotion_dtype(stack, list->items, (int)list->size, 0);
     for (int64_t i = 0; i < list->size && dtype; i++) {
-        if (!mixing_is_whole(list->items[i])) continue;
+        if (!promotion_is_integer(list->items[i])) continue;
         ed_tensor *t = ed_cast(list->items[i], dtype);
         if (!t) return NULL;
         ed_release(list->items[i]);
@@ -79,10 +79,10 @@ static ed_tensor *stacked(ed_list *list)
     return ed_stack(list);
 }
 
-static ed_tensor *from_table(lua_State *L, int at, const nested *wanted, int depth)
+static ed_tensor *from_table(lua_State *L, int at, const tables_wanted *wanted, int depth)
 {
     bool tensors;
-    ed_tensor *t = nested_tensor(L, at, wanted, &tensors);
+    ed_tensor *t = tables_tensor(L, at, wanted, &tensors);
     ed_list *list = tensors ? list_of(L, at, depth + 1) : NULL;
     return list ? stacked(list) : t;
 }
@@ -94,7 +94,7 @@ static ed_tensor *number(lua_State *L, int at, ed_dtype dtype)
     return dtype ? ed_scalar_with(t, &(ed_scalar_options){.dtype = dtype}) : t;
 }
 
-static ed_tensor *operand(lua_State *L, int at, const nested *wanted, int depth)
+static ed_tensor *operand(lua_State *L, int at, const tables_wanted *wanted, int depth)
 {
     ed_tensor *t = handle_at(L, at, HANDLE_TENSOR);
     if (t) return t;
@@ -109,14 +109,14 @@ static ed_tensor *operand(lua_State *L, int at, const nested *wanted, int depth)
     }
 }
 
-ed_tensor *convert_values(lua_State *L, int at, const nested *wanted)
+ed_tensor *convert_values(lua_State *L, int at, const tables_wanted *wanted)
 {
     return operand(L, lua_absindex(L, at), wanted, 0);
 }
 
 ed_tensor *convert_operand(lua_State *L, int at, ed_dtype dtype)
 {
-    return convert_values(L, at, &(nested){.dtype = dtype});
+    return convert_values(L, at, &(tables_wanted){.dtype = dtype});
 }
 
 bool convert_has_names(lua_State *L, int at)

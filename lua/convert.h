@@ -6,7 +6,7 @@
 #define EDDY_LUA_CONVERT_H
 
 #include "lua/handle.h"
-#include "lua/nested.h"
+#include "lua/tables.h"
 #include "ops/op.h"
 
 /*
@@ -18,7 +18,7 @@
 ed_tensor *convert_operand(lua_State *L, int at, ed_dtype dtype);
 
 /* The same with more that is wanted of tables. */
-ed_tensor *convert_values(lua_State *L, int at, const nested *wanted);
+ed_tensor *convert_values(lua_State *L, int at, const tables_wanted *wanted);
 
 typedef struct convert_text {
     char s[80];

@@ -1,8 +1,8 @@
 #include "lua/maker.h"
-#include "lua/mixing.h"
+#include "lua/promotion.h"
 #include "lua/objects.h"
 #include "lua/ops.h"
-#include "lua/places.h"
+#include "lua/indexing.h"
 
 /* What Eddy makes of ops and is no op itself, as functions and as methods of tensors. */
 
@@ -63,7 +63,7 @@ static void *make_biased(const void *arguments)
 {
     const pair *p = arguments;
     ed_tensor *both[] = {p->x, p->bias};
-    return mixing(ed_op_find("add"), both, 2, NULL) ? ed_bias_add(both[0], both[1]) : NULL;
+    return promotion(ed_op_find("add"), both, 2, NULL) ? ed_bias_add(both[0], both[1]) : NULL;
 }
 
 static const maker_field single_field[] = {
@@ -176,11 +176,11 @@ void functions_open(lua_State *L)
 {
     maker_open(L, makers);
     maker_open(L, full);
-    places_open(L);
+    indexing_open(L);
     luaL_setfuncs(L, functions, 0);
     objects_push_tensor_methods(L);
     maker_open(L, makers);
-    places_open(L);
+    indexing_open(L);
     lua_pushnil(L);
     lua_setfield(L, -2, full->name); /* the op's, whose operand comes first */
     lua_pop(L, 1);

@@ -1,4 +1,36 @@
 /*
+ * The module `eddy` for Lua, and the program eddy. Where what is:
+ *
+ *     what everything stands on
+ *       handle.c            userdata, scopes, errors: this header
+ *       call.c              Lua functions that Eddy calls back
+ *       garbage.c           when Lua's collector has to run, and figures of memory
+ *       convert.c           Lua values as tensors and options, and back
+ *       tables.c            nested tables of numbers as tensors
+ *       promotion.c         which operands become floats
+ *       maker.c             constructors: functions that are described by a table of fields
+ *       objects.c           what objects of all kinds share
+ *     what the module has
+ *       module.c            luaopen_eddy, which opens all of these
+ *       prelude.lua         what is best said in Lua
+ *       ops.c               every op of Eddy's table
+ *       functions.c         functions that Eddy makes of ops
+ *       tensor.c            tensors and variables: operators, properties, methods
+ *       indexing.c          x[...]
+ *       autodiff.c          tapes, custom gradients
+ *       layers.c            layers
+ *       layer_identity.c      one userdata for one layer
+ *       custom_layers.c       layers written in Lua
+ *       layer_fields.c        which of their fields are children and weights
+ *       optim.c metrics.c random.c data.c files.c checkpoints.c trackables.c
+ *       plot.c, plot.lua    plots and PNG files
+ *       help.c, help.lua    help of what the definitions say; help.txt has the rest
+ *     the program
+ *       repl/               scripts and the prompt: repl/repl.h
+ *
+ * Only Eddy's public headers are included: whatever this binding can do, one for another language
+ * can.
+ *
  * Eddy's objects in Lua: a userdata is one reference. How every binding is written:
  *
  *     look at the arguments, which may raise Lua errors: nothing is held yet
@@ -115,8 +147,7 @@ int binding_finish_text(lua_State *L, binding *b, const char *s);
 /* The Lua thread whose binding calls Eddy; NULL when C does. */
 lua_State *binding_thread(void);
 
-/* ---- Scopes of Lua (ed.scope, which prelude.lua makes of it)
- * ---------------------------------- */
+/* ---- Scopes of Lua (ed.scope, which prelude.lua makes of it) --------------------------------- */
 
 /* Pushes a set in which the Lua thread's handles are from now on, until it is closed: then those
  * left in it are closed. Its field `outer` is the set before. */

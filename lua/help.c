@@ -1,7 +1,7 @@
-#include "lua/help.h"
+#include "lua/objects.h"
 #include "lua/convert.h"
 #include "lua/maker.h"
-#include "lua/mixing.h"
+#include "lua/promotion.h"
 #include "lua/ops.h"
 #include "nn/layer.h"
 #include "tensor/core.h"
@@ -15,14 +15,14 @@ __asm__(".section .rodata\n"
         "eddy_help:\n"
         ".incbin \"lua/help.lua\"\n"
         "eddy_help_end:\n"
-        "eddy_words:\n"
-        ".incbin \"lua/words.txt\"\n"
-        "eddy_words_end:\n"
+        "eddy_help_text:\n"
+        ".incbin \"lua/help.txt\"\n"
+        "eddy_help_text_end:\n"
         ".previous\n");
 extern const char eddy_help[] __attribute__((visibility("hidden")));
 extern const char eddy_help_end[] __attribute__((visibility("hidden")));
-extern const char eddy_words[] __attribute__((visibility("hidden")));
-extern const char eddy_words_end[] __attribute__((visibility("hidden")));
+extern const char eddy_help_text[] __attribute__((visibility("hidden")));
+extern const char eddy_help_text_end[] __attribute__((visibility("hidden")));
 
 static const char *const kinds_of_attrs[] = {
     [ED_ATTR_BOOL] = "true or false",  [ED_ATTR_INT] = "a whole number",
@@ -300,7 +300,7 @@ void help_open(lua_State *L, int module, const char *prelude, size_t size)
     lua_pushvalue(L, module);
     luaL_newlib(L, functions);
     lua_pushlstring(L, prelude, size);
-    lua_pushlstring(L, eddy_words, (size_t)(eddy_words_end - eddy_words));
+    lua_pushlstring(L, eddy_help_text, (size_t)(eddy_help_text_end - eddy_help_text));
     lua_call(L, 4, 1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &options_key);
 }

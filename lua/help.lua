@@ -1,6 +1,6 @@
 -- ed.help, ed.search: what is known of a name, gathered from where it is defined: an op's words are
 -- those of the op table, a prelude function's are the comment above it, and what C provides besides
--- is told in words.txt.
+-- is told in help.txt.
 local ed, native, prelude, words = ...
 local concat, sort, remove = table.concat, table.sort, table.remove
 local format, find, lower = string.format, string.find, string.lower
@@ -295,7 +295,7 @@ local function arguments_of(key)
     return native.arguments(value)
 end
 
--- What is only named in words.txt has its arguments told by the binding.
+-- What is only named in help.txt has its arguments told by the binding.
 local function signature_of(entry, key)
     local arguments = entry.signature == key and arguments_of(key)
     if not arguments then return entry.signature end

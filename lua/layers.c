@@ -1,6 +1,6 @@
 #include "lua/maker.h"
 #include "lua/ops.h"
-#include "lua/own.h"
+#include "lua/custom_layers.h"
 #include <string.h>
 
 /*
@@ -228,7 +228,7 @@ static ed_layer *layer_given(lua_State *L, bool table, lua_Integer i)
     ed_layer *layer = handle_at(L, -1, HANDLE_LAYER);
     if (!layer)
         handle_fail(L, "sequential: value %d is no layer but %s", (int)i, convert_kind(L, -1).s);
-    selves_join(L, -2, layer, -1);
+    identity_attach(L, -2, layer, -1);
     lua_pop(L, 1);
     return layer;
 }
@@ -254,7 +254,7 @@ static int sequential(lua_State *L)
         (!table || maker_options_beside(L, 1, name_only, (int)count, &options, &room)) &&
         maker_options(L, last, name_only, &options, &room);
     binding_finish(L, &b, h, fine ? ed_layer_sequential_of(options.name, layers, count) : NULL);
-    selves_know(L, h->object, -1);
+    identity_set(L, h->object, -1);
     return 1;
 }
 
@@ -309,7 +309,7 @@ static int find(lua_State *L)
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     ed_layer *found = ed_layer_find_child(layer, maker_check_text(L, 2));
     if (!found) return handle_raise(L);
-    selves_push(L, found);
+    identity_push(L, found);
     return 1;
 }
 
@@ -326,8 +326,8 @@ static int add(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER), *child = handle_check(L, 2, HANDLE_LAYER);
     lua_settop(L, 2);
-    selves_know(L, layer, 1);
-    return handle_return(L, selves_add(L, layer, child, 2));
+    identity_set(L, layer, 1);
+    return handle_return(L, identity_add_child(L, layer, child, 2));
 }
 
 /* weight(name, shape, {initializer = , trainable = , dtype = }): the variable. */
@@ -370,7 +370,7 @@ static int child(lua_State *L, ed_layer *layer, lua_Integer i)
     int64_t count = ed_layer_child_count(layer), at = i > 0 ? i - 1 : i + count;
     if (!i) return handle_fail(L, "counting begins at 1 (and -1 is the last)");
     if (at < 0 || at >= count) return lua_pushnil(L), 1;
-    selves_push(L, ed_layer_child(layer, at));
+    identity_push(L, ed_layer_child(layer, at));
     return 1;
 }
 
@@ -393,8 +393,8 @@ static int index_of(lua_State *L)
     if (lua_isinteger(L, 2)) return child(L, layer, lua_tointeger(L, 2));
     if (objects_method(L)) return 1;
     if (lua_type(L, 2) == LUA_TSTRING && property(L, layer, lua_tostring(L, 2))) return 1;
-    if (!own_layers_is(layer)) return objects_no_field(L);
-    selves_push_fields(L, 1);
+    if (!custom_layers_made(layer)) return objects_no_field(L);
+    identity_push_fields(L, 1);
     lua_pushvalue(L, 2);
     lua_gettable(L, -2);
     return 1;
@@ -404,7 +404,7 @@ static int index_of(lua_State *L)
 static int new_index(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
-    if (!own_layers_is(layer)) return handle_fail(L, "only layers written in Lua have fields");
+    if (!custom_layers_made(layer)) return handle_fail(L, "only layers written in Lua have fields");
     const char *key = maker_check_text(L, 2);
     lua_settop(L, 3);
     luaL_getmetafield(L, 1, "__index");
@@ -413,9 +413,9 @@ static int new_index(lua_State *L)
     bool taken = lua_rawget(L, -2) != LUA_TNIL || property(L, layer, key);
     if (taken) return handle_fail(L, "every layer has a '%s' already", key);
     lua_settop(L, 3);
-    own_parts_check(L, layer, key);
-    own_parts_take(L, layer, key);
-    selves_push_fields(L, 1);
+    fields_check(L, layer, key);
+    fields_take(L, layer, key);
+    identity_push_fields(L, 1);
     lua_pushvalue(L, 2);
     lua_pushvalue(L, 3);
     lua_rawset(L, -3);
@@ -429,7 +429,7 @@ static int next_child(lua_State *L)
     const lua_Integer i = maker_check_integer(L, 2);
     if (i < 0 || i >= ed_layer_child_count(layer)) return 0;
     lua_pushinteger(L, i + 1);
-    selves_push(L, ed_layer_child(layer, i));
+    identity_push(L, ed_layer_child(layer, i));
     return 2;
 }
 
@@ -490,7 +490,7 @@ static const luaL_Reg metamethods[] = {
 
 void layers_open(lua_State *L)
 {
-    selves_open(L);
+    identity_open(L);
     maker_open(L, makers);
     lua_pushcfunction(L, sequential);
     lua_setfield(L, -2, "sequential");

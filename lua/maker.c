@@ -1,5 +1,5 @@
 #include "lua/maker.h"
-#include "lua/mixing.h"
+#include "lua/promotion.h"
 #include "lua/objects.h"
 #include "tensor/core.h"
 #include <limits.h>
@@ -10,13 +10,14 @@
 bool maker_operand(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
 {
     (void)field;
-    return (*(ed_tensor **)to = convert_values(L, at, &(nested){.named = room->named})) != NULL;
+    return (*(ed_tensor **)to = convert_values(L, at, &(tables_wanted){.named = room->named})) !=
+           NULL;
 }
 
 bool maker_floats(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
 {
     ed_tensor **t = to;
-    return maker_operand(L, at, field, to, room) && (*t = mixing_floats(*t));
+    return maker_operand(L, at, field, to, room) && (*t = promotion_floats(*t));
 }
 
 bool maker_later(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
@@ -28,7 +29,7 @@ bool maker_later(lua_State *L, int at, const maker_field *field, void *to, conve
 
 ed_tensor *maker_tensor(const maker_value *value, ed_dtype dtype)
 {
-    const nested wanted = {.dtype = dtype, .named = value->named};
+    const tables_wanted wanted = {.dtype = dtype, .named = value->named};
     ed_tensor *t = convert_values(value->L, value->at, &wanted);
     if (t && t->flags & TENSOR_WEAK) t = ed_scalar_with(t, NULL);
     return t && dtype && t->dtype != dtype ? ed_cast(t, dtype) : t;

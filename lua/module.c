@@ -1,12 +1,8 @@
-#include "lua/autodiff.h"
 #include "lua/call.h"
 #include "lua/handle.h"
 #include "lua/maker.h"
 #include "lua/objects.h"
-#include "lua/help.h"
 #include "lua/ops.h"
-#include "lua/plot.h"
-#include "lua/tensor.h"
 #include <limits.h>
 
 /*
@@ -87,7 +83,7 @@ int luaopen_eddy(lua_State *L)
     lua_settop(L, module);
     functions_open(L);
     layers_open(L);
-    own_layers_open(L);
+    custom_layers_open(L);
     optimizers_open(L);
     metrics_open(L);
     random_open(L);

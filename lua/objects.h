@@ -5,9 +5,10 @@
 
 #include "lua/convert.h"
 
+void autodiff_open(lua_State *L);
 void functions_open(lua_State *L);
 void layers_open(lua_State *L);
-void own_layers_open(lua_State *L);
+void custom_layers_open(lua_State *L);
 void optimizers_open(lua_State *L);
 void metrics_open(lua_State *L);
 void random_open(lua_State *L);
@@ -15,6 +16,12 @@ void datasets_open(lua_State *L);
 void files_open(lua_State *L);
 void checkpoints_open(lua_State *L);
 void trackables_open(lua_State *L);
+
+/* tensor.c: the same; pushes the table of a tensor's methods. */
+void tensor_open(lua_State *L);
+
+/* autodiff.c: puts what prelude.lua makes functions of into the table at the top of the stack. */
+void autodiff_natives(lua_State *L);
 
 /* The methods of a kind, and what of it is not a method; `index` gets the table of methods as its
  * upvalue (NULL: whatever else is asked for is an error). */
@@ -45,6 +52,26 @@ const char **objects_entries(lua_State *L, int at, const char *who, lua_Integer 
 
 /* As binding_finish, with a handle of a list: pushes a table of its tensors. */
 int objects_finish_list(lua_State *L, binding *b, handle *h, void *list);
+
+/* ---- plot.c: ed.plot, ed.imshow, ed.hist, into the terminal or a PNG file -------------------- */
+
+/* Puts them, and write_png, into the module. */
+void plot_open(lua_State *L, int module);
+
+/* Whether it is a terminal that has colours, and NO_COLOR does not say otherwise. */
+bool plot_coloured(FILE *to);
+
+/* ---- help.c: what is known of a name --------------------------------------------------------- */
+
+/* Puts help, search, describe and signature into the module, whose prelude's text is given. */
+void help_open(lua_State *L, int module, const char *prelude, size_t size);
+
+/* Pushes a function: f(x, alone) gives the names of the options of x, a function, an object or a
+ * name; with `alone` also those of arguments that have a place, which may be named too. */
+void help_push_options(lua_State *L);
+
+/* Pushes a table of the names of activations. */
+void help_push_activations(lua_State *L);
 
 /* ---- What a checkpoint can hold -------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 #include "lua/ops.h"
 #include "lua/convert.h"
-#include "lua/mixing.h"
+#include "lua/promotion.h"
 #include "tensor/core.h"
 #include <limits.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static bool take_operand(arguments *a, int at, ed_dtype likely)
                        "%s: %s is %s; a tensor, a number or a table of numbers is expected",
                        a->op->name, mine->name, convert_kind(a->L, at).s),
                false;
-    const nested wanted = {.likely = likely, .whole = !(mine->dtypes & ED_SET_FLOAT)};
+    const tables_wanted wanted = {.likely = likely, .whole = !(mine->dtypes & ED_SET_FLOAT)};
     ed_tensor *t = convert_values(a->L, at, &wanted);
     if (t) a->inputs[a->n_inputs++] = t;
     return t;
@@ -197,7 +197,8 @@ static bool run(arguments *a, ed_tensor **outputs)
         memcpy(a->attrs, op->defaults, op->attrs_size);
     else
         memset(a->attrs, 0, op->attrs_size);
-    return take_operands(a) && take_attributes(a) && mixing(op, a->inputs, a->n_inputs, a->attrs) &&
+    return take_operands(a) && take_attributes(a) &&
+           promotion(op, a->inputs, a->n_inputs, a->attrs) &&
            ed_execute(op, a->inputs, a->n_inputs, op->attrs ? a->attrs : NULL, outputs);
 }
 

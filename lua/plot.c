@@ -1,5 +1,5 @@
-#include "lua/plot.h"
 #include "io/file.h"
+#include "lua/objects.h"
 #include "lua/maker.h"
 #include "tensor/core.h"
 #include <stdlib.h>

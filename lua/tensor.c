@@ -1,12 +1,12 @@
-#include "lua/tensor.h"
+#include "lua/objects.h"
 #include "lua/maker.h"
-#include "lua/mixing.h"
+#include "lua/promotion.h"
 #include "lua/ops.h"
-#include "lua/places.h"
+#include "lua/indexing.h"
 #include "tensor/core.h"
 #include <string.h>
 
-/* Tensors in Lua: operators, properties, values of variables. Places are in places.c. */
+/* Tensors in Lua: operators, properties, values of variables. x[...] is in indexing.c. */
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
@@ -78,14 +78,14 @@ static int index_of(lua_State *L)
         size_t size;
         const char *key = lua_tolstring(L, 2, &size);
         if (push_property(L, t, key)) return 1;
-        if (!places_is_text(key, size))
+        if (!indexing_is_string(key, size))
             return handle_fail(L, "a tensor has no field or method '%s'", key);
     }
     if (is_end(L, t)) return 0;
     handle *h = handle_new(L, HANDLE_TENSOR);
     luaL_checkstack(L, 8, NULL);
     binding b = binding_open(L);
-    ed_tensor *y = places_read(L, t, 2);
+    ed_tensor *y = indexing_read(L, t, 2);
     return binding_finish(L, &b, h, y);
 }
 
@@ -96,7 +96,7 @@ static int index_of(lua_State *L)
 static ed_tensor *value_for(lua_State *L, int at, const ed_tensor *v)
 {
     ed_tensor *t = convert_operand(L, at, v->dtype);
-    return t && ED_SET_FLOAT & 1u << v->dtype && mixing_is_whole(t) ? ed_cast(t, v->dtype) : t;
+    return t && ED_SET_FLOAT & 1u << v->dtype && promotion_is_integer(t) ? ed_cast(t, v->dtype) : t;
 }
 
 static int set_field(lua_State *L, ed_tensor *t, const char *key)
@@ -117,11 +117,11 @@ static int new_index(lua_State *L)
         return handle_fail(L, "a tensor never changes; only variables can be assigned to");
     size_t size = 0;
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &size) : NULL;
-    if (key && !places_is_text(key, size)) return set_field(L, t, key);
+    if (key && !indexing_is_string(key, size)) return set_field(L, t, key);
     luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
     binding b = binding_open(L);
     ed_tensor *value = value_for(L, 3, t);
-    bool fine = value && places_write(L, t, 2, value);
+    bool fine = value && indexing_write(L, t, 2, value);
     binding_close(&b);
     return fine ? 0 : handle_raise(L);
 }

@@ -1,4 +1,4 @@
-#include "lua/own.h"
+#include "lua/custom_layers.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -20,8 +20,8 @@
 
 static void push_fields(lua_State *L, ed_layer *layer)
 {
-    selves_push(L, layer);
-    selves_push_fields(L, -1);
+    identity_push(L, layer);
+    identity_push_fields(L, -1);
     lua_replace(L, -2);
 }
 
@@ -211,7 +211,7 @@ static void take(lua_State *L, ed_layer *layer, int found)
         lua_rawgeti(L, found, i + 1);
         ed_layer *part = handle_at(L, -2, HANDLE_LAYER);
         ed_tensor *v = handle_at(L, -2, HANDLE_TENSOR);
-        if (part && !selves_add(L, layer, part, -2)) handle_raise(L);
+        if (part && !identity_add_child(L, layer, part, -2)) handle_raise(L);
         if (v && !ed_layer_adopt_weight(layer, lua_tostring(L, -1), v)) handle_raise(L);
         lua_settop(L, top);
     }
@@ -220,7 +220,7 @@ static void take(lua_State *L, ed_layer *layer, int found)
 
 /* ---- Fields ---------------------------------------------------------------------------------- */
 
-void own_parts_take(lua_State *L, ed_layer *layer, const char *name)
+void fields_take(lua_State *L, ed_layer *layer, const char *name)
 {
     lua_newtable(L);
     lua_insert(L, -2);
@@ -230,7 +230,7 @@ void own_parts_take(lua_State *L, ed_layer *layer, const char *name)
     lua_remove(L, found);
 }
 
-void own_parts_gather(lua_State *L, ed_layer *layer)
+void fields_collect(lua_State *L, ed_layer *layer)
 {
     const int top = lua_gettop(L), found = top + 1;
     lua_newtable(L);
@@ -246,7 +246,7 @@ void own_parts_gather(lua_State *L, ed_layer *layer)
     lua_settop(L, top);
 }
 
-void own_parts_check(lua_State *L, ed_layer *layer, const char *name)
+void fields_check(lua_State *L, ed_layer *layer, const char *name)
 {
     const int value = lua_gettop(L);
     push_fields(L, layer);

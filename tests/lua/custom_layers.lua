@@ -66,14 +66,14 @@ local Late = ed.layer{
 }
 local late = Late()
 local message = check.raises("not yet", late, ed.ones(1))
-assert(message:find("own_layers.lua:%d+: not yet"), message)
+assert(message:find("custom_layers.lua:%d+: not yet"), message)
 check.near(late(ed.ones(1)), {1})
 check.equal(#late:variables(), 1)
 
 -- Errors inside carry the Lua line, and say in which layer.
 local Broken = ed.layer{name = "broken", forward = function(self, x) return x:matmul(x) .. "" end}
 message = check.raises("sequential/broken", ed.sequential{Broken()}, ed.ones{2, 3})
-assert(message:find("own_layers.lua:%d+: matmul"), message)
+assert(message:find("custom_layers.lua:%d+: matmul"), message)
 check.raises("broken: forward returned nil", ed.layer{name = "broken", forward = function() end}(), 1.0)
 local thrown = {}
 local fine, caught = pcall(ed.layer{forward = function() error(thrown) end}(), 1.0)

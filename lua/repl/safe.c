@@ -1,4 +1,4 @@
-#include "lua/repl.h"
+#include "lua/repl/repl.h"
 
 /*
  * --safe: for programs that one would rather not trust with the machine. They get the libraries

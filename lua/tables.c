@@ -1,4 +1,4 @@
-#include "lua/nested.h"
+#include "lua/tables.h"
 #include "lua/convert.h"
 #include "tensor/core.h"
 #include <stdio.h>
@@ -9,7 +9,7 @@
  */
 
 typedef struct table {
-    const nested *wanted;
+    const tables_wanted *wanted;
     ed_dtype dtype;
     bool holds_all; /* numbers that there are: a float */
     int rank;
@@ -193,7 +193,7 @@ static ed_tensor *make(lua_State *L, int at, table *t)
     return made && store_all(L, t, 0, made->data, &i) ? made : NULL;
 }
 
-ed_tensor *nested_tensor(lua_State *L, int at, const nested *wanted, bool *tensors)
+ed_tensor *tables_tensor(lua_State *L, int at, const tables_wanted *wanted, bool *tensors)
 {
     table t = {.wanted = wanted};
     int top = lua_gettop(L);

@@ -11,23 +11,23 @@
  *
  * Numbers inside tensors (labels, indices of gather, results of argmax) are data and begin at 0.
  */
-#ifndef EDDY_LUA_PLACES_H
-#define EDDY_LUA_PLACES_H
+#ifndef EDDY_LUA_INDEXING_H
+#define EDDY_LUA_INDEXING_H
 
 #include "lua/handle.h"
 
 /* The part of t at the places that the value at `key` of the stack says: a view, but of masks.
  * Inside a scope; NULL with an error. */
-ed_tensor *places_read(lua_State *L, ed_tensor *t, int key);
+ed_tensor *indexing_read(lua_State *L, ed_tensor *t, int key);
 
 /* Writes the value, which is of the variable's dtype and broadcast, to the places. Inside a scope;
  * false with an error, and nothing is written. */
-bool places_write(lua_State *L, ed_tensor *v, int key, ed_tensor *value);
+bool indexing_write(lua_State *L, ed_tensor *v, int key, ed_tensor *value);
 
 /* Whether a text can only be places. */
-bool places_is_text(const char *s, size_t size);
+bool indexing_is_string(const char *s, size_t size);
 
 /* Puts slice into the table at the top of the stack. */
-void places_open(lua_State *L);
+void indexing_open(lua_State *L);
 
 #endif

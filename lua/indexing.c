@@ -1,4 +1,4 @@
-#include "lua/places.h"
+#include "lua/indexing.h"
 #include "lua/maker.h"
 #include "tensor/core.h"
 #include <stdlib.h>
@@ -162,7 +162,7 @@ static bool read_key(lua_State *L, int key, places *p)
     }
 }
 
-bool places_is_text(const char *s, size_t size)
+bool indexing_is_string(const char *s, size_t size)
 {
     return size && (strspn(s, "0123456789:-,. ") == size || memchr(s, 0, size));
 }
@@ -352,7 +352,7 @@ static bool write_view(ed_tensor *v, const places *p, ed_tensor *value)
 
 /* ---- The doors ------------------------------------------------------------------------------- */
 
-ed_tensor *places_read(lua_State *L, ed_tensor *t, int key)
+ed_tensor *indexing_read(lua_State *L, ed_tensor *t, int key)
 {
     const ed_tensor *mask = mask_at(L, key);
     if (mask) return read_masked(t, mask);
@@ -361,7 +361,7 @@ ed_tensor *places_read(lua_State *L, ed_tensor *t, int key)
     return view_at(t, &p);
 }
 
-bool places_write(lua_State *L, ed_tensor *v, int key, ed_tensor *value)
+bool indexing_write(lua_State *L, ed_tensor *v, int key, ed_tensor *value)
 {
     if (value->dtype != v->dtype)
         return ed_fail(ED_INVALID_ARGUMENT, "assign: the variable is %s, the value %s",
@@ -417,7 +417,7 @@ static const maker makers[] = {
     {0},
 };
 
-void places_open(lua_State *L)
+void indexing_open(lua_State *L)
 {
     maker_open(L, makers);
 }

@@ -1,5 +1,5 @@
-#include "lua/help.h"
-#include "lua/repl.h"
+#include "lua/objects.h"
+#include "lua/repl/repl.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <string.h>

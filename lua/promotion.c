@@ -1,4 +1,4 @@
-#include "lua/mixing.h"
+#include "lua/promotion.h"
 #include <math.h>
 
 /* Whether a number among the attributes has a fraction. */
@@ -12,7 +12,7 @@ static bool has_fraction(const ed_op *op, const void *attrs)
     return false;
 }
 
-ed_dtype mixing_dtype(const ed_op *op, ed_tensor *const *inputs, int n, int i)
+ed_dtype promotion_dtype(const ed_op *op, ed_tensor *const *inputs, int n, int i)
 {
     bool floats = false;
     for (int k = 0; k < n; k++) {
@@ -25,20 +25,20 @@ ed_dtype mixing_dtype(const ed_op *op, ed_tensor *const *inputs, int n, int i)
     return floats ? ED_FLOAT32 : ED_DTYPE_NONE;
 }
 
-bool mixing_cast(const ed_op *op, ed_tensor **inputs, int n, const void *attrs)
+bool promotion_cast(const ed_op *op, ed_tensor **inputs, int n, const void *attrs)
 {
     const ed_dtype least = has_fraction(op, attrs) ? ED_FLOAT32 : ED_DTYPE_NONE;
     ed_dtype dtype = ED_DTYPE_NONE;
     for (int i = 0; i < n; i++) {
-        if (!i || !ops_operands_agree(op, i - 1, i)) dtype = mixing_dtype(op, inputs, n, i);
-        bool may = ops_operand(op, i)->dtypes & 1u << ED_FLOAT32 && mixing_is_whole(inputs[i]);
+        if (!i || !ops_operands_agree(op, i - 1, i)) dtype = promotion_dtype(op, inputs, n, i);
+        bool may = ops_operand(op, i)->dtypes & 1u << ED_FLOAT32 && promotion_is_integer(inputs[i]);
         ed_dtype wanted = dtype ? dtype : least;
         if (may && wanted && !(inputs[i] = ed_cast(inputs[i], wanted))) return false;
     }
     return true;
 }
 
-ed_tensor *mixing_floats(ed_tensor *t)
+ed_tensor *promotion_floats(ed_tensor *t)
 {
-    return t && mixing_is_whole(t) ? ed_cast(t, ED_FLOAT32) : t;
+    return t && promotion_is_integer(t) ? ed_cast(t, ED_FLOAT32) : t;
 }

@@ -1,5 +1,5 @@
 #include "lua/call.h"
-#include "lua/repl.h"
+#include "lua/repl/repl.h"
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

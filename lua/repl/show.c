@@ -1,5 +1,5 @@
-#include "lua/plot.h"
-#include "lua/repl.h"
+#include "lua/objects.h"
+#include "lua/repl/repl.h"
 #include "optim/optimizer.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,20 +1,20 @@
 /*
  * The program eddy: a Lua with the module loaded as ed, for scripts and at a prompt.
  *
- *     repl.c           options, scripts, exit codes
- *     repl_prompt.c    the prompt: statements of several lines, results, errors
- *     repl_command.c   :time, :mem, :who and the other commands of the prompt
- *     repl_call.c      protected calls, and Ctrl-C during them
- *     repl_line.c      a line from the terminal, and the history
- *     repl_complete.c  what TAB offers
- *     repl_show.c      values as the prompt prints them, colours
- *     repl_safe.c      the libraries of --safe
+ *     repl.c       options, scripts, exit codes
+ *     prompt.c     the prompt: statements of several lines, results, errors
+ *     command.c    :time, :mem, :who and the other commands of the prompt
+ *     call.c       protected calls, and Ctrl-C during them
+ *     line.c       a line from the terminal, and the history
+ *     complete.c   what TAB offers
+ *     show.c       values as the prompt prints them, colours
+ *     safe.c       the libraries of --safe
  *
  * All of it runs inside one protected call of main's: what raises here and is caught nowhere else
  * ends the program with a message. Memory is Lua's, so that nothing leaks when something raises.
  */
-#ifndef EDDY_LUA_REPL_H
-#define EDDY_LUA_REPL_H
+#ifndef EDDY_LUA_REPL_REPL_H
+#define EDDY_LUA_REPL_REPL_H
 
 #include "lua/handle.h"
 #include <stdio.h>
@@ -26,7 +26,7 @@ int luaopen_eddy(lua_State *L);
 void repl_push_module(lua_State *L);
 void repl_push_field(lua_State *L, const char *name);
 
-/* ---- repl_call.c ----------------------------------------------------------------------------- */
+/* ---- call.c ---------------------------------------------------------------------------------- */
 
 /* Ctrl-C from now on is noted, and stops whatever repl_call runs; coroutines too. */
 void repl_call_open(lua_State *L);
@@ -42,7 +42,7 @@ int repl_call(lua_State *L, int arguments, int results, bool briefly);
 bool repl_pressed(void);
 bool repl_interrupted(void);
 
-/* ---- repl_line.c ----------------------------------------------------------------------------- */
+/* ---- line.c ---------------------------------------------------------------------------------- */
 
 typedef enum line_result { LINE_READ, LINE_INTERRUPTED, LINE_END } line_result;
 
@@ -63,7 +63,7 @@ bool line_is_last(void);
 /* Columns of the terminal. */
 int line_width(void);
 
-/* ---- repl_complete.c ------------------------------------------------------------------------- */
+/* ---- complete.c ------------------------------------------------------------------------------ */
 
 /*
  * What could stand for the last word of a text that ends at the cursor. Pushes a table of the texts
@@ -71,7 +71,7 @@ int line_width(void);
  */
 size_t complete(lua_State *L, const char *text);
 
-/* ---- repl_show.c ----------------------------------------------------------------------------- */
+/* ---- show.c ---------------------------------------------------------------------------------- */
 
 typedef enum style { STYLE_ERROR, STYLE_FAINT } style;
 
@@ -89,7 +89,7 @@ const char **show_sorted_keys(lua_State *L, int table, size_t *count);
 /* Bytes as people read them: "1.5 MB". */
 const char *show_bytes(int64_t bytes, char (*room)[32]);
 
-/* ---- repl_command.c and repl_prompt.c -------------------------------------------------------- */
+/* ---- command.c and prompt.c ------------------------------------------------------------------ */
 
 /* Runs ":time x", "?name" and their kin; false if the line is no command. `leave` is set by :quit.
  * May raise. */
@@ -113,7 +113,7 @@ void prompt_complain(lua_State *L);
 
 void prompt_loop(lua_State *L);
 
-/* ---- repl_safe.c ----------------------------------------------------------------------------- */
+/* ---- safe.c ---------------------------------------------------------------------------------- */
 
 /* The libraries of --safe, and no others. */
 void safe_open(lua_State *L);

@@ -1,4 +1,4 @@
-#include "lua/repl.h"
+#include "lua/repl/repl.h"
 #include "io/file.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 #include "lua/maker.h"
-#include "lua/own.h"
+#include "lua/custom_layers.h"
 #include <string.h>
 
 /*
@@ -26,40 +26,40 @@
  */
 
 /* Lives as long as a layer of it, which may outlive all of Lua, or the function that makes them. */
-typedef struct own_kind {
+typedef struct custom_kind {
     ed_layer_class class;
     int64_t users;
     char name[];
-} own_kind;
+} custom_kind;
 
-static void let_go(own_kind *kind)
+static void let_go(custom_kind *kind)
 {
     if (kind && !--kind->users) memory_free(kind);
 }
 
 /* ---- What Eddy calls ------------------------------------------------------------------------- */
 
-typedef struct own_call {
+typedef struct custom_call {
     ed_layer *layer;
     ed_tensor *x;
     const ed_forward_options *options; /* NULL: build is called */
     ed_tensor *result;                 /* of forward; retained */
-} own_call;
+} custom_call;
 
 /* Runs protected: may raise anywhere. */
 static int run(lua_State *L)
 {
-    own_call *c = lua_touserdata(L, 1);
-    if (!c->options) own_parts_gather(L, c->layer);
-    selves_push(L, c->layer);
-    selves_push_fields(L, -1);
+    custom_call *c = lua_touserdata(L, 1);
+    if (!c->options) fields_collect(L, c->layer);
+    identity_push(L, c->layer);
+    identity_push_fields(L, -1);
     lua_getfield(L, -1, c->options ? "forward" : "build");
     if (!c->options && lua_isnil(L, -1)) return 0;
     lua_pushvalue(L, -3);
     handle_put(handle_new(L, HANDLE_TENSOR), c->x);
     if (!c->options) {
         lua_call(L, 2, 0);
-        own_parts_gather(L, c->layer);
+        fields_collect(L, c->layer);
         return 0;
     }
     lua_createtable(L, 0, 1);
@@ -76,24 +76,24 @@ static int run(lua_State *L)
 
 static bool build(ed_layer *layer, ed_tensor *x)
 {
-    const own_state *state = ed_layer_state(layer);
-    own_call c = {.layer = layer, .x = x};
+    const custom_state *state = ed_layer_state(layer);
+    custom_call c = {.layer = layer, .x = x};
     return call_protected(state->hold, run, &c);
 }
 
 static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
 {
-    const own_state *state = ed_layer_state(layer);
-    own_call c = {.layer = layer, .x = x, .options = options};
+    const custom_state *state = ed_layer_state(layer);
+    custom_call c = {.layer = layer, .x = x, .options = options};
     return call_protected(state->hold, run, &c) ? scope_give(c.result) : NULL;
 }
 
 static void destroy(ed_layer *layer)
 {
-    own_state *state = ed_layer_state(layer);
+    custom_state *state = ed_layer_state(layer);
     call_release(state->hold);
     state->hold = NULL;
-    let_go((own_kind *)layer->class); /* from here on nobody asks for it */
+    let_go((custom_kind *)layer->class); /* from here on nobody asks for it */
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
@@ -120,13 +120,13 @@ static const char *name_given(lua_State *L)
 /* The function that makes layers. Upvalues: the box of the kind, the metatable of fields. */
 static int make(lua_State *L)
 {
-    own_kind *kind = *(own_kind **)lua_touserdata(L, lua_upvalueindex(1));
+    custom_kind *kind = *(custom_kind **)lua_touserdata(L, lua_upvalueindex(1));
     int n = lua_gettop(L);
     luaL_checkstack(L, n + 16, NULL);
     const char *name = name_given(L);
     handle *h = handle_new(L, HANDLE_LAYER);
     int layer_at = lua_gettop(L);
-    selves_push_fields(L, layer_at);
+    identity_push_fields(L, layer_at);
     lua_pushvalue(L, lua_upvalueindex(2));
     lua_setmetatable(L, -2);
     lua_pushboolean(L, true);
@@ -134,7 +134,7 @@ static int make(lua_State *L)
     binding b = binding_open(L);
     ed_layer *layer = ed_layer_new(&kind->class, name);
     if (layer) {
-        ((own_state *)ed_layer_state(layer))->hold = hold;
+        ((custom_state *)ed_layer_state(layer))->hold = hold;
         kind->users++;
     } else
         call_release(hold);
@@ -142,13 +142,13 @@ static int make(lua_State *L)
     binding_close(&b);
     if (!layer) return handle_raise(L);
     lua_settop(L, layer_at + 1);
-    selves_know(L, layer, layer_at);
+    identity_set(L, layer, layer_at);
     lua_getfield(L, layer_at + 1, "init");
     if (!lua_isnil(L, -1)) {
         lua_pushvalue(L, layer_at);
         for (int i = 1; i <= n; i++) lua_pushvalue(L, i);
         lua_call(L, n + 1, 0);
-        own_parts_gather(L, layer);
+        fields_collect(L, layer);
     }
     lua_settop(L, layer_at);
     return 1;
@@ -164,7 +164,7 @@ static void check_function(lua_State *L, const char *name, bool needed)
 
 static int end_kind(lua_State *L)
 {
-    own_kind **box = lua_touserdata(L, 1);
+    custom_kind **box = lua_touserdata(L, 1);
     let_go(*box);
     *box = NULL;
     return 0;
@@ -173,16 +173,16 @@ static int end_kind(lua_State *L)
 /* Pushes a box with a new kind. */
 static void push_kind(lua_State *L, const char *name)
 {
-    own_kind **box = lua_newuserdatauv(L, sizeof *box, 0);
+    custom_kind **box = lua_newuserdatauv(L, sizeof *box, 0);
     *box = NULL;
     luaL_setmetatable(L, "eddy.layer_kind");
-    own_kind *kind = *box = memory_alloc(sizeof *kind + strlen(name) + 1);
+    custom_kind *kind = *box = memory_alloc(sizeof *kind + strlen(name) + 1);
     if (!kind) handle_raise(L);
     strcpy(kind->name, name);
     kind->users = 1;
     kind->class = (ed_layer_class){
         .name = kind->name,
-        .state_size = sizeof(own_state),
+        .state_size = sizeof(custom_state),
         .build = build,
         .forward = forward,
         .destroy = destroy,
@@ -207,12 +207,12 @@ static int describe(lua_State *L)
     return 1;
 }
 
-bool own_layers_is(const ed_layer *layer)
+bool custom_layers_made(const ed_layer *layer)
 {
     return layer->class->forward == forward;
 }
 
-void own_layers_open(lua_State *L)
+void custom_layers_open(lua_State *L)
 {
     luaL_newmetatable(L, "eddy.layer_kind");
     lua_pushcfunction(L, end_kind);

@@ -1,4 +1,4 @@
-#include "lua/repl.h"
+#include "lua/repl/repl.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

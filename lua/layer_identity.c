@@ -1,4 +1,4 @@
-#include "lua/own.h"
+#include "lua/custom_layers.h"
 
 /*
  * Who a layer is in Lua: one userdata. What C's layers hold, Lua sees too:
@@ -18,36 +18,36 @@
  */
 
 /* Keys of the registry: layer -> userdata, weak; userdata -> fields, as long as that lives. */
-static const char selves_key, fields_key;
+static const char identity_key, fields_key;
 
-void selves_know(lua_State *L, const ed_layer *layer, int at)
+void identity_set(lua_State *L, const ed_layer *layer, int at)
 {
     at = lua_absindex(L, at);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &selves_key);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &identity_key);
     lua_pushvalue(L, at);
     lua_rawsetp(L, -2, layer);
     lua_pop(L, 1);
 }
 
-void selves_push(lua_State *L, ed_layer *layer)
+void identity_push(lua_State *L, ed_layer *layer)
 {
     luaL_checkstack(L, 6, NULL);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &selves_key);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &identity_key);
     lua_rawgetp(L, -1, layer);
     lua_replace(L, -2);
     handle *h = lua_touserdata(L, -1);
-    if (!h && own_layers_is(layer))
+    if (!h && custom_layers_made(layer))
         handle_fail(L, "%s: the fields of the layer are gone", ed_layer_name(layer));
     if (!h) {
         lua_pop(L, 1);
         h = handle_new(L, HANDLE_LAYER);
-        selves_know(L, layer, -1);
+        identity_set(L, layer, -1);
     }
     if (!h->object) handle_put(h, layer);
     h->closed = false;
 }
 
-void selves_push_fields(lua_State *L, int at)
+void identity_push_fields(lua_State *L, int at)
 {
     at = lua_absindex(L, at);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &fields_key);
@@ -62,25 +62,25 @@ void selves_push_fields(lua_State *L, int at)
     lua_replace(L, -2);
 }
 
-void selves_join(lua_State *L, int parent, const ed_layer *layer, int at)
+void identity_attach(lua_State *L, int parent, const ed_layer *layer, int at)
 {
     at = lua_absindex(L, at);
-    selves_know(L, layer, at);
-    selves_push_fields(L, parent);
+    identity_set(L, layer, at);
+    identity_push_fields(L, parent);
     lua_pushvalue(L, at);
     lua_rawsetp(L, -2, layer);
     lua_pop(L, 1);
 }
 
-bool selves_add(lua_State *L, ed_layer *layer, ed_layer *child, int at)
+bool identity_add_child(lua_State *L, ed_layer *layer, ed_layer *child, int at)
 {
     at = lua_absindex(L, at);
-    selves_push(L, layer);
+    identity_push(L, layer);
     const bool had = child->parent == layer;
-    selves_join(L, -1, child, at);
+    identity_attach(L, -1, child, at);
     const bool added = ed_layer_add_child(layer, child);
     if (!added && !had) {
-        selves_push_fields(L, -1);
+        identity_push_fields(L, -1);
         lua_pushnil(L);
         lua_rawsetp(L, -2, child);
         lua_pop(L, 1);
@@ -89,8 +89,8 @@ bool selves_add(lua_State *L, ed_layer *layer, ed_layer *child, int at)
     return added;
 }
 
-void selves_open(lua_State *L)
+void identity_open(lua_State *L)
 {
-    handle_new_weak(L, "v", &selves_key);
+    handle_new_weak(L, "v", &identity_key);
     handle_new_weak(L, "k", &fields_key);
 }

@@ -1,4 +1,4 @@
-#include "lua/repl.h"
+#include "lua/repl/repl.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,8 +8,7 @@
  * results; the first one is _ afterwards.
  */
 
-/* ---- The session
- * ------------------------------------------------------------------------------ */
+/* ---- The session ----------------------------------------------------------------------------- */
 
 /*
  * All that was entered counts as one text, so that "stdin:57" in an error names one line, which can
