@@ -63,7 +63,8 @@ LUA_ALL  := $(LUA_PART) $(patsubst %.c,$(OBJ)/%.o,$(wildcard lua/repl/*.c))
 REPL     := $(OBJ)/lua/eddy
 MODULE   := $(OBJ)/lua/eddy.so
 
-WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-psabi
+WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-psabi -Wno-missing-field-initializers \
+              $(if $(findstring clang,$(CC)),-Wno-initializer-overrides,-Wno-override-init)
 CFLAGS      = $(OPT) -g
 SANFLAGS   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED)
 ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenmp-simd -fno-math-errno -fno-trapping-math \

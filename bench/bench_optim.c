@@ -56,7 +56,7 @@ static ed_optimizer *make_rmsprop(void)
 
 static ed_optimizer *make_clipped(void)
 {
-    return ed_optimizer_adam(.clip.global_norm = 1);
+    return ed_optimizer_adam(.global_clipnorm = 1);
 }
 
 static const struct kind {

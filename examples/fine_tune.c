@@ -28,7 +28,7 @@ static double train(ed_layer *model, ed_tensor *x, ed_tensor *y)
         ed_tensor *loss = ed_reduce_mean(ed_sparse_softmax_cross_entropy(y, logits));
         ed_minimize(adam, tape, loss, ed_layer_trainable_variables(model));
     }
-    ed_metric *right = ed_metric_sparse_categorical_accuracy("parity");
+    ed_metric *right = ed_metric_sparse_categorical_accuracy(.name = "parity");
     ed_tensor *labels, *unseen = draw_digits(2000, 77, &labels);
     ed_tensor *pictures = ed_div(ed_cast(unseen, ED_FLOAT32), 255);
     ed_tensor *parity = ed_sub(labels, ed_mul(ed_floor_div(labels, 2), 2));

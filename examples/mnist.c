@@ -27,8 +27,8 @@ static void train_epoch(int epoch, ed_layer *model, ed_optimizer *adam, ed_datas
     char title[32];
     snprintf(title, sizeof title, "epoch %d/%d", epoch, EPOCHS);
     progress bar = progress_begin(title, ed_dataset_batches(data));
-    ed_metric *loss = ed_metric_mean("loss"),
-              *accuracy = ed_metric_sparse_categorical_accuracy("accuracy");
+    ed_metric *loss = ed_metric_mean(.name = "loss"),
+              *accuracy = ed_metric_sparse_categorical_accuracy(.name = "accuracy");
 
     ed_tensor *x, *y;
     while (ed_dataset_next(data, &x, &y)) {
@@ -46,7 +46,7 @@ static void train_epoch(int epoch, ed_layer *model, ed_optimizer *adam, ed_datas
 
 static double evaluate(ed_layer *model, ed_dataset *data)
 {
-    ed_metric *accuracy = ed_metric_sparse_categorical_accuracy("accuracy");
+    ed_metric *accuracy = ed_metric_sparse_categorical_accuracy(.name = "accuracy");
     ed_tensor *x, *y;
     while (ed_dataset_next(data, &x, &y)) {
         ED_SCOPE;

@@ -83,5 +83,25 @@ bool ed_write_npz_of(const char *path, const void *const *names_and_tensors, int
                             sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
 bool ed_write_safetensors_of(const char *path, const void *const *names_and_tensors, int64_t count);
 
+/* ---- Objects as JSON (io/config.c) ----------------------------------------------------------- */
+
+/*
+ * What an object was made from, as JSON: its family, its kind and all of its options, objects among
+ * them likewise; not the values of its variables, which checkpoints hold.
+ *
+ *     {"module": "layer", "class_name": "dense", "config": {"units": 10, "use_bias": true, ...}}
+ *
+ * Of objects that a kind made (ed_kind): layers, optimizers, initializers, metrics; and of
+ * generators. The string belongs to the scope. NULL on failure.
+ */
+const char *ed_to_json(const void *object);
+
+/*
+ * A new object from such JSON, the same as the one that it was written from; options that are left
+ * out have their defaults. Fails for text that is not such JSON, for a kind, option or value that
+ * does not exist, and for options beyond their limits.
+ */
+void *ed_from_json(const char *json);
+
 #pragma GCC visibility pop
 #endif

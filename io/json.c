@@ -1,4 +1,7 @@
 #include "io/json.h"
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- UTF-8 ----------------------------------------------------------------------------------- */
@@ -246,6 +249,43 @@ static bool pass_word(io_json *j, const char *word)
     return j->at += n, true;
 }
 
+bool io_json_double(io_json *j, double *value)
+{
+    char digits[64];
+    *value = 0;
+    io_json_next(j);
+    const char *begin = j->at;
+    if (j->wrong || !pass_number(j)) return false;
+    const size_t n = (size_t)(j->at - begin);
+    if (n >= sizeof digits) return io_json_fail(j, "a number has too many digits");
+    memcpy(digits, begin, n);
+    digits[n] = 0;
+    /* strtod reads the point as the program's locale writes it. */
+    char *point = strchr(digits, '.');
+    if (point) *point = *localeconv()->decimal_point;
+    *value = strtod(digits, NULL);
+    return true;
+}
+
+bool io_json_integer(io_json *j, int64_t *value)
+{
+    const bool negative = io_json_next(j) == '-';
+    uint64_t magnitude;
+    if (negative) j->at++;
+    if (!io_json_unsigned(j, &magnitude)) return false;
+    if (magnitude > (uint64_t)INT64_MAX + negative)
+        return io_json_fail(j, "a number is beyond 64 bits");
+    *value = (int64_t)(negative ? -magnitude : magnitude);
+    return true;
+}
+
+bool io_json_bool(io_json *j, bool *value)
+{
+    *value = io_json_next(j) == 't';
+    if (*value ? pass_word(j, "true") : pass_word(j, "false")) return true;
+    return io_json_fail(j, "true or false is expected");
+}
+
 bool io_json_null(io_json *j)
 {
     return io_json_next(j) == 'n' && pass_word(j, "null");
@@ -293,4 +333,15 @@ bool io_json_skip(io_json *j)
         }
         if (closing[depth - 1] == '}' && !io_json_skip_key(j)) return false;
     }
+}
+
+void io_put_json_number(io_buffer *b, double value)
+{
+    char digits[40];
+    int precision = 14;
+    do snprintf(digits, sizeof digits, "%.*g", ++precision, value);
+    while (precision < 17 && strtod(digits, NULL) != value);
+    char *point = strchr(digits, *localeconv()->decimal_point);
+    if (point) *point = '.';
+    io_put(b, digits, strlen(digits));
 }

@@ -46,6 +46,13 @@ bool io_json_text(io_json *j, io_span *text);
 /* A whole number that 64 bits hold, without sign, fraction or exponent. */
 bool io_json_unsigned(io_json *j, uint64_t *value);
 
+/* A number as a double, and a 64-bit integer; a sign is allowed in both. */
+bool io_json_double(io_json *j, double *value);
+bool io_json_integer(io_json *j, int64_t *value);
+
+/* `true` or `false`. */
+bool io_json_bool(io_json *j, bool *value);
+
 /* Past `null`, if that comes next; no failure if it doesn't. */
 bool io_json_null(io_json *j);
 
@@ -63,5 +70,8 @@ bool io_is_utf8(const void *data, size_t size);
 
 /* Puts a text as JSON writes it, in quotes: escapes where they have to be, UTF-8 as it is. */
 void io_put_json_text(io_buffer *b, const char *text);
+
+/* Puts a finite number with the fewest digits that are read back as the same one. */
+void io_put_json_number(io_buffer *b, double value);
 
 #endif

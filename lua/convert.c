@@ -1,4 +1,5 @@
 #include "lua/convert.h"
+#include "lua/ops.h"
 #include "lua/promotion.h"
 #include "tensor/core.h"
 #include <limits.h>
@@ -309,18 +310,6 @@ static bool dtype_option(lua_State *L, int at, const ed_attr *field, ed_dtype *d
            false;
 }
 
-/* Names from a list may be written in any case: "same" is "SAME". */
-static const char *listed(const char *option, const char *value)
-{
-    static const struct {
-        const char *option, *name;
-    } names[] = {{"padding", "SAME"}, {"padding", "VALID"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(names[i].option, option) && !strcasecmp(names[i].name, value))
-            return names[i].name;
-    return value;
-}
-
 bool convert_is_plain(lua_State *L, int at)
 {
     size_t size;
@@ -331,10 +320,56 @@ bool convert_is_plain(lua_State *L, int at)
 static bool plain_text(lua_State *L, int at, const ed_attr *field, const char **to,
                        const convert_room *room)
 {
-    *to = listed(field->name, lua_tostring(L, at));
+    *to = lua_tostring(L, at);
     if (convert_is_plain(L, at)) return true;
     return ed_fail(ED_INVALID_ARGUMENT, "%s: there is a zero byte in %s", room->who, field->name),
            false;
+}
+
+/* One of the field's words, which may be written in any case: "same" is "SAME". What is none is left
+ * to the check of the schema, which lists them. */
+static bool choice(lua_State *L, int at, const ed_attr *field, const char **to,
+                   const convert_room *room)
+{
+    if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a string");
+    if (!plain_text(L, at, field, to, room)) return false;
+    for (const char *const *word = field->limits.words; word && *word; word++)
+        if (!strcasecmp(*word, *to)) *to = *word;
+    return true;
+}
+
+/* The name of an activation, or the function of the op. */
+static bool activation(lua_State *L, int at, const ed_attr *field, const char **to,
+                       const convert_room *room)
+{
+    const ed_op *op = ops_of(L, at);
+    if (op) {
+        *to = strcmp(op->name, "exp") != 0 ? op->name : "exponential";
+        return true;
+    }
+    if (lua_type(L, at) == LUA_TSTRING) return plain_text(L, at, field, to, room);
+    return wrong_kind(L, at, room, field->name,
+                      lua_type(L, at) == LUA_TFUNCTION
+                          ? "an op such as ed.relu or the name of an activation (a layer of your "
+                            "own can call any function)"
+                          : "the name of an activation");
+}
+
+/* An object of the field's family; an initializer by its name too. */
+static bool object(lua_State *L, int at, const ed_attr *field, void **to, const convert_room *room)
+{
+    const handle_kind kind = field->type == ED_FIELD_GENERATOR     ? HANDLE_GENERATOR
+                             : field->type == ED_FIELD_INITIALIZER ? HANDLE_INITIALIZER
+                                                                   : HANDLE_LAYER;
+    if ((*to = handle_at(L, at, kind))) return true;
+    if (kind == HANDLE_INITIALIZER && lua_type(L, at) == LUA_TSTRING) {
+        const ed_kind *named = ed_kind_find("initializer", lua_tostring(L, at));
+        return named && (*to = ed_make(named, NULL));
+    }
+    char expected[64];
+    snprintf(expected, sizeof expected, "%s %s%s", kind == HANDLE_INITIALIZER ? "an" : "a",
+             handle_kind_name(kind), kind == HANDLE_INITIALIZER ? " or the name of one" : "");
+    return wrong_kind(L, at, room, field->name, expected);
 }
 
 bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, convert_room *room)
@@ -361,6 +396,11 @@ bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, 
     case ED_ATTR_STRING:
         if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a text");
         return plain_text(L, at, field, to, room);
+    case ED_FIELD_CHOICE: return choice(L, at, field, to, room);
+    case ED_FIELD_ACTIVATION: return activation(L, at, field, to, room);
+    case ED_FIELD_GENERATOR:
+    case ED_FIELD_INITIALIZER:
+    case ED_FIELD_LAYER: return object(L, at, field, to, room);
     default: return wrong_kind(L, at, room, field->name, "something that Lua can't give");
     }
 }

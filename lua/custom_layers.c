@@ -41,54 +41,134 @@ static void let_go(custom_kind *kind)
 
 typedef struct custom_call {
     ed_layer *layer;
-    ed_tensor *x;
-    const ed_forward_options *options; /* NULL: build is called */
-    ed_tensor *result;                 /* of forward; retained */
+    const ed_layer_call *call;
+    bool building;
+    ed_list *outputs, *masks; /* of forward; retained */
 } custom_call;
+
+static void push_tensors(lua_State *L, ed_tensor *const *tensors, int n)
+{
+    luaL_checkstack(L, n + 8, "too many inputs");
+    for (int i = 0; i < n; i++) handle_put(handle_new(L, HANDLE_TENSOR), tensors[i]);
+}
+
+/* Pushes {training = , mask = , masks = }: the mask of the first input, and of several inputs a
+ * table of all, false where there is none. */
+static void push_options(lua_State *L, const ed_layer_call *call)
+{
+    bool any = false;
+    lua_createtable(L, 0, 3);
+    lua_pushboolean(L, call->training);
+    lua_setfield(L, -2, "training");
+    if (call->masks[0]) {
+        push_tensors(L, call->masks, 1);
+        lua_setfield(L, -2, "mask");
+    }
+    for (int i = 0; i < call->n_inputs; i++) any |= call->masks[i] != NULL;
+    if (!any || call->n_inputs == 1) return;
+    lua_createtable(L, call->n_inputs, 0);
+    for (int i = 0; i < call->n_inputs; i++) {
+        if (call->masks[i])
+            push_tensors(L, &call->masks[i], 1);
+        else
+            lua_pushboolean(L, false);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "masks");
+}
+
+static bool take_mask(lua_State *L, custom_call *c, int64_t output)
+{
+    ed_tensor *mask = handle_at(L, -1, HANDLE_TENSOR);
+    if (mask && output < c->masks->size) c->masks->items[output] = ed_retain(mask);
+    lua_pop(L, 1);
+    return mask != NULL;
+}
+
+/* What stands behind the outputs: {mask = m} of the first, {masks = {m, ...}} of all. */
+static void take_masks(lua_State *L, custom_call *c, int at)
+{
+    lua_getfield(L, at, "mask");
+    if (take_mask(L, c, 0)) return;
+    if (lua_getfield(L, at, "masks") != LUA_TTABLE) return;
+    for (int64_t i = 0; i < c->masks->size; i++) {
+        lua_rawgeti(L, -1, i + 1);
+        take_mask(L, c, i);
+    }
+}
+
+/* The values from `first` to the top of the stack, which forward returned. */
+static int take_outputs(lua_State *L, custom_call *c, int first)
+{
+    int last = lua_gettop(L);
+    const int masks_at = last > first && lua_type(L, last) == LUA_TTABLE ? last-- : 0;
+    if (last < first) lua_pushnil(L), last = first;
+    c->outputs = list_new(last - first + 1);
+    c->masks = c->outputs ? list_new(last - first + 1) : NULL;
+    if (!c->masks) return handle_raise(L);
+    for (int at = first; at <= last; at++) {
+        ed_tensor *y = handle_at(L, at, HANDLE_TENSOR);
+        if (!y)
+            return handle_fail(L, "%s: forward returned %s; a tensor is expected",
+                               ed_layer_name(c->layer), convert_kind(L, at).s);
+        c->outputs->items[at - first] = ed_retain(y);
+    }
+    if (masks_at) take_masks(L, c, masks_at);
+    return 0;
+}
 
 /* Runs protected: may raise anywhere. */
 static int run(lua_State *L)
 {
     custom_call *c = lua_touserdata(L, 1);
-    if (!c->options) fields_collect(L, c->layer);
+    const int n = c->call->n_inputs;
+    if (c->building) fields_collect(L, c->layer);
     identity_push(L, c->layer);
-    identity_push_fields(L, -1);
-    lua_getfield(L, -1, c->options ? "forward" : "build");
-    if (!c->options && lua_isnil(L, -1)) return 0;
-    lua_pushvalue(L, -3);
-    handle_put(handle_new(L, HANDLE_TENSOR), c->x);
-    if (!c->options) {
-        lua_call(L, 2, 0);
+    const int self = lua_gettop(L);
+    identity_push_fields(L, self);
+    lua_getfield(L, -1, c->building ? "build" : "forward");
+    if (c->building && lua_isnil(L, -1)) return 0;
+    const int function = lua_gettop(L);
+    lua_pushvalue(L, self);
+    push_tensors(L, c->call->inputs, n);
+    if (c->building) {
+        lua_call(L, 1 + n, 0);
         fields_collect(L, c->layer);
         return 0;
     }
-    lua_createtable(L, 0, 1);
-    lua_pushboolean(L, c->options->training);
-    lua_setfield(L, -2, "training");
-    lua_call(L, 3, 1);
-    ed_tensor *y = handle_at(L, -1, HANDLE_TENSOR);
-    if (!y)
-        return handle_fail(L, "%s: forward returned %s; a tensor is expected",
-                           ed_layer_name(c->layer), convert_kind(L, -1).s);
-    c->result = ed_retain(y);
-    return 0;
+    push_options(L, c->call);
+    lua_call(L, 2 + n, LUA_MULTRET);
+    return take_outputs(L, c, function);
 }
 
-static bool build(ed_layer *layer, ed_tensor *x)
+static bool custom_build(ed_layer *layer, const ed_layer_call *call)
 {
     const custom_state *state = ed_layer_state(layer);
-    custom_call c = {.layer = layer, .x = x};
+    custom_call c = {.layer = layer, .call = call, .building = true};
     return call_protected(state->hold, run, &c);
 }
 
-static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
+static bool give_outputs(const custom_call *c, ed_layer_call *call)
 {
-    const custom_state *state = ed_layer_state(layer);
-    custom_call c = {.layer = layer, .x = x, .options = options};
-    return call_protected(state->hold, run, &c) ? scope_give(c.result) : NULL;
+    for (int i = 0; i < c->outputs->size; i++) {
+        if (!ed_layer_return(call, scope_give(ed_retain(c->outputs->items[i])))) return false;
+        ed_tensor *mask = c->masks->items[i];
+        if (mask && !ed_layer_return_mask(call, i, scope_give(ed_retain(mask)))) return false;
+    }
+    return true;
 }
 
-static void destroy(ed_layer *layer)
+static bool custom_forward(ed_layer *layer, ed_layer_call *call)
+{
+    const custom_state *state = ed_layer_state(layer);
+    custom_call c = {.layer = layer, .call = call};
+    const bool ok = call_protected(state->hold, run, &c) && give_outputs(&c, call);
+    ed_release(c.outputs);
+    ed_release(c.masks);
+    return ok;
+}
+
+static void custom_destroy(ed_layer *layer)
 {
     custom_state *state = ed_layer_state(layer);
     call_release(state->hold);
@@ -181,11 +261,12 @@ static void push_kind(lua_State *L, const char *name)
     strcpy(kind->name, name);
     kind->users = 1;
     kind->class = (ed_layer_class){
-        .name = kind->name,
+        .kind.name = kind->name,
         .state_size = sizeof(custom_state),
-        .build = build,
-        .forward = forward,
-        .destroy = destroy,
+        .max_inputs = -1,
+        .build = custom_build,
+        .forward = custom_forward,
+        .destroy = custom_destroy,
     };
 }
 
@@ -209,7 +290,7 @@ static int describe(lua_State *L)
 
 bool custom_layers_made(const ed_layer *layer)
 {
-    return layer->class->forward == forward;
+    return layer->class->forward == custom_forward;
 }
 
 void custom_layers_open(lua_State *L)

@@ -18,7 +18,8 @@ static bool number_or_sizes(lua_State *L, int at, const maker_field *field, void
                             convert_room *room)
 {
     parts *p = to;
-    const ed_attr sizes = {field->name, ED_ATTR_INTS, offsetof(parts, sizes), NULL};
+    const ed_attr sizes = {
+        .name = field->name, .type = ED_ATTR_INTS, .offset = offsetof(parts, sizes)};
     p->equal = lua_type(L, at) == LUA_TNUMBER;
     return convert_field(L, at, &sizes, p, room);
 }

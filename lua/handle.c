@@ -14,6 +14,7 @@ static const char *const names[HANDLE_KINDS] = {
     [HANDLE_LAYER] = "layer",
     [HANDLE_OPTIMIZER] = "optimizer",
     [HANDLE_METRIC] = "metric",
+    [HANDLE_INITIALIZER] = "initializer",
     [HANDLE_GENERATOR] = "generator",
     [HANDLE_DATASET] = "dataset",
     [HANDLE_CHECKPOINT] = "checkpoint",

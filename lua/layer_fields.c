@@ -176,7 +176,7 @@ static bool check_name(lua_State *L, const ed_layer *layer, int names)
 {
     const ed_layer *part = handle_at(L, -2, HANDLE_LAYER);
     const char *name = lua_tostring(L, -1);
-    if (part && !part->named) return claim_free(L, names, part->class->name), true;
+    if (part && !part->named) return claim_free(L, names, part->class->kind.name), true;
     if (!*name || strchr(name, '/'))
         return layer_fail(layer, ED_INVALID_ARGUMENT,
                           "'%s' is no name: empty, or with a slash in it", name);

@@ -13,161 +13,17 @@
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* The name of an activation, or the function of the op. */
-static bool activation_at(lua_State *L, int at, const maker_field *field, void *to,
-                          convert_room *room)
-{
-    const ed_op *op = ops_of(L, at);
-    if (op) {
-        *(const char **)to = strcmp(op->name, "exp") != 0 ? op->name : "exponential";
-        return true;
-    }
-    const ed_attr plain = {field->name, ED_ATTR_STRING, 0, NULL};
-    if (lua_type(L, at) != LUA_TFUNCTION) return convert_field(L, at, &plain, to, room);
-    return ed_fail(ED_INVALID_ARGUMENT,
-                   "%s: %s is a function that is no op; a name is expected, or ed.relu and its "
-                   "kin; a layer of your own can call any function",
-                   room->who, field->name),
-           false;
-}
-
-static const maker_field name_only[] = {
-    {"name", ED_ATTR_STRING, .offset = offsetof(ed_layer_options, name)},
-    {0},
-};
-
-typedef struct dense {
-    int64_t units;
-    ed_layer_dense_options options;
-} dense;
-
-static const maker_field dense_fields[] = {
-    {"units", ED_ATTR_INT, .offset = offsetof(dense, units)},
-    {"activation", .offset = offsetof(dense, options.activation), .read = activation_at},
-    {"no_bias", ED_ATTR_BOOL, .offset = offsetof(dense, options.no_bias)},
-    {"kernel_initializer", .offset = offsetof(dense, options.kernel_initializer),
-     .read = maker_initializer},
-    {"bias_initializer", .offset = offsetof(dense, options.bias_initializer),
-     .read = maker_initializer},
-    {"name", ED_ATTR_STRING, .offset = offsetof(dense, options.name)},
-    {0},
-};
-
-static void *make_dense(const void *arguments)
-{
-    const dense *a = arguments;
-    return ed_layer_dense_with(a->units, &a->options);
-}
-
-typedef struct conv2d {
-    int64_t filters;
-    ed_ints kernel_size;
-    ed_layer_conv2d_options options;
-} conv2d;
-
-static const maker_field conv2d_fields[] = {
-    {"filters", ED_ATTR_INT, .offset = offsetof(conv2d, filters)},
-    {"kernel_size", ED_ATTR_INTS, .offset = offsetof(conv2d, kernel_size)},
-    {"strides", ED_ATTR_INTS, .offset = offsetof(conv2d, options.strides)},
-    {"dilations", ED_ATTR_INTS, .offset = offsetof(conv2d, options.dilations)},
-    {"padding", ED_ATTR_STRING, .offset = offsetof(conv2d, options.padding)},
-    {"activation", .offset = offsetof(conv2d, options.activation), .read = activation_at},
-    {"no_bias", ED_ATTR_BOOL, .offset = offsetof(conv2d, options.no_bias)},
-    {"kernel_initializer", .offset = offsetof(conv2d, options.kernel_initializer),
-     .read = maker_initializer},
-    {"bias_initializer", .offset = offsetof(conv2d, options.bias_initializer),
-     .read = maker_initializer},
-    {"name", ED_ATTR_STRING, .offset = offsetof(conv2d, options.name)},
-    {0},
-};
-
-static void *make_conv2d(const void *arguments)
-{
-    const conv2d *a = arguments;
-    return ed_layer_conv2d_with(a->filters, a->kernel_size, &a->options);
-}
-
-static const maker_field pool_fields[] = {
-    {"window", ED_ATTR_INTS, .offset = offsetof(ed_layer_max_pooling2d_options, window)},
-    {"strides", ED_ATTR_INTS, .offset = offsetof(ed_layer_max_pooling2d_options, strides)},
-    {"padding", ED_ATTR_STRING, .offset = offsetof(ed_layer_max_pooling2d_options, padding)},
-    {"name", ED_ATTR_STRING, .offset = offsetof(ed_layer_max_pooling2d_options, name)},
-    {0},
-};
-
-static void *make_max_pool(const void *arguments)
-{
-    return ed_layer_max_pooling2d_with(arguments);
-}
-
-static void *make_average_pooling(const void *arguments)
-{
-    return ed_layer_global_average_pooling2d_with(arguments);
-}
-
-static const maker_field normalization_fields[] = {
-    {"momentum", ED_ATTR_FLOAT, .offset = offsetof(ed_layer_batch_normalization_options, momentum)},
-    {"epsilon", ED_ATTR_FLOAT, .offset = offsetof(ed_layer_batch_normalization_options, epsilon)},
-    {"no_center", ED_ATTR_BOOL,
-     .offset = offsetof(ed_layer_batch_normalization_options, no_center)},
-    {"no_scale", ED_ATTR_BOOL, .offset = offsetof(ed_layer_batch_normalization_options, no_scale)},
-    {"name", ED_ATTR_STRING, .offset = offsetof(ed_layer_batch_normalization_options, name)},
-    {0},
-};
-
-static void *make_normalization(const void *arguments)
-{
-    return ed_layer_batch_normalization_with(arguments);
-}
-
-static void *make_flatten(const void *arguments)
-{
-    return ed_layer_flatten_with(arguments);
-}
-
-typedef struct dropout {
-    double rate;
-    ed_layer_dropout_options options;
-} dropout;
-
-static const maker_field dropout_fields[] = {
-    {"rate", ED_ATTR_FLOAT, .offset = offsetof(dropout, rate)},
-    {"generator", ED_ATTR_OBJECT, .offset = offsetof(dropout, options.generator), HANDLE_GENERATOR},
-    {"name", ED_ATTR_STRING, .offset = offsetof(dropout, options.name)},
-    {0},
-};
-
-static void *make_dropout(const void *arguments)
-{
-    const dropout *a = arguments;
-    return ed_layer_dropout_with(a->rate, &a->options);
-}
-
-typedef struct activation_layer {
-    const char *activation;
-    ed_layer_options options;
-} activation_layer;
-
-static const maker_field activation_layer_fields[] = {
-    {"activation", .offset = offsetof(activation_layer, activation), .read = activation_at},
-    {"name", ED_ATTR_STRING, .offset = offsetof(activation_layer, options.name)},
-    {0},
-};
-
-static void *make_activation(const void *arguments)
-{
-    const activation_layer *a = arguments;
-    return ed_layer_activation_with(a->activation, &a->options);
-}
-
 typedef struct activate {
     ed_tensor *x;
     const char *activation;
 } activate;
 
+static const ed_field activation_field = {"activation", ED_FIELD_ACTIVATION,
+                                          offsetof(activate, activation), "", ED_ANY};
+
 static const maker_field activate_fields[] = {
     {"x", .offset = offsetof(activate, x), .read = maker_floats},
-    {"activation", .offset = offsetof(activate, activation), .read = activation_at},
+    {"activation", .schema = &activation_field},
     {0},
 };
 
@@ -178,13 +34,16 @@ static void *make_activate(const void *arguments)
 }
 
 typedef struct initialize {
-    ed_initializer initializer;
+    ed_initializer *initializer;
     ed_ints shape;
     ed_dtype dtype;
 } initialize;
 
+static const ed_field initializer_field = {"initializer", ED_FIELD_INITIALIZER,
+                                           offsetof(initialize, initializer), "", ED_ANY};
+
 static const maker_field initialize_fields[] = {
-    {"initializer", .offset = offsetof(initialize, initializer), .read = maker_initializer},
+    {"initializer", .schema = &initializer_field},
     {"shape", ED_ATTR_INTS, .offset = offsetof(initialize, shape)},
     {"dtype", ED_ATTR_DTYPE, .offset = offsetof(initialize, dtype)},
     {0},
@@ -197,20 +56,6 @@ static void *make_initialize(const void *arguments)
 }
 
 static const maker makers[] = {
-    {"dense", HANDLE_LAYER, 1, 1, dense_fields, sizeof(dense), NULL, make_dense},
-    {"conv2d_layer", HANDLE_LAYER, 2, 2, conv2d_fields, sizeof(conv2d), NULL, make_conv2d},
-    {"max_pool2d_layer", HANDLE_LAYER, 1, 0, pool_fields, sizeof(ed_layer_max_pooling2d_options),
-     NULL, make_max_pool},
-    {"global_average_pooling2d", HANDLE_LAYER, 0, 0, name_only, sizeof(ed_layer_options), NULL,
-     make_average_pooling},
-    {"batch_normalization", HANDLE_LAYER, 0, 0, normalization_fields,
-     sizeof(ed_layer_batch_normalization_options),
-     &(const ed_layer_batch_normalization_options){.momentum = 0.99, .epsilon = 0.001},
-     make_normalization},
-    {"flatten", HANDLE_LAYER, 0, 0, name_only, sizeof(ed_layer_options), NULL, make_flatten},
-    {"dropout_layer", HANDLE_LAYER, 1, 1, dropout_fields, sizeof(dropout), NULL, make_dropout},
-    {"activation_layer", HANDLE_LAYER, 1, 1, activation_layer_fields, sizeof(activation_layer),
-     NULL, make_activation},
     {"activate", HANDLE_TENSOR, 2, 1, activate_fields, sizeof(activate), NULL, make_activate},
     {"initialize", HANDLE_TENSOR, 2, 2, initialize_fields, sizeof(initialize),
      &(const initialize){.dtype = ED_FLOAT32}, make_initialize},
@@ -247,38 +92,93 @@ static int sequential(lua_State *L)
     ed_layer **layers = lua_newuserdatauv(L, (size_t)(count + 1) * sizeof *layers, 0);
     handle *h = handle_new(L, HANDLE_LAYER);
     for (lua_Integer i = 0; i < count; i++) layers[i] = layer_given(L, table, i + 1);
-    ed_layer_options options = {0};
+    static const ed_field fields[] = ED_FIELDS(ED_LAYER_COMMON, ed_layer_sequential_options);
+    ed_layer_sequential_options options =
+        ED_NEW_OPTIONS(ED_LAYER_SEQUENTIAL_OPTIONS, ed_layer_sequential_options,
+                       .layers = {(void *const *)layers, count});
     convert_room room = {.who = "sequential"};
     binding b = binding_open(L);
-    const bool fine =
-        (!table || maker_options_beside(L, 1, name_only, (int)count, &options, &room)) &&
-        maker_options(L, last, name_only, &options, &room);
-    binding_finish(L, &b, h, fine ? ed_layer_sequential_of(options.name, layers, count) : NULL);
+    const bool fine = (!table || convert_options(L, 1, fields, &options, &room)) &&
+                      convert_options(L, last, fields, &options, &room);
+    binding_finish(L, &b, h, fine ? ed_layer_sequential_with(&options) : NULL);
     identity_set(L, h->object, -1);
     return 1;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* layer(x, {training = true}) */
+typedef struct forward_options {
+    ed_forward_options eddy;
+    bool return_masks;
+} forward_options;
+
+static bool masks_at(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
+{
+    (void)field, (void)room;
+    return (*(ed_list **)to = convert_list(L, at)) != NULL;
+}
+
+static const maker_field forward_fields[] = {
+    {"training", ED_FIELD_BOOL, .offset = offsetof(forward_options, eddy.training)},
+    {"mask", .offset = offsetof(forward_options, eddy.mask), .read = maker_operand},
+    {"masks", .offset = offsetof(forward_options, eddy.masks), .read = masks_at},
+    {"return_masks", ED_FIELD_BOOL, .offset = offsetof(forward_options, return_masks)},
+    {0},
+};
+
+/* Whether the value at a place of the stack, which is not the first input, is a table of options. */
+static bool is_options(lua_State *L, int at)
+{
+    if (lua_type(L, at) != LUA_TTABLE) return false;
+    lua_pushnil(L);
+    if (!lua_next(L, at)) return true;
+    lua_pop(L, 2);
+    return convert_has_names(L, at);
+}
+
+static ed_list *inputs_at(lua_State *L, int first, int last)
+{
+    ed_list *list = scope_give(list_new(last - first + 1));
+    for (int at = first; list && at <= last; at++)
+        if (!(list->items[at - first] = ed_retain(convert_operand(L, at, ED_DTYPE_NONE))))
+            return NULL;
+    return list;
+}
+
+/* The outputs, one by one, and with return_masks a table of their masks. `list` and `masks` are at
+ * the top of the stack, in this order. */
+static int push_outputs(lua_State *L, ed_list *outputs, ed_list *masks)
+{
+    const int64_t n = ed_list_size(outputs);
+    luaL_checkstack(L, (int)n + 4, "a layer has too many outputs");
+    for (int64_t i = 0; i < n; i++) handle_put(handle_new(L, HANDLE_TENSOR), outputs->items[i]);
+    if (!masks) return (int)n;
+    convert_push_list(L, masks);
+    return (int)n + 1;
+}
+
+/* layer(x, ..., {training = true, mask = , masks = {}, return_masks = true}) */
 static int forward(lua_State *L)
 {
-    static const maker_field fields[] = {
-        {"training", ED_ATTR_BOOL, .offset = offsetof(ed_forward_options, training)},
-        {0},
-    };
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     luaL_checkany(L, 2);
-    if (lua_gettop(L) > 3) return handle_fail(L, "a layer takes one input and a table of options");
-    lua_settop(L, 3);
-    handle *h = handle_new(L, HANDLE_TENSOR);
+    int last = lua_gettop(L);
+    const int options_at = last > 2 && is_options(L, last) ? last-- : 0;
+    handle *outputs = handle_new(L, HANDLE_LIST), *masks = handle_new(L, HANDLE_LIST);
     luaL_checkstack(L, 2 * ED_MAX_RANK + 32, NULL);
-    ed_forward_options options = {0};
+    forward_options options = {0};
+    ed_list *given = NULL, *result = NULL;
     convert_room room = {.who = "forward"};
     binding b = binding_open(L);
-    ed_tensor *x = handle_hold(convert_operand(L, 2, ED_DTYPE_NONE));
-    bool fine = x && handle_hold(layer) && maker_options(L, 3, fields, &options, &room);
-    return binding_finish(L, &b, h, fine ? ed_forward_with(layer, x, &options) : NULL);
+    ed_list *inputs = inputs_at(L, 2, last);
+    bool fine = inputs && handle_hold(layer) &&
+                (!options_at || maker_options(L, options_at, forward_fields, &options, &room));
+    if (options.return_masks) options.eddy.output_masks = &given;
+    if (fine) result = ed_forward_list(layer, inputs, &options.eddy);
+    handle_put(outputs, result);
+    handle_put(masks, given);
+    binding_close(&b);
+    return result ? push_outputs(L, outputs->object, masks->object) : handle_raise(L);
 }
 
 static int list_by(lua_State *L, ed_list *(*list)(ed_layer *layer))
@@ -331,35 +231,23 @@ static int add(lua_State *L)
 }
 
 /* weight(name, shape, {initializer = , trainable = , dtype = }): the variable. */
-typedef struct weight {
-    ed_ints shape;
-    ed_weight_options options;
-    bool trainable;
-} weight;
-
-static const maker_field weight_fields[] = {
-    {"initializer", .offset = offsetof(weight, options.initializer), .read = maker_initializer},
-    {"trainable", ED_ATTR_BOOL, .offset = offsetof(weight, trainable)},
-    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(weight, options.dtype)},
-    {0},
-};
-
 static int add_weight(lua_State *L)
 {
-    static const ed_attr shape = {"shape", ED_ATTR_INTS, .offset = offsetof(weight, shape), NULL};
+    static const ed_field fields[] = ED_FIELDS(ED_WEIGHT_OPTIONS, ed_weight_options);
+    static const ed_field shape_field = {"shape", ED_FIELD_INTS, 0, "", ED_ANY};
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     const char *name = maker_check_text(L, 2);
     lua_settop(L, 4);
     handle *h = handle_new(L, HANDLE_TENSOR);
     luaL_checkstack(L, 32, NULL);
-    weight w = {.trainable = true};
+    ed_ints shape;
+    ed_weight_options options = ED_NEW_OPTIONS(ED_WEIGHT_OPTIONS, ed_weight_options);
     convert_room room = {.who = "weight"};
     binding b = binding_open(L);
-    bool fine =
-        convert_field(L, 3, &shape, &w, &room) && maker_options(L, 4, weight_fields, &w, &room);
-    w.options.not_trainable = !w.trainable;
-    ed_tensor *v = fine ? ed_layer_add_weight_with(layer, name, w.shape, &w.options) : NULL;
-    return binding_finish(L, &b, h, v);
+    const bool fine = convert_field(L, 3, &shape_field, &shape, &room) &&
+                      convert_options(L, 4, fields, &options, &room);
+    return binding_finish(L, &b, h,
+                          fine ? ed_layer_add_weight_with(layer, name, shape, &options) : NULL);
 }
 
 /* ---- Fields ---------------------------------------------------------------------------------- */
@@ -379,7 +267,7 @@ static bool property(lua_State *L, const ed_layer *layer, const char *key)
     if (!strcmp(key, "name"))
         lua_pushstring(L, layer->name);
     else if (!strcmp(key, "kind"))
-        lua_pushstring(L, layer->class->name);
+        lua_pushstring(L, layer->class->kind.name);
     else if (!strcmp(key, "built"))
         lua_pushboolean(L, layer->built);
     else
@@ -455,7 +343,7 @@ static int to_string(lua_State *L)
     luaL_checkstack(L, 8, NULL);
     binding b = binding_open(L);
     binding_finish_text(L, &b, text_give(layer_path(layer, NULL)));
-    lua_pushfstring(L, "layer %s (%s)", lua_tostring(L, -1), layer->class->name);
+    lua_pushfstring(L, "layer %s (%s)", lua_tostring(L, -1), layer->class->kind.name);
     return 1;
 }
 

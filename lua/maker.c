@@ -35,52 +35,6 @@ ed_tensor *maker_tensor(const maker_value *value, ed_dtype dtype)
     return t && dtype && t->dtype != dtype ? ed_cast(t, dtype) : t;
 }
 
-static const char *const initializers[] = {
-    [ED_INIT_DEFAULT] = "default",
-    [ED_INIT_ZEROS] = "zeros",
-    [ED_INIT_ONES] = "ones",
-    [ED_INIT_CONSTANT] = "constant",
-    [ED_INIT_GLOROT_UNIFORM] = "glorot_uniform",
-    [ED_INIT_GLOROT_NORMAL] = "glorot_normal",
-    [ED_INIT_HE_UNIFORM] = "he_uniform",
-    [ED_INIT_HE_NORMAL] = "he_normal",
-    [ED_INIT_LECUN_UNIFORM] = "lecun_uniform",
-    [ED_INIT_LECUN_NORMAL] = "lecun_normal",
-    [ED_INIT_RANDOM_UNIFORM] = "random_uniform",
-    [ED_INIT_RANDOM_NORMAL] = "random_normal",
-    [ED_INIT_TRUNCATED_NORMAL] = "truncated_normal",
-};
-
-static bool initializer_kind(lua_State *L, int at, const maker_field *field, void *to,
-                             convert_room *room)
-{
-    const char *name = lua_type(L, at) == LUA_TSTRING ? lua_tostring(L, at) : "";
-    for (size_t i = 0; i < sizeof initializers / sizeof *initializers; i++)
-        if (!strcmp(initializers[i], name)) {
-            *(ed_initializer_kind *)to = (ed_initializer_kind)i;
-            return true;
-        }
-    return ed_fail(ED_INVALID_ARGUMENT,
-                   "%s: %s: '%s' is no initializer; zeros, ones, constant, random_uniform, "
-                   "random_normal, truncated_normal and glorot_, he_ and lecun_ uniform and normal "
-                   "are",
-                   room->who, field->name, name),
-           false;
-}
-
-static const maker_field initializer_fields[] = {
-    {"kind", .offset = offsetof(ed_initializer, kind), .read = initializer_kind},
-    {"value", ED_ATTR_FLOAT, .offset = offsetof(ed_initializer, value)},
-    {"generator", ED_ATTR_OBJECT, .offset = offsetof(ed_initializer, generator), HANDLE_GENERATOR},
-    {0},
-};
-
-bool maker_initializer(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
-{
-    if (lua_type(L, at) == LUA_TTABLE) return maker_options(L, at, initializer_fields, to, room);
-    return initializer_kind(L, at, field, &((ed_initializer *)to)->kind, room);
-}
-
 static bool read_object(lua_State *L, int at, const maker_field *field, void *to,
                         const convert_room *room)
 {
@@ -95,9 +49,10 @@ static bool read_field(lua_State *L, int at, const maker_field *field, void *str
 {
     void *to = (char *)structure + field->offset;
     at = lua_absindex(L, at);
+    if (field->schema) return convert_field(L, at, field->schema, structure, room);
     if (field->read) return field->read(L, at, field, to, room);
     if (field->type == ED_ATTR_OBJECT) return read_object(L, at, field, to, room);
-    const ed_attr plain = {field->name, field->type, field->offset, NULL};
+    const ed_attr plain = {.name = field->name, .type = field->type, .offset = field->offset};
     return convert_field(L, at, &plain, structure, room);
 }
 
@@ -212,6 +167,11 @@ static bool read_arguments(lua_State *L, const maker *m, int places, void *argum
     return maker_options_beside(L, m->places + 1, m->fields, places, arguments, room);
 }
 
+static void *make(const maker *m, const void *arguments)
+{
+    return m->make ? m->make(arguments) : ed_make(((const kind_maker *)m)->of, arguments);
+}
+
 static int call(lua_State *L)
 {
     const maker *m = lua_touserdata(L, lua_upvalueindex(1));
@@ -223,7 +183,7 @@ static int call(lua_State *L)
     if (m->defaults) memcpy(arguments, m->defaults, m->size);
     convert_room room = {.who = m->name, .named = places == INT_MAX};
     binding b = binding_open(L);
-    void *made = read_arguments(L, m, places, arguments, &room) ? m->make(arguments) : NULL;
+    void *made = read_arguments(L, m, places, arguments, &room) ? make(m, arguments) : NULL;
     return m->kind == HANDLE_LIST ? objects_finish_list(L, &b, h, made)
                                   : binding_finish(L, &b, h, made);
 }
@@ -235,6 +195,13 @@ void maker_open(lua_State *L, const maker *makers)
         lua_pushcclosure(L, call, 1);
         lua_setfield(L, -2, makers->name);
     }
+}
+
+void maker_push(lua_State *L, const maker *m)
+{
+    lua_pushlightuserdata(L, (void *)m);
+    lua_insert(L, -2);
+    lua_pushcclosure(L, call, 2);
 }
 
 const maker *maker_of(lua_State *L, int at)

@@ -23,7 +23,8 @@ struct maker_field {
     ed_attr_type type; /* ED_ATTR_OBJECT: an object of the kind `object` */
     size_t offset;
     handle_kind object;
-    maker_read *read; /* instead of by the type */
+    maker_read *read;       /* instead of by the type */
+    const ed_field *schema; /* instead of both: as options of an op are read */
 };
 
 typedef struct maker {
@@ -37,6 +38,12 @@ typedef struct maker {
     void *(*make)(const void *arguments);
 } maker;
 
+/* A maker without `make` is one of these: ed_make of the kind. */
+typedef struct kind_maker {
+    maker base;
+    const ed_kind *of;
+} kind_maker;
+
 enum {
     MAKER_SIZE = 512,
 };
@@ -44,7 +51,11 @@ enum {
 /* The makers, up to one without a name, as functions of the table at the top of the stack. */
 void maker_open(lua_State *L, const maker *makers);
 
-/* The maker of a function that maker_open made; NULL for any other value. */
+/* Pushes the function of one maker and pops the value at the top of the stack, which the function
+ * keeps. */
+void maker_push(lua_State *L, const maker *m);
+
+/* The maker of a function that maker_open or maker_push made; NULL for any other value. */
 const maker *maker_of(lua_State *L, int at);
 
 /* The named values of the table at `at` (nil or none: none are given) into the structure; anything
@@ -58,10 +69,9 @@ bool maker_options_beside(lua_State *L, int at, const maker_field *fields, int p
                           void *structure, convert_room *room);
 
 /* Ways to read fields. */
-maker_read maker_operand;     /* ed_tensor *: whatever can stand for a tensor */
-maker_read maker_floats;      /* the same, for functions of floats: whole numbers are float32 */
-maker_read maker_later;       /* maker_value: the same, converted once the options are known */
-maker_read maker_initializer; /* ed_initializer: "he_normal" or {kind = , value = , generator = } */
+maker_read maker_operand; /* ed_tensor *: whatever can stand for a tensor */
+maker_read maker_floats;  /* the same, for functions of floats: whole numbers are float32 */
+maker_read maker_later;   /* maker_value: the same, converted once the options are known */
 
 /* A value that waits on the stack, and the tensor that it then becomes, of the dtype or its own. */
 typedef struct maker_value {

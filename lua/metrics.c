@@ -8,36 +8,6 @@
  *     loss:update(value)    accuracy:compare(labels, predictions)    loss:result()    loss:reset()
  */
 
-typedef struct metric_name {
-    const char *name;
-} metric_name;
-
-static const maker_field fields[] = {
-    {"name", ED_ATTR_STRING, .offset = offsetof(metric_name, name)}, {0}};
-
-static void *make_mean(const void *arguments)
-{
-    return ed_metric_mean(((const metric_name *)arguments)->name);
-}
-
-static void *make_accuracy(const void *arguments)
-{
-    return ed_metric_accuracy(((const metric_name *)arguments)->name);
-}
-
-static void *make_categorical(const void *arguments)
-{
-    return ed_metric_sparse_categorical_accuracy(((const metric_name *)arguments)->name);
-}
-
-static const maker makers[] = {
-    {"mean_metric", HANDLE_METRIC, 1, 0, fields, sizeof(metric_name), NULL, make_mean},
-    {"accuracy_metric", HANDLE_METRIC, 1, 0, fields, sizeof(metric_name), NULL, make_accuracy},
-    {"sparse_categorical_accuracy", HANDLE_METRIC, 1, 0, fields, sizeof(metric_name), NULL,
-     make_categorical},
-    {0},
-};
-
 /* update(values) and compare(labels, predictions) return the metric. */
 static int take(lua_State *L, bool compared)
 {
@@ -87,6 +57,5 @@ static const luaL_Reg methods[] = {
 
 void metrics_open(lua_State *L)
 {
-    maker_open(L, makers);
     objects_methods(L, HANDLE_METRIC, methods, NULL, NULL);
 }

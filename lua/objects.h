@@ -7,6 +7,7 @@
 
 void autodiff_open(lua_State *L);
 void functions_open(lua_State *L);
+void kinds_open(lua_State *L);
 void layers_open(lua_State *L);
 void custom_layers_open(lua_State *L);
 void optimizers_open(lua_State *L);

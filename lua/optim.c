@@ -15,69 +15,6 @@
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-static bool clipping(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
-{
-    static const maker_field fields[] = {
-        {"value", ED_ATTR_FLOAT, .offset = offsetof(ed_clipping, value)},
-        {"norm", ED_ATTR_FLOAT, .offset = offsetof(ed_clipping, norm)},
-        {"global_norm", ED_ATTR_FLOAT, .offset = offsetof(ed_clipping, global_norm)},
-        {0},
-    };
-    if (lua_type(L, at) == LUA_TTABLE) return maker_options(L, at, fields, to, room);
-    return ed_fail(ED_INVALID_ARGUMENT,
-                   "%s: %s is %s; {value = }, {norm = } or {global_norm = } "
-                   "is expected",
-                   room->who, field->name, convert_kind(L, at).s),
-           false;
-}
-
-static const maker_field sgd_fields[] = {
-    {"learning_rate", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_sgd_options, learning_rate)},
-    {"momentum", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_sgd_options, momentum)},
-    {"nesterov", ED_ATTR_BOOL, .offset = offsetof(ed_optimizer_sgd_options, nesterov)},
-    {"weight_decay", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_sgd_options, weight_decay)},
-    {"clip", .offset = offsetof(ed_optimizer_sgd_options, clip), .read = clipping},
-    {0},
-};
-
-static void *make_sgd(const void *options)
-{
-    return ed_optimizer_sgd_with(options);
-}
-
-static const maker_field adam_fields[] = {
-    {"learning_rate", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_adam_options, learning_rate)},
-    {"beta_1", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_adam_options, beta_1)},
-    {"beta_2", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_adam_options, beta_2)},
-    {"epsilon", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_adam_options, epsilon)},
-    {"amsgrad", ED_ATTR_BOOL, .offset = offsetof(ed_optimizer_adam_options, amsgrad)},
-    {"weight_decay", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_adam_options, weight_decay)},
-    {"clip", .offset = offsetof(ed_optimizer_adam_options, clip), .read = clipping},
-    {0},
-};
-
-static void *make_adam(const void *options)
-{
-    return ed_optimizer_adam_with(options);
-}
-
-static const maker_field rmsprop_fields[] = {
-    {"learning_rate", ED_ATTR_FLOAT,
-     .offset = offsetof(ed_optimizer_rmsprop_options, learning_rate)},
-    {"rho", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_rmsprop_options, rho)},
-    {"momentum", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_rmsprop_options, momentum)},
-    {"epsilon", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_rmsprop_options, epsilon)},
-    {"centered", ED_ATTR_BOOL, .offset = offsetof(ed_optimizer_rmsprop_options, centered)},
-    {"weight_decay", ED_ATTR_FLOAT, .offset = offsetof(ed_optimizer_rmsprop_options, weight_decay)},
-    {"clip", .offset = offsetof(ed_optimizer_rmsprop_options, clip), .read = clipping},
-    {0},
-};
-
-static void *make_rmsprop(const void *options)
-{
-    return ed_optimizer_rmsprop_with(options);
-}
-
 typedef struct clip {
     ed_tensor *t;
     double norm;
@@ -96,15 +33,6 @@ static void *make_clipped(const void *arguments)
 }
 
 static const maker makers[] = {
-    {"sgd", HANDLE_OPTIMIZER, 1, 0, sgd_fields, sizeof(ed_optimizer_sgd_options),
-     &(const ed_optimizer_sgd_options){.learning_rate = 0.01}, make_sgd},
-    {"adam", HANDLE_OPTIMIZER, 1, 0, adam_fields, sizeof(ed_optimizer_adam_options),
-     &(const ed_optimizer_adam_options){
-         .learning_rate = 0.001, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7},
-     make_adam},
-    {"rmsprop", HANDLE_OPTIMIZER, 1, 0, rmsprop_fields, sizeof(ed_optimizer_rmsprop_options),
-     &(const ed_optimizer_rmsprop_options){.learning_rate = 0.001, .rho = 0.9, .epsilon = 1e-7},
-     make_rmsprop},
     {"clip_by_norm", HANDLE_TENSOR, 2, 2, clip_fields, sizeof(clip), NULL, make_clipped},
     {0},
 };

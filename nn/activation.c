@@ -49,25 +49,29 @@ activation nn_activation(const char *who, const char *name)
 
 ed_tensor *ed_activate(ed_tensor *x, const char *activation_name)
 {
-    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "activate: NULL given");
+    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "activate: x is NULL");
     activation f = nn_activation("activate", activation_name);
     return f ? f(x) : NULL;
 }
 
 /* ---- As a layer ------------------------------------------------------------------------------ */
 
-static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
+static bool activation_init(ed_layer *layer)
 {
-    (void)options;
-    return layer_accepts(layer, x, 0, true) ? (*(activation *)ed_layer_state(layer))(x) : NULL;
+    const ed_layer_activation_options *o = layer_options(layer);
+    return (*(activation *)ed_layer_state(layer) = nn_activation("activation", o->activation));
 }
 
-ed_layer *ed_layer_activation_with(const char *name, const ed_layer_options *options)
+static bool activation_forward(ed_layer *layer, ed_layer_call *call)
 {
-    static const ed_layer_class class = {
-        .name = "activation", .state_size = sizeof(activation), .forward = forward};
-    activation f = nn_activation("activation", name);
-    ed_layer *layer = f ? ed_layer_new(&class, options ? options->name : NULL) : NULL;
-    if (layer) *(activation *)ed_layer_state(layer) = f;
-    return layer;
+    const activation f = *(activation *)ed_layer_state(layer);
+    ed_tensor *x = call->inputs[0];
+    return layer_accepts(layer, x, 0, true) && ed_layer_return(call, f(x));
 }
+
+LAYER(activation, ACTIVATION, 1, "an activation by name", .state_size = sizeof(activation),
+      .init = activation_init, .forward = activation_forward, .passes_masks = true,
+      .samples = LAYER_SAMPLES({.options = OPTIONS(activation, ACTIVATION,
+                                                   .activation = "softplus"),
+                                .inputs = {{2, {3, 4}}},
+                                .n_inputs = 1}))

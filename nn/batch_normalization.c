@@ -9,40 +9,42 @@
 
 typedef struct norm {
     double momentum, epsilon;
-    bool no_center, no_scale;
-    ed_tensor *gamma, *beta;                  /* the layer's, or constants that the state holds */
+    ed_tensor *gamma, *beta; /* the layer's; where these are left out, constants that it holds */
+    ed_tensor *ones, *zeros; /* those */
     ed_tensor *moving_mean, *moving_variance; /* the layer's */
 } norm;
 
 static void drop_constants(norm *n)
 {
-    if (n->no_scale) ed_release(n->gamma);
-    if (n->no_center) ed_release(n->beta);
-    n->gamma = n->beta = NULL;
+    ed_release(n->ones);
+    ed_release(n->zeros);
+    n->ones = n->zeros = NULL;
 }
 
 static ed_tensor *weight(ed_layer *layer, const char *name, const ed_tensor *x,
-                         ed_initializer_kind kind, bool fixed)
+                         const char *initializer, bool trainable)
 {
     return ed_layer_add_weight(layer, name, ED_SHAPE(x->shape[x->rank - 1]), .dtype = x->dtype,
-                               .initializer.kind = kind, .not_trainable = fixed);
+                               .otherwise = initializer, .trainable = trainable);
 }
 
-static bool build(ed_layer *layer, ed_tensor *x)
+static bool batch_normalization_build(ed_layer *layer, const ed_layer_call *call)
 {
+    const ed_layer_batch_normalization_options *o = layer_options(layer);
+    const ed_tensor *x = call->inputs[0];
     norm *n = ed_layer_state(layer);
     if (!layer_accepts(layer, x, 2, true)) return false;
     ed_ints shape = ED_SHAPE(x->shape[x->rank - 1]);
     drop_constants(n); /* of a build that failed */
-    n->gamma = n->no_scale ? ed_retain(ed_ones(shape, .dtype = x->dtype))
-                           : weight(layer, "gamma", x, ED_INIT_ONES, false);
+    if (!o->scale && !(n->ones = ed_retain(ed_ones(shape, .dtype = x->dtype)))) return false;
+    if (!o->center && !(n->zeros = ed_retain(ed_zeros(shape, .dtype = x->dtype)))) return false;
+    n->gamma = o->scale ? weight(layer, "gamma", x, "ones", true) : n->ones;
     if (!n->gamma) return false;
-    n->beta = n->no_center ? ed_retain(ed_zeros(shape, .dtype = x->dtype))
-                           : weight(layer, "beta", x, ED_INIT_ZEROS, false);
+    n->beta = o->center ? weight(layer, "beta", x, "zeros", true) : n->zeros;
     if (!n->beta) return false;
-    n->moving_mean = weight(layer, "moving_mean", x, ED_INIT_ZEROS, true);
+    n->moving_mean = weight(layer, "moving_mean", x, "zeros", false);
     if (!n->moving_mean) return false;
-    n->moving_variance = weight(layer, "moving_variance", x, ED_INIT_ONES, true);
+    n->moving_variance = weight(layer, "moving_variance", x, "ones", false);
     return n->moving_variance != NULL;
 }
 
@@ -82,43 +84,40 @@ static ed_tensor *by_moving(const norm *n, ed_tensor *x)
     return ed_add(ed_mul(x, s), ed_sub(n->beta, ed_mul(n->moving_mean, s)));
 }
 
-static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
+static bool batch_normalization_init(ed_layer *layer)
 {
-    const norm *n = ed_layer_state(layer);
-    if (!layer_accepts(layer, x, 2, true) || !layer_same_last(layer, x, n->gamma->shape[0]))
-        return NULL;
-    if (!options->training) return by_moving(n, x);
-    ed_tensor *mean, *variance;
-    ed_tensor *y = ed_batch_norm(x, n->gamma, n->beta, n->epsilon, &mean, &variance);
-    if (!y || (x->size && !move_statistics(n, mean, variance))) return NULL;
-    return y;
+    const ed_layer_batch_normalization_options *o = layer_options(layer);
+    norm *n = ed_layer_state(layer);
+    n->momentum = o->momentum;
+    n->epsilon = o->epsilon;
+    return true;
 }
 
-static void destroy(ed_layer *layer)
+static bool batch_normalization_forward(ed_layer *layer, ed_layer_call *call)
+{
+    const norm *n = ed_layer_state(layer);
+    ed_tensor *x = call->inputs[0];
+    if (!layer_accepts(layer, x, 2, true) || !layer_same_last(layer, x, n->gamma->shape[0]))
+        return false;
+    if (!call->training) return ed_layer_return(call, by_moving(n, x));
+    ed_tensor *mean, *variance;
+    ed_tensor *y = ed_batch_norm(x, n->gamma, n->beta, n->epsilon, &mean, &variance);
+    if (!y || (x->size && !move_statistics(n, mean, variance))) return false;
+    return ed_layer_return(call, y);
+}
+
+static void batch_normalization_destroy(ed_layer *layer)
 {
     drop_constants(ed_layer_state(layer));
 }
 
-ed_layer *ed_layer_batch_normalization_with(const ed_layer_batch_normalization_options *options)
-{
-    static const ed_layer_class class = {.name = "batch_normalization",
-                                         .state_size = sizeof(norm),
-                                         .build = build,
-                                         .forward = forward,
-                                         .destroy = destroy};
-    const ed_layer_batch_normalization_options defaults = {.momentum = 0.99, .epsilon = 0.001};
-    const ed_layer_batch_normalization_options *o = options ? options : &defaults;
-    if (!(o->momentum >= 0 && o->momentum <= 1))
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "batch_normalization: momentum is %g; it lies in [0, 1]", o->momentum);
-    if (!(o->epsilon >= 0 && o->epsilon < 1e30))
-        return ed_fail(ED_INVALID_ARGUMENT, "batch_normalization: epsilon is %g; it is 0 or more",
-                       o->epsilon);
-    ed_layer *layer = ed_layer_new(&class, o->name);
-    if (!layer) return NULL;
-    *(norm *)ed_layer_state(layer) = (norm){.momentum = o->momentum,
-                                            .epsilon = o->epsilon,
-                                            .no_center = o->no_center,
-                                            .no_scale = o->no_scale};
-    return layer;
-}
+LAYER(batch_normalization, BATCH_NORMALIZATION, 0,
+      "each channel brought to mean 0 and variance 1, then scaled and shifted",
+      .state_size = sizeof(norm), .init = batch_normalization_init,
+      .build = batch_normalization_build, .forward = batch_normalization_forward,
+      .destroy = batch_normalization_destroy, .passes_masks = true,
+      .samples = LAYER_SAMPLES({.inputs = {{2, {6, 3}}}, .n_inputs = 1},
+                               {.options = OPTIONS(batch_normalization, BATCH_NORMALIZATION,
+                                                   .scale = false, .center = false),
+                                .inputs = {{3, {2, 3, 2}}},
+                                .n_inputs = 1}))

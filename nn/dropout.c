@@ -1,41 +1,24 @@
 #include "nn/layer.h"
 #include "ops/ops.h"
 
-typedef struct dropout {
-    double rate;
-    ed_generator *generator;
-} dropout;
-
-static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
+static bool dropout_forward(ed_layer *layer, ed_layer_call *call)
 {
-    const dropout *d = ed_layer_state(layer);
-    if (!layer_accepts(layer, x, 0, true)) return NULL;
-    return options->training && d->rate > 0 ? ed_dropout(x, d->rate, .generator = d->generator) : x;
-}
-
-static void destroy(ed_layer *layer)
-{
-    ed_release(((dropout *)ed_layer_state(layer))->generator);
+    const ed_layer_dropout_options *o = layer_options(layer);
+    ed_tensor *x = call->inputs[0];
+    if (!layer_accepts(layer, x, 0, true)) return false;
+    if (!call->training || o->rate == 0) return ed_layer_return(call, x);
+    return ed_layer_return(call, ed_dropout(x, o->rate, .generator = o->generator));
 }
 
 /* A generator of its own goes on in a restored model where it stopped. */
-static void track(ed_layer *layer, ed_tracker *tracker)
+static void dropout_track(ed_layer *layer, ed_tracker *tracker)
 {
-    const dropout *d = ed_layer_state(layer);
-    if (d->generator) ed_track(tracker, "generator", d->generator);
+    const ed_layer_dropout_options *o = layer_options(layer);
+    if (o->generator) ed_track(tracker, "generator", o->generator);
 }
 
-ed_layer *ed_layer_dropout_with(double rate, const ed_layer_dropout_options *options)
-{
-    static const ed_layer_class class = {.name = "dropout",
-                                         .state_size = sizeof(dropout),
-                                         .forward = forward,
-                                         .destroy = destroy,
-                                         .track = track};
-    ed_layer_dropout_options o = options ? *options : (ed_layer_dropout_options){0};
-    if (!(rate >= 0 && rate < 1))
-        return ed_fail(ED_INVALID_ARGUMENT, "dropout: rate is %g; it lies in [0, 1)", rate);
-    ed_layer *layer = ed_layer_new(&class, o.name);
-    if (layer) *(dropout *)ed_layer_state(layer) = (dropout){rate, ed_retain(o.generator)};
-    return layer;
-}
+LAYER(dropout, DROPOUT, 1, "in training a share of the elements becomes 0, the others grow",
+      .forward = dropout_forward, .track = dropout_track, .passes_masks = true,
+      .samples = LAYER_SAMPLES({.options = OPTIONS(dropout, DROPOUT, .rate = 0.5),
+                                .inputs = {{2, {3, 4}}},
+                                .n_inputs = 1}))

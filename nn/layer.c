@@ -37,7 +37,7 @@ static void truncate_to(ed_layer *layer, int64_t n_children, int64_t n_weights)
     while (layer->n_weights > n_weights) ed_release(layer->weights[--layer->n_weights]);
 }
 
-static void destroy(void *object)
+static void layer_destroy(void *object)
 {
     ed_layer *layer = object;
     if (layer->class->destroy) layer->class->destroy(layer);
@@ -47,29 +47,34 @@ static void destroy(void *object)
     memory_free(layer->children);
     memory_free(layer->weights);
     memory_free(layer->name);
+    made_end(layer);
     memory_free(layer);
 }
 
-static const object_class layer_class = {
-    .name = "layer", .destroy = destroy, .track = layer_track, .wait = layer_wait};
+static const object_class layer_class = {.name = "layer",
+                                         .destroy = layer_destroy,
+                                         .track = layer_track,
+                                         .wait = layer_wait,
+                                         .is_made = true};
 
 static bool good_name(const char *who, const char *name)
 {
     if (*name && !strchr(name, '/')) return true;
-    ed_fail(ED_INVALID_ARGUMENT, "%s: '%s' is no name: empty, or with a slash in it", who, name);
+    ed_fail(ED_INVALID_ARGUMENT, "%s: invalid name '%s': it must not be empty or contain '/'", who,
+            name);
     return false;
 }
 
-ed_layer *ed_layer_new(const ed_layer_class *class, const char *name)
+/* A layer of the class, with the options, owned by nobody yet. */
+static ed_layer *new_layer(const ed_layer_class *class, const char *name, const void *options)
 {
-    if (!class || !class->name || !class->forward)
-        return ed_fail(ED_INVALID_ARGUMENT, "layer_new: a class with name and forward is needed");
-    if (!good_name("layer_new", name ? name : class->name)) return NULL;
+    if (!good_name(class->kind.name, name ? name : class->kind.name)) return NULL;
     size_t bytes;
     if (__builtin_add_overflow(sizeof(ed_layer), class->state_size, &bytes))
-        return ed_fail(ED_OUT_OF_MEMORY, "layer_new: a state of %zu bytes", class->state_size);
-    char *copy = text_copy(name ? name : class->name);
-    ed_layer *layer = copy ? object_new(&layer_class, bytes) : NULL;
+        return ed_fail(ED_OUT_OF_MEMORY, "%s: a state of %zu bytes", class->kind.name,
+                       class->state_size);
+    char *copy = text_copy(name ? name : class->kind.name);
+    ed_layer *layer = copy ? made_new(&layer_class, bytes, &class->kind, options) : NULL;
     if (!layer) {
         memory_free(copy);
         return NULL;
@@ -77,7 +82,31 @@ ed_layer *ed_layer_new(const ed_layer_class *class, const char *name)
     layer->class = class;
     layer->name = copy;
     layer->named = name != NULL;
-    return scope_give(layer);
+    return layer;
+}
+
+ed_layer *ed_layer_new(const ed_layer_class *class, const char *name)
+{
+    if (!class || !class->kind.name || !class->forward)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "layer_new: the class is NULL, or lacks kind.name or forward");
+    if (class->kind.fields)
+        return ed_fail(ED_INVALID_ARGUMENT, "layer_new: %s has options: ed_make makes one",
+                       class->kind.name);
+    return scope_give(new_layer(class, name, NULL));
+}
+
+void *ed_layer_make(const ed_kind *kind, const void *options)
+{
+    if (!kind || !options)
+        return ed_fail(ED_INVALID_ARGUMENT, "layer_make: %s is NULL", kind ? "options" : "kind");
+    const ed_field *named = schema_find(kind->fields, "name");
+    const char *name = named ? *(const char *const *)ED_FIELD_AT(named, options) : NULL;
+    ED_SCOPE;
+    const ed_layer_class *class = (const ed_layer_class *)kind;
+    ed_layer *layer = scope_give(new_layer(class, name, options));
+    if (!layer || (class->init && !class->init(layer))) return NULL;
+    return ed_keep(layer);
 }
 
 void *ed_layer_state(ed_layer *layer)
@@ -166,7 +195,7 @@ enum { MOST_LEVELS = 1000 };
 static bool check_child(const ed_layer *layer, const ed_layer *child)
 {
     if (child->parent)
-        return layer_fail(layer, ED_INVALID_ARGUMENT, "the layer %s belongs to %s already",
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "the layer %s already belongs to %s",
                           child->name, child->parent->name);
     int levels = child->height + 1;
     for (const ed_layer *above = layer; above; above = above->parent, levels++)
@@ -177,8 +206,7 @@ static bool check_child(const ed_layer *layer, const ed_layer *child)
         return layer_fail(layer, ED_INVALID_ARGUMENT, "layers within layers, more than %d deep",
                           MOST_LEVELS);
     if (child->named && child_named(layer, child->name))
-        return layer_fail(layer, ED_INVALID_ARGUMENT, "there are two layers of the name %s",
-                          child->name);
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "two layers are named %s", child->name);
     return true;
 }
 
@@ -200,7 +228,7 @@ ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child)
     if (!check_child(layer, child)) return NULL;
     if (!room((void **)&layer->children, layer->n_children, &layer->child_capacity)) return NULL;
     if (!child->named) {
-        char *name = free_name(layer, child->class->name);
+        char *name = free_name(layer, child->class->kind.name);
         if (!name) return NULL;
         memory_free(child->name);
         child->name = name;
@@ -227,7 +255,8 @@ static bool check_weight(const ed_layer *layer, const char *name)
     bool ok = path && good_name(path, name);
     for (int64_t i = 0; ok && i < layer->n_weights; i++)
         if (!strcmp(leaf_of(layer->weights[i]), name))
-            ok = ed_fail(ED_INVALID_ARGUMENT, "%s: there is a weight of that name", path);
+            ok = ed_fail(ED_INVALID_ARGUMENT, "%s: the layer already has a weight of this name",
+                         path);
     memory_free(path);
     return ok;
 }
@@ -235,10 +264,15 @@ static bool check_weight(const ed_layer *layer, const char *name)
 static ed_tensor *initial_value(const ed_layer *layer, const char *name, ed_ints shape,
                                 const ed_weight_options *options, int *place)
 {
-    ed_dtype dtype = options->dtype ? options->dtype : ED_FLOAT32;
     ed_tensor *initial;
-    if (!layer_waiting(layer, name, dtype, shape, &initial, place)) return NULL;
-    return initial ? scope_give(initial) : ed_initialize(options->initializer, shape, dtype);
+    if (!layer_waiting(layer, name, options->dtype, shape, &initial, place)) return NULL;
+    if (initial) return scope_give(initial);
+    ed_initializer *initializer = options->initializer;
+    if (!initializer) {
+        const ed_kind *kind = ed_kind_find("initializer", options->otherwise);
+        initializer = kind ? ed_make(kind, NULL) : NULL;
+    }
+    return initializer ? ed_initialize(initializer, shape, options->dtype) : NULL;
 }
 
 /* Initial values and the variable on them belong to a scope of their own; only the variable leaves
@@ -250,12 +284,11 @@ static ed_tensor *make_weight(ed_layer *layer, const char *name, ed_ints shape,
     int place = -1;
     ed_tensor *initial = initial_value(layer, name, shape, options, &place);
     char *path = layer_path(layer, name);
-    ed_tensor *v =
-        initial && path
-            ? ed_variable_with(
-                  initial,
-                  &(ed_variable_options){.name = path, .not_trainable = options->not_trainable})
-            : NULL;
+    ed_tensor *v = initial && path
+                       ? ed_variable_with(
+                             initial, &(ed_variable_options){.name = path,
+                                                             .not_trainable = !options->trainable})
+                       : NULL;
     memory_free(path);
     if (v) layer_made(layer, place, v);
     return ed_retain(v);
@@ -264,10 +297,15 @@ static ed_tensor *make_weight(ed_layer *layer, const char *name, ed_ints shape,
 ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
                                     const ed_weight_options *options)
 {
-    if (!layer || !name) return ed_fail(ED_INVALID_ARGUMENT, "layer_weight: NULL given");
+    static const ed_weight_options defaults = ED_COMPLETE(ED_WEIGHT_OPTIONS, ed_weight_options);
+    if (!options) options = &defaults;
+    if (!layer || !name)
+        return ed_fail(ED_INVALID_ARGUMENT, "layer_add_weight: %s is NULL",
+                       layer ? "name" : "layer");
+    if (!schema_complete("layer_add_weight", options)) return NULL;
     if (!check_weight(layer, name)) return NULL;
     if (!room((void **)&layer->weights, layer->n_weights, &layer->weight_capacity)) return NULL;
-    ed_tensor *v = make_weight(layer, name, shape, options ? options : &(ed_weight_options){0});
+    ed_tensor *v = make_weight(layer, name, shape, options);
     if (!v) return NULL;
     drop_lists(layer);
     return layer->weights[layer->n_weights++] = v;
@@ -296,7 +334,7 @@ ed_tensor *ed_layer_adopt_weight(ed_layer *layer, const char *name, ed_tensor *v
 {
     if (!layer || !name || !v) return ed_fail(ED_INVALID_ARGUMENT, "layer_adopt: NULL given");
     if (!ed_is_variable(v))
-        return layer_fail(layer, ED_INVALID_ARGUMENT, "what is to be %s is no variable", name);
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "%s must be a variable", name);
     if (!check_weight(layer, name)) return NULL;
     if (!room((void **)&layer->weights, layer->n_weights, &layer->weight_capacity)) return NULL;
     char *path = layer_path(layer, name);
@@ -321,8 +359,8 @@ ed_layer *ed_layer_child(const ed_layer *layer, int64_t i)
     if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "layer_at: NULL given");
     int64_t at = i < 0 ? i + layer->n_children : i;
     if (at < 0 || at >= layer->n_children)
-        return layer_fail(layer, ED_OUT_OF_RANGE, "child %lld of %lld is asked for", text_nth(i),
-                          (long long)layer->n_children);
+        return layer_fail(layer, ED_OUT_OF_RANGE, "child %lld is out of bounds: there are %lld",
+                          text_nth(i), (long long)layer->n_children);
     return layer->children[at];
 }
 
@@ -330,8 +368,7 @@ ed_layer *ed_layer_find_child(const ed_layer *layer, const char *name)
 {
     if (!layer || !name) return ed_fail(ED_INVALID_ARGUMENT, "layer_find: NULL given");
     ed_layer *child = child_named(layer, name);
-    return child ? child
-                 : layer_fail(layer, ED_NOT_FOUND, "there is no child of the name %s", name);
+    return child ? child : layer_fail(layer, ED_NOT_FOUND, "no child is named %s", name);
 }
 
 /* ---- Variables ------------------------------------------------------------------------------- */
@@ -437,11 +474,11 @@ static bool rename_weights(ed_layer *layer)
  * All that a failed build added is taken back, so that the next forward builds from the start. A
  * build that goes on after an error and returns true has failed all the same.
  */
-static bool build(ed_layer *layer, ed_tensor *x)
+static bool build(ed_layer *layer, const ed_layer_call *call)
 {
     int64_t n_children = layer->n_children, n_weights = layer->n_weights;
     bool failed_before = ed_failed();
-    bool ok = rename_weights(layer) && (!layer->class->build || layer->class->build(layer, x));
+    bool ok = rename_weights(layer) && (!layer->class->build || layer->class->build(layer, call));
     if (ok && (failed_before || !ed_failed())) return layer->built = true;
     layer_unmade(layer, n_children, n_weights);
     truncate_to(layer, n_children, n_weights);
@@ -460,29 +497,199 @@ static void note_output(ed_layer *layer, const ed_tensor *y)
  * An error from inside, which knows ops and shapes, learns here where it happened. The innermost
  * layer says so; messages that begin with the path or say it already stay as they are.
  */
-static ed_tensor *blame(const ed_layer *layer)
+static void blame(const ed_layer *layer)
 {
-    if (!ed_failed()) return layer_fail(layer, ED_FAILED_PRECONDITION, "its forward returned NULL");
+    if (!ed_failed()) {
+        layer_fail(layer, ED_FAILED_PRECONDITION, "its forward failed without an error");
+        return;
+    }
     char *message = thread_self()->message, *path = layer_path(layer, NULL);
     size_t used = strlen(message);
     if (path && strncmp(message, path, strlen(path)) != 0 && !strstr(message, " (in the layer "))
         snprintf(message + used, sizeof thread_self()->message - used, " (in the layer %s)", path);
     memory_free(path);
-    return NULL;
+}
+
+static bool check_inputs(const ed_layer *layer, const ed_layer_call *call)
+{
+    const ed_layer_class *class = layer->class;
+    const int least = class->min_inputs ? class->min_inputs : 1;
+    const int most = class->max_inputs ? class->max_inputs : least;
+    if (call->n_inputs < least || (most > 0 && call->n_inputs > most))
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "%d inputs given, %s%d expected",
+                          call->n_inputs, most < 0 ? "at least " : "",
+                          call->n_inputs < least ? least : most);
+    for (int i = 0; i < call->n_inputs; i++)
+        if (!call->inputs[i])
+            return layer_fail(layer, ED_INVALID_ARGUMENT, "input %lld is NULL", text_nth(i));
+    return true;
+}
+
+static bool make_room(ed_layer_call *call)
+{
+    if (!call->outputs) {
+        call->outputs = call->some_;
+        call->output_masks = call->some_ + 1;
+        call->capacity_ = 1;
+    }
+    if (call->n_outputs < call->capacity_) return true;
+    const size_t n = (size_t)call->n_outputs, capacity = 4 * n;
+    ed_tensor **grown = memory_alloc(2 * capacity * sizeof *grown);
+    if (!grown) return false;
+    memcpy(grown, call->outputs, n * sizeof *grown);
+    memcpy(grown + capacity, call->output_masks, n * sizeof *grown);
+    layer_call_end(call);
+    call->outputs = grown;
+    call->output_masks = grown + capacity;
+    call->capacity_ = (int)capacity;
+    return true;
+}
+
+bool ed_layer_return(ed_layer_call *call, ed_tensor *y)
+{
+    if (!call) return ed_fail(ED_INVALID_ARGUMENT, "layer_return: call is NULL");
+    if (!y || !make_room(call)) return false;
+    call->outputs[call->n_outputs] = y;
+    call->output_masks[call->n_outputs++] = NULL;
+    return true;
+}
+
+bool ed_layer_return_mask(ed_layer_call *call, int output, ed_tensor *mask)
+{
+    if (!call || !mask)
+        return ed_fail(ED_INVALID_ARGUMENT, "layer_return_mask: %s is NULL",
+                       call ? "mask" : "call");
+    if (output < 0 || output >= call->n_outputs)
+        return ed_fail(ED_INVALID_ARGUMENT, "layer_return_mask: no output %d of %d", output,
+                       call->n_outputs);
+    call->output_masks[output] = mask;
+    return true;
+}
+
+void layer_call_end(ed_layer_call *call)
+{
+    if (call->outputs && call->outputs != call->some_) memory_free(call->outputs);
+    call->outputs = NULL;
+}
+
+static bool run(ed_layer *layer, ed_layer_call *call)
+{
+    if (!check_inputs(layer, call)) return false;
+    if (!layer->built && !build(layer, call)) return false;
+    if (!layer->class->forward(layer, call)) return false;
+    if (!call->n_outputs)
+        return layer_fail(layer, ED_FAILED_PRECONDITION, "its forward returned no output");
+    if (layer->class->passes_masks && !call->output_masks[0])
+        call->output_masks[0] = call->masks[0];
+    return true;
+}
+
+bool layer_call(ed_layer *layer, ed_layer_call *call)
+{
+    if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "forward: layer is NULL");
+    ED_SCOPE;
+    const bool failed_before = ed_failed();
+    if (!run(layer, call)) {
+        if (!failed_before) blame(layer);
+        return false;
+    }
+    if (!layer->output_dtype) note_output(layer, call->outputs[0]);
+    for (int i = 0; i < call->n_outputs; i++) {
+        ed_keep(call->outputs[i]);
+        if (call->output_masks[i]) ed_keep(call->output_masks[i]);
+    }
+    return true;
+}
+
+/* ---- Forward, as users call it --------------------------------------------------------------- */
+
+static bool give_masks(const ed_layer_call *call, const ed_forward_options *options)
+{
+    if (!options->output_masks) return true;
+    ed_list *masks = list_new(call->n_outputs);
+    for (int i = 0; masks && i < call->n_outputs; i++)
+        masks->items[i] = ed_retain(call->output_masks[i]);
+    return (*options->output_masks = scope_give(masks)) != NULL;
+}
+
+static bool one_output(const ed_layer *layer, const ed_layer_call *call)
+{
+    if (call->n_outputs == 1) return true;
+    return layer_fail(layer, ED_INVALID_ARGUMENT,
+                      "the layer has %d outputs; call it with a list of inputs", call->n_outputs);
 }
 
 ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
 {
-    if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "forward: the layer is NULL");
-    if (!x) return layer_fail(layer, ED_INVALID_ARGUMENT, "the input is NULL");
-    ED_SCOPE;
-    bool failed_before = ed_failed();
+    const ed_forward_options none = {0};
+    if (!options) options = &none;
+    ed_tensor *mask =
+        options->masks && ed_list_size(options->masks) ? options->masks->items[0] : options->mask;
+    ed_layer_call call = {
+        .n_inputs = 1, .inputs = &x, .masks = &mask, .training = options->training};
     ed_tensor *y = NULL;
-    if (layer->built || build(layer, x))
-        y = layer->class->forward(layer, x, options ? options : &(ed_forward_options){0});
-    if (!y) return failed_before ? NULL : blame(layer);
-    if (!layer->output_dtype) note_output(layer, y);
-    return ed_keep(y);
+    if (layer_call(layer, &call) && one_output(layer, &call) && give_masks(&call, options))
+        y = call.outputs[0];
+    layer_call_end(&call);
+    return y;
+}
+
+/* The masks of n inputs: the list's, or the one mask for the first; in `some` or memory. */
+static ed_tensor **gather_masks(const ed_forward_options *options, int n, ed_tensor **some, int few)
+{
+    ed_tensor **masks = n <= few ? some : memory_alloc((size_t)n * sizeof *masks);
+    for (int i = 0; masks && i < n; i++)
+        masks[i] = options->masks ? options->masks->items[i] : i ? NULL : options->mask;
+    return masks;
+}
+
+static bool check_forward(const ed_layer *layer, const ed_list *inputs,
+                          const ed_forward_options *options)
+{
+    if (!layer || !inputs)
+        return ed_fail(ED_INVALID_ARGUMENT, "forward: %s is NULL", layer ? "inputs" : "layer");
+    if (inputs->size > INT32_MAX) return layer_fail(layer, ED_INVALID_ARGUMENT, "too many inputs");
+    if (!options->masks || options->masks->size == inputs->size) return true;
+    return layer_fail(layer, ED_INVALID_ARGUMENT, "%lld masks given for %lld inputs",
+                      (long long)options->masks->size, (long long)inputs->size);
+}
+
+/* Calls the layer with the inputs of a list; to be ended by layer_call_end. */
+static bool call_with_list(ed_layer *layer, const ed_list *inputs,
+                           const ed_forward_options *options, ed_layer_call *call)
+{
+    if (!check_forward(layer, inputs, options)) return false;
+    enum { FEW = 8 };
+    const int n = (int)inputs->size;
+    ed_tensor *some[FEW], **masks = gather_masks(options, n, some, FEW);
+    if (!masks) return false;
+    *call = (ed_layer_call){
+        .n_inputs = n, .inputs = inputs->items, .masks = masks, .training = options->training};
+    const bool ok = layer_call(layer, call) && give_masks(call, options);
+    if (masks != some) memory_free(masks);
+    return ok;
+}
+
+ed_list *ed_forward_list(ed_layer *layer, ed_list *inputs, const ed_forward_options *options)
+{
+    const ed_forward_options none = {0};
+    ed_layer_call call = {0};
+    ed_list *outputs = NULL;
+    if (call_with_list(layer, inputs, options ? options : &none, &call))
+        outputs = ed_list_make(call.outputs, call.n_outputs);
+    layer_call_end(&call);
+    return outputs;
+}
+
+ed_tensor *ed_forward_one_with(ed_layer *layer, ed_list *inputs, const ed_forward_options *options)
+{
+    const ed_forward_options none = {0};
+    ed_layer_call call = {0};
+    ed_tensor *y = NULL;
+    if (call_with_list(layer, inputs, options ? options : &none, &call) && one_output(layer, &call))
+        y = call.outputs[0];
+    layer_call_end(&call);
+    return y;
 }
 
 /* ---- For the library's own layers ------------------------------------------------------------ */
@@ -491,25 +698,17 @@ bool layer_accepts(const ed_layer *layer, const ed_tensor *x, int rank, bool mor
 {
     if (x->dtype != ED_FLOAT32 && x->dtype != ED_FLOAT64)
         return layer_fail(layer, ED_INVALID_ARGUMENT,
-                          "the input is %s; it takes float32 and float64 (ed_cast converts)",
+                          "the input must be float32 or float64, got %s (ed_cast converts)",
                           text_of_tensor(x).s);
     if (x->rank == rank || (more && x->rank > rank)) return true;
-    return layer_fail(layer, ED_INVALID_ARGUMENT, "the input is %s; it takes %s%d dimensions",
-                      text_of_tensor(x).s, more ? "at least " : "", rank);
+    return layer_fail(layer, ED_INVALID_ARGUMENT, "the input must have rank %s%d, got %s",
+                      more ? ">= " : "", rank, text_of_tensor(x).s);
 }
 
 bool layer_same_last(const ed_layer *layer, const ed_tensor *x, int64_t extent)
 {
     if (x->shape[x->rank - 1] == extent) return true;
     return layer_fail(layer, ED_INVALID_ARGUMENT,
-                      "the input is %s; the layer was built for a last extent of %lld",
-                      text_of_tensor(x).s, (long long)extent);
-}
-
-const char *nn_padding(const char *who, const char *padding)
-{
-    if (!padding || !strcmp(padding, "VALID")) return "VALID";
-    if (!strcmp(padding, "SAME")) return "SAME";
-    return ed_fail(ED_INVALID_ARGUMENT, "%s: padding is '%s'; it is \"VALID\" or \"SAME\"", who,
-                   padding);
+                      "the input's last dimension must be %lld, as the layer was built; got %s",
+                      (long long)extent, text_of_tensor(x).s);
 }

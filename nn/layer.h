@@ -6,12 +6,13 @@
 #define EDDY_NN_LAYER_H
 
 #include "nn/nn.h"
+#include "tensor/schema_core.h"
 #include "track/graph.h"
 
 enum { LAYER_ALL, LAYER_TRAINABLE, LAYER_NOT_TRAINABLE, LAYER_LISTS };
 
 struct ed_layer {
-    ed_object object;
+    made_object made;
     const ed_layer_class *class;
     ed_layer *parent; /* who holds this layer; not held in turn */
     char *name;
@@ -44,6 +45,50 @@ char *layer_path(const ed_layer *layer, const char *leaf);
 void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/*
+ * The definition of one of the library's layers, from its list of options in nn.h:
+ * LAYER(dense, DENSE, 1, "one line", .build = ..., .forward = ...). `needed` options are arguments.
+ */
+#define LAYER(symbol, SYMBOL, needed, text, ...)                                                   \
+    ED_SCHEMA(symbol, ED_LAYER_##SYMBOL##_OPTIONS, ed_layer_##symbol##_options);                   \
+    static const ed_layer_class symbol##_class = {                                                 \
+        .kind = {.family = "layer",                                                                \
+                 .name = #symbol,                                                                  \
+                 .doc = text,                                                                      \
+                 .fields = symbol##_fields,                                                        \
+                 .options_size = sizeof symbol##_defaults,                                         \
+                 .defaults = &symbol##_defaults,                                                   \
+                 .required = needed,                                                               \
+                 .make = ed_layer_make},                                                           \
+        __VA_ARGS__};                                                                              \
+    SCHEMA_KIND(symbol, &symbol##_class.kind);                                                     \
+    ed_layer *ed_layer_##symbol##_with(const ed_layer_##symbol##_options *options)                 \
+    {                                                                                              \
+        return ed_make(&symbol##_class.kind, options);                                             \
+    }
+
+/* The options that a layer was made with. */
+static inline const void *layer_options(const ed_layer *layer)
+{
+    return layer->made.options;
+}
+
+/* Complete options of a layer, for its samples: OPTIONS(dense, DENSE, .units = 3). */
+#define OPTIONS(symbol, SYMBOL, ...)                                                               \
+    &(const ed_layer_##symbol##_options)ED_COMPLETE(ED_LAYER_##SYMBOL##_OPTIONS,                   \
+                                                    ed_layer_##symbol##_options, __VA_ARGS__)
+
+/* Samples of one layer: LAYER_SAMPLES({.inputs = {{2, {3, 4}}}, .n_inputs = 1}, ...). */
+#define LAYER_SAMPLES(...) ((const ed_layer_sample[]){__VA_ARGS__, {.n_inputs = 0}})
+
+/*
+ * Calls the layer: builds it if this is the first time, computes, and hands the outputs to the scope
+ * that is open. The call has inputs, masks and training set; layer_call_end gives up its memory,
+ * also after a failure.
+ */
+bool layer_call(ed_layer *layer, ed_layer_call *call);
+void layer_call_end(ed_layer_call *call);
+
 /* Whether x can be this layer's input: float32 or float64, of `rank` dimensions (or more, if
  * `more`). Else false with an error. */
 bool layer_accepts(const ed_layer *layer, const ed_tensor *x, int rank, bool more);
@@ -71,19 +116,11 @@ void layer_made_child(const ed_layer *layer, ed_layer *child);
 /* A build failed: the values of what it made, from those numbers on, wait as before. */
 void layer_unmade(const ed_layer *layer, int64_t first_child, int64_t first_weight);
 
-/* A copy of the initializer that holds its generator / gives that up. */
-ed_initializer layer_hold_initializer(ed_initializer initializer);
-void layer_release_initializer(ed_initializer *initializer);
-
 /* A kind of activation; NULL, with an error that begins with `who`, for an unknown name. */
 typedef ed_tensor *(*activation)(ed_tensor *x);
 activation nn_activation(const char *who, const char *name);
 
 /* What stands for "linear". */
 ed_tensor *nn_linear(ed_tensor *x);
-
-/* The padding "SAME" or "VALID" (the default, NULL) as a text that stays; NULL, with an error, for
- * anything else. */
-const char *nn_padding(const char *who, const char *padding);
 
 #endif

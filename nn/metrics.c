@@ -1,4 +1,5 @@
 #include "nn/nn.h"
+#include "tensor/schema_core.h"
 #include "track/graph.h"
 #include <math.h>
 #include <string.h>
@@ -8,59 +9,65 @@
  * sees it; a call counts whole or, if anything is wrong, not at all.
  */
 
-typedef enum kind { MEAN, ACCURACY, SPARSE_CATEGORICAL_ACCURACY } kind;
+/* A kind of metric takes values, or labels and predictions. */
+typedef struct metric_class {
+    ed_kind kind;
+    bool (*compare)(ed_metric *metric, ed_tensor *labels,
+                    ed_tensor *predictions); /* NULL: values */
+} metric_class;
 
 struct ed_metric {
-    ed_object object;
-    kind kind;
-    char *name;
+    made_object made;
+    const metric_class *class;
+    const char *name;
     double total;
     int64_t count;
 };
 
-static void destroy(void *object)
+static void metric_destroy(void *object)
 {
-    ed_metric *metric = object;
-    memory_free(metric->name);
-    memory_free(metric);
+    made_end(object);
+    memory_free(object);
 }
 
-static void track(void *object, ed_tracker *t)
+static void metric_track(void *object, ed_tracker *t)
 {
     ed_metric *metric = object;
     graph_name(t, t->self, GRAPH_NAME, "total", graph_float64(t, &metric->total));
     graph_name(t, t->self, GRAPH_NAME, "count", graph_cell(t, &metric->count, &graph_count_state));
 }
 
-static const object_class metric_class = {.name = "metric", .destroy = destroy, .track = track};
+static const object_class metric_object = {
+    .name = "metric", .destroy = metric_destroy, .track = metric_track, .is_made = true};
 
-static ed_metric *new_metric(kind what, const char *name, const char *otherwise)
+static void *metric_make(const ed_kind *kind, const void *options)
 {
-    char *copy = text_copy(name ? name : otherwise);
-    ed_metric *metric = copy ? object_new(&metric_class, sizeof *metric) : NULL;
-    if (!metric) {
-        memory_free(copy);
-        return NULL;
-    }
-    metric->kind = what;
-    metric->name = copy;
+    ed_metric *metric = made_new(&metric_object, sizeof *metric, kind, options);
+    if (!metric) return NULL;
+    const char *name = ((const ed_metric_mean_options *)metric->made.options)->name;
+    metric->class = (const metric_class *)kind;
+    metric->name = name ? name : kind->name;
     return scope_give(metric);
 }
 
-ed_metric *ed_metric_mean(const char *name)
-{
-    return new_metric(MEAN, name, "mean");
-}
+/* The definition of a metric from its list of options in nn.h, whose first is the name. */
+#define METRIC(symbol, SYMBOL, text, ...)                                                          \
+    ED_SCHEMA(symbol, ED_METRIC_##SYMBOL##_OPTIONS, ed_metric_##symbol##_options);                 \
+    static const metric_class symbol##_class = {.kind = {.family = "metric",                       \
+                                                         .name = #symbol,                          \
+                                                         .doc = text,                              \
+                                                         .fields = symbol##_fields,                \
+                                                         .options_size = sizeof symbol##_defaults, \
+                                                         .defaults = &symbol##_defaults,           \
+                                                         .make = metric_make},                     \
+                                                __VA_ARGS__};                                      \
+    SCHEMA_KIND(symbol, &symbol##_class.kind);                                                     \
+    ed_metric *ed_metric_##symbol##_with(const ed_metric_##symbol##_options *options)              \
+    {                                                                                              \
+        return ed_make(&symbol##_class.kind, options);                                             \
+    }
 
-ed_metric *ed_metric_accuracy(const char *name)
-{
-    return new_metric(ACCURACY, name, "accuracy");
-}
-
-ed_metric *ed_metric_sparse_categorical_accuracy(const char *name)
-{
-    return new_metric(SPARSE_CATEGORICAL_ACCURACY, name, "sparse_categorical_accuracy");
-}
+METRIC(mean, MEAN, "the mean of all values given", .compare = NULL)
 
 static bool take_in(ed_metric *metric, double total, int64_t count)
 {
@@ -71,8 +78,10 @@ static bool take_in(ed_metric *metric, double total, int64_t count)
 
 bool ed_metric_update(ed_metric *metric, ed_tensor *values)
 {
-    if (!metric || !values) return ed_fail(ED_INVALID_ARGUMENT, "metric_update: NULL given"), false;
-    if (metric->kind != MEAN)
+    if (!metric || !values)
+        return ed_fail(ED_INVALID_ARGUMENT, "metric_update: %s is NULL",
+                       metric ? "values" : "metric");
+    if (metric->class->compare)
         return ed_fail(ED_INVALID_ARGUMENT, "metric_update: %s compares: ed_metric_compare",
                        metric->name),
                false;
@@ -173,18 +182,22 @@ static bool compare_classes(ed_metric *metric, ed_tensor *labels, ed_tensor *pre
     return take_in(metric, (double)right, labels->size);
 }
 
+METRIC(accuracy, ACCURACY, "the share of elements where label == prediction",
+       .compare = compare_elements)
+METRIC(sparse_categorical_accuracy, SPARSE_CATEGORICAL_ACCURACY,
+       "the share of labels that are the argmax of predictions", .compare = compare_classes)
+
 bool ed_metric_compare(ed_metric *metric, ed_tensor *labels, ed_tensor *predictions)
 {
     if (!metric || !labels || !predictions)
-        return ed_fail(ED_INVALID_ARGUMENT, "metric_compare: NULL given"), false;
+        return ed_fail(ED_INVALID_ARGUMENT, "metric_compare: %s is NULL",
+                       !metric   ? "metric"
+                       : !labels ? "labels"
+                                 : "predictions");
     ED_SCOPE;
-    switch (metric->kind) {
-    case ACCURACY: return compare_elements(metric, labels, predictions);
-    case SPARSE_CATEGORICAL_ACCURACY: return compare_classes(metric, labels, predictions);
-    case MEAN: break;
-    }
-    ed_fail(ED_INVALID_ARGUMENT, "metric_compare: %s takes values: ed_metric_update", metric->name);
-    return false;
+    if (metric->class->compare) return metric->class->compare(metric, labels, predictions);
+    return ed_fail(ED_INVALID_ARGUMENT, "metric_compare: %s takes values: ed_metric_update",
+                   metric->name);
 }
 
 double ed_metric_result(const ed_metric *metric)

@@ -7,49 +7,182 @@
 #define EDDY_NN_H
 
 #include "autodiff/autodiff.h"
+#include "tensor/schema.h"
 #include "track/track.h"
 
 #pragma GCC visibility push(default)
 
-/* ---- Initializers ---------------------------------------------------------------------------- */
+/* ---- Initializers (nn/initializers.c) -------------------------------------------------------- */
 
-typedef enum ed_initializer_kind {
-    ED_INIT_DEFAULT, /* what the layer's documentation says */
-    ED_INIT_ZEROS,
-    ED_INIT_ONES,
-    ED_INIT_CONSTANT,         /* value */
-    ED_INIT_GLOROT_UNIFORM,   /* +-sqrt(6 / (in + out)) */
-    ED_INIT_GLOROT_NORMAL,    /* truncated, variance 2 / (in + out) */
-    ED_INIT_HE_UNIFORM,       /* +-sqrt(6 / in) */
-    ED_INIT_HE_NORMAL,        /* truncated, variance 2 / in */
-    ED_INIT_LECUN_UNIFORM,    /* +-sqrt(3 / in) */
-    ED_INIT_LECUN_NORMAL,     /* truncated, variance 1 / in */
-    ED_INIT_RANDOM_UNIFORM,   /* -0.05..0.05 */
-    ED_INIT_RANDOM_NORMAL,    /* stddev 0.05 */
-    ED_INIT_TRUNCATED_NORMAL, /* stddev 0.05, cut at 2 stddev */
-} ed_initializer_kind;
+/*
+ * How a weight's first value is drawn. Fans are counted as Keras does: [in, out]; of convolutions
+ * [..., in, out]. A truncated normal distribution draws again what is more than 2 stddev off; where
+ * a variance is given, that of the truncated distribution.
+ */
+typedef struct ed_initializer ed_initializer;
 
-typedef struct ed_initializer {
-    ed_initializer_kind kind;
-    double value; /* of ED_INIT_CONSTANT; of the last three the limit or stddev, 0 meaning 0.05 */
-    ed_generator *generator; /* default: the process's source */
-} ed_initializer;
+/* A tensor of the shape (float32 or float64) as the initializer draws it. */
+ed_tensor *ed_initialize(ed_initializer *initializer, ed_ints shape, ed_dtype dtype);
 
-/* A tensor of the shape (float32 or float64) as the initializer draws it, ED_INIT_DEFAULT as glorot
- * uniform. Fans as Keras counts them: [in, out]; convolutions [..., in, out]. */
-ed_tensor *ed_initialize(ed_initializer initializer, ed_ints shape, ed_dtype dtype);
+/* All 0, all 1. */
+#define ED_INITIALIZER_ZEROS_OPTIONS(FIELD, T)
+ED_OPTIONS(ed_initializer_zeros_options, ED_INITIALIZER_ZEROS_OPTIONS);
+#define ed_initializer_zeros()                                                                     \
+    ED_WITH_OPTIONS(ed_initializer_zeros_with(&ed_options_), ED_INITIALIZER_ZEROS_OPTIONS,         \
+                    ed_initializer_zeros_options)
+ed_initializer *ed_initializer_zeros_with(const ed_initializer_zeros_options *options);
 
-/* ---- Layers ---------------------------------------------------------------------------------- */
+#define ED_INITIALIZER_ONES_OPTIONS(FIELD, T)
+ED_OPTIONS(ed_initializer_ones_options, ED_INITIALIZER_ONES_OPTIONS);
+#define ed_initializer_ones()                                                                      \
+    ED_WITH_OPTIONS(ed_initializer_ones_with(&ed_options_), ED_INITIALIZER_ONES_OPTIONS,           \
+                    ed_initializer_ones_options)
+ed_initializer *ed_initializer_ones_with(const ed_initializer_ones_options *options);
+
+/* All `value`. */
+#define ED_INITIALIZER_CONSTANT_OPTIONS(FIELD, T)                                                  \
+    FIELD(T, FLOAT, value, 0, ED_FINITE, "of every element")
+ED_OPTIONS(ed_initializer_constant_options, ED_INITIALIZER_CONSTANT_OPTIONS);
+#define ed_initializer_constant(value_)                                                            \
+    ED_WITH_OPTIONS(ed_initializer_constant_with(&ed_options_), ED_INITIALIZER_CONSTANT_OPTIONS,   \
+                    ed_initializer_constant_options, .value = value_)
+ed_initializer *ed_initializer_constant_with(const ed_initializer_constant_options *options);
+
+/* Evenly between two numbers. */
+#define ED_INITIALIZER_RANDOM_UNIFORM_OPTIONS(FIELD, T)                                            \
+    FIELD(T, FLOAT, minval, -0.05, ED_FINITE, "lower limit, included")                             \
+    FIELD(T, FLOAT, maxval, 0.05, ED_FINITE, "upper limit, excluded")                              \
+    FIELD(T, GENERATOR, generator, NULL, ED_ANY, "of the draws; default: the process's")
+ED_OPTIONS(ed_initializer_random_uniform_options, ED_INITIALIZER_RANDOM_UNIFORM_OPTIONS);
+#define ed_initializer_random_uniform(...)                                                         \
+    ED_WITH_OPTIONS(ed_initializer_random_uniform_with(&ed_options_),                              \
+                    ED_INITIALIZER_RANDOM_UNIFORM_OPTIONS, ed_initializer_random_uniform_options,  \
+                    __VA_ARGS__)
+ed_initializer *
+ed_initializer_random_uniform_with(const ed_initializer_random_uniform_options *options);
+
+/* Normal; normal and truncated. */
+#define ED_INITIALIZER_RANDOM_NORMAL_OPTIONS(FIELD, T)                                             \
+    FIELD(T, FLOAT, mean, 0, ED_FINITE, "of the distribution")                                     \
+    FIELD(T, FLOAT, stddev, 0.05, ED_AT_LEAST(0), "standard deviation")                            \
+    FIELD(T, GENERATOR, generator, NULL, ED_ANY, "of the draws; default: the process's")
+ED_OPTIONS(ed_initializer_random_normal_options, ED_INITIALIZER_RANDOM_NORMAL_OPTIONS);
+#define ed_initializer_random_normal(...)                                                          \
+    ED_WITH_OPTIONS(ed_initializer_random_normal_with(&ed_options_),                               \
+                    ED_INITIALIZER_RANDOM_NORMAL_OPTIONS, ed_initializer_random_normal_options,    \
+                    __VA_ARGS__)
+ed_initializer *
+ed_initializer_random_normal_with(const ed_initializer_random_normal_options *options);
+
+#define ED_INITIALIZER_TRUNCATED_NORMAL_OPTIONS ED_INITIALIZER_RANDOM_NORMAL_OPTIONS
+ED_OPTIONS(ed_initializer_truncated_normal_options, ED_INITIALIZER_TRUNCATED_NORMAL_OPTIONS);
+#define ed_initializer_truncated_normal(...)                                                       \
+    ED_WITH_OPTIONS(ed_initializer_truncated_normal_with(&ed_options_),                            \
+                    ED_INITIALIZER_TRUNCATED_NORMAL_OPTIONS,                                       \
+                    ed_initializer_truncated_normal_options, __VA_ARGS__)
+ed_initializer *
+ed_initializer_truncated_normal_with(const ed_initializer_truncated_normal_options *options);
+
+/* Of variance scale / fan: limits +-sqrt(3 scale / fan) if uniform. */
+#define ED_INITIALIZER_VARIANCE_SCALING_OPTIONS(FIELD, T)                                          \
+    FIELD(T, FLOAT, scale, 1, ED_ABOVE(0), "variance times fan")                                   \
+    FIELD(T, CHOICE, mode, "fan_in", ED_ONE_OF("fan_in", "fan_out", "fan_avg"), "which fan")       \
+    FIELD(T, CHOICE, distribution, "truncated_normal",                                             \
+          ED_ONE_OF("truncated_normal", "untruncated_normal", "uniform"), "which distribution")    \
+    FIELD(T, GENERATOR, generator, NULL, ED_ANY, "of the draws; default: the process's")
+ED_OPTIONS(ed_initializer_variance_scaling_options, ED_INITIALIZER_VARIANCE_SCALING_OPTIONS);
+#define ed_initializer_variance_scaling(...)                                                       \
+    ED_WITH_OPTIONS(ed_initializer_variance_scaling_with(&ed_options_),                            \
+                    ED_INITIALIZER_VARIANCE_SCALING_OPTIONS,                                       \
+                    ed_initializer_variance_scaling_options, __VA_ARGS__)
+ed_initializer *
+ed_initializer_variance_scaling_with(const ed_initializer_variance_scaling_options *options);
+
+/* +-sqrt(6 / (in + out)). */
+#define ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS(FIELD, T)                                            \
+    FIELD(T, GENERATOR, generator, NULL, ED_ANY, "of the draws; default: the process's")
+ED_OPTIONS(ed_initializer_glorot_uniform_options, ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS);
+#define ed_initializer_glorot_uniform(...)                                                         \
+    ED_WITH_OPTIONS(ed_initializer_glorot_uniform_with(&ed_options_),                              \
+                    ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS, ed_initializer_glorot_uniform_options,  \
+                    __VA_ARGS__)
+ed_initializer *
+ed_initializer_glorot_uniform_with(const ed_initializer_glorot_uniform_options *options);
+
+/* truncated, variance 2 / (in + out). */
+#define ED_INITIALIZER_GLOROT_NORMAL_OPTIONS ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS
+ED_OPTIONS(ed_initializer_glorot_normal_options, ED_INITIALIZER_GLOROT_NORMAL_OPTIONS);
+#define ed_initializer_glorot_normal(...)                                                          \
+    ED_WITH_OPTIONS(ed_initializer_glorot_normal_with(&ed_options_),                               \
+                    ED_INITIALIZER_GLOROT_NORMAL_OPTIONS, ed_initializer_glorot_normal_options,    \
+                    __VA_ARGS__)
+ed_initializer *
+ed_initializer_glorot_normal_with(const ed_initializer_glorot_normal_options *options);
+
+/* +-sqrt(6 / in). */
+#define ED_INITIALIZER_HE_UNIFORM_OPTIONS ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS
+ED_OPTIONS(ed_initializer_he_uniform_options, ED_INITIALIZER_HE_UNIFORM_OPTIONS);
+#define ed_initializer_he_uniform(...)                                                             \
+    ED_WITH_OPTIONS(ed_initializer_he_uniform_with(&ed_options_),                                  \
+                    ED_INITIALIZER_HE_UNIFORM_OPTIONS, ed_initializer_he_uniform_options,          \
+                    __VA_ARGS__)
+ed_initializer *ed_initializer_he_uniform_with(const ed_initializer_he_uniform_options *options);
+
+/* truncated, variance 2 / in. */
+#define ED_INITIALIZER_HE_NORMAL_OPTIONS ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS
+ED_OPTIONS(ed_initializer_he_normal_options, ED_INITIALIZER_HE_NORMAL_OPTIONS);
+#define ed_initializer_he_normal(...)                                                              \
+    ED_WITH_OPTIONS(ed_initializer_he_normal_with(&ed_options_), ED_INITIALIZER_HE_NORMAL_OPTIONS, \
+                    ed_initializer_he_normal_options, __VA_ARGS__)
+ed_initializer *ed_initializer_he_normal_with(const ed_initializer_he_normal_options *options);
+
+/* +-sqrt(3 / in). */
+#define ED_INITIALIZER_LECUN_UNIFORM_OPTIONS ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS
+ED_OPTIONS(ed_initializer_lecun_uniform_options, ED_INITIALIZER_LECUN_UNIFORM_OPTIONS);
+#define ed_initializer_lecun_uniform(...)                                                          \
+    ED_WITH_OPTIONS(ed_initializer_lecun_uniform_with(&ed_options_),                               \
+                    ED_INITIALIZER_LECUN_UNIFORM_OPTIONS, ed_initializer_lecun_uniform_options,    \
+                    __VA_ARGS__)
+ed_initializer *
+ed_initializer_lecun_uniform_with(const ed_initializer_lecun_uniform_options *options);
+
+/* truncated, variance 1 / in. */
+#define ED_INITIALIZER_LECUN_NORMAL_OPTIONS ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS
+ED_OPTIONS(ed_initializer_lecun_normal_options, ED_INITIALIZER_LECUN_NORMAL_OPTIONS);
+#define ed_initializer_lecun_normal(...)                                                           \
+    ED_WITH_OPTIONS(ed_initializer_lecun_normal_with(&ed_options_),                                \
+                    ED_INITIALIZER_LECUN_NORMAL_OPTIONS, ed_initializer_lecun_normal_options,      \
+                    __VA_ARGS__)
+ed_initializer *
+ed_initializer_lecun_normal_with(const ed_initializer_lecun_normal_options *options);
+
+/* ---- Calling layers -------------------------------------------------------------------------- */
 
 typedef struct ed_layer ed_layer;
 
 typedef struct ed_forward_options {
-    bool training; /* dropout drops, batch normalization uses and moves its statistics */
+    bool training;   /* dropout drops, batch normalization uses and moves its statistics */
+    ed_tensor *mask; /* of the first input: bool, false where steps are to be skipped */
+    ed_list *masks;  /* one an input, NULL entries allowed; instead of mask */
+    ed_list *
+        *output_masks; /* is given the masks of the outputs, NULL entries where there is none */
 } ed_forward_options;
 
-/* The layer's output for x. The first call makes its variables. */
-#define ed_forward(layer, x, ...) ed_forward_with(layer, x, &(ed_forward_options){__VA_ARGS__})
+/*
+ * The layer's output for x. The first call makes its variables. For a list of inputs a list of
+ * outputs: ed_forward(attention, ed_list_of(query, value)); ed_forward_one is for layers of several
+ * inputs and one output. Fails for a number of inputs that the layer does not take, and for a tensor
+ * where there is not exactly one output.
+ */
+#define ed_forward(layer, x, ...)                                                                  \
+    _Generic((x), ed_list *                                                                        \
+             : ed_forward_list, default                                                            \
+             : ed_forward_with)(layer, x, &(ed_forward_options){__VA_ARGS__})
+#define ed_forward_one(layer, list, ...)                                                           \
+    ed_forward_one_with(layer, list, &(ed_forward_options){__VA_ARGS__})
 ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_options *options);
+ed_tensor *ed_forward_one_with(ed_layer *layer, ed_list *inputs, const ed_forward_options *options);
+ed_list *ed_forward_list(ed_layer *layer, ed_list *inputs, const ed_forward_options *options);
 
 /*
  * All variables of the layer, then of its children in the order in which they were added; those
@@ -76,117 +209,210 @@ ed_layer *ed_layer_find_child(const ed_layer *layer, const char *name);
 const char *ed_layer_summary(ed_layer *layer);
 
 /*
- * x w + b along the last axis: [..., in] -> [..., units], of ranks from 2. kernel [in, units],
- * default glorot uniform; bias [units], default zeros. activation by name: see ed_activate.
+ * An activation by name: linear, relu, relu6, leaky_relu, elu, selu, sigmoid, hard_sigmoid, tanh,
+ * softplus, softsign, silu (swish), gelu, exponential, softmax, log_softmax. NULL or "" is linear.
  */
-typedef struct ed_layer_dense_options {
-    const char *activation;
-    bool no_bias;
-    ed_initializer kernel_initializer, bias_initializer;
-    const char *name;
-} ed_layer_dense_options;
-#define ed_layer_dense(units, ...)                                                                 \
-    ed_layer_dense_with(units, &(ed_layer_dense_options){__VA_ARGS__})
-ed_layer *ed_layer_dense_with(int64_t units, const ed_layer_dense_options *options);
+ed_tensor *ed_activate(ed_tensor *x, const char *activation);
 
-/* Convolution of [batch, height, width, in] with kernel [kh, kw, in, filters], as ed_conv2d; bias
- * [filters]. One number as size, stride or dilation stands for both. */
-typedef struct ed_layer_conv2d_options {
-    ed_ints strides, dilations;
-    const char *padding, *activation;
-    bool no_bias;
-    ed_initializer kernel_initializer, bias_initializer;
-    const char *name;
-} ed_layer_conv2d_options;
-#define ed_layer_conv2d(filters, kernel_size, ...)                                                 \
-    ed_layer_conv2d_with(filters, kernel_size, &(ed_layer_conv2d_options){__VA_ARGS__})
-ed_layer *ed_layer_conv2d_with(int64_t filters, ed_ints kernel_size,
-                               const ed_layer_conv2d_options *options);
+/* ---- Layers (one file each in nn/) ----------------------------------------------------------- */
 
-/* Options of layers that have nothing else to say. */
-typedef struct ed_layer_options {
-    const char *name;
-} ed_layer_options;
+/* What all layers have. */
+#define ED_LAYER_COMMON(FIELD, T)                                                                  \
+    FIELD(T, STRING, name, NULL, ED_ANY, "default: the kind's, numbered within its parent")
+
+/* activation(x kernel + bias) along the last axis: [..., in] -> [..., units], of ranks from 2.
+ * Weights: kernel [in, units], bias [units]. */
+#define ED_LAYER_DENSE_OPTIONS(FIELD, T)                                                           \
+    FIELD(T, INT, units, 0, ED_AT_LEAST(1), "size of the output's last axis")                      \
+    FIELD(T, ACTIVATION, activation, NULL, ED_ANY, "of the result, by name; default: linear")      \
+    FIELD(T, BOOL, use_bias, true, ED_ANY, "whether there is a bias")                              \
+    FIELD(T, INITIALIZER, kernel_initializer, NULL, ED_OTHERWISE("glorot_uniform"), "of kernel")   \
+    FIELD(T, INITIALIZER, bias_initializer, NULL, ED_OTHERWISE("zeros"), "of bias")                \
+    ED_LAYER_COMMON(FIELD, T)
+ED_OPTIONS(ed_layer_dense_options, ED_LAYER_DENSE_OPTIONS);
+#define ed_layer_dense(units_, ...)                                                                \
+    ED_WITH_OPTIONS(ed_layer_dense_with(&ed_options_), ED_LAYER_DENSE_OPTIONS,                     \
+                    ed_layer_dense_options, .units = units_, ##__VA_ARGS__)
+ed_layer *ed_layer_dense_with(const ed_layer_dense_options *options);
+
+/*
+ * activation(ed_conv2d(x, kernel) + bias): [batch, height, width, in] -> [batch, h', w', filters].
+ * Weights: kernel [kh, kw, in, filters], bias [filters]. One number as size, stride or dilation
+ * stands for both.
+ */
+#define ED_LAYER_CONV2D_OPTIONS(FIELD, T)                                                          \
+    FIELD(T, INT, filters, 0, ED_AT_LEAST(1), "number of output channels")                         \
+    FIELD(T, INTS, kernel_size, {0}, ED_AT_LEAST(1), "height and width of the kernel")             \
+    FIELD(T, INTS, strides, {0}, ED_AT_LEAST(1), "height and width; default: 1")                   \
+    FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME"), "as of ed_conv2d")              \
+    FIELD(T, INTS, dilations, {0}, ED_AT_LEAST(1), "height and width; default: 1")                 \
+    FIELD(T, ACTIVATION, activation, NULL, ED_ANY, "of the result, by name; default: linear")      \
+    FIELD(T, BOOL, use_bias, true, ED_ANY, "whether there is a bias")                              \
+    FIELD(T, INITIALIZER, kernel_initializer, NULL, ED_OTHERWISE("glorot_uniform"), "of kernel")   \
+    FIELD(T, INITIALIZER, bias_initializer, NULL, ED_OTHERWISE("zeros"), "of bias")                \
+    ED_LAYER_COMMON(FIELD, T)
+ED_OPTIONS(ed_layer_conv2d_options, ED_LAYER_CONV2D_OPTIONS);
+#define ed_layer_conv2d(filters_, kernel_size_, ...)                                               \
+    ED_WITH_OPTIONS(ed_layer_conv2d_with(&ed_options_), ED_LAYER_CONV2D_OPTIONS,                   \
+                    ed_layer_conv2d_options, .filters = filters_, .kernel_size = kernel_size_,     \
+                    ##__VA_ARGS__)
+ed_layer *ed_layer_conv2d_with(const ed_layer_conv2d_options *options);
 
 /* ed_max_pool2d as a layer. */
-typedef struct ed_layer_max_pooling2d_options {
-    ed_ints window, strides;
-    const char *padding, *name;
-} ed_layer_max_pooling2d_options;
+#define ED_LAYER_MAX_POOLING2D_OPTIONS(FIELD, T)                                                   \
+    FIELD(T, INTS, pool_size, {0}, ED_AT_LEAST(1), "height and width; default: 2")                 \
+    FIELD(T, INTS, strides, {0}, ED_AT_LEAST(1), "height and width; default: pool_size")           \
+    FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME"), "as of ed_max_pool2d")          \
+    ED_LAYER_COMMON(FIELD, T)
+ED_OPTIONS(ed_layer_max_pooling2d_options, ED_LAYER_MAX_POOLING2D_OPTIONS);
 #define ed_layer_max_pooling2d(...)                                                                \
-    ed_layer_max_pooling2d_with(&(ed_layer_max_pooling2d_options){__VA_ARGS__})
+    ED_WITH_OPTIONS(ed_layer_max_pooling2d_with(&ed_options_), ED_LAYER_MAX_POOLING2D_OPTIONS,     \
+                    ed_layer_max_pooling2d_options, __VA_ARGS__)
 ed_layer *ed_layer_max_pooling2d_with(const ed_layer_max_pooling2d_options *options);
 
 /* The mean over height and width: [batch, h, w, channels] -> [batch, channels]. */
+#define ED_LAYER_GLOBAL_AVERAGE_POOLING2D_OPTIONS(FIELD, T) ED_LAYER_COMMON(FIELD, T)
+ED_OPTIONS(ed_layer_global_average_pooling2d_options, ED_LAYER_GLOBAL_AVERAGE_POOLING2D_OPTIONS);
 #define ed_layer_global_average_pooling2d(...)                                                     \
-    ed_layer_global_average_pooling2d_with(&(ed_layer_options){__VA_ARGS__})
-ed_layer *ed_layer_global_average_pooling2d_with(const ed_layer_options *options);
+    ED_WITH_OPTIONS(ed_layer_global_average_pooling2d_with(&ed_options_),                          \
+                    ED_LAYER_GLOBAL_AVERAGE_POOLING2D_OPTIONS,                                     \
+                    ed_layer_global_average_pooling2d_options, __VA_ARGS__)
+ed_layer *
+ed_layer_global_average_pooling2d_with(const ed_layer_global_average_pooling2d_options *options);
 
 /*
  * Batch normalization over all axes but the last, of ranks from 2. Training: by the batch's mean
  * and variance, which move the variables moving_mean and moving_variance (not trainable):
- * moving = momentum moving + (1 - momentum) batch's. Otherwise by those.
+ * moving = momentum moving + (1 - momentum) batch's. Otherwise by those. Weights: gamma (the scale)
+ * and beta (the shift) too.
  */
-typedef struct ed_layer_batch_normalization_options {
-    double momentum, epsilon; /* default 0.99, 0.001 */
-    bool no_center, no_scale;
-    const char *name;
-} ed_layer_batch_normalization_options;
+#define ED_LAYER_BATCH_NORMALIZATION_OPTIONS(FIELD, T)                                             \
+    FIELD(T, FLOAT, momentum, 0.99, ED_BETWEEN(0, 1), "share of the moving statistics that stays") \
+    FIELD(T, FLOAT, epsilon, 0.001, ED_FROM(0, 1e30), "added to the variance")                     \
+    FIELD(T, BOOL, center, true, ED_ANY, "whether there is beta")                                  \
+    FIELD(T, BOOL, scale, true, ED_ANY, "whether there is gamma")                                  \
+    ED_LAYER_COMMON(FIELD, T)
+ED_OPTIONS(ed_layer_batch_normalization_options, ED_LAYER_BATCH_NORMALIZATION_OPTIONS);
 #define ed_layer_batch_normalization(...)                                                          \
-    ED_WITH(ed_layer_batch_normalization_with(&ed_options_), ed_layer_batch_normalization_options, \
-            .momentum = 0.99, .epsilon = 0.001, ##__VA_ARGS__)
+    ED_WITH_OPTIONS(ed_layer_batch_normalization_with(&ed_options_),                               \
+                    ED_LAYER_BATCH_NORMALIZATION_OPTIONS, ed_layer_batch_normalization_options,    \
+                    __VA_ARGS__)
 ed_layer *ed_layer_batch_normalization_with(const ed_layer_batch_normalization_options *options);
 
 /* [batch, ...] -> [batch, product of the rest]. */
-#define ed_layer_flatten(...) ed_layer_flatten_with(&(ed_layer_options){__VA_ARGS__})
-ed_layer *ed_layer_flatten_with(const ed_layer_options *options);
+#define ED_LAYER_FLATTEN_OPTIONS(FIELD, T) ED_LAYER_COMMON(FIELD, T)
+ED_OPTIONS(ed_layer_flatten_options, ED_LAYER_FLATTEN_OPTIONS);
+#define ed_layer_flatten(...)                                                                      \
+    ED_WITH_OPTIONS(ed_layer_flatten_with(&ed_options_), ED_LAYER_FLATTEN_OPTIONS,                 \
+                    ed_layer_flatten_options, __VA_ARGS__)
+ed_layer *ed_layer_flatten_with(const ed_layer_flatten_options *options);
 
 /* In training: ed_dropout. Otherwise x. Checkpoints of the layer hold a generator that is given. */
-typedef struct ed_layer_dropout_options {
-    ed_generator *generator;
-    const char *name;
-} ed_layer_dropout_options;
-#define ed_layer_dropout(rate, ...)                                                                \
-    ed_layer_dropout_with(rate, &(ed_layer_dropout_options){__VA_ARGS__})
-ed_layer *ed_layer_dropout_with(double rate, const ed_layer_dropout_options *options);
+#define ED_LAYER_DROPOUT_OPTIONS(FIELD, T)                                                         \
+    FIELD(T, FLOAT, rate, 0, ED_FROM(0, 1), "share of the elements that become 0")                 \
+    FIELD(T, GENERATOR, generator, NULL, ED_ANY, "of the draws; default: the process's")           \
+    ED_LAYER_COMMON(FIELD, T)
+ED_OPTIONS(ed_layer_dropout_options, ED_LAYER_DROPOUT_OPTIONS);
+#define ed_layer_dropout(rate_, ...)                                                               \
+    ED_WITH_OPTIONS(ed_layer_dropout_with(&ed_options_), ED_LAYER_DROPOUT_OPTIONS,                 \
+                    ed_layer_dropout_options, .rate = rate_, ##__VA_ARGS__)
+ed_layer *ed_layer_dropout_with(const ed_layer_dropout_options *options);
+
+/* ed_activate as a layer. */
+#define ED_LAYER_ACTIVATION_OPTIONS(FIELD, T)                                                      \
+    FIELD(T, ACTIVATION, activation, NULL, ED_ANY, "by name; default: linear")                     \
+    ED_LAYER_COMMON(FIELD, T)
+ED_OPTIONS(ed_layer_activation_options, ED_LAYER_ACTIVATION_OPTIONS);
+#define ed_layer_activation(activation_, ...)                                                      \
+    ED_WITH_OPTIONS(ed_layer_activation_with(&ed_options_), ED_LAYER_ACTIVATION_OPTIONS,           \
+                    ed_layer_activation_options, .activation = activation_, ##__VA_ARGS__)
+ed_layer *ed_layer_activation_with(const ed_layer_activation_options *options);
 
 /*
- * An activation by name, as a layer / as a function: linear, relu, relu6, leaky_relu, elu, selu,
- * sigmoid, hard_sigmoid, tanh, softplus, softsign, silu (swish), gelu, exponential, softmax,
- * log_softmax. NULL or "" is linear.
+ * Layers one after the other: ed_layer_sequential("mlp", ed_layer_flatten(), ed_layer_dense(10)). A
+ * name (NULL: "sequential") and then the layers, each of which belongs to one parent. The outputs of
+ * one are the inputs of the next; masks go along.
  */
-#define ed_layer_activation(activation, ...)                                                       \
-    ed_layer_activation_with(activation, &(ed_layer_options){__VA_ARGS__})
-ed_layer *ed_layer_activation_with(const char *activation, const ed_layer_options *options);
-ed_tensor *ed_activate(ed_tensor *x, const char *activation);
-
-/* Layers one after the other: ed_layer_sequential("mlp", ed_layer_flatten(),
- * ed_layer_dense(10)). A layer belongs to one parent. */
-#define ed_layer_sequential(name, ...)                                                             \
-    ed_layer_sequential_of(name, (ed_layer *const[]){__VA_ARGS__},                                 \
-                           sizeof((ed_layer *const[]){__VA_ARGS__}) / sizeof(ed_layer *))
+#define ED_LAYER_SEQUENTIAL_OPTIONS(FIELD, T)                                                      \
+    FIELD(T, LAYERS, layers, {0}, ED_ANY, "in the order in which they are called")                 \
+    ED_LAYER_COMMON(FIELD, T)
+ED_OPTIONS(ed_layer_sequential_options, ED_LAYER_SEQUENTIAL_OPTIONS);
+#define ed_layer_sequential(name_, ...)                                                            \
+    ED_WITH_OPTIONS(                                                                               \
+        ed_layer_sequential_with(&ed_options_), ED_LAYER_SEQUENTIAL_OPTIONS,                       \
+        ed_layer_sequential_options,                                                               \
+        .name = _Generic((name_), char * : (name_), const char * : (name_), void * : (name_)),     \
+        .layers = {(void *const *)(ed_layer *const[]){__VA_ARGS__},                                \
+                   sizeof((ed_layer *const[]){__VA_ARGS__}) / sizeof(ed_layer *)})
+ed_layer *ed_layer_sequential_with(const ed_layer_sequential_options *options);
 ed_layer *ed_layer_sequential_of(const char *name, ed_layer *const *layers, int64_t count);
 
 /* ---- One's own layers ------------------------------------------------------------------------ */
 
+/* A call on its way through a layer. */
+typedef struct ed_layer_call {
+    int n_inputs, n_outputs;
+    ed_tensor *const *inputs; /* at least one; none is NULL */
+    ed_tensor *const *masks;  /* one an input, NULL where it has none */
+    bool training;
+    ed_tensor **outputs, **output_masks; /* made by ed_layer_return */
+    int capacity_;                       /* for ed_layer_return */
+    ed_tensor *some_[2];
+} ed_layer_call;
+
 /*
- * A kind of layer. state_size bytes of state, zero at first, belong to each. build is called once,
- * with the first input, to add variables (children build themselves when they are called); forward
- * computes; destroy, if given, gives up what the state holds; track, if given, names what of the
- * state a checkpoint keeps (track.h), beside weights and children, which the layer names itself.
+ * Adds an output: in forward, return ed_layer_return(call, y). false, with the error kept, for NULL.
+ * The mask of the output, if it has one, is set by ed_layer_return_mask.
+ */
+bool ed_layer_return(ed_layer_call *call, ed_tensor *y);
+bool ed_layer_return_mask(ed_layer_call *call, int output, ed_tensor *mask);
+
+/* A shape and how values are drawn in it, for the checks of layers: floats evenly in -1..1, or
+ * integers from 0 below `below`. */
+typedef struct ed_layer_input {
+    int rank;
+    int64_t shape[ED_MAX_RANK];
+    int64_t below;
+} ed_layer_input;
+
+/* Options and inputs with which the checks call a layer. */
+typedef struct ed_layer_sample {
+    const void *options; /* NULL: the defaults */
+    ed_layer_input inputs[4];
+    int n_inputs; /* 0 ends the array of samples */
+} ed_layer_sample;
+
+/*
+ * A kind of layer. state_size bytes of state, zero at first, belong to each. `init`, if given, is
+ * called when one was made, with its options (ed_options_of(layer)) in place; `build` once, with the
+ * first inputs, to add variables (children build themselves when they are called); `forward`
+ * computes; `destroy` gives up what the state holds; `track` names what of the state a checkpoint
+ * keeps (track.h), beside weights and children, which the layer names itself.
+ *
+ * A kind with options is defined as the library's are: `kind` has family "layer", the schema
+ * (ED_SCHEMA) and make = ed_layer_make; ed_make makes one. A kind without needs a name alone;
+ * ed_layer_new makes one.
  */
 typedef struct ed_layer_class {
-    const char *name;
+    ed_kind kind;
     size_t state_size;
-    bool (*build)(ed_layer *layer, ed_tensor *x);
-    ed_tensor *(*forward)(ed_layer *layer, ed_tensor *x, const ed_forward_options *options);
+    int min_inputs, max_inputs; /* 0: 1; max_inputs -1: any number */
+    bool (*init)(ed_layer *layer);
+    bool (*build)(ed_layer *layer, const ed_layer_call *call);
+    bool (*forward)(ed_layer *layer, ed_layer_call *call);
     void (*destroy)(ed_layer *layer);
     void (*track)(ed_layer *layer, ed_tracker *tracker);
-    bool in_order; /* children are called one after the other: Keras' checkpoints number them */
+    bool in_order;     /* children are called one after the other: Keras' checkpoints number them */
+    bool passes_masks; /* the first output has the first input's mask, unless forward says other */
+    const ed_layer_sample *samples; /* for the checks of the library's own */
 } ed_layer_class;
 
-/* A layer of that kind; name NULL: the kind's, numbered within its parent: dense, dense_1. */
-ed_layer *ed_layer_new(const ed_layer_class *kind, const char *name);
+/* A layer of a kind without options; name NULL: the kind's, numbered within its parent: dense,
+ * dense_1. */
+ed_layer *ed_layer_new(const ed_layer_class *class_, const char *name);
+
+/* The `make` of kinds of layers; the kind is the first member of an ed_layer_class. */
+void *ed_layer_make(const ed_kind *kind, const void *options);
 
 /* Its state. */
 void *ed_layer_state(ed_layer *layer);
@@ -195,15 +421,17 @@ void *ed_layer_state(ed_layer *layer);
  * child: NULL. */
 ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child);
 
-typedef struct ed_weight_options {
-    ed_initializer initializer; /* default glorot uniform */
-    bool not_trainable;
-    ed_dtype dtype; /* default float32 */
-} ed_weight_options;
+#define ED_WEIGHT_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, INITIALIZER, initializer, NULL, ED_ANY, "of its first value")                         \
+    FIELD(T, STRING, otherwise, "glorot_uniform", ED_ANY, "the initializer if none is given")      \
+    FIELD(T, BOOL, trainable, true, ED_ANY, "whether tapes watch it by themselves")                \
+    FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "float32 or float64")
+ED_OPTIONS(ed_weight_options, ED_WEIGHT_OPTIONS);
 
 /* Adds a variable under the layer's path, "mlp/dense/" + name; returns it. */
 #define ed_layer_add_weight(layer, name, shape, ...)                                               \
-    ed_layer_add_weight_with(layer, name, shape, &(ed_weight_options){__VA_ARGS__})
+    ED_WITH_OPTIONS(ed_layer_add_weight_with(layer, name, shape, &ed_options_), ED_WEIGHT_OPTIONS, \
+                    ed_weight_options, __VA_ARGS__)
 ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
                                     const ed_weight_options *options);
 
@@ -218,14 +446,36 @@ ed_tensor *ed_layer_adopt_weight(ed_layer *layer, const char *name, ed_tensor *v
 
 typedef struct ed_metric ed_metric;
 
-/*
- * A running figure. mean: of all values given. accuracy: the share of elements where label ==
- * prediction. sparse_categorical_accuracy: the share of labels (whole numbers [...]) that are the
- * argmax of predictions [..., classes]. Errors call it by its name (NULL: the kind's).
- */
-ed_metric *ed_metric_mean(const char *name);
-ed_metric *ed_metric_accuracy(const char *name);
-ed_metric *ed_metric_sparse_categorical_accuracy(const char *name);
+/* What all metrics have. */
+#define ED_METRIC_COMMON(FIELD, T)                                                                 \
+    FIELD(T, STRING, name, NULL, ED_ANY, "in messages; default: the kind's")
+
+/* The mean of all values given. */
+#define ED_METRIC_MEAN_OPTIONS(FIELD, T) ED_METRIC_COMMON(FIELD, T)
+ED_OPTIONS(ed_metric_mean_options, ED_METRIC_MEAN_OPTIONS);
+#define ed_metric_mean(...)                                                                        \
+    ED_WITH_OPTIONS(ed_metric_mean_with(&ed_options_), ED_METRIC_MEAN_OPTIONS,                     \
+                    ed_metric_mean_options, __VA_ARGS__)
+ed_metric *ed_metric_mean_with(const ed_metric_mean_options *options);
+
+/* The share of elements where label == prediction. */
+#define ED_METRIC_ACCURACY_OPTIONS(FIELD, T) ED_METRIC_COMMON(FIELD, T)
+ED_OPTIONS(ed_metric_accuracy_options, ED_METRIC_ACCURACY_OPTIONS);
+#define ed_metric_accuracy(...)                                                                    \
+    ED_WITH_OPTIONS(ed_metric_accuracy_with(&ed_options_), ED_METRIC_ACCURACY_OPTIONS,             \
+                    ed_metric_accuracy_options, __VA_ARGS__)
+ed_metric *ed_metric_accuracy_with(const ed_metric_accuracy_options *options);
+
+/* The share of labels (integers [...]) that are the argmax of predictions [..., classes]. */
+#define ED_METRIC_SPARSE_CATEGORICAL_ACCURACY_OPTIONS(FIELD, T) ED_METRIC_COMMON(FIELD, T)
+ED_OPTIONS(ed_metric_sparse_categorical_accuracy_options,
+           ED_METRIC_SPARSE_CATEGORICAL_ACCURACY_OPTIONS);
+#define ed_metric_sparse_categorical_accuracy(...)                                                 \
+    ED_WITH_OPTIONS(ed_metric_sparse_categorical_accuracy_with(&ed_options_),                      \
+                    ED_METRIC_SPARSE_CATEGORICAL_ACCURACY_OPTIONS,                                 \
+                    ed_metric_sparse_categorical_accuracy_options, __VA_ARGS__)
+ed_metric *ed_metric_sparse_categorical_accuracy_with(
+    const ed_metric_sparse_categorical_accuracy_options *options);
 
 /* Takes in values (of mean) / labels and predictions (of the others). Not recorded by tapes. */
 bool ed_metric_update(ed_metric *metric, ed_tensor *values);

@@ -4,43 +4,43 @@
 
 typedef struct pool {
     int64_t window[2], strides[2];
-    const char *padding;
 } pool;
 
-static ed_tensor *forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
+static bool max_pooling2d_init(ed_layer *layer)
 {
-    (void)options;
+    const ed_layer_max_pooling2d_options *o = layer_options(layer);
+    pool *p = ed_layer_state(layer);
+    return window_pair("max_pooling2d", "pool_size", o->pool_size, 2, p->window) &&
+           window_pair("max_pooling2d", "strides",
+                       o->strides.values ? o->strides : (ed_ints){p->window, 2}, 2, p->strides);
+}
+
+static bool max_pooling2d_forward(ed_layer *layer, ed_layer_call *call)
+{
+    const ed_layer_max_pooling2d_options *o = layer_options(layer);
     const pool *p = ed_layer_state(layer);
-    if (!layer_accepts(layer, x, 4, false)) return NULL;
-    return ed_max_pool2d(x, .window = {p->window, 2}, .strides = {p->strides, 2},
-                         .padding = p->padding);
+    ed_tensor *x = call->inputs[0];
+    if (!layer_accepts(layer, x, 4, false)) return false;
+    return ed_layer_return(call, ed_max_pool2d(x, .window = {p->window, 2},
+                                               .strides = {p->strides, 2}, .padding = o->padding));
 }
 
-ed_layer *ed_layer_max_pooling2d_with(const ed_layer_max_pooling2d_options *options)
+LAYER(max_pooling2d, MAX_POOLING2D, 0, "the maximum of each window", .state_size = sizeof(pool),
+      .init = max_pooling2d_init, .forward = max_pooling2d_forward,
+      .samples = LAYER_SAMPLES({.inputs = {{4, {2, 5, 4, 3}}}, .n_inputs = 1},
+                               {.options = OPTIONS(max_pooling2d, MAX_POOLING2D,
+                                                   .pool_size = ED_SAMPLE_INTS(3),
+                                                   .padding = "SAME"),
+                                .inputs = {{4, {1, 5, 4, 2}}},
+                                .n_inputs = 1}))
+
+static bool global_average_pooling2d_forward(ed_layer *layer, ed_layer_call *call)
 {
-    static const ed_layer_class class = {
-        .name = "max_pooling2d", .state_size = sizeof(pool), .forward = forward};
-    ed_layer_max_pooling2d_options o = options ? *options : (ed_layer_max_pooling2d_options){0};
-    pool p;
-    if (!window_pair("max_pool2d", "window", o.window, 2, p.window) ||
-        !window_pair("max_pool2d", "strides", o.strides.values ? o.strides : (ed_ints){p.window, 2},
-                     2, p.strides) ||
-        !(p.padding = nn_padding("max_pool2d", o.padding)))
-        return NULL;
-    ed_layer *layer = ed_layer_new(&class, o.name);
-    if (layer) *(pool *)ed_layer_state(layer) = p;
-    return layer;
+    ed_tensor *x = call->inputs[0];
+    return layer_accepts(layer, x, 4, false) &&
+           ed_layer_return(call, ed_reduce_mean(x, .axis = ED_AXES(1, 2)));
 }
 
-static ed_tensor *global_forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
-{
-    (void)options;
-    return layer_accepts(layer, x, 4, false) ? ed_reduce_mean(x, .axis = ED_AXES(1, 2)) : NULL;
-}
-
-ed_layer *ed_layer_global_average_pooling2d_with(const ed_layer_options *options)
-{
-    static const ed_layer_class class = {.name = "global_average_pooling2d",
-                                         .forward = global_forward};
-    return ed_layer_new(&class, options ? options->name : NULL);
-}
+LAYER(global_average_pooling2d, GLOBAL_AVERAGE_POOLING2D, 0, "the mean over height and width",
+      .forward = global_average_pooling2d_forward,
+      .samples = LAYER_SAMPLES({.inputs = {{4, {2, 3, 4, 2}}}, .n_inputs = 1}))

@@ -45,7 +45,7 @@ bool ops_operands_agree(const ed_op *op, int i, int k);
 /* Field of an attribute schema. */
 #define ATTR(struct_type, field, kind, text)                                                       \
     {                                                                                              \
-#field, kind, offsetof(struct_type, field), text                                           \
+#field, kind, offsetof(struct_type, field), text, ED_ANY                                   \
     }
 
 /* Sums dy over the axes along which an operand of `shape` was broadcast, so

@@ -9,7 +9,7 @@
 #ifndef EDDY_OPS_OP_H
 #define EDDY_OPS_OP_H
 
-#include "tensor/tensor.h"
+#include "tensor/schema.h"
 
 #pragma GCC visibility push(default)
 
@@ -37,27 +37,20 @@ typedef struct ed_operand {
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
-/* An op's attributes are one plain C structure; the schema says where its fields lie, for bindings,
- * help and copying. */
-typedef enum ed_attr_type {
-    ED_ATTR_BOOL,   /* bool */
-    ED_ATTR_INT,    /* int64_t */
-    ED_ATTR_FLOAT,  /* double */
-    ED_ATTR_DTYPE,  /* ed_dtype */
-    ED_ATTR_INTS,   /* ed_ints */
-    ED_ATTR_STRING, /* const char * */
-    ED_ATTR_STATE,  /* uint64_t[3]: a random generator's counter and key */
-    ED_ATTR_OBJECT, /* any counted object; a tape that records the call retains it */
-    ED_ATTR_AXIS,   /* int64_t: an axis, or an index along one, from 0; negative: from the end */
-    ED_ATTR_AXES    /* ed_ints of such; a binding may count them from 1, as its language does */
-} ed_attr_type;
-
-typedef struct ed_attr {
-    const char *name;
-    ed_attr_type type;
-    size_t offset;
-    const char *doc;
-} ed_attr;
+/* An op's attributes are one plain C structure; its schema (tensor/schema.h) says where the fields
+ * lie, for checks, bindings, help and copying. */
+typedef ed_field_type ed_attr_type;
+typedef ed_field ed_attr;
+#define ED_ATTR_BOOL   ED_FIELD_BOOL
+#define ED_ATTR_INT    ED_FIELD_INT
+#define ED_ATTR_FLOAT  ED_FIELD_FLOAT
+#define ED_ATTR_DTYPE  ED_FIELD_DTYPE
+#define ED_ATTR_INTS   ED_FIELD_INTS
+#define ED_ATTR_STRING ED_FIELD_STRING
+#define ED_ATTR_STATE  ED_FIELD_STATE
+#define ED_ATTR_OBJECT ED_FIELD_OBJECT
+#define ED_ATTR_AXIS   ED_FIELD_AXIS
+#define ED_ATTR_AXES   ED_FIELD_AXES
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 

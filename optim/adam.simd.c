@@ -47,17 +47,13 @@ OPTIM_LOOPS(adam_update, update)
 
 #else
 
-typedef struct adam {
-    ed_optimizer base;
-    double beta_1, beta_2, epsilon;
-} adam;
-
 /* sqrt(1 - beta_2^t) / (1 - beta_1^t) in the variables' dtype, from betas rounded to float32, as
  * Keras has it. */
-static void numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step, double *numbers)
+static void adam_numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
+                         double *numbers)
 {
-    const adam *a = (const adam *)optimizer;
-    double rate = optim_float(optimizer->learning_rate);
+    const ed_optimizer_adam_options *a = optim_options(optimizer);
+    double rate = optim_float(a->learning_rate);
     double beta_1 = optim_float(a->beta_1), beta_2 = optim_float(a->beta_2);
     if (dtype == ED_FLOAT32) {
         float correction_1 = 1 - powf((float)beta_1, (float)step);
@@ -71,32 +67,17 @@ static void numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
     numbers[EPSILON] = optim_number(dtype, a->epsilon);
 }
 
-static const optim_class adam_class = {
-    .name = "adam",
-    .slots = {"momentum", "velocity", "velocity_hat"},
-    .together = 2,
-    .lists = {"_momentums", "_velocities", "_velocity_hats"},
-    .legacy = {"m", "v", "vhat"},
-    .constants = {{"beta_1", offsetof(adam, beta_1)}, {"beta_2", offsetof(adam, beta_2)}},
-    .update = ISA_TABLE(adam_update),
-    .numbers = numbers};
-
-ed_optimizer *ed_optimizer_adam_with(const ed_optimizer_adam_options *options)
+/* Without amsgrad there are no maxima. */
+static unsigned adam_in_use(const void *options)
 {
-    const ed_optimizer_adam_options defaults = {
-        .learning_rate = 0.001, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7};
-    const ed_optimizer_adam_options *o = options ? options : &defaults;
-    if (!optim_within(&adam_class, "beta_1", o->beta_1, 0, 1, false) ||
-        !optim_within(&adam_class, "beta_2", o->beta_2, 0, 1, false) ||
-        !optim_within(&adam_class, "epsilon", o->epsilon, 0, INFINITY, false))
-        return NULL;
-    unsigned slots = 1u << MOMENTUM | 1u << VELOCITY | (o->amsgrad ? 1u << VELOCITY_HAT : 0);
-    adam *a = optim_new(&adam_class, sizeof *a, slots, o->learning_rate, o->weight_decay, o->clip);
-    if (!a) return NULL;
-    a->beta_1 = o->beta_1;
-    a->beta_2 = o->beta_2;
-    a->epsilon = o->epsilon;
-    return scope_give(a);
+    const ed_optimizer_adam_options *o = options;
+    return 1u << MOMENTUM | 1u << VELOCITY | (o->amsgrad ? 1u << VELOCITY_HAT : 0);
 }
+
+OPTIMIZER(adam, ADAM, "Adam: steps by running means of gradients and of their squares",
+          .slots = {"momentum", "velocity", "velocity_hat"}, .together = 2,
+          .lists = {"_momentums", "_velocities", "_velocity_hats"}, .legacy = {"m", "v", "vhat"},
+          .constants = {"beta_1", "beta_2"}, .update = ISA_TABLE(adam_update),
+          .in_use = adam_in_use, .numbers = adam_numbers)
 
 #endif

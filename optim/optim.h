@@ -7,58 +7,63 @@
 #define EDDY_OPTIM_H
 
 #include "autodiff/autodiff.h"
+#include "tensor/schema.h"
 
 #pragma GCC visibility push(default)
 
 typedef struct ed_optimizer ed_optimizer;
 
-/* At most one of the three kinds of clipping; 0 means none. */
-typedef struct ed_clipping {
-    double value;       /* each element into -value..value */
-    double norm;        /* each gradient to a 2-norm of at most that */
-    double global_norm; /* all gradients together to a 2-norm of at most that */
-} ed_clipping;
+/*
+ * What all optimizers have. Clipping is by at most one of the three: each gradient to a 2-norm of at
+ * most clipnorm, each element into -clipvalue..clipvalue, or all gradients together to a 2-norm of at
+ * most global_clipnorm; 0 means none.
+ */
+#define ED_OPTIMIZER_COMMON(FIELD, T, rate)                                                        \
+    FIELD(T, FLOAT, learning_rate, rate, ED_AT_LEAST(0), "size of a step")                         \
+    FIELD(T, FLOAT, weight_decay, 0, ED_AT_LEAST(0), "w -= w weight_decay learning_rate first")    \
+    FIELD(T, FLOAT, clipnorm, 0, ED_BETWEEN(0, __builtin_inf()), "maximum norm of a gradient")     \
+    FIELD(T, FLOAT, clipvalue, 0, ED_BETWEEN(0, __builtin_inf()), "maximum size of an element")    \
+    FIELD(T, FLOAT, global_clipnorm, 0, ED_BETWEEN(0, __builtin_inf()), "maximum norm of all")
 
 /* v = momentum v - lr g; w += v; nesterov: w += momentum v - lr g. Without momentum: w -= lr g. */
-typedef struct ed_optimizer_sgd_options {
-    double learning_rate; /* default 0.01 */
-    double momentum;      /* default 0 */
-    bool nesterov;
-    double weight_decay; /* w -= w weight_decay lr first; default 0 */
-    ed_clipping clip;
-} ed_optimizer_sgd_options;
+#define ED_OPTIMIZER_SGD_OPTIONS(FIELD, T)                                                         \
+    ED_OPTIMIZER_COMMON(FIELD, T, 0.01)                                                            \
+    FIELD(T, FLOAT, momentum, 0, ED_BETWEEN(0, 1), "share of the last step that goes on")          \
+    FIELD(T, BOOL, nesterov, false, ED_ANY, "look ahead by the momentum")
+ED_OPTIONS(ed_optimizer_sgd_options, ED_OPTIMIZER_SGD_OPTIONS);
 #define ed_optimizer_sgd(...)                                                                      \
-    ED_WITH(ed_optimizer_sgd_with(&ed_options_), ed_optimizer_sgd_options, .learning_rate = 0.01,  \
-            ##__VA_ARGS__)
+    ED_WITH_OPTIONS(ed_optimizer_sgd_with(&ed_options_), ED_OPTIMIZER_SGD_OPTIONS,                 \
+                    ed_optimizer_sgd_options, __VA_ARGS__)
 ed_optimizer *ed_optimizer_sgd_with(const ed_optimizer_sgd_options *options);
 
 /*
  * m += (g - m)(1 - beta_1); v += (g^2 - v)(1 - beta_2); w -= alpha m / (sqrt(v) + epsilon), alpha =
- * lr sqrt(1 - beta_2^t) / (1 - beta_1^t); amsgrad: the largest v so far in place of v.
+ * lr sqrt(1 - beta_2^t) / (1 - beta_1^t); amsgrad: the maximum of all v so far in place of v.
  */
-typedef struct ed_optimizer_adam_options {
-    double learning_rate, beta_1, beta_2, epsilon; /* default 0.001, 0.9, 0.999, 1e-7 */
-    bool amsgrad;
-    double weight_decay;
-    ed_clipping clip;
-} ed_optimizer_adam_options;
+#define ED_OPTIMIZER_ADAM_OPTIONS(FIELD, T)                                                        \
+    ED_OPTIMIZER_COMMON(FIELD, T, 0.001)                                                           \
+    FIELD(T, FLOAT, beta_1, 0.9, ED_FROM(0, 1), "decay of the mean of gradients")                  \
+    FIELD(T, FLOAT, beta_2, 0.999, ED_FROM(0, 1), "decay of the mean of their squares")            \
+    FIELD(T, FLOAT, epsilon, 1e-7, ED_AT_LEAST(0), "added to the root")                            \
+    FIELD(T, BOOL, amsgrad, false, ED_ANY, "divide by the maximum of v so far")
+ED_OPTIONS(ed_optimizer_adam_options, ED_OPTIMIZER_ADAM_OPTIONS);
 #define ed_optimizer_adam(...)                                                                     \
-    ED_WITH(ed_optimizer_adam_with(&ed_options_), ed_optimizer_adam_options,                       \
-            .learning_rate = 0.001, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7,               \
-            ##__VA_ARGS__)
+    ED_WITH_OPTIONS(ed_optimizer_adam_with(&ed_options_), ED_OPTIMIZER_ADAM_OPTIONS,               \
+                    ed_optimizer_adam_options, __VA_ARGS__)
 ed_optimizer *ed_optimizer_adam_with(const ed_optimizer_adam_options *options);
 
 /* s = rho s + (1 - rho) g^2; step = lr g / sqrt(d + epsilon), d = s or, centered, s - (mean of
  * g)^2; with momentum b = momentum b + step; w -= b. */
-typedef struct ed_optimizer_rmsprop_options {
-    double learning_rate, rho, momentum, epsilon; /* default 0.001, 0.9, 0, 1e-7 */
-    bool centered;
-    double weight_decay;
-    ed_clipping clip;
-} ed_optimizer_rmsprop_options;
+#define ED_OPTIMIZER_RMSPROP_OPTIONS(FIELD, T)                                                     \
+    ED_OPTIMIZER_COMMON(FIELD, T, 0.001)                                                           \
+    FIELD(T, FLOAT, rho, 0.9, ED_BETWEEN(0, 1), "decay of the mean of squares")                    \
+    FIELD(T, FLOAT, momentum, 0, ED_BETWEEN(0, 1), "share of the last step that goes on")          \
+    FIELD(T, FLOAT, epsilon, 1e-7, ED_AT_LEAST(0), "added below the root")                         \
+    FIELD(T, BOOL, centered, false, ED_ANY, "divide by the variance of gradients")
+ED_OPTIONS(ed_optimizer_rmsprop_options, ED_OPTIMIZER_RMSPROP_OPTIONS);
 #define ed_optimizer_rmsprop(...)                                                                  \
-    ED_WITH(ed_optimizer_rmsprop_with(&ed_options_), ed_optimizer_rmsprop_options,                 \
-            .learning_rate = 0.001, .rho = 0.9, .epsilon = 1e-7, ##__VA_ARGS__)
+    ED_WITH_OPTIONS(ed_optimizer_rmsprop_with(&ed_options_), ED_OPTIMIZER_RMSPROP_OPTIONS,         \
+                    ed_optimizer_rmsprop_options, __VA_ARGS__)
 ed_optimizer *ed_optimizer_rmsprop_with(const ed_optimizer_rmsprop_options *options);
 
 /*

@@ -33,51 +33,40 @@ static void destroy(void *object)
 {
     ed_optimizer *o = object;
     drop_entries(o, 0);
+    made_end(o);
     graph_wait_end(&o->wait);
     memory_free(o->entries);
     memory_free(o->jobs);
     memory_free(o);
 }
 
-static const object_class optimizer_class = {
-    .name = "optimizer", .destroy = destroy, .track = optim_track, .wait = optim_wait};
+static const object_class optimizer_class = {.name = "optimizer",
+                                             .destroy = destroy,
+                                             .track = optim_track,
+                                             .wait = optim_wait,
+                                             .is_made = true};
 
-bool optim_within(const optim_class *class, const char *option, double value, double low,
-                  double high, bool closed)
+static unsigned all_slots(const optim_class *class)
 {
-    if (value >= low && (value < high || (closed && value == high))) return true;
-    ed_fail(ED_INVALID_ARGUMENT, "%s: %s is %g; it lies in [%g, %g%s", class->name, option, value,
-            low, high, closed ? "]" : ")");
-    return false;
+    unsigned slots = 0;
+    for (int s = 0; s < OPTIM_SLOTS; s++) slots |= class->slots[s] ? 1u << s : 0;
+    return slots;
 }
 
-static bool check_common(const optim_class *class, double learning_rate, double weight_decay,
-                         ed_clipping clip)
+void *optim_make(const ed_kind *kind, const void *options)
 {
-    if (!optim_within(class, "learning_rate", learning_rate, 0, INFINITY, false) ||
-        !optim_within(class, "weight_decay", weight_decay, 0, INFINITY, false) ||
-        !optim_within(class, "clip.value", clip.value, 0, INFINITY, true) ||
-        !optim_within(class, "clip.norm", clip.norm, 0, INFINITY, true) ||
-        !optim_within(class, "clip.global_norm", clip.global_norm, 0, INFINITY, true))
-        return false;
-    if ((clip.value > 0) + (clip.norm > 0) + (clip.global_norm > 0) <= 1) return true;
-    ed_fail(ED_INVALID_ARGUMENT,
-            "%s: clip by value, norm or global_norm, not by more than one of them", class->name);
-    return false;
-}
-
-void *optim_new(const optim_class *class, size_t bytes, unsigned slots, double learning_rate,
-                double weight_decay, ed_clipping clip)
-{
-    if (!check_common(class, learning_rate, weight_decay, clip)) return NULL;
-    ed_optimizer *o = object_new(&optimizer_class, bytes);
+    const optim_class *class = (const optim_class *)kind;
+    const optim_common *c = options;
+    if ((c->clipvalue > 0) + (c->clipnorm > 0) + (c->global_clipnorm > 0) > 1)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "%s: at most one of clipnorm, clipvalue and global_clipnorm can be set",
+                       kind->name);
+    ed_optimizer *o = made_new(&optimizer_class, sizeof *o, kind, options);
     if (!o) return NULL;
     o->class = class;
-    o->slots = slots;
-    o->learning_rate = learning_rate;
-    o->weight_decay = weight_decay;
-    o->clip = clip;
-    return o;
+    o->common = o->made.options;
+    o->slots = class->in_use ? class->in_use(options) : all_slots(class);
+    return scope_give(o);
 }
 
 int64_t ed_optimizer_iterations(const ed_optimizer *optimizer)
@@ -88,16 +77,17 @@ int64_t ed_optimizer_iterations(const ed_optimizer *optimizer)
 
 double ed_optimizer_learning_rate(const ed_optimizer *optimizer)
 {
-    return optimizer ? optimizer->learning_rate
+    return optimizer ? optimizer->common->learning_rate
                      : (ed_fail(ED_INVALID_ARGUMENT, "learning_rate: NULL given"), 0);
 }
 
 bool ed_optimizer_set_learning_rate(ed_optimizer *optimizer, double learning_rate)
 {
     if (!optimizer) return ed_fail(ED_INVALID_ARGUMENT, "set_learning_rate: NULL given"), false;
-    if (!optim_within(optimizer->class, "learning_rate", learning_rate, 0, INFINITY, false))
-        return false;
-    optimizer->learning_rate = learning_rate;
+    const ed_kind *kind = &optimizer->class->kind;
+    const optim_common wanted = {.learning_rate = learning_rate};
+    if (!schema_check_field(kind->name, kind->fields, &wanted)) return false;
+    optimizer->common->learning_rate = learning_rate;
     return true;
 }
 
@@ -338,9 +328,9 @@ static void update_prepared(const pass *p, const optim_job *job, const optim_par
 {
     const ed_optimizer *o = p->optimizer;
     optim_preparation how = {.scale = job->scale,
-                             .limit = o->clip.value > 0 ? o->clip.value : INFINITY,
-                             .decay = optim_float(o->weight_decay),
-                             .rate = optim_float(o->learning_rate)};
+                             .limit = o->common->clipvalue > 0 ? o->common->clipvalue : INFINITY,
+                             .decay = optim_float(o->common->weight_decay),
+                             .rate = optim_float(o->common->learning_rate)};
     union {
         float f32[STRIP];
         double f64[STRIP];
@@ -398,17 +388,17 @@ static double sum(const double *values, int64_t begin, int64_t end)
  * elements can't be told apart. */
 static void find_scales(pass *p)
 {
-    const ed_clipping *clip = &p->optimizer->clip;
+    const optim_common *c = p->optimizer->common;
     over_pieces(p, square_range);
     double all = sqrt(sum(p->squares, 0, p->pieces));
     for (int64_t i = 0; i < p->n_jobs; i++) {
         optim_job *job = &p->jobs[i];
-        if (clip->global_norm > 0)
-            job->scale = isfinite(all) ? clip->global_norm / fmax(all, clip->global_norm) : NAN;
+        if (c->global_clipnorm > 0)
+            job->scale = isfinite(all) ? c->global_clipnorm / fmax(all, c->global_clipnorm) : NAN;
         else {
             int64_t end = i + 1 < p->n_jobs ? p->jobs[i + 1].first_piece : p->pieces;
             double norm = sqrt(sum(p->squares, job->first_piece, end));
-            job->scale = norm > clip->norm ? clip->norm / norm : norm == norm ? 1 : NAN;
+            job->scale = norm > c->clipnorm ? c->clipnorm / norm : norm == norm ? 1 : NAN;
         }
     }
 }
@@ -428,11 +418,11 @@ static void work_out_numbers(pass *p)
 
 static bool run(ed_optimizer *o, int64_t n_jobs)
 {
-    const ed_clipping *clip = &o->clip;
-    bool by_norm = clip->norm > 0 || clip->global_norm > 0;
+    const optim_common *c = o->common;
+    bool by_norm = c->clipnorm > 0 || c->global_clipnorm > 0;
     pass p = {
         .optimizer = o, .jobs = o->jobs, .n_jobs = n_jobs, .update = o->class->update[isa_level]};
-    p.prepare = by_norm || clip->value > 0 || o->weight_decay > 0;
+    p.prepare = by_norm || c->clipvalue > 0 || o->common->weight_decay > 0;
     count_pieces(&p);
     if (by_norm) {
         if (!(p.squares = memory_alloc((size_t)p.pieces * sizeof *p.squares))) return false;

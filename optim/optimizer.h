@@ -14,6 +14,7 @@
 
 #include "ops/kernels/isa.h"
 #include "optim/optim.h"
+#include "tensor/schema_core.h"
 #include "track/graph.h"
 
 enum { OPTIM_SLOTS = 3, OPTIM_NUMBERS = 8 };
@@ -28,20 +29,14 @@ typedef struct optim_part {
 
 typedef void (*optim_update)(ed_dtype dtype, const optim_part *part);
 
-/* A number that an optimizer is made with and never changes: a double, so many bytes from its
- * beginning. */
-typedef struct optim_constant {
-    const char *name; /* NULL: the end */
-    size_t offset;
-} optim_constant;
-
 /* A kind of optimizer. */
 typedef struct optim_class {
-    const char *name;
+    ed_kind kind;
     const char *slots[OPTIM_SLOTS];
     const char *lists[OPTIM_SLOTS];  /* what Keras 3's checkpoints call all slots of that kind */
     const char *legacy[OPTIM_SLOTS]; /* what Keras 2's call the slot */
-    optim_constant constants[4];     /* those that Keras 2's hold */
+    const char *constants[4];        /* options that Keras 2's hold */
+    unsigned (*in_use)(const void *options); /* which slots: bit i is slot i; NULL: all */
     int together; /* the first so many slots stand side by side for each variable; the others follow
                      as whole lists */
     optim_update update[ISA_COUNT];
@@ -69,12 +64,17 @@ typedef struct optim_job {
     double scale; /* of clipping by norm */
 } optim_job;
 
+/* What the options of all kinds begin with. */
+typedef struct optim_common {
+    uint32_t mark_;
+    double learning_rate, weight_decay, clipnorm, clipvalue, global_clipnorm;
+} optim_common;
+
 struct ed_optimizer {
-    ed_object object;
+    made_object made;
     const optim_class *class;
-    double learning_rate, weight_decay;
-    ed_clipping clip;
-    unsigned slots; /* which of the class's slots are in use: bit i is slot i */
+    optim_common *common; /* of its options; the learning rate is the present one */
+    unsigned slots;       /* which of the class's slots are in use: bit i is slot i */
     int64_t iterations;
 
     optim_entry *entries; /* in the order of the variables' first steps */
@@ -98,17 +98,32 @@ bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, ed_tenso
 /* A step failed: the values of the slots it made, from that entry on, wait as before. */
 void optim_unmade(const ed_optimizer *o, int64_t first);
 
-/*
- * A new optimizer of `bytes` bytes, owned by nobody yet, with what all kinds have in common,
- * checked. `slots` says which are in use.
- */
-void *optim_new(const optim_class *class, size_t bytes, unsigned slots, double learning_rate,
-                double weight_decay, ed_clipping clip);
+/* Makes an optimizer: `make` of all kinds. */
+void *optim_make(const ed_kind *kind, const void *options);
 
-/* Whether low <= value < high (<= where `closed`); false with an error that
- * names class and option. */
-bool optim_within(const optim_class *class, const char *option, double value, double low,
-                  double high, bool closed);
+/* The options that an optimizer was made with. */
+static inline const void *optim_options(const ed_optimizer *o)
+{
+    return o->made.options;
+}
+
+/* The definition of a kind of optimizer: OPTIMIZER(sgd, SGD, "one line", .slots = ...), from its
+ * list of options in optim.h. */
+#define OPTIMIZER(symbol, SYMBOL, text, ...)                                                       \
+    ED_SCHEMA(symbol, ED_OPTIMIZER_##SYMBOL##_OPTIONS, ed_optimizer_##symbol##_options);      \
+    static const optim_class symbol##_class = {.kind = {.family = "optimizer",                     \
+                                                        .name = #symbol,                           \
+                                                        .doc = text,                               \
+                                                        .fields = symbol##_fields,                 \
+                                                        .options_size = sizeof symbol##_defaults,  \
+                                                        .defaults = &symbol##_defaults,            \
+                                                        .make = optim_make},                       \
+                                               __VA_ARGS__};                                       \
+    SCHEMA_KIND(symbol, &symbol##_class.kind);                                                     \
+    ed_optimizer *ed_optimizer_##symbol##_with(const ed_optimizer_##symbol##_options *options)     \
+    {                                                                                              \
+        return ed_make(&symbol##_class.kind, options);                                             \
+    }
 
 /* A number as Keras hands it to an operation on `dtype`: rounded to float32 first, whatever the
  * dtype. */

@@ -51,50 +51,29 @@ OPTIM_LOOPS(rmsprop_update, update)
 
 #else
 
-typedef struct rmsprop {
-    ed_optimizer base;
-    double rho, momentum, epsilon;
-} rmsprop;
-
-static void numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step, double *numbers)
+static void rmsprop_numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
+                            double *numbers)
 {
     (void)step;
-    const rmsprop *r = (const rmsprop *)optimizer;
-    numbers[RATE] = optim_float(optimizer->learning_rate);
+    const ed_optimizer_rmsprop_options *r = optim_options(optimizer);
+    numbers[RATE] = optim_float(r->learning_rate);
     numbers[RHO] = optim_number(dtype, r->rho);
     numbers[ONE_MINUS_RHO] = optim_number(dtype, 1 - r->rho);
     numbers[MU] = optim_number(dtype, r->momentum);
     numbers[EPSILON] = optim_number(dtype, r->epsilon);
 }
 
-static const optim_class rmsprop_class = {
-    .name = "rmsprop",
-    .slots = {"velocity", "momentum", "average_gradient"},
-    .together = 1,
-    .lists = {"_velocities", "_momentums", "_average_gradients"},
-    .legacy = {"rms", "momentum", "mg"},
-    .constants = {{"rho", offsetof(rmsprop, rho)}, {"momentum", offsetof(rmsprop, momentum)}},
-    .update = ISA_TABLE(rmsprop_update),
-    .numbers = numbers};
-
-ed_optimizer *ed_optimizer_rmsprop_with(const ed_optimizer_rmsprop_options *options)
+static unsigned rmsprop_in_use(const void *options)
 {
-    const ed_optimizer_rmsprop_options defaults = {
-        .learning_rate = 0.001, .rho = 0.9, .epsilon = 1e-7};
-    const ed_optimizer_rmsprop_options *o = options ? options : &defaults;
-    if (!optim_within(&rmsprop_class, "rho", o->rho, 0, 1, true) ||
-        !optim_within(&rmsprop_class, "momentum", o->momentum, 0, 1, true) ||
-        !optim_within(&rmsprop_class, "epsilon", o->epsilon, 0, INFINITY, false))
-        return NULL;
-    unsigned slots =
-        1u << VELOCITY | (o->momentum > 0 ? 1u << MOMENTUM : 0) | (o->centered ? 1u << AVERAGE : 0);
-    rmsprop *r =
-        optim_new(&rmsprop_class, sizeof *r, slots, o->learning_rate, o->weight_decay, o->clip);
-    if (!r) return NULL;
-    r->rho = o->rho;
-    r->momentum = o->momentum;
-    r->epsilon = o->epsilon;
-    return scope_give(r);
+    const ed_optimizer_rmsprop_options *o = options;
+    return 1u << VELOCITY | (o->momentum > 0 ? 1u << MOMENTUM : 0) |
+           (o->centered ? 1u << AVERAGE : 0);
 }
+
+OPTIMIZER(rmsprop, RMSPROP, "RMSprop: gradients divided by the root of their running mean square",
+          .slots = {"velocity", "momentum", "average_gradient"}, .together = 1,
+          .lists = {"_velocities", "_momentums", "_average_gradients"},
+          .legacy = {"rms", "momentum", "mg"}, .constants = {"rho", "momentum"},
+          .update = ISA_TABLE(rmsprop_update), .in_use = rmsprop_in_use, .numbers = rmsprop_numbers)
 
 #endif

@@ -36,41 +36,23 @@ OPTIM_LOOPS(sgd_update, update)
 
 #else
 
-typedef struct sgd {
-    ed_optimizer base;
-    double momentum;
-    bool nesterov;
-} sgd;
-
-static void numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step, double *numbers)
+static void sgd_numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
+                        double *numbers)
 {
     (void)dtype, (void)step;
-    const sgd *s = (const sgd *)optimizer;
-    numbers[RATE] = optim_float(optimizer->learning_rate);
+    const ed_optimizer_sgd_options *s = optim_options(optimizer);
+    numbers[RATE] = optim_float(s->learning_rate);
     numbers[MU] = optim_float(s->momentum);
     numbers[NESTEROV] = s->nesterov;
 }
 
-static const optim_class sgd_class = {.name = "sgd",
-                                      .slots = {"momentum"},
-                                      .together = 1,
-                                      .lists = {"momentums"},
-                                      .legacy = {"momentum"},
-                                      .constants = {{"momentum", offsetof(sgd, momentum)}},
-                                      .update = ISA_TABLE(sgd_update),
-                                      .numbers = numbers};
-
-ed_optimizer *ed_optimizer_sgd_with(const ed_optimizer_sgd_options *options)
+static unsigned sgd_in_use(const void *options)
 {
-    const ed_optimizer_sgd_options defaults = {.learning_rate = 0.01};
-    const ed_optimizer_sgd_options *o = options ? options : &defaults;
-    if (!optim_within(&sgd_class, "momentum", o->momentum, 0, 1, true)) return NULL;
-    sgd *s = optim_new(&sgd_class, sizeof *s, o->momentum > 0 ? 1u << MOMENTUM : 0,
-                       o->learning_rate, o->weight_decay, o->clip);
-    if (!s) return NULL;
-    s->momentum = o->momentum;
-    s->nesterov = o->nesterov;
-    return scope_give(s);
+    return ((const ed_optimizer_sgd_options *)options)->momentum > 0 ? 1u << MOMENTUM : 0;
 }
+
+OPTIMIZER(sgd, SGD, "gradient descent, with momentum if asked", .slots = {"momentum"},
+          .together = 1, .lists = {"momentums"}, .legacy = {"momentum"}, .constants = {"momentum"},
+          .update = ISA_TABLE(sgd_update), .in_use = sgd_in_use, .numbers = sgd_numbers)
 
 #endif

@@ -14,7 +14,7 @@
 
 static void get_rate(const void *self, void *elements)
 {
-    float rate = (float)((const ed_optimizer *)self)->learning_rate;
+    float rate = (float)((const ed_optimizer *)self)->common->learning_rate;
     memcpy(elements, &rate, sizeof rate);
 }
 
@@ -32,7 +32,7 @@ static void set_rate(void *self, const void *elements)
     ed_optimizer *o = self;
     float rate;
     memcpy(&rate, elements, sizeof rate);
-    if (rate != (float)o->learning_rate) o->learning_rate = (double)rate;
+    if (rate != (float)o->common->learning_rate) o->common->learning_rate = (double)rate;
 }
 
 static void get_constant(const void *self, void *elements)
@@ -57,8 +57,11 @@ static void track_constants(ed_optimizer *o, ed_tracker *t)
 {
     static const ed_state state = {ED_FLOAT32, -1, get_constant, refuses_constant, keep_constant};
     static double no_decay = 0;
-    for (const optim_constant *c = o->class->constants; c->name; c++)
-        graph_name(t, t->self, GRAPH_MATCH, c->name, graph_cell(t, (char *)o + c->offset, &state));
+    for (int i = 0; i < 4 && o->class->constants[i]; i++) {
+        const ed_field *f = schema_find(o->class->kind.fields, o->class->constants[i]);
+        graph_name(t, t->self, GRAPH_MATCH, f->name,
+                   graph_cell(t, ED_FIELD_AT(f, o->made.options), &state));
+    }
     graph_name(t, t->self, GRAPH_MATCH, "decay", graph_cell(t, &no_decay, &state));
 }
 

@@ -23,6 +23,7 @@ typedef struct object_class {
     void (*destroy)(void *object);
     void (*track)(void *object, struct ed_tracker *tracker);
     struct graph_wait *(*wait)(void *object);
+    bool is_made; /* begins with a made_object (tensor/schema_core.h) */
 } object_class;
 
 typedef struct ed_object {

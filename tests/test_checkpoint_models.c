@@ -239,7 +239,7 @@ static void numbers_that_cannot_be(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ED_SCOPE;
         ed_optimizer *o = ed_optimizer_adam();
-        ed_metric *m = ed_metric_mean("m");
+        ed_metric *m = ed_metric_mean(.name = "m");
         ed_tensor *v = floats(1, 3);
         ed_checkpoint *c = ed_checkpoint("o", o, "m", m, "v", v);
         const char *saved = ed_checkpoint_save(c, in_folder("numbers"));
@@ -376,38 +376,38 @@ static void track_counted(ed_layer *layer, ed_tracker *t)
     ed_track_int64(t, "calls", ed_layer_state(layer));
 }
 
-static ed_tensor *count_call(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
+static bool count_call(ed_layer *layer, ed_layer_call *call)
 {
-    (void)options;
     ++*(int64_t *)ed_layer_state(layer);
-    return x;
+    return ed_layer_return(call, call->inputs[0]);
 }
 
-static const ed_layer_class counted_class = {.name = "counted",
+static const ed_layer_class counted_class = {.kind.name = "counted",
                                              .state_size = sizeof(int64_t),
                                              .forward = count_call,
                                              .track = track_counted};
 
-static bool build_late(ed_layer *layer, ed_tensor *x)
+static bool build_late(ed_layer *layer, const ed_layer_call *call)
 {
-    (void)x;
+    (void)call;
     const late *l = ed_layer_state(layer);
     ed_layer_add_child(layer, ed_layer_sequential("net", ed_layer_dense(l->units, .name = "in"),
                                                   ed_layer_dense(2)));
     ed_layer_add_child(layer, ed_layer_new(&counted_class, "calls"));
     if (l->more) ed_layer_add_child(layer, ed_layer_sequential("more", ed_layer_dense(2)));
-    return ed_layer_add_weight(layer, "scale", ED_SHAPE(), .initializer.kind = ED_INIT_ONES);
+    return ed_layer_add_weight(layer, "scale", ED_SHAPE(), .otherwise = "ones");
 }
 
-static ed_tensor *forward_late(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
+static bool forward_late(ed_layer *layer, ed_layer_call *call)
 {
+    ed_tensor *x = call->inputs[0];
     for (int64_t i = 0; i < ed_layer_child_count(layer); i++)
-        x = ed_forward_with(ed_layer_child(layer, i), x, options);
-    return x ? ed_mul(x, ed_list_get(ed_layer_variables(layer), 0)) : NULL;
+        x = ed_forward(ed_layer_child(layer, i), x, .training = call->training);
+    return ed_layer_return(call, x ? ed_mul(x, ed_list_get(ed_layer_variables(layer), 0)) : NULL);
 }
 
 static const ed_layer_class late_class = {
-    .name = "late", .state_size = sizeof(late), .build = build_late, .forward = forward_late};
+    .kind.name = "late", .state_size = sizeof(late), .build = build_late, .forward = forward_late};
 
 static ed_layer *late_new(int64_t units, bool more)
 {

@@ -96,7 +96,7 @@ static training begin(void)
 {
     training t = {.model = ed_layer_sequential("mlp", ed_layer_dense(256, .activation = "relu"),
                                                ed_layer_dense(10)),
-                  .adam = ed_optimizer_adam(.clip.global_norm = 1)};
+                  .adam = ed_optimizer_adam(.global_clipnorm = 1)};
     ed_set_seed(3);
     t.x = ed_random_normal(ED_SHAPE(64, 512));
     t.y = ed_random_uniform(ED_SHAPE(64), .dtype = ED_INT32, .high = 10);

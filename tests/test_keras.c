@@ -27,14 +27,14 @@ static ed_layer *layer_of(const json *layer)
     if (!strcmp(kind, "Dense"))
         return ed_layer_dense(json_int(json_get(config, "units")),
                               .activation = json_text(json_get(config, "activation")),
-                              .no_bias = !json_bool(json_get(config, "use_bias")), .name = name);
+                              .use_bias = json_bool(json_get(config, "use_bias")), .name = name);
     if (!strcmp(kind, "Conv2D")) {
         const json *size = json_get(config, "kernel_size"), *strides = json_get(config, "strides");
         return ed_layer_conv2d(
             json_int(json_get(config, "filters")), ED_INTS(pair(size, 0), pair(size, 1)),
             .strides = ED_INTS(pair(strides, 0), pair(strides, 1)), .padding = padding_of(config),
             .activation = json_text(json_get(config, "activation")),
-            .no_bias = !json_bool(json_get(config, "use_bias")), .name = name);
+            .use_bias = json_bool(json_get(config, "use_bias")), .name = name);
     }
     if (!strcmp(kind, "BatchNormalization"))
         return ed_layer_batch_normalization(.momentum = json_number(json_get(config, "momentum")),

@@ -48,7 +48,7 @@ static void objects_are_shown(void **unused)
           "{a closed tensor, float32 [3], variable float32 [], layer dense (dense)}");
     enter("ed.adam()", "optimizer adam (learning_rate 0.001, iterations 0)");
     enter("ed.dataset(ed.ones{4, 2}, ed.ones{4, 1}, {batch = 2})", "dataset (rows 4, batches 2)");
-    enter("ed.mean_metric()", "metric (result 0)");
+    enter("ed.metrics.mean()", "metric (result 0)");
     enter("{ed.generator(7)}", "{generator (state 7, ");
     enter("c = ed.checkpoint{x = ed.variable(1)}", "");
     enter("m = ed.checkpoint_manager(c, 'shown')", "");

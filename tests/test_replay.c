@@ -7,6 +7,7 @@
  * EDDY_DATA names the folder with the recordings: of each a .json with the calls and a .npz with
  * their results, one flat array for each dtype.
  */
+#include "tests/initializers.h"
 #include "io/io.h"
 #include "nn/nn.h"
 #include "ops/kernels/seeds.h"
@@ -477,13 +478,13 @@ static ed_tensor *initialize(const char *name, const json *call, ed_generator *g
 {
     static const struct {
         const char *name;
-        ed_initializer_kind kind;
+        const char *eddys;
     } known[] = {
-        {"GlorotUniform", ED_INIT_GLOROT_UNIFORM}, {"GlorotNormal", ED_INIT_GLOROT_NORMAL},
-        {"HeUniform", ED_INIT_HE_UNIFORM},         {"HeNormal", ED_INIT_HE_NORMAL},
-        {"LecunUniform", ED_INIT_LECUN_UNIFORM},   {"LecunNormal", ED_INIT_LECUN_NORMAL},
-        {"RandomUniform", ED_INIT_RANDOM_UNIFORM}, {"RandomNormal", ED_INIT_RANDOM_NORMAL},
-        {"VarianceScaling", ED_INIT_LECUN_NORMAL}, {"TruncatedNormal", ED_INIT_TRUNCATED_NORMAL},
+        {"GlorotUniform", "glorot_uniform"}, {"GlorotNormal", "glorot_normal"},
+        {"HeUniform", "he_uniform"},         {"HeNormal", "he_normal"},
+        {"LecunUniform", "lecun_uniform"},   {"LecunNormal", "lecun_normal"},
+        {"RandomUniform", "random_uniform"}, {"RandomNormal", "random_normal"},
+        {"VarianceScaling", "lecun_normal"}, {"TruncatedNormal", "truncated_normal"},
     };
     const dims s = shape_of(member(call, "shape"));
     const ed_ints size = {s.values, s.count};
@@ -496,8 +497,7 @@ static ed_tensor *initialize(const char *name, const json *call, ed_generator *g
     if (json_count(arguments) > 1) return NULL;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (is(known[i].name, name))
-            return ed_initialize((ed_initializer){.kind = known[i].kind, .generator = generator},
-                                 size, dtype);
+            return ed_initialize(initializer_named(known[i].eddys, generator), size, dtype);
     return NULL;
 }
 

@@ -38,22 +38,21 @@ static ed_tensor *full(ed_ints shape, ed_dtype dtype)
 #define FLOATS(...) full(ED_SHAPE(__VA_ARGS__), ED_FLOAT32)
 
 /* A module that makes its variables when it is first used. */
-static bool late_build(ed_layer *layer, ed_tensor *x)
+static bool late_build(ed_layer *layer, const ed_layer_call *call)
 {
-    (void)x;
-    return ed_layer_add_weight(layer, "kernel", ED_SHAPE(2, 3),
-                               .initializer.kind = ED_INIT_ZEROS) &&
-           ed_layer_add_weight(layer, "bias", ED_SHAPE(3), .initializer.kind = ED_INIT_ZEROS);
+    (void)call;
+    return ed_layer_add_weight(layer, "kernel", ED_SHAPE(2, 3), .otherwise = "zeros") &&
+           ed_layer_add_weight(layer, "bias", ED_SHAPE(3), .otherwise = "zeros");
 }
 
-static ed_tensor *late_forward(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
+static bool late_forward(ed_layer *layer, ed_layer_call *call)
 {
-    (void)layer, (void)options;
-    return x;
+    (void)layer;
+    return ed_layer_return(call, call->inputs[0]);
 }
 
 static const ed_layer_class late_class = {
-    .name = "dense", .build = late_build, .forward = late_forward};
+    .kind.name = "dense", .build = late_build, .forward = late_forward};
 
 /* ---- The programs ---------------------------------------------------------------------------- */
 

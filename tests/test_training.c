@@ -165,7 +165,7 @@ static void learns_mnist(void **state)
     training t = begin(ed_dataset_mnist("train", .dir = dir, .batch = BATCH, .shuffle = true));
     epoch(&t, 10000 / BATCH, NULL);
     ed_dataset *test = ed_dataset_mnist("test", .dir = dir, .batch = 1000);
-    ed_metric *accuracy = ed_metric_sparse_categorical_accuracy("accuracy");
+    ed_metric *accuracy = ed_metric_sparse_categorical_accuracy(.name = "accuracy");
     ed_tensor *x, *y;
     while (ed_dataset_next(test, &x, &y)) {
         ED_SCOPE;

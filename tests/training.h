@@ -26,7 +26,7 @@ static inline ed_optimizer *training_optimizer(int kind)
     case 3: return ed_optimizer_sgd(.learning_rate = 0.05);
     default:
         return ed_optimizer_rmsprop(.learning_rate = 0.003, .momentum = 0.5, .centered = true,
-                                    .clip.global_norm = 1);
+                                    .global_clipnorm = 1);
     }
 }
 
@@ -44,7 +44,7 @@ static inline void training_begin(training *t, int optimizer)
                                    ed_layer_dropout(0.1, .generator = noise), ed_layer_dense(3));
     t->optimizer = training_optimizer(optimizer);
     t->data = ed_dataset_from_tensors(x, y, .batch = 16, .shuffle = true, .seed = 3);
-    t->loss = ed_metric_mean("loss");
+    t->loss = ed_metric_mean(.name = "loss");
     t->step = 0;
     t->checkpoint =
         ed_checkpoint("model", t->model, "optimizer", t->optimizer, "data", t->data, "loss",

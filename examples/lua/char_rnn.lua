@@ -39,7 +39,7 @@ local Cell = ed.layer{
     end,
 }
 local cell, readout = Cell(), ed.dense(#letters)
-local adam = ed.adam{learning_rate = 0.01, clip = {global_norm = 1}}
+local adam = ed.adam{learning_rate = 0.01, global_clipnorm = 1}
 
 local function step(letter, state) -- letter: [batch], state: [batch, UNITS]
     return cell(ed.concat({letter:one_hot(#letters), state}, {axis = 2}))

@@ -13,9 +13,9 @@ local train, test = digits.sets(not small and arg[1] or nil, small and 2000 or 8
 local epochs = small and 1 or 3
 
 local model = ed.sequential{
-    ed.conv2d_layer(8, {5, 5}, {strides = {2, 2}, no_bias = true, padding = "SAME"}),
-    ed.batch_normalization{momentum = 0.9}, ed.activation_layer("relu"),
-    ed.conv2d_layer(16, {3, 3}, {activation = "relu"}), ed.max_pool2d_layer(),
+    ed.layers.conv2d(8, {5, 5}, {strides = {2, 2}, use_bias = false, padding = "SAME"}),
+    ed.batch_normalization{momentum = 0.9}, ed.layers.activation("relu"),
+    ed.layers.conv2d(16, {3, 3}, {activation = "relu"}), ed.layers.max_pooling2d(),
     ed.flatten(), ed.dense(10),
 }
 local adam = ed.adam{learning_rate = 2e-3}
@@ -23,7 +23,7 @@ local adam = ed.adam{learning_rate = 2e-3}
 local function image(x) return x:expand_dims{axis = -1} end -- [n, 28, 28, 1]
 
 for epoch = 1, epochs do
-    local loss, start = ed.mean_metric(), os.clock()
+    local loss, start = ed.metrics.mean(), os.clock()
     for x, y in train:batches() do
         local tape = ed.tape()
         local cost = ed.sparse_softmax_cross_entropy(y, model(image(x), {training = true})):mean()

@@ -14,7 +14,7 @@ local folder = arg[2] or (arg[1] and "save/lua_mnist" or "save/lua_drawn")
 local epochs = small and 1 or 5
 
 local model = ed.sequential{
-    ed.flatten(), ed.dense(128, {activation = "relu"}), ed.dropout_layer(0.2), ed.dense(10),
+    ed.flatten(), ed.dense(128, {activation = "relu"}), ed.layers.dropout(0.2), ed.dense(10),
 }
 local adam = ed.adam()
 local state = {epoch = 0}
@@ -24,7 +24,7 @@ local checkpoint = ed.checkpoint{
 local manager = ed.checkpoint_manager(checkpoint, folder, {max_to_keep = 2})
 
 local function train_epoch()
-    local loss, accuracy = ed.mean_metric(), ed.sparse_categorical_accuracy()
+    local loss, accuracy = ed.metrics.mean(), ed.sparse_categorical_accuracy()
     for x, y in train:batches() do
         local tape = ed.tape()
         local logits = model(x, {training = true})

@@ -6,7 +6,7 @@ local function program()
         adam = ed.adam(0.1),
         data = ed.dataset(ed.range(0, 8):reshape{8, 1}, ed.range(0, 8), {batch = 2, shuffle = true, seed = 1}),
         random = ed.generator(7),
-        mean = ed.mean_metric(),
+        mean = ed.metrics.mean(),
         step = ed.counter(),
         list = {ed.variable(1.0), ed.variable({2.0, 3.0})},
         state = {epoch = 0, best = 0.5, helper = print},

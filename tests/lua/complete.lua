@@ -3,11 +3,11 @@
 -- function without a line fails, and so does a line whose function or Lua name does not exist.
 local lines = [[
 ed_abs ed.abs
-ed_metric_accuracy ed.accuracy_metric
+ed_metric_accuracy ed.metrics.accuracy
 ed_acos ed.acos
 ed_acosh ed.acosh
 ed_activate ed.activate
-ed_layer_activation_with ed.activation_layer
+ed_layer_activation_with ed.layers.activation
 ed_optimizer_adam_with ed.adam
 ed_add ed.add
 ed_apply_gradients optimizer:apply_gradients
@@ -67,7 +67,7 @@ ed_clip_by_norm ed.clip_by_norm
 ed_concat_with ed.concat
 ed_constant_of ed.tensor
 ed_contiguous ed.contiguous
-ed_layer_conv2d_with ed.conv2d_layer
+ed_layer_conv2d_with ed.layers.conv2d
 ed_conv2d_with ed.conv2d
 ed_copy_to_of tensor:totable
 ed_cos ed.cos
@@ -86,7 +86,7 @@ ed_default_generator ed.default_generator
 ed_layer_dense_with ed.dense
 ed_dim tensor.shape
 ed_div ed.div
-ed_layer_dropout_with ed.dropout_layer
+ed_layer_dropout_with ed.layers.dropout
 ed_dropout_with ed.dropout
 ed_dtype_is_float ed.dtype_is_float
 ed_dtype_name tensor.dtype
@@ -182,10 +182,10 @@ ed_manager_latest manager.latest
 ed_manager_restoration manager:restoration
 ed_manager_skipped manager:skipped
 ed_matmul_with ed.matmul
-ed_layer_max_pooling2d_with ed.max_pool2d_layer
+ed_layer_max_pooling2d_with ed.layers.max_pooling2d
 ed_max_pool2d_with ed.max_pool2d
 ed_maximum ed.maximum
-ed_metric_mean ed.mean_metric
+ed_metric_mean ed.metrics.mean
 ed_memory_fail_at C: for tests in C
 ed_memory_has_failed C: for tests in C
 ed_memory_reset_peak ed.memory_reset_peak
@@ -334,7 +334,7 @@ local objects = {
     tape = ed.tape(),
     layer = layer,
     optimizer = optimizer,
-    metric = ed.mean_metric(),
+    metric = ed.metrics.mean(),
     generator = ed.generator(1),
     dataset = ed.dataset({1}, {1}),
     archive = ed.archive(file),

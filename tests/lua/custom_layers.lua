@@ -85,7 +85,7 @@ check.raises("layer: name is 3", ed.layer, {forward = print, name = 3})
 check.raises("zero byte", function() block["a\0b"] = 1 end)
 check.raises("every layer has a 'name' already", function() block.name = "x" end)
 check.raises("every layer has a 'weight' already", function() block.weight = 3 end)
-check.raises("no name", ed.layer{forward = print}, {name = ""})
+check.raises("invalid name", ed.layer{forward = print}, {name = ""})
 
 -- Layers within coroutines; layers that call themselves end as an error, not as a crash.
 local inside = coroutine.wrap(function() return model{{1.0, 2}} end)
@@ -104,7 +104,7 @@ do
         end,
         forward = function(self, v) return v + 1 end,
     }
-    whole = ed.sequential{Closing(), ed.activation_layer("relu")}
+    whole = ed.sequential{Closing(), ed.layers.activation("relu")}
     check.near(whole(input), {2})
     check.raises("closed", whole, 1.0)
 
@@ -183,7 +183,7 @@ do
     parts.up = 3
     local Twice = ed.layer{init = function(self) self.a = ed.dense(2); self.a = ed.dense(3) end, forward = print}
     check.raises("layer: 'a' is a part of it already", Twice)
-    check.raises("layer/w: there is a weight of that name", ed.layer{forward = print, init = function(self)
+    check.raises("layer/w: the layer already has a weight of this name", ed.layer{forward = print, init = function(self)
         self.w = ed.variable(1.0)
         self:weight("w", {1})
     end})

@@ -3,7 +3,7 @@ local Scale = ed.layer{
     name = "scale",
     init = function(self, factor)
         self.factor, self.me = factor, self
-        self.shift, self.parts = ed.variable(0.0), {ed.activation_layer(ed.relu6)}
+        self.shift, self.parts = ed.variable(0.0), {ed.layers.activation(ed.relu6)}
     end,
     build = function(self, x)
         self.gain = self:weight("gain", {x.shape[x.rank]}, {initializer = "ones"})
@@ -16,11 +16,11 @@ local x = ed.random.normal{6, 4, generator = generator}
 local y = ed.tensor({0, 1, 2, 0, 1, 2}, "int32")
 local model = ed.sequential{
     Scale(0.5),
-    ed.dense(5, {activation = "relu", kernel_initializer = {kind = "he_normal", generator = generator}}),
+    ed.dense(5, {activation = "relu", kernel_initializer = ed.initializers.he_normal{generator = generator}}),
     ed.dense(3),
     name = "model",
 }
-local adam = ed.adam{learning_rate = 0.01, clip = {global_norm = 1}}
+local adam = ed.adam{learning_rate = 0.01, global_clipnorm = 1}
 local data = ed.dataset(x, y, {batch = 4, shuffle = true, seed = 3})
 local accuracy = ed.sparse_categorical_accuracy()
 local state = {epoch = 0, best = 0.5}

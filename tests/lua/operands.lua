@@ -110,8 +110,8 @@ is(ed.range(3, {limit = 5}), "int32", {3, 4})
 is(ed.range {limit = 2}, "int32", {0, 1})
 is(ed.range(4, 0, -2), "int32", {4, 2})
 local image = ed.ones {1, 4, 4, 1}
-check.list(ed.max_pool2d(image, {window = {3, 3}, strides = {1, 1}, padding = "valid"}).shape, {1, 2, 2, 1})
-check.list(ed.max_pool2d(image, {window = {3, 3}, strides = {1, 1}, padding = "Same"}).shape, {1, 4, 4, 1})
+check.list(ed.max_pool2d(image, {pool_size = {3, 3}, strides = {1, 1}, padding = "valid"}).shape, {1, 2, 2, 1})
+check.list(ed.max_pool2d(image, {pool_size = {3, 3}, strides = {1, 1}, padding = "Same"}).shape, {1, 4, 4, 1})
 raises("padding", ed.max_pool2d, image, {padding = "sam"})
 
 -- Making tensors and variables.
@@ -194,9 +194,9 @@ check.equal(tostring(ed.tensor(1).shape), "{}")
 local spoilt = ed.ones{2}.shape
 spoilt[1], spoilt[2] = {}, nil
 assert(tostring(spoilt):find "^{table: ")
-check.list(ed.max_pool2d(ed.ones{1, 4, 4, 1}, {window = 2}).shape, {1, 2, 2, 1})
+check.list(ed.max_pool2d(ed.ones{1, 4, 4, 1}, {pool_size = 2}).shape, {1, 2, 2, 1})
 check.list(ed.conv2d(ed.ones{1, 4, 4, 1}, ed.ones{2, 2, 1, 1}, {strides = 2}).shape, {1, 2, 2, 1})
-raises("two numbers greater than 0", ed.max_pool2d, ed.ones{1, 4, 4, 1}, {window = {1, 2, 3}})
+raises("two numbers greater than 0", ed.max_pool2d, ed.ones{1, 4, 4, 1}, {pool_size = {1, 2, 3}})
 
 -- A range of large whole numbers stays whole; what is closed can still be printed.
 is(ed.range(1 << 40, (1 << 40) + 2), "int64", {1 << 40, (1 << 40) + 1})

@@ -1,0 +1,85 @@
+#include "lua/maker.h"
+#include "lua/objects.h"
+#include <string.h>
+
+/*
+ * What a kind makes (tensor/schema.h), as Lua functions by its schema alone: ed.layers.dense,
+ * ed.optimizers.adam, ... and, where no other function has the name, ed.dense, ed.adam. A new kind
+ * needs nothing here.
+ */
+
+static const struct {
+    const char *family, *space;
+    handle_kind kind;
+} families[] = {
+    {"layer", "layers", HANDLE_LAYER},
+    {"optimizer", "optimizers", HANDLE_OPTIMIZER},
+    {"metric", "metrics", HANDLE_METRIC},
+    {"initializer", "initializers", HANDLE_INITIALIZER},
+};
+
+enum { FAMILIES = sizeof families / sizeof *families };
+
+static int count_fields(const ed_kind *kind)
+{
+    int n = 0;
+    while (kind->fields && kind->fields[n].name) n++;
+    return n;
+}
+
+/* A maker of the kind, in memory of Lua's that is at the top of the stack. The options that have no
+ * default, or the first one, are given by position. */
+static const maker *new_maker(lua_State *L, const ed_kind *kind, handle_kind made)
+{
+    const int n = count_fields(kind);
+    kind_maker *m = lua_newuserdatauv(L, sizeof *m + (size_t)(n + 1) * sizeof(maker_field), 0);
+    maker_field *fields = (maker_field *)(m + 1);
+    for (int i = 0; i < n; i++)
+        fields[i] = (maker_field){.name = kind->fields[i].name,
+                                  .type = kind->fields[i].type,
+                                  .offset = kind->fields[i].offset,
+                                  .schema = &kind->fields[i]};
+    fields[n] = (maker_field){0};
+    m->of = kind;
+    m->base = (maker){.name = kind->name,
+                      .kind = (int)made,
+                      .places = kind->required ? kind->required : n > 0,
+                      .needed = kind->required,
+                      .fields = fields,
+                      .size = kind->options_size,
+                      .defaults = kind->defaults};
+    return &m->base;
+}
+
+/* Pushes the table of a namespace in the module, made if it is missing. */
+static void push_space(lua_State *L, int module, const char *name)
+{
+    if (lua_getfield(L, module, name) == LUA_TTABLE) return;
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, module, name);
+}
+
+static void open_kind(lua_State *L, int module, const ed_kind *kind, int family)
+{
+    if (kind->options_size > MAKER_SIZE) return;
+    push_space(L, module, families[family].space);
+    maker_push(L, new_maker(L, kind, families[family].kind));
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, kind->name);
+    const bool taken = lua_getfield(L, module, kind->name) != LUA_TNIL;
+    lua_pop(L, 1);
+    if (!taken) lua_setfield(L, module, kind->name);
+    lua_settop(L, module);
+}
+
+void kinds_open(lua_State *L)
+{
+    const int module = lua_gettop(L);
+    for (int i = 0; i < ed_kind_count(); i++) {
+        const ed_kind *kind = ed_kind_at(i);
+        for (int f = 0; f < FAMILIES; f++)
+            if (!strcmp(families[f].family, kind->family)) open_kind(L, module, kind, f);
+    }
+}

@@ -1,0 +1,166 @@
+#include "tensor/schema_core.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * The table of kinds. The linker gathers those of the library in a section, which is sorted where it
+ * lies at the first use, so that looking something up takes no memory; programs' own follow in the
+ * order in which they were registered. Looked up when a binding or an object is made by name.
+ */
+
+extern const ed_kind *__start_ed_kinds[] __attribute__((visibility("hidden")));
+extern const ed_kind *__stop_ed_kinds[] __attribute__((visibility("hidden")));
+
+static struct {
+    pthread_mutex_t lock;
+    bool sorted;
+    const ed_kind **own; /* of programs */
+    int n_own, capacity;
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int compare(const void *a, const void *b)
+{
+    const ed_kind *first = *(const ed_kind *const *)a, *second = *(const ed_kind *const *)b;
+    const int order = strcmp(first->family, second->family);
+    return order ? order : strcmp(first->name, second->name);
+}
+
+static void lock_table(void)
+{
+    pthread_mutex_lock(&table.lock);
+    if (!table.sorted)
+        qsort(__start_ed_kinds, (size_t)(__stop_ed_kinds - __start_ed_kinds),
+              sizeof *__start_ed_kinds, compare);
+    table.sorted = true;
+}
+
+static void unlock_table(void)
+{
+    pthread_mutex_unlock(&table.lock);
+}
+
+static int count_kinds(void)
+{
+    return (int)(__stop_ed_kinds - __start_ed_kinds) + table.n_own;
+}
+
+static const ed_kind *kind_at(int i)
+{
+    const int built_in = (int)(__stop_ed_kinds - __start_ed_kinds);
+    return i < built_in ? __start_ed_kinds[i] : table.own[i - built_in];
+}
+
+static const ed_kind *look_up(const char *family, const char *name)
+{
+    const ed_kind wanted = {.family = family, .name = name}, *key = &wanted;
+    const ed_kind **found =
+        bsearch(&key, __start_ed_kinds, (size_t)(__stop_ed_kinds - __start_ed_kinds),
+                sizeof *__start_ed_kinds, compare);
+    if (found) return *found;
+    for (int i = 0; i < table.n_own; i++)
+        if (!compare(&key, &table.own[i])) return table.own[i];
+    return NULL;
+}
+
+/* Nothing but memory can fail here. */
+static bool append(const ed_kind *kind)
+{
+    if (table.n_own == table.capacity) {
+        const int capacity = table.capacity ? 2 * table.capacity : 16;
+        void *grown = memory_grow(table.own, (size_t)table.n_own * sizeof *table.own,
+                                  (size_t)capacity * sizeof *table.own);
+        if (!grown) return false;
+        table.own = grown;
+        table.capacity = capacity;
+    }
+    table.own[table.n_own++] = kind;
+    return true;
+}
+
+/* What the definition lacks; NULL if it is complete. */
+static const char *lacks(const ed_kind *kind)
+{
+    return !kind->family || !*kind->family                            ? "a family"
+           : !kind->name || !*kind->name                              ? "a name"
+           : !kind->doc                                               ? "a line of documentation"
+           : !kind->make                                              ? "make"
+           : kind->fields && (!kind->defaults || !kind->options_size) ? "defaults and options_size"
+                                                                      : NULL;
+}
+
+bool ed_kind_register(const ed_kind *kind)
+{
+    if (!kind) return ed_fail(ED_INVALID_ARGUMENT, "kind_register: kind is NULL");
+    const char *missing = lacks(kind);
+    if (missing)
+        return ed_fail(ED_INVALID_ARGUMENT, "kind_register: the kind %s lacks %s",
+                       kind->name ? kind->name : "?", missing);
+    lock_table();
+    const bool taken = look_up(kind->family, kind->name);
+    const bool ok = !taken && append(kind);
+    unlock_table();
+    if (taken)
+        ed_fail(ED_INVALID_ARGUMENT, "kind_register: there is a %s named %s already", kind->family,
+                kind->name);
+    return ok;
+}
+
+static void list_family(const char *family, char *list, size_t size)
+{
+    size_t used = 0;
+    *list = 0;
+    for (int i = 0; i < count_kinds() && used < size; i++)
+        if (!strcmp(kind_at(i)->family, family))
+            used +=
+                (size_t)snprintf(list + used, size - used, used ? ", %s" : "%s", kind_at(i)->name);
+}
+
+const ed_kind *ed_kind_find(const char *family, const char *name)
+{
+    if (!family || !name)
+        return ed_fail(ED_INVALID_ARGUMENT, "kind_find: %s is NULL", family ? "name" : "family");
+    char known[512];
+    lock_table();
+    const ed_kind *kind = look_up(family, name);
+    if (!kind) list_family(family, known, sizeof known);
+    unlock_table();
+    if (kind) return kind;
+    return ed_fail(ED_NOT_FOUND, "there is no %s named '%s'%s%s", family, name,
+                   *known ? "; there are " : "", known);
+}
+
+int ed_kind_count(void)
+{
+    lock_table();
+    const int count = count_kinds();
+    unlock_table();
+    return count;
+}
+
+const ed_kind *ed_kind_at(int i)
+{
+    lock_table();
+    const ed_kind *kind = i >= 0 && i < count_kinds() ? kind_at(i) : NULL;
+    unlock_table();
+    return kind;
+}
+
+/* A child of fork finds the table whole; its thread is not the one that locked it. */
+static void renew_lock(void)
+{
+    pthread_mutex_init(&table.lock, NULL);
+}
+
+__attribute__((constructor(103))) static void watch_forks(void)
+{
+    pthread_atfork(lock_table, unlock_table, renew_lock);
+}
+
+__attribute__((destructor(103))) static void end(void)
+{
+    memory_free(table.own);
+    table.own = NULL;
+    table.n_own = table.capacity = 0;
+}

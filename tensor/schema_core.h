@@ -1,0 +1,55 @@
+/* What the folders above do with schemas beyond the public header. */
+#ifndef EDDY_TENSOR_SCHEMA_CORE_H
+#define EDDY_TENSOR_SCHEMA_CORE_H
+
+#include "tensor/core.h"
+#include "tensor/schema.h"
+
+/* Objects that ed_make makes begin with this; their class says so. */
+typedef struct made_object {
+    ed_object object;
+    const ed_kind *kind;
+    void *options; /* a copy that stands by itself */
+} made_object;
+
+/*
+ * A new object of `bytes` bytes, all zero behind the made_object, of a class with `is_made`, that
+ * holds a copy of the options; owned by nobody yet. NULL on failure.
+ */
+void *made_new(const object_class *class, size_t bytes, const ed_kind *kind, const void *options);
+
+/* For the class's destroy: gives up the options, not the object. */
+void made_end(void *object);
+
+/*
+ * A copy of a structure of options that stands by itself: lists and strings in the same piece of
+ * memory, objects retained. NULL without memory. schema_free gives it back.
+ */
+void *schema_copy(const ed_field *fields, size_t size, const void *options);
+void schema_free(const ed_field *fields, void *copy);
+
+/* Whether the options begin with the mark of a complete structure; else false, with an error that
+ * begins with `who`. */
+bool schema_complete(const char *who, const void *options);
+
+/* Whether every field is within its limits; else false, with an error that begins with `who`. */
+bool schema_check(const char *who, const ed_field *fields, const void *options);
+
+/* The same for one field. */
+bool schema_check_field(const char *who, const ed_field *field, const void *options);
+
+/* The field of that name, NULL if there is none. */
+const ed_field *schema_find(const ed_field *fields, const char *name);
+
+/* The family of the objects that a field of the type takes: "layer"; NULL for types that take no
+ * objects, "object" for those that take any. */
+const char *schema_family(ed_field_type type);
+
+/*
+ * Puts a definition into the table of kinds: SCHEMA_KIND(symbol, &kind). The linker gathers them.
+ */
+#define SCHEMA_KIND(symbol, kind)                                                                  \
+    static const ed_kind *kind_entry_##symbol                                                      \
+        __attribute__((used, section("ed_kinds"), aligned(sizeof(void *)))) = kind
+
+#endif
