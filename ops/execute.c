@@ -227,7 +227,7 @@ static bool check_dtype(const ed_call *call, int i)
 static bool check_lists(const ed_call *call)
 {
     for (const ed_attr *a = call->op->attrs; a && a->name; a++) {
-        if (a->type != ED_ATTR_INTS) continue;
+        if (a->type != ED_ATTR_INTS && a->type != ED_ATTR_AXES) continue;
         const ed_ints *list = (const void *)((const char *)call->attrs + a->offset);
         if (list->values && list->count < 0)
             return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is a list of %lld numbers", a->name,
