@@ -591,6 +591,82 @@ static void test_small_layers(void **state)
     assert_fine();
 }
 
+/* ---- Many inputs and outputs, masks ---------------------------------------------------------- */
+
+/* (x, state) -> (y, new state), the second output masked; the first layer call sees both shapes. */
+static bool cell_build(ed_layer *layer, const ed_layer_call *call)
+{
+    return ed_layer_add_weight(layer, "kernel",
+                               ED_SHAPE(ed_dim(call->inputs[0], -1), ed_dim(call->inputs[1], -1)));
+}
+
+static bool cell_forward(ed_layer *layer, ed_layer_call *call)
+{
+    ed_tensor *kernel = ed_list_get(ed_layer_variables(layer), 0);
+    ed_tensor *state = ed_tanh(ed_add(ed_matmul(call->inputs[0], kernel), call->inputs[1]));
+    return ed_layer_return(call, ed_mul(state, 2)) && ed_layer_return(call, state) &&
+           (!call->masks[1] || ed_layer_return_mask(call, 1, call->masks[1]));
+}
+
+static const ed_layer_class cell_class = {.kind.name = "cell",
+                                          .min_inputs = 2,
+                                          .max_inputs = 2,
+                                          .passes_masks = true,
+                                          .build = cell_build,
+                                          .forward = cell_forward};
+
+/* The sum of all inputs, any number of them, as outputs: it and as many copies. */
+static bool fan_forward(ed_layer *layer, ed_layer_call *call)
+{
+    (void)layer;
+    ed_tensor *sum = call->inputs[0];
+    for (int i = 1; i < call->n_inputs; i++) sum = ed_add(sum, call->inputs[i]);
+    for (int i = 0; i < call->n_inputs; i++)
+        if (!ed_layer_return(call, sum)) return false;
+    return true;
+}
+
+static void test_many_inputs(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_layer *cell = ed_layer_new(&cell_class, NULL);
+    ed_tensor *x = ramp(ED_SHAPE(2, 3)), *s = ramp(ED_SHAPE(2, 4)), *mask;
+    ed_list *masks;
+    ed_list *outputs = ed_forward(cell, ed_list_of(x, s));
+    assert_int_equal(ed_list_size(outputs), 2);
+    assert_int_equal(ed_dim(ed_list_get(outputs, 1), -1), 4);
+    assert_int_equal(ed_list_size(ed_layer_variables(cell)), 1);
+    mask = ed_greater(ed_ones(ED_SHAPE(2)), 0);
+    assert_non_null(ed_forward(cell, ed_list_of(x, s), .mask = mask, .output_masks = &masks));
+    assert_ptr_equal(ed_list_get(masks, 0), mask);
+    assert_null(ed_list_get(masks, 1));
+    assert_fine();
+    assert_null(ed_forward(cell, x));
+    assert_error("cell: 1 inputs given, 2 expected");
+    assert_null(ed_forward_one(cell, ed_list_of(x, s)));
+    assert_error("cell: the layer has 2 outputs");
+    assert_null(ed_forward(cell, ed_list_of(x, s), .masks = ed_list_of(mask)));
+    assert_error("1 masks given for 2 inputs");
+    /* Sequential hands all outputs on, and masks. */
+    static const ed_layer_class fan = {
+        .kind.name = "fan", .max_inputs = -1, .forward = fan_forward, .passes_masks = true};
+    ed_layer *net = ed_layer_sequential("net", ed_layer_new(&cell_class, NULL),
+                                        ed_layer_new(&cell_class, NULL), ed_layer_new(&fan, NULL));
+    outputs =
+        ed_forward(net, ed_list_of(ramp(ED_SHAPE(2, 4)), s), .mask = mask, .output_masks = &masks);
+    assert_int_equal(ed_list_size(outputs), 2);
+    assert_ptr_equal(ed_list_get(masks, 0), mask);
+    ed_tensor *many[40];
+    for (int i = 0; i < 40; i++) many[i] = x;
+    ed_layer *wide =
+        ed_layer_sequential("wide", ed_layer_new(&fan, NULL), ed_layer_new(&fan, NULL));
+    outputs = ed_forward(wide, ed_list_make(many, 40));
+    assert_int_equal(ed_list_size(outputs), 40);
+    assert_true(element(ed_list_get(outputs, 39), 1) == 1600 * element(x, 1));
+    assert_fine();
+}
+
 /* ---- Initializers ---------------------------------------------------------------------------- */
 
 static void check_spread(const char *name, double stddev, double limit)
@@ -815,6 +891,7 @@ int main(void)
         cmocka_unit_test(test_batch_normalization_as_keras),
         cmocka_unit_test(test_statistics_and_training),
         cmocka_unit_test(test_small_layers),
+        cmocka_unit_test(test_many_inputs),
         cmocka_unit_test(test_initializers),
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_linear_regression),
