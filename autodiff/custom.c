@@ -240,7 +240,8 @@ ED_OP(custom_gradient) = {
     .attrs_size = sizeof(function_attrs),
     .infer = infer_result,
     .gradient = custom_backward,
-    .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
+    SAVES_X,
+    SAVES_Y,
 };
 
 static ed_tensor *refuse_reading(const ed_tensor *x)
@@ -330,7 +331,7 @@ ED_OP(recompute) = {
     .attrs_size = sizeof(function_attrs),
     .infer = infer_result,
     .gradient = recompute_backward,
-    .saves = ED_SAVES_ALL_INPUTS,
+    SAVES_X,
 };
 
 ed_tensor *ed_recompute(ed_function f, ed_list *inputs, void *user, void (*release)(void *user))

@@ -30,6 +30,12 @@ static bool add(walk *w, int32_t slot, ed_tensor *gradient)
     return true;
 }
 
+static ed_tensor *gradient_of_output(const walk *w, const tape_node *node, int i)
+{
+    int32_t slot = node->slots[node->n_inputs + i];
+    return slot >= 0 ? w->gradients[slot] : NULL;
+}
+
 static bool leads(const walk *w, const tape_node *node)
 {
     for (int i = 0; i < node->n_inputs; i++)
@@ -89,9 +95,11 @@ static bool ask(walk *w, const tape_node *node, const ed_gradient_call *call)
     return true;
 }
 
+/* Arrays of as many entries as the node has outputs, inputs, inputs. */
 static bool backward_with(walk *w, const tape_node *node, ed_tensor **dy, ed_tensor **dx,
                           bool *needs)
 {
+    for (int i = 0; i < node->n_outputs; i++) dy[i] = gradient_of_output(w, node, i);
     for (int i = 0; i < node->n_inputs; i++) {
         needs[i] = node->slots[i] >= 0 && w->leads[node->slots[i]];
         dx[i] = NULL;
@@ -120,27 +128,27 @@ static bool refuse(const tape_node *node)
     return false;
 }
 
+static bool any_gradient(const walk *w, const tape_node *node)
+{
+    for (int i = 0; i < node->n_outputs; i++)
+        if (gradient_of_output(w, node, i)) return true;
+    return false;
+}
+
 static bool backward(walk *w, const tape_node *node)
 {
-    ed_tensor *dy[ED_MAX_OUTPUTS];
-    bool any = false;
-    for (int i = 0; i < node->n_outputs; i++) {
-        int32_t slot = node->slots[node->n_inputs + i];
-        dy[i] = slot >= 0 ? w->gradients[slot] : NULL;
-        any |= dy[i] != NULL;
-    }
-    if (!any || !leads(w, node)) return true;
+    if (!any_gradient(w, node) || !leads(w, node)) return true;
     if (!node->op->gradient) return refuse(node);
     ED_SCOPE;
-    if (node->n_inputs <= ED_MAX_OPERANDS) {
-        ed_tensor *dx[ED_MAX_OPERANDS];
+    if (node->n_inputs <= ED_MAX_OPERANDS && node->n_outputs <= OPS_FEW_OUTPUTS) {
+        ed_tensor *dy[OPS_FEW_OUTPUTS], *dx[ED_MAX_OPERANDS];
         bool needs[ED_MAX_OPERANDS];
         return backward_with(w, node, dy, dx, needs);
     }
-    size_t n = (size_t)node->n_inputs;
-    ed_tensor **dx = memory_alloc(n * (sizeof *dx + sizeof(bool)));
-    bool ok = dx && backward_with(w, node, dy, dx, (bool *)(dx + n));
-    memory_free(dx);
+    size_t n = (size_t)node->n_inputs, m = (size_t)node->n_outputs;
+    ed_tensor **dy = memory_alloc((m + n) * sizeof *dy + n * sizeof(bool));
+    bool ok = dy && backward_with(w, node, dy, dy + m, (bool *)(dy + m + n));
+    memory_free(dy);
     return ok;
 }
 

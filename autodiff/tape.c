@@ -228,12 +228,16 @@ static tape_node *new_node(ed_tape *tape, const ed_call *call)
 
 static void save(tape_node *node, const ed_call *call)
 {
-    unsigned saves = call->op->saves;
-    for (int i = 0; i < call->n_inputs; i++)
-        if (saves & ED_SAVES_INPUT(i < 7 ? i : 7)) node->saved[i] = ed_retain(call->inputs[i]);
-    for (int i = 0; i < call->n_outputs; i++)
-        if (saves & ED_SAVES_OUTPUT(i))
-            node->saved[call->n_inputs + i] = ed_retain(call->outputs[i]);
+    const ed_operand *operand = call->op->operands, *end = operand + ED_MAX_OPERANDS;
+    for (int i = 0; i < call->n_inputs; i++) {
+        if (operand->saved) node->saved[i] = ed_retain(call->inputs[i]);
+        if (operand + 1 < end && operand[1].name) operand++;
+    }
+    const ed_result *result = call->op->results;
+    for (int i = 0; result && i < call->n_outputs; i++) {
+        if (result->saved) node->saved[call->n_inputs + i] = ed_retain(call->outputs[i]);
+        if (result[1].name) result++;
+    }
 }
 
 static bool any_float_output(const ed_call *call)

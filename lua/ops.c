@@ -1,6 +1,7 @@
 #include "lua/ops.h"
 #include "lua/convert.h"
 #include "lua/promotion.h"
+#include "lua/objects.h"
 #include "tensor/core.h"
 #include <limits.h>
 #include <string.h>
@@ -188,7 +189,7 @@ static bool take_attributes(arguments *a)
     return true;
 }
 
-static bool run(arguments *a, ed_tensor **outputs)
+static bool take_arguments(arguments *a)
 {
     const ed_op *op = a->op;
     if (op->attrs_size > sizeof a->attrs)
@@ -197,9 +198,16 @@ static bool run(arguments *a, ed_tensor **outputs)
         memcpy(a->attrs, op->defaults, op->attrs_size);
     else
         memset(a->attrs, 0, op->attrs_size);
-    return take_operands(a) && take_attributes(a) &&
-           promotion(op, a->inputs, a->n_inputs, a->attrs) &&
-           ed_execute(op, a->inputs, a->n_inputs, op->attrs ? a->attrs : NULL, outputs);
+    return take_operands(a) && take_attributes(a) && promotion(op, a->inputs, a->n_inputs, a->attrs);
+}
+
+/* The one output, or a list of all. */
+static void *run(arguments *a, bool single)
+{
+    if (!take_arguments(a)) return NULL;
+    const void *attrs = a->op->attrs ? a->attrs : NULL;
+    return single ? (void *)ed_call_op(a->op, a->inputs, a->n_inputs, attrs)
+                  : (void *)ed_execute_list(a->op, a->inputs, a->n_inputs, attrs);
 }
 
 /* As many operands as the call has may come: in memory of Lua's, which stays on its stack. */
@@ -213,13 +221,23 @@ static void make_room(lua_State *L, arguments *a, int last)
     lua_insert(L, last + 1); /* below the results */
 }
 
-/* The tensors' metatable is at a place of the stack or an upvalue. */
+/* A list's tensors as so many results. */
+static int push_each(lua_State *L, const ed_list *list)
+{
+    const int n = (int)ed_list_size(list);
+    luaL_checkstack(L, n + 8, NULL);
+    for (int i = 0; i < n; i++) handle_put(handle_new(L, HANDLE_TENSOR), list->items[i]);
+    return n;
+}
+
+/* One output is one result, several are as many results, any number of them is a table. The
+ * tensors' metatable is at a place of the stack or an upvalue. */
 static int call(lua_State *L, const ed_op *op, int metatable)
 {
-    handle *results[ED_MAX_OUTPUTS];
-    int last = lua_gettop(L), n = op->n_outputs ? op->n_outputs : 1;
+    const bool many = op->flags & ED_OP_MANY_OUTPUTS, single = !many && ops_results(op) == 1;
+    int last = lua_gettop(L);
     luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
-    for (int i = 0; i < n; i++) results[i] = handle_new_with(L, HANDLE_TENSOR, metatable);
+    handle *h = single ? handle_new_with(L, HANDLE_TENSOR, metatable) : handle_new(L, HANDLE_LIST);
     arguments a;
     ed_tensor *few[16];
     a.inputs = few;
@@ -233,12 +251,11 @@ static int call(lua_State *L, const ed_op *op, int metatable)
     a.given = 0;
     a.room.used = 0;
     a.room.who = op->name;
-    ed_tensor *outputs[ED_MAX_OUTPUTS];
     binding b = binding_open(L);
-    bool fine = run(&a, outputs);
-    for (int i = 0; fine && i < n; i++) handle_put(results[i], outputs[i]);
-    binding_close(&b);
-    return fine ? n : handle_raise(L);
+    void *made = run(&a, single);
+    if (many) return objects_finish_list(L, &b, h, made);
+    const int n = binding_finish(L, &b, h, made);
+    return single ? n : push_each(L, made);
 }
 
 static int function(lua_State *L)

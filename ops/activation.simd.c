@@ -16,7 +16,7 @@
         return true;                                                                               \
     }                                                                                              \
     static bool name##_gradient(const ed_gradient_call *g)
-#define OF_GRADIENT .flags = ED_OP_INTERNAL, .saves = ED_SAVES_ALL_INPUTS
+#define OF_GRADIENT .flags = ED_OP_INTERNAL, SAVES_AB
 #define KINKS(...)                                                                                 \
     .kinks = (const double[])                                                                      \
     {                                                                                              \

@@ -44,8 +44,8 @@ static bool mul_gradient(const ed_gradient_call *g)
     return true;
 }
 
-ELEMENTWISE(mul, "y = a b", TWO(ED_SET_NUMBER), .gradient = mul_gradient,
-            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES2);
+ELEMENTWISE(mul, "y = a b", TWO(ED_SET_NUMBER), .gradient = mul_gradient, SAVES_AB,
+            .samples = SAMPLES2);
 FUNCTION2(mul);
 
 /* div: y = a / b, da = dy / b, db = -dy y / b */
@@ -62,8 +62,8 @@ static bool div_gradient(const ed_gradient_call *g)
     return true;
 }
 
-ELEMENTWISE(div, "y = a / b", TWO(ED_SET_FLOAT), .gradient = div_gradient,
-            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES2);
+ELEMENTWISE(div, "y = a / b", TWO(ED_SET_FLOAT), .gradient = div_gradient, SAVES_AB,
+            .samples = SAMPLES2);
 FUNCTION2(div);
 
 /*
@@ -154,7 +154,7 @@ static bool floor_mod_gradient(const ed_gradient_call *g)
 
 /* In the samples no quotient comes near a whole number, where y jumps. */
 ELEMENTWISE_AS(floor_mod, elementwise_infer, whole_division_kernel, "y = a - floor(a / b) b",
-               TWO(ED_SET_NUMBER), .gradient = floor_mod_gradient, .saves = ED_SAVES_ALL_INPUTS,
+               TWO(ED_SET_NUMBER), .gradient = floor_mod_gradient, SAVES_AB,
                .samples = ED_SAMPLES(
                    {.inputs = {ED_SAMPLE_IN(2.2, 2.8, 3, 4), ED_SAMPLE_IN(0.95, 1.05, 3, 4)}},
                    {.inputs = {ED_SAMPLE_IN(-2.8, -2.2, 3, 1), ED_SAMPLE_IN(0.95, 1.05, 4)}},
@@ -175,8 +175,7 @@ static bool pow_gradient(const ed_gradient_call *g)
     return true;
 }
 
-ELEMENTWISE(pow, "y = a^b", TWO(ED_SET_FLOAT), .gradient = pow_gradient,
-            .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
+ELEMENTWISE(pow, "y = a^b", TWO(ED_SET_FLOAT), .gradient = pow_gradient, SAVES_AB, SAVES_Y,
             .samples = SAMPLES2_IN(0.5, 2, -2, 2));
 FUNCTION2(pow);
 
@@ -207,8 +206,7 @@ static bool maximum_gradient(const ed_gradient_call *g)
                {.inputs = {ED_DISTINCT_IN(-2, 2, 2, 1, 3), ED_DISTINCT_IN(-1.9, 2.1, 4, 1)}})
 
 ELEMENTWISE(maximum, "y = max(a, b), NaN if either is", TWO(ED_SET_NUMBER),
-            .gradient = maximum_gradient, .saves = ED_SAVES_ALL_INPUTS,
-            .samples = SAMPLES2_DISTINCT);
+            .gradient = maximum_gradient, SAVES_AB, .samples = SAMPLES2_DISTINCT);
 FUNCTION2(maximum);
 
 /* minimum: y = a <= b ? a : b, and NaN where either is; dy goes to a where a <= b, else to b */
@@ -227,8 +225,7 @@ static bool minimum_gradient(const ed_gradient_call *g)
 }
 
 ELEMENTWISE(minimum, "y = min(a, b), NaN if either is", TWO(ED_SET_NUMBER),
-            .gradient = minimum_gradient, .saves = ED_SAVES_ALL_INPUTS,
-            .samples = SAMPLES2_DISTINCT);
+            .gradient = minimum_gradient, SAVES_AB, .samples = SAMPLES2_DISTINCT);
 FUNCTION2(minimum);
 
 /* squared_difference: y = (a - b)^2, da = 2 dy (a - b), db = -da */
@@ -244,8 +241,7 @@ static bool squared_difference_gradient(const ed_gradient_call *g)
 }
 
 ELEMENTWISE(squared_difference, "y = (a - b)^2", TWO(ED_SET_NUMBER),
-            .gradient = squared_difference_gradient, .saves = ED_SAVES_ALL_INPUTS,
-            .samples = SAMPLES2);
+            .gradient = squared_difference_gradient, SAVES_AB, .samples = SAMPLES2);
 FUNCTION2(squared_difference);
 
 /* atan2: the angle of (b, a), da = dy b / (a^2 + b^2), db = -dy a / (a^2 + b^2) */
@@ -262,7 +258,7 @@ static bool atan2_gradient(const ed_gradient_call *g)
 }
 
 ELEMENTWISE(atan2, "y = the angle of the point (b, a), in -pi..pi", TWO(ED_SET_FLOAT),
-            .gradient = atan2_gradient, .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES2);
+            .gradient = atan2_gradient, SAVES_AB, .samples = SAMPLES2);
 FUNCTION2(atan2);
 
 /* ---- One operand ----------------------------------------------------------------------------- */
@@ -297,9 +293,8 @@ static bool abs_gradient(const ed_gradient_call *g)
     return true;
 }
 
-ELEMENTWISE(abs, "y = |x|", ONE(ED_SET_NUMBER), .gradient = abs_gradient,
-            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES1(-2, 2),
-            .kinks = (const double[]){0, NAN});
+ELEMENTWISE(abs, "y = |x|", ONE(ED_SET_NUMBER), .gradient = abs_gradient, SAVES_X,
+            .samples = SAMPLES1(-2, 2), .kinks = (const double[]){0, NAN});
 FUNCTION1(abs);
 
 /* sign: y = -1, 0, 1, or NaN for NaN; dx = 0 */
@@ -327,8 +322,8 @@ static bool square_gradient(const ed_gradient_call *g)
     return true;
 }
 
-ELEMENTWISE(square, "y = x^2", ONE(ED_SET_NUMBER), .gradient = square_gradient,
-            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES1(-2, 2));
+ELEMENTWISE(square, "y = x^2", ONE(ED_SET_NUMBER), .gradient = square_gradient, SAVES_X,
+            .samples = SAMPLES1(-2, 2));
 FUNCTION1(square);
 
 /* reciprocal: y = 1 / x, dx = -dy y^2, and 0 where dy is */
@@ -354,12 +349,12 @@ static bool reciprocal_gradient_gradient(const ed_gradient_call *g)
     return true;
 }
 
-ELEMENTWISE(reciprocal, "y = 1 / x", ONE(ED_SET_FLOAT), .gradient = reciprocal_gradient,
-            .saves = ED_SAVES_OUTPUT(0), .samples = SAMPLES1(0.5, 2));
+ELEMENTWISE(reciprocal, "y = 1 / x", ONE(ED_SET_FLOAT), .gradient = reciprocal_gradient, SAVES_Y,
+            .samples = SAMPLES1(0.5, 2));
 FUNCTION1(reciprocal);
 ELEMENTWISE(reciprocal_gradient, "dx = -a b^2 for dy = a and y = b of reciprocal, 0 where dy is",
             TWO(ED_SET_FLOAT), .flags = ED_OP_INTERNAL, .gradient = reciprocal_gradient_gradient,
-            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES2);
+            SAVES_AB, .samples = SAMPLES2);
 
 /* ---- Rounding -------------------------------------------------------------------------------- */
 
@@ -461,23 +456,23 @@ static const ed_attr clip_schema[] = {
 
 #define CLIP_DEFINITION                                                                            \
     .attrs = clip_schema, .attrs_size = sizeof(clip_attrs),                                        \
-    .defaults = &(const clip_attrs){-INFINITY, INFINITY}, .saves = ED_SAVES_ALL_INPUTS,            \
-    .kinks = (const double[])                                                                      \
+    .defaults = &(const clip_attrs){-INFINITY, INFINITY}, .kinks = (const double[])                \
     {                                                                                              \
         -1, 1, NAN                                                                                 \
     }
 
 ELEMENTWISE_AS(clip, clip_infer, elementwise_kernel, "y = max(min(x, high), low)",
-               ONE(ED_SET_NUMBER), .gradient = clip_gradient, CLIP_DEFINITION,
+               ONE(ED_SET_NUMBER), SAVES_X, .gradient = clip_gradient, CLIP_DEFINITION,
                .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5)},
                                       .attrs = &(const clip_attrs){-1, 1}},
                                      {.inputs = {ED_SAMPLE_IN(-2, 2)}}));
-ELEMENTWISE_AS(
-    clip_gradient, clip_infer, elementwise_kernel,
-    "dx = a where low <= b <= high, else 0, for dy = a and x = b of clip", TWO(ED_SET_FLOAT),
-    .flags = ED_OP_INTERNAL, .gradient = clip_gradient_gradient, CLIP_DEFINITION,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5), ED_SAMPLE_IN(-2, 2, 3, 5)},
-                           .attrs = &(const clip_attrs){-1, 1}}));
+ELEMENTWISE_AS(clip_gradient, clip_infer, elementwise_kernel,
+               "dx = a where low <= b <= high, else 0, for dy = a and x = b of clip",
+               TWO(ED_SET_FLOAT), .operands[1].saved = true, .flags = ED_OP_INTERNAL,
+               .gradient = clip_gradient_gradient, CLIP_DEFINITION,
+               .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5),
+                                                 ED_SAMPLE_IN(-2, 2, 3, 5)},
+                                      .attrs = &(const clip_attrs){-1, 1}}));
 
 ed_tensor *ed_clip(ed_tensor *x, double low, double high)
 {

@@ -180,15 +180,17 @@ static bool where_gradient(const ed_gradient_call *g)
     return true;
 }
 
-ELEMENTWISE(
-    where, "y = a where the condition is true, b elsewhere",
-    .operands = {{"condition", ED_SET_BOOL, 'C'}, {"a", ED_SET_ALL, 'T'}, {"b", ED_SET_ALL, 'T'}},
-    .gradient = where_gradient, .saves = ED_SAVES_INPUT(0),
-    .samples = ED_SAMPLES(
-        {.inputs = {ED_SAMPLE_IN(0, 1, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4),
-                    ED_SAMPLE_IN(-2, 2, 3, 4)}},
-        {.inputs = {ED_SAMPLE_IN(0, 1, 2, 1, 3), ED_SAMPLE_IN(-2, 2, 4, 1), ED_SAMPLE_IN(-2, 2)}},
-        {.inputs = {ED_SAMPLE_IN(0, 1), ED_SAMPLE_IN(-2, 2, 5), ED_SAMPLE_IN(-2, 2, 2, 1)}}));
+ELEMENTWISE(where, "y = a where the condition is true, b elsewhere",
+            .operands = {{"condition", ED_SET_BOOL, 'C', .saved = true},
+                         {"a", ED_SET_ALL, 'T'},
+                         {"b", ED_SET_ALL, 'T'}},
+            .gradient = where_gradient,
+            .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 1, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4),
+                                              ED_SAMPLE_IN(-2, 2, 3, 4)}},
+                                  {.inputs = {ED_SAMPLE_IN(0, 1, 2, 1, 3),
+                                              ED_SAMPLE_IN(-2, 2, 4, 1), ED_SAMPLE_IN(-2, 2)}},
+                                  {.inputs = {ED_SAMPLE_IN(0, 1), ED_SAMPLE_IN(-2, 2, 5),
+                                              ED_SAMPLE_IN(-2, 2, 2, 1)}}));
 
 #ifndef ISA
 ed_tensor *(ed_where)(ed_tensor *condition, ed_tensor *a, ed_tensor *b)

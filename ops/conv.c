@@ -848,7 +848,7 @@ ED_OP(conv2d) = {
     .infer = conv2d_infer,
     .kernel = conv2d_kernel,
     .gradient = conv2d_gradient,
-    .saves = ED_SAVES_ALL_INPUTS,
+    SAVES_AB,
     .reference = conv2d_reference,
     .samples =
         ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 4, 3), ED_SAMPLE_IN(-2, 2, 3, 2, 3, 2)}},
@@ -877,7 +877,7 @@ ED_OP(conv2d_gradient_input) = {
     .infer = conv2d_gradient_input_infer,
     .kernel = conv2d_gradient_input_kernel,
     .gradient = conv2d_gradient_input_gradient,
-    .saves = ED_SAVES_ALL_INPUTS,
+    SAVES_AB,
     .reference = conv2d_gradient_input_reference,
     .samples =
         ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 3, 2), ED_SAMPLE_IN(-2, 2, 3, 2, 3, 2)},
@@ -902,7 +902,7 @@ ED_OP(conv2d_gradient_kernel) = {
     .infer = conv2d_gradient_kernel_infer,
     .kernel = conv2d_gradient_kernel_kernel,
     .gradient = conv2d_gradient_kernel_gradient,
-    .saves = ED_SAVES_ALL_INPUTS,
+    SAVES_AB,
     .reference = conv2d_gradient_kernel_reference,
     .samples =
         ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 4, 3), ED_SAMPLE_IN(-2, 2, 2, 3, 3, 2)},

@@ -354,14 +354,14 @@ static ed_tensor *sum_row(ed_tensor *x)
 }
 
 #define DENSE                                                                                      \
-    {"labels", ED_SET_FLOAT, 'T'},                                                                 \
+    {"labels", ED_SET_FLOAT, 'T', .saved = true},                                                  \
     {                                                                                              \
-        "logits", ED_SET_FLOAT, 'T'                                                                \
+        "logits", ED_SET_FLOAT, 'T', .saved = true                                                 \
     }
 #define SPARSE                                                                                     \
-    {"labels", ED_SET_INDEX, 'I'},                                                                 \
+    {"labels", ED_SET_INDEX, 'I', .saved = true},                                                  \
     {                                                                                              \
-        "logits", ED_SET_FLOAT, 'T'                                                                \
+        "logits", ED_SET_FLOAT, 'T', .saved = true                                                 \
     }
 #define ENTROPY(symbol, text, samples_, ...)                                                       \
     ED_OP(symbol) = {.name = #symbol,                                                              \
@@ -369,7 +369,6 @@ static ed_tensor *sum_row(ed_tensor *x)
                      .infer = symbol##_infer,                                                      \
                      .kernel = symbol##_kernel,                                                    \
                      .gradient = symbol##_gradient,                                                \
-                     .saves = ED_SAVES_ALL_INPUTS,                                                 \
                      .reference = plain_##symbol,                                                  \
                      .samples = samples_,                                                          \
                      __VA_ARGS__}
@@ -417,7 +416,7 @@ ENTROPY(softmax_cross_entropy_gradient,
                                ED_SAMPLE_IN(-2, 2, 3)}},
                    {.inputs = {ED_SAMPLE_IN(0, 1, 2, 2, 3), ED_SAMPLE_IN(-2, 2, 2, 2, 3),
                                ED_SAMPLE_IN(-2, 2, 2, 2)}}),
-        .operands = {DENSE, {"dy", ED_SET_FLOAT, 'T'}}, .flags = ED_OP_INTERNAL);
+        .operands = {DENSE, {"dy", ED_SET_FLOAT, 'T', .saved = true}}, .flags = ED_OP_INTERNAL);
 
 /* sparse_softmax_cross_entropy: y = -log_softmax x at the label, dx = dy (softmax x - one_hot
  * label) */
@@ -464,7 +463,7 @@ ENTROPY(sparse_softmax_cross_entropy_gradient,
                                ED_SAMPLE_IN(-2, 2, 3)}},
                    {.inputs = {ED_SAMPLE_IN(0, 2, 2, 2), ED_SAMPLE_IN(-2, 2, 2, 2, 3),
                                ED_SAMPLE_IN(-2, 2, 2, 2)}}),
-        .operands = {SPARSE, {"dy", ED_SET_FLOAT, 'T'}}, .flags = ED_OP_INTERNAL);
+        .operands = {SPARSE, {"dy", ED_SET_FLOAT, 'T', .saved = true}}, .flags = ED_OP_INTERNAL);
 
 #endif
 
@@ -521,7 +520,6 @@ static bool sigmoid_cross_entropy_gradient(const ed_gradient_call *g)
 
 ELEMENTWISE(sigmoid_cross_entropy, "max(x, 0) - x z + log(1 + e^-|x|) for labels z and logits x",
             .operands = {DENSE}, .gradient = sigmoid_cross_entropy_gradient,
-            .saves = ED_SAVES_ALL_INPUTS,
             .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 1, 3, 4), ED_SAMPLE_IN(-3, 3, 3, 4)}},
                                   {.inputs = {ED_SAMPLE_IN(0, 1, 4), ED_SAMPLE_IN(-3, 3, 3, 4)}},
                                   {.inputs = {ED_SAMPLE_IN(0, 1), ED_SAMPLE_IN(-3, 3)}}));
@@ -547,8 +545,8 @@ static bool sigmoid_cross_entropy_gradient_gradient(const ed_gradient_call *g)
 }
 
 ELEMENTWISE(sigmoid_cross_entropy_gradient, "dlogits = dy (sigmoid of logits - labels)",
-            .operands = {DENSE, {"dy", ED_SET_FLOAT, 'T'}}, .flags = ED_OP_INTERNAL,
-            .gradient = sigmoid_cross_entropy_gradient_gradient, .saves = ED_SAVES_ALL_INPUTS,
+            .operands = {DENSE, {"dy", ED_SET_FLOAT, 'T', .saved = true}}, .flags = ED_OP_INTERNAL,
+            .gradient = sigmoid_cross_entropy_gradient_gradient,
             .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 1, 3, 4), ED_SAMPLE_IN(-3, 3, 3, 4),
                                               ED_SAMPLE_IN(-2, 2, 3, 4)}},
                                   {.inputs = {ED_SAMPLE_IN(0, 1), ED_SAMPLE_IN(-3, 3, 3),

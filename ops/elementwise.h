@@ -81,8 +81,6 @@ bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const v
         return true;                                                                               \
     }                                                                                              \
     static bool name##_gradient(const ed_gradient_call *g)
-#define SAVES_X .saves = ED_SAVES_INPUT(0)
-#define SAVES_Y .saves = ED_SAVES_OUTPUT(0)
 
 /* Samples: of one operand; of two, alike and broadcast, whose second one keeps away from 0. */
 #define SAMPLES1(low, high)                                                                        \

@@ -1,5 +1,6 @@
 #include "ops/execute.h"
 #include "tensor/threads.h"
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,81 @@ bool ops_unlisten(ops_listener *listener)
             return true;
         }
     return false;
+}
+
+/* ---- A call's memory -------------------------------------------------------------------------- */
+
+/* The attributes of ops whose defaults are all zero. */
+static const max_align_t no_attrs[OPS_ZERO_ATTRS / sizeof(max_align_t)];
+
+static const void *attrs_of(const ed_op *op, const void *attrs)
+{
+    return attrs                               ? attrs
+           : op->defaults                      ? op->defaults
+           : op->attrs_size <= sizeof no_attrs ? no_attrs
+                                               : NULL;
+}
+
+/* Room for n outputs, all NULL. */
+static bool have_outputs(ed_call *call, int n)
+{
+    call->outputs = call->room->outputs;
+    call->n_outputs = n;
+    if (__builtin_expect(n <= OPS_FEW_OUTPUTS, 1)) {
+        for (int i = 0; i < OPS_FEW_OUTPUTS; i++) call->outputs[i] = NULL;
+        return true;
+    }
+    call->outputs = memory_zalloc((size_t)n * sizeof *call->outputs);
+    if (!call->outputs) call->n_outputs = 0;
+    return call->outputs;
+}
+
+bool ops_call_begin(ed_call *call, ed_call_room *room, const ed_op *op, int n, const void *attrs)
+{
+    *call = (ed_call){.op = op,
+                      .attrs = attrs_of(op, attrs),
+                      .n_inputs = n,
+                      .inputs = room->inputs,
+                      .room = room};
+    if (n > ED_MAX_OPERANDS && !(call->inputs = memory_alloc((size_t)n * sizeof *call->inputs)))
+        return false;
+    if (have_outputs(call, op->flags & ED_OP_MANY_OUTPUTS ? 0 : ops_results(op))) return true;
+    ops_call_end(call);
+    return false;
+}
+
+void ops_call_end(ed_call *call)
+{
+    if (call->inputs != call->room->inputs) memory_free(call->inputs);
+    if (call->outputs != call->room->outputs) memory_free(call->outputs);
+    if (call->plan != call->room->plan) memory_free(call->plan);
+}
+
+static void drop_outputs(ed_call *call)
+{
+    for (int i = 0; i < call->n_outputs; i++) {
+        ed_release(call->outputs[i]);
+        call->outputs[i] = NULL;
+    }
+}
+
+bool ed_call_outputs(ed_call *call, int64_t n)
+{
+    if (!call || !call->room || !(call->op->flags & ED_OP_MANY_OUTPUTS) || n < 0 || n > INT_MAX)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "call_outputs: %lld outputs; infer may say 0 or more, if the op has "
+                            "ED_OP_MANY_OUTPUTS",
+                            (long long)n);
+    drop_outputs(call);
+    if (call->outputs != call->room->outputs) memory_free(call->outputs);
+    return have_outputs(call, (int)n);
+}
+
+void *ed_call_plan(ed_call *call, size_t bytes)
+{
+    if (!call || !call->room) return ed_fail(ED_INVALID_ARGUMENT, "call_plan: call is NULL");
+    if (call->plan != call->room->plan) memory_free(call->plan);
+    return call->plan = bytes <= ED_SMALL_PLAN ? call->room->plan : memory_alloc(bytes);
 }
 
 /* ---- Helpers of infer and kernels ------------------------------------------------------------ */
@@ -301,16 +377,9 @@ static bool infer(ed_call *call)
     return true;
 }
 
-static void drop_outputs(ed_call *call)
-{
-    for (int i = 0; i < call->n_outputs; i++) {
-        ed_release(call->outputs[i]);
-        call->outputs[i] = NULL;
-    }
-}
+/* ---- The dispatcher -------------------------------------------------------------------------- */
 
-/* ---- The doorway ----------------------------------------------------------------------------- */
-
+/* The outputs belong to nobody yet. */
 static bool execute(ed_call *call, ed_tensor *const *operands)
 {
     if (__builtin_expect(threads_stopped(), 0)) return cancel(call);
@@ -326,47 +395,69 @@ static bool execute(ed_call *call, ed_tensor *const *operands)
         outer = l->hides ? NULL : l->outer;
         l->after(l, call, operands);
     }
+    return true;
+}
+
+/* Hands the outputs to the scope. */
+static bool give(ed_call *call)
+{
     bool given = true;
     for (int i = 0; i < call->n_outputs; i++)
         given &= (call->outputs[i] = scope_give(call->outputs[i])) != NULL;
     return given;
 }
 
-/* The attributes of ops whose defaults are all zero. */
-static const max_align_t no_attrs[OPS_ZERO_ATTRS / sizeof(max_align_t)];
-
-static const void *attrs_of(const ed_op *op, const void *attrs)
+/* Whether op is one and there are n operands. */
+static bool check_request(const ed_op *op, ed_tensor *const *inputs, int n, unsigned refused)
 {
-    return attrs                               ? attrs
-           : op->defaults                      ? op->defaults
-           : op->attrs_size <= sizeof no_attrs ? no_attrs
-                                               : NULL;
+    if (__builtin_expect(op && n >= 0 && (!n || inputs) && op->infer && !(op->flags & refused), 1))
+        return true;
+    if (!op || n < 0 || (n && !inputs))
+        return ed_fail(ED_INVALID_ARGUMENT, "execute: NULL given"), false;
+    if (!op->infer) return ed_fail(ED_INVALID_ARGUMENT, "execute: this is no complete op"), false;
+    ed_fail(ED_INVALID_ARGUMENT, "execute: %s has any number of outputs; ed_execute_list runs it",
+            op->name);
+    return false;
 }
 
 bool ed_execute(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs,
                 ed_tensor **outputs)
 {
-    if (!op || n < 0 || (n && !inputs) || !outputs)
-        return ed_fail(ED_INVALID_ARGUMENT, "execute: NULL given"), false;
-    if (!op->infer || op->n_outputs < 0 || op->n_outputs > ED_MAX_OUTPUTS)
-        return ed_fail(ED_INVALID_ARGUMENT, "execute: this is no complete op"), false;
-    ed_tensor *some[ED_MAX_OPERANDS];
-    ed_call call = {.op = op,
-                    .attrs = attrs_of(op, attrs),
-                    .n_inputs = n,
-                    .n_outputs = op->n_outputs ? op->n_outputs : 1,
-                    .inputs = some};
-    memset(outputs, 0, (size_t)call.n_outputs * sizeof *outputs);
-    if (n > ED_MAX_OPERANDS && !(call.inputs = memory_alloc((size_t)n * sizeof *call.inputs)))
-        return false;
-    bool ok = execute(&call, inputs);
+    ed_call call;
+    ed_call_room room;
+    if (!check_request(op, inputs, n, ED_OP_MANY_OUTPUTS)) return false;
+    if (!outputs) return ed_fail(ED_INVALID_ARGUMENT, "execute: outputs is NULL"), false;
+    memset(outputs, 0, (size_t)ops_results(op) * sizeof *outputs);
+    if (!ops_call_begin(&call, &room, op, n, attrs)) return false;
+    bool ok = execute(&call, inputs) && give(&call);
     if (ok) memcpy(outputs, call.outputs, (size_t)call.n_outputs * sizeof *outputs);
-    if (call.inputs != some) memory_free(call.inputs);
+    ops_call_end(&call);
     return ok;
 }
 
 ed_tensor *ed_call_op(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs)
 {
-    ed_tensor *outputs[ED_MAX_OUTPUTS];
-    return ed_execute(op, inputs, n, attrs, outputs) ? outputs[0] : NULL;
+    ed_call call;
+    ed_call_room room;
+    if (!check_request(op, inputs, n, ED_OP_MANY_OUTPUTS) ||
+        !ops_call_begin(&call, &room, op, n, attrs))
+        return NULL;
+    ed_tensor *y = execute(&call, inputs) && give(&call) && call.n_outputs ? call.outputs[0] : NULL;
+    ops_call_end(&call);
+    return y;
+}
+
+ed_list *ed_execute_list(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs)
+{
+    ed_call call;
+    ed_call_room room;
+    if (!check_request(op, inputs, n, 0) || !ops_call_begin(&call, &room, op, n, attrs))
+        return NULL;
+    ed_list *list = execute(&call, inputs) ? list_new(call.n_outputs) : NULL;
+    if (list)
+        memcpy(list->items, call.outputs, (size_t)call.n_outputs * sizeof *call.outputs);
+    else
+        drop_outputs(&call);
+    ops_call_end(&call);
+    return scope_give(list);
 }

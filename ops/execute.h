@@ -31,10 +31,39 @@ bool ops_unlisten(ops_listener *listener);
         __attribute__((used, section("ed_ops"), aligned(sizeof(void *)))) = &ed_op_##symbol;       \
     __attribute__((visibility("hidden"))) const ed_op ed_op_##symbol
 
+/* What the gradient of a definition needs, behind its operands: the first one, the first two, the
+ * result. */
+#define SAVES_X  .operands[0].saved = true
+#define SAVES_AB .operands[0].saved = true, .operands[1].saved = true
+#define SAVES_Y  .results = ED_RESULTS({.name = "y", .saved = true})
+
 /* ed_call_op with the operands spelled out. */
 #define CALL_OP(symbol, attrs, ...)                                                                \
     ed_call_op(&ed_op_##symbol, (ed_tensor *const[]){__VA_ARGS__},                                 \
                sizeof((ed_tensor *const[]){__VA_ARGS__}) / sizeof(ed_tensor *), attrs)
+
+/* What a call needs as long as it has few operands, few outputs and a small plan. */
+enum { OPS_FEW_OUTPUTS = 3 };
+typedef struct ed_call_room {
+    ed_tensor *inputs[ED_MAX_OPERANDS], *outputs[OPS_FEW_OUTPUTS];
+    max_align_t plan[ED_SMALL_PLAN / sizeof(max_align_t)];
+} ed_call_room;
+
+/*
+ * Begins a call with room for n inputs and for the outputs that the definition says; `attrs` may be
+ * NULL for the defaults. false without memory. The end frees the room, the outputs are the caller's.
+ */
+bool ops_call_begin(ed_call *call, ed_call_room *room, const ed_op *op, int n, const void *attrs);
+void ops_call_end(ed_call *call);
+
+/* The number of an op's results, as far as its definition says it. */
+static inline int ops_results(const ed_op *op)
+{
+    if (!op->results) return 1;
+    int n = 0;
+    while (op->results[n].name) n++;
+    return n;
+}
 
 /* The number of an op's operands; the one that input i is (of a list all are the last one); whether
  * inputs i and k have to be of one dtype. */

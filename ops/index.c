@@ -72,7 +72,7 @@ static bool gather_infer(ed_call *call)
     for (int i = 0; i < axis; i++) shape[i] = x->shape[i];
     for (int i = 0; i < indices->rank; i++) shape[axis + i] = indices->shape[i];
     for (int i = axis + 1; i < x->rank; i++) shape[i + indices->rank - 1] = x->shape[i];
-    call->scratch[0] = axis;
+    *(int *)ed_call_plan(call, sizeof axis) = axis;
     return ed_call_output(call, 0, x->dtype, rank, shape);
 }
 
@@ -132,7 +132,7 @@ static void gather_all(gathering *g)
 static bool gather_kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
-    int axis = (int)call->scratch[0];
+    int axis = *(const int *)call->plan;
     const int64_t *indices = read_indices(call, call->inputs[1], x->shape[axis]);
     if (!indices) return false;
     gathering g = {.element = dtype_size(x->dtype),
@@ -178,6 +178,7 @@ ED_OP(gather) = {
     .name = "gather",
     .doc = "slices of x along an axis at the indices",
     .operands = {{"x", ED_SET_ALL, 'T'}, INDICES},
+    .operands[1].saved = true,
     .flags = ED_OP_CONTIGUOUS,
     .attrs = (const ed_attr[]){ATTR(ed_gather_options, axis, ED_ATTR_AXIS,
                                     "along which; default the first"),
@@ -186,7 +187,6 @@ ED_OP(gather) = {
     .infer = gather_infer,
     .kernel = gather_kernel,
     .gradient = gather_gradient,
-    .saves = ED_SAVES_INPUT(1),
     .reference = gather_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 4, 3), ED_SAMPLE_IN(0, 3, 6)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 2), ED_SAMPLE_IN(0, 4, 2, 3)},
@@ -338,6 +338,7 @@ ED_OP(gather_gradient) = {
     .name = "gather_gradient",
     .doc = "zeros, to which the slices of x are added at the indices of an axis",
     .operands = {{"x", ED_SET_NUMBER, 'T'}, INDICES},
+    .operands[1].saved = true,
     .flags = ED_OP_INTERNAL | ED_OP_CONTIGUOUS,
     .attrs =
         (const ed_attr[]){ATTR(gather_gradient_attrs, axis, ED_ATTR_AXIS, "which, not negative"),
@@ -347,7 +348,6 @@ ED_OP(gather_gradient) = {
     .infer = gather_gradient_infer,
     .kernel = gather_gradient_kernel,
     .gradient = gather_gradient_gradient,
-    .saves = ED_SAVES_INPUT(1),
     .reference = gather_gradient_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 6, 3), ED_SAMPLE_IN(0, 3, 6)},
                            .attrs = &(const gather_gradient_attrs){0, 4}},
@@ -406,14 +406,13 @@ static bool segment_sum_plain(const ed_call *call)
 ED_OP(unsorted_segment_sum) = {
     .name = "unsorted_segment_sum",
     .doc = "zeros, to which the slices of x are added at their ids",
-    .operands = {{"x", ED_SET_NUMBER, 'T'}, {"ids", ED_SET_INDEX, 'I'}},
+    .operands = {{"x", ED_SET_NUMBER, 'T'}, {"ids", ED_SET_INDEX, 'I', .saved = true}},
     .flags = ED_OP_CONTIGUOUS,
     .attrs = (const ed_attr[]){ATTR(segment_attrs, count, ED_ATTR_INT, "of segments"), {0}},
     .attrs_size = sizeof(segment_attrs),
     .infer = segment_sum_infer,
     .kernel = segment_sum_kernel,
     .gradient = segment_sum_gradient,
-    .saves = ED_SAVES_INPUT(1),
     .reference = segment_sum_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 5, 2), ED_SAMPLE_IN(0, 3, 5)},
                            .attrs = &(const segment_attrs){4}},

@@ -61,14 +61,14 @@ static bool concat_infer(ed_call *call)
         if (__builtin_add_overflow(shape[axis], x->shape[axis], &shape[axis]))
             return too_large(call);
     }
-    call->scratch[0] = axis;
+    *(int *)ed_call_plan(call, sizeof axis) = axis;
     return ed_call_output(call, 0, first->dtype, first->rank, shape);
 }
 
 static bool concat_kernel(ed_call *call)
 {
     const ed_tensor *y = call->outputs[0];
-    int axis = (int)call->scratch[0];
+    int axis = *(const int *)call->plan;
     int64_t offset = 0;
     for (int i = 0; i < call->n_inputs; i++) {
         shape_place(call, i, offset, y->strides);
@@ -160,14 +160,14 @@ static bool stack_infer(ed_call *call)
                                 text_of_tensor(call->inputs[i]).s, text_nth(i));
     for (int i = 0; i < first->rank; i++) shape[i + (i >= axis)] = first->shape[i];
     shape[axis] = call->n_inputs;
-    call->scratch[0] = axis;
+    *(int *)ed_call_plan(call, sizeof axis) = axis;
     return ed_call_output(call, 0, first->dtype, first->rank + 1, shape);
 }
 
 static bool stack_kernel(ed_call *call)
 {
     const ed_tensor *y = call->outputs[0];
-    int axis = (int)call->scratch[0];
+    int axis = *(const int *)call->plan;
     int64_t strides[ED_MAX_RANK];
     for (int i = 0; i < y->rank - 1; i++) strides[i] = y->strides[i + (i >= axis)];
     for (int i = 0; i < call->n_inputs; i++) shape_place(call, i, i * y->strides[axis], strides);

@@ -75,7 +75,7 @@ ELEMENTWISE(sqrt, "y = sqrt x", ONE(ED_SET_FLOAT), .gradient = sqrt_gradient, SA
 FUNCTION1(sqrt);
 ELEMENTWISE(sqrt_gradient, "dx = a / (2 b) for dy = a and y = b of sqrt, 0 where dy is",
             TWO(ED_SET_FLOAT), .flags = ED_OP_INTERNAL, .gradient = sqrt_gradient_gradient,
-            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES2);
+            SAVES_AB, .samples = SAMPLES2);
 
 /* rsqrt: y = 1 / sqrt x, dx = -dy y^3 / 2, and 0 where dy is */
 VECTOR_LOOPS1(rsqrt, vrsqrt(x));
@@ -98,7 +98,7 @@ ELEMENTWISE(rsqrt, "y = 1 / sqrt x", ONE(ED_SET_FLOAT), .gradient = rsqrt_gradie
 FUNCTION1(rsqrt);
 ELEMENTWISE(rsqrt_gradient, "dx = -a b^3 / 2 for dy = a and y = b of rsqrt, 0 where dy is",
             TWO(ED_SET_FLOAT), .flags = ED_OP_INTERNAL, .gradient = rsqrt_gradient_gradient,
-            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES2);
+            SAVES_AB, .samples = SAMPLES2);
 
 /* ---- Circular functions ---------------------------------------------------------------------- */
 
@@ -187,8 +187,8 @@ ELEMENTWISE(tanh, "y = tanh x", ONE(ED_SET_FLOAT), .gradient = tanh_gradient, SA
             .samples = SAMPLES1(-2, 2));
 FUNCTION1(tanh);
 ELEMENTWISE(tanh_gradient, "dx = a (1 - b^2) for dy = a and y = b of tanh", TWO(ED_SET_FLOAT),
-            .flags = ED_OP_INTERNAL, .gradient = tanh_gradient_gradient,
-            .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES2);
+            .flags = ED_OP_INTERNAL, .gradient = tanh_gradient_gradient, SAVES_AB,
+            .samples = SAMPLES2);
 
 /* asinh: dx = dy / cosh y */
 VECTOR_LOOPS1(asinh, vasinh(x));

@@ -426,10 +426,11 @@ static bool back_gradient(const ed_gradient_call *g)
     return true;
 }
 
-#define CHANNELS(name)                                                                             \
+#define CHANNELS(name, ...)                                                                        \
     {                                                                                              \
-        name, ED_SET_FLOAT, 'T'                                                                    \
+        name, ED_SET_FLOAT, 'T', __VA_ARGS__                                                       \
     }
+#define SAVED(name) CHANNELS(name, .saved = true)
 #define EPSILON                                                                                    \
     .attrs = attributes, .attrs_size = sizeof(norm_options), .defaults = &default_options
 #define SOME(e)                                                                                    \
@@ -441,15 +442,13 @@ static bool back_gradient(const ed_gradient_call *g)
 ED_OP(batch_norm_gradient) = {
     .name = "batch_norm_gradient",
     .doc = "dx, dgamma, dbeta of batch_norm from x, gamma, mean, variance, dy",
-    .operands = {CHANNELS("x"), CHANNELS("gamma"), CHANNELS("mean"), CHANNELS("variance"),
-                 CHANNELS("dy")},
-    .n_outputs = 3,
+    .operands = {SAVED("x"), SAVED("gamma"), SAVED("mean"), SAVED("variance"), SAVED("dy")},
+    .results = ED_RESULTS({.name = "dx"}, {.name = "dgamma"}, {.name = "dbeta"}),
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
     EPSILON,
     .infer = back_infer,
     .kernel = back_kernel,
     .gradient = back_gradient,
-    .saves = ED_SAVES_ALL_INPUTS,
     .reference = plain_batch_norm_gradient,
     .samples = ED_SAMPLES(
         {.inputs = {ED_SAMPLE_IN(-2, 2, 5, 3), ED_SAMPLE_IN(-2, 2, 3), ED_SAMPLE_IN(-1, 1, 3),
@@ -493,14 +492,14 @@ ED_OP(batch_norm) = {
     .name = "batch_norm",
     .doc = "y = (x - mean) / sqrt(variance + epsilon) gamma + beta; and the mean and variance of "
            "all axes but the last",
-    .operands = {CHANNELS("x"), CHANNELS("gamma"), CHANNELS("beta")},
-    .n_outputs = 3,
+    .operands = {SAVED("x"), SAVED("gamma"), CHANNELS("beta")},
+    .results = ED_RESULTS({.name = "y"}, {.name = "mean", .saved = true},
+                          {.name = "variance", .saved = true}),
     .flags = ED_OP_CONTIGUOUS,
     EPSILON,
     .infer = infer,
     .kernel = kernel,
     .gradient = batch_norm_gradient,
-    .saves = ED_SAVES_INPUT(0) | ED_SAVES_INPUT(1) | ED_SAVES_OUTPUT(1) | ED_SAVES_OUTPUT(2),
     .reference = plain_batch_norm,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 5, 3), ED_SAMPLE_IN(-2, 2, 3),
                                       ED_SAMPLE_IN(-2, 2, 3)}},
@@ -511,7 +510,7 @@ ED_OP(batch_norm) = {
 ed_tensor *ed_batch_norm(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta, double epsilon,
                          ed_tensor **mean_out, ed_tensor **variance_out)
 {
-    ed_tensor *outputs[ED_MAX_OUTPUTS];
+    ed_tensor *outputs[3];
     bool ok = ed_execute(&ed_op_batch_norm, (ed_tensor *const[]){x, gamma, beta}, 3,
                          &(norm_options){epsilon}, outputs);
     if (mean_out) *mean_out = ok ? ed_stop_gradient(outputs[1]) : NULL;

@@ -13,7 +13,7 @@
 
 #pragma GCC visibility push(default)
 
-enum { ED_MAX_OUTPUTS = 3, ED_MAX_OPERANDS = 6, ED_MAX_SCRATCH = 16 };
+enum { ED_MAX_OPERANDS = 6 }; /* that are declared; the last one may come many times */
 
 /* Sets of dtypes, for operands. */
 enum {
@@ -33,7 +33,16 @@ typedef struct ed_operand {
     const char *name;
     unsigned dtypes; /* a set of dtypes */
     char type;       /* 'T', 'I', ... or 0 */
+    bool saved;      /* the gradient function gets its value */
 } ed_operand;
+
+/* A result of an op: .results = ED_RESULTS({.name = "y"}, {.name = "mean", .saved = true}). */
+typedef struct ed_result {
+    const char *name;
+    bool saved; /* the gradient function gets its value */
+} ed_result;
+
+#define ED_RESULTS(...) ((const ed_result[]){__VA_ARGS__, {0}})
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
@@ -61,11 +70,16 @@ typedef struct ed_call {
     const ed_op *op;
     const void *attrs; /* never NULL for an op that has attributes */
     int n_inputs, n_outputs;
-    ed_tensor **inputs;                 /* values: no variables, no weak numbers */
-    ed_tensor *outputs[ED_MAX_OUTPUTS]; /* made by infer */
-    bool ready;                      /* infer made the outputs complete (views): no kernel is run */
-    int64_t scratch[ED_MAX_SCRATCH]; /* what infer worked out and the kernel needs */
+    ed_tensor **inputs;        /* values: no variables, no weak numbers */
+    ed_tensor **outputs;       /* made by infer */
+    void *plan;                /* what infer worked out and the kernel needs: ed_call_plan */
+    bool ready;                /* infer made the outputs complete (views): no kernel is run */
+    struct ed_call_room *room; /* the dispatcher's */
 } ed_call;
+
+/* Says how many outputs the call has, 0 or more, of which none is made yet: for the infer of an op
+ * with ED_OP_MANY_OUTPUTS. false on failure. */
+bool ed_call_outputs(ed_call *call, int64_t n);
 
 /* Makes output i: a new tensor with uninitialised elements. false on failure. For infer. */
 bool ed_call_output(ed_call *call, int i, ed_dtype dtype, int rank, const int64_t *shape);
@@ -74,6 +88,14 @@ bool ed_call_output(ed_call *call, int i, ed_dtype dtype, int rank, const int64_
  * failure. For infer. */
 bool ed_call_view(ed_call *call, int i, int of, int rank, const int64_t *shape,
                   const int64_t *strides, int64_t offset);
+
+/*
+ * Memory for what infer works out and the kernel needs, of any size, aligned for any type and
+ * uninitialised: call->plan from here on, freed with the call. Up to ED_SMALL_PLAN bytes cost
+ * nothing and never fail; NULL without memory for more. For infer.
+ */
+void *ed_call_plan(ed_call *call, size_t bytes);
+enum { ED_SMALL_PLAN = 128 };
 
 /* Keeps an error that begins with the op's name; always false, so that infer and kernel may return
  * it. */
@@ -94,7 +116,7 @@ typedef struct ed_gradient_call {
     const ed_op *op;
     const void *attrs;
     int n_inputs, n_outputs;
-    ed_tensor *const *inputs;  /* those that `saves` names; others NULL */
+    ed_tensor *const *inputs;  /* those that are `saved`; others NULL */
     ed_tensor *const *outputs; /* likewise */
     ed_tensor *const *dy; /* one an output; NULL where nothing flows back (never for an only one) */
     ed_tensor **dx;
@@ -102,10 +124,6 @@ typedef struct ed_gradient_call {
     const ed_ints *shapes; /* of the inputs */
     const ed_dtype *dtypes;
 } ed_gradient_call;
-
-enum { ED_SAVES_NOTHING = 0, ED_SAVES_ALL_INPUTS = 0xff };
-#define ED_SAVES_INPUT(i)  (1u << (i))
-#define ED_SAVES_OUTPUT(i) (1u << (16 + (i)))
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
@@ -149,16 +167,18 @@ typedef struct ed_sample {
 /* ---- Definitions ----------------------------------------------------------------------------- */
 
 enum {
-    ED_OP_CONTIGUOUS = 1, /* the kernel wants contiguous inputs: the doorway copies others */
-    ED_OP_VARIADIC = 2,   /* the last operand may come any number of times, at least once */
-    ED_OP_INTERNAL = 4,   /* made by other ops (a gradient): no binding needs it */
+    ED_OP_CONTIGUOUS = 1,   /* the kernel wants contiguous inputs: the doorway copies others */
+    ED_OP_VARIADIC = 2,     /* the last operand may come any number of times, at least once */
+    ED_OP_INTERNAL = 4,     /* made by other ops (a gradient): no binding needs it */
+    ED_OP_MANY_OUTPUTS = 8, /* infer says how many outputs there are, and `results` has the one that
+                             * all of them are: ed_execute_list runs it */
 };
 
 struct ed_op {
     const char *name;
     const char *doc; /* one line of maths or effect */
     ed_operand operands[ED_MAX_OPERANDS];
-    int n_outputs; /* 0 means 1 */
+    const ed_result *results; /* ED_RESULTS; NULL: one, which is not saved */
     unsigned flags;
 
     const ed_attr *attrs; /* ended by a NULL name; NULL for none */
@@ -173,7 +193,6 @@ struct ed_op {
     /* Exactly one of both: how to differentiate, or why that makes no sense. */
     bool (*gradient)(const ed_gradient_call *call);
     const char *no_gradient;
-    unsigned saves; /* what the gradient needs of inputs and outputs */
 
     /*
      * The same by plain loops in float64, for the checks: all inputs are contiguous float64
@@ -189,14 +208,18 @@ struct ed_op {
 /* ---- The doorway and the table --------------------------------------------------------------- */
 
 /*
- * Runs an op on n inputs; attrs is the op's structure or NULL for its defaults. Fills
- * outputs[0..op->n_outputs-1], which belong to the scope. false on failure, all outputs NULL then.
+ * Runs an op on n inputs; attrs is the op's structure or NULL for its defaults. Fills `outputs`, one
+ * for each of op->results, which belong to the scope. false on failure, all outputs NULL then.
  */
 bool ed_execute(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs,
                 ed_tensor **outputs);
 
-/* The same for ops of one output, which it returns. */
+/* The same for an op of one output, which it returns; of several, the first. */
 ed_tensor *ed_call_op(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs);
+
+/* The same for any op, also those with ED_OP_MANY_OUTPUTS: all outputs as a list, which alone holds
+ * them. NULL on failure. */
+ed_list *ed_execute_list(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs);
 
 /* Adds a user's op, which must stay where it is; fails on an incomplete definition or a name that
  * is taken. */

@@ -460,7 +460,7 @@ ED_OP(max_pool2d) = {
     .infer = infer_pooled,
     .kernel = max_pool2d_kernel,
     .gradient = max_pool2d_gradient,
-    .saves = ED_SAVES_INPUT(0),
+    SAVES_X,
     .reference = max_pool2d_reference,
     .samples = POOL_SAMPLES(ED_DISTINCT_IN),
 };
@@ -475,7 +475,7 @@ ED_OP(max_pool2d_gradient) = {
     .infer = max_pool2d_gradient_infer,
     .kernel = max_pool2d_gradient_kernel,
     .gradient = max_pool2d_gradient_gradient,
-    .saves = ED_SAVES_INPUT(0),
+    SAVES_X,
     .reference = max_pool2d_gradient_reference,
     .samples =
         ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 2, 4, 6, 3), ED_SAMPLE_IN(-2, 2, 2, 2, 3, 3)}},
@@ -493,7 +493,7 @@ ED_OP(max_pool2d_gather) = {
     .infer = max_pool2d_gather_infer,
     .kernel = max_pool2d_gather_kernel,
     .gradient = max_pool2d_gather_gradient,
-    .saves = ED_SAVES_INPUT(0),
+    SAVES_X,
     .reference = max_pool2d_gather_reference,
     .samples =
         ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 2, 4, 6, 3), ED_SAMPLE_IN(-2, 2, 2, 4, 6, 3)}},
@@ -641,7 +641,6 @@ ED_OP(avg_pool2d) = {
     .infer = infer_pooled,
     .kernel = avg_pool2d_kernel,
     .gradient = avg_pool2d_gradient,
-    .saves = ED_SAVES_NOTHING,
     .reference = avg_pool2d_reference,
     .samples = POOL_SAMPLES(ED_SAMPLE_IN),
 };
@@ -656,7 +655,6 @@ ED_OP(avg_pool2d_gradient) = {
     .infer = avg_pool2d_gradient_infer,
     .kernel = avg_pool2d_gradient_kernel,
     .gradient = avg_pool2d_gradient_gradient,
-    .saves = ED_SAVES_NOTHING,
     .reference = avg_pool2d_gradient_reference,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 2, 3, 3)},
                            SHAPED(EXTENTS(2, 4, 6, 3), .padding = "VALID")},

@@ -25,16 +25,15 @@ static int reduced_shape(ed_ints shape, unsigned mask, bool keepdims, int64_t *o
     return rank;
 }
 
-/* scratch[0]: the axes, as a mask. */
+/* The plan: the axes, as a mask. */
 static bool reduce_infer(ed_call *call)
 {
     const ed_reduce_options *options = call->attrs;
     const ed_tensor *x = call->inputs[0];
-    unsigned mask;
+    unsigned *mask = ed_call_plan(call, sizeof *mask);
     int64_t shape[ED_MAX_RANK];
-    if (!ops_axes(call, options->axis, x->rank, &mask)) return false;
-    call->scratch[0] = mask;
-    int rank = reduced_shape((ed_ints){x->shape, x->rank}, mask, options->keepdims, shape);
+    if (!ops_axes(call, options->axis, x->rank, mask)) return false;
+    int rank = reduced_shape((ed_ints){x->shape, x->rank}, *mask, options->keepdims, shape);
     return ed_call_output(call, 0, x->dtype, rank, shape);
 }
 
@@ -52,7 +51,7 @@ static bool extreme_infer(ed_call *call)
 #define KERNEL(name, kind)                                                                         \
     static bool name##_kernel(ed_call *call)                                                       \
     {                                                                                              \
-        return reduce_run(kind, call->inputs[0], (unsigned)call->scratch[0],                       \
+        return reduce_run(kind, call->inputs[0], *(const unsigned *)call->plan,                    \
                           call->outputs[0]->data, NULL);                                           \
     }
 
@@ -292,8 +291,7 @@ static bool reduce_prod_gradient(const ed_gradient_call *g)
 }
 
 REDUCTION(reduce_prod, "y = product of x over the axes", ED_SET_NUMBER, reduce_infer,
-          .gradient = reduce_prod_gradient, .saves = ED_SAVES_ALL_INPUTS,
-          .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
+          .gradient = reduce_prod_gradient, SAVES_X, .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
 
 /* ---- Largest and smallest -------------------------------------------------------------------- */
 
@@ -313,16 +311,14 @@ static bool extreme_gradient(const ed_gradient_call *g)
 }
 
 REDUCTION(reduce_max, "y = largest of x over the axes; ties share the gradient", ED_SET_NUMBER,
-          extreme_infer, .gradient = extreme_gradient,
-          .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
+          extreme_infer, .gradient = extreme_gradient, SAVES_X, SAVES_Y,
           .samples = SAMPLES(ED_DISTINCT_IN, -2, 2))
 
 /* reduce_min: y = smallest of x, its gradient like the largest's */
 KERNEL(reduce_min, REDUCE_MIN)
 PLAIN_LOOP(reduce_min, INFINITY, x[i] < y || x[i] != x[i] ? x[i] : y)
 REDUCTION(reduce_min, "y = smallest of x over the axes; ties share the gradient", ED_SET_NUMBER,
-          extreme_infer, .gradient = extreme_gradient,
-          .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
+          extreme_infer, .gradient = extreme_gradient, SAVES_X, SAVES_Y,
           .samples = SAMPLES(ED_DISTINCT_IN, -2, 2))
 
 /* reduce_any, reduce_all: whether any, all are true */
@@ -360,7 +356,7 @@ static bool reduce_logsumexp_gradient(const ed_gradient_call *g)
 }
 
 REDUCTION(reduce_logsumexp, "y = ln of the sum of e^x over the axes", ED_SET_FLOAT, reduce_infer,
-          .gradient = reduce_logsumexp_gradient, .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
+          .gradient = reduce_logsumexp_gradient, SAVES_X, SAVES_Y,
           .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
 
 /* ---- Variance -------------------------------------------------------------------------------- */
@@ -394,8 +390,8 @@ static bool reduce_variance_gradient(const ed_gradient_call *g)
 }
 
 REDUCTION(reduce_variance, "y = mean of (x - mean of x)^2 over the axes; NaN of nothing",
-          ED_SET_FLOAT, reduce_infer, .gradient = reduce_variance_gradient,
-          .saves = ED_SAVES_ALL_INPUTS, .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
+          ED_SET_FLOAT, reduce_infer, .gradient = reduce_variance_gradient, SAVES_X,
+          .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
 
 /* reduce_std: y = sqrt variance, dx = dy (x - mean) / (n y), 0 where dy is, even if y is 0 */
 KERNEL(reduce_std, REDUCE_STD)
@@ -417,7 +413,7 @@ static bool reduce_std_gradient(const ed_gradient_call *g)
 }
 
 REDUCTION(reduce_std, "y = root of the variance of x over the axes", ED_SET_FLOAT, reduce_infer,
-          .gradient = reduce_std_gradient, .saves = ED_SAVES_ALL_INPUTS | ED_SAVES_OUTPUT(0),
+          .gradient = reduce_std_gradient, SAVES_X, SAVES_Y,
           .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
                                 {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, .attrs = AXES(0)},
                                 {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4)}, .attrs = KEEPING(0, 2)}))
@@ -434,7 +430,7 @@ static bool best_infer(ed_call *call)
     int64_t shape[ED_MAX_RANK];
     if (!ops_axis(call, ((const ed_argmax_options *)call->attrs)->axis, x->rank, &axis))
         return false;
-    call->scratch[0] = axis;
+    *(int *)ed_call_plan(call, sizeof axis) = axis;
     int rank = reduced_shape((ed_ints){x->shape, x->rank}, 1u << axis, false, shape);
     if (!ed_call_output(call, 0, ED_INT64, rank, shape)) return false;
     if (x->shape[axis] || !call->outputs[0]->size) return true;
@@ -466,7 +462,7 @@ static bool plain_best(const ed_call *call, bool smallest)
 #define BEST(symbol, text, smallest)                                                               \
     static bool symbol##_kernel(ed_call *call)                                                     \
     {                                                                                              \
-        return reduce_best(call->inputs[0], 1u << call->scratch[0], smallest,                      \
+        return reduce_best(call->inputs[0], 1u << *(const int *)call->plan, smallest,              \
                            (int64_t *)call->outputs[0]->data);                                     \
     }                                                                                              \
     static bool plain_##symbol(const ed_call *call)                                                \

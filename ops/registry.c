@@ -68,9 +68,7 @@ static bool complete(const ed_op *op)
                         : !op->doc                          ? "a line of documentation"
                         : !op->infer                        ? "infer"
                         : !op->gradient == !op->no_gradient ? "either gradient or no_gradient"
-                        : op->n_outputs < 0 || op->n_outputs > ED_MAX_OUTPUTS
-                            ? "a possible n_outputs"
-                        : op->attrs && !op->attrs_size                     ? "attrs_size"
+                        : op->attrs && !op->attrs_size      ? "attrs_size"
                         : !op->defaults && op->attrs_size > OPS_ZERO_ATTRS ? "defaults"
                                                                            : NULL;
     if (!lacks) return true;

@@ -427,6 +427,11 @@ typedef struct slice_gradient_attrs {
     ed_ints begin, end, step, shape;
 } slice_gradient_attrs;
 
+/* The plan: where the slice is in the result. */
+typedef struct slice_place {
+    int64_t strides[ED_MAX_RANK], offset;
+} slice_place;
+
 static ed_slice_options slice_of(const slice_gradient_attrs *attrs)
 {
     return (ed_slice_options){attrs->begin, attrs->end, attrs->step};
@@ -437,27 +442,28 @@ static bool slice_gradient_infer(ed_call *call)
     const slice_gradient_attrs *attrs = call->attrs;
     const ed_tensor *x = call->inputs[0];
     ed_slice_options slice = slice_of(attrs);
-    int64_t shape[ED_MAX_RANK], part[ED_MAX_RANK], strides[ED_MAX_RANK], offset, size;
+    int64_t shape[ED_MAX_RANK], part[ED_MAX_RANK], strides[ED_MAX_RANK], size;
+    slice_place *place = ed_call_plan(call, sizeof *place);
     int rank = 0;
     if (!shape_of_attr(call, "shape", attrs->shape, &rank, shape) ||
         !tensor_count(x->dtype, rank, shape, &size))
         return false;
     tensor_row_major(rank, shape, strides);
-    if (!shape_slice(call, rank, shape, strides, &slice, part, call->scratch, &offset))
+    if (!shape_slice(call, rank, shape, strides, &slice, part, place->strides, &place->offset))
         return false;
     if (x->rank != rank || memcmp(x->shape, part, (size_t)rank * sizeof *part) != 0)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "the slice of %s is %s, not %s",
                             text_of_ints(shape, rank).s, text_of_ints(part, rank).s,
                             text_of_tensor(x).s);
-    call->scratch[ED_MAX_RANK] = offset;
     return ed_call_output(call, 0, x->dtype, rank, shape);
 }
 
 static bool slice_gradient_kernel(ed_call *call)
 {
     ed_tensor *y = call->outputs[0];
+    const slice_place *place = call->plan;
     copy_fill(1, "", y->data, y->size * (int64_t)dtype_size(y->dtype));
-    shape_place(call, 0, call->scratch[ED_MAX_RANK], call->scratch);
+    shape_place(call, 0, place->offset, place->strides);
     return true;
 }
 

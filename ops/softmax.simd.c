@@ -146,12 +146,10 @@ static const ed_softmax_options last_axis = {-1};
 
 static bool softmax_infer(ed_call *call)
 {
-    int axis;
-    if (!ops_axis(call, ((const ed_softmax_options *)call->attrs)->axis, call->inputs[0]->rank,
-                  &axis))
-        return false;
-    call->scratch[0] = axis;
-    return ops_infer_like(call);
+    int *axis = ed_call_plan(call, sizeof *axis);
+    return ops_axis(call, ((const ed_softmax_options *)call->attrs)->axis, call->inputs[0]->rank,
+                    axis) &&
+           ops_infer_like(call);
 }
 
 /* Extents before, of, and behind an axis. */
@@ -204,7 +202,7 @@ static bool run_softmax(ed_call *call, bool logarithm)
                      .logarithm = logarithm};
     int64_t outer;
     if (x->size == 0) return true;
-    extents(x, (int)call->scratch[0], &outer, &j.n, &j.inner);
+    extents(x, *(const int *)call->plan, &outer, &j.n, &j.inner);
     if (j.inner == 1) {
         threads_run(outer, softmax_turn(outer, j.n), softmax_rows, &j);
         return true;
@@ -381,7 +379,7 @@ ED_OP(softmax) = {.name = "softmax",
                   .infer = softmax_infer,
                   .kernel = softmax_kernel,
                   .gradient = softmax_gradient,
-                  .saves = ED_SAVES_OUTPUT(0),
+                  SAVES_Y,
                   .reference = plain_softmax,
                   .samples = SAMPLES_X};
 
@@ -411,7 +409,7 @@ ED_OP(softmax_gradient) = {
     .infer = back_infer,
     .kernel = softmax_gradient_kernel,
     .gradient = softmax_gradient_gradient,
-    .saves = ED_SAVES_ALL_INPUTS,
+    SAVES_AB,
     .reference = plain_softmax_gradient,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 1, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)}})};
 
@@ -434,7 +432,7 @@ ED_OP(log_softmax) = {.name = "log_softmax",
                       .infer = softmax_infer,
                       .kernel = log_softmax_kernel,
                       .gradient = log_softmax_gradient,
-                      .saves = ED_SAVES_OUTPUT(0),
+                      SAVES_Y,
                       .reference = plain_log_softmax,
                       .samples = SAMPLES_X};
 
@@ -461,7 +459,7 @@ ED_OP(log_softmax_gradient) = {
     .infer = back_infer,
     .kernel = log_softmax_gradient_kernel,
     .gradient = log_softmax_gradient_gradient,
-    .saves = ED_SAVES_ALL_INPUTS,
+    SAVES_AB,
     .reference = plain_log_softmax_gradient,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 0, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)}})};
 

@@ -83,14 +83,14 @@ bool trial_begin(findings *f, trial *t, int s, ed_dtype wanted);
 /* Makes the operands, with values as the sample says; false without memory. */
 bool trial_fill(trial *t);
 
-/* Runs it: the outputs belong to the scope. */
-bool trial_run(const trial *t, ed_tensor **y);
+/* Runs it: the outputs; NULL with an error. */
+ed_list *trial_run(const trial *t);
+
+/* Those outputs that are of floats; NULL without an error if there are none, and for NULL. */
+ed_list *trial_floats(const ed_list *y);
 
 /* The reference's outputs, float64. */
-bool trial_reference(const trial *t, ed_tensor **y);
-
-/* Number of outputs. */
-int trial_outputs(const trial *t);
+ed_list *trial_reference(const trial *t);
 
 /* Runs it and compares with the reference; notes the failures, naming `what`. */
 bool trial_compare(findings *f, const trial *t, const char *what);

@@ -10,15 +10,17 @@ static bool survives(findings *f, const trial *t, const char *what)
 {
     ED_SCOPE;
     ed_tape *tape = ed_tape_begin();
-    ed_tensor *y[ED_MAX_OUTPUTS], *source = NULL;
+    ed_tensor *source = NULL;
     f->checks++;
     for (int i = 0; tape && i < t->n; i++)
         if (t->x[i] && ed_dtype_is_float(t->x[i]->dtype)) source = ed_watch(tape, t->x[i]);
-    bool ok = trial_run(t, y);
+    const ed_list *y = trial_run(t);
+    bool ok = y;
     bool told = ok ? !ed_failed() : ed_failed() && *ed_error();
     if (!told) found(f, "%s: %s", what, ok ? "works with an error kept" : "fails without an error");
-    if (ok && source && ed_dtype_is_float(y[0]->dtype) && !f->op->no_gradient)
-        (void)ed_gradient_tensor(tape, ed_list_of_one(y[0]), source, NULL);
+    ed_list *targets = trial_floats(y);
+    if (targets && source && !f->op->no_gradient)
+        (void)ed_gradient_tensor(tape, targets, source, NULL);
     ed_clear_error();
     return ok;
 }
@@ -27,9 +29,7 @@ static void fails(findings *f, const ed_op *op, ed_tensor *const *x, int n, cons
                   const char *what)
 {
     ED_SCOPE;
-    ed_tensor *y[ED_MAX_OUTPUTS] = {NULL};
-    bool ok = ed_execute(op, x, n, t->attrs, y);
-    EXPECT(f, !ok && ed_failed() && !y[0], "%s must be an error", what);
+    EXPECT(f, !ed_execute_list(op, x, n, t->attrs) && ed_failed(), "%s must be an error", what);
     EXPECT(f, strstr(ed_error(), op->name), "%s: the error does not name the op: %s", what,
            ed_error());
     ed_clear_error();
@@ -50,11 +50,10 @@ static void check_operands(findings *f, const trial *t)
         if (t->n) fails(f, t->op, x, t->n - 1, t, "an operand too few");
         fails(f, t->op, x, t->n + 1, t, "an operand too many");
     }
-    ed_tensor *y[ED_MAX_OUTPUTS];
-    EXPECT(f, !ed_execute(t->op, x, -1, t->attrs, y) && ed_failed(),
+    EXPECT(f, !ed_execute_list(t->op, x, -1, t->attrs) && ed_failed(),
            "-1 operands must be an error");
     ed_clear_error();
-    bool ok = ed_execute(t->op, NULL, t->n, t->attrs, y);
+    bool ok = ed_execute_list(t->op, NULL, t->n, t->attrs);
     EXPECT(f, !t->n || (!ok && ed_failed()), "NULL must be an error");
     ed_clear_error();
 }
@@ -96,6 +95,19 @@ static void check_extents(findings *f, int s)
             }
 }
 
+/* Asks the shape rule. */
+static bool infers(const trial *t)
+{
+    ed_call call;
+    ed_call_room room;
+    if (!ops_call_begin(&call, &room, t->op, t->n, t->attrs)) return false;
+    memcpy(call.inputs, t->x, (size_t)t->n * sizeof *t->x);
+    bool ok = t->op->infer(&call);
+    for (int k = 0; k < call.n_outputs; k++) ed_release(call.outputs[k]);
+    ops_call_end(&call);
+    return ok;
+}
+
 /*
  * Shapes as large as can be said, of one element that stands for all. Only the shape rule is asked:
  * a kernel would work for ever, and memory that the rule takes is never touched.
@@ -116,11 +128,6 @@ static void check_huge(findings *f, int s)
                     for (int a = 0; a < huge.rank[k]; a++)
                         if ((k == i && a == d) || (e % 2 && huge.shape[k][a] == from))
                             huge.shape[k][a] = to;
-                ed_call call = {.op = t.op,
-                                .attrs = t.attrs,
-                                .n_inputs = t.n,
-                                .n_outputs = trial_outputs(&t),
-                                .inputs = huge.x};
                 bool made = true;
                 for (int k = 0; made && k < huge.n; k++) {
                     ed_tensor *one = scope_give(tensor_new(huge.dtype[k], 0, NULL));
@@ -130,12 +137,9 @@ static void check_huge(findings *f, int s)
                             : NULL;
                     made = huge.x[k] != NULL;
                 }
-                if (made) {
-                    bool ok = t.op->infer(&call);
-                    EXPECT(f, ok || ed_failed(), "extent %lld: refused without an error",
+                if (made)
+                    EXPECT(f, infers(&huge) || ed_failed(), "extent %lld: refused without an error",
                            (long long)to);
-                    for (int k = 0; k < call.n_outputs; k++) ed_release(call.outputs[k]);
-                }
                 ed_clear_error();
             }
 }
@@ -145,12 +149,13 @@ static void check_other_operands(findings *f, const trial *plain)
 {
     ED_SCOPE;
     trial t = *plain;
-    ed_tensor *y[ED_MAX_OUTPUTS], *z[ED_MAX_OUTPUTS];
-    if (!trial_run(plain, y)) return;
+    const ed_list *y = trial_run(plain), *z;
+    if (!y) return;
     for (int i = 0; i < t.n; i++)
         if (!(t.x[i] = ed_variable_with(plain->x[i], NULL))) return;
-    EXPECT(f, trial_run(&t, z) && same_bits(y[0], z[0]), "with variables: %s",
-           ed_failed() ? ed_error() : "another result");
+    bool same = (z = trial_run(&t)) && y->size == z->size;
+    for (int k = 0; same && k < y->size; k++) same = same_bits(y->items[k], z->items[k]);
+    EXPECT(f, same, "with variables: %s", ed_failed() ? ed_error() : "another result");
     ed_clear_error();
 }
 
@@ -279,9 +284,8 @@ void check_attributes(findings *f)
         ED_SCOPE;
         if (!trial_fill(&t)) return;
         check_sample_attributes(f, &t);
-        ed_tensor *y[ED_MAX_OUTPUTS];
         if (t.sample->attrs) continue;
-        EXPECT(f, ed_execute(t.op, t.x, t.n, NULL, y), "NULL attributes: %s", ed_error());
+        EXPECT(f, ed_execute_list(t.op, t.x, t.n, NULL), "NULL attributes: %s", ed_error());
         ed_clear_error();
     }
 }
@@ -293,8 +297,7 @@ static bool there_and_back(const trial *t)
 {
     ED_SCOPE;
     ed_tape *tape = ed_tape_begin();
-    ed_tensor *y[ED_MAX_OUTPUTS];
-    ed_list *sources = ed_list_make(t->x, t->n), *targets;
+    ed_list *sources = ed_list_make(t->x, t->n), *y;
     bool any = false;
     if (!tape || !sources) return false;
     for (int i = 0; i < t->n; i++)
@@ -302,10 +305,9 @@ static bool there_and_back(const trial *t)
             any = true;
             if (!ed_watch(tape, t->x[i])) return false;
         }
-    if (!trial_run(t, y)) return false;
-    if (!any || t->op->no_gradient || !ed_dtype_is_float(y[0]->dtype)) return true;
-    targets = ed_list_of_one(y[0]);
-    return ed_gradient_list(tape, targets, sources, NULL) != NULL;
+    if (!(y = trial_run(t))) return false;
+    if (!any || t->op->no_gradient || !(y = trial_floats(y))) return true;
+    return ed_gradient_list(tape, y, sources, NULL) != NULL;
 }
 
 /*

@@ -72,7 +72,7 @@ const ed_op softcap = {
     .infer = infer,
     .kernel = kernel,
     .gradient = gradient,
-    .saves = ED_SAVES_OUTPUT(0),
+    .results = ED_RESULTS({.name = "y", .saved = true}),
     .reference = reference,
     .samples =
         ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-50, 50, 3, 5)}},

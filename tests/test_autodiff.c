@@ -44,7 +44,7 @@ static bool three_gradient(const ed_gradient_call *g)
 static const ed_op three = {.name = "test_three",
                             .doc = "2 x, 3 x, x as int32",
                             .operands = {{"x", 1 << ED_FLOAT64, 'T'}},
-                            .n_outputs = 3,
+                            .results = ED_RESULTS({.name = "a"}, {.name = "b"}, {.name = "c"}),
                             .flags = ED_OP_CONTIGUOUS,
                             .infer = three_infer,
                             .kernel = three_kernel,

@@ -680,6 +680,7 @@ static void ops_that_misbehave(void **state)
     {                                                                                              \
         .operands = {{"x", ED_SET_FLOAT, 'T'}}, .doc = "", .name = (called), __VA_ARGS__           \
     }
+    static const ed_result three[] = {{.name = "a"}, {.name = "b"}, {.name = "c"}, {0}};
     static const ed_op silent[] = {
         OP(.infer = infer_nothing, .kernel = kernel_copies, .no_gradient = "no"),
         OP(.infer = infer_nothing, .no_gradient = "no"),
@@ -687,9 +688,7 @@ static void ops_that_misbehave(void **state)
         OP(.infer = infer_fails, .kernel = kernel_copies, .no_gradient = "no"),
         OP(.infer = infer_like, .kernel = kernel_fails, .no_gradient = "no"),
         OP(.infer = infer_too_much, .kernel = kernel_copies, .no_gradient = "no"),
-        OP(.infer = infer_like, .kernel = kernel_copies, .n_outputs = 3, .no_gradient = "no"),
-        OP(.infer = infer_like, .kernel = kernel_copies, .n_outputs = 4, .no_gradient = "no"),
-        OP(.infer = infer_like, .kernel = kernel_copies, .n_outputs = -1, .no_gradient = "no"),
+        OP(.infer = infer_like, .kernel = kernel_copies, .results = three, .no_gradient = "no"),
         OP(.kernel = kernel_copies, .no_gradient = "no"),
     };
     static const ed_op odd_gradients[] = {
@@ -704,8 +703,6 @@ static void ops_that_misbehave(void **state)
         NAMED(NULL, .infer = infer_like, .no_gradient = "no"),
         OP(.infer = infer_like),
         OP(.infer = infer_like, .gradient = gradient_fails, .no_gradient = "both"),
-        OP(.infer = infer_like, .no_gradient = "no", .n_outputs = 4),
-        OP(.infer = infer_like, .no_gradient = "no", .n_outputs = INT32_MIN),
         OP(.infer = infer_like, .no_gradient = "no", .attrs_size = 4096),
         OP(.no_gradient = "no"),
     };

@@ -149,15 +149,21 @@ static void call_schema(call *now)
 /* ops/op.h */
 static void call_op(call *now)
 {
-    ed_call empty = {.op = ed_op_find("add"), .n_outputs = 1};
+    ed_tensor *output = NULL;
+    ed_call empty = {.op = ed_op_find("add"), .n_outputs = 1, .outputs = &output};
     RETURNS(ed_fail, !(ed_fail)(ED_IO, "%s", "told"));
     FAILS(ed_call_fail, !(ed_call_fail)(NULL, ED_IO, "%s", "told"));
     FAILS(ed_call_output, !(ed_call_output)(&empty, 1, ED_FLOAT32, 0, NULL));
     FAILS(ed_call_output, !(ed_call_output)(NULL, 0, ED_DTYPE_NONE, 0, NULL));
     FAILS(ed_call_view, !(ed_call_view)(NULL, 0, 0, 0, NULL, NULL, 0));
     FAILS(ed_call_data, !(ed_call_data)(NULL, 0));
+    FAILS(ed_call_outputs, !(ed_call_outputs)(NULL, 1));
+    FAILS(ed_call_outputs, !(ed_call_outputs)(&empty, 1));
+    FAILS(ed_call_plan, !(ed_call_plan)(NULL, 1));
+    FAILS(ed_call_plan, !(ed_call_plan)(&empty, 1));
     FAILS(ed_execute, !(ed_execute)(NULL, NULL, 0, NULL, NULL));
     FAILS(ed_call_op, !(ed_call_op)(NULL, NULL, 0, NULL));
+    FAILS(ed_execute_list, !(ed_execute_list)(NULL, NULL, 0, NULL));
     FAILS(ed_op_register, !(ed_op_register)(NULL));
     FAILS(ed_as_doubles, !(ed_as_doubles)(NULL));
     FAILS(ed_op_find, !(ed_op_find)(NULL));

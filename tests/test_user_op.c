@@ -104,9 +104,6 @@ static void incomplete_definitions_are_refused(void **state)
     expect_refused(&op, "infer");
     op = *softcap;
     op.name = "other";
-    op.n_outputs = 100;
-    expect_refused(&op, "n_outputs");
-    op.n_outputs = 1;
     op.doc = NULL;
     expect_refused(&op, "documentation");
 }

@@ -49,6 +49,8 @@ ed_call_data C: for kernels of a program's own ops
 ed_call_fail C: for kernels of a program's own ops
 ed_call_op C: every op is a function
 ed_call_output C: for kernels of a program's own ops
+ed_call_outputs C: for kernels of a program's own ops
+ed_call_plan C: for kernels of a program's own ops
 ed_call_view C: for kernels of a program's own ops
 ed_cast ed.cast
 ed_ceil ed.ceil
@@ -99,6 +101,7 @@ ed_erfc ed.erfc
 ed_error C: errors are Lua's
 ed_error_kind C: errors are Lua's
 ed_execute C: every op is a function
+ed_execute_list C: every op is a function
 ed_exp ed.exp
 ed_expand_dims ed.expand_dims
 ed_restoration_expect_partial restoration:expect_partial
