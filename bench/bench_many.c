@@ -91,10 +91,14 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void *m);
     } all[] = {
-        {"concat", concat},     {"stack", stack},
-        {"concat_back", concat_back}, {"unstack", unstack},
-        {"unstack_back", unstack_back}, {"unstack_one_back", unstack_one_back},
-        {"keep", keep},         {"sequential", sequential},
+        {"concat", concat},
+        {"stack", stack},
+        {"concat_back", concat_back},
+        {"unstack", unstack},
+        {"unstack_back", unstack_back},
+        {"unstack_one_back", unstack_one_back},
+        {"keep", keep},
+        {"sequential", sequential},
     };
     static const int64_t counts[] = {200, 20000, 100000};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -260,12 +260,13 @@ static bool whole(lua_State *L, int at, const ed_attr *field, convert_room *room
     return !convert_counts(field->type) || from_one(room, field->name, value);
 }
 
-/* Room for a list of so many numbers; NULL with an error. */
-static int64_t *room_for(convert_room *room, const ed_attr *field, int64_t count)
+/* Room for a list of so many numbers, for many in the open scope; NULL with an error. */
+static int64_t *room_for(convert_room *room, int64_t count)
 {
-    if (count > (int64_t)(sizeof room->numbers / sizeof *room->numbers) - room->used)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s has %lld numbers; at most %d are expected",
-                       room->who, field->name, (long long)count, ED_MAX_RANK);
+    if (count > (int64_t)(sizeof room->numbers / sizeof *room->numbers) - room->used) {
+        ed_tensor *many = scope_give(tensor_new(ED_INT64, 1, &count));
+        return many ? (int64_t *)many->data : NULL;
+    }
     int64_t *numbers = room->numbers + room->used;
     room->used += (int)count;
     return numbers;
@@ -274,7 +275,7 @@ static int64_t *room_for(convert_room *room, const ed_attr *field, int64_t count
 bool convert_row(lua_State *L, int first, int count, const ed_attr *field, void *structure,
                  convert_room *room)
 {
-    int64_t *numbers = room_for(room, field, count);
+    int64_t *numbers = room_for(room, count);
     if (!numbers) return false;
     for (int i = 0; i < count; i++)
         if (!whole(L, first + i, field, room, &numbers[i])) return false;
@@ -287,7 +288,7 @@ static bool list_of_ints(lua_State *L, int at, const ed_attr *field, ed_ints *li
 {
     if (lua_type(L, at) != LUA_TTABLE)
         return wrong_kind(L, at, room, field->name, "a whole number or a table of them");
-    int64_t count = (int64_t)lua_rawlen(L, at), *numbers = room_for(room, field, count);
+    int64_t count = (int64_t)lua_rawlen(L, at), *numbers = room_for(room, count);
     for (int64_t i = 0; numbers && i < count; i++) {
         lua_rawgeti(L, at, i + 1);
         bool fine = whole(L, -1, field, room, &numbers[i]);

@@ -55,7 +55,7 @@ ed_dtype convert_dtype(const char *name);
 /* Whether a field of that type counts axes or indices: from 1 in Lua. */
 bool convert_counts(ed_attr_type type);
 
-/* Room for the lists of numbers among a call's options. */
+/* Room for the lists of numbers among a call's options; long ones are in the open scope. */
 typedef struct convert_room {
     int64_t numbers[8 * ED_MAX_RANK];
     int used;

@@ -38,18 +38,6 @@ static void *make_split(const void *arguments)
                     : ed_split_sizes_with(p->x, p->sizes, &p->options);
 }
 
-static const maker_field unstack_fields[] = {
-    {"x", .offset = offsetof(parts, x), .read = maker_operand},
-    {"axis", ED_ATTR_AXIS, .offset = offsetof(parts, options.axis)},
-    {0},
-};
-
-static void *make_unstacked(const void *arguments)
-{
-    const parts *p = arguments;
-    return ed_unstack_with(p->x, &p->options);
-}
-
 typedef struct pair {
     ed_tensor *x, *bias;
 } pair;
@@ -108,7 +96,6 @@ static void *make_full(const void *arguments)
 
 static const maker makers[] = {
     {"split", HANDLE_LIST, 2, 2, split_fields, sizeof(parts), NULL, make_split},
-    {"unstack", HANDLE_LIST, 1, 1, unstack_fields, sizeof(parts), NULL, make_unstacked},
     {"bias_add", HANDLE_TENSOR, 2, 2, pair_fields, sizeof(pair), NULL, make_biased},
     {"flatten_tensor", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_flat},
     {"zeros_like", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_zeros_like},

@@ -151,13 +151,21 @@ local function shortened(text)
     return "    " .. concat(lines, "\n    ")
 end
 
+-- A list's tensors one below the other.
+local function told(result)
+    if type(result) ~= "table" then return tostring(result) end
+    local parts = {}
+    for i, part in ipairs(result) do parts[i] = tostring(part) end
+    return concat(parts, "\n")
+end
+
 local function example(op, name)
     for _, sample in ipairs(op.samples) do
         local call = example_call(op, name, sample)
         local chunk = call and load("return " .. call, "=example", "t", {ed = ed})
         local fine, result = pcall(chunk or pcall)
         if fine and result ~= nil then
-            return "\n    > " .. call .. "\n" .. shortened(tostring(result))
+            return "\n    > " .. call .. "\n" .. shortened(told(result))
         end
     end
     return ""

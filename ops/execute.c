@@ -248,7 +248,8 @@ static ed_dtype weak_dtype(const ed_call *call, int i)
     const ed_operand *mine = ops_operand(call->op, i);
     ed_dtype wanted = ED_DTYPE_NONE;
     bool real = call->inputs[i]->dtype == ED_FLOAT64;
-    for (int j = 0; j < call->n_inputs; j++) {
+    const int first = mine->type ? 0 : i, end = mine->type ? call->n_inputs : i + 1;
+    for (int j = first; j < end; j++) {
         if (j != i && !share_type(mine, ops_operand(call->op, j))) continue;
         if (!(call->inputs[j]->flags & TENSOR_WEAK)) return call->inputs[j]->dtype;
         real |= call->inputs[j]->dtype == ED_FLOAT64;
@@ -290,7 +291,7 @@ static bool check_dtype(const ed_call *call, int i)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is %s; it takes %s%s", mine->name,
                             text_of_tensor(call->inputs[i]).s, set_text(mine->dtypes).s,
                             mine->dtypes & 1u << ED_FLOAT32 ? " (ed_cast converts)" : "");
-    for (int j = 0; j < i; j++)
+    for (int j = 0; j < i && j < ED_MAX_OPERANDS; j++) /* the others agree with one of these */
         if (call->inputs[j]->dtype != dtype && share_type(mine, ops_operand(call->op, j)))
             return ed_call_fail(call, ED_INVALID_ARGUMENT,
                                 "dtypes differ: %s is %s, %s is %s; ed_cast one of them",

@@ -15,11 +15,11 @@
         }                                                                                          \
     }
 
+#define AXIS_TEXT "which; default 0; negative: from the end"
 #define AXIS_ATTRS                                                                                 \
     (const ed_attr[])                                                                              \
     {                                                                                              \
-        ATTR(ed_concat_options, axis, ED_ATTR_AXIS,                                                \
-             "which; default the first; negative: from the end"),                                  \
+        ATTR(ed_concat_options, axis, ED_ATTR_AXIS, AXIS_TEXT),                                     \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \
@@ -77,27 +77,24 @@ static bool concat_kernel(ed_call *call)
     return true;
 }
 
-/* A part of dy along an axis. */
-static ed_tensor *part(ed_tensor *dy, int axis, int64_t begin, int64_t end)
+/* dx = the parts of dy; the list belongs to the scope of the backward pass. */
+static bool give_parts(const ed_gradient_call *g, const ed_list *parts)
 {
-    int64_t begins[ED_MAX_RANK] = {0}, ends[ED_MAX_RANK];
-    for (int i = 0; i < axis; i++) ends[i] = ED_END;
-    begins[axis] = begin;
-    ends[axis] = end;
-    return ed_slice_with(dy,
-                         &(ed_slice_options){.begin = {begins, axis + 1}, .end = {ends, axis + 1}});
+    for (int i = 0; parts && i < g->n_inputs; i++)
+        if (g->needs[i]) g->dx[i] = parts->items[i];
+    return parts;
 }
 
 static bool concat_gradient(const ed_gradient_call *g)
 {
     int axis = tensor_axis(((const ed_concat_options *)g->attrs)->axis, (int)g->shapes[0].count);
-    int64_t begin = 0;
-    for (int i = 0; i < g->n_inputs; i++) {
-        int64_t end = begin + g->shapes[i].values[axis];
-        if (g->needs[i]) g->dx[i] = part(g->dy[0], axis, begin, end);
-        begin = end;
-    }
-    return true;
+    int64_t *sizes = memory_alloc((size_t)g->n_inputs * sizeof *sizes);
+    if (!sizes) return false;
+    for (int i = 0; i < g->n_inputs; i++) sizes[i] = g->shapes[i].values[axis];
+    bool ok = give_parts(g, ed_split_sizes_with(g->dy[0], (ed_ints){sizes, g->n_inputs},
+                                                &(ed_concat_options){axis}));
+    memory_free(sizes);
+    return ok;
 }
 
 static bool concat_plain(const ed_call *call)
@@ -176,13 +173,7 @@ static bool stack_kernel(ed_call *call)
 
 static bool stack_gradient(const ed_gradient_call *g)
 {
-    int axis =
-        tensor_axis(((const ed_concat_options *)g->attrs)->axis, (int)g->shapes[0].count + 1);
-    for (int i = 0; i < g->n_inputs; i++)
-        if (g->needs[i])
-            g->dx[i] = axis ? ed_squeeze(part(g->dy[0], axis, i, i + 1), .axis = ED_AXES(axis))
-                            : ed_index(g->dy[0], i);
-    return true;
+    return give_parts(g, ed_unstack_with(g->dy[0], g->attrs));
 }
 
 static bool stack_plain(const ed_call *call)
@@ -224,90 +215,251 @@ ed_tensor *ed_stack_with(ed_list *list, const ed_concat_options *options)
 
 /* ---- split, split_sizes, unstack ------------------------------------------------------------- */
 
-/* The axis an option means; -1 with an error. */
-static int axis_of(const char *name, const ed_tensor *x, const ed_concat_options *options)
+/* All three begin with the axis. */
+typedef struct split_attrs {
+    ed_concat_options at;
+    int64_t count;
+} split_attrs;
+
+typedef struct split_sizes_attrs {
+    ed_concat_options at;
+    ed_ints sizes;
+} split_sizes_attrs;
+
+/* How an axis is cut: into `count` parts, each of sizes[i] (where that is -1, of what is left), or
+ * all of `each`. */
+typedef struct cut {
+    int axis;
+    int64_t count, each, left;
+    const int64_t *sizes;
+    bool drop; /* the axis goes */
+} cut;
+
+static int64_t part_size(const cut *c, int64_t i)
 {
-    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "%s: x is NULL", name), -1;
-    int64_t given = options ? options->axis : 0;
-    int axis = tensor_axis(given, x->rank);
-    if (axis < 0)
-        ed_fail(ED_INVALID_ARGUMENT, "%s: axis %lld is outside a tensor of rank %d, %s", name,
-                text_nth(given), x->rank, text_of_tensor(x).s);
-    return axis;
+    return !c->sizes ? c->each : c->sizes[i] == -1 ? c->left : c->sizes[i];
 }
 
-/* `count` parts along the axis, each of sizes[i] or all of `size`; with `drop` the axis goes. */
-static ed_list *parts(ed_tensor *x, int axis, int64_t count, const int64_t *sizes, int64_t size,
-                      bool drop)
+/* Works out what is left for a -1; false if the sizes don't make up the dimension. */
+static bool complete(cut *c, int64_t dimension)
 {
-    ed_list *list = list_new(count);
-    int64_t begin = 0;
-    for (int64_t i = 0; list && i < count; i++) {
-        ED_SCOPE;
-        int64_t end = begin + (sizes ? sizes[i] : size);
-        ed_tensor *piece = drop && axis == 0 ? ed_index(x, i) : part(x, axis, begin, end);
-        if (drop && axis) piece = ed_squeeze(piece, .axis = ED_AXES(axis));
-        begin = end;
-        list->items[i] = ed_retain(piece);
-        if (piece) continue;
-        ed_release(list);
-        list = NULL;
+    bool open = false;
+    c->left = dimension;
+    for (int64_t i = 0; i < c->count; i++) {
+        const int64_t size = c->sizes[i];
+        if (size == -1 && !open)
+            open = true;
+        else if (size < 0 || size > c->left)
+            return false;
+        else
+            c->left -= size;
     }
-    return scope_give(list);
+    return open || c->left == 0;
 }
+
+/* The parts as views. */
+static bool make_parts(ed_call *call, const cut *c)
+{
+    const ed_tensor *x = call->inputs[0];
+    int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK], offset = 0;
+    for (int i = 0, to = 0; i < x->rank; i++) {
+        if (c->drop && i == c->axis) continue;
+        shape[to] = x->shape[i];
+        strides[to++] = x->strides[i];
+    }
+    if (!ed_call_outputs(call, c->count)) return false;
+    call->ready = true;
+    for (int i = 0; i < call->n_outputs; i++) {
+        if (!c->drop) shape[c->axis] = part_size(c, i);
+        if (!ed_call_view(call, i, 0, x->rank - c->drop, shape, strides, offset)) return false;
+        offset += part_size(c, i) * x->strides[c->axis];
+    }
+    return true;
+}
+
+static bool axis_of(const ed_call *call, int *axis)
+{
+    return ops_axis(call, ((const ed_concat_options *)call->attrs)->axis, call->inputs[0]->rank,
+                    axis);
+}
+
+static bool split_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    cut c = {.count = ((const split_attrs *)call->attrs)->count};
+    if (!axis_of(call, &c.axis)) return false;
+    if (c.count <= 0 || x->shape[c.axis] % c.count)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "axis %lld of %s can't be cut into %lld equal parts", text_nth(c.axis),
+                            text_of_tensor(x).s, (long long)c.count);
+    c.each = x->shape[c.axis] / c.count;
+    return make_parts(call, &c);
+}
+
+static bool split_sizes_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    const ed_ints sizes = ((const split_sizes_attrs *)call->attrs)->sizes;
+    cut c = {.count = sizes.count, .sizes = sizes.values};
+    if (!sizes.values) return ed_call_fail(call, ED_INVALID_ARGUMENT, "sizes are not given");
+    if (!axis_of(call, &c.axis)) return false;
+    if (!complete(&c, x->shape[c.axis]))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the sizes %s don't make up axis %lld of %s",
+                            text_of_ints(sizes.values, sizes.count).s, text_nth(c.axis),
+                            text_of_tensor(x).s);
+    return make_parts(call, &c);
+}
+
+static bool unstack_infer(ed_call *call)
+{
+    cut c = {.each = 1, .drop = true};
+    if (!axis_of(call, &c.axis)) return false;
+    c.count = call->inputs[0]->shape[c.axis];
+    return make_parts(call, &c);
+}
+
+/*
+ * dx = the parts' gradients joined again, by one op; zeros for a part without one. Parts of one size
+ * share them.
+ */
+static bool join_parts(const ed_gradient_call *g, const cut *c, const ed_op *op)
+{
+    const ed_concat_options at = {c->axis};
+    const ed_create_options like = {.dtype = g->dtypes[0]};
+    int64_t shape[ED_MAX_RANK], rank = 0;
+    ed_tensor **parts = memory_alloc((size_t)g->n_outputs * sizeof *parts), *zeros = NULL;
+    bool ok = parts;
+    for (int64_t i = 0; i < g->shapes[0].count; i++)
+        if (!c->drop || i != c->axis) shape[rank++] = g->shapes[0].values[i];
+    for (int i = 0; ok && i < g->n_outputs; i++) {
+        parts[i] = g->dy[i];
+        if (parts[i]) continue;
+        const int64_t size = part_size(c, i);
+        if (!zeros || (!c->drop && zeros->shape[c->axis] != size)) {
+            if (!c->drop) shape[c->axis] = size;
+            zeros = ed_zeros_with((ed_ints){shape, rank}, &like);
+        }
+        ok = (parts[i] = zeros) != NULL;
+    }
+    g->dx[0] = ok ? ed_call_op(op, parts, g->n_outputs, &at) : NULL;
+    memory_free(parts);
+    return g->dx[0];
+}
+
+static int axis_of_gradient(const ed_gradient_call *g)
+{
+    return tensor_axis(((const ed_concat_options *)g->attrs)->axis, (int)g->shapes[0].count);
+}
+
+static bool split_gradient(const ed_gradient_call *g)
+{
+    cut c = {.axis = axis_of_gradient(g), .count = g->n_outputs};
+    c.each = g->shapes[0].values[c.axis] / c.count;
+    return join_parts(g, &c, &ed_op_concat);
+}
+
+static bool split_sizes_gradient(const ed_gradient_call *g)
+{
+    const ed_ints sizes = ((const split_sizes_attrs *)g->attrs)->sizes;
+    cut c = {.axis = axis_of_gradient(g), .count = sizes.count, .sizes = sizes.values};
+    return complete(&c, g->shapes[0].values[c.axis]) && join_parts(g, &c, &ed_op_concat);
+}
+
+static bool unstack_gradient(const ed_gradient_call *g)
+{
+    return join_parts(g, &(cut){.axis = axis_of_gradient(g), .drop = true}, &ed_op_stack);
+}
+
+/* x seen as [before, rest]: each part takes its share of the rest. */
+static bool parts_plain(const ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    const double *from = (const double *)x->data;
+    int axis = tensor_axis(((const ed_concat_options *)call->attrs)->axis, x->rank);
+    int64_t before = 1;
+    for (int i = 0; i < axis; i++) before *= x->shape[i];
+    for (int64_t k = 0; k < before; k++)
+        for (int i = 0; i < call->n_outputs; i++) {
+            const ed_tensor *y = call->outputs[i];
+            int64_t n = y->size / before;
+            for (int64_t j = 0; j < n; j++) ((double *)y->data)[k * n + j] = *from++;
+        }
+    return true;
+}
+
+#define PARTS .flags = ED_OP_MANY_OUTPUTS, .results = ED_RESULTS({.name = "part"})
+
+ED_OP(split) = {
+    .name = "split",
+    .doc = "x cut into equal parts along an axis: views",
+    .operands = ANY,
+    PARTS,
+    .attrs = (const ed_attr[]){ATTR(split_attrs, count, ED_ATTR_INT, "how many"),
+                               {"axis", ED_ATTR_INT, offsetof(split_attrs, at.axis), AXIS_TEXT},
+                               {0}},
+    .attrs_size = sizeof(split_attrs),
+    .infer = split_infer,
+    .gradient = split_gradient,
+    .reference = parts_plain,
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 3)}, .attrs = &(const split_attrs){.count = 2}},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 6, 3)}, .attrs = &(const split_attrs){{-2}, 3}},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 5)}, .attrs = &(const split_attrs){.count = 5}}),
+};
+
+ED_OP(split_sizes) = {
+    .name = "split_sizes",
+    .doc = "x cut into parts of these sizes along an axis: views",
+    .operands = ANY,
+    PARTS,
+    .attrs = (const ed_attr[]){ATTR(split_sizes_attrs, sizes, ED_ATTR_INTS,
+                                    "of the parts; one may be -1: what is left"),
+                               {"axis", ED_ATTR_INT, offsetof(split_sizes_attrs, at.axis),
+                                AXIS_TEXT},
+                               {0}},
+    .attrs_size = sizeof(split_sizes_attrs),
+    .infer = split_sizes_infer,
+    .gradient = split_sizes_gradient,
+    .reference = parts_plain,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 6, 2)},
+                           .attrs = &(const split_sizes_attrs){.sizes = ED_SAMPLE_INTS(1, 3, 2)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 2)},
+                           .attrs = &(const split_sizes_attrs){{1}, ED_SAMPLE_INTS(2, -1, 0)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 4)},
+                           .attrs = &(const split_sizes_attrs){{-1}, ED_SAMPLE_INTS(-1)}}),
+};
+
+ED_OP(unstack) = {
+    .name = "unstack",
+    .doc = "the slices of x along an axis, which goes: views",
+    .operands = ANY,
+    PARTS,
+    .attrs = AXIS_ATTRS,
+    .attrs_size = sizeof(ed_concat_options),
+    .infer = unstack_infer,
+    .gradient = unstack_gradient,
+    .reference = parts_plain,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 2)},
+                           .attrs = &(const ed_concat_options){-2}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 5)}}),
+};
 
 ed_list *ed_split_with(ed_tensor *x, int64_t count, const ed_concat_options *options)
 {
-    int axis = axis_of("split", x, options);
-    if (axis < 0) return NULL;
-    if (count <= 0 || x->shape[axis] % count != 0)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "split: axis %lld of %s can't be cut into %lld equal parts", text_nth(axis),
-                       text_of_tensor(x).s, (long long)count);
-    return parts(x, axis, count, NULL, x->shape[axis] / count, false);
-}
-
-/* Puts what is left in place of a -1; false if the sizes don't make up the extent. */
-static bool complete(int64_t *sizes, int64_t count, int64_t extent)
-{
-    int64_t sum = 0, open = -1;
-    for (int64_t i = 0; i < count; i++) {
-        if (sizes[i] == -1 && open < 0)
-            open = i;
-        else if (sizes[i] < 0 || sizes[i] > extent - sum)
-            return false;
-        else
-            sum += sizes[i];
-    }
-    if (open >= 0) sizes[open] = extent - sum;
-    return open >= 0 || sum == extent;
+    const split_attrs attrs = {options ? *options : (ed_concat_options){0}, count};
+    return ed_execute_list(&ed_op_split, &x, 1, &attrs);
 }
 
 ed_list *ed_split_sizes_with(ed_tensor *x, ed_ints sizes, const ed_concat_options *options)
 {
-    int axis = axis_of("split_sizes", x, options);
-    size_t bytes;
-    if (axis < 0) return NULL;
-    if (!sizes.values || sizes.count < 0 ||
-        !memory_mul((size_t)sizes.count, sizeof(int64_t), &bytes))
-        return ed_fail(ED_INVALID_ARGUMENT, "split_sizes: the sizes are not given");
-    int64_t *whole = memory_alloc(bytes);
-    if (!whole) return NULL;
-    memcpy(whole, sizes.values, bytes);
-    ed_list *list = NULL;
-    if (complete(whole, sizes.count, x->shape[axis]))
-        list = parts(x, axis, sizes.count, whole, 0, false);
-    else
-        ed_fail(ED_INVALID_ARGUMENT, "split_sizes: the sizes %s don't make up axis %lld of %s",
-                text_of_ints(sizes.values, sizes.count).s, text_nth(axis), text_of_tensor(x).s);
-    memory_free(whole);
-    return list;
+    const split_sizes_attrs attrs = {options ? *options : (ed_concat_options){0}, sizes};
+    return ed_execute_list(&ed_op_split_sizes, &x, 1, &attrs);
 }
 
 ed_list *ed_unstack_with(ed_tensor *x, const ed_concat_options *options)
 {
-    int axis = axis_of("unstack", x, options);
-    return axis < 0 ? NULL : parts(x, axis, x->shape[axis], NULL, 1, true);
+    return ed_execute_list(&ed_op_unstack, &x, 1, options);
 }
 
 /* ---- tile ------------------------------------------------------------------------------------ */

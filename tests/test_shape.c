@@ -781,6 +781,49 @@ static void gradients(void **state)
     assert_false(ed_failed());
 }
 
+/* A part that nothing flows into counts as zeros, of its own size. */
+static void gradients_of_parts(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const double values[] = {1, 2, 3, 4, 5, 6};
+    ed_tensor *x = ed_constant(values, ED_SHAPE(3, 2));
+    ed_tape *tape = ed_tape_begin(.persistent = true);
+    ed_watch(tape, x);
+    ed_list *rows = ed_unstack(x), *columns = ed_unstack(x, .axis = -1);
+    ed_tensor *y = ed_mul(ed_list_get(rows, 0), ed_list_get(rows, 2));
+    ed_tensor *dx = ed_gradient(tape, y, x);
+    HOLDS(dx, ED_SHAPE(3, 2), 5, 6, 0, 0, 1, 2);
+    HOLDS(ed_gradient(tape, dx, x), ED_SHAPE(3, 2), 1, 1, 0, 0, 1, 1);
+    HOLDS(ed_gradient(tape, ed_list_get(columns, 1), x), ED_SHAPE(3, 2), 0, 1, 0, 1, 0, 1);
+    ed_list *sizes = ed_split_sizes(x, ED_INTS(1, 0, -1, 0)), *halves = ed_split(x, 2, .axis = 1);
+    HOLDS(ed_gradient(tape, ed_list_get(sizes, 0), x), ED_SHAPE(3, 2), 1, 1, 0, 0, 0, 0);
+    HOLDS(ed_gradient(tape, ed_list_get(sizes, 3), x), ED_SHAPE(3, 2), 0, 0, 0, 0, 0, 0);
+    HOLDS(ed_gradient(tape, ed_list_get(halves, 1), x), ED_SHAPE(3, 2), 0, 1, 0, 1, 0, 1);
+    assert_false(ed_failed());
+}
+
+/* Many operands, outputs and objects, all at once. */
+static void many_parts(void **state)
+{
+    (void)state;
+    enum { MANY = 5000 };
+    ED_SCOPE;
+    ed_tensor *x = ed_cast(ed_range(0, MANY), ED_FLOAT64), *dx;
+    {
+        ED_SCOPE;
+        ed_tape *tape = ed_tape_begin();
+        ed_watch(tape, x);
+        ed_list *parts = ed_unstack(x);
+        assert_int_equal(ed_list_size(parts), MANY);
+        ed_tensor *y = ed_stack(ed_list_concat(parts, parts));
+        assert_int_equal(ed_dim(y, 0), 2 * MANY);
+        dx = ed_keep(ed_gradient(tape, ed_mul(y, y), x));
+    }
+    for (int64_t i = 0; i < MANY; i++) assert_true(at(dx, &i) == 4.0 * (double)i);
+    assert_false(ed_failed());
+}
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 static ed_tensor *much(ed_tensor *x, ed_tensor *ids)
@@ -849,6 +892,8 @@ int main(void)
         cmocka_unit_test(creation),
         cmocka_unit_test(ranges),
         cmocka_unit_test(gradients),
+        cmocka_unit_test(gradients_of_parts),
+        cmocka_unit_test(many_parts),
         cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,8 +191,18 @@ end
 local six = ed.range(0, 6):reshape{2, 3}
 check.near(six:split(3, {axis = 2})[3], {{2}, {5}})
 check.near(ed.split(six, {1, -1}, {axis = -1})[2], {{1, 2}, {4, 5}})
+check.near(six:split_sizes({1, -1}, 2)[2], {{1, 2}, {4, 5}})
 check.near(ed.unstack(six)[2], {3, 4, 5})
 check.equal(#six:unstack{axis = 2}, 3)
+check.equal(#ed.unstack(ed.zeros{0, 2}), 0)
+local ones = {}
+for i = 1, 300 do ones[i] = 1 end
+check.near(ed.range(0, 300):split(ones)[300], {299})
+check.raises("shape has 300 entries", ed.zeros, ones)
+local tape <close> = ed.tape()
+local x = tape:watch(ed.tensor{{1.0, 2}, {3, 4}, {5, 6}})
+local rows = ed.unstack(x)
+check.near(tape:gradient((rows[1] * rows[3]):sum(), x), {{5, 6}, {0, 0}, {1, 2}})
 check.near(six:flatten_tensor(), {0, 1, 2, 3, 4, 5})
 check.near(ed.bias_add(ed.ones{2, 2}, {1.0, 2}), {{2, 3}, {2, 3}})
 check.equal(six:zeros_like().dtype, "int32")
