@@ -226,7 +226,7 @@ static void never_destroyed(void *object)
 static const object_class source_class = {
     .name = "generator", .destroy = never_destroyed, .track = source_track};
 
-static ed_generator the_source = {.object = {1, &source_class}};
+static ed_generator the_source = {.object = {.refs = 1, .class = &source_class}};
 
 ed_generator *ed_default_generator(void)
 {

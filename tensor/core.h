@@ -28,6 +28,7 @@ typedef struct object_class {
 
 typedef struct ed_object {
     int32_t refs;
+    uint32_t place; /* where it was last put on a thread's stack of objects, plus 1; 0: never */
     const object_class *class;
 } ed_object;
 

@@ -7,6 +7,10 @@
  *     objects:  a b c | d e f g
  *     scopes:   ^root ^mark of the inner scope; ed_keep(f) swaps f with d and counts it as kept:
  *               a b c | f . e d g     kept is 1, and closing releases e d g: the root has f
+ *
+ * An object knows the place where it was last put on some thread's stack, so that ed_keep need not
+ * look for it. It is a hint, which other threads may change at any time: whoever uses it looks
+ * whether the object is there. Only "never" is certain.
  */
 
 enum { ROOT_BOUND = 100000 };
@@ -79,6 +83,12 @@ static bool make_room(thread_state *self)
     return true;
 }
 
+static void put(thread_state *self, size_t at, ed_object *object)
+{
+    self->objects[at] = object;
+    __atomic_store_n(&object->place, (uint32_t)(at % UINT32_MAX) + 1, __ATOMIC_RELAXED);
+}
+
 void *scope_give(void *object)
 {
     if (!object) return NULL;
@@ -87,7 +97,7 @@ void *scope_give(void *object)
         ed_release(object);
         return NULL;
     }
-    self->objects[self->n_objects++] = object;
+    put(self, self->n_objects++, object);
     return object;
 }
 
@@ -129,19 +139,29 @@ void ed_scope_close(ed_scope *scope)
     scope->depth = 0;
 }
 
+/* Where the object is on the stack, `floor` or above: SIZE_MAX if it isn't there, or is below it
+ * too. */
+static size_t find_above(const thread_state *self, const ed_object *object, size_t floor)
+{
+    const uint32_t place = __atomic_load_n(&object->place, __ATOMIC_RELAXED);
+    if (!place) return SIZE_MAX;
+    if (place <= self->n_objects && self->objects[place - 1] == object)
+        return place > floor ? place - 1 : SIZE_MAX;
+    for (size_t i = self->n_objects; i > floor; i--)
+        if (self->objects[i - 1] == object) return i - 1;
+    return SIZE_MAX;
+}
+
 void *ed_keep(void *object)
 {
     thread_state *self = thread_self();
     if (!object || self->n_scopes < 2) return object;
     scope_frame *frame = &self->scopes[self->n_scopes - 1];
-    size_t floor = frame->mark + frame->kept;
-    for (size_t i = self->n_objects; i > floor; i--) {
-        if (self->objects[i - 1] != object) continue;
-        self->objects[i - 1] = self->objects[floor];
-        self->objects[floor] = object;
-        frame->kept++;
-        break;
-    }
+    size_t floor = frame->mark + frame->kept, at = find_above(self, object, floor);
+    if (at == SIZE_MAX) return object;
+    put(self, at, self->objects[floor]);
+    put(self, floor, object);
+    frame->kept++;
     return object;
 }
 

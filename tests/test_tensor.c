@@ -343,6 +343,72 @@ static void scopes(void **state)
     assert_null(ed_keep(NULL));
 }
 
+/* Every third of many objects is kept, from the oldest, from the newest, or crosswise. */
+static void keeping_many(void **state)
+{
+    (void)state;
+    enum { MANY = 30000 };
+    static ed_tensor *made[MANY];
+    for (int order = 0; order < 3; order++) {
+        ED_SCOPE;
+        int64_t before = live();
+        {
+            ED_SCOPE;
+            for (int i = 0; i < MANY; i++) made[i] = ed_scalar(i);
+            for (int i = 0; i < MANY; i += 3) {
+                int k = order == 0 ? i : order == 1 ? MANY - 3 - i : (int)(i * 7LL % MANY);
+                assert_ptr_equal(ed_keep(made[k]), made[k]);
+            }
+        }
+        assert_int_equal(live(), before + MANY / 3);
+        for (int i = 0; i < MANY; i += 3) assert_true(ed_item(made[i]) == i);
+    }
+}
+
+static void *give_too(void *x)
+{
+    for (int i = 0; i < 100; i++) ed_keep(ed_list_make((ed_tensor *[]){x}, 1));
+    for (int i = 0; i < 100; i++) {
+        ED_SCOPE;
+        scope_give(ed_retain(x));
+    }
+    return NULL;
+}
+
+/* An object that is on several stacks, or several times on one, is kept by the scope that is asked. */
+static void keeping_shared(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    int64_t before = live();
+    ed_tensor *x;
+    {
+        ED_SCOPE;
+        x = ed_scalar(5);
+        for (int i = 0; i < 10; i++) ed_scalar(i);
+        {
+            ED_SCOPE;
+            scope_give(ed_retain(x)); /* on the stack twice, and then once, where it was first */
+        }
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, give_too, x), 0);
+        pthread_join(thread, NULL);
+        for (int i = 0; i < 10; i++) ed_scalar(i);
+        assert_ptr_equal(ed_keep(x), x);
+    }
+    assert_int_equal(live(), before + 1);
+    assert_true(ed_item(x) == 5);
+    {
+        ED_SCOPE;
+        scope_give(ed_retain(x));
+        ed_scalar(6);
+        assert_ptr_equal(ed_keep(x), x);
+        assert_ptr_equal(ed_keep(x), x);
+    }
+    assert_int_equal(live(), before + 1);
+    assert_true(ed_item(x) == 5);
+}
+
 static void references(void **state)
 {
     (void)state;
@@ -675,6 +741,7 @@ int main(void)
         cmocka_unit_test(wrapped),         cmocka_unit_test(wrapped_variable),
         cmocka_unit_test(scalars),         cmocka_unit_test(weak_numbers),
         cmocka_unit_test(reading),         cmocka_unit_test(scopes),
+        cmocka_unit_test(keeping_many),    cmocka_unit_test(keeping_shared),
         cmocka_unit_test(references),      cmocka_unit_test(errors),
         cmocka_unit_test(variables),       cmocka_unit_test(copy_on_write),
         cmocka_unit_test(lists),           cmocka_unit_test(statistics),

@@ -55,7 +55,7 @@ ed_restoration *restoration_new(const char *path, bool strict)
     ed_restoration *r = object_new(&restoration_class, sizeof *r);
     if (!r) return NULL;
     r->source = waiting_source;
-    r->source.object = (ed_object){1, &restoration_class};
+    r->source.object = (ed_object){.refs = 1, .class = &restoration_class};
     r->strict = strict;
     if ((r->source.path = text_copy(path))) return r;
     ed_release(r);
