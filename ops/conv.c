@@ -606,15 +606,17 @@ typedef struct conv2d_gradient_attrs {
     ed_ints shape;
 } conv2d_gradient_attrs;
 
-/* The windows of a convolution of images x with a kernel; both shapes have rank 4. */
-static bool windows(const ed_call *call, const int64_t *x, const int64_t *kernel, window *w)
+/* The windows of a convolution of images x with a kernel, the plan of a call; both shapes have rank
+ * 4. */
+static const window *windows(ed_call *call, const int64_t *x, const int64_t *kernel)
 {
     const ed_conv2d_options *o = call->attrs;
-    if (x[3] != kernel[2])
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "channels differ: x is %s, kernel [kh, kw, in, out] is %s",
-                            text_of_ints(x, 4).s, text_of_ints(kernel, 4).s);
-    return window_make(call, x, kernel, o->strides, false, o->dilations, o->padding, w);
+    if (x[3] == kernel[2])
+        return window_make(call, x, kernel, o->strides, false, o->dilations, o->padding);
+    ed_call_fail(call, ED_INVALID_ARGUMENT,
+                 "channels differ: x is %s, kernel [kh, kw, in, out] is %s", text_of_ints(x, 4).s,
+                 text_of_ints(kernel, 4).s);
+    return NULL;
 }
 
 static bool is_rank_4(const ed_call *call, const ed_tensor *t, const char *name, const char *wanted)
@@ -643,12 +645,12 @@ static bool check_shape(const ed_call *call, ed_ints shape)
 static bool conv2d_infer(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *kernel = call->inputs[1];
-    window w;
+    const window *w;
     if (!is_rank_4(call, x, "x", "[batch, height, width, in]") ||
         !is_rank_4(call, kernel, "kernel", "[kh, kw, in, out]") ||
-        !windows(call, x->shape, kernel->shape, &w))
+        !(w = windows(call, x->shape, kernel->shape)))
         return false;
-    int64_t shape[] = {w.batch, w.out[0], w.out[1], kernel->shape[3]};
+    int64_t shape[] = {w->batch, w->out[0], w->out[1], kernel->shape[3]};
     return ed_call_output(call, 0, x->dtype, 4, shape);
 }
 
@@ -656,10 +658,10 @@ static bool conv2d_gradient_input_infer(ed_call *call)
 {
     const conv2d_gradient_attrs *o = call->attrs;
     const ed_tensor *dy = call->inputs[0], *kernel = call->inputs[1];
-    window w;
+    const window *w;
     return check_shape(call, o->shape) && is_rank_4(call, kernel, "kernel", "[kh, kw, in, out]") &&
-           windows(call, o->shape.values, kernel->shape, &w) &&
-           check_dy(call, &w, dy, kernel->shape[3]) &&
+           (w = windows(call, o->shape.values, kernel->shape)) &&
+           check_dy(call, w, dy, kernel->shape[3]) &&
            ed_call_output(call, 0, dy->dtype, 4, o->shape.values);
 }
 
@@ -667,10 +669,10 @@ static bool conv2d_gradient_kernel_infer(ed_call *call)
 {
     const conv2d_gradient_attrs *o = call->attrs;
     const ed_tensor *x = call->inputs[0], *dy = call->inputs[1];
-    window w;
+    const window *w;
     return check_shape(call, o->shape) && is_rank_4(call, x, "x", "[batch, height, width, in]") &&
-           windows(call, x->shape, o->shape.values, &w) &&
-           check_dy(call, &w, dy, o->shape.values[3]) &&
+           (w = windows(call, x->shape, o->shape.values)) &&
+           check_dy(call, w, dy, o->shape.values[3]) &&
            ed_call_output(call, 0, dy->dtype, 4, o->shape.values);
 }
 
@@ -679,15 +681,13 @@ static bool run_conv(ed_call *call, const ed_tensor *x, const ed_tensor *k, cons
                      bool (*run)(conv *))
 {
     const ed_tensor *result = call->outputs[0];
-    window w;
     conv c;
-    if (!windows(call, x->shape, k->shape, &w)) return false;
     if (!result->size) return true;
     if (!x->size || !k->size || !y->size) {
         memset(result->data, 0, (size_t)result->size * dtype_size(result->dtype));
         return true;
     }
-    conv_begin(&c, &w, k->shape[3], result->dtype);
+    conv_begin(&c, call->plan, k->shape[3], result->dtype);
     c.x = x->data;
     c.k = k->data;
     c.y = y->data;
@@ -714,21 +714,20 @@ static bool conv2d_gradient_kernel_kernel(ed_call *call)
 static bool plain(const ed_call *call, const ed_tensor *x, const ed_tensor *k, const ed_tensor *y,
                   void (*join)(double *x, double *k, double *y))
 {
-    window w;
+    const window *w = call->plan;
     double *xs = (double *)x->data, *ks = (double *)k->data, *ys = (double *)y->data;
     double *result = (double *)call->outputs[0]->data;
     int64_t in = k->shape[2], out = k->shape[3];
-    if (!windows(call, x->shape, k->shape, &w)) return false;
     for (int64_t i = 0; i < call->outputs[0]->size; i++) result[i] = 0;
     for (int64_t e = 0; e < y->size; e++)
         for (int64_t p = 0; p < k->size / out; p++) {
-            int64_t o = e % out, ow = e / out % w.out[1], oh = e / out / w.out[1] % w.out[0];
-            int64_t c = p % in, kw = p / in % w.extent[1], kh = p / in / w.extent[1];
-            int64_t h = oh * w.stride[0] - w.before[0] + kh * w.dilation[0];
-            int64_t v = ow * w.stride[1] - w.before[1] + kw * w.dilation[1];
-            int64_t n = e / out / w.out[1] / w.out[0];
-            if (h < 0 || h >= w.image[0] || v < 0 || v >= w.image[1]) continue;
-            join(&xs[((n * w.image[0] + h) * w.image[1] + v) * in + c], &ks[p * out + o], &ys[e]);
+            int64_t o = e % out, ow = e / out % w->out[1], oh = e / out / w->out[1] % w->out[0];
+            int64_t c = p % in, kw = p / in % w->extent[1], kh = p / in / w->extent[1];
+            int64_t h = oh * w->stride[0] - w->before[0] + kh * w->dilation[0];
+            int64_t v = ow * w->stride[1] - w->before[1] + kw * w->dilation[1];
+            int64_t n = e / out / w->out[1] / w->out[0];
+            if (h < 0 || h >= w->image[0] || v < 0 || v >= w->image[1]) continue;
+            join(&xs[((n * w->image[0] + h) * w->image[1] + v) * in + c], &ks[p * out + o], &ys[e]);
         }
     return true;
 }

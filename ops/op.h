@@ -196,7 +196,7 @@ struct ed_op {
 
     /*
      * The same by plain loops in float64, for the checks: all inputs are contiguous float64
-     * (integers and bools too), and so are the outputs, already made.
+     * (integers and bools too), and so are the outputs, already made. The plan is infer's.
      */
     bool (*reference)(const ed_call *call);
     const void *extra; /* what a kernel that serves several ops needs to know of this one */
@@ -208,8 +208,8 @@ struct ed_op {
 /* ---- The doorway and the table --------------------------------------------------------------- */
 
 /*
- * Runs an op on n inputs; attrs is the op's structure or NULL for its defaults. Fills `outputs`, one
- * for each of op->results, which belong to the scope. false on failure, all outputs NULL then.
+ * Runs an op on n inputs; attrs is the op's structure or NULL for its defaults. Fills `outputs`,
+ * one for each of op->results, which belong to the scope. false on failure, all outputs NULL then.
  */
 bool ed_execute(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs,
                 ed_tensor **outputs);

@@ -108,13 +108,13 @@ typedef struct pool_gradient_attrs {
     ed_ints shape;
 } pool_gradient_attrs;
 
-/* The windows over images of that shape. */
-static bool windows(const ed_call *call, const int64_t *image, window *w)
+/* The windows over images of that shape, the plan of a call. */
+static const window *windows(ed_call *call, const int64_t *image)
 {
     const ed_pool2d_options *o = call->attrs;
     int64_t extent[2];
-    return window_pair(call->op->name, "window", o->window, 2, extent) &&
-           window_make(call, image, extent, o->strides, true, (ed_ints){0}, o->padding, w);
+    if (!window_pair(call->op->name, "window", o->window, 2, extent)) return NULL;
+    return window_make(call, image, extent, o->strides, true, (ed_ints){0}, o->padding);
 }
 
 static bool is_images(const ed_call *call, const ed_tensor *x)
@@ -128,9 +128,9 @@ static bool is_images(const ed_call *call, const ed_tensor *x)
 static bool infer_pooled(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
-    window w;
-    if (!is_images(call, x) || !windows(call, x->shape, &w)) return false;
-    int64_t shape[] = {w.batch, w.out[0], w.out[1], w.channels};
+    const window *w = is_images(call, x) ? windows(call, x->shape) : NULL;
+    if (!w) return false;
+    int64_t shape[] = {w->batch, w->out[0], w->out[1], w->channels};
     return ed_call_output(call, 0, x->dtype, 4, shape);
 }
 
@@ -233,11 +233,12 @@ static void run_windows_in_order(work *p)
     threads_run(units, pays(w) ? 1 : units, window_units, p);
 }
 
-/* Begins a kernel: images of x's shape; false where nothing is to do but to leave zeros. */
-static bool begin(work *p, const ed_call *call, const int64_t *image, window_function run)
+static work work_of(const ed_call *call, window_function run)
 {
-    *p = (work){.call = call, .size = (int64_t)dtype_size(call->outputs[0]->dtype), .run = run};
-    return windows(call, image, &p->w);
+    return (work){.call = call,
+                  .w = *(const window *)call->plan,
+                  .size = (int64_t)dtype_size(call->outputs[0]->dtype),
+                  .run = run};
 }
 
 static bool is_wide(const ed_call *call)
@@ -259,8 +260,7 @@ static void max_window(const ed_call *call, const cells *c, const char *x, char 
 
 static bool max_pool2d_kernel(ed_call *call)
 {
-    work p;
-    if (!begin(&p, call, call->inputs[0]->shape, max_window)) return false;
+    work p = work_of(call, max_window);
     p.image = call->inputs[0]->data;
     p.pooled = call->outputs[0]->data;
     run_windows(&p);
@@ -284,8 +284,7 @@ static void scatter_window(const ed_call *call, const cells *c, const char *x, c
 
 static bool max_pool2d_gradient_kernel(ed_call *call)
 {
-    work p;
-    if (!begin(&p, call, call->inputs[0]->shape, scatter_window)) return false;
+    work p = work_of(call, scatter_window);
     p.x = call->inputs[0]->data;
     p.image = call->outputs[0]->data;
     p.pooled = call->inputs[1]->data;
@@ -310,8 +309,7 @@ static void gather_window(const ed_call *call, const cells *c, const char *x, ch
 
 static bool max_pool2d_gather_kernel(ed_call *call)
 {
-    work p;
-    if (!begin(&p, call, call->inputs[0]->shape, gather_window)) return false;
+    work p = work_of(call, gather_window);
     p.x = call->inputs[0]->data;
     p.image = call->inputs[1]->data;
     p.pooled = call->outputs[0]->data;
@@ -323,9 +321,9 @@ static bool max_pool2d_gather_kernel(ed_call *call)
 static bool max_pool2d_gradient_infer(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
-    window w;
-    if (!is_images(call, x) || !windows(call, x->shape, &w)) return false;
-    int64_t shape[] = {w.batch, w.out[0], w.out[1], w.channels};
+    const window *w = is_images(call, x) ? windows(call, x->shape) : NULL;
+    if (!w) return false;
+    int64_t shape[] = {w->batch, w->out[0], w->out[1], w->channels};
     return same_shape(call, "dy", call->inputs[1], shape) &&
            ed_call_output(call, 0, x->dtype, 4, x->shape);
 }
@@ -362,15 +360,15 @@ static bool plain_max(const ed_call *call, double *pooled, double *image,
                       void (*join)(double *pooled, double *cell))
 {
     const double *x = (double *)call->inputs[0]->data;
-    window w;
-    if (!windows(call, call->inputs[0]->shape, &w)) return false;
-    for (int64_t e = 0; e < w.batch * w.out[0] * w.out[1] * w.channels; e++) {
-        int64_t ow = e / w.channels % w.out[1], oh = e / w.channels / w.out[1] % w.out[0];
-        int64_t n = e / w.channels / w.out[1] / w.out[0], best = -1;
-        cells c = cells_of(&w, oh, ow, 1);
+    const window *w = call->plan;
+    for (int64_t e = 0; e < w->batch * w->out[0] * w->out[1] * w->channels; e++) {
+        int64_t ow = e / w->channels % w->out[1], oh = e / w->channels / w->out[1] % w->out[0];
+        int64_t n = e / w->channels / w->out[1] / w->out[0], best = -1;
+        cells c = cells_of(w, oh, ow, 1);
         for (int64_t i = c.rows[0]; i < c.rows[1]; i++)
             for (int64_t j = c.columns[0]; j < c.columns[1]; j++) {
-                int64_t at = ((n * w.image[0] + i) * w.image[1] + j) * w.channels + e % w.channels;
+                int64_t at =
+                    ((n * w->image[0] + i) * w->image[1] + j) * w->channels + e % w->channels;
                 if (best < 0 || x[at] > x[best] || (x[at] != x[at] && x[best] == x[best]))
                     best = at;
             }
@@ -525,8 +523,7 @@ static void mean_window(const ed_call *call, const cells *c, const char *x, char
 
 static bool avg_pool2d_kernel(ed_call *call)
 {
-    work p;
-    if (!begin(&p, call, call->inputs[0]->shape, mean_window)) return false;
+    work p = work_of(call, mean_window);
     p.image = call->inputs[0]->data;
     p.pooled = call->outputs[0]->data;
     run_windows(&p);
@@ -550,8 +547,7 @@ static void share_window(const ed_call *call, const cells *c, const char *x, cha
 
 static bool avg_pool2d_gradient_kernel(ed_call *call)
 {
-    work p;
-    if (!begin(&p, call, call->outputs[0]->shape, share_window)) return false;
+    work p = work_of(call, share_window);
     p.image = call->outputs[0]->data;
     p.pooled = call->inputs[0]->data;
     run_windows_in_order(&p);
@@ -562,12 +558,12 @@ static bool avg_pool2d_gradient_infer(ed_call *call)
 {
     const pool_gradient_attrs *o = call->attrs;
     const ed_tensor *dy = call->inputs[0];
-    window w;
     bool ok = o->shape.values && o->shape.count == 4;
     for (int i = 0; ok && i < 4; i++) ok = o->shape.values[i] >= 0;
     if (!ok) return ed_call_fail(call, ED_INVALID_ARGUMENT, "shape must be 4 extents");
-    if (!windows(call, o->shape.values, &w)) return false;
-    int64_t shape[] = {w.batch, w.out[0], w.out[1], w.channels};
+    const window *w = windows(call, o->shape.values);
+    if (!w) return false;
+    int64_t shape[] = {w->batch, w->out[0], w->out[1], w->channels};
     return same_shape(call, "dy", dy, shape) &&
            ed_call_output(call, 0, dy->dtype, 4, o->shape.values);
 }
@@ -586,19 +582,19 @@ static bool avg_pool2d_gradient_gradient(const ed_gradient_call *g)
 }
 
 /* Calls join for each window, channel and cell, with the number of the window's cells. */
-static bool plain_mean(const ed_call *call, const int64_t *image, double *pooled, double *cells_,
+static bool plain_mean(const ed_call *call, double *pooled, double *cells_,
                        void (*join)(double *pooled, double *cell, double count))
 {
-    window w;
-    if (!windows(call, image, &w)) return false;
-    for (int64_t e = 0; e < w.batch * w.out[0] * w.out[1] * w.channels; e++) {
-        int64_t ow = e / w.channels % w.out[1], oh = e / w.channels / w.out[1] % w.out[0];
-        int64_t n = e / w.channels / w.out[1] / w.out[0];
-        cells c = cells_of(&w, oh, ow, 1);
+    const window *w = call->plan;
+    for (int64_t e = 0; e < w->batch * w->out[0] * w->out[1] * w->channels; e++) {
+        int64_t ow = e / w->channels % w->out[1], oh = e / w->channels / w->out[1] % w->out[0];
+        int64_t n = e / w->channels / w->out[1] / w->out[0];
+        cells c = cells_of(w, oh, ow, 1);
         for (int64_t i = c.rows[0]; i < c.rows[1]; i++)
             for (int64_t j = c.columns[0]; j < c.columns[1]; j++)
                 join(&pooled[e],
-                     &cells_[((n * w.image[0] + i) * w.image[1] + j) * w.channels + e % w.channels],
+                     &cells_[((n * w->image[0] + i) * w->image[1] + j) * w->channels +
+                             e % w->channels],
                      (double)cell_count(&c));
     }
     return true;
@@ -618,16 +614,14 @@ static bool avg_pool2d_reference(const ed_call *call)
 {
     double *pooled = (double *)call->outputs[0]->data;
     for (int64_t i = 0; i < call->outputs[0]->size; i++) pooled[i] = 0;
-    return plain_mean(call, call->inputs[0]->shape, pooled, (double *)call->inputs[0]->data,
-                      take_share);
+    return plain_mean(call, pooled, (double *)call->inputs[0]->data, take_share);
 }
 
 static bool avg_pool2d_gradient_reference(const ed_call *call)
 {
     double *image = (double *)call->outputs[0]->data;
     for (int64_t i = 0; i < call->outputs[0]->size; i++) image[i] = 0;
-    return plain_mean(call, call->outputs[0]->shape, (double *)call->inputs[0]->data, image,
-                      give_share);
+    return plain_mean(call, (double *)call->inputs[0]->data, image, give_share);
 }
 
 /* avg_pool2d: y = the mean of each window, dx = dy / count at each of its cells */

@@ -46,23 +46,33 @@ static bool place(const ed_call *call, window *w, int axis, bool same)
     return true;
 }
 
-bool window_make(const ed_call *call, const int64_t *image, const int64_t extent[2],
-                 ed_ints strides, bool stride_by_extent, ed_ints dilations, const char *padding,
-                 window *w)
+/* The dilations and the padding into a window that has the rest. */
+static bool place_all(const ed_call *call, window *w, ed_ints dilations, const char *padding)
 {
     bool same = padding && !strcmp(padding, "SAME");
     if (padding && !same && strcmp(padding, "VALID") != 0)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "the padding is \"VALID\" or \"SAME\", not \"%.40s\"", padding);
+    return window_pair(call->op->name, "dilations", dilations, 1, w->dilation) &&
+           place(call, w, 0, same) && place(call, w, 1, same);
+}
+
+const window *window_make(ed_call *call, const int64_t *image, const int64_t extent[2],
+                          ed_ints strides, bool stride_by_extent, ed_ints dilations,
+                          const char *padding)
+{
+    window *w = ed_call_plan(call, sizeof *w);
+    if (!w) return NULL;
     *w = (window){.batch = image[0],
                   .channels = image[3],
                   .image = {image[1], image[2]},
                   .extent = {extent[0], extent[1]}};
-    if (extent[0] < 1 || extent[1] < 1)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the window %s has no cells",
-                            text_of_ints(extent, 2).s);
-    if (!window_pair(call->op->name, "strides", strides, 1, w->stride)) return false;
+    if (extent[0] < 1 || extent[1] < 1) {
+        ed_call_fail(call, ED_INVALID_ARGUMENT, "the window %s has no cells",
+                     text_of_ints(extent, 2).s);
+        return NULL;
+    }
+    if (!window_pair(call->op->name, "strides", strides, 1, w->stride)) return NULL;
     if (!strides.values && stride_by_extent) memcpy(w->stride, extent, sizeof w->stride);
-    return window_pair(call->op->name, "dilations", dilations, 1, w->dilation) &&
-           place(call, w, 0, same) && place(call, w, 1, same);
+    return place_all(call, w, dilations, padding) ? w : NULL;
 }

@@ -18,14 +18,14 @@ bool window_pair(const char *who, const char *option, ed_ints given, int64_t oth
                  int64_t pair[2]);
 
 /*
- * Works out the windows over images of shape `image` (rank 4) and checks everything: two positive
- * numbers each for extent, strides (not given: the extent if `stride_by_extent`, else 1) and
- * dilations (not given: 1), and the padding, "VALID" (NULL too) or "SAME". VALID has no output
- * where the window is larger than the image. false with an error kept.
+ * Works out the windows over images of shape `image` (rank 4), which become the call's plan, and
+ * checks everything: two positive numbers each for extent, strides (not given: the extent if
+ * `stride_by_extent`, else 1) and dilations (not given: 1), and the padding, "VALID" (NULL too) or
+ * "SAME". VALID has no output where the window is larger than the image. NULL with an error kept.
  */
-bool window_make(const ed_call *call, const int64_t *image, const int64_t extent[2],
-                 ed_ints strides, bool stride_by_extent, ed_ints dilations, const char *padding,
-                 window *w);
+const window *window_make(ed_call *call, const int64_t *image, const int64_t extent[2],
+                          ed_ints strides, bool stride_by_extent, ed_ints dilations,
+                          const char *padding);
 
 /* The cells of the window at `o` that are inside the image along an axis: *begin <= i < *end. For
  * dilation 1. */

@@ -68,6 +68,155 @@ static void is_in_the_middle_of_a_tape(void **state)
     assert_true(fabs(ed_item(ed_gradient(tape, y, w)) - expected) < 1e-12);
 }
 
+/* ---- An op of many outputs with a large plan ------------------------------------------------- */
+
+/* powers: y[k] = x^(k + 1) for k < count; the exponents are the plan. */
+typedef struct powers_attrs {
+    int64_t count;
+} powers_attrs;
+
+static bool powers_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    const int64_t count = ((const powers_attrs *)call->attrs)->count;
+    if (count < 0 || count > 1000)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "count is %lld", (long long)count);
+    int64_t *exponents = ed_call_plan(call, (size_t)count * sizeof *exponents);
+    if (!exponents || !ed_call_outputs(call, count)) return false;
+    for (int i = 0; i < count; i++) {
+        exponents[i] = i + 1;
+        if (!ed_call_output(call, i, x->dtype, x->rank, x->shape)) return false;
+    }
+    return true;
+}
+
+static bool powers_kernel(ed_call *call)
+{
+    const int64_t *exponents = call->plan;
+    const double *x = ed_data(call->inputs[0]);
+    for (int k = 0; k < call->n_outputs; k++)
+        for (int64_t i = 0; i < call->inputs[0]->size; i++)
+            ((double *)ed_call_data(call, k))[i] = pow(x[i], (double)exponents[k]);
+    return true;
+}
+
+static bool powers_reference(const ed_call *call)
+{
+    const double *x = (const double *)call->inputs[0]->data;
+    for (int64_t i = 0; i < call->inputs[0]->size; i++) {
+        double y = 1;
+        for (int k = 0; k < call->n_outputs; k++) ((double *)call->outputs[k]->data)[i] = y *= x[i];
+    }
+    return true;
+}
+
+static bool powers_gradient(const ed_gradient_call *g)
+{
+    for (int k = 0; k < g->n_outputs; k++) {
+        if (!g->dy[k]) continue;
+        ed_tensor *part = ed_mul(g->dy[k], ed_mul(ed_pow(g->inputs[0], k), k + 1));
+        g->dx[0] = g->dx[0] ? ed_add(g->dx[0], part) : part;
+    }
+    return true;
+}
+
+static const ed_op powers = {
+    .name = "test_powers",
+    .doc = "y[k] = x^(k + 1)",
+    .operands = {{"x", 1 << ED_FLOAT64, 'T', .saved = true}},
+    .results = ED_RESULTS({.name = "power"}),
+    .flags = ED_OP_CONTIGUOUS | ED_OP_MANY_OUTPUTS,
+    .attrs =
+        (const ed_attr[]){{"count", ED_ATTR_INT, offsetof(powers_attrs, count), "of powers"}, {0}},
+    .attrs_size = sizeof(powers_attrs),
+    .infer = powers_infer,
+    .kernel = powers_kernel,
+    .gradient = powers_gradient,
+    .reference = powers_reference,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0.5, 1.2, 2, 3)}, .attrs = &(powers_attrs){3}},
+                          {.inputs = {ED_SAMPLE_IN(0.5, 1.2, 4)}, .attrs = &(powers_attrs){30}},
+                          {.inputs = {ED_SAMPLE_IN(0.5, 1.2)}}),
+};
+
+static void may_have_any_number_of_outputs(void **state)
+{
+    (void)state;
+    findings f;
+    bool ok = check_op(&powers, &f);
+    if (!ok) printf("%s", f.text);
+    assert_true(ok);
+    ED_SCOPE;
+    ed_tensor *x = ed_scalar(2, .dtype = ED_FLOAT64), *y;
+    ed_list *list = ed_execute_list(&powers, &x, 1, &(powers_attrs){40});
+    assert_int_equal(ed_list_size(list), 40);
+    assert_true(ed_item(ed_list_get(list, 39)) == 0x1p40);
+    assert_int_equal(ed_list_size(ed_execute_list(&powers, &x, 1, NULL)), 0);
+    assert_int_equal(ed_list_size(ed_execute_list(softcap, &x, 1, NULL)), 1);
+    assert_false(ed_failed());
+    assert_false(ed_execute(&powers, &x, 1, NULL, &y));
+    assert_non_null(strstr(ed_error(), "execute: test_powers"));
+    ed_clear_error();
+    assert_null(ed_call_op(&powers, &x, 1, NULL));
+    assert_non_null(strstr(ed_error(), "ed_execute_list"));
+    ed_clear_error();
+    ed_op fixed = powers;
+    fixed.flags = ED_OP_CONTIGUOUS;
+    assert_null(ed_execute_list(&fixed, &x, 1, &(powers_attrs){1}));
+    assert_non_null(strstr(ed_error(), "test_powers: call_outputs"));
+    ed_clear_error();
+}
+
+/* Five that the definition says, of which some are saved. */
+static bool five_infer(ed_call *call)
+{
+    for (int i = 0; i < 5; i++)
+        if (!ed_call_output(call, i, ED_FLOAT64, 0, NULL)) return false;
+    return true;
+}
+
+static bool five_kernel(ed_call *call)
+{
+    for (int i = 0; i < 5; i++)
+        *(double *)ed_call_data(call, i) = (i + 1) * *(const double *)ed_data(call->inputs[i]);
+    return true;
+}
+
+/* d/dx[i] of the sum of all (i + 1) x[i] is i + 1, by way of what was saved and what not. */
+static bool five_gradient(const ed_gradient_call *g)
+{
+    for (int i = 0; i < 5; i++) {
+        if ((i < 1) != !g->inputs[i] || (i == 3) != !g->outputs[i]) return false;
+        g->dx[i] = ed_mul(g->dy[i], i + 1);
+    }
+    return true;
+}
+
+static const ed_op five = {
+    .name = "test_five",
+    .doc = "1 x, 2 x, ...",
+    .operands = {{"first", ED_SET_FLOAT, 'T'}, {"others", ED_SET_FLOAT, 'T', .saved = true}},
+    .results = ED_RESULTS({"a", true}, {"b", true}, {"c", true}, {"d", false}, {"e", true}),
+    .flags = ED_OP_CONTIGUOUS | ED_OP_VARIADIC,
+    .infer = five_infer,
+    .kernel = five_kernel,
+    .gradient = five_gradient,
+};
+
+static void saves_what_it_says(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x[5], *y[5];
+    ed_tape *tape = ed_tape_begin();
+    for (int i = 0; i < 5; i++) x[i] = ed_watch(tape, ed_scalar(1, .dtype = ED_FLOAT64));
+    assert_true(ed_execute(&five, x, 5, NULL, y));
+    ed_list *dx = ed_gradient(tape, ed_list_make(y, 5), ed_list_make(x, 5));
+    for (int i = 0; i < 5; i++) {
+        assert_true(ed_item(y[i]) == i + 1);
+        assert_true(ed_item(ed_list_get(dx, i)) == i + 1);
+    }
+}
+
 /* ---- Registration that is refused ------------------------------------------------------------ */
 
 static bool no_gradient(const ed_gradient_call *g)
@@ -240,6 +389,8 @@ int main(void)
         cmocka_unit_test(has_a_builtins_rights),
         cmocka_unit_test(is_found_by_its_name),
         cmocka_unit_test(is_in_the_middle_of_a_tape),
+        cmocka_unit_test(may_have_any_number_of_outputs),
+        cmocka_unit_test(saves_what_it_says),
         cmocka_unit_test(incomplete_definitions_are_refused),
         cmocka_unit_test(right_functions_pass),
         cmocka_unit_test(wrong_functions_are_reported),
