@@ -1,6 +1,7 @@
 /*
  * Optimizer steps alone, over 10 million float32 parameters in 1 and in 100 variables, and over
- * those of the MNIST network. Usage: bench_optim [--threads N] [prefix...].
+ * those of the MNIST network; Adam's first step over 100,000 variables, which makes their slots, and
+ * the others. Usage: bench_optim [--threads N] [prefix...].
  */
 #include "bench/bench.h"
 #include "eddy.h"
@@ -80,6 +81,33 @@ static void time_steps(const char *name, const struct kind *kind, const load *of
     bench_run(name, make_step, &s, 1);
 }
 
+static void make_first_step(void *user)
+{
+    step *s = user;
+    ED_SCOPE;
+    s->optimizer = ed_optimizer_adam();
+    make_step(s);
+}
+
+/* Of one element each. */
+static void time_many(int argc, char **argv)
+{
+    static const char first[] = "H.adam_100000_variables_first",
+                      others[] = "H.adam_100000_variables";
+    enum { MANY = 100000 };
+    static ed_tensor *variables[MANY], *gradients[MANY];
+    if (!bench_wanted(argc, argv, first) && !bench_wanted(argc, argv, others)) return;
+    ED_SCOPE;
+    for (int i = 0; i < MANY; i++) {
+        gradients[i] = ed_ones(ED_SHAPE(1));
+        variables[i] = ed_variable(gradients[i]);
+    }
+    step s = {NULL, ed_list_make(gradients, MANY), ed_list_make(variables, MANY)};
+    if (bench_wanted(argc, argv, first)) bench_run(first, make_first_step, &s, 1);
+    s.optimizer = ed_optimizer_adam();
+    if (bench_wanted(argc, argv, others)) bench_run(others, make_step, &s, 1);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 2 && !strcmp(argv[1], "--threads")) {
@@ -96,5 +124,6 @@ int main(int argc, char **argv)
             snprintf(name, sizeof name, "H.%s_%s", kinds[k].name, loads[i].name);
             if (bench_wanted(argc, argv, name)) time_steps(name, &kinds[k], &loads[i]);
         }
+    time_many(argc, argv);
     if (ed_failed()) return fprintf(stderr, "%s\n", ed_error()), 1;
 }

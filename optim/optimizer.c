@@ -2,7 +2,6 @@
 #include "ops/execute.h"
 #include "tensor/threads.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /*
@@ -20,22 +19,14 @@ enum { PIECE = 16384, STRIP = 1024 };
 
 /* ---- Making and looking ---------------------------------------------------------------------- */
 
-static void drop_entries(ed_optimizer *o, int64_t from)
-{
-    while (o->n_entries > from) {
-        optim_entry *e = &o->entries[--o->n_entries];
-        ed_release(e->variable);
-        for (int s = 0; s < OPTIM_SLOTS; s++) ed_release(e->slots[s]);
-    }
-}
-
 static void destroy(void *object)
 {
     ed_optimizer *o = object;
-    drop_entries(o, 0);
+    optim_drop_entries(o, 0);
     made_end(o);
     graph_wait_end(&o->wait);
     memory_free(o->entries);
+    memory_free(o->index);
     memory_free(o->jobs);
     memory_free(o);
 }
@@ -89,82 +80,6 @@ bool ed_optimizer_set_learning_rate(ed_optimizer *optimizer, double learning_rat
     if (!schema_check_field(kind->name, kind->fields, &wanted)) return false;
     optimizer->common->learning_rate = learning_rate;
     return true;
-}
-
-static int64_t copy_slots(const ed_optimizer *o, int from, int to, ed_list *list, int64_t at)
-{
-    for (int64_t i = 0; i < o->n_entries; i++)
-        for (int s = from; s < to; s++)
-            if (o->slots & 1u << s) list->items[at++] = ed_retain(o->entries[i].slots[s]);
-    return at;
-}
-
-ed_list *ed_optimizer_variables(const ed_optimizer *optimizer)
-{
-    if (!optimizer) return ed_fail(ED_INVALID_ARGUMENT, "optimizer_variables: NULL given");
-    ed_list *list = list_new(optimizer->n_entries * __builtin_popcount(optimizer->slots));
-    if (!list) return NULL;
-    int64_t at = copy_slots(optimizer, 0, optimizer->class->together, list, 0);
-    for (int s = optimizer->class->together; s < OPTIM_SLOTS; s++)
-        at = copy_slots(optimizer, s, s + 1, list, at);
-    return scope_give(list);
-}
-
-/* ---- Entries --------------------------------------------------------------------------------- */
-
-/* Steps bring their variables in the same order each time, so the search begins behind the last one
- * found. */
-static optim_entry *find(ed_optimizer *o, const ed_tensor *v, int64_t *hint)
-{
-    for (int64_t tried = 0; tried < o->n_entries; tried++) {
-        if (*hint >= o->n_entries) *hint = 0;
-        optim_entry *e = &o->entries[(*hint)++];
-        if (e->variable == v) return e;
-    }
-    return NULL;
-}
-
-static ed_tensor *zeros_like(const ed_tensor *v)
-{
-    ed_tensor *zeros = tensor_new(v->dtype, v->rank, v->shape);
-    if (zeros) memset(zeros->data, 0, (size_t)zeros->size * dtype_size(zeros->dtype));
-    return zeros;
-}
-
-/* Zeros, or what a checkpoint has for it. */
-static ed_tensor *make_slot(const ed_optimizer *o, const ed_tensor *v, int slot)
-{
-    char name[512];
-    const char *of = ed_variable_name(v);
-    snprintf(name, sizeof name, "%.400s_%s", of, o->class->slots[slot]);
-    for (char *c = name; *c; c++)
-        if (*c == '/') *c = '_';
-    ed_tensor *initial;
-    int place;
-    if (!optim_waiting(o, slot, v, &initial, &place)) return NULL;
-    if (!initial && !(initial = zeros_like(v))) return NULL;
-    ed_tensor *made =
-        ed_variable_with(initial, &(ed_variable_options){.name = name, .not_trainable = true});
-    ed_release(initial);
-    if (made && place >= 0) o->wait.source->made(o->wait.source, place, made);
-    return ed_retain(made);
-}
-
-static optim_entry *add(ed_optimizer *o, ed_tensor *v)
-{
-    if (o->n_entries == o->capacity) {
-        int64_t capacity = o->capacity ? 2 * o->capacity : 8;
-        optim_entry *entries = memory_grow(o->entries, (size_t)o->capacity * sizeof *entries,
-                                           (size_t)capacity * sizeof *entries);
-        if (!entries) return NULL;
-        o->entries = entries;
-        o->capacity = capacity;
-    }
-    optim_entry *e = &o->entries[o->n_entries++];
-    *e = (optim_entry){.variable = ed_retain(v)};
-    for (int s = 0; s < OPTIM_SLOTS; s++)
-        if (o->slots & 1u << s && !(e->slots[s] = make_slot(o, v, s))) return NULL;
-    return e;
 }
 
 /* ---- The half that may fail ------------------------------------------------------------------ */
@@ -226,12 +141,12 @@ static bool room_for_jobs(ed_optimizer *o, int64_t n)
 static bool make_job(ed_optimizer *o, optim_job *job, const ed_tensor *gradient, ed_tensor *v,
                      int64_t *hint)
 {
-    optim_entry *e = find(o, v, hint);
+    optim_entry *e = optim_find(o, v, hint);
     if (e && e->seen == o->calls)
         return ed_fail(ED_INVALID_ARGUMENT, "apply_gradients: the variable %s comes twice",
                        ed_variable_name(v)),
                false;
-    if (!e && !(e = add(o, v))) return false;
+    if (!e && !(e = optim_add(o, v))) return false;
     e->seen = o->calls;
     *job = (optim_job){.dtype = v->dtype, .scale = 1};
     job->part.n = v->size;
@@ -246,7 +161,7 @@ static bool make_job(ed_optimizer *o, optim_job *job, const ed_tensor *gradient,
 /* Memory for all that changes; entries stand still from here on. */
 static bool make_writable(ed_optimizer *o, optim_job *job, const ed_tensor *v, int64_t *hint)
 {
-    optim_entry *e = find(o, v, hint);
+    optim_entry *e = optim_find(o, v, hint);
     if (!(job->part.w = variable_write(e->variable, true))) return false;
     for (int s = 0; s < OPTIM_SLOTS; s++)
         if (e->slots[s] && !(job->part.slots[s] = variable_write(e->slots[s], true))) return false;
@@ -450,7 +365,7 @@ bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *va
     ok = ok && run(optimizer, n);
     while (n > 0) ed_release(optimizer->jobs[--n].gradient);
     if (!ok) optim_unmade(optimizer, before);
-    if (!ok) drop_entries(optimizer, before);
+    if (!ok) optim_drop_entries(optimizer, before);
     return ok;
 }
 

@@ -78,11 +78,24 @@ struct ed_optimizer {
     int64_t iterations;
 
     optim_entry *entries; /* in the order of the variables' first steps */
+    int64_t *index;       /* finds an entry by its variable, see entries.c */
     optim_job *jobs;      /* room for a step's */
     int64_t n_entries, capacity, job_capacity;
     uint64_t calls;
     graph_wait wait; /* a checkpoint's values for variables that had no step yet */
 };
+
+/*
+ * The entry of a variable; NULL if it has none. Steps bring their variables in the same order each
+ * time: *hint, 0 at first, is where the next one is looked for first.
+ */
+optim_entry *optim_find(const ed_optimizer *o, const ed_tensor *v, int64_t *hint);
+
+/* A new entry with its slots, the last one; NULL on failure, when it may already be there. */
+optim_entry *optim_add(ed_optimizer *o, ed_tensor *v);
+
+/* Takes back all entries but the first `left`. */
+void optim_drop_entries(ed_optimizer *o, int64_t left);
 
 /* What the optimizer keeps, for checkpoints; where it waits for a checkpoint's values (track.c). */
 void optim_track(void *optimizer, ed_tracker *t);
