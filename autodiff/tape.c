@@ -127,66 +127,22 @@ int32_t tape_slot_read(ed_tape *tape, ed_tensor *x)
 
 /* ---- Recording ------------------------------------------------------------------------------- */
 
-static bool is_list(const ed_attr *a)
-{
-    return a->type == ED_ATTR_INTS || a->type == ED_ATTR_AXES;
-}
-
-/* Bytes behind the copy of an attribute structure that hold what its lists and texts point to. */
-static size_t attrs_extra(const ed_op *op, const char *attrs)
-{
-    size_t bytes = 0;
-    for (const ed_attr *a = op->attrs; a && a->name; a++) {
-        if (is_list(a)) {
-            const ed_ints *ints = (const void *)(attrs + a->offset);
-            if (ints->values) bytes += ((size_t)ints->count + 1) * sizeof(int64_t);
-        } else if (a->type == ED_ATTR_STRING) {
-            const char *const *s = (const void *)(attrs + a->offset);
-            if (*s) bytes += (strlen(*s) + sizeof(int64_t)) & ~(sizeof(int64_t) - 1);
-        }
-    }
-    return bytes;
-}
-
 /* A copy of the attributes that stands by itself, objects retained. */
 static bool copy_attrs(ed_tape *tape, tape_node *node, const void *attrs)
 {
-    const ed_op *op = node->op;
-    if (!op->attrs_size || attrs == op->defaults) {
-        node->attrs = attrs;
-        return true;
-    }
-    size_t size = (op->attrs_size + sizeof(int64_t) - 1) & ~(sizeof(int64_t) - 1);
-    char *copy = chunk_alloc(tape, size + attrs_extra(op, attrs)), *extra = copy + size;
-    if (!copy) return false;
-    memcpy(copy, attrs, op->attrs_size);
-    for (const ed_attr *a = op->attrs; a && a->name; a++) {
-        if (is_list(a)) {
-            ed_ints *ints = (void *)(copy + a->offset);
-            if (!ints->values) continue;
-            size_t bytes = (size_t)ints->count * sizeof(int64_t);
-            ints->values = memcpy(extra, ints->values, bytes);
-            extra += bytes + sizeof(int64_t);
-        } else if (a->type == ED_ATTR_STRING) {
-            const char **s = (void *)(copy + a->offset);
-            if (!*s) continue;
-            size_t bytes = strlen(*s) + 1;
-            *s = memcpy(extra, *s, bytes);
-            extra += (bytes + sizeof(int64_t) - 1) & ~(sizeof(int64_t) - 1);
-        } else if (a->type == ED_ATTR_OBJECT) {
-            ed_retain(*(void **)(copy + a->offset));
-        }
-    }
-    node->attrs = copy;
-    return true;
+    node->attrs = attrs;
+    if (!node->op->attrs_size || attrs == node->op->defaults) return true;
+    const ed_attr *fields = node->op->attrs;
+    const size_t size = node->op->attrs_size;
+    void *copy = chunk_alloc(tape, schema_bytes(fields, size, attrs));
+    node->attrs = copy ? schema_put(fields, size, attrs, copy) : NULL;
+    return copy;
 }
 
 static void release_attrs(tape_node *node)
 {
-    if (!node->attrs || node->attrs == node->op->defaults) return;
-    for (const ed_attr *a = node->op->attrs; a && a->name; a++)
-        if (a->type == ED_ATTR_OBJECT)
-            ed_release(*(void **)((const char *)node->attrs + a->offset));
+    if (node->attrs && node->attrs != node->op->defaults)
+        schema_release(node->op->attrs, node->attrs);
     node->attrs = NULL;
 }
 

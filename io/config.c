@@ -66,12 +66,6 @@ static bool put_objects(io_buffer *b, const ed_objects *list, int depth)
     return true;
 }
 
-static void put_state(io_buffer *b, const uint64_t state[3])
-{
-    io_put_format(b, "[%llu, %llu, %llu]", (unsigned long long)state[0],
-                  (unsigned long long)state[1], (unsigned long long)state[2]);
-}
-
 static bool put_value(io_buffer *b, const ed_field *field, const void *options, int depth)
 {
     const void *at = ED_FIELD_AT(field, options);
@@ -95,7 +89,7 @@ static bool put_value(io_buffer *b, const ed_field *field, const void *options, 
     case ED_FIELD_STRING:
     case ED_FIELD_CHOICE:
     case ED_FIELD_ACTIVATION: put_text(b, *(const char *const *)at); break;
-    case ED_FIELD_STATE: put_state(b, at); break;
+    case ED_FIELD_DRAW: put_text(b, NULL); break; /* of ops, which have no JSON */
     case ED_FIELD_LAYERS: return put_objects(b, at, depth);
     case ED_FIELD_OBJECT:
     case ED_FIELD_GENERATOR:
@@ -223,14 +217,6 @@ static bool read_ints(io_json *j, ed_ints *list)
     return !j->wrong;
 }
 
-static bool read_state(io_json *j, uint64_t state[3])
-{
-    if (!io_json_take(j, '[')) return false;
-    for (int i = 0; i < 3; i++)
-        if (!io_json_member(j, i, ']') || !io_json_unsigned(j, &state[i])) return false;
-    return !io_json_member(j, 3, ']') && !j->wrong;
-}
-
 static bool read_objects(io_json *j, const char *family, int depth, ed_objects *list)
 {
     const int64_t count = count_elements(j);
@@ -258,7 +244,7 @@ static bool read_value(io_json *j, const ed_field *field, void *options, int dep
     case ED_FIELD_STRING:
     case ED_FIELD_CHOICE:
     case ED_FIELD_ACTIVATION: return read_string(j, at);
-    case ED_FIELD_STATE: return read_state(j, at);
+    case ED_FIELD_DRAW: return false;
     case ED_FIELD_LAYERS: return read_objects(j, schema_family(field->type), depth, at);
     case ED_FIELD_OBJECT:
     case ED_FIELD_GENERATOR:

@@ -33,7 +33,7 @@ static const char *const kinds_of_attrs[] = {
 
 static bool is_told(const ed_attr *a)
 {
-    return a->type != ED_ATTR_STATE && a->type != ED_ATTR_OBJECT;
+    return a->type != ED_ATTR_DRAW && a->type != ED_ATTR_OBJECT;
 }
 
 /* A number of this type, as Lua counts: indices and axes begin at 1. */

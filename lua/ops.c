@@ -292,7 +292,7 @@ const ed_op *ops_of(lua_State *L, int at)
 static bool has_state(const ed_op *op)
 {
     for (const ed_attr *a = op->attrs; a && a->name; a++)
-        if (a->type == ED_ATTR_STATE) return true;
+        if (a->type == ED_ATTR_DRAW) return true;
     return false;
 }
 

@@ -1,4 +1,5 @@
 #include "ops/execute.h"
+#include "ops/random.h"
 #include "tensor/threads.h"
 #include <limits.h>
 #include <stdarg.h>
@@ -70,6 +71,7 @@ void ops_call_end(ed_call *call)
     if (call->inputs != call->room->inputs) memory_free(call->inputs);
     if (call->outputs != call->room->outputs) memory_free(call->outputs);
     if (call->plan != call->room->plan) memory_free(call->plan);
+    if (call->drawn) memory_free(call->drawn);
 }
 
 static void drop_outputs(ed_call *call)
@@ -334,9 +336,25 @@ static bool cancel(const ed_call *call)
     return ed_call_fail(call, ED_CANCELLED, "interrupted");
 }
 
+/* Gives a random op attributes in which the state is filled in. */
+static bool draw(ed_call *call)
+{
+    const ed_attr *a = call->op->attrs;
+    while (a && a->name && a->type != ED_ATTR_DRAW) a++;
+    if (!a || !a->name) return true;
+    const ed_draw *given = (const void *)((const char *)call->attrs + a->offset);
+    if (given->drawn) return true;
+    char *attrs = memory_alloc(call->op->attrs_size);
+    if (!attrs) return false;
+    call->attrs = call->drawn = memcpy(attrs, call->attrs, call->op->attrs_size);
+    random_draw((ed_draw *)(attrs + a->offset), call->n_outputs ? call->outputs[0]->size : 0);
+    return true;
+}
+
 /* What a kernel makes of ranges that were left out is nothing, and so is what it says of them. */
 static bool compute(ed_call *call)
 {
+    if (!draw(call)) return false;
     const bool failed = ed_failed(), outer = threads_may_stop(true);
     const bool ok = call->op->kernel(call);
     threads_may_stop(outer);
@@ -345,8 +363,7 @@ static bool compute(ed_call *call)
     return cancel(call);
 }
 
-/* Copies what the kernel wants contiguous; copies belong to the scope.
- * Listeners see the originals. */
+/* Copies what the kernel wants contiguous. Listeners see the originals. */
 static bool run(ed_call *call)
 {
     if (!call->op->kernel)

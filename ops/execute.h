@@ -6,6 +6,7 @@
 
 #include "ops/op.h"
 #include "tensor/core.h"
+#include "tensor/schema_core.h"
 
 /* Told of every call of its thread that succeeded, with the operands as the caller gave them
  * (variables among them). */

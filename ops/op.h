@@ -56,7 +56,7 @@ typedef ed_field ed_attr;
 #define ED_ATTR_DTYPE  ED_FIELD_DTYPE
 #define ED_ATTR_INTS   ED_FIELD_INTS
 #define ED_ATTR_STRING ED_FIELD_STRING
-#define ED_ATTR_STATE  ED_FIELD_STATE
+#define ED_ATTR_DRAW   ED_FIELD_DRAW
 #define ED_ATTR_OBJECT ED_FIELD_OBJECT
 #define ED_ATTR_AXIS   ED_FIELD_AXIS
 #define ED_ATTR_AXES   ED_FIELD_AXES
@@ -75,6 +75,7 @@ typedef struct ed_call {
     void *plan;                /* what infer worked out and the kernel needs: ed_call_plan */
     bool ready;                /* infer made the outputs complete (views): no kernel is run */
     struct ed_call_room *room; /* the dispatcher's */
+    void *drawn;               /* its copy of the attributes, with a state drawn */
 } ed_call;
 
 /* Says how many outputs the call has, 0 or more, of which none is made yet: for the infer of an op
@@ -220,6 +221,14 @@ ed_tensor *ed_call_op(const ed_op *op, ed_tensor *const *inputs, int n, const vo
 /* The same for any op, also those with ED_OP_MANY_OUTPUTS: all outputs as a list, which alone holds
  * them. NULL on failure. */
 ed_list *ed_execute_list(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs);
+
+/*
+ * A copy of an op's attributes that stands by itself, its lists and strings included, with a
+ * reference to each of its objects: for listeners that keep calls. NULL without memory.
+ * ed_attrs_free frees it and releases the objects.
+ */
+void *ed_attrs_copy(const ed_op *op, const void *attrs);
+void ed_attrs_free(const ed_op *op, void *copy);
 
 /* Adds a user's op, which must stay where it is; fails on an incomplete definition or a name that
  * is taken. */

@@ -1,9 +1,9 @@
 /*
- * Random ops. An op is a pure function of its attributes: where it starts in the stream is one of
- * them (ED_ATTR_STATE, the counter and key of ops/kernels/philox.h), so a call can be repeated, by
- * a tape or by dropout's gradient, and gives the same numbers. The public functions take that state
- * from a generator or from the process's source, and only when the call is going to succeed: what
- * is refused draws nothing.
+ * Random ops. A generator is an attribute of the call (ED_ATTR_DRAW), and the dispatcher takes the
+ * state from it, the counter and key of ops/kernels/philox.h, once infer has succeeded: what is
+ * refused draws nothing. The state then stands in the attributes, of which the kernel is a pure
+ * function, so a call can be repeated, by dropout's gradient or whoever recorded it, and gives the
+ * same numbers.
  *
  * The process's source does what TensorFlow does after tf.random.set_seed: every call gets a seed
  * of its own from Python's generator and starts at the beginning of that seed's stream.
@@ -15,7 +15,6 @@
 #include "track/graph.h"
 #include <math.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -238,10 +237,11 @@ static bool is_source(const ed_generator *generator)
     return !generator || generator == &the_source;
 }
 
-void random_draw(ed_generator *generator, int64_t n, uint64_t state[3])
+void random_draw(ed_draw *draw, int64_t n)
 {
+    ed_generator *generator = draw->generator;
     philox p;
-    if (!ops_draws_take(state)) {
+    if (!ops_draws_take(draw->state)) {
         if (!is_source(generator)) {
             pthread_mutex_lock(&generator->lock);
             p = generator->state;
@@ -250,10 +250,11 @@ void random_draw(ed_generator *generator, int64_t n, uint64_t state[3])
         } else {
             p = source_next();
         }
-        put_state(&p, state);
+        put_state(&p, draw->state);
     }
-    ops_draws_note(
-        state); /* without memory an error is kept, and what is to run again will be refused */
+    draw->drawn = true;
+    /* Without memory an error is kept, and what is to run again will be refused. */
+    ops_draws_note(draw->state);
 }
 
 uint64_t random_seed(void)
@@ -271,7 +272,7 @@ struct random_attrs {
     ed_dtype dtype;
     ed_ints shape;
     double a, b;
-    uint64_t state[3];
+    ed_draw draw;
 };
 
 #define SCHEMA(name_a, doc_a, name_b, doc_b)                                                       \
@@ -280,7 +281,7 @@ struct random_attrs {
             ATTR(struct random_attrs, shape, ED_ATTR_INTS, "of the result"),                       \
             {name_a, ED_ATTR_FLOAT, offsetof(struct random_attrs, a), doc_a},                      \
             {name_b, ED_ATTR_FLOAT, offsetof(struct random_attrs, b), doc_b},                      \
-            ATTR(struct random_attrs, state, ED_ATTR_STATE, "where the stream begins"),            \
+            ATTR(struct random_attrs, draw, ED_ATTR_DRAW, "where the numbers come from"),          \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \
@@ -298,64 +299,51 @@ static bool is_half(ed_dtype dtype)
     return dtype == ED_FLOAT16 || dtype == ED_BFLOAT16;
 }
 
-/* What is wrong with a call, "" if nothing. */
-typedef text fault_function(const struct random_attrs *a);
-
-static text say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static text say(const char *format, ...)
-{
-    text t;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(t.s, sizeof t.s, format, arguments);
-    va_end(arguments);
-    return t;
-}
-
-static text normal_fault(const struct random_attrs *a)
-{
-    if (!a->shape.values) return say("no shape is given");
-    if (!ed_dtype_is_float(a->dtype))
-        return say("it makes floats, not %s", ed_dtype_name(a->dtype));
-    if (!isfinite(a->a) || !isfinite(a->b) || a->b < 0)
-        return say("mean %g and stddev %g: both must be finite, stddev not negative", a->a, a->b);
-    return say("%s", "");
-}
-
-/* For whole numbers low and high must be numbers of the type, high also the one beyond the last. */
-static text uniform_fault(const struct random_attrs *a)
-{
-    bool whole = a->dtype == ED_INT32 || a->dtype == ED_INT64;
-    if (!a->shape.values) return say("no shape is given");
-    if (!whole && !ed_dtype_is_float(a->dtype))
-        return say("it makes floats, int32 and int64, not %s", ed_dtype_name(a->dtype));
-    if (!isfinite(a->a) || !isfinite(a->b) || a->a > a->b)
-        return say("low %g and high %g: both must be finite, low not above high", a->a, a->b);
-    if (!whole) return say("%s", "");
-    double most = a->dtype == ED_INT32 ? 0x1p31 : 0x1p63;
-    if (a->a == a->b) return say("no whole number is at least %g and below %g", a->a, a->b);
-    if (a->a != floor(a->a) || a->b != floor(a->b) || a->a < -most || a->b > most)
-        return say("low %g and high %g are no bounds of %s", a->a, a->b, ed_dtype_name(a->dtype));
-    return say("%s", "");
-}
-
-static bool infer(ed_call *call, fault_function *fault)
+static bool infer_output(ed_call *call)
 {
     const struct random_attrs *a = call->attrs;
-    text wrong = fault(a);
-    if (wrong.s[0]) return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s", wrong.s);
     int rank = a->shape.count > ED_MAX_RANK ? ED_MAX_RANK + 1 : (int)a->shape.count;
+    if (!a->shape.values) return ed_call_fail(call, ED_INVALID_ARGUMENT, "no shape is given");
     return ed_call_output(call, 0, a->dtype, rank, a->shape.values);
-}
-
-static bool uniform_infer(ed_call *call)
-{
-    return infer(call, uniform_fault);
 }
 
 static bool normal_infer(ed_call *call)
 {
-    return infer(call, normal_fault);
+    const struct random_attrs *a = call->attrs;
+    if (!ed_dtype_is_float(a->dtype))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "it makes floats, not %s",
+                            ed_dtype_name(a->dtype));
+    if (!isfinite(a->a) || !isfinite(a->b) || a->b < 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "mean %g and stddev %g: both must be finite, stddev not negative", a->a,
+                            a->b);
+    return infer_output(call);
+}
+
+/* For integers low and high must be numbers of the type, high also the one beyond the last. */
+static bool check_integer_bounds(const ed_call *call, const struct random_attrs *a)
+{
+    double most = a->dtype == ED_INT32 ? 0x1p31 : 0x1p63;
+    if (a->a == a->b)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "no integer is at least %g and below %g",
+                            a->a, a->b);
+    if (a->a == floor(a->a) && a->b == floor(a->b) && a->a >= -most && a->b <= most) return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "low %g and high %g are no bounds of %s", a->a,
+                        a->b, ed_dtype_name(a->dtype));
+}
+
+static bool uniform_infer(ed_call *call)
+{
+    const struct random_attrs *a = call->attrs;
+    bool integer = a->dtype == ED_INT32 || a->dtype == ED_INT64;
+    if (!integer && !ed_dtype_is_float(a->dtype))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "it makes floats, int32 and int64, not %s",
+                            ed_dtype_name(a->dtype));
+    if (!isfinite(a->a) || !isfinite(a->b) || a->a > a->b)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "low %g and high %g: both must be finite, low not above high", a->a,
+                            a->b);
+    return (!integer || check_integer_bounds(call, a)) && infer_output(call);
 }
 
 /* The way of the whole numbers between doubles, the largest of which may be one beyond the type. */
@@ -367,7 +355,7 @@ static uint64_t whole(double x)
 static bool uniform_kernel(ed_call *call)
 {
     const struct random_attrs *a = call->attrs;
-    const philox p = random_philox(a->state);
+    const philox p = random_philox(a->draw.state);
     int64_t n = call->outputs[0]->size;
     void *y = ed_call_data(call, 0);
     uint64_t low, high;
@@ -396,7 +384,7 @@ static bool uniform_kernel(ed_call *call)
 static bool normal_kernel(ed_call *call)
 {
     const struct random_attrs *a = call->attrs;
-    const philox p = random_philox(a->state);
+    const philox p = random_philox(a->draw.state);
     int64_t n = call->outputs[0]->size;
     void *y = ed_call_data(call, 0);
     switch (a->dtype) {
@@ -411,7 +399,7 @@ static bool normal_kernel(ed_call *call)
 static bool truncated_kernel(ed_call *call)
 {
     const struct random_attrs *a = call->attrs;
-    const philox p = random_philox(a->state);
+    const philox p = random_philox(a->draw.state);
     int64_t n = call->outputs[0]->size;
     void *y = ed_call_data(call, 0);
     switch (a->dtype) {
@@ -469,7 +457,7 @@ static double stretched(ed_dtype dtype, double x, double scale, double shift)
 static bool uniform_plain(const ed_call *call)
 {
     const struct random_attrs *a = call->attrs;
-    const philox p = random_philox(a->state);
+    const philox p = random_philox(a->draw.state);
     double *y = (double *)call->outputs[0]->data;
     for (int64_t i = 0; i < call->outputs[0]->size; i++) {
         uint64_t at = (uint64_t)i;
@@ -488,7 +476,7 @@ static bool uniform_plain(const ed_call *call)
 static bool normal_plain(const ed_call *call)
 {
     const struct random_attrs *a = call->attrs;
-    const philox p = random_philox(a->state);
+    const philox p = random_philox(a->draw.state);
     double *y = (double *)call->outputs[0]->data;
     for (int64_t i = 0; i < call->outputs[0]->size; i++)
         y[i] = stretched(a->dtype, gauss(a->dtype, p, (uint64_t)i), a->b, a->a);
@@ -501,7 +489,7 @@ static bool truncated_plain(const ed_call *call)
     const struct random_attrs *a = call->attrs;
     double *y = (double *)call->outputs[0]->data;
     int group = a->dtype == ED_FLOAT64 ? 2 : 4;
-    philox p = random_philox(a->state);
+    philox p = random_philox(a->draw.state);
     for (int64_t i = 0; i < call->outputs[0]->size;
          i += group, philox_skip(&p, (uint64_t)group * 64)) {
         uint64_t at = 0;
@@ -513,6 +501,11 @@ static bool truncated_plain(const ed_call *call)
     return true;
 }
 
+/* For samples: numbers of that state. */
+#define DRAWN(low, high, key)                                                                      \
+    {                                                                                              \
+        .drawn = true, .state = { low, high, key }                                                 \
+    }
 #define NO_INPUT "it has no input to differentiate by"
 #define SAMPLE(of, from, to, ...)                                                                  \
     {                                                                                              \
@@ -521,11 +514,7 @@ static bool truncated_plain(const ed_call *call)
             .dtype = of,                                                                           \
             .shape = {(const int64_t[]){0, __VA_ARGS__} + 1,                                       \
                       sizeof((const int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1},            \
-            .a = from, .b = to, .state = {                                                         \
-                1,                                                                                 \
-                2,                                                                                 \
-                3                                                                                  \
-            }                                                                                      \
+            .a = from, .b = to, .draw = DRAWN(1, 2, 3)                                             \
         }                                                                                          \
     }
 #define FLOAT_SAMPLES                                                                              \
@@ -576,34 +565,27 @@ ED_OP(random_truncated_normal) = {
     .samples = ED_SAMPLES(FLOAT_SAMPLES),
 };
 
-/* Takes the state from where the options say, unless the call is going to be refused anyhow. */
-static ed_tensor *make(const ed_op *op, fault_function *fault, struct random_attrs *a,
+static ed_tensor *make(const ed_op *op, struct random_attrs a, ed_ints shape,
                        const ed_random_options *options)
 {
-    int64_t n;
-    int rank = a->shape.count > ED_MAX_RANK ? ED_MAX_RANK + 1 : (int)a->shape.count;
-    if (options && options->dtype) a->dtype = options->dtype;
-    if (!fault(a).s[0]) {
-        if (!tensor_count(a->dtype, rank, a->shape.values, &n)) return NULL;
-        random_draw(options ? options->generator : NULL, n, a->state);
-    }
-    return ed_call_op(op, NULL, 0, a);
+    a.shape = shape;
+    if (options && options->dtype) a.dtype = options->dtype;
+    if (options) a.draw.generator = options->generator;
+    return ed_call_op(op, NULL, 0, &a);
 }
 
 ed_tensor *ed_random_uniform_with(ed_ints shape, const ed_random_options *options)
 {
     struct random_attrs a = uniform_defaults;
-    a.shape = shape;
     if (options) a.a = options->low, a.b = options->high;
-    return make(&ed_op_random_uniform, uniform_fault, &a, options);
+    return make(&ed_op_random_uniform, a, shape, options);
 }
 
 static ed_tensor *make_normal(const ed_op *op, ed_ints shape, const ed_random_options *options)
 {
     struct random_attrs a = normal_defaults;
-    a.shape = shape;
     if (options) a.a = options->mean, a.b = options->stddev;
-    return make(op, normal_fault, &a, options);
+    return make(op, a, shape, options);
 }
 
 ed_tensor *ed_random_normal_with(ed_ints shape, const ed_random_options *options)
@@ -620,12 +602,12 @@ ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_option
 
 struct permutation_attrs {
     int64_t count;
-    uint64_t state[3];
+    ed_draw draw;
 };
 
 static const ed_attr permutation_schema[] = {
     ATTR(struct permutation_attrs, count, ED_ATTR_INT, "how many numbers"),
-    ATTR(struct permutation_attrs, state, ED_ATTR_STATE, "where the stream begins"),
+    ATTR(struct permutation_attrs, draw, ED_ATTR_DRAW, "where the numbers come from"),
     {0},
 };
 
@@ -638,7 +620,7 @@ static bool permutation_infer(ed_call *call)
 static bool permutation_kernel(ed_call *call)
 {
     const struct permutation_attrs *a = call->attrs;
-    const philox p = random_philox(a->state);
+    const philox p = random_philox(a->draw.state);
     philox_shuffle(&p, a->count, ed_call_data(call, 0));
     return true;
 }
@@ -646,7 +628,7 @@ static bool permutation_kernel(ed_call *call)
 static bool permutation_plain(const ed_call *call)
 {
     const struct permutation_attrs *a = call->attrs;
-    const philox p = random_philox(a->state);
+    const philox p = random_philox(a->draw.state);
     double *y = (double *)call->outputs[0]->data;
     for (int64_t i = 0; i < a->count; i++) y[i] = (double)i;
     for (int64_t i = 0; i + 1 < a->count; i++) {
@@ -669,9 +651,9 @@ ED_OP(random_permutation) = {
     .kernel = permutation_kernel,
     .no_gradient = NO_INPUT,
     .reference = permutation_plain,
-    .samples = ED_SAMPLES({.attrs = &(const struct permutation_attrs){100, {1, 2, 3}}},
-                          {.attrs = &(const struct permutation_attrs){1, {4, 5, 6}}},
-                          {.attrs = &(const struct permutation_attrs){0, {4, 5, 6}}}),
+    .samples = ED_SAMPLES({.attrs = &(const struct permutation_attrs){100, DRAWN(1, 2, 3)}},
+                          {.attrs = &(const struct permutation_attrs){1, DRAWN(4, 5, 6)}},
+                          {.attrs = &(const struct permutation_attrs){0, DRAWN(4, 5, 6)}}),
 };
 
 ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_random_options *options)
@@ -681,8 +663,8 @@ ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_random_options *options
         return ed_fail(ED_INVALID_ARGUMENT, "random_shuffle: x is %s; it has no rows",
                        text_of_tensor(x).s);
     ED_SCOPE;
-    struct permutation_attrs a = {.count = x->shape[0]};
-    random_draw(options ? options->generator : NULL, a.count, a.state);
+    struct permutation_attrs a = {.count = x->shape[0],
+                                  .draw.generator = options ? options->generator : NULL};
     return ed_keep(ed_gather(x, ed_call_op(&ed_op_random_permutation, NULL, 0, &a)));
 }
 
@@ -691,26 +673,21 @@ ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_random_options *options
 struct dropout_attrs {
     double rate;
     ed_dtype draws;
-    uint64_t state[3];
+    ed_draw draw;
 };
 
 static const ed_attr dropout_schema[] = {
     ATTR(struct dropout_attrs, rate, ED_ATTR_FLOAT, "share of elements that become 0"),
     ATTR(struct dropout_attrs, draws, ED_ATTR_DTYPE, "of the uniform numbers; default x's"),
-    ATTR(struct dropout_attrs, state, ED_ATTR_STATE, "where the stream begins"),
+    ATTR(struct dropout_attrs, draw, ED_ATTR_DRAW, "where the numbers come from"),
     {0},
 };
-
-static bool is_rate(double rate)
-{
-    return rate >= 0 && rate < 1;
-}
 
 static bool dropout_infer(ed_call *call)
 {
     const struct dropout_attrs *a = call->attrs;
     const ed_tensor *x = call->inputs[0];
-    if (!is_rate(a->rate))
+    if (!(a->rate >= 0 && a->rate < 1))
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "rate %g is not in 0 <= rate < 1", a->rate);
     if (a->draws && a->draws != ED_FLOAT32 && a->draws != ED_FLOAT64)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "it draws float32 or float64, not %s",
@@ -727,7 +704,7 @@ static bool dropout_infer(ed_call *call)
 /* Numbers of another dtype than x's are drawn for their mask alone. */
 static bool drop_by_mask(const struct dropout_attrs *a, const ed_tensor *input, void *y)
 {
-    const philox p = random_philox(a->state);
+    const philox p = random_philox(a->draw.state);
     const void *x = input->data;
     int64_t n = input->size;
     size_t each = dtype_size(a->draws);
@@ -750,7 +727,7 @@ static bool dropout_kernel(ed_call *call)
 {
     const struct dropout_attrs *a = call->attrs;
     const ed_tensor *x = call->inputs[0];
-    const philox p = random_philox(a->state);
+    const philox p = random_philox(a->draw.state);
     void *y = ed_call_data(call, 0);
     if (a->draws && a->draws != x->dtype) return drop_by_mask(a, x, y);
     if (x->dtype == ED_FLOAT32)
@@ -770,7 +747,7 @@ static bool dropout_gradient(const ed_gradient_call *g)
 static bool dropout_plain(const ed_call *call)
 {
     const struct dropout_attrs *a = call->attrs;
-    const philox p = random_philox(a->state);
+    const philox p = random_philox(a->draw.state);
     const double *x = (const double *)call->inputs[0]->data;
     double *y = (double *)call->outputs[0]->data;
     ed_dtype draws = a->draws ? a->draws : ED_FLOAT64;
@@ -793,18 +770,16 @@ ED_OP(dropout) = {
     .gradient = dropout_gradient,
     .reference = dropout_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5)},
-                           .attrs = &(const struct dropout_attrs){0.3, ED_FLOAT32, {1, 2, 3}}},
+                           .attrs = &(const struct dropout_attrs){0.3, ED_FLOAT32, DRAWN(1, 2, 3)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2)},
-                           .attrs = &(const struct dropout_attrs){0.5, ED_FLOAT64, {4, 5, 6}}},
+                           .attrs = &(const struct dropout_attrs){0.5, ED_FLOAT64, DRAWN(4, 5, 6)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 1, 9)},
-                           .attrs = &(const struct dropout_attrs){0.9, ED_FLOAT32, {7, 8, 9}}},
+                           .attrs = &(const struct dropout_attrs){0.9, ED_FLOAT32, DRAWN(7, 8, 9)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 4)}}),
 };
 
 ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_random_options *options)
 {
-    struct dropout_attrs a = {.rate = rate};
-    bool draws = x && is_rate(rate) && rate > 0 && ED_SET_FLOAT & 1 << x->dtype;
-    if (draws) random_draw(options ? options->generator : NULL, x->size, a.state);
+    struct dropout_attrs a = {.rate = rate, .draw.generator = options ? options->generator : NULL};
     return CALL_OP(dropout, &a, x);
 }

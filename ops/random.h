@@ -7,11 +7,8 @@
 #include "ops/kernels/philox.h"
 #include "ops/ops.h"
 
-/*
- * The state for one draw of n elements, from the generator, which moves on, or (NULL) the process's
- * source. Any thread may.
- */
-void random_draw(ed_generator *generator, int64_t n, uint64_t state[3]);
+/* Fills in the state for a draw of n elements from the generator, which moves on. Any thread may. */
+void random_draw(ed_draw *draw, int64_t n);
 
 /* A seed from the process's source: one draw. */
 uint64_t random_seed(void);

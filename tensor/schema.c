@@ -123,7 +123,7 @@ bool schema_check_field(const char *who, const ed_field *field, const void *opti
     case ED_FIELD_BOOL:
     case ED_FIELD_STRING:
     case ED_FIELD_ACTIVATION:
-    case ED_FIELD_STATE: return true;
+    case ED_FIELD_DRAW: return true;
     case ED_FIELD_OBJECT:
     case ED_FIELD_GENERATOR:
     case ED_FIELD_INITIALIZER:
@@ -197,7 +197,9 @@ static void each_object(const ed_field *fields, const void *options, void (*f)(v
         if (field->type == ED_FIELD_LAYERS) {
             const ed_objects *list = at;
             for (int64_t i = 0; i < list->count; i++) f(list->values[i]);
-        } else if (field->type >= ED_FIELD_OBJECT)
+        } else if (field->type == ED_FIELD_DRAW)
+            f(((const ed_draw *)at)->generator);
+        else if (field->type >= ED_FIELD_OBJECT)
             f(*(void *const *)at);
     }
 }
@@ -207,14 +209,18 @@ static void hold(void *object)
     ed_retain(object);
 }
 
-void *schema_copy(const ed_field *fields, size_t size, const void *options)
+size_t schema_bytes(const ed_field *fields, size_t size, const void *options)
 {
     size_t bytes = round_up(size), more;
     for (const ed_field *f = fields; f && f->name; f++)
         if (pointed(f, options, &more)) bytes += round_up(more) + sizeof(int64_t);
-    char *copy = memory_alloc(bytes), *at = copy + round_up(size);
-    if (!copy) return NULL;
-    memcpy(copy, options, size);
+    return bytes;
+}
+
+void *schema_put(const ed_field *fields, size_t size, const void *options, void *room)
+{
+    size_t more;
+    char *copy = memcpy(room, options, size), *at = copy + round_up(size);
     for (const ed_field *f = fields; f && f->name; f++) {
         const void *from = pointed(f, options, &more);
         if (!from) continue;
@@ -225,9 +231,20 @@ void *schema_copy(const ed_field *fields, size_t size, const void *options)
     return copy;
 }
 
+void schema_release(const ed_field *fields, const void *copy)
+{
+    each_object(fields, copy, ed_release);
+}
+
+void *schema_copy(const ed_field *fields, size_t size, const void *options)
+{
+    void *room = memory_alloc(schema_bytes(fields, size, options) + !size);
+    return room ? schema_put(fields, size, options, room) : NULL;
+}
+
 void schema_free(const ed_field *fields, void *copy)
 {
-    if (copy) each_object(fields, copy, ed_release);
+    if (copy) schema_release(fields, copy);
     memory_free(copy);
 }
 

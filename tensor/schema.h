@@ -37,13 +37,25 @@ typedef enum ed_field_type {
     ED_FIELD_AXIS,       /* int64_t, negative from the end; other languages may count from 1 */
     ED_FIELD_AXES,       /* ed_ints of such */
     ED_FIELD_ACTIVATION, /* const char *: the name of an activation, see ed_activate */
-    ED_FIELD_STATE,      /* uint64_t[3]: a random generator's counter and key */
+    ED_FIELD_DRAW,       /* ed_draw: where random numbers come from */
     ED_FIELD_OBJECT,     /* any object of Eddy's; the types behind it are objects of one family */
     ED_FIELD_GENERATOR,
     ED_FIELD_INITIALIZER,
     ED_FIELD_LAYER,
     ED_FIELD_LAYERS, /* ed_objects: a counted array of layers */
 } ed_field_type;
+
+/*
+ * Where a call's random numbers come from. Once infer has succeeded, the dispatcher takes the state
+ * from the generator, which moves on by as many elements as the first output has; kernel, listeners
+ * and gradient find attributes in which the state is filled in and `drawn` is true. A call made with
+ * those draws nothing and gives the same numbers again; made with `drawn` false, it gives new ones.
+ */
+typedef struct ed_draw {
+    struct ed_generator *generator; /* NULL: the process's source */
+    bool drawn;                     /* the state is given */
+    uint64_t state[3];              /* counter low, counter high, key: where the stream begins */
+} ed_draw;
 
 /* A counted array of objects. Read during the call only. */
 typedef struct ed_objects {

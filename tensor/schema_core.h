@@ -22,9 +22,14 @@ void *made_new(const object_class *class, size_t bytes, const ed_kind *kind, con
 void made_end(void *object);
 
 /*
- * A copy of a structure of options that stands by itself: lists and strings in the same piece of
- * memory, objects retained. NULL without memory. schema_free gives it back.
+ * A copy of a structure of options that stands by itself, in a piece of memory of so many bytes:
+ * lists and strings lie behind the structure, objects are retained until schema_release.
  */
+size_t schema_bytes(const ed_field *fields, size_t size, const void *options);
+void *schema_put(const ed_field *fields, size_t size, const void *options, void *room);
+void schema_release(const ed_field *fields, const void *copy);
+
+/* The same in memory of its own; NULL without it. schema_free gives all back. */
 void *schema_copy(const ed_field *fields, size_t size, const void *options);
 void schema_free(const ed_field *fields, void *copy);
 

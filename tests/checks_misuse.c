@@ -217,13 +217,14 @@ static int wrong_count(const ed_attr *a)
     case ED_ATTR_INTS:
     case ED_ATTR_AXES: return COUNT(wrong_lists);
     case ED_ATTR_STRING: return COUNT(wrong_texts);
-    case ED_ATTR_STATE: return 2;
+    case ED_ATTR_DRAW: return 2;
     default: return 1;
     }
 }
 
 static void put_wrong(char *attrs, const ed_attr *a, int i)
 {
+    static const ed_draw most = {NULL, true, {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
     static const int odd_dtypes[] = {-1, ED_DTYPE_COUNT, 12345};
     char *to = attrs + a->offset;
     int dtype = i < ED_DTYPE_COUNT ? i : odd_dtypes[i % 3];
@@ -236,7 +237,7 @@ static void put_wrong(char *attrs, const ed_attr *a, int i)
     case ED_ATTR_INTS:
     case ED_ATTR_AXES: *(ed_ints *)to = wrong_lists[i]; break;
     case ED_ATTR_STRING: *(const char **)to = wrong_texts[i]; break;
-    case ED_ATTR_STATE: memset(to, i ? 0xff : 0, 3 * sizeof(uint64_t)); break;
+    case ED_ATTR_DRAW: *(ed_draw *)to = i ? most : (ed_draw){0}; break;
     default: *(void **)to = NULL; break;
     }
 }

@@ -170,7 +170,7 @@ static void refusals(void **state)
     assert_fails(ed_random_uniform(ED_SHAPE(2), .low = 2, .high = 1), bad, "low 2 and high 1");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .high = NAN), bad, "finite");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT32, .high = 0), bad,
-                 "no whole number");
+                 "no integer is");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT32, .high = 2.5), bad, "no bounds");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT32, .high = 0x1p32), bad,
                  "no bounds of int32");
@@ -296,13 +296,42 @@ static void without_memory(void **state)
     assert_true(n > 4);
 }
 
+/* A call that fails for want of memory leaves the generator as it was. */
+static void without_memory_no_draw(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    float values[12] = {1};
+    ed_generator *g = ed_generator_from_seed(7);
+    ed_tensor *x = ed_transpose(ed_constant(values, ED_SHAPE(4, 3)));
+    for (int what = 0; what < 2; what++) {
+        int n = 0;
+        for (bool done = false; !done; n++) {
+            ED_SCOPE;
+            uint64_t before[3], after[3];
+            ed_generator_state(g, before);
+            ed_memory_fail_at(n, false);
+            ed_tensor *y = what ? ed_dropout(x, 0.5, .generator = g)
+                                : ed_random_normal(ED_SHAPE(5), .generator = g);
+            done = !ed_memory_has_failed();
+            ed_memory_fail_at(-1, false);
+            ed_generator_state(g, after);
+            assert_int_equal(y != NULL, done);
+            assert_int_equal(after[0] != before[0], done);
+            ed_clear_error();
+        }
+        assert_true(n > 2);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, check_end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(global_seed), TEST(generators), TEST(dtypes),  TEST(refusals),
-        TEST(shuffles),    TEST(drops),      TEST(threads), TEST(without_memory),
+        TEST(global_seed), TEST(generators),     TEST(dtypes),
+        TEST(refusals),    TEST(shuffles),       TEST(drops),
+        TEST(threads),     TEST(without_memory), TEST(without_memory_no_draw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
