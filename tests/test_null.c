@@ -161,6 +161,7 @@ static void call_op(call *now)
     FAILS(ed_call_outputs, !(ed_call_outputs)(&empty, 1));
     FAILS(ed_call_plan, !(ed_call_plan)(NULL, 1));
     FAILS(ed_call_plan, !(ed_call_plan)(&empty, 1));
+    RETURNS(ed_attrs_free, ((ed_attrs_free)(NULL, NULL), true));
     FAILS(ed_execute, !(ed_execute)(NULL, NULL, 0, NULL, NULL));
     FAILS(ed_call_op, !(ed_call_op)(NULL, NULL, 0, NULL));
     FAILS(ed_execute_list, !(ed_execute_list)(NULL, NULL, 0, NULL));
