@@ -100,7 +100,7 @@ int main(int argc, char **argv)
         {"keep", keep},
         {"sequential", sequential},
     };
-    static const int64_t counts[] = {200, 20000, 100000};
+    static const int64_t counts[] = {2, 200, 20000, 100000};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
             char name[64];

@@ -25,7 +25,7 @@ bool ops_unlisten(ops_listener *listener)
     return false;
 }
 
-/* ---- A call's memory -------------------------------------------------------------------------- */
+/* ---- A call's memory ------------------------------------------------------------------------- */
 
 /* The attributes of ops whose defaults are all zero. */
 static const max_align_t no_attrs[OPS_ZERO_ATTRS / sizeof(max_align_t)];

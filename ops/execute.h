@@ -52,7 +52,8 @@ typedef struct ed_call_room {
 
 /*
  * Begins a call with room for n inputs and for the outputs that the definition says; `attrs` may be
- * NULL for the defaults. false without memory. The end frees the room, the outputs are the caller's.
+ * NULL for the defaults. false without memory. The end frees the room; the outputs are the
+ * caller's.
  */
 bool ops_call_begin(ed_call *call, ed_call_room *room, const ed_op *op, int n, const void *attrs);
 void ops_call_end(ed_call *call);

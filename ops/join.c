@@ -319,8 +319,8 @@ static bool unstack_infer(ed_call *call)
 }
 
 /*
- * dx = the parts' gradients joined again, by one op; zeros for a part without one. Parts of one size
- * share them.
+ * dx = the parts' gradients joined again, by one op; zeros for a part without one. Parts of one
+ * size share them.
  */
 static bool join_parts(const ed_gradient_call *g, const cut *c, const ed_op *op)
 {

@@ -361,7 +361,7 @@ ed_tensor *ed_concat_with(ed_list *list, const ed_concat_options *options);
 ed_tensor *ed_stack_with(ed_list *list, const ed_concat_options *options);
 
 /* Cut along an axis (default 0) into `count` equal parts / into parts of the given sizes, one of
- * which may be -1 / into its slices. Views. */
+ * which may be -1 / into its slices. Views, which the list holds. */
 #define ed_split(x, count, ...) ed_split_with(x, count, &(ed_concat_options){__VA_ARGS__})
 #define ed_split_sizes(x, sizes, ...)                                                              \
     ed_split_sizes_with(x, sizes, &(ed_concat_options){__VA_ARGS__})

@@ -821,6 +821,11 @@ static void many_parts(void **state)
         dx = ed_keep(ed_gradient(tape, ed_mul(y, y), x));
     }
     for (int64_t i = 0; i < MANY; i++) assert_true(at(dx, &i) == 4.0 * (double)i);
+    static ed_tensor *numbers[MANY];
+    for (int i = 0; i < MANY; i++) numbers[i] = i % 2 ? ed_number(i) : ed_integer(i);
+    ed_tensor *all = ed_stack(ed_list_make(numbers, MANY));
+    assert_int_equal(ed_dtype_of(all), ED_FLOAT32);
+    for (int64_t i = 0; i < MANY; i++) assert_true(at(all, &i) == (double)i);
     assert_false(ed_failed());
 }
 

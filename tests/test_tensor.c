@@ -375,7 +375,8 @@ static void *give_too(void *x)
     return NULL;
 }
 
-/* An object that is on several stacks, or several times on one, is kept by the scope that is asked. */
+/* An object that is on several stacks, or several times on one, is kept by the scope that is
+ * asked. */
 static void keeping_shared(void **state)
 {
     (void)state;
