@@ -32,84 +32,23 @@ static inline int64_t label_at(const void *labels, bool wide, int64_t i)
 #ifdef ISA
 /* ======== Loops =============================================================================== */
 
-#define ENTROPY_LOOPS(bits, number, vector, vectors, log_of)                                       \
-    static void dense_##bits(const void *labels, const void *x, void *loss, int64_t rows,          \
-                             int64_t n)                                                            \
-    {                                                                                              \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            const number *z = (const number *)labels + r * n, *from = (const number *)x + r * n;   \
-            const number m = lanes_row_##bits(LANES_MAX, LANES_ITSELF, from, n, 0);                \
-            const number l = log_of(lanes_row_##bits(LANES_SUM, LANES_EXP, from, n, m));           \
-            vector acc[LANES_ALL / vectors];                                                       \
-            for (int v = 0; v < LANES_ALL / vectors; v++) acc[v] = (vector){0};                    \
-            EACH_VECTOR(n, vectors)                                                                \
-            { /* a label of 0 counts nothing, even where the probability is 0 */                   \
-                const vector w = lanes_some_##bits(z + i, left, 0),                                \
-                             d = l - (lanes_some_##bits(from + i, left, 0) - m);                   \
-                acc[i / vectors % (LANES_ALL / vectors)] +=                                        \
-                    vselect_##bits(w == 0, (vector){0}, w * d);                                    \
-            }                                                                                      \
-            ((number *)loss)[r] = lanes_across_##bits(LANES_SUM, acc);                             \
-        }                                                                                          \
-    }                                                                                              \
-    static void dense_back_##bits(const void *labels, const void *x, const void *dy, int64_t step, \
-                                  void *dx, int64_t rows, int64_t n)                               \
-    {                                                                                              \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            const number *z = (const number *)labels + r * n, *from = (const number *)x + r * n;   \
-            const number g = ((const number *)dy)[r * step];                                       \
-            number *to = (number *)dx + r * n;                                                     \
-            const number m = lanes_row_##bits(LANES_MAX, LANES_ITSELF, from, n, 0);                \
-            const number total = lanes_row_##bits(LANES_SUM, LANES_ITSELF, z, n, 0);               \
-            const number k = 1 / softmax_exp_##bits(from, to, n, m);                               \
-            EACH_VECTOR(n, vectors)                                                                \
-            lanes_put_##bits(to + i,                                                               \
-                             (lanes_some_##bits(to + i, left, 0) * k * total -                     \
-                              lanes_some_##bits(z + i, left, 0)) *                                 \
-                                 g,                                                                \
-                             left);                                                                \
-        }                                                                                          \
-    }                                                                                              \
-    static void sparse_##bits(const void *labels, bool wide, const void *x, void *loss,            \
-                              int64_t rows, int64_t n)                                             \
-    {                                                                                              \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            const number *from = (const number *)x + r * n;                                        \
-            const number m = lanes_row_##bits(LANES_MAX, LANES_ITSELF, from, n, 0);                \
-            const number l = log_of(lanes_row_##bits(LANES_SUM, LANES_EXP, from, n, m));           \
-            ((number *)loss)[r] = l - (from[label_at(labels, wide, r)] - m);                       \
-        }                                                                                          \
-    }                                                                                              \
-    static void sparse_back_##bits(const void *labels, bool wide, const void *x, const void *dy,   \
-                                   int64_t step, void *dx, int64_t rows, int64_t n)                \
-    {                                                                                              \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            const number *from = (const number *)x + r * n;                                        \
-            const number g = ((const number *)dy)[r * step];                                       \
-            number *to = (number *)dx + r * n;                                                     \
-            const number m = lanes_row_##bits(LANES_MAX, LANES_ITSELF, from, n, 0);                \
-            const number k = 1 / softmax_exp_##bits(from, to, n, m);                               \
-            const int64_t label = label_at(labels, wide, r);                                       \
-            const number there = (to[label] * k - 1) * g;                                          \
-            EACH_VECTOR(n, vectors)                                                                \
-            lanes_put_##bits(to + i, lanes_some_##bits(to + i, left, 0) * k * g, left);            \
-            to[label] = there;                                                                     \
-        }                                                                                          \
-    }
-ENTROPY_LOOPS(f32, float, vf32, VECTOR_F32, logf)
-ENTROPY_LOOPS(f64, double, vf64, VECTOR_F64, log)
+#include "ops/kernels/lanes.h"
+
+#define TYPE f32
+#include "ops/cross_entropy.typed.h"
+#define TYPE f64
+#include "ops/cross_entropy.typed.h"
 
 const entropy_loops ISA_NAME(entropy_table)[ED_DTYPE_COUNT] = {
-    [ED_FLOAT32] = {dense_f32, dense_back_f32, sparse_f32, sparse_back_f32},
-    [ED_FLOAT64] = {dense_f64, dense_back_f64, sparse_f64, sparse_back_f64}};
+    [ED_FLOAT32] = {entropy_dense_f32, entropy_dense_gradient_f32, entropy_sparse_f32,
+                    entropy_sparse_gradient_f32},
+    [ED_FLOAT64] = {entropy_dense_f64, entropy_dense_gradient_f64, entropy_sparse_f64,
+                    entropy_sparse_gradient_f64}};
 
 #else
 /* ======== Ops ================================================================================= */
 
-#if defined(__x86_64__)
-extern const entropy_loops entropy_table_avx2[], entropy_table_avx512[];
-#endif
-extern const entropy_loops entropy_table_baseline[];
+ISA_DECLARE_TABLE(entropy_loops, entropy_table, []);
 
 static const entropy_loops *loops_for(ed_dtype dtype)
 {
@@ -473,35 +412,8 @@ ENTROPY(sparse_softmax_cross_entropy_gradient,
  * dy (sigmoid x - z) */
 VECTOR_LOOPS2(sigmoid_cross_entropy, (vmax(b, vset(b, 0)) - b * a) + vsoftplus(-vabs(b)));
 
-#ifdef ISA
-#define LOOP3(name, type, vector)                                                                  \
-    static void name##_##type(LOOP_ARGUMENTS)                                                      \
-    {                                                                                              \
-        LOOP_USED;                                                                                 \
-        enum { WIDE = sizeof(vector) / sizeof(type) };                                             \
-        const type *from[3];                                                                       \
-        vector same[3];                                                                            \
-        for (int k = 0; k < 3; k++) { /* one element that stands for all is read from a vector */  \
-            same[k] = vset((vector){0}, *(const type *)in[k]);                                     \
-            from[k] = steps[k] ? in[k] : (const type *)&same[k];                                   \
-        }                                                                                          \
-        type *to = out;                                                                            \
-        for (int64_t left = n; left > 0; left -= WIDE, to += WIDE) {                               \
-            vector v[3];                                                                           \
-            for (int k = 0; k < 3; k++, from[k - 1] += steps[k - 1] * WIDE)                        \
-                v[k] = left >= WIDE ? vload(from[k]) : vload_part(from[k], left);                  \
-            const vector y = (vsigmoid(v[1]) - v[0]) * v[2];                                       \
-            if (left >= WIDE)                                                                      \
-                vstore(to, y);                                                                     \
-            else                                                                                   \
-                vstore_part(to, y, left);                                                          \
-        }                                                                                          \
-    }
-LOOP3(sigmoid_cross_entropy_gradient, float, vf32)
-LOOP3(sigmoid_cross_entropy_gradient, double, vf64)
-#endif
-LOOPS(sigmoid_cross_entropy_gradient, [ED_FLOAT32] = sigmoid_cross_entropy_gradient_float,
-      [ED_FLOAT64] = sigmoid_cross_entropy_gradient_double);
+LOOPS(sigmoid_cross_entropy_gradient, [ED_FLOAT32] = sigmoid_cross_entropy_gradient_f32,
+      [ED_FLOAT64] = sigmoid_cross_entropy_gradient_f64);
 
 #ifndef ISA
 PLAIN(sigmoid_cross_entropy, fmax(x[1], 0) - x[1] * x[0] + log1p(exp(-fabs(x[1]))));

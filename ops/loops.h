@@ -158,15 +158,8 @@ typedef const elementwise_loop *const elementwise_table[ISA_COUNT];
 #else
 
 #define LOOPS(name, ...)                                                                           \
-    LOOPS_DECLARE(name)                                                                            \
+    ISA_DECLARE_TABLE(elementwise_loop, loops_##name, []);                                         \
     static elementwise_table loops_##name = ISA_TABLE(loops_##name)
-#if defined(__x86_64__)
-#define LOOPS_DECLARE(name)                                                                        \
-    extern const elementwise_loop loops_##name##_baseline[], loops_##name##_avx2[],                \
-        loops_##name##_avx512[];
-#else
-#define LOOPS_DECLARE(name) extern const elementwise_loop loops_##name##_baseline[];
-#endif
 
 #define VECTOR_LOOP1(name, type, vector, prologue, expression)
 #define VECTOR_LOOP2(name, type, vector, prologue, expression)

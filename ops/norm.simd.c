@@ -90,10 +90,7 @@ const norm_loops ISA_NAME(norm_table)[ED_DTYPE_COUNT] = {
 
 #else
 
-#if defined(__x86_64__)
-extern const norm_loops norm_table_avx2[], norm_table_avx512[];
-#endif
-extern const norm_loops norm_table_baseline[];
+ISA_DECLARE_TABLE(norm_loops, norm_table, []);
 
 static const norm_loops *loops_for(ed_dtype dtype)
 {

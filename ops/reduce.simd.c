@@ -398,13 +398,8 @@ const reduce_best_loops ISA_NAME(reduce_best_table)[ED_DTYPE_COUNT] = {
 #else
 /* ======== For the machine at hand ============================================================= */
 
-#if defined(__x86_64__)
-extern const reduce_loops reduce_table_avx2[][ED_DTYPE_COUNT],
-    reduce_table_avx512[][ED_DTYPE_COUNT];
-extern const reduce_best_loops reduce_best_table_avx2[], reduce_best_table_avx512[];
-#endif
-extern const reduce_loops reduce_table_baseline[][ED_DTYPE_COUNT];
-extern const reduce_best_loops reduce_best_table_baseline[];
+ISA_DECLARE_TABLE(reduce_loops, reduce_table, [][ED_DTYPE_COUNT]);
+ISA_DECLARE_TABLE(reduce_best_loops, reduce_best_table, []);
 
 const reduce_loops *reduce_loops_for(reduce_kind kind, ed_dtype dtype)
 {

@@ -25,111 +25,21 @@ typedef struct softmax_loops {
 #ifdef ISA
 /* ======== Loops =============================================================================== */
 
-#define SOFTMAX_LOOPS(bits, number, vector, vectors, log_of)                                       \
-    static void rows_##bits(const void *x, void *y, int64_t rows, int64_t n, bool logarithm)       \
-    {                                                                                              \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            const number *from = (const number *)x + r * n;                                        \
-            number *to = (number *)y + r * n;                                                      \
-            const number m = lanes_row_##bits(LANES_MAX, LANES_ITSELF, from, n, 0);                \
-            if (logarithm) {                                                                       \
-                const number l = log_of(lanes_row_##bits(LANES_SUM, LANES_EXP, from, n, m));       \
-                EACH_VECTOR(n, vectors)                                                            \
-                lanes_put_##bits(to + i, lanes_some_##bits(from + i, left, 0) - m - l, left);      \
-            } else {                                                                               \
-                const number k = 1 / softmax_exp_##bits(from, to, n, m);                           \
-                EACH_VECTOR(n, vectors)                                                            \
-                lanes_put_##bits(to + i, lanes_some_##bits(to + i, left, 0) * k, left);            \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    /* Sums of columns: by 64 rows, then those. */                                                 \
-    static void columns_##bits(const void *x, void *y, int64_t n, int64_t apart, int64_t width,    \
-                               bool logarithm)                                                     \
-    {                                                                                              \
-        number m[COLUMNS / sizeof(number)] __attribute__((aligned(64)));                           \
-        number sum[COLUMNS / sizeof(number)] __attribute__((aligned(64)));                         \
-        number part[COLUMNS / sizeof(number)] __attribute__((aligned(64)));                        \
-        const number *from = x;                                                                    \
-        number *to = y;                                                                            \
-        EACH_VECTOR(width, vectors) vstore_##bits(m + i, vset_##bits((number)-INFINITY));          \
-        for (int64_t r = 0; r < n; r++) EACH_VECTOR(width, vectors)                                \
-        vstore_##bits(m + i, vmax_##bits(vload_##bits(m + i),                                      \
-                                         lanes_some_##bits(from + r * apart + i, left, 0)));       \
-        memset(sum, 0, sizeof sum);                                                                \
-        for (int64_t first = 0; first < n; first += 64) {                                          \
-            memset(part, 0, sizeof part);                                                          \
-            for (int64_t r = first; r < n && r < first + 64; r++) EACH_VECTOR(width, vectors)      \
-                {                                                                                  \
-                    const vector d = lanes_some_##bits(from + r * apart + i, left, 0) -            \
-                                     vload_##bits(m + i),                                          \
-                                 e = vexp_##bits(d);                                               \
-                    lanes_put_##bits(to + r * apart + i, logarithm ? d : e, left);                 \
-                    vstore_##bits(part + i, vload_##bits(part + i) + e);                           \
-                }                                                                                  \
-            EACH_VECTOR(width, vectors)                                                            \
-            vstore_##bits(sum + i, vload_##bits(sum + i) + vload_##bits(part + i));                \
-        }                                                                                          \
-        for (int64_t c = 0; c < width; c++) sum[c] = logarithm ? log_of(sum[c]) : 1 / sum[c];      \
-        for (int64_t r = 0; r < n; r++) EACH_VECTOR(width, vectors)                                \
-            {                                                                                      \
-                const vector v = lanes_some_##bits(to + r * apart + i, left, 0),                   \
-                             s = vload_##bits(sum + i);                                            \
-                lanes_put_##bits(to + r * apart + i, logarithm ? v - s : v * s, left);             \
-            }                                                                                      \
-    }                                                                                              \
-    /* The sum of x y; partial vectors are filled up with zeros. */                                \
-    VECTOR_INLINE number dot_##bits(const number *x, const number *y, int64_t n)                   \
-    {                                                                                              \
-        enum { N = LANES_ALL / vectors > 4 ? LANES_ALL / vectors : 4 };                            \
-        vector acc[N];                                                                             \
-        for (int v = 0; v < N; v++) acc[v] = (vector){0};                                          \
-        for (int64_t i = 0; i < n; i += N * vectors)                                               \
-            for (int v = 0; v < N; v++) {                                                          \
-                const int64_t at = i + v * vectors, left = n - at;                                 \
-                if (left <= 0) break;                                                              \
-                acc[v] += lanes_some_##bits(x + at, left, 0) * lanes_some_##bits(y + at, left, 0); \
-            }                                                                                      \
-        for (int v = LANES_ALL / vectors; v < N; v++) acc[v % (LANES_ALL / vectors)] += acc[v];    \
-        return lanes_across_##bits(LANES_SUM, acc);                                                \
-    }                                                                                              \
-    static void back_##bits(const void *y, const void *dy, void *dx, int64_t rows, int64_t n,      \
-                            bool logarithm)                                                        \
-    {                                                                                              \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            const number *a = (const number *)y + r * n, *b = (const number *)dy + r * n;          \
-            number *to = (number *)dx + r * n;                                                     \
-            if (logarithm) {                                                                       \
-                const number sum = lanes_row_##bits(LANES_SUM, LANES_ITSELF, b, n, 0);             \
-                EACH_VECTOR(n, vectors)                                                            \
-                lanes_put_##bits(to + i,                                                           \
-                                 lanes_some_##bits(b + i, left, 0) -                               \
-                                     vexp_##bits(lanes_some_##bits(a + i, left, 0)) * sum,         \
-                                 left);                                                            \
-            } else {                                                                               \
-                const number sum = dot_##bits(a, b, n);                                            \
-                EACH_VECTOR(n, vectors)                                                            \
-                lanes_put_##bits(to + i,                                                           \
-                                 lanes_some_##bits(a + i, left, 0) *                               \
-                                     (lanes_some_##bits(b + i, left, 0) - sum),                    \
-                                 left);                                                            \
-            }                                                                                      \
-        }                                                                                          \
-    }
-SOFTMAX_LOOPS(f32, float, vf32, VECTOR_F32, logf)
-SOFTMAX_LOOPS(f64, double, vf64, VECTOR_F64, log)
+#include "ops/kernels/lanes.h"
+
+#define TYPE f32
+#include "ops/softmax.typed.h"
+#define TYPE f64
+#include "ops/softmax.typed.h"
 
 const softmax_loops ISA_NAME(softmax_table)[ED_DTYPE_COUNT] = {
-    [ED_FLOAT32] = {rows_f32, columns_f32, back_f32},
-    [ED_FLOAT64] = {rows_f64, columns_f64, back_f64}};
+    [ED_FLOAT32] = {softmax_rows_f32, softmax_columns_f32, softmax_gradient_rows_f32},
+    [ED_FLOAT64] = {softmax_rows_f64, softmax_columns_f64, softmax_gradient_rows_f64}};
 
 #else
 /* ======== Ops ================================================================================= */
 
-#if defined(__x86_64__)
-extern const softmax_loops softmax_table_avx2[], softmax_table_avx512[];
-#endif
-extern const softmax_loops softmax_table_baseline[];
+ISA_DECLARE_TABLE(softmax_loops, softmax_table, []);
 
 static const softmax_loops *loops_for(ed_dtype dtype)
 {

@@ -8,6 +8,10 @@
  *     ISA_DECLARE(void, sum_f32, ...)  declares all versions
  *     ISA_CALL(sum_f32)(...)           calls the version for the machine at hand
  *
+ *     const loops ISA_NAME(table)[N]          defines the set's table,
+ *     ISA_DECLARE_TABLE(loops, table, [N])    declares all of them, and
+ *     ISA_TABLE(table)                        lists the versions, of a function or a table, by set
+ *
  * The environment variable EDDY_ISA (baseline, avx2, avx512) lowers the choice, never raises it
  * beyond the machine.
  */
@@ -26,6 +30,9 @@ enum { ISA_BASELINE, ISA_AVX2, ISA_AVX512, ISA_COUNT };
     type name##_baseline(__VA_ARGS__);                                                             \
     type name##_avx2(__VA_ARGS__);                                                                 \
     type name##_avx512(__VA_ARGS__)
+#define ISA_DECLARE_TABLE(type, name, ...)                                                         \
+    extern const type name##_baseline __VA_ARGS__, name##_avx2 __VA_ARGS__,                        \
+        name##_avx512 __VA_ARGS__
 #define ISA_TABLE(name)                                                                            \
     {                                                                                              \
         name##_baseline, name##_avx2, name##_avx512                                                \
@@ -35,7 +42,8 @@ enum { ISA_BASELINE, ISA_AVX2, ISA_AVX512, ISA_COUNT };
      : isa_level == ISA_AVX2 ? name##_avx2                                                         \
                              : name##_baseline)
 #else
-#define ISA_DECLARE(type, name, ...) type name##_baseline(__VA_ARGS__)
+#define ISA_DECLARE(type, name, ...)       type name##_baseline(__VA_ARGS__)
+#define ISA_DECLARE_TABLE(type, name, ...) extern const type name##_baseline __VA_ARGS__
 #define ISA_TABLE(name)                                                                            \
     {                                                                                              \
         name##_baseline, name##_baseline, name##_baseline                                          \

@@ -21,6 +21,7 @@
 #ifndef EDDY_OPS_KERNELS_VECTOR_BASE_H
 #define EDDY_OPS_KERNELS_VECTOR_BASE_H
 
+#include "tensor/typed.h"
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -53,6 +54,18 @@ typedef int32_t vi32 __attribute__((vector_size(VECTOR_BYTES)));
 typedef int64_t vi64 __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint32_t vu32 __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint64_t vu64 __attribute__((vector_size(VECTOR_BYTES)));
+
+/* In templates (tensor/typed.h): a vector of NUMBERs, its mask, the mask's numbers. */
+#define VECTOR       TYPED(vector)
+#define MASK         TYPED(mask)
+#define INTEGER      TYPED(integer)
+#define vector_f32   vf32
+#define vector_f64   vf64
+#define mask_f32     vi32
+#define mask_f64     vi64
+#define integer_f32  int32_t
+#define integer_f64  int64_t
+#define VECTOR_LANES (VECTOR_BYTES / (int)sizeof(NUMBER))
 
 #define VECTOR_INLINE static inline __attribute__((always_inline))
 

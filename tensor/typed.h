@@ -1,0 +1,45 @@
+/*
+ * Templates. What is wanted once for each dtype stands in a file named *.typed.h, which is included
+ * once for each of them with TYPE set to its short name (f32, f64, i8 ... i64, u8 ... u64):
+ *
+ *     #define TYPE f32
+ *     #include "ops/softmax.typed.h"
+ *     #define TYPE f64
+ *     #include "ops/softmax.typed.h"
+ *
+ * In the template TYPED(softmax_rows) is softmax_rows_f32, NUMBER is float. It undefines TYPE, and
+ * whatever else it was given, in its last lines. So loops have lines of their own in debuggers,
+ * profiles, coverage and messages of the compiler, and a search finds where a name is defined.
+ */
+#ifndef EDDY_TENSOR_TYPED_H
+#define EDDY_TENSOR_TYPED_H
+
+#include <math.h>
+#include <stdint.h>
+
+#define TYPED_PASTE2(name, type) name##_##type
+#define TYPED_PASTE(name, type)  TYPED_PASTE2(name, type)
+#define TYPED(name)              TYPED_PASTE(name, TYPE)
+
+/* The type in C. */
+#define NUMBER     TYPED(number)
+#define number_f32 float
+#define number_f64 double
+#define number_i8  int8_t
+#define number_i16 int16_t
+#define number_i32 int32_t
+#define number_i64 int64_t
+#define number_u8  uint8_t
+#define number_u16 uint16_t
+#define number_u32 uint32_t
+#define number_u64 uint64_t
+
+/* The C library's functions for it: TYPED(number_sqrt)(x). */
+#define number_sqrt_f32 sqrtf
+#define number_sqrt_f64 sqrt
+#define number_exp_f32  expf
+#define number_exp_f64  exp
+#define number_log_f32  logf
+#define number_log_f64  log
+
+#endif
