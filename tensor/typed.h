@@ -34,6 +34,18 @@
 #define number_u32 uint32_t
 #define number_u64 uint64_t
 
+/* Of an integer: the unsigned type of its size, in which arithmetic wraps; the limits. */
+#define UNSIGNED       TYPED(unsigned)
+#define unsigned_i32   uint32_t
+#define unsigned_i64   uint64_t
+#define unsigned_u8    uint8_t
+#define number_min_i32 INT32_MIN
+#define number_min_i64 INT64_MIN
+#define number_min_u8  0
+#define number_max_i32 INT32_MAX
+#define number_max_i64 INT64_MAX
+#define number_max_u8  UINT8_MAX
+
 /* The C library's functions for it: TYPED(number_sqrt)(x). */
 #define number_sqrt_f32 sqrtf
 #define number_sqrt_f64 sqrt

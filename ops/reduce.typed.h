@@ -1,0 +1,227 @@
+/* The loops of reductions for one float type. A state's halves are called first and second. */
+
+/* A number for each output of those that lie side by side. */
+typedef NUMBER TYPED(reduce_strip)[REDUCE_WIDTH_BYTES / sizeof(NUMBER)]
+    __attribute__((aligned(64)));
+
+/* ---- Folds of one number: sum, product, maximum, minimum ------------------------------------- */
+
+VECTOR_INLINE void TYPED(fold_groups)(lanes_fold fold, const NUMBER *x, int64_t apart,
+                                      int64_t groups, int64_t n, NUMBER *state)
+{
+    for (int64_t i = 0; i < groups; i++)
+        state[i] = lanes_row(fold, LANES_ITSELF, x + i * apart, n, 0);
+}
+
+VECTOR_INLINE void TYPED(fold_rows)(lanes_fold fold, const void *const *rows, int64_t n,
+                                    int64_t width, NUMBER *state)
+{
+    TYPED(reduce_strip) acc[LANES_ALL];
+    lanes_rows(fold, LANES_ITSELF, (const NUMBER *const *)rows, n, width, NULL, acc[0], state);
+}
+
+VECTOR_INLINE void TYPED(fold_merge)(lanes_fold fold, NUMBER *to, const NUMBER *from, int64_t width)
+{
+    for (int64_t c = 0; c < reduce_step(width); c += VECTOR_LANES)
+        vstore(to + c, lanes_two(fold, vload(to + c), vload(from + c)));
+}
+
+#define FOLD sum
+#include "ops/reduce_fold.typed.h"
+#define FOLD prod
+#include "ops/reduce_fold.typed.h"
+#define FOLD max
+#include "ops/reduce_fold.typed.h"
+#define FOLD min
+#include "ops/reduce_fold.typed.h"
+
+/* ---- Variance -------------------------------------------------------------------------------- */
+
+/*
+ * In one pass over memory: a block, which the cache holds, gives its mean and the sum of its squared
+ * deviations. Two of n_a and n_b elements, whose means are d apart: deviations a + b + d^2 n_a n_b /
+ * (n_a + n_b).
+ */
+static void TYPED(reduce_variance_groups)(const void *x, int64_t apart, int64_t width, int64_t n,
+                                          void *state)
+{
+    NUMBER *first = state, *second = first + reduce_step(width);
+    for (int64_t i = 0; i < width; i++) {
+        const NUMBER *from = (const NUMBER *)x + i * apart;
+        first[i] = lanes_row(LANES_SUM, LANES_ITSELF, from, n, 0) / (NUMBER)n;
+        second[i] = lanes_row(LANES_SUM, LANES_SQUARED, from, n, first[i]);
+    }
+}
+
+static void TYPED(reduce_variance_rows)(const void *const *rows, int64_t n, int64_t width,
+                                        void *state)
+{
+    NUMBER *first = state, *second = first + reduce_step(width);
+    TYPED(reduce_strip) acc[LANES_ALL];
+    const NUMBER *const *at = (const NUMBER *const *)rows;
+    lanes_rows(LANES_SUM, LANES_ITSELF, at, n, width, NULL, acc[0], first);
+    for (int64_t c = 0; c < reduce_step(width); c++) first[c] /= (NUMBER)n;
+    lanes_rows(LANES_SUM, LANES_SQUARED, at, n, width, first, acc[0], second);
+}
+
+static void TYPED(reduce_variance_merge)(void *a, const void *b, int64_t width, int64_t n_a,
+                                         int64_t n_b)
+{
+    NUMBER *first = a, *second = first + reduce_step(width);
+    const NUMBER *first_b = b, *second_b = first_b + reduce_step(width);
+    const NUMBER n = (NUMBER)n_a + (NUMBER)n_b, part = (NUMBER)n_b / n;
+    for (int64_t c = 0; c < width; c++) {
+        const NUMBER d = first_b[c] - first[c];
+        first[c] += d * part;
+        second[c] = (second[c] + second_b[c]) + d * d * part * (NUMBER)n_a;
+    }
+}
+
+/* ---- Log of the sum of exponentials ---------------------------------------------------------- */
+
+/* A block's maximum m and sum of e^(x - m); for m that is no number the exponents are taken as they
+ * are. */
+static NUMBER TYPED(reduce_finite)(NUMBER x)
+{
+    return isfinite(x) ? x : 0;
+}
+
+static void TYPED(reduce_logsumexp_groups)(const void *x, int64_t apart, int64_t width, int64_t n,
+                                           void *state)
+{
+    NUMBER *first = state, *second = first + reduce_step(width);
+    for (int64_t i = 0; i < width; i++) {
+        const NUMBER *from = (const NUMBER *)x + i * apart;
+        first[i] = lanes_row(LANES_MAX, LANES_ITSELF, from, n, 0);
+        second[i] = lanes_row(LANES_SUM, LANES_EXP, from, n, TYPED(reduce_finite)(first[i]));
+    }
+}
+
+static void TYPED(reduce_logsumexp_rows)(const void *const *rows, int64_t n, int64_t width,
+                                         void *state)
+{
+    NUMBER *first = state, *second = first + reduce_step(width);
+    TYPED(reduce_strip) acc[LANES_ALL], m;
+    const NUMBER *const *at = (const NUMBER *const *)rows;
+    lanes_rows(LANES_MAX, LANES_ITSELF, at, n, width, NULL, acc[0], first);
+    for (int64_t c = 0; c < reduce_step(width); c++) m[c] = TYPED(reduce_finite)(first[c]);
+    lanes_rows(LANES_SUM, LANES_EXP, at, n, width, m, acc[0], second);
+}
+
+static void TYPED(reduce_logsumexp_merge)(void *a, const void *b, int64_t width, int64_t n_a,
+                                          int64_t n_b)
+{
+    (void)n_a, (void)n_b;
+    NUMBER *first = a, *second = first + reduce_step(width);
+    const NUMBER *first_b = b, *second_b = first_b + reduce_step(width);
+    for (int64_t c = 0; c < width; c++) {
+        const NUMBER x = first[c], y = first_b[c];
+        const NUMBER m = x > y || x != x ? x : y;
+        second[c] = (x == m ? second[c] : second[c] * TYPED(number_exp)(x - m)) +
+                    (y == m ? second_b[c] : second_b[c] * TYPED(number_exp)(y - m));
+        first[c] = m;
+    }
+}
+
+/* ---- What a state comes to ------------------------------------------------------------------- */
+
+/* Of output c, for which n elements were folded; `kind` is a constant. */
+VECTOR_INLINE NUMBER TYPED(reduce_result)(reduce_kind kind, const NUMBER *first,
+                                          const NUMBER *second, int64_t c, NUMBER n)
+{
+    switch (kind) {
+    case REDUCE_MEAN: return first[c] / n;
+    case REDUCE_VARIANCE: return second[c] / n;
+    case REDUCE_STD: return TYPED(number_sqrt)(second[c] / n);
+    case REDUCE_LOGSUMEXP: return TYPED(number_log)(second[c]) + TYPED(reduce_finite)(first[c]);
+    default: return first[c];
+    }
+}
+
+VECTOR_INLINE void TYPED(reduce_results)(reduce_kind kind, const NUMBER *first, int64_t width,
+                                         int64_t count, NUMBER *y, NUMBER *mean, int64_t apart)
+{
+    const NUMBER *second = first + reduce_step(width), n = (NUMBER)count;
+    for (int64_t c = 0; c < width; c++) {
+        y[c * apart] = TYPED(reduce_result)(kind, first, second, c, n);
+        if (mean) mean[c * apart] = first[c];
+    }
+}
+
+REDUCE_FINISH(sum, REDUCE_SUM)
+REDUCE_FINISH(mean, REDUCE_MEAN)
+REDUCE_FINISH(variance, REDUCE_VARIANCE)
+REDUCE_FINISH(std, REDUCE_STD)
+REDUCE_FINISH(logsumexp, REDUCE_LOGSUMEXP)
+
+/* ---- The best of all ------------------------------------------------------------------------- */
+
+#include "ops/reduce_best.typed.h"
+
+/* A NaN beats nothing and is beaten by all else. In four chains, each of which the compiler keeps in
+ * vectors. */
+VECTOR_INLINE NUMBER TYPED(best_of)(const NUMBER *x, int64_t n, const bool smallest)
+{
+    const NUMBER worst = smallest ? (NUMBER)INFINITY : (NUMBER)-INFINITY;
+    VECTOR best[4];
+    for (int k = 0; k < 4; k++) best[k] = TYPED(vset)(worst);
+    for (int64_t i = 0; i < n; i += 4 * VECTOR_LANES)
+        for (int k = 0; k < 4; k++) {
+            const int64_t at = i + k * VECTOR_LANES;
+            const VECTOR v = lanes_some(x + at, n - at, worst);
+            best[k] = vselect(BETTER(v, best[k]), v, best[k]);
+        }
+    for (int k = 1; k < 4; k++) best[0] = vselect(BETTER(best[k], best[0]), best[k], best[0]);
+    NUMBER y = best[0][0];
+    for (int k = 1; k < VECTOR_LANES; k++) y = BETTER(best[0][k], y) ? best[0][k] : y;
+    return y;
+}
+
+static void TYPED(best_value)(const void *x, int64_t n, bool smallest, void *value)
+{
+    NUMBER *y = value;
+    *y = smallest ? TYPED(best_of)(x, n, true) : TYPED(best_of)(x, n, false);
+    /* The worst there is may stand for "all NaN". */
+    if (isinf(*y) && TYPED(best_find)(x, n, y) < 0) *y = NAN;
+}
+
+/*
+ * Side by side: eight rows at a time against the best so far, which starts as NaN. Indices are the
+ * numbers' width and count from the block's first row; -1 where nothing in it is better.
+ */
+VECTOR_INLINE void TYPED(best_block)(const NUMBER *const *rows, int64_t n, int64_t width,
+                                     const bool smallest, NUMBER *values, INTEGER *at)
+{
+    for (int64_t first = 0; first < n; first += 8)
+        for (int64_t c = 0; c < width; c += VECTOR_LANES) {
+            const int64_t left = width - c;
+            VECTOR best = lanes_some(values + c, left, 0);
+            MASK where;
+            memcpy(&where, at + c, sizeof where);
+            for (int64_t r = first; r < n && r < first + 8; r++) {
+                const VECTOR x = lanes_some(rows[r] + c, left, 0);
+                const MASK better = BETTER(x, best) | (best != best);
+                best = vselect(better, x, best);
+                where = (better & (INTEGER)r) | (~better & where);
+            }
+            lanes_put(values + c, best, left);
+            memcpy(at + c, &where, sizeof where);
+        }
+}
+
+static void TYPED(best_rows)(const void *const *rows, int64_t n, int64_t width, int64_t first,
+                             bool smallest, void *values, int64_t *indices)
+{
+    INTEGER at[REDUCE_WIDTH_BYTES / sizeof(NUMBER)] __attribute__((aligned(64)));
+    const NUMBER *const *from = (const NUMBER *const *)rows;
+    NUMBER *best = values;
+    memset(at, -1, sizeof at);
+    for (int64_t c = 0; first == 0 && c < width; c++) best[c] = NAN, indices[c] = 0;
+    if (smallest)
+        TYPED(best_block)(from, n, width, true, best, at);
+    else
+        TYPED(best_block)(from, n, width, false, best, at);
+    for (int64_t c = 0; c < width; c++) indices[c] = at[c] < 0 ? indices[c] : first + at[c];
+}
+
+#undef TYPE
