@@ -10,83 +10,50 @@
 #include <string.h>
 
 enum {
-    PIECE = 512,    /* rows whose sums are added pairwise */
-    TURN = 64,      /* rows that are summed at once */
-    COLUMNS = 1024, /* bytes of a row that are worked on side by side */
+    NORM_PIECE = 512,    /* rows whose sums are added pairwise */
+    NORM_GRAIN = 64,     /* rows that are summed at once, or that a thread takes at a time */
+    NORM_COLUMNS = 1024, /* bytes of a row that are worked on side by side */
 };
 
 typedef struct norm_loops {
     /* y = (x - mean) scale + shift for rows of n channels. */
-    void (*forward)(const void *x, const void *mean, const void *scale, const void *shift, void *y,
-                    int64_t rows, int64_t n);
+    void (*rows)(const void *x, const void *mean, const void *scale, const void *shift, void *y,
+                 int64_t rows, int64_t n);
     /* sums = of dy, products = of dy (x - mean), for `width` of n channels. */
     void (*sums)(const void *x, const void *dy, const void *mean, int64_t rows, int64_t n,
                  int64_t width, void *sums, void *products);
     /* dx = scale (dy - a - (x - mean) b). */
-    void (*backward)(const void *x, const void *dy, const void *mean, const void *scale,
-                     const void *a, const void *b, void *dx, int64_t rows, int64_t n);
+    void (*gradient_rows)(const void *x, const void *dy, const void *mean, const void *scale,
+                          const void *a, const void *b, void *dx, int64_t rows, int64_t n);
+    /* scale = gamma / sqrt(variance + epsilon) of n channels; gamma NULL: 1. */
+    void (*scale)(const void *variance, const void *gamma, double epsilon, void *scale, int64_t n);
+    /* Adds n numbers to others. */
+    void (*add)(void *to, const void *from, int64_t n);
+    /*
+     * From n sums of dy and, behind them, n of dy (x - mean), and r, the scale without gamma: dbeta
+     * = sum dy, dgamma = r sum dy (x - mean). In the sums' places, what dx needs: their shares a =
+     * sum dy / rows and b = r^2 sum dy (x - mean) / rows; in r's, r gamma.
+     */
+    void (*shares)(void *sums, void *r, const void *gamma, int64_t rows, int64_t n, void *dgamma,
+                   void *dbeta);
 } norm_loops;
 
 #ifdef ISA
 
-/* Each element has one expression, so the vectors may be the compiler's. */
-#define NORM_LOOPS(number)                                                                         \
-    static void forward_##number(const void *from, const void *means, const void *scales,          \
-                                 const void *shifts, void *to, int64_t rows, int64_t n)            \
-    {                                                                                              \
-        const number *restrict mean = means, *restrict scale = scales, *restrict shift = shifts;   \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            const number *restrict x = (const number *)from + r * n;                               \
-            number *restrict y = (number *)to + r * n;                                             \
-            for (int64_t c = 0; c < n; c++) y[c] = (x[c] - mean[c]) * scale[c] + shift[c];         \
-        }                                                                                          \
-    }                                                                                              \
-    static void sums_##number(const void *xs, const void *dys, const void *means, int64_t rows,    \
-                              int64_t n, int64_t width, void *to_sums, void *to_products)          \
-    {                                                                                              \
-        number a[COLUMNS / sizeof(number)], b[COLUMNS / sizeof(number)];                           \
-        const number *restrict mean = means;                                                       \
-        number *restrict sums = to_sums, *restrict products = to_products;                         \
-        memset(sums, 0, (size_t)width * sizeof *sums);                                             \
-        memset(products, 0, (size_t)width * sizeof *products);                                     \
-        for (int64_t first = 0; first < rows; first += TURN) {                                     \
-            memset(a, 0, sizeof a);                                                                \
-            memset(b, 0, sizeof b);                                                                \
-            for (int64_t r = first; r < rows && r < first + TURN; r++) {                           \
-                const number *restrict x = (const number *)xs + r * n;                             \
-                const number *restrict dy = (const number *)dys + r * n;                           \
-                for (int64_t c = 0; c < width; c++) {                                              \
-                    a[c] += dy[c];                                                                 \
-                    b[c] += dy[c] * (x[c] - mean[c]);                                              \
-                }                                                                                  \
-            }                                                                                      \
-            for (int64_t c = 0; c < width; c++) {                                                  \
-                sums[c] += a[c];                                                                   \
-                products[c] += b[c];                                                               \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static void backward_##number(const void *xs, const void *dys, const void *means,              \
-                                  const void *scales, const void *as, const void *bs, void *dxs,   \
-                                  int64_t rows, int64_t n)                                         \
-    {                                                                                              \
-        const number *restrict mean = means, *restrict scale = scales;                             \
-        const number *restrict a = as, *restrict b = bs;                                           \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            const number *restrict x = (const number *)xs + r * n;                                 \
-            const number *restrict dy = (const number *)dys + r * n;                               \
-            number *restrict dx = (number *)dxs + r * n;                                           \
-            for (int64_t c = 0; c < n; c++)                                                        \
-                dx[c] = scale[c] * (dy[c] - a[c] - (x[c] - mean[c]) * b[c]);                       \
-        }                                                                                          \
-    }
-NORM_LOOPS(float)
-NORM_LOOPS(double)
+#include "tensor/typed.h"
 
+#define TYPE f32
+#include "ops/norm.typed.h"
+#define TYPE f64
+#include "ops/norm.typed.h"
+
+#define NORM_ROW(type)                                                                             \
+    {                                                                                              \
+        norm_rows_##type, norm_sums_##type, norm_gradient_rows_##type, norm_scale_##type,          \
+            norm_add_##type, norm_shares_##type                                                    \
+    }
 const norm_loops ISA_NAME(norm_table)[ED_DTYPE_COUNT] = {
-    [ED_FLOAT32] = {forward_float, sums_float, backward_float},
-    [ED_FLOAT64] = {forward_double, sums_double, backward_double},
-};
+    [ED_FLOAT32] = NORM_ROW(f32), [ED_FLOAT64] = NORM_ROW(f64)};
 
 #else
 
@@ -135,19 +102,6 @@ static bool infer(ed_call *call)
            ed_call_output(call, 2, x->dtype, 1, x->shape + x->rank - 1);
 }
 
-/* 1 / sqrt(variance + epsilon), times gamma if given, for n channels. */
-static void make_scale(const ed_tensor *variance, const ed_tensor *gamma, double epsilon,
-                       void *scale)
-{
-    for (int64_t c = 0; c < variance->size; c++)
-        if (variance->dtype == ED_FLOAT32)
-            ((float *)scale)[c] = (gamma ? ((const float *)gamma->data)[c] : 1) /
-                                  sqrtf(((const float *)variance->data)[c] + (float)epsilon);
-        else
-            ((double *)scale)[c] = (gamma ? ((const double *)gamma->data)[c] : 1) /
-                                   sqrt(((const double *)variance->data)[c] + epsilon);
-}
-
 static int64_t rows_of(const ed_tensor *x, int64_t *n)
 {
     *n = x->shape[x->rank - 1];
@@ -164,9 +118,9 @@ typedef struct passes {
 } passes;
 
 /* Rows that a thread takes at a time: all if more threads don't pay. */
-static int64_t turn(const ed_tensor *x, int64_t rows)
+static int64_t norm_grain(const ed_tensor *x, int64_t rows)
 {
-    return x->size > OPS_PARALLEL_WORK ? TURN : rows;
+    return x->size > OPS_PARALLEL_WORK ? NORM_GRAIN : rows;
 }
 
 static void forward_rows(int64_t first, int64_t last, int worker, void *user)
@@ -174,7 +128,7 @@ static void forward_rows(int64_t first, int64_t last, int worker, void *user)
     const passes *p = user;
     const size_t at = (size_t)first * p->row;
     (void)worker;
-    p->loops->forward(p->x + at, p->mean, p->scale, p->a, p->to + at, last - first, p->n);
+    p->loops->rows(p->x + at, p->mean, p->scale, p->a, p->to + at, last - first, p->n);
 }
 
 static void backward_rows(int64_t first, int64_t last, int worker, void *user)
@@ -182,21 +136,21 @@ static void backward_rows(int64_t first, int64_t last, int worker, void *user)
     const passes *p = user;
     const size_t at = (size_t)first * p->row;
     (void)worker;
-    p->loops->backward(p->x + at, p->dy + at, p->mean, p->scale, p->a, p->b, p->to + at,
-                       last - first, p->n);
+    p->loops->gradient_rows(p->x + at, p->dy + at, p->mean, p->scale, p->a, p->b, p->to + at,
+                            last - first, p->n);
 }
 
-/* Pieces of PIECE rows by `wide` channels: the sums of each, and the products behind them. */
+/* Pieces of NORM_PIECE rows by `wide` channels: the sums of each, and the products behind them. */
 static void sum_pieces(int64_t first, int64_t last, int worker, void *user)
 {
     const passes *p = user;
     (void)worker;
     for (int64_t i = first; i < last; i++) {
-        const int64_t row = i / p->chunks * PIECE, column = i % p->chunks * p->wide;
+        const int64_t row = i / p->chunks * NORM_PIECE, column = i % p->chunks * p->wide;
         const size_t skip = (size_t)column * p->element, at = (size_t)row * p->row + skip;
         char *to = p->to + (size_t)(i / p->chunks) * 2 * p->row + skip;
         p->loops->sums(p->x + at, p->dy + at, p->mean + skip,
-                       p->rows - row < PIECE ? p->rows - row : PIECE, p->n,
+                       p->rows - row < NORM_PIECE ? p->rows - row : NORM_PIECE, p->n,
                        p->n - column < p->wide ? p->n - column : p->wide, to, to + p->row);
     }
 }
@@ -214,7 +168,8 @@ static bool kernel(ed_call *call)
     if (x->size == 0) return true;
     char *scale = memory_alloc((size_t)n * element);
     if (!scale) return false;
-    make_scale(variance, call->inputs[1], ((const norm_options *)call->attrs)->epsilon, scale);
+    loops->scale(variance->data, call->inputs[1]->data,
+                 ((const norm_options *)call->attrs)->epsilon, scale, n);
     passes p = {.loops = loops,
                 .rows = rows,
                 .n = n,
@@ -224,7 +179,7 @@ static bool kernel(ed_call *call)
                 .scale = scale,
                 .a = beta->data,
                 .to = y};
-    threads_run(rows, turn(x, rows), forward_rows, &p);
+    threads_run(rows, norm_grain(x, rows), forward_rows, &p);
     memory_free(scale);
     return true;
 }
@@ -265,51 +220,27 @@ static bool back_infer(ed_call *call)
            ed_call_output(call, 2, x->dtype, 1, x->shape + x->rank - 1);
 }
 
-/* Adds `from` to `to`, n numbers. */
-static void add(ed_dtype dtype, void *to, const void *from, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (dtype == ED_FLOAT32)
-            ((float *)to)[i] += ((const float *)from)[i];
-        else
-            ((double *)to)[i] += ((const double *)from)[i];
-}
-
 /* The sums of dy into the first n numbers of `partial`, those of dy (x - mean) into the next n; it
  * has room for every piece's. */
 static void sum_all(const passes *all, const ed_tensor *x, int64_t pieces, char *partial)
 {
     passes p = *all;
-    p.wide = COLUMNS / (int64_t)p.element;
+    p.wide = NORM_COLUMNS / (int64_t)p.element;
     p.chunks = (p.n + p.wide - 1) / p.wide;
     p.to = partial;
     const int64_t items = pieces * p.chunks;
     threads_run(items, x->size > OPS_PARALLEL_WORK ? 1 : items, sum_pieces, &p);
     for (int64_t step = 1; step < pieces; step *= 2)
         for (int64_t i = 0; i + step < pieces; i += 2 * step)
-            add(x->dtype, partial + (size_t)i * 2 * p.row, partial + (size_t)(i + step) * 2 * p.row,
-                2 * p.n);
+            p.loops->add(partial + (size_t)i * 2 * p.row, partial + (size_t)(i + step) * 2 * p.row,
+                         2 * p.n);
 }
-
-/*
- * From the sums: dbeta = sum dy, dgamma = r sum dy (x - mean), and in the sums' places what dx
- * needs, their shares a = sum dy / rows and b = r^2 sum dy (x - mean) / rows.
- */
-#define SHARES(number, partial, inverse)                                                           \
-    for (int64_t c = 0; c < n; c++) {                                                              \
-        number *sum = (number *)(partial) + c, *dot = sum + n, r = ((number *)(inverse))[c];       \
-        ((number *)call->outputs[1]->data)[c] = *dot * r;                                          \
-        ((number *)call->outputs[2]->data)[c] = *sum;                                              \
-        *sum /= (number)rows;                                                                      \
-        *dot = *dot / (number)rows * r * r;                                                        \
-        ((number *)(inverse))[c] = r * ((const number *)call->inputs[1]->data)[c];                 \
-    }
 
 static bool back_kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *mean = call->inputs[2], *dy = call->inputs[4];
     const size_t element = dtype_size(x->dtype);
-    int64_t n, rows = rows_of(x, &n), pieces = (rows + PIECE - 1) / PIECE;
+    int64_t n, rows = rows_of(x, &n), pieces = (rows + NORM_PIECE - 1) / NORM_PIECE;
     if (x->size == 0) {
         memset(call->outputs[1]->data, 0, (size_t)n * element);
         memset(call->outputs[2]->data, 0, (size_t)n * element);
@@ -331,12 +262,11 @@ static bool back_kernel(ed_call *call)
                       .b = partial + (size_t)n * element,
                       .to = call->outputs[0]->data};
     sum_all(&p, x, pieces, partial);
-    make_scale(call->inputs[3], NULL, ((const norm_options *)call->attrs)->epsilon, scale);
-    if (x->dtype == ED_FLOAT32)
-        SHARES(float, partial, scale)
-    else
-        SHARES(double, partial, scale)
-    threads_run(rows, turn(x, rows), backward_rows, (void *)&p);
+    p.loops->scale(call->inputs[3]->data, NULL, ((const norm_options *)call->attrs)->epsilon, scale,
+                   n);
+    p.loops->shares(partial, scale, call->inputs[1]->data, rows, n, call->outputs[1]->data,
+                    call->outputs[2]->data);
+    threads_run(rows, norm_grain(x, rows), backward_rows, (void *)&p);
     memory_free(partial);
     return true;
 }

@@ -20,87 +20,55 @@ typedef struct cells {
     int64_t n;                   /* channels in the chunk */
 } cells;
 
-#define POOL_DECLARE(suffix, type)                                                                 \
-    ISA_DECLARE(void, pool_max_##suffix, const cells *c, const type *image, type *best,            \
-                int32_t *place);                                                                   \
-    ISA_DECLARE(void, pool_sum_##suffix, const cells *c, const type *image, type *sum);            \
-    ISA_DECLARE(void, pool_add_##suffix, const cells *c, type *image, const type *value);          \
-    ISA_DECLARE(void, pool_scatter_##suffix, const cells *c, type *image, const type *value,       \
-                const int32_t *place);                                                             \
-    ISA_DECLARE(void, pool_gather_##suffix, const cells *c, const type *image, type *value,        \
-                const int32_t *place);                                                             \
-    ISA_DECLARE(void, pool_divide_##suffix, int64_t n, const type *from, type by, type *to)
-POOL_DECLARE(f32, float);
-POOL_DECLARE(f64, double);
+/* Elements from the image's first to that of a cell. */
+static inline int64_t cell_at(const cells *c, int64_t h, int64_t w)
+{
+    return (h * c->width + w) * c->channels;
+}
+
+/* Over one window's cells: `image` is its chunk's first element, `pooled` the window's. */
+typedef struct pool_loops {
+    /* The maximum of the cells; and the number, in their order, of the first cell that has it. */
+    void (*max)(const cells *c, const void *image, void *pooled);
+    void (*argmax)(const cells *c, const void *image, void *pooled, int32_t *index);
+    /* Adds the pooled to the cells of those numbers; fetches these cells. */
+    void (*scatter)(const cells *c, void *image, const void *pooled, const int32_t *index);
+    void (*gather)(const cells *c, const void *image, void *pooled, const int32_t *index);
+    /* The sum of the cells; adds the pooled to each of them; n elements over a count. */
+    void (*sum)(const cells *c, const void *image, void *pooled);
+    void (*add)(const cells *c, void *image, const void *pooled);
+    void (*divide)(int64_t n, const void *from, int64_t count, void *to);
+} pool_loops;
 
 #ifdef ISA
 
-/* The window's cells in order: `cell` is the first channel of one, `number` counts them. */
-#define EACH_CELL(c, image, ...)                                                                   \
-    do {                                                                                           \
-        int32_t number = 0;                                                                        \
-        for (int64_t h = (c)->rows[0]; h < (c)->rows[1]; h++)                                      \
-            for (int64_t w = (c)->columns[0]; w < (c)->columns[1]; w++, number++) {                \
-                __auto_type cell = (image) + (h * (c)->width + w) * (c)->channels;                 \
-                for (int64_t i = 0; i < (c)->n; i++) __VA_ARGS__                                   \
-            }                                                                                      \
-        (void)number;                                                                              \
-    } while (0)
+#include "tensor/typed.h"
 
-/* A NaN is larger than any number; of equals the first stays. place may be NULL. */
-#define POOL_LOOPS(suffix, type, index)                                                            \
-    void ISA_NAME(pool_max_##suffix)(const cells *c, const type *image, type *best,                \
-                                     int32_t *place)                                               \
+#define TYPE f32
+#include "ops/pool.typed.h"
+#define TYPE f64
+#include "ops/pool.typed.h"
+
+#define POOL_ROW(type)                                                                             \
     {                                                                                              \
-        const type *restrict first =                                                               \
-            image + (c->rows[0] * c->width + c->columns[0]) * c->channels;                         \
-        for (int64_t i = 0; i < c->n; i++) best[i] = first[i];                                     \
-        if (!place) {                                                                              \
-            EACH_CELL(c, image, {                                                                  \
-                type x = cell[i], m = best[i];                                                     \
-                best[i] = ((x > m) | (x != x)) ? x : m;                                            \
-            });                                                                                    \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t i = 0; i < c->n; i++) place[i] = 0;                                           \
-        EACH_CELL(c, image, {                                                                      \
-            type x = cell[i], m = best[i];                                                         \
-            bool larger = (x > m) | ((x != x) & (m == m));                                         \
-            best[i] = larger ? x : m;                                                              \
-            place[i] = larger ? number : place[i];                                                 \
-        });                                                                                        \
-    }                                                                                              \
-    void ISA_NAME(pool_sum_##suffix)(const cells *c, const type *image, type *sum)                 \
-    {                                                                                              \
-        for (int64_t i = 0; i < c->n; i++) sum[i] = 0;                                             \
-        EACH_CELL(c, image, { sum[i] += cell[i]; });                                               \
-    }                                                                                              \
-    void ISA_NAME(pool_add_##suffix)(const cells *c, type *image, const type *value)               \
-    {                                                                                              \
-        EACH_CELL(c, image, { cell[i] += value[i]; });                                             \
-    }                                                                                              \
-    void ISA_NAME(pool_scatter_##suffix)(const cells *c, type *image, const type *value,           \
-                                         const int32_t *place)                                     \
-    {                                                                                              \
-        EACH_CELL(c, image, { cell[i] += place[i] == number ? value[i] : 0; });                    \
-    }                                                                                              \
-    void ISA_NAME(pool_gather_##suffix)(const cells *c, const type *image, type *value,            \
-                                        const int32_t *place)                                      \
-    {                                                                                              \
-        EACH_CELL(c, image, { value[i] = place[i] == number ? cell[i] : value[i]; });              \
-    }                                                                                              \
-    void ISA_NAME(pool_divide_##suffix)(int64_t n, const type *from, type by, type *to)            \
-    {                                                                                              \
-        for (int64_t i = 0; i < n; i++) to[i] = from[i] / by;                                      \
+        pool_max_##type, pool_argmax_##type, pool_scatter_##type, pool_gather_##type,              \
+            pool_sum_##type, pool_add_##type, pool_divide_##type                                   \
     }
-
-POOL_LOOPS(f32, float, int32_t)
-POOL_LOOPS(f64, double, int64_t)
+const pool_loops ISA_NAME(pool_table)[ED_DTYPE_COUNT] = {
+    [ED_FLOAT32] = POOL_ROW(f32), [ED_FLOAT64] = POOL_ROW(f64)};
 
 #else
 
 #include "ops/ops.h"
 #include <string.h>
+
+ISA_DECLARE_TABLE(pool_loops, pool_table, []);
+
+static const pool_loops *pool_loops_for(ed_dtype dtype)
+{
+    static const pool_loops *const tables[ISA_COUNT] = ISA_TABLE(pool_table);
+    return &tables[isa_level][dtype];
+}
 
 /* Attributes of avg_pool2d's gradient: the pooling's, and the images' shape. */
 typedef struct pool_gradient_attrs {
@@ -156,13 +124,13 @@ static int64_t cell_count(const cells *c)
 }
 
 /* One window's chunk of channels: pointers to the images' and the windows' first element of it. */
-typedef void (*window_function)(const ed_call *call, const cells *c, const char *x, char *image,
+typedef void (*window_function)(const pool_loops *loops, const cells *c, const char *x, char *image,
                                 char *pooled);
 
 /* What a kernel works on: x is read (or NULL), image and pooled are read or written as the function
  * says. */
 typedef struct work {
-    const ed_call *call;
+    const pool_loops *loops;
     window w;
     int64_t size;
     const char *x;
@@ -177,7 +145,7 @@ static void run_window(const work *p, int64_t n, int64_t oh, int64_t ow, int64_t
     cells c = cells_of(w, oh, ow, count);
     int64_t image = (n * w->image[0] * w->image[1] * w->channels + channel) * p->size;
     int64_t at = (((n * w->out[0] + oh) * w->out[1] + ow) * w->channels + channel) * p->size;
-    p->run(p->call, &c, p->x ? p->x + image : NULL, p->image + image, p->pooled + at);
+    p->run(p->loops, &c, p->x ? p->x + image : NULL, p->image + image, p->pooled + at);
 }
 
 static int64_t chunk(const window *w, int64_t channel)
@@ -235,27 +203,20 @@ static void run_windows_in_order(work *p)
 
 static work work_of(const ed_call *call, window_function run)
 {
-    return (work){.call = call,
+    const ed_dtype dtype = call->outputs[0]->dtype;
+    return (work){.loops = pool_loops_for(dtype),
                   .w = *(const window *)call->plan,
-                  .size = (int64_t)dtype_size(call->outputs[0]->dtype),
+                  .size = (int64_t)dtype_size(dtype),
                   .run = run};
-}
-
-static bool is_wide(const ed_call *call)
-{
-    return call->outputs[0]->dtype == ED_FLOAT64;
 }
 
 /* ---- max_pool2d ------------------------------------------------------------------------------ */
 
-static void max_window(const ed_call *call, const cells *c, const char *x, char *image,
+static void max_window(const pool_loops *loops, const cells *c, const char *x, char *image,
                        char *pooled)
 {
     (void)x;
-    if (is_wide(call))
-        ISA_CALL(pool_max_f64)(c, (double *)image, (double *)pooled, NULL);
-    else
-        ISA_CALL(pool_max_f32)(c, (float *)image, (float *)pooled, NULL);
+    loops->max(c, image, pooled);
 }
 
 static bool max_pool2d_kernel(ed_call *call)
@@ -268,18 +229,13 @@ static bool max_pool2d_kernel(ed_call *call)
 }
 
 /* Adds pooled's elements to the image at the places of x's largest cells. */
-static void scatter_window(const ed_call *call, const cells *c, const char *x, char *image,
+static void scatter_window(const pool_loops *loops, const cells *c, const char *x, char *image,
                            char *pooled)
 {
     double best[CHUNK];
-    int32_t place[CHUNK];
-    if (is_wide(call)) {
-        ISA_CALL(pool_max_f64)(c, (const double *)x, best, place);
-        ISA_CALL(pool_scatter_f64)(c, (double *)image, (double *)pooled, place);
-    } else {
-        ISA_CALL(pool_max_f32)(c, (const float *)x, (float *)best, place);
-        ISA_CALL(pool_scatter_f32)(c, (float *)image, (float *)pooled, place);
-    }
+    int32_t index[CHUNK];
+    loops->argmax(c, x, best, index);
+    loops->scatter(c, image, pooled, index);
 }
 
 static bool max_pool2d_gradient_kernel(ed_call *call)
@@ -293,18 +249,13 @@ static bool max_pool2d_gradient_kernel(ed_call *call)
 }
 
 /* Fetches the image's elements at the places of x's largest cells. */
-static void gather_window(const ed_call *call, const cells *c, const char *x, char *image,
+static void gather_window(const pool_loops *loops, const cells *c, const char *x, char *image,
                           char *pooled)
 {
     double best[CHUNK];
-    int32_t place[CHUNK];
-    if (is_wide(call)) {
-        ISA_CALL(pool_max_f64)(c, (const double *)x, best, place);
-        ISA_CALL(pool_gather_f64)(c, (double *)image, (double *)pooled, place);
-    } else {
-        ISA_CALL(pool_max_f32)(c, (const float *)x, (float *)best, place);
-        ISA_CALL(pool_gather_f32)(c, (float *)image, (float *)pooled, place);
-    }
+    int32_t index[CHUNK];
+    loops->argmax(c, x, best, index);
+    loops->gather(c, image, pooled, index);
 }
 
 static bool max_pool2d_gather_kernel(ed_call *call)
@@ -506,19 +457,12 @@ ed_tensor *ed_max_pool2d_with(ed_tensor *x, const ed_pool2d_options *options)
 
 /* ---- avg_pool2d ------------------------------------------------------------------------------ */
 
-static void mean_window(const ed_call *call, const cells *c, const char *x, char *image,
+static void mean_window(const pool_loops *loops, const cells *c, const char *x, char *image,
                         char *pooled)
 {
     (void)x;
-    if (is_wide(call)) {
-        double *to = (double *)pooled;
-        ISA_CALL(pool_sum_f64)(c, (double *)image, to);
-        ISA_CALL(pool_divide_f64)(c->n, to, (double)cell_count(c), to);
-    } else {
-        float *to = (float *)pooled;
-        ISA_CALL(pool_sum_f32)(c, (float *)image, to);
-        ISA_CALL(pool_divide_f32)(c->n, to, (float)cell_count(c), to);
-    }
+    loops->sum(c, image, pooled);
+    loops->divide(c->n, pooled, cell_count(c), pooled);
 }
 
 static bool avg_pool2d_kernel(ed_call *call)
@@ -530,19 +474,13 @@ static bool avg_pool2d_kernel(ed_call *call)
     return true;
 }
 
-static void share_window(const ed_call *call, const cells *c, const char *x, char *image,
+static void share_window(const pool_loops *loops, const cells *c, const char *x, char *image,
                          char *pooled)
 {
-    double part[CHUNK];
+    double share[CHUNK];
     (void)x;
-    if (is_wide(call)) {
-        ISA_CALL(pool_divide_f64)(c->n, (double *)pooled, (double)cell_count(c), part);
-        ISA_CALL(pool_add_f64)(c, (double *)image, part);
-    } else {
-        float *share = (float *)part;
-        ISA_CALL(pool_divide_f32)(c->n, (float *)pooled, (float)cell_count(c), share);
-        ISA_CALL(pool_add_f32)(c, (float *)image, share);
-    }
+    loops->divide(c->n, pooled, cell_count(c), share);
+    loops->add(c, image, share);
 }
 
 static bool avg_pool2d_gradient_kernel(ed_call *call)

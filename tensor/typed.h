@@ -34,6 +34,11 @@
 #define number_u32 uint32_t
 #define number_u64 uint64_t
 
+/* Whether it is a float, for #if. */
+#define FLOATING     TYPED(floating)
+#define floating_f32 1
+#define floating_f64 1
+
 /* Of an integer: the unsigned type of its size, in which arithmetic wraps; the limits. */
 #define UNSIGNED       TYPED(unsigned)
 #define unsigned_i32   uint32_t
