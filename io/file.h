@@ -54,6 +54,12 @@ typedef struct io_file {
     int64_t size;
 } io_file;
 
+/* Whether an error of a reader says that the file is missing or damaged. */
+static inline bool io_is_loss(ed_error_code code)
+{
+    return code == ED_NOT_FOUND || code == ED_DATA_LOSS;
+}
+
 /* Opens a regular file for reading. ED_NOT_FOUND if there is none, ED_IO otherwise. */
 bool io_open(io_file *file, const char *who, const char *path);
 void io_close(io_file *file);

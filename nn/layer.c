@@ -503,10 +503,10 @@ static void blame(const ed_layer *layer)
         layer_fail(layer, ED_FAILED_PRECONDITION, "its forward failed without an error");
         return;
     }
-    char *message = thread_self()->message, *path = layer_path(layer, NULL);
-    size_t used = strlen(message);
+    const char *message = ed_error();
+    char *path = layer_path(layer, NULL);
     if (path && strncmp(message, path, strlen(path)) != 0 && !strstr(message, " (in the layer "))
-        snprintf(message + used, sizeof thread_self()->message - used, " (in the layer %s)", path);
+        error_append(" (in the layer %s)", path);
     memory_free(path);
 }
 

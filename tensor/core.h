@@ -11,6 +11,30 @@
 struct ed_tracker;
 struct graph_wait;
 
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* Whether one of the arguments is NULL; the error names it: if (NULL_GIVEN("mul", a, b)) ... */
+#define NULL_GIVEN(who, ...)                                                                       \
+    error_null(who, #__VA_ARGS__, (const void *const[]){__VA_ARGS__},                              \
+               sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
+bool error_null(const char *who, const char *names, const void *const *arguments, size_t count);
+
+/* Appends to the message of the kept error, as far as it has room. */
+void error_append(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * For errors that are examined and dropped: error_save moves the kept error away, so that the next
+ * one can be told from it, and error_restore brings it back. An error kept since then is dropped
+ * with `drop`, or if an earlier one was saved.
+ */
+typedef struct error_saved {
+    ed_error_code code;
+    char message[ERROR_MESSAGE_SIZE];
+} error_saved;
+
+void error_save(error_saved *saved);
+void error_restore(const error_saved *saved, bool drop);
+
 /* ---- Objects --------------------------------------------------------------------------------- */
 
 /*

@@ -1,8 +1,12 @@
 #include "tensor/core.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-/* Every error of the library is born in ed_fail: a breakpoint there sees them all. */
+/*
+ * Every error of the library begins in ed_fail: a breakpoint there sees them all. Only this file
+ * touches the thread's code and message.
+ */
 
 static struct {
     ed_error_handler handler;
@@ -43,6 +47,46 @@ void ed_clear_error(void)
     thread_state *self = thread_self();
     self->error = ED_OK;
     self->message[0] = 0;
+}
+
+/* `names` lists the arguments as the preprocessor writes them: "a, b". */
+bool error_null(const char *who, const char *names, const void *const *arguments, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int length = (int)strcspn(names, ",");
+        if (!arguments[i])
+            return ed_fail(ED_INVALID_ARGUMENT, "%s: %.*s is NULL", who, length, names), true;
+        names += length + strspn(names + length, ", ");
+    }
+    return false;
+}
+
+void error_append(const char *format, ...)
+{
+    thread_state *self = thread_self();
+    if (!self->error) return;
+    size_t used = strlen(self->message);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(self->message + used, sizeof self->message - used, format, arguments);
+    va_end(arguments);
+}
+
+void error_save(error_saved *saved)
+{
+    thread_state *self = thread_self();
+    saved->code = self->error;
+    memcpy(saved->message, self->message, sizeof saved->message);
+    ed_clear_error();
+}
+
+void error_restore(const error_saved *saved, bool drop)
+{
+    if (drop || saved->code) ed_clear_error();
+    if (!saved->code) return;
+    thread_state *self = thread_self();
+    self->error = saved->code;
+    memcpy(self->message, saved->message, sizeof self->message);
 }
 
 void ed_set_error_handler(ed_error_handler handler, void *user)

@@ -9,6 +9,7 @@
 #include "tensor/tensor.h"
 
 #define MEMORY_SMALL_CLASSES 24 /* size classes of up to 7 KiB, see memory.c */
+#define ERROR_MESSAGE_SIZE   1024
 
 struct ed_object;
 struct ops_listener;
@@ -37,8 +38,8 @@ typedef struct thread_state {
     uint64_t next_id, last_id; /* tensor ids still to give out */
 
     int first; /* as messages count them */
-    ed_error_code error;
-    char message[1024];
+    ed_error_code error; /* error.c's alone, and the message */
+    char message[ERROR_MESSAGE_SIZE];
 
     struct ops_listener *listeners; /* innermost first; see ops/execute.h */
 

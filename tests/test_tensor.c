@@ -469,6 +469,41 @@ static void errors(void **state)
     ed_clear_error();
 }
 
+/* What the library's own folders do with the kept error beyond keeping one. */
+static void errors_moved(void **state)
+{
+    (void)state;
+    error_saved saved;
+    int a = 0, *none = NULL;
+    assert_false(NULL_GIVEN("f", &a));
+    assert_false(ed_failed());
+    assert_true(NULL_GIVEN("f", &a, none, NULL));
+    assert_string_equal(ed_error(), "f: none is NULL");
+
+    error_append(" (in %s)", "g");
+    error_save(&saved);
+    assert_false(ed_failed());
+    error_append(" nothing"); /* is kept, so nothing is there to append to */
+    assert_string_equal(ed_error(), "");
+    ed_fail(ED_IO, "later");
+    error_restore(&saved, false); /* the earlier one wins */
+    assert_string_equal(ed_error(), "f: none is NULL (in g)");
+    failed_with(ED_INVALID_ARGUMENT, "f: none is NULL (in g)");
+
+    for (int drop = 0; drop < 2; drop++) {
+        error_save(&saved); /* none */
+        ed_fail(ED_IO, "later");
+        error_restore(&saved, drop);
+        assert_int_equal(ed_error_kind(), drop ? ED_OK : ED_IO);
+        ed_clear_error();
+    }
+
+    ed_fail(ED_IO, "begins");
+    for (int i = 0; i < 300; i++) error_append("0123456789");
+    assert_true(strlen(ed_error()) > 500 && strlen(ed_error()) < ERROR_MESSAGE_SIZE);
+    ed_clear_error();
+}
+
 /* ---- Variables and lists --------------------------------------------------------------------- */
 
 static void variables(void **state)
@@ -744,10 +779,10 @@ int main(void)
         cmocka_unit_test(reading),         cmocka_unit_test(scopes),
         cmocka_unit_test(keeping_many),    cmocka_unit_test(keeping_shared),
         cmocka_unit_test(references),      cmocka_unit_test(errors),
-        cmocka_unit_test(variables),       cmocka_unit_test(copy_on_write),
-        cmocka_unit_test(lists),           cmocka_unit_test(statistics),
-        cmocka_unit_test(failing),         cmocka_unit_test(forgotten_scope),
-        cmocka_unit_test(threads),
+        cmocka_unit_test(errors_moved),    cmocka_unit_test(variables),
+        cmocka_unit_test(copy_on_write),   cmocka_unit_test(lists),
+        cmocka_unit_test(statistics),      cmocka_unit_test(failing),
+        cmocka_unit_test(forgotten_scope), cmocka_unit_test(threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
 #include "train/state.h"
 #include "io/bundle.h"
-#include "train/aside.h"
 #include "train/train.h"
 #include <stdlib.h>
 #include <string.h>
@@ -60,13 +59,13 @@ static bool all_shards(const bundle *b, const char *path, bool *there)
  * readers understand counts. false with an error for what has other reasons. */
 static bool look_for(const char *path, bool *there)
 {
-    error_aside earlier;
-    error_put_aside(&earlier);
+    error_saved earlier;
+    error_save(&earlier);
     bundle *b = bundle_open("checkpoint", path);
     ed_error_code code = ed_error_kind();
     *there = !b && code == ED_UNIMPLEMENTED;
-    error_take_up(&earlier, *there || error_is_loss(code));
-    bool fine = b ? all_shards(b, path, there) : *there || error_is_loss(code);
+    error_restore(&earlier, *there || io_is_loss(code));
+    bool fine = b ? all_shards(b, path, there) : *there || io_is_loss(code);
     ed_release(b);
     return fine;
 }
@@ -171,8 +170,8 @@ static bool note_shard(const char *name, void *user)
 void state_remove_strays(const char *folder, const char *name, const state *s)
 {
     scan shards = {.folder = folder, .name = name, .beyond = -1};
-    error_aside earlier;
-    error_put_aside(&earlier);
+    error_saved earlier;
+    error_save(&earlier);
     io_each_name("checkpoint", folder, note_shard, &shards);
     for (int64_t i = 0; i < shards.found.count; i++) {
         const char *path = shards.found.entries[i].path;
@@ -182,7 +181,7 @@ void state_remove_strays(const char *folder, const char *name, const state *s)
         memory_free(index);
     }
     state_free(&shards.found);
-    error_take_up(&earlier, true);
+    error_restore(&earlier, true);
 }
 
 /* ---- The newest ------------------------------------------------------------------------------ */

@@ -1,6 +1,5 @@
 #include "train/manager.h"
 #include "io/file.h"
-#include "train/aside.h"
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -326,13 +325,13 @@ typedef enum tried { TRIED_RESTORED, TRIED_LOST, TRIED_FAILED } tried;
 /* A damaged one is noted, and no error. */
 static tried try_one(ed_checkpoint_manager *m, const char *path)
 {
-    error_aside earlier;
-    error_put_aside(&earlier);
+    error_saved earlier;
+    error_save(&earlier);
     ed_restoration *r =
         checkpoint_restore(m->checkpoint, "restore_or_initialize", path, NULL, false);
-    bool lost = !r && error_is_loss(ed_error_kind());
+    bool lost = !r && io_is_loss(ed_error_kind());
     if (lost) io_put_format(&m->skipped, "%s: %s\n", path, ed_error());
-    error_take_up(&earlier, lost);
+    error_restore(&earlier, lost);
     if (lost && m->skipped.failed) ed_fail(ED_OUT_OF_MEMORY, "restore_or_initialize: no memory");
     if (!r) return lost && !m->skipped.failed ? TRIED_LOST : TRIED_FAILED;
     ed_release(m->restoration);

@@ -1,7 +1,6 @@
 #include "train/state.h"
 #include "io/file.h"
 #include "io/json.h"
-#include "train/aside.h"
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -304,13 +303,13 @@ state_found state_read(const char *folder, state *s)
     *s = (state){0};
     char *path = state_join(folder, "checkpoint");
     if (!path) return STATE_FAILED;
-    error_aside earlier;
-    error_put_aside(&earlier);
+    error_saved earlier;
+    error_save(&earlier);
     uint8_t *data = NULL;
     size_t size;
     bool there = io_read_file("checkpoint", path, LIMIT, &data, &size);
     ed_error_code code = ed_error_kind();
-    error_take_up(&earlier, error_is_loss(code));
+    error_restore(&earlier, io_is_loss(code));
     memory_free(path);
     if (!there)
         return code == ED_NOT_FOUND   ? STATE_NONE
