@@ -132,8 +132,8 @@ end
 
 -- Places that a signature does not tell.
 local places_of = {
-    ["ed.sequential"] = {"layers"}, ["ed.checkpoint"] = {"objects"}, ["ed.write_npz"] = {"path", "named"},
-    ["ed.write_safetensors"] = {"path", "named"}, ["ed.layer"] = {"held"},
+    ["ed.sequential"] = {"layers"}, ["ed.checkpoint"] = {"objects"}, ["ed.save"] = {"path", "named"},
+    ["ed.layer"] = {"held"},
     ["ed.trackable"] = {"objects"},
 }
 
@@ -441,7 +441,7 @@ local function restored()
     return c:restore(c:save "given")
 end
 local function archived()
-    ed.write_npz("given.npz", {a = ed.ones{2}, b = ed.tensor{1, 2}})
+    ed.save("given.npz", {a = ed.ones{2}, b = ed.tensor{1, 2}})
     return ed.archive "given.npz"
 end
 local own = ed.layer{

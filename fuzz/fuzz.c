@@ -6,15 +6,49 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MAX_TARGETS = 32 };
+
 /* The factors are those of the smallest entries to what readers keep of them. */
-const fuzz_target fuzz_targets[] = {
-    {"fuzz_bundle", fuzz_bundle, 192, 2000},   {"fuzz_idx", fuzz_idx, 16, 2000},
-    {"fuzz_lua", fuzz_lua, 64, 100}, /* an input takes milliseconds */
-    {"fuzz_npy", fuzz_npy, 16, 2000},          {"fuzz_npz", fuzz_npz, 64, 2000},
-    {"fuzz_objects", fuzz_objects, 192, 2000}, {"fuzz_safetensors", fuzz_safetensors, 64, 2000},
-    {"fuzz_state", fuzz_state, 64, 2000},
+static fuzz_target targets[MAX_TARGETS] = {
+    {"fuzz_bundle", fuzz_bundle, NULL, 192, 2000}, {"fuzz_idx", fuzz_idx, NULL, 16, 2000},
+    {"fuzz_lua", fuzz_lua, NULL, 64, 100}, /* an input takes milliseconds */
+    {"fuzz_npy", fuzz_npy, NULL, 16, 2000},        {"fuzz_objects", fuzz_objects, NULL, 192, 2000},
+    {"fuzz_state", fuzz_state, NULL, 64, 2000},
 };
-const int fuzz_target_count = sizeof fuzz_targets / sizeof *fuzz_targets;
+
+static const fuzz_target *target_named(const char *name, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(targets[i].name, name)) return &targets[i];
+    return NULL;
+}
+
+/* Adds a target for each archive format that has none of its own. */
+static int add_formats(int count)
+{
+    static char names[MAX_TARGETS][32];
+    int n;
+    const archive_format *const *formats = archive_formats(&n);
+    for (int i = 0; i < n; i++) {
+        fuzz_claim(count < MAX_TARGETS, "more targets than MAX_TARGETS");
+        snprintf(names[count], sizeof names[count], "fuzz_%s", formats[i]->name);
+        if (target_named(names[count], count)) continue;
+        targets[count] = (fuzz_target){names[count], NULL, formats[i], 64, 2000};
+        count++;
+    }
+    return count;
+}
+
+const fuzz_target *fuzz_targets(int *count)
+{
+    static int found;
+    if (!found) {
+        while (targets[found].name) found++;
+        found = add_formats(found);
+    }
+    *count = found;
+    return targets;
+}
 
 enum { BASE = 4 << 20 };
 
@@ -77,6 +111,14 @@ const char *fuzz_file(const char *name, const uint8_t *data, size_t size)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
+static void run(const fuzz_target *target, const uint8_t *data, size_t size)
+{
+    if (target->format)
+        fuzz_format(target->format, data, size);
+    else
+        target->run(data, size);
+}
+
 /* The thread's own stacks grow once, and a target may make something at first; afterwards every
  * byte must come back. */
 static void warm_up(const fuzz_target *target)
@@ -85,7 +127,7 @@ static void warm_up(const fuzz_target *target)
     if (warm == target) return;
     ED_SCOPE;
     for (int i = 0; i < 5000; i++) ed_number(i);
-    target->run((const uint8_t *)"", 0);
+    run(target, (const uint8_t *)"", 0);
     warm = target;
 }
 
@@ -98,7 +140,7 @@ void fuzz_run(const fuzz_target *target, const uint8_t *data, size_t size)
     ed_memory_reset_peak();
     {
         ED_SCOPE;
-        target->run(data, size);
+        run(target, data, size);
     }
     fuzz_claim(!ed_failed(), "%s: an error is left", target->name);
     ed_memory after = ed_memory_stats();

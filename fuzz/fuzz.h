@@ -13,17 +13,18 @@
 #ifndef EDDY_FUZZ_H
 #define EDDY_FUZZ_H
 
-#include "tensor/tensor.h"
+#include "io/archive.h"
 
 typedef struct fuzz_target {
     const char *name;
-    void (*run)(const uint8_t *data, size_t size);
+    void (*run)(const uint8_t *data, size_t size); /* NULL: fuzz_format of `format` */
+    const archive_format *format;
     int64_t factor; /* of memory to the input's size, beyond a few megabytes */
     int changes;    /* of every input in corpus/ are tried by the test */
 } fuzz_target;
 
-extern const fuzz_target fuzz_targets[];
-extern const int fuzz_target_count;
+/* All targets, *count of them: those listed in fuzz.c, and one for each other archive format. */
+const fuzz_target *fuzz_targets(int *count);
 
 /* Runs a target on an input in a scope of its own. */
 void fuzz_run(const fuzz_target *target, const uint8_t *data, size_t size);
@@ -47,15 +48,16 @@ const char *fuzz_folder(void);
 /* Opens it as an archive, asks for all there is in it, and compares what ways of asking say. */
 void fuzz_archive(const char *path);
 
+/* The same of the input as a file of the format's ending. */
+void fuzz_format(const archive_format *format, const uint8_t *data, size_t size);
+
 /* ---- Targets --------------------------------------------------------------------------------- */
 
 void fuzz_bundle(const uint8_t *data, size_t size);
 void fuzz_idx(const uint8_t *data, size_t size);
 void fuzz_lua(const uint8_t *data, size_t size);
 void fuzz_npy(const uint8_t *data, size_t size);
-void fuzz_npz(const uint8_t *data, size_t size);
 void fuzz_objects(const uint8_t *data, size_t size);
-void fuzz_safetensors(const uint8_t *data, size_t size);
 void fuzz_state(const uint8_t *data, size_t size);
 
 #endif

@@ -12,8 +12,10 @@ __attribute__((visibility("default"))) int LLVMFuzzerInitialize(int *count, char
 {
     (void)count;
     const char *path = **arguments, *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    for (int i = 0; i < fuzz_target_count; i++)
-        if (!strcmp(fuzz_targets[i].name, name)) target = &fuzz_targets[i];
+    int n;
+    const fuzz_target *targets = fuzz_targets(&n);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(targets[i].name, name)) target = &targets[i];
     fuzz_claim(target, "call the program by the name of a target, not %s", name);
     return 0;
 }

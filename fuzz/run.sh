@@ -4,13 +4,13 @@
 set -u
 out=$(realpath "$1") # targets may run elsewhere
 seconds=$2
-targets=${TARGETS:-$(sed -n 's/^ *{"\(fuzz_[a-z]*\)".*/\1/p' fuzz/fuzz.c)}
 jobs=$(nproc)
 
 # What readers ask the system for is bounded by their input; so much for one block, so much in all.
 limits='-malloc_limit_mb=256 -rss_limit_mb=2048 -max_len=32768 -timeout=10'
 
 ASAN_OPTIONS=detect_leaks=0 "$out/seeds" "$out/given" ${EDDY_DATA:+"$EDDY_DATA/tf"} || exit 1
+targets=${TARGETS:-$(ls "$out/given")}
 mkdir -p "$out/failed"
 one() {
     mkdir -p "$out/found/$1"

@@ -112,18 +112,42 @@ static void seed_file(const char *target, const char *path)
     ed_clear_error();
 }
 
+static void seed_archive(const char *path)
+{
+    char target[64];
+    const archive_format *format = archive_format_by_ending(path);
+    if (!format) return;
+    snprintf(target, sizeof target, "fuzz_%s", format->name);
+    seed_file(target, path);
+}
+
 static int visit(const char *path, const struct stat *info, int kind, struct FTW *where)
 {
     (void)info;
     if (kind != FTW_F) return 0;
-    if (ends_in(path, ".index")) seed_bundle(path);
-    if (ends_in(path, ".npy")) seed_file("fuzz_npy", path);
-    if (ends_in(path, ".npz")) seed_file("fuzz_npz", path);
-    if (ends_in(path, ".safetensors")) seed_file("fuzz_safetensors", path);
+    if (ends_in(path, ".index"))
+        seed_bundle(path);
+    else
+        seed_archive(path);
     if (ends_in(path, ".idx") || ends_in(path, ".idx.gz")) seed_file("fuzz_idx", path);
     if (!strncmp(path + where->base, "checkpoint", strlen("checkpoint")))
         seed_file("fuzz_state", path);
     return 0;
+}
+
+static void make_archives(const char *folder)
+{
+    char path[128];
+    int n;
+    const archive_format *const *formats = archive_formats(&n);
+    ed_tensor *a = ed_random_normal(ED_SHAPE(2, 3)), *b = ed_zeros(ED_SHAPE(0, 4));
+    for (int i = 0; i < n; i++) {
+        if (!formats[i]->write) continue; /* its seeds are in a folder FROM */
+        snprintf(path, sizeof path, "%s/archive%s", folder, formats[i]->ending);
+        ed_named tensors = ED_NAMED("a", a, "b/c", b);
+        if (formats[i]->single) tensors.count = 2;
+        ed_archive_write(path, tensors);
+    }
 }
 
 /* Something of every kind, in this process' folder. */
@@ -134,19 +158,13 @@ static void make_files(void)
                                   0, 1, 0,    2, 0, 3, 0, 4, 0, 5, 0, 6};
     char path[128];
     const char *folder = fuzz_folder();
-    ed_tensor *a = ed_random_normal(ED_SHAPE(2, 3)), *b = ed_zeros(ED_SHAPE(0, 4));
-    snprintf(path, sizeof path, "%s/m.npy", folder);
-    ed_write_npy(path, a);
-    snprintf(path, sizeof path, "%s/m.npz", folder);
-    ed_write_npz(path, "a", a, "b/c", b);
-    snprintf(path, sizeof path, "%s/m.safetensors", folder);
-    ed_write_safetensors(path, "a", a, "b/c", b);
+    make_archives(folder);
     fuzz_file("m.idx", idx, sizeof idx);
     snprintf(path, sizeof path, "%s/m.idx.gz", folder);
     gzFile zipped = gzopen(path, "wb");
     fuzz_claim(gzwrite(zipped, idx, sizeof idx) == sizeof idx && !gzclose(zipped), "no gzip");
     snprintf(path, sizeof path, "%s/m", folder);
-    ed_checkpoint_save(ed_checkpoint("v", ed_variable(a)), path);
+    ed_checkpoint_save(ed_checkpoint("v", ed_variable(ed_random_normal(ED_SHAPE(2, 3)))), path);
     fuzz_objects((const uint8_t *)"", 0); /* which leaves a program's checkpoint there */
     fuzz_claim(!ed_failed(), "the files can't be made");
 }
@@ -155,9 +173,11 @@ int main(int count, char **arguments)
 {
     fuzz_claim(count > 1, "usage: fuzz_seeds TO FROM...");
     to = arguments[1];
-    for (int i = 0; i < fuzz_target_count; i++) {
+    int n;
+    const fuzz_target *targets = fuzz_targets(&n);
+    for (int i = 0; i < n; i++) {
         char path[512];
-        snprintf(path, sizeof path, "%s/%s", to, fuzz_targets[i].name);
+        snprintf(path, sizeof path, "%s/%s", to, targets[i].name);
         fuzz_claim(io_make_folders("seeds", path), "no folder");
     }
     make_files();

@@ -1,6 +1,6 @@
 /*
- * What is common to all formats of named tensors: which of them a file is, names and places, and
- * what a program may ask.
+ * What all archive formats share: the list of formats, which of them a file has, names and indices,
+ * and the public functions.
  */
 #include "io/archive.h"
 #include <stdlib.h>
@@ -11,12 +11,21 @@ struct ed_archive {
     const archive_format *format;
     void *file; /* the format's own object */
     int64_t count;
-    const char **names; /* as the program sees them, by place */
-    int64_t *order;     /* places in the order of names */
-    char *escaped;      /* the names that had to be changed for that, one behind the other */
+    const char **names; /* as the program sees them, by index */
+    int64_t *order;     /* indices in the order of names */
+    char *escaped;      /* the names that contain a 0, escaped, one after the other */
 };
 
-/* ---- Which format it is ---------------------------------------------------------------------- */
+/* ---- The list of formats --------------------------------------------------------------------- */
+
+extern const archive_format *const __start_ed_formats[] __attribute__((visibility("hidden")));
+extern const archive_format *const __stop_ed_formats[] __attribute__((visibility("hidden")));
+
+const archive_format *const *archive_formats(int *count)
+{
+    *count = (int)(__stop_ed_formats - __start_ed_formats);
+    return __start_ed_formats;
+}
 
 static bool ends_in(const char *path, const char *end)
 {
@@ -24,12 +33,74 @@ static bool ends_in(const char *path, const char *end)
     return n > m && !strcmp(path + n - m, end);
 }
 
-/* The first bytes of a file, and the last eight; zeros where it has none. */
-typedef struct glimpse {
-    unsigned char first[9], last[8];
-} glimpse;
+const archive_format *archive_format_by_ending(const char *path)
+{
+    int n;
+    const archive_format *const *formats = archive_formats(&n);
+    for (int i = 0; i < n; i++)
+        if (ends_in(path, formats[i]->ending)) return formats[i];
+    return NULL;
+}
 
-static bool look(const char *path, glimpse *g)
+const archive_format *archive_format_by_name(const char *name)
+{
+    int n;
+    const archive_format *const *formats = archive_formats(&n);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(formats[i]->name, name)) return formats[i];
+    return NULL;
+}
+
+char *archive_format_names(const char *separator)
+{
+    int n;
+    const archive_format *const *formats = archive_formats(&n);
+    io_buffer names = {0};
+    for (int i = 0; i < n; i++) io_put_format(&names, "%s%s", i ? separator : "", formats[i]->name);
+    io_put_u8(&names, 0);
+    if (!names.failed) return (char *)names.data;
+    io_buffer_free(&names);
+    return NULL;
+}
+
+/* Keeps the error that `what` begins and the list of formats ends: NULL. */
+static void *fail_listing(ed_error_code code, const char *what)
+{
+    char *names = archive_format_names(", ");
+    if (names && what) ed_fail(code, "%s%s", what, names);
+    memory_free(names);
+    return NULL;
+}
+
+const archive_format *archive_format_find(const char *who, const char *path, const char *name)
+{
+    const archive_format *format =
+        name ? archive_format_by_name(name) : archive_format_by_ending(path);
+    if (format) return format;
+    char *what = name ? io_text("%s: unknown format '%.40s': must be one of ", who, name)
+                      : io_text("%s: %s: its ending names no format; format must be given: one of ",
+                                who, path);
+    fail_listing(ED_INVALID_ARGUMENT, what);
+    memory_free(what);
+    return NULL;
+}
+
+char *archive_path(const archive_format *format, const char *path)
+{
+    size_t n = strlen(path);
+    if (format->prefix && ends_in(path, format->ending)) n -= strlen(format->ending);
+    return io_text("%.*s", (int)n, path);
+}
+
+char *archive_file_path(const archive_format *format, const char *path)
+{
+    bool whole = !format->prefix || ends_in(path, format->ending);
+    return io_text("%s%s", path, whole ? "" : format->ending);
+}
+
+/* ---- Which format a file has ----------------------------------------------------------------- */
+
+static bool read_glimpse(const char *path, archive_glimpse *g)
 {
     io_file file;
     if (!io_open(&file, "archive_open", path)) return false;
@@ -40,45 +111,55 @@ static bool look(const char *path, glimpse *g)
     return good;
 }
 
-/* A zip archive, an empty one too; NumPy's magic; the table that an index is; the bracket behind a
- * length of 64 bits. */
-static const archive_format *format_of(const char *path, const glimpse *g)
+/* The format that is surest of the file. One whose paths are prefixes knows its files by their
+ * ending too. */
+static const archive_format *recognised(const char *path)
 {
-    static const unsigned char table[] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb};
-    if (ends_in(path, ".index") && !memcmp(g->last, table, 8)) return &bundle_format;
-    if (!memcmp(g->first, "PK\3\4", 4) || !memcmp(g->first, "PK\5\6", 4)) return &npz_format;
-    if (!memcmp(g->first, "\x93NUMPY", 6)) return &npy_format;
-    if (g->first[8] == '{') return &safetensors_format;
-    return ed_fail(ED_DATA_LOSS,
-                   "archive_open: %s: this is neither safetensors nor .npz, .npy or the index of a "
-                   "bundle",
-                   path);
+    archive_glimpse glimpse = {{0}, {0}};
+    if (!read_glimpse(path, &glimpse)) return NULL;
+    int n;
+    const archive_format *const *formats = archive_formats(&n), *best = NULL;
+    archive_match sure = ARCHIVE_OTHER;
+    for (int i = 0; i < n; i++) {
+        if (formats[i]->prefix && !ends_in(path, formats[i]->ending)) continue;
+        archive_match match = formats[i]->recognises(&glimpse);
+        if (match > sure) sure = match, best = formats[i];
+    }
+    if (best) return best;
+    char *what = io_text("archive_open: %s: the file is of no known format: ", path);
+    fail_listing(ED_DATA_LOSS, what);
+    memory_free(what);
+    return NULL;
 }
 
-/* The file of its format, NULL with the error kept. A bundle is named by its prefix, behind which
- * there is no file, or by its index. */
+/* The format for which the path is a prefix of files that exist; NULL: none. */
+static const archive_format *format_of_prefix(const char *path)
+{
+    int n;
+    const archive_format *const *formats = archive_formats(&n), *found = NULL;
+    for (int i = 0; i < n && !found; i++) {
+        char *file = formats[i]->prefix ? io_text("%s%s", path, formats[i]->ending) : NULL;
+        if (file && io_exists(file)) found = formats[i];
+        memory_free(file);
+    }
+    return found;
+}
+
+/* The open file, NULL with the error kept. */
 static void *open_file(const char *path, const archive_format **format)
 {
-    void *file = NULL;
-    char *index = io_text("%s.index", path);
-    if (!index) return NULL;
-    if (!io_exists(path) && io_exists(index)) {
-        *format = &bundle_format;
-        file = bundle_format.open(path);
-    } else {
-        glimpse g = {{0}, {0}};
-        *format = look(path, &g) ? format_of(path, &g) : NULL;
-        if (*format == &bundle_format)
-            index[strlen(path) - strlen(".index")] = 0; /* now the prefix */
-        if (*format) file = (*format)->open(*format == &bundle_format ? index : path);
-    }
-    memory_free(index);
+    *format = io_exists(path) ? NULL : format_of_prefix(path);
+    if (!*format) *format = recognised(path);
+    if (!*format) return NULL;
+    char *own = archive_path(*format, path);
+    void *file = own ? (*format)->open(own) : NULL;
+    memory_free(own);
     return file;
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static void destroy(void *object)
+static void archive_destroy(void *object)
 {
     ed_archive *archive = object;
     memory_free(archive->names);
@@ -88,7 +169,7 @@ static void destroy(void *object)
     memory_free(archive);
 }
 
-static const object_class archive_class = {.name = "archive", .destroy = destroy};
+static const object_class archive_class = {.name = "archive", .destroy = archive_destroy};
 
 static archive_entry entry_of(const ed_archive *archive, int64_t i)
 {
@@ -134,7 +215,7 @@ static bool take_names(ed_archive *archive)
     return true;
 }
 
-static int by_name(const void *a, const void *b, void *names)
+static int by_archive_name(const void *a, const void *b, void *names)
 {
     int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
     int order = strcmp(((const char **)names)[i], ((const char **)names)[j]);
@@ -143,7 +224,7 @@ static int by_name(const void *a, const void *b, void *names)
 
 ed_archive *ed_archive_open(const char *path)
 {
-    if (!path) return ed_fail(ED_INVALID_ARGUMENT, "archive_open: the path is NULL");
+    if (NULL_GIVEN("archive_open", path)) return NULL;
     ed_archive *archive = object_new(&archive_class, sizeof *archive);
     if (!archive) return NULL;
     archive->file = open_file(path, &archive->format);
@@ -152,49 +233,48 @@ ed_archive *ed_archive_open(const char *path)
         ed_release(archive);
         return NULL;
     }
-    qsort_r(archive->order, (size_t)archive->count, sizeof *archive->order, by_name,
+    qsort_r(archive->order, (size_t)archive->count, sizeof *archive->order, by_archive_name,
             archive->names);
     return scope_give(archive);
 }
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
-/* Whether there is such a tensor; *i, perhaps counted from the end, becomes its place. */
-static bool find_place(const ed_archive *archive, const char *who, int64_t *i)
+/* Whether *i is an index of the archive; one that counts from the end becomes the one from the
+ * start. */
+static bool find_index(const ed_archive *archive, const char *who, int64_t *i)
 {
-    if (!archive) return ed_fail(ED_INVALID_ARGUMENT, "%s: the archive is NULL", who), false;
-    int64_t place = *i < 0 ? *i + archive->count : *i;
-    if (place < 0 || place >= archive->count)
-        return ed_fail(ED_OUT_OF_RANGE, "%s: tensor %lld of an archive of %lld", who, (long long)*i,
-                       (long long)archive->count),
+    if (NULL_GIVEN(who, archive)) return false;
+    int64_t index = *i < 0 ? *i + archive->count : *i;
+    if (index < 0 || index >= archive->count)
+        return ed_fail(ED_OUT_OF_RANGE,
+                       "%s: index %lld is out of bounds for an archive of %lld tensors", who,
+                       (long long)*i, (long long)archive->count),
                false;
-    *i = place;
+    *i = index;
     return true;
 }
 
 const char *ed_archive_format(const ed_archive *archive)
 {
-    if (!archive) return ed_fail(ED_INVALID_ARGUMENT, "archive_format: the archive is NULL");
+    if (NULL_GIVEN("archive_format", archive)) return NULL;
     return archive->format->name;
 }
 
 int64_t ed_archive_count(const ed_archive *archive)
 {
-    if (!archive) return ed_fail(ED_INVALID_ARGUMENT, "archive_count: the archive is NULL"), 0;
+    if (NULL_GIVEN("archive_count", archive)) return 0;
     return archive->count;
 }
 
 const char *ed_archive_name(const ed_archive *archive, int64_t i)
 {
-    return find_place(archive, "archive_name", &i) ? archive->names[i] : NULL;
+    return find_index(archive, "archive_name", &i) ? archive->names[i] : NULL;
 }
 
 int64_t ed_archive_find(const ed_archive *archive, const char *name)
 {
-    if (!archive || !name)
-        return ed_fail(ED_INVALID_ARGUMENT, "archive_find: the %s is NULL",
-                       archive ? "name" : "archive"),
-               -1;
+    if (NULL_GIVEN("archive_find", archive, name)) return -1;
     int64_t low = 0, high = archive->count; /* the first that is not before the name */
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -214,7 +294,7 @@ static const char *dtype_text(const archive_entry *entry)
 
 const char *ed_archive_dtype(const ed_archive *archive, int64_t i)
 {
-    if (!find_place(archive, "archive_dtype", &i)) return NULL;
+    if (!find_index(archive, "archive_dtype", &i)) return NULL;
     archive_entry entry = entry_of(archive, i);
     return dtype_text(&entry);
 }
@@ -222,21 +302,19 @@ const char *ed_archive_dtype(const ed_archive *archive, int64_t i)
 ed_ints ed_archive_shape(const ed_archive *archive, int64_t i)
 {
     static const int64_t scalar;
-    if (!find_place(archive, "archive_shape", &i)) return (ed_ints){0};
+    if (!find_index(archive, "archive_shape", &i)) return (ed_ints){0};
     archive_entry entry = entry_of(archive, i);
     return (ed_ints){entry.rank ? entry.shape : &scalar, entry.rank};
 }
 
 int64_t ed_archive_bytes(const ed_archive *archive, int64_t i)
 {
-    return find_place(archive, "archive_bytes", &i) ? entry_of(archive, i).bytes : 0;
+    return find_index(archive, "archive_bytes", &i) ? entry_of(archive, i).bytes : 0;
 }
 
 const char *ed_archive_metadata(const ed_archive *archive, const char *key)
 {
-    if (!archive || !key)
-        return ed_fail(ED_INVALID_ARGUMENT, "archive_metadata: the %s is NULL",
-                       archive ? "key" : "archive");
+    if (NULL_GIVEN("archive_metadata", archive, key)) return NULL;
     return archive->format->metadata ? archive->format->metadata(archive->file, key) : NULL;
 }
 
@@ -246,27 +324,26 @@ static ed_tensor *read_tensor(const char *who, ed_archive *archive, int64_t i)
 {
     archive_entry entry = entry_of(archive, i);
     if (entry.dtype != IO_NONE && !io_dtype_to(entry.dtype))
-        return ed_fail(ED_UNIMPLEMENTED, "%s: '%.200s' is of %s, a dtype that tensors don't have",
-                       who, archive->names[i], dtype_text(&entry));
+        return ed_fail(ED_UNIMPLEMENTED,
+                       "%s: '%.200s' has the dtype %s, which tensors don't support", who,
+                       archive->names[i], dtype_text(&entry));
     if (entry.rank > ED_MAX_RANK)
-        return ed_fail(ED_UNIMPLEMENTED, "%s: '%.200s' has %d dimensions; tensors have at most %d",
-                       who, archive->names[i], entry.rank, ED_MAX_RANK);
+        return ed_fail(ED_UNIMPLEMENTED, "%s: '%.200s' has rank %d; tensors have at most %d", who,
+                       archive->names[i], entry.rank, ED_MAX_RANK);
     return scope_give(archive->format->tensor(archive->file, i));
 }
 
 ed_tensor *ed_archive_tensor(ed_archive *archive, int64_t i)
 {
-    return find_place(archive, "archive_tensor", &i) ? read_tensor("archive_tensor", archive, i)
+    return find_index(archive, "archive_tensor", &i) ? read_tensor("archive_tensor", archive, i)
                                                      : NULL;
 }
 
 ed_tensor *ed_archive_get(ed_archive *archive, const char *name)
 {
-    if (!archive || !name)
-        return ed_fail(ED_INVALID_ARGUMENT, "archive_get: the %s is NULL",
-                       archive ? "name" : "archive");
+    if (NULL_GIVEN("archive_get", archive, name)) return NULL;
     int64_t i = ed_archive_find(archive, name);
-    if (i < 0) return ed_fail(ED_NOT_FOUND, "archive_get: there is no tensor '%.200s'", name);
+    if (i < 0) return ed_fail(ED_NOT_FOUND, "archive_get: tensor '%.200s' not found", name);
     return read_tensor("archive_get", archive, i);
 }
 
@@ -278,7 +355,7 @@ static bool drop(void *user, const void *data, size_t size)
 
 bool ed_archive_verify(ed_archive *archive, int64_t i)
 {
-    if (!find_place(archive, "archive_verify", &i)) return false;
+    if (!find_index(archive, "archive_verify", &i)) return false;
     const archive_format *format = archive->format;
     return format->verify ? format->verify(archive->file, i)
                           : format->stream(archive->file, i, drop, NULL);
@@ -293,7 +370,7 @@ static bool digest_piece(void *digester, const void *data, size_t size)
 const char *ed_archive_digest(ed_archive *archive, int64_t i)
 {
     enum { DIGITS = 32 };
-    if (!find_place(archive, "archive_digest", &i)) return NULL;
+    if (!find_index(archive, "archive_digest", &i)) return NULL;
     io_digester *digester = io_digest_begin();
     if (!digester) return NULL;
     char *digits = NULL;
@@ -318,9 +395,25 @@ archive_item archive_item_of(ed_archive *archive, int64_t i)
                           .index = i};
 }
 
+archive_item archive_item_of_tensor(const char *name, const ed_tensor *tensor)
+{
+    tensor = tensor_read(tensor);
+    return (archive_item){.name = name,
+                          .dtype = io_dtype_from(tensor->dtype),
+                          .rank = tensor->rank,
+                          .shape = tensor->shape,
+                          .bytes = tensor->size * (int64_t)dtype_size(tensor->dtype),
+                          .tensor = tensor};
+}
+
 const char *archive_item_dtype(const archive_item *item)
 {
     return item->from ? ed_archive_dtype(item->from, item->index) : io_dtype_name(item->dtype);
+}
+
+const archive_format *archive_format_of(const ed_archive *archive)
+{
+    return archive->format;
 }
 
 void *archive_file(const ed_archive *archive)
@@ -328,8 +421,7 @@ void *archive_file(const ed_archive *archive)
     return archive->file;
 }
 
-bool archive_stream(const archive_item *item,
-                    bool (*take)(void *user, const void *data, size_t size), void *user)
+bool archive_stream(const archive_item *item, io_sink *take, void *user)
 {
     return item->tensor ? io_stream_tensor(item->tensor, take, user)
                         : item->from->format->stream(item->from->file, item->index, take, user);
@@ -340,8 +432,8 @@ static int by_item_name(const void *a, const void *b)
     return strcmp((*(const archive_item *const *)a)->name, (*(const archive_item *const *)b)->name);
 }
 
-bool archive_names_differ(const char *who, const char *path, const archive_item *items,
-                          int64_t count)
+static bool names_differ(const char *who, const char *path, const archive_item *items,
+                         int64_t count)
 {
     const archive_item **order = memory_alloc((size_t)count * sizeof *order);
     if (!order) return false;
@@ -351,62 +443,57 @@ bool archive_names_differ(const char *who, const char *path, const archive_item 
     for (int64_t i = 1; i < count && !twice; i++)
         if (!by_item_name(&order[i - 1], &order[i])) twice = order[i]->name;
     memory_free(order);
-    return !twice ||
-           (ed_fail(ED_INVALID_ARGUMENT, "%s: %s: the name '%.200s' comes twice", who, path, twice),
-            false);
+    return !twice || (ed_fail(ED_INVALID_ARGUMENT, "%s: %s: two tensors have the name '%.200s'",
+                              who, path, twice),
+                      false);
 }
 
-/* A name and a tensor as an item, a variable being its present value. */
-static bool take_item(const char *who, const void *name, const ed_tensor *tensor, int64_t i,
-                      archive_item *item)
+bool archive_write_items(const char *who, const archive_format *format, const char *path,
+                         const archive_item *items, int64_t count)
 {
-    if (!name || !tensor)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: the %s of tensor %lld is NULL", who,
-                       name ? "value" : "name", (long long)i),
-               false;
-    if (!*(const char *)name)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: the name of tensor %lld is empty", who,
-                       (long long)i),
-               false;
-    tensor = tensor_read(tensor);
-    *item = (archive_item){.name = name,
-                           .dtype = io_dtype_from(tensor->dtype),
-                           .rank = tensor->rank,
-                           .shape = tensor->shape,
-                           .bytes = tensor->size * (int64_t)dtype_size(tensor->dtype),
-                           .tensor = tensor};
-    return true;
-}
-
-static bool write_all(const char *who, const char *path, const void *const *names_and_tensors,
-                      int64_t count,
-                      bool (*write)(const char *path, const archive_item *items, int64_t count))
-{
-    if (!path || !names_and_tensors)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: the %s NULL", who,
-                       path ? "names and tensors are" : "path is"),
-               false;
-    if (count < 0 || count % 2)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: names and tensors come in pairs, not %lld of them",
-                       who, (long long)count),
-               false;
-    archive_item *items = memory_alloc((size_t)count / 2 * sizeof *items);
-    if (!items) return false;
-    bool good = true;
-    for (int64_t i = 0; good && i < count / 2; i++)
-        good = take_item(who, names_and_tensors[2 * i], names_and_tensors[2 * i + 1], i, &items[i]);
-    good =
-        good && archive_names_differ(who, path, items, count / 2) && write(path, items, count / 2);
-    memory_free(items);
+    if (!format->write)
+        return ed_fail(ED_UNIMPLEMENTED, "%s: %s: format %s can be read only", who, path,
+                       format->name);
+    if (format->single && count != 1)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s: format %s holds one tensor, not %lld", who,
+                       path, format->name, (long long)count);
+    char *own = archive_path(format, path);
+    bool good =
+        own && names_differ(who, path, items, count) && format->write(who, own, items, count);
+    memory_free(own);
     return good;
 }
 
-bool ed_write_npz_of(const char *path, const void *const *names_and_tensors, int64_t count)
+/* A name and a tensor as an item. */
+static bool take_item(const void *name, const ed_tensor *tensor, int64_t i, archive_item *item)
 {
-    return write_all("write_npz", path, names_and_tensors, count, npz_write);
+    if (!name || !tensor)
+        return ed_fail(ED_INVALID_ARGUMENT, "archive_write: the %s of tensor %lld is NULL",
+                       name ? "value" : "name", (long long)i);
+    if (!*(const char *)name)
+        return ed_fail(ED_INVALID_ARGUMENT, "archive_write: the name of tensor %lld is empty",
+                       (long long)i);
+    *item = archive_item_of_tensor(name, tensor);
+    return true;
 }
 
-bool ed_write_safetensors_of(const char *path, const void *const *names_and_tensors, int64_t count)
+bool ed_archive_write_with(const char *path, ed_named tensors, const ed_archive_options *options)
 {
-    return write_all("write_safetensors", path, names_and_tensors, count, safetensors_write);
+    if (NULL_GIVEN("archive_write", path)) return false;
+    if (!tensors.values) return ed_fail(ED_INVALID_ARGUMENT, "archive_write: tensors is NULL");
+    if (tensors.count < 0 || tensors.count % 2)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "archive_write: tensors must be pairs of name and tensor, got %lld values",
+                       (long long)tensors.count);
+    const archive_format *format =
+        archive_format_find("archive_write", path, options ? options->format : NULL);
+    if (!format) return false;
+    int64_t count = tensors.count / 2;
+    archive_item *items = memory_alloc((size_t)count * sizeof *items);
+    bool good = items;
+    for (int64_t i = 0; good && i < count; i++)
+        good = take_item(tensors.values[2 * i], tensors.values[2 * i + 1], i, &items[i]);
+    good = good && archive_write_items("archive_write", format, path, items, count);
+    memory_free(items);
+    return good;
 }

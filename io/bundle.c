@@ -33,7 +33,7 @@ static bool index_fail(const bundle *b, ed_error_code code, const char *what)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-static bool is(const io_field *field, uint32_t number, int type)
+static bool bytes_are(const io_field *field, uint32_t number, int type)
 {
     return field->number == number && field->type == type;
 }
@@ -62,23 +62,24 @@ static bool read_version(const bundle *b, io_span message)
     io_field field;
     bool refused = false;
     while (io_next_field(&c, &field)) {
-        if (is(&field, VERSION_MIN_CONSUMER, IO_VARINT))
+        if (bytes_are(&field, VERSION_MIN_CONSUMER, IO_VARINT))
             refused |= (int32_t)field.value > FORMAT_VERSION;
         if (field.number == VERSION_BAD_CONSUMERS) refused |= refuses_us(&field);
     }
     if (!io_ok(&c)) return index_fail(b, ED_DATA_LOSS, "its header is damaged");
-    return !refused || index_fail(b, ED_UNIMPLEMENTED, "it asks for readers of a newer version");
+    return !refused || index_fail(b, ED_UNIMPLEMENTED, "it requires a newer reader");
 }
 
-static bool read_header(bundle *b, io_span message)
+static bool read_index_header(bundle *b, io_span message)
 {
     io_cursor c = inside(message);
     io_field field;
     while (io_next_field(&c, &field)) {
-        if (is(&field, HEADER_SHARDS, IO_VARINT)) b->shard_count = (int32_t)field.value;
+        if (bytes_are(&field, HEADER_SHARDS, IO_VARINT)) b->shard_count = (int32_t)field.value;
         /* 1 is big-endian; any other number passes for little-endian. */
-        if (is(&field, HEADER_ENDIANNESS, IO_VARINT)) b->swapped = (int32_t)field.value == 1;
-        if (is(&field, HEADER_VERSION, IO_BYTES) && !read_version(b, field.bytes)) return false;
+        if (bytes_are(&field, HEADER_ENDIANNESS, IO_VARINT)) b->swapped = (int32_t)field.value == 1;
+        if (bytes_are(&field, HEADER_VERSION, IO_BYTES) && !read_version(b, field.bytes))
+            return false;
     }
     return io_ok(&c) || index_fail(b, ED_DATA_LOSS, "its header is damaged");
 }
@@ -90,13 +91,13 @@ static const char *read_shape(io_span message, bundle_entry *entry, int64_t *ext
     io_cursor c = inside(message);
     io_field field, part;
     while (io_next_field(&c, &field)) {
-        if (!is(&field, SHAPE_DIM, IO_BYTES)) continue;
+        if (!bytes_are(&field, SHAPE_DIM, IO_BYTES)) continue;
         io_cursor dim = inside(field.bytes);
         int64_t size = 0;
         while (io_next_field(&dim, &part))
-            if (is(&part, DIM_SIZE, IO_VARINT)) size = (int64_t)part.value;
+            if (bytes_are(&part, DIM_SIZE, IO_VARINT)) size = (int64_t)part.value;
         if (!io_ok(&dim)) return "its shape is damaged";
-        if (entry->rank == BUNDLE_MAX_RANK) return "its shape has too many dimensions";
+        if (entry->rank == BUNDLE_MAX_RANK) return "its rank is too high";
         if (extents) extents[entry->rank] = size;
         entry->rank++;
     }
@@ -110,14 +111,14 @@ static void read_item(bundle_item *item, int64_t *extents)
     io_cursor c = inside(item->message);
     io_field field;
     while (!seen->damage && io_next_field(&c, &field)) {
-        if (is(&field, ENTRY_DTYPE, IO_VARINT)) seen->dtype = (io_dtype)(int32_t)field.value;
-        if (is(&field, ENTRY_SHAPE, IO_BYTES))
+        if (bytes_are(&field, ENTRY_DTYPE, IO_VARINT)) seen->dtype = (io_dtype)(int32_t)field.value;
+        if (bytes_are(&field, ENTRY_SHAPE, IO_BYTES))
             seen->damage = read_shape(field.bytes, seen, extents);
-        if (is(&field, ENTRY_SHARD, IO_VARINT)) item->shard_number = (int32_t)field.value;
-        if (is(&field, ENTRY_OFFSET, IO_VARINT)) item->offset = (int64_t)field.value;
-        if (is(&field, ENTRY_SIZE, IO_VARINT)) item->size = (int64_t)field.value;
-        if (is(&field, ENTRY_CRC, IO_FIXED32)) item->crc = (uint32_t)field.value;
-        item->slices += is(&field, ENTRY_SLICES, IO_BYTES);
+        if (bytes_are(&field, ENTRY_SHARD, IO_VARINT)) item->shard_number = (int32_t)field.value;
+        if (bytes_are(&field, ENTRY_OFFSET, IO_VARINT)) item->offset = (int64_t)field.value;
+        if (bytes_are(&field, ENTRY_SIZE, IO_VARINT)) item->size = (int64_t)field.value;
+        if (bytes_are(&field, ENTRY_CRC, IO_FIXED32)) item->crc = (uint32_t)field.value;
+        item->slices += bytes_are(&field, ENTRY_SLICES, IO_BYTES);
     }
     if (!io_ok(&c)) seen->damage = "its entry in the index is damaged";
 }
@@ -137,7 +138,7 @@ static bool walk_index(bundle *b, sizes *n, bool fill)
     bool fine = table_next(&w);
     if (!fine && !w.failed) index_fail(b, ED_DATA_LOSS, "it is empty: the header is missing");
     if (fine && w.key.size) fine = index_fail(b, ED_DATA_LOSS, "its header is missing");
-    fine = fine && (fill || read_header(b, w.value));
+    fine = fine && (fill || read_index_header(b, w.value));
     while (fine && table_next(&w)) {
         bundle_item counted = {.message = w.value}, *item = fill ? &b->items[n->items] : &counted;
         *item = counted;
@@ -153,8 +154,7 @@ static bool walk_index(bundle *b, sizes *n, bool fill)
         n->extents += item->seen.rank;
         n->slices += item->slices;
         n->names += w.key.size + 1;
-        fine = n->names <= most ||
-               index_fail(b, ED_DATA_LOSS, "its names are longer than it may hold");
+        fine = n->names <= most || index_fail(b, ED_DATA_LOSS, "its names are too long");
     }
     fine &= !w.failed;
     table_walk_end(&w);
@@ -266,11 +266,11 @@ static const char *judge_shape(bundle_item *item)
 {
     bundle_entry *e = &item->seen;
     if (!has_any_size(e->dtype) && !fixed_size(e->dtype)) return "its dtype is unknown";
-    if (!bundle_count_elements(e->rank, e->shape, &e->elements)) return "its shape is impossible";
+    if (!bundle_count_elements(e->rank, e->shape, &e->elements)) return "its shape is invalid";
     if (has_any_size(e->dtype))
         e->bytes = item->size;
     else if (__builtin_mul_overflow(e->elements, fixed_size(e->dtype), &e->bytes))
-        return "its shape is impossible";
+        return "its shape is invalid";
     return NULL;
 }
 
@@ -279,15 +279,15 @@ static const char *judge_extent(const bundle *b, const bundle_item *item)
 {
     const bundle_entry *e = &item->seen;
     if (item->shard_number < 0 || item->shard_number >= b->shard_count)
-        return "the index puts it into a file that the bundle does not have";
+        return "the index refers to a data file that the bundle does not have";
     if (!item->shard) return "its data file is missing";
     if (item->offset < 0 || item->size < 0 || item->offset > item->shard->file.size ||
         item->size > item->shard->file.size - item->offset)
-        return "it does not lie within its data file";
-    if (item->size != e->bytes) return "its size is not that of its shape";
+        return "it extends beyond its data file";
+    if (item->size != e->bytes) return "its size does not match its shape";
     /* A string takes a byte of length at least, a variant a checksum too. */
     if (has_any_size(e->dtype) && e->elements > item->size)
-        return "its shape asks for more elements than are stored";
+        return "its shape has more elements than are stored";
     return NULL;
 }
 
@@ -298,16 +298,17 @@ static const char *judge_slices(const bundle *b, const bundle_item *whole)
     io_cursor message = inside(whole->message);
     bundle_slice slice;
     int64_t covered = 0, stored = 0;
-    if (has_any_size(whole->seen.dtype)) return "it is cut into slices, as only numbers may be";
+    if (has_any_size(whole->seen.dtype))
+        return "it is split into slices, which its dtype does not allow";
     for (int64_t i = 0; bundle_next_slice(&message, &slice); i++) {
         const bundle_item *part = whole->parts[i];
         int64_t elements = bundle_fit_slice(&whole->seen, &slice);
-        if (elements < 0) return "a slice of it does not lie within it";
-        if (!part) return "a slice of it is missing";
-        if (part->seen.damage) return "a slice of it is damaged";
+        if (elements < 0) return "one of its slices is out of bounds";
+        if (!part) return "one of its slices is missing";
+        if (part->seen.damage) return "one of its slices is damaged";
         if (part->slices || part->seen.dtype != whole->seen.dtype ||
             part->seen.elements != elements)
-            return "a slice of it has another dtype or shape";
+            return "one of its slices has a different dtype or shape";
         if (__builtin_add_overflow(covered, elements, &covered)) return "its slices overlap";
     }
     for (int64_t i = 0; i < b->opened; i++)
@@ -334,7 +335,7 @@ static void judge(bundle *b)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-static int compare(const bundle_entry *entry, const void *name, size_t size)
+static int compare_names(const bundle_entry *entry, const void *name, size_t size)
 {
     size_t common = entry->name_size < size ? entry->name_size : size;
     int order = memcmp(entry->name, name, common);
@@ -346,7 +347,7 @@ static bundle_item *find_item(const bundle *b, const void *name, size_t size)
     int64_t low = 0, high = b->item_count;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        int order = compare(&b->items[middle].seen, name, size);
+        int order = compare_names(&b->items[middle].seen, name, size);
         if (!order) return &b->items[middle];
         if (order < 0)
             low = middle + 1;
@@ -423,7 +424,7 @@ static bool find_slices(bundle *b)
         io_cursor message = inside(whole->message);
         bundle_slice slice;
         if ((size_t)whole->slices > room / (whole->seen.name_size + 1)) {
-            whole->seen.damage = "the index does not have as many slices of it as it says";
+            whole->seen.damage = "the index does not have all of its slices";
             continue;
         }
         room -= (size_t)whole->slices * (whole->seen.name_size + 1);
@@ -445,8 +446,8 @@ static bool read_extent(io_span message, int64_t *start, int64_t *length)
     *start = 0;
     *length = -1;
     while (io_next_field(&c, &field)) {
-        if (is(&field, EXTENT_START, IO_VARINT)) *start = (int64_t)field.value;
-        if (is(&field, EXTENT_LENGTH, IO_VARINT)) *length = (int64_t)field.value;
+        if (bytes_are(&field, EXTENT_START, IO_VARINT)) *start = (int64_t)field.value;
+        if (bytes_are(&field, EXTENT_LENGTH, IO_VARINT)) *length = (int64_t)field.value;
     }
     return io_ok(&c);
 }
@@ -455,11 +456,11 @@ bool bundle_next_slice(io_cursor *message, bundle_slice *slice)
 {
     io_field field, part;
     while (io_next_field(message, &field)) {
-        if (!is(&field, ENTRY_SLICES, IO_BYTES)) continue;
+        if (!bytes_are(&field, ENTRY_SLICES, IO_BYTES)) continue;
         io_cursor c = inside(field.bytes);
         slice->rank = 0;
         while (io_next_field(&c, &part)) {
-            if (!is(&part, SLICE_EXTENT, IO_BYTES)) continue;
+            if (!bytes_are(&part, SLICE_EXTENT, IO_BYTES)) continue;
             int i = slice->rank++;
             if (i == BUNDLE_MAX_RANK ||
                 !read_extent(part.bytes, &slice->start[i], &slice->length[i]))
@@ -526,7 +527,7 @@ static bool read_digests(bundle *b)
 
 /* ---- The bundle ------------------------------------------------------------------------------ */
 
-static void destroy(void *object)
+static void bundle_destroy(void *object)
 {
     bundle *b = object;
     for (int64_t i = 0; i < b->opened; i++)
@@ -543,7 +544,7 @@ static void destroy(void *object)
     memory_free(b);
 }
 
-static const object_class class = {.name = "bundle", .destroy = destroy};
+static const object_class class = {.name = "bundle", .destroy = bundle_destroy};
 
 static bool read_index(bundle *b)
 {
@@ -553,7 +554,7 @@ static bool read_index(bundle *b)
 
 bundle *bundle_open(const char *who, const char *prefix)
 {
-    if (!prefix) return ed_fail(ED_INVALID_ARGUMENT, "%s: prefix is NULL", who);
+    if (NULL_GIVEN(who, prefix)) return NULL;
     bundle *b = object_new(&class, sizeof *b);
     if (!b) return NULL;
     b->who = who;

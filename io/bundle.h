@@ -72,8 +72,7 @@ ed_tensor *bundle_tensor(const bundle *b, const bundle_entry *entry);
 
 /* The elements as bundle_read gives them, strings and variants as they are stored, handed to `take`
  * piece by piece; everything verified by the end. false as soon as `take` says so. */
-bool bundle_stream(const bundle *b, const bundle_entry *entry,
-                   bool (*take)(void *user, const void *data, size_t size), void *user);
+bool bundle_stream(const bundle *b, const bundle_entry *entry, io_sink *take, void *user);
 
 /* Element i of a string tensor appended to `out`; its checksum verified. */
 bool bundle_string(const bundle *b, const bundle_entry *entry, int64_t i, io_buffer *out);

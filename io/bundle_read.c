@@ -62,10 +62,10 @@ static const char *checks_end(checks *c, const bundle_item *item)
         io_digest digest = io_digest_end(c->digester);
         if (!io_checksum_is(digest.low, item->digest.low) ||
             !io_checksum_is(digest.high, item->digest.high))
-            damage = "its elements have another digest than they were given";
+            damage = "the digest of its elements does not match";
     }
     if (!io_checksum_is(io_crc32c_mask(c->crc), item->crc))
-        damage = "its elements have another checksum than they were given";
+        damage = "the checksum of its elements does not match";
     memory_free(c->digester);
     return damage;
 }
@@ -196,8 +196,7 @@ static bool read_numbers(const bundle *b, const bundle_item *item, uint8_t *to, 
 }
 
 /* The same piece by piece. */
-static bool stream_numbers(const bundle *b, const bundle_item *item,
-                           bool (*take)(void *user, const void *data, size_t size), void *user,
+static bool stream_numbers(const bundle *b, const bundle_item *item, io_sink *take, void *user,
                            const char **damage)
 {
     checks c;
@@ -292,7 +291,7 @@ static uint8_t *load(const bundle_item *item, const char **damage)
         io_digest digest = io_digest_of(data, size);
         if (!io_checksum_is(digest.low, item->digest.low) ||
             !io_checksum_is(digest.high, item->digest.high)) {
-            *damage = "its elements have another digest than they were given";
+            *damage = "the digest of its elements does not match";
             fine = false;
         }
     }
@@ -330,13 +329,13 @@ static const char *check_strings(const bundle_item *item, const uint8_t *data, i
     if (!io_ok(&c)) return "its lengths are damaged";
     io_cursor masked = io_cursor_on(check.data, check.size);
     if (!io_checksum_is(io_crc32c_mask(crc), io_u32(&masked)))
-        return "its lengths have another checksum than they were given";
+        return "the checksum of its lengths does not match";
     *strings = c;
     size_t rest = (size_t)(c.end - c.at);
-    if (overflow || sum != rest) return "its lengths are not those of its strings";
+    if (overflow || sum != rest) return "its lengths do not match its strings";
     crc = io_crc32c(crc, check.data, check.size);
     if (!io_checksum_is(io_crc32c_mask(io_crc32c(crc, c.at, rest)), item->crc))
-        return "its strings have another checksum than they were given";
+        return "the checksum of its strings does not match";
     return NULL;
 }
 
@@ -353,13 +352,13 @@ static const char *check_variants(const bundle_item *item, const uint8_t *data)
         io_span check = io_take(&c, 4);
         io_cursor masked = io_cursor_on(check.data, check.size);
         if (io_ok(&c) && !io_checksum_is(io_crc32c_mask(crc), io_u32(&masked)))
-            return "an element has another checksum than it was given";
+            return "the checksum of an element does not match";
         crc = io_crc32c(crc, check.data, check.size);
     }
     if (!io_ok(&c) || io_more(&c)) return "its lengths are damaged";
     return io_checksum_is(io_crc32c_mask(crc), item->crc)
                ? NULL
-               : "its elements have another checksum than they were given";
+               : "the checksum of its elements does not match";
 }
 
 bool bundle_walk_strings(const bundle_item *item, bool (*visit)(void *user, io_span string),
@@ -377,9 +376,7 @@ bool bundle_walk_strings(const bundle_item *item, bool (*visit)(void *user, io_s
 }
 
 /* Strings or variants as they are stored, verified. */
-static bool stream_stored(const bundle_item *item,
-                          bool (*take)(void *user, const void *data, size_t size), void *user,
-                          const char **damage)
+static bool stream_stored(const bundle_item *item, io_sink *take, void *user, const char **damage)
 {
     io_cursor lengths, strings;
     uint8_t *data = load(item, damage);
@@ -396,7 +393,7 @@ static bool stream_stored(const bundle_item *item,
 static bool refuse_any_size(const bundle *b, const bundle_item *item)
 {
     return !has_any_size(item) ||
-           bundle_fail(b, item, ED_UNIMPLEMENTED, "strings and variants are no numbers to be read");
+           bundle_fail(b, item, ED_UNIMPLEMENTED, "strings and variants can't be read as numbers");
 }
 
 bool bundle_read(const bundle *b, const bundle_entry *entry, void *to)
@@ -415,13 +412,13 @@ ed_tensor *bundle_tensor(const bundle *b, const bundle_entry *entry)
     ed_dtype dtype = io_dtype_to(entry->dtype);
     if (!readable(b, item)) return NULL;
     if (!dtype)
-        return ed_fail(ED_UNIMPLEMENTED, "%s: %s: tensor '%.200s': tensors can't hold %s", b->who,
+        return ed_fail(ED_UNIMPLEMENTED,
+                       "%s: %s: tensor '%.200s': its dtype %s is not supported by tensors", b->who,
                        b->prefix, entry->name, io_dtype_name(entry->dtype));
     if (entry->rank > ED_MAX_RANK)
         return ed_fail(ED_UNIMPLEMENTED,
-                       "%s: %s: tensor '%.200s': it has %d dimensions, tensors at "
-                       "most %d",
-                       b->who, b->prefix, entry->name, entry->rank, ED_MAX_RANK);
+                       "%s: %s: tensor '%.200s' has rank %d; tensors have at most %d", b->who,
+                       b->prefix, entry->name, entry->rank, ED_MAX_RANK);
     ed_tensor *t = tensor_new(dtype, entry->rank, entry->shape);
     if (t && !bundle_read(b, entry, t->data)) {
         ed_release(t);
@@ -430,8 +427,7 @@ ed_tensor *bundle_tensor(const bundle *b, const bundle_entry *entry)
     return t;
 }
 
-bool bundle_stream(const bundle *b, const bundle_entry *entry,
-                   bool (*take)(void *user, const void *data, size_t size), void *user)
+bool bundle_stream(const bundle *b, const bundle_entry *entry, io_sink *take, void *user)
 {
     const bundle_item *item = item_of(entry);
     const char *damage = NULL;
@@ -463,7 +459,7 @@ bool bundle_strings(const bundle *b, const bundle_entry *entry,
     const char *damage = NULL;
     if (!readable(b, item)) return false;
     if (entry->dtype != IO_STRING)
-        return bundle_fail(b, item, ED_INVALID_ARGUMENT, "it is no tensor of strings");
+        return bundle_fail(b, item, ED_INVALID_ARGUMENT, "it is not a tensor of strings");
     return bundle_walk_strings(item, visit, user, &damage) || told(b, item, damage);
 }
 
@@ -483,7 +479,7 @@ bool bundle_string(const bundle *b, const bundle_entry *entry, int64_t i, io_buf
 {
     one_string one = {.wanted = i, .out = out};
     if (!entry->damage && (i < 0 || i >= entry->elements))
-        return bundle_fail(b, item_of(entry), ED_OUT_OF_RANGE, "it has no such element");
+        return bundle_fail(b, item_of(entry), ED_OUT_OF_RANGE, "the index is out of bounds");
     return bundle_strings(b, entry, keep_string, &one) && !out->failed;
 }
 

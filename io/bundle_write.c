@@ -33,17 +33,24 @@ struct bundle_writer {
     bool failed;
 };
 
-static bool fail(bundle_writer *w, ed_error_code code, const char *name, const char *what)
+static bool writer_fail(bundle_writer *w, ed_error_code code, const char *name, const char *what)
 {
     w->failed = true;
     ed_fail(code, "%s: %s: tensor '%.200s': %s", w->who, w->prefix, name, what);
     return false;
 }
 
+static bool check_prefix(const char *who, const char *prefix)
+{
+    if (NULL_GIVEN(who, prefix)) return false;
+    return *io_name_of(prefix) ||
+           ed_fail(ED_INVALID_ARGUMENT, "%s: prefix must end in a file name, got '%s'", who,
+                   prefix);
+}
+
 bundle_writer *bundle_create(const char *who, const char *prefix)
 {
-    if (!prefix || !*io_name_of(prefix))
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: the prefix of a bundle must end in a name", who);
+    if (!check_prefix(who, prefix)) return NULL;
     bundle_writer *w = memory_zalloc(sizeof *w);
     if (!w) return NULL;
     w->who = who;
@@ -128,7 +135,7 @@ static void work_on_piece(int64_t first, int64_t last, int worker, void *user)
 }
 
 /* The sums of a large piece are taken while the system takes the piece. */
-static bool put(void *user, const void *data, size_t size)
+static bool put_bytes(void *user, const void *data, size_t size)
 {
     sink *s = user;
     for (size_t at = 0; at < size; at += PIECE) {
@@ -212,9 +219,10 @@ static bool sink_end(sink *s, bool fine, const char *name, io_dtype dtype, int r
 static bool may_add(bundle_writer *w, const char *name)
 {
     if (!w || w->failed) return false;
-    if (!name || !*name) return fail(w, ED_INVALID_ARGUMENT, "", "a tensor needs a name");
+    if (!name || !*name)
+        return writer_fail(w, ED_INVALID_ARGUMENT, "", "the name must not be empty");
     if (!strcmp(name, BUNDLE_DIGESTS))
-        return fail(w, ED_INVALID_ARGUMENT, name, "this name is kept for the bundle's digests");
+        return writer_fail(w, ED_INVALID_ARGUMENT, name, "the name is reserved");
     return true;
 }
 
@@ -222,10 +230,10 @@ bool bundle_add(bundle_writer *w, const char *name, const ed_tensor *tensor)
 {
     sink s;
     if (!may_add(w, name)) return false;
-    if (!tensor) return fail(w, ED_INVALID_ARGUMENT, name, "the tensor is NULL");
+    if (!tensor) return writer_fail(w, ED_INVALID_ARGUMENT, name, "the tensor is NULL");
     int64_t offset = io_written(w->data);
     return sink_begin(&s, w) &&
-           sink_end(&s, io_stream_tensor(tensor, put, &s), name, io_dtype_from(tensor->dtype),
+           sink_end(&s, io_stream_tensor(tensor, put_bytes, &s), name, io_dtype_from(tensor->dtype),
                     tensor->rank, tensor->shape, offset);
 }
 
@@ -236,12 +244,13 @@ bool bundle_add_raw(bundle_writer *w, const char *name, io_dtype dtype, int rank
     int64_t elements, bytes;
     if (!may_add(w, name)) return false;
     int width = (int)dtype <= IO_FLOAT4_E2M1FN ? io_dtype_bits(dtype) / 8 : 0;
-    if (!width) return fail(w, ED_UNIMPLEMENTED, name, "bundles have no such dtype");
+    if (!width) return writer_fail(w, ED_UNIMPLEMENTED, name, "bundles do not have its dtype");
     if (rank < 0 || rank > BUNDLE_MAX_RANK || !bundle_count_elements(rank, shape, &elements) ||
         __builtin_mul_overflow(elements, width, &bytes) || (uint64_t)bytes != size)
-        return fail(w, ED_INVALID_ARGUMENT, name, "its size is not that of its shape");
+        return writer_fail(w, ED_INVALID_ARGUMENT, name, "its size does not match its shape");
     int64_t offset = io_written(w->data);
-    return sink_begin(&s, w) && sink_end(&s, put(&s, data, size), name, dtype, rank, shape, offset);
+    return sink_begin(&s, w) &&
+           sink_end(&s, put_bytes(&s, data, size), name, dtype, rank, shape, offset);
 }
 
 /* The lengths and their checksum, as they are stored; *crc is that of the numbers behind them. */
@@ -262,10 +271,11 @@ static bool put_strings(sink *s, const io_span *strings, int64_t count)
     io_buffer lengths = {0};
     uint32_t crc, check;
     put_lengths(&lengths, strings, count, &crc);
-    bool fine = !lengths.failed && put(s, lengths.data, lengths.size);
+    bool fine = !lengths.failed && put_bytes(s, lengths.data, lengths.size);
     check = io_crc32c_mask(crc);
     s->crc = io_crc32c(crc, &check, sizeof check);
-    for (int64_t i = 0; fine && i < count; i++) fine = put(s, strings[i].data, strings[i].size);
+    for (int64_t i = 0; fine && i < count; i++)
+        fine = put_bytes(s, strings[i].data, strings[i].size);
     io_buffer_free(&lengths);
     return fine;
 }
@@ -286,13 +296,14 @@ bool bundle_add_strings(bundle_writer *w, const char *name, int rank, const int6
     if (!may_add(w, name)) return false;
     if (rank < 0 || rank > BUNDLE_MAX_RANK || !bundle_count_elements(rank, shape, &elements) ||
         elements != count)
-        return fail(w, ED_INVALID_ARGUMENT, name, "its shape asks for another number of strings");
+        return writer_fail(w, ED_INVALID_ARGUMENT, name,
+                           "the number of strings does not match its shape");
     return add_strings(w, name, rank, shape, strings, count);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b, void *user)
+static int by_entry_name(const void *a, const void *b, void *user)
 {
     const written *x = a, *y = b;
     const uint8_t *names = user;
@@ -304,12 +315,12 @@ static int by_name(const void *a, const void *b, void *user)
 static bool sort_entries(bundle_writer *w)
 {
     if (!w->count) return true;
-    qsort_r(w->entries, (size_t)w->count, sizeof *w->entries, by_name, w->names.data);
+    qsort_r(w->entries, (size_t)w->count, sizeof *w->entries, by_entry_name, w->names.data);
     for (int64_t i = 1; i < w->count; i++) {
         const written *e = &w->entries[i];
-        if (by_name(e - 1, e, w->names.data)) continue;
+        if (by_entry_name(e - 1, e, w->names.data)) continue;
         w->failed = true;
-        ed_fail(ED_INVALID_ARGUMENT, "%s: %s: two tensors are named '%.*s'", w->who, w->prefix,
+        ed_fail(ED_INVALID_ARGUMENT, "%s: %s: two tensors have the name '%.*s'", w->who, w->prefix,
                 (int)(e->name_size < 200 ? e->name_size : 200),
                 (const char *)w->names.data + e->name);
         return false;
@@ -434,10 +445,7 @@ static bool remove_shard(const char *name, void *user)
 
 bool bundle_remove(const char *who, const char *prefix)
 {
-    if (!prefix || !*io_name_of(prefix)) {
-        ed_fail(ED_INVALID_ARGUMENT, "%s: the prefix of a bundle must end in a name", who);
-        return false;
-    }
+    if (!check_prefix(who, prefix)) return false;
     char *index = io_text("%s.index", prefix), *folder = io_folder_of(prefix);
     shards_of shards = {who, folder, io_name_of(prefix)};
     bool fine = index && folder && io_remove(who, index) &&

@@ -104,7 +104,7 @@ void io_buffer_free(io_buffer *b)
 }
 
 /* Room for n more bytes: where they go, NULL if there is none. */
-static uint8_t *room(io_buffer *b, size_t n)
+static uint8_t *make_buffer_room(io_buffer *b, size_t n)
 {
     if (b->failed) return NULL;
     if (n > b->capacity - b->size) {
@@ -121,7 +121,7 @@ static uint8_t *room(io_buffer *b, size_t n)
 
 void io_put(io_buffer *b, const void *data, size_t size)
 {
-    uint8_t *to = size ? room(b, size) : NULL;
+    uint8_t *to = size ? make_buffer_room(b, size) : NULL;
     if (!to) return;
     memcpy(to, data, size);
     b->size += size;
@@ -170,7 +170,7 @@ void io_put_format(io_buffer *b, const char *format, ...)
     va_start(arguments, format);
     int n = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    uint8_t *to = n > 0 ? room(b, (size_t)n + 1) : NULL;
+    uint8_t *to = n > 0 ? make_buffer_room(b, (size_t)n + 1) : NULL;
     if (!to) return;
     va_start(arguments, format);
     vsnprintf((char *)to, (size_t)n + 1, format, arguments);

@@ -71,6 +71,9 @@ typedef struct io_field {
  * io_ok). Groups, which nobody writes, count as damage. */
 bool io_next_field(io_cursor *c, io_field *field);
 
+/* Receives bytes piece by piece; false stops whoever passes them, who then returns false. */
+typedef bool io_sink(void *user, const void *data, size_t size);
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 /* A growing text of bytes; {0} is an empty one. Once memory was refused it stays failed, and what

@@ -153,7 +153,7 @@ static const char *call_readdir(DIR *folder)
 }
 
 /* Keeps the error that errno says: of memory, of the system otherwise. */
-static bool fail(const char *who, const char *path, const char *call)
+static bool file_fail(const char *who, const char *path, const char *call)
 {
     int error = errno;
     ed_error_code code = error == ENOMEM ? ED_OUT_OF_MEMORY : ED_IO;
@@ -196,7 +196,7 @@ static bool open_temporary(io_writer *w)
         memory_free(w->temporary);
         w->temporary = NULL;
     }
-    return fail(w->who, w->path, "open");
+    return file_fail(w->who, w->path, "open");
 }
 
 io_writer *io_create(const char *who, const char *path)
@@ -214,7 +214,7 @@ io_writer *io_create(const char *who, const char *path)
 static bool writer_fail(io_writer *w, const char *call)
 {
     w->failed = true;
-    return fail(w->who, w->path, call);
+    return file_fail(w->who, w->path, call);
 }
 
 static bool write_out(io_writer *w, const uint8_t *data, size_t size)
@@ -318,11 +318,11 @@ static bool open_regular(io_file *file)
     /* A pipe without a writer must not be waited for. */
     file->descriptor = call_open(file->path, O_RDONLY | O_NONBLOCK);
     if (file->descriptor < 0 && is_absence(errno))
-        return ed_fail(ED_NOT_FOUND, "%s: %s: there is no such file", file->who, file->path), false;
-    if (file->descriptor < 0) return fail(file->who, file->path, "open");
-    if (fstat(file->descriptor, &info)) return fail(file->who, file->path, "fstat");
+        return ed_fail(ED_NOT_FOUND, "%s: %s: file not found", file->who, file->path), false;
+    if (file->descriptor < 0) return file_fail(file->who, file->path, "open");
+    if (fstat(file->descriptor, &info)) return file_fail(file->who, file->path, "fstat");
     if (!S_ISREG(info.st_mode))
-        return ed_fail(ED_IO, "%s: %s: this is no regular file", file->who, file->path), false;
+        return ed_fail(ED_IO, "%s: %s: not a regular file", file->who, file->path), false;
     file->size = info.st_size;
     return true;
 }
@@ -365,10 +365,11 @@ bool io_read_at(const io_file *file, int64_t offset, void *to, size_t size)
 {
     int64_t left = offset < 0 || offset > file->size ? 0 : file->size - offset;
     if (size <= (size_t)left && read_on(file, &offset, to, &size) < 0)
-        return fail(file->who, file->path, "read");
+        return file_fail(file->who, file->path, "read");
     if (!size) return true;
-    return ed_fail(ED_DATA_LOSS, "%s: %s: the file ends early: %zu bytes are missing at byte %lld",
-                   file->who, file->path, size, (long long)offset),
+    return ed_fail(ED_DATA_LOSS,
+                   "%s: %s: unexpected end of file: %zu bytes are missing at byte %lld", file->who,
+                   file->path, size, (long long)offset),
            false;
 }
 
@@ -379,7 +380,7 @@ bool io_read_file(const char *who, const char *path, size_t limit, uint8_t **dat
     uint8_t *bytes = NULL;
     size_t n = (size_t)file.size;
     if (n > limit)
-        ed_fail(ED_DATA_LOSS, "%s: %s: the file has %zu bytes, %zu at most make sense", who, path,
+        ed_fail(ED_DATA_LOSS, "%s: %s: the file has %zu bytes; at most %zu are allowed", who, path,
                 n, limit);
     else
         bytes = memory_alloc(n + 1);
@@ -405,7 +406,7 @@ ed_buffer *io_map(const io_file *file)
     size_t size = (size_t)file->size;
     if (!size) return memory_buffer(0);
     void *data = call_map(file->descriptor, size);
-    if (data == MAP_FAILED) return fail(file->who, file->path, "mmap"), NULL;
+    if (data == MAP_FAILED) return file_fail(file->who, file->path, "mmap"), NULL;
     ed_buffer *buffer = memory_buffer_wrap(data, unmap, (void *)size);
     if (!buffer) unmap(data, (void *)size);
     return buffer;
@@ -433,7 +434,7 @@ static bool make_folder(const char *who, const char *path)
     int error = errno;
     if (error == EEXIST && is_folder(path)) return true; /* another was faster */
     errno = error;
-    return fail(who, path, "mkdir");
+    return file_fail(who, path, "mkdir");
 }
 
 bool io_make_folders(const char *who, const char *path)
@@ -477,7 +478,7 @@ char *io_text(const char *format, ...)
     va_start(arguments, format);
     int n = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    if (n < 0) return ed_fail(ED_INVALID_ARGUMENT, "a text can't be made by '%s'", format);
+    if (n < 0) return ed_fail(ED_INVALID_ARGUMENT, "invalid format '%s'", format);
     char *made = memory_alloc((size_t)n + 1);
     if (!made) return NULL;
     va_start(arguments, format);
@@ -490,26 +491,26 @@ bool io_each_name(const char *who, const char *folder, bool (*visit)(const char 
                   void *user)
 {
     DIR *d = call_opendir(folder);
-    if (!d) return errno == ENOENT || fail(who, folder, "opendir");
+    if (!d) return errno == ENOENT || file_fail(who, folder, "opendir");
     const char *name;
     while ((name = call_readdir(d)))
         if (!visit(name, user)) break;
-    bool good = name || !errno || fail(who, folder, "readdir");
+    bool good = name || !errno || file_fail(who, folder, "readdir");
     closedir(d);
     return good && !name;
 }
 
 bool io_remove(const char *who, const char *path)
 {
-    return !call_unlink(path) || errno == ENOENT || fail(who, path, "unlink");
+    return !call_unlink(path) || errno == ENOENT || file_fail(who, path, "unlink");
 }
 
 /* Some file systems have nothing to do for a folder and say so by EINVAL. */
 bool io_sync_folder(const char *who, const char *folder)
 {
     int descriptor = call_open(folder, O_RDONLY | O_DIRECTORY);
-    if (descriptor < 0) return fail(who, folder, "open");
-    bool good = !call_fsync(descriptor) || errno == EINVAL || fail(who, folder, "fsync");
+    if (descriptor < 0) return file_fail(who, folder, "open");
+    bool good = !call_fsync(descriptor) || errno == EINVAL || file_fail(who, folder, "fsync");
     call_close(descriptor);
     return good;
 }
@@ -560,13 +561,13 @@ void io_sweep(const char *folder, bool (*mine)(const char *name, void *user), vo
 static int lock_file(const char *who, const char *path)
 {
     int lock = call_open(path, O_RDWR | O_CREAT);
-    if (lock < 0) return fail(who, path, "open"), -1;
+    if (lock < 0) return file_fail(who, path, "open"), -1;
     if (!flock(lock, LOCK_EX | LOCK_NB)) return lock;
     if (errno == EWOULDBLOCK)
-        ed_fail(ED_FAILED_PRECONDITION, "%s: %s: the lock is held by another, here or elsewhere",
-                who, path);
+        ed_fail(ED_FAILED_PRECONDITION, "%s: %s: the lock is held by this or another process", who,
+                path);
     else
-        fail(who, path, "flock");
+        file_fail(who, path, "flock");
     call_close(lock);
     return -1;
 }

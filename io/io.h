@@ -1,6 +1,6 @@
 /*
- * Other people's file formats: NumPy's .npy and .npz, safetensors, TensorFlow's bundles. Nothing in
- * them is ever run, sizes they claim are never trusted, and what is written appears under its name
+ * File formats of others: NumPy's .npy and .npz, safetensors, TensorFlow's bundles. Nothing in a
+ * file is ever executed and no size it claims is trusted. What is written appears under its name
  * only when it is complete and on disk (temporary file, fsync, rename, fsync of the folder).
  */
 #ifndef EDDY_IO_H
@@ -13,10 +13,10 @@
 /* ---- One tensor: .npy ------------------------------------------------------------------------ */
 
 /*
- * The tensor of a .npy file: mapped, not read, where the file's layout allows it (then the file
- * must not be overwritten in place while the tensor lives; replacing it by rename is fine). Fortran
- * order becomes a transposed view; big-endian is swapped. Fails for dtypes that tensors don't have,
- * pickled objects among them (which are never loaded), and for damaged files.
+ * The tensor of a .npy file: mapped, not read, where the file's layout allows it (the file must
+ * then not be overwritten in place while the tensor lives; replacing it by rename is fine). Fortran
+ * order becomes a transposed view; big-endian elements are swapped. Fails for dtypes that tensors
+ * don't support, pickled objects among them (which are never loaded), and for damaged files.
  */
 ed_tensor *ed_read_npy(const char *path);
 
@@ -27,61 +27,84 @@ bool ed_write_npy(const char *path, ed_tensor *tensor);
 
 /*
  * A file of named tensors, open for reading: safetensors, .npz, .npy (one tensor, named ""), or a
- * TensorFlow bundle by its prefix or its .index file. Which of them it is shows in the file's own
- * bytes, not in its name. The directory is checked at once, elements when they are asked for.
+ * TensorFlow bundle by its prefix or its .index file. The format is recognised by the file's
+ * content, not its name. The directory is checked at once, elements when they are asked for.
  */
 typedef struct ed_archive ed_archive;
 ed_archive *ed_archive_open(const char *path);
 
-/* "safetensors", "npz", "npy", "bundle". */
+/* The format's name: "safetensors", "npz", "npy", "bundle". */
 const char *ed_archive_format(const ed_archive *archive);
 
-/*
- * Number of tensors; name of tensor i in the file's order (i < 0: from the end, here and below);
- * its place by name, -1 if there is none (no error). A zero byte inside a name is shown, and found,
- * as the two characters \0. Names and other texts live as long as the archive.
- */
+/* The number of tensors. */
 int64_t ed_archive_count(const ed_archive *archive);
+
+/* The name of tensor i in the file's order; i < 0 counts from the end, here and below. A zero byte
+ * in a name is shown as the two characters \0. Strings live as long as the archive. */
 const char *ed_archive_name(const ed_archive *archive, int64_t i);
+
+/* The index of the tensor of that name; -1, without an error, if it is not found. */
 int64_t ed_archive_find(const ed_archive *archive, const char *name);
 
-/* Dtype as text (also of those that tensors don't have: "complex64", "string"; in an .npz also
- * "structured", "object", "bytes"; "damaged" for an entry of which only the name is known), shape,
- * size in the file in bytes. */
+/* The dtype as a string, also of those that tensors don't support: "complex64", "string"; in an
+ * .npz also "structured", "object", "bytes"; "damaged" for an entry of which only the name is
+ * known. */
 const char *ed_archive_dtype(const ed_archive *archive, int64_t i);
+
+/* The shape, which may have a higher rank than tensors support. */
 ed_ints ed_archive_shape(const ed_archive *archive, int64_t i);
+
+/* The size in the file in bytes. */
 int64_t ed_archive_bytes(const ed_archive *archive, int64_t i);
 
-/* Tensor i, or by name: ED_NOT_FOUND if there is none; ED_UNIMPLEMENTED for a dtype or rank that
- * tensors don't have; ED_DATA_LOSS for damage. Mapped where the layout allows it. */
+/* Tensor i, mapped where the layout allows it. Fails with ED_UNIMPLEMENTED for a dtype or rank that
+ * tensors don't support, with ED_DATA_LOSS for damage. */
 ed_tensor *ed_archive_tensor(ed_archive *archive, int64_t i);
+
+/* The same by name; ED_NOT_FOUND if there is none of that name. */
 ed_tensor *ed_archive_get(ed_archive *archive, const char *name);
 
-/* Checks all that can be checked of tensor i without keeping it: checksums, digests, extents. */
+/* Checks all that can be checked of tensor i without keeping it: checksums, digests, sizes. */
 bool ed_archive_verify(ed_archive *archive, int64_t i);
 
-/* XXH3-128 of tensor i's bytes as 32 hexadecimal digits, worked out from the file; the text belongs
+/* XXH3-128 of tensor i's bytes as 32 hexadecimal digits, computed from the file; the string belongs
  * to the scope. NULL on failure. */
 const char *ed_archive_digest(ed_archive *archive, int64_t i);
 
-/* Of safetensors: the text kept under a key in its metadata, NULL (no error) if there is none. A
- * text with a zero byte in it ends there. */
+/* The string under a key of a safetensors file's metadata; NULL, without an error, if there is
+ * none. A string with a zero byte in it ends there. */
 const char *ed_archive_metadata(const ed_archive *archive, const char *key);
 
-/*
- * Writes tensors under names: ed_write_npz("x.npz", "a", a, "b", b). Names are unique and not
- * empty; strided views are written strip by strip, without a copy of the whole. The plain functions
- * take name and tensor in turn, `count` counting both.
- */
-#define ed_write_npz(path, ...)                                                                    \
-    ed_write_npz_of(path, (const void *const[]){__VA_ARGS__},                                      \
-                    sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
-bool ed_write_npz_of(const char *path, const void *const *names_and_tensors, int64_t count);
+/* ---- Writing archives ------------------------------------------------------------------------ */
 
-#define ed_write_safetensors(path, ...)                                                            \
-    ed_write_safetensors_of(path, (const void *const[]){__VA_ARGS__},                              \
-                            sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
-bool ed_write_safetensors_of(const char *path, const void *const *names_and_tensors, int64_t count);
+/* Names and tensors in turn, any number of pairs: ED_NAMED("kernel", kernel, "bias", bias). */
+typedef struct ed_named {
+    const void *const *values;
+    int64_t count; /* of names and tensors together */
+} ed_named;
+#define ED_NAMED(...)                                                                              \
+    ((ed_named){(const void *const[]){NULL, __VA_ARGS__} + 1,                                      \
+                sizeof((const void *const[]){NULL, __VA_ARGS__}) / sizeof(void *) - 1})
+
+typedef struct ed_archive_options {
+    const char *format; /* its name; not given: by the path's ending */
+} ed_archive_options;
+
+/*
+ * Writes tensors under names, in the format that the path's ending says (.npz, .npy, .safetensors;
+ * .index: a bundle, whose prefix is the path without it) or .format names:
+ *
+ *     ed_archive_write("model.npz", ED_NAMED("kernel", kernel, "bias", bias));
+ *     ed_archive_write("model", ED_NAMED("x", x), .format = "bundle");
+ *
+ * Names must differ and not be empty; a .npy holds one tensor, whose name is dropped. Strided views
+ * are written strip by strip, without a copy of the whole. false on failure: ED_INVALID_ARGUMENT
+ * for an unknown format or a bad name, ED_UNIMPLEMENTED for a dtype that the format does not have,
+ * ED_IO; an older file of the path is then as it was.
+ */
+#define ed_archive_write(path, tensors, ...)                                                       \
+    ed_archive_write_with(path, tensors, &(ed_archive_options){__VA_ARGS__})
+bool ed_archive_write_with(const char *path, ed_named tensors, const ed_archive_options *options);
 
 /* ---- Objects as JSON (io/config.c) ----------------------------------------------------------- */
 

@@ -59,7 +59,7 @@ io_json io_json_on(char *text, size_t size)
     const uint8_t *good = utf8_end((const uint8_t *)text, (const uint8_t *)text + size);
     if (good == (const uint8_t *)text + size) return j;
     j.at = text + (good - (const uint8_t *)text);
-    j.wrong = "this is no UTF-8";
+    j.wrong = "it is not UTF-8";
     return j;
 }
 
@@ -81,10 +81,10 @@ bool io_json_take(io_json *j, char mark)
 {
     if (io_json_next(j) == mark) return j->at++, true;
     switch (mark) {
-    case '{': return io_json_fail(j, "an object is expected");
-    case '[': return io_json_fail(j, "an array is expected");
-    case ':': return io_json_fail(j, "a colon is expected");
-    default: return io_json_fail(j, "a comma or a closing bracket is expected");
+    case '{': return io_json_fail(j, "expected an object");
+    case '[': return io_json_fail(j, "expected an array");
+    case ':': return io_json_fail(j, "expected ':'");
+    default: return io_json_fail(j, "expected ',' or a closing bracket");
     }
 }
 
@@ -97,7 +97,8 @@ bool io_json_member(io_json *j, int64_t n, char close)
 bool io_json_end(io_json *j)
 {
     io_json_next(j);
-    return !j->wrong && (j->at == j->end || io_json_fail(j, "something follows the last bracket"));
+    return !j->wrong &&
+           (j->at == j->end || io_json_fail(j, "unexpected data after the last bracket"));
 }
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
@@ -141,12 +142,12 @@ static int32_t escaped(char **from, const char *end)
 /* Past a text; with `decode` it is decoded to where it began, never longer than it was. */
 static bool pass_text(io_json *j, bool decode, io_span *text)
 {
-    if (io_json_next(j) != '"') return io_json_fail(j, "a text in quotes is expected");
+    if (io_json_next(j) != '"') return io_json_fail(j, "expected a string");
     char *begin = j->at + 1, *to = begin;
     for (char *from = begin; from < j->end;) {
         j->at = from;
         unsigned char c = (unsigned char)*from;
-        if (c < 0x20) return io_json_fail(j, "a text holds a control character");
+        if (c < 0x20) return io_json_fail(j, "control character in a string");
         if (c == '"') {
             j->at++;
             if (decode) *to = 0;
@@ -155,7 +156,7 @@ static bool pass_text(io_json *j, bool decode, io_span *text)
         }
         if (c == '\\') {
             int32_t meant = escaped(&from, j->end);
-            if (meant < 0) return io_json_fail(j, "a text holds a wrong escape");
+            if (meant < 0) return io_json_fail(j, "invalid escape in a string");
             if (decode) to = put_utf8(to, (uint32_t)meant);
         } else {
             if (decode) *to++ = *from;
@@ -163,7 +164,7 @@ static bool pass_text(io_json *j, bool decode, io_span *text)
         }
     }
     j->at = j->end;
-    return io_json_fail(j, "a text has no end");
+    return io_json_fail(j, "unterminated string");
 }
 
 bool io_json_text(io_json *j, io_span *text)
@@ -207,7 +208,7 @@ static bool pass_one_of(io_json *j, const char *set)
 
 static bool pass_digits(io_json *j)
 {
-    if (!is_digit(j)) return io_json_fail(j, "a number lacks a digit");
+    if (!is_digit(j)) return io_json_fail(j, "invalid number: a digit is missing");
     while (is_digit(j)) j->at++;
     return true;
 }
@@ -218,7 +219,7 @@ static bool pass_number(io_json *j)
     j->numbers++;
     pass_one_of(j, "-");
     if (!pass_one_of(j, "0") && !pass_digits(j)) return false;
-    if (is_digit(j)) return io_json_fail(j, "a number begins with 0");
+    if (is_digit(j)) return io_json_fail(j, "invalid number: it begins with 0");
     if (pass_one_of(j, ".") && !pass_digits(j)) return false;
     if (!pass_one_of(j, "eE")) return true;
     pass_one_of(j, "+-");
@@ -230,14 +231,14 @@ bool io_json_unsigned(io_json *j, uint64_t *value)
     *value = 0;
     io_json_next(j);
     if (j->wrong) return false;
-    if (!is_digit(j)) return io_json_fail(j, "a number, whole and not negative, is expected");
+    if (!is_digit(j)) return io_json_fail(j, "expected a non-negative integer");
     char *begin = j->at;
     if (!pass_number(j)) return false;
     for (const char *p = begin; p < j->at; p++)
         if (*p < '0' || *p > '9' || __builtin_mul_overflow(*value, 10, value) ||
             __builtin_add_overflow(*value, (uint64_t)(*p - '0'), value)) {
             j->at = begin;
-            return io_json_fail(j, "a number is no whole one of 64 bits");
+            return io_json_fail(j, "the number is not a 64-bit integer");
         }
     return true;
 }
@@ -301,7 +302,7 @@ static bool pass_plain(io_json *j)
     if (c == '"') return pass_text(j, false, &text);
     if (c == '-' || (c >= '0' && c <= '9')) return pass_number(j);
     if (c && (pass_word(j, "null") || pass_word(j, "true") || pass_word(j, "false"))) return true;
-    return io_json_fail(j, "a value is expected");
+    return io_json_fail(j, "expected a value");
 }
 
 bool io_json_skip_key(io_json *j)
@@ -319,7 +320,7 @@ bool io_json_skip(io_json *j)
         char c = io_json_next(j);
         bool opens = c == '{' || c == '[', empty = false;
         if (opens) {
-            if (depth == DEEPEST) return io_json_fail(j, "brackets stand too deep in one another");
+            if (depth == DEEPEST) return io_json_fail(j, "brackets are nested too deeply");
             closing[depth++] = c == '{' ? '}' : ']';
             j->at++;
             empty = io_json_next(j) == closing[depth - 1];

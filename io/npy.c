@@ -87,7 +87,7 @@ static bool take_foreign(const char *code, npy_header *h)
  * it; '|V2' is raw bytes. */
 static const char *take_type(const char *descr, npy_header *h)
 {
-    static const char unknown[] = "its descr is no element type of NumPy's";
+    static const char unknown[] = "its descr is not a NumPy dtype";
     bool marked = *descr && strchr("<>=|", *descr);
     const char *code = descr + marked;
     if (!*code) return unknown;
@@ -142,15 +142,15 @@ static bool skip(literal *l, char c)
 static bool take_text(literal *l, io_span *found)
 {
     char quote = next(l);
-    if (quote != '\'' && quote != '"') return wrong(l, "its header has something else than a text");
+    if (quote != '\'' && quote != '"') return wrong(l, "expected a string in its header");
     const char *from = ++l->at;
     while (l->at < l->end && *l->at != quote) l->at += *l->at == '\\' ? 2 : 1;
-    if (l->at >= l->end) return wrong(l, "a text in its header does not end");
+    if (l->at >= l->end) return wrong(l, "unterminated string in its header");
     *found = (io_span){(const uint8_t *)from, (size_t)(l->at++ - from)};
     return true;
 }
 
-static bool is(io_span s, const char *word)
+static bool npy_is(io_span s, const char *word)
 {
     return s.size == strlen(word) && !memcmp(s.data, word, s.size);
 }
@@ -166,7 +166,7 @@ static int digit_of(char c)
 /* 24, 0x18, 2_4, 24L. */
 static bool take_whole(literal *l, int64_t *value)
 {
-    static const char bad[] = "its shape has something else than whole numbers from 0";
+    static const char bad[] = "its shape must be a tuple of non-negative integers";
     int base = 10;
     next(l);
     if (l->end - l->at > 2 && *l->at == '0') {
@@ -193,15 +193,15 @@ static bool take_whole(literal *l, int64_t *value)
 static bool take_shape(literal *l, npy_header *h)
 {
     h->rank = 0;
-    if (!skip(l, '(')) return wrong(l, "its shape is no tuple");
+    if (!skip(l, '(')) return wrong(l, "its shape is not a tuple");
     bool comma = true;
     while (comma && next(l) != ')') {
-        if (h->rank == NPY_MAX_RANK) return wrong(l, "its shape has more dimensions than NumPy's");
+        if (h->rank == NPY_MAX_RANK) return wrong(l, "its rank is higher than NumPy allows");
         if (!take_whole(l, &h->shape[h->rank++])) return false;
         comma = skip(l, ',');
     }
-    if (!skip(l, ')')) return wrong(l, "its shape has something else than whole numbers from 0");
-    return h->rank != 1 || comma || wrong(l, "its shape is no tuple");
+    if (!skip(l, ')')) return wrong(l, "its shape must be a tuple of non-negative integers");
+    return h->rank != 1 || comma || wrong(l, "its shape is not a tuple");
 }
 
 static bool take_order(literal *l, npy_header *h)
@@ -210,7 +210,7 @@ static bool take_order(literal *l, npy_header *h)
     const char *word = first == 'T' ? "True" : "False";
     size_t n = strlen(word);
     if ((size_t)(l->end - l->at) < n || memcmp(l->at, word, n) != 0)
-        return wrong(l, "its fortran_order is neither True nor False");
+        return wrong(l, "its fortran_order must be True or False");
     l->at += n;
     h->fortran = first == 'T';
     return true;
@@ -223,7 +223,7 @@ static bool take_fields(literal *l, npy_header *h)
     do {
         char c = next(l);
         io_span name;
-        if (!c) return wrong(l, "its descr does not end");
+        if (!c) return wrong(l, "its descr is unterminated");
         if (c == '\'' || c == '"') {
             if (!take_text(l, &name)) return false;
             continue;
@@ -248,7 +248,7 @@ static bool take_descr(literal *l, npy_header *h)
     if (next(l) == '[') return take_fields(l, h);
     if (!take_text(l, &descr)) return false;
     if (descr.size >= sizeof name || memchr(descr.data, 0, descr.size))
-        return wrong(l, "its descr is no element type of NumPy's");
+        return wrong(l, "its descr is not a NumPy dtype");
     memcpy(name, descr.data, descr.size);
     name[descr.size] = 0;
     const char *bad = take_type(name, h);
@@ -261,23 +261,23 @@ static bool take_pair(literal *l, npy_header *h, unsigned *have)
     enum { DESCR = 1, ORDER = 2, SHAPE = 4 };
     io_span key;
     if (!take_text(l, &key)) return false;
-    if (!skip(l, ':')) return wrong(l, "its header is no dictionary");
-    if (is(key, "descr")) return *have |= DESCR, take_descr(l, h);
-    if (is(key, "fortran_order")) return *have |= ORDER, take_order(l, h);
-    if (is(key, "shape")) return *have |= SHAPE, take_shape(l, h);
-    return wrong(l, "its header has another key than descr, fortran_order and shape");
+    if (!skip(l, ':')) return wrong(l, "its header is not a dictionary");
+    if (npy_is(key, "descr")) return *have |= DESCR, take_descr(l, h);
+    if (npy_is(key, "fortran_order")) return *have |= ORDER, take_order(l, h);
+    if (npy_is(key, "shape")) return *have |= SHAPE, take_shape(l, h);
+    return wrong(l, "its header has a key other than descr, fortran_order and shape");
 }
 
 static bool take_dictionary(literal *l, npy_header *h)
 {
     unsigned have = 0;
-    if (!skip(l, '{')) return wrong(l, "its header is no dictionary");
+    if (!skip(l, '{')) return wrong(l, "its header is not a dictionary");
     for (bool comma = true; next(l) != '}'; comma = skip(l, ',')) {
-        if (!comma) return wrong(l, "its header is no dictionary");
+        if (!comma) return wrong(l, "its header is not a dictionary");
         if (!take_pair(l, h, &have)) return false;
     }
     l->at++;
-    if (next(l) || l->at < l->end) return wrong(l, "something follows its header's dictionary");
+    if (next(l) || l->at < l->end) return wrong(l, "unexpected data after its header's dictionary");
     return have == 7 || wrong(l, "its header lacks one of descr, fortran_order and shape");
 }
 
@@ -291,10 +291,9 @@ bool npy_begins(const void *data, size_t size)
 /* Versions 1.0, 2.0, 3.0: the first has a length of 16 bits, the others one of 32. */
 const char *npy_measure(const uint8_t *first, size_t n, size_t *size)
 {
-    if (!npy_begins(first, n)) return "this is no .npy";
-    if (n < NPY_FIRST) return "it ends inside its header";
-    if (first[6] < 1 || first[6] > 3 || first[7])
-        return "it is of another version than 1.0, 2.0 and 3.0";
+    if (!npy_begins(first, n)) return "not a .npy file";
+    if (n < NPY_FIRST) return "unexpected end of file in its header";
+    if (first[6] < 1 || first[6] > 3 || first[7]) return "its version is not 1.0, 2.0 or 3.0";
     size_t before = first[6] == 1 ? 10 : 12, length = first[8] | (size_t)first[9] << 8;
     if (first[6] > 1) length |= (size_t)first[10] << 16 | (size_t)first[11] << 24;
     if (length > NPY_MAX_HEADER - NPY_FIRST) return "its header is longer than 10000 bytes";
@@ -319,7 +318,7 @@ const char *npy_parse(const uint8_t *data, size_t size, npy_header *h)
     size_t measured;
     const char *bad = npy_measure(data, size, &measured);
     if (bad) return bad;
-    if (size < measured) return "it ends inside its header";
+    if (size < measured) return "unexpected end of file in its header";
     literal l = {(const char *)data + (data[6] == 1 ? 10 : 12), (const char *)data + measured, NULL,
                  data[6] < 3};
     memset(h, 0, sizeof *h);
@@ -330,15 +329,15 @@ const char *npy_parse(const uint8_t *data, size_t size, npy_header *h)
 void *npy_refuse(const char *what, const npy_header *h)
 {
     if (io_dtype_to(h->dtype))
-        return ed_fail(ED_UNIMPLEMENTED, "%s has %d dimensions; tensors have at most %d", what,
-                       h->rank, ED_MAX_RANK);
+        return ed_fail(ED_UNIMPLEMENTED, "%s has rank %d; tensors have at most %d", what, h->rank,
+                       ED_MAX_RANK);
     if (h->dtype)
-        return ed_fail(ED_UNIMPLEMENTED, "%s is of %s, a dtype that tensors don't have", what,
+        return ed_fail(ED_UNIMPLEMENTED, "%s has the dtype %s, which tensors don't support", what,
                        io_dtype_name(h->dtype));
     if (!strcmp(h->foreign, "object"))
         return ed_fail(ED_UNIMPLEMENTED,
-                       "%s is of objects: these are pickled code, which is never loaded", what);
-    return ed_fail(ED_UNIMPLEMENTED, "%s is of NumPy's type %s, which tensors don't have", what,
+                       "%s has objects as elements: pickled code, which is never loaded", what);
+    return ed_fail(ED_UNIMPLEMENTED, "%s has NumPy's dtype %s, which tensors don't support", what,
                    h->foreign);
 }
 
@@ -407,8 +406,7 @@ ed_tensor *npy_settle(const npy_header *h, ed_tensor *t)
 
 /* In the file's order, piece by piece. */
 static bool stream_straight(const npy_header *h, bool (*read)(void *from, void *to, size_t size),
-                            void *from, bool (*take)(void *user, const void *data, size_t size),
-                            void *user)
+                            void *from, io_sink *take, void *user)
 {
     int64_t bytes = h->bytes, piece = bytes < PIECE ? bytes : PIECE;
     uint8_t *block = memory_alloc((size_t)piece);
@@ -444,15 +442,14 @@ static int fortran_box(const npy_header *h, int unit, int64_t *shape, int64_t *f
 
 /* Fortran's order has to be read whole before it can be handed on in the other. */
 static bool stream_turned(const npy_header *h, bool (*read)(void *from, void *to, size_t size),
-                          void *from, bool (*take)(void *user, const void *data, size_t size),
-                          void *user)
+                          void *from, io_sink *take, void *user)
 {
     int64_t shape[COPY_MAX_RANK], steps[COPY_MAX_RANK], row_major[COPY_MAX_RANK];
     int unit = 8;
     while (h->item % unit) unit /= 2;
     int rank = fortran_box(h, unit, shape, steps, row_major);
     if (rank < 0)
-        return ed_fail(ED_UNIMPLEMENTED, "an array in Fortran's order has too many dimensions");
+        return ed_fail(ED_UNIMPLEMENTED, "the rank of an array in Fortran order is too high");
     uint8_t *all = memory_alloc((size_t)h->bytes), *block = memory_alloc((size_t)h->bytes);
     bool good = all && block && read(from, all, (size_t)h->bytes);
     if (good) {
@@ -466,7 +463,7 @@ static bool stream_turned(const npy_header *h, bool (*read)(void *from, void *to
 }
 
 bool npy_stream(const npy_header *h, bool (*read)(void *from, void *to, size_t size), void *from,
-                bool (*take)(void *user, const void *data, size_t size), void *user)
+                io_sink *take, void *user)
 {
     bool turned_round = h->fortran && h->rank > 1 && h->bytes && !h->opaque;
     return turned_round ? stream_turned(h, read, from, take, user)
@@ -483,7 +480,7 @@ typedef struct npy {
     npy_header header;
 } npy;
 
-static void destroy(void *object)
+static void npy_destroy(void *object)
 {
     npy *f = object;
     io_close(&f->file);
@@ -491,24 +488,24 @@ static void destroy(void *object)
     memory_free(f);
 }
 
-static const object_class npy_class = {.name = "npy", .destroy = destroy};
+static const object_class npy_class = {.name = "npy", .destroy = npy_destroy};
 
-static bool damaged(const npy *f, const char *what)
+static bool npy_damaged(const npy *f, const char *what)
 {
     return ed_fail(ED_DATA_LOSS, "%s: %s: %s", f->file.who, f->file.path, what), false;
 }
 
-static bool read_header(npy *f)
+static bool npy_read_header(npy *f)
 {
     uint8_t head[NPY_MAX_HEADER];
     size_t n = (size_t)(f->file.size < NPY_MAX_HEADER ? f->file.size : NPY_MAX_HEADER), size;
     if (!io_read_at(&f->file, 0, head, n)) return false;
     const char *bad = npy_measure(head, n, &size);
     if (!bad) bad = npy_parse(head, n < size ? n : size, &f->header);
-    if (bad) return damaged(f, bad);
+    if (bad) return npy_damaged(f, bad);
     int64_t there = f->file.size - f->header.size;
     if (f->header.opaque) f->header.bytes = there;
-    return f->header.bytes <= there || damaged(f, "it ends inside its elements");
+    return f->header.bytes <= there || npy_damaged(f, "unexpected end of file in its elements");
 }
 
 static npy *open_as(const char *who, const char *path)
@@ -516,23 +513,23 @@ static npy *open_as(const char *who, const char *path)
     npy *f = object_new(&npy_class, sizeof *f);
     if (!f) return NULL;
     f->file.descriptor = -1;
-    if (io_open(&f->file, who, path) && read_header(f) && (f->map = io_map(&f->file))) return f;
+    if (io_open(&f->file, who, path) && npy_read_header(f) && (f->map = io_map(&f->file))) return f;
     ed_release(f);
     return NULL;
 }
 
-static void *open_archive(const char *path)
+static void *npy_open(const char *path)
 {
     return open_as("archive_open", path);
 }
 
-static int64_t count(const void *self)
+static int64_t npy_count(const void *self)
 {
     (void)self;
     return 1;
 }
 
-static archive_entry entry(const void *self, int64_t i)
+static archive_entry npy_archive_entry(const void *self, int64_t i)
 {
     (void)i;
     archive_entry e = npy_entry(&((const npy *)self)->header);
@@ -540,19 +537,19 @@ static archive_entry entry(const void *self, int64_t i)
     return e;
 }
 
-static void *refuse(const npy *f)
+static void *npy_refuse_file(const npy *f)
 {
     char what[300];
     snprintf(what, sizeof what, "%s: %.200s: the array", f->file.who, f->file.path);
     return npy_refuse(what, &f->header);
 }
 
-static ed_tensor *tensor(void *self, int64_t i)
+static ed_tensor *npy_tensor(void *self, int64_t i)
 {
     const npy *f = self;
     const npy_header *h = &f->header;
     (void)i;
-    if (!io_dtype_to(h->dtype) || h->rank > ED_MAX_RANK) return refuse(f);
+    if (!io_dtype_to(h->dtype) || h->rank > ED_MAX_RANK) return npy_refuse_file(f);
     if (npy_lies_well(h, h->size)) return npy_view(h, f->map, h->size);
     ed_tensor *t = npy_room(h);
     if (!t) return NULL;
@@ -574,28 +571,20 @@ static bool read_on(void *user, void *to, size_t size)
     return true;
 }
 
-static bool stream(void *self, int64_t i, bool (*take)(void *user, const void *data, size_t size),
-                   void *user)
+static bool npy_archive_stream(void *self, int64_t i, io_sink *take, void *user)
 {
     const npy *f = self;
     (void)i;
-    if (!strcmp(f->header.foreign, "object")) return refuse(f);
+    if (!strcmp(f->header.foreign, "object")) return npy_refuse_file(f);
     reader r = {&f->file, f->header.size};
     return npy_stream(&f->header, read_on, &r, take, user);
 }
 
-const archive_format npy_format = {.name = "npy",
-                                   .open = open_archive,
-                                   .count = count,
-                                   .entry = entry,
-                                   .tensor = tensor,
-                                   .stream = stream};
-
 ed_tensor *ed_read_npy(const char *path)
 {
-    if (!path) return ed_fail(ED_INVALID_ARGUMENT, "read_npy: path is NULL");
+    if (NULL_GIVEN("read_npy", path)) return NULL;
     npy *f = open_as("read_npy", path);
-    ed_tensor *t = f ? tensor(f, 0) : NULL;
+    ed_tensor *t = f ? npy_tensor(f, 0) : NULL;
     ed_release(f);
     return scope_give(t);
 }
@@ -636,28 +625,67 @@ bool npy_put_header(io_buffer *b, io_dtype dtype, int rank, const int64_t *shape
     return true;
 }
 
-static bool write_piece(void *file, const void *data, size_t size)
+/* Where a file's elements go, and how many bytes of them came. */
+typedef struct npy_writer {
+    io_writer *file;
+    int64_t bytes;
+} npy_writer;
+
+static bool write_piece(void *user, const void *data, size_t size)
 {
-    return io_write(file, data, size);
+    npy_writer *w = user;
+    w->bytes += (int64_t)size;
+    return io_write(w->file, data, size);
 }
 
-static bool write_tensor(io_writer *file, const ed_tensor *t)
+static bool write_array(npy_writer *w, const io_buffer *header, const archive_item *item)
 {
-    io_buffer head = {0};
-    bool good = npy_put_header(&head, io_dtype_from(t->dtype), t->rank, t->shape) &&
-                io_write(file, head.data, head.size) && io_stream_tensor(t, write_piece, file);
-    io_buffer_free(&head);
-    return good;
+    return io_write(w->file, header->data, header->size) && archive_stream(item, write_piece, w);
 }
 
-bool ed_write_npy(const char *path, ed_tensor *tensor_given)
+/* The header is put before a file is begun, and the bytes counted before it gets its name. */
+static bool npy_write(const char *who, const char *path, const archive_item *items, int64_t count)
 {
-    if (!path || !tensor_given)
-        return ed_fail(ED_INVALID_ARGUMENT, "write_npy: the %s is NULL", path ? "tensor" : "path"),
-               false;
-    io_writer *file = io_create("write_npy", path);
-    if (!file) return false;
-    if (write_tensor(file, tensor_read(tensor_given))) return io_commit(file, true);
-    io_discard(file);
+    (void)count; /* it is 1 */
+    if (items->rank > NPY_MAX_RANK)
+        return ed_fail(ED_UNIMPLEMENTED, "%s: %s: its rank is higher than NumPy allows", who, path);
+    io_buffer header = {0};
+    npy_writer w = {NULL, 0};
+    bool known = npy_put_header(&header, items->dtype, items->rank, items->shape);
+    if (!known && !header.failed)
+        ed_fail(ED_UNIMPLEMENTED, "%s: %s: NumPy has no dtype %s", who, path,
+                archive_item_dtype(items));
+    bool good = known && (w.file = io_create(who, path)) && write_array(&w, &header, items);
+    io_buffer_free(&header);
+    if (good && w.bytes != items->bytes)
+        good = ed_fail(ED_UNIMPLEMENTED, "%s: %s: NumPy packs elements of %s differently", who,
+                       path, archive_item_dtype(items));
+    if (good) return io_commit(w.file, true);
+    io_discard(w.file);
     return false;
 }
+
+bool ed_write_npy(const char *path, ed_tensor *tensor)
+{
+    if (NULL_GIVEN("write_npy", path, tensor)) return false;
+    archive_item item = archive_item_of_tensor("", tensor);
+    return npy_write("write_npy", path, &item, 1);
+}
+
+/* ---- The format ------------------------------------------------------------------------------ */
+
+static archive_match npy_recognises(const archive_glimpse *g)
+{
+    return npy_begins(g->first, sizeof g->first) ? ARCHIVE_CERTAIN : ARCHIVE_OTHER;
+}
+
+ARCHIVE_FORMAT(npy_format) = {.name = "npy",
+                              .ending = ".npy",
+                              .single = true,
+                              .recognises = npy_recognises,
+                              .open = npy_open,
+                              .count = npy_count,
+                              .entry = npy_archive_entry,
+                              .tensor = npy_tensor,
+                              .stream = npy_archive_stream,
+                              .write = npy_write};

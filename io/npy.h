@@ -57,7 +57,7 @@ ed_tensor *npy_settle(const npy_header *h, ed_tensor *t);
  * structured ones as they lie; `read` gives the next `size` bytes of the file each time. Not for
  * objects. */
 bool npy_stream(const npy_header *h, bool (*read)(void *from, void *to, size_t size), void *from,
-                bool (*take)(void *user, const void *data, size_t size), void *user);
+                io_sink *take, void *user);
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@
 
 enum { USUAL = 8, PIECE = 1 << 16 };
 
-static const char who[] = "archive_open", suffix[] = ".npy";
+static const char opening[] = "archive_open", suffix[] = ".npy";
 
 typedef struct member {
     const zip_member *zip;
@@ -42,7 +42,7 @@ typedef struct npz {
     int64_t count;
 } npz;
 
-static void destroy(void *object)
+static void npz_destroy(void *object)
 {
     npz *z = object;
     io_close(&z->file);
@@ -53,7 +53,7 @@ static void destroy(void *object)
     memory_free(z);
 }
 
-static const object_class npz_class = {.name = "npz", .destroy = destroy};
+static const object_class npz_class = {.name = "npz", .destroy = npz_destroy};
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
@@ -83,7 +83,7 @@ static bool take_names(npz *z)
 }
 
 /* By name, of one name in the directory's order. */
-static int by_name(const void *a, const void *b)
+static int by_member_name(const void *a, const void *b)
 {
     const member *x = *(member *const *)a, *y = *(member *const *)b;
     size_t n = x->name_size < y->name_size ? x->name_size : y->name_size;
@@ -99,7 +99,7 @@ static bool drop_repeated(npz *z)
     member **order = memory_alloc((size_t)z->count * sizeof *order);
     if (!order) return false;
     for (int64_t i = 0; i < z->count; i++) order[i] = &z->members[i];
-    qsort(order, (size_t)z->count, sizeof *order, by_name);
+    qsort(order, (size_t)z->count, sizeof *order, by_member_name);
     for (int64_t i = 1; i < z->count; i++) {
         member *before = order[i - 1];
         bool same = before->name_size == order[i]->name_size &&
@@ -114,7 +114,7 @@ static bool drop_repeated(npz *z)
     return true;
 }
 
-static bool damaged(member *m, const char *what)
+static bool member_damaged(member *m, const char *what)
 {
     m->fault = (zip_fault){ED_DATA_LOSS, what};
     return true;
@@ -133,13 +133,13 @@ static bool parse_head(member *m, zip_stream *s)
         return true;
     }
     const char *bad = npy_measure(head, got, &size);
-    if (bad) return damaged(m, bad);
+    if (bad) return member_damaged(m, bad);
     if (!zip_read(s, head + got, size - got, &more, &m->fault)) return m->fault.text;
     bad = npy_parse(head, got + more, &m->header);
-    if (bad) return damaged(m, bad);
+    if (bad) return member_damaged(m, bad);
     int64_t there = m->zip->size - m->header.size;
     if (m->header.opaque) m->header.bytes = there;
-    return m->header.bytes <= there || damaged(m, "it ends inside its elements");
+    return m->header.bytes <= there || member_damaged(m, "unexpected end of file in its elements");
 }
 
 static bool read_head(npz *z, member *m)
@@ -160,24 +160,24 @@ static bool read_members(npz *z)
     return true;
 }
 
-static void *open_archive(const char *path)
+static void *npz_open(const char *path)
 {
     npz *z = object_new(&npz_class, sizeof *z);
     if (!z) return NULL;
     z->file.descriptor = -1;
-    if (io_open(&z->file, who, path) && zip_open(&z->file, &z->zip) && read_members(z) &&
+    if (io_open(&z->file, opening, path) && zip_open(&z->file, &z->zip) && read_members(z) &&
         (z->map = io_map(&z->file)))
         return z;
     ed_release(z);
     return NULL;
 }
 
-static int64_t count(const void *self)
+static int64_t npz_count(const void *self)
 {
     return ((const npz *)self)->count;
 }
 
-static archive_entry entry(const void *self, int64_t i)
+static archive_entry npz_entry(const void *self, int64_t i)
 {
     const member *m = &((const npz *)self)->members[i];
     archive_entry e = npy_entry(&m->header);
@@ -192,25 +192,26 @@ static archive_entry entry(const void *self, int64_t i)
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 /* Keeps the error that a fault says; one without a text was kept already. */
-static bool fail(const npz *z, const member *m, zip_fault fault)
+static bool member_fail(const npz *z, const member *m, zip_fault fault)
 {
     if (fault.text)
-        ed_fail(fault.code, "%s: %s: member '%.200s': %s", who, z->file.path, m->name, fault.text);
+        ed_fail(fault.code, "%s: %s: member '%.200s': %s", opening, z->file.path, m->name,
+                fault.text);
     return false;
 }
 
 static bool fail_short(const npz *z, const member *m)
 {
-    return fail(z, m, (zip_fault){ED_DATA_LOSS, "it ends inside its elements"});
+    return member_fail(z, m, (zip_fault){ED_DATA_LOSS, "unexpected end of file in its elements"});
 }
 
-static void *refuse(const npz *z, const member *m)
+static void *refuse_member(const npz *z, const member *m)
 {
     char what[600];
-    if (m->fault.text) return fail(z, m, m->fault), NULL;
-    snprintf(what, sizeof what, "%s: %.300s: member '%.200s'", who, z->file.path, m->name);
+    if (m->fault.text) return member_fail(z, m, m->fault), NULL;
+    snprintf(what, sizeof what, "%s: %.300s: member '%.200s'", opening, z->file.path, m->name);
     if (!m->raw) return npy_refuse(what, &m->header);
-    return ed_fail(ED_UNIMPLEMENTED, "%s is no .npy", what);
+    return ed_fail(ED_UNIMPLEMENTED, "%s is not a .npy file", what);
 }
 
 /* A member on its way to somebody. */
@@ -225,7 +226,7 @@ static bool read_exactly(void *user, void *to, size_t size)
     reader *r = user;
     zip_fault fault;
     size_t got;
-    if (!zip_read(r->stream, to, size, &got, &fault)) return fail(r->z, r->m, fault);
+    if (!zip_read(r->stream, to, size, &got, &fault)) return member_fail(r->z, r->m, fault);
     return got == size || fail_short(r->z, r->m);
 }
 
@@ -237,7 +238,7 @@ static bool pass(reader *r, int64_t size, int64_t *passed)
     for (*passed = 0; got && *passed < size; *passed += (int64_t)got) {
         size_t want = size - *passed < PIECE ? (size_t)(size - *passed) : PIECE;
         zip_fault fault;
-        if (!zip_read(r->stream, sink, want, &got, &fault)) return fail(r->z, r->m, fault);
+        if (!zip_read(r->stream, sink, want, &got, &fault)) return member_fail(r->z, r->m, fault);
     }
     return true;
 }
@@ -247,7 +248,7 @@ static bool begin(reader *r, const npz *z, const member *m)
 {
     zip_fault fault;
     *r = (reader){z, m, zip_begin(&z->file, m->zip, &fault)};
-    return r->stream || fail(z, m, fault);
+    return r->stream || member_fail(z, m, fault);
 }
 
 static bool begin_elements(reader *r, const npz *z, const member *m)
@@ -267,7 +268,7 @@ static bool finish(reader *r, bool good)
 }
 
 /* All of the member, its checksum looked at; that it holds all its elements. */
-static bool check(const npz *z, const member *m)
+static bool check_member(const npz *z, const member *m)
 {
     reader r;
     int64_t passed = 0;
@@ -277,17 +278,17 @@ static bool check(const npz *z, const member *m)
     return m->raw || passed >= m->header.size + m->header.bytes || fail_short(z, m);
 }
 
-static bool verify(void *self, int64_t i)
+static bool npz_verify(void *self, int64_t i)
 {
     const npz *z = self;
     const member *m = &z->members[i];
-    return m->fault.text ? fail(z, m, m->fault) : check(z, m);
+    return m->fault.text ? member_fail(z, m, m->fault) : check_member(z, m);
 }
 
 /* Whether the header may be believed as far as to take the memory. */
 static bool check_claim(const npz *z, const member *m)
 {
-    return m->header.bytes / USUAL <= m->zip->packed || check(z, m);
+    return m->header.bytes / USUAL <= m->zip->packed || check_member(z, m);
 }
 
 static ed_tensor *unpacked(const npz *z, const member *m)
@@ -302,24 +303,23 @@ static ed_tensor *unpacked(const npz *z, const member *m)
     return NULL;
 }
 
-static ed_tensor *tensor(void *self, int64_t i)
+static ed_tensor *npz_tensor(void *self, int64_t i)
 {
     const npz *z = self;
     const member *m = &z->members[i];
-    if (m->fault.text || m->raw || !io_dtype_to(m->header.dtype)) return refuse(z, m);
+    if (m->fault.text || m->raw || !io_dtype_to(m->header.dtype)) return refuse_member(z, m);
     int64_t elements = m->place + m->header.size;
     bool stored = m->zip->method == 0;
     if (!stored || !npy_lies_well(&m->header, elements)) return unpacked(z, m);
-    return check(z, m) ? npy_view(&m->header, z->map, elements) : NULL;
+    return check_member(z, m) ? npy_view(&m->header, z->map, elements) : NULL;
 }
 
-static bool stream(void *self, int64_t i, bool (*take)(void *user, const void *data, size_t size),
-                   void *user)
+static bool npz_stream(void *self, int64_t i, io_sink *take, void *user)
 {
     const npz *z = self;
     const member *m = &z->members[i];
     reader r;
-    if (m->fault.text || !strcmp(m->header.foreign, "object")) return refuse(z, m);
+    if (m->fault.text || !strcmp(m->header.foreign, "object")) return refuse_member(z, m);
     if (m->header.fortran && !check_claim(z, m)) return false;
     npy_header raw = {.bytes = m->bytes, .swapped = 1};
     bool good = m->raw ? begin(&r, z, m) : begin_elements(&r, z, m);
@@ -327,19 +327,14 @@ static bool stream(void *self, int64_t i, bool (*take)(void *user, const void *d
     return finish(&r, good);
 }
 
-const archive_format npz_format = {.name = "npz",
-                                   .open = open_archive,
-                                   .count = count,
-                                   .entry = entry,
-                                   .tensor = tensor,
-                                   .stream = stream,
-                                   .verify = verify};
-
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-static const char writing[] = "write_npz";
+typedef struct npz_writer {
+    const char *who, *path; /* for errors */
+    zip_writer zip;
+} npz_writer;
 
-/* A member's bytes go by twice: for the checksum, which stands before them, and to be written. */
+/* A member's bytes are passed twice: for the checksum, which precedes them, and to be written. */
 typedef struct pass_over {
     uint32_t crc;
     int64_t bytes;
@@ -359,66 +354,80 @@ static bool go_over(const io_buffer *head, const archive_item *item, pass_over *
     return take_piece(p, head->data, head->size) && archive_stream(item, take_piece, p);
 }
 
-static bool write_member(zip_writer *zip, const char *path, const archive_item *item,
-                         const io_buffer *head, const char *name)
-{
-    pass_over first = {0}, second = {.file = zip->file};
-    if (!go_over(head, item, &first)) return false;
-    if (first.bytes != (int64_t)head->size + item->bytes)
-        return ed_fail(ED_UNIMPLEMENTED,
-                       "%s: %s: tensor '%.200s': its elements don't lie in a .npy as they lie here",
-                       writing, path, item->name),
-               false;
-    if (!zip_add(zip, name, first.bytes, first.crc) || !go_over(head, item, &second)) return false;
-    return (first.crc == second.crc && first.bytes == second.bytes) ||
-           (ed_fail(ED_DATA_LOSS, "%s: %s: tensor '%.200s' changed while it was read", writing,
-                    path, item->name),
-            false);
-}
-
-static bool refuse_item(const char *path, const archive_item *item, ed_error_code code,
+static bool refuse_item(const npz_writer *w, const archive_item *item, ed_error_code code,
                         const char *why, const char *what)
 {
-    return ed_fail(code, "%s: %s: tensor '%.200s': %s%s", writing, path, item->name, why, what),
-           false;
+    return ed_fail(code, "%s: %s: tensor '%.200s': %s%s", w->who, w->path, item->name, why, what);
 }
 
-static bool check_item(const char *path, const archive_item *item)
+static bool write_member(npz_writer *w, const archive_item *item, const io_buffer *head,
+                         const char *name)
+{
+    pass_over first = {0}, second = {.file = w->zip.file};
+    if (!go_over(head, item, &first)) return false;
+    if (first.bytes != (int64_t)head->size + item->bytes)
+        return refuse_item(w, item, ED_UNIMPLEMENTED, "NumPy packs its elements differently", "");
+    if (!zip_add(&w->zip, name, first.bytes, first.crc) || !go_over(head, item, &second))
+        return false;
+    return (first.crc == second.crc && first.bytes == second.bytes) ||
+           refuse_item(w, item, ED_DATA_LOSS, "it changed while it was read", "");
+}
+
+static bool check_item(const npz_writer *w, const archive_item *item)
 {
     size_t n = strlen(item->name);
     if (n > UINT16_MAX - sizeof suffix)
-        return refuse_item(path, item, ED_INVALID_ARGUMENT, "its name is too long", "");
+        return refuse_item(w, item, ED_INVALID_ARGUMENT, "its name is too long", "");
     if (!io_is_utf8(item->name, n))
-        return refuse_item(path, item, ED_INVALID_ARGUMENT, "its name is no UTF-8", "");
+        return refuse_item(w, item, ED_INVALID_ARGUMENT, "its name is not UTF-8", "");
     return item->rank <= NPY_MAX_RANK ||
-           refuse_item(path, item, ED_UNIMPLEMENTED, "it has more dimensions than NumPy's", "");
+           refuse_item(w, item, ED_UNIMPLEMENTED, "its rank is higher than NumPy allows", "");
 }
 
-static bool write_item(zip_writer *zip, const char *path, const archive_item *item)
+static bool write_item(npz_writer *w, const archive_item *item)
 {
     io_buffer head = {0};
     char *name = io_text("%s%s", item->name, suffix);
-    bool good = name && check_item(path, item);
+    bool good = name && check_item(w, item);
     if (good && !npy_put_header(&head, item->dtype, item->rank, item->shape))
         good = head.failed ? false
-                           : refuse_item(path, item, ED_UNIMPLEMENTED, "the format has no dtype ",
-                                         io_dtype_name(item->dtype));
-    good = good && write_member(zip, path, item, &head, name);
+                           : refuse_item(w, item, ED_UNIMPLEMENTED, "NumPy has no dtype ",
+                                         archive_item_dtype(item));
+    good = good && write_member(w, item, &head, name);
     io_buffer_free(&head);
     memory_free(name);
     return good;
 }
 
-bool npz_write(const char *path, const archive_item *items, int64_t count_given)
+static bool npz_write(const char *who, const char *path, const archive_item *items, int64_t count)
 {
-    if (!archive_names_differ(writing, path, items, count_given)) return false;
-    io_writer *file = io_create(writing, path);
+    io_writer *file = io_create(who, path);
     if (!file) return false;
-    zip_writer zip = zip_write_on(file);
+    npz_writer w = {who, path, zip_write_on(file)};
     bool good = true;
-    for (int64_t i = 0; good && i < count_given; i++) good = write_item(&zip, path, &items[i]);
-    good = zip_finish(&zip) && good;
+    for (int64_t i = 0; good && i < count; i++) good = write_item(&w, &items[i]);
+    good = zip_finish(&w.zip) && good;
     if (good) return io_commit(file, true);
     io_discard(file);
     return false;
 }
+
+/* ---- The format ------------------------------------------------------------------------------ */
+
+/* A zip archive, an empty one too. */
+static archive_match npz_recognises(const archive_glimpse *g)
+{
+    bool zip = !memcmp(g->first, "PK\3\4", 4) || !memcmp(g->first, "PK\5\6", 4);
+    return zip ? ARCHIVE_CERTAIN : ARCHIVE_OTHER;
+}
+
+ARCHIVE_FORMAT(npz_format) = {.name = "npz",
+                              .ending = ".npz",
+                              .recognises = npz_recognises,
+                              .open = npz_open,
+                              .count = npz_count,
+                              .entry = npz_entry,
+                              .tensor = npz_tensor,
+                              .stream = npz_stream,
+                              .verify = npz_verify,
+                              .write = npz_write};

@@ -101,9 +101,9 @@ typedef struct safetensors {
     int64_t shapes_used;
 } safetensors;
 
-static const char who[] = "archive_open";
+static const char opening[] = "archive_open";
 
-static void destroy(void *object)
+static void safetensors_destroy(void *object)
 {
     safetensors *s = object;
     if (s->map) memory_buffer_release(s->map);
@@ -115,28 +115,30 @@ static void destroy(void *object)
     memory_free(s);
 }
 
-static const object_class safetensors_class = {.name = "safetensors", .destroy = destroy};
+static const object_class safetensors_class = {.name = "safetensors",
+                                               .destroy = safetensors_destroy};
 
-__attribute__((format(printf, 2, 3))) static bool damaged(const safetensors *s, const char *format,
-                                                          ...)
+__attribute__((format(printf, 2, 3))) static bool file_damaged(const safetensors *s,
+                                                               const char *format, ...)
 {
     char what[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    return ed_fail(ED_DATA_LOSS, "%s: %s: %s", who, s->file.path, what), false;
+    return ed_fail(ED_DATA_LOSS, "%s: %s: %s", opening, s->file.path, what), false;
 }
 
-static bool read_header(safetensors *s)
+static bool read_raw_header(safetensors *s)
 {
     uint64_t size;
-    if (s->file.size < 8) return damaged(s, "the file is too short for a safetensors header");
+    if (s->file.size < 8) return file_damaged(s, "the file is too short for a safetensors header");
     if (!io_read_at(&s->file, 0, &size, 8)) return false;
     if (size > HEADER_LIMIT)
-        return damaged(s, "a header of %" PRIu64 " bytes; %d are allowed", size, HEADER_LIMIT);
+        return file_damaged(s, "the header has %" PRIu64 " bytes; at most %d are allowed", size,
+                            HEADER_LIMIT);
     if ((int64_t)size > s->file.size - 8)
-        return damaged(s, "the file ends inside its header of %" PRIu64 " bytes", size);
+        return file_damaged(s, "unexpected end of file in its header of %" PRIu64 " bytes", size);
     s->header_size = (int64_t)size;
     s->header = memory_alloc(size);
     return s->header && io_read_at(&s->file, 8, s->header, size);
@@ -144,7 +146,7 @@ static bool read_header(safetensors *s)
 
 /* ---- The header ------------------------------------------------------------------------------ */
 
-static bool is(io_span found, const char *word)
+static bool text_is(io_span found, const char *word)
 {
     return found.size == strlen(word) && !memcmp(found.data, word, found.size);
 }
@@ -163,7 +165,7 @@ static int64_t count_members(io_json *j)
 
 static bool read_metadata(safetensors *s, io_json *j)
 {
-    if (s->pairs) return io_json_fail(j, "the metadata come twice");
+    if (s->pairs) return io_json_fail(j, "duplicate metadata");
     io_json ahead = *j;
     int64_t room = io_json_next(j) == '{' ? count_members(&ahead) : 0;
     s->pairs = memory_alloc((size_t)room * sizeof *s->pairs);
@@ -183,8 +185,8 @@ static bool read_dtype(safetensors *s, io_json *j, member *m)
     io_span found;
     if (!io_json_text(j, &found)) return false;
     for (const kind *k = kinds; k < kinds + KINDS; k++)
-        if (is(found, k->name)) return m->kind = k, true;
-    return damaged(s, "tensor '%.200s' is of an unknown dtype, '%.40s'", m->name, found.data);
+        if (text_is(found, k->name)) return m->kind = k, true;
+    return file_damaged(s, "tensor '%.200s' has the unknown dtype '%.40s'", m->name, found.data);
 }
 
 /* The extents go behind those of the tensors before: there is room, all numbers were counted. */
@@ -195,7 +197,7 @@ static bool read_shape(safetensors *s, io_json *j, member *m)
     for (; io_json_member(j, m->rank, ']'); m->rank++) {
         uint64_t extent;
         if (!io_json_unsigned(j, &extent)) break;
-        if (extent > INT64_MAX) return io_json_fail(j, "an extent goes beyond 63 bits");
+        if (extent > INT64_MAX) return io_json_fail(j, "a dimension exceeds 63 bits");
         s->shapes[s->shapes_used++] = (int64_t)extent;
     }
     return !j->wrong;
@@ -209,13 +211,13 @@ static bool read_offsets(const safetensors *s, io_json *j, member *m)
     if (!io_json_take(j, '[') || !io_json_unsigned(j, &begin) || !io_json_take(j, ',') ||
         !io_json_unsigned(j, &end))
         return false;
-    if (io_json_next(j) != ']') return io_json_fail(j, "two offsets are expected");
+    if (io_json_next(j) != ']') return io_json_fail(j, "expected two offsets");
     j->at++;
     if (begin > end || end > room)
-        return damaged(s,
-                       "tensor '%.200s' lies at %" PRIu64 " to %" PRIu64 " of %" PRIu64
-                       " bytes of elements",
-                       m->name, begin, end, room);
+        return file_damaged(s,
+                            "tensor '%.200s' has invalid data_offsets [%" PRIu64 ", %" PRIu64
+                            "] for %" PRIu64 " bytes of elements",
+                            m->name, begin, end, room);
     m->begin = base + (int64_t)begin;
     m->end = base + (int64_t)end;
     return true;
@@ -231,11 +233,11 @@ static bool read_member(safetensors *s, io_json *j, io_span name)
     for (int64_t n = 0; good && io_json_member(j, n, '}'); n++) {
         io_span field;
         if (!io_json_text(j, &field) || !io_json_take(j, ':')) return false;
-        int which = is(field, "dtype")          ? DTYPE
-                    : is(field, "shape")        ? SHAPE
-                    : is(field, "data_offsets") ? OFFSETS
-                                                : 0;
-        if (seen & which) return io_json_fail(j, "a field comes twice");
+        int which = text_is(field, "dtype")          ? DTYPE
+                    : text_is(field, "shape")        ? SHAPE
+                    : text_is(field, "data_offsets") ? OFFSETS
+                                                     : 0;
+        if (seen & which) return io_json_fail(j, "duplicate field");
         seen |= which;
         good = which == DTYPE     ? read_dtype(s, j, m)
                : which == SHAPE   ? read_shape(s, j, m)
@@ -246,10 +248,11 @@ static bool read_member(safetensors *s, io_json *j, io_span name)
     if (seen != ALL) return io_json_fail(j, "dtype, shape or data_offsets is missing");
     int64_t bytes;
     if (!count_bytes(m->kind, m->rank, m->shape, &bytes))
-        return damaged(s, "the shape of tensor '%.200s' overflows or ends inside a byte", m->name);
+        return file_damaged(
+            s, "the size of tensor '%.200s' overflows or is not a number of whole bytes", m->name);
     if (bytes != m->end - m->begin)
-        return damaged(s, "tensor '%.200s' has %lld bytes, its shape says %lld", m->name,
-                       (long long)(m->end - m->begin), (long long)bytes);
+        return file_damaged(s, "tensor '%.200s' has %lld bytes, its shape says %lld", m->name,
+                            (long long)(m->end - m->begin), (long long)bytes);
     return true;
 }
 
@@ -259,7 +262,7 @@ static bool read_members(safetensors *s, io_json *j)
     for (int64_t n = 0; io_json_member(j, n, '}'); n++) {
         io_span name;
         if (!io_json_text(j, &name) || !io_json_take(j, ':')) return false;
-        if (!(is(name, metadata_name) ? read_metadata(s, j) : read_member(s, j, name)))
+        if (!(text_is(name, metadata_name) ? read_metadata(s, j) : read_member(s, j, name)))
             return false;
     }
     return io_json_end(j);
@@ -267,14 +270,14 @@ static bool read_members(safetensors *s, io_json *j)
 
 static bool wrong_at(const safetensors *s, const io_json *j)
 {
-    return damaged(s, "byte %td of its header: %s", j->at - j->begin, j->wrong);
+    return file_damaged(s, "byte %td of its header: %s", j->at - j->begin, j->wrong);
 }
 
 /* Counts first, so that what is allocated fits the file, whatever it claims. */
 static bool parse_header(safetensors *s)
 {
     if (!s->header_size || *s->header != '{')
-        return damaged(s, "this is no safetensors file: its header doesn't begin with '{'");
+        return file_damaged(s, "not a safetensors file: its header does not begin with '{'");
     io_json j = io_json_on(s->header, (size_t)s->header_size), ahead = j;
     int64_t room = count_members(&ahead);
     if (!io_json_end(&ahead)) return wrong_at(s, &ahead);
@@ -292,7 +295,7 @@ static int by_text(const void *a, size_t size_a, const void *b, size_t size_b)
     return order ? order : (size_a > size_b) - (size_a < size_b);
 }
 
-static int by_name(const void *a, const void *b)
+static int by_member_name(const void *a, const void *b)
 {
     const member *x = *(const member *const *)a, *y = *(const member *const *)b;
     return by_text(x->name, x->name_size, y->name, y->name_size);
@@ -316,16 +319,16 @@ static bool keys_differ(safetensors *s)
     qsort(s->pairs, (size_t)s->pair_count, sizeof *s->pairs, by_key);
     for (int64_t i = 1; i < s->pair_count; i++)
         if (!by_key(&s->pairs[i - 1], &s->pairs[i]))
-            return damaged(s, "the metadata have the key '%.200s' twice", s->pairs[i].key);
+            return file_damaged(s, "duplicate key '%.200s' in the metadata", s->pairs[i].key);
     return true;
 }
 
 static bool names_differ(const safetensors *s, const member **order)
 {
-    qsort(order, (size_t)s->count, sizeof *order, by_name);
+    qsort(order, (size_t)s->count, sizeof *order, by_member_name);
     for (int64_t i = 1; i < s->count; i++)
-        if (!by_name(&order[i - 1], &order[i]))
-            return damaged(s, "the name '%.200s' comes twice", order[i]->name);
+        if (!by_member_name(&order[i - 1], &order[i]))
+            return file_damaged(s, "two tensors have the name '%.200s'", order[i]->name);
     return true;
 }
 
@@ -336,13 +339,13 @@ static bool cover_the_file(const safetensors *s, const member **order)
     qsort(order, (size_t)s->count, sizeof *order, by_place);
     for (int64_t i = 0; i < s->count; covered = order[i++]->end)
         if (order[i]->begin != covered)
-            return damaged(s, "tensor '%.200s' %s the one before it", order[i]->name,
-                           order[i]->begin < covered ? "overlaps" : "leaves a gap behind");
-    return covered == s->file.size || damaged(s, "%lld bytes at its end belong to no tensor",
-                                              (long long)(s->file.size - covered));
+            return file_damaged(s, "tensor '%.200s' %s the one before it", order[i]->name,
+                                order[i]->begin < covered ? "overlaps" : "leaves a gap after");
+    return covered == s->file.size || file_damaged(s, "%lld bytes at its end belong to no tensor",
+                                                   (long long)(s->file.size - covered));
 }
 
-static bool check(safetensors *s)
+static bool check_members(safetensors *s)
 {
     if (s->pairs && !keys_differ(s)) return false;
     const member **order = memory_alloc((size_t)s->count * sizeof *order);
@@ -360,8 +363,8 @@ static void *safetensors_open(const char *path)
     safetensors *s = object_new(&safetensors_class, sizeof *s);
     if (!s) return NULL;
     s->file.descriptor = -1;
-    if (io_open(&s->file, who, path) && read_header(s) && parse_header(s) && check(s) &&
-        (s->map = io_map(&s->file)))
+    if (io_open(&s->file, opening, path) && read_raw_header(s) && parse_header(s) &&
+        check_members(s) && (s->map = io_map(&s->file)))
         return s;
     ed_release(s);
     return NULL;
@@ -427,8 +430,7 @@ static ed_tensor *safetensors_tensor(void *self, int64_t i)
 }
 
 /* Read, not mapped: a disk that fails is an error then, not a signal. */
-static bool safetensors_stream(void *self, int64_t i,
-                               bool (*take)(void *user, const void *data, size_t size), void *user)
+static bool safetensors_stream(void *self, int64_t i, io_sink *take, void *user)
 {
     const safetensors *s = self;
     const member *m = &s->members[i];
@@ -444,17 +446,7 @@ static bool safetensors_stream(void *self, int64_t i,
     return good;
 }
 
-const archive_format safetensors_format = {.name = "safetensors",
-                                           .open = safetensors_open,
-                                           .count = safetensors_count,
-                                           .entry = safetensors_entry,
-                                           .tensor = safetensors_tensor,
-                                           .stream = safetensors_stream,
-                                           .metadata = safetensors_metadata};
-
 /* ---- Writing --------------------------------------------------------------------------------- */
-
-static const char writing[] = "write_safetensors";
 
 static const kind *kind_of(const archive_item *item)
 {
@@ -471,26 +463,29 @@ static int by_kind(const void *a, const void *b)
     return j != k ? (j < k) - (j > k) : strcmp(x->name, y->name);
 }
 
-static bool refuse(const char *path, const archive_item *item, const char *why)
+/* Where errors say that something was to be written. */
+typedef struct target {
+    const char *who, *path;
+} target;
+
+static bool refuse_item(const target *to, const archive_item *item, const char *why)
 {
-    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s: tensor '%.200s': %s", writing, path, item->name,
-                   why),
-           false;
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s: tensor '%.200s': %s", to->who, to->path,
+                   item->name, why);
 }
 
-static bool may_be_written(const char *path, const archive_item *item)
+static bool may_be_written(const target *to, const archive_item *item)
 {
     const kind *k = kind_of(item);
     if (!k)
-        return ed_fail(ED_UNIMPLEMENTED, "%s: %s: tensor '%.200s': the format has no dtype %s",
-                       writing, path, item->name, archive_item_dtype(item)),
-               false;
+        return ed_fail(ED_UNIMPLEMENTED, "%s: %s: tensor '%.200s': safetensors has no dtype %s",
+                       to->who, to->path, item->name, archive_item_dtype(item));
     int64_t bytes;
     if (!count_bytes(k, item->rank, item->shape, &bytes) || bytes != item->bytes)
-        return refuse(path, item, "its elements don't lie as this format packs them");
-    if (!strcmp(item->name, metadata_name))
-        return refuse(path, item, "no tensor may have this name");
-    return io_is_utf8(item->name, strlen(item->name)) || refuse(path, item, "its name is no UTF-8");
+        return refuse_item(to, item, "safetensors packs its elements differently");
+    if (!strcmp(item->name, metadata_name)) return refuse_item(to, item, "the name is reserved");
+    return io_is_utf8(item->name, strlen(item->name)) ||
+           refuse_item(to, item, "its name is not UTF-8");
 }
 
 static void put_entry(io_buffer *b, const archive_item *item, int64_t *offset)
@@ -505,8 +500,8 @@ static void put_entry(io_buffer *b, const archive_item *item, int64_t *offset)
     *offset += item->bytes;
 }
 
-/* The length and the header, padded by spaces so that the elements begin at a multiple of 8. */
-static bool put_header(io_buffer *b, const char *path, const archive_item **order, int64_t count)
+/* The length and the header, padded with spaces so that the elements begin at a multiple of 8. */
+static bool put_header(io_buffer *b, const target *to, const archive_item **order, int64_t count)
 {
     int64_t offset = 0;
     io_put_u64(b, 0);
@@ -518,9 +513,8 @@ static bool put_header(io_buffer *b, const char *path, const archive_item **orde
     uint64_t size = b->size - 8;
     if (size > HEADER_LIMIT)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "%s: %s: names and shapes take %" PRIu64 " bytes; %d are allowed", writing,
-                       path, size, HEADER_LIMIT),
-               false;
+                       "%s: %s: the header takes %" PRIu64 " bytes; at most %d are allowed",
+                       to->who, to->path, size, HEADER_LIMIT);
     memcpy(b->data, &size, 8);
     return true;
 }
@@ -531,43 +525,63 @@ typedef struct sink {
     int64_t left;
 } sink;
 
-static bool take(void *user, const void *data, size_t size)
+static bool take_bytes(void *user, const void *data, size_t size)
 {
     sink *s = user;
     s->left -= (int64_t)size;
     return s->left >= 0 && io_write(s->file, data, size);
 }
 
-static bool write_item(io_writer *file, const char *path, const archive_item *item)
+static bool write_item(io_writer *file, const target *to, const archive_item *item)
 {
     sink s = {file, item->bytes};
-    if (archive_stream(item, take, &s) && !s.left) return true;
-    return refuse(path, item, "its bytes are not as many as its shape says");
+    if (archive_stream(item, take_bytes, &s) && !s.left) return true;
+    return refuse_item(to, item, "the number of its bytes does not match its shape");
 }
 
-static bool write_file(const char *path, const archive_item **order, int64_t count)
+static bool write_file(const target *to, const archive_item **order, int64_t count)
 {
     io_buffer header = {0};
     io_writer *file = NULL;
-    bool good = put_header(&header, path, order, count) && (file = io_create(writing, path)) &&
+    bool good = put_header(&header, to, order, count) && (file = io_create(to->who, to->path)) &&
                 io_write(file, header.data, header.size);
     io_buffer_free(&header);
-    for (int64_t i = 0; good && i < count; i++) good = write_item(file, path, order[i]);
+    for (int64_t i = 0; good && i < count; i++) good = write_item(file, to, order[i]);
     if (good) return io_commit(file, true);
     io_discard(file);
     return false;
 }
 
-bool safetensors_write(const char *path, const archive_item *items, int64_t count)
+static bool safetensors_write(const char *who, const char *path, const archive_item *items,
+                              int64_t count)
 {
+    const target to = {who, path};
     for (int64_t i = 0; i < count; i++)
-        if (!may_be_written(path, &items[i])) return false;
-    if (!archive_names_differ(writing, path, items, count)) return false;
+        if (!may_be_written(&to, &items[i])) return false;
     const archive_item **order = memory_alloc((size_t)count * sizeof *order);
     if (!order) return false;
     for (int64_t i = 0; i < count; i++) order[i] = &items[i];
     qsort(order, (size_t)count, sizeof *order, by_kind);
-    bool good = write_file(path, order, count);
+    bool good = write_file(&to, order, count);
     memory_free(order);
     return good;
 }
+
+/* ---- The format ------------------------------------------------------------------------------ */
+
+/* There is no magic number, only the bracket after the header's length. */
+static archive_match safetensors_recognises(const archive_glimpse *g)
+{
+    return g->first[8] == '{' ? ARCHIVE_LIKELY : ARCHIVE_OTHER;
+}
+
+ARCHIVE_FORMAT(safetensors_format) = {.name = "safetensors",
+                                      .ending = ".safetensors",
+                                      .recognises = safetensors_recognises,
+                                      .open = safetensors_open,
+                                      .count = safetensors_count,
+                                      .entry = safetensors_entry,
+                                      .tensor = safetensors_tensor,
+                                      .stream = safetensors_stream,
+                                      .metadata = safetensors_metadata,
+                                      .write = safetensors_write};

@@ -17,8 +17,7 @@ typedef struct strips {
 } strips;
 
 /* Packs the strip that stands at s->at and hands it on. */
-static bool hand_strip(strips *s, bool (*take)(void *user, const void *data, size_t size),
-                       void *user)
+static bool hand_strip(strips *s, io_sink *take, void *user)
 {
     const ed_tensor *t = s->t;
     int rank = t->rank - s->axis;
@@ -47,8 +46,7 @@ static bool next_strip(strips *s)
     return true;
 }
 
-bool io_stream_tensor(const ed_tensor *tensor,
-                      bool (*take)(void *user, const void *data, size_t size), void *user)
+bool io_stream_tensor(const ed_tensor *tensor, io_sink *take, void *user)
 {
     const ed_tensor *t = tensor_read(tensor);
     int64_t element = (int64_t)dtype_size(t->dtype);

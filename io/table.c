@@ -23,7 +23,7 @@ static const uint8_t magic[MAGIC] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static bool damaged(const table *t, const char *what)
+static bool table_damaged(const table *t, const char *what)
 {
     ed_fail(ED_DATA_LOSS, "%s: %s: %s", t->who, t->path, what);
     return false;
@@ -35,25 +35,27 @@ static bool read_block(const table *t, io_cursor *handle, size_t from, io_span *
     uint64_t offset = io_varint(handle), size = io_varint(handle), room = t->size - FOOTER;
     if (!io_ok(handle) || offset < from || offset > room || size > room - offset ||
         room - offset - size < TRAILER)
-        return damaged(t, "the index is damaged: a block lies outside the file or over another");
+        return table_damaged(t,
+                             "the index is damaged: a block is out of bounds or overlaps another");
     const uint8_t *data = t->file + offset;
     io_cursor trailer = io_cursor_on(data + size, TRAILER);
     *block = (io_span){data, size};
     *type = io_u8(&trailer);
     if (!io_checksum_is(io_crc32c_mask(io_crc32c(0, data, size + 1)), io_u32(&trailer)))
-        return damaged(t, "the index is damaged: a block has another checksum than it was given");
-    if (*type > SNAPPY) return damaged(t, "the index has a block of an unknown compression");
+        return table_damaged(t, "the index is damaged: the checksum of a block does not match");
+    if (*type > SNAPPY)
+        return table_damaged(t, "the index has a block with an unknown compression");
     return true;
 }
 
 /* Takes the restarts off a block's end. */
 static bool trim_restarts(const table *t, io_span *block)
 {
-    if (block->size < 8) return damaged(t, "the index is damaged: a block is too short");
+    if (block->size < 8) return table_damaged(t, "the index is damaged: a block is too short");
     io_cursor end = io_cursor_on(block->data + block->size - 4, 4);
     uint64_t restarts = io_u32(&end), room = (block->size - 4) / 4;
     if (!restarts || restarts > room)
-        return damaged(t, "the index is damaged: a block has no room for its restarts");
+        return table_damaged(t, "the index is damaged: a block is too short for its restarts");
     block->size -= 4 + 4 * restarts;
     return true;
 }
@@ -61,7 +63,7 @@ static bool trim_restarts(const table *t, io_span *block)
 static bool unpack(const table *t, io_span *block, uint8_t *to, size_t size)
 {
     if (!snappy_unpack(*block, to, size))
-        return damaged(t, "the index is damaged: a block can't be unpacked");
+        return table_damaged(t, "the index is damaged: a block can't be unpacked");
     *block = (io_span){to, size};
     return true;
 }
@@ -70,7 +72,7 @@ static bool unpack(const table *t, io_span *block, uint8_t *to, size_t size)
 static bool packed_size(const table *t, io_span block, size_t *size)
 {
     if (snappy_size(block, size) && *size >= 8) return true;
-    return damaged(t, "the index is damaged: a block can't be unpacked");
+    return table_damaged(t, "the index is damaged: a block can't be unpacked");
 }
 
 /* The index block: raw as it is, packed unpacked into *memory. */
@@ -159,7 +161,7 @@ bool table_open(table *t, const char *who, const char *path)
     if (!io_read_file(who, path, SIZE_MAX, &t->file, &t->size)) return false;
     bool fine;
     if (t->size < FOOTER || memcmp(t->file + t->size - MAGIC, magic, MAGIC))
-        fine = damaged(t, "this is no bundle's index, or its end is missing");
+        fine = table_damaged(t, "not the index of a bundle, or truncated");
     else
         fine = read_blocks(t);
     if (!fine) table_close(t);
@@ -174,7 +176,7 @@ void table_close(table *t)
     *t = (table){0};
 }
 
-static int compare(io_span a, io_span b)
+static int compare_keys(io_span a, io_span b)
 {
     size_t common = a.size < b.size ? a.size : b.size;
     int order = common ? memcmp(a.data, b.data, common) : 0;
@@ -184,7 +186,7 @@ static int compare(io_span a, io_span b)
 static bool walk_failed(table_walk *w, const char *what)
 {
     w->failed = true;
-    return what ? damaged(w->table, what) : false;
+    return what ? table_damaged(w->table, what) : false;
 }
 
 /* Reads one entry; *same if it is the one before once more. */
@@ -196,14 +198,14 @@ static bool read_entry(table_walk *w, bool *same)
     io_span key = io_take(&w->at, rest);
     w->value = io_take(&w->at, value);
     if (!io_ok(&w->at) || shared > w->key.size || (first && shared))
-        return walk_failed(w, "the index is damaged: an entry makes no sense");
+        return walk_failed(w, "the index is damaged: an entry is invalid");
     int order = 1;
     if (w->begun) {
         io_span tail = {0};
         if (shared < w->key.size) tail = (io_span){w->key.data + shared, w->key.size - shared};
-        order = compare(key, tail);
+        order = compare_keys(key, tail);
     }
-    *same = order == 0 && !compare(before, w->value);
+    *same = order == 0 && !compare_keys(before, w->value);
     if (order <= 0 && !*same)
         return walk_failed(w, "the index is damaged: its names are not in order");
     w->begun = true;

@@ -28,7 +28,7 @@ enum { INPUT = 1 << 16, MOST_AT_ONCE = 1 << 30 };
 
 /* ---- The directory --------------------------------------------------------------------------- */
 
-static bool fail(const io_file *f, const char *what)
+static bool zip_fail(const io_file *f, const char *what)
 {
     return ed_fail(ED_DATA_LOSS, "%s: %s: %s", f->who, f->path, what), false;
 }
@@ -68,7 +68,7 @@ static bool read_ending_64(const io_file *f, ending *e)
     if (e->at < (int64_t)sizeof bytes) return true;
     if (!io_read_at(f, e->at - (int64_t)sizeof bytes, bytes, sizeof bytes)) return false;
     if (u32_at(bytes + ENDING_64_SIZE) != LOCATOR_64) return true;
-    if (u32_at(bytes) != ENDING_64) return fail(f, "the ending for large archives is damaged");
+    if (u32_at(bytes) != ENDING_64) return zip_fail(f, "the ZIP64 end record is damaged");
     memcpy(&e->size, bytes + 40, 8);
     memcpy(&e->offset, bytes + 48, 8);
     e->at -= (int64_t)sizeof bytes;
@@ -83,12 +83,12 @@ static bool read_ending(const io_file *f, ending *e)
     bool good = io_read_at(f, f->size - size, tail, (size_t)size);
     if (good) {
         at = find_ending(tail, size);
-        good = at >= 0 || fail(f, "this is no zip archive, or its end is missing");
+        good = at >= 0 || zip_fail(f, "not a zip archive, or truncated");
     }
     if (good) *e = (ending){f->size - size + at, u32_at(tail + at + 12), u32_at(tail + at + 16)};
     memory_free(tail);
     if (!good || !read_ending_64(f, e)) return false;
-    return e->size <= (uint64_t)e->at || fail(f, "its directory is longer than the file");
+    return e->size <= (uint64_t)e->at || zip_fail(f, "its directory extends beyond the file");
 }
 
 /* A size or offset that ZIP64 keeps in the extra field, in the order in
@@ -148,7 +148,7 @@ static bool read_entries(const io_file *f, zip_directory *d, const ending *e)
         zip_member m = read_entry(&c, (int64_t)((uint64_t)begin - e->offset));
         if (io_ok(&c)) d->members[d->count++] = m;
     }
-    return io_ok(&c) || fail(f, "its directory is damaged");
+    return io_ok(&c) || zip_fail(f, "its directory is damaged");
 }
 
 static int by_place(const void *a, const void *b)
@@ -216,7 +216,7 @@ struct zip_stream {
     uint8_t input[INPUT];
 };
 
-static bool damaged(zip_fault *fault, const char *what)
+static bool zip_damaged(zip_fault *fault, const char *what)
 {
     *fault = (zip_fault){ED_DATA_LOSS, what};
     return false;
@@ -296,7 +296,7 @@ static bool deflated_step(zip_stream *s, uint8_t *to, size_t room, size_t *got, 
     *got = room - z->avail_out;
     s->ended = state == Z_STREAM_END;
     if (state == Z_OK || state == Z_BUF_ERROR || s->ended) return true;
-    return state != Z_MEM_ERROR && damaged(fault, "its deflated data are damaged");
+    return state != Z_MEM_ERROR && zip_damaged(fault, "its deflated data are damaged");
 }
 
 static void deflated_end(zip_stream *s)
@@ -332,7 +332,7 @@ static bool bzip2_step(zip_stream *s, uint8_t *to, size_t room, size_t *got, zip
     *got = room - z->avail_out;
     s->ended = state == BZ_STREAM_END;
     if (state == BZ_OK || s->ended) return true;
-    return state != BZ_MEM_ERROR && damaged(fault, "its data compressed by bzip2 are damaged");
+    return state != BZ_MEM_ERROR && zip_damaged(fault, "its bzip2 data are damaged");
 }
 
 static void bzip2_end(zip_stream *s)
@@ -371,11 +371,11 @@ static bool lzma_begin(zip_stream *s, zip_fault *fault)
     enum { HEAD = 4, PROPERTIES = 5 };
     if (!refill(s)) return false;
     if (s->unread < HEAD + PROPERTIES || u16_at(s->next + 2) != PROPERTIES)
-        return damaged(fault, "its LZMA properties are damaged");
+        return zip_damaged(fault, "its LZMA properties are damaged");
     lzma_filter filters[] = {{.id = LZMA_FILTER_LZMA1}, {.id = LZMA_VLI_UNKNOWN}};
     lzma_ret state = lzma_properties_decode(&filters[0], &lzma_memory, s->next + HEAD, PROPERTIES);
     if (state == LZMA_MEM_ERROR) return false;
-    if (state != LZMA_OK) return damaged(fault, "its LZMA properties are damaged");
+    if (state != LZMA_OK) return zip_damaged(fault, "its LZMA properties are damaged");
     bound_dictionary(filters[0].options, s);
     s->next += HEAD + PROPERTIES;
     s->unread -= HEAD + PROPERTIES;
@@ -385,7 +385,7 @@ static bool lzma_begin(zip_stream *s, zip_fault *fault)
     memory_free(filters[0].options);
     if (state == LZMA_OK) return true;
     lzma_end(&s->lzma);
-    return state != LZMA_MEM_ERROR && damaged(fault, "its LZMA properties are damaged");
+    return state != LZMA_MEM_ERROR && zip_damaged(fault, "its LZMA properties are damaged");
 }
 
 static bool lzma_step(zip_stream *s, uint8_t *to, size_t room, size_t *got, zip_fault *fault)
@@ -401,7 +401,7 @@ static bool lzma_step(zip_stream *s, uint8_t *to, size_t room, size_t *got, zip_
     *got = room - z->avail_out;
     s->ended = state == LZMA_STREAM_END;
     if (state == LZMA_OK || state == LZMA_BUF_ERROR || s->ended) return true;
-    return state != LZMA_MEM_ERROR && damaged(fault, "its data compressed by LZMA are damaged");
+    return state != LZMA_MEM_ERROR && zip_damaged(fault, "its LZMA data are damaged");
 }
 
 static void lzma_finish(zip_stream *s)
@@ -431,16 +431,16 @@ static bool find_place(zip_stream *s, const zip_member *m, zip_fault *fault)
 {
     static const char wrong[] = "its local header is damaged or belongs to another member";
     int64_t named = m->header + LOCAL_SIZE + (int64_t)m->name.size;
-    if (m->header > m->end || named > m->end) return damaged(fault, wrong);
+    if (m->header > m->end || named > m->end) return zip_damaged(fault, wrong);
     uint8_t *local = s->input;
     if (!io_read_at(s->file, m->header, local, LOCAL_SIZE)) return false;
     uint16_t name = u16_at(local + 26), extra = u16_at(local + 28);
-    if (u32_at(local) != LOCAL || name != m->name.size) return damaged(fault, wrong);
+    if (u32_at(local) != LOCAL || name != m->name.size) return zip_damaged(fault, wrong);
     if (!io_read_at(s->file, m->header + LOCAL_SIZE, local, name)) return false;
-    if (name && memcmp(local, m->name.data, name) != 0) return damaged(fault, wrong);
+    if (name && memcmp(local, m->name.data, name) != 0) return zip_damaged(fault, wrong);
     s->place = s->at = named + extra;
     if (s->at > m->end || m->packed > m->end - s->at)
-        return damaged(fault, "its bytes reach into those of another member or past the end");
+        return zip_damaged(fault, "it overlaps another member or extends beyond the file");
     return true;
 }
 
@@ -448,7 +448,7 @@ zip_stream *zip_begin(const io_file *file, const zip_member *member, zip_fault *
 {
     *fault = (zip_fault){0};
     const codec *method = codec_of(member->method);
-    if (!method) return unknown(fault, "it is compressed by a method that is not known here"), NULL;
+    if (!method) return unknown(fault, "its compression method is not supported"), NULL;
     if (member->flags & ENCRYPTED) return unknown(fault, "it is encrypted"), NULL;
     zip_stream *s = memory_alloc(sizeof *s);
     if (!s) return NULL;
@@ -476,7 +476,7 @@ static bool step(zip_stream *s, uint8_t *to, size_t room, size_t *got, zip_fault
     bool last = !s->unread;
     if (!s->codec->step(s, to, room, got, fault)) return false;
     if (!*got && !s->ended && (last || stored))
-        return damaged(fault, "its compressed data end early");
+        return zip_damaged(fault, "unexpected end of its compressed data");
     s->crc = (uint32_t)crc32(s->crc, to, (unsigned)*got);
     s->left -= (int64_t)*got;
     return true;
@@ -495,7 +495,7 @@ bool zip_read(zip_stream *s, void *to, size_t want, size_t *got, zip_fault *faul
     if (s->checked || (s->left && !s->ended)) return true;
     s->checked = true;
     return io_checksum_is(s->crc, s->wanted) ||
-           damaged(fault, "its checksum is wrong: the data are damaged");
+           zip_damaged(fault, "its checksum does not match: the data are damaged");
 }
 
 int64_t zip_place(const zip_stream *s)

@@ -7,7 +7,7 @@
  * Files of tensors in Lua.
  *
  *     ed.read_npy(path), ed.write_npy(path, x), ed.read_idx(path)
- *     ed.write_npz(path, {a = x, b = y}), ed.write_safetensors(path, {a = x, b = y})
+ *     ed.save(path, {a = x, b = y}, {format = "npz"})
  *     local tensors = ed.load(path)         tensors.a
  *     local file = ed.archive(path)         file.a, file[1], file:names(), file:shape("a")
  */
@@ -271,37 +271,32 @@ static bool take_all(lua_State *L, const char *const *names, lua_Integer n, cons
     return true;
 }
 
-static int write_by(lua_State *L, const char *who,
-                    bool (*write)(const char *, const void *const *, int64_t))
+static const maker_field save_fields[] = {
+    {"format", ED_ATTR_STRING, .offset = offsetof(ed_archive_options, format)}, {0}};
+
+/* save(path, tensors, options): the format is that of the path's ending, or options.format. */
+static int save(lua_State *L)
 {
     const char *path = maker_check_text(L, 1);
     luaL_checktype(L, 2, LUA_TTABLE);
-    lua_settop(L, 2);
+    lua_settop(L, 3);
     lua_Integer n;
-    const char **names = objects_entries(L, 2, who, &n);
+    const char **names = objects_entries(L, 2, "save", &n);
     const void **all = lua_newuserdatauv(L, (size_t)(2 * n + 1) * sizeof *all, 0);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     binding b = binding_open(L);
-    bool fine = take_all(L, names, n, all) && write(path, all, 2 * n);
+    convert_room room = {.who = "save"};
+    ed_archive_options options = {0};
+    bool fine = maker_options(L, 3, save_fields, &options, &room) && take_all(L, names, n, all) &&
+                ed_archive_write_with(path, (ed_named){all, 2 * n}, &options);
     binding_close(&b);
     return fine ? 0 : handle_raise(L);
-}
-
-static int write_npz(lua_State *L)
-{
-    return write_by(L, "write_npz", ed_write_npz_of);
-}
-
-static int write_safetensors(lua_State *L)
-{
-    return write_by(L, "write_safetensors", ed_write_safetensors_of);
 }
 
 static const luaL_Reg functions[] = {
     {"load", load},
     {"write_npy", write_npy},
-    {"write_npz", write_npz},
-    {"write_safetensors", write_safetensors},
+    {"save", save},
     {NULL, NULL},
 };
 

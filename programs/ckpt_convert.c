@@ -7,43 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- Formats --------------------------------------------------------------------------------- */
-
-/* Writes the items; the public functions take tensors only. */
-static bool write_npy(const char *path, const archive_item *items, int64_t count)
+/* The format that --to names, or OUT's ending; a path without a known one is a bundle's prefix. */
+static const archive_format *format_of(const char *path, const char *name)
 {
-    if (count != 1)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "convert: a .npy holds one tensor, not %lld; choose one by --match",
-                       (long long)count);
-    return ed_write_npy(path, ed_archive_tensor(items->from, items->index));
-}
-
-static const struct format {
-    const char *name, *ending;
-    bool (*write)(const char *path, const archive_item *items, int64_t count);
-} formats[] = {{"bundle", ".index", bundle_write_items},
-               {"safetensors", ".safetensors", safetensors_write},
-               {"npz", ".npz", npz_write},
-               {"npy", ".npy", write_npy}};
-enum { FORMATS = sizeof formats / sizeof *formats };
-
-static const struct format *format_of(const char *path, const char *name)
-{
-    size_t n = strlen(path);
-    for (int i = 0; i < FORMATS; i++) {
-        size_t m = strlen(formats[i].ending);
-        if (name ? !strcmp(formats[i].name, name)
-                 : n > m && !strcmp(path + n - m, formats[i].ending))
-            return &formats[i];
-    }
-    return name ? ed_fail(ED_INVALID_ARGUMENT, "convert: there is no format %s", name)
-                : &formats[0];
-}
-
-static bool is_bundle(const struct format *format)
-{
-    return format == &formats[0];
+    if (!name && !archive_format_by_ending(path)) name = "bundle";
+    return archive_format_find("convert", path, name);
 }
 
 /* ---- What is written ------------------------------------------------------------------------- */
@@ -62,13 +30,13 @@ static void free_items(struct items *items)
 
 /* Why a tensor can't come along; NULL if it can. */
 static const char *hindrance(const ckpt_options *options, const archive_item *item,
-                             const struct format *format)
+                             const archive_format *format)
 {
     bool strings = item->dtype == IO_STRING;
     if (item->dtype == IO_NONE) return "only its own format has this dtype";
     if (item->dtype == IO_VARIANT || item->dtype == IO_RESOURCE)
         return "only TensorFlow knows what is in it";
-    if (strings && !is_bundle(format)) return "strings are in bundles only";
+    if (strings && !format->strings) return "the format has no strings";
     if (strings && options->strip && !strcmp(item->name, BUNDLE_GRAPH))
         return "it would name keys that --strip takes away";
     return NULL;
@@ -92,7 +60,7 @@ static void note_left_out(const archive_item *item, const char *why)
 }
 
 static bool gather(const ckpt_options *options, const ckpt_file *in, const ckpt_places *places,
-                   const struct format *format, struct items *items)
+                   const archive_format *format, struct items *items)
 {
     items->at = memory_alloc(((size_t)places->count + 1) * sizeof *items->at);
     for (int64_t i = 0; i < places->count && items->at; i++) {
@@ -109,6 +77,10 @@ static bool gather(const ckpt_options *options, const ckpt_file *in, const ckpt_
     if (items->at && !items->count)
         return ed_fail(ED_INVALID_ARGUMENT, "convert: %s: nothing is left to be written",
                        in->given);
+    if (items->at && format->single && items->count > 1)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "convert: format %s holds one tensor, not %lld; choose it by --match",
+                       format->name, (long long)items->count);
     return items->at;
 }
 
@@ -120,29 +92,27 @@ static bool same_file(const char *a, const char *b)
     return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Whether the file that makes OUT be there may be written. What is read is not: it would be gone if
- * a tensor turned out to be damaged. */
+/* Whether OUT's file may be written. The input may not: it would be lost if a tensor turned out to be
+ * damaged. */
 static bool may_write(const ckpt_options *options, const ckpt_file *in, const char *out)
 {
     struct stat status;
-    char *index = io_text("%s.index", in->path);
-    bool itself = index && (same_file(in->path, out) || same_file(index, out));
-    memory_free(index);
-    if (!index) return false;
-    if (itself) return ed_fail(ED_INVALID_ARGUMENT, "convert: %s would be read and written", out);
+    char *input = archive_file_path(archive_format_of(in->archive), in->path);
+    bool itself = input && same_file(input, out);
+    memory_free(input);
+    if (!input) return false;
+    if (itself) return ed_fail(ED_INVALID_ARGUMENT, "convert: %s is both input and output", out);
     if (options->force || lstat(out, &status)) return true;
-    return ed_fail(ED_INVALID_ARGUMENT, "convert: %s is there already; --force overwrites it", out);
+    return ed_fail(ED_INVALID_ARGUMENT, "convert: %s exists; --force overwrites it", out);
 }
 
 static bool write_items(const ckpt_options *options, const ckpt_file *in, const char *out,
-                        const struct format *format, const struct items *items)
+                        const archive_format *format, const struct items *items)
 {
-    char *path = is_bundle(format) ? ckpt_prefix(out) : io_text("%s", out);
-    char *file = path ? io_text(is_bundle(format) ? "%s.index" : "%s", path) : NULL;
-    bool right =
-        file && may_write(options, in, file) && format->write(path, items->at, items->count);
+    char *file = archive_file_path(format, out);
+    bool right = file && may_write(options, in, file) &&
+                 archive_write_items("convert", format, out, items->at, items->count);
     memory_free(file);
-    memory_free(path);
     return right;
 }
 
@@ -154,7 +124,7 @@ int ckpt_convert(const ckpt_options *options, char **words, int count)
     ckpt_places places = {NULL, 0};
     struct items items = {NULL, 0};
     char *match = (char *)options->match;
-    const struct format *format = format_of(words[1], options->to);
+    const archive_format *format = format_of(words[1], options->to);
     bool right = ckpt_open(&in, words[0]) && format &&
                  ckpt_select(&in, &match, match ? 1 : 0, &places) &&
                  gather(options, &in, &places, format, &items) &&

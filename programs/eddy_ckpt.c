@@ -51,21 +51,23 @@ static const struct command {
     {"verify", ckpt_verify, 1, 1 << 20, 0, "FILE...",
      "reads everything and names what is damaged; exit code 1: something is"},
     {"convert", ckpt_convert, 2, 2, MATCH | TO | STRIP | FORCE,
-     "IN OUT [--to=bundle|safetensors|npz|npy] [--match=GLOB] [--strip] [--force]",
+     "IN OUT [--to=FORMAT] [--match=GLOB] [--strip] [--force]",
      "writes another format, the one that OUT's ending says"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static int usage(FILE *to)
 {
+    char *formats = archive_format_names("|");
     fputs("usage: eddy-ckpt COMMAND ...\n", to);
     for (int i = 0; i < COMMANDS; i++)
         fprintf(to, "  %-8s %s\n           %s\n", commands[i].name, commands[i].usage,
                 commands[i].purpose);
-    fputs(
-        "A file is a .safetensors, .npz, .npy or a TensorFlow checkpoint: its prefix, its .index,\n"
-        "or a folder that holds one.\n",
-        to);
+    fprintf(to,
+            "FORMAT is %s. A FILE's format is recognised by its content; a TensorFlow\n"
+            "checkpoint is named by its prefix, its .index, or a folder that holds it.\n",
+            formats ? formats : "?");
+    memory_free(formats);
     return to == stdout ? EXIT_SAME : EXIT_TROUBLE;
 }
 
@@ -118,23 +120,23 @@ int main(int argc, char **argv)
     ckpt_options options = {.match = NULL};
     const struct command *command = argc > 1 ? command_of(argv[1]) : NULL;
     int word = argc > 1 && !command && *argv[1] != '-' ? 2 : 1;
-    if (word == 2) return misused("there is no command", argv[1]);
+    if (word == 2) return misused("unknown command", argv[1]);
 
     opterr = 0;
     for (int option, place; (option = getopt_long(argc, argv, "", option_table, &place)) != -1;) {
         if (option == HELP) return finish(usage(stdout));
         if (option == '?')
-            return misused("unknown option, or one without its value:", argv[optind - 1]);
+            return misused("unknown option, or its value is missing:", argv[optind - 1]);
         if (command && !(command->takes & option))
-            return misused(command->name, "takes no such option");
+            return misused(command->name, "does not take this option");
         if (!read_option(&options, option, optarg))
-            return misused("not a value for that option:", optarg);
+            return misused("invalid value for the option:", optarg);
     }
-    if (!command) return misused("a command is missing", NULL);
+    if (!command) return misused("no command given", NULL);
     char **words = argv + optind + 1;
     int count = argc - optind - 1;
     if (count < command->least || count > command->most)
         return misused(command->name,
-                       count < command->least ? "needs more files" : "takes no more files");
+                       count < command->least ? "needs more files" : "takes fewer files");
     return finish(command->run(&options, words, count));
 }

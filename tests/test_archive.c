@@ -2,16 +2,29 @@
  * and in, conversion, damage and failures. */
 #include "io/archive.h"
 #include "io/bundle.h"
+#include "tests/archives.h"
 #include "tests/folders.h"
 
-/* The formats that hold many tensors; PREFIX is the name of a bundle, the
- * others take it as it is. */
-static const struct {
-    const char *name;
-    bool (*write)(const char *path, const archive_item *items, int64_t count);
-} formats[] = {
-    {"safetensors", safetensors_write}, {"npz", npz_write}, {"bundle", bundle_write_items}};
-enum { FORMATS = sizeof formats / sizeof *formats };
+/* The formats that can be written and hold many tensors. */
+enum { MAX_FORMATS = 16 };
+static const archive_format *formats[MAX_FORMATS];
+static int format_count;
+
+static void find_formats(void)
+{
+    int n;
+    const archive_format *const *all = archive_formats(&n);
+    assert_true(n <= MAX_FORMATS);
+    for (int i = 0; i < n; i++)
+        if (all[i]->write && !all[i]->single) formats[format_count++] = all[i];
+    assert_true(format_count >= 3);
+}
+
+static bool write_as(const archive_format *format, const char *path, const archive_item *items,
+                     int64_t count)
+{
+    return archive_write_items("test", format, path, items, count);
+}
 
 /* A file of safetensors, whose content ends in elements. */
 static void put_safetensors(const char *name, const char *content, size_t size, size_t elements)
@@ -102,7 +115,7 @@ static void every_dtype_and_layout(void **state)
 {
     (void)state;
     static char names[ED_DTYPE_COUNT][LAYOUTS][32];
-    for (int f = 0; f < FORMATS; f++) {
+    for (int f = 0; f < format_count; f++) {
         ED_SCOPE;
         archive_item items[ED_DTYPE_COUNT * LAYOUTS];
         int64_t n = 0;
@@ -111,16 +124,17 @@ static void every_dtype_and_layout(void **state)
                 sprintf(names[dtype][kind], "%s/%d", ed_dtype_name(dtype), kind);
                 items[n++] = item_of(names[dtype][kind], layout(dtype, kind));
             }
-        if (!formats[f].write(in_folder("x"), items, n)) fail_msg("%s", ed_error());
+        if (!write_as(formats[f], in_folder("x"), items, n)) fail_msg("%s", ed_error());
         ed_archive *archive = opened("x");
-        assert_string_equal(ed_archive_format(archive), formats[f].name);
+        assert_string_equal(ed_archive_format(archive), formats[f]->name);
         for (int64_t i = 0; i < n; i++) {
             int64_t place = ed_archive_find(archive, items[i].name);
             assert_true(place >= 0);
             assert_string_equal(ed_archive_name(archive, place), items[i].name);
             same(archive, place, items[i].tensor);
         }
-        assert_int_equal(ed_archive_count(archive), n + (f == 2)); /* a bundle's digests */
+        assert_int_equal(ed_archive_count(archive),
+                         n + formats[f]->strings); /* a bundle's digests */
         folder_files(true);
     }
 }
@@ -139,12 +153,12 @@ static void odd_names(void **state)
                                         "[0]",
                                         "A"};
     enum { NAMES = sizeof names / sizeof *names };
-    for (int f = 0; f < FORMATS; f++) {
+    for (int f = 0; f < format_count; f++) {
         ED_SCOPE;
         archive_item items[NAMES];
         for (int i = 0; i < NAMES; i++)
             items[i] = item_of(names[i], ed_constant(ED_VALUES(int32_t, i), ED_SHAPE()));
-        if (!formats[f].write(in_folder("x"), items, NAMES)) fail_msg("%s", ed_error());
+        if (!write_as(formats[f], in_folder("x"), items, NAMES)) fail_msg("%s", ed_error());
         ed_archive *archive = opened("x");
         for (int i = 0; i < NAMES; i++)
             assert_true(ed_item(ed_archive_get(archive, names[i])) == i);
@@ -163,12 +177,12 @@ static void recognised_by_content(void **state)
     (void)state;
     ED_SCOPE;
     ed_tensor *t = ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2));
-    assert_true(ed_write_safetensors(in_folder("safe.npz"), "t", t));
-    assert_true(ed_write_npz(in_folder("zipped.npy"), "t", t));
-    assert_true(ed_write_npz_of(in_folder("empty.safetensors"), (const void *const[]){NULL}, 0));
+    assert_true(write_safetensors(in_folder("safe.npz"), "t", t));
+    assert_true(write_npz(in_folder("zipped.npy"), "t", t));
+    assert_true(ed_archive_write(in_folder("empty.safetensors"), ED_NAMED(), .format = "npz"));
     assert_true(ed_write_npy(in_folder("one.index"), t));
     archive_item item = item_of("t", t);
-    assert_true(bundle_write_items(in_folder("model-7"), &item, 1));
+    assert_true(write_items("bundle", in_folder("model-7"), &item, 1));
     static const struct {
         const char *path, *format;
         int count;
@@ -196,7 +210,7 @@ static void not_recognised(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         assert_null(ed_archive_open(in_folder("%s", names[i])));
         assert_non_null(strstr(ed_error(), names[i]));
-        failed_with(ED_DATA_LOSS, "neither safetensors nor");
+        failed_with(ED_DATA_LOSS, "is of no known format: bundle, npy, npz, safetensors");
     }
     assert_null(ed_archive_open(in_folder("nothing")));
     failed_with(ED_NOT_FOUND, "nothing");
@@ -204,9 +218,9 @@ static void not_recognised(void **state)
     failed_with(ED_IO, folder_root);
     /* The data of a bundle are none. */
     archive_item item = item_of("t", ed_constant(ED_VALUES(float, 1, 2, 3), ED_SHAPE(3)));
-    assert_true(bundle_write_items(in_folder("b"), &item, 1));
+    assert_true(write_items("bundle", in_folder("b"), &item, 1));
     assert_null(ed_archive_open(in_folder("b.data-00000-of-00001")));
-    failed_with(ED_DATA_LOSS, "neither");
+    failed_with(ED_DATA_LOSS, "no known format");
     char cut[64];
     FILE *f = fopen(in_folder("b.index"), "rb");
     assert_int_equal(fread(cut, 1, sizeof cut, f), sizeof cut);
@@ -224,7 +238,7 @@ static void places(void **state)
     ED_SCOPE;
     ed_tensor *x = ed_constant(ED_VALUES(float, 1), ED_SHAPE(1)),
               *y = ed_constant(ED_VALUES(int64_t, 2), ED_SHAPE());
-    assert_true(ed_write_safetensors(in_folder("x"), "x", x, "y", y));
+    assert_true(write_safetensors(in_folder("x"), "x", x, "y", y));
     ed_archive *archive = opened("x");
     assert_string_equal(ed_archive_name(archive, 0), "y");
     assert_string_equal(ed_archive_name(archive, -1), "x");
@@ -235,7 +249,7 @@ static void places(void **state)
     static const int64_t outside[] = {2, -3, INT64_MAX, INT64_MIN};
     for (int i = 0; i < 4; i++) {
         assert_null(ed_archive_name(archive, outside[i]));
-        failed_with(ED_OUT_OF_RANGE, "of an archive of 2");
+        failed_with(ED_OUT_OF_RANGE, "out of bounds for an archive of 2 tensors");
         assert_null(ed_archive_dtype(archive, outside[i]));
         failed_with(ED_OUT_OF_RANGE, "archive_dtype");
         assert_null(ed_archive_shape(archive, outside[i]).values);
@@ -252,7 +266,7 @@ static void places(void **state)
     assert_null(ed_archive_get(archive, "z"));
     failed_with(ED_NOT_FOUND, "'z'");
     assert_null(ed_archive_metadata(archive, "z"));
-    assert_true(ed_write_npz(in_folder("n"), "x", x));
+    assert_true(write_npz(in_folder("n"), "x", x));
     assert_null(ed_archive_metadata(opened("n"), "z"));
     assert_false(ed_failed());
 }
@@ -278,11 +292,11 @@ static void zeros_in_names(void **state)
     /* They can be converted if that leaves them different. */
     archive_item items[] = {archive_item_of(archive, 1), archive_item_of(archive, 2),
                             archive_item_of(archive, 3)};
-    assert_true(safetensors_write(in_folder("y"), items, 3));
+    assert_true(write_items("safetensors", in_folder("y"), items, 3));
     assert_true(ed_item(ed_archive_get(opened("y"), "\\0")) == 3);
     items[2] = archive_item_of(archive, 0);
-    assert_false(safetensors_write(in_folder("z"), items, 3));
-    failed_with(ED_INVALID_ARGUMENT, "'a\\0b' comes twice");
+    assert_false(write_items("safetensors", in_folder("z"), items, 3));
+    failed_with(ED_INVALID_ARGUMENT, "two tensors have the name 'a\\0b'");
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -297,23 +311,52 @@ static void arguments(void **state)
         bool second_missing;
         int64_t count;
         const char *why;
-    } cases[] = {{{"a", "b", "a"}, false, 6, "the name 'a' comes twice"},
+    } cases[] = {{{"a", "b", "a"}, false, 6, "two tensors have the name 'a'"},
                  {{"a", "", "c"}, false, 6, "the name of tensor 1 is empty"},
                  {{"a", NULL, "c"}, false, 6, "the name of tensor 1 is NULL"},
                  {{"a", "b", "c"}, true, 6, "the value of tensor 1 is NULL"},
-                 {{"a", "b", "c"}, false, 5, "in pairs, not 5"},
-                 {{"a", "b", "c"}, false, -2, "in pairs, not -2"}};
+                 {{"a", "b", "c"}, false, 5, "pairs of name and tensor, got 5 values"},
+                 {{"a", "b", "c"}, false, -2, "pairs of name and tensor, got -2 values"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int npz = 0; npz < 2; npz++) {
             const void *pairs[] = {cases[i].names[0], x,
                                    cases[i].names[1], cases[i].second_missing ? NULL : x,
                                    cases[i].names[2], x};
-            bool (*write)(const char *, const void *const *, int64_t) =
-                npz ? ed_write_npz_of : ed_write_safetensors_of;
-            assert_false(write(in_folder("x"), pairs, cases[i].count));
+            assert_false(ed_archive_write(in_folder("x"), ((ed_named){pairs, cases[i].count}),
+                                          .format = npz ? "npz" : "safetensors"));
             failed_with(ED_INVALID_ARGUMENT, cases[i].why);
             assert_int_equal(folder_files(false), 0);
         }
+}
+
+/* The format is that of the path's ending, or the one that is named. */
+static void formats_of_paths(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2));
+    int n;
+    const archive_format *const *all = archive_formats(&n);
+    for (int i = 0; i < n; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "by_ending%s", all[i]->ending);
+        if (!ed_archive_write(in_folder("%s", name), ED_NAMED("x", x))) fail_msg("%s", ed_error());
+        assert_true(ed_archive_write(in_folder("named"), ED_NAMED("x", x), .format = all[i]->name));
+        ed_archive *archive = opened(name), *named = opened("named");
+        assert_string_equal(ed_archive_format(archive), all[i]->name);
+        assert_string_equal(ed_archive_format(named), all[i]->name);
+        same(archive, all[i]->single ? 0 : ed_archive_find(archive, "x"), x);
+        folder_files(true);
+    }
+    assert_false(ed_archive_write(in_folder("model.bin"), ED_NAMED("x", x)));
+    failed_with(ED_INVALID_ARGUMENT, "model.bin: its ending names no format; format must be given: "
+                                     "one of bundle, npy, npz, safetensors");
+    assert_false(ed_archive_write(in_folder("x.npz"), ED_NAMED("x", x), .format = "zip"));
+    failed_with(ED_INVALID_ARGUMENT,
+                "unknown format 'zip': must be one of bundle, npy, npz, safetensors");
+    assert_false(ed_archive_write(in_folder("x.npy"), ED_NAMED("x", x, "y", x)));
+    failed_with(ED_INVALID_ARGUMENT, "format npy holds one tensor, not 2");
+    assert_int_equal(folder_files(false), 0);
 }
 
 static void variables(void **state)
@@ -323,8 +366,8 @@ static void variables(void **state)
     ed_tensor *v = ed_variable(ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2)));
     ed_tensor *later = ed_constant(ED_VALUES(float, 3, 4), ED_SHAPE(2));
     ed_assign(v, later);
-    assert_true(ed_write_safetensors(in_folder("s"), "v", v, "again", v));
-    assert_true(ed_write_npz(in_folder("n"), "v", v));
+    assert_true(write_safetensors(in_folder("s"), "v", v, "again", v));
+    assert_true(write_npz(in_folder("n"), "v", v));
     same(opened("s"), 0, later);
     same(opened("s"), 1, later);
     same(opened("n"), 0, later);
@@ -369,16 +412,16 @@ static void conversions(void **state)
     archive_item items[16];
     put_rare("rare");
     ed_archive *first = opened("rare");
-    for (int f = 0; f < FORMATS; f++) {
+    for (int f = 0; f < format_count; f++) {
         int64_t n = items_of(first, items);
         assert_int_equal(n, 6);
-        if (!formats[f].write(in_folder("one"), items, n)) fail_msg("%s", ed_error());
+        if (!write_as(formats[f], in_folder("one"), items, n)) fail_msg("%s", ed_error());
         ed_archive *one = opened("one");
-        for (int g = 0; g < FORMATS; g++) {
+        for (int g = 0; g < format_count; g++) {
             n = items_of(one, items);
-            if (!formats[g].write(in_folder("two"), items, n)) fail_msg("%s", ed_error());
+            if (!write_as(formats[g], in_folder("two"), items, n)) fail_msg("%s", ed_error());
             ed_archive *two = opened("two");
-            assert_string_equal(ed_archive_format(two), formats[g].name);
+            assert_string_equal(ed_archive_format(two), formats[g]->name);
             for (int64_t i = 0; i < n; i++) {
                 int64_t a = ed_archive_find(first, items[i].name),
                         b = ed_archive_find(two, items[i].name);
@@ -414,7 +457,7 @@ static void strings(void **state)
     assert_int_equal(items_of(archive, items), 1);
     assert_string_equal(ed_archive_dtype(archive, ed_archive_find(archive, "w")), "string");
     assert_true(ed_archive_verify(archive, ed_archive_find(archive, "w")));
-    assert_true(bundle_write_items(in_folder("again"), items, 1));
+    assert_true(write_items("bundle", in_folder("again"), items, 1));
     ed_archive *again = opened("again");
     const bundle *b = archive_file(again);
     for (int i = 0; i < 3; i++) {
@@ -426,9 +469,9 @@ static void strings(void **state)
     }
     assert_null(ed_archive_get(again, "w"));
     failed_with(ED_UNIMPLEMENTED, "string");
-    assert_false(safetensors_write(in_folder("s"), items, 1));
+    assert_false(write_items("safetensors", in_folder("s"), items, 1));
     failed_with(ED_UNIMPLEMENTED, "string");
-    assert_false(npz_write(in_folder("n"), items, 1));
+    assert_false(write_items("npz", in_folder("n"), items, 1));
     failed_with(ED_UNIMPLEMENTED, "string");
     assert_int_not_equal(access(in_folder("s"), F_OK), 0);
     assert_int_not_equal(access(in_folder("n"), F_OK), 0);
@@ -443,9 +486,9 @@ static void packed(void **state)
         "{\"f4\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[0,2]}}\1\2";
     put_safetensors("s", header, sizeof header - 1, 2);
     archive_item item = archive_item_of(opened("s"), 0);
-    assert_false(bundle_write_items(in_folder("b"), &item, 1));
+    assert_false(write_items("bundle", in_folder("b"), &item, 1));
     failed_with(ED_UNIMPLEMENTED, "float4");
-    assert_false(npz_write(in_folder("n"), &item, 1));
+    assert_false(write_items("npz", in_folder("n"), &item, 1));
     failed_with(ED_UNIMPLEMENTED, "float4");
     assert_int_equal(folder_files(false), 1);
     bundle_writer *w = bundle_create("test", in_folder("b"));
@@ -453,8 +496,8 @@ static void packed(void **state)
     assert_true(bundle_finish(w));
     ed_archive *bytes = opened("b");
     item = archive_item_of(bytes, ed_archive_find(bytes, "f4"));
-    assert_false(safetensors_write(in_folder("t"), &item, 1));
-    failed_with(ED_INVALID_ARGUMENT, "packs");
+    assert_false(write_items("safetensors", in_folder("t"), &item, 1));
+    failed_with(ED_INVALID_ARGUMENT, "packs its elements differently");
 }
 
 /* ---- Damage and failures --------------------------------------------------------------------- */
@@ -467,7 +510,7 @@ static void damage(void **state)
     ed_tensor *x = ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2)),
               *y = ed_constant(ED_VALUES(float, 3), ED_SHAPE());
     archive_item items[] = {item_of("x", x), item_of("y", y)};
-    assert_true(bundle_write_items(in_folder("b"), items, 2));
+    assert_true(write_items("bundle", in_folder("b"), items, 2));
     FILE *f = fopen(in_folder("b.data-00000-of-00001"), "r+b");
     assert_int_equal(fseek(f, 8, SEEK_SET), 0); /* y, behind x */
     fputc(1, f);
@@ -482,7 +525,7 @@ static void damage(void **state)
     assert_null(ed_archive_tensor(archive, i));
     failed_with(ED_DATA_LOSS, "y");
     items[0] = archive_item_of(archive, i);
-    assert_false(safetensors_write(in_folder("s"), items, 1));
+    assert_false(write_items("safetensors", in_folder("s"), items, 1));
     failed_with(ED_DATA_LOSS, "y");
     assert_int_equal(folder_files(false), 2);
 }
@@ -493,7 +536,7 @@ static void missing_data(void **state)
     (void)state;
     ED_SCOPE;
     archive_item item = item_of("x", ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2)));
-    assert_true(bundle_write_items(in_folder("b"), &item, 1));
+    assert_true(write_items("bundle", in_folder("b"), &item, 1));
     assert_int_equal(unlink(in_folder("b.data-00000-of-00001")), 0);
     ed_archive *archive = opened("b");
     int64_t i = ed_archive_find(archive, "x");
@@ -504,7 +547,7 @@ static void missing_data(void **state)
     assert_false(ed_archive_verify(archive, i));
     failed_with(ED_DATA_LOSS, "'x': its data file is missing");
     item = archive_item_of(archive, i);
-    assert_false(safetensors_write(in_folder("s"), &item, 1));
+    assert_false(write_items("safetensors", in_folder("s"), &item, 1));
     failed_with(ED_UNIMPLEMENTED, "damaged");
 }
 
@@ -525,9 +568,9 @@ static void foreign(void **state)
     failed_with(ED_UNIMPLEMENTED, "U1");
     archive_item item = archive_item_of(archive, 0);
     item.name = "u";
-    assert_false(safetensors_write(in_folder("s"), &item, 1));
+    assert_false(write_items("safetensors", in_folder("s"), &item, 1));
     failed_with(ED_UNIMPLEMENTED, "U1");
-    assert_false(bundle_write_items(in_folder("b"), &item, 1));
+    assert_false(write_items("bundle", in_folder("b"), &item, 1));
     failed_with(ED_UNIMPLEMENTED, "U1");
     assert_int_equal(folder_files(false), 1);
 }
@@ -540,7 +583,7 @@ static bool convert(void)
     archive_item items[16];
     ed_archive *archive = ed_archive_open(in_folder("rare"));
     if (!archive) return false;
-    return formats[format].write(in_folder("x"), items, items_of(archive, items)) &&
+    return write_as(formats[format], in_folder("x"), items, items_of(archive, items)) &&
            ed_archive_open(in_folder("x"));
 }
 
@@ -557,7 +600,7 @@ static void no_memory(void **state)
         ED_SCOPE;
         put_rare("rare");
     }
-    for (format = 0; format < FORMATS; format++)
+    for (format = 0; format < format_count; format++)
         for (int repeat = 0; repeat < 2; repeat++) {
             int n = 0;
             for (; !succeeds_without(n, repeat, convert); n++) {
@@ -571,6 +614,7 @@ static void no_memory(void **state)
 
 int main(void)
 {
+    find_formats();
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_begin, end)
     const struct CMUnitTest tests[] = {TEST(every_dtype_and_layout),
                                        TEST(odd_names),
@@ -579,6 +623,7 @@ int main(void)
                                        TEST(places),
                                        TEST(zeros_in_names),
                                        TEST(arguments),
+                                       TEST(formats_of_paths),
                                        TEST(variables),
                                        TEST(conversions),
                                        TEST(strings),

@@ -227,7 +227,7 @@ static void bundles_again(void **state)
 
 /* Arrays that a record names. */
 typedef struct arrays {
-    void *self; /* of npz_format; NULL: the record names none */
+    void *self; /* of the format npz; NULL: the record names none */
     const char *path;
 } arrays;
 
@@ -235,10 +235,11 @@ typedef struct arrays {
 static void array_bytes(const arrays *a, const char *name, io_buffer *out)
 {
     assert_non_null(a->self);
-    for (int64_t i = 0; i < npz_format.count(a->self); i++) {
-        archive_entry e = npz_format.entry(a->self, i);
+    for (int64_t i = 0; i < archive_format_by_name("npz")->count(a->self); i++) {
+        archive_entry e = archive_format_by_name("npz")->entry(a->self, i);
         if (strcmp(e.name, name)) continue;
-        if (!npz_format.stream(a->self, i, gather, out)) fail_msg("%s", ed_error());
+        if (!archive_format_by_name("npz")->stream(a->self, i, gather, out))
+            fail_msg("%s", ed_error());
         return;
     }
     fail_msg("%s has no %s", a->path, name);
@@ -340,7 +341,7 @@ static void values(void **state)
         snprintf(prefix, sizeof prefix, "%s/%s", own, json_text(checkpoint));
         memory_free(own);
         snprintf(npz, sizeof npz, "%.*s.npz", (int)strlen(path) - 5, path);
-        arrays a = {io_exists(npz) ? npz_format.open(npz) : NULL, npz};
+        arrays a = {io_exists(npz) ? archive_format_by_name("npz")->open(npz) : NULL, npz};
         bundle *b = bundle_open("test", prefix);
         if (!b) fail_msg("%s", ed_error());
         assert_int_equal(bundle_count(b), json_count(expected));
@@ -419,7 +420,8 @@ static void many(void **state)
     char path[4200], name[200], local[100];
     if (!has_data()) skip();
     json *record = json_read_file(full(path, "made/ckpt/many/expect.json", 0));
-    arrays a = {npz_format.open(full(path, "made/ckpt/many/expect.npz", 0)), path};
+    arrays a = {archive_format_by_name("npz")->open(full(path, "made/ckpt/many/expect.npz", 0)),
+                path};
     if (!a.self) fail_msg("%s", ed_error());
     bundle *b = bundle_open("test", full(path, "made/ckpt/many/ckpt", 0));
     assert_non_null(b);

@@ -102,11 +102,12 @@ static void run_target(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[16];
-    assert_true(fuzz_target_count <= 16);
-    for (int i = 0; i < fuzz_target_count; i++)
-        tests[i] = (struct CMUnitTest){.name = fuzz_targets[i].name,
-                                       .test_func = run_target,
-                                       .initial_state = (void *)&fuzz_targets[i]};
-    return _cmocka_run_group_tests("corpus", tests, (size_t)fuzz_target_count, NULL, NULL);
+    struct CMUnitTest tests[32];
+    int n;
+    const fuzz_target *targets = fuzz_targets(&n);
+    assert_true(n <= 32);
+    for (int i = 0; i < n; i++)
+        tests[i] = (struct CMUnitTest){
+            .name = targets[i].name, .test_func = run_target, .initial_state = (void *)&targets[i]};
+    return _cmocka_run_group_tests("corpus", tests, (size_t)n, NULL, NULL);
 }

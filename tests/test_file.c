@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -852,7 +853,7 @@ static void reads(void **state)
                   {-1, 1}, {INT64_MAX, 2}, {INT64_MIN, 1}, {1, SIZE_MAX}};
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
         assert_false(io_read_at(&f, beyond[i].offset, bytes, beyond[i].size));
-        failed_with(ED_DATA_LOSS, "the file ends early");
+        failed_with(ED_DATA_LOSS, "unexpected end of file");
     }
     io_fault(IO_CALL_READ, 0, EIO, false);
     assert_false(io_read_at(&f, 0, bytes, 10));
@@ -863,7 +864,7 @@ static void reads(void **state)
     assert_true(io_read_at(&f, 3, bytes, 4) && !memcmp(bytes, "3456", 4));
     io_fault(IO_CALL_READ, 0, -1, true);
     assert_false(io_read_at(&f, 3, bytes, 4));
-    failed_with(ED_DATA_LOSS, "the file ends early");
+    failed_with(ED_DATA_LOSS, "unexpected end of file");
     io_fault(IO_CALL_READ, -1, 0, false);
     assert_int_equal(truncate(path, 4), 0); /* by somebody, meanwhile */
     assert_false(io_read_at(&f, 0, bytes, 10));
@@ -875,7 +876,7 @@ static void reads(void **state)
     assert_int_equal(size, 4);
     memory_free(all);
     assert_false(io_read_file("test", path, 3, &all, &size));
-    failed_with(ED_DATA_LOSS, "the file has 4 bytes, 3 at most");
+    failed_with(ED_DATA_LOSS, "the file has 4 bytes; at most 3");
     for (int64_t n = 0; n < 2; n++) {
         ed_memory_fail_at(n, false);
         assert_false(io_read_file("test", path, 4, &all, &size));
@@ -892,12 +893,12 @@ static void opens_files_alone(void **state)
     (void)state;
     io_file f;
     assert_false(io_open(&f, "test", path));
-    failed_with(ED_NOT_FOUND, "there is no such file");
+    failed_with(ED_NOT_FOUND, "file not found");
     assert_false(io_open(&f, "test", dir));
-    failed_with(ED_IO, "no regular file");
+    failed_with(ED_IO, "not a regular file");
     assert_int_equal(mkfifo(path, 0666), 0);
     assert_false(io_open(&f, "test", path)); /* and doesn't wait for a writer */
-    failed_with(ED_IO, "no regular file");
+    failed_with(ED_IO, "not a regular file");
     assert_false(io_exists(path) || io_exists(dir) || io_exists("/tmp/eddy_no_such_file"));
     io_fault(IO_CALL_OPEN, 0, EMFILE, false);
     assert_false(io_open(&f, "test", "/proc/self/exe"));
@@ -1150,6 +1151,7 @@ static void locks_of_the_dead(void **state)
     assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
     if (!child) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail before it kills it */
         bool locked = io_lock("test", dir, "lock") >= 0;
         if (write(ready[1], locked ? "y" : "n", 1) != 1) _exit(1);
         for (;;) pause();
@@ -1157,7 +1159,7 @@ static void locks_of_the_dead(void **state)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_int_equal(byte, 'y');
     assert_int_equal(io_lock("test", dir, "lock"), -1);
-    failed_with(ED_FAILED_PRECONDITION, "held by another");
+    failed_with(ED_FAILED_PRECONDITION, "held by this or another process");
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
     int lock = io_lock("test", dir, "lock");

@@ -224,6 +224,7 @@ static void call_nn(call *now)
 static void call_io(call *now)
 {
     const void *const pair[2] = {NULL, NULL}, *const unnamed[2] = {NULL, x};
+    static const char never[] = "/tmp/eddy_never_written.npz";
     FAILS(ed_write_npy, !(ed_write_npy)(NULL, x));
     FAILS(ed_write_npy, !(ed_write_npy)("/tmp/eddy_never_written", NULL));
     FAILS(ed_archive_find, (ed_archive_find)(NULL, NULL) < 0);
@@ -231,13 +232,10 @@ static void call_io(call *now)
     FAILS(ed_archive_shape, !(ed_archive_shape)(NULL, 0).values);
     FAILS(ed_archive_get, !(ed_archive_get)(NULL, "x"));
     FAILS(ed_archive_metadata, !(ed_archive_metadata)(NULL, "x"));
-    FAILS(ed_write_npz_of, !(ed_write_npz_of)(NULL, pair, 2));
-    FAILS(ed_write_npz_of, !(ed_write_npz_of)("/tmp/eddy_never_written", NULL, 2));
-    FAILS(ed_write_npz_of, !(ed_write_npz_of)("/tmp/eddy_never_written", pair, 2));
-    FAILS(ed_write_safetensors_of, !(ed_write_safetensors_of)(NULL, pair, 2));
-    FAILS(ed_write_safetensors_of, !(ed_write_safetensors_of)("/tmp/eddy_never_written", NULL, 2));
-    FAILS(ed_write_safetensors_of,
-          !(ed_write_safetensors_of)("/tmp/eddy_never_written", unnamed, 2));
+    FAILS(ed_archive_write_with, !(ed_archive_write_with)(NULL, (ed_named){pair, 2}, NULL));
+    FAILS(ed_archive_write_with, !(ed_archive_write_with)(never, (ed_named){NULL, 2}, NULL));
+    FAILS(ed_archive_write_with, !(ed_archive_write_with)(never, (ed_named){pair, 2}, NULL));
+    FAILS(ed_archive_write_with, !(ed_archive_write_with)(never, (ed_named){unnamed, 2}, NULL));
 }
 
 /* data/data.h */

@@ -2,6 +2,7 @@
  * written, mapping, and what goes wrong: damage, memory, disks. */
 #include "io/archive.h"
 #include "io/json.h"
+#include "tests/archives.h"
 #include "tests/folders.h"
 #include "tests/json.h"
 #include <errno.h>
@@ -53,7 +54,7 @@ static ed_archive *accepted(void)
 static void refused(const char *why)
 {
     int64_t before = ed_memory_stats().live_bytes;
-    void *file = safetensors_format.open(path);
+    void *file = archive_format_by_name("safetensors")->open(path);
     if (file) fail_msg("accepted; expected '%s'", why);
     assert_int_equal(ed_error_kind(), ED_DATA_LOSS);
     if (!strstr(ed_error(), why) || !strstr(ed_error(), path))
@@ -316,7 +317,7 @@ static void same_entry(ed_archive *archive, int64_t i, const json *tensors, int6
 {
     static gathered g;
     const json *e = json_at(tensors, k), *shape = json_get(e, "shape");
-    archive_entry entry = safetensors_format.entry(archive_file(archive), i);
+    archive_entry entry = archive_format_by_name("safetensors")->entry(archive_file(archive), i);
     assert_int_equal(entry.name_size, json_key_size(tensors, k));
     assert_memory_equal(entry.name, json_key(tensors, k), entry.name_size);
     assert_true(is_our_name(json_text(json_get(e, "dtype")), ed_archive_dtype(archive, i)));
@@ -325,7 +326,8 @@ static void same_entry(ed_archive *archive, int64_t i, const json *tensors, int6
         assert_int_equal(entry.shape[d], json_int(json_at(shape, d)));
     assert_int_equal(ed_archive_bytes(archive, i), json_int(json_get(e, "bytes")));
     g.size = 0;
-    assert_true(safetensors_format.stream(archive_file(archive), i, gather, &g));
+    assert_true(
+        archive_format_by_name("safetensors")->stream(archive_file(archive), i, gather, &g));
     assert_int_equal(g.size, ed_archive_bytes(archive, i));
     if (json_get(e, "b64")) { /* one large tensor has none; its file is written again below */
         size_t size;
@@ -341,7 +343,8 @@ static void same_entry(ed_archive *archive, int64_t i, const json *tensors, int6
 static int64_t place_of(ed_archive *archive, const json *tensors, int64_t k)
 {
     for (int64_t i = 0; i < ed_archive_count(archive); i++) {
-        archive_entry entry = safetensors_format.entry(archive_file(archive), i);
+        archive_entry entry =
+            archive_format_by_name("safetensors")->entry(archive_file(archive), i);
         if (entry.name_size == json_key_size(tensors, k) &&
             !memcmp(entry.name, json_key(tensors, k), entry.name_size))
             return i;
@@ -372,7 +375,7 @@ static bool verdict(const char *folder, const char *name, const json *record)
     char real[512];
     snprintf(real, sizeof real, "%s/%s", folder, name);
     bool good = json_get(record, "tensors"), may_open = good && !is_stricter(name);
-    void *direct = safetensors_format.open(real);
+    void *direct = archive_format_by_name("safetensors")->open(real);
     if (!direct == may_open) fail_msg("%s: %s", real, direct ? "accepted" : ed_error());
     if (!direct) assert_int_equal(ed_error_kind(), ED_DATA_LOSS);
     ed_release(direct);
@@ -436,7 +439,7 @@ static void as_the_library(void **state)
         archive_item items[64];
         int64_t count = ed_archive_count(archive);
         for (int64_t i = 0; i < count; i++) items[i] = archive_item_of(archive, count - 1 - i);
-        assert_true(safetensors_write(path, items, count));
+        assert_true(write_items("safetensors", path, items, count));
         size_t size, written;
         char *theirs = read_bytes(real, &size), *ours = read_bytes(path, &written);
         char *metadata = memmem(theirs, size, "\"__metadata__\":{", 16);
@@ -468,39 +471,39 @@ static void headers(void **state)
         {"{'a':<F4 [2] 0 1>}", 1, NULL},
         {"{'a':<F6_E3M2 [4] 0 3>}", 3, NULL},
         {"{'__metadata__':null}", 0, NULL},
-        {"{'a':<U8 [4] 0 4>}", 3, "lies at 0 to 4 of 3"},
+        {"{'a':<U8 [4] 0 4>}", 3, "invalid data_offsets [0, 4] for 3 bytes"},
         {"{'a':<U8 [4] 0 4>}", 5, "1 bytes at its end"},
         {"{'a':<U8 [4] 1 5>}", 5, "leaves a gap"},
         {"{'a':<U8 [4] 0 5>}", 5, "has 5 bytes, its shape says 4"},
-        {"{'a':<U8 [0] 1 0>}", 0, "lies at 1 to 0 of 0"},
+        {"{'a':<U8 [0] 1 0>}", 0, "invalid data_offsets [1, 0] for 0 bytes"},
         {"{'a':<U8 [2] 0 2>,'b':<U8 [2] 1 3>}", 3, "overlaps"},
-        {"{'a':<U8 [2] 0 2>,'a':<U8 [2] 2 4>}", 4, "'a' comes twice"},
-        {"{'a':<F4 [1] 0 1>}", 1, "inside a byte"},
+        {"{'a':<U8 [2] 0 2>,'a':<U8 [2] 2 4>}", 4, "two tensors have the name 'a'"},
+        {"{'a':<F4 [1] 0 1>}", 1, "not a number of whole bytes"},
         {"{'a':<U8 [4294967296,4294967296,0] 0 0>}", 0, "overflows"},
-        {"{'a':<U8 [9223372036854775808] 0 0>}", 0, "beyond 63 bits"},
-        {"{'a':<U8 [18446744073709551616] 0 0>}", 0, "64 bits"},
-        {"{'a':<U8 [9] 0 9223372036854775807>}", 9, "of 9 bytes"},
-        {"{'a':<U8 [4] 18446744073709551612 0>}", 0, "lies at"},
-        {"{'a':<U9 [4] 0 4>}", 4, "unknown dtype, 'U9'"},
+        {"{'a':<U8 [9223372036854775808] 0 0>}", 0, "exceeds 63 bits"},
+        {"{'a':<U8 [18446744073709551616] 0 0>}", 0, "not a 64-bit integer"},
+        {"{'a':<U8 [9] 0 9223372036854775807>}", 9, "for 9 bytes"},
+        {"{'a':<U8 [4] 18446744073709551612 0>}", 0, "invalid data_offsets"},
+        {"{'a':<U9 [4] 0 4>}", 4, "unknown dtype 'U9'"},
         {"{'a':{'dtype':'U8','shape':[0]}}", 0, "missing"},
-        {"{'a':{'dtype':'U8','shape':[0],'shape':[0]}}", 0, "field comes twice"},
+        {"{'a':{'dtype':'U8','shape':[0],'shape':[0]}}", 0, "duplicate field"},
         {"{'a':{'data_offsets':[0,0,0]}}", 0, "two offsets"},
-        {"{'a':{'data_offsets':[0]}}", 0, "a comma"},
-        {"{'a':{'shape':0}}", 0, "an array is expected"},
-        {"{'a':[]}", 0, "an object is expected"},
-        {"{'a':1}", 0, "an object is expected"},
-        {"{1:1}", 0, "a text in quotes is expected"},
-        {"{'__metadata__':{'a':'b'},'__metadata__':{}}", 0, "come twice"},
-        {"{'__metadata__':null,'__metadata__':null}", 0, "come twice"},
-        {"{'__metadata__':{'a':'b','c':'d','a':'e'}}", 0, "key 'a' twice"},
-        {"{'__metadata__':{'a':1}}", 0, "a text in quotes"},
-        {"{'__metadata__':[]}", 0, "an object is expected"},
-        {"{}{}", 0, "follows the last bracket"},
-        {"{} x", 0, "follows the last bracket"},
-        {"{", 0, "byte 1 of its header: a text in quotes is expected"},
-        {" {}", 0, "doesn't begin with '{'"},
-        {"", 0, "doesn't begin with '{'"},
-        {"{'\xff':1}", 0, "byte 2 of its header: this is no UTF-8"},
+        {"{'a':{'data_offsets':[0]}}", 0, "expected ','"},
+        {"{'a':{'shape':0}}", 0, "expected an array"},
+        {"{'a':[]}", 0, "expected an object"},
+        {"{'a':1}", 0, "expected an object"},
+        {"{1:1}", 0, "expected a string"},
+        {"{'__metadata__':{'a':'b'},'__metadata__':{}}", 0, "duplicate metadata"},
+        {"{'__metadata__':null,'__metadata__':null}", 0, "duplicate metadata"},
+        {"{'__metadata__':{'a':'b','c':'d','a':'e'}}", 0, "duplicate key 'a'"},
+        {"{'__metadata__':{'a':1}}", 0, "expected a string"},
+        {"{'__metadata__':[]}", 0, "expected an object"},
+        {"{}{}", 0, "after the last bracket"},
+        {"{} x", 0, "after the last bracket"},
+        {"{", 0, "byte 1 of its header: expected a string"},
+        {" {}", 0, "does not begin with '{'"},
+        {"", 0, "does not begin with '{'"},
+        {"{'\xff':1}", 0, "byte 2 of its header: it is not UTF-8"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ED_SCOPE;
@@ -513,13 +516,13 @@ static void headers(void **state)
     write_bytes(path, "\2\0\0\0\0\0\0", 7);
     refused("too short");
     write_bytes(path, "\3\0\0\0\0\0\0\0{}", 10);
-    refused("ends inside its header");
+    refused("unexpected end of file in its header");
     write_bytes(path, "\1\xe1\xf5\5\0\0\0\0{}", 10);
-    refused("100000001 bytes; 100000000 are allowed");
+    refused("100000001 bytes; at most 100000000 are allowed");
     write_bytes(path, "\2\0\0\0\0\0\0\x80{}", 10);
     refused("are allowed");
     unlink(path);
-    assert_null(safetensors_format.open(path));
+    assert_null(archive_format_by_name("safetensors")->open(path));
     assert_int_equal(ed_error_kind(), ED_NOT_FOUND);
     ed_clear_error();
 }
@@ -530,11 +533,10 @@ static void layout(void **state)
 {
     (void)state;
     ED_SCOPE;
-    assert_true(ed_write_safetensors(path, "b", ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2)),
-                                     "u", ed_constant(ED_VALUES(uint8_t, 3), ED_SHAPE(1)),
-                                     "a\"/\n\xc3\xa9",
-                                     ed_constant(ED_VALUES(int64_t, -1), ED_SHAPE()), "a",
-                                     ed_constant(ED_VALUES(float, 0), ED_SHAPE(3, 0))));
+    assert_true(write_safetensors(path, "b", ed_constant(ED_VALUES(float, 1, 2), ED_SHAPE(2)), "u",
+                                  ed_constant(ED_VALUES(uint8_t, 3), ED_SHAPE(1)), "a\"/\n\xc3\xa9",
+                                  ed_constant(ED_VALUES(int64_t, -1), ED_SHAPE()), "a",
+                                  ed_constant(ED_VALUES(float, 0), ED_SHAPE(3, 0))));
     static const char header[] =
         "{\"a\\\"/\\n\xc3\xa9\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"
         "\"a\":{\"dtype\":\"F32\",\"shape\":[3,0],\"data_offsets\":[8,8]},"
@@ -554,7 +556,7 @@ static void layout(void **state)
     assert_memory_equal(bytes + 8 + padded, elements, sizeof elements);
     free(bytes);
 
-    assert_true(ed_write_safetensors_of(path, (const void *const[]){NULL}, 0));
+    assert_true(write_safetensors(path));
     bytes = read_bytes(path, &size);
     assert_int_equal(size, 16);
     assert_memory_equal(bytes, "\10\0\0\0\0\0\0\0{}      ", 16);
@@ -567,28 +569,28 @@ static void not_written(void **state)
     ED_SCOPE;
     ed_tensor *x = ed_constant(ED_VALUES(float, 1), ED_SHAPE(1));
     write_bytes(path, "old", 3);
-    assert_false(ed_write_safetensors(path, "__metadata__", x));
-    assert_error("no tensor may have this name");
-    assert_false(ed_write_safetensors(path, "\xff", x));
-    assert_error("no UTF-8");
+    assert_false(write_safetensors(path, "__metadata__", x));
+    assert_error("the name is reserved");
+    assert_false(write_safetensors(path, "\xff", x));
+    assert_error("not UTF-8");
     static const int64_t shape[] = {2};
     archive_item item = {
         .name = "x", .dtype = IO_COMPLEX128, .rank = 1, .shape = shape, .bytes = 32, .tensor = x};
-    assert_false(safetensors_write(path, &item, 1));
+    assert_false(write_items("safetensors", path, &item, 1));
     failed_with(ED_UNIMPLEMENTED, "complex128");
     item.dtype = IO_FLOAT4_E2M1FN; /* one a byte, as others have it */
     item.bytes = 2;
-    assert_false(safetensors_write(path, &item, 1));
+    assert_false(write_items("safetensors", path, &item, 1));
     ed_clear_error();
     item.dtype = IO_FLOAT32; /* says 8, hands 4 */
     item.bytes = 8;
-    assert_false(safetensors_write(path, &item, 1));
+    assert_false(write_items("safetensors", path, &item, 1));
     ed_clear_error();
     enum { LIMIT = 100000000 };
     char *name = malloc(LIMIT + 1);
     memset(name, 'n', LIMIT);
     name[LIMIT] = 0;
-    assert_false(ed_write_safetensors(path, name, x));
+    assert_false(write_safetensors(path, name, x));
     assert_error("100000000 are allowed");
     free(name);
     size_t size;
@@ -649,7 +651,7 @@ static void large(void **state)
     tensor_pack(t, turned);
     int64_t before = ed_memory_stats().live_bytes;
     ed_memory_reset_peak();
-    assert_true(ed_write_safetensors(path, "x", x, "t", t));
+    assert_true(write_safetensors(path, "x", x, "t", t));
     ed_archive *archive = accepted();
     const void *expected[] = {turned, x->data};
     for (int i = 0; i < 2; i++) {
@@ -773,7 +775,7 @@ static void no_memory(void **state)
     int n = 0;
     for (;; n++) {
         ed_memory_fail_at(n, n % 2);
-        bool good = ed_write_safetensors(path, "x", x, "t", t);
+        bool good = write_safetensors(path, "x", x, "t", t);
         ed_memory_fail_at(-1, false);
         if (good) break;
         assert_int_equal(ed_error_kind(), ED_OUT_OF_MEMORY);
@@ -831,7 +833,7 @@ static void memory_is_bounded(void **state)
     write_bytes(path, "\0\xe1\xf5\5\0\0\0\0{}", 10);
     int64_t before = ed_memory_stats().live_bytes;
     ed_memory_reset_peak();
-    refused("ends inside its header");
+    refused("unexpected end of file in its header");
     assert_true(ed_memory_stats().peak_bytes - before < 200000);
 }
 
@@ -857,7 +859,7 @@ static void failing_disk(void **state)
     for (size_t e = 0; e < sizeof errors / sizeof *errors; e++)
         for (int64_t n = 0;; n++) {
             io_fault(IO_CALL_ANY, n, errors[e], false);
-            bool good = ed_write_safetensors(path, "x", x);
+            bool good = write_safetensors(path, "x", x);
             bool reached = io_fault_count() > n;
             io_fault(IO_CALL_ANY, -1, 0, false);
             if (!reached) {

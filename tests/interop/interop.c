@@ -268,9 +268,8 @@ static void write_archive(char **args)
     specimens *list = read_list(args[1]);
     const char *format = args[0], *path = args[2];
     if (!strcmp(format, "bundle")) return write_bundle(list, path);
-    if (!strcmp(format, "safetensors"))
-        return done(ed_write_safetensors_of(path, pairs_of(list), 2 * list->count));
-    if (!strcmp(format, "npz")) return done(ed_write_npz_of(path, pairs_of(list), 2 * list->count));
+    const ed_named tensors = {pairs_of(list), 2 * list->count};
+    if (strcmp(format, "npy") != 0) return done(ed_archive_write(path, tensors, .format = format));
     for (int i = 0; i < list->count; i++)
         done(ed_write_npy(npy_path(&list->at[i], path), tensor_of(&list->at[i])));
 }

@@ -99,7 +99,7 @@ end
 check.raises("restore: there is no option partail; there are partial, only", checkpoint.restore, checkpoint, path, {partail = true})
 check.raises("restore: a table of options is expected, not true", checkpoint.restore, checkpoint, path, true)
 check.raises("renames: texts are expected, not one with a zero byte", checkpoint.restore, checkpoint, path, {renames = {["a\0"] = "b"}})
-check.raises("no such file", checkpoint.restore, checkpoint, folder .. "/none")
+check.raises("file not found", checkpoint.restore, checkpoint, folder .. "/none")
 
 -- write and read, under exactly this name.
 check.equal(checkpoint:write(folder .. "/exact"), folder .. "/exact")

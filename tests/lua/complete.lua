@@ -24,6 +24,7 @@ ed_archive_open ed.archive
 ed_archive_shape archive:shape
 ed_archive_tensor archive:tensor
 ed_archive_verify archive:verify
+ed_archive_write_with ed.save
 ed_argmax_with ed.argmax
 ed_argmin_with ed.argmin
 ed_as_doubles C: for references of ops, which are C
@@ -319,8 +320,6 @@ ed_tape_watched_variables tape:watched
 ed_where ed.where
 ed_wrap C: memory of C's own
 ed_write_npy ed.write_npy
-ed_write_npz_of ed.write_npz
-ed_write_safetensors_of ed.write_safetensors
 ed_zeros_like ed.zeros_like
 ed_zeros_with ed.zeros
 ]]
@@ -328,7 +327,7 @@ ed_zeros_with ed.zeros
 local layer = ed.sequential{ed.dense(1)}
 local optimizer = ed.adam()
 local file = folder .. "/a.npz"
-ed.write_npz(file, {a = 1.0})
+ed.save(file, {a = 1.0}, {format = "npz"})
 local checkpoint = ed.checkpoint{v = ed.variable(1.0)}
 local manager = ed.checkpoint_manager(checkpoint, folder .. "/kept", {best = "lowest"})
 local objects = {

@@ -41,7 +41,7 @@ ed.grad(function(a) return (half(a) ^ 2):sum() end)(x)
 local clipped, norm = ed.clip_by_global_norm({x, nil, x}, 1)
 local text = tostring(norm) .. tostring(model) .. model:summary() .. #ed.split(x, 2)
 
-ed.write_npz(folder .. "/a.npz", {x = x, y = {1, 2, 3}})
+ed.save(folder .. "/a.npz", {x = x, y = {1, 2, 3}})
 local loaded = ed.load(folder .. "/a.npz")
 for name, tensor in pairs(ed.archive(folder .. "/a.npz")) do text = text .. name .. #tensor end
 

@@ -8,7 +8,7 @@ local back = ed.read_npy(path .. ".npy")
 check.near(back, {{1.5, 3}, {2, 4}})
 check.equal(back.dtype, "float32")
 check.near(ed.load(path .. ".npy")[""], back)
-check.raises("no such file", ed.read_npy, folder .. "/none.npy")
+check.raises("file not found", ed.read_npy, folder .. "/none.npy")
 check.raises("read_npy: path is missing", ed.read_npy)
 check.raises("read_npy: path is a tensor", ed.read_npy, x)
 check.raises("zero byte", ed.write_npy, "a\0b", x)
@@ -16,8 +16,9 @@ check.raises("string expected, got number", ed.write_npy, 3, x)
 check.raises("zero byte", ed.read_npy, path .. ".npy\0")
 
 -- Archives of both kinds.
-for format, write in pairs{npz = ed.write_npz, safetensors = ed.write_safetensors} do
+for _, format in ipairs{"npz", "safetensors"} do
     local file = path .. "." .. format
+    local function write(file, tensors) ed.save(file, tensors) end
     write(file, {x = x, ["a/b"] = y, names = {1, 2}})
     local tensors, others = ed.load(file)
     check.near(tensors.x, x)
@@ -85,19 +86,31 @@ for i = 1, 100 do
     setmetatable({}, {__gc = function() for k = 1, 100 do tables["k" .. k] = x end end})
     for _ = 1, i do local garbage = {} end
     collectgarbage("step", 1)
-    ed.write_npz(path, tables)
+    ed.save(path, tables, {format = "npz"})
     assert(ed.load(path).a)
 end
-check.raises("write_npz: names are expected; there is a key that is 1", ed.write_npz, path, {x})
-check.raises("zero byte in the name", ed.write_npz, path, {["a\0"] = x})
-check.raises("a tensor, a number", ed.write_npz, path, {a = print})
-check.raises("bad argument", ed.write_npz, path, x)
+check.raises("save: names are expected; there is a key that is 1", ed.save, path, {x})
+check.raises("zero byte in the name", ed.save, path .. ".npz", {["a\0"] = x})
+check.raises("a tensor, a number", ed.save, path .. ".npz", {a = print})
+check.raises("bad argument", ed.save, path .. ".npz", x)
 check.raises("archive", ed.archive, folder)
+check.raises("its ending names no format; format must be given: one of bundle, npy, npz, safetensors", ed.save,
+    path .. ".bin", {a = x})
+check.raises("unknown format 'zip': must be one of bundle, npy, npz, safetensors", ed.save, path, {a = x},
+    {format = "zip"})
+check.raises("format npy holds one tensor, not 2", ed.save, path .. ".npy", {a = x, b = y})
+check.raises("save", ed.save, path .. ".npz", {a = x}, {level = 9})
+ed.save(path .. ".npy", {anything = y})
+check.near(ed.load(path .. ".npy")[""], y)
+ed.save(folder .. "/saved", {["a/b"] = x}, {format = "bundle"})
+check.near(ed.load(folder .. "/saved")["a/b"], x)
+ed.save(folder .. "/other.index", {["a/b"] = x})
+check.near(ed.load(folder .. "/other")["a/b"], x)
 
 -- Tensors stay when their file's object is gone.
 local kept
 do
-    ed.write_safetensors(path, {a = ed.range(0, 1000)})
+    ed.save(path, {a = ed.range(0, 1000)}, {format = "safetensors"})
     kept = ed.archive(path).a
 end
 collectgarbage()

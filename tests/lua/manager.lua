@@ -19,7 +19,7 @@ do
     check.list(manager.checkpoints, {folder .. "/kept/it-3", folder .. "/kept/it-9"})
     check.equal(manager.latest, folder .. "/kept/it-9")
     check.equal(#manager, 2)
-    check.raises("the lock is held by another", ed.checkpoint_manager, checkpoint, folder .. "/kept")
+    check.raises("the lock is held by this or another process", ed.checkpoint_manager, checkpoint, folder .. "/kept")
     check.raises("no option metrics", manager.save, manager, {metrics = 1})
     check.raises("no field or method 'last'", function() return manager.last end)
 end

@@ -10,7 +10,7 @@ math.randomseed(seed)
 
 -- Left out: what writes files or waits, and what ends the objects of others.
 local skipped = {
-    write_npy = true, write_npz = true, write_safetensors = true, imshow = true, plot = true, hist = true,
+    write_npy = true, save = true, imshow = true, plot = true, hist = true,
     save = true, write = true, help = true, search = true, checkpoint_manager = true, num_threads = true, memory_trim = true,
     memory_set_cache_limit = true, check_gradient = true,
 }
