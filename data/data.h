@@ -15,6 +15,13 @@
  */
 ed_tensor *ed_read_idx(const char *path);
 
+/*
+ * Writes an image as a PNG file: [height, width] or [height, width, channels] of 1 channel (grey),
+ * 2 (grey, alpha), 3 (RGB) or 4 (RGBA), uint8, or floats from 0 to 1. The file appears whole or not
+ * at all. false on failure.
+ */
+bool ed_write_png(const char *path, ed_tensor *image);
+
 typedef struct ed_dataset ed_dataset;
 
 typedef struct ed_dataset_options {

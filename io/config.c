@@ -9,20 +9,6 @@
 
 enum { DEEPEST = 60 }; /* objects within objects: half as deep as io/json.c goes */
 
-typedef struct block {
-    ed_object object;
-    max_align_t data[];
-} block;
-
-static const object_class block_class = {.name = "block", .destroy = memory_free};
-
-/* Zeroed memory of the open scope. */
-static void *scope_memory(size_t bytes)
-{
-    block *memory = scope_give(object_new(&block_class, sizeof *memory + bytes));
-    return memory ? memory->data : NULL;
-}
-
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 static bool put_object(io_buffer *b, const void *object, int depth);
@@ -120,7 +106,7 @@ static bool put_object(io_buffer *b, const void *object, int depth)
                        ((const ed_object *)object)->class->name, kind ? kind->name : "");
     put_head(b, kind->family, kind->name);
     io_put_u8(b, '{');
-    void *options = scope_memory(kind->options_size);
+    void *options = ed_scope_alloc(kind->options_size);
     if (!options) return false;
     memcpy(options, ed_options_of(object), kind->options_size);
     if (kind->present) kind->present(object, options);
@@ -208,7 +194,7 @@ static bool read_ints(io_json *j, ed_ints *list)
     if (io_json_null(j)) return true;
     const int64_t count = count_elements(j);
     if (count < 0) return io_json_fail(j, "a list of integers is expected");
-    int64_t *values = scope_memory((size_t)(count + 1) * sizeof *values);
+    int64_t *values = ed_scope_alloc((size_t)(count + 1) * sizeof *values);
     if (!values) return false;
     io_json_take(j, '[');
     for (int64_t i = 0; io_json_member(j, i, ']'); i++)
@@ -221,7 +207,7 @@ static bool read_objects(io_json *j, const char *family, int depth, ed_objects *
 {
     const int64_t count = count_elements(j);
     if (count < 0) return io_json_fail(j, "a list of objects is expected");
-    void **values = scope_memory((size_t)(count + 1) * sizeof *values);
+    void **values = ed_scope_alloc((size_t)(count + 1) * sizeof *values);
     if (!values) return false;
     io_json_take(j, '[');
     for (int64_t i = 0; io_json_member(j, i, ']'); i++)
@@ -319,7 +305,7 @@ static void *read_object(io_json *j, const char *family, int depth)
     if (!kind->fields)
         return ed_fail(ED_INVALID_ARGUMENT, "from_json: the %s %s has no options", h.family,
                        h.name);
-    void *options = scope_memory(kind->options_size);
+    void *options = ed_scope_alloc(kind->options_size);
     return options && read_options(&h.config, kind, options, depth + 1) ? ed_make(kind, options)
                                                                         : NULL;
 }

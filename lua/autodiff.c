@@ -1,7 +1,6 @@
 #include "lua/call.h"
 #include "lua/maker.h"
 #include "lua/objects.h"
-#include "tensor/core.h"
 
 /* Tapes, and functions with gradients of their own. value_and_grad, grad, jacobian and hessian are
  * made of these in prelude.lua. */
@@ -98,7 +97,7 @@ static ed_list *ask(lua_State *L, ed_tape *tape)
     };
     ed_gradient_options options = {0};
     convert_room room = {.who = "gradient"};
-    if (!handle_hold(tape) || !maker_options(L, 4, fields, &options, &room)) return NULL;
+    if (!ed_scope_hold(tape) || !maker_options(L, 4, fields, &options, &room)) return NULL;
     ed_list *to = targets(L, 2), *from = to ? targets(L, 3) : NULL;
     return from ? ed_gradient_list(tape, to, from, &options) : NULL;
 }
@@ -130,7 +129,7 @@ static int jacobian_by(lua_State *L, ed_tensor *(*make)(ed_tape *, ed_tensor *, 
               *source = handle_check(L, 3, HANDLE_TENSOR);
     handle *h = handle_new(L, HANDLE_TENSOR);
     binding b = binding_open(L);
-    bool held = handle_hold(tape) && handle_hold(target) && handle_hold(source);
+    bool held = ed_scope_hold(tape) && ed_scope_hold(target) && ed_scope_hold(source);
     ed_tensor *j = held ? make(tape, target, source) : NULL;
     handle_put(h, j);
     binding_close(&b);
@@ -166,6 +165,16 @@ static void push_tensor(lua_State *L, ed_tensor *t)
     handle_put(handle_new(L, HANDLE_TENSOR), t);
 }
 
+/* The gradients, tensors or nil, that lie from `base` on. */
+static int take_gradients(lua_State *L, exchange *x, int base, int count)
+{
+    ed_tensor **given = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *given, 0);
+    for (int i = 0; i < count; i++) given[i] = handle_at(L, base + i, HANDLE_TENSOR);
+    ED_SCOPE;
+    x->result = ed_retain(ed_list_make_optional(given, count));
+    return 0;
+}
+
 /* Runs protected: may raise anywhere. */
 static int make_exchange(lua_State *L)
 {
@@ -179,7 +188,8 @@ static int make_exchange(lua_State *L)
         n = 2;
     }
     luaL_checkstack(L, (int)ed_list_size(x->inputs) + 8, NULL);
-    for (int64_t i = 0; i < ed_list_size(x->inputs); i++, n++) push_tensor(L, x->inputs->items[i]);
+    for (int64_t i = 0; i < ed_list_size(x->inputs); i++, n++)
+        push_tensor(L, ed_list_get(x->inputs, i));
     int base = lua_gettop(L) - n;
     lua_call(L, n, LUA_MULTRET);
     int count = lua_gettop(L) - base + 1;
@@ -198,18 +208,15 @@ static int make_exchange(lua_State *L)
         if (!lua_isnil(L, base + i) && !handle_at(L, base + i, HANDLE_TENSOR))
             return handle_fail(L, "%s: result %d is %s; a tensor or nil is expected", x->field,
                                i + 1, convert_kind(L, base + i).s);
-    ed_list *list = list_new(count);
-    if (!list) return handle_raise(L);
-    for (int i = 0; i < count; i++)
-        list->items[i] = ed_retain(handle_at(L, base + i, HANDLE_TENSOR));
-    x->result = list;
-    return 0;
+    return take_gradients(L, x, base, count);
 }
 
 static void *run_exchange(exchange *x)
 {
     if (!call_protected(x->hold, make_exchange, x)) return NULL;
-    return scope_give(x->result);
+    void *result = ed_scope_hold(x->result);
+    ed_release(x->result);
+    return result;
 }
 
 static ed_tensor *forward(ed_list *inputs, void *hold)

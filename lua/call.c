@@ -1,5 +1,4 @@
 #include "lua/call.h"
-#include "tensor/memory.h"
 #include <string.h>
 
 /*
@@ -24,7 +23,7 @@ static const char closed[] = "the Lua state was closed";
 
 static void let_go(anchor *a)
 {
-    if (!a->L && !a->holds) memory_free(a);
+    if (!a->L && !a->holds) ed_memory_free(a);
 }
 
 static int end(lua_State *L)
@@ -46,7 +45,7 @@ call_hold *call_hold_new(lua_State *L, int at)
     anchor *a = *(anchor **)lua_touserdata(L, -1);
     lua_pop(L, 1);
     if (!a) ed_fail(ED_FAILED_PRECONDITION, "%s", closed);
-    call_hold *hold = a ? memory_alloc(sizeof *hold) : NULL;
+    call_hold *hold = a ? ed_memory_alloc(sizeof *hold) : NULL;
     if (!hold) {
         luaL_unref(L, LUA_REGISTRYINDEX, reference);
         handle_raise(L);
@@ -63,7 +62,7 @@ void call_release(void *user)
     anchor *a = hold->anchor;
     if (a->L) luaL_unref(a->L, LUA_REGISTRYINDEX, hold->reference);
     a->holds--;
-    memory_free(hold);
+    ed_memory_free(hold);
     let_go(a);
 }
 
@@ -182,7 +181,7 @@ void call_open(lua_State *L)
     lua_pushcfunction(L, end);
     lua_setfield(L, -2, "__gc");
     lua_setmetatable(L, -2);
-    *box = memory_zalloc(sizeof **box);
+    *box = ed_memory_alloc(sizeof **box);
     if (!*box) handle_raise(L);
     lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
     (*box)->L = lua_tothread(L, -1);

@@ -1,6 +1,5 @@
 #include "lua/maker.h"
 #include "lua/objects.h"
-#include "tensor/core.h"
 #include "train/train.h"
 #include <math.h>
 #include <string.h>
@@ -74,7 +73,7 @@ static int save_by(lua_State *L, saver *save)
     const char *path = maker_check_text(L, 2);
     luaL_checkstack(L, 8, NULL);
     binding b = binding_open(L);
-    return binding_finish_text(L, &b, handle_hold(c) ? save(c, path) : NULL);
+    return binding_finish_text(L, &b, ed_scope_hold(c) ? save(c, path) : NULL);
 }
 
 static int save(lua_State *L)
@@ -107,8 +106,7 @@ static int latest_checkpoint(lua_State *L)
 /* Memory for so many texts, which goes with the scope; NULL with an error. */
 static const char **room_for(int64_t n)
 {
-    const char **texts = memory_alloc((size_t)(n + 1) * sizeof *texts);
-    return texts ? (const char **)text_give((char *)texts) : NULL;
+    return ed_scope_alloc((size_t)(n + 1) * sizeof(const char *));
 }
 
 /* The text at the top of the stack, which it takes off; what it lies in keeps it. */
@@ -187,7 +185,7 @@ static int restore_by(lua_State *L, restorer *restore)
     ed_restore_options options = {0};
     convert_room room = {.who = "restore"};
     binding b = binding_open(L);
-    bool fine = handle_hold(c) && maker_options(L, 3, restore_fields, &options, &room);
+    bool fine = ed_scope_hold(c) && maker_options(L, 3, restore_fields, &options, &room);
     return binding_finish(L, &b, h, fine ? restore(c, path, &options) : NULL);
 }
 
@@ -372,7 +370,7 @@ static int manager_save(lua_State *L)
     ed_manager_save_options options = {.number = -1, .metric = NAN};
     convert_room room = {.who = "save"};
     binding b = binding_open(L);
-    const char *path = handle_hold(m) && maker_options(L, 2, fields, &options, &room)
+    const char *path = ed_scope_hold(m) && maker_options(L, 2, fields, &options, &room)
                            ? ed_manager_save_with(m, &options)
                            : NULL;
     return binding_finish_text(L, &b, path && *path ? path : NULL);
@@ -394,7 +392,7 @@ static int restore_or_initialize(lua_State *L)
     lua_settop(L, 2);
     luaL_checkstack(L, 8, NULL);
     binding b = binding_open(L);
-    const char *path = handle_hold(m) ? ed_manager_restore_or_initialize(m) : NULL;
+    const char *path = ed_scope_hold(m) ? ed_manager_restore_or_initialize(m) : NULL;
     binding_finish_text(L, &b, path && *path ? path : NULL);
     if (lua_isnil(L, 3) && !lua_isnil(L, 2)) {
         lua_pushvalue(L, 2);

@@ -1,7 +1,6 @@
 #include "lua/convert.h"
 #include "lua/ops.h"
 #include "lua/promotion.h"
-#include "tensor/core.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +13,18 @@ ed_dtype convert_dtype(const char *name)
     for (int d = ED_DTYPE_NONE + 1; d < ED_DTYPE_COUNT; d++)
         if (!strcmp(ed_dtype_name((ed_dtype)d), name)) return (ed_dtype)d;
     return ED_DTYPE_NONE;
+}
+
+convert_text convert_type(const ed_tensor *t)
+{
+    const ed_ints shape = ed_shape(t);
+    convert_text text;
+    int used = snprintf(text.s, sizeof text.s, "%s[", ed_dtype_name(ed_dtype_of(t)));
+    for (int64_t i = 0; i < shape.count; i++)
+        used += snprintf(text.s + used, sizeof text.s - (size_t)used, i ? ", %lld" : "%lld",
+                         (long long)shape.values[i]);
+    snprintf(text.s + used, sizeof text.s - (size_t)used, "]");
+    return text;
 }
 
 convert_text convert_kind(lua_State *L, int at)
@@ -48,44 +59,42 @@ convert_text convert_kind(lua_State *L, int at)
 /* Tables of tensors may lie in each other, as deep as tensors have axes. */
 static ed_tensor *operand(lua_State *L, int at, const tables_wanted *wanted, int depth);
 
-static ed_list *list_of(lua_State *L, int at, int depth)
+/* The tensors of the table, *count of them, in memory of the scope's; NULL with an error. */
+static ed_tensor **tensors_of(lua_State *L, int at, int depth, int64_t *count)
 {
-    int64_t count = (int64_t)lua_rawlen(L, at);
+    *count = (int64_t)lua_rawlen(L, at);
     if (depth > ED_MAX_RANK)
         return ed_fail(ED_INVALID_ARGUMENT, "tensor: tables within tables, more than %d deep",
                        ED_MAX_RANK);
-    ed_list *list = lua_checkstack(L, 4) ? scope_give(list_new(count)) : NULL;
-    for (int64_t i = 0; list && i < count; i++) {
+    if (!lua_checkstack(L, 4)) return ed_fail(ED_OUT_OF_MEMORY, "Lua's stack is full");
+    ed_tensor **tensors = ed_scope_alloc(((size_t)*count + 1) * sizeof *tensors);
+    for (int64_t i = 0; tensors && i < *count; i++) {
         lua_rawgeti(L, at, i + 1);
-        ed_tensor *t = operand(L, lua_gettop(L), &(tables_wanted){0}, depth);
+        tensors[i] = ed_scope_hold(operand(L, lua_gettop(L), &(tables_wanted){0}, depth));
         lua_pop(L, 1);
-        if (!t) return NULL;
-        list->items[i] = ed_retain(t);
+        if (!tensors[i]) return NULL;
     }
-    return list;
+    return tensors;
 }
 
-/* Whole numbers among floats are floats. */
-static ed_tensor *stacked(ed_list *list)
+/* Integers among floats become floats. */
+static ed_tensor *stacked(ed_tensor **tensors, int64_t count)
 {
     const ed_op *stack = ed_op_find("stack");
-    ed_dtype dtype = promotion_dtype(stack, list->items, (int)list->size, 0);
-    for (int64_t i = 0; i < list->size && dtype; i++) {
-        if (!promotion_is_integer(list->items[i])) continue;
-        ed_tensor *t = ed_cast(list->items[i], dtype);
-        if (!t) return NULL;
-        ed_release(list->items[i]);
-        list->items[i] = ed_retain(t);
-    }
-    return ed_stack(list);
+    ed_dtype dtype = promotion_dtype(stack, tensors, (int)count, 0);
+    for (int64_t i = 0; i < count && dtype; i++)
+        if (promotion_is_integer(tensors[i]) && !(tensors[i] = ed_cast(tensors[i], dtype)))
+            return NULL;
+    return ed_stack(ed_list_make(tensors, count));
 }
 
 static ed_tensor *from_table(lua_State *L, int at, const tables_wanted *wanted, int depth)
 {
-    bool tensors;
-    ed_tensor *t = tables_tensor(L, at, wanted, &tensors);
-    ed_list *list = tensors ? list_of(L, at, depth + 1) : NULL;
-    return list ? stacked(list) : t;
+    bool any;
+    int64_t count;
+    ed_tensor *t = tables_tensor(L, at, wanted, &any);
+    ed_tensor **tensors = any ? tensors_of(L, at, depth + 1, &count) : NULL;
+    return tensors ? stacked(tensors, count) : t;
 }
 
 static ed_tensor *number(lua_State *L, int at, ed_dtype dtype)
@@ -153,7 +162,9 @@ ed_list *convert_list(lua_State *L, int at)
                        convert_kind(L, at).s);
     if (convert_has_names(L, at))
         return ed_fail(ED_INVALID_ARGUMENT, "a table of tensors is a list: it has no names");
-    return list_of(L, at, 0);
+    int64_t count;
+    ed_tensor **tensors = tensors_of(L, at, 0, &count);
+    return tensors ? ed_list_make(tensors, count) : NULL;
 }
 
 void convert_push_list(lua_State *L, ed_list *list)
@@ -161,7 +172,7 @@ void convert_push_list(lua_State *L, ed_list *list)
     int64_t n = ed_list_size(list);
     lua_createtable(L, (int)n, 0);
     for (int64_t i = 0; i < n; i++) {
-        ed_tensor *t = list->items[i];
+        ed_tensor *t = ed_list_get(list, i);
         if (t)
             handle_put(handle_new(L, HANDLE_TENSOR), t);
         else
@@ -188,20 +199,21 @@ void convert_push_element(lua_State *L, ed_dtype dtype, const void *data, int64_
     else if (dtype == ED_INT64 || (dtype == ED_UINT64 && ((const int64_t *)data)[i] >= 0))
         lua_pushinteger(L, ((const int64_t *)data)[i]);
     else if (ed_dtype_is_float(dtype) || dtype == ED_UINT64)
-        lua_pushnumber(L, dtype_load(dtype, data, i));
+        lua_pushnumber(L, ed_dtype_load(dtype, data, i));
     else
-        lua_pushinteger(L, (lua_Integer)dtype_load(dtype, data, i));
+        lua_pushinteger(L, (lua_Integer)ed_dtype_load(dtype, data, i));
 }
 
 static void push_level(lua_State *L, const ed_tensor *t, const void *data, int depth, int64_t *i)
 {
-    if (depth == t->rank) {
-        convert_push_element(L, t->dtype, data, (*i)++);
+    if (depth == ed_rank(t)) {
+        convert_push_element(L, ed_dtype_of(t), data, (*i)++);
         return;
     }
     luaL_checkstack(L, 4, NULL);
-    lua_createtable(L, t->shape[depth] < INT_MAX ? (int)t->shape[depth] : INT_MAX, 0);
-    for (int64_t k = 1; k <= t->shape[depth]; k++) {
+    lua_createtable(
+        L, ed_shape(t).values[depth] < INT_MAX ? (int)ed_shape(t).values[depth] : INT_MAX, 0);
+    for (int64_t k = 1; k <= ed_shape(t).values[depth]; k++) {
         push_level(L, t, data, depth + 1, i);
         lua_rawseti(L, -2, k);
     }
@@ -212,10 +224,10 @@ static void check_rows(lua_State *L, const ed_tensor *t)
 {
     enum { MOST = 1 << 24 };
     int64_t rows = 1;
-    for (int d = 0; !t->size && d < t->rank && t->shape[d]; d++) {
-        if (t->shape[d] > MOST / rows)
-            handle_fail(L, "%s would be more than %d empty tables", text_of_tensor(t).s, MOST);
-        rows *= t->shape[d];
+    for (int d = 0; !ed_size(t) && d < ed_rank(t) && ed_shape(t).values[d]; d++) {
+        if (ed_shape(t).values[d] > MOST / rows)
+            handle_fail(L, "%s would be more than %d empty tables", convert_type(t).s, MOST);
+        rows *= ed_shape(t).values[d];
     }
 }
 
@@ -223,7 +235,7 @@ void convert_push_elements(lua_State *L, const ed_tensor *t)
 {
     int64_t i = 0;
     check_rows(L, t);
-    push_level(L, t, t->data, 0, &i);
+    push_level(L, t, ed_data(t), 0, &i);
 }
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -263,10 +275,8 @@ static bool whole(lua_State *L, int at, const ed_attr *field, convert_room *room
 /* Room for a list of so many numbers, for many in the open scope; NULL with an error. */
 static int64_t *room_for(convert_room *room, int64_t count)
 {
-    if (count > (int64_t)(sizeof room->numbers / sizeof *room->numbers) - room->used) {
-        ed_tensor *many = scope_give(tensor_new(ED_INT64, 1, &count));
-        return many ? (int64_t *)many->data : NULL;
-    }
+    if (count > (int64_t)(sizeof room->numbers / sizeof *room->numbers) - room->used)
+        return ed_scope_alloc((size_t)count * sizeof(int64_t));
     int64_t *numbers = room->numbers + room->used;
     room->used += (int)count;
     return numbers;

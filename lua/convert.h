@@ -21,8 +21,11 @@ ed_tensor *convert_operand(lua_State *L, int at, ed_dtype dtype);
 ed_tensor *convert_values(lua_State *L, int at, const tables_wanted *wanted);
 
 typedef struct convert_text {
-    char s[80];
+    char s[192];
 } convert_text;
+
+/* A tensor's dtype and shape, for messages: "float32[2, 3]". */
+convert_text convert_type(const ed_tensor *t);
 
 /* What a value is, for messages: "an optimizer", "a closed tensor", "1.5", "the text 'a'". */
 convert_text convert_kind(lua_State *L, int at);
@@ -37,8 +40,8 @@ ed_list *convert_list(lua_State *L, int at);
  * be open but the caller's handles. */
 void convert_push_list(lua_State *L, ed_list *list);
 
-/* Pushes the tensor's elements as nested tables of numbers or booleans, a scalar as itself. May
- * raise. */
+/* Pushes the elements of a contiguous tensor as nested tables of numbers or booleans, a scalar as
+ * itself. May raise. */
 void convert_push_elements(lua_State *L, const ed_tensor *t);
 
 /* Pushes the numbers as a table. May raise. */

@@ -34,7 +34,7 @@ typedef struct custom_kind {
 
 static void let_go(custom_kind *kind)
 {
-    if (kind && !--kind->users) memory_free(kind);
+    if (kind && !--kind->users) ed_memory_free(kind);
 }
 
 /* ---- What Eddy calls ------------------------------------------------------------------------- */
@@ -77,23 +77,23 @@ static void push_options(lua_State *L, const ed_layer_call *call)
     lua_setfield(L, -2, "masks");
 }
 
-static bool take_mask(lua_State *L, custom_call *c, int64_t output)
+/* The mask at the top of the stack, which goes; NULL if it is none. */
+static ed_tensor *pop_mask(lua_State *L)
 {
     ed_tensor *mask = handle_at(L, -1, HANDLE_TENSOR);
-    if (mask && output < c->masks->size) c->masks->items[output] = ed_retain(mask);
     lua_pop(L, 1);
-    return mask != NULL;
+    return mask;
 }
 
-/* What stands behind the outputs: {mask = m} of the first, {masks = {m, ...}} of all. */
-static void take_masks(lua_State *L, custom_call *c, int at)
+/* What stands behind the outputs: {mask = m} of the first, {masks = {m, ...}} of all. The objects
+ * stay in Lua's tables, which are on its stack. */
+static void take_masks(lua_State *L, ed_tensor **masks, int n, int at)
 {
     lua_getfield(L, at, "mask");
-    if (take_mask(L, c, 0)) return;
-    if (lua_getfield(L, at, "masks") != LUA_TTABLE) return;
-    for (int64_t i = 0; i < c->masks->size; i++) {
+    if ((masks[0] = pop_mask(L)) || lua_getfield(L, at, "masks") != LUA_TTABLE) return;
+    for (int i = 0; i < n; i++) {
         lua_rawgeti(L, -1, i + 1);
-        take_mask(L, c, i);
+        masks[i] = pop_mask(L);
     }
 }
 
@@ -103,18 +103,21 @@ static int take_outputs(lua_State *L, custom_call *c, int first)
     int last = lua_gettop(L);
     const int masks_at = last > first && lua_type(L, last) == LUA_TTABLE ? last-- : 0;
     if (last < first) lua_pushnil(L), last = first;
-    c->outputs = list_new(last - first + 1);
-    c->masks = c->outputs ? list_new(last - first + 1) : NULL;
-    if (!c->masks) return handle_raise(L);
-    for (int at = first; at <= last; at++) {
-        ed_tensor *y = handle_at(L, at, HANDLE_TENSOR);
-        if (!y)
+    const int n = last - first + 1;
+    ed_tensor **outputs = lua_newuserdatauv(L, 2 * (size_t)n * sizeof *outputs, 0);
+    memset(outputs, 0, 2 * (size_t)n * sizeof *outputs);
+    for (int i = 0; i < n; i++) {
+        outputs[i] = handle_at(L, first + i, HANDLE_TENSOR);
+        if (!outputs[i])
             return handle_fail(L, "%s: forward returned %s; a tensor is expected",
-                               ed_layer_name(c->layer), convert_kind(L, at).s);
-        c->outputs->items[at - first] = ed_retain(y);
+                               ed_layer_name(c->layer), convert_kind(L, first + i).s);
     }
-    if (masks_at) take_masks(L, c, masks_at);
-    return 0;
+    if (masks_at) take_masks(L, outputs + n, n, masks_at);
+    ed_scope scope = ed_scope_open();
+    c->outputs = ed_retain(ed_list_make(outputs, n));
+    c->masks = ed_retain(ed_list_make_optional(outputs + n, n));
+    ed_scope_close(&scope);
+    return c->masks ? 0 : handle_raise(L);
 }
 
 /* Runs protected: may raise anywhere. */
@@ -150,10 +153,10 @@ static bool custom_build(ed_layer *layer, const ed_layer_call *call)
 
 static bool give_outputs(const custom_call *c, ed_layer_call *call)
 {
-    for (int i = 0; i < c->outputs->size; i++) {
-        if (!ed_layer_return(call, scope_give(ed_retain(c->outputs->items[i])))) return false;
-        ed_tensor *mask = c->masks->items[i];
-        if (mask && !ed_layer_return_mask(call, i, scope_give(ed_retain(mask)))) return false;
+    for (int64_t i = 0; i < ed_list_size(c->outputs); i++) {
+        if (!ed_layer_return(call, ed_scope_hold(ed_list_get(c->outputs, i)))) return false;
+        ed_tensor *mask = ed_list_get(c->masks, i);
+        if (mask && !ed_layer_return_mask(call, (int)i, ed_scope_hold(mask))) return false;
     }
     return true;
 }
@@ -173,7 +176,7 @@ static void custom_destroy(ed_layer *layer)
     custom_state *state = ed_layer_state(layer);
     call_release(state->hold);
     state->hold = NULL;
-    let_go((custom_kind *)layer->class); /* from here on nobody asks for it */
+    let_go(state->kind);
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
@@ -214,7 +217,7 @@ static int make(lua_State *L)
     binding b = binding_open(L);
     ed_layer *layer = ed_layer_new(&kind->class, name);
     if (layer) {
-        ((custom_state *)ed_layer_state(layer))->hold = hold;
+        *(custom_state *)ed_layer_state(layer) = (custom_state){hold, kind};
         kind->users++;
     } else
         call_release(hold);
@@ -256,7 +259,7 @@ static void push_kind(lua_State *L, const char *name)
     custom_kind **box = lua_newuserdatauv(L, sizeof *box, 0);
     *box = NULL;
     luaL_setmetatable(L, "eddy.layer_kind");
-    custom_kind *kind = *box = memory_alloc(sizeof *kind + strlen(name) + 1);
+    custom_kind *kind = *box = ed_memory_alloc(sizeof *kind + strlen(name) + 1);
     if (!kind) handle_raise(L);
     strcpy(kind->name, name);
     kind->users = 1;
@@ -290,7 +293,7 @@ static int describe(lua_State *L)
 
 bool custom_layers_made(const ed_layer *layer)
 {
-    return layer->class->forward == custom_forward;
+    return ed_layer_kind(layer)->forward == custom_forward;
 }
 
 void custom_layers_open(lua_State *L)

@@ -4,11 +4,11 @@
 
 #include "lua/call.h"
 #include "lua/objects.h"
-#include "nn/layer.h"
 
-/* Of each layer written in Lua: the way into its state. */
+/* Of each layer written in Lua: the way into its Lua state, and its description. */
 typedef struct custom_state {
     call_hold *hold;
+    struct custom_kind *kind;
 } custom_state;
 
 /* own_layers.c: whether the layer was made by a kind of Lua's. */

@@ -1,6 +1,5 @@
 #include "lua/maker.h"
 #include "lua/objects.h"
-#include "tensor/core.h"
 #include <string.h>
 
 /*

@@ -1,6 +1,4 @@
 #include "lua/handle.h"
-#include "tensor/core.h"
-#include "tensor/memory.h"
 
 /* ---- When to collect ------------------------------------------------------------------------- */
 
@@ -15,11 +13,11 @@ static __thread int64_t least;
 
 void garbage_collect(lua_State *L)
 {
-    int64_t live = memory_live();
+    int64_t live = ed_memory_live();
     if (live < least) least = live;
     if (live - least <= LEAST_GROWTH + least / 8 || lua_gc(L, LUA_GCISRUNNING) != 1) return;
     lua_gc(L, LUA_GCCOLLECT);
-    least = memory_live();
+    least = ed_memory_live();
 }
 
 /* ---- Who made what --------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 #include "lua/handle.h"
 #include "lua/call.h"
-#include "tensor/core.h"
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -116,11 +115,6 @@ void *handle_check(lua_State *L, int at, handle_kind kind)
     if (h->closed || !h->object)
         luaL_argerror(L, at, lua_pushfstring(L, "the %s was closed", names[kind]));
     return h->object;
-}
-
-void *handle_hold(void *object)
-{
-    return object ? scope_give(ed_retain(object)) : NULL;
 }
 
 static void release(handle *h)
@@ -271,7 +265,7 @@ lua_State *binding_thread(void)
 
 binding binding_open(lua_State *L)
 {
-    binding b = {ed_scope_open(), thread, text_first(1)};
+    binding b = {ed_scope_open(), thread, ed_set_index_base(1)};
     thread = L;
     return b;
 }
@@ -279,7 +273,7 @@ binding binding_open(lua_State *L)
 void binding_close(binding *b)
 {
     thread = b->outer;
-    text_first(b->first);
+    ed_set_index_base(b->first);
     ed_scope_close(&b->scope);
 }
 

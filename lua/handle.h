@@ -41,7 +41,7 @@
  * So no Lua error ever passes through a C frame that holds anything. A Lua function that Eddy calls
  * back runs protected (call.h), and its error becomes Eddy's. An object that a binding works with
  * stays: what a finalizer closes meanwhile is not released yet, and what a callback could close is
- * held by handle_hold.
+ * held by ed_scope_hold.
  */
 #ifndef EDDY_LUA_HANDLE_H
 #define EDDY_LUA_HANDLE_H
@@ -103,10 +103,6 @@ void handle_new_weak(lua_State *L, const char *mode, const void *key);
 
 /* The name of its kind; NULL for what is none of ours. */
 const char *handle_name(lua_State *L, int at);
-
-/* The object, held by the open scope: for calls during which Lua code may run, which could close
- * the handle. NULL with an error without memory, and for NULL. */
-void *handle_hold(void *object);
 
 /* Pushes a text, for which memory may be refused: false with an Eddy error instead of a Lua one.
  * May be called while a scope is open, and needs two free places. */

@@ -3,8 +3,6 @@
 #include "lua/maker.h"
 #include "lua/promotion.h"
 #include "lua/ops.h"
-#include "nn/layer.h"
-#include "tensor/core.h"
 
 /*
  * What the op table says of an op, as a Lua table. help.lua makes texts of it; nothing about an op
@@ -87,7 +85,7 @@ static void set_text(lua_State *L, const char *key, const char *value)
 static void push_operands(lua_State *L, const ed_op *op)
 {
     lua_newtable(L);
-    for (int i = 0; i < ops_operands(op); i++) {
+    for (int i = 0; i < promotion_operands(op); i++) {
         lua_newtable(L);
         set_text(L, "name", op->operands[i].name);
         lua_newtable(L);
@@ -284,7 +282,10 @@ void help_push_activations(lua_State *L)
     lua_newtable(L);
     for (int i = 0; i < count; i++) {
         const char *name = i < ops ? ed_op_at(i)->name : others[i - ops];
-        if (!nn_activation("activation", name)) continue;
+        ed_scope scope = ed_scope_open();
+        const bool is_one = ed_activate(ed_scalar(0.0), name);
+        ed_scope_close(&scope);
+        if (!is_one) continue;
         lua_pushstring(L, name);
         lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
     }

@@ -153,7 +153,7 @@ static bool read_key(lua_State *L, int key, places *p)
             ed_fail(ED_INVALID_ARGUMENT,
                     "index: %s is no place: numbers in tensors count from 0; "
                     "ed.gather(x, indices) takes them",
-                    text_of_tensor(t).s);
+                    convert_type(t).s);
         else
             ed_fail(ED_INVALID_ARGUMENT,
                     "index: a number, a table of places or a bool tensor is expected, not %s",
@@ -198,22 +198,23 @@ static bool locate(const range *r, int64_t extent, stretch *s)
 static bool no_place(const ed_tensor *t, int axis, int64_t place)
 {
     ed_fail(ED_OUT_OF_RANGE, "index: there is no place %lld along axis %d of %s", (long long)place,
-            axis + 1, text_of_tensor(t).s);
+            axis + 1, convert_type(t).s);
     return false;
 }
 
 /* Of each axis of t what p says; axes that it does not name are whole. */
 static bool locate_all(const ed_tensor *t, const places *p, stretch *s)
 {
-    int left = t->rank - p->count;
+    int left = ed_rank(t) - p->count;
     if (left < 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "index: %d places for %s", p->count,
-                       text_of_tensor(t).s),
+        return ed_fail(ED_INVALID_ARGUMENT, "index: %d places for %s", p->count, convert_type(t).s),
                false;
-    for (int axis = 0; axis < t->rank; axis++) s[axis] = (stretch){0, t->shape[axis], 1};
+    for (int axis = 0; axis < ed_rank(t); axis++)
+        s[axis] = (stretch){0, ed_shape(t).values[axis], 1};
     for (int i = 0; i < p->count; i++) {
         int axis = p->gap >= 0 && i >= p->gap ? i + left : i;
-        if (!locate(&p->at[i], t->shape[axis], &s[axis])) return no_place(t, axis, p->at[i].first);
+        if (!locate(&p->at[i], ed_shape(t).values[axis], &s[axis]))
+            return no_place(t, axis, p->at[i].first);
     }
     return true;
 }
@@ -224,25 +225,24 @@ static ed_ints singles(const ed_tensor *t, const places *p, int64_t *axes)
     ed_ints list = {axes, 0};
     for (int i = 0; i < p->count; i++)
         if (p->at[i].single)
-            axes[list.count++] = p->gap >= 0 && i >= p->gap ? i + t->rank - p->count : i;
+            axes[list.count++] = p->gap >= 0 && i >= p->gap ? i + ed_rank(t) - p->count : i;
     return list;
 }
 
 static ed_tensor *view_at(ed_tensor *t, const places *p)
 {
-    const ed_tensor *value = tensor_read(t);
     stretch s[ED_MAX_RANK];
     int64_t begin[ED_MAX_RANK], end[ED_MAX_RANK], step[ED_MAX_RANK], axes[ED_MAX_RANK];
-    if (!locate_all(value, p, s)) return NULL;
-    for (int i = 0; i < value->rank; i++) {
+    if (!locate_all(t, p, s)) return NULL;
+    for (int i = 0; i < ed_rank(t); i++) {
         int64_t last = s[i].begin + (s[i].count - 1) * s[i].step;
         begin[i] = s[i].begin;
         step[i] = s[i].step;
         end[i] = step[i] > 0 ? last + 1 : last ? last - 1 : ED_END; /* which is not in it */
     }
-    const int n = value->rank;
+    const int n = ed_rank(t);
     ed_tensor *y = ed_slice(t, .begin = {begin, n}, .end = {end, n}, .step = {step, n});
-    ed_ints gone = singles(value, p, axes);
+    ed_ints gone = singles(t, p, axes);
     return y && gone.count ? ed_squeeze(y, .axis = gone) : y;
 }
 
@@ -251,23 +251,25 @@ static ed_tensor *view_at(ed_tensor *t, const places *p)
 static ed_tensor *mask_at(lua_State *L, int key)
 {
     ed_tensor *t = handle_at(L, key, HANDLE_TENSOR);
-    return t && t->dtype == ED_BOOL ? tensor_read(t) : NULL;
+    return t && ed_dtype_of(t) == ED_BOOL ? t : NULL;
 }
 
 /* The numbers, from 0, of the rows where the mask, of t's leading axes, is true. */
 static ed_tensor *true_rows(const ed_tensor *t, const ed_tensor *mask)
 {
-    if (mask->rank > t->rank ||
-        memcmp(mask->shape, t->shape, (size_t)mask->rank * sizeof *t->shape) != 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "index: a mask of %s for %s", text_of_tensor(mask).s,
-                       text_of_tensor(t).s);
+    if (ed_rank(mask) > ed_rank(t) ||
+        memcmp(ed_shape(mask).values, ed_shape(t).values,
+               (size_t)ed_rank(mask) * sizeof *ed_shape(t).values) != 0)
+        return ed_fail(ED_INVALID_ARGUMENT, "index: a mask of %s for %s", convert_type(mask).s,
+                       convert_type(t).s);
     const uint8_t *bits = ed_data(mask);
     int64_t n = 0;
-    for (int64_t i = 0; bits && i < mask->size; i++) n += bits[i];
-    ed_tensor *rows = bits ? scope_give(tensor_new(ED_INT64, 1, &n)) : NULL;
+    for (int64_t i = 0; bits && i < ed_size(mask); i++) n += bits[i];
+    void *numbers;
+    ed_tensor *rows = bits ? ed_empty(ED_INT64, ED_SHAPE(n), &numbers) : NULL;
     n = 0;
-    for (int64_t i = 0; rows && i < mask->size; i++)
-        if (bits[i]) ((int64_t *)rows->data)[n++] = i;
+    for (int64_t i = 0; rows && i < ed_size(mask); i++)
+        if (bits[i]) ((int64_t *)numbers)[n++] = i;
     return rows;
 }
 
@@ -275,20 +277,19 @@ static ed_tensor *true_rows(const ed_tensor *t, const ed_tensor *mask)
 static ed_ints shape_of_rows(const ed_tensor *t, const ed_tensor *mask, int64_t rows,
                              int64_t *shape)
 {
-    int rank = t->rank - mask->rank;
+    int rank = ed_rank(t) - ed_rank(mask);
     shape[0] = rows;
-    memcpy(shape + 1, t->shape + mask->rank, (size_t)rank * sizeof *shape);
+    memcpy(shape + 1, ed_shape(t).values + ed_rank(mask), (size_t)rank * sizeof *shape);
     return (ed_ints){shape, rank + 1};
 }
 
 /* The gradient flows back to the rows. */
 static ed_tensor *read_masked(ed_tensor *t, const ed_tensor *mask)
 {
-    const ed_tensor *value = tensor_read(t);
     int64_t shape[ED_MAX_RANK + 1];
-    ed_tensor *rows = true_rows(value, mask);
+    ed_tensor *rows = true_rows(t, mask);
     if (!rows) return NULL;
-    ed_tensor *all = ed_reshape(t, shape_of_rows(value, mask, mask->size, shape));
+    ed_tensor *all = ed_reshape(t, shape_of_rows(t, mask, ed_size(mask), shape));
     return ed_gather(all, rows, .axis = 0);
 }
 
@@ -304,13 +305,15 @@ static const char *spread(ed_tensor *value, ed_ints shape)
 static bool write_masked(ed_tensor *v, const ed_tensor *mask, ed_tensor *value)
 {
     int64_t shape[ED_MAX_RANK + 1];
-    const ed_tensor *rows = true_rows(v, mask);
-    if (!rows) return false;
-    const char *from = spread(value, shape_of_rows(v, mask, rows->size, shape));
+    ed_tensor *rows = true_rows(v, mask);
+    const int64_t *numbers = rows ? ed_data(rows) : NULL;
+    if (!numbers) return false;
+    const char *from = spread(value, shape_of_rows(v, mask, ed_size(rows), shape));
     char *to = from ? variable_write(v, true) : NULL;
-    size_t size = mask->size ? (size_t)(v->size / mask->size) * dtype_size(v->dtype) : 0;
-    for (int64_t i = 0; to && i < rows->size; i++)
-        memcpy(to + (size_t)((int64_t *)rows->data)[i] * size, from + (size_t)i * size, size);
+    size_t size =
+        ed_size(mask) ? (size_t)(ed_size(v) / ed_size(mask)) * ed_dtype_size(ed_dtype_of(v)) : 0;
+    for (int64_t i = 0; to && i < ed_size(rows); i++)
+        memcpy(to + (size_t)numbers[i] * size, from + (size_t)i * size, size);
     return to;
 }
 
@@ -319,10 +322,10 @@ static bool write_masked(ed_tensor *v, const ed_tensor *mask, ed_tensor *value)
 static void scatter(const ed_tensor *v, const stretch *s, char *to, const char *from)
 {
     int64_t at[ED_MAX_RANK] = {0}, strides[ED_MAX_RANK];
-    const int last = v->rank - 1, axes = last >= 0 && s[last].step == 1 ? last : v->rank;
-    const size_t size = dtype_size(v->dtype);
+    const int last = ed_rank(v) - 1, axes = last >= 0 && s[last].step == 1 ? last : ed_rank(v);
+    const size_t size = ed_dtype_size(ed_dtype_of(v));
     const size_t run = axes == last ? (size_t)s[last].count * size : size;
-    tensor_row_major(v->rank, v->shape, strides);
+    tensor_row_major(ed_rank(v), ed_shape(v).values, strides);
     for (int axis = 0; axis >= 0; from += run) {
         int64_t place = axes == last ? s[last].begin : 0;
         for (int i = 0; i < axes; i++) place += (s[i].begin + at[i] * s[i].step) * strides[i];
@@ -337,7 +340,7 @@ static bool write_view(ed_tensor *v, const places *p, ed_tensor *value)
     int64_t shape[ED_MAX_RANK], axes[ED_MAX_RANK], size = 1;
     if (!locate_all(v, p, s)) return false;
     ed_ints gone = singles(v, p, axes), left = {shape, 0};
-    for (int i = 0, k = 0; i < v->rank; i++) {
+    for (int i = 0, k = 0; i < ed_rank(v); i++) {
         size *= s[i].count;
         if (k < gone.count && gone.values[k] == i)
             k++;
@@ -363,9 +366,9 @@ ed_tensor *indexing_read(lua_State *L, ed_tensor *t, int key)
 
 bool indexing_write(lua_State *L, ed_tensor *v, int key, ed_tensor *value)
 {
-    if (value->dtype != v->dtype)
+    if (ed_dtype_of(value) != ed_dtype_of(v))
         return ed_fail(ED_INVALID_ARGUMENT, "assign: the variable is %s, the value %s",
-                       text_of_tensor(v).s, text_of_tensor(value).s),
+                       convert_type(v).s, convert_type(value).s),
                false;
     const ed_tensor *mask = mask_at(L, key);
     if (mask) return write_masked(v, mask, value);

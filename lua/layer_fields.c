@@ -1,4 +1,5 @@
 #include "lua/custom_layers.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,14 +29,14 @@ static void push_fields(lua_State *L, ed_layer *layer)
 /* The layer itself or one that it is in. */
 static bool is_above(const ed_layer *layer, const ed_layer *other)
 {
-    while (layer && layer != other) layer = layer->parent;
+    while (layer && layer != other) layer = ed_layer_parent(layer);
     return layer;
 }
 
 static bool is_weight(const ed_layer *layer, const ed_tensor *v)
 {
-    for (int64_t i = 0; i < layer->n_weights; i++)
-        if (layer->weights[i] == v) return true;
+    for (int64_t i = 0; i < ed_layer_weight_count(layer); i++)
+        if (ed_layer_weight(layer, i) == v) return true;
     return false;
 }
 
@@ -44,10 +45,11 @@ static bool is_weight(const ed_layer *layer, const ed_tensor *v)
 static bool is_elsewhere(const ed_layer *layer, const ed_tensor *v, const char *name)
 {
     if (!strchr(ed_variable_name(v), '/')) return false;
-    char *path = layer_path(layer, name);
-    const bool same = path && !strcmp(ed_variable_name(v), path);
-    memory_free(path);
-    return !same;
+    ED_SCOPE;
+    const char *path = ed_layer_path(layer), *its = ed_variable_name(v);
+    const size_t size = path ? strlen(path) : 0;
+    const bool same = path && !strncmp(its, path, size) && its[size] == '/';
+    return !same || strcmp(its + size + 1, name) != 0;
 }
 
 /* Notes the part at the top of the stack, once. */
@@ -67,7 +69,7 @@ static void note(lua_State *L, int found, const void *part, const char *name)
 
 static void find_layer(lua_State *L, const ed_layer *layer, const ed_layer *part, int found)
 {
-    if (!part->parent && !is_above(layer, part)) note(L, found, part, part->name);
+    if (!ed_layer_parent(part) && !is_above(layer, part)) note(L, found, part, ed_layer_name(part));
 }
 
 static void find_variable(lua_State *L, const ed_layer *layer, const char *name, ed_tensor *v,
@@ -171,28 +173,40 @@ static void claim_free(lua_State *L, int names, const char *kind)
     lua_pop(L, 1);
 }
 
+/* An error that begins with the layer's path; always false. */
+static bool refuse(const ed_layer *layer, const char *format, ...)
+{
+    ED_SCOPE;
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    const char *path = ed_layer_path(layer);
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s", path ? path : "layer", message), false;
+}
+
 /* The part at the top of the stack but one, whose name is at the top. False with an error. */
 static bool check_name(lua_State *L, const ed_layer *layer, int names)
 {
     const ed_layer *part = handle_at(L, -2, HANDLE_LAYER);
     const char *name = lua_tostring(L, -1);
-    if (part && !part->named) return claim_free(L, names, part->class->kind.name), true;
+    if (part && !ed_layer_is_named(part))
+        return claim_free(L, names, ed_layer_kind(part)->kind.name), true;
     if (!*name || strchr(name, '/'))
-        return layer_fail(layer, ED_INVALID_ARGUMENT,
-                          "'%s' is no name: empty, or with a slash in it", name);
+        return refuse(layer, "'%s' is no name: empty, or with a slash in it", name);
     if (claim(L, names, part ? "layer" : "weight", name)) return true;
-    return layer_fail(layer, ED_INVALID_ARGUMENT, "there are two %s of the name %s",
-                      part ? "layers" : "weights", name);
+    return refuse(layer, "there are two %s of the name %s", part ? "layers" : "weights", name);
 }
 
 static void check_names(lua_State *L, const ed_layer *layer, int found)
 {
     lua_newtable(L);
     const int names = lua_gettop(L);
-    for (int64_t i = 0; i < layer->n_children; i++)
-        claim(L, names, "layer", layer->children[i]->name);
-    for (int64_t i = 0; i < layer->n_weights; i++)
-        claim(L, names, "weight", strrchr(ed_variable_name(layer->weights[i]), '/') + 1);
+    for (int64_t i = 0; i < ed_layer_child_count(layer); i++)
+        claim(L, names, "layer", ed_layer_name(ed_layer_child(layer, i)));
+    for (int64_t i = 0; i < ed_layer_weight_count(layer); i++)
+        claim(L, names, "weight", strrchr(ed_variable_name(ed_layer_weight(layer, i)), '/') + 1);
     for (lua_Integer i = 1; lua_rawgeti(L, found, i) != LUA_TNIL; i += 2) {
         lua_rawgeti(L, found, i + 1);
         if (!check_name(L, layer, names)) handle_raise(L);
@@ -254,7 +268,7 @@ void fields_check(lua_State *L, ed_layer *layer, const char *name)
     lua_rawget(L, -2);
     const ed_layer *child = handle_at(L, -1, HANDLE_LAYER);
     const ed_tensor *v = handle_at(L, -1, HANDLE_TENSOR);
-    const bool kept = (child && child->parent == layer) || (v && is_weight(layer, v));
+    const bool kept = (child && ed_layer_parent(child) == layer) || (v && is_weight(layer, v));
     const bool same = (child && handle_at(L, value, HANDLE_LAYER) == child) ||
                       (v && handle_at(L, value, HANDLE_TENSOR) == v);
     if (kept && !same)

@@ -76,7 +76,7 @@ bool identity_add_child(lua_State *L, ed_layer *layer, ed_layer *child, int at)
 {
     at = lua_absindex(L, at);
     identity_push(L, layer);
-    const bool had = child->parent == layer;
+    const bool had = ed_layer_parent(child) == layer;
     identity_attach(L, -1, child, at);
     const bool added = ed_layer_add_child(layer, child);
     if (!added && !had) {

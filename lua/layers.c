@@ -138,11 +138,12 @@ static bool is_options(lua_State *L, int at)
 
 static ed_list *inputs_at(lua_State *L, int first, int last)
 {
-    ed_list *list = scope_give(list_new(last - first + 1));
-    for (int at = first; list && at <= last; at++)
-        if (!(list->items[at - first] = ed_retain(convert_operand(L, at, ED_DTYPE_NONE))))
+    const int n = last - first + 1;
+    ed_tensor **inputs = ed_scope_alloc((size_t)n * sizeof *inputs);
+    for (int i = 0; i < n; i++)
+        if (!inputs || !(inputs[i] = ed_scope_hold(convert_operand(L, first + i, ED_DTYPE_NONE))))
             return NULL;
-    return list;
+    return ed_list_make(inputs, n);
 }
 
 /* The outputs, one by one, and with return_masks a table of their masks. `list` and `masks` are at
@@ -151,7 +152,8 @@ static int push_outputs(lua_State *L, ed_list *outputs, ed_list *masks)
 {
     const int64_t n = ed_list_size(outputs);
     luaL_checkstack(L, (int)n + 4, "a layer has too many outputs");
-    for (int64_t i = 0; i < n; i++) handle_put(handle_new(L, HANDLE_TENSOR), outputs->items[i]);
+    for (int64_t i = 0; i < n; i++)
+        handle_put(handle_new(L, HANDLE_TENSOR), ed_list_get(outputs, i));
     if (!masks) return (int)n;
     convert_push_list(L, masks);
     return (int)n + 1;
@@ -171,7 +173,7 @@ static int forward(lua_State *L)
     convert_room room = {.who = "forward"};
     binding b = binding_open(L);
     ed_list *inputs = inputs_at(L, 2, last);
-    bool fine = inputs && handle_hold(layer) &&
+    bool fine = inputs && ed_scope_hold(layer) &&
                 (!options_at || maker_options(L, options_at, forward_fields, &options, &room));
     if (options.return_masks) options.eddy.output_masks = &given;
     if (fine) result = ed_forward_list(layer, inputs, &options.eddy);
@@ -265,11 +267,11 @@ static int child(lua_State *L, ed_layer *layer, lua_Integer i)
 static bool property(lua_State *L, const ed_layer *layer, const char *key)
 {
     if (!strcmp(key, "name"))
-        lua_pushstring(L, layer->name);
+        lua_pushstring(L, ed_layer_name(layer));
     else if (!strcmp(key, "kind"))
-        lua_pushstring(L, layer->class->kind.name);
+        lua_pushstring(L, ed_layer_kind(layer)->kind.name);
     else if (!strcmp(key, "built"))
-        lua_pushboolean(L, layer->built);
+        lua_pushboolean(L, ed_layer_is_built(layer));
     else
         return false;
     return true;
@@ -342,8 +344,8 @@ static int to_string(lua_State *L)
     const ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     luaL_checkstack(L, 8, NULL);
     binding b = binding_open(L);
-    binding_finish_text(L, &b, text_give(layer_path(layer, NULL)));
-    lua_pushfstring(L, "layer %s (%s)", lua_tostring(L, -1), layer->class->kind.name);
+    binding_finish_text(L, &b, ed_layer_path(layer));
+    lua_pushfstring(L, "layer %s (%s)", lua_tostring(L, -1), ed_layer_kind(layer)->kind.name);
     return 1;
 }
 

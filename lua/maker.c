@@ -1,7 +1,6 @@
 #include "lua/maker.h"
 #include "lua/promotion.h"
 #include "lua/objects.h"
-#include "tensor/core.h"
 #include <limits.h>
 #include <string.h>
 
@@ -31,8 +30,8 @@ ed_tensor *maker_tensor(const maker_value *value, ed_dtype dtype)
 {
     const tables_wanted wanted = {.dtype = dtype, .named = value->named};
     ed_tensor *t = convert_values(value->L, value->at, &wanted);
-    if (t && t->flags & TENSOR_WEAK) t = ed_scalar_with(t, NULL);
-    return t && dtype && t->dtype != dtype ? ed_cast(t, dtype) : t;
+    if (t && ed_is_weak(t)) t = ed_scalar_with(t, NULL);
+    return t && dtype && ed_dtype_of(t) != dtype ? ed_cast(t, dtype) : t;
 }
 
 static bool read_object(lua_State *L, int at, const maker_field *field, void *to,

@@ -1,5 +1,4 @@
 #include "lua/objects.h"
-#include "tensor/core.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "lua/convert.h"
 #include "lua/promotion.h"
 #include "lua/objects.h"
-#include "tensor/core.h"
 #include <limits.h>
 #include <string.h>
 
@@ -37,10 +36,10 @@ typedef struct arguments {
 static ed_dtype dtype_for(const arguments *a, int i)
 {
     ed_dtype met = ED_DTYPE_NONE;
-    for (int k = 0; k < ops_operands(a->op); k++) {
+    for (int k = 0; k < promotion_operands(a->op); k++) {
         const ed_tensor *t =
-            ops_operands_agree(a->op, i, k) ? handle_at(a->L, k + 1, HANDLE_TENSOR) : NULL;
-        if (t && (!met || ed_dtype_is_float(t->dtype))) met = t->dtype;
+            promotion_agree(a->op, i, k) ? handle_at(a->L, k + 1, HANDLE_TENSOR) : NULL;
+        if (t && (!met || ed_dtype_is_float(ed_dtype_of(t)))) met = ed_dtype_of(t);
     }
     return met;
 }
@@ -50,7 +49,7 @@ static bool take_operand(arguments *a, int at, ed_dtype likely)
     int i = a->n_inputs;
     if (i == a->most_inputs)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: more than %d operands", a->op->name, i), false;
-    const ed_operand *mine = ops_operand(a->op, i);
+    const ed_operand *mine = promotion_operand(a->op, i);
     if (!convert_is_operand(a->L, at))
         return ed_fail(ED_INVALID_ARGUMENT,
                        "%s: %s is %s; a tensor, a number or a table of numbers is expected",
@@ -70,7 +69,7 @@ static ed_dtype dtype_within(lua_State *L, int table)
     for (int64_t i = 1; i <= count && !dtype; i++) {
         lua_rawgeti(L, table, i);
         const ed_tensor *t = handle_at(L, -1, HANDLE_TENSOR);
-        if (t) dtype = t->dtype;
+        if (t) dtype = ed_dtype_of(t);
         lua_pop(L, 1);
     }
     return dtype;
@@ -108,7 +107,7 @@ static bool take_variadic(arguments *a)
 
 static bool take_operands(arguments *a)
 {
-    int n = ops_operands(a->op);
+    int n = promotion_operands(a->op);
     if (a->op->flags & ED_OP_VARIADIC) return take_variadic(a);
     for (int i = 0; i < n; i++, a->at++) {
         ed_tensor *t = a->at <= a->last ? handle_at(a->L, a->at, HANDLE_TENSOR) : NULL;
@@ -198,7 +197,8 @@ static bool take_arguments(arguments *a)
         memcpy(a->attrs, op->defaults, op->attrs_size);
     else
         memset(a->attrs, 0, op->attrs_size);
-    return take_operands(a) && take_attributes(a) && promotion(op, a->inputs, a->n_inputs, a->attrs);
+    return take_operands(a) && take_attributes(a) &&
+           promotion(op, a->inputs, a->n_inputs, a->attrs);
 }
 
 /* The one output, or a list of all. */
@@ -226,7 +226,7 @@ static int push_each(lua_State *L, const ed_list *list)
 {
     const int n = (int)ed_list_size(list);
     luaL_checkstack(L, n + 8, NULL);
-    for (int i = 0; i < n; i++) handle_put(handle_new(L, HANDLE_TENSOR), list->items[i]);
+    for (int i = 0; i < n; i++) handle_put(handle_new(L, HANDLE_TENSOR), ed_list_get(list, i));
     return n;
 }
 
@@ -234,7 +234,8 @@ static int push_each(lua_State *L, const ed_list *list)
  * tensors' metatable is at a place of the stack or an upvalue. */
 static int call(lua_State *L, const ed_op *op, int metatable)
 {
-    const bool many = op->flags & ED_OP_MANY_OUTPUTS, single = !many && ops_results(op) == 1;
+    const bool many = op->flags & ED_OP_MANY_OUTPUTS,
+               single = !many && (!op->results || !op->results[1].name);
     int last = lua_gettop(L);
     luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
     handle *h = single ? handle_new_with(L, HANDLE_TENSOR, metatable) : handle_new(L, HANDLE_LIST);
@@ -315,7 +316,7 @@ void ops_open(lua_State *L, int module, int methods)
         if (!ops_is_public(op)) continue;
         ops_push(L, op);
         set(L, module, op->name);
-        if (ops_operands(op)) set(L, methods, op->name);
+        if (promotion_operands(op)) set(L, methods, op->name);
         if (!strncmp(op->name, "reduce_", 7)) {
             set(L, module, op->name + 7);
             set(L, methods, op->name + 7);

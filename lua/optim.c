@@ -1,7 +1,6 @@
 #include "lua/maker.h"
 #include "lua/objects.h"
 #include "optim/optim.h"
-#include "tensor/core.h"
 #include <string.h>
 
 /*
@@ -43,16 +42,17 @@ static const maker makers[] = {
  * are of the dtype of the variables (NULL: there are none). */
 static ed_list *gradients_at(lua_State *L, int at, int64_t count, const ed_list *variables)
 {
-    ed_list *list = scope_give(list_new(count));
+    ed_tensor **list = ed_scope_alloc(((size_t)count + 1) * sizeof *list);
     for (int64_t i = 0; list && i < count; i++) {
         bool connected = lua_rawgeti(L, at, i + 1) != LUA_TNIL && lua_toboolean(L, -1);
-        const ed_tensor *of = variables ? variables->items[i] : NULL;
-        ed_tensor *t = connected ? convert_operand(L, -1, of ? of->dtype : ED_DTYPE_NONE) : NULL;
+        const ed_tensor *of = variables ? ed_list_get(variables, i) : NULL;
+        ed_tensor *t =
+            connected ? convert_operand(L, -1, of ? ed_dtype_of(of) : ED_DTYPE_NONE) : NULL;
         lua_pop(L, 1);
-        if (connected && !t) return NULL;
-        list->items[i] = ed_retain(t);
+        if (connected && !(t = ed_scope_hold(t))) return NULL;
+        list[i] = t;
     }
-    return list;
+    return list ? ed_list_make_optional(list, count) : NULL;
 }
 
 /* The number of entries of a table with holes: its largest whole key. */
@@ -97,7 +97,7 @@ static int minimize(lua_State *L)
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     binding b = binding_open(L);
     ed_list *variables = objects_variables(L, 4);
-    bool held = variables && handle_hold(optimizer) && handle_hold(tape) && handle_hold(loss);
+    bool held = variables && ed_scope_hold(optimizer) && ed_scope_hold(tape) && ed_scope_hold(loss);
     bool fine = held && ed_minimize(optimizer, tape, loss, variables);
     binding_close(&b);
     lua_settop(L, 1);
@@ -145,6 +145,8 @@ static int index_of(lua_State *L)
         lua_pushnumber(L, ed_optimizer_learning_rate(optimizer));
     else if (!strcmp(key, "iterations"))
         lua_pushinteger(L, ed_optimizer_iterations(optimizer));
+    else if (!strcmp(key, "kind"))
+        lua_pushstring(L, ed_kind_of(optimizer)->name);
     else
         return objects_no_field(L);
     return 1;

@@ -6,13 +6,17 @@
 #define EDDY_LUA_PROMOTION_H
 
 #include "eddy.h"
-#include "ops/execute.h"
-#include "tensor/core.h"
+
+/* The number of an op's operands; the one that input i is (of a list all are the last one); whether
+ * inputs i and k must agree in dtype. */
+int promotion_operands(const ed_op *op);
+const ed_operand *promotion_operand(const ed_op *op, int i);
+bool promotion_agree(const ed_op *op, int i, int k);
 
 /* Whether it is a tensor of whole numbers, which become floats where they meet some. */
 static inline bool promotion_is_integer(const ed_tensor *t)
 {
-    return (ED_SET_INDEX | 1 << ED_UINT8) & 1u << t->dtype && !(t->flags & TENSOR_WEAK);
+    return (ED_SET_INDEX | 1 << ED_UINT8) & 1u << ed_dtype_of(t) && !ed_is_weak(t);
 }
 
 /*

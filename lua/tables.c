@@ -1,6 +1,5 @@
 #include "lua/tables.h"
 #include "lua/convert.h"
-#include "tensor/core.h"
 #include <stdio.h>
 
 /*
@@ -19,9 +18,9 @@ typedef struct table {
 } table;
 
 /* "element [2][1]", the place in the outer `depth` tables; "the table" for none. */
-static text place(const table *t, int depth)
+static convert_text place(const table *t, int depth)
 {
-    text s = {"the table"};
+    convert_text s = {"the table"};
     int used = depth ? snprintf(s.s, sizeof s.s, "element ") : 0;
     for (int i = 0; i < depth; i++)
         used += snprintf(s.s + used, sizeof s.s - (size_t)used, "[%lld]", (long long)t->at[i]);
@@ -141,7 +140,7 @@ static bool refuse(lua_State *L, const table *t)
 /* The number at the top of the stack as element i. 64 bits do not pass through a double. */
 static bool store(lua_State *L, const table *t, void *data, int64_t i)
 {
-    if (lua_isboolean(L, -1)) return dtype_store(t->dtype, data, i, lua_toboolean(L, -1)), true;
+    if (lua_isboolean(L, -1)) return ed_dtype_store(t->dtype, data, i, lua_toboolean(L, -1));
     if ((t->dtype == ED_INT64 || t->dtype == ED_UINT64) && lua_isinteger(L, -1)) {
         int64_t value = lua_tointeger(L, -1);
         if (value < 0 && t->dtype == ED_UINT64) return refuse(L, t);
@@ -149,9 +148,8 @@ static bool store(lua_State *L, const table *t, void *data, int64_t i)
         return true;
     }
     double value = lua_tonumber(L, -1);
-    if (!t->holds_all && !dtype_holds(t->dtype, value)) return refuse(L, t);
-    dtype_store(t->dtype, data, i, value);
-    return true;
+    if (!t->holds_all && !ed_dtype_holds(t->dtype, value)) return refuse(L, t);
+    return ed_dtype_store(t->dtype, data, i, value);
 }
 
 static bool store_all(lua_State *L, table *t, int depth, void *data, int64_t *i)
@@ -188,9 +186,10 @@ static ed_tensor *make(lua_State *L, int at, table *t)
     if (!fine || !look(L, t, 0)) return NULL;
     t->dtype = t->wanted->dtype ? t->wanted->dtype : natural(t);
     t->holds_all = ed_dtype_is_float(t->dtype);
-    ed_tensor *made = scope_give(tensor_new(t->dtype, t->rank, t->shape));
+    void *data;
+    ed_tensor *made = ed_empty(t->dtype, (ed_ints){t->shape, t->rank}, &data);
     int64_t i = 0;
-    return made && store_all(L, t, 0, made->data, &i) ? made : NULL;
+    return made && store_all(L, t, 0, data, &i) ? made : NULL;
 }
 
 ed_tensor *tables_tensor(lua_State *L, int at, const tables_wanted *wanted, bool *tensors)

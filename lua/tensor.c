@@ -3,7 +3,6 @@
 #include "lua/promotion.h"
 #include "lua/ops.h"
 #include "lua/indexing.h"
-#include "tensor/core.h"
 #include <string.h>
 
 /* Tensors in Lua: operators, properties, values of variables. x[...] is in indexing.c. */
@@ -44,11 +43,11 @@ static bool push_property(lua_State *L, const ed_tensor *t, const char *key)
     if (!strcmp(key, "shape"))
         push_shape(L, t);
     else if (!strcmp(key, "dtype"))
-        lua_pushstring(L, ed_dtype_name(t->dtype));
+        lua_pushstring(L, ed_dtype_name(ed_dtype_of(t)));
     else if (!strcmp(key, "rank"))
-        lua_pushinteger(L, t->rank);
+        lua_pushinteger(L, ed_rank(t));
     else if (!strcmp(key, "size"))
-        lua_pushinteger(L, t->size);
+        lua_pushinteger(L, ed_size(t));
     else if (!strcmp(key, "name"))
         lua_pushstring(L, ed_variable_name(t));
     else if (!strcmp(key, "trainable"))
@@ -63,8 +62,8 @@ static bool push_property(lua_State *L, const ed_tensor *t, const char *key)
 static bool is_end(lua_State *L, const ed_tensor *t)
 {
     lua_Debug caller;
-    if (!lua_isinteger(L, 2) || !t->rank) return false;
-    if ((lua_Unsigned)lua_tointeger(L, 2) - 1 != (lua_Unsigned)t->shape[0]) return false;
+    if (!lua_isinteger(L, 2) || !ed_rank(t)) return false;
+    if ((lua_Unsigned)lua_tointeger(L, 2) - 1 != (lua_Unsigned)ed_shape(t).values[0]) return false;
     return lua_getstack(L, 1, &caller) && lua_getinfo(L, "S", &caller) && *caller.what == 'C';
 }
 
@@ -95,8 +94,10 @@ static int index_of(lua_State *L)
  * become floats for a float variable. */
 static ed_tensor *value_for(lua_State *L, int at, const ed_tensor *v)
 {
-    ed_tensor *t = convert_operand(L, at, v->dtype);
-    return t && ED_SET_FLOAT & 1u << v->dtype && promotion_is_integer(t) ? ed_cast(t, v->dtype) : t;
+    ed_tensor *t = convert_operand(L, at, ed_dtype_of(v));
+    return t && ED_SET_FLOAT & 1u << ed_dtype_of(v) && promotion_is_integer(t)
+               ? ed_cast(t, ed_dtype_of(v))
+               : t;
 }
 
 static int set_field(lua_State *L, ed_tensor *t, const char *key)
@@ -131,15 +132,15 @@ static int new_index(lua_State *L)
 /* Raised with the program's place, also below a function of Lua's own as pairs. */
 static int no_rows(lua_State *L, const ed_tensor *t, const char *what)
 {
-    ed_fail(ED_INVALID_ARGUMENT, "a scalar has no %s: %s", what, text_of_tensor(t).s);
+    ed_fail(ED_INVALID_ARGUMENT, "a scalar has no %s: %s", what, convert_type(t).s);
     return handle_raise(L);
 }
 
 static int length(lua_State *L)
 {
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
-    if (!t->rank) return no_rows(L, t, "length");
-    lua_pushinteger(L, t->shape[0]);
+    if (!ed_rank(t)) return no_rows(L, t, "length");
+    lua_pushinteger(L, ed_shape(t).values[0]);
     return 1;
 }
 
@@ -160,8 +161,8 @@ static int to_table(lua_State *L)
 {
     ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     handle *h = handle_new(L, HANDLE_TENSOR); /* holds the contiguous copy while tables are made */
-    h->object = tensor_contiguous(tensor_read(t));
-    if (!h->object) return handle_raise(L);
+    binding b = binding_open(L);
+    binding_finish(L, &b, h, ed_contiguous(ed_value(t)));
     convert_push_elements(L, h->object);
     return 1;
 }
@@ -170,10 +171,9 @@ static int to_table(lua_State *L)
 static int item(lua_State *L)
 {
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
-    if (t->size != 1)
-        return handle_fail(L, "item: the tensor has %I elements", (lua_Integer)t->size);
-    const ed_tensor *value = tensor_read(t); /* one element: any layout is contiguous */
-    convert_push_element(L, value->dtype, value->data, 0);
+    if (ed_size(t) != 1)
+        return handle_fail(L, "item: the tensor has %I elements", (lua_Integer)ed_size(t));
+    convert_push_element(L, ed_dtype_of(t), ed_data(t), 0); /* one element: no layout is copied */
     return 1;
 }
 
@@ -182,7 +182,7 @@ static int next_row(lua_State *L)
 {
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     lua_Integer last = luaL_optinteger(L, 2, 0);
-    if (!t->rank || last >= t->shape[0]) return 0;
+    if (!ed_rank(t) || last >= ed_shape(t).values[0]) return 0;
     lua_settop(L, 1);
     lua_pushinteger(L, last + 1);
     lua_pushvalue(L, -1);
@@ -196,7 +196,7 @@ static int next_row(lua_State *L)
 static int rows(lua_State *L)
 {
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
-    if (!t->rank) return no_rows(L, t, "rows");
+    if (!ed_rank(t)) return no_rows(L, t, "rows");
     lua_settop(L, 1);
     lua_pushcfunction(L, next_row);
     lua_insert(L, 1);
@@ -317,10 +317,10 @@ static void push_within_text(lua_State *L, int at)
         handle_raise(L);
     }
     const ed_tensor *t = handle_check(L, at, HANDLE_TENSOR);
-    if (t->rank)
-        lua_pushstring(L, text_of_tensor(t).s);
-    else if (t->dtype == ED_BOOL)
-        lua_pushstring(L, *(const uint8_t *)tensor_read(t)->data ? "true" : "false");
+    if (ed_rank(t))
+        lua_pushstring(L, convert_type(t).s);
+    else if (ed_dtype_of(t) == ED_BOOL)
+        lua_pushstring(L, *(const bool *)ed_data(t) ? "true" : "false");
     else
         push_first_line(L, t);
 }

@@ -1,6 +1,5 @@
 #include "lua/call.h"
 #include "lua/objects.h"
-#include "track/graph.h"
 #include <string.h>
 
 /*
@@ -29,7 +28,6 @@ typedef struct cell {
 } cell;
 
 struct lua_trackable {
-    ed_object object;
     call_hold *hold; /* of the table */
     cell *cells;
 };
@@ -81,7 +79,7 @@ static cell *cell_named(lua_trackable *self, const char *name)
 {
     for (cell *c = self->cells; c; c = c->next)
         if (!strcmp(c->name, name)) return c;
-    cell *c = memory_zalloc(sizeof *c + strlen(name) + 1);
+    cell *c = ed_memory_alloc(sizeof *c + strlen(name) + 1);
     if (!c) return NULL;
     c->owner = self;
     strcpy(c->name, name);
@@ -102,16 +100,13 @@ static void track_value(lua_State *L, const visit *v, const char *name)
     if (lua_type(L, -1) != LUA_TNUMBER) {
         binding b = binding_open(L); /* the graph holds what it meets */
         void *object = trackables_object(L, lua_gettop(L), name);
-        if (object)
-            ed_track(v->tracker, name, object);
-        else
-            v->tracker->failed = true;
+        ed_track(v->tracker, name, object);
         binding_close(&b);
         return;
     }
     cell *c = cell_named(v->self, name);
     if (!c) {
-        v->tracker->failed = true;
+        ed_track(v->tracker, name, NULL); /* fails, with the error that is kept */
         return;
     }
     c->whole = lua_isinteger(L, -1);
@@ -136,27 +131,26 @@ static int visit_table(lua_State *L)
     return 0;
 }
 
-static void track(void *object, ed_tracker *tracker)
+static void track(void *user, ed_tracker *tracker)
 {
-    lua_trackable *self = object;
+    lua_trackable *self = user;
     visit v = {self, tracker};
-    if (!call_protected(self->hold, visit_table, &v)) tracker->failed = true;
+    if (!call_protected(self->hold, visit_table, &v)) ed_track(tracker, "", NULL);
 }
 
-static void destroy(void *object)
+static void destroy(void *user)
 {
-    lua_trackable *self = object;
+    lua_trackable *self = user;
     call_release(self->hold);
     while (self->cells) {
         cell *c = self->cells;
         self->cells = c->next;
-        memory_free(c);
+        ed_memory_free(c);
     }
-    memory_free(self);
+    ed_memory_free(self);
 }
 
-static const object_class trackable_class = {
-    .name = "trackable", .destroy = destroy, .track = track};
+static const ed_trackable_class table_class = {"trackable", track, destroy};
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
@@ -165,13 +159,15 @@ void trackables_push(lua_State *L, int at)
     at = lua_absindex(L, at);
     handle *h = handle_new(L, HANDLE_TRACKABLE);
     call_hold *hold = call_hold_new(L, at);
-    lua_trackable *self = object_new(&trackable_class, sizeof *self);
-    if (!self) {
+    binding b = binding_open(L);
+    lua_trackable *self = ed_memory_alloc(sizeof *self);
+    if (self) self->hold = hold;
+    ed_trackable *object = self ? ed_trackable_new(&table_class, self) : NULL;
+    if (!object) {
         call_release(hold);
-        handle_raise(L);
+        ed_memory_free(self);
     }
-    self->hold = hold;
-    h->object = self;
+    binding_finish(L, &b, h, object);
 }
 
 void *trackables_object(lua_State *L, int at, const char *name)

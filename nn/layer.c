@@ -149,6 +149,52 @@ const char *ed_layer_name(const ed_layer *layer)
     return layer ? layer->name : ed_fail(ED_INVALID_ARGUMENT, "layer_name: NULL given");
 }
 
+/* ---- What a layer is ------------------------------------------------------------------------- */
+
+const ed_layer_class *ed_layer_kind(const ed_layer *layer)
+{
+    return layer ? layer->class : ed_fail(ED_INVALID_ARGUMENT, "layer_kind: layer is NULL");
+}
+
+ed_layer *ed_layer_parent(const ed_layer *layer)
+{
+    return layer ? layer->parent : ed_fail(ED_INVALID_ARGUMENT, "layer_parent: layer is NULL");
+}
+
+const char *ed_layer_path(const ed_layer *layer)
+{
+    return layer ? text_give(layer_path(layer, NULL))
+                 : ed_fail(ED_INVALID_ARGUMENT, "layer_path: layer is NULL");
+}
+
+bool ed_layer_is_named(const ed_layer *layer)
+{
+    return layer && layer->named;
+}
+
+bool ed_layer_is_built(const ed_layer *layer)
+{
+    return layer && layer->built;
+}
+
+int64_t ed_layer_weight_count(const ed_layer *layer)
+{
+    return layer ? layer->n_weights
+                 : (ed_fail(ED_INVALID_ARGUMENT, "layer_weight_count: layer is NULL"), 0);
+}
+
+ed_tensor *ed_layer_weight(const ed_layer *layer, int64_t i)
+{
+    if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "layer_weight: layer is NULL");
+    const int64_t at = i < 0 ? i + layer->n_weights : i;
+    if (at < 0 || at >= layer->n_weights)
+        return layer_fail(layer, ED_OUT_OF_RANGE, "weight %lld of %lld is asked for", text_nth(i),
+                          (long long)layer->n_weights);
+    return layer->weights[at];
+}
+
+/* ---- Their names ----------------------------------------------------------------------------- */
+
 static ed_layer *child_named(const ed_layer *layer, const char *name)
 {
     for (int64_t i = 0; i < layer->n_children; i++)

@@ -203,6 +203,23 @@ ed_layer *ed_layer_child(const ed_layer *layer, int64_t i);
 ed_layer *ed_layer_find_child(const ed_layer *layer, const char *name);
 
 /*
+ * What the layer is: its class, whose name is that of its kind ("dense"); the layer that it belongs
+ * to, NULL if none; its names from the root on, "mlp/dense_1", as a string of the scope's; whether
+ * its own name was given by the program; whether its variables are made.
+ */
+typedef struct ed_layer_class ed_layer_class;
+const ed_layer_class *ed_layer_kind(const ed_layer *layer);
+ed_layer *ed_layer_parent(const ed_layer *layer);
+const char *ed_layer_path(const ed_layer *layer);
+bool ed_layer_is_named(const ed_layer *layer);
+bool ed_layer_is_built(const ed_layer *layer);
+
+/* The layer's own variables, without its children's: how many; number i (-1: the last), NULL with
+ * an error if there is none. */
+int64_t ed_layer_weight_count(const ed_layer *layer);
+ed_tensor *ed_layer_weight(const ed_layer *layer, int64_t i);
+
+/*
  * A table of the layers that compute something: path, shape of the output, number of own
  * parameters; the text belongs to the scope.
  */
@@ -393,7 +410,7 @@ typedef struct ed_layer_sample {
  * (ED_SCHEMA) and make = ed_layer_make; ed_make makes one. A kind without needs a name alone;
  * ed_layer_new makes one.
  */
-typedef struct ed_layer_class {
+struct ed_layer_class {
     ed_kind kind;
     size_t state_size;
     int min_inputs, max_inputs; /* 0: 1; max_inputs -1: any number */
@@ -405,7 +422,7 @@ typedef struct ed_layer_class {
     bool in_order;     /* children are called one after the other: Keras' checkpoints number them */
     bool passes_masks; /* the first output has the first input's mask, unless forward says other */
     const ed_layer_sample *samples; /* for the checks of the library's own */
-} ed_layer_class;
+};
 
 /* A layer of a kind without options; name NULL: the kind's, numbered within its parent: dense,
  * dense_1. */

@@ -218,8 +218,7 @@ text text_of_ints(const int64_t *values, int64_t count);
 text text_of_tensor(const ed_tensor *t);
 
 /* The i-th axis, operand or element, and a list of axes, as messages count them: from 0, or from
- * what text_first said for the thread; it returns what held before. Negative ones stay. */
-int text_first(int first);
+ * what ed_set_index_base said for the thread. Negative ones stay. */
 long long text_nth(int64_t axis);
 text text_of_places(const int64_t *axes, int64_t count);
 

@@ -119,6 +119,31 @@ void dtype_store(ed_dtype dtype, void *data, int64_t i, double value)
     }
 }
 
+double ed_dtype_load(ed_dtype dtype, const void *array, int64_t i)
+{
+    if (!array || !ed_dtype_size(dtype))
+        return ed_fail(ED_INVALID_ARGUMENT, "dtype_load: %s",
+                       array ? "dtype is none" : "array is NULL"),
+               NAN;
+    return dtype_load(dtype, array, i);
+}
+
+bool ed_dtype_store(ed_dtype dtype, void *array, int64_t i, double number)
+{
+    if (!array) return ed_fail(ED_INVALID_ARGUMENT, "dtype_store: array is NULL"), false;
+    if (!ed_dtype_holds(dtype, number))
+        return ed_fail(ED_INVALID_ARGUMENT, "dtype_store: %g can't be an element of %s", number,
+                       ed_dtype_name(dtype)),
+               false;
+    dtype_store(dtype, array, i, number);
+    return true;
+}
+
+bool ed_dtype_holds(ed_dtype dtype, double number)
+{
+    return ed_dtype_size(dtype) && dtype_holds(dtype, number);
+}
+
 /* The bounds are exact; a NaN lies within none. */
 bool dtype_holds(ed_dtype dtype, double value)
 {

@@ -21,10 +21,15 @@ ed_list *list_new(int64_t size)
 
 ed_list *ed_list_make(ed_tensor *const *tensors, int64_t count)
 {
-    if (count && !tensors) return ed_fail(ED_INVALID_ARGUMENT, "list: NULL given");
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; tensors && i < count; i++)
         if (!tensors[i])
             return ed_fail(ED_INVALID_ARGUMENT, "list: entry %lld is NULL", text_nth(i));
+    return ed_list_make_optional(tensors, count);
+}
+
+ed_list *ed_list_make_optional(ed_tensor *const *tensors, int64_t count)
+{
+    if (count && !tensors) return ed_fail(ED_INVALID_ARGUMENT, "list: NULL given");
     ed_list *list = list_new(count);
     if (!list) return NULL;
     for (int64_t i = 0; i < count; i++) list->items[i] = ed_retain(tensors[i]);

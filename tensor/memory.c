@@ -264,7 +264,17 @@ void memory_buffer_destroy(ed_buffer *buffer)
 
 /* ---- Statistics ------------------------------------------------------------------------------ */
 
-int64_t memory_live(void)
+void *ed_memory_alloc(size_t bytes)
+{
+    return memory_zalloc(bytes);
+}
+
+void ed_memory_free(void *memory)
+{
+    memory_free(memory);
+}
+
+int64_t ed_memory_live(void)
 {
     return __atomic_load_n(&process.live, __ATOMIC_RELAXED) + thread_self()->live_bytes;
 }

@@ -63,9 +63,6 @@ static inline void memory_buffer_release(ed_buffer *buffer)
         memory_buffer_destroy(buffer);
 }
 
-/* Live bytes now, exact but for what other threads have not told yet (64 KiB each). */
-int64_t memory_live(void);
-
 /* The number of tensors a thread made less those it destroyed goes through here. */
 void memory_count_tensor(int change);
 

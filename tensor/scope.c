@@ -50,6 +50,12 @@ void ed_release(void *object)
         o->class->destroy(o);
 }
 
+void *ed_scope_hold(void *object)
+{
+    return object ? scope_give(ed_retain(object))
+                  : ed_fail(ED_INVALID_ARGUMENT, "scope_hold: object is NULL");
+}
+
 /* The root scope is made with the first thing that needs it. */
 static bool have_root(thread_state *self)
 {

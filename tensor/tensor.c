@@ -165,6 +165,15 @@ ed_tensor *ed_constant_of(ed_dtype dtype, const void *data, ed_ints shape)
     return scope_give(t);
 }
 
+ed_tensor *ed_empty(ed_dtype dtype, ed_ints shape, void **data)
+{
+    if (!data || !shape.values)
+        return ed_fail(ED_INVALID_ARGUMENT, "empty: %s is NULL", data ? "shape" : "data");
+    ed_tensor *t = scope_give(tensor_new(dtype, rank_of(shape), shape.values));
+    *data = t ? t->data : NULL;
+    return t;
+}
+
 /* The deleter of memory without one: having any is what tells that a buffer is the caller's. */
 static void leave(void *data, void *user)
 {
@@ -272,6 +281,11 @@ ed_tensor *ed_scalar_with(ed_tensor *number, const ed_scalar_options *options)
 ed_dtype ed_dtype_of(const ed_tensor *tensor)
 {
     return tensor ? tensor->dtype : ED_DTYPE_NONE;
+}
+
+bool ed_is_weak(const ed_tensor *tensor)
+{
+    return tensor && tensor->flags & TENSOR_WEAK;
 }
 
 int ed_rank(const ed_tensor *tensor)

@@ -66,6 +66,15 @@ size_t ed_dtype_size(ed_dtype dtype);
 /* Whether gradients flow through values of this dtype: float32, float64, float16, bfloat16. */
 bool ed_dtype_is_float(ed_dtype dtype);
 
+/*
+ * Element i of an array of the dtype as a number (64-bit integers beyond 2^53 rounded) / from one.
+ * Storing fails for what the dtype does not hold: integers hold whole numbers within their range,
+ * bool 0 and 1, floats any number.
+ */
+double ed_dtype_load(ed_dtype dtype, const void *array, int64_t i);
+bool ed_dtype_store(ed_dtype dtype, void *array, int64_t i, double number);
+bool ed_dtype_holds(ed_dtype dtype, double number);
+
 /* ---- Lists of integers: shapes, axes, permutations ------------------------------------------- */
 
 /* A counted array of integers; values == NULL means "not given". Read during the call only, never
@@ -133,6 +142,12 @@ void ed_clear_error(void);
  * ops, layers and callbacks. */
 void *ed_fail(ed_error_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * Messages of this thread count axes, operands and elements from `base` on, 0 (the default) or 1,
+ * as the program's language does; returns what held before.
+ */
+int ed_set_index_base(int base);
+
 typedef void (*ed_error_handler)(ed_error_code code, const char *message, void *user);
 
 /* Called in the failing thread at the moment an error is kept (for all threads; NULL: none, the
@@ -168,6 +183,13 @@ void ed_scope_close(ed_scope *scope);
  * layer, ...
  */
 void *ed_keep(void *object);
+
+/* Holds an object until the innermost scope closes, whoever else gives it up meanwhile; returns it,
+ * or NULL on failure. */
+void *ed_scope_hold(void *object);
+
+/* Uninitialised memory that goes when the innermost scope closes. NULL on failure. */
+void *ed_scope_alloc(size_t bytes);
 
 /* Takes a reference that no scope releases / gives one back. For the fields of a user's own
  * structures. NULL is allowed. */
@@ -206,6 +228,17 @@ typedef struct ed_memory {
 
 /* The figures of the whole process. */
 ed_memory ed_memory_stats(void);
+
+/* live_bytes alone, at the cost of one read; what other threads made lately may be missing, at most
+ * 64 KiB a thread. */
+int64_t ed_memory_live(void);
+
+/*
+ * Memory for structures that a program or a binding keeps beside Eddy's objects, all zero, counted
+ * in live_bytes; NULL on failure. Any thread may free it; NULL is allowed.
+ */
+void *ed_memory_alloc(size_t bytes);
+void ed_memory_free(void *memory);
 
 /* Peak starts again from the present. */
 void ed_memory_reset_peak(void);
@@ -261,6 +294,12 @@ ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
                    void (*deleter)(void *data, void *user), void *user);
 
 /*
+ * A tensor of uninitialised elements, which the caller writes through *data, in row-major order,
+ * before anything else uses the tensor: so nothing is copied that comes from another language.
+ */
+ed_tensor *ed_empty(ed_dtype dtype, ed_ints shape, void **data);
+
+/*
  * A 0-d tensor: ed_scalar(2.5) is float32, ed_scalar(3) is int32, ed_scalar(true) too; ed_scalar(3,
  * .dtype = ED_FLOAT64) says otherwise. Fails if the dtype can't hold the number (300 as uint8, 0.5
  * as int32).
@@ -282,6 +321,9 @@ ed_tensor *ed_scalar_with(ed_tensor *number, const ed_scalar_options *options);
 ed_tensor *ed_as_tensor(const void *tensor);
 ed_tensor *ed_number(double number);
 ed_tensor *ed_integer(int64_t number);
+
+/* Whether it is a plain number, whose dtype is only what it becomes where it meets no tensor. */
+bool ed_is_weak(const ed_tensor *tensor);
 
 /* The dtype, number of dimensions, number of elements; of NULL: ED_DTYPE_NONE, 0, 0. */
 ed_dtype ed_dtype_of(const ed_tensor *tensor);
@@ -386,6 +428,9 @@ ed_tensor *ed_assign(ed_tensor *variable, ed_tensor *value);
     ed_list_make((ed_tensor *const[]){__VA_ARGS__},                                                \
                  sizeof((ed_tensor *const[]){__VA_ARGS__}) / sizeof(ed_tensor *))
 ed_list *ed_list_make(ed_tensor *const *tensors, int64_t count);
+
+/* The same where some entries may be NULL: gradients that are not connected. */
+ed_list *ed_list_make_optional(ed_tensor *const *tensors, int64_t count);
 
 /* The number of entries; 0 for NULL. */
 int64_t ed_list_size(const ed_list *list);

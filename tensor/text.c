@@ -37,11 +37,11 @@ text text_of_tensor(const ed_tensor *tensor)
     return t;
 }
 
-int text_first(int first)
+int ed_set_index_base(int base)
 {
     thread_state *self = thread_self();
     const int before = self->first;
-    self->first = first;
+    self->first = base == 1;
     return before;
 }
 
@@ -99,4 +99,9 @@ const char *text_give(char *s)
     }
     kept->s = s;
     return scope_give(kept) ? s : NULL;
+}
+
+void *ed_scope_alloc(size_t bytes)
+{
+    return (void *)text_give(memory_alloc(bytes));
 }

@@ -240,7 +240,7 @@ static void track_agent(void *self, ed_tracker *t)
     ed_track_float64(t, "best", &a->best);
 }
 
-static const ed_trackable_class agent_class = {"agent", track_agent};
+static const ed_trackable_class agent_class = {.name = "agent", .track = track_agent};
 
 static void own_structures(void **state)
 {

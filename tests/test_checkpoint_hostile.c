@@ -43,7 +43,7 @@ static void track_bag(void *self, ed_tracker *t)
             ed_track_int64(t, b->names[i], &b->numbers[i]);
 }
 
-static const ed_trackable_class bag_class = {"bag", track_bag};
+static const ed_trackable_class bag_class = {.name = "bag", .track = track_bag};
 
 static bag bag_new(int count)
 {
@@ -201,7 +201,7 @@ static void track_number(void *self, ed_tracker *t)
     ed_track(t, "number", ed_counter(self));
 }
 
-static const ed_trackable_class number_class = {"number", track_number};
+static const ed_trackable_class number_class = {.name = "number", .track = track_number};
 
 static void track_odd(void *self, ed_tracker *t)
 {
@@ -247,7 +247,7 @@ static void track_odd(void *self, ed_tracker *t)
     }
 }
 
-static const ed_trackable_class odd_class = {"odd", track_odd};
+static const ed_trackable_class odd_class = {.name = "odd", .track = track_odd};
 
 static void misbehaving(void **state)
 {

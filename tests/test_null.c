@@ -79,6 +79,10 @@ static void call_tensor(call *now)
     RETURNS(ed_dtype_name, !strcmp((ed_dtype_name)(ED_DTYPE_NONE), "none"));
     RETURNS(ed_dtype_size, !(ed_dtype_size)(ED_DTYPE_NONE));
     RETURNS(ed_dtype_is_float, !(ed_dtype_is_float)(ED_DTYPE_NONE));
+    FAILS(ed_dtype_load, isnan((ed_dtype_load)(ED_FLOAT32, NULL, 0)));
+    FAILS(ed_dtype_store, !(ed_dtype_store)(ED_FLOAT32, NULL, 0, 1));
+    RETURNS(ed_dtype_holds, !(ed_dtype_holds)(ED_DTYPE_NONE, 1));
+    RETURNS(ed_set_index_base, !(ed_set_index_base)(0));
     RETURNS(ed_failed, ((void)(ed_failed)(), true));
     RETURNS(ed_error, ((void)(ed_error)(), true));
     RETURNS(ed_error_kind, ((void)(ed_error_kind)(), true));
@@ -91,6 +95,8 @@ static void call_tensor(call *now)
     }
     RETURNS(ed_scope_close, ((ed_scope_close)(NULL), true));
     RETURNS(ed_keep, !(ed_keep)(NULL));
+    FAILS(ed_scope_hold, !(ed_scope_hold)(NULL));
+    RETURNS(ed_scope_alloc, (ed_scope_alloc)(0));
     RETURNS(ed_retain, !(ed_retain)(NULL));
     RETURNS(ed_release, ((ed_release)(NULL), true));
     RETURNS(ed_num_threads, ((void)(ed_num_threads)(), true));
@@ -99,12 +105,20 @@ static void call_tensor(call *now)
     RETURNS(ed_clear_interrupt, ((ed_clear_interrupt)(), true));
     FAILS(ed_set_num_threads, !(ed_set_num_threads)(0));
     RETURNS(ed_memory_stats, (ed_memory_stats)().live_bytes > 0);
+    RETURNS(ed_memory_live, (ed_memory_live)() > 0);
+    {
+        void *memory;
+        RETURNS(ed_memory_alloc, (memory = (ed_memory_alloc)(8)) != NULL);
+        RETURNS(ed_memory_free, ((ed_memory_free)(memory), (ed_memory_free)(NULL), true));
+    }
     RETURNS(ed_memory_reset_peak, ((ed_memory_reset_peak)(), true));
     RETURNS(ed_memory_trim, ((void)(ed_memory_trim)(), true));
     RETURNS(ed_memory_set_cache_limit, ((ed_memory_set_cache_limit)(1 << 30), true));
     RETURNS(ed_memory_fail_at, ((ed_memory_fail_at)(-1, false), true));
     RETURNS(ed_memory_has_failed, !(ed_memory_has_failed)());
     FAILS(ed_constant_of, !(ed_constant_of)(ED_DTYPE_NONE, NULL, none));
+    FAILS(ed_empty, !(ed_empty)(ED_FLOAT32, ED_SHAPE(2), NULL));
+    RETURNS(ed_is_weak, !(ed_is_weak)(NULL));
     FAILS(ed_wrap, !(ed_wrap)(ED_DTYPE_NONE, NULL, none, NULL, NULL));
     FAILS(ed_scalar_with, !(ed_scalar_with)(NULL, NULL));
     RETURNS(ed_as_tensor, !(ed_as_tensor)(NULL));
@@ -132,6 +146,7 @@ static void call_tensor(call *now)
     ONE(ed_value);
     FAILS(ed_assign, !(ed_assign)(NULL, NULL));
     RETURNS(ed_list_make, ((void)(ed_list_make)(NULL, 0), true));
+    FAILS(ed_list_make_optional, !(ed_list_make_optional)(NULL, 1));
     RETURNS(ed_list_size, !(ed_list_size)(NULL));
     FAILS(ed_list_get, !(ed_list_get)(NULL, 0));
     FAILS(ed_list_concat, !(ed_list_concat)(NULL, NULL));
@@ -203,6 +218,8 @@ static void call_optim(call *now)
 static void call_nn(call *now)
 {
     RETURNS(ed_layer_name, ((void)(ed_layer_name)(NULL), true));
+    RETURNS(ed_layer_is_named, !(ed_layer_is_named)(NULL));
+    RETURNS(ed_layer_is_built, !(ed_layer_is_built)(NULL));
     RETURNS(ed_layer_max_pooling2d_with, ((void)(ed_layer_max_pooling2d_with)(NULL), true));
     RETURNS(ed_layer_global_average_pooling2d_with,
             ((void)(ed_layer_global_average_pooling2d_with)(NULL), true));
@@ -241,6 +258,8 @@ static void call_io(call *now)
 /* data/data.h */
 static void call_data(call *now)
 {
+    FAILS(ed_write_png, !(ed_write_png)(NULL, x));
+    FAILS(ed_write_png, !(ed_write_png)("/tmp/eddy_never_written", NULL));
     RETURNS(ed_dataset_rows, !(ed_dataset_rows)(NULL));
     RETURNS(ed_dataset_batches, !(ed_dataset_batches)(NULL));
 }

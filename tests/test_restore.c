@@ -21,7 +21,7 @@ static void track_module(void *self, ed_tracker *t)
     for (int i = 0; i < m->count; i++) ed_track(t, m->names[i], m->objects[i]);
 }
 
-static const ed_trackable_class module_class = {"module", track_module};
+static const ed_trackable_class module_class = {.name = "module", .track = track_module};
 
 static void add(module *m, const char *name, void *object)
 {

@@ -29,6 +29,11 @@ done
 upward=$(git ls-files 'examples/*.c' | xargs grep -nE '^#include "' | grep -v '"examples/')
 [ -z "$upward" ] || complain "examples include more than <eddy.h>: $upward"
 
+# The binding for Lua can do no more than one for another language: it includes eddy.h and the headers that eddy.h includes.
+public=$(sed -n 's/^#include "\(.*\)".*/\1/p' eddy.h | tr '\n' '|')
+private=$(git ls-files 'lua/*.[ch]' | xargs grep -nE '^#include "' | grep -vE "\"(lua/[a-z_/]*\.h|${public}eddy\.h)\"")
+[ -z "$private" ] || complain "lua/ includes private headers: $private"
+
 # The README's program, its first piece of C, is the one that is built.
 awk '/^```c$/ { inside = !n++; next } /^```$/ { inside = 0 } inside' README.md | cmp -s - examples/first.c || complain "the program in README.md is not examples/first.c"
 

@@ -22,8 +22,15 @@ static void trackable_track(void *object, ed_tracker *t)
     trackable->kind->track(trackable->self, t);
 }
 
+static void trackable_destroy(void *object)
+{
+    ed_trackable *trackable = object;
+    if (trackable->self && trackable->kind->destroy) trackable->kind->destroy(trackable->self);
+    memory_free(trackable);
+}
+
 static const object_class trackable_class = {
-    .name = "trackable", .destroy = memory_free, .track = trackable_track};
+    .name = "trackable", .destroy = trackable_destroy, .track = trackable_track};
 
 ed_trackable *ed_trackable_new(const ed_trackable_class *kind, void *self)
 {
@@ -32,8 +39,9 @@ ed_trackable *ed_trackable_new(const ed_trackable_class *kind, void *self)
     ed_trackable *trackable = object_new(&trackable_class, sizeof *trackable);
     if (!trackable) return NULL;
     trackable->kind = kind;
+    if (!scope_give(trackable)) return NULL;
     trackable->self = self;
-    return scope_give(trackable);
+    return trackable;
 }
 
 /* ---- Cells ----------------------------------------------------------------------------------- */

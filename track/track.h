@@ -10,7 +10,7 @@
  *         ed_track(t, "optimizer", a->adam);
  *         ed_track_int64(t, "episodes", &a->episodes);
  *     }
- *     static const ed_trackable_class agent_class = {"agent", track};
+ *     static const ed_trackable_class agent_class = {.name = "agent", .track = track};
  *     ... ed_checkpoint("agent", ed_trackable_new(&agent_class, &agent)) ...
  *
  * The function is called whenever a checkpoint is saved or restored, so what it names may change
@@ -30,9 +30,11 @@ typedef struct ed_trackable ed_trackable;
 typedef struct ed_trackable_class {
     const char *name; /* of the kind, for messages */
     void (*track)(void *self, ed_tracker *tracker);
+    void (*destroy)(void *self); /* called when the object goes; may be NULL */
 } ed_trackable_class;
 
-/* An object that stands for the caller's own structure, which must live as long as the object. */
+/* An object that stands for the caller's own structure, which must live as long as the object. On
+ * failure `destroy` is not called. */
 ed_trackable *ed_trackable_new(const ed_trackable_class *kind, void *self);
 
 /* A plain counter, *value, as an object of its own: ed_checkpoint("step", ed_counter(&step)). The

@@ -1,5 +1,4 @@
 #include "lua/repl/repl.h"
-#include "io/file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <histedit.h>
@@ -217,16 +216,42 @@ static History *past;
 static char *history_path; /* NULL: nothing is kept */
 enum { KEPT = 2000, LARGEST_HISTORY = 16 << 20 };
 
+/* printf into memory of its own; NULL without any. */
+static char *printed(const char *format, const char *s)
+{
+    char *made;
+    return asprintf(&made, format, s) < 0 ? NULL : made;
+}
+
+/* Makes the folders above the last name of the path that are missing. */
+static void make_folders(char *path)
+{
+    for (char *end = path + 1; (end = strchr(end, '/')); *end++ = '/') {
+        *end = 0;
+        mkdir(path, 0777); /* one that fails is told by what is written there */
+    }
+}
+
 static char *find_history_path(void)
 {
     const char *folder = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    if (folder && *folder == '/') {
-        char *path = io_text("%s/eddy", folder);
-        bool made = path && io_make_folders("history", path);
-        memory_free(path);
-        return made ? io_text("%s/eddy/history", folder) : NULL;
-    }
-    return home && *home ? io_text("%s/.eddy_history", home) : NULL;
+    if (!folder || *folder != '/') return home && *home ? printed("%s/.eddy_history", home) : NULL;
+    char *path = printed("%s/eddy/history", folder);
+    if (path) make_folders(path);
+    return path;
+}
+
+/* The whole file with a 0 behind it, *size bytes; NULL if there is none, or a giant. */
+static char *read_history(size_t *size)
+{
+    struct stat file;
+    FILE *from = history_path ? fopen(history_path, "re") : NULL;
+    if (!from) return NULL;
+    const bool fits = !fstat(fileno(from), &file) && file.st_size <= LARGEST_HISTORY;
+    char *lines = fits ? malloc((size_t)file.st_size + 1) : NULL;
+    if (lines) lines[ *size = fread(lines, 1, (size_t)file.st_size, from)] = 0;
+    fclose(from);
+    return lines;
 }
 
 static void enter_lines(char *lines)
@@ -245,13 +270,16 @@ static void shorten(const char *lines, size_t size)
     while (from > lines && count <= KEPT)
         if (*--from == '\n') count++;
     if (from > lines) from++;
-    io_write_file("history", history_path, from, size - (size_t)(from - lines));
-    chmod(history_path, 0600);
+    char *path = printed("%s.new", history_path);
+    const int file = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+    const ssize_t left = lines + size - from;
+    const bool written = file >= 0 && write(file, from, (size_t)left) == left;
+    if (file >= 0 && !close(file) && written) rename(path, history_path);
+    free(path);
 }
 
 static void load_history(void)
 {
-    uint8_t *lines;
     size_t size;
     HistEvent event;
     past = history_init();
@@ -259,23 +287,23 @@ static void load_history(void)
     history(past, &event, H_SETSIZE, KEPT);
     history(past, &event, H_SETUNIQUE, 1);
     history_path = find_history_path();
-    if (!history_path || !io_read_file("history", history_path, LARGEST_HISTORY, &lines, &size))
-        return;
+    char *lines = read_history(&size);
+    if (!lines) return;
     int count = 0;
     for (size_t i = 0; i < size; i++) count += lines[i] == '\n';
-    if (count > 2 * KEPT) shorten((char *)lines, size);
-    enter_lines((char *)lines);
-    memory_free(lines);
+    if (count > 2 * KEPT) shorten(lines, size);
+    enter_lines(lines);
+    free(lines);
 }
 
 static void append(const char *line)
 {
     int file = open(history_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0) return;
-    char *entry = io_text("%s\n", line);
+    char *entry = printed("%s\n", line);
     ssize_t written = entry ? write(file, entry, strlen(entry)) : 0;
     (void)written; /* a history that can't be kept is no reason to bother anybody */
-    memory_free(entry);
+    free(entry);
     close(file);
 }
 
@@ -293,15 +321,14 @@ void line_remember(const char *statement)
     if (!past) return;
     bool one = !strstr(statement, "--") && !strstr(statement, "[[") && !strstr(statement, "[=") &&
                !strstr(statement, "\\\n");
-    char *rest = NULL, *lines = io_text("%s", statement);
+    char *rest = NULL, *lines = strdup(statement);
     if (lines && one)
         for (char *c = lines; *c; c++)
             if (*c == '\n') *c = ' ';
     for (char *line = lines ? strtok_r(lines, "\n", &rest) : NULL; line;
          line = strtok_r(NULL, "\n", &rest))
         remember(line);
-    memory_free(lines);
-    ed_clear_error();
+    free(lines);
 }
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
@@ -349,7 +376,7 @@ void line_close(void)
 {
     if (editor) el_end(editor);
     if (past) history_end(past);
-    memory_free(history_path);
+    free(history_path);
     editor = NULL;
     past = NULL;
     history_path = NULL;

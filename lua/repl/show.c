@@ -1,6 +1,5 @@
 #include "lua/objects.h"
 #include "lua/repl/repl.h"
-#include "optim/optimizer.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +67,7 @@ static void add_text(luaL_Buffer *to, const char *before, const char *s)
 
 static void add_optimizer(luaL_Buffer *to, const ed_optimizer *o)
 {
-    add_text(to, "optimizer ", o->class->kind.name);
+    add_text(to, "optimizer ", ed_kind_of(o)->name);
     add_number(to, " (learning_rate ", ed_optimizer_learning_rate(o));
     add_number(to, ", iterations ", (double)ed_optimizer_iterations(o));
     luaL_addchar(to, ')');

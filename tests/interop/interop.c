@@ -339,7 +339,7 @@ static void track_branch(void *self, ed_tracker *tracker)
 
 static branch *branch_new(void)
 {
-    static const ed_trackable_class kind = {"branch", track_branch};
+    static const ed_trackable_class kind = {.name = "branch", .track = track_branch};
     branch *b = calloc(1, sizeof *b);
     b->object = made(ed_trackable_new(&kind, b));
     return b;

@@ -2,6 +2,27 @@
 -- field (layer.name) of an object, an operator (#layer), or not at all, and why (C: ...). A new
 -- function without a line fails, and so does a line whose function or Lua name does not exist.
 local lines = [[
+ed_dtype_holds C: numbers become elements by themselves
+ed_dtype_load C: elements become numbers by themselves
+ed_dtype_store C: numbers become elements by themselves
+ed_empty C: tables of numbers are filled in
+ed_is_weak C: ed.tensor(2) is no plain number any more
+ed_layer_is_built layer.built
+ed_layer_is_named C: the name says it
+ed_layer_kind layer.kind
+ed_layer_parent C: a program knows where it put a layer
+ed_layer_path tostring(layer)
+ed_layer_weight layer:variables
+ed_layer_weight_count layer:variables
+ed_list_make_optional optimizer:apply_gradients
+ed_memory_alloc C: memory is Lua's
+ed_memory_free C: memory is Lua's
+ed_memory_live ed.memory
+ed_optimizer_kind optimizer.kind
+ed_scope_alloc C: memory is Lua's
+ed_scope_hold C: references are Lua's
+ed_set_index_base C: messages count from 1
+ed_write_png ed.write_png
 ed_abs ed.abs
 ed_metric_accuracy ed.metrics.accuracy
 ed_acos ed.acos
