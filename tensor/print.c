@@ -6,21 +6,15 @@
 #include <string.h>
 
 /*
- * Texts of tensors, in NumPy's form: numbers that say as much as is needed to read them back, at
- * most 8 digits behind the point, all of one width; lines of at most 75 columns; of more than 1000
- * elements the first and last three of each axis.
+ * Strings of tensors, in NumPy's form: numbers that say as much as is needed to read them back, at
+ * most so many digits behind the point, all of one width; lines of bounded width; of large tensors
+ * the first and last elements of each axis.
  *
  * Two passes over what is shown: the first finds the width and form that suits all elements, the
  * second writes.
  */
 
-enum {
-    PRECISION = 8,
-    EDGE = 3,
-    THRESHOLD = 1000,
-    LINE_WIDTH = 75,
-    NUMBER = 400, /* room for a number's text */
-};
+enum { NUMBER = 400 }; /* room for a number's text */
 
 /* ---- Growing text ---------------------------------------------------------------------------- */
 
@@ -160,6 +154,7 @@ static void positional(ed_dtype dtype, double value, int precision, char *whole,
 
 typedef struct form {
     const ed_tensor *t;
+    const ed_print_options *options;
     bool summary;
     bool exponential;
     int left, right; /* columns before and behind the point; of whole numbers all are before it */
@@ -171,7 +166,8 @@ typedef struct form {
 
 static bool is_cut(const form *f, int axis)
 {
-    return f->summary && f->t->shape[axis] > 2 * EDGE;
+    return f->summary && f->t->shape[axis] / 2 >= f->options->edge_items &&
+           f->t->shape[axis] > 2 * f->options->edge_items;
 }
 
 static const char *element_at(const form *f, const char *data, int axis, int64_t i)
@@ -188,7 +184,7 @@ static void each(form *f, int axis, const char *data, void (*see)(form *f, const
     }
     int64_t extent = f->t->shape[axis];
     for (int64_t i = 0; i < extent; i++) {
-        if (is_cut(f, axis) && i == EDGE) i = extent - EDGE;
+        if (is_cut(f, axis) && i == f->options->edge_items) i = extent - i;
         each(f, axis + 1, element_at(f, data, axis, i), see);
     }
 }
@@ -217,7 +213,8 @@ static void see_exponential(form *f, const char *element)
     double value = dtype_load(f->t->dtype, element, 0);
     if (!isfinite(value)) return;
     decimal d = shortest(f->t->dtype, fabs(value));
-    if (d.count - 1 > PRECISION) d = with_places(fabs(value), PRECISION);
+    const int precision = (int)f->options->precision;
+    if (d.count - 1 > precision) d = with_places(fabs(value), precision);
     widen(&f->left, 1 + (signbit(value) != 0));
     widen(&f->right, d.count - 1);
     widen(&f->exponent, abs(d.exponent) >= 100 ? 3 : 2);
@@ -228,7 +225,7 @@ static void see_positional(form *f, const char *element)
     double value = dtype_load(f->t->dtype, element, 0);
     char whole[NUMBER], fraction[NUMBER];
     if (!isfinite(value)) return;
-    positional(f->t->dtype, fabs(value), PRECISION, whole, fraction);
+    positional(f->t->dtype, fabs(value), (int)f->options->precision, whole, fraction);
     widen(&f->left, (int)strlen(whole) + (signbit(value) != 0));
     widen(&f->right, (int)strlen(fraction));
 }
@@ -311,7 +308,7 @@ static int format_exponential(const form *f, double value, char *s, size_t room)
 static int format_positional(const form *f, double value, char *s, size_t room)
 {
     char number[NUMBER] = "-", fraction[NUMBER];
-    positional(f->t->dtype, fabs(value), PRECISION, number + 1, fraction);
+    positional(f->t->dtype, fabs(value), (int)f->options->precision, number + 1, fraction);
     return snprintf(s, room, "%*s.%-*s", f->left, number + !signbit(value), f->right, fraction);
 }
 
@@ -361,7 +358,7 @@ static void put_scalar(writer *w, const ed_tensor *t)
 /* A word of a row, on a new line if it doesn't fit on this one and the line has words already. */
 static void put_word(writer *w, const form *f, int64_t i, const char *word, size_t n)
 {
-    if (i > 0 && w->used - w->line + 1 + n > (size_t)(LINE_WIDTH - f->t->rank)) {
+    if (i > 0 && w->used - w->line + 1 + n > (size_t)(f->options->width - f->t->rank)) {
         while (w->used > w->line && w->text[w->used - 1] == ' ') w->used--;
         put_line_end(w, 1);
         put_spaces(w, f->t->rank);
@@ -377,9 +374,9 @@ static void put_row(writer *w, const form *f, const char *data)
     int64_t extent = f->t->shape[axis];
     for (int64_t i = 0; i < extent && !w->failed; i++) {
         char s[NUMBER];
-        if (is_cut(f, axis) && i == EDGE) {
+        if (is_cut(f, axis) && i == f->options->edge_items) {
             put_word(w, f, i, "...", 3);
-            i = extent - EDGE;
+            i = extent - i;
         }
         int n = format_element(f, element_at(f, data, axis, i), s, sizeof s);
         put_word(w, f, i, s, (size_t)n);
@@ -397,20 +394,20 @@ static void put_array(writer *w, const form *f, int axis, const char *data)
             put_line_end(w, newlines);
             put_spaces(w, axis + 1);
         }
-        if (is_cut(f, axis) && i == EDGE) {
+        if (is_cut(f, axis) && i == f->options->edge_items) {
             put(w, "...", 3);
             put_line_end(w, newlines);
             put_spaces(w, axis + 1);
-            i = extent - EDGE;
+            i = extent - i;
         }
         put_array(w, f, axis + 1, element_at(f, data, axis, i));
     }
     put(w, "]", 1);
 }
 
-static void put_tensor(writer *w, const ed_tensor *t)
+static void put_tensor(writer *w, const ed_tensor *t, const ed_print_options *options)
 {
-    form f = {.t = t, .summary = t->size > THRESHOLD};
+    form f = {.t = t, .options = options, .summary = t->size > options->threshold};
     if (t->size == 0) {
         put(w, "[]", 2);
     } else if (t->rank == 0) {
@@ -439,24 +436,45 @@ static void put_description(writer *w, const ed_tensor *t)
 
 /* ---- The functions --------------------------------------------------------------------------- */
 
-const char *ed_to_string(const ed_tensor *tensor)
+static bool check_options(const ed_print_options *o)
 {
-    if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "to_string: the tensor is NULL");
+    const struct {
+        const char *name;
+        int64_t value, least, most;
+    } bounds[] = {{"threshold", o->threshold, 0, INT64_MAX},
+                  {"edge_items", o->edge_items, 1, INT64_MAX},
+                  {"precision", o->precision, 0, 100},
+                  {"width", o->width, ED_MAX_RANK + 2, INT64_MAX}};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+        if (bounds[i].value < bounds[i].least || bounds[i].value > bounds[i].most)
+            return ed_fail(
+                       ED_INVALID_ARGUMENT, "to_string: %s must be %s%lld, got %lld",
+                       bounds[i].name, bounds[i].most == INT64_MAX ? "at least " : "0 to ",
+                       (long long)(bounds[i].most == INT64_MAX ? bounds[i].least : bounds[i].most),
+                       (long long)bounds[i].value),
+                   false;
+    return true;
+}
+
+const char *ed_to_string_with(const ed_tensor *tensor, const ed_print_options *options)
+{
+    static const ed_print_options defaults = {ED_PRINT_DEFAULTS};
+    if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "to_string: tensor is NULL");
+    if (!check_options(options ? options : &defaults)) return NULL;
     writer w = {0};
-    put_tensor(&w, tensor_read(tensor));
+    put_tensor(&w, tensor_read(tensor), options ? options : &defaults);
     put_description(&w, tensor);
     if (!w.failed) return text_give(w.text);
     memory_free(w.text);
     return NULL;
 }
 
-bool ed_print(FILE *file, const ed_tensor *tensor)
+bool ed_print_with(FILE *file, const ed_tensor *tensor, const ed_print_options *options)
 {
     if (!file || !tensor)
-        return ed_fail(ED_INVALID_ARGUMENT, "print: the %s is NULL", file ? "tensor" : "file"),
-               false;
+        return ed_fail(ED_INVALID_ARGUMENT, "print: %s is NULL", file ? "tensor" : "file"), false;
     ED_SCOPE;
-    const char *s = ed_to_string(tensor);
+    const char *s = ed_to_string_with(tensor, options);
     if (!s) return false;
     if (fputs(s, file) >= 0 && fputc('\n', file) != EOF) return true;
     return ed_fail(ED_IO, "print: the file can't be written"), false;

@@ -370,14 +370,29 @@ uint64_t ed_tensor_id(const ed_tensor *tensor);
 
 /* ---- Printing -------------------------------------------------------------------------------- */
 
-/*
- * The tensor as NumPy prints it, with dtype and shape below; tensors of more than 1000 elements are
- * summarised. The text belongs to the scope.
- */
-const char *ed_to_string(const ed_tensor *tensor);
+/* How tensors are printed, in NumPy's sense. */
+typedef struct ed_print_options {
+    int64_t threshold;  /* of more elements the first and last of each axis are shown; >= 0 */
+    int64_t edge_items; /* how many first and last ones; >= 1 */
+    int64_t precision;  /* digits behind the point, at most; 0..100; a scalar has all it needs */
+    int64_t width;      /* columns of a line; >= 10 */
+} ed_print_options;
+#define ED_PRINT_DEFAULTS .threshold = 1000, .edge_items = 3, .precision = 8, .width = 75
 
-/* Writes ed_to_string and a newline to the file that is given. false on failure. */
-bool ed_print(FILE *file, const ed_tensor *tensor);
+/*
+ * The tensor as NumPy prints it, with dtype and shape below: ed_to_string(x, .precision = 3). The
+ * string belongs to the scope.
+ */
+#define ed_to_string(tensor, ...)                                                                  \
+    ED_WITH(ed_to_string_with(tensor, &ed_options_), ed_print_options, ED_PRINT_DEFAULTS,          \
+            ##__VA_ARGS__)
+const char *ed_to_string_with(const ed_tensor *tensor, const ed_print_options *options);
+
+/* Writes that and a newline to the file that is given. false on failure. */
+#define ed_print(file, tensor, ...)                                                                \
+    ED_WITH(ed_print_with(file, tensor, &ed_options_), ed_print_options, ED_PRINT_DEFAULTS,        \
+            ##__VA_ARGS__)
+bool ed_print_with(FILE *file, const ed_tensor *tensor, const ed_print_options *options);
 
 /* ---- Variables ------------------------------------------------------------------------------- */
 

@@ -136,8 +136,8 @@ static void call_tensor(call *now)
     FAILS(ed_copy_to_of, !(ed_copy_to_of)(NULL, ED_DTYPE_NONE, NULL, 0));
     FAILS(ed_data, !(ed_data)(NULL));
     RETURNS(ed_tensor_id, !(ed_tensor_id)(NULL));
-    FAILS(ed_to_string, !(ed_to_string)(NULL));
-    FAILS(ed_print, !(ed_print)(NULL, NULL));
+    FAILS(ed_to_string_with, !(ed_to_string_with)(NULL, NULL));
+    FAILS(ed_print_with, !(ed_print_with)(NULL, NULL, NULL));
     FAILS(ed_variable_with, !(ed_variable_with)(NULL, NULL));
     RETURNS(ed_is_variable, !(ed_is_variable)(NULL));
     RETURNS(ed_variable_name, !(ed_variable_name)(NULL));

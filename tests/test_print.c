@@ -457,13 +457,68 @@ static void no_memory(void **state)
     fail();
 }
 
+/* As NumPy's printoptions have it. */
+static void options(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+#define EXPECT(t, text, ...) assert_string_equal(ed_to_string(t, __VA_ARGS__), text)
+    ed_tensor *x = ed_constant(ED_VALUES(double, 3.14159265, 2.71828182, -1.5, .1), ED_SHAPE(4));
+    EXPECT(x, "[ 3.142  2.718 -1.5    0.1  ]\ntensor float64 [4]", .precision = 3);
+    EXPECT(x, "[ 3.1  2.7 -1.5  0.1]\ntensor float64 [4]", .precision = 1);
+    EXPECT(x, "[ 3.  3. -2.  0.]\ntensor float64 [4]", .precision = 0);
+    ed_tensor *wide = ed_constant(ED_VALUES(double, 1e-9, 1.23456789, 1e6), ED_SHAPE(3));
+    EXPECT(wide, "[1.000e-09 1.235e+00 1.000e+06]\ntensor float64 [3]", .precision = 3);
+    EXPECT(wide, "[1.e-09 1.e+00 1.e+06]\ntensor float64 [3]", .precision = 0);
+    ed_tensor *odd = ed_constant(ED_VALUES(double, NAN, INFINITY, -1.23456), ED_SHAPE(3));
+    EXPECT(odd, "[  nan   inf -1.23]\ntensor float64 [3]", .precision = 2);
+    ed_tensor *thirds = ed_constant(ED_VALUES(double, 1. / 3, 2. / 3), ED_SHAPE(2));
+    EXPECT(thirds, "[0.3333333333333333 0.6666666666666666]\ntensor float64 [2]", .precision = 17);
+    EXPECT(ed_scalar(3.14159265, .dtype = ED_FLOAT64), "3.14159265\ntensor float64 []",
+           .precision = 3);
+    ed_tensor *i = ed_range(0, 12, .dtype = ED_INT32), *rows = ed_reshape(i, ED_SHAPE(4, 3));
+    EXPECT(rows, "[[ 0 ...  2]\n ...\n [ 9 ... 11]]\ntensor int32 [4, 3]", .threshold = 0,
+           .edge_items = 1);
+    EXPECT(i, "[ 0  1  2  3  4  5  6  7  8  9 10 11]\ntensor int32 [12]", .threshold = 12);
+    EXPECT(i, "[ 0  1 ... 10 11]\ntensor int32 [12]", .threshold = 11, .edge_items = 2);
+    EXPECT(ed_reshape(ed_range(0, 8, .dtype = ED_INT32), ED_SHAPE(2, 2, 2)),
+           "[[[0 1]\n  [2 3]]\n\n [[4 5]\n  [6 7]]]\ntensor int32 [2, 2, 2]", .threshold = 1,
+           .edge_items = 1);
+    EXPECT(ed_reshape(ed_range(0, 27, .dtype = ED_INT32), ED_SHAPE(3, 3, 3)),
+           "[[[ 0 ...  2]\n  ...\n  [ 6 ...  8]]\n\n ...\n\n [[18 ... 20]\n  ...\n  [24 ... 26]]]\n"
+           "tensor int32 [3, 3, 3]",
+           .threshold = 1, .edge_items = 1);
+    EXPECT(ed_range(0, 15, .dtype = ED_INT32),
+           "[ 0  1  2  3  4  5\n  6  7  8  9 10 11\n 12 13 14]\ntensor int32 [15]", .width = 20);
+    EXPECT(ed_div(ed_reshape(ed_range(0, 12, .dtype = ED_FLOAT32), ED_SHAPE(3, 4)), 3.0),
+           "[[0.   0.33 0.67\n  1.  ]\n [1.33 1.67 2.\n  2.33]\n [2.67 3.   3.33\n  3.67]]\n"
+           "tensor float32 [3, 4]",
+           .width = 20, .precision = 2);
+    assert_string_equal(ed_to_string_with(x, NULL), ed_to_string(x));
+    const struct {
+        ed_print_options options;
+        const char *message;
+    } wrong[] = {{{-1, 3, 8, 75}, "to_string: threshold must be at least 0, got -1"},
+                 {{0, 0, 8, 75}, "to_string: edge_items must be at least 1, got 0"},
+                 {{0, 3, 101, 75}, "to_string: precision must be 0 to 100, got 101"},
+                 {{0, 3, 8, 9}, "to_string: width must be at least 10, got 9"}};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        assert_null(ed_to_string_with(x, &wrong[k].options));
+        assert_string_equal(ed_error(), wrong[k].message);
+        ed_clear_error();
+    }
+    const ed_print_options most = {INT64_MAX, INT64_MAX, 100, INT64_MAX};
+    assert_non_null(ed_to_string_with(ed_reshape(ed_range(0, 1002), ED_SHAPE(2, 501)), &most));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floats),   cmocka_unit_test(others),    cmocka_unit_test(scalars),
-        cmocka_unit_test(shapes),   cmocka_unit_test(summaries), cmocka_unit_test(empty),
-        cmocka_unit_test(bfloat16), cmocka_unit_test(views),     cmocka_unit_test(variables),
-        cmocka_unit_test(files),    cmocka_unit_test(refused),   cmocka_unit_test(no_memory),
+        cmocka_unit_test(floats),    cmocka_unit_test(others),    cmocka_unit_test(scalars),
+        cmocka_unit_test(shapes),    cmocka_unit_test(summaries), cmocka_unit_test(options),
+        cmocka_unit_test(empty),     cmocka_unit_test(bfloat16),  cmocka_unit_test(views),
+        cmocka_unit_test(variables), cmocka_unit_test(files),     cmocka_unit_test(refused),
+        cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,7 +242,7 @@ ed_op_register C: kernels are C
 ed_optimizer_variables optimizer:variables
 ed_pad_with ed.pad
 ed_pow ed.pow
-ed_print C: print() does it
+ed_print_with C: print() does it
 ed_random_normal_with ed.random.normal
 ed_random_shuffle_with ed.random.shuffle
 ed_random_truncated_normal_with ed.random.truncated_normal
@@ -323,7 +323,7 @@ ed_tape_reset tape:reset
 ed_tape_resume tape:resume
 ed_tape_stop tape:stop
 ed_tile ed.tile
-ed_to_string tostring(tensor)
+ed_to_string_with tostring(tensor)
 ed_track ed.trackable
 ed_track_float64 ed.trackable
 ed_track_int64 ed.trackable
