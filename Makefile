@@ -152,6 +152,7 @@ $(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS) -DEDDY_VERSION='"$(VERSION)"'
 $(OBJ)/lua/module.o: lua/prelude.lua
 $(OBJ)/lua/help.o: lua/help.lua lua/help.txt
 $(OBJ)/lua/plot.o: lua/plot.lua
+$(OBJ)/lua/suggest.o: lua/suggest.lua
 $(MODULE): $(LUA_PART) $(OBJECTS) lua/eddy.map
 	$(call say,LD    $@)
 	$(Q)$(CC) -shared $(SANFLAGS) -Wl,--version-script=lua/eddy.map -o $@ $(filter %.o,$^) $(LIBS)

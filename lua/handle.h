@@ -25,6 +25,7 @@
  *       optim.c metrics.c random.c data.c files.c checkpoints.c trackables.c
  *       plot.c, plot.lua    plots and PNG files
  *       help.c, help.lua    help of what the definitions say; help.txt has the rest
+ *       suggest.c, suggest.lua  what to say of names that are not there
  *     the program
  *       repl/               scripts and the prompt: repl/repl.h
  *

@@ -6,6 +6,7 @@ local concat, sort, remove = table.concat, table.sort, table.remove
 local format, find, lower = string.format, string.find, string.lower
 local match, gmatch, gsub = string.match, string.gmatch, string.gsub
 local type, ipairs, pairs, tostring, pcall, load = type, ipairs, pairs, tostring, pcall, load
+local rawget = rawget
 
 -- ---- What is known ------------------------------------------------------------------------------
 
@@ -299,7 +300,7 @@ end
 -- The arguments that the binding itself tells of a function.
 local function arguments_of(key)
     local value = ed
-    for part in gmatch(key, "[%w_]+") do value = type(value) == "table" and value[part] end
+    for part in gmatch(key, "[%w_]+") do value = type(value) == "table" and rawget(value, part) end
     return native.arguments(value)
 end
 

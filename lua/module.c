@@ -95,6 +95,7 @@ int luaopen_eddy(lua_State *L)
     run_prelude(L, module);
     plot_open(L, module);
     help_open(L, module, eddy_prelude, (size_t)(eddy_prelude_end - eddy_prelude));
+    suggest_open(L, module);
     lua_pushvalue(L, module);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &module_key);
     return 1;

@@ -44,7 +44,9 @@ bool objects_method(lua_State *L)
 int objects_no_field(lua_State *L)
 {
     const char *key = luaL_tolstring(L, 2, NULL);
-    return handle_fail(L, "%s has no field or method '%s'", convert_kind(L, 1).s, key);
+    const char *suggestion = suggest_push(L, handle_name(L, 1), 2, 0);
+    return handle_fail(L, "%s has no field or method '%s'%s", convert_kind(L, 1).s, key,
+                       suggestion);
 }
 
 /* ---- Entries by name ------------------------------------------------------------------------- */

@@ -74,6 +74,16 @@ void help_push_options(lua_State *L);
 /* Pushes a table of the names of activations. */
 void help_push_activations(lua_State *L);
 
+/* ---- suggest.c: what is said of names that are not there ------------------------------------- */
+
+/* Makes them errors, in the module and its tables. */
+void suggest_open(lua_State *L, int module);
+
+/* Pushes what to say of the name at a place of the stack, behind the message that `where` ("ed",
+ * "ed.random", or a kind of objects) has none such: "; did you mean ed.clip?", or "". table: where
+ * the names of no kind are, else 0. */
+const char *suggest_push(lua_State *L, const char *where, int name, int table);
+
 /* ---- What a checkpoint can hold -------------------------------------------------------------- */
 
 /* Pushes an object that keeps the values of the table at a place of the stack. May raise. */

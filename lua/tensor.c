@@ -77,8 +77,7 @@ static int index_of(lua_State *L)
         size_t size;
         const char *key = lua_tolstring(L, 2, &size);
         if (push_property(L, t, key)) return 1;
-        if (!indexing_is_string(key, size))
-            return handle_fail(L, "a tensor has no field or method '%s'", key);
+        if (!indexing_is_string(key, size)) return objects_no_field(L);
     }
     if (is_end(L, t)) return 0;
     handle *h = handle_new(L, HANDLE_TENSOR);
@@ -380,9 +379,36 @@ static const maker makers[] = {
     {0},
 };
 
+/* What an operand of a comparison is called in the message: the tensor x, or itself. */
+static const char *operand_name(lua_State *L, int at, const char *name)
+{
+    return handle_at(L, at, HANDLE_TENSOR) ? name : lua_pushstring(L, convert_kind(L, at).s);
+}
+
+/* Lua makes one boolean of whatever a comparison gives. */
+static int compare(lua_State *L, const char *op, const char *mirrored)
+{
+    const bool first = handle_at(L, 1, HANDLE_TENSOR);
+    const char *a = operand_name(L, 1, "x"), *b = operand_name(L, 2, first ? "y" : "x");
+    return handle_fail(L,
+                       "< and > of Lua give one boolean; of tensors, element by element, write "
+                       "%s:%s(%s)",
+                       first ? a : b, first ? op : mirrored, first ? b : a);
+}
+
+static int less(lua_State *L)
+{
+    return compare(L, "less", "greater");
+}
+
+static int less_equal(lua_State *L)
+{
+    return compare(L, "less_equal", "greater_equal");
+}
+
 static const luaL_Reg metamethods[] = {
-    {"__newindex", new_index}, {"__len", length},         {"__tostring", to_string},
-    {"__pairs", rows},         {"__concat", concatenate}, {NULL, NULL},
+    {"__newindex", new_index}, {"__len", length}, {"__tostring", to_string}, {"__pairs", rows},
+    {"__concat", concatenate}, {"__lt", less},    {"__le", less_equal},      {NULL, NULL},
 };
 
 static const luaL_Reg methods[] = {
