@@ -129,10 +129,20 @@ $(PROGRAM): $(patsubst %.c,$(OBJ)/%.o,$(wildcard programs/*.c)) $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
 
-# Tests and benches see the private names too: they are linked with the objects themselves.
-$(OBJ)/tests/test_%: $(OBJ)/tests/test_%.o $(TEST_AID) $(OBJECTS)
+# Tests see the private names too: they share a library of the same objects in which nothing is hidden.
+UNHIDDEN := $(OBJ)/tests/libeddy_unhidden.so
+$(UNHIDDEN): $(OBJECTS) $(OBJ)/tools/unhide
 	$(call say,LD    $@)
-	$(Q)$(CC) -fopenmp -rdynamic $(SANFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(CMOCKA_LIBS) -ldl
+	$(Q)mkdir -p $(@D)
+	$(Q)ld -r -o $(@:.so=.o) $(OBJECTS)
+	$(Q)$(OBJ)/tools/unhide $(@:.so=.o)
+	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-Bsymbolic -Wl,-soname,$(@F) -o $@ $(@:.so=.o) $(LIBS)
+	$(Q)rm $(@:.so=.o)
+$(OBJ)/tools/unhide: $(OBJ)/tools/unhide.o
+	$(Q)$(CC) $(SANFLAGS) -o $@ $<
+$(OBJ)/tests/test_%: $(OBJ)/tests/test_%.o $(TEST_AID) $(UNHIDDEN)
+	$(call say,LD    $@)
+	$(Q)$(CC) -fopenmp -rdynamic $(SANFLAGS) -o $@ $(filter %.o,$^) $(UNHIDDEN) -Wl,-rpath,'$$ORIGIN' $(LIBS) $(CMOCKA_LIBS) -ldl
 
 # They may use the compiler's own threads; the library has its pool (tensor/threads.h).
 $(OBJ)/tests/%.o: SIMDFLAGS += $(CMOCKA_CFLAGS) -fopenmp
@@ -143,6 +153,7 @@ $(OBJ)/tests/shared_%.so: $(OBJ)/tests/shared_%.o
 	$(call say,LD    $@)
 	$(Q)$(CC) -shared $(SANFLAGS) -o $@ $< -lm
 $(OBJ)/tests/test_user_op: $(OBJ)/tests/shared_softcap.so
+$(OBJ)/tests/test_lua $(OBJ)/tests/test_null: $(OBJ)/libeddy.so
 $(OBJ)/tests/test_eddy_ckpt: $(PROGRAM)
 $(OBJ)/tests/test_lua_examples: $(REPL)
 
@@ -210,7 +221,7 @@ $(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.a
 # ---- Using
 
 test: $(TESTS) $(OBJ)/libeddy.so
-	$(Q)tools/run_tests.sh $(TESTS)
+	$(Q)tools/run_tests.sh '$(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS)))' $(TESTS)
 
 interop: $(OBJ)/tests/interop/interop
 	$(Q)PEERS='$(PEERS)' tests/interop/run.sh $<

@@ -3,6 +3,7 @@
 #define EDDY_TESTS_FOLDERS_H
 
 #include "tests/asserts.h"
+#include "tests/skip.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,17 @@ __attribute__((unused)) static int folder_end(void **unused)
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", folder_root);
     return system(command);
+}
+
+/* A file of the build that the test belongs to: built("lua/eddy"). "" if that can't be told. */
+__attribute__((unused)) static const char *built(const char *name)
+{
+    static char path[4096];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 128);
+    if (n <= 0) return "";
+    path[n] = 0;
+    strcpy(strrchr(path, '/'), "/../");
+    return strncat(path, name, 100);
 }
 
 /* A path in the test's folder, one of the last 16 asked for. */
@@ -61,8 +73,7 @@ __attribute__((unused)) static const char *data_folder(void)
 {
     const char *data = getenv("EDDY_DATA");
     if (data) return data;
-    print_message("EDDY_DATA is not set\n");
-    skip();
+    skip_since("EDDY_DATA is not set");
     return NULL;
 }
 

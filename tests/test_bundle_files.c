@@ -11,15 +11,13 @@
 
 static char folder[3000]; /* EDDY_DATA/tf */
 
-static bool has_data(void)
+static void need_data(void)
 {
     const char *data = getenv("EDDY_DATA");
     char file[4200];
     snprintf(folder, sizeof folder, "%s/tf", data ? data : "");
     snprintf(file, sizeof file, "%s/INDEX.md", folder);
-    if (data && io_exists(file)) return true;
-    print_message("EDDY_DATA names no folder with TensorFlow's files: nothing is compared\n");
-    return false;
+    if (!data || !io_exists(file)) skip_since("EDDY_DATA has no files of TensorFlow");
 }
 
 /* ---- Every file ------------------------------------------------------------------------------ */
@@ -77,7 +75,7 @@ static void checksums(void **state)
     (void)state;
     char path[4200];
     int tensors = 0, bundles = 0;
-    if (!has_data()) skip();
+    need_data();
     find_all(".index");
     for (int i = 0; i < list.count; i++) {
         if (strstr(list.paths[i], "/damaged/") || strstr(list.paths[i], "v1/incomplete") ||
@@ -100,7 +98,7 @@ static void indices_again(void **state)
     (void)state;
     char path[4200];
     int same = 0;
-    if (!has_data()) skip();
+    need_data();
     find_all(".index");
     for (int i = 0; i < list.count; i++) {
         /* Laid out by hand, with other settings or against the format. */
@@ -207,7 +205,7 @@ static void bundles_again(void **state)
     (void)state;
     char path[4200], copy[64] = "/tmp/eddy-XXXXXX", prefix[96];
     int copied = 0;
-    if (!has_data()) skip();
+    need_data();
     assert_non_null(mkdtemp(copy));
     snprintf(prefix, sizeof prefix, "%s/again", copy);
     find_all(".index");
@@ -326,7 +324,7 @@ static void values(void **state)
     (void)state;
     char path[4200], npz[4200], prefix[4200];
     int tensors = 0, records = 0;
-    if (!has_data()) skip();
+    need_data();
     find_all(".json");
     for (int i = 0; i < list.count; i++) {
         json *record = json_read_file(full(path, list.paths[i], 0));
@@ -393,7 +391,7 @@ static void collected(void **state)
     (void)state;
     char path[4200], line[4096], below[300];
     int lines = 0;
-    if (!has_data()) skip();
+    need_data();
     FILE *f = fopen(full(path, "INDEX.md", 0), "r");
     bundle *b = NULL;
     while (fgets(line, sizeof line, f)) {
@@ -418,7 +416,7 @@ static void many(void **state)
 {
     (void)state;
     char path[4200], name[200], local[100];
-    if (!has_data()) skip();
+    need_data();
     json *record = json_read_file(full(path, "made/ckpt/many/expect.json", 0));
     arrays a = {archive_format_by_name("npz")->open(full(path, "made/ckpt/many/expect.npz", 0)),
                 path};
@@ -457,7 +455,7 @@ static void incomplete(void **state)
 {
     (void)state;
     char path[4200];
-    if (!has_data()) skip();
+    need_data();
     json *record = json_read_file(full(path, "made/v1/incomplete/answers.json", 0));
     const json *answers = json_get(record, "get_tensor");
     bundle *b = bundle_open("test", full(path, "made/v1/incomplete/ckpt", 0));
@@ -571,7 +569,7 @@ static void verdicts(void **state)
 {
     (void)state;
     char path[4200];
-    if (!has_data()) skip();
+    need_data();
     json *all = json_read_file(full(path, "made/bundle/damaged/verdicts.json", 0));
     for (int64_t i = 0; i < json_count(all); i++) verdict(json_key(all, i), json_at(all, i));
     print_message("%d verdicts\n", (int)json_count(all));

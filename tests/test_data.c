@@ -2,6 +2,7 @@
  * and their order. */
 #include "data/data.h"
 #include "tensor/core.h"
+#include "tests/skip.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -574,8 +575,9 @@ static void real_mnist(void **state)
     ED_SCOPE;
     const char *data = getenv("EDDY_DATA");
     char folder[4096];
-    if (!data || snprintf(folder, sizeof folder, "%s/mnist", data) >= (int)sizeof folder) skip();
-    if (access(folder, R_OK)) skip();
+    if (!data || snprintf(folder, sizeof folder, "%s/mnist", data) >= (int)sizeof folder ||
+        access(folder, R_OK))
+        skip_since("EDDY_DATA has no MNIST");
     static const struct {
         const char *split;
         int64_t rows, pixels;

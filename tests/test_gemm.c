@@ -11,6 +11,7 @@
 #include "tensor/tensor.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/isa.h"
+#include "tests/skip.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -323,7 +324,7 @@ static void test_bits(void **state)
 static void test_fma_sets_agree(void **state)
 {
     (void)state;
-    if (isa_best() < ISA_AVX512) skip();
+    if (isa_best() < ISA_AVX512) skip_since("no AVX-512");
     matrix a = make(false, 45, 700, plain), b = make(false, 700, 61, transposed);
     matrix x = make(false, 45, 61, plain), y = make(false, 45, 61, plain);
     isa_set(ISA_AVX2);

@@ -5,6 +5,7 @@
  */
 #include "eddy.h"
 #include "tensor/core.h"
+#include "tests/skip.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -281,7 +282,7 @@ static void more_than_the_machine_has(void **state)
 {
     (void)state;
 #ifdef EDDY_SANITIZED
-    skip(); /* its fresh memory is written */
+    skip_since("sanitized: fresh memory is written");
 #endif
     ED_SCOPE;
     const int64_t pages = sysconf(_SC_PHYS_PAGES) / 2, bytes = pages * sysconf(_SC_PAGESIZE);

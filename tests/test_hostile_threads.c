@@ -3,6 +3,7 @@
  * that fork amid all that.
  */
 #include "eddy.h"
+#include "tests/skip.h"
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -226,7 +227,7 @@ static void forks_amid_work(void **state)
 {
     (void)state;
 #ifdef EDDY_SANITIZED
-    skip(); /* their own locks don't survive it */
+    skip_since("sanitizers' own locks don't survive fork");
 #endif
     bool stop = false;
     pthread_t workers[3];

@@ -14,7 +14,7 @@ int luaopen_eddy(lua_State *L);
 
 /* ---- Scripts --------------------------------------------------------------------------------- */
 
-/* Globals: ed; folder, an empty one; exported, the names that the program exports. */
+/* Globals: ed; folder, an empty one; exported, the names that the library exports. */
 static int open_all(lua_State *L)
 {
     luaL_openlibs(L);
@@ -34,8 +34,8 @@ static int with_trace(lua_State *L)
 
 static void push_exported(lua_State *L)
 {
-    char command[64], line[512];
-    snprintf(command, sizeof command, "nm -D --defined-only /proc/%d/exe", (int)getpid());
+    char command[4200], line[512];
+    snprintf(command, sizeof command, "nm -D --defined-only '%s'", built("libeddy.so"));
     FILE *names = popen(command, "r");
     assert_non_null(names);
     lua_newtable(L);

@@ -1,6 +1,7 @@
 /*
  * Every op of the table is checked from its definition: see tests/checks.h. Arguments are parts of
- * names: test_ops conv pool checks the ops whose names contain "conv" or "pool".
+ * names: test_ops conv pool checks the ops whose names contain "conv" or "pool"; or a part of the
+ * table: test_ops 2/3 checks the second of three.
  */
 #include "tests/checks.h"
 #include <setjmp.h>
@@ -42,10 +43,14 @@ static void bound_memory(void)
 #endif
 }
 
-static bool chosen(const char *name, int argc, char **argv)
+/* Op i of the table, by the program's arguments. */
+static bool chosen(int i, int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++)
-        if (strstr(name, argv[i])) return true;
+    int part, parts;
+    if (argc == 2 && sscanf(argv[1], "%d/%d", &part, &parts) == 2 && parts > 0)
+        return i % parts == part - 1;
+    for (int k = 1; k < argc; k++)
+        if (strstr(ed_op_at(i)->name, argv[k])) return true;
     return argc < 2;
 }
 
@@ -57,7 +62,7 @@ int main(int argc, char **argv)
     bound_memory();
     for (int i = 0; i < ed_op_count() && n < MOST; i++) {
         const ed_op *op = ed_op_at(i);
-        if (!chosen(op->name, argc, argv)) continue;
+        if (!chosen(i, argc, argv)) continue;
         tests[n++] = (struct CMUnitTest){op->name, check, NULL, NULL, (void *)op};
     }
     clock_t begin = clock();

@@ -7,6 +7,7 @@
 #include "ops/kernels/philox.h"
 #include "ops/kernels/seeds.h"
 #include "tensor/threads.h"
+#include "tests/skip.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -371,10 +372,7 @@ static void plain_normals(void **state)
 {
     (void)state;
     enum { N = 1 << 20, SEEDS = 32 };
-    if (!library_is_followed()) {
-        print_message("another C library: its normals may differ by some last places\n");
-        skip();
-    }
+    if (!library_is_followed()) skip_since("another C library has other normals");
     uint32_t *words = malloc(N * 4);
     float *x = malloc(N * 4);
     for (int64_t seed = 0; seed < SEEDS; seed++) {

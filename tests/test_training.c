@@ -4,6 +4,7 @@
  */
 #include "eddy.h"
 #include "tests/asserts.h"
+#include "tests/skip.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -87,7 +88,7 @@ static void does_not_grow(void **state)
         assert_int_equal(after.live_bytes, before.live_bytes);
     }
 #ifndef EDDY_SANITIZED /* sanitizers keep what was freed */
-    if (pages < 0) skip();
+    if (pages < 0) skip_since("no /proc/self/statm");
     int64_t grown = resident() - pages;
     if (grown > RESIDENT_BYTES) fail_msg("the process has grown by %lld bytes", (long long)grown);
 #else
@@ -159,8 +160,9 @@ static void learns_mnist(void **state)
     ED_SCOPE;
     const char *folder = getenv("EDDY_DATA");
     char dir[4096];
-    if (!folder || snprintf(dir, sizeof dir, "%s/mnist", folder) >= (int)sizeof dir) skip();
-    if (access(dir, R_OK)) skip();
+    if (!folder || snprintf(dir, sizeof dir, "%s/mnist", folder) >= (int)sizeof dir ||
+        access(dir, R_OK))
+        skip_since("EDDY_DATA has no MNIST");
     ed_set_seed(1);
     training t = begin(ed_dataset_mnist("train", .dir = dir, .batch = BATCH, .shuffle = true));
     epoch(&t, 10000 / BATCH, NULL);

@@ -4,23 +4,13 @@
  */
 #include "eddy.h"
 #include "tests/checks.h"
+#include "tests/folders.h"
 #include <dlfcn.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-#include <cmocka.h>
 
-/* The shared object stands beside the test. */
 static const ed_op *load(void)
 {
-    char path[4096] = "";
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
-    assert_true(n > 0);
-    strcpy(strrchr(path, '/') + 1, "shared_softcap.so");
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *object = dlopen(built("tests/shared_softcap.so"), RTLD_NOW | RTLD_LOCAL);
     if (!object) fail_msg("%s", dlerror());
     return dlsym(object, "softcap");
 }
