@@ -98,7 +98,7 @@ static bool take_inputs(function *self, const ed_list *inputs, const char *what)
 /* ---- Running f out of the tapes' hearing ----------------------------------------------------- */
 
 typedef struct reader {
-    ops_listener listener;
+    ed_listener listener;
     function *function;
     bool failed;
 } reader;
@@ -109,7 +109,7 @@ static bool matters(const reader *r, const ed_tensor *x)
     if (tensor_is_variable(x) &&
         (!r->function->gradient || (ed_variable_is_trainable(x) && ed_dtype_is_float(x->dtype))))
         return true;
-    for (ops_listener *l = r->listener.outer; l; l = l->outer) {
+    for (ed_listener *l = r->listener.outer; l; l = l->outer) {
         ed_tape *tape = tape_of(l);
         if (tape && tape_slot_of(tape, x) >= 0) return true;
     }
@@ -130,20 +130,25 @@ static void note(reader *r, ed_tensor *given, ed_tensor *value)
         r->failed = true;
 }
 
-static void note_reads(ops_listener *listener, const ed_call *call, ed_tensor *const *operands)
+/* A variable that is written counts as read where f is to run again: from what it was before, and
+ * without changing what it is by then. */
+static void note_reads(ed_listener *listener, const ed_call *call)
 {
-    for (int i = 0; i < call->n_inputs; i++) note((reader *)listener, operands[i], call->inputs[i]);
+    reader *r = (reader *)listener;
+    for (int i = r->function->gradient ? call->n_writes : 0; i < call->n_inputs; i++)
+        note(r, call->operands[i], call->inputs[i]);
 }
 
 /* Returning a tensor is reading it too. */
 static bool run_hidden(function *self, ed_list *inputs, const char *what)
 {
-    reader r = {.listener = {.after = note_reads, .hides = true}, .function = self};
+    reader r = {.listener = {.before = note_reads, .differentiates = true, .hides = true},
+                .function = self};
     bool failed_before = ed_failed();
-    ops_listen(&r.listener);
+    ed_listen(&r.listener);
     ed_tensor *y = self->f(inputs, self->user);
     if (y) note(&r, y, tensor_read(y));
-    ops_unlisten(&r.listener);
+    ed_unlisten(&r.listener);
     if (r.failed || (!failed_before && ed_failed())) return false;
     if (!y)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: the function returned NULL without an error",

@@ -204,14 +204,13 @@ static bool any_float_output(const ed_call *call)
 }
 
 /* Slots of the operands into `slots`; whether any is tracked. Variables are watched on the way,
- * also by ops whose result carries no gradient. */
-static bool find_slots(ed_tape *tape, const ed_call *call, ed_tensor *const *operands,
-                       int32_t *slots)
+ * also by ops whose result carries no gradient. Writing a variable is not reading it. */
+static bool find_slots(ed_tape *tape, const ed_call *call, int32_t *slots)
 {
     bool tracked = false;
     for (int i = 0; i < call->n_inputs; i++) {
-        slots[i] =
-            ed_dtype_is_float(call->inputs[i]->dtype) ? tape_slot_read(tape, operands[i]) : -1;
+        const bool counts = i >= call->n_writes && ed_dtype_is_float(call->inputs[i]->dtype);
+        slots[i] = counts ? tape_slot_read(tape, call->operands[i]) : -1;
         tracked |= slots[i] >= 0;
     }
     return tracked;
@@ -235,30 +234,31 @@ static bool record(ed_tape *tape, const ed_call *call, const int32_t *slots)
     return true;
 }
 
-static void after(ops_listener *listener, const ed_call *call, ed_tensor *const *operands);
+static void after(ed_listener *listener, const ed_call *call);
 static void tape_destroy(void *object);
 
-ed_tape *tape_of(ops_listener *listener)
+ed_tape *tape_of(ed_listener *listener)
 {
     if (listener->after != after) return NULL;
     return (ed_tape *)((char *)listener - offsetof(ed_tape, listener));
 }
 
-static void after(ops_listener *listener, const ed_call *call, ed_tensor *const *operands)
+static void after(ed_listener *listener, const ed_call *call)
 {
     ed_tape *tape = tape_of(listener);
     if (__builtin_expect(__atomic_load_n(&tape->abandoned, __ATOMIC_ACQUIRE), 0)) {
         tape_destroy(tape);
         return;
     }
+    /* What only writes, or stops gradients, is nothing to go back through. */
+    if (!call->n_outputs || call->op->flags & ED_OP_STOPS) return;
     int32_t some[ED_MAX_OPERANDS], *slots = some;
     if (call->n_inputs > ED_MAX_OPERANDS &&
         !(slots = memory_alloc((size_t)call->n_inputs * sizeof *slots))) {
         tape->broken = true;
         return;
     }
-    if (find_slots(tape, call, operands, slots) && any_float_output(call) &&
-        !record(tape, call, slots))
+    if (find_slots(tape, call, slots) && any_float_output(call) && !record(tape, call, slots))
         tape->broken = true;
     if (slots != some) memory_free(slots);
 }
@@ -289,7 +289,7 @@ static void forget_variables(ed_tape *tape)
 
 void tape_stop(ed_tape *tape)
 {
-    if (tape->recording) ops_unlisten(&tape->listener);
+    if (tape->recording) ed_unlisten(&tape->listener);
     tape->recording = false;
 }
 
@@ -324,11 +324,12 @@ ed_tape *ed_tape_begin_with(const ed_tape_options *options)
     ed_tape *tape = object_new(&tape_class, sizeof *tape);
     if (!tape || !scope_give(tape)) return NULL;
     tape->listener.after = after;
+    tape->listener.differentiates = true;
     tape->persistent = options && options->persistent;
     tape->watches_accessed = !(options && options->ignore_accessed_variables);
     tape->recording = true;
     tape->owner = thread_self();
-    ops_listen(&tape->listener);
+    ed_listen(&tape->listener);
     return tape;
 }
 
@@ -368,7 +369,7 @@ bool ed_tape_resume(ed_tape *tape)
         return ed_fail(ED_FAILED_PRECONDITION, "tape_resume: the tape is recording already"), false;
     tape->recording = true;
     tape->owner = thread_self();
-    ops_listen(&tape->listener);
+    ed_listen(&tape->listener);
     return true;
 }
 

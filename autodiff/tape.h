@@ -1,7 +1,7 @@
 /*
  * The tape's inside.
  *
- * A tape is a listener of the doorway. It knows tensors by their ids only: a table gives each
+ * A tape is a listener of the dispatcher. It knows tensors by their ids only: a table gives each
  * tracked id a slot, a small number. What a call did is a node: the op, its attributes, the slots
  * of its operands and outputs, and those tensors that the op's gradient asked to have saved. Nodes
  * stand in the order of execution, so the way back is the list read backwards, with one gradient a
@@ -38,7 +38,7 @@ typedef struct tape_entry {
 
 struct ed_tape {
     ed_object object;
-    ops_listener listener;
+    ed_listener listener;
     const thread_state *owner; /* whose listener it is */
     bool recording, persistent, watches_accessed;
     bool consumed;  /* its one gradient was asked */
@@ -76,6 +76,6 @@ bool tape_is_ours(const ed_tape *tape, const char *what);
 void tape_stop(ed_tape *tape);
 
 /* The tape that listens here, NULL if it is somebody else. */
-ed_tape *tape_of(ops_listener *listener);
+ed_tape *tape_of(ed_listener *listener);
 
 #endif

@@ -229,19 +229,32 @@ static ed_ints singles(const ed_tensor *t, const places *p, int64_t *axes)
     return list;
 }
 
-static ed_tensor *view_at(ed_tensor *t, const places *p)
+/* The stretches as ed_slice has them. */
+typedef struct slice_of_places {
+    int64_t begin[ED_MAX_RANK], end[ED_MAX_RANK], step[ED_MAX_RANK];
+    ed_slice_options options;
+} slice_of_places;
+
+static void to_slice(const ed_tensor *t, const stretch *s, slice_of_places *of)
 {
-    stretch s[ED_MAX_RANK];
-    int64_t begin[ED_MAX_RANK], end[ED_MAX_RANK], step[ED_MAX_RANK], axes[ED_MAX_RANK];
-    if (!locate_all(t, p, s)) return NULL;
     for (int i = 0; i < ed_rank(t); i++) {
         int64_t last = s[i].begin + (s[i].count - 1) * s[i].step;
-        begin[i] = s[i].begin;
-        step[i] = s[i].step;
-        end[i] = step[i] > 0 ? last + 1 : last ? last - 1 : ED_END; /* which is not in it */
+        of->begin[i] = s[i].begin;
+        of->step[i] = s[i].step;
+        of->end[i] = s[i].step > 0 ? last + 1 : last ? last - 1 : ED_END; /* which is not in it */
     }
-    const int n = ed_rank(t);
-    ed_tensor *y = ed_slice(t, .begin = {begin, n}, .end = {end, n}, .step = {step, n});
+    of->options = (ed_slice_options){
+        .begin = {of->begin, ed_rank(t)}, .end = {of->end, ed_rank(t)}, .step = {of->step, ed_rank(t)}};
+}
+
+static ed_tensor *view_at(ed_tensor *t, const places *p)
+{
+    stretch at[ED_MAX_RANK];
+    int64_t axes[ED_MAX_RANK];
+    slice_of_places s;
+    if (!locate_all(t, p, at)) return NULL;
+    to_slice(t, at, &s);
+    ed_tensor *y = ed_slice_with(t, &s.options);
     ed_ints gone = singles(t, p, axes);
     return y && gone.count ? ed_squeeze(y, .axis = gone) : y;
 }
@@ -295,62 +308,27 @@ static ed_tensor *read_masked(ed_tensor *t, const ed_tensor *mask)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* The elements of the value as they go to a part of that shape. */
-static const char *spread(ed_tensor *value, ed_ints shape)
-{
-    ed_tensor *y = ed_broadcast_to(value, shape);
-    return y ? ed_data(y) : NULL;
-}
-
-static bool write_masked(ed_tensor *v, const ed_tensor *mask, ed_tensor *value)
-{
-    int64_t shape[ED_MAX_RANK + 1];
-    ed_tensor *rows = true_rows(v, mask);
-    const int64_t *numbers = rows ? ed_data(rows) : NULL;
-    if (!numbers) return false;
-    const char *from = spread(value, shape_of_rows(v, mask, ed_size(rows), shape));
-    char *to = from ? variable_write(v, true) : NULL;
-    size_t size =
-        ed_size(mask) ? (size_t)(ed_size(v) / ed_size(mask)) * ed_dtype_size(ed_dtype_of(v)) : 0;
-    for (int64_t i = 0; to && i < ed_size(rows); i++)
-        memcpy(to + (size_t)numbers[i] * size, from + (size_t)i * size, size);
-    return to;
-}
-
-/* Copies the elements of `from` one after the other to the stretches, none of which is empty, of a
- * contiguous tensor: in runs, where those along the last axis have no gaps. */
-static void scatter(const ed_tensor *v, const stretch *s, char *to, const char *from)
-{
-    int64_t at[ED_MAX_RANK] = {0}, strides[ED_MAX_RANK];
-    const int last = ed_rank(v) - 1, axes = last >= 0 && s[last].step == 1 ? last : ed_rank(v);
-    const size_t size = ed_dtype_size(ed_dtype_of(v));
-    const size_t run = axes == last ? (size_t)s[last].count * size : size;
-    tensor_row_major(ed_rank(v), ed_shape(v).values, strides);
-    for (int axis = 0; axis >= 0; from += run) {
-        int64_t place = axes == last ? s[last].begin : 0;
-        for (int i = 0; i < axes; i++) place += (s[i].begin + at[i] * s[i].step) * strides[i];
-        memcpy(to + (size_t)place * size, from, run);
-        for (axis = axes - 1; axis >= 0 && ++at[axis] == s[axis].count; axis--) at[axis] = 0;
-    }
-}
-
+/* The value has the shape of what is read at those places, which is that of the slice without the axes
+ * of single places. */
 static bool write_view(ed_tensor *v, const places *p, ed_tensor *value)
 {
-    stretch s[ED_MAX_RANK];
-    int64_t shape[ED_MAX_RANK], axes[ED_MAX_RANK], size = 1;
-    if (!locate_all(v, p, s)) return false;
-    ed_ints gone = singles(v, p, axes), left = {shape, 0};
+    slice_of_places s;
+    int64_t left[ED_MAX_RANK], part[ED_MAX_RANK], axes[ED_MAX_RANK];
+    stretch at[ED_MAX_RANK];
+    if (!locate_all(v, p, at)) return false;
+    to_slice(v, at, &s);
+    const ed_ints gone = singles(v, p, axes);
+    int n = 0;
     for (int i = 0, k = 0; i < ed_rank(v); i++) {
-        size *= s[i].count;
+        part[i] = at[i].count;
         if (k < gone.count && gone.values[k] == i)
             k++;
         else
-            shape[left.count++] = s[i].count;
+            left[n++] = at[i].count;
     }
-    const char *from = spread(value, left);
-    char *to = from ? variable_write(v, true) : NULL;
-    if (to && size) scatter(v, s, to, from);
-    return to;
+    if (gone.count)
+        value = ed_reshape(ed_broadcast_to(value, (ed_ints){left, n}), (ed_ints){part, ed_rank(v)});
+    return ed_assign_slice_with(v, value, &s.options);
 }
 
 /* ---- The doors ------------------------------------------------------------------------------- */
@@ -366,12 +344,8 @@ ed_tensor *indexing_read(lua_State *L, ed_tensor *t, int key)
 
 bool indexing_write(lua_State *L, ed_tensor *v, int key, ed_tensor *value)
 {
-    if (ed_dtype_of(value) != ed_dtype_of(v))
-        return ed_fail(ED_INVALID_ARGUMENT, "assign: the variable is %s, the value %s",
-                       convert_type(v).s, convert_type(value).s),
-               false;
-    const ed_tensor *mask = mask_at(L, key);
-    if (mask) return write_masked(v, mask, value);
+    ed_tensor *mask = mask_at(L, key);
+    if (mask) return (ed_assign_masked)(v, mask, value);
     places p;
     return read_key(L, key, &p) && write_view(v, &p, value);
 }

@@ -299,7 +299,7 @@ static bool has_state(const ed_op *op)
 
 bool ops_is_public(const ed_op *op)
 {
-    return !(op->flags & ED_OP_INTERNAL) && !has_state(op);
+    return !(op->flags & ED_OP_INTERNAL) && !has_state(op) && !op->operands[0].writes;
 }
 
 static void set(lua_State *L, int table, const char *name)

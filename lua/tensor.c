@@ -218,11 +218,6 @@ static int value(lua_State *L)
     return made_by(L, ed_value);
 }
 
-static int stop_gradient(lua_State *L)
-{
-    return made_by(L, ed_stop_gradient);
-}
-
 /* x:close() is what `local x <close>` does at the end. */
 static int close(lua_State *L)
 {
@@ -286,6 +281,20 @@ static int assign_add(lua_State *L)
 static int assign_sub(lua_State *L)
 {
     return assign_by(L, ed_assign_sub);
+}
+
+/* v:assign_moving_average(x, momentum) */
+static int assign_moving_average(lua_State *L)
+{
+    ed_tensor *v = handle_check(L, 1, HANDLE_TENSOR);
+    const double momentum = luaL_checknumber(L, 3);
+    luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
+    binding b = binding_open(L);
+    bool fine = (ed_assign_moving_average)(v, value_for(L, 2, v), momentum);
+    binding_close(&b);
+    if (!fine) return handle_raise(L);
+    lua_settop(L, 1);
+    return 1;
 }
 
 /* ---- Text ------------------------------------------------------------------------------------ */
@@ -415,7 +424,6 @@ static const luaL_Reg methods[] = {
     {"totable", to_table},
     {"item", item},
     {"value", value},
-    {"stop_gradient", stop_gradient},
     {"is_variable", is_variable},
     {"is_contiguous", is_contiguous},
     {"strides", strides},
@@ -423,6 +431,7 @@ static const luaL_Reg methods[] = {
     {"assign", assign},
     {"assign_add", assign_add},
     {"assign_sub", assign_sub},
+    {"assign_moving_average", assign_moving_average},
     {"rows", rows},
     {"close", close},
     {NULL, NULL},
@@ -445,8 +454,6 @@ static int negative(lua_State *L)
 void tensor_open(lua_State *L)
 {
     maker_open(L, makers);
-    lua_pushcfunction(L, stop_gradient);
-    lua_setfield(L, -2, "stop_gradient");
     luaL_getmetatable(L, "eddy.tensor");
     luaL_setfuncs(L, metamethods, 0);
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {

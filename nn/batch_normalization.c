@@ -48,36 +48,6 @@ static bool batch_normalization_build(ed_layer *layer, const ed_layer_call *call
     return n->moving_variance != NULL;
 }
 
-#define MOVE(type)                                                                                 \
-    static void move_##type(type *restrict moving, const type *restrict batch, int64_t n,          \
-                            double momentum)                                                       \
-    {                                                                                              \
-        const type keep = (type)momentum, take = (type)(1 - momentum);                             \
-        for (int64_t i = 0; i < n; i++) moving[i] = moving[i] * keep + batch[i] * take;            \
-    }
-MOVE(float)
-MOVE(double)
-
-static void move(const ed_tensor *moving, void *to, const void *batch, double momentum)
-{
-    if (moving->dtype == ED_FLOAT32)
-        move_float(to, batch, moving->size, momentum);
-    else
-        move_double(to, batch, moving->size, momentum);
-}
-
-/* Both or, without memory, none. A batch of nothing has no statistics. */
-static bool move_statistics(const norm *n, const ed_tensor *mean, const ed_tensor *variance)
-{
-    const void *means = ed_data(mean), *variances = ed_data(variance);
-    void *to_mean = variable_write(n->moving_mean, true);
-    void *to_variance = variable_write(n->moving_variance, true);
-    if (!means || !variances || !to_mean || !to_variance) return false;
-    move(n->moving_mean, to_mean, means, n->momentum);
-    move(n->moving_variance, to_variance, variances, n->momentum);
-    return true;
-}
-
 static ed_tensor *by_moving(const norm *n, ed_tensor *x)
 {
     ed_tensor *s = ed_mul(ed_rsqrt(ed_add(n->moving_variance, n->epsilon)), n->gamma);
@@ -102,8 +72,10 @@ static bool batch_normalization_forward(ed_layer *layer, ed_layer_call *call)
     if (!call->training) return ed_layer_return(call, by_moving(n, x));
     ed_tensor *mean, *variance;
     ed_tensor *y = ed_batch_norm(x, n->gamma, n->beta, n->epsilon, &mean, &variance);
-    if (!y || (x->size && !move_statistics(n, mean, variance))) return false;
-    return ed_layer_return(call, y);
+    if (!y || x->size == 0) return ed_layer_return(call, y); /* nothing has no statistics */
+    ed_list *moving = ed_list_of(n->moving_mean, n->moving_variance);
+    return ed_assign_moving_averages(moving, ed_list_of(mean, variance), n->momentum) &&
+           ed_layer_return(call, y);
 }
 
 static void batch_normalization_destroy(ed_layer *layer)

@@ -8,21 +8,39 @@
 
 /* ---- Listeners ------------------------------------------------------------------------------- */
 
-void ops_listen(ops_listener *listener)
+bool ed_listen(ed_listener *listener)
 {
+    if (!listener) return ed_fail(ED_INVALID_ARGUMENT, "listen: listener is NULL"), false;
     thread_state *self = thread_self();
+    for (const ed_listener *l = self->listeners; l; l = l->outer)
+        if (l == listener)
+            return ed_fail(ED_FAILED_PRECONDITION, "listen: it is listening already"), false;
     listener->outer = self->listeners;
     self->listeners = listener;
+    return true;
 }
 
-bool ops_unlisten(ops_listener *listener)
+bool ed_unlisten(ed_listener *listener)
 {
-    for (ops_listener **at = &thread_self()->listeners; *at; at = &(*at)->outer)
+    for (ed_listener **at = &thread_self()->listeners; *at; at = &(*at)->outer)
         if (*at == listener) {
             *at = listener->outer;
             return true;
         }
     return false;
+}
+
+/* Whoever is notified may leave. */
+static void notify(const ed_call *call, bool after)
+{
+    bool hidden = false;
+    for (ed_listener *l = thread_self()->listeners, *outer; l; l = outer) {
+        outer = l->outer;
+        const bool deaf = hidden && l->differentiates;
+        hidden |= l->hides;
+        void (*tell)(ed_listener *, const ed_call *) = after ? l->after : l->before;
+        if (tell && !deaf) tell(l, call);
+    }
 }
 
 /* ---- A call's memory ------------------------------------------------------------------------- */
@@ -52,13 +70,24 @@ static bool have_outputs(ed_call *call, int n)
     return call->outputs;
 }
 
-bool ops_call_begin(ed_call *call, ed_call_room *room, const ed_op *op, int n, const void *attrs)
+/* How many of n operands are written, as far as the definition says it. */
+static int writes_of(const ed_op *op, int n)
+{
+    int writes = 0, all = ops_operands(op);
+    while (writes < all && op->operands[writes].writes) writes++;
+    return writes == all && op->flags & ED_OP_VARIADIC ? n : writes;
+}
+
+bool ops_call_begin(ed_call *call, ed_call_room *room, const ed_op *op, ed_tensor *const *operands,
+                    int n, const void *attrs)
 {
     *call = (ed_call){.op = op,
                       .attrs = attrs_of(op, attrs),
                       .n_inputs = n,
+                      .operands = operands,
                       .inputs = room->inputs,
                       .room = room};
+    if (__builtin_expect(op->operands[0].writes, 0)) call->n_writes = writes_of(op, n);
     if (n > ED_MAX_OPERANDS && !(call->inputs = memory_alloc((size_t)n * sizeof *call->inputs)))
         return false;
     if (have_outputs(call, op->flags & ED_OP_MANY_OUTPUTS ? 0 : ops_results(op))) return true;
@@ -315,21 +344,88 @@ static bool check_lists(const ed_call *call)
     return true;
 }
 
-static bool resolve(ed_call *call, ed_tensor *const *operands, int n)
+static bool not_a_variable(const ed_call *call, int i)
+{
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s must be a variable, got %s",
+                        ops_operand(call->op, i)->name, text_of_tensor(call->inputs[i]).s);
+}
+
+static bool resolve(ed_call *call)
 {
     bool weak = false;
-    for (int i = 0; i < n; i++) {
-        if (!operands[i])
+    for (int i = 0; i < call->n_inputs; i++) {
+        ed_tensor *operand = call->operands[i];
+        if (!operand)
             return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL",
                                 ops_operand(call->op, i)->name);
-        call->inputs[i] = tensor_read(operands[i]);
+        call->inputs[i] = tensor_read(operand);
         weak |= call->inputs[i]->flags & TENSOR_WEAK;
     }
+    /* Of a variadic op infer may say that fewer are written. */
+    for (int i = 0; i < call->n_writes && !(call->op->flags & ED_OP_VARIADIC); i++)
+        if (!tensor_is_variable(call->operands[i])) return not_a_variable(call, i);
     if (__builtin_expect(weak, 0) && !resolve_numbers(call)) return false;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < call->n_inputs; i++)
         if (!check_dtype(call, i)) return false;
     return true;
 }
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+/* Marks the variables that are written, of which none may come twice. */
+static bool mark_written(ed_call *call, uint64_t mark)
+{
+    if (call->n_writes < 0 || call->n_writes > call->n_inputs)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "its infer says that %d of %d are written",
+                            call->n_writes, call->n_inputs);
+    for (int i = 0; i < call->n_writes; i++) {
+        variable *v = (variable *)call->operands[i];
+        if (!tensor_is_variable(&v->base)) return not_a_variable(call, i);
+        if (v->mark == mark)
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "the variable %s comes twice", v->name);
+        v->mark = mark;
+    }
+    return true;
+}
+
+/*
+ * Gets the memory of all that the call writes before any of it changes. What is read of a variable
+ * that is written, too, is held, so that it stays as it is.
+ */
+static bool make_writable(ed_call *call)
+{
+    const uint64_t mark = tensor_new_id();
+    if (!mark_written(call, mark)) return false;
+    for (int i = call->n_writes; i < call->n_inputs; i++) {
+        const ed_tensor *operand = call->operands[i];
+        if (tensor_is_variable(operand) && ((const variable *)operand)->mark == mark &&
+            !scope_give(ed_retain(call->inputs[i])))
+            return false;
+    }
+    if (call->op->flags & ED_OP_REPLACES) return true;
+    for (int i = 0; i < call->n_writes; i++)
+        if (!(call->inputs[i] = variable_write(call->operands[i]))) return false;
+    return true;
+}
+
+bool ed_call_replace(ed_call *call, int i, ed_tensor *value)
+{
+    if (!call || !value || i < 0 || i >= call->n_writes || !(call->op->flags & ED_OP_REPLACES))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "call_replace: value is NULL, or operand %d is not to be replaced", i);
+    ed_tensor *v = call->operands[i];
+    value = tensor_read(value);
+    if (value->dtype != v->dtype || !tensor_same_shape(value, v))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the variable %s is %s, its new value %s",
+                            ed_variable_name(v), text_of_tensor(v).s, text_of_tensor(value).s);
+    ed_tensor *fresh = tensor_snapshot(value);
+    if (!fresh) return false;
+    variable_replace(v, fresh);
+    call->inputs[i] = fresh;
+    return true;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static bool cancel(const ed_call *call)
 {
@@ -351,11 +447,12 @@ static bool draw(ed_call *call)
     return true;
 }
 
-/* What a kernel makes of ranges that were left out is nothing, and so is what it says of them. */
+/* What a kernel makes of ranges that were left out is nothing, and so is what it says of them. One
+ * that writes leaves out nothing. */
 static bool compute(ed_call *call)
 {
     if (!draw(call)) return false;
-    const bool failed = ed_failed(), outer = threads_may_stop(true);
+    const bool failed = ed_failed(), outer = threads_may_stop(!call->n_writes);
     const bool ok = call->op->kernel(call);
     threads_may_stop(outer);
     if (__builtin_expect(!threads_left_out(), 1)) return ok;
@@ -368,6 +465,7 @@ static bool run(ed_call *call)
 {
     if (!call->op->kernel)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "the op has no kernel, nor made it views");
+    if (__builtin_expect(call->n_writes, 0) && !make_writable(call)) return false;
     if (!(call->op->flags & ED_OP_CONTIGUOUS)) return compute(call);
     ed_tensor *some[ED_MAX_OPERANDS], **packed = some, **originals = call->inputs;
     if (call->n_inputs > ED_MAX_OPERANDS &&
@@ -398,21 +496,17 @@ static bool infer(ed_call *call)
 /* ---- The dispatcher -------------------------------------------------------------------------- */
 
 /* The outputs belong to nobody yet. */
-static bool execute(ed_call *call, ed_tensor *const *operands)
+static bool execute(ed_call *call)
 {
     if (__builtin_expect(threads_stopped(), 0)) return cancel(call);
-    if (!check_count(call, call->n_inputs) || !check_lists(call) ||
-        !resolve(call, operands, call->n_inputs))
-        return false;
+    if (!check_count(call, call->n_inputs) || !check_lists(call) || !resolve(call)) return false;
+    if (__builtin_expect(thread_self()->listeners != NULL, 0)) notify(call, false);
     if (!infer(call) || (!call->ready && !run(call))) {
         drop_outputs(call);
         return ed_failed() ? false
                            : ed_call_fail(call, ED_INVALID_ARGUMENT, "it failed without an error");
     }
-    for (ops_listener *l = thread_self()->listeners, *outer; l; l = outer) {
-        outer = l->hides ? NULL : l->outer;
-        l->after(l, call, operands);
-    }
+    if (__builtin_expect(thread_self()->listeners != NULL, 0)) notify(call, true);
     return true;
 }
 
@@ -444,11 +538,13 @@ bool ed_execute(const ed_op *op, ed_tensor *const *inputs, int n, const void *at
     ed_call call;
     ed_call_room room;
     if (!check_request(op, inputs, n, ED_OP_MANY_OUTPUTS)) return false;
-    if (!outputs) return ed_fail(ED_INVALID_ARGUMENT, "execute: outputs is NULL"), false;
-    memset(outputs, 0, (size_t)ops_results(op) * sizeof *outputs);
-    if (!ops_call_begin(&call, &room, op, n, attrs)) return false;
-    bool ok = execute(&call, inputs) && give(&call);
-    if (ok) memcpy(outputs, call.outputs, (size_t)call.n_outputs * sizeof *outputs);
+    int n_outputs = ops_results(op);
+    if (n_outputs && !outputs)
+        return ed_fail(ED_INVALID_ARGUMENT, "execute: outputs is NULL"), false;
+    if (n_outputs) memset(outputs, 0, (size_t)n_outputs * sizeof *outputs);
+    if (!ops_call_begin(&call, &room, op, inputs, n, attrs)) return false;
+    bool ok = execute(&call) && give(&call);
+    if (ok && n_outputs) memcpy(outputs, call.outputs, (size_t)n_outputs * sizeof *outputs);
     ops_call_end(&call);
     return ok;
 }
@@ -458,9 +554,11 @@ ed_tensor *ed_call_op(const ed_op *op, ed_tensor *const *inputs, int n, const vo
     ed_call call;
     ed_call_room room;
     if (!check_request(op, inputs, n, ED_OP_MANY_OUTPUTS) ||
-        !ops_call_begin(&call, &room, op, n, attrs))
+        !ops_call_begin(&call, &room, op, inputs, n, attrs))
         return NULL;
-    ed_tensor *y = execute(&call, inputs) && give(&call) && call.n_outputs ? call.outputs[0] : NULL;
+    ed_tensor *y = NULL;
+    if (execute(&call) && give(&call))
+        y = call.n_outputs ? call.outputs[0] : call.n_writes ? call.operands[0] : NULL;
     ops_call_end(&call);
     return y;
 }
@@ -469,9 +567,9 @@ ed_list *ed_execute_list(const ed_op *op, ed_tensor *const *inputs, int n, const
 {
     ed_call call;
     ed_call_room room;
-    if (!check_request(op, inputs, n, 0) || !ops_call_begin(&call, &room, op, n, attrs))
+    if (!check_request(op, inputs, n, 0) || !ops_call_begin(&call, &room, op, inputs, n, attrs))
         return NULL;
-    ed_list *list = execute(&call, inputs) ? list_new(call.n_outputs) : NULL;
+    ed_list *list = execute(&call) ? list_new(call.n_outputs) : NULL;
     if (list)
         memcpy(list->items, call.outputs, (size_t)call.n_outputs * sizeof *call.outputs);
     else

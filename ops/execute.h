@@ -1,5 +1,5 @@
 /*
- * The doorway's private side: listeners, built-in definitions, small helpers for the families.
+ * The dispatcher's private side: built-in definitions, small helpers for the families.
  */
 #ifndef EDDY_OPS_EXECUTE_H
 #define EDDY_OPS_EXECUTE_H
@@ -7,20 +7,6 @@
 #include "ops/op.h"
 #include "tensor/core.h"
 #include "tensor/schema_core.h"
-
-/* Told of every call of its thread that succeeded, with the operands as the caller gave them
- * (variables among them). */
-typedef struct ops_listener {
-    void (*after)(struct ops_listener *self, const ed_call *call, ed_tensor *const *operands);
-    struct ops_listener *outer;
-    bool hides; /* those outside it hear nothing */
-} ops_listener;
-
-/* Begins to tell a listener, as the thread's innermost. */
-void ops_listen(ops_listener *listener);
-
-/* Stops a listener wherever it stands among the thread's; false if it isn't there. */
-bool ops_unlisten(ops_listener *listener);
 
 /*
  * Puts a definition into the table: ED_OP(exp) = {.name = "exp", ...}; the linker gathers them. The
@@ -55,7 +41,8 @@ typedef struct ed_call_room {
  * NULL for the defaults. false without memory. The end frees the room; the outputs are the
  * caller's.
  */
-bool ops_call_begin(ed_call *call, ed_call_room *room, const ed_op *op, int n, const void *attrs);
+bool ops_call_begin(ed_call *call, ed_call_room *room, const ed_op *op, ed_tensor *const *operands,
+                    int n, const void *attrs);
 void ops_call_end(ed_call *call);
 
 /* The number of an op's results, as far as its definition says it. */

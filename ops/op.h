@@ -3,8 +3,10 @@
  * kernel, gradient, a plain reference, samples for the checks. Built-in ops and a user's own
  * (ed_op_register) have the same rights.
  *
- * A call travels through one doorway, ed_execute: resolve the operands, check their dtypes, infer
- * (which makes the outputs), run the kernel, tell whoever listens (tapes).
+ * Every call goes through the dispatcher, ed_execute: resolve the operands, check their dtypes, infer
+ * (which makes the outputs), run the kernel, notify the listeners (tapes, profilers).
+ *
+ * An op may also write: operands that are variables, which the dispatcher gives the kernel to change.
  */
 #ifndef EDDY_OPS_OP_H
 #define EDDY_OPS_OP_H
@@ -34,6 +36,7 @@ typedef struct ed_operand {
     unsigned dtypes; /* a set of dtypes */
     char type;       /* 'T', 'I', ... or 0 */
     bool saved;      /* the gradient function gets its value */
+    bool writes;     /* it is a variable that the kernel changes; such operands come first */
 } ed_operand;
 
 /* A result of an op: .results = ED_RESULTS({.name = "y"}, {.name = "mean", .saved = true}). */
@@ -43,6 +46,7 @@ typedef struct ed_result {
 } ed_result;
 
 #define ED_RESULTS(...) ((const ed_result[]){__VA_ARGS__, {0}})
+#define ED_NO_RESULTS   ((const ed_result[]){{0}})
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
@@ -65,17 +69,27 @@ typedef ed_field ed_attr;
 
 typedef struct ed_op ed_op;
 
-/* One call on its way through the doorway. */
+/* One call on its way through the dispatcher. */
 typedef struct ed_call {
     const ed_op *op;
     const void *attrs; /* never NULL for an op that has attributes */
     int n_inputs, n_outputs;
-    ed_tensor **inputs;        /* values: no variables, no weak numbers */
-    ed_tensor **outputs;       /* made by infer */
-    void *plan;                /* what infer worked out and the kernel needs: ed_call_plan */
-    bool ready;                /* infer made the outputs complete (views): no kernel is run */
-    struct ed_call_room *room; /* the dispatcher's */
-    void *drawn;               /* its copy of the attributes, with a state drawn */
+
+    /*
+     * The first so many inputs are written: as many as the definition says; of an op with
+     * ED_OP_VARIADIC whose last operand is written, all, unless infer sets another number. Infer sees
+     * their present values. For the kernel each is the value that its variable has from then on, sole
+     * and contiguous, to be changed where it lies. A kernel fails, if at all, before it changes
+     * anything.
+     */
+    int n_writes;
+    ed_tensor *const *operands; /* as the caller gave them: variables and plain numbers */
+    ed_tensor **inputs;         /* values: no variables, no weak numbers */
+    ed_tensor **outputs;        /* made by infer */
+    void *plan;                 /* what infer worked out and the kernel needs: ed_call_plan */
+    bool ready;                 /* infer made the outputs complete (views): no kernel is run */
+    struct ed_call_room *room;  /* the dispatcher's */
+    void *drawn;                /* its copy of the attributes, with a state drawn */
 } ed_call;
 
 /* Says how many outputs the call has, 0 or more, of which none is made yet: for the infer of an op
@@ -105,6 +119,12 @@ bool ed_call_fail(const ed_call *call, ed_error_code code, const char *format, .
 
 /* The elements of an output, for writing. For kernels. */
 void *ed_call_data(ed_call *call, int output);
+
+/*
+ * Gives the variable that is operand i a value of its dtype and shape, which is not copied if it is
+ * contiguous: inputs[i] from here on. For kernels of ops with ED_OP_REPLACES. false on failure.
+ */
+bool ed_call_replace(ed_call *call, int i, ed_tensor *value);
 
 /* ---- Gradients ------------------------------------------------------------------------------- */
 
@@ -173,6 +193,10 @@ enum {
     ED_OP_INTERNAL = 4,     /* made by other ops (a gradient): no binding needs it */
     ED_OP_MANY_OUTPUTS = 8, /* infer says how many outputs there are, and `results` has the one that
                              * all of them are: ed_execute_list runs it */
+    ED_OP_REPLACES =
+        16,           /* the kernel gives what it writes new values, by ed_call_replace, instead of
+                          * changing the ones they have */
+    ED_OP_STOPS = 32, /* no gradient flows back, which is not an error: tapes pass it over */
 };
 
 struct ed_op {
@@ -206,7 +230,7 @@ struct ed_op {
     double tolerance;    /* relative, of numeric against taped gradients; 0 means 1e-6 */
 };
 
-/* ---- The doorway and the table --------------------------------------------------------------- */
+/* ---- The dispatcher and the table ------------------------------------------------------------ */
 
 /*
  * Runs an op on n inputs; attrs is the op's structure or NULL for its defaults. Fills `outputs`,
@@ -215,12 +239,39 @@ struct ed_op {
 bool ed_execute(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs,
                 ed_tensor **outputs);
 
-/* The same for an op of one output, which it returns; of several, the first. */
+/* The same for an op of one output, which it returns; of several, the first; of an op without
+ * outputs, the first variable that it writes. */
 ed_tensor *ed_call_op(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs);
 
 /* The same for any op, also those with ED_OP_MANY_OUTPUTS: all outputs as a list, which alone holds
  * them. NULL on failure. */
 ed_list *ed_execute_list(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs);
+
+/* ---- Listeners ------------------------------------------------------------------------------- */
+
+/*
+ * Who is notified of every call of a thread: a profiler, a tracer; tapes are listeners too. Either
+ * function may be NULL. They must not call ops, and what they read of the call lives only as long as
+ * it, but for tensors that they retain.
+ */
+typedef struct ed_listener {
+    /* The operands are resolved and checked; infer comes next. */
+    void (*before)(struct ed_listener *self, const ed_call *call);
+    /* The call has succeeded, and variables are written. After a call that fails there is nothing. */
+    void (*after)(struct ed_listener *self, const ed_call *call);
+
+    struct ed_listener *outer; /* the library's */
+    bool differentiates;       /* hears nothing of a function that is differentiated as a whole */
+    bool hides;                /* what it hears is inside such a function */
+} ed_listener;
+
+/* Begins to notify a listener, as the thread's innermost, which is notified first; it stays where it
+ * is in memory until ed_unlisten. false if it is NULL or listens already. */
+bool ed_listen(ed_listener *listener);
+
+/* Stops a listener wherever it stands among the thread's; false, without an error, if it is not one
+ * of them. A function of the listener may do that. */
+bool ed_unlisten(ed_listener *listener);
 
 /*
  * A copy of an op's attributes that stands by itself, its lists and strings included, with a

@@ -537,17 +537,54 @@ ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_random_options *o
 
 /* ---- Variables (ops/variable.c) -------------------------------------------------------------- */
 
-/* variable += value, variable -= value; value broadcasts to the variable's shape. Returns the
- * variable. Not differentiable. */
-ed_tensor *ed_assign_add(ed_tensor *variable, ed_tensor *value);
-#define ed_assign_add(variable, value) ed_assign_add(variable, ED_TENSOR(value))
-ed_tensor *ed_assign_sub(ed_tensor *variable, ed_tensor *value);
-#define ed_assign_sub(variable, value) ed_assign_sub(variable, ED_TENSOR(value))
+/* x; gradients flow through. */
+ed_tensor *ed_identity(ed_tensor *x);
+#define ed_identity(x) ed_identity(ED_TENSOR(x))
 
-/* ---- The end of a gradient's way (ops/variable.c) -------------------------------------------- */
+/* A variable's present value as a tensor, which later assignments leave alone and through which
+ * gradients flow to the variable; a tensor is returned as it is. */
+ed_tensor *ed_value(ed_tensor *variable);
 
 /* x, of which no gradient flows back. */
 ed_tensor *ed_stop_gradient(ed_tensor *x);
+
+/*
+ * Writing a variable is not differentiable: tapes see later reads only. All these return the
+ * variable. A variable that nobody else holds (a tape that saved its value, a view of it) is changed
+ * in place, another gets a buffer of its own.
+ */
+
+/* variable = value, of the same shape. Nothing is copied if the value is contiguous. */
+ed_tensor *ed_assign(ed_tensor *variable, ed_tensor *value);
+#define ed_assign(variable, value) ed_assign(variable, ED_TENSOR(value))
+
+/* variable += value; value broadcasts to the variable's shape. */
+ed_tensor *ed_assign_add(ed_tensor *variable, ed_tensor *value);
+#define ed_assign_add(variable, value) ed_assign_add(variable, ED_TENSOR(value))
+
+/* variable -= value; value broadcasts to the variable's shape. */
+ed_tensor *ed_assign_sub(ed_tensor *variable, ed_tensor *value);
+#define ed_assign_sub(variable, value) ed_assign_sub(variable, ED_TENSOR(value))
+
+/* variable[begin : end : step] = value, the slice as in ed_slice; value broadcasts to its shape:
+ * ed_assign_slice(v, 0, .begin = ED_INTS(2)). */
+#define ed_assign_slice(variable, value, ...)                                                      \
+    ed_assign_slice_with(variable, ED_TENSOR(value), &(ed_slice_options){__VA_ARGS__})
+ed_tensor *ed_assign_slice_with(ed_tensor *variable, ed_tensor *value,
+                                const ed_slice_options *options);
+
+/* variable[mask] = value: the mask, bool, has the variable's leading axes; value broadcasts to
+ * [n, ...], n being the number of its true elements and ... the axes behind it. */
+ed_tensor *ed_assign_masked(ed_tensor *variable, ed_tensor *mask, ed_tensor *value);
+#define ed_assign_masked(variable, mask, value) ed_assign_masked(variable, mask, ED_TENSOR(value))
+
+/* variable = variable momentum + value (1 - momentum), of the same shape; 0 <= momentum <= 1. */
+ed_tensor *ed_assign_moving_average(ed_tensor *variable, ed_tensor *value, double momentum);
+#define ed_assign_moving_average(variable, value, momentum)                                        \
+    ed_assign_moving_average(variable, ED_TENSOR(value), momentum)
+
+/* The same for many variables of one dtype: all of them or, failing, none. */
+bool ed_assign_moving_averages(ed_list *variables, ed_list *values, double momentum);
 
 #pragma GCC visibility pop
 #endif

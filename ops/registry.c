@@ -62,6 +62,14 @@ static bool have_builtins(void)
     return true;
 }
 
+/* Operands that are written come first. */
+static bool in_order(const ed_op *op)
+{
+    for (int i = 1; i < ops_operands(op); i++)
+        if (op->operands[i].writes && !op->operands[i - 1].writes) return false;
+    return true;
+}
+
 static bool complete(const ed_op *op)
 {
     const char *lacks = !op->name || !*op->name             ? "a name"
@@ -69,6 +77,7 @@ static bool complete(const ed_op *op)
                         : !op->infer                        ? "infer"
                         : !op->gradient == !op->no_gradient ? "either gradient or no_gradient"
                         : op->attrs && !op->attrs_size      ? "attrs_size"
+                        : !in_order(op)                     ? "an order with what it writes first"
                         : !op->defaults && op->attrs_size > OPS_ZERO_ATTRS ? "defaults"
                                                                            : NULL;
     if (!lacks) return true;

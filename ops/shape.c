@@ -395,11 +395,13 @@ static bool slice_plain(const ed_call *call)
         ATTR(type, end, ED_ATTR_INTS, "index before which each axis stops"),                       \
         ATTR(type, step, ED_ATTR_INTS, "steps; negative: backwards")
 
+const ed_attr shape_slice_attrs[] = {SLICE_ATTRS(ed_slice_options), {0}};
+
 ED_OP(slice) = {
     .name = "slice",
     .doc = "x[begin : end : step], axis by axis",
     .operands = ANY,
-    .attrs = (const ed_attr[]){SLICE_ATTRS(ed_slice_options), {0}},
+    .attrs = shape_slice_attrs,
     .attrs_size = sizeof(ed_slice_options),
     .infer = slice_infer,
     .gradient = slice_gradient,

@@ -1,15 +1,15 @@
 #include "optim/optimizer.h"
 #include "ops/execute.h"
 #include "tensor/threads.h"
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 /*
- * A step is made in two halves. The first may fail: it checks the lists, makes missing slots, packs
- * gradients that are strided views, and gets writable memory for all that will change
- * (variable_write copies what somebody else still holds). Until its end no number has changed, and
- * entries made on the way are taken back if it fails. The second half can't fail: one pass over all
- * variables.
+ * A step is one call of one op, which writes all variables and their slots; all that may fail comes
+ * before anything changes. ed_apply_gradients checks the lists and makes missing slots, which it
+ * takes back if the call fails; the dispatcher gets the memory that will be written and packs
+ * gradients that are strided views; the kernel is one pass over all variables.
  *
  * For the pass every variable is cut into pieces of PIECE elements, counted through over all
  * variables; threads share the count, so a hundred small variables cost one parallel region.
@@ -80,107 +80,6 @@ bool ed_optimizer_set_learning_rate(ed_optimizer *optimizer, double learning_rat
     if (!schema_check_field(kind->name, kind->fields, &wanted)) return false;
     optimizer->common->learning_rate = learning_rate;
     return true;
-}
-
-/* ---- The half that may fail ------------------------------------------------------------------ */
-
-static bool check_pair(const ed_tensor *g, const ed_tensor *v)
-{
-    if (v->dtype != ED_FLOAT32 && v->dtype != ED_FLOAT64)
-        return ed_fail(
-                   ED_INVALID_ARGUMENT,
-                   "apply_gradients: the variable %s is %s; optimizers update float32 and float64",
-                   ed_variable_name(v), text_of_tensor(v).s),
-               false;
-    if (g->dtype != v->dtype || g->rank != v->rank ||
-        memcmp(g->shape, v->shape, (size_t)v->rank * sizeof *v->shape) != 0)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "apply_gradients: the variable %s is %s, its gradient %s",
-                       ed_variable_name(v), text_of_tensor(v).s, text_of_tensor(g).s),
-               false;
-    return true;
-}
-
-static bool check_lists(const ed_list *gradients, const ed_list *variables)
-{
-    if (gradients->size != variables->size)
-        return ed_fail(ED_INVALID_ARGUMENT, "apply_gradients: %lld gradients for %lld variables",
-                       (long long)gradients->size, (long long)variables->size),
-               false;
-    int64_t given = 0;
-    for (int64_t i = 0; i < variables->size; i++) {
-        const ed_tensor *g = gradients->items[i], *v = variables->items[i];
-        if (!ed_is_variable(v))
-            return ed_fail(ED_INVALID_ARGUMENT,
-                           "apply_gradients: entry %lld of the variables is none", text_nth(i)),
-                   false;
-        if (!g) continue;
-        if (!check_pair(g, v)) return false;
-        given++;
-    }
-    if (!given)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "apply_gradients: none of the %lld gradients is given: does the loss depend "
-                       "on the variables?",
-                       (long long)variables->size),
-               false;
-    return true;
-}
-
-static bool room_for_jobs(ed_optimizer *o, int64_t n)
-{
-    if (n <= o->job_capacity) return true;
-    optim_job *jobs = memory_alloc((size_t)n * sizeof *jobs);
-    if (!jobs) return false;
-    memory_free(o->jobs);
-    o->jobs = jobs;
-    o->job_capacity = n;
-    return true;
-}
-
-static bool make_job(ed_optimizer *o, optim_job *job, const ed_tensor *gradient, ed_tensor *v,
-                     int64_t *hint)
-{
-    optim_entry *e = optim_find(o, v, hint);
-    if (e && e->seen == o->calls)
-        return ed_fail(ED_INVALID_ARGUMENT, "apply_gradients: the variable %s comes twice",
-                       ed_variable_name(v)),
-               false;
-    if (!e && !(e = optim_add(o, v))) return false;
-    e->seen = o->calls;
-    *job = (optim_job){.dtype = v->dtype, .scale = 1};
-    job->part.n = v->size;
-    /* Held before the variable is written: a gradient that is the variable's own value must stay as
-     * it is. */
-    job->gradient = tensor_contiguous(tensor_read(gradient));
-    if (!job->gradient) return false;
-    job->part.g = job->gradient->data;
-    return true;
-}
-
-/* Memory for all that changes; entries stand still from here on. */
-static bool make_writable(ed_optimizer *o, optim_job *job, const ed_tensor *v, int64_t *hint)
-{
-    optim_entry *e = optim_find(o, v, hint);
-    if (!(job->part.w = variable_write(e->variable, true))) return false;
-    for (int s = 0; s < OPTIM_SLOTS; s++)
-        if (e->slots[s] && !(job->part.slots[s] = variable_write(e->slots[s], true))) return false;
-    return true;
-}
-
-static int64_t make_jobs(ed_optimizer *o, const ed_list *gradients, const ed_list *variables,
-                         bool *ok)
-{
-    int64_t n = 0, hint = 0;
-    for (int64_t i = 0; *ok && i < variables->size; i++)
-        if (gradients->items[i]) {
-            *ok = make_job(o, &o->jobs[n], gradients->items[i], variables->items[i], &hint);
-            n += *ok;
-        }
-    hint = 0;
-    for (int64_t i = 0, j = 0; *ok && i < variables->size; i++)
-        if (gradients->items[i]) *ok = make_writable(o, &o->jobs[j++], variables->items[i], &hint);
-    return n;
 }
 
 /* ---- The pass -------------------------------------------------------------------------------- */
@@ -331,7 +230,7 @@ static void work_out_numbers(pass *p)
     }
 }
 
-static bool run(ed_optimizer *o, int64_t n_jobs)
+static bool step(ed_optimizer *o, int64_t n_jobs)
 {
     const optim_common *c = o->common;
     bool by_norm = c->clipnorm > 0 || c->global_clipnorm > 0;
@@ -350,7 +249,152 @@ static bool run(ed_optimizer *o, int64_t n_jobs)
     return true;
 }
 
+static bool room_for_jobs(ed_optimizer *o, int64_t n)
+{
+    if (n <= o->job_capacity) return true;
+    optim_job *jobs = memory_alloc((size_t)n * sizeof *jobs);
+    if (!jobs) return false;
+    memory_free(o->jobs);
+    o->jobs = jobs;
+    o->job_capacity = n;
+    return true;
+}
+
+/* ---- The op ---------------------------------------------------------------------------------- */
+
+/*
+ * Operands: each variable with its slots in use, in the order of the class, and then the gradients.
+ */
+typedef struct apply_attrs {
+    ed_optimizer *optimizer;
+} apply_attrs;
+
+static ed_optimizer *optimizer_of(const ed_call *call)
+{
+    return ((const apply_attrs *)call->attrs)->optimizer;
+}
+
+/* How many operands a variable has, its gradient left out. */
+static int written_each(const ed_optimizer *o)
+{
+    return 1 + __builtin_popcount(o->slots);
+}
+
+static bool apply_infer(ed_call *call)
+{
+    ed_optimizer *o = optimizer_of(call);
+    if (!o || o->made.object.class != &optimizer_class)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "optimizer is NULL, or no optimizer");
+    const int each = written_each(o), n = call->n_inputs / (each + 1);
+    if (call->n_inputs % (each + 1))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%d operands; %d for each variable expected",
+                            call->n_inputs, each + 1);
+    call->n_writes = n * each;
+    for (int i = 0; i < call->n_writes + n; i++) {
+        const int of = i < call->n_writes ? i / each : i - call->n_writes;
+        const ed_tensor *v = call->inputs[of * each], *x = call->inputs[i];
+        if (x->dtype != v->dtype || !tensor_same_shape(x, v))
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "operand %lld is %s, its variable %s",
+                                text_nth(i), text_of_tensor(x).s, text_of_tensor(v).s);
+    }
+    return room_for_jobs(o, n);
+}
+
+static bool apply_kernel(ed_call *call)
+{
+    ed_optimizer *o = optimizer_of(call);
+    const int each = written_each(o), n = call->n_writes / each;
+    ed_tensor *const *written = call->inputs, *const *gradients = call->inputs + call->n_writes;
+    for (int i = 0; i < n; i++) {
+        optim_job *job = &o->jobs[i];
+        *job = (optim_job){.dtype = written[0]->dtype, .scale = 1};
+        job->part =
+            (optim_part){.n = written[0]->size, .g = gradients[i]->data, .w = (*written++)->data};
+        for (int s = 0; s < OPTIM_SLOTS; s++)
+            if (o->slots & 1u << s) job->part.slots[s] = (*written++)->data;
+    }
+    return step(o, n);
+}
+
+ED_OP(apply_gradients) = {
+    .name = "apply_gradients",
+    .doc = "an optimizer's step: variables, each with its slots, and then their gradients",
+    .operands = {{"variables", ED_SET_FLOAT, .writes = true}},
+    .results = ED_NO_RESULTS,
+    .flags = ED_OP_CONTIGUOUS | ED_OP_VARIADIC | ED_OP_INTERNAL,
+    .attrs = (const ed_attr[]){ATTR(apply_attrs, optimizer, ED_ATTR_OBJECT,
+                                    "whose numbers and number of steps count"),
+                               {0}},
+    .attrs_size = sizeof(apply_attrs),
+    .infer = apply_infer,
+    .kernel = apply_kernel,
+    .no_gradient = "it changes variables, of which later reads see the new values",
+};
+
 /* ---- Steps ----------------------------------------------------------------------------------- */
+
+static bool check_pair(const ed_tensor *g, const ed_tensor *v)
+{
+    if (v->dtype != ED_FLOAT32 && v->dtype != ED_FLOAT64)
+        return ed_fail(
+                   ED_INVALID_ARGUMENT,
+                   "apply_gradients: the variable %s is %s; optimizers update float32 and float64",
+                   ed_variable_name(v), text_of_tensor(v).s),
+               false;
+    if (g->dtype != v->dtype || g->rank != v->rank ||
+        memcmp(g->shape, v->shape, (size_t)v->rank * sizeof *v->shape) != 0)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "apply_gradients: the variable %s is %s, its gradient %s",
+                       ed_variable_name(v), text_of_tensor(v).s, text_of_tensor(g).s),
+               false;
+    return true;
+}
+
+static bool check_lists(const ed_list *gradients, const ed_list *variables)
+{
+    if (gradients->size != variables->size)
+        return ed_fail(ED_INVALID_ARGUMENT, "apply_gradients: %lld gradients for %lld variables",
+                       (long long)gradients->size, (long long)variables->size),
+               false;
+    int64_t given = 0;
+    for (int64_t i = 0; i < variables->size; i++) {
+        const ed_tensor *g = gradients->items[i], *v = variables->items[i];
+        if (!ed_is_variable(v))
+            return ed_fail(ED_INVALID_ARGUMENT,
+                           "apply_gradients: entry %lld of the variables is none", text_nth(i)),
+                   false;
+        if (!g) continue;
+        if (!check_pair(g, v)) return false;
+        given++;
+    }
+    if (!given)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "apply_gradients: none of the %lld gradients is given: does the loss depend "
+                       "on the variables?",
+                       (long long)variables->size),
+               false;
+    return true;
+}
+
+/* The operands of a step over those variables that have a gradient, to *operands; how many, 0 on
+ * failure. Missing entries are made. */
+static int take_operands(ed_optimizer *o, const ed_list *gradients, const ed_list *variables,
+                         ed_tensor **operands)
+{
+    int n = 0;
+    int64_t hint = 0;
+    for (int64_t i = 0; i < variables->size; i++) {
+        if (!gradients->items[i]) continue;
+        const optim_entry *e = optim_find(o, variables->items[i], &hint);
+        if (!e && !(e = optim_add(o, variables->items[i]))) return 0;
+        operands[n++] = e->variable;
+        for (int s = 0; s < OPTIM_SLOTS; s++)
+            if (e->slots[s]) operands[n++] = e->slots[s];
+    }
+    for (int64_t i = 0; i < variables->size; i++)
+        if (gradients->items[i]) operands[n++] = gradients->items[i];
+    return n;
+}
 
 bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *variables)
 {
@@ -358,12 +402,16 @@ bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *va
         return ed_fail(ED_INVALID_ARGUMENT, "apply_gradients: NULL given"), false;
     if (!check_lists(gradients, variables)) return false;
     ED_SCOPE;
-    int64_t before = optimizer->n_entries;
-    bool ok = room_for_jobs(optimizer, variables->size);
-    optimizer->calls++;
-    int64_t n = make_jobs(optimizer, gradients, variables, &ok);
-    ok = ok && run(optimizer, n);
-    while (n > 0) ed_release(optimizer->jobs[--n].gradient);
+    const int64_t before = optimizer->n_entries;
+    const int64_t most = variables->size * (written_each(optimizer) + 1);
+    if (most > INT_MAX)
+        return ed_fail(ED_OUT_OF_MEMORY, "apply_gradients: %lld variables are too many",
+                       (long long)variables->size),
+               false;
+    ed_tensor **operands = memory_alloc((size_t)most * sizeof *operands);
+    int n = operands ? take_operands(optimizer, gradients, variables, operands) : 0;
+    bool ok = n && ed_execute(&ed_op_apply_gradients, operands, n, &(apply_attrs){optimizer}, NULL);
+    memory_free(operands);
     if (!ok) optim_unmade(optimizer, before);
     if (!ok) optim_drop_entries(optimizer, before);
     return ok;

@@ -52,14 +52,12 @@ typedef struct optim_class {
 typedef struct optim_entry {
     ed_tensor *variable;
     ed_tensor *slots[OPTIM_SLOTS]; /* variables too; NULL where not in use */
-    uint64_t seen;                 /* the call that last met the variable */
 } optim_entry;
 
 /* One variable's part in the step being made; its pieces are first_piece and those that follow. */
 typedef struct optim_job {
     optim_part part;
     ed_dtype dtype;
-    ed_tensor *gradient; /* contiguous, held until the step is made */
     int64_t first_piece;
     double scale; /* of clipping by norm */
 } optim_job;
@@ -81,7 +79,6 @@ struct ed_optimizer {
     int64_t *index;       /* finds an entry by its variable, see entries.c */
     optim_job *jobs;      /* room for a step's */
     int64_t n_entries, capacity, job_capacity;
-    uint64_t calls;
     graph_wait wait; /* a checkpoint's values for variables that had no step yet */
 };
 

@@ -93,6 +93,7 @@ typedef struct variable {
     ed_tensor *value;
     char *name;
     bool trainable;
+    uint64_t mark; /* of the last call that wrote it */
 } variable;
 
 static inline bool tensor_is_variable(const ed_tensor *t)
@@ -126,6 +127,12 @@ ed_tensor *tensor_view(const ed_tensor *t, int rank, const int64_t *shape, const
 /* Product of the extents into *size; false, with the error kept, for a negative extent or an
  * overflow (of bytes of `dtype` too). */
 bool tensor_count(ed_dtype dtype, int rank, const int64_t *shape, int64_t *size);
+
+static inline bool tensor_same_shape(const ed_tensor *a, const ed_tensor *b)
+{
+    return a->rank == b->rank &&
+           __builtin_memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0;
+}
 
 /* Row-major strides. */
 void tensor_row_major(int rank, const int64_t *shape, int64_t *strides);
@@ -179,12 +186,15 @@ ed_dtype number_default_dtype(const ed_tensor *weak);
 /* ---- Variables ------------------------------------------------------------------------------- */
 
 /*
- * The variable's elements for writing in place, contiguous: its own buffer when nobody else holds
- * it, else a fresh copy that becomes its value (with `copy` false the fresh one is uninitialised).
- * Counts as an assignment. NULL without memory, the value then being as before. The pointer is good
- * until the next assignment.
+ * The variable's value for writing in place, contiguous: the one it has when nobody else holds it,
+ * else a copy that becomes its value. Counts as an assignment. NULL without memory, the value then
+ * being as before. For the dispatcher (ops/execute.c), and for what restores a checkpoint.
  */
-void *variable_write(ed_tensor *v, bool copy);
+ed_tensor *variable_write(ed_tensor *v);
+
+/* A contiguous tensor with a header and an id of its own and one reference that belongs to nobody
+ * yet, sharing the buffer where it can. */
+ed_tensor *tensor_snapshot(const ed_tensor *value);
 
 /* Gives the variable a new value: contiguous, of its dtype and shape, held by nobody else, owned by
  * the variable from here on. */

@@ -420,17 +420,8 @@ bool ed_variable_is_trainable(const ed_tensor *variable);
 /* Makes it trainable or not from now on; false if it is no variable. */
 bool ed_variable_set_trainable(ed_tensor *variable, bool trainable);
 
-/* The present value as a tensor that later assignments leave alone; a tensor is returned as it is.
- * Not recorded by tapes. */
-ed_tensor *ed_value(ed_tensor *variable);
-
-/*
- * Replaces the value by one of the variable's shape and dtype. Returns the variable. Tapes see
- * later reads only: assigning is not differentiable. (ed_assign_add and ed_assign_sub, which
- * broadcast, stand in ops.h.)
- */
-ed_tensor *ed_assign(ed_tensor *variable, ed_tensor *value);
-#define ed_assign(variable, value) ed_assign(variable, ED_TENSOR(value))
+/* Reading one as a tensor (ed_value), and the ops that change it (ed_assign and its kin), stand in
+ * ops/ops.h. */
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 

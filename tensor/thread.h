@@ -12,7 +12,7 @@
 #define ERROR_MESSAGE_SIZE   1024
 
 struct ed_object;
-struct ops_listener;
+struct ed_listener;
 
 typedef struct memory_list {
     struct memory_block *first;
@@ -41,7 +41,7 @@ typedef struct thread_state {
     ed_error_code error; /* error.c's alone, and the message */
     char message[ERROR_MESSAGE_SIZE];
 
-    struct ops_listener *listeners; /* innermost first; see ops/execute.h */
+    struct ed_listener *listeners; /* innermost first; see ops/op.h */
 
     struct thread_state *previous, *next;
 } thread_state;

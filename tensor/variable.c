@@ -18,8 +18,7 @@ static void variable_destroy(void *object)
 
 const object_class tensor_variable_class = {.name = "variable", .destroy = variable_destroy};
 
-/* A contiguous tensor with a header and an id of its own, sharing the buffer where it can. */
-static ed_tensor *snapshot(const ed_tensor *value)
+ed_tensor *tensor_snapshot(const ed_tensor *value)
 {
     if (!(value->flags & TENSOR_CONTIGUOUS) || value->buffer->deleter) {
         ed_tensor *copy = tensor_new(value->dtype, value->rank, value->shape);
@@ -35,7 +34,7 @@ ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *optio
     initial = tensor_read(initial);
     ed_tensor *value = initial->flags & TENSOR_WEAK
                            ? number_as(initial, number_default_dtype(initial))
-                           : snapshot(initial);
+                           : tensor_snapshot(initial);
     char *name = text_copy(options && options->name ? options->name : "Variable");
     variable *v = value && name ? object_new(&tensor_variable_class, sizeof *v) : NULL;
     if (!v) {
@@ -79,50 +78,22 @@ bool ed_variable_set_trainable(ed_tensor *v, bool trainable)
     return true;
 }
 
-/* With an id of its own: the tapes that know the variable's value don't know this one. */
-ed_tensor *ed_value(ed_tensor *v)
-{
-    if (!v) return ed_fail(ED_INVALID_ARGUMENT, "value: NULL given");
-    if (!tensor_is_variable(v)) return v;
-    const ed_tensor *t = tensor_read(v);
-    return scope_give(tensor_view(t, t->rank, t->shape, t->strides, 0));
-}
-
-ed_tensor *(ed_assign)(ed_tensor *v, ed_tensor *value)
-{
-    if (!v || !value) return ed_fail(ED_INVALID_ARGUMENT, "assign: NULL given");
-    if (!tensor_is_variable(v))
-        return ed_fail(ED_INVALID_ARGUMENT, "assign: %s is no variable", text_of_tensor(v).s);
-    value = tensor_read(value);
-    bool weak = value->flags & TENSOR_WEAK;
-    if ((!weak && value->dtype != v->dtype) || value->rank != v->rank ||
-        memcmp(value->shape, v->shape, (size_t)v->rank * sizeof *v->shape) != 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "assign: the variable %s is %s, the value %s",
-                       ed_variable_name(v), text_of_tensor(v).s, text_of_tensor(value).s);
-    ed_tensor *fresh = weak ? number_as(value, v->dtype) : snapshot(value);
-    if (!fresh) return NULL;
-    ed_release(((variable *)v)->value);
-    ((variable *)v)->value = fresh;
-    return v;
-}
-
 void variable_replace(ed_tensor *v, ed_tensor *value)
 {
     ed_release(((variable *)v)->value);
     ((variable *)v)->value = value;
 }
 
-void *variable_write(ed_tensor *t, bool copy)
+ed_tensor *variable_write(ed_tensor *t)
 {
     variable *v = (variable *)t;
     if (tensor_is_sole(v->value)) {
         v->value->id = tensor_new_id();
-        return v->value->data;
+        return v->value;
     }
     ed_tensor *fresh = tensor_new(v->base.dtype, v->base.rank, v->base.shape);
     if (!fresh) return NULL;
-    if (copy) tensor_pack(v->value, fresh->data);
+    tensor_pack(v->value, fresh->data);
     ed_release(v->value);
-    v->value = fresh;
-    return fresh->data;
+    return v->value = fresh;
 }

@@ -267,7 +267,7 @@ static bool infers(const trial *t, int64_t *largest)
     ED_SCOPE;
     ed_call call;
     ed_call_room room;
-    bool ok = ops_call_begin(&call, &room, t->op, t->n, t->attrs);
+    bool ok = ops_call_begin(&call, &room, t->op, t->x, t->n, t->attrs);
     if (!ok) return false;
     *largest = 0;
     for (int i = 0; ok && i < t->n; i++) {

@@ -100,7 +100,7 @@ static bool infers(const trial *t)
 {
     ed_call call;
     ed_call_room room;
-    if (!ops_call_begin(&call, &room, t->op, t->n, t->attrs)) return false;
+    if (!ops_call_begin(&call, &room, t->op, t->x, t->n, t->attrs)) return false;
     memcpy(call.inputs, t->x, (size_t)t->n * sizeof *t->x);
     bool ok = t->op->infer(&call);
     for (int k = 0; k < call.n_outputs; k++) ed_release(call.outputs[k]);
@@ -286,7 +286,8 @@ void check_attributes(findings *f)
         if (!trial_fill(&t)) return;
         check_sample_attributes(f, &t);
         if (t.sample->attrs) continue;
-        EXPECT(f, ed_execute_list(t.op, t.x, t.n, NULL), "NULL attributes: %s", ed_error());
+        t.attrs = NULL;
+        EXPECT(f, trial_run(&t), "NULL attributes: %s", ed_error());
         ed_clear_error();
     }
 }

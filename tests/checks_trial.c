@@ -152,9 +152,37 @@ bool trial_fill(trial *t)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
+/* How many operands are written: what infer says; -1 with an error. */
+static int count_writes(const trial *t)
+{
+    ed_call call;
+    ed_call_room room;
+    if (!ops_call_begin(&call, &room, t->op, t->x, t->n, t->attrs)) return -1;
+    for (int i = 0; i < t->n; i++) call.inputs[i] = tensor_read(t->x[i]);
+    int n = t->op->infer(&call) ? call.n_writes : -1;
+    for (int i = 0; i < call.n_outputs; i++) ed_release(call.outputs[i]);
+    ops_call_end(&call);
+    return n;
+}
+
+/* What is written are variables with the operands' values; the results are what they become. */
+static ed_list *run_writing(const trial *t)
+{
+    ed_tensor *x[ED_MAX_OPERANDS], *y[ED_MAX_OPERANDS];
+    int n = count_writes(t);
+    memcpy(x, t->x, sizeof x);
+    for (int i = 0; i < n; i++)
+        if (!(x[i] = ed_variable_with(t->x[i], NULL))) return NULL;
+    ed_list *outputs = n >= 0 ? ed_execute_list(t->op, x, t->n, t->attrs) : NULL;
+    for (int i = 0; outputs && i < n; i++)
+        if (!(y[i] = ed_value(x[i]))) return NULL;
+    return outputs ? ed_list_concat(outputs, ed_list_make(y, n)) : NULL;
+}
+
 ed_list *trial_run(const trial *t)
 {
-    return ed_execute_list(t->op, t->x, t->n, t->attrs);
+    return t->op->operands[0].writes ? run_writing(t)
+                                     : ed_execute_list(t->op, t->x, t->n, t->attrs);
 }
 
 ed_list *trial_floats(const ed_list *y)
@@ -217,14 +245,15 @@ ed_list *trial_reference(const trial *t)
 {
     ed_call call;
     ed_call_room room;
-    if (!ops_call_begin(&call, &room, t->op, t->n, t->attrs)) return NULL;
+    if (!ops_call_begin(&call, &room, t->op, t->x, t->n, t->attrs)) return NULL;
     ed_list *y = infer_outputs(&call, t) ? replace_outputs(&call) : NULL;
     for (int i = 0; y && i < t->n; i++)
         if (!(call.inputs[i] = as_doubles(t->x[i]))) y = NULL;
     call.ready = false;
     bool ok = y && t->op->reference(&call);
+    ed_list *written = ok ? ed_list_make(call.inputs, call.n_writes) : NULL;
     ops_call_end(&call);
-    return ok ? y : NULL;
+    return ok ? ed_list_concat(y, written) : NULL;
 }
 
 /* ---- Comparing ------------------------------------------------------------------------------- */

@@ -166,21 +166,24 @@ static void variables_ignored(void)
     assert_unconnected(ed_gradient(tape, a, a));
 }
 
-/* ed_value is a constant, whether the variable was read before it or not. */
+/* Reading a variable is an op: gradients flow through what was read, from several reads added up. */
 static void values_of_variables(void)
 {
-    ed_tensor *v = ed_variable(V(2));
-    for (int read = 0; read < 2; read++) {
-        ed_tape *tape = ed_tape_begin(.persistent = true);
-        if (read) ed_mul(v, 1);
-        ed_tensor *value = ed_value(v), *y = ed_mul(value, v);
-        assert_values(ed_gradient(tape, y, v), 2);
-        assert_unconnected(ed_gradient(tape, y, value));
-        ed_watch(tape, value);
-        y = ed_mul(value, v);
-        assert_values(ed_gradient(tape, y, v), 2);
-        assert_values(ed_gradient(tape, y, value), 2);
-    }
+    ed_tensor *v = ed_variable(V(2)), *fixed = ed_variable(V(5), .not_trainable = true);
+    ed_tape *tape = ed_tape_begin(.persistent = true);
+    ed_tensor *value = ed_value(v), *y = ed_mul(value, v);
+    assert_values(ed_gradient(tape, ed_mul(value, 3), v), 3);
+    assert_values(ed_gradient(tape, y, v), 4);
+    assert_values(ed_gradient(tape, y, value), 2);
+    ed_assign(v, V(7));
+    assert_values(value, 2);
+    assert_values(ed_gradient(tape, y, v), 4);
+    assert_values(ed_gradient(tape, ed_mul(value, ed_value(v)), v), 9);
+    assert_int_equal(ed_list_size(ed_tape_watched_variables(tape)), 1);
+    ed_watch(tape, fixed);
+    assert_values(ed_gradient(tape, ed_square(ed_value(fixed)), fixed), 10);
+    assert_values(ed_gradient(tape, ed_mul(ed_identity(y), 2), v), 8);
+    assert_unconnected(ed_gradient(tape, ed_mul(ed_stop_gradient(value), 2), v));
 }
 
 /* ---- A tape's life --------------------------------------------------------------------------- */

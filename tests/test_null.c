@@ -137,8 +137,6 @@ static void call_tensor(call *now)
     RETURNS(ed_variable_name, !(ed_variable_name)(NULL));
     RETURNS(ed_variable_is_trainable, !(ed_variable_is_trainable)(NULL));
     FAILS(ed_variable_set_trainable, !(ed_variable_set_trainable)(NULL, false));
-    ONE(ed_value);
-    FAILS(ed_assign, !(ed_assign)(NULL, NULL));
     RETURNS(ed_list_make, ((void)(ed_list_make)(NULL, 0), true));
     FAILS(ed_list_make_optional, !(ed_list_make_optional)(NULL, 1));
     RETURNS(ed_list_size, !(ed_list_size)(NULL));
@@ -174,6 +172,8 @@ static void call_op(call *now)
     FAILS(ed_execute, !(ed_execute)(NULL, NULL, 0, NULL, NULL));
     FAILS(ed_call_op, !(ed_call_op)(NULL, NULL, 0, NULL));
     FAILS(ed_execute_list, !(ed_execute_list)(NULL, NULL, 0, NULL));
+    RETURNS(ed_unlisten, !(ed_unlisten)(NULL));
+    RETURNS(ed_attrs_free, ((ed_attrs_free)(NULL, NULL), true));
     FAILS(ed_op_register, !(ed_op_register)(NULL));
     FAILS(ed_as_doubles, !(ed_as_doubles)(NULL));
     FAILS(ed_op_find, !(ed_op_find)(NULL));

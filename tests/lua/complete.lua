@@ -56,11 +56,17 @@ ed_restoration_assert_consumed restoration:assert_consumed
 ed_restoration_assert_existing_objects_matched restoration:assert_existing_objects_matched
 ed_restoration_assert_nontrivial_match restoration:assert_nontrivial_match
 ed_assign_add tensor:assign_add
+ed_assign_masked C: variable[mask] = value
+ed_assign_moving_average tensor:assign_moving_average
+ed_assign_moving_averages C: a loop over tensor:assign_moving_average
+ed_assign_slice_with C: variable[place] = value
 ed_assign_sub tensor:assign_sub
 ed_assign tensor:assign
 ed_atan ed.atan
 ed_atan2 ed.atan2
 ed_atanh ed.atanh
+ed_attrs_copy C: for listeners, which are C
+ed_attrs_free C: for listeners, which are C
 ed_avg_pool2d_with ed.avg_pool2d
 ed_batch_jacobian tape:batch_jacobian
 ed_batch_norm ed.batch_norm
@@ -73,6 +79,7 @@ ed_call_op C: every op is a function
 ed_call_output C: for kernels of a program's own ops
 ed_call_outputs C: for kernels of a program's own ops
 ed_call_plan C: for kernels of a program's own ops
+ed_call_replace C: for kernels of a program's own ops
 ed_call_view C: for kernels of a program's own ops
 ed_cast ed.cast
 ed_ceil ed.ceil
@@ -152,6 +159,7 @@ ed_greater_equal ed.greater_equal
 ed_hard_sigmoid ed.hard_sigmoid
 ed_hessian_vector_product ed.hessian_vector_product
 ed_tensor_id tensor:id
+ed_identity ed.identity
 ed_index ed.index
 ed_initialize ed.initialize
 ed_integer C: numbers are operands
@@ -185,6 +193,7 @@ ed_less ed.less
 ed_less_equal ed.less_equal
 ed_linear ed.linear
 ed_linspace_with ed.linspace
+ed_listen C: for listeners, which are C
 ed_list_concat C: lists are tables
 ed_list_get C: lists are tables
 ed_list_itself C: lists are tables
@@ -331,6 +340,7 @@ ed_track_state C: numbers of ed.trackable's table
 ed_trackable_new ed.trackable
 ed_layer_trainable_variables layer:trainable
 ed_transpose_with ed.transpose
+ed_unlisten C: for listeners, which are C
 ed_unsorted_segment_sum ed.unsorted_segment_sum
 ed_unstack_with ed.unstack
 ed_value tensor:value

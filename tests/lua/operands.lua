@@ -147,7 +147,7 @@ raises("is float32[3], the value float32[]", v.assign, v, 7)
 local whole = ed.variable {1, 2, 3}
 raises("no place 4 along axis 1 of int32[3]", function() whole[4] = 5 end)
 raises("1.5 can't be an element of int32", function() whole[1] = 1.5 end)
-raises("the value float32[3]", whole.assign, whole, v)
+raises("value is float32[3]", whole.assign, whole, v)
 raises("not the text 'a'", function() whole[1] = "a" end)
 raises("no field 'shape' that could be set", function() v.shape = {1} end)
 raises("no field 'foo' that could be set", function() v.foo = 1 end)
