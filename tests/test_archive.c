@@ -2,6 +2,7 @@
  * and in, conversion, damage and failures. */
 #include "io/archive.h"
 #include "io/bundle.h"
+#include "ops/ops.h"
 #include "tests/archives.h"
 #include "tests/folders.h"
 

@@ -134,7 +134,7 @@ static void layers_say_what_they_are(void **unused)
     assert_fine();
     ed_layer *model = ed_layer_sequential("mlp", dense, named);
     assert_ptr_equal(ed_layer_parent(dense), model);
-    assert_string_equal(ed_layer_kind(dense)->name, "dense");
+    assert_string_equal(ed_layer_kind(dense)->kind.name, "dense");
     assert_string_equal(ed_layer_path(dense), "mlp/dense");
     assert_true(ed_layer_is_named(named) && !ed_layer_is_named(dense));
     assert_true(!ed_layer_is_built(dense) && !ed_layer_weight_count(dense));
@@ -145,7 +145,7 @@ static void layers_say_what_they_are(void **unused)
     assert_string_equal(ed_variable_name(ed_layer_weight(dense, -2)), "mlp/dense/kernel");
     assert_ptr_equal(ed_layer_weight(dense, 1), ed_layer_weight(dense, -1));
     assert_fails(ed_layer_weight(dense, 2), ED_OUT_OF_RANGE, "mlp/dense: weight 2 of 2");
-    assert_string_equal(ed_optimizer_kind(ed_optimizer_adam()), "adam");
+    assert_string_equal(ed_kind_of(ed_optimizer_adam())->name, "adam");
 }
 
 static void track_nothing(void *self, ed_tracker *tracker)
