@@ -29,13 +29,12 @@
 /* ---- The relu family ------------------------------------------------------------------------- */
 
 /* relu: y = max(x, 0), NaN for NaN, dx = dy where y > 0, else 0 */
-VECTOR_LOOP1(relu, float, vf32, , vmax(x, vset(x, 0)))
-VECTOR_LOOP1(relu, double, vf64, , vmax(x, vset(x, 0)))
-LOOP1(relu, int32_t, int32_t, x > 0 ? x : 0)
-LOOP1(relu, int64_t, int64_t, x > 0 ? x : 0)
-LOOP1(relu, uint8_t, uint8_t, x)
-LOOPS(relu, [ED_FLOAT32] = relu_float, [ED_FLOAT64] = relu_double, [ED_INT32] = relu_int32_t,
-      [ED_INT64] = relu_int64_t, [ED_UINT8] = relu_uint8_t);
+VECTOR_LOOP1(relu, f32, vmax(x, vset(x, 0)))
+VECTOR_LOOP1(relu, f64, vmax(x, vset(x, 0)))
+LOOP1(relu, i32, i32, x > 0 ? x : 0)
+LOOP1(relu, i64, i64, x > 0 ? x : 0)
+LOOP1(relu, u8, u8, x)
+LOOPS(relu, LOOPS_NUMBER(relu));
 PLAIN(relu, x[0] < 0 ? 0 : x[0]);
 VECTOR_LOOPS2(relu_gradient, vselect(b > 0, a, vset(a, 0)));
 PLAIN(relu_gradient, x[1] > 0 ? x[0] : 0);
@@ -51,13 +50,12 @@ ELEMENTWISE(relu_gradient, "dx = a where b > 0, else 0, for dy = a and y = b of 
             .samples = SAMPLES2_MASK);
 
 /* relu6: y = min(max(x, 0), 6), NaN for NaN, dx = dy where 0 < y < 6, else 0 */
-VECTOR_LOOP1(relu6, float, vf32, , vmin(vmax(x, vset(x, 0)), vset(x, 6)))
-VECTOR_LOOP1(relu6, double, vf64, , vmin(vmax(x, vset(x, 0)), vset(x, 6)))
-LOOP1(relu6, int32_t, int32_t, x > 6 ? 6 : x > 0 ? x : 0)
-LOOP1(relu6, int64_t, int64_t, x > 6 ? 6 : x > 0 ? x : 0)
-LOOP1(relu6, uint8_t, uint8_t, x > 6 ? 6 : x)
-LOOPS(relu6, [ED_FLOAT32] = relu6_float, [ED_FLOAT64] = relu6_double, [ED_INT32] = relu6_int32_t,
-      [ED_INT64] = relu6_int64_t, [ED_UINT8] = relu6_uint8_t);
+VECTOR_LOOP1(relu6, f32, vmin(vmax(x, vset(x, 0)), vset(x, 6)))
+VECTOR_LOOP1(relu6, f64, vmin(vmax(x, vset(x, 0)), vset(x, 6)))
+LOOP1(relu6, i32, i32, x > 6 ? 6 : x > 0 ? x : 0)
+LOOP1(relu6, i64, i64, x > 6 ? 6 : x > 0 ? x : 0)
+LOOP1(relu6, u8, u8, x > 6 ? 6 : x)
+LOOPS(relu6, LOOPS_NUMBER(relu6));
 PLAIN(relu6, x[0] < 0 ? 0 : x[0] > 6 ? 6 : x[0]);
 VECTOR_LOOPS2(relu6_gradient, vselect((b > 0) & (b < 6), a, vset(a, 0)));
 PLAIN(relu6_gradient, x[1] > 0 && x[1] < 6 ? x[0] : 0);
@@ -121,17 +119,11 @@ typedef struct leaky_attrs {
     double alpha;
 } leaky_attrs;
 
-#define LEAKY_ALPHA(vector)                                                                        \
-    const vector alpha = vset((vector){0}, ((const leaky_attrs *)attrs)->alpha)
-VECTOR_LOOP1(leaky_relu, float, vf32, LEAKY_ALPHA(vf32), vselect(x > 0, x, alpha *x))
-VECTOR_LOOP1(leaky_relu, double, vf64, LEAKY_ALPHA(vf64), vselect(x > 0, x, alpha *x))
-LOOPS(leaky_relu, [ED_FLOAT32] = leaky_relu_float, [ED_FLOAT64] = leaky_relu_double);
-PLAIN(leaky_relu, x[0] > 0 ? x[0] : ((const leaky_attrs *)attrs)->alpha * x[0]);
-VECTOR_LOOP2(leaky_relu_gradient, float, vf32, LEAKY_ALPHA(vf32), vselect(b > 0, a, alpha *a))
-VECTOR_LOOP2(leaky_relu_gradient, double, vf64, LEAKY_ALPHA(vf64), vselect(b > 0, a, alpha *a))
-LOOPS(leaky_relu_gradient, [ED_FLOAT32] = leaky_relu_gradient_float,
-      [ED_FLOAT64] = leaky_relu_gradient_double);
-PLAIN(leaky_relu_gradient, x[1] > 0 ? x[0] : ((const leaky_attrs *)attrs)->alpha * x[0]);
+#define LEAKY_ALPHA ((const leaky_attrs *)attrs)->alpha
+VECTOR_LOOPS1_WITH(leaky_relu, LEAKY_ALPHA, vselect(x > 0, x, c * x));
+PLAIN(leaky_relu, x[0] > 0 ? x[0] : LEAKY_ALPHA * x[0]);
+VECTOR_LOOPS2_WITH(leaky_relu_gradient, LEAKY_ALPHA, vselect(b > 0, a, c * a));
+PLAIN(leaky_relu_gradient, x[1] > 0 ? x[0] : LEAKY_ALPHA * x[0]);
 
 #ifndef ISA
 extern const ed_op ed_op_leaky_relu_gradient;

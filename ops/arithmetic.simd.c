@@ -3,6 +3,30 @@
 #include "ops/ops.h"
 #include <math.h>
 
+typedef struct clip_attrs {
+    double low, high;
+} clip_attrs;
+
+#ifdef ISA
+
+static inline int64_t clip_integer(double bound, int64_t least, int64_t most)
+{
+    return bound <= (double)least ? least : bound >= (double)most ? most : (int64_t)bound;
+}
+
+#define TYPE f32
+#include "ops/arithmetic.typed.h"
+#define TYPE f64
+#include "ops/arithmetic.typed.h"
+#define TYPE i32
+#include "ops/arithmetic.typed.h"
+#define TYPE i64
+#include "ops/arithmetic.typed.h"
+#define TYPE u8
+#include "ops/arithmetic.typed.h"
+
+#endif
+
 /* ---- Two operands ---------------------------------------------------------------------------- */
 
 /* add: y = a + b, da = dy, db = dy */
@@ -49,9 +73,9 @@ ELEMENTWISE(mul, "y = a b", TWO(ED_SET_NUMBER), .gradient = mul_gradient, SAVES_
 FUNCTION2(mul);
 
 /* div: y = a / b, da = dy / b, db = -dy y / b */
-LOOP2(div, float, float, a / b)
-LOOP2(div, double, double, a / b)
-LOOPS(div, [ED_FLOAT32] = div_float, [ED_FLOAT64] = div_double);
+LOOP2(div, f32, f32, a / b)
+LOOP2(div, f64, f64, a / b)
+LOOPS(div, LOOPS_FLOAT(div));
 PLAIN(div, x[0] / x[1]);
 
 static bool div_gradient(const ed_gradient_call *g)
@@ -90,42 +114,25 @@ static bool whole_division_kernel(ed_call *call)
     return no_zero_divisor(call) && elementwise_kernel(call);
 }
 
-#define WHOLE_DIVISION(type, unsigned_type)                                                        \
-    LOOP_HELPER type floor_div_of_##type(type a, type b)                                           \
-    {                                                                                              \
-        if (b == 0 || b == (type)-1) return (type)(0 - (unsigned_type)a);                          \
-        return (type)(a / b - (a % b != 0 && (a < 0) != (b < 0)));                                 \
-    }                                                                                              \
-    LOOP_HELPER type floor_mod_of_##type(type a, type b)                                           \
-    {                                                                                              \
-        if (b == 0 || b == (type)-1) return 0;                                                     \
-        const type rest = (type)(a % b);                                                           \
-        return (type)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);                       \
-    }
-WHOLE_DIVISION(int32_t, uint32_t)
-WHOLE_DIVISION(int64_t, uint64_t)
-
 /* fmod is exact, however large the quotient. */
-LOOP_HELPER double floor_mod_of_double(double a, double b)
+LOOP_HELPER double floor_mod_of_f64(double a, double b)
 {
     const double rest = fmod(a, b);
     return rest == 0 ? copysign(0, b) : (rest < 0) != (b < 0) ? rest + b : rest;
 }
-LOOP_HELPER float floor_mod_of_float(float a, float b)
+LOOP_HELPER float floor_mod_of_f32(float a, float b)
 {
     const float rest = fmodf(a, b);
     return rest == 0 ? copysignf(0, b) : (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 /* floor_div: y = floor(a / b) */
-VECTOR_LOOP2(floor_div, float, vf32, , vfloor(a / b))
-VECTOR_LOOP2(floor_div, double, vf64, , vfloor(a / b))
-LOOP2(floor_div, int32_t, int32_t, floor_div_of_int32_t(a, b))
-LOOP2(floor_div, int64_t, int64_t, floor_div_of_int64_t(a, b))
-LOOP2(floor_div, uint8_t, uint8_t, b ? a / b : 0)
-LOOPS(
-    floor_div, [ED_FLOAT32] = floor_div_float, [ED_FLOAT64] = floor_div_double,
-    [ED_INT32] = floor_div_int32_t, [ED_INT64] = floor_div_int64_t, [ED_UINT8] = floor_div_uint8_t);
+VECTOR_LOOP2(floor_div, f32, vfloor(a / b))
+VECTOR_LOOP2(floor_div, f64, vfloor(a / b))
+LOOP2(floor_div, i32, i32, floor_div_of_i32(a, b))
+LOOP2(floor_div, i64, i64, floor_div_of_i64(a, b))
+LOOP2(floor_div, u8, u8, floor_div_of_u8(a, b))
+LOOPS(floor_div, LOOPS_NUMBER(floor_div));
 PLAIN(floor_div, floor(x[0] / x[1]));
 
 ELEMENTWISE_AS(floor_div, elementwise_infer, whole_division_kernel, "y = floor(a / b)",
@@ -134,15 +141,13 @@ ELEMENTWISE_AS(floor_div, elementwise_infer, whole_division_kernel, "y = floor(a
 FUNCTION2(floor_div);
 
 /* floor_mod: y = a - floor(a / b) b, da = dy, db = -dy floor(a / b) */
-LOOP2(floor_mod, float, float, floor_mod_of_float(a, b))
-LOOP2(floor_mod, double, double, floor_mod_of_double(a, b))
-LOOP2(floor_mod, int32_t, int32_t, floor_mod_of_int32_t(a, b))
-LOOP2(floor_mod, int64_t, int64_t, floor_mod_of_int64_t(a, b))
-LOOP2(floor_mod, uint8_t, uint8_t, b ? a % b : 0)
-LOOPS(
-    floor_mod, [ED_FLOAT32] = floor_mod_float, [ED_FLOAT64] = floor_mod_double,
-    [ED_INT32] = floor_mod_int32_t, [ED_INT64] = floor_mod_int64_t, [ED_UINT8] = floor_mod_uint8_t);
-PLAIN(floor_mod, floor_mod_of_double(x[0], x[1]));
+LOOP2(floor_mod, f32, f32, floor_mod_of_f32(a, b))
+LOOP2(floor_mod, f64, f64, floor_mod_of_f64(a, b))
+LOOP2(floor_mod, i32, i32, floor_mod_of_i32(a, b))
+LOOP2(floor_mod, i64, i64, floor_mod_of_i64(a, b))
+LOOP2(floor_mod, u8, u8, floor_mod_of_u8(a, b))
+LOOPS(floor_mod, LOOPS_NUMBER(floor_mod));
+PLAIN(floor_mod, floor_mod_of_f64(x[0], x[1]));
 
 static bool floor_mod_gradient(const ed_gradient_call *g)
 {
@@ -180,13 +185,12 @@ ELEMENTWISE(pow, "y = a^b", TWO(ED_SET_FLOAT), .gradient = pow_gradient, SAVES_A
 FUNCTION2(pow);
 
 /* maximum: y = a >= b ? a : b, and NaN where either is; dy goes to a where a >= b, else to b */
-VECTOR_LOOP2(maximum, float, vf32, , vmax(a, b))
-VECTOR_LOOP2(maximum, double, vf64, , vmax(a, b))
-LOOP2(maximum, int32_t, int32_t, a > b ? a : b)
-LOOP2(maximum, int64_t, int64_t, a > b ? a : b)
-LOOP2(maximum, uint8_t, uint8_t, a > b ? a : b)
-LOOPS(maximum, [ED_FLOAT32] = maximum_float, [ED_FLOAT64] = maximum_double,
-      [ED_INT32] = maximum_int32_t, [ED_INT64] = maximum_int64_t, [ED_UINT8] = maximum_uint8_t);
+VECTOR_LOOP2(maximum, f32, vmax(a, b))
+VECTOR_LOOP2(maximum, f64, vmax(a, b))
+LOOP2(maximum, i32, i32, a > b ? a : b)
+LOOP2(maximum, i64, i64, a > b ? a : b)
+LOOP2(maximum, u8, u8, a > b ? a : b)
+LOOPS(maximum, LOOPS_NUMBER(maximum));
 PLAIN(maximum, x[0] > x[1] || x[0] != x[0] ? x[0] : x[1]);
 
 static bool choice_gradient(const ed_gradient_call *g, ed_tensor *to_a)
@@ -210,13 +214,12 @@ ELEMENTWISE(maximum, "y = max(a, b), NaN if either is", TWO(ED_SET_NUMBER),
 FUNCTION2(maximum);
 
 /* minimum: y = a <= b ? a : b, and NaN where either is; dy goes to a where a <= b, else to b */
-VECTOR_LOOP2(minimum, float, vf32, , vmin(a, b))
-VECTOR_LOOP2(minimum, double, vf64, , vmin(a, b))
-LOOP2(minimum, int32_t, int32_t, a < b ? a : b)
-LOOP2(minimum, int64_t, int64_t, a < b ? a : b)
-LOOP2(minimum, uint8_t, uint8_t, a < b ? a : b)
-LOOPS(minimum, [ED_FLOAT32] = minimum_float, [ED_FLOAT64] = minimum_double,
-      [ED_INT32] = minimum_int32_t, [ED_INT64] = minimum_int64_t, [ED_UINT8] = minimum_uint8_t);
+VECTOR_LOOP2(minimum, f32, vmin(a, b))
+VECTOR_LOOP2(minimum, f64, vmin(a, b))
+LOOP2(minimum, i32, i32, a < b ? a : b)
+LOOP2(minimum, i64, i64, a < b ? a : b)
+LOOP2(minimum, u8, u8, a < b ? a : b)
+LOOPS(minimum, LOOPS_NUMBER(minimum));
 PLAIN(minimum, x[0] < x[1] || x[0] != x[0] ? x[0] : x[1]);
 
 static bool minimum_gradient(const ed_gradient_call *g)
@@ -278,13 +281,12 @@ ELEMENTWISE(neg, "y = -x", ONE(ED_SET_FLOAT | ED_SET_INDEX), .gradient = neg_gra
 FUNCTION1(neg);
 
 /* abs: y = |x|, dx = dy sign(x) */
-VECTOR_LOOP1(abs, float, vf32, , vabs(x))
-VECTOR_LOOP1(abs, double, vf64, , vabs(x))
-LOOP1(abs, int32_t, int32_t, x < 0 ? 0 - (uint32_t)x : (uint32_t)x)
-LOOP1(abs, int64_t, int64_t, x < 0 ? 0 - (uint64_t)x : (uint64_t)x)
-LOOP1(abs, uint8_t, uint8_t, x)
-LOOPS(abs, [ED_FLOAT32] = abs_float, [ED_FLOAT64] = abs_double, [ED_INT32] = abs_int32_t,
-      [ED_INT64] = abs_int64_t, [ED_UINT8] = abs_uint8_t);
+VECTOR_LOOP1(abs, f32, vabs(x))
+VECTOR_LOOP1(abs, f64, vabs(x))
+LOOP1(abs, i32, i32, x < 0 ? 0 - (uint32_t)x : (uint32_t)x)
+LOOP1(abs, i64, i64, x < 0 ? 0 - (uint64_t)x : (uint64_t)x)
+LOOP1(abs, u8, u8, x)
+LOOPS(abs, LOOPS_NUMBER(abs));
 PLAIN(abs, fabs(x[0]));
 
 static bool abs_gradient(const ed_gradient_call *g)
@@ -327,9 +329,9 @@ ELEMENTWISE(square, "y = x^2", ONE(ED_SET_NUMBER), .gradient = square_gradient, 
 FUNCTION1(square);
 
 /* reciprocal: y = 1 / x, dx = -dy y^2, and 0 where dy is */
-LOOP1(reciprocal, float, float, 1 / x)
-LOOP1(reciprocal, double, double, 1 / x)
-LOOPS(reciprocal, [ED_FLOAT32] = reciprocal_float, [ED_FLOAT64] = reciprocal_double);
+LOOP1(reciprocal, f32, f32, 1 / x)
+LOOP1(reciprocal, f64, f64, 1 / x)
+LOOPS(reciprocal, LOOPS_FLOAT(reciprocal));
 PLAIN(reciprocal, 1 / x[0]);
 
 VECTOR_LOOPS2(reciprocal_gradient, vselect(a == 0, a, -a * b * b));
@@ -383,33 +385,8 @@ FUNCTION1(round);
 
 /* ---- Clipping -------------------------------------------------------------------------------- */
 
-typedef struct clip_attrs {
-    double low, high;
-} clip_attrs;
-
-/* The bounds among the numbers of a type: for integers the whole ones within,
- * held within the type. */
-#define CLIP_BOUNDS(type)                                                                          \
-    const type low = (type)((const clip_attrs *)attrs)->low,                                       \
-               high = (type)((const clip_attrs *)attrs)->high
-#define CLIP_WHOLE_BOUNDS(type, least, most)                                                       \
-    const type low = clip_whole(ceil(((const clip_attrs *)attrs)->low), least, most);              \
-    const type high = clip_whole(floor(((const clip_attrs *)attrs)->high), least, most)
-
-LOOP_HELPER int64_t clip_whole(double bound, int64_t least, int64_t most)
-{
-    return bound <= (double)least ? least : bound >= (double)most ? most : (int64_t)bound;
-}
-
 /* clip: y = max(min(x, high), low); dx = dy where low <= x <= high, else 0 */
-#define CLIPPED (x > high ? high : x < low ? low : x)
-LOOP1_WITH(clip, float, float, CLIP_BOUNDS(float), CLIPPED)
-LOOP1_WITH(clip, double, double, CLIP_BOUNDS(double), CLIPPED)
-LOOP1_WITH(clip, int32_t, int32_t, CLIP_WHOLE_BOUNDS(int32_t, INT32_MIN, INT32_MAX), CLIPPED)
-LOOP1_WITH(clip, int64_t, int64_t, CLIP_WHOLE_BOUNDS(int64_t, INT64_MIN, INT64_MAX), CLIPPED)
-LOOP1_WITH(clip, uint8_t, uint8_t, CLIP_WHOLE_BOUNDS(uint8_t, 0, UINT8_MAX), CLIPPED)
-LOOPS(clip, [ED_FLOAT32] = clip_float, [ED_FLOAT64] = clip_double, [ED_INT32] = clip_int32_t,
-      [ED_INT64] = clip_int64_t, [ED_UINT8] = clip_uint8_t);
+LOOPS(clip, LOOPS_NUMBER(clip));
 
 LOOP_HELPER double clip_plain(double x, const clip_attrs *attrs)
 {
@@ -417,9 +394,7 @@ LOOP_HELPER double clip_plain(double x, const clip_attrs *attrs)
 }
 PLAIN(clip, clip_plain(x[0], attrs));
 
-LOOP2_WITH(clip_gradient, float, float, CLIP_BOUNDS(float), b >= low && b <= high ? a : 0)
-LOOP2_WITH(clip_gradient, double, double, CLIP_BOUNDS(double), b >= low && b <= high ? a : 0)
-LOOPS(clip_gradient, [ED_FLOAT32] = clip_gradient_float, [ED_FLOAT64] = clip_gradient_double);
+LOOPS(clip_gradient, LOOPS_FLOAT(clip_gradient));
 PLAIN(clip_gradient,
       x[1] >= ((const clip_attrs *)attrs)->low && x[1] <= ((const clip_attrs *)attrs)->high ? x[0]
                                                                                             : 0);

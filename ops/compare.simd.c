@@ -9,32 +9,29 @@
 #define NO_SLOPE "its result is bool"
 
 #define COMPARE_LOOPS(name, expression)                                                            \
-    LOOP2(name, float, uint8_t, expression)                                                        \
-    LOOP2(name, double, uint8_t, expression)                                                       \
-    LOOP2(name, int32_t, uint8_t, expression)                                                      \
-    LOOP2(name, int64_t, uint8_t, expression)                                                      \
-    LOOP2(name, uint8_t, uint8_t, expression)
-#define COMPARED(name)                                                                             \
-    [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double, [ED_INT32] = name##_int32_t,        \
-    [ED_INT64] = name##_int64_t, [ED_UINT8] = name##_uint8_t, [ED_BOOL] = name##_uint8_t
+    LOOP2(name, f32, u8, expression)                                                               \
+    LOOP2(name, f64, u8, expression)                                                               \
+    LOOP2(name, i32, u8, expression)                                                               \
+    LOOP2(name, i64, u8, expression)                                                               \
+    LOOP2(name, u8, u8, expression)
+#define COMPARED(name) LOOPS_NUMBER(name), [ED_BOOL] = name##_u8
 #define LOOPS2_COMPARE(name, expression)                                                           \
     COMPARE_LOOPS(name, expression)                                                                \
     LOOPS(name, COMPARED(name))
 /* What another comparison says of b and a. */
 #define LOOPS2_TURNED(name, other)                                                                 \
-    LOOP2_TURNED(name, float, other)                                                               \
-    LOOP2_TURNED(name, double, other)                                                              \
-    LOOP2_TURNED(name, int32_t, other)                                                             \
-    LOOP2_TURNED(name, int64_t, other)                                                             \
-    LOOP2_TURNED(name, uint8_t, other)                                                             \
+    LOOP2_TURNED(name, f32, other)                                                                 \
+    LOOP2_TURNED(name, f64, other)                                                                 \
+    LOOP2_TURNED(name, i32, other)                                                                 \
+    LOOP2_TURNED(name, i64, other)                                                                 \
+    LOOP2_TURNED(name, u8, other)                                                                  \
     LOOPS(name, COMPARED(name))
 /* Whether two whole numbers are equal does not depend on their sign: one loop for each size. */
 #define LOOPS2_EQUALITY(name, expression)                                                          \
     COMPARE_LOOPS(name, expression)                                                                \
-    LOOP2(name, uint16_t, uint8_t, expression)                                                     \
-    LOOPS(                                                                                         \
-        name, COMPARED(name), [ED_INT8] = name##_uint8_t, [ED_INT16] = name##_uint16_t,            \
-        [ED_UINT16] = name##_uint16_t, [ED_UINT32] = name##_int32_t, [ED_UINT64] = name##_int64_t)
+    LOOP2(name, u16, u8, expression)                                                               \
+    LOOPS(name, COMPARED(name), [ED_INT8] = name##_u8, [ED_INT16] = name##_u16,                    \
+          [ED_UINT16] = name##_u16, [ED_UINT32] = name##_i32, [ED_UINT64] = name##_i64)
 #define COMPARISON(name, text, ...)                                                                \
     ELEMENTWISE_AS(name, elementwise_infer_bool, elementwise_kernel, text, __VA_ARGS__,            \
                    .no_gradient = NO_SLOPE)
@@ -80,7 +77,7 @@ FUNCTION2(greater_equal);
 /* ---- Logic ----------------------------------------------------------------------------------- */
 
 #define LOOPS2_LOGIC(name, expression)                                                             \
-    LOOP2(name, uint8_t, uint8_t, expression) LOOPS(name, [ED_BOOL] = name##_uint8_t)
+    LOOP2(name, u8, u8, expression) LOOPS(name, [ED_BOOL] = name##_u8)
 #define SAMPLES2_BOOL                                                                              \
     ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 1, 3, 4), ED_SAMPLE_IN(0, 1, 3, 4)}},                   \
                {.inputs = {ED_SAMPLE_IN(0, 1, 2, 1, 3), ED_SAMPLE_IN(0, 1, 4, 1)}})
@@ -100,8 +97,8 @@ PLAIN(logical_xor, !x[0] != !x[1]);
 COMPARISON(logical_xor, "y = either a or b", TWO(ED_SET_BOOL), .samples = SAMPLES2_BOOL);
 FUNCTION2(logical_xor);
 
-LOOP1(logical_not, uint8_t, uint8_t, x ^ 1)
-LOOPS(logical_not, [ED_BOOL] = logical_not_uint8_t);
+LOOP1(logical_not, u8, u8, x ^ 1)
+LOOPS(logical_not, [ED_BOOL] = logical_not_u8);
 PLAIN(logical_not, !x[0]);
 COMPARISON(logical_not, "y = not x", ONE(ED_SET_BOOL), .samples = SAMPLES1(0, 1));
 FUNCTION1(logical_not);
@@ -109,9 +106,9 @@ FUNCTION1(logical_not);
 /* ---- Kinds of floats ------------------------------------------------------------------------- */
 
 #define LOOPS1_KIND(name, expression)                                                              \
-    LOOP1(name, float, uint8_t, expression)                                                        \
-    LOOP1(name, double, uint8_t, expression)                                                       \
-    LOOPS(name, [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double)
+    LOOP1(name, f32, u8, expression)                                                               \
+    LOOP1(name, f64, u8, expression)                                                               \
+    LOOPS(name, LOOPS_FLOAT(name))
 
 LOOPS1_KIND(is_nan, x != x);
 PLAIN(is_nan, x[0] != x[0]);
@@ -133,43 +130,20 @@ FUNCTION1(is_finite);
 
 /* where: y = condition ? a : b, da = condition ? dy : 0, db = condition ? 0 : dy; elements move as
  * they are, whatever they mean */
-#define WHERE_ROW(type, at_a, at_b)                                                                \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-        const type a = from_a[at_a], b = from_b[at_b];                                             \
-        to[i] = condition[i] ? a : b;                                                              \
-    }                                                                                              \
-    break
 #ifdef ISA
-#define WHERE_LOOP(type)                                                                           \
-    static void where_##type(LOOP_ARGUMENTS)                                                       \
-    {                                                                                              \
-        LOOP_USED;                                                                                 \
-        const uint8_t *restrict condition = in[0];                                                 \
-        const type *restrict from_a = in[1], *restrict from_b = in[2];                             \
-        type *restrict to = out;                                                                   \
-        if (!steps[0]) {                                                                           \
-            const type *from = *condition ? from_a : from_b;                                       \
-            const int step = steps[*condition ? 1 : 2];                                            \
-            for (int64_t i = 0; i < n; i++) to[i] = from[step ? i : 0];                            \
-            return;                                                                                \
-        }                                                                                          \
-        switch (2 * steps[1] + steps[2]) {                                                         \
-        case 0: WHERE_ROW(type, 0, 0);                                                             \
-        case 1: WHERE_ROW(type, 0, i);                                                             \
-        case 2: WHERE_ROW(type, i, 0);                                                             \
-        default: WHERE_ROW(type, i, i);                                                            \
-        }                                                                                          \
-    }
-WHERE_LOOP(uint8_t)
-WHERE_LOOP(uint16_t)
-WHERE_LOOP(uint32_t)
-WHERE_LOOP(uint64_t)
+#define TYPE u8
+#include "ops/compare.typed.h"
+#define TYPE u16
+#include "ops/compare.typed.h"
+#define TYPE u32
+#include "ops/compare.typed.h"
+#define TYPE u64
+#include "ops/compare.typed.h"
 #endif
-LOOPS(where, [ED_FLOAT32] = where_uint32_t, [ED_FLOAT64] = where_uint64_t,
-      [ED_INT32] = where_uint32_t, [ED_INT64] = where_uint64_t, [ED_UINT8] = where_uint8_t,
-      [ED_BOOL] = where_uint8_t, [ED_FLOAT16] = where_uint16_t, [ED_BFLOAT16] = where_uint16_t,
-      [ED_INT8] = where_uint8_t, [ED_INT16] = where_uint16_t, [ED_UINT16] = where_uint16_t,
-      [ED_UINT32] = where_uint32_t, [ED_UINT64] = where_uint64_t);
+LOOPS(where, [ED_FLOAT32] = where_u32, [ED_FLOAT64] = where_u64, [ED_INT32] = where_u32,
+      [ED_INT64] = where_u64, [ED_UINT8] = where_u8, [ED_BOOL] = where_u8, [ED_FLOAT16] = where_u16,
+      [ED_BFLOAT16] = where_u16, [ED_INT8] = where_u8, [ED_INT16] = where_u16,
+      [ED_UINT16] = where_u16, [ED_UINT32] = where_u32, [ED_UINT64] = where_u64);
 PLAIN(where, x[0] ? x[1] : x[2]);
 
 static bool where_gradient(const ed_gradient_call *g)

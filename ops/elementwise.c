@@ -1,6 +1,7 @@
 #include "ops/elementwise.h"
 #include "tensor/copy.h"
 #include "tensor/threads.h"
+#include "tensor/typed.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,24 +206,24 @@ static int layout(const plan *p, int i, int64_t count)
     return zero ? ONE_FOR_ALL : adjoining ? ADJOINING : SCATTERED;
 }
 
-#define NARROW_AS(type)                                                                            \
-    {                                                                                              \
-        const type *from_row = from;                                                               \
-        type *to_row = to;                                                                         \
-        for (int64_t r = 0; r < shape[0]; r++, from_row += strides[0], to_row += shape[1])         \
-            for (int64_t c = 0; c < shape[1]; c++) to_row[c] = from_row[c * strides[1]];           \
-        break;                                                                                     \
-    }
+#define TYPE u8
+#include "ops/elementwise.typed.h"
+#define TYPE u16
+#include "ops/elementwise.typed.h"
+#define TYPE u32
+#include "ops/elementwise.typed.h"
+#define TYPE u64
+#include "ops/elementwise.typed.h"
 
 /* Many short rows. */
 static void pack_narrow(size_t element, const int64_t *shape, const void *from,
                         const int64_t *strides, void *to)
 {
     switch (element) {
-    case 1: NARROW_AS(uint8_t)
-    case 2: NARROW_AS(uint16_t)
-    case 4: NARROW_AS(uint32_t)
-    default: NARROW_AS(uint64_t)
+    case 1: pack_rows_u8(shape, from, strides, to); break;
+    case 2: pack_rows_u16(shape, from, strides, to); break;
+    case 4: pack_rows_u32(shape, from, strides, to); break;
+    default: pack_rows_u64(shape, from, strides, to);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "ops/shape.h"
 #include "tensor/copy.h"
 #include "tensor/threads.h"
+#include "tensor/typed.h"
 #include <string.h>
 
 /*
@@ -213,27 +214,25 @@ typedef struct adding {
     int64_t before, extent, count, width;
 } adding;
 
-#define ADD_AS(type)                                                                               \
-    {                                                                                              \
-        const type *from = (const type *)a->x + k * a->count * a->width;                           \
-        type *to = (type *)a->y + k * a->extent * a->width;                                        \
-        for (int64_t i = 0; i < a->count; i++) {                                                   \
-            const type *restrict row = from + i * a->width;                                        \
-            type *restrict sum = to + a->indices[i] * a->width;                                    \
-            for (int64_t j = first; j < last; j++) sum[j] = (type)(sum[j] + row[j]);               \
-        }                                                                                          \
-        break;                                                                                     \
-    }
+#define TYPE f32
+#include "ops/index.typed.h"
+#define TYPE f64
+#include "ops/index.typed.h"
+#define TYPE u32
+#include "ops/index.typed.h"
+#define TYPE u64
+#include "ops/index.typed.h"
+#define TYPE u8
+#include "ops/index.typed.h"
 
-/* Columns first..last-1 of plane k. Integers wrap. */
-static void add_piece(const adding *a, int64_t k, int64_t first, int64_t last)
+static void index_add(const adding *a, int64_t k, int64_t first, int64_t last)
 {
     switch (a->dtype) {
-    case ED_FLOAT32: ADD_AS(float)
-    case ED_FLOAT64: ADD_AS(double)
-    case ED_INT32: ADD_AS(uint32_t)
-    case ED_INT64: ADD_AS(uint64_t)
-    default: ADD_AS(uint8_t)
+    case ED_FLOAT32: index_add_f32(a, k, first, last); break;
+    case ED_FLOAT64: index_add_f64(a, k, first, last); break;
+    case ED_INT32: index_add_u32(a, k, first, last); break;
+    case ED_INT64: index_add_u64(a, k, first, last); break;
+    default: index_add_u8(a, k, first, last);
     }
 }
 
@@ -247,7 +246,7 @@ static void add_range(int64_t first, int64_t last, int worker, void *user)
     (void)worker;
     for (int64_t i = first; i < last; i++) {
         int64_t column = i % pieces * COLUMNS, left = a->width - column;
-        add_piece(a, i / pieces, column, left < COLUMNS ? a->width : column + COLUMNS);
+        index_add(a, i / pieces, column, left < COLUMNS ? a->width : column + COLUMNS);
     }
 }
 

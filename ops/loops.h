@@ -9,21 +9,24 @@
  *
  *     VECTOR_LOOPS1(sigmoid, vsigmoid(x));               of one operand x
  *     VECTOR_LOOPS2(pow, vpow(a, b));                    of two operands a and b
+ *     VECTOR_LOOPS1_WITH(scaled, factor(attrs), c * x);  and c, a number made of attributes once
  *
  * Plain loops take a C expression whose value is the same in vector and scalar code (one operation
  * of IEEE arithmetic, integers), and leave the vectors to the compiler:
  *
- *     LOOP2(add, float, float, a + b)                    the function add_float, from and to float
- *     LOOPS(add, [ED_FLOAT32] = add_float, ...);         the table, by the dtype of the last input
+ *     LOOP2(add, f32, f32, a + b)                        the function add_f32, from and to float32
+ *     LOOPS(add, [ED_FLOAT32] = add_f32, ...);           the table, by the dtype of the last input
  *
- * In both, PROLOGUE statements may stand before the loop and see `attrs`: for what depends on
- * attributes.
+ * Types are named as in tensor/typed.h. The loops themselves are in ops/vector_loops.typed.h and
+ * ops/loops.typed.h, where a debugger can stop; a loop of another form is written out in
+ * its family's template.
  */
 #ifndef EDDY_OPS_LOOPS_H
 #define EDDY_OPS_LOOPS_H
 
 #include "ops/kernels/isa.h"
 #include "tensor/tensor.h"
+#include "tensor/typed.h"
 
 /*
  * n elements of each operand, either n adjoining ones (step 1) or one that stands for all (step 0);
@@ -51,100 +54,95 @@ typedef const elementwise_loop *const elementwise_table[ISA_COUNT];
 
 /* ---- Vector loops ---------------------------------------------------------------------------- */
 
-#define VECTOR_LOOP1(name, type, vector, prologue, expression)                                     \
+#define TYPE f32
+#include "ops/vector_loops.typed.h"
+#define TYPE f64
+#include "ops/vector_loops.typed.h"
+
+#define VECTOR_LOOP1_WITH(name, type, number, expression)                                          \
+    VECTOR_INLINE vector_##type name##_at_##type(vector_##type x, vector_##type c)                 \
+    {                                                                                              \
+        (void)c;                                                                                   \
+        return expression;                                                                         \
+    }                                                                                              \
     static void name##_##type(LOOP_ARGUMENTS)                                                      \
     {                                                                                              \
         LOOP_USED;                                                                                 \
-        enum { LANES = sizeof(vector) / sizeof(type) };                                            \
-        const type *from = in[0];                                                                  \
-        type *to = out;                                                                            \
-        prologue;                                                                                  \
-        for (int64_t i = 0, left = n; left > 0; i += LANES, left -= LANES) {                       \
-            const vector x = left >= LANES ? vload(from + i) : vload_part(from + i, left);         \
-            const vector y = expression;                                                           \
-            if (left >= LANES)                                                                     \
-                vstore(to + i, y);                                                                 \
-            else                                                                                   \
-                vstore_part(to + i, y, left);                                                      \
-        }                                                                                          \
+        vector_loop1_##type(n, in[0], out, name##_at_##type, vset_##type(number));                 \
     }
-
-/* An operand of step 0 is read from a vector that holds it in every lane. */
-#define VECTOR_LOOP2(name, type, vector, prologue, expression)                                     \
+#define VECTOR_LOOP2_WITH(name, type, number, expression)                                          \
+    VECTOR_INLINE vector_##type name##_at_##type(vector_##type a, vector_##type b,                 \
+                                                 vector_##type c)                                  \
+    {                                                                                              \
+        (void)c;                                                                                   \
+        return expression;                                                                         \
+    }                                                                                              \
     static void name##_##type(LOOP_ARGUMENTS)                                                      \
     {                                                                                              \
         LOOP_USED;                                                                                 \
-        enum { LANES = sizeof(vector) / sizeof(type) };                                            \
-        const vector same[2] = {vset((vector){0}, *(const type *)in[0]),                           \
-                                vset((vector){0}, *(const type *)in[1])};                          \
-        const type *from_a = steps[0] ? in[0] : (const type *)&same[0];                            \
-        const type *from_b = steps[1] ? in[1] : (const type *)&same[1];                            \
-        type *to = out;                                                                            \
-        prologue;                                                                                  \
-        for (int64_t left = n; left > 0; left -= LANES) {                                          \
-            const vector a = left >= LANES ? vload(from_a) : vload_part(from_a, left);             \
-            const vector b = left >= LANES ? vload(from_b) : vload_part(from_b, left);             \
-            const vector y = expression;                                                           \
-            if (left >= LANES)                                                                     \
-                vstore(to, y);                                                                     \
-            else                                                                                   \
-                vstore_part(to, y, left);                                                          \
-            from_a += steps[0] * LANES;                                                            \
-            from_b += steps[1] * LANES;                                                            \
-            to += LANES;                                                                           \
-        }                                                                                          \
+        vector_loop2_##type(n, in, steps, out, name##_at_##type, vset_##type(number));             \
     }
-
-#define VECTOR_LOOPS1_WITH(name, prologue, expression)                                             \
-    VECTOR_LOOP1(name, float, vf32, prologue, expression)                                          \
-    VECTOR_LOOP1(name, double, vf64, prologue, expression)                                         \
-    LOOPS(name, [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double)
-#define VECTOR_LOOPS2_WITH(name, prologue, expression)                                             \
-    VECTOR_LOOP2(name, float, vf32, prologue, expression)                                          \
-    VECTOR_LOOP2(name, double, vf64, prologue, expression)                                         \
-    LOOPS(name, [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double)
 
 /* ---- Plain loops ----------------------------------------------------------------------------- */
 
-#define LOOP1_WITH(name, type, result, prologue, expression)                                       \
+#define TYPE   f32
+#define RESULT f32
+#include "ops/loops.typed.h"
+#define TYPE   f64
+#define RESULT f64
+#include "ops/loops.typed.h"
+#define TYPE   i32
+#define RESULT i32
+#include "ops/loops.typed.h"
+#define TYPE   i64
+#define RESULT i64
+#include "ops/loops.typed.h"
+#define TYPE   u8
+#define RESULT u8
+#include "ops/loops.typed.h"
+#define TYPE   u32
+#define RESULT u32
+#include "ops/loops.typed.h"
+#define TYPE   u64
+#define RESULT u64
+#include "ops/loops.typed.h"
+#define TYPE   f32
+#define RESULT u8
+#include "ops/loops.typed.h"
+#define TYPE   f64
+#define RESULT u8
+#include "ops/loops.typed.h"
+#define TYPE   i32
+#define RESULT u8
+#include "ops/loops.typed.h"
+#define TYPE   i64
+#define RESULT u8
+#include "ops/loops.typed.h"
+#define TYPE   u16
+#define RESULT u8
+#include "ops/loops.typed.h"
+
+#define LOOP1(name, type, result, expression)                                                      \
+    VECTOR_INLINE number_##result name##_at_##type(number_##type x)                                \
+    {                                                                                              \
+        return (number_##result)(expression);                                                      \
+    }                                                                                              \
     static void name##_##type(LOOP_ARGUMENTS)                                                      \
     {                                                                                              \
         LOOP_USED;                                                                                 \
-        const type *restrict from = in[0];                                                         \
-        result *restrict to = out;                                                                 \
-        prologue;                                                                                  \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const type x = from[i];                                                                \
-            to[i] = (result)(expression);                                                          \
-        }                                                                                          \
+        loop1_##type##_##result(n, in[0], out, name##_at_##type);                                  \
     }
 
-/* Once for each pattern of steps; never a second time inside its turned form. */
-#define LOOP2_WITH(name, type, result, prologue, expression)                                       \
+/* Never a second time inside its turned form. */
+#define LOOP2(name, type, result, expression)                                                      \
+    VECTOR_INLINE number_##result name##_at_##type(number_##type a, number_##type b)               \
+    {                                                                                              \
+        return (number_##result)(expression);                                                      \
+    }                                                                                              \
     static __attribute__((noinline)) void name##_##type(LOOP_ARGUMENTS)                            \
     {                                                                                              \
         LOOP_USED;                                                                                 \
-        const type *restrict from_a = in[0], *restrict from_b = in[1];                             \
-        result *restrict to = out;                                                                 \
-        prologue;                                                                                  \
-        if (steps[0] && steps[1])                                                                  \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const type a = from_a[i], b = from_b[i];                                           \
-                to[i] = (result)(expression);                                                      \
-            }                                                                                      \
-        else if (steps[0]) {                                                                       \
-            const type b = *from_b;                                                                \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const type a = from_a[i];                                                          \
-                to[i] = (result)(expression);                                                      \
-            }                                                                                      \
-        } else {                                                                                   \
-            const type a = *from_a;                                                                \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const type b = from_b[i];                                                          \
-                to[i] = (result)(expression);                                                      \
-            }                                                                                      \
-        }                                                                                          \
+        loop2_##type##_##result(n, in, steps, out, name##_at_##type);                              \
     }
 
 /* What the loop of another name makes of b and a. */
@@ -161,47 +159,57 @@ typedef const elementwise_loop *const elementwise_table[ISA_COUNT];
     ISA_DECLARE_TABLE(elementwise_loop, loops_##name, []);                                         \
     static elementwise_table loops_##name = ISA_TABLE(loops_##name)
 
-#define VECTOR_LOOP1(name, type, vector, prologue, expression)
-#define VECTOR_LOOP2(name, type, vector, prologue, expression)
-#define VECTOR_LOOPS1_WITH(name, prologue, expression) LOOPS(name, 0)
-#define VECTOR_LOOPS2_WITH(name, prologue, expression) LOOPS(name, 0)
-#define LOOP1_WITH(name, type, result, prologue, expression)
-#define LOOP2_WITH(name, type, result, prologue, expression)
+#define VECTOR_LOOP1_WITH(name, type, number, expression)
+#define VECTOR_LOOP2_WITH(name, type, number, expression)
+#define LOOP1(name, type, result, expression)
+#define LOOP2(name, type, result, expression)
 #define LOOP2_TURNED(name, type, other)
 
 #endif
 
-#define VECTOR_LOOPS1(name, expression)       VECTOR_LOOPS1_WITH(name, , expression)
-#define VECTOR_LOOPS2(name, expression)       VECTOR_LOOPS2_WITH(name, , expression)
-#define LOOP1(name, type, result, expression) LOOP1_WITH(name, type, result, , expression)
-#define LOOP2(name, type, result, expression) LOOP2_WITH(name, type, result, , expression)
+/* Entries of a table. */
+#define LOOPS_FLOAT(name) [ED_FLOAT32] = name##_f32, [ED_FLOAT64] = name##_f64
+#define LOOPS_NUMBER(name)                                                                         \
+    LOOPS_FLOAT(name), [ED_INT32] = name##_i32, [ED_INT64] = name##_i64, [ED_UINT8] = name##_u8
+
+#define VECTOR_LOOPS1_WITH(name, number, expression)                                               \
+    VECTOR_LOOP1_WITH(name, f32, number, expression)                                               \
+    VECTOR_LOOP1_WITH(name, f64, number, expression)                                               \
+    LOOPS(name, LOOPS_FLOAT(name))
+#define VECTOR_LOOPS2_WITH(name, number, expression)                                               \
+    VECTOR_LOOP2_WITH(name, f32, number, expression)                                               \
+    VECTOR_LOOP2_WITH(name, f64, number, expression)                                               \
+    LOOPS(name, LOOPS_FLOAT(name))
+#define VECTOR_LOOPS1(name, expression)      VECTOR_LOOPS1_WITH(name, 0, expression)
+#define VECTOR_LOOPS2(name, expression)      VECTOR_LOOPS2_WITH(name, 0, expression)
+#define VECTOR_LOOP1(name, type, expression) VECTOR_LOOP1_WITH(name, type, 0, expression)
+#define VECTOR_LOOP2(name, type, expression) VECTOR_LOOP2_WITH(name, type, 0, expression)
 
 /* The plain loops of all arithmetic dtypes: integers wrap around, so theirs is done unsigned. */
 #define LOOPS1_WRAPPING(name, expression)                                                          \
-    LOOP1(name, float, float, expression)                                                          \
-    LOOP1(name, double, double, expression)                                                        \
-    LOOP1(name, uint32_t, uint32_t, expression)                                                    \
-    LOOP1(name, uint64_t, uint64_t, expression)                                                    \
-    LOOP1(name, uint8_t, uint8_t, expression)                                                      \
-    LOOPS(name, [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double,                         \
-          [ED_INT32] = name##_uint32_t, [ED_INT64] = name##_uint64_t, [ED_UINT8] = name##_uint8_t)
+    LOOP1(name, f32, f32, expression)                                                              \
+    LOOP1(name, f64, f64, expression)                                                              \
+    LOOP1(name, u32, u32, expression)                                                              \
+    LOOP1(name, u64, u64, expression)                                                              \
+    LOOP1(name, u8, u8, expression)                                                                \
+    LOOPS(name, LOOPS_FLOAT(name), [ED_INT32] = name##_u32, [ED_INT64] = name##_u64,               \
+          [ED_UINT8] = name##_u8)
 #define LOOPS2_WRAPPING(name, expression)                                                          \
-    LOOP2(name, float, float, expression)                                                          \
-    LOOP2(name, double, double, expression)                                                        \
-    LOOP2(name, uint32_t, uint32_t, expression)                                                    \
-    LOOP2(name, uint64_t, uint64_t, expression)                                                    \
-    LOOP2(name, uint8_t, uint8_t, expression)                                                      \
-    LOOPS(name, [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double,                         \
-          [ED_INT32] = name##_uint32_t, [ED_INT64] = name##_uint64_t, [ED_UINT8] = name##_uint8_t)
+    LOOP2(name, f32, f32, expression)                                                              \
+    LOOP2(name, f64, f64, expression)                                                              \
+    LOOP2(name, u32, u32, expression)                                                              \
+    LOOP2(name, u64, u64, expression)                                                              \
+    LOOP2(name, u8, u8, expression)                                                                \
+    LOOPS(name, LOOPS_FLOAT(name), [ED_INT32] = name##_u32, [ED_INT64] = name##_u64,               \
+          [ED_UINT8] = name##_u8)
 
 /* The same where signs matter; the expression must not overflow. */
 #define LOOPS1_SIGNED(name, expression)                                                            \
-    LOOP1(name, float, float, expression)                                                          \
-    LOOP1(name, double, double, expression)                                                        \
-    LOOP1(name, int32_t, int32_t, expression)                                                      \
-    LOOP1(name, int64_t, int64_t, expression)                                                      \
-    LOOP1(name, uint8_t, uint8_t, expression)                                                      \
-    LOOPS(name, [ED_FLOAT32] = name##_float, [ED_FLOAT64] = name##_double,                         \
-          [ED_INT32] = name##_int32_t, [ED_INT64] = name##_int64_t, [ED_UINT8] = name##_uint8_t)
+    LOOP1(name, f32, f32, expression)                                                              \
+    LOOP1(name, f64, f64, expression)                                                              \
+    LOOP1(name, i32, i32, expression)                                                              \
+    LOOP1(name, i64, i64, expression)                                                              \
+    LOOP1(name, u8, u8, expression)                                                                \
+    LOOPS(name, LOOPS_NUMBER(name))
 
 #endif

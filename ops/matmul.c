@@ -8,6 +8,7 @@
 #include "ops/kernels/gemm.h"
 #include "ops/ops.h"
 #include "tensor/threads.h"
+#include "tensor/typed.h"
 #include <string.h>
 
 /* ---- matmul ---------------------------------------------------------------------------------- */
@@ -428,25 +429,10 @@ static bool relu_gradient_infer(ed_call *call)
            ed_call_output(call, 1, y->dtype, 1, &y->shape[y->rank - 1]);
 }
 
-#define MASK_ROWS(name, type)                                                                      \
-    static void name(int64_t rows, int64_t n, const type *dy, const type *y, type *g, type *sums)  \
-    {                                                                                              \
-        for (int64_t j = 0; j < n; j++) sums[j] = 0;                                               \
-        for (int64_t i = 0; i < rows; i++, dy += n, y += n, g += n)                                \
-            for (int64_t j = 0; j < n; j++) {                                                      \
-                type value = y[j] > 0 ? dy[j] : 0;                                                 \
-                g[j] = value;                                                                      \
-                sums[j] += value;                                                                  \
-            }                                                                                      \
-    }                                                                                              \
-    static void name##_join(int64_t groups, int64_t n, const type *sums, type *total)              \
-    {                                                                                              \
-        for (int64_t j = 0; j < n; j++) total[j] = 0;                                              \
-        for (int64_t i = 0; i < groups; i++)                                                       \
-            for (int64_t j = 0; j < n; j++) total[j] += sums[i * n + j];                           \
-    }
-MASK_ROWS(mask_f32, float)
-MASK_ROWS(mask_f64, double)
+#define TYPE f32
+#include "ops/matmul.typed.h"
+#define TYPE f64
+#include "ops/matmul.typed.h"
 
 typedef struct masking {
     const ed_call *call;
@@ -463,11 +449,9 @@ static void mask_group(const masking *m, int64_t group, int64_t first, int64_t l
     size_t element = dtype_size(y->dtype), at = (size_t)(first * n) * element;
     void *to = m->sums + (size_t)(group * n) * element;
     if (y->dtype == ED_FLOAT32)
-        mask_f32(last - first, n, (void *)(dy->data + at), (void *)(y->data + at),
-                 (void *)(g->data + at), to);
+        mask_rows_f32(last - first, n, dy->data + at, y->data + at, g->data + at, to);
     else
-        mask_f64(last - first, n, (void *)(dy->data + at), (void *)(y->data + at),
-                 (void *)(g->data + at), to);
+        mask_rows_f64(last - first, n, dy->data + at, y->data + at, g->data + at, to);
 }
 
 static void mask_groups(int64_t first, int64_t last, int worker, void *user)
@@ -491,9 +475,9 @@ static bool relu_gradient_kernel(ed_call *call)
     threads_run(groups, y->size > OPS_PARALLEL_WORK ? 1 : groups, mask_groups,
                 &(masking){call, sums, rows, each});
     if (y->dtype == ED_FLOAT32)
-        mask_f32_join(groups, n, (void *)sums, (void *)total->data);
+        mask_join_f32(groups, n, sums, total->data);
     else
-        mask_f64_join(groups, n, (void *)sums, (void *)total->data);
+        mask_join_f64(groups, n, sums, total->data);
     memory_free(sums);
     return true;
 }

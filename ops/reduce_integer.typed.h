@@ -5,8 +5,8 @@ VECTOR_INLINE NUMBER TYPED(fold_identity)(lanes_fold fold)
     switch (fold) {
     case LANES_SUM: return 0;
     case LANES_PROD: return 1;
-    case LANES_MAX: return TYPED(number_min);
-    default: return TYPED(number_max);
+    case LANES_MAX: return NUMBER_MIN;
+    default: return NUMBER_MAX;
     }
 }
 

@@ -25,7 +25,8 @@ typedef NUMBER TYPED(softmax_strip)[COLUMNS / sizeof(NUMBER)] __attribute__((ali
 VECTOR_INLINE void TYPED(softmax_maxima)(const NUMBER *x, int64_t n, int64_t apart, int64_t width,
                                          NUMBER *m)
 {
-    for (int64_t i = 0, left = width; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES) vstore(m + i, TYPED(vset)(-INFINITY));
+    for (int64_t i = 0, left = width; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
+        vstore(m + i, TYPED(vset)(-INFINITY));
     for (int64_t r = 0; r < n; r++)
         for (int64_t i = 0, left = width; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
             vstore(m + i, vmax(vload(m + i), lanes_some(x + r * apart + i, left, 0)));

@@ -8,42 +8,11 @@ ISA_DECLARE(void, adam_update, ed_dtype dtype, const optim_part *part);
 
 #ifdef ISA
 
-/*
- * m += (g - m)(1 - beta_1); v += (g g - v)(1 - beta_2); w -= m alpha / (sqrt(v) + epsilon). The
- * order of operations is Keras': nothing is fused or reordered, so every instruction set gives
- * Keras' bits.
- */
-#define ADAM(type, root)                                                                           \
-    static inline                                                                                  \
-        __attribute__((always_inline)) void adam_##type(const optim_part *p, const bool amsgrad)   \
-    {                                                                                              \
-        const type *restrict g = p->g;                                                             \
-        type *restrict w = p->w, *restrict ms = p->slots[MOMENTUM];                                \
-        type *restrict vs = p->slots[VELOCITY], *restrict hats = p->slots[VELOCITY_HAT];           \
-        const type alpha = (type)p->numbers[ALPHA], epsilon = (type)p->numbers[EPSILON];           \
-        const type c1 = (type)p->numbers[ONE_MINUS_BETA_1],                                        \
-                   c2 = (type)p->numbers[ONE_MINUS_BETA_2];                                        \
-        for (int64_t i = 0; i < p->n; i++) {                                                       \
-            const type m = ms[i] + (g[i] - ms[i]) * c1;                                            \
-            const type v = vs[i] + (g[i] * g[i] - vs[i]) * c2;                                     \
-            type bound = v;                                                                        \
-            if (amsgrad) hats[i] = bound = hats[i] < v ? v : hats[i];                              \
-            ms[i] = m;                                                                             \
-            vs[i] = v;                                                                             \
-            w[i] -= m * alpha / (root(bound) + epsilon);                                           \
-        }                                                                                          \
-    }                                                                                              \
-    static void update_##type(const optim_part *p)                                                 \
-    {                                                                                              \
-        if (p->slots[VELOCITY_HAT])                                                                \
-            adam_##type(p, true);                                                                  \
-        else                                                                                       \
-            adam_##type(p, false);                                                                 \
-    }
-
-ADAM(float, sqrtf)
-ADAM(double, sqrt)
-OPTIM_LOOPS(adam_update, update)
+#define TYPE f32
+#include "optim/adam.typed.h"
+#define TYPE f64
+#include "optim/adam.typed.h"
+OPTIM_LOOPS(adam_update)
 
 #else
 

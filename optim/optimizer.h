@@ -15,6 +15,7 @@
 #include "ops/kernels/isa.h"
 #include "optim/optim.h"
 #include "tensor/schema_core.h"
+#include "tensor/typed.h"
 #include "track/graph.h"
 
 enum { OPTIM_SLOTS = 3, OPTIM_NUMBERS = 8 };
@@ -160,15 +161,15 @@ ISA_DECLARE(void, optim_prepare, ed_dtype dtype, const optim_preparation *how, i
 /* The sum of n squares in float64, the same bits for every instruction set. */
 ISA_DECLARE(double, optim_squares, ed_dtype dtype, int64_t n, const void *g);
 
-/* The loop over a stretch, for both float types: OPTIM_LOOPS(name, loop) defines ISA_NAME(name)
- * from loop_float and loop_double. */
-#define OPTIM_LOOPS(name, loop)                                                                    \
+/* The update of a stretch: OPTIM_LOOPS(adam_update) defines ISA_NAME(adam_update) from
+ * TYPED(adam_update) of both float types. */
+#define OPTIM_LOOPS(name)                                                                          \
     void ISA_NAME(name)(ed_dtype dtype, const optim_part *part)                                    \
     {                                                                                              \
         if (dtype == ED_FLOAT32)                                                                   \
-            loop##_float(part);                                                                    \
+            name##_f32(part);                                                                      \
         else                                                                                       \
-            loop##_double(part);                                                                   \
+            name##_f64(part);                                                                      \
     }
 
 #endif

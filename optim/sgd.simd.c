@@ -8,31 +8,11 @@ ISA_DECLARE(void, sgd_update, ed_dtype dtype, const optim_part *part);
 
 #ifdef ISA
 
-/* w -= g rate; with momentum v = v mu - g rate and w += v, or w += v mu - g rate (nesterov). */
-#define SGD(type)                                                                                  \
-    static void update_##type(const optim_part *p)                                                 \
-    {                                                                                              \
-        const type *restrict g = p->g;                                                             \
-        type *restrict w = p->w, *restrict vs = p->slots[MOMENTUM];                                \
-        const type rate = (type)p->numbers[RATE], mu = (type)p->numbers[MU];                       \
-        if (!vs)                                                                                   \
-            for (int64_t i = 0; i < p->n; i++) w[i] -= g[i] * rate;                                \
-        else if (p->numbers[NESTEROV] != 0)                                                        \
-            for (int64_t i = 0; i < p->n; i++) {                                                   \
-                const type step = g[i] * rate;                                                     \
-                vs[i] = vs[i] * mu - step;                                                         \
-                w[i] += vs[i] * mu - step;                                                         \
-            }                                                                                      \
-        else                                                                                       \
-            for (int64_t i = 0; i < p->n; i++) {                                                   \
-                vs[i] = vs[i] * mu - g[i] * rate;                                                  \
-                w[i] += vs[i];                                                                     \
-            }                                                                                      \
-    }
-
-SGD(float)
-SGD(double)
-OPTIM_LOOPS(sgd_update, update)
+#define TYPE f32
+#include "optim/sgd.typed.h"
+#define TYPE f64
+#include "optim/sgd.typed.h"
+OPTIM_LOOPS(sgd_update)
 
 #else
 

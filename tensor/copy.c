@@ -1,6 +1,7 @@
 #include "tensor/copy.h"
 #include "tensor/core.h"
 #include "tensor/threads.h"
+#include "tensor/typed.h"
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -37,24 +38,33 @@ typedef struct box {
     char *to;
 } box;
 
-/* ---- Rows ------------------------------------------------------------------------------------ */
+/* ---- Elements of each size ------------------------------------------------------------------- */
 
-#define ROW_AS(type)                                                                               \
-    {                                                                                              \
-        const type *restrict a = from;                                                             \
-        type *restrict b = to;                                                                     \
-        if (to_stride != 1)                                                                        \
-            for (int64_t i = 0; i < n; i++) b[i * to_stride] = a[i * from_stride];                 \
-        else if (from_stride == 1)                                                                 \
-            for (int64_t i = 0; i < n; i++) b[i] = a[i];                                           \
-        else if (from_stride == -1)                                                                \
-            for (int64_t i = 0; i < n; i++) b[i] = a[-i];                                          \
-        else if (from_stride == 2)                                                                 \
-            for (int64_t i = 0; i < n; i++) b[i] = a[2 * i];                                       \
-        else                                                                                       \
-            for (int64_t i = 0; i < n; i++) b[i] = a[i * from_stride];                             \
-        break;                                                                                     \
-    }
+/*
+ * For tiles: vectors of 16 bytes; the square of as many vectors as one has elements is turned by
+ * log2(elements) rounds, each of which interleaves vector i with vector i + elements / 2.
+ */
+#define LOW_u8(a, b)                                                                               \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH_u8(a, b)                                                                              \
+    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define LOW_u16(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH_u16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define LOW_u32(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH_u32(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define LOW_u64(a, b)  __builtin_shufflevector(a, b, 0, 2)
+#define HIGH_u64(a, b) __builtin_shufflevector(a, b, 1, 3)
+
+#define TYPE u8
+#include "tensor/copy.typed.h"
+#define TYPE u16
+#include "tensor/copy.typed.h"
+#define TYPE u32
+#include "tensor/copy.typed.h"
+#define TYPE u64
+#include "tensor/copy.typed.h"
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 void copy_row(size_t element, int64_t n, const void *from, int64_t from_stride, void *to,
               int64_t to_stride)
@@ -68,28 +78,20 @@ void copy_row(size_t element, int64_t n, const void *from, int64_t from_stride, 
         return;
     }
     switch (element) {
-    case 1: ROW_AS(uint8_t)
-    case 2: ROW_AS(uint16_t)
-    case 4: ROW_AS(uint32_t)
-    default: ROW_AS(uint64_t)
+    case 1: copy_row_u8(n, from, from_stride, to, to_stride); break;
+    case 2: copy_row_u16(n, from, from_stride, to, to_stride); break;
+    case 4: copy_row_u32(n, from, from_stride, to, to_stride); break;
+    default: copy_row_u64(n, from, from_stride, to, to_stride);
     }
 }
-
-#define FILL_AS(type)                                                                              \
-    {                                                                                              \
-        const type v = *(const type *)value;                                                       \
-        type *b = to;                                                                              \
-        for (int64_t i = 0; i < n; i++) b[i] = v;                                                  \
-        break;                                                                                     \
-    }
 
 void copy_fill_row(size_t element, const void *value, void *to, int64_t n)
 {
     switch (element) {
-    case 1: memset(to, *(const uint8_t *)value, (size_t)n); break;
-    case 2: FILL_AS(uint16_t)
-    case 4: FILL_AS(uint32_t)
-    default: FILL_AS(uint64_t)
+    case 1: copy_fill_u8(value, to, n); break;
+    case 2: copy_fill_u16(value, to, n); break;
+    case 4: copy_fill_u32(value, to, n); break;
+    default: copy_fill_u64(value, to, n);
     }
 }
 
@@ -139,62 +141,13 @@ static void stream_fill(size_t element, const void *value, char *to, int64_t n)
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/*
- * Lanes of 16 bytes; the square of as many vectors is turned by log2(lanes) rounds, each of which
- * interleaves vector i with vector i + lanes / 2.
- */
-typedef uint8_t lanes1 __attribute__((vector_size(16)));
-typedef uint16_t lanes2 __attribute__((vector_size(16)));
-typedef uint32_t lanes4 __attribute__((vector_size(16)));
-typedef uint64_t lanes8 __attribute__((vector_size(16)));
-
-#define LOW1(a, b)                                                                                 \
-    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define HIGH1(a, b)                                                                                \
-    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-#define LOW2(a, b)  __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define HIGH2(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#define LOW4(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define HIGH4(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
-#define LOW8(a, b)  __builtin_shufflevector(a, b, 0, 2)
-#define HIGH8(a, b) __builtin_shufflevector(a, b, 1, 3)
-
-/*
- * Whole tiles: lines[c] holds elements 0.. of column c; row r goes to to + r * step. SIZE is the
- * element's, so a square has 16 / SIZE vectors and a tile 4 x 4 squares.
- */
-#define TURN_TILE(SIZE)                                                                            \
-    static void turn_tile##SIZE(const char *lines, char *to, int64_t step)                         \
-    {                                                                                              \
-        enum { N = 16 / SIZE };                                                                    \
-        for (int r = 0; r < 4; r++)                                                                \
-            for (int c = 0; c < 4; c++) {                                                          \
-                lanes##SIZE v[N], w[N];                                                            \
-                for (int i = 0; i < N; i++)                                                        \
-                    memcpy(&v[i], lines + (c * N + i) * LINE + r * 16, 16);                        \
-                for (int round = 1; round < N; round *= 2) {                                       \
-                    for (int i = 0; i < N / 2; i++) {                                              \
-                        w[2 * i] = LOW##SIZE(v[i], v[i + N / 2]);                                  \
-                        w[2 * i + 1] = HIGH##SIZE(v[i], v[i + N / 2]);                             \
-                    }                                                                              \
-                    memcpy(v, w, sizeof v);                                                        \
-                }                                                                                  \
-                for (int i = 0; i < N; i++) memcpy(to + (r * N + i) * step + c * 16, &v[i], 16);   \
-            }                                                                                      \
-    }
-
-TURN_TILE(1)
-TURN_TILE(2)
-TURN_TILE(4)
-TURN_TILE(8)
-
 static void turn_in_cache(size_t element, const char *lines, char *to, int64_t step)
 {
     switch (element) {
-    case 1: turn_tile1(lines, to, step); break;
-    case 2: turn_tile2(lines, to, step); break;
-    case 4: turn_tile4(lines, to, step); break;
-    default: turn_tile8(lines, to, step);
+    case 1: copy_turn_u8(lines, to, step); break;
+    case 2: copy_turn_u16(lines, to, step); break;
+    case 4: copy_turn_u32(lines, to, step); break;
+    default: copy_turn_u64(lines, to, step);
     }
 }
 

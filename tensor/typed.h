@@ -39,14 +39,20 @@
 #define floating_f32 1
 #define floating_f64 1
 
-/* Of an integer: the unsigned type of its size, in which arithmetic wraps; the limits. */
+/* Of an integer: whether it is signed, for #if; the unsigned type of its size, in which arithmetic
+ * wraps; the limits. */
+#define SIGNED         TYPED(signed)
+#define signed_i32     1
+#define signed_i64     1
 #define UNSIGNED       TYPED(unsigned)
 #define unsigned_i32   uint32_t
 #define unsigned_i64   uint64_t
 #define unsigned_u8    uint8_t
+#define NUMBER_MIN     TYPED(number_min)
 #define number_min_i32 INT32_MIN
 #define number_min_i64 INT64_MIN
 #define number_min_u8  0
+#define NUMBER_MAX     TYPED(number_max)
 #define number_max_i32 INT32_MAX
 #define number_max_i64 INT64_MAX
 #define number_max_u8  UINT8_MAX

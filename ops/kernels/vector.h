@@ -57,27 +57,43 @@
         return (vf64)VECTOR_CALLED_F64(name, ulp)((VECTOR_NATIVE_F64)x, (VECTOR_NATIVE_F64)y);     \
     }
 #else
+VECTOR_INLINE vf32 each1_f32(vf32 x, float (*f)(float))
+{
+    for (int i = 0; i < VECTOR_F32; i++) x[i] = f(x[i]);
+    return x;
+}
+VECTOR_INLINE vf64 each1_f64(vf64 x, double (*f)(double))
+{
+    for (int i = 0; i < VECTOR_F64; i++) x[i] = f(x[i]);
+    return x;
+}
+VECTOR_INLINE vf32 each2_f32(vf32 x, vf32 y, float (*f)(float, float))
+{
+    for (int i = 0; i < VECTOR_F32; i++) x[i] = f(x[i], y[i]);
+    return x;
+}
+VECTOR_INLINE vf64 each2_f64(vf64 x, vf64 y, double (*f)(double, double))
+{
+    for (int i = 0; i < VECTOR_F64; i++) x[i] = f(x[i], y[i]);
+    return x;
+}
 #define VECTOR_CALL1(name, ulp)                                                                    \
     VECTOR_INLINE vf32 call_##name##_f32(vf32 x)                                                   \
     {                                                                                              \
-        for (int i = 0; i < VECTOR_F32; i++) x[i] = name##f(x[i]);                                 \
-        return x;                                                                                  \
+        return each1_f32(x, name##f);                                                              \
     }                                                                                              \
     VECTOR_INLINE vf64 call_##name##_f64(vf64 x)                                                   \
     {                                                                                              \
-        for (int i = 0; i < VECTOR_F64; i++) x[i] = name(x[i]);                                    \
-        return x;                                                                                  \
+        return each1_f64(x, name);                                                                 \
     }
 #define VECTOR_CALL2(name, ulp)                                                                    \
     VECTOR_INLINE vf32 call_##name##_f32(vf32 x, vf32 y)                                           \
     {                                                                                              \
-        for (int i = 0; i < VECTOR_F32; i++) x[i] = name##f(x[i], y[i]);                           \
-        return x;                                                                                  \
+        return each2_f32(x, y, name##f);                                                           \
     }                                                                                              \
     VECTOR_INLINE vf64 call_##name##_f64(vf64 x, vf64 y)                                           \
     {                                                                                              \
-        for (int i = 0; i < VECTOR_F64; i++) x[i] = name(x[i], y[i]);                              \
-        return x;                                                                                  \
+        return each2_f64(x, y, name);                                                              \
     }
 #endif
 

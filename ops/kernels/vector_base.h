@@ -252,36 +252,36 @@ VECTOR_INLINE vf64 vcopysign_f64(vf64 x, vf64 y)
 #define VECTOR_DOUBLES                  __m128d
 #endif
 #if defined(VECTOR_MINMAX)
-VECTOR_INLINE vf32 greater_f32(vf32 a, vf32 b)
+VECTOR_INLINE vf32 vgreater_f32(vf32 a, vf32 b)
 {
     return VECTOR_MINMAX(max_ps, 32, VECTOR_FLOATS);
 }
-VECTOR_INLINE vf64 greater_f64(vf64 a, vf64 b)
+VECTOR_INLINE vf64 vgreater_f64(vf64 a, vf64 b)
 {
     return VECTOR_MINMAX(max_pd, 64, VECTOR_DOUBLES);
 }
-VECTOR_INLINE vf32 lesser_f32(vf32 a, vf32 b)
+VECTOR_INLINE vf32 vlesser_f32(vf32 a, vf32 b)
 {
     return VECTOR_MINMAX(min_ps, 32, VECTOR_FLOATS);
 }
-VECTOR_INLINE vf64 lesser_f64(vf64 a, vf64 b)
+VECTOR_INLINE vf64 vlesser_f64(vf64 a, vf64 b)
 {
     return VECTOR_MINMAX(min_pd, 64, VECTOR_DOUBLES);
 }
 #else
-VECTOR_INLINE vf32 greater_f32(vf32 a, vf32 b)
+VECTOR_INLINE vf32 vgreater_f32(vf32 a, vf32 b)
 {
     return vselect_f32(a > b, a, b);
 }
-VECTOR_INLINE vf64 greater_f64(vf64 a, vf64 b)
+VECTOR_INLINE vf64 vgreater_f64(vf64 a, vf64 b)
 {
     return vselect_f64(a > b, a, b);
 }
-VECTOR_INLINE vf32 lesser_f32(vf32 a, vf32 b)
+VECTOR_INLINE vf32 vlesser_f32(vf32 a, vf32 b)
 {
     return vselect_f32(a < b, a, b);
 }
-VECTOR_INLINE vf64 lesser_f64(vf64 a, vf64 b)
+VECTOR_INLINE vf64 vlesser_f64(vf64 a, vf64 b)
 {
     return vselect_f64(a < b, a, b);
 }
@@ -293,19 +293,19 @@ VECTOR_INLINE vf64 lesser_f64(vf64 a, vf64 b)
  */
 VECTOR_INLINE vf32 vmax_f32(vf32 a, vf32 b)
 {
-    return vselect_f32(a != a, a, greater_f32(a, b));
+    return vselect_f32(a != a, a, vgreater_f32(a, b));
 }
 VECTOR_INLINE vf64 vmax_f64(vf64 a, vf64 b)
 {
-    return vselect_f64(a != a, a, greater_f64(a, b));
+    return vselect_f64(a != a, a, vgreater_f64(a, b));
 }
 VECTOR_INLINE vf32 vmin_f32(vf32 a, vf32 b)
 {
-    return vselect_f32(a != a, a, lesser_f32(a, b));
+    return vselect_f32(a != a, a, vlesser_f32(a, b));
 }
 VECTOR_INLINE vf64 vmin_f64(vf64 a, vf64 b)
 {
-    return vselect_f64(a != a, a, lesser_f64(a, b));
+    return vselect_f64(a != a, a, vlesser_f64(a, b));
 }
 #define vmax(a, b) VECTOR_CHOOSE(vmax, a)(a, b)
 #define vmin(a, b) VECTOR_CHOOSE(vmin, a)(a, b)
@@ -313,11 +313,11 @@ VECTOR_INLINE vf64 vmin_f64(vf64 a, vf64 b)
 /* x limited to low..high; NaN stays. Needs low <= high, neither NaN. */
 VECTOR_INLINE vf32 vclamp_f32(vf32 x, float low, float high)
 {
-    return lesser_f32(vset_f32(high), greater_f32(vset_f32(low), x));
+    return vlesser_f32(vset_f32(high), vgreater_f32(vset_f32(low), x));
 }
 VECTOR_INLINE vf64 vclamp_f64(vf64 x, double low, double high)
 {
-    return lesser_f64(vset_f64(high), greater_f64(vset_f64(low), x));
+    return vlesser_f64(vset_f64(high), vgreater_f64(vset_f64(low), x));
 }
 #define vclamp(x, low, high) VECTOR_CHOOSE(vclamp, x)(x, low, high)
 

@@ -1,0 +1,84 @@
+/* Loops of elementwise arithmetic that are no single expression, for one type. */
+
+/* ---- Division of integers -------------------------------------------------------------------- */
+
+#if !FLOATING
+LOOP_HELPER NUMBER TYPED(floor_div_of)(NUMBER a, NUMBER b)
+{
+#if SIGNED
+    if (b == 0 || b == (NUMBER)-1) return (NUMBER)(0 - (UNSIGNED)a);
+    return (NUMBER)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
+#else
+    return b ? a / b : 0;
+#endif
+}
+
+LOOP_HELPER NUMBER TYPED(floor_mod_of)(NUMBER a, NUMBER b)
+{
+#if SIGNED
+    if (b == 0 || b == (NUMBER)-1) return 0;
+    const NUMBER rest = (NUMBER)(a % b);
+    return (NUMBER)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
+#else
+    return b ? a % b : 0;
+#endif
+}
+#endif
+
+/* ---- Clipping -------------------------------------------------------------------------------- */
+
+/* The bounds among the numbers of the type: for integers those within, held within the type. */
+#if FLOATING
+#define CLIP_LOW(attrs)  (NUMBER)(attrs)->low
+#define CLIP_HIGH(attrs) (NUMBER)(attrs)->high
+#else
+#define CLIP_LOW(attrs)  (NUMBER) clip_integer(ceil((attrs)->low), NUMBER_MIN, NUMBER_MAX)
+#define CLIP_HIGH(attrs) (NUMBER) clip_integer(floor((attrs)->high), NUMBER_MIN, NUMBER_MAX)
+#endif
+
+static void TYPED(clip)(LOOP_ARGUMENTS)
+{
+    LOOP_USED;
+    const NUMBER *restrict from = in[0];
+    NUMBER *restrict to = out;
+    const NUMBER low = CLIP_LOW((const clip_attrs *)attrs);
+    const NUMBER high = CLIP_HIGH((const clip_attrs *)attrs);
+    for (int64_t i = 0; i < n; i++) {
+        const NUMBER x = from[i];
+        to[i] = x > high ? high : x < low ? low : x;
+    }
+}
+
+#if FLOATING
+/* a where b is within the bounds, else 0. */
+static void TYPED(clip_gradient)(LOOP_ARGUMENTS)
+{
+    LOOP_USED;
+    const NUMBER *restrict from_a = in[0], *restrict from_b = in[1];
+    NUMBER *restrict to = out;
+    const NUMBER low = CLIP_LOW((const clip_attrs *)attrs);
+    const NUMBER high = CLIP_HIGH((const clip_attrs *)attrs);
+    if (steps[0] && steps[1]) {
+        for (int64_t i = 0; i < n; i++) {
+            const NUMBER a = from_a[i], b = from_b[i];
+            to[i] = b >= low && b <= high ? a : 0;
+        }
+    } else if (steps[0]) {
+        const bool within = *from_b >= low && *from_b <= high;
+        for (int64_t i = 0; i < n; i++) {
+            const NUMBER a = from_a[i];
+            to[i] = within ? a : 0;
+        }
+    } else {
+        const NUMBER a = *from_a;
+        for (int64_t i = 0; i < n; i++) {
+            const NUMBER b = from_b[i];
+            to[i] = b >= low && b <= high ? a : 0;
+        }
+    }
+}
+#endif
+
+#undef CLIP_LOW
+#undef CLIP_HIGH
+#undef TYPE

@@ -1,0 +1,42 @@
+/*
+ * Vector loops of one float type: f of every vector of one operand, of two operands, and of a
+ * vector c that stays. A partial vector at the end goes the same way as the others.
+ */
+
+VECTOR_INLINE void TYPED(vector_loop1)(int64_t n, const NUMBER *from, NUMBER *to,
+                                       VECTOR (*f)(VECTOR x, VECTOR c), VECTOR c)
+{
+    for (int64_t i = 0, left = n; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES) {
+        const VECTOR x = left >= VECTOR_LANES ? vload(from + i) : vload_part(from + i, left);
+        const VECTOR y = f(x, c);
+        if (left >= VECTOR_LANES)
+            vstore(to + i, y);
+        else
+            vstore_part(to + i, y, left);
+    }
+}
+
+/* An operand of step 0 is read from a vector that holds it in every lane. */
+VECTOR_INLINE void TYPED(vector_loop2)(int64_t n, const void *const *in, const int *steps,
+                                       NUMBER *to, VECTOR (*f)(VECTOR a, VECTOR b, VECTOR c),
+                                       VECTOR c)
+{
+    const VECTOR same[2] = {TYPED(vset)(*(const NUMBER *)in[0]),
+                            TYPED(vset)(*(const NUMBER *)in[1])};
+    const NUMBER *from_a = steps[0] ? in[0] : (const NUMBER *)&same[0];
+    const NUMBER *from_b = steps[1] ? in[1] : (const NUMBER *)&same[1];
+    for (int64_t left = n; left > 0; left -= VECTOR_LANES) {
+        const VECTOR a = left >= VECTOR_LANES ? vload(from_a) : vload_part(from_a, left);
+        const VECTOR b = left >= VECTOR_LANES ? vload(from_b) : vload_part(from_b, left);
+        const VECTOR y = f(a, b, c);
+        if (left >= VECTOR_LANES)
+            vstore(to, y);
+        else
+            vstore_part(to, y, left);
+        from_a += steps[0] * VECTOR_LANES;
+        from_b += steps[1] * VECTOR_LANES;
+        to += VECTOR_LANES;
+    }
+}
+
+#undef TYPE

@@ -1,0 +1,35 @@
+/* Clipping and weight decay of a strip, and its sum of squares, for one float type. */
+
+/* Comparisons are so written that a NaN stays. */
+static void TYPED(prepare_strip)(const optim_preparation *how, int64_t n, const NUMBER *restrict g,
+                                 NUMBER *restrict w, NUMBER *restrict prepared)
+{
+    const NUMBER scale = (NUMBER)how->scale, limit = (NUMBER)how->limit;
+    const NUMBER decay = (NUMBER)how->decay, rate = (NUMBER)how->rate;
+    for (int64_t i = 0; i < n; i++) {
+        NUMBER x = g[i] * scale;
+        x = x > limit ? limit : x;
+        prepared[i] = x < -limit ? -limit : x;
+    }
+    if (decay != 0)
+        for (int64_t i = 0; i < n; i++) w[i] -= w[i] * decay * rate;
+}
+
+/*
+ * Many running sums, element i belonging to number i mod SUMS, so that additions need not wait for
+ * each other and the width of the machine's vectors makes no difference.
+ */
+static double TYPED(prepare_squares)(int64_t n, const NUMBER *g)
+{
+    enum { SUMS = 32 };
+    double sums[SUMS] = {0};
+    int64_t i = 0;
+    for (; i + SUMS <= n; i += SUMS)
+        for (int j = 0; j < SUMS; j++) sums[j] += (double)g[i + j] * (double)g[i + j];
+    for (int j = 0; i + j < n; j++) sums[j] += (double)g[i + j] * (double)g[i + j];
+    for (int half = SUMS / 2; half > 0; half /= 2)
+        for (int j = 0; j < half; j++) sums[j] += sums[j + half];
+    return sums[0];
+}
+
+#undef TYPE
