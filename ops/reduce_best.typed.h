@@ -17,11 +17,19 @@ static int64_t TYPED(best_find)(const void *x, int64_t n, const void *value)
 static bool TYPED(best_beats)(const void *a, const void *b, bool smallest)
 {
     const NUMBER x = *(const NUMBER *)a, y = *(const NUMBER *)b;
-    return BETTER(x, y) || (y != y && x == x);
+#if FLOATING
+    if (y != y) return x == x;
+#endif
+    return BETTER(x, y);
 }
 
+/* Index 0 where the best is NaN. */
 static void TYPED(best_finish)(const void *values, int64_t width, int64_t *indices)
 {
+#if FLOATING
     const NUMBER *v = values;
     for (int64_t c = 0; c < width; c++) indices[c] = v[c] == v[c] ? indices[c] : 0;
+#else
+    (void)values, (void)width, (void)indices;
+#endif
 }
