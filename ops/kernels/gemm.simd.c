@@ -15,7 +15,8 @@
  *        +--------------+  +----+----+----+----+
  *
  * k is cut into blocks (gemm_block) so that a stripe (ROWS x block) stays in the first-level cache
- * while all panels pass, and the panels (block x COLUMNS) in the second while all stripes pass.
+ * while all panels pass; as many columns pass as make PACKED bytes of panels, which stay in the
+ * second or stream from the third while all stripes pass. More columns mean fewer packings of A.
  *
  * Panels and stripes are packed (the tile's elements of a step side by side) where they are used
  * often enough to pay for it or their strides leave no choice; otherwise the tile reads them where
@@ -50,9 +51,11 @@ enum {
     PANEL = 2 * BYTES,                                /* a B panel's row */
     LINE_32 = (ROWS * 4 + BYTES - 1) / BYTES * BYTES, /* an A panel's column */
     LINE_64 = (ROWS * 8 + BYTES - 1) / BYTES * BYTES,
-    SMALL_B = 32 * 1024,  /* bytes of B that are read where they lie */
-    COLUMNS = 16 * PANEL, /* bytes of B's row that are packed at a time */
-    STRIP = 4096,         /* bytes of C's row that thin products keep in the first-level cache */
+    SMALL_B = 32 * 1024,       /* bytes of B that are read where they lie */
+    PACKED = 640 * 1024,       /* bytes of B that are packed at a time */
+    TURNED = 512,              /* rows of C that a turned product sums at a time */
+    STRIP = 16 * 1024,         /* bytes of C's row that a thin product keeps at hand */
+    STREAMED = 2 * 1024 * 1024 /* bytes of B that a thin product reads along few lines */
 };
 
 /*
@@ -185,7 +188,6 @@ typedef struct tile {
     bool relu;  /* these two only in the last block */
     const char *bias;
     int64_t bias_col;
-    bool plain; /* first, and nothing to be added or cut */
 } tile;
 
 /* Joins a sum with what C holds, ends it where the block is the last, and puts it into C. */
@@ -208,12 +210,32 @@ INLINE void write_back(const tile *t, const bool wide, vec sum, int64_t row, int
         store(c, sum);
 }
 
-static void write_tile(const tile *t, bool wide, int rows, int vecs, const vec sums[])
+static void write_part(const tile *t, bool wide, int rows, int vecs, const vec sums[])
 {
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < vecs; v++)
             write_back(t, wide, sums[r * vecs + v], r, v * BYTES,
                        v == vecs - 1 ? t->lanes : lanes_of(wide));
+}
+
+/* write_back of a whole tile, whose sums stay in registers. */
+INLINE void write_sums(const tile *t, const bool wide, const int rows, const int vecs, vec sum[])
+{
+    if (t->lanes < lanes_of(wide)) {
+        vec copy[2 * ROWS];
+        UNROLL for (int i = 0; i < rows * vecs; i++) copy[i] = sum[i];
+        write_part(t, wide, rows, vecs, copy);
+        return;
+    }
+    if (!t->first)
+        UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] =
+            add(wide, load(t->c + i / vecs * t->c_row + i % vecs * BYTES), sum[i]);
+    if (t->bias)
+        UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] =
+            add(wide, sum[i], load(t->bias + i % vecs * BYTES));
+    if (t->relu) UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = relu(wide, sum[i]);
+    UNROLL for (int i = 0; i < rows * vecs; i++)
+        store(t->c + i / vecs * t->c_row + i % vecs * BYTES, sum[i]);
 }
 
 /* The micro-kernel: rows x vecs vectors of C in registers, one column of A times one row of B added
@@ -223,6 +245,7 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
 {
     const int64_t a_row = dense ? size_of(wide) : t->a_row;
     const char *a = t->a, *b = t->b;
+    UNROLL for (int r = 0; r < rows; r++) __builtin_prefetch(t->c + r * t->c_row, 1);
     vec sum[2 * ROWS];
     UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = (vec){0};
     for (int64_t run = 0; run < t->runs; run++) {
@@ -243,14 +266,7 @@ INLINE void tile_run(const tile *t, const bool wide, const int rows, const int v
             b += t->b_row;
         }
     }
-    if (t->plain && t->lanes == lanes_of(wide)) {
-        UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vecs; v++)
-            store(t->c + r * t->c_row + v * BYTES, sum[r * vecs + v]);
-        return;
-    }
-    vec copy[2 * ROWS];
-    UNROLL for (int i = 0; i < rows * vecs; i++) copy[i] = sum[i];
-    write_tile(t, wide, rows, vecs, copy);
+    write_sums(t, wide, rows, vecs, sum);
 }
 
 /* Every tile has code of its own, so that its sums are registers. */
@@ -293,34 +309,56 @@ TILES(f64_2_dense, true, 2, true)
 static const tile_function *const tiles[2][2][2] = {{{f32_1, f32_1_dense}, {f32_2, f32_2_dense}},
                                                     {{f64_1, f64_1_dense}, {f64_2, f64_2_dense}}};
 
+/*
+ * Rows turned over, PIECE bytes of each at a time. AVX-512 interleaves whole vectors in one
+ * instruction. Elsewhere pieces of 16 bytes go to lanes of 16 bytes as they are loaded, so that
+ * what is left to do stays within such lanes, which is cheaper.
+ */
 #if defined(__AVX512F__)
+enum { PIECE = 64 };
 #define LOW_32  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define HIGH_32 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #define LOW_64  0, 8, 1, 9, 2, 10, 3, 11
 #define HIGH_64 4, 12, 5, 13, 6, 14, 7, 15
-#elif defined(__AVX2__)
-#define LOW_32  0, 8, 1, 9, 2, 10, 3, 11
-#define HIGH_32 4, 12, 5, 13, 6, 14, 7, 15
-#define LOW_64  0, 4, 1, 5
-#define HIGH_64 2, 6, 3, 7
+#else
+enum { PIECE = 16 };
+#if defined(__AVX2__)
+#define LOW_32  0, 8, 1, 9, 4, 12, 5, 13
+#define HIGH_32 2, 10, 3, 11, 6, 14, 7, 15
+#define LOW_64  0, 4, 2, 6
+#define HIGH_64 1, 5, 3, 7
 #else
 #define LOW_32  0, 4, 1, 5
 #define HIGH_32 2, 6, 3, 7
 #define LOW_64  0, 2
 #define HIGH_64 1, 3
 #endif
+#endif
 
-/* A square of vectors turned over: log2(lanes) times, the upper and the lower half of the rows are
- * interleaved. */
-INLINE void transpose(const bool wide, vec rows[])
+/* PIECE bytes of a row; with AVX2 also those of the row `apart` rows further. */
+INLINE vec load_piece(const char *const row[], const int apart, int64_t at)
 {
-    const int n = lanes_of(wide);
-    vec next[BYTES / 4];
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    __m256 one = _mm256_castps128_ps256(_mm_loadu_ps((const float *)(row[0] + at)));
+    return _mm256_insertf128_ps(one, _mm_loadu_ps((const float *)(row[apart] + at)), 1);
+#else
+    (void)apart;
+    return load(row[0] + at);
+#endif
+}
+
+/* turned[i] = the i-th elements of as many rows as there are lanes, from byte `at` on: the lower
+ * and the upper half of what was loaded are interleaved, log2(PIECE / size) times. */
+INLINE void load_turned(const bool wide, const char *const row[], int64_t at, vec turned[])
+{
+    const int n = PIECE / size_of(wide);
+    vec next[PIECE / 4];
+    UNROLL for (int i = 0; i < n; i++) turned[i] = load_piece(row + i, n, at);
     UNROLL for (int step = 1; step < n; step *= 2)
     {
         UNROLL for (int i = 0; i < n / 2; i++)
         {
-            vec x = rows[i], y = rows[i + n / 2];
+            vec x = turned[i], y = turned[i + n / 2];
             if (wide) {
                 next[2 * i] = (vec)__builtin_shufflevector((vec64)x, (vec64)y, LOW_64);
                 next[2 * i + 1] = (vec)__builtin_shufflevector((vec64)x, (vec64)y, HIGH_64);
@@ -329,7 +367,42 @@ INLINE void transpose(const bool wide, vec rows[])
                 next[2 * i + 1] = __builtin_shufflevector(x, y, HIGH_32);
             }
         }
-        UNROLL for (int i = 0; i < n; i++) rows[i] = next[i];
+        UNROLL for (int i = 0; i < n; i++) turned[i] = next[i];
+    }
+}
+
+/* The same for rows of `count` elements, fewer than a piece has; memory behind is not touched. */
+INLINE void load_turned_part(const bool wide, const char *const row[], int count, vec turned[])
+{
+    char part[BYTES / 4][BYTES] __attribute__((aligned(BYTES)));
+    const char *line[BYTES / 4];
+    for (int i = 0; i < lanes_of(wide); i++) {
+        store(part[i], load_part(wide, row[i], count));
+        line[i] = part[i];
+    }
+    load_turned(wide, line, 0, turned);
+}
+
+/* Packs k steps of as many lines as there are lanes, see pack_lines. The last piece reaches back
+ * into the one before it. */
+INLINE void pack_turned(const bool wide, int64_t k, const char *const row[], int64_t step, char *to,
+                        int64_t stride)
+{
+    const int size = size_of(wide), each = PIECE / size;
+    vec turned[PIECE / 4];
+    if (step != size) {
+        for (int64_t p = 0; p < k; p++)
+            for (int i = 0; i < lanes_of(wide); i++)
+                memcpy(to + p * stride + i * size, row[i] + p * step, (size_t)size);
+    } else if (k < each) {
+        load_turned_part(wide, row, (int)k, turned);
+        for (int64_t p = 0; p < k; p++) store(to + p * stride, turned[p]);
+    } else {
+        for (int64_t next = 0; next < k; next += each) {
+            const int64_t p = min(next, k - each);
+            load_turned(wide, row, p * size, turned);
+            UNROLL for (int i = 0; i < each; i++) store(to + (p + i) * stride, turned[i]);
+        }
     }
 }
 
@@ -354,24 +427,8 @@ INLINE void pack_lines(const bool wide, int64_t lines, int64_t k, const char *fr
     }
     for (int64_t line = 0; line < lines; line += lanes, to += BYTES) {
         const char *row[BYTES / 4];
-        for (int i = 0; i < lanes; i++)
-            row[i] = from + (line + i < lines ? line + i : lines - 1) * line_step;
-        int64_t p = 0;
-        vec square[BYTES / 4];
-        for (; step == size && p + lanes <= k; p += lanes) {
-            UNROLL for (int i = 0; i < lanes; i++) square[i] = load(row[i] + p * size);
-            transpose(wide, square);
-            UNROLL for (int i = 0; i < lanes; i++) store(to + (p + i) * stride, square[i]);
-        }
-        if (step == size && p < k) {
-            UNROLL for (int i = 0; i < lanes; i++) square[i] =
-                load_part(wide, row[i] + p * size, (int)(k - p));
-            transpose(wide, square);
-            for (int i = 0; i < lanes && p < k; i++, p++) store(to + p * stride, square[i]);
-        }
-        for (; p < k; p++)
-            for (int i = 0; i < lanes; i++)
-                memcpy(to + p * stride + i * size, row[i] + p * step, (size_t)size);
+        for (int i = 0; i < lanes; i++) row[i] = from + min(line + i, lines - 1) * line_step;
+        pack_turned(wide, k, row, step, to, stride);
     }
 }
 
@@ -389,21 +446,28 @@ INLINE int64_t round_up(int64_t x, int64_t unit)
     return (x + unit - 1) / unit * unit;
 }
 
-/* Bytes of a turned product's sums for `rows` rows of C, see turned_run. */
+/* Bytes of the panels of one step of k that are packed at a time. */
+INLINE int64_t packed_row(bool wide, int64_t k, int64_t columns)
+{
+    int64_t most = k ? PACKED / gemm_block(wide, k) / PANEL * PANEL : PANEL;
+    return min(round_up(columns * size_of(wide), PANEL), most);
+}
+
+/* Bytes of a line of a turned product's sums for `rows` rows of C, see turned_run. */
 INLINE int64_t turned_stride(bool wide, int64_t rows)
 {
-    return round_up(min(rows * size_of(wide), COLUMNS), BYTES);
+    return round_up(min(rows, TURNED) * size_of(wide), BYTES);
 }
 
 size_t ISA_NAME(gemm_scratch)(const gemm_job *job)
 {
-    int64_t k = gemm_block(job->wide, job->k), size = size_of(job->wide), sums = 0;
-    int64_t columns = min(round_up(job->n * size, PANEL), COLUMNS);
-    if (job->n * size <= PANEL) {
-        sums = job->n * turned_stride(job->wide, job->m);
-        columns = PANEL + min(round_up(job->m * size, PANEL), COLUMNS);
+    const bool wide = job->wide;
+    int64_t k = gemm_block(wide, job->k), row = packed_row(wide, job->k, job->n), sums = 0;
+    if (job->n * size_of(wide) <= PANEL) {
+        sums = job->n * turned_stride(wide, job->m);
+        row = PANEL + packed_row(wide, job->k, min(job->m, TURNED));
     }
-    return (size_t)round_up(k * (columns + line_of(job->wide)) + sums, 64);
+    return (size_t)round_up(k * (row + line_of(wide)) + sums, 64);
 }
 
 void ISA_NAME(gemm_tile)(bool wide, int64_t *rows, int64_t *columns)
@@ -426,7 +490,6 @@ static tile tile_begin(const gemm_job *job, int64_t p, int64_t k)
               .relu = last && job->relu,
               .bias = last ? job->bias : NULL,
               .bias_col = job->bias_col};
-    t.plain = t.first && !t.relu && !t.bias;
     return t;
 }
 
@@ -485,36 +548,63 @@ INLINE void row_by_rows(const gemm_job *job, const bool wide)
     }
 }
 
-/* One row times a matrix of contiguous columns: squares of B are turned over in registers. */
+enum { MOST_VECS = BYTES < 32 ? 4 : 2 }; /* vectors of a row of C side by side */
+
+/* sums += a(p) b(p, column) for the elements from `begin` on of each column's piece at byte `at`;
+ * `a` is that of the piece's first. */
+INLINE void add_piece(const bool wide, const int vecs, const tile *t, const char *a,
+                      const char *const column[], int64_t at, int begin, vec sums[])
+{
+    const int each = PIECE / size_of(wide);
+    UNROLL for (int v = 0; v < vecs; v++)
+    {
+        vec turned[PIECE / 4];
+        load_turned(wide, column + v * lanes_of(wide), at, turned);
+        UNROLL for (int i = 0; i < each; i++) if (i >= begin) sums[v] =
+            multiply_add(wide, spread(wide, a + i * t->a_col), turned[i], sums[v]);
+    }
+}
+
+/* `vecs` vectors of a row of C from column j on. Each is one chain of additions; side by side they
+ * need not wait for each other's. */
+INLINE void add_columns(const gemm_job *job, const bool wide, const int vecs, int64_t j)
+{
+    const int size = size_of(wide), lanes = lanes_of(wide), each = PIECE / size;
+    int64_t block = gemm_block(wide, job->k);
+    const char *column[MOST_VECS * BYTES / 4];
+    for (int i = 0; i < vecs * lanes; i++) column[i] = job->b + min(j + i, job->n - 1) * job->b_col;
+    for (int64_t p = 0; p < job->k; p += block) {
+        tile t = tile_begin(job, p, min(block, job->k - p));
+        const char *a = job->a + p * t.a_col;
+        vec sums[MOST_VECS];
+        UNROLL for (int v = 0; v < vecs; v++) sums[v] = (vec){0};
+        int64_t q = 0;
+        for (; q + each <= t.k; q += each)
+            add_piece(wide, vecs, &t, a + q * t.a_col, column, (p + q) * size, 0, sums);
+        if (q < t.k) { /* the piece reaches back */
+            int64_t first = t.k - each;
+            add_piece(wide, vecs, &t, a + first * t.a_col, column, (p + first) * size,
+                      (int)(q - first), sums);
+        }
+        write_row(job, &t, wide, (const char *)sums, j * size,
+                  min(vecs * lanes, job->n - j) * size);
+    }
+}
+
+/*
+ * One row times a matrix of contiguous columns, which are turned over in registers: eight columns
+ * at a time or as many as there are lanes. More would be faster where B is cached, but memory is
+ * read best along few lines, and lines whose distance is a large power of two share cache sets.
+ */
 INLINE void row_by_columns(const gemm_job *job, const bool wide)
 {
-    const int size = size_of(wide), lanes = lanes_of(wide);
-    int64_t block = gemm_block(wide, job->k);
-    for (int64_t j = 0; j < job->n; j += lanes) {
-        const char *column[BYTES / 4];
-        for (int i = 0; i < lanes; i++) column[i] = job->b + min(j + i, job->n - 1) * job->b_col;
-        for (int64_t p = 0; p < job->k; p += block) {
-            tile t = tile_begin(job, p, min(block, job->k - p));
-            const char *a = job->a + p * t.a_col;
-            vec sum = {0}, square[BYTES / 4];
-            int64_t q = 0;
-            for (; q + lanes <= t.k; q += lanes, a += lanes * t.a_col) {
-                UNROLL for (int i = 0; i < lanes; i++) square[i] = load(column[i] + (p + q) * size);
-                transpose(wide, square);
-                UNROLL for (int i = 0; i < lanes; i++) sum =
-                    multiply_add(wide, spread(wide, a + i * t.a_col), square[i], sum);
-            }
-            if (q < t.k) {
-                int rest = (int)(t.k - q);
-                UNROLL for (int i = 0; i < lanes; i++) square[i] =
-                    load_part(wide, column[i] + (p + q) * size, rest);
-                transpose(wide, square);
-                UNROLL for (int i = 0; i < lanes; i++) if (i < rest) sum =
-                    multiply_add(wide, spread(wide, a + i * t.a_col), square[i], sum);
-            }
-            write_row(job, &t, wide, (const char *)&sum, j * size, min(lanes, job->n - j) * size);
-        }
-    }
+    const int lanes = lanes_of(wide), vecs = lanes < 8 ? 8 / lanes : 1;
+    int64_t j = 0;
+    if (!wide && job->n * job->b_col < STREAMED)
+        for (; j + 2 * vecs * lanes <= job->n; j += 2 * vecs * lanes)
+            add_columns(job, wide, 2 * vecs, j);
+    for (; j + vecs * lanes <= job->n; j += vecs * lanes) add_columns(job, wide, vecs, j);
+    for (; j < job->n; j += lanes) add_columns(job, wide, 1, j);
 }
 
 /* Does a product of one row, where B's layout allows to go without packing. */
@@ -527,7 +617,7 @@ static bool row_run(const gemm_job *job)
             row_by_rows(job, false);
         return true;
     }
-    if (job->b_row == size_of(job->wide)) {
+    if (job->b_row == size_of(job->wide) && job->k * job->b_row >= PIECE) {
         if (job->wide)
             row_by_columns(job, true);
         else
@@ -622,8 +712,7 @@ void ISA_NAME(gemm_runs)(const gemm_runs_job *job)
               .a_runs = job->a_runs,
               .b_runs = job->b_runs,
               .c_row = job->c_row,
-              .first = !job->add,
-              .plain = !job->add};
+              .first = !job->add};
     for (int64_t j = 0; j < job->n; j += panel) {
         int64_t width = min(panel, job->n - j);
         int vecs = width * size > BYTES ? 2 : 1;
@@ -642,7 +731,8 @@ void ISA_NAME(gemm_runs)(const gemm_runs_job *job)
 /* Sums all blocks of k, tile by tile. */
 static void tiles_run(const gemm_job *job, char *scratch)
 {
-    int64_t block = gemm_block(job->wide, job->k), step = COLUMNS / size_of(job->wide);
+    int64_t block = gemm_block(job->wide, job->k);
+    int64_t step = packed_row(job->wide, job->k, job->n) / size_of(job->wide);
     for (int64_t j = 0; j < job->n; j += step) {
         int64_t p = 0;
         do {
@@ -678,29 +768,30 @@ static bool is_narrow(const gemm_job *job)
 INLINE void turned_out(const gemm_job *job, const bool wide, int64_t i, int64_t rows,
                        const char *sums, int64_t stride)
 {
-    const int size = size_of(wide), lanes = lanes_of(wide);
+    const int size = size_of(wide), lanes = lanes_of(wide), each = PIECE / size;
     tile t = tile_begin(job, 0, job->k);
-    for (int64_t r = 0; r < rows; r += lanes)
-        for (int64_t j = 0; j < job->n; j += lanes) {
-            vec square[BYTES / 4];
-            UNROLL for (int q = 0; q < lanes; q++) square[q] =
-                load(sums + min(j + q, job->n - 1) * stride + r * size);
-            transpose(wide, square);
+    for (int64_t j = 0; j < job->n; j += lanes) {
+        const char *line[BYTES / 4];
+        for (int q = 0; q < lanes; q++) line[q] = sums + min(j + q, job->n - 1) * stride;
+        for (int64_t r = 0; r < rows; r += each) {
+            vec turned[PIECE / 4];
+            load_turned(wide, line, r * size, turned);
             t.c = job->c + (i + r) * job->c_row;
-            UNROLL for (int q = 0; q < lanes; q++) if (r + q < rows)
-                write_back(&t, wide, square[q], q, j * size, (int)min(lanes, job->n - j));
+            UNROLL for (int q = 0; q < each; q++) if (r + q < rows)
+                write_back(&t, wide, turned[q], q, j * size, (int)min(lanes, job->n - j));
         }
+    }
 }
 
 /* A narrow product: C's rows become lanes, in strips whose sums are turned over at the end. */
 static void turned_run(const gemm_job *job, char *scratch)
 {
     const bool wide = job->wide;
-    int64_t step = COLUMNS / size_of(wide), stride = turned_stride(wide, job->m);
+    int64_t stride = turned_stride(wide, job->m);
     char *sums = scratch;
-    for (int64_t i = 0; i < job->m; i += step) {
+    for (int64_t i = 0; i < job->m; i += TURNED) {
         gemm_job strip = *job;
-        strip.m = min(step, job->m - i);
+        strip.m = min(TURNED, job->m - i);
         strip.a += i * job->a_row;
         gemm_job turned = turn(&strip);
         turned.c = sums, turned.c_row = stride;

@@ -29,7 +29,7 @@ static inline int64_t gemm_block(bool wide, int64_t k)
     return blocks <= 1 ? k : (k + blocks - 1) / blocks;
 }
 
-/* Bytes of scratch that gemm_piece needs: a multiple of 64, at most a few hundred KiB. */
+/* Bytes of scratch that gemm_piece needs: a multiple of 64, less than a MiB. */
 ISA_DECLARE(size_t, gemm_scratch, const gemm_job *job);
 
 /* Computes a job on the calling thread. */
