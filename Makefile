@@ -148,7 +148,8 @@ $(OBJ)/tests/test_%: $(OBJ)/tests/test_%.o $(TEST_AID) $(UNHIDDEN)
 
 # They may use the compiler's own threads; the library has its pool (tensor/threads.h).
 $(OBJ)/tests/%.o: SIMDFLAGS += $(CMOCKA_CFLAGS) -fopenmp
-$(OBJ)/bench/%.o: SIMDFLAGS += $(PEER_CFLAGS) -fopenmp
+$(OBJ)/bench/%.o: SIMDFLAGS += -fopenmp
+$(OBJ)/ops/kernels/blas.o $(OBJ)/tests/test_blas.o $(OBJ)/bench/bench_gemm.o: SIMDFLAGS += $(BLAS_CFLAGS)
 
 # What a test loads at run time; it finds the library in the program that loads it.
 $(OBJ)/tests/shared_%.so: $(OBJ)/tests/shared_%.o
@@ -202,7 +203,7 @@ $(OBJ)/fuzz/seeds: $(OBJ)/fuzz/seeds.o $(FUZZ_AID) $(LUA_PART) $(OBJECTS)
 
 $(OBJ)/bench/%: $(OBJ)/bench/%.o $(OBJECTS)
 	$(call say,LD    $@)
-	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(PEER_LIBS)
+	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
 # What bench_start starts: a program as users build it, with either library.
 FIRST_STEPS := $(OBJ)/bench/first_step_static $(OBJ)/bench/first_step_shared

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tensor/tensor.h"
+#include "ops/kernels/blas.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/isa.h"
 #include "tests/skip.h"
@@ -377,5 +378,6 @@ int main(void)
         cmocka_unit_test(test_bits),    cmocka_unit_test(test_fma_sets_agree),
         cmocka_unit_test(test_batch),
     };
+    blas_rule = BLAS_NEVER; /* tests/test_blas.c has what OpenBLAS computes */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

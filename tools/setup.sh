@@ -39,6 +39,7 @@ look() {
     need libxxhash-dev pkg-config --exists libxxhash
     need liblua5.4-dev pkg-config --exists lua5.4
     need libedit-dev pkg-config --exists libedit
+    need libopenblas-dev pkg-config --exists openblas
     need libcmocka-dev pkg-config --exists cmocka
     [ "$(compiler)" = gcc ] || need libomp-dev links stdio.h -fopenmp # some tests and benches; gcc brings its own
 }
@@ -66,15 +67,11 @@ fi
 mkdir -p "$(dirname "$out")"
 {
     echo "DEPS_CFLAGS := $(pkg-config --cflags zlib liblzma libxxhash)"
-    echo "DEPS_LIBS := -lsleef $(pkg-config --libs zlib liblzma libxxhash) -lbz2"
+    echo "DEPS_LIBS := -lsleef $(pkg-config --libs openblas zlib liblzma libxxhash) -lbz2"
+    echo "BLAS_CFLAGS := $(pkg-config --cflags openblas)"
     echo "LUA_CFLAGS := $(pkg-config --cflags lua5.4) $(pkg-config --cflags libedit)"
     echo "LUA_LIBS := $(pkg-config --libs lua5.4) $(pkg-config --libs libedit) -ldl"
     echo "CMOCKA_CFLAGS := $(pkg-config --cflags cmocka)"
     echo "CMOCKA_LIBS := $(pkg-config --libs cmocka)"
-    # The bench of products has a column for OpenBLAS where that is installed.
-    if pkg-config --exists openblas; then
-        echo "PEER_CFLAGS := -DBENCH_OPENBLAS $(pkg-config --cflags openblas)"
-        echo "PEER_LIBS := $(pkg-config --libs openblas)"
-    fi
 } > "$out.new"
 mv "$out.new" "$out"

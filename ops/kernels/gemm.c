@@ -14,7 +14,11 @@
  * A small C under a large k gives too few pieces: there the blocks of k are computed side by side
  * into scratch and then added in their order. By the definition in gemm.h no cut changes a bit, so
  * the grid may follow the number of threads.
+ *
+ * Pieces of products that OpenBLAS takes (blas.h) are cut by the product's shape alone, since each
+ * cut may change their bits.
  */
+#include "ops/kernels/blas.h"
 #include "ops/kernels/gemm.h"
 #include "ops/kernels/gemm_piece.h"
 #include "tensor/memory.h"
@@ -24,6 +28,8 @@
 enum {
     THREAD_WORK = 65536,   /* multiply-adds that pay for waking one more thread */
     SMALL_SCRATCH = 16384, /* bytes of scratch taken from the stack, which costs nothing */
+    BLAS_EDGE = 128,       /* of the square pieces that OpenBLAS computes */
+    BLAS_LARGE = 1 << 20,  /* elements of C from which on they are of twice that edge */
 };
 
 /* How a run is cut: each of the batch's products into rows x columns pieces. */
@@ -120,6 +126,14 @@ typedef struct shared {
     size_t each;
 } shared;
 
+static void compute(const gemm_job *piece, char *scratch)
+{
+    if (piece->blas)
+        blas_gemm(piece);
+    else
+        ISA_CALL(gemm_piece)(piece, scratch);
+}
+
 /* Blocks of k side by side, each into its own slice of `sums`. */
 static void run_blocks(int64_t first, int64_t last, int worker, void *user)
 {
@@ -137,7 +151,7 @@ static void run_blocks(int64_t first, int64_t last, int worker, void *user)
         piece.c_row = row;
         piece.bias = NULL;
         piece.relu = false;
-        ISA_CALL(gemm_piece)(&piece, s->scratch + s->each * (size_t)worker);
+        compute(&piece, s->scratch + s->each * (size_t)worker);
     }
 }
 
@@ -175,7 +189,7 @@ static bool run_deep(const gemm_job *job)
     char *sums = memory_alloc((size_t)(blocks * job->m * job->n) * (job->wide ? 8 : 4));
     bool ok = scratch && sums;
     if (ok) {
-        threads_run_among(count, blocks, 1, run_blocks,
+        threads_run_among(count, blocks, thread_count(job, 1) == 1 ? blocks : 1, run_blocks,
                           &(shared){.job = job, .sums = sums, .scratch = scratch, .each = each});
         add_blocks(job, sums);
     }
@@ -193,6 +207,12 @@ static bool is_deep(const gemm_job *job, int64_t threads)
     return tiles < threads && job->k >= 4 * gemm_block(job->wide, job->k);
 }
 
+/* The same for OpenBLAS, whose pieces must not depend on the number of threads. */
+static bool is_deep_blas(const gemm_job *job)
+{
+    return job->m * job->n <= BLAS_EDGE * BLAS_EDGE && job->k >= 4 * gemm_block(job->wide, job->k);
+}
+
 static gemm_job take_product(const gemm_job *job, const gemm_batch *batch, int64_t i)
 {
     int64_t size = job->wide ? 8 : 4;
@@ -202,6 +222,15 @@ static gemm_job take_product(const gemm_job *job, const gemm_batch *batch, int64
     product.b += batch->b[i] * size;
     product.c += batch->c[i] * size;
     return product;
+}
+
+static bool run_deep_batch(const gemm_job *job, const gemm_batch *batch, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        gemm_job product = take_product(job, batch, i);
+        if (!run_deep(&product)) return false;
+    }
+    return true;
 }
 
 static bool run_alone(const gemm_job *job, const gemm_batch *batch, int64_t count)
@@ -225,7 +254,7 @@ static void run_pieces(int64_t first, int64_t last, int worker, void *user)
     for (int64_t i = first; i < last; i++) {
         gemm_job product = take_product(s->job, s->batch, i / per_product);
         gemm_job piece = take_piece(&product, s->g, i % per_product);
-        ISA_CALL(gemm_piece)(&piece, s->scratch + s->each * (size_t)worker);
+        compute(&piece, s->scratch + s->each * (size_t)worker);
     }
 }
 
@@ -253,18 +282,30 @@ static bool run_grid(const gemm_job *job, const gemm_batch *batch, int64_t count
     return true;
 }
 
+static bool run_blas(const gemm_job *job, const gemm_batch *batch, int64_t count)
+{
+    if (is_deep_blas(job)) return run_deep_batch(job, batch, count);
+    int64_t edge = job->m * job->n >= BLAS_LARGE ? 2 * BLAS_EDGE : BLAS_EDGE;
+    grid g = {ceil_div(job->m, edge), ceil_div(job->n, edge)};
+    int64_t pieces = g.rows * g.columns * count, threads = thread_count(job, count);
+    threads_run(pieces, threads == 1 ? pieces : 1 + (pieces - 1) / (4 * threads), run_pieces,
+                &(shared){.job = job, .batch = batch, .g = g});
+    return true;
+}
+
 static bool run(const gemm_job *job, const gemm_batch *batch)
 {
     int64_t count = batch ? batch->count : 1;
     if (job->m <= 0 || job->n <= 0 || count <= 0) return true;
+    if (blas_takes(job)) {
+        gemm_job theirs = *job;
+        theirs.blas = true;
+        return run_blas(&theirs, batch, count);
+    }
     int64_t threads = thread_count(job, count);
     if (threads == 1) return run_alone(job, batch, count);
     if (count >= threads || !is_deep(job, threads)) return run_grid(job, batch, count, threads);
-    for (int64_t i = 0; i < count; i++) {
-        gemm_job product = take_product(job, batch, i);
-        if (!run_deep(&product)) return false;
-    }
-    return true;
+    return run_deep_batch(job, batch, count);
 }
 
 /* A job from a caller's arguments, whose strides are in elements. */

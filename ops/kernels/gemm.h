@@ -8,6 +8,10 @@
  * number of threads, any tiling, any strides, for a row of a batch or the row alone; AVX2 and
  * AVX-512 agree too (the baseline set has no fused multiply-add and rounds more often). Zeros are
  * never skipped: 0 * NaN is NaN.
+ *
+ * With the baseline set larger products are OpenBLAS's (blas.h). Theirs are the same bits for any
+ * number of threads and for a product alone or in a batch; layouts and single rows may differ in
+ * the last bits.
  */
 #ifndef EDDY_OPS_KERNELS_GEMM_H
 #define EDDY_OPS_KERNELS_GEMM_H

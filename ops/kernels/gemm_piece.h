@@ -12,6 +12,7 @@
 typedef struct gemm_job {
     bool wide; /* float64, else float32 */
     bool relu;
+    bool blas; /* OpenBLAS computes it, see blas.h */
     int64_t m, n, k;
     const char *a, *b;
     char *c;
