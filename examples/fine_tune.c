@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     ed_layer *tuned = network("mlp"), *plain = network("plain");
     ed_forward(tuned, x);
     ed_restoration *report = ed_checkpoint_restore(ed_checkpoint("model", tuned), path,
-                                                   .only = ED_TEXTS("model/dense/*"));
+                                                   .only = ED_STRINGS("model/dense/*"));
     ed_layer *hidden = ed_layer_find_child(tuned, "dense");
     for (int64_t i = 0; hidden && i < 2; i++) /* kernel and bias stay as they are */
         ed_variable_set_trainable(ed_list_get(ed_layer_variables(hidden), i), false);

@@ -1,7 +1,7 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/values.h"
 #include "io/bundle.h"
-#include "train/objects.h"
+#include "train/object_graph.h"
 #include "train/train.h"
 #include <stdio.h>
 #include <string.h>

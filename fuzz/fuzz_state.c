@@ -1,5 +1,5 @@
 #include "fuzz/fuzz.h"
-#include "train/state.h"
+#include "train/state_file.h"
 #include "train/train.h"
 #include <string.h>
 

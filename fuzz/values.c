@@ -1,7 +1,7 @@
 #include "fuzz/values.h"
 #include "fuzz/fuzz.h"
 #include "train/checkpoint.h"
-#include "train/objects.h"
+#include "train/object_graph.h"
 
 static void add_cell(io_digester *d, const graph_node *node)
 {

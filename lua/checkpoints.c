@@ -139,7 +139,7 @@ static bool texts_at(lua_State *L, int at, const maker_field *field, void *to, c
             lua_pushvalue(L, at);
         if (!take_text(L, field, room, &texts[i])) return false;
     }
-    *(ed_texts *)to = (ed_texts){texts, n};
+    *(ed_strings *)to = (ed_strings){texts, n};
     return texts;
 }
 
@@ -161,7 +161,7 @@ static bool renames_at(lua_State *L, int at, const maker_field *field, void *to,
         if (!take_text(L, field, room, &texts[used])) return lua_pop(L, 1), false;
         used += 2;
     }
-    *(ed_texts *)to = (ed_texts){texts, used};
+    *(ed_strings *)to = (ed_strings){texts, used};
     return true;
 }
 

@@ -3,7 +3,7 @@
  * survive. What the other format can't hold is left out, and said.
  */
 #include "programs/ckpt.h"
-#include "train/objects.h"
+#include "train/object_graph.h"
 #include <string.h>
 #include <sys/stat.h>
 

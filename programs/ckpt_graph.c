@@ -3,7 +3,7 @@
  * Nodes are numbered as in the file; values have their dtype and shape.
  */
 #include "programs/ckpt.h"
-#include "train/objects.h"
+#include "train/object_graph.h"
 #include <string.h>
 
 /* Deeper ones stand no further to the right: nobody could read them. */

@@ -15,9 +15,17 @@ struct graph_wait;
 
 /* Whether one of the arguments is NULL; the error names it: if (NULL_GIVEN("mul", a, b)) ... */
 #define NULL_GIVEN(who, ...)                                                                       \
-    error_null(who, #__VA_ARGS__, (const void *const[]){__VA_ARGS__},                              \
+    null_given(who, #__VA_ARGS__, (const void *const[]){__VA_ARGS__},                              \
                sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
-bool error_null(const char *who, const char *names, const void *const *arguments, size_t count);
+bool error_null(const char *who, const char *names, const void *const *arguments);
+
+static inline bool null_given(const char *who, const char *names, const void *const *arguments,
+                              size_t count)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++) any |= !arguments[i];
+    return __builtin_expect(any, false) && error_null(who, names, arguments);
+}
 
 /* Appends to the message of the kept error, as far as it has room. */
 void error_append(const char *format, ...) __attribute__((format(printf, 1, 2)));

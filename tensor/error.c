@@ -49,16 +49,12 @@ void ed_clear_error(void)
     self->message[0] = 0;
 }
 
-/* `names` lists the arguments as the preprocessor writes them: "a, b". */
-bool error_null(const char *who, const char *names, const void *const *arguments, size_t count)
+/* One of the arguments is NULL; `names` lists them as the preprocessor writes them: "a, b". */
+bool error_null(const char *who, const char *names, const void *const *arguments)
 {
-    for (size_t i = 0; i < count; i++) {
-        int length = (int)strcspn(names, ",");
-        if (!arguments[i])
-            return ed_fail(ED_INVALID_ARGUMENT, "%s: %.*s is NULL", who, length, names), true;
-        names += length + strspn(names + length, ", ");
-    }
-    return false;
+    for (; *arguments; arguments++) names += strcspn(names, ",") + 2;
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: %.*s is NULL", who, (int)strcspn(names, ","), names),
+           true;
 }
 
 void error_append(const char *format, ...)

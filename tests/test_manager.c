@@ -480,9 +480,9 @@ static void keeps_the_best(void **unused)
     ed_checkpoint_manager *m = keeping(&p, folder, ED_BEST_HIGHEST);
     is_best(m, NULL);
     assert_null(ed_manager_save(m));
-    assert_error("a metric is needed");
+    assert_error("metric is NaN");
     assert_null(ed_manager_save(m, .metric = NAN));
-    assert_error("a metric is needed");
+    assert_error("metric is NaN");
     assert_int_equal(ed_checkpoint_save_counter(p.checkpoint), 0);
     for (int i = 0; i < 6; i++) {
         assert_non_null(ed_manager_save(m, .metric = metrics[i]));
@@ -619,7 +619,7 @@ static void begins_anew(void **unused)
     ed_release(m);
     m = managing(p.checkpoint, in_folder("refusing"), .initialize = refuse, .user = &asked);
     assert_null(ed_manager_restore_or_initialize(m));
-    assert_error("`initialize` says that it failed");
+    assert_error("initialize returned false");
     assert_int_equal(asked, 1);
     ed_release(m);
 }
@@ -654,7 +654,7 @@ static void passes_over_damage(void **unused)
     assert_error("something earlier");
     assert_null(ed_manager_restore_or_initialize(m));
     assert_int_equal(ed_error_kind(), ED_DATA_LOSS);
-    assert_error("no checkpoint of it is whole");
+    assert_error("every checkpoint in the folder is damaged");
     assert_true(program_value(&p) == 77);
     ed_release(m);
 }
@@ -874,9 +874,9 @@ static void options(void **unused)
     refused("hours", .keep_checkpoint_every_n_hours = NAN);
     refused("checkpoint_name", .checkpoint_name = "");
     refused("checkpoint_name", .checkpoint_name = "a/b");
-    refused("needs a step_counter", .checkpoint_interval = 1);
-    refused("negative", .checkpoint_interval = -1, .step_counter = ed_counter(&p.step));
-    refused("step counter", .step_counter = p.v);
+    refused("requires a step_counter", .checkpoint_interval = 1);
+    refused(">= 0", .checkpoint_interval = -1, .step_counter = ed_counter(&p.step));
+    refused("step_counter must be", .step_counter = p.v);
     refused("nothing that could be restored", .step_counter = p.checkpoint);
     refused("best", .best = 3);
     assert_false(io_exists(folder));
@@ -895,9 +895,9 @@ static void options(void **unused)
     ed_assign(counter, ed_full(ED_SHAPE(), 17, .dtype = ED_INT64));
     assert_non_null(strstr(ed_manager_save(m), "ckpt-2"));
     assert_null(ed_manager_checkpoint(m, 2));
-    assert_error("no 2 among 2");
+    assert_error("index 2 is out of bounds for 2 checkpoints");
     assert_null(ed_manager_checkpoint(m, -3));
-    assert_error("no -3 among 2");
+    assert_error("index -3 is out of bounds");
     assert_non_null(strstr(ed_manager_checkpoint(m, -2), "ckpt-1"));
     assert_string_equal((ed_manager_save_with)(m, NULL), "");
 }

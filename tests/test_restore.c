@@ -296,8 +296,8 @@ static void names(void **state)
     ed_clear_error();
     assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(by_name, expected)))) == 0);
     assert_null(ed_checkpoint_restore(ed_checkpoint("v", renamed), path));
-    assert_error("missing in the file: v");
-    ed_checkpoint_restore(ed_checkpoint("v", renamed), path, .renames = ED_TEXTS("v", key));
+    assert_error("missing from the file: v");
+    ed_checkpoint_restore(ed_checkpoint("v", renamed), path, .renames = ED_STRINGS("v", key));
     assert_fine();
     assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(renamed, expected)))) == 0);
 }

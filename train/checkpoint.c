@@ -1,8 +1,8 @@
 #include "train/checkpoint.h"
 #include "io/file.h"
-#include "train/objects.h"
+#include "train/object_graph.h"
 #include "train/restore.h"
-#include "train/state.h"
+#include "train/state_file.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 
 #define SAVE_COUNTER "save_counter"
 
-static void destroy(void *object)
+static void checkpoint_destroy(void *object)
 {
     ed_checkpoint *c = object;
     restore_forget(c);
@@ -30,42 +30,41 @@ static void destroy(void *object)
     memory_free(c);
 }
 
-static const object_class checkpoint_class = {.name = "checkpoint", .destroy = destroy};
+static const object_class checkpoint_class = {.name = "checkpoint", .destroy = checkpoint_destroy};
 
 static bool check_pairs(const void *const *pairs, int64_t count)
 {
-    if (count > 1 << 28)
-        return ed_fail(ED_OUT_OF_RANGE, "checkpoint: more than 2^27 objects"), false;
-    if (count < 0 || count % 2 || (count && !pairs))
-        return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: names and objects in turn are expected"),
-               false;
+    if (count > 1 << 28) return ed_fail(ED_OUT_OF_RANGE, "checkpoint: more than 2^27 objects");
+    if (count && !pairs)
+        return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: names_and_objects is NULL");
+    if (count < 0 || count % 2)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "checkpoint: arguments must be pairs of name and object, got %lld values",
+                       (long long)count);
     for (int64_t i = 0; i < count; i += 2) {
         const char *name = pairs[i];
         if (!name || !*name)
-            return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: name %lld is %s", (long long)i / 2,
-                           name ? "empty" : "NULL"),
-                   false;
+            return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the name of object %lld is %s",
+                           (long long)i / 2, name ? "empty" : "NULL");
         if (!pairs[i + 1])
-            return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the object '%s' is NULL", name), false;
+            return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the object '%s' is NULL", name);
         if (!strcmp(name, SAVE_COUNTER))
-            return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: '%s' is the checkpoint's own name",
-                           name),
-                   false;
+            return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the name '%s' is reserved", name);
     }
     return true;
 }
 
 typedef const void *pair[2]; /* name and object */
 
-static int by_name(const void *a, const void *b)
+static int by_object_name(const void *a, const void *b)
 {
     return strcmp((*(const pair *)a)[0], (*(const pair *)b)[0]);
 }
 
 /* In the order of names, as TensorFlow has them. */
-static bool fill(ed_checkpoint *c, pair *pairs, size_t n)
+static bool fill_objects(ed_checkpoint *c, pair *pairs, size_t n)
 {
-    qsort(pairs, n, sizeof *pairs, by_name);
+    qsort(pairs, n, sizeof *pairs, by_object_name);
     for (size_t i = 0; i < n; i++) {
         if (!(c->names[i] = text_copy(pairs[i][0]))) return false;
         c->objects[i] = ed_retain((void *)pairs[i][1]);
@@ -90,7 +89,7 @@ static bool fill_sorted(ed_checkpoint *c, const void *const *pairs, size_t n)
     pair *sorted = c->names && c->objects ? memory_alloc((n + 1) * sizeof *sorted) : NULL;
     if (!sorted) return false;
     if (n) memcpy(sorted, pairs, n * sizeof *sorted);
-    bool ok = fill(c, sorted, n);
+    bool ok = fill_objects(c, sorted, n);
     memory_free(sorted);
     return ok;
 }
@@ -117,8 +116,8 @@ bool checkpoint_graph(const ed_checkpoint *c, bool counted, graph *g)
 
 int64_t ed_checkpoint_save_counter(const ed_checkpoint *checkpoint)
 {
-    return checkpoint ? checkpoint->save_counter
-                      : (ed_fail(ED_INVALID_ARGUMENT, "save_counter: NULL given"), 0);
+    if (NULL_GIVEN("checkpoint_save_counter", checkpoint)) return 0;
+    return checkpoint->save_counter;
 }
 
 /* ---- Snapshots ------------------------------------------------------------------------------- */
@@ -155,7 +154,7 @@ static ed_tensor *value_of(const graph_node *node)
     return value;
 }
 
-static bool take(snapshot *s, const graph *g, char *const *paths, const int *numbers)
+static bool take_values(snapshot *s, const graph *g, char *const *paths, const int *numbers)
 {
     for (int i = 0; i < g->n_nodes; i++) {
         if (numbers[i] < 0 || !paths[i] || !graph_is_value(&g->nodes[i])) continue;
@@ -175,7 +174,7 @@ snapshot *snapshot_take(const ed_checkpoint *checkpoint, bool counted)
     char **paths = graft_waiting(&g) ? graph_paths(&g) : NULL;
     int *numbers = paths ? objects_numbers(&g, &count) : NULL;
     snapshot *s = numbers ? memory_zalloc(sizeof *s + (size_t)g.n_nodes * sizeof *s->items) : NULL;
-    if (s && !take(s, &g, paths, numbers)) {
+    if (s && !take_values(s, &g, paths, numbers)) {
         snapshot_free(s);
         s = NULL;
     }
@@ -214,7 +213,7 @@ static bool write_now(ed_checkpoint *c, const char *who, const char *path, bool 
 
 const char *ed_checkpoint_write(ed_checkpoint *checkpoint, const char *path)
 {
-    if (!checkpoint || !path) return ed_fail(ED_INVALID_ARGUMENT, "checkpoint_write: NULL given");
+    if (NULL_GIVEN("checkpoint_write", checkpoint, path)) return NULL;
     const char *kept = train_text(path);
     return kept && write_now(checkpoint, "checkpoint_write", path, false) ? kept : NULL;
 }
@@ -234,9 +233,9 @@ static bool name_as_newest(const char *path)
 
 const char *ed_checkpoint_save(ed_checkpoint *checkpoint, const char *prefix)
 {
-    if (!checkpoint || !prefix) return ed_fail(ED_INVALID_ARGUMENT, "checkpoint_save: NULL given");
+    if (NULL_GIVEN("checkpoint_save", checkpoint, prefix)) return NULL;
     if (checkpoint->save_counter == INT64_MAX)
-        return ed_fail(ED_OUT_OF_RANGE, "checkpoint_save: the save counter is at its end");
+        return ed_fail(ED_OUT_OF_RANGE, "checkpoint_save: the save counter would overflow");
     checkpoint->save_counter++;
     char *path = io_text("%s-%lld", prefix, (long long)checkpoint->save_counter);
     const char *kept = path ? train_text(path) : NULL;

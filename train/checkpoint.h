@@ -1,5 +1,19 @@
 /*
- * What saving, restoring and the manager know of each other.
+ * What saving, restoring and the manager know of each other. The files of train/, in reading order:
+ *
+ *     train.h             the public header
+ *     checkpoint.h, .c    the checkpoint of objects; snapshots of their values, saving
+ *     save_waiting.c      saving what a restore left waiting
+ *     object_graph.h, .c  the object graph in a checkpoint's file: reading, lookup, writing
+ *     restore.h, .c       a restore from beginning to end
+ *     restore_match.c     which nodes of the file and of the program belong together
+ *     restore_result.c    what a restore leaves behind: the restoration object
+ *     restore_waiting.c   values that wait for objects that are created later
+ *     restore_report.c    reports and assertions
+ *     state_file.h, .c    the `checkpoint` file of a folder: reading, writing
+ *     state_folder.c      what the folder itself shows: scanning, the latest checkpoint
+ *     manager.h, .c       the manager: its folder, its life, restoring
+ *     manager_save.c      the manager's saves: in the background too, and what is kept
  */
 #ifndef EDDY_TRAIN_CHECKPOINT_H
 #define EDDY_TRAIN_CHECKPOINT_H

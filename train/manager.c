@@ -8,7 +8,7 @@
 
 /*
  * The manager's life: what it finds in its folder, what it restores, and its end. How it saves is
- * in keep.c.
+ * in manager_save.c.
  *
  * A state file is believed as TensorFlow believes it: checkpoints without a time stamp, or older
  * than the last one that was kept for ever, are not the manager's to remove. Where there is no
@@ -41,7 +41,7 @@ static void unlock_all(void)
     pthread_mutex_unlock(&all.lock);
 }
 
-__attribute__((constructor(103))) static void watch_forks(void)
+__attribute__((constructor(103))) static void manager_watch_forks(void)
 {
     pthread_atfork(lock_all, unlock_all, unlock_all);
 }
@@ -81,7 +81,7 @@ __attribute__((destructor)) static void wait_for_all(void)
 
 /* In a child of fork there is no thread to wait for, and the lock is the parent's: only the copy of
  * its descriptor goes. What a save in flight holds stays behind. */
-static void destroy(void *object)
+static void manager_destroy(void *object)
 {
     ed_checkpoint_manager *m = object;
     leave_all(m);
@@ -100,7 +100,8 @@ static void destroy(void *object)
     memory_free(m);
 }
 
-static const object_class manager_class = {.name = "checkpoint manager", .destroy = destroy};
+static const object_class manager_class = {.name = "checkpoint manager",
+                                           .destroy = manager_destroy};
 
 bool manager_is_ours(const ed_checkpoint_manager *m, const char *who)
 {
@@ -133,7 +134,7 @@ bool manager_step(const ed_checkpoint_manager *m, int64_t *step)
     bool fine = at >= 0 && whole_number(&g.nodes[at], step);
     graph_free(&g);
     if (!fine)
-        ed_fail(ED_INVALID_ARGUMENT, "checkpoint_manager: the step counter must be an int64 "
+        ed_fail(ED_INVALID_ARGUMENT, "checkpoint_manager: step_counter must be an int64 "
                                      "variable of one element or an ed_counter");
     return fine;
 }
@@ -224,19 +225,20 @@ static bool is_own_file(const char *name, void *user)
 
 static const char *what_is_wrong(const ed_checkpoint_manager_options *o)
 {
-    if (o->max_to_keep < 0) return "max_to_keep is negative";
+    if (o->max_to_keep < 0) return "max_to_keep must be >= 0";
     if (!(o->keep_checkpoint_every_n_hours >= 0) || isinf(o->keep_checkpoint_every_n_hours))
-        return "keep_checkpoint_every_n_hours must be a number of hours";
+        return "keep_checkpoint_every_n_hours must be finite and >= 0";
     if (o->checkpoint_name && (!*o->checkpoint_name || strchr(o->checkpoint_name, '/')))
-        return "checkpoint_name must be a file's name";
-    if (o->checkpoint_interval < 0) return "checkpoint_interval is negative";
+        return "checkpoint_name must be a non-empty file name without '/'";
+    if (o->checkpoint_interval < 0) return "checkpoint_interval must be >= 0";
     if (o->checkpoint_interval && !o->step_counter)
-        return "checkpoint_interval needs a step_counter";
-    if (o->best < ED_BEST_NONE || o->best > ED_BEST_LOWEST) return "best is none of its values";
+        return "checkpoint_interval requires a step_counter";
+    if (o->best < ED_BEST_NONE || o->best > ED_BEST_LOWEST)
+        return "best must be ED_BEST_NONE, ED_BEST_HIGHEST or ED_BEST_LOWEST";
     return NULL;
 }
 
-static bool fill(ed_checkpoint_manager *m, const ed_checkpoint_manager_options *o)
+static bool take_options(ed_checkpoint_manager *m, const ed_checkpoint_manager_options *o)
 {
     int64_t step;
     m->rules = (keep_rules){o->max_to_keep, o->keep_checkpoint_every_n_hours};
@@ -267,9 +269,8 @@ ed_checkpoint_manager *ed_checkpoint_manager_with(ed_checkpoint *checkpoint, con
 {
     static const ed_checkpoint_manager_options defaults;
     const ed_checkpoint_manager_options *o = options ? options : &defaults;
-    if (!checkpoint || !folder)
-        return ed_fail(ED_INVALID_ARGUMENT, "checkpoint_manager: NULL given");
-    const char *wrong = *folder ? what_is_wrong(o) : "the folder's name is empty";
+    if (NULL_GIVEN("checkpoint_manager", checkpoint, folder)) return NULL;
+    const char *wrong = *folder ? what_is_wrong(o) : "folder must not be empty";
     if (wrong) return ed_fail(ED_INVALID_ARGUMENT, "checkpoint_manager: %s", wrong);
     ed_checkpoint_manager *m = object_new(&manager_class, sizeof *m);
     if (!m) return NULL;
@@ -277,7 +278,7 @@ ed_checkpoint_manager *ed_checkpoint_manager_with(ed_checkpoint *checkpoint, con
     m->owner = getpid();
     m->checkpoint = ed_retain(checkpoint);
     join_all(m);
-    if (fill(m, o) && take_folder(m, folder)) return scope_give(m);
+    if (take_options(m, o) && take_folder(m, folder)) return scope_give(m);
     ed_release(m);
     return NULL;
 }
@@ -301,11 +302,12 @@ const char *ed_manager_save_with(ed_checkpoint_manager *manager,
     const ed_manager_save_options *o = options ? options : &defaults;
     ed_checkpoint_manager *m = manager;
     int64_t step = 0;
-    if (!m) return ed_fail(ED_INVALID_ARGUMENT, "save: NULL given");
-    if (!manager_is_ours(m, "save")) return NULL;
+    if (NULL_GIVEN("manager_save", manager)) return NULL;
+    if (!manager_is_ours(m, "manager_save")) return NULL;
     if (m->best && isnan(o->metric))
-        return ed_fail(ED_INVALID_ARGUMENT, "save: the best is to be kept: a metric is needed, and "
-                                            "no NaN");
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "manager_save: metric is NaN; the manager keeps the best "
+                       "checkpoint, so it must be a number");
     if (m->in_flight && manager_has_landed(m->in_flight) && !manager_finish(m)) return NULL;
     if (m->interval && !manager_step(m, &step)) return NULL;
     if (!is_due(m, o, step)) return "";
@@ -314,8 +316,8 @@ const char *ed_manager_save_with(ed_checkpoint_manager *manager,
 
 bool ed_manager_wait(ed_checkpoint_manager *manager)
 {
-    if (!manager) return ed_fail(ED_INVALID_ARGUMENT, "save_wait: NULL given"), false;
-    return manager_is_ours(manager, "save_wait") && manager_finish(manager);
+    if (NULL_GIVEN("manager_wait", manager)) return false;
+    return manager_is_ours(manager, "manager_wait") && manager_finish(manager);
 }
 
 /* ---- Restoring ------------------------------------------------------------------------------- */
@@ -328,11 +330,12 @@ static tried try_one(ed_checkpoint_manager *m, const char *path)
     error_saved earlier;
     error_save(&earlier);
     ed_restoration *r =
-        checkpoint_restore(m->checkpoint, "restore_or_initialize", path, NULL, false);
+        checkpoint_restore(m->checkpoint, "manager_restore_or_initialize", path, NULL, false);
     bool lost = !r && io_is_loss(ed_error_kind());
     if (lost) io_put_format(&m->skipped, "%s: %s\n", path, ed_error());
     error_restore(&earlier, lost);
-    if (lost && m->skipped.failed) ed_fail(ED_OUT_OF_MEMORY, "restore_or_initialize: no memory");
+    if (lost && m->skipped.failed)
+        ed_fail(ED_OUT_OF_MEMORY, "manager_restore_or_initialize: out of memory");
     if (!r) return lost && !m->skipped.failed ? TRIED_LOST : TRIED_FAILED;
     ed_release(m->restoration);
     m->restoration = ed_retain(r);
@@ -375,15 +378,15 @@ static const char *begin_anew(ed_checkpoint_manager *m)
     return ed_failed()
                ? NULL
                : ed_fail(ED_FAILED_PRECONDITION,
-                         "restore_or_initialize: %s: `initialize` says that it failed", m->folder);
+                         "manager_restore_or_initialize: %s: initialize returned false", m->folder);
 }
 
 const char *ed_manager_restore_or_initialize(ed_checkpoint_manager *manager)
 {
-    static const char who[] = "restore_or_initialize";
+    static const char who[] = "manager_restore_or_initialize";
     ed_checkpoint_manager *m = manager;
     const char *path = NULL;
-    if (!m) return ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given", who);
+    if (NULL_GIVEN(who, manager)) return NULL;
     if (!manager_is_ours(m, who) || !manager_finish(m)) return NULL;
     io_buffer_free(&m->skipped);
     m->skipped = (io_buffer){0};
@@ -395,20 +398,20 @@ const char *ed_manager_restore_or_initialize(ed_checkpoint_manager *manager)
     }
     if (!m->skipped.size) return begin_anew(m);
     return ed_fail(ED_DATA_LOSS,
-                   "%s: %s: no checkpoint of it is whole (to begin anew, remove the folder's "
-                   "files): %.*s",
+                   "%s: %s: every checkpoint in the folder is damaged (to start from scratch, "
+                   "remove its files): %.*s",
                    who, m->folder, (int)m->skipped.size - 1, (const char *)m->skipped.data);
 }
 
 ed_restoration *ed_manager_restoration(const ed_checkpoint_manager *manager)
 {
-    return manager ? manager->restoration
-                   : ed_fail(ED_INVALID_ARGUMENT, "manager_restoration: NULL given");
+    if (NULL_GIVEN("manager_restoration", manager)) return NULL;
+    return manager->restoration;
 }
 
 const char *ed_manager_skipped(const ed_checkpoint_manager *manager)
 {
-    if (!manager) return ed_fail(ED_INVALID_ARGUMENT, "manager_skipped: NULL given");
+    if (NULL_GIVEN("manager_skipped", manager)) return NULL;
     return text_give(io_text("%.*s", (int)manager->skipped.size,
                              manager->skipped.size ? (const char *)manager->skipped.data : ""));
 }
@@ -417,27 +420,28 @@ const char *ed_manager_skipped(const ed_checkpoint_manager *manager)
 
 int64_t ed_manager_count(const ed_checkpoint_manager *manager)
 {
-    return manager ? manager->state.count
-                   : (ed_fail(ED_INVALID_ARGUMENT, "manager_count: NULL given"), 0);
+    if (NULL_GIVEN("manager_count", manager)) return 0;
+    return manager->state.count;
 }
 
 const char *ed_manager_checkpoint(const ed_checkpoint_manager *manager, int64_t i)
 {
-    if (!manager) return ed_fail(ED_INVALID_ARGUMENT, "manager_checkpoint: NULL given");
+    if (NULL_GIVEN("manager_checkpoint", manager)) return NULL;
     int64_t count = manager->state.count, at = i < 0 ? i + count : i;
     if (at >= 0 && at < count) return train_text(manager->state.entries[at].path);
-    return ed_fail(ED_OUT_OF_RANGE, "manager_checkpoint: there is no %lld among %lld", (long long)i,
-                   (long long)count);
+    return ed_fail(ED_OUT_OF_RANGE,
+                   "manager_checkpoint: index %lld is out of bounds for %lld checkpoints",
+                   (long long)i, (long long)count);
 }
 
 const char *ed_manager_latest(const ed_checkpoint_manager *manager)
 {
-    if (!manager) return ed_fail(ED_INVALID_ARGUMENT, "manager_latest: NULL given");
+    if (NULL_GIVEN("manager_latest", manager)) return NULL;
     return manager->state.latest ? train_text(manager->state.latest) : NULL;
 }
 
 const char *ed_manager_best(const ed_checkpoint_manager *manager)
 {
-    if (!manager) return ed_fail(ED_INVALID_ARGUMENT, "manager_best: NULL given");
+    if (NULL_GIVEN("manager_best", manager)) return NULL;
     return manager->state.best ? train_text(manager->state.best) : NULL;
 }

@@ -1,12 +1,13 @@
 /*
- * The manager's parts: its life and what it recovers (manager.c), a save (keep.c).
+ * The manager's parts: its life, what it finds in its folder, restoring (manager.c); a save
+ * (manager_save.c).
  */
 #ifndef EDDY_TRAIN_MANAGER_H
 #define EDDY_TRAIN_MANAGER_H
 
 #include "io/bytes.h"
 #include "train/checkpoint.h"
-#include "train/state.h"
+#include "train/state_file.h"
 #include <sys/types.h>
 
 /* The time in seconds; tests set their own. */

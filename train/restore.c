@@ -46,7 +46,7 @@ static bool is_filtered(const restore *s)
     return s->options->only.values || s->options->skip.values;
 }
 
-static bool matches(ed_texts patterns, const char *path)
+static bool matches(ed_strings patterns, const char *path)
 {
     for (int64_t i = 0; patterns.values && i < patterns.count; i++)
         if (patterns.values[i] && fnmatch(patterns.values[i], path, 0) == 0) return true;
@@ -120,15 +120,14 @@ static bool look_at_value(restore *s, int live, int at)
     if (!key) return restore_note(s->r, node, at) && (!path || note_missing(s, path));
     const bundle_entry *entry = bundle_find(s->file, key);
     if (!entry)
-        return ed_fail(ED_NOT_FOUND, "restore: %s: the file has no entry %s", s->r->source.path,
-                       key),
-               false;
+        return ed_fail(ED_NOT_FOUND, "restore: %s: key '%s' not found", s->r->source.path, key);
     if (entry->damage) return bundle_verify(s->file, entry); /* which says what it is */
     if (!name_value(s, at, path ? path : key)) return false;
     if (!fits(node, entry)) {
         s->r->states[at] = FILE_SKIPPED;
-        io_put_format(&s->unfit, "%s%s is %s here and %s in the file", s->unfit.size ? ", " : "",
-                      restore_name(s->r, at), text_of_node(node).s, text_of_entry(entry).s);
+        io_put_format(&s->unfit, "%s%s is %s in the program and %s in the file",
+                      s->unfit.size ? ", " : "", restore_name(s->r, at), text_of_node(node).s,
+                      text_of_entry(entry).s);
         return true;
     }
     s->r->states[at] = FILE_RESTORED;
@@ -338,26 +337,26 @@ static const char *advice(const restore *s)
 {
     if (s->unfit.size) return "";
     if (lacks_slots(s))
-        return " (an optimizer that has made steps keeps values here that the file does not have: "
-               "restore into a new one, or .partial = true takes what there is)";
-    return " (.partial = true takes what there is)";
+        return " (an optimizer that has made steps keeps values that the file does not have: "
+               "restore into a new one, or set .partial = true to restore the rest)";
+    return " (set .partial = true to restore the rest)";
 }
 
 static bool complain(restore *s, const char *who)
 {
     io_buffer b = {0};
     if (s->unfit.size) {
-        io_put_format(&b, "; other dtype or shape: ");
+        io_put_format(&b, "; different dtype or shape: ");
         io_put(&b, s->unfit.data, s->unfit.size);
     }
     if (s->strict) {
-        restore_list(&b, "; missing in the file: ", s->r->n_missing, missing_name, s->r);
+        restore_list(&b, "; missing from the file: ", s->r->n_missing, missing_name, s->r);
         restore_list(&b, "; unexpected in the file: ", s->r->file.n_nodes, unexpected_name, s->r);
     }
     if (!b.size && !b.failed && !s->unfit.failed) return true;
     io_put_u8(&b, 0);
     if (!b.failed && !s->unfit.failed)
-        ed_fail(ED_INVALID_ARGUMENT, "%s: %s does not fit what is to be restored%s%s", who,
+        ed_fail(ED_INVALID_ARGUMENT, "%s: %s does not match the objects to restore%s%s", who,
                 s->r->source.path, (const char *)b.data, advice(s));
     io_buffer_free(&b);
     return false;
@@ -374,7 +373,7 @@ static ed_tensor *converted(const ed_restoration *r, int at, ed_tensor *read, ed
         double x = dtype_load(read->dtype, read->data, i);
         bool whole = dtype == ED_INT64 || dtype == ED_INT32;
         if (whole && (x != floor(x) || fabs(x) > (dtype == ED_INT64 ? 0x1p53 : 0x1p31 - 1))) {
-            ed_fail(ED_INVALID_ARGUMENT, "restore: %s: %s holds %g, where a whole number is kept",
+            ed_fail(ED_INVALID_ARGUMENT, "restore: %s: %s holds %g; an integer is required",
                     r->source.path, restore_name(r, at), x);
             ed_release(number);
             number = NULL;
@@ -393,7 +392,7 @@ ed_tensor *restore_cell_value(const ed_restoration *r, const graph_node *node, i
     const char *why =
         value && node->state.refuses ? node->state.refuses(node->object, value->data) : NULL;
     if (!why) return value;
-    ed_fail(ED_INVALID_ARGUMENT, "restore: %s: %s can't be taken: %s", r->source.path,
+    ed_fail(ED_INVALID_ARGUMENT, "restore: %s: the value of %s is invalid: %s", r->source.path,
             restore_name(r, at), why);
     ed_release(value);
     return NULL;
@@ -425,7 +424,7 @@ static bool read_waiting(const restore *s)
                    false;
         if ((left -= entry->bytes) < 0)
             return ed_fail(ED_DATA_LOSS,
-                           "restore: %s: its object graph is damaged: it names values twice",
+                           "restore: %s: its object graph is damaged: duplicate values",
                            r->source.path),
                    false;
         if (!(r->waiting[i] = bundle_tensor(s->file, entry))) return false;
@@ -529,8 +528,8 @@ static bool rename_one(restore *s, const char *here, const char *there)
     int at = s->named ? objects_child(f, 0, there) : objects_at(f, there);
     if (live < 0 || at < 0) {
         if (!ed_failed())
-            ed_fail(ED_NOT_FOUND, "restore: %s: renames: there is no %s %s", s->r->source.path,
-                    live < 0 ? here : there, live < 0 ? "here" : "in the file");
+            ed_fail(ED_NOT_FOUND, "restore: %s: renames: %s not found in the %s", s->r->source.path,
+                    live < 0 ? here : there, live < 0 ? "program" : "file");
         return false;
     }
     if (s->named)
@@ -538,21 +537,21 @@ static bool rename_one(restore *s, const char *here, const char *there)
     else
         match_bind(&s->m, live, at);
     if (s->m.file_of[live] == at) return true;
-    ed_fail(ED_INVALID_ARGUMENT, "restore: %s: renames: %s or %s is given twice", s->r->source.path,
+    ed_fail(ED_INVALID_ARGUMENT, "restore: %s: renames: duplicate %s or %s", s->r->source.path,
             here, there);
     return false;
 }
 
 static bool rename_all(restore *s)
 {
-    const ed_texts renames = s->options->renames;
+    const ed_strings renames = s->options->renames;
     for (int64_t i = 0; i + 1 < renames.count; i += 2) {
         if (!renames.values || !renames.values[i] || !renames.values[i + 1])
-            return ed_fail(ED_INVALID_ARGUMENT, "restore: renames: a text is NULL"), false;
+            return ed_fail(ED_INVALID_ARGUMENT, "restore: renames: a string is NULL");
         if (!rename_one(s, renames.values[i], renames.values[i + 1])) return false;
     }
     if (renames.count % 2)
-        return ed_fail(ED_INVALID_ARGUMENT, "restore: renames: pairs of paths are expected"), false;
+        return ed_fail(ED_INVALID_ARGUMENT, "restore: renames must be pairs of paths");
     return true;
 }
 
@@ -589,7 +588,7 @@ static bool find_all(restore *s)
     return look_at_rest(s);
 }
 
-static bool make_room(restore *s)
+static bool allocate(restore *s)
 {
     size_t n = (size_t)s->g.n_nodes, in_file = (size_t)s->r->file.n_nodes;
     s->names_left = s->r->file.size + (64 << 10);
@@ -610,9 +609,9 @@ static void give_back(restore *s)
     io_buffer_free(&s->unfit);
 }
 
-static bool run(restore *s, const char *who)
+static bool restore_run(restore *s, const char *who)
 {
-    bool ok = make_room(s) && match_begin(&s->m, s->r, &s->g);
+    bool ok = allocate(s) && match_begin(&s->m, s->r, &s->g);
     if (ok) {
         ok = find_all(s) && complain(s, who) && read_values(s);
         if (ok) put_values(s);
@@ -637,7 +636,7 @@ ed_restoration *checkpoint_restore(ed_checkpoint *checkpoint, const char *who, c
                                    const ed_restore_options *options, bool reading)
 {
     static const ed_restore_options defaults;
-    if (!checkpoint || !path) return ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given", who);
+    if (NULL_GIVEN(who, checkpoint, path)) return NULL;
     ED_SCOPE;
     restore s = {.options = options ? options : &defaults};
     s.strict = !s.options->partial && !is_filtered(&s);
@@ -648,7 +647,7 @@ ed_restoration *checkpoint_restore(ed_checkpoint *checkpoint, const char *who, c
     memory_free(prefix);
     bool ok = s.r && read_graph(&s) && checkpoint_graph(checkpoint, !reading, &s.g);
     if (ok) {
-        ok = run(&s, who);
+        ok = restore_run(&s, who);
         graph_free(&s.g);
     }
     ed_release(file);

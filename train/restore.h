@@ -6,7 +6,7 @@
 #define EDDY_TRAIN_RESTORE_H
 
 #include "train/checkpoint.h"
-#include "train/objects.h"
+#include "train/object_graph.h"
 
 /* Of each node of the file: what became of its value. */
 typedef enum file_state {
@@ -46,7 +46,7 @@ struct ed_restoration {
     ed_restoration *next;      /* an older one of the same checkpoint */
 };
 
-/* One that nobody owns yet / that a checkpoint knows from here on (restoration.c). */
+/* One that nobody owns yet / that a checkpoint knows from here on (restore_result.c). */
 ed_restoration *restoration_new(const char *path, bool strict);
 void restoration_join(ed_restoration *r, ed_checkpoint *c, bool reading);
 
@@ -74,14 +74,14 @@ void match_all(match *m);
 int match_slot(const file_graph *f, int node, const graph_slot *slot, int owner);
 
 /* Lets an object of the program wait for what lies at its place, if it may get more children; it
- * waits for nothing else from here on (waiting.c). / Leaves it waiting for what an older restore
- * has for it. */
+ * waits for nothing else from here on (restore_waiting.c). / Leaves it waiting for what an older
+ * restore has for it. */
 void waiting_begin(const match *m, int live);
 void waiting_leave(const match *m, int live);
 extern const graph_source waiting_source; /* the functions of those who wait */
 
 /* Adds what waits for the graph's objects to the graph, so that it is saved with the rest
- * (graft.c). false, with an error. */
+ * (save_waiting.c). false, with an error. */
 bool graft_waiting(graph *g);
 
 /* The value's name in reports: the path if there is one, else the key. */

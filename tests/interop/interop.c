@@ -461,7 +461,7 @@ static void restore_tree(char **args, bool counted)
     specimens *list = read_list(args[0]);
     branch *root = tree_of(list);
     ed_checkpoint *checkpoint = checkpoint_of(root, NULL);
-    ed_texts renames = {(const char *const *)args + 2, 0};
+    ed_strings renames = {(const char *const *)args + 2, 0};
     while (args[2 + renames.count]) renames.count++;
     ed_restoration *report =
         made(counted ? ed_checkpoint_restore(checkpoint, args[1], .renames = renames)

@@ -64,5 +64,5 @@ end
 
 check.raises("folder is missing", ed.checkpoint_manager, checkpoint)
 check.raises("checkpoint is a tensor; a checkpoint is expected", ed.checkpoint_manager, v, folder)
-check.raises("checkpoint_interval needs", ed.checkpoint_manager, checkpoint, folder .. "/y", {checkpoint_interval = 5})
+check.raises("checkpoint_interval requires", ed.checkpoint_manager, checkpoint, folder .. "/y", {checkpoint_interval = 5})
 check.equal(ed.latest_checkpoint(folder .. "/nowhere"), nil)

@@ -1,4 +1,4 @@
-#include "train/state.h"
+#include "train/state_file.h"
 #include "io/bundle.h"
 #include "train/train.h"
 #include <stdlib.h>
@@ -222,7 +222,7 @@ static bool latest_in_folder(const char *folder, char **path)
 
 const char *ed_latest_checkpoint(const char *folder)
 {
-    if (!folder) return ed_fail(ED_INVALID_ARGUMENT, "latest_checkpoint: NULL given");
+    if (NULL_GIVEN("latest_checkpoint", folder)) return NULL;
     char *path = NULL;
     if (latest_listed(folder, &path) && !path) latest_in_folder(folder, &path);
     return text_give(path);

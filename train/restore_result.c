@@ -21,7 +21,7 @@ void restore_forget(ed_checkpoint *c)
     c->restorations = NULL;
 }
 
-static void destroy(void *object)
+static void restoration_destroy(void *object)
 {
     ed_restoration *r = object;
     unlink_from_checkpoint(r);
@@ -41,7 +41,8 @@ static void destroy(void *object)
     memory_free(r);
 }
 
-static const object_class restoration_class = {.name = "restoration", .destroy = destroy};
+static const object_class restoration_class = {.name = "restoration",
+                                               .destroy = restoration_destroy};
 
 const char *restore_name(const ed_restoration *r, int at)
 {

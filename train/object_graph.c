@@ -1,4 +1,4 @@
-#include "train/objects.h"
+#include "train/object_graph.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +11,11 @@
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static bool room(void **array, size_t size, int count, int *capacity)
+static bool reserve(void **array, size_t size, int count, int *capacity)
 {
     if (count < *capacity) return true;
     if (count >= 1 << 28)
-        return ed_fail(ED_OUT_OF_RANGE, "restore: an object graph of more than 2^28 parts"), false;
+        return ed_fail(ED_OUT_OF_RANGE, "restore: the object graph has more than 2^28 parts");
     int more = *capacity ? 2 * *capacity : 16;
     void *grown = memory_grow(*array, (size_t)*capacity * size, (size_t)more * size);
     if (!grown) return false;
@@ -25,7 +25,7 @@ static bool room(void **array, size_t size, int count, int *capacity)
 }
 
 #define APPEND(f, what, count, capacity)                                                           \
-    (room((void **)&(f)->what, sizeof *(f)->what, (f)->count, &(f)->capacity)                      \
+    (reserve((void **)&(f)->what, sizeof *(f)->what, (f)->count, &(f)->capacity)                   \
          ? &(f)->what[(f)->count++]                                                                \
          : NULL)
 

@@ -27,7 +27,7 @@
  * over when the thread has ended. There are no locks; there is one save at a time.
  */
 
-static const char who[] = "save";
+static const char who[] = "manager_save";
 
 struct save {
     snapshot *values;
@@ -36,9 +36,8 @@ struct save {
     keep_rules rules;
     int64_t step, counter;
 
-    bool written, fine;  /* the bundle; all */
-    ed_error_code error; /* of the thread */
-    char message[1024];
+    bool written, fine; /* the bundle; all */
+    error_saved error;  /* of the thread */
     pthread_t thread;
     bool landed; /* atomic */
 };
@@ -102,7 +101,7 @@ static bool sweep(save *s)
 
 /* ---- The work -------------------------------------------------------------------------------- */
 
-static void run(save *s)
+static void save_run(save *s)
 {
     s->written = snapshot_write(s->values, who, s->path);
     snapshot_free(s->values); /* from here on variables can be written in place */
@@ -113,14 +112,12 @@ static void run(save *s)
     s->fine = (s->next.count == before || state_write(who, s->folder, &s->next)) && swept;
 }
 
-static void *run_apart(void *user)
+static void *save_thread(void *user)
 {
     save *s = user;
     threads_alone(); /* training wants the others */
-    run(s);
-    s->error = ed_error_kind();
-    snprintf(s->message, sizeof s->message, "%s", ed_error());
-    ed_clear_error();
+    save_run(s);
+    error_save(&s->error);
     __atomic_store_n(&s->landed, true, __ATOMIC_RELEASE);
     return NULL;
 }
@@ -131,7 +128,7 @@ static bool start_thread(save *s)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = !pthread_create(&s->thread, NULL, run_apart, s);
+    bool started = !pthread_create(&s->thread, NULL, save_thread, s);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
@@ -159,7 +156,7 @@ static bool take_over(ed_checkpoint_manager *m, save *s)
         m->stepped = true;
     } else if (m->checkpoint->save_counter == s->counter)
         m->checkpoint->save_counter--;
-    if (s->error) ed_fail(s->error, "%s", s->message);
+    if (s->error.code) ed_fail(s->error.code, "%s", s->error.message);
     save_free(s);
     return fine;
 }
@@ -237,7 +234,7 @@ const char *manager_save(ed_checkpoint_manager *m, const ed_manager_save_options
 {
     ed_checkpoint *c = m->checkpoint;
     if (c->save_counter == INT64_MAX)
-        return ed_fail(ED_OUT_OF_RANGE, "save: the save counter is at its end");
+        return ed_fail(ED_OUT_OF_RANGE, "manager_save: the save counter would overflow");
     c->save_counter++;
     save *s = prepare(m, options, step);
     const char *path = s ? train_text(s->path) : NULL;
@@ -250,6 +247,6 @@ const char *manager_save(ed_checkpoint_manager *m, const ed_manager_save_options
         m->in_flight = s;
         return path;
     }
-    run(s);
+    save_run(s);
     return take_over(m, s) ? path : NULL;
 }

@@ -38,7 +38,7 @@ static ed_restoration *of(const graph_source *s)
     return (ed_restoration *)s;
 }
 
-static int find(const graph_source *s, int node, const char *name)
+static int find_child(const graph_source *s, int node, const char *name)
 {
     int at = objects_child(&of(s)->file, node, name);
     return at >= 0 && of(s)->states[at] != FILE_SKIPPED ? at : -1;
@@ -53,7 +53,7 @@ static int find_slot(const graph_source *s, int node, const graph_slot *slot, co
 
 /* A layer that had no children when it was saved had not been called: it begins anew, with the
  * numbers that it would have drawn then. */
-static bool whole(const graph_source *s, int node)
+static bool must_have_all(const graph_source *s, int node)
 {
     return of(s)->strict && (node < 0 || of(s)->file.nodes[node].children > 0);
 }
@@ -62,13 +62,13 @@ static ed_tensor *value(graph_source *s, int at, const char *who, ed_dtype dtype
 {
     ed_tensor *t = of(s)->waiting[at];
     if (!t)
-        return ed_fail(ED_FAILED_PRECONDITION, "%s: its value in the checkpoint %s is taken", who,
-                       s->path);
+        return ed_fail(ED_FAILED_PRECONDITION,
+                       "%s: its value in the checkpoint %s was already restored", who, s->path);
     if (t->dtype == dtype && t->rank == shape.count &&
         memcmp(t->shape, shape.values, (size_t)t->rank * sizeof *t->shape) == 0)
         return ed_retain(t);
-    return ed_fail(ED_INVALID_ARGUMENT, "%s is %s%s, in the checkpoint %s it is %s", who,
-                   ed_dtype_name(dtype), text_of_ints(shape.values, shape.count).s, s->path,
+    return ed_fail(ED_INVALID_ARGUMENT, "%s is %s%s in the program, in the checkpoint %s it is %s",
+                   who, ed_dtype_name(dtype), text_of_ints(shape.values, shape.count).s, s->path,
                    text_of_tensor(t).s);
 }
 
@@ -97,7 +97,8 @@ static void give_cell(ed_restoration *r, const graph_node *node, int at)
 {
     const ed_tensor *t = r->waiting[at];
     if (!restore_cell_fits(node, t->dtype, t->rank, t->shape)) {
-        ed_fail(ED_INVALID_ARGUMENT, "restore: %s: %s is %s, which does not fit what was made",
+        ed_fail(ED_INVALID_ARGUMENT,
+                "restore: %s: %s is %s, which does not match the object that was created",
                 r->source.path, restore_name(r, at), text_of_tensor(t).s);
         return;
     }
@@ -115,8 +116,10 @@ static void give_value(ed_restoration *r, const graph_node *node, int at)
     if (at >= 0 && r->waiting[at])
         node->kind == GRAPH_CELL ? give_cell(r, node, at) : give_variable(r, node, at);
     else if (at < 0 && r->strict && node->kind == GRAPH_VARIABLE)
-        ed_fail(ED_NOT_FOUND, "%s: the checkpoint %s, to be restored whole, has no value for it",
-                ed_variable_name(node->object), r->source.path);
+        ed_fail(
+            ED_NOT_FOUND,
+            "%s: the checkpoint %s has no value for it (set .partial = true to restore the rest)",
+            ed_variable_name(node->object), r->source.path);
 }
 
 /* What came with its own children: those that have values are given them, others wait in turn. */
@@ -159,9 +162,9 @@ static void unmade(graph_source *s, const ed_tensor *v)
     r->states[at] = FILE_WAITING;
 }
 
-const graph_source waiting_source = {.find = find,
+const graph_source waiting_source = {.find = find_child,
                                      .find_slot = find_slot,
-                                     .whole = whole,
+                                     .whole = must_have_all,
                                      .value = value,
                                      .made = made,
                                      .unmade = unmade};

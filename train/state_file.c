@@ -1,4 +1,4 @@
-#include "train/state.h"
+#include "train/state_file.h"
 #include "io/file.h"
 #include "io/json.h"
 #include <locale.h>
@@ -73,13 +73,13 @@ typedef struct reader {
     bool damaged;
 } reader;
 
-static bool damaged(reader *r)
+static bool note_damage(reader *r)
 {
     r->damaged = true;
     return false;
 }
 
-static bool take(reader *r, char mark)
+static bool take_mark(reader *r, char mark)
 {
     if (r->at >= r->end || *r->at != mark) return false;
     r->at++;
@@ -104,11 +104,11 @@ static bool read_escape(reader *r, io_buffer *b)
         r->at++;
         return true;
     }
-    bool hex = take(r, 'x') || take(r, 'X');
+    bool hex = take_mark(r, 'x') || take_mark(r, 'X');
     int value = 0, base = hex ? 16 : 8, digits = 0;
     for (; digits < (hex ? 2 : 3) && digit_of(*r->at) < base; digits++)
         value = value * base + digit_of(*r->at++);
-    if (!digits || value > 255) return damaged(r);
+    if (!digits || value > 255) return note_damage(r);
     io_put_u8(b, (uint8_t)value);
     return true;
 }
@@ -116,15 +116,15 @@ static bool read_escape(reader *r, io_buffer *b)
 static bool read_quoted(reader *r, io_buffer *b)
 {
     const char quote = r->at < r->end ? *r->at : 0;
-    if (quote != '"' && quote != '\'') return damaged(r);
+    if (quote != '"' && quote != '\'') return note_damage(r);
     for (r->at++; r->at < r->end && *r->at != '\n';) {
-        if (take(r, quote)) return true;
-        if (take(r, '\\')) {
+        if (take_mark(r, quote)) return true;
+        if (take_mark(r, '\\')) {
             if (!read_escape(r, b)) return false;
         } else
             io_put_u8(b, (uint8_t)*r->at++);
     }
-    return damaged(r);
+    return note_damage(r);
 }
 
 /* The text of a buffer that becomes its owner's; NULL, damaged, if there is a zero in it. */
@@ -133,7 +133,7 @@ static char *text_of(reader *r, io_buffer *b)
     io_put_u8(b, 0);
     char *made = b->failed ? NULL : (char *)b->data;
     if (made && strlen(made) + 1 == b->size) return made;
-    if (made) damaged(r);
+    if (made) note_damage(r);
     io_buffer_free(b);
     return NULL;
 }
@@ -143,14 +143,14 @@ static bool read_double(reader *r, double *value)
     char digits[64];
     size_t n = strspn(r->at, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.+-");
     if (!n || n >= sizeof digits || memchr(r->at, 'x', n) || memchr(r->at, 'X', n))
-        return damaged(r);
+        return note_damage(r);
     memcpy(digits, r->at, n);
     digits[n] = 0;
     char *end;
     locale_t plain = newlocale(LC_ALL_MASK, "C", NULL); /* a constant, for the point in numbers */
     *value = strtod_l(digits, &end, plain);
     if (end > digits && (*end == 'f' || *end == 'F')) end++;
-    if (end == digits || *end) return damaged(r);
+    if (end == digits || *end) return note_damage(r);
     r->at += n;
     return true;
 }
@@ -184,7 +184,7 @@ static void skip(reader *r)
 {
     for (;;) {
         r->at += strspn(r->at, " \t\r\n\f\v");
-        if (!take(r, '#')) return;
+        if (!take_mark(r, '#')) return;
         read_comment(r);
     }
 }
@@ -201,7 +201,7 @@ static char *read_path(reader *r)
         skip(r);
     } while (r->at < r->end && (*r->at == '"' || *r->at == '\''));
     char *read = text_of(r, &b), *path = read && *read ? state_join(r->folder, read) : NULL;
-    if (read && !*read) damaged(r);
+    if (read && !*read) note_damage(r);
     memory_free(read);
     return path;
 }
@@ -245,13 +245,13 @@ static const struct {
 static bool read_list(reader *r, bool (*read)(reader *r))
 {
     skip(r);
-    if (take(r, ']')) return true;
+    if (take_mark(r, ']')) return true;
     do {
         skip(r);
         if (!read(r)) return false;
         skip(r);
-    } while (take(r, ','));
-    return take(r, ']') || damaged(r);
+    } while (take_mark(r, ','));
+    return take_mark(r, ']') || note_damage(r);
 }
 
 static bool read_field(reader *r)
@@ -259,15 +259,15 @@ static bool read_field(reader *r)
     size_t n = strspn(r->at, "abcdefghijklmnopqrstuvwxyz_"), i = 0,
            known = sizeof fields / sizeof *fields;
     while (i < known && (strlen(fields[i].name) != n || memcmp(fields[i].name, r->at, n))) i++;
-    if (i == known) return damaged(r);
+    if (i == known) return note_damage(r);
     r->at += n;
     skip(r);
-    if (!take(r, ':')) return damaged(r);
+    if (!take_mark(r, ':')) return note_damage(r);
     skip(r);
-    bool listed = fields[i].repeated && take(r, '[');
+    bool listed = fields[i].repeated && take_mark(r, '[');
     if (!(listed ? read_list(r, fields[i].read) : fields[i].read(r))) return false;
     skip(r);
-    if (take(r, ',') || take(r, ';')) skip(r);
+    if (take_mark(r, ',') || take_mark(r, ';')) skip(r);
     return true;
 }
 

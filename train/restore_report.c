@@ -9,13 +9,17 @@
 static const file_state state_of[] = {
     [ED_RESTORED] = FILE_RESTORED, [ED_UNEXPECTED] = FILE_UNEXPECTED, [ED_WAITING] = FILE_WAITING};
 
-static bool is_kind(ed_restored kind)
+static bool check_kind(const char *who, ed_restored kind)
 {
-    return kind == ED_RESTORED || kind == ED_MISSING || kind == ED_UNEXPECTED || kind == ED_WAITING;
+    if (kind == ED_RESTORED || kind == ED_MISSING || kind == ED_UNEXPECTED || kind == ED_WAITING)
+        return true;
+    return ed_fail(ED_INVALID_ARGUMENT,
+                   "%s: kind must be ED_RESTORED, ED_MISSING, ED_UNEXPECTED or ED_WAITING, got %d",
+                   who, (int)kind);
 }
 
 /* Name i of the kind, or (i < 0) NULL with their number in *count. */
-static const char *look(const ed_restoration *r, ed_restored kind, int64_t i, int64_t *count)
+static const char *path_of(const ed_restoration *r, ed_restored kind, int64_t i, int64_t *count)
 {
     *count = 0;
     if (kind == ED_MISSING) {
@@ -31,30 +35,28 @@ static const char *look(const ed_restoration *r, ed_restored kind, int64_t i, in
 
 int64_t ed_restoration_count(const ed_restoration *restoration, ed_restored kind)
 {
-    if (!restoration || !is_kind(kind))
-        return ed_fail(ED_INVALID_ARGUMENT, "restoration_count: %s",
-                       restoration ? "there is no such kind" : "NULL given"),
-               0;
+    if (NULL_GIVEN("restoration_count", restoration) || !check_kind("restoration_count", kind))
+        return 0;
     int64_t count;
-    look(restoration, kind, -1, &count);
+    path_of(restoration, kind, -1, &count);
     return count;
 }
 
 const char *ed_restoration_path(const ed_restoration *restoration, ed_restored kind, int64_t i)
 {
-    if (!restoration || !is_kind(kind))
-        return ed_fail(ED_INVALID_ARGUMENT, "restoration_path: %s",
-                       restoration ? "there is no such kind" : "NULL given");
+    if (NULL_GIVEN("restoration_path", restoration) || !check_kind("restoration_path", kind))
+        return NULL;
     int64_t count;
-    const char *name = i < 0 ? NULL : look(restoration, kind, i, &count);
+    const char *name = path_of(restoration, kind, i, &count);
     if (name) return train_text(name);
-    return ed_fail(ED_OUT_OF_RANGE, "restoration_path: there is no path %lld", (long long)i);
+    return ed_fail(ED_OUT_OF_RANGE, "restoration_path: index %lld is out of bounds for %lld paths",
+                   (long long)i, (long long)count);
 }
 
 static void put_kind(io_buffer *b, const ed_restoration *r, ed_restored kind, const char *title)
 {
     int64_t count;
-    look(r, kind, -1, &count);
+    path_of(r, kind, -1, &count);
     io_put_format(b, "%s: %lld\n", title, (long long)count);
     if (kind == ED_MISSING)
         for (int i = 0; i < r->n_missing; i++) io_put_format(b, "    %s\n", r->missing[i]);
@@ -65,13 +67,13 @@ static void put_kind(io_buffer *b, const ed_restoration *r, ed_restored kind, co
 
 const char *ed_restoration_report(const ed_restoration *restoration)
 {
-    if (!restoration) return ed_fail(ED_INVALID_ARGUMENT, "restoration_report: NULL given");
+    if (NULL_GIVEN("restoration_report", restoration)) return NULL;
     io_buffer b = {0};
     io_put_format(&b, "checkpoint %s\n", restoration->source.path);
     put_kind(&b, restoration, ED_RESTORED, "restored");
-    put_kind(&b, restoration, ED_MISSING, "missing in the file");
+    put_kind(&b, restoration, ED_MISSING, "missing from the file");
     put_kind(&b, restoration, ED_UNEXPECTED, "unexpected in the file");
-    put_kind(&b, restoration, ED_WAITING, "waiting for what will be made");
+    put_kind(&b, restoration, ED_WAITING, "waiting for objects that will be created");
     io_put_u8(&b, 0);
     if (!b.failed) return text_give((char *)b.data);
     io_buffer_free(&b);
@@ -117,7 +119,7 @@ static const char *not_restored(const void *user, int i)
 static bool existing(ed_restoration *r, const char *who)
 {
     if (!r->checkpoint)
-        return ed_fail(ED_FAILED_PRECONDITION, "%s: the checkpoint is gone", who), false;
+        return ed_fail(ED_FAILED_PRECONDITION, "%s: the checkpoint was released", who);
     live_values v = {.r = r};
     if (!checkpoint_graph(r->checkpoint, r->counted, &v.g)) return false;
     io_buffer b = {0};
@@ -131,9 +133,8 @@ static bool existing(ed_restoration *r, const char *who)
 
 bool ed_restoration_assert_existing_objects_matched(ed_restoration *restoration)
 {
-    if (!restoration)
-        return ed_fail(ED_INVALID_ARGUMENT, "assert_existing_objects_matched: NULL given"), false;
-    return existing(restoration, "assert_existing_objects_matched");
+    if (NULL_GIVEN("restoration_assert_existing_objects_matched", restoration)) return false;
+    return existing(restoration, "restoration_assert_existing_objects_matched");
 }
 
 static const char *not_taken(const void *restoration, int i)
@@ -145,28 +146,26 @@ static const char *not_taken(const void *restoration, int i)
 
 bool ed_restoration_assert_consumed(ed_restoration *restoration)
 {
-    if (!restoration) return ed_fail(ED_INVALID_ARGUMENT, "assert_consumed: NULL given"), false;
-    if (!existing(restoration, "assert_consumed")) return false;
+    if (NULL_GIVEN("restoration_assert_consumed", restoration)) return false;
+    if (!existing(restoration, "restoration_assert_consumed")) return false;
     io_buffer b = {0};
-    restore_list(&b, "in the file, but not taken: ", restoration->file.n_nodes, not_taken,
+    restore_list(&b, "in the file, but not restored: ", restoration->file.n_nodes, not_taken,
                  restoration);
-    return fail_with(&b, "assert_consumed");
+    return fail_with(&b, "restoration_assert_consumed");
 }
 
 bool ed_restoration_assert_nontrivial_match(ed_restoration *restoration)
 {
-    if (!restoration)
-        return ed_fail(ED_INVALID_ARGUMENT, "assert_nontrivial_match: NULL given"), false;
+    if (NULL_GIVEN("restoration_assert_nontrivial_match", restoration)) return false;
     if (restoration->matched) return true;
     return ed_fail(ED_FAILED_PRECONDITION,
-                   "assert_nontrivial_match: nothing but the root was matched"),
-           false;
+                   "restoration_assert_nontrivial_match: nothing but the root was matched");
 }
 
 /* What waits is let go, and nothing is asked for any more. */
 bool ed_restoration_expect_partial(ed_restoration *restoration)
 {
-    if (!restoration) return ed_fail(ED_INVALID_ARGUMENT, "expect_partial: NULL given"), false;
+    if (NULL_GIVEN("restoration_expect_partial", restoration)) return false;
     restoration->strict = false;
     for (int i = 0; i < restoration->file.n_nodes; i++) {
         if (restoration->states[i] != FILE_WAITING) continue;

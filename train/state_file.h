@@ -14,8 +14,8 @@
  * Paths in a `state` are as a program uses them, "save/ckpt-3"; in the file those inside the folder
  * are relative to it.
  */
-#ifndef EDDY_TRAIN_STATE_H
-#define EDDY_TRAIN_STATE_H
+#ifndef EDDY_TRAIN_STATE_FILE_H
+#define EDDY_TRAIN_STATE_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * The object graph that a checkpoint's file holds (TensorFlow's TrackableObjectGraph): nodes, the
  * names of their children, and under which keys of the bundle their values lie.
  */
-#ifndef EDDY_TRAIN_OBJECTS_H
-#define EDDY_TRAIN_OBJECTS_H
+#ifndef EDDY_TRAIN_OBJECT_GRAPH_H
+#define EDDY_TRAIN_OBJECT_GRAPH_H
 
 #include "io/bytes.h"
 #include "track/graph.h"
