@@ -1,5 +1,5 @@
 /*
- * Where batches come from.
+ * Datasets: where batches come from.
  */
 #ifndef EDDY_DATA_H
 #define EDDY_DATA_H
@@ -9,9 +9,9 @@
 #pragma GCC visibility push(default)
 
 /*
- * A tensor from a file in IDX form, plain or gzip; `path` or path + ".gz". uint8, int32, float32,
- * float64 files; int8 and int16 become int32. Fails for damaged, truncated or oversized files and
- * names them.
+ * The tensor of an IDX file, plain or compressed by gzip; `path` or path + ".gz". uint8, int32,
+ * float32 and float64 keep their dtype; int8 and int16 become int32. Fails for damaged, truncated
+ * or oversized files.
  */
 ed_tensor *ed_read_idx(const char *path);
 
@@ -27,14 +27,14 @@ typedef struct ed_dataset ed_dataset;
 typedef struct ed_dataset_options {
     int64_t batch;       /* default 32 */
     bool shuffle;        /* in a new order every epoch */
-    bool drop_remainder; /* leave out a last batch that is smaller */
-    uint64_t seed;       /* of the order; 0: from ed_set_seed's source */
-    bool pixels;         /* x is uint8 and goes out as float32, 0..255 becoming 0..1 */
+    bool drop_remainder; /* leave out the last batch if it is smaller */
+    uint64_t seed;       /* of the order; 0: drawn from ed_set_seed's state */
+    bool pixels;         /* x is uint8, batches of it are float32: 0..255 becomes 0..1 */
 } ed_dataset_options;
 
 /*
- * Batches of x [n, ...] and y [n, ...], rows in step. Fails if their first extents differ. Pixels
- * are converted batch by batch: the set keeps bytes.
+ * Batches of x [n, ...] and y [n, ...]: row i of one goes with row i of the other. Fails if their
+ * numbers of rows differ. Pixels are converted batch by batch; the dataset keeps bytes.
  */
 #define ed_dataset_from_tensors(x, y, ...)                                                         \
     ed_dataset_from_tensors_with(x, y, &(ed_dataset_options){__VA_ARGS__})
@@ -42,13 +42,13 @@ ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
                                          const ed_dataset_options *options);
 
 /*
- * MNIST from IDX files in dir: split "train" or "test". x float32 [n, 28, 28] in 0..1, y int32 [n].
- * Files: train-images-idx3-ubyte, train-labels-idx1-ubyte,
- * t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz.
+ * MNIST from IDX files in a folder; split is "train" or "test". x float32 [n, 28, 28] in 0..1, y
+ * int32 [n]. The files are train-images-idx3-ubyte, train-labels-idx1-ubyte,
+ * t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, plain or .gz.
  */
 typedef struct ed_dataset_mnist_options {
-    const char *dir;
-    int64_t batch;
+    const char *dir; /* the folder; required */
+    int64_t batch;   /* these as in ed_dataset_options */
     bool shuffle, drop_remainder;
     uint64_t seed;
 } ed_dataset_mnist_options;
@@ -57,20 +57,29 @@ typedef struct ed_dataset_mnist_options {
 ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_options *options);
 
 /*
- * The next batch, lent until the next call; false at the end of an epoch (the call after that
- * begins the next one) and once an error is kept. Either of x, y may be NULL if it is not wanted.
+ * The next batch; x and y belong to the dataset and are valid until the next call. false at the end
+ * of an epoch (the call after that begins the next one) and if an error is kept. x or y may be NULL
+ * if it is not needed.
  */
 bool ed_dataset_next(ed_dataset *dataset, ed_tensor **x, ed_tensor **y);
 
-/* Begins the next epoch now / as a loop over all batches does: unless the set stands where a
- * checkpoint that was just restored says. */
+/* Starts the next epoch. */
 bool ed_dataset_rewind(ed_dataset *dataset);
+
+/* The same, except right after a checkpoint was restored: then the epoch continues from the
+ * position in the checkpoint. For loops over all batches. */
 bool ed_dataset_begin(ed_dataset *dataset);
 
-/* Rows; batches of an epoch; the whole tensors, in order and as batches have them. */
+/* The number of rows; 0 for NULL. */
 int64_t ed_dataset_rows(const ed_dataset *dataset);
+
+/* The number of batches in an epoch; 0 for NULL. */
 int64_t ed_dataset_batches(const ed_dataset *dataset);
+
+/* All of x, unshuffled, with the dtype that batches have. */
 ed_tensor *ed_dataset_x(const ed_dataset *dataset);
+
+/* All of y, unshuffled. */
 ed_tensor *ed_dataset_y(const ed_dataset *dataset);
 
 #pragma GCC visibility pop

@@ -58,11 +58,11 @@ static const char *refuses_state(const void *self, const void *elements)
 {
     const ed_dataset *set = self;
     const int64_t *words = elements;
-    if (words[ROWS] != set->rows) return "it is of a dataset with another number of rows";
+    if (words[ROWS] != set->rows) return "it belongs to a dataset with a different number of rows";
     if (words[SHUFFLED] != (set->order != NULL))
-        return set->order ? "it is of a dataset in order, this one is shuffled"
-                          : "it is of a shuffled dataset, this one is in order";
-    if (words[POSITION] < -1 || words[POSITION] > set->rows) return "there is no such row";
+        return set->order ? "it belongs to a dataset that is not shuffled, this one is"
+                          : "it belongs to a shuffled dataset, this one is not";
+    if (words[POSITION] < -1 || words[POSITION] > set->rows) return "its position is out of bounds";
     return NULL;
 }
 
@@ -87,18 +87,20 @@ static const object_class dataset_class = {
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-static bool check(const ed_tensor *x, const ed_tensor *y, const ed_dataset_options *options)
+static bool check_dataset(const ed_tensor *x, const ed_tensor *y, const ed_dataset_options *options)
 {
     if (!x || !y)
-        ed_fail(ED_INVALID_ARGUMENT, "dataset: %s is NULL", x ? "y" : "x");
+        ed_fail(ED_INVALID_ARGUMENT, "dataset_from_tensors: %s is NULL", x ? "y" : "x");
     else if (x->rank == 0 || y->rank == 0 || x->shape[0] != y->shape[0])
         ed_fail(ED_INVALID_ARGUMENT,
-                "dataset: x and y must have the same number of rows: x is %s, y is %s",
+                "dataset_from_tensors: x and y must have the same number of rows: x is %s, y is %s",
                 text_of_tensor(x).s, text_of_tensor(y).s);
     else if (options->pixels && x->dtype != ED_UINT8)
-        ed_fail(ED_INVALID_ARGUMENT, "dataset: pixels are uint8, x is %s", text_of_tensor(x).s);
+        ed_fail(ED_INVALID_ARGUMENT, "dataset_from_tensors: pixels must be uint8, x is %s",
+                text_of_tensor(x).s);
     else if (options->batch < 0)
-        ed_fail(ED_INVALID_ARGUMENT, "dataset: a batch of %lld rows", (long long)options->batch);
+        ed_fail(ED_INVALID_ARGUMENT, "dataset_from_tensors: batch must be > 0, got %lld",
+                (long long)options->batch);
     else
         return true;
     return false;
@@ -109,7 +111,7 @@ ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
 {
     static const ed_dataset_options defaults;
     if (!options) options = &defaults;
-    if (!check(x, y, options)) return NULL;
+    if (!check_dataset(x, y, options)) return NULL;
     ed_dataset *set = object_new(&dataset_class, sizeof *set);
     if (!set) return NULL;
     set->x = tensor_contiguous(tensor_read(x));
@@ -204,7 +206,7 @@ bool ed_dataset_next(ed_dataset *set, ed_tensor **x, ed_tensor **y)
 {
     if (x) *x = NULL;
     if (y) *y = NULL;
-    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "next: dataset is NULL"), false;
+    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_next: dataset is NULL");
     if (ed_failed()) return false;
     take_back(set);
     set->restored = false;
@@ -233,7 +235,7 @@ bool ed_dataset_next(ed_dataset *set, ed_tensor **x, ed_tensor **y)
 
 bool ed_dataset_rewind(ed_dataset *set)
 {
-    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_rewind: dataset is NULL"), false;
+    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_rewind: dataset is NULL");
     if (set->position >= 0) set->epoch++;
     set->position = -1;
     set->restored = false;
@@ -242,7 +244,7 @@ bool ed_dataset_rewind(ed_dataset *set)
 
 bool ed_dataset_begin(ed_dataset *set)
 {
-    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_begin: dataset is NULL"), false;
+    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_begin: dataset is NULL");
     return set->restored || ed_dataset_rewind(set);
 }
 
@@ -275,7 +277,7 @@ static ed_tensor *read_part(const char *dir, const char *split, const char *what
 {
     char path[4096];
     if (snprintf(path, sizeof path, "%s/%s-%s-ubyte", dir, split, what) >= (int)sizeof path)
-        return ed_fail(ED_INVALID_ARGUMENT, "mnist: the name of the folder is too long");
+        return ed_fail(ED_INVALID_ARGUMENT, "dataset_mnist: dir is too long");
     return ed_read_idx(path);
 }
 
@@ -291,10 +293,10 @@ static ed_tensor *labels_of(const ed_tensor *bytes)
 ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_options *options)
 {
     if (!split || !options || !options->dir)
-        return ed_fail(ED_INVALID_ARGUMENT, "mnist: NULL given");
+        return ed_fail(ED_INVALID_ARGUMENT, "dataset_mnist: %s is NULL", split ? "dir" : "split");
     bool train = !strcmp(split, "train");
     if (!train && strcmp(split, "test"))
-        return ed_fail(ED_INVALID_ARGUMENT, "mnist: there are the splits train and test, not %s",
+        return ed_fail(ED_INVALID_ARGUMENT, "dataset_mnist: split must be train or test, got %s",
                        split);
 
     ED_SCOPE;
@@ -304,8 +306,8 @@ ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_opti
     if (!x || !y) return NULL;
     if (x->dtype != ED_UINT8 || x->rank != 3 || y->dtype != ED_UINT8 || y->rank != 1)
         return ed_fail(ED_DATA_LOSS,
-                       "mnist: %s/%s-*: expected images uint8 [n, height, width] and labels uint8 "
-                       "[n], found %s and %s",
+                       "dataset_mnist: %s/%s-*: images must be uint8 [n, height, width] and labels "
+                       "uint8 [n], got %s and %s",
                        options->dir, name, text_of_tensor(x).s, text_of_tensor(y).s);
     const ed_dataset_options set = {.batch = options->batch,
                                     .shuffle = options->shuffle,

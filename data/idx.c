@@ -39,9 +39,9 @@ struct source {
     unsigned char buffer[BUFFER];
 };
 
-/* Every complaint but those of memory is made here. */
-__attribute__((format(printf, 3, 4))) static bool fail(const struct source *s, ed_error_code code,
-                                                       const char *format, ...)
+/* All errors but those of memory begin here. */
+__attribute__((format(printf, 3, 4))) static bool
+idx_fail(const struct source *s, ed_error_code code, const char *format, ...)
 {
     char what[256];
     va_list arguments;
@@ -71,7 +71,7 @@ static bool refill(struct source *s)
     ssize_t n;
     do n = read(s->file, s->buffer, BUFFER);
     while (n < 0 && errno == EINTR);
-    if (n < 0) return fail(s, ED_IO, "%s", strerror(errno));
+    if (n < 0) return idx_fail(s, ED_IO, "%s", strerror(errno));
     s->z.next_in = s->buffer;
     s->z.avail_in = (unsigned)n;
     s->at_end = n == 0;
@@ -84,21 +84,22 @@ static bool source_open(struct source *s)
     struct stat file;
     /* A pipe without a writer must not be waited for. */
     s->file = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (s->file < 0) return fail(s, errno == ENOENT ? ED_NOT_FOUND : ED_IO, "%s", strerror(errno));
-    if (fstat(s->file, &file)) return fail(s, ED_IO, "%s", strerror(errno));
-    if (!S_ISREG(file.st_mode)) return fail(s, ED_IO, "this is no regular file");
+    if (s->file < 0)
+        return idx_fail(s, errno == ENOENT ? ED_NOT_FOUND : ED_IO, "%s", strerror(errno));
+    if (fstat(s->file, &file)) return idx_fail(s, ED_IO, "%s", strerror(errno));
+    if (!S_ISREG(file.st_mode)) return idx_fail(s, ED_IO, "not a regular file");
     if (!refill(s)) return false;
     if (s->z.avail_in < 2 || s->buffer[0] != 0x1f || s->buffer[1] != 0x8b) return true;
     s->z.zalloc = zip_allocate;
     s->z.zfree = zip_release;
-    if (inflateInit2(&s->z, 15 + 16) != Z_OK) return fail(s, ED_OUT_OF_MEMORY, "out of memory");
+    if (inflateInit2(&s->z, 15 + 16) != Z_OK) return idx_fail(s, ED_OUT_OF_MEMORY, "out of memory");
     s->zipped = true;
     return true;
 }
 
 static bool source_rewind(struct source *s)
 {
-    if (lseek(s->file, 0, SEEK_SET) < 0) return fail(s, ED_IO, "%s", strerror(errno));
+    if (lseek(s->file, 0, SEEK_SET) < 0) return idx_fail(s, ED_IO, "%s", strerror(errno));
     if (s->zipped) inflateReset(&s->z);
     return refill(s);
 }
@@ -133,9 +134,9 @@ static bool copy_zipped(struct source *s, unsigned char *out, size_t want, size_
         return inflateReset(&s->z) == Z_OK;
     }
     if (state == Z_OK || state == Z_BUF_ERROR) return true;
-    if (state == Z_MEM_ERROR) return fail(s, ED_OUT_OF_MEMORY, "out of memory");
-    return fail(s, ED_DATA_LOSS, "damaged gzip data%s%s", s->z.msg ? ": " : "",
-                s->z.msg ? s->z.msg : "");
+    if (state == Z_MEM_ERROR) return idx_fail(s, ED_OUT_OF_MEMORY, "out of memory");
+    return idx_fail(s, ED_DATA_LOSS, "damaged gzip data%s%s", s->z.msg ? ": " : "",
+                    s->z.msg ? s->z.msg : "");
 }
 
 /* Reads up to want bytes; *got is less only at the end of the data. */
@@ -144,7 +145,8 @@ static bool source_read(struct source *s, unsigned char *out, size_t want, size_
     for (*got = 0; *got < want && !s->at_end;) {
         size_t n = 0;
         if (!s->z.avail_in && !refill(s)) return false;
-        if (s->at_end && s->zipped) return fail(s, ED_DATA_LOSS, "the gzip data ends early");
+        if (s->at_end && s->zipped)
+            return idx_fail(s, ED_DATA_LOSS, "unexpected end of the gzip data");
         if (s->zipped) {
             if (!copy_zipped(s, out + *got, want - *got, &n)) return false;
         } else {
@@ -170,37 +172,38 @@ static int width(unsigned type)
     }
 }
 
-static bool read_header(struct source *s, struct header *h)
+static bool idx_read_header(struct source *s, struct header *h)
 {
     unsigned char head[4], size[4];
     size_t got;
     if (!source_read(s, head, 4, &got)) return false;
-    if (got < 4 || head[0] || head[1]) return fail(s, ED_DATA_LOSS, "this is no IDX file");
-    if (!width(head[2])) return fail(s, ED_DATA_LOSS, "unknown element type 0x%02x", head[2]);
+    if (got < 4 || head[0] || head[1]) return idx_fail(s, ED_DATA_LOSS, "not an IDX file");
+    if (!width(head[2])) return idx_fail(s, ED_DATA_LOSS, "unknown element type 0x%02x", head[2]);
     if (head[3] < 1 || head[3] > ED_MAX_RANK)
-        return fail(s, ED_DATA_LOSS, "%d dimensions, expected 1 to %d", head[3], ED_MAX_RANK);
+        return idx_fail(s, ED_DATA_LOSS, "rank must be 1 to %d, got %d", ED_MAX_RANK, head[3]);
     *h = (struct header){.type = head[2], .rank = head[3], .size = width(head[2])};
     for (int i = 0; i < h->rank; i++) {
         if (!source_read(s, size, 4, &got)) return false;
-        if (got < 4) return fail(s, ED_DATA_LOSS, "the file ends inside its header");
+        if (got < 4) return idx_fail(s, ED_DATA_LOSS, "unexpected end of file in its header");
         h->shape[i] = (int64_t)size[0] << 24 | size[1] << 16 | size[2] << 8 | size[3];
-        if (!h->shape[i]) return fail(s, ED_DATA_LOSS, "dimension %d has size 0", i);
+        if (!h->shape[i]) return idx_fail(s, ED_DATA_LOSS, "dimension %d has size 0", i);
         if (__builtin_mul_overflow(h->size, h->shape[i], &h->size))
-            return fail(s, ED_DATA_LOSS, "the sizes in the header are too large");
+            return idx_fail(s, ED_DATA_LOSS, "the sizes in the header are too large");
     }
     return true;
 }
 
 static bool too_short(const struct source *s, const struct header *h, int64_t count)
 {
-    return fail(s, ED_DATA_LOSS, "the header asks for %lld bytes of data, the file has %lld",
-                (long long)h->size, (long long)count);
+    return idx_fail(s, ED_DATA_LOSS, "the header announces %lld bytes of data, the file has %lld",
+                    (long long)h->size, (long long)count);
 }
 
 static bool too_long(const struct source *s, const struct header *h)
 {
-    return fail(s, ED_DATA_LOSS, "the file goes on after its %lld bytes of data",
-                (long long)h->size);
+    return idx_fail(s, ED_DATA_LOSS,
+                    "unexpected data after the %lld bytes that the header announces",
+                    (long long)h->size);
 }
 
 /* Inflates everything once to see how much there is, and returns to the first byte of data. */
@@ -212,14 +215,14 @@ static bool count_data(struct source *s, const struct header *h)
     for (size_t got = BUFFER; got == BUFFER && count <= h->size; count += (int64_t)got)
         if (!source_read(s, sink, BUFFER, &got)) return false;
     if (count < h->size) return too_short(s, h, count);
-    return source_rewind(s) && read_header(s, &again);
+    return source_rewind(s) && idx_read_header(s, &again);
 }
 
 /* Whether the header may be believed as far as to take the memory. */
 static bool check_claim(struct source *s, const struct header *h)
 {
     struct stat file;
-    if (fstat(s->file, &file)) return fail(s, ED_IO, "%s", strerror(errno));
+    if (fstat(s->file, &file)) return idx_fail(s, ED_IO, "%s", strerror(errno));
     if (s->zipped) return h->size / USUAL <= file.st_size || count_data(s, h);
     int64_t count = (int64_t)file.st_size - 4 - 4 * h->rank;
     return count >= h->size || too_short(s, h, count);
@@ -279,14 +282,14 @@ static ed_tensor *read_file(const char *path)
     struct source s = {.path = path, .file = -1};
     struct header h;
     ed_tensor *t = NULL;
-    if (source_open(&s) && read_header(&s, &h) && check_claim(&s, &h)) t = read_tensor(&s, &h);
+    if (source_open(&s) && idx_read_header(&s, &h) && check_claim(&s, &h)) t = read_tensor(&s, &h);
     source_close(&s);
     return scope_give(t);
 }
 
 ed_tensor *ed_read_idx(const char *path)
 {
-    if (!path) return ed_fail(ED_INVALID_ARGUMENT, "read_idx: path is NULL");
+    if (NULL_GIVEN("read_idx", path)) return NULL;
     size_t length = strlen(path);
     if (access(path, F_OK) && length < 4096) {
         char zipped[4096 + 4];

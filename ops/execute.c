@@ -304,9 +304,10 @@ static bool resolve_numbers(ed_call *call)
         if (!(call->inputs[i]->flags & TENSOR_WEAK)) continue;
         ed_dtype dtype = i < ED_MAX_OPERANDS ? wanted[i] : weak_dtype(call, i);
         if (!number_fits(call->inputs[i], dtype))
-            return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                                "the number %.17g can't be an element of %s; cast the tensor first",
-                                ed_item(call->inputs[i]), ed_dtype_name(dtype));
+            return ed_call_fail(
+                call, ED_INVALID_ARGUMENT,
+                "the number %.17g cannot be represented as %s; cast the tensor first",
+                ed_item(call->inputs[i]), ed_dtype_name(dtype));
         ed_tensor *number = scope_give(number_as(call->inputs[i], dtype));
         if (!number) return false;
         call->inputs[i] = number;

@@ -19,7 +19,7 @@
 #define AXIS_ATTRS                                                                                 \
     (const ed_attr[])                                                                              \
     {                                                                                              \
-        ATTR(ed_concat_options, axis, ED_ATTR_AXIS, AXIS_TEXT),                                     \
+        ATTR(ed_concat_options, axis, ED_ATTR_AXIS, AXIS_TEXT),                                    \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \
@@ -594,8 +594,9 @@ static bool pad_infer(ed_call *call)
         !check_padding(call, "after", options->after))
         return false;
     if (!dtype_holds(x->dtype, options->value))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the value %.17g can't be an element of %s",
-                            options->value, ed_dtype_name(x->dtype));
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "the value %.17g cannot be represented as %s", options->value,
+                            ed_dtype_name(x->dtype));
     for (int i = 0; i < x->rank; i++)
         if (__builtin_add_overflow(padding(options->before, i), padding(options->after, i),
                                    &shape[i]) ||

@@ -23,7 +23,7 @@ static const char *refuses_rate(const void *self, const void *elements)
     float rate;
     (void)self;
     memcpy(&rate, elements, sizeof rate);
-    return rate >= 0 && rate < INFINITY ? NULL : "a learning rate is finite and not negative";
+    return rate >= 0 && rate < INFINITY ? NULL : "a learning rate must be finite and >= 0";
 }
 
 /* A rate that the file has rounded, as Keras does, stays as it is here. */
@@ -45,7 +45,7 @@ static const char *refuses_constant(const void *self, const void *elements)
 {
     float value;
     memcpy(&value, elements, sizeof value);
-    return value == (float)*(const double *)self ? NULL : "this optimizer was made with another";
+    return value == (float)*(const double *)self ? NULL : "this optimizer was created with a different one";
 }
 
 static void keep_constant(void *self, const void *elements)
@@ -96,11 +96,11 @@ static void track_slots(ed_optimizer *o, ed_tracker *t, int slot)
                         .variable = -1,
                         .value = -1,
                         .index = -1,
-                        .list = o->class->lists[slot],
-                        .legacy = o->class->legacy[slot]};
+                        .keras3_list = o->class->lists[slot],
+                        .keras2_slot = o->class->legacy[slot]};
     graph_slot_of(t, known);
     int list = graph_container(t);
-    graph_name(t, t->self, GRAPH_KEY | GRAPH_WRITE, known.list, list);
+    graph_name(t, t->self, GRAPH_KEY | GRAPH_WRITE, known.keras3_list, list);
     for (known.index = 0; known.index < o->n_entries; known.index++) {
         const optim_entry *e = &o->entries[known.index];
         known.variable = graph_object(t, e->variable);
@@ -136,8 +136,9 @@ bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, ed_tenso
     *initial = NULL;
     *place = -1;
     if (!source) return true;
-    const graph_slot wanted = {
-        .index = o->n_entries - 1, .list = o->class->lists[slot], .legacy = o->class->legacy[slot]};
+    const graph_slot wanted = {.index = o->n_entries - 1,
+                               .keras3_list = o->class->lists[slot],
+                               .keras2_slot = o->class->legacy[slot]};
     *place = source->find_slot(source, o->wait.node, &wanted, v);
     if (*place < 0) return true;
     *initial = source->value(source, *place, ed_variable_name(v), v->dtype, ed_shape(v));

@@ -13,7 +13,7 @@ ed_list *list_new(int64_t size)
 {
     size_t bytes;
     if (size < 0 || !memory_mul((size_t)size, sizeof(ed_tensor *), &bytes))
-        return ed_fail(ED_INVALID_ARGUMENT, "list: %lld is no number of entries", (long long)size);
+        return ed_fail(ED_INVALID_ARGUMENT, "list: count must be >= 0, got %lld", (long long)size);
     ed_list *list = object_new(&tensor_list_class, sizeof *list + bytes);
     if (list) list->size = size;
     return list;
@@ -43,17 +43,17 @@ int64_t ed_list_size(const ed_list *list)
 
 ed_tensor *ed_list_get(const ed_list *list, int64_t i)
 {
-    if (!list) return ed_fail(ED_INVALID_ARGUMENT, "list_get: NULL given");
+    if (NULL_GIVEN("list_get", list)) return NULL;
     int64_t at = i < 0 ? i + list->size : i;
     if (at < 0 || at >= list->size)
-        return ed_fail(ED_OUT_OF_RANGE, "list_get: entry %lld of a list of %lld", text_nth(i),
-                       (long long)list->size);
+        return ed_fail(ED_OUT_OF_RANGE, "list_get: index %lld is out of bounds for a list of %lld",
+                       text_nth(i), (long long)list->size);
     return list->items[at];
 }
 
 ed_list *ed_list_concat(const ed_list *a, const ed_list *b)
 {
-    if (!a || !b) return ed_fail(ED_INVALID_ARGUMENT, "list_concat: NULL given");
+    if (NULL_GIVEN("list_concat", a, b)) return NULL;
     ed_list *list = list_new(a->size + b->size);
     if (!list) return NULL;
     for (int64_t i = 0; i < a->size; i++) list->items[i] = ed_retain(a->items[i]);

@@ -202,10 +202,10 @@ void *memory_alloc(size_t bytes)
     thread_state *self = thread_self();
     if (bytes > (size_t)1 << 47 || must_fail() ||
         (bytes >= LARGE_BYTES && exceeds_machine(self, bytes)))
-        return ed_fail(ED_OUT_OF_MEMORY, "out of memory: %zu bytes can't be had", bytes);
+        return ed_fail(ED_OUT_OF_MEMORY, "out of memory: cannot allocate %zu bytes", bytes);
     uint32_t class = class_of(bytes + HEADER);
     memory_block *block = take(self, class);
-    if (!block) return ed_fail(ED_OUT_OF_MEMORY, "out of memory: %zu bytes can't be had", bytes);
+    if (!block) return ed_fail(ED_OUT_OF_MEMORY, "out of memory: cannot allocate %zu bytes", bytes);
     count(self, (int64_t)class_bytes(class));
     if (SANITIZED) memset((char *)block + HEADER, POISON_FRESH, bytes);
     return (char *)block + HEADER;

@@ -56,11 +56,11 @@ static void drop_header(ed_tensor *t)
 bool tensor_count(ed_dtype dtype, int rank, const int64_t *shape, int64_t *size)
 {
     if (rank < 0 || rank > ED_MAX_RANK) {
-        ed_fail(ED_INVALID_ARGUMENT, "a tensor has 0 to %d dimensions, not %d", ED_MAX_RANK, rank);
+        ed_fail(ED_INVALID_ARGUMENT, "rank must be 0 to %d, got %d", ED_MAX_RANK, rank);
         return false;
     }
     if (dtype <= ED_DTYPE_NONE || dtype >= ED_DTYPE_COUNT) {
-        ed_fail(ED_INVALID_ARGUMENT, "%d is no dtype", (int)dtype);
+        ed_fail(ED_INVALID_ARGUMENT, "unknown dtype %d", (int)dtype);
         return false;
     }
     /* A zero may stand anywhere, so the product of the others is checked without it: no order
@@ -69,7 +69,7 @@ bool tensor_count(ed_dtype dtype, int rank, const int64_t *shape, int64_t *size)
     bool empty = false, overflow = false;
     for (int i = 0; i < rank; i++) {
         if (shape[i] < 0) {
-            ed_fail(ED_INVALID_ARGUMENT, "negative extent in the shape %s",
+            ed_fail(ED_INVALID_ARGUMENT, "the shape %s has a negative dimension",
                     text_of_ints(shape, rank).s);
             return false;
         }
@@ -156,7 +156,8 @@ static int rank_of(ed_ints shape)
 
 ed_tensor *ed_constant_of(ed_dtype dtype, const void *data, ed_ints shape)
 {
-    if (!data || !shape.values) return ed_fail(ED_INVALID_ARGUMENT, "constant: NULL given");
+    if (!data || !shape.values)
+        return ed_fail(ED_INVALID_ARGUMENT, "constant: %s is NULL", data ? "shape" : "data");
     ed_tensor *t = tensor_new(dtype, rank_of(shape), shape.values);
     if (!t) return NULL;
     memcpy(t->data, data, (size_t)t->size * dtype_size(dtype));
@@ -184,11 +185,12 @@ static void leave(void *data, void *user)
 ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
                    void (*deleter)(void *data, void *user), void *user)
 {
-    if (!data || !shape.values) return ed_fail(ED_INVALID_ARGUMENT, "wrap: NULL given");
+    if (!data || !shape.values)
+        return ed_fail(ED_INVALID_ARGUMENT, "wrap: %s is NULL", data ? "shape" : "data");
     int64_t size;
     if (!tensor_count(dtype, rank_of(shape), shape.values, &size)) return NULL;
     if ((uintptr_t)data % dtype_size(dtype))
-        return ed_fail(ED_INVALID_ARGUMENT, "wrap: the memory is not aligned to elements of %s",
+        return ed_fail(ED_INVALID_ARGUMENT, "wrap: data is not aligned to elements of %s",
                        ed_dtype_name(dtype));
     ed_tensor *t = new_header(dtype, (int)shape.count, size);
     if (!t) return NULL;
@@ -248,7 +250,7 @@ bool number_fits(const ed_tensor *weak, ed_dtype dtype)
 ed_tensor *number_as(const ed_tensor *weak, ed_dtype dtype)
 {
     if (!number_fits(weak, dtype))
-        return ed_fail(ED_INVALID_ARGUMENT, "the number %.17g can't be an element of %s",
+        return ed_fail(ED_INVALID_ARGUMENT, "the number %.17g cannot be represented as %s",
                        dtype_load(weak->dtype, weak->data, 0), ed_dtype_name(dtype));
     ed_tensor *t = tensor_new(dtype, 0, NULL);
     if (!t) return NULL;
@@ -267,12 +269,12 @@ ed_dtype number_default_dtype(const ed_tensor *weak)
 
 ed_tensor *ed_scalar_with(ed_tensor *number, const ed_scalar_options *options)
 {
-    if (!number) return ed_fail(ED_INVALID_ARGUMENT, "scalar: NULL given");
+    if (NULL_GIVEN("scalar", number)) return NULL;
     if (!(number->flags & TENSOR_WEAK))
-        return ed_fail(ED_INVALID_ARGUMENT, "scalar: a plain number is expected, not a tensor");
+        return ed_fail(ED_INVALID_ARGUMENT, "scalar: number must be a plain number, got a tensor");
     ed_dtype dtype = options && options->dtype ? options->dtype : number_default_dtype(number);
     if (dtype <= ED_DTYPE_NONE || dtype >= ED_DTYPE_COUNT)
-        return ed_fail(ED_INVALID_ARGUMENT, "scalar: %d is no dtype", (int)dtype);
+        return ed_fail(ED_INVALID_ARGUMENT, "scalar: unknown dtype %d", (int)dtype);
     return scope_give(number_as(number, dtype));
 }
 
@@ -310,11 +312,11 @@ ed_ints ed_strides(const ed_tensor *tensor)
 
 int64_t ed_dim(const ed_tensor *tensor, int axis)
 {
-    if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "dim: NULL given"), 0;
+    if (NULL_GIVEN("dim", tensor)) return 0;
     int i = tensor_axis(axis, tensor->rank);
     if (i < 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "dim: axis %lld of a tensor of rank %d", text_nth(axis),
-                       tensor->rank),
+        return ed_fail(ED_INVALID_ARGUMENT, "dim: axis %lld is out of bounds for rank %d",
+                       text_nth(axis), tensor->rank),
                0;
     return tensor->shape[i];
 }
@@ -333,10 +335,10 @@ uint64_t ed_tensor_id(const ed_tensor *tensor)
 
 static const ed_tensor *one_element(const ed_tensor *tensor)
 {
-    if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "item: NULL given");
+    if (NULL_GIVEN("item", tensor)) return NULL;
     if (tensor->size != 1)
-        return ed_fail(ED_INVALID_ARGUMENT, "item: the tensor has %lld elements, not one: %s",
-                       (long long)tensor->size, text_of_tensor(tensor).s);
+        return ed_fail(ED_INVALID_ARGUMENT, "item: tensor must have one element, got %s",
+                       text_of_tensor(tensor).s);
     return tensor_read(tensor);
 }
 
@@ -354,23 +356,19 @@ int64_t ed_item_int64(const ed_tensor *tensor)
     if (t->dtype == ED_UINT64 && *(const int64_t *)t->data >= 0) return *(const int64_t *)t->data;
     double value = dtype_load(t->dtype, t->data, 0);
     if (!(value >= -0x1p63 && value < 0x1p63))
-        return ed_fail(ED_OUT_OF_RANGE, "item: %g is no int64", value), 0;
+        return ed_fail(ED_OUT_OF_RANGE, "item: %g is not an int64", value), 0;
     return (int64_t)value;
 }
 
 bool ed_copy_to_of(const ed_tensor *tensor, ed_dtype dtype, void *array, int64_t count)
 {
-    if (!tensor || !array) return ed_fail(ED_INVALID_ARGUMENT, "copy_to: NULL given"), false;
+    if (NULL_GIVEN("copy_to", tensor, array)) return false;
     if (tensor->dtype != dtype)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "copy_to: the tensor is %s, the array's elements are %s",
-                       text_of_tensor(tensor).s, ed_dtype_name(dtype)),
-               false;
+        return ed_fail(ED_INVALID_ARGUMENT, "copy_to: array must have elements of %s, got %s",
+                       ed_dtype_name(tensor->dtype), ed_dtype_name(dtype));
     if (tensor->size != count)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "copy_to: the tensor %s has %lld elements, the array %lld",
-                       text_of_tensor(tensor).s, (long long)tensor->size, (long long)count),
-               false;
+        return ed_fail(ED_INVALID_ARGUMENT, "copy_to: count must be %lld for %s, got %lld",
+                       (long long)tensor->size, text_of_tensor(tensor).s, (long long)count);
     tensor_pack(tensor_read(tensor), array);
     return true;
 }
@@ -385,7 +383,7 @@ ed_tensor *tensor_contiguous(const ed_tensor *t)
 
 const void *ed_data(const ed_tensor *tensor)
 {
-    if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "data: NULL given");
+    if (NULL_GIVEN("data", tensor)) return NULL;
     const ed_tensor *t = tensor_read(tensor);
     if (t->flags & TENSOR_CONTIGUOUS) return t->data;
     ed_tensor *copy = scope_give(tensor_contiguous(t));

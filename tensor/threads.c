@@ -183,7 +183,7 @@ int ed_num_threads(void)
 bool ed_set_num_threads(int count)
 {
     if (count < 1 || count > THREADS_MOST)
-        return ed_fail(ED_INVALID_ARGUMENT, "set_num_threads: 1 to %d threads, not %d",
+        return ed_fail(ED_INVALID_ARGUMENT, "set_num_threads: count must be 1 to %d, got %d",
                        THREADS_MOST, count),
                false;
     __atomic_store_n(&pool.count, count, __ATOMIC_RELAXED);

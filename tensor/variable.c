@@ -30,7 +30,7 @@ ed_tensor *tensor_snapshot(const ed_tensor *value)
 
 ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *options)
 {
-    if (!initial) return ed_fail(ED_INVALID_ARGUMENT, "variable: NULL given");
+    if (NULL_GIVEN("variable", initial)) return NULL;
     initial = tensor_read(initial);
     ed_tensor *value = initial->flags & TENSOR_WEAK
                            ? number_as(initial, number_default_dtype(initial))
@@ -73,7 +73,8 @@ bool ed_variable_is_trainable(const ed_tensor *v)
 bool ed_variable_set_trainable(ed_tensor *v, bool trainable)
 {
     if (!ed_is_variable(v))
-        return ed_fail(ED_INVALID_ARGUMENT, "set_trainable: a variable is expected"), false;
+        return ed_fail(ED_INVALID_ARGUMENT, "variable_set_trainable: %s is not a variable",
+                       v ? text_of_tensor(v).s : "NULL");
     ((variable *)v)->trainable = trainable;
     return true;
 }

@@ -98,7 +98,7 @@ static void no_such_files(void **state)
     assert_null(ed_checkpoint("a"));
     failed_with(ED_INVALID_ARGUMENT, "pairs of name and object, got");
     assert_null(ed_checkpoint("a", a, "a", a));
-    failed_with(ED_INVALID_ARGUMENT, "given twice");
+    failed_with(ED_INVALID_ARGUMENT, "duplicate name 'a'");
     assert_null(ed_checkpoint("", a));
     failed_with(ED_INVALID_ARGUMENT, "empty");
     assert_null(ed_checkpoint("save_counter", a));

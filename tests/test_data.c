@@ -155,24 +155,26 @@ static void damaged(void **state)
     enum { SIZE = 18 };
 
     for (size_t n = 0; n < SIZE; n++) { /* every truncation */
-        const char *why = n < 4 ? "no IDX" : n < 12 ? "inside its header" : "the file has";
+        const char *why = n < 4    ? "not an IDX file"
+                          : n < 12 ? "end of file in its header"
+                                   : "the file has";
         write_plain(good, n);
         refused(why);
         write_zipped(good, n, "wb");
         refused(why);
     }
     write_plain(good, SIZE + 1);
-    refused("goes on after");
+    refused("unexpected data after");
     write_zipped(good, SIZE + 1, "wb");
-    refused("goes on after");
+    refused("unexpected data after");
 
     struct {
         int at;
         unsigned char byte;
         const char *why;
-    } changes[] = {{0, 1, "no IDX"},     {1, 8, "no IDX"},        {2, 0, "element type"},
-                   {2, 10, "0x0a"},      {3, 0, "0 dimensions"},  {3, 9, "9 dimensions"},
-                   {7, 0, "has size 0"}, {4, 255, "the file has"}};
+    } changes[] = {{0, 1, "not an IDX file"}, {1, 8, "not an IDX file"}, {2, 0, "element type"},
+                   {2, 10, "0x0a"},           {3, 0, "got 0"},           {3, 9, "got 9"},
+                   {7, 0, "has size 0"},      {4, 255, "the file has"}};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         memcpy(file, good, SIZE);
         file[changes[i].at] = changes[i].byte;
@@ -233,7 +235,7 @@ static void dense_gzip(void **state)
     const uint8_t *read = ed_data(accepted());
     for (int i = 0; i < N; i++) assert_int_equal(read[i], 0);
     write_zipped(file, N + 9, "wb");
-    refused_at_any_cost("goes on after");
+    refused_at_any_cost("unexpected data after");
     write_zipped(file, N + 7, "wb");
     refused("the file has 3145727");
     file[4] = 255; /* 4 GiB */
@@ -455,7 +457,7 @@ static void bad_datasets(void **state)
     assert_null(ed_dataset_from_tensors(x, x, .batch = -1));
     ed_clear_error();
     assert_null(ed_dataset_from_tensors(x, x, .pixels = true));
-    assert_non_null(strstr(ed_error(), "pixels are uint8"));
+    assert_non_null(strstr(ed_error(), "pixels must be uint8"));
     ed_clear_error();
     assert_false(ed_dataset_next(NULL, &out, &out));
     ed_clear_error();
@@ -552,7 +554,7 @@ static void mnist(void **state)
     ed_clear_error();
     write_part(parts[3], images, sizeof images);
     assert_null(ed_dataset_mnist("train", .dir = dir));
-    assert_non_null(strstr(ed_error(), "expected images"));
+    assert_non_null(strstr(ed_error(), "images must be uint8"));
     ed_clear_error();
     assert_null(ed_dataset_mnist("validation", .dir = dir));
     ed_clear_error();

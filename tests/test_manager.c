@@ -877,7 +877,7 @@ static void options(void **unused)
     refused("requires a step_counter", .checkpoint_interval = 1);
     refused(">= 0", .checkpoint_interval = -1, .step_counter = ed_counter(&p.step));
     refused("step_counter must be", .step_counter = p.v);
-    refused("nothing that could be restored", .step_counter = p.checkpoint);
+    refused("can't be saved", .step_counter = p.checkpoint);
     refused("best", .best = 3);
     assert_false(io_exists(folder));
     assert_int_equal(access(folder, F_OK), -1);

@@ -374,7 +374,7 @@ static void test_own_layer(void **state)
         assert_null(ed_layer_add_weight(own, "a/b", ED_SHAPE(1)));
         assert_error("invalid name");
         assert_null(ed_layer_add_weight(own, "n", ED_SHAPE(-1)));
-        assert_error("negative extent");
+        assert_error("negative dimension");
         assert_null(ed_layer_add_weight(own, "n", ED_SHAPE(1), .dtype = ED_INT32));
         assert_error("float32 or float64");
         ed_tensor *by_hand =

@@ -45,8 +45,8 @@ static void constants(void **state)
     REFUSED(ed_constant(values, ED_SHAPE(-1)), "[-1]");
     REFUSED(ed_constant(values, (ed_ints){0}), "NULL");
     REFUSED(ed_constant((float *)NULL, ED_SHAPE(1)), "NULL");
-    REFUSED(ed_constant(values, ED_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1)), "0 to 8 dimensions, not 9");
-    REFUSED(ed_constant(values, ((ed_ints){(int64_t[]){1}, INT64_MIN + 1})), "dimensions");
+    REFUSED(ed_constant(values, ED_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1)), "rank must be 0 to 8, got 9");
+    REFUSED(ed_constant(values, ((ed_ints){(int64_t[]){1}, INT64_MIN + 1})), "rank");
     REFUSED(ed_constant_of(ED_DTYPE_COUNT, values, ED_SHAPE(1)), "dtype");
     assert_null(ed_constant(values, ED_SHAPE(INT64_MAX, INT64_MAX)));
     failed_with(ED_OUT_OF_MEMORY, "more elements than memory can hold");
@@ -98,17 +98,17 @@ static void stored_integers(void **state)
     assert_true(back[0] == 7 && back[1] == INT64_MAX && back[2] == UINT64_MAX);
     assert_int_equal(ed_item_int64(ed_index(x, 1)), INT64_MAX);
     assert_int_equal(ed_item_int64(ed_index(x, 0)), 0);
-    failed_with(ED_OUT_OF_RANGE, "1.84467e+19 is no int64");
+    failed_with(ED_OUT_OF_RANGE, "1.84467e+19 is not an int64");
 
     assert_int_equal(ed_item_int64(ed_scalar(INT64_MAX, .dtype = ED_UINT64)), INT64_MAX);
     assert_true(ed_item(ed_scalar(0x1.8p63, .dtype = ED_UINT64)) == 0x1.8p63);
     assert_true(ed_item(ed_scalar(-128, .dtype = ED_INT8)) == -128);
-    REFUSED(ed_scalar(-1, .dtype = ED_UINT64), "-1 can't be an element of uint64");
-    REFUSED(ed_scalar(0x1p64, .dtype = ED_UINT64), "can't be");
-    REFUSED(ed_scalar(128, .dtype = ED_INT8), "128 can't be an element of int8");
-    REFUSED(ed_scalar(-32769, .dtype = ED_INT16), "can't be");
-    REFUSED(ed_scalar(65536, .dtype = ED_UINT16), "can't be");
-    REFUSED(ed_scalar(INT64_C(1) << 32, .dtype = ED_UINT32), "can't be");
+    REFUSED(ed_scalar(-1, .dtype = ED_UINT64), "-1 cannot be represented as uint64");
+    REFUSED(ed_scalar(0x1p64, .dtype = ED_UINT64), "cannot be");
+    REFUSED(ed_scalar(128, .dtype = ED_INT8), "128 cannot be represented as int8");
+    REFUSED(ed_scalar(-32769, .dtype = ED_INT16), "cannot be");
+    REFUSED(ed_scalar(65536, .dtype = ED_UINT16), "cannot be");
+    REFUSED(ed_scalar(INT64_C(1) << 32, .dtype = ED_UINT32), "cannot be");
 
     ed_tensor *v = ed_variable(x);
     assert_ptr_equal(ed_assign(v, ed_ones(ED_SHAPE(3), .dtype = ED_UINT64)), v);
@@ -238,13 +238,13 @@ static void scalars(void **state)
     assert_true(ed_item(ed_scalar(-2, .dtype = ED_BFLOAT16)) == -2);
     assert_true(ed_item(ed_scalar(1, .dtype = ED_BOOL)) == 1);
     assert_true(isnan(ed_item(ed_scalar(NAN))));
-    REFUSED(ed_scalar(300, .dtype = ED_UINT8), "300 can't be an element of uint8");
-    REFUSED(ed_scalar(0.5, .dtype = ED_INT32), "0.5 can't be");
-    REFUSED(ed_scalar(2, .dtype = ED_BOOL), "2 can't be");
-    REFUSED(ed_scalar(NAN, .dtype = ED_INT64), "nan can't be");
-    REFUSED(ed_scalar(1e300, .dtype = ED_INT64), "can't be");
-    REFUSED(ed_scalar(1, .dtype = (ed_dtype)99), "99 is no dtype");
-    REFUSED(ed_scalar(ed_zeros(ED_SHAPE(1))), "a plain number is expected");
+    REFUSED(ed_scalar(300, .dtype = ED_UINT8), "300 cannot be represented as uint8");
+    REFUSED(ed_scalar(0.5, .dtype = ED_INT32), "0.5 cannot be");
+    REFUSED(ed_scalar(2, .dtype = ED_BOOL), "2 cannot be");
+    REFUSED(ed_scalar(NAN, .dtype = ED_INT64), "nan cannot be");
+    REFUSED(ed_scalar(1e300, .dtype = ED_INT64), "cannot be");
+    REFUSED(ed_scalar(1, .dtype = (ed_dtype)99), "unknown dtype 99");
+    REFUSED(ed_scalar(ed_zeros(ED_SHAPE(1))), "must be a plain number");
     REFUSED(ed_scalar((ed_tensor *)NULL), "NULL");
 }
 
@@ -265,8 +265,8 @@ static void weak_numbers(void **state)
     assert_int_equal(ed_dtype_of(ed_add(1, INT64_C(1) << 40)), ED_INT64);
     assert_true(ed_item(ed_index(ed_add(ed_full(ED_SHAPE(1), 0, .dtype = ED_FLOAT64), 0.1), 0)) ==
                 0.1);
-    REFUSED(ed_add(ints, 2.5), "2.5 can't be an element of int32");
-    REFUSED(ed_add(ints, INT64_C(1) << 40), "can't be");
+    REFUSED(ed_add(ints, 2.5), "2.5 cannot be represented as int32");
+    REFUSED(ed_add(ints, INT64_C(1) << 40), "cannot be");
     REFUSED(ed_add(floats, ints), "dtypes differ: a is float32[2], b is int32[2]");
 }
 
@@ -281,16 +281,16 @@ static void reading(void **state)
     assert_memory_equal(values, ((int32_t[]){1, 4, 2, 5, 3, 6}), sizeof values);
     assert_memory_equal(ed_data(y), values, sizeof values);
     assert_false(ed_is_contiguous(y));
-    REFUSED(ed_copy_to(y, values, 5), "has 6 elements, the array 5");
-    REFUSED(ed_copy_to(y, (float[]){0}, 6), "int32[3, 2], the array's elements are float32");
+    REFUSED(ed_copy_to(y, values, 5), "count must be 6 for int32[3, 2], got 5");
+    REFUSED(ed_copy_to(y, (float[]){0}, 6), "array must have elements of int32, got float32");
     REFUSED(ed_copy_to(NULL, values, 6), "NULL");
     REFUSED(ed_copy_to(y, (int32_t *)NULL, 6), "NULL");
     REFUSED(ed_data(NULL), "NULL");
     assert_true(isnan(ed_item(x)));
-    failed_with(ED_INVALID_ARGUMENT, "has 6 elements, not one: int32[2, 3]");
+    failed_with(ED_INVALID_ARGUMENT, "tensor must have one element, got int32[2, 3]");
     assert_true(isnan(ed_item(NULL)));
     ed_clear_error();
-    REFUSED(ed_item_int64(x), "6 elements");
+    REFUSED(ed_item_int64(x), "must have one element, got int32[2, 3]");
     assert_true(ed_item(ed_zeros(ED_SHAPE(1, 1, 1))) == 0);
     assert_int_equal(ed_item_int64(ed_scalar(1e30)), 0);
     failed_with(ED_OUT_OF_RANGE, "1e+30");
@@ -522,7 +522,7 @@ static void variables(void **state)
     assert_true(ed_variable_is_trainable(v) && !ed_variable_is_trainable(start));
     assert_false(ed_variable_is_trainable(ed_variable(1, .not_trainable = true)));
     assert_true(ed_variable_set_trainable(v, false) && !ed_variable_is_trainable(v));
-    REFUSED(ed_variable_set_trainable(start, true), "a variable is expected");
+    REFUSED(ed_variable_set_trainable(start, true), "is not a variable");
     assert_int_equal(ed_dtype_of(ed_variable(2)), ED_INT32);
 
     ed_tensor *old = ed_value(v), *sum = ed_add(v, v);
@@ -599,7 +599,7 @@ static void lists(void **state)
     assert_true(ed_item(ed_list_get(list, 3)) == 2);
     assert_int_equal(ed_list_size(ed_list_make(NULL, 0)), 0);
     assert_null(ed_list_get(list, 4));
-    failed_with(ED_OUT_OF_RANGE, "entry 4 of a list of 4");
+    failed_with(ED_OUT_OF_RANGE, "index 4 is out of bounds for a list of 4");
     assert_null(ed_list_get(list, -5));
     failed_with(ED_OUT_OF_RANGE, "-5");
     REFUSED(ed_list_of(ed_scalar(1), NULL), "entry 1 is NULL");

@@ -1,14 +1,14 @@
 /*
- * The graph of what hangs together: objects, the values they hold, and the names that lead from one
- * to the other. It is made anew from the objects' own track functions whenever somebody wants to
- * walk it; checkpoints do.
+ * The graph of connected objects: the objects, the values they hold, and the names that lead from
+ * one to the other. It is built from the objects' own track functions whenever it is needed, as by
+ * checkpoints.
  *
  *     root --model--> layer --dense--> layer --kernel--> variable
  *       \--optimizer--> optimizer --_iterations--> cell
  *
- * A name has three uses, which an edge may have in any combination. Files made by TensorFlow call
- * things by other names than ours, and the same thing by several; so an object can offer names that
- * are only matched, or only written.
+ * A name has three uses, which an edge may combine. TensorFlow's files have other names than ours,
+ * and several names for one object; so an object can offer names that are only matched, or only
+ * written.
  */
 #ifndef EDDY_TRACK_GRAPH_H
 #define EDDY_TRACK_GRAPH_H
@@ -17,18 +17,18 @@
 #include "track/track.h"
 
 enum {
-    GRAPH_KEY = 1,   /* part of the path by which values lie in a file */
-    GRAPH_WRITE = 2, /* stands in a file's object graph */
-    GRAPH_MATCH = 4, /* looked for in a file's object graph */
+    GRAPH_KEY = 1,   /* part of the path that is a value's key in a file */
+    GRAPH_WRITE = 2, /* written into a file's object graph */
+    GRAPH_MATCH = 4, /* looked up in a file's object graph */
     GRAPH_NAME = GRAPH_KEY | GRAPH_WRITE | GRAPH_MATCH,
     GRAPH_ALIAS = GRAPH_WRITE | GRAPH_MATCH,
 };
 
 typedef enum graph_kind {
     GRAPH_OBJECT,
-    GRAPH_CONTAINER, /* names, and nothing behind them */
+    GRAPH_CONTAINER, /* has names, but no object */
     GRAPH_VARIABLE,  /* or a tensor that will be the value of one */
-    GRAPH_CELL,      /* an ed_state of somebody's */
+    GRAPH_CELL,      /* an ed_state of an object */
 } graph_kind;
 
 typedef struct graph_edge {
@@ -40,13 +40,13 @@ typedef struct graph_edge {
 typedef struct graph_node {
     graph_kind kind;
     void *object; /* of a cell: the `self` of its functions */
-    void *held;   /* the object that was met, retained; NULL: none */
+    void *held;   /* the object, retained; NULL: none */
     ed_state state;
-    bool open;       /* children may come that are not there yet */
+    bool open;       /* may get more children */
     bool has_slots;  /* an optimizer that keeps values for variables */
     int first, last; /* edges, -1: none */
-    int way;         /* the last edge of its path along GRAPH_KEY, -1: root, or none */
-    size_t length;   /* of the path's text */
+    int path_edge;   /* the last edge of its path along GRAPH_KEY, -1: root, or none */
+    size_t length;   /* of the path as a string */
 } graph_node;
 
 /* A value that an optimizer keeps for a variable; or, with variable and value -1, that it keeps
@@ -54,7 +54,8 @@ typedef struct graph_node {
 typedef struct graph_slot {
     int optimizer, variable, value; /* nodes */
     int64_t index;                  /* of the variable among those the optimizer knows */
-    const char *list, *legacy; /* what Keras 3 calls the list of such values; Keras 2 the slot */
+    const char *keras3_list;        /* the name of the list of such values in files of Keras 3 */
+    const char *keras2_slot;        /* the name of the slot in files of Keras 2 */
 } graph_slot;
 
 typedef struct graph {
@@ -67,7 +68,7 @@ typedef struct graph {
     int *edge_table, edge_table_size; /* edges with GRAPH_WRITE by node and name */
 } graph;
 
-/* Who asks an object; `self` is the object's node. */
+/* What a track function is given; `self` is the object's node. */
 struct ed_tracker {
     graph *graph;
     int self;
@@ -75,13 +76,13 @@ struct ed_tracker {
 };
 
 /*
- * The graph from one node that holds `names[i]` -> `objects[i]`; the root is node 0, ids are in the
- * order of a walk breadth first. On failure false, with the error kept and the graph empty.
+ * The graph from a root, node 0, with the children `names[i]` -> `objects[i]`; nodes are numbered
+ * in breadth-first order. false on failure, with the error kept and the graph empty.
  */
 bool graph_make(graph *g, const char *const *names, void *const *objects, int count);
 void graph_free(graph *g);
 
-/* Finds paths anew, after names were added to a graph that was made; false without memory. */
+/* Finds paths again after names were added; false without memory. */
 bool graph_find_paths(graph *g);
 
 /* The node an object has, -1 if it is not in the graph. */
@@ -91,19 +92,22 @@ int graph_find(const graph *g, const void *object);
 int graph_child(const graph *g, int node, const char *name);
 
 /*
- * Makes the texts of the paths of values, and of nodes that are open or have slots, along GRAPH_KEY
- * edges: "model/dense/kernel", names escaped as TensorFlow does ("." -> "..", "/" -> ".S"). NULL
- * for other nodes, and for those that no such path leads to. The array and its texts go by
- * graph_free_paths. NULL, with an error, without memory or where paths are absurdly long: they grow
- * with the depth.
+ * The paths of values, and of nodes that are open or have slots, along GRAPH_KEY edges as strings:
+ * "model/dense/kernel", names escaped as TensorFlow does ("." -> "..", "/" -> ".S"). NULL for other
+ * nodes and unreachable ones. graph_free_paths frees the array and its strings. NULL, with an
+ * error, without memory or if the paths, which grow with the depth, are absurdly long.
  */
 char **graph_paths(const graph *g);
 void graph_free_paths(const graph *g, char **paths);
 
-/* A name as it stands in a path: its length; and written so that it ends at `end`, where it
- * begins. */
+/* The length of an escaped name. */
 size_t graph_escaped_length(const char *name);
+
+/* Writes an escaped name so that it ends at `end`; returns its beginning. */
 char *graph_put_escaped(char *end, const char *name);
+
+/* Makes room for one more element of `size` bytes in an array that grows; false with an error. */
+bool graph_reserve(void **array, size_t size, int count, int *capacity);
 
 /* For the library's own track functions: nodes are numbers, -1 after a failure, which is passed
  * on. */
@@ -118,15 +122,15 @@ void graph_name(ed_tracker *t, int from, unsigned use, const char *name, int to)
 void graph_number(ed_tracker *t, int from, unsigned use, int64_t name, int to);
 void graph_slot_of(ed_tracker *t, graph_slot slot);
 
-/* As ed_counter, with functions of one's own. */
+/* An ed_counter with its own functions. */
 ed_trackable *graph_counter(int64_t *value, const ed_state *state);
 
 /* ---- Values that wait ------------------------------------------------------------------------ */
 
 /*
- * A restored checkpoint may hold values for what an object does not have yet: the weights of a
- * layer that was never called, the slots of an optimizer before its first step. The object then
- * holds a graph_wait and looks there when it makes them. Places are node numbers of the file's
+ * A restored checkpoint may have values for variables that an object has not created yet: the
+ * weights of a layer that was never called, the slots of an optimizer before its first step. The
+ * object then holds a graph_wait and asks it when it creates them. Nodes are those of the file's
  * graph.
  */
 typedef struct graph_source graph_source;
@@ -134,22 +138,25 @@ struct graph_source {
     ed_object object;
     char *path; /* of the checkpoint, for messages */
 
-    /* The place of child `name` of what lies at `node` / of a slot of the variable; -1: none. */
+    /* The node of child `name` of `node`; -1: none. */
     int (*find)(const graph_source *s, int node, const char *name);
+
+    /* The node of a slot of the variable; -1: none. */
     int (*find_slot)(const graph_source *s, int node, const graph_slot *slot,
                      const ed_tensor *variable);
 
-    /* Whether what lies at the node is to be restored whole: a child without
-     * a value is an error. */
+    /* Whether all of the node must be restored: a child without a value is an error. */
     bool (*whole)(const graph_source *s, int node);
 
-    /* The value that lies there, with a reference for the caller; NULL, with an error, if it is of
-     * another dtype or shape. */
+    /* The node's value, with a reference for the caller; NULL, with an error, if its dtype or shape
+     * is different. */
     ed_tensor *(*value)(graph_source *s, int at, const char *who, ed_dtype dtype, ed_ints shape);
 
-    /* The object that belongs there is made: a variable with that value, or an object whose own
-     * children may wait in turn. / It was given up again: its value waits as before. */
+    /* The node's object was created: a variable with its value, or an object whose own children may
+     * wait in turn. */
     void (*made)(graph_source *s, int at, void *object);
+
+    /* The variable was discarded again: its value waits as before. */
     void (*unmade)(graph_source *s, const ed_tensor *variable);
 };
 
@@ -158,7 +165,7 @@ typedef struct graph_wait {
     int node;
 } graph_wait;
 
-/* The object waits for what lies at the node, and no longer for anything else. */
+/* The object waits for the values of the node, and no longer for others. */
 void graph_wait_for(graph_wait *wait, graph_source *source, int node);
 void graph_wait_end(graph_wait *wait);
 

@@ -35,7 +35,8 @@ static const object_class trackable_class = {
 ed_trackable *ed_trackable_new(const ed_trackable_class *kind, void *self)
 {
     if (!kind || !kind->name || !kind->track)
-        return ed_fail(ED_INVALID_ARGUMENT, "trackable_new: a class with name and track is needed");
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "trackable_new: kind must have a name and a track function");
     ed_trackable *trackable = object_new(&trackable_class, sizeof *trackable);
     if (!trackable) return NULL;
     trackable->kind = kind;
@@ -61,7 +62,7 @@ static const char *refuses_negative(const void *self, const void *elements)
     int64_t value;
     (void)self;
     memcpy(&value, elements, sizeof value);
-    return value < 0 ? "it counts, and is negative" : NULL;
+    return value < 0 ? "must be >= 0" : NULL;
 }
 
 static const ed_state int64_state = {ED_INT64, -1, get_number, NULL, set_number};
@@ -91,17 +92,17 @@ ed_trackable *graph_counter(int64_t *value, const ed_state *state)
 
 ed_trackable *ed_counter(int64_t *value)
 {
-    if (!value) return ed_fail(ED_INVALID_ARGUMENT, "counter: NULL given");
+    if (NULL_GIVEN("counter", value)) return NULL;
     return graph_counter(value, &int64_state);
 }
 
 /* ---- Growing --------------------------------------------------------------------------------- */
 
-static bool room(void **array, size_t size, int count, int *capacity)
+bool graph_reserve(void **array, size_t size, int count, int *capacity)
 {
     if (count < *capacity) return true;
     if (count >= 1 << 28)
-        return ed_fail(ED_OUT_OF_RANGE, "checkpoint: more than 2^28 names"), false;
+        return ed_fail(ED_OUT_OF_RANGE, "checkpoint: the object graph has more than 2^28 parts");
     int more = *capacity ? 2 * *capacity : 16;
     void *grown = memory_grow(*array, (size_t)*capacity * size, (size_t)more * size);
     if (!grown) return false;
@@ -110,7 +111,7 @@ static bool room(void **array, size_t size, int count, int *capacity)
     return true;
 }
 
-static int fail(ed_tracker *t)
+static int tracker_fail(ed_tracker *t)
 {
     t->failed = true;
     return -1;
@@ -119,9 +120,10 @@ static int fail(ed_tracker *t)
 static int new_node(ed_tracker *t, graph_kind kind)
 {
     graph *g = t->graph;
-    if (t->failed || !room((void **)&g->nodes, sizeof *g->nodes, g->n_nodes, &g->node_capacity))
-        return fail(t);
-    g->nodes[g->n_nodes] = (graph_node){.kind = kind, .first = -1, .last = -1, .way = -1};
+    if (t->failed ||
+        !graph_reserve((void **)&g->nodes, sizeof *g->nodes, g->n_nodes, &g->node_capacity))
+        return tracker_fail(t);
+    g->nodes[g->n_nodes] = (graph_node){.kind = kind, .first = -1, .last = -1, .path_edge = -1};
     return g->n_nodes++;
 }
 
@@ -133,7 +135,7 @@ static unsigned hash(const void *object)
 }
 
 /* The place in the table where the object is or belongs. */
-static int *place(const graph *g, const void *object)
+static int *node_place(const graph *g, const void *object)
 {
     unsigned mask = (unsigned)g->table_size - 1, i = hash(object) & mask;
     while (g->table[i] >= 0 && g->nodes[g->table[i]].held != object) i = (i + 1) & mask;
@@ -154,7 +156,7 @@ static bool enlarge(graph *g)
     g->table = table;
     g->table_size = size;
     for (int i = 0; i < g->n_nodes; i++)
-        if (g->nodes[i].held) *place(g, g->nodes[i].held) = i;
+        if (g->nodes[i].held) *node_place(g, g->nodes[i].held) = i;
     return true;
 }
 
@@ -199,7 +201,7 @@ int graph_child(const graph *g, int node, const char *name)
 
 int graph_find(const graph *g, const void *object)
 {
-    return g->table_size ? *place(g, object) : -1;
+    return g->table_size ? *node_place(g, object) : -1;
 }
 
 static const object_class *class_of(const void *object)
@@ -233,16 +235,18 @@ int graph_object(ed_tracker *t, void *object)
 {
     graph *g = t->graph;
     if (t->failed) return -1;
-    if (!object) return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: a child is NULL"), fail(t);
+    if (!object)
+        return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: a tracked object is NULL"),
+               tracker_fail(t);
     if (!track_function(class_of(object))) {
         ed_fail(ED_INVALID_ARGUMENT,
-                "checkpoint: a %s has nothing that could be restored; variables, layers, "
-                "optimizers, metrics, generators, datasets and trackables have",
+                "checkpoint: a %s can't be saved; must be a variable, list of variables, layer, "
+                "optimizer, metric, generator, dataset or trackable",
                 class_of(object)->name);
-        return fail(t);
+        return tracker_fail(t);
     }
-    if (2 * g->n_nodes >= g->table_size && !enlarge(g)) return fail(t);
-    int *at = place(g, object);
+    if (2 * g->n_nodes >= g->table_size && !enlarge(g)) return tracker_fail(t);
+    int *at = node_place(g, object);
     if (*at >= 0) return *at;
     int node = new_node(t, GRAPH_OBJECT);
     if (node < 0) return -1;
@@ -286,7 +290,7 @@ static bool is_new_name(ed_tracker *t, int from, const char *name)
     graph *g = t->graph;
     if (2 * g->n_edges >= g->edge_table_size && !enlarge_edges(g)) return false;
     if (*edge_place(g, from, name) < 0) return true;
-    ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the name '%s' is given twice", name);
+    ed_fail(ED_INVALID_ARGUMENT, "checkpoint: duplicate name '%s'", name);
     return false;
 }
 
@@ -305,12 +309,13 @@ void graph_name(ed_tracker *t, int from, unsigned use, const char *name, int to)
     graph *g = t->graph;
     if (t->failed || from < 0 || to < 0) return;
     bool fine = !(use & GRAPH_WRITE) || is_new_name(t, from, name);
-    fine = fine && room((void **)&g->edges, sizeof *g->edges, g->n_edges, &g->edge_capacity);
+    fine =
+        fine && graph_reserve((void **)&g->edges, sizeof *g->edges, g->n_edges, &g->edge_capacity);
     char *copy = fine ? text_copy(name) : NULL;
     if (copy)
         add_edge(g, (graph_edge){.from = from, .to = to, .next = -1, .use = use, .name = copy});
     else
-        fail(t);
+        tracker_fail(t);
 }
 
 void graph_number(ed_tracker *t, int from, unsigned use, int64_t name, int to)
@@ -324,8 +329,8 @@ void graph_slot_of(ed_tracker *t, graph_slot slot)
 {
     graph *g = t->graph;
     if (t->failed) return;
-    if (!room((void **)&g->slots, sizeof *g->slots, g->n_slots, &g->slot_capacity)) {
-        fail(t);
+    if (!graph_reserve((void **)&g->slots, sizeof *g->slots, g->n_slots, &g->slot_capacity)) {
+        tracker_fail(t);
         return;
     }
     g->slots[g->n_slots++] = slot;
@@ -338,7 +343,7 @@ void graph_slot_of(ed_tracker *t, graph_slot slot)
 static bool named(ed_tracker *t, const char *name)
 {
     if (t && name) return true;
-    ed_fail(ED_INVALID_ARGUMENT, "track: NULL given");
+    ed_fail(ED_INVALID_ARGUMENT, "track: %s is NULL", t ? "name" : "tracker");
     if (t) t->failed = true;
     return false;
 }
@@ -357,7 +362,8 @@ void ed_track_state(ed_tracker *t, const char *name, void *self, const ed_state 
 {
     if (!named(t, name)) return;
     if (!state || !state->get || !state->set || !ed_dtype_size(state->dtype) || state->count < -1) {
-        ed_fail(ED_INVALID_ARGUMENT, "track_state: dtype, count, get and set are needed");
+        ed_fail(ED_INVALID_ARGUMENT,
+                "track_state: state must have dtype, count >= -1, get and set");
         t->failed = true;
         return;
     }
@@ -394,8 +400,8 @@ void graph_free(graph *g)
     *g = (graph){0};
 }
 
-/* Asks an object what it keeps. What its function makes on the way is held by the graph alone; an
- * error it keeps is a failure. */
+/* Asks an object what it keeps. What its function makes on the path_edge is held by the graph
+ * alone; an error it keeps is a failure. */
 static void ask(ed_tracker *t, void *object)
 {
     ED_SCOPE;
@@ -417,14 +423,14 @@ bool graph_find_paths(graph *g)
 {
     int end = 0, *queue = memory_alloc((size_t)g->n_nodes * sizeof *queue);
     if (!queue) return false;
-    for (int i = 0; i < g->n_nodes; i++) g->nodes[i].way = -1;
+    for (int i = 0; i < g->n_nodes; i++) g->nodes[i].path_edge = -1;
     queue[end++] = 0;
     for (int i = 0; i < end; i++)
         for (int e = g->nodes[queue[i]].first; e >= 0; e = g->edges[e].next) {
             const graph_edge *edge = &g->edges[e];
             graph_node *to = &g->nodes[edge->to];
-            if (!(edge->use & GRAPH_KEY) || !edge->to || to->way >= 0) continue;
-            to->way = e;
+            if (!(edge->use & GRAPH_KEY) || !edge->to || to->path_edge >= 0) continue;
+            to->path_edge = e;
             to->length =
                 g->nodes[edge->from].length + (edge->from != 0) + graph_escaped_length(edge->name);
             queue[end++] = edge->to;
@@ -467,8 +473,8 @@ static char *path_text(const graph *g, const graph_node *node)
     char *path = memory_alloc(node->length + 1), *at = path ? path + node->length : NULL;
     if (!path) return NULL;
     *at = 0;
-    while (node->way >= 0) {
-        const graph_edge *edge = &g->edges[node->way];
+    while (node->path_edge >= 0) {
+        const graph_edge *edge = &g->edges[node->path_edge];
         at = graph_put_escaped(at, edge->name);
         if (edge->from) *--at = '/';
         node = &g->nodes[edge->from];
@@ -479,7 +485,7 @@ static char *path_text(const graph *g, const graph_node *node)
 static bool has_text(const graph_node *node)
 {
     bool value = node->kind == GRAPH_VARIABLE || node->kind == GRAPH_CELL;
-    return node->way >= 0 && (value || node->open || node->has_slots);
+    return node->path_edge >= 0 && (value || node->open || node->has_slots);
 }
 
 static bool lengths_are_sane(const graph *g)
@@ -489,10 +495,9 @@ static bool lengths_are_sane(const graph *g)
         if (!has_text(&g->nodes[i])) continue;
         if (g->nodes[i].length > left)
             return ed_fail(ED_OUT_OF_RANGE,
-                           "checkpoint: the names of all values come to more than %d MiB: objects "
-                           "lie too deep within objects",
-                           LONGEST_PATHS >> 20),
-                   false;
+                           "checkpoint: the paths of all values take more than %d MiB: objects "
+                           "are nested too deeply",
+                           LONGEST_PATHS >> 20);
         left -= g->nodes[i].length;
     }
     return true;

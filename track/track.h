@@ -1,7 +1,7 @@
 /*
- * What an object keeps: children and values under names, which is what a checkpoint saves and
- * restores. Variables, lists of variables, layers, optimizers, metrics, generators and datasets say
- * it of themselves. A program's own structure says it by a function:
+ * What a checkpoint saves and restores of an object: children and values under names. Variables,
+ * lists of variables, layers, optimizers, metrics, generators and datasets have it built in. A
+ * program's own structure has a function that names them:
  *
  *     static void track(void *self, ed_tracker *t)
  *     {
@@ -14,8 +14,8 @@
  *     ... ed_checkpoint("agent", ed_trackable_new(&agent_class, &agent)) ...
  *
  * The function is called whenever a checkpoint is saved or restored, so what it names may change
- * over time. One function serves both directions: nothing can be saved under one name and looked
- * for under another.
+ * over time. One function serves both directions, so nothing can be saved under one name and
+ * restored under another.
  */
 #ifndef EDDY_TRACK_H
 #define EDDY_TRACK_H
@@ -28,7 +28,7 @@ typedef struct ed_tracker ed_tracker;
 typedef struct ed_trackable ed_trackable;
 
 typedef struct ed_trackable_class {
-    const char *name; /* of the kind, for messages */
+    const char *name; /* of the kind, for error messages */
     void (*track)(void *self, ed_tracker *tracker);
     void (*destroy)(void *self); /* called when the object goes; may be NULL */
 } ed_trackable_class;
@@ -37,27 +37,28 @@ typedef struct ed_trackable_class {
  * failure `destroy` is not called. */
 ed_trackable *ed_trackable_new(const ed_trackable_class *kind, void *self);
 
-/* A plain counter, *value, as an object of its own: ed_checkpoint("step", ed_counter(&step)). The
- * number must live as long as the object. */
+/* The counter *value as an object: ed_checkpoint("step", ed_counter(&step)). The integer must live
+ * as long as the object. */
 ed_trackable *ed_counter(int64_t *value);
 
 /*
- * To be called from a track function only. A child: any object that says what it keeps (variable,
- * list of variables, layer, optimizer, metric, generator, dataset, trackable); shared ones are
- * saved once. NULL is an error, and so is a name that the object has used. Names may hold any
- * characters.
+ * Names a child; for track functions only, like those below. A child is a variable, list of
+ * variables, layer, optimizer, metric, generator, dataset or trackable; one that several objects
+ * share is saved once. NULL and duplicate names are errors. Names may contain any characters.
  */
 void ed_track(ed_tracker *tracker, const char *name, void *object);
 
-/* A number of the caller's, saved as a scalar int64 / float64. */
+/* Names an integer of the caller, saved as an int64 scalar. */
 void ed_track_int64(ed_tracker *tracker, const char *name, int64_t *value);
+
+/* Names a number of the caller, saved as a float64 scalar. */
 void ed_track_float64(ed_tracker *tracker, const char *name, double *value);
 
 /*
- * A value that takes a function to read or set. `get` writes `count` elements of `dtype` (count -1:
- * a scalar); `refuses`, if given, tells in a few words why elements from a checkpoint can't be
- * taken ("1..9 is expected"), NULL if they can; `set` then takes them and can't fail. Nothing is
- * set before everything of a checkpoint was found to be acceptable.
+ * A value that is read and set by functions. `get` writes `count` elements of `dtype` (count -1: a
+ * scalar); `refuses`, if given, returns why elements of a checkpoint are invalid ("must be 1 to
+ * 9"), NULL if they are valid; `set` then takes them and can't fail. Nothing is set before
+ * everything in a checkpoint was found valid.
  */
 typedef struct ed_state {
     ed_dtype dtype;
@@ -66,6 +67,8 @@ typedef struct ed_state {
     const char *(*refuses)(const void *self, const void *elements);
     void (*set)(void *self, const void *elements);
 } ed_state;
+
+/* Names a value of `self` that the functions of `state` read and set. */
 void ed_track_state(ed_tracker *tracker, const char *name, void *self, const ed_state *state);
 
 #pragma GCC visibility pop

@@ -11,21 +11,8 @@
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static bool reserve(void **array, size_t size, int count, int *capacity)
-{
-    if (count < *capacity) return true;
-    if (count >= 1 << 28)
-        return ed_fail(ED_OUT_OF_RANGE, "restore: the object graph has more than 2^28 parts");
-    int more = *capacity ? 2 * *capacity : 16;
-    void *grown = memory_grow(*array, (size_t)*capacity * size, (size_t)more * size);
-    if (!grown) return false;
-    *array = grown;
-    *capacity = more;
-    return true;
-}
-
 #define APPEND(f, what, count, capacity)                                                           \
-    (reserve((void **)&(f)->what, sizeof *(f)->what, (f)->count, &(f)->capacity)                   \
+    (graph_reserve((void **)&(f)->what, sizeof *(f)->what, (f)->count, &(f)->capacity)             \
          ? &(f)->what[(f)->count++]                                                                \
          : NULL)
 

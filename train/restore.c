@@ -160,8 +160,8 @@ static bool look_at_kinds(restore *s)
         int at = s->m.file_of[slot->optimizer];
         int trained = objects_child(f, at, "_trainable_variables");
         if (trained < 0 || !f->nodes[trained].children) continue;
-        if (objects_child(f, at, slot->list) >= 0 || !is_wanted(s, path)) continue;
-        char *list = io_text("%s/%s", path, slot->list);
+        if (objects_child(f, at, slot->keras3_list) >= 0 || !is_wanted(s, path)) continue;
+        char *list = io_text("%s/%s", path, slot->keras3_list);
         bool ok = list && note_missing(s, list);
         memory_free(list);
         if (!ok) return false;
@@ -254,11 +254,11 @@ static bool wait_for_slots(restore *s, const graph_slot *slot)
     const file_node *n = &s->r->file.nodes[at];
     for (int i = 0; i < n->slots; i++) {
         const file_slot *old = &s->r->file.slots[n->slot + i];
-        if (!strcmp(old->name, slot->legacy) &&
+        if (!strcmp(old->name, slot->keras2_slot) &&
             !wait_for(s, -1, NULL, old->value, &s->waits[slot->optimizer]))
             return false;
     }
-    return wait_for_list(s, slot->optimizer, slot->list);
+    return wait_for_list(s, slot->optimizer, slot->keras3_list);
 }
 
 static bool look_at_waiting(restore *s)

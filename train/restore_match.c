@@ -62,11 +62,11 @@ void match_bind(match *m, int live, int file)
 int match_slot(const file_graph *f, int node, const graph_slot *slot, int owner)
 {
     if (node < 0) return -1;
-    int legacy = owner >= 0 ? objects_slot(f, node, owner, slot->legacy) : -1;
+    int legacy = owner >= 0 ? objects_slot(f, node, owner, slot->keras2_slot) : -1;
     if (legacy >= 0) return legacy;
     char index[24];
     snprintf(index, sizeof index, "%lld", (long long)slot->index);
-    int list = objects_child(f, node, slot->list);
+    int list = objects_child(f, node, slot->keras3_list);
     int trained = objects_child(f, node, "_trainable_variables");
     int unknown = owner < 0 ? objects_child(f, trained, index) : -1;
     bool by_order = trained < 0 || (unknown >= 0 && !objects_key(f, unknown));

@@ -107,7 +107,7 @@ static bool graft_slots(graft *g, more_slots *m, int owner, int64_t index)
         int at = match_slot(f, m->node, &slot, owner);
         known |= at >= 0;
         if (at < 0 || !g->r->waiting[at] || g->node_of[at] >= 0) continue;
-        graph_number(&g->tracker, graph_child(to, m->live, slot.list), GRAPH_NAME, m->count,
+        graph_number(&g->tracker, graph_child(to, m->live, slot.keras3_list), GRAPH_NAME, m->count,
                      node_for(g, at));
         any = true;
     }

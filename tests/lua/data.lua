@@ -175,7 +175,7 @@ check.equal(ed.concat(kept):sum():item(), 45)
 
 -- MNIST, where it is.
 check.raises("mnist: dir is missing", ed.mnist, "train")
-check.raises("not both", ed.mnist, "both", {dir = folder})
+check.raises("got both", ed.mnist, "both", {dir = folder})
 check.raises("No such file", ed.mnist, "test", {dir = folder})
 local data = os.getenv("EDDY_DATA")
 if data then

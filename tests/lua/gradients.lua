@@ -186,7 +186,7 @@ assert(not fine and caught == long)
 check.raises("forward: the function returned 3; a tensor is expected", ed.recompute(function() return 3 end), x)
 check.raises("the inputs are a table of tensors, not a number",
     function() ed.check_gradient(function(x) return x end, 3) end)
-check.raises("1 to 64 threads", ed.num_threads, (1 << 32) + 1)
+check.raises("1 to 64", ed.num_threads, (1 << 32) + 1)
 
 -- A finalizer may end a scope while a call works with what was made in it.
 local watching, watched
