@@ -7,6 +7,8 @@ BUILD  = build
 OPT    = -O2
 # Sanitizers, comma-separated; a folder of objects of their own.
 SAN    =
+# 1: the test build that hurts (tensor/hard.h); a folder of objects of its own too.
+HARD   =
 # 1: show the commands.
 V      =
 # Folder with MNIST in IDX form, for the demo.
@@ -25,7 +27,7 @@ VERSION   := 0.1.0
 SOVERSION := 0
 
 comma := ,
-OBJ   := $(BUILD)/$(notdir $(CC))$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+OBJ   := $(BUILD)/$(notdir $(CC))$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HARD),-hard)
 
 # What the packages say of themselves; finding them, and installing what is missing, is the script's work.
 CONFIG := $(BUILD)/config.mk
@@ -70,7 +72,8 @@ WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissi
 CFLAGS      = $(OPT) -g
 SANFLAGS   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED)
 ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenmp-simd -fno-math-errno -fno-trapping-math \
-              -ffp-contract=off -I. $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) $(SIMDFLAGS)
+              -ffp-contract=off -I. $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) \
+              $(if $(HARD),-DEDDY_HARD) $(SIMDFLAGS)
 LIBS        = $(DEPS_LIBS) -lm -lpthread
 
 Q    := $(if $(V),,@)
@@ -85,11 +88,12 @@ help:
 	@echo 'make test                 builds and runs the tests (EDDY_DATA=dir: with MNIST from dir/mnist too)'
 	@echo 'make interop              files there and back with the TensorFlow, Keras, NumPy and safetensors of PEERS=python'
 	@echo 'make fuzz [SECONDS=600]   readers of files against damaged ones, Lua against any calls, by clang with its libFuzzer'
+	@echo 'make ci-long              what takes hours: the thread sanitizer, clang, HARD=1, fuzzing'
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
 	@echo 'make check                layout, includes, exported names, programs against an installation'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt'
-	@echo 'settings: CC OPT SAN=address,undefined V=1 BUILD PREFIX PEERS SECONDS'
+	@echo 'settings: CC OPT SAN=address,undefined HARD=1 ONLY=test_ops V=1 BUILD PREFIX PEERS SECONDS'
 
 # ---- Building
 
@@ -133,10 +137,10 @@ $(PROGRAM): $(patsubst %.c,$(OBJ)/%.o,$(wildcard programs/*.c)) $(OBJECTS)
 
 # Tests see the private names too: they share a library of the same objects in which nothing is hidden.
 UNHIDDEN := $(OBJ)/tests/libeddy_unhidden.so
-$(UNHIDDEN): $(OBJECTS) $(OBJ)/tools/unhide
+$(UNHIDDEN): $(OBJECTS) $(OBJ)/tests/shared_live.o $(OBJ)/tools/unhide
 	$(call say,LD    $@)
 	$(Q)mkdir -p $(@D)
-	$(Q)ld -r -o $(@:.so=.o) $(OBJECTS)
+	$(Q)ld -r -o $(@:.so=.o) $(filter %.o,$^)
 	$(Q)$(OBJ)/tools/unhide $(@:.so=.o)
 	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-Bsymbolic -Wl,-soname,$(@F) -o $@ $(@:.so=.o) $(LIBS)
 	$(Q)rm $(@:.so=.o)

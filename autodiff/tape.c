@@ -52,7 +52,7 @@ static int32_t slot_of_id(const ed_tape *tape, uint64_t id)
 
 static bool grow_entries(ed_tape *tape)
 {
-    size_t old_capacity = tape->capacity, capacity = old_capacity ? 2 * old_capacity : 128;
+    size_t old_capacity = tape->capacity, capacity = old_capacity ? 2 * old_capacity : HARD(2, 128);
     tape_entry *old = tape->entries, *entries = memory_zalloc(capacity * sizeof *entries);
     if (!entries) return false;
     tape->entries = entries;
@@ -82,7 +82,7 @@ static int32_t new_slot(ed_tape *tape, uint64_t id)
 static bool remember_variable(ed_tape *tape, ed_tensor *v)
 {
     if (tape->n_variables == tape->variable_capacity) {
-        int64_t capacity = tape->variable_capacity ? 2 * tape->variable_capacity : 8;
+        int64_t capacity = tape->variable_capacity ? 2 * tape->variable_capacity : HARD(1, 8);
         void *variables =
             memory_grow(tape->variables, (size_t)tape->n_variables * sizeof(ed_tensor *),
                         (size_t)capacity * sizeof(ed_tensor *));

@@ -134,7 +134,7 @@ ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
 
 /* ---- Batches --------------------------------------------------------------------------------- */
 
-enum { ROW_WORK = 256 << 10 }; /* bytes that are worth a second thread */
+enum { ROW_WORK = HARD(0, 256 << 10) }; /* bytes that are worth a second thread */
 
 /* Rows of `size` elements to be copied, in the order given or (NULL) as they come. */
 typedef struct batch_rows {

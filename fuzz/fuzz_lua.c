@@ -67,22 +67,30 @@ static lua_State *new_lua(size_t *used)
     return L;
 }
 
-/* The program of an input on the stack of the Lua that makes them, which stays. */
-static const char *program_of(const uint8_t *data, size_t size, lua_State **maker)
+static lua_State *maker; /* of programs */
+
+__attribute__((destructor)) static void close_maker(void)
+{
+    if (maker) lua_close(maker);
+}
+
+static void open_maker(void)
 {
     static size_t used;
-    static lua_State *L;
-    if (!L) {
-        L = new_lua(&used);
-        size_t length = (size_t)(eddy_fuzz_chunk_end - eddy_fuzz_chunk);
-        claim_fine(L, luaL_loadbuffer(L, eddy_fuzz_chunk, length, "=chunk.lua"), "the maker");
-        claim_fine(L, lua_pcall(L, 0, 1, 0), "the maker");
-    }
-    lua_pushvalue(L, 1);
-    lua_pushlstring(L, (const char *)data, size);
-    claim_fine(L, lua_pcall(L, 1, 1, 0), "the maker");
-    *maker = L;
-    return lua_tostring(L, -1);
+    maker = new_lua(&used);
+    size_t length = (size_t)(eddy_fuzz_chunk_end - eddy_fuzz_chunk);
+    claim_fine(maker, luaL_loadbuffer(maker, eddy_fuzz_chunk, length, "=chunk.lua"), "the maker");
+    claim_fine(maker, lua_pcall(maker, 0, 1, 0), "the maker");
+}
+
+/* The program of an input, which stays on the maker's stack. */
+static const char *program_of(const uint8_t *data, size_t size)
+{
+    if (!maker) open_maker();
+    lua_pushvalue(maker, 1);
+    lua_pushlstring(maker, (const char *)data, size);
+    claim_fine(maker, lua_pcall(maker, 1, 1, 0), "the maker");
+    return lua_tostring(maker, -1);
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -172,8 +180,7 @@ static void leave_folder(int back)
 
 void fuzz_lua(const uint8_t *data, size_t size)
 {
-    lua_State *maker;
-    const char *program = program_of(data, size, &maker);
+    const char *program = program_of(data, size);
     size_t used;
     fuzz_allow(EDDY_BYTES);
     int back = enter_folder();

@@ -68,10 +68,16 @@ static void go_on(program *p)
     ed_clear_error();
 }
 
-/* Values of a program of which every part is made, under their keys; kept open for ever. */
+static bundle *values;
+
+__attribute__((destructor)) static void close_values(void)
+{
+    ed_release(values);
+}
+
+/* Values of a program of which every part is made, under their keys; kept open. */
 static const bundle *all_there_is(void)
 {
-    static bundle *values;
     if (values) return values;
     ED_SCOPE;
     char prefix[128];

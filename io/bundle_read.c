@@ -9,7 +9,7 @@
  * damaged can be passed over, and everything else becomes an error that names bundle and tensor.
  */
 
-enum { PIECE = 1 << 19, SEVERAL_THREADS = 2 << 20 };
+enum { PIECE = 1 << 19, SEVERAL_THREADS = HARD(1, 2 << 20) };
 
 static const bundle_item *item_of(const bundle_entry *entry)
 {

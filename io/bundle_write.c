@@ -142,7 +142,7 @@ static bool put_bytes(void *user, const void *data, size_t size)
         s->piece = (const uint8_t *)data + at;
         s->size = size - at < PIECE ? size - at : PIECE;
         s->tried = s->summed = false;
-        threads_run(2, s->size > CACHED ? 1 : 2, work_on_piece, s);
+        threads_run(2, s->size > HARD(1, CACHED) ? 1 : 2, work_on_piece, s);
         if (!s->tried) write_all(s); /* another was faster than the caller, twice */
         if (!s->fine) return false;
     }
@@ -186,7 +186,7 @@ static void put_entry(io_buffer *message, io_dtype dtype, int rank, const int64_
 static written *new_entry(bundle_writer *w)
 {
     if (w->count == w->room) {
-        int64_t room = 2 * w->room + 16;
+        int64_t room = 2 * w->room + HARD(1, 16);
         written *entries = memory_grow(w->entries, (size_t)w->room * sizeof *entries,
                                        (size_t)room * sizeof *entries);
         if (!entries) return NULL;

@@ -108,7 +108,7 @@ static uint8_t *make_buffer_room(io_buffer *b, size_t n)
 {
     if (b->failed) return NULL;
     if (n > b->capacity - b->size) {
-        size_t twice = b->capacity < 64 ? 64 : b->capacity * 2;
+        size_t twice = b->capacity < HARD(1, 64) ? HARD(1, 64) : b->capacity * 2;
         size_t want = b->size + n < twice ? twice : b->size + n;
         uint8_t *data = n <= SIZE_MAX / 4 ? memory_grow(b->data, b->size, want) : NULL;
         b->failed = !data;

@@ -259,7 +259,7 @@ static bool check_child(const ed_layer *layer, const ed_layer *child)
 static bool room(void **array, int64_t count, int64_t *capacity)
 {
     if (count < *capacity) return true;
-    int64_t more = *capacity ? 2 * *capacity : 4;
+    int64_t more = *capacity ? 2 * *capacity : HARD(1, 4);
     void *grown =
         memory_grow(*array, (size_t)*capacity * sizeof(void *), (size_t)more * sizeof(void *));
     if (!grown) return false;

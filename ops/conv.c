@@ -38,7 +38,7 @@ enum {
     BLOCK_BYTES = 384 * 1024,  /* of packed kernel used at a time */
     GROUPS = 16,               /* of bands with sums of their own in gradient_kernel ... */
     GROUP_KERNEL = 512 * 1024, /* ... if the kernel is no larger than this */
-    THREAD_WORK = 200000,      /* multiply-adds worth a second thread */
+    THREAD_WORK = HARD(1, 200000), /* multiply-adds worth a second thread */
     MERGE = 32, /* gradient_kernel joins kernel columns of fewer channels than this */
 };
 

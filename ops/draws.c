@@ -53,7 +53,7 @@ void ops_draws_end(ops_draws *before)
 static bool append(ops_draws *d, const uint64_t state[3])
 {
     if (d->n == d->capacity) {
-        size_t capacity = d->capacity ? 2 * d->capacity : 16;
+        size_t capacity = d->capacity ? 2 * d->capacity : HARD(1, 16);
         void *states =
             memory_grow(d->states, d->n * sizeof *d->states, capacity * sizeof *d->states);
         if (!states) return false;

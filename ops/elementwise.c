@@ -55,13 +55,13 @@ bool elementwise_infer_bool(ed_call *call)
  * How the box is cut depends on its shape and strides alone, never on the number of threads.
  */
 enum {
-    MOST = 4,         /* operands */
-    LONG = 64,        /* elements of an inner dimension worth a call */
-    NARROW = 16,      /* fewer elements are not worth a call to copy them */
-    BLOCK = 2048,     /* elements packed at a time of a block */
-    TILE = 4096,      /* ... of a tile */
-    TILE_HEIGHT = 64, /* rows of a tile */
-    PIECE = 16384,    /* elements that a thread takes at a time */
+    MOST = 4,                  /* operands */
+    LONG = 64,                 /* elements of an inner dimension worth a call */
+    NARROW = 16,               /* fewer elements are not worth a call to copy them */
+    BLOCK = 2048,              /* elements packed at a time of a block */
+    TILE = 4096,               /* ... of a tile */
+    TILE_HEIGHT = 64,          /* rows of a tile */
+    PIECE = HARD(TILE, 16384), /* elements that a thread takes at a time */
 };
 
 typedef struct plan {

@@ -6,6 +6,7 @@
 
 #include "ops/op.h"
 #include "tensor/core.h"
+#include "tensor/hard.h"
 #include "tensor/schema_core.h"
 
 /*
@@ -91,7 +92,7 @@ bool ops_axis(const ed_call *call, int64_t axis, int rank, int *out);
 bool ops_infer_like(ed_call *call);
 
 /* For kernels in parallel: how many elements of work are worth a second thread. */
-enum { OPS_PARALLEL_WORK = 32768 };
+enum { OPS_PARALLEL_WORK = HARD(1, 32768) };
 
 /* Attributes of at most so many bytes need no `defaults` to be all zero. */
 enum { OPS_ZERO_ATTRS = 512 };

@@ -34,7 +34,7 @@ static int position(const char *name)
 static bool insert(const ed_op *op)
 {
     if (table.count == table.capacity) {
-        int capacity = table.capacity ? 2 * table.capacity : 256;
+        int capacity = table.capacity ? 2 * table.capacity : HARD(1, 256);
         void *ops = memory_grow(table.ops, (size_t)table.count * sizeof *table.ops,
                                 (size_t)capacity * sizeof *table.ops);
         if (!ops) return false;

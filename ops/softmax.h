@@ -11,7 +11,7 @@
 /* Rows of n elements that a thread takes at a time: all of them if more threads don't pay. */
 static inline int64_t softmax_turn(int64_t rows, int64_t n)
 {
-    enum { PIECE = 16384 }; /* elements */
+    enum { PIECE = HARD(1, 16384) }; /* elements */
     return rows * n <= OPS_PARALLEL_WORK ? rows : n < PIECE ? PIECE / n : 1;
 }
 

@@ -69,7 +69,7 @@ static ed_tensor *make_slot(const ed_optimizer *o, const ed_tensor *v, int slot)
 
 static bool grow(ed_optimizer *o)
 {
-    int64_t capacity = o->capacity ? 2 * o->capacity : 8;
+    int64_t capacity = o->capacity ? 2 * o->capacity : HARD(1, 8);
     int64_t *index = memory_zalloc(2 * (size_t)capacity * sizeof *index);
     optim_entry *entries = !index ? NULL
                                   : memory_grow(o->entries, (size_t)o->capacity * sizeof *entries,

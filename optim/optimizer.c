@@ -15,7 +15,7 @@
  * variables; threads share the count, so a hundred small variables cost one parallel region.
  * Borders depend on the shapes only.
  */
-enum { PIECE = 16384, STRIP = 1024 };
+enum { PIECE = HARD(64, 16384), STRIP = 1024 };
 
 /* ---- Making and looking ---------------------------------------------------------------------- */
 

@@ -23,9 +23,9 @@
 
 enum {
     LINE = 64,
-    SMALL_BYTES = 256 << 10, /* below, one thread does it */
+    SMALL_BYTES = HARD(0, 256 << 10), /* below, one thread does it */
     STREAM_BYTES = 16 << 20, /* from here on caches are passed by: nothing of it would stay there */
-    PIECE_BYTES = 512 << 10, /* what a thread takes at a time */
+    PIECE_BYTES = HARD(LINE, 512 << 10), /* what a thread takes at a time */
     MOST_PIECES = 64,
 };
 

@@ -68,7 +68,7 @@ static const ed_kind *look_up(const char *family, const char *name)
 static bool append(const ed_kind *kind)
 {
     if (table.n_own == table.capacity) {
-        const int capacity = table.capacity ? 2 * table.capacity : 16;
+        const int capacity = table.capacity ? 2 * table.capacity : HARD(1, 16);
         void *grown = memory_grow(table.own, (size_t)table.n_own * sizeof *table.own,
                                   (size_t)capacity * sizeof *table.own);
         if (!grown) return false;

@@ -33,10 +33,10 @@ enum {
     HUGE_BYTES = 4 << 20, /* from here on 2 MiB pages are asked for */
     HUGE_PAGE = 2 << 20,
     LARGE_BYTES = 256 << 20, /* from here on a request is compared with the machine */
-    POISON_FRESH = 0xff,     /* a NaN in every float dtype */
+    FRESH = 0xff,            /* fills what is fresh in test builds: a NaN in every float dtype */
+    JUNK = 0xdb,             /* and what is freed */
 };
 
-/* Sanitizers see each block come from the system and go back. */
 #ifdef EDDY_SANITIZED
 enum { SANITIZED = 1 };
 #else
@@ -53,6 +53,13 @@ static struct {
     int64_t fail_at; /* allocations to go before one fails; negative: off */
     bool fail_repeat, fail_happened, fail_armed;
 } process = {.lock = PTHREAD_MUTEX_INITIALIZER, .limit = 1 << 30, .fail_at = -1};
+
+/*
+ * The bound on what a thread caches of a class. 0: nothing is cached at all, by nobody. Then each
+ * block comes from the system in the size that was asked for and goes back at once, so that
+ * sanitizers and valgrind see who uses it when it is gone, or behind its end.
+ */
+static size_t small_bytes = SMALL_BYTES;
 
 static uint32_t class_of(size_t bytes)
 {
@@ -131,20 +138,21 @@ static void give_shared(memory_block *block)
     if (!kept) free(block);
 }
 
-static memory_block *from_system(uint32_t class)
+static memory_block *from_system(uint32_t class, size_t asked)
 {
-    size_t bytes = class_bytes(class);
+    size_t bytes = small_bytes ? class_bytes(class) : asked;
     size_t alignment = bytes >= HUGE_BYTES ? HUGE_PAGE : HEADER;
-    memory_block *block = aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
-    if (!block) return NULL;
+    if (small_bytes) bytes = (bytes + alignment - 1) & ~(alignment - 1);
+    void *block;
+    if (posix_memalign(&block, alignment, bytes) != 0) return NULL;
     if (bytes >= HUGE_BYTES) madvise(block, bytes, MADV_HUGEPAGE);
-    block->class = class;
+    ((memory_block *)block)->class = class;
     return block;
 }
 
-static memory_block *take(thread_state *self, uint32_t class)
+/* A block for `asked` bytes, its header among them. */
+static memory_block *take(thread_state *self, uint32_t class, size_t asked)
 {
-    if (SANITIZED) return from_system(class);
     if (class < MEMORY_SMALL_CLASSES) {
         memory_list *list = &self->small[class];
         if (list->first || take_shared(class, 16, list)) {
@@ -157,16 +165,13 @@ static memory_block *take(thread_state *self, uint32_t class)
         memory_list one = {0};
         if (take_shared(class, 1, &one)) return one.first;
     }
-    return from_system(class);
+    return from_system(class, asked);
 }
 
 static void put(thread_state *self, memory_block *block)
 {
     uint32_t class = block->class;
-    if (SANITIZED) {
-        free(block);
-        return;
-    }
+    if (HARD(small_bytes, 0)) memset((char *)block + HEADER, JUNK, class_bytes(class) - HEADER);
     if (class >= MEMORY_SMALL_CLASSES) {
         give_shared(block);
         return;
@@ -175,8 +180,8 @@ static void put(thread_state *self, memory_block *block)
     block->next = list->first;
     list->first = block;
     CHANGE(list->count, 1);
-    if ((size_t)list->count * class_bytes(class) <= SMALL_BYTES) return;
-    for (int half = list->count / 2; half > 0; half--) {
+    if ((size_t)list->count * class_bytes(class) <= small_bytes) return;
+    for (int half = (list->count + 1) / 2; half > 0; half--) {
         memory_block *old = list->first;
         list->first = old->next;
         CHANGE(list->count, -1);
@@ -204,10 +209,10 @@ void *memory_alloc(size_t bytes)
         (bytes >= LARGE_BYTES && exceeds_machine(self, bytes)))
         return ed_fail(ED_OUT_OF_MEMORY, "out of memory: cannot allocate %zu bytes", bytes);
     uint32_t class = class_of(bytes + HEADER);
-    memory_block *block = take(self, class);
+    memory_block *block = take(self, class, bytes + HEADER);
     if (!block) return ed_fail(ED_OUT_OF_MEMORY, "out of memory: cannot allocate %zu bytes", bytes);
     count(self, (int64_t)class_bytes(class));
-    if (SANITIZED) memset((char *)block + HEADER, POISON_FRESH, bytes);
+    if (HARD(1, SANITIZED)) memset((char *)block + HEADER, FRESH, bytes);
     return (char *)block + HEADER;
 }
 
@@ -352,10 +357,11 @@ int64_t ed_memory_trim(void)
 
 void ed_memory_set_cache_limit(int64_t bytes)
 {
+    if (bytes < 0 || !small_bytes) bytes = 0;
     pthread_mutex_lock(&process.lock);
-    process.limit = bytes < 0 ? 0 : bytes;
+    process.limit = bytes;
     pthread_mutex_unlock(&process.lock);
-    free_shared(bytes < 0 ? 0 : bytes);
+    free_shared(bytes);
 }
 
 void ed_memory_fail_at(int64_t n, bool repeat)
@@ -393,8 +399,10 @@ static void unlock(void)
     pthread_mutex_unlock(&process.lock);
 }
 
-__attribute__((constructor(101))) static void watch_forks(void)
+__attribute__((constructor(101))) static void begin(void)
 {
+    const char *cache = getenv("EDDY_CACHE");
+    if (SANITIZED || (cache && !strcmp(cache, "0"))) process.limit = small_bytes = 0;
     pthread_atfork(lock, unlock, unlock);
 }
 

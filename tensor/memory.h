@@ -9,6 +9,7 @@
 #ifndef EDDY_TENSOR_MEMORY_H
 #define EDDY_TENSOR_MEMORY_H
 
+#include "tensor/hard.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

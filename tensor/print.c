@@ -28,7 +28,7 @@ typedef struct writer {
 static void put(writer *w, const char *s, size_t n)
 {
     if (w->used + n > w->capacity) {
-        size_t capacity = 2 * (w->used + n) + 256;
+        size_t capacity = HARD(w->used + n, 2 * (w->used + n) + 256);
         char *larger = w->failed ? NULL : memory_grow(w->text, w->used, capacity);
         if (!larger) {
             w->failed = true;

@@ -13,7 +13,7 @@
  * whether the object is there. Only "never" is certain.
  */
 
-enum { ROOT_BOUND = 100000 };
+enum { ROOT_BOUND = 100000, FIRST_SCOPES = HARD(1, 16) };
 
 static struct {
     void (*handler)(const char *message, void *user);
@@ -61,9 +61,9 @@ static bool have_root(thread_state *self)
 {
     if (self->n_scopes) return true;
     if (!self->scopes) {
-        self->scopes = memory_alloc(16 * sizeof *self->scopes);
+        self->scopes = memory_alloc(FIRST_SCOPES * sizeof *self->scopes);
         if (!self->scopes) return false;
-        self->scope_capacity = 16;
+        self->scope_capacity = FIRST_SCOPES;
     }
     self->scopes[0] = (scope_frame){0};
     self->n_scopes = 1;
@@ -80,7 +80,7 @@ static bool make_room(thread_state *self)
                                "is an ED_SCOPE missing in a loop?",
                                on_warning.user);
     }
-    size_t capacity = self->object_capacity ? 2 * self->object_capacity : 256;
+    size_t capacity = self->object_capacity ? 2 * self->object_capacity : HARD(1, 256);
     void *objects = memory_grow(self->objects, self->n_objects * sizeof(ed_object *),
                                 capacity * sizeof(ed_object *));
     if (!objects) return false;

@@ -10,6 +10,7 @@
 #ifndef EDDY_TENSOR_THREADS_H
 #define EDDY_TENSOR_THREADS_H
 
+#include "tensor/hard.h"
 #include <stdbool.h>
 #include <stdint.h>
 

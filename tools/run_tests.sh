@@ -6,8 +6,8 @@ limit=${EDDY_TEST_LIMIT:-600}
 
 # One program, "path" or, of one that runs in parts, "path:i/n".
 one() {
-    name=$(basename "$1" | tr ':' ' ')
     part=${1#"${1%%:*}"}
+    name=$(basename "${1%%:*}")${part:+ ${part#:}}
     log=$results/$(echo "$name" | tr ' /' '__').log
     start=$(date +%s)
     # shellcheck disable=SC2086  # no part is no word

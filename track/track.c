@@ -103,7 +103,7 @@ bool graph_reserve(void **array, size_t size, int count, int *capacity)
     if (count < *capacity) return true;
     if (count >= 1 << 28)
         return ed_fail(ED_OUT_OF_RANGE, "checkpoint: the object graph has more than 2^28 parts");
-    int more = *capacity ? 2 * *capacity : 16;
+    int more = *capacity ? 2 * *capacity : HARD(1, 16);
     void *grown = memory_grow(*array, (size_t)*capacity * size, (size_t)more * size);
     if (!grown) return false;
     *array = grown;

@@ -113,7 +113,7 @@ void restore_forget_place(ed_restoration *r, const graph_node *node)
 
 static bool enlarge_bound(ed_restoration *r)
 {
-    size_t old = (size_t)r->bound_capacity, more = old ? 2 * old : 32;
+    size_t old = (size_t)r->bound_capacity, more = old ? 2 * old : HARD(1, 32);
     int *table = memory_alloc(2 * more * sizeof *table);
     bound *grown = table ? memory_grow(r->bound, old * sizeof *grown, more * sizeof *grown) : NULL;
     if (!grown) {

@@ -25,7 +25,7 @@ void state_free(state *s)
 static bool add_owned(state *s, char *path, double timestamp)
 {
     if (path && s->count == s->capacity) {
-        int64_t more = s->capacity ? 2 * s->capacity : 8;
+        int64_t more = s->capacity ? 2 * s->capacity : HARD(1, 8);
         state_entry *grown = memory_grow(s->entries, (size_t)s->capacity * sizeof *grown,
                                          (size_t)more * sizeof *grown);
         if (!grown) {
