@@ -254,6 +254,7 @@ check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES)
 install: lib $(PROGRAM) $(REPL) $(MODULE)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(addprefix $(DESTDIR)$(PREFIX)/include/eddy/,$(sort $(dir $(HEADERS))))
 	for h in $(HEADERS); do install -m 644 $$h $(DESTDIR)$(PREFIX)/include/eddy/$$h || exit 1; done
+	$(Q)CC='$(CC)' tools/check_mistakes.sh
 	install -m 755 $(PROGRAM) $(REPL) $(DESTDIR)$(PREFIX)/bin/
 	install -d $(DESTDIR)$(PREFIX)/lib/lua/5.4
 	install -m 755 $(MODULE) $(DESTDIR)$(PREFIX)/lib/lua/5.4/

@@ -332,12 +332,24 @@ static bool check_dtype(const ed_call *call, int i)
     return true;
 }
 
+/* Whether a number was written for a list: .axis = 1 makes it the pointer, and no memory is there. */
+static bool is_number(const ed_ints *list)
+{
+    enum { FIRST_PAGE = 4096 };
+    const intptr_t at = (intptr_t)list->values;
+    return at && at > -FIRST_PAGE && at < FIRST_PAGE;
+}
+
 /* A list's count is believed by all who read it or copy it: the shape rule, a tape. */
 static bool check_lists(const ed_call *call)
 {
     for (const ed_attr *a = call->op->attrs; a && a->name; a++) {
         if (a->type != ED_ATTR_INTS && a->type != ED_ATTR_AXES) continue;
         const ed_ints *list = (const void *)((const char *)call->attrs + a->offset);
+        if (is_number(list))
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is a list: write %s(%d)", a->name,
+                                strncmp(a->name, "ax", 2) ? "ED_INTS" : "ED_AXES",
+                                (int)(intptr_t)list->values);
         if (list->values && list->count < 0)
             return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is a list of %lld numbers", a->name,
                                 (long long)list->count);

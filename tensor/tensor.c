@@ -156,8 +156,20 @@ static int rank_of(ed_ints shape)
 
 ed_tensor *ed_constant_of(ed_dtype dtype, const void *data, ed_ints shape)
 {
+    return ed_constant_within(dtype, data, SIZE_MAX, shape);
+}
+
+ed_tensor *ed_constant_within(ed_dtype dtype, const void *data, size_t bytes, ed_ints shape)
+{
+    int64_t size;
     if (!data || !shape.values)
         return ed_fail(ED_INVALID_ARGUMENT, "constant: %s is NULL", data ? "shape" : "data");
+    if (!tensor_count(dtype, rank_of(shape), shape.values, &size)) return NULL;
+    if ((size_t)size > bytes / dtype_size(dtype))
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "constant: the array has %zu elements of %s, the shape %s takes %lld",
+                       bytes / dtype_size(dtype), ed_dtype_name(dtype),
+                       text_of_ints(shape.values, shape.count).s, (long long)size);
     ed_tensor *t = tensor_new(dtype, rank_of(shape), shape.values);
     if (!t) return NULL;
     memcpy(t->data, data, (size_t)t->size * dtype_size(dtype));
@@ -216,6 +228,10 @@ ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
 
 ed_tensor *ed_as_tensor(const void *tensor)
 {
+    const object_class *class = tensor ? ((const ed_object *)tensor)->class : &tensor_class;
+    if (class != &tensor_class && class != &tensor_variable_class)
+        return ed_fail(ED_INVALID_ARGUMENT, "operand must be a tensor or a number, got %s",
+                       class->name);
     return (ed_tensor *)tensor;
 }
 

@@ -265,24 +265,37 @@ bool ed_memory_has_failed(void);
 /*
  * A tensor of the given shape with a copy of the array's elements in row-major order; the dtype is
  * that of the pointer: float, double, bool, int8_t ... uint64_t. The array must hold as many
- * elements as the shape says. 16-bit floats have no C type: ed_constant_of takes their bits.
+ * elements as the shape says; where the compiler knows its size, that is checked. 16-bit floats
+ * have no C type: ed_constant_of takes their bits.
  *
  *     ed_constant(ED_VALUES(float, 1, 2, 3, 4), ED_SHAPE(2, 2))
  */
-#define ed_constant(array, shape) ed_constant_of(ED_DTYPE_OF_(array), array, shape)
+#define ed_constant(array, shape)                                                                  \
+    ed_constant_within(ED_DTYPE_OF_(array), array, ED_BYTES_OF_(array), shape)
 ed_tensor *ed_constant_of(ed_dtype dtype, const void *data, ed_ints shape);
+
+/* The same from at most so many bytes (SIZE_MAX: unknown); fails if the shape takes more. */
+ed_tensor *ed_constant_within(ed_dtype dtype, const void *data, size_t bytes, ed_ints shape);
 
 /* An array on the spot; its elements may be written where a macro's argument can't hold commas. */
 #define ED_VALUES(type, ...) ((type[]){__VA_ARGS__})
 
+/* C's own types, whichever of them int64_t is. (clang-format takes the types for labels.) */
+/* clang-format off */
 #define ED_DTYPE_OF_(array)                                                                        \
-    _Generic((array), float *: ED_FLOAT32, const float *: ED_FLOAT32, double *: ED_FLOAT64, const double *: ED_FLOAT64,    \
-        int32_t *: ED_INT32, const int32_t *: ED_INT32, int64_t *: ED_INT64, const int64_t *: ED_INT64,                    \
-        long long *: ED_INT64, const long long *: ED_INT64, uint8_t *: ED_UINT8, const uint8_t *: ED_UINT8,                \
-        bool *: ED_BOOL, const bool *: ED_BOOL, int8_t *: ED_INT8, const int8_t *: ED_INT8,                                \
-        int16_t *: ED_INT16, const int16_t *: ED_INT16, uint16_t *: ED_UINT16, const uint16_t *: ED_UINT16,                \
-        uint32_t *: ED_UINT32, const uint32_t *: ED_UINT32, uint64_t *: ED_UINT64, const uint64_t *: ED_UINT64,            \
-        unsigned long long *: ED_UINT64, const unsigned long long *: ED_UINT64)
+    _Generic((array)[0],                                                                           \
+        float: ED_FLOAT32, double: ED_FLOAT64, bool: ED_BOOL,                                      \
+        signed char: ED_INT8, unsigned char: ED_UINT8, short: ED_INT16, unsigned short: ED_UINT16, \
+        int: ED_INT32, unsigned: ED_UINT32, long long: ED_INT64, unsigned long long: ED_UINT64,    \
+        long: sizeof(long) == 4 ? ED_INT32 : ED_INT64,                                             \
+        unsigned long: sizeof(long) == 4 ? ED_UINT32 : ED_UINT64)
+/* clang-format on */
+
+/* The size of an array; of what a pointer points to, if the compiler knows it, else SIZE_MAX. */
+#define ED_BYTES_OF_(array)                                                                        \
+    (__builtin_types_compatible_p(__typeof__(array), __typeof__(&(array)[0]))                      \
+         ? __builtin_object_size(array, 0)                                                         \
+         : sizeof(array))
 
 /*
  * A tensor on the caller's own memory, row-major, without a copy. The memory must not change while
@@ -313,11 +326,18 @@ ed_tensor *ed_scalar_with(ed_tensor *number, const ed_scalar_options *options);
 /*
  * Operands: whatever stands where ops take a tensor. A tensor is itself; a plain number is a weak
  * 0-d tensor, which takes the dtype of the tensors that it meets (float32 or int32 if it meets
- * none; int64 if it is too large for that).
+ * none; int64 if it is too large for that). Other objects, and other pointers, are not compiled.
  */
+/* clang-format off */
 #define ED_TENSOR(operand)                                                                         \
-    _Generic((operand), ed_tensor *: ed_as_tensor, const ed_tensor *: ed_as_tensor, void *: ed_as_tensor,                  \
-        float: ed_number, double: ed_number, long double: ed_number, default: ed_integer)(operand)
+    _Generic((operand),                                                                            \
+        ed_tensor *: ed_as_tensor, const ed_tensor *: ed_as_tensor, void *: ed_as_tensor,          \
+        float: ed_number, double: ed_number, long double: ed_number,                               \
+        bool: ed_integer, char: ed_integer, signed char: ed_integer, unsigned char: ed_integer,    \
+        short: ed_integer, unsigned short: ed_integer, int: ed_integer, unsigned: ed_integer,      \
+        long: ed_integer, unsigned long: ed_integer,                                               \
+        long long: ed_integer, unsigned long long: ed_integer)(operand)
+/* clang-format on */
 ed_tensor *ed_as_tensor(const void *tensor);
 ed_tensor *ed_number(double number);
 ed_tensor *ed_integer(int64_t number);

@@ -113,6 +113,7 @@ static void call_tensor(call *now)
     FAILS(ed_constant_of, !(ed_constant_of)(ED_DTYPE_NONE, NULL, none));
     FAILS(ed_empty, !(ed_empty)(ED_FLOAT32, ED_SHAPE(2), NULL));
     RETURNS(ed_is_weak, !(ed_is_weak)(NULL));
+    FAILS(ed_constant_within, !(ed_constant_within)(ED_DTYPE_NONE, NULL, 0, none));
     FAILS(ed_wrap, !(ed_wrap)(ED_DTYPE_NONE, NULL, none, NULL, NULL));
     FAILS(ed_scalar_with, !(ed_scalar_with)(NULL, NULL));
     RETURNS(ed_as_tensor, !(ed_as_tensor)(NULL));

@@ -97,6 +97,7 @@ ed_clip_by_global_norm ed.clip_by_global_norm
 ed_clip_by_norm ed.clip_by_norm
 ed_concat_with ed.concat
 ed_constant_of ed.tensor
+ed_constant_within ed.tensor
 ed_contiguous ed.contiguous
 ed_layer_conv2d_with ed.layers.conv2d
 ed_conv2d_with ed.conv2d
