@@ -18,7 +18,7 @@ static void step(void *user)
     ed_tape *tape = ed_tape_begin();
     ed_tensor *logits = ed_forward(t->model, t->x, .training = true);
     ed_tensor *loss = ed_reduce_mean(ed_sparse_softmax_cross_entropy(t->y, logits));
-    ed_minimize(t->adam, tape, loss, ed_layer_trainable_variables(t->model));
+    ed_minimize(t->adam, tape, loss, t->model);
 }
 
 static void infer(void *user)

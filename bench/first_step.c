@@ -28,7 +28,7 @@ int main(void)
     ed_tape *tape = ed_tape_begin();
     ed_tensor *logits = ed_forward(model, x, .training = true);
     ed_tensor *loss = ed_reduce_mean(ed_sparse_softmax_cross_entropy(y, logits));
-    ed_minimize(adam, tape, loss, ed_layer_trainable_variables(model));
+    ed_minimize(adam, tape, loss, model);
     double end = bench_now(), first = ed_item(loss);
     if (ed_failed() || !(first > 1 && first < 4)) return 1;
     printf("%.9f %ld\n", end, peak());

@@ -26,7 +26,7 @@ static double train(ed_layer *model, ed_tensor *x, ed_tensor *y)
         ed_tape *tape = ed_tape_begin();
         ed_tensor *logits = ed_forward(model, x, .training = true);
         ed_tensor *loss = ed_reduce_mean(ed_sparse_softmax_cross_entropy(y, logits));
-        ed_minimize(adam, tape, loss, ed_layer_trainable_variables(model));
+        ed_minimize(adam, tape, loss, model);
     }
     ed_metric *right = ed_metric_sparse_categorical_accuracy(.name = "parity");
     ed_tensor *labels, *unseen = draw_digits(2000, 77, &labels);

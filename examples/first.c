@@ -14,7 +14,7 @@ int main(void)
         ed_tape *tape = ed_tape_begin();
         ed_tensor *error = ed_sub(ed_forward(model, x), y);
         ed_tensor *loss = ed_reduce_mean(ed_square(error));
-        ed_minimize(adam, tape, loss, ed_layer_trainable_variables(model));
+        ed_minimize(adam, tape, loss, model);
         if (step % 100 == 0) printf("step %d: loss %.2g\n", step, ed_item(loss));
     }
     ed_print(stdout, ed_list_get(ed_layer_trainable_variables(model), 0)); /* 1, -2, 3 */

@@ -36,7 +36,7 @@ static void train_epoch(int epoch, ed_layer *model, ed_optimizer *adam, ed_datas
         ed_tape *tape = ed_tape_begin();
         ed_tensor *logits = ed_forward(model, x, .training = true);
         ed_tensor *mean = ed_reduce_mean(ed_sparse_softmax_cross_entropy(y, logits));
-        ed_minimize(adam, tape, mean, ed_layer_trainable_variables(model));
+        ed_minimize(adam, tape, mean, model);
         ed_metric_update(loss, mean);
         ed_metric_compare(accuracy, y, logits);
         progress_step(&bar, ed_dim(x, 0), ed_metric_result(loss), ed_metric_result(accuracy));

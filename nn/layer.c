@@ -51,10 +51,16 @@ static void layer_destroy(void *object)
     memory_free(layer);
 }
 
+static ed_list *layer_trainable(void *layer)
+{
+    return ed_layer_trainable_variables(layer);
+}
+
 static const object_class layer_class = {.name = "layer",
                                          .destroy = layer_destroy,
                                          .track = layer_track,
                                          .wait = layer_wait,
+                                         .trainable = layer_trainable,
                                          .is_made = true};
 
 static bool good_name(const char *who, const char *name)

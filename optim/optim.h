@@ -74,8 +74,20 @@ ed_optimizer *ed_optimizer_rmsprop_with(const ed_optimizer_rmsprop_options *opti
  */
 bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *variables);
 
-/* ed_gradient of the loss on the tape, then ed_apply_gradients. */
-bool ed_minimize(ed_optimizer *optimizer, ed_tape *tape, ed_tensor *loss, ed_list *variables);
+/*
+ * ed_gradient of the loss on the tape, then ed_apply_gradients to what is trained: a layer's
+ * trainable variables, a list of variables, a variable, or (NULL) those that the tape watched. A
+ * layer is looked into here, when the loss has been made, so one expression may do both.
+ */
+bool ed_minimize(ed_optimizer *optimizer, ed_tape *tape, ed_tensor *loss, void *trained);
+#define ed_minimize(optimizer, tape, loss, trained)                                                \
+    ed_minimize(optimizer, tape, loss, ED_TRAINED_(trained))
+
+/* clang-format off */
+#define ED_TRAINED_(trained)                                                                       \
+    _Generic((trained), struct ed_layer *: (trained), ed_list *: (trained),                        \
+        ed_tensor *: (trained), void *: (trained))
+/* clang-format on */
 
 /* The number of steps made; the learning rate, and setting it (finite, not negative). */
 int64_t ed_optimizer_iterations(const ed_optimizer *optimizer);

@@ -417,10 +417,32 @@ bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *va
     return ok;
 }
 
-bool ed_minimize(ed_optimizer *optimizer, ed_tape *tape, ed_tensor *loss, ed_list *variables)
+static ed_list *trained_variables(ed_tape *tape, void *trained)
 {
-    if (!optimizer || !tape || !loss || !variables)
-        return ed_fail(ED_INVALID_ARGUMENT, "minimize: NULL given"), false;
+    if (!trained) return ed_tape_watched_variables(tape);
+    const object_class *class = ((const ed_object *)trained)->class;
+    if (class == &tensor_list_class) return trained;
+    if (class == &tensor_variable_class) return ed_list_of_one(trained);
+    if (class->trainable) return class->trainable(trained);
+    return ed_fail(ED_INVALID_ARGUMENT,
+                   "minimize: trained must be a layer, a list of variables, a variable or NULL, "
+                   "got %s",
+                   class->name);
+}
+
+bool(ed_minimize)(ed_optimizer *optimizer, ed_tape *tape, ed_tensor *loss, void *trained)
+{
+    if (!optimizer || !tape || !loss)
+        return ed_fail(ED_INVALID_ARGUMENT, "minimize: %s is NULL",
+                       !optimizer ? "optimizer"
+                       : !tape    ? "tape"
+                                  : "loss"),
+               false;
+    if (!trained && ed_failed()) return false; /* what was to be trained could not be made */
     ED_SCOPE;
+    ed_list *variables = trained_variables(tape, trained);
+    if (!variables) return false;
+    if (!variables->size)
+        return ed_fail(ED_INVALID_ARGUMENT, "minimize: there are no variables to train"), false;
     return ed_apply_gradients(optimizer, ed_gradient(tape, loss, variables), variables);
 }

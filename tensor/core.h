@@ -48,7 +48,7 @@ void error_restore(const error_saved *saved, bool drop);
 /*
  * How a kind of object is called and destroyed; destroy frees the object itself too. Kinds that a
  * checkpoint can hold say what they keep (track/graph.h), and, if values may wait for what they
- * don't have yet, where they note that.
+ * don't have yet, where they note that. Kinds that training changes say which of their variables.
  */
 typedef struct object_class {
     const char *name;
@@ -56,6 +56,7 @@ typedef struct object_class {
     void (*track)(void *object, struct ed_tracker *tracker);
     struct graph_wait *(*wait)(void *object);
     bool is_made; /* begins with a made_object (tensor/schema_core.h) */
+    ed_list *(*trainable)(void *object);
 } object_class;
 
 typedef struct ed_object {

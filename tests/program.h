@@ -28,7 +28,7 @@ static inline void train_layer(ed_layer *layer, ed_optimizer *o)
     ED_SCOPE;
     ed_tape *tape = ed_tape_begin();
     ed_tensor *y = ed_forward(layer, some_input(), .training = true);
-    ed_minimize(o, tape, ed_reduce_mean(ed_square(y)), ed_layer_trainable_variables(layer));
+    ed_minimize(o, tape, ed_reduce_mean(ed_square(y)), layer);
 }
 
 typedef struct program {

@@ -109,7 +109,7 @@ static bool step(const training *t)
     ed_tape *tape = ed_tape_begin();
     ed_tensor *loss =
         ed_reduce_mean(ed_sparse_softmax_cross_entropy(t->y, ed_forward(t->model, t->x)));
-    return ed_minimize(t->adam, tape, loss, ed_layer_trainable_variables(t->model));
+    return ed_minimize(t->adam, tape, loss, t->model);
 }
 
 static float *weights(const training *t, int64_t *count)

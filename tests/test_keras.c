@@ -119,7 +119,7 @@ static double go_on(const json *record, ed_archive *arrays, ed_layer *model,
         ed_tape *tape = ed_tape_begin();
         ed_tensor *out = ed_forward(model, batch(x, i), .training = true);
         ed_tensor *loss = loss_of(record, batch(y, i), out);
-        ed_minimize(optimizer, tape, loss, ed_layer_trainable_variables(model));
+        ed_minimize(optimizer, tape, loss, model);
         assert_fine();
         double expected = json_number(json_at(json_get(record, "losses"), i));
         worst = fmax(worst, fabs(ed_item(loss) / expected - 1));

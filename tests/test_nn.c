@@ -559,7 +559,7 @@ static void test_statistics_and_training(void **state)
     assert_int_equal(ed_list_size(ed_tape_watched_variables(tape)), 6);
     ed_tensor *mean = ed_list_get(ed_layer_non_trainable_variables(model), 0),
               *held = ed_value(mean);
-    assert_true(ed_minimize(o, tape, loss, ed_layer_trainable_variables(model)));
+    assert_true(ed_minimize(o, tape, loss, model));
     assert_true(element(held, 0) == element(mean, 0) && element(mean, 0) != 0);
     assert_int_equal(ed_list_size(ed_optimizer_variables(o)), 0);
     assert_fine();
@@ -777,9 +777,48 @@ static double step(ed_layer *model, ed_optimizer *o, ed_tensor *x, ed_tensor *y)
     ED_SCOPE;
     ed_tape *tape = ed_tape_begin();
     ed_tensor *loss = ed_reduce_mean(ed_square(ed_sub(ed_forward(model, x, .training = true), y)));
-    ed_list *variables = ed_layer_trainable_variables(model);
-    ed_minimize(o, tape, loss, variables);
+    ed_minimize(o, tape, loss, model);
     return loss ? ed_item(loss) : NAN;
+}
+
+/* What minimize trains: a layer, a list, a variable, or what the tape watched. */
+static void test_trained(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ramp(ED_SHAPE(4, 3)), *v = ed_variable(ed_ones(ED_SHAPE(1)));
+    ed_optimizer *o = ed_optimizer_sgd(.learning_rate = 0.25);
+    ed_layer *model = ed_layer_dense(1), *unbuilt = ed_layer_dense(1);
+    /* Built within the expression, and found nevertheless: arguments have no order. */
+    ed_tape *tape = ed_tape_begin();
+    assert_true(ed_minimize(o, tape, ed_reduce_mean(ed_forward(model, x)), model));
+    ed_tensor *bias = ed_list_get(ed_layer_variables(model), 1);
+    assert_true(ed_item(bias) == -0.25);
+    tape = ed_tape_begin();
+    assert_true(ed_minimize(o, tape, ed_reduce_mean(ed_forward(model, x)), NULL));
+    assert_true(ed_item(bias) == -0.5);
+    tape = ed_tape_begin();
+    assert_true(ed_minimize(o, tape, ed_mul(ed_add(bias, v), 2), v));
+    assert_true(ed_item(v) == 0.5 && ed_item(bias) == -0.5);
+    tape = ed_tape_begin();
+    assert_true(ed_minimize(o, tape, ed_add(bias, v), ed_list_of(bias)));
+    assert_true(ed_item(v) == 0.5 && ed_item(bias) == -0.75);
+    assert_fine();
+
+    tape = ed_tape_begin();
+    ed_tensor *loss = ed_add(bias, v);
+    assert_fails(ed_minimize(o, tape, loss, unbuilt), ED_FAILED_PRECONDITION,
+                 "no variables before its first ed_forward");
+    assert_fails(ed_minimize(o, tape, loss, ed_list_make(NULL, 0)), ED_INVALID_ARGUMENT,
+                 "no variables to train");
+    assert_fails(ed_minimize(o, tape, loss, (void *)o), ED_INVALID_ARGUMENT,
+                 "minimize: trained must be a layer, a list of variables, a variable or NULL, got "
+                 "optimizer");
+    assert_fails(ed_minimize(o, tape, NULL, model), ED_INVALID_ARGUMENT, "minimize: loss is NULL");
+    /* No list, since it could not be made, is not the same as none given. */
+    assert_false(ed_minimize(o, tape, loss, ed_layer_trainable_variables(NULL)));
+    assert_error("NULL");
+    assert_int_equal(ed_optimizer_iterations(o), 4);
 }
 
 static void test_linear_regression(void **state)
@@ -894,6 +933,7 @@ int main(void)
         cmocka_unit_test(test_many_inputs),
         cmocka_unit_test(test_initializers),
         cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_trained),
         cmocka_unit_test(test_linear_regression),
         cmocka_unit_test(test_xor),
         cmocka_unit_test(test_no_growth),

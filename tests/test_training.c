@@ -51,7 +51,7 @@ static int epoch(const training *t, int most, float *losses)
         ed_tape *tape = ed_tape_begin();
         ed_tensor *logits = ed_forward(t->model, x, .training = true);
         ed_tensor *loss = ed_reduce_mean(ed_sparse_softmax_cross_entropy(y, logits));
-        ed_minimize(t->adam, tape, loss, ed_layer_trainable_variables(t->model));
+        ed_minimize(t->adam, tape, loss, t->model);
         if (losses && loss) losses[steps] = (float)ed_item(loss);
         if (++steps == most) break;
     }

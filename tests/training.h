@@ -61,7 +61,7 @@ static inline double training_step(training *t)
     ed_tape *tape = ed_tape_begin();
     ed_tensor *loss = ed_reduce_mean(
         ed_sparse_softmax_cross_entropy(y, ed_forward(t->model, x, .training = true)));
-    ed_minimize(t->optimizer, tape, loss, ed_layer_trainable_variables(t->model));
+    ed_minimize(t->optimizer, tape, loss, t->model);
     ed_metric_update(t->loss, loss);
     t->step++;
     return ed_item(loss) + ed_metric_result(t->loss);

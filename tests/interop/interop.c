@@ -566,7 +566,7 @@ static void train_until(training *t, int64_t end)
         ed_tape *tape = ed_tape_begin();
         ed_tensor *out = ed_forward(t->model, ed_index(t->x, t->step), .training = true);
         ed_tensor *loss = loss_of(t, ed_index(t->y, t->step), out);
-        done(ed_minimize(t->optimizer, tape, loss, ed_layer_trainable_variables(t->model)));
+        done(ed_minimize(t->optimizer, tape, loss, t->model));
         printf("%.17g\n", ed_item(loss));
         t->step++;
     }
