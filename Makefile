@@ -13,6 +13,8 @@ HARD   =
 V      =
 # Folder with MNIST in IDX form, for the demo.
 DATA   =
+# The programs that `make test` runs: ONLY='test_shape test_ops'; empty: all.
+ONLY   =
 # How long `make fuzz` runs each target.
 SECONDS = 60
 # Python with tensorflow and safetensors, for interop; empty: looked for.
@@ -58,7 +60,7 @@ $(patsubst %,$(OBJ)/%.o,tensor/memory tensor/scope tensor/tensor ops/execute ops
 $(OBJ)/ops/kernels/gemm.%.o: FAST = $(OPT:-O2=-O3) -falign-loops=64
 $(OBJ)/ops/cast.%.o $(OBJ)/ops/compare.%.o: FAST = $(OPT) $(if $(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic)
 
-TESTS    := $(patsubst %.c,$(OBJ)/%,$(wildcard tests/test_*.c))
+TESTS    := $(patsubst %.c,$(OBJ)/%,$(if $(ONLY),$(ONLY:%=tests/%.c),$(wildcard tests/test_*.c)))
 TEST_AID := $(call simd_objects,$(filter-out tests/test_%.c tests/shared_%.c,$(wildcard tests/*.c)))
 BENCHES  := $(patsubst %.c,$(OBJ)/%,$(wildcard bench/bench_*.c))
 PROGRAM  := $(OBJ)/programs/eddy-ckpt
@@ -79,19 +81,19 @@ LIBS        = $(DEPS_LIBS) -lm -lpthread
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib test interop fuzz fuzz_program demo bench install check format clean help
+.PHONY: all lib test ci-long interop fuzz fuzz_program demo bench install check format clean help
 .SECONDARY:
 all: lib $(PROGRAM) $(REPL) $(MODULE)
 
 help:
 	@echo 'make                      the library: $(OBJ)/libeddy.a and .so; $(PROGRAM)'
 	@echo 'make test                 builds and runs the tests (EDDY_DATA=dir: with MNIST from dir/mnist too)'
+	@echo 'make ci-long              what takes hours: the thread sanitizer, clang, HARD=1, fuzzing'
 	@echo 'make interop              files there and back with the TensorFlow, Keras, NumPy and safetensors of PEERS=python'
 	@echo 'make fuzz [SECONDS=600]   readers of files against damaged ones, Lua against any calls, by clang with its libFuzzer'
-	@echo 'make ci-long              what takes hours: the thread sanitizer, clang, HARD=1, fuzzing'
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
-	@echo 'make check                layout, includes, exported names, programs against an installation'
+	@echo 'make check                layout, includes, exported names, mistakes that must not compile, programs against an installation'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt'
 	@echo 'settings: CC OPT SAN=address,undefined HARD=1 ONLY=test_ops V=1 BUILD PREFIX PEERS SECONDS'
 
@@ -230,6 +232,9 @@ $(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.a
 test: $(TESTS) $(OBJ)/libeddy.so
 	$(Q)tools/run_tests.sh '$(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS)))' $(TESTS)
 
+ci-long:
+	$(Q).ci/long
+
 interop: $(OBJ)/tests/interop/interop
 	$(Q)PEERS='$(PEERS)' tests/interop/run.sh $<
 
@@ -249,12 +254,12 @@ bench: $(BENCHES) $(FIRST_STEPS)
 
 check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES)
 	$(Q)tools/check.sh $(OBJ) $(FLOORS) programs lua
+	$(Q)CC='$(CC)' tools/check_mistakes.sh
 	$(Q)CC='$(CC)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 
 install: lib $(PROGRAM) $(REPL) $(MODULE)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(addprefix $(DESTDIR)$(PREFIX)/include/eddy/,$(sort $(dir $(HEADERS))))
 	for h in $(HEADERS); do install -m 644 $$h $(DESTDIR)$(PREFIX)/include/eddy/$$h || exit 1; done
-	$(Q)CC='$(CC)' tools/check_mistakes.sh
 	install -m 755 $(PROGRAM) $(REPL) $(DESTDIR)$(PREFIX)/bin/
 	install -d $(DESTDIR)$(PREFIX)/lib/lua/5.4
 	install -m 755 $(MODULE) $(DESTDIR)$(PREFIX)/lib/lua/5.4/
