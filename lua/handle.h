@@ -22,6 +22,7 @@
  *       layer_identity.c      one userdata for one layer
  *       custom_layers.c       layers written in Lua
  *       layer_fields.c        which of their fields are children and weights
+ *       print.c             tensors as strings
  *       optim.c metrics.c random.c data.c files.c checkpoints.c trackables.c
  *       plot.c, plot.lua    plots and PNG files
  *       help.c, help.lua    help of what the definitions say; help.txt has the rest

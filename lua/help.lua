@@ -312,11 +312,16 @@ local function signature_of(entry, key)
     return key .. called(arguments.places, arguments.options)
 end
 
--- signature(name): how it is called; nil where nothing is known.
-function ed.signature(name)
+-- signature(x): how what has that name, or a function, is called; nil where nothing is known. Of a
+-- function with "ed." before it.
+function ed.signature(x)
+    local name = type(x) == "function" and name_of(x) or x
+    if type(name) ~= "string" then return nil end
     local entry, last = entry_of(name)
     local op = not entry and last and find_op(last)
-    return entry and signature_of(entry, last) or op and op_signature(op, last) or nil
+    local text = entry and signature_of(entry, last) or op and op_signature(op, last) or nil
+    local bare = text and x ~= name and not find(name, ":") and not match(text, "^ed%.")
+    return bare and "ed." .. text or text
 end
 
 local function describe_name(name)

@@ -1,6 +1,7 @@
 #include "lua/maker.h"
 #include "lua/ops.h"
 #include "lua/custom_layers.h"
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -223,6 +224,113 @@ static int summary(lua_State *L)
     return binding_finish_text(L, &b, ed_layer_summary(layer));
 }
 
+/* ---- As a tree ------------------------------------------------------------------------------- */
+
+static int64_t parameters(const ed_layer *layer)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < ed_layer_weight_count(layer); i++)
+        count += ed_size(ed_layer_weight(layer, i));
+    for (int64_t i = 0; i < ed_layer_child_count(layer); i++)
+        count += parameters(ed_layer_child(layer, i));
+    return count;
+}
+
+/* "dense_1 (dense): kernel [128, 10], bias [10]", indented. */
+static void push_tree_line(lua_State *L, const ed_layer *layer, int depth)
+{
+    luaL_Buffer line;
+    luaL_buffinit(L, &line);
+    for (int i = 0; i < depth; i++) luaL_addstring(&line, "  ");
+    const char *name = ed_layer_name(layer), *kind = ed_layer_kind(layer)->name;
+    luaL_addstring(&line, name);
+    if (strcmp(name, kind) != 0) {
+        luaL_addstring(&line, " (");
+        luaL_addstring(&line, kind);
+        luaL_addchar(&line, ')');
+    }
+    for (int64_t i = 0; i < ed_layer_weight_count(layer); i++) {
+        const ed_tensor *weight = ed_layer_weight(layer, i);
+        luaL_addstring(&line, i ? ", " : ": ");
+        luaL_addstring(&line, strrchr(ed_variable_name(weight), '/') + 1);
+        luaL_addchar(&line, ' ');
+        luaL_addstring(&line, strchr(convert_type(weight).s, '['));
+        if (!ed_variable_is_trainable(weight)) luaL_addstring(&line, " not trainable");
+    }
+    luaL_pushresult(&line);
+}
+
+/* Appends the lines of the layer and what is below it to the table. */
+static void add_tree(lua_State *L, int lines, const ed_layer *layer, int depth)
+{
+    push_tree_line(L, layer, depth);
+    lua_rawseti(L, lines, (lua_Integer)lua_rawlen(L, lines) + 1);
+    for (int64_t i = 0; i < ed_layer_child_count(layer); i++)
+        add_tree(L, lines, ed_layer_child(layer, i), depth + 1);
+}
+
+void layers_push_tree(lua_State *L, const ed_layer *layer)
+{
+    luaL_checkstack(L, 8, NULL);
+    lua_newtable(L);
+    const int lines = lua_gettop(L);
+    add_tree(L, lines, layer, 0);
+    luaL_Buffer text;
+    luaL_buffinit(L, &text);
+    const lua_Integer count = (lua_Integer)lua_rawlen(L, lines);
+    for (lua_Integer i = 1; i <= count; i++) {
+        lua_rawgeti(L, lines, i);
+        luaL_addvalue(&text);
+        luaL_addchar(&text, '\n');
+    }
+    char sum[64] = "not built: the first call makes its variables";
+    if (ed_layer_is_built(layer))
+        snprintf(sum, sizeof sum, "%lld parameters", (long long)parameters(layer));
+    luaL_addstring(&text, sum);
+    luaL_pushresult(&text);
+    lua_remove(L, lines);
+}
+
+/* tree(): what the prompt shows of a layer. */
+static int tree(lua_State *L)
+{
+    layers_push_tree(L, handle_check(L, 1, HANDLE_LAYER));
+    return 1;
+}
+
+/* ---- Saving ---------------------------------------------------------------------------------- */
+
+/* Of the layer alone, as "layer" in the file. Inside a scope. */
+static ed_checkpoint *checkpoint_of(ed_layer *layer)
+{
+    return ed_scope_hold(layer) ? ed_checkpoint("layer", layer) : NULL;
+}
+
+/* save_weights(path): a checkpoint of it; returns the path. */
+static int save_weights(lua_State *L)
+{
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    const char *path = maker_check_text(L, 2);
+    luaL_checkstack(L, 8, NULL);
+    binding b = binding_open(L);
+    return binding_finish_text(L, &b, ed_checkpoint_write(checkpoint_of(layer), path));
+}
+
+/* load_weights(path): the layer; every variable that it has must be in the file. */
+static int load_weights(lua_State *L)
+{
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    const char *path = maker_check_text(L, 2);
+    binding b = binding_open(L);
+    ed_restoration *restored = ed_checkpoint_read(checkpoint_of(layer), path);
+    const bool fine = ed_restoration_assert_existing_objects_matched(restored);
+    binding_close(&b);
+    lua_settop(L, 1);
+    return handle_return(L, fine);
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
 /* add(child): returns it. */
 static int add(lua_State *L)
 {
@@ -362,6 +470,9 @@ static const luaL_Reg methods[] = {
     {"trainable", trainable},
     {"find", find},
     {"summary", summary},
+    {"tree", tree},
+    {"save_weights", save_weights},
+    {"load_weights", load_weights},
     {"not_trainable", not_trainable},
     {"weight", add_weight},
     {"add", add},

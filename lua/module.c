@@ -4,6 +4,7 @@
 #include "lua/objects.h"
 #include "lua/ops.h"
 #include <limits.h>
+#include <time.h>
 
 /*
  * require "eddy": the same source is the module that a stock Lua loads and the inside of the eddy
@@ -53,6 +54,15 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
+/* clock(): seconds since some moment. */
+static int elapsed(lua_State *L)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    lua_pushnumber(L, (double)t.tv_sec + (double)t.tv_nsec * 1e-9);
+    return 1;
+}
+
 static void run_prelude(lua_State *L, int module)
 {
     size_t size = (size_t)(eddy_prelude_end - eddy_prelude);
@@ -62,6 +72,8 @@ static void run_prelude(lua_State *L, int module)
     autodiff_natives(L);
     lua_pushcfunction(L, handle_scope);
     lua_setfield(L, -2, "scope");
+    lua_pushcfunction(L, elapsed);
+    lua_setfield(L, -2, "clock");
     lua_call(L, 2, 0);
 }
 
@@ -87,6 +99,7 @@ int luaopen_eddy(lua_State *L)
     custom_layers_open(L);
     optimizers_open(L);
     metrics_open(L);
+    print_open(L);
     random_open(L);
     datasets_open(L);
     files_open(L);

@@ -12,6 +12,7 @@ void layers_open(lua_State *L);
 void custom_layers_open(lua_State *L);
 void optimizers_open(lua_State *L);
 void metrics_open(lua_State *L);
+void print_open(lua_State *L);
 void random_open(lua_State *L);
 void datasets_open(lua_State *L);
 void files_open(lua_State *L);
@@ -38,6 +39,9 @@ bool objects_method(lua_State *L);
 /* Raises that the object at 1 has no field of the name at 2. */
 int objects_no_field(lua_State *L);
 
+/* Pushes the layer and those below it, a line each, with their variables. */
+void layers_push_tree(lua_State *L, const ed_layer *layer);
+
 /* The variables that a table of them, one, or a layer (its trainable ones) at a place stands for.
  * Inside a scope; NULL with an error. */
 ed_list *objects_variables(lua_State *L, int at);
@@ -61,6 +65,13 @@ void plot_open(lua_State *L, int module);
 
 /* Whether it is a terminal that has colours, and NO_COLOR does not say otherwise. */
 bool plot_coloured(FILE *to);
+
+/* ---- print.c: tensors as strings, by ed.print_options ---------------------------------------- */
+
+/* The tensor as tostring gives it / so that it fits a terminal of that size, unless the program
+ * said otherwise. Inside a scope, which has the string; NULL with an error. */
+const char *print_string(lua_State *L, const ed_tensor *t);
+const char *print_fitting(lua_State *L, const ed_tensor *t, int columns, int rows);
 
 /* ---- help.c: what is known of a name --------------------------------------------------------- */
 

@@ -175,10 +175,21 @@ static bool take_by_place(arguments *a)
     return convert_row(a->L, a->at - n + 1, n, field, a->attrs, &a->room);
 }
 
+/* Whether the argument is {}, and axes are what it could be: x:sum{} means what x:sum() does, as all
+ * calls without an option. A shape may be {}. */
+static bool is_no_option(const arguments *a)
+{
+    if (lua_type(a->L, a->at) != LUA_TTABLE) return false;
+    lua_pushnil(a->L);
+    if (lua_next(a->L, a->at)) return lua_pop(a->L, 2), false;
+    const int i = next_attr(a, 0, LUA_TTABLE);
+    return i < 0 || a->op->attrs[i].type == ED_ATTR_AXES;
+}
+
 static bool take_attributes(arguments *a)
 {
     for (; a->at <= a->last; a->at++) {
-        if (lua_isnil(a->L, a->at)) continue;
+        if (lua_isnil(a->L, a->at) || is_no_option(a)) continue;
         int at = a->at;
         bool named = convert_has_names(a->L, at);
         bool listed = lua_type(a->L, at) == LUA_TTABLE && lua_rawlen(a->L, at) > 0;

@@ -219,6 +219,44 @@ function ed.hessian_vector_product(f, inputs, vectors)
     return native.hessian_vector_product({forward = f}, inputs, vectors)
 end
 
+-- ---- Timing -------------------------------------------------------------------------------------
+
+local function seconds(s)
+    if s < 1e-3 then return ("%.3g us"):format(s * 1e6) end
+    return s < 1 and ("%.3g ms"):format(s * 1e3) or ("%.3g s"):format(s)
+end
+
+local timing = {__tostring = function(t)
+    return ("%s a call at best, %s on average (%d rounds of %d calls)"):format(seconds(t.best), seconds(t.mean),
+        t.rounds, t.calls)
+end}
+
+-- timeit(f, n): the seconds that f() takes: a table of best and mean, over rounds of n calls; without n
+-- as many as take a tenth of a second together. What f returns is dropped.
+function ed.timeit(f, n)
+    check_callable(f, "timeit")
+    if n ~= nil and (math.type(n) ~= "integer" or n < 1) then
+        error("timeit: n is " .. tostring(n) .. "; an integer from 1 on is expected", 2)
+    end
+    local function round(calls)
+        local start = native.clock()
+        for _ = 1, calls do f() end
+        return native.clock() - start
+    end
+    local calls, took = n or 1, round(n or 1)
+    while not n and took < 0.1 do
+        calls = took < 0.01 and calls * 10 or math.ceil(calls * 0.11 / took)
+        took = round(calls)
+    end
+    local result = {best = took, mean = took, calls = calls, rounds = took < 1 and 5 or 1}
+    for _ = 2, result.rounds do
+        took = round(calls)
+        result.best, result.mean = math.min(result.best, took), result.mean + took
+    end
+    result.best, result.mean = result.best / calls, result.mean / calls / result.rounds
+    return setmetatable(result, timing)
+end
+
 -- counter(n): a variable that counts, int64 and not trainable: a step_counter, an epoch.
 function ed.counter(n)
     return ed.variable(ed.tensor(n or 0, "int64"), {name = "counter", trainable = false})

@@ -99,8 +99,8 @@ DataLoader TensorDataset: dataset
 parameters: layer:variables()
 trainable_variables: layer:trainable()
 non_trainable_variables: layer:not_trainable()
-load_state_dict load_weights: ed.load(object, path)
-state_dict save_weights: ed.save(object, path)
+load_state_dict: layer:load_weights(path)
+state_dict: layer:save_weights(path)
 zero_grad: none is needed: gradients are returned, not kept
 scatter: ed.plot(x, y, {points = true})
 figure subplots: plot

@@ -149,7 +149,7 @@ static int to_string(lua_State *L)
     if (!t) return lua_pushstring(L, convert_kind(L, 1).s), 1;
     luaL_checkstack(L, 4, NULL);
     binding b = binding_open(L);
-    const char *s = ed_to_string(t);
+    const char *s = print_string(L, t);
     bool fine = s && handle_push_text(L, s);
     binding_close(&b);
     return fine ? 1 : handle_raise(L);
@@ -304,7 +304,7 @@ static int push_first_line(lua_State *L, const ed_tensor *t)
 {
     char line[64] = "";
     binding b = binding_open(L);
-    const char *s = ed_to_string(t);
+    const char *s = print_string(L, t);
     if (s) snprintf(line, sizeof line, "%.*s", (int)strcspn(s, "\n"), s);
     binding_close(&b);
     if (!s) return handle_raise(L);

@@ -19,6 +19,8 @@ static void results_are_printed(void **unused)
     enter("ed.tensor{{1, 2}, {3, 4}}", "[[1 2]\n [3 4]]\ntensor int32 [2, 2]");
     enter("{3, x = _, t = {}, s = 'text', [7.5] = true}",
           "{3, s = \"text\", t = {}, x = int32 [2, 2], [7.5] = true}");
+    enter("{1, {2, {3}, 'x', {}}, {a = 1}, {{}}}", "{1, {2, {...}, \"x\", {}}, {...}, {{}}}");
+    enter("{{('x'):rep(21), 'a\\nb', ed.ones{2}}}", "{{\"...\", \"...\", float32 [2]}}");
     enter("nil", "nil");
     enter("1, nil, 'three'", "1\nnil\n\"three\"");
     enter("print('printed')", "printed");
@@ -56,9 +58,60 @@ static void objects_are_shown(void **unused)
     enter("m:save()", "\"shown/ckpt-1\"");
     enter("m", "checkpoint_manager (checkpoints 1, latest shown/ckpt-1)");
     enter("l = ed.sequential{ed.dense(3)} l(ed.ones{1, 2})", "");
-    enter("l:summary()", "[[\nlayer             output        parameters\nsequential/dense  ");
-    enter("'a]]b\\nc'", "[=[\na]]b\nc]=]");
+    enter("l:summary()", "layer             output        parameters\nsequential/dense  ");
+    enter("l", "sequential\n  dense: kernel [2, 3], bias [3]\n9 parameters");
+    enter("ed.sequential{ed.dense(3)}", "\n  dense\nnot built: the first call makes its variables");
+    enter("'a]]b\\nc'", "a]]b\nc");
     enter("'a\\n\\1'", "\"a\\n\\001\"");
+    leave();
+}
+
+static void functions_say_how_they_are_called(void **unused)
+{
+    (void)unused;
+    start();
+    enter("help", "help(x) or ?x tells of a function, a name or an object, help() of everything");
+    enter("ed.sum", "function ed.sum(x, {axis=, keepdims=}); ?ed.sum tells more");
+    enter("ed.ones{2}.item", "function tensor:item(); ?tensor:item tells more");
+    enter("print", "function: 0x");
+    enter("ed.nrom(2)", "stdin:5: there is no ed.nrom; Eddy has (x * x):sum() ^ 0.5");
+    enter("y", "nil: there is no variable y");
+    enter("y = 1", "");
+    enter("y", "1");
+    enter("setmetatable(_G, {__index = function() return 'made' end}) == _G", "true");
+    enter("z", "\"made\"");
+    leave();
+}
+
+static void tensors_fit_the_terminal(void **unused)
+{
+    (void)unused;
+    start();
+    const struct winsize size = {.ws_row = 12, .ws_col = 30};
+    assert_int_equal(ioctl(terminal.fd, TIOCSWINSZ, &size), 0);
+    enter("x = ed.range(300):reshape(100, 3)", "");
+    enter("x", "[[  0   1   2]\n [  3   4   5]\n [  6   7   8]\n ...\n [291 292 293]\n [294 295 "
+               "296]\n [297 298 299]]\ntensor int32 [100, 3]");
+    enter("x:reshape(4, 25, 3)", "[[[  0 ...   2]\n  ...\n  [ 72 ...  74]]\n\n ...\n");
+    enter("ed.range(8)", "[0 1 2 3 4 5 6 7]");
+    enter("ed.range(12)", "[ 0  1  2  3  4  5  6  7  8\n  9 10 11]\ntensor");
+    enter("ed.print_options{width = 20}.width", "20");
+    enter("ed.range(12)", "[ 0  1  2  3  4  5\n  6  7  8  9 10 11]\ntensor");
+    enter("ed.print_options{threshold = 300}.threshold", "300");
+    enter("x", " [ 90  91  92]\n");
+    leave();
+}
+
+static void times_are_taken(void **unused)
+{
+    (void)unused;
+    start();
+    enter(":timeit n = (n or 0) + 1", " a call at best, ");
+    enter("n > 5", "true");
+    enter(":timeit", "x is an expression or a statement");
+    enter(":timeit 1 +", "unexpected symbol");
+    enter(":timeit error 'no'", "stdin:4: no");
+    enter("ed.timeit(function() end, 3)", "(5 rounds of 3 calls)");
     leave();
 }
 
@@ -78,7 +131,7 @@ static void statements_take_several_lines(void **unused)
     type("s = [[one\r");
     expect(">> ");
     enter("two]]", "");
-    enter("s", "[[\none\ntwo]]");
+    enter("s", "one\ntwo");
     type("if true then\r");
     expect(">> ");
     type("\004"); /* given up */
@@ -593,6 +646,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_printed),
         cmocka_unit_test(objects_are_shown),
+        cmocka_unit_test(functions_say_how_they_are_called),
+        cmocka_unit_test(tensors_fit_the_terminal),
+        cmocka_unit_test(times_are_taken),
         cmocka_unit_test(statements_take_several_lines),
         cmocka_unit_test(tab_completes),
         cmocka_unit_test(tab_completes_files),

@@ -43,6 +43,16 @@ static void time_command(lua_State *L, const char *rest)
            show_bytes(after.peak_bytes - before.live_bytes, &peak));
 }
 
+/* Compiled as a function that ed.timeit calls. */
+static void timeit_command(lua_State *L, const char *rest)
+{
+    if (!*rest) return (void)puts("  :timeit x   x is an expression or a statement");
+    repl_push_field(L, "timeit");
+    if (prompt_enter(L, rest) != LUA_OK) return prompt_complain(L);
+    if (repl_call(L, 1, 1, true) != LUA_OK) return prompt_complain(L);
+    show_value(L, -1);
+}
+
 /* ---- :mem, :who ------------------------------------------------------------------------------ */
 
 /* ":mem": the lines that made what lives, those of the most bytes. */
@@ -191,6 +201,7 @@ static void help_command(lua_State *L, const char *rest)
          "  ed.search \"words\"\n"
          "  _             the last result\n"
          "  :time x       runs x, says how long it took and what it holds\n"
+         "  :timeit x     runs x many times, says how long a time takes\n"
          "  :mem          memory, by the lines that made what is held\n"
          "  :who          the tensors among the globals\n"
          "  :quit         leaves, as Ctrl-D does\n"
@@ -240,8 +251,8 @@ static const struct {
     const char *name;
     void (*run)(lua_State *L, const char *rest);
 } commands[] = {
-    {":time", time_command}, {":mem", memory_command}, {":who", who_command},
-    {":help", help_command}, {":quit", quit_command},
+    {":time", time_command}, {":timeit", timeit_command}, {":mem", memory_command},
+    {":who", who_command},   {":help", help_command},     {":quit", quit_command},
 };
 
 const char *command_name(size_t index)

@@ -196,6 +196,23 @@ static bool read_chunk(lua_State *L, int *code)
     }
 }
 
+/* Whether the text is one word, and no global of that name is there, or would be made up. */
+static bool is_nothing(lua_State *L, const char *text)
+{
+    const size_t size =
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    if (!size || (*text >= '0' && *text <= '9') || text[size + strspn(text + size, " \t")])
+        return false;
+    lua_pushglobaltable(L);
+    const bool made_up = lua_getmetatable(L, -1);
+    if (made_up) lua_pop(L, 1);
+    lua_pushlstring(L, text, size);
+    const bool nothing = lua_rawget(L, -2) == LUA_TNIL && !made_up;
+    lua_pop(L, 2);
+    if (nothing) printf("nil: there is no variable %.*s\n", (int)size, text);
+    return nothing;
+}
+
 static void run_chunk(lua_State *L)
 {
     int code;
@@ -204,6 +221,7 @@ static void run_chunk(lua_State *L)
     line_remember(chunk);
     remember_lines(L, chunk);
     if (code != LUA_OK) return prompt_complain(L);
+    if (strcmp(chunk, "nil") != 0 && is_nothing(L, chunk)) return;
     prompt_call(L);
     warn_of_local(chunk);
 }

@@ -2,6 +2,8 @@
 #include "lua/repl/repl.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 /* ---- Colours --------------------------------------------------------------------------------- */
 
@@ -146,7 +148,7 @@ static bool push_object(lua_State *L, int at)
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
-enum { MOST_ITEMS = 60, LONGEST_TEXT = 60, LINE = 96 };
+enum { MOST_ITEMS = 60, LONGEST_TEXT = 60, LINE = 96, MOST_INNER = 16, LONGEST_INNER = 20 };
 
 /* A text as a program would have it, up to `most` bytes of it. */
 static void print_quoted(const char *s, size_t size, size_t most)
@@ -176,19 +178,6 @@ static bool has_lines(const char *s, size_t size)
         any |= c == '\n' && i + 1 < size;
     }
     return any;
-}
-
-/* Those in Lua's long brackets, whose first line end does not count. */
-static void print_lines(const char *s, size_t size)
-{
-    char end[16] = "]]";
-    for (size_t level = 0; strstr(s, end) && level < sizeof end - 3; level++) {
-        memset(end + 1, '=', level + 1);
-        strcpy(end + level + 2, "]");
-    }
-    printf("[%.*s[\n", (int)strlen(end) - 2, end + 1);
-    fwrite(s, 1, size, stdout);
-    fputs(end, stdout);
 }
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
@@ -225,19 +214,60 @@ static bool tells_itself(lua_State *L, int at)
     return tells;
 }
 
+static bool is_plain_table(lua_State *L, int at)
+{
+    return lua_type(L, at) == LUA_TTABLE && !tells_itself(L, at);
+}
+
+/* A string within a table within a table; long ones are cut. */
+static void push_quoted(lua_State *L, int at)
+{
+    size_t size;
+    const char *s = lua_tolstring(L, at, &size);
+    bool plain = size <= LONGEST_INNER;
+    for (size_t i = 0; i < size && plain; i++) plain = (unsigned char)s[i] >= 32 && s[i] != '"';
+    lua_pushfstring(L, plain ? "\"%s\"" : "\"...\"", s);
+}
+
+/* Pushes a table that is in one as far as it is short: a list of few values, none of them a table
+ * with something in it. */
+static void push_inner_table(lua_State *L, int at)
+{
+    const lua_Integer length = (lua_Integer)lua_rawlen(L, at);
+    lua_Integer count = 0;
+    for (lua_pushnil(L); count <= length && lua_next(L, at); lua_pop(L, 1)) count++;
+    if (count > length) lua_pop(L, 1);
+    const bool list = count == length && length <= MOST_INNER;
+    lua_pushstring(L, list ? "{" : count ? "{...}" : "{}");
+    for (lua_Integer i = 1; list && i <= length; i++) {
+        lua_pushstring(L, i > 1 ? ", " : "");
+        lua_rawgeti(L, at, i);
+        if (is_plain_table(L, -1))
+            lua_pushstring(L, lua_rawlen(L, -1) ? "{...}" : "{}");
+        else if (lua_type(L, -1) == LUA_TSTRING)
+            push_quoted(L, -1);
+        else if (!push_object(L, lua_gettop(L)))
+            push_told(L, lua_gettop(L));
+        lua_remove(L, -2);
+        lua_concat(L, 3);
+    }
+    if (!list) return;
+    lua_pushliteral(L, "}");
+    lua_concat(L, 2);
+    if (lua_rawlen(L, -1) <= LONGEST_TEXT) return;
+    lua_pop(L, 1);
+    lua_pushliteral(L, "{...}");
+}
+
 /* A value within a table as one short text, pushed. */
 static void push_brief(lua_State *L, int at)
 {
     at = lua_absindex(L, at);
-    if (push_object(L, at)) return;
-    if (lua_type(L, at) != LUA_TTABLE || tells_itself(L, at)) {
+    luaL_checkstack(L, 12, NULL);
+    if (is_plain_table(L, at))
+        push_inner_table(L, at);
+    else if (!push_object(L, at))
         push_told(L, at);
-        return;
-    }
-    lua_pushnil(L);
-    bool any = lua_next(L, at);
-    if (any) lua_pop(L, 2);
-    lua_pushstring(L, any ? "{...}" : "{}");
 }
 
 /* One item of a table with what stands before it, on this line or the next. */
@@ -309,13 +339,51 @@ static void print_table(lua_State *L, int at)
     fputs("}\n", stdout);
 }
 
+/* One of several lines, a summary for instance, as it is. */
 static void print_text(const char *s, size_t size)
 {
-    if (has_lines(s, size))
-        print_lines(s, size);
+    const bool lines = has_lines(s, size);
+    if (lines)
+        fwrite(s, 1, size, stdout);
     else
         print_quoted(s, size, SIZE_MAX);
-    putchar('\n');
+    if (!lines || s[size - 1] != '\n') putchar('\n');
+}
+
+/* ---- Objects --------------------------------------------------------------------------------- */
+
+/* Pushes the tensor as a string that fits the terminal, if that is where it goes. */
+static void push_tensor(lua_State *L, const ed_tensor *t)
+{
+    struct winsize size = {0};
+    if (isatty(STDOUT_FILENO)) ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    binding b = binding_open(L);
+    /* two rows stay: this prompt and the next */
+    const char *s = size.ws_row > 2 && size.ws_col
+                        ? print_fitting(L, t, size.ws_col, size.ws_row - 2)
+                        : print_string(L, t);
+    binding_finish_text(L, &b, s);
+}
+
+/* Pushes how a function of the module is called, and where to read on; false for others. */
+static bool push_function(lua_State *L, int at)
+{
+    if (lua_type(L, at) != LUA_TFUNCTION) return false;
+    repl_push_field(L, "signature");
+    lua_pushvalue(L, at);
+    if (lua_pcall(L, 1, 1, 0) != LUA_OK || lua_type(L, -1) != LUA_TSTRING)
+        return lua_pop(L, 1), false;
+    const char *s = lua_tostring(L, -1);
+    if (!strncmp(s, "ed.help(", 8)) {
+        lua_pushliteral(L, "help(x) or ?x tells of a function, a name or an object, help() of "
+                           "everything");
+    } else {
+        lua_pushlstring(L, s, strcspn(s, "({"));
+        lua_pushfstring(L, "function %s; ?%s tells more", s, lua_tostring(L, -1));
+        lua_remove(L, -2);
+    }
+    lua_remove(L, -2);
+    return true;
 }
 
 void show_value(lua_State *L, int at)
@@ -329,12 +397,19 @@ void show_value(lua_State *L, int at)
         print_text(s, size);
         return;
     }
+    const ed_tensor *tensor = handle_at(L, at, HANDLE_TENSOR);
+    const ed_layer *layer = handle_at(L, at, HANDLE_LAYER);
     const bool tells = tells_itself(L, at) && (!handle_name(L, at) || any_object(L, at, &kind));
     if (lua_type(L, at) == LUA_TTABLE && !tells) {
         print_table(L, at);
         return;
     }
-    if (tells || !push_object(L, at)) luaL_tolstring(L, at, NULL);
+    if (tensor)
+        push_tensor(L, tensor);
+    else if (layer)
+        layers_push_tree(L, layer);
+    else if (tells || (!push_object(L, at) && !push_function(L, at)))
+        luaL_tolstring(L, at, NULL);
     const char *s = lua_tolstring(L, -1, &size);
     fwrite(s, 1, size, stdout);
     putchar('\n');

@@ -204,3 +204,16 @@ is(ed.range(2147483647, 2147483649), "int64", {2147483647, 2147483648})
 local gone = ed.ones{1}
 gone:close()
 check.equal(tostring(gone), "a closed tensor")
+
+-- Empty braces are no options: the same as without them, also where axes could stand.
+local m = ed.tensor{{1.0, 2}, {3, 4}}
+check.equal(m:sum{}:item(), 10)
+check.equal(m:sum():item(), 10)
+check.equal(ed.sum(m, {}):item(), 10)
+check.near(m:sum{axis = {}}, m)
+check.near(m:transpose{}, {{1, 3}, {2, 4}})
+check.near(m:reverse{}, {{4, 3}, {2, 1}})
+check.near(m:exp({}), m:exp())
+check.equal(ed.zeros{}.rank, 0)
+check.equal(ed.ones{1}:reshape{}.rank, 0)
+check.equal(#ed.zeros({2}, {}), 2)
