@@ -242,7 +242,7 @@ static void push_tree_line(lua_State *L, const ed_layer *layer, int depth)
     luaL_Buffer line;
     luaL_buffinit(L, &line);
     for (int i = 0; i < depth; i++) luaL_addstring(&line, "  ");
-    const char *name = ed_layer_name(layer), *kind = ed_layer_kind(layer)->name;
+    const char *name = ed_layer_name(layer), *kind = ed_layer_kind(layer)->kind.name;
     luaL_addstring(&line, name);
     if (strcmp(name, kind) != 0) {
         luaL_addstring(&line, " (");
