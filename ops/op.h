@@ -3,10 +3,10 @@
  * kernel, gradient, a plain reference, samples for the checks. Built-in ops and a user's own
  * (ed_op_register) have the same rights.
  *
- * Every call goes through the dispatcher, ed_execute: resolve the operands, check their dtypes, infer
- * (which makes the outputs), run the kernel, notify the listeners (tapes, profilers).
+ * Every call goes through the dispatcher, ed_execute: resolve the operands, check their dtypes,
+ * infer (which makes the outputs), run the kernel, notify the listeners (tapes, profilers).
  *
- * An op may also write: operands that are variables, which the dispatcher gives the kernel to change.
+ * An op may also write: operands that are variables, which the dispatcher lets the kernel change.
  */
 #ifndef EDDY_OPS_OP_H
 #define EDDY_OPS_OP_H
@@ -77,10 +77,10 @@ typedef struct ed_call {
 
     /*
      * The first so many inputs are written: as many as the definition says; of an op with
-     * ED_OP_VARIADIC whose last operand is written, all, unless infer sets another number. Infer sees
-     * their present values. For the kernel each is the value that its variable has from then on, sole
-     * and contiguous, to be changed where it lies. A kernel fails, if at all, before it changes
-     * anything.
+     * ED_OP_VARIADIC whose last operand is written, all, unless infer sets another number. Infer
+     * sees their present values. For the kernel each is the value that its variable has from then
+     * on, held by nobody else and contiguous, to be changed where it lies. A kernel fails, if at
+     * all, before it changes anything.
      */
     int n_writes;
     ed_tensor *const *operands; /* as the caller gave them: variables and plain numbers */
@@ -89,7 +89,7 @@ typedef struct ed_call {
     void *plan;                 /* what infer worked out and the kernel needs: ed_call_plan */
     bool ready;                 /* infer made the outputs complete (views): no kernel is run */
     struct ed_call_room *room;  /* the dispatcher's */
-    void *drawn;                /* its copy of the attributes, with a state drawn */
+    void *drawn; /* its copy of the attributes, with the state drawn; NULL: nothing was */
 } ed_call;
 
 /* Says how many outputs the call has, 0 or more, of which none is made yet: for the infer of an op
@@ -251,13 +251,13 @@ ed_list *ed_execute_list(const ed_op *op, ed_tensor *const *inputs, int n, const
 
 /*
  * Who is notified of every call of a thread: a profiler, a tracer; tapes are listeners too. Either
- * function may be NULL. They must not call ops, and what they read of the call lives only as long as
- * it, but for tensors that they retain.
+ * function may be NULL. They must not call ops, and what they read of the call lives only as long
+ * as it, but for tensors that they retain.
  */
 typedef struct ed_listener {
     /* The operands are resolved and checked; infer comes next. */
     void (*before)(struct ed_listener *self, const ed_call *call);
-    /* The call has succeeded, and variables are written. After a call that fails there is nothing. */
+    /* The call has succeeded, and variables are written. A call that fails gets none. */
     void (*after)(struct ed_listener *self, const ed_call *call);
 
     struct ed_listener *outer; /* the library's */
@@ -265,8 +265,8 @@ typedef struct ed_listener {
     bool hides;                /* what it hears is inside such a function */
 } ed_listener;
 
-/* Begins to notify a listener, as the thread's innermost, which is notified first; it stays where it
- * is in memory until ed_unlisten. false if it is NULL or listens already. */
+/* Begins to notify a listener, as the thread's innermost, which is notified first; it stays where
+ * it is in memory until ed_unlisten. false if it is NULL or listens already. */
 bool ed_listen(ed_listener *listener);
 
 /* Stops a listener wherever it stands among the thread's; false, without an error, if it is not one

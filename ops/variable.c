@@ -75,7 +75,7 @@ ed_tensor *ed_stop_gradient(ed_tensor *x)
 
 /* ---- Values that broadcast ------------------------------------------------------------------- */
 
-/* The strides by which x is read as a tensor of that shape; false if it does not broadcast to it. */
+/* The strides by which x is read as a tensor of that shape; false if it doesn't broadcast to it. */
 static bool spread_strides(const ed_tensor *x, int rank, const int64_t *shape, int64_t *strides)
 {
     const int missing = rank - x->rank;
