@@ -363,22 +363,27 @@ static bool not_a_variable(const ed_call *call, int i)
                         ops_operand(call->op, i)->name, text_of_tensor(call->inputs[i]).s);
 }
 
-static bool resolve(ed_call *call)
+/* Of a variadic op infer may yet say that fewer are written. */
+static bool check_written(const ed_call *call)
 {
-    bool weak = false;
-    for (int i = 0; i < call->n_inputs; i++) {
-        ed_tensor *operand = call->operands[i];
-        if (!operand)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL",
-                                ops_operand(call->op, i)->name);
-        call->inputs[i] = tensor_read(operand);
-        weak |= call->inputs[i]->flags & TENSOR_WEAK;
-    }
-    /* Of a variadic op infer may say that fewer are written. */
     for (int i = 0; i < call->n_writes && !(call->op->flags & ED_OP_VARIADIC); i++)
         if (!tensor_is_variable(call->operands[i])) return not_a_variable(call, i);
+    return true;
+}
+
+static bool resolve(ed_call *call, ed_tensor *const *operands, const int n)
+{
+    bool weak = false;
+    for (int i = 0; i < n; i++) {
+        if (!operands[i])
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL",
+                                ops_operand(call->op, i)->name);
+        call->inputs[i] = tensor_read(operands[i]);
+        weak |= call->inputs[i]->flags & TENSOR_WEAK;
+    }
+    if (__builtin_expect(call->n_writes, 0) && !check_written(call)) return false;
     if (__builtin_expect(weak, 0) && !resolve_numbers(call)) return false;
-    for (int i = 0; i < call->n_inputs; i++)
+    for (int i = 0; i < n; i++)
         if (!check_dtype(call, i)) return false;
     return true;
 }
@@ -512,14 +517,17 @@ static bool infer(ed_call *call)
 static bool execute(ed_call *call)
 {
     if (__builtin_expect(threads_stopped(), 0)) return cancel(call);
-    if (!check_count(call, call->n_inputs) || !check_lists(call) || !resolve(call)) return false;
-    if (__builtin_expect(thread_self()->listeners != NULL, 0)) notify(call, false);
+    if (!check_count(call, call->n_inputs) || !check_lists(call) ||
+        !resolve(call, call->operands, call->n_inputs))
+        return false;
+    const thread_state *self = thread_self();
+    if (__builtin_expect(self->listeners != NULL, 0)) notify(call, false);
     if (!infer(call) || (!call->ready && !run(call))) {
         drop_outputs(call);
         return ed_failed() ? false
                            : ed_call_fail(call, ED_INVALID_ARGUMENT, "it failed without an error");
     }
-    if (__builtin_expect(thread_self()->listeners != NULL, 0)) notify(call, true);
+    if (__builtin_expect(self->listeners != NULL, 0)) notify(call, true);
     return true;
 }
 

@@ -74,6 +74,10 @@ typedef struct ed_call {
     const ed_op *op;
     const void *attrs; /* never NULL for an op that has attributes */
     int n_inputs, n_outputs;
+    ed_tensor *const *operands; /* as the caller gave them: variables and plain numbers */
+    ed_tensor **inputs;         /* values: no variables, no weak numbers */
+    ed_tensor **outputs;        /* made by infer */
+    void *plan;                 /* what infer worked out and the kernel needs: ed_call_plan */
 
     /*
      * The first so many inputs are written: as many as the definition says; of an op with
@@ -83,12 +87,8 @@ typedef struct ed_call {
      * all, before it changes anything.
      */
     int n_writes;
-    ed_tensor *const *operands; /* as the caller gave them: variables and plain numbers */
-    ed_tensor **inputs;         /* values: no variables, no weak numbers */
-    ed_tensor **outputs;        /* made by infer */
-    void *plan;                 /* what infer worked out and the kernel needs: ed_call_plan */
-    bool ready;                 /* infer made the outputs complete (views): no kernel is run */
-    struct ed_call_room *room;  /* the dispatcher's */
+    bool ready;                /* infer made the outputs complete (views): no kernel is run */
+    struct ed_call_room *room; /* the dispatcher's */
     void *drawn; /* its copy of the attributes, with the state drawn; NULL: nothing was */
 } ed_call;
 
