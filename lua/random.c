@@ -82,10 +82,11 @@ static void *make_dropped(const void *arguments)
     return ed_dropout_with(d->x, d->rate, &d->options);
 }
 
-static const draw from_0_to_1 = {.options = {.high = 1}}, around_0 = {.options = {.stddev = 1}};
+static const draw from_0 = {.options = {.high = ED_NOT_GIVEN}},
+                  around_0 = {.options = {.stddev = 1}};
 
 static const maker draws[] = {
-    {"uniform", HANDLE_TENSOR, 1, 1, uniform_fields, sizeof(draw), &from_0_to_1, make_uniform},
+    {"uniform", HANDLE_TENSOR, 1, 1, uniform_fields, sizeof(draw), &from_0, make_uniform},
     {"normal", HANDLE_TENSOR, 1, 1, normal_fields, sizeof(draw), &around_0, make_normal},
     {"truncated_normal", HANDLE_TENSOR, 1, 1, normal_fields, sizeof(draw), &around_0,
      make_truncated},

@@ -507,14 +507,17 @@ void ed_set_seed(int64_t seed);
 typedef struct ed_random_options {
     ed_dtype dtype;          /* default float32 */
     ed_generator *generator; /* default: the process's source */
-    double low, high;        /* uniform: low <= x < high; default 0 and 1 */
+    double low, high;        /* uniform: low <= x < high; default 0 and, for floats, 1 */
     double mean, stddev;     /* normal and truncated normal: default 0 and 1 */
 } ed_random_options;
+
+/* For high: 1 for floats; integers need one. */
+#define ED_NOT_GIVEN (-__DBL_MAX__)
 
 /* Uniform (floats, or whole numbers for int32 and int64) / normal / normal with what is 2 stddev
  * off drawn again. */
 #define ed_random_uniform(shape, ...)                                                              \
-    ED_WITH(ed_random_uniform_with(shape, &ed_options_), ed_random_options, .high = 1,             \
+    ED_WITH(ed_random_uniform_with(shape, &ed_options_), ed_random_options, .high = ED_NOT_GIVEN,  \
             ##__VA_ARGS__)
 #define ed_random_normal(shape, ...)                                                               \
     ED_WITH(ed_random_normal_with(shape, &ed_options_), ed_random_options, .stddev = 1,            \

@@ -577,7 +577,13 @@ static ed_tensor *make(const ed_op *op, struct random_attrs a, ed_ints shape,
 ed_tensor *ed_random_uniform_with(ed_ints shape, const ed_random_options *options)
 {
     struct random_attrs a = uniform_defaults;
-    if (options) a.a = options->low, a.b = options->high;
+    if (options) a.a = options->low;
+    if (options && options->high != ED_NOT_GIVEN)
+        a.b = options->high;
+    else if (options && (options->dtype == ED_INT32 || options->dtype == ED_INT64))
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "random_uniform: %s needs a high, the first integer beyond the largest",
+                       ed_dtype_name(options->dtype));
     return make(&ed_op_random_uniform, a, shape, options);
 }
 
