@@ -1,13 +1,17 @@
 /*
- * Matrix products for the shapes that training asks for, in turn with OpenBLAS's (which runs its
- * own threads) where that was found when this was built. A line a shape: name, seconds, GFLOP/s.
+ * Matrix products for the shapes that training asks for, in turn with OpenBLAS's, which runs its
+ * own threads. A line a shape: name, seconds, GFLOP/s.
+ *
+ * bench_gemm crossover prints GFLOP/s by size instead, on one thread and on all, of our kernels, of
+ * OpenBLAS called as Eddy calls it, and of one call to it for the whole product: the limits in
+ * ops/kernels/blas.c are set by these. EDDY_ISA chooses the kernels.
  */
 #include "bench/bench.h"
+#include "ops/kernels/blas.h"
 #include "ops/kernels/gemm.h"
-#include <stdbool.h>
-#ifdef BENCH_OPENBLAS
+#include "tensor/tensor.h"
 #include <cblas.h>
-#endif
+#include <stdbool.h>
 
 enum { SERIES = 9 };
 
@@ -84,7 +88,6 @@ static void run_eddy(const problem *p)
     if (!ok) exit(1);
 }
 
-#ifdef BENCH_OPENBLAS
 static void run_openblas(const problem *p)
 {
     const shape *s = &p->s;
@@ -100,13 +103,22 @@ static void run_openblas(const problem *p)
                         (float *)p->b + p->bt[i], ldb, 0, (float *)p->c + p->ct[i], s->n);
     }
 }
-#endif
+
+/* On one thread its own time counts, which other work on the machine disturbs less. */
+static clockid_t watch = CLOCK_MONOTONIC;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(watch, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 static double seconds(void (*run)(const problem *), const problem *p, int64_t times)
 {
-    double begin = bench_now();
+    double begin = now();
     for (int64_t i = 0; i < times; i++) run(p);
-    return (bench_now() - begin) / (double)times;
+    return (now() - begin) / (double)times;
 }
 
 /* How the workload is called in the table of peers: operands as they lie, T
@@ -134,28 +146,85 @@ static void measure(shape s, bool wide, const char *name)
     int64_t times = flops < 4e6 ? (int64_t)(4e6 / flops) : 1;
     int series = flops > 3e9 ? 3 : SERIES;
     run_eddy(&p);
-#ifdef BENCH_OPENBLAS
     double theirs[SERIES];
     run_openblas(&p);
-#endif
     for (int j = 0; j < series; j++) {
         ours[j] = seconds(run_eddy, &p, times);
-#ifdef BENCH_OPENBLAS
         theirs[j] = seconds(run_openblas, &p, times);
-#endif
     }
     double us = median(ours, series);
-    printf("%s\t%.4e\t%.1f GFLOP/s", name, us, flops / us * 1e-9);
-#ifdef BENCH_OPENBLAS
-    printf(", OpenBLAS %.1f", flops / median(theirs, series) * 1e-9);
-#endif
-    printf("\n");
+    printf("%s\t%.4e\t%.1f GFLOP/s, OpenBLAS %.1f\n", name, us, flops / us * 1e-9,
+           flops / median(theirs, series) * 1e-9);
     fflush(stdout);
     drop(&p);
 }
 
+static void run_ours(const problem *p)
+{
+    blas_rule = BLAS_NEVER;
+    run_eddy(p);
+}
+
+static void run_pieces(const problem *p)
+{
+    blas_rule = BLAS_ALWAYS;
+    run_eddy(p);
+}
+
+/* GFLOP/s of one shape, ours, OpenBLAS in pieces and whole: medians of runs in turn. */
+static void cross(shape s, bool wide, double rates[3])
+{
+    void (*const ways[])(const problem *) = {run_ours, run_pieces, run_openblas};
+    problem p = make(wide, s);
+    double flops = 2.0 * s.m * s.n * s.k, times[3][SERIES];
+    int64_t inner = flops < 4e6 ? (int64_t)(4e6 / flops) : 1;
+    for (int j = 0; j < SERIES; j++)
+        for (int way = 0; way < 3; way++) {
+            if (j == 0) ways[way](&p);
+            times[way][j] = seconds(ways[way], &p, inner);
+        }
+    for (int way = 0; way < 3; way++) rates[way] = flops / median(times[way], SERIES) * 1e-9;
+    blas_rule = BLAS_AHEAD;
+    drop(&p);
+}
+
+static void crossover(int threads)
+{
+    static const shape by_size[] = {
+        {"NN", 8, 8, 8, 1},       {"NN", 16, 16, 16, 1},       {"NN", 24, 24, 24, 1},
+        {"NN", 32, 32, 32, 1},    {"NN", 64, 64, 64, 1},       {"NN", 128, 128, 128, 1},
+        {"NN", 256, 256, 256, 1}, {"NN", 512, 512, 512, 1},    {"TN", 512, 512, 512, 1},
+        {"NT", 512, 512, 512, 1}, {"NN", 1024, 1024, 1024, 1}, {"NN", 32, 512, 784, 1},
+        {"NN", 4, 512, 784, 1},   {"NT", 1, 512, 784, 1},      {"NT", 1, 4096, 4096, 1},
+        {"TN", 9, 32, 25088, 1},
+    };
+    ed_set_num_threads(threads);
+    openblas_set_num_threads(threads);
+    watch = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+    printf("%-28s %26s %26s\n%-28s", "GFLOP/s", "float32", "float64", threads > 1 ? "all" : "one");
+    for (int wide = 0; wide < 2; wide++) printf(" %8s %8s %8s", "ours", "pieces", "whole");
+    for (unsigned i = 0; i < sizeof by_size / sizeof *by_size; i++) {
+        char name[80];
+        name_of(by_size[i], false, name, sizeof name);
+        printf("\n%-28s", name + strlen("D.mm_"));
+        for (int wide = 0; wide < 2; wide++) {
+            double rates[3];
+            cross(by_size[i], wide, rates);
+            printf(" %8.1f %8.1f %8.1f", rates[0], rates[1], rates[2]);
+        }
+        fflush(stdout);
+    }
+    printf("\n\n");
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && !strcmp(argv[1], "crossover")) {
+        const int threads = ed_num_threads();
+        crossover(1);
+        if (threads > 1) crossover(threads);
+        return 0;
+    }
     for (int wide = 0; wide < 2; wide++)
         for (unsigned i = 0; i < sizeof shapes / sizeof *shapes; i++) {
             char name[80];
