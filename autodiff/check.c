@@ -119,13 +119,14 @@ static ed_list *varied_inputs(const check *c)
 }
 
 /* Room for all rows and columns and for two outputs. */
-static bool make_room(check *c, const ed_list *sources)
+static bool allocate_rows(check *c, const ed_list *sources)
 {
     size_t columns = 0, bytes;
     for (int64_t k = 0; k < sources->size; k++)
         columns += (size_t)looked_at(c, sources->items[k]->size);
     if (!memory_mul(columns, (size_t)c->rows, &bytes) || !memory_mul(bytes, sizeof(double), &bytes))
-        return ed_fail(ED_OUT_OF_MEMORY, "check_gradient: %zu times %lld elements are too many",
+        return ed_fail(ED_OUT_OF_MEMORY,
+                       "check_gradient: a Jacobian of %zu times %lld elements is too large",
                        columns, (long long)c->rows),
                false;
     c->taped = memory_alloc(bytes);
@@ -145,7 +146,7 @@ static bool take_rows(check *c)
     if (!y || !ed_tape_stop(tape)) return false;
     c->size = y->size;
     c->rows = looked_at(c, c->size);
-    if (!make_room(c, sources)) return false;
+    if (!allocate_rows(c, sources)) return false;
     for (int64_t i = 0; i < c->rows; i++)
         if (!take_row(c, tape, y, sources, i)) return false;
     return true;
@@ -176,8 +177,8 @@ static bool evaluate(const check *c, int64_t input, int64_t element, double valu
     return true;
 }
 
-static void compare(check *c, int64_t input, int64_t column, int64_t row, double tape,
-                    double difference, double noise)
+static void compare_jacobians(check *c, int64_t input, int64_t column, int64_t row, double tape,
+                              double difference, double noise)
 {
     double larger = fmax(fabs(tape), fabs(difference));
     double allowed = c->options.atol + c->options.rtol * larger + noise;
@@ -206,7 +207,8 @@ static bool compare_column(check *c, int64_t input, int64_t element, const doubl
     for (int64_t i = 0; i < c->rows; i++) {
         int64_t row = spread(i, c->rows, c->size);
         double noise = 2 * DBL_EPSILON * (fabs(above[row]) + fabs(below[row])) / width;
-        compare(c, input, element, row, taped[i], (above[row] - below[row]) / width, noise);
+        compare_jacobians(c, input, element, row, taped[i], (above[row] - below[row]) / width,
+                          noise);
     }
     return true;
 }
@@ -224,7 +226,7 @@ static bool compare_columns(check *c)
     return true;
 }
 
-static bool run(check *c)
+static bool call_function(check *c)
 {
     bool ok = take_rows(c) && compare_columns(c);
     memory_free(c->taped);
@@ -295,7 +297,7 @@ static bool run_second(check *worst)
                    .options = inner.options,
                    .order = 2,
                    .of = k};
-        if (!run(&c)) return false;
+        if (!call_function(&c)) return false;
         keep_worse(worst, &c);
     }
     return true;
@@ -345,27 +347,25 @@ static bool write_report(const check *c, const char **report)
 
 static bool check_arguments(ed_function f, const ed_list *inputs, const ed_check_options *options)
 {
-    if (!f || !inputs) return ed_fail(ED_INVALID_ARGUMENT, "check_gradient: NULL given"), false;
+    if (NULL_GIVEN("check_gradient", f, inputs)) return false;
     bool any = false;
     for (int64_t i = 0; i < inputs->size; i++) {
         const ed_tensor *x = inputs->items[i];
         if (!x)
-            return ed_fail(ED_INVALID_ARGUMENT, "check_gradient: input %lld is NULL", text_nth(i)),
-                   false;
+            return ed_fail(ED_INVALID_ARGUMENT, "check_gradient: input %lld is NULL", text_nth(i));
         if (ed_dtype_is_float(x->dtype) && !is_varied(x))
             return ed_fail(ED_INVALID_ARGUMENT,
-                           "check_gradient: input %lld is %s; ed_cast it to float64", text_nth(i),
-                           text_of_tensor(x).s),
+                           "check_gradient: input %lld must be float64 (see ed_cast), got %s",
+                           text_nth(i), text_of_tensor(x).s),
                    false;
         any |= is_varied(x);
     }
     if (!any)
-        return ed_fail(ED_INVALID_ARGUMENT, "check_gradient: none of the inputs is float64"), false;
+        return ed_fail(ED_INVALID_ARGUMENT, "check_gradient: at least one input must be float64");
     if (!(options->step > 0) || !isfinite(options->step) || !(options->rtol >= 0) ||
         !(options->atol >= 0))
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "check_gradient: step must be above 0, rtol and atol not below"),
-               false;
+                       "check_gradient: step must be > 0, rtol and atol must be >= 0");
     return true;
 }
 
@@ -384,7 +384,8 @@ static bool check_all(check *c, const char **report)
 {
     ED_SCOPE;
     c->inputs = values_of(c->inputs);
-    if (!c->inputs || !run(c) || (c->options.second_order && !run_second(c))) return false;
+    if (!c->inputs || !call_function(c) || (c->options.second_order && !run_second(c)))
+        return false;
     if (report && !write_report(c, report)) return false;
     if (report) ed_keep((char *)*report - offsetof(report_object, s));
     return c->ratio <= 1;

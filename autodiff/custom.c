@@ -66,11 +66,9 @@ static bool add_operand(function *self, ed_tensor *given, ed_tensor *value)
 }
 
 /* The user's data is released once, however this ends. */
-static function *new_function(ed_function f, void *user, void (*release)(void *user), bool complete,
-                              const char *what)
+static function *new_function(ed_function f, void *user, void (*release)(void *user), bool complete)
 {
-    function *self = complete ? object_new(&function_class, sizeof *self)
-                              : ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given", what);
+    function *self = complete ? object_new(&function_class, sizeof *self) : NULL;
     if (!self) {
         if (release) release(user);
         return NULL;
@@ -83,8 +81,7 @@ static function *new_function(ed_function f, void *user, void (*release)(void *u
 
 static bool take_inputs(function *self, const ed_list *inputs, const char *what)
 {
-    if (!inputs->size)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: at least one input is needed", what), false;
+    if (!inputs->size) return ed_fail(ED_INVALID_ARGUMENT, "%s: inputs must not be empty", what);
     for (int64_t i = 0; i < inputs->size; i++) {
         ed_tensor *input = inputs->items[i];
         if (!input)
@@ -123,7 +120,7 @@ static bool is_known(const function *self, const ed_tensor *x)
     return false;
 }
 
-static void note(reader *r, ed_tensor *given, ed_tensor *value)
+static void note_operand(reader *r, ed_tensor *given, ed_tensor *value)
 {
     if (!is_known(r->function, given) && matters(r, given) &&
         !add_operand(r->function, given, value))
@@ -136,7 +133,7 @@ static void note_reads(ed_listener *listener, const ed_call *call)
 {
     reader *r = (reader *)listener;
     for (int i = r->function->gradient ? call->n_writes : 0; i < call->n_inputs; i++)
-        note(r, call->operands[i], call->inputs[i]);
+        note_operand(r, call->operands[i], call->inputs[i]);
 }
 
 /* Returning a tensor is reading it too. */
@@ -147,7 +144,7 @@ static bool run_hidden(function *self, ed_list *inputs, const char *what)
     bool failed_before = ed_failed();
     ed_listen(&r.listener);
     ed_tensor *y = self->f(inputs, self->user);
-    if (y) note(&r, y, tensor_read(y));
+    if (y) note_operand(&r, y, tensor_read(y));
     ed_unlisten(&r.listener);
     if (r.failed || (!failed_before && ed_failed())) return false;
     if (!y)
@@ -157,7 +154,7 @@ static bool run_hidden(function *self, ed_list *inputs, const char *what)
     self->result = tensor_read(y);
     if (self->result->flags & TENSOR_WEAK)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "%s: the function returned a plain number; ed_scalar makes a tensor of it",
+                       "%s: the function must return a tensor, got a plain number (see ed_scalar)",
                        what),
                false;
     return true;
@@ -253,8 +250,8 @@ static ed_tensor *refuse_reading(const ed_tensor *x)
 {
     const char *name = ed_variable_name(x);
     return ed_fail(ED_INVALID_ARGUMENT,
-                   "custom_gradient: the function reads %s %s, which is none of its inputs; pass "
-                   "it as one, so that it gets a gradient",
+                   "custom_gradient: the function reads %s %s, which is not one of its inputs; "
+                   "pass it as an input, so that it gets a gradient",
                    name ? "the variable" : "a tensor that a tape tracks,",
                    name ? name : text_of_tensor(x).s);
 }
@@ -264,7 +261,7 @@ ed_tensor *ed_custom_gradient(ed_function f, ed_gradient_function gradient, ed_l
 {
     static const char what[] = "custom_gradient";
     ED_SCOPE;
-    function *self = new_function(f, user, release, f && gradient && inputs, what);
+    function *self = new_function(f, user, release, !NULL_GIVEN(what, f, gradient, inputs));
     if (!self) return NULL;
     self->gradient = gradient;
     if (!take_inputs(self, inputs, what) || !run_hidden(self, inputs, what)) return NULL;
@@ -343,7 +340,7 @@ ed_tensor *ed_recompute(ed_function f, ed_list *inputs, void *user, void (*relea
 {
     static const char what[] = "recompute";
     ED_SCOPE;
-    function *self = new_function(f, user, release, f && inputs, what);
+    function *self = new_function(f, user, release, !NULL_GIVEN(what, f, inputs));
     if (!self || !take_inputs(self, inputs, what) || !(self->draws = ops_draws_new())) return NULL;
     ops_draws *outer = ops_draws_record(self->draws);
     bool ran = run_hidden(self, inputs, what);

@@ -19,7 +19,7 @@ typedef struct walk {
 } walk;
 
 /* Adds to a slot's gradient. */
-static bool add(walk *w, int32_t slot, ed_tensor *gradient)
+static bool add_gradient(walk *w, int32_t slot, ed_tensor *gradient)
 {
     ed_tensor *old = w->gradients[slot];
     ed_tensor *sum = old ? ed_add(old, gradient) : gradient;
@@ -69,7 +69,8 @@ static bool check_gradient(const tape_node *node, int i, const ed_tensor *dx)
     if (!(dx->flags & TENSOR_WEAK) && dx->dtype == node->dtypes[i] &&
         has_shape(dx, node->shapes[i]))
         return true;
-    ed_fail(ED_INVALID_ARGUMENT, "gradient of %s: that of operand %lld is %s%s, the operand %s%s",
+    ed_fail(ED_INVALID_ARGUMENT,
+            "gradient of %s: the gradient of operand %lld is %s%s, the operand is %s%s",
             node->op->name, text_nth(i), dx->flags & TENSOR_WEAK ? "the number " : "",
             text_of_tensor(dx).s, ed_dtype_name(node->dtypes[i]),
             text_of_ints(node->shapes[i].values, node->shapes[i].count).s);
@@ -84,13 +85,15 @@ static bool ask(walk *w, const tape_node *node, const ed_gradient_call *call)
     bool failed_before = ed_failed();
     bool ok = node->op->gradient(call);
     if (!ok && !ed_failed())
-        ed_fail(ED_INVALID_ARGUMENT, "gradient of %s: it failed without an error", node->op->name);
+        ed_fail(ED_INVALID_ARGUMENT,
+                "gradient of %s: the gradient function failed without an error", node->op->name);
     if (!ok || (!failed_before && ed_failed())) return false;
     for (int i = 0; i < node->n_inputs; i++) {
         if (!call->needs[i]) continue;
         ed_tensor *dx = call->dx[i] ? tensor_read(call->dx[i]) : NULL;
         if (!dx && failed_before) return false;
-        if (dx && (!check_gradient(node, i, dx) || !add(w, node->slots[i], dx))) return false;
+        if (dx && (!check_gradient(node, i, dx) || !add_gradient(w, node->slots[i], dx)))
+            return false;
     }
     return true;
 }
@@ -120,10 +123,10 @@ static bool backward_with(walk *w, const tape_node *node, ed_tensor **dy, ed_ten
                });
 }
 
-static bool refuse(const tape_node *node)
+static bool fail_no_gradient(const tape_node *node)
 {
     ed_fail(ED_UNIMPLEMENTED,
-            "gradient: the way from a source to the target passes %s, which has no gradient: %s",
+            "gradient: the path from a source to the target contains %s, which has no gradient: %s",
             node->op->name, node->op->no_gradient);
     return false;
 }
@@ -138,7 +141,7 @@ static bool any_gradient(const walk *w, const tape_node *node)
 static bool backward(walk *w, const tape_node *node)
 {
     if (!any_gradient(w, node) || !leads(w, node)) return true;
-    if (!node->op->gradient) return refuse(node);
+    if (!node->op->gradient) return fail_no_gradient(node);
     ED_SCOPE;
     if (node->n_inputs <= ED_MAX_OPERANDS && node->n_outputs <= OPS_FEW_OUTPUTS) {
         ed_tensor *dy[OPS_FEW_OUTPUTS], *dx[ED_MAX_OPERANDS];
@@ -192,8 +195,7 @@ static bool check_target(const ed_tensor *target, int64_t i)
     if (!target)
         return ed_fail(ED_INVALID_ARGUMENT, "gradient: target %lld is NULL", text_nth(i)), false;
     if (!ed_dtype_is_float(target->dtype))
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "gradient: the target is %s; there are gradients of floats only",
+        return ed_fail(ED_INVALID_ARGUMENT, "gradient: target must have a float dtype, got %s",
                        text_of_tensor(target).s),
                false;
     return true;
@@ -218,11 +220,12 @@ static bool check_seed(const ed_tensor *dy, const ed_tensor *target, int64_t i)
 static bool check_arguments(const ed_list *targets, const ed_list *sources, const ed_list *given)
 {
     if (!targets || !sources)
-        return ed_fail(ED_INVALID_ARGUMENT, "gradient: target or source is NULL"), false;
+        return ed_fail(ED_INVALID_ARGUMENT, "gradient: %s is NULL", targets ? "source" : "target");
     if (given && given->size != targets->size)
-        return ed_fail(ED_INVALID_ARGUMENT, "gradient: %lld output gradients for %lld targets",
-                       (long long)given->size, (long long)targets->size),
-               false;
+        return ed_fail(
+            ED_INVALID_ARGUMENT,
+            "gradient: output_gradients must have %lld entries like the targets, got %lld",
+            (long long)targets->size, (long long)given->size);
     for (int64_t i = 0; i < targets->size; i++)
         if (!check_target(targets->items[i], i) ||
             (given && !check_seed(given->items[i], targets->items[i], i)))
@@ -240,11 +243,11 @@ static bool check_tape(const ed_tape *tape)
     if (tape->consumed)
         return ed_fail(ED_FAILED_PRECONDITION,
                        "gradient: the tape was consumed by its first gradient; "
-                       "begin it with .persistent = true to ask again"),
+                       "begin it with .persistent = true to compute several"),
                false;
     if (tape->broken)
         return ed_fail(ED_OUT_OF_MEMORY,
-                       "gradient: the tape is incomplete, memory failed while it recorded"),
+                       "gradient: the tape is incomplete: out of memory while it recorded"),
                false;
     return true;
 }
@@ -284,7 +287,7 @@ static bool begin_targets(walk *w, const ed_list *targets, const ed_list *given)
         int32_t slot = tape_slot_of(w->tape, targets->items[i]);
         if (slot < 0 || !w->leads[slot]) continue;
         ed_tensor *dy = seed(targets->items[i], given, i);
-        if (!dy || !add(w, slot, dy)) return false;
+        if (!dy || !add_gradient(w, slot, dy)) return false;
     }
     return true;
 }
@@ -346,7 +349,7 @@ ed_tensor *ed_gradient_tensor(ed_tape *tape, ed_list *targets, ed_tensor *source
                               const ed_gradient_options *options)
 {
     if (!check_tape(tape)) return NULL;
-    if (!source) return ed_fail(ED_INVALID_ARGUMENT, "gradient: the source is NULL");
+    if (NULL_GIVEN("gradient", source)) return NULL;
     ED_SCOPE;
     ed_list *list = ed_gradient_list(tape, targets, ed_list_of_one(source), options);
     if (!list || !list->items[0]) return NULL;
@@ -360,6 +363,6 @@ ed_list *ed_list_itself(ed_list *list)
 
 ed_list *ed_list_of_one(ed_tensor *tensor)
 {
-    if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "a tensor is expected, not NULL");
+    if (NULL_GIVEN("list", tensor)) return NULL;
     return ed_list_make(&tensor, 1);
 }

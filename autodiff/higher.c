@@ -6,15 +6,12 @@
  * it; the rows are stacked. (All reverse mode: no op needs anything more than its gradient.)
  */
 
-static bool check(const char *what, ed_tape *tape, ed_tensor *target, ed_tensor *source)
+static bool check_tape(const char *what, ed_tape *tape, ed_tensor *target, ed_tensor *source)
 {
-    if (!tape || !target || !source)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given", what), false;
+    if (NULL_GIVEN(what, tape, target, source)) return false;
     if (!tape->persistent)
         return ed_fail(ED_FAILED_PRECONDITION,
-                       "%s: the tape must be persistent, it is walked once for every element",
-                       what),
-               false;
+                       "%s: the tape must be persistent: it is used once for every element", what);
     return true;
 }
 
@@ -25,7 +22,7 @@ static bool join(const char *what, const ed_tensor *a, const ed_tensor *b, int s
     *rank = a->rank + b->rank - skip;
     if (*rank > ED_MAX_RANK)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "%s: target %s and source %s make more than %d dimensions", what,
+                       "%s: target %s and source %s together have a rank higher than %d", what,
                        text_of_tensor(a).s, text_of_tensor(b).s, ED_MAX_RANK),
                false;
     for (int i = 0; i < a->rank; i++) shape[i] = a->shape[i];
@@ -57,8 +54,8 @@ static ed_tensor *row(ed_tape *tape, ed_tensor *target, ed_tensor *source, int64
 
 /* One walk for each of the first `step` elements, ones flowing into every step-th from there: the
  * rows, stacked along `axis` and shaped. NULL, without an error, if unconnected. */
-static ed_tensor *rows(ed_tape *tape, ed_tensor *target, ed_tensor *source, int64_t step, int axis,
-                       ed_ints shape)
+static ed_tensor *stack_rows(ed_tape *tape, ed_tensor *target, ed_tensor *source, int64_t step,
+                             int axis, ed_ints shape)
 {
     ED_SCOPE;
     if (target->size == 0 || source->size == 0)
@@ -74,27 +71,27 @@ ed_tensor *ed_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source)
 {
     int rank;
     int64_t shape[ED_MAX_RANK];
-    if (!check("jacobian", tape, target, source) ||
+    if (!check_tape("jacobian", tape, target, source) ||
         !join("jacobian", target, source, 0, &rank, shape))
         return NULL;
-    return rows(tape, target, source, target->size, 0, (ed_ints){shape, rank});
+    return stack_rows(tape, target, source, target->size, 0, (ed_ints){shape, rank});
 }
 
 /* Column j of all rows at once: the batch's rows do not mix, so ones may flow into the column of
  * each of them. */
 ed_tensor *ed_batch_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source)
 {
-    if (!check("batch_jacobian", tape, target, source)) return NULL;
+    if (!check_tape("batch_jacobian", tape, target, source)) return NULL;
     if (target->rank < 1 || source->rank < 1 || target->shape[0] != source->shape[0])
         return ed_fail(
             ED_INVALID_ARGUMENT,
-            "batch_jacobian: target %s and source %s need the same first dimension, the batch",
+            "batch_jacobian: target %s and source %s must have the same first dimension, the batch",
             text_of_tensor(target).s, text_of_tensor(source).s);
     int rank;
     int64_t shape[ED_MAX_RANK];
     if (!join("batch_jacobian", target, source, 1, &rank, shape)) return NULL;
     int64_t columns = target->size ? target->size / target->shape[0] : 0;
-    ed_tensor *jacobian = rows(tape, target, source, columns, 1, (ed_ints){shape, rank});
+    ed_tensor *jacobian = stack_rows(tape, target, source, columns, 1, (ed_ints){shape, rank});
     if (jacobian || ed_failed()) return jacobian;
     return ed_zeros_with((ed_ints){shape, rank}, &(ed_create_options){.dtype = source->dtype});
 }
@@ -114,7 +111,7 @@ static ed_list *hessian_vector(ed_function f, ed_list *inputs, ed_list *vectors,
                                      "hessian_vector_product: f returned NULL without an error");
     if (y->size != 1)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "hessian_vector_product: f must return a scalar, not %s",
+                       "hessian_vector_product: f must return a scalar, got %s",
                        text_of_tensor(y).s);
     ed_list *gradients = ed_gradient_list(inner, ed_list_of_one(y), inputs,
                                           &(ed_gradient_options){.unconnected_zeros = true});
@@ -125,10 +122,10 @@ static ed_list *hessian_vector(ed_function f, ed_list *inputs, ed_list *vectors,
 
 ed_list *ed_hessian_vector_product(ed_function f, ed_list *inputs, ed_list *vectors, void *user)
 {
-    if (!f || !inputs || !vectors)
-        return ed_fail(ED_INVALID_ARGUMENT, "hessian_vector_product: NULL given");
+    if (NULL_GIVEN("hessian_vector_product", f, inputs, vectors)) return NULL;
     if (inputs->size != vectors->size)
-        return ed_fail(ED_INVALID_ARGUMENT, "hessian_vector_product: %lld vectors for %lld inputs",
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "hessian_vector_product: got %lld vectors for %lld inputs",
                        (long long)vectors->size, (long long)inputs->size);
     ED_SCOPE;
     return ed_keep(hessian_vector(f, inputs, vectors, user));

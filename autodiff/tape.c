@@ -35,7 +35,7 @@ static void *chunk_alloc(ed_tape *tape, size_t bytes)
  * Ids are dealt in runs. Four neighbours share a cache line of the table, but the lines are spread:
  * the runs of several threads would else pile up in one place.
  */
-static tape_entry *find(const ed_tape *tape, uint64_t id)
+static tape_entry *find_slot(const ed_tape *tape, uint64_t id)
 {
     size_t mask = tape->capacity - 1;
     size_t at = ((id >> 2) * 0x9e3779b97f4a7c15 >> 32 << 2 | (id & 3)) & mask;
@@ -46,7 +46,7 @@ static tape_entry *find(const ed_tape *tape, uint64_t id)
 static int32_t slot_of_id(const ed_tape *tape, uint64_t id)
 {
     if (!tape->n_entries) return -1;
-    const tape_entry *entry = find(tape, id);
+    const tape_entry *entry = find_slot(tape, id);
     return entry->id ? entry->slot : -1;
 }
 
@@ -58,7 +58,7 @@ static bool grow_entries(ed_tape *tape)
     tape->entries = entries;
     tape->capacity = capacity;
     for (size_t i = 0; i < old_capacity; i++)
-        if (old[i].id) *find(tape, old[i].id) = old[i];
+        if (old[i].id) *find_slot(tape, old[i].id) = old[i];
     memory_free(old);
     return true;
 }
@@ -67,7 +67,7 @@ static bool grow_entries(ed_tape *tape)
 static bool set_slot(ed_tape *tape, uint64_t id, int32_t slot)
 {
     if (2 * tape->n_entries >= tape->capacity && !grow_entries(tape)) return false;
-    tape_entry *entry = find(tape, id);
+    tape_entry *entry = find_slot(tape, id);
     tape->n_entries += !entry->id;
     *entry = (tape_entry){id, slot};
     return true;
@@ -335,7 +335,7 @@ ed_tape *ed_tape_begin_with(const ed_tape_options *options)
 
 bool tape_is_ours(const ed_tape *tape, const char *what)
 {
-    if (!tape) return ed_fail(ED_INVALID_ARGUMENT, "%s: the tape is NULL", what), false;
+    if (!tape) return ed_fail(ED_INVALID_ARGUMENT, "%s: tape is NULL", what);
     if (!tape->recording || tape->owner == thread_self()) return true;
     ed_fail(ED_FAILED_PRECONDITION, "%s: the tape records in another thread", what);
     return false;
@@ -345,10 +345,10 @@ static bool usable(const ed_tape *tape, const char *what)
 {
     if (!tape_is_ours(tape, what)) return false;
     if (tape->consumed)
-        return ed_fail(
-                   ED_FAILED_PRECONDITION,
-                   "%s: the tape's one gradient has been asked; begin another, or a persistent one",
-                   what),
+        return ed_fail(ED_FAILED_PRECONDITION,
+                       "%s: the tape was consumed by its first gradient; begin a new or a "
+                       "persistent one",
+                       what),
                false;
     return true;
 }
@@ -366,7 +366,7 @@ bool ed_tape_resume(ed_tape *tape)
 {
     if (!usable(tape, "tape_resume")) return false;
     if (tape->recording)
-        return ed_fail(ED_FAILED_PRECONDITION, "tape_resume: the tape is recording already"), false;
+        return ed_fail(ED_FAILED_PRECONDITION, "tape_resume: the tape is already recording"), false;
     tape->recording = true;
     tape->owner = thread_self();
     ed_listen(&tape->listener);
@@ -388,13 +388,13 @@ bool ed_tape_reset(ed_tape *tape)
 ed_tensor *ed_watch(ed_tape *tape, ed_tensor *x)
 {
     if (!usable(tape, "watch")) return NULL;
-    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "watch: the tensor is NULL");
+    if (NULL_GIVEN("watch", x)) return NULL;
     if (!ed_dtype_is_float(x->dtype))
-        return ed_fail(ED_INVALID_ARGUMENT, "watch: there are gradients of floats only, not of %s",
+        return ed_fail(ED_INVALID_ARGUMENT, "watch: x must have a float dtype, got %s",
                        text_of_tensor(x).s);
     if (x->flags & TENSOR_WEAK)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "watch: a plain number can't be watched; ed_scalar makes a tensor of it");
+                       "watch: x must be a tensor, got a plain number (see ed_scalar)");
     if (tape_slot_of(tape, x) >= 0) return x;
     return watch(tape, x) >= 0 ? x : NULL;
 }
@@ -407,7 +407,7 @@ static int by_id(const void *a, const void *b)
 
 ed_list *ed_tape_watched_variables(const ed_tape *tape)
 {
-    if (!tape) return ed_fail(ED_INVALID_ARGUMENT, "watched_variables: the tape is NULL");
+    if (NULL_GIVEN("tape_watched_variables", tape)) return NULL;
     ed_list *list = list_new(tape->n_variables);
     if (!list) return NULL;
     for (int64_t i = 0; i < list->size; i++) list->items[i] = ed_retain(tape->variables[i]);

@@ -132,7 +132,7 @@ bool ed_dtype_store(ed_dtype dtype, void *array, int64_t i, double number)
 {
     if (!array) return ed_fail(ED_INVALID_ARGUMENT, "dtype_store: array is NULL"), false;
     if (!ed_dtype_holds(dtype, number))
-        return ed_fail(ED_INVALID_ARGUMENT, "dtype_store: %g can't be an element of %s", number,
+        return ed_fail(ED_INVALID_ARGUMENT, "dtype_store: %g cannot be represented as %s", number,
                        ed_dtype_name(dtype)),
                false;
     dtype_store(dtype, array, i, number);

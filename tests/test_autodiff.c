@@ -194,17 +194,18 @@ static void consumed(void)
     ed_tape *tape = ed_tape_begin();
     ed_watch(tape, x);
     ed_tensor *y = ed_mul(x, x);
-    assert_fails(ed_gradient(tape, ed_greater(x, 1), x), ED_INVALID_ARGUMENT, "floats only");
+    assert_fails(ed_gradient(tape, ed_greater(x, 1), x), ED_INVALID_ARGUMENT,
+                 "must have a float dtype");
     assert_fails(ed_gradient(tape, (ed_tensor *)NULL, x), ED_INVALID_ARGUMENT, "NULL");
     assert_fails(ed_gradient(tape, y, (ed_tensor *)NULL), ED_INVALID_ARGUMENT, "NULL");
     assert_fails(ed_gradient(tape, y, (ed_list *)NULL), ED_INVALID_ARGUMENT, "NULL");
     assert_fails(ed_gradient((ed_tape *)NULL, y, x), ED_INVALID_ARGUMENT, "NULL");
     assert_values(ed_gradient(tape, y, x), 6);
     assert_fails(ed_gradient(tape, y, x), ED_FAILED_PRECONDITION, ".persistent = true");
-    assert_fails(ed_tape_stop(tape), ED_FAILED_PRECONDITION, "one gradient");
-    assert_fails(ed_tape_resume(tape), ED_FAILED_PRECONDITION, "one gradient");
-    assert_fails(ed_tape_reset(tape), ED_FAILED_PRECONDITION, "one gradient");
-    assert_fails(ed_watch(tape, x), ED_FAILED_PRECONDITION, "one gradient");
+    assert_fails(ed_tape_stop(tape), ED_FAILED_PRECONDITION, "consumed by its first gradient");
+    assert_fails(ed_tape_resume(tape), ED_FAILED_PRECONDITION, "consumed by its first gradient");
+    assert_fails(ed_tape_reset(tape), ED_FAILED_PRECONDITION, "consumed by its first gradient");
+    assert_fails(ed_watch(tape, x), ED_FAILED_PRECONDITION, "consumed by its first gradient");
     assert_null(thread_self()->listeners);
 }
 
@@ -229,7 +230,7 @@ static void stop_resume_reset(void)
     ed_tape *tape = ed_tape_begin(.persistent = true);
     ed_watch(tape, x);
     ed_tensor *y = ed_mul(x, x);
-    assert_fails(ed_tape_resume(tape), ED_FAILED_PRECONDITION, "recording already");
+    assert_fails(ed_tape_resume(tape), ED_FAILED_PRECONDITION, "already recording");
     assert_true(ed_tape_stop(tape));
     assert_fails(ed_tape_stop(tape), ED_FAILED_PRECONDITION, "not recording");
     assert_fails(ed_tape_reset(tape), ED_FAILED_PRECONDITION, "not recording");
@@ -411,7 +412,7 @@ static void output_gradients(void)
     assert_fails(ed_gradient(tape, y, x, GIVEN(ed_ones(ED_SHAPE(1, 2), .dtype = ED_FLOAT64))),
                  ED_INVALID_ARGUMENT, "float64[1, 2]");
     assert_fails(ed_gradient(tape, y, x, GIVEN(y, z)), ED_INVALID_ARGUMENT,
-                 "2 output gradients for 1 targets");
+                 "must have 1 entries like the targets, got 2");
     ed_list *holes = ed_gradient(tape, y, ed_list_of(S(1)));
     assert_fails(ed_gradient(tape, y, x, .output_gradients = holes), ED_INVALID_ARGUMENT,
                  "output gradient 0 is NULL");
@@ -581,9 +582,9 @@ static void wrong_gradients(void)
     ed_tape *tape = ed_tape_begin(.persistent = true);
     ed_watch(tape, x);
     ed_tensor *y = odd_of(x, "ones", ED_SHAPE(1, 3));
-    assert_fails(
-        ed_gradient(tape, y, x), ED_INVALID_ARGUMENT,
-        "gradient of test_odd: that of operand 0 is float64[1, 3], the operand float64[3]");
+    assert_fails(ed_gradient(tape, y, x), ED_INVALID_ARGUMENT,
+                 "gradient of test_odd: the gradient of operand 0 is float64[1, 3], the operand is "
+                 "float64[3]");
     assert_fails(ed_gradient(tape, odd_of(x, "float", ED_SHAPE(3)), x), ED_INVALID_ARGUMENT,
                  "float32[3]");
     assert_fails(ed_gradient(tape, odd_of(x, "failing", ED_SHAPE(3)), x), ED_INVALID_ARGUMENT,
