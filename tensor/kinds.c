@@ -20,7 +20,7 @@ static struct {
     int n_own, capacity;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static int compare(const void *a, const void *b)
+static int compare_kinds(const void *a, const void *b)
 {
     const ed_kind *first = *(const ed_kind *const *)a, *second = *(const ed_kind *const *)b;
     const int order = strcmp(first->family, second->family);
@@ -32,7 +32,7 @@ static void lock_table(void)
     pthread_mutex_lock(&table.lock);
     if (!table.sorted)
         qsort(__start_ed_kinds, (size_t)(__stop_ed_kinds - __start_ed_kinds),
-              sizeof *__start_ed_kinds, compare);
+              sizeof *__start_ed_kinds, compare_kinds);
     table.sorted = true;
 }
 
@@ -57,15 +57,15 @@ static const ed_kind *look_up(const char *family, const char *name)
     const ed_kind wanted = {.family = family, .name = name}, *key = &wanted;
     const ed_kind **found =
         bsearch(&key, __start_ed_kinds, (size_t)(__stop_ed_kinds - __start_ed_kinds),
-                sizeof *__start_ed_kinds, compare);
+                sizeof *__start_ed_kinds, compare_kinds);
     if (found) return *found;
     for (int i = 0; i < table.n_own; i++)
-        if (!compare(&key, &table.own[i])) return table.own[i];
+        if (!compare_kinds(&key, &table.own[i])) return table.own[i];
     return NULL;
 }
 
 /* Nothing but memory can fail here. */
-static bool append(const ed_kind *kind)
+static bool append_kind(const ed_kind *kind)
 {
     if (table.n_own == table.capacity) {
         const int capacity = table.capacity ? 2 * table.capacity : HARD(1, 16);
@@ -99,7 +99,7 @@ bool ed_kind_register(const ed_kind *kind)
                        kind->name ? kind->name : "?", missing);
     lock_table();
     const bool taken = look_up(kind->family, kind->name);
-    const bool ok = !taken && append(kind);
+    const bool ok = !taken && append_kind(kind);
     unlock_table();
     if (taken)
         ed_fail(ED_INVALID_ARGUMENT, "kind_register: there is a %s named %s already", kind->family,
@@ -153,12 +153,12 @@ static void renew_lock(void)
     pthread_mutex_init(&table.lock, NULL);
 }
 
-__attribute__((constructor(103))) static void watch_forks(void)
+__attribute__((constructor(103))) static void kinds_watch_forks(void)
 {
     pthread_atfork(lock_table, unlock_table, renew_lock);
 }
 
-__attribute__((destructor(103))) static void end(void)
+__attribute__((destructor(103))) static void kinds_end(void)
 {
     memory_free(table.own);
     table.own = NULL;

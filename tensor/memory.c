@@ -88,7 +88,7 @@ static void tell(thread_state *self)
                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 }
 
-static void count(thread_state *self, int64_t bytes)
+static void count_bytes(thread_state *self, int64_t bytes)
 {
     CHANGE(self->live_bytes, bytes);
     if (self->live_bytes > REPORT_BYTES || self->live_bytes < -REPORT_BYTES) tell(self);
@@ -168,7 +168,7 @@ static memory_block *take(thread_state *self, uint32_t class, size_t asked)
     return from_system(class, asked);
 }
 
-static void put(thread_state *self, memory_block *block)
+static void put_block(thread_state *self, memory_block *block)
 {
     uint32_t class = block->class;
     if (HARD(small_bytes, 0)) memset((char *)block + HEADER, JUNK, class_bytes(class) - HEADER);
@@ -211,7 +211,7 @@ void *memory_alloc(size_t bytes)
     uint32_t class = class_of(bytes + HEADER);
     memory_block *block = take(self, class, bytes + HEADER);
     if (!block) return ed_fail(ED_OUT_OF_MEMORY, "out of memory: cannot allocate %zu bytes", bytes);
-    count(self, (int64_t)class_bytes(class));
+    count_bytes(self, (int64_t)class_bytes(class));
     if (HARD(1, SANITIZED)) memset((char *)block + HEADER, FRESH, bytes);
     return (char *)block + HEADER;
 }
@@ -236,8 +236,8 @@ void memory_free(void *data)
     if (!data) return;
     memory_block *block = (memory_block *)((char *)data - HEADER);
     thread_state *self = thread_self();
-    count(self, -(int64_t)class_bytes(block->class));
-    put(self, block);
+    count_bytes(self, -(int64_t)class_bytes(block->class));
+    put_block(self, block);
 }
 
 /* ---- Buffers --------------------------------------------------------------------------------- */
@@ -399,7 +399,7 @@ static void unlock(void)
     pthread_mutex_unlock(&process.lock);
 }
 
-__attribute__((constructor(101))) static void begin(void)
+__attribute__((constructor(101))) static void memory_begin(void)
 {
     const char *cache = getenv("EDDY_CACHE");
     if (SANITIZED || (cache && !strcmp(cache, "0"))) process.limit = small_bytes = 0;
@@ -407,7 +407,7 @@ __attribute__((constructor(101))) static void begin(void)
 }
 
 /* A library that is unloaded, or a process that ends, leaves nothing behind. */
-__attribute__((destructor(101))) static void end(void)
+__attribute__((destructor(101))) static void memory_end(void)
 {
     free_shared(0);
 }

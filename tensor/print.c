@@ -25,7 +25,7 @@ typedef struct writer {
     bool failed;
 } writer;
 
-static void put(writer *w, const char *s, size_t n)
+static void put_bytes(writer *w, const char *s, size_t n)
 {
     if (w->used + n > w->capacity) {
         size_t capacity = HARD(w->used + n, 2 * (w->used + n) + 256);
@@ -43,17 +43,17 @@ static void put(writer *w, const char *s, size_t n)
 
 static void put_text(writer *w, const char *s)
 {
-    put(w, s, strlen(s));
+    put_bytes(w, s, strlen(s));
 }
 
 static void put_spaces(writer *w, int n)
 {
-    while (n-- > 0) put(w, " ", 1);
+    while (n-- > 0) put_bytes(w, " ", 1);
 }
 
 static void put_line_end(writer *w, int newlines)
 {
-    while (newlines-- > 0) put(w, "\n", 1);
+    while (newlines-- > 0) put_bytes(w, "\n", 1);
     w->line = w->used;
 }
 
@@ -363,9 +363,9 @@ static void put_word(writer *w, const form *f, int64_t i, const char *word, size
         put_line_end(w, 1);
         put_spaces(w, f->t->rank);
     } else if (i > 0) {
-        put(w, " ", 1);
+        put_bytes(w, " ", 1);
     }
-    put(w, word, n);
+    put_bytes(w, word, n);
 }
 
 static void put_row(writer *w, const form *f, const char *data)
@@ -387,7 +387,7 @@ static void put_array(writer *w, const form *f, int axis, const char *data)
 {
     int64_t extent = f->t->shape[axis];
     int newlines = f->t->rank - 1 - axis;
-    put(w, "[", 1);
+    put_bytes(w, "[", 1);
     if (newlines == 0) put_row(w, f, data);
     for (int64_t i = 0; newlines && i < extent && !w->failed; i++) {
         if (i > 0) {
@@ -395,21 +395,21 @@ static void put_array(writer *w, const form *f, int axis, const char *data)
             put_spaces(w, axis + 1);
         }
         if (is_cut(f, axis) && i == f->options->edge_items) {
-            put(w, "...", 3);
+            put_bytes(w, "...", 3);
             put_line_end(w, newlines);
             put_spaces(w, axis + 1);
             i = extent - i;
         }
         put_array(w, f, axis + 1, element_at(f, data, axis, i));
     }
-    put(w, "]", 1);
+    put_bytes(w, "]", 1);
 }
 
 static void put_tensor(writer *w, const ed_tensor *t, const ed_print_options *options)
 {
     form f = {.t = t, .options = options, .summary = t->size > options->threshold};
     if (t->size == 0) {
-        put(w, "[]", 2);
+        put_bytes(w, "[]", 2);
     } else if (t->rank == 0) {
         put_scalar(w, t);
     } else {
@@ -431,7 +431,7 @@ static void put_description(writer *w, const ed_tensor *t)
     snprintf(s, sizeof s, "%s ", ed_dtype_name(t->dtype));
     put_text(w, s);
     put_text(w, text_of_ints(t->shape, t->rank).s);
-    put(w, "", 1);
+    put_bytes(w, "", 1);
 }
 
 /* ---- The functions --------------------------------------------------------------------------- */

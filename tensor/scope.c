@@ -89,7 +89,7 @@ static bool make_room(thread_state *self)
     return true;
 }
 
-static void put(thread_state *self, size_t at, ed_object *object)
+static void scope_put(thread_state *self, size_t at, ed_object *object)
 {
     self->objects[at] = object;
     __atomic_store_n(&object->place, (uint32_t)(at % UINT32_MAX) + 1, __ATOMIC_RELAXED);
@@ -103,7 +103,7 @@ void *scope_give(void *object)
         ed_release(object);
         return NULL;
     }
-    put(self, self->n_objects++, object);
+    scope_put(self, self->n_objects++, object);
     return object;
 }
 
@@ -165,8 +165,8 @@ void *ed_keep(void *object)
     scope_frame *frame = &self->scopes[self->n_scopes - 1];
     size_t floor = frame->mark + frame->kept, at = find_above(self, object, floor);
     if (at == SIZE_MAX) return object;
-    put(self, at, self->objects[floor]);
-    put(self, floor, object);
+    scope_put(self, at, self->objects[floor]);
+    scope_put(self, floor, object);
     frame->kept++;
     return object;
 }

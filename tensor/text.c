@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void append(text *t, const char *format, ...)
+static void text_append(text *t, const char *format, ...)
 {
     size_t used = strlen(t->s);
     va_list arguments;
@@ -16,10 +16,10 @@ static void append(text *t, const char *format, ...)
 static void append_ints(text *t, const int64_t *values, int64_t count)
 {
     enum { MOST = 8 };
-    append(t, "[");
+    text_append(t, "[");
     for (int64_t i = 0; i < count && i < MOST; i++)
-        append(t, i ? ", %lld" : "%lld", (long long)values[i]);
-    append(t, count > MOST ? ", ...]" : "]");
+        text_append(t, i ? ", %lld" : "%lld", (long long)values[i]);
+    text_append(t, count > MOST ? ", ...]" : "]");
 }
 
 text text_of_ints(const int64_t *values, int64_t count)
@@ -32,7 +32,7 @@ text text_of_ints(const int64_t *values, int64_t count)
 text text_of_tensor(const ed_tensor *tensor)
 {
     text t = {""};
-    append(&t, "%s", ed_dtype_name(tensor->dtype));
+    text_append(&t, "%s", ed_dtype_name(tensor->dtype));
     append_ints(&t, tensor->shape, tensor->rank);
     return t;
 }

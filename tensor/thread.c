@@ -17,7 +17,7 @@ static void unlink_state(thread_state *self)
     pthread_mutex_unlock(&lock);
 }
 
-static void end(void *state)
+static void thread_end(void *state)
 {
     thread_state *self = state;
     thread_current = self; /* destructors of objects run as in the thread's life */
@@ -30,7 +30,7 @@ static void end(void *state)
 
 static void make_key(void)
 {
-    pthread_key_create(&key, end);
+    pthread_key_create(&key, thread_end);
 }
 
 thread_state *thread_make(void)
@@ -65,7 +65,7 @@ static void lock_list(void)
     pthread_mutex_lock(&lock);
 }
 
-__attribute__((constructor(102))) static void watch_forks(void)
+__attribute__((constructor(102))) static void thread_watch_forks(void)
 {
     pthread_atfork(lock_list, thread_unlock_all, thread_unlock_all);
 }
@@ -73,5 +73,5 @@ __attribute__((constructor(102))) static void watch_forks(void)
 /* The main thread ends with the process, without pthread's destructors. */
 __attribute__((destructor(102))) static void end_main(void)
 {
-    if (thread_current) end(thread_current);
+    if (thread_current) thread_end(thread_current);
 }

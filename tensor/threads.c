@@ -218,7 +218,7 @@ static void start_helpers(int count)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-__attribute__((destructor(104))) static void end(void)
+__attribute__((destructor(104))) static void threads_end(void)
 {
     pthread_mutex_lock(&pool.lock);
     __atomic_store_n(&pool.ended, true, __ATOMIC_SEQ_CST);
