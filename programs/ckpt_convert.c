@@ -75,8 +75,7 @@ static bool gather(const ckpt_options *options, const ckpt_file *in, const ckpt_
         items->at[items->count++] = item;
     }
     if (items->at && !items->count)
-        return ed_fail(ED_INVALID_ARGUMENT, "convert: %s: nothing is left to be written",
-                       in->given);
+        return ed_fail(ED_INVALID_ARGUMENT, "convert: %s: no tensor is left to write", in->given);
     if (items->at && format->single && items->count > 1)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "convert: format %s holds one tensor, not %lld; choose it by --match",

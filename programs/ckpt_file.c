@@ -45,9 +45,9 @@ static char *checkpoint_in(const char *folder)
     if (io_each_name("open", folder, note_index, &sole) && sole.count == 1)
         path = io_text("%s/%s", folder, sole.name);
     else if (!sole.count)
-        ed_fail(ED_NOT_FOUND, "open: %s: no checkpoint is in this folder", folder);
+        ed_fail(ED_NOT_FOUND, "open: %s: no checkpoint found in this folder", folder);
     else
-        ed_fail(ED_INVALID_ARGUMENT, "open: %s: %d checkpoints are in this folder; name one",
+        ed_fail(ED_INVALID_ARGUMENT, "open: %s: %d checkpoints found in this folder; name one",
                 folder, sole.count);
     memory_free(sole.name);
     return path;
@@ -103,7 +103,7 @@ static bool mark(const ckpt_file *file, const char *pattern, bool *chosen)
         chosen[i] |= fits;
         any |= fits;
     }
-    return any || ed_fail(ED_NOT_FOUND, "%s: no tensor is called %s", file->given, pattern);
+    return any || ed_fail(ED_NOT_FOUND, "%s: tensor %s not found", file->given, pattern);
 }
 
 bool ckpt_select(const ckpt_file *file, char *const *patterns, int count, ckpt_places *places)

@@ -91,7 +91,7 @@ bool ckpt_print_graph(ckpt_file *file)
 {
     int64_t i = ed_archive_find(file->archive, BUNDLE_GRAPH);
     if (i < 0 || !ckpt_bundle(file))
-        return ed_fail(ED_NOT_FOUND, "show: %s: no object graph is in this file", file->given);
+        return ed_fail(ED_NOT_FOUND, "show: %s: the file has no object graph", file->given);
     struct walk w = {.file = file};
     io_buffer message = {NULL, 0, 0, false};
     const bundle *b = ckpt_bundle(file);

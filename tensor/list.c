@@ -29,7 +29,7 @@ ed_list *ed_list_make(ed_tensor *const *tensors, int64_t count)
 
 ed_list *ed_list_make_optional(ed_tensor *const *tensors, int64_t count)
 {
-    if (count && !tensors) return ed_fail(ED_INVALID_ARGUMENT, "list: NULL given");
+    if (count && !tensors) return ed_fail(ED_INVALID_ARGUMENT, "list: tensors is NULL");
     ed_list *list = list_new(count);
     if (!list) return NULL;
     for (int64_t i = 0; i < count; i++) list->items[i] = ed_retain(tensors[i]);

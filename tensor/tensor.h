@@ -1,16 +1,16 @@
 /*
- * What a value is: tensors, variables, lists, and the three rules that hold everywhere.
+ * Tensors, variables and lists, and the rules that hold everywhere.
  *
- * Ownership. Every object is counted. What a function makes belongs to the innermost open scope of
- * its thread and is released when that scope closes; ed_keep hands it to the scope outside;
- * containers hold their own references. Nobody frees an intermediate result.
+ * Ownership. Every object has a reference count. What a function creates belongs to the innermost
+ * open scope of its thread and is released when that scope closes; ed_keep moves it to the
+ * enclosing scope; containers hold their own references. Intermediate results need not be freed.
  *
  * Errors. The first error of a thread is kept until ed_clear_error; the failing call returns NULL
  * (or false, or 0), and a call that is given NULL returns NULL and does nothing. So calls may be
- * chained freely and ed_failed asked once.
+ * chained, and ed_failed checked once at the end.
  *
  * Values. A tensor never changes: it is a view (dtype, shape, strides) of a shared buffer. A
- * variable is a tensor whose value can be replaced; it may stand wherever a tensor may, and then
+ * variable is a tensor whose value can be replaced; it can be used wherever a tensor can, and then
  * means its present value.
  *
  * Threads. Tensors may be shared between threads freely. Scopes, errors and tapes belong to their
@@ -33,9 +33,9 @@ typedef struct ed_list ed_list;
 
 /*
  * Element types. Arithmetic is done in float32, float64, int32, int64 and (where named) uint8; the
- * others are for storage: cast, shape and index ops take them, variables hold them, arithmetic
- * refuses them. There is no silent mixing: two tensors of one call must agree in dtype (ed_cast
- * says otherwise); plain numbers take the dtype of the tensor they meet.
+ * others are for storage: cast, shape and index ops take them, variables hold them, arithmetic does
+ * not accept them. Dtypes are not mixed silently: two tensors of one call must have the same dtype
+ * (ed_cast converts); plain numbers take the dtype of the tensor they are combined with.
  */
 typedef enum ed_dtype {
     ED_DTYPE_NONE, /* "not given" in options */
@@ -117,7 +117,7 @@ typedef enum ed_error_code {
     ED_INVALID_ARGUMENT,    /* wrong shape, dtype, rank, axis, option, NULL */
     ED_OUT_OF_RANGE,        /* an index or label outside its bounds */
     ED_OUT_OF_MEMORY,       /* an allocation failed or would be larger than any machine's memory */
-    ED_NOT_FOUND,           /* no such file, op, name */
+    ED_NOT_FOUND,           /* a file, op or name that does not exist */
     ED_FAILED_PRECONDITION, /* right call, wrong moment: a consumed tape, an unbuilt layer */
     ED_UNIMPLEMENTED,       /* not differentiable; not for this dtype */
     ED_DATA_LOSS,           /* a damaged or truncated file */
@@ -135,7 +135,7 @@ const char *ed_error(void);
 /* The kept error's kind, ED_OK if none. */
 ed_error_code ed_error_kind(void);
 
-/* Forgets the kept error. */
+/* Discards the kept error. */
 void ed_clear_error(void);
 
 /* Keeps an error of the caller's own, printf-like, unless one is kept already; returns NULL. For
@@ -155,8 +155,8 @@ typedef void (*ed_error_handler)(ed_error_code code, const char *message, void *
 void ed_set_error_handler(ed_error_handler handler, void *user);
 
 /*
- * Told, once a thread, when its root scope holds more than a hundred thousand objects: most likely
- * a forgotten ED_SCOPE. NULL (the default): nobody is told.
+ * The handler is called, once per thread, when its root scope holds more than a hundred thousand
+ * objects: most likely a missing ED_SCOPE. NULL (the default): no handler.
  */
 void ed_set_warning_handler(void (*handler)(const char *message, void *user), void *user);
 
@@ -166,11 +166,14 @@ typedef struct ed_scope {
     uint32_t depth;
 } ed_scope;
 
-/* Opens a scope / closes it and whatever is still open inside it. ED_SCOPE does both. */
+/* Opens a scope. ED_SCOPE opens and closes one. */
 ed_scope ed_scope_open(void);
+
+/* Closes a scope and the scopes that are still open inside it. */
 void ed_scope_close(ed_scope *scope);
 
-/* A declaration: what is made below it is released where its block ends, however it is left. */
+/* A declaration: what is created after it is released at the end of its block, however the block is
+ * left. */
 #define ED_SCOPE                                                                                   \
     ed_scope ED_PASTE_(ed_scope_, __LINE__) __attribute__((cleanup(ed_scope_close), unused)) =     \
         ed_scope_open()
@@ -178,48 +181,55 @@ void ed_scope_close(ed_scope *scope);
 #define ED_PASTE2_(a, b) a##b
 
 /*
- * Hands an object of the innermost scope to the scope outside it and returns it; an object that
- * belongs elsewhere already lives longer and is returned as it is. Any object: tensor, list, tape,
- * layer, ...
+ * Moves an object (tensor, list, tape, layer, ...) of the innermost scope to the enclosing scope
+ * and returns it; an object that belongs elsewhere lives longer anyway and is returned unchanged.
  */
 void *ed_keep(void *object);
 
-/* Holds an object until the innermost scope closes, whoever else gives it up meanwhile; returns it,
- * or NULL on failure. */
+/* Holds an object until the innermost scope closes, even if it is released elsewhere meanwhile;
+ * returns it, or NULL on failure. */
 void *ed_scope_hold(void *object);
 
-/* Uninitialised memory that goes when the innermost scope closes. NULL on failure. */
+/* Uninitialised memory that is freed when the innermost scope closes. NULL on failure. */
 void *ed_scope_alloc(size_t bytes);
 
-/* Takes a reference that no scope releases / gives one back. For the fields of a user's own
- * structures. NULL is allowed. */
+/* Takes a reference that no scope releases, for the fields of a program's own structures; returns
+ * the object. NULL is allowed. */
 void *ed_retain(void *object);
+
+/* Gives back a reference of ed_retain. NULL is allowed. */
 void ed_release(void *object);
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
 /*
- * How many threads large ops use, the caller's included: 1 to 64; at first EDDY_NUM_THREADS, else
- * OMP_NUM_THREADS, else the cores this process may use. Results do not depend on it. Setting fails
- * outside 1..64.
+ * The number of threads that large ops use, including the calling one: initially EDDY_NUM_THREADS,
+ * else OMP_NUM_THREADS, else the number of cores this process may use. Results do not depend on it.
  */
 int ed_num_threads(void);
+
+/* Sets it; false unless count is 1 to 64. */
 bool ed_set_num_threads(int count);
 
 /*
  * For a handler of Ctrl-C or a watchdog; async-signal-safe. From ed_interrupt to
  * ed_clear_interrupt every op of every thread fails with ED_CANCELLED; a large one that runs ends
- * early. An op that fails so changes nothing: variables and optimizers are as after the last call
- * that succeeded, and a program can save them and go. Generators and datasets may have moved on.
+ * early. An op that fails this way changes nothing: variables and optimizers are as after the last
+ * call that succeeded, so a program can save them and exit. Generators and datasets may have
+ * advanced.
  */
 void ed_interrupt(void);
+
+/* Ends the interrupt: ops run again. */
 void ed_clear_interrupt(void);
+
+/* Whether ed_interrupt was called and not cleared. */
 bool ed_interrupted(void);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 typedef struct ed_memory {
-    int64_t live_tensors; /* tensors and variables that somebody holds */
+    int64_t live_tensors; /* tensors and variables that are referenced */
     int64_t live_bytes;   /* bytes held by all objects, the library's own bookkeeping included */
     int64_t peak_bytes;   /* largest live_bytes since the start or ed_memory_reset_peak, exact to 64
                              KiB a thread */
@@ -240,7 +250,7 @@ int64_t ed_memory_live(void);
 void *ed_memory_alloc(size_t bytes);
 void ed_memory_free(void *memory);
 
-/* Peak starts again from the present. */
+/* Resets the peak to the present live bytes. */
 void ed_memory_reset_peak(void);
 
 /* Gives all cached memory of this thread and of the process back to the system; returns the number
@@ -345,29 +355,35 @@ ed_tensor *ed_integer(int64_t number);
 /* Whether it is a plain number, whose dtype is only what it becomes where it meets no tensor. */
 bool ed_is_weak(const ed_tensor *tensor);
 
-/* The dtype, number of dimensions, number of elements; of NULL: ED_DTYPE_NONE, 0, 0. */
+/* The dtype; ED_DTYPE_NONE for NULL. */
 ed_dtype ed_dtype_of(const ed_tensor *tensor);
+
+/* The rank: the number of dimensions; 0 for NULL. */
 int ed_rank(const ed_tensor *tensor);
+
+/* The number of elements; 0 for NULL. */
 int64_t ed_size(const ed_tensor *tensor);
 
 /* The shape; valid as long as the tensor. */
 ed_ints ed_shape(const ed_tensor *tensor);
 
-/* The extent along an axis, -1 being the last; fails (returning 0) if there is no such axis. */
+/* The size along an axis, -1 being the last; 0, with an error, if the axis is out of bounds. */
 int64_t ed_dim(const ed_tensor *tensor, int axis);
 
-/* Strides in elements, as many as dimensions; valid as long as the tensor. */
+/* The strides in elements, one for each dimension; valid as long as the tensor. */
 ed_ints ed_strides(const ed_tensor *tensor);
 
-/* Whether the elements lie in row-major order without gaps. */
+/* Whether the elements are in row-major order without gaps. */
 bool ed_is_contiguous(const ed_tensor *tensor);
 
 /*
- * The element of a tensor of one element as a number. ed_item rounds whole numbers beyond 2^53;
- * ed_item_int64 drops fractions and fails for what no int64 can be. For other sizes both fail: NaN
- * and 0.
+ * The element of a tensor of one element as a double; integers beyond 2^53 are rounded. NaN, with
+ * an error, for other sizes.
  */
 double ed_item(const ed_tensor *tensor);
+
+/* The same as an int64, fractions dropped. 0, with an error, for other sizes and for values outside
+ * the range of int64. */
 int64_t ed_item_int64(const ed_tensor *tensor);
 
 /*
@@ -385,7 +401,7 @@ bool ed_copy_to_of(const ed_tensor *tensor, ed_dtype dtype, void *array, int64_t
  */
 const void *ed_data(const ed_tensor *tensor);
 
-/* A number that no other tensor of the process has had; 0 for NULL. */
+/* A number that is unique among all tensors that the process ever had; 0 for NULL. */
 uint64_t ed_tensor_id(const ed_tensor *tensor);
 
 /* ---- Printing -------------------------------------------------------------------------------- */
@@ -394,7 +410,7 @@ uint64_t ed_tensor_id(const ed_tensor *tensor);
 typedef struct ed_print_options {
     int64_t threshold;  /* of more elements the first and last of each axis are shown; >= 0 */
     int64_t edge_items; /* how many first and last ones; >= 1 */
-    int64_t precision;  /* digits behind the point, at most; 0..100; a scalar has all it needs */
+    int64_t precision;  /* maximum digits after the point; 0..100; a scalar has all it needs */
     int64_t width;      /* columns of a line; >= 10 */
 } ed_print_options;
 #define ED_PRINT_DEFAULTS .threshold = 1000, .edge_items = 3, .precision = 8, .width = 75
@@ -408,7 +424,7 @@ typedef struct ed_print_options {
             ##__VA_ARGS__)
 const char *ed_to_string_with(const ed_tensor *tensor, const ed_print_options *options);
 
-/* Writes that and a newline to the file that is given. false on failure. */
+/* Writes that and a newline to a file. false on failure. */
 #define ed_print(file, tensor, ...)                                                                \
     ED_WITH(ed_print_with(file, tensor, &ed_options_), ed_print_options, ED_PRINT_DEFAULTS,        \
             ##__VA_ARGS__)
@@ -419,50 +435,53 @@ bool ed_print_with(FILE *file, const ed_tensor *tensor, const ed_print_options *
 typedef struct ed_variable_options {
     const char *name; /* copied; default "Variable" */
     bool
-        not_trainable; /* no tape watches it by itself, lists of trainable variables leave it out */
+        not_trainable; /* tapes do not watch it by themselves, and it is not in lists of trainable
+                          variables */
 } ed_variable_options;
 
 /*
- * A variable with the value of `initial` at the start, whose dtype and shape it keeps:
- * ed_variable(ed_zeros(ED_SHAPE(3)), .name = "bias"). Later changes copy only when somebody else
- * still holds the old value.
+ * A variable with the initial value, dtype and shape of `initial`:
+ * ed_variable(ed_zeros(ED_SHAPE(3)), .name = "bias"). Later changes copy only if the old value is
+ * still referenced elsewhere.
  */
 #define ed_variable(initial, ...)                                                                  \
     ed_variable_with(ED_TENSOR(initial), &(ed_variable_options){__VA_ARGS__})
 ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *options);
 
-/* Whether it is a variable; a variable's name (of anything else NULL); whether it is a trainable
- * variable. */
+/* Whether the tensor is a variable. */
 bool ed_is_variable(const ed_tensor *tensor);
+
+/* The variable's name; NULL for other tensors. */
 const char *ed_variable_name(const ed_tensor *variable);
+
+/* Whether it is a trainable variable. */
 bool ed_variable_is_trainable(const ed_tensor *variable);
 
-/* Makes it trainable or not from now on; false if it is no variable. */
+/* Makes the variable trainable or not; false, with an error, for other tensors. */
 bool ed_variable_set_trainable(ed_tensor *variable, bool trainable);
 
-/* Reading one as a tensor (ed_value), and the ops that change it (ed_assign and its kin), stand in
- * ops/ops.h. */
+/* ops/ops.h has ed_value, which reads a variable as a tensor, and the ops that change one:
+ * ed_assign and others. */
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
 /*
- * A list of tensors and variables: ed_list_of(a, b, c). Its entries may be NULL only where a
- * function says so (a gradient that is not connected); making one from a failed tensor fails. A
- * list is not changed after it was made, so it may be shared.
+ * A list of tensors and variables: ed_list_of(a, b, c). Fails if one of them is NULL. A list never
+ * changes, so it can be shared.
  */
 #define ed_list_of(...)                                                                            \
     ed_list_make((ed_tensor *const[]){__VA_ARGS__},                                                \
                  sizeof((ed_tensor *const[]){__VA_ARGS__}) / sizeof(ed_tensor *))
 ed_list *ed_list_make(ed_tensor *const *tensors, int64_t count);
 
-/* The same where some entries may be NULL: gradients that are not connected. */
+/* The same, but entries may be NULL: gradients that are not connected. */
 ed_list *ed_list_make_optional(ed_tensor *const *tensors, int64_t count);
 
 /* The number of entries; 0 for NULL. */
 int64_t ed_list_size(const ed_list *list);
 
-/* Entry i, -1 being the last; NULL if that entry is, or, with an error, if there is none. It lives
- * as long as the list. */
+/* Entry i, -1 being the last: NULL if that entry is NULL, or, with an error, if i is out of bounds.
+ * It lives as long as the list. */
 ed_tensor *ed_list_get(const ed_list *list, int64_t i);
 
 /* A new list: the entries of both, in order. */

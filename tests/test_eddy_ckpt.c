@@ -183,7 +183,7 @@ static void files_that_are_not_there(void **state)
     assert_int_not_equal(access("there.npz", F_OK), 0);
     assert_int_equal(mkdir("empty", 0700), 0);
     RUN(2, "ls", "empty");
-    complains("empty: no checkpoint is in this folder");
+    complains("empty: no checkpoint found in this folder");
 }
 
 static void output_that_does_not_arrive(void **state)
@@ -218,7 +218,7 @@ static void lists_in_columns(void **state)
     prints_exactly("float32  [7]  28  net/bias\n"
                    "1 tensor, 28 bytes\n");
     RUN(2, "ls", "ls.safetensors", "--match=net");
-    complains("no tensor is called net");
+    complains("tensor net not found");
 }
 
 static void names_cannot_steer_a_terminal(void **state)
@@ -281,7 +281,7 @@ static void shows_what_tensors_hold(void **state)
     RUN(0, "show", "show.safetensors", "nan");
     prints("nan\n  float32 [2], 8 bytes\n  0 zero, 2 NaN, 0 infinite\n");
     RUN(2, "show", "show.safetensors", "x", "y");
-    complains("no tensor is called y");
+    complains("tensor y not found");
 }
 
 /* A mean that is large beside the spread, and a tensor of many blocks. */
@@ -531,7 +531,7 @@ static void conversion_harms_nothing(void **state)
     complains("unknown format 'zip': must be one of bundle, npy, npz, safetensors");
     RUN(2, "convert", "in", "words.npz", "--match=words");
     complains("left out: words");
-    assert_non_null(strstr(complained, "nothing is left to be written"));
+    assert_non_null(strstr(complained, "no tensor is left to write"));
     RUN(2, "convert", "in", "nowhere/x.npz", "--match=step*");
     complains("nowhere");
 }
@@ -611,7 +611,7 @@ static void folders_mean_their_newest(void **state)
     RUN(0, "ls", "folder", "--match=one");
     write_bundle("folder/other", &nine, 1, NULL);
     RUN(2, "ls", "folder");
-    complains("folder: 2 checkpoints are in this folder; name one");
+    complains("folder: 2 checkpoints found in this folder; name one");
     write_bundle("folder/ckpt-9", &nine, 1, NULL);
     write_bundle("folder/ckpt-10", &ten, 1, NULL);
     RUN(0, "ls", "folder", "--match=ten");
