@@ -342,8 +342,7 @@ static ed_tensor *make_weight(ed_layer *layer, const char *name, ed_ints shape,
                                                              .not_trainable = !options->trainable})
                        : NULL;
     memory_free(path);
-    if (v) layer_made(layer, place, v);
-    return ed_retain(v);
+    return v && layer_made(layer, place, v) ? ed_retain(v) : NULL;
 }
 
 ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
@@ -378,8 +377,7 @@ static bool take_waiting(ed_layer *layer, const char *name, ed_tensor *v)
     int place;
     if (!layer_waiting(layer, name, v->dtype, ed_shape(v), &initial, &place)) return false;
     if (initial && !ed_assign(v, scope_give(initial))) return false;
-    layer_made(layer, place, v);
-    return true;
+    return layer_made(layer, place, v);
 }
 
 ed_tensor *ed_layer_adopt_weight(ed_layer *layer, const char *name, ed_tensor *v)

@@ -108,7 +108,7 @@ struct graph_wait *layer_wait(void *layer);
  */
 bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_ints shape,
                    ed_tensor **initial, int *place);
-void layer_made(const ed_layer *layer, int place, void *object);
+bool layer_made(const ed_layer *layer, int place, void *object);
 
 /* A child was added: it may wait too. */
 void layer_made_child(const ed_layer *layer, ed_layer *child);

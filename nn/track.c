@@ -91,10 +91,10 @@ bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_i
     return *initial;
 }
 
-void layer_made(const ed_layer *layer, int place, void *object)
+bool layer_made(const ed_layer *layer, int place, void *object)
 {
     graph_source *source = layer->wait.source;
-    if (source && place >= 0) source->made(source, place, object);
+    return !source || place < 0 || source->made(source, place, object);
 }
 
 void layer_made_child(const ed_layer *layer, ed_layer *child)

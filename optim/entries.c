@@ -63,7 +63,7 @@ static ed_tensor *make_slot(const ed_optimizer *o, const ed_tensor *v, int slot)
     ed_tensor *made =
         ed_variable_with(initial, &(ed_variable_options){.name = name, .not_trainable = true});
     ed_release(initial);
-    if (made && place >= 0) o->wait.source->made(o->wait.source, place, made);
+    if (made && place >= 0 && !o->wait.source->made(o->wait.source, place, made)) return NULL;
     return ed_retain(made);
 }
 

@@ -72,6 +72,7 @@ static inline void run(void **state)
 static inline bool grow_tables(void)
 {
     ED_SCOPE;
+    for (int i = 0; i < 100; i++) ed_scope_open();
     for (int i = 0; i < 300000; i++) ed_number(1);
     return !ed_failed();
 }

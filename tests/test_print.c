@@ -439,7 +439,7 @@ static void no_memory(void **state)
     ed_tensor *x = ed_range(0, 500);
     ed_scalar(1); /* the scope's stack is there */
     int64_t before = ed_memory_stats().live_bytes;
-    for (int n = 0; n < 100; n++) {
+    for (int n = 0; n < 10000; n++) {
         ED_SCOPE;
         ed_memory_fail_at(n, false);
         const char *s = ed_to_string(x);

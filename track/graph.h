@@ -153,8 +153,8 @@ struct graph_source {
     ed_tensor *(*value)(graph_source *s, int at, const char *who, ed_dtype dtype, ed_ints shape);
 
     /* The node's object was created: a variable with its value, or an object whose own children may
-     * wait in turn. */
-    void (*made)(graph_source *s, int at, void *object);
+     * wait in turn. On failure false: the value still waits, and the object must be released. */
+    bool (*made)(graph_source *s, int at, void *object);
 
     /* The variable was discarded again: its value waits as before. */
     void (*unmade)(graph_source *s, const ed_tensor *variable);

@@ -140,15 +140,16 @@ static void made_with_children(ed_restoration *r, int at, void *object)
     graph_free(&g);
 }
 
-static void made(graph_source *s, int at, void *object)
+static bool made(graph_source *s, int at, void *object)
 {
     const graph_node as_node = {.kind = GRAPH_VARIABLE, .object = object};
     if (((const ed_object *)object)->class->wait) {
         made_with_children(of(s), at, object);
-        return;
+        return true;
     }
-    restore_note(of(s), &as_node, at);
+    if (!restore_note(of(s), &as_node, at)) return false;
     take_waiting(of(s), at);
+    return true;
 }
 
 static void unmade(graph_source *s, const ed_tensor *v)
