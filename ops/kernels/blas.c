@@ -2,7 +2,8 @@
  * OpenBLAS uses one thread where we call it: the threads are our pool's, and its bits depend on
  * their number. How it is told so depends on how it was built (openblas_get_parallel):
  *
- * - for one thread: there is nothing to tell.
+ * - for one thread: it computes wrong results where several threads call it at a time (Debian's does
+ *   in some 0.3 % of small calls), and the program may be calling it too. It takes no product.
  * - with OpenMP: it asks OpenMP how many threads the calling thread may have. That is a setting of
  *   each thread; it is put back after the call.
  * - with threads of its own, as Debian installs it: its number of threads is one for the whole
@@ -23,7 +24,7 @@ int blas_rule = BLAS_AHEAD;
  * The multiply-adds from which OpenBLAS is ahead, by instruction set and dtype (float32, float64);
  * 0: at no size. bench_gemm crossover prints the figures they are set by. GFLOP/s of one thread on
  * an AMD EPYC (Zen 3), OpenBLAS 0.3.21 with threads of its own: ours, its calls as they are made
- * here, and one call of it for the whole product, which only the other builds could make:
+ * here, and one call of it for the whole product, which only OpenMP's build could make:
  *
  *                          float32              float64
  *               16^3    13.8  15.2  13.5      6.5  12.2  12.3
@@ -45,6 +46,7 @@ static const double ahead_from[ISA_COUNT][2] = {{16384, 16384}, {0, 0}, {0, 0}};
 enum { SINGLE = 4 * 65536, EDGE = 64 };
 
 static struct {
+    bool safe;  /* several threads may call it at a time */
     bool whole; /* calls may be of any size */
     int (*omp_threads)(void);
     void (*omp_set_threads)(int);
@@ -53,7 +55,7 @@ static struct {
 __attribute__((constructor)) static void look(void)
 {
     int kind = openblas_get_parallel();
-    library.whole = kind == OPENBLAS_SEQUENTIAL;
+    library.safe = kind != OPENBLAS_SEQUENTIAL;
     if (kind != OPENBLAS_OPENMP) return;
     library.omp_threads = (int (*)(void))dlsym(RTLD_DEFAULT, "omp_get_max_threads");
     library.omp_set_threads = (void (*)(int))dlsym(RTLD_DEFAULT, "omp_set_num_threads");
@@ -82,6 +84,7 @@ static bool lies_well(const gemm_job *job)
 bool blas_takes(const gemm_job *job)
 {
     double from = ahead_from[isa_level][job->wide];
+    if (!library.safe) return false;
     if (blas_rule == BLAS_NEVER || (blas_rule == BLAS_AHEAD && from == 0)) return false;
     int64_t least = blas_rule == BLAS_ALWAYS ? 1 : THIN;
     if (job->m < least || job->n < least || job->k < least) return false;

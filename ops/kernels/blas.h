@@ -7,7 +7,8 @@
 
 #include "ops/kernels/gemm_piece.h"
 
-/* Which products OpenBLAS takes: those it is ahead at, none, or every one whose layout it knows. */
+/* Which products OpenBLAS takes: those it is ahead at, none, or every one whose layout it knows. A
+ * build of it for one thread takes none. */
 enum { BLAS_AHEAD, BLAS_NEVER, BLAS_ALWAYS };
 
 /* The rule in use, BLAS_AHEAD; others are for tests and benches. Not to be changed while ops run. */
