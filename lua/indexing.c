@@ -243,8 +243,9 @@ static void to_slice(const ed_tensor *t, const stretch *s, slice_of_places *of)
         of->step[i] = s[i].step;
         of->end[i] = s[i].step > 0 ? last + 1 : last ? last - 1 : ED_END; /* which is not in it */
     }
-    of->options = (ed_slice_options){
-        .begin = {of->begin, ed_rank(t)}, .end = {of->end, ed_rank(t)}, .step = {of->step, ed_rank(t)}};
+    of->options = (ed_slice_options){.begin = {of->begin, ed_rank(t)},
+                                     .end = {of->end, ed_rank(t)},
+                                     .step = {of->step, ed_rank(t)}};
 }
 
 static ed_tensor *view_at(ed_tensor *t, const places *p)

@@ -121,7 +121,7 @@ static inline const void *optim_options(const ed_optimizer *o)
 /* The definition of a kind of optimizer: OPTIMIZER(sgd, SGD, "one line", .slots = ...), from its
  * list of options in optim.h. */
 #define OPTIMIZER(symbol, SYMBOL, text, ...)                                                       \
-    ED_SCHEMA(symbol, ED_OPTIMIZER_##SYMBOL##_OPTIONS, ed_optimizer_##symbol##_options);      \
+    ED_SCHEMA(symbol, ED_OPTIMIZER_##SYMBOL##_OPTIONS, ed_optimizer_##symbol##_options);           \
     static const optim_class symbol##_class = {.kind = {.family = "optimizer",                     \
                                                         .name = #symbol,                           \
                                                         .doc = text,                               \

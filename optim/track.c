@@ -45,7 +45,9 @@ static const char *refuses_constant(const void *self, const void *elements)
 {
     float value;
     memcpy(&value, elements, sizeof value);
-    return value == (float)*(const double *)self ? NULL : "this optimizer was created with a different one";
+    return value == (float)*(const double *)self
+               ? NULL
+               : "this optimizer was created with a different one";
 }
 
 static void keep_constant(void *self, const void *elements)

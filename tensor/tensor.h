@@ -433,9 +433,8 @@ bool ed_print_with(FILE *file, const ed_tensor *tensor, const ed_print_options *
 /* ---- Variables ------------------------------------------------------------------------------- */
 
 typedef struct ed_variable_options {
-    const char *name; /* copied; default "Variable" */
-    bool
-        not_trainable; /* tapes do not watch it by themselves, and it is not in lists of trainable
+    const char *name;   /* copied; default "Variable" */
+    bool not_trainable; /* tapes do not watch it by themselves, and it is not in lists of trainable
                           variables */
 } ed_variable_options;
 

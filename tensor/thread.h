@@ -37,7 +37,7 @@ typedef struct thread_state {
 
     uint64_t next_id, last_id; /* tensor ids still to give out */
 
-    int first; /* as messages count them */
+    int first;           /* as messages count them */
     ed_error_code error; /* error.c's alone, and the message */
     char message[ERROR_MESSAGE_SIZE];
 

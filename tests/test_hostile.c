@@ -1127,8 +1127,8 @@ static bool train_a_network(void)
     ed_tape *tape = ed_tape_begin();
     ed_tensor *loss = ed_reduce_mean(
         ed_sparse_softmax_cross_entropy(labels, ed_forward(model, x, .training = true)));
-    return ed_minimize(optimizer, tape, loss, model) &&
-           ed_optimizer_variables(optimizer) && ed_layer_summary(model) && isfinite(ed_item(loss));
+    return ed_minimize(optimizer, tape, loss, model) && ed_optimizer_variables(optimizer) &&
+           ed_layer_summary(model) && isfinite(ed_item(loss));
 }
 
 static bool read_an_epoch(void)
