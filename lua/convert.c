@@ -328,25 +328,16 @@ bool convert_is_plain(lua_State *L, int at)
     return strlen(s) == size;
 }
 
+/* A string; of words that a field lists, one may be written in any case: "same" is "SAME". */
 static bool plain_text(lua_State *L, int at, const ed_attr *field, const char **to,
                        const convert_room *room)
 {
     *to = lua_tostring(L, at);
+    for (const char *const *word = field->limits.words; word && *word; word++)
+        if (!strcasecmp(*word, *to)) *to = *word;
     if (convert_is_plain(L, at)) return true;
     return ed_fail(ED_INVALID_ARGUMENT, "%s: there is a zero byte in %s", room->who, field->name),
            false;
-}
-
-/* One of the field's words, which may be written in any case: "same" is "SAME". What is none is left
- * to the check of the schema, which lists them. */
-static bool choice(lua_State *L, int at, const ed_attr *field, const char **to,
-                   const convert_room *room)
-{
-    if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a string");
-    if (!plain_text(L, at, field, to, room)) return false;
-    for (const char *const *word = field->limits.words; word && *word; word++)
-        if (!strcasecmp(*word, *to)) *to = *word;
-    return true;
 }
 
 /* The name of an activation, or the function of the op. */
@@ -405,9 +396,9 @@ bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, 
         return lua_type(L, at) == LUA_TNUMBER ? convert_row(L, at, 1, field, structure, room)
                                               : list_of_ints(L, at, field, to, room);
     case ED_ATTR_STRING:
+    case ED_FIELD_CHOICE:
         if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a text");
         return plain_text(L, at, field, to, room);
-    case ED_FIELD_CHOICE: return choice(L, at, field, to, room);
     case ED_FIELD_ACTIVATION: return activation(L, at, field, to, room);
     case ED_FIELD_GENERATOR:
     case ED_FIELD_INITIALIZER:

@@ -23,10 +23,13 @@ extern const char eddy_help_text[] __attribute__((visibility("hidden")));
 extern const char eddy_help_text_end[] __attribute__((visibility("hidden")));
 
 static const char *const kinds_of_attrs[] = {
-    [ED_ATTR_BOOL] = "true or false",  [ED_ATTR_INT] = "a whole number",
-    [ED_ATTR_FLOAT] = "a number",      [ED_ATTR_DTYPE] = "a dtype",
-    [ED_ATTR_INTS] = "whole numbers",  [ED_ATTR_STRING] = "a text",
-    [ED_ATTR_AXIS] = "a whole number", [ED_ATTR_AXES] = "whole numbers",
+    [ED_ATTR_BOOL] = "true or false",     [ED_ATTR_INT] = "a whole number",
+    [ED_ATTR_FLOAT] = "a number",         [ED_ATTR_DTYPE] = "a dtype",
+    [ED_ATTR_INTS] = "whole numbers",     [ED_ATTR_STRING] = "a text",
+    [ED_ATTR_AXIS] = "a whole number",    [ED_ATTR_AXES] = "whole numbers",
+    [ED_FIELD_CHOICE] = "a word",         [ED_FIELD_ACTIVATION] = "an activation",
+    [ED_FIELD_GENERATOR] = "a generator", [ED_FIELD_INITIALIZER] = "an initializer",
+    [ED_FIELD_LAYER] = "a layer",         [ED_FIELD_LAYERS] = "layers",
 };
 
 static bool is_told(const ed_attr *a)
@@ -71,7 +74,9 @@ static void push_attr(lua_State *L, const ed_attr *a, const void *structure)
         else
             lua_pushnil(L);
         return;
-    case ED_ATTR_STRING: lua_pushstring(L, *(const char *const *)at); return;
+    case ED_ATTR_STRING:
+    case ED_FIELD_CHOICE:
+    case ED_FIELD_ACTIVATION: lua_pushstring(L, *(const char *const *)at); return;
     default: lua_pushnil(L);
     }
 }
@@ -101,22 +106,41 @@ static void push_operands(lua_State *L, const ed_op *op)
     }
 }
 
-static void push_attrs(lua_State *L, const ed_op *op)
+static void push_fields(lua_State *L, const ed_field *fields, const void *defaults)
 {
     lua_newtable(L);
     int n = 0;
-    for (const ed_attr *a = op->attrs; a && a->name; a++) {
+    for (const ed_field *a = fields; a && a->name; a++) {
         if (!is_told(a)) continue;
         lua_newtable(L);
         set_text(L, "name", a->name);
         set_text(L, "kind", kinds_of_attrs[a->type]);
         set_text(L, "doc", a->doc);
-        if (op->defaults) {
-            push_attr(L, a, op->defaults);
+        if (a->limits.otherwise)
+            set_text(L, "default", a->limits.otherwise);
+        else if (defaults) {
+            push_attr(L, a, defaults);
             lua_setfield(L, -2, "default");
         }
         lua_rawseti(L, -2, ++n);
     }
+}
+
+/* made(): the kinds of objects, as tables of family, name, doc and options. */
+static int made_words(lua_State *L)
+{
+    lua_newtable(L);
+    for (int i = 0; i < ed_kind_count(); i++) {
+        const ed_kind *kind = ed_kind_at(i);
+        lua_newtable(L);
+        set_text(L, "family", kind->family);
+        set_text(L, "name", kind->name);
+        set_text(L, "doc", kind->doc);
+        push_fields(L, kind->fields, kind->defaults);
+        lua_setfield(L, -2, "options");
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
 }
 
 static void push_sample_input(lua_State *L, const ed_sample_input *in)
@@ -162,7 +186,7 @@ static int op_words(lua_State *L)
     lua_setfield(L, -2, "variadic");
     push_operands(L, op);
     lua_setfield(L, -2, "operands");
-    push_attrs(L, op);
+    push_fields(L, op->attrs, op->defaults);
     lua_setfield(L, -2, "attrs");
     lua_newtable(L);
     int n = 0;
@@ -261,8 +285,8 @@ static int arguments(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"op", op_words}, {"ops", op_names},        {"kind", kind}, {"methods", methods},
-    {"kinds", kinds}, {"arguments", arguments}, {NULL, NULL},
+    {"op", op_words}, {"ops", op_names},        {"kind", kind},       {"methods", methods},
+    {"kinds", kinds}, {"arguments", arguments}, {"made", made_words}, {NULL, NULL},
 };
 
 /* ---- For what completes names ---------------------------------------------------------------- */

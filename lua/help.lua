@@ -42,6 +42,26 @@ local function read_prelude(source)
 end
 read_prelude(prelude)
 
+-- Kinds of objects tell of themselves: dense, layers.dense.
+local spaces = {layer = "layers", optimizer = "optimizers", metric = "metrics", initializer = "initializers"}
+local function read_kinds(written)
+    for _, kind in ipairs(native.made()) do
+        local space = spaces[kind.family]
+        local lines = {"    The " .. kind.family .. " " .. kind.name .. ": " .. kind.doc .. "."}
+        for _, option in ipairs(kind.options) do
+            local default = option.default
+            local told = default ~= nil and default ~= "" and " (" .. written(default) .. ")" or ""
+            lines[#lines + 1] = format("    %-20s %s: %s%s", option.name, option.kind, option.doc, told)
+        end
+        local text = concat(lines, "\n") .. "\n"
+        local long = space and space .. "." .. kind.name
+        if long and rawget(ed, space) then known[long] = {signature = long, text = text} end
+        if long and not known[kind.name] and rawget(ed, kind.name) == rawget(ed, space)[kind.name] then
+            known[kind.name] = {signature = kind.name, text = text}
+        end
+    end
+end
+
 -- ---- Ops ----------------------------------------------------------------------------------------
 
 local operators = {
@@ -87,6 +107,8 @@ local function written(v)
     for i, item in ipairs(v) do items[i] = written(item) end
     return "{" .. concat(items, ", ") .. "}"
 end
+
+read_kinds(written)
 
 -- Nested tables of the shape, with elements from low to high.
 local function elements(shape, low, high, make)

@@ -74,9 +74,46 @@ static void open_kind(lua_State *L, int module, const ed_kind *kind, int family)
     lua_settop(L, module);
 }
 
+/* to_json(object): what it was made from. */
+static int to_json(lua_State *L)
+{
+    const void *object = NULL;
+    for (int f = 0; f < FAMILIES && !object; f++) object = handle_at(L, 1, families[f].kind);
+    if (!object)
+        return handle_fail(L, "to_json: a layer, optimizer, metric or initializer is expected");
+    lua_settop(L, 1);
+    luaL_checkstack(L, 4, NULL);
+    binding b = binding_open(L);
+    return binding_finish_text(L, &b, ed_to_json(object));
+}
+
+/* from_json(text): a new object from that. */
+static int from_json(lua_State *L)
+{
+    const char *json = maker_check_text(L, 1);
+    handle *made[FAMILIES];
+    lua_settop(L, 1);
+    luaL_checkstack(L, FAMILIES + 8, NULL);
+    for (int f = 0; f < FAMILIES; f++) made[f] = handle_new(L, families[f].kind);
+    binding b = binding_open(L);
+    void *object = ed_from_json(json);
+    int at = 0;
+    for (int f = 0; object && f < FAMILIES; f++)
+        if (!strcmp(families[f].family, ed_kind_of(object)->family)) at = f + 1;
+    if (at) handle_put(made[at - 1], object);
+    binding_close(&b);
+    if (!at) return handle_raise(L);
+    lua_settop(L, at + 1);
+    return 1;
+}
+
 void kinds_open(lua_State *L)
 {
     const int module = lua_gettop(L);
+    lua_pushcfunction(L, to_json);
+    lua_setfield(L, module, "to_json");
+    lua_pushcfunction(L, from_json);
+    lua_setfield(L, module, "from_json");
     for (int i = 0; i < ed_kind_count(); i++) {
         const ed_kind *kind = ed_kind_at(i);
         for (int f = 0; f < FAMILIES; f++)

@@ -826,7 +826,8 @@ static bool conv2d_gradient_kernel_gradient(const ed_gradient_call *g)
         {"dilations", ED_ATTR_INTS, offsetof(type, path dilations),                                \
          "[height, width], default 1, 1"},                                                         \
     {                                                                                              \
-        "padding", ED_ATTR_STRING, offsetof(type, path padding), "\"VALID\" (default) or \"SAME\"" \
+        "padding", ED_ATTR_STRING, offsetof(type, path padding),                                   \
+            "\"VALID\" (default) or \"SAME\"", ED_ONE_OF("VALID", "SAME")                          \
     }
 
 static const ed_attr conv2d_attrs[] = {CONV_ATTRS(ed_conv2d_options, ), {0}};

@@ -380,7 +380,8 @@ static bool max_pool2d_gather_reference(const ed_call *call)
         {"strides", ED_ATTR_INTS, offsetof(type, path strides),                                    \
          "[height, width], default: window"},                                                      \
     {                                                                                              \
-        "padding", ED_ATTR_STRING, offsetof(type, path padding), "\"VALID\" (default) or \"SAME\"" \
+        "padding", ED_ATTR_STRING, offsetof(type, path padding),                                   \
+            "\"VALID\" (default) or \"SAME\"", ED_ONE_OF("VALID", "SAME")                          \
     }
 
 static const ed_attr pool_attrs[] = {POOL_ATTRS(ed_pool2d_options, ), {0}};

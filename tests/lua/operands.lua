@@ -110,8 +110,8 @@ is(ed.range(3, {limit = 5}), "int32", {3, 4})
 is(ed.range {limit = 2}, "int32", {0, 1})
 is(ed.range(4, 0, -2), "int32", {4, 2})
 local image = ed.ones {1, 4, 4, 1}
-check.list(ed.max_pool2d(image, {pool_size = {3, 3}, strides = {1, 1}, padding = "valid"}).shape, {1, 2, 2, 1})
-check.list(ed.max_pool2d(image, {pool_size = {3, 3}, strides = {1, 1}, padding = "Same"}).shape, {1, 4, 4, 1})
+check.list(ed.max_pool2d(image, {window = {3, 3}, strides = {1, 1}, padding = "valid"}).shape, {1, 2, 2, 1})
+check.list(ed.max_pool2d(image, {window = {3, 3}, strides = {1, 1}, padding = "Same"}).shape, {1, 4, 4, 1})
 raises("padding", ed.max_pool2d, image, {padding = "sam"})
 
 -- Making tensors and variables.

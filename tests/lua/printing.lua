@@ -58,7 +58,7 @@ check.near(late(input), model(input))
 check.near(built(input), model(input))
 local other = ed.sequential{ed.dense(4), name = "mlp"}
 other(ed.ones{4, 2})
-check.raises("dense/kernel is float32[2, 4] here and float32[2, 3] in the file", other.load_weights, other, path)
+check.raises("dense/kernel is float32[2, 4] in the program and float32[2, 3] in the file", other.load_weights, other, path)
 check.raises("none/weights", model.load_weights, model, folder .. "/none/weights")
 
 -- timeit counts calls and gives seconds.

@@ -42,8 +42,8 @@ check.raises("number expected, got string", function() adam.learning_rate = "0.5
 check.raises("number expected, got string", ed.clip_by_global_norm, {1.0}, "1")
 check.raises("learning", function() adam.learning_rate = -1 end)
 check.raises("no field or method 'rate'", function() return adam.rate end)
-check.raises("clip is 3", ed.sgd, {clip = 3})
-check.raises("no option most; there are value, norm, global_norm", ed.sgd, {clip = {most = 3}})
+check.raises("no option clip; there are learning_rate", ed.sgd, {clip = 3})
+check.raises("at most one of clipnorm", ed.sgd, {clipnorm = 3, clipvalue = 1})
 check.raises("tape expected", adam.minimize, adam, 3)
 
 -- minimize, by a layer or a table of variables.
