@@ -99,7 +99,12 @@ static int sequential(lua_State *L)
                        .layers = {(void *const *)layers, count});
     convert_room room = {.who = "sequential"};
     binding b = binding_open(L);
-    const bool fine = (!table || convert_options(L, 1, fields, &options, &room)) &&
+    const int type = lua_type(L, last);
+    const bool wrong = type != LUA_TNIL && type != LUA_TTABLE;
+    if (wrong)
+        ed_fail(ED_INVALID_ARGUMENT, "sequential: a table of options is expected, not %s",
+                convert_kind(L, last).s);
+    const bool fine = !wrong && (!table || convert_options(L, 1, fields, &options, &room)) &&
                       convert_options(L, last, fields, &options, &room);
     binding_finish(L, &b, h, fine ? ed_layer_sequential_with(&options) : NULL);
     identity_set(L, h->object, -1);

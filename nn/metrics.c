@@ -389,7 +389,10 @@ bool ed_metric_compare(ed_metric *metric, ed_tensor *labels, ed_tensor *predicti
     ED_SCOPE;
     ed_tensor *const operands[] = {metric->total, metric->count, exactly(labels),
                                    exactly(predictions)};
-    return ed_execute(metric->class->op, operands, 4, NULL, NULL);
+    const bool failed_before = ed_failed();
+    if (ed_execute(metric->class->op, operands, 4, NULL, NULL)) return true;
+    if (!failed_before && ed_failed()) error_append(" (in the metric %s)", metric->name);
+    return false;
 }
 
 double ed_metric_result(const ed_metric *metric)

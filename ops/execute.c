@@ -113,7 +113,9 @@ static void drop_outputs(ed_call *call)
 
 bool ed_call_outputs(ed_call *call, int64_t n)
 {
-    if (!call || !call->room || !(call->op->flags & ED_OP_MANY_OUTPUTS) || n < 0 || n > INT_MAX)
+    if (call && n > INT_MAX)
+        return ed_call_fail(call, ED_OUT_OF_MEMORY, "%lld outputs are too many", (long long)n);
+    if (!call || !call->room || !(call->op->flags & ED_OP_MANY_OUTPUTS) || n < 0)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "call_outputs: %lld outputs; infer may say 0 or more, if the op has "
                             "ED_OP_MANY_OUTPUTS",

@@ -221,7 +221,7 @@ static void numbers_that_cannot_be(void **state)
         double value;
         const char *words; /* NULL: it is taken */
     } cases[] = {
-        {"o/_iterations", IO_INT64, -1, "negative"},
+        {"o/_iterations", IO_INT64, -1, "must be >= 0"},
         {"o/_iterations", IO_FLOAT64, NAN, "an integer is required"},
         {"o/_iterations", IO_FLOAT64, 0.5, "an integer is required"},
         {"o/_iterations", IO_FLOAT64, 1e300, "an integer is required"},
@@ -232,8 +232,8 @@ static void numbers_that_cannot_be(void **state)
         {"o/_learning_rate", IO_FLOAT32, INFINITY, "finite"},
         {"o/_learning_rate", IO_FLOAT64, 1e300, "finite"},
         {"o/_learning_rate", IO_FLOAT32, 0.25, NULL},
-        {"m/count", IO_INT64, -3, "negative"},
-        {"save_counter", IO_INT64, -3, "negative"},
+        {"m/count", IO_INT64, -3, "must be >= 0"},
+        {"save_counter", IO_INT64, -3, "must be >= 0"},
         {"save_counter", IO_INT64, 4, NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -194,9 +194,9 @@ check.equal(tostring(ed.tensor(1).shape), "{}")
 local spoilt = ed.ones{2}.shape
 spoilt[1], spoilt[2] = {}, nil
 assert(tostring(spoilt):find "^{table: ")
-check.list(ed.max_pool2d(ed.ones{1, 4, 4, 1}, {pool_size = 2}).shape, {1, 2, 2, 1})
+check.list(ed.max_pool2d(ed.ones{1, 4, 4, 1}, {window = 2}).shape, {1, 2, 2, 1})
 check.list(ed.conv2d(ed.ones{1, 4, 4, 1}, ed.ones{2, 2, 1, 1}, {strides = 2}).shape, {1, 2, 2, 1})
-raises("two numbers greater than 0", ed.max_pool2d, ed.ones{1, 4, 4, 1}, {pool_size = {1, 2, 3}})
+raises("two numbers greater than 0", ed.max_pool2d, ed.ones{1, 4, 4, 1}, {window = {1, 2, 3}})
 
 -- A range of large whole numbers stays whole; what is closed can still be printed.
 is(ed.range(1 << 40, (1 << 40) + 2), "int64", {1 << 40, (1 << 40) + 1})
