@@ -459,12 +459,18 @@ static bool read_attr(lua_State *L, const void *field, void *structure, convert_
     return convert_field(L, -1, field, structure, room);
 }
 
-bool convert_options(lua_State *L, int at, const ed_attr *schema, void *structure,
-                     convert_room *room)
+bool convert_schema(lua_State *L, int at, const ed_attr *schema, lua_Integer places,
+                    void *structure, convert_room *room)
 {
     static const ed_attr none = {0};
     const convert_names fields = {schema ? schema : &none, sizeof *schema};
-    if (lua_type(L, at) != LUA_TTABLE) return true;
-    const lua_Integer places = (lua_Integer)lua_rawlen(L, at);
-    return convert_named(L, at, places, fields, read_attr, structure, room);
+    return lua_type(L, at) != LUA_TTABLE ||
+           convert_named(L, at, places, fields, read_attr, structure, room);
+}
+
+bool convert_options(lua_State *L, int at, const ed_attr *schema, void *structure,
+                     convert_room *room)
+{
+    const lua_Integer places = lua_type(L, at) == LUA_TTABLE ? (lua_Integer)lua_rawlen(L, at) : 0;
+    return convert_schema(L, at, schema, places, structure, room);
 }

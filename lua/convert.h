@@ -93,6 +93,10 @@ typedef bool convert_read(lua_State *L, const void *field, void *structure, conv
 bool convert_named(lua_State *L, int at, lua_Integer places, convert_names fields,
                    convert_read *read, void *structure, convert_room *room);
 
+/* The same for a schema, of a table that may be absent; `places` values may stand beside its names. */
+bool convert_schema(lua_State *L, int at, const ed_attr *schema, lua_Integer places,
+                    void *structure, convert_room *room);
+
 /* The same for a schema, of a table that may be absent and have a list beside its names. */
 bool convert_options(lua_State *L, int at, const ed_attr *schema, void *structure,
                      convert_room *room);

@@ -1,6 +1,5 @@
 #include "lua/indexing.h"
 #include "lua/maker.h"
-#include "tensor/core.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -104,8 +104,8 @@ static int sequential(lua_State *L)
     if (wrong)
         ed_fail(ED_INVALID_ARGUMENT, "sequential: a table of options is expected, not %s",
                 convert_kind(L, last).s);
-    const bool fine = !wrong && (!table || convert_options(L, 1, fields, &options, &room)) &&
-                      convert_options(L, last, fields, &options, &room);
+    const bool fine = !wrong && (!table || convert_schema(L, 1, fields, count, &options, &room)) &&
+                      convert_schema(L, last, fields, 0, &options, &room);
     binding_finish(L, &b, h, fine ? ed_layer_sequential_with(&options) : NULL);
     identity_set(L, h->object, -1);
     return 1;

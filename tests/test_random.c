@@ -157,7 +157,8 @@ static void refusals(void **state)
     assert_fails(ed_random_truncated_normal(none), bad, "random_truncated_normal: no shape");
     assert_fails(ed_random_uniform_with(none, NULL), bad, "no shape");
     assert_fails(ed_random_uniform(ED_SHAPE(2, -3)), bad, "negative dimension");
-    assert_fails(ed_random_normal(ED_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1)), bad, "rank must be 0 to 8, got 9");
+    assert_fails(ed_random_normal(ED_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1)), bad,
+                 "rank must be 0 to 8, got 9");
     assert_fails(ed_random_normal(ED_SHAPE(INT64_MAX, 4)), ED_OUT_OF_MEMORY, "more elements");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_UINT8), bad, "not uint8");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_BOOL), bad, "not bool");

@@ -140,7 +140,27 @@ check.raises("mlp/dense", model, ed.ones{1, 5})
 check.raises("already belongs to mlp", ed.sequential, {model[2]})
 check.raises("zero byte", ed.dense, 3, {name = "a\0b"})
 check.raises("there is no option trainin", model, ed.ones{1, 4}, {trainin = true})
-check.raises("forward: a table of options is expected, not true", model, ed.ones{1, 4}, true)
-check.raises("forward: a table of options is expected, not a tensor", model, ed.ones{1, 4}, ed.ones{1, 4})
-check.raises("forward: options have names", model, ed.ones{1, 4}, {{1, 2}})
-check.raises("a layer takes one input and a table of options", model, ed.ones{1, 4}, nil, ed.ones{1, 4})
+check.raises("flatten: 2 inputs given, 1 expected", model, ed.ones{1, 4}, true)
+check.raises("flatten: 2 inputs given, 1 expected", model, ed.ones{1, 4}, ed.ones{1, 4})
+
+-- Layers of several inputs and outputs.
+local Cell = ed.layer{
+    name = "cell",
+    forward = function(self, x, state, options)
+        return x + state, x * state, {mask = options.mask}
+    end,
+}
+local cell = Cell()
+local sum, product = cell({1.0, 2}, {3.0, 4})
+check.near(sum, {4, 6})
+check.near(product, {3, 8})
+local mask = ed.tensor{true, false}
+local _, _, masks = cell({1.0, 2}, {3.0, 4}, {mask = mask, return_masks = true})
+check.equal(masks[1]:any():item(), true)
+check.equal(masks[2], false)
+
+-- Objects from their JSON.
+local again = ed.from_json(ed.to_json(ed.dense(3, {activation = "relu", name = "d"})))
+check.equal(again.name, "d")
+check.list(again(ed.ones{2, 2}).shape, {2, 3})
+check.raises("no layer named 'dens'", ed.from_json, '{"module": "layer", "class_name": "dens", "config": {}}')
