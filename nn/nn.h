@@ -259,10 +259,10 @@ ed_layer *ed_layer_dense_with(const ed_layer_dense_options *options);
  */
 #define ED_LAYER_CONV2D_OPTIONS(FIELD, T)                                                          \
     FIELD(T, INT, filters, 0, ED_AT_LEAST(1), "number of output channels")                         \
-    FIELD(T, INTS, kernel_size, {0}, ED_AT_LEAST(1), "height and width of the kernel")             \
-    FIELD(T, INTS, strides, {0}, ED_AT_LEAST(1), "height and width; default: 1")                   \
+    FIELD(T, INTS, kernel_size, ED_NO_LIST, ED_AT_LEAST(1), "height and width of the kernel")      \
+    FIELD(T, INTS, strides, ED_NO_LIST, ED_AT_LEAST(1), "height and width; default: 1")            \
     FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME"), "as of ed_conv2d")              \
-    FIELD(T, INTS, dilations, {0}, ED_AT_LEAST(1), "height and width; default: 1")                 \
+    FIELD(T, INTS, dilations, ED_NO_LIST, ED_AT_LEAST(1), "height and width; default: 1")          \
     FIELD(T, ACTIVATION, activation, NULL, ED_ANY, "of the result, by name; default: linear")      \
     FIELD(T, BOOL, use_bias, true, ED_ANY, "whether there is a bias")                              \
     FIELD(T, INITIALIZER, kernel_initializer, NULL, ED_OTHERWISE("glorot_uniform"), "of kernel")   \
@@ -277,8 +277,8 @@ ed_layer *ed_layer_conv2d_with(const ed_layer_conv2d_options *options);
 
 /* ed_max_pool2d as a layer. */
 #define ED_LAYER_MAX_POOLING2D_OPTIONS(FIELD, T)                                                   \
-    FIELD(T, INTS, pool_size, {0}, ED_AT_LEAST(1), "height and width; default: 2")                 \
-    FIELD(T, INTS, strides, {0}, ED_AT_LEAST(1), "height and width; default: pool_size")           \
+    FIELD(T, INTS, pool_size, ED_NO_LIST, ED_AT_LEAST(1), "height and width; default: 2")          \
+    FIELD(T, INTS, strides, ED_NO_LIST, ED_AT_LEAST(1), "height and width; default: pool_size")    \
     FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME"), "as of ed_max_pool2d")          \
     ED_LAYER_COMMON(FIELD, T)
 ED_OPTIONS(ed_layer_max_pooling2d_options, ED_LAYER_MAX_POOLING2D_OPTIONS);
@@ -351,7 +351,7 @@ ed_layer *ed_layer_activation_with(const ed_layer_activation_options *options);
  * one are the inputs of the next; masks go along.
  */
 #define ED_LAYER_SEQUENTIAL_OPTIONS(FIELD, T)                                                      \
-    FIELD(T, LAYERS, layers, {0}, ED_ANY, "in the order in which they are called")                 \
+    FIELD(T, LAYERS, layers, ED_NO_LIST, ED_ANY, "in the order in which they are called")          \
     ED_LAYER_COMMON(FIELD, T)
 ED_OPTIONS(ed_layer_sequential_options, ED_LAYER_SEQUENTIAL_OPTIONS);
 #define ed_layer_sequential(name_, ...)                                                            \

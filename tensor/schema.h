@@ -120,6 +120,18 @@ typedef struct ed_field {
 /* Where the field lies in a structure of options. */
 #define ED_FIELD_AT(field, options) ((void *)((char *)(options) + (field)->offset))
 
+/* The default of a list: not given. */
+#ifdef __cplusplus
+#define ED_NO_LIST                                                                                 \
+    {                                                                                              \
+    }
+#else
+#define ED_NO_LIST                                                                                 \
+    {                                                                                              \
+        0                                                                                          \
+    }
+#endif
+
 /* ---- Structures of options ------------------------------------------------------------------- */
 
 /* Complete structures begin with this number. */
