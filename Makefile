@@ -229,10 +229,8 @@ $(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.a
 
 # ---- Using
 
-# The prompt's test types at a terminal, where a key that comes too early is lost: it runs alone.
 test: $(TESTS) $(OBJ)/libeddy.so
-	$(Q)tools/run_tests.sh 1 $(OBJ)/tests/test_repl
-	$(Q)tools/run_tests.sh '$(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS)))' $(filter-out %/test_repl,$(TESTS))
+	$(Q)tools/run_tests.sh '$(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS)))' $(TESTS)
 
 ci-long:
 	$(Q).ci/long

@@ -1,6 +1,7 @@
 #include "lua/call.h"
 #include "lua/repl/repl.h"
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
  * instruction comes, in Lua's own functions in C and in finalizers, which are called without hooks,
  * nothing of that has an effect: the third press ends the program, as lua's second does.
  */
+static pthread_t main_thread;
 static lua_State *volatile running;      /* NULL: nothing is */
 static volatile sig_atomic_t presses;    /* since the call began */
 static volatile sig_atomic_t unanswered; /* those since the last error they raised */
@@ -44,8 +46,20 @@ static void forget_presses(void)
     presses = unanswered = 0;
 }
 
+/* A signal of the process comes to any thread that does not block it, those of the numeric libraries
+ * among them: the thread of Lua's is to have it, whose waiting it ends. */
+bool repl_signal_is_elsewhere(int number)
+{
+    if (pthread_equal(pthread_self(), main_thread)) return false;
+    const int saved = errno;
+    pthread_kill(main_thread, number);
+    errno = saved;
+    return true;
+}
+
 static void on_interrupt(int number)
 {
+    if (repl_signal_is_elsewhere(number)) return;
     static const char warning[] = "\nit does not stop; press once more to end the program\n";
     const int saved = errno;
     lua_State *L = running;
@@ -337,6 +351,7 @@ void repl_call_open(lua_State *L)
     lua_getglobal(L, LUA_COLIBNAME);
     luaL_setfuncs(L, coroutines, 0);
     lua_pop(L, 1);
+    main_thread = pthread_self();
     /* without SA_RESTART: a read that waits ends too */
     struct sigaction action = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &action, NULL);

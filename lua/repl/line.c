@@ -30,6 +30,7 @@ static sigset_t waiting;                 /* the mask while waiting */
 
 static void note(int number)
 {
+    if (repl_signal_is_elsewhere(number)) return;
     for (int i = 0; i < WATCHED; i++)
         if (watched[i] == number) arrived[i] = 1;
 }

@@ -42,6 +42,9 @@ int repl_call(lua_State *L, int arguments, int results, bool briefly);
 bool repl_pressed(void);
 bool repl_interrupted(void);
 
+/* For handlers: true if another thread was chosen for the signal; the right one then gets it. */
+bool repl_signal_is_elsewhere(int number);
+
 /* ---- line.c ---------------------------------------------------------------------------------- */
 
 typedef enum line_result { LINE_READ, LINE_INTERRUPTED, LINE_END } line_result;
