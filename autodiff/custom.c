@@ -31,8 +31,8 @@ typedef struct function_attrs {
     function *function;
 } function_attrs;
 
-static const ed_attr attrs[] = {
-    ATTR(function_attrs, function, ED_ATTR_OBJECT, "the user's functions"), {0}};
+static const ed_field attrs[] = {
+    ATTR(function_attrs, function, ED_FIELD_OBJECT, "the user's functions"), {0}};
 
 static void release_values(function *self)
 {

@@ -132,7 +132,7 @@ static bool copy_attrs(ed_tape *tape, tape_node *node, const void *attrs)
 {
     node->attrs = attrs;
     if (!node->op->attrs_size || attrs == node->op->defaults) return true;
-    const ed_attr *fields = node->op->attrs;
+    const ed_field *fields = node->op->attrs;
     const size_t size = node->op->attrs_size;
     void *copy = chunk_alloc(tape, schema_bytes(fields, size, attrs));
     node->attrs = copy ? schema_put(fields, size, attrs, copy) : NULL;

@@ -8,8 +8,8 @@
 /* ---- Tapes ----------------------------------------------------------------------------------- */
 
 static const maker_field tape_fields[] = {
-    {"persistent", ED_ATTR_BOOL, .offset = offsetof(ed_tape_options, persistent)},
-    {"ignore_accessed_variables", ED_ATTR_BOOL,
+    {"persistent", ED_FIELD_BOOL, .offset = offsetof(ed_tape_options, persistent)},
+    {"ignore_accessed_variables", ED_FIELD_BOOL,
      .offset = offsetof(ed_tape_options, ignore_accessed_variables)},
     {0},
 };
@@ -89,7 +89,7 @@ static bool read_targets(lua_State *L, int at, const maker_field *field, void *t
 static ed_list *ask(lua_State *L, ed_tape *tape)
 {
     static const maker_field fields[] = {
-        {"unconnected_zeros", ED_ATTR_BOOL,
+        {"unconnected_zeros", ED_FIELD_BOOL,
          .offset = offsetof(ed_gradient_options, unconnected_zeros)},
         {"output_gradients", .read = read_targets,
          .offset = offsetof(ed_gradient_options, output_gradients)},
@@ -269,11 +269,11 @@ static int recompute(lua_State *L)
 /* ---- Functions that are looked at ------------------------------------------------------------ */
 
 static const maker_field check_fields[] = {
-    {"step", ED_ATTR_FLOAT, .offset = offsetof(ed_check_options, step)},
-    {"rtol", ED_ATTR_FLOAT, .offset = offsetof(ed_check_options, rtol)},
-    {"atol", ED_ATTR_FLOAT, .offset = offsetof(ed_check_options, atol)},
-    {"second_order", ED_ATTR_BOOL, .offset = offsetof(ed_check_options, second_order)},
-    {"limit", ED_ATTR_INT, .offset = offsetof(ed_check_options, limit)},
+    {"step", ED_FIELD_FLOAT, .offset = offsetof(ed_check_options, step)},
+    {"rtol", ED_FIELD_FLOAT, .offset = offsetof(ed_check_options, rtol)},
+    {"atol", ED_FIELD_FLOAT, .offset = offsetof(ed_check_options, atol)},
+    {"second_order", ED_FIELD_BOOL, .offset = offsetof(ed_check_options, second_order)},
+    {"limit", ED_FIELD_INT, .offset = offsetof(ed_check_options, limit)},
     {0},
 };
 

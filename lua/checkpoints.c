@@ -166,7 +166,7 @@ static bool renames_at(lua_State *L, int at, const maker_field *field, void *to,
 }
 
 static const maker_field restore_fields[] = {
-    {"partial", ED_ATTR_BOOL, .offset = offsetof(ed_restore_options, partial)},
+    {"partial", ED_FIELD_BOOL, .offset = offsetof(ed_restore_options, partial)},
     {"only", .offset = offsetof(ed_restore_options, only), .read = texts_at},
     {"skip", .offset = offsetof(ed_restore_options, skip), .read = texts_at},
     {"renames", .offset = offsetof(ed_restore_options, renames), .read = renames_at},
@@ -328,15 +328,15 @@ static bool best_is(lua_State *L, int at, const maker_field *field, void *to, co
 }
 
 static const maker_field manager_fields[] = {
-    {"checkpoint", ED_ATTR_OBJECT, .offset = offsetof(manager, checkpoint), HANDLE_CHECKPOINT},
-    {"folder", ED_ATTR_STRING, .offset = offsetof(manager, folder)},
-    {"max_to_keep", ED_ATTR_INT, .offset = offsetof(manager, options.max_to_keep)},
-    {"keep_checkpoint_every_n_hours", ED_ATTR_FLOAT,
+    {"checkpoint", ED_FIELD_OBJECT, .offset = offsetof(manager, checkpoint), HANDLE_CHECKPOINT},
+    {"folder", ED_FIELD_STRING, .offset = offsetof(manager, folder)},
+    {"max_to_keep", ED_FIELD_INT, .offset = offsetof(manager, options.max_to_keep)},
+    {"keep_checkpoint_every_n_hours", ED_FIELD_FLOAT,
      .offset = offsetof(manager, options.keep_checkpoint_every_n_hours)},
-    {"checkpoint_name", ED_ATTR_STRING, .offset = offsetof(manager, options.checkpoint_name)},
-    {"step_counter", ED_ATTR_OBJECT, .offset = offsetof(manager, options.step_counter),
+    {"checkpoint_name", ED_FIELD_STRING, .offset = offsetof(manager, options.checkpoint_name)},
+    {"step_counter", ED_FIELD_OBJECT, .offset = offsetof(manager, options.step_counter),
      HANDLE_TENSOR},
-    {"checkpoint_interval", ED_ATTR_INT, .offset = offsetof(manager, options.checkpoint_interval)},
+    {"checkpoint_interval", ED_FIELD_INT, .offset = offsetof(manager, options.checkpoint_interval)},
     {"best", .offset = offsetof(manager, options.best), .read = best_is},
     {0},
 };
@@ -358,10 +358,11 @@ static const maker makers[] = {
 static int manager_save(lua_State *L)
 {
     static const maker_field fields[] = {
-        {"number", ED_ATTR_INT, .offset = offsetof(ed_manager_save_options, number)},
-        {"any_step", ED_ATTR_BOOL, .offset = offsetof(ed_manager_save_options, any_step)},
-        {"in_background", ED_ATTR_BOOL, .offset = offsetof(ed_manager_save_options, in_background)},
-        {"metric", ED_ATTR_FLOAT, .offset = offsetof(ed_manager_save_options, metric)},
+        {"number", ED_FIELD_INT, .offset = offsetof(ed_manager_save_options, number)},
+        {"any_step", ED_FIELD_BOOL, .offset = offsetof(ed_manager_save_options, any_step)},
+        {"in_background", ED_FIELD_BOOL,
+         .offset = offsetof(ed_manager_save_options, in_background)},
+        {"metric", ED_FIELD_FLOAT, .offset = offsetof(ed_manager_save_options, metric)},
         {0},
     };
     ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);

@@ -240,9 +240,9 @@ void convert_push_elements(lua_State *L, const ed_tensor *t)
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-bool convert_counts(ed_attr_type type)
+bool convert_counts(ed_field_type type)
 {
-    return type == ED_ATTR_AXIS || type == ED_ATTR_AXES;
+    return type == ED_FIELD_AXIS || type == ED_FIELD_AXES;
 }
 
 static bool from_one(const convert_room *room, const char *name, int64_t *value)
@@ -263,7 +263,7 @@ static bool wrong_kind(lua_State *L, int at, const convert_room *room, const cha
     return false;
 }
 
-static bool whole(lua_State *L, int at, const ed_attr *field, convert_room *room, int64_t *value)
+static bool whole(lua_State *L, int at, const ed_field *field, convert_room *room, int64_t *value)
 {
     int fine;
     *value = lua_tointegerx(L, at, &fine);
@@ -282,7 +282,7 @@ static int64_t *room_for(convert_room *room, int64_t count)
     return numbers;
 }
 
-bool convert_row(lua_State *L, int first, int count, const ed_attr *field, void *structure,
+bool convert_row(lua_State *L, int first, int count, const ed_field *field, void *structure,
                  convert_room *room)
 {
     int64_t *numbers = room_for(room, count);
@@ -293,7 +293,7 @@ bool convert_row(lua_State *L, int first, int count, const ed_attr *field, void 
     return true;
 }
 
-static bool list_of_ints(lua_State *L, int at, const ed_attr *field, ed_ints *list,
+static bool list_of_ints(lua_State *L, int at, const ed_field *field, ed_ints *list,
                          convert_room *room)
 {
     if (lua_type(L, at) != LUA_TTABLE)
@@ -309,7 +309,7 @@ static bool list_of_ints(lua_State *L, int at, const ed_attr *field, ed_ints *li
     return numbers;
 }
 
-static bool dtype_option(lua_State *L, int at, const ed_attr *field, ed_dtype *dtype,
+static bool dtype_option(lua_State *L, int at, const ed_field *field, ed_dtype *dtype,
                          const convert_room *room)
 {
     if (lua_type(L, at) != LUA_TSTRING)
@@ -329,7 +329,7 @@ bool convert_is_plain(lua_State *L, int at)
 }
 
 /* A string; of words that a field lists, one may be written in any case: "same" is "SAME". */
-static bool plain_text(lua_State *L, int at, const ed_attr *field, const char **to,
+static bool plain_text(lua_State *L, int at, const ed_field *field, const char **to,
                        const convert_room *room)
 {
     *to = lua_tostring(L, at);
@@ -341,7 +341,7 @@ static bool plain_text(lua_State *L, int at, const ed_attr *field, const char **
 }
 
 /* The name of an activation, or the function of the op. */
-static bool activation(lua_State *L, int at, const ed_attr *field, const char **to,
+static bool activation(lua_State *L, int at, const ed_field *field, const char **to,
                        const convert_room *room)
 {
     const ed_op *op = ops_of(L, at);
@@ -358,7 +358,7 @@ static bool activation(lua_State *L, int at, const ed_attr *field, const char **
 }
 
 /* An object of the field's family; an initializer by its name too. */
-static bool object(lua_State *L, int at, const ed_attr *field, void **to, const convert_room *room)
+static bool object(lua_State *L, int at, const ed_field *field, void **to, const convert_room *room)
 {
     const handle_kind kind = field->type == ED_FIELD_GENERATOR     ? HANDLE_GENERATOR
                              : field->type == ED_FIELD_INITIALIZER ? HANDLE_INITIALIZER
@@ -374,28 +374,28 @@ static bool object(lua_State *L, int at, const ed_attr *field, void **to, const 
     return wrong_kind(L, at, room, field->name, expected);
 }
 
-bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, convert_room *room)
+bool convert_field(lua_State *L, int at, const ed_field *field, void *structure, convert_room *room)
 {
     at = lua_absindex(L, at);
     void *to = (char *)structure + field->offset;
     if (!lua_checkstack(L, 4)) return ed_fail(ED_OUT_OF_MEMORY, "Lua's stack is full"), false;
     switch (field->type) {
-    case ED_ATTR_BOOL:
+    case ED_FIELD_BOOL:
         if (!lua_isboolean(L, at)) return wrong_kind(L, at, room, field->name, "a boolean");
         *(bool *)to = lua_toboolean(L, at);
         return true;
-    case ED_ATTR_INT:
-    case ED_ATTR_AXIS: return whole(L, at, field, room, to);
-    case ED_ATTR_FLOAT:
+    case ED_FIELD_INT:
+    case ED_FIELD_AXIS: return whole(L, at, field, room, to);
+    case ED_FIELD_FLOAT:
         if (lua_type(L, at) != LUA_TNUMBER) return wrong_kind(L, at, room, field->name, "a number");
         *(double *)to = lua_tonumber(L, at);
         return true;
-    case ED_ATTR_DTYPE: return dtype_option(L, at, field, to, room);
-    case ED_ATTR_INTS:
-    case ED_ATTR_AXES:
+    case ED_FIELD_DTYPE: return dtype_option(L, at, field, to, room);
+    case ED_FIELD_INTS:
+    case ED_FIELD_AXES:
         return lua_type(L, at) == LUA_TNUMBER ? convert_row(L, at, 1, field, structure, room)
                                               : list_of_ints(L, at, field, to, room);
-    case ED_ATTR_STRING:
+    case ED_FIELD_STRING:
     case ED_FIELD_CHOICE:
         if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a text");
         return plain_text(L, at, field, to, room);
@@ -459,16 +459,16 @@ static bool read_attr(lua_State *L, const void *field, void *structure, convert_
     return convert_field(L, -1, field, structure, room);
 }
 
-bool convert_schema(lua_State *L, int at, const ed_attr *schema, lua_Integer places,
+bool convert_schema(lua_State *L, int at, const ed_field *schema, lua_Integer places,
                     void *structure, convert_room *room)
 {
-    static const ed_attr none = {0};
+    static const ed_field none = {0};
     const convert_names fields = {schema ? schema : &none, sizeof *schema};
     return lua_type(L, at) != LUA_TTABLE ||
            convert_named(L, at, places, fields, read_attr, structure, room);
 }
 
-bool convert_options(lua_State *L, int at, const ed_attr *schema, void *structure,
+bool convert_options(lua_State *L, int at, const ed_field *schema, void *structure,
                      convert_room *room)
 {
     const lua_Integer places = lua_type(L, at) == LUA_TTABLE ? (lua_Integer)lua_rawlen(L, at) : 0;

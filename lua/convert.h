@@ -56,7 +56,7 @@ ed_dtype convert_dtype(const char *name);
 /* ---- Options --------------------------------------------------------------------------------- */
 
 /* Whether a field of that type counts axes or indices: from 1 in Lua. */
-bool convert_counts(ed_attr_type type);
+bool convert_counts(ed_field_type type);
 
 /* Room for the lists of numbers among a call's options; long ones are in the open scope. */
 typedef struct convert_room {
@@ -70,10 +70,11 @@ typedef struct convert_room {
  * The value at a place of the stack into a field of the structure. Counting is Lua's: axes and
  * places begin at 1 (-1 being the last). false, with an Eddy error, if it is of another kind.
  */
-bool convert_field(lua_State *L, int at, const ed_attr *field, void *structure, convert_room *room);
+bool convert_field(lua_State *L, int at, const ed_field *field, void *structure,
+                   convert_room *room);
 
 /* The same for a list that is given as numbers in a row. */
-bool convert_row(lua_State *L, int first, int count, const ed_attr *field, void *structure,
+bool convert_row(lua_State *L, int first, int count, const ed_field *field, void *structure,
                  convert_room *room);
 
 /* Fields that options can be called by: an array of structures, each of which begins with its name,
@@ -94,11 +95,11 @@ bool convert_named(lua_State *L, int at, lua_Integer places, convert_names field
                    convert_read *read, void *structure, convert_room *room);
 
 /* The same for a schema, of a table that may be absent; `places` values may stand beside its names. */
-bool convert_schema(lua_State *L, int at, const ed_attr *schema, lua_Integer places,
+bool convert_schema(lua_State *L, int at, const ed_field *schema, lua_Integer places,
                     void *structure, convert_room *room);
 
 /* The same for a schema, of a table that may be absent and have a list beside its names. */
-bool convert_options(lua_State *L, int at, const ed_attr *schema, void *structure,
+bool convert_options(lua_State *L, int at, const ed_field *schema, void *structure,
                      convert_room *room);
 
 /* Whether the text at a place of the stack is one that C can take: it has no zero byte. */

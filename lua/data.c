@@ -18,11 +18,11 @@ typedef struct dataset {
 static const maker_field dataset_fields[] = {
     {"x", .offset = offsetof(dataset, x), .read = maker_operand},
     {"y", .offset = offsetof(dataset, y), .read = maker_operand},
-    {"batch", ED_ATTR_INT, .offset = offsetof(dataset, options.batch)},
-    {"shuffle", ED_ATTR_BOOL, .offset = offsetof(dataset, options.shuffle)},
-    {"drop_remainder", ED_ATTR_BOOL, .offset = offsetof(dataset, options.drop_remainder)},
-    {"seed", ED_ATTR_INT, .offset = offsetof(dataset, options.seed)},
-    {"pixels", ED_ATTR_BOOL, .offset = offsetof(dataset, options.pixels)},
+    {"batch", ED_FIELD_INT, .offset = offsetof(dataset, options.batch)},
+    {"shuffle", ED_FIELD_BOOL, .offset = offsetof(dataset, options.shuffle)},
+    {"drop_remainder", ED_FIELD_BOOL, .offset = offsetof(dataset, options.drop_remainder)},
+    {"seed", ED_FIELD_INT, .offset = offsetof(dataset, options.seed)},
+    {"pixels", ED_FIELD_BOOL, .offset = offsetof(dataset, options.pixels)},
     {0},
 };
 
@@ -46,12 +46,12 @@ typedef struct mnist {
 } mnist;
 
 static const maker_field mnist_fields[] = {
-    {"split", ED_ATTR_STRING, .offset = offsetof(mnist, split)},
-    {"dir", ED_ATTR_STRING, .offset = offsetof(mnist, options.dir)},
-    {"batch", ED_ATTR_INT, .offset = offsetof(mnist, options.batch)},
-    {"shuffle", ED_ATTR_BOOL, .offset = offsetof(mnist, options.shuffle)},
-    {"drop_remainder", ED_ATTR_BOOL, .offset = offsetof(mnist, options.drop_remainder)},
-    {"seed", ED_ATTR_INT, .offset = offsetof(mnist, options.seed)},
+    {"split", ED_FIELD_STRING, .offset = offsetof(mnist, split)},
+    {"dir", ED_FIELD_STRING, .offset = offsetof(mnist, options.dir)},
+    {"batch", ED_FIELD_INT, .offset = offsetof(mnist, options.batch)},
+    {"shuffle", ED_FIELD_BOOL, .offset = offsetof(mnist, options.shuffle)},
+    {"drop_remainder", ED_FIELD_BOOL, .offset = offsetof(mnist, options.drop_remainder)},
+    {"seed", ED_FIELD_INT, .offset = offsetof(mnist, options.seed)},
     {0},
 };
 

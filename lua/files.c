@@ -18,7 +18,7 @@ typedef struct source {
 } source;
 
 static const maker_field source_fields[] = {
-    {"path", ED_ATTR_STRING, .offset = offsetof(source, path)}, {0}};
+    {"path", ED_FIELD_STRING, .offset = offsetof(source, path)}, {0}};
 
 static void *make_npy(const void *arguments)
 {
@@ -271,7 +271,7 @@ static bool take_all(lua_State *L, const char *const *names, lua_Integer n, cons
 }
 
 static const maker_field save_fields[] = {
-    {"format", ED_ATTR_STRING, .offset = offsetof(ed_archive_options, format)}, {0}};
+    {"format", ED_FIELD_STRING, .offset = offsetof(ed_archive_options, format)}, {0}};
 
 /* save(path, tensors, options): the format is that of the path's ending, or options.format. */
 static int save(lua_State *L)

@@ -18,8 +18,8 @@ static bool number_or_sizes(lua_State *L, int at, const maker_field *field, void
                             convert_room *room)
 {
     parts *p = to;
-    const ed_attr sizes = {
-        .name = field->name, .type = ED_ATTR_INTS, .offset = offsetof(parts, sizes)};
+    const ed_field sizes = {
+        .name = field->name, .type = ED_FIELD_INTS, .offset = offsetof(parts, sizes)};
     p->equal = lua_type(L, at) == LUA_TNUMBER;
     return convert_field(L, at, &sizes, p, room);
 }
@@ -27,7 +27,7 @@ static bool number_or_sizes(lua_State *L, int at, const maker_field *field, void
 static const maker_field split_fields[] = {
     {"x", .offset = offsetof(parts, x), .read = maker_operand},
     {"parts", .offset = 0, .read = number_or_sizes},
-    {"axis", ED_ATTR_AXIS, .offset = offsetof(parts, options.axis)},
+    {"axis", ED_FIELD_AXIS, .offset = offsetof(parts, options.axis)},
     {0},
 };
 
@@ -82,9 +82,9 @@ typedef struct filled {
 } filled;
 
 static const maker_field full_fields[] = {
-    {"shape", ED_ATTR_INTS, .offset = offsetof(filled, shape)},
+    {"shape", ED_FIELD_INTS, .offset = offsetof(filled, shape)},
     {"value", .offset = offsetof(filled, value), .read = maker_later},
-    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(filled, dtype)},
+    {"dtype", ED_FIELD_DTYPE, .offset = offsetof(filled, dtype)},
     {0},
 };
 

@@ -23,27 +23,27 @@ extern const char eddy_help_text[] __attribute__((visibility("hidden")));
 extern const char eddy_help_text_end[] __attribute__((visibility("hidden")));
 
 static const char *const kinds_of_attrs[] = {
-    [ED_ATTR_BOOL] = "true or false",     [ED_ATTR_INT] = "a whole number",
-    [ED_ATTR_FLOAT] = "a number",         [ED_ATTR_DTYPE] = "a dtype",
-    [ED_ATTR_INTS] = "whole numbers",     [ED_ATTR_STRING] = "a text",
-    [ED_ATTR_AXIS] = "a whole number",    [ED_ATTR_AXES] = "whole numbers",
+    [ED_FIELD_BOOL] = "true or false",    [ED_FIELD_INT] = "a whole number",
+    [ED_FIELD_FLOAT] = "a number",        [ED_FIELD_DTYPE] = "a dtype",
+    [ED_FIELD_INTS] = "whole numbers",    [ED_FIELD_STRING] = "a text",
+    [ED_FIELD_AXIS] = "a whole number",   [ED_FIELD_AXES] = "whole numbers",
     [ED_FIELD_CHOICE] = "a word",         [ED_FIELD_ACTIVATION] = "an activation",
     [ED_FIELD_GENERATOR] = "a generator", [ED_FIELD_INITIALIZER] = "an initializer",
     [ED_FIELD_LAYER] = "a layer",         [ED_FIELD_LAYERS] = "layers",
 };
 
-static bool is_told(const ed_attr *a)
+static bool is_told(const ed_field *a)
 {
-    return a->type != ED_ATTR_DRAW && a->type != ED_ATTR_OBJECT;
+    return a->type != ED_FIELD_DRAW && a->type != ED_FIELD_OBJECT;
 }
 
 /* A number of this type, as Lua counts: indices and axes begin at 1. */
-static void push_int(lua_State *L, int64_t n, ed_attr_type type)
+static void push_int(lua_State *L, int64_t n, ed_field_type type)
 {
     lua_pushinteger(L, convert_counts(type) && n >= 0 ? n + 1 : n);
 }
 
-static void push_ints(lua_State *L, ed_ints ints, ed_attr_type type)
+static void push_ints(lua_State *L, ed_ints ints, ed_field_type type)
 {
     lua_createtable(L, (int)ints.count, 0);
     for (int64_t i = 0; i < ints.count; i++) {
@@ -53,28 +53,28 @@ static void push_ints(lua_State *L, ed_ints ints, ed_attr_type type)
 }
 
 /* As Lua would give it: nil for what is not given. */
-static void push_attr(lua_State *L, const ed_attr *a, const void *structure)
+static void push_attr(lua_State *L, const ed_field *a, const void *structure)
 {
     const void *at = (const char *)structure + a->offset;
     switch (a->type) {
-    case ED_ATTR_BOOL: lua_pushboolean(L, *(const bool *)at); return;
-    case ED_ATTR_INT:
-    case ED_ATTR_AXIS: push_int(L, *(const int64_t *)at, a->type); return;
-    case ED_ATTR_FLOAT: lua_pushnumber(L, *(const double *)at); return;
-    case ED_ATTR_DTYPE:
+    case ED_FIELD_BOOL: lua_pushboolean(L, *(const bool *)at); return;
+    case ED_FIELD_INT:
+    case ED_FIELD_AXIS: push_int(L, *(const int64_t *)at, a->type); return;
+    case ED_FIELD_FLOAT: lua_pushnumber(L, *(const double *)at); return;
+    case ED_FIELD_DTYPE:
         if (*(const ed_dtype *)at)
             lua_pushstring(L, ed_dtype_name(*(const ed_dtype *)at));
         else
             lua_pushnil(L);
         return;
-    case ED_ATTR_INTS:
-    case ED_ATTR_AXES:
+    case ED_FIELD_INTS:
+    case ED_FIELD_AXES:
         if (((const ed_ints *)at)->values)
             push_ints(L, *(const ed_ints *)at, a->type);
         else
             lua_pushnil(L);
         return;
-    case ED_ATTR_STRING:
+    case ED_FIELD_STRING:
     case ED_FIELD_CHOICE:
     case ED_FIELD_ACTIVATION: lua_pushstring(L, *(const char *const *)at); return;
     default: lua_pushnil(L);
@@ -146,7 +146,7 @@ static int made_words(lua_State *L)
 static void push_sample_input(lua_State *L, const ed_sample_input *in)
 {
     lua_newtable(L);
-    push_ints(L, (ed_ints){in->shape, in->rank}, ED_ATTR_INTS);
+    push_ints(L, (ed_ints){in->shape, in->rank}, ED_FIELD_INTS);
     lua_setfield(L, -2, "shape");
     lua_pushnumber(L, in->low);
     lua_setfield(L, -2, "low");
@@ -165,7 +165,7 @@ static void push_sample(lua_State *L, const ed_op *op, const ed_sample *s)
     }
     lua_setfield(L, -2, "inputs");
     lua_newtable(L);
-    for (const ed_attr *a = op->attrs; s->attrs && a && a->name; a++) {
+    for (const ed_field *a = op->attrs; s->attrs && a && a->name; a++) {
         push_attr(L, a, s->attrs);
         lua_setfield(L, -2, a->name);
     }

@@ -359,9 +359,9 @@ typedef struct slice {
 
 static const maker_field slice_fields[] = {
     {"x", .offset = offsetof(slice, x), .read = maker_operand},
-    {"first", ED_ATTR_INTS, .offset = offsetof(slice, first)},
-    {"last", ED_ATTR_INTS, .offset = offsetof(slice, last)},
-    {"step", ED_ATTR_INTS, .offset = offsetof(slice, step)},
+    {"first", ED_FIELD_INTS, .offset = offsetof(slice, first)},
+    {"last", ED_FIELD_INTS, .offset = offsetof(slice, last)},
+    {"step", ED_FIELD_INTS, .offset = offsetof(slice, step)},
     {0},
 };
 

@@ -45,8 +45,8 @@ static const ed_field initializer_field = {"initializer", ED_FIELD_INITIALIZER,
 
 static const maker_field initialize_fields[] = {
     {"initializer", .schema = &initializer_field},
-    {"shape", ED_ATTR_INTS, .offset = offsetof(initialize, shape)},
-    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(initialize, dtype)},
+    {"shape", ED_FIELD_INTS, .offset = offsetof(initialize, shape)},
+    {"dtype", ED_FIELD_DTYPE, .offset = offsetof(initialize, dtype)},
     {0},
 };
 

@@ -50,8 +50,8 @@ static bool read_field(lua_State *L, int at, const maker_field *field, void *str
     at = lua_absindex(L, at);
     if (field->schema) return convert_field(L, at, field->schema, structure, room);
     if (field->read) return field->read(L, at, field, to, room);
-    if (field->type == ED_ATTR_OBJECT) return read_object(L, at, field, to, room);
-    const ed_attr plain = {.name = field->name, .type = field->type, .offset = field->offset};
+    if (field->type == ED_FIELD_OBJECT) return read_object(L, at, field, to, room);
+    const ed_field plain = {.name = field->name, .type = field->type, .offset = field->offset};
     return convert_field(L, at, &plain, structure, room);
 }
 
@@ -84,7 +84,7 @@ bool maker_options(lua_State *L, int at, const maker_field *fields, void *struct
 static bool takes_table(const maker *m)
 {
     const maker_field *first = m->fields;
-    return m->needed == 1 && (first->type == ED_ATTR_INTS || first->read == maker_operand ||
+    return m->needed == 1 && (first->type == ED_FIELD_INTS || first->read == maker_operand ||
                               first->read == maker_floats || first->read == maker_later);
 }
 
@@ -94,7 +94,7 @@ static bool is_options(lua_State *L, int at, const maker_field *place)
     if (lua_type(L, at) != LUA_TTABLE) return false;
     lua_pushnil(L);
     if (lua_next(L, at)) return lua_pop(L, 2), convert_has_names(L, at);
-    return !place->read && place->type != ED_ATTR_INTS;
+    return !place->read && place->type != ED_FIELD_INTS;
 }
 
 /* Options that stand where a place is expected: f(x, {name = }), without the second place. */

@@ -127,17 +127,17 @@ static bool take_operands(arguments *a)
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
 /* Whether an attribute of the type takes a value of Lua's type by its place. */
-static bool suits(ed_attr_type attribute, int type)
+static bool suits(ed_field_type attribute, int type)
 {
     switch (attribute) {
-    case ED_ATTR_INTS:
-    case ED_ATTR_AXES: return type == LUA_TTABLE || type == LUA_TNUMBER;
-    case ED_ATTR_INT:
-    case ED_ATTR_AXIS:
-    case ED_ATTR_FLOAT: return type == LUA_TNUMBER;
-    case ED_ATTR_DTYPE:
-    case ED_ATTR_STRING: return type == LUA_TSTRING;
-    case ED_ATTR_BOOL: return type == LUA_TBOOLEAN;
+    case ED_FIELD_INTS:
+    case ED_FIELD_AXES: return type == LUA_TTABLE || type == LUA_TNUMBER;
+    case ED_FIELD_INT:
+    case ED_FIELD_AXIS:
+    case ED_FIELD_FLOAT: return type == LUA_TNUMBER;
+    case ED_FIELD_DTYPE:
+    case ED_FIELD_STRING: return type == LUA_TSTRING;
+    case ED_FIELD_BOOL: return type == LUA_TBOOLEAN;
     default: return false;
     }
 }
@@ -145,7 +145,7 @@ static bool suits(ed_attr_type attribute, int type)
 /* The first attribute from number `i` on that is not given and takes the type; -1 without one. */
 static int next_attr(const arguments *a, int i, int type)
 {
-    const ed_attr *schema = a->op->attrs;
+    const ed_field *schema = a->op->attrs;
     for (; schema && schema[i].name && i < 32; i++)
         if (!(a->given & 1u << i) && suits(schema[i].type, type)) return i;
     return -1;
@@ -166,7 +166,7 @@ static bool take_by_place(arguments *a)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: there is nothing that argument %d, %s, could be",
                        a->op->name, a->at, convert_kind(a->L, a->at).s),
                false;
-    const ed_attr *field = &a->op->attrs[i];
+    const ed_field *field = &a->op->attrs[i];
     a->given |= 1u << i;
     if (!suits(field->type, LUA_TTABLE) || type != LUA_TNUMBER || next_attr(a, i + 1, type) >= 0)
         return convert_field(a->L, a->at, field, a->attrs, &a->room);
@@ -183,7 +183,7 @@ static bool is_no_option(const arguments *a)
     lua_pushnil(a->L);
     if (lua_next(a->L, a->at)) return lua_pop(a->L, 2), false;
     const int i = next_attr(a, 0, LUA_TTABLE);
-    return i < 0 || a->op->attrs[i].type == ED_ATTR_AXES;
+    return i < 0 || a->op->attrs[i].type == ED_FIELD_AXES;
 }
 
 static bool take_attributes(arguments *a)
@@ -303,8 +303,8 @@ const ed_op *ops_of(lua_State *L, int at)
 
 static bool has_state(const ed_op *op)
 {
-    for (const ed_attr *a = op->attrs; a && a->name; a++)
-        if (a->type == ED_ATTR_DRAW) return true;
+    for (const ed_field *a = op->attrs; a && a->name; a++)
+        if (a->type == ED_FIELD_DRAW) return true;
     return false;
 }
 

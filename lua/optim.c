@@ -21,7 +21,7 @@ typedef struct clip {
 
 static const maker_field clip_fields[] = {
     {"t", .offset = offsetof(clip, t), .read = maker_floats},
-    {"clip_norm", ED_ATTR_FLOAT, .offset = offsetof(clip, norm)},
+    {"clip_norm", ED_FIELD_FLOAT, .offset = offsetof(clip, norm)},
     {0},
 };
 

@@ -23,11 +23,11 @@ static printing *current(lua_State *L)
 
 /* ---- print_options --------------------------------------------------------------------------- */
 
-static const ed_attr schema[] = {
-    {"threshold", ED_ATTR_INT, offsetof(ed_print_options, threshold), NULL},
-    {"edge_items", ED_ATTR_INT, offsetof(ed_print_options, edge_items), NULL},
-    {"precision", ED_ATTR_INT, offsetof(ed_print_options, precision), NULL},
-    {"width", ED_ATTR_INT, offsetof(ed_print_options, width), NULL},
+static const ed_field schema[] = {
+    {"threshold", ED_FIELD_INT, offsetof(ed_print_options, threshold), NULL},
+    {"edge_items", ED_FIELD_INT, offsetof(ed_print_options, edge_items), NULL},
+    {"precision", ED_FIELD_INT, offsetof(ed_print_options, precision), NULL},
+    {"width", ED_FIELD_INT, offsetof(ed_print_options, width), NULL},
     {0}};
 
 static bool is_given(lua_State *L, const char *name)
@@ -54,7 +54,7 @@ static int print_options(lua_State *L)
     if (!fine) return handle_raise(L);
     *p = next;
     lua_createtable(L, 0, 4);
-    for (const ed_attr *a = schema; a->name; a++) {
+    for (const ed_field *a = schema; a->name; a++) {
         lua_pushinteger(L, *(const int64_t *)((const char *)&next.options + a->offset));
         lua_setfield(L, -2, a->name);
     }

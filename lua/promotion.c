@@ -24,8 +24,8 @@ bool promotion_agree(const ed_op *op, int i, int k)
 /* Whether a number among the attributes has a fraction. */
 static bool has_fraction(const ed_op *op, const void *attrs)
 {
-    for (const ed_attr *a = op->attrs; attrs && a && a->name; a++) {
-        if (a->type != ED_ATTR_FLOAT) continue;
+    for (const ed_field *a = op->attrs; attrs && a && a->name; a++) {
+        if (a->type != ED_FIELD_FLOAT) continue;
         double value = *(const double *)((const char *)attrs + a->offset);
         if (value != floor(value)) return true;
     }

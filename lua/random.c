@@ -22,33 +22,33 @@ typedef struct draw {
 } draw;
 
 static const maker_field uniform_fields[] = {
-    {"shape", ED_ATTR_INTS, .offset = offsetof(draw, shape)},
-    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(draw, options.dtype)},
-    {"generator", ED_ATTR_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
-    {"low", ED_ATTR_FLOAT, .offset = offsetof(draw, options.low)},
-    {"high", ED_ATTR_FLOAT, .offset = offsetof(draw, options.high)},
+    {"shape", ED_FIELD_INTS, .offset = offsetof(draw, shape)},
+    {"dtype", ED_FIELD_DTYPE, .offset = offsetof(draw, options.dtype)},
+    {"generator", ED_FIELD_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
+    {"low", ED_FIELD_FLOAT, .offset = offsetof(draw, options.low)},
+    {"high", ED_FIELD_FLOAT, .offset = offsetof(draw, options.high)},
     {0},
 };
 
 static const maker_field normal_fields[] = {
-    {"shape", ED_ATTR_INTS, .offset = offsetof(draw, shape)},
-    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(draw, options.dtype)},
-    {"generator", ED_ATTR_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
-    {"mean", ED_ATTR_FLOAT, .offset = offsetof(draw, options.mean)},
-    {"stddev", ED_ATTR_FLOAT, .offset = offsetof(draw, options.stddev)},
+    {"shape", ED_FIELD_INTS, .offset = offsetof(draw, shape)},
+    {"dtype", ED_FIELD_DTYPE, .offset = offsetof(draw, options.dtype)},
+    {"generator", ED_FIELD_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
+    {"mean", ED_FIELD_FLOAT, .offset = offsetof(draw, options.mean)},
+    {"stddev", ED_FIELD_FLOAT, .offset = offsetof(draw, options.stddev)},
     {0},
 };
 
 static const maker_field shuffle_fields[] = {
     {"x", .offset = offsetof(draw, x), .read = maker_operand},
-    {"generator", ED_ATTR_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
+    {"generator", ED_FIELD_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
     {0},
 };
 
 static const maker_field dropout_fields[] = {
     {"x", .offset = offsetof(draw, x), .read = maker_floats},
-    {"rate", ED_ATTR_FLOAT, .offset = offsetof(draw, rate)},
-    {"generator", ED_ATTR_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
+    {"rate", ED_FIELD_FLOAT, .offset = offsetof(draw, rate)},
+    {"generator", ED_FIELD_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
     {0},
 };
 
@@ -100,7 +100,7 @@ typedef struct seed {
     int64_t seed;
 } seed;
 
-static const maker_field seed_fields[] = {{"seed", ED_ATTR_INT, .offset = offsetof(seed, seed)},
+static const maker_field seed_fields[] = {{"seed", ED_FIELD_INT, .offset = offsetof(seed, seed)},
                                           {0}};
 
 static void *make_generator(const void *arguments)

@@ -354,7 +354,7 @@ typedef struct making {
 
 static const maker_field tensor_fields[] = {
     {"value", .offset = offsetof(making, value), .read = maker_later},
-    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(making, dtype)},
+    {"dtype", ED_FIELD_DTYPE, .offset = offsetof(making, dtype)},
     {0},
 };
 
@@ -366,9 +366,9 @@ static void *make_tensor(const void *arguments)
 
 static const maker_field variable_fields[] = {
     {"initial", .offset = offsetof(making, value), .read = maker_later},
-    {"dtype", ED_ATTR_DTYPE, .offset = offsetof(making, dtype)},
-    {"name", ED_ATTR_STRING, .offset = offsetof(making, name)},
-    {"trainable", ED_ATTR_BOOL, .offset = offsetof(making, trainable)},
+    {"dtype", ED_FIELD_DTYPE, .offset = offsetof(making, dtype)},
+    {"name", ED_FIELD_STRING, .offset = offsetof(making, name)},
+    {"trainable", ED_FIELD_BOOL, .offset = offsetof(making, trainable)},
     {0},
 };
 

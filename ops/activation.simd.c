@@ -141,8 +141,8 @@ static bool leaky_relu_gradient_gradient(const ed_gradient_call *g)
     return true;
 }
 
-static const ed_attr leaky_schema[] = {
-    ATTR(leaky_attrs, alpha, ED_ATTR_FLOAT, "the slope for x <= 0"), {0}};
+static const ed_field leaky_schema[] = {
+    ATTR(leaky_attrs, alpha, ED_FIELD_FLOAT, "the slope for x <= 0"), {0}};
 
 #define LEAKY_ATTRS                                                                                \
     .attrs = leaky_schema, .attrs_size = sizeof(leaky_attrs), .defaults = &(const leaky_attrs)     \

@@ -424,9 +424,9 @@ static bool clip_gradient_gradient(const ed_gradient_call *g)
     return true;
 }
 
-static const ed_attr clip_schema[] = {
-    ATTR(clip_attrs, low, ED_ATTR_FLOAT, "the least value of the result"),
-    ATTR(clip_attrs, high, ED_ATTR_FLOAT, "the greatest value of the result"),
+static const ed_field clip_schema[] = {
+    ATTR(clip_attrs, low, ED_FIELD_FLOAT, "the least value of the result"),
+    ATTR(clip_attrs, high, ED_FIELD_FLOAT, "the greatest value of the result"),
     {0}};
 
 #define CLIP_DEFINITION                                                                            \

@@ -219,8 +219,8 @@ static bool cast_gradient(const ed_gradient_call *g)
     return true;
 }
 
-static const ed_attr cast_schema[] = {
-    ATTR(cast_attrs, dtype, ED_ATTR_DTYPE, "the dtype of the result"), {0}};
+static const ed_field cast_schema[] = {
+    ATTR(cast_attrs, dtype, ED_FIELD_DTYPE, "the dtype of the result"), {0}};
 
 ELEMENTWISE_AS(cast, cast_infer, elementwise_kernel, "y = x in another dtype", ONE(ED_SET_ALL),
                .attrs = cast_schema, .attrs_size = sizeof(cast_attrs),

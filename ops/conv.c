@@ -822,18 +822,18 @@ static bool conv2d_gradient_kernel_gradient(const ed_gradient_call *g)
         .conv = {__VA_ARGS__}, .shape = s                                                          \
     }
 #define CONV_ATTRS(type, path)                                                                     \
-    {"strides", ED_ATTR_INTS, offsetof(type, path strides), "[height, width], default 1, 1"},      \
-        {"dilations", ED_ATTR_INTS, offsetof(type, path dilations),                                \
+    {"strides", ED_FIELD_INTS, offsetof(type, path strides), "[height, width], default 1, 1"},     \
+        {"dilations", ED_FIELD_INTS, offsetof(type, path dilations),                               \
          "[height, width], default 1, 1"},                                                         \
     {                                                                                              \
-        "padding", ED_ATTR_STRING, offsetof(type, path padding),                                   \
+        "padding", ED_FIELD_STRING, offsetof(type, path padding),                                  \
             "\"VALID\" (default) or \"SAME\"", ED_ONE_OF("VALID", "SAME")                          \
     }
 
-static const ed_attr conv2d_attrs[] = {CONV_ATTRS(ed_conv2d_options, ), {0}};
-static const ed_attr gradient_attrs[] = {
+static const ed_field conv2d_attrs[] = {CONV_ATTRS(ed_conv2d_options, ), {0}};
+static const ed_field gradient_attrs[] = {
     CONV_ATTRS(conv2d_gradient_attrs, conv.),
-    {"shape", ED_ATTR_INTS, offsetof(conv2d_gradient_attrs, shape), "of the result"},
+    {"shape", ED_FIELD_INTS, offsetof(conv2d_gradient_attrs, shape), "of the result"},
     {0}};
 
 /* conv2d: y = x * kernel, dx and dkernel by ops of their own */

@@ -30,10 +30,10 @@ typedef struct fill_attrs {
 } fill_attrs;
 
 #define FILL_ATTRS                                                                                 \
-    (const ed_attr[])                                                                              \
+    (const ed_field[])                                                                             \
     {                                                                                              \
-        ATTR(fill_attrs, shape, ED_ATTR_INTS, "of the result"),                                    \
-            ATTR(fill_attrs, dtype, ED_ATTR_DTYPE, "default float32"),                             \
+        ATTR(fill_attrs, shape, ED_FIELD_INTS, "of the result"),                                   \
+            ATTR(fill_attrs, dtype, ED_FIELD_DTYPE, "default float32"),                            \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \
@@ -188,7 +188,7 @@ ED_OP(full) = {
     .name = "full",
     .doc = "all the value, which is 0-d",
     .operands = {{"value", ED_SET_ALL, 'T'}},
-    .attrs = (const ed_attr[]){ATTR(full_attrs, shape, ED_ATTR_INTS, "of the result"), {0}},
+    .attrs = (const ed_field[]){ATTR(full_attrs, shape, ED_FIELD_INTS, "of the result"), {0}},
     .attrs_size = sizeof(full_attrs),
     .infer = full_infer,
     .kernel = full_kernel,
@@ -252,10 +252,11 @@ static bool eye_plain(const ed_call *call)
 ED_OP(eye) = {
     .name = "eye",
     .doc = "the identity matrix",
-    .attrs = (const ed_attr[]){ATTR(eye_attrs, rows, ED_ATTR_INT, "first extent"),
-                               ATTR(eye_attrs, columns, ED_ATTR_INT, "second extent; default rows"),
-                               ATTR(eye_attrs, dtype, ED_ATTR_DTYPE, "default float32"),
-                               {0}},
+    .attrs = (const ed_field[]){ATTR(eye_attrs, rows, ED_FIELD_INT, "first extent"),
+                                ATTR(eye_attrs, columns, ED_FIELD_INT,
+                                     "second extent; default rows"),
+                                ATTR(eye_attrs, dtype, ED_FIELD_DTYPE, "default float32"),
+                                {0}},
     .attrs_size = sizeof(eye_attrs),
     .infer = eye_infer,
     .kernel = eye_kernel,
@@ -373,12 +374,12 @@ static bool range_plain(const ed_call *call)
 ED_OP(range) = {
     .name = "range",
     .doc = "start, start + delta, ... up to but without limit",
-    .attrs = (const ed_attr[]){ATTR(range_attrs, start, ED_ATTR_FLOAT, "the first number"),
-                               ATTR(range_attrs, limit, ED_ATTR_FLOAT, "what is not reached"),
-                               ATTR(range_attrs, delta, ED_ATTR_FLOAT, "default 1"),
-                               ATTR(range_attrs, dtype, ED_ATTR_DTYPE,
-                                    "default int32 or int64 for whole numbers, else float32"),
-                               {0}},
+    .attrs = (const ed_field[]){ATTR(range_attrs, start, ED_FIELD_FLOAT, "the first number"),
+                                ATTR(range_attrs, limit, ED_FIELD_FLOAT, "what is not reached"),
+                                ATTR(range_attrs, delta, ED_FIELD_FLOAT, "default 1"),
+                                ATTR(range_attrs, dtype, ED_FIELD_DTYPE,
+                                     "default int32 or int64 for whole numbers, else float32"),
+                                {0}},
     .attrs_size = sizeof(range_attrs),
     .defaults = &(const range_attrs){.delta = 1},
     .infer = range_infer,
@@ -450,12 +451,12 @@ static bool linspace_plain(const ed_call *call)
 ED_OP(linspace) = {
     .name = "linspace",
     .doc = "evenly spaced numbers, both ends included",
-    .attrs = (const ed_attr[]){ATTR(linspace_attrs, start, ED_ATTR_FLOAT, "the first number"),
-                               ATTR(linspace_attrs, stop, ED_ATTR_FLOAT, "the last number"),
-                               ATTR(linspace_attrs, num, ED_ATTR_INT, "how many"),
-                               ATTR(linspace_attrs, dtype, ED_ATTR_DTYPE,
-                                    "float32 (default) or float64"),
-                               {0}},
+    .attrs = (const ed_field[]){ATTR(linspace_attrs, start, ED_FIELD_FLOAT, "the first number"),
+                                ATTR(linspace_attrs, stop, ED_FIELD_FLOAT, "the last number"),
+                                ATTR(linspace_attrs, num, ED_FIELD_INT, "how many"),
+                                ATTR(linspace_attrs, dtype, ED_FIELD_DTYPE,
+                                     "float32 (default) or float64"),
+                                {0}},
     .attrs_size = sizeof(linspace_attrs),
     .infer = linspace_infer,
     .kernel = linspace_kernel,

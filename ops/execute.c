@@ -345,8 +345,8 @@ static bool is_number(const ed_ints *list)
 /* A list's count is believed by all who read it or copy it: the shape rule, a tape. */
 static bool check_lists(const ed_call *call)
 {
-    for (const ed_attr *a = call->op->attrs; a && a->name; a++) {
-        if (a->type != ED_ATTR_INTS && a->type != ED_ATTR_AXES) continue;
+    for (const ed_field *a = call->op->attrs; a && a->name; a++) {
+        if (a->type != ED_FIELD_INTS && a->type != ED_FIELD_AXES) continue;
         const ed_ints *list = (const void *)((const char *)call->attrs + a->offset);
         if (is_number(list))
             return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is a list: write %s(%d)", a->name,
@@ -455,8 +455,8 @@ static bool cancel(const ed_call *call)
 /* Gives a random op attributes in which the state is filled in. */
 static bool draw(ed_call *call)
 {
-    const ed_attr *a = call->op->attrs;
-    while (a && a->name && a->type != ED_ATTR_DRAW) a++;
+    const ed_field *a = call->op->attrs;
+    while (a && a->name && a->type != ED_FIELD_DRAW) a++;
     if (!a || !a->name) return true;
     const ed_draw *given = (const void *)((const char *)call->attrs + a->offset);
     if (given->drawn) return true;

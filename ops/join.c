@@ -17,9 +17,9 @@
 
 #define AXIS_TEXT "which; default 0; negative: from the end"
 #define AXIS_ATTRS                                                                                 \
-    (const ed_attr[])                                                                              \
+    (const ed_field[])                                                                             \
     {                                                                                              \
-        ATTR(ed_concat_options, axis, ED_ATTR_AXIS, AXIS_TEXT),                                    \
+        ATTR(ed_concat_options, axis, ED_FIELD_AXIS, AXIS_TEXT),                                   \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \
@@ -394,9 +394,9 @@ ED_OP(split) = {
     .doc = "x cut into equal parts along an axis: views",
     .operands = ANY,
     PARTS,
-    .attrs = (const ed_attr[]){ATTR(split_attrs, count, ED_ATTR_INT, "how many"),
-                               {"axis", ED_ATTR_AXIS, offsetof(split_attrs, at.axis), AXIS_TEXT},
-                               {0}},
+    .attrs = (const ed_field[]){ATTR(split_attrs, count, ED_FIELD_INT, "how many"),
+                                {"axis", ED_FIELD_AXIS, offsetof(split_attrs, at.axis), AXIS_TEXT},
+                                {0}},
     .attrs_size = sizeof(split_attrs),
     .infer = split_infer,
     .gradient = split_gradient,
@@ -412,11 +412,11 @@ ED_OP(split_sizes) = {
     .doc = "x cut into parts of these sizes along an axis: views",
     .operands = ANY,
     PARTS,
-    .attrs = (const ed_attr[]){ATTR(split_sizes_attrs, sizes, ED_ATTR_INTS,
-                                    "of the parts; one may be -1: what is left"),
-                               {"axis", ED_ATTR_AXIS, offsetof(split_sizes_attrs, at.axis),
-                                AXIS_TEXT},
-                               {0}},
+    .attrs = (const ed_field[]){ATTR(split_sizes_attrs, sizes, ED_FIELD_INTS,
+                                     "of the parts; one may be -1: what is left"),
+                                {"axis", ED_FIELD_AXIS, offsetof(split_sizes_attrs, at.axis),
+                                 AXIS_TEXT},
+                                {0}},
     .attrs_size = sizeof(split_sizes_attrs),
     .infer = split_sizes_infer,
     .gradient = split_sizes_gradient,
@@ -544,7 +544,8 @@ ED_OP(tile) = {
     .name = "tile",
     .doc = "x repeated multiples[i] times along axis i",
     .operands = ANY,
-    .attrs = (const ed_attr[]){ATTR(tile_attrs, multiples, ED_ATTR_INTS, "one for each axis"), {0}},
+    .attrs = (const ed_field[]){ATTR(tile_attrs, multiples, ED_FIELD_INTS, "one for each axis"),
+                                {0}},
     .attrs_size = sizeof(tile_attrs),
     .infer = tile_infer,
     .kernel = tile_kernel,
@@ -745,12 +746,12 @@ ED_OP(pad) = {
     .name = "pad",
     .doc = "elements of a value around x",
     .operands = ANY,
-    .attrs = (const ed_attr[]){ATTR(ed_pad_options, before, ED_ATTR_INTS,
-                                    "how many, one number for each axis"),
-                               ATTR(ed_pad_options, after, ED_ATTR_INTS,
-                                    "how many, one number for each axis"),
-                               ATTR(ed_pad_options, value, ED_ATTR_FLOAT, "default 0"),
-                               {0}},
+    .attrs = (const ed_field[]){ATTR(ed_pad_options, before, ED_FIELD_INTS,
+                                     "how many, one number for each axis"),
+                                ATTR(ed_pad_options, after, ED_FIELD_INTS,
+                                     "how many, one number for each axis"),
+                                ATTR(ed_pad_options, value, ED_FIELD_FLOAT, "default 0"),
+                                {0}},
     .attrs_size = sizeof(ed_pad_options),
     .infer = pad_infer,
     .kernel = pad_kernel,

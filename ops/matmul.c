@@ -198,11 +198,11 @@ static bool matmul_reference(const ed_call *call)
     return true;
 }
 
-static const ed_attr matmul_attrs[] = {ATTR(ed_matmul_options, transpose_a, ED_ATTR_BOOL,
-                                            "the last two dimensions of a change places"),
-                                       ATTR(ed_matmul_options, transpose_b, ED_ATTR_BOOL,
-                                            "the last two dimensions of b change places"),
-                                       {0}};
+static const ed_field matmul_attrs[] = {ATTR(ed_matmul_options, transpose_a, ED_FIELD_BOOL,
+                                             "the last two dimensions of a change places"),
+                                        ATTR(ed_matmul_options, transpose_b, ED_FIELD_BOOL,
+                                             "the last two dimensions of b change places"),
+                                        {0}};
 
 /* matmul: y = a b, da = dy b^T, db = a^T dy */
 ED_OP(matmul) = {

@@ -69,8 +69,8 @@ typedef struct norm_options {
     double epsilon;
 } norm_options;
 
-static const ed_attr attributes[] = {
-    ATTR(norm_options, epsilon, ED_ATTR_FLOAT, "added to the variance"), {0}};
+static const ed_field attributes[] = {
+    ATTR(norm_options, epsilon, ED_FIELD_FLOAT, "added to the variance"), {0}};
 static const norm_options default_options = {1e-3};
 
 /* Operands from the first named on have shape [channels] of x. */

@@ -48,23 +48,6 @@ typedef struct ed_result {
 #define ED_RESULTS(...) ((const ed_result[]){__VA_ARGS__, {0}})
 #define ED_NO_RESULTS   ((const ed_result[]){{0}})
 
-/* ---- Attributes ------------------------------------------------------------------------------ */
-
-/* An op's attributes are one plain C structure; its schema (tensor/schema.h) says where the fields
- * lie, for checks, bindings, help and copying. */
-typedef ed_field_type ed_attr_type;
-typedef ed_field ed_attr;
-#define ED_ATTR_BOOL   ED_FIELD_BOOL
-#define ED_ATTR_INT    ED_FIELD_INT
-#define ED_ATTR_FLOAT  ED_FIELD_FLOAT
-#define ED_ATTR_DTYPE  ED_FIELD_DTYPE
-#define ED_ATTR_INTS   ED_FIELD_INTS
-#define ED_ATTR_STRING ED_FIELD_STRING
-#define ED_ATTR_DRAW   ED_FIELD_DRAW
-#define ED_ATTR_OBJECT ED_FIELD_OBJECT
-#define ED_ATTR_AXIS   ED_FIELD_AXIS
-#define ED_ATTR_AXES   ED_FIELD_AXES
-
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
 typedef struct ed_op ed_op;
@@ -206,7 +189,9 @@ struct ed_op {
     const ed_result *results; /* ED_RESULTS; NULL: one, which is not saved */
     unsigned flags;
 
-    const ed_attr *attrs; /* ended by a NULL name; NULL for none */
+    /* The attributes, one plain C structure: where its fields lie (tensor/schema.h), for checks,
+     * bindings, help and copies. */
+    const ed_field *attrs; /* ended by a NULL name; NULL for none */
     size_t attrs_size;
     const void *defaults; /* what NULL attributes mean; NULL: all zero, of up to 512 bytes */
 

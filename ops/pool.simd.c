@@ -376,18 +376,18 @@ static bool max_pool2d_gather_reference(const ed_call *call)
         (const int64_t[]){__VA_ARGS__}, 4                                                          \
     }
 #define POOL_ATTRS(type, path)                                                                     \
-    {"window", ED_ATTR_INTS, offsetof(type, path window), "[height, width], default 2, 2"},        \
-        {"strides", ED_ATTR_INTS, offsetof(type, path strides),                                    \
+    {"window", ED_FIELD_INTS, offsetof(type, path window), "[height, width], default 2, 2"},       \
+        {"strides", ED_FIELD_INTS, offsetof(type, path strides),                                   \
          "[height, width], default: window"},                                                      \
     {                                                                                              \
-        "padding", ED_ATTR_STRING, offsetof(type, path padding),                                   \
+        "padding", ED_FIELD_STRING, offsetof(type, path padding),                                  \
             "\"VALID\" (default) or \"SAME\"", ED_ONE_OF("VALID", "SAME")                          \
     }
 
-static const ed_attr pool_attrs[] = {POOL_ATTRS(ed_pool2d_options, ), {0}};
-static const ed_attr pool_gradient_schema[] = {
+static const ed_field pool_attrs[] = {POOL_ATTRS(ed_pool2d_options, ), {0}};
+static const ed_field pool_gradient_schema[] = {
     POOL_ATTRS(pool_gradient_attrs, pool.),
-    {"shape", ED_ATTR_INTS, offsetof(pool_gradient_attrs, shape), "of the images"},
+    {"shape", ED_FIELD_INTS, offsetof(pool_gradient_attrs, shape), "of the images"},
     {0}};
 
 #define POOL_SAMPLES(IN)                                                                           \

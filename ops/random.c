@@ -1,5 +1,5 @@
 /*
- * Random ops. A generator is an attribute of the call (ED_ATTR_DRAW), and the dispatcher takes the
+ * Random ops. A generator is an attribute of the call (ED_FIELD_DRAW), and the dispatcher takes the
  * state from it, the counter and key of ops/kernels/philox.h, once infer has succeeded: what is
  * refused draws nothing. The state then stands in the attributes, of which the kernel is a pure
  * function, so a call can be repeated, by dropout's gradient or whoever recorded it, and gives the
@@ -277,19 +277,19 @@ struct random_attrs {
 
 #define SCHEMA(name_a, doc_a, name_b, doc_b)                                                       \
     {                                                                                              \
-        ATTR(struct random_attrs, dtype, ED_ATTR_DTYPE, "of the result"),                          \
-            ATTR(struct random_attrs, shape, ED_ATTR_INTS, "of the result"),                       \
-            {name_a, ED_ATTR_FLOAT, offsetof(struct random_attrs, a), doc_a},                      \
-            {name_b, ED_ATTR_FLOAT, offsetof(struct random_attrs, b), doc_b},                      \
-            ATTR(struct random_attrs, draw, ED_ATTR_DRAW, "where the numbers come from"),          \
+        ATTR(struct random_attrs, dtype, ED_FIELD_DTYPE, "of the result"),                         \
+            ATTR(struct random_attrs, shape, ED_FIELD_INTS, "of the result"),                      \
+            {name_a, ED_FIELD_FLOAT, offsetof(struct random_attrs, a), doc_a},                     \
+            {name_b, ED_FIELD_FLOAT, offsetof(struct random_attrs, b), doc_b},                     \
+            ATTR(struct random_attrs, draw, ED_FIELD_DRAW, "where the numbers come from"),         \
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \
     }
 
-static const ed_attr uniform_schema[] =
+static const ed_field uniform_schema[] =
     SCHEMA("low", "smallest value", "high", "first value beyond the largest");
-static const ed_attr normal_schema[] = SCHEMA("mean", "mean", "stddev", "standard deviation");
+static const ed_field normal_schema[] = SCHEMA("mean", "mean", "stddev", "standard deviation");
 
 static const struct random_attrs uniform_defaults = {.dtype = ED_FLOAT32, .b = 1};
 static const struct random_attrs normal_defaults = {.dtype = ED_FLOAT32, .b = 1};
@@ -611,9 +611,9 @@ struct permutation_attrs {
     ed_draw draw;
 };
 
-static const ed_attr permutation_schema[] = {
-    ATTR(struct permutation_attrs, count, ED_ATTR_INT, "how many numbers"),
-    ATTR(struct permutation_attrs, draw, ED_ATTR_DRAW, "where the numbers come from"),
+static const ed_field permutation_schema[] = {
+    ATTR(struct permutation_attrs, count, ED_FIELD_INT, "how many numbers"),
+    ATTR(struct permutation_attrs, draw, ED_FIELD_DRAW, "where the numbers come from"),
     {0},
 };
 
@@ -682,10 +682,10 @@ struct dropout_attrs {
     ed_draw draw;
 };
 
-static const ed_attr dropout_schema[] = {
-    ATTR(struct dropout_attrs, rate, ED_ATTR_FLOAT, "share of elements that become 0"),
-    ATTR(struct dropout_attrs, draws, ED_ATTR_DTYPE, "of the uniform numbers; default x's"),
-    ATTR(struct dropout_attrs, draw, ED_ATTR_DRAW, "where the numbers come from"),
+static const ed_field dropout_schema[] = {
+    ATTR(struct dropout_attrs, rate, ED_FIELD_FLOAT, "share of elements that become 0"),
+    ATTR(struct dropout_attrs, draws, ED_FIELD_DTYPE, "of the uniform numbers; default x's"),
+    ATTR(struct dropout_attrs, draw, ED_FIELD_DRAW, "where the numbers come from"),
     {0},
 };
 

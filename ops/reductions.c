@@ -7,9 +7,9 @@
 
 /* ---- Shapes, kernel, reference --------------------------------------------------------------- */
 
-static const ed_attr attributes[] = {
-    ATTR(ed_reduce_options, axis, ED_ATTR_AXES, "which to reduce; default all"),
-    ATTR(ed_reduce_options, keepdims, ED_ATTR_BOOL, "reduced axes stay as extent 1"),
+static const ed_field attributes[] = {
+    ATTR(ed_reduce_options, axis, ED_FIELD_AXES, "which to reduce; default all"),
+    ATTR(ed_reduce_options, keepdims, ED_FIELD_BOOL, "reduced axes stay as extent 1"),
     {0}};
 
 /* x's shape without the axes in mask, or with extent 1 for them. */
@@ -420,8 +420,8 @@ REDUCTION(reduce_std, "y = root of the variance of x over the axes", ED_SET_FLOA
 
 /* ---- Index of the best ----------------------------------------------------------------------- */
 
-static const ed_attr best_attributes[] = {
-    ATTR(ed_argmax_options, axis, ED_ATTR_AXIS, "along which; default the first"), {0}};
+static const ed_field best_attributes[] = {
+    ATTR(ed_argmax_options, axis, ED_FIELD_AXIS, "along which; default the first"), {0}};
 
 static bool best_infer(ed_call *call)
 {

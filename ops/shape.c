@@ -195,7 +195,7 @@ ED_OP(reshape) = {
     .name = "reshape",
     .doc = "the same elements in another shape, one extent of which may be -1",
     .operands = ANY,
-    .attrs = (const ed_attr[]){ATTR(reshape_attrs, shape, ED_ATTR_INTS, "the new shape"), {0}},
+    .attrs = (const ed_field[]){ATTR(reshape_attrs, shape, ED_FIELD_INTS, "the new shape"), {0}},
     .attrs_size = sizeof(reshape_attrs),
     .infer = reshape_infer,
     .kernel = pack_kernel,
@@ -284,9 +284,9 @@ ED_OP(transpose) = {
     .name = "transpose",
     .doc = "axes in another order, by default reversed",
     .operands = ANY,
-    .attrs = (const ed_attr[]){ATTR(ed_transpose_options, perm, ED_ATTR_AXES,
-                                    "which axis comes first, second, ...; default: the last, ..."),
-                               {0}},
+    .attrs = (const ed_field[]){ATTR(ed_transpose_options, perm, ED_FIELD_AXES,
+                                     "which axis comes first, second, ...; default: the last, ..."),
+                                {0}},
     .attrs_size = sizeof(ed_transpose_options),
     .infer = transpose_infer,
     .gradient = transpose_gradient,
@@ -391,11 +391,11 @@ static bool slice_plain(const ed_call *call)
 }
 
 #define SLICE_ATTRS(type)                                                                          \
-    ATTR(type, begin, ED_ATTR_INTS, "first index of each axis; negative: from the end"),           \
-        ATTR(type, end, ED_ATTR_INTS, "index before which each axis stops"),                       \
-        ATTR(type, step, ED_ATTR_INTS, "steps; negative: backwards")
+    ATTR(type, begin, ED_FIELD_INTS, "first index of each axis; negative: from the end"),          \
+        ATTR(type, end, ED_FIELD_INTS, "index before which each axis stops"),                      \
+        ATTR(type, step, ED_FIELD_INTS, "steps; negative: backwards")
 
-const ed_attr shape_slice_attrs[] = {SLICE_ATTRS(ed_slice_options), {0}};
+const ed_field shape_slice_attrs[] = {SLICE_ATTRS(ed_slice_options), {0}};
 
 ED_OP(slice) = {
     .name = "slice",
@@ -500,9 +500,9 @@ ED_OP(slice_gradient) = {
     .doc = "zeros of a shape whose slice is x",
     .operands = ANY,
     .flags = ED_OP_INTERNAL,
-    .attrs = (const ed_attr[]){SLICE_ATTRS(slice_gradient_attrs),
-                               ATTR(slice_gradient_attrs, shape, ED_ATTR_INTS, "of the result"),
-                               {0}},
+    .attrs = (const ed_field[]){SLICE_ATTRS(slice_gradient_attrs),
+                                ATTR(slice_gradient_attrs, shape, ED_FIELD_INTS, "of the result"),
+                                {0}},
     .attrs_size = sizeof(slice_gradient_attrs),
     .infer = slice_gradient_infer,
     .kernel = slice_gradient_kernel,
@@ -574,8 +574,9 @@ ED_OP(index) = {
     .name = "index",
     .doc = "x[i] along the first axis, which goes",
     .operands = ANY,
-    .attrs = (const ed_attr[]){ATTR(index_attrs, i, ED_ATTR_AXIS, "which; negative: from the end"),
-                               {0}},
+    .attrs = (const ed_field[]){ATTR(index_attrs, i, ED_FIELD_AXIS,
+                                     "which; negative: from the end"),
+                                {0}},
     .attrs_size = sizeof(index_attrs),
     .infer = index_infer,
     .gradient = index_gradient,
@@ -618,9 +619,9 @@ ED_OP(expand_dims) = {
     .name = "expand_dims",
     .doc = "a new axis of extent 1",
     .operands = ANY,
-    .attrs = (const ed_attr[]){ATTR(axis_attrs, axis, ED_ATTR_AXIS,
-                                    "where; negative: from the end"),
-                               {0}},
+    .attrs = (const ed_field[]){ATTR(axis_attrs, axis, ED_FIELD_AXIS,
+                                     "where; negative: from the end"),
+                                {0}},
     .attrs_size = sizeof(axis_attrs),
     .infer = expand_dims_infer,
     .gradient = reshape_gradient,
@@ -659,9 +660,9 @@ ED_OP(squeeze) = {
     .name = "squeeze",
     .doc = "without axes of extent 1",
     .operands = ANY,
-    .attrs = (const ed_attr[]){ATTR(ed_squeeze_options, axis, ED_ATTR_AXES,
-                                    "which; default: all of extent 1"),
-                               {0}},
+    .attrs = (const ed_field[]){ATTR(ed_squeeze_options, axis, ED_FIELD_AXES,
+                                     "which; default: all of extent 1"),
+                                {0}},
     .attrs_size = sizeof(ed_squeeze_options),
     .infer = squeeze_infer,
     .gradient = reshape_gradient,
@@ -722,7 +723,7 @@ ED_OP(broadcast_to) = {
     .name = "broadcast_to",
     .doc = "x repeated along axes of extent 1 and new leading ones",
     .operands = ANY,
-    .attrs = (const ed_attr[]){ATTR(reshape_attrs, shape, ED_ATTR_INTS, "the new shape"), {0}},
+    .attrs = (const ed_field[]){ATTR(reshape_attrs, shape, ED_FIELD_INTS, "the new shape"), {0}},
     .attrs_size = sizeof(reshape_attrs),
     .infer = broadcast_to_infer,
     .gradient = broadcast_to_gradient,
@@ -815,7 +816,8 @@ ED_OP(reverse) = {
     .name = "reverse",
     .doc = "in reverse order along the axes",
     .operands = ANY,
-    .attrs = (const ed_attr[]){ATTR(reverse_attrs, axes, ED_ATTR_AXES, "which; default: all"), {0}},
+    .attrs = (const ed_field[]){ATTR(reverse_attrs, axes, ED_FIELD_AXES, "which; default: all"),
+                                {0}},
     .attrs_size = sizeof(reverse_attrs),
     .infer = reverse_infer,
     .gradient = reverse_gradient,

@@ -12,7 +12,7 @@
 bool shape_of_attr(const ed_call *call, const char *name, ed_ints list, int *rank, int64_t *shape);
 
 /* The fields of ed_slice_options. */
-extern const ed_attr shape_slice_attrs[];
+extern const ed_field shape_slice_attrs[];
 
 /* The view x[begin : end : step]: its shape and strides, and the offset of its first element, in
  * elements. */

@@ -50,8 +50,8 @@ static const softmax_loops *loops_for(ed_dtype dtype)
 /* The ways back, which are defined behind what they belong to. */
 extern const ed_op ed_op_softmax_gradient, ed_op_log_softmax_gradient;
 
-static const ed_attr attributes[] = {
-    ATTR(ed_softmax_options, axis, ED_ATTR_AXIS, "of the sum; default the last"), {0}};
+static const ed_field attributes[] = {
+    ATTR(ed_softmax_options, axis, ED_FIELD_AXIS, "of the sum; default the last"), {0}};
 static const ed_softmax_options last_axis = {-1};
 
 static bool softmax_infer(ed_call *call)

@@ -12,7 +12,7 @@ void check_definition(findings *f)
     EXPECT(f, op->doc && *op->doc, "no line of documentation");
     EXPECT(f, !op->gradient != !op->no_gradient, "either gradient or no_gradient is needed");
     EXPECT(f, !op->no_gradient || *op->no_gradient, "no_gradient gives no reason");
-    for (const ed_attr *a = op->attrs; a && a->name; a++)
+    for (const ed_field *a = op->attrs; a && a->name; a++)
         EXPECT(f, a->doc && a->offset < op->attrs_size, "attribute %s lacks words or room",
                a->name);
     if (check_is_closed(op)) return;

@@ -206,38 +206,38 @@ static const ed_ints wrong_lists[] = {
 };
 
 /* How many values are tried for an attribute, and putting in number i. */
-static int wrong_count(const ed_attr *a)
+static int wrong_count(const ed_field *a)
 {
     switch (a->type) {
-    case ED_ATTR_BOOL: return 2;
-    case ED_ATTR_INT:
-    case ED_ATTR_AXIS: return COUNT(wrong_ints);
-    case ED_ATTR_FLOAT: return COUNT(wrong_floats);
-    case ED_ATTR_DTYPE: return ED_DTYPE_COUNT + 3;
-    case ED_ATTR_INTS:
-    case ED_ATTR_AXES: return COUNT(wrong_lists);
-    case ED_ATTR_STRING: return COUNT(wrong_texts);
-    case ED_ATTR_DRAW: return 2;
+    case ED_FIELD_BOOL: return 2;
+    case ED_FIELD_INT:
+    case ED_FIELD_AXIS: return COUNT(wrong_ints);
+    case ED_FIELD_FLOAT: return COUNT(wrong_floats);
+    case ED_FIELD_DTYPE: return ED_DTYPE_COUNT + 3;
+    case ED_FIELD_INTS:
+    case ED_FIELD_AXES: return COUNT(wrong_lists);
+    case ED_FIELD_STRING: return COUNT(wrong_texts);
+    case ED_FIELD_DRAW: return 2;
     default: return 1;
     }
 }
 
-static void put_wrong(char *attrs, const ed_attr *a, int i)
+static void put_wrong(char *attrs, const ed_field *a, int i)
 {
     static const ed_draw most = {NULL, true, {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
     static const int odd_dtypes[] = {-1, ED_DTYPE_COUNT, 12345};
     char *to = attrs + a->offset;
     int dtype = i < ED_DTYPE_COUNT ? i : odd_dtypes[i % 3];
     switch (a->type) {
-    case ED_ATTR_BOOL: *(bool *)to = i; break;
-    case ED_ATTR_INT:
-    case ED_ATTR_AXIS: *(int64_t *)to = wrong_ints[i]; break;
-    case ED_ATTR_FLOAT: *(double *)to = wrong_floats[i]; break;
-    case ED_ATTR_DTYPE: memcpy(to, &dtype, sizeof(ed_dtype)); break;
-    case ED_ATTR_INTS:
-    case ED_ATTR_AXES: *(ed_ints *)to = wrong_lists[i]; break;
-    case ED_ATTR_STRING: *(const char **)to = wrong_texts[i]; break;
-    case ED_ATTR_DRAW: *(ed_draw *)to = i ? most : (ed_draw){0}; break;
+    case ED_FIELD_BOOL: *(bool *)to = i; break;
+    case ED_FIELD_INT:
+    case ED_FIELD_AXIS: *(int64_t *)to = wrong_ints[i]; break;
+    case ED_FIELD_FLOAT: *(double *)to = wrong_floats[i]; break;
+    case ED_FIELD_DTYPE: memcpy(to, &dtype, sizeof(ed_dtype)); break;
+    case ED_FIELD_INTS:
+    case ED_FIELD_AXES: *(ed_ints *)to = wrong_lists[i]; break;
+    case ED_FIELD_STRING: *(const char **)to = wrong_texts[i]; break;
+    case ED_FIELD_DRAW: *(ed_draw *)to = i ? most : (ed_draw){0}; break;
     default: *(void **)to = NULL; break;
     }
 }
@@ -251,8 +251,8 @@ static void check_sample_attributes(findings *f, const trial *plain)
     max_align_t room[ATTRS_ROOM / sizeof(max_align_t)];
     trial t = *plain;
     t.attrs = room;
-    for (const ed_attr *a = op->attrs; a->name; a++)
-        for (const ed_attr *b = op->attrs; b <= a; b++)
+    for (const ed_field *a = op->attrs; a->name; a++)
+        for (const ed_field *b = op->attrs; b <= a; b++)
             for (int i = 0; i < wrong_count(a); i++)
                 for (int j = 0; j < (a == b ? 1 : wrong_count(b)); j++) {
                     char what[128];

@@ -37,8 +37,8 @@ const ed_operand *check_operand(const ed_op *op, int i)
 
 bool check_is_closed(const ed_op *op)
 {
-    for (const ed_attr *a = op->attrs; a && a->name; a++)
-        if (a->type == ED_ATTR_OBJECT) return true;
+    for (const ed_field *a = op->attrs; a && a->name; a++)
+        if (a->type == ED_FIELD_OBJECT) return true;
     return false;
 }
 

@@ -55,8 +55,8 @@ static bool reference(const ed_call *call)
     return true;
 }
 
-static const ed_attr attrs[] = {
-    {"cap", ED_ATTR_FLOAT, offsetof(softcap_options, cap), "the bound, above 0"},
+static const ed_field attrs[] = {
+    {"cap", ED_FIELD_FLOAT, offsetof(softcap_options, cap), "the bound, above 0"},
     {0},
 };
 

@@ -58,10 +58,10 @@ typedef struct odd_attrs {
     ed_list *held;
 } odd_attrs;
 
-static const ed_attr odd_schema[] = {ATTR(odd_attrs, shape, ED_ATTR_INTS, ""),
-                                     ATTR(odd_attrs, word, ED_ATTR_STRING, ""),
-                                     ATTR(odd_attrs, held, ED_ATTR_OBJECT, ""),
-                                     {0}};
+static const ed_field odd_schema[] = {ATTR(odd_attrs, shape, ED_FIELD_INTS, ""),
+                                      ATTR(odd_attrs, word, ED_FIELD_STRING, ""),
+                                      ATTR(odd_attrs, held, ED_FIELD_OBJECT, ""),
+                                      {0}};
 
 static bool odd_kernel(ed_call *call)
 {

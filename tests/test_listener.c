@@ -131,8 +131,8 @@ typedef struct states {
 
 static ed_draw *draw_of(const ed_op *op, const void *attrs)
 {
-    for (const ed_attr *a = op->attrs; a && a->name; a++)
-        if (a->type == ED_ATTR_DRAW) return ED_FIELD_AT(a, attrs);
+    for (const ed_field *a = op->attrs; a && a->name; a++)
+        if (a->type == ED_FIELD_DRAW) return ED_FIELD_AT(a, attrs);
     return NULL;
 }
 

@@ -179,10 +179,10 @@ typedef struct counted_attrs {
     ed_ints order;
 } counted_attrs;
 
-static const ed_attr counted_schema[] = {
-    {"axis", ED_ATTR_INT, offsetof(counted_attrs, axis), "a number, whatever its name"},
-    {"which", ED_ATTR_AXIS, offsetof(counted_attrs, which), "an index"},
-    {"order", ED_ATTR_AXES, offsetof(counted_attrs, order), "indices"},
+static const ed_field counted_schema[] = {
+    {"axis", ED_FIELD_INT, offsetof(counted_attrs, axis), "a number, whatever its name"},
+    {"which", ED_FIELD_AXIS, offsetof(counted_attrs, which), "an index"},
+    {"order", ED_FIELD_AXES, offsetof(counted_attrs, order), "indices"},
     {0}};
 
 static bool counted_infer(ed_call *call)

@@ -116,8 +116,8 @@ static const ed_op powers = {
     .operands = {{"x", 1 << ED_FLOAT64, 'T', .saved = true}},
     .results = ED_RESULTS({.name = "power"}),
     .flags = ED_OP_CONTIGUOUS | ED_OP_MANY_OUTPUTS,
-    .attrs =
-        (const ed_attr[]){{"count", ED_ATTR_INT, offsetof(powers_attrs, count), "of powers"}, {0}},
+    .attrs = (const ed_field[]){{"count", ED_FIELD_INT, offsetof(powers_attrs, count), "of powers"},
+                                {0}},
     .attrs_size = sizeof(powers_attrs),
     .infer = powers_infer,
     .kernel = powers_kernel,
