@@ -27,12 +27,8 @@ typedef struct function {
     ops_draws *draws;  /* the random numbers that f drew */
 } function;
 
-typedef struct function_attrs {
-    function *function;
-} function_attrs;
-
-static const ed_field attrs[] = {
-    ATTR(function_attrs, function, ED_FIELD_OBJECT, "the user's functions"), {0}};
+#define FUNCTION_ATTRS(FIELD, T) FIELD(T, OBJECT, function, NULL, ED_ANY, "the user's functions")
+ED_OPTIONS(function_attrs, FUNCTION_ATTRS);
 
 static void release_values(function *self)
 {
@@ -190,7 +186,8 @@ static ed_tensor *call_as(const ed_op *op, function *self)
     for (int64_t i = 0; i < operands->size; i++)
         operands->items[i] = ed_retain(self->operands[i].given);
     put_values(self);
-    ed_tensor *y = ed_call_op(op, operands->items, (int)operands->size, &(function_attrs){self});
+    ed_tensor *y = ed_call_op(op, operands->items, (int)operands->size,
+                              ED_ATTRS(FUNCTION_ATTRS, function_attrs, .function = self));
     put_back(self);
     self->result = NULL;
     return y;
@@ -238,8 +235,7 @@ ED_OP(custom_gradient) = {
     .doc = "a function with a gradient of its own",
     .operands = {{"inputs", ED_SET_ALL, 0}},
     .flags = ED_OP_VARIADIC | ED_OP_INTERNAL,
-    .attrs = attrs,
-    .attrs_size = sizeof(function_attrs),
+    ED_OP_ATTRS(FUNCTION_ATTRS, function_attrs),
     .infer = infer_result,
     .gradient = custom_backward,
     SAVES_X,
@@ -329,8 +325,7 @@ ED_OP(recompute) = {
     .doc = "a function whose inside is computed again on the way back",
     .operands = {{"inputs", ED_SET_ALL, 0}},
     .flags = ED_OP_VARIADIC | ED_OP_INTERNAL,
-    .attrs = attrs,
-    .attrs_size = sizeof(function_attrs),
+    ED_OP_ATTRS(FUNCTION_ATTRS, function_attrs),
     .infer = infer_result,
     .gradient = recompute_backward,
     SAVES_X,

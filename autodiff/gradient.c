@@ -182,11 +182,10 @@ static bool walk_back(walk *w)
  * or ones. */
 static ed_tensor *seed(ed_tensor *target, const ed_list *given, int64_t i)
 {
-    ed_ints shape = {target->shape, target->rank};
-    const ed_create_options like = {.dtype = target->dtype};
-    if (!given) return ed_ones_with(shape, &like);
+    const ed_ints shape = {target->shape, target->rank};
+    if (!given) return ed_ones(shape, .dtype = target->dtype);
     ed_tensor *dy = given->items[i];
-    if (dy->flags & TENSOR_WEAK) return ed_full_with(shape, dy, &like);
+    if (dy->flags & TENSOR_WEAK) return ed_full(shape, dy, .dtype = target->dtype);
     return ed_broadcast_to(dy, shape);
 }
 
@@ -299,8 +298,8 @@ static bool collect(walk *w, const ed_list *sources, bool zeros, ed_list *result
         int32_t slot = tape_slot_of(w->tape, source);
         ed_tensor *gradient = slot >= 0 && slot < w->n_slots ? w->gradients[slot] : NULL;
         if (!gradient && zeros &&
-            !(gradient = ed_zeros_with((ed_ints){source->shape, source->rank},
-                                       &(ed_create_options){.dtype = source->dtype})))
+            !(gradient =
+                  ed_zeros(((ed_ints){source->shape, source->rank}), .dtype = source->dtype)))
             return false;
         result->items[i] = ed_retain(gradient);
     }

@@ -59,7 +59,7 @@ static ed_tensor *stack_rows(ed_tape *tape, ed_tensor *target, ed_tensor *source
 {
     ED_SCOPE;
     if (target->size == 0 || source->size == 0)
-        return ed_keep(ed_zeros_with(shape, &(ed_create_options){.dtype = source->dtype}));
+        return ed_keep(ed_zeros(shape, .dtype = source->dtype));
     ed_list *list = list_new(step);
     if (!scope_give(list)) return NULL;
     for (int64_t i = 0; i < step; i++)
@@ -93,7 +93,7 @@ ed_tensor *ed_batch_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source
     int64_t columns = target->size ? target->size / target->shape[0] : 0;
     ed_tensor *jacobian = stack_rows(tape, target, source, columns, 1, (ed_ints){shape, rank});
     if (jacobian || ed_failed()) return jacobian;
-    return ed_zeros_with((ed_ints){shape, rank}, &(ed_create_options){.dtype = source->dtype});
+    return ed_zeros(((ed_ints){shape, rank}), .dtype = source->dtype);
 }
 
 /* The gradient of (gradient of f) . vectors: reverse over reverse. */

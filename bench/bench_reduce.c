@@ -33,7 +33,7 @@ static void reduce(void *user)
 {
     ED_SCOPE;
     load *l = user;
-    l->reduce(l->x, &(ed_reduce_options){.axis = l->axis});
+    l->reduce(l->x, ED_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options, .axis = l->axis));
 }
 
 static void best(void *user)
@@ -41,7 +41,7 @@ static void best(void *user)
     ED_SCOPE;
     load *l = user;
     if (l->axis.values)
-        l->best(l->x, &(ed_argmax_options){l->axis.values[0]});
+        l->best(l->x, ED_ATTRS(ED_ARGMAX_OPTIONS, ed_argmax_options, .axis = l->axis.values[0]));
     else
         l->best(ed_reshape(l->x, ED_SHAPE(-1)), NULL);
 }

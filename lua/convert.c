@@ -50,7 +50,7 @@ convert_text convert_kind(lua_State *L, int at)
         else
             snprintf(t.s, sizeof t.s, "%.14g", lua_tonumber(L, at));
         break;
-    case LUA_TSTRING: snprintf(t.s, sizeof t.s, "the text '%.40s'", lua_tostring(L, at)); break;
+    case LUA_TSTRING: snprintf(t.s, sizeof t.s, "the string '%.40s'", lua_tostring(L, at)); break;
     default: snprintf(t.s, sizeof t.s, "a %s", luaL_typename(L, at));
     }
     return t;
@@ -268,7 +268,7 @@ static bool whole(lua_State *L, int at, const ed_field *field, convert_room *roo
     int fine;
     *value = lua_tointegerx(L, at, &fine);
     if (!fine || lua_type(L, at) != LUA_TNUMBER)
-        return wrong_kind(L, at, room, field->name, "a whole number");
+        return wrong_kind(L, at, room, field->name, "an integer");
     return !convert_counts(field->type) || from_one(room, field->name, value);
 }
 
@@ -297,7 +297,7 @@ static bool list_of_ints(lua_State *L, int at, const ed_field *field, ed_ints *l
                          convert_room *room)
 {
     if (lua_type(L, at) != LUA_TTABLE)
-        return wrong_kind(L, at, room, field->name, "a whole number or a table of them");
+        return wrong_kind(L, at, room, field->name, "an integer or a table of integers");
     int64_t count = (int64_t)lua_rawlen(L, at), *numbers = room_for(room, count);
     for (int64_t i = 0; numbers && i < count; i++) {
         lua_rawgeti(L, at, i + 1);
@@ -397,7 +397,7 @@ bool convert_field(lua_State *L, int at, const ed_field *field, void *structure,
                                               : list_of_ints(L, at, field, to, room);
     case ED_FIELD_STRING:
     case ED_FIELD_CHOICE:
-        if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a text");
+        if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a string");
         return plain_text(L, at, field, to, room);
     case ED_FIELD_ACTIVATION: return activation(L, at, field, to, room);
     case ED_FIELD_GENERATOR:

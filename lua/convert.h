@@ -27,7 +27,7 @@ typedef struct convert_text {
 /* A tensor's dtype and shape, for messages: "float32[2, 3]". */
 convert_text convert_type(const ed_tensor *t);
 
-/* What a value is, for messages: "an optimizer", "a closed tensor", "1.5", "the text 'a'". */
+/* What a value is, for messages: "an optimizer", "a closed tensor", "1.5", "the string 'a'". */
 convert_text convert_kind(lua_State *L, int at);
 
 /* Whether the value can be an operand at all: not a table of options. */

@@ -27,9 +27,10 @@ static bool number_or_sizes(lua_State *L, int at, const maker_field *field, void
 static const maker_field split_fields[] = {
     {"x", .offset = offsetof(parts, x), .read = maker_operand},
     {"parts", .offset = 0, .read = number_or_sizes},
-    {"axis", ED_FIELD_AXIS, .offset = offsetof(parts, options.axis)},
-    {0},
+    ED_CONCAT_OPTIONS(MAKER_OPTION, parts){0},
 };
+
+static const parts split_defaults = {.options = ED_COMPLETE(ED_CONCAT_OPTIONS, ed_concat_options)};
 
 static void *make_split(const void *arguments)
 {
@@ -95,7 +96,7 @@ static void *make_full(const void *arguments)
 }
 
 static const maker makers[] = {
-    {"split", HANDLE_LIST, 2, 2, split_fields, sizeof(parts), NULL, make_split},
+    {"split", HANDLE_LIST, 2, 2, split_fields, sizeof(parts), &split_defaults, make_split},
     {"bias_add", HANDLE_TENSOR, 2, 2, pair_fields, sizeof(pair), NULL, make_biased},
     {"flatten_tensor", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_flat},
     {"zeros_like", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_zeros_like},

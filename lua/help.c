@@ -23,10 +23,10 @@ extern const char eddy_help_text[] __attribute__((visibility("hidden")));
 extern const char eddy_help_text_end[] __attribute__((visibility("hidden")));
 
 static const char *const kinds_of_attrs[] = {
-    [ED_FIELD_BOOL] = "true or false",    [ED_FIELD_INT] = "a whole number",
+    [ED_FIELD_BOOL] = "true or false",    [ED_FIELD_INT] = "an integer",
     [ED_FIELD_FLOAT] = "a number",        [ED_FIELD_DTYPE] = "a dtype",
-    [ED_FIELD_INTS] = "whole numbers",    [ED_FIELD_STRING] = "a text",
-    [ED_FIELD_AXIS] = "a whole number",   [ED_FIELD_AXES] = "whole numbers",
+    [ED_FIELD_INTS] = "integers",         [ED_FIELD_STRING] = "a string",
+    [ED_FIELD_AXIS] = "an integer",       [ED_FIELD_AXES] = "integers",
     [ED_FIELD_CHOICE] = "a word",         [ED_FIELD_ACTIVATION] = "an activation",
     [ED_FIELD_GENERATOR] = "a generator", [ED_FIELD_INITIALIZER] = "an initializer",
     [ED_FIELD_LAYER] = "a layer",         [ED_FIELD_LAYERS] = "layers",
@@ -106,6 +106,21 @@ static void push_operands(lua_State *L, const ed_op *op)
     }
 }
 
+/* "VALID" or "SAME" for a choice. */
+static void push_kind_of_value(lua_State *L, const ed_field *a)
+{
+    luaL_Buffer text;
+    luaL_buffinit(L, &text);
+    if (a->type != ED_FIELD_CHOICE) luaL_addstring(&text, kinds_of_attrs[a->type]);
+    for (int i = 0; a->type == ED_FIELD_CHOICE && a->limits.words[i]; i++) {
+        luaL_addstring(&text, !i ? "" : a->limits.words[i + 1] ? ", " : " or ");
+        luaL_addchar(&text, '"');
+        luaL_addstring(&text, a->limits.words[i]);
+        luaL_addchar(&text, '"');
+    }
+    luaL_pushresult(&text);
+}
+
 static void push_fields(lua_State *L, const ed_field *fields, const void *defaults)
 {
     lua_newtable(L);
@@ -114,7 +129,8 @@ static void push_fields(lua_State *L, const ed_field *fields, const void *defaul
         if (!is_told(a)) continue;
         lua_newtable(L);
         set_text(L, "name", a->name);
-        set_text(L, "kind", kinds_of_attrs[a->type]);
+        push_kind_of_value(L, a);
+        lua_setfield(L, -2, "kind");
         set_text(L, "doc", a->doc);
         if (a->limits.otherwise)
             set_text(L, "default", a->limits.otherwise);

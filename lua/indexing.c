@@ -50,7 +50,7 @@ static bool whole(lua_State *L, int at, int64_t *value)
     int fine;
     *value = lua_tointegerx(L, at, &fine);
     if (fine && lua_type(L, at) == LUA_TNUMBER) return true;
-    return ed_fail(ED_INVALID_ARGUMENT, "index: a whole number is expected, not %s",
+    return ed_fail(ED_INVALID_ARGUMENT, "index: an integer is expected, not %s",
                    convert_kind(L, at).s),
            false;
 }
@@ -242,9 +242,10 @@ static void to_slice(const ed_tensor *t, const stretch *s, slice_of_places *of)
         of->step[i] = s[i].step;
         of->end[i] = s[i].step > 0 ? last + 1 : last ? last - 1 : ED_END; /* which is not in it */
     }
-    of->options = (ed_slice_options){.begin = {of->begin, ed_rank(t)},
-                                     .end = {of->end, ed_rank(t)},
-                                     .step = {of->step, ed_rank(t)}};
+    of->options = ED_NEW_OPTIONS(ED_SLICE_OPTIONS, ed_slice_options);
+    of->options.begin = (ed_ints){of->begin, ed_rank(t)};
+    of->options.end = (ed_ints){of->end, ed_rank(t)};
+    of->options.step = (ed_ints){of->step, ed_rank(t)};
 }
 
 static ed_tensor *view_at(ed_tensor *t, const places *p)

@@ -95,8 +95,8 @@ static int sequential(lua_State *L)
     for (lua_Integer i = 0; i < count; i++) layers[i] = layer_given(L, table, i + 1);
     static const ed_field fields[] = ED_FIELDS(ED_LAYER_COMMON, ed_layer_sequential_options);
     ed_layer_sequential_options options =
-        ED_NEW_OPTIONS(ED_LAYER_SEQUENTIAL_OPTIONS, ed_layer_sequential_options,
-                       .layers = {(void *const *)layers, count});
+        ED_NEW_OPTIONS(ED_LAYER_SEQUENTIAL_OPTIONS, ed_layer_sequential_options);
+    options.layers = (ed_objects){(void *const *)layers, count};
     convert_room room = {.who = "sequential"};
     binding b = binding_open(L);
     const int type = lua_type(L, last);

@@ -27,6 +27,15 @@ struct maker_field {
     const ed_field *schema; /* instead of both: as options of an op are read */
 };
 
+/* The fields of a list of options (tensor/schema.h), of which T has a member `options`:
+ * LIST(MAKER_OPTION, T). */
+#define MAKER_OPTION(T, type_, name_, initial, limits_, doc_)                                      \
+    {.name = #name_,                                                                               \
+     .type = ED_FIELD_##type_,                                                                     \
+     .offset = offsetof(T, options.name_),                                                         \
+     .schema =                                                                                     \
+         &(const ed_field){#name_, ED_FIELD_##type_, offsetof(T, options.name_), doc_, limits_}},
+
 typedef struct maker {
     const char *name;
     int kind;   /* of what is made, a handle_kind; of a list Lua gets a table of its tensors */

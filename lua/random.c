@@ -12,85 +12,87 @@
 
 /* ---- Draws ----------------------------------------------------------------------------------- */
 
-typedef struct draw {
-    union {
-        ed_ints shape;
-        ed_tensor *x;
-    };
+typedef struct uniform {
+    ed_ints shape;
+    ed_random_uniform_options options;
+} uniform;
+
+typedef struct normal {
+    ed_ints shape;
+    ed_random_normal_options options;
+} normal;
+
+typedef struct drawn {
+    ed_tensor *x;
     double rate;
-    ed_random_options options;
-} draw;
+    ed_generator_options options;
+} drawn;
 
 static const maker_field uniform_fields[] = {
-    {"shape", ED_FIELD_INTS, .offset = offsetof(draw, shape)},
-    {"dtype", ED_FIELD_DTYPE, .offset = offsetof(draw, options.dtype)},
-    {"generator", ED_FIELD_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
-    {"low", ED_FIELD_FLOAT, .offset = offsetof(draw, options.low)},
-    {"high", ED_FIELD_FLOAT, .offset = offsetof(draw, options.high)},
-    {0},
+    {"shape", ED_FIELD_INTS, offsetof(uniform, shape)},
+    ED_RANDOM_UNIFORM_OPTIONS(MAKER_OPTION, uniform){0},
 };
 
 static const maker_field normal_fields[] = {
-    {"shape", ED_FIELD_INTS, .offset = offsetof(draw, shape)},
-    {"dtype", ED_FIELD_DTYPE, .offset = offsetof(draw, options.dtype)},
-    {"generator", ED_FIELD_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
-    {"mean", ED_FIELD_FLOAT, .offset = offsetof(draw, options.mean)},
-    {"stddev", ED_FIELD_FLOAT, .offset = offsetof(draw, options.stddev)},
-    {0},
+    {"shape", ED_FIELD_INTS, offsetof(normal, shape)},
+    ED_RANDOM_NORMAL_OPTIONS(MAKER_OPTION, normal){0},
 };
 
 static const maker_field shuffle_fields[] = {
-    {"x", .offset = offsetof(draw, x), .read = maker_operand},
-    {"generator", ED_FIELD_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
-    {0},
+    {"x", .offset = offsetof(drawn, x), .read = maker_operand},
+    ED_GENERATOR_OPTION(MAKER_OPTION, drawn){0},
 };
 
 static const maker_field dropout_fields[] = {
-    {"x", .offset = offsetof(draw, x), .read = maker_floats},
-    {"rate", ED_FIELD_FLOAT, .offset = offsetof(draw, rate)},
-    {"generator", ED_FIELD_OBJECT, .offset = offsetof(draw, options.generator), HANDLE_GENERATOR},
-    {0},
+    {"x", .offset = offsetof(drawn, x), .read = maker_floats},
+    {"rate", ED_FIELD_FLOAT, offsetof(drawn, rate)},
+    ED_GENERATOR_OPTION(MAKER_OPTION, drawn){0},
 };
 
 static void *make_uniform(const void *arguments)
 {
-    const draw *d = arguments;
-    return ed_random_uniform_with(d->shape, &d->options);
+    const uniform *a = arguments;
+    return ed_random_uniform_with(a->shape, &a->options);
 }
 
 static void *make_normal(const void *arguments)
 {
-    const draw *d = arguments;
-    return ed_random_normal_with(d->shape, &d->options);
+    const normal *a = arguments;
+    return ed_random_normal_with(a->shape, &a->options);
 }
 
 static void *make_truncated(const void *arguments)
 {
-    const draw *d = arguments;
-    return ed_random_truncated_normal_with(d->shape, &d->options);
+    const normal *a = arguments;
+    return ed_random_truncated_normal_with(a->shape, &a->options);
 }
 
 static void *make_shuffled(const void *arguments)
 {
-    const draw *d = arguments;
-    return ed_random_shuffle_with(d->x, &d->options);
+    const drawn *a = arguments;
+    return ed_random_shuffle_with(a->x, &a->options);
 }
 
 static void *make_dropped(const void *arguments)
 {
-    const draw *d = arguments;
-    return ed_dropout_with(d->x, d->rate, &d->options);
+    const drawn *a = arguments;
+    return ed_dropout_with(a->x, a->rate, &a->options);
 }
 
-static const draw from_0 = {.options = {.high = ED_NOT_GIVEN}},
-                  around_0 = {.options = {.stddev = 1}};
+static const uniform uniform_defaults = {
+    .options = ED_COMPLETE(ED_RANDOM_UNIFORM_OPTIONS, ed_random_uniform_options)};
+static const normal normal_defaults = {
+    .options = ED_COMPLETE(ED_RANDOM_NORMAL_OPTIONS, ed_random_normal_options)};
+static const drawn drawn_defaults = {.options =
+                                         ED_COMPLETE(ED_GENERATOR_OPTION, ed_generator_options)};
 
 static const maker draws[] = {
-    {"uniform", HANDLE_TENSOR, 1, 1, uniform_fields, sizeof(draw), &from_0, make_uniform},
-    {"normal", HANDLE_TENSOR, 1, 1, normal_fields, sizeof(draw), &around_0, make_normal},
-    {"truncated_normal", HANDLE_TENSOR, 1, 1, normal_fields, sizeof(draw), &around_0,
+    {"uniform", HANDLE_TENSOR, 1, 1, uniform_fields, sizeof(uniform), &uniform_defaults,
+     make_uniform},
+    {"normal", HANDLE_TENSOR, 1, 1, normal_fields, sizeof(normal), &normal_defaults, make_normal},
+    {"truncated_normal", HANDLE_TENSOR, 1, 1, normal_fields, sizeof(normal), &normal_defaults,
      make_truncated},
-    {"shuffle", HANDLE_TENSOR, 1, 1, shuffle_fields, sizeof(draw), NULL, make_shuffled},
+    {"shuffle", HANDLE_TENSOR, 1, 1, shuffle_fields, sizeof(drawn), &drawn_defaults, make_shuffled},
     {0},
 };
 
@@ -109,7 +111,7 @@ static void *make_generator(const void *arguments)
 }
 
 static const maker makers[] = {
-    {"dropout", HANDLE_TENSOR, 2, 2, dropout_fields, sizeof(draw), NULL, make_dropped},
+    {"dropout", HANDLE_TENSOR, 2, 2, dropout_fields, sizeof(drawn), &drawn_defaults, make_dropped},
     {"generator", HANDLE_GENERATOR, 1, 1, seed_fields, sizeof(seed), NULL, make_generator},
     {0},
 };
@@ -155,7 +157,7 @@ static int new_index(lua_State *L)
         int whole, type = lua_rawgeti(L, 3, i + 1);
         state[i] = (uint64_t)lua_tointegerx(L, -1, &whole);
         if (!whole || type != LUA_TNUMBER)
-            return handle_fail(L, "a state is a table of three whole numbers");
+            return handle_fail(L, "a state is a table of three integers");
     }
     return ed_generator_set_state(generator, state) ? 0 : handle_raise(L);
 }

@@ -40,6 +40,7 @@ static void truncate_to(ed_layer *layer, int64_t n_children, int64_t n_weights)
 static void layer_destroy(void *object)
 {
     ed_layer *layer = object;
+    made_end(layer); /* first: a class of a program's may go with its last layer */
     if (layer->class->destroy) layer->class->destroy(layer);
     layer->parent = NULL;
     truncate_to(layer, 0, 0);
@@ -47,7 +48,6 @@ static void layer_destroy(void *object)
     memory_free(layer->children);
     memory_free(layer->weights);
     memory_free(layer->name);
-    made_end(layer);
     memory_free(layer);
 }
 

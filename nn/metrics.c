@@ -109,8 +109,12 @@ static void *metric_make(const ed_kind *kind, const void *options)
 /* What all of them have: total += sum, count += n. */
 static bool add_up(const ed_call *call, double sum, int64_t n)
 {
+    int64_t *count = (int64_t *)call->inputs[1]->data, more;
+    if (__builtin_add_overflow(*count, n, &more))
+        return ed_call_fail(call, ED_OUT_OF_RANGE, "the count %lld can't grow by %lld",
+                            (long long)*count, (long long)n);
     *(double *)call->inputs[0]->data += sum;
-    *(int64_t *)call->inputs[1]->data += n;
+    *count = more;
     return true;
 }
 

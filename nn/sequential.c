@@ -92,7 +92,8 @@ LAYER(sequential, SEQUENTIAL, 1, "layers one after the other", .kind.present = s
 ed_layer *ed_layer_sequential_of(const char *name, ed_layer *const *layers, int64_t count)
 {
     ed_layer_sequential_options o =
-        ED_NEW_OPTIONS(ED_LAYER_SEQUENTIAL_OPTIONS, ed_layer_sequential_options, .name = name,
-                       .layers = {(void *const *)layers, count});
+        ED_NEW_OPTIONS(ED_LAYER_SEQUENTIAL_OPTIONS, ed_layer_sequential_options);
+    o.name = name;
+    o.layers = (ed_objects){(void *const *)layers, count};
     return ed_layer_sequential_with(&o);
 }

@@ -115,9 +115,8 @@ ELEMENTWISE(selu, "y = 1.0507010 x for x > 0, 1.7580993 (e^x - 1) else", ONE(ED_
 FUNCTION1(selu);
 
 /* leaky_relu: y = x > 0 ? x : alpha x, dx = x > 0 ? dy : alpha dy */
-typedef struct leaky_attrs {
-    double alpha;
-} leaky_attrs;
+#define LEAKY_ATTRS(FIELD, T) FIELD(T, FLOAT, alpha, 0.2, ED_ANY, "slope for x <= 0")
+ED_OPTIONS(leaky_attrs, LEAKY_ATTRS);
 
 #define LEAKY_ALPHA ((const leaky_attrs *)attrs)->alpha
 VECTOR_LOOPS1_WITH(leaky_relu, LEAKY_ALPHA, vselect(x > 0, x, c * x));
@@ -141,26 +140,17 @@ static bool leaky_relu_gradient_gradient(const ed_gradient_call *g)
     return true;
 }
 
-static const ed_field leaky_schema[] = {
-    ATTR(leaky_attrs, alpha, ED_FIELD_FLOAT, "the slope for x <= 0"), {0}};
-
-#define LEAKY_ATTRS                                                                                \
-    .attrs = leaky_schema, .attrs_size = sizeof(leaky_attrs), .defaults = &(const leaky_attrs)     \
-    {                                                                                              \
-        0.2                                                                                        \
-    }
-
 ELEMENTWISE(leaky_relu, "y = x for x > 0, alpha x else", ONE(ED_SET_FLOAT),
-            .gradient = leaky_relu_gradient, SAVES_X, LEAKY_ATTRS, KINKS(0),
-            .samples = SAMPLES1(-2, 2));
+            .gradient = leaky_relu_gradient, SAVES_X, ED_OP_ATTRS(LEAKY_ATTRS, leaky_attrs),
+            KINKS(0), .samples = SAMPLES1(-2, 2));
 ELEMENTWISE(leaky_relu_gradient,
             "dx = a where b > 0, else alpha a, for dy = a and x = b of leaky_relu",
-            TWO(ED_SET_FLOAT), OF_GRADIENT, .gradient = leaky_relu_gradient_gradient, LEAKY_ATTRS,
-            KINKS(0), .samples = SAMPLES2_MASK);
+            TWO(ED_SET_FLOAT), OF_GRADIENT, .gradient = leaky_relu_gradient_gradient,
+            ED_OP_ATTRS(LEAKY_ATTRS, leaky_attrs), KINKS(0), .samples = SAMPLES2_MASK);
 
 ed_tensor *ed_leaky_relu(ed_tensor *x, double alpha)
 {
-    return CALL_OP(leaky_relu, &(leaky_attrs){alpha}, x);
+    return CALL_OP(leaky_relu, ED_ATTRS(LEAKY_ATTRS, leaky_attrs, .alpha = alpha), x);
 }
 #endif
 

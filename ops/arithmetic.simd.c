@@ -3,9 +3,10 @@
 #include "ops/ops.h"
 #include <math.h>
 
-typedef struct clip_attrs {
-    double low, high;
-} clip_attrs;
+#define CLIP_ATTRS(FIELD, T)                                                                       \
+    FIELD(T, FLOAT, low, -INFINITY, ED_ANY, "smallest value of the result")                        \
+    FIELD(T, FLOAT, high, INFINITY, ED_ANY, "largest value of the result")
+ED_OPTIONS(clip_attrs, CLIP_ATTRS);
 
 #ifdef ISA
 
@@ -424,14 +425,8 @@ static bool clip_gradient_gradient(const ed_gradient_call *g)
     return true;
 }
 
-static const ed_field clip_schema[] = {
-    ATTR(clip_attrs, low, ED_FIELD_FLOAT, "the least value of the result"),
-    ATTR(clip_attrs, high, ED_FIELD_FLOAT, "the greatest value of the result"),
-    {0}};
-
 #define CLIP_DEFINITION                                                                            \
-    .attrs = clip_schema, .attrs_size = sizeof(clip_attrs),                                        \
-    .defaults = &(const clip_attrs){-INFINITY, INFINITY}, .kinks = (const double[])                \
+    ED_OP_ATTRS(CLIP_ATTRS, clip_attrs), .kinks = (const double[])                                 \
     {                                                                                              \
         -1, 1, NAN                                                                                 \
     }
@@ -439,18 +434,19 @@ static const ed_field clip_schema[] = {
 ELEMENTWISE_AS(clip, clip_infer, elementwise_kernel, "y = max(min(x, high), low)",
                ONE(ED_SET_NUMBER), SAVES_X, .gradient = clip_gradient, CLIP_DEFINITION,
                .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5)},
-                                      .attrs = &(const clip_attrs){-1, 1}},
+                                      .attrs = ED_ATTRS(CLIP_ATTRS, clip_attrs, .low = -1,
+                                                        .high = 1)},
                                      {.inputs = {ED_SAMPLE_IN(-2, 2)}}));
-ELEMENTWISE_AS(clip_gradient, clip_infer, elementwise_kernel,
-               "dx = a where low <= b <= high, else 0, for dy = a and x = b of clip",
-               TWO(ED_SET_FLOAT), .operands[1].saved = true, .flags = ED_OP_INTERNAL,
-               .gradient = clip_gradient_gradient, CLIP_DEFINITION,
-               .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5),
-                                                 ED_SAMPLE_IN(-2, 2, 3, 5)},
-                                      .attrs = &(const clip_attrs){-1, 1}}));
+ELEMENTWISE_AS(
+    clip_gradient, clip_infer, elementwise_kernel,
+    "dx = a where low <= b <= high, else 0, for dy = a and x = b of clip", TWO(ED_SET_FLOAT),
+    .operands[1].saved = true, .flags = ED_OP_INTERNAL, .gradient = clip_gradient_gradient,
+    CLIP_DEFINITION,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5), ED_SAMPLE_IN(-2, 2, 3, 5)},
+                           .attrs = ED_ATTRS(CLIP_ATTRS, clip_attrs, .low = -1, .high = 1)}));
 
 ed_tensor *ed_clip(ed_tensor *x, double low, double high)
 {
-    return CALL_OP(clip, (&(clip_attrs){low, high}), x);
+    return CALL_OP(clip, ED_ATTRS(CLIP_ATTRS, clip_attrs, .low = low, .high = high), x);
 }
 #endif

@@ -12,9 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct cast_attrs {
-    ed_dtype dtype;
-} cast_attrs;
+#define CAST_ATTRS(FIELD, T) FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "of the result")
+ED_OPTIONS(cast_attrs, CAST_ATTRS);
 
 /* ---- One element ----------------------------------------------------------------------------- */
 
@@ -219,22 +218,19 @@ static bool cast_gradient(const ed_gradient_call *g)
     return true;
 }
 
-static const ed_field cast_schema[] = {
-    ATTR(cast_attrs, dtype, ED_FIELD_DTYPE, "the dtype of the result"), {0}};
+#define TO(dtype_) ED_ATTRS(CAST_ATTRS, cast_attrs, .dtype = dtype_)
 
 ELEMENTWISE_AS(cast, cast_infer, elementwise_kernel, "y = x in another dtype", ONE(ED_SET_ALL),
-               .attrs = cast_schema, .attrs_size = sizeof(cast_attrs),
-               .defaults = &(const cast_attrs){ED_FLOAT32}, .gradient = cast_gradient,
-               .samples = ED_SAMPLES(
-                   {.inputs = {ED_SAMPLE_IN(-3, 3, 3, 5)},
-                    .attrs = &(const cast_attrs){ED_FLOAT64}},
-                   {.inputs = {ED_SAMPLE_IN(-3, 3, 7)}, .attrs = &(const cast_attrs){ED_INT32}},
-                   {.inputs = {ED_SAMPLE_IN(-3, 3)}, .attrs = &(const cast_attrs){ED_BFLOAT16}},
-                   {.inputs = {ED_SAMPLE_IN(-3, 3, 4)}, .attrs = &(const cast_attrs){ED_INT16}},
-                   {.inputs = {ED_SAMPLE_IN(0, 9, 5)}, .attrs = &(const cast_attrs){ED_UINT64}}));
+               ED_OP_ATTRS(CAST_ATTRS, cast_attrs), .gradient = cast_gradient,
+               .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-3, 3, 3, 5)},
+                                      .attrs = TO(ED_FLOAT64)},
+                                     {.inputs = {ED_SAMPLE_IN(-3, 3, 7)}, .attrs = TO(ED_INT32)},
+                                     {.inputs = {ED_SAMPLE_IN(-3, 3)}, .attrs = TO(ED_BFLOAT16)},
+                                     {.inputs = {ED_SAMPLE_IN(-3, 3, 4)}, .attrs = TO(ED_INT16)},
+                                     {.inputs = {ED_SAMPLE_IN(0, 9, 5)}, .attrs = TO(ED_UINT64)}));
 
 ed_tensor *ed_cast(ed_tensor *x, ed_dtype dtype)
 {
-    return CALL_OP(cast, &(cast_attrs){dtype}, x);
+    return CALL_OP(cast, TO(dtype), x);
 }
 #endif

@@ -601,16 +601,22 @@ static bool gradient_kernel(conv *c)
 
 /* Attributes of the gradients: the convolution's, and the shape that is wanted (of x or of the
  * kernel). */
-typedef struct conv2d_gradient_attrs {
-    ed_conv2d_options conv;
-    ed_ints shape;
-} conv2d_gradient_attrs;
+#define CONV2D_GRADIENT_ATTRS(FIELD, T)                                                            \
+    ED_CONV2D_OPTIONS(FIELD, T)                                                                    \
+    FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result")
+ED_OPTIONS(conv2d_gradient_attrs, CONV2D_GRADIENT_ATTRS);
+
+static ed_conv2d_options convolution(const void *gradient_attrs)
+{
+    const conv2d_gradient_attrs *a = gradient_attrs;
+    return *ED_OPTIONS_FROM(ED_CONV2D_OPTIONS, a, ed_conv2d_options);
+}
 
 /* The windows of a convolution of images x with a kernel, the plan of a call; both shapes have rank
  * 4. */
-static const window *windows(ed_call *call, const int64_t *x, const int64_t *kernel)
+static const window *windows(ed_call *call, const ed_conv2d_options *o, const int64_t *x,
+                             const int64_t *kernel)
 {
-    const ed_conv2d_options *o = call->attrs;
     if (x[3] == kernel[2])
         return window_make(call, x, kernel, o->strides, false, o->dilations, o->padding);
     ed_call_fail(call, ED_INVALID_ARGUMENT,
@@ -648,7 +654,7 @@ static bool conv2d_infer(ed_call *call)
     const window *w;
     if (!is_rank_4(call, x, "x", "[batch, height, width, in]") ||
         !is_rank_4(call, kernel, "kernel", "[kh, kw, in, out]") ||
-        !(w = windows(call, x->shape, kernel->shape)))
+        !(w = windows(call, call->attrs, x->shape, kernel->shape)))
         return false;
     int64_t shape[] = {w->batch, w->out[0], w->out[1], kernel->shape[3]};
     return ed_call_output(call, 0, x->dtype, 4, shape);
@@ -657,10 +663,11 @@ static bool conv2d_infer(ed_call *call)
 static bool conv2d_gradient_input_infer(ed_call *call)
 {
     const conv2d_gradient_attrs *o = call->attrs;
+    const ed_conv2d_options options = convolution(o);
     const ed_tensor *dy = call->inputs[0], *kernel = call->inputs[1];
     const window *w;
     return check_shape(call, o->shape) && is_rank_4(call, kernel, "kernel", "[kh, kw, in, out]") &&
-           (w = windows(call, o->shape.values, kernel->shape)) &&
+           (w = windows(call, &options, o->shape.values, kernel->shape)) &&
            check_dy(call, w, dy, kernel->shape[3]) &&
            ed_call_output(call, 0, dy->dtype, 4, o->shape.values);
 }
@@ -668,10 +675,11 @@ static bool conv2d_gradient_input_infer(ed_call *call)
 static bool conv2d_gradient_kernel_infer(ed_call *call)
 {
     const conv2d_gradient_attrs *o = call->attrs;
+    const ed_conv2d_options options = convolution(o);
     const ed_tensor *x = call->inputs[0], *dy = call->inputs[1];
     const window *w;
     return check_shape(call, o->shape) && is_rank_4(call, x, "x", "[batch, height, width, in]") &&
-           (w = windows(call, x->shape, o->shape.values)) &&
+           (w = windows(call, &options, x->shape, o->shape.values)) &&
            check_dy(call, w, dy, o->shape.values[3]) &&
            ed_call_output(call, 0, dy->dtype, 4, o->shape.values);
 }
@@ -763,23 +771,22 @@ static bool conv2d_gradient_kernel_reference(const ed_call *call)
 }
 
 /* The three ops are linear in each operand, and each one's gradients are the other two. */
-static ed_tensor *convolve(const void *attrs, ed_tensor *x, ed_tensor *k)
-{
-    return ed_conv2d_with(x, k, attrs);
-}
-
 extern const ed_op ed_op_conv2d_gradient_input, ed_op_conv2d_gradient_kernel;
 
-static ed_tensor *input_gradient(const void *attrs, ed_tensor *dy, ed_tensor *k, ed_ints shape)
+static ed_tensor *input_gradient(const ed_conv2d_options *o, ed_tensor *dy, ed_tensor *k,
+                                 ed_ints shape)
 {
-    conv2d_gradient_attrs a = {*(const ed_conv2d_options *)attrs, shape};
-    return CALL_OP(conv2d_gradient_input, &a, dy, k);
+    return CALL_OP(conv2d_gradient_input,
+                   ED_OPTIONS_FROM(ED_CONV2D_OPTIONS, o, conv2d_gradient_attrs, .shape = shape), dy,
+                   k);
 }
 
-static ed_tensor *kernel_gradient(const void *attrs, ed_tensor *x, ed_tensor *dy, ed_ints shape)
+static ed_tensor *kernel_gradient(const ed_conv2d_options *o, ed_tensor *x, ed_tensor *dy,
+                                  ed_ints shape)
 {
-    conv2d_gradient_attrs a = {*(const ed_conv2d_options *)attrs, shape};
-    return CALL_OP(conv2d_gradient_kernel, &a, x, dy);
+    return CALL_OP(conv2d_gradient_kernel,
+                   ED_OPTIONS_FROM(ED_CONV2D_OPTIONS, o, conv2d_gradient_attrs, .shape = shape), x,
+                   dy);
 }
 
 static bool conv2d_gradient(const ed_gradient_call *g)
@@ -791,15 +798,17 @@ static bool conv2d_gradient(const ed_gradient_call *g)
 
 static bool conv2d_gradient_input_gradient(const ed_gradient_call *g)
 {
-    if (g->needs[0]) g->dx[0] = convolve(g->attrs, g->dy[0], g->inputs[1]);
-    if (g->needs[1]) g->dx[1] = kernel_gradient(g->attrs, g->dy[0], g->inputs[0], g->shapes[1]);
+    const ed_conv2d_options o = convolution(g->attrs);
+    if (g->needs[0]) g->dx[0] = ed_conv2d_with(g->dy[0], g->inputs[1], &o);
+    if (g->needs[1]) g->dx[1] = kernel_gradient(&o, g->dy[0], g->inputs[0], g->shapes[1]);
     return true;
 }
 
 static bool conv2d_gradient_kernel_gradient(const ed_gradient_call *g)
 {
-    if (g->needs[0]) g->dx[0] = input_gradient(g->attrs, g->inputs[1], g->dy[0], g->shapes[0]);
-    if (g->needs[1]) g->dx[1] = convolve(g->attrs, g->inputs[0], g->dy[0]);
+    const ed_conv2d_options o = convolution(g->attrs);
+    if (g->needs[0]) g->dx[0] = input_gradient(&o, g->inputs[1], g->dy[0], g->shapes[0]);
+    if (g->needs[1]) g->dx[1] = ed_conv2d_with(g->inputs[0], g->dy[0], &o);
     return true;
 }
 
@@ -811,30 +820,9 @@ static bool conv2d_gradient_kernel_gradient(const ed_gradient_call *g)
     {                                                                                              \
         (const int64_t[]){__VA_ARGS__}, 4                                                          \
     }
-#define OPTIONS(...)                                                                               \
-    .attrs = &(const ed_conv2d_options)                                                            \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
+#define OPTIONS(...) .attrs = ED_ATTRS(ED_CONV2D_OPTIONS, ed_conv2d_options, __VA_ARGS__)
 #define WITH(s, ...)                                                                               \
-    .attrs = &(const conv2d_gradient_attrs)                                                        \
-    {                                                                                              \
-        .conv = {__VA_ARGS__}, .shape = s                                                          \
-    }
-#define CONV_ATTRS(type, path)                                                                     \
-    {"strides", ED_FIELD_INTS, offsetof(type, path strides), "[height, width], default 1, 1"},     \
-        {"dilations", ED_FIELD_INTS, offsetof(type, path dilations),                               \
-         "[height, width], default 1, 1"},                                                         \
-    {                                                                                              \
-        "padding", ED_FIELD_STRING, offsetof(type, path padding),                                  \
-            "\"VALID\" (default) or \"SAME\"", ED_ONE_OF("VALID", "SAME")                          \
-    }
-
-static const ed_field conv2d_attrs[] = {CONV_ATTRS(ed_conv2d_options, ), {0}};
-static const ed_field gradient_attrs[] = {
-    CONV_ATTRS(conv2d_gradient_attrs, conv.),
-    {"shape", ED_FIELD_INTS, offsetof(conv2d_gradient_attrs, shape), "of the result"},
-    {0}};
+    .attrs = ED_ATTRS(CONV2D_GRADIENT_ATTRS, conv2d_gradient_attrs, .shape = s, __VA_ARGS__)
 
 /* conv2d: y = x * kernel, dx and dkernel by ops of their own */
 ED_OP(conv2d) = {
@@ -843,8 +831,7 @@ ED_OP(conv2d) = {
         "y[n, i, j, o] = sum over the window and channels of x[n, i', j', c] kernel[kh, kw, c, o]",
     .operands = {{"x", ED_SET_FLOAT, 'T'}, {"kernel", ED_SET_FLOAT, 'T'}},
     .flags = ED_OP_CONTIGUOUS,
-    .attrs = conv2d_attrs,
-    .attrs_size = sizeof(ed_conv2d_options),
+    ED_OP_ATTRS(ED_CONV2D_OPTIONS, ed_conv2d_options),
     .infer = conv2d_infer,
     .kernel = conv2d_kernel,
     .gradient = conv2d_gradient,
@@ -872,8 +859,7 @@ ED_OP(conv2d_gradient_input) = {
     .doc = "the gradient of conv2d by x: dy sent back through the kernel",
     .operands = {{"dy", ED_SET_FLOAT, 'T'}, {"kernel", ED_SET_FLOAT, 'T'}},
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
-    .attrs = gradient_attrs,
-    .attrs_size = sizeof(conv2d_gradient_attrs),
+    ED_OP_ATTRS(CONV2D_GRADIENT_ATTRS, conv2d_gradient_attrs),
     .infer = conv2d_gradient_input_infer,
     .kernel = conv2d_gradient_input_kernel,
     .gradient = conv2d_gradient_input_gradient,
@@ -897,8 +883,7 @@ ED_OP(conv2d_gradient_kernel) = {
     .doc = "the gradient of conv2d by its kernel",
     .operands = {{"x", ED_SET_FLOAT, 'T'}, {"dy", ED_SET_FLOAT, 'T'}},
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
-    .attrs = gradient_attrs,
-    .attrs_size = sizeof(conv2d_gradient_attrs),
+    ED_OP_ATTRS(CONV2D_GRADIENT_ATTRS, conv2d_gradient_attrs),
     .infer = conv2d_gradient_kernel_infer,
     .kernel = conv2d_gradient_kernel_kernel,
     .gradient = conv2d_gradient_kernel_gradient,

@@ -24,20 +24,9 @@ static ed_dtype dtype_or(ed_dtype dtype, ed_dtype otherwise)
 
 /* ---- zeros, ones ----------------------------------------------------------------------------- */
 
-typedef struct fill_attrs {
-    ed_ints shape;
-    ed_dtype dtype;
-} fill_attrs;
-
-#define FILL_ATTRS                                                                                 \
-    (const ed_field[])                                                                             \
-    {                                                                                              \
-        ATTR(fill_attrs, shape, ED_FIELD_INTS, "of the result"),                                   \
-            ATTR(fill_attrs, dtype, ED_FIELD_DTYPE, "default float32"),                            \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
+#define SHAPE_ATTR(FIELD, T) FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result")
+#define FILL_ATTRS(FIELD, T) SHAPE_ATTR(FIELD, T) ED_CREATE_OPTIONS(FIELD, T)
+ED_OPTIONS(fill_attrs, FILL_ATTRS);
 
 static bool fill_infer(ed_call *call)
 {
@@ -85,16 +74,18 @@ static bool ones_plain(const ed_call *call)
     return fill_plain(call, 1);
 }
 
+#define FILLED(of, ...)                                                                            \
+    {                                                                                              \
+        .attrs =                                                                                   \
+            ED_ATTRS(FILL_ATTRS, fill_attrs, .shape = ED_SAMPLE_INTS(__VA_ARGS__), .dtype = of)    \
+    }
 #define FILL_SAMPLES                                                                               \
-    ED_SAMPLES({.attrs = &(const fill_attrs){ED_SAMPLE_INTS(2, 3), ED_DTYPE_NONE}},                \
-               {.attrs = &(const fill_attrs){ED_SAMPLE_INTS(), ED_FLOAT64}},                       \
-               {.attrs = &(const fill_attrs){ED_SAMPLE_INTS(4, 0), ED_BOOL}})
+    ED_SAMPLES(FILLED(ED_DTYPE_NONE, 2, 3), FILLED(ED_FLOAT64), FILLED(ED_BOOL, 4, 0))
 
 ED_OP(zeros) = {
     .name = "zeros",
     .doc = "all 0",
-    .attrs = FILL_ATTRS,
-    .attrs_size = sizeof(fill_attrs),
+    ED_OP_ATTRS(FILL_ATTRS, fill_attrs),
     .infer = fill_infer,
     .kernel = zeros_kernel,
     .no_gradient = from_nothing,
@@ -105,8 +96,7 @@ ED_OP(zeros) = {
 ED_OP(ones) = {
     .name = "ones",
     .doc = "all 1",
-    .attrs = FILL_ATTRS,
-    .attrs_size = sizeof(fill_attrs),
+    ED_OP_ATTRS(FILL_ATTRS, fill_attrs),
     .infer = fill_infer,
     .kernel = ones_kernel,
     .no_gradient = from_nothing,
@@ -116,21 +106,24 @@ ED_OP(ones) = {
 
 ed_tensor *ed_zeros_with(ed_ints shape, const ed_create_options *options)
 {
+    options = OPTIONS_OR_DEFAULTS(ED_CREATE_OPTIONS, options);
     return ed_call_op(&ed_op_zeros, NULL, 0,
-                      &(fill_attrs){shape, options ? options->dtype : ED_DTYPE_NONE});
+                      ED_OPTIONS_FROM(ED_CREATE_OPTIONS, options, fill_attrs, .shape = shape));
 }
 
 ed_tensor *ed_ones_with(ed_ints shape, const ed_create_options *options)
 {
+    options = OPTIONS_OR_DEFAULTS(ED_CREATE_OPTIONS, options);
     return ed_call_op(&ed_op_ones, NULL, 0,
-                      &(fill_attrs){shape, options ? options->dtype : ED_DTYPE_NONE});
+                      ED_OPTIONS_FROM(ED_CREATE_OPTIONS, options, fill_attrs, .shape = shape));
 }
 
 /* The attributes of a tensor like x. */
 static fill_attrs like(const ed_tensor *x)
 {
     ed_dtype dtype = x->flags & TENSOR_WEAK ? number_default_dtype(x) : (ed_dtype)x->dtype;
-    return (fill_attrs){{x->shape, x->rank}, dtype};
+    return (fill_attrs)ED_COMPLETE(FILL_ATTRS, fill_attrs, .shape = {x->shape, x->rank},
+                                   .dtype = dtype);
 }
 
 ed_tensor *(ed_zeros_like)(ed_tensor *x)
@@ -149,9 +142,7 @@ ed_tensor *(ed_ones_like)(ed_tensor *x)
 
 /* ---- full: dvalue = sum of dy ---------------------------------------------------------------- */
 
-typedef struct full_attrs {
-    ed_ints shape;
-} full_attrs;
+ED_OPTIONS(full_attrs, SHAPE_ATTR);
 
 static bool full_infer(ed_call *call)
 {
@@ -188,45 +179,44 @@ ED_OP(full) = {
     .name = "full",
     .doc = "all the value, which is 0-d",
     .operands = {{"value", ED_SET_ALL, 'T'}},
-    .attrs = (const ed_field[]){ATTR(full_attrs, shape, ED_FIELD_INTS, "of the result"), {0}},
-    .attrs_size = sizeof(full_attrs),
+    ED_OP_ATTRS(SHAPE_ATTR, full_attrs),
     .infer = full_infer,
     .kernel = full_kernel,
     .gradient = full_gradient,
     .reference = full_plain,
-    .samples = ED_SAMPLES(
-        {.inputs = {ED_SAMPLE_IN(-2, 2)}, .attrs = &(const full_attrs){ED_SAMPLE_INTS(2, 3)}},
-        {.inputs = {ED_SAMPLE_IN(-2, 2)}, .attrs = &(const full_attrs){ED_SAMPLE_INTS()}}),
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2)},
+                           .attrs = ED_ATTRS(SHAPE_ATTR, full_attrs,
+                                             .shape = ED_SAMPLE_INTS(2, 3))},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2)},
+                           .attrs = ED_ATTRS(SHAPE_ATTR, full_attrs, .shape = ED_SAMPLE_INTS())}),
 };
 
-ed_tensor *ed_full_with(ed_ints shape, ed_tensor *value, const ed_create_options *options)
+ed_tensor *ed_full_with(ed_ints shape, ed_tensor *value, const ed_full_options *options)
 {
-    if (!value) return ed_fail(ED_INVALID_ARGUMENT, "full: the value is NULL");
-    ed_dtype dtype = options ? options->dtype : ED_DTYPE_NONE;
+    if (!value) return ed_fail(ED_INVALID_ARGUMENT, "full: value is NULL");
+    options = OPTIONS_OR_DEFAULTS(ED_FULL_OPTIONS, options);
+    if (!schema_complete("full", options)) return NULL;
+    const ed_dtype dtype = options->dtype;
     if (value->flags & TENSOR_WEAK)
-        value = ed_scalar_with(value, &(ed_scalar_options){dtype_or(dtype, ED_FLOAT32)});
+        value = ed_scalar(value, .dtype = dtype_or(dtype, ED_FLOAT32));
     else if (dtype && dtype != value->dtype)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "full: the value is %s, the dtype asked for %s; ed_cast the value",
                        text_of_tensor(value).s, ed_dtype_name(dtype));
-    return CALL_OP(full, &(full_attrs){shape}, value);
+    return CALL_OP(full, ED_ATTRS(SHAPE_ATTR, full_attrs, .shape = shape), value);
 }
 
 /* ---- eye ------------------------------------------------------------------------------------- */
 
-typedef struct eye_attrs {
-    int64_t rows, columns;
-    ed_dtype dtype;
-} eye_attrs;
+#define EYE_ATTRS(FIELD, T)                                                                        \
+    FIELD(T, INT, rows, 0, ED_AT_LEAST(0), "size of the first axis") ED_EYE_OPTIONS(FIELD, T)
+ED_OPTIONS(eye_attrs, EYE_ATTRS);
 
 static bool eye_infer(ed_call *call)
 {
     const eye_attrs *attrs = call->attrs;
     ed_dtype dtype = dtype_or(attrs->dtype, ED_FLOAT32);
-    int64_t shape[2] = {attrs->rows, attrs->columns ? attrs->columns : attrs->rows};
-    if (shape[0] < 0 || shape[1] < 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "negative extent in the shape %s",
-                            text_of_ints(shape, 2).s);
+    const int64_t shape[2] = {attrs->rows, attrs->columns < 0 ? attrs->rows : attrs->columns};
     return checked_dtype(call, dtype, ED_SET_ALL) && ed_call_output(call, 0, dtype, 2, shape);
 }
 
@@ -252,34 +242,31 @@ static bool eye_plain(const ed_call *call)
 ED_OP(eye) = {
     .name = "eye",
     .doc = "the identity matrix",
-    .attrs = (const ed_field[]){ATTR(eye_attrs, rows, ED_FIELD_INT, "first extent"),
-                                ATTR(eye_attrs, columns, ED_FIELD_INT,
-                                     "second extent; default rows"),
-                                ATTR(eye_attrs, dtype, ED_FIELD_DTYPE, "default float32"),
-                                {0}},
-    .attrs_size = sizeof(eye_attrs),
+    ED_OP_ATTRS(EYE_ATTRS, eye_attrs),
     .infer = eye_infer,
     .kernel = eye_kernel,
     .no_gradient = from_nothing,
     .reference = eye_plain,
-    .samples = ED_SAMPLES({.attrs = &(const eye_attrs){.rows = 3}},
-                          {.attrs = &(const eye_attrs){2, 4, ED_FLOAT64}},
-                          {.attrs = &(const eye_attrs){4, 1, ED_INT32}}),
+    .samples = ED_SAMPLES(
+        {.attrs = ED_ATTRS(EYE_ATTRS, eye_attrs, .rows = 3)},
+        {.attrs = ED_ATTRS(EYE_ATTRS, eye_attrs, .rows = 2, .columns = 4, .dtype = ED_FLOAT64)},
+        {.attrs = ED_ATTRS(EYE_ATTRS, eye_attrs, .rows = 4, .columns = 1, .dtype = ED_INT32)}),
 };
 
 ed_tensor *ed_eye_with(int64_t rows, const ed_eye_options *options)
 {
-    eye_attrs attrs = {.rows = rows};
-    if (options) attrs = (eye_attrs){rows, options->columns, options->dtype};
-    return ed_call_op(&ed_op_eye, NULL, 0, &attrs);
+    options = OPTIONS_OR_DEFAULTS(ED_EYE_OPTIONS, options);
+    return ed_call_op(&ed_op_eye, NULL, 0,
+                      ED_OPTIONS_FROM(ED_EYE_OPTIONS, options, eye_attrs, .rows = rows));
 }
 
 /* ---- range ----------------------------------------------------------------------------------- */
 
-typedef struct range_attrs {
-    double start, limit, delta;
-    ed_dtype dtype;
-} range_attrs;
+#define RANGE_ATTRS(FIELD, T)                                                                      \
+    FIELD(T, FLOAT, start, 0, ED_ANY, "the first number")                                          \
+    FIELD(T, FLOAT, limit, 0, ED_ANY, "above all numbers, or below them if delta is negative")     \
+    ED_RANGE_OPTIONS(FIELD, T)
+ED_OPTIONS(range_attrs, RANGE_ATTRS);
 
 static bool is_int32(double x)
 {
@@ -374,45 +361,38 @@ static bool range_plain(const ed_call *call)
 ED_OP(range) = {
     .name = "range",
     .doc = "start, start + delta, ... up to but without limit",
-    .attrs = (const ed_field[]){ATTR(range_attrs, start, ED_FIELD_FLOAT, "the first number"),
-                                ATTR(range_attrs, limit, ED_FIELD_FLOAT, "what is not reached"),
-                                ATTR(range_attrs, delta, ED_FIELD_FLOAT, "default 1"),
-                                ATTR(range_attrs, dtype, ED_FIELD_DTYPE,
-                                     "default int32 or int64 for whole numbers, else float32"),
-                                {0}},
-    .attrs_size = sizeof(range_attrs),
-    .defaults = &(const range_attrs){.delta = 1},
+    ED_OP_ATTRS(RANGE_ATTRS, range_attrs),
     .infer = range_infer,
     .kernel = range_kernel,
     .no_gradient = from_nothing,
     .reference = range_plain,
-    .samples = ED_SAMPLES({.attrs = &(const range_attrs){0, 5, 1, ED_DTYPE_NONE}},
-                          {.attrs = &(const range_attrs){2, -3, -0.5, ED_FLOAT64}},
-                          {.attrs = &(const range_attrs){3, 3, 1, ED_INT64}}),
+    .samples = ED_SAMPLES({.attrs = ED_ATTRS(RANGE_ATTRS, range_attrs, .limit = 5)},
+                          {.attrs = ED_ATTRS(RANGE_ATTRS, range_attrs, .start = 2, .limit = -3,
+                                             .delta = -0.5, .dtype = ED_FLOAT64)},
+                          {.attrs = ED_ATTRS(RANGE_ATTRS, range_attrs, .start = 3, .limit = 3,
+                                             .dtype = ED_INT64)}),
 };
 
 ed_tensor *ed_range_with(double start, double limit, const ed_range_options *options)
 {
-    range_attrs attrs = {start, limit, 1, ED_DTYPE_NONE};
-    if (options) attrs = (range_attrs){start, limit, options->delta, options->dtype};
-    return ed_call_op(&ed_op_range, NULL, 0, &attrs);
+    options = OPTIONS_OR_DEFAULTS(ED_RANGE_OPTIONS, options);
+    return ed_call_op(
+        &ed_op_range, NULL, 0,
+        ED_OPTIONS_FROM(ED_RANGE_OPTIONS, options, range_attrs, .start = start, .limit = limit));
 }
 
 /* ---- linspace -------------------------------------------------------------------------------- */
 
-typedef struct linspace_attrs {
-    double start, stop;
-    int64_t num;
-    ed_dtype dtype;
-} linspace_attrs;
+#define LINSPACE_ATTRS(FIELD, T)                                                                   \
+    FIELD(T, FLOAT, start, 0, ED_ANY, "the first number")                                          \
+    FIELD(T, FLOAT, stop, 0, ED_ANY, "the last number")                                            \
+    FIELD(T, INT, num, 50, ED_AT_LEAST(0), "number of elements") ED_CREATE_OPTIONS(FIELD, T)
+ED_OPTIONS(linspace_attrs, LINSPACE_ATTRS);
 
 static bool linspace_infer(ed_call *call)
 {
     const linspace_attrs *attrs = call->attrs;
     ed_dtype dtype = dtype_or(attrs->dtype, ED_FLOAT32);
-    if (attrs->num < 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%lld is no number of elements",
-                            (long long)attrs->num);
     return checked_dtype(call, dtype, ED_SET_FLOAT) &&
            ed_call_output(call, 0, dtype, 1, &attrs->num);
 }
@@ -448,29 +428,29 @@ static bool linspace_plain(const ed_call *call)
     return true;
 }
 
+#define LINE(from, to, count, of)                                                                  \
+    {                                                                                              \
+        .attrs = ED_ATTRS(LINSPACE_ATTRS, linspace_attrs, .start = from, .stop = to, .num = count, \
+                          .dtype = of)                                                             \
+    }
+
 ED_OP(linspace) = {
     .name = "linspace",
     .doc = "evenly spaced numbers, both ends included",
-    .attrs = (const ed_field[]){ATTR(linspace_attrs, start, ED_FIELD_FLOAT, "the first number"),
-                                ATTR(linspace_attrs, stop, ED_FIELD_FLOAT, "the last number"),
-                                ATTR(linspace_attrs, num, ED_FIELD_INT, "how many"),
-                                ATTR(linspace_attrs, dtype, ED_FIELD_DTYPE,
-                                     "float32 (default) or float64"),
-                                {0}},
-    .attrs_size = sizeof(linspace_attrs),
+    ED_OP_ATTRS(LINSPACE_ATTRS, linspace_attrs),
     .infer = linspace_infer,
     .kernel = linspace_kernel,
     .no_gradient = from_nothing,
     .reference = linspace_plain,
-    .samples = ED_SAMPLES({.attrs = &(const linspace_attrs){0, 1, 5, ED_DTYPE_NONE}},
-                          {.attrs = &(const linspace_attrs){3, -2, 7, ED_FLOAT64}},
-                          {.attrs = &(const linspace_attrs){1, 2, 1, ED_FLOAT64}},
-                          {.attrs = &(const linspace_attrs){1, 2, 0, ED_FLOAT64}}),
+    .samples = ED_SAMPLES(LINE(0, 1, 5, ED_FLOAT32), LINE(3, -2, 7, ED_FLOAT64),
+                          LINE(1, 2, 1, ED_FLOAT64), LINE(1, 2, 0, ED_FLOAT64)),
 };
 
 ed_tensor *ed_linspace_with(double start, double stop, int64_t num,
                             const ed_create_options *options)
 {
-    linspace_attrs attrs = {start, stop, num, options ? options->dtype : ED_DTYPE_NONE};
-    return ed_call_op(&ed_op_linspace, NULL, 0, &attrs);
+    options = OPTIONS_OR_DEFAULTS(ED_CREATE_OPTIONS, options);
+    return ed_call_op(&ed_op_linspace, NULL, 0,
+                      ED_OPTIONS_FROM(ED_CREATE_OPTIONS, options, linspace_attrs, .start = start,
+                                      .stop = stop, .num = num));
 }

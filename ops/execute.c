@@ -334,29 +334,16 @@ static bool check_dtype(const ed_call *call, int i)
     return true;
 }
 
-/* Whether a number was written for a list: .axis = 1 makes it the pointer, and no memory is there. */
-static bool is_number(const ed_ints *list)
+/* Whether the attributes are complete and within their limits. Lists' counts are believed by all who
+ * read or copy them: the shape rule, a tape. */
+static bool check_attrs(const ed_call *call)
 {
-    enum { FIRST_PAGE = 4096 };
-    const intptr_t at = (intptr_t)list->values;
-    return at && at > -FIRST_PAGE && at < FIRST_PAGE;
-}
-
-/* A list's count is believed by all who read it or copy it: the shape rule, a tape. */
-static bool check_lists(const ed_call *call)
-{
-    for (const ed_field *a = call->op->attrs; a && a->name; a++) {
-        if (a->type != ED_FIELD_INTS && a->type != ED_FIELD_AXES) continue;
-        const ed_ints *list = (const void *)((const char *)call->attrs + a->offset);
-        if (is_number(list))
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is a list: write %s(%d)", a->name,
-                                strncmp(a->name, "ax", 2) ? "ED_INTS" : "ED_AXES",
-                                (int)(intptr_t)list->values);
-        if (list->values && list->count < 0)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is a list of %lld numbers", a->name,
-                                (long long)list->count);
-    }
-    return true;
+    const ed_op *op = call->op;
+    if (!op->attrs) return true;
+    const bool marked = op->attrs_size >= sizeof(uint32_t) && op->defaults &&
+                        *(const uint32_t *)op->defaults == ED_OPTIONS_MARK;
+    return (!marked || schema_complete(op->name, call->attrs)) &&
+           schema_check(op->name, op->attrs, call->attrs);
 }
 
 static bool not_a_variable(const ed_call *call, int i)
@@ -519,7 +506,7 @@ static bool infer(ed_call *call)
 static bool execute(ed_call *call)
 {
     if (__builtin_expect(threads_stopped(), 0)) return cancel(call);
-    if (!check_count(call, call->n_inputs) || !check_lists(call) ||
+    if (!check_count(call, call->n_inputs) || !check_attrs(call) ||
         !resolve(call, call->operands, call->n_inputs))
         return false;
     const thread_state *self = thread_self();

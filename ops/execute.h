@@ -61,12 +61,6 @@ int ops_operands(const ed_op *op);
 const ed_operand *ops_operand(const ed_op *op, int i);
 bool ops_operands_agree(const ed_op *op, int i, int k);
 
-/* Field of an attribute schema. */
-#define ATTR(struct_type, field, kind, text)                                                       \
-    {                                                                                              \
-#field, kind, offsetof(struct_type, field), text, ED_ANY                                   \
-    }
-
 /* Sums dy over the axes along which an operand of `shape` was broadcast, so
  * that it has that shape. */
 ed_tensor *ops_sum_to(ed_tensor *dy, ed_ints shape);

@@ -181,19 +181,16 @@ ED_OP(gather) = {
     .operands = {{"x", ED_SET_ALL, 'T'}, INDICES},
     .operands[1].saved = true,
     .flags = ED_OP_CONTIGUOUS,
-    .attrs = (const ed_field[]){ATTR(ed_gather_options, axis, ED_FIELD_AXIS,
-                                     "along which; default the first"),
-                                {0}},
-    .attrs_size = sizeof(ed_gather_options),
+    ED_OP_ATTRS(ED_GATHER_OPTIONS, ed_gather_options),
     .infer = gather_infer,
     .kernel = gather_kernel,
     .gradient = gather_gradient,
     .reference = gather_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 4, 3), ED_SAMPLE_IN(0, 3, 6)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 2), ED_SAMPLE_IN(0, 4, 2, 3)},
-                           .attrs = &(const ed_gather_options){1}},
+                           .attrs = ED_ATTRS(ED_GATHER_OPTIONS, ed_gather_options, .axis = 1)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5), ED_SAMPLE_IN(0, 4, 4)},
-                           .attrs = &(const ed_gather_options){-1}},
+                           .attrs = ED_ATTRS(ED_GATHER_OPTIONS, ed_gather_options, .axis = -1)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 2), ED_SAMPLE_IN(0, 3)}}),
 };
 
@@ -286,9 +283,10 @@ static bool add_at_plain(const ed_call *call, int64_t before, int64_t extent, in
 
 /* gather_gradient: zeros, to which the slices of dy are added at the indices of the axis; its
  * gradient is gather. */
-typedef struct gather_gradient_attrs {
-    int64_t axis, extent;
-} gather_gradient_attrs;
+#define GATHER_GRADIENT_ATTRS(FIELD, T)                                                            \
+    FIELD(T, AXIS, axis, 0, ED_AT_LEAST(0), "along which")                                         \
+    FIELD(T, INT, size, 0, ED_AT_LEAST(0), "of the result there")
+ED_OPTIONS(gather_gradient_attrs, GATHER_GRADIENT_ATTRS);
 
 static bool gather_gradient_infer(ed_call *call)
 {
@@ -296,14 +294,14 @@ static bool gather_gradient_infer(ed_call *call)
     const ed_tensor *dy = call->inputs[0], *indices = call->inputs[1];
     int64_t axis = attrs->axis, shape[ED_MAX_RANK];
     int rank = dy->rank - indices->rank + 1;
-    if (attrs->extent < 0 || axis < 0 || axis >= rank || rank > ED_MAX_RANK ||
+    if (axis >= rank || rank > ED_MAX_RANK ||
         memcmp(dy->shape + axis, indices->shape, (size_t)indices->rank * sizeof *indices->shape) !=
             0)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "%s was not gathered at indices %s along axis %lld",
                             text_of_tensor(dy).s, text_of_tensor(indices).s, text_nth(axis));
     for (int i = 0; i < axis; i++) shape[i] = dy->shape[i];
-    shape[axis] = attrs->extent;
+    shape[axis] = attrs->size;
     for (int i = (int)axis + 1; i < rank; i++) shape[i] = dy->shape[i + indices->rank - 1];
     return ed_call_output(call, 0, dy->dtype, rank, shape);
 }
@@ -313,14 +311,14 @@ static bool gather_gradient_kernel(ed_call *call)
     const gather_gradient_attrs *attrs = call->attrs;
     const ed_tensor *y = call->outputs[0];
     int axis = (int)attrs->axis;
-    return add_at(call, product(y->shape, 0, axis), attrs->extent,
+    return add_at(call, product(y->shape, 0, axis), attrs->size,
                   product(y->shape, axis + 1, y->rank));
 }
 
 static bool gather_gradient_gradient(const ed_gradient_call *g)
 {
     const gather_gradient_attrs *attrs = g->attrs;
-    g->dx[0] = ed_gather_with(g->dy[0], g->inputs[1], &(ed_gather_options){attrs->axis});
+    g->dx[0] = ed_gather(g->dy[0], g->inputs[1], .axis = attrs->axis);
     return true;
 }
 
@@ -329,7 +327,7 @@ static bool gather_gradient_plain(const ed_call *call)
     const gather_gradient_attrs *attrs = call->attrs;
     const ed_tensor *y = call->outputs[0];
     int axis = (int)attrs->axis;
-    return add_at_plain(call, product(y->shape, 0, axis), attrs->extent,
+    return add_at_plain(call, product(y->shape, 0, axis), attrs->size,
                         product(y->shape, axis + 1, y->rank));
 }
 
@@ -339,34 +337,31 @@ ED_OP(gather_gradient) = {
     .operands = {{"x", ED_SET_NUMBER, 'T'}, INDICES},
     .operands[1].saved = true,
     .flags = ED_OP_INTERNAL | ED_OP_CONTIGUOUS,
-    .attrs =
-        (const ed_field[]){ATTR(gather_gradient_attrs, axis, ED_FIELD_AXIS, "which, not negative"),
-                           ATTR(gather_gradient_attrs, extent, ED_FIELD_INT, "of the result there"),
-                           {0}},
-    .attrs_size = sizeof(gather_gradient_attrs),
+    ED_OP_ATTRS(GATHER_GRADIENT_ATTRS, gather_gradient_attrs),
     .infer = gather_gradient_infer,
     .kernel = gather_gradient_kernel,
     .gradient = gather_gradient_gradient,
     .reference = gather_gradient_plain,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 6, 3), ED_SAMPLE_IN(0, 3, 6)},
-                           .attrs = &(const gather_gradient_attrs){0, 4}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 2, 3, 2), ED_SAMPLE_IN(0, 4, 2, 3)},
-                           .attrs = &(const gather_gradient_attrs){1, 5}}),
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 6, 3), ED_SAMPLE_IN(0, 3, 6)},
+         .attrs = ED_ATTRS(GATHER_GRADIENT_ATTRS, gather_gradient_attrs, .axis = 0, .size = 4)},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 2, 3, 2), ED_SAMPLE_IN(0, 4, 2, 3)},
+         .attrs = ED_ATTRS(GATHER_GRADIENT_ATTRS, gather_gradient_attrs, .axis = 1, .size = 5)}),
 };
 
 /* 16-bit floats are added in float32. */
 static ed_tensor *gather_gradient_of(ed_tensor *dy, ed_tensor *indices, int64_t axis,
                                      int64_t extent)
 {
-    gather_gradient_attrs attrs = {axis, extent};
-    if (!(ED_SET_HALF & 1u << dy->dtype)) return CALL_OP(gather_gradient, &attrs, dy, indices);
-    return ed_cast(CALL_OP(gather_gradient, &attrs, ed_cast(dy, ED_FLOAT32), indices), dy->dtype);
+    const gather_gradient_attrs *attrs =
+        ED_ATTRS(GATHER_GRADIENT_ATTRS, gather_gradient_attrs, .axis = axis, .size = extent);
+    if (!(ED_SET_HALF & 1u << dy->dtype)) return CALL_OP(gather_gradient, attrs, dy, indices);
+    return ed_cast(CALL_OP(gather_gradient, attrs, ed_cast(dy, ED_FLOAT32), indices), dy->dtype);
 }
 
 /* unsorted_segment_sum: dx = dy gathered at the ids. */
-typedef struct segment_attrs {
-    int64_t count;
-} segment_attrs;
+#define SEGMENT_ATTRS(FIELD, T) FIELD(T, INT, count, 0, ED_ANY, "number of segments")
+ED_OPTIONS(segment_attrs, SEGMENT_ATTRS);
 
 static bool segment_sum_infer(ed_call *call)
 {
@@ -407,38 +402,34 @@ ED_OP(unsorted_segment_sum) = {
     .doc = "zeros, to which the slices of x are added at their ids",
     .operands = {{"x", ED_SET_NUMBER, 'T'}, {"ids", ED_SET_INDEX, 'I', .saved = true}},
     .flags = ED_OP_CONTIGUOUS,
-    .attrs = (const ed_field[]){ATTR(segment_attrs, count, ED_FIELD_INT, "of segments"), {0}},
-    .attrs_size = sizeof(segment_attrs),
+    ED_OP_ATTRS(SEGMENT_ATTRS, segment_attrs),
     .infer = segment_sum_infer,
     .kernel = segment_sum_kernel,
     .gradient = segment_sum_gradient,
     .reference = segment_sum_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 5, 2), ED_SAMPLE_IN(0, 3, 5)},
-                           .attrs = &(const segment_attrs){4}},
+                           .attrs = ED_ATTRS(SEGMENT_ATTRS, segment_attrs, .count = 4)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 4), ED_SAMPLE_IN(0, 1, 4)},
-                           .attrs = &(const segment_attrs){3}}),
+                           .attrs = ED_ATTRS(SEGMENT_ATTRS, segment_attrs, .count = 3)}),
 };
 
 ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t count)
 {
-    return CALL_OP(unsorted_segment_sum, &(segment_attrs){count}, x, ids);
+    return CALL_OP(unsorted_segment_sum, ED_ATTRS(SEGMENT_ATTRS, segment_attrs, .count = count), x,
+                   ids);
 }
 
 /* ---- one_hot --------------------------------------------------------------------------------- */
 
-typedef struct one_hot_attrs {
-    int64_t depth;
-    ed_dtype dtype;
-} one_hot_attrs;
+#define ONE_HOT_ATTRS(FIELD, T)                                                                    \
+    FIELD(T, INT, depth, 0, ED_AT_LEAST(0), "size of the new axis") ED_ONE_HOT_OPTIONS(FIELD, T)
+ED_OPTIONS(one_hot_attrs, ONE_HOT_ATTRS);
 
 static bool one_hot_infer(ed_call *call)
 {
     const one_hot_attrs *attrs = call->attrs;
     const ed_tensor *indices = call->inputs[0];
     int64_t shape[ED_MAX_RANK];
-    if (attrs->depth < 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the depth %lld is negative",
-                            (long long)attrs->depth);
     if (indices->rank == ED_MAX_RANK)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "%s has %d dimensions, as many as there can be",
@@ -490,22 +481,24 @@ ED_OP(one_hot) = {
     .doc = "1 where a new last axis equals the index, else 0",
     .operands = {INDICES},
     .flags = ED_OP_CONTIGUOUS,
-    .attrs = (const ed_field[]){ATTR(one_hot_attrs, depth, ED_FIELD_INT, "extent of the new axis"),
-                                ATTR(one_hot_attrs, dtype, ED_FIELD_DTYPE, "default float32"),
-                                {0}},
-    .attrs_size = sizeof(one_hot_attrs),
+    ED_OP_ATTRS(ONE_HOT_ATTRS, one_hot_attrs),
     .infer = one_hot_infer,
     .kernel = one_hot_kernel,
     .no_gradient = "its operand is a whole number",
     .reference = one_hot_plain,
     .samples = ED_SAMPLES(
-        {.inputs = {ED_SAMPLE_IN(-1, 4, 6)}, .attrs = &(const one_hot_attrs){.depth = 4}},
-        {.inputs = {ED_SAMPLE_IN(0, 2, 2, 3)}, .attrs = &(const one_hot_attrs){3, ED_FLOAT64}},
-        {.inputs = {ED_SAMPLE_IN(0, 2)}, .attrs = &(const one_hot_attrs){3, ED_BOOL}}),
+        {.inputs = {ED_SAMPLE_IN(-1, 4, 6)},
+         .attrs = ED_ATTRS(ONE_HOT_ATTRS, one_hot_attrs, .depth = 4)},
+        {.inputs = {ED_SAMPLE_IN(0, 2, 2, 3)},
+         .attrs = ED_ATTRS(ONE_HOT_ATTRS, one_hot_attrs, .depth = 3, .dtype = ED_FLOAT64)},
+        {.inputs = {ED_SAMPLE_IN(0, 2)},
+         .attrs = ED_ATTRS(ONE_HOT_ATTRS, one_hot_attrs, .depth = 3, .dtype = ED_BOOL)}),
 };
 
 ed_tensor *ed_one_hot_with(ed_tensor *indices, int64_t depth, const ed_one_hot_options *options)
 {
-    return CALL_OP(one_hot, (&(one_hot_attrs){depth, options ? options->dtype : ED_DTYPE_NONE}),
+    options = OPTIONS_OR_DEFAULTS(ED_ONE_HOT_OPTIONS, options);
+    return CALL_OP(one_hot,
+                   ED_OPTIONS_FROM(ED_ONE_HOT_OPTIONS, options, one_hot_attrs, .depth = depth),
                    indices);
 }

@@ -15,15 +15,13 @@
         }                                                                                          \
     }
 
-#define AXIS_TEXT "which; default 0; negative: from the end"
-#define AXIS_ATTRS                                                                                 \
-    (const ed_field[])                                                                             \
-    {                                                                                              \
-        ATTR(ed_concat_options, axis, ED_FIELD_AXIS, AXIS_TEXT),                                   \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
+#define ALONG(a) ED_ATTRS(ED_CONCAT_OPTIONS, ed_concat_options, .axis = a)
+
+/* The attribute axis, which all these ops have among others. */
+static int64_t axis_attr(const ed_op *op, const void *attrs)
+{
+    return *(const int64_t *)ED_FIELD_AT(schema_find(op->attrs, "axis"), attrs);
+}
 
 static bool too_large(const ed_call *call)
 {
@@ -49,8 +47,7 @@ static bool concat_infer(ed_call *call)
     if (first->rank == 0)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s has no axis to join; ed_stack makes one",
                             text_of_tensor(first).s);
-    if (!ops_axis(call, ((const ed_concat_options *)call->attrs)->axis, first->rank, &axis))
-        return false;
+    if (!ops_axis(call, axis_attr(call->op, call->attrs), first->rank, &axis)) return false;
     memcpy(shape, first->shape, sizeof shape);
     for (int i = 1; i < call->n_inputs; i++) {
         const ed_tensor *x = call->inputs[i];
@@ -87,12 +84,12 @@ static bool give_parts(const ed_gradient_call *g, const ed_list *parts)
 
 static bool concat_gradient(const ed_gradient_call *g)
 {
-    int axis = tensor_axis(((const ed_concat_options *)g->attrs)->axis, (int)g->shapes[0].count);
+    int axis = tensor_axis(axis_attr(g->op, g->attrs), (int)g->shapes[0].count);
     int64_t *sizes = memory_alloc((size_t)g->n_inputs * sizeof *sizes);
     if (!sizes) return false;
     for (int i = 0; i < g->n_inputs; i++) sizes[i] = g->shapes[i].values[axis];
-    bool ok = give_parts(g, ed_split_sizes_with(g->dy[0], (ed_ints){sizes, g->n_inputs},
-                                                &(ed_concat_options){axis}));
+    bool ok =
+        give_parts(g, ed_split_sizes_with(g->dy[0], (ed_ints){sizes, g->n_inputs}, ALONG(axis)));
     memory_free(sizes);
     return ok;
 }
@@ -100,7 +97,7 @@ static bool concat_gradient(const ed_gradient_call *g)
 static bool concat_plain(const ed_call *call)
 {
     const ed_tensor *y = call->outputs[0];
-    int axis = tensor_axis(((const ed_concat_options *)call->attrs)->axis, y->rank);
+    int axis = tensor_axis(axis_attr(call->op, call->attrs), y->rank);
     int64_t before = 1;
     for (int i = 0; i < axis; i++) before *= y->shape[i];
     double *to = (double *)y->data;
@@ -118,8 +115,7 @@ ED_OP(concat) = {
     .doc = "joined along an existing axis",
     .operands = ANY,
     .flags = ED_OP_VARIADIC,
-    .attrs = AXIS_ATTRS,
-    .attrs_size = sizeof(ed_concat_options),
+    ED_OP_ATTRS(ED_CONCAT_OPTIONS, ed_concat_options),
     .infer = concat_infer,
     .kernel = concat_kernel,
     .gradient = concat_gradient,
@@ -127,7 +123,7 @@ ED_OP(concat) = {
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3), ED_SAMPLE_IN(-2, 2, 4, 3),
                                       ED_SAMPLE_IN(-2, 2, 1, 3)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 2), ED_SAMPLE_IN(-2, 2, 2, 1, 2)},
-                           .attrs = &(const ed_concat_options){-2}},
+                           .attrs = ALONG(-2)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 3)}}),
 };
 
@@ -148,8 +144,7 @@ static bool stack_infer(ed_call *call)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "%s has %d dimensions, as many as there can be",
                             text_of_tensor(first).s, ED_MAX_RANK);
-    if (!ops_axis(call, ((const ed_concat_options *)call->attrs)->axis, first->rank + 1, &axis))
-        return false;
+    if (!ops_axis(call, axis_attr(call->op, call->attrs), first->rank + 1, &axis)) return false;
     for (int i = 1; i < call->n_inputs; i++)
         if (!agree_but_for(first, call->inputs[i], -1))
             return ed_call_fail(call, ED_INVALID_ARGUMENT,
@@ -179,7 +174,7 @@ static bool stack_gradient(const ed_gradient_call *g)
 static bool stack_plain(const ed_call *call)
 {
     const ed_tensor *y = call->outputs[0];
-    int axis = tensor_axis(((const ed_concat_options *)call->attrs)->axis, y->rank);
+    int axis = tensor_axis(axis_attr(call->op, call->attrs), y->rank);
     int64_t behind = 1;
     for (int i = axis + 1; i < y->rank; i++) behind *= y->shape[i];
     for (int i = 0; i < call->n_inputs; i++)
@@ -194,8 +189,7 @@ ED_OP(stack) = {
     .doc = "joined along a new axis",
     .operands = ANY,
     .flags = ED_OP_VARIADIC,
-    .attrs = AXIS_ATTRS,
-    .attrs_size = sizeof(ed_concat_options),
+    ED_OP_ATTRS(ED_CONCAT_OPTIONS, ed_concat_options),
     .infer = stack_infer,
     .kernel = stack_kernel,
     .gradient = stack_gradient,
@@ -203,7 +197,7 @@ ED_OP(stack) = {
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3), ED_SAMPLE_IN(-2, 2, 2, 3),
                                       ED_SAMPLE_IN(-2, 2, 2, 3)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3), ED_SAMPLE_IN(-2, 2, 2, 3)},
-                           .attrs = &(const ed_concat_options){-1}},
+                           .attrs = ALONG(-1)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2), ED_SAMPLE_IN(-2, 2)}}),
 };
 
@@ -216,15 +210,14 @@ ed_tensor *ed_stack_with(ed_list *list, const ed_concat_options *options)
 /* ---- split, split_sizes, unstack ------------------------------------------------------------- */
 
 /* All three begin with the axis. */
-typedef struct split_attrs {
-    ed_concat_options at;
-    int64_t count;
-} split_attrs;
+#define SPLIT_ATTRS(FIELD, T)                                                                      \
+    FIELD(T, INT, count, 0, ED_ANY, "number of parts") ED_CONCAT_OPTIONS(FIELD, T)
+ED_OPTIONS(split_attrs, SPLIT_ATTRS);
 
-typedef struct split_sizes_attrs {
-    ed_concat_options at;
-    ed_ints sizes;
-} split_sizes_attrs;
+#define SPLIT_SIZES_ATTRS(FIELD, T)                                                                \
+    FIELD(T, INTS, sizes, ED_NO_LIST, ED_ANY, "of the parts; one may be -1: the rest")             \
+    ED_CONCAT_OPTIONS(FIELD, T)
+ED_OPTIONS(split_sizes_attrs, SPLIT_SIZES_ATTRS);
 
 /* How an axis is cut: into `count` parts, each of sizes[i] (where that is -1, of what is left), or
  * all of `each`. */
@@ -279,8 +272,7 @@ static bool make_parts(ed_call *call, const cut *c)
 
 static bool axis_of(const ed_call *call, int *axis)
 {
-    return ops_axis(call, ((const ed_concat_options *)call->attrs)->axis, call->inputs[0]->rank,
-                    axis);
+    return ops_axis(call, axis_attr(call->op, call->attrs), call->inputs[0]->rank, axis);
 }
 
 static bool split_infer(ed_call *call)
@@ -324,8 +316,6 @@ static bool unstack_infer(ed_call *call)
  */
 static bool join_parts(const ed_gradient_call *g, const cut *c, const ed_op *op)
 {
-    const ed_concat_options at = {c->axis};
-    const ed_create_options like = {.dtype = g->dtypes[0]};
     int64_t shape[ED_MAX_RANK], rank = 0;
     ed_tensor **parts = memory_alloc((size_t)g->n_outputs * sizeof *parts), *zeros = NULL;
     bool ok = parts;
@@ -337,18 +327,18 @@ static bool join_parts(const ed_gradient_call *g, const cut *c, const ed_op *op)
         const int64_t size = part_size(c, i);
         if (!zeros || (!c->drop && zeros->shape[c->axis] != size)) {
             if (!c->drop) shape[c->axis] = size;
-            zeros = ed_zeros_with((ed_ints){shape, rank}, &like);
+            zeros = ed_zeros(((ed_ints){shape, rank}), .dtype = g->dtypes[0]);
         }
         ok = (parts[i] = zeros) != NULL;
     }
-    g->dx[0] = ok ? ed_call_op(op, parts, g->n_outputs, &at) : NULL;
+    g->dx[0] = ok ? ed_call_op(op, parts, g->n_outputs, ALONG(c->axis)) : NULL;
     memory_free(parts);
     return g->dx[0];
 }
 
 static int axis_of_gradient(const ed_gradient_call *g)
 {
-    return tensor_axis(((const ed_concat_options *)g->attrs)->axis, (int)g->shapes[0].count);
+    return tensor_axis(axis_attr(g->op, g->attrs), (int)g->shapes[0].count);
 }
 
 static bool split_gradient(const ed_gradient_call *g)
@@ -375,7 +365,7 @@ static bool parts_plain(const ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
     const double *from = (const double *)x->data;
-    int axis = tensor_axis(((const ed_concat_options *)call->attrs)->axis, x->rank);
+    int axis = tensor_axis(axis_attr(call->op, call->attrs), x->rank);
     int64_t before = 1;
     for (int i = 0; i < axis; i++) before *= x->shape[i];
     for (int64_t k = 0; k < before; k++)
@@ -394,17 +384,16 @@ ED_OP(split) = {
     .doc = "x cut into equal parts along an axis: views",
     .operands = ANY,
     PARTS,
-    .attrs = (const ed_field[]){ATTR(split_attrs, count, ED_FIELD_INT, "how many"),
-                                {"axis", ED_FIELD_AXIS, offsetof(split_attrs, at.axis), AXIS_TEXT},
-                                {0}},
-    .attrs_size = sizeof(split_attrs),
+    ED_OP_ATTRS(SPLIT_ATTRS, split_attrs),
     .infer = split_infer,
     .gradient = split_gradient,
     .reference = parts_plain,
-    .samples = ED_SAMPLES(
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 3)}, .attrs = &(const split_attrs){.count = 2}},
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 6, 3)}, .attrs = &(const split_attrs){{-2}, 3}},
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 5)}, .attrs = &(const split_attrs){.count = 5}}),
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 4, 3)},
+                           .attrs = ED_ATTRS(SPLIT_ATTRS, split_attrs, .count = 2)},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 6, 3)},
+                           .attrs = ED_ATTRS(SPLIT_ATTRS, split_attrs, .axis = -2, .count = 3)},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 5)},
+                           .attrs = ED_ATTRS(SPLIT_ATTRS, split_attrs, .count = 5)}),
 };
 
 ED_OP(split_sizes) = {
@@ -412,21 +401,19 @@ ED_OP(split_sizes) = {
     .doc = "x cut into parts of these sizes along an axis: views",
     .operands = ANY,
     PARTS,
-    .attrs = (const ed_field[]){ATTR(split_sizes_attrs, sizes, ED_FIELD_INTS,
-                                     "of the parts; one may be -1: what is left"),
-                                {"axis", ED_FIELD_AXIS, offsetof(split_sizes_attrs, at.axis),
-                                 AXIS_TEXT},
-                                {0}},
-    .attrs_size = sizeof(split_sizes_attrs),
+    ED_OP_ATTRS(SPLIT_SIZES_ATTRS, split_sizes_attrs),
     .infer = split_sizes_infer,
     .gradient = split_sizes_gradient,
     .reference = parts_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 6, 2)},
-                           .attrs = &(const split_sizes_attrs){.sizes = ED_SAMPLE_INTS(1, 3, 2)}},
+                           .attrs = ED_ATTRS(SPLIT_SIZES_ATTRS, split_sizes_attrs,
+                                             .sizes = ED_SAMPLE_INTS(1, 3, 2))},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 2)},
-                           .attrs = &(const split_sizes_attrs){{1}, ED_SAMPLE_INTS(2, -1, 0)}},
+                           .attrs = ED_ATTRS(SPLIT_SIZES_ATTRS, split_sizes_attrs, .axis = 1,
+                                             .sizes = ED_SAMPLE_INTS(2, -1, 0))},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 4)},
-                           .attrs = &(const split_sizes_attrs){{-1}, ED_SAMPLE_INTS(-1)}}),
+                           .attrs = ED_ATTRS(SPLIT_SIZES_ATTRS, split_sizes_attrs, .axis = -1,
+                                             .sizes = ED_SAMPLE_INTS(-1))}),
 };
 
 ED_OP(unstack) = {
@@ -434,27 +421,29 @@ ED_OP(unstack) = {
     .doc = "the slices of x along an axis, which goes: views",
     .operands = ANY,
     PARTS,
-    .attrs = AXIS_ATTRS,
-    .attrs_size = sizeof(ed_concat_options),
+    ED_OP_ATTRS(ED_CONCAT_OPTIONS, ed_concat_options),
     .infer = unstack_infer,
     .gradient = unstack_gradient,
     .reference = parts_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 2)},
-                           .attrs = &(const ed_concat_options){-2}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 2)}, .attrs = ALONG(-2)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 5)}}),
 };
 
 ed_list *ed_split_with(ed_tensor *x, int64_t count, const ed_concat_options *options)
 {
-    const split_attrs attrs = {options ? *options : (ed_concat_options){0}, count};
-    return ed_execute_list(&ed_op_split, &x, 1, &attrs);
+    options = OPTIONS_OR_DEFAULTS(ED_CONCAT_OPTIONS, options);
+    return ed_execute_list(
+        &ed_op_split, &x, 1,
+        ED_OPTIONS_FROM(ED_CONCAT_OPTIONS, options, split_attrs, .count = count));
 }
 
 ed_list *ed_split_sizes_with(ed_tensor *x, ed_ints sizes, const ed_concat_options *options)
 {
-    const split_sizes_attrs attrs = {options ? *options : (ed_concat_options){0}, sizes};
-    return ed_execute_list(&ed_op_split_sizes, &x, 1, &attrs);
+    options = OPTIONS_OR_DEFAULTS(ED_CONCAT_OPTIONS, options);
+    return ed_execute_list(
+        &ed_op_split_sizes, &x, 1,
+        ED_OPTIONS_FROM(ED_CONCAT_OPTIONS, options, split_sizes_attrs, .sizes = sizes));
 }
 
 ed_list *ed_unstack_with(ed_tensor *x, const ed_concat_options *options)
@@ -464,9 +453,8 @@ ed_list *ed_unstack_with(ed_tensor *x, const ed_concat_options *options)
 
 /* ---- tile ------------------------------------------------------------------------------------ */
 
-typedef struct tile_attrs {
-    ed_ints multiples;
-} tile_attrs;
+#define TILE_ATTRS(FIELD, T) FIELD(T, INTS, multiples, ED_NO_LIST, ED_ANY, "one for each axis")
+ED_OPTIONS(tile_attrs, TILE_ATTRS);
 
 static bool tile_infer(ed_call *call)
 {
@@ -544,23 +532,23 @@ ED_OP(tile) = {
     .name = "tile",
     .doc = "x repeated multiples[i] times along axis i",
     .operands = ANY,
-    .attrs = (const ed_field[]){ATTR(tile_attrs, multiples, ED_FIELD_INTS, "one for each axis"),
-                                {0}},
-    .attrs_size = sizeof(tile_attrs),
+    ED_OP_ATTRS(TILE_ATTRS, tile_attrs),
     .infer = tile_infer,
     .kernel = tile_kernel,
     .gradient = tile_gradient,
     .reference = tile_plain,
     .samples = ED_SAMPLES(
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3)}, .attrs = &(const tile_attrs){ED_SAMPLE_INTS(2, 3)}},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3)},
+         .attrs = ED_ATTRS(TILE_ATTRS, tile_attrs, .multiples = ED_SAMPLE_INTS(2, 3))},
         {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 1, 2)},
-         .attrs = &(const tile_attrs){ED_SAMPLE_INTS(1, 4, 2)}},
-        {.inputs = {ED_SAMPLE_IN(-2, 2)}, .attrs = &(const tile_attrs){ED_SAMPLE_INTS()}}),
+         .attrs = ED_ATTRS(TILE_ATTRS, tile_attrs, .multiples = ED_SAMPLE_INTS(1, 4, 2))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2)},
+         .attrs = ED_ATTRS(TILE_ATTRS, tile_attrs, .multiples = ED_SAMPLE_INTS())}),
 };
 
 ed_tensor *ed_tile(ed_tensor *x, ed_ints multiples)
 {
-    return CALL_OP(tile, (&(tile_attrs){multiples}), x);
+    return CALL_OP(tile, ED_ATTRS(TILE_ATTRS, tile_attrs, .multiples = multiples), x);
 }
 
 /* ---- pad ------------------------------------------------------------------------------------- */
@@ -721,8 +709,7 @@ static bool pad_gradient(const ed_gradient_call *g)
         begin[i] = padding(options->before, i);
         end[i] = begin[i] + g->shapes[0].values[i];
     }
-    g->dx[0] =
-        ed_slice_with(g->dy[0], &(ed_slice_options){.begin = {begin, rank}, .end = {end, rank}});
+    g->dx[0] = ed_slice(g->dy[0], .begin = {begin, rank}, .end = {end, rank});
     return true;
 }
 
@@ -742,28 +729,24 @@ static bool pad_plain(const ed_call *call)
     return shape_plain(call, pad_source, ((const ed_pad_options *)call->attrs)->value);
 }
 
+#define PADDED(...) ED_ATTRS(ED_PAD_OPTIONS, ed_pad_options, __VA_ARGS__)
+
 ED_OP(pad) = {
     .name = "pad",
     .doc = "elements of a value around x",
     .operands = ANY,
-    .attrs = (const ed_field[]){ATTR(ed_pad_options, before, ED_FIELD_INTS,
-                                     "how many, one number for each axis"),
-                                ATTR(ed_pad_options, after, ED_FIELD_INTS,
-                                     "how many, one number for each axis"),
-                                ATTR(ed_pad_options, value, ED_FIELD_FLOAT, "default 0"),
-                                {0}},
-    .attrs_size = sizeof(ed_pad_options),
+    ED_OP_ATTRS(ED_PAD_OPTIONS, ed_pad_options),
     .infer = pad_infer,
     .kernel = pad_kernel,
     .gradient = pad_gradient,
     .reference = pad_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3)},
-                           .attrs = &(const ed_pad_options){ED_SAMPLE_INTS(1, 0),
-                                                            ED_SAMPLE_INTS(2, 3), 1}},
+                           .attrs = PADDED(.before = ED_SAMPLE_INTS(1, 0),
+                                           .after = ED_SAMPLE_INTS(2, 3), .value = 1)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 2, 3)},
-                           .attrs = &(const ed_pad_options){.before = ED_SAMPLE_INTS(0, 2, 0)}},
+                           .attrs = PADDED(.before = ED_SAMPLE_INTS(0, 2, 0))},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 4)},
-                           .attrs = &(const ed_pad_options){.after = ED_SAMPLE_INTS(1)}},
+                           .attrs = PADDED(.after = ED_SAMPLE_INTS(1))},
                           {.inputs = {ED_SAMPLE_IN(-2, 2)}}),
 };
 

@@ -198,19 +198,14 @@ static bool matmul_reference(const ed_call *call)
     return true;
 }
 
-static const ed_field matmul_attrs[] = {ATTR(ed_matmul_options, transpose_a, ED_FIELD_BOOL,
-                                             "the last two dimensions of a change places"),
-                                        ATTR(ed_matmul_options, transpose_b, ED_FIELD_BOOL,
-                                             "the last two dimensions of b change places"),
-                                        {0}};
+#define PRODUCT(...) ED_ATTRS(ED_MATMUL_OPTIONS, ed_matmul_options, __VA_ARGS__)
 
 /* matmul: y = a b, da = dy b^T, db = a^T dy */
 ED_OP(matmul) = {
     .name = "matmul",
     .doc = "y[..., i, j] = sum over k of a[..., i, k] b[..., k, j]",
     .operands = {{"a", ED_SET_FLOAT, 'T'}, {"b", ED_SET_FLOAT, 'T'}},
-    .attrs = matmul_attrs,
-    .attrs_size = sizeof(ed_matmul_options),
+    ED_OP_ATTRS(ED_MATMUL_OPTIONS, ed_matmul_options),
     .infer = matmul_infer,
     .kernel = matmul_kernel,
     .gradient = matmul_gradient,
@@ -218,17 +213,17 @@ ED_OP(matmul) = {
     .reference = matmul_reference,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 4, 5)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 3), ED_SAMPLE_IN(-2, 2, 4, 5)},
-                           .attrs = &(const ed_matmul_options){.transpose_a = true}},
+                           .attrs = PRODUCT(.transpose_a = true)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 5, 4)},
-                           .attrs = &(const ed_matmul_options){.transpose_b = true}},
+                           .attrs = PRODUCT(.transpose_b = true)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 3), ED_SAMPLE_IN(-2, 2, 5, 4)},
-                           .attrs = &(const ed_matmul_options){true, true}},
+                           .attrs = PRODUCT(.transpose_a = true, .transpose_b = true)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 4, 2)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 2, 4, 2)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 1, 3, 2),
                                       ED_SAMPLE_IN(-2, 2, 3, 2, 2)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 4, 3), ED_SAMPLE_IN(-2, 2, 2, 2, 4)},
-                           .attrs = &(const ed_matmul_options){true, true}},
+                           .attrs = PRODUCT(.transpose_a = true, .transpose_b = true)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 1), ED_SAMPLE_IN(-2, 2, 1, 1)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 0), ED_SAMPLE_IN(-2, 2, 0, 3)}}),
 };
@@ -499,7 +494,7 @@ static bool relu_gradient_reference(const ed_call *call)
 static bool relu_gradient_gradient(const ed_gradient_call *g)
 {
     ed_tensor *both = g->dy[0];
-    if (!both) both = ed_zeros_with(g->shapes[0], &(ed_create_options){g->dtypes[0]});
+    if (!both) both = ed_zeros(g->shapes[0], .dtype = g->dtypes[0]);
     if (g->dy[1]) both = ed_add(both, g->dy[1]);
     if (g->needs[0]) g->dx[0] = CALL_OP(linear_relu_gradient, NULL, both, g->inputs[1]);
     return true;

@@ -65,19 +65,14 @@ static const norm_loops *loops_for(ed_dtype dtype)
     return &tables[isa_level][dtype];
 }
 
-typedef struct norm_options {
-    double epsilon;
-} norm_options;
-
-static const ed_field attributes[] = {
-    ATTR(norm_options, epsilon, ED_FIELD_FLOAT, "added to the variance"), {0}};
-static const norm_options default_options = {1e-3};
+#define NORM_ATTRS(FIELD, T) FIELD(T, FLOAT, epsilon, 1e-3, ED_ANY, "added to the variance")
+ED_OPTIONS(norm_attrs, NORM_ATTRS);
 
 /* Operands from the first named on have shape [channels] of x. */
 static bool check_channels(const ed_call *call, int first, int last)
 {
     const ed_tensor *x = call->inputs[0];
-    const double epsilon = ((const norm_options *)call->attrs)->epsilon;
+    const double epsilon = ((const norm_attrs *)call->attrs)->epsilon;
     if (x->rank < 1)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "x is %s; [..., channels] is expected",
                             text_of_tensor(x).s);
@@ -168,8 +163,8 @@ static bool kernel(ed_call *call)
     if (x->size == 0) return true;
     char *scale = memory_alloc((size_t)n * element);
     if (!scale) return false;
-    loops->scale(variance->data, call->inputs[1]->data,
-                 ((const norm_options *)call->attrs)->epsilon, scale, n);
+    loops->scale(variance->data, call->inputs[1]->data, ((const norm_attrs *)call->attrs)->epsilon,
+                 scale, n);
     passes p = {.loops = loops,
                 .rows = rows,
                 .n = n,
@@ -187,7 +182,7 @@ static bool kernel(ed_call *call)
 static bool plain_batch_norm(const ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
-    const double epsilon = ((const norm_options *)call->attrs)->epsilon;
+    const double epsilon = ((const norm_attrs *)call->attrs)->epsilon;
     const double *gamma = (const double *)call->inputs[1]->data,
                  *beta = (const double *)call->inputs[2]->data;
     int64_t n, rows = rows_of(x, &n);
@@ -262,7 +257,7 @@ static bool back_kernel(ed_call *call)
                       .b = partial + (size_t)n * element,
                       .to = call->outputs[0]->data};
     sum_all(&p, x, pieces, partial);
-    p.loops->scale(call->inputs[3]->data, NULL, ((const norm_options *)call->attrs)->epsilon, scale,
+    p.loops->scale(call->inputs[3]->data, NULL, ((const norm_attrs *)call->attrs)->epsilon, scale,
                    n);
     p.loops->shares(partial, scale, call->inputs[1]->data, rows, n, call->outputs[1]->data,
                     call->outputs[2]->data);
@@ -274,7 +269,7 @@ static bool back_kernel(ed_call *call)
 static bool plain_batch_norm_gradient(const ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
-    const double epsilon = ((const norm_options *)call->attrs)->epsilon;
+    const double epsilon = ((const norm_attrs *)call->attrs)->epsilon;
     int64_t n, rows = rows_of(x, &n);
     for (int64_t c = 0; c < n; c++) {
         const double *from = (const double *)x->data + c,
@@ -331,7 +326,7 @@ static bool back_gradient(const ed_gradient_call *g)
     ed_tensor *u = g->dy[0] ? g->dy[0] : ed_zeros_like(x),
               *v = g->dy[1] ? g->dy[1] : ed_zeros_like(gamma);
     const double n = count_of(g);
-    ed_tensor *r = ed_rsqrt(ed_add(variance, ((const norm_options *)g->attrs)->epsilon));
+    ed_tensor *r = ed_rsqrt(ed_add(variance, ((const norm_attrs *)g->attrs)->epsilon));
     ed_tensor *centred = ed_sub(x, g->inputs[2]), *normal = ed_mul(centred, r),
               *scale = ed_mul(gamma, r);
     ed_tensor *a = mean(ed_mul(u, normal)), *d = mean(ed_mul(dy, normal));
@@ -358,13 +353,8 @@ static bool back_gradient(const ed_gradient_call *g)
         name, ED_SET_FLOAT, 'T', __VA_ARGS__                                                       \
     }
 #define SAVED(name) CHANNELS(name, .saved = true)
-#define EPSILON                                                                                    \
-    .attrs = attributes, .attrs_size = sizeof(norm_options), .defaults = &default_options
-#define SOME(e)                                                                                    \
-    .attrs = &(const norm_options)                                                                 \
-    {                                                                                              \
-        e                                                                                          \
-    }
+#define EPSILON     ED_OP_ATTRS(NORM_ATTRS, norm_attrs)
+#define SOME(e)     .attrs = ED_ATTRS(NORM_ATTRS, norm_attrs, .epsilon = e)
 
 ED_OP(batch_norm_gradient) = {
     .name = "batch_norm_gradient",
@@ -439,7 +429,7 @@ ed_tensor *ed_batch_norm(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta, double
 {
     ed_tensor *outputs[3];
     bool ok = ed_execute(&ed_op_batch_norm, (ed_tensor *const[]){x, gamma, beta}, 3,
-                         &(norm_options){epsilon}, outputs);
+                         ED_ATTRS(NORM_ATTRS, norm_attrs, .epsilon = epsilon), outputs);
     if (mean_out) *mean_out = ok ? ed_stop_gradient(outputs[1]) : NULL;
     if (variance_out) *variance_out = ok ? ed_stop_gradient(outputs[2]) : NULL;
     return ok ? outputs[0] : NULL;

@@ -161,6 +161,9 @@ typedef struct ed_sample {
 
 #define ED_SAMPLES(...) ((const ed_sample[]){__VA_ARGS__, {.last = true}})
 
+/* The attributes of a sample: {.attrs = ED_ATTRS(LIST, T, .axis = 1)}. */
+#define ED_ATTRS(LIST, T, ...) (&(const T)ED_COMPLETE(LIST, T, __VA_ARGS__))
+
 /* A list in the attributes of a sample: ED_INTS is no constant expression, this is. */
 #define ED_SAMPLE_INTS(...)                                                                        \
     {                                                                                              \
@@ -169,6 +172,15 @@ typedef struct ed_sample {
     }
 
 /* ---- Definitions ----------------------------------------------------------------------------- */
+
+/*
+ * The attributes of a definition from a list of fields (tensor/schema.h), T being their structure,
+ * ED_OPTIONS(T, LIST). The dispatcher refuses attributes that are not complete and values beyond
+ * their limits, by name.
+ */
+#define ED_OP_ATTRS(LIST, T)                                                                       \
+    .attrs = (const ed_field[])ED_FIELDS(LIST, T), .attrs_size = sizeof(T),                        \
+    .defaults = ED_ATTRS(LIST, T)
 
 enum {
     ED_OP_CONTIGUOUS = 1,   /* the kernel wants contiguous inputs: the doorway copies others */

@@ -20,18 +20,27 @@
 
 /* ---- Making tensors (ops/create.c) ----------------------------------------------------------- */
 
-typedef struct ed_create_options {
-    ed_dtype dtype; /* default float32 */
-} ed_create_options;
+#define ED_CREATE_OPTIONS(FIELD, T) FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "of the result")
+ED_OPTIONS(ed_create_options, ED_CREATE_OPTIONS);
 
 /* All 0 / all 1 / all `value` (a number that the dtype can hold). */
-#define ed_zeros(shape, ...) ed_zeros_with(shape, &(ed_create_options){__VA_ARGS__})
-#define ed_ones(shape, ...)  ed_ones_with(shape, &(ed_create_options){__VA_ARGS__})
-#define ed_full(shape, value, ...)                                                                 \
-    ed_full_with(shape, ED_TENSOR(value), &(ed_create_options){__VA_ARGS__})
+#define ed_zeros(shape, ...)                                                                       \
+    ED_WITH_OPTIONS(ed_zeros_with(shape, &ed_options_), ED_CREATE_OPTIONS, ed_create_options,      \
+                    ##__VA_ARGS__)
+#define ed_ones(shape, ...)                                                                        \
+    ED_WITH_OPTIONS(ed_ones_with(shape, &ed_options_), ED_CREATE_OPTIONS, ed_create_options,       \
+                    ##__VA_ARGS__)
 ed_tensor *ed_zeros_with(ed_ints shape, const ed_create_options *options);
 ed_tensor *ed_ones_with(ed_ints shape, const ed_create_options *options);
-ed_tensor *ed_full_with(ed_ints shape, ed_tensor *value, const ed_create_options *options);
+
+/* All `value`, a number or a tensor of rank 0. */
+#define ED_FULL_OPTIONS(FIELD, T)                                                                  \
+    FIELD(T, DTYPE, dtype, ED_DTYPE_NONE, ED_ANY, "default: the value's; of a C number float32")
+ED_OPTIONS(ed_full_options, ED_FULL_OPTIONS);
+#define ed_full(shape, value, ...)                                                                 \
+    ED_WITH_OPTIONS(ed_full_with(shape, ED_TENSOR(value), &ed_options_), ED_FULL_OPTIONS,          \
+                    ed_full_options, ##__VA_ARGS__)
+ed_tensor *ed_full_with(ed_ints shape, ed_tensor *value, const ed_full_options *options);
 
 /* Zeros / ones of x's shape and dtype. */
 ed_tensor *ed_zeros_like(ed_tensor *x);
@@ -40,11 +49,12 @@ ed_tensor *ed_ones_like(ed_tensor *x);
 #define ed_ones_like(x) ed_ones_like(ED_TENSOR(x))
 
 /* The identity [rows, columns] (columns: default rows), ones on the diagonal. */
-typedef struct ed_eye_options {
-    int64_t columns;
-    ed_dtype dtype; /* default float32 */
-} ed_eye_options;
-#define ed_eye(rows, ...) ed_eye_with(rows, &(ed_eye_options){__VA_ARGS__})
+#define ED_EYE_OPTIONS(FIELD, T)                                                                   \
+    FIELD(T, INT, columns, -1, ED_AT_LEAST(-1), "default, -1: as many as rows")                    \
+    FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "of the result")
+ED_OPTIONS(ed_eye_options, ED_EYE_OPTIONS);
+#define ed_eye(rows, ...)                                                                          \
+    ED_WITH_OPTIONS(ed_eye_with(rows, &ed_options_), ED_EYE_OPTIONS, ed_eye_options, ##__VA_ARGS__)
 ed_tensor *ed_eye_with(int64_t rows, const ed_eye_options *options);
 
 /*
@@ -52,18 +62,21 @@ ed_tensor *ed_eye_with(int64_t rows, const ed_eye_options *options);
  * Default dtype: if all three are whole, int32 or (up to 2^53) int64; else float32. Fails for delta
  * 0, NaN, or more elements than memory holds.
  */
-typedef struct ed_range_options {
-    double delta; /* default 1 */
-    ed_dtype dtype;
-} ed_range_options;
+#define ED_RANGE_OPTIONS(FIELD, T)                                                                 \
+    FIELD(T, FLOAT, delta, 1, ED_FINITE, "from each number to the next; not 0")                    \
+    FIELD(T, DTYPE, dtype, ED_DTYPE_NONE, ED_ANY,                                                  \
+          "default: int32 or int64 if all three are integers, else float32")
+ED_OPTIONS(ed_range_options, ED_RANGE_OPTIONS);
 #define ed_range(start, limit, ...)                                                                \
-    ED_WITH(ed_range_with(start, limit, &ed_options_), ed_range_options, .delta = 1, ##__VA_ARGS__)
+    ED_WITH_OPTIONS(ed_range_with(start, limit, &ed_options_), ED_RANGE_OPTIONS, ed_range_options, \
+                    ##__VA_ARGS__)
 ed_tensor *ed_range_with(double start, double limit, const ed_range_options *options);
 
 /* num evenly spaced numbers from start to stop, both included; float32 or float64. num 0 gives an
  * empty tensor. */
 #define ed_linspace(start, stop, num, ...)                                                         \
-    ed_linspace_with(start, stop, num, &(ed_create_options){__VA_ARGS__})
+    ED_WITH_OPTIONS(ed_linspace_with(start, stop, num, &ed_options_), ED_CREATE_OPTIONS,           \
+                    ed_create_options, ##__VA_ARGS__)
 ed_tensor *ed_linspace_with(double start, double stop, int64_t num,
                             const ed_create_options *options);
 
@@ -236,10 +249,13 @@ ed_tensor *ed_cast(ed_tensor *x, ed_dtype dtype);
  * operand change places first. Views of any strides go without a copy where the product can read
  * them. k = 0 gives zeros.
  */
-typedef struct ed_matmul_options {
-    bool transpose_a, transpose_b;
-} ed_matmul_options;
-#define ed_matmul(a, b, ...) ed_matmul_with(a, b, &(ed_matmul_options){__VA_ARGS__})
+#define ED_MATMUL_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, BOOL, transpose_a, false, ED_ANY, "swap the last two axes of a")                      \
+    FIELD(T, BOOL, transpose_b, false, ED_ANY, "swap the last two axes of b")
+ED_OPTIONS(ed_matmul_options, ED_MATMUL_OPTIONS);
+#define ed_matmul(a, b, ...)                                                                       \
+    ED_WITH_OPTIONS(ed_matmul_with(a, b, &ed_options_), ED_MATMUL_OPTIONS, ed_matmul_options,      \
+                    ##__VA_ARGS__)
 ed_tensor *ed_matmul_with(ed_tensor *a, ed_tensor *b, const ed_matmul_options *options);
 
 /*
@@ -255,10 +271,10 @@ ed_tensor *ed_bias_add(ed_tensor *x, ed_tensor *bias);
 
 /* axis: which to reduce, default all; none for ED_AXES(). keepdims: reduced
  * axes stay as extent 1. */
-typedef struct ed_reduce_options {
-    ed_ints axis;
-    bool keepdims;
-} ed_reduce_options;
+#define ED_REDUCE_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, AXES, axis, ED_NO_LIST, ED_ANY, "which to reduce; default: all")                      \
+    FIELD(T, BOOL, keepdims, false, ED_ANY, "keep reduced axes, with size 1")
+ED_OPTIONS(ed_reduce_options, ED_REDUCE_OPTIONS);
 
 /*
  * Sum and product (empty: 0 and 1; integers wrap), mean (floats; of nothing NaN), largest and
@@ -266,11 +282,21 @@ typedef struct ed_reduce_options {
  * pairwise: the error grows with the logarithm of the count. The product's gradient is right when
  * elements are 0.
  */
-#define ed_reduce_sum(x, ...)  ed_reduce_sum_with(x, &(ed_reduce_options){__VA_ARGS__})
-#define ed_reduce_mean(x, ...) ed_reduce_mean_with(x, &(ed_reduce_options){__VA_ARGS__})
-#define ed_reduce_prod(x, ...) ed_reduce_prod_with(x, &(ed_reduce_options){__VA_ARGS__})
-#define ed_reduce_max(x, ...)  ed_reduce_max_with(x, &(ed_reduce_options){__VA_ARGS__})
-#define ed_reduce_min(x, ...)  ed_reduce_min_with(x, &(ed_reduce_options){__VA_ARGS__})
+#define ed_reduce_sum(x, ...)                                                                      \
+    ED_WITH_OPTIONS(ed_reduce_sum_with(x, &ed_options_), ED_REDUCE_OPTIONS, ed_reduce_options,     \
+                    ##__VA_ARGS__)
+#define ed_reduce_mean(x, ...)                                                                     \
+    ED_WITH_OPTIONS(ed_reduce_mean_with(x, &ed_options_), ED_REDUCE_OPTIONS, ed_reduce_options,    \
+                    ##__VA_ARGS__)
+#define ed_reduce_prod(x, ...)                                                                     \
+    ED_WITH_OPTIONS(ed_reduce_prod_with(x, &ed_options_), ED_REDUCE_OPTIONS, ed_reduce_options,    \
+                    ##__VA_ARGS__)
+#define ed_reduce_max(x, ...)                                                                      \
+    ED_WITH_OPTIONS(ed_reduce_max_with(x, &ed_options_), ED_REDUCE_OPTIONS, ed_reduce_options,     \
+                    ##__VA_ARGS__)
+#define ed_reduce_min(x, ...)                                                                      \
+    ED_WITH_OPTIONS(ed_reduce_min_with(x, &ed_options_), ED_REDUCE_OPTIONS, ed_reduce_options,     \
+                    ##__VA_ARGS__)
 ed_tensor *ed_reduce_sum_with(ed_tensor *x, const ed_reduce_options *options);
 ed_tensor *ed_reduce_mean_with(ed_tensor *x, const ed_reduce_options *options);
 ed_tensor *ed_reduce_prod_with(ed_tensor *x, const ed_reduce_options *options);
@@ -278,28 +304,41 @@ ed_tensor *ed_reduce_max_with(ed_tensor *x, const ed_reduce_options *options);
 ed_tensor *ed_reduce_min_with(ed_tensor *x, const ed_reduce_options *options);
 
 /* Whether any / all of bool elements are true (of nothing: false, true). No gradient. */
-#define ed_reduce_any(x, ...) ed_reduce_any_with(x, &(ed_reduce_options){__VA_ARGS__})
-#define ed_reduce_all(x, ...) ed_reduce_all_with(x, &(ed_reduce_options){__VA_ARGS__})
+#define ed_reduce_any(x, ...)                                                                      \
+    ED_WITH_OPTIONS(ed_reduce_any_with(x, &ed_options_), ED_REDUCE_OPTIONS, ed_reduce_options,     \
+                    ##__VA_ARGS__)
+#define ed_reduce_all(x, ...)                                                                      \
+    ED_WITH_OPTIONS(ed_reduce_all_with(x, &ed_options_), ED_REDUCE_OPTIONS, ed_reduce_options,     \
+                    ##__VA_ARGS__)
 ed_tensor *ed_reduce_any_with(ed_tensor *x, const ed_reduce_options *options);
 ed_tensor *ed_reduce_all_with(ed_tensor *x, const ed_reduce_options *options);
 
 /* ln of the sum of e^x without overflow; of nothing -inf. Floats. */
-#define ed_reduce_logsumexp(x, ...) ed_reduce_logsumexp_with(x, &(ed_reduce_options){__VA_ARGS__})
+#define ed_reduce_logsumexp(x, ...)                                                                \
+    ED_WITH_OPTIONS(ed_reduce_logsumexp_with(x, &ed_options_), ED_REDUCE_OPTIONS,                  \
+                    ed_reduce_options, ##__VA_ARGS__)
 ed_tensor *ed_reduce_logsumexp_with(ed_tensor *x, const ed_reduce_options *options);
 
 /* Mean of (x - mean)^2, and its root; floats. */
-#define ed_reduce_variance(x, ...) ed_reduce_variance_with(x, &(ed_reduce_options){__VA_ARGS__})
-#define ed_reduce_std(x, ...)      ed_reduce_std_with(x, &(ed_reduce_options){__VA_ARGS__})
+#define ed_reduce_variance(x, ...)                                                                 \
+    ED_WITH_OPTIONS(ed_reduce_variance_with(x, &ed_options_), ED_REDUCE_OPTIONS,                   \
+                    ed_reduce_options, ##__VA_ARGS__)
+#define ed_reduce_std(x, ...)                                                                      \
+    ED_WITH_OPTIONS(ed_reduce_std_with(x, &ed_options_), ED_REDUCE_OPTIONS, ed_reduce_options,     \
+                    ##__VA_ARGS__)
 ed_tensor *ed_reduce_variance_with(ed_tensor *x, const ed_reduce_options *options);
 ed_tensor *ed_reduce_std_with(ed_tensor *x, const ed_reduce_options *options);
 
 /* Index (int64) of the largest / smallest along the axis, the first of equals; a NaN is never
  * chosen if there is anything else. Fails where the axis is empty. No gradient. */
-typedef struct ed_argmax_options {
-    int64_t axis; /* default 0 */
-} ed_argmax_options;
-#define ed_argmax(x, ...) ed_argmax_with(x, &(ed_argmax_options){__VA_ARGS__})
-#define ed_argmin(x, ...) ed_argmin_with(x, &(ed_argmax_options){__VA_ARGS__})
+#define ED_ARGMAX_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, 0, ED_ANY, "along which")
+ED_OPTIONS(ed_argmax_options, ED_ARGMAX_OPTIONS);
+#define ed_argmax(x, ...)                                                                          \
+    ED_WITH_OPTIONS(ed_argmax_with(x, &ed_options_), ED_ARGMAX_OPTIONS, ed_argmax_options,         \
+                    ##__VA_ARGS__)
+#define ed_argmin(x, ...)                                                                          \
+    ED_WITH_OPTIONS(ed_argmin_with(x, &ed_options_), ED_ARGMAX_OPTIONS, ed_argmax_options,         \
+                    ##__VA_ARGS__)
 ed_tensor *ed_argmax_with(ed_tensor *x, const ed_argmax_options *options);
 ed_tensor *ed_argmin_with(ed_tensor *x, const ed_argmax_options *options);
 
@@ -310,10 +349,12 @@ ed_tensor *ed_argmin_with(ed_tensor *x, const ed_argmax_options *options);
 ed_tensor *ed_reshape(ed_tensor *x, ed_ints shape);
 
 /* Axes in another order; perm not given reverses them. A view. */
-typedef struct ed_transpose_options {
-    ed_ints perm;
-} ed_transpose_options;
-#define ed_transpose(x, ...) ed_transpose_with(x, &(ed_transpose_options){__VA_ARGS__})
+#define ED_TRANSPOSE_OPTIONS(FIELD, T)                                                             \
+    FIELD(T, AXES, perm, ED_NO_LIST, ED_ANY, "the axes in their new order; default: reversed")
+ED_OPTIONS(ed_transpose_options, ED_TRANSPOSE_OPTIONS);
+#define ed_transpose(x, ...)                                                                       \
+    ED_WITH_OPTIONS(ed_transpose_with(x, &ed_options_), ED_TRANSPOSE_OPTIONS,                      \
+                    ed_transpose_options, ##__VA_ARGS__)
 ed_tensor *ed_transpose_with(ed_tensor *x, const ed_transpose_options *options);
 
 /*
@@ -322,10 +363,14 @@ ed_tensor *ed_transpose_with(ed_tensor *x, const ed_transpose_options *options);
  * leave the last axes whole. ED_END means "as far as there is". A view.
  */
 #define ED_END INT64_MIN
-typedef struct ed_slice_options {
-    ed_ints begin, end, step; /* default: from the start, to the end, 1 */
-} ed_slice_options;
-#define ed_slice(x, ...) ed_slice_with(x, &(ed_slice_options){__VA_ARGS__})
+#define ED_SLICE_OPTIONS(FIELD, T)                                                                 \
+    FIELD(T, INTS, begin, ED_NO_LIST, ED_ANY, "first index of each axis; negative: from the end")  \
+    FIELD(T, INTS, end, ED_NO_LIST, ED_ANY, "index before which each axis stops")                  \
+    FIELD(T, INTS, step, ED_NO_LIST, ED_ANY, "steps; negative: backwards; default 1")
+ED_OPTIONS(ed_slice_options, ED_SLICE_OPTIONS);
+#define ed_slice(x, ...)                                                                           \
+    ED_WITH_OPTIONS(ed_slice_with(x, &ed_options_), ED_SLICE_OPTIONS, ed_slice_options,            \
+                    ##__VA_ARGS__)
 ed_tensor *ed_slice_with(ed_tensor *x, const ed_slice_options *options);
 
 /* x[i] along the first axis, which goes; i may be negative. A view. */
@@ -335,10 +380,12 @@ ed_tensor *ed_index(ed_tensor *x, int64_t i);
 ed_tensor *ed_expand_dims(ed_tensor *x, int64_t axis);
 
 /* Without the axes of extent 1, or without those named, which must have extent 1. A view. */
-typedef struct ed_squeeze_options {
-    ed_ints axis;
-} ed_squeeze_options;
-#define ed_squeeze(x, ...) ed_squeeze_with(x, &(ed_squeeze_options){__VA_ARGS__})
+#define ED_SQUEEZE_OPTIONS(FIELD, T)                                                               \
+    FIELD(T, AXES, axis, ED_NO_LIST, ED_ANY, "which to remove; default: all of size 1")
+ED_OPTIONS(ed_squeeze_options, ED_SQUEEZE_OPTIONS);
+#define ed_squeeze(x, ...)                                                                         \
+    ED_WITH_OPTIONS(ed_squeeze_with(x, &ed_options_), ED_SQUEEZE_OPTIONS, ed_squeeze_options,      \
+                    ##__VA_ARGS__)
 ed_tensor *ed_squeeze_with(ed_tensor *x, const ed_squeeze_options *options);
 
 /* x repeated along axes of extent 1 (and new leading ones) to `shape`. A view. */
@@ -352,20 +399,28 @@ ed_tensor *ed_contiguous(ed_tensor *x);
 
 /* Joined along an existing axis (default 0), where alone the shapes may
  * differ / along a new one. */
-typedef struct ed_concat_options {
-    int64_t axis;
-} ed_concat_options;
-#define ed_concat(list, ...) ed_concat_with(list, &(ed_concat_options){__VA_ARGS__})
-#define ed_stack(list, ...)  ed_stack_with(list, &(ed_concat_options){__VA_ARGS__})
+#define ED_CONCAT_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, 0, ED_ANY, "along which")
+ED_OPTIONS(ed_concat_options, ED_CONCAT_OPTIONS);
+#define ed_concat(list, ...)                                                                       \
+    ED_WITH_OPTIONS(ed_concat_with(list, &ed_options_), ED_CONCAT_OPTIONS, ed_concat_options,      \
+                    ##__VA_ARGS__)
+#define ed_stack(list, ...)                                                                        \
+    ED_WITH_OPTIONS(ed_stack_with(list, &ed_options_), ED_CONCAT_OPTIONS, ed_concat_options,       \
+                    ##__VA_ARGS__)
 ed_tensor *ed_concat_with(ed_list *list, const ed_concat_options *options);
 ed_tensor *ed_stack_with(ed_list *list, const ed_concat_options *options);
 
 /* Cut along an axis (default 0) into `count` equal parts / into parts of the given sizes, one of
  * which may be -1 / into its slices. Views, which the list holds. */
-#define ed_split(x, count, ...) ed_split_with(x, count, &(ed_concat_options){__VA_ARGS__})
+#define ed_split(x, count, ...)                                                                    \
+    ED_WITH_OPTIONS(ed_split_with(x, count, &ed_options_), ED_CONCAT_OPTIONS, ed_concat_options,   \
+                    ##__VA_ARGS__)
 #define ed_split_sizes(x, sizes, ...)                                                              \
-    ed_split_sizes_with(x, sizes, &(ed_concat_options){__VA_ARGS__})
-#define ed_unstack(x, ...) ed_unstack_with(x, &(ed_concat_options){__VA_ARGS__})
+    ED_WITH_OPTIONS(ed_split_sizes_with(x, sizes, &ed_options_), ED_CONCAT_OPTIONS,                \
+                    ed_concat_options, ##__VA_ARGS__)
+#define ed_unstack(x, ...)                                                                         \
+    ED_WITH_OPTIONS(ed_unstack_with(x, &ed_options_), ED_CONCAT_OPTIONS, ed_concat_options,        \
+                    ##__VA_ARGS__)
 ed_list *ed_split_with(ed_tensor *x, int64_t count, const ed_concat_options *options);
 ed_list *ed_split_sizes_with(ed_tensor *x, ed_ints sizes, const ed_concat_options *options);
 ed_list *ed_unstack_with(ed_tensor *x, const ed_concat_options *options);
@@ -374,11 +429,13 @@ ed_list *ed_unstack_with(ed_tensor *x, const ed_concat_options *options);
 ed_tensor *ed_tile(ed_tensor *x, ed_ints multiples);
 
 /* before[i] and after[i] elements of `value` around axis i. */
-typedef struct ed_pad_options {
-    ed_ints before, after; /* default: none */
-    double value;
-} ed_pad_options;
-#define ed_pad(x, ...) ed_pad_with(x, &(ed_pad_options){__VA_ARGS__})
+#define ED_PAD_OPTIONS(FIELD, T)                                                                   \
+    FIELD(T, INTS, before, ED_NO_LIST, ED_ANY, "elements added before each axis; default: none")   \
+    FIELD(T, INTS, after, ED_NO_LIST, ED_ANY, "elements added after each axis; default: none")     \
+    FIELD(T, FLOAT, value, 0, ED_ANY, "of the added elements")
+ED_OPTIONS(ed_pad_options, ED_PAD_OPTIONS);
+#define ed_pad(x, ...)                                                                             \
+    ED_WITH_OPTIONS(ed_pad_with(x, &ed_options_), ED_PAD_OPTIONS, ed_pad_options, ##__VA_ARGS__)
 ed_tensor *ed_pad_with(ed_tensor *x, const ed_pad_options *options);
 
 /* In reverse order along the axes. A view. */
@@ -391,21 +448,22 @@ ed_tensor *ed_reverse(ed_tensor *x, ed_ints axes);
  * x.shape[:axis] + indices.shape + x.shape[axis+1:]. An index outside 0..extent-1 is an error that
  * names it.
  */
-typedef struct ed_gather_options {
-    int64_t axis;
-} ed_gather_options;
-#define ed_gather(x, indices, ...) ed_gather_with(x, indices, &(ed_gather_options){__VA_ARGS__})
+#define ED_GATHER_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, 0, ED_ANY, "along which")
+ED_OPTIONS(ed_gather_options, ED_GATHER_OPTIONS);
+#define ed_gather(x, indices, ...)                                                                 \
+    ED_WITH_OPTIONS(ed_gather_with(x, indices, &ed_options_), ED_GATHER_OPTIONS,                   \
+                    ed_gather_options, ##__VA_ARGS__)
 ed_tensor *ed_gather_with(ed_tensor *x, ed_tensor *indices, const ed_gather_options *options);
 
 /*
  * Ones where the new last axis (extent depth) equals the index, zeros elsewhere; indices outside
  * 0..depth-1 give all zeros. dtype: default float32. No gradient.
  */
-typedef struct ed_one_hot_options {
-    ed_dtype dtype;
-} ed_one_hot_options;
+#define ED_ONE_HOT_OPTIONS(FIELD, T) FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "of the result")
+ED_OPTIONS(ed_one_hot_options, ED_ONE_HOT_OPTIONS);
 #define ed_one_hot(indices, depth, ...)                                                            \
-    ed_one_hot_with(indices, depth, &(ed_one_hot_options){__VA_ARGS__})
+    ED_WITH_OPTIONS(ed_one_hot_with(indices, depth, &ed_options_), ED_ONE_HOT_OPTIONS,             \
+                    ed_one_hot_options, ##__VA_ARGS__)
 ed_tensor *ed_one_hot_with(ed_tensor *indices, int64_t depth, const ed_one_hot_options *options);
 
 /*
@@ -417,13 +475,14 @@ ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t count);
 /* ---- Softmax and cross-entropy (ops/softmax.simd.c, ops/cross_entropy.simd.c): floats -------- */
 
 /* e^x / sum e^x along the axis (default -1), and its logarithm, without overflow. Ranks from 1. */
-typedef struct ed_softmax_options {
-    int64_t axis;
-} ed_softmax_options;
+#define ED_SOFTMAX_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, -1, ED_ANY, "along which")
+ED_OPTIONS(ed_softmax_options, ED_SOFTMAX_OPTIONS);
 #define ed_softmax(x, ...)                                                                         \
-    ED_WITH(ed_softmax_with(x, &ed_options_), ed_softmax_options, .axis = -1, ##__VA_ARGS__)
+    ED_WITH_OPTIONS(ed_softmax_with(x, &ed_options_), ED_SOFTMAX_OPTIONS, ed_softmax_options,      \
+                    ##__VA_ARGS__)
 #define ed_log_softmax(x, ...)                                                                     \
-    ED_WITH(ed_log_softmax_with(x, &ed_options_), ed_softmax_options, .axis = -1, ##__VA_ARGS__)
+    ED_WITH_OPTIONS(ed_log_softmax_with(x, &ed_options_), ED_SOFTMAX_OPTIONS, ed_softmax_options,  \
+                    ##__VA_ARGS__)
 ed_tensor *ed_softmax_with(ed_tensor *x, const ed_softmax_options *options);
 ed_tensor *ed_log_softmax_with(ed_tensor *x, const ed_softmax_options *options);
 
@@ -446,12 +505,15 @@ ed_tensor *ed_sigmoid_cross_entropy(ed_tensor *labels, ed_tensor *logits);
  * (h' = ceil((h - (kh-1) dilation) / stride), 0 where the window is larger than the image) or
  * "SAME" (h' = ceil(h / stride), zeros around, one more behind than before if odd).
  */
-typedef struct ed_conv2d_options {
-    ed_ints strides;     /* [height, width], default 1, 1 */
-    ed_ints dilations;   /* [height, width], default 1, 1 */
-    const char *padding; /* default "VALID" */
-} ed_conv2d_options;
-#define ed_conv2d(x, kernel, ...) ed_conv2d_with(x, kernel, &(ed_conv2d_options){__VA_ARGS__})
+#define ED_CONV2D_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, INTS, strides, ED_NO_LIST, ED_ANY, "[height, width], default 1, 1")                   \
+    FIELD(T, INTS, dilations, ED_NO_LIST, ED_ANY, "[height, width], default 1, 1")                 \
+    FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME"),                                 \
+          "VALID: none, SAME: zeros around")
+ED_OPTIONS(ed_conv2d_options, ED_CONV2D_OPTIONS);
+#define ed_conv2d(x, kernel, ...)                                                                  \
+    ED_WITH_OPTIONS(ed_conv2d_with(x, kernel, &ed_options_), ED_CONV2D_OPTIONS, ed_conv2d_options, \
+                    ##__VA_ARGS__)
 ed_tensor *ed_conv2d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv2d_options *options);
 
 /*
@@ -459,13 +521,18 @@ ed_tensor *ed_conv2d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv2d_optio
  * count. max_pool2d: the first of equals in row order gets the gradient; a NaN in a window is its
  * maximum.
  */
-typedef struct ed_pool2d_options {
-    ed_ints window;      /* [height, width], default 2, 2 */
-    ed_ints strides;     /* default: the window */
-    const char *padding; /* default "VALID" */
-} ed_pool2d_options;
-#define ed_max_pool2d(x, ...) ed_max_pool2d_with(x, &(ed_pool2d_options){__VA_ARGS__})
-#define ed_avg_pool2d(x, ...) ed_avg_pool2d_with(x, &(ed_pool2d_options){__VA_ARGS__})
+#define ED_POOL2D_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, INTS, window, ED_NO_LIST, ED_ANY, "[height, width], default 2, 2")                    \
+    FIELD(T, INTS, strides, ED_NO_LIST, ED_ANY, "[height, width]; default: the window")            \
+    FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME"),                                 \
+          "VALID: none, SAME: cells around that do not count")
+ED_OPTIONS(ed_pool2d_options, ED_POOL2D_OPTIONS);
+#define ed_max_pool2d(x, ...)                                                                      \
+    ED_WITH_OPTIONS(ed_max_pool2d_with(x, &ed_options_), ED_POOL2D_OPTIONS, ed_pool2d_options,     \
+                    ##__VA_ARGS__)
+#define ed_avg_pool2d(x, ...)                                                                      \
+    ED_WITH_OPTIONS(ed_avg_pool2d_with(x, &ed_options_), ED_POOL2D_OPTIONS, ed_pool2d_options,     \
+                    ##__VA_ARGS__)
 ed_tensor *ed_max_pool2d_with(ed_tensor *x, const ed_pool2d_options *options);
 ed_tensor *ed_avg_pool2d_with(ed_tensor *x, const ed_pool2d_options *options);
 
@@ -504,39 +571,60 @@ ed_generator *ed_default_generator(void);
  */
 void ed_set_seed(int64_t seed);
 
-typedef struct ed_random_options {
-    ed_dtype dtype;          /* default float32 */
-    ed_generator *generator; /* default: the process's source */
-    double low, high;        /* uniform: low <= x < high; default 0 and, for floats, 1 */
-    double mean, stddev;     /* normal and truncated normal: default 0 and 1 */
-} ed_random_options;
+/* Where the random numbers of a call come from. */
+#define ED_GENERATOR_OPTION(FIELD, T)                                                              \
+    FIELD(T, GENERATOR, generator, NULL, ED_ANY, "of the numbers; default: the process's source")
 
 /* For high: 1 for floats; integers need one. */
 #define ED_NOT_GIVEN (-__DBL_MAX__)
 
-/* Uniform (floats, or whole numbers for int32 and int64) / normal / normal with what is 2 stddev
- * off drawn again. */
+/*
+ * Uniform numbers, low <= x < high: floats, or integers of int32 and int64.
+ */
+#define ED_RANDOM_UNIFORM_VALUES(FIELD, T)                                                         \
+    FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "of the result")                                    \
+    FIELD(T, FLOAT, low, 0, ED_FINITE, "smallest value")                                           \
+    FIELD(T, FLOAT, high, ED_NOT_GIVEN, ED_FINITE, "above the largest value; default for floats 1")
+#define ED_RANDOM_UNIFORM_OPTIONS(FIELD, T)                                                        \
+    ED_RANDOM_UNIFORM_VALUES(FIELD, T) ED_GENERATOR_OPTION(FIELD, T)
+ED_OPTIONS(ed_random_uniform_options, ED_RANDOM_UNIFORM_OPTIONS);
 #define ed_random_uniform(shape, ...)                                                              \
-    ED_WITH(ed_random_uniform_with(shape, &ed_options_), ed_random_options, .high = ED_NOT_GIVEN,  \
-            ##__VA_ARGS__)
-#define ed_random_normal(shape, ...)                                                               \
-    ED_WITH(ed_random_normal_with(shape, &ed_options_), ed_random_options, .stddev = 1,            \
-            ##__VA_ARGS__)
-#define ed_random_truncated_normal(shape, ...)                                                     \
-    ED_WITH(ed_random_truncated_normal_with(shape, &ed_options_), ed_random_options, .stddev = 1,  \
-            ##__VA_ARGS__)
-ed_tensor *ed_random_uniform_with(ed_ints shape, const ed_random_options *options);
-ed_tensor *ed_random_normal_with(ed_ints shape, const ed_random_options *options);
-ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_options *options);
+    ED_WITH_OPTIONS(ed_random_uniform_with(shape, &ed_options_), ED_RANDOM_UNIFORM_OPTIONS,        \
+                    ed_random_uniform_options, ##__VA_ARGS__)
+ed_tensor *ed_random_uniform_with(ed_ints shape, const ed_random_uniform_options *options);
 
-/* x in a random order along its first axis. Of the options, generator alone counts. */
-#define ed_random_shuffle(x, ...) ed_random_shuffle_with(x, &(ed_random_options){__VA_ARGS__})
-ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_random_options *options);
+/* Normal numbers, floats / normal numbers of which those 2 stddev or more off the mean are drawn
+ * again. */
+#define ED_RANDOM_NORMAL_VALUES(FIELD, T)                                                          \
+    FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "of the result")                                    \
+    FIELD(T, FLOAT, mean, 0, ED_FINITE, "mean")                                                    \
+    FIELD(T, FLOAT, stddev, 1, ED_AT_LEAST(0), "standard deviation")
+#define ED_RANDOM_NORMAL_OPTIONS(FIELD, T)                                                         \
+    ED_RANDOM_NORMAL_VALUES(FIELD, T) ED_GENERATOR_OPTION(FIELD, T)
+ED_OPTIONS(ed_random_normal_options, ED_RANDOM_NORMAL_OPTIONS);
+#define ed_random_normal(shape, ...)                                                               \
+    ED_WITH_OPTIONS(ed_random_normal_with(shape, &ed_options_), ED_RANDOM_NORMAL_OPTIONS,          \
+                    ed_random_normal_options, ##__VA_ARGS__)
+#define ed_random_truncated_normal(shape, ...)                                                     \
+    ED_WITH_OPTIONS(ed_random_truncated_normal_with(shape, &ed_options_),                          \
+                    ED_RANDOM_NORMAL_OPTIONS, ed_random_normal_options, ##__VA_ARGS__)
+ed_tensor *ed_random_normal_with(ed_ints shape, const ed_random_normal_options *options);
+ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_normal_options *options);
+
+ED_OPTIONS(ed_generator_options, ED_GENERATOR_OPTION);
+
+/* x in a random order along its first axis. */
+#define ed_random_shuffle(x, ...)                                                                  \
+    ED_WITH_OPTIONS(ed_random_shuffle_with(x, &ed_options_), ED_GENERATOR_OPTION,                  \
+                    ed_generator_options, ##__VA_ARGS__)
+ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_generator_options *options);
 
 /* x / (1 - rate) where a uniform number >= rate, else 0; 0 <= rate < 1. The gradient draws the same
- * numbers again and stores no mask. Of the options, generator alone counts. */
-#define ed_dropout(x, rate, ...) ed_dropout_with(x, rate, &(ed_random_options){__VA_ARGS__})
-ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_random_options *options);
+ * numbers again and stores no mask. */
+#define ed_dropout(x, rate, ...)                                                                   \
+    ED_WITH_OPTIONS(ed_dropout_with(x, rate, &ed_options_), ED_GENERATOR_OPTION,                   \
+                    ed_generator_options, ##__VA_ARGS__)
+ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_generator_options *options);
 
 /* ---- Variables (ops/variable.c) -------------------------------------------------------------- */
 
@@ -572,7 +660,8 @@ ed_tensor *ed_assign_sub(ed_tensor *variable, ed_tensor *value);
 /* variable[begin : end : step] = value, the slice as in ed_slice; value broadcasts to its shape:
  * ed_assign_slice(v, 0, .begin = ED_INTS(2)). */
 #define ed_assign_slice(variable, value, ...)                                                      \
-    ed_assign_slice_with(variable, ED_TENSOR(value), &(ed_slice_options){__VA_ARGS__})
+    ED_WITH_OPTIONS(ed_assign_slice_with(variable, ED_TENSOR(value), &ed_options_),                \
+                    ED_SLICE_OPTIONS, ed_slice_options, ##__VA_ARGS__)
 ed_tensor *ed_assign_slice_with(ed_tensor *variable, ed_tensor *value,
                                 const ed_slice_options *options);
 

@@ -71,15 +71,20 @@ static const pool_loops *pool_loops_for(ed_dtype dtype)
 }
 
 /* Attributes of avg_pool2d's gradient: the pooling's, and the images' shape. */
-typedef struct pool_gradient_attrs {
-    ed_pool2d_options pool;
-    ed_ints shape;
-} pool_gradient_attrs;
+#define POOL_GRADIENT_ATTRS(FIELD, T)                                                              \
+    ED_POOL2D_OPTIONS(FIELD, T)                                                                    \
+    FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the images")
+ED_OPTIONS(pool_gradient_attrs, POOL_GRADIENT_ATTRS);
+
+static ed_pool2d_options pooling(const void *gradient_attrs)
+{
+    const pool_gradient_attrs *a = gradient_attrs;
+    return *ED_OPTIONS_FROM(ED_POOL2D_OPTIONS, a, ed_pool2d_options);
+}
 
 /* The windows over images of that shape, the plan of a call. */
-static const window *windows(ed_call *call, const int64_t *image)
+static const window *windows(ed_call *call, const ed_pool2d_options *o, const int64_t *image)
 {
-    const ed_pool2d_options *o = call->attrs;
     int64_t extent[2];
     if (!window_pair(call->op->name, "window", o->window, 2, extent)) return NULL;
     return window_make(call, image, extent, o->strides, true, (ed_ints){0}, o->padding);
@@ -96,7 +101,7 @@ static bool is_images(const ed_call *call, const ed_tensor *x)
 static bool infer_pooled(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
-    const window *w = is_images(call, x) ? windows(call, x->shape) : NULL;
+    const window *w = is_images(call, x) ? windows(call, call->attrs, x->shape) : NULL;
     if (!w) return false;
     int64_t shape[] = {w->batch, w->out[0], w->out[1], w->channels};
     return ed_call_output(call, 0, x->dtype, 4, shape);
@@ -272,7 +277,7 @@ static bool max_pool2d_gather_kernel(ed_call *call)
 static bool max_pool2d_gradient_infer(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
-    const window *w = is_images(call, x) ? windows(call, x->shape) : NULL;
+    const window *w = is_images(call, x) ? windows(call, call->attrs, x->shape) : NULL;
     if (!w) return false;
     int64_t shape[] = {w->batch, w->out[0], w->out[1], w->channels};
     return same_shape(call, "dy", call->inputs[1], shape) &&
@@ -361,35 +366,13 @@ static bool max_pool2d_gather_reference(const ed_call *call)
     {                                                                                              \
         (const int64_t[]){a, b}, 2                                                                 \
     }
-#define OPTIONS(...)                                                                               \
-    .attrs = &(const ed_pool2d_options)                                                            \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
+#define OPTIONS(...) .attrs = ED_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options, __VA_ARGS__)
 #define SHAPED(shape_, ...)                                                                        \
-    .attrs = &(const pool_gradient_attrs)                                                          \
-    {                                                                                              \
-        .pool = {__VA_ARGS__}, .shape = shape_                                                     \
-    }
+    .attrs = ED_ATTRS(POOL_GRADIENT_ATTRS, pool_gradient_attrs, .shape = shape_, __VA_ARGS__)
 #define EXTENTS(...)                                                                               \
     {                                                                                              \
         (const int64_t[]){__VA_ARGS__}, 4                                                          \
     }
-#define POOL_ATTRS(type, path)                                                                     \
-    {"window", ED_FIELD_INTS, offsetof(type, path window), "[height, width], default 2, 2"},       \
-        {"strides", ED_FIELD_INTS, offsetof(type, path strides),                                   \
-         "[height, width], default: window"},                                                      \
-    {                                                                                              \
-        "padding", ED_FIELD_STRING, offsetof(type, path padding),                                  \
-            "\"VALID\" (default) or \"SAME\"", ED_ONE_OF("VALID", "SAME")                          \
-    }
-
-static const ed_field pool_attrs[] = {POOL_ATTRS(ed_pool2d_options, ), {0}};
-static const ed_field pool_gradient_schema[] = {
-    POOL_ATTRS(pool_gradient_attrs, pool.),
-    {"shape", ED_FIELD_INTS, offsetof(pool_gradient_attrs, shape), "of the images"},
-    {0}};
-
 #define POOL_SAMPLES(IN)                                                                           \
     ED_SAMPLES(                                                                                    \
         {.inputs = {IN(-2, 2, 2, 4, 6, 3)}},                                                       \
@@ -405,8 +388,7 @@ ED_OP(max_pool2d) = {
     .doc = "y = the largest x of each window",
     .operands = {{"x", ED_SET_FLOAT, 'T'}},
     .flags = ED_OP_CONTIGUOUS,
-    .attrs = pool_attrs,
-    .attrs_size = sizeof(ed_pool2d_options),
+    ED_OP_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options),
     .infer = infer_pooled,
     .kernel = max_pool2d_kernel,
     .gradient = max_pool2d_gradient,
@@ -420,8 +402,7 @@ ED_OP(max_pool2d_gradient) = {
     .doc = "dy at the first largest x of each window",
     .operands = {{"x", ED_SET_FLOAT, 'T'}, {"dy", ED_SET_FLOAT, 'T'}},
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
-    .attrs = pool_attrs,
-    .attrs_size = sizeof(ed_pool2d_options),
+    ED_OP_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options),
     .infer = max_pool2d_gradient_infer,
     .kernel = max_pool2d_gradient_kernel,
     .gradient = max_pool2d_gradient_gradient,
@@ -438,8 +419,7 @@ ED_OP(max_pool2d_gather) = {
     .doc = "v at the first largest x of each window",
     .operands = {{"x", ED_SET_FLOAT, 'T'}, {"v", ED_SET_FLOAT, 'T'}},
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
-    .attrs = pool_attrs,
-    .attrs_size = sizeof(ed_pool2d_options),
+    ED_OP_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options),
     .infer = max_pool2d_gather_infer,
     .kernel = max_pool2d_gather_kernel,
     .gradient = max_pool2d_gather_gradient,
@@ -500,7 +480,8 @@ static bool avg_pool2d_gradient_infer(ed_call *call)
     bool ok = o->shape.values && o->shape.count == 4;
     for (int i = 0; ok && i < 4; i++) ok = o->shape.values[i] >= 0;
     if (!ok) return ed_call_fail(call, ED_INVALID_ARGUMENT, "shape must be 4 extents");
-    const window *w = windows(call, o->shape.values);
+    const ed_pool2d_options pool = pooling(o);
+    const window *w = windows(call, &pool, o->shape.values);
     if (!w) return false;
     int64_t shape[] = {w->batch, w->out[0], w->out[1], w->channels};
     return same_shape(call, "dy", dy, shape) &&
@@ -509,14 +490,19 @@ static bool avg_pool2d_gradient_infer(ed_call *call)
 
 static bool avg_pool2d_gradient(const ed_gradient_call *g)
 {
-    pool_gradient_attrs a = {*(const ed_pool2d_options *)g->attrs, g->shapes[0]};
-    if (g->needs[0]) g->dx[0] = CALL_OP(avg_pool2d_gradient, &a, g->dy[0]);
+    const ed_pool2d_options *o = g->attrs;
+    if (g->needs[0])
+        g->dx[0] = CALL_OP(
+            avg_pool2d_gradient,
+            ED_OPTIONS_FROM(ED_POOL2D_OPTIONS, o, pool_gradient_attrs, .shape = g->shapes[0]),
+            g->dy[0]);
     return true;
 }
 
 static bool avg_pool2d_gradient_gradient(const ed_gradient_call *g)
 {
-    if (g->needs[0]) g->dx[0] = ed_avg_pool2d_with(g->dy[0], g->attrs);
+    const ed_pool2d_options o = pooling(g->attrs);
+    if (g->needs[0]) g->dx[0] = ed_avg_pool2d_with(g->dy[0], &o);
     return true;
 }
 
@@ -569,8 +555,7 @@ ED_OP(avg_pool2d) = {
     .doc = "y = the mean x of each window",
     .operands = {{"x", ED_SET_FLOAT, 'T'}},
     .flags = ED_OP_CONTIGUOUS,
-    .attrs = pool_attrs,
-    .attrs_size = sizeof(ed_pool2d_options),
+    ED_OP_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options),
     .infer = infer_pooled,
     .kernel = avg_pool2d_kernel,
     .gradient = avg_pool2d_gradient,
@@ -583,8 +568,7 @@ ED_OP(avg_pool2d_gradient) = {
     .doc = "dy / count at each cell of its window",
     .operands = {{"dy", ED_SET_FLOAT, 'T'}},
     .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
-    .attrs = pool_gradient_schema,
-    .attrs_size = sizeof(pool_gradient_attrs),
+    ED_OP_ATTRS(POOL_GRADIENT_ATTRS, pool_gradient_attrs),
     .infer = avg_pool2d_gradient_infer,
     .kernel = avg_pool2d_gradient_kernel,
     .gradient = avg_pool2d_gradient_gradient,

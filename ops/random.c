@@ -267,83 +267,73 @@ uint64_t random_seed(void)
 
 /* ---- Random tensors -------------------------------------------------------------------------- */
 
-/* a, b: low and high, or mean and stddev. */
-struct random_attrs {
-    ed_dtype dtype;
-    ed_ints shape;
-    double a, b;
-    ed_draw draw;
-};
-
-#define SCHEMA(name_a, doc_a, name_b, doc_b)                                                       \
-    {                                                                                              \
-        ATTR(struct random_attrs, dtype, ED_FIELD_DTYPE, "of the result"),                         \
-            ATTR(struct random_attrs, shape, ED_FIELD_INTS, "of the result"),                      \
-            {name_a, ED_FIELD_FLOAT, offsetof(struct random_attrs, a), doc_a},                     \
-            {name_b, ED_FIELD_FLOAT, offsetof(struct random_attrs, b), doc_b},                     \
-            ATTR(struct random_attrs, draw, ED_FIELD_DRAW, "where the numbers come from"),         \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
-
-static const ed_field uniform_schema[] =
-    SCHEMA("low", "smallest value", "high", "first value beyond the largest");
-static const ed_field normal_schema[] = SCHEMA("mean", "mean", "stddev", "standard deviation");
-
-static const struct random_attrs uniform_defaults = {.dtype = ED_FLOAT32, .b = 1};
-static const struct random_attrs normal_defaults = {.dtype = ED_FLOAT32, .b = 1};
+#define DRAW_ATTRS(FIELD, T)                                                                       \
+    FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result")                                     \
+    FIELD(T, DRAW, draw, {0}, ED_ANY, "the random numbers")
+#define UNIFORM_ATTRS(FIELD, T) ED_RANDOM_UNIFORM_VALUES(FIELD, T) DRAW_ATTRS(FIELD, T)
+#define NORMAL_ATTRS(FIELD, T)  ED_RANDOM_NORMAL_VALUES(FIELD, T) DRAW_ATTRS(FIELD, T)
+ED_OPTIONS(uniform_attrs, UNIFORM_ATTRS);
+ED_OPTIONS(normal_attrs, NORMAL_ATTRS);
 
 static bool is_half(ed_dtype dtype)
 {
     return dtype == ED_FLOAT16 || dtype == ED_BFLOAT16;
 }
 
-static bool infer_output(ed_call *call)
+static bool infer_output(ed_call *call, ed_dtype dtype, ed_ints shape)
 {
-    const struct random_attrs *a = call->attrs;
-    int rank = a->shape.count > ED_MAX_RANK ? ED_MAX_RANK + 1 : (int)a->shape.count;
-    if (!a->shape.values) return ed_call_fail(call, ED_INVALID_ARGUMENT, "no shape is given");
-    return ed_call_output(call, 0, a->dtype, rank, a->shape.values);
+    const int rank = shape.count > ED_MAX_RANK ? ED_MAX_RANK + 1 : (int)shape.count;
+    if (!shape.values) return ed_call_fail(call, ED_INVALID_ARGUMENT, "no shape is given");
+    return ed_call_output(call, 0, dtype, rank, shape.values);
 }
 
 static bool normal_infer(ed_call *call)
 {
-    const struct random_attrs *a = call->attrs;
-    if (!ed_dtype_is_float(a->dtype))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "it makes floats, not %s",
-                            ed_dtype_name(a->dtype));
-    if (!isfinite(a->a) || !isfinite(a->b) || a->b < 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "mean %g and stddev %g: both must be finite, stddev not negative", a->a,
-                            a->b);
-    return infer_output(call);
+    const normal_attrs *a = call->attrs;
+    if (ed_dtype_is_float(a->dtype)) return infer_output(call, a->dtype, a->shape);
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "it makes floats, not %s",
+                        ed_dtype_name(a->dtype));
+}
+
+static bool is_integer(ed_dtype dtype)
+{
+    return dtype == ED_INT32 || dtype == ED_INT64;
+}
+
+/* Its default is 1 for floats. */
+static double high_of(const uniform_attrs *a)
+{
+    return a->high == ED_NOT_GIVEN ? 1 : a->high;
 }
 
 /* For integers low and high must be numbers of the type, high also the one beyond the last. */
-static bool check_integer_bounds(const ed_call *call, const struct random_attrs *a)
+static bool check_integer_bounds(const ed_call *call, const uniform_attrs *a)
 {
-    double most = a->dtype == ED_INT32 ? 0x1p31 : 0x1p63;
-    if (a->a == a->b)
+    const double most = a->dtype == ED_INT32 ? 0x1p31 : 0x1p63;
+    if (a->high == ED_NOT_GIVEN)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "%s needs a high, the first integer beyond the largest",
+                            ed_dtype_name(a->dtype));
+    if (a->low == a->high)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "no integer is at least %g and below %g",
-                            a->a, a->b);
-    if (a->a == floor(a->a) && a->b == floor(a->b) && a->a >= -most && a->b <= most) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "low %g and high %g are no bounds of %s", a->a,
-                        a->b, ed_dtype_name(a->dtype));
+                            a->low, a->high);
+    if (a->low == floor(a->low) && a->high == floor(a->high) && a->low >= -most && a->high <= most)
+        return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "low %g and high %g are no bounds of %s", a->low,
+                        a->high, ed_dtype_name(a->dtype));
 }
 
 static bool uniform_infer(ed_call *call)
 {
-    const struct random_attrs *a = call->attrs;
-    bool integer = a->dtype == ED_INT32 || a->dtype == ED_INT64;
-    if (!integer && !ed_dtype_is_float(a->dtype))
+    const uniform_attrs *a = call->attrs;
+    if (!is_integer(a->dtype) && !ed_dtype_is_float(a->dtype))
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "it makes floats, int32 and int64, not %s",
                             ed_dtype_name(a->dtype));
-    if (!isfinite(a->a) || !isfinite(a->b) || a->a > a->b)
+    if (a->low > high_of(a) && (a->high != ED_NOT_GIVEN || !is_integer(a->dtype)))
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "low %g and high %g: both must be finite, low not above high", a->a,
-                            a->b);
-    return (!integer || check_integer_bounds(call, a)) && infer_output(call);
+                            "low %g and high %g: low must not be above high", a->low, high_of(a));
+    return (!is_integer(a->dtype) || check_integer_bounds(call, a)) &&
+           infer_output(call, a->dtype, a->shape);
 }
 
 /* The way of the whole numbers between doubles, the largest of which may be one beyond the type. */
@@ -354,25 +344,26 @@ static uint64_t whole(double x)
 
 static bool uniform_kernel(ed_call *call)
 {
-    const struct random_attrs *a = call->attrs;
+    const uniform_attrs *a = call->attrs;
+    const double from = a->low, to = high_of(a);
     const philox p = random_philox(a->draw.state);
     int64_t n = call->outputs[0]->size;
     void *y = ed_call_data(call, 0);
     uint64_t low, high;
     switch (a->dtype) {
-    case ED_FLOAT32: philox_uniform_f32(&p, n, y, a->a, a->b); break;
-    case ED_FLOAT64: philox_uniform_f64(&p, n, y, a->a, a->b); break;
-    case ED_FLOAT16: philox_uniform_f16(&p, n, y, a->a, a->b); break;
-    case ED_BFLOAT16: philox_uniform_bf16(&p, n, y, a->a, a->b); break;
+    case ED_FLOAT32: philox_uniform_f32(&p, n, y, from, to); break;
+    case ED_FLOAT64: philox_uniform_f64(&p, n, y, from, to); break;
+    case ED_FLOAT16: philox_uniform_f16(&p, n, y, from, to); break;
+    case ED_BFLOAT16: philox_uniform_bf16(&p, n, y, from, to); break;
     case ED_INT32:
-        low = whole(a->a), high = whole(a->b);
+        low = whole(from), high = whole(to);
         if ((uint32_t)low == (uint32_t)high)
             philox_bits_32(&p, n, y);
         else
             philox_range_i32(&p, n, y, (int32_t)low, (int32_t)high);
         break;
     default:
-        low = whole(a->a), high = whole(a->b);
+        low = whole(from), high = whole(to);
         if (low == high)
             philox_bits_64(&p, n, y);
         else
@@ -383,30 +374,30 @@ static bool uniform_kernel(ed_call *call)
 
 static bool normal_kernel(ed_call *call)
 {
-    const struct random_attrs *a = call->attrs;
+    const normal_attrs *a = call->attrs;
     const philox p = random_philox(a->draw.state);
     int64_t n = call->outputs[0]->size;
     void *y = ed_call_data(call, 0);
     switch (a->dtype) {
-    case ED_FLOAT32: philox_normal_f32(&p, n, y, a->a, a->b); break;
-    case ED_FLOAT64: philox_normal_f64(&p, n, y, a->a, a->b); break;
-    case ED_FLOAT16: philox_normal_f16(&p, n, y, a->a, a->b); break;
-    default: philox_normal_bf16(&p, n, y, a->a, a->b);
+    case ED_FLOAT32: philox_normal_f32(&p, n, y, a->mean, a->stddev); break;
+    case ED_FLOAT64: philox_normal_f64(&p, n, y, a->mean, a->stddev); break;
+    case ED_FLOAT16: philox_normal_f16(&p, n, y, a->mean, a->stddev); break;
+    default: philox_normal_bf16(&p, n, y, a->mean, a->stddev);
     }
     return true;
 }
 
 static bool truncated_kernel(ed_call *call)
 {
-    const struct random_attrs *a = call->attrs;
+    const normal_attrs *a = call->attrs;
     const philox p = random_philox(a->draw.state);
     int64_t n = call->outputs[0]->size;
     void *y = ed_call_data(call, 0);
     switch (a->dtype) {
-    case ED_FLOAT32: philox_truncated_f32(&p, n, y, a->a, a->b); break;
-    case ED_FLOAT64: philox_truncated_f64(&p, n, y, a->a, a->b); break;
-    case ED_FLOAT16: philox_truncated_f16(&p, n, y, a->a, a->b); break;
-    default: philox_truncated_bf16(&p, n, y, a->a, a->b);
+    case ED_FLOAT32: philox_truncated_f32(&p, n, y, a->mean, a->stddev); break;
+    case ED_FLOAT64: philox_truncated_f64(&p, n, y, a->mean, a->stddev); break;
+    case ED_FLOAT16: philox_truncated_f16(&p, n, y, a->mean, a->stddev); break;
+    default: philox_truncated_bf16(&p, n, y, a->mean, a->stddev);
     }
     return true;
 }
@@ -456,37 +447,38 @@ static double stretched(ed_dtype dtype, double x, double scale, double shift)
 
 static bool uniform_plain(const ed_call *call)
 {
-    const struct random_attrs *a = call->attrs;
+    const uniform_attrs *a = call->attrs;
+    const double low = a->low, high = high_of(a);
     const philox p = random_philox(a->draw.state);
     double *y = (double *)call->outputs[0]->data;
     for (int64_t i = 0; i < call->outputs[0]->size; i++) {
         uint64_t at = (uint64_t)i;
         if (ed_dtype_is_float(a->dtype))
             y[i] = stretched(a->dtype, unit(a->dtype, p, at),
-                             to_dtype(a->dtype, a->b) - to_dtype(a->dtype, a->a), a->a);
+                             to_dtype(a->dtype, high) - to_dtype(a->dtype, low), low);
         else if (a->dtype == ED_INT32)
-            y[i] = a->a + (double)(word(p, at) % (uint64_t)(a->b - a->a));
+            y[i] = low + (double)(word(p, at) % (uint64_t)(high - low));
         else
-            y[i] = a->a + (double)((word(p, 2 * at) | (uint64_t)word(p, 2 * at + 1) << 32) %
-                                   (uint64_t)(a->b - a->a));
+            y[i] = low + (double)((word(p, 2 * at) | (uint64_t)word(p, 2 * at + 1) << 32) %
+                                  (uint64_t)(high - low));
     }
     return true;
 }
 
 static bool normal_plain(const ed_call *call)
 {
-    const struct random_attrs *a = call->attrs;
+    const normal_attrs *a = call->attrs;
     const philox p = random_philox(a->draw.state);
     double *y = (double *)call->outputs[0]->data;
     for (int64_t i = 0; i < call->outputs[0]->size; i++)
-        y[i] = stretched(a->dtype, gauss(a->dtype, p, (uint64_t)i), a->b, a->a);
+        y[i] = stretched(a->dtype, gauss(a->dtype, p, (uint64_t)i), a->stddev, a->mean);
     return true;
 }
 
 /* Groups of 4 (float64: 2) values, each with 256 (128) steps of its own. */
 static bool truncated_plain(const ed_call *call)
 {
-    const struct random_attrs *a = call->attrs;
+    const normal_attrs *a = call->attrs;
     double *y = (double *)call->outputs[0]->data;
     int group = a->dtype == ED_FLOAT64 ? 2 : 4;
     philox p = random_philox(a->draw.state);
@@ -495,7 +487,7 @@ static bool truncated_plain(const ed_call *call)
         uint64_t at = 0;
         for (int64_t j = i; j < i + group && j < call->outputs[0]->size; at++) {
             double z = gauss(a->dtype, p, at);
-            if (fabs(z) < 2) y[j++] = stretched(a->dtype, z, a->b, a->a);
+            if (fabs(z) < 2) y[j++] = stretched(a->dtype, z, a->stddev, a->mean);
         }
     }
     return true;
@@ -507,17 +499,18 @@ static bool truncated_plain(const ed_call *call)
         .drawn = true, .state = { low, high, key }                                                 \
     }
 #define NO_INPUT "it has no input to differentiate by"
-#define SAMPLE(of, from, to, ...)                                                                  \
+#define UNIFORM(of, from, to, ...)                                                                 \
     {                                                                                              \
-        .attrs = &(const struct random_attrs)                                                      \
-        {                                                                                          \
-            .dtype = of,                                                                           \
-            .shape = {(const int64_t[]){0, __VA_ARGS__} + 1,                                       \
-                      sizeof((const int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1},            \
-            .a = from, .b = to, .draw = DRAWN(1, 2, 3)                                             \
-        }                                                                                          \
+        .attrs = ED_ATTRS(UNIFORM_ATTRS, uniform_attrs, .dtype = of, .low = from, .high = to,      \
+                          .shape = ED_SAMPLE_INTS(__VA_ARGS__), .draw = DRAWN(1, 2, 3))            \
     }
-#define FLOAT_SAMPLES                                                                              \
+#define NORMAL(of, mean_, stddev_, ...)                                                            \
+    {                                                                                              \
+        .attrs =                                                                                   \
+            ED_ATTRS(NORMAL_ATTRS, normal_attrs, .dtype = of, .mean = mean_, .stddev = stddev_,    \
+                     .shape = ED_SAMPLE_INTS(__VA_ARGS__), .draw = DRAWN(1, 2, 3))                 \
+    }
+#define FLOAT_SAMPLES(SAMPLE)                                                                      \
     SAMPLE(ED_FLOAT32, 0, 1, 5, 7), SAMPLE(ED_FLOAT32, -1, 2), SAMPLE(ED_FLOAT32, 0, 1, 3, 0, 2),  \
         SAMPLE(ED_FLOAT64, 0, 1, 9), SAMPLE(ED_FLOAT64, -1, 2, 1, 4, 3),                           \
         SAMPLE(ED_FLOAT16, 0, 1, 17), SAMPLE(ED_BFLOAT16, 0, 1, 17)
@@ -526,106 +519,85 @@ static bool truncated_plain(const ed_call *call)
 ED_OP(random_uniform) = {
     .name = "random_uniform",
     .doc = "uniform numbers, low <= y < high",
-    .attrs = uniform_schema,
-    .attrs_size = sizeof(struct random_attrs),
-    .defaults = &uniform_defaults,
+    ED_OP_ATTRS(UNIFORM_ATTRS, uniform_attrs),
     .infer = uniform_infer,
     .kernel = uniform_kernel,
     .no_gradient = NO_INPUT,
     .reference = uniform_plain,
-    .samples = ED_SAMPLES(FLOAT_SAMPLES, SAMPLE(ED_INT32, -3, 1000, 33),
-                          SAMPLE(ED_INT64, 0, 10, 2, 5), SAMPLE(ED_INT64, -1e15, 1e15, 7)),
+    .samples = ED_SAMPLES(FLOAT_SAMPLES(UNIFORM), UNIFORM(ED_INT32, -3, 1000, 33),
+                          UNIFORM(ED_INT64, 0, 10, 2, 5), UNIFORM(ED_INT64, -1e15, 1e15, 7)),
 };
 
 /* y = z stddev + mean, z normal */
 ED_OP(random_normal) = {
     .name = "random_normal",
     .doc = "normal numbers of that mean and stddev",
-    .attrs = normal_schema,
-    .attrs_size = sizeof(struct random_attrs),
-    .defaults = &normal_defaults,
+    ED_OP_ATTRS(NORMAL_ATTRS, normal_attrs),
     .infer = normal_infer,
     .kernel = normal_kernel,
     .no_gradient = NO_INPUT,
     .reference = normal_plain,
-    .samples = ED_SAMPLES(FLOAT_SAMPLES),
+    .samples = ED_SAMPLES(FLOAT_SAMPLES(NORMAL)),
 };
 
 /* y = z stddev + mean, z normal with |z| < 2 */
 ED_OP(random_truncated_normal) = {
     .name = "random_truncated_normal",
     .doc = "normal numbers less than 2 stddev off the mean",
-    .attrs = normal_schema,
-    .attrs_size = sizeof(struct random_attrs),
-    .defaults = &normal_defaults,
+    ED_OP_ATTRS(NORMAL_ATTRS, normal_attrs),
     .infer = normal_infer,
     .kernel = truncated_kernel,
     .no_gradient = NO_INPUT,
     .reference = truncated_plain,
-    .samples = ED_SAMPLES(FLOAT_SAMPLES),
+    .samples = ED_SAMPLES(FLOAT_SAMPLES(NORMAL)),
 };
 
-static ed_tensor *make(const ed_op *op, struct random_attrs a, ed_ints shape,
-                       const ed_random_options *options)
+ed_tensor *ed_random_uniform_with(ed_ints shape, const ed_random_uniform_options *options)
 {
-    a.shape = shape;
-    if (options && options->dtype) a.dtype = options->dtype;
-    if (options) a.draw.generator = options->generator;
-    return ed_call_op(op, NULL, 0, &a);
+    options = OPTIONS_OR_DEFAULTS(ED_RANDOM_UNIFORM_OPTIONS, options);
+    return ed_call_op(&ed_op_random_uniform, NULL, 0,
+                      ED_OPTIONS_FROM(ED_RANDOM_UNIFORM_VALUES, options, uniform_attrs,
+                                      .shape = shape, .draw = {options->generator}));
 }
 
-ed_tensor *ed_random_uniform_with(ed_ints shape, const ed_random_options *options)
+static ed_tensor *make_normal(const ed_op *op, ed_ints shape,
+                              const ed_random_normal_options *options)
 {
-    struct random_attrs a = uniform_defaults;
-    if (options) a.a = options->low;
-    if (options && options->high != ED_NOT_GIVEN)
-        a.b = options->high;
-    else if (options && (options->dtype == ED_INT32 || options->dtype == ED_INT64))
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "random_uniform: %s needs a high, the first integer beyond the largest",
-                       ed_dtype_name(options->dtype));
-    return make(&ed_op_random_uniform, a, shape, options);
+    options = OPTIONS_OR_DEFAULTS(ED_RANDOM_NORMAL_OPTIONS, options);
+    return ed_call_op(op, NULL, 0,
+                      ED_OPTIONS_FROM(ED_RANDOM_NORMAL_VALUES, options, normal_attrs,
+                                      .shape = shape, .draw = {options->generator}));
 }
 
-static ed_tensor *make_normal(const ed_op *op, ed_ints shape, const ed_random_options *options)
-{
-    struct random_attrs a = normal_defaults;
-    if (options) a.a = options->mean, a.b = options->stddev;
-    return make(op, a, shape, options);
-}
-
-ed_tensor *ed_random_normal_with(ed_ints shape, const ed_random_options *options)
+ed_tensor *ed_random_normal_with(ed_ints shape, const ed_random_normal_options *options)
 {
     return make_normal(&ed_op_random_normal, shape, options);
 }
 
-ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_options *options)
+ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_normal_options *options)
 {
     return make_normal(&ed_op_random_truncated_normal, shape, options);
 }
 
+/* Attributes that have nothing of the options but their mark. */
+#define NO_OPTIONS(FIELD, T)
+
 /* ---- Shuffling ------------------------------------------------------------------------------- */
 
-struct permutation_attrs {
-    int64_t count;
-    ed_draw draw;
-};
-
-static const ed_field permutation_schema[] = {
-    ATTR(struct permutation_attrs, count, ED_FIELD_INT, "how many numbers"),
-    ATTR(struct permutation_attrs, draw, ED_FIELD_DRAW, "where the numbers come from"),
-    {0},
-};
+#define PERMUTATION_ATTRS(FIELD, T)                                                                \
+    FIELD(T, INT, count, 0, ED_AT_LEAST(0), "number of numbers")                                   \
+    FIELD(T, DRAW, draw, {0}, ED_ANY, "the random numbers")
+ED_OPTIONS(permutation_attrs, PERMUTATION_ATTRS);
 
 static bool permutation_infer(ed_call *call)
 {
-    const struct permutation_attrs *a = call->attrs;
+    const permutation_attrs *a = call->attrs;
     return ed_call_output(call, 0, ED_INT64, 1, &a->count);
 }
 
 static bool permutation_kernel(ed_call *call)
 {
-    const struct permutation_attrs *a = call->attrs;
+    const permutation_attrs *a = call->attrs;
     const philox p = random_philox(a->draw.state);
     philox_shuffle(&p, a->count, ed_call_data(call, 0));
     return true;
@@ -633,7 +605,7 @@ static bool permutation_kernel(ed_call *call)
 
 static bool permutation_plain(const ed_call *call)
 {
-    const struct permutation_attrs *a = call->attrs;
+    const permutation_attrs *a = call->attrs;
     const philox p = random_philox(a->draw.state);
     double *y = (double *)call->outputs[0]->data;
     for (int64_t i = 0; i < a->count; i++) y[i] = (double)i;
@@ -651,50 +623,45 @@ ED_OP(random_permutation) = {
     .name = "random_permutation",
     .doc = "0 ... count - 1 in a random order, int64",
     .flags = ED_OP_INTERNAL,
-    .attrs = permutation_schema,
-    .attrs_size = sizeof(struct permutation_attrs),
+    ED_OP_ATTRS(PERMUTATION_ATTRS, permutation_attrs),
     .infer = permutation_infer,
     .kernel = permutation_kernel,
     .no_gradient = NO_INPUT,
     .reference = permutation_plain,
-    .samples = ED_SAMPLES({.attrs = &(const struct permutation_attrs){100, DRAWN(1, 2, 3)}},
-                          {.attrs = &(const struct permutation_attrs){1, DRAWN(4, 5, 6)}},
-                          {.attrs = &(const struct permutation_attrs){0, DRAWN(4, 5, 6)}}),
+    .samples = ED_SAMPLES({.attrs = ED_ATTRS(PERMUTATION_ATTRS, permutation_attrs, .count = 100,
+                                             .draw = DRAWN(1, 2, 3))},
+                          {.attrs = ED_ATTRS(PERMUTATION_ATTRS, permutation_attrs, .count = 1,
+                                             .draw = DRAWN(4, 5, 6))},
+                          {.attrs = ED_ATTRS(PERMUTATION_ATTRS, permutation_attrs, .count = 0,
+                                             .draw = DRAWN(4, 5, 6))}),
 };
 
-ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_random_options *options)
+ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_generator_options *options)
 {
     if (!x) return ed_fail(ED_INVALID_ARGUMENT, "random_shuffle: x is NULL");
     if (x->rank == 0)
         return ed_fail(ED_INVALID_ARGUMENT, "random_shuffle: x is %s; it has no rows",
                        text_of_tensor(x).s);
+    options = OPTIONS_OR_DEFAULTS(ED_GENERATOR_OPTION, options);
     ED_SCOPE;
-    struct permutation_attrs a = {.count = x->shape[0],
-                                  .draw.generator = options ? options->generator : NULL};
-    return ed_keep(ed_gather(x, ed_call_op(&ed_op_random_permutation, NULL, 0, &a)));
+    return ed_keep(ed_gather(
+        x, ed_call_op(&ed_op_random_permutation, NULL, 0,
+                      ED_OPTIONS_FROM(NO_OPTIONS, options, permutation_attrs, .count = x->shape[0],
+                                      .draw = {options->generator}))));
 }
 
 /* ---- Dropout --------------------------------------------------------------------------------- */
 
-struct dropout_attrs {
-    double rate;
-    ed_dtype draws;
-    ed_draw draw;
-};
-
-static const ed_field dropout_schema[] = {
-    ATTR(struct dropout_attrs, rate, ED_FIELD_FLOAT, "share of elements that become 0"),
-    ATTR(struct dropout_attrs, draws, ED_FIELD_DTYPE, "of the uniform numbers; default x's"),
-    ATTR(struct dropout_attrs, draw, ED_FIELD_DRAW, "where the numbers come from"),
-    {0},
-};
+#define DROPOUT_ATTRS(FIELD, T)                                                                    \
+    FIELD(T, FLOAT, rate, 0, ED_FROM(0, 1), "share of the elements that become 0")                 \
+    FIELD(T, DTYPE, draws, ED_DTYPE_NONE, ED_ANY, "of the uniform numbers; default: x's")          \
+    FIELD(T, DRAW, draw, {0}, ED_ANY, "the random numbers")
+ED_OPTIONS(dropout_attrs, DROPOUT_ATTRS);
 
 static bool dropout_infer(ed_call *call)
 {
-    const struct dropout_attrs *a = call->attrs;
+    const dropout_attrs *a = call->attrs;
     const ed_tensor *x = call->inputs[0];
-    if (!(a->rate >= 0 && a->rate < 1))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "rate %g is not in 0 <= rate < 1", a->rate);
     if (a->draws && a->draws != ED_FLOAT32 && a->draws != ED_FLOAT64)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "it draws float32 or float64, not %s",
                             ed_dtype_name(a->draws));
@@ -708,7 +675,7 @@ static bool dropout_infer(ed_call *call)
     ((type *)y)[i] = mask[i] ? ((const type *)x)[i] * (type)(1 / (1 - a->rate)) : 0
 
 /* Numbers of another dtype than x's are drawn for their mask alone. */
-static bool drop_by_mask(const struct dropout_attrs *a, const ed_tensor *input, void *y)
+static bool drop_by_mask(const dropout_attrs *a, const ed_tensor *input, void *y)
 {
     const philox p = random_philox(a->draw.state);
     const void *x = input->data;
@@ -731,7 +698,7 @@ static bool drop_by_mask(const struct dropout_attrs *a, const ed_tensor *input, 
 
 static bool dropout_kernel(ed_call *call)
 {
-    const struct dropout_attrs *a = call->attrs;
+    const dropout_attrs *a = call->attrs;
     const ed_tensor *x = call->inputs[0];
     const philox p = random_philox(a->draw.state);
     void *y = ed_call_data(call, 0);
@@ -752,7 +719,7 @@ static bool dropout_gradient(const ed_gradient_call *g)
 
 static bool dropout_plain(const ed_call *call)
 {
-    const struct dropout_attrs *a = call->attrs;
+    const dropout_attrs *a = call->attrs;
     const philox p = random_philox(a->draw.state);
     const double *x = (const double *)call->inputs[0]->data;
     double *y = (double *)call->outputs[0]->data;
@@ -769,23 +736,28 @@ ED_OP(dropout) = {
     .doc = "x / (1 - rate) where a uniform number >= rate, else 0",
     .operands = {{"x", ED_SET_FLOAT, 'T'}},
     .flags = ED_OP_CONTIGUOUS,
-    .attrs = dropout_schema,
-    .attrs_size = sizeof(struct dropout_attrs),
+    ED_OP_ATTRS(DROPOUT_ATTRS, dropout_attrs),
     .infer = dropout_infer,
     .kernel = dropout_kernel,
     .gradient = dropout_gradient,
     .reference = dropout_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5)},
-                           .attrs = &(const struct dropout_attrs){0.3, ED_FLOAT32, DRAWN(1, 2, 3)}},
+                           .attrs = ED_ATTRS(DROPOUT_ATTRS, dropout_attrs, .rate = 0.3,
+                                             .draws = ED_FLOAT32, .draw = DRAWN(1, 2, 3))},
                           {.inputs = {ED_SAMPLE_IN(-2, 2)},
-                           .attrs = &(const struct dropout_attrs){0.5, ED_FLOAT64, DRAWN(4, 5, 6)}},
+                           .attrs = ED_ATTRS(DROPOUT_ATTRS, dropout_attrs, .rate = 0.5,
+                                             .draws = ED_FLOAT64, .draw = DRAWN(4, 5, 6))},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 1, 9)},
-                           .attrs = &(const struct dropout_attrs){0.9, ED_FLOAT32, DRAWN(7, 8, 9)}},
+                           .attrs = ED_ATTRS(DROPOUT_ATTRS, dropout_attrs, .rate = 0.9,
+                                             .draws = ED_FLOAT32, .draw = DRAWN(7, 8, 9))},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 4)}}),
 };
 
-ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_random_options *options)
+ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_generator_options *options)
 {
-    struct dropout_attrs a = {.rate = rate, .draw.generator = options ? options->generator : NULL};
-    return CALL_OP(dropout, &a, x);
+    options = OPTIONS_OR_DEFAULTS(ED_GENERATOR_OPTION, options);
+    return CALL_OP(dropout,
+                   ED_OPTIONS_FROM(NO_OPTIONS, options, dropout_attrs, .rate = rate,
+                                   .draw = {options->generator}),
+                   x);
 }

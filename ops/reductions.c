@@ -7,11 +7,6 @@
 
 /* ---- Shapes, kernel, reference --------------------------------------------------------------- */
 
-static const ed_field attributes[] = {
-    ATTR(ed_reduce_options, axis, ED_FIELD_AXES, "which to reduce; default all"),
-    ATTR(ed_reduce_options, keepdims, ED_FIELD_BOOL, "reduced axes stay as extent 1"),
-    {0}};
-
 /* x's shape without the axes in mask, or with extent 1 for them. */
 static int reduced_shape(ed_ints shape, unsigned mask, bool keepdims, int64_t *out)
 {
@@ -148,37 +143,23 @@ static const ed_reduce_options *keeping(const ed_gradient_call *g, ed_reduce_opt
             "x", set, 'T'                                                                          \
         }                                                                                          \
     }
-#define AXES(...)                                                                                  \
-    &(const ed_reduce_options)                                                                     \
-    {                                                                                              \
-        .axis = {(const int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / 8 }            \
-    }
-#define KEEPING(...)                                                                               \
-    &(const ed_reduce_options)                                                                     \
-    {                                                                                              \
-        .axis = {(const int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / 8},            \
-        .keepdims = true                                                                           \
-    }
-#define NO_AXES                                                                                    \
-    &(const ed_reduce_options)                                                                     \
-    {                                                                                              \
-        .axis = {(const int64_t[]){0}, 0 }                                                         \
-    }
+#define REDUCING(...) ED_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options, __VA_ARGS__)
+#define AXES(...)     REDUCING(.axis = ED_SAMPLE_INTS(__VA_ARGS__))
+#define KEEPING(...)  REDUCING(.axis = ED_SAMPLE_INTS(__VA_ARGS__), .keepdims = true)
 #define SAMPLES(in, low, high)                                                                     \
     ED_SAMPLES({.inputs = {in(low, high, 3, 4)}},                                                  \
                {.inputs = {in(low, high, 3, 4)}, .attrs = AXES(0)},                                \
                {.inputs = {in(low, high, 3, 4)}, .attrs = AXES(-1)},                               \
                {.inputs = {in(low, high, 2, 3, 4)}, .attrs = KEEPING(1)},                          \
                {.inputs = {in(low, high, 2, 3, 2, 2)}, .attrs = AXES(0, -2)},                      \
-               {.inputs = {in(low, high, 3, 1)}, .attrs = NO_AXES}, {.inputs = {in(low, high)}})
+               {.inputs = {in(low, high, 3, 1)}, .attrs = AXES()}, {.inputs = {in(low, high)}})
 
 /* A definition; the rest is further fields of ed_op. And the public function. */
 #define REDUCTION(symbol, text, set, infer_function, ...)                                          \
     ED_OP(symbol) = {.name = #symbol,                                                              \
                      .doc = text,                                                                  \
                      .operands = X(set),                                                           \
-                     .attrs = attributes,                                                          \
-                     .attrs_size = sizeof(ed_reduce_options),                                      \
+                     ED_OP_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options),                            \
                      .infer = infer_function,                                                      \
                      .kernel = symbol##_kernel,                                                    \
                      .reference = plain_##symbol,                                                  \
@@ -229,8 +210,7 @@ ed_tensor *ops_sum_to(ed_tensor *dy, ed_ints shape)
         axes[n++] = d;
     }
     if (!n) return dy;
-    ed_reduce_options options = {.axis = {axes, n}, .keepdims = inner};
-    ed_tensor *sum = ed_reduce_sum_with(dy, &options);
+    ed_tensor *sum = ed_reduce_sum(dy, .axis = {axes, n}, .keepdims = inner);
     return inner && leading ? ed_reshape(sum, shape) : sum;
 }
 
@@ -275,7 +255,7 @@ static bool reduce_prod_gradient(const ed_gradient_call *g)
                 *(gone ? &count : &outer) *= shape.values[d];
             }
     if (!count || !outer) {
-        g->dx[0] = ed_keep(ed_zeros_with(shape, &(ed_create_options){g->dtypes[0]}));
+        g->dx[0] = ed_keep(ed_zeros(shape, .dtype = g->dtypes[0]));
         return true;
     }
     ed_tensor *x = ed_transpose(g->inputs[0], .perm = {order, rank});
@@ -420,9 +400,6 @@ REDUCTION(reduce_std, "y = root of the variance of x over the axes", ED_SET_FLOA
 
 /* ---- Index of the best ----------------------------------------------------------------------- */
 
-static const ed_field best_attributes[] = {
-    ATTR(ed_argmax_options, axis, ED_FIELD_AXIS, "along which; default the first"), {0}};
-
 static bool best_infer(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
@@ -434,9 +411,8 @@ static bool best_infer(ed_call *call)
     int rank = reduced_shape((ed_ints){x->shape, x->rank}, 1u << axis, false, shape);
     if (!ed_call_output(call, 0, ED_INT64, rank, shape)) return false;
     if (x->shape[axis] || !call->outputs[0]->size) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                        "there is none in nothing: axis %lld of %s is empty", text_nth(axis),
-                        text_of_tensor(x).s);
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld of %s is empty: it has no index",
+                        text_nth(axis), text_of_tensor(x).s);
 }
 
 static bool plain_best(const ed_call *call, bool smallest)
@@ -459,6 +435,7 @@ static bool plain_best(const ed_call *call, bool smallest)
     return true;
 }
 
+#define ALONG(...) ED_ATTRS(ED_ARGMAX_OPTIONS, ed_argmax_options, __VA_ARGS__)
 #define BEST(symbol, text, smallest)                                                               \
     static bool symbol##_kernel(ed_call *call)                                                     \
     {                                                                                              \
@@ -469,20 +446,18 @@ static bool plain_best(const ed_call *call, bool smallest)
     {                                                                                              \
         return plain_best(call, smallest);                                                         \
     }                                                                                              \
-    ED_OP(symbol) = {                                                                              \
-        .name = #symbol,                                                                           \
-        .doc = text,                                                                               \
-        .operands = X(ED_SET_NUMBER),                                                              \
-        .attrs = best_attributes,                                                                  \
-        .attrs_size = sizeof(ed_argmax_options),                                                   \
-        .infer = best_infer,                                                                       \
-        .kernel = symbol##_kernel,                                                                 \
-        .reference = plain_##symbol,                                                               \
-        .no_gradient = "an index does not change gradually",                                       \
-        .samples = ED_SAMPLES(                                                                     \
-            {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4)}},                                             \
-            {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4, 2)}, .attrs = &(const ed_argmax_options){1}},  \
-            {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 70)}, .attrs = &(const ed_argmax_options){-1}})}; \
+    ED_OP(symbol) = {.name = #symbol,                                                              \
+                     .doc = text,                                                                  \
+                     .operands = X(ED_SET_NUMBER),                                                 \
+                     ED_OP_ATTRS(ED_ARGMAX_OPTIONS, ed_argmax_options),                            \
+                     .infer = best_infer,                                                          \
+                     .kernel = symbol##_kernel,                                                    \
+                     .reference = plain_##symbol,                                                  \
+                     .no_gradient = "an index does not change gradually",                          \
+                     .samples = ED_SAMPLES(                                                        \
+                         {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4)}},                                \
+                         {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4, 2)}, .attrs = ALONG(.axis = 1)},  \
+                         {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 70)}, .attrs = ALONG(.axis = -1)})}; \
     ed_tensor *ed_##symbol##_with(ed_tensor *x, const ed_argmax_options *options)                  \
     {                                                                                              \
         return CALL_OP(symbol, options, x);                                                        \

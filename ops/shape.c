@@ -76,9 +76,8 @@ ed_tensor *shape_sum_to(ed_tensor *dy, ed_ints shape)
 
 ed_tensor *shape_sum_axis(ed_tensor *dy, int64_t axis)
 {
-    ed_reduce_options options = {.axis = {&axis, 1}};
-    if (!is_half(dy)) return ed_reduce_sum_with(dy, &options);
-    return ed_cast(ed_reduce_sum_with(ed_cast(dy, ED_FLOAT32), &options), dy->dtype);
+    if (!is_half(dy)) return ed_reduce_sum(dy, .axis = {&axis, 1});
+    return ed_cast(ed_reduce_sum(ed_cast(dy, ED_FLOAT32), .axis = {&axis, 1}), dy->dtype);
 }
 
 /* For the ops whose operand's elements stay in order: dx = dy in x's shape. */
@@ -103,9 +102,9 @@ static bool pack_kernel(ed_call *call)
 
 /* ---- reshape --------------------------------------------------------------------------------- */
 
-typedef struct reshape_attrs {
-    ed_ints shape;
-} reshape_attrs;
+#define RESHAPE_ATTRS(FIELD, T) FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result")
+ED_OPTIONS(reshape_attrs, RESHAPE_ATTRS);
+#define SHAPED(...) ED_ATTRS(RESHAPE_ATTRS, reshape_attrs, .shape = __VA_ARGS__)
 
 static bool reshape_mismatch(const ed_call *call, ed_ints wanted)
 {
@@ -195,23 +194,20 @@ ED_OP(reshape) = {
     .name = "reshape",
     .doc = "the same elements in another shape, one extent of which may be -1",
     .operands = ANY,
-    .attrs = (const ed_field[]){ATTR(reshape_attrs, shape, ED_FIELD_INTS, "the new shape"), {0}},
-    .attrs_size = sizeof(reshape_attrs),
+    ED_OP_ATTRS(RESHAPE_ATTRS, reshape_attrs),
     .infer = reshape_infer,
     .kernel = pack_kernel,
     .gradient = reshape_gradient,
     .reference = same_elements,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 4, 6)},
-                           .attrs = &(const reshape_attrs){ED_SAMPLE_INTS(2, -1, 3)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 1, 6)},
-                           .attrs = &(const reshape_attrs){ED_SAMPLE_INTS(12)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2)},
-                           .attrs = &(const reshape_attrs){ED_SAMPLE_INTS(1, 1)}}),
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 6)}, .attrs = SHAPED(ED_SAMPLE_INTS(2, -1, 3))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 1, 6)}, .attrs = SHAPED(ED_SAMPLE_INTS(12))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2)}, .attrs = SHAPED(ED_SAMPLE_INTS(1, 1))}),
 };
 
 ed_tensor *ed_reshape(ed_tensor *x, ed_ints shape)
 {
-    return CALL_OP(reshape, (&(reshape_attrs){shape}), x);
+    return CALL_OP(reshape, SHAPED(shape), x);
 }
 
 ed_tensor *ed_flatten(ed_tensor *x)
@@ -262,7 +258,7 @@ static bool transpose_gradient(const ed_gradient_call *g)
     for (int i = 0; options->perm.values && i < rank; i++)
         inverse[tensor_axis(options->perm.values[i], rank)] = i;
     ed_ints perm = {options->perm.values ? inverse : NULL, rank};
-    g->dx[0] = ed_transpose_with(g->dy[0], &(ed_transpose_options){perm});
+    g->dx[0] = ed_transpose(g->dy[0], .perm = perm);
     return true;
 }
 
@@ -284,16 +280,14 @@ ED_OP(transpose) = {
     .name = "transpose",
     .doc = "axes in another order, by default reversed",
     .operands = ANY,
-    .attrs = (const ed_field[]){ATTR(ed_transpose_options, perm, ED_FIELD_AXES,
-                                     "which axis comes first, second, ...; default: the last, ..."),
-                                {0}},
-    .attrs_size = sizeof(ed_transpose_options),
+    ED_OP_ATTRS(ED_TRANSPOSE_OPTIONS, ed_transpose_options),
     .infer = transpose_infer,
     .gradient = transpose_gradient,
     .reference = transpose_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4)},
-                           .attrs = &(const ed_transpose_options){ED_SAMPLE_INTS(1, -1, 0)}},
+                           .attrs = ED_ATTRS(ED_TRANSPOSE_OPTIONS, ed_transpose_options,
+                                             .perm = ED_SAMPLE_INTS(1, -1, 0))},
                           {.inputs = {ED_SAMPLE_IN(-2, 2)}}),
 };
 
@@ -390,33 +384,24 @@ static bool slice_plain(const ed_call *call)
     return shape_plain(call, slice_source, 0);
 }
 
-#define SLICE_ATTRS(type)                                                                          \
-    ATTR(type, begin, ED_FIELD_INTS, "first index of each axis; negative: from the end"),          \
-        ATTR(type, end, ED_FIELD_INTS, "index before which each axis stops"),                      \
-        ATTR(type, step, ED_FIELD_INTS, "steps; negative: backwards")
-
-const ed_field shape_slice_attrs[] = {SLICE_ATTRS(ed_slice_options), {0}};
-
 ED_OP(slice) = {
     .name = "slice",
     .doc = "x[begin : end : step], axis by axis",
     .operands = ANY,
-    .attrs = shape_slice_attrs,
-    .attrs_size = sizeof(ed_slice_options),
+    ED_OP_ATTRS(ED_SLICE_OPTIONS, ed_slice_options),
     .infer = slice_infer,
     .gradient = slice_gradient,
     .reference = slice_plain,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 5, 6)},
-                           .attrs = &(const ed_slice_options){.begin = ED_SAMPLE_INTS(1, -2),
-                                                              .end = ED_SAMPLE_INTS(4, ED_END),
-                                                              .step = ED_SAMPLE_INTS(1, 1)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 6, 5)},
-                           .attrs = &(const ed_slice_options){.begin = ED_SAMPLE_INTS(ED_END, 3),
-                                                              .end = ED_SAMPLE_INTS(ED_END, 0),
-                                                              .step = ED_SAMPLE_INTS(2, -2)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 2, 3)},
-                           .attrs = &(const ed_slice_options){.begin = ED_SAMPLE_INTS(2)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2)}}),
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 5, 6)},
+         .attrs = ED_ATTRS(ED_SLICE_OPTIONS, ed_slice_options, .begin = ED_SAMPLE_INTS(1, -2),
+                           .end = ED_SAMPLE_INTS(4, ED_END), .step = ED_SAMPLE_INTS(1, 1))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 6, 5)},
+         .attrs = ED_ATTRS(ED_SLICE_OPTIONS, ed_slice_options, .begin = ED_SAMPLE_INTS(ED_END, 3),
+                           .end = ED_SAMPLE_INTS(ED_END, 0), .step = ED_SAMPLE_INTS(2, -2))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 2, 3)},
+         .attrs = ED_ATTRS(ED_SLICE_OPTIONS, ed_slice_options, .begin = ED_SAMPLE_INTS(2))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2)}}),
 };
 
 ed_tensor *ed_slice_with(ed_tensor *x, const ed_slice_options *options)
@@ -425,9 +410,10 @@ ed_tensor *ed_slice_with(ed_tensor *x, const ed_slice_options *options)
 }
 
 /* slice_gradient: zeros of `shape` whose slice is x; dx = that slice of dy. */
-typedef struct slice_gradient_attrs {
-    ed_ints begin, end, step, shape;
-} slice_gradient_attrs;
+#define SLICE_GRADIENT_ATTRS(FIELD, T)                                                             \
+    ED_SLICE_OPTIONS(FIELD, T)                                                                     \
+    FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result")
+ED_OPTIONS(slice_gradient_attrs, SLICE_GRADIENT_ATTRS);
 
 /* The plan: where the slice is in the result. */
 typedef struct slice_place {
@@ -436,7 +422,8 @@ typedef struct slice_place {
 
 static ed_slice_options slice_of(const slice_gradient_attrs *attrs)
 {
-    return (ed_slice_options){attrs->begin, attrs->end, attrs->step};
+    return (ed_slice_options)ED_COMPLETE(ED_SLICE_OPTIONS, , .begin = attrs->begin,
+                                         .end = attrs->end, .step = attrs->step);
 }
 
 static bool slice_gradient_infer(ed_call *call)
@@ -500,37 +487,33 @@ ED_OP(slice_gradient) = {
     .doc = "zeros of a shape whose slice is x",
     .operands = ANY,
     .flags = ED_OP_INTERNAL,
-    .attrs = (const ed_field[]){SLICE_ATTRS(slice_gradient_attrs),
-                                ATTR(slice_gradient_attrs, shape, ED_FIELD_INTS, "of the result"),
-                                {0}},
-    .attrs_size = sizeof(slice_gradient_attrs),
+    ED_OP_ATTRS(SLICE_GRADIENT_ATTRS, slice_gradient_attrs),
     .infer = slice_gradient_infer,
     .kernel = slice_gradient_kernel,
     .gradient = slice_gradient_gradient,
     .reference = slice_gradient_plain,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 2)},
-                           .attrs = &(const slice_gradient_attrs){.begin = ED_SAMPLE_INTS(1, -2),
-                                                                  .end = ED_SAMPLE_INTS(4),
-                                                                  .shape = ED_SAMPLE_INTS(5, 6)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 2)},
-                           .attrs = &(const slice_gradient_attrs){.begin = ED_SAMPLE_INTS(ED_END,
-                                                                                          3),
-                                                                  .end = ED_SAMPLE_INTS(ED_END, 0),
-                                                                  .step = ED_SAMPLE_INTS(2, -2),
-                                                                  .shape = ED_SAMPLE_INTS(6, 5)}}),
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 2)},
+         .attrs = ED_ATTRS(SLICE_GRADIENT_ATTRS, slice_gradient_attrs,
+                           .begin = ED_SAMPLE_INTS(1, -2), .end = ED_SAMPLE_INTS(4),
+                           .shape = ED_SAMPLE_INTS(5, 6))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 2)},
+         .attrs = ED_ATTRS(SLICE_GRADIENT_ATTRS, slice_gradient_attrs,
+                           .begin = ED_SAMPLE_INTS(ED_END, 3), .end = ED_SAMPLE_INTS(ED_END, 0),
+                           .step = ED_SAMPLE_INTS(2, -2), .shape = ED_SAMPLE_INTS(6, 5))}),
 };
 
 ed_tensor *shape_slice_gradient(ed_tensor *dy, const ed_slice_options *slice, ed_ints shape)
 {
-    slice_gradient_attrs attrs = {slice->begin, slice->end, slice->step, shape};
-    return CALL_OP(slice_gradient, &attrs, dy);
+    return CALL_OP(slice_gradient,
+                   ED_OPTIONS_FROM(ED_SLICE_OPTIONS, slice, slice_gradient_attrs, .shape = shape),
+                   dy);
 }
 
 /* ---- index ----------------------------------------------------------------------------------- */
 
-typedef struct index_attrs {
-    int64_t i;
-} index_attrs;
+#define INDEX_ATTRS(FIELD, T) FIELD(T, AXIS, i, 0, ED_ANY, "which; negative: from the end")
+ED_OPTIONS(index_attrs, INDEX_ATTRS);
 
 static bool index_infer(ed_call *call)
 {
@@ -551,9 +534,10 @@ static bool index_gradient(const ed_gradient_call *g)
     int64_t i = ((const index_attrs *)g->attrs)->i, end;
     if (i < 0) i += g->shapes[0].values[0];
     end = i + 1;
-    g->dx[0] =
-        shape_slice_gradient(ed_expand_dims(g->dy[0], 0),
-                             &(ed_slice_options){.begin = {&i, 1}, .end = {&end, 1}}, g->shapes[0]);
+    g->dx[0] = shape_slice_gradient(
+        ed_expand_dims(g->dy[0], 0),
+        ED_ATTRS(ED_SLICE_OPTIONS, ed_slice_options, .begin = {&i, 1}, .end = {&end, 1}),
+        g->shapes[0]);
     return true;
 }
 
@@ -574,27 +558,26 @@ ED_OP(index) = {
     .name = "index",
     .doc = "x[i] along the first axis, which goes",
     .operands = ANY,
-    .attrs = (const ed_field[]){ATTR(index_attrs, i, ED_FIELD_AXIS,
-                                     "which; negative: from the end"),
-                                {0}},
-    .attrs_size = sizeof(index_attrs),
+    ED_OP_ATTRS(INDEX_ATTRS, index_attrs),
     .infer = index_infer,
     .gradient = index_gradient,
     .reference = index_plain,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, .attrs = &(const index_attrs){1}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 5)}, .attrs = &(const index_attrs){-1}}),
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)},
+                           .attrs = ED_ATTRS(INDEX_ATTRS, index_attrs, .i = 1)},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 5)},
+                           .attrs = ED_ATTRS(INDEX_ATTRS, index_attrs, .i = -1)}),
 };
 
 ed_tensor *ed_index(ed_tensor *x, int64_t i)
 {
-    return CALL_OP(index, &(index_attrs){i}, x);
+    return CALL_OP(index, ED_ATTRS(INDEX_ATTRS, index_attrs, .i = i), x);
 }
 
 /* ---- expand_dims, squeeze -------------------------------------------------------------------- */
 
-typedef struct axis_attrs {
-    int64_t axis;
-} axis_attrs;
+#define AXIS_ATTRS(FIELD, T)                                                                       \
+    FIELD(T, AXIS, axis, 0, ED_ANY, "index of the new axis; negative: from the end")
+ED_OPTIONS(axis_attrs, AXIS_ATTRS);
 
 static bool expand_dims_infer(ed_call *call)
 {
@@ -619,21 +602,20 @@ ED_OP(expand_dims) = {
     .name = "expand_dims",
     .doc = "a new axis of extent 1",
     .operands = ANY,
-    .attrs = (const ed_field[]){ATTR(axis_attrs, axis, ED_FIELD_AXIS,
-                                     "where; negative: from the end"),
-                                {0}},
-    .attrs_size = sizeof(axis_attrs),
+    ED_OP_ATTRS(AXIS_ATTRS, axis_attrs),
     .infer = expand_dims_infer,
     .gradient = reshape_gradient,
     .reference = same_elements,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, .attrs = &(const axis_attrs){1}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 3)}, .attrs = &(const axis_attrs){-1}},
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)},
+                           .attrs = ED_ATTRS(AXIS_ATTRS, axis_attrs, .axis = 1)},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 3)},
+                           .attrs = ED_ATTRS(AXIS_ATTRS, axis_attrs, .axis = -1)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2)}}),
 };
 
 ed_tensor *ed_expand_dims(ed_tensor *x, int64_t axis)
 {
-    return CALL_OP(expand_dims, &(axis_attrs){axis}, x);
+    return CALL_OP(expand_dims, ED_ATTRS(AXIS_ATTRS, axis_attrs, .axis = axis), x);
 }
 
 static bool squeeze_infer(ed_call *call)
@@ -660,16 +642,14 @@ ED_OP(squeeze) = {
     .name = "squeeze",
     .doc = "without axes of extent 1",
     .operands = ANY,
-    .attrs = (const ed_field[]){ATTR(ed_squeeze_options, axis, ED_FIELD_AXES,
-                                     "which; default: all of extent 1"),
-                                {0}},
-    .attrs_size = sizeof(ed_squeeze_options),
+    ED_OP_ATTRS(ED_SQUEEZE_OPTIONS, ed_squeeze_options),
     .infer = squeeze_infer,
     .gradient = reshape_gradient,
     .reference = same_elements,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 1, 3, 1, 2)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 3, 1)},
-                           .attrs = &(const ed_squeeze_options){ED_SAMPLE_INTS(-1)}},
+                           .attrs = ED_ATTRS(ED_SQUEEZE_OPTIONS, ed_squeeze_options,
+                                             .axis = ED_SAMPLE_INTS(-1))},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 1)}}),
 };
 
@@ -723,21 +703,19 @@ ED_OP(broadcast_to) = {
     .name = "broadcast_to",
     .doc = "x repeated along axes of extent 1 and new leading ones",
     .operands = ANY,
-    .attrs = (const ed_field[]){ATTR(reshape_attrs, shape, ED_FIELD_INTS, "the new shape"), {0}},
-    .attrs_size = sizeof(reshape_attrs),
+    ED_OP_ATTRS(RESHAPE_ATTRS, reshape_attrs),
     .infer = broadcast_to_infer,
     .gradient = broadcast_to_gradient,
     .reference = broadcast_to_plain,
     .samples = ED_SAMPLES(
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 1)},
-         .attrs = &(const reshape_attrs){ED_SAMPLE_INTS(2, 3, 4)}},
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 4)}, .attrs = &(const reshape_attrs){ED_SAMPLE_INTS(3, 4)}},
-        {.inputs = {ED_SAMPLE_IN(-2, 2)}, .attrs = &(const reshape_attrs){ED_SAMPLE_INTS(2, 2)}}),
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 1)}, .attrs = SHAPED(ED_SAMPLE_INTS(2, 3, 4))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 4)}, .attrs = SHAPED(ED_SAMPLE_INTS(3, 4))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2)}, .attrs = SHAPED(ED_SAMPLE_INTS(2, 2))}),
 };
 
 ed_tensor *ed_broadcast_to(ed_tensor *x, ed_ints shape)
 {
-    return CALL_OP(broadcast_to, (&(reshape_attrs){shape}), x);
+    return CALL_OP(broadcast_to, SHAPED(shape), x);
 }
 
 /* ---- contiguous ------------------------------------------------------------------------------ */
@@ -771,9 +749,8 @@ ed_tensor *ed_contiguous(ed_tensor *x)
 
 /* ---- reverse --------------------------------------------------------------------------------- */
 
-typedef struct reverse_attrs {
-    ed_ints axes;
-} reverse_attrs;
+#define REVERSE_ATTRS(FIELD, T) FIELD(T, AXES, axes, ED_NO_LIST, ED_ANY, "which; default: all")
+ED_OPTIONS(reverse_attrs, REVERSE_ATTRS);
 
 static bool reverse_infer(ed_call *call)
 {
@@ -816,20 +793,19 @@ ED_OP(reverse) = {
     .name = "reverse",
     .doc = "in reverse order along the axes",
     .operands = ANY,
-    .attrs = (const ed_field[]){ATTR(reverse_attrs, axes, ED_FIELD_AXES, "which; default: all"),
-                                {0}},
-    .attrs_size = sizeof(reverse_attrs),
+    ED_OP_ATTRS(REVERSE_ATTRS, reverse_attrs),
     .infer = reverse_infer,
     .gradient = reverse_gradient,
     .reference = reverse_plain,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)},
-                           .attrs = &(const reverse_attrs){ED_SAMPLE_INTS(-1)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3)},
-                           .attrs = &(const reverse_attrs){ED_SAMPLE_INTS(0, 1)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 4)}}),
+    .samples =
+        ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)},
+                    .attrs = ED_ATTRS(REVERSE_ATTRS, reverse_attrs, .axes = ED_SAMPLE_INTS(-1))},
+                   {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3)},
+                    .attrs = ED_ATTRS(REVERSE_ATTRS, reverse_attrs, .axes = ED_SAMPLE_INTS(0, 1))},
+                   {.inputs = {ED_SAMPLE_IN(-2, 2, 4)}}),
 };
 
 ed_tensor *ed_reverse(ed_tensor *x, ed_ints axes)
 {
-    return CALL_OP(reverse, (&(reverse_attrs){axes}), x);
+    return CALL_OP(reverse, ED_ATTRS(REVERSE_ATTRS, reverse_attrs, .axes = axes), x);
 }

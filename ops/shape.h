@@ -11,9 +11,6 @@
  * dimensions. */
 bool shape_of_attr(const ed_call *call, const char *name, ed_ints list, int *rank, int64_t *shape);
 
-/* The fields of ed_slice_options. */
-extern const ed_field shape_slice_attrs[];
-
 /* The view x[begin : end : step]: its shape and strides, and the offset of its first element, in
  * elements. */
 bool shape_slice(const ed_call *call, int rank, const int64_t *shape, const int64_t *strides,

@@ -50,10 +50,6 @@ static const softmax_loops *loops_for(ed_dtype dtype)
 /* The ways back, which are defined behind what they belong to. */
 extern const ed_op ed_op_softmax_gradient, ed_op_log_softmax_gradient;
 
-static const ed_field attributes[] = {
-    ATTR(ed_softmax_options, axis, ED_FIELD_AXIS, "of the sum; default the last"), {0}};
-static const ed_softmax_options last_axis = {-1};
-
 static bool softmax_infer(ed_call *call)
 {
     int *axis = ed_call_plan(call, sizeof *axis);
@@ -245,11 +241,7 @@ static bool is_last(const ed_gradient_call *g)
     return tensor_axis(((const ed_softmax_options *)g->attrs)->axis, rank) == rank - 1;
 }
 
-#define ALONG(a)                                                                                   \
-    .attrs = &(const ed_softmax_options)                                                           \
-    {                                                                                              \
-        a                                                                                          \
-    }
+#define ALONG(a) .attrs = ED_ATTRS(ED_SOFTMAX_OPTIONS, ed_softmax_options, .axis = a)
 #define X                                                                                          \
     {                                                                                              \
         {                                                                                          \
@@ -263,7 +255,7 @@ static bool is_last(const ed_gradient_call *g)
             "dy", ED_SET_FLOAT, 'T'                                                                \
         }                                                                                          \
     }
-#define AXIS .attrs = attributes, .attrs_size = sizeof(ed_softmax_options), .defaults = &last_axis
+#define AXIS ED_OP_ATTRS(ED_SOFTMAX_OPTIONS, ed_softmax_options)
 #define SAMPLES_X                                                                                  \
     ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},                                            \
                {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, ALONG(0)},                                  \

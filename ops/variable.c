@@ -346,22 +346,21 @@ ED_OP(assign_slice) = {
     .doc = "variable[begin : end : step] = value",
     .operands = {{"variable", ED_SET_ALL, 'T', .writes = true}, {"value", ED_SET_ALL, 'T'}},
     .results = ED_NO_RESULTS,
-    .attrs = shape_slice_attrs,
-    .attrs_size = sizeof(ed_slice_options),
+    ED_OP_ATTRS(ED_SLICE_OPTIONS, ed_slice_options),
     .infer = assign_slice_infer,
     .kernel = assign_slice_kernel,
     .no_gradient = A_WRITE,
     .reference = assign_slice_reference,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 5, 6), ED_SAMPLE_IN(-2, 2, 3, 2)},
-                           .attrs = &(const ed_slice_options){.begin = ED_SAMPLE_INTS(1, -2),
-                                                              .end = ED_SAMPLE_INTS(4, ED_END)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 6, 5), ED_SAMPLE_IN(-2, 2, 2)},
-                           .attrs = &(const ed_slice_options){.begin = ED_SAMPLE_INTS(ED_END, 3),
-                                                              .end = ED_SAMPLE_INTS(ED_END, 0),
-                                                              .step = ED_SAMPLE_INTS(2, -2)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 2, 3), ED_SAMPLE_IN(-2, 2, 2, 1)},
-                           .attrs = &(const ed_slice_options){.begin = ED_SAMPLE_INTS(2)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2), ED_SAMPLE_IN(-2, 2)}}),
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 5, 6), ED_SAMPLE_IN(-2, 2, 3, 2)},
+         .attrs = ED_ATTRS(ED_SLICE_OPTIONS, ed_slice_options, .begin = ED_SAMPLE_INTS(1, -2),
+                           .end = ED_SAMPLE_INTS(4, ED_END))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 6, 5), ED_SAMPLE_IN(-2, 2, 2)},
+         .attrs = ED_ATTRS(ED_SLICE_OPTIONS, ed_slice_options, .begin = ED_SAMPLE_INTS(ED_END, 3),
+                           .end = ED_SAMPLE_INTS(ED_END, 0), .step = ED_SAMPLE_INTS(2, -2))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 2, 3), ED_SAMPLE_IN(-2, 2, 2, 1)},
+         .attrs = ED_ATTRS(ED_SLICE_OPTIONS, ed_slice_options, .begin = ED_SAMPLE_INTS(2))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2), ED_SAMPLE_IN(-2, 2)}}),
 };
 
 ed_tensor *ed_assign_slice_with(ed_tensor *v, ed_tensor *value, const ed_slice_options *options)
@@ -466,22 +465,18 @@ ed_tensor *(ed_assign_masked)(ed_tensor *v, ed_tensor *mask, ed_tensor *value)
 
 /* ---- assign_moving_average ------------------------------------------------------------------- */
 
-typedef struct average_attrs {
-    double momentum;
-} average_attrs;
+#define AVERAGE_ATTRS(FIELD, T)                                                                    \
+    FIELD(T, FLOAT, momentum, 0, ED_BETWEEN(0, 1), "share of the old value that stays")
+ED_OPTIONS(average_attrs, AVERAGE_ATTRS);
 
 /* The variables, then the values. */
 static bool average_infer(ed_call *call)
 {
-    const average_attrs *a = call->attrs;
     const int n = call->n_writes = call->n_inputs / 2;
     if (call->n_inputs % 2)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "%d operands; variables and as many values are expected",
                             call->n_inputs);
-    if (!(a->momentum >= 0 && a->momentum <= 1))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "momentum %g is not in 0 <= momentum <= 1",
-                            a->momentum);
     for (int i = 0; i < n; i++) {
         const ed_tensor *v = call->inputs[i], *x = call->inputs[n + i];
         if (!tensor_same_shape(v, x))
@@ -535,24 +530,22 @@ ED_OP(assign_moving_average) = {
     .operands = {{"variables", ED_SET_FLOAT, 'T', .writes = true}},
     .results = ED_NO_RESULTS,
     .flags = ED_OP_CONTIGUOUS | ED_OP_VARIADIC,
-    .attrs = (const ed_field[]){ATTR(average_attrs, momentum, ED_FIELD_FLOAT,
-                                     "share of the old value"),
-                                {0}},
-    .attrs_size = sizeof(average_attrs),
+    ED_OP_ATTRS(AVERAGE_ATTRS, average_attrs),
     .infer = average_infer,
     .kernel = average_kernel,
     .no_gradient = A_WRITE,
     .reference = average_reference,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 7), ED_SAMPLE_IN(-2, 2, 7)},
-                           .attrs = &(const average_attrs){0.9}},
+                           .attrs = ED_ATTRS(AVERAGE_ATTRS, average_attrs, .momentum = 0.9)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 3), ED_SAMPLE_IN(-2, 2, 2, 5),
                                       ED_SAMPLE_IN(-2, 2, 3), ED_SAMPLE_IN(-2, 2, 2, 5)},
-                           .attrs = &(const average_attrs){0.25}}),
+                           .attrs = ED_ATTRS(AVERAGE_ATTRS, average_attrs, .momentum = 0.25)}),
 };
 
 ed_tensor *(ed_assign_moving_average)(ed_tensor *v, ed_tensor *value, double momentum)
 {
-    return CALL_OP(assign_moving_average, &(average_attrs){momentum}, v, value);
+    return CALL_OP(assign_moving_average,
+                   ED_ATTRS(AVERAGE_ATTRS, average_attrs, .momentum = momentum), v, value);
 }
 
 bool ed_assign_moving_averages(ed_list *variables, ed_list *values, double momentum)
@@ -569,5 +562,5 @@ bool ed_assign_moving_averages(ed_list *variables, ed_list *values, double momen
     ED_SCOPE;
     const ed_list *all = ed_list_concat(variables, values);
     return all && ed_execute(&ed_op_assign_moving_average, all->items, (int)all->size,
-                             &(average_attrs){momentum}, NULL);
+                             ED_ATTRS(AVERAGE_ATTRS, average_attrs, .momentum = momentum), NULL);
 }

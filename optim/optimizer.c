@@ -265,9 +265,9 @@ static bool room_for_jobs(ed_optimizer *o, int64_t n)
 /*
  * Operands: each variable with its slots in use, in the order of the class, and then the gradients.
  */
-typedef struct apply_attrs {
-    ed_optimizer *optimizer;
-} apply_attrs;
+#define APPLY_ATTRS(FIELD, T)                                                                      \
+    FIELD(T, OBJECT, optimizer, NULL, ED_ANY, "whose numbers and number of steps count")
+ED_OPTIONS(apply_attrs, APPLY_ATTRS);
 
 static ed_optimizer *optimizer_of(const ed_call *call)
 {
@@ -322,10 +322,7 @@ ED_OP(apply_gradients) = {
     .operands = {{"variables", ED_SET_FLOAT, .writes = true}},
     .results = ED_NO_RESULTS,
     .flags = ED_OP_CONTIGUOUS | ED_OP_VARIADIC | ED_OP_INTERNAL,
-    .attrs = (const ed_field[]){ATTR(apply_attrs, optimizer, ED_FIELD_OBJECT,
-                                     "whose numbers and number of steps count"),
-                                {0}},
-    .attrs_size = sizeof(apply_attrs),
+    ED_OP_ATTRS(APPLY_ATTRS, apply_attrs),
     .infer = apply_infer,
     .kernel = apply_kernel,
     .no_gradient = "it changes variables, of which later reads see the new values",
@@ -410,7 +407,7 @@ bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *va
                false;
     ed_tensor **operands = memory_alloc((size_t)most * sizeof *operands);
     int n = operands ? take_operands(optimizer, gradients, variables, operands) : 0;
-    bool ok = n && ed_execute(&ed_op_apply_gradients, operands, n, &(apply_attrs){optimizer}, NULL);
+    bool ok = n && ed_execute(&ed_op_apply_gradients, operands, n, ED_ATTRS(APPLY_ATTRS, apply_attrs, .optimizer = optimizer), NULL);
     memory_free(operands);
     if (!ok) optim_unmade(optimizer, before);
     if (!ok) optim_drop_entries(optimizer, before);

@@ -38,16 +38,26 @@ static text limits_text(const ed_limits *l)
 
 static bool out_of_limits(const char *who, const ed_field *field, double x)
 {
+    const bool finite = isfinite(x) || !field->limits.below_high;
     return ed_fail(ED_INVALID_ARGUMENT, "%s: %s must be %s, got %.10g", who, field->name,
-                   limits_text(&field->limits).s, x);
+                   finite ? limits_text(&field->limits).s : "finite", x);
+}
+
+/* Whether a number was written for a list: .axis = 1 makes it the pointer, and no memory is there. */
+static bool is_number(const ed_ints *list)
+{
+    enum { FIRST_PAGE = 4096 };
+    const intptr_t at = (intptr_t)list->values;
+    return at && at > -FIRST_PAGE && at < FIRST_PAGE;
 }
 
 static bool check_ints(const char *who, const ed_field *field, const ed_ints *list)
 {
-    if (list->values && (uintptr_t)list->values < 4096)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "%s: %s is a list and got a number: write .%s = ED_INTS(%lld)", who,
-                       field->name, field->name, (long long)(intptr_t)list->values);
+    if (is_number(list))
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is a list: write .%s = %s(%d)", who,
+                       field->name, field->name,
+                       field->type == ED_FIELD_AXES ? "ED_AXES" : "ED_INTS",
+                       (int)(intptr_t)list->values);
     if (list->values && list->count < 0)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: %s has %lld numbers", who, field->name,
                        (long long)list->count);

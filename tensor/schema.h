@@ -148,6 +148,7 @@ typedef struct ed_field {
 #define ED_C_AXIS        int64_t
 #define ED_C_AXES        ed_ints
 #define ED_C_ACTIVATION  const char *
+#define ED_C_DRAW        ed_draw
 #define ED_C_OBJECT      void *
 #define ED_C_GENERATOR   struct ed_generator *
 #define ED_C_INITIALIZER struct ed_initializer *
@@ -185,14 +186,24 @@ struct ed_options_have_names;
         .mark_ = ED_OPTIONS_MARK, LIST(ED_DEFAULT_, T) __VA_ARGS__                                 \
     }
 
-/* A complete structure made by hand, for functions that take a pointer:
- * ed_optimizer_sgd_options o = ED_NEW_OPTIONS(ED_OPTIMIZER_SGD_OPTIONS, ed_optimizer_sgd_options). */
-#define ED_NEW_OPTIONS(LIST, T, ...) ED_WITH_OPTIONS(ed_options_, LIST, T, __VA_ARGS__)
+/* A complete structure of defaults, for functions that take a pointer:
+ * ed_optimizer_sgd_options o = ED_NEW_OPTIONS(ED_OPTIMIZER_SGD_OPTIONS, ed_optimizer_sgd_options);
+ * o.momentum = 0.9; */
+#define ED_NEW_OPTIONS(LIST, T) ((T)ED_COMPLETE(LIST, T))
 
 /* What a function named f(a, .option = value) is a macro for: call, whose options are the address of
  * ed_options_. */
 #define ED_WITH_OPTIONS(call, LIST, T, ...)                                                        \
     ED_WITH(call, T, .mark_ = ED_OPTIONS_MARK, LIST(ED_DEFAULT_, T) __VA_ARGS__)
+
+/*
+ * The address of a complete structure T with the options of a list, copied from the structure that
+ * `from` points to, and more: for attributes that consist of options and arguments. It is complete
+ * if `from` is.
+ */
+#define ED_OPTIONS_FROM(LIST, from, T, ...)                                                        \
+    (&(const T){.mark_ = (from)->mark_, LIST(ED_COPY_, from) __VA_ARGS__})
+#define ED_COPY_(from, type, name, ...) .name = (from)->name,
 
 /* The schema, an array that ends by a field without a name. */
 #define ED_FIELD_(T, type, name, initial, limits, doc)                                             \

@@ -33,6 +33,10 @@ void schema_release(const ed_field *fields, const void *copy);
 void *schema_copy(const ed_field *fields, size_t size, const void *options);
 void schema_free(const ed_field *fields, void *copy);
 
+/* `options`, or the defaults of their list if it is NULL. */
+#define OPTIONS_OR_DEFAULTS(LIST, options)                                                         \
+    ((options) ? (options) : &(const __typeof__(*(options)))ED_COMPLETE(LIST, ))
+
 /* Whether the options begin with the mark of a complete structure; else false, with an error that
  * begins with `who`. */
 bool schema_complete(const char *who, const void *options);

@@ -216,6 +216,7 @@ static int wrong_count(const ed_field *a)
     case ED_FIELD_DTYPE: return ED_DTYPE_COUNT + 3;
     case ED_FIELD_INTS:
     case ED_FIELD_AXES: return COUNT(wrong_lists);
+    case ED_FIELD_CHOICE:
     case ED_FIELD_STRING: return COUNT(wrong_texts);
     case ED_FIELD_DRAW: return 2;
     default: return 1;
@@ -236,6 +237,7 @@ static void put_wrong(char *attrs, const ed_field *a, int i)
     case ED_FIELD_DTYPE: memcpy(to, &dtype, sizeof(ed_dtype)); break;
     case ED_FIELD_INTS:
     case ED_FIELD_AXES: *(ed_ints *)to = wrong_lists[i]; break;
+    case ED_FIELD_CHOICE:
     case ED_FIELD_STRING: *(const char **)to = wrong_texts[i]; break;
     case ED_FIELD_DRAW: *(ed_draw *)to = i ? most : (ed_draw){0}; break;
     default: *(void **)to = NULL; break;
@@ -276,6 +278,21 @@ static void check_closed(findings *f)
     if (x) EXPECT(f, !survives(f, &t, "no object"), "works without its object");
 }
 
+/* Attributes of a list of options without their mark: what is not set in them is not its default. */
+static void check_incomplete(findings *f, const trial *plain)
+{
+    max_align_t room[ATTRS_ROOM / sizeof(max_align_t)];
+    const uint32_t *mark = f->op->defaults;
+    if (!mark || *mark != ED_OPTIONS_MARK) return;
+    trial t = *plain;
+    memcpy(room, plain->attrs, f->op->attrs_size);
+    memset(room, 0, sizeof *mark);
+    t.attrs = room;
+    EXPECT(f, !trial_run(&t) && strstr(ed_error(), "incomplete"), "incomplete options pass: %s",
+           ed_error());
+    ed_clear_error();
+}
+
 void check_attributes(findings *f)
 {
     trial t;
@@ -285,6 +302,7 @@ void check_attributes(findings *f)
         ED_SCOPE;
         if (!trial_fill(&t)) return;
         check_sample_attributes(f, &t);
+        check_incomplete(f, &t);
         if (t.sample->attrs) continue;
         t.attrs = NULL;
         EXPECT(f, trial_run(&t), "NULL attributes: %s", ed_error());

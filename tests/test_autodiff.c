@@ -58,9 +58,9 @@ typedef struct odd_attrs {
     ed_list *held;
 } odd_attrs;
 
-static const ed_field odd_schema[] = {ATTR(odd_attrs, shape, ED_FIELD_INTS, ""),
-                                      ATTR(odd_attrs, word, ED_FIELD_STRING, ""),
-                                      ATTR(odd_attrs, held, ED_FIELD_OBJECT, ""),
+static const ed_field odd_schema[] = {{"shape", ED_FIELD_INTS, offsetof(odd_attrs, shape)},
+                                      {"word", ED_FIELD_STRING, offsetof(odd_attrs, word)},
+                                      {"held", ED_FIELD_OBJECT, offsetof(odd_attrs, held)},
                                       {0}};
 
 static bool odd_kernel(ed_call *call)
@@ -73,8 +73,7 @@ static bool odd_gradient(const ed_gradient_call *g)
 {
     const odd_attrs *a = g->attrs;
     if (!strcmp(a->word, "held")) g->dx[0] = ed_mul(g->dy[0], a->held->items[0]);
-    if (!strcmp(a->word, "ones"))
-        g->dx[0] = ed_ones_with(a->shape, &(ed_create_options){.dtype = g->dtypes[0]});
+    if (!strcmp(a->word, "ones")) g->dx[0] = ed_ones(a->shape, .dtype = g->dtypes[0]);
     if (!strcmp(a->word, "float")) g->dx[0] = ed_ones(a->shape);
     if (!strcmp(a->word, "number")) g->dx[0] = ed_number(1);
     if (!strcmp(a->word, "failing")) g->dx[0] = ed_reshape(g->dy[0], ED_SHAPE(7, 7));

@@ -663,7 +663,7 @@ static bool gradient_of_shape(const ed_gradient_call *g)
 
 static bool gradient_of_dtype(const ed_gradient_call *g)
 {
-    g->dx[0] = ed_zeros_with(g->shapes[0], &(ed_create_options){.dtype = ED_INT32});
+    g->dx[0] = ed_zeros(g->shapes[0], .dtype = ED_INT32);
     return true;
 }
 

@@ -120,10 +120,10 @@ static void number_for_a_list(void **state)
     /* What .axis = 1 comes to; some compilers refuse to write it. */
     const ed_ints one = {(const int64_t *)1, 0}, last = {(const int64_t *)-1, 0};
     assert_fails(ed_reduce_sum(x, .axis = one), ED_INVALID_ARGUMENT,
-                 "reduce_sum: axis is a list: write ED_AXES(1)");
+                 "reduce_sum: axis is a list: write .axis = ED_AXES(1)");
     assert_fails(ed_reduce_max(x, .axis = last), ED_INVALID_ARGUMENT,
-                 "reduce_max: axis is a list: write ED_AXES(-1)");
-    assert_fails(ed_reshape(x, one), ED_INVALID_ARGUMENT, "write ED_INTS(1)");
+                 "reduce_max: axis is a list: write .axis = ED_AXES(-1)");
+    assert_fails(ed_reshape(x, one), ED_INVALID_ARGUMENT, "write .shape = ED_INTS(1)");
     assert_non_null(ed_reduce_sum(x, .axis = ED_AXES(1)));
     assert_fine();
 }

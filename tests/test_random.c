@@ -162,12 +162,14 @@ static void refusals(void **state)
     assert_fails(ed_random_normal(ED_SHAPE(INT64_MAX, 4)), ED_OUT_OF_MEMORY, "more elements");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_UINT8), bad, "not uint8");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_BOOL), bad, "not bool");
-    assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = (ed_dtype)77), bad, "it makes");
+    assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = (ed_dtype)77), bad, "not a dtype");
     assert_fails(ed_random_normal(ED_SHAPE(2), .dtype = ED_INT32), bad,
                  "it makes floats, not int32");
-    assert_fails(ed_random_normal(ED_SHAPE(2), .stddev = -1), bad, "stddev -1");
-    assert_fails(ed_random_normal(ED_SHAPE(2), .mean = NAN), bad, "mean nan");
-    assert_fails(ed_random_normal(ED_SHAPE(2), .stddev = INFINITY), bad, "stddev inf");
+    assert_fails(ed_random_normal(ED_SHAPE(2), .stddev = -1), bad,
+                 "stddev must be at least 0, got -1");
+    assert_fails(ed_random_normal(ED_SHAPE(2), .mean = NAN), bad, "mean must be finite, got nan");
+    assert_fails(ed_random_normal(ED_SHAPE(2), .stddev = INFINITY), bad,
+                 "stddev must be finite, got inf");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .low = 2, .high = 1), bad, "low 2 and high 1");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .high = NAN), bad, "finite");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT32, .high = 0), bad,
@@ -181,9 +183,9 @@ static void refusals(void **state)
     ed_tensor *x = ed_constant(((float[]){1, 2}), ED_SHAPE(2));
     ed_tensor *whole = ed_constant(((int32_t[]){1, 2}), ED_SHAPE(2));
     assert_fails(ed_dropout(NULL, 0.5), bad, "x is NULL");
-    assert_fails(ed_dropout(x, -0.1), bad, "dropout: rate -0.1");
-    assert_fails(ed_dropout(x, 1), bad, "rate 1");
-    assert_fails(ed_dropout(x, NAN), bad, "rate nan");
+    assert_fails(ed_dropout(x, -0.1), bad, "dropout: rate must be in [0, 1), got -0.1");
+    assert_fails(ed_dropout(x, 1), bad, "got 1");
+    assert_fails(ed_dropout(x, NAN), bad, "got nan");
     assert_fails(ed_dropout(whole, 0.5), bad, "int32[2]");
     assert_fails(ed_random_shuffle(NULL), bad, "x is NULL");
     assert_fails(ed_random_shuffle(ed_constant(((float[]){1}), ED_SHAPE())), bad, "has no rows");

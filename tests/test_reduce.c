@@ -10,6 +10,8 @@
 #include "tests/asserts.h"
 #include <math.h>
 
+#define REDUCING(...) ED_COMPLETE(ED_REDUCE_OPTIONS, ed_reduce_options, __VA_ARGS__)
+
 static ed_tensor *numbers(ed_dtype dtype, ed_ints shape, uint32_t seed)
 {
     ed_tensor *x = scope_give(tensor_new(dtype, (int)shape.count, shape.values));
@@ -62,7 +64,8 @@ static void rows_and_columns_agree(void **state)
                 ed_tensor *t = ed_transpose(x);
                 ed_tensor *packed = scope_give(tensor_new(t->dtype, t->rank, t->shape));
                 tensor_pack(t, packed->data);
-                ed_reduce_options first = {.axis = ED_AXES(0)}, last = {.axis = ED_AXES(1)};
+                const ed_reduce_options first = REDUCING(.axis = ED_AXES(0)),
+                                        last = REDUCING(.axis = ED_AXES(1));
                 ed_tensor *y = all[k](x, &first);
                 assert_same_tensor(y, all[k](t, &last));
                 assert_same_tensor(y, all[k](packed, &last));
@@ -85,7 +88,7 @@ static void layouts_agree(void **state)
             x = ed_transpose(x, .perm = ED_INTS(2, 0, 3, 1));
             ed_tensor *packed = scope_give(tensor_new(x->dtype, x->rank, x->shape));
             tensor_pack(x, packed->data);
-            ed_reduce_options options = {.axis = {axes[i], 2}};
+            const ed_reduce_options options = REDUCING(.axis = {axes[i], 2});
             assert_same_tensor(all[k](x, &options), all[k](packed, &options));
             assert_same_tensor(ed_argmax(x, .axis = axes[i][0]),
                                ed_argmax(packed, .axis = axes[i][0]));
@@ -102,7 +105,8 @@ static void sets_and_threads_agree(void **state)
     for (size_t k = 0; k < sizeof exact / sizeof *exact; k++) {
         ED_SCOPE;
         ed_tensor *x = numbers(ED_FLOAT32, ED_SHAPE(1234, 567), 3);
-        const ed_reduce_options options[] = {{0}, {.axis = ED_AXES(0)}, {.axis = ED_AXES(1)}};
+        const ed_reduce_options options[] = {REDUCING(), REDUCING(.axis = ED_AXES(0)),
+                                             REDUCING(.axis = ED_AXES(1))};
         for (int o = 0; o < 3; o++) {
             ed_tensor *y = exact[k](x, &options[o]);
             for (int level = 0; level <= isa_best(); level++)
@@ -203,7 +207,7 @@ static void gradients_at_special_points(void **state)
     (void)state;
     ED_SCOPE;
     ed_tensor *x = ed_constant(((float[]){3, 1, 3, NAN, 2, 5}), ED_SHAPE(2, 3));
-    ed_reduce_options last = {.axis = ED_AXES(1)};
+    const ed_reduce_options last = REDUCING(.axis = ED_AXES(1));
     ASSERT_VALUES(gradient_of(ed_reduce_max_with, x, &last), 0.5, 0, 0.5, NAN, NAN, NAN);
     ASSERT_VALUES(gradient_of(ed_reduce_mean_with, x, NULL), 1 / 6., 1 / 6., 1 / 6., 1 / 6., 1 / 6.,
                   1 / 6.);

@@ -406,7 +406,7 @@ static void help_is_there(void **unused)
     (void)unused;
     start();
     enter("?matmul", "ed.matmul(a, b, {transpose_a=, transpose_b=})");
-    enter("help(ed.conv2d)", "padding      a text");
+    enter("help(ed.conv2d)", "padding      \"VALID\" or \"SAME\"");
     enter("help 'grad'", "ed.grad(f)");
     enter("ed.search 'softmax cross'", "sparse_softmax_cross_entropy");
     enter("?no_such_thing", "nothing is called no_such_thing");

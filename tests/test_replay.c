@@ -225,18 +225,20 @@ static ed_tensor *draw(const char *law, const json *arguments, ed_generator *gen
     const json *of = json_get(arguments, "dtype"), *low = json_get(arguments, "minval");
     const dims s = shape_of(member(arguments, "shape"));
     const ed_ints size = {s.values, s.count};
-    ed_random_options o = {.dtype = of ? dtype_named(json_text(of)) : dtype,
-                           .generator = generator,
-                           .high = 1,
-                           .stddev = 1};
-    if (low && json_kind_of(low) == JSON_NULL) return full_range(o.dtype, size, generator);
-    put_number(arguments, "minval", &o.low);
-    put_number(arguments, "maxval", &o.high);
-    put_number(arguments, "mean", &o.mean);
-    put_number(arguments, "stddev", &o.stddev);
-    ed_tensor *y = uniform  ? ed_random_uniform_with(size, &o)
-                   : normal ? ed_random_normal_with(size, &o)
-                            : ed_random_truncated_normal_with(size, &o);
+    if (of) dtype = dtype_named(json_text(of));
+    if (low && json_kind_of(low) == JSON_NULL) return full_range(dtype, size, generator);
+    double minval = 0, maxval = 1, mean = 0, stddev = 1;
+    put_number(arguments, "minval", &minval);
+    put_number(arguments, "maxval", &maxval);
+    put_number(arguments, "mean", &mean);
+    put_number(arguments, "stddev", &stddev);
+    ed_tensor *y = uniform ? ed_random_uniform(size, .dtype = dtype, .generator = generator,
+                                               .low = minval, .high = maxval)
+                   : normal
+                       ? ed_random_normal(size, .dtype = dtype, .generator = generator,
+                                          .mean = mean, .stddev = stddev)
+                       : ed_random_truncated_normal(size, .dtype = dtype, .generator = generator,
+                                                    .mean = mean, .stddev = stddev);
     assert_non_null(y);
     return y;
 }

@@ -107,7 +107,7 @@ checkpoint:read(folder .. "/exact"):assert_consumed()
 
 -- Tables: what can't be kept is said; a table within a table is a trackable; a failed restore
 -- leaves numbers as they were.
-check.raises("'text' is the text 'x'", ed.checkpoint, {state = {text = "x"}})
+check.raises("'text' is the string 'x'", ed.checkpoint, {state = {text = "x"}})
 check.raises("'model' is 3", ed.checkpoint, {model = 3})
 check.raises("'inner' is a table", ed.checkpoint, {state = {inner = {a = 1}}})
 check.raises("a key that is true", ed.checkpoint, {state = {a = 1, [true] = 2}})

@@ -119,7 +119,7 @@ check.list(child(ed.ones{2, 3, 4}).shape, {2, 12})
 -- What is wrong is said.
 check.raises("dense: there is no option unit; there are units, activation", ed.dense, {3, unit = 1})
 check.raises("dense: units is missing", ed.dense)
-check.raises("dense: units is the text '3'; a whole number is expected", ed.dense, "3")
+check.raises("dense: units is the string '3'; an integer is expected", ed.dense, "3")
 check.raises("dense: a table of options is expected, not 4", ed.dense, 3, 4)
 check.raises("dense: a table of options is expected, not a tensor", ed.dense, 3, x)
 check.raises("dense: options have names, as {units = }; there is a key that is 1", ed.dense, 3, {"relu"})

@@ -16,7 +16,7 @@ ed.print_options{threshold = 1000, width = 10}
 check.equal(tostring(ed.range(8)), "[0 1 2 3\n 4 5 6 7]\ntensor int32 [8]")
 
 -- What is wrong changes nothing.
-check.raises("print_options: threshold is the text 'all'; a whole number is expected", ed.print_options,
+check.raises("print_options: threshold is the string 'all'; an integer is expected", ed.print_options,
     {threshold = "all"})
 check.raises("width must be at least 10, got 5", ed.print_options, {precision = 3, width = 5})
 check.raises("there is no option prec", ed.print_options, {prec = 3})
