@@ -31,6 +31,7 @@ static void truncate_to(ed_layer *layer, int64_t n_children, int64_t n_weights)
     drop_lists(layer);
     while (layer->n_children > n_children) {
         ed_layer *child = layer->children[--layer->n_children];
+        layer_unindex_child(layer, child);
         child->parent = NULL;
         ed_release(child);
     }
@@ -46,6 +47,7 @@ static void layer_destroy(void *object)
     truncate_to(layer, 0, 0);
     graph_wait_end(&layer->wait);
     memory_free(layer->children);
+    memory_free(layer->slots);
     memory_free(layer->weights);
     memory_free(layer->name);
     memory_free(layer);
@@ -199,46 +201,6 @@ ed_tensor *ed_layer_weight(const ed_layer *layer, int64_t i)
     return layer->weights[at];
 }
 
-/* ---- Their names ----------------------------------------------------------------------------- */
-
-static ed_layer *child_named(const ed_layer *layer, const char *name)
-{
-    for (int64_t i = 0; i < layer->n_children; i++)
-        if (!strcmp(layer->children[i]->name, name)) return layer->children[i];
-    return NULL;
-}
-
-/* 0 for "dense", 12 for "dense_12"; -1 for what free_name does not make. */
-static int64_t number_of(const char *name, const char *kind, size_t size)
-{
-    if (strncmp(name, kind, size) != 0) return -1;
-    if (!name[size]) return 0;
-    if (name[size] != '_' || name[size + 1] < '1' || name[size + 1] > '9') return -1;
-    char *end;
-    const long long number = strtoll(name + size + 1, &end, 10);
-    return *end ? -1 : number;
-}
-
-/* The kind's name, or with the first number behind it that is free: dense, dense_1, dense_2. NULL
- * without memory. */
-static char *free_name(const ed_layer *parent, const char *kind)
-{
-    const size_t size = strlen(kind), room = size + 24;
-    const int64_t n = parent->n_children;
-    char *name = memory_alloc(room);
-    bool *taken = memory_zalloc((size_t)n + 1);
-    int64_t number = 0;
-    for (int64_t i = 0; name && taken && i < n; i++) {
-        const int64_t its = number_of(parent->children[i]->name, kind, size);
-        if (its >= 0 && its <= n) taken[its] = true;
-    }
-    while (taken && number < n && taken[number]) number++;
-    if (name) snprintf(name, room, number ? "%s_%lld" : "%s", kind, (long long)number);
-    if (!taken) memory_free(name);
-    memory_free(taken);
-    return taken ? name : NULL;
-}
-
 /* ---- Children and weights -------------------------------------------------------------------- */
 
 /* Trees are walked by recursion: the stack holds so many levels, and no network has them. */
@@ -257,36 +219,46 @@ static bool check_child(const ed_layer *layer, const ed_layer *child)
     if (levels > MOST_LEVELS)
         return layer_fail(layer, ED_INVALID_ARGUMENT, "layers within layers, more than %d deep",
                           MOST_LEVELS);
-    if (child->named && child_named(layer, child->name))
+    if (child->named && layer_child_named(layer, child->name))
         return layer_fail(layer, ED_INVALID_ARGUMENT, "two layers are named %s", child->name);
     return true;
 }
 
-static bool room(void **array, int64_t count, int64_t *capacity)
+static bool room_for_weight(ed_layer *layer)
 {
-    if (count < *capacity) return true;
-    int64_t more = *capacity ? 2 * *capacity : HARD(1, 4);
-    void *grown =
-        memory_grow(*array, (size_t)*capacity * sizeof(void *), (size_t)more * sizeof(void *));
+    if (layer->n_weights < layer->weight_capacity) return true;
+    const size_t n = (size_t)layer->weight_capacity, more = n ? 2 * n : HARD(1, 4);
+    void *grown = memory_grow(layer->weights, n * sizeof(void *), more * sizeof(void *));
     if (!grown) return false;
-    *array = grown;
-    *capacity = more;
+    layer->weights = grown;
+    layer->weight_capacity = (int64_t)more;
     return true;
+}
+
+static bool room_for_child(ed_layer *layer)
+{
+    if (layer->n_children < layer->child_capacity) return true;
+    const size_t n = (size_t)layer->child_capacity, more = n ? 2 * n : HARD(1, 4);
+    void *grown = memory_grow(layer->children, n * sizeof(void *), more * sizeof(void *));
+    if (!grown) return false;
+    layer->children = grown;
+    return layer_grow_index(layer, (int64_t)more);
 }
 
 ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child)
 {
     if (!layer || !child) return ed_fail(ED_INVALID_ARGUMENT, "layer_add: NULL given");
     if (!check_child(layer, child)) return NULL;
-    if (!room((void **)&layer->children, layer->n_children, &layer->child_capacity)) return NULL;
+    if (!room_for_child(layer)) return NULL;
     if (!child->named) {
-        char *name = free_name(layer, child->class->kind.name);
+        char *name = layer_free_name(layer, child->class->kind.name);
         if (!name) return NULL;
         memory_free(child->name);
         child->name = name;
     }
     drop_lists(layer);
     layer->children[layer->n_children++] = ed_retain(child);
+    layer_index_child(layer, child);
     child->parent = layer;
     int height = child->height + 1;
     for (ed_layer *above = layer; above && above->height < height; above = above->parent)
@@ -355,7 +327,7 @@ ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints s
                        layer ? "name" : "layer");
     if (!schema_complete("layer_add_weight", options)) return NULL;
     if (!check_weight(layer, name)) return NULL;
-    if (!room((void **)&layer->weights, layer->n_weights, &layer->weight_capacity)) return NULL;
+    if (!room_for_weight(layer)) return NULL;
     ed_tensor *v = make_weight(layer, name, shape, options);
     if (!v) return NULL;
     drop_lists(layer);
@@ -386,7 +358,7 @@ ed_tensor *ed_layer_adopt_weight(ed_layer *layer, const char *name, ed_tensor *v
     if (!ed_is_variable(v))
         return layer_fail(layer, ED_INVALID_ARGUMENT, "%s must be a variable", name);
     if (!check_weight(layer, name)) return NULL;
-    if (!room((void **)&layer->weights, layer->n_weights, &layer->weight_capacity)) return NULL;
+    if (!room_for_weight(layer)) return NULL;
     char *path = layer_path(layer, name);
     if (!path) return NULL;
     const bool placed = strchr(ed_variable_name(v), '/') && strcmp(ed_variable_name(v), path) != 0;
@@ -417,7 +389,7 @@ ed_layer *ed_layer_child(const ed_layer *layer, int64_t i)
 ed_layer *ed_layer_find_child(const ed_layer *layer, const char *name)
 {
     if (!layer || !name) return ed_fail(ED_INVALID_ARGUMENT, "layer_find: NULL given");
-    ed_layer *child = child_named(layer, name);
+    ed_layer *child = layer_child_named(layer, name);
     return child ? child : layer_fail(layer, ED_NOT_FOUND, "no child is named %s", name);
 }
 

@@ -11,6 +11,12 @@
 
 enum { LAYER_ALL, LAYER_TRAINABLE, LAYER_NOT_TRAINABLE, LAYER_LISTS };
 
+/* Of the index of children by name (nn/names.c). */
+typedef struct layer_slot {
+    ed_layer *child; /* NULL: empty */
+    int64_t next;    /* the first number that may be free behind this name */
+} layer_slot;
+
 struct ed_layer {
     made_object made;
     const ed_layer_class *class;
@@ -20,6 +26,8 @@ struct ed_layer {
     bool built;
 
     ed_layer **children;
+    layer_slot *slots;  /* 2 * child_capacity */
+    bool numbers_freed; /* the slots' `next` may be too high */
     ed_tensor **weights;
     int64_t n_children, n_weights, child_capacity, weight_capacity;
     int height; /* of the tree below, at most */
@@ -40,6 +48,19 @@ struct ed_layer {
 /* "mlp/dense" of the layer and those above it, with "/kernel" behind it if a leaf is given.
  * memory_free gives it back; NULL without memory. */
 char *layer_path(const ed_layer *layer, const char *leaf);
+
+/* The child of that name; NULL, without an error, if there is none. */
+ed_layer *layer_child_named(const ed_layer *layer, const char *name);
+
+/* A name that no child has: the kind's, or the first free of kind_1, kind_2, ... memory_free frees
+ * it; NULL if memory is short. */
+char *layer_free_name(ed_layer *layer, const char *kind);
+
+/* The index of children by name: makes room for `capacity` children, a power of two, and sets
+ * child_capacity (false: no memory, nothing has changed); adds a child; removes the last one. */
+bool layer_grow_index(ed_layer *layer, int64_t capacity);
+void layer_index_child(ed_layer *layer, ed_layer *child);
+void layer_unindex_child(ed_layer *layer, const ed_layer *child);
 
 /* Keeps an error that begins with the layer's path; always NULL. */
 void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, ...)

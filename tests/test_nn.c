@@ -62,6 +62,77 @@ static void test_names(void **state)
     assert_fine();
 }
 
+static bool add_two_and_fail(ed_layer *layer, const ed_layer_call *call)
+{
+    (void)call;
+    ed_layer_add_child(layer, ed_layer_dense(1));
+    ed_layer_add_child(layer, ed_layer_dense(1));
+    return false;
+}
+
+static bool pass(ed_layer *layer, ed_layer_call *call)
+{
+    (void)layer;
+    return ed_layer_return(call, call->inputs[0]);
+}
+
+static void assert_child(ed_layer *layer, int64_t i, const char *name)
+{
+    assert_string_equal(ed_layer_name(ed_layer_child(layer, i)), name);
+    assert_ptr_equal(ed_layer_find_child(layer, name), ed_layer_child(layer, i));
+}
+
+/* The first free number, whether those below were given by the user or not. */
+static void test_automatic_names(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const struct {
+        const char *given, *expected;
+    } children[] = {
+        {"dense_2", "dense_2"},     {NULL, "dense"},          {NULL, "dense_1"},
+        {NULL, "dense_3"},          {"dense_04", "dense_04"}, {"dense_6", "dense_6"},
+        {NULL, "dense_4"},          {NULL, "dense_5"},        {NULL, "dense_7"},
+        {"dense_1_1", "dense_1_1"}, {NULL, "dense_8"},
+    };
+    const int64_t n = sizeof children / sizeof *children;
+    ed_layer *model = ed_layer_sequential("m");
+    for (int64_t i = 0; i < n; i++)
+        ed_layer_add_child(model, ed_layer_dense(1, .name = children[i].given));
+    for (int64_t i = 0; i < n; i++) assert_child(model, i, children[i].expected);
+    assert_null(ed_layer_add_child(model, ed_layer_dense(1, .name = "dense_7")));
+    assert_error("two layers are named dense_7");
+    /* A name that another kind's layers count from. */
+    ed_layer *mixed = ed_layer_sequential("mixed", ed_layer_flatten(.name = "dense"),
+                                          ed_layer_dense(1), ed_layer_flatten());
+    assert_child(mixed, 0, "dense");
+    assert_child(mixed, 1, "dense_1");
+    assert_child(mixed, 2, "flatten");
+    assert_fine();
+}
+
+/* Removed children give their numbers back. */
+static void test_names_after_failed_build(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const ed_layer_class class = {
+        .kind.name = "fails", .build = add_two_and_fail, .forward = pass};
+    ed_layer *layer = ed_layer_new(&class, NULL);
+    ed_layer_add_child(layer, ed_layer_dense(1));
+    for (int i = 0; i < 2; i++) {
+        assert_null(ed_forward(layer, ramp(ED_SHAPE(1, 2))));
+        assert_error("fails: building it failed");
+        assert_null(ed_layer_find_child(layer, "dense_1"));
+        assert_error("no child is named dense_1");
+    }
+    for (int i = 0; i < 9; i++) ed_layer_add_child(layer, ed_layer_dense(1));
+    assert_child(layer, 0, "dense");
+    assert_child(layer, 1, "dense_1");
+    assert_child(layer, 9, "dense_9");
+    assert_fine();
+}
+
 static void test_tree_refusals(void **state)
 {
     (void)state;
@@ -915,6 +986,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_automatic_names),
+        cmocka_unit_test(test_names_after_failed_build),
         cmocka_unit_test(test_tree_refusals),
         cmocka_unit_test(test_null),
         cmocka_unit_test(test_wrong_inputs),
