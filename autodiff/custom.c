@@ -2,8 +2,8 @@
 #include "ops/draws.h"
 
 /*
- * Functions as ops. A call of ed_custom_gradient or ed_recompute goes through the doorway as one
- * op, whose attribute is an object that holds the user's functions; what happens inside is hidden
+ * Functions as ops. A call of ed_custom_gradient or ed_recompute goes through the dispatcher as
+ * one op, whose attribute is an object that holds the user's functions; what happens inside is hidden
  * from the tapes that listen outside.
  *
  * What f reads beyond its inputs (variables, and tensors that a tape outside tracks) would lose its
@@ -21,8 +21,9 @@ typedef struct function {
     ed_gradient_function gradient; /* NULL: recompute */
     void *user;
     void (*release)(void *user);
-    int64_t n_inputs, n_operands;
+    int64_t n_inputs, n_operands, capacity;
     reading *operands; /* the inputs, then what else f read; values only during the call */
+    int64_t *index;    /* hash table of 2 * capacity slots: the operand's number + 1; 0: empty */
     ed_tensor *result; /* what f returned; only during the call */
     ops_draws *draws;  /* the random numbers that f drew */
 } function;
@@ -44,6 +45,7 @@ static void function_destroy(void *object)
     release_values(self);
     for (int64_t i = 0; i < self->n_operands; i++) ed_release(self->operands[i].given);
     memory_free(self->operands);
+    memory_free(self->index);
     ops_draws_free(self->draws);
     if (self->release) self->release(self->user);
     memory_free(self);
@@ -51,13 +53,41 @@ static void function_destroy(void *object)
 
 static const object_class function_class = {.name = "function", .destroy = function_destroy};
 
+/* The slot of the first operand that is x; an empty one if there is none. */
+static int64_t *slot_of(const function *self, const ed_tensor *x)
+{
+    const uint64_t mask = 2 * (uint64_t)self->capacity - 1;
+    uint64_t at = (x->id * 0x9e3779b97f4a7c15 >> 32) & mask;
+    while (self->index[at] && self->operands[self->index[at] - 1].given != x) at = (at + 1) & mask;
+    return &self->index[at];
+}
+
+static void index_operand(function *self, int64_t i)
+{
+    int64_t *slot = slot_of(self, self->operands[i].given);
+    if (!*slot) *slot = i + 1;
+}
+
+static bool grow(function *self)
+{
+    const size_t n = (size_t)self->capacity, more = n ? 2 * n : HARD(1, 4);
+    int64_t *index = memory_zalloc(2 * more * sizeof *index);
+    reading *operands =
+        index ? memory_grow(self->operands, n * sizeof *operands, more * sizeof *operands) : NULL;
+    if (!operands) return memory_free(index), false;
+    memory_free(self->index);
+    self->operands = operands;
+    self->index = index;
+    self->capacity = (int64_t)more;
+    for (int64_t i = 0; i < self->n_operands; i++) index_operand(self, i);
+    return true;
+}
+
 static bool add_operand(function *self, ed_tensor *given, ed_tensor *value)
 {
-    size_t bytes = (size_t)self->n_operands * sizeof *self->operands;
-    void *grown = memory_grow(self->operands, bytes, bytes + sizeof *self->operands);
-    if (!grown) return false;
-    self->operands = grown;
-    self->operands[self->n_operands++] = (reading){ed_retain(given), ed_retain(value)};
+    if (self->n_operands == self->capacity && !grow(self)) return false;
+    self->operands[self->n_operands] = (reading){ed_retain(given), ed_retain(value)};
+    index_operand(self, self->n_operands++);
     return true;
 }
 
@@ -109,16 +139,9 @@ static bool matters(const reader *r, const ed_tensor *x)
     return false;
 }
 
-static bool is_known(const function *self, const ed_tensor *x)
-{
-    for (int64_t i = 0; i < self->n_operands; i++)
-        if (self->operands[i].given == x) return true;
-    return false;
-}
-
 static void note_operand(reader *r, ed_tensor *given, ed_tensor *value)
 {
-    if (!is_known(r->function, given) && matters(r, given) &&
+    if (!*slot_of(r->function, given) && matters(r, given) &&
         !add_operand(r->function, given, value))
         r->failed = true;
 }
@@ -271,9 +294,7 @@ ed_tensor *ed_custom_gradient(ed_function f, ed_gradient_function gradient, ed_l
 /* An operand given twice takes its gradient at the first place. */
 static bool is_wanted(const function *self, const ed_gradient_call *g, int i)
 {
-    for (int j = 0; j < i; j++)
-        if (self->operands[j].given == self->operands[i].given) return false;
-    return g->needs[i];
+    return g->needs[i] && *slot_of(self, self->operands[i].given) == i + 1;
 }
 
 static ed_list *some_operands(const function *self, const ed_gradient_call *g, bool wanted)

@@ -85,6 +85,38 @@ static void sequential(void *user)
     free(layers);
 }
 
+static ed_tensor *concat_all(ed_list *inputs, void *user)
+{
+    (void)user;
+    return ed_concat(inputs);
+}
+
+static ed_list *slices(ed_list *inputs, ed_tensor *y, ed_tensor *dy, void *user)
+{
+    (void)y;
+    (void)user;
+    return ed_unstack(ed_reshape(dy, ED_SHAPE(ed_list_size(inputs), -1)));
+}
+
+static void recompute_back(void *user)
+{
+    const many *m = user;
+    ED_SCOPE;
+    ed_tape *tape = ed_tape_begin();
+    for (int64_t i = 0; i < m->count; i++) ed_watch(tape, ed_list_get(m->parts, i));
+    ed_gradient(tape, ed_recompute(concat_all, m->parts, NULL, NULL), m->parts);
+}
+
+static void custom_gradient_back(void *user)
+{
+    const many *m = user;
+    ED_SCOPE;
+    ed_tape *tape = ed_tape_begin();
+    for (int64_t i = 0; i < m->count; i++) ed_watch(tape, ed_list_get(m->parts, i));
+    ed_tensor *y = ed_custom_gradient(concat_all, slices, m->parts, NULL, NULL);
+    ed_gradient(tape, y, m->parts);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -99,8 +131,10 @@ int main(int argc, char **argv)
         {"unstack_one_back", unstack_one_back},
         {"keep", keep},
         {"sequential", sequential},
+        {"recompute_back", recompute_back},
+        {"custom_gradient_back", custom_gradient_back},
     };
-    static const int64_t counts[] = {2, 200, 20000, 100000};
+    static const int64_t counts[] = {2, 200, 2000, 20000, 100000};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
             char name[64];

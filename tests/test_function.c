@@ -294,6 +294,24 @@ static void recompute_twice_the_same(void)
     assert_values(ed_gradient(tape, y, x), 2);
 }
 
+static ed_tensor *sum_all(ed_list *inputs, void *user)
+{
+    return ed_add(ed_reduce_sum(ed_concat(inputs)), user);
+}
+
+/* Each of many inputs twice, and a variable that is none of them. */
+static void recompute_of_many(void)
+{
+    enum { N = 50 };
+    ed_tensor *v = ed_variable(V(1)), *x[2 * N];
+    ed_tape *tape = ed_tape_begin(.persistent = true);
+    for (int i = 0; i < N; i++) ed_watch(tape, x[i] = x[2 * N - 1 - i] = V(1));
+    ed_tensor *y = ed_recompute(sum_all, ed_list_make(x, 2 * N), v, NULL);
+    assert_values(y, 2 * N + 1);
+    for (int i = 0; i < N; i++) assert_values(ed_gradient(tape, y, x[i]), 2);
+    assert_values(ed_gradient(tape, y, v), 1);
+}
+
 static ed_tensor *noisy(ed_list *inputs, void *user)
 {
     (void)user;
@@ -659,12 +677,25 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(custom_gradient),  TEST(custom_of_variable),       TEST(custom_failures),
-        TEST(custom_reading),   TEST(tapes_inside_functions),   TEST(walks_in_walks),
-        TEST(recompute),        TEST(recompute_twice_the_same), TEST(recompute_of_another),
-        TEST(recompute_random), TEST(recompute_assigning),      TEST(recompute_second_order),
-        TEST(recompute_memory), TEST(recompute_failures),       TEST(jacobian),
-        TEST(batch_jacobian),   TEST(hessian_vector_product),   TEST(allocations_that_fail),
+        TEST(custom_gradient),
+        TEST(custom_of_variable),
+        TEST(custom_failures),
+        TEST(custom_reading),
+        TEST(tapes_inside_functions),
+        TEST(walks_in_walks),
+        TEST(recompute),
+        TEST(recompute_twice_the_same),
+        TEST(recompute_of_many),
+        TEST(recompute_of_another),
+        TEST(recompute_random),
+        TEST(recompute_assigning),
+        TEST(recompute_second_order),
+        TEST(recompute_memory),
+        TEST(recompute_failures),
+        TEST(jacobian),
+        TEST(batch_jacobian),
+        TEST(hessian_vector_product),
+        TEST(allocations_that_fail),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
