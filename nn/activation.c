@@ -43,7 +43,8 @@ activation nn_activation(const char *who, const char *name)
     for (size_t i = 1; i < sizeof activations / sizeof *activations; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i > 1 ? ", " : "",
                  activations[i].name);
-    ed_fail(ED_NOT_FOUND, "%s: there is no activation '%s'; there are %s", who, name, known);
+    ed_fail(ED_NOT_FOUND, "%s: there is no activation '%s'; the activations are %s", who, name,
+            known);
     return NULL;
 }
 

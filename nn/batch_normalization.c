@@ -2,15 +2,15 @@
 #include "ops/ops.h"
 
 /*
- * Training: y = (x - mean) / sqrt(variance + epsilon) gamma + beta with the batch's own mean and
- * variance. Otherwise the same with moving ones, as one product and one sum: y = x s + (beta -
+ * Training: y = gamma (x - mean) / sqrt(variance + epsilon) + beta with the batch's own mean and
+ * variance. Inference: the same with the moving ones, as one product and one sum: y = x s + (beta -
  * moving_mean s), s = gamma / sqrt(moving_variance + epsilon).
  */
 
 typedef struct norm {
     double momentum, epsilon;
-    ed_tensor *gamma, *beta; /* the layer's; where these are left out, constants that it holds */
-    ed_tensor *ones, *zeros; /* those */
+    ed_tensor *gamma, *beta; /* the layer's, or the constants below */
+    ed_tensor *ones, *zeros; /* constants in place of gamma and beta; retained; or NULL */
     ed_tensor *moving_mean, *moving_variance; /* the layer's */
 } norm;
 
@@ -72,7 +72,7 @@ static bool batch_normalization_forward(ed_layer *layer, ed_layer_call *call)
     if (!call->training) return ed_layer_return(call, by_moving(n, x));
     ed_tensor *mean, *variance;
     ed_tensor *y = ed_batch_norm(x, n->gamma, n->beta, n->epsilon, &mean, &variance);
-    if (!y || x->size == 0) return ed_layer_return(call, y); /* nothing has no statistics */
+    if (!y || x->size == 0) return ed_layer_return(call, y); /* an empty batch has no statistics */
     ed_list *moving = ed_list_of(n->moving_mean, n->moving_variance);
     return ed_assign_moving_averages(moving, ed_list_of(mean, variance), n->momentum) &&
            ed_layer_return(call, y);
@@ -84,7 +84,7 @@ static void batch_normalization_destroy(ed_layer *layer)
 }
 
 LAYER(batch_normalization, BATCH_NORMALIZATION, 0,
-      "each channel brought to mean 0 and variance 1, then scaled and shifted",
+      "gamma (x - mean) / sqrt(variance + epsilon) + beta, for each channel",
       .state_size = sizeof(norm), .init = batch_normalization_init,
       .build = batch_normalization_build, .forward = batch_normalization_forward,
       .destroy = batch_normalization_destroy, .passes_masks = true,

@@ -16,8 +16,9 @@ static bool conv2d_init(ed_layer *layer)
     const ed_layer_conv2d_options *o = layer_options(layer);
     conv *c = ed_layer_state(layer);
     if (!o->kernel_size.values)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "conv2d: kernel_size is missing: [height, width], or one for both");
+        return ed_fail(
+            ED_INVALID_ARGUMENT,
+            "conv2d: kernel_size is not given; expected [height, width] or one number for both");
     return window_pair("conv2d", "kernel_size", o->kernel_size, 1, c->size) &&
            window_pair("conv2d", "strides", o->strides, 1, c->strides) &&
            window_pair("conv2d", "dilations", o->dilations, 1, c->dilations) &&

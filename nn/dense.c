@@ -1,7 +1,7 @@
 #include "nn/layer.h"
 #include "ops/ops.h"
 
-/* y = activation(x kernel + bias); without an activation, and with relu, all in one pass. */
+/* y = activation(x kernel + bias); linear and relu are computed in the same pass as the product. */
 
 typedef struct dense {
     activation activation;

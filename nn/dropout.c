@@ -10,14 +10,15 @@ static bool dropout_forward(ed_layer *layer, ed_layer_call *call)
     return ed_layer_return(call, ed_dropout(x, o->rate, .generator = o->generator));
 }
 
-/* A generator of its own goes on in a restored model where it stopped. */
+/* A generator that was given continues in a restored model where it was. */
 static void dropout_track(ed_layer *layer, ed_tracker *tracker)
 {
     const ed_layer_dropout_options *o = layer_options(layer);
     if (o->generator) ed_track(tracker, "generator", o->generator);
 }
 
-LAYER(dropout, DROPOUT, 1, "in training a share of the elements becomes 0, the others grow",
+LAYER(dropout, DROPOUT, 1,
+      "in training, elements become 0 with probability rate, the others are divided by 1 - rate",
       .forward = dropout_forward, .track = dropout_track, .passes_masks = true,
       .samples = LAYER_SAMPLES({.options = OPTIONS(dropout, DROPOUT, .rate = 0.5),
                                 .inputs = {{2, {3, 4}}},

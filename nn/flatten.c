@@ -12,6 +12,6 @@ static bool flatten_forward(ed_layer *layer, ed_layer_call *call)
     return ed_layer_return(call, ed_reshape(x, ED_SHAPE(x->shape[0], rest)));
 }
 
-LAYER(flatten, FLATTEN, 0, "[batch, ...] to [batch, product of the rest]",
+LAYER(flatten, FLATTEN, 0, "[batch, ...] to [batch, product of the other sizes]",
       .forward = flatten_forward,
       .samples = LAYER_SAMPLES({.inputs = {{3, {2, 3, 4}}}, .n_inputs = 1}))

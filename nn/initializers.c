@@ -4,10 +4,9 @@
 #include <string.h>
 
 /*
- * Keras' initializers. A kernel's variance is scale / fan, the fan being the number of inputs (or
- * outputs, or the mean of both) that one of its elements has to do with. Cutting a normal
- * distribution at two standard deviations leaves CUT of its standard deviation, which is made up
- * for.
+ * Keras' initializers. A kernel's variance is scale / fan: fan_in, fan_out or their mean. A normal
+ * distribution that is truncated at two standard deviations has CUT times its standard deviation;
+ * the stddev is divided by that.
  */
 #define CUT 0.87962566103423978
 
@@ -17,7 +16,7 @@ typedef struct draw {
     ed_generator *generator;
 } draw;
 
-/* A kind of initializer draws by its options, into a shape and dtype that were checked. */
+/* A kind of initializer; `draw` gets a shape and dtype that were checked. */
 typedef struct initializer_class {
     ed_kind kind;
     ed_tensor *(*draw)(const void *options, draw d);
@@ -47,9 +46,11 @@ static bool check_request(ed_ints shape, ed_dtype dtype)
     if (dtype != ED_FLOAT32 && dtype != ED_FLOAT64)
         return ed_fail(ED_INVALID_ARGUMENT, "initialize: dtype must be float32 or float64, got %s",
                        ed_dtype_name(dtype));
-    if (!shape.values || shape.count < 0 || shape.count > ED_MAX_RANK)
-        return ed_fail(ED_INVALID_ARGUMENT, "initialize: shape must have 0 to %d dimensions",
-                       ED_MAX_RANK);
+    if (!shape.values) return ed_fail(ED_INVALID_ARGUMENT, "initialize: shape is not given");
+    if (shape.count < 0 || shape.count > ED_MAX_RANK)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "initialize: the rank of shape must be 0 to %d, got %lld", ED_MAX_RANK,
+                       (long long)shape.count);
     return tensor_count(dtype, (int)shape.count, shape.values, &size);
 }
 
@@ -108,7 +109,7 @@ static ed_tensor *scaled(draw d, double scale, fan mode, distribution kind)
 
 /* ---- Kinds ----------------------------------------------------------------------------------- */
 
-/* The definition: INITIALIZER(ones, ONES, needed, "one line") { how it draws, of `o` and `d` }. */
+/* The definition: INITIALIZER(ones, ONES, needed, "one line") { the body of draw(options, d) }. */
 #define INITIALIZER(symbol, SYMBOL, needed, text)                                                  \
     typedef ed_initializer_##symbol##_options symbol##_options;                                    \
     static ed_tensor *symbol##_draw(const void *options, draw d);                                  \
@@ -148,28 +149,29 @@ INITIALIZER(constant, CONSTANT, 1, "all one value")
     return ed_full(d.shape, o->value, .dtype = d.dtype);
 }
 
-INITIALIZER(random_uniform, RANDOM_UNIFORM, 0, "evenly from minval to maxval")
+INITIALIZER(random_uniform, RANDOM_UNIFORM, 0, "uniform in [minval, maxval)")
 {
     const random_uniform_options *o = options;
     d.generator = o->generator;
     return uniform(&d, o->minval, o->maxval);
 }
 
-INITIALIZER(random_normal, RANDOM_NORMAL, 0, "normal, of a mean and standard deviation")
+INITIALIZER(random_normal, RANDOM_NORMAL, 0, "normal distribution")
 {
     const random_normal_options *o = options;
     d.generator = o->generator;
     return normal(&d, o->mean, o->stddev);
 }
 
-INITIALIZER(truncated_normal, TRUNCATED_NORMAL, 0, "normal, nothing beyond 2 stddev")
+INITIALIZER(truncated_normal, TRUNCATED_NORMAL, 0,
+            "normal distribution, truncated at 2 standard deviations")
 {
     const truncated_normal_options *o = options;
     d.generator = o->generator;
     return truncated(&d, o->mean, o->stddev);
 }
 
-INITIALIZER(variance_scaling, VARIANCE_SCALING, 0, "of variance scale / fan")
+INITIALIZER(variance_scaling, VARIANCE_SCALING, 0, "mean 0 and variance scale / fan")
 {
     const variance_scaling_options *o = options;
     d.generator = o->generator;
@@ -182,7 +184,7 @@ INITIALIZER(variance_scaling, VARIANCE_SCALING, 0, "of variance scale / fan")
     return scaled(d, o->scale, mode, kind);
 }
 
-/* The named ones: all that is theirs is scale, fan and distribution. */
+/* Those that are a variance_scaling of fixed scale, fan and distribution. */
 #define SCALED(symbol, SYMBOL, scale, mode, kind, text)                                            \
     INITIALIZER(symbol, SYMBOL, 0, text)                                                           \
     {                                                                                              \
@@ -190,9 +192,11 @@ INITIALIZER(variance_scaling, VARIANCE_SCALING, 0, "of variance scale / fan")
         return scaled(d, scale, mode, kind);                                                       \
     }
 
-SCALED(glorot_uniform, GLOROT_UNIFORM, 1, FAN_AVG, UNIFORM, "within sqrt(6 / (in + out)) of 0")
-SCALED(glorot_normal, GLOROT_NORMAL, 1, FAN_AVG, TRUNCATED, "of variance 2 / (in + out)")
-SCALED(he_uniform, HE_UNIFORM, 2, FAN_IN, UNIFORM, "within sqrt(6 / in) of 0")
-SCALED(he_normal, HE_NORMAL, 2, FAN_IN, TRUNCATED, "of variance 2 / in")
-SCALED(lecun_uniform, LECUN_UNIFORM, 1, FAN_IN, UNIFORM, "within sqrt(3 / in) of 0")
-SCALED(lecun_normal, LECUN_NORMAL, 1, FAN_IN, TRUNCATED, "of variance 1 / in")
+SCALED(glorot_uniform, GLOROT_UNIFORM, 1, FAN_AVG, UNIFORM,
+       "uniform in +-sqrt(6 / (fan_in + fan_out))")
+SCALED(glorot_normal, GLOROT_NORMAL, 1, FAN_AVG, TRUNCATED,
+       "truncated normal, variance 2 / (fan_in + fan_out)")
+SCALED(he_uniform, HE_UNIFORM, 2, FAN_IN, UNIFORM, "uniform in +-sqrt(6 / fan_in)")
+SCALED(he_normal, HE_NORMAL, 2, FAN_IN, TRUNCATED, "truncated normal, variance 2 / fan_in")
+SCALED(lecun_uniform, LECUN_UNIFORM, 1, FAN_IN, UNIFORM, "uniform in +-sqrt(3 / fan_in)")
+SCALED(lecun_normal, LECUN_NORMAL, 1, FAN_IN, TRUNCATED, "truncated normal, variance 1 / fan_in")

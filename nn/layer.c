@@ -5,16 +5,16 @@
 #include <string.h>
 
 /*
- * Layers are a tree: a layer holds its children and its variables; a child knows its parent without
- * holding it, and forgets it when the parent goes. Names are final once a layer has its place in
- * the tree, and a variable's name is the path from the root at the moment it is made, which is the
- * first forward.
+ * Layers are a tree: a layer holds references to its children and variables; a child has a pointer
+ * to its parent without a reference, NULL again when the parent is destroyed. A layer's name is
+ * final once it has a parent. A variable's name is the path from the root when it is created, at
+ * the first forward.
  *
- * Lists of variables are cached where they were asked for; whoever adds a weight or a child drops
- * the caches on the way to the root.
+ * Lists of variables are cached in the layer that was asked for them. Adding a weight or a child
+ * drops the caches of the layer and of all layers above it.
  */
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creating -------------------------------------------------------------------------------- */
 
 static void drop_lists(ed_layer *layer)
 {
@@ -25,7 +25,7 @@ static void drop_lists(ed_layer *layer)
         }
 }
 
-/* Takes back the children and weights from number n_children, n_weights on. */
+/* Removes the children from index n_children on and the weights from index n_weights on. */
 static void truncate_to(ed_layer *layer, int64_t n_children, int64_t n_weights)
 {
     drop_lists(layer);
@@ -73,14 +73,14 @@ static bool good_name(const char *who, const char *name)
     return false;
 }
 
-/* A layer of the class, with the options, owned by nobody yet. */
+/* A layer of the class with the options; the caller owns the reference. */
 static ed_layer *new_layer(const ed_layer_class *class, const char *name, const void *options)
 {
     if (!good_name(class->kind.name, name ? name : class->kind.name)) return NULL;
     size_t bytes;
     if (__builtin_add_overflow(sizeof(ed_layer), class->state_size, &bytes))
-        return ed_fail(ED_OUT_OF_MEMORY, "%s: a state of %zu bytes", class->kind.name,
-                       class->state_size);
+        return ed_fail(ED_OUT_OF_MEMORY, "%s: state_size is %zu bytes; that is too large",
+                       class->kind.name, class->state_size);
     char *copy = text_copy(name ? name : class->kind.name);
     ed_layer *layer = copy ? made_new(&layer_class, bytes, &class->kind, options) : NULL;
     if (!layer) {
@@ -95,11 +95,12 @@ static ed_layer *new_layer(const ed_layer_class *class, const char *name, const 
 
 ed_layer *ed_layer_new(const ed_layer_class *class, const char *name)
 {
-    if (!class || !class->kind.name || !class->forward)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "layer_new: the class is NULL, or lacks kind.name or forward");
+    if (!class) return ed_fail(ED_INVALID_ARGUMENT, "layer_new: class is NULL");
+    if (!class->kind.name || !class->forward)
+        return ed_fail(ED_INVALID_ARGUMENT, "layer_new: class.%s is NULL; it is required",
+                       class->kind.name ? "forward" : "kind.name");
     if (class->kind.fields)
-        return ed_fail(ED_INVALID_ARGUMENT, "layer_new: %s has options: ed_make makes one",
+        return ed_fail(ED_INVALID_ARGUMENT, "layer_new: the kind %s has options; use ed_make",
                        class->kind.name);
     return scope_give(new_layer(class, name, NULL));
 }
@@ -119,7 +120,7 @@ void *ed_layer_make(const ed_kind *kind, const void *options)
 
 void *ed_layer_state(ed_layer *layer)
 {
-    return layer ? layer->state : ed_fail(ED_INVALID_ARGUMENT, "layer_state: NULL given");
+    return layer ? layer->state : ed_fail(ED_INVALID_ARGUMENT, "layer_state: layer is NULL");
 }
 
 /* ---- Names ----------------------------------------------------------------------------------- */
@@ -154,10 +155,10 @@ void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, 
 
 const char *ed_layer_name(const ed_layer *layer)
 {
-    return layer ? layer->name : ed_fail(ED_INVALID_ARGUMENT, "layer_name: NULL given");
+    return layer ? layer->name : ed_fail(ED_INVALID_ARGUMENT, "layer_name: layer is NULL");
 }
 
-/* ---- What a layer is ------------------------------------------------------------------------- */
+/* ---- Properties ------------------------------------------------------------------------------ */
 
 const ed_layer_class *ed_layer_kind(const ed_layer *layer)
 {
@@ -196,14 +197,14 @@ ed_tensor *ed_layer_weight(const ed_layer *layer, int64_t i)
     if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "layer_weight: layer is NULL");
     const int64_t at = i < 0 ? i + layer->n_weights : i;
     if (at < 0 || at >= layer->n_weights)
-        return layer_fail(layer, ED_OUT_OF_RANGE, "weight %lld of %lld is asked for", text_nth(i),
-                          (long long)layer->n_weights);
+        return layer_fail(layer, ED_OUT_OF_RANGE, "weight %lld is out of bounds: there are %lld",
+                          text_nth(i), (long long)layer->n_weights);
     return layer->weights[at];
 }
 
 /* ---- Children and weights -------------------------------------------------------------------- */
 
-/* Trees are walked by recursion: the stack holds so many levels, and no network has them. */
+/* The tree is walked by recursion, so its depth is limited. */
 enum { MOST_LEVELS = 1000 };
 
 static bool check_child(const ed_layer *layer, const ed_layer *child)
@@ -217,7 +218,7 @@ static bool check_child(const ed_layer *layer, const ed_layer *child)
             return layer_fail(layer, ED_INVALID_ARGUMENT, "the layer %s can't be its own child",
                               child->name);
     if (levels > MOST_LEVELS)
-        return layer_fail(layer, ED_INVALID_ARGUMENT, "layers within layers, more than %d deep",
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "layers are nested more than %d deep",
                           MOST_LEVELS);
     if (child->named && layer_child_named(layer, child->name))
         return layer_fail(layer, ED_INVALID_ARGUMENT, "two layers are named %s", child->name);
@@ -247,7 +248,7 @@ static bool room_for_child(ed_layer *layer)
 
 ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child)
 {
-    if (!layer || !child) return ed_fail(ED_INVALID_ARGUMENT, "layer_add: NULL given");
+    if (NULL_GIVEN("layer_add_child", layer, child)) return NULL;
     if (!check_child(layer, child)) return NULL;
     if (!room_for_child(layer)) return NULL;
     if (!child->named) {
@@ -267,7 +268,7 @@ ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child)
     return child;
 }
 
-/* What stands behind the path. */
+/* The weight's own name, after the path. */
 static const char *leaf_of(const ed_tensor *weight)
 {
     return strrchr(ed_variable_name(weight), '/') + 1;
@@ -286,10 +287,10 @@ static bool check_weight(const ed_layer *layer, const char *name)
 }
 
 static ed_tensor *initial_value(const ed_layer *layer, const char *name, ed_ints shape,
-                                const ed_weight_options *options, int *place)
+                                const ed_weight_options *options, int *node)
 {
     ed_tensor *initial;
-    if (!layer_waiting(layer, name, options->dtype, shape, &initial, place)) return NULL;
+    if (!layer_waiting(layer, name, options->dtype, shape, &initial, node)) return NULL;
     if (initial) return scope_give(initial);
     ed_initializer *initializer = options->initializer;
     if (!initializer) {
@@ -299,14 +300,14 @@ static ed_tensor *initial_value(const ed_layer *layer, const char *name, ed_ints
     return initializer ? ed_initialize(initializer, shape, options->dtype) : NULL;
 }
 
-/* Initial values and the variable on them belong to a scope of their own; only the variable leaves
- * it. A value that waits for the weight is taken as it is: nothing is drawn. */
+/* The scope releases the initial value; only the variable is kept. A checkpoint's value that waits
+ * for the weight is used as it is: no random numbers are drawn. */
 static ed_tensor *make_weight(ed_layer *layer, const char *name, ed_ints shape,
                               const ed_weight_options *options)
 {
     ED_SCOPE;
-    int place = -1;
-    ed_tensor *initial = initial_value(layer, name, shape, options, &place);
+    int node = -1;
+    ed_tensor *initial = initial_value(layer, name, shape, options, &node);
     char *path = layer_path(layer, name);
     ed_tensor *v = initial && path
                        ? ed_variable_with(
@@ -314,7 +315,7 @@ static ed_tensor *make_weight(ed_layer *layer, const char *name, ed_ints shape,
                                                              .not_trainable = !options->trainable})
                        : NULL;
     memory_free(path);
-    return v && layer_made(layer, place, v) ? ed_retain(v) : NULL;
+    return v && layer_made(layer, node, v) ? ed_retain(v) : NULL;
 }
 
 ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
@@ -322,9 +323,7 @@ ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints s
 {
     static const ed_weight_options defaults = ED_COMPLETE(ED_WEIGHT_OPTIONS, ed_weight_options);
     if (!options) options = &defaults;
-    if (!layer || !name)
-        return ed_fail(ED_INVALID_ARGUMENT, "layer_add_weight: %s is NULL",
-                       layer ? "name" : "layer");
+    if (NULL_GIVEN("layer_add_weight", layer, name)) return NULL;
     if (!schema_complete("layer_add_weight", options)) return NULL;
     if (!check_weight(layer, name)) return NULL;
     if (!room_for_weight(layer)) return NULL;
@@ -334,38 +333,41 @@ ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints s
     return layer->weights[layer->n_weights++] = v;
 }
 
-/* Takes over the path. */
+/* Takes ownership of the path. */
 static void rename_variable(ed_tensor *v, char *path)
 {
     memory_free(((variable *)v)->name);
     ((variable *)v)->name = path;
 }
 
-/* The value that waits for the variable, which is about to be a weight, if there is one. */
+/* Assigns the checkpoint's value that waits for the variable, if there is one. */
 static bool take_waiting(ed_layer *layer, const char *name, ed_tensor *v)
 {
     ED_SCOPE;
     ed_tensor *initial;
-    int place;
-    if (!layer_waiting(layer, name, v->dtype, ed_shape(v), &initial, &place)) return false;
+    int node;
+    if (!layer_waiting(layer, name, v->dtype, ed_shape(v), &initial, &node)) return false;
     if (initial && !ed_assign(v, scope_give(initial))) return false;
-    return layer_made(layer, place, v);
+    return layer_made(layer, node, v);
 }
 
 ed_tensor *ed_layer_adopt_weight(ed_layer *layer, const char *name, ed_tensor *v)
 {
-    if (!layer || !name || !v) return ed_fail(ED_INVALID_ARGUMENT, "layer_adopt: NULL given");
+    if (NULL_GIVEN("layer_adopt_weight", layer, name)) return NULL;
+    if (!v) return ed_fail(ED_INVALID_ARGUMENT, "layer_adopt_weight: variable is NULL");
     if (!ed_is_variable(v))
-        return layer_fail(layer, ED_INVALID_ARGUMENT, "%s must be a variable", name);
+        return layer_fail(layer, ED_INVALID_ARGUMENT,
+                          "the weight %s must be a variable, got a tensor", name);
     if (!check_weight(layer, name)) return NULL;
     if (!room_for_weight(layer)) return NULL;
     char *path = layer_path(layer, name);
     if (!path) return NULL;
-    const bool placed = strchr(ed_variable_name(v), '/') && strcmp(ed_variable_name(v), path) != 0;
-    if (placed)
+    const bool is_of_another =
+        strchr(ed_variable_name(v), '/') && strcmp(ed_variable_name(v), path) != 0;
+    if (is_of_another)
         layer_fail(layer, ED_INVALID_ARGUMENT, "the variable %s is another layer's weight",
                    ed_variable_name(v));
-    if (placed || !take_waiting(layer, name, v)) return memory_free(path), NULL;
+    if (is_of_another || !take_waiting(layer, name, v)) return memory_free(path), NULL;
     rename_variable(v, path);
     drop_lists(layer);
     return layer->weights[layer->n_weights++] = ed_retain(v);
@@ -373,12 +375,13 @@ ed_tensor *ed_layer_adopt_weight(ed_layer *layer, const char *name, ed_tensor *v
 
 int64_t ed_layer_child_count(const ed_layer *layer)
 {
-    return layer ? layer->n_children : (ed_fail(ED_INVALID_ARGUMENT, "layer_count: NULL given"), 0);
+    return layer ? layer->n_children
+                 : (ed_fail(ED_INVALID_ARGUMENT, "layer_child_count: layer is NULL"), 0);
 }
 
 ed_layer *ed_layer_child(const ed_layer *layer, int64_t i)
 {
-    if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "layer_at: NULL given");
+    if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "layer_child: layer is NULL");
     int64_t at = i < 0 ? i + layer->n_children : i;
     if (at < 0 || at >= layer->n_children)
         return layer_fail(layer, ED_OUT_OF_RANGE, "child %lld is out of bounds: there are %lld",
@@ -388,9 +391,9 @@ ed_layer *ed_layer_child(const ed_layer *layer, int64_t i)
 
 ed_layer *ed_layer_find_child(const ed_layer *layer, const char *name)
 {
-    if (!layer || !name) return ed_fail(ED_INVALID_ARGUMENT, "layer_find: NULL given");
+    if (NULL_GIVEN("layer_find_child", layer, name)) return NULL;
     ed_layer *child = layer_child_named(layer, name);
-    return child ? child : layer_fail(layer, ED_NOT_FOUND, "no child is named %s", name);
+    return child ? child : layer_fail(layer, ED_NOT_FOUND, "there is no child named %s", name);
 }
 
 /* ---- Variables ------------------------------------------------------------------------------- */
@@ -418,8 +421,7 @@ static const ed_list *all_variables(ed_layer *layer)
     return layer->lists[LAYER_ALL] = list;
 }
 
-/* Whether `list` still is those of `all` whose flag is `trainable`: flags may change behind our
- * back. */
+/* Whether `list` still has those of `all` whose flag is `trainable`: a flag may have changed. */
 static bool is_current(const ed_list *list, const ed_list *all, bool trainable)
 {
     int64_t n = 0;
@@ -447,7 +449,7 @@ static ed_list *select_variables(const ed_list *all, bool trainable)
 
 static ed_list *variables_of(ed_layer *layer, int kind, const char *who)
 {
-    if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given", who);
+    if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "%s: layer is NULL", who);
     const ed_list *all = all_variables(layer);
     if (!all) return NULL;
     if (!all->size && !layer->built)
@@ -466,22 +468,22 @@ static ed_list *variables_of(ed_layer *layer, int kind, const char *who)
 
 ed_list *ed_layer_variables(ed_layer *layer)
 {
-    return variables_of(layer, LAYER_ALL, "variables");
+    return variables_of(layer, LAYER_ALL, "layer_variables");
 }
 
 ed_list *ed_layer_trainable_variables(ed_layer *layer)
 {
-    return variables_of(layer, LAYER_TRAINABLE, "trainable");
+    return variables_of(layer, LAYER_TRAINABLE, "layer_trainable_variables");
 }
 
 ed_list *ed_layer_non_trainable_variables(ed_layer *layer)
 {
-    return variables_of(layer, LAYER_NOT_TRAINABLE, "not_trainable");
+    return variables_of(layer, LAYER_NOT_TRAINABLE, "layer_non_trainable_variables");
 }
 
 /* ---- Forward --------------------------------------------------------------------------------- */
 
-/* Weights that were there before the layer had its place learn their path. */
+/* Weights that were added before the layer had its parent get their full path. */
 static bool rename_weights(ed_layer *layer)
 {
     for (int64_t i = 0; i < layer->n_weights; i++) {
@@ -493,8 +495,8 @@ static bool rename_weights(ed_layer *layer)
 }
 
 /*
- * All that a failed build added is taken back, so that the next forward builds from the start. A
- * build that goes on after an error and returns true has failed all the same.
+ * All that a failed build added is removed, so the next forward builds from the start. A build that
+ * continues after an error and returns true has failed too.
  */
 static bool build(ed_layer *layer, const ed_layer_call *call)
 {
@@ -504,7 +506,7 @@ static bool build(ed_layer *layer, const ed_layer_call *call)
     if (ok && (failed_before || !ed_failed())) return layer->built = true;
     layer_unmade(layer, n_children, n_weights);
     truncate_to(layer, n_children, n_weights);
-    if (!ed_failed()) layer_fail(layer, ED_FAILED_PRECONDITION, "building it failed");
+    if (!ed_failed()) layer_fail(layer, ED_FAILED_PRECONDITION, "build failed without an error");
     return false;
 }
 
@@ -516,13 +518,13 @@ static void note_output(ed_layer *layer, const ed_tensor *y)
 }
 
 /*
- * An error from inside, which knows ops and shapes, learns here where it happened. The innermost
- * layer says so; messages that begin with the path or say it already stay as they are.
+ * Appends the layer's path to an error of an op inside. Only the innermost layer does: messages
+ * that already have a path stay unchanged.
  */
 static void blame(const ed_layer *layer)
 {
     if (!ed_failed()) {
-        layer_fail(layer, ED_FAILED_PRECONDITION, "its forward failed without an error");
+        layer_fail(layer, ED_FAILED_PRECONDITION, "forward failed without an error");
         return;
     }
     const char *message = ed_error();
@@ -538,7 +540,7 @@ static bool check_inputs(const ed_layer *layer, const ed_layer_call *call)
     const int least = class->min_inputs ? class->min_inputs : 1;
     const int most = class->max_inputs ? class->max_inputs : least;
     if (call->n_inputs < least || (most > 0 && call->n_inputs > most))
-        return layer_fail(layer, ED_INVALID_ARGUMENT, "%d inputs given, %s%d expected",
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "got %d inputs, expected %s%d",
                           call->n_inputs, most < 0 ? "at least " : "",
                           call->n_inputs < least ? least : most);
     for (int i = 0; i < call->n_inputs; i++)
@@ -582,7 +584,8 @@ bool ed_layer_return_mask(ed_layer_call *call, int output, ed_tensor *mask)
         return ed_fail(ED_INVALID_ARGUMENT, "layer_return_mask: %s is NULL",
                        call ? "mask" : "call");
     if (output < 0 || output >= call->n_outputs)
-        return ed_fail(ED_INVALID_ARGUMENT, "layer_return_mask: no output %d of %d", output,
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "layer_return_mask: output %d is out of bounds: there are %d", output,
                        call->n_outputs);
     call->output_masks[output] = mask;
     return true;
@@ -600,7 +603,7 @@ static bool run(ed_layer *layer, ed_layer_call *call)
     if (!layer->built && !build(layer, call)) return false;
     if (!layer->class->forward(layer, call)) return false;
     if (!call->n_outputs)
-        return layer_fail(layer, ED_FAILED_PRECONDITION, "its forward returned no output");
+        return layer_fail(layer, ED_FAILED_PRECONDITION, "forward returned no output");
     if (layer->class->passes_masks && !call->output_masks[0])
         call->output_masks[0] = call->masks[0];
     return true;
@@ -638,7 +641,8 @@ static bool one_output(const ed_layer *layer, const ed_layer_call *call)
 {
     if (call->n_outputs == 1) return true;
     return layer_fail(layer, ED_INVALID_ARGUMENT,
-                      "the layer has %d outputs; call it with a list of inputs", call->n_outputs);
+                      "the layer has %d outputs, expected 1; ed_forward of a list returns all",
+                      call->n_outputs);
 }
 
 ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
@@ -656,7 +660,7 @@ ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_optio
     return y;
 }
 
-/* The masks of n inputs: the list's, or the one mask for the first; in `some` or memory. */
+/* The masks of n inputs: the list's, or the one mask for the first; in `some` or allocated. */
 static ed_tensor **gather_masks(const ed_forward_options *options, int n, ed_tensor **some, int few)
 {
     ed_tensor **masks = n <= few ? some : memory_alloc((size_t)n * sizeof *masks);
@@ -670,13 +674,16 @@ static bool check_forward(const ed_layer *layer, const ed_list *inputs,
 {
     if (!layer || !inputs)
         return ed_fail(ED_INVALID_ARGUMENT, "forward: %s is NULL", layer ? "inputs" : "layer");
-    if (inputs->size > INT32_MAX) return layer_fail(layer, ED_INVALID_ARGUMENT, "too many inputs");
+    if (inputs->size > INT32_MAX)
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "%lld inputs are too many",
+                          (long long)inputs->size);
     if (!options->masks || options->masks->size == inputs->size) return true;
-    return layer_fail(layer, ED_INVALID_ARGUMENT, "%lld masks given for %lld inputs",
+    return layer_fail(layer, ED_INVALID_ARGUMENT,
+                      "got %lld masks for %lld inputs; one for each is expected",
                       (long long)options->masks->size, (long long)inputs->size);
 }
 
-/* Calls the layer with the inputs of a list; to be ended by layer_call_end. */
+/* Calls the layer with the inputs of a list; the caller then calls layer_call_end. */
 static bool call_with_list(ed_layer *layer, const ed_list *inputs,
                            const ed_forward_options *options, ed_layer_call *call)
 {
@@ -727,10 +734,11 @@ bool layer_accepts(const ed_layer *layer, const ed_tensor *x, int rank, bool mor
                       more ? ">= " : "", rank, text_of_tensor(x).s);
 }
 
-bool layer_same_last(const ed_layer *layer, const ed_tensor *x, int64_t extent)
+bool layer_same_last(const ed_layer *layer, const ed_tensor *x, int64_t size)
 {
-    if (x->shape[x->rank - 1] == extent) return true;
-    return layer_fail(layer, ED_INVALID_ARGUMENT,
-                      "the input's last dimension must be %lld, as the layer was built; got %s",
-                      (long long)extent, text_of_tensor(x).s);
+    if (x->shape[x->rank - 1] == size) return true;
+    return layer_fail(
+        layer, ED_INVALID_ARGUMENT,
+        "the size of the input's last axis must be %lld, as when the layer was built; got %s",
+        (long long)size, text_of_tensor(x).s);
 }

@@ -1,6 +1,6 @@
 /*
- * A layer's inside, and what the library's own layers have beyond the public header, which is
- * little: they are written as a user's are.
+ * The structure of layers, and the few functions that the library's own layers use beyond the
+ * public header: they are written as custom layers are.
  */
 #ifndef EDDY_NN_LAYER_H
 #define EDDY_NN_LAYER_H
@@ -20,9 +20,9 @@ typedef struct layer_slot {
 struct ed_layer {
     made_object made;
     const ed_layer_class *class;
-    ed_layer *parent; /* who holds this layer; not held in turn */
+    ed_layer *parent; /* holds a reference to this layer; this is none */
     char *name;
-    bool named; /* by the user: no number is put behind it */
+    bool named; /* by the user: it gets no number */
     bool built;
 
     ed_layer **children;
@@ -30,23 +30,23 @@ struct ed_layer {
     bool numbers_freed; /* the slots' `next` may be too high */
     ed_tensor **weights;
     int64_t n_children, n_weights, child_capacity, weight_capacity;
-    int height; /* of the tree below, at most */
+    int height; /* of the tree below, or more */
 
-    graph_wait wait; /* values of a checkpoint for weights and children that are not there yet */
+    graph_wait wait; /* a checkpoint's values for weights and children that don't exist yet */
 
-    /* What ed_layer_variables and its kin gave last, until a weight or child is added here or
-     * below. */
+    /* The lists that ed_layer_variables and the like returned last; NULL again when a weight or
+     * child is added here or below. */
     ed_list *lists[LAYER_LISTS];
 
-    ed_dtype output_dtype; /* of the first output, for the summary; none before */
+    ed_dtype output_dtype; /* of the first output, for the summary; ED_DTYPE_NONE before */
     int output_rank;
     int64_t output_shape[ED_MAX_RANK];
 
     max_align_t state[];
 };
 
-/* "mlp/dense" of the layer and those above it, with "/kernel" behind it if a leaf is given.
- * memory_free gives it back; NULL without memory. */
+/* The layer's path "mlp/dense", followed by "/kernel" if a leaf is given. memory_free frees it;
+ * NULL if memory is short. */
 char *layer_path(const ed_layer *layer, const char *leaf);
 
 /* The child of that name; NULL, without an error, if there is none. */
@@ -62,13 +62,14 @@ bool layer_grow_index(ed_layer *layer, int64_t capacity);
 void layer_index_child(ed_layer *layer, ed_layer *child);
 void layer_unindex_child(ed_layer *layer, const ed_layer *child);
 
-/* Keeps an error that begins with the layer's path; always NULL. */
+/* Sets an error that begins with the layer's path; returns NULL. */
 void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /*
  * The definition of one of the library's layers, from its list of options in nn.h:
- * LAYER(dense, DENSE, 1, "one line", .build = ..., .forward = ...). `needed` options are arguments.
+ * LAYER(dense, DENSE, 1, "one line", .build = ..., .forward = ...). The first `needed` options are
+ * required arguments.
  */
 #define LAYER(symbol, SYMBOL, needed, text, ...)                                                   \
     ED_SCHEMA(symbol, ED_LAYER_##SYMBOL##_OPTIONS, ed_layer_##symbol##_options);                   \
@@ -103,45 +104,47 @@ static inline const void *layer_options(const ed_layer *layer)
 #define LAYER_SAMPLES(...) ((const ed_layer_sample[]){__VA_ARGS__, {.n_inputs = 0}})
 
 /*
- * Calls the layer: builds it if this is the first time, computes, and hands the outputs to the scope
- * that is open. The call has inputs, masks and training set; layer_call_end gives up its memory,
- * also after a failure.
+ * Calls the layer: builds it at the first call and computes the outputs, which belong to the open
+ * scope. The caller sets inputs, masks and training, and then frees the call's memory by
+ * layer_call_end, also after a failure.
  */
 bool layer_call(ed_layer *layer, ed_layer_call *call);
 void layer_call_end(ed_layer_call *call);
 
-/* Whether x can be this layer's input: float32 or float64, of `rank` dimensions (or more, if
- * `more`). Else false with an error. */
+/* Checks that x is float32 or float64 and has rank `rank`, or more if `more`; false, with an error,
+ * if not. */
 bool layer_accepts(const ed_layer *layer, const ed_tensor *x, int rank, bool more);
 
-/* Whether x has the extent along its last axis that the layer was built for. Else false with an
- * error. */
-bool layer_same_last(const ed_layer *layer, const ed_tensor *x, int64_t extent);
+/* Checks that x's last axis has the size that the layer was built for; false, with an error, if
+ * not. */
+bool layer_same_last(const ed_layer *layer, const ed_tensor *x, int64_t size);
 
-/* What the layer keeps, for checkpoints; where it waits for a checkpoint's values (nn/track.c). */
+/* Names what a checkpoint saves of the layer; the values that wait for it (nn/track.c). */
 void layer_track(void *layer, ed_tracker *t);
 struct graph_wait *layer_wait(void *layer);
 
 /*
- * What a checkpoint has for a weight that is about to be made: *initial, with a reference for the
- * caller, and its place for layer_made; *initial is NULL if nothing waits. false, with an error, if
- * what waits does not fit or a strict restore has nothing.
+ * The checkpoint's value for a weight that is about to be created: *initial, with a reference for
+ * the caller, NULL if no value waits; and its node for layer_made. false, with an error, if the
+ * value has another dtype or shape, or if a strict restore has no value.
  */
 bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_ints shape,
-                   ed_tensor **initial, int *place);
-bool layer_made(const ed_layer *layer, int place, void *object);
+                   ed_tensor **initial, int *node);
 
-/* A child was added: it may wait too. */
+/* The weight was created with that value. */
+bool layer_made(const ed_layer *layer, int node, void *object);
+
+/* A child was added: the checkpoint may have values for it too. */
 void layer_made_child(const ed_layer *layer, ed_layer *child);
 
-/* A build failed: the values of what it made, from those numbers on, wait as before. */
+/* A build failed: the values of the children and weights from those indices on wait again. */
 void layer_unmade(const ed_layer *layer, int64_t first_child, int64_t first_weight);
 
-/* A kind of activation; NULL, with an error that begins with `who`, for an unknown name. */
+/* The activation of that name; NULL, with an error that begins with `who`, for an unknown one. */
 typedef ed_tensor *(*activation)(ed_tensor *x);
 activation nn_activation(const char *who, const char *name);
 
-/* What stands for "linear". */
+/* "linear": returns x. */
 ed_tensor *nn_linear(ed_tensor *x);
 
 #endif

@@ -7,7 +7,7 @@
 
 /*
  * A metric is a total, float64, and a count, int64: variables, which an op of its kind updates from
- * values or from labels and predictions. A call counts whole or, if anything is wrong, not at all.
+ * values or from labels and predictions. An update that fails changes neither.
  */
 
 typedef struct metric_class {
@@ -32,15 +32,15 @@ static void metric_destroy(void *object)
     memory_free(metric);
 }
 
-/* Cells and not variables to a checkpoint: files have other dtypes, which are converted. Both are 8
- * bytes. */
+/* A checkpoint saves them as cells, not as variables: files have other dtypes, which are converted.
+ * Both are 8 bytes. */
 static void get_number(const void *v, void *elements)
 {
     memcpy(elements, tensor_read(v)->data, 8);
 }
 
-/* A restoration can't be refused at this point: only somebody who holds the value of a metric's
- * variable makes it take memory. */
+/* A restore can't fail here. It allocates memory only if another object holds the value of a
+ * metric's variable. */
 static void set_number(void *v, const void *elements)
 {
     ed_tensor *value = variable_write(v);
@@ -52,7 +52,7 @@ static const char *refuses_count(const void *v, const void *elements)
     int64_t count;
     (void)v;
     memcpy(&count, elements, sizeof count);
-    return count < 0 ? "a count is not negative" : NULL;
+    return count < 0 ? "must be >= 0" : NULL;
 }
 
 static void metric_track(void *object, ed_tracker *t)
@@ -106,7 +106,7 @@ static void *metric_make(const ed_kind *kind, const void *options)
 
 /* ---- Ops ------------------------------------------------------------------------------------- */
 
-/* What all of them have: total += sum, count += n. */
+/* total += sum, count += n. */
 static bool add_up(const ed_call *call, double sum, int64_t n)
 {
     int64_t *count = (int64_t *)call->inputs[1]->data, more;
@@ -137,7 +137,7 @@ static bool check_scalars(ed_call *call)
     {                                                                                              \
         "count", 1 << ED_INT64, 'N', .writes = true                                                \
     }
-#define A_METRIC "it changes what a metric has counted"
+#define A_METRIC "it updates a metric"
 
 static bool mean_kernel(ed_call *call)
 {
@@ -203,13 +203,13 @@ ED_OP(metric_reset) = {
 
 /* ---- Comparing ------------------------------------------------------------------------------- */
 
-static bool is_whole(ed_dtype dtype)
+static bool is_integer(ed_dtype dtype)
 {
     return !ed_dtype_is_float(dtype) && dtype != ED_UINT64;
 }
 
-/* Element i as a whole number; int64 goes through no double. */
-static int64_t whole(ed_dtype dtype, const void *data, int64_t i)
+/* Element i as an integer; int64 is not converted to double. */
+static int64_t integer_at(ed_dtype dtype, const void *data, int64_t i)
 {
     return dtype == ED_INT64 ? ((const int64_t *)data)[i] : (int64_t)dtype_load(dtype, data, i);
 }
@@ -220,7 +220,7 @@ static bool accuracy_infer(ed_call *call)
     if (!check_scalars(call)) return false;
     if (tensor_same_shape(labels, predictions)) return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                        "labels are %s, predictions %s; the same shape is expected",
+                        "labels are %s, predictions are %s; they must have the same shape",
                         text_of_tensor(labels).s, text_of_tensor(predictions).s);
 }
 
@@ -228,9 +228,9 @@ static bool accuracy_kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[2], *y = call->inputs[3];
     int64_t n = 0;
-    if (is_whole(x->dtype) && is_whole(y->dtype))
+    if (is_integer(x->dtype) && is_integer(y->dtype))
         for (int64_t i = 0; i < x->size; i++)
-            n += whole(x->dtype, x->data, i) == whole(y->dtype, y->data, i);
+            n += integer_at(x->dtype, x->data, i) == integer_at(y->dtype, y->data, i);
     else
         for (int64_t i = 0; i < x->size; i++)
             n += dtype_load(x->dtype, x->data, i) == dtype_load(y->dtype, y->data, i);
@@ -266,7 +266,7 @@ ED_OP(metric_accuracy) = {
 METRIC(accuracy, ACCURACY, "the share of elements where label == prediction",
        .op = &ed_op_metric_accuracy, .compares = true)
 
-/* The first of the largest; a NaN only if there is nothing else. */
+/* The first of the largest; of a NaN only if all are NaN. */
 #define ARGMAX(type)                                                                               \
     static int64_t argmax_##type(const type *x, int64_t n)                                         \
     {                                                                                              \
@@ -292,15 +292,16 @@ static bool classes_infer(ed_call *call)
             0)
         return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                        "labels are %s, predictions %s; [...] and [..., classes] are expected",
+                        "labels are %s, predictions are %s; expected [...] and [..., classes]",
                         text_of_tensor(labels).s, text_of_tensor(predictions).s);
 }
 
 static bool is_class(const ed_call *call, int64_t label, int64_t classes)
 {
     if (label >= 0 && label < classes) return true;
-    return ed_call_fail(call, ED_OUT_OF_RANGE, "the label %lld is outside 0..%lld",
-                        (long long)label, (long long)classes - 1);
+    return ed_call_fail(call, ED_OUT_OF_RANGE,
+                        "the label %lld is out of bounds: it must be in 0..%lld", (long long)label,
+                        (long long)classes - 1);
 }
 
 static bool classes_kernel(ed_call *call)
@@ -309,7 +310,7 @@ static bool classes_kernel(ed_call *call)
     const int64_t classes = predictions->shape[predictions->rank - 1];
     int64_t right = 0;
     for (int64_t i = 0; i < labels->size; i++) {
-        const int64_t label = whole(labels->dtype, labels->data, i);
+        const int64_t label = integer_at(labels->dtype, labels->data, i);
         if (!is_class(call, label, classes)) return false;
         right += label ==
                  (predictions->dtype == ED_FLOAT32
@@ -361,7 +362,7 @@ METRIC(sparse_categorical_accuracy, SPARSE_CATEGORICAL_ACCURACY,
 
 /* ---- Updates --------------------------------------------------------------------------------- */
 
-/* A plain number as it is: an op would make a float32 of it. */
+/* A plain number keeps its dtype: an op would convert it to float32. */
 static ed_tensor *exactly(ed_tensor *x)
 {
     return x->flags & TENSOR_WEAK ? scope_give(number_as(x, x->dtype)) : x;
@@ -369,11 +370,10 @@ static ed_tensor *exactly(ed_tensor *x)
 
 bool ed_metric_update(ed_metric *metric, ed_tensor *values)
 {
-    if (!metric || !values)
-        return ed_fail(ED_INVALID_ARGUMENT, "metric_update: %s is NULL",
-                       metric ? "values" : "metric");
+    if (NULL_GIVEN("metric_update", metric, values)) return false;
     if (metric->class->compares)
-        return ed_fail(ED_INVALID_ARGUMENT, "metric_update: %s compares: ed_metric_compare",
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "metric_update: %s takes labels and predictions; use ed_metric_compare",
                        metric->name);
     ED_SCOPE;
     ed_tensor *const operands[] = {metric->total, metric->count, exactly(values)};
@@ -382,13 +382,9 @@ bool ed_metric_update(ed_metric *metric, ed_tensor *values)
 
 bool ed_metric_compare(ed_metric *metric, ed_tensor *labels, ed_tensor *predictions)
 {
-    if (!metric || !labels || !predictions)
-        return ed_fail(ED_INVALID_ARGUMENT, "metric_compare: %s is NULL",
-                       !metric   ? "metric"
-                       : !labels ? "labels"
-                                 : "predictions");
+    if (NULL_GIVEN("metric_compare", metric, labels, predictions)) return false;
     if (!metric->class->compares)
-        return ed_fail(ED_INVALID_ARGUMENT, "metric_compare: %s takes values: ed_metric_update",
+        return ed_fail(ED_INVALID_ARGUMENT, "metric_compare: %s takes values; use ed_metric_update",
                        metric->name);
     ED_SCOPE;
     ed_tensor *const operands[] = {metric->total, metric->count, exactly(labels),

@@ -2,13 +2,13 @@
 #include <string.h>
 
 /*
- * What lies between two layers is released as soon as the second has seen it, unless a tape holds
- * it. Values and masks that are under way are held by the forward itself.
+ * The values between two layers are released as soon as the second has used them, unless a tape
+ * holds them. Until then the forward itself holds the values and their masks.
  */
 
 enum { FEW = 4 };
 
-/* What goes from one layer to the next, held. */
+/* Values and masks between two layers; retained. */
 typedef struct flow {
     int n;
     ed_tensor **values, **masks;
@@ -23,7 +23,7 @@ static void flow_end(flow *f)
     f->values = f->some;
 }
 
-/* false without memory. */
+/* false if memory is short. */
 static bool flow_begin(flow *f, int n, ed_tensor *const *values, ed_tensor *const *masks)
 {
     f->n = 0;
@@ -78,7 +78,7 @@ static bool sequential_init(ed_layer *layer)
     return true;
 }
 
-/* Children may have been added since. */
+/* Children may have been added after creation. */
 static void sequential_present(const void *object, void *options)
 {
     const ed_layer *layer = object;

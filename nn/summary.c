@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * A table of the layers that compute or hold something: leaves, and containers with weights of
- * their own. It is written twice, the first time to measure.
+ * A table of the layers without children and of those with weights of their own. It is written
+ * twice, the first time to measure.
  */
 
 typedef struct page {
@@ -33,7 +33,7 @@ static void put(table *t, const char *format, ...)
     if (n > 0) t->length += (size_t)n;
 }
 
-/* "[batch, 28, 28, 1]": the first extent is that of whatever batch comes. */
+/* "[batch, 28, 28, 1]": the size of the first axis changes from batch to batch. */
 static text output_text(const ed_layer *layer)
 {
     text t = {"not called yet"};
@@ -97,7 +97,7 @@ static void write_table(table *t, const ed_layer *layer)
 
 const char *ed_layer_summary(ed_layer *layer)
 {
-    if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "layer_summary: NULL given");
+    if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "layer_summary: layer is NULL");
     table measured = {.widths = {5, 6}, .ok = true};
     rows(&measured, layer); /* for the columns' widths */
     measured.length = 0;

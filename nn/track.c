@@ -3,12 +3,12 @@
 #include <string.h>
 
 /*
- * What a layer keeps, under our names and under those by which Keras' checkpoints know the same
- * things: a weight "kernel" is "_kernel" there in some layers; the layers of a Sequential are
- * numbered, in Keras 3 below _functional/_operations (of a Functional model below _operations),
- * counted from the input at 0, in Keras 2 as layer_with_weights-0, -1, ...
+ * What a checkpoint saves of a layer, under Eddy's names and under those of Keras' checkpoints:
+ * there a weight "kernel" is "_kernel" in some layers; the layers of a Sequential are numbered, in
+ * Keras 3 below _functional/_operations (of a Functional model below _operations), the input being
+ * 0, in Keras 2 as layer_with_weights-0, layer_with_weights-1, ...
  *
- * A layer that was never called waits for values of weights it does not have yet.
+ * A layer that was never called waits for the values of weights that it does not have yet.
  */
 
 static const char *leaf_of(const ed_tensor *weight)
@@ -34,7 +34,7 @@ static bool has_weights(const ed_layer *layer)
     return false;
 }
 
-/* Keras' names for the layers of a Sequential. */
+/* Keras' names of the layers of a Sequential. */
 static void track_sequence(const ed_layer *layer, ed_tracker *t)
 {
     int functional = graph_container(t), operations = graph_container(t), n = 0;
@@ -71,38 +71,38 @@ graph_wait *layer_wait(void *object)
 /* ---- Values that wait ------------------------------------------------------------------------ */
 
 bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_ints shape,
-                   ed_tensor **initial, int *place)
+                   ed_tensor **initial, int *node)
 {
     graph_source *source = layer->wait.source;
     *initial = NULL;
-    *place = -1;
+    *node = -1;
     if (!source) return true;
-    *place = source->find(source, layer->wait.node, name);
-    if (*place < 0 && !strcmp(name, "kernel"))
-        *place = source->find(source, layer->wait.node, "_kernel");
-    if (*place < 0)
+    *node = source->find(source, layer->wait.node, name);
+    if (*node < 0 && !strcmp(name, "kernel"))
+        *node = source->find(source, layer->wait.node, "_kernel");
+    if (*node < 0)
         return !source->whole(source, layer->wait.node) ||
                layer_fail(layer, ED_NOT_FOUND,
                           "the checkpoint %s, to be restored whole, has no value for %s",
                           source->path, name);
     char *path = layer_path(layer, name);
-    if (path) *initial = source->value(source, *place, path, dtype, shape);
+    if (path) *initial = source->value(source, *node, path, dtype, shape);
     memory_free(path);
     return *initial;
 }
 
-bool layer_made(const ed_layer *layer, int place, void *object)
+bool layer_made(const ed_layer *layer, int node, void *object)
 {
     graph_source *source = layer->wait.source;
-    return !source || place < 0 || source->made(source, place, object);
+    return !source || node < 0 || source->made(source, node, object);
 }
 
 void layer_made_child(const ed_layer *layer, ed_layer *child)
 {
     graph_source *source = layer->wait.source;
     if (!source) return;
-    int place = source->find(source, layer->wait.node, child->name);
-    if (place >= 0 || source->whole(source, layer->wait.node)) source->made(source, place, child);
+    int node = source->find(source, layer->wait.node, child->name);
+    if (node >= 0 || source->whole(source, layer->wait.node)) source->made(source, node, child);
 }
 
 void layer_unmade(const ed_layer *layer, int64_t first_child, int64_t first_weight)

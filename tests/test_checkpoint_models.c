@@ -232,7 +232,7 @@ static void numbers_that_cannot_be(void **state)
         {"o/_learning_rate", IO_FLOAT32, INFINITY, "finite"},
         {"o/_learning_rate", IO_FLOAT64, 1e300, "finite"},
         {"o/_learning_rate", IO_FLOAT32, 0.25, NULL},
-        {"m/count", IO_INT64, -3, "not negative"},
+        {"m/count", IO_INT64, -3, "must be >= 0"},
         {"save_counter", IO_INT64, -3, "must be >= 0"},
         {"save_counter", IO_INT64, 4, NULL},
     };

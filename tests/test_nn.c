@@ -122,9 +122,9 @@ static void test_names_after_failed_build(void **state)
     ed_layer_add_child(layer, ed_layer_dense(1));
     for (int i = 0; i < 2; i++) {
         assert_null(ed_forward(layer, ramp(ED_SHAPE(1, 2))));
-        assert_error("fails: building it failed");
+        assert_error("fails: build failed without an error");
         assert_null(ed_layer_find_child(layer, "dense_1"));
-        assert_error("no child is named dense_1");
+        assert_error("there is no child named dense_1");
     }
     for (int i = 0; i < 9; i++) ed_layer_add_child(layer, ed_layer_dense(1));
     assert_child(layer, 0, "dense");
@@ -158,7 +158,7 @@ static void test_tree_refusals(void **state)
     assert_null(ed_layer_child(model, 1));
     assert_error("a: child 1 is out of bounds: there are 1");
     assert_null(ed_layer_find_child(model, "none"));
-    assert_error("no child is named none");
+    assert_error("there is no child named none");
     assert_null(ed_layer_variables(model));
     assert_error("outer/a: the layer has no variables before its first ed_forward");
     /* A sequential that failed has let its layers go. */
@@ -242,9 +242,10 @@ static void test_wrong_inputs(void **state)
     refuse_input(model, ramp(ED_SHAPE()),
                  "mlp/flatten: the input must have rank >= 1, got float32[]");
     assert_non_null(ed_forward(model, ramp(ED_SHAPE(2, 6))));
-    refuse_input(model, ramp(ED_SHAPE(2, 7)),
-                 "mlp/dense: the input's last dimension must be 6, as the layer was built; got "
-                 "float32[2, 7]");
+    refuse_input(
+        model, ramp(ED_SHAPE(2, 7)),
+        "mlp/dense: the size of the input's last axis must be 6, as when the layer was built; got "
+        "float32[2, 7]");
     refuse_input(model, ed_cast(ramp(ED_SHAPE(2, 6)), ED_INT32),
                  "mlp/dense: the input must be float32 or float64, got int32[2, 6]");
     refuse_input(model, ed_cast(ramp(ED_SHAPE(2, 6)), ED_FLOAT64), "float64");
@@ -254,7 +255,7 @@ static void test_wrong_inputs(void **state)
     refuse_input(conv, ramp(ED_SHAPE(2, 3, 3)),
                  "conv2d: the input must have rank 4, got float32[2, 3, 3]");
     assert_non_null(ed_forward(conv, ramp(ED_SHAPE(1, 3, 3, 2))));
-    refuse_input(conv, ramp(ED_SHAPE(1, 3, 3, 1)), "last dimension must be 2");
+    refuse_input(conv, ramp(ED_SHAPE(1, 3, 3, 1)), "last axis must be 2");
     refuse_input(ed_layer_max_pooling2d(), ramp(ED_SHAPE(3)),
                  "max_pooling2d: the input must have rank 4, got float32[3]");
     refuse_input(ed_layer_global_average_pooling2d(), ramp(ED_SHAPE(3)),
@@ -282,7 +283,7 @@ static void test_wrong_options(void **state)
     assert_null(ed_layer_conv2d(1, ED_INTS(1, 1, 1)));
     assert_error("kernel_size is [1, 1, 1]");
     assert_null(ed_layer_conv2d(1, (ed_ints){0}));
-    assert_error("kernel_size is missing");
+    assert_error("kernel_size is not given");
     assert_null(ed_layer_conv2d(1, ED_INTS(1, 1), .strides = ED_INTS(0, 1)));
     assert_error("strides must be at least 1, got 0");
     assert_null(ed_layer_conv2d(1, ED_INTS(1, 1), .padding = "same"));
@@ -475,7 +476,7 @@ static void test_adopted(void **state)
     assert_null(ed_layer_adopt_weight(own, "v", ed_variable(ed_ones(ED_SHAPE(2)))));
     assert_error("net/residual/v: the layer already has a weight of this name");
     assert_null(ed_layer_adopt_weight(own, "w", ed_ones(ED_SHAPE(2))));
-    assert_error("net/residual: w must be a variable");
+    assert_error("the weight w must be a variable");
     assert_null(ed_layer_adopt_weight(ed_layer_new(&residual_class, NULL), "w", v));
     assert_error("the variable net/residual/v is another layer's weight");
 }
@@ -714,11 +715,11 @@ static void test_many_inputs(void **state)
     assert_null(ed_list_get(masks, 1));
     assert_fine();
     assert_null(ed_forward(cell, x));
-    assert_error("cell: 1 inputs given, 2 expected");
+    assert_error("cell: got 1 inputs, expected 2");
     assert_null(ed_forward_one(cell, ed_list_of(x, s)));
     assert_error("cell: the layer has 2 outputs");
     assert_null(ed_forward(cell, ed_list_of(x, s), .masks = ed_list_of(mask)));
-    assert_error("1 masks given for 2 inputs");
+    assert_error("got 1 masks for 2 inputs");
     /* Sequential hands all outputs on, and masks. */
     static const ed_layer_class fan = {
         .kind.name = "fan", .max_inputs = -1, .forward = fan_forward, .passes_masks = true};
@@ -791,7 +792,7 @@ static void test_initializers(void **state)
     assert_error("nan");
     assert_null(
         ed_initialize(ed_initializer_zeros(), ED_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1), ED_FLOAT32));
-    assert_error("dimensions");
+    assert_error("the rank of shape must be 0 to 8, got 9");
     assert_null(ed_initialize(ed_initializer_glorot_uniform(), ED_SHAPE(INT64_MAX, 8), ED_FLOAT32));
     assert_error("more elements");
 }
@@ -827,17 +828,17 @@ static void test_metrics(void **state)
     assert_fine();
     assert_false(
         ed_metric_compare(sparse, ed_constant(((int32_t[]){1, 0, 3}), ED_SHAPE(3)), logits));
-    assert_error("sparse_categorical_accuracy: the label 3 is outside 0..2");
+    assert_error("sparse_categorical_accuracy: the label 3 is out of bounds: it must be in 0..2");
     assert_false(ed_metric_compare(sparse, logits, logits));
     assert_error("labels is float32[3, 3]; it takes int32, int64");
     assert_false(ed_metric_compare(sparse, labels, ed_index(logits, 0)));
     assert_error("[..., classes]");
     assert_false(ed_metric_compare(accuracy, a, labels));
-    assert_error("the same shape");
+    assert_error("must have the same shape");
     assert_false(ed_metric_compare(mean, a, a));
     assert_error("loss takes values");
     assert_false(ed_metric_update(accuracy, a));
-    assert_error("accuracy compares");
+    assert_error("accuracy takes labels and predictions");
     assert_true(ed_metric_result(sparse) == 0.5);
 }
 

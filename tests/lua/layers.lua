@@ -58,7 +58,7 @@ check.near(ed.activate({-1.0, 2}, ed.relu), {0, 2})
 check.near(ed.layers.activation(ed.exp)({0.0}), {1})
 check.near(ed.dense(1, {activation = ed.relu, kernel_initializer = "ones"})(x), {{0}, {7}})
 check.raises("activation is a function; an op such as ed.relu", ed.dense, 1, {activation = print})
-check.raises("there is no activation 'square'; there are linear, relu", ed.dense, 1, {activation = ed.square})
+check.raises("there is no activation 'square'; the activations are linear, relu", ed.dense, 1, {activation = ed.square})
 
 -- One number where two are expected is both.
 check.list(ed.layers.conv2d(8, 5)(image).shape, {1, 1, 1, 8})
@@ -134,14 +134,14 @@ check.raises("generator is 3; a generator is expected", ed.layers.dropout, 0.5, 
 check.raises("value 2 is no layer but 3", ed.sequential, {ed.flatten(), 3})
 check.raises("a layer has no field or method 'wights'", function() return model.wights end)
 check.raises("only layers written in Lua have fields", function() model.x = 1 end)
-check.raises("no child is named nobody", model.find, model, "nobody")
+check.raises("there is no child named nobody", model.find, model, "nobody")
 check.raises("counting begins at 1", function() return model[0] end)
 check.raises("mlp/dense", model, ed.ones{1, 5})
 check.raises("already belongs to mlp", ed.sequential, {model[2]})
 check.raises("zero byte", ed.dense, 3, {name = "a\0b"})
 check.raises("there is no option trainin", model, ed.ones{1, 4}, {trainin = true})
-check.raises("flatten: 2 inputs given, 1 expected", model, ed.ones{1, 4}, true)
-check.raises("flatten: 2 inputs given, 1 expected", model, ed.ones{1, 4}, ed.ones{1, 4})
+check.raises("flatten: got 2 inputs, expected 1", model, ed.ones{1, 4}, true)
+check.raises("flatten: got 2 inputs, expected 1", model, ed.ones{1, 4}, ed.ones{1, 4})
 
 -- Layers of several inputs and outputs.
 local Cell = ed.layer{
