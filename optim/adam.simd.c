@@ -16,8 +16,7 @@ OPTIM_LOOPS(adam_update)
 
 #else
 
-/* sqrt(1 - beta_2^t) / (1 - beta_1^t) in the variables' dtype, from betas rounded to float32, as
- * Keras has it. */
+/* alpha is computed in the variables' dtype from betas rounded to float32, as in Keras. */
 static void adam_numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
                          double *numbers)
 {

@@ -2,8 +2,8 @@
 
 /*
  * m += (g - m)(1 - beta_1); v += (g g - v)(1 - beta_2); w -= m alpha / (sqrt(v) + epsilon). The
- * order of operations is Keras': nothing is fused or reordered, so every instruction set gives
- * Keras' bits.
+ * operations are in Keras' order, not fused or reordered, so each instruction set gives the same
+ * bits as Keras.
  */
 static inline
     __attribute__((always_inline)) void TYPED(adam_step)(const optim_part *p, const bool amsgrad)

@@ -2,17 +2,16 @@
 #include "optim/optim.h"
 #include "tensor/core.h"
 
-static bool check(const char *name, const void *what, double clip_norm)
+static bool check_clip_norm(const char *name, double clip_norm)
 {
-    if (!what) return ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given", name), false;
     if (clip_norm > 0) return true;
-    ed_fail(ED_INVALID_ARGUMENT, "%s: clip_norm is %g; it must be greater than 0", name, clip_norm);
+    ed_fail(ED_INVALID_ARGUMENT, "%s: clip_norm must be above 0, got %g", name, clip_norm);
     return false;
 }
 
 ed_tensor *ed_clip_by_norm(ed_tensor *t, double clip_norm)
 {
-    if (!check("clip_by_norm", t, clip_norm)) return NULL;
+    if (NULL_GIVEN("clip_by_norm", t) || !check_clip_norm("clip_by_norm", clip_norm)) return NULL;
     ED_SCOPE;
     ed_tensor *norm = ed_sqrt(ed_reduce_sum(ed_square(t)));
     return ed_keep(ed_mul(t, ed_div(clip_norm, ed_maximum(norm, clip_norm))));
@@ -46,7 +45,8 @@ static ed_list *scaled(const ed_list *list, ed_tensor *norm, double clip_norm)
 ed_list *ed_clip_by_global_norm(ed_list *list, double clip_norm, ed_tensor **global)
 {
     if (global) *global = NULL;
-    if (!check("clip_by_global_norm", list, clip_norm)) return NULL;
+    static const char what[] = "clip_by_global_norm";
+    if (NULL_GIVEN(what, list) || !check_clip_norm(what, clip_norm)) return NULL;
     ED_SCOPE;
     ed_tensor *norm = global_norm(list);
     ed_list *result = norm ? scaled(list, norm, clip_norm) : NULL;

@@ -3,14 +3,13 @@
 #include <string.h>
 
 /*
- * What an optimizer knows of its variables: an entry for each, in the order of their first steps,
- * with its slots. The index finds a variable's entry: a table of 2 * capacity places, each with an
- * entry's number + 1 or, free, 0; whoever finds his place taken goes on to the next. Entries go in
- * the reverse order in which they came, so a place given up is never one that another's search
- * passes.
+ * An optimizer's entries: one for each variable, in the order of their first steps, with its slots.
+ * The index finds a variable's entry: an open-addressing hash table of 2 * capacity cells, each
+ * with an entry's number + 1, 0 if it is empty. Entries are removed in the reverse order of their
+ * addition, so emptying a cell never breaks the search for another variable.
  */
 
-static int64_t *place_of(const ed_optimizer *o, const ed_tensor *v)
+static int64_t *cell_of(const ed_optimizer *o, const ed_tensor *v)
 {
     const uint64_t mask = 2 * (uint64_t)o->capacity - 1;
     uint64_t at = (v->id * 0x9e3779b97f4a7c15 >> 32) & mask;
@@ -22,7 +21,7 @@ optim_entry *optim_find(const ed_optimizer *o, const ed_tensor *v, int64_t *hint
 {
     if (!o->n_entries) return NULL;
     int64_t i = *hint < o->n_entries ? *hint : 0;
-    if (o->entries[i].variable != v) i = *place_of(o, v) - 1;
+    if (o->entries[i].variable != v) i = *cell_of(o, v) - 1;
     if (i < 0) return NULL;
     *hint = i + 1;
     return &o->entries[i];
@@ -32,7 +31,7 @@ void optim_drop_entries(ed_optimizer *o, int64_t left)
 {
     while (o->n_entries > left) {
         optim_entry *e = &o->entries[o->n_entries - 1];
-        *place_of(o, e->variable) = 0;
+        *cell_of(o, e->variable) = 0;
         o->n_entries--;
         ed_release(e->variable);
         for (int s = 0; s < OPTIM_SLOTS; s++) ed_release(e->slots[s]);
@@ -48,7 +47,7 @@ static ed_tensor *zeros_like(const ed_tensor *v)
     return zeros;
 }
 
-/* Zeros, or what a checkpoint has for it. */
+/* Zeros, or the checkpoint's value that waits for the slot. */
 static ed_tensor *make_slot(const ed_optimizer *o, const ed_tensor *v, int slot)
 {
     char name[512];
@@ -57,13 +56,13 @@ static ed_tensor *make_slot(const ed_optimizer *o, const ed_tensor *v, int slot)
     for (char *c = name; *c; c++)
         if (*c == '/') *c = '_';
     ed_tensor *initial;
-    int place;
-    if (!optim_waiting(o, slot, v, &initial, &place)) return NULL;
+    int node;
+    if (!optim_waiting(o, slot, v, &initial, &node)) return NULL;
     if (!initial && !(initial = zeros_like(v))) return NULL;
     ed_tensor *made =
         ed_variable_with(initial, &(ed_variable_options){.name = name, .not_trainable = true});
     ed_release(initial);
-    if (made && place >= 0 && !o->wait.source->made(o->wait.source, place, made)) return NULL;
+    if (made && node >= 0 && !o->wait.source->made(o->wait.source, node, made)) return NULL;
     return ed_retain(made);
 }
 
@@ -82,14 +81,14 @@ static bool grow(ed_optimizer *o)
     o->index = index;
     o->entries = entries;
     o->capacity = capacity;
-    for (int64_t i = 0; i < o->n_entries; i++) *place_of(o, entries[i].variable) = i + 1;
+    for (int64_t i = 0; i < o->n_entries; i++) *cell_of(o, entries[i].variable) = i + 1;
     return true;
 }
 
 optim_entry *optim_add(ed_optimizer *o, ed_tensor *v)
 {
     if (o->n_entries == o->capacity && !grow(o)) return NULL;
-    *place_of(o, v) = o->n_entries + 1;
+    *cell_of(o, v) = o->n_entries + 1;
     optim_entry *e = &o->entries[o->n_entries++];
     *e = (optim_entry){.variable = ed_retain(v)};
     for (int s = 0; s < OPTIM_SLOTS; s++)
@@ -97,7 +96,7 @@ optim_entry *optim_add(ed_optimizer *o, ed_tensor *v)
     return e;
 }
 
-/* ---- All of them ----------------------------------------------------------------------------- */
+/* ---- The list of slots ----------------------------------------------------------------------- */
 
 static int64_t copy_slots(const ed_optimizer *o, int from, int to, ed_list *list, int64_t at)
 {

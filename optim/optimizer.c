@@ -6,18 +6,18 @@
 #include <string.h>
 
 /*
- * A step is one call of one op, which writes all variables and their slots; all that may fail comes
- * before anything changes. ed_apply_gradients checks the lists and makes missing slots, which it
- * takes back if the call fails; the dispatcher gets the memory that will be written and packs
- * gradients that are strided views; the kernel is one pass over all variables.
+ * A step is one call of one op, which writes all variables and their slots. All that may fail comes
+ * before the first change: ed_apply_gradients checks the lists and creates missing slots, which it
+ * removes again if the call fails; the dispatcher allocates new buffers where a value is shared,
+ * and makes gradients contiguous; the kernel is one pass over all variables.
  *
- * For the pass every variable is cut into pieces of PIECE elements, counted through over all
- * variables; threads share the count, so a hundred small variables cost one parallel region.
- * Borders depend on the shapes only.
+ * For the pass each variable is divided into pieces of PIECE elements, numbered over all variables.
+ * The threads share these pieces, so a hundred small variables cost one parallel region. The
+ * division depends on the shapes only, so the result does not depend on the number of threads.
  */
 enum { PIECE = HARD(64, 16384), STRIP = 1024 };
 
-/* ---- Making and looking ---------------------------------------------------------------------- */
+/* ---- Creation and properties ----------------------------------------------------------------- */
 
 static void destroy(void *object)
 {
@@ -63,18 +63,21 @@ void *optim_make(const ed_kind *kind, const void *options)
 int64_t ed_optimizer_iterations(const ed_optimizer *optimizer)
 {
     return optimizer ? optimizer->iterations
-                     : (ed_fail(ED_INVALID_ARGUMENT, "iterations: NULL given"), 0);
+                     : (ed_fail(ED_INVALID_ARGUMENT, "optimizer_iterations: optimizer is NULL"), 0);
 }
 
 double ed_optimizer_learning_rate(const ed_optimizer *optimizer)
 {
-    return optimizer ? optimizer->common->learning_rate
-                     : (ed_fail(ED_INVALID_ARGUMENT, "learning_rate: NULL given"), 0);
+    return optimizer
+               ? optimizer->common->learning_rate
+               : (ed_fail(ED_INVALID_ARGUMENT, "optimizer_learning_rate: optimizer is NULL"), 0);
 }
 
 bool ed_optimizer_set_learning_rate(ed_optimizer *optimizer, double learning_rate)
 {
-    if (!optimizer) return ed_fail(ED_INVALID_ARGUMENT, "set_learning_rate: NULL given"), false;
+    if (!optimizer)
+        return ed_fail(ED_INVALID_ARGUMENT, "optimizer_set_learning_rate: optimizer is NULL"),
+               false;
     const ed_kind *kind = &optimizer->class->kind;
     const optim_common wanted = {.learning_rate = learning_rate};
     if (!schema_check_field(kind->name, kind->fields, &wanted)) return false;
@@ -105,8 +108,8 @@ static void count_pieces(pass *p)
     }
 }
 
-/* The job that piece i belongs to: the last one that begins there or before (jobs without elements
- * have no piece). */
+/* The job of piece i: the last one whose first piece is i or less (jobs without elements have no
+ * piece). */
 static const optim_job *job_of(const pass *p, int64_t piece)
 {
     int64_t low = 0, high = p->n_jobs - 1;
@@ -120,7 +123,7 @@ static const optim_job *job_of(const pass *p, int64_t piece)
     return &p->jobs[low];
 }
 
-static optim_part stretch(const optim_part *of, ed_dtype dtype, int64_t begin, int64_t n)
+static optim_part range_of(const optim_part *of, ed_dtype dtype, int64_t begin, int64_t n)
 {
     size_t offset = (size_t)begin * dtype_size(dtype);
     optim_part part = *of;
@@ -135,7 +138,7 @@ static optim_part stretch(const optim_part *of, ed_dtype dtype, int64_t begin, i
 static optim_part piece_part(const optim_job *job, int64_t piece)
 {
     int64_t begin = (piece - job->first_piece) * PIECE, left = job->part.n - begin;
-    return stretch(&job->part, job->dtype, begin, left < PIECE ? left : PIECE);
+    return range_of(&job->part, job->dtype, begin, left < PIECE ? left : PIECE);
 }
 
 static void update_prepared(const pass *p, const optim_job *job, const optim_part *whole)
@@ -151,7 +154,7 @@ static void update_prepared(const pass *p, const optim_job *job, const optim_par
     } prepared;
     for (int64_t begin = 0; begin < whole->n; begin += STRIP) {
         int64_t left = whole->n - begin;
-        optim_part part = stretch(whole, job->dtype, begin, left < STRIP ? left : STRIP);
+        optim_part part = range_of(whole, job->dtype, begin, left < STRIP ? left : STRIP);
         ISA_CALL(optim_prepare)(job->dtype, &how, part.n, part.g, part.w, &prepared);
         part.g = &prepared;
         p->update(job->dtype, &part);
@@ -185,7 +188,7 @@ static void square_range(int64_t first, int64_t last, int worker, void *user)
     }
 }
 
-/* A few elements are done before a second thread has heard of them. */
+/* Few elements are done by this thread, which is faster than to start another one. */
 static void over_pieces(pass *p, threads_range range)
 {
     threads_run(p->pieces, p->elements > OPS_PARALLEL_WORK ? 1 : p->pieces, range, p);
@@ -198,8 +201,8 @@ static double sum(const double *values, int64_t begin, int64_t end)
     return total;
 }
 
-/* Finite norms give c / max(norm, c); a global one that is not finite makes everything NaN, as its
- * elements can't be told apart. */
+/* c / max(norm, c) for a finite norm. A global norm that is not finite makes all gradients NaN,
+ * as in TensorFlow. */
 static void find_scales(pass *p)
 {
     const optim_common *c = p->optimizer->common;
@@ -217,7 +220,7 @@ static void find_scales(pass *p)
     }
 }
 
-/* For those dtypes that occur. */
+/* For those dtypes that the variables have. */
 static void work_out_numbers(pass *p)
 {
     const ed_optimizer *o = p->optimizer;
@@ -262,11 +265,10 @@ static bool room_for_jobs(ed_optimizer *o, int64_t n)
 
 /* ---- The op ---------------------------------------------------------------------------------- */
 
-/*
- * Operands: each variable with its slots in use, in the order of the class, and then the gradients.
- */
+/* Operands: each variable followed by its slots in use, in the order of the class; then the
+ * gradients. */
 #define APPLY_ATTRS(FIELD, T)                                                                      \
-    FIELD(T, OBJECT, optimizer, NULL, ED_ANY, "whose numbers and number of steps count")
+    FIELD(T, OBJECT, optimizer, NULL, ED_ANY, "the optimizer")
 ED_OPTIONS(apply_attrs, APPLY_ATTRS);
 
 static ed_optimizer *optimizer_of(const ed_call *call)
@@ -274,7 +276,7 @@ static ed_optimizer *optimizer_of(const ed_call *call)
     return ((const apply_attrs *)call->attrs)->optimizer;
 }
 
-/* How many operands a variable has, its gradient left out. */
+/* The number of operands of a variable, without its gradient. */
 static int written_each(const ed_optimizer *o)
 {
     return 1 + __builtin_popcount(o->slots);
@@ -284,18 +286,22 @@ static bool apply_infer(ed_call *call)
 {
     ed_optimizer *o = optimizer_of(call);
     if (!o || o->made.object.class != &optimizer_class)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "optimizer is NULL, or no optimizer");
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "the attribute optimizer must be an optimizer, got %s",
+                            o ? o->made.object.class->name : "NULL");
     const int each = written_each(o), n = call->n_inputs / (each + 1);
     if (call->n_inputs % (each + 1))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%d operands; %d for each variable expected",
-                            call->n_inputs, each + 1);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "got %d operands, expected %d for each variable", call->n_inputs,
+                            each + 1);
     call->n_writes = n * each;
     for (int i = 0; i < call->n_writes + n; i++) {
         const int of = i < call->n_writes ? i / each : i - call->n_writes;
         const ed_tensor *v = call->inputs[of * each], *x = call->inputs[i];
         if (x->dtype != v->dtype || !tensor_same_shape(x, v))
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "operand %lld is %s, its variable %s",
-                                text_nth(i), text_of_tensor(x).s, text_of_tensor(v).s);
+            return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                                "operand %lld is %s, but its variable is %s", text_nth(i),
+                                text_of_tensor(x).s, text_of_tensor(v).s);
     }
     return room_for_jobs(o, n);
 }
@@ -325,7 +331,7 @@ ED_OP(apply_gradients) = {
     ED_OP_ATTRS(APPLY_ATTRS, apply_attrs),
     .infer = apply_infer,
     .kernel = apply_kernel,
-    .no_gradient = "it changes variables, of which later reads see the new values",
+    .no_gradient = "it updates variables",
 };
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -333,15 +339,14 @@ ED_OP(apply_gradients) = {
 static bool check_pair(const ed_tensor *g, const ed_tensor *v)
 {
     if (v->dtype != ED_FLOAT32 && v->dtype != ED_FLOAT64)
-        return ed_fail(
-                   ED_INVALID_ARGUMENT,
-                   "apply_gradients: the variable %s is %s; optimizers update float32 and float64",
-                   ed_variable_name(v), text_of_tensor(v).s),
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "apply_gradients: the variable %s must be float32 or float64, got %s",
+                       ed_variable_name(v), text_of_tensor(v).s),
                false;
     if (g->dtype != v->dtype || g->rank != v->rank ||
         memcmp(g->shape, v->shape, (size_t)v->rank * sizeof *v->shape) != 0)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "apply_gradients: the variable %s is %s, its gradient %s",
+                       "apply_gradients: the variable %s is %s, but its gradient is %s",
                        ed_variable_name(v), text_of_tensor(v).s, text_of_tensor(g).s),
                false;
     return true;
@@ -357,8 +362,10 @@ static bool check_lists(const ed_list *gradients, const ed_list *variables)
     for (int64_t i = 0; i < variables->size; i++) {
         const ed_tensor *g = gradients->items[i], *v = variables->items[i];
         if (!ed_is_variable(v))
-            return ed_fail(ED_INVALID_ARGUMENT,
-                           "apply_gradients: entry %lld of the variables is none", text_nth(i)),
+            return ed_fail(
+                       ED_INVALID_ARGUMENT,
+                       "apply_gradients: entry %lld of variables must be a variable, got a tensor",
+                       text_nth(i)),
                    false;
         if (!g) continue;
         if (!check_pair(g, v)) return false;
@@ -366,15 +373,14 @@ static bool check_lists(const ed_list *gradients, const ed_list *variables)
     }
     if (!given)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "apply_gradients: none of the %lld gradients is given: does the loss depend "
-                       "on the variables?",
+                       "apply_gradients: all %lld gradients are NULL: does the loss depend on the variables?",
                        (long long)variables->size),
                false;
     return true;
 }
 
-/* The operands of a step over those variables that have a gradient, to *operands; how many, 0 on
- * failure. Missing entries are made. */
+/* Writes the operands of a step over those variables that have a gradient; returns their number,
+ * 0 on failure. Creates missing entries. */
 static int take_operands(ed_optimizer *o, const ed_list *gradients, const ed_list *variables,
                          ed_tensor **operands)
 {
@@ -395,8 +401,7 @@ static int take_operands(ed_optimizer *o, const ed_list *gradients, const ed_lis
 
 bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *variables)
 {
-    if (!optimizer || !gradients || !variables)
-        return ed_fail(ED_INVALID_ARGUMENT, "apply_gradients: NULL given"), false;
+    if (NULL_GIVEN("apply_gradients", optimizer, gradients, variables)) return false;
     if (!check_lists(gradients, variables)) return false;
     ED_SCOPE;
     const int64_t before = optimizer->n_entries;
@@ -429,13 +434,8 @@ static ed_list *trained_variables(ed_tape *tape, void *trained)
 
 bool(ed_minimize)(ed_optimizer *optimizer, ed_tape *tape, ed_tensor *loss, void *trained)
 {
-    if (!optimizer || !tape || !loss)
-        return ed_fail(ED_INVALID_ARGUMENT, "minimize: %s is NULL",
-                       !optimizer ? "optimizer"
-                       : !tape    ? "tape"
-                                  : "loss"),
-               false;
-    if (!trained && ed_failed()) return false; /* what was to be trained could not be made */
+    if (NULL_GIVEN("minimize", optimizer, tape, loss)) return false;
+    if (!trained && ed_failed()) return false; /* the call that returns `trained` failed */
     ED_SCOPE;
     ed_list *variables = trained_variables(tape, trained);
     if (!variables) return false;

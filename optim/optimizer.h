@@ -1,13 +1,12 @@
 /*
- * What an optimizer is made of. A kind of optimizer is one file (adam.simd.c is the pattern): its
- * options, a class, and the inner loop that updates a stretch of one variable, compiled for each
- * instruction set. All else is common and stands in optimizer.c: checks, slots, clipping, weight
+ * The structure of optimizers. A kind of optimizer is one file (adam.simd.c is an example): a
+ * class, and the inner loop that updates a range of one variable's elements, compiled for each
+ * instruction set. The rest is common to all, in optimizer.c: checks, slots, clipping, weight
  * decay, threads.
  *
- * An inner loop sees gradients as the step wants them: clipped already, and the weights decayed.
- * Where clipping or decay is asked for, the driver cuts the stretch into strips that stay in the
- * nearest cache and prepares each just before the loop runs over it, so memory is passed over once
- * and loops need no variants.
+ * The inner loop gets gradients that are clipped and weights that are decayed. For that, the driver
+ * divides the range into strips that fit the L1 cache and prepares each just before the inner loop
+ * runs over it. So memory is passed over once, and inner loops need no variants.
  */
 #ifndef EDDY_OPTIM_OPTIMIZER_H
 #define EDDY_OPTIM_OPTIMIZER_H
@@ -20,12 +19,12 @@
 
 enum { OPTIM_SLOTS = 3, OPTIM_NUMBERS = 8 };
 
-/* A stretch of one variable: n elements of gradient, weights, and those slots that are in use. */
+/* A range of one variable: n elements of gradient, weights, and those slots that are in use. */
 typedef struct optim_part {
     int64_t n;
     const void *g;
     void *w, *slots[OPTIM_SLOTS];
-    const double *numbers; /* what the class's `numbers` filled in */
+    const double *numbers; /* filled by the class's `numbers` */
 } optim_part;
 
 typedef void (*optim_update)(ed_dtype dtype, const optim_part *part);
@@ -34,28 +33,29 @@ typedef void (*optim_update)(ed_dtype dtype, const optim_part *part);
 typedef struct optim_class {
     ed_kind kind;
     const char *slots[OPTIM_SLOTS];
-    const char *lists[OPTIM_SLOTS];  /* what Keras 3's checkpoints call all slots of that kind */
-    const char *legacy[OPTIM_SLOTS]; /* what Keras 2's call the slot */
-    const char *constants[4];        /* options that Keras 2's hold */
+    const char
+        *lists[OPTIM_SLOTS]; /* name of the list of all such slots in Keras 3's checkpoints */
+    const char *legacy[OPTIM_SLOTS];         /* name of the slot in Keras 2's */
+    const char *constants[4];                /* options that Keras 2's checkpoints have */
     unsigned (*in_use)(const void *options); /* which slots: bit i is slot i; NULL: all */
-    int together; /* the first so many slots stand side by side for each variable; the others follow
-                     as whole lists */
+    int together; /* ed_optimizer_variables lists the first `together` slots variable by variable,
+                     then the others slot by slot */
     optim_update update[ISA_COUNT];
 
     /*
-     * The numbers of step `step` (1, 2, ...) for variables of a dtype, rounded to that dtype:
-     * coefficients are worked out once a step, not once an element.
+     * Computes the coefficients of step `step` (1, 2, ...) for variables of a dtype, rounded to
+     * that dtype: once for each step, not for each element.
      */
     void (*numbers)(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step, double *numbers);
 } optim_class;
 
-/* What the optimizer knows of one variable. */
+/* A variable and its slots. */
 typedef struct optim_entry {
     ed_tensor *variable;
     ed_tensor *slots[OPTIM_SLOTS]; /* variables too; NULL where not in use */
 } optim_entry;
 
-/* One variable's part in the step being made; its pieces are first_piece and those that follow. */
+/* One variable in the present step; its pieces are first_piece and those after it. */
 typedef struct optim_job {
     optim_part part;
     ed_dtype dtype;
@@ -63,7 +63,7 @@ typedef struct optim_job {
     double scale; /* of clipping by norm */
 } optim_job;
 
-/* What the options of all kinds begin with. */
+/* The first options of all kinds. */
 typedef struct optim_common {
     uint32_t mark_;
     double learning_rate, weight_decay, clipnorm, clipvalue, global_clipnorm;
@@ -72,44 +72,45 @@ typedef struct optim_common {
 struct ed_optimizer {
     made_object made;
     const optim_class *class;
-    optim_common *common; /* of its options; the learning rate is the present one */
+    optim_common *common; /* in its options, with the present learning rate */
     unsigned slots;       /* which of the class's slots are in use: bit i is slot i */
     int64_t iterations;
 
     optim_entry *entries; /* in the order of the variables' first steps */
-    int64_t *index;       /* finds an entry by its variable, see entries.c */
-    optim_job *jobs;      /* room for a step's */
+    int64_t *index;       /* finds the entry of a variable, see entries.c */
+    optim_job *jobs;      /* of the present step */
     int64_t n_entries, capacity, job_capacity;
-    graph_wait wait; /* a checkpoint's values for variables that had no step yet */
+    graph_wait wait; /* a checkpoint's values for slots that don't exist yet */
 };
 
 /*
- * The entry of a variable; NULL if it has none. Steps bring their variables in the same order each
- * time: *hint, 0 at first, is where the next one is looked for first.
+ * The entry of a variable; NULL if it has none. *hint, 0 at first, is the entry that is tried
+ * first: steps usually have the variables in the same order.
  */
 optim_entry *optim_find(const ed_optimizer *o, const ed_tensor *v, int64_t *hint);
 
-/* A new entry with its slots, the last one; NULL on failure, when it may already be there. */
+/* Appends an entry with its slots; NULL on failure, when a part of it may exist. */
 optim_entry *optim_add(ed_optimizer *o, ed_tensor *v);
 
-/* Takes back all entries but the first `left`. */
+/* Removes all entries but the first `left`. */
 void optim_drop_entries(ed_optimizer *o, int64_t left);
 
-/* What the optimizer keeps, for checkpoints; where it waits for a checkpoint's values (track.c). */
+/* Names what a checkpoint saves of the optimizer; the values that wait for it (track.c). */
 void optim_track(void *optimizer, ed_tracker *t);
 struct graph_wait *optim_wait(void *optimizer);
 
 /*
- * What a checkpoint has for a slot of the newest entry's variable: *initial, with a reference for
- * the caller, NULL if nothing waits, and its place. false, with an error, if it does not fit.
+ * The checkpoint's value for a slot of the newest entry's variable: *initial, with a reference for
+ * the caller, NULL if no value waits; and its node. false, with an error, if the value has another
+ * dtype or shape.
  */
 bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, ed_tensor **initial,
-                   int *place);
+                   int *node);
 
-/* A step failed: the values of the slots it made, from that entry on, wait as before. */
+/* A step failed: the values of the slots that it created, from that entry on, wait again. */
 void optim_unmade(const ed_optimizer *o, int64_t first);
 
-/* Makes an optimizer: `make` of all kinds. */
+/* Creates an optimizer: kind.make of all kinds. */
 void *optim_make(const ed_kind *kind, const void *options);
 
 /* The options that an optimizer was made with. */
@@ -136,22 +137,21 @@ static inline const void *optim_options(const ed_optimizer *o)
         return ed_make(&symbol##_class.kind, options);                                             \
     }
 
-/* A number as Keras hands it to an operation on `dtype`: rounded to float32 first, whatever the
- * dtype. */
+/* A number as Keras converts it for an op: rounded to float32, also for float64 variables. */
 static inline double optim_float(double value)
 {
     return (float)value;
 }
 
-/* The same rounded to the dtype alone. */
+/* A number rounded to the dtype. */
 static inline double optim_number(ed_dtype dtype, double value)
 {
     return dtype == ED_FLOAT32 ? (float)value : value;
 }
 
-/* How a strip is prepared: gradient g scale, held within -limit..limit; then w -= w decay rate. */
+/* How a strip is prepared: g scale, clipped to -limit..limit; then w -= w decay rate. */
 typedef struct optim_preparation {
-    double scale, limit; /* 1 and INFINITY: as it is */
+    double scale, limit; /* 1 and INFINITY: unchanged */
     double decay, rate;  /* decay 0: none */
 } optim_preparation;
 
@@ -161,7 +161,7 @@ ISA_DECLARE(void, optim_prepare, ed_dtype dtype, const optim_preparation *how, i
 /* The sum of n squares in float64, the same bits for every instruction set. */
 ISA_DECLARE(double, optim_squares, ed_dtype dtype, int64_t n, const void *g);
 
-/* The update of a stretch: OPTIM_LOOPS(adam_update) defines ISA_NAME(adam_update) from
+/* The update of a range: OPTIM_LOOPS(adam_update) defines ISA_NAME(adam_update) from
  * TYPED(adam_update) of both float types. */
 #define OPTIM_LOOPS(name)                                                                          \
     void ISA_NAME(name)(ed_dtype dtype, const optim_part *part)                                    \

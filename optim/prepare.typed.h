@@ -1,6 +1,6 @@
 /* Clipping and weight decay of a strip, and its sum of squares, for one float type. */
 
-/* Comparisons are so written that a NaN stays. */
+/* The comparisons keep a NaN. */
 static void TYPED(prepare_strip)(const optim_preparation *how, int64_t n, const NUMBER *restrict g,
                                  NUMBER *restrict w, NUMBER *restrict prepared)
 {
@@ -16,8 +16,8 @@ static void TYPED(prepare_strip)(const optim_preparation *how, int64_t n, const 
 }
 
 /*
- * Many running sums, element i belonging to number i mod SUMS, so that additions need not wait for
- * each other and the width of the machine's vectors makes no difference.
+ * Element i is added to sum i mod SUMS. So additions don't depend on each other, and the result
+ * does not depend on the width of the vectors.
  */
 static double TYPED(prepare_squares)(int64_t n, const NUMBER *g)
 {

@@ -3,13 +3,13 @@
 #include <string.h>
 
 /*
- * What an optimizer keeps, under the names of Keras 3's checkpoints, where its variables lie in one
- * list (_variables: iterations, learning rate, slots) and again in one for each kind of slot. The
- * place in _variables is not the same in every version of Keras, so values are found by the kind's
- * list and by the variable they belong to.
+ * What a checkpoint saves of an optimizer, under the names of Keras 3's checkpoints. These have all
+ * its variables in one list (_variables: iterations, learning rate, slots) and the slots again in a
+ * list for each kind of slot. The index in _variables differs between versions of Keras, so slots
+ * are found by the kind's list and their variable.
  *
- * Keras 2's optimizers also kept their constants (beta_1, ...). They are not ours to change: a
- * file's must be the same as here.
+ * Checkpoints of Keras 2 also have the optimizer's constants (beta_1, ...). A restore does not
+ * change these: a file's must equal those of the optimizer.
  */
 
 static void get_rate(const void *self, void *elements)
@@ -23,10 +23,11 @@ static const char *refuses_rate(const void *self, const void *elements)
     float rate;
     (void)self;
     memcpy(&rate, elements, sizeof rate);
-    return rate >= 0 && rate < INFINITY ? NULL : "a learning rate must be finite and >= 0";
+    return rate >= 0 && rate < INFINITY ? NULL : "must be finite and >= 0";
 }
 
-/* A rate that the file has rounded, as Keras does, stays as it is here. */
+/* A file has the rate rounded to float32. If that is the only difference, the present rate
+ * stays. */
 static void set_rate(void *self, const void *elements)
 {
     ed_optimizer *o = self;
@@ -47,7 +48,7 @@ static const char *refuses_constant(const void *self, const void *elements)
     memcpy(&value, elements, sizeof value);
     return value == (float)*(const double *)self
                ? NULL
-               : "this optimizer was created with a different one";
+               : "must equal the option that this optimizer was created with";
 }
 
 static void keep_constant(void *self, const void *elements)
@@ -83,7 +84,7 @@ static int track_scalars(ed_optimizer *o, ed_tracker *t)
     return all;
 }
 
-/* The slots' places in _variables are those of ed_optimizer_variables, behind the scalars. */
+/* The slots' order in _variables, after the scalars, is that of ed_optimizer_variables. */
 static void track_all(ed_optimizer *o, ed_tracker *t, int all)
 {
     ed_list *slots = ed_optimizer_variables(o);
@@ -132,18 +133,18 @@ graph_wait *optim_wait(void *object)
 }
 
 bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, ed_tensor **initial,
-                   int *place)
+                   int *node)
 {
     graph_source *source = o->wait.source;
     *initial = NULL;
-    *place = -1;
+    *node = -1;
     if (!source) return true;
     const graph_slot wanted = {.index = o->n_entries - 1,
                                .keras3_list = o->class->lists[slot],
                                .keras2_slot = o->class->legacy[slot]};
-    *place = source->find_slot(source, o->wait.node, &wanted, v);
-    if (*place < 0) return true;
-    *initial = source->value(source, *place, ed_variable_name(v), v->dtype, ed_shape(v));
+    *node = source->find_slot(source, o->wait.node, &wanted, v);
+    if (*node < 0) return true;
+    *initial = source->value(source, *node, ed_variable_name(v), v->dtype, ed_shape(v));
     return *initial;
 }
 

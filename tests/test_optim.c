@@ -562,7 +562,7 @@ static void test_clip_functions(void **state)
     clipped = ed_clip_by_global_norm(ed_list_of(ed_constant(values, ED_SHAPE(2)), t), 1, NULL);
     assert_true(isnan(((const float *)ed_data(ed_list_get(clipped, 1)))[0]));
     assert_null(ed_clip_by_norm(t, 0));
-    assert_error("clip_norm is 0");
+    assert_error("clip_norm must be above 0, got 0");
     assert_null(ed_clip_by_norm(NULL, 1));
     assert_error("NULL");
     assert_null(ed_clip_by_global_norm(NULL, 1, &norm));
@@ -591,15 +591,15 @@ static void test_refused_steps(void **state)
     refuse(o, NULL, ed_list_of(v), "NULL");
     refuse(o, ed_list_of(g), NULL, "NULL");
     refuse(o, ed_list_of(g), ed_list_of(v, b), "1 gradients for 2 variables");
-    refuse(o, ed_list_of(g), ed_list_of(g), "entry 0 of the variables is none");
+    refuse(o, ed_list_of(g), ed_list_of(g), "entry 0 of variables must be a variable, got a tensor");
     refuse(o, ed_list_of(one), ed_list_of(v),
-           "the variable layer/w is float32[2], its gradient float32[1]");
+           "the variable layer/w is float32[2], but its gradient is float32[1]");
     refuse(o, ed_list_of(numbers(ED_FLOAT64, (double[]){1, 2}, 2)), ed_list_of(v),
-           "its gradient float64[2]");
+           "its gradient is float64[2]");
     refuse(o, ed_list_of(numbers(ED_INT32, (double[]){1}, 1)), ed_list_of(whole),
-           "float32 and float64");
-    refuse(o, scope_give(list_new(2)), ed_list_of(v, b), "none of the 2 gradients");
-    refuse(o, ed_list_make(NULL, 0), ed_list_make(NULL, 0), "none of the 0 gradients");
+           "must be float32 or float64");
+    refuse(o, scope_give(list_new(2)), ed_list_of(v, b), "all 2 gradients are NULL");
+    refuse(o, ed_list_make(NULL, 0), ed_list_make(NULL, 0), "all 0 gradients are NULL");
     refuse(o, ed_list_of(one, g, one), ed_list_of(b, v, b), "the variable b comes twice");
     assert_int_equal(ed_optimizer_iterations(o), 0);
     assert_int_equal(ed_list_size(ed_optimizer_variables(o)), 0);
