@@ -6,21 +6,22 @@
 #include <string.h>
 
 /*
- * The gradient checker: the Jacobian by the tape, row by row, beside central differences, column by
- * column.
+ * The gradient checker compares the Jacobian of the tape, computed row by row, with central
+ * differences, computed column by column.
  *
- *            element of the inputs
- *          +-----------------------+
- *  element |                       |  the tape gives a row: what flows back from one element;
- *  of the  |        J[i, j]        |  two evaluations of f, a little to either side, give a column.
- *  output  |                       |
- *          +-----------------------+
+ *                element of the inputs
+ *              +-----------------------+
+ *      element |                       |  one backward pass of the tape gives a row;
+ *      of the  |        J[i, j]        |  two evaluations of f, at x - h and x + h, give a column.
+ *      output  |                       |
+ *              +-----------------------+
  *
  * The second order is the same check of another function: the tape's gradient of one input as a
- * function of all inputs and of what flows into f's output.
+ * function of all inputs and of the output's gradient.
  */
 
-/* ---- The function at work -------------------------------------------------------------------- */
+/* ---- The state of a check
+ * ---------------------------------------------------------------------- */
 
 typedef struct check {
     ed_function f;
@@ -29,12 +30,12 @@ typedef struct check {
     ed_check_options options;
     int order;      /* 1, or 2 for the gradient's gradient ... */
     int64_t of;     /* ... of this input */
-    int64_t rows;   /* elements of the output that are looked at */
+    int64_t rows;   /* elements of the output that are checked */
     int64_t size;   /* elements of the output */
     double *taped;  /* rows of one input element each: taped[j * rows + i] */
-    double *values; /* scratch: f to either side, `size` elements each */
+    double *values; /* scratch: f at both points, `size` elements each */
 
-    /* The worst element so far: how many times what is allowed it is off. */
+    /* The worst element so far: ratio is its difference / the allowed one. */
     double ratio, tape, difference, allowed;
     int64_t input, column, row, compared;
 } check;
@@ -83,8 +84,7 @@ static ed_tensor *one_hot_like(const ed_tensor *y, int64_t at)
     return scope_give(dy);
 }
 
-/* What flows back from one element of the output goes into the place of that
- * row in every column. */
+/* The gradient from one element of the output goes to that row in each column. */
 static bool take_row(check *c, ed_tape *tape, ed_tensor *y, ed_list *sources, int64_t row)
 {
     ED_SCOPE;
@@ -118,7 +118,7 @@ static ed_list *varied_inputs(const check *c)
     return scope_give(list);
 }
 
-/* Room for all rows and columns and for two outputs. */
+/* Allocates all rows and columns and two outputs. */
 static bool allocate_rows(check *c, const ed_list *sources)
 {
     size_t columns = 0, bytes;
@@ -126,8 +126,8 @@ static bool allocate_rows(check *c, const ed_list *sources)
         columns += (size_t)looked_at(c, sources->items[k]->size);
     if (!memory_mul(columns, (size_t)c->rows, &bytes) || !memory_mul(bytes, sizeof(double), &bytes))
         return ed_fail(ED_OUT_OF_MEMORY,
-                       "check_gradient: a Jacobian of %zu times %lld elements is too large",
-                       columns, (long long)c->rows),
+                       "check_gradient: a Jacobian of %zu x %lld elements is too large", columns,
+                       (long long)c->rows),
                false;
     c->taped = memory_alloc(bytes);
     c->values = memory_alloc(2 * (size_t)c->size * sizeof(double));
@@ -154,7 +154,7 @@ static bool take_rows(check *c)
 
 /* ---- Columns: differences -------------------------------------------------------------------- */
 
-/* f where one element of one input is replaced, into `to`. */
+/* Writes f to `to`, with one element of one input replaced. */
 static bool evaluate(const check *c, int64_t input, int64_t element, double value, double *to)
 {
     ED_SCOPE;
@@ -195,8 +195,7 @@ static void compare_jacobians(check *c, int64_t input, int64_t column, int64_t r
     c->row = row;
 }
 
-/* The difference cannot be known better than f's own rounding, the last bits of its values, lets
- * it. */
+/* The difference is no more precise than f's rounding errors: the last bits of its values. */
 static bool compare_column(check *c, int64_t input, int64_t element, const double *taped)
 {
     ed_tensor *x = c->inputs->items[input];
@@ -237,7 +236,7 @@ static bool call_function(check *c)
 
 /* ---- The second order ------------------------------------------------------------------------ */
 
-/* The tape's gradient of input `of`; the last input is what flows into f's output. */
+/* The tape's gradient of input `of`; the last input is the gradient of f's output. */
 static ed_tensor *gradient_of_f(ed_list *inputs, void *user)
 {
     const check *c = user;
@@ -258,7 +257,7 @@ static ed_tensor *gradient_of_f(ed_list *inputs, void *user)
     return ed_keep(scope_give(dx));
 }
 
-/* The inputs, and numbers between 1/2 and 3/2 in the shape of the output. */
+/* The inputs, and a tensor in the shape of the output with values between 1/2 and 3/2. */
 static ed_list *inputs_and_dy(const check *c)
 {
     ed_tensor *y = call_f(c, c->inputs);
@@ -282,7 +281,7 @@ static void keep_worse(check *worst, const check *c)
     worst->compared = compared;
 }
 
-/* `worst` knows the worst element of the first order; it learns of the second's. */
+/* Updates the worst element of the first order by that of the second. */
 static bool run_second(check *worst)
 {
     check inner = *worst;
@@ -334,9 +333,8 @@ static bool write_report(const check *c, const char **report)
     snprintf(input, sizeof input, "input %lld", text_nth(c->input));
     bool is_dy = c->order == 2 && c->input == c->inputs->size - 1;
     snprintf(r->s + n, sizeof r->s - (size_t)n,
-             " by %s, element %s: the tape says %.12g, differences say %.12g, apart by %.3g where "
-             "%.3g is allowed; the "
-             "worst of %lld elements",
+             " by %s, element %s: the tape has %.12g, finite differences have %.12g: the error "
+             "is %.3g, the tolerance %.3g; the worst of %lld elements",
              is_dy ? "the output's gradient" : input,
              text_of_element(c->inputs->items[c->input], c->column).s, c->tape, c->difference,
              fabs(c->tape - c->difference), c->allowed, (long long)c->compared);

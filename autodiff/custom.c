@@ -2,15 +2,16 @@
 #include "ops/draws.h"
 
 /*
- * Functions as ops. A call of ed_custom_gradient or ed_recompute goes through the dispatcher as
- * one op, whose attribute is an object that holds the user's functions; what happens inside is hidden
- * from the tapes that listen outside.
+ * Functions as ops. A call of ed_custom_gradient or ed_recompute goes through the dispatcher as one
+ * op, whose attribute is an object that holds the user's functions. The ops inside are hidden from
+ * the tapes outside.
  *
- * What f reads beyond its inputs (variables, and tensors that a tape outside tracks) would lose its
- * gradient. ed_recompute makes operands of it, ed_custom_gradient refuses it.
+ * What f reads besides its inputs (variables, and tensors that a tape outside tracks) would lose
+ * its gradient. ed_recompute makes operands of them, ed_custom_gradient refuses them.
  */
 
-/* The value is what f first read from the variable given, or the tensor itself. */
+/* `given` is a variable or tensor; `value` what f first read from the variable, or the tensor
+ * itself. */
 typedef struct reading {
     ed_tensor *given, *value; /* retained */
 } reading;
@@ -91,7 +92,7 @@ static bool add_operand(function *self, ed_tensor *given, ed_tensor *value)
     return true;
 }
 
-/* The user's data is released once, however this ends. */
+/* The user's data is released once, also on failure. */
 static function *new_function(ed_function f, void *user, void (*release)(void *user), bool complete)
 {
     function *self = complete ? object_new(&function_class, sizeof *self) : NULL;
@@ -118,7 +119,7 @@ static bool take_inputs(function *self, const ed_list *inputs, const char *what)
     return true;
 }
 
-/* ---- Running f out of the tapes' hearing ----------------------------------------------------- */
+/* ---- Running f, hidden from tapes ------------------------------------------------------------ */
 
 typedef struct reader {
     ed_listener listener;
@@ -126,7 +127,7 @@ typedef struct reader {
     bool failed;
 } reader;
 
-/* A custom gradient may read variables that nobody will ask it about. */
+/* Whether x needs a gradient. A custom gradient may read variables that are not trainable. */
 static bool matters(const reader *r, const ed_tensor *x)
 {
     if (tensor_is_variable(x) &&
@@ -146,8 +147,8 @@ static void note_operand(reader *r, ed_tensor *given, ed_tensor *value)
         r->failed = true;
 }
 
-/* A variable that is written counts as read where f is to run again: from what it was before, and
- * without changing what it is by then. */
+/* For ed_recompute, a variable that f writes counts as read too: f runs again from its value
+ * before, and must not change its value after. */
 static void note_reads(ed_listener *listener, const ed_call *call)
 {
     reader *r = (reader *)listener;
@@ -155,7 +156,7 @@ static void note_reads(ed_listener *listener, const ed_call *call)
         note_operand(r, call->operands[i], call->inputs[i]);
 }
 
-/* Returning a tensor is reading it too. */
+/* A tensor that f returns counts as read. */
 static bool run_hidden(function *self, ed_list *inputs, const char *what)
 {
     reader r = {.listener = {.before = note_reads, .differentiates = true, .hides = true},
@@ -179,8 +180,8 @@ static bool run_hidden(function *self, ed_list *inputs, const char *what)
     return true;
 }
 
-/* Puts the operands' values into the variables, the present ones into the values; and back. In
- * reverse order then, as an input may be given twice. */
+/* Exchanges the operands' values and the variables' present values; and back, in reverse order,
+ * as an input may be given twice. */
 static void exchange(reading *operand)
 {
     if (!tensor_is_variable(operand->given)) return;
@@ -216,14 +217,13 @@ static ed_tensor *call_as(const ed_op *op, function *self)
     return y;
 }
 
-/* The output is a view of what f returned, with an id of its own: the same value may have come in
- * as an input. */
+/* The output is a view of what f returned, with its own id: the same tensor may be an input. */
 static bool infer_result(ed_call *call)
 {
     const function *self = ((const function_attrs *)call->attrs)->function;
     const ed_tensor *y = self ? self->result : NULL;
     if (!y)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "ed_%s makes this call, nobody else",
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "only ed_%s can call this op",
                             call->op->name);
     call->ready = true;
     return (call->outputs[0] = tensor_view(y, y->rank, y->shape, y->strides, 0)) != NULL;
@@ -255,7 +255,7 @@ static bool custom_backward(const ed_gradient_call *g)
 
 ED_OP(custom_gradient) = {
     .name = "custom_gradient",
-    .doc = "a function with a gradient of its own",
+    .doc = "a function with a custom gradient",
     .operands = {{"inputs", ED_SET_ALL, 0}},
     .flags = ED_OP_VARIADIC | ED_OP_INTERNAL,
     ED_OP_ATTRS(FUNCTION_ATTRS, function_attrs),
@@ -291,7 +291,7 @@ ed_tensor *ed_custom_gradient(ed_function f, ed_gradient_function gradient, ed_l
 
 /* ---- Recompute ------------------------------------------------------------------------------- */
 
-/* An operand given twice takes its gradient at the first place. */
+/* If an operand is given twice, the first one gets the gradient. */
 static bool is_wanted(const function *self, const ed_gradient_call *g, int i)
 {
     return g->needs[i] && *slot_of(self, self->operands[i].given) == i + 1;
@@ -310,7 +310,7 @@ static ed_list *some_operands(const function *self, const ed_gradient_call *g, b
     return list;
 }
 
-/* The gradients of the operands wanted: f again, this time with a tape. */
+/* The gradients of the operands that need one: runs f again, with a tape. */
 static ed_list *run_again(function *self, const ed_gradient_call *g)
 {
     ed_list *inputs = some_operands(self, g, false), *sources = some_operands(self, g, true);
@@ -343,7 +343,7 @@ static bool recompute_backward(const ed_gradient_call *g)
 
 ED_OP(recompute) = {
     .name = "recompute",
-    .doc = "a function whose inside is computed again on the way back",
+    .doc = "a function that the backward pass computes again",
     .operands = {{"inputs", ED_SET_ALL, 0}},
     .flags = ED_OP_VARIADIC | ED_OP_INTERNAL,
     ED_OP_ATTRS(FUNCTION_ATTRS, function_attrs),

@@ -1,20 +1,20 @@
 #include "autodiff/tape.h"
 
 /*
- * The way back. Forward once over the nodes: which slots can be reached from a source? Then
- * backward: each node that leads from a source and whose outputs have a gradient is asked for the
- * gradients of those operands that matter; they add up in their slots.
+ * The backward pass. A forward loop over the nodes first marks the slots that depend on a source.
+ * Then, backward: each node that depends on a source and whose outputs have a gradient computes the
+ * gradients of those operands that depend on a source; gradients of one slot are added.
  *
- * A gradient function may itself ask the tape, if it is persistent, for another gradient; so what a
- * walk knows stands in the walk, not in the nodes.
+ * A gradient function may itself compute a gradient of the same tape, if that is persistent; so the
+ * state of a pass is in the walk, not in the nodes.
  */
 
 typedef struct walk {
     ed_tape *tape;
     tape_node *last;
     int32_t n_slots;
-    ed_tensor **gradients; /* one a slot; retained */
-    bool *leads;           /* slots that a source leads to, the sources' own included */
+    ed_tensor **gradients; /* one for each slot; retained */
+    bool *leads;           /* slots that depend on a source, the sources' own included */
     bool *is_source;
 } walk;
 
@@ -70,17 +70,16 @@ static bool check_gradient(const tape_node *node, int i, const ed_tensor *dx)
         has_shape(dx, node->shapes[i]))
         return true;
     ed_fail(ED_INVALID_ARGUMENT,
-            "gradient of %s: the gradient of operand %lld is %s%s, the operand is %s%s",
+            "gradient of %s: the gradient of operand %lld is %s%s, but the operand is %s%s",
             node->op->name, text_nth(i), dx->flags & TENSOR_WEAK ? "the number " : "",
             text_of_tensor(dx).s, ed_dtype_name(node->dtypes[i]),
             text_of_ints(node->shapes[i].values, node->shapes[i].count).s);
     return false;
 }
 
-/* Asks the op for the gradients of its operands and adds them up. An op that failed leaves NULL; so
- * does one from which nothing flows back. They are told apart by the error, if none was kept
- * before. */
-static bool ask(walk *w, const tape_node *node, const ed_gradient_call *call)
+/* Calls the op's gradient function and adds the results to the slots. dx[i] is NULL if the op
+ * failed or if the gradient is zero. An error tells which, unless one was kept before the call. */
+static bool call_gradient(walk *w, const tape_node *node, const ed_gradient_call *call)
 {
     bool failed_before = ed_failed();
     bool ok = node->op->gradient(call);
@@ -98,7 +97,7 @@ static bool ask(walk *w, const tape_node *node, const ed_gradient_call *call)
     return true;
 }
 
-/* Arrays of as many entries as the node has outputs, inputs, inputs. */
+/* dy has an entry for each output, dx and needs for each input. */
 static bool backward_with(walk *w, const tape_node *node, ed_tensor **dy, ed_tensor **dx,
                           bool *needs)
 {
@@ -107,20 +106,20 @@ static bool backward_with(walk *w, const tape_node *node, ed_tensor **dy, ed_ten
         needs[i] = node->slots[i] >= 0 && w->leads[node->slots[i]];
         dx[i] = NULL;
     }
-    return ask(w, node,
-               &(ed_gradient_call){
-                   .op = node->op,
-                   .attrs = node->attrs,
-                   .n_inputs = node->n_inputs,
-                   .n_outputs = node->n_outputs,
-                   .inputs = node->saved,
-                   .outputs = node->saved + node->n_inputs,
-                   .dy = dy,
-                   .dx = dx,
-                   .needs = needs,
-                   .shapes = node->shapes,
-                   .dtypes = node->dtypes,
-               });
+    return call_gradient(w, node,
+                         &(ed_gradient_call){
+                             .op = node->op,
+                             .attrs = node->attrs,
+                             .n_inputs = node->n_inputs,
+                             .n_outputs = node->n_outputs,
+                             .inputs = node->saved,
+                             .outputs = node->saved + node->n_inputs,
+                             .dy = dy,
+                             .dx = dx,
+                             .needs = needs,
+                             .shapes = node->shapes,
+                             .dtypes = node->dtypes,
+                         });
 }
 
 static bool fail_no_gradient(const tape_node *node)
@@ -155,7 +154,7 @@ static bool backward(walk *w, const tape_node *node)
     return ok;
 }
 
-/* What flowed into a node's outputs is no longer needed, unless it was asked for. */
+/* Releases the gradients of a node's outputs, unless they are of sources. */
 static void drop_outputs(walk *w, const tape_node *node)
 {
     for (int i = 0; i < node->n_outputs; i++) {
@@ -178,8 +177,8 @@ static bool walk_back(walk *w)
 
 /* ---- Targets and sources --------------------------------------------------------------------- */
 
-/* What flows into target i: the gradient given, a number or a tensor that broadcasts to its shape,
- * or ones. */
+/* The gradient of target i: the one given, a number or a tensor that broadcasts to its shape, or
+ * ones. */
 static ed_tensor *seed(ed_tensor *target, const ed_list *given, int64_t i)
 {
     const ed_ints shape = {target->shape, target->rank};
@@ -211,8 +210,8 @@ static bool check_seed(const ed_tensor *dy, const ed_tensor *target, int64_t i)
         ops_broadcast(dy->rank, dy->shape, target->rank, target->shape, &rank, shape) &&
         has_shape(target, (ed_ints){shape, rank}))
         return true;
-    ed_fail(ED_INVALID_ARGUMENT, "gradient: output gradient %lld is %s, its target %s", text_nth(i),
-            text_of_tensor(dy).s, text_of_tensor(target).s);
+    ed_fail(ED_INVALID_ARGUMENT, "gradient: output gradient %lld is %s, but its target is %s",
+            text_nth(i), text_of_tensor(dy).s, text_of_tensor(target).s);
     return false;
 }
 
@@ -251,8 +250,8 @@ static bool check_tape(const ed_tape *tape)
     return true;
 }
 
-/* Room for as many slots as there are now; the nodes recorded from here on are not walked. A target
- * counts as read. */
+/* Allocates for the present number of slots; nodes that are recorded later are not walked. Targets
+ * are read, which makes the tape watch trainable variables. */
 static bool walk_begin(walk *w, ed_tape *tape, const ed_list *targets)
 {
     *w = (walk){.tape = tape, .last = tape->last};

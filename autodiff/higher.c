@@ -1,28 +1,28 @@
 #include "autodiff/tape.h"
 #include <string.h>
 
-/*
- * Jacobians: one walk back for every element of the target, with a one-hot gradient flowing into
- * it; the rows are stacked. (All reverse mode: no op needs anything more than its gradient.)
- */
+/* Jacobians: one backward pass for each element of the target, with a one-hot gradient of the
+ * target; the rows are stacked. Reverse mode only, so an op needs no more than its gradient. */
 
 static bool check_tape(const char *what, ed_tape *tape, ed_tensor *target, ed_tensor *source)
 {
     if (NULL_GIVEN(what, tape, target, source)) return false;
     if (!tape->persistent)
         return ed_fail(ED_FAILED_PRECONDITION,
-                       "%s: the tape must be persistent: it is used once for every element", what);
+                       "%s: the tape must be persistent: one gradient is computed for each element "
+                       "of the target",
+                       what);
     return true;
 }
 
-/* The shapes of both, joined, without the first `skip` dimensions of the second. */
+/* The shape of a followed by that of b without its first `skip` dimensions. */
 static bool join(const char *what, const ed_tensor *a, const ed_tensor *b, int skip, int *rank,
                  int64_t *shape)
 {
     *rank = a->rank + b->rank - skip;
     if (*rank > ED_MAX_RANK)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "%s: target %s and source %s together have a rank higher than %d", what,
+                       "%s: target %s and source %s have ranks that add up to more than %d", what,
                        text_of_tensor(a).s, text_of_tensor(b).s, ED_MAX_RANK),
                false;
     for (int i = 0; i < a->rank; i++) shape[i] = a->shape[i];
@@ -30,7 +30,7 @@ static bool join(const char *what, const ed_tensor *a, const ed_tensor *b, int s
     return true;
 }
 
-/* Zeros like the target but for ones at first, first + step, ... */
+/* Zeros in the shape of the target, with ones at first, first + step, ... */
 static ed_tensor *ones_at(const ed_tensor *target, int64_t first, int64_t step)
 {
     ed_tensor *dy = tensor_new(target->dtype, target->rank, target->shape);
@@ -40,8 +40,8 @@ static ed_tensor *ones_at(const ed_tensor *target, int64_t first, int64_t step)
     return scope_give(dy);
 }
 
-/* What flows to the source when that flows into the target; nothing is zeros, but NULL, without an
- * error, for the first of all. */
+/* The source's gradient for that gradient of the target. Unconnected: zeros; but NULL, without
+ * an error, at the first pass. */
 static ed_tensor *row(ed_tape *tape, ed_tensor *target, ed_tensor *source, int64_t i, int64_t step)
 {
     ED_SCOPE;
@@ -52,8 +52,8 @@ static ed_tensor *row(ed_tape *tape, ed_tensor *target, ed_tensor *source, int64
                                                              .unconnected_zeros = i > 0}));
 }
 
-/* One walk for each of the first `step` elements, ones flowing into every step-th from there: the
- * rows, stacked along `axis` and shaped. NULL, without an error, if unconnected. */
+/* One pass for each of the first `step` elements, with ones at every step-th element from there
+ * on: the rows, stacked along `axis` and reshaped. NULL, without an error, if unconnected. */
 static ed_tensor *stack_rows(ed_tape *tape, ed_tensor *target, ed_tensor *source, int64_t step,
                              int axis, ed_ints shape)
 {
@@ -77,16 +77,15 @@ ed_tensor *ed_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source)
     return stack_rows(tape, target, source, target->size, 0, (ed_ints){shape, rank});
 }
 
-/* Column j of all rows at once: the batch's rows do not mix, so ones may flow into the column of
- * each of them. */
+/* Column j of all rows in one pass: rows of the batch don't depend on each other. */
 ed_tensor *ed_batch_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source)
 {
     if (!check_tape("batch_jacobian", tape, target, source)) return NULL;
     if (target->rank < 1 || source->rank < 1 || target->shape[0] != source->shape[0])
-        return ed_fail(
-            ED_INVALID_ARGUMENT,
-            "batch_jacobian: target %s and source %s must have the same first dimension, the batch",
-            text_of_tensor(target).s, text_of_tensor(source).s);
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "batch_jacobian: target %s and source %s must have the same size of the "
+                       "first axis, the batch",
+                       text_of_tensor(target).s, text_of_tensor(source).s);
     int rank;
     int64_t shape[ED_MAX_RANK];
     if (!join("batch_jacobian", target, source, 1, &rank, shape)) return NULL;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Memory of nodes: chunks that are only ever added to ------------------------------------- */
+/* ---- Memory of nodes: chunks, freed all at once ---------------------------------------------- */
 
 typedef struct tape_chunk {
     struct tape_chunk *next;
@@ -10,7 +10,7 @@ typedef struct tape_chunk {
     max_align_t data[];
 } tape_chunk;
 
-enum { FIRST_CHUNK = 4000, CHUNK = 65440 }; /* with the headers, whole size classes */
+enum { FIRST_CHUNK = 4000, CHUNK = 65440 }; /* with headers, exactly a size class */
 
 static void *chunk_alloc(ed_tape *tape, size_t bytes)
 {
@@ -32,8 +32,8 @@ static void *chunk_alloc(ed_tape *tape, size_t bytes)
 /* ---- Ids and slots --------------------------------------------------------------------------- */
 
 /*
- * Ids are dealt in runs. Four neighbours share a cache line of the table, but the lines are spread:
- * the runs of several threads would else pile up in one place.
+ * Threads take ids in runs. Four neighbours share a cache line of the table, but the lines are
+ * spread by a hash: otherwise the runs of several threads would collide.
  */
 static tape_entry *find_slot(const ed_tape *tape, uint64_t id)
 {
@@ -63,7 +63,7 @@ static bool grow_entries(ed_tape *tape)
     return true;
 }
 
-/* Leads an id to a slot. */
+/* Maps an id to a slot. */
 static bool set_slot(ed_tape *tape, uint64_t id, int32_t slot)
 {
     if (2 * tape->n_entries >= tape->capacity && !grow_entries(tape)) return false;
@@ -94,7 +94,7 @@ static bool remember_variable(ed_tape *tape, ed_tensor *v)
     return true;
 }
 
-/* Makes a slot for a tensor or variable that has none. */
+/* Creates a slot for a tensor or variable that has none. */
 static int32_t watch(ed_tape *tape, ed_tensor *x)
 {
     int32_t slot = new_slot(tape, x->id);
@@ -127,7 +127,7 @@ int32_t tape_slot_read(ed_tape *tape, ed_tensor *x)
 
 /* ---- Recording ------------------------------------------------------------------------------- */
 
-/* A copy of the attributes that stands by itself, objects retained. */
+/* A deep copy of the attributes, objects retained. */
 static bool copy_attrs(ed_tape *tape, tape_node *node, const void *attrs)
 {
     node->attrs = attrs;
@@ -155,7 +155,7 @@ void tape_release_node(tape_node *node)
     release_attrs(node);
 }
 
-/* One piece of memory for the node and all its arrays. */
+/* One block of memory for the node and all its arrays. */
 static tape_node *new_node(ed_tape *tape, const ed_call *call)
 {
     size_t n = (size_t)(call->n_inputs + call->n_outputs), dims = 0;
@@ -203,8 +203,8 @@ static bool any_float_output(const ed_call *call)
     return false;
 }
 
-/* Slots of the operands into `slots`; whether any is tracked. Variables are watched on the way,
- * also by ops whose result carries no gradient. Writing a variable is not reading it. */
+/* Writes the operands' slots; returns whether any is tracked. Watches trainable variables that
+ * the op reads, also if its result has no gradient. An operand that is only written is not read. */
 static bool find_slots(ed_tape *tape, const ed_call *call, int32_t *slots)
 {
     bool tracked = false;
@@ -250,7 +250,7 @@ static void after(ed_listener *listener, const ed_call *call)
         tape_destroy(tape);
         return;
     }
-    /* What only writes, or stops gradients, is nothing to go back through. */
+    /* Ops that only write, or stop gradients, are not part of a backward pass. */
     if (!call->n_outputs || call->op->flags & ED_OP_STOPS) return;
     int32_t some[ED_MAX_OPERANDS], *slots = some;
     if (call->n_inputs > ED_MAX_OPERANDS &&
@@ -263,7 +263,7 @@ static void after(ed_listener *listener, const ed_call *call)
     if (slots != some) memory_free(slots);
 }
 
-/* ---- Life ------------------------------------------------------------------------------------ */
+/* ---- Creation and destruction ---------------------------------------------------------------- */
 
 void tape_clear(ed_tape *tape)
 {
@@ -301,8 +301,7 @@ static bool is_alive(const thread_state *owner)
     return t != NULL;
 }
 
-/* Another thread can't take it out of the owner's listeners: the owner does, when it next tells
- * them of an op. */
+/* Another thread can't remove it from the owner's listeners: the owner does so at its next op. */
 static void tape_destroy(void *object)
 {
     ed_tape *tape = object;

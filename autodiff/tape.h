@@ -1,17 +1,17 @@
 /*
- * The tape's inside.
+ * The structure of tapes.
  *
- * A tape is a listener of the dispatcher. It knows tensors by their ids only: a table gives each
- * tracked id a slot, a small number. What a call did is a node: the op, its attributes, the slots
- * of its operands and outputs, and those tensors that the op's gradient asked to have saved. Nodes
- * stand in the order of execution, so the way back is the list read backwards, with one gradient a
- * slot.
+ * A tape is a listener of the dispatcher. It identifies tensors by their ids: a hash table maps
+ * each tracked id to a slot, a small number. Each recorded call is a node: the op, its attributes,
+ * the slots of its operands and outputs, and those tensors that the op's gradient needs saved.
+ * Nodes are in the order of execution, so a backward pass is the list read backwards, with one
+ * gradient for each slot.
  *
  *     ids     17 -> slot 0 (watched)   18 -> slot 1   19 -> slot 2
  *     nodes   [mul: slots 0, - -> 1]  [add: slots 1, 0 -> 2]
  *
- * A variable has one slot. Each value that was read from it is a tensor with an id of its own that
- * leads to that slot; so the gradients of all reads add up, and gradients of gradients, which see
+ * A variable has one slot. Each value that was read from it is a tensor with its own id, which maps
+ * to the same slot. So the gradients of all reads are added, and second-order gradients, which read
  * the saved values, find the variable too.
  */
 #ifndef EDDY_AUTODIFF_TAPE_H
@@ -39,12 +39,12 @@ typedef struct tape_entry {
 struct ed_tape {
     ed_object object;
     ed_listener listener;
-    const thread_state *owner; /* whose listener it is */
+    const thread_state *owner; /* the thread whose ops it records */
     bool recording, persistent, watches_accessed;
-    bool consumed;  /* its one gradient was asked */
-    bool broken;    /* memory failed while recording */
+    bool consumed;  /* its one gradient was computed */
+    bool broken;    /* out of memory while recording */
     bool abandoned; /* released by another thread: the owner frees it; atomic */
-    int walks;      /* gradient calls at work: what is recorded must stay */
+    int walks;      /* backward passes in progress: nodes must not be freed */
 
     tape_entry *entries; /* open addressing */
     size_t n_entries, capacity;
@@ -60,22 +60,22 @@ struct ed_tape {
 /* The slot of a tensor or variable; -1 if it is not tracked. */
 int32_t tape_slot_of(ed_tape *tape, const ed_tensor *x);
 
-/* The same for one that is read: a trainable variable is watched by that. */
+/* The same for one that an op reads: a trainable variable is watched from then on. */
 int32_t tape_slot_read(ed_tape *tape, ed_tensor *x);
 
 /* Releases what a node saved. */
 void tape_release_node(tape_node *node);
 
-/* Forgets all nodes and ids. */
+/* Frees all nodes and ids. */
 void tape_clear(ed_tape *tape);
 
-/* Whether this thread may use it: a tape that records is its own thread's. Else an error. */
+/* Whether this thread may use it; false, with an error, if it records in another thread. */
 bool tape_is_ours(const ed_tape *tape, const char *what);
 
-/* Stops recording if it does. */
+/* Stops recording, if it records. */
 void tape_stop(ed_tape *tape);
 
-/* The tape that listens here, NULL if it is somebody else. */
+/* The tape of this listener; NULL if the listener is not a tape. */
 ed_tape *tape_of(ed_listener *listener);
 
 #endif

@@ -405,9 +405,10 @@ static void output_gradients(void)
     assert_values(ed_gradient(tape, y, x, GIVEN(v)), 10, 28);
     assert_values(ed_gradient(tape, ed_list_of(y, z), x, GIVEN(V(1, 1), V(0, 2))), 2, 10);
     assert_fails(ed_gradient(tape, y, x, GIVEN(V(1, 2, 3))), ED_INVALID_ARGUMENT,
-                 "output gradient 0 is float64[3], its target float64[2]");
+                 "output gradient 0 is float64[3], but its target is float64[2]");
     assert_fails(ed_gradient(tape, ed_list_of(y, z), x, GIVEN(V(1), ed_ones(ED_SHAPE(2)))),
-                 ED_INVALID_ARGUMENT, "output gradient 1 is float32[2], its target float64[2]");
+                 ED_INVALID_ARGUMENT,
+                 "output gradient 1 is float32[2], but its target is float64[2]");
     assert_fails(ed_gradient(tape, y, x, GIVEN(ed_ones(ED_SHAPE(1, 2), .dtype = ED_FLOAT64))),
                  ED_INVALID_ARGUMENT, "float64[1, 2]");
     assert_fails(ed_gradient(tape, y, x, GIVEN(y, z)), ED_INVALID_ARGUMENT,
@@ -581,9 +582,10 @@ static void wrong_gradients(void)
     ed_tape *tape = ed_tape_begin(.persistent = true);
     ed_watch(tape, x);
     ed_tensor *y = odd_of(x, "ones", ED_SHAPE(1, 3));
-    assert_fails(ed_gradient(tape, y, x), ED_INVALID_ARGUMENT,
-                 "gradient of test_odd: the gradient of operand 0 is float64[1, 3], the operand is "
-                 "float64[3]");
+    assert_fails(
+        ed_gradient(tape, y, x), ED_INVALID_ARGUMENT,
+        "gradient of test_odd: the gradient of operand 0 is float64[1, 3], but the operand is "
+        "float64[3]");
     assert_fails(ed_gradient(tape, odd_of(x, "float", ED_SHAPE(3)), x), ED_INVALID_ARGUMENT,
                  "float32[3]");
     assert_fails(ed_gradient(tape, odd_of(x, "failing", ED_SHAPE(3)), x), ED_INVALID_ARGUMENT,

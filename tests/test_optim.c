@@ -591,7 +591,8 @@ static void test_refused_steps(void **state)
     refuse(o, NULL, ed_list_of(v), "NULL");
     refuse(o, ed_list_of(g), NULL, "NULL");
     refuse(o, ed_list_of(g), ed_list_of(v, b), "1 gradients for 2 variables");
-    refuse(o, ed_list_of(g), ed_list_of(g), "entry 0 of variables must be a variable, got a tensor");
+    refuse(o, ed_list_of(g), ed_list_of(g),
+           "entry 0 of variables must be a variable, got a tensor");
     refuse(o, ed_list_of(one), ed_list_of(v),
            "the variable layer/w is float32[2], but its gradient is float32[1]");
     refuse(o, ed_list_of(numbers(ED_FLOAT64, (double[]){1, 2}, 2)), ed_list_of(v),

@@ -316,7 +316,7 @@ static void wrong_functions_are_reported(void **state)
     static const double x[] = {0.1, -0.7};
     ed_list *inputs = ed_list_of(ed_constant(x, ED_SHAPE(2, 1)));
     assert_false(ed_check_gradient(wrong, inputs, NULL, &report));
-    assert_non_null(strstr(report, "input 0, element [0, 0]: the tape says 1.116"));
+    assert_non_null(strstr(report, "input 0, element [0, 0]: the tape has 1.116"));
     assert_false(ed_failed());
     assert_true(ed_check_gradient(wrong, inputs, NULL, &report, .rtol = 0.02));
 }

@@ -81,10 +81,10 @@ check.raises("a tensor, a number", mean.compare, mean, {1})
 -- The gradient checker, and products with the Hessian.
 local fine, report = ed.check_gradient(function(p, q) return (p * q):sum() end,
     {ed.tensor({1, 2}, "float64"), ed.tensor({3, 4}, "float64")}, {second_order = true})
-assert(fine and report:find("the tape says"), report)
+assert(fine and report:find("the tape has"), report)
 local wrong = ed.custom_gradient(function(p) return p * p end, function(dy, value, p) return dy * p end)
 fine, report = ed.check_gradient(wrong, {ed.tensor({1, 2}, "float64")})
-assert(not fine and report:find("apart by"), report)
+assert(not fine and report:find("the error is"), report)
 check.raises("training.lua", ed.check_gradient, function() error("inside") end, {ed.tensor({1}, "float64")})
 check.raises("no option rtoll", ed.check_gradient, wrong, {1.0}, {rtoll = 1})
 check.near(ed.hessian_vector_product(function(p) return (p ^ 3):sum() end, {{1.0, 2}}, {{1.0, 10}})[1], {6, 120}, 1e-4)
