@@ -1,5 +1,12 @@
 /*
- * Datasets: where batches come from.
+ * Datasets: batches of examples for a training loop.
+ *
+ *     ed_dataset *train = ed_dataset_mnist("train", .dir = "mnist", .batch = 32, .shuffle = true);
+ *     for (int epoch = 0; epoch < 5; epoch++)
+ *         for (ed_dataset_begin(train); ed_dataset_next(train, &x, &y);) {
+ *             ED_SCOPE;
+ *             ... a step with x [32, 28, 28] and y [32] ...
+ *         }
  */
 #ifndef EDDY_DATA_H
 #define EDDY_DATA_H
@@ -25,16 +32,18 @@ bool ed_write_png(const char *path, ed_tensor *image);
 typedef struct ed_dataset ed_dataset;
 
 typedef struct ed_dataset_options {
-    int64_t batch;       /* default 32 */
-    bool shuffle;        /* in a new order every epoch */
+    int64_t batch;       /* rows of a batch; default 32 */
+    bool shuffle;        /* a new random order in each epoch; default: the order of the rows */
     bool drop_remainder; /* leave out the last batch if it is smaller */
-    uint64_t seed;       /* of the order; 0: drawn from ed_set_seed's state */
-    bool pixels;         /* x is uint8, batches of it are float32: 0..255 becomes 0..1 */
+    uint64_t seed;       /* seed of the order; 0: drawn from the state of ed_set_seed */
+    bool pixels;         /* x must be uint8; batches have float32, x / 255 */
 } ed_dataset_options;
 
 /*
- * Batches of x [n, ...] and y [n, ...]: row i of one goes with row i of the other. Fails if their
- * numbers of rows differ. Pixels are converted batch by batch; the dataset keeps bytes.
+ * A dataset of x [n, ...] and y [n, ...], of any dtypes: row i of x belongs to row i of y. Batches
+ * are [batch, ...]; the last one may have fewer rows. Without shuffle they are views of x and y,
+ * else copies. With pixels, x is converted batch by batch. The dataset holds references to x and y.
+ * Fails if x and y have different numbers of rows.
  */
 #define ed_dataset_from_tensors(x, y, ...)                                                         \
     ed_dataset_from_tensors_with(x, y, &(ed_dataset_options){__VA_ARGS__})
@@ -42,13 +51,14 @@ ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
                                          const ed_dataset_options *options);
 
 /*
- * MNIST from IDX files in a folder; split is "train" or "test". x float32 [n, 28, 28] in 0..1, y
- * int32 [n]. The files are train-images-idx3-ubyte, train-labels-idx1-ubyte,
- * t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, plain or .gz.
+ * MNIST from its IDX files in a folder; split is "train" (60000 rows) or "test" (10000). x is
+ * float32 [n, 28, 28] in 0..1, y int32 [n] in 0..9. The files are train-images-idx3-ubyte,
+ * train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, plain or .gz. Fails
+ * as ed_read_idx does.
  */
 typedef struct ed_dataset_mnist_options {
     const char *dir; /* the folder; required */
-    int64_t batch;   /* these as in ed_dataset_options */
+    int64_t batch;   /* this and the others as in ed_dataset_options */
     bool shuffle, drop_remainder;
     uint64_t seed;
 } ed_dataset_mnist_options;
@@ -57,29 +67,32 @@ typedef struct ed_dataset_mnist_options {
 ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_options *options);
 
 /*
- * The next batch; x and y belong to the dataset and are valid until the next call. false at the end
- * of an epoch (the call after that begins the next one) and if an error is kept. x or y may be NULL
- * if it is not needed.
+ * Sets *x and *y to the next batch and returns true. They belong to the dataset and are valid until
+ * the next call; ed_retain keeps them longer. Returns false at the end of an epoch (the call after
+ * that begins the next one), on failure, and if an error is kept already. x or y may be NULL if it
+ * is not needed.
  */
 bool ed_dataset_next(ed_dataset *dataset, ed_tensor **x, ed_tensor **y);
 
-/* Starts the next epoch. */
+/* Begins the next epoch: the next batch is its first. */
 bool ed_dataset_rewind(ed_dataset *dataset);
 
-/* The same, except right after a checkpoint was restored: then the epoch continues from the
- * position in the checkpoint. For loops over all batches. */
+/* The same, for loops over the batches of an epoch. Right after a checkpoint was restored it
+ * does nothing: the epoch continues from the position in the checkpoint. */
 bool ed_dataset_begin(ed_dataset *dataset);
 
 /* The number of rows; 0 for NULL. */
 int64_t ed_dataset_rows(const ed_dataset *dataset);
 
-/* The number of batches in an epoch; 0 for NULL. */
+/* The number of batches in an epoch, the last smaller one included unless drop_remainder; 0 for
+ * NULL. */
 int64_t ed_dataset_batches(const ed_dataset *dataset);
 
-/* All of x, unshuffled, with the dtype that batches have. */
+/* All rows of x in their order, with the dtype of batches (float32 for pixels): a view, or a new
+ * tensor for pixels. */
 ed_tensor *ed_dataset_x(const ed_dataset *dataset);
 
-/* All of y, unshuffled. */
+/* All rows of y in their order: a view. */
 ed_tensor *ed_dataset_y(const ed_dataset *dataset);
 
 #pragma GCC visibility pop

@@ -1,12 +1,13 @@
 /*
- * Datasets in memory: two tensors whose rows go together, handed out in batches.
+ * Datasets in memory: two tensors whose rows belong together, divided into batches.
  *
- * In order, a batch is a view. Shuffled, its rows are gathered into a new tensor; the order of an
- * epoch is a function of (seed, number of the epoch) alone. Images may stay bytes: such a set turns
- * a batch into float32 0..1 on its way out, which costs a quarter of the memory and of its traffic.
+ * Without shuffle a batch is a view. With shuffle its rows are gathered into a new tensor; the
+ * order of an epoch depends on (seed, number of the epoch) only. Images may be stored as uint8 and
+ * converted to float32 0..1 batch by batch, which takes a quarter of the memory and of its
+ * bandwidth.
  *
  *     position    -1                     the next ed_dataset_next begins an epoch
- *                 0, batch, 2 batch ...  the next batch' first row
+ *                 0, batch, 2 batch ...  the first row of the next batch
  */
 #include "data/data.h"
 #include "ops/random.h"
@@ -18,13 +19,13 @@
 struct ed_dataset {
     ed_object object;
     ed_tensor *x, *y;
-    bool pixels; /* x is uint8 and goes out as float32 in 0..1 */
+    bool pixels; /* x is uint8, its batches are float32 in 0..1 */
     int64_t rows, batch, position;
     uint64_t seed, epoch;
     bool drop_remainder;
-    int64_t *order; /* NULL: as they are */
-    bool stale;     /* the order is not that of (seed, epoch): it is made before the next batch */
-    bool restored;  /* the position is a checkpoint's, and nothing was taken since */
+    int64_t *order; /* NULL: not shuffled */
+    bool stale;     /* the order must be computed anew before the next batch */
+    bool restored;  /* the position is a checkpoint's, and no batch was taken since */
     ed_tensor *lent[2];
 };
 
@@ -41,7 +42,7 @@ static void dataset_destroy(void *object)
 
 /* ---- Checkpoints ----------------------------------------------------------------------------- */
 
-/* Where the set stands: all that its next batches depend on, beside the rows themselves. */
+/* The state that the next batches depend on, besides the rows themselves. */
 enum { POSITION, EPOCH, SEED, ROWS, SHUFFLED, STATE_WORDS };
 
 static void get_state(const void *self, void *elements)
@@ -85,7 +86,7 @@ static void dataset_track(void *set, ed_tracker *t)
 static const object_class dataset_class = {
     .name = "dataset", .destroy = dataset_destroy, .track = dataset_track};
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creation -------------------------------------------------------------------------------- */
 
 static bool check_dataset(const ed_tensor *x, const ed_tensor *y, const ed_dataset_options *options)
 {
@@ -96,10 +97,11 @@ static bool check_dataset(const ed_tensor *x, const ed_tensor *y, const ed_datas
                 "dataset_from_tensors: x and y must have the same number of rows: x is %s, y is %s",
                 text_of_tensor(x).s, text_of_tensor(y).s);
     else if (options->pixels && x->dtype != ED_UINT8)
-        ed_fail(ED_INVALID_ARGUMENT, "dataset_from_tensors: pixels must be uint8, x is %s",
+        ed_fail(ED_INVALID_ARGUMENT, "dataset_from_tensors: with pixels, x must be uint8, got %s",
                 text_of_tensor(x).s);
     else if (options->batch < 0)
-        ed_fail(ED_INVALID_ARGUMENT, "dataset_from_tensors: batch must be > 0, got %lld",
+        ed_fail(ED_INVALID_ARGUMENT,
+                "dataset_from_tensors: batch must be >= 0 (0: the default, 32), got %lld",
                 (long long)options->batch);
     else
         return true;
@@ -134,9 +136,9 @@ ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
 
 /* ---- Batches --------------------------------------------------------------------------------- */
 
-enum { ROW_WORK = HARD(0, 256 << 10) }; /* bytes that are worth a second thread */
+enum { ROW_WORK = HARD(0, 256 << 10) }; /* bytes; for more, another thread helps */
 
-/* Rows of `size` elements to be copied, in the order given or (NULL) as they come. */
+/* Rows of `size` elements to copy, in that order (NULL: in the present one). */
 typedef struct batch_rows {
     char *to;
     const char *from;
@@ -158,7 +160,7 @@ static void to_numbers(float *restrict to, const uint8_t *restrict from, int64_t
     for (int64_t i = 0; i < n; i++) to[i] = (float)from[i] / 255;
 }
 
-/* The same for rows of bytes that become numbers in 0..1. */
+/* The same for uint8 rows that become float32 in 0..1. */
 static void copy_pixels(int64_t first, int64_t last, int worker, void *user)
 {
     const batch_rows *r = user;
@@ -168,7 +170,7 @@ static void copy_pixels(int64_t first, int64_t last, int worker, void *user)
                    (const uint8_t *)r->from + (r->order ? r->order[i] : i) * r->size, r->size);
 }
 
-/* Rows first ... first + count of x or y in the epoch's order, owned by nobody yet. */
+/* Rows first ... first + count of x or y in the epoch's order; the caller owns the reference. */
 static ed_tensor *rows_of(const ed_dataset *set, const ed_tensor *t, bool pixels,
                           const int64_t *order, int64_t first, int64_t count)
 {
@@ -178,7 +180,7 @@ static ed_tensor *rows_of(const ed_dataset *set, const ed_tensor *t, bool pixels
     if (!order && !pixels) return tensor_view(t, t->rank, shape, t->strides, first * size);
 
     ed_tensor *batch = tensor_new(pixels ? ED_FLOAT32 : t->dtype, t->rank, shape);
-    if (!batch || !batch->size) return batch; /* rows of nothing may be very many */
+    if (!batch || !batch->size) return batch; /* rows without elements may be very many */
     if (order) order += first;
     int64_t element = (int64_t)dtype_size(t->dtype), start = order ? 0 : first * size * element;
     threads_run(count, 1 + ROW_WORK / (size * element + 1), pixels ? copy_pixels : copy_rows,
@@ -296,8 +298,8 @@ ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_opti
         return ed_fail(ED_INVALID_ARGUMENT, "dataset_mnist: %s is NULL", split ? "dir" : "split");
     bool train = !strcmp(split, "train");
     if (!train && strcmp(split, "test"))
-        return ed_fail(ED_INVALID_ARGUMENT, "dataset_mnist: split must be train or test, got %s",
-                       split);
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "dataset_mnist: split must be \"train\" or \"test\", got \"%s\"", split);
 
     ED_SCOPE;
     const char *name = train ? "train" : "t10k";

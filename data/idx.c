@@ -1,13 +1,13 @@
 /*
- * IDX, the format of MNIST: bytes 0, 0, type, number of dimensions; the sizes as big-endian 32-bit
- * numbers; the elements in row-major order, big-endian. Plain or gzip-compressed.
+ * IDX, the format of MNIST: bytes 0, 0, type, rank; the sizes as big-endian 32-bit integers; the
+ * elements in row-major order, big-endian. Plain or gzip-compressed.
  *
- * A header is only a claim, believed as far as the file can hold it: a plain file's size says so
- * exactly; a compressed one is believed up to the USUAL ratio of compression, beyond that its data
- * is counted first. So a short file with a header of gigabytes costs a short read.
+ * The sizes in the header are not trusted beyond what the file can hold. For a plain file its size
+ * is exact. For a compressed one, more than USUAL times its size is believed only after all data
+ * was inflated and counted. So a short file whose header claims gigabytes costs little.
  *
- * Bytes come from source_read, which hides the compression: a file that starts as gzip does goes
- * through inflate (members in a row are one stream, as gzip has it), any other comes as it is.
+ * source_read hides the compression: a file that begins as gzip is inflated (several members are
+ * one stream, as in gzip), any other is read as it is.
  */
 #include "data/data.h"
 #include "tensor/core.h"
@@ -35,11 +35,11 @@ struct source {
     const char *path;
     int file;
     bool zipped, at_end;
-    z_stream z; /* next_in and avail_in say what of the buffer is unread, zipped or not */
+    z_stream z; /* next_in and avail_in: the unread part of the buffer, compressed or not */
     unsigned char buffer[BUFFER];
 };
 
-/* All errors but those of memory begin here. */
+/* All errors but out of memory go through this function. */
 __attribute__((format(printf, 3, 4))) static bool
 idx_fail(const struct source *s, ed_error_code code, const char *format, ...)
 {
@@ -78,11 +78,11 @@ static bool refill(struct source *s)
     return true;
 }
 
-/* The first bytes tell whether it is compressed. */
+/* The first bytes tell whether the file is compressed. */
 static bool source_open(struct source *s)
 {
     struct stat file;
-    /* A pipe without a writer must not be waited for. */
+    /* Opening a pipe must not block. */
     s->file = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (s->file < 0)
         return idx_fail(s, errno == ENOENT ? ED_NOT_FOUND : ED_IO, "%s", strerror(errno));
@@ -128,7 +128,7 @@ static bool copy_zipped(struct source *s, unsigned char *out, size_t want, size_
     int state = inflate(&s->z, Z_NO_FLUSH);
     *got = room - s->z.avail_out;
     if (state == Z_STREAM_END) {
-        /* Behind a member's end there is another member or nothing. */
+        /* After the end of a member there is another member or nothing. */
         if (!s->z.avail_in && !refill(s)) return false;
         if (s->at_end) return true;
         return inflateReset(&s->z) == Z_OK;
@@ -184,7 +184,7 @@ static bool idx_read_header(struct source *s, struct header *h)
     *h = (struct header){.type = head[2], .rank = head[3], .size = width(head[2])};
     for (int i = 0; i < h->rank; i++) {
         if (!source_read(s, size, 4, &got)) return false;
-        if (got < 4) return idx_fail(s, ED_DATA_LOSS, "unexpected end of file in its header");
+        if (got < 4) return idx_fail(s, ED_DATA_LOSS, "unexpected end of file in the header");
         h->shape[i] = (int64_t)size[0] << 24 | size[1] << 16 | size[2] << 8 | size[3];
         if (!h->shape[i]) return idx_fail(s, ED_DATA_LOSS, "dimension %d has size 0", i);
         if (__builtin_mul_overflow(h->size, h->shape[i], &h->size))
@@ -195,18 +195,17 @@ static bool idx_read_header(struct source *s, struct header *h)
 
 static bool too_short(const struct source *s, const struct header *h, int64_t count)
 {
-    return idx_fail(s, ED_DATA_LOSS, "the header announces %lld bytes of data, the file has %lld",
+    return idx_fail(s, ED_DATA_LOSS, "the header claims %lld bytes of data, but the file has %lld",
                     (long long)h->size, (long long)count);
 }
 
 static bool too_long(const struct source *s, const struct header *h)
 {
-    return idx_fail(s, ED_DATA_LOSS,
-                    "unexpected data after the %lld bytes that the header announces",
+    return idx_fail(s, ED_DATA_LOSS, "unexpected data after the %lld bytes that the header claims",
                     (long long)h->size);
 }
 
-/* Inflates everything once to see how much there is, and returns to the first byte of data. */
+/* Inflates everything once to count it, and returns to the first byte of data. */
 static bool count_data(struct source *s, const struct header *h)
 {
     unsigned char sink[BUFFER];
@@ -218,7 +217,7 @@ static bool count_data(struct source *s, const struct header *h)
     return source_rewind(s) && idx_read_header(s, &again);
 }
 
-/* Whether the header may be believed as far as to take the memory. */
+/* Whether memory may be allocated for the size in the header. */
 static bool check_claim(struct source *s, const struct header *h)
 {
     struct stat file;
@@ -242,10 +241,8 @@ static void swap_bytes(unsigned char *p, int64_t size, int each)
 #endif
 }
 
-/*
- * int8 and int16 become int32 in place: they were read to the end of the tensor's memory, and an
- * element is written only where all that stood there has been read.
- */
+/* Converts int8 and int16 to int32 in place: the elements were read to the end of the tensor's
+ * memory, so each is read before its bytes are overwritten. */
 static void widen(enum type type, const unsigned char *from, int32_t *to, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {

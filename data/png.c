@@ -4,10 +4,10 @@
 #include <zlib.h>
 
 /*
- * A PNG file of an image: signature, then chunks of a length, a name, data and the crc of both:
+ * A PNG file: signature, then chunks of a length, a name, data and the CRC of name and data:
  *
- *     IHDR  width, height, depth 8, kind, 0, 0, 0
- *     IDAT  zlib's stream of all rows, a filter's number (0: none) before each; as many as it takes
+ *     IHDR  width, height, depth 8, color type, 0, 0, 0
+ *     IDAT  zlib's stream of all rows, a filter's number (0: none) before each; as many as needed
  *     IEND
  */
 
@@ -34,7 +34,7 @@ typedef struct rows {
     const ed_tensor *image; /* contiguous uint8 [height, width, channels] */
     io_writer *to;
     z_stream z;
-    uint8_t room[1 << 16]; /* for what is compressed */
+    uint8_t room[1 << 16]; /* compressed data */
 } rows;
 
 static voidpf allocate(voidpf user, uInt count, uInt size)
@@ -49,7 +49,7 @@ static void give_back(voidpf user, voidpf data)
     memory_free(data);
 }
 
-/* Compresses some more, and writes what has come together whenever that fills the room. */
+/* Compresses data, and writes a chunk whenever the buffer is full. */
 static bool deflate_more(rows *r, const void *data, size_t size, int flush)
 {
     r->z.next_in = (Bytef *)data;
@@ -73,7 +73,7 @@ static bool write_rows(rows *r)
     r->z = (z_stream){
         .zalloc = allocate, .zfree = give_back, .next_out = r->room, .avail_out = sizeof r->room};
     if (deflateInit(&r->z, Z_DEFAULT_COMPRESSION) != Z_OK)
-        return ed_fail(ED_OUT_OF_MEMORY, "write_png: no memory to compress in"), false;
+        return ed_fail(ED_OUT_OF_MEMORY, "write_png: out of memory"), false;
     bool fine = true;
     for (int64_t y = 0; fine && y < t->shape[0]; y++) {
         const uint8_t *row = (const uint8_t *)t->data + (size_t)y * width;
@@ -100,7 +100,7 @@ static bool write_all(rows *r)
 
 /* ---- Images ---------------------------------------------------------------------------------- */
 
-/* Any image as contiguous uint8 [height, width, channels]; floats count from 0 to 1. */
+/* Any image as contiguous uint8 [height, width, channels]; floats are 0..1. */
 static ed_tensor *as_bytes(ed_tensor *image)
 {
     ed_tensor *t = ed_value(image);
@@ -110,13 +110,14 @@ static ed_tensor *as_bytes(ed_tensor *image)
     bool fits = t->rank == 3 && t->shape[0] > 0 && t->shape[0] <= MOST && t->shape[1] > 0 &&
                 t->shape[1] <= MOST && t->shape[2] > 0 && t->shape[2] <= 4;
     if (!fits)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "write_png: an image is [height, width] or [height, width, 1 to 4], not %s",
-                       text_of_tensor(t).s);
+        return ed_fail(
+            ED_INVALID_ARGUMENT,
+            "write_png: image must be [height, width] or [height, width, 1 to 4], got %s",
+            text_of_tensor(t).s);
     if (ed_dtype_is_float(t->dtype))
         t = ed_cast(ed_round(ed_mul(ed_clip(t, 0, 1), 255.0)), ED_UINT8);
     else if (t->dtype != ED_UINT8)
-        return ed_fail(ED_INVALID_ARGUMENT, "write_png: an image is uint8 or float, not %s",
+        return ed_fail(ED_INVALID_ARGUMENT, "write_png: image must be uint8 or float, got %s",
                        ed_dtype_name(t->dtype));
     return ed_contiguous(t);
 }

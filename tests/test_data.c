@@ -156,7 +156,7 @@ static void damaged(void **state)
 
     for (size_t n = 0; n < SIZE; n++) { /* every truncation */
         const char *why = n < 4    ? "not an IDX file"
-                          : n < 12 ? "end of file in its header"
+                          : n < 12 ? "end of file in the header"
                                    : "the file has";
         write_plain(good, n);
         refused(why);
@@ -457,7 +457,7 @@ static void bad_datasets(void **state)
     assert_null(ed_dataset_from_tensors(x, x, .batch = -1));
     ed_clear_error();
     assert_null(ed_dataset_from_tensors(x, x, .pixels = true));
-    assert_non_null(strstr(ed_error(), "pixels must be uint8"));
+    assert_non_null(strstr(ed_error(), "x must be uint8"));
     ed_clear_error();
     assert_false(ed_dataset_next(NULL, &out, &out));
     ed_clear_error();
