@@ -206,7 +206,7 @@ static void waits_for_first_call(void **state)
     for (int i = 0; i < 2; i++) {
         assert_null(ed_forward(narrow, ed_ones(ED_SHAPE(1, 3))));
         failed_with(ED_INVALID_ARGUMENT,
-                    "mlp/head/kernel is float32[4, 2] in the program, in the checkpoint");
+                    "mlp/head/kernel is float32[4, 2] in the program, but in the checkpoint");
     }
     assert_int_equal(ed_restoration_count(r, ED_WAITING), 2);
     assert_true(ed_restoration_expect_partial(r));

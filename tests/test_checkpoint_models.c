@@ -93,8 +93,7 @@ static void steps_too_early(void **state)
     assert_non_null(ed_checkpoint_write(c, in_folder("early")));
     step(o, x);
     assert_null(ed_checkpoint_read(c, in_folder("early")));
-    failed_with(ED_INVALID_ARGUMENT, "an optimizer that has made steps keeps values that the "
-                                     "file does not have: restore into a new one");
+    failed_with(ED_INVALID_ARGUMENT, "the optimizer has slots that the file does not have");
     assert_int_equal(ed_optimizer_iterations(o), 1);
     ed_checkpoint_read(c, in_folder("early"), .partial = true);
     assert_fine();
@@ -447,7 +446,7 @@ static void late_children(void **state)
     for (int i = 0; i < 3; i++) {
         assert_null(ed_forward(wide, some_input()));
         failed_with(ED_INVALID_ARGUMENT,
-                    "late/net/in/kernel is float32[3, 5] in the program, in the checkpoint");
+                    "late/net/in/kernel is float32[3, 5] in the program, but in the checkpoint");
     }
     assert_true(ed_restoration_expect_partial(r) && ed_restoration_count(r, ED_WAITING) == 0 &&
                 waiting > 0);

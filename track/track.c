@@ -2,12 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * Nodes are visited in the order in which they were met, which is breadth first. All memory of the
- * graph is its own but for the objects, which it retains: they stay while somebody walks it.
- */
+/* Nodes are visited breadth first. The graph owns all its memory except the objects, of which it
+ * holds references while it exists. */
 
-/* ---- Objects of a program's own -------------------------------------------------------------- */
+/* ---- Custom objects -------------------------------------------------------------------------- */
 
 struct ed_trackable {
     ed_object object;
@@ -69,7 +67,7 @@ static const ed_state int64_state = {ED_INT64, -1, get_number, NULL, set_number}
 static const ed_state float64_state = {ED_FLOAT64, -1, get_number, NULL, set_number};
 const ed_state graph_count_state = {ED_INT64, -1, get_number, refuses_negative, set_number};
 
-/* A counter is a cell itself, not an object that has one: its value lies under its own name. */
+/* A counter is itself a cell, not an object with one: its value is saved under its own name. */
 static void counter_track(void *object, ed_tracker *t)
 {
     graph_node *node = &t->graph->nodes[t->self];
@@ -134,7 +132,7 @@ static unsigned hash(const void *object)
     return (unsigned)(((uintptr_t)object >> 4) * 0x9e3779b97f4a7c15u >> 32);
 }
 
-/* The place in the table where the object is or belongs. */
+/* The slot of the hash table where the object is, or an empty one. */
 static int *node_place(const graph *g, const void *object)
 {
     unsigned mask = (unsigned)g->table_size - 1, i = hash(object) & mask;
@@ -197,7 +195,7 @@ int graph_child(const graph *g, int node, const char *name)
     return edge < 0 ? -1 : g->edges[edge].to;
 }
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creation -------------------------------------------------------------------------------- */
 
 int graph_find(const graph *g, const void *object)
 {
@@ -215,7 +213,7 @@ static void track_variable(void *object, ed_tracker *t)
     t->graph->nodes[t->self].kind = GRAPH_VARIABLE;
 }
 
-/* Its variables, by number; a list that holds anything else is not one of variables. */
+/* Its variables, numbered; a list with other tensors is not a list of variables. */
 static void track_list(void *object, ed_tracker *t)
 {
     const ed_list *list = object;
@@ -223,7 +221,7 @@ static void track_list(void *object, ed_tracker *t)
         graph_number(t, t->self, GRAPH_NAME, i, graph_object(t, list->items[i]));
 }
 
-/* What says what objects of the class keep; NULL for classes that a checkpoint can't hold. */
+/* The track function of the object's class; NULL for classes that a checkpoint can't save. */
 static void (*track_function(const object_class *class))(void *object, ed_tracker *t)
 {
     return class == &tensor_variable_class ? track_variable
@@ -337,9 +335,9 @@ void graph_slot_of(ed_tracker *t, graph_slot slot)
     g->nodes[slot.optimizer].has_slots = true;
 }
 
-/* ---- What track functions call --------------------------------------------------------------- */
+/* ---- Functions for track functions ----------------------------------------------------------- */
 
-/* A name given from outside is one word to all uses. */
+/* A name from the program has all three uses. */
 static bool named(ed_tracker *t, const char *name)
 {
     if (t && name) return true;
@@ -400,8 +398,8 @@ void graph_free(graph *g)
     *g = (graph){0};
 }
 
-/* Asks an object what it keeps. What its function makes on the path_edge is held by the graph
- * alone; an error it keeps is a failure. */
+/* Calls the object's track function. The graph alone holds what that creates; an error is a
+ * failure. */
 static void ask(ed_tracker *t, void *object)
 {
     ED_SCOPE;
@@ -417,8 +415,8 @@ size_t graph_escaped_length(const char *name)
     return n;
 }
 
-/* Breadth first, so that the shortest of several names counts, and of equally
- * long ones the first. */
+/* Breadth first, so that the shortest of several paths counts, and of equally long ones the
+ * first. */
 bool graph_find_paths(graph *g)
 {
     int end = 0, *queue = memory_alloc((size_t)g->n_nodes * sizeof *queue);
@@ -456,7 +454,7 @@ bool graph_make(graph *g, const char *const *names, void *const *objects, int co
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
 
-enum { LONGEST_PATHS = 1 << 28 }; /* all together */
+enum { LONGEST_PATHS = 1 << 28 }; /* of all paths together, in bytes */
 
 char *graph_put_escaped(char *end, const char *name)
 {
@@ -467,7 +465,7 @@ char *graph_put_escaped(char *end, const char *name)
     return end;
 }
 
-/* From its end to its beginning, as ways lead back. */
+/* From the end to the beginning, along path_edge. */
 static char *path_text(const graph *g, const graph_node *node)
 {
     char *path = memory_alloc(node->length + 1), *at = path ? path + node->length : NULL;

@@ -7,10 +7,10 @@
 #include <string.h>
 
 /*
- * Saving. A snapshot is a list of keys and tensors: of a variable, a view of its present value,
- * which makes whoever changes it next write to a fresh buffer; of a cell, a small tensor made on
- * the spot. So taking one costs no copy, and it can be written while training goes on. What a
- * restore left waiting belongs to it too.
+ * Saving. A snapshot is a list of keys and tensors: for a variable a view of its present value, so
+ * that the next change writes to a new buffer; for a cell a new small tensor. So a snapshot copies
+ * no variable, and can be written while training continues. It includes the values that wait after
+ * a restore.
  */
 
 /* ---- Checkpoints ----------------------------------------------------------------------------- */
@@ -61,7 +61,7 @@ static int by_object_name(const void *a, const void *b)
     return strcmp((*(const pair *)a)[0], (*(const pair *)b)[0]);
 }
 
-/* In the order of names, as TensorFlow has them. */
+/* In the order of names, as in TensorFlow. */
 static bool fill_objects(ed_checkpoint *c, pair *pairs, size_t n)
 {
     qsort(pairs, n, sizeof *pairs, by_object_name);
@@ -94,7 +94,7 @@ static bool fill_sorted(ed_checkpoint *c, const void *const *pairs, size_t n)
     return ok;
 }
 
-/* The graph is made once for nothing: what can't be saved is said here. */
+/* Creates the graph once, to report objects that can't be saved. */
 ed_checkpoint *ed_checkpoint_of(const void *const *pairs, int64_t count)
 {
     if (!check_pairs(pairs, count)) return NULL;

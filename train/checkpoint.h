@@ -1,19 +1,19 @@
 /*
- * What saving, restoring and the manager know of each other. The files of train/, in reading order:
+ * What saving, restoring and the manager share. The files of train/, in reading order:
  *
  *     train.h             the public header
  *     checkpoint.h, .c    the checkpoint of objects; snapshots of their values, saving
  *     save_waiting.c      saving what a restore left waiting
  *     object_graph.h, .c  the object graph in a checkpoint's file: reading, lookup, writing
- *     restore.h, .c       a restore from beginning to end
- *     restore_match.c     which nodes of the file and of the program belong together
- *     restore_result.c    what a restore leaves behind: the restoration object
+ *     restore.h, .c       the steps of a restore
+ *     restore_match.c     which nodes of the file and of the program match
+ *     restore_result.c    the result of a restore: the restoration object
  *     restore_waiting.c   values that wait for objects that are created later
  *     restore_report.c    reports and assertions
  *     state_file.h, .c    the `checkpoint` file of a folder: reading, writing
- *     state_folder.c      what the folder itself shows: scanning, the latest checkpoint
- *     manager.h, .c       the manager: its folder, its life, restoring
- *     manager_save.c      the manager's saves: in the background too, and what is kept
+ *     state_folder.c      the checkpoints that a folder holds: scanning, the latest one
+ *     manager.h, .c       the manager: its folder, creation, restoring
+ *     manager_save.c      the manager's saves: also in the background; removing old checkpoints
  */
 #ifndef EDDY_TRAIN_CHECKPOINT_H
 #define EDDY_TRAIN_CHECKPOINT_H
@@ -28,32 +28,29 @@ struct ed_checkpoint {
     char **names;
     void **objects;
     int64_t save_counter;
-    ed_restoration *restorations; /* that still live, newest first; not held */
+    ed_restoration *restorations; /* those that exist, newest first; without references */
 };
 
 /* The graph of the objects, with or without the save counter. */
 bool checkpoint_graph(const ed_checkpoint *c, bool counted, graph *g);
 
-/* The checkpoint goes: its restorations know it no longer. */
+/* The checkpoint is destroyed: removes the pointers of its restorations to it. */
 void restore_forget(ed_checkpoint *c);
 
-/*
- * All values of a checkpoint's objects as they are at this moment, without copies of variables:
- * whoever changes one afterwards makes the copy. `counted`: with the save counter. It can be
- * written by any thread, once.
- */
+/* The present values of a checkpoint's objects, without copies of variables: the next change of
+ * a variable makes the copy. `counted`: with the save counter. Any thread can write it, once. */
 typedef struct snapshot snapshot;
 snapshot *snapshot_take(const ed_checkpoint *checkpoint, bool counted);
 void snapshot_free(snapshot *s);
 
-/* Writes it as a bundle, complete and on disk or not at all. */
+/* Writes it as a bundle, complete and on disk, or nothing. */
 bool snapshot_write(const snapshot *s, const char *who, const char *path);
 
-/* The restore behind the public ones; `reading`: no save_counter is expected. */
+/* The restore behind the public functions; `reading`: no save_counter is expected. */
 ed_restoration *checkpoint_restore(ed_checkpoint *checkpoint, const char *who, const char *path,
                                    const ed_restore_options *options, bool reading);
 
-/* A text that belongs to the scope, a copy of s. */
+/* A copy of s as a string that belongs to the scope. */
 const char *train_text(const char *s);
 
 #endif

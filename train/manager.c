@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 /*
- * The manager's life: what it finds in its folder, what it restores, and its end. How it saves is
- * in manager_save.c.
+ * The manager: creation, its folder, restoring, destruction. Saving is in manager_save.c.
  *
- * A state file is believed as TensorFlow believes it: checkpoints without a time stamp, or older
- * than the last one that was kept for ever, are not the manager's to remove. Where there is no
- * state file to be believed, all checkpoints of the manager's name are its own.
+ * A state file is interpreted as in TensorFlow: the manager does not remove checkpoints without a
+ * time stamp, or older than the last one that is kept for ever. If there is no valid state file,
+ * all checkpoints of the manager's name belong to it.
  */
 
 static double real_time(void)
@@ -66,8 +65,8 @@ static void leave_all(ed_checkpoint_manager *m)
     unlock_all();
 }
 
-/* The process ends, perhaps with managers that nobody released. Threads of other processes are not
- * waited for, and no lock is held while waiting. */
+/* At exit of the process, perhaps with managers that were not released. Does not wait for
+ * threads of other processes, and holds no lock while it waits. */
 __attribute__((destructor)) static void wait_for_all(void)
 {
     lock_all();
@@ -79,8 +78,8 @@ __attribute__((destructor)) static void wait_for_all(void)
 
 /* ---- The object ------------------------------------------------------------------------------ */
 
-/* In a child of fork there is no thread to wait for, and the lock is the parent's: only the copy of
- * its descriptor goes. What a save in flight holds stays behind. */
+/* In a child of fork there is no thread to wait for, and the lock belongs to the parent: only
+ * the copy of its descriptor is closed. Memory of a save in progress is not freed. */
 static void manager_destroy(void *object)
 {
     ed_checkpoint_manager *m = object;
@@ -139,15 +138,16 @@ bool manager_step(const ed_checkpoint_manager *m, int64_t *step)
     return fine;
 }
 
-/* ---- What is in the folder ------------------------------------------------------------------- */
+/* ---- The folder ------------------------------------------------------------------------------ */
 
-/* A time stamp of the future, after the clock was set back, must not make an old one the newest. */
+/* A time stamp in the future (the clock was set back) must not make an old checkpoint the
+ * newest. */
 static double no_later(double time, double now)
 {
     return now < time ? now : time;
 }
 
-/* From the state file: those that are not the manager's leave the list. */
+/* From the state file: removes those from the list that don't belong to the manager. */
 static void recover_listed(state *s, double now)
 {
     int64_t kept = 0;
@@ -165,11 +165,9 @@ static void recover_listed(state *s, double now)
     s->count = kept;
 }
 
-/*
- * What a save that was killed had completed, but not yet named in the state file: of a number
- * beyond the newest one's, and not older than that file. It is named now: what the training goes on
- * from is what others are told to be the newest.
- */
+/* A checkpoint that a killed save completed, but did not enter in the state file: its number is
+ * higher than the newest one's, and it is not older than the state file. It is entered now:
+ * training continues from it, so other programs must see it as the newest too. */
 static bool take_up_unlisted(ed_checkpoint_manager *m, double now)
 {
     int64_t newest = state_number(m->state.latest, m->name);
@@ -207,7 +205,7 @@ static bool recover(ed_checkpoint_manager *m)
     return true;
 }
 
-/* Whether a file of that name is one that a save of this manager writes. */
+/* Whether a save of this manager writes files of that name. */
 static bool is_own_file(const char *name, void *user)
 {
     const ed_checkpoint_manager *m = user;
@@ -251,7 +249,7 @@ static bool take_options(ed_checkpoint_manager *m, const ed_checkpoint_manager_o
     return m->name && (!m->step_counter || manager_step(m, &step));
 }
 
-/* The folder is touched only once it is ours. */
+/* Changes the folder only after it was locked. */
 static bool take_folder(ed_checkpoint_manager *m, const char *folder)
 {
     static const char who[] = "checkpoint_manager";
@@ -324,7 +322,7 @@ bool ed_manager_wait(ed_checkpoint_manager *manager)
 
 typedef enum tried { TRIED_RESTORED, TRIED_LOST, TRIED_FAILED } tried;
 
-/* A damaged one is noted, and no error. */
+/* A damaged checkpoint is added to `skipped`; this is not an error. */
 static tried try_one(ed_checkpoint_manager *m, const char *path)
 {
     error_saved earlier;
@@ -342,7 +340,8 @@ static tried try_one(ed_checkpoint_manager *m, const char *path)
     return TRIED_RESTORED;
 }
 
-/* Those of a list, from the newest, but for `latest` and what `before` lists: both were tried. */
+/* Tries those of a list from the newest on, except `latest` and those in `before`, which were
+ * tried. */
 static tried try_list(ed_checkpoint_manager *m, const state *list, const state *before,
                       const char **path)
 {
@@ -355,7 +354,8 @@ static tried try_list(ed_checkpoint_manager *m, const state *list, const state *
     return t;
 }
 
-/* Then what the folder holds beside those that are listed: kept for ever, or somebody else's. */
+/* Tries the latest, then the listed ones, then others in the folder: kept for ever, or of other
+ * programs. */
 static tried try_all(ed_checkpoint_manager *m, const char **restored)
 {
     const char *path = m->state.latest;
@@ -416,7 +416,7 @@ const char *ed_manager_skipped(const ed_checkpoint_manager *manager)
                              manager->skipped.size ? (const char *)manager->skipped.data : ""));
 }
 
-/* ---- What is kept ---------------------------------------------------------------------------- */
+/* ---- The list of checkpoints ----------------------------------------------------------------- */
 
 int64_t ed_manager_count(const ed_checkpoint_manager *manager)
 {

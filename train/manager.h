@@ -1,7 +1,5 @@
-/*
- * The manager's parts: its life, what it finds in its folder, restoring (manager.c); a save
- * (manager_save.c).
- */
+/* The parts of the manager: creation, its folder, restoring (manager.c); saving
+ * (manager_save.c). */
 #ifndef EDDY_TRAIN_MANAGER_H
 #define EDDY_TRAIN_MANAGER_H
 
@@ -10,16 +8,16 @@
 #include "train/state_file.h"
 #include <sys/types.h>
 
-/* The time in seconds; tests set their own. */
+/* The time in seconds; tests replace it. */
 extern double (*manager_clock)(void);
 
-/* What a sweep goes by. */
+/* Which checkpoints are kept. */
 typedef struct keep_rules {
-    int64_t newest;     /* so many are kept; 0: all */
-    double every_hours; /* 0: none is kept for ever */
+    int64_t newest;     /* the number of newest ones that are kept; 0: all */
+    double every_hours; /* one for each so many hours is kept for ever; 0: none */
 } keep_rules;
 
-/* One save, under way or done: all it needs is its own, so that any thread can do it. */
+/* One save, in progress or done: it shares nothing, so that any thread can do it. */
 typedef struct save save;
 
 struct ed_checkpoint_manager {
@@ -34,32 +32,31 @@ struct ed_checkpoint_manager {
     bool (*initialize)(void *user);
     void *user;
 
-    state state;     /* of the folder, but for what a save in the background does to it */
+    state state;     /* of the folder, without the changes of a save in the background */
     int lock;        /* -1: none */
-    pid_t owner;     /* a child of fork is another process, which has no threads of ours */
-    save *in_flight; /* a thread writes it; NULL: none */
+    pid_t owner;     /* a child of fork does not have the threads of this process */
+    save *in_flight; /* a thread is writing it; NULL: none */
     ed_restoration *restoration;
-    io_buffer skipped;                      /* lines: what the last restore passed over */
-    ed_checkpoint_manager *previous, *next; /* of all */
+    io_buffer skipped;                      /* lines: checkpoints that the last restore skipped */
+    ed_checkpoint_manager *previous, *next; /* of the list of all managers */
 };
 
-/* The manager's own process? Otherwise false with an error. */
+/* Whether this process created the manager; false, with an error, if not. */
 bool manager_is_ours(const ed_checkpoint_manager *m, const char *who);
 
 /* The value of the step counter; false with an error. */
 bool manager_step(const ed_checkpoint_manager *m, int64_t *step);
 
-/* Begins a save. Unless it goes to the background, it is done on return. The path is a text of the
- * scope; NULL on failure. */
+/* Starts a save. Unless it is in the background, it is done on return. The path is a string that
+ * belongs to the scope; NULL on failure. */
 const char *manager_save(ed_checkpoint_manager *m, const ed_manager_save_options *options,
                          int64_t step);
 
-/* The step of the save in flight and whether that is done. */
+/* The step of the save in progress and whether it is done. */
 int64_t manager_flying_step(const save *s);
 bool manager_has_landed(const save *s);
 
-/* Waits for the save in flight and takes over what came of it; false, with its error, if it
- * failed. */
+/* Waits for the save in progress and takes over its result; false, with its error, if it failed. */
 bool manager_finish(ed_checkpoint_manager *m);
 
 #endif

@@ -8,23 +8,22 @@
 #include <string.h>
 
 /*
- * A save, and what is kept afterwards.
+ * A save, and the removal of old checkpoints:
  *
- *     the bundle, complete and on disk -> the state file names it as the newest
- *         -> what is not to be kept is removed -> the state file without that
+ *     the bundle, complete and on disk -> the state file with it as the newest
+ *         -> old checkpoints are removed -> the state file without them
  *
- * Killed at any point, the folder has a complete newest checkpoint, the old one or the new one. One
- * that was completed without being named is taken up by the next manager, as is known by its being
- * younger than the state file.
+ * After a kill at any point, the folder has a complete newest checkpoint, the old or the new one.
+ * The next manager finds a checkpoint that is complete but not listed, because it is newer than the
+ * state file.
  *
- * A failure before the bundle is complete leaves nothing of it, and the number free. After that the
- * new checkpoint is kept and listed whatever fails: to remove it again could fail too, and the
- * state file may name it already although its fsync failed. The next save's sweep finds it, and
- * whatever this one could not remove.
+ * A failure before the bundle is complete leaves nothing of it, and its number free. After that the
+ * new checkpoint is kept and listed, whatever fails: removing it could fail too, and the state file
+ * may list it although its fsync failed. The next save removes what this one could not.
  *
- * A save owns all it needs: a snapshot of the values and the state that is to be the folder's. So
- * the thread that writes in the background shares nothing with the caller, who takes the new state
- * over when the thread has ended. There are no locks; there is one save at a time.
+ * A save has its own snapshot of the values and its own copy of the state. So the thread in the
+ * background shares nothing with the caller, who takes the new state when the thread has ended.
+ * There are no locks; there is at most one save at a time.
  */
 
 static const char who[] = "manager_save";
@@ -32,11 +31,11 @@ static const char who[] = "manager_save";
 struct save {
     snapshot *values;
     char *folder, *path;
-    state next; /* with the new checkpoint; once it is written, what the folder has */
+    state next; /* the state with the new checkpoint; after writing, the state of the folder */
     keep_rules rules;
     int64_t step, counter;
 
-    bool written, fine; /* the bundle; all */
+    bool written, fine; /* written: the bundle; fine: everything */
     error_saved error;  /* of the thread */
     pthread_t thread;
     bool landed; /* atomic */
@@ -52,9 +51,9 @@ static void save_free(save *s)
     memory_free(s);
 }
 
-/* ---- The sweep ------------------------------------------------------------------------------- */
+/* ---- Removing old checkpoints ---------------------------------------------------------------- */
 
-/* A folder that was copied may list checkpoints of the folder it is a copy of. */
+/* The list of a copied folder may have checkpoints of the original folder. */
 static bool is_inside(const char *folder, const char *path, bool *inside)
 {
     char *relative = state_relative(folder, path);
@@ -64,7 +63,7 @@ static bool is_inside(const char *folder, const char *path, bool *inside)
     return true;
 }
 
-/* Whether the one of that time is kept for ever; then it is the last one that was. */
+/* Whether the checkpoint of that time is kept for ever; it is then the last such one. */
 static bool is_preserved(save *s, double time)
 {
     double hours = s->rules.every_hours;
@@ -80,7 +79,7 @@ static bool dismiss(save *s, const state_entry *old)
     return !inside || is_preserved(s, old->timestamp) || bundle_remove(who, old->path);
 }
 
-/* Takes the oldest from the list. After one that can't be removed all others stay too. */
+/* Removes the oldest. If one can't be removed, all later ones stay too. */
 static bool sweep(save *s)
 {
     state *list = &s->next;
@@ -99,12 +98,12 @@ static bool sweep(save *s)
     return fine;
 }
 
-/* ---- The work -------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 static void save_run(save *s)
 {
     s->written = snapshot_write(s->values, who, s->path);
-    snapshot_free(s->values); /* from here on variables can be written in place */
+    snapshot_free(s->values); /* from now on variables are changed in place again */
     s->values = NULL;
     if (!s->written || !state_write(who, s->folder, &s->next)) return;
     int64_t before = s->next.count;
@@ -115,14 +114,14 @@ static void save_run(save *s)
 static void *save_thread(void *user)
 {
     save *s = user;
-    threads_alone(); /* training wants the others */
+    threads_alone(); /* the other threads are for training */
     save_run(s);
     error_save(&s->error);
     __atomic_store_n(&s->landed, true, __ATOMIC_RELEASE);
     return NULL;
 }
 
-/* Signals are the program's own threads' business. */
+/* Signals are handled by the program's own threads. */
 static bool start_thread(save *s)
 {
     sigset_t all, before;
@@ -143,8 +142,7 @@ bool manager_has_landed(const save *s)
     return __atomic_load_n(&s->landed, __ATOMIC_ACQUIRE);
 }
 
-/* The manager goes on from what came of the save. The number of one that came to nothing is free
- * again. */
+/* Takes over the result of the save. After a failure its number is free again. */
 static bool take_over(ed_checkpoint_manager *m, save *s)
 {
     bool fine = s->fine;
@@ -170,14 +168,14 @@ bool manager_finish(ed_checkpoint_manager *m)
     return take_over(m, s);
 }
 
-/* ---- The beginning --------------------------------------------------------------------------- */
+/* ---- Starting a save ------------------------------------------------------------------------- */
 
 static bool is_better(const ed_checkpoint_manager *m, const state *s, double metric)
 {
     return m->best == ED_BEST_HIGHEST ? metric > s->metric : metric < s->metric;
 }
 
-/* A best one of another direction, or of a manager that does not ask, is worth nothing. */
+/* A best checkpoint of the other direction, or of a manager without `best`, does not count. */
 static bool note_best(const ed_checkpoint_manager *m, save *s, double metric)
 {
     state *next = &s->next;
@@ -193,7 +191,7 @@ static bool note_best(const ed_checkpoint_manager *m, save *s, double metric)
     return (next->best = text_copy(s->path));
 }
 
-/* The new one comes last, also if it takes the place of another of its name. */
+/* The new one is the last, also if it replaces one of the same name. */
 static bool list_it(const ed_checkpoint_manager *m, save *s, double metric)
 {
     state *next = &s->next;

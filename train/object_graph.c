@@ -3,10 +3,10 @@
 #include <string.h>
 
 /*
- * Names stay where they are in the message. A name is preceded by its length there, so moving it
- * one byte to the front, over a length that was read already, makes room for the 0 behind it.
+ * Names stay in the message's bytes. A name's length precedes it there, so moving the name one byte
+ * to the front, over a length that was read already, makes room for the 0 after it.
  *
- * What is looked up is sorted, not hashed: no choice of names makes that slow.
+ * Lookups use sorted arrays, not hash tables: no choice of names makes them slow.
  */
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -24,7 +24,7 @@ static const char *text_in(io_span name)
     return to;
 }
 
-/* A name with a 0 inside would be taken for a shorter one. */
+/* A name with a 0 inside would be read as a shorter one. */
 static bool is_name(io_span name)
 {
     return !memchr(name.data, 0, name.size);
@@ -121,7 +121,7 @@ static int either(int a, int b)
     return (a > b) - (a < b);
 }
 
-/* Of two of one name the first in the file comes first. */
+/* Of two children with one name, the first in the file comes first. */
 static int compare_names(const void *a, const void *b, void *of)
 {
     const file_child *children = ((const file_graph *)of)->children;
@@ -241,7 +241,8 @@ void objects_free(file_graph *f)
     *f = (file_graph){0};
 }
 
-/* The next name of a path into `name`, unescaped; what follows it, NULL at the end. */
+/* Copies the next name of a path, unescaped, to `name`; returns what follows it, NULL at the
+ * end. */
 static const char *next_name(const char *path, char *name)
 {
     while (*path && *path != '/') {
@@ -253,7 +254,7 @@ static const char *next_name(const char *path, char *name)
     return *path ? path + 1 : NULL;
 }
 
-/* Both graphs are walked alike. */
+/* Finds a node by a path; for both graphs. */
 static int walk(const void *in, int (*child)(const void *, int, const char *), const char *path)
 {
     char *name = memory_alloc(strlen(path) + 1);
@@ -325,8 +326,8 @@ int *objects_numbers(const graph *g, int *count)
     return NULL;
 }
 
-/* Where GRAPH_WRITE names lead from, by where they lead to: node i's are from[first[i]] to, not
- * including, from[first[i + 1]]. */
+/* The nodes from which GRAPH_WRITE names lead to node i: from[first[i]] ... from[first[i + 1] -
+ * 1]. */
 typedef struct backward {
     int *first, *from;
 } backward;
@@ -336,7 +337,7 @@ static bool turn_around(const graph *g, backward *b)
     b->first = memory_zalloc(((size_t)g->n_nodes + 2) * sizeof *b->first);
     b->from = memory_alloc(((size_t)g->n_edges + 1) * sizeof *b->from);
     if (!b->first || !b->from) return false;
-    int *end = b->first + 1; /* end[i] is moved until it is the end of node i's */
+    int *end = b->first + 1; /* end[i] grows to the end of node i's range */
     for (int e = 0; e < g->n_edges; e++)
         if (g->edges[e].use & GRAPH_WRITE) end[g->edges[e].to + 1]++;
     for (int i = 0; i < g->n_nodes; i++) end[i + 1] += end[i];
@@ -345,7 +346,7 @@ static bool turn_around(const graph *g, backward *b)
     return true;
 }
 
-/* Whether values lie at or below each node. */
+/* Whether there are values at or below each node. */
 static bool *find_values(const graph *g, char *const *paths)
 {
     backward b = {0};
@@ -395,8 +396,7 @@ static void write_value(const graph_node *node, const char *path, io_buffer *to)
     io_buffer_free(&key);
 }
 
-/* A child number 0 is written although it is the default: the root is
- * nobody's child but its own. */
+/* Child number 0 is written although it is the default: only the root can be its own child. */
 bool objects_write(const graph *g, char *const *paths, io_buffer *message)
 {
     int count = 0, *numbers = memory_alloc((size_t)g->n_nodes * sizeof *numbers);

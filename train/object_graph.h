@@ -1,7 +1,5 @@
-/*
- * The object graph that a checkpoint's file holds (TensorFlow's TrackableObjectGraph): nodes, the
- * names of their children, and under which keys of the bundle their values lie.
- */
+/* The object graph in a checkpoint's file (TensorFlow's TrackableObjectGraph): nodes, the names
+ * of their children, and the keys of their values in the bundle. */
 #ifndef EDDY_TRAIN_OBJECT_GRAPH_H
 #define EDDY_TRAIN_OBJECT_GRAPH_H
 
@@ -25,7 +23,8 @@ typedef struct file_slot {
     int variable, value;
 } file_slot;
 
-/* Each node's children, attributes and slots lie side by side: from the first, so many. */
+/* Each node's children, attributes and slots are contiguous: the index of the first and their
+ * number. */
 typedef struct file_node {
     int child, children, attribute, attributes, slot, slots;
 } file_node;
@@ -37,25 +36,25 @@ typedef struct file_graph {
     file_slot *slots;
     int n_nodes, n_children, n_attributes, n_slots;
     int node_capacity, child_capacity, attribute_capacity, slot_capacity;
-    uint8_t *bytes; /* where the names are */
-    size_t size;    /* of them */
-    int *by_name;   /* children: each node's stretch of them in the order of names */
-    int *by_node;   /* the same in the order of the nodes they lead to */
+    uint8_t *bytes; /* holds the names */
+    size_t size;    /* of bytes */
+    int *by_name;   /* children: each node's range of them, sorted by name */
+    int *by_node;   /* the same, sorted by the nodes they lead to */
 } file_graph;
 
-/* Takes over the bytes of the message; `path` is for messages. false, with ED_DATA_LOSS and nothing
- * left to free, for what is no such graph. */
+/* Parses the message, whose bytes it takes; `path` is for messages. false, with ED_DATA_LOSS and
+ * everything freed, if it is damaged. */
 bool objects_read(file_graph *f, io_buffer *message, const char *path);
 void objects_free(file_graph *f);
 
-/* The child of that name, -1 if there is none. / The name of that child, NULL if it is none. / The
- * value of that slot of a variable (another node), -1 if there is none. */
+/* The child of that name, -1 if there is none. / The name of that child, NULL if it is not one.
+ * / The value of that slot of a variable (another node), -1 if there is none. */
 int objects_child(const file_graph *f, int node, const char *name);
 const char *objects_child_name(const file_graph *f, int node, int child);
 int objects_slot(const file_graph *f, int node, int of, const char *name);
 
-/* The node at a path of escaped names, "model/dense", in the file / in the program; -1 if there is
- * none (or no memory: an error is kept). */
+/* The node at a path of escaped names, "model/dense", in the file / in the program; -1 if there
+ * is none, or if memory is short (an error is kept). */
 int objects_at(const file_graph *f, const char *path);
 int objects_live_at(const graph *g, const char *path);
 
@@ -63,9 +62,9 @@ int objects_live_at(const graph *g, const char *path);
 const char *objects_key(const file_graph *f, int node);
 
 /*
- * Writes the graph of the program's own objects as such a message: the nodes that GRAPH_WRITE names
- * lead to, values under `paths`. What has no path is written without its value: an optimizer names
- * the variables it knows, but does not keep them. false without memory.
+ * Writes the graph of the program's objects as such a message: the nodes that GRAPH_WRITE names
+ * lead to, with values under `paths`. A node without a path is written without its value: an
+ * optimizer names the variables that it trains, but does not save them. false if memory is short.
  */
 bool objects_write(const graph *g, char *const *paths, io_buffer *message);
 
@@ -75,7 +74,8 @@ static inline bool graph_is_value(const graph_node *node)
     return node->kind == GRAPH_VARIABLE || node->kind == GRAPH_CELL;
 }
 
-/* For every node whether GRAPH_WRITE names lead to it from the root; memory_free gives it back. */
+/* For each node its number in the message, in the order of GRAPH_WRITE names from the root; -1
+ * if none leads to it. memory_free frees it. */
 int *objects_numbers(const graph *g, int *count);
 
 #endif

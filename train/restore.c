@@ -5,21 +5,21 @@
 #include <string.h>
 
 /*
- * A restore goes in steps, and only the last one changes anything:
+ * A restore has these steps; only the last one changes anything:
  *
- *     read the file's graph, make the program's, match the two
- *     look at every value: is it here, is it there, is it of one dtype and shape?   -> error
- *     read every value that is wanted or waited for, checksums verified             -> error
- *     ask cells whether they can take what was read                                 -> error
- *     put the values in their places
+ *     read the file's graph, create the program's, match the two
+ *     compare all values: which are missing or unexpected, or differ in dtype or shape?  -> error
+ *     read each value that is restored or waits, checksums verified                      -> error
+ *     ask cells whether they accept what was read                                        -> error
+ *     assign the values
  *
- * What waits is read too, and kept by the restoration, which waiting objects hold: the file may be
- * gone by the time a layer is called first.
+ * Values that wait are read too; the restoration holds them, and waiting objects hold it: the file
+ * may be gone when a layer is called first.
  */
 
-/* ---- A restore in the making ----------------------------------------------------------------- */
+/* ---- The state of a restore ------------------------------------------------------------------ */
 
-/* How a node of the file was reached that waits: as which child (-1: not yet), and the length of
+/* How a waiting node of the file was reached: as which child (-1: not yet), and the length of
  * its path. */
 typedef struct trail {
     int child;
@@ -32,13 +32,14 @@ typedef struct restore {
     graph g;
     const bundle *file;
     const ed_restore_options *options;
-    ed_tensor **values; /* for nodes of the program: what they are given */
-    io_buffer unfit;    /* lines of what has another dtype or shape */
-    bool strict, named; /* named: by names of variables, the file has no graph */
+    ed_tensor **values; /* for each node of the program: its new value */
+    io_buffer unfit;    /* lines: values of another dtype or shape */
+    bool strict, named; /* named: matched by the variables' names, as the file has no graph */
 
-    bool *waits; /* for nodes of the program: something of the file waits for the object */
+    bool *waits; /* for each node of the program: the file has values that wait for the object */
     trail *trails;
-    size_t names_left; /* bytes that names of what waits may take: files can't ask for more */
+    size_t
+        names_left; /* bytes that names of waiting values may still take: files are not trusted */
 } restore;
 
 static bool is_filtered(const restore *s)
@@ -59,14 +60,14 @@ static bool is_wanted(const restore *s, const char *path)
     return (!o->only.values || matches(o->only, path)) && !matches(o->skip, path);
 }
 
-/* ---- Looking at values ----------------------------------------------------------------------- */
+/* ---- Comparing values ------------------------------------------------------------------------ */
 
 static bool is_number(ed_dtype dtype)
 {
     return dtype == ED_FLOAT32 || dtype == ED_FLOAT64 || dtype == ED_INT32 || dtype == ED_INT64;
 }
 
-/* A number of ours, which is no variable, takes any number. */
+/* A cell, which is not a variable, accepts any numeric dtype. */
 bool restore_cell_fits(const graph_node *node, ed_dtype dtype, int rank, const int64_t *shape)
 {
     const ed_state *cell = &node->state;
@@ -112,7 +113,7 @@ static bool note_missing(restore *s, const char *path)
     return copy;
 }
 
-/* What a bound value of the program gets: notes where it lies, or that it does not fit. */
+/* For a matched value of the program: notes its node in the file, or that dtype or shape differ. */
 static bool look_at_value(restore *s, int live, int at)
 {
     const graph_node *node = &s->g.nodes[live];
@@ -121,7 +122,7 @@ static bool look_at_value(restore *s, int live, int at)
     const bundle_entry *entry = bundle_find(s->file, key);
     if (!entry)
         return ed_fail(ED_NOT_FOUND, "restore: %s: key '%s' not found", s->r->source.path, key);
-    if (entry->damage) return bundle_verify(s->file, entry); /* which says what it is */
+    if (entry->damage) return bundle_verify(s->file, entry); /* which reports the damage */
     if (!name_value(s, at, path ? path : key)) return false;
     if (!fits(node, entry)) {
         s->r->states[at] = FILE_SKIPPED;
@@ -149,7 +150,8 @@ static bool look_at_program(restore *s)
     return true;
 }
 
-/* An optimizer of another kind, which kept other values for the variables that it trained. */
+/* Notes lists of slots that an optimizer has and the file lacks: the file's optimizer is of
+ * another kind. */
 static bool look_at_kinds(restore *s)
 {
     const file_graph *f = &s->r->file;
@@ -169,7 +171,7 @@ static bool look_at_kinds(restore *s)
     return true;
 }
 
-/* ---- What waits ------------------------------------------------------------------------------ */
+/* ---- Values that wait ------------------------------------------------------------------------ */
 
 /* The path of a node below `top`, which is at `path`. */
 static char *name_below(const restore *s, int top, const char *path, int at)
@@ -188,7 +190,7 @@ static char *name_below(const restore *s, int top, const char *path, int at)
     return name;
 }
 
-/* The path that a key begins with. */
+/* The path at the beginning of a key. */
 static bool name_by_key(ed_restoration *r, int at)
 {
     const char *key = objects_key(&r->file, at), *end = key ? strstr(key, VALUE_SUFFIX) : NULL;
@@ -196,8 +198,8 @@ static bool name_by_key(ed_restoration *r, int at)
     return (r->names[at] = io_text("%.*s", (int)(end - key), key));
 }
 
-/* A value without an owner. Its name is the path that it will have; where names of a file are too
- * much, its key. */
+/* A value without an object yet. Its name is the path that it will have; its key, where the
+ * file's names exceed the limit. */
 static bool wait_for(restore *s, int top, const char *path, int at, bool *waits)
 {
     ed_restoration *r = s->r;
@@ -214,7 +216,7 @@ static bool wait_for(restore *s, int top, const char *path, int at, bool *waits)
     return true;
 }
 
-/* All below a node of the file, for an object whose children may come. */
+/* All values below a node of the file, for an object whose children may be created. */
 static bool wait_below(restore *s, int top, const char *path, bool *waits)
 {
     const file_graph *f = &s->r->file;
@@ -272,7 +274,8 @@ static bool look_at_waiting(restore *s)
     return true;
 }
 
-/* What nobody took and nobody waits for. Values are judged by their names in the file. */
+/* Values that are neither restored nor waiting: unexpected. `only` and `skip` compare their
+ * names in the file. */
 static bool look_at_rest(restore *s)
 {
     ed_restoration *r = s->r;
@@ -290,7 +293,7 @@ static bool look_at_rest(restore *s)
     return true;
 }
 
-/* ---- What is wrong --------------------------------------------------------------------------- */
+/* ---- Error messages -------------------------------------------------------------------------- */
 
 void restore_list(io_buffer *b, const char *what, int count, const char *(*get)(const void *, int),
                   const void *user)
@@ -306,8 +309,8 @@ void restore_list(io_buffer *b, const char *what, int count, const char *(*get)(
     if (n > SHOWN) io_put_format(b, " and %d more", n - SHOWN);
 }
 
-/* The counter that TensorFlow expects or not, according to which of two functions is called, is no
- * reason to refuse a file. */
+/* save_counter may be missing or unexpected: whether a file has it depends on the function of
+ * TensorFlow that wrote it. */
 static bool is_counter(const char *name)
 {
     return !strcmp(name, "save_counter");
@@ -337,7 +340,7 @@ static const char *advice(const restore *s)
 {
     if (s->unfit.size) return "";
     if (lacks_slots(s))
-        return " (an optimizer that has made steps keeps values that the file does not have: "
+        return " (the optimizer has slots that the file does not have: "
                "restore into a new one, or set .partial = true to restore the rest)";
     return " (set .partial = true to restore the rest)";
 }
@@ -364,7 +367,8 @@ static bool complain(restore *s, const char *who)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* A number of the file as the cell's dtype; NULL, with an error, if it is to be whole and isn't. */
+/* A number of the file in the cell's dtype; NULL, with an error, if an integer is required and
+ * it is not one. */
 static ed_tensor *converted(const ed_restoration *r, int at, ed_tensor *read, ed_dtype dtype)
 {
     if (read->dtype == dtype) return read;
@@ -407,8 +411,7 @@ static ed_tensor *read_value(const restore *s, int live, int at)
     return restore_cell_value(s->r, node, at, value);
 }
 
-/* Nothing says that the keys of a file's values differ, and nothing in the program says how many
- * there may be: together they are no more than the file holds. */
+/* A file may use a key several times: limits the sum of all values to the size of the file. */
 static bool read_waiting(const restore *s)
 {
     ed_restoration *r = s->r;
@@ -443,7 +446,7 @@ static bool read_values(const restore *s)
     return read_waiting(s);
 }
 
-/* ---- The change, which can't fail ------------------------------------------------------------ */
+/* ---- Assigning, which can't fail ------------------------------------------------------------- */
 
 static void put_value(const graph_node *node, ed_tensor *value)
 {
@@ -470,7 +473,7 @@ static void put_values(restore *s)
 
 /* ---- Files without a graph ------------------------------------------------------------------- */
 
-/* A graph is made up for them: every key is a child of the root, and a value. */
+/* Creates a graph for such a file: each key is a child of the root, and a value. */
 static bool graph_of_names(const bundle *b, io_buffer *message)
 {
     io_buffer root = {0};
@@ -519,7 +522,7 @@ static void match_names(restore *s)
     }
 }
 
-/* ---- All together ---------------------------------------------------------------------------- */
+/* ---- The whole restore ----------------------------------------------------------------------- */
 
 static bool rename_one(restore *s, const char *here, const char *there)
 {
@@ -621,7 +624,7 @@ static bool restore_run(restore *s, const char *who)
     return ok;
 }
 
-/* A SavedModel keeps its variables in a folder of that name. */
+/* A SavedModel has its variables in a folder of that name. */
 static char *prefix_of(const char *path, bool reading)
 {
     char *index = io_text("%s/variables/variables.index", path);

@@ -2,12 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * What belongs together is found by names: the roots belong together, and what a name leads to from
- * two nodes that belong together does so too, breadth first; what was bound once is not bound
- * again. Slots of optimizers have no such names in common between versions of Keras. They are found
- * by the variable they belong to.
- */
+/* Nodes are matched by names: the roots match, and the nodes to which the same name leads from
+ * two matched nodes match, breadth first; a node is matched once. Slots of optimizers have
+ * different names in different versions of Keras, so they are matched by their variable. */
 
 bool match_begin(match *m, ed_restoration *r, const graph *g)
 {
@@ -35,11 +32,9 @@ void match_end(match *m)
     *m = (match){0};
 }
 
-/*
- * A node of the program that is reached again by another node of the file keeps its place, and both
- * count as taken. A node of the file that is taken stays with whoever came first; but for the root,
- * which in TensorFlow may be an object itself, and then is its own child "root".
- */
+/* A node of the program that is reached again by another node of the file keeps its match, and
+ * both nodes of the file count as taken. A node of the file keeps its first match; except the
+ * root, which in TensorFlow may itself be an object, and is then its own child "root". */
 void match_bind(match *m, int live, int file)
 {
     if (live < 0 || file < 0) return;
@@ -55,9 +50,9 @@ void match_bind(match *m, int live, int file)
 /* ---- Slots ----------------------------------------------------------------------------------- */
 
 /*
- * Lists of slots go with the list of the trained variables; where the file has none (Keras 2.11 to
- * 2.15), with the order in which the optimizer met them. So do those of variables that are in no
- * checkpoint, neither this one nor, having no value there, the file.
+ * Lists of slots have the order of the list of trained variables; where the file has no such list
+ * (Keras 2.11 to 2.15), the order in which the optimizer saw the variables. The same holds for
+ * variables that are in neither checkpoint: not in this one, and without a value in the file.
  */
 int match_slot(const file_graph *f, int node, const graph_slot *slot, int owner)
 {

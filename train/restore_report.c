@@ -1,10 +1,8 @@
 #include "train/restore.h"
 #include <string.h>
 
-/*
- * What became of a restore, told and asserted. The file's side is in the states of its nodes; what
- * there is in the program is looked up anew, since that may have grown.
- */
+/* The result of a restore: reports and assertions. The file's side is the states of its nodes;
+ * the program's side is looked up at each call, since it may have changed. */
 
 static const file_state state_of[] = {
     [ED_RESTORED] = FILE_RESTORED, [ED_UNEXPECTED] = FILE_UNEXPECTED, [ED_WAITING] = FILE_WAITING};
@@ -18,7 +16,7 @@ static bool check_kind(const char *who, ed_restored kind)
                    who, (int)kind);
 }
 
-/* Name i of the kind, or (i < 0) NULL with their number in *count. */
+/* Name i of that kind; with i < 0 NULL, and their number in *count. */
 static const char *path_of(const ed_restoration *r, ed_restored kind, int64_t i, int64_t *count)
 {
     *count = 0;
@@ -108,7 +106,7 @@ static bool was_restored(const ed_restoration *r, const graph_node *node)
     return false;
 }
 
-/* Names of what offers itself to a file's names only are none of the program's own values. */
+/* A value without a path is only matched: it is not one of the program's own. */
 static const char *not_restored(const void *user, int i)
 {
     const live_values *v = user;
@@ -162,7 +160,7 @@ bool ed_restoration_assert_nontrivial_match(ed_restoration *restoration)
                    "restoration_assert_nontrivial_match: nothing but the root was matched");
 }
 
-/* What waits is let go, and nothing is asked for any more. */
+/* Drops the waiting values, and requires nothing any more. */
 bool ed_restoration_expect_partial(ed_restoration *restoration)
 {
     if (NULL_GIVEN("restoration_expect_partial", restoration)) return false;

@@ -1,10 +1,8 @@
 #include "train/restore.h"
 #include <string.h>
 
-/*
- * What a restore leaves behind: a report, what waits, and of each value of the program where in the
- * file it lies. Checkpoints know their restorations, and these them, without holding each other.
- */
+/* The result of a restore: the report, the waiting values, and the file's node of each value of
+ * the program. A checkpoint and its restorations have pointers to each other without references. */
 
 static void unlink_from_checkpoint(ed_restoration *r)
 {
@@ -80,7 +78,7 @@ static bound key_of(const graph_node *node, int at)
     return (bound){.cell = node->object, .get = node->state.get, .at = at};
 }
 
-/* The place in the table where the value is or belongs. */
+/* The slot of the hash table where the value is, or an empty one. */
 static int *place_of(const ed_restoration *r, const bound *key)
 {
     unsigned mask = 2 * (unsigned)r->bound_capacity - 1;

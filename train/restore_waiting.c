@@ -2,9 +2,10 @@
 #include <string.h>
 
 /*
- * Values that a restore left waiting, and what is asked by those who wait: a layer that makes its
- * weights, an optimizer that makes the slots of a variable. A value is theirs once they say that
- * what it was for is made; should they give that up again, it waits as before.
+ * Values that wait after a restore, and the functions that waiting objects call: a layer when it
+ * creates its weights, an optimizer when it creates the slots of a variable. A value is restored
+ * once its object reports that the variable was created; if that is discarded, the value waits
+ * again.
  */
 
 static graph_wait *wait_of(const match *m, int live)
@@ -14,7 +15,7 @@ static graph_wait *wait_of(const match *m, int live)
     return class->wait ? class->wait(object) : NULL;
 }
 
-/* An object that may get more children waits for theirs; whatever it waited for before is over. */
+/* An object that may get more children waits for their values; it no longer waits for others. */
 void waiting_begin(const match *m, int live)
 {
     graph_wait *wait = wait_of(m, live);
@@ -26,7 +27,7 @@ void waiting_begin(const match *m, int live)
         graph_wait_end(wait);
 }
 
-/* But for what an older one asks without having it. */
+/* The object keeps waiting for values of an older restore, if that has some for it. */
 void waiting_leave(const match *m, int live)
 {
     graph_wait *wait = wait_of(m, live);
@@ -51,8 +52,8 @@ static int find_slot(const graph_source *s, int node, const graph_slot *slot, co
     return at >= 0 && of(s)->waiting[at] ? at : -1;
 }
 
-/* A layer that had no children when it was saved had not been called: it begins anew, with the
- * numbers that it would have drawn then. */
+/* A layer without children in the file had not been called when it was saved: it starts as a new
+ * one. */
 static bool must_have_all(const graph_source *s, int node)
 {
     return of(s)->strict && (node < 0 || of(s)->file.nodes[node].children > 0);
@@ -67,8 +68,9 @@ static ed_tensor *value(graph_source *s, int at, const char *who, ed_dtype dtype
     if (t->dtype == dtype && t->rank == shape.count &&
         memcmp(t->shape, shape.values, (size_t)t->rank * sizeof *t->shape) == 0)
         return ed_retain(t);
-    return ed_fail(ED_INVALID_ARGUMENT, "%s is %s%s in the program, in the checkpoint %s it is %s",
-                   who, ed_dtype_name(dtype), text_of_ints(shape.values, shape.count).s, s->path,
+    return ed_fail(ED_INVALID_ARGUMENT,
+                   "%s is %s%s in the program, but in the checkpoint %s it is %s", who,
+                   ed_dtype_name(dtype), text_of_ints(shape.values, shape.count).s, s->path,
                    text_of_tensor(t).s);
 }
 
@@ -92,7 +94,7 @@ static void give_variable(ed_restoration *r, const graph_node *node, int at)
     take_waiting(r, at);
 }
 
-/* The value stays, should what has the cell be given up and made again. */
+/* The value is kept, in case the object of the cell is destroyed and created again. */
 static void give_cell(ed_restoration *r, const graph_node *node, int at)
 {
     const ed_tensor *t = r->waiting[at];
@@ -110,7 +112,7 @@ static void give_cell(ed_restoration *r, const graph_node *node, int at)
     ed_release(taken);
 }
 
-/* A value that came with a new object. */
+/* A value of a new object. */
 static void give_value(ed_restoration *r, const graph_node *node, int at)
 {
     if (at >= 0 && r->waiting[at])
@@ -122,7 +124,8 @@ static void give_value(ed_restoration *r, const graph_node *node, int at)
             ed_variable_name(node->object), r->source.path);
 }
 
-/* What came with its own children: those that have values are given them, others wait in turn. */
+/* An object that was created with children: those with values in the file get them, others wait
+ * in turn. */
 static void made_with_children(ed_restoration *r, int at, void *object)
 {
     graph g;

@@ -3,15 +3,15 @@
 #include <string.h>
 
 /*
- * A checkpoint that is saved while values of an older one still wait has these too: nothing is lost
- * by saving before a layer's first call or an optimizer's first step. They are grafted on the
- * program's graph where they will be, under the names that they had in the file: what lies below a
- * layer as it lay there, an optimizer's slots behind those that it has.
+ * A checkpoint that is saved while values of an older one still wait saves these too: nothing is
+ * lost by saving before a layer's first call or an optimizer's first step. They are added to the
+ * program's graph at their future places, under their names in the file: below a layer as in the
+ * file, an optimizer's slots after those that it has.
  */
 typedef struct graft {
     ed_tracker tracker;
     const ed_restoration *r;
-    int *node_of; /* by nodes of the file: those of the graph, -1: none */
+    int *node_of; /* for each node of the file: its node in the graph, -1: none */
     int *stack;
 } graft;
 
@@ -22,7 +22,7 @@ static void graft_end(graft *g)
     g->node_of = g->stack = NULL;
 }
 
-/* Objects that wait mostly wait for one checkpoint: its nodes are looked up once. */
+/* Objects usually wait for one checkpoint: the table of its nodes is computed once. */
 static bool graft_from(graft *g, const ed_restoration *r)
 {
     if (g->r == r) return true;
@@ -42,7 +42,7 @@ static bool graft_from(graft *g, const ed_restoration *r)
     return true;
 }
 
-/* The graph's node for one of the file, made if there is none. */
+/* The graph's node for one of the file; creates it if there is none. */
 static int node_for(graft *g, int at)
 {
     if (g->node_of[at] < 0)
@@ -53,8 +53,8 @@ static int node_for(graft *g, int at)
 
 /* ---- Layers ---------------------------------------------------------------------------------- */
 
-/* All below `top` but for what is here by that name. A node without children or a value was
- * something else's. */
+/* Adds all below `top` except names that exist. A node without children or a value belongs to
+ * something else. */
 static void graft_below(graft *g, int live, int top)
 {
     const file_graph *f = &g->r->file;
@@ -79,7 +79,7 @@ static void graft_below(graft *g, int live, int top)
 
 enum { MOST_KINDS = 8 };
 
-/* An optimizer that takes on more variables: `live` in the graph, `node` in the file. */
+/* An optimizer that gets more variables: `live` in the graph, `node` in the file. */
 typedef struct more_slots {
     int live, node;
     int64_t count;                /* of variables, in the graph */
@@ -94,8 +94,8 @@ static void find_kinds(const graph *g, more_slots *m)
             m->kinds[m->n_kinds++] = g->slots[i];
 }
 
-/* The slots of a variable (-1: unknown), number `index` of those in the file: each at one place of
- * its list, the variable at the same one of its own. Whether there were any. */
+/* Adds the slots of a variable (-1: unknown) with index `index` in the file: each has the same
+ * index in its list as the variable in its own. Returns whether there were any. */
 static bool graft_slots(graft *g, more_slots *m, int owner, int64_t index)
 {
     const file_graph *f = &g->r->file;
@@ -125,8 +125,8 @@ static int64_t count_children(const graph *g, int node)
     return n;
 }
 
-/* Files tell the variables in one of the ways that match_slot knows: by a list, by slots that name
- * them, by their order alone. */
+/* Files identify the variables in one of the ways that match_slot knows: by a list, by slots
+ * that name them, or by their order. */
 static void graft_optimizer(graft *g, int live, int node)
 {
     const file_graph *f = &g->r->file;
@@ -143,7 +143,7 @@ static void graft_optimizer(graft *g, int live, int node)
         for (int64_t i = 0; graft_slots(g, &m, -1, i); i++) {}
 }
 
-/* ---- All ------------------------------------------------------------------------------------- */
+/* ---- The whole graph ------------------------------------------------------------------------- */
 
 static graph_wait *wait_of(const graph_node *node)
 {
@@ -153,7 +153,7 @@ static graph_wait *wait_of(const graph_node *node)
     return wait && wait->source && wait->node >= 0 ? wait : NULL;
 }
 
-/* Layers before optimizers, whose variables may be among what layers wait for. */
+/* Layers before optimizers: an optimizer's variables may be among the layers' waiting values. */
 static void graft_all(graft *g, bool optimizers)
 {
     const graph *to = g->tracker.graph;

@@ -7,11 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The text form is read as protocol buffers define it: fields in any order, comments, both kinds of
- * quotes, texts in pieces, lists in brackets. A field that is unknown makes the file damaged, as it
- * does for TensorFlow. The last of several newest ones counts.
- */
+/* The text format is parsed as protocol buffers define it: fields in any order, comments, both
+ * kinds of quotes, adjacent strings, lists in brackets. An unknown field makes the file damaged,
+ * as in TensorFlow. If the newest is given several times, the last one counts. */
 
 void state_free(state *s)
 {
@@ -93,8 +91,7 @@ static int digit_of(char c)
                                                     : 99;
 }
 
-/* One byte behind a backslash: a letter's meaning, or up to three octal or
- * two hexadecimal digits. */
+/* One byte after a backslash: a letter, or up to three octal or two hexadecimal digits. */
 static bool read_escape(reader *r, io_buffer *b)
 {
     static const char letters[] = "abfnrtv\\'\"?", bytes[] = "\a\b\f\n\r\t\v\\'\"?";
@@ -127,7 +124,7 @@ static bool read_quoted(reader *r, io_buffer *b)
     return note_damage(r);
 }
 
-/* The text of a buffer that becomes its owner's; NULL, damaged, if there is a zero in it. */
+/* The string in a buffer, which the caller owns; NULL, damaged, if it contains a zero byte. */
 static char *text_of(reader *r, io_buffer *b)
 {
     io_put_u8(b, 0);
@@ -147,7 +144,7 @@ static bool read_double(reader *r, double *value)
     memcpy(digits, r->at, n);
     digits[n] = 0;
     char *end;
-    locale_t plain = newlocale(LC_ALL_MASK, "C", NULL); /* a constant, for the point in numbers */
+    locale_t plain = newlocale(LC_ALL_MASK, "C", NULL); /* constant, for the decimal point */
     *value = strtod_l(digits, &end, plain);
     if (end > digits && (*end == 'f' || *end == 'F')) end++;
     if (end == digits || *end) return note_damage(r);
@@ -155,7 +152,7 @@ static bool read_double(reader *r, double *value)
     return true;
 }
 
-/* Behind '#': what we note about the best one; anything else means nothing. */
+/* After '#': our note of the best one; any other comment is ignored. */
 static void read_comment(reader *r)
 {
     static const char begin[] = " best ";
@@ -189,7 +186,7 @@ static void skip(reader *r)
     }
 }
 
-/* A path as the program uses it: texts beside each other are one. */
+/* A path as the program uses it: adjacent strings are joined. */
 static char *read_path(reader *r)
 {
     io_buffer b = {0};
@@ -271,7 +268,7 @@ static bool read_field(reader *r)
     return true;
 }
 
-/* Time stamps belong to the paths in turn; the best one must be one that is listed. */
+/* Time stamps belong to the paths in the same order; the best one must be listed. */
 static void settle(reader *r)
 {
     state *s = r->s;
@@ -322,7 +319,7 @@ state_found state_read(const char *folder, state *s)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* In quotes, as protocol buffers do it. */
+/* In quotes, escaped as in protocol buffers. */
 static void put_text(io_buffer *b, const char *s)
 {
     static const char escaped[] = "\n\r\t\"'\\", letters[] = "nrt\"'\\";
@@ -341,8 +338,8 @@ static void put_text(io_buffer *b, const char *s)
     io_put_u8(b, '"');
 }
 
-/* The fewest digits that are read back as the same number, laid out as Python does: 1700002700.0,
- * 1e+16. Digits and exponent come from printf, the point from here: locales differ in it. */
+/* The shortest decimal number that is read back as the same double, in Python's format:
+ * 1700002700.0, 1e+16. The decimal point does not depend on the locale. */
 static void put_double(io_buffer *b, double value)
 {
     if (!isfinite(value)) {

@@ -40,7 +40,7 @@ double state_time_of(const char *path)
     return (double)info.st_mtim.tv_sec + (double)info.st_mtim.tv_nsec * 1e-9;
 }
 
-/* ---- What is there --------------------------------------------------------------------------- */
+/* ---- Scanning -------------------------------------------------------------------------------- */
 
 static bool all_shards(const bundle *b, const char *path, bool *there)
 {
@@ -55,8 +55,8 @@ static bool all_shards(const bundle *b, const char *path, bool *there)
     return true;
 }
 
-/* Whether the files of a checkpoint are there, with an index that can be read; one that only newer
- * readers understand counts. false with an error for what has other reasons. */
+/* Whether the files of a checkpoint exist, with an index that can be read; one that requires a
+ * newer reader counts. false, with an error, for other failures. */
 static bool look_for(const char *path, bool *there)
 {
     error_saved earlier;
@@ -77,7 +77,7 @@ typedef struct scan {
     bool failed;
 } scan;
 
-/* The folder's name of a file as a path without the suffix; NULL, no error, if it has another. */
+/* The path of a file without the suffix; NULL, without an error, if it has another suffix. */
 static char *path_without(scan *s, const char *name, size_t suffix)
 {
     char *path = state_join(s->folder, name);
@@ -143,9 +143,9 @@ bool state_scan(const char *folder, const char *name, int64_t beyond, state *s)
     return fine;
 }
 
-/* ---- Strays ---------------------------------------------------------------------------------- */
+/* ---- Shards without an index ----------------------------------------------------------------- */
 
-/* The length of ".data-DDDDD-of-DDDDD" at the end of a name, 0 if it ends in something else. */
+/* The length of ".data-DDDDD-of-DDDDD" at the end of a name, 0 if it does not end so. */
 static size_t shard_suffix(const char *name)
 {
     enum { SUFFIX = 20 };
@@ -186,7 +186,7 @@ void state_remove_strays(const char *folder, const char *name, const state *s)
 
 /* ---- The newest ------------------------------------------------------------------------------ */
 
-/* The last of those listed whose files are there, as a new text; *path NULL if there is none. */
+/* The last listed one whose files exist, as a new string; *path is NULL if there is none. */
 static bool last_there(const state *s, char **path)
 {
     bool there = false;
@@ -197,7 +197,8 @@ static bool last_there(const state *s, char **path)
     return true;
 }
 
-/* By the state file: the newest, which may be one file in TensorFlow 1's old form, or another. */
+/* By the state file: the newest, which may be a single file in TensorFlow 1's format, or another
+ * one. */
 static bool latest_listed(const char *folder, char **path)
 {
     state s;
