@@ -2,8 +2,8 @@
 #include "lua/maker.h"
 #include "lua/objects.h"
 
-/* Tapes, and functions with gradients of their own. value_and_grad, grad, jacobian and hessian are
- * made of these in prelude.lua. */
+/* Tapes and functions with custom gradients. prelude.lua makes value_and_grad, grad, jacobian
+ * and hessian of these. */
 
 /* ---- Tapes ----------------------------------------------------------------------------------- */
 
@@ -102,8 +102,8 @@ static ed_list *ask(lua_State *L, ed_tape *tape)
     return from ? ed_gradient_list(tape, to, from, &options) : NULL;
 }
 
-/* tape:gradient(target, source or {sources}, {unconnected_zeros, output_gradients}): nil or false
- * where nothing leads from there. */
+/* tape:gradient(target, source or {sources}, {unconnected_zeros, output_gradients}): nil or
+ * false for sources that no target depends on. */
 static int gradient(lua_State *L)
 {
     ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);
@@ -147,15 +147,15 @@ static int batch_jacobian(lua_State *L)
     return jacobian_by(L, ed_batch_jacobian);
 }
 
-/* ---- Functions with gradients of their own --------------------------------------------------- */
+/* ---- Functions with custom gradients --------------------------------------------------------- */
 
-/* A call of Lua from within Eddy: inputs go out as userdata, results come back in a userdata that
- * the context holds retained. */
+/* A call of a Lua function by Eddy: inputs become userdata; results are returned in a userdata
+ * that the context holds. */
 typedef struct exchange {
     call_hold *hold;
     const char *field; /* of the held table */
     ed_list *inputs;
-    ed_tensor *output, *dy; /* of a gradient; NULL else */
+    ed_tensor *output, *dy; /* of a gradient; else NULL */
     void *result;           /* a tensor, or (wants_list) a list; retained */
     bool wants_list;
 } exchange;
@@ -165,7 +165,7 @@ static void push_tensor(lua_State *L, ed_tensor *t)
     handle_put(handle_new(L, HANDLE_TENSOR), t);
 }
 
-/* The gradients, tensors or nil, that lie from `base` on. */
+/* The gradients, tensors or nil, on the stack from `base` on. */
 static int take_gradients(lua_State *L, exchange *x, int base, int count)
 {
     ed_tensor **given = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *given, 0);
@@ -196,18 +196,18 @@ static int make_exchange(lua_State *L)
     if (!x->wants_list) {
         ed_tensor *t = count ? handle_at(L, base, HANDLE_TENSOR) : NULL;
         if (!t)
-            return handle_fail(L, "%s: the function returned %s; a tensor is expected", x->field,
+            return handle_fail(L, "%s: the function must return a tensor, got %s", x->field,
                                count ? convert_kind(L, base).s : "nothing");
         x->result = ed_retain(t);
         return 0;
     }
     if (count != ed_list_size(x->inputs))
-        return handle_fail(L, "%s: %d gradients are to be returned, one for each input, not %d",
-                           x->field, (int)ed_list_size(x->inputs), count);
+        return handle_fail(L, "%s: expected %d gradients, one for each input, got %d", x->field,
+                           (int)ed_list_size(x->inputs), count);
     for (int i = 0; i < count; i++)
         if (!lua_isnil(L, base + i) && !handle_at(L, base + i, HANDLE_TENSOR))
-            return handle_fail(L, "%s: result %d is %s; a tensor or nil is expected", x->field,
-                               i + 1, convert_kind(L, base + i).s);
+            return handle_fail(L, "%s: result %d must be a tensor or nil, got %s", x->field, i + 1,
+                               convert_kind(L, base + i).s);
     return take_gradients(L, x, base, count);
 }
 
@@ -237,7 +237,7 @@ static ed_list *backward(ed_list *inputs, ed_tensor *output, ed_tensor *dy, void
 }
 
 /* custom_gradient({forward = , gradient = }, {inputs}); recompute({forward = }, {inputs}). The
- * table is held until no tape needs it any more. */
+ * table is held until no tape needs it. */
 static int call_held(lua_State *L, bool own_gradient)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -266,7 +266,7 @@ static int recompute(lua_State *L)
     return call_held(L, false);
 }
 
-/* ---- Functions that are looked at ------------------------------------------------------------ */
+/* ---- Checks and products of functions -------------------------------------------------------- */
 
 static const maker_field check_fields[] = {
     {"step", ED_FIELD_FLOAT, .offset = offsetof(ed_check_options, step)},

@@ -1,10 +1,8 @@
 #include "lua/call.h"
 #include <string.h>
 
-/*
- * A Lua state may be closed while C still holds layers or tapes that call back into it. So holds
- * have one anchor in C's memory, which the state's end cuts.
- */
+/* A Lua state may be closed while C still holds layers or tapes that call back into it. So all
+ * holds share one anchor in C's memory, which is cleared when the state is closed. */
 typedef struct anchor {
     lua_State *L; /* the main thread; NULL once the state is closed */
     int holds;
@@ -15,8 +13,8 @@ struct call_hold {
     int reference;
 };
 
-/* Keys of the registry: the anchor; the value that a callback raised, and
- * where; what came of it. */
+/* Keys of the registry: the anchor; the value that a callback raised, and its traceback; the
+ * message that Eddy made of it. */
 static const char anchor_key, error_key, traceback_key, raised_key;
 
 static const char closed[] = "the Lua state was closed";
@@ -73,16 +71,16 @@ void call_push(lua_State *L, const call_hold *hold)
 
 /* ---- Calls, and their errors ----------------------------------------------------------------- */
 
-/* Keys are there from the beginning: writing to them takes no memory. */
+/* The keys exist from the beginning: setting them allocates nothing. */
 static void forget(lua_State *L, const char *key)
 {
     lua_pushboolean(L, false);
     lua_rawsetp(L, LUA_REGISTRYINDEX, key);
 }
 
-static const char no_text[] = "a Lua error that is no text";
+static const char no_text[] = "a Lua error that is not a string";
 
-/* The value as Eddy's message has it, which may be cut short. */
+/* The value as a string for Eddy's message, which may truncate it. */
 static const char *message_of(lua_State *L, int at)
 {
     return lua_type(L, at) == LUA_TSTRING ? lua_tostring(L, at) : no_text;
@@ -92,7 +90,7 @@ static int explain(lua_State *L)
 {
     lua_settop(L, 1);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &traceback_key);
-    if (!lua_isstring(L, -1)) { /* the innermost of callbacks within callbacks */
+    if (!lua_isstring(L, -1)) { /* the innermost of nested callbacks */
         luaL_traceback(L, L, NULL, 1);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &traceback_key);
     }
@@ -100,7 +98,7 @@ static int explain(lua_State *L)
     return 1;
 }
 
-/* Takes the value at the top of the stack. */
+/* Pops the value at the top of the stack. */
 static void keep_error(lua_State *L)
 {
     ed_fail(ED_INVALID_ARGUMENT, "%s", message_of(L, -1));
@@ -127,7 +125,7 @@ bool call_protected(const call_hold *hold, int (*function)(lua_State *L), void *
     return fine;
 }
 
-/* Whether the message begins with the text, as far as it goes. */
+/* Whether the message begins with the string, as far as it was not truncated. */
 static bool begins(const char *message, const char *text)
 {
     size_t n = strlen(text), most = strlen(message);
@@ -139,7 +137,8 @@ bool call_push_error(lua_State *L, const char *message)
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &error_key) == LUA_TBOOLEAN) return lua_pop(L, 1), false;
     forget(L, &error_key);
     if (!begins(message, message_of(L, -1))) return lua_pop(L, 1), false;
-    if (lua_type(L, -1) == LUA_TSTRING && strlen(message) > lua_rawlen(L, -1)) { /* more is said */
+    if (lua_type(L, -1) == LUA_TSTRING &&
+        strlen(message) > lua_rawlen(L, -1)) { /* the message has more */
         lua_pop(L, 1);
         lua_pushstring(L, message);
     }
@@ -148,8 +147,8 @@ bool call_push_error(lua_State *L, const char *message)
     return true;
 }
 
-/* Whether the value at `at` is the one at the top, or that text with places before it, as
- * coroutine.wrap puts one. */
+/* Whether the value at `at` is the one at the top, or that string after positions, as
+ * coroutine.wrap adds one. */
 static bool came_of(lua_State *L, int at)
 {
     if (lua_type(L, at) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)

@@ -15,10 +15,10 @@
  *     local restoration = ckpt:restore(ed.latest_checkpoint("save"), {partial = true})
  */
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creation -------------------------------------------------------------------------------- */
 
-/* Makes trackables of those of the n values in the table at the top of the stack that are tables of
- * named ones. */
+/* Replaces those of the n values in the table at the top of the stack that are tables of named
+ * values by trackables. */
 static void prepare_parts(lua_State *L, lua_Integer n)
 {
     const int values = lua_gettop(L);
@@ -32,7 +32,7 @@ static void prepare_parts(lua_State *L, lua_Integer n)
     }
 }
 
-/* The objects in the table at `values`, name and object in turn. */
+/* The objects in the table at `values`: name, object, name, object, ... */
 static bool take_parts(lua_State *L, int values, const char *const *names, lua_Integer n,
                        const void **parts)
 {
@@ -103,33 +103,33 @@ static int latest_checkpoint(lua_State *L)
 
 /* ---- Restoring ------------------------------------------------------------------------------- */
 
-/* Memory for so many texts, which goes with the scope; NULL with an error. */
+/* Memory for n strings, which belongs to the scope; NULL with an error. */
 static const char **room_for(int64_t n)
 {
     return ed_scope_alloc((size_t)(n + 1) * sizeof(const char *));
 }
 
-/* The text at the top of the stack, which it takes off; what it lies in keeps it. */
+/* Pops the string at the top of the stack, which its table keeps alive. */
 static bool take_text(lua_State *L, const maker_field *field, const convert_room *room,
                       const char **to)
 {
     *to = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
     const bool fine = *to && convert_is_plain(L, -1);
     if (!fine)
-        ed_fail(ED_INVALID_ARGUMENT, "%s: %s: texts are expected, not %s", room->who, field->name,
-                *to ? "one with a zero byte" : convert_kind(L, -1).s);
+        ed_fail(ED_INVALID_ARGUMENT, "%s: %s must be strings, got %s", room->who, field->name,
+                *to ? "a string with a zero byte" : convert_kind(L, -1).s);
     lua_pop(L, 1);
     return fine;
 }
 
-/* A text or a table of texts. */
+/* A string or a table of strings. */
 static bool texts_at(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
 {
     enum { MOST = 1 << 20 };
     const bool table = lua_type(L, at) == LUA_TTABLE;
     const lua_Integer n = table ? (lua_Integer)lua_rawlen(L, at) : 1;
     if (n > MOST)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s: too many texts", room->who, field->name),
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s: too many strings", room->who, field->name),
                false;
     const char **texts = room_for(n);
     for (lua_Integer i = 0; texts && i < n; i++) {
@@ -147,7 +147,7 @@ static bool texts_at(lua_State *L, int at, const maker_field *field, void *to, c
 static bool renames_at(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
 {
     if (lua_type(L, at) != LUA_TTABLE)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is %s; a table of texts is expected", room->who,
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s must be a table of strings, got %s", room->who,
                        field->name, convert_kind(L, at).s),
                false;
     int64_t n = 0, used = 0;
@@ -207,7 +207,7 @@ static const luaL_Reg checkpoint_methods[] = {
 
 /* ---- Restorations ---------------------------------------------------------------------------- */
 
-/* Pushes the n texts that the getter, called with the object, gives, as a table. */
+/* Pushes a table of the n strings that the getter returns for the object. */
 typedef const char *text_getter(const void *object, int kind, int64_t i);
 
 static int push_texts(lua_State *L, const void *object, int kind, int64_t n, text_getter *get)
@@ -322,7 +322,7 @@ static bool best_is(lua_State *L, int at, const maker_field *field, void *to, co
             *(ed_best *)to = (ed_best)i;
             return true;
         }
-    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is \"highest\" or \"lowest\"", room->who,
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s must be \"highest\" or \"lowest\"", room->who,
                    field->name),
            false;
 }
@@ -353,8 +353,8 @@ static const maker makers[] = {
     {0},
 };
 
-/* save{metric = , number = , any_step = , in_background = }: the path; nil
- * where it is too early. */
+/* save{metric = , number = , any_step = , in_background = }: the path; nil if
+ * checkpoint_interval has not passed. */
 static int manager_save(lua_State *L)
 {
     static const maker_field fields[] = {

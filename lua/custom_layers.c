@@ -3,8 +3,8 @@
 #include <string.h>
 
 /*
- * Layers written in Lua. ed.layer{...} describes a kind and gives the function that makes layers
- * of it:
+ * Layers written in Lua. ed.layer{...} describes a kind and returns the function that creates
+ * layers of it:
  *
  *     local Scale = ed.layer{
  *         name = "scale",
@@ -16,16 +16,17 @@
  *     }
  *     local model = ed.sequential{Scale(2), ed.dense(10)}
  *
- * init, with the arguments of that function, and build, with the first input, may be left out.
- * self is the layer. Its fields are its own, then those of the description; layers and variables
- * put into fields, or into tables that are fields, belong to it (self:add(layer) does it without a
- * field). A table of options among the arguments that has a name, as Scale(2, {name = "twice"}),
- * names the layer.
+ * init gets the arguments of that function, build the first input; both are optional. self is the
+ * layer. A field is looked up in the layer, then in the description. Layers and variables in
+ * fields, or in tables that are fields, become children and weights of the layer (self:add(layer)
+ * adds a child without a field). If one of the arguments is a table of options with a name, as in
+ * Scale(2, {name = "twice"}), it names the layer.
  *
  *     fields ---metatable---> __index: the description
  */
 
-/* Lives as long as a layer of it, which may outlive all of Lua, or the function that makes them. */
+/* Exists as long as a layer of it, which may outlive the Lua state, or the function that creates
+ * them. */
 typedef struct custom_kind {
     ed_layer_class class;
     int64_t users;
@@ -37,7 +38,7 @@ static void let_go(custom_kind *kind)
     if (kind && !--kind->users) ed_memory_free(kind);
 }
 
-/* ---- What Eddy calls ------------------------------------------------------------------------- */
+/* ---- Callbacks ------------------------------------------------------------------------------- */
 
 typedef struct custom_call {
     ed_layer *layer;
@@ -52,8 +53,8 @@ static void push_tensors(lua_State *L, ed_tensor *const *tensors, int n)
     for (int i = 0; i < n; i++) handle_put(handle_new(L, HANDLE_TENSOR), tensors[i]);
 }
 
-/* Pushes {training = , mask = , masks = }: the mask of the first input, and of several inputs a
- * table of all, false where there is none. */
+/* Pushes {training = , mask = , masks = }: the mask of the first input, and, for several inputs,
+ * a table of all, false for none. */
 static void push_options(lua_State *L, const ed_layer_call *call)
 {
     bool any = false;
@@ -77,7 +78,7 @@ static void push_options(lua_State *L, const ed_layer_call *call)
     lua_setfield(L, -2, "masks");
 }
 
-/* The mask at the top of the stack, which goes; NULL if it is none. */
+/* Pops the mask at the top of the stack; NULL if it is not a mask. */
 static ed_tensor *pop_mask(lua_State *L)
 {
     ed_tensor *mask = handle_at(L, -1, HANDLE_TENSOR);
@@ -85,8 +86,8 @@ static ed_tensor *pop_mask(lua_State *L)
     return mask;
 }
 
-/* What stands behind the outputs: {mask = m} of the first, {masks = {m, ...}} of all. The objects
- * stay in Lua's tables, which are on its stack. */
+/* The value after the outputs: {mask = m} of the first, {masks = {m, ...}} of all. Lua's tables
+ * on the stack keep the objects alive. */
 static void take_masks(lua_State *L, ed_tensor **masks, int n, int at)
 {
     lua_getfield(L, at, "mask");
@@ -109,7 +110,7 @@ static int take_outputs(lua_State *L, custom_call *c, int first)
     for (int i = 0; i < n; i++) {
         outputs[i] = handle_at(L, first + i, HANDLE_TENSOR);
         if (!outputs[i])
-            return handle_fail(L, "%s: forward returned %s; a tensor is expected",
+            return handle_fail(L, "%s: forward must return a tensor, got %s",
                                ed_layer_name(c->layer), convert_kind(L, first + i).s);
     }
     if (masks_at) take_masks(L, outputs + n, n, masks_at);
@@ -179,18 +180,18 @@ static void custom_destroy(ed_layer *layer)
     let_go(state->kind);
 }
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creation -------------------------------------------------------------------------------- */
 
-/* The name at a place of the stack, the value of an option. */
+/* The name at an index of the stack, the value of an option. */
 static const char *check_name(lua_State *L, int at)
 {
     if (lua_type(L, at) != LUA_TSTRING)
-        handle_fail(L, "layer: name is %s; a text is expected", convert_kind(L, at).s);
-    if (!convert_is_plain(L, at)) handle_fail(L, "layer: there is a zero byte in name");
+        handle_fail(L, "layer: name must be a string, got %s", convert_kind(L, at).s);
+    if (!convert_is_plain(L, at)) handle_fail(L, "layer: name contains a zero byte");
     return lua_tostring(L, at);
 }
 
-/* The name among the options that the last argument may be; NULL if there is none. */
+/* The name in the options, if the last argument is a table of options; NULL if there is none. */
 static const char *name_given(lua_State *L)
 {
     int last = lua_gettop(L);
@@ -200,7 +201,7 @@ static const char *name_given(lua_State *L)
     return check_name(L, last + 1);
 }
 
-/* The function that makes layers. Upvalues: the box of the kind, the metatable of fields. */
+/* The function that creates layers. Upvalues: the box of the kind, the metatable of fields. */
 static int make(lua_State *L)
 {
     custom_kind *kind = *(custom_kind **)lua_touserdata(L, lua_upvalueindex(1));
@@ -241,7 +242,7 @@ static void check_function(lua_State *L, const char *name, bool needed)
 {
     int type = lua_getfield(L, 1, name);
     if (type != LUA_TFUNCTION && (needed || type != LUA_TNIL))
-        handle_fail(L, "layer: %s is %s; a function is expected", name, convert_kind(L, -1).s);
+        handle_fail(L, "layer: %s must be a function, got %s", name, convert_kind(L, -1).s);
     lua_pop(L, 1);
 }
 
@@ -273,7 +274,7 @@ static void push_kind(lua_State *L, const char *name)
     };
 }
 
-/* layer{name = , forward = , build = , init = , ...}: the function that makes such layers. */
+/* layer{name = , forward = , build = , init = , ...}: the function that creates such layers. */
 static int describe(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);

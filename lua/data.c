@@ -26,11 +26,13 @@ static const maker_field dataset_fields[] = {
     {0},
 };
 
-/* What C takes for the default is a mistake where it is said. */
+/* 0 means the default in C; here it is an error. */
 static bool check_batch(int64_t batch, const char *who)
 {
     if (batch > 0) return true;
-    return ed_fail(ED_INVALID_ARGUMENT, "%s: a batch of %lld rows", who, (long long)batch), false;
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: batch must be at least 1, got %lld", who,
+                   (long long)batch),
+           false;
 }
 
 static void *make_dataset(const void *arguments)
@@ -59,7 +61,7 @@ static void *make_mnist(const void *arguments)
 {
     const mnist *m = arguments;
     if (!m->options.dir)
-        return ed_fail(ED_INVALID_ARGUMENT, "mnist: dir is missing, the folder of the files");
+        return ed_fail(ED_INVALID_ARGUMENT, "mnist: dir, the folder of the files, is not given");
     if (!check_batch(m->options.batch, "mnist")) return NULL;
     return ed_dataset_mnist_with(m->split, &m->options);
 }
@@ -97,18 +99,18 @@ static int next(lua_State *L)
 /* ---- Loops ----------------------------------------------------------------------------------- */
 
 /*
- * A loop begins an epoch, or goes on with the one that a checkpoint was restored to. Where it is
- * left, by break or an error, the epoch ends; so what is saved after it, or within it, is where a
- * program that is not stopped stands too. All loops over a set share its place: of loops within
- * loops the inner one takes the batches, and the outer one learns that.
+ * A loop begins an epoch, or continues the epoch that a checkpoint was restored to. When the loop
+ * is left, by break or an error, the epoch ends; so a checkpoint that is saved in the loop or after
+ * it has the same position as in a program that is not stopped. All loops over a dataset share its
+ * position: of nested loops the inner one takes the batches, and the outer one fails.
  */
-static const char loops_key; /* set -> the number of its last loop; weak */
+static const char loops_key; /* dataset -> the number of its last loop; weak */
 
 typedef struct loop {
     lua_Integer number;
 } loop;
 
-/* Pushes the set of the loop at 1, which has it as user value; whether the loop is its last. */
+/* Pushes the dataset of the loop at 1, its user value; returns whether the loop is its last. */
 static bool push_set(lua_State *L)
 {
     const loop *l = luaL_checkudata(L, 1, "eddy.loop");
@@ -123,12 +125,12 @@ static bool push_set(lua_State *L)
     return last;
 }
 
-/* What the loop at 1 gets: as next. */
+/* The next values of the loop at 1, as of next(). */
 static int next_of_loop(lua_State *L)
 {
     if (!push_set(L))
-        return handle_fail(L, "batches: another loop over this dataset began within this one and "
-                              "took its batches; make a dataset for each");
+        return handle_fail(L, "batches: a loop over this dataset inside this loop "
+                              "took its batches; create a dataset for each loop");
     lua_remove(L, 1);
     return next(L);
 }
@@ -173,12 +175,10 @@ static void open_loops(lua_State *L)
     handle_new_weak(L, "k", &loops_key);
 }
 
-/* ---- Mapped ones ----------------------------------------------------------------------------- */
+/* ---- Mapped datasets ------------------------------------------------------------------------- */
 
-/*
- * set:map(f): a table {source = set, f = f}, whose batches are f(x, y); nothing of it is computed
- * before. A checkpoint keeps the set in it, as of any table.
- */
+/* set:map(f): a table {source = set, f = f}, whose batches are f(x, y), computed when they are
+ * asked for. A checkpoint saves the dataset in it, as in any table. */
 static int map(lua_State *L)
 {
     luaL_checkany(L, 2);
@@ -194,7 +194,7 @@ static int map(lua_State *L)
     return 1;
 }
 
-/* The mapped set at 1: pushes its source's method and the source. */
+/* The mapped dataset at 1: pushes its source's method and the source. */
 static void push_source_method(lua_State *L, const char *name)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -204,7 +204,8 @@ static void push_source_method(lua_State *L, const char *name)
     lua_insert(L, 2);
 }
 
-/* f of the batch above the stack's first value, which is the mapped set, or the end. */
+/* Calls f on the batch above the first value of the stack, the mapped dataset; or returns the
+ * end. */
 static int mapped(lua_State *L)
 {
     if (lua_isnoneornil(L, 2)) return lua_pushnil(L), 1;
@@ -212,7 +213,7 @@ static int mapped(lua_State *L)
     lua_insert(L, 2);
     lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
     if (lua_isnoneornil(L, 2))
-        return handle_fail(L, "map: the function returned nothing; a batch is expected");
+        return handle_fail(L, "map: the function must return a batch, got nothing");
     return lua_gettop(L) - 1;
 }
 
@@ -223,7 +224,8 @@ static int mapped_next(lua_State *L)
     return mapped(L);
 }
 
-/* Upvalues: the mapped set, and what its source's batches gave: a function and its argument. */
+/* Upvalues: the mapped dataset; the function that its source's batches returned, and its
+ * argument. */
 static int mapped_next_of_loop(lua_State *L)
 {
     lua_settop(L, 0);
@@ -286,7 +288,7 @@ static void open_mapped(lua_State *L)
     lua_pop(L, 1);
 }
 
-/* ---- All of a set ---------------------------------------------------------------------------- */
+/* ---- All rows of a dataset ------------------------------------------------------------------- */
 
 static int rewind_set(lua_State *L)
 {

@@ -44,8 +44,8 @@ static const maker makers[] = {
 
 /* ---- Archives -------------------------------------------------------------------------------- */
 
-/* The place (from 0) of the tensor that the argument names or numbers (from 1). Raises if there is
- * none. */
+/* The index (from 0) of the tensor that the argument gives by name or index (from 1). Raises if
+ * there is none. */
 static int64_t place(lua_State *L, const ed_archive *archive, int at)
 {
     int64_t count = ed_archive_count(archive), i;
@@ -57,7 +57,7 @@ static int64_t place(lua_State *L, const ed_archive *archive, int at)
     }
     i = maker_check_integer(L, at);
     if (!i || i > count || i < -count)
-        handle_fail(L, "the archive has %I tensors, counted from 1; there is no %I",
+        handle_fail(L, "the archive has %I tensors, counted from 1; index %I is out of bounds",
                     (LUAI_UACINT)count, (LUAI_UACINT)i);
     return i > 0 ? i - 1 : i + count;
 }
@@ -100,7 +100,7 @@ static int name(lua_State *L)
     return 1;
 }
 
-/* find(name): the place, from 1; nil if there is none. */
+/* find(name): the index, from 1; nil if there is none. */
 static int find(lua_State *L)
 {
     const ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
@@ -133,7 +133,7 @@ static int bytes(lua_State *L)
     return 1;
 }
 
-/* verify(i or name): true, or false and what is wrong. */
+/* verify(i or name): true, or false and the reason. */
 static int verify(lua_State *L)
 {
     ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
@@ -142,7 +142,7 @@ static int verify(lua_State *L)
     if (fine) return 1;
     bool pushed = handle_push_text(L, ed_error());
     ed_clear_error();
-    return pushed ? 2 : handle_fail(L, "no memory");
+    return pushed ? 2 : handle_fail(L, "out of memory");
 }
 
 static int digest(lua_State *L)
@@ -163,7 +163,7 @@ static int metadata(lua_State *L)
     return 1;
 }
 
-/* for name, tensor in pairs(archive): the archive at 1, as upvalue the place. */
+/* for name, tensor in pairs(archive): the archive at 1; the index is an upvalue. */
 static int next_tensor(lua_State *L)
 {
     ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
@@ -191,7 +191,7 @@ static int count(lua_State *L)
     return 1;
 }
 
-/* Methods come first; file:tensor(name) reaches tensors of their names too. */
+/* A method precedes a tensor of its name; file:tensor(name) returns such tensors too. */
 static int index_of(lua_State *L)
 {
     ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
@@ -209,8 +209,8 @@ static const luaL_Reg metamethods[] = {{"__len", count}, {"__pairs", pairs}, {NU
 
 /* ---- Loading --------------------------------------------------------------------------------- */
 
-/* load(path): the file's tensors by their names; then, by name, the dtypes of those entries that
- * no tensor can be (a bundle's strings). */
+/* load(path): a table of the file's tensors by name; then a table of the dtypes of those entries
+ * that can't be tensors (a bundle's strings), by name. */
 static int load(lua_State *L)
 {
     const char *path = maker_check_text(L, 1);
@@ -256,7 +256,7 @@ static int write_npy(lua_State *L)
     return fine ? 0 : handle_raise(L);
 }
 
-/* The tensors of the table at 2 by name, name and tensor in turn. */
+/* The tensors of the table at 2: name, tensor, name, tensor, ... */
 static bool take_all(lua_State *L, const char *const *names, lua_Integer n, const void **all)
 {
     const int values = lua_gettop(L) - 1;

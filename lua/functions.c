@@ -4,7 +4,7 @@
 #include "lua/ops.h"
 #include "lua/indexing.h"
 
-/* What Eddy makes of ops and is no op itself, as functions and as methods of tensors. */
+/* Functions of Eddy that are made of several ops, as functions and as methods of tensors. */
 
 typedef struct parts {
     ed_tensor *x;
@@ -104,13 +104,13 @@ static const maker makers[] = {
     {0},
 };
 
-/* A function only: its first operand is no tensor. */
+/* A function only, not a method: its first operand is not a tensor. */
 static const maker full[] = {
     {"full", HANDLE_TENSOR, 3, 2, full_fields, sizeof(filled), NULL, make_full},
     {0},
 };
 
-/* Whether the value at a place of the stack is a table that has the name. */
+/* Whether the value at an index of the stack is a table that has the name. */
 static bool has_name(lua_State *L, int at, const char *name)
 {
     if (lua_type(L, at) != LUA_TTABLE) return false;
@@ -137,7 +137,7 @@ static ed_dtype check_dtype(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
     ed_dtype dtype = convert_dtype(name);
-    if (!dtype) handle_fail(L, "'%s' is no dtype; float32, int32, bool ... are", name);
+    if (!dtype) handle_fail(L, "'%s' is not a dtype; dtypes are float32, int32, bool ...", name);
     return dtype;
 }
 

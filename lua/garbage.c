@@ -3,10 +3,10 @@
 /* ---- When to collect ------------------------------------------------------------------------- */
 
 /*
- * Lua sees userdata of a few bytes and would let gigabytes pile up behind them. So before anything
- * new is made, Eddy's live bytes are compared with the least they have been since the last
- * collection; where they have grown by much, garbage is collected first. Whatever holds the memory
- * counts: tensors, layers, an optimizer's slots.
+ * Lua sees small userdata and would let gigabytes accumulate behind them. So before an object is
+ * created, Eddy's live bytes are compared with their minimum since the last collection; if they
+ * have grown by much, garbage is collected first. All memory counts: tensors, layers, an
+ * optimizer's slots.
  */
 enum { LEAST_GROWTH = 32 << 20 };
 static __thread int64_t least;
@@ -20,10 +20,10 @@ void garbage_collect(lua_State *L)
     least = ed_memory_live();
 }
 
-/* ---- Who made what --------------------------------------------------------------------------- */
+/* ---- Lines that created tensors -------------------------------------------------------------- */
 
 __thread bool garbage_traced;
-static const char places_key; /* handle -> place; weak */
+static const char places_key; /* handle -> line; weak */
 
 void garbage_note(lua_State *L)
 {
@@ -36,7 +36,8 @@ void garbage_note(lua_State *L)
     lua_pop(L, 2);
 }
 
-/* memory_trace(on): whether tensors are noted with their lines from now on; whether they were. */
+/* memory_trace(on): whether the lines that create tensors are recorded from now on; returns
+ * whether they were before. */
 static int trace(lua_State *L)
 {
     lua_pushboolean(L, garbage_traced);
@@ -53,13 +54,13 @@ static void add(lua_State *L, const char *field, int64_t n)
     lua_pop(L, 1);
 }
 
-/* memory_lines(): {{place = , tensors = , bytes = }, ...} of the tensors noted that live; those
- * that share memory count it once each. */
+/* memory_lines(): {{place = , tensors = , bytes = }, ...} of the recorded tensors that still
+ * exist; tensors that share memory count it once each. */
 static int lines(lua_State *L)
 {
     lua_settop(L, 0);
     lua_newtable(L);
-    lua_newtable(L); /* place -> its entry */
+    lua_newtable(L); /* line -> its entry */
     lua_rawgetp(L, LUA_REGISTRYINDEX, &places_key);
     for (lua_pushnil(L); lua_next(L, 3); lua_settop(L, 4)) {
         const ed_tensor *t = handle_at(L, 4, HANDLE_TENSOR);
@@ -85,7 +86,7 @@ static int lines(lua_State *L)
 
 /* ---- Figures --------------------------------------------------------------------------------- */
 
-/* memory(): what Eddy's memory holds. */
+/* memory(): Eddy's memory statistics. */
 static int memory(lua_State *L)
 {
     const ed_memory m = ed_memory_stats();
@@ -111,7 +112,7 @@ static int reset_peak(lua_State *L)
     return 0;
 }
 
-/* memory_trim(): the bytes given back to the system. */
+/* memory_trim(): the number of bytes returned to the system. */
 static int trim(lua_State *L)
 {
     lua_pushinteger(L, ed_memory_trim());

@@ -24,7 +24,7 @@ static const char *const names[HANDLE_KINDS] = {
     [HANDLE_LIST] = "list",
 };
 
-/* Metatables lie in the registry under the addresses of these. */
+/* The metatables are in the registry under the addresses of these. */
 static const char keys[HANDLE_KINDS];
 
 const char *handle_kind_name(handle_kind kind)
@@ -35,7 +35,7 @@ const char *handle_kind_name(handle_kind kind)
 /* ---- Handles --------------------------------------------------------------------------------- */
 
 static const char scope_key; /* Lua thread -> the set of its innermost scope */
-static __thread int scopes;  /* open ones of ed.scope */
+static __thread int scopes;  /* number of open ones of ed.scope */
 
 static void note_in_scope(lua_State *L)
 {
@@ -79,7 +79,7 @@ void handle_put(handle *h, void *object)
     h->object = ed_retain(object);
 }
 
-/* What is no full userdata has no address or no length. */
+/* A value that is not a full userdata has no address or no length. */
 static handle *ours(lua_State *L, int at)
 {
     handle *h = lua_touserdata(L, at);
@@ -132,15 +132,15 @@ static int collect(lua_State *L)
     return 0;
 }
 
-/* Whether a finalizer runs; the collector says so by not running. Before 5.4.4 it looks the same
+/* Whether a finalizer runs: then the collector is stopped. Before Lua 5.4.4 it looks the same
  * when the program stopped it. */
 static bool in_finalizer(lua_State *L)
 {
     return lua_gc(L, LUA_GCISRUNNING) < (LUA_VERSION_RELEASE_NUM < 50404 ? 1 : 0);
 }
 
-/* A finalizer may run wherever memory is asked for, also within a binding that works with the
- * object: what it closes is released only when it is collected. */
+/* A finalizer may run at any allocation, also in a binding that works with the object: an object
+ * that it closes is released only when its userdata is collected. */
 static void close_one(lua_State *L, handle *h)
 {
     if (in_finalizer(L))
@@ -168,7 +168,7 @@ bool handle_push_text(lua_State *L, const char *s)
     lua_pushlightuserdata(L, (void *)s);
     if (lua_pcall(L, 1, 1, 0) == LUA_OK) return true;
     lua_pop(L, 1);
-    return ed_fail(ED_OUT_OF_MEMORY, "Lua has no memory for a text"), false;
+    return ed_fail(ED_OUT_OF_MEMORY, "Lua has no memory for a string"), false;
 }
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
@@ -185,7 +185,7 @@ bool handle_push_place(lua_State *L)
     return false;
 }
 
-/* What messages call by its name in C. */
+/* Names of C in messages and their names in Lua. */
 static const char *const in_lua[][2] = {
     {"ed_cast", "ed.cast"},
     {"ed_stack", "ed.stack"},
@@ -206,7 +206,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Adds a message to the buffer, with Lua's names for C's. */
+/* Adds a message to the buffer, with Lua's names in place of C's. */
 static void add_translated(luaL_Buffer *to, const char *s)
 {
     char before = ' ';
@@ -229,7 +229,7 @@ int handle_raise(lua_State *L)
     char message[1024];
     strncpy(message, ed_error(), sizeof message - 1);
     message[sizeof message - 1] = 0;
-    ed_clear_error(); /* first: what follows may raise another one */
+    ed_clear_error(); /* first: the following may raise another error */
     if (call_push_error(L, message)) return lua_error(L);
     luaL_Buffer said;
     luaL_buffinit(L, &said);
@@ -361,8 +361,9 @@ static void open_scopes(lua_State *L)
 /* ---- Metatables ------------------------------------------------------------------------------ */
 
 /*
- * A userdata is small to Lua, and what it holds is not: by Lua's own measure thousands would lie
- * dead before they are collected. So collections begin at half as much again as lives, and go fast.
+ * A userdata is small to Lua, but its object is not: by Lua's default thousands of dead objects
+ * would accumulate. So a collection begins when memory is 1.5 times that after the last one, and
+ * runs fast.
  */
 void handle_open(lua_State *L)
 {

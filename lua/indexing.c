@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is said of one axis, as it was written. */
+/* One part of an index, as it was written. */
 typedef struct range {
     bool single;
     bool no_first, no_last;
@@ -12,11 +12,11 @@ typedef struct range {
 
 typedef struct places {
     int count;
-    int gap; /* before which place "..." stands for all axes that are left; -1 without one */
+    int gap; /* "..." is before this part and stands for all axes that are left; -1 without one */
     range at[ED_MAX_RANK];
 } places;
 
-/* What that is of an axis: so many places from 0 on. */
+/* The elements of an axis that a part selects, counted from 0. */
 typedef struct stretch {
     int64_t begin, count, step;
 } stretch;
@@ -26,13 +26,14 @@ static bool bad(const char *why)
     return ed_fail(ED_INVALID_ARGUMENT, "index: %s", why), false;
 }
 
-/* ---- Reading places -------------------------------------------------------------------------- */
+/* ---- Reading an index ------------------------------------------------------------------------ */
 
 static bool add(places *p, range r)
 {
-    if (p->count == ED_MAX_RANK) return bad("more places than a tensor has axes");
-    if (!r.no_first && !r.first) return bad("counting begins at 1 (and -1 is the last)");
-    if (!r.single && !r.step) return bad("a step of 0");
+    if (p->count == ED_MAX_RANK) return bad("more indices than a tensor can have axes");
+    if (!r.no_first && !r.first)
+        return bad("index 0 is out of bounds: indices count from 1, and from -1 at the end");
+    if (!r.single && !r.step) return bad("the step must not be 0");
     if (r.step < -INT64_MAX) r.step = -INT64_MAX; /* can be negated */
     p->at[p->count++] = r;
     return true;
@@ -40,7 +41,7 @@ static bool add(places *p, range r)
 
 static bool add_gap(places *p)
 {
-    if (p->gap >= 0) return bad("'...' is there twice");
+    if (p->gap >= 0) return bad("'...' is given twice");
     p->gap = p->count;
     return true;
 }
@@ -50,7 +51,7 @@ static bool whole(lua_State *L, int at, int64_t *value)
     int fine;
     *value = lua_tointegerx(L, at, &fine);
     if (fine && lua_type(L, at) == LUA_TNUMBER) return true;
-    return ed_fail(ED_INVALID_ARGUMENT, "index: an integer is expected, not %s",
+    return ed_fail(ED_INVALID_ARGUMENT, "index: expected an integer, got %s",
                    convert_kind(L, at).s),
            false;
 }
@@ -65,7 +66,7 @@ static bool read_number(lua_State *L, int at, places *p)
 static bool read_range(lua_State *L, places *p)
 {
     int64_t n = (int64_t)lua_rawlen(L, -1), numbers[3] = {0, 0, 1};
-    if (n > 3 || convert_has_names(L, -1)) return bad("a range is {first, last, step}");
+    if (n > 3 || convert_has_names(L, -1)) return bad("a range must be {first, last, step}");
     for (int64_t i = 0; i < n; i++) {
         lua_rawgeti(L, -1, i + 1);
         bool fine = whole(L, -1, &numbers[i]);
@@ -75,8 +76,8 @@ static bool read_range(lua_State *L, places *p)
     return add(p, (range){false, n < 1, n < 2, numbers[0], numbers[1], numbers[2]});
 }
 
-/* The numbers of "first:last:step", some or all of which may be missing, up to the next comma, to
- * which *s goes; how many colons there are, -1 for more than two. */
+/* Reads the numbers of "first:last:step", any of which may be missing, up to the next comma, to
+ * which *s is moved; returns the number of colons, -1 for more than two. */
 static int read_numbers(const char **s, int64_t numbers[3], bool given[3])
 {
     for (int n = 0; n < 3; n++) {
@@ -90,8 +91,8 @@ static int read_numbers(const char **s, int64_t numbers[3], bool given[3])
     return -1;
 }
 
-/* "2", "1:3", ":", "::-1" or "..." up to a comma or the end; what comes
- * then, NULL with an error. */
+/* Reads "2", "1:3", ":", "::-1" or "..." up to a comma or the end, which it returns; NULL with
+ * an error. */
 static const char *read_piece(const char *s, places *p)
 {
     int64_t numbers[3] = {0, 0, 1};
@@ -99,11 +100,12 @@ static const char *read_piece(const char *s, places *p)
     s += strspn(s, " ");
     if (!strncmp(s, "...", 3)) {
         s += 3 + strspn(s + 3, " ");
-        return add_gap(p) && (!*s || *s == ',' || bad("'...' stands for itself")) ? s : NULL;
+        return add_gap(p) && (!*s || *s == ',' || bad("'...' must be alone between commas")) ? s
+                                                                                             : NULL;
     }
     int colons = read_numbers(&s, numbers, given);
     if (colons < 0 || (*s && *s != ',') || (!colons && !given[0]))
-        return bad("'first:last:step' between commas is expected"), NULL;
+        return bad("expected 'first:last:step' between commas"), NULL;
     range r = {!colons, !given[0], !given[1], numbers[0], numbers[1], numbers[2]};
     return add(p, r) ? s : NULL;
 }
@@ -111,7 +113,7 @@ static const char *read_piece(const char *s, places *p)
 static bool read_text(lua_State *L, int at, places *p)
 {
     const char *s = lua_tostring(L, at);
-    if (!convert_is_plain(L, at)) return bad("there is a zero byte in the text");
+    if (!convert_is_plain(L, at)) return bad("the string contains a zero byte");
     while ((s = read_piece(s, p)) && *s) s++;
     return s;
 }
@@ -128,7 +130,7 @@ static bool read_entry(lua_State *L, places *p)
 static bool read_table(lua_State *L, int at, places *p)
 {
     int64_t n = (int64_t)lua_rawlen(L, at);
-    if (convert_has_names(L, at)) return bad("places have no names");
+    if (convert_has_names(L, at)) return bad("a table of indices must not have names");
     for (int64_t i = 1; i <= n; i++) {
         lua_rawgeti(L, at, i);
         bool fine = read_entry(L, p);
@@ -150,13 +152,14 @@ static bool read_key(lua_State *L, int key, places *p)
     default:
         if (t)
             ed_fail(ED_INVALID_ARGUMENT,
-                    "index: %s is no place: numbers in tensors count from 0; "
-                    "ed.gather(x, indices) takes them",
+                    "index: %s is not a bool tensor; indices in tensors count from 0: "
+                    "use ed.gather(x, indices)",
                     convert_type(t).s);
         else
-            ed_fail(ED_INVALID_ARGUMENT,
-                    "index: a number, a table of places or a bool tensor is expected, not %s",
-                    convert_kind(L, key).s);
+            ed_fail(
+                ED_INVALID_ARGUMENT,
+                "index: expected a number, a string, a table of indices or a bool tensor, got %s",
+                convert_kind(L, key).s);
         return false;
     }
 }
@@ -166,16 +169,17 @@ bool indexing_is_string(const char *s, size_t size)
     return size && (strspn(s, "0123456789:-,. ") == size || memchr(s, 0, size));
 }
 
-/* ---- Finding them in a tensor ---------------------------------------------------------------- */
+/* ---- Finding the elements -------------------------------------------------------------------- */
 
-/* A place counted from 1, or from -1 at the end, counted from 0; 0 lies before the first. */
+/* Converts an index that counts from 1, or from -1 at the end, to one that counts from 0; before
+ * the first if negative. */
 static int64_t from_zero(int64_t place, int64_t extent)
 {
     return place >= 0 ? place - 1 : place + extent;
 }
 
-/* The part of an axis that a range takes, which is held within it; false for a single place that
- * lies outside. */
+/* The elements of an axis that a range selects, clipped to the axis; false for a single index
+ * that is out of bounds. */
 static bool locate(const range *r, int64_t extent, stretch *s)
 {
     int64_t first = from_zero(r->first, extent), last = from_zero(r->last, extent);
@@ -196,17 +200,18 @@ static bool locate(const range *r, int64_t extent, stretch *s)
 
 static bool no_place(const ed_tensor *t, int axis, int64_t place)
 {
-    ed_fail(ED_OUT_OF_RANGE, "index: there is no place %lld along axis %d of %s", (long long)place,
-            axis + 1, convert_type(t).s);
+    ed_fail(ED_OUT_OF_RANGE, "index: index %lld is out of bounds for axis %d of %s",
+            (long long)place, axis + 1, convert_type(t).s);
     return false;
 }
 
-/* Of each axis of t what p says; axes that it does not name are whole. */
+/* The selected elements of each axis of t; all of an axis that p does not name. */
 static bool locate_all(const ed_tensor *t, const places *p, stretch *s)
 {
     int left = ed_rank(t) - p->count;
     if (left < 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "index: %d places for %s", p->count, convert_type(t).s),
+        return ed_fail(ED_INVALID_ARGUMENT, "index: %d indices given for %s", p->count,
+                       convert_type(t).s),
                false;
     for (int axis = 0; axis < ed_rank(t); axis++)
         s[axis] = (stretch){0, ed_shape(t).values[axis], 1};
@@ -218,7 +223,7 @@ static bool locate_all(const ed_tensor *t, const places *p, stretch *s)
     return true;
 }
 
-/* The axes that single places take away. */
+/* The axes that single indices remove. */
 static ed_ints singles(const ed_tensor *t, const places *p, int64_t *axes)
 {
     ed_ints list = {axes, 0};
@@ -228,7 +233,7 @@ static ed_ints singles(const ed_tensor *t, const places *p, int64_t *axes)
     return list;
 }
 
-/* The stretches as ed_slice has them. */
+/* The selections as ed_slice's arguments. */
 typedef struct slice_of_places {
     int64_t begin[ED_MAX_RANK], end[ED_MAX_RANK], step[ED_MAX_RANK];
     ed_slice_options options;
@@ -240,7 +245,9 @@ static void to_slice(const ed_tensor *t, const stretch *s, slice_of_places *of)
         int64_t last = s[i].begin + (s[i].count - 1) * s[i].step;
         of->begin[i] = s[i].begin;
         of->step[i] = s[i].step;
-        of->end[i] = s[i].step > 0 ? last + 1 : last ? last - 1 : ED_END; /* which is not in it */
+        of->end[i] = s[i].step > 0 ? last + 1
+                     : last        ? last - 1
+                                   : ED_END; /* the limit is excluded */
     }
     of->options = ED_NEW_OPTIONS(ED_SLICE_OPTIONS, ed_slice_options);
     of->options.begin = (ed_ints){of->begin, ed_rank(t)};
@@ -268,14 +275,16 @@ static ed_tensor *mask_at(lua_State *L, int key)
     return t && ed_dtype_of(t) == ED_BOOL ? t : NULL;
 }
 
-/* The numbers, from 0, of the rows where the mask, of t's leading axes, is true. */
+/* The indices, from 0, of the rows where the mask over t's leading axes is true. */
 static ed_tensor *true_rows(const ed_tensor *t, const ed_tensor *mask)
 {
     if (ed_rank(mask) > ed_rank(t) ||
         memcmp(ed_shape(mask).values, ed_shape(t).values,
                (size_t)ed_rank(mask) * sizeof *ed_shape(t).values) != 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "index: a mask of %s for %s", convert_type(mask).s,
-                       convert_type(t).s);
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "index: the mask is %s, but the tensor is %s; it must have the sizes of the "
+                       "leading axes",
+                       convert_type(mask).s, convert_type(t).s);
     const uint8_t *bits = ed_data(mask);
     int64_t n = 0;
     for (int64_t i = 0; bits && i < ed_size(mask); i++) n += bits[i];
@@ -287,7 +296,7 @@ static ed_tensor *true_rows(const ed_tensor *t, const ed_tensor *mask)
     return rows;
 }
 
-/* The shape of so many rows: t's behind the mask's axes. */
+/* The shape of n rows: n and t's axes after those of the mask. */
 static ed_ints shape_of_rows(const ed_tensor *t, const ed_tensor *mask, int64_t rows,
                              int64_t *shape)
 {
@@ -297,7 +306,7 @@ static ed_ints shape_of_rows(const ed_tensor *t, const ed_tensor *mask, int64_t 
     return (ed_ints){shape, rank + 1};
 }
 
-/* The gradient flows back to the rows. */
+/* The gradient flows to the rows. */
 static ed_tensor *read_masked(ed_tensor *t, const ed_tensor *mask)
 {
     int64_t shape[ED_MAX_RANK + 1];
@@ -309,8 +318,8 @@ static ed_tensor *read_masked(ed_tensor *t, const ed_tensor *mask)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* The value has the shape of what is read at those places, which is that of the slice without the axes
- * of single places. */
+/* The value is broadcast to the shape that reading the same index gives: that of the slice
+ * without the axes of single indices. */
 static bool write_view(ed_tensor *v, const places *p, ed_tensor *value)
 {
     slice_of_places s;
@@ -332,7 +341,7 @@ static bool write_view(ed_tensor *v, const places *p, ed_tensor *value)
     return ed_assign_slice_with(v, value, &s.options);
 }
 
-/* ---- The doors ------------------------------------------------------------------------------- */
+/* ---- The functions of the header ------------------------------------------------------------- */
 
 ed_tensor *indexing_read(lua_State *L, ed_tensor *t, int key)
 {
@@ -366,7 +375,7 @@ static const maker_field slice_fields[] = {
     {0},
 };
 
-/* Number i of a list, if it has so many. */
+/* Value i of a list, if it has so many. */
 static int64_t nth(ed_ints list, int64_t i, int64_t otherwise)
 {
     return i < list.count ? list.values[i] : otherwise;

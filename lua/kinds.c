@@ -2,11 +2,9 @@
 #include "lua/objects.h"
 #include <string.h>
 
-/*
- * What a kind makes (tensor/schema.h), as Lua functions by its schema alone: ed.layers.dense,
- * ed.optimizers.adam, ... and, where no other function has the name, ed.dense, ed.adam. A new kind
- * needs nothing here.
- */
+/* Functions that create the objects of each kind (tensor/schema.h), from its schema alone:
+ * ed.layers.dense, ed.optimizers.adam, ... and, where no other function has the name, ed.dense,
+ * ed.adam. A new kind needs no code here. */
 
 static const struct {
     const char *family, *space;
@@ -27,8 +25,8 @@ static int count_fields(const ed_kind *kind)
     return n;
 }
 
-/* A maker of the kind, in memory of Lua's that is at the top of the stack. The options that have no
- * default, or the first one, are given by position. */
+/* The maker of a kind, in a userdata at the top of the stack. The options without a default, or
+ * else the first one, are given by position. */
 static const maker *new_maker(lua_State *L, const ed_kind *kind, handle_kind made)
 {
     const int n = count_fields(kind);
@@ -51,7 +49,7 @@ static const maker *new_maker(lua_State *L, const ed_kind *kind, handle_kind mad
     return &m->base;
 }
 
-/* Pushes the table of a namespace in the module, made if it is missing. */
+/* Pushes the table of a namespace in the module; creates it if it is missing. */
 static void push_space(lua_State *L, int module, const char *name)
 {
     if (lua_getfield(L, module, name) == LUA_TTABLE) return;
@@ -74,20 +72,20 @@ static void open_kind(lua_State *L, int module, const ed_kind *kind, int family)
     lua_settop(L, module);
 }
 
-/* to_json(object): what it was made from. */
+/* to_json(object): the JSON of its kind and options. */
 static int to_json(lua_State *L)
 {
     const void *object = NULL;
     for (int f = 0; f < FAMILIES && !object; f++) object = handle_at(L, 1, families[f].kind);
     if (!object)
-        return handle_fail(L, "to_json: a layer, optimizer, metric or initializer is expected");
+        return handle_fail(L, "to_json: expected a layer, optimizer, metric or initializer");
     lua_settop(L, 1);
     luaL_checkstack(L, 4, NULL);
     binding b = binding_open(L);
     return binding_finish_text(L, &b, ed_to_json(object));
 }
 
-/* from_json(text): a new object from that. */
+/* from_json(string): a new object from that. */
 static int from_json(lua_State *L)
 {
     const char *json = maker_check_text(L, 1);

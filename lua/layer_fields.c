@@ -4,17 +4,17 @@
 #include <string.h>
 
 /*
- * What of a layer's fields belongs to it, as in Keras: layers become children, variables weights
- * named like the field (self.shift = ed.variable(0.0) is "shift"), and so do those in tables
- * (self.blocks[2] is "blocks_2"). What belongs elsewhere, another layer's child or weight, stays
- * there: layers may share it. Tables are looked through when they are put into a field, and again
- * after init, before build and after it.
+ * Which of a layer's fields belong to it, as in Keras: layers become children, variables become
+ * weights with the field's name (self.shift = ed.variable(0.0) is "shift"), also those in tables
+ * (self.blocks[2] is "blocks_2"). A child or weight of another layer does not change its owner:
+ * layers may share it. Tables are searched when they are assigned to a field, and again after init,
+ * before build and after build.
  *
- * A layer keeps its parts: a field that holds one can't be given another value.
+ * A field that holds a child or weight can't get another value.
  *
- * What is found is noted first, in a table "found": part 1, its name, part 2, its name ..., and as
- * keys the tables and parts that were met. All names are looked at before the first part is added:
- * a table that is refused leaves the layer as it was.
+ * All parts are first collected in a table "found": part 1, its name, part 2, its name ..., and as
+ * keys the tables and parts that were visited. All names are checked before the first part is
+ * added: a table that is refused leaves the layer unchanged.
  */
 
 /* ---- One part -------------------------------------------------------------------------------- */
@@ -26,7 +26,7 @@ static void push_fields(lua_State *L, ed_layer *layer)
     lua_replace(L, -2);
 }
 
-/* The layer itself or one that it is in. */
+/* Whether it is the layer itself or one of those above it. */
 static bool is_above(const ed_layer *layer, const ed_layer *other)
 {
     while (layer && layer != other) layer = ed_layer_parent(layer);
@@ -40,8 +40,8 @@ static bool is_weight(const ed_layer *layer, const ed_tensor *v)
     return false;
 }
 
-/* Whether the variable's name is a path, and not that of this layer's weight of the name: from a
- * build that failed it may have that already. */
+/* Whether the variable's name is a path, other than that of this layer's weight of the name,
+ * which it may have from a build that failed. */
 static bool is_elsewhere(const ed_layer *layer, const ed_tensor *v, const char *name)
 {
     if (!strchr(ed_variable_name(v), '/')) return false;
@@ -52,7 +52,7 @@ static bool is_elsewhere(const ed_layer *layer, const ed_tensor *v, const char *
     return !same || strcmp(its + size + 1, name) != 0;
 }
 
-/* Notes the part at the top of the stack, once. */
+/* Adds the part at the top of the stack to `found`, once. */
 static void note(lua_State *L, int found, const void *part, const char *name)
 {
     if (lua_rawgetp(L, found, part) == LUA_TNIL) {
@@ -79,9 +79,9 @@ static void find_variable(lua_State *L, const ed_layer *layer, const char *name,
         note(L, found, v, name);
 }
 
-/* ---- Tables of them -------------------------------------------------------------------------- */
+/* ---- Tables of parts ------------------------------------------------------------------------- */
 
-enum { DEEPEST = 1000 }; /* values on the stack, several for each table within another */
+enum { DEEPEST = 1000 }; /* values on the stack, several for each nested table */
 
 static void find(lua_State *L, const ed_layer *layer, const char *name, int found);
 
@@ -90,15 +90,14 @@ static void find_entry(lua_State *L, const ed_layer *layer, const char *name, co
                        int found)
 {
     if (lua_type(L, -1) != LUA_TTABLE && lua_type(L, -1) != LUA_TUSERDATA) return;
-    if (lua_gettop(L) - found > DEEPEST) handle_fail(L, "%s: tables are too deep in others", name);
+    if (lua_gettop(L) - found > DEEPEST) handle_fail(L, "%s: tables are nested too deeply", name);
     lua_pushfstring(L, "%s_%s", name, key);
     lua_insert(L, -2);
     find(L, layer, lua_tostring(L, -2), found);
     lua_remove(L, -2);
 }
 
-/* What the table at the top of the stack has in its places, then what it has under names, in their
- * order. */
+/* The values of the table at the top of the stack at 1, 2, ..., then those under names, sorted. */
 static void find_table(lua_State *L, const ed_layer *layer, const char *name, int found)
 {
     const int at = lua_gettop(L);
@@ -119,7 +118,7 @@ static void find_table(lua_State *L, const ed_layer *layer, const char *name, in
     lua_settop(L, at);
 }
 
-/* The value at the top of the stack; a table is looked through once. */
+/* The value at the top of the stack; each table is searched once. */
 static void find(lua_State *L, const ed_layer *layer, const char *name, int found)
 {
     luaL_checkstack(L, 16, NULL);
@@ -141,10 +140,9 @@ static void find(lua_State *L, const ed_layer *layer, const char *name, int foun
     find_table(L, layer, name, found);
 }
 
-/* ---- Taking them in -------------------------------------------------------------------------- */
+/* ---- Adding them ----------------------------------------------------------------------------- */
 
-/* Whether the name is new among those of its kind, "layer" or "weight", in the table; from now on
- * it is not. */
+/* Whether the name is new among those of its kind, "layer" or "weight", in the table; adds it. */
 static bool claim(lua_State *L, int names, const char *kind, const char *name)
 {
     lua_pushfstring(L, "%s/%s", kind, name);
@@ -156,8 +154,8 @@ static bool claim(lua_State *L, int names, const char *kind, const char *name)
     return fresh;
 }
 
-/* The name that a layer without one is going to get: dense, dense_1, dense_2. Where to go on
- * stands in the table under the kind's name. */
+/* The name that a layer without one is going to get: dense, dense_1, dense_2. The table has the
+ * next number under the kind's name. */
 static void claim_free(lua_State *L, int names, const char *kind)
 {
     lua_getfield(L, names, kind);
@@ -173,7 +171,7 @@ static void claim_free(lua_State *L, int names, const char *kind)
     lua_pop(L, 1);
 }
 
-/* An error that begins with the layer's path; always false. */
+/* Keeps an error that begins with the layer's path; returns false. */
 static bool refuse(const ed_layer *layer, const char *format, ...)
 {
     ED_SCOPE;
@@ -186,7 +184,7 @@ static bool refuse(const ed_layer *layer, const char *format, ...)
     return ed_fail(ED_INVALID_ARGUMENT, "%s: %s", path ? path : "layer", message), false;
 }
 
-/* The part at the top of the stack but one, whose name is at the top. False with an error. */
+/* Checks the part below the top of the stack, whose name is at the top; false with an error. */
 static bool check_name(lua_State *L, const ed_layer *layer, int names)
 {
     const ed_layer *part = handle_at(L, -2, HANDLE_LAYER);
@@ -194,9 +192,9 @@ static bool check_name(lua_State *L, const ed_layer *layer, int names)
     if (part && !ed_layer_is_named(part))
         return claim_free(L, names, ed_layer_kind(part)->kind.name), true;
     if (!*name || strchr(name, '/'))
-        return refuse(layer, "'%s' is no name: empty, or with a slash in it", name);
+        return refuse(layer, "invalid name '%s': it must not be empty or contain '/'", name);
     if (claim(L, names, part ? "layer" : "weight", name)) return true;
-    return refuse(layer, "there are two %s of the name %s", part ? "layers" : "weights", name);
+    return refuse(layer, "two %s are named %s", part ? "layers" : "weights", name);
 }
 
 static void check_names(lua_State *L, const ed_layer *layer, int found)
@@ -215,7 +213,7 @@ static void check_names(lua_State *L, const ed_layer *layer, int found)
     lua_settop(L, names - 1);
 }
 
-/* What was found becomes the layer's. */
+/* Adds the parts that were found to the layer. */
 static void take(lua_State *L, ed_layer *layer, int found)
 {
     const int top = lua_gettop(L);
@@ -272,7 +270,7 @@ void fields_check(lua_State *L, ed_layer *layer, const char *name)
     const bool same = (child && handle_at(L, value, HANDLE_LAYER) == child) ||
                       (v && handle_at(L, value, HANDLE_TENSOR) == v);
     if (kept && !same)
-        handle_fail(L, "%s: '%s' is a part of it already, and can't be replaced",
+        handle_fail(L, "%s: the field '%s' holds a child or weight and can't be changed",
                     ed_layer_name(layer), name);
     lua_settop(L, value);
 }

@@ -1,23 +1,23 @@
 #include "lua/custom_layers.h"
 
 /*
- * Who a layer is in Lua: one userdata. What C's layers hold, Lua sees too:
+ * Each layer has one userdata in Lua, and Lua sees the references that C's layers hold:
  *
  *     userdata ---> fields ---> userdata of the children
  *        |             |
  *        |             `--(layers written in Lua)--> what the program puts there
  *        `--> layer ------> children
  *
- * So nothing here is a root. Whatever reaches a model reaches the fields of its parts, which may
- * lead back to the model (self.me = self, a function that knows self, self.model = model): Lua's
- * collector sees such circles whole. A layer that C alone has, in a checkpoint, has no fields any
- * more; from there is no way back into Lua.
+ * So there are no roots here. From a model all fields of its parts can be reached, which may lead
+ * back to the model (self.me = self, a function that uses self, self.model = model): Lua's
+ * collector sees and collects such cycles. A layer that only C holds, for example in a checkpoint,
+ * has no fields: it has no reference into Lua.
  *
- * A userdata that was closed, by hand or at the end of a scope, while a parent has the layer is
- * opened again when it is asked for.
+ * A userdata that was closed, by the program or at the end of a scope, while a parent has the
+ * layer, is opened again when the layer is used.
  */
 
-/* Keys of the registry: layer -> userdata, weak; userdata -> fields, as long as that lives. */
+/* Keys of the registry: layer -> userdata, weak; userdata -> fields, ephemeron. */
 static const char identity_key, fields_key;
 
 void identity_set(lua_State *L, const ed_layer *layer, int at)
@@ -37,7 +37,7 @@ void identity_push(lua_State *L, ed_layer *layer)
     lua_replace(L, -2);
     handle *h = lua_touserdata(L, -1);
     if (!h && custom_layers_made(layer))
-        handle_fail(L, "%s: the fields of the layer are gone", ed_layer_name(layer));
+        handle_fail(L, "%s: the fields of the layer were collected", ed_layer_name(layer));
     if (!h) {
         lua_pop(L, 1);
         h = handle_new(L, HANDLE_LAYER);

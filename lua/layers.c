@@ -12,7 +12,7 @@
  *     model[1], #model, model.name, model:variables(), model:summary()
  */
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creation -------------------------------------------------------------------------------- */
 
 typedef struct activate {
     ed_tensor *x;
@@ -73,7 +73,8 @@ static ed_layer *layer_given(lua_State *L, bool table, lua_Integer i)
         lua_pushvalue(L, (int)i);
     ed_layer *layer = handle_at(L, -1, HANDLE_LAYER);
     if (!layer)
-        handle_fail(L, "sequential: value %d is no layer but %s", (int)i, convert_kind(L, -1).s);
+        handle_fail(L, "sequential: value %d must be a layer, got %s", (int)i,
+                    convert_kind(L, -1).s);
     identity_attach(L, -2, layer, -1);
     lua_pop(L, 1);
     return layer;
@@ -102,7 +103,7 @@ static int sequential(lua_State *L)
     const int type = lua_type(L, last);
     const bool wrong = type != LUA_TNIL && type != LUA_TTABLE;
     if (wrong)
-        ed_fail(ED_INVALID_ARGUMENT, "sequential: a table of options is expected, not %s",
+        ed_fail(ED_INVALID_ARGUMENT, "sequential: expected a table of options, got %s",
                 convert_kind(L, last).s);
     const bool fine = !wrong && (!table || convert_schema(L, 1, fields, count, &options, &room)) &&
                       convert_schema(L, last, fields, 0, &options, &room);
@@ -132,7 +133,8 @@ static const maker_field forward_fields[] = {
     {0},
 };
 
-/* Whether the value at a place of the stack, which is not the first input, is a table of options. */
+/* Whether the value at an index of the stack, which is not the first input, is a table of
+ * options. */
 static bool is_options(lua_State *L, int at)
 {
     if (lua_type(L, at) != LUA_TTABLE) return false;
@@ -265,7 +267,7 @@ static void push_tree_line(lua_State *L, const ed_layer *layer, int depth)
     luaL_pushresult(&line);
 }
 
-/* Appends the lines of the layer and what is below it to the table. */
+/* Appends the lines of the layer and of those below it to the table. */
 static void add_tree(lua_State *L, int lines, const ed_layer *layer, int depth)
 {
     push_tree_line(L, layer, depth);
@@ -296,7 +298,7 @@ void layers_push_tree(lua_State *L, const ed_layer *layer)
     lua_remove(L, lines);
 }
 
-/* tree(): what the prompt shows of a layer. */
+/* tree(): the lines that the prompt shows for a layer. */
 static int tree(lua_State *L)
 {
     layers_push_tree(L, handle_check(L, 1, HANDLE_LAYER));
@@ -305,7 +307,7 @@ static int tree(lua_State *L)
 
 /* ---- Saving ---------------------------------------------------------------------------------- */
 
-/* Of the layer alone, as "layer" in the file. Inside a scope. */
+/* Saves or loads the layer alone, as "layer" in the file. Inside a scope. */
 static ed_checkpoint *checkpoint_of(ed_layer *layer)
 {
     return ed_scope_hold(layer) ? ed_checkpoint("layer", layer) : NULL;
@@ -371,7 +373,9 @@ static int add_weight(lua_State *L)
 static int child(lua_State *L, ed_layer *layer, lua_Integer i)
 {
     int64_t count = ed_layer_child_count(layer), at = i > 0 ? i - 1 : i + count;
-    if (!i) return handle_fail(L, "counting begins at 1 (and -1 is the last)");
+    if (!i)
+        return handle_fail(
+            L, "index 0 is out of bounds: children count from 1, and from -1 at the end");
     if (at < 0 || at >= count) return lua_pushnil(L), 1;
     identity_push(L, ed_layer_child(layer, at));
     return 1;
@@ -403,18 +407,20 @@ static int index_of(lua_State *L)
     return 1;
 }
 
-/* Fields belong to layers written in Lua. */
+/* Only layers written in Lua have fields. */
 static int new_index(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
-    if (!custom_layers_made(layer)) return handle_fail(L, "only layers written in Lua have fields");
+    if (!custom_layers_made(layer))
+        return handle_fail(L, "a field can be set only in layers written in Lua");
     const char *key = maker_check_text(L, 2);
     lua_settop(L, 3);
     luaL_getmetafield(L, 1, "__index");
     lua_getupvalue(L, -1, 1);
     lua_pushvalue(L, 2);
     bool taken = lua_rawget(L, -2) != LUA_TNIL || property(L, layer, key);
-    if (taken) return handle_fail(L, "every layer has a '%s' already", key);
+    if (taken)
+        return handle_fail(L, "'%s' is a method or property of all layers and can't be set", key);
     lua_settop(L, 3);
     fields_check(L, layer, key);
     fields_take(L, layer, key);

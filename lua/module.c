@@ -6,10 +6,7 @@
 #include <limits.h>
 #include <time.h>
 
-/*
- * require "eddy": the same source is the module that a stock Lua loads and the inside of the eddy
- * program.
- */
+/* require "eddy": the same source is the module for a stock Lua and a part of the program eddy. */
 
 __asm__(".section .rodata\n"
         ".balign 16\n"
@@ -36,7 +33,7 @@ static int threads(lua_State *L)
     return 1;
 }
 
-/* type(x): "tensor", "layer" and so on; nil for what is no object of Eddy's. */
+/* type(x): "tensor", "layer" and so on; nil for other values. */
 static int type(lua_State *L)
 {
     const char *name = handle_name(L, 1);
@@ -54,7 +51,7 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-/* clock(): seconds since some moment. */
+/* clock(): seconds since an arbitrary moment. */
 static int elapsed(lua_State *L)
 {
     struct timespec t;
@@ -83,7 +80,8 @@ __attribute__((visibility("default"))) int luaopen_eddy(lua_State *L);
 int luaopen_eddy(lua_State *L)
 {
     luaL_checkversion(L);
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &module_key) == LUA_TTABLE) return 1; /* asked again */
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &module_key) == LUA_TTABLE)
+        return 1; /* required before */
     handle_open(L);
     call_open(L);
     luaL_newlib(L, functions);

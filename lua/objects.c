@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of kinds whose fields are methods only. */
+/* Of kinds that have methods only. */
 static int index_of(lua_State *L)
 {
     return objects_method(L) ? 1 : objects_no_field(L);
@@ -54,13 +54,12 @@ int objects_no_field(lua_State *L)
 static void check_name(lua_State *L, int at, const char *who)
 {
     if (lua_type(L, at) != LUA_TSTRING)
-        handle_fail(L, "%s: names are expected; there is a key that is %s", who,
-                    convert_kind(L, at).s);
+        handle_fail(L, "%s: keys must be strings, got %s", who, convert_kind(L, at).s);
     if (!convert_is_plain(L, at))
-        handle_fail(L, "%s: there is a zero byte in the name '%s'", who, lua_tostring(L, at));
+        handle_fail(L, "%s: the name '%s' contains a zero byte", who, lua_tostring(L, at));
 }
 
-/* Pushes the keys that are texts as a table. */
+/* Pushes a table of the keys that are strings. */
 static lua_Integer push_names(lua_State *L, int at, const char *who)
 {
     lua_Integer n = 0;

@@ -1,4 +1,4 @@
-/* The parts of the binding, one file each: each puts its functions into the module, which lies at
+/* The parts of the binding, one file each: each puts its functions into the module, which is at
  * the top of the stack, and its methods into the metatables. */
 #ifndef EDDY_LUA_OBJECTS_H
 #define EDDY_LUA_OBJECTS_H
@@ -22,36 +22,36 @@ void trackables_open(lua_State *L);
 /* tensor.c: the same; pushes the table of a tensor's methods. */
 void tensor_open(lua_State *L);
 
-/* autodiff.c: puts what prelude.lua makes functions of into the table at the top of the stack. */
+/* autodiff.c: puts the functions that prelude.lua uses into the table at the top of the stack. */
 void autodiff_natives(lua_State *L);
 
-/* The methods of a kind, and what of it is not a method; `index` gets the table of methods as its
- * upvalue (NULL: whatever else is asked for is an error). */
+/* The methods of a kind, and its metamethods; `index` gets the table of methods as its upvalue
+ * (NULL: any other field is an error). */
 void objects_methods(lua_State *L, handle_kind kind, const luaL_Reg *methods,
                      const luaL_Reg *metamethods, lua_CFunction index);
 
 /* Pushes the table of the tensors' methods. */
 void objects_push_tensor_methods(lua_State *L);
 
-/* For index functions: pushes the method of the key at 2, if there is one. */
+/* For index functions: pushes the method of the name at 2, if there is one. */
 bool objects_method(lua_State *L);
 
 /* Raises that the object at 1 has no field of the name at 2. */
 int objects_no_field(lua_State *L);
 
-/* Pushes the layer and those below it, a line each, with their variables. */
+/* Pushes a string with a line for the layer and each one below it, with their variables. */
 void layers_push_tree(lua_State *L, const ed_layer *layer);
 
-/* The variables that a table of them, one, or a layer (its trainable ones) at a place stands for.
- * Inside a scope; NULL with an error. */
+/* The variables of the value at an index: a table of variables, one variable, or a layer (its
+ * trainable ones). Inside a scope; NULL with an error. */
 ed_list *objects_variables(lua_State *L, int at);
 
 /*
- * The entries of the table at a place of the stack whose keys are texts, sorted, so that the same
- * entries are written in the same order. Returns the names, *count of them, and pushes what keeps
- * them, then a table of the values: a finalizer that runs meanwhile may change the table, not
- * these. With `who`, keys that are no names, or have a zero byte in them, raise an error of it. May
- * raise.
+ * The entries of the table at an index of the stack whose keys are strings, sorted, so that the
+ * same entries are always in the same order. Returns the names, *count of them, and pushes what
+ * keeps them alive, then a table of the values: a finalizer that runs meanwhile may change the
+ * table, not these. With `who`, keys that are not strings, or contain a zero byte, raise an error
+ * of it. May raise.
  */
 const char **objects_entries(lua_State *L, int at, const char *who, lua_Integer *count);
 
@@ -63,45 +63,45 @@ int objects_finish_list(lua_State *L, binding *b, handle *h, void *list);
 /* Puts them, and write_png, into the module. */
 void plot_open(lua_State *L, int module);
 
-/* Whether it is a terminal that has colours, and NO_COLOR does not say otherwise. */
+/* Whether it is a terminal with colours, and NO_COLOR is not set. */
 bool plot_coloured(FILE *to);
 
 /* ---- print.c: tensors as strings, by ed.print_options ---------------------------------------- */
 
-/* The tensor as tostring gives it / so that it fits a terminal of that size, unless the program
- * said otherwise. Inside a scope, which has the string; NULL with an error. */
+/* The tensor as a string for tostring / for a terminal of that size, unless the program set
+ * print_options. Inside a scope, which owns the string; NULL with an error. */
 const char *print_string(lua_State *L, const ed_tensor *t);
 const char *print_fitting(lua_State *L, const ed_tensor *t, int columns, int rows);
 
-/* ---- help.c: what is known of a name --------------------------------------------------------- */
+/* ---- help.c: help on a name ------------------------------------------------------------------ */
 
-/* Puts help, search, describe and signature into the module, whose prelude's text is given. */
+/* Puts help, search, describe and signature into the module; gets the prelude's source. */
 void help_open(lua_State *L, int module, const char *prelude, size_t size);
 
-/* Pushes a function: f(x, alone) gives the names of the options of x, a function, an object or a
- * name; with `alone` also those of arguments that have a place, which may be named too. */
+/* Pushes a function: f(x, alone) returns the names of the options of x, a function, an object or
+ * a name; with `alone` also those of positional arguments, which may be named too. */
 void help_push_options(lua_State *L);
 
 /* Pushes a table of the names of activations. */
 void help_push_activations(lua_State *L);
 
-/* ---- suggest.c: what is said of names that are not there ------------------------------------- */
+/* ---- suggest.c: suggestions for names that do not exist -------------------------------------- */
 
-/* Makes them errors, in the module and its tables. */
+/* Makes such names errors, in the module and its tables. */
 void suggest_open(lua_State *L, int module);
 
-/* Pushes what to say of the name at a place of the stack, behind the message that `where` ("ed",
- * "ed.random", or a kind of objects) has none such: "; did you mean ed.clip?", or "". table: where
- * the names of no kind are, else 0. */
+/* Pushes the suggestion for the name at an index of the stack, to follow the message that
+ * `where` ("ed", "ed.random", or a kind of objects) has no such name: "; did you mean ed.clip?",
+ * or "". table: the index of the table of names if `where` is not a kind, else 0. */
 const char *suggest_push(lua_State *L, const char *where, int name, int table);
 
-/* ---- What a checkpoint can hold -------------------------------------------------------------- */
+/* ---- What a checkpoint can save -------------------------------------------------------------- */
 
-/* Pushes an object that keeps the values of the table at a place of the stack. May raise. */
+/* Pushes an object that saves the values of the table at an index of the stack. May raise. */
 void trackables_push(lua_State *L, int at);
 
-/* The object at a place of the stack that a checkpoint can hold; a table of tensors is a list of
- * them. Inside a scope, which owns what is made; NULL with an error that calls it `name`. */
+/* The object at an index of the stack that a checkpoint can save; a table of tensors is a list
+ * of them. Inside a scope, which owns what is created; NULL with an error that calls it `name`. */
 void *trackables_object(lua_State *L, int at, const char *name);
 
 #endif

@@ -12,7 +12,7 @@
  *     adam.learning_rate = adam.learning_rate / 2
  */
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creation -------------------------------------------------------------------------------- */
 
 typedef struct clip {
     ed_tensor *t;
@@ -38,8 +38,8 @@ static const maker makers[] = {
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* A table of `count` tensors as a list; nil and false are gradients that are not connected. Numbers
- * are of the dtype of the variables (NULL: there are none). */
+/* A table of `count` tensors as a list; nil and false are NULL gradients. Numbers get the dtype
+ * of the variables (NULL: there are none). */
 static ed_list *gradients_at(lua_State *L, int at, int64_t count, const ed_list *variables)
 {
     ed_tensor **list = ed_scope_alloc(((size_t)count + 1) * sizeof *list);
@@ -55,13 +55,13 @@ static ed_list *gradients_at(lua_State *L, int at, int64_t count, const ed_list 
     return list ? ed_list_make_optional(list, count) : NULL;
 }
 
-/* The number of entries of a table with holes: its largest whole key. */
+/* The number of entries of a table with holes: its largest integer key. */
 static int64_t extent(lua_State *L, int at)
 {
     int64_t most = 0;
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
         if (!lua_isinteger(L, -2))
-            handle_fail(L, "a table of gradients is a list: it has no names");
+            handle_fail(L, "a table of gradients must be a list, without names");
         if (lua_tointeger(L, -2) > most) most = lua_tointeger(L, -2);
     }
     return most;
@@ -114,7 +114,7 @@ static int variables(lua_State *L)
 
 enum { MOST_TENSORS = 1 << 20 };
 
-/* clip_by_global_norm({tensors}, norm): the clipped ones, and the norm that they had. */
+/* clip_by_global_norm({tensors}, norm): the clipped tensors, and the norm that they had. */
 static int clip_by_global_norm(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -122,7 +122,7 @@ static int clip_by_global_norm(lua_State *L)
     lua_settop(L, 1);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     int64_t count = extent(L, 1);
-    luaL_argcheck(L, count <= MOST_TENSORS, 1, "it has a place that is too large");
+    luaL_argcheck(L, count <= MOST_TENSORS, 1, "it has an index that is too large");
     handle *norm = handle_new(L, HANDLE_TENSOR), *holder = handle_new(L, HANDLE_LIST);
     ed_tensor *before = NULL;
     binding b = binding_open(L);
@@ -156,7 +156,7 @@ static int new_index(lua_State *L)
 {
     ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
     if (lua_type(L, 2) != LUA_TSTRING || strcmp(lua_tostring(L, 2), "learning_rate") != 0)
-        return handle_fail(L, "of an optimizer, learning_rate alone can be set");
+        return handle_fail(L, "learning_rate is the only field of an optimizer that can be set");
     return ed_optimizer_set_learning_rate(optimizer, maker_check_number(L, 3)) ? 0
                                                                                : handle_raise(L);
 }

@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* ed.write_png, and what plot.lua, which draws everything else, has to know of the terminal. */
+/* ed.write_png, and what plot.lua, which draws everything else, needs from the terminal. */
 
 __asm__(".section .rodata\n"
         "eddy_plot:\n"
@@ -41,7 +41,7 @@ static int coloured(lua_State *L)
     return 1;
 }
 
-/* size(): columns and rows of the terminal, or of a usual one. */
+/* size(): columns and rows of the terminal, or a default without one. */
 static int size_of(lua_State *L)
 {
     struct winsize size;

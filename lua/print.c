@@ -1,14 +1,12 @@
 #include "lua/objects.h"
 #include <string.h>
 
-/*
- * How tensors are printed: print_options, which tostring, print and the prompt follow. Each Lua
- * state has its own, in a userdata in the registry.
- */
+/* How tensors are printed: print_options, for tostring, print and the prompt. Each Lua state has
+ * its own, in a userdata in the registry. */
 
 typedef struct printing {
     ed_print_options options;
-    bool width_given, threshold_given; /* by the program: the prompt leaves them alone */
+    bool width_given, threshold_given; /* by the program: the prompt does not change them */
 } printing;
 
 static const char printing_key;
@@ -37,7 +35,8 @@ static bool is_given(lua_State *L, const char *name)
     return given;
 }
 
-/* print_options{threshold = , edge_items = , precision = , width = }: what holds then. */
+/* print_options{threshold = , edge_items = , precision = , width = }: sets them; returns the
+ * present ones. */
 static int print_options(lua_State *L)
 {
     lua_settop(L, 1);

@@ -1,10 +1,8 @@
 #include "lua/objects.h"
 
-/*
- * A name that is not there is an error that tells what might be meant: in the module and its
- * tables, so that ed.nrom is no nil that is called later, and in objects. suggest.lua knows the
- * words. rawget(ed, name) asks without an error.
- */
+/* A name that does not exist is an error with suggestions: in the module and its tables, so that
+ * ed.nrom is not a nil that is called later, and in objects. suggest.lua has the words.
+ * rawget(ed, name) gives nil without an error. */
 
 __asm__(".section .rodata\n"
         "eddy_suggest:\n"
@@ -14,7 +12,8 @@ __asm__(".section .rodata\n"
 extern const char eddy_suggest[] __attribute__((visibility("hidden")));
 extern const char eddy_suggest_end[] __attribute__((visibility("hidden")));
 
-/* Keys of the registry: the module, what names the parts of objects, suggest.lua's function. */
+/* Keys of the registry: the module, the function that names the parts of objects, suggest.lua's
+ * function. */
 static const char module_key, names_key, suggest_key;
 
 /* suggest(where, name, table): may raise. */
@@ -45,7 +44,7 @@ const char *suggest_push(lua_State *L, const char *where, int name, int table)
     lua_pushvalue(L, table ? table : name);
     if (lua_type(L, name) == LUA_TSTRING && lua_pcall(L, 3, 1, 0) == LUA_OK && lua_isstring(L, -1))
         return lua_tostring(L, -1);
-    lua_pushliteral(L, ""); /* no memory, or a module that a program changed: no reason to fail */
+    lua_pushliteral(L, ""); /* no memory, or a program changed the module: no suggestion */
     return lua_tostring(L, -1);
 }
 

@@ -2,22 +2,20 @@
 #include "lua/convert.h"
 #include <stdio.h>
 
-/*
- * Twice over all elements: once to see that lengths agree and what kinds of numbers there are, in
- * any order, and once to store them, in theirs.
- */
+/* Elements are visited twice: first, in any order, to check lengths and find the kinds of
+ * numbers; then, in order, to store them. */
 
 typedef struct table {
     const tables_wanted *wanted;
     ed_dtype dtype;
-    bool holds_all; /* numbers that there are: a float */
+    bool holds_all; /* the dtype is a float: it holds any number */
     int rank;
     int64_t shape[ED_MAX_RANK];
-    int64_t at[ED_MAX_RANK]; /* the place that is looked at */
+    int64_t at[ED_MAX_RANK]; /* the index of the present element */
     bool floats, wide, booleans, numbers, tensors;
 } table;
 
-/* "element [2][1]", the place in the outer `depth` tables; "the table" for none. */
+/* "element [2][1]", the index in the outer `depth` tables; "the table" for none. */
 static convert_text place(const table *t, int depth)
 {
     convert_text s = {"the table"};
@@ -27,15 +25,15 @@ static convert_text place(const table *t, int depth)
     return s;
 }
 
-/* ---- Looking --------------------------------------------------------------------------------- */
+/* ---- Checking -------------------------------------------------------------------------------- */
 
-/* Rank and extents by the first elements; all others have to agree. */
+/* Rank and sizes from the first elements; all others must agree. */
 static bool measure(lua_State *L, int at, table *t)
 {
     lua_pushvalue(L, at);
     while (lua_type(L, -1) == LUA_TTABLE) {
         if (t->rank == ED_MAX_RANK)
-            return ed_fail(ED_INVALID_ARGUMENT, "tensor: tables within tables, more than %d deep",
+            return ed_fail(ED_INVALID_ARGUMENT, "tensor: tables are nested more than %d deep",
                            ED_MAX_RANK),
                    false;
         t->shape[t->rank++] = (int64_t)lua_rawlen(L, -1);
@@ -61,12 +59,12 @@ static bool note(lua_State *L, table *t)
     case LUA_TNUMBER: note_number(L, t); break;
     default:
         if (handle_at(L, -1, HANDLE_TENSOR)) return t->tensors = true, false;
-        ed_fail(ED_INVALID_ARGUMENT, "tensor: %s is %s; a number or boolean is expected",
+        ed_fail(ED_INVALID_ARGUMENT, "tensor: %s must be a number or boolean, got %s",
                 place(t, t->rank).s, convert_kind(L, -1).s);
         return false;
     }
     if (!t->booleans || !t->numbers) return true;
-    return ed_fail(ED_INVALID_ARGUMENT, "tensor: numbers and booleans in one table"), false;
+    return ed_fail(ED_INVALID_ARGUMENT, "tensor: a table must not mix numbers and booleans"), false;
 }
 
 static bool uneven(lua_State *L, table *t, int depth)
@@ -75,25 +73,27 @@ static bool uneven(lua_State *L, table *t, int depth)
     long long wanted = (long long)t->shape[depth];
     if (lua_type(L, -1) == LUA_TTABLE)
         ed_fail(ED_INVALID_ARGUMENT,
-                "tensor: tables of unequal length: %s has %lld elements; %lld are expected",
+                "tensor: tables have different lengths: %s has %lld elements, expected %lld",
                 place(t, depth).s, (long long)lua_rawlen(L, -1), wanted);
     else
-        ed_fail(ED_INVALID_ARGUMENT, "tensor: %s is %s; a table of %lld elements is expected",
+        ed_fail(ED_INVALID_ARGUMENT, "tensor: %s is %s, expected a table of %lld elements",
                 place(t, depth).s, convert_kind(L, -1).s, wanted);
     return false;
 }
 
-/* A key, below the top of the stack, that is none of 1 ... n. */
+/* A key, below the top of the stack, that is not one of 1 ... n. */
 static bool odd_key(lua_State *L, const table *t, int depth)
 {
     if (lua_type(L, -2) == LUA_TSTRING)
-        ed_fail(ED_INVALID_ARGUMENT, "tensor: the name '%.40s' among the numbers of %s",
+        ed_fail(ED_INVALID_ARGUMENT,
+                "tensor: the key '%.40s' in %s is a string; keys must be 1, 2, ...",
                 lua_tostring(L, -2), place(t, depth).s);
     else if (lua_isinteger(L, -2) && lua_tointeger(L, -2) > 0)
-        ed_fail(ED_INVALID_ARGUMENT, "tensor: %s has an element [%lld], but not all before it",
+        ed_fail(ED_INVALID_ARGUMENT,
+                "tensor: %s has an element [%lld], but some before it are missing",
                 place(t, depth).s, (long long)lua_tointeger(L, -2));
     else
-        ed_fail(ED_INVALID_ARGUMENT, "tensor: %s as a key of %s; they count from 1",
+        ed_fail(ED_INVALID_ARGUMENT, "tensor: %s as a key of %s; keys must be 1, 2, ...",
                 convert_kind(L, -2).s, place(t, depth).s);
     return false;
 }
@@ -113,13 +113,13 @@ static bool look_within(lua_State *L, table *t, int depth)
         count++;
     }
     if (count == t->shape[depth]) return true;
-    return ed_fail(ED_INVALID_ARGUMENT, "tensor: %s has %lld elements up to [%lld]; some are nil",
+    return ed_fail(ED_INVALID_ARGUMENT,
+                   "tensor: %s has %lld elements up to [%lld]; the others are nil",
                    place(t, depth).s, (long long)count, (long long)t->shape[depth]),
            false;
 }
 
-/* Looks at the value at the top of the stack and what is in it. The depth of
- * recursion is the rank. */
+/* Checks the value at the top of the stack and those in it. The depth of recursion is the rank. */
 static bool look(lua_State *L, table *t, int depth)
 {
     if (depth == t->rank) return note(L, t);
@@ -137,7 +137,8 @@ static bool refuse(lua_State *L, const table *t)
            false;
 }
 
-/* The number at the top of the stack as element i. 64 bits do not pass through a double. */
+/* Stores the number at the top of the stack as element i. 64-bit integers are not converted to
+ * double. */
 static bool store(lua_State *L, const table *t, void *data, int64_t i)
 {
     if (lua_isboolean(L, -1)) return ed_dtype_store(t->dtype, data, i, lua_toboolean(L, -1));
@@ -164,9 +165,9 @@ static bool store_all(lua_State *L, table *t, int depth, void *data, int64_t *i)
     return true;
 }
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creation -------------------------------------------------------------------------------- */
 
-/* The dtype that the numbers have by themselves, or by what they will meet. */
+/* The dtype of the numbers by themselves, or with the tensors that they are combined with. */
 static ed_dtype natural(const table *t)
 {
     ed_dtype likely = t->wanted->likely;

@@ -5,11 +5,11 @@
 #include "lua/indexing.h"
 #include <string.h>
 
-/* Tensors in Lua: operators, properties, values of variables. x[...] is in indexing.c. */
+/* Tensors in Lua: operators, properties, assignment to variables. x[...] is in indexing.c. */
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* A shape is a table of numbers that can be printed: "{2, 3}". */
+/* A shape is a table of integers that prints as "{2, 3}". */
 static int shape_to_string(lua_State *L)
 {
     luaL_Buffer said;
@@ -19,7 +19,7 @@ static int shape_to_string(lua_State *L)
     for (lua_Integer i = 1; i <= n; i++) {
         luaL_addstring(&said, i == 1 ? "{" : ", ");
         lua_rawgeti(L, 1, i);
-        luaL_tolstring(L, -1, NULL); /* whatever a program put there */
+        luaL_tolstring(L, -1, NULL); /* a program may have put anything there */
         lua_remove(L, -2);
         luaL_addvalue(&said);
     }
@@ -57,8 +57,8 @@ static bool push_property(lua_State *L, const ed_tensor *t, const char *key)
     return true;
 }
 
-/* Whether a loop of ipairs asks for the row behind the last, which to a table would be nil: only C
- * is told so, a program that names such a place has an error. */
+/* Whether ipairs asks for the row after the last, which must be nil: only a call from C gets
+ * that; an index in a program's text is an error. */
 static bool is_end(lua_State *L, const ed_tensor *t)
 {
     lua_Debug caller;
@@ -67,7 +67,7 @@ static bool is_end(lua_State *L, const ed_tensor *t)
     return lua_getstack(L, 1, &caller) && lua_getinfo(L, "S", &caller) && *caller.what == 'C';
 }
 
-/* Methods, properties, places. The methods are the function's upvalue. */
+/* Methods, properties, indices. The table of methods is an upvalue. */
 static int index_of(lua_State *L)
 {
     ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
@@ -89,8 +89,8 @@ static int index_of(lua_State *L)
 
 /* ---- Writing, for variables ------------------------------------------------------------------ */
 
-/* What a variable is given: numbers and tables of them are of its dtype, tensors of whole numbers
- * become floats for a float variable. */
+/* The new value of a variable: numbers and tables get its dtype, integer tensors become floats
+ * for a float variable. */
 static ed_tensor *value_for(lua_State *L, int at, const ed_tensor *v)
 {
     ed_tensor *t = convert_operand(L, at, ed_dtype_of(v));
@@ -102,10 +102,10 @@ static ed_tensor *value_for(lua_State *L, int at, const ed_tensor *v)
 static int set_field(lua_State *L, ed_tensor *t, const char *key)
 {
     if (strcmp(key, "trainable") != 0)
-        return handle_fail(L, "a tensor has no field '%s' that could be set; 'trainable' is one",
+        return handle_fail(L, "a tensor has no field '%s' that can be set; 'trainable' can be set",
                            key);
     if (!lua_isboolean(L, 3))
-        return handle_fail(L, "trainable is %s; true or false is expected", convert_kind(L, 3).s);
+        return handle_fail(L, "trainable must be true or false, got %s", convert_kind(L, 3).s);
     ed_variable_set_trainable(t, lua_toboolean(L, 3));
     return 0;
 }
@@ -114,7 +114,7 @@ static int new_index(lua_State *L)
 {
     ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     if (!ed_is_variable(t))
-        return handle_fail(L, "a tensor never changes; only variables can be assigned to");
+        return handle_fail(L, "a tensor can't be changed; only variables can be assigned to");
     size_t size = 0;
     const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &size) : NULL;
     if (key && !indexing_is_string(key, size)) return set_field(L, t, key);
@@ -128,7 +128,7 @@ static int new_index(lua_State *L)
 
 /* ---- Methods --------------------------------------------------------------------------------- */
 
-/* Raised with the program's place, also below a function of Lua's own as pairs. */
+/* Raises with the program's line, also below a function of Lua's own such as pairs. */
 static int no_rows(lua_State *L, const ed_tensor *t, const char *what)
 {
     ed_fail(ED_INVALID_ARGUMENT, "a scalar has no %s: %s", what, convert_type(t).s);
@@ -159,7 +159,8 @@ static int to_string(lua_State *L)
 static int to_table(lua_State *L)
 {
     ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
-    handle *h = handle_new(L, HANDLE_TENSOR); /* holds the contiguous copy while tables are made */
+    handle *h =
+        handle_new(L, HANDLE_TENSOR); /* keeps the contiguous copy alive while tables are created */
     binding b = binding_open(L);
     binding_finish(L, &b, h, ed_contiguous(ed_value(t)));
     convert_push_elements(L, h->object);
@@ -172,7 +173,7 @@ static int item(lua_State *L)
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     if (ed_size(t) != 1)
         return handle_fail(L, "item: the tensor has %I elements", (lua_Integer)ed_size(t));
-    convert_push_element(L, ed_dtype_of(t), ed_data(t), 0); /* one element: no layout is copied */
+    convert_push_element(L, ed_dtype_of(t), ed_data(t), 0); /* one element: nothing is copied */
     return 1;
 }
 
@@ -203,7 +204,7 @@ static int rows(lua_State *L)
     return 3;
 }
 
-/* A method that makes a tensor of a tensor. */
+/* A method that creates a tensor from a tensor. */
 static int made_by(lua_State *L, ed_tensor *(*make)(ed_tensor *))
 {
     ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
@@ -254,7 +255,7 @@ static int id(lua_State *L)
 
 typedef ed_tensor *assignment(ed_tensor *variable, ed_tensor *value);
 
-/* v:assign(x) and its kin return the variable. */
+/* v:assign(x) and the like return the variable. */
 static int assign_by(lua_State *L, assignment *change)
 {
     ed_tensor *v = handle_check(L, 1, HANDLE_TENSOR);
@@ -297,9 +298,9 @@ static int assign_moving_average(lua_State *L)
     return 1;
 }
 
-/* ---- Text ------------------------------------------------------------------------------------ */
+/* ---- Strings --------------------------------------------------------------------------------- */
 
-/* The first line of the tensor's text; that of a scalar is its number. */
+/* The first line of the tensor's string; for a scalar its number. */
 static int push_first_line(lua_State *L, const ed_tensor *t)
 {
     char line[64] = "";
@@ -312,8 +313,7 @@ static int push_first_line(lua_State *L, const ed_tensor *t)
     return 1;
 }
 
-/* Pushes what an operand of `..` is within a text: a number as such, other tensors as
- * "float32[2, 3]". */
+/* Pushes an operand of `..` as a string: a number as such, other tensors as "float32[2, 3]". */
 static void push_within_text(lua_State *L, int at)
 {
     if (lua_isstring(L, at)) {
@@ -321,7 +321,8 @@ static void push_within_text(lua_State *L, int at)
         return;
     }
     if (!luaL_testudata(L, at, "eddy.tensor")) {
-        ed_fail(ED_INVALID_ARGUMENT, "..: %s and a tensor make no text", convert_kind(L, at).s);
+        ed_fail(ED_INVALID_ARGUMENT, "..: can't concatenate %s and a tensor",
+                convert_kind(L, at).s);
         handle_raise(L);
     }
     const ed_tensor *t = handle_check(L, at, HANDLE_TENSOR);
@@ -333,7 +334,7 @@ static void push_within_text(lua_State *L, int at)
         push_first_line(L, t);
 }
 
-/* Also of two tensors: a text before them comes last, in "a" .. x .. y. */
+/* Also of two tensors: a string before them is added last, in "a" .. x .. y. */
 static int concatenate(lua_State *L)
 {
     luaL_checkstack(L, 8, NULL);
@@ -343,7 +344,7 @@ static int concatenate(lua_State *L)
     return 1;
 }
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creation -------------------------------------------------------------------------------- */
 
 typedef struct making {
     maker_value value;
@@ -388,21 +389,22 @@ static const maker makers[] = {
     {0},
 };
 
-/* What an operand of a comparison is called in the message: the tensor x, or itself. */
+/* The name of an operand of a comparison in the message: x for a tensor, or the value. */
 static const char *operand_name(lua_State *L, int at, const char *name)
 {
     return handle_at(L, at, HANDLE_TENSOR) ? name : lua_pushstring(L, convert_kind(L, at).s);
 }
 
-/* Lua makes one boolean of whatever a comparison gives. */
+/* Lua converts the result of a comparison to one boolean. */
 static int compare(lua_State *L, const char *op, const char *mirrored)
 {
     const bool first = handle_at(L, 1, HANDLE_TENSOR);
     const char *a = operand_name(L, 1, "x"), *b = operand_name(L, 2, first ? "y" : "x");
-    return handle_fail(L,
-                       "< and > of Lua give one boolean; of tensors, element by element, write "
-                       "%s:%s(%s)",
-                       first ? a : b, first ? op : mirrored, first ? b : a);
+    return handle_fail(
+        L,
+        "< and > give one boolean in Lua; to compare tensors element by element, use "
+        "%s:%s(%s)",
+        first ? a : b, first ? op : mirrored, first ? b : a);
 }
 
 static int less(lua_State *L)
@@ -437,7 +439,7 @@ static const luaL_Reg methods[] = {
     {NULL, NULL},
 };
 
-/* Operators are ops. */
+/* Operators call ops. */
 static const struct {
     const char *event, *op;
 } operators[] = {
@@ -467,5 +469,5 @@ void tensor_open(lua_State *L)
     lua_pushvalue(L, -1);
     lua_pushcclosure(L, index_of, 1);
     lua_setfield(L, -3, "__index");
-    lua_remove(L, -2); /* leaves the methods */
+    lua_remove(L, -2); /* leaves the table of methods */
 }

@@ -8,12 +8,13 @@
  *     local state = {epoch = 0, best = 0.0}
  *     local ckpt = ed.checkpoint{model = model, state = state}
  *
- * Its numbers are saved as they are at the time, whole ones as int64, others as float64, and
- * restoring puts them back into the table; variables, layers and other objects in it are kept as
- * such. Functions are passed over; anything else is an error. ed.trackable(state) gives the object
- * that stands for the table, for two checkpoints to share or for a table within a table.
+ * A save takes the present numbers, integers as int64, others as float64; a restore sets them in
+ * the table. Variables, layers and other objects in it are saved as such. Functions are ignored;
+ * other values are an error. ed.trackable(state) returns the object of the table, for two
+ * checkpoints to share, or for a table in a table.
  *
- * A number is known by a cell, which stays where it is as long as the object: graphs point to it.
+ * Each number has a cell, whose address does not change while the object exists: graphs point to
+ * it.
  */
 
 typedef struct lua_trackable lua_trackable;
@@ -48,7 +49,7 @@ static void get_number(const void *self, void *elements)
         memcpy(elements, &c->number, 8);
 }
 
-/* Runs protected, though nothing is new: the table has the name. */
+/* Runs protected, though it creates nothing: the table has the name. */
 static int write_number(lua_State *L)
 {
     const cell *c = lua_touserdata(L, 1);
@@ -94,11 +95,11 @@ typedef struct visit {
     ed_tracker *tracker;
 } visit;
 
-/* The value at the top of the stack under its name. */
+/* Names the value at the top of the stack. */
 static void track_value(lua_State *L, const visit *v, const char *name)
 {
     if (lua_type(L, -1) != LUA_TNUMBER) {
-        binding b = binding_open(L); /* the graph holds what it meets */
+        binding b = binding_open(L); /* the graph holds its objects */
         void *object = trackables_object(L, lua_gettop(L), name);
         ed_track(v->tracker, name, object);
         binding_close(&b);
@@ -106,7 +107,7 @@ static void track_value(lua_State *L, const visit *v, const char *name)
     }
     cell *c = cell_named(v->self, name);
     if (!c) {
-        ed_track(v->tracker, name, NULL); /* fails, with the error that is kept */
+        ed_track(v->tracker, name, NULL); /* fails with the error that is kept */
         return;
     }
     c->whole = lua_isinteger(L, -1);
@@ -122,7 +123,7 @@ static int visit_table(lua_State *L)
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     push_table(L, v->self);
     lua_Integer n;
-    const char **names = objects_entries(L, 2, "checkpoint: a table that it keeps", &n);
+    const char **names = objects_entries(L, 2, "checkpoint: a table to save", &n);
     for (lua_Integer i = 0; i < n; i++) {
         const int type = lua_rawgeti(L, -1, i + 1);
         if (type != LUA_TNIL && type != LUA_TFUNCTION) track_value(L, v, names[i]);
@@ -152,7 +153,7 @@ static void destroy(void *user)
 
 static const ed_trackable_class table_class = {"trackable", track, destroy};
 
-/* ---- Making ---------------------------------------------------------------------------------- */
+/* ---- Creation -------------------------------------------------------------------------------- */
 
 void trackables_push(lua_State *L, int at)
 {
@@ -181,8 +182,9 @@ void *trackables_object(lua_State *L, int at, const char *name)
     }
     if (lua_type(L, at) == LUA_TTABLE && !convert_has_names(L, at)) return convert_list(L, at);
     return ed_fail(ED_INVALID_ARGUMENT,
-                   "checkpoint: '%s' is %s; variables, layers, optimizers, metrics, generators, "
-                   "datasets, tables of variables and ed.trackable{...} can be kept",
+                   "checkpoint: '%s' is %s; a checkpoint saves variables, layers, optimizers, "
+                   "metrics, generators, "
+                   "datasets, tables of variables and ed.trackable{...}",
                    name, convert_kind(L, at).s);
 }
 

@@ -200,7 +200,7 @@ static void a_wrong_manual(void **state)
     refuses("print(1 + 1)", "0 lines are told, 1 were printed");
     refuses("x = 1  --> 1", "line 1 should be: 1");
     refuses("print(1 .. 2 --> 12", "')' expected");
-    refuses("x = ed.zeros{2}[3]", "page.md:4: index: there is no place 3");
+    refuses("x = ed.zeros{2}[3]", "page.md:4: index: index 3 is out of bounds");
 }
 
 int main(void)

@@ -87,10 +87,10 @@ other(x)
 restoration = ed.checkpoint{net = other}:restore(path, {partial = true, renames = {net = "model"}})
 check.near(other:variables()[1]:value(), parts.model:variables()[1]:value())
 check.raises("there is no option onyl", checkpoint.restore, checkpoint, path, {onyl = "x"})
-check.raises("only: texts are expected", checkpoint.restore, checkpoint, path, {only = {3}})
+check.raises("only must be strings", checkpoint.restore, checkpoint, path, {only = {3}})
 local huge = {[math.maxinteger] = "a"}
 for i = 62, 0, -1 do huge[1 << i] = "a" end
-check.raises("skip: too many texts", checkpoint.restore, checkpoint, path, {skip = huge})
+check.raises("skip: too many strings", checkpoint.restore, checkpoint, path, {skip = huge})
 do -- options are looked at without metamethods
     local brief = fresh()
     local options = setmetatable({partial = true}, {__index = function() local c <close> = brief end})
@@ -98,7 +98,7 @@ do -- options are looked at without metamethods
 end
 check.raises("restore: there is no option partail; there are partial, only", checkpoint.restore, checkpoint, path, {partail = true})
 check.raises("restore: a table of options is expected, not true", checkpoint.restore, checkpoint, path, true)
-check.raises("renames: texts are expected, not one with a zero byte", checkpoint.restore, checkpoint, path, {renames = {["a\0"] = "b"}})
+check.raises("renames must be strings, got a string with a zero byte", checkpoint.restore, checkpoint, path, {renames = {["a\0"] = "b"}})
 check.raises("file not found", checkpoint.restore, checkpoint, folder .. "/none")
 
 -- write and read, under exactly this name.
@@ -110,8 +110,8 @@ checkpoint:read(folder .. "/exact"):assert_consumed()
 check.raises("'text' is the string 'x'", ed.checkpoint, {state = {text = "x"}})
 check.raises("'model' is 3", ed.checkpoint, {model = 3})
 check.raises("'inner' is a table", ed.checkpoint, {state = {inner = {a = 1}}})
-check.raises("a key that is true", ed.checkpoint, {state = {a = 1, [true] = 2}})
-check.raises("checkpoint: names are expected", ed.checkpoint, {one.model})
+check.raises("keys must be strings, got true", ed.checkpoint, {state = {a = 1, [true] = 2}})
+check.raises("checkpoint: keys must be strings", ed.checkpoint, {one.model})
 check.raises("tensor", ed.checkpoint, {x = x})
 local inner, outer = {count = 3}, {rate = 1.5}
 local shared = ed.trackable(inner)

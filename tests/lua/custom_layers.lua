@@ -74,17 +74,17 @@ check.equal(#late:variables(), 1)
 local Broken = ed.layer{name = "broken", forward = function(self, x) return x:matmul(x) .. "" end}
 message = check.raises("sequential/broken", ed.sequential{Broken()}, ed.ones{2, 3})
 assert(message:find("custom_layers.lua:%d+: matmul"), message)
-check.raises("broken: forward returned nil", ed.layer{name = "broken", forward = function() end}(), 1.0)
+check.raises("broken: forward must return a tensor, got nil", ed.layer{name = "broken", forward = function() end}(), 1.0)
 local thrown = {}
 local fine, caught = pcall(ed.layer{forward = function() error(thrown) end}(), 1.0)
 assert(not fine and caught == thrown)
-check.raises("layer: forward is nil; a function", ed.layer, {build = print})
-check.raises("layer: build is 3", ed.layer, {forward = print, build = 3})
-check.raises("layer: there is a zero byte in name", ed.layer{forward = print}, {name = "a\0b"})
-check.raises("layer: name is 3", ed.layer, {forward = print, name = 3})
+check.raises("layer: forward must be a function, got nil", ed.layer, {build = print})
+check.raises("layer: build must be a function, got 3", ed.layer, {forward = print, build = 3})
+check.raises("layer: name contains a zero byte", ed.layer{forward = print}, {name = "a\0b"})
+check.raises("layer: name must be a string, got 3", ed.layer, {forward = print, name = 3})
 check.raises("zero byte", function() block["a\0b"] = 1 end)
-check.raises("every layer has a 'name' already", function() block.name = "x" end)
-check.raises("every layer has a 'weight' already", function() block.weight = 3 end)
+check.raises("'name' is a method or property of all layers", function() block.name = "x" end)
+check.raises("'weight' is a method or property of all layers", function() block.weight = 3 end)
 check.raises("invalid name", ed.layer{forward = print}, {name = ""})
 
 -- Layers within coroutines; layers that call themselves end as an error, not as a crash.
@@ -177,12 +177,12 @@ do
     check.equal(#model:variables(), 12)
 
     -- Parts stay: another value, or none, would be a part too many.
-    check.raises("parts: 'v' is a part of it already", function() parts.v = ed.variable(3.0) end)
-    check.raises("parts: 'v' is a part of it already", function() parts.v = nil end)
+    check.raises("parts: the field 'v' holds a child or weight", function() parts.v = ed.variable(3.0) end)
+    check.raises("parts: the field 'v' holds a child or weight", function() parts.v = nil end)
     parts.v = parts.v
     parts.up = 3
     local Twice = ed.layer{init = function(self) self.a = ed.dense(2); self.a = ed.dense(3) end, forward = print}
-    check.raises("layer: 'a' is a part of it already", Twice)
+    check.raises("layer: the field 'a' holds a child or weight", Twice)
     check.raises("layer/w: the layer already has a weight of this name", ed.layer{forward = print, init = function(self)
         self.w = ed.variable(1.0)
         self:weight("w", {1})
@@ -191,15 +191,15 @@ do
     -- A table that is refused leaves the layer as it was.
     local plain = ed.layer{forward = print}()
     local function put(name, value) return function() plain[name] = value end end
-    check.raises("layer: there are two layers of the name a", put("p", {ed.dense(1, {name = "a"}), ed.dense(1, {name = "a"})}))
-    check.raises("layer: there are two layers of the name dense", put("p", {ed.dense(1), ed.dense(1, {name = "dense"})}))
-    check.raises("layer: there are two weights of the name p_1", put("p", {ed.variable(1.0), ["1"] = ed.variable(2.0)}))
-    check.raises("layer: 'p_a/b' is no name", put("p", {ed.variable(1.0), ["a/b"] = ed.variable(2.0)}))
+    check.raises("layer: two layers are named a", put("p", {ed.dense(1, {name = "a"}), ed.dense(1, {name = "a"})}))
+    check.raises("layer: two layers are named dense", put("p", {ed.dense(1), ed.dense(1, {name = "dense"})}))
+    check.raises("layer: two weights are named p_1", put("p", {ed.variable(1.0), ["1"] = ed.variable(2.0)}))
+    check.raises("layer: invalid name 'p_a/b'", put("p", {ed.variable(1.0), ["a/b"] = ed.variable(2.0)}))
     check.equal(plain.p, nil)
     check.equal(#plain, 0)
     put("p", {ed.dense(1), ed.dense(1, {name = "a"}), ed.dense(1)})()
     check.equal(plain[1].name .. plain[2].name .. plain[3].name, "denseadense_1")
-    check.raises("layer: there are two layers of the name a", put("q", {ed.flatten(), ed.dense(1, {name = "a"})}))
+    check.raises("layer: two layers are named a", put("q", {ed.flatten(), ed.dense(1, {name = "a"})}))
     check.equal(#plain, 3)
 
     -- They are saved, and wait for their layer like others.

@@ -78,7 +78,7 @@ check.near(label, {0, 1})
 set:rewind()
 
 -- Loops within loops need two sets.
-check.raises({"data.lua:", "another loop over this dataset began within this one"}, function()
+check.raises({"data.lua:", "a loop over this dataset inside this loop"}, function()
     for _ in set:batches() do for _ in set:batches() do end end
 end)
 local pairs_seen = 0
@@ -133,7 +133,7 @@ do
         for _ in set:map(function(bx) return bx + nothing end):batches() do end
     end)
     assert(message:find("data.lua:%d+: "), message)
-    check.raises("map: the function returned nothing", set:map(function() end).next, set:map(function() end))
+    check.raises("map: the function must return a batch, got nothing", set:map(function() end).next, set:map(function() end))
     check.raises("function expected", set.map, set, 3)
     local checkpoint = ed.checkpoint{data = doubled}
     doubled:rewind()
@@ -163,8 +163,8 @@ check.near(pixels:x(), {{0, 1}})
 check.raises("same number of rows", ed.dataset, x, {1})
 check.raises("dataset: y is missing", ed.dataset, x)
 check.raises("dataset: y is missing", ed.dataset, x, {batch = 3})
-check.raises("dataset: a batch of 0 rows", ed.dataset, x, y, {batch = 0})
-check.raises("mnist: a batch of 0 rows", ed.mnist, "train", {dir = folder, batch = 0})
+check.raises("dataset: batch must be at least 1, got 0", ed.dataset, x, y, {batch = 0})
+check.raises("mnist: batch must be at least 1, got 0", ed.mnist, "train", {dir = folder, batch = 0})
 check.raises("no option batches", ed.dataset, x, y, {batches = 3})
 check.raises("dataset expected", set.next, x)
 
@@ -174,8 +174,8 @@ for bx in ed.dataset(x, y, {batch = 1, shuffle = true}):batches() do kept[#kept 
 check.equal(ed.concat(kept):sum():item(), 45)
 
 -- MNIST, where it is.
-check.raises("mnist: dir is missing", ed.mnist, "train")
-check.raises("got both", ed.mnist, "both", {dir = folder})
+check.raises("mnist: dir, the folder of the files, is not given", ed.mnist, "train")
+check.raises("got \"both\"", ed.mnist, "both", {dir = folder})
 check.raises("No such file", ed.mnist, "test", {dir = folder})
 local data = os.getenv("EDDY_DATA")
 if data then
@@ -209,7 +209,7 @@ check.equal(six:zeros_like().dtype, "int32")
 check.near(ed.ones_like{{1.5}}, {{1}})
 check.equal(ed.dtype_size("float64"), 8)
 assert(ed.dtype_is_float("bfloat16") and not ed.dtype_is_float("bool"))
-check.raises("'float' is no dtype", ed.dtype_size, "float")
+check.raises("'float' is not a dtype", ed.dtype_size, "float")
 check.raises("can't be cut", six.split, six, 2, {axis = 2})
 ed.memory_set_cache_limit(1 << 20)
 ed.memory_reset_peak()

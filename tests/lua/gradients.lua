@@ -183,7 +183,7 @@ check.near(tape:gradient(value, x, {output_gradients = 2}), {4, 4, 4, 4, 4, 4})
 local long = ("y"):rep(5000)
 fine, caught = pcall(ed.recompute(function() error(long, 0) end), x)
 assert(not fine and caught == long)
-check.raises("forward: the function returned 3; a tensor is expected", ed.recompute(function() return 3 end), x)
+check.raises("forward: the function must return a tensor, got 3", ed.recompute(function() return 3 end), x)
 check.raises("the inputs are a table of tensors, not a number",
     function() ed.check_gradient(function(x) return x end, 3) end)
 check.raises("1 to 64", ed.num_threads, (1 << 32) + 1)

@@ -53,13 +53,13 @@ is(x[{{3, 0, -1}}], "3 2 1")
 
 -- What is no place says why.
 raises("zero byte", function() return x["1\0junk"] end)
-raises("'...' is there twice", function() return m["..., ..."] end)
-raises("places have no names", function() return x[{a = 1}] end)
-raises("int32[2] is no place: numbers in tensors count from 0; ed.gather", function() return x[ed.tensor {0, 1}] end)
-raises("an integer is expected, not nil", function() return m[{1, {2, nil, 3}}] end)
-raises("a mask of bool[3] for int32[2, 3]", function() return m[ed.tensor {true, true, false}] end)
-raises("there is no place 7 along axis 1", function() return x[#x + 1] end)
-raises("there is no place", function() return x[math.mininteger] end)
+raises("'...' is given twice", function() return m["..., ..."] end)
+raises("a table of indices must not have names", function() return x[{a = 1}] end)
+raises("int32[2] is not a bool tensor; indices in tensors count from 0: use ed.gather", function() return x[ed.tensor {0, 1}] end)
+raises("expected an integer, got nil", function() return m[{1, {2, nil, 3}}] end)
+raises("the mask is bool[3], but the tensor is int32[2, 3]", function() return m[ed.tensor {true, true, false}] end)
+raises("index 7 is out of bounds for axis 1", function() return x[#x + 1] end)
+raises("is out of bounds", function() return x[math.mininteger] end)
 for _, iterate in ipairs {pairs, ipairs} do
     local seen = {}
     for i, row in iterate(m) do seen[i] = row:sum():item() end
@@ -76,9 +76,9 @@ is(x:slice {first = -1, last = 1, step = -2}, "6 4 2")
 is(x:slice {step = -1}, "6 5 4 3 2 1")
 is(m:slice({first = {2, 1}, last = {-1, 2}})[1], "4 5")
 is(m:slice {first = 2}[1], "4 5 6")
-raises("counting begins at 1", ed.slice, x, {first = 0})
-raises("a step of 0", ed.slice, x, {step = 0})
-raises("index: 2 places for int32[6]", ed.slice, x, {first = {1, 1}})
+raises("indices count from 1", ed.slice, x, {first = 0})
+raises("the step must not be 0", ed.slice, x, {step = 0})
+raises("index: 2 indices given for int32[6]", ed.slice, x, {first = {1, 1}})
 raises("slice: there is no option begin", ed.slice, x, {begin = 0})
 
 -- The rows end wherever the next one is asked for.

@@ -59,7 +59,7 @@ do -- the best
     local best = manager.best
     check.equal(#manager, 2)
     check.equal(best, manager.checkpoints[1])
-    check.raises('best is "highest" or "lowest"', ed.checkpoint_manager, checkpoint, folder .. "/x", {best = "most"})
+    check.raises('best must be "highest" or "lowest"', ed.checkpoint_manager, checkpoint, folder .. "/x", {best = "most"})
 end
 
 check.raises("folder is missing", ed.checkpoint_manager, checkpoint)

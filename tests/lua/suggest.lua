@@ -59,7 +59,7 @@ ed.clamp = nil
 
 -- Lua's comparisons
 local y = ed.zeros{2, 3}
-refused(function() return x > 3 end, "element by element, write x:greater(3)")
-refused(function() return x < 3 end, "write x:less(3)")
-refused(function() return 3 >= x end, "write x:less_equal(3)")
-refused(function() return x <= y end, "write x:less_equal(y)")
+refused(function() return x > 3 end, "element by element, use x:greater(3)")
+refused(function() return x < 3 end, "use x:less(3)")
+refused(function() return 3 >= x end, "use x:less_equal(3)")
+refused(function() return x <= y end, "use x:less_equal(y)")
