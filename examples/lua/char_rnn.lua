@@ -1,5 +1,5 @@
--- A recurrent network that learns a text by heart, letter by letter. Its cell, a gated recurrent unit
--- (Cho et al., 2014), is written here, of ops.
+-- A recurrent network that learns a text by heart, letter by letter. Its cell, a gated recurrent
+-- unit (Cho et al., 2014), is a layer of two inputs and two outputs that is written here.
 --
 --     eddy examples/lua/char_rnn.lua [steps or "small"]
 local ed = require "eddy"
@@ -22,28 +22,29 @@ for i = 1, #text do
     codes[i] = numbers[c]
 end
 
-local Cell = ed.layer{
+-- (x [batch, in], state [batch, units]) -> (scores of what comes next [batch, out], new state)
+local GRU = ed.layer{
     name = "gru",
-    build = function(self, x) -- x: the letter and the state, side by side
-        local inputs = x.shape[2]
-        self.gates = self:weight("gates", {inputs, 2 * UNITS}, {initializer = "glorot_uniform"})
-        self.bias = self:weight("bias", {2 * UNITS}, {initializer = "zeros"})
-        self.kernel = self:weight("kernel", {inputs, UNITS}, {initializer = "glorot_uniform"})
+    init = function(self, units, out)
+        self.units, self.readout = units, ed.dense(out)
     end,
-    forward = function(self, x)
-        local letter, state = x[{{}, {1, -UNITS - 1}}], x[{{}, {-UNITS, -1}}]
-        local gates = (x:matmul(self.gates) + self.bias):sigmoid():split(2, {axis = 2})
-        local reset, keep = gates[1], gates[2]
-        local new = ed.concat({letter, reset * state}, {axis = 2}):matmul(self.kernel):tanh()
-        return keep * state + (1 - keep) * new
+    build = function(self, x)
+        self.kernel = self:weight("kernel", {x.shape[2], 3 * self.units})
+        self.recurrent_kernel = self:weight("recurrent_kernel", {self.units, 3 * self.units})
+        self.bias = self:weight("bias", {3 * self.units}, {initializer = "zeros"})
+    end,
+    forward = function(self, x, state)
+        local from_x = (x:matmul(self.kernel) + self.bias):split(3, {axis = 2})
+        local from_state = state:matmul(self.recurrent_kernel):split(3, {axis = 2})
+        local update = (from_x[1] + from_state[1]):sigmoid()
+        local reset = (from_x[2] + from_state[2]):sigmoid()
+        local candidate = (from_x[3] + reset * from_state[3]):tanh()
+        state = update * state + (1 - update) * candidate
+        return self.readout(state), state
     end,
 }
-local cell, readout = Cell(), ed.dense(#letters)
+local gru = GRU(UNITS, #letters)
 local adam = ed.adam{learning_rate = 0.01, global_clipnorm = 1}
-
-local function step(letter, state) -- letter: [batch], state: [batch, UNITS]
-    return cell(ed.concat({letter:one_hot(#letters), state}, {axis = 2}))
-end
 
 -- BATCH random places of the text: [LENGTH + 1, BATCH].
 local function excerpts()
@@ -52,23 +53,23 @@ local function excerpts()
 end
 
 local function write(n, state)
-    local letter, written = ed.tensor{numbers.t}, {"t"}
+    local letter, written, scores = ed.tensor{numbers.t}, {"t"}
     for i = 2, n do
-        state = step(letter, state)
-        letter = readout(state):argmax{axis = 2}
-        written[i] = letters[letter[1]:item() + 1]
+        scores, state = gru(letter:one_hot(#letters), state)
+        letter = scores:argmax{axis = 2}
+        written[i] = letters[letter:item() + 1]
     end
     return table.concat(written)
 end
 
 for i = 1, steps do
     local x, tape = excerpts(), ed.tape()
-    local state, loss = ed.zeros{BATCH, UNITS}, 0
+    local state, loss, scores = ed.zeros{BATCH, UNITS}, 0
     for t = 1, LENGTH do
-        state = step(x[t], state)
-        loss = loss + ed.sparse_softmax_cross_entropy(x[t + 1], readout(state)):mean() / LENGTH
+        scores, state = gru(x[t]:one_hot(#letters), state)
+        loss = loss + ed.sparse_softmax_cross_entropy(x[t + 1], scores):mean() / LENGTH
     end
-    adam:minimize(tape, loss, tape:watched())
+    adam:minimize(tape, loss, gru)
     if i % (steps // 5) == 0 then print(("step %d: loss %.3f"):format(i, loss:item())) end
 end
 print(ed.scope(write, 200, ed.zeros{1, UNITS}))
