@@ -46,7 +46,7 @@ local GRU = ed.layer{
 local gru = GRU(UNITS, #letters)
 local adam = ed.adam{learning_rate = 0.01, global_clipnorm = 1}
 
--- BATCH random places of the text: [LENGTH + 1, BATCH].
+-- BATCH random excerpts of the text, a column each: [LENGTH + 1, BATCH].
 local function excerpts()
     local start = ed.random.uniform({BATCH}, {high = #text - LENGTH}):floor():cast("int32")
     return ed.tensor(codes):gather(start + ed.range(0, LENGTH + 1):reshape{-1, 1})
