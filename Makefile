@@ -31,7 +31,8 @@ SOVERSION := 0
 comma := ,
 OBJ   := $(BUILD)/$(notdir $(CC))$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HARD),-hard)
 
-# What the packages say of themselves; finding them, and installing what is missing, is the script's work.
+# What the packages say of themselves; finding them, and installing what is missing, is the script's
+# work.
 CONFIG := $(BUILD)/config.mk
 ifneq ($(filter-out clean help format,$(or $(MAKECMDGOALS),all)),)
 include $(CONFIG)
@@ -52,8 +53,8 @@ simd_objects = $(1:%.c=$(OBJ)/%.o) $(foreach isa,$(ISAS),$(patsubst %.simd.c,$(O
 
 OBJECTS  := $(call simd_objects,$(SOURCES))
 
-# Kernels take -O3 for -O2, and so does what every call of an op passes through. Families that move more than they compute would
-# get larger by it, and no faster.
+# Kernels take -O3 for -O2, and so does what every call of an op passes through. Families that move
+# more than they compute would get larger by it, and no faster.
 FAST    = $(OPT:-O2=-O3)
 $(patsubst %,$(OBJ)/%.o,tensor/memory tensor/scope tensor/tensor ops/execute ops/elementwise ops/shape autodiff/gradient autodiff/tape lua/garbage lua/handle lua/ops): SIMDFLAGS += $(FAST)
 # A product's inner loop is a hundred bytes: where it begins in a cache line is worth up to 8 %.
@@ -118,7 +119,8 @@ $$(OBJ)/%.$(1).o: %.simd.c
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
-# One relocatable object whose private names are made local: the archive offers what the headers declare, nothing else.
+# One relocatable object whose private names are made local: the archive offers what the headers
+# declare, nothing else.
 $(OBJ)/libeddy.a: $(OBJECTS)
 	$(call say,AR    $@)
 	$(Q)rm -f $@
@@ -137,7 +139,8 @@ $(PROGRAM): $(patsubst %.c,$(OBJ)/%.o,$(wildcard programs/*.c)) $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
 
-# Tests see the private names too: they share a library of the same objects in which nothing is hidden.
+# Tests see the private names too: they share a library of the same objects in which nothing is
+# hidden.
 UNHIDDEN := $(OBJ)/tests/libeddy_unhidden.so
 $(UNHIDDEN): $(OBJECTS) $(OBJ)/tests/shared_live.o $(OBJ)/tools/unhide
 	$(call say,LD    $@)
@@ -166,8 +169,8 @@ $(OBJ)/tests/test_lua $(OBJ)/tests/test_null: $(OBJ)/libeddy.so
 $(OBJ)/tests/test_eddy_ckpt: $(PROGRAM)
 $(OBJ)/tests/test_lua_examples: $(REPL)
 
-# Lua: the module that a stock Lua loads, and the program, which is the module and a prompt. Symbols of
-# Lua itself come from whoever loads the module.
+# Lua: the module that a stock Lua loads, and the program, which is the module and a prompt. Symbols
+# of Lua itself come from whoever loads the module.
 $(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS) -DEDDY_VERSION='"$(VERSION)"'
 $(OBJ)/lua/module.o: lua/prelude.lua
 $(OBJ)/lua/help.o: lua/help.lua lua/help.txt
@@ -192,7 +195,8 @@ $(OBJ)/tests/interop/interop: $(OBJ)/tests/interop/interop.o $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
 
-# The fuzz targets: run on what they once failed at by a test in every build, by libFuzzer in one of its own.
+# The fuzz targets: run on what they once failed at by a test in every build, by libFuzzer in one of
+# its own.
 FUZZ_AID := $(patsubst %.c,$(OBJ)/%.o,$(filter-out fuzz/main.c fuzz/seeds.c,$(wildcard fuzz/*.c)))
 $(OBJ)/tests/test_corpus $(OBJ)/tests/test_damage: $(FUZZ_AID) $(LUA_PART)
 $(OBJ)/tests/test_corpus $(OBJ)/tests/test_damage $(OBJ)/fuzz/%: LIBS += $(LUA_LIBS)

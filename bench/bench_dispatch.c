@@ -1,6 +1,6 @@
 /*
  * What an op costs beyond its arithmetic: small tensors, where nearly all the time is the
- * doorway's.
+ * dispatcher's.
  */
 #include "bench/bench.h"
 #include "eddy.h"

@@ -1,7 +1,7 @@
 /*
  * Optimizer steps alone, over 10 million float32 parameters in 1 and in 100 variables, and over
- * those of the MNIST network; Adam's first step over 100,000 variables, which makes their slots, and
- * the others. Usage: bench_optim [--threads N] [prefix...].
+ * those of the MNIST network; Adam's first step over 100,000 variables, which makes their slots,
+ * and the others. Usage: bench_optim [--threads N] [prefix...].
  */
 #include "bench/bench.h"
 #include "eddy.h"

@@ -1,5 +1,5 @@
--- Bytes become a program that calls the module with whatever comes: what fuzz_lua.c runs. As a script it
--- shows the program of an input, which then runs by itself, in an empty folder:
+-- Bytes become a program that calls the module with whatever comes: what fuzz_lua.c runs. As a
+-- script it shows the program of an input, which then runs by itself, in an empty folder:
 --
 --     eddy fuzz/chunk.lua fuzz/corpus/fuzz_lua/NAME > /tmp/found.lua && cd /tmp/empty && eddy /tmp/found.lua
 --

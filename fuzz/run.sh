@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs every target of the fuzz program in the folder $1 for $2 seconds each, as many at a time as there are cores. What
-# the targets learn stays in $1/found/, inputs that fail in $1/failed/. TARGETS="fuzz_npz ..." names those to run.
+# Runs every target of the fuzz program in the folder $1 for $2 seconds each, as many at a time as
+# there are cores. What the targets learn stays in $1/found/, inputs that fail in $1/failed/.
+# TARGETS="fuzz_npz ..." names those to run.
 set -u
 out=$(realpath "$1") # targets may run elsewhere
 seconds=$2

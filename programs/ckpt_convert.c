@@ -91,8 +91,8 @@ static bool same_file(const char *a, const char *b)
     return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Whether OUT's file may be written. The input may not: it would be lost if a tensor turned out to be
- * damaged. */
+/* Whether OUT's file may be written. The input may not: it would be lost if a tensor turned out to
+ * be damaged. */
 static bool may_write(const ckpt_options *options, const ckpt_file *in, const char *out)
 {
     struct stat status;

@@ -165,7 +165,8 @@ static void variables_ignored(void)
     assert_unconnected(ed_gradient(tape, a, a));
 }
 
-/* Reading a variable is an op: gradients flow through what was read, from several reads added up. */
+/* Reading a variable is an op: gradients flow through what was read; those of several reads add
+ * up. */
 static void values_of_variables(void)
 {
     ed_tensor *v = ed_variable(V(2)), *fixed = ed_variable(V(5), .not_trainable = true);

@@ -335,7 +335,7 @@ static void call_with_zeros(call *now, const char *name, void *function)
     begin(now, name);
     now->n_names--; /* no line, and the name does not stay */
     const int64_t result = ((any_function *)function)(0, 0, 0, 0, 0, 0, 0);
-    /* What a function leaves in the register's upper half is nobody's: a truth is its lowest byte. */
+    /* A bool is its lowest byte: a function leaves anything in the register's upper half. */
     end(now, name, may_return || (result & 0xff) == 0, !may_return);
 }
 

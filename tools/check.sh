@@ -1,6 +1,6 @@
 #!/bin/sh
-# The checks that need no run: layout, direction of includes, exported names. $1 is the folder of the built library, the others the
-# library's folders, lowest first.
+# The checks that need no run: layout, direction of includes, exported names. $1 is the folder of
+# the built library, the others the library's folders, lowest first.
 set -u
 obj=$1
 shift
@@ -29,7 +29,8 @@ done
 upward=$(git ls-files 'examples/*.c' | xargs grep -nE '^#include "' | grep -v '"examples/')
 [ -z "$upward" ] || complain "examples include more than <eddy.h>: $upward"
 
-# The binding for Lua can do no more than one for another language: it includes eddy.h and the headers that eddy.h includes.
+# The binding for Lua can do no more than one for another language: it includes eddy.h and the
+# headers that eddy.h includes.
 public=$(sed -n 's/^#include "\(.*\)".*/\1/p' eddy.h | tr '\n' '|')
 private=$(git ls-files 'lua/*.[ch]' | xargs grep -nE '^#include "' | grep -vE "\"(lua/[a-z_/]*\.h|${public}eddy\.h)\"")
 [ -z "$private" ] || complain "lua/ includes private headers: $private"
@@ -37,7 +38,8 @@ private=$(git ls-files 'lua/*.[ch]' | xargs grep -nE '^#include "' | grep -vE "\
 # The README's program, its first piece of C, is the one that is built.
 awk '/^```c$/ { inside = !n++; next } /^```$/ { inside = 0 } inside' README.md | cmp -s - examples/first.c || complain "the program in README.md is not examples/first.c"
 
-# Only one file asks the system for memory, a thread's own record apart; nothing ends the process or prints by itself.
+# Only one file asks the system for memory, a thread's own record apart; nothing ends the process or
+# prints by itself.
 library=$(git ls-files tensor track io ops autodiff optim nn data train lua | grep '\.[ch]$' | grep -v '^lua/repl/')
 gate=$(echo "$library" | grep -v -e '^tensor/memory.c' -e '^tensor/thread.c' |
        xargs grep -nwE '(malloc|calloc|realloc|aligned_alloc|strdup) *\(')
@@ -49,8 +51,9 @@ abrupt=$(echo "$library" | xargs grep -nwE '(exit|abort|assert|printf|puts|perro
 stray=$({ nm -D --defined-only "$obj/libeddy.so"; nm -g --defined-only "$obj/libeddy.a"; } | awk 'NF == 3 && $3 !~ /^ed_/ { print $3 }' | sort -u)
 [ -z "$stray" ] || complain "names exported that do not begin with ed_: $stray"
 
-# Private names tell the files apart: no static function has a name that more than three files use. Exceptions are those of folders whose
-# turn is still to come; one that is no longer needed is a complaint too.
+# Private names tell the files apart: no static function has a name that more than three files use.
+# Exceptions are those of folders whose turn is still to come; one that is no longer needed is a
+# complaint too.
 exceptions="add index_of make new_index rows run whole"
 shared=$(for floor; do git ls-files "$floor/*.[ch]"; done | sort -u | xargs awk '
     /^(__attribute__.*)?static / && /\(/ && !/;$/ && !/=/ {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs into a folder of its own and builds programs against that as a user would: C with the shared library and with the archive, C++.
-# $1 is the make command with the settings of the build.
+# Installs into a folder of its own and builds programs against that as a user would: C with the
+# shared library and with the archive, C++. $1 is the make command with the settings of the build.
 set -eu
 make=$1
 place=$(mktemp -d)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Compiles the lines of tests/mistakes.txt: what stands before the bar must be refused, what stands behind it not even warned of.
+# Compiles the lines of tests/mistakes.txt: what stands before the bar must be refused, what stands
+# behind it not even warned of.
 set -u
 bad=0
 compiles() {                                    # compiles STATEMENT FLAG...

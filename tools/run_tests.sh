@@ -1,6 +1,7 @@
 #!/bin/sh
-# run_tests.sh JOBS PROGRAM...: runs test programs, JOBS at a time (empty: as many as cores), each in a process of its own with a
-# time limit. Prints one line for each as it ends, below the output of one that failed; then what was skipped, and how many passed.
+# run_tests.sh JOBS PROGRAM...: runs test programs, JOBS at a time (empty: as many as cores), each
+# in a process of its own with a time limit. Prints one line for each as it ends, below the output
+# of one that failed; then what was skipped, and how many passed.
 set -u
 limit=${EDDY_TEST_LIMIT:-600}
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Finds what Eddy is built from and writes the compiler's view of it to the file named in $1 (a makefile).
-# Packages that are missing are named and installed through apt, with sudo where that is needed; where that
-# can't be done, one line says what to install, and the build stops there.
+# Finds what Eddy is built from and writes the compiler's view of it to the file named in $1 (a
+# makefile). Packages that are missing are named and installed through apt, with sudo where that is
+# needed; where that can't be done, one line says what to install, and the build stops there.
 set -eu
 out=$1
 CC=${CC:-gcc}

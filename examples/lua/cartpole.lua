@@ -1,5 +1,5 @@
--- A policy that learns to balance a pole on a cart, by its own trials (REINFORCE, Williams 1992; the
--- cart and its pole as Barto, Sutton and Anderson describe them, 1983).
+-- A policy that learns to balance a pole on a cart, by its own trials (REINFORCE, Williams 1992;
+-- the cart and its pole as Barto, Sutton and Anderson describe them, 1983).
 --
 --     eddy examples/lua/cartpole.lua [rounds or "small"]
 local ed = require "eddy"

@@ -85,7 +85,8 @@ local pairs_seen = 0
 for _ in set:batches() do for _ in ed.dataset(x, y):batches() do pairs_seen = pairs_seen + 1 end end
 check.equal(pairs_seen, 3)
 
--- What was saved within a loop goes on there, once; what was saved after a loop that was left does not.
+-- What was saved within a loop goes on there, once; what was saved after a loop that was left does
+-- not.
 do
     local function labels(from)
         local all = {}

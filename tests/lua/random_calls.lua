@@ -1,7 +1,7 @@
--- Whatever the module offers is called with whatever comes: numbers, tables, tensors, closed objects,
--- functions that fail, in every place. Calls may fail with a message; nothing may crash, no error of
--- Eddy's may stay behind, and the next call works. EDDY_RANDOM_SECONDS says how long (else a number
--- of calls); EDDY_RANDOM_SEED repeats a run.
+-- Whatever the module offers is called with whatever comes: numbers, tables, tensors, closed
+-- objects, functions that fail, in every place. Calls may fail with a message; nothing may crash,
+-- no error of Eddy's may stay behind, and the next call works. EDDY_RANDOM_SECONDS says how long
+-- (else a number of calls); EDDY_RANDOM_SEED repeats a run.
 local ed = require "eddy"
 
 local seconds = tonumber(os.getenv "EDDY_RANDOM_SECONDS")

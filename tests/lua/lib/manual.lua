@@ -1,6 +1,6 @@
--- eddy manual.lua file.md: runs the file's Lua snippets in their order, each a chunk of its own with
--- the same globals, as at the prompt. What a snippet prints is to be what it says behind "-->", line
--- by line; "..." there stands for anything.
+-- eddy manual.lua file.md: runs the file's Lua snippets in their order, each a chunk of its own
+-- with the same globals, as at the prompt. What a snippet prints is to be what it says behind
+-- "-->", line by line; "..." there stands for anything.
 local file = assert(io.open(arg[1]))
 local manual = file:read("a")
 file:close()
