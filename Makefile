@@ -41,7 +41,7 @@ endif
 # The folders of the library, lowest first: a file includes from its own folder and those before it.
 FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train
 SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
-HEADERS := eddy.h tensor/tensor.h tensor/schema.h track/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
+HEADERS := eddy.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
 
 # A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
 ISAS         := baseline $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)

@@ -123,12 +123,14 @@ ed_tensor *ed_recompute(ed_function f, ed_list *inputs, void *user, void (*relea
 
 /* ---- The gradient checker -------------------------------------------------------------------- */
 
-typedef struct ed_check_options {
-    double step;       /* of the central difference, times max(1, |x|); default 6e-6 */
-    double rtol, atol; /* default 1e-6 and 1e-8 */
-    bool second_order; /* check the gradient's gradient too */
-    int64_t limit;     /* check so many elements of each tensor, evenly spread; default 0: all */
-} ed_check_options;
+#define ED_CHECK_OPTIONS(FIELD, T)                                                                 \
+    FIELD(T, FLOAT, step, 6e-6, ED_ABOVE(0), "of the central difference, times max(1, |x|)")       \
+    FIELD(T, FLOAT, rtol, 1e-6, ED_AT_LEAST(0), "allowed difference, relative")                    \
+    FIELD(T, FLOAT, atol, 1e-8, ED_AT_LEAST(0), "allowed difference, absolute")                    \
+    FIELD(T, BOOL, second_order, false, ED_ANY, "check the gradient's gradient too")               \
+    FIELD(T, INT, limit, 0, ED_AT_LEAST(0),                                                        \
+          "check so many elements of each tensor, evenly spread; 0: all")
+ED_OPTIONS(ed_check_options, ED_CHECK_OPTIONS);
 
 /*
  * Compares the tape's gradients of f at the inputs (float64) with finite differences, element by
@@ -139,8 +141,8 @@ typedef struct ed_check_options {
  * and the error is kept.
  */
 #define ed_check_gradient(f, inputs, user, report, ...)                                            \
-    ED_WITH(ed_check_gradient_with(f, inputs, user, report, &ed_options_), ed_check_options,       \
-            .step = 6e-6, .rtol = 1e-6, .atol = 1e-8, ##__VA_ARGS__)
+    ED_WITH_OPTIONS(ed_check_gradient_with(f, inputs, user, report, &ed_options_),                 \
+                    ED_CHECK_OPTIONS, ed_check_options, ##__VA_ARGS__)
 bool ed_check_gradient_with(ed_function f, ed_list *inputs, void *user, const char **report,
                             const ed_check_options *options);
 

@@ -1,5 +1,5 @@
 #include "autodiff/autodiff.h"
-#include "tensor/core.h"
+#include "tensor/schema_core.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -343,7 +343,7 @@ static bool write_report(const check *c, const char **report)
 
 /* ---- The public function --------------------------------------------------------------------- */
 
-static bool check_arguments(ed_function f, const ed_list *inputs, const ed_check_options *options)
+static bool check_arguments(ed_function f, const ed_list *inputs)
 {
     if (NULL_GIVEN("check_gradient", f, inputs)) return false;
     bool any = false;
@@ -360,10 +360,6 @@ static bool check_arguments(ed_function f, const ed_list *inputs, const ed_check
     }
     if (!any)
         return ed_fail(ED_INVALID_ARGUMENT, "check_gradient: at least one input must be float64");
-    if (!(options->step > 0) || !isfinite(options->step) || !(options->rtol >= 0) ||
-        !(options->atol >= 0))
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "check_gradient: step must be > 0, rtol and atol must be >= 0");
     return true;
 }
 
@@ -392,10 +388,9 @@ static bool check_all(check *c, const char **report)
 bool ed_check_gradient_with(ed_function f, ed_list *inputs, void *user, const char **report,
                             const ed_check_options *options)
 {
-    static const ed_check_options defaults = {.step = 6e-6, .rtol = 1e-6, .atol = 1e-8};
     if (report) *report = "";
-    if (!options) options = &defaults;
-    if (!check_arguments(f, inputs, options)) return false;
+    options = CHECKED_OPTIONS("check_gradient", ED_CHECK_OPTIONS, options);
+    if (!options || !check_arguments(f, inputs)) return false;
     check c = {.f = f, .user = user, .inputs = inputs, .options = *options, .order = 1};
     return check_all(&c, report);
 }

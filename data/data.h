@@ -31,13 +31,16 @@ bool ed_write_png(const char *path, ed_tensor *image);
 
 typedef struct ed_dataset ed_dataset;
 
-typedef struct ed_dataset_options {
-    int64_t batch;       /* rows of a batch; default 32 */
-    bool shuffle;        /* a new random order in each epoch; default: the order of the rows */
-    bool drop_remainder; /* leave out the last batch if it is smaller */
-    uint64_t seed;       /* seed of the order; 0: drawn from the state of ed_set_seed */
-    bool pixels;         /* x must be uint8; batches have float32, x / 255 */
-} ed_dataset_options;
+#define ED_DATASET_BATCHES(FIELD, T)                                                               \
+    FIELD(T, INT, batch, 32, ED_AT_LEAST(1), "rows of a batch")                                    \
+    FIELD(T, BOOL, shuffle, false, ED_ANY,                                                         \
+          "a new random order in each epoch; default: the order of the rows")                      \
+    FIELD(T, BOOL, drop_remainder, false, ED_ANY, "leave out the last batch if it is smaller")     \
+    FIELD(T, INT, seed, 0, ED_ANY, "seed of the order; 0: drawn from the state of ed_set_seed")
+#define ED_DATASET_OPTIONS(FIELD, T)                                                               \
+    ED_DATASET_BATCHES(FIELD, T)                                                                   \
+    FIELD(T, BOOL, pixels, false, ED_ANY, "x must be uint8; batches have float32, x / 255")
+ED_OPTIONS(ed_dataset_options, ED_DATASET_OPTIONS);
 
 /*
  * A dataset of x [n, ...] and y [n, ...], of any dtypes: row i of x belongs to row i of y. Batches
@@ -46,7 +49,8 @@ typedef struct ed_dataset_options {
  * Fails if x and y have different numbers of rows.
  */
 #define ed_dataset_from_tensors(x, y, ...)                                                         \
-    ed_dataset_from_tensors_with(x, y, &(ed_dataset_options){__VA_ARGS__})
+    ED_WITH_OPTIONS(ed_dataset_from_tensors_with(x, y, &ed_options_), ED_DATASET_OPTIONS,          \
+                    ed_dataset_options, ##__VA_ARGS__)
 ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
                                          const ed_dataset_options *options);
 
@@ -56,14 +60,12 @@ ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
  * train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, plain or .gz. Fails
  * as ed_read_idx does.
  */
-typedef struct ed_dataset_mnist_options {
-    const char *dir; /* the folder; required */
-    int64_t batch;   /* this and the others as in ed_dataset_options */
-    bool shuffle, drop_remainder;
-    uint64_t seed;
-} ed_dataset_mnist_options;
+#define ED_DATASET_MNIST_OPTIONS(FIELD, T)                                                         \
+    FIELD(T, STRING, dir, NULL, ED_ANY, "the folder; required") ED_DATASET_BATCHES(FIELD, T)
+ED_OPTIONS(ed_dataset_mnist_options, ED_DATASET_MNIST_OPTIONS);
 #define ed_dataset_mnist(split, ...)                                                               \
-    ed_dataset_mnist_with(split, &(ed_dataset_mnist_options){__VA_ARGS__})
+    ED_WITH_OPTIONS(ed_dataset_mnist_with(split, &ed_options_), ED_DATASET_MNIST_OPTIONS,          \
+                    ed_dataset_mnist_options, ##__VA_ARGS__)
 ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_options *options);
 
 /*

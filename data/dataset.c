@@ -12,6 +12,7 @@
 #include "data/data.h"
 #include "ops/random.h"
 #include "track/graph.h"
+#include "tensor/schema_core.h"
 #include "tensor/threads.h"
 #include <stdio.h>
 #include <string.h>
@@ -99,10 +100,6 @@ static bool check_dataset(const ed_tensor *x, const ed_tensor *y, const ed_datas
     else if (options->pixels && x->dtype != ED_UINT8)
         ed_fail(ED_INVALID_ARGUMENT, "dataset_from_tensors: with pixels, x must be uint8, got %s",
                 text_of_tensor(x).s);
-    else if (options->batch < 0)
-        ed_fail(ED_INVALID_ARGUMENT,
-                "dataset_from_tensors: batch must be >= 0 (0: the default, 32), got %lld",
-                (long long)options->batch);
     else
         return true;
     return false;
@@ -111,21 +108,20 @@ static bool check_dataset(const ed_tensor *x, const ed_tensor *y, const ed_datas
 ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
                                          const ed_dataset_options *options)
 {
-    static const ed_dataset_options defaults;
-    if (!options) options = &defaults;
-    if (!check_dataset(x, y, options)) return NULL;
+    options = CHECKED_OPTIONS("dataset_from_tensors", ED_DATASET_OPTIONS, options);
+    if (!options || !check_dataset(x, y, options)) return NULL;
     ed_dataset *set = object_new(&dataset_class, sizeof *set);
     if (!set) return NULL;
     set->x = tensor_contiguous(tensor_read(x));
     set->y = tensor_contiguous(tensor_read(y));
     set->pixels = options->pixels;
     set->rows = x->shape[0];
-    set->batch = options->batch ? options->batch : 32;
+    set->batch = options->batch;
     set->position = -1;
     set->drop_remainder = options->drop_remainder;
     if (options->shuffle) {
         set->order = memory_alloc((size_t)set->rows * sizeof *set->order);
-        set->seed = options->seed ? options->seed : random_seed();
+        set->seed = options->seed ? (uint64_t)options->seed : random_seed();
     }
     if (!set->x || !set->y || (options->shuffle && !set->order)) {
         ed_release(set);
@@ -294,7 +290,9 @@ static ed_tensor *labels_of(const ed_tensor *bytes)
 
 ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_options *options)
 {
-    if (!split || !options || !options->dir)
+    options = CHECKED_OPTIONS("dataset_mnist", ED_DATASET_MNIST_OPTIONS, options);
+    if (!options) return NULL;
+    if (!split || !options->dir)
         return ed_fail(ED_INVALID_ARGUMENT, "dataset_mnist: %s is NULL", split ? "dir" : "split");
     bool train = !strcmp(split, "train");
     if (!train && strcmp(split, "test"))
@@ -311,11 +309,7 @@ ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_opti
                        "dataset_mnist: %s/%s-*: images must be uint8 [n, height, width] and labels "
                        "uint8 [n], got %s and %s",
                        options->dir, name, text_of_tensor(x).s, text_of_tensor(y).s);
-    const ed_dataset_options set = {.batch = options->batch,
-                                    .shuffle = options->shuffle,
-                                    .drop_remainder = options->drop_remainder,
-                                    .seed = options->seed,
-                                    .pixels = true};
     if (!(y = labels_of(y))) return NULL;
-    return ed_keep(ed_dataset_from_tensors_with(x, y, &set));
+    return ed_keep(ed_dataset_from_tensors_with(
+        x, y, ED_OPTIONS_FROM(ED_DATASET_BATCHES, options, ed_dataset_options, .pixels = true)));
 }

@@ -268,14 +268,7 @@ static int recompute(lua_State *L)
 
 /* ---- Checks and products of functions -------------------------------------------------------- */
 
-static const maker_field check_fields[] = {
-    {"step", ED_FIELD_FLOAT, .offset = offsetof(ed_check_options, step)},
-    {"rtol", ED_FIELD_FLOAT, .offset = offsetof(ed_check_options, rtol)},
-    {"atol", ED_FIELD_FLOAT, .offset = offsetof(ed_check_options, atol)},
-    {"second_order", ED_FIELD_BOOL, .offset = offsetof(ed_check_options, second_order)},
-    {"limit", ED_FIELD_INT, .offset = offsetof(ed_check_options, limit)},
-    {0},
-};
+static const ed_field check_fields[] = ED_FIELDS(ED_CHECK_OPTIONS, ed_check_options);
 
 /* check_gradient({forward = }, {inputs}, options): whether all agree, and the report. */
 static int check_gradient(lua_State *L)
@@ -285,10 +278,10 @@ static int check_gradient(lua_State *L)
     lua_settop(L, 3);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     call_hold *hold = call_hold_new(L, 1);
-    ed_check_options options = {.step = 6e-6, .rtol = 1e-6, .atol = 1e-8};
+    ed_check_options options = ED_NEW_OPTIONS(ED_CHECK_OPTIONS, ed_check_options);
     convert_room room = {.who = "check_gradient"};
     const char *report = NULL;
-    bool agree = false, fine = maker_options(L, 3, check_fields, &options, &room);
+    bool agree = false, fine = convert_schema(L, 3, check_fields, 0, &options, &room);
     binding b = binding_open(L);
     ed_list *inputs = fine ? convert_list(L, 2) : NULL;
     if (inputs) agree = ed_check_gradient_with(forward, inputs, hold, &report, &options);

@@ -357,21 +357,15 @@ static const maker makers[] = {
  * checkpoint_interval has not passed. */
 static int manager_save(lua_State *L)
 {
-    static const maker_field fields[] = {
-        {"number", ED_FIELD_INT, .offset = offsetof(ed_manager_save_options, number)},
-        {"any_step", ED_FIELD_BOOL, .offset = offsetof(ed_manager_save_options, any_step)},
-        {"in_background", ED_FIELD_BOOL,
-         .offset = offsetof(ed_manager_save_options, in_background)},
-        {"metric", ED_FIELD_FLOAT, .offset = offsetof(ed_manager_save_options, metric)},
-        {0},
-    };
+    static const ed_field fields[] = ED_FIELDS(ED_MANAGER_SAVE_OPTIONS, ed_manager_save_options);
     ed_checkpoint_manager *m = handle_check(L, 1, HANDLE_MANAGER);
     lua_settop(L, 2);
     luaL_checkstack(L, 16, NULL);
-    ed_manager_save_options options = {.number = -1, .metric = NAN};
+    ed_manager_save_options options =
+        ED_NEW_OPTIONS(ED_MANAGER_SAVE_OPTIONS, ed_manager_save_options);
     convert_room room = {.who = "save"};
     binding b = binding_open(L);
-    const char *path = ed_scope_hold(m) && maker_options(L, 2, fields, &options, &room)
+    const char *path = ed_scope_hold(m) && convert_schema(L, 2, fields, 0, &options, &room)
                            ? ed_manager_save_with(m, &options)
                            : NULL;
     return binding_finish_text(L, &b, path && *path ? path : NULL);

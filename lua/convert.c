@@ -101,7 +101,7 @@ static ed_tensor *number(lua_State *L, int at, ed_dtype dtype)
 {
     ed_tensor *t =
         lua_isinteger(L, at) ? ed_integer(lua_tointeger(L, at)) : ed_number(lua_tonumber(L, at));
-    return dtype ? ed_scalar_with(t, &(ed_scalar_options){.dtype = dtype}) : t;
+    return dtype ? ed_scalar(t, .dtype = dtype) : t;
 }
 
 static ed_tensor *operand(lua_State *L, int at, const tables_wanted *wanted, int depth)

@@ -18,27 +18,12 @@ typedef struct dataset {
 static const maker_field dataset_fields[] = {
     {"x", .offset = offsetof(dataset, x), .read = maker_operand},
     {"y", .offset = offsetof(dataset, y), .read = maker_operand},
-    {"batch", ED_FIELD_INT, .offset = offsetof(dataset, options.batch)},
-    {"shuffle", ED_FIELD_BOOL, .offset = offsetof(dataset, options.shuffle)},
-    {"drop_remainder", ED_FIELD_BOOL, .offset = offsetof(dataset, options.drop_remainder)},
-    {"seed", ED_FIELD_INT, .offset = offsetof(dataset, options.seed)},
-    {"pixels", ED_FIELD_BOOL, .offset = offsetof(dataset, options.pixels)},
-    {0},
+    ED_DATASET_OPTIONS(MAKER_OPTION, dataset){0},
 };
-
-/* 0 means the default in C; here it is an error. */
-static bool check_batch(int64_t batch, const char *who)
-{
-    if (batch > 0) return true;
-    return ed_fail(ED_INVALID_ARGUMENT, "%s: batch must be at least 1, got %lld", who,
-                   (long long)batch),
-           false;
-}
 
 static void *make_dataset(const void *arguments)
 {
     const dataset *d = arguments;
-    if (!check_batch(d->options.batch, "dataset")) return NULL;
     return ed_dataset_from_tensors_with(d->x, d->y, &d->options);
 }
 
@@ -49,12 +34,7 @@ typedef struct mnist {
 
 static const maker_field mnist_fields[] = {
     {"split", ED_FIELD_STRING, .offset = offsetof(mnist, split)},
-    {"dir", ED_FIELD_STRING, .offset = offsetof(mnist, options.dir)},
-    {"batch", ED_FIELD_INT, .offset = offsetof(mnist, options.batch)},
-    {"shuffle", ED_FIELD_BOOL, .offset = offsetof(mnist, options.shuffle)},
-    {"drop_remainder", ED_FIELD_BOOL, .offset = offsetof(mnist, options.drop_remainder)},
-    {"seed", ED_FIELD_INT, .offset = offsetof(mnist, options.seed)},
-    {0},
+    ED_DATASET_MNIST_OPTIONS(MAKER_OPTION, mnist){0},
 };
 
 static void *make_mnist(const void *arguments)
@@ -62,15 +42,18 @@ static void *make_mnist(const void *arguments)
     const mnist *m = arguments;
     if (!m->options.dir)
         return ed_fail(ED_INVALID_ARGUMENT, "mnist: dir, the folder of the files, is not given");
-    if (!check_batch(m->options.batch, "mnist")) return NULL;
     return ed_dataset_mnist_with(m->split, &m->options);
 }
 
+static const dataset dataset_defaults = {.options =
+                                             ED_COMPLETE(ED_DATASET_OPTIONS, ed_dataset_options)};
+static const mnist mnist_defaults = {
+    .options = ED_COMPLETE(ED_DATASET_MNIST_OPTIONS, ed_dataset_mnist_options)};
+
 static const maker makers[] = {
-    {"dataset", HANDLE_DATASET, 2, 2, dataset_fields, sizeof(dataset),
-     &(const dataset){.options.batch = 32}, make_dataset},
-    {"mnist", HANDLE_DATASET, 1, 1, mnist_fields, sizeof(mnist),
-     &(const mnist){.options.batch = 32}, make_mnist},
+    {"dataset", HANDLE_DATASET, 2, 2, dataset_fields, sizeof(dataset), &dataset_defaults,
+     make_dataset},
+    {"mnist", HANDLE_DATASET, 1, 1, mnist_fields, sizeof(mnist), &mnist_defaults, make_mnist},
     {0},
 };
 

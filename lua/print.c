@@ -21,12 +21,7 @@ static printing *current(lua_State *L)
 
 /* ---- print_options --------------------------------------------------------------------------- */
 
-static const ed_field schema[] = {
-    {"threshold", ED_FIELD_INT, offsetof(ed_print_options, threshold), NULL},
-    {"edge_items", ED_FIELD_INT, offsetof(ed_print_options, edge_items), NULL},
-    {"precision", ED_FIELD_INT, offsetof(ed_print_options, precision), NULL},
-    {"width", ED_FIELD_INT, offsetof(ed_print_options, width), NULL},
-    {0}};
+static const ed_field schema[] = ED_FIELDS(ED_PRINT_OPTIONS, ed_print_options);
 
 static bool is_given(lua_State *L, const char *name)
 {
@@ -90,7 +85,7 @@ const char *print_fitting(lua_State *L, const ed_tensor *t, int columns, int row
 void print_open(lua_State *L)
 {
     printing *p = lua_newuserdatauv(L, sizeof *p, 0);
-    *p = (printing){.options = {ED_PRINT_DEFAULTS}};
+    *p = (printing){.options = ED_COMPLETE(ED_PRINT_OPTIONS, ed_print_options)};
     lua_rawsetp(L, LUA_REGISTRYINDEX, &printing_key);
     lua_pushcfunction(L, print_options);
     lua_setfield(L, -2, "print_options");

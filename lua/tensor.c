@@ -377,8 +377,7 @@ static void *make_variable(const void *arguments)
 {
     const making *m = arguments;
     ed_tensor *initial = maker_tensor(&m->value, m->dtype);
-    const ed_variable_options options = {m->name, .not_trainable = !m->trainable};
-    return initial ? ed_variable_with(initial, &options) : NULL;
+    return initial ? ed_variable(initial, .name = m->name, .trainable = m->trainable) : NULL;
 }
 
 static const making makings = {.trainable = true};

@@ -310,9 +310,7 @@ static ed_tensor *make_weight(ed_layer *layer, const char *name, ed_ints shape,
     ed_tensor *initial = initial_value(layer, name, shape, options, &node);
     char *path = layer_path(layer, name);
     ed_tensor *v = initial && path
-                       ? ed_variable_with(
-                             initial, &(ed_variable_options){.name = path,
-                                                             .not_trainable = !options->trainable})
+                       ? ed_variable(initial, .name = path, .trainable = options->trainable)
                        : NULL;
     memory_free(path);
     return v && layer_made(layer, node, v) ? ed_retain(v) : NULL;

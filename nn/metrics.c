@@ -70,7 +70,7 @@ static const object_class metric_object = {
 static ed_tensor *new_number(const char *name, ed_dtype dtype)
 {
     ed_tensor *zero = ed_zeros(ED_SHAPE(), .dtype = dtype);
-    return ed_retain(ed_variable(zero, .name = name, .not_trainable = true));
+    return ed_retain(ed_variable(zero, .name = name, .trainable = false));
 }
 
 static void *metric_make(const ed_kind *kind, const void *options)

@@ -12,6 +12,7 @@
 #define EDDY_OPS_OP_H
 
 #include "tensor/schema.h"
+#include "tensor/tensor.h"
 
 #pragma GCC visibility push(default)
 

@@ -59,8 +59,7 @@ static ed_tensor *make_slot(const ed_optimizer *o, const ed_tensor *v, int slot)
     int node;
     if (!optim_waiting(o, slot, v, &initial, &node)) return NULL;
     if (!initial && !(initial = zeros_like(v))) return NULL;
-    ed_tensor *made =
-        ed_variable_with(initial, &(ed_variable_options){.name = name, .not_trainable = true});
+    ed_tensor *made = ed_variable(initial, .name = name, .trainable = false);
     ed_release(initial);
     if (made && node >= 0 && !o->wait.source->made(o->wait.source, node, made)) return NULL;
     return ed_retain(made);

@@ -1,4 +1,4 @@
-#include "tensor/core.h"
+#include "tensor/schema_core.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -436,33 +436,12 @@ static void put_description(writer *w, const ed_tensor *t)
 
 /* ---- The functions --------------------------------------------------------------------------- */
 
-static bool check_options(const ed_print_options *o)
-{
-    const struct {
-        const char *name;
-        int64_t value, least, most;
-    } bounds[] = {{"threshold", o->threshold, 0, INT64_MAX},
-                  {"edge_items", o->edge_items, 1, INT64_MAX},
-                  {"precision", o->precision, 0, 100},
-                  {"width", o->width, ED_MAX_RANK + 2, INT64_MAX}};
-    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
-        if (bounds[i].value < bounds[i].least || bounds[i].value > bounds[i].most)
-            return ed_fail(
-                       ED_INVALID_ARGUMENT, "to_string: %s must be %s%lld, got %lld",
-                       bounds[i].name, bounds[i].most == INT64_MAX ? "at least " : "0 to ",
-                       (long long)(bounds[i].most == INT64_MAX ? bounds[i].least : bounds[i].most),
-                       (long long)bounds[i].value),
-                   false;
-    return true;
-}
-
 const char *ed_to_string_with(const ed_tensor *tensor, const ed_print_options *options)
 {
-    static const ed_print_options defaults = {ED_PRINT_DEFAULTS};
     if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "to_string: tensor is NULL");
-    if (!check_options(options ? options : &defaults)) return NULL;
+    if (!(options = CHECKED_OPTIONS("to_string", ED_PRINT_OPTIONS, options))) return NULL;
     writer w = {0};
-    put_tensor(&w, tensor_read(tensor), options ? options : &defaults);
+    put_tensor(&w, tensor_read(tensor), options);
     put_description(&w, tensor);
     if (!w.failed) return text_give(w.text);
     memory_free(w.text);

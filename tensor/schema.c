@@ -158,6 +158,13 @@ bool schema_check(const char *who, const ed_field *fields, const void *options)
     return true;
 }
 
+const void *schema_options(const char *who, const ed_field *fields, const void *defaults,
+                           const void *options)
+{
+    if (!options) return defaults;
+    return schema_complete(who, options) && schema_check(who, fields, options) ? options : NULL;
+}
+
 const ed_field *schema_find(const ed_field *fields, const char *name)
 {
     for (const ed_field *f = fields; f && f->name; f++)

@@ -20,7 +20,7 @@
 #ifndef EDDY_SCHEMA_H
 #define EDDY_SCHEMA_H
 
-#include "tensor/tensor.h"
+#include "tensor/types.h"
 
 #pragma GCC visibility push(default)
 

@@ -33,7 +33,20 @@ void schema_release(const ed_field *fields, const void *copy);
 void *schema_copy(const ed_field *fields, size_t size, const void *options);
 void schema_free(const ed_field *fields, void *copy);
 
-/* `options`, or the defaults of their list if it is NULL. */
+/*
+ * What a function is to go by: `options`, or the defaults of their list if it is NULL; NULL, with an
+ * error that begins with `who`, if they are incomplete or beyond their limits.
+ */
+#define CHECKED_OPTIONS(who, LIST, options)                                                        \
+    ({                                                                                             \
+        static const ed_field fields_[] = ED_FIELDS(LIST, __typeof__(*(options)));                 \
+        static const __typeof__(*(options)) defaults_ = ED_COMPLETE(LIST, );                       \
+        (__typeof__(options))schema_options(who, fields_, &defaults_, options);                    \
+    })
+const void *schema_options(const char *who, const ed_field *fields, const void *defaults,
+                           const void *options);
+
+/* `options`, or the defaults of their list if it is NULL, unchecked. */
 #define OPTIONS_OR_DEFAULTS(LIST, options)                                                         \
     ((options) ? (options) : &(const __typeof__(*(options)))ED_COMPLETE(LIST, ))
 

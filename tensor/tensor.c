@@ -1,4 +1,4 @@
-#include "tensor/core.h"
+#include "tensor/schema_core.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -288,9 +288,8 @@ ed_tensor *ed_scalar_with(ed_tensor *number, const ed_scalar_options *options)
     if (NULL_GIVEN("scalar", number)) return NULL;
     if (!(number->flags & TENSOR_WEAK))
         return ed_fail(ED_INVALID_ARGUMENT, "scalar: number must be a plain number, got a tensor");
-    ed_dtype dtype = options && options->dtype ? options->dtype : number_default_dtype(number);
-    if (dtype <= ED_DTYPE_NONE || dtype >= ED_DTYPE_COUNT)
-        return ed_fail(ED_INVALID_ARGUMENT, "scalar: unknown dtype %d", (int)dtype);
+    if (!(options = CHECKED_OPTIONS("scalar", ED_SCALAR_OPTIONS, options))) return NULL;
+    const ed_dtype dtype = options->dtype ? options->dtype : number_default_dtype(number);
     return scope_give(number_as(number, dtype));
 }
 

@@ -19,96 +19,13 @@
 #ifndef EDDY_TENSOR_H
 #define EDDY_TENSOR_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tensor/schema.h"
 #include <stdio.h>
 
 #pragma GCC visibility push(default)
 
 typedef struct ed_tensor ed_tensor;
 typedef struct ed_list ed_list;
-
-/* ---- Dtypes ---------------------------------------------------------------------------------- */
-
-/*
- * Element types. Arithmetic is done in float32, float64, int32, int64 and (where named) uint8; the
- * others are for storage: cast, shape and index ops take them, variables hold them, arithmetic does
- * not accept them. Dtypes are not mixed silently: two tensors of one call must have the same dtype
- * (ed_cast converts); plain numbers take the dtype of the tensor they are combined with.
- */
-typedef enum ed_dtype {
-    ED_DTYPE_NONE, /* "not given" in options */
-    ED_FLOAT32,
-    ED_FLOAT64,
-    ED_INT32,
-    ED_INT64,
-    ED_UINT8,
-    ED_BOOL, /* one byte, 0 or 1 */
-    ED_FLOAT16,
-    ED_BFLOAT16,
-    ED_INT8,
-    ED_INT16,
-    ED_UINT16,
-    ED_UINT32,
-    ED_UINT64,
-    ED_DTYPE_COUNT
-} ed_dtype;
-
-#define ED_MAX_RANK 8
-
-/* "float32" and so on; "none" for anything that is no dtype. */
-const char *ed_dtype_name(ed_dtype dtype);
-
-/* Bytes of one element; 0 for anything that is no dtype. */
-size_t ed_dtype_size(ed_dtype dtype);
-
-/* Whether gradients flow through values of this dtype: float32, float64, float16, bfloat16. */
-bool ed_dtype_is_float(ed_dtype dtype);
-
-/*
- * Element i of an array of the dtype as a number (64-bit integers beyond 2^53 rounded) / from one.
- * Storing fails for what the dtype does not hold: integers hold whole numbers within their range,
- * bool 0 and 1, floats any number.
- */
-double ed_dtype_load(ed_dtype dtype, const void *array, int64_t i);
-bool ed_dtype_store(ed_dtype dtype, void *array, int64_t i, double number);
-bool ed_dtype_holds(ed_dtype dtype, double number);
-
-/* ---- Lists of integers: shapes, axes, permutations ------------------------------------------- */
-
-/* A counted array of integers; values == NULL means "not given". Read during the call only, never
- * kept. */
-typedef struct ed_ints {
-    const int64_t *values;
-    int64_t count;
-} ed_ints;
-
-/* ED_INTS(2, 3), and the same under the names that say what is meant: ED_SHAPE(2, 3), ED_AXES(-1);
- * ED_SHAPE() is rank 0. */
-#define ED_INTS(...)                                                                               \
-    ((ed_ints){(const int64_t[]){0, __VA_ARGS__} + 1,                                              \
-               sizeof((const int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1})
-#define ED_SHAPE(...) ED_INTS(__VA_ARGS__)
-#define ED_AXES(...)  ED_INTS(__VA_ARGS__)
-
-/*
- * Named options behind a macro: ED_WITH(call, options_type, defaults and the user's options...)
- * declares `ed_options_` from the defaults and the user's words, which override them, and is the
- * value of `call`.
- */
-#ifdef __clang__
-#define ED_QUIET_ _Pragma("clang diagnostic ignored \"-Winitializer-overrides\"")
-#else
-#define ED_QUIET_ _Pragma("GCC diagnostic ignored \"-Woverride-init\"")
-#endif
-#define ED_WITH(call, type, ...)                                                                   \
-    __extension__({                                                                                \
-        _Pragma("GCC diagnostic push") ED_QUIET_ _Pragma("GCC diagnostic ignored \"-Wshadow\"")    \
-            const type ed_options_ = {__VA_ARGS__};                                                \
-        __auto_type ed_result_ = call;                                                             \
-        _Pragma("GCC diagnostic pop") ed_result_;                                                  \
-    })
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
@@ -327,10 +244,12 @@ ed_tensor *ed_empty(ed_dtype dtype, ed_ints shape, void **data);
  * .dtype = ED_FLOAT64) says otherwise. Fails if the dtype can't hold the number (300 as uint8, 0.5
  * as int32).
  */
-#define ed_scalar(number, ...) ed_scalar_with(ED_TENSOR(number), &(ed_scalar_options){__VA_ARGS__})
-typedef struct ed_scalar_options {
-    ed_dtype dtype;
-} ed_scalar_options;
+#define ED_SCALAR_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, DTYPE, dtype, ED_DTYPE_NONE, ED_ANY, "default: float32, int32 or int64")
+ED_OPTIONS(ed_scalar_options, ED_SCALAR_OPTIONS);
+#define ed_scalar(number, ...)                                                                     \
+    ED_WITH_OPTIONS(ed_scalar_with(ED_TENSOR(number), &ed_options_), ED_SCALAR_OPTIONS,            \
+                    ed_scalar_options, ##__VA_ARGS__)
 ed_tensor *ed_scalar_with(ed_tensor *number, const ed_scalar_options *options);
 
 /*
@@ -407,36 +326,37 @@ uint64_t ed_tensor_id(const ed_tensor *tensor);
 /* ---- Printing -------------------------------------------------------------------------------- */
 
 /* How tensors are printed, in NumPy's sense. */
-typedef struct ed_print_options {
-    int64_t threshold;  /* of more elements the first and last of each axis are shown; >= 0 */
-    int64_t edge_items; /* how many first and last ones; >= 1 */
-    int64_t precision;  /* maximum digits after the point; 0..100; a scalar has all it needs */
-    int64_t width;      /* columns of a line; >= 10 */
-} ed_print_options;
-#define ED_PRINT_DEFAULTS .threshold = 1000, .edge_items = 3, .precision = 8, .width = 75
+#define ED_PRINT_OPTIONS(FIELD, T)                                                                 \
+    FIELD(T, INT, threshold, 1000, ED_AT_LEAST(0),                                                 \
+          "of more elements only the first and last of each axis are shown")                       \
+    FIELD(T, INT, edge_items, 3, ED_AT_LEAST(1), "number of first and of last ones")               \
+    FIELD(T, INT, precision, 8, ED_BETWEEN(0, 100),                                                \
+          "maximum number of digits after the point; a scalar has all it needs")                   \
+    FIELD(T, INT, width, 75, ED_AT_LEAST(10), "columns of a line")
+ED_OPTIONS(ed_print_options, ED_PRINT_OPTIONS);
 
 /*
  * The tensor as NumPy prints it, with dtype and shape below: ed_to_string(x, .precision = 3). The
  * string belongs to the scope.
  */
 #define ed_to_string(tensor, ...)                                                                  \
-    ED_WITH(ed_to_string_with(tensor, &ed_options_), ed_print_options, ED_PRINT_DEFAULTS,          \
-            ##__VA_ARGS__)
+    ED_WITH_OPTIONS(ed_to_string_with(tensor, &ed_options_), ED_PRINT_OPTIONS, ed_print_options,   \
+                    ##__VA_ARGS__)
 const char *ed_to_string_with(const ed_tensor *tensor, const ed_print_options *options);
 
 /* Writes that and a newline to a file. false on failure. */
 #define ed_print(file, tensor, ...)                                                                \
-    ED_WITH(ed_print_with(file, tensor, &ed_options_), ed_print_options, ED_PRINT_DEFAULTS,        \
-            ##__VA_ARGS__)
+    ED_WITH_OPTIONS(ed_print_with(file, tensor, &ed_options_), ED_PRINT_OPTIONS, ed_print_options, \
+                    ##__VA_ARGS__)
 bool ed_print_with(FILE *file, const ed_tensor *tensor, const ed_print_options *options);
 
 /* ---- Variables ------------------------------------------------------------------------------- */
 
-typedef struct ed_variable_options {
-    const char *name;   /* copied; default "Variable" */
-    bool not_trainable; /* tapes do not watch it by themselves, and it is not in lists of trainable
-                          variables */
-} ed_variable_options;
+#define ED_VARIABLE_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, STRING, name, NULL, ED_ANY, "copied; default: \"Variable\"")                          \
+    FIELD(T, BOOL, trainable, true, ED_ANY,                                                        \
+          "tapes watch it by themselves, and it is in lists of trainable variables")
+ED_OPTIONS(ed_variable_options, ED_VARIABLE_OPTIONS);
 
 /*
  * A variable with the initial value, dtype and shape of `initial`:
@@ -444,7 +364,8 @@ typedef struct ed_variable_options {
  * still referenced elsewhere.
  */
 #define ed_variable(initial, ...)                                                                  \
-    ed_variable_with(ED_TENSOR(initial), &(ed_variable_options){__VA_ARGS__})
+    ED_WITH_OPTIONS(ed_variable_with(ED_TENSOR(initial), &ed_options_), ED_VARIABLE_OPTIONS,       \
+                    ed_variable_options, ##__VA_ARGS__)
 ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *options);
 
 /* Whether the tensor is a variable. */

@@ -1,4 +1,4 @@
-#include "tensor/core.h"
+#include "tensor/schema_core.h"
 #include <string.h>
 
 /*
@@ -31,11 +31,12 @@ ed_tensor *tensor_snapshot(const ed_tensor *value)
 ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *options)
 {
     if (NULL_GIVEN("variable", initial)) return NULL;
+    if (!(options = CHECKED_OPTIONS("variable", ED_VARIABLE_OPTIONS, options))) return NULL;
     initial = tensor_read(initial);
     ed_tensor *value = initial->flags & TENSOR_WEAK
                            ? number_as(initial, number_default_dtype(initial))
                            : tensor_snapshot(initial);
-    char *name = text_copy(options && options->name ? options->name : "Variable");
+    char *name = text_copy(options->name ? options->name : "Variable");
     variable *v = value && name ? object_new(&tensor_variable_class, sizeof *v) : NULL;
     if (!v) {
         ed_release(value);
@@ -50,7 +51,7 @@ ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *optio
     memcpy(v->base.shape, value->shape, sizeof value->shape);
     v->value = value;
     v->name = name;
-    v->trainable = !(options && options->not_trainable);
+    v->trainable = options->trainable;
     memory_count_tensor(1);
     return scope_give(v);
 }

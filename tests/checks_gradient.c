@@ -32,11 +32,12 @@ static bool has_float(const trial *t)
 static ed_check_options options_of(const ed_op *op)
 {
     double tolerance = op->tolerance > 0 ? op->tolerance : 1e-6;
-    return (ed_check_options){.step = 6e-6,
-                              .rtol = tolerance,
-                              .atol = 1e-8 * (tolerance / 1e-6),
-                              .second_order = true,
-                              .limit = CHECK_THOROUGH ? 30 : 10};
+    ed_check_options o = ED_NEW_OPTIONS(ED_CHECK_OPTIONS, ed_check_options);
+    o.rtol = tolerance;
+    o.atol *= tolerance / 1e-6;
+    o.second_order = true;
+    o.limit = CHECK_THOROUGH ? 30 : 10;
+    return o;
 }
 
 static void check_output(findings *f, const trial *t, int output, bool twice)

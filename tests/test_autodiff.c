@@ -122,7 +122,7 @@ static void watching(void)
 static void variables(void)
 {
     ed_tensor *a = ed_variable(V(2)), *b = ed_variable(V(3));
-    ed_tensor *fixed = ed_variable(V(5), .not_trainable = true);
+    ed_tensor *fixed = ed_variable(V(5), .trainable = false);
     ed_tensor *whole = ed_variable(1), *unread = ed_variable(V(1));
     ed_tape *tape = ed_tape_begin();
     assert_int_equal(ed_list_size(ed_tape_watched_variables(tape)), 0);
@@ -169,7 +169,7 @@ static void variables_ignored(void)
  * up. */
 static void values_of_variables(void)
 {
-    ed_tensor *v = ed_variable(V(2)), *fixed = ed_variable(V(5), .not_trainable = true);
+    ed_tensor *v = ed_variable(V(2)), *fixed = ed_variable(V(5), .trainable = false);
     ed_tape *tape = ed_tape_begin(.persistent = true);
     ed_tensor *value = ed_value(v), *y = ed_mul(value, v);
     assert_values(ed_gradient(tape, ed_mul(value, 3), v), 3);

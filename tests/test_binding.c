@@ -144,7 +144,8 @@ static void layers_say_what_they_are(void **unused)
     assert_int_equal(ed_layer_weight_count(model), 0);
     assert_string_equal(ed_variable_name(ed_layer_weight(dense, -2)), "mlp/dense/kernel");
     assert_ptr_equal(ed_layer_weight(dense, 1), ed_layer_weight(dense, -1));
-    assert_fails(ed_layer_weight(dense, 2), ED_OUT_OF_RANGE, "mlp/dense: weight 2 of 2");
+    assert_fails(ed_layer_weight(dense, 2), ED_OUT_OF_RANGE,
+                 "mlp/dense: weight 2 is out of bounds: there are 2");
     assert_string_equal(ed_kind_of(ed_optimizer_adam())->name, "adam");
 }
 

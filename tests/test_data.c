@@ -296,6 +296,9 @@ static void names(void **state)
 
 enum { ROWS = 10 };
 
+#define BATCHES(...)                                                                               \
+    (&(const ed_dataset_options)ED_COMPLETE(ED_DATASET_OPTIONS, ed_dataset_options, __VA_ARGS__))
+
 /* x[i] = [10 i, 10 i + 1], y[i] = i */
 static ed_dataset *numbered(const ed_dataset_options *options)
 {
@@ -337,14 +340,14 @@ static void in_order(void **state)
     (void)state;
     ED_SCOPE;
     int32_t order[ROWS];
-    ed_dataset *set = numbered(&(ed_dataset_options){.batch = 4});
+    ed_dataset *set = numbered(BATCHES(.batch = 4));
     assert_int_equal(ed_dataset_rows(set), ROWS);
     assert_int_equal(ed_dataset_batches(set), 3);
     for (int e = 0; e < 2; e++) {
         assert_int_equal(epoch(set, order), ROWS);
         for (int i = 0; i < ROWS; i++) assert_int_equal(order[i], i);
     }
-    set = numbered(&(ed_dataset_options){.batch = 4, .drop_remainder = true});
+    set = numbered(BATCHES(.batch = 4, .drop_remainder = true));
     assert_int_equal(ed_dataset_batches(set), 2);
     assert_int_equal(epoch(set, order), 8);
     assert_int_equal(epoch(set, order), 8);
@@ -360,8 +363,8 @@ static void shuffled(void **state)
     (void)state;
     ED_SCOPE;
     int32_t first[ROWS], second[ROWS], again[ROWS];
-    const ed_dataset_options options = {.batch = 3, .shuffle = true, .seed = 5};
-    ed_dataset *set = numbered(&options), *same = numbered(&options);
+    const ed_dataset_options *options = BATCHES(.batch = 3, .shuffle = true, .seed = 5);
+    ed_dataset *set = numbered(options), *same = numbered(options);
     assert_int_equal(epoch(set, first), ROWS);
     assert_int_equal(epoch(set, second), ROWS);
     assert_memory_not_equal(first, second, sizeof first);
@@ -387,11 +390,11 @@ static void shuffled(void **state)
     assert_memory_equal(first, again, sizeof first);
 
     ed_set_seed(1); /* orders of the process's source */
-    const ed_dataset_options from_source = {.batch = 3, .shuffle = true};
-    epoch(numbered(&from_source), first);
-    epoch(numbered(&from_source), second);
+    const ed_dataset_options *from_source = BATCHES(.batch = 3, .shuffle = true);
+    epoch(numbered(from_source), first);
+    epoch(numbered(from_source), second);
     ed_set_seed(1);
-    epoch(numbered(&from_source), again);
+    epoch(numbered(from_source), again);
     assert_memory_not_equal(first, second, sizeof first);
     assert_memory_equal(first, again, sizeof first);
 }
@@ -402,7 +405,7 @@ static void lending(void **state)
     (void)state;
     ED_SCOPE;
     ed_tensor *x, *y;
-    ed_dataset *set = numbered(&(ed_dataset_options){.batch = 5, .shuffle = true, .seed = 1});
+    ed_dataset *set = numbered(BATCHES(.batch = 5, .shuffle = true, .seed = 1));
     assert_true(ed_dataset_next(set, &x, &y));
     float before[10], after[10];
     ed_retain(x);

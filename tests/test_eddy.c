@@ -307,8 +307,8 @@ static void plots_are_drawn(void **unused)
               "eddy: (command line):1: write_png: none/x.png: open: No such file");
     complains("-e 'ed.write_png(\"a\\0b\", ed.ones{2, 2})'", "there is a zero byte in it");
     complains("-e 'ed.write_png(\"none/x.png\", ed.ones{2, 2})'", "none/x.png: open: No such file");
-    complains("-e 'ed.write_png(\"x.png\", ed.ones{2, 2, 5})'", "not float32[2, 2, 5]");
-    complains("-e 'ed.write_png(\"x.png\", ed.ones{0, 2})'", "not float32[0, 2, 1]");
+    complains("-e 'ed.write_png(\"x.png\", ed.ones{2, 2, 5})'", "got float32[2, 2, 5]");
+    complains("-e 'ed.write_png(\"x.png\", ed.ones{0, 2})'", "got float32[0, 2, 1]");
 }
 
 static uint32_t u32(const uint8_t *at)

@@ -157,7 +157,7 @@ static void custom_failures(void)
 
 static void custom_reading(void)
 {
-    ed_tensor *x = V(1, 2), *fixed = ed_variable(V(3, 4), .not_trainable = true), *c = V(5, 6);
+    ed_tensor *x = V(1, 2), *fixed = ed_variable(V(3, 4), .trainable = false), *c = V(5, 6);
     told t = {.word = "", .tensor = fixed};
     ed_tape *tape = ed_tape_begin(.persistent = true);
     ed_watch(tape, x);
@@ -395,7 +395,7 @@ static void recompute_assigning(void)
     ed_tensor *x = V(3);
     for (int trainable = 0; trainable < 2; trainable++) {
         ED_SCOPE;
-        ed_tensor *mean = ed_variable(V(1), .not_trainable = !trainable), *count = ed_variable(0);
+        ed_tensor *mean = ed_variable(V(1), .trainable = trainable), *count = ed_variable(0);
         ed_list *state = ed_list_of(mean, count), *sources = ed_list_of(x, mean), *expected = NULL;
         for (int again = 0; again < 2; again++) {
             ed_assign(mean, V(1));

@@ -801,7 +801,7 @@ static void functions_that_misbehave(void **state)
     const char *report = NULL;
     REFUSED(ed_check_gradient(returns_null, inputs, NULL, &report));
     FINE(ed_check_gradient(returns_input, inputs, NULL, &report));
-    FINE(ed_check_gradient(returns_square, inputs, NULL, NULL, .limit = INT64_MIN) || true);
+    REFUSED(ed_check_gradient(returns_square, inputs, NULL, NULL, .limit = INT64_MIN));
     ed_clear_error();
 }
 

@@ -439,7 +439,7 @@ static void writes_inside_functions(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_tensor *x = ed_scalar(2.0), *calls = ed_variable(0.0, .not_trainable = true);
+    ed_tensor *x = ed_scalar(2.0), *calls = ed_variable(0.0, .trainable = false);
     ed_tape *tape = ed_tape_begin();
     ed_watch(tape, x);
     ed_tensor *y = ed_recompute(counting, ed_list_of(x), calls, NULL);

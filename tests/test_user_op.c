@@ -321,6 +321,9 @@ static void wrong_functions_are_reported(void **state)
     assert_true(ed_check_gradient(wrong, inputs, NULL, &report, .rtol = 0.02));
 }
 
+#define CHECK(...)                                                                                 \
+    (&(const ed_check_options)ED_COMPLETE(ED_CHECK_OPTIONS, ed_check_options, __VA_ARGS__))
+
 static void expect_error(ed_function f, ed_list *inputs, const ed_check_options *options,
                          const char *word)
 {
@@ -343,9 +346,9 @@ static void wrong_arguments_are_errors(void **state)
     expect_error(exp_of_first, whole, NULL, "at least one input must be float64");
     expect_error(in_float32, inputs, NULL, "float32[2, 3]");
     expect_error(fails, inputs, NULL, "without an error");
-    expect_error(smooth, inputs, &(ed_check_options){.step = 0}, "step");
-    expect_error(smooth, inputs, &(ed_check_options){.step = NAN}, "step");
-    expect_error(smooth, inputs, &(ed_check_options){.step = 1e-6, .rtol = -1}, "rtol");
+    expect_error(smooth, inputs, CHECK(.step = 0), "step");
+    expect_error(smooth, inputs, CHECK(.step = NAN), "step");
+    expect_error(smooth, inputs, CHECK(.rtol = -1), "rtol");
 }
 
 static void failing_memory_is_an_error(void **state)

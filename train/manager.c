@@ -1,5 +1,6 @@
 #include "train/manager.h"
 #include "io/file.h"
+#include "tensor/schema_core.h"
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -296,11 +297,11 @@ static bool is_due(const ed_checkpoint_manager *m, const ed_manager_save_options
 const char *ed_manager_save_with(ed_checkpoint_manager *manager,
                                  const ed_manager_save_options *options)
 {
-    static const ed_manager_save_options defaults = {.number = -1, .metric = NAN};
-    const ed_manager_save_options *o = options ? options : &defaults;
+    const ed_manager_save_options *o =
+        CHECKED_OPTIONS("manager_save", ED_MANAGER_SAVE_OPTIONS, options);
     ed_checkpoint_manager *m = manager;
     int64_t step = 0;
-    if (NULL_GIVEN("manager_save", manager)) return NULL;
+    if (!o || NULL_GIVEN("manager_save", manager)) return NULL;
     if (!manager_is_ours(m, "manager_save")) return NULL;
     if (m->best && isnan(o->metric))
         return ed_fail(ED_INVALID_ARGUMENT,

@@ -178,12 +178,12 @@ typedef struct ed_checkpoint_manager_options {
 ed_checkpoint_manager *ed_checkpoint_manager_with(ed_checkpoint *checkpoint, const char *folder,
                                                   const ed_checkpoint_manager_options *options);
 
-typedef struct ed_manager_save_options {
-    int64_t number;     /* of the checkpoint; default -1: the save counter */
-    bool any_step;      /* save even if checkpoint_interval has not passed */
-    bool in_background; /* return at once; see ed_manager_save */
-    double metric;      /* required by `best`; default NaN: none */
-} ed_manager_save_options;
+#define ED_MANAGER_SAVE_OPTIONS(FIELD, T)                                                          \
+    FIELD(T, INT, number, -1, ED_AT_LEAST(-1), "of the checkpoint; default, -1: the save counter") \
+    FIELD(T, BOOL, any_step, false, ED_ANY, "save even if checkpoint_interval has not passed")     \
+    FIELD(T, BOOL, in_background, false, ED_ANY, "return at once; see ed_manager_save")            \
+    FIELD(T, FLOAT, metric, __builtin_nan(""), ED_ANY, "required by `best`; default, NaN: none")
+ED_OPTIONS(ed_manager_save_options, ED_MANAGER_SAVE_OPTIONS);
 
 /*
  * Saves the checkpoint as folder/name-number and removes those that are not to be kept:
@@ -198,8 +198,8 @@ typedef struct ed_manager_save_options {
  * ed_manager_save or ed_manager_wait only fails with its error.
  */
 #define ed_manager_save(manager, ...)                                                              \
-    ED_WITH(ed_manager_save_with(manager, &ed_options_), ed_manager_save_options, .number = -1,    \
-            .metric = __builtin_nan(""), ##__VA_ARGS__)
+    ED_WITH_OPTIONS(ed_manager_save_with(manager, &ed_options_), ED_MANAGER_SAVE_OPTIONS,          \
+                    ed_manager_save_options, ##__VA_ARGS__)
 const char *ed_manager_save_with(ed_checkpoint_manager *manager,
                                  const ed_manager_save_options *options);
 
