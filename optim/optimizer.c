@@ -267,8 +267,7 @@ static bool room_for_jobs(ed_optimizer *o, int64_t n)
 
 /* Operands: each variable followed by its slots in use, in the order of the class; then the
  * gradients. */
-#define APPLY_ATTRS(FIELD, T)                                                                      \
-    FIELD(T, OBJECT, optimizer, NULL, ED_ANY, "the optimizer")
+#define APPLY_ATTRS(FIELD, T) FIELD(T, OBJECT, optimizer, NULL, ED_ANY, "the optimizer")
 ED_OPTIONS(apply_attrs, APPLY_ATTRS);
 
 static ed_optimizer *optimizer_of(const ed_call *call)
@@ -373,7 +372,8 @@ static bool check_lists(const ed_list *gradients, const ed_list *variables)
     }
     if (!given)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "apply_gradients: all %lld gradients are NULL: does the loss depend on the variables?",
+                       "apply_gradients: all %lld gradients are NULL: does the loss depend on the "
+                       "variables?",
                        (long long)variables->size),
                false;
     return true;
@@ -412,7 +412,8 @@ bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *va
                false;
     ed_tensor **operands = memory_alloc((size_t)most * sizeof *operands);
     int n = operands ? take_operands(optimizer, gradients, variables, operands) : 0;
-    bool ok = n && ed_execute(&ed_op_apply_gradients, operands, n, ED_ATTRS(APPLY_ATTRS, apply_attrs, .optimizer = optimizer), NULL);
+    bool ok = n && ed_execute(&ed_op_apply_gradients, operands, n,
+                              ED_ATTRS(APPLY_ATTRS, apply_attrs, .optimizer = optimizer), NULL);
     memory_free(operands);
     if (!ok) optim_unmade(optimizer, before);
     if (!ok) optim_drop_entries(optimizer, before);
