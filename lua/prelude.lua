@@ -1,19 +1,19 @@
--- What of the module is written in Lua itself, on the functions that C provides. Run once, when the
--- module is loaded, with the module's table and functions that only it needs.
+-- The functions of the module that are written in Lua. Run once, when the module is loaded, with the
+-- module's table and a table of C functions that only this file needs.
 local ed, native = ...
 
--- Errors of arguments are the caller's: of what called the function that checks.
+-- Errors of arguments have the line of the caller of the function that checks them.
 local function check_callable(f, what)
     local kind = type(f)
     if kind == "function" or kind == "userdata" or kind == "table" then return end
-    error(what .. ": a function is expected, not a " .. kind, 3)
+    error(what .. ": expected a function, got " .. (f == nil and "nil" or "a " .. kind), 3)
 end
 
 local function check_table(x, what)
-    if type(x) ~= "table" then error(what .. " are a table of tensors, not a " .. (ed.type(x) or type(x)), 3) end
+    if type(x) ~= "table" then error(what .. " must be a table of tensors, got a " .. (ed.type(x) or type(x)), 3) end
 end
 
--- Takes what x is or holds out of the set of what a scope closes.
+-- Removes x and what it holds from the set of objects that a scope closes.
 local function keep(made, x, seen)
     if made[x] then
         made[x] = nil
@@ -27,8 +27,8 @@ local function keep(made, x, seen)
     end
 end
 
--- scope(f, ...): calls f; what was made meanwhile is closed at its end, but for what f returns and
--- what is in tables that it returns.
+-- scope(f, ...): calls f and closes the objects that it created, except those that it returns, also in
+-- tables.
 function ed.scope(f, ...)
     check_callable(f, "scope")
     local made <close> = native.scope()
@@ -40,8 +40,8 @@ function ed.scope(f, ...)
     return table.unpack(results, 1, results.n)
 end
 
--- Calls f(tape, ...) while a new tape records; it stops however f ends. Returns the tape and what f
--- returned.
+-- Calls f(tape, ...) while a new tape records; the tape stops also if f raises. Returns the tape and the
+-- results of f.
 local stopping = {__close = native.stop_tape} -- in C, which Ctrl-C does not interrupt
 
 local function record(options, f, ...)
@@ -50,8 +50,8 @@ local function record(options, f, ...)
     return tape, f(tape, ...)
 end
 
--- tape(): a tape that records from now on. tape(f, ...): f(tape, ...) while it records; then it is
--- stopped. Returns the tape and what f returned.
+-- tape(): a tape that records from now on. tape(f, ...): calls f(tape, ...) while it records, then stops
+-- it. Returns the tape and the results of f.
 function ed.tape(f, ...)
     if f == nil or type(f) == "table" then return ed.tape_begin(f) end
     check_callable(f, "tape")
@@ -60,25 +60,24 @@ end
 
 local function check_result(y, what)
     if ed.type(y) == "tensor" then return end
-    error(what .. ": the function returned a " .. (ed.type(y) or type(y)) ..
-        "; a tensor is expected", 3)
+    error(what .. ": the function must return a tensor, got a " .. (ed.type(y) or type(y)), 3)
 end
 
--- value_and_grad(f, {sources}): f() and its gradients by the sources, variables or tensors; of a
--- layer, by its trainable variables. One source, not in a table, gives one gradient.
+-- value_and_grad(f, {sources}): f() and its gradients with respect to the sources: a table of variables
+-- or tensors, one of them (gives one gradient), or a layer (its trainable variables).
 function ed.value_and_grad(f, sources)
     check_callable(f, "value_and_grad")
     local list = ed.type(sources) == "tensor" and {sources} or sources
     if ed.type(list) ~= "layer" and (type(list) ~= "table" or next(list) ~= nil and #list == 0) then
-        error("value_and_grad: the sources are a tensor, a table of tensors or a layer, not a " ..
+        error("value_and_grad: sources must be a tensor, a table of tensors or a layer, got a " ..
             (type(list) == "table" and "table with names" or ed.type(list) or type(list)), 2)
     end
     local tape, y = record(nil, function(tape)
         if type(list) == "table" then
             for i, source in ipairs(list) do
                 if ed.type(source) ~= "tensor" then
-                    error("value_and_grad: source " .. i .. " is a " ..
-                        (ed.type(source) or type(source)) .. "; a tensor is expected", 4)
+                    error("value_and_grad: source " .. i .. " must be a tensor, got a " ..
+                        (ed.type(source) or type(source)), 4)
                 end
                 tape:watch(source)
             end
@@ -96,12 +95,12 @@ local function as_float(x)
     return (d == "int32" or d == "int64" or d == "uint8") and x:cast("float32") or x
 end
 
--- grad(f): a function of the same arguments that gives the gradient of f by its first one; of a
--- result of several elements that of their sum. grad(grad(f)) is the second derivative.
+-- grad(f): a function of the same arguments that returns the gradient of f with respect to the first
+-- one; if f returns several elements, the gradient of their sum. grad(grad(f)) is the second derivative.
 function ed.grad(f)
     check_callable(f, "grad")
     return function(x, ...)
-        if x == nil then error("grad: an argument to differentiate by is missing", 2) end
+        if x == nil then error("grad: the function needs an argument, got none", 2) end
         x = as_float(x)
         local tape, y = record(nil, function(tape, ...)
             tape:watch(x)
@@ -112,7 +111,7 @@ function ed.grad(f)
     end
 end
 
--- What f makes of x on a tape that may be asked often.
+-- Calls f(x) on a persistent tape.
 local function recorded(f, x)
     return record({persistent = true}, function(tape)
         tape:watch(x)
@@ -120,7 +119,7 @@ local function recorded(f, x)
     end)
 end
 
--- What compute makes of f and x; without an x, the function of x that does.
+-- compute(f, x); without x, the function of x that computes that.
 local function of(compute, f, ...)
     if select("#", ...) > 0 then return compute(f, ...) end
     return function(x) return compute(f, x) end
@@ -162,7 +161,7 @@ function ed.hessian(f, ...)
     return of(hessian, f, ...)
 end
 
--- Functions with gradients take tensors: numbers become some.
+-- Functions with gradients take tensors: numbers are converted.
 local function tensors(...)
     local list = {...}
     for i, x in ipairs(list) do
@@ -171,9 +170,9 @@ local function tensors(...)
     return list
 end
 
--- custom_gradient(forward, gradient): a function; forward(inputs...) gives its value,
--- gradient(dy, output, inputs...) what flows back to each input. custom_gradient(forward), where
--- forward returns its value and a function of dy: the same.
+-- custom_gradient(forward, gradient): a function whose value is forward(inputs...) and whose gradients,
+-- one for each input, are gradient(dy, output, inputs...). custom_gradient(forward): forward returns its
+-- value and a function of dy that returns the gradients.
 function ed.custom_gradient(forward, gradient)
     check_callable(forward, "custom_gradient")
     if gradient ~= nil then
@@ -187,7 +186,7 @@ function ed.custom_gradient(forward, gradient)
             forward = function(...)
                 local y
                 y, back = forward(...)
-                check_callable(back, "custom_gradient: what forward returns beside its value")
+                check_callable(back, "custom_gradient: the second result of forward")
                 return y
             end,
             gradient = function(dy) return back(dy) end,
@@ -195,7 +194,8 @@ function ed.custom_gradient(forward, gradient)
     end
 end
 
--- recompute(f): the same function, whose inside is computed again on the way back, not kept.
+-- recompute(f): the same function without stored intermediate results: the backward pass computes them
+-- again.
 function ed.recompute(f)
     check_callable(f, "recompute")
     local held = {forward = f}
@@ -203,7 +203,7 @@ function ed.recompute(f)
 end
 
 -- check_gradient(f, {inputs}, {second_order = , rtol = , ...}): whether the tape's gradients of
--- f(inputs...) at the inputs, float64, agree with finite differences; then a report.
+-- f(inputs...) agree with finite differences; then a report. The inputs must be float64.
 function ed.check_gradient(f, inputs, options)
     check_callable(f, "check_gradient")
     check_table(inputs, "check_gradient: the inputs")
@@ -211,7 +211,7 @@ function ed.check_gradient(f, inputs, options)
 end
 
 -- hessian_vector_product(f, {inputs}, {vectors}): the product of the Hessian of f(inputs...) with
--- the vectors, of the inputs' shapes; f gives a scalar.
+-- vectors of the inputs' shapes; f must return a scalar.
 function ed.hessian_vector_product(f, inputs, vectors)
     check_callable(f, "hessian_vector_product")
     check_table(inputs, "hessian_vector_product: the inputs")
@@ -231,12 +231,12 @@ local timing = {__tostring = function(t)
         t.rounds, t.calls)
 end}
 
--- timeit(f, n): the seconds that f() takes: a table of best and mean, over rounds of n calls; without n
--- as many as take a tenth of a second together. What f returns is dropped.
+-- timeit(f, n): the time of f() in seconds: a table of best and mean over rounds of n calls; without n,
+-- of as many calls as take a tenth of a second. The results of f are discarded.
 function ed.timeit(f, n)
     check_callable(f, "timeit")
     if n ~= nil and (math.type(n) ~= "integer" or n < 1) then
-        error("timeit: n is " .. tostring(n) .. "; an integer from 1 on is expected", 2)
+        error("timeit: n must be an integer of at least 1, got " .. tostring(n), 2)
     end
     local function round(calls)
         local start = native.clock()
