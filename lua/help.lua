@@ -1,6 +1,5 @@
--- ed.help, ed.search: what is known of a name, gathered from where it is defined: an op's words are
--- those of the op table, a prelude function's are the comment above it, and what C provides besides
--- is told in help.txt.
+-- ed.help, ed.search: help on names, from their definitions: for an op the op table, for a function of
+-- the prelude the comment above it, for other functions in C help.txt.
 local ed, native, prelude, words = ...
 local concat, sort, remove = table.concat, table.sort, table.remove
 local format, find, lower = string.format, string.find, string.lower
@@ -8,7 +7,7 @@ local match, gmatch, gsub = string.match, string.gmatch, string.gsub
 local type, ipairs, pairs, tostring, pcall, load = type, ipairs, pairs, tostring, pcall, load
 local rawget = rawget
 
--- ---- What is known ------------------------------------------------------------------------------
+-- ---- Sources of help ----------------------------------------------------------------------------
 
 local known = {} -- [name] = {signature = , text = }; methods under "kind:name", properties "kind.name"
 
@@ -23,7 +22,7 @@ for line in gmatch(words, "[^\n]+") do
     end
 end
 
--- The comment right above a function of the prelude, or above several that stand together.
+-- The comment directly above a function of the prelude, or above a group of functions.
 local function read_prelude(source)
     local comment, used = "", false
     for line in gmatch(source, "([^\n]*)\n") do
@@ -42,7 +41,7 @@ local function read_prelude(source)
 end
 read_prelude(prelude)
 
--- Kinds of objects tell of themselves: dense, layers.dense.
+-- Help on kinds of objects comes from their schemas: dense, layers.dense.
 local spaces = {layer = "layers", optimizer = "optimizers", metric = "metrics", initializer = "initializers"}
 local function read_kinds(written)
     for _, kind in ipairs(native.made()) do
@@ -270,14 +269,14 @@ local function overview()
             others[#others + 1] = name .. ".*"
         end
     end
-    return "Everything is in the table ed. ?name tells of one thing, ed.search \"words\" looks for it.\n" ..
+    return "Everything is in the table ed. ?name shows help on one name, ed.search \"words\" finds names.\n" ..
                "  functions\n" .. wrapped(others) .. "\n  ops, also methods of tensors\n" ..
                wrapped(ops)
 end
 
 -- ---- The functions ------------------------------------------------------------------------------
 
--- Where a function is found: "name", "table.name" or "kind:name".
+-- The name of a function: "name", "table.name" or "kind:name".
 local function name_of(f)
     local function within(t, prefix)
         for _, name in ipairs(sorted_keys(t)) do

@@ -1,5 +1,5 @@
--- ed.plot, ed.hist, ed.imshow. In the terminal a character holds 2 x 4 dots (braille), an eighth of a
--- bar, or two pixels one above the other; in a file the same is drawn on a canvas of pixels.
+-- ed.plot, ed.hist, ed.imshow. In the terminal a character is 2 x 4 dots (braille), eighths of a bar, or
+-- two pixels, one above the other; in a file the same is drawn on a canvas of pixels.
 local ed, native = ...
 local floor, ceil, min, max, abs, huge = math.floor, math.ceil, math.min, math.max, math.abs, math.huge
 local log, tointeger = math.log, math.tointeger
@@ -8,7 +8,7 @@ local type, ipairs, pairs, error, tonumber = type, ipairs, pairs, error, tonumbe
 local pcall, find, match = pcall, string.find, string.match
 
 local inks = {34, 31, 32, 33, 35, 36} -- of the terminal
-local colours = { -- of a canvas: its ground, black, grey; then as many as there are inks
+local colours = { -- of a canvas: background, black, grey; then one for each ink
     {255, 255, 255}, {0, 0, 0}, {214, 214, 214},
     {0, 90, 181}, {220, 50, 32}, {0, 135, 90}, {230, 159, 0}, {120, 81, 169}, {0, 158, 170},
 }
@@ -21,7 +21,7 @@ end
 
 -- ---- Errors -------------------------------------------------------------------------------------
 
--- What is wrong with the arguments; `placed` below adds where the call is.
+-- Raises an error of the arguments; `placed` below adds the line of the call.
 local function fail(...) error({text = format(...)}) end
 
 -- ---- Arguments ----------------------------------------------------------------------------------
@@ -36,14 +36,14 @@ end
 
 local function numbers(who, x)
     if is_tensor(x) then return x:cast("float64"):reshape{-1}:totable() end
-    if type(x) ~= "table" then fail("%s: a tensor or a table of numbers is expected, not %s", who, kind_of(x)) end
+    if type(x) ~= "table" then fail("%s: expected a tensor or a table of numbers, got %s", who, kind_of(x)) end
     for i, v in ipairs(x) do
-        if type(v) ~= "number" then fail("%s: element %d is no number but %s", who, i, kind_of(v)) end
+        if type(v) ~= "number" then fail("%s: element %d must be a number, got %s", who, i, kind_of(v)) end
     end
     return x
 end
 
--- One series, or a table of them, or a tensor of rank 2 whose rows they are.
+-- One series, a table of series, or a tensor of rank 2 whose rows are series.
 local function series_of(x)
     local list = {}
     if is_tensor(x) and x.rank == 2 then
@@ -64,7 +64,7 @@ local function has_names(x)
     return false
 end
 
--- What was given by place, and the options.
+-- The positional arguments, and the options.
 local function take(...)
     local given = {...}
     local last = given[#given]
@@ -76,15 +76,15 @@ end
 local kinds = {title = "string", file = "string", points = "boolean", labels = "table"}
 local MOST_COLUMNS, MOST_PIXELS = 1000, 16384
 
--- Options are among those that the function has (names, in order), and are what they have to be.
+-- Checks that the options are among `names` and have the right types.
 local function check(who, o, names)
     for key, value in pairs(o) do
         if type(key) == "string" then
             if not find(" " .. concat(names, " ") .. " ", " " .. key .. " ", 1, true) then
-                fail("%s: there is no option %s; there are %s", who, key, concat(names, ", "))
+                fail("%s: there is no option %s; the options are %s", who, key, concat(names, ", "))
             end
             if kinds[key] and type(value) ~= kinds[key] then
-                fail("%s: %s is a %s, not %s", who, key, kinds[key], kind_of(value))
+                fail("%s: %s must be a %s, got %s", who, key, kinds[key], kind_of(value))
             end
         end
     end
@@ -92,11 +92,11 @@ local function check(who, o, names)
     for _, key in ipairs{"width", "height"} do
         local value = o[key] == nil or type(o[key]) == "number" and tointeger(o[key])
         if not value or value ~= true and (value < 1 or value > most) then
-            fail("%s: %s is a whole number from 1 to %d", who, key, most)
+            fail("%s: %s must be an integer from 1 to %d", who, key, most)
         end
     end
     for i, label in ipairs(o.labels or {}) do
-        if type(label) ~= "string" then fail("%s: label %d is a text, not %s", who, i, kind_of(label)) end
+        if type(label) ~= "string" then fail("%s: label %d must be a string, got %s", who, i, kind_of(label)) end
     end
 end
 
@@ -121,7 +121,7 @@ local function range_of(lists)
     return low, high
 end
 
--- Where v lies from low (0) to high (1), whose difference may be more than a number can be.
+-- The position of v from low (0) to high (1), whose difference may overflow.
 local function fraction(v, low, high) return (v / 2 - low / 2) / (high / 2 - low / 2) end
 
 -- Round numbers from low to high, at most `most` of them.
@@ -143,7 +143,7 @@ local function number_text(v)
     return text == "-0" and "0" or text
 end
 
--- Calls visit(column, row) for each place of the line from one to the other.
+-- Calls visit(column, row) for each pixel of the line from one point to the other.
 local function line(x0, y0, x1, y1, visit)
     local steps = max(abs(x1 - x0), abs(y1 - y0), 1)
     for i = 0, steps do
@@ -152,7 +152,7 @@ local function line(x0, y0, x1, y1, visit)
     end
 end
 
--- Calls visit(column, row, series) for what the curves touch in a field of width x height places.
+-- Calls visit(column, row, series) for each pixel of the curves in an area of width x height pixels.
 local function trace(curves, width, height, points, visit)
     for s, y in ipairs(curves.y) do
         local x, was_x, was_y = curves.x[s], nil, nil
@@ -216,7 +216,7 @@ end
 
 -- ---- The canvas ---------------------------------------------------------------------------------
 
--- Rows of numbers of colours, each from place 1.
+-- Rows of colour numbers, each from index 1.
 local function canvas(width, height)
     local rows = {}
     for y = 1, height do
@@ -264,12 +264,12 @@ local function save(rows, path)
     ed.write_png(path, ed.tensor(colours, "uint8"):gather(ed.tensor(rows, "int32")))
 end
 
--- Frame, grid, numbers and title; where the field lies.
+-- Draws frame, grid, numbers and title; returns the area for the curves.
 local function frame(rows, curves, o)
     local width, height = #rows[1], #rows
     local f = {x = 81, y = o.title and 31 or 15, width = width - 101}
     f.height = height - f.y - (o.labels and 49 or 31)
-    if f.width < 40 or f.height < 40 then fail("plot: a file's width and height are at least 160") end
+    if f.width < 40 or f.height < 40 then fail("plot: width and height of a file must be at least 160") end
     for _, v in ipairs(ticks(curves.bottom, curves.top, max(f.height // 50, 2))) do
         local y = f.y + floor(fraction(v, curves.top, curves.bottom) * (f.height - 1) + 0.5)
         local text = number_text(v)
@@ -308,7 +308,7 @@ end
 
 local function plot(...)
     local given, o = take(...)
-    if #given == 0 or #given > 2 then fail("plot: y, or x and y, are expected") end
+    if #given == 0 or #given > 2 then fail("plot: expected y, or x and y") end
     check("plot", o, {"title", "width", "height", "points", "labels", "file"})
     local curves = {y = series_of(given[#given]), x = {}}
     local shared = #given == 2 and numbers("plot", given[1])
@@ -318,7 +318,7 @@ local function plot(...)
             x = {}
             for i = 1, #y do x[i] = i end
         end
-        if #x ~= #y then fail("plot: x has %d numbers, y %d", #x, #y) end
+        if #x ~= #y then fail("plot: x and y must have the same length: x has %d numbers, y has %d", #x, #y) end
         curves.x[s] = x
     end
     curves.left, curves.right = range_of(curves.x)
@@ -328,7 +328,7 @@ end
 
 local eighths = {[0] = "", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}
 
--- The bound below bar i; the first one is that of all.
+-- The lower bound of bar i; that of the first one is the minimum.
 local function bound(bars, i)
     local part = i / #bars
     return bars.low * (1 - part) + bars.high * part
@@ -359,11 +359,11 @@ end
 
 local function hist(...)
     local given, o = take(...)
-    if #given ~= 1 then fail("hist: one tensor or table of numbers is expected") end
+    if #given ~= 1 then fail("hist: expected one tensor or table of numbers") end
     check("hist", o, {"bins", "width", "height", "title", "file"})
     local values = numbers("hist", given[1])
     local bins = o.bins == nil and 20 or type(o.bins) == "number" and tointeger(o.bins)
-    if not bins or bins < 1 or bins > 200 then fail("hist: bins is a whole number from 1 to 200") end
+    if not bins or bins < 1 or bins > 200 then fail("hist: bins must be an integer from 1 to 200") end
     local bars, left_out = {}, 0
     bars.low, bars.high = range_of{values}
     for i = 1, bins do bars[i] = 0 end
@@ -380,16 +380,16 @@ local function hist(...)
     if left_out > 0 then print(format("%11s%d are not finite", "", left_out)) end
 end
 
--- float [height, width, channels] from 0 to 1, and how many elements are not finite: what is uint8 by
--- its own range, anything else from its smallest to its largest finite element. Infinity is as light as
--- that, what is no number is dark.
+-- The image as float [height, width, channels] from 0 to 1, and the number of elements that are not
+-- finite. uint8 is scaled from 0..255, other dtypes from the smallest to the largest finite element.
+-- Infinity is as light as the largest, NaN is dark.
 local function normalized(image)
     if type(image) == "table" then image = ed.tensor(image) end
-    if not is_tensor(image) then fail("imshow: a tensor or a table is expected, not %s", kind_of(image)) end
+    if not is_tensor(image) then fail("imshow: expected a tensor or a table, got %s", kind_of(image)) end
     if image.rank == 2 then image = image:expand_dims{axis = -1} end
     local channels = image.rank == 3 and image.shape[3]
     if channels ~= 1 and channels ~= 3 then
-        fail("imshow: [height, width] or [height, width, 1 or 3] is expected, not [%s]", concat(image.shape, ", "))
+        fail("imshow: the image must be [height, width] or [height, width, 1 or 3], got [%s]", concat(image.shape, ", "))
     end
     if image.size == 0 then fail("imshow: the image is empty") end
     if image.dtype == "uint8" then return image:cast("float32") / 255, 0 end
@@ -404,7 +404,7 @@ local function normalized(image)
     return ed.where(x:equal(x), x, 0.0):clip(0.0, 1.0), left_out
 end
 
--- The terminal's colour of a pixel: of 24 greys, or of 6 x 6 x 6.
+-- The terminal's colour of a pixel: one of 24 greys, or of 6 x 6 x 6 colours.
 local function code(pixel)
     if #pixel == 1 then
         local grey = floor(pixel[1] * 25 + 0.5)
@@ -440,7 +440,7 @@ local function print_shades(pixels, height, width)
     end
 end
 
--- Every k-th row and column, so that no more are left than there is room for; k.
+-- Every k-th row and column, so that they fit; and k.
 local function thinned(x, most_rows, most_columns)
     local k = max(ceil(x.shape[1] / most_rows), ceil(x.shape[2] / most_columns), 1)
     return k == 1 and x or x[format("::%d, ::%d", k, k)], k
@@ -451,8 +451,7 @@ local function enlarged(x, k)
     return x:reshape{h, 1, w, 1, c}:broadcast_to{h, k, w, k, c}:reshape{h * k, w * k, c}
 end
 
--- How many rows and columns of pixels there is room for. A width that is asked for is not the
--- terminal's business.
+-- The numbers of rows and columns of pixels that fit. A width that is given overrides the terminal's.
 local function room(o, coloured)
     local columns, rows = native.size()
     local high, wide = coloured and 2 or 1, coloured and 1 or 2
@@ -462,7 +461,7 @@ end
 
 local function imshow(...)
     local given, o = take(...)
-    if #given ~= 1 then fail("imshow: one image is expected") end
+    if #given ~= 1 then fail("imshow: expected one image") end
     check("imshow", o, {"width", "file"})
     local x, left_out = normalized(given[1])
     if o.file then
@@ -477,8 +476,8 @@ local function imshow(...)
     if left_out > 0 then print(format("  %d elements are not finite", left_out)) end
 end
 
--- What is wrong is said with the place of the call, also where a place in here is named. Other errors
--- have theirs.
+-- Errors of arguments, and errors with a line of this file, get the line of the call. Other errors keep
+-- theirs.
 local function placed(f)
     return function(...)
         local fine, message = pcall(f, ...)

@@ -1,11 +1,11 @@
--- What to say of a name that is not there: the word that Eddy has for it, where it is PyTorch's,
--- NumPy's or TensorFlow's, else those that are spelt much the same. Run at the first such name.
+-- Suggestions for a name that does not exist: Eddy's name for one of PyTorch, NumPy or TensorFlow, else
+-- names with a similar spelling. Run at the first such name.
 local ed, names_of = ...
 local match, gmatch, sub, byte = string.match, string.gmatch, string.sub, string.byte
 local concat, sort, min, abs = table.concat, table.sort, math.min, math.abs
 local type, ipairs, pairs, rawget = type, ipairs, pairs, rawget
 
--- "their words: ours". Ours is a name of the module or of a tensor, or whatever is to be written.
+-- "their names: ours". Ours is a name of the module or of a tensor, or an expression.
 local dictionary = [[
 array asarray as_tensor from_numpy constant convert_to_tensor: tensor
 Variable Parameter: variable
@@ -83,7 +83,7 @@ detach: stop_gradient
 requires_grad requires_grad_: variable
 backward: tape:gradient(loss, variables), or ed.value_and_grad(f, variables)
 GradientTape: tape
-no_grad: none is needed: only what runs within a tape is recorded
+no_grad: not needed: only ops inside a tape are recorded
 step: optimizer:apply_gradients(gradients, variables), or optimizer:minimize(tape, loss, variables)
 mse_loss mean_squared_error: (a - b):square():mean()
 cross_entropy CrossEntropyLoss: sparse_softmax_cross_entropy
@@ -101,7 +101,7 @@ trainable_variables: layer:trainable()
 non_trainable_variables: layer:not_trainable()
 load_state_dict: layer:load_weights(path)
 state_dict: layer:save_weights(path)
-zero_grad: none is needed: gradients are returned, not kept
+zero_grad: not needed: gradients are returned, not accumulated
 scatter: ed.plot(x, y, {points = true})
 figure subplots: plot
 len: #x
@@ -113,8 +113,8 @@ for line in gmatch(dictionary, "[^\n]+") do
     for name in gmatch(theirs, "%S+") do ours[name] = word end
 end
 
--- How many letters have to be changed, added, left out or swapped with their neighbours to make b of
--- a; `most` + 1 for more than that.
+-- The edit distance of a and b: letters changed, added, removed or swapped with their neighbours;
+-- `most` + 1 if it is more than `most`.
 local function distance(a, b, most)
     if abs(#a - #b) > most then return most + 1 end
     local before, row, last = {}, {}, {}
@@ -133,7 +133,7 @@ local function distance(a, b, most)
     return row[#b]
 end
 
--- The names of the table that come nearest, three at most, and how near the first comes.
+-- The nearest names of the table, at most three, and the distance of the first.
 local function nearest(name, names)
     local most, found = 1 + #name // 4, {}
     for other in pairs(names) do
@@ -151,7 +151,7 @@ local function nearest(name, names)
     return found, best
 end
 
--- As it is written: "ed.clip", "x:clip", "x.rank"; nil for what is not there.
+-- The name as an expression: "ed.clip", "x:clip", "x.rank"; nil if it does not exist.
 local function written(kind, name)
     local names = names_of(kind)
     local owner = kind == "tensor" and "x" or kind
@@ -160,14 +160,14 @@ local function written(kind, name)
     if not names and names_of "tensor"[name] then return written("tensor", name) end
 end
 
--- Behind the message that `where` ("ed", "ed.random" or a kind of objects) has nothing of the name;
--- `at` is the table of those names that are no kind's.
+-- Follows the message that `where` ("ed", "ed.random" or a kind of objects) does not have the name; `at`
+-- is the table of names if `where` is not a kind.
 local suggest
 function suggest(where, name, at)
     local word = ours[name]
     if word then
         local here = written(where, word) or not match(word, "^[%w_]+$") and word
-        if here then return (match(here, "^none is") and "; " or "; Eddy has ") .. here end
+        if here then return (match(here, "^not needed") and "; " or "; Eddy has ") .. here end
     end
     local names = names_of(where)
     if not names and written("tensor", name) then return "; Eddy has " .. written("tensor", name) end

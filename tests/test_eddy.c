@@ -44,7 +44,7 @@ static void exit_codes_are_those_of_lua(void **unused)
               "eddy: 5\n");
     complains("-e 'print(' words.lua", "eddy: (command line):1: ");
     complains("-l no_such_module", "module 'no_such_module' not found");
-    complains("-e", "-e is unknown or lacks what it is to be followed by");
+    complains("-e", "-e is unknown or needs an argument");
     complains("--sage x.lua", "--sage is unknown");
     complains("-e 'x = ed.ones{2} + ed.ones{3}'", "(command line):1: add: ");
     complains("-e 'coroutine.wrap(function() error(\"inside\") end)()'", "inside");
@@ -272,9 +272,11 @@ static void plots_are_drawn(void **unused)
          "      1.5 │█ 1\n"
          "        2\n");
     runs("-e 'ed.imshow{{0, 1, 2}, {3, 4, 4}}'", 0, "  ░░▒▒\n▓▓████\n");
-    complains("-e 'ed.plot({1, 2}, {1})'", "(command line):1: plot: x has 2 numbers, y 1");
-    complains("-e 'ed.plot()'", "plot: y, or x and y, are expected");
-    complains("-e 'ed.imshow(ed.ones{2, 2, 2})'", "imshow: [height, width]");
+    complains(
+        "-e 'ed.plot({1, 2}, {1})'",
+        "(command line):1: plot: x and y must have the same length: x has 2 numbers, y has 1");
+    complains("-e 'ed.plot()'", "plot: expected y, or x and y");
+    complains("-e 'ed.imshow(ed.ones{2, 2, 2})'", "imshow: the image must be [height, width]");
     complains("-e 'ed.hist({1}, {bins = 0})'", "hist: bins");
     assert_int_equal(run("-e 'ed.plot{0/0, 1/0, 1} ed.plot{} ed.plot(ed.zeros{0}) ed.hist{}'"), 0);
     /* values at the ends of what numbers can be */
@@ -293,11 +295,11 @@ static void plots_are_drawn(void **unused)
          "  of 100 x 3 pixels, one in 5 each way\n");
     /* what is wrong, where */
     complains("-e '\ned.imshow(ed.ones{2, 2}, {width = 0})'",
-              "(command line):2: imshow: width is a whole number from 1 to 1000");
-    complains("-e 'ed.imshow(5)'",
-              "(command line):1: imshow: a tensor or a table is expected, not");
-    complains("-e 'ed.hist(\"a\")'", "(command line):1: hist: a tensor or a table of numbers is");
-    complains("-e 'ed.plot(ed.adam())'", "of numbers is expected, not an optimizer");
+              "(command line):2: imshow: width must be an integer from 1 to 1000");
+    complains("-e 'ed.imshow(5)'", "(command line):1: imshow: expected a tensor or a table, got");
+    complains("-e 'ed.hist(\"a\")'",
+              "(command line):1: hist: expected a tensor or a table of numbers");
+    complains("-e 'ed.plot(ed.adam())'", "of numbers, got an optimizer");
     complains("-e 'ed.plot({1, 2}, {foo = 1})'",
               "(command line):1: plot: there is no option foo; there are title, width, height");
     complains("-e 'ed.plot({1, 2}, {title = 5})'", "plot: title is a string, not a number");

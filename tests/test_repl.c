@@ -70,9 +70,10 @@ static void functions_say_how_they_are_called(void **unused)
 {
     (void)unused;
     start();
-    enter("help", "help(x) or ?x tells of a function, a name or an object, help() of everything");
-    enter("ed.sum", "function ed.sum(x, {axis=, keepdims=}); ?ed.sum tells more");
-    enter("ed.ones{2}.item", "function tensor:item(); ?tensor:item tells more");
+    enter("help",
+          "help(x) or ?x shows help on a function, a name or an object, help() a list of all");
+    enter("ed.sum", "function ed.sum(x, {axis=, keepdims=}); ?ed.sum shows help");
+    enter("ed.ones{2}.item", "function tensor:item(); ?tensor:item shows help");
     enter("print", "function: 0x");
     enter("ed.nrom(2)", "stdin:5: there is no ed.nrom; Eddy has (x * x):sum() ^ 0.5");
     enter("y", "nil: there is no variable y");
@@ -184,7 +185,7 @@ static void tab_completes(void **unused)
     expect("\n7");
     type(":ti\t 1\r");
     expect("1\n");
-    expect("holds");
+    expect("memory");
     type("?logsum\t\r");
     expect("ed.logsumexp(x");
     /* options, of whatever is called */
@@ -381,7 +382,7 @@ static void control_c_ends_what_cannot_be_stopped(void **unused)
         rest();
         assert_null(strstr(terminal.plain, "press once more"));
         type("\003");
-        expect("it does not stop; press once more to end the program\n");
+        expect("the call does not stop; press once more to end the program\n");
         type("\003");
         int status = await_end();
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
@@ -429,8 +430,8 @@ static void commands_work(void **unused)
     enter(":mem", " tensors in ");
     type(":time ed.ones{2}\r");
     expect("tensor float32 [2]\n");
-    expect("s; holds ");
-    expect(" more at the most\n> ");
+    expect("s; memory: ");
+    expect(" more\n> ");
     enter(":time nothing()", "attempt to call a nil value");
     enter(":time", ":time x   x is an expression or a statement");
     enter(":no", "there is no :no; :help lists the commands");
@@ -451,7 +452,7 @@ static void memory_is_told_by_lines(void **unused)
     const char *first = strstr(list, "\n     1 tensors  4 MB       stdin:1  large = ed.ones{");
     const char *second = strstr(list, "\n    12 tensors  480 bytes  stdin:2  small = {} for i");
     assert_true(first && second && first < second);
-    assert_non_null(strstr(second, "no line: what layers"));
+    assert_non_null(strstr(second, "no line: layers"));
     enter("large = nil", "");
     enter(":mem", "12 tensors in ");
     /* the ten lines of the most bytes */

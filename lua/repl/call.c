@@ -7,23 +7,23 @@
 #include <unistd.h>
 
 /*
- * Ctrl-C. The signal's handler has Lua call a hook before its next instruction, in the thread
- * (Lua's) that is running. The first Ctrl-C raises one error, which lets functions that catch
- * errors clean up; one that comes before that has ended the call raises an error at every
- * instruction until it has. An op that runs ends early, as ed_interrupt has it. Where no
- * instruction comes, in Lua's own functions in C and in finalizers, which are called without hooks,
- * nothing of that has an effect: the third press ends the program, as lua's second does.
+ * Ctrl-C. The signal handler sets a hook that Lua calls before the next instruction of the running
+ * Lua thread. The first Ctrl-C raises one error, so that functions that catch errors can clean up;
+ * another one before the call has ended raises an error at each instruction until it ends. A
+ * running op ends early (ed_interrupt). Where Lua executes no instructions, in C functions of Lua's
+ * library and in finalizers, which run without hooks, this has no effect: the third press ends the
+ * program, as lua's second does.
  */
 static pthread_t main_thread;
-static lua_State *volatile running;      /* NULL: nothing is */
+static lua_State *volatile running;      /* NULL: no call is running */
 static volatile sig_atomic_t presses;    /* since the call began */
-static volatile sig_atomic_t unanswered; /* those since the last error they raised */
+static volatile sig_atomic_t unanswered; /* those since the last error that they raised */
 
 static void stop(lua_State *L, lua_Debug *at)
 {
     (void)at;
     int seen;
-    do { /* once more if the handler came in between */
+    do { /* again if the handler came in between */
         seen = presses;
         unanswered = 0;
         lua_sethook(L, seen > 1 ? stop : NULL, seen > 1 ? LUA_MASKCOUNT : 0, 1);
@@ -35,7 +35,7 @@ static void stop(lua_State *L, lua_Debug *at)
     lua_error(L);
 }
 
-/* What a press asks of the thread that runs from now on. */
+/* Sets the effect of a press on the thread that runs from now on. */
 static void pass_on(lua_State *L)
 {
     if (unanswered || presses > 1) lua_sethook(L, stop, LUA_MASKCOUNT, 1);
@@ -46,8 +46,8 @@ static void forget_presses(void)
     presses = unanswered = 0;
 }
 
-/* A signal of the process comes to any thread that does not block it, those of the numeric libraries
- * among them: the thread of Lua's is to have it, whose waiting it ends. */
+/* A signal of the process arrives in any thread that does not block it, for example one of a
+ * numeric library: it is sent on to the thread of Lua, whose waiting it ends. */
 bool repl_signal_is_elsewhere(int number)
 {
     if (pthread_equal(pthread_self(), main_thread)) return false;
@@ -60,7 +60,7 @@ bool repl_signal_is_elsewhere(int number)
 static void on_interrupt(int number)
 {
     if (repl_signal_is_elsewhere(number)) return;
-    static const char warning[] = "\nit does not stop; press once more to end the program\n";
+    static const char warning[] = "\nthe call does not stop; press once more to end the program\n";
     const int saved = errno;
     lua_State *L = running;
     presses++;
@@ -74,7 +74,7 @@ static void on_interrupt(int number)
         (void)written;
     } else if (unanswered > 2) {
         signal(number, SIG_DFL);
-        raise(number); /* comes when this function is left */
+        raise(number); /* arrives when this function returns */
     }
     errno = saved;
 }
@@ -91,9 +91,9 @@ bool repl_interrupted(void)
     return was;
 }
 
-/* ---- Where an error came from ---------------------------------------------------------------- */
+/* ---- Tracebacks ------------------------------------------------------------------------------ */
 
-/* The value's text as lua has it, pushed; false if that is all there is to say. */
+/* Pushes the value as the string that lua prints; false if there is no traceback to add. */
 static bool push_message(lua_State *L)
 {
     if (lua_isstring(L, 1)) {
@@ -109,7 +109,7 @@ static bool push_message(lua_State *L)
     return true;
 }
 
-/* The length of "stdin:4:" at the beginning of a text; 0 if there is no such thing. */
+/* The length of "stdin:4:" at the beginning of a string; 0 if it does not begin so. */
 static size_t place_length(const char *s)
 {
     const char *end = s + strcspn(s, "\n"), *colon = s;
@@ -120,7 +120,7 @@ static size_t place_length(const char *s)
     return 0;
 }
 
-/* Whether a line of a traceback is of C or of Eddy's own Lua. */
+/* Whether a line of a traceback belongs to C or to Eddy's own Lua. */
 static bool is_inside(const char *line)
 {
     return !strncmp(line, "[C]:", 4) || !strncmp(line, "eddy:", 5);
@@ -132,7 +132,7 @@ static const char *next_line(const char *s)
     return s + strspn(s, "\n\t");
 }
 
-/* The length of what a text has before the lines with which both end. */
+/* The length of a string before the lines with which both strings end. */
 static size_t length_before(const char *text, const char *other)
 {
     size_t n = strlen(text), k = strlen(other), same = n;
@@ -143,8 +143,8 @@ static size_t length_before(const char *text, const char *other)
     return same;
 }
 
-/* Pushes Lua's traceback of the error at 1, innermost the functions within a callback of Eddy's,
- * whose part of the stack is gone. */
+/* Pushes Lua's traceback of the error at 1, first the functions inside a callback of Eddy's,
+ * whose part of the stack no longer exists. */
 static void push_trace(lua_State *L)
 {
     luaL_traceback(L, L, NULL, 1);
@@ -162,8 +162,8 @@ static void push_trace(lua_State *L)
 
 enum { MOST_LEVELS = 12 };
 
-/* Adds a traceback's line "stdin:4: in function 'f'" as "in f, stdin:4"; false if it is of no
- * function of the program's. */
+/* Adds a traceback's line "stdin:4: in function 'f'" as "in f, stdin:4"; false if the function
+ * is not the program's. */
 static bool add_function(luaL_Buffer *text, const char *line)
 {
     static const char in[] = " in ", chunk[] = "main chunk";
@@ -210,8 +210,8 @@ static int explain(lua_State *L)
     return 1;
 }
 
-/* The hook that the program has set by debug.sethook: it is there while something of the program
- * runs, and stays from call to call. */
+/* The hook that the program set by debug.sethook: it is active while the program runs, and stays
+ * set from call to call. */
 static struct {
     lua_Hook function; /* NULL: none */
     int mask, count;
@@ -244,8 +244,8 @@ int repl_call(lua_State *L, int arguments, int results, bool briefly)
 
 /* ---- Coroutines ------------------------------------------------------------------------------ */
 
-/* A hook belongs to one thread of Lua's, so who runs has to be known: these take the place of the
- * library's. A press may come at any moment, so the hook is set here too. */
+/* A hook belongs to one Lua thread, so the running thread must be known: these functions replace
+ * those of the library. A press may come at any moment, so the hook is set here too. */
 static lua_State *enter(lua_State *thread)
 {
     lua_State *outer = running;
@@ -262,7 +262,7 @@ static void leave(lua_State *outer)
     pass_on(outer);
 }
 
-/* Closes what is to be closed in the thread; leaves the error on its stack. */
+/* Closes the to-be-closed variables of the thread; leaves the error on its stack. */
 static int reset(lua_State *thread)
 {
     lua_State *outer = enter(thread);
@@ -271,8 +271,8 @@ static int reset(lua_State *thread)
     return state;
 }
 
-/* Resumes the thread with the values at the top of L; gives how many results took their place, or
- * -1 for an error that did. */
+/* Resumes the thread with the values at the top of L; replaces them by the results and returns
+ * their number, or by an error and returns -1. */
 static int run(lua_State *L, lua_State *thread, int arguments)
 {
     int results;
@@ -352,7 +352,7 @@ void repl_call_open(lua_State *L)
     luaL_setfuncs(L, coroutines, 0);
     lua_pop(L, 1);
     main_thread = pthread_self();
-    /* without SA_RESTART: a read that waits ends too */
+    /* without SA_RESTART: a waiting read ends too */
     struct sigaction action = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &action, NULL);
 }

@@ -3,9 +3,8 @@
 #include <string.h>
 #include <time.h>
 
-/*
- * What begins with a colon or a question mark is for the prompt itself. ("::label::" is Lua.)
- */
+/* Input that begins with a colon or a question mark is a command of the prompt. ("::label::" is
+ * Lua.) */
 
 /* ---- :time ----------------------------------------------------------------------------------- */
 
@@ -38,7 +37,7 @@ static void time_command(lua_State *L, const char *rest)
     double took = now() - start;
     ed_memory after = ed_memory_stats();
     print_seconds(took);
-    printf("; holds %s more, %s more at the most\n",
+    printf("; memory: %s more, at most %s more\n",
            show_bytes(after.live_bytes - before.live_bytes, &held),
            show_bytes(after.peak_bytes - before.live_bytes, &peak));
 }
@@ -55,9 +54,9 @@ static void timeit_command(lua_State *L, const char *rest)
 
 /* ---- :mem, :who ------------------------------------------------------------------------------ */
 
-/* ":mem": the lines that made what lives, those of the most bytes. */
+/* ":mem": the lines that created the objects with the most bytes. */
 typedef struct share {
-    const char *place; /* lives in the table of lines; NULL: of no line */
+    const char *place; /* in the table of lines; NULL: no line */
     int64_t tensors, bytes;
 } share;
 
@@ -76,7 +75,7 @@ static int64_t integer_field(lua_State *L, const char *name)
     return n;
 }
 
-/* Pushes what holds the shares, of the lines at the top of the stack. */
+/* Pushes the memory of the shares, of the lines at the top of the stack. */
 static share *push_shares(lua_State *L, size_t count)
 {
     const int lines = lua_gettop(L);
@@ -93,7 +92,7 @@ static share *push_shares(lua_State *L, size_t count)
     return all;
 }
 
-/* Behind what was printed on a terminal's line, what fits of the program's line at the place. */
+/* After an entry, prints as much of the program's line as fits the terminal. */
 static void print_line_at(lua_State *L, const char *place, int column)
 {
     if (!place || !prompt_push_line(L, place)) return;
@@ -101,7 +100,7 @@ static void print_line_at(lua_State *L, const char *place, int column)
     line += strspn(line, " \t");
     int room = line_width() - column - 3;
     if (room > 0 && (size_t)room < strlen(line))
-        while (room && (line[room] & 0xc0) == 0x80) room--; /* no piece of a character */
+        while (room && (line[room] & 0xc0) == 0x80) room--; /* not within a character */
     if (room > 0)
         printf("  %s%.*s%s", style_begin(stdout, STYLE_FAINT), room, line, style_end(stdout));
     lua_pop(L, 1);
@@ -138,7 +137,7 @@ static int print_shares(lua_State *L)
     if (rest.tensors < 0) rest.tensors = 0;
     if (rest.bytes < 0) rest.bytes = 0;
     if (rest.tensors || rest.bytes)
-        print_share(L, &rest, "no line: what layers, optimizers and tapes hold, and bookkeeping");
+        print_share(L, &rest, "no line: layers, optimizers, tapes and internal data");
     return 0;
 }
 
@@ -146,13 +145,12 @@ static void memory_command(lua_State *L, const char *rest)
 {
     (void)rest;
     char live[32], cached[32], peak[32], lua[32];
-    lua_gc(L, LUA_GCCOLLECT); /* what nobody can reach is not what is looked for */
+    lua_gc(L, LUA_GCCOLLECT); /* garbage does not count */
     ed_memory m = ed_memory_stats();
     int64_t scripts = (int64_t)lua_gc(L, LUA_GCCOUNT) * 1024 + lua_gc(L, LUA_GCCOUNTB);
-    printf("%lld tensors in %s, %s at the most; kept for reuse %s; Lua %s\n",
-           (long long)m.live_tensors, show_bytes(m.live_bytes, &live),
-           show_bytes(m.peak_bytes, &peak), show_bytes(m.cached_bytes, &cached),
-           show_bytes(scripts, &lua));
+    printf("%lld tensors in %s, peak %s; cached %s; Lua %s\n", (long long)m.live_tensors,
+           show_bytes(m.live_bytes, &live), show_bytes(m.peak_bytes, &peak),
+           show_bytes(m.cached_bytes, &cached), show_bytes(scripts, &lua));
     lua_pushcfunction(L, print_shares);
     repl_push_field(L, "memory_lines");
     if (repl_call(L, 0, 1, true) != LUA_OK || repl_call(L, 1, 0, true) != LUA_OK)
@@ -188,7 +186,7 @@ static void who_command(lua_State *L, const char *rest)
         shown += t != NULL;
         lua_pop(L, 1);
     }
-    if (!shown) puts("  no global is a tensor");
+    if (!shown) puts("  no global variable is a tensor");
 }
 
 /* ---- The commands ---------------------------------------------------------------------------- */
@@ -197,19 +195,20 @@ static void help_command(lua_State *L, const char *rest)
 {
     (void)L;
     (void)rest;
-    puts("  ?name         what a function, an op or an object does; ? alone: what there is\n"
+    puts("  ?name         help on a function, an op or an object; ? alone: a list of all\n"
          "  ed.search \"words\"\n"
          "  _             the last result\n"
-         "  :time x       runs x, says how long it took and what it holds\n"
-         "  :timeit x     runs x many times, says how long a time takes\n"
-         "  :mem          memory, by the lines that made what is held\n"
-         "  :who          the tensors among the globals\n"
-         "  :quit         leaves, as Ctrl-D does\n"
-         "  TAB completes; Ctrl-C clears the line or stops what runs; Ctrl-R searches the history\n"
-         "  an empty line gives up a statement of several; stdin:7 is the 7th line entered");
+         "  :time x       runs x, shows its time and memory\n"
+         "  :timeit x     runs x many times, shows the time of one run\n"
+         "  :mem          memory by the lines that created the objects\n"
+         "  :who          the tensors in global variables\n"
+         "  :quit         quits, as Ctrl-D does\n"
+         "  TAB completes; Ctrl-C clears the line or stops a running call; Ctrl-R searches the "
+         "history\n"
+         "  an empty line discards an unfinished statement; stdin:7 is the 7th line entered");
 }
 
-/* Pushes a global, without metamethods. */
+/* Pushes a global variable, without metamethods. */
 static void push_global(lua_State *L, const char *name, size_t size)
 {
     lua_pushglobaltable(L);
@@ -218,8 +217,8 @@ static void push_global(lua_State *L, const char *name, size_t size)
     lua_remove(L, -2);
 }
 
-/* Pushes what is asked about: the text, or the object that it names; "optimizer.iterations" for
- * what an object is asked. */
+/* Pushes the subject of a question: the string, or the object that it names;
+ * "optimizer.iterations" for a field of an object. */
 static void push_asked(lua_State *L, const char *rest)
 {
     const size_t size = strcspn(rest, ".:( \t");

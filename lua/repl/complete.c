@@ -6,21 +6,21 @@
 #include <sys/stat.h>
 
 /*
- * What TAB offers, by where the cursor stands:
+ * Completions, by the position of the cursor:
  *
  *     "data/mni       names of files, dtypes     :ti        commands
- *     ed.con  x:su    fields and methods         ?con       what help knows
- *     x:sum{ax        options of the function    loca       globals and words of Lua
+ *     ed.con  x:su    fields and methods         ?con       names with help
+ *     x:sum{ax        options of the function    loca       globals and keywords of Lua
  *
- * Nothing of the program is run: fields are looked up without metamethods.
+ * No code of the program is run: fields are looked up without metamethods.
  */
 
 enum { DEEPEST = 64 };
 
-/* Where the cursor stands among quotes and brackets. */
+/* The quotes and brackets around the cursor. */
 typedef struct place {
     const char *quote;         /* the one that is open, or NULL */
-    const char *open[DEEPEST]; /* brackets that are */
+    const char *open[DEEPEST]; /* open brackets */
     int depth;
     bool comment;
 } place;
@@ -92,8 +92,8 @@ static bool is_name(const char *s)
     return begins && !*s;
 }
 
-/* The names among the keys of the table at the top; those that begin with an underscore only if
- * asked for. */
+/* Adds the string keys of the table at the top; those that begin with an underscore only if the
+ * word does. */
 static void add_keys(const found *f, bool functions)
 {
     lua_State *L = f->L;
@@ -106,7 +106,8 @@ static void add_keys(const found *f, bool functions)
     }
 }
 
-/* What objects of Eddy's answer to: the object, or the name of its kind, is at the top and goes. */
+/* Adds the fields and methods of Eddy's object, or of the kind of that name, at the top; pops
+ * it. */
 static void add_object(const found *f, bool functions)
 {
     lua_State *L = f->L;
@@ -127,7 +128,7 @@ static void add_object(const found *f, bool functions)
 
 enum { LONGEST_CHAIN = 10 };
 
-/* Replaces the value at the top by the table that its metatable's __index is; false if none. */
+/* Replaces the value at the top by the table in its metatable's __index; false if there is none. */
 static bool to_parent(lua_State *L)
 {
     if (luaL_getmetafield(L, -1, "__index") == LUA_TNIL) return false;
@@ -150,8 +151,8 @@ static bool to_field(lua_State *L, const char *name, size_t length)
     return false;
 }
 
-/* Pushes the value of "a.b.c", which ends at `end`; false, with something pushed, if there is none
- * or the text is another expression. */
+/* Pushes the value of "a.b.c", which ends at `end`; false, with a value pushed, if there is
+ * none, or if it is another expression. */
 static bool push_value(lua_State *L, const char *text, const char *end)
 {
     const char *start = end;
@@ -173,7 +174,7 @@ static bool push_value(lua_State *L, const char *text, const char *end)
     return true;
 }
 
-/* Whether the value before the ':' at `mark` is ("a text"). */
+/* Whether the value before the ':' at `mark` is ("a string"). */
 static bool is_quoted(const char *text, const char *mark)
 {
     const char *end = mark > text && mark[-1] == ')' ? blanks_before(text, mark - 1) : text;
@@ -185,8 +186,8 @@ static bool is_quoted(const char *text, const char *mark)
     return end > text && end[-1] == '(';
 }
 
-/* The fields of what stands before the '.' or ':' at `mark`. What a call or an index gives is not
- * known; a tensor is likely. */
+/* The fields of the value before the '.' or ':' at `mark`. The result of a call or an index is
+ * not known; it is probably a tensor. */
 static void add_fields(const found *f, const char *text, const char *mark)
 {
     lua_State *L = f->L;
@@ -212,8 +213,8 @@ static void add_fields(const found *f, const char *text, const char *mark)
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* The end of the function's name before the list of arguments that is open at a depth: "x:sum" of
- * "x:sum{"; NULL if the bracket is none of a list. */
+/* The end of the function's name before the open list of arguments at a depth: "x:sum" of
+ * "x:sum{"; NULL if the bracket does not open such a list. */
 static const char *callee_at(const char *text, const place *p, int depth)
 {
     if (depth < 1 || *p->open[depth - 1] == '[') return NULL;
@@ -221,8 +222,8 @@ static const char *callee_at(const char *text, const place *p, int depth)
     return end > text && is_word(end[-1]) ? end : NULL;
 }
 
-/* Pushes what is called: the function or object, or else its name, "tensor:sum" if the object is
- * known whose method it is. */
+/* Pushes the function or object that is called, or its name: "tensor:sum" if the object is
+ * known. */
 static void push_callee(lua_State *L, const char *text, const char *end)
 {
     if (push_value(L, text, end) && (lua_isfunction(L, -1) || lua_isuserdata(L, -1))) return;
@@ -239,7 +240,7 @@ static void push_callee(lua_State *L, const char *text, const char *end)
     if (kind) lua_concat(L, 2);
 }
 
-/* The options of the function whose list of them is open. */
+/* The options of the function whose list of arguments is open. */
 static void add_options(const found *f, const char *text, const place *p, const char *before)
 {
     lua_State *L = f->L;
@@ -270,7 +271,7 @@ static int close_folder(lua_State *L)
     return 0;
 }
 
-/* Pushes an open folder, which is closed when it is collected, whatever raises before. */
+/* Pushes an open folder, which is closed when it is collected, also after an error. */
 static DIR **push_folder(lua_State *L, const char *path)
 {
     DIR **folder = lua_newuserdatauv(L, sizeof *folder, 0);
@@ -302,7 +303,7 @@ static void add_files(const found *f)
     *folder = NULL;
 }
 
-/* ---- Texts ----------------------------------------------------------------------------------- */
+/* ---- Strings --------------------------------------------------------------------------------- */
 
 static void add_dtypes(const found *f)
 {
@@ -326,7 +327,7 @@ static bool is_one_of(const char *name, size_t length, const char *const *names)
     return false;
 }
 
-/* Within quotes: what the option before '=' or the function takes, or else names of files. */
+/* Inside quotes: values of the option before '=' or of the function, or else names of files. */
 static void add_texts(const found *f, const char *text, const place *p)
 {
     static const char *const dtypes[] = {"dtype", "cast", NULL};
@@ -347,7 +348,7 @@ static void add_texts(const found *f, const char *text, const place *p)
         add_files(f);
 }
 
-/* ---- All of it ------------------------------------------------------------------------------- */
+/* ---- All completions ------------------------------------------------------------------------- */
 
 static const char *const words_of_lua[] = {
     "and",      "break",  "do",   "else", "elseif", "end",   "false", "for",

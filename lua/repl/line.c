@@ -12,11 +12,9 @@
 #include <unistd.h>
 #include <wchar.h>
 
-/*
- * Lines from the terminal, edited by libedit. We hand it its keys ourselves: the signals that
- * matter to a line are blocked except while we wait for a key, so that none is missed, and each is
- * answered between two keys, when libedit is not in the middle of anything.
- */
+/* Lines from the terminal, edited by libedit. We pass it the keys: the signals that concern a
+ * line are blocked except while we wait for a key, so that none is missed, and each is handled
+ * between two keys, when libedit is in a consistent state. */
 static EditLine *editor; /* NULL: plain lines */
 static lua_State *state; /* for completion */
 
@@ -25,7 +23,7 @@ static lua_State *state; /* for completion */
 static const int watched[] = {SIGWINCH, SIGCONT, SIGTSTP, SIGTERM, SIGHUP};
 enum { WATCHED = sizeof watched / sizeof *watched };
 static volatile sig_atomic_t arrived[WATCHED];
-static struct sigaction others[WATCHED]; /* what was done about them before */
+static struct sigaction others[WATCHED]; /* the actions before ours */
 static sigset_t waiting;                 /* the mask while waiting */
 
 static void note(int number)
@@ -39,7 +37,7 @@ static void watch_signals(void)
 {
     sigset_t blocked;
     sigemptyset(&blocked);
-    sigaddset(&blocked, SIGINT); /* repl_call notes it */
+    sigaddset(&blocked, SIGINT); /* handled by repl_call */
     struct sigaction action = {.sa_handler = note};
     for (int i = 0; i < WATCHED; i++) {
         arrived[i] = 0;
@@ -55,7 +53,7 @@ static void leave_signals(void)
     sigprocmask(SIG_SETMASK, &waiting, NULL);
 }
 
-/* Stops or ends, as the signal says, the terminal being meanwhile as other programs want it. */
+/* Stops or ends the program by the signal, with the terminal in its normal state meanwhile. */
 static void obey(int i)
 {
     sigset_t one;
@@ -65,7 +63,7 @@ static void obey(int i)
     el_set(editor, EL_PREP_TERM, 0);
     sigaction(watched[i], &others[i], &noting);
     raise(watched[i]);
-    sigprocmask(SIG_UNBLOCK, &one, NULL); /* it happens here */
+    sigprocmask(SIG_UNBLOCK, &one, NULL); /* the signal takes effect here */
     sigprocmask(SIG_BLOCK, &one, NULL);
     sigaction(watched[i], &noting, NULL);
     el_set(editor, EL_PREP_TERM, 1);
@@ -104,8 +102,8 @@ static int next_byte(char *byte)
     }
 }
 
-/* What libedit calls for a character. A Ctrl-D that is typed before the line is being edited, while
- * something runs, comes as a zero. */
+/* What libedit calls for a character. A Ctrl-D that is typed while a call runs, before the line
+ * is edited, arrives as a zero. */
 enum { CTRL_D = 4 };
 
 static int next_character(EditLine *e, wchar_t *to)
@@ -119,7 +117,7 @@ static int next_character(EditLine *e, wchar_t *to)
         size_t n = mbrtowc(to, &byte, 1, &decoder);
         if (n == 0) *to = CTRL_D;
         if (n == 0 || n == 1) return 1;
-        if (n != (size_t)-2) decoder = (mbstate_t){0}; /* no character: passed over */
+        if (n != (size_t)-2) decoder = (mbstate_t){0}; /* not a character: ignored */
     }
 }
 
@@ -128,11 +126,11 @@ static int next_character(EditLine *e, wchar_t *to)
 typedef struct offer {
     const char *text;   /* before the cursor */
     size_t word;        /* the length of its last word */
-    const char **names; /* what begins with that word */
+    const char **names; /* completions of that word */
     size_t count;
 } offer;
 
-/* Leaves on the stack what the names live in. */
+/* Leaves on the stack the table that keeps the names alive. */
 static int make_offer(lua_State *L)
 {
     offer *o = lua_touserdata(L, 1);
@@ -187,7 +185,7 @@ static int take_offer(const offer *o)
     return CC_REDISPLAY;
 }
 
-/* A TAB behind nothing but blanks indents: so do those of a program that is pasted. */
+/* A TAB after blanks only indents; so do those of a program that is pasted. */
 static unsigned char on_tab(EditLine *e, int key)
 {
     (void)key;
@@ -209,27 +207,25 @@ static unsigned char on_tab(EditLine *e, int key)
 
 /* ---- History --------------------------------------------------------------------------------- */
 
-/*
- * A text file, a statement to a line, to which each statement is added when it is entered: several
- * prompts may be open, and none has to end well.
- */
+/* A text file with one statement per line. Each statement is appended when it is entered:
+ * several prompts may be open, and a prompt may be killed. */
 static History *past;
-static char *history_path; /* NULL: nothing is kept */
+static char *history_path; /* NULL: no history */
 enum { KEPT = 2000, LARGEST_HISTORY = 16 << 20 };
 
-/* printf into memory of its own; NULL without any. */
+/* printf into allocated memory; NULL if memory is short. */
 static char *printed(const char *format, const char *s)
 {
     char *made;
     return asprintf(&made, format, s) < 0 ? NULL : made;
 }
 
-/* Makes the folders above the last name of the path that are missing. */
+/* Creates the missing folders of the path. */
 static void make_folders(char *path)
 {
     for (char *end = path + 1; (end = strchr(end, '/')); *end++ = '/') {
         *end = 0;
-        mkdir(path, 0777); /* one that fails is told by what is written there */
+        mkdir(path, 0777); /* a failure shows when the file is opened */
     }
 }
 
@@ -242,7 +238,7 @@ static char *find_history_path(void)
     return path;
 }
 
-/* The whole file with a 0 behind it, *size bytes; NULL if there is none, or a giant. */
+/* The whole file with a 0 at its end, *size bytes; NULL if there is none, or if it is too large. */
 static char *read_history(size_t *size)
 {
     struct stat file;
@@ -263,7 +259,7 @@ static void enter_lines(char *lines)
         history(past, &event, H_ENTER, line);
 }
 
-/* The newest lines alone, once there are too many. */
+/* Keeps only the newest lines, if there are too many. */
 static void shorten(const char *lines, size_t size)
 {
     int count = 0;
@@ -303,7 +299,7 @@ static void append(const char *line)
     if (file < 0) return;
     char *entry = printed("%s\n", line);
     ssize_t written = entry ? write(file, entry, strlen(entry)) : 0;
-    (void)written; /* a history that can't be kept is no reason to bother anybody */
+    (void)written; /* a history that can't be written is not an error */
     free(entry);
     close(file);
 }
@@ -316,7 +312,7 @@ static void remember(const char *line)
     if (history_path) append(line);
 }
 
-/* A statement of several lines comes back as one, unless its line ends mean something. */
+/* A statement of several lines is joined to one, unless its newlines have a meaning. */
 void line_remember(const char *statement)
 {
     if (!past) return;
@@ -362,7 +358,7 @@ void line_open(lua_State *L)
     el_set(editor, EL_EDITOR, "emacs");
     if (past) el_set(editor, EL_HIST, history, past);
     el_set(editor, EL_GETCFN, next_character);
-    /* el_set would lose copies of the two texts */
+    /* el_set would leak copies of the two strings */
     el_wset(editor, EL_ADDFN, L"eddy-complete", L"completes the word before the cursor", on_tab);
     el_set(editor, EL_BIND, "^I", "eddy-complete", NULL);
     el_set(editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
@@ -388,7 +384,7 @@ static line_result read_edited(lua_State *L, const char *prompt)
     int size = 0;
     prompt_text = prompt;
     watch_signals();
-    el_set(editor, EL_PREP_TERM, 1); /* before the prompt can be seen and answered */
+    el_set(editor, EL_PREP_TERM, 1); /* before the prompt is visible and can be answered */
     const char *line = el_gets(editor, &size);
     leave_signals();
     if (repl_interrupted()) {
@@ -428,7 +424,7 @@ static line_result read_plain(lua_State *L, const char *prompt)
 line_result line_read(lua_State *L, const char *prompt)
 {
     fflush(stdout);
-    repl_interrupted(); /* what came while nothing could be stopped is forgotten */
+    repl_interrupted(); /* a Ctrl-C while nothing was running is ignored */
     return editor ? read_edited(L, prompt) : read_plain(L, prompt);
 }
 

@@ -3,19 +3,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * The prompt reads until what it has read is an expression or a statement, runs it, and prints the
- * results; the first one is _ afterwards.
- */
+/* The prompt reads until the input is a complete expression or statement, runs it, and prints
+ * the results; the first one becomes _. */
 
 /* ---- The session ----------------------------------------------------------------------------- */
 
-/*
- * All that was entered counts as one text, so that "stdin:57" in an error names one line, which can
- * be shown. The lines are in a table in the registry.
- */
+/* All input counts as one chunk, so "stdin:57" in an error names one line, which can be shown.
+ * The lines are in a table in the registry. */
 static const char lines_key;
-static int entered, latest; /* lines; where the latest chunk begins */
+static int entered, latest; /* number of lines; first line of the latest chunk */
 
 /* Pushes the table. */
 static void push_lines(lua_State *L)
@@ -53,7 +49,7 @@ bool prompt_push_line(lua_State *L, const char *place)
     return true;
 }
 
-/* Pushes the text as it stands in the session: behind the lines before it. */
+/* Pushes the string after as many newlines as there are lines before it. */
 static const char *push_placed(lua_State *L, const char *before, const char *chunk)
 {
     luaL_Buffer code;
@@ -67,7 +63,7 @@ static const char *push_placed(lua_State *L, const char *before, const char *chu
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-/* The line an error names, unless it is all that was just entered. */
+/* Prints the line of the error, unless it is the only line that was just entered. */
 static void show_line(lua_State *L, const char *message)
 {
     if (!prompt_push_line(L, message)) return;
@@ -85,7 +81,7 @@ void prompt_complain(lua_State *L)
     size_t end = sizeof stopped - 1;
     bool by_key = size >= end && !strncmp(message + size - end, stopped, end);
     fflush(stdout);
-    if (by_key && isatty(STDERR_FILENO)) fputc('\n', stderr); /* behind the ^C */
+    if (by_key && isatty(STDERR_FILENO)) fputc('\n', stderr); /* after the ^C */
     fprintf(stderr, "%s%.*s%s\n", style_begin(stderr, STYLE_ERROR), (int)size, message,
             style_end(stderr));
     show_line(L, message);
@@ -114,7 +110,7 @@ void prompt_call(lua_State *L)
         lua_pushglobaltable(L);
         lua_pushliteral(L, "_");
         lua_pushvalue(L, base);
-        lua_rawset(L, -3); /* what watches over the globals is not asked */
+        lua_rawset(L, -3); /* ignores metamethods of the globals */
         lua_pop(L, 1);
     }
     lua_pushcfunction(L, print_results);
@@ -156,8 +152,8 @@ static bool names_the_end(lua_State *L, int state)
            !strcmp(message + size - (sizeof mark - 1), mark);
 }
 
-/* Whether the error at the top says that the text below it is only a beginning. A quote that is
- * open at the end of its line stays so whatever comes: the error is that of the whole line then. */
+/* Whether the error at the top says that the string below it is incomplete. A quote that is not
+ * closed at the end of its line is an error of that line. */
 static bool is_beginning(lua_State *L, int state)
 {
     if (!names_the_end(L, state)) return false;
@@ -169,19 +165,19 @@ static bool is_beginning(lua_State *L, int state)
     return open;
 }
 
-/* What is given up when it ends with its line, as newcomers find out. */
+/* A hint for a local variable, which ends with its line. */
 static void warn_of_local(const char *chunk)
 {
     bool local = !strncmp(chunk, "local ", 6) && !strchr(chunk, '\n') && !strchr(chunk, ';') &&
                  !strstr(chunk, " function");
     if (local && isatty(STDOUT_FILENO))
-        printf("%sa local ends with its line here; without 'local' it stays%s\n",
+        printf("%sa local variable ends with its line here; without 'local' it stays%s\n",
                style_begin(stdout, STYLE_FAINT), style_end(stdout));
 }
 
-/* Reads on from the line at the top until it is a chunk, which is at the top then with its function
- * or error above it; false if that was given up. A person gives up by an empty line; the empty ones
- * of a program that is pasted, of which more is there already, are part of it. */
+/* Reads on from the line at the top until it is a complete chunk, which is then at the top, with
+ * its function or error above it; false if it was discarded. An empty line discards it; but
+ * empty lines of a pasted program, of which more input is waiting, are part of it. */
 static bool read_chunk(lua_State *L, int *code)
 {
     for (;;) {
@@ -196,7 +192,7 @@ static bool read_chunk(lua_State *L, int *code)
     }
 }
 
-/* Whether the text is one word, and no global of that name is there, or would be made up. */
+/* Whether the string is one word, and there is no global variable of that name. */
 static bool is_nothing(lua_State *L, const char *text)
 {
     const size_t size =
@@ -226,7 +222,7 @@ static void run_chunk(lua_State *L)
     warn_of_local(chunk);
 }
 
-/* Reads and answers once; sets the flag that lies at 1 when that was the end. */
+/* Reads and runs one input; sets the flag at 1 at the end of input. */
 static int round_of(lua_State *L)
 {
     bool *leave = lua_touserdata(L, 1);
@@ -247,8 +243,7 @@ static int complain(lua_State *L)
     return 0;
 }
 
-/* Whatever a round raises that is not of the program it ran, no memory for instance, ends no
- * more than the round. */
+/* An error that is not of the program's own code, such as out of memory, ends only this input. */
 void prompt_loop(lua_State *L)
 {
     bool leave = false;

@@ -4,14 +4,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The program: its words, the script, the exit code. As far as lua has the same, it is the same. */
+/* The program: options, script, exit code, like those of lua where lua has the same. */
 
 static const char usage[] =
     "usage: eddy [options] [script [arguments]]\n"
     "  -e code     runs the code\n"
     "  -l module   requires the module, as the global of its name\n"
     "  -i          the prompt after the script\n"
-    "  -E          passes over LUA_INIT, LUA_PATH and LUA_CPATH\n"
+    "  -E          ignores LUA_INIT, LUA_PATH and LUA_CPATH\n"
     "  -W          shows warnings\n"
     "  -           the script is standard input\n"
     "  --          ends the options\n"
@@ -19,13 +19,13 @@ static const char usage[] =
     "              Eddy itself still reads and writes the files it is told to\n"
     "  --version   -v\n"
     "  --help      -h\n"
-    "without a script: the prompt, or standard input if that is no terminal\n"
+    "without a script: the prompt, or standard input if that is not a terminal\n"
     "LUA_INIT_5_4, or else LUA_INIT: code to begin with, or @file; not with --safe\n";
 
 typedef struct words {
     int argc;
     char **argv;
-    int script; /* the place of the script's name; argc if there is none */
+    int script; /* the index of the script's name; argc if there is none */
     bool safe, prompt, version, help, no_environment;
     bool code; /* -e was given */
 } words;
@@ -56,7 +56,7 @@ static bool take_options(words *w)
         else if (is(word, "-h", "--help"))
             w->help = true;
         else if (!strcmp(word, "-W"))
-            continue; /* run_options sees to it */
+            continue; /* run_options handles it */
         else if (word[1] == 'e' || word[1] == 'l') {
             w->code |= word[1] == 'e';
             if (!word[2] && ++i == w->argc) return false;
@@ -69,14 +69,14 @@ static bool take_options(words *w)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* Prints the error at the top, if the state is one; whether it is not. */
+/* Prints the error at the top, if the status is one; returns whether it is not. */
 static bool report(lua_State *L, int state)
 {
     if (state == LUA_OK) return true;
     const char *message = lua_tostring(L, -1);
     fflush(stdout);
     fprintf(stderr, "%seddy: %s%s\n", style_begin(stderr, STYLE_ERROR),
-            message ? message : "an error that is no text", style_end(stderr));
+            message ? message : "an error that is not a string", style_end(stderr));
     lua_pop(L, 1);
     return false;
 }
@@ -119,7 +119,7 @@ static bool run_options(lua_State *L, const words *w)
     return true;
 }
 
-/* arg: the script is number 0, what stands before it has negative numbers. */
+/* arg: the script has index 0, the arguments before it have negative indices. */
 static void set_arg(lua_State *L, const words *w)
 {
     int zero = w->script < w->argc ? w->script : 0;
@@ -143,7 +143,7 @@ static bool run_file(lua_State *L, const char *name, const words *w)
     return report(L, repl_call(L, arguments, 0, false));
 }
 
-/* What the environment has to begin with. */
+/* Runs the code of LUA_INIT. */
 static bool run_init(lua_State *L, const words *w)
 {
     if (w->safe || w->no_environment) return true;
@@ -162,7 +162,7 @@ static bool run_script(lua_State *L, const words *w)
     return run_file(L, input ? NULL : name, w);
 }
 
-/* ---- The beginning and the end --------------------------------------------------------------- */
+/* ---- Start and end --------------------------------------------------------------------------- */
 
 static const char module_key; /* of the registry */
 
@@ -197,11 +197,11 @@ static void open_libraries(lua_State *L, bool safe)
 
 static void greet(void)
 {
-    printf("Eddy %s, %s. ?name tells of a function, :help of the prompt; Ctrl-D leaves.\n",
+    printf("Eddy %s, %s. ?name shows help on a function, :help on the prompt; Ctrl-D quits.\n",
            EDDY_VERSION, LUA_RELEASE);
 }
 
-/* Everything, protected: whether all went well. */
+/* The whole program, protected: returns whether all went well. */
 static int work(lua_State *L)
 {
     const words *w = lua_touserdata(L, 1);
@@ -231,18 +231,17 @@ int main(int argc, char **argv)
 {
     words w = {.argc = argc, .argv = argv};
     if (!take_options(&w)) {
-        fprintf(stderr, "eddy: %s is unknown or lacks what it is to be followed by\n%s",
-                argv[w.script], usage);
+        fprintf(stderr, "eddy: %s is unknown or needs an argument\n%s", argv[w.script], usage);
         return EXIT_FAILURE;
     }
     if (w.help) return fputs(usage, stdout) < 0;
     if (w.version) printf("Eddy %s, %s\n", EDDY_VERSION, LUA_RELEASE);
     lua_State *L = luaL_newstate();
-    if (!L) return fputs("eddy: no memory\n", stderr), EXIT_FAILURE;
+    if (!L) return fputs("eddy: out of memory\n", stderr), EXIT_FAILURE;
     lua_pushcfunction(L, work);
     lua_pushlightuserdata(L, &w);
     bool fine = report(L, lua_pcall(L, 1, 1, 0)) && lua_toboolean(L, -1);
-    signal(SIGINT, SIG_DFL); /* finalizers that go on and on */
+    signal(SIGINT, SIG_DFL); /* finalizers that do not end */
     lua_close(L);
     return fine && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -21,46 +21,46 @@
 
 int luaopen_eddy(lua_State *L);
 
-/* Pushes the module, or what it has under the name, whatever the program made of the globals and of
- * package.loaded; runs nothing of it. */
+/* Pushes the module, or its field of that name, whatever the program did to the globals and to
+ * package.loaded; runs no metamethod. */
 void repl_push_module(lua_State *L);
 void repl_push_field(lua_State *L, const char *name);
 
 /* ---- call.c ---------------------------------------------------------------------------------- */
 
-/* Ctrl-C from now on is noted, and stops whatever repl_call runs; coroutines too. */
+/* From now on, Ctrl-C is noted and stops what repl_call runs; coroutines too. */
 void repl_call_open(lua_State *L);
 
-/*
- * Calls the function below `arguments` values. An error becomes a text with Lua's traceback, or
- * (briefly) with the names and lines of the functions it went through. A call that Ctrl-C stops
- * fails with "interrupted". Lua's state.
- */
+/* Calls the function below `arguments` values. An error becomes a string with Lua's traceback,
+ * or (briefly) with the names and lines of the functions it went through. A call that Ctrl-C
+ * stops fails with "interrupted". Returns Lua's status. */
 int repl_call(lua_State *L, int arguments, int results, bool briefly);
 
-/* Whether Ctrl-C came outside repl_call / and forgets it. */
+/* Whether Ctrl-C was pressed outside repl_call; clears that. */
 bool repl_pressed(void);
 bool repl_interrupted(void);
 
-/* For handlers: true if another thread was chosen for the signal; the right one then gets it. */
+/* For signal handlers: true if the signal arrived in another thread; it is then sent to the
+ * right one. */
 bool repl_signal_is_elsewhere(int number);
 
 /* ---- line.c ---------------------------------------------------------------------------------- */
 
 typedef enum line_result { LINE_READ, LINE_INTERRUPTED, LINE_END } line_result;
 
-/* Prepares for reading lines: with editing and a history if both ends are terminals that can. */
+/* Prepares for reading lines: with editing and history if input and output are terminals that
+ * support it. */
 void line_open(lua_State *L);
 void line_close(void);
 
-/* Reads a line and pushes it without its end, or pushes nothing. */
+/* Reads a line and pushes it without its newline; at the end of input pushes nothing. */
 line_result line_read(lua_State *L, const char *prompt);
 
-/* What the up arrow brings back, in this run and later ones. */
+/* Adds to the history, for this run and later ones. */
 void line_remember(const char *statement);
 
-/* Whether nothing more has been typed, or pasted, behind the line that was read; false where that
- * does not come from a terminal. */
+/* Whether no more input is waiting, typed or pasted, after the line that was read; false if
+ * input is not a terminal. */
 bool line_is_last(void);
 
 /* Columns of the terminal. */
@@ -68,50 +68,49 @@ int line_width(void);
 
 /* ---- complete.c ------------------------------------------------------------------------------ */
 
-/*
- * What could stand for the last word of a text that ends at the cursor. Pushes a table of the texts
- * as keys, and gives the length of the word that they begin with. May raise.
- */
+/* Completions of the last word before the cursor: pushes a table with the strings as keys, and
+ * returns the length of the word that they begin with. May raise. */
 size_t complete(lua_State *L, const char *text);
 
 /* ---- show.c ---------------------------------------------------------------------------------- */
 
 typedef enum style { STYLE_ERROR, STYLE_FAINT } style;
 
-/* What begins and what ends a style on the stream: empty where colours are not wanted. */
+/* The sequences that begin and end a style on the stream: empty without colours. */
 const char *style_begin(FILE *to, style s);
 const char *style_end(FILE *to);
 
-/* Prints a value on lines of its own. May raise: what a metamethod raises. */
+/* Prints a value on lines of its own. May raise the error of a metamethod. */
 void show_value(lua_State *L, int at);
 
-/* Pushes the text keys of the table in order, as an array of texts that live as long as the table
- * does. May raise. */
+/* Pushes the string keys of the table, sorted, as an array of strings that live as long as the
+ * table. May raise. */
 const char **show_sorted_keys(lua_State *L, int table, size_t *count);
 
-/* Bytes as people read them: "1.5 MB". */
+/* A number of bytes as "1.5 MB". */
 const char *show_bytes(int64_t bytes, char (*room)[32]);
 
 /* ---- command.c and prompt.c ------------------------------------------------------------------ */
 
-/* Runs ":time x", "?name" and their kin; false if the line is no command. `leave` is set by :quit.
- * May raise. */
+/* Runs ":time x", "?name" and the like; false if the line is not a command. `leave` is set by
+ * :quit. May raise. */
 bool command_run(lua_State *L, const char *line, bool *leave);
 
-/* The name of a command with its colon; NULL behind the last. */
+/* The name of a command with its colon; NULL after the last. */
 const char *command_name(size_t index);
 
-/* Compiles an expression or a statement: Lua's state, a function or the message pushed. The text
- * counts as entered, so that places in it name its lines. */
+/* Compiles an expression or a statement: returns Lua's status, with a function or the message
+ * pushed. The string counts as entered, so lines in errors refer to it. */
 int prompt_enter(lua_State *L, const char *text);
 
-/* Pushes the line that a text like "stdin:5: ..." names; false, and nothing, if it names none. */
+/* Pushes the line that a string like "stdin:5: ..." refers to; false, and pushes nothing, if
+ * there is none. */
 bool prompt_push_line(lua_State *L, const char *place);
 
 /* Calls the function at the top and prints its results, or the error. */
 void prompt_call(lua_State *L);
 
-/* Prints the error at the top, which goes. */
+/* Prints and pops the error at the top. */
 void prompt_complain(lua_State *L);
 
 void prompt_loop(lua_State *L);

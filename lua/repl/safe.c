@@ -1,11 +1,9 @@
 #include "lua/repl/repl.h"
 
-/*
- * --safe: for programs that one would rather not trust with the machine. They get the libraries
- * that compute, and load takes texts only, since bytecode can be made to do anything.
- */
+/* --safe: for programs that are not trusted. They get the libraries that compute, and load takes
+ * source text only: bytecode could do anything. */
 
-/* load(chunk, name, mode, env) with mode "t", whatever is given. */
+/* load(chunk, name, mode, env) with mode "t", whatever mode is given. */
 static int load_text(lua_State *L)
 {
     int arguments = lua_gettop(L) < 3 ? 3 : lua_gettop(L);

@@ -39,7 +39,7 @@ const char **show_sorted_keys(lua_State *L, int table, size_t *count)
 
 /* ---- Eddy's objects -------------------------------------------------------------------------- */
 
-/* "float32 [2, 3]" of one within a table. */
+/* "float32 [2, 3]", of a tensor in a table. */
 static void add_tensor(luaL_Buffer *to, const ed_tensor *t)
 {
     if (ed_is_variable(t)) luaL_addstring(to, "variable ");
@@ -120,8 +120,8 @@ static void *any_object(lua_State *L, int at, handle_kind *kind)
     return object;
 }
 
-/* Pushes what an object of Eddy's is, in a line; false, and nothing, if it is none. Layers tell it
- * themselves. */
+/* Pushes a line that describes an object of Eddy's; false, and pushes nothing, for other values.
+ * Layers have their own description. */
 static bool push_object(lua_State *L, int at)
 {
     luaL_Buffer to;
@@ -146,11 +146,11 @@ static bool push_object(lua_State *L, int at)
     return true;
 }
 
-/* ---- Texts ----------------------------------------------------------------------------------- */
+/* ---- Strings --------------------------------------------------------------------------------- */
 
 enum { MOST_ITEMS = 60, LONGEST_TEXT = 60, LINE = 96, MOST_INNER = 16, LONGEST_INNER = 20 };
 
-/* A text as a program would have it, up to `most` bytes of it. */
+/* A string as in a program, at most `most` bytes of it. */
 static void print_quoted(const char *s, size_t size, size_t most)
 {
     putchar('"');
@@ -168,7 +168,7 @@ static void print_quoted(const char *s, size_t size, size_t most)
     fputs(size > most ? "\"..." : "\"", stdout);
 }
 
-/* Whether a text has several lines of what can be read. */
+/* Whether a string has several lines of printable text. */
 static bool has_lines(const char *s, size_t size)
 {
     bool any = false;
@@ -188,8 +188,8 @@ static int told(lua_State *L)
     return 1;
 }
 
-/* Pushes what the value's own __tostring says, up to its first line end; that it fails is no reason
- * to show nothing of the table it is in. */
+/* Pushes the first line of the value's own __tostring; if that fails, the table is still shown
+ * without it. */
 static void push_told(lua_State *L, int at)
 {
     lua_pushcfunction(L, told);
@@ -219,7 +219,7 @@ static bool is_plain_table(lua_State *L, int at)
     return lua_type(L, at) == LUA_TTABLE && !tells_itself(L, at);
 }
 
-/* A string within a table within a table; long ones are cut. */
+/* A string in a nested table; long ones are truncated. */
 static void push_quoted(lua_State *L, int at)
 {
     size_t size;
@@ -229,8 +229,7 @@ static void push_quoted(lua_State *L, int at)
     lua_pushfstring(L, plain ? "\"%s\"" : "\"...\"", s);
 }
 
-/* Pushes a table that is in one as far as it is short: a list of few values, none of them a table
- * with something in it. */
+/* Pushes a nested table if it is short: a list of few values, without tables that have elements. */
 static void push_inner_table(lua_State *L, int at)
 {
     const lua_Integer length = (lua_Integer)lua_rawlen(L, at);
@@ -259,7 +258,7 @@ static void push_inner_table(lua_State *L, int at)
     lua_pushliteral(L, "{...}");
 }
 
-/* A value within a table as one short text, pushed. */
+/* Pushes a value in a table as one short string. */
 static void push_brief(lua_State *L, int at)
 {
     at = lua_absindex(L, at);
@@ -270,7 +269,7 @@ static void push_brief(lua_State *L, int at)
         push_told(L, at);
 }
 
-/* One item of a table with what stands before it, on this line or the next. */
+/* One item of a table, after its key, on this line or the next. */
 static void print_item(lua_State *L, const char *key, int *column)
 {
     size_t size;
@@ -298,7 +297,7 @@ static bool is_in_list(lua_State *L, int key, lua_Integer length)
     return lua_isinteger(L, key) && lua_tointeger(L, key) >= 1 && lua_tointeger(L, key) <= length;
 }
 
-/* Keys that are neither in the list part nor texts. */
+/* Keys that are neither in the list part nor strings. */
 static void print_others(lua_State *L, int at, lua_Integer length, int *column, int *shown)
 {
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
@@ -312,7 +311,7 @@ static void print_others(lua_State *L, int at, lua_Integer length, int *column, 
     }
 }
 
-/* The list, then names in order, then the rest; tables within are not gone into. */
+/* The list part, then string keys in order, then the other keys; nested tables are not expanded. */
 static void print_table(lua_State *L, int at)
 {
     int column = 1, shown = 0;
@@ -339,7 +338,7 @@ static void print_table(lua_State *L, int at)
     fputs("}\n", stdout);
 }
 
-/* One of several lines, a summary for instance, as it is. */
+/* A string of several lines, a summary for instance, unchanged. */
 static void print_text(const char *s, size_t size)
 {
     const bool lines = has_lines(s, size);
@@ -352,20 +351,21 @@ static void print_text(const char *s, size_t size)
 
 /* ---- Objects --------------------------------------------------------------------------------- */
 
-/* Pushes the tensor as a string that fits the terminal, if that is where it goes. */
+/* Pushes the tensor as a string that fits the terminal, if the output is one. */
 static void push_tensor(lua_State *L, const ed_tensor *t)
 {
     struct winsize size = {0};
     if (isatty(STDOUT_FILENO)) ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
     binding b = binding_open(L);
-    /* two rows stay: this prompt and the next */
+    /* two rows are for this prompt and the next */
     const char *s = size.ws_row > 2 && size.ws_col
                         ? print_fitting(L, t, size.ws_col, size.ws_row - 2)
                         : print_string(L, t);
     binding_finish_text(L, &b, s);
 }
 
-/* Pushes how a function of the module is called, and where to read on; false for others. */
+/* Pushes the signature of a function of the module, and how to get help; false for other
+ * functions. */
 static bool push_function(lua_State *L, int at)
 {
     if (lua_type(L, at) != LUA_TFUNCTION) return false;
@@ -375,11 +375,11 @@ static bool push_function(lua_State *L, int at)
         return lua_pop(L, 1), false;
     const char *s = lua_tostring(L, -1);
     if (!strncmp(s, "ed.help(", 8)) {
-        lua_pushliteral(L, "help(x) or ?x tells of a function, a name or an object, help() of "
-                           "everything");
+        lua_pushliteral(L, "help(x) or ?x shows help on a function, a name or an object, "
+                           "help() a list of all");
     } else {
         lua_pushlstring(L, s, strcspn(s, "({"));
-        lua_pushfstring(L, "function %s; ?%s tells more", s, lua_tostring(L, -1));
+        lua_pushfstring(L, "function %s; ?%s shows help", s, lua_tostring(L, -1));
         lua_remove(L, -2);
     }
     lua_remove(L, -2);

@@ -34,7 +34,7 @@ refused(function() return ed.norm(x) end, "; Eddy has (x * x):sum() ^ 0.5")
 refused(function() return ed.nrom(x) end, "; Eddy has (x * x):sum() ^ 0.5")
 refused(function() return x:Detach() end, "; Eddy has x:stop_gradient")
 refused(function() return ed.totable(x) end, "; Eddy has x:totable")
-refused(function() return ed.no_grad end, "; none is needed: only what runs within a tape is recorded")
+refused(function() return ed.no_grad end, "; not needed: only ops inside a tape are recorded")
 
 -- every word that is suggested is there
 local source <close> = assert(io.open "lua/suggest.lua")
@@ -43,7 +43,7 @@ for theirs in dictionary:gmatch("([^\n]-): [^\n]*\n") do
     for name in theirs:gmatch("[^:%s]+") do
         if rawget(ed, name) == nil then
             local _, message = pcall(function() return ed[name] end)
-            assert(message:find("; Eddy has ", 1, true) or message:find("; none is needed", 1, true), message)
+            assert(message:find("; Eddy has ", 1, true) or message:find("; not needed", 1, true), message)
             words = words + 1
         end
     end
