@@ -300,9 +300,10 @@ static void plots_are_drawn(void **unused)
     complains("-e 'ed.hist(\"a\")'",
               "(command line):1: hist: expected a tensor or a table of numbers");
     complains("-e 'ed.plot(ed.adam())'", "of numbers, got an optimizer");
-    complains("-e 'ed.plot({1, 2}, {foo = 1})'",
-              "(command line):1: plot: there is no option foo; there are title, width, height");
-    complains("-e 'ed.plot({1, 2}, {title = 5})'", "plot: title is a string, not a number");
+    complains(
+        "-e 'ed.plot({1, 2}, {foo = 1})'",
+        "(command line):1: plot: there is no option foo; the options are title, width, height");
+    complains("-e 'ed.plot({1, 2}, {title = 5})'", "plot: title must be a string, got a number");
     complains("-e 'local x = ed.ones{2} do local y <close> = x end ed.plot(x)'",
               "eddy: (command line):1: bad argument");
     complains("-e 'ed.plot({1}, {file = \"none/x.png\"})'",
