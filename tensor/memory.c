@@ -13,14 +13,24 @@
  * bound hands half of it to the process, so that what one thread makes and another frees comes
  * round.
  *
+ * The process's cache gives up what has been in it for longest: where a block that is freed would
+ * exceed the limit, and what nobody wanted while AGES times the bytes held were taken and given. A
+ * loop that needs a block only once in so long pays a few percent to have it anew; memory that an
+ * earlier part of the program needed goes back. A request whose class is empty may get a block of
+ * one of the next two classes, at most half as large again.
+ *
  * Counts. A thread adds up its own changes and tells the process when they exceed 64 KiB, so the
  * hot path has no atomic.
  */
 
 typedef struct memory_block {
     union {
-        ed_buffer buffer;          /* in use as a buffer */
-        struct memory_block *next; /* in a cache */
+        ed_buffer buffer;                         /* in use as a buffer */
+        struct {                                  /* in a cache; in the process's: */
+            struct memory_block *next, *previous; /* of its class */
+            struct memory_block *newer, *older;   /* of all */
+            int64_t freed;                        /* at this time of the clock */
+        };
     };
     uint32_t class;
 } memory_block;
@@ -35,6 +45,9 @@ enum {
     LARGE_BYTES = 256 << 20, /* from here on a request is compared with the machine */
     FRESH = 0xff,            /* fills what is fresh in test builds: a NaN in every float dtype */
     JUNK = 0xdb,             /* and what is freed */
+    NEAR = 2,                /* classes above its own that serve a large request */
+    AGES = 32,               /* see above */
+    YOUNG_BYTES = 256 << 20, /* no block is old before so much was taken and given */
 };
 
 #ifdef EDDY_SANITIZED
@@ -47,8 +60,10 @@ _Static_assert(sizeof(memory_block) <= HEADER, "the header has 64 bytes");
 
 static struct {
     pthread_mutex_t lock;
-    memory_list lists[CLASSES];
+    memory_block *lists[CLASSES]; /* newest first */
+    memory_block *newest, *oldest;
     int64_t cached, limit;
+    int64_t clock; /* bytes taken from the cache and given to it, ever */
     int64_t live, peak;
     int64_t fail_at; /* allocations to go before one fails; negative: off */
     bool fail_repeat, fail_happened, fail_armed;
@@ -103,52 +118,149 @@ static bool must_fail(void)
     return true;
 }
 
-/* Takes up to `most` blocks off the process's list of a class onto `to`. */
-static int take_shared(uint32_t class, int most, memory_list *to)
+/* ---- The system ------------------------------------------------------------------------------ */
+
+/* Huge blocks are mapped, in whole 2 MiB pages: the C library would keep what it gets back. */
+static bool is_mapped(uint32_t class)
 {
-    int taken = 0;
-    pthread_mutex_lock(&process.lock);
-    memory_list *from = &process.lists[class];
-    for (; taken < most && from->first; taken++) {
-        memory_block *block = from->first;
-        from->first = block->next;
-        CHANGE(from->count, -1);
-        block->next = to->first;
-        to->first = block;
-        CHANGE(to->count, 1);
-    }
-    process.cached -= taken * (int64_t)class_bytes(class);
-    pthread_mutex_unlock(&process.lock);
-    return taken;
+    return small_bytes && class_bytes(class) >= HUGE_BYTES;
 }
 
-static void give_shared(memory_block *block)
+static size_t mapped_bytes(uint32_t class)
 {
-    int64_t bytes = (int64_t)class_bytes(block->class);
-    pthread_mutex_lock(&process.lock);
-    bool kept = process.cached + bytes <= process.limit;
-    if (kept) {
-        memory_list *list = &process.lists[block->class];
-        block->next = list->first;
-        list->first = block;
-        CHANGE(list->count, 1);
-        process.cached += bytes;
-    }
-    pthread_mutex_unlock(&process.lock);
-    if (!kept) free(block);
+    return (class_bytes(class) + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+}
+
+static void *map_pages(size_t bytes)
+{
+    char *all = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED) return NULL;
+    const size_t before = -(uintptr_t)all & (HUGE_PAGE - 1);
+    if (before) munmap(all, before);
+    if (before != HUGE_PAGE) munmap(all + before + bytes, HUGE_PAGE - before);
+    madvise(all + before, bytes, MADV_HUGEPAGE);
+    return all + before;
 }
 
 static memory_block *from_system(uint32_t class, size_t asked)
 {
-    size_t bytes = small_bytes ? class_bytes(class) : asked;
-    size_t alignment = bytes >= HUGE_BYTES ? HUGE_PAGE : HEADER;
-    if (small_bytes) bytes = (bytes + alignment - 1) & ~(alignment - 1);
-    void *block;
-    if (posix_memalign(&block, alignment, bytes) != 0) return NULL;
-    if (bytes >= HUGE_BYTES) madvise(block, bytes, MADV_HUGEPAGE);
-    ((memory_block *)block)->class = class;
+    void *block = NULL;
+    if (is_mapped(class))
+        block = map_pages(mapped_bytes(class));
+    else if (posix_memalign(&block, HEADER, small_bytes ? class_bytes(class) : asked) != 0)
+        return NULL;
+    if (block) ((memory_block *)block)->class = class;
     return block;
 }
+
+static void to_system(memory_block *block)
+{
+    if (is_mapped(block->class))
+        munmap(block, mapped_bytes(block->class));
+    else
+        free(block);
+}
+
+/* ---- The process's cache, under its lock ----------------------------------------------------- */
+
+static void link_block(memory_block *block)
+{
+    memory_block **first = &process.lists[block->class];
+    block->previous = NULL;
+    if ((block->next = *first)) block->next->previous = block;
+    *first = block;
+    block->newer = NULL;
+    if ((block->older = process.newest)) block->older->newer = block;
+    process.newest = block;
+    if (!process.oldest) process.oldest = block;
+    process.cached += (int64_t)class_bytes(block->class);
+    block->freed = process.clock += (int64_t)class_bytes(block->class);
+}
+
+static void unlink_block(memory_block *block)
+{
+    memory_block **from = block->previous ? &block->previous->next : &process.lists[block->class];
+    if ((*from = block->next)) block->next->previous = block->previous;
+    *(block->newer ? &block->newer->older : &process.newest) = block->older;
+    *(block->older ? &block->older->newer : &process.oldest) = block->newer;
+    process.cached -= (int64_t)class_bytes(block->class);
+}
+
+static bool is_old(const memory_block *block)
+{
+    const int64_t held = __atomic_load_n(&process.live, __ATOMIC_RELAXED) + process.cached;
+    return process.clock - block->freed > AGES * held + YOUNG_BYTES;
+}
+
+/* Unlinks what is too much or too old; the chain of it, for free_chain without the lock. */
+static memory_block *evict(int64_t limit)
+{
+    memory_block *chain = NULL;
+    while (process.oldest && (process.cached > limit || is_old(process.oldest))) {
+        memory_block *block = process.oldest;
+        unlink_block(block);
+        block->next = chain;
+        chain = block;
+    }
+    return chain;
+}
+
+static int64_t free_chain(memory_block *block)
+{
+    int64_t bytes = 0;
+    for (memory_block *next; block; block = next) {
+        next = block->next;
+        bytes += (int64_t)class_bytes(block->class);
+        to_system(block);
+    }
+    return bytes;
+}
+
+/* Takes up to `most` blocks of a class out of the process's cache onto `to`. */
+static int take_shared(uint32_t class, int most, memory_list *to)
+{
+    int taken = 0;
+    pthread_mutex_lock(&process.lock);
+    for (memory_block *block; taken < most && (block = process.lists[class]); taken++) {
+        unlink_block(block);
+        process.clock += (int64_t)class_bytes(class);
+        block->next = to->first;
+        to->first = block;
+        CHANGE(to->count, 1);
+    }
+    pthread_mutex_unlock(&process.lock);
+    return taken;
+}
+
+/* A large block: of the class or, without one, of the next ones. */
+static memory_block *take_large(uint32_t class)
+{
+    memory_block *block = NULL;
+    pthread_mutex_lock(&process.lock);
+    for (uint32_t c = class; c <= class + NEAR && c < CLASSES && !block; c++)
+        block = process.lists[c];
+    if (block) unlink_block(block);
+    process.clock += (int64_t)class_bytes(class);
+    pthread_mutex_unlock(&process.lock);
+    return block;
+}
+
+static void give_shared(memory_block *block)
+{
+    memory_block *chain = NULL;
+    pthread_mutex_lock(&process.lock);
+    const bool kept = (int64_t)class_bytes(block->class) <= process.limit;
+    if (kept) {
+        link_block(block);
+        chain = evict(process.limit);
+    }
+    pthread_mutex_unlock(&process.lock);
+    if (!kept) to_system(block);
+    free_chain(chain);
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
 /* A block for `asked` bytes, its header among them. */
 static memory_block *take(thread_state *self, uint32_t class, size_t asked)
@@ -162,8 +274,8 @@ static memory_block *take(thread_state *self, uint32_t class, size_t asked)
             return block;
         }
     } else {
-        memory_list one = {0};
-        if (take_shared(class, 1, &one)) return one.first;
+        memory_block *block = take_large(class);
+        if (block) return block;
     }
     return from_system(class, asked);
 }
@@ -211,7 +323,7 @@ void *memory_alloc(size_t bytes)
     uint32_t class = class_of(bytes + HEADER);
     memory_block *block = take(self, class, bytes + HEADER);
     if (!block) return ed_fail(ED_OUT_OF_MEMORY, "out of memory: cannot allocate %zu bytes", bytes);
-    count_bytes(self, (int64_t)class_bytes(class));
+    count_bytes(self, (int64_t)class_bytes(block->class));
     if (HARD(1, SANITIZED)) memset((char *)block + HEADER, FRESH, bytes);
     return (char *)block + HEADER;
 }
@@ -323,28 +435,18 @@ void ed_memory_reset_peak(void)
 
 static int64_t free_list(memory_list *list)
 {
-    int64_t bytes = 0;
-    while (list->first) {
-        memory_block *block = list->first;
-        list->first = block->next;
-        bytes += (int64_t)class_bytes(block->class);
-        free(block);
-    }
+    memory_block *chain = list->first;
+    list->first = NULL;
     CHANGE(list->count, -list->count);
-    return bytes;
+    return free_chain(chain);
 }
 
 static int64_t free_shared(int64_t limit)
 {
-    int64_t freed = 0;
     pthread_mutex_lock(&process.lock);
-    for (int c = CLASSES - 1; c >= 0 && process.cached > limit; c--) {
-        int64_t bytes = free_list(&process.lists[c]);
-        process.cached -= bytes;
-        freed += bytes;
-    }
+    memory_block *chain = evict(limit);
     pthread_mutex_unlock(&process.lock);
-    return freed;
+    return free_chain(chain);
 }
 
 int64_t ed_memory_trim(void)

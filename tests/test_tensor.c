@@ -656,6 +656,69 @@ static void statistics(void **state)
 #endif
 }
 
+#ifndef EDDY_SANITIZED
+/* Frees a tensor of so many MiB; the address of its elements. */
+static const void *freed(double megabytes)
+{
+    ED_SCOPE;
+    return ed_data(ed_zeros(ED_SHAPE((int64_t)(megabytes * (1 << 18)))));
+}
+
+/* A full cache gives up what has been in it for longest, so that new sizes are cached too. */
+static void full_cache(void **state)
+{
+    (void)state;
+    ed_memory_trim();
+    ed_memory_set_cache_limit(64 << 20);
+    for (int i = 0; i < 40; i++) freed(1 + 0.2 * i);
+    const int64_t full = ed_memory_stats().cached_bytes;
+    assert_true(full > 32 << 20 && full <= 65 << 20);
+    const void *first = freed(20);
+    for (int i = 0; i < 10; i++) assert_ptr_equal(freed(20), first);
+    assert_true(ed_memory_stats().cached_bytes <= 65 << 20); /* the thread has a few, too */
+    freed(100); /* more than the limit */
+    assert_ptr_equal(freed(20), first);
+    ed_memory_set_cache_limit(1 << 30);
+}
+
+/* What nobody wants any more goes back while others come and go. */
+static void old_blocks(void **state)
+{
+    (void)state;
+    ed_memory_trim();
+    {
+        ED_SCOPE;
+        for (int i = 0; i < 8; i++) ed_zeros(ED_SHAPE(16 << 18));
+    }
+    assert_true(ed_memory_stats().cached_bytes >= 128 << 20);
+    const void *small = freed(4);
+    for (int i = 0; i < 4000; i++) freed(4);
+    assert_ptr_equal(freed(4), small);
+    assert_true(ed_memory_stats().cached_bytes < 16 << 20);
+}
+
+/* A block of a class above serves a request whose own class is empty; one of twice the size does
+ * not. */
+static void near_sizes(void **state)
+{
+    (void)state;
+    ed_memory_trim();
+    const void *data = freed(9);
+    assert_ptr_equal(freed(7.5), data);
+    const int64_t cached = ed_memory_stats().cached_bytes;
+    freed(4);
+    assert_true(ed_memory_stats().cached_bytes > cached);
+    assert_ptr_equal(freed(9), data);
+    const int64_t live = ed_memory_stats().live_bytes;
+    {
+        ED_SCOPE;
+        ed_zeros(ED_SHAPE(15 << 17)); /* 7.5 MiB in the block of 9 */
+        assert_true(ed_memory_stats().live_bytes >= live + (9 << 20));
+    }
+    assert_int_equal(ed_memory_stats().live_bytes, live);
+}
+#endif
+
 static void failing(void **state)
 {
     (void)state;
@@ -782,6 +845,10 @@ int main(void)
         cmocka_unit_test(references),      cmocka_unit_test(errors),
         cmocka_unit_test(errors_moved),    cmocka_unit_test(variables),
         cmocka_unit_test(copy_on_write),   cmocka_unit_test(lists),
+#ifndef EDDY_SANITIZED
+        cmocka_unit_test(full_cache),      cmocka_unit_test(old_blocks),
+        cmocka_unit_test(near_sizes),
+#endif
         cmocka_unit_test(statistics),      cmocka_unit_test(failing),
         cmocka_unit_test(forgotten_scope), cmocka_unit_test(threads),
     };
