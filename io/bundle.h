@@ -1,15 +1,14 @@
 /*
  * TensorFlow's tensor bundle V2: PREFIX.index, a sorted table of names (LevelDB's), and
- * PREFIX.data-SSSSS-of-NNNNN, the tensors' bytes. This file knows bytes and names; what the names
- * mean in a checkpoint is train/'s.
+ * PREFIX.data-SSSSS-of-NNNNN, the tensors' bytes. These files handle bytes and names; the meaning
+ * of the names in a checkpoint is in train/.
  *
- * Beside TensorFlow's own checksums (CRC-32C for every tensor and every block of the index) a
- * bundle written here has an entry more, the string tensor BUNDLE_DIGESTS, which TensorFlow passes
- * over. Each of its elements is a line as `xxhsum -H128` prints it: XXH3-128 of a tensor's stored
- * bytes as 32 hexadecimal digits, two spaces, the tensor's name; a line for every other tensor, in
- * the order of names. It is an entry like others: it is counted and found, and has no digest
- * itself. A tensor that no line names, or a bundle without lines or with unreadable ones, has
- * TensorFlow's checksums.
+ * Besides TensorFlow's checksums (CRC-32C for each tensor and each block of the index) a bundle
+ * written here has one more entry, the string tensor BUNDLE_DIGESTS, which TensorFlow ignores. Each
+ * of its elements is a line as `xxhsum -H128` prints it: XXH3-128 of a tensor's stored bytes as 32
+ * hexadecimal digits, two spaces, the tensor's name; one line for each other tensor, in the order
+ * of names. It is an ordinary entry: it is counted and found, and has no digest itself. A tensor
+ * without a line, or a bundle without lines or with invalid ones, has only TensorFlow's checksums.
  */
 #ifndef EDDY_IO_BUNDLE_H
 #define EDDY_IO_BUNDLE_H
@@ -26,30 +25,27 @@ enum { BUNDLE_MAX_RANK = 254 };
 
 typedef struct bundle bundle;
 
-/*
- * A named tensor of a bundle, as its index says. Slices of a sliced tensor are not entries of their
- * own: the tensor is read as one. Of an entry with damage only the name is to be believed; every
- * attempt to read it fails and says what is wrong with it, while the others can be read.
- */
+/* A named tensor of a bundle, from its index. Slices of a sliced tensor are not separate
+ * entries: the tensor is read as a whole. Of an entry with damage only the name is valid;
+ * reading it fails with that message, while other entries can be read. */
 typedef struct bundle_entry {
-    const char *name; /* ends in a 0; a name with a 0 inside has a longer name_size */
+    const char *name; /* ends in a 0; if it contains a 0, name_size is larger */
     size_t name_size;
-    const char *damage; /* what is wrong with the entry, NULL: nothing */
+    const char *damage; /* the entry's damage as a sentence; NULL: none */
     io_dtype dtype;
-    int rank;             /* 0 to BUNDLE_MAX_RANK: more than tensors have */
-    const int64_t *shape; /* checked: no negative extent, the product fits */
+    int rank;             /* 0 to BUNDLE_MAX_RANK, which tensors do not support */
+    const int64_t *shape; /* checked: no negative size, the product fits */
     int64_t elements;
     int64_t bytes; /* of the elements; of strings and variants: as stored */
 } bundle_entry;
 
 /*
- * Opens PREFIX and reads its index whole, every block's checksum verified, names sorted and without
- * repetition. ED_NOT_FOUND if there is no index; ED_DATA_LOSS for a damaged one; ED_UNIMPLEMENTED
- * for one that asks for newer readers. Each entry is compared with its shard; what is wrong there
- * (a missing shard, an extent beyond its end, an absurd shape) is the entry's damage and no
- * failure. `who`, a text that stays, begins errors. The bundle is an object: ed_release gives it up
- * (no scope holds it). It keeps its files open, so replacing or removing them changes nothing for
- * it.
+ * Opens PREFIX and reads its index: checksums of all blocks verified, names sorted and unique.
+ * ED_NOT_FOUND if there is no index; ED_DATA_LOSS if it is damaged; ED_UNIMPLEMENTED if it requires
+ * a newer reader. Each entry is compared with its shard; an error there (a missing shard, an entry
+ * beyond its end, an invalid shape) is the entry's damage, not a failure. `who`, a string constant,
+ * begins errors. The bundle is an object, which the caller releases by ed_release. It keeps its
+ * files open, so replacing or removing them does not affect it.
  */
 bundle *bundle_open(const char *who, const char *prefix);
 
@@ -60,65 +56,66 @@ const char *bundle_prefix(const bundle *b);
 int bundle_shards(const bundle *b);
 
 /*
- * The elements, row-major, in the machine's byte order, into `to` of entry->bytes bytes: checksum
- * and, where there is one, digest verified over what was read. Large tensors are read by several
- * threads. ED_DATA_LOSS names the tensor; `to` then holds anything. Not for strings and variants.
+ * Reads the elements, row-major, in the machine's byte order, to `to`, which has entry->bytes
+ * bytes; verifies the checksum and, if there is one, the digest of what was read. Large tensors are
+ * read by several threads. ED_DATA_LOSS names the tensor; the contents of `to` are then undefined.
+ * Not for strings and variants.
  */
 bool bundle_read(const bundle *b, const bundle_entry *entry, void *to);
 
-/* The same into a new tensor of an Eddy dtype, owned by nobody yet; ED_UNIMPLEMENTED for a dtype or
- * rank that tensors don't have. */
+/* The same into a new tensor of an Eddy dtype; the caller owns the reference. ED_UNIMPLEMENTED
+ * for a dtype or rank that tensors don't support. */
 ed_tensor *bundle_tensor(const bundle *b, const bundle_entry *entry);
 
-/* The elements as bundle_read gives them, strings and variants as they are stored, handed to `take`
- * piece by piece; everything verified by the end. false as soon as `take` says so. */
+/* Passes the elements to `take` piece by piece, numbers as by bundle_read, strings and variants
+ * as they are stored; everything is verified at the end. false if `take` returns false. */
 bool bundle_stream(const bundle *b, const bundle_entry *entry, io_sink *take, void *user);
 
-/* Element i of a string tensor appended to `out`; its checksum verified. */
+/* Appends element i of a string tensor to `out`; verifies its checksum. */
 bool bundle_string(const bundle *b, const bundle_entry *entry, int64_t i, io_buffer *out);
 
-/* All elements of a string tensor in order, verified before the first is seen; false as soon as
- * `visit` says so. A string is valid during the call. */
+/* Visits all elements of a string tensor in order; everything is verified before the first one.
+ * false if `visit` returns false. A string is valid during the call. */
 bool bundle_strings(const bundle *b, const bundle_entry *entry,
                     bool (*visit)(void *user, io_span string), void *user);
 
-/* Verifies an entry of any dtype without keeping it: checksum, and digest where there is one. */
+/* Verifies an entry of any dtype: checksum and, if there is one, digest. */
 bool bundle_verify(const bundle *b, const bundle_entry *entry);
 
-/* The digest that was written with it; false (no error) if there is none. */
+/* The digest that was written with it; false, without an error, if there is none. */
 bool bundle_digest(const bundle *b, const bundle_entry *entry, io_digest *digest);
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 typedef struct bundle_writer bundle_writer;
 
-/* Begins PREFIX, one shard, in a folder that is made if it is missing. NULL on failure. Names may
- * come in any order. */
+/* Begins PREFIX, with one shard; creates missing folders. NULL on failure. Names may be added in
+ * any order. */
 bundle_writer *bundle_create(const char *who, const char *prefix);
 
-/* Appends a tensor, strided views strip by strip without a copy of the whole. Names are not empty
- * and not BUNDLE_DIGESTS, which bundle_finish adds; one that came before is found at the latest by
- * bundle_finish. After a failure all further calls give false. */
+/* Appends a tensor, strided views strip by strip without a copy of the whole. Names must not be
+ * empty or BUNDLE_DIGESTS, which bundle_finish adds; a duplicate name fails here or in
+ * bundle_finish. After a failure all further calls return false. */
 bool bundle_add(bundle_writer *w, const char *name, const ed_tensor *tensor);
 
-/* Elements as they are, in the machine's order: for dtypes that tensors don't have. */
+/* Appends elements in the machine's byte order: for dtypes that tensors don't support. */
 bool bundle_add_raw(bundle_writer *w, const char *name, io_dtype dtype, int rank,
                     const int64_t *shape, const void *data, size_t size);
 
-/* A tensor of strings; rank 0 for a scalar. */
+/* Appends a tensor of strings; rank 0: a scalar. */
 bool bundle_add_strings(bundle_writer *w, const char *name, int rank, const int64_t *shape,
                         const io_span *strings, int64_t count);
 
-/* Writes the digests and the index, data before index, each fsynced, renamed, folder fsynced. Frees
- * the writer in any case; on failure nothing of the bundle is left and an older one of the same
- * prefix is as it was (but for the instant between the two renames: see the .c file). */
+/* Writes the digests and the index, data before index: fsync of each, rename, fsync of the
+ * folder. Frees the writer in any case; on failure nothing of the bundle is left, and an older
+ * one of the same prefix is unchanged (except between the two renames: see the .c file). */
 bool bundle_finish(bundle_writer *w);
 
-/* Gives it up. NULL is allowed. */
+/* Discards the bundle. NULL is allowed. */
 void bundle_discard(bundle_writer *w);
 
-/* Removes PREFIX's index, then its shards: whatever of PREFIX.index and PREFIX.data-*-of-* is
- * there. */
+/* Removes PREFIX's index, then its shards: all existing files PREFIX.index and
+ * PREFIX.data-*-of-*. */
 bool bundle_remove(const char *who, const char *prefix);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Bytes from and for files, for readers that believe nothing: a cursor that never reads past its
- * end, and a text of bytes that grows. Numbers are little-endian; varints are protocol buffers'.
+ * Bytes from and for files, for readers that trust nothing: a cursor that never reads past its end,
+ * and a growing buffer. Numbers are little-endian; varints are protocol buffers'.
  *
- * A cursor that fails stays failed: reads give 0 and leave everything where it is, so a parser
- * reads on and asks io_ok once, before it believes what it read.
+ * A cursor that failed stays failed: reads return 0 and change nothing, so a parser may continue
+ * and check io_ok once, before it uses the result.
  */
 #ifndef EDDY_IO_BYTES_H
 #define EDDY_IO_BYTES_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Some bytes of somebody else's. */
+/* A range of bytes in memory of others. */
 typedef struct io_span {
     const uint8_t *data;
     size_t size;
@@ -35,13 +35,13 @@ static inline bool io_ok(const io_cursor *c)
     return !c->failed;
 }
 
-/* Whether there is more to read; false once it has failed. */
+/* Whether there is more to read; false after a failure. */
 static inline bool io_more(const io_cursor *c)
 {
     return !c->failed && c->at < c->end;
 }
 
-/* The next n bytes, which the cursor goes past; {NULL, 0} if there are fewer. */
+/* The next n bytes; moves the cursor past them. {NULL, 0} if there are fewer. */
 io_span io_take(io_cursor *c, size_t n);
 
 uint8_t io_u8(io_cursor *c);
@@ -49,7 +49,7 @@ uint16_t io_u16(io_cursor *c);
 uint32_t io_u32(io_cursor *c);
 uint64_t io_u64(io_cursor *c);
 
-/* At most ten bytes; what goes beyond 64 bits fails. */
+/* At most ten bytes; fails if it exceeds 64 bits. */
 uint64_t io_varint(io_cursor *c);
 
 /* A varint length and as many bytes. */
@@ -67,17 +67,17 @@ typedef struct io_field {
     io_span bytes;  /* of IO_BYTES */
 } io_field;
 
-/* The next field of the message under the cursor; false at its end and when it is damaged (ask
- * io_ok). Groups, which nobody writes, count as damage. */
+/* The next field of the message; false at its end and if it is damaged (check io_ok). Groups,
+ * which are obsolete, count as damage. */
 bool io_next_field(io_cursor *c, io_field *field);
 
-/* Receives bytes piece by piece; false stops whoever passes them, who then returns false. */
+/* Receives bytes piece by piece; false stops the caller, which then returns false. */
 typedef bool io_sink(void *user, const void *data, size_t size);
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* A growing text of bytes; {0} is an empty one. Once memory was refused it stays failed, and what
- * is put is dropped. */
+/* A growing buffer; {0} is an empty one. After an allocation failed it stays failed, and what is
+ * put is dropped. */
 typedef struct io_buffer {
     uint8_t *data;
     size_t size, capacity;
@@ -93,7 +93,7 @@ void io_put_u64(io_buffer *b, uint64_t value);
 void io_put_varint(io_buffer *b, uint64_t value);
 void io_put_format(io_buffer *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Fields of a message: written even where the value is the default; callers leave those out. */
+/* Fields of a message: written even if the value is the default; callers omit those. */
 void io_put_field_varint(io_buffer *b, uint32_t number, uint64_t value);
 void io_put_field_fixed32(io_buffer *b, uint32_t number, uint32_t value);
 void io_put_field_bytes(io_buffer *b, uint32_t number, const void *data, size_t size);

@@ -1,7 +1,5 @@
-/*
- * Checksums of what is written: CRC-32C, as TensorFlow's files have it, by the processor's own
- * instruction where there is one, and XXH3's 128 bits.
- */
+/* Checksums of written data: CRC-32C, as in TensorFlow's files, by the processor's instruction
+ * if it has one, and XXH3-128. */
 #ifndef EDDY_IO_CHECKSUM_H
 #define EDDY_IO_CHECKSUM_H
 
@@ -9,10 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Whether a checksum worked out is the one a file has stored: every reader asks here. A fuzzer
- * would never get behind one, so what is built for it (make fuzz) takes them all for right.
- */
+/* Whether a computed checksum equals the one in a file: all readers use this. A fuzzer would
+ * never find a matching one, so builds for fuzzing (make fuzz) accept all. */
 static inline bool io_checksum_is(uint64_t found, uint64_t stored)
 {
 #ifdef EDDY_FUZZING
@@ -21,17 +17,18 @@ static inline bool io_checksum_is(uint64_t found, uint64_t stored)
     return found == stored;
 }
 
-/* crc extended by `size` bytes; begins at 0. The crc of a part and then of the rest is that of the
- * whole. */
+/* crc extended by `size` bytes; the initial value is 0. Extending by one part and then by the
+ * rest gives the crc of the whole. */
 uint32_t io_crc32c(uint32_t crc, const void *data, size_t size);
 
 /* The same without the instruction. */
 uint32_t io_crc32c_plain(uint32_t crc, const void *data, size_t size);
 
-/* The crc of a whole of its parts': of the first, and of the rest, which has `rest_size` bytes. */
+/* The crc of the whole from those of the first part and of the rest, which has `rest_size`
+ * bytes. */
 uint32_t io_crc32c_join(uint32_t first, uint32_t rest, size_t rest_size);
 
-/* As files store it / back. */
+/* The masked form that files store / the reverse. */
 static inline uint32_t io_crc32c_mask(uint32_t crc)
 {
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
@@ -48,9 +45,9 @@ typedef struct io_digest {
     uint64_t low, high;
 } io_digest;
 
-typedef struct io_digester io_digester; /* xxHash's state; memory_free gives it back */
+typedef struct io_digester io_digester; /* xxHash's state; memory_free frees it */
 
-io_digester *io_digest_begin(void); /* NULL without memory */
+io_digester *io_digest_begin(void); /* NULL if memory is short */
 void io_digest_add(io_digester *d, const void *data, size_t size);
 io_digest io_digest_end(const io_digester *d);
 io_digest io_digest_of(const void *data, size_t size);

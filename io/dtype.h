@@ -1,7 +1,5 @@
-/*
- * Element types as files know them: more than a tensor can have. Numbers are TensorFlow's DataType;
- * what only other formats know stands behind.
- */
+/* Element types in files, more than tensors support. Values are TensorFlow's DataType; those of
+ * other formats follow after them. */
 #ifndef EDDY_IO_DTYPE_H
 #define EDDY_IO_DTYPE_H
 
@@ -42,24 +40,24 @@ typedef enum io_dtype {
     IO_INT2 = 31,
     IO_UINT2 = 32,
     IO_FLOAT4_E2M1FN = 33,
-    IO_FLOAT6_E2M3 = 1001, /* safetensors' alone, from here */
+    IO_FLOAT6_E2M3 = 1001, /* from here on of safetensors only */
     IO_FLOAT6_E3M2 = 1002,
     IO_FLOAT8_E8M0 = 1003,
 } io_dtype;
 
-/* "float32" and so on, as TensorFlow calls them; "unknown" for a number that is none. */
+/* TensorFlow's name, "float32" and so on; "unknown" for an invalid value. */
 const char *io_dtype_name(io_dtype dtype);
 
-/* Bits of one element as they lie in a bundle or .npy (4-bit types take a byte there; safetensors
- * packs them); 0 for strings, variants, unknown numbers. */
+/* Bits of an element in a bundle or .npy (4-bit types take a byte there; safetensors packs
+ * them); 0 for strings, variants and invalid values. */
 int io_dtype_bits(io_dtype dtype);
 
-/* The tensor's dtype, ED_DTYPE_NONE if tensors have none such / back. */
+/* The dtype of tensors, ED_DTYPE_NONE if they do not support it / the reverse. */
 ed_dtype io_dtype_to(io_dtype dtype);
 io_dtype io_dtype_from(ed_dtype dtype);
 
-/* The size in bytes of a part that is to be reversed when the file's endianness is not the
- * machine's: half an element for complex numbers. */
+/* The size in bytes of the units that are swapped if the file's byte order is not the machine's:
+ * half an element for complex numbers. */
 int io_dtype_part(io_dtype dtype);
 
 #endif

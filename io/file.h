@@ -1,10 +1,10 @@
 /*
- * The file layer: the only place that calls the system for files that hold users' work.
+ * The file layer: the only place with system calls for files of users' data.
  *
- * A file is written under a temporary name beside its own, NAME.tmp.PID.NUMBER, and appears under
- * its own when it is complete and on disk: write, fsync, rename, fsync of the folder. Whatever
- * fails on the way is an error that names the file and the call; the temporary file is removed, and
- * an older file of the name stays as it was.
+ * A file is written under a temporary name next to its own, NAME.tmp.PID.NUMBER, and gets its own
+ * name when it is complete and on disk: write, fsync, rename, fsync of the folder. Any failure is
+ * an error that names the file and the call; the temporary file is removed, and an older file of
+ * that name is unchanged.
  *
  * Tests make any of these calls fail: io_fault.
  */
@@ -18,31 +18,30 @@
 
 typedef struct io_writer io_writer;
 
-/* Begins a file; `who` (a text that stays) begins errors: "who: PATH: write: No space left on
+/* Begins a file; `who` (a string constant) begins errors: "who: PATH: write: No space left on
  * device". NULL on failure. */
 io_writer *io_create(const char *who, const char *path);
 
-/* Appends; short writes and interruptions are gone on from. After a failure all further calls do
- * nothing and give false. */
+/* Appends; continues after short writes and interruptions. After a failure all further calls do
+ * nothing and return false. */
 bool io_write(io_writer *w, const void *data, size_t size);
 
-/* Where the next byte goes: the number of those written. */
+/* The offset of the next byte: the number of bytes written. */
 int64_t io_written(const io_writer *w);
 
-/* fsync and close, the name still being the temporary one: for several files that are to appear one
- * after the other. */
+/* fsync and close, still under the temporary name: for several files that are renamed one after
+ * the other. */
 bool io_seal(io_writer *w);
 
-/* Seals it if that was not done, renames it to its own name and (with `sync_folder`) fsyncs the
- * folder; frees the writer in any case. On failure the file is gone as by io_discard, unless it was
- * the folder's fsync that failed: then the file has its name already, and no power cut is promised
- * to leave it there. */
+/* Seals the file if that was not done, renames it and (with `sync_folder`) fsyncs the folder;
+ * frees the writer in any case. On failure the file is removed as by io_discard, unless only the
+ * folder's fsync failed: then the file has its name, but may lose it in a power cut. */
 bool io_commit(io_writer *w, bool sync_folder);
 
-/* Gives the file up: closes, unlinks, frees. NULL is allowed. */
+/* Discards the file: closes, unlinks, frees. NULL is allowed. */
 void io_discard(io_writer *w);
 
-/* A whole file at once. */
+/* Writes a whole file. */
 bool io_write_file(const char *who, const char *path, const void *data, size_t size);
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -54,66 +53,64 @@ typedef struct io_file {
     int64_t size;
 } io_file;
 
-/* Whether an error of a reader says that the file is missing or damaged. */
+/* Whether an error of a reader means that the file is missing or damaged. */
 static inline bool io_is_loss(ed_error_code code)
 {
     return code == ED_NOT_FOUND || code == ED_DATA_LOSS;
 }
 
-/* Opens a regular file for reading. ED_NOT_FOUND if there is none, ED_IO otherwise. */
+/* Opens a regular file for reading. ED_NOT_FOUND if there is none, ED_IO for other failures. */
 bool io_open(io_file *file, const char *who, const char *path);
 void io_close(io_file *file);
 
-/* Exactly `size` bytes from `offset`; fewer there: ED_DATA_LOSS. */
+/* Reads exactly `size` bytes from `offset`; ED_DATA_LOSS if there are fewer. */
 bool io_read_at(const io_file *file, int64_t offset, void *to, size_t size);
 
-/* The same for threads that help others: says so by false only and keeps no error. */
+/* The same for helper threads: returns false without an error. */
 bool io_try_read_at(const io_file *file, int64_t offset, void *to, size_t size);
 
-/* All of a file that holds at most `limit` bytes (ED_DATA_LOSS beyond), and a 0 behind it;
- * memory_free gives data back. */
+/* Reads a whole file of at most `limit` bytes (ED_DATA_LOSS if it has more), and appends a 0;
+ * memory_free frees data. */
 bool io_read_file(const char *who, const char *path, size_t limit, uint8_t **data, size_t *size);
 
-/* The file's bytes in memory, read only, as long as the buffer that is returned (with one
- * reference; data points at the first byte; an empty file gives a buffer all the same). */
+/* Maps the file's bytes, read only, while the returned buffer exists (with one reference; data
+ * points to the first byte; an empty file gives a buffer too). */
 ed_buffer *io_map(const io_file *file);
 
 /* ---- Folders and names ----------------------------------------------------------------------- */
 
-/* Whether a regular file of that name is there. */
+/* Whether a regular file of that name exists. */
 bool io_exists(const char *path);
 
-/* Makes the folder and those above it that are missing. */
+/* Creates the folder and the missing ones above it. */
 bool io_make_folders(const char *who, const char *path);
 
-/* The folder a path lies in, "." if it names none; the rest. memory_free gives the first back. */
+/* The folder of a path, "." if it has none; and the rest. memory_free frees the first. */
 char *io_folder_of(const char *path);
 const char *io_name_of(const char *path);
 
-/* printf into a new text; memory_free gives it back. NULL without memory. */
+/* printf into a new string; memory_free frees it. NULL if memory is short. */
 char *io_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Calls visit for every name in the folder but . and ..; false stops, and is returned without an
- * error of its own. A folder that is not there has none. */
+/* Calls visit for each name in the folder except . and ..; stops if it returns false, and
+ * returns that without an error of its own. A folder that does not exist has no names. */
 bool io_each_name(const char *who, const char *folder, bool (*visit)(const char *name, void *user),
                   void *user);
 
-/* Removes a file; one that is not there is no failure. */
+/* Removes a file; it is not an error if it does not exist. */
 bool io_remove(const char *who, const char *path);
 
-/* fsync of a folder: names given and taken in it are on disk. */
+/* fsync of a folder: makes created and removed names durable. */
 bool io_sync_folder(const char *who, const char *folder);
 
-/* Removes temporary files of this layer that no living process is writing (NAME.tmp.PID.NUMBER with
- * such a PID) and whose NAME `mine` accepts. Failures are passed over: they will be met again. */
+/* Removes temporary files of this layer that no living process is writing (NAME.tmp.PID.NUMBER
+ * with such a PID) and whose NAME `mine` accepts. Ignores failures. */
 void io_sweep(const char *folder, bool (*mine)(const char *name, void *user), void *user);
 
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
-/*
- * A lock on a folder's file `name`, held until io_unlock or the process' end: -1 with
- * ED_FAILED_PRECONDITION if another process or this one holds it.
- */
+/* A lock on a folder's file `name`, held until io_unlock or the end of the process; -1, with
+ * ED_FAILED_PRECONDITION, if another process or this one holds it. */
 int io_lock(const char *who, const char *folder, const char *name);
 void io_unlock(int lock);
 
@@ -132,10 +129,10 @@ typedef enum io_call {
 } io_call;
 
 /*
- * System call number n from now (0: the next) of that kind fails with `error` (an errno; 0: a write
- * or read does half of what was asked, -1: nothing of it, and neither says that anything is wrong);
- * with `repeat` every one after it too. A negative n switches it off. Process-wide; io_fault_count
- * tells how many calls of the kind were made since.
+ * Makes system call number n from now (0: the next) of that kind fail with `error` (an errno; 0: a
+ * write or read moves half of the bytes, -1: none, without an error); with `repeat` all later ones
+ * too. A negative n switches it off. Process-wide; io_fault_count returns the number of calls of
+ * the kind since then.
  */
 void io_fault(io_call call, int64_t n, int error, bool repeat);
 int64_t io_fault_count(void);

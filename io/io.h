@@ -1,7 +1,8 @@
 /*
- * File formats of others: NumPy's .npy and .npz, safetensors, TensorFlow's bundles. Nothing in a
- * file is ever executed and no size it claims is trusted. What is written appears under its name
- * only when it is complete and on disk (temporary file, fsync, rename, fsync of the folder).
+ * Files of other programs' formats: NumPy's .npy and .npz, safetensors, TensorFlow's bundles;
+ * objects as JSON. Nothing in a file is ever executed, and no size in a file is trusted. A written
+ * file appears under its name only when it is complete and on disk (temporary file, fsync, rename,
+ * fsync of the folder).
  */
 #ifndef EDDY_IO_H
 #define EDDY_IO_H
@@ -13,10 +14,10 @@
 /* ---- One tensor: .npy ------------------------------------------------------------------------ */
 
 /*
- * The tensor of a .npy file: mapped, not read, where the file's layout allows it (the file must
- * then not be overwritten in place while the tensor lives; replacing it by rename is fine). Fortran
+ * The tensor of a .npy file: memory-mapped if the file's layout allows it, else read (a mapped file
+ * must not be overwritten in place while the tensor lives; replacing it by rename is fine). Fortran
  * order becomes a transposed view; big-endian elements are swapped. Fails for dtypes that tensors
- * don't support, pickled objects among them (which are never loaded), and for damaged files.
+ * don't support, among them pickled objects (which are never loaded), and for damaged files.
  */
 ed_tensor *ed_read_npy(const char *path);
 
@@ -28,7 +29,8 @@ bool ed_write_npy(const char *path, ed_tensor *tensor);
 /*
  * A file of named tensors, open for reading: safetensors, .npz, .npy (one tensor, named ""), or a
  * TensorFlow bundle by its prefix or its .index file. The format is recognised by the file's
- * content, not its name. The directory is checked at once, elements when they are asked for.
+ * content, not its name. Opening checks the list of tensors; their elements are checked when they
+ * are read.
  */
 typedef struct ed_archive ed_archive;
 ed_archive *ed_archive_open(const char *path);
@@ -57,27 +59,28 @@ ed_ints ed_archive_shape(const ed_archive *archive, int64_t i);
 /* The size in the file in bytes. */
 int64_t ed_archive_bytes(const ed_archive *archive, int64_t i);
 
-/* Tensor i, mapped where the layout allows it. Fails with ED_UNIMPLEMENTED for a dtype or rank that
- * tensors don't support, with ED_DATA_LOSS for damage. */
+/* Tensor i, memory-mapped if the layout allows it. Fails with ED_UNIMPLEMENTED for a dtype or
+ * rank that tensors don't support, with ED_DATA_LOSS for damaged data. */
 ed_tensor *ed_archive_tensor(ed_archive *archive, int64_t i);
 
 /* The same by name; ED_NOT_FOUND if there is none of that name. */
 ed_tensor *ed_archive_get(ed_archive *archive, const char *name);
 
-/* Checks all that can be checked of tensor i without keeping it: checksums, digests, sizes. */
+/* Verifies tensor i without keeping it: checksums, digests, sizes. false, with an error, if it
+ * is damaged. */
 bool ed_archive_verify(ed_archive *archive, int64_t i);
 
 /* XXH3-128 of tensor i's bytes as 32 hexadecimal digits, computed from the file; the string belongs
  * to the scope. NULL on failure. */
 const char *ed_archive_digest(ed_archive *archive, int64_t i);
 
-/* The string under a key of a safetensors file's metadata; NULL, without an error, if there is
- * none. A string with a zero byte in it ends there. */
+/* The string of a key in a safetensors file's metadata; NULL, without an error, if there is
+ * none. It ends at a zero byte. */
 const char *ed_archive_metadata(const ed_archive *archive, const char *key);
 
 /* ---- Writing archives ------------------------------------------------------------------------ */
 
-/* Names and tensors in turn, any number of pairs: ED_NAMED("kernel", kernel, "bias", bias). */
+/* Pairs of name and tensor: ED_NAMED("kernel", kernel, "bias", bias). */
 typedef struct ed_named {
     const void *const *values;
     int64_t count; /* of names and tensors together */
@@ -87,20 +90,20 @@ typedef struct ed_named {
                 sizeof((const void *const[]){NULL, __VA_ARGS__}) / sizeof(void *) - 1})
 
 typedef struct ed_archive_options {
-    const char *format; /* its name; not given: by the path's ending */
+    const char *format; /* the format's name; default: by the path's ending */
 } ed_archive_options;
 
 /*
- * Writes tensors under names, in the format that the path's ending says (.npz, .npy, .safetensors;
- * .index: a bundle, whose prefix is the path without it) or .format names:
+ * Writes tensors under names, in the format of the path's ending (.npz, .npy, .safetensors; .index:
+ * a bundle, whose prefix is the path without it) or in .format:
  *
  *     ed_archive_write("model.npz", ED_NAMED("kernel", kernel, "bias", bias));
  *     ed_archive_write("model", ED_NAMED("x", x), .format = "bundle");
  *
- * Names must differ and not be empty; a .npy holds one tensor, whose name is dropped. Strided views
- * are written strip by strip, without a copy of the whole. false on failure: ED_INVALID_ARGUMENT
- * for an unknown format or a bad name, ED_UNIMPLEMENTED for a dtype that the format does not have,
- * ED_IO; an older file of the path is then as it was.
+ * Names must differ and not be empty; a .npy holds one tensor, without its name. Strided views are
+ * written strip by strip, without a copy of the whole. false on failure: ED_INVALID_ARGUMENT for an
+ * unknown format or an invalid name, ED_UNIMPLEMENTED for a dtype that the format does not have,
+ * ED_IO; an older file of that path is then unchanged.
  */
 #define ed_archive_write(path, tensors, ...)                                                       \
     ed_archive_write_with(path, tensors, &(ed_archive_options){__VA_ARGS__})
@@ -109,21 +112,19 @@ bool ed_archive_write_with(const char *path, ed_named tensors, const ed_archive_
 /* ---- Objects as JSON (io/config.c) ----------------------------------------------------------- */
 
 /*
- * What an object was made from, as JSON: its family, its kind and all of its options, objects among
- * them likewise; not the values of its variables, which checkpoints hold.
+ * An object's family, kind and options as JSON, including the objects among its options; without
+ * the values of its variables, which checkpoints save.
  *
  *     {"module": "layer", "class_name": "dense", "config": {"units": 10, "use_bias": true, ...}}
  *
- * Of objects that a kind made (ed_kind): layers, optimizers, initializers, metrics; and of
- * generators. The string belongs to the scope. NULL on failure.
+ * For objects of a kind (ed_kind): layers, optimizers, initializers, metrics; and for generators.
+ * The string belongs to the scope. NULL on failure.
  */
 const char *ed_to_json(const void *object);
 
-/*
- * A new object from such JSON, the same as the one that it was written from; options that are left
- * out have their defaults. Fails for text that is not such JSON, for a kind, option or value that
- * does not exist, and for options beyond their limits.
- */
+/* A new object from such JSON; options that are not in it have their defaults. Fails for a
+ * string that is not such JSON, for a kind, option or value that does not exist, and for options
+ * outside their limits. */
 void *ed_from_json(const char *json);
 
 #pragma GCC visibility pop

@@ -1,10 +1,10 @@
 /*
- * ZIP, as .npz files are: the directory at the end, members as streams, and a writer.
+ * ZIP, as used by .npz files: the directory at the end, members as streams, and a writer.
  *
- * Sizes come from the directory, ZIP64's too; what stands before the members or behind the
- * directory moves nothing. Members are stored, deflated, or compressed by bzip2 or LZMA; a member's
- * CRC-32 is checked when its last byte is read. No two members may share bytes of the file, so that
- * reading all of them takes time by the file's size.
+ * Sizes are those of the directory, also ZIP64's; bytes before the members or after the directory
+ * are ignored. Members are stored, deflated, or compressed by bzip2 or LZMA; a member's CRC-32 is
+ * verified at its last byte. Members must not overlap in the file, so reading all of them takes
+ * time proportional to the file's size.
  */
 #ifndef EDDY_IO_ZIP_H
 #define EDDY_IO_ZIP_H
@@ -14,13 +14,13 @@
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 typedef struct zip_member {
-    io_span name; /* in the directory's bytes, with no 0 behind it */
+    io_span name; /* bytes of the directory, without a 0 at the end */
     uint16_t flags, method;
     uint32_t crc;
     int64_t packed; /* bytes in the file */
-    int64_t size;   /* bytes when unpacked, as the directory claims; for a stored one: packed */
-    int64_t header; /* where its local header is in the file */
-    int64_t end;    /* where the next member or the directory begins */
+    int64_t size;   /* bytes when unpacked, as the directory claims; of a stored one: packed */
+    int64_t header; /* the offset of its local header in the file */
+    int64_t end;    /* the offset of the next member or of the directory */
 } zip_member;
 
 typedef struct zip_directory {
@@ -29,15 +29,13 @@ typedef struct zip_directory {
     int64_t count;
 } zip_directory;
 
-/* Reads the directory; the error, if there is one, names the file. */
+/* Reads the directory; an error names the file. */
 bool zip_open(const io_file *file, zip_directory *directory);
 void zip_close(zip_directory *directory);
 
-/*
- * What is wrong with a member, for a sentence: "its checksum is wrong". Members fail alone, often
- * before anybody asked for them, so that this is not kept as the thread's error yet. A NULL `text`:
- * it was kept (memory, reading).
- */
+/* The error of a member, as a part of a sentence: "its checksum is wrong". A damaged member may
+ * never be used, so this is not the thread's error yet. A NULL `text`: the error is set already
+ * (memory, reading). */
 typedef struct zip_fault {
     ed_error_code code;
     const char *text;
@@ -45,13 +43,13 @@ typedef struct zip_fault {
 
 typedef struct zip_stream zip_stream;
 
-/* The member's bytes from the first; file and member must stay. NULL with *fault. */
+/* Opens the member at its first byte; file and member must stay. NULL with *fault. */
 zip_stream *zip_begin(const io_file *file, const zip_member *member, zip_fault *fault);
 
 /* Reads up to `want` bytes; *got is less only at the member's end. */
 bool zip_read(zip_stream *s, void *to, size_t want, size_t *got, zip_fault *fault);
 
-/* Where the member's first byte is in the file. */
+/* The offset of the member's first byte in the file. */
 int64_t zip_place(const zip_stream *s);
 
 /* NULL is allowed. */
@@ -59,21 +57,21 @@ void zip_end(zip_stream *s);
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* An archive of stored members on a file that somebody else begins and commits. */
+/* An archive of stored members in a file that the caller begins and commits. */
 typedef struct zip_writer {
     io_writer *file;
     io_buffer directory;
     int64_t count;
-    int64_t limit; /* of what ZIP itself can say; beyond, and at it, ZIP64 does */
+    int64_t limit; /* numbers from this one on need ZIP64 */
 } zip_writer;
 
 zip_writer zip_write_on(io_writer *file);
 
-/* Begins a member of exactly `size` bytes, which the caller writes to the file next, and whose
- * CRC-32 is `crc`. They begin at a multiple of 64. Names are UTF-8 of at most 65535 bytes. */
+/* Begins a member of exactly `size` bytes with CRC-32 `crc`, which the caller writes to the file
+ * next. They begin at a multiple of 64. Names are UTF-8 of at most 65535 bytes. */
 bool zip_add(zip_writer *w, const char *name, int64_t size, uint32_t crc);
 
-/* The directory; frees the writer's memory in any case. */
+/* Writes the directory; frees the writer's memory in any case. */
 bool zip_finish(zip_writer *w);
 
 #endif
