@@ -1,7 +1,5 @@
-/*
- * What all archive formats share: the list of formats, which of them a file has, names and indices,
- * and the public functions.
- */
+/* What all archive formats share: the list of formats, recognising a file's format, names and
+ * indices, and the public functions. */
 #include "io/archive.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +9,9 @@ struct ed_archive {
     const archive_format *format;
     void *file; /* the format's own object */
     int64_t count;
-    const char **names; /* as the program sees them, by index */
-    int64_t *order;     /* indices in the order of names */
-    char *escaped;      /* the names that contain a 0, escaped, one after the other */
+    const char **names; /* as programs see them, by index */
+    int64_t *order;     /* indices, sorted by name */
+    char *escaped;      /* the escaped names of those that contain a 0, one after the other */
 };
 
 /* ---- The list of formats --------------------------------------------------------------------- */
@@ -63,7 +61,7 @@ char *archive_format_names(const char *separator)
     return NULL;
 }
 
-/* Keeps the error that `what` begins and the list of formats ends: NULL. */
+/* Sets the error that begins with `what` and ends with the list of formats; returns NULL. */
 static void *fail_listing(ed_error_code code, const char *what)
 {
     char *names = archive_format_names(", ");
@@ -77,9 +75,10 @@ const archive_format *archive_format_find(const char *who, const char *path, con
     const archive_format *format =
         name ? archive_format_by_name(name) : archive_format_by_ending(path);
     if (format) return format;
-    char *what = name ? io_text("%s: unknown format '%.40s': must be one of ", who, name)
-                      : io_text("%s: %s: its ending names no format; format must be given: one of ",
-                                who, path);
+    char *what =
+        name ? io_text("%s: unknown format '%.40s': must be one of ", who, name)
+             : io_text("%s: %s: the format is not known from the ending: set format to one of ",
+                       who, path);
     fail_listing(ED_INVALID_ARGUMENT, what);
     memory_free(what);
     return NULL;
@@ -98,7 +97,7 @@ char *archive_file_path(const archive_format *format, const char *path)
     return io_text("%s%s", path, whole ? "" : format->ending);
 }
 
-/* ---- Which format a file has ----------------------------------------------------------------- */
+/* ---- Recognising a file's format ------------------------------------------------------------- */
 
 static bool read_glimpse(const char *path, archive_glimpse *g)
 {
@@ -111,8 +110,8 @@ static bool read_glimpse(const char *path, archive_glimpse *g)
     return good;
 }
 
-/* The format that is surest of the file. One whose paths are prefixes knows its files by their
- * ending too. */
+/* The format that is most sure of the file. A format whose paths are prefixes recognises its
+ * files by their ending too. */
 static const archive_format *recognised(const char *path)
 {
     archive_glimpse glimpse = {{0}, {0}};
@@ -126,13 +125,14 @@ static const archive_format *recognised(const char *path)
         if (match > sure) sure = match, best = formats[i];
     }
     if (best) return best;
-    char *what = io_text("archive_open: %s: the file is of no known format: ", path);
+    char *what =
+        io_text("archive_open: %s: the format of the file is not known: must be one of ", path);
     fail_listing(ED_DATA_LOSS, what);
     memory_free(what);
     return NULL;
 }
 
-/* The format for which the path is a prefix of files that exist; NULL: none. */
+/* The format for which the path is the prefix of existing files; NULL: none. */
 static const archive_format *format_of_prefix(const char *path)
 {
     int n;
@@ -145,7 +145,7 @@ static const archive_format *format_of_prefix(const char *path)
     return found;
 }
 
-/* The open file, NULL with the error kept. */
+/* Opens the file; NULL with an error. */
 static void *open_file(const char *path, const archive_format **format)
 {
     *format = io_exists(path) ? NULL : format_of_prefix(path);
@@ -176,13 +176,13 @@ static archive_entry entry_of(const ed_archive *archive, int64_t i)
     return archive->format->entry(archive->file, i);
 }
 
-/* Whether C would see less of the name than there is. */
+/* Whether the name contains a 0, so that C would see only a part of it. */
 static bool holds_zero(const archive_entry *entry)
 {
     return memchr(entry->name, 0, entry->name_size);
 }
 
-/* Writes the name with \0 for each zero in it; behind its end. */
+/* Writes the name with \0 for each zero in it; returns the end. */
 static char *put_escaped(char *to, const archive_entry *entry)
 {
     for (size_t i = 0; i < entry->name_size; i++)
@@ -238,10 +238,9 @@ ed_archive *ed_archive_open(const char *path)
     return scope_give(archive);
 }
 
-/* ---- Looking --------------------------------------------------------------------------------- */
+/* ---- Properties ------------------------------------------------------------------------------ */
 
-/* Whether *i is an index of the archive; one that counts from the end becomes the one from the
- * start. */
+/* Checks the index; one that counts from the end becomes one from the start. */
 static bool find_index(const ed_archive *archive, const char *who, int64_t *i)
 {
     if (NULL_GIVEN(who, archive)) return false;
@@ -455,7 +454,7 @@ bool archive_write_items(const char *who, const archive_format *format, const ch
         return ed_fail(ED_UNIMPLEMENTED, "%s: %s: format %s can be read only", who, path,
                        format->name);
     if (format->single && count != 1)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s: format %s holds one tensor, not %lld", who,
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s: format %s holds one tensor, got %lld", who,
                        path, format->name, (long long)count);
     char *own = archive_path(format, path);
     bool good =

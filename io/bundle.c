@@ -3,18 +3,18 @@
 #include <string.h>
 
 /*
- * Opening a bundle: its index becomes an array of items in the order of names. The index is walked
- * twice, to measure and to fill, so that every array is made once and in its size. A tensor of an
- * older kind of checkpoint may be cut into slices; each is an entry of its own under a key made of
- * name and extents (at the end of this file), which is found and no longer shown.
+ * Opening a bundle: its index becomes an array of items in the order of names. The index is read
+ * twice, to measure and to fill, so that each array is allocated once. A tensor in an old
+ * checkpoint may be divided into slices; each is an entry with a key made of name, offsets and
+ * sizes (at the end of this file), which is found here and then not visible.
  *
- * An entry is a claim about its shard and is compared with it here, so that readers need not.
+ * The entries are compared with their shards here, so readers need not check them.
  */
 
 enum { FORMAT_VERSION = 1 };
 
-/* Keys are written as what they add to the one before: names may take more than the index, but a
- * key longer than all of these times what it takes there is an attack. */
+/* A key is stored as its difference from the one before, so names may take more memory than the
+ * index; but beyond this ratio it is an attack. */
 enum { NAMES_GROWTH = 32, NAMES_LEAST = 1 << 20 };
 
 enum { DIGEST_DIGITS = 32, DIGEST_GAP = 2 };
@@ -43,7 +43,7 @@ static io_cursor inside(io_span message)
     return io_cursor_on(message.data, message.size);
 }
 
-/* Whether the list, packed or one number, holds FORMAT_VERSION. */
+/* Whether the list, packed or a single number, contains FORMAT_VERSION. */
 static bool refuses_us(const io_field *field)
 {
     if (field->type == IO_VARINT) return field->value == FORMAT_VERSION;
@@ -76,7 +76,7 @@ static bool read_index_header(bundle *b, io_span message)
     io_field field;
     while (io_next_field(&c, &field)) {
         if (bytes_are(&field, HEADER_SHARDS, IO_VARINT)) b->shard_count = (int32_t)field.value;
-        /* 1 is big-endian; any other number passes for little-endian. */
+        /* 1 is big-endian; any other number means little-endian. */
         if (bytes_are(&field, HEADER_ENDIANNESS, IO_VARINT)) b->swapped = (int32_t)field.value == 1;
         if (bytes_are(&field, HEADER_VERSION, IO_BYTES) && !read_version(b, field.bytes))
             return false;
@@ -84,8 +84,8 @@ static bool read_index_header(bundle *b, io_span message)
     return io_ok(&c) || index_fail(b, ED_DATA_LOSS, "its header is damaged");
 }
 
-/* Appends the extents of a shape to those of the entry; NULL, or what is wrong. With `extents` NULL
- * they are only counted. */
+/* Appends the sizes of a shape to those of the entry; returns the error, NULL: none. With
+ * `extents` NULL they are only counted. */
 static const char *read_shape(io_span message, bundle_entry *entry, int64_t *extents)
 {
     io_cursor c = inside(message);
@@ -104,7 +104,7 @@ static const char *read_shape(io_span message, bundle_entry *entry, int64_t *ext
     return io_ok(&c) ? NULL : "its shape is damaged";
 }
 
-/* Reads an entry's message, in any order of fields, unknown ones passed over. */
+/* Reads an entry's message; fields may be in any order, unknown ones are ignored. */
 static void read_item(bundle_item *item, int64_t *extents)
 {
     bundle_entry *seen = &item->seen;
@@ -130,7 +130,7 @@ typedef struct sizes {
     size_t names;
 } sizes;
 
-/* Goes over the entries behind the header; with `fill` false only measures. */
+/* Visits the entries after the header; with `fill` false it only measures. */
 static bool walk_index(bundle *b, sizes *n, bool fill)
 {
     table_walk w = {.table = &b->table};
@@ -161,7 +161,7 @@ static bool walk_index(bundle *b, sizes *n, bool fill)
     return fine;
 }
 
-/* Zeroed memory of `count` things, at least one. */
+/* Zeroed memory for `count` elements, at least one. */
 static void *array(int64_t count, size_t size)
 {
     size_t bytes;
@@ -193,7 +193,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Opens the shard's file if it is there. */
+/* Opens the shard's file if it exists. */
 static bool open_shard(const bundle *b, bundle_shard *shard)
 {
     char *path =
@@ -205,7 +205,7 @@ static bool open_shard(const bundle *b, bundle_shard *shard)
     return shard->there || !exists;
 }
 
-/* Opens every shard that entries name. */
+/* Opens each shard that entries refer to. */
 static bool open_shards(bundle *b)
 {
     int64_t named = 0;
@@ -232,7 +232,7 @@ static bool open_shards(bundle *b)
     return true;
 }
 
-/* ---- Judging entries ------------------------------------------------------------------------- */
+/* ---- Checking entries ------------------------------------------------------------------------ */
 
 bool bundle_count_elements(int rank, const int64_t *shape, int64_t *product)
 {
@@ -254,14 +254,14 @@ static bool has_any_size(io_dtype dtype)
     return dtype == IO_STRING || dtype == IO_VARIANT;
 }
 
-/* Bytes of an element; 0 for numbers that are no dtype of TensorFlow's. */
+/* Bytes of an element; 0 for numbers that are not a dtype of TensorFlow. */
 static int fixed_size(io_dtype dtype)
 {
     bool known = (int)dtype > 0 && (int)dtype <= IO_FLOAT4_E2M1FN;
     return known ? io_dtype_bits(dtype) / 8 : 0;
 }
 
-/* Sets elements and bytes; NULL, or what is wrong. */
+/* Sets elements and bytes; returns the error, NULL: none. */
 static const char *judge_shape(bundle_item *item)
 {
     bundle_entry *e = &item->seen;
@@ -274,7 +274,7 @@ static const char *judge_shape(bundle_item *item)
     return NULL;
 }
 
-/* Where its elements are stored; NULL, or what is wrong. */
+/* Finds the stored elements; returns the error, NULL: none. */
 static const char *judge_extent(const bundle *b, const bundle_item *item)
 {
     const bundle_entry *e = &item->seen;
@@ -285,14 +285,14 @@ static const char *judge_extent(const bundle *b, const bundle_item *item)
         item->size > item->shard->file.size - item->offset)
         return "it extends beyond its data file";
     if (item->size != e->bytes) return "its size does not match its shape";
-    /* A string takes a byte of length at least, a variant a checksum too. */
+    /* A string takes at least one byte, its length; a variant a checksum too. */
     if (has_any_size(e->dtype) && e->elements > item->size)
         return "its shape has more elements than are stored";
     return NULL;
 }
 
-/* A sliced tensor's slices must be there, lie within it and have as many elements together as it
- * has; that none overlap is seen when they are read. */
+/* A sliced tensor's slices must exist, lie within it and have as many elements together as it
+ * has; that they do not overlap is checked when they are read. */
 static const char *judge_slices(const bundle *b, const bundle_item *whole)
 {
     io_cursor message = inside(whole->message);
@@ -360,11 +360,11 @@ static bundle_item *find_item(const bundle *b, const void *name, size_t size)
 /* ---- Slices ---------------------------------------------------------------------------------- */
 
 /*
- * A slice's key: 0, the tensor's name, its rank, and for each dimension start and length, in an
- * encoding whose order is that of what it encodes. Numbers of the first kind are a length and as
- * many bytes, high ones first; in names 0 and 255 are escaped, and 0 1 ends them. Signed numbers of
- * n bytes have 7 n bits, the highest first and inverted; n is told by n ones in front, inverted too
- * where the number is negative.
+ * A slice's key: 0, the tensor's name, its rank, and for each axis start and length, in an encoding
+ * that keeps the order. Unsigned numbers are a length and as many bytes, high ones first; in names
+ * 0 and 255 are escaped, and 0 1 ends them. A signed number of n bytes has 7 n bits, the highest
+ * first and inverted; n is the number of leading ones, which are inverted too if the number is
+ * negative.
  */
 
 static void put_number(io_buffer *key, uint64_t number)
@@ -413,8 +413,9 @@ static void put_slice_key(io_buffer *key, const bundle_entry *whole, const bundl
     }
 }
 
-/* Finds the slices by the keys they must have, so that no tensor is taken for one by its name. Each
- * key has the tensor's name in it, so together they can't be longer than all names. */
+/* Finds the slices by the keys they must have, so that no other tensor is taken for a slice
+ * because of its name. Each key contains the tensor's name, so together they are not longer than
+ * all names. */
 static bool find_slices(bundle *b)
 {
     io_buffer key = {0};
@@ -438,7 +439,7 @@ static bool find_slices(bundle *b)
     return !key.failed;
 }
 
-/* One extent of a slice's message. */
+/* A start or length in a slice's message. */
 static bool read_extent(io_span message, int64_t *start, int64_t *length)
 {
     io_cursor c = inside(message);
@@ -499,7 +500,7 @@ static bool read_digits(const uint8_t *digits, uint64_t *number)
     return true;
 }
 
-/* A line that names no tensor, or is none, says nothing. */
+/* An invalid line, or one of an unknown tensor, is ignored. */
 static bool note_digest(void *user, io_span line)
 {
     enum { NAME = DIGEST_DIGITS + DIGEST_GAP };
@@ -515,8 +516,8 @@ static bool note_digest(void *user, io_span line)
     return true;
 }
 
-/* Damaged digests are the affair of whoever verifies them: they leave the tensors with the other
- * checksums. A file that can't be read, or memory that is refused, is a failure. */
+/* Damaged digests are reported by verification; the tensors then have only the other checksums.
+ * A file that can't be read, or lack of memory, is a failure. */
 static bool read_digests(bundle *b)
 {
     bundle_item *item = find_item(b, BUNDLE_DIGESTS, strlen(BUNDLE_DIGESTS));

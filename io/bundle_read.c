@@ -3,10 +3,10 @@
 #include <string.h>
 
 /*
- * Elements of a bundle. What is read goes through checks (checksum, digest) piece by piece, while
- * it is in the cache. Functions that find damage say so by *damage, a sentence, and return false;
- * with *damage NULL an error is kept (the file can't be read, no memory). So digests that are
- * damaged can be passed over, and everything else becomes an error that names bundle and tensor.
+ * Reading elements of a bundle. Each piece that is read goes through the checks (checksum, digest)
+ * while it is in the cache. Functions that find damage set *damage to a sentence and return false;
+ * with *damage NULL an error is set (reading failed, no memory). So damaged digests can be ignored,
+ * and all other damage becomes an error that names the bundle and the tensor.
  */
 
 enum { PIECE = 1 << 19, SEVERAL_THREADS = HARD(1, 2 << 20) };
@@ -16,13 +16,13 @@ static const bundle_item *item_of(const bundle_entry *entry)
     return (const bundle_item *)entry;
 }
 
-/* Damage becomes an error. */
+/* Turns damage into an error. */
 static bool told(const bundle *b, const bundle_item *item, const char *damage)
 {
     return damage && bundle_fail(b, item, ED_DATA_LOSS, damage);
 }
 
-/* Refuses entries with damage. */
+/* Fails for entries with damage. */
 static bool readable(const bundle *b, const bundle_item *item)
 {
     const char *damage = item->seen.damage;
@@ -36,7 +36,7 @@ static bool has_any_size(const bundle_item *item)
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
-/* What has been seen of an item's bytes. */
+/* The checks of an item's bytes so far. */
 typedef struct checks {
     uint32_t crc;
     io_digester *digester; /* NULL: the item has no digest */
@@ -72,7 +72,7 @@ static const char *checks_end(checks *c, const bundle_item *item)
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
-/* Into the machine's byte order; a bool becomes 0 or 1, the only values C lets it have. */
+/* Swaps to the machine's byte order; a bool becomes 0 or 1, its only valid values in C. */
 static void settle(const bundle *b, io_dtype dtype, uint8_t *data, size_t size)
 {
     size_t part = (size_t)io_dtype_part(dtype);
@@ -105,11 +105,9 @@ static bool read_in_turn(const bundle_item *item, uint8_t *to, const char **dama
     return !found;
 }
 
-/*
- * The same by several threads. Whoever takes a piece reads it and works out its own crc; joined,
- * these are the whole's. The digest has to go over the pieces in order: whoever has a piece ready
- * and finds nobody at it goes on with it as far as pieces are ready.
- */
+/* The same by several threads. Each thread reads its pieces and computes their crcs, which are
+ * then combined. The digest must process the pieces in order: a thread that has read a piece
+ * continues the digest as far as pieces are ready, unless another thread is doing so. */
 typedef struct together {
     const bundle_item *item;
     uint8_t *to;
@@ -117,7 +115,7 @@ typedef struct together {
     uint32_t *crcs;
     bool *ready;
     io_digester *digester; /* NULL: the item has no digest */
-    int64_t digested;      /* so many pieces */
+    int64_t digested;      /* the number of pieces in the digest */
     bool digesting, failed;
 } together;
 
@@ -133,8 +131,8 @@ static bool next_is_ready(const together *t)
     return next < t->pieces && __atomic_load_n(&t->ready[next], __ATOMIC_SEQ_CST);
 }
 
-/* Whoever comes while another is at it leaves the piece to that one, who looks again after giving
- * up its place: so none is forgotten. */
+/* A thread that finds another one at work leaves its piece to that one, which checks again after
+ * it has stopped: so no piece is forgotten. */
 static void digest_what_is_ready(together *t)
 {
     while (next_is_ready(t) && !__atomic_exchange_n(&t->digesting, true, __ATOMIC_SEQ_CST)) {
@@ -182,11 +180,11 @@ static bool read_together(const bundle_item *item, uint8_t *to, const char **dam
     memory_free(t.crcs);
     memory_free(t.ready);
     if (!fine) return false;
-    /* A call that failed is made again where its error is kept. */
+    /* A call that failed is repeated in this thread, to set the error. */
     return t.failed ? read_in_turn(item, to, damage) : !*damage;
 }
 
-/* An unsliced tensor of numbers, as tensors hold them. */
+/* An unsliced tensor of numbers, in the form of tensors. */
 static bool read_numbers(const bundle *b, const bundle_item *item, uint8_t *to, const char **damage)
 {
     bool fine = item->size < SEVERAL_THREADS ? read_in_turn(item, to, damage)
@@ -221,7 +219,7 @@ static bool stream_numbers(const bundle *b, const bundle_item *item, io_sink *ta
 
 /* ---- Slices ---------------------------------------------------------------------------------- */
 
-/* Marks `n` elements as covered; false if one was already. */
+/* Marks `n` elements as covered; false if one is covered already. */
 static bool cover(uint8_t *map, int64_t first, int64_t n)
 {
     uint8_t twice = 0;
@@ -233,7 +231,7 @@ static bool cover(uint8_t *map, int64_t first, int64_t n)
     return !twice;
 }
 
-/* Puts the elements of a slice, row by row, where they belong in `to`. */
+/* Copies the elements of a slice, row by row, to their positions in `to`. */
 static bool place_slice(const bundle_entry *whole, const bundle_slice *slice, const uint8_t *from,
                         uint8_t *to, uint8_t *map)
 {
@@ -254,8 +252,8 @@ static bool place_slice(const bundle_entry *whole, const bundle_slice *slice, co
     }
 }
 
-/* bundle_open has seen that the slices lie within the tensor and have as many elements as it; so if
- * none overlaps another they leave no gap. */
+/* bundle_open has checked that the slices are within the tensor and have as many elements
+ * together; so if none overlap, there are no gaps. */
 static bool read_slices(const bundle *b, const bundle_item *whole, uint8_t *to, const char **damage)
 {
     io_cursor message = io_cursor_on(whole->message.data, whole->message.size);
@@ -280,7 +278,7 @@ static bool read_slices(const bundle *b, const bundle_item *whole, uint8_t *to, 
 
 /* ---- Strings and variants -------------------------------------------------------------------- */
 
-/* What an item of any size holds as it is stored, digest verified. */
+/* The stored bytes of an item of any size, digest verified. */
 static uint8_t *load(const bundle_item *item, const char **damage)
 {
     size_t size = (size_t)item->size;
@@ -303,15 +301,13 @@ static uint8_t *load(const bundle_item *item, const char **damage)
 uint32_t bundle_crc_length(uint32_t crc, uint64_t length, bool always_long)
 {
     uint32_t brief = (uint32_t)length;
-    /* The machine's byte order is the file's. */
+    /* The machine's byte order is that of the file. */
     if (always_long || length > UINT32_MAX) return io_crc32c(crc, &length, sizeof length);
     return io_crc32c(crc, &brief, sizeof brief);
 }
 
-/*
- * Strings: their lengths, the checksum of these, the strings. Verifies all of it and points the
- * cursors at the first length and at the first string.
- */
+/* Strings: their lengths, the checksum of these, the strings. Verifies all and sets the cursors
+ * to the first length and the first string. */
 static const char *check_strings(const bundle_item *item, const uint8_t *data, io_cursor *lengths,
                                  io_cursor *strings)
 {
@@ -339,7 +335,7 @@ static const char *check_strings(const bundle_item *item, const uint8_t *data, i
     return NULL;
 }
 
-/* Variants: length, message and checksum so far of each. */
+/* Variants: length, message and running checksum of each. */
 static const char *check_variants(const bundle_item *item, const uint8_t *data)
 {
     io_cursor c = io_cursor_on(data, (size_t)item->size);

@@ -5,19 +5,19 @@
 #include <string.h>
 
 /*
- * Writing a bundle: tensors go to the data file as they come; their entries are kept, sorted at the
- * end and written as the index.
+ * Writing a bundle: tensors are written to the data file as they are added; their entries are
+ * collected, sorted at the end and written as the index.
  *
- * Both files are written and on disk before either gets its name. The data gets its name first and
- * the index second, the folder being synced after each: an index never names data that is not
- * there. Where an older bundle had the same prefix there is an instant, between the two renames, at
- * which its index stands beside the new data; a crash right then leaves a bundle whose checksums
- * tell. Checkpoints that must not know such an instant have a new prefix each, as a manager's do.
+ * Both files are complete and on disk before either gets its name. The data is renamed first and
+ * the index second, with an fsync of the folder after each: an index never refers to missing data.
+ * If an older bundle has the same prefix, its index refers to the new data between the two renames;
+ * a crash at that moment leaves a bundle whose checksums do not match. To avoid that, use a new
+ * prefix for each checkpoint, as a manager does.
  */
 
 enum { PIECE = 16 << 20, CACHED = 512 << 10 };
 
-/* Where name and message of an entry stand in the writer's buffers. */
+/* The positions of an entry's name and message in the writer's buffers. */
 typedef struct written {
     size_t name, name_size, message, message_size;
     io_digest digest;
@@ -78,14 +78,15 @@ void bundle_discard(bundle_writer *w)
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
-/* What has been written of a tensor. */
+/* The state of a tensor that is being written. */
 typedef struct sink {
     bundle_writer *writer;
     io_digester *digester;
     uint32_t crc;
-    const uint8_t *piece; /* under work */
+    const uint8_t *piece; /* the present piece */
     size_t size;
-    bool summed, tried, fine; /* are its sums taken? was it written? did that succeed? */
+    bool summed, tried,
+        fine; /* whether the sums were computed; whether it was written; whether that succeeded */
 } sink;
 
 static size_t cached_size(const sink *s, size_t at)
@@ -93,8 +94,8 @@ static size_t cached_size(const sink *s, size_t at)
     return s->size - at < CACHED ? s->size - at : CACHED;
 }
 
-/* The digest takes bytes as fast as memory gives them; the crc, which doesn't, then finds them in
- * the cache. */
+/* The digest runs at the speed of memory; the crc, which is slower, then finds the bytes in the
+ * cache. */
 static void sum(sink *s, size_t at)
 {
     io_digest_add(s->digester, s->piece + at, cached_size(s, at));
@@ -121,8 +122,8 @@ static void sum_and_write_all(sink *s)
     }
 }
 
-/* Two things are to be done to a piece, by whoever is free; but only the caller, worker 0, writes,
- * since errors are kept by thread. */
+/* Two tasks for each piece, done by any free thread; but only the caller, worker 0, writes,
+ * since errors belong to a thread. */
 static void work_on_piece(int64_t first, int64_t last, int worker, void *user)
 {
     sink *s = user;
@@ -134,7 +135,7 @@ static void work_on_piece(int64_t first, int64_t last, int worker, void *user)
         sum_all(s);
 }
 
-/* The sums of a large piece are taken while the system takes the piece. */
+/* The sums of a large piece are computed while the system writes it. */
 static bool put_bytes(void *user, const void *data, size_t size)
 {
     sink *s = user;
@@ -143,7 +144,7 @@ static bool put_bytes(void *user, const void *data, size_t size)
         s->size = size - at < PIECE ? size - at : PIECE;
         s->tried = s->summed = false;
         threads_run(2, s->size > HARD(1, CACHED) ? 1 : 2, work_on_piece, s);
-        if (!s->tried) write_all(s); /* another was faster than the caller, twice */
+        if (!s->tried) write_all(s); /* other threads took both tasks before the caller */
         if (!s->fine) return false;
     }
     return true;
@@ -172,7 +173,7 @@ static void put_shape(io_buffer *message, int rank, const int64_t *shape)
     io_buffer_free(&dim);
 }
 
-/* Numbers that are 0 are left out; the shape stands even where it is empty. */
+/* Numbers that are 0 are omitted; the shape is written even if it is empty. */
 static void put_entry(io_buffer *message, io_dtype dtype, int rank, const int64_t *shape,
                       int64_t offset, int64_t size, uint32_t crc)
 {
@@ -196,7 +197,7 @@ static written *new_entry(bundle_writer *w)
     return &w->entries[w->count++];
 }
 
-/* Notes a tensor whose elements have gone through the sink; closes the sink. */
+/* Adds the entry of a tensor whose elements went through the sink; closes the sink. */
 static bool sink_end(sink *s, bool fine, const char *name, io_dtype dtype, int rank,
                      const int64_t *shape, int64_t offset)
 {
@@ -253,7 +254,7 @@ bool bundle_add_raw(bundle_writer *w, const char *name, io_dtype dtype, int rank
            sink_end(&s, put_bytes(&s, data, size), name, dtype, rank, shape, offset);
 }
 
-/* The lengths and their checksum, as they are stored; *crc is that of the numbers behind them. */
+/* The lengths and their checksum, as stored; *crc is that of the numbers. */
 static void put_lengths(io_buffer *out, const io_span *strings, int64_t count, uint32_t *crc)
 {
     *crc = 0;
@@ -264,8 +265,8 @@ static void put_lengths(io_buffer *out, const io_span *strings, int64_t count, u
     io_put_u32(out, io_crc32c_mask(*crc));
 }
 
-/* Writes strings and leaves the checksum in the sink that is entered: it differs from that of the
- * bytes in the file by what stands for the lengths. */
+/* Writes strings and sets the sink's checksum to that of the entry, which differs from that of
+ * the bytes in the file: lengths count as numbers. */
 static bool put_strings(sink *s, const io_span *strings, int64_t count)
 {
     io_buffer lengths = {0};
@@ -328,7 +329,7 @@ static bool sort_entries(bundle_writer *w)
     return true;
 }
 
-/* The lines of all digests, in one buffer and as spans of it. */
+/* The lines of all digests, in one buffer, and spans of the lines. */
 static bool put_digest_lines(bundle_writer *w, io_buffer *lines, io_span *spans)
 {
     for (int64_t i = 0; i < w->count; i++) {
@@ -374,11 +375,9 @@ static bool write_index(const bundle_writer *w, io_writer *index)
     return fine;
 }
 
-/*
- * Gives both files their names, and lets each name be on disk before the next step. The writers are
- * used up in any case. Once the data has its name an older bundle of the prefix is no more, and
- * what fails from there leaves nothing: neither data that no index names nor an index without data.
- */
+/* Renames both files, with an fsync of the folder after each. Frees the writers in any case.
+ * After the first rename an older bundle of the prefix is lost, and a failure removes
+ * everything: there is neither data without an index nor an index without data. */
 static bool commit(bundle_writer *w, io_writer *index)
 {
     io_writer *data = w->data;
@@ -421,7 +420,7 @@ typedef struct shards_of {
     const char *who, *folder, *name;
 } shards_of;
 
-/* Whether what follows is digits, at least five, up to `end`; goes behind both. */
+/* Whether digits follow, at least five, and then `end`; moves past both. */
 static bool pass_number(const char **at, const char *end)
 {
     size_t digits = strspn(*at, "0123456789"), size = strlen(end);

@@ -13,7 +13,7 @@ io_span io_take(io_cursor *c, size_t n)
         return (io_span){NULL, 0};
     }
     io_span taken = {c->at, n};
-    if (n) c->at += n; /* an empty cursor may stand on NULL */
+    if (n) c->at += n; /* an empty cursor may be at NULL */
     return taken;
 }
 
@@ -103,7 +103,7 @@ void io_buffer_free(io_buffer *b)
     *b = (io_buffer){0};
 }
 
-/* Room for n more bytes: where they go, NULL if there is none. */
+/* Room for n more bytes: returns their address, NULL if memory is short. */
 static uint8_t *make_buffer_room(io_buffer *b, size_t n)
 {
     if (b->failed) return NULL;

@@ -1,15 +1,15 @@
 /*
- * CRC-32C is a remainder of polynomials over two elements, and bits stand in reflected order: the
- * highest power is the lowest bit.
+ * CRC-32C is a remainder of polynomials over two elements, with bits in reflected order: the lowest
+ * bit is the highest power.
  *
- * The processor's instruction divides eight bytes, and can begin with the next eight in every
- * cycle, but the result takes three. So three lanes are worked on at the same time,
+ * The processor's instruction divides eight bytes; one can begin in each cycle, but its result
+ * takes three. So three lanes are computed at the same time,
  *
  *     | lane a, from the crc so far | lane b, from 0 | lane c, from 0 |
  *
- * and joined: a is to be multiplied by x^(8 * 2 lanes), b by x^(8 * lane). A product without
- * carries of two 32-bit numbers, put through the instruction again, comes out as a * b * x^33 by
- * the remainder, so the constants are the powers less 33.
+ * and combined: a is multiplied by x^(8 * 2 lanes), b by x^(8 * lane). A carry-less product of two
+ * 32-bit numbers, put through the instruction again, is a * b * x^33 modulo the polynomial, so the
+ * constants are the powers less 33.
  */
 #define XXH_STATIC_LINKING_ONLY /* the state's size */
 #include "io/checksum.h"
@@ -21,7 +21,7 @@
 
 /* ---- CRC-32C by tables ----------------------------------------------------------------------- */
 
-/* tables[k][byte]: the remainder of the byte with k bytes of 0 behind it. */
+/* tables[k][byte]: the remainder of the byte followed by k zero bytes. */
 static uint32_t tables[8][256];
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 
@@ -74,14 +74,14 @@ static inline uint64_t load(const uint8_t *p)
     return v;
 }
 
-/* crc multiplied by the constant's power, before the remainder is taken. */
+/* crc multiplied by the constant's power, before the remainder. */
 TARGET static inline uint64_t multiply(uint64_t crc, uint32_t constant)
 {
     return (uint64_t)_mm_cvtsi128_si64(
         _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)crc), _mm_cvtsi32_si128((int)constant), 0));
 }
 
-/* Three lanes; the register, not the crc, goes in and comes out. */
+/* Three lanes; takes and returns the register, not the crc. */
 TARGET static inline uint64_t three_lanes(uint64_t a, const uint8_t *p, lanes l)
 {
     uint64_t b = 0, c = 0;
@@ -121,9 +121,9 @@ uint32_t io_crc32c(uint32_t crc, const void *data, size_t size)
 
 #endif
 
-/* ---- Joining --------------------------------------------------------------------------------- */
+/* ---- Combining ------------------------------------------------------------------------------- */
 
-/* a * b by the remainder. The highest bit is x^0. */
+/* a * b modulo the polynomial. The highest bit is x^0. */
 static uint32_t product(uint32_t a, uint32_t b)
 {
     uint32_t p = 0;
@@ -159,8 +159,8 @@ io_digester *io_digest_begin(void)
     return d;
 }
 
-/* Builds of the library that choose among the processor's instructions have this beside the plain
- * one, which is half as fast. */
+/* Builds of the library that choose by the processor have this besides the plain one, which is
+ * half as fast. */
 XXH_errorcode XXH3_128bits_update_dispatch(XXH3_state_t *, const void *, size_t)
     __attribute__((weak));
 

@@ -7,7 +7,7 @@
 
 /* Objects to JSON and back, by their schemas. */
 
-enum { DEEPEST = 60 }; /* objects within objects: half as deep as io/json.c goes */
+enum { DEEPEST = 60 }; /* nested objects: half the depth limit of io/json.c */
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -98,11 +98,11 @@ static bool put_object(io_buffer *b, const void *object, int depth)
 {
     if (!object) return put_text(b, NULL), true;
     if (depth == DEEPEST)
-        return ed_fail(ED_INVALID_ARGUMENT, "to_json: objects within objects, more than %d deep",
+        return ed_fail(ED_INVALID_ARGUMENT, "to_json: objects are nested more than %d deep",
                        DEEPEST);
     const ed_kind *kind = ed_kind_of(object);
     if (!kind || !kind->fields)
-        return ed_fail(ED_INVALID_ARGUMENT, "to_json: the %s %s was not made from options",
+        return ed_fail(ED_INVALID_ARGUMENT, "to_json: the %s %s was not created from options",
                        ((const ed_object *)object)->class->name, kind ? kind->name : "");
     put_head(b, kind->family, kind->name);
     io_put_u8(b, '{');
@@ -137,12 +137,12 @@ const char *ed_to_json(const void *object)
 
 static void *read_object(io_json *j, const char *family, int depth);
 
-/* Fails unless something has failed already. */
+/* Sets the error unless there is one. */
 static bool refuse(const io_json *j, const char *who, const char *field)
 {
     if (!ed_failed())
         ed_fail(ED_INVALID_ARGUMENT, "from_json: %s: %s: %s", who, field,
-                j->wrong ? j->wrong : "not a value of this option");
+                j->wrong ? j->wrong : "invalid value of this option");
     return false;
 }
 
@@ -153,7 +153,7 @@ static bool read_string(io_json *j, const char **s)
     if (io_json_null(j)) return true;
     if (!io_json_text(j, &span)) return false;
     *s = (const char *)span.data;
-    return strlen(*s) == span.size || io_json_fail(j, "a string has a zero byte in it");
+    return strlen(*s) == span.size || io_json_fail(j, "a string contains a zero byte");
 }
 
 static bool read_double(io_json *j, double *value)
@@ -162,7 +162,7 @@ static bool read_double(io_json *j, double *value)
     if (io_json_next(j) != '"') return io_json_double(j, value);
     if (!read_string(j, &word)) return false;
     *value = !strcmp(word, "inf") ? INFINITY : !strcmp(word, "-inf") ? -INFINITY : NAN;
-    return !isnan(*value) || !strcmp(word, "nan") || io_json_fail(j, "a number is expected");
+    return !isnan(*value) || !strcmp(word, "nan") || io_json_fail(j, "expected a number");
 }
 
 static bool read_dtype(io_json *j, ed_dtype *dtype)
@@ -172,10 +172,10 @@ static bool read_dtype(io_json *j, ed_dtype *dtype)
     if (!read_string(j, &name)) return false;
     for (int d = 1; name && d < ED_DTYPE_COUNT; d++)
         if (!strcmp(ed_dtype_name((ed_dtype)d), name)) *dtype = (ed_dtype)d;
-    return !name || *dtype || io_json_fail(j, "the name of a dtype is expected");
+    return !name || *dtype || io_json_fail(j, "expected the name of a dtype");
 }
 
-/* The number of elements of the array that comes next, which the scanner stays before. */
+/* The number of elements of the next array; the scanner stays before it. */
 static int64_t count_elements(const io_json *j)
 {
     io_json ahead = *j;
@@ -193,7 +193,7 @@ static bool read_ints(io_json *j, ed_ints *list)
     *list = (ed_ints){NULL, 0};
     if (io_json_null(j)) return true;
     const int64_t count = count_elements(j);
-    if (count < 0) return io_json_fail(j, "a list of integers is expected");
+    if (count < 0) return io_json_fail(j, "expected a list of integers");
     int64_t *values = ed_scope_alloc((size_t)(count + 1) * sizeof *values);
     if (!values) return false;
     io_json_take(j, '[');
@@ -206,7 +206,7 @@ static bool read_ints(io_json *j, ed_ints *list)
 static bool read_objects(io_json *j, const char *family, int depth, ed_objects *list)
 {
     const int64_t count = count_elements(j);
-    if (count < 0) return io_json_fail(j, "a list of objects is expected");
+    if (count < 0) return io_json_fail(j, "expected a list of objects");
     void **values = ed_scope_alloc((size_t)(count + 1) * sizeof *values);
     if (!values) return false;
     io_json_take(j, '[');
@@ -243,7 +243,7 @@ static bool read_value(io_json *j, const ed_field *field, void *options, int dep
     return false;
 }
 
-/* Options that stand in the scanner over the kind's defaults. */
+/* The options in the scanner, over the kind's defaults. */
 static bool read_options(io_json *j, const ed_kind *kind, void *options, int depth)
 {
     memcpy(options, kind->defaults, kind->options_size);
@@ -261,7 +261,7 @@ static bool read_options(io_json *j, const ed_kind *kind, void *options, int dep
     return !j->wrong || refuse(j, kind->name, "the options");
 }
 
-/* What the members of an object say; the configuration is read when the kind is known. */
+/* The members of an object; the configuration is read when the kind is known. */
 typedef struct head {
     const char *family, *name;
     io_json config;
@@ -288,17 +288,18 @@ static bool read_head(io_json *j, head *h)
             io_json_skip(j);
     }
     if (h->family && h->name && h->has_config) return !j->wrong;
-    return io_json_fail(j, "an object with module, class_name and config is expected");
+    return io_json_fail(j, "expected an object with module, class_name and config");
 }
 
 /* An object of the family (NULL or "object": any), which belongs to the scope. */
 static void *read_object(io_json *j, const char *family, int depth)
 {
     head h;
-    if (depth == DEEPEST) return io_json_fail(j, "objects stand too deep in one another"), NULL;
+    if (depth == DEEPEST) return io_json_fail(j, "objects are nested too deeply"), NULL;
     if (!read_head(j, &h)) return NULL;
     if (family && strcmp(family, "object") != 0 && strcmp(family, h.family) != 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "from_json: a %s is expected, not the %s %s", family,
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "from_json: expected an object of the family %s, got the %s %s", family,
                        h.family, h.name);
     const ed_kind *kind = ed_kind_find(h.family, h.name);
     if (!kind) return NULL;

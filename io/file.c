@@ -1,9 +1,9 @@
 /*
- * Every call of the system stands in a small function of its own that asks the fault switch first,
- * so that tests can make each fail; whatever else is here calls those.
+ * Each system call is in a small function that asks for an injected fault first, so that tests can
+ * make each call fail; everything else calls these functions.
  *
- * A writer holds small writes back in a buffer and passes large ones through. Every few megabytes
- * it has the system begin to write to the disk, so that fsync at the end finds less to do.
+ * A writer collects small writes in a buffer and passes large ones through. Every few megabytes it
+ * makes the system start writing to the disk, so that the final fsync has less to do.
  */
 #include "io/file.h"
 #include <dirent.h>
@@ -45,7 +45,7 @@ int64_t io_fault_count(void)
     return __atomic_load_n(&fault.count, __ATOMIC_RELAXED);
 }
 
-/* Whether this call is the one to be hit. */
+/* Whether a fault is injected into this call. */
 static bool hit(io_call call)
 {
     if (!__atomic_load_n(&fault.armed, __ATOMIC_ACQUIRE)) return false;
@@ -62,7 +62,7 @@ static bool fails(io_call call)
     return true;
 }
 
-/* The same for one that moves bytes, which may also be made to move half of them or none. */
+/* The same for a call that moves bytes, which may also be made to move half of them or none. */
 static bool moving_fails(io_call call, size_t *size)
 {
     if (!hit(call)) return false;
@@ -97,8 +97,8 @@ static ssize_t call_read(int descriptor, void *to, size_t size, int64_t offset)
     return n;
 }
 
-/* An interruption says nothing of the data; any other failure may have dropped it, so that asking
- * again would be told of a success that is none. */
+/* fsync is repeated after an interruption only; another failure may have dropped data, so a
+ * second call could report a false success. */
 static int call_fsync(int descriptor)
 {
     int result;
@@ -107,7 +107,7 @@ static int call_fsync(int descriptor)
     return result;
 }
 
-/* The descriptor is gone in any case, an interruption included. */
+/* The descriptor is closed in any case, also after an interruption. */
 static int call_close(int descriptor)
 {
     int result = close(descriptor);
@@ -141,7 +141,7 @@ static DIR *call_opendir(const char *path)
     return fails(IO_CALL_OPEN) ? NULL : opendir(path);
 }
 
-/* The next name but . and ..; NULL with errno 0 at the end. */
+/* The next name except . and ..; NULL with errno 0 at the end. */
 static const char *call_readdir(DIR *folder)
 {
     for (;;) {
@@ -152,7 +152,7 @@ static const char *call_readdir(DIR *folder)
     }
 }
 
-/* Keeps the error that errno says: of memory, of the system otherwise. */
+/* Sets the error of errno: out of memory, or I/O. */
 static bool file_fail(const char *who, const char *path, const char *call)
 {
     int error = errno;
@@ -169,8 +169,9 @@ struct io_writer {
     char *path, *temporary;
     int descriptor; /* -1: sealed */
     bool failed;
-    size_t held;              /* bytes in the buffer */
-    int64_t written, started; /* bytes given to the system; those it began to write to the disk */
+    size_t held; /* bytes in the buffer */
+    int64_t written,
+        started; /* bytes passed to the system; those whose writing to disk was started */
     uint8_t buffer[HELD];
 };
 
@@ -181,8 +182,7 @@ static void free_writer(io_writer *w)
     memory_free(w);
 }
 
-/* Opens a temporary file that nobody else has. One that is there already was left by a dead process
- * whose PID came again. */
+/* Opens a new temporary file. One that exists was left by a dead process that had the same PID. */
 static bool open_temporary(io_writer *w)
 {
     static int64_t number;
@@ -221,14 +221,14 @@ static bool write_out(io_writer *w, const uint8_t *data, size_t size)
 {
     while (size) {
         ssize_t n = call_write(w->descriptor, data, size);
-        if (!n) errno = EIO; /* a system that goes no further and doesn't say why */
+        if (!n) errno = EIO; /* the system writes nothing and gives no reason */
         if (n <= 0) return writer_fail(w, "write");
         data += n;
         size -= (size_t)n;
         w->written += n;
     }
     if (w->written - w->started >= AHEAD) {
-        /* A hint: what it can't do is left to fsync. */
+        /* A hint: failures are left to fsync. */
         sync_file_range(w->descriptor, w->started, w->written - w->started, SYNC_FILE_RANGE_WRITE);
         w->started = w->written;
     }
@@ -267,7 +267,7 @@ bool io_seal(io_writer *w)
     return !call_close(descriptor) || writer_fail(w, "close");
 }
 
-/* fsync of the folder that the path lies in. */
+/* fsync of the folder of the path. */
 static bool sync_folder_of(const char *who, const char *path)
 {
     char *folder = io_folder_of(path);
@@ -305,8 +305,8 @@ bool io_write_file(const char *who, const char *path, const void *data, size_t s
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Whether the error of an open says that there can be no such file. Names come from files too, and
- * are then as long as they like. */
+/* Whether the error of an open means that there is no such file. Names may come from files and
+ * be too long. */
 static bool is_absence(int error)
 {
     return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
@@ -315,7 +315,7 @@ static bool is_absence(int error)
 static bool open_regular(io_file *file)
 {
     struct stat info;
-    /* A pipe without a writer must not be waited for. */
+    /* Opening a pipe must not block. */
     file->descriptor = call_open(file->path, O_RDONLY | O_NONBLOCK);
     if (file->descriptor < 0 && is_absence(errno))
         return ed_fail(ED_NOT_FOUND, "%s: %s: file not found", file->who, file->path), false;
@@ -342,7 +342,8 @@ void io_close(io_file *file)
     *file = (io_file){.descriptor = -1};
 }
 
-/* Reads until nothing of *size is missing, or a call gives nothing or fails: its answer. */
+/* Reads until *size bytes are read, or a call reads nothing or fails; returns the result of that
+ * call. */
 static ssize_t read_on(const io_file *file, int64_t *offset, void *to, size_t *size)
 {
     ssize_t n = 1;
@@ -426,13 +427,13 @@ static bool is_folder(const char *path)
     return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
-/* A new folder is as lost as its files if the one above doesn't know it yet. */
+/* A new folder is durable only after an fsync of the one above it. */
 static bool make_folder(const char *who, const char *path)
 {
     if (is_folder(path)) return true;
     if (!call_mkdir(path)) return sync_folder_of(who, path);
     int error = errno;
-    if (error == EEXIST && is_folder(path)) return true; /* another was faster */
+    if (error == EEXIST && is_folder(path)) return true; /* another process was faster */
     errno = error;
     return file_fail(who, path, "mkdir");
 }
@@ -505,7 +506,7 @@ bool io_remove(const char *who, const char *path)
     return !call_unlink(path) || errno == ENOENT || file_fail(who, path, "unlink");
 }
 
-/* Some file systems have nothing to do for a folder and say so by EINVAL. */
+/* Some file systems do not support fsync of a folder and return EINVAL. */
 bool io_sync_folder(const char *who, const char *folder)
 {
     int descriptor = call_open(folder, O_RDONLY | O_DIRECTORY);
@@ -515,8 +516,8 @@ bool io_sync_folder(const char *who, const char *folder)
     return good;
 }
 
-/* The place of the digits that the name, up to `end`, ends in, behind a
- * point; NULL if it doesn't. */
+/* The position of the digits after a point at the end of the name (which ends at `end`); NULL if
+ * there are none. */
 static const char *number_before(const char *name, const char *end)
 {
     const char *p = end;
@@ -524,7 +525,7 @@ static const char *number_before(const char *name, const char *end)
     return p < end && p > name && p[-1] == '.' ? p : NULL;
 }
 
-/* Whether it is NAME.tmp.PID.NUMBER; the length of NAME, and PID. */
+/* Whether it is NAME.tmp.PID.NUMBER; sets the length of NAME, and PID. */
 static bool is_temporary(const char *name, size_t *length, int64_t *pid)
 {
     const char *number = number_before(name, name + strlen(name));
@@ -580,7 +581,7 @@ int io_lock(const char *who, const char *folder, const char *name)
     return lock;
 }
 
-/* Unlocked by word too: a child of fork has the same lock open. */
+/* Unlocked explicitly: a child of fork has the same lock open. */
 void io_unlock(int lock)
 {
     if (lock < 0) return;

@@ -6,7 +6,7 @@
 
 /* ---- UTF-8 ----------------------------------------------------------------------------------- */
 
-/* The bytes of the character at p, 0 if it is none. */
+/* The length of the character at p in bytes, 0 if it is invalid. */
 static int utf8_length(const uint8_t *p, const uint8_t *end)
 {
     if (*p < 0x80) return 1;
@@ -19,8 +19,8 @@ static int utf8_length(const uint8_t *p, const uint8_t *end)
     return too_long || no_character ? 0 : n;
 }
 
-/* The first byte that no character begins with, or the end. Texts are ASCII mostly: eight at a
- * time. */
+/* The first byte that does not begin a valid character, or the end. Most strings are ASCII:
+ * eight bytes at a time. */
 static const uint8_t *utf8_end(const uint8_t *p, const uint8_t *end)
 {
     while (p < end) {
@@ -101,9 +101,9 @@ bool io_json_end(io_json *j)
            (j->at == j->end || io_json_fail(j, "unexpected data after the last bracket"));
 }
 
-/* ---- Texts ----------------------------------------------------------------------------------- */
+/* ---- Strings --------------------------------------------------------------------------------- */
 
-/* Four hexadecimal digits at p, -1 if they are none. */
+/* Four hexadecimal digits at p, -1 if they are not. */
 static int32_t four_digits(const char *p, const char *end)
 {
     if (end - p < 4) return -1;
@@ -119,8 +119,8 @@ static int32_t four_digits(const char *p, const char *end)
     return value;
 }
 
-/* The character that the escape behind the backslash at *from means; *from goes past it. -1 for a
- * wrong one. */
+/* The character of the escape after the backslash at *from; moves *from past it. -1 for an
+ * invalid one. */
 static int32_t escaped(char **from, const char *end)
 {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
@@ -139,7 +139,7 @@ static int32_t escaped(char **from, const char *end)
     return low < 0xdc00 || low > 0xdfff ? -1 : 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 }
 
-/* Past a text; with `decode` it is decoded to where it began, never longer than it was. */
+/* Takes a string; with `decode` it is decoded in place, where it never becomes longer. */
 static bool pass_text(io_json *j, bool decode, io_span *text)
 {
     if (io_json_next(j) != '"') return io_json_fail(j, "expected a string");
@@ -261,7 +261,7 @@ bool io_json_double(io_json *j, double *value)
     if (n >= sizeof digits) return io_json_fail(j, "a number has too many digits");
     memcpy(digits, begin, n);
     digits[n] = 0;
-    /* strtod reads the point as the program's locale writes it. */
+    /* strtod expects the decimal point of the program's locale. */
     char *point = strchr(digits, '.');
     if (point) *point = *localeconv()->decimal_point;
     *value = strtod(digits, NULL);
@@ -284,7 +284,7 @@ bool io_json_bool(io_json *j, bool *value)
 {
     *value = io_json_next(j) == 't';
     if (*value ? pass_word(j, "true") : pass_word(j, "false")) return true;
-    return io_json_fail(j, "true or false is expected");
+    return io_json_fail(j, "expected true or false");
 }
 
 bool io_json_null(io_json *j)
@@ -294,7 +294,7 @@ bool io_json_null(io_json *j)
 
 /* ---- Any value ------------------------------------------------------------------------------- */
 
-/* One without members. */
+/* A value without members. */
 static bool pass_plain(io_json *j)
 {
     io_span text;
@@ -314,7 +314,7 @@ bool io_json_skip_key(io_json *j)
 bool io_json_skip(io_json *j)
 {
     enum { DEEPEST = 128 };
-    char closing[DEEPEST]; /* the brackets that are open, as they will be closed */
+    char closing[DEEPEST]; /* the closing brackets of those that are open */
     int depth = 0;
     for (;;) {
         char c = io_json_next(j);

@@ -1,12 +1,13 @@
 /*
- * .npy: the magic, a version, the length of the header in 16 or 32 bits, the header, the elements.
+ * .npy: the magic number, a version, the length of the header in 16 or 32 bits, the header, the
+ * elements.
  *
  *     \x93NUMPY 1 0 118 0 {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }   \n
  *
- * The header is a literal of Python's: a dictionary of exactly these keys in any order, of which
- * the last counts when one comes twice. It is read as such, comments and digits with underscores
- * included, but never evaluated. `descr` is a text that names the element type, or the list of a
- * structured type's fields, of which only the end is looked for.
+ * The header is a Python literal: a dictionary with exactly these keys in any order; the last one
+ * counts if a key is repeated. It is parsed, including comments and digits with underscores, but
+ * never evaluated. `descr` is a string that names the element type, or the list of a structured
+ * type's fields, which is only skipped.
  */
 #include "io/npy.h"
 #include "tensor/copy.h"
@@ -41,7 +42,7 @@ static io_dtype dtype_of_code(const char *code)
     return IO_NONE;
 }
 
-/* "float32": as NumPy calls it, without a mark of its byte order. */
+/* "float32": NumPy's name, without a mark of the byte order. */
 static io_dtype dtype_of_name(const char *name)
 {
     for (int i = 0; i < CODES; i++)
@@ -49,7 +50,7 @@ static io_dtype dtype_of_name(const char *name)
     return IO_NONE;
 }
 
-/* The size behind the letter of a foreign type; -1 if that is no number. */
+/* The size after the letter of a foreign type; -1 if that is not a number. */
 static int64_t size_behind(const char *code, int64_t most)
 {
     if (!code[1]) return 0;
@@ -58,7 +59,7 @@ static int64_t size_behind(const char *code, int64_t most)
     return code[1] >= '0' && code[1] <= '9' && !*end && size <= most ? size : -1;
 }
 
-/* Types that tensors don't have: texts, raw bytes, dates, long doubles, objects. */
+/* Types that tensors don't support: strings, raw bytes, dates, long doubles, objects. */
 static bool take_foreign(const char *code, npy_header *h)
 {
     int unit = 1;
@@ -83,8 +84,7 @@ static bool take_foreign(const char *code, npy_header *h)
     return h->item >= 0;
 }
 
-/* A descr that is a text. bfloat16 is what '<V2' means to those who write
- * it; '|V2' is raw bytes. */
+/* A descr that is a string. Programs write bfloat16 as '<V2'; '|V2' is raw bytes. */
 static const char *take_type(const char *descr, npy_header *h)
 {
     static const char unknown[] = "its descr is not a NumPy dtype";
@@ -103,7 +103,7 @@ static const char *take_type(const char *descr, npy_header *h)
 
 /* ---- Python's literals ----------------------------------------------------------------------- */
 
-/* A reader that stays failed once it has: `wrong` says why. */
+/* A parser that stays failed after a failure; `wrong` is the error. */
 typedef struct literal {
     const char *at, *end;
     const char *wrong;
@@ -121,7 +121,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The next character that counts, 0 at the end; comments are passed over. */
+/* The next character that is not white space or comment, 0 at the end. */
 static char next(literal *l)
 {
     while (l->at < l->end && (is_space(*l->at) || *l->at == '#'))
@@ -130,7 +130,7 @@ static char next(literal *l)
     return l->at < l->end && !l->wrong ? *l->at : 0;
 }
 
-/* Past that character, if it comes next. */
+/* Takes that character, if it is next. */
 static bool skip(literal *l, char c)
 {
     if (next(l) != c) return false;
@@ -138,7 +138,7 @@ static bool skip(literal *l, char c)
     return true;
 }
 
-/* Past a text in quotes, of which escapes are no part that anybody needs. */
+/* Skips a quoted string; escapes are not decoded. */
 static bool take_text(literal *l, io_span *found)
 {
     char quote = next(l);
@@ -189,7 +189,7 @@ static bool take_whole(literal *l, int64_t *value)
     return true;
 }
 
-/* (), (3,), (2, 3): parentheses around one number alone make no tuple. */
+/* (), (3,), (2, 3): parentheses around a single number are not a tuple. */
 static bool take_shape(literal *l, npy_header *h)
 {
     h->rank = 0;
@@ -216,7 +216,7 @@ static bool take_order(literal *l, npy_header *h)
     return true;
 }
 
-/* A list of fields: to its closing bracket. That objects are among the fields changes nothing. */
+/* Skips a list of fields to its closing bracket, also if there are objects among them. */
 static bool take_fields(literal *l, npy_header *h)
 {
     int depth = 0;
@@ -255,7 +255,7 @@ static bool take_descr(literal *l, npy_header *h)
     return !bad || wrong(l, bad);
 }
 
-/* One `key: value`; *have remembers which came. */
+/* One `key: value`; *have records the keys that were found. */
 static bool take_pair(literal *l, npy_header *h, unsigned *have)
 {
     enum { DESCR = 1, ORDER = 2, SHAPE = 4 };
@@ -288,7 +288,7 @@ bool npy_begins(const void *data, size_t size)
     return size >= MAGIC && !memcmp(data, magic, MAGIC);
 }
 
-/* Versions 1.0, 2.0, 3.0: the first has a length of 16 bits, the others one of 32. */
+/* Versions 1.0, 2.0, 3.0: the first has a length of 16 bits, the others of 32 bits. */
 const char *npy_measure(const uint8_t *first, size_t n, size_t *size)
 {
     if (!npy_begins(first, n)) return "not a .npy file";
@@ -301,7 +301,7 @@ const char *npy_measure(const uint8_t *first, size_t n, size_t *size)
     return NULL;
 }
 
-/* The bytes that the elements take; an extent of 0 leaves none, whatever the others are. */
+/* The size of the elements in bytes; 0 if any axis has size 0, whatever the others are. */
 static const char *count_bytes(npy_header *h)
 {
     static const char large[] = "its shape is too large";
@@ -352,13 +352,13 @@ archive_entry npy_entry(const npy_header *h)
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
-/* Of bool any byte but 0 is true, which takes a copy. */
+/* For bool any byte except 0 is true, which requires a copy. */
 bool npy_lies_well(const npy_header *h, int64_t place)
 {
     return h->swapped == 1 && h->bytes && h->dtype != IO_BOOL && place % h->item == 0;
 }
 
-/* A view that makes of `base`, the elements in the file's order, the tensor. */
+/* A view that turns `base`, the elements in the file's order, into the tensor. */
 static ed_tensor *turned(const npy_header *h, const ed_tensor *base)
 {
     int64_t strides[ED_MAX_RANK], step = 1;
@@ -369,7 +369,7 @@ static ed_tensor *turned(const npy_header *h, const ed_tensor *base)
 
 ed_tensor *npy_view(const npy_header *h, ed_buffer *map, int64_t place)
 {
-    /* What it is a view of stands on the stack: nobody else needs it. */
+    /* The base of the view is on the stack: it is not used after this. */
     ed_tensor base = {
         .buffer = map, .data = (char *)map->data + place, .dtype = (uint8_t)io_dtype_to(h->dtype)};
     return turned(h, &base);
@@ -421,8 +421,8 @@ static bool stream_straight(const npy_header *h, bool (*read)(void *from, void *
     return good;
 }
 
-/* The axes that count, in elements of `unit` bytes: of `from` in Fortran's order, of `to` in C's,
- * elements that are larger having an axis of their own at the end. Returns the rank. */
+/* The axes of a transposition, in elements of `unit` bytes: `from` in Fortran order, `to` in C
+ * order; larger elements have an additional last axis. Returns the rank. */
 static int fortran_box(const npy_header *h, int unit, int64_t *shape, int64_t *from, int64_t *to)
 {
     int rank = 0;
@@ -440,7 +440,7 @@ static int fortran_box(const npy_header *h, int unit, int64_t *shape, int64_t *f
     return rank;
 }
 
-/* Fortran's order has to be read whole before it can be handed on in the other. */
+/* Fortran order must be read whole before it can be passed on in C order. */
 static bool stream_turned(const npy_header *h, bool (*read)(void *from, void *to, size_t size),
                           void *from, io_sink *take, void *user)
 {
@@ -599,10 +599,8 @@ static const char *code_of(io_dtype dtype)
     return NULL;
 }
 
-/*
- * NumPy leaves room behind the dictionary for the first extent to grow to 21 digits in place, then
- * pads by 1 to 64 bytes, a newline the last.
- */
+/* NumPy reserves space after the dictionary so that the first size can grow to 21 digits in
+ * place, then pads by 1 to 64 bytes, the last of which is a newline. */
 bool npy_put_header(io_buffer *b, io_dtype dtype, int rank, const int64_t *shape)
 {
     enum { BEFORE = 10, ALIGNMENT = 64, DIGITS = 21 };
@@ -625,7 +623,7 @@ bool npy_put_header(io_buffer *b, io_dtype dtype, int rank, const int64_t *shape
     return true;
 }
 
-/* Where a file's elements go, and how many bytes of them came. */
+/* Where a file's elements are written, and how many bytes were. */
 typedef struct npy_writer {
     io_writer *file;
     int64_t bytes;
@@ -643,7 +641,7 @@ static bool write_array(npy_writer *w, const io_buffer *header, const archive_it
     return io_write(w->file, header->data, header->size) && archive_stream(item, write_piece, w);
 }
 
-/* The header is put before a file is begun, and the bytes counted before it gets its name. */
+/* The header is written before the file is begun, and the bytes are counted before the rename. */
 static bool npy_write(const char *who, const char *path, const archive_item *items, int64_t count)
 {
     (void)count; /* it is 1 */

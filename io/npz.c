@@ -1,13 +1,13 @@
 /*
- * .npz: a zip archive whose members are .npy files, named by their tensors with ".npy" behind.
+ * .npz: a zip archive whose members are .npy files, named by their tensors with ".npy" appended.
  *
- * The members' headers are read when the archive is opened. A member that is damaged is noted and
- * fails when it is asked for; the others can be read. Of several members of one name the last
- * counts. A member that is no .npy is shown as so many bytes.
+ * The members' headers are read when the archive is opened. A damaged member fails when it is read;
+ * the others can be read. If several members have one name, the last counts. A member that is not a
+ * .npy is shown as raw bytes.
  *
- * A stored member that is aligned is mapped, after its checksum was found right; all others are
- * read, and unpacked into memory that their header asks for only after they were seen to hold as
- * much, unless that is no more than is USUAL.
+ * A stored member that is aligned is mapped, after its checksum was verified. Others are read and
+ * unpacked into memory of the size in their header; if that is more than USUAL times the packed
+ * size, they are first unpacked once to verify it.
  */
 #include "io/npy.h"
 #include "io/json.h"
@@ -23,12 +23,12 @@ static const char opening[] = "archive_open", suffix[] = ".npy";
 
 typedef struct member {
     const zip_member *zip;
-    char *name; /* without the suffix, a 0 behind it */
+    char *name; /* without the suffix, with a 0 at its end */
     size_t name_size;
     zip_fault fault;   /* why it can't be read; a NULL text: it can */
-    bool raw;          /* no .npy: `bytes` bytes */
+    bool raw;          /* not a .npy: `bytes` bytes */
     int64_t bytes;     /* of a raw one */
-    int64_t place;     /* of its first byte in the file */
+    int64_t place;     /* the offset of its first byte in the file */
     npy_header header; /* of a .npy */
 } member;
 
@@ -57,7 +57,7 @@ static const object_class npz_class = {.name = "npz", .destroy = npz_destroy};
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* Copies the names, which have no 0 behind them in the directory. */
+/* Copies the names, which have no 0 at their end in the directory. */
 static bool take_names(npz *z)
 {
     size_t room = 0;
@@ -82,7 +82,7 @@ static bool take_names(npz *z)
     return true;
 }
 
-/* By name, of one name in the directory's order. */
+/* Sorted by name; those of one name in the directory's order. */
 static int by_member_name(const void *a, const void *b)
 {
     const member *x = *(member *const *)a, *y = *(member *const *)b;
@@ -93,7 +93,7 @@ static int by_member_name(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Drops members that another one of their name comes after. */
+/* Removes members that are followed by another one of their name. */
 static bool drop_repeated(npz *z)
 {
     member **order = memory_alloc((size_t)z->count * sizeof *order);
@@ -120,8 +120,8 @@ static bool member_damaged(member *m, const char *what)
     return true;
 }
 
-/* The member's header from its stream. What is wrong with it becomes its fault; false only for what
- * is wrong with the machine. */
+/* Reads the member's header from its stream. Damage becomes its fault; false only for other
+ * failures (memory, reading). */
 static bool parse_head(member *m, zip_stream *s)
 {
     uint8_t head[NPY_MAX_HEADER];
@@ -191,7 +191,7 @@ static archive_entry npz_entry(const void *self, int64_t i)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Keeps the error that a fault says; one without a text was kept already. */
+/* Sets the error of a fault; one without a text is set already. */
 static bool member_fail(const npz *z, const member *m, zip_fault fault)
 {
     if (fault.text)
@@ -214,7 +214,7 @@ static void *refuse_member(const npz *z, const member *m)
     return ed_fail(ED_UNIMPLEMENTED, "%s is not a .npy file", what);
 }
 
-/* A member on its way to somebody. */
+/* A member that is being read. */
 typedef struct reader {
     const npz *z;
     const member *m;
@@ -230,7 +230,7 @@ static bool read_exactly(void *user, void *to, size_t size)
     return got == size || fail_short(r->z, r->m);
 }
 
-/* Reads `size` bytes, or all that are left, to nobody; *passed is how many there were. */
+/* Skips `size` bytes, or all that are left; *passed is their number. */
 static bool pass(reader *r, int64_t size, int64_t *passed)
 {
     uint8_t sink[PIECE];
@@ -243,7 +243,7 @@ static bool pass(reader *r, int64_t size, int64_t *passed)
     return true;
 }
 
-/* At the member's first byte / behind its header. */
+/* At the first byte of the member / after its header. */
 static bool begin(reader *r, const npz *z, const member *m)
 {
     zip_fault fault;
@@ -258,7 +258,7 @@ static bool begin_elements(reader *r, const npz *z, const member *m)
            (passed == m->header.size || fail_short(z, m));
 }
 
-/* Reads what is left, so that the checksum is looked at, and ends. */
+/* Reads the rest, to verify the checksum, and ends. */
 static bool finish(reader *r, bool good)
 {
     int64_t passed;
@@ -267,7 +267,7 @@ static bool finish(reader *r, bool good)
     return good;
 }
 
-/* All of the member, its checksum looked at; that it holds all its elements. */
+/* Reads the whole member, to verify its checksum and its size. */
 static bool check_member(const npz *z, const member *m)
 {
     reader r;
@@ -285,7 +285,7 @@ static bool npz_verify(void *self, int64_t i)
     return m->fault.text ? member_fail(z, m, m->fault) : check_member(z, m);
 }
 
-/* Whether the header may be believed as far as to take the memory. */
+/* Whether memory may be allocated for the size in the header. */
 static bool check_claim(const npz *z, const member *m)
 {
     return m->header.bytes / USUAL <= m->zip->packed || check_member(z, m);

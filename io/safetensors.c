@@ -5,13 +5,12 @@
  *     {"__metadata__": {"key": "text"},
  *      "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
  *
- * The format wants that the header begins with "{" at once, that no name comes twice, and that the
- * tensors, by their offsets, cover the rest of the file without gap or overlap. All of this is
- * checked when the file is opened. The header is read into memory that the file's size allows for,
- * and names stay in it where they are decoded.
+ * The format requires that the header begins with "{", that names are unique, and that the tensors,
+ * by their offsets, cover the rest of the file without gap or overlap. All this is checked when the
+ * file is opened. The header is read into memory of at most the file's size, and names stay in it,
+ * where they are decoded.
  *
- * Elements are mapped where they are aligned, else read. A machine of little-endian order is
- * assumed.
+ * Elements are mapped if they are aligned, else read. The machine is assumed to be little-endian.
  */
 #include "io/archive.h"
 #include "io/json.h"
@@ -29,7 +28,7 @@ enum { HEADER_LIMIT = 100000000, PIECE = 1 << 20 };
 typedef struct kind {
     const char *name;
     io_dtype dtype;
-    int bits; /* as they lie here: elements of fewer than eight are packed */
+    int bits; /* in the file: elements of fewer than eight are packed */
 } kind;
 
 static const kind kinds[] = {
@@ -60,8 +59,8 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const char metadata_name[] = "__metadata__";
 
-/* The bytes of so many elements: false if they overflow or don't end where a byte does. The factors
- * are taken in order, zeros included, as the reference does. */
+/* The bytes of so many elements: false if they overflow or are not whole bytes. Factors are
+ * multiplied in order, zeros included, as in the reference. */
 static bool count_bytes(const kind *k, int rank, const int64_t *shape, int64_t *bytes)
 {
     int64_t bits = 1;
@@ -92,12 +91,12 @@ typedef struct safetensors {
     ed_object object;
     io_file file;
     ed_buffer *map;
-    char *header; /* the names and metadata stand in it */
+    char *header; /* holds the names and metadata */
     int64_t header_size;
     int64_t count, pair_count;
     member *members;
     pair *pairs;
-    int64_t *shapes; /* of all members, one behind the other */
+    int64_t *shapes; /* of all members, one after the other */
     int64_t shapes_used;
 } safetensors;
 
@@ -151,7 +150,7 @@ static bool text_is(io_span found, const char *word)
     return found.size == strlen(word) && !memcmp(found.data, word, found.size);
 }
 
-/* Goes through the object that comes next; the number of its members. */
+/* Skips the next object; returns the number of its members. */
 static int64_t count_members(io_json *j)
 {
     int64_t n = 0;
@@ -189,7 +188,7 @@ static bool read_dtype(safetensors *s, io_json *j, member *m)
     return file_damaged(s, "tensor '%.200s' has the unknown dtype '%.40s'", m->name, found.data);
 }
 
-/* The extents go behind those of the tensors before: there is room, all numbers were counted. */
+/* Appends the sizes to those of the tensors before: all numbers were counted, so there is room. */
 static bool read_shape(safetensors *s, io_json *j, member *m)
 {
     m->shape = s->shapes + s->shapes_used;
@@ -203,7 +202,7 @@ static bool read_shape(safetensors *s, io_json *j, member *m)
     return !j->wrong;
 }
 
-/* From the header's offsets, which begin behind it, to the file's. */
+/* Converts the header's offsets, which count from its end, to the file's. */
 static bool read_offsets(const safetensors *s, io_json *j, member *m)
 {
     int64_t base = 8 + s->header_size;
@@ -251,8 +250,8 @@ static bool read_member(safetensors *s, io_json *j, io_span name)
         return file_damaged(
             s, "the size of tensor '%.200s' overflows or is not a number of whole bytes", m->name);
     if (bytes != m->end - m->begin)
-        return file_damaged(s, "tensor '%.200s' has %lld bytes, its shape says %lld", m->name,
-                            (long long)(m->end - m->begin), (long long)bytes);
+        return file_damaged(s, "tensor '%.200s' has %lld bytes, but its shape requires %lld",
+                            m->name, (long long)(m->end - m->begin), (long long)bytes);
     return true;
 }
 
@@ -273,7 +272,7 @@ static bool wrong_at(const safetensors *s, const io_json *j)
     return file_damaged(s, "byte %td of its header: %s", j->at - j->begin, j->wrong);
 }
 
-/* Counts first, so that what is allocated fits the file, whatever it claims. */
+/* Counts first, so that allocations are limited by the file's size. */
 static bool parse_header(safetensors *s)
 {
     if (!s->header_size || *s->header != '{')
@@ -287,7 +286,7 @@ static bool parse_header(safetensors *s)
     return read_members(s, &j) || (j.wrong && wrong_at(s, &j));
 }
 
-/* ---- What the format asks of all of them together -------------------------------------------- */
+/* ---- Checks of all members together ---------------------------------------------------------- */
 
 static int by_text(const void *a, size_t size_a, const void *b, size_t size_b)
 {
@@ -332,7 +331,7 @@ static bool names_differ(const safetensors *s, const member **order)
     return true;
 }
 
-/* Each tensor begins where the one before it ends. */
+/* Each tensor must begin where the one before it ends. */
 static bool cover_the_file(const safetensors *s, const member **order)
 {
     int64_t covered = 8 + s->header_size;
@@ -396,7 +395,7 @@ static const char *safetensors_metadata(const void *self, const char *key)
     return found ? found->text : NULL;
 }
 
-/* A view of the map: what it is a view of stands on the stack, since nobody else needs it. */
+/* A view of the mapping: its base is on the stack, as it is not used after this. */
 static ed_tensor *mapped(const safetensors *s, const member *m, ed_dtype dtype)
 {
     ed_tensor base = {
@@ -406,7 +405,7 @@ static ed_tensor *mapped(const safetensors *s, const member *m, ed_dtype dtype)
     return tensor_view(&base, m->rank, m->shape, strides, 0);
 }
 
-/* A copy; any byte but 0 is true. */
+/* A copy; any byte except 0 is true. */
 static ed_tensor *copied(const safetensors *s, const member *m, ed_dtype dtype)
 {
     ed_tensor *t = tensor_new(dtype, m->rank, m->shape);
@@ -429,7 +428,7 @@ static ed_tensor *safetensors_tensor(void *self, int64_t i)
     return direct ? mapped(s, m, dtype) : copied(s, m, dtype);
 }
 
-/* Read, not mapped: a disk that fails is an error then, not a signal. */
+/* Read, not mapped: a disk failure is then an error, not a signal. */
 static bool safetensors_stream(void *self, int64_t i, io_sink *take, void *user)
 {
     const safetensors *s = self;
@@ -455,7 +454,7 @@ static const kind *kind_of(const archive_item *item)
     return NULL;
 }
 
-/* Largest alignment first, then by name: so every tensor is aligned, as the reference has it. */
+/* Largest alignment first, then by name: so each tensor is aligned, as in the reference. */
 static int by_kind(const void *a, const void *b)
 {
     const archive_item *x = *(const archive_item *const *)a, *y = *(const archive_item *const *)b;
@@ -463,7 +462,7 @@ static int by_kind(const void *a, const void *b)
     return j != k ? (j < k) - (j > k) : strcmp(x->name, y->name);
 }
 
-/* Where errors say that something was to be written. */
+/* The beginning of errors of writing. */
 typedef struct target {
     const char *who, *path;
 } target;
@@ -519,7 +518,7 @@ static bool put_header(io_buffer *b, const target *to, const archive_item **orde
     return true;
 }
 
-/* Takes exactly the bytes that the header promises. */
+/* Takes exactly the number of bytes in the header. */
 typedef struct sink {
     io_writer *file;
     int64_t left;
@@ -569,7 +568,7 @@ static bool safetensors_write(const char *who, const char *path, const archive_i
 
 /* ---- The format ------------------------------------------------------------------------------ */
 
-/* There is no magic number, only the bracket after the header's length. */
+/* There is no magic number, only the '{' after the header's length. */
 static archive_match safetensors_recognises(const archive_glimpse *g)
 {
     return g->first[8] == '{' ? ARCHIVE_LIKELY : ARCHIVE_OTHER;

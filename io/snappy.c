@@ -2,8 +2,9 @@
 #include <string.h>
 
 /*
- * A varint, the size unpacked; then tags, each followed by what it needs. The low two bits of a tag
- * are its kind; the rest, and bytes behind it, a length and the distance back to what is repeated:
+ * A varint, the unpacked size; then tags, each followed by its bytes. The low two bits of a tag are
+ * its kind; its other bits and the bytes after it are a length and, for a copy, the distance back
+ * to the bytes that are repeated:
  *
  *     0  literal   length - 1 in six bits; from 60 on in the 1 ... 4 bytes that follow
  *     1  copy      length - 4 in three bits, distance in three bits and a byte
@@ -11,7 +12,7 @@
  *     3  copy      length - 1 in six bits, distance in four bytes
  */
 
-/* The densest tag gives 64 bytes for 3. */
+/* The highest ratio: 64 bytes for 3. */
 enum { MOST_GROWTH = 22 };
 
 bool snappy_size(io_span packed, size_t *size)
@@ -54,7 +55,7 @@ bool snappy_unpack(io_span packed, uint8_t *to, size_t size)
         size_t back =
             kind == 1 ? (size_t)(tag >> 5) << 8 | io_u8(&c) : little_endian(&c, kind == 2 ? 2 : 4);
         if (!io_ok(&c) || !back || back > done || length > size - done) return false;
-        /* Byte by byte: what is repeated may overlap what is written. */
+        /* Byte by byte: source and destination may overlap. */
         for (size_t end = done + length; done < end; done++) to[done] = to[done - back];
     }
     return io_ok(&c) && done == size;

@@ -1,10 +1,8 @@
 #include "io/archive.h"
 #include "tensor/copy.h"
 
-/*
- * A strided tensor is packed strip by strip: `rows` steps of one axis with everything behind it,
- * the axis being the first whose steps fit into a strip. The axes before it are counted through.
- */
+/* A strided tensor is packed strip by strip: `rows` steps of one axis with all axes after it;
+ * the axis is the first whose steps fit into a strip. The axes before it are iterated over. */
 enum { STRIP_BYTES = 1 << 20 };
 
 typedef struct strips {
@@ -16,7 +14,7 @@ typedef struct strips {
     char *block;
 } strips;
 
-/* Packs the strip that stands at s->at and hands it on. */
+/* Packs the strip at s->at and passes it on. */
 static bool hand_strip(strips *s, io_sink *take, void *user)
 {
     const ed_tensor *t = s->t;
@@ -34,7 +32,7 @@ static bool hand_strip(strips *s, io_sink *take, void *user)
     return take(user, s->block, (size_t)(shape[0] * s->inner));
 }
 
-/* Goes to the next strip; false behind the last. */
+/* Moves to the next strip; false after the last. */
 static bool next_strip(strips *s)
 {
     s->at[s->axis] += s->rows;

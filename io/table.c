@@ -4,16 +4,14 @@
 #include "io/snappy.h"
 #include <string.h>
 
-/*
- * Reading believes handles only as far as they name places in the file, each block behind the one
- * before: so packed blocks together unpack to no more than the file's size times snappy's growth.
- */
+/* A handle may refer only to a block in the file after the block before: so all blocks together
+ * unpack to at most the file's size times snappy's ratio. */
 
 enum {
-    TRAILER = 5, /* behind a block: type, checksum */
+    TRAILER = 5, /* after a block: type, checksum */
     FOOTER = 48, /* two handles, zeros, the magic number */
     MAGIC = 8,
-    BLOCK_SIZE = 262144, /* a block that has grown so far is ended */
+    BLOCK_SIZE = 262144, /* a block of this size is ended */
     INTERVAL = 16,
 };
 
@@ -29,7 +27,7 @@ static bool table_damaged(const table *t, const char *what)
     return false;
 }
 
-/* The block a handle names, its checksum verified. `from` is the first byte it may occupy. */
+/* The block of a handle, its checksum verified. `from` is the first byte it may occupy. */
 static bool read_block(const table *t, io_cursor *handle, size_t from, io_span *block, int *type)
 {
     uint64_t offset = io_varint(handle), size = io_varint(handle), room = t->size - FOOTER;
@@ -48,7 +46,7 @@ static bool read_block(const table *t, io_cursor *handle, size_t from, io_span *
     return true;
 }
 
-/* Takes the restarts off a block's end. */
+/* Removes the restarts from a block's end. */
 static bool trim_restarts(const table *t, io_span *block)
 {
     if (block->size < 8) return table_damaged(t, "the index is damaged: a block is too short");
@@ -68,20 +66,20 @@ static bool unpack(const table *t, io_span *block, uint8_t *to, size_t size)
     return true;
 }
 
-/* What a packed block takes unpacked: at least the one restart and the number of restarts. */
+/* The unpacked size of a block: at least one restart and the number of restarts. */
 static bool packed_size(const table *t, io_span block, size_t *size)
 {
     if (snappy_size(block, size) && *size >= 8) return true;
     return table_damaged(t, "the index is damaged: a block can't be unpacked");
 }
 
-/* The index block: raw as it is, packed unpacked into *memory. */
+/* The index block: an unpacked one directly, a packed one unpacked into *memory. */
 static bool read_index_block(table *t, io_span *index, uint8_t **memory)
 {
     io_cursor footer = io_cursor_on(t->file + t->size - FOOTER, FOOTER - MAGIC);
     int type;
     size_t size;
-    io_varint(&footer); /* the metaindex, which holds nothing, is passed over */
+    io_varint(&footer); /* the metaindex, which is empty, is skipped */
     io_varint(&footer);
     if (!read_block(t, &footer, 0, index, &type)) return false;
     if (type == SNAPPY) {
@@ -92,7 +90,7 @@ static bool read_index_block(table *t, io_span *index, uint8_t **memory)
     return trim_restarts(t, index);
 }
 
-/* How many blocks there are, and how many bytes the packed ones take unpacked. */
+/* Counts the blocks, and the unpacked size of the packed ones. */
 static bool measure(const table *t, const table *index, int64_t *count, size_t *packed)
 {
     table_walk w = {.table = index};
@@ -114,7 +112,7 @@ static bool measure(const table *t, const table *index, int64_t *count, size_t *
     return fine;
 }
 
-/* Fills t->blocks, for which measure has found everything in order. */
+/* Fills t->blocks, after measure has checked all. */
 static bool gather(table *t, const table *index)
 {
     table_walk w = {.table = index};
@@ -189,7 +187,7 @@ static bool walk_failed(table_walk *w, const char *what)
     return what ? table_damaged(w->table, what) : false;
 }
 
-/* Reads one entry; *same if it is the one before once more. */
+/* Reads one entry; *same if it is a duplicate of the one before. */
 static bool read_entry(table_walk *w, bool *same)
 {
     bool first = w->at.at == w->table->blocks[w->block - 1].data;
@@ -260,7 +258,7 @@ static size_t block_size(const table_block *b)
     return b->entries.size + b->restarts.size + 4;
 }
 
-/* Appends the block with its restarts and trailer to the file, and empties it. */
+/* Appends the block with its restarts and trailer to the file, and clears it. */
 static void block_write(table_writer *w, table_block *b)
 {
     size_t start = w->file.size;
@@ -284,7 +282,7 @@ static void put_handle(io_buffer *b, uint64_t offset, uint64_t size)
     io_put_varint(b, size);
 }
 
-/* Ends the data block; its key in the index waits for the first key of the next one. */
+/* Ends the data block; its key in the index depends on the first key of the next one. */
 static void end_block(table_writer *w)
 {
     if (!w->data.count) return;
@@ -304,7 +302,7 @@ static void separate(io_buffer *key, io_span next)
     key->size = i + 1;
 }
 
-/* ... to a short one that is not less than it. */
+/* The same without `next`: a short one that is not less than it. */
 static void succeed(io_buffer *key)
 {
     for (size_t i = 0; i < key->size; i++)
@@ -315,7 +313,7 @@ static void succeed(io_buffer *key)
         }
 }
 
-/* Enters the block that was ended last into the index; `next` is NULL behind the last key. */
+/* Adds the block that was ended last to the index; `next` is NULL after the last key. */
 static void enter_block(table_writer *w, const io_span *next)
 {
     if (!w->pending) return;

@@ -1,15 +1,14 @@
 /*
- * The file is read from its end: the ending record says how long the directory before it is. The
- * directory's entries say where the members are. What is before a member's bytes, its local header,
- * is only compared with its entry.
+ * A zip file is read from its end: the end record has the length of the directory before it. The
+ * directory's entries have the offsets of the members. The local header before a member's bytes is
+ * only compared with its entry.
  *
  *     local header | name | extra | bytes ...    for each member
  *     entry | name | extra | comment             for each member: the directory
- *     ZIP64's ending | its locator               where numbers are too large
- *     ending | comment
+ *     ZIP64 end record | its locator             if numbers are too large
+ *     end record | comment
  *
- * Offsets in the file are counted from where the first member was meant to be: whatever somebody
- * put before it moves all of them by the same.
+ * Offsets count from the intended position of the first member: bytes before it shift all of them.
  */
 #include "io/zip.h"
 #include "io/checksum.h"
@@ -33,9 +32,9 @@ static bool zip_fail(const io_file *f, const char *what)
     return ed_fail(ED_DATA_LOSS, "%s: %s: %s", f->who, f->path, what), false;
 }
 
-/* What the ending says. */
+/* The contents of the end record. */
 typedef struct ending {
-    int64_t at; /* where the directory ends */
+    int64_t at; /* the offset of the end of the directory */
     uint64_t size, offset;
 } ending;
 
@@ -53,7 +52,7 @@ static uint16_t u16_at(const uint8_t *p)
     return value;
 }
 
-/* The last place in the tail of the file where an ending fits; -1: none. */
+/* The last offset in the tail of the file where an end record fits; -1: none. */
 static int64_t find_ending(const uint8_t *tail, int64_t size)
 {
     for (int64_t i = size - ENDING_SIZE; i >= 0; i--)
@@ -61,7 +60,7 @@ static int64_t find_ending(const uint8_t *tail, int64_t size)
     return -1;
 }
 
-/* ZIP64's ending, if its locator stands right before the ordinary one. */
+/* The ZIP64 end record, if its locator is directly before the ordinary one. */
 static bool read_ending_64(const io_file *f, ending *e)
 {
     uint8_t bytes[ENDING_64_SIZE + LOCATOR_SIZE];
@@ -91,14 +90,13 @@ static bool read_ending(const io_file *f, ending *e)
     return e->size <= (uint64_t)e->at || zip_fail(f, "its directory extends beyond the file");
 }
 
-/* A size or offset that ZIP64 keeps in the extra field, in the order in
- * which they are asked for. */
+/* A size or offset that ZIP64 stores in the extra field, in the order of the calls. */
 static uint64_t large(io_cursor *extra, uint32_t plain)
 {
     return plain == UINT32_MAX && extra->at ? io_u64(extra) : plain;
 }
 
-/* The field of ZIP64 among the extra ones; an empty cursor at NULL if there is none. */
+/* The ZIP64 field of the extra field; an empty cursor at NULL if there is none. */
 static io_cursor find_extra(io_span extra)
 {
     io_cursor c = io_cursor_on(extra.data, extra.size);
@@ -110,7 +108,7 @@ static io_cursor find_extra(io_span extra)
     return (io_cursor){0};
 }
 
-/* An entry; where it is damaged, the cursor has failed. */
+/* An entry; if it is damaged, the cursor has failed. */
 static zip_member read_entry(io_cursor *c, int64_t moved)
 {
     zip_member m = {0};
@@ -158,7 +156,7 @@ static int by_place(const void *a, const void *b)
                                   : (x > y) - (x < y);
 }
 
-/* How far each member may reach. */
+/* Sets the end of each member. */
 static bool find_ends(zip_directory *d, int64_t end)
 {
     zip_member **order = memory_alloc((size_t)d->count * sizeof *order);
@@ -190,8 +188,8 @@ void zip_close(zip_directory *directory)
 
 /* ---- Members --------------------------------------------------------------------------------- */
 
-/* A method of compression. `step` turns input into up to `room` bytes of output and says by `ended`
- * that there will be no more; false with *fault when the data are damaged. */
+/* A compression method. `step` converts input to at most `room` bytes of output and sets `ended`
+ * at the end; false, with *fault, if the data are damaged. */
 typedef struct codec {
     bool (*begin)(zip_stream *s, zip_fault *fault);
     bool (*step)(zip_stream *s, uint8_t *to, size_t room, size_t *got, zip_fault *fault);
@@ -200,10 +198,10 @@ typedef struct codec {
 
 struct zip_stream {
     const io_file *file;
-    const codec *codec; /* NULL until it has begun */
+    const codec *codec; /* NULL before the beginning */
     int64_t place;
-    int64_t at, packed; /* where in the file the next compressed byte is, how many there are */
-    int64_t left;       /* bytes that are still to come out */
+    int64_t at, packed; /* the next compressed byte in the file; how many are left */
+    int64_t left;       /* number of uncompressed bytes left */
     uint32_t crc, wanted;
     bool ended, checked;
     union {
@@ -211,7 +209,7 @@ struct zip_stream {
         bz_stream bzip2;
         lzma_stream lzma;
     };
-    uint8_t *next; /* what of the input is unread */
+    uint8_t *next; /* the unread input */
     size_t unread;
     uint8_t input[INPUT];
 };
@@ -228,7 +226,7 @@ static bool unknown(zip_fault *fault, const char *what)
     return false;
 }
 
-/* Fills the empty input; it stays empty at the end of the compressed bytes. */
+/* Refills the empty input; it stays empty at the end of the compressed bytes. */
 static bool refill(zip_stream *s)
 {
     s->next = s->input;
@@ -351,11 +349,8 @@ static void *lzma_allocate(void *unused, size_t count, size_t size)
 
 static const lzma_allocator lzma_memory = {lzma_allocate, give_back, NULL};
 
-/*
- * The decoder takes as much memory at once as the dictionary is said to be long. No more of it is
- * ever looked at than there are bytes of output, and no byte of input can become more than some
- * 7000 of output.
- */
+/* The decoder allocates memory of the dictionary's claimed size. Not more of it is used than
+ * there are bytes of output, and a byte of input becomes at most about 7000 bytes of output. */
 static void bound_dictionary(lzma_options_lzma *options, const zip_stream *s)
 {
     enum { RATIO = 8192 };
@@ -365,7 +360,7 @@ static void bound_dictionary(lzma_options_lzma *options, const zip_stream *s)
     if (options->dict_size > bound) options->dict_size = (uint32_t)bound;
 }
 
-/* Two bytes of version, two of the properties' length, the properties, the data. */
+/* Two bytes of version, two of the length of the properties, the properties, the data. */
 static bool lzma_begin(zip_stream *s, zip_fault *fault)
 {
     enum { HEAD = 4, PROPERTIES = 5 };
@@ -426,7 +421,7 @@ static const codec *codec_of(unsigned method)
     }
 }
 
-/* Goes past the local header, which must be that of the member. */
+/* Skips the local header, which must match the member's entry. */
 static bool find_place(zip_stream *s, const zip_member *m, zip_fault *fault)
 {
     static const char wrong[] = "its local header is damaged or belongs to another member";

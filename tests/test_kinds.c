@@ -519,7 +519,7 @@ static void strange_json(void **state)
         {"{\"module\": \"layer\", \"class_name\": \"dense\", \"config\": {\"units\": 1, "
          "\"kernel_initializer\": {\"module\": \"layer\", \"class_name\": \"flatten\", "
          "\"config\": {}}}}",
-         "a initializer is expected, not the layer flatten"},
+         "expected an object of the family initializer, got the layer flatten"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK(!ed_from_json(cases[i].json), "%s is read", cases[i].json);

@@ -474,7 +474,7 @@ static void headers(void **state)
         {"{'a':<U8 [4] 0 4>}", 3, "invalid data_offsets [0, 4] for 3 bytes"},
         {"{'a':<U8 [4] 0 4>}", 5, "1 bytes at its end"},
         {"{'a':<U8 [4] 1 5>}", 5, "leaves a gap"},
-        {"{'a':<U8 [4] 0 5>}", 5, "has 5 bytes, its shape says 4"},
+        {"{'a':<U8 [4] 0 5>}", 5, "has 5 bytes, but its shape requires 4"},
         {"{'a':<U8 [0] 1 0>}", 0, "invalid data_offsets [1, 0] for 0 bytes"},
         {"{'a':<U8 [2] 0 2>,'b':<U8 [2] 1 3>}", 3, "overlaps"},
         {"{'a':<U8 [2] 0 2>,'a':<U8 [2] 2 4>}", 4, "two tensors have the name 'a'"},
