@@ -1,20 +1,18 @@
-/*
- * eddy-ckpt convert: tensors go from file to file as bytes, so that dtypes which tensors lack
- * survive. What the other format can't hold is left out, and said.
- */
+/* eddy-ckpt convert: tensors are copied from file to file as bytes, also of dtypes that tensors
+ * don't support. What the other format can't store is left out, with a message. */
 #include "programs/ckpt.h"
 #include "train/object_graph.h"
 #include <string.h>
 #include <sys/stat.h>
 
-/* The format that --to names, or OUT's ending; a path without a known one is a bundle's prefix. */
+/* The format of --to, or of OUT's ending; a path without a known ending is a bundle's prefix. */
 static const archive_format *format_of(const char *path, const char *name)
 {
     if (!name && !archive_format_by_ending(path)) name = "bundle";
     return archive_format_find("convert", path, name);
 }
 
-/* ---- What is written ------------------------------------------------------------------------- */
+/* ---- The tensors to write -------------------------------------------------------------------- */
 
 /* Items whose names are blocks of memory_alloc. */
 struct items {
@@ -28,17 +26,17 @@ static void free_items(struct items *items)
     memory_free(items->at);
 }
 
-/* Why a tensor can't come along; NULL if it can. */
+/* Why a tensor can't be converted; NULL if it can. */
 static const char *hindrance(const ckpt_options *options, const archive_item *item,
                              const archive_format *format)
 {
     bool strings = item->dtype == IO_STRING;
     if (item->dtype == IO_NONE) return "only its own format has this dtype";
     if (item->dtype == IO_VARIANT || item->dtype == IO_RESOURCE)
-        return "only TensorFlow knows what is in it";
+        return "only TensorFlow can read its contents";
     if (strings && !format->strings) return "the format has no strings";
     if (strings && options->strip && !strcmp(item->name, BUNDLE_GRAPH))
-        return "it would name keys that --strip takes away";
+        return "it has the names of keys that --strip removes";
     return NULL;
 }
 
@@ -47,7 +45,7 @@ static char *new_name(const ckpt_options *options, const ckpt_file *in, const ch
     size_t n = strlen(name), suffix = strlen(VALUE_SUFFIX);
     bool strip = options->strip && n > suffix && !strcmp(name + n - suffix, VALUE_SUFFIX);
     if (*name) return io_text("%.*s", (int)(strip ? n - suffix : n), name);
-    /* A .npy's tensor has no name but the file's. */
+    /* The tensor of a .npy gets the file's name. */
     const char *file = io_name_of(in->path), *dot = strrchr(file, '.');
     return io_text("%.*s", dot && dot > file ? (int)(dot - file) : (int)strlen(file), file);
 }
@@ -65,7 +63,7 @@ static bool gather(const ckpt_options *options, const ckpt_file *in, const ckpt_
     items->at = memory_alloc(((size_t)places->count + 1) * sizeof *items->at);
     for (int64_t i = 0; i < places->count && items->at; i++) {
         archive_item item = archive_item_of(in->archive, places->at[i]);
-        /* Of a damaged entry nothing is known but why. */
+        /* Of a damaged entry only the damage is known. */
         if (item.dtype == IO_NONE && !ed_archive_verify(in->archive, places->at[i])) return false;
         const char *why = hindrance(options, &item, format);
         bool made_anew = ckpt_bundle(in) && !strcmp(item.name, BUNDLE_DIGESTS);
@@ -78,12 +76,12 @@ static bool gather(const ckpt_options *options, const ckpt_file *in, const ckpt_
         return ed_fail(ED_INVALID_ARGUMENT, "convert: %s: no tensor is left to write", in->given);
     if (items->at && format->single && items->count > 1)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "convert: format %s holds one tensor, not %lld; choose it by --match",
+                       "convert: format %s holds one tensor, got %lld; choose one by --match",
                        format->name, (long long)items->count);
     return items->at;
 }
 
-/* ---- Where it is written --------------------------------------------------------------------- */
+/* ---- The output file ------------------------------------------------------------------------- */
 
 static bool same_file(const char *a, const char *b)
 {
@@ -91,8 +89,8 @@ static bool same_file(const char *a, const char *b)
     return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Whether OUT's file may be written. The input may not: it would be lost if a tensor turned out to
- * be damaged. */
+/* Whether OUT may be written. It must not be the input, which would be lost if a tensor is
+ * damaged. */
 static bool may_write(const ckpt_options *options, const ckpt_file *in, const char *out)
 {
     struct stat status;

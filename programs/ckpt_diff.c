@@ -1,9 +1,9 @@
 /*
- * eddy-ckpt diff: tensors are paired by name. Two numbers agree if |a - b| <= A + R max(|a|, |b|);
- * NaN agrees with NaN, an infinity with itself only. What has no numbers, such as strings, agrees
- * byte by byte.
+ * eddy-ckpt diff: tensors are paired by name. Two numbers are equal if |a - b| <= A + R max(|a|,
+ * |b|); NaN equals NaN, an infinity only itself. Tensors without numbers, such as strings, are
+ * compared byte by byte.
  *
- * A tensor of the first file is read into memory, the second file's is compared as it comes.
+ * A tensor of the first file is read into memory, that of the second file is streamed.
  */
 #include "programs/ckpt.h"
 #include <fnmatch.h>
@@ -15,19 +15,19 @@
 struct comparison {
     const ckpt_options *options;
     const ckpt_numbers *numbers;
-    const uint8_t *at, *end; /* what is left of the first tensor */
+    const uint8_t *at, *end; /* the rest of the first tensor */
     int64_t differing, unpaired_nans;
     double absolute, relative; /* the largest */
 };
 
-/* |a - b|, of 64-bit integers exactly: float64 would call neighbours equal. */
+/* |a - b|, exact for 64-bit integers: in float64 neighbours would be equal. */
 static double distance(io_dtype dtype, const uint8_t *p, const uint8_t *q, double a, double b)
 {
     if (dtype != IO_INT64 && dtype != IO_UINT64) return a == b ? 0 : fabs(a - b);
     uint64_t x, y, sign = dtype == IO_INT64 ? 1ull << 63 : 0;
     memcpy(&x, p, sizeof x);
     memcpy(&y, q, sizeof y);
-    x ^= sign; /* the order of signed integers becomes that of unsigned ones */
+    x ^= sign; /* maps the order of signed integers to that of unsigned ones */
     y ^= sign;
     return (double)(x > y ? x - y : y - x);
 }
@@ -84,7 +84,7 @@ static bool keep(void *user, const void *data, size_t size)
     return !elements->failed;
 }
 
-/* What is to come yet of elements that are like those. */
+/* The rest of the elements of a tensor like that. */
 struct rest {
     io_span of;
     bool differ;
@@ -122,8 +122,8 @@ static enum verdict compare_elements(const ckpt_options *options, io_span first,
     return c.differing ? DIFFERENT : SAME;
 }
 
-/* Memory for all elements is asked for at once: a buffer that grows would be there twice at times.
- * What no machine has is refused, and what no element is written to the system does not give. */
+/* Allocates memory for all elements at once: a growing buffer would need twice as much. Sizes
+ * beyond any machine are refused; memory that is not written takes no RAM. */
 static enum verdict compare_tensors(const ckpt_options *options, const archive_item *a,
                                     const archive_item *b)
 {
@@ -155,7 +155,7 @@ static enum verdict other_kind(const ckpt_file *a, int64_t i, const archive_item
     return verdict;
 }
 
-/* Of an entry that is damaged there is no dtype; reading it says why. */
+/* A damaged entry has no dtype; reading it reports the damage. */
 static bool has_dtype(const archive_item *item)
 {
     return item->dtype != IO_NONE || ed_archive_verify(item->from, item->index);
@@ -172,8 +172,8 @@ static enum verdict compare_pair(const ckpt_options *options, ckpt_file *a, int6
     return alike ? compare_tensors(options, &x, &y) : other_kind(a, i, &x, b, j, &y);
 }
 
-/* Strings that only a bundle can hold are not missed in another format, nor
- * are digests anywhere. */
+/* Strings that only a bundle can store are not missing in another format, nor are digests
+ * anywhere. */
 static enum verdict only_in(const ckpt_file *file, int64_t i, const ckpt_file *other)
 {
     archive_item item = archive_item_of(file->archive, i);
@@ -189,7 +189,7 @@ static bool left_out(const ckpt_options *options, const char *name)
     return !strcmp(name, BUNDLE_DIGESTS) || (options->match && fnmatch(options->match, name, 0));
 }
 
-/* How many tensors met which fate. */
+/* The number of tensors with each result. */
 struct tally {
     int64_t of[TROUBLE + 1];
 };

@@ -1,6 +1,4 @@
-/*
- * Opening what the user names, and finding tensors in it.
- */
+/* Opening the user's files, and finding tensors in them. */
 #include "programs/ckpt.h"
 #include "train/train.h"
 #include <fnmatch.h>
@@ -21,7 +19,7 @@ char *ckpt_prefix(const char *path)
 
 /* ---- Folders --------------------------------------------------------------------------------- */
 
-/* The only .index of a folder. */
+/* The only .index in a folder. */
 struct sole {
     char *name;
     int count;
@@ -34,8 +32,7 @@ static bool note_index(const char *name, void *user)
     return (sole->name = ckpt_prefix(name));
 }
 
-/* The newest checkpoint in a folder, or the only one where none has a number; NULL with the error
- * kept. */
+/* The newest checkpoint in a folder, or the only one if none has a number; NULL with an error. */
 static char *checkpoint_in(const char *folder)
 {
     struct sole sole = {NULL, 0};
@@ -90,9 +87,9 @@ int64_t ckpt_elements(const archive_item *item)
     return empty ? 0 : n;
 }
 
-/* ---- Choosing -------------------------------------------------------------------------------- */
+/* ---- Selecting ------------------------------------------------------------------------------- */
 
-/* Notes the tensors that a pattern matches; false if there are none. */
+/* Adds the tensors that a pattern matches; false if there are none. */
 static bool mark(const ckpt_file *file, const char *pattern, bool *chosen)
 {
     int64_t exact = ed_archive_find(file->archive, pattern);

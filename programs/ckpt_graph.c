@@ -1,12 +1,10 @@
-/*
- * The object graph of a bundle as a tree: depth first, each node's children where it is met first.
- * Nodes are numbered as in the file; values have their dtype and shape.
- */
+/* The object graph of a bundle as a tree: depth first; the children of a node are printed at its
+ * first occurrence. Nodes have their numbers in the file; values have their dtype and shape. */
 #include "programs/ckpt.h"
 #include "train/object_graph.h"
 #include <string.h>
 
-/* Deeper ones stand no further to the right: nobody could read them. */
+/* Deeper lines are not indented further. */
 enum { DEEPEST_INDENT = 30 };
 
 /* A node whose children are being printed. */
@@ -18,7 +16,7 @@ struct walk {
     const ckpt_file *file;
     file_graph graph;
     bool *seen;
-    struct level *levels; /* at most as many as nodes: each is entered once */
+    struct level *levels; /* at most one for each node: each is entered once */
     int depth;
 };
 
@@ -56,7 +54,7 @@ static bool print_slots(const struct walk *w, const file_node *node)
     return true;
 }
 
-/* A line for the node; its children are to be printed next if it is new. */
+/* Prints a line for the node; its children follow if it is new. */
 static bool enter(struct walk *w, const char *name, int node)
 {
     bool again = w->seen[node];

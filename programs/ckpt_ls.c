@@ -1,7 +1,5 @@
-/*
- * eddy-ckpt ls: a line for each tensor, its name last, so that columns stay columns however long
- * names are.
- */
+/* eddy-ckpt ls: one line per tensor, with its name at the end, so that long names do not shift
+ * columns. */
 #include "programs/ckpt.h"
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +33,7 @@ static bool read_lines(const ckpt_file *file, const ckpt_places *places, struct 
     return true;
 }
 
-/* A column is as wide as its widest, but for a few that are very wide. */
+/* A column has the width of its widest entry, except a few that are much wider. */
 static int widest(int present, const char *word)
 {
     int n = (int)strlen(word);

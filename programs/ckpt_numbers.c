@@ -1,13 +1,11 @@
-/*
- * Elements of any dtype as float64 numbers, in blocks that stay in the nearest cache.
- */
+/* Elements of any dtype as float64 numbers, in blocks that fit the L1 cache. */
 #include "programs/ckpt.h"
 #include <math.h>
 #include <string.h>
 
 /* ---- Small floats ---------------------------------------------------------------------------- */
 
-/* What the largest exponent or the negative zero stand for beside numbers. */
+/* Special values of the largest exponent or of the negative zero. */
 enum special { NONE, IEEE, ONE_NAN, NAN_FOR_MINUS_ZERO };
 
 static const struct small_float {
@@ -44,7 +42,7 @@ static double small_float_value(const struct small_float *f, unsigned bits)
     return negative ? -value : value;
 }
 
-/* An element that a file keeps in a byte. */
+/* An element that a file stores in a byte. */
 static double byte_value(io_dtype dtype, unsigned byte)
 {
     switch (dtype) {
@@ -65,8 +63,8 @@ static bool is_byte(io_dtype dtype)
 
 /* ---- Numbers of tensors ---------------------------------------------------------------------- */
 
-/* The tensors' dtype whose numbers lie there the same way; ED_DTYPE_NONE if there is none. A bool
- * is read as a number since a file may hold other bytes than 0 and 1. */
+/* The dtype of tensors whose numbers are stored the same way; ED_DTYPE_NONE if there is none. A
+ * bool is read as a number, since a file may have other bytes than 0 and 1. */
 static ed_dtype plain_dtype(io_dtype dtype)
 {
     switch (dtype) {
@@ -91,7 +89,7 @@ bool ckpt_numbers_of(const archive_item *item, ckpt_numbers *numbers)
     if (elements < 0 || __builtin_mul_overflow(elements, parts, &numbers->count) ||
         numbers->count > INT64_MAX / (int64_t)numbers->width)
         return false;
-    /* Numbers below a byte are packed closer in some files. */
+    /* Some files pack numbers of less than a byte. */
     return plain || (is_byte(item->dtype) && item->bytes == elements);
 }
 
@@ -114,7 +112,7 @@ struct cutter {
     ckpt_take *take;
     void *user;
     io_digester *digest;
-    uint8_t split[16]; /* the beginning of a number that a piece's end cut */
+    uint8_t split[16]; /* the first bytes of a number that is split between two pieces */
     size_t held;
 };
 

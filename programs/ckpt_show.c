@@ -1,17 +1,13 @@
-/*
- * eddy-ckpt show: a few lines for each tensor. Extremes, mean and standard deviation (of a whole
- * population: divided by n) are of the finite numbers; the others are counted.
- */
+/* eddy-ckpt show: a few lines per tensor. Minimum, maximum, mean and standard deviation (of the
+ * population: divided by n) are of the finite numbers; the others are counted. */
 #include "programs/ckpt.h"
 #include <math.h>
 #include <string.h>
 
 /* ---- Statistics ------------------------------------------------------------------------------ */
 
-/*
- * Mean and sum of squared distances from it are found for each block of numbers by itself and
- * merged (Chan, Golub and LeVeque's update): neither large means nor long tensors spoil them.
- */
+/* Mean and sum of squared differences from it are computed for each block of numbers and merged
+ * (update of Chan, Golub and LeVeque): large means and long tensors lose no precision. */
 struct statistics {
     const ckpt_numbers *numbers;
     int64_t finite, zeros, nans, infinities;
@@ -27,7 +23,7 @@ static void merge(struct statistics *s, int64_t n, double mean, double squares)
     s->finite += n;
 }
 
-/* Of numbers whose sum is too large. */
+/* For numbers whose sum overflows. */
 static double careful_mean(const double *x, size_t n)
 {
     double mean = 0;
@@ -70,13 +66,13 @@ static void print_statistics(const struct statistics *s, const char *dtype)
            strstr(dtype, "complex") ? "; real and imaginary parts are counted apart" : "");
 }
 
-/* ---- Texts ----------------------------------------------------------------------------------- */
+/* ---- Strings --------------------------------------------------------------------------------- */
 
 enum { TEXTS = 10, LETTERS = 160 };
 
 struct strings {
     int64_t printed, count;
-    bool whole; /* asked for by name: not the beginning only */
+    bool whole; /* given by name: all elements are shown, not only the first */
 };
 
 static bool print_string(void *user, io_span string)
@@ -151,7 +147,7 @@ static bool show(const ckpt_options *options, ckpt_file *file, int64_t i, bool b
     return strings ? print_strings(strings, &item, by_name) : by_name ? print_values(&item) : true;
 }
 
-/* A damaged tensor is told, and the next one shown. */
+/* A damaged tensor is reported, and the next one shown. */
 static bool show_all(const ckpt_options *options, ckpt_file *file, const ckpt_places *places,
                      char **words, int count)
 {

@@ -1,6 +1,4 @@
-/*
- * What is printed: texts that come from files are made harmless first.
- */
+/* Output: strings from files are escaped. */
 #include "programs/ckpt.h"
 #include <string.h>
 
@@ -12,10 +10,8 @@ void ckpt_complain(void)
     ed_clear_error();
 }
 
-/*
- * Bytes of the UTF-8 character at s that can be printed as it is; 0 for control characters (those
- * above ASCII too) and for what is no UTF-8.
- */
+/* The length in bytes of the UTF-8 character at s, if it can be printed unchanged; 0 for control
+ * characters (also those above ASCII) and invalid UTF-8. */
 static size_t printable(const uint8_t *s, size_t left)
 {
     static const uint32_t least[] = {0, 0x20, 0xa0, 0x800, 0x10000};

@@ -1,6 +1,4 @@
-/*
- * eddy-ckpt verify: reads every tensor and says of each damaged one what is wrong.
- */
+/* eddy-ckpt verify: reads all tensors and reports the damage of each damaged one. */
 #include "programs/ckpt.h"
 
 /* The error names the file. */
@@ -15,7 +13,7 @@ static void print_damage(const char *name)
     ed_clear_error();
 }
 
-/* A damaged file is what was looked for; one that is not there, or can't be read, is trouble. */
+/* Exit code 1 for a damaged file; 2 for one that does not exist or can't be read. */
 static int opening_failed(void)
 {
     if (ed_error_kind() != ED_DATA_LOSS) {

@@ -1,8 +1,6 @@
-/*
- * eddy-ckpt: lists, shows, compares, verifies and converts files of named tensors;
- * docs/eddy-ckpt.md is the manual. Exit codes are diff's: 0, 1 for a difference or damage that was
- * looked for and found, 2 for trouble.
- */
+/* eddy-ckpt: lists, shows, compares, verifies and converts files of named tensors;
+ * docs/eddy-ckpt.md is the manual. Exit codes are those of diff: 0; 1 for a difference or damage
+ * that was found; 2 for a failure. */
 #include "programs/ckpt.h"
 #include <errno.h>
 #include <getopt.h>
@@ -38,21 +36,21 @@ static const struct option option_table[] = {{"match", required_argument, NULL, 
 static const struct command {
     const char *name;
     int (*run)(const ckpt_options *options, char **words, int count);
-    int least, most; /* words */
-    int takes;       /* options */
+    int least, most; /* numbers of arguments */
+    int takes;       /* options that the command takes */
     const char *usage, *purpose;
 } commands[] = {
     {"ls", ckpt_ls, 1, 1, SORT | MATCH, "FILE [--sort=size|name] [--match=GLOB]",
      "the tensors: dtypes, shapes, sizes, names"},
     {"show", ckpt_show, 1, 1 << 20, DIGEST | GRAPH, "FILE [NAME|GLOB...] [--digest] [--graph]",
-     "what they hold: extremes, mean, zeros, NaN; of one given by its name the values"},
+     "their contents: min, max, mean, zeros, NaN; the values of one given by name"},
     {"diff", ckpt_diff, 2, 2, RTOL | ATOL | MATCH, "A B [--rtol=R] [--atol=A] [--match=GLOB]",
-     "where two files differ; exit code 0: nowhere, 1: somewhere"},
+     "the differences of two files; exit code 0: none, 1: some"},
     {"verify", ckpt_verify, 1, 1 << 20, 0, "FILE...",
-     "reads everything and names what is damaged; exit code 1: something is"},
+     "reads all tensors and lists damaged ones; exit code 1: there are some"},
     {"convert", ckpt_convert, 2, 2, MATCH | TO | STRIP | FORCE,
      "IN OUT [--to=FORMAT] [--match=GLOB] [--strip] [--force]",
-     "writes another format, the one that OUT's ending says"},
+     "writes another format, that of OUT's ending"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -84,7 +82,7 @@ static const struct command *command_of(const char *name)
     return NULL;
 }
 
-/* A tolerance: a number, not negative. */
+/* A tolerance: a non-negative number. */
 static bool read_number(const char *value, double *number)
 {
     char *end;
@@ -107,7 +105,7 @@ static bool read_option(ckpt_options *options, int option, const char *value)
     }
 }
 
-/* What was printed has to arrive: a full disk is trouble too. */
+/* Output errors, a full disk for example, are a failure too. */
 static int finish(int code)
 {
     if (!ferror(stdout) && !fclose(stdout)) return code;
