@@ -83,7 +83,8 @@ bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_i
     if (*node < 0)
         return !source->whole(source, layer->wait.node) ||
                layer_fail(layer, ED_NOT_FOUND,
-                          "the checkpoint %s, to be restored whole, has no value for %s",
+                          "the checkpoint %s has no value for %s (set .partial = true to restore "
+                          "the rest)",
                           source->path, name);
     char *path = layer_path(layer, name);
     if (path) *initial = source->value(source, *node, path, dtype, shape);
