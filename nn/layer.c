@@ -93,6 +93,19 @@ static ed_layer *new_layer(const ed_layer_class *class, const char *name, const 
     return layer;
 }
 
+/* The same after the class's init, which has also failed if it continues after an error and returns
+ * true; the layer belongs to the scope. */
+static ed_layer *create(const ed_layer_class *class, const char *name, const void *options)
+{
+    ED_SCOPE;
+    ed_layer *layer = scope_give(new_layer(class, name, options));
+    if (!layer) return NULL;
+    const bool failed_before = ed_failed(), ok = !class->init || class->init(layer);
+    if (ok && (failed_before || !ed_failed())) return ed_keep(layer);
+    if (!ed_failed()) layer_fail(layer, ED_FAILED_PRECONDITION, "init failed without an error");
+    return NULL;
+}
+
 ed_layer *ed_layer_new(const ed_layer_class *class, const char *name)
 {
     if (!class) return ed_fail(ED_INVALID_ARGUMENT, "layer_new: class is NULL");
@@ -102,7 +115,7 @@ ed_layer *ed_layer_new(const ed_layer_class *class, const char *name)
     if (class->kind.fields)
         return ed_fail(ED_INVALID_ARGUMENT, "layer_new: the kind %s has options; use ed_make",
                        class->kind.name);
-    return scope_give(new_layer(class, name, NULL));
+    return create(class, name, NULL);
 }
 
 void *ed_layer_make(const ed_kind *kind, const void *options)
@@ -111,11 +124,7 @@ void *ed_layer_make(const ed_kind *kind, const void *options)
         return ed_fail(ED_INVALID_ARGUMENT, "layer_make: %s is NULL", kind ? "options" : "kind");
     const ed_field *named = schema_find(kind->fields, "name");
     const char *name = named ? *(const char *const *)ED_FIELD_AT(named, options) : NULL;
-    ED_SCOPE;
-    const ed_layer_class *class = (const ed_layer_class *)kind;
-    ed_layer *layer = scope_give(new_layer(class, name, options));
-    if (!layer || (class->init && !class->init(layer))) return NULL;
-    return ed_keep(layer);
+    return create((const ed_layer_class *)kind, name, options);
 }
 
 void *ed_layer_state(ed_layer *layer)

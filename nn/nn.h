@@ -453,7 +453,8 @@ struct ed_layer_class {
     size_t state_size;          /* bytes of each layer's state, all zero at first */
     int min_inputs, max_inputs; /* of a call; 0: 1; max_inputs -1: any number */
 
-    /* Once, after creation, when ed_options_of(layer) has the options. */
+    /* Once, when the layer is created: sets the state, adds children. ed_options_of(layer) has the
+     * options, if the kind has any. */
     bool (*init)(ed_layer *layer);
     /* Once, at the first call: adds weights. Children are built by their own first call. */
     bool (*build)(ed_layer *layer, const ed_layer_call *call);

@@ -739,6 +739,63 @@ static void test_many_inputs(void **state)
     assert_fine();
 }
 
+typedef struct gated {
+    ed_layer *values, *gate;
+    int inits;
+} gated;
+
+static bool gated_init(ed_layer *layer)
+{
+    gated *g = ed_layer_state(layer);
+    g->inits++;
+    g->values = ed_layer_add_child(layer, ed_layer_dense(3, .name = "values"));
+    g->gate = ed_layer_add_child(layer, ed_layer_dense(3, .activation = "sigmoid"));
+    return g->values && g->gate;
+}
+
+static bool gated_forward(ed_layer *layer, ed_layer_call *call)
+{
+    const gated *g = ed_layer_state(layer);
+    ed_tensor *x = call->inputs[0];
+    return ed_layer_return(call, ed_mul(ed_forward(g->values, x), ed_forward(g->gate, x)));
+}
+
+static bool init_fails(ed_layer *layer)
+{
+    return ed_layer_add_child(layer, ed_layer_dense(1)) && false;
+}
+
+static bool init_goes_on(ed_layer *layer)
+{
+    ed_layer_add_child(layer, ed_layer_dense(0));
+    return true;
+}
+
+static void test_init(void **state)
+{
+    (void)state;
+    static const ed_layer_class class = {.kind.name = "gated",
+                                         .state_size = sizeof(gated),
+                                         .init = gated_init,
+                                         .forward = gated_forward},
+                                bad = {.kind.name = "bad", .init = init_fails, .forward = pass},
+                                hasty = {
+                                    .kind.name = "hasty", .init = init_goes_on, .forward = pass};
+    ED_SCOPE;
+    ed_layer *layer = ed_layer_new(&class, "own");
+    assert_int_equal(ed_layer_child_count(layer), 2);
+    assert_non_null(ed_forward(layer, ramp(ED_SHAPE(2, 4))));
+    assert_non_null(ed_forward(layer, ramp(ED_SHAPE(2, 4))));
+    assert_int_equal(((const gated *)ed_layer_state(layer))->inits, 1);
+    assert_string_equal(variable_names(ed_layer_variables(layer)),
+                        "own/values/kernel own/values/bias own/dense/kernel own/dense/bias");
+    assert_fine();
+    assert_null(ed_layer_new(&bad, NULL));
+    assert_error("bad: init failed without an error");
+    assert_null(ed_layer_new(&hasty, NULL));
+    assert_error("units must be at least 1");
+}
+
 /* ---- Initializers ---------------------------------------------------------------------------- */
 
 static void check_spread(const char *name, double stddev, double limit)
@@ -1005,6 +1062,7 @@ int main(void)
         cmocka_unit_test(test_statistics_and_training),
         cmocka_unit_test(test_small_layers),
         cmocka_unit_test(test_many_inputs),
+        cmocka_unit_test(test_init),
         cmocka_unit_test(test_initializers),
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_trained),
