@@ -23,7 +23,7 @@
 
 #pragma GCC visibility push(default)
 
-/* ---- Initializers (nn/initializers.c) -------------------------------------------------------- */
+/* ---- Initializers (nn/initializer*.c) -------------------------------------------------------- */
 
 /*
  * An initializer creates a weight's initial value. fan_in and fan_out are counted as in Keras: of
@@ -511,7 +511,7 @@ ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints s
  */
 ed_tensor *ed_layer_adopt_weight(ed_layer *layer, const char *name, ed_tensor *variable);
 
-/* ---- Metrics --------------------------------------------------------------------------------- */
+/* ---- Metrics (nn/metric*.c) ------------------------------------------------------------------ */
 
 typedef struct ed_metric ed_metric;
 

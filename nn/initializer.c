@@ -1,0 +1,62 @@
+#include "nn/initializer.h"
+
+struct ed_initializer {
+    made_object made;
+};
+
+static void initializer_destroy(void *object)
+{
+    made_end(object);
+    memory_free(object);
+}
+
+static const object_class object = {
+    .name = "initializer", .destroy = initializer_destroy, .is_made = true};
+
+void *initializer_make(const ed_kind *kind, const void *options)
+{
+    return scope_give(made_new(&object, sizeof(ed_initializer), kind, options));
+}
+
+static bool check_request(ed_ints shape, ed_dtype dtype)
+{
+    int64_t size;
+    if (dtype != ED_FLOAT32 && dtype != ED_FLOAT64)
+        return ed_fail(ED_INVALID_ARGUMENT, "initialize: dtype must be float32 or float64, got %s",
+                       ed_dtype_name(dtype));
+    if (!shape.values) return ed_fail(ED_INVALID_ARGUMENT, "initialize: shape is not given");
+    if (shape.count < 0 || shape.count > ED_MAX_RANK)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "initialize: the rank of shape must be 0 to %d, got %lld", ED_MAX_RANK,
+                       (long long)shape.count);
+    return tensor_count(dtype, (int)shape.count, shape.values, &size);
+}
+
+ed_tensor *ed_initialize(ed_initializer *initializer, ed_ints shape, ed_dtype dtype)
+{
+    if (!initializer) return ed_fail(ED_INVALID_ARGUMENT, "initialize: initializer is NULL");
+    if (!check_request(shape, dtype)) return NULL;
+    ED_SCOPE;
+    const initializer_class *class = (const initializer_class *)initializer->made.kind;
+    return ed_keep(class->draw(initializer->made.options, (initializer_draw){shape, dtype, NULL}));
+}
+
+/* ---- Distributions --------------------------------------------------------------------------- */
+
+ed_tensor *initializer_uniform(initializer_draw d, double low, double high)
+{
+    return ed_random_uniform(d.shape, .dtype = d.dtype, .generator = d.generator, .low = low,
+                             .high = high);
+}
+
+ed_tensor *initializer_normal(initializer_draw d, double mean, double stddev)
+{
+    return ed_random_normal(d.shape, .dtype = d.dtype, .generator = d.generator, .mean = mean,
+                            .stddev = stddev);
+}
+
+ed_tensor *initializer_truncated(initializer_draw d, double mean, double stddev)
+{
+    return ed_random_truncated_normal(d.shape, .dtype = d.dtype, .generator = d.generator,
+                                      .mean = mean, .stddev = stddev);
+}
