@@ -7,10 +7,18 @@
 
 enum { UNITS = 16, BATCH = 64, STEPS = 300 };
 
-/* Its weights. */
+/* Its weights, and the layer that makes its output. */
 typedef struct cell {
-    ed_tensor *kernel, *recurrent_kernel, *bias, *output_kernel;
+    ed_tensor *kernel, *recurrent_kernel, *bias;
+    ed_layer *output;
 } cell;
+
+static bool cell_init(ed_layer *layer)
+{
+    cell *c = ed_layer_state(layer);
+    c->output = ed_layer_add_child(layer, ed_layer_dense(1, .name = "output"));
+    return c->output;
+}
 
 /* x [batch, in], state [batch, units] */
 static bool cell_build(ed_layer *layer, const ed_layer_call *call)
@@ -20,8 +28,7 @@ static bool cell_build(ed_layer *layer, const ed_layer_call *call)
     c->kernel = ed_layer_add_weight(layer, "kernel", ED_SHAPE(in, units));
     c->recurrent_kernel = ed_layer_add_weight(layer, "recurrent_kernel", ED_SHAPE(units, units));
     c->bias = ed_layer_add_weight(layer, "bias", ED_SHAPE(units), .otherwise = "zeros");
-    c->output_kernel = ed_layer_add_weight(layer, "output_kernel", ED_SHAPE(units, 1));
-    return c->kernel && c->recurrent_kernel && c->bias && c->output_kernel;
+    return c->kernel && c->recurrent_kernel && c->bias;
 }
 
 /* (x, state) -> (output [batch, 1], new state [batch, units]) */
@@ -31,14 +38,14 @@ static bool cell_forward(ed_layer *layer, ed_layer_call *call)
     ed_tensor *x = call->inputs[0], *state = call->inputs[1];
     state = ed_tanh(
         ed_add(ed_linear(x, c->kernel, c->bias, NULL), ed_matmul(state, c->recurrent_kernel)));
-    return ed_layer_return(call, ed_matmul(state, c->output_kernel)) &&
-           ed_layer_return(call, state);
+    return ed_layer_return(call, ed_forward(c->output, state)) && ed_layer_return(call, state);
 }
 
 static const ed_layer_class cell_class = {.kind.name = "cell",
                                           .state_size = sizeof(cell),
                                           .min_inputs = 2,
                                           .max_inputs = 2,
+                                          .init = cell_init,
                                           .build = cell_build,
                                           .forward = cell_forward};
 
