@@ -842,7 +842,10 @@ static void test_initializers(void **state)
                      0);
     assert_fine();
     assert_null(ed_make(ed_kind_find("initializer", "glorot"), NULL));
-    assert_error("there is no initializer named 'glorot'; there are constant, glorot_normal");
+    for (int i = 0; i < ed_kind_count(); i++)
+        if (!strcmp(ed_kind_at(i)->family, "initializer"))
+            assert_non_null(strstr(ed_error(), ed_kind_at(i)->name));
+    assert_error("there is no initializer named 'glorot'; there are ");
     assert_null(ed_initialize(ed_initializer_zeros(), ED_SHAPE(1), ED_INT32));
     assert_error("int32");
     assert_null(ed_initialize(ed_initializer_constant(NAN), ED_SHAPE(1), ED_FLOAT32));

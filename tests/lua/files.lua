@@ -94,10 +94,8 @@ check.raises("contains a zero byte", ed.save, path .. ".npz", {["a\0"] = x})
 check.raises("a tensor, a number", ed.save, path .. ".npz", {a = print})
 check.raises("bad argument", ed.save, path .. ".npz", x)
 check.raises("archive", ed.archive, folder)
-check.raises("the format is not known from the ending: set format to one of bundle, npy, npz, safetensors", ed.save,
-    path .. ".bin", {a = x})
-check.raises("unknown format 'zip': must be one of bundle, npy, npz, safetensors", ed.save, path, {a = x},
-    {format = "zip"})
+check.raises({"the format is not known from the ending: set format to one of ", "npz"}, ed.save, path .. ".bin", {a = x})
+check.raises({"unknown format 'zip': must be one of ", "npz"}, ed.save, path, {a = x}, {format = "zip"})
 check.raises("format npy holds one tensor, got 2", ed.save, path .. ".npy", {a = x, b = y})
 check.raises("save", ed.save, path .. ".npz", {a = x}, {level = 9})
 ed.save(path .. ".npy", {anything = y})
