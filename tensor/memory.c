@@ -33,6 +33,7 @@ typedef struct memory_block {
         };
     };
     uint32_t class;
+    uint32_t asked; /* the class of the request, at most `class`: what live bytes count */
 } memory_block;
 
 enum {
@@ -323,7 +324,8 @@ void *memory_alloc(size_t bytes)
     uint32_t class = class_of(bytes + HEADER);
     memory_block *block = take(self, class, bytes + HEADER);
     if (!block) return ed_fail(ED_OUT_OF_MEMORY, "out of memory: cannot allocate %zu bytes", bytes);
-    count_bytes(self, (int64_t)class_bytes(block->class));
+    block->asked = class;
+    count_bytes(self, (int64_t)class_bytes(class));
     if (HARD(1, SANITIZED)) memset((char *)block + HEADER, FRESH, bytes);
     return (char *)block + HEADER;
 }
@@ -348,7 +350,7 @@ void memory_free(void *data)
     if (!data) return;
     memory_block *block = (memory_block *)((char *)data - HEADER);
     thread_state *self = thread_self();
-    count_bytes(self, -(int64_t)class_bytes(block->class));
+    count_bytes(self, -(int64_t)class_bytes(block->asked));
     put_block(self, block);
 }
 
