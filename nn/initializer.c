@@ -24,7 +24,7 @@ static bool check_request(ed_ints shape, ed_dtype dtype)
     if (dtype != ED_FLOAT32 && dtype != ED_FLOAT64)
         return ed_fail(ED_INVALID_ARGUMENT, "initialize: dtype must be float32 or float64, got %s",
                        ed_dtype_name(dtype));
-    if (!shape.values) return ed_fail(ED_INVALID_ARGUMENT, "initialize: shape is not given");
+    if (!shape.values) return ed_fail(ED_INVALID_ARGUMENT, "initialize: shape is required");
     if (shape.count < 0 || shape.count > ED_MAX_RANK)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "initialize: the rank of shape must be 0 to %d, got %lld", ED_MAX_RANK,

@@ -158,7 +158,7 @@ static bool floor_mod_gradient(const ed_gradient_call *g)
     return true;
 }
 
-/* In the samples no quotient comes near a whole number, where y jumps. */
+/* In the samples no quotient comes near an integer, where y jumps. */
 ELEMENTWISE_AS(floor_mod, elementwise_infer, whole_division_kernel, "y = a - floor(a / b) b",
                TWO(ED_SET_NUMBER), .gradient = floor_mod_gradient, SAVES_AB,
                .samples = ED_SAMPLES(
@@ -363,24 +363,24 @@ ELEMENTWISE(reciprocal_gradient, "dx = -a b^2 for dy = a and y = b of reciprocal
 
 #define STEPS "it is constant between its steps"
 
-/* floor: y = the largest whole number <= x */
+/* floor: y = the largest integer <= x */
 VECTOR_LOOPS1(floor, vfloor(x));
 PLAIN(floor, floor(x[0]));
-ELEMENTWISE(floor, "y = the largest whole number that is not above x", ONE(ED_SET_FLOAT),
+ELEMENTWISE(floor, "y = the largest integer that is not above x", ONE(ED_SET_FLOAT),
             .no_gradient = STEPS, .samples = SAMPLES1(-3, 3));
 FUNCTION1(floor);
 
-/* ceil: y = the smallest whole number >= x */
+/* ceil: y = the smallest integer >= x */
 VECTOR_LOOPS1(ceil, vceil(x));
 PLAIN(ceil, ceil(x[0]));
-ELEMENTWISE(ceil, "y = the smallest whole number that is not below x", ONE(ED_SET_FLOAT),
+ELEMENTWISE(ceil, "y = the smallest integer that is not below x", ONE(ED_SET_FLOAT),
             .no_gradient = STEPS, .samples = SAMPLES1(-3, 3));
 FUNCTION1(ceil);
 
-/* round: y = the nearest whole number, of two the even one */
+/* round: y = the nearest integer, of two the even one */
 VECTOR_LOOPS1(round, vrint(x));
 PLAIN(round, nearbyint(x[0]));
-ELEMENTWISE(round, "y = the nearest whole number, the even one of two", ONE(ED_SET_FLOAT),
+ELEMENTWISE(round, "y = the nearest integer, the even one of two", ONE(ED_SET_FLOAT),
             .no_gradient = STEPS, .samples = SAMPLES1(-3, 3));
 FUNCTION1(round);
 

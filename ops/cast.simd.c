@@ -205,8 +205,8 @@ static bool cast_infer(ed_call *call)
     ed_dtype dtype = ((const cast_attrs *)call->attrs)->dtype;
     ed_tensor *x = call->inputs[0];
     if (!ed_dtype_size(dtype))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%d is no dtype to convert %s to",
-                            (int)dtype, text_of_tensor(x).s);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "invalid dtype %d; x is %s", (int)dtype,
+                            text_of_tensor(x).s);
     if (dtype == x->dtype) return ed_call_view(call, 0, 0, x->rank, x->shape, x->strides, 0);
     return elementwise_infer_as(call, dtype);
 }

@@ -26,7 +26,7 @@
     LOOP2_TURNED(name, i64, other)                                                                 \
     LOOP2_TURNED(name, u8, other)                                                                  \
     LOOPS(name, COMPARED(name))
-/* Whether two whole numbers are equal does not depend on their sign: one loop for each size. */
+/* Whether two integers are equal does not depend on their sign: one loop for each size. */
 #define LOOPS2_EQUALITY(name, expression)                                                          \
     COMPARE_LOOPS(name, expression)                                                                \
     LOOP2(name, u16, u8, expression)                                                               \

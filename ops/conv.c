@@ -628,7 +628,7 @@ static const window *windows(ed_call *call, const ed_conv2d_options *o, const in
 static bool is_rank_4(const ed_call *call, const ed_tensor *t, const char *name, const char *wanted)
 {
     if (t->rank == 4) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s must be %s, not %s", name, wanted,
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s must be %s, got %s", name, wanted,
                         text_of_ints(t->shape, t->rank).s);
 }
 
@@ -637,7 +637,8 @@ static bool check_dy(const ed_call *call, const window *w, const ed_tensor *dy, 
 {
     int64_t shape[] = {w->batch, w->out[0], w->out[1], out};
     if (dy->rank == 4 && !memcmp(shape, dy->shape, sizeof shape)) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "dy is %s, the convolution gives %s",
+    return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "dy is %s; it must have the shape %s, as the convolution",
                         text_of_ints(dy->shape, dy->rank).s, text_of_ints(shape, 4).s);
 }
 
@@ -645,7 +646,8 @@ static bool check_shape(const ed_call *call, ed_ints shape)
 {
     bool ok = shape.count == 4 && shape.values;
     for (int i = 0; ok && i < 4; i++) ok = shape.values[i] >= 0;
-    return ok || ed_call_fail(call, ED_INVALID_ARGUMENT, "shape must be 4 extents");
+    return ok || ed_call_fail(call, ED_INVALID_ARGUMENT, "shape must be 4 sizes >= 0, got %s",
+                              text_of_ints(shape.values, shape.values ? shape.count : 0).s);
 }
 
 static bool conv2d_infer(ed_call *call)

@@ -13,7 +13,7 @@ static const char from_nothing[] = "it has no operands";
 static bool checked_dtype(const ed_call *call, ed_dtype dtype, unsigned allowed)
 {
     if (dtype > ED_DTYPE_NONE && dtype < ED_DTYPE_COUNT && allowed & 1u << dtype) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "it can't be made of dtype %s",
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "dtype %s is not supported",
                         ed_dtype_name(dtype));
 }
 
@@ -151,7 +151,7 @@ static bool full_infer(ed_call *call)
     int rank;
     if (value->rank != 0)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "the value is %s; a number or 0-d tensor is expected",
+                            "value must be a number or a 0-d tensor, got %s",
                             text_of_tensor(value).s);
     return shape_of_attr(call, "shape", ((const full_attrs *)call->attrs)->shape, &rank, shape) &&
            ed_call_output(call, 0, value->dtype, rank, shape);
@@ -200,8 +200,7 @@ ed_tensor *ed_full_with(ed_ints shape, ed_tensor *value, const ed_full_options *
     if (value->flags & TENSOR_WEAK)
         value = ed_scalar(value, .dtype = dtype_or(dtype, ED_FLOAT32));
     else if (dtype && dtype != value->dtype)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "full: the value is %s, the dtype asked for %s; ed_cast the value",
+        return ed_fail(ED_INVALID_ARGUMENT, "full: value is %s, dtype is %s; ed_cast the value",
                        text_of_tensor(value).s, ed_dtype_name(dtype));
     return CALL_OP(full, ED_ATTRS(SHAPE_ATTR, full_attrs, .shape = shape), value);
 }
@@ -273,7 +272,7 @@ static bool is_int32(double x)
     return x >= INT32_MIN && x <= INT32_MAX && x == floor(x);
 }
 
-/* Whole, and so small that no whole number nearby was rounded to it. */
+/* Whole, and so small that no integer nearby was rounded to it. */
 static bool is_exact(double x)
 {
     return fabs(x) <= 0x1p53 && x == floor(x);
@@ -308,17 +307,19 @@ static bool range_infer(ed_call *call)
     if (!checked_dtype(call, dtype, ED_SET_NUMBER)) return false;
     double count = ceil((r->limit - r->start) / r->delta);
     if (r->delta == 0 || isinf(r->delta) || isnan(count))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "from %g to %g in steps of %g leads nowhere",
-                            r->start, r->limit, r->delta);
+        return ed_call_fail(
+            call, ED_INVALID_ARGUMENT,
+            "start %g, limit %g, delta %g: delta must be finite and not 0, no argument NaN",
+            r->start, r->limit, r->delta);
     if (count >= 0x1p62)
         return ed_call_fail(call, ED_OUT_OF_MEMORY,
-                            "from %g to %g in steps of %g has more elements than memory can hold",
+                            "start %g, limit %g, delta %g give more elements than memory can hold",
                             r->start, r->limit, r->delta);
     int64_t n = count > 0 ? (int64_t)count : 0;
     if (!range_fits(r, dtype, n))
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "from %.17g to %.17g in steps of %.17g can't be %s", r->start, r->limit,
-                            r->delta, ed_dtype_name(dtype));
+                            "start %.17g, limit %.17g, delta %.17g cannot be represented as %s",
+                            r->start, r->limit, r->delta, ed_dtype_name(dtype));
     return ed_call_output(call, 0, dtype, 1, &n);
 }
 

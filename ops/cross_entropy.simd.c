@@ -1,7 +1,7 @@
 /*
  * Cross-entropies. They take logits, so that nothing overflows and no probability is stored; the
- * way back makes the exponentials anew and writes nothing but its result. A row's largest element,
- * exponentials and sum are passes over a row that the cache holds, as in softmax.simd.c.
+ * gradient computes the exponentials again and writes nothing but its result. A row's largest
+ * element, exponentials and sum are passes over a row that the cache holds, as in softmax.simd.c.
  */
 #include "ops/softmax.h"
 #include "ops/elementwise.h"
@@ -56,14 +56,14 @@ static const entropy_loops *loops_for(ed_dtype dtype)
     return &tables[isa_level][dtype];
 }
 
-/* The ways back, which are defined behind what they belong to. */
+/* The gradients' ops, which are defined after the ops they belong to. */
 extern const ed_op ed_op_softmax_cross_entropy_gradient,
     ed_op_sparse_softmax_cross_entropy_gradient, ed_op_sigmoid_cross_entropy_gradient;
 
 /* ---- Softmax cross-entropy ------------------------------------------------------------------- */
 
 /*
- * Labels at inputs[0], logits at inputs[1] and, for the ways back, dy at inputs[2]: dense labels
+ * Labels at inputs[0], logits at inputs[1] and, for the gradients, dy at inputs[2]: dense labels
  * have the logits' shape, sparse ones and dy that without the last axis.
  */
 static bool check_entropy(ed_call *call, bool sparse)
@@ -71,12 +71,12 @@ static bool check_entropy(ed_call *call, bool sparse)
     const ed_tensor *labels = call->inputs[0], *x = call->inputs[1];
     const int rank = x->rank - sparse;
     if (x->rank < 1)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "logits are %s; [..., classes] is expected",
-                            text_of_tensor(x).s);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "logits must have shape [..., classes], got %s", text_of_tensor(x).s);
     if (labels->rank != rank ||
         memcmp(labels->shape, x->shape, (size_t)rank * sizeof *x->shape) != 0)
         return ed_call_fail(
-            call, ED_INVALID_ARGUMENT, "labels are %s, logits %s; labels of shape %s are expected",
+            call, ED_INVALID_ARGUMENT, "labels are %s, logits are %s; labels must have shape %s",
             text_of_tensor(labels).s, text_of_tensor(x).s, text_of_ints(x->shape, rank).s);
     return true;
 }
@@ -94,7 +94,7 @@ static bool infer_entropy_back(ed_call *call, bool sparse)
     if (dy->rank != x->rank - 1 ||
         memcmp(dy->shape, x->shape, (size_t)dy->rank * sizeof *x->shape) != 0)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "dy is %s, logits %s; dy of shape %s is expected", text_of_tensor(dy).s,
+                            "dy is %s, logits are %s; dy must have shape %s", text_of_tensor(dy).s,
                             text_of_tensor(x).s, text_of_ints(x->shape, x->rank - 1).s);
     return ed_call_output(call, 0, x->dtype, x->rank, x->shape);
 }
@@ -143,7 +143,8 @@ static bool check_labels(const ed_call *call, const ed_tensor *labels, int64_t n
         const int64_t label = label_at(labels->data, labels->dtype == ED_INT64, i);
         if (label < 0 || label >= n)
             return ed_call_fail(
-                call, ED_OUT_OF_RANGE, "label %lld at %s is outside the %lld classes, 0 to %lld",
+                call, ED_OUT_OF_RANGE,
+                "label %lld at %s is out of bounds for %lld classes: it must be in 0..%lld",
                 (long long)label, text_of_element(labels, i).s, (long long)n, (long long)(n - 1));
     }
     return true;

@@ -75,7 +75,7 @@ typedef struct plan {
     char *out;
     int along;           /* blocks: the dimension that they cut; those behind it they hold whole */
     int across;          /* tiles: the dimension along which they are high; -1 for none */
-    int64_t high, width; /* tiles: their extents */
+    int64_t high, width; /* tiles: their sizes */
     void (*part)(const struct plan *p, int64_t first, int64_t last); /* what threads run */
 } plan;
 
@@ -130,7 +130,7 @@ static int64_t inner_of(const plan *p)
     return p->shape[p->rank - 1];
 }
 
-/* The number of places in dimensions first..last-1. */
+/* The number of elements in dimensions first..last-1. */
 static int64_t extent_of(const plan *p, int first, int last)
 {
     int64_t n = 1;
@@ -189,7 +189,7 @@ static void rows(const plan *p, int64_t first, int64_t last)
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-/* How operand i lies in a box of dimensions along.. with `count` places in the first one. */
+/* How operand i lies in a box of dimensions along.. of size `count` along the first one. */
 enum { ONE_FOR_ALL, ADJOINING, SCATTERED };
 
 static int layout(const plan *p, int i, int64_t count)
@@ -286,7 +286,7 @@ static void blocks(const plan *p, int64_t first, int64_t last)
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Where a tile begins, and its extents. */
+/* Where a tile begins, and its sizes. */
 typedef struct tile {
     int64_t at[ED_MAX_RANK], height, width;
 } tile;

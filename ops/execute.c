@@ -14,7 +14,8 @@ bool ed_listen(ed_listener *listener)
     thread_state *self = thread_self();
     for (const ed_listener *l = self->listeners; l; l = l->outer)
         if (l == listener)
-            return ed_fail(ED_FAILED_PRECONDITION, "listen: it is listening already"), false;
+            return ed_fail(ED_FAILED_PRECONDITION, "listen: the listener is already listening"),
+                   false;
     listener->outer = self->listeners;
     self->listeners = listener;
     return true;
@@ -116,10 +117,10 @@ bool ed_call_outputs(ed_call *call, int64_t n)
     if (call && n > INT_MAX)
         return ed_call_fail(call, ED_OUT_OF_MEMORY, "%lld outputs are too many", (long long)n);
     if (!call || !call->room || !(call->op->flags & ED_OP_MANY_OUTPUTS) || n < 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "call_outputs: %lld outputs; infer may say 0 or more, if the op has "
-                            "ED_OP_MANY_OUTPUTS",
-                            (long long)n);
+        return ed_call_fail(
+            call, ED_INVALID_ARGUMENT,
+            "call_outputs: n must be >= 0, and the op must have ED_OP_MANY_OUTPUTS; got %lld",
+            (long long)n);
     drop_outputs(call);
     if (call->outputs != call->room->outputs) memory_free(call->outputs);
     return have_outputs(call, (int)n);
@@ -150,8 +151,11 @@ static bool check_output(const ed_call *call, int i, int rank, const void *shape
 {
     if (__builtin_expect(call && i >= 0 && i < call->n_outputs && (rank <= 0 || shape), 1))
         return true;
-    ed_fail(ED_INVALID_ARGUMENT, "%s: NULL given, or output %d, which the call has not", what, i);
-    return false;
+    if (!call) return ed_fail(ED_INVALID_ARGUMENT, "%s: call is NULL", what), false;
+    if (i >= 0 && i < call->n_outputs)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s: shape or strides is NULL", what);
+    return ed_call_fail(call, ED_OUT_OF_RANGE, "%s: output %d is out of bounds: there are %d", what,
+                        i, call->n_outputs);
 }
 
 bool ed_call_output(ed_call *call, int i, ed_dtype dtype, int rank, const int64_t *shape)
@@ -166,7 +170,9 @@ bool ed_call_view(ed_call *call, int i, int of, int rank, const int64_t *shape,
 {
     if (!check_output(call, i, rank, shape && strides ? shape : NULL, "call_view")) return false;
     if (of < 0 || of >= call->n_inputs)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "a view of input %d, which it has not", of);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "call_view: input %d is out of bounds: there are %d", of,
+                            call->n_inputs);
     call->ready = true;
     ed_release(call->outputs[i]);
     return (call->outputs[i] = tensor_view(call->inputs[of], rank, shape, strides, offset)) != NULL;
@@ -179,7 +185,7 @@ void *ed_call_data(ed_call *call, int output)
 
 double *ed_as_doubles(const ed_tensor *tensor)
 {
-    if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "as_doubles: NULL given");
+    if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "as_doubles: tensor is NULL");
     const ed_tensor *t = tensor_read(tensor);
     ed_tensor *packed = tensor_contiguous(t);
     ed_tensor *y = packed ? tensor_new(ED_FLOAT64, t->rank, t->shape) : NULL;
@@ -211,7 +217,7 @@ bool ops_axis(const ed_call *call, int64_t axis, int rank, int *out)
 {
     *out = tensor_axis(axis, rank);
     if (*out >= 0) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld is outside a tensor of rank %d, %s",
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld is out of bounds for rank %d, %s",
                         text_nth(axis), rank, text_of_tensor(call->inputs[0]).s);
 }
 
@@ -259,7 +265,7 @@ static bool check_count(const ed_call *call, int n)
 {
     int declared = ops_operands(call->op);
     if (n == declared || (call->op->flags & ED_OP_VARIADIC && n >= declared)) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "%d operands given, %s%d expected", n,
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "got %d operands, expected %s%d", n,
                         call->op->flags & ED_OP_VARIADIC ? "at least " : "", declared);
 }
 
@@ -383,13 +389,15 @@ static bool resolve(ed_call *call, ed_tensor *const *operands, const int n)
 static bool mark_written(ed_call *call, uint64_t mark)
 {
     if (call->n_writes < 0 || call->n_writes > call->n_inputs)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "its infer says that %d of %d are written",
-                            call->n_writes, call->n_inputs);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "infer set n_writes to %d; it must be in 0..%d", call->n_writes,
+                            call->n_inputs);
     for (int i = 0; i < call->n_writes; i++) {
         variable *v = (variable *)call->operands[i];
         if (!tensor_is_variable(&v->base)) return not_a_variable(call, i);
         if (v->mark == mark)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "the variable %s comes twice", v->name);
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "the variable %s is given twice",
+                                v->name);
         v->mark = mark;
     }
     return true;
@@ -417,14 +425,17 @@ static bool make_writable(ed_call *call)
 
 bool ed_call_replace(ed_call *call, int i, ed_tensor *value)
 {
-    if (!call || !value || i < 0 || i >= call->n_writes || !(call->op->flags & ED_OP_REPLACES))
+    if (NULL_GIVEN("call_replace", call, value)) return false;
+    if (i < 0 || i >= call->n_writes || !(call->op->flags & ED_OP_REPLACES))
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "call_replace: value is NULL, or operand %d is not to be replaced", i);
+                            "call_replace: operand %d is not one that the op replaces", i);
     ed_tensor *v = call->operands[i];
     value = tensor_read(value);
     if (value->dtype != v->dtype || !tensor_same_shape(value, v))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the variable %s is %s, its new value %s",
-                            ed_variable_name(v), text_of_tensor(v).s, text_of_tensor(value).s);
+        return ed_call_fail(
+            call, ED_INVALID_ARGUMENT,
+            "the variable %s is %s, its new value is %s; dtype and shape must be the same",
+            ed_variable_name(v), text_of_tensor(v).s, text_of_tensor(value).s);
     ed_tensor *fresh = tensor_snapshot(value);
     if (!fresh) return false;
     variable_replace(v, fresh);
@@ -471,7 +482,8 @@ static bool compute(ed_call *call)
 static bool run(ed_call *call)
 {
     if (!call->op->kernel)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the op has no kernel, nor made it views");
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "the op has no kernel, and its infer made no views");
     if (__builtin_expect(call->n_writes, 0) && !make_writable(call)) return false;
     if (!(call->op->flags & ED_OP_CONTIGUOUS)) return compute(call);
     ed_tensor *some[ED_MAX_OPERANDS], **packed = some, **originals = call->inputs;
@@ -534,10 +546,11 @@ static bool check_request(const ed_op *op, ed_tensor *const *inputs, int n, unsi
 {
     if (__builtin_expect(op && n >= 0 && (!n || inputs) && op->infer && !(op->flags & refused), 1))
         return true;
-    if (!op || n < 0 || (n && !inputs))
-        return ed_fail(ED_INVALID_ARGUMENT, "execute: NULL given"), false;
-    if (!op->infer) return ed_fail(ED_INVALID_ARGUMENT, "execute: this is no complete op"), false;
-    ed_fail(ED_INVALID_ARGUMENT, "execute: %s has any number of outputs; ed_execute_list runs it",
+    if (!op) return ed_fail(ED_INVALID_ARGUMENT, "execute: op is NULL"), false;
+    if (n < 0) return ed_fail(ED_INVALID_ARGUMENT, "execute: n must be >= 0, got %d", n), false;
+    if (n && !inputs) return ed_fail(ED_INVALID_ARGUMENT, "execute: inputs is NULL"), false;
+    if (!op->infer) return ed_fail(ED_INVALID_ARGUMENT, "execute: op.infer is NULL"), false;
+    ed_fail(ED_INVALID_ARGUMENT, "execute: %s has any number of outputs; use ed_execute_list",
             op->name);
     return false;
 }

@@ -42,8 +42,9 @@ static const int64_t *read_indices(const ed_call *call, const ed_tensor *indices
     if (indices->size == 0 || largest < (uint64_t)bound) return all;
     int64_t i = 0;
     while ((uint64_t)all[i] < (uint64_t)bound) i++;
-    ed_call_fail(call, ED_OUT_OF_RANGE, "index number %lld is %lld, which is not in 0..%lld",
-                 text_nth(i), (long long)all[i], (long long)bound - 1);
+    ed_call_fail(call, ED_OUT_OF_RANGE,
+                 "index %lld at position %lld is out of bounds: it must be in 0..%lld",
+                 (long long)all[i], text_nth(i), (long long)bound - 1);
     drop_indices(indices, all);
     return NULL;
 }
@@ -63,12 +64,13 @@ static bool gather_infer(ed_call *call)
     int64_t shape[ED_MAX_RANK];
     int axis, rank = x->rank + indices->rank - 1;
     if (x->rank == 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s has no axis", text_of_tensor(x).s);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "x must have rank >= 1, got %s",
+                            text_of_tensor(x).s);
     if (!ops_axis(call, ((const ed_gather_options *)call->attrs)->axis, x->rank, &axis))
         return false;
     if (rank > ED_MAX_RANK)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "%s at indices %s has %d dimensions; there can be %d",
+                            "x %s with indices %s gives rank %d; the maximum is %d",
                             text_of_tensor(x).s, text_of_tensor(indices).s, rank, ED_MAX_RANK);
     for (int i = 0; i < axis; i++) shape[i] = x->shape[i];
     for (int i = 0; i < indices->rank; i++) shape[axis + i] = indices->shape[i];
@@ -77,7 +79,7 @@ static bool gather_infer(ed_call *call)
     return ed_call_output(call, 0, x->dtype, rank, shape);
 }
 
-/* One slice of `width` elements for each place: x is [before, extent, width], y [before, count,
+/* One slice of `width` elements for each index: x is [before, extent, width], y [before, count,
  * width]. */
 typedef struct gathering {
     size_t element;
@@ -297,9 +299,10 @@ static bool gather_gradient_infer(ed_call *call)
     if (axis >= rank || rank > ED_MAX_RANK ||
         memcmp(dy->shape + axis, indices->shape, (size_t)indices->rank * sizeof *indices->shape) !=
             0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "%s was not gathered at indices %s along axis %lld",
-                            text_of_tensor(dy).s, text_of_tensor(indices).s, text_nth(axis));
+        return ed_call_fail(
+            call, ED_INVALID_ARGUMENT,
+            "dy %s does not have the shape of a gather with indices %s along axis %lld",
+            text_of_tensor(dy).s, text_of_tensor(indices).s, text_nth(axis));
     for (int i = 0; i < axis; i++) shape[i] = dy->shape[i];
     shape[axis] = attrs->size;
     for (int i = (int)axis + 1; i < rank; i++) shape[i] = dy->shape[i + indices->rank - 1];
@@ -369,10 +372,10 @@ static bool segment_sum_infer(ed_call *call)
     int64_t shape[ED_MAX_RANK], count = ((const segment_attrs *)call->attrs)->count;
     if (x->rank == 0 || ids->rank != 1 || ids->shape[0] != x->shape[0])
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "ids are %s, which is not one id for each slice of %s",
+                            "ids are %s; expected one id for each slice of x, %s, along axis 0",
                             text_of_tensor(ids).s, text_of_tensor(x).s);
     if (count < 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%lld is no number of segments",
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "count must be >= 0, got %lld",
                             (long long)count);
     memcpy(shape, x->shape, sizeof shape);
     shape[0] = count;
@@ -431,9 +434,8 @@ static bool one_hot_infer(ed_call *call)
     const ed_tensor *indices = call->inputs[0];
     int64_t shape[ED_MAX_RANK];
     if (indices->rank == ED_MAX_RANK)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "%s has %d dimensions, as many as there can be",
-                            text_of_tensor(indices).s, ED_MAX_RANK);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "indices must have rank < %d, got %s",
+                            ED_MAX_RANK, text_of_tensor(indices).s);
     memcpy(shape, indices->shape, sizeof shape);
     shape[indices->rank] = attrs->depth;
     return ed_call_output(call, 0, attrs->dtype ? attrs->dtype : ED_FLOAT32, indices->rank + 1,
@@ -484,7 +486,7 @@ ED_OP(one_hot) = {
     ED_OP_ATTRS(ONE_HOT_ATTRS, one_hot_attrs),
     .infer = one_hot_infer,
     .kernel = one_hot_kernel,
-    .no_gradient = "its operand is a whole number",
+    .no_gradient = "its operand is an integer",
     .reference = one_hot_plain,
     .samples = ED_SAMPLES(
         {.inputs = {ED_SAMPLE_IN(-1, 4, 6)},

@@ -45,16 +45,18 @@ static bool concat_infer(ed_call *call)
     int64_t shape[ED_MAX_RANK];
     int axis;
     if (first->rank == 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s has no axis to join; ed_stack makes one",
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "operands must have rank >= 1, got %s; ed_stack joins along a new axis",
                             text_of_tensor(first).s);
     if (!ops_axis(call, axis_attr(call->op, call->attrs), first->rank, &axis)) return false;
     memcpy(shape, first->shape, sizeof shape);
     for (int i = 1; i < call->n_inputs; i++) {
         const ed_tensor *x = call->inputs[i];
         if (!agree_but_for(first, x, axis))
-            return ed_call_fail(
-                call, ED_INVALID_ARGUMENT, "%s and %s (operand %lld) differ beside axis %lld",
-                text_of_tensor(first).s, text_of_tensor(x).s, text_nth(i), text_nth(axis));
+            return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                                "operand %lld is %s, operand %lld is %s; only axis %lld may differ",
+                                text_nth(0), text_of_tensor(first).s, text_nth(i),
+                                text_of_tensor(x).s, text_nth(axis));
         if (__builtin_add_overflow(shape[axis], x->shape[axis], &shape[axis]))
             return too_large(call);
     }
@@ -141,15 +143,15 @@ static bool stack_infer(ed_call *call)
     int64_t shape[ED_MAX_RANK];
     int axis;
     if (first->rank == ED_MAX_RANK)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "%s has %d dimensions, as many as there can be",
-                            text_of_tensor(first).s, ED_MAX_RANK);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "operands must have rank < %d, got %s",
+                            ED_MAX_RANK, text_of_tensor(first).s);
     if (!ops_axis(call, axis_attr(call->op, call->attrs), first->rank + 1, &axis)) return false;
     for (int i = 1; i < call->n_inputs; i++)
         if (!agree_but_for(first, call->inputs[i], -1))
             return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                                "shapes differ: %s and %s (operand %lld)", text_of_tensor(first).s,
-                                text_of_tensor(call->inputs[i]).s, text_nth(i));
+                                "shapes differ: operand %lld is %s, operand %lld is %s",
+                                text_nth(0), text_of_tensor(first).s, text_nth(i),
+                                text_of_tensor(call->inputs[i]).s);
     for (int i = 0; i < first->rank; i++) shape[i + (i >= axis)] = first->shape[i];
     shape[axis] = call->n_inputs;
     *(int *)ed_call_plan(call, sizeof axis) = axis;
@@ -282,8 +284,8 @@ static bool split_infer(ed_call *call)
     if (!axis_of(call, &c.axis)) return false;
     if (c.count <= 0 || x->shape[c.axis] % c.count)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "axis %lld of %s can't be cut into %lld equal parts", text_nth(c.axis),
-                            text_of_tensor(x).s, (long long)c.count);
+                            "axis %lld of %s can't be split into %lld equal parts",
+                            text_nth(c.axis), text_of_tensor(x).s, (long long)c.count);
     c.each = x->shape[c.axis] / c.count;
     return make_parts(call, &c);
 }
@@ -293,12 +295,13 @@ static bool split_sizes_infer(ed_call *call)
     const ed_tensor *x = call->inputs[0];
     const ed_ints sizes = ((const split_sizes_attrs *)call->attrs)->sizes;
     cut c = {.count = sizes.count, .sizes = sizes.values};
-    if (!sizes.values) return ed_call_fail(call, ED_INVALID_ARGUMENT, "sizes are not given");
+    if (!sizes.values) return ed_call_fail(call, ED_INVALID_ARGUMENT, "sizes is required");
     if (!axis_of(call, &c.axis)) return false;
     if (!complete(&c, x->shape[c.axis]))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the sizes %s don't make up axis %lld of %s",
-                            text_of_ints(sizes.values, sizes.count).s, text_nth(c.axis),
-                            text_of_tensor(x).s);
+        return ed_call_fail(
+            call, ED_INVALID_ARGUMENT,
+            "the sum of sizes %s must be the size of axis %lld of %s, and none be negative",
+            text_of_ints(sizes.values, sizes.count).s, text_nth(c.axis), text_of_tensor(x).s);
     return make_parts(call, &c);
 }
 
@@ -466,11 +469,12 @@ static bool tile_infer(ed_call *call)
         return false;
     if (rank != x->rank)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "multiples %s are not one for each axis of %s",
+                            "multiples %s must have one number for each axis of %s",
                             text_of_ints(shape, rank).s, text_of_tensor(x).s);
     for (int i = 0; i < rank; i++) {
         if (shape[i] < 0)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "negative multiple %lld of axis %lld",
+            return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                                "multiples must be >= 0, got %lld for axis %lld",
                                 (long long)shape[i], text_nth(i));
         if (__builtin_mul_overflow(shape[i], x->shape[i], &shape[i])) return too_large(call);
     }
@@ -559,12 +563,12 @@ static bool check_padding(const ed_call *call, const char *name, ed_ints list)
     if (!list.values) return true;
     if (list.count != x->rank)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "%s %s is not one number for each axis of %s", name,
+                            "%s %s must have one number for each axis of %s", name,
                             text_of_ints(list.values, list.count).s, text_of_tensor(x).s);
     for (int i = 0; i < x->rank; i++)
         if (list.values[i] < 0)
             return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                                "%s %s: a number is negative; ed_slice cuts", name,
+                                "%s must be >= 0, got %s (ed_slice removes elements)", name,
                                 text_of_ints(list.values, list.count).s);
     return true;
 }
@@ -670,7 +674,7 @@ static void pad_range(int64_t first, int64_t last, int worker, void *user)
 }
 
 /* Large ones are cut along the first axis that has something to cut; the axes before it are of
- * extent 1 in x. */
+ * size 1 in x. */
 static bool pad_kernel(ed_call *call)
 {
     padder p;

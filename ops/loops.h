@@ -5,7 +5,7 @@
  *
  * Two kinds. Vector loops, for floats, take an expression over vectors (ops/kernels/vector.h); a
  * partial vector at the end is padded and goes the same way, so that an element's value does not
- * depend on its place:
+ * depend on its position:
  *
  *     VECTOR_LOOPS1(sigmoid, vsigmoid(x));               of one operand x
  *     VECTOR_LOOPS2(pow, vpow(a, b));                    of two operands a and b

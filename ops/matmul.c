@@ -15,7 +15,7 @@
 
 /* One operand's last two dimensions, in the order the product takes them. */
 typedef struct matrices {
-    int64_t rows, columns, row, column; /* extents; strides in elements */
+    int64_t rows, columns, row, column; /* sizes; strides in elements */
 } matrices;
 
 static matrices last_two(const ed_tensor *x, bool transposed)
@@ -46,11 +46,10 @@ static bool matmul_infer(ed_call *call)
     const ed_matmul_options *o = call->attrs;
     const ed_tensor *a = call->inputs[0], *b = call->inputs[1];
     if (a->rank < 2 || b->rank < 2)
-        return ed_call_fail(
-            call, ED_INVALID_ARGUMENT,
-            "ranks of at least 2 are needed: a is %s, b is %s (ed_expand_dims makes a "
-            "vector a matrix of one row or column)",
-            text_of_ints(a->shape, a->rank).s, text_of_ints(b->shape, b->rank).s);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "a and b must have rank >= 2: a is %s, b is %s (ed_expand_dims makes a "
+                            "vector a matrix of one row or column)",
+                            text_of_ints(a->shape, a->rank).s, text_of_ints(b->shape, b->rank).s);
     matrices ma = last_two(a, o->transpose_a), mb = last_two(b, o->transpose_b);
     if (ma.columns != mb.rows)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
@@ -101,7 +100,7 @@ static void batch_strides(const ed_tensor *x, const ed_tensor *y, int64_t *strid
         strides[d] = d < skip || x->shape[d - skip] == 1 ? 0 : x->strides[d - skip];
 }
 
-enum { BATCH = 512 }; /* products whose places are worked out at a time */
+enum { BATCH = 512 }; /* products whose offsets are computed at a time */
 
 static bool multiply_batches(const ed_tensor *a, matrices ma, const ed_tensor *b, matrices mb,
                              ed_tensor *y)
@@ -240,12 +239,12 @@ static bool linear_infer(ed_call *call)
     const ed_tensor *x = call->inputs[0], *w = call->inputs[1], *bias = call->inputs[2];
     if (x->rank < 1 || w->rank != 2 || x->shape[x->rank - 1] != w->shape[0])
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "x [..., in] and w [in, out] are needed: x is %s, w is %s",
+                            "x must be [..., in] and w [in, out]: x is %s, w is %s",
                             text_of_ints(x->shape, x->rank).s, text_of_ints(w->shape, w->rank).s);
     if (bias->rank != 1 || bias->shape[0] != w->shape[1])
-        return ed_call_fail(
-            call, ED_INVALID_ARGUMENT, "a bias [out] is needed: w is %s, bias is %s",
-            text_of_ints(w->shape, w->rank).s, text_of_ints(bias->shape, bias->rank).s);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "bias must be [out]: w is %s, bias is %s",
+                            text_of_ints(w->shape, w->rank).s,
+                            text_of_ints(bias->shape, bias->rank).s);
     int64_t shape[ED_MAX_RANK];
     memcpy(shape, x->shape, sizeof shape);
     shape[x->rank - 1] = w->shape[1];
@@ -393,8 +392,7 @@ ed_tensor *ed_linear(ed_tensor *x, ed_tensor *w, ed_tensor *bias, const char *ac
     bool relu = activation && !strcmp(activation, "relu");
     if (activation && *activation && !relu)
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "linear: the activation \"%.40s\" is unknown; it can be \"\" or \"relu\"",
-                       activation);
+                       "linear: unknown activation '%.40s': must be '' or 'relu'", activation);
     if (!bias) {
         if (!x || !w) return ed_fail(ED_INVALID_ARGUMENT, "linear: %s is NULL", x ? "w" : "x");
         ED_SCOPE;
@@ -418,7 +416,8 @@ static bool relu_gradient_infer(ed_call *call)
     const ed_tensor *dy = call->inputs[0], *y = call->inputs[1];
     if (dy->rank < 1 || dy->rank != y->rank ||
         memcmp(dy->shape, y->shape, (size_t)y->rank * sizeof *y->shape))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "dy is %s, y is %s",
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "dy is %s, y is %s; they must have the same shape",
                             text_of_ints(dy->shape, dy->rank).s, text_of_ints(y->shape, y->rank).s);
     return ed_call_output(call, 0, y->dtype, y->rank, y->shape) &&
            ed_call_output(call, 1, y->dtype, 1, &y->shape[y->rank - 1]);
@@ -522,7 +521,7 @@ ed_tensor *ed_bias_add(ed_tensor *x, ed_tensor *bias)
     if (!x || !bias) return ed_fail(ED_INVALID_ARGUMENT, "bias_add: %s is NULL", x ? "bias" : "x");
     if (ed_rank(x) < 1 || ed_rank(bias) != 1 || ed_dim(x, -1) != ed_dim(bias, 0))
         return ed_fail(ED_INVALID_ARGUMENT,
-                       "bias_add: x [..., n] and bias [n] are needed: x is %s, bias is %s",
+                       "bias_add: x must be [..., n] and bias [n]: x is %s, bias is %s",
                        text_of_tensor(x).s, text_of_tensor(bias).s);
     return ed_add(x, bias);
 }

@@ -31,7 +31,7 @@ typedef struct norm_loops {
     void (*add)(void *to, const void *from, int64_t n);
     /*
      * From n sums of dy and, behind them, n of dy (x - mean), and r, the scale without gamma: dbeta
-     * = sum dy, dgamma = r sum dy (x - mean). In the sums' places, what dx needs: their shares a =
+     * = sum dy, dgamma = r sum dy (x - mean). Where the sums were, what dx needs: their shares a =
      * sum dy / rows and b = r^2 sum dy (x - mean) / rows; in r's, r gamma.
      */
     void (*shares)(void *sums, void *r, const void *gamma, int64_t rows, int64_t n, void *dgamma,
@@ -74,15 +74,15 @@ static bool check_channels(const ed_call *call, int first, int last)
     const ed_tensor *x = call->inputs[0];
     const double epsilon = ((const norm_attrs *)call->attrs)->epsilon;
     if (x->rank < 1)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "x is %s; [..., channels] is expected",
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "x must be [..., channels], got %s",
                             text_of_tensor(x).s);
     if (!(epsilon >= 0))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "epsilon is %g; it is 0 or more", epsilon);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "epsilon must be >= 0, got %g", epsilon);
     for (int i = first; i <= last; i++) {
         const ed_tensor *t = call->inputs[i];
         if (t->rank != 1 || t->shape[0] != x->shape[x->rank - 1])
             return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                                "%s is %s, x %s; shape [%lld] is expected",
+                                "%s is %s, x is %s; expected shape [%lld]",
                                 call->op->operands[i].name, text_of_tensor(t).s,
                                 text_of_tensor(x).s, (long long)x->shape[x->rank - 1]);
     }
@@ -201,14 +201,15 @@ static bool plain_batch_norm(const ed_call *call)
     return true;
 }
 
-/* ---- The way back ---------------------------------------------------------------------------- */
+/* ---- The gradient ---------------------------------------------------------------------------- */
 
 static bool back_infer(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *dy = call->inputs[4];
     if (!check_channels(call, 1, 3)) return false;
     if (dy->rank != x->rank || memcmp(dy->shape, x->shape, (size_t)x->rank * sizeof *x->shape) != 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "dy is %s, x %s; one shape is expected",
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "dy is %s, x is %s; they must have the same shape",
                             text_of_tensor(dy).s, text_of_tensor(x).s);
     return ed_call_output(call, 0, x->dtype, x->rank, x->shape) &&
            ed_call_output(call, 1, x->dtype, 1, x->shape + x->rank - 1) &&

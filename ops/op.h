@@ -141,8 +141,8 @@ typedef struct ed_sample_input {
     bool distinct; /* no two closer than a tenth of the mean distance: for ops that compare */
 } ed_sample_input;
 
-/* ED_SAMPLE_IN(low, high, extents...), e.g. ED_SAMPLE_IN(-2, 2, 3, 4); ED_DISTINCT_IN likewise.
- * Indices: low and high whole, both included. */
+/* ED_SAMPLE_IN(low, high, sizes...), e.g. ED_SAMPLE_IN(-2, 2, 3, 4); ED_DISTINCT_IN likewise.
+ * Indices: low and high are integers, both included. */
 #define ED_SAMPLE_IN(lo, hi, ...)                                                                  \
     {                                                                                              \
         .given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1,          \
@@ -184,7 +184,7 @@ typedef struct ed_sample {
     .defaults = ED_ATTRS(LIST, T)
 
 enum {
-    ED_OP_CONTIGUOUS = 1,   /* the kernel wants contiguous inputs: the doorway copies others */
+    ED_OP_CONTIGUOUS = 1,   /* the kernel needs contiguous inputs: the dispatcher copies others */
     ED_OP_VARIADIC = 2,     /* the last operand may come any number of times, at least once */
     ED_OP_INTERNAL = 4,     /* made by other ops (a gradient): no binding needs it */
     ED_OP_MANY_OUTPUTS = 8, /* infer says how many outputs there are, and `results` has the one that

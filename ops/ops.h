@@ -126,7 +126,7 @@ ed_tensor *ed_sign(ed_tensor *x);
 ed_tensor *ed_square(ed_tensor *x);
 ed_tensor *ed_reciprocal(ed_tensor *x);
 
-/* Rounding to whole numbers, floats: down, up, to the nearest with ties to even. No gradient. */
+/* Rounding to integers, floats: down, up, to the nearest with ties to even. No gradient. */
 ed_tensor *ed_floor(ed_tensor *x);
 ed_tensor *ed_ceil(ed_tensor *x);
 ed_tensor *ed_round(ed_tensor *x);
@@ -270,7 +270,7 @@ ed_tensor *ed_bias_add(ed_tensor *x, ed_tensor *bias);
 /* ---- Reductions (ops/reductions.c) ----------------------------------------------------------- */
 
 /* axis: which to reduce, default all; none for ED_AXES(). keepdims: reduced
- * axes stay as extent 1. */
+ * axes stay with size 1. */
 #define ED_REDUCE_OPTIONS(FIELD, T)                                                                \
     FIELD(T, AXES, axis, ED_NO_LIST, ED_ANY, "which to reduce; default: all")                      \
     FIELD(T, BOOL, keepdims, false, ED_ANY, "keep reduced axes, with size 1")
@@ -344,7 +344,7 @@ ed_tensor *ed_argmin_with(ed_tensor *x, const ed_argmax_options *options);
 
 /* ---- Shapes (ops/shape.c, ops/join.c): every dtype; views where strides can say it ----------- */
 
-/* The same elements in row-major order in another shape, one extent of which may be -1: whatever is
+/* The same elements in row-major order in another shape, one size of which may be -1: whatever is
  * left. A view where possible. */
 ed_tensor *ed_reshape(ed_tensor *x, ed_ints shape);
 
@@ -376,10 +376,10 @@ ed_tensor *ed_slice_with(ed_tensor *x, const ed_slice_options *options);
 /* x[i] along the first axis, which goes; i may be negative. A view. */
 ed_tensor *ed_index(ed_tensor *x, int64_t i);
 
-/* A new axis of extent 1 at `axis` (0..rank, or negative from the end). A view. */
+/* A new axis of size 1 at `axis` (0..rank, or negative from the end). A view. */
 ed_tensor *ed_expand_dims(ed_tensor *x, int64_t axis);
 
-/* Without the axes of extent 1, or without those named, which must have extent 1. A view. */
+/* Without the axes of size 1, or without those named, which must have size 1. A view. */
 #define ED_SQUEEZE_OPTIONS(FIELD, T)                                                               \
     FIELD(T, AXES, axis, ED_NO_LIST, ED_ANY, "which to remove; default: all of size 1")
 ED_OPTIONS(ed_squeeze_options, ED_SQUEEZE_OPTIONS);
@@ -388,7 +388,7 @@ ED_OPTIONS(ed_squeeze_options, ED_SQUEEZE_OPTIONS);
                     ##__VA_ARGS__)
 ed_tensor *ed_squeeze_with(ed_tensor *x, const ed_squeeze_options *options);
 
-/* x repeated along axes of extent 1 (and new leading ones) to `shape`. A view. */
+/* x repeated along axes of size 1 (and new leading ones) to `shape`. A view. */
 ed_tensor *ed_broadcast_to(ed_tensor *x, ed_ints shape);
 
 /* All elements in one dimension. */
@@ -445,7 +445,7 @@ ed_tensor *ed_reverse(ed_tensor *x, ed_ints axes);
 
 /*
  * Slices of x along an axis (default 0) at the indices (int32 or int64 of any shape): shape
- * x.shape[:axis] + indices.shape + x.shape[axis+1:]. An index outside 0..extent-1 is an error that
+ * x.shape[:axis] + indices.shape + x.shape[axis+1:]. An index outside 0..size-1 is an error that
  * names it.
  */
 #define ED_GATHER_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, 0, ED_ANY, "along which")
@@ -456,7 +456,7 @@ ED_OPTIONS(ed_gather_options, ED_GATHER_OPTIONS);
 ed_tensor *ed_gather_with(ed_tensor *x, ed_tensor *indices, const ed_gather_options *options);
 
 /*
- * Ones where the new last axis (extent depth) equals the index, zeros elsewhere; indices outside
+ * Ones where the new last axis (of size depth) equals the index, zeros elsewhere; indices outside
  * 0..depth-1 give all zeros. dtype: default float32. No gradient.
  */
 #define ED_ONE_HOT_OPTIONS(FIELD, T) FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "of the result")
@@ -467,7 +467,7 @@ ED_OPTIONS(ed_one_hot_options, ED_ONE_HOT_OPTIONS);
 ed_tensor *ed_one_hot_with(ed_tensor *indices, int64_t depth, const ed_one_hot_options *options);
 
 /*
- * Zeros of extent `count` along the first axis, to which the slices of x are added at their ids
+ * Zeros of size `count` along the first axis, to which the slices of x are added at their ids
  * (int32 or int64 [x.shape[0]]): what gather's gradient is made of. Ids outside are an error.
  */
 ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t count);

@@ -94,7 +94,7 @@ static bool is_images(const ed_call *call, const ed_tensor *x)
 {
     if (x->rank == 4) return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                        "x must be [batch, height, width, channels], not %s",
+                        "x must be [batch, height, width, channels], got %s",
                         text_of_ints(x->shape, x->rank).s);
 }
 
@@ -111,7 +111,7 @@ static bool same_shape(const ed_call *call, const char *name, const ed_tensor *t
                        const int64_t *shape)
 {
     if (t->rank == 4 && !memcmp(t->shape, shape, 4 * sizeof *shape)) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is %s, not %s", name,
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is %s; it must be %s", name,
                         text_of_ints(t->shape, t->rank).s, text_of_ints(shape, 4).s);
 }
 
@@ -233,7 +233,7 @@ static bool max_pool2d_kernel(ed_call *call)
     return true;
 }
 
-/* Adds pooled's elements to the image at the places of x's largest cells. */
+/* Adds pooled's elements to the image at the positions of x's largest cells. */
 static void scatter_window(const pool_loops *loops, const cells *c, const char *x, char *image,
                            char *pooled)
 {
@@ -253,7 +253,7 @@ static bool max_pool2d_gradient_kernel(ed_call *call)
     return true;
 }
 
-/* Fetches the image's elements at the places of x's largest cells. */
+/* Fetches the image's elements at the positions of x's largest cells. */
 static void gather_window(const pool_loops *loops, const cells *c, const char *x, char *image,
                           char *pooled)
 {
@@ -479,7 +479,9 @@ static bool avg_pool2d_gradient_infer(ed_call *call)
     const ed_tensor *dy = call->inputs[0];
     bool ok = o->shape.values && o->shape.count == 4;
     for (int i = 0; ok && i < 4; i++) ok = o->shape.values[i] >= 0;
-    if (!ok) return ed_call_fail(call, ED_INVALID_ARGUMENT, "shape must be 4 extents");
+    if (!ok)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "shape must be 4 sizes >= 0, got %s",
+                            text_of_ints(o->shape.values, o->shape.values ? o->shape.count : 0).s);
     const ed_pool2d_options pool = pooling(o);
     const window *w = windows(call, &pool, o->shape.values);
     if (!w) return false;

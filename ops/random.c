@@ -144,10 +144,7 @@ ed_generator *ed_generator_from_seed(uint64_t seed)
 
 void ed_generator_state(const ed_generator *generator, uint64_t state[3])
 {
-    if (!generator || !state) {
-        ed_fail(ED_INVALID_ARGUMENT, "generator_state: NULL given");
-        return;
-    }
+    if (NULL_GIVEN("generator_state", generator, state)) return;
     if (generator == &the_source) {
         ed_fail(ED_FAILED_PRECONDITION, "generator_state: the default generator has no such state");
         return;
@@ -160,8 +157,7 @@ void ed_generator_state(const ed_generator *generator, uint64_t state[3])
 
 bool ed_generator_set_state(ed_generator *generator, const uint64_t state[3])
 {
-    if (!generator || !state)
-        return ed_fail(ED_INVALID_ARGUMENT, "generator_set_state: NULL given"), false;
+    if (NULL_GIVEN("generator_set_state", generator, state)) return false;
     if (generator == &the_source)
         return ed_fail(ED_FAILED_PRECONDITION,
                        "generator_set_state: the default generator is set by ed_set_seed"),
@@ -283,7 +279,7 @@ static bool is_half(ed_dtype dtype)
 static bool infer_output(ed_call *call, ed_dtype dtype, ed_ints shape)
 {
     const int rank = shape.count > ED_MAX_RANK ? ED_MAX_RANK + 1 : (int)shape.count;
-    if (!shape.values) return ed_call_fail(call, ED_INVALID_ARGUMENT, "no shape is given");
+    if (!shape.values) return ed_call_fail(call, ED_INVALID_ARGUMENT, "shape is required");
     return ed_call_output(call, 0, dtype, rank, shape.values);
 }
 
@@ -291,7 +287,7 @@ static bool normal_infer(ed_call *call)
 {
     const normal_attrs *a = call->attrs;
     if (ed_dtype_is_float(a->dtype)) return infer_output(call, a->dtype, a->shape);
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "it makes floats, not %s",
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "dtype must be a float, got %s",
                         ed_dtype_name(a->dtype));
 }
 
@@ -312,31 +308,35 @@ static bool check_integer_bounds(const ed_call *call, const uniform_attrs *a)
     const double most = a->dtype == ED_INT32 ? 0x1p31 : 0x1p63;
     if (a->high == ED_NOT_GIVEN)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "%s needs a high, the first integer beyond the largest",
+                            "high is required for %s; all numbers are below it",
                             ed_dtype_name(a->dtype));
     if (a->low == a->high)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "no integer is at least %g and below %g",
-                            a->low, a->high);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "low %g and high %g: there is no integer with low <= y < high", a->low,
+                            a->high);
     if (a->low == floor(a->low) && a->high == floor(a->high) && a->low >= -most && a->high <= most)
         return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "low %g and high %g are no bounds of %s", a->low,
-                        a->high, ed_dtype_name(a->dtype));
+    return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "low %g and high %g must be integers in the range of %s", a->low, a->high,
+                        ed_dtype_name(a->dtype));
 }
 
 static bool uniform_infer(ed_call *call)
 {
     const uniform_attrs *a = call->attrs;
     if (!is_integer(a->dtype) && !ed_dtype_is_float(a->dtype))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "it makes floats, int32 and int64, not %s",
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "dtype must be a float, int32 or int64, got %s",
                             ed_dtype_name(a->dtype));
     if (a->low > high_of(a) && (a->high != ED_NOT_GIVEN || !is_integer(a->dtype)))
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "low %g and high %g: low must not be above high", a->low, high_of(a));
+                            "low must not be above high: low is %g, high is %g", a->low,
+                            high_of(a));
     return (!is_integer(a->dtype) || check_integer_bounds(call, a)) &&
            infer_output(call, a->dtype, a->shape);
 }
 
-/* The way of the whole numbers between doubles, the largest of which may be one beyond the type. */
+/* x as an integer; 2^63, one more than the largest int64, too. */
 static uint64_t whole(double x)
 {
     return x < 0x1p63 ? (uint64_t)(int64_t)x : (uint64_t)1 << 63;
@@ -515,7 +515,7 @@ static bool truncated_plain(const ed_call *call)
         SAMPLE(ED_FLOAT64, 0, 1, 9), SAMPLE(ED_FLOAT64, -1, 2, 1, 4, 3),                           \
         SAMPLE(ED_FLOAT16, 0, 1, 17), SAMPLE(ED_BFLOAT16, 0, 1, 17)
 
-/* y = u (high - low) + low, u uniform in [0, 1); whole numbers by remainder */
+/* y = u (high - low) + low, u uniform in [0, 1); integers by remainder */
 ED_OP(random_uniform) = {
     .name = "random_uniform",
     .doc = "uniform numbers, low <= y < high",
@@ -640,7 +640,7 @@ ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_generator_options *opti
 {
     if (!x) return ed_fail(ED_INVALID_ARGUMENT, "random_shuffle: x is NULL");
     if (x->rank == 0)
-        return ed_fail(ED_INVALID_ARGUMENT, "random_shuffle: x is %s; it has no rows",
+        return ed_fail(ED_INVALID_ARGUMENT, "random_shuffle: x must have rank >= 1, got %s",
                        text_of_tensor(x).s);
     options = OPTIONS_OR_DEFAULTS(ED_GENERATOR_OPTION, options);
     ED_SCOPE;
@@ -663,7 +663,7 @@ static bool dropout_infer(ed_call *call)
     const dropout_attrs *a = call->attrs;
     const ed_tensor *x = call->inputs[0];
     if (a->draws && a->draws != ED_FLOAT32 && a->draws != ED_FLOAT64)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "it draws float32 or float64, not %s",
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "draws must be float32 or float64, got %s",
                             ed_dtype_name(a->draws));
     if (a->rate == 0) return ed_call_view(call, 0, 0, x->rank, x->shape, x->strides, 0);
     return ops_infer_like(call);

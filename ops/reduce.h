@@ -62,7 +62,7 @@ const reduce_loops *reduce_loops_for(reduce_kind kind, ed_dtype dtype);
 
 /*
  * A tensor as a reduction sees it: the dimensions that stay and those that go, each list in logical
- * order, neighbours that memory joins merged, extents of 1 dropped.
+ * order, neighbours that memory joins merged, sizes of 1 dropped.
  */
 typedef struct reduce_layout {
     int n_kept, n_gone;

@@ -7,7 +7,7 @@
 
 /* ---- Shapes, kernel, reference --------------------------------------------------------------- */
 
-/* x's shape without the axes in mask, or with extent 1 for them. */
+/* x's shape without the axes in mask, or with size 1 for them. */
 static int reduced_shape(ed_ints shape, unsigned mask, bool keepdims, int64_t *out)
 {
     int rank = 0;
@@ -39,7 +39,7 @@ static bool extreme_infer(ed_call *call)
     const ed_tensor *x = call->inputs[0];
     if (x->size > 0 || call->outputs[0]->size == 0) return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                        "there is none in nothing: the reduced axes of %s are empty",
+                        "the reduced axes of %s are empty; there is no largest or smallest element",
                         text_of_tensor(x).s);
 }
 
@@ -122,7 +122,7 @@ static double count_of(const ed_gradient_call *g)
     return n;
 }
 
-/* A tensor of the output's shape, with the reduced axes as extent 1: what broadcasts against x. */
+/* A tensor of the output's shape, with the reduced axes of size 1: what broadcasts against x. */
 static ed_tensor *kept(const ed_gradient_call *g, ed_tensor *t)
 {
     int64_t shape[ED_MAX_RANK];
@@ -411,7 +411,7 @@ static bool best_infer(ed_call *call)
     int rank = reduced_shape((ed_ints){x->shape, x->rank}, 1u << axis, false, shape);
     if (!ed_call_output(call, 0, ED_INT64, rank, shape)) return false;
     if (x->shape[axis] || !call->outputs[0]->size) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld of %s is empty: it has no index",
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld of %s is empty; there is no index",
                         text_nth(axis), text_of_tensor(x).s);
 }
 

@@ -43,7 +43,7 @@ static bool insert(const ed_op *op)
     }
     int at = position(op->name);
     if (at < table.count && !strcmp(table.ops[at]->name, op->name)) {
-        ed_fail(ED_INVALID_ARGUMENT, "op_register: there is an op named %s already", op->name);
+        ed_fail(ED_INVALID_ARGUMENT, "op_register: an op named %s already exists", op->name);
         return false;
     }
     memmove(table.ops + at + 1, table.ops + at, (size_t)(table.count - at) * sizeof *table.ops);
@@ -88,7 +88,7 @@ static bool complete(const ed_op *op)
 
 bool ed_op_register(const ed_op *op)
 {
-    if (!op) return ed_fail(ED_INVALID_ARGUMENT, "op_register: NULL given"), false;
+    if (!op) return ed_fail(ED_INVALID_ARGUMENT, "op_register: op is NULL"), false;
     if (!complete(op)) return false;
     pthread_mutex_lock(&table.lock);
     bool ok = have_builtins() && insert(op);
@@ -98,7 +98,7 @@ bool ed_op_register(const ed_op *op)
 
 const ed_op *ed_op_find(const char *name)
 {
-    if (!name) return ed_fail(ED_INVALID_ARGUMENT, "op_find: NULL given");
+    if (!name) return ed_fail(ED_INVALID_ARGUMENT, "op_find: name is NULL");
     pthread_mutex_lock(&table.lock);
     const ed_op *op = NULL;
     if (have_builtins()) {

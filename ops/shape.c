@@ -3,7 +3,7 @@
 #include <string.h>
 
 /*
- * Shapes. Every op here is a view of its operand: a shape, strides and the place of the first
+ * Shapes. Every op here is a view of its operand: a shape, strides and the offset of the first
  * element. Only a reshape that no strides can say, and contiguous, copy.
  */
 
@@ -18,11 +18,10 @@
 
 bool shape_of_attr(const ed_call *call, const char *name, ed_ints list, int *rank, int64_t *shape)
 {
-    if (!list.values) return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is not given", name);
+    if (!list.values) return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is required", name);
     if (list.count < 0 || list.count > ED_MAX_RANK)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "%s has %lld entries; a tensor has 0 to %d dimensions", name,
-                            (long long)list.count, ED_MAX_RANK);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s must have 0 to %d entries, got %lld",
+                            name, ED_MAX_RANK, (long long)list.count);
     *rank = (int)list.count;
     for (int i = 0; i < *rank; i++) shape[i] = list.values[i];
     return true;
@@ -109,7 +108,7 @@ ED_OPTIONS(reshape_attrs, RESHAPE_ATTRS);
 static bool reshape_mismatch(const ed_call *call, ed_ints wanted)
 {
     return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                        "%s has %lld elements, which don't fill the shape %s",
+                        "%s has %lld elements; they can't have the shape %s",
                         text_of_tensor(call->inputs[0]).s, (long long)call->inputs[0]->size,
                         text_of_ints(wanted.values, wanted.count).s);
 }
@@ -122,9 +121,9 @@ static bool complete(const ed_call *call, int rank, int64_t *shape)
     int open = -1;
     for (int i = 0; i < rank; i++) {
         if (shape[i] < -1 || (shape[i] == -1 && open >= 0))
-            return ed_call_fail(
-                call, ED_INVALID_ARGUMENT, "%s is no shape: %s", text_of_ints(shape, rank).s,
-                shape[i] < -1 ? "an extent is negative" : "more than one extent is -1");
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "invalid shape %s: %s",
+                                text_of_ints(shape, rank).s,
+                                shape[i] < -1 ? "sizes must be >= -1" : "only one size may be -1");
         if (shape[i] == -1)
             open = i;
         else if (__builtin_mul_overflow(known, shape[i], &known))
@@ -173,7 +172,7 @@ static bool strides_for(const ed_tensor *x, int rank, const int64_t *shape, int6
         gap = old_strides[end - 1];
         o = end;
     }
-    for (; i < rank; i++) strides[i] = gap; /* extents of 1 */
+    for (; i < rank; i++) strides[i] = gap; /* sizes of 1 */
     return true;
 }
 
@@ -192,7 +191,7 @@ static bool reshape_infer(ed_call *call)
 
 ED_OP(reshape) = {
     .name = "reshape",
-    .doc = "the same elements in another shape, one extent of which may be -1",
+    .doc = "the same elements in another shape, one size of which may be -1",
     .operands = ANY,
     ED_OP_ATTRS(RESHAPE_ATTRS, reshape_attrs),
     .infer = reshape_infer,
@@ -223,7 +222,7 @@ static bool permutation(const ed_call *call, int rank, int *perm)
     ed_ints given = ((const ed_transpose_options *)call->attrs)->perm;
     unsigned seen = 0;
     if (given.values && given.count != rank)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "perm %s does not order the axes of %s",
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "perm %s must name each axis of %s once",
                             text_of_places(given.values, given.count).s,
                             text_of_tensor(call->inputs[0]).s);
     for (int i = 0; i < rank; i++) {
@@ -341,8 +340,8 @@ bool shape_slice(const ed_call *call, int rank, const int64_t *shape, const int6
     for (int i = 0; i < rank; i++) {
         int64_t step = entry(slice->step, i, 1), first;
         if (step == 0)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "the step of axis %lld is 0",
-                                text_nth(i));
+            return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                                "step must not be 0, as it is for axis %lld", text_nth(i));
         if (step == INT64_MIN) step = -INT64_MAX;
         slice_axis(shape[i], entry(slice->begin, i, ED_END), entry(slice->end, i, ED_END), step,
                    &first, &out_shape[i]);
@@ -441,9 +440,9 @@ static bool slice_gradient_infer(ed_call *call)
     if (!shape_slice(call, rank, shape, strides, &slice, part, place->strides, &place->offset))
         return false;
     if (x->rank != rank || memcmp(x->shape, part, (size_t)rank * sizeof *part) != 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "the slice of %s is %s, not %s",
-                            text_of_ints(shape, rank).s, text_of_ints(part, rank).s,
-                            text_of_tensor(x).s);
+        return ed_call_fail(
+            call, ED_INVALID_ARGUMENT, "the slice of shape %s has shape %s; x is %s",
+            text_of_ints(shape, rank).s, text_of_ints(part, rank).s, text_of_tensor(x).s);
     return ed_call_output(call, 0, x->dtype, rank, shape);
 }
 
@@ -520,11 +519,12 @@ static bool index_infer(ed_call *call)
     const ed_tensor *x = call->inputs[0];
     int64_t given = ((const index_attrs *)call->attrs)->i, i = given;
     if (x->rank == 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s has no axis to index",
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "x must have rank >= 1, got %s",
                             text_of_tensor(x).s);
     if (i < 0) i += x->shape[0];
     if (i < 0 || i >= x->shape[0])
-        return ed_call_fail(call, ED_OUT_OF_RANGE, "%lld is outside the first axis of %s",
+        return ed_call_fail(call, ED_OUT_OF_RANGE,
+                            "index %lld is out of bounds for the first axis of %s",
                             (long long)given, text_of_tensor(x).s);
     return ed_call_view(call, 0, 0, x->rank - 1, x->shape + 1, x->strides + 1, i * x->strides[0]);
 }
@@ -585,9 +585,8 @@ static bool expand_dims_infer(ed_call *call)
     int64_t shape[ED_MAX_RANK], strides[ED_MAX_RANK];
     int axis;
     if (x->rank == ED_MAX_RANK)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "%s has %d dimensions, as many as there can be", text_of_tensor(x).s,
-                            ED_MAX_RANK);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "x must have rank < %d, got %s", ED_MAX_RANK,
+                            text_of_tensor(x).s);
     if (!ops_axis(call, ((const axis_attrs *)call->attrs)->axis, x->rank + 1, &axis)) return false;
     for (int i = 0; i < x->rank; i++) {
         shape[i + (i >= axis)] = x->shape[i];
@@ -600,7 +599,7 @@ static bool expand_dims_infer(ed_call *call)
 
 ED_OP(expand_dims) = {
     .name = "expand_dims",
-    .doc = "a new axis of extent 1",
+    .doc = "a new axis of size 1",
     .operands = ANY,
     ED_OP_ATTRS(AXIS_ATTRS, axis_attrs),
     .infer = expand_dims_infer,
@@ -630,8 +629,9 @@ static bool squeeze_infer(ed_call *call)
         bool named = mask & 1u << i;
         if (named && x->shape[i] == 1) continue;
         if (named && axes.values)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld of %s has extent %lld, not 1",
-                                text_nth(i), text_of_tensor(x).s, (long long)x->shape[i]);
+            return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                                "axis %lld of %s must have size 1, got %lld", text_nth(i),
+                                text_of_tensor(x).s, (long long)x->shape[i]);
         shape[rank] = x->shape[i];
         strides[rank++] = x->strides[i];
     }
@@ -640,7 +640,7 @@ static bool squeeze_infer(ed_call *call)
 
 ED_OP(squeeze) = {
     .name = "squeeze",
-    .doc = "without axes of extent 1",
+    .doc = "without axes of size 1",
     .operands = ANY,
     ED_OP_ATTRS(ED_SQUEEZE_OPTIONS, ed_squeeze_options),
     .infer = squeeze_infer,
@@ -701,7 +701,7 @@ static bool broadcast_to_plain(const ed_call *call)
 
 ED_OP(broadcast_to) = {
     .name = "broadcast_to",
-    .doc = "x repeated along axes of extent 1 and new leading ones",
+    .doc = "x repeated along axes of size 1 and new leading ones",
     .operands = ANY,
     ED_OP_ATTRS(RESHAPE_ATTRS, reshape_attrs),
     .infer = broadcast_to_infer,

@@ -18,7 +18,7 @@ bool shape_slice(const ed_call *call, int rank, const int64_t *shape, const int6
                  int64_t *offset);
 
 /*
- * Zeros of `shape` with dy in the places that the slice names: what slice's gradient is.
+ * Zeros of `shape` with dy at the positions that the slice names: what slice's gradient is.
  */
 ed_tensor *shape_slice_gradient(ed_tensor *dy, const ed_slice_options *slice, ed_ints shape);
 
@@ -27,14 +27,14 @@ ed_tensor *shape_slice_gradient(ed_tensor *dy, const ed_slice_options *slice, ed
 void shape_place(const ed_call *call, int i, int64_t offset, const int64_t *strides);
 
 /*
- * For references of ops that move elements: fills output 0 from input 0, place by place. source
- * gives the number of the element that belongs to the place, -1 for none, which gives `otherwise`.
+ * For references of ops that move elements: fills output 0 from input 0, element by element. source
+ * gives the number of the element that belongs at an index, -1 for none, which gives `otherwise`.
  */
 bool shape_plain(const ed_call *call,
                  int64_t (*source)(const ed_call *call, const ed_tensor *x, const int64_t *at),
                  double otherwise);
 
-/* The number of the element at a place of a contiguous tensor. */
+/* The number of the element at an index of a contiguous tensor. */
 int64_t shape_number(const ed_tensor *x, const int64_t *at);
 
 /*

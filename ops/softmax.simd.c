@@ -47,7 +47,7 @@ static const softmax_loops *loops_for(ed_dtype dtype)
     return &tables[isa_level][dtype];
 }
 
-/* The ways back, which are defined behind what they belong to. */
+/* The gradients' ops, which are defined after the ops they belong to. */
 extern const ed_op ed_op_softmax_gradient, ed_op_log_softmax_gradient;
 
 static bool softmax_infer(ed_call *call)
@@ -58,7 +58,7 @@ static bool softmax_infer(ed_call *call)
            ops_infer_like(call);
 }
 
-/* Extents before, of, and behind an axis. */
+/* The sizes before, of and after an axis. */
 static void extents(const ed_tensor *x, int axis, int64_t *outer, int64_t *n, int64_t *inner)
 {
     *outer = *inner = 1;
@@ -67,7 +67,7 @@ static void extents(const ed_tensor *x, int axis, int64_t *outer, int64_t *n, in
     for (int d = axis + 1; d < x->rank; d++) *inner *= x->shape[d];
 }
 
-/* A softmax, or the way back from one, on its way through the threads. */
+/* A softmax, or its gradient, as the threads share it. */
 typedef struct softmax_job {
     const softmax_loops *loops;
     const char *x, *dy;
@@ -169,7 +169,7 @@ static bool back_infer(ed_call *call)
     if (y->rank < 1 || y->rank != dy->rank ||
         memcmp(y->shape, dy->shape, (size_t)y->rank * sizeof *y->shape) != 0)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "y is %s, dy %s; one shape of at least one dimension is expected",
+                            "y is %s, dy is %s; they must have the same shape, of rank >= 1",
                             text_of_tensor(y).s, text_of_tensor(dy).s);
     return ops_infer_like(call);
 }
@@ -234,7 +234,7 @@ static bool plain_log_softmax_gradient(const ed_call *call)
     return plain_back(call, true);
 }
 
-/* Whether the call's axis is the last, which has the fused ways back. */
+/* Whether the call's axis is the last, which has the fused gradients. */
 static bool is_last(const ed_gradient_call *g)
 {
     const int rank = (int)g->shapes[0].count;

@@ -132,7 +132,8 @@ static bool assign_infer(ed_call *call)
 {
     const ed_tensor *v = call->inputs[0], *x = call->inputs[1];
     if (tensor_same_shape(v, x)) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "the variable %s is %s, the value %s",
+    return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "the variable %s is %s, the value is %s; they must have the same shape",
                         ed_variable_name(call->operands[0]), text_of_tensor(v).s,
                         text_of_tensor(x).s);
 }
@@ -475,13 +476,15 @@ static bool average_infer(ed_call *call)
     const int n = call->n_writes = call->n_inputs / 2;
     if (call->n_inputs % 2)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "%d operands; variables and as many values are expected",
+                            "got %d operands; expected variables and as many values",
                             call->n_inputs);
     for (int i = 0; i < n; i++) {
         const ed_tensor *v = call->inputs[i], *x = call->inputs[n + i];
         if (!tensor_same_shape(v, x))
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "variable %lld is %s, its value %s",
-                                text_nth(i), text_of_tensor(v).s, text_of_tensor(x).s);
+            return ed_call_fail(
+                call, ED_INVALID_ARGUMENT,
+                "variable %lld is %s, its value is %s; they must have the same shape", text_nth(i),
+                text_of_tensor(v).s, text_of_tensor(x).s);
     }
     return true;
 }
@@ -555,7 +558,8 @@ bool ed_assign_moving_averages(ed_list *variables, ed_list *values, double momen
                        variables ? "values" : "variables"),
                false;
     if (variables->size != values->size)
-        return ed_fail(ED_INVALID_ARGUMENT, "assign_moving_averages: %lld variables, %lld values",
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "assign_moving_averages: got %lld variables and %lld values",
                        (long long)variables->size, (long long)values->size),
                false;
     if (!variables->size) return true;

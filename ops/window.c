@@ -16,9 +16,7 @@ bool window_pair(const char *who, const char *option, ed_ints given, int64_t oth
         pair[1] = numbers[last];
         return true;
     }
-    ed_fail(ED_INVALID_ARGUMENT,
-            "%s: %s is %s; two numbers greater than 0 are expected, [height, width], or one that "
-            "is both",
+    ed_fail(ED_INVALID_ARGUMENT, "%s: %s must be one integer >= 1, or two, [height, width]; got %s",
             who, option, text_of_ints(given.values, given.count).s);
     return false;
 }
@@ -28,7 +26,7 @@ static bool place(const ed_call *call, window *w, int axis, bool same)
     int64_t steps = w->extent[axis] - 1, span;
     if (__builtin_mul_overflow(steps, w->dilation[axis], &span) || span >= WIDEST)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "a window of %lld cells with dilation %lld is too wide",
+                            "a window of size %lld with dilation %lld is too large",
                             (long long)w->extent[axis], (long long)w->dilation[axis]);
     /* What changes nothing by being larger is kept small, so that no sum overflows. */
     int64_t size = w->image[axis], stride = w->stride[axis];
@@ -52,7 +50,7 @@ static bool place_all(const ed_call *call, window *w, ed_ints dilations, const c
     bool same = padding && !strcmp(padding, "SAME");
     if (padding && !same && strcmp(padding, "VALID") != 0)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "the padding is \"VALID\" or \"SAME\", not \"%.40s\"", padding);
+                            "padding must be 'VALID' or 'SAME', got '%.40s'", padding);
     return window_pair(call->op->name, "dilations", dilations, 1, w->dilation) &&
            place(call, w, 0, same) && place(call, w, 1, same);
 }
@@ -68,7 +66,7 @@ const window *window_make(ed_call *call, const int64_t *image, const int64_t ext
                   .image = {image[1], image[2]},
                   .extent = {extent[0], extent[1]}};
     if (extent[0] < 1 || extent[1] < 1) {
-        ed_call_fail(call, ED_INVALID_ARGUMENT, "the window %s has no cells",
+        ed_call_fail(call, ED_INVALID_ARGUMENT, "the window's sizes must be >= 1, got %s",
                      text_of_ints(extent, 2).s);
         return NULL;
     }

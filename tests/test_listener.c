@@ -376,7 +376,7 @@ static void notified(void **state)
     ed_tensor *x = ed_ones(ED_SHAPE(3)), *v = ed_variable(x);
     assert_fails(ed_listen(NULL), ED_INVALID_ARGUMENT, "listen: listener is NULL");
     assert_true(ed_listen(&a.listener) && ed_listen(&silent.listener) && ed_listen(&b.listener));
-    assert_fails(ed_listen(&a.listener), ED_FAILED_PRECONDITION, "listening already");
+    assert_fails(ed_listen(&a.listener), ED_FAILED_PRECONDITION, "already listening");
     ed_add(x, x);
     ed_assign_add(v, 1);
     ed_value(v);

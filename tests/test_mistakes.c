@@ -133,9 +133,9 @@ static void integers_without_a_high(void **state)
     (void)state;
     ED_SCOPE;
     assert_fails(ed_random_uniform(ED_SHAPE(3), .dtype = ED_INT32), ED_INVALID_ARGUMENT,
-                 "random_uniform: int32 needs a high");
+                 "random_uniform: high is required for int32");
     assert_fails(ed_random_uniform(ED_SHAPE(3), .dtype = ED_INT64, .low = -3), ED_INVALID_ARGUMENT,
-                 "int64 needs a high");
+                 "high is required for int64");
     ed_tensor *x = ed_random_uniform(ED_SHAPE(3), .dtype = ED_INT32, .high = 1);
     assert_true(ed_item(ed_reduce_sum(x)) == 0);
     x = ed_random_uniform(ED_SHAPE(1000), .low = -2);

@@ -281,7 +281,7 @@ static void test_wrong_options(void **state)
     assert_null(ed_layer_conv2d(0, ED_INTS(1, 1)));
     assert_error("filters must be at least 1, got 0");
     assert_null(ed_layer_conv2d(1, ED_INTS(1, 1, 1)));
-    assert_error("kernel_size is [1, 1, 1]");
+    assert_error("kernel_size must be one integer >= 1, or two, [height, width]; got [1, 1, 1]");
     assert_null(ed_layer_conv2d(1, (ed_ints){0}));
     assert_error("kernel_size is not given");
     assert_null(ed_layer_conv2d(1, ED_INTS(1, 1), .strides = ED_INTS(0, 1)));

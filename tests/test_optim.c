@@ -601,13 +601,13 @@ static void test_refused_steps(void **state)
            "must be float32 or float64");
     refuse(o, scope_give(list_new(2)), ed_list_of(v, b), "all 2 gradients are NULL");
     refuse(o, ed_list_make(NULL, 0), ed_list_make(NULL, 0), "all 0 gradients are NULL");
-    refuse(o, ed_list_of(one, g, one), ed_list_of(b, v, b), "the variable b comes twice");
+    refuse(o, ed_list_of(one, g, one), ed_list_of(b, v, b), "the variable b is given twice");
     assert_int_equal(ed_optimizer_iterations(o), 0);
     assert_int_equal(ed_list_size(ed_optimizer_variables(o)), 0);
     assert_true(ed_item(b) == 1);
     assert_true(ed_apply_gradients(o, ed_list_of(one), ed_list_of(b)));
-    refuse(o, ed_list_of(one, one), ed_list_of(b, b), "comes twice");
-    refuse(o, ed_list_of(g, one, one), ed_list_of(v, b, b), "comes twice");
+    refuse(o, ed_list_of(one, one), ed_list_of(b, b), "is given twice");
+    refuse(o, ed_list_of(g, one, one), ed_list_of(v, b, b), "is given twice");
     assert_int_equal(ed_list_size(ed_optimizer_variables(o)), 2);
     assert_int_equal(ed_optimizer_iterations(o), 1);
     assert_false(ed_minimize(o, NULL, g, ed_list_of(v)));

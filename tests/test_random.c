@@ -152,33 +152,35 @@ static void refusals(void **state)
     ED_SCOPE;
     const ed_error_code bad = ED_INVALID_ARGUMENT;
     const ed_ints none = {0};
-    assert_fails(ed_random_uniform(none), bad, "random_uniform: no shape");
-    assert_fails(ed_random_normal(none), bad, "random_normal: no shape");
-    assert_fails(ed_random_truncated_normal(none), bad, "random_truncated_normal: no shape");
-    assert_fails(ed_random_uniform_with(none, NULL), bad, "no shape");
+    assert_fails(ed_random_uniform(none), bad, "random_uniform: shape is required");
+    assert_fails(ed_random_normal(none), bad, "random_normal: shape is required");
+    assert_fails(ed_random_truncated_normal(none), bad,
+                 "random_truncated_normal: shape is required");
+    assert_fails(ed_random_uniform_with(none, NULL), bad, "shape is required");
     assert_fails(ed_random_uniform(ED_SHAPE(2, -3)), bad, "negative dimension");
     assert_fails(ed_random_normal(ED_SHAPE(1, 1, 1, 1, 1, 1, 1, 1, 1)), bad,
                  "rank must be 0 to 8, got 9");
     assert_fails(ed_random_normal(ED_SHAPE(INT64_MAX, 4)), ED_OUT_OF_MEMORY, "more elements");
-    assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_UINT8), bad, "not uint8");
-    assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_BOOL), bad, "not bool");
+    assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_UINT8), bad, "got uint8");
+    assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_BOOL), bad, "got bool");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = (ed_dtype)77), bad, "not a dtype");
     assert_fails(ed_random_normal(ED_SHAPE(2), .dtype = ED_INT32), bad,
-                 "it makes floats, not int32");
+                 "dtype must be a float, got int32");
     assert_fails(ed_random_normal(ED_SHAPE(2), .stddev = -1), bad,
                  "stddev must be at least 0, got -1");
     assert_fails(ed_random_normal(ED_SHAPE(2), .mean = NAN), bad, "mean must be finite, got nan");
     assert_fails(ed_random_normal(ED_SHAPE(2), .stddev = INFINITY), bad,
                  "stddev must be finite, got inf");
-    assert_fails(ed_random_uniform(ED_SHAPE(2), .low = 2, .high = 1), bad, "low 2 and high 1");
+    assert_fails(ed_random_uniform(ED_SHAPE(2), .low = 2, .high = 1), bad, "low is 2, high is 1");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .high = NAN), bad, "finite");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT32, .high = 0), bad,
-                 "no integer is");
-    assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT32, .high = 2.5), bad, "no bounds");
+                 "there is no integer");
+    assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT32, .high = 2.5), bad,
+                 "must be integers in the range of int32");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT32, .high = 0x1p32), bad,
-                 "no bounds of int32");
+                 "must be integers in the range of int32");
     assert_fails(ed_random_uniform(ED_SHAPE(2), .dtype = ED_INT64, .low = -0x1p64, .high = 1), bad,
-                 "no bounds of int64");
+                 "must be integers in the range of int64");
 
     ed_tensor *x = ed_constant(((float[]){1, 2}), ED_SHAPE(2));
     ed_tensor *whole = ed_constant(((int32_t[]){1, 2}), ED_SHAPE(2));
@@ -188,7 +190,8 @@ static void refusals(void **state)
     assert_fails(ed_dropout(x, NAN), bad, "got nan");
     assert_fails(ed_dropout(whole, 0.5), bad, "int32[2]");
     assert_fails(ed_random_shuffle(NULL), bad, "x is NULL");
-    assert_fails(ed_random_shuffle(ed_constant(((float[]){1}), ED_SHAPE())), bad, "has no rows");
+    assert_fails(ed_random_shuffle(ed_constant(((float[]){1}), ED_SHAPE())), bad,
+                 "x must have rank >= 1, got float32[]");
     assert_fails(ed_random_shuffle_with(NULL, NULL), bad, "x is NULL");
 }
 

@@ -153,7 +153,7 @@ static void nothing(void **state)
     ASSERT_VALUES(ed_reduce_mean(x, .axis = ED_AXES(0)), NAN, NAN, NAN);
     assert_true(ed_item(ed_reduce_logsumexp(x)) == -INFINITY);
     assert_int_equal(ed_size(ed_reduce_max(x, .axis = ED_AXES(1))), 0);
-    assert_fails(ed_reduce_max(x), ED_INVALID_ARGUMENT, "reduce_max: there is none in nothing");
+    assert_fails(ed_reduce_max(x), ED_INVALID_ARGUMENT, "reduce_max: the reduced axes of");
     assert_fails(ed_argmin(x), ED_INVALID_ARGUMENT, "axis 0 of float32[0, 3] is empty");
     ed_tensor *none = ed_cast(x, ED_BOOL);
     ASSERT_VALUES(ed_reduce_any(none), 0);

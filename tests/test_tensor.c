@@ -534,7 +534,7 @@ static void variables(void **state)
     assert_ptr_equal(ed_assign(v, v), v);
 
     REFUSED(ed_assign(v, ed_ones(ED_SHAPE(3))),
-            "the variable bias is float32[2], the value float32[3]");
+            "the variable bias is float32[2], the value is float32[3]");
     REFUSED(ed_assign(v, ed_ones(ED_SHAPE(2), .dtype = ED_INT32)), "value is int32[2]");
     REFUSED(ed_assign(start, start), "assign: variable must be a variable, got float32[2]");
     REFUSED(ed_assign(NULL, start), "NULL");

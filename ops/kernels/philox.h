@@ -89,7 +89,7 @@ void philox_truncated_bf16(const philox *p, int64_t n, uint16_t *out, double mea
 void philox_shuffle(const philox *p, int64_t n, int64_t *out);
 
 /*
- * y = x / (1 - rate) where the uniform number of the element's place is at least rate, else 0; 0 <=
+ * y = x / (1 - rate) where the uniform number of the element's index is at least rate, else 0; 0 <=
  * rate < 1. mask, unless NULL, gets 1 where the element was kept and 0 elsewhere. y may be x.
  * Linear in x with factors that depend on (state, rate) alone: its gradient is the same call on dy
  * with the same state, so no mask is stored.

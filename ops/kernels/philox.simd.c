@@ -529,7 +529,7 @@ static void floats(const struct draw *d, int64_t from, int64_t n, char *out)
             half[i] = bits_bf16(to_bf16(to_bf16(to_bf16(z[i]) * scale) + shift));
 }
 
-/* Elements from ... from + n of a fill, from a multiple of CHUNK; out is the first one's place. */
+/* Elements from ... from + n of a fill, from a multiple of CHUNK; the first one goes to out. */
 void ISA_NAME(philox_piece)(const struct draw *d, int64_t from, int64_t n, char *out)
 {
     static const int sizes[] = {[I32] = 4, [I64] = 8, [F16] = 2, [BF16] = 2, [F32] = 4, [F64] = 8};

@@ -132,7 +132,7 @@ VECTOR_INLINE vf32 polynomial(vf32 x, const float *c, int n)
 /*
  * exp: x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r.
  *
- * Adding 1.5 * 2^23 rounds to whole numbers. ln 2 is taken in two parts, the first of twelve bits,
+ * Adding 1.5 * 2^23 rounds to integers. ln 2 is taken in two parts, the first of twelve bits,
  * so that n * LN2_HIGH is exact and x - n * LN2_HIGH too.
  */
 #define LN2_HIGH 0x1.62ep-1f

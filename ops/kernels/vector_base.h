@@ -392,7 +392,7 @@ VECTOR_INLINE vf64 vrsqrt_f64(vf64 x)
 #define vrsqrt(x) VECTOR_CHOOSE(vrsqrt, x)(x)
 
 /*
- * To whole numbers: vrint to the nearest (ties to even), vfloor down, vceil up. Zeros and what
+ * To integers: vrint to the nearest (ties to even), vfloor down, vceil up. Zeros and what
  * rounds to zero keep the sign. Without instructions for it: adding and subtracting 2^23 (2^52)
  * rounds, and from there on all is whole.
  */

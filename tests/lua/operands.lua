@@ -143,7 +143,7 @@ is(v, "float32", {9, 8, 7})
 v[ed.tensor {true, false, true}] = 0
 v[-2] = ed.tensor(5)
 is(v, "float32", {0, 5, 0})
-raises("is float32[3], the value float32[]", v.assign, v, 7)
+raises("is float32[3], the value is float32[]", v.assign, v, 7)
 local whole = ed.variable {1, 2, 3}
 raises("index 4 is out of bounds for axis 1 of int32[3]", function() whole[4] = 5 end)
 raises("1.5 cannot be represented as int32", function() whole[1] = 1.5 end)
@@ -196,7 +196,7 @@ spoilt[1], spoilt[2] = {}, nil
 assert(tostring(spoilt):find "^{table: ")
 check.list(ed.max_pool2d(ed.ones{1, 4, 4, 1}, {window = 2}).shape, {1, 2, 2, 1})
 check.list(ed.conv2d(ed.ones{1, 4, 4, 1}, ed.ones{2, 2, 1, 1}, {strides = 2}).shape, {1, 2, 2, 1})
-raises("two numbers greater than 0", ed.max_pool2d, ed.ones{1, 4, 4, 1}, {window = {1, 2, 3}})
+raises("one integer >= 1, or two, [height, width]", ed.max_pool2d, ed.ones{1, 4, 4, 1}, {window = {1, 2, 3}})
 
 -- A range of large whole numbers stays whole; what is closed can still be printed.
 is(ed.range(1 << 40, (1 << 40) + 2), "int64", {1 << 40, (1 << 40) + 1})
