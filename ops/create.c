@@ -272,7 +272,7 @@ static bool is_int32(double x)
     return x >= INT32_MIN && x <= INT32_MAX && x == floor(x);
 }
 
-/* Whole, and so small that no integer nearby was rounded to it. */
+/* An integer, and so small that no integer nearby was rounded to it. */
 static bool is_exact(double x)
 {
     return fabs(x) <= 0x1p53 && x == floor(x);

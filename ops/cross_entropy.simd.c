@@ -239,7 +239,7 @@ static bool sparse_softmax_cross_entropy_gradient_kernel(ed_call *call)
     return run_entropy(call, true, sparse_back_rows);
 }
 
-/* References: a row's log-probabilities are worked out in place of the loss' or dlogits' loops. */
+/* References: a row's log-probabilities are computed in place of the loss' or dlogits' loops. */
 static bool plain_entropy(const ed_call *call, bool sparse, bool back)
 {
     const ed_tensor *x = call->inputs[1], *y = call->outputs[0];

@@ -30,7 +30,7 @@ typedef struct norm_loops {
     /* Adds n numbers to others. */
     void (*add)(void *to, const void *from, int64_t n);
     /*
-     * From n sums of dy and, behind them, n of dy (x - mean), and r, the scale without gamma: dbeta
+     * From n sums of dy and, after them, n of dy (x - mean), and r, the scale without gamma: dbeta
      * = sum dy, dgamma = r sum dy (x - mean). Where the sums were, what dx needs: their shares a =
      * sum dy / rows and b = r^2 sum dy (x - mean) / rows; in r's, r gamma.
      */
@@ -135,7 +135,7 @@ static void backward_rows(int64_t first, int64_t last, int worker, void *user)
                             last - first, p->n);
 }
 
-/* Pieces of NORM_PIECE rows by `wide` channels: the sums of each, and the products behind them. */
+/* Pieces of NORM_PIECE rows by `wide` channels: the sums of each, and the products after them. */
 static void sum_pieces(int64_t first, int64_t last, int worker, void *user)
 {
     const passes *p = user;

@@ -61,7 +61,7 @@ typedef struct ed_call {
     ed_tensor *const *operands; /* as the caller gave them: variables and plain numbers */
     ed_tensor **inputs;         /* values: no variables, no weak numbers */
     ed_tensor **outputs;        /* made by infer */
-    void *plan;                 /* what infer worked out and the kernel needs: ed_call_plan */
+    void *plan;                 /* what infer computed and the kernel needs: ed_call_plan */
 
     /*
      * The first so many inputs are written: as many as the definition says; of an op with
@@ -89,7 +89,7 @@ bool ed_call_view(ed_call *call, int i, int of, int rank, const int64_t *shape,
                   const int64_t *strides, int64_t offset);
 
 /*
- * Memory for what infer works out and the kernel needs, of any size, aligned for any type and
+ * Memory for what infer computes and the kernel needs, of any size, aligned for any type and
  * uninitialised: call->plan from here on, freed with the call. Up to ED_SMALL_PLAN bytes cost
  * nothing and never fail; NULL without memory for more. For infer.
  */

@@ -59,7 +59,7 @@ ed_tensor *ed_eye_with(int64_t rows, const ed_eye_options *options);
 
 /*
  * start, start + delta, ... up to but without limit, as many as ceil((limit - start) / delta).
- * Default dtype: if all three are whole, int32 or (up to 2^53) int64; else float32. Fails for delta
+ * Default dtype: if all three are integers, int32 or (up to 2^53) int64; else float32. Fails for delta
  * 0, NaN, or more elements than memory holds.
  */
 #define ED_RANGE_OPTIONS(FIELD, T)                                                                 \
@@ -503,7 +503,7 @@ ed_tensor *ed_sigmoid_cross_entropy(ed_tensor *labels, ed_tensor *logits);
 /*
  * x [batch, height, width, in], kernel [kh, kw, in, out] -> [batch, h', w', out]. padding "VALID"
  * (h' = ceil((h - (kh-1) dilation) / stride), 0 where the window is larger than the image) or
- * "SAME" (h' = ceil(h / stride), zeros around, one more behind than before if odd).
+ * "SAME" (h' = ceil(h / stride), zeros around, one more after than before if odd).
  */
 #define ED_CONV2D_OPTIONS(FIELD, T)                                                                \
     FIELD(T, INTS, strides, ED_NO_LIST, ED_ANY, "[height, width], default 1, 1")                   \
@@ -666,7 +666,7 @@ ed_tensor *ed_assign_slice_with(ed_tensor *variable, ed_tensor *value,
                                 const ed_slice_options *options);
 
 /* variable[mask] = value: the mask, bool, has the variable's leading axes; value broadcasts to
- * [n, ...], n being the number of its true elements and ... the axes behind it. */
+ * [n, ...], n being the number of its true elements and ... the axes after it. */
 ed_tensor *ed_assign_masked(ed_tensor *variable, ed_tensor *mask, ed_tensor *value);
 #define ed_assign_masked(variable, mask, value) ed_assign_masked(variable, mask, ED_TENSOR(value))
 

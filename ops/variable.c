@@ -371,7 +371,7 @@ ed_tensor *ed_assign_slice_with(ed_tensor *v, ed_tensor *value, const ed_slice_o
 
 /* ---- assign_masked --------------------------------------------------------------------------- */
 
-/* The rows that a mask chooses: as many as it has true elements, of the axes behind its own. */
+/* The rows that a mask chooses: as many as it has true elements, of the axes after its own. */
 typedef struct rows {
     int rank;
     int64_t shape[ED_MAX_RANK + 1];

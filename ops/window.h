@@ -18,7 +18,7 @@ bool window_pair(const char *who, const char *option, ed_ints given, int64_t oth
                  int64_t pair[2]);
 
 /*
- * Works out the windows over images of shape `image` (rank 4), which become the call's plan, and
+ * Computes the windows over images of shape `image` (rank 4), which become the call's plan, and
  * checks everything: two integers >= 1 each for extent, the window's size, strides (not given: the
  * extent if `stride_by_extent`, else 1) and dilations (not given: 1), and the padding, "VALID" (NULL
  * too) or "SAME". VALID has no output where the window is larger than the image. NULL with an error
