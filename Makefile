@@ -29,13 +29,24 @@ VERSION   := 0.1.0
 SOVERSION := 0
 
 comma := ,
-OBJ   := $(BUILD)/$(notdir $(CC))$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HARD),-hard)
+space := $(subst x,,x x)
+$(if $(word 2,$(BUILD)),$(error eddy: BUILD='$(BUILD)' has a space, which a target of make cannot have))
 
-# What the packages say of themselves; finding them, and installing what is missing, is the script's
-# work.
-CONFIG := $(BUILD)/config.mk
-ifneq ($(filter-out clean help format,$(or $(MAKECMDGOALS),all)),)
-include $(CONFIG)
+# A folder of objects for each compiler with its options ("ccache gcc -m64": ccache-gcc-m64) and for
+# each kind of build.
+CC_NAME := $(subst $(space)-,-,$(strip $(foreach w,$(CC),$(if $(filter -%,$(w)),$(subst /,_,$(w)),$(notdir $(w))))))
+CC_NAME := $(subst =,_,$(subst :,_,$(subst $(comma),_,$(subst $(space),-,$(CC_NAME)))))
+OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HARD),-hard)
+
+# What the packages say of themselves: each goal needs those of its parts. Only `make deps`, and
+# what begins with it, installs what is missing.
+SETUP := CC='$(CC)' tools/setup.sh
+GOALS := $(filter-out clean help format deps ci-long fuzz,$(or $(MAKECMDGOALS),all))
+PARTS := $(if $(GOALS),library)
+PARTS += $(if $(filter-out lib demo bench interop,$(GOALS)),lua)
+PARTS += $(if $(filter test,$(GOALS))$(findstring /tests/,$(GOALS)),tests)
+ifneq ($(strip $(PARTS)),)
+include $(PARTS:%=$(OBJ)/%.mk)
 endif
 
 # The folders of the library, lowest first: a file includes from its own folder and those before it.
@@ -44,7 +55,7 @@ SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
 HEADERS := eddy.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
 
 # A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
-ISAS         := baseline $(if $(filter x86_64,$(shell uname -m)),avx2 avx512)
+ISAS         := baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)
 ISA_baseline := -DISA=baseline
 ISA_avx2     := -DISA=avx2 -mavx2 -mfma -mf16c
 ISA_avx512   := -DISA=avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
@@ -59,7 +70,7 @@ FAST    = $(OPT:-O2=-O3)
 $(patsubst %,$(OBJ)/%.o,tensor/memory tensor/scope tensor/tensor ops/execute ops/elementwise ops/shape autodiff/gradient autodiff/tape lua/garbage lua/handle lua/ops): SIMDFLAGS += $(FAST)
 # A product's inner loop is a hundred bytes: where it begins in a cache line is worth up to 8 %.
 $(OBJ)/ops/kernels/gemm.%.o: FAST = $(OPT:-O2=-O3) -falign-loops=64
-$(OBJ)/ops/cast.%.o $(OBJ)/ops/compare.%.o: FAST = $(OPT) $(if $(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic)
+$(OBJ)/ops/cast.%.o $(OBJ)/ops/compare.%.o: FAST = $(OPT) $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic)
 
 TESTS    := $(patsubst %.c,$(OBJ)/%,$(if $(ONLY),$(ONLY:%=tests/%.c),$(wildcard tests/test_*.c)))
 TEST_AID := $(call simd_objects,$(filter-out tests/test_%.c tests/shared_%.c,$(wildcard tests/*.c)))
@@ -71,7 +82,7 @@ REPL     := $(OBJ)/lua/eddy
 MODULE   := $(OBJ)/lua/eddy.so
 
 WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-psabi -Wno-missing-field-initializers \
-              $(if $(findstring clang,$(CC)),-Wno-initializer-overrides,-Wno-override-init)
+              $(if $(CLANG),-Wno-initializer-overrides,-Wno-override-init)
 CFLAGS      = $(OPT) -g
 SANFLAGS   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED)
 ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenmp-simd -fno-math-errno -fno-trapping-math \
@@ -82,12 +93,14 @@ LIBS        = $(DEPS_LIBS) -lm -lpthread
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib test ci-long interop fuzz fuzz_program demo bench install check format clean help
+.PHONY: all lib deps test ci-long interop fuzz fuzz_program demo bench install check format clean help
 .SECONDARY:
 all: lib $(PROGRAM) $(REPL) $(MODULE)
 
 help:
-	@echo 'make                      the library: $(OBJ)/libeddy.a and .so; $(PROGRAM)'
+	@echo 'make                      all of it: the library, eddy for Lua and its prompt, eddy-ckpt'
+	@echo 'make lib                  the library alone: $(OBJ)/libeddy.a and .so'
+	@echo 'make deps                 installs the packages that are missing, through apt; make demo and make test do it too'
 	@echo 'make test                 builds and runs the tests (EDDY_DATA=dir: with MNIST from dir/mnist too)'
 	@echo 'make ci-long              what takes hours: the thread sanitizer, clang, HARD=1, fuzzing'
 	@echo 'make interop              files there and back with the TensorFlow, Keras, NumPy and safetensors of PEERS=python'
@@ -102,8 +115,11 @@ help:
 
 lib: $(OBJ)/libeddy.a $(OBJ)/libeddy.so
 
-$(CONFIG): tools/setup.sh
-	$(Q)CC='$(CC)' tools/setup.sh $@
+$(OBJ)/library.mk $(OBJ)/lua.mk $(OBJ)/tests.mk: tools/setup.sh
+	$(Q)$(SETUP) $(if $(filter demo test,$(GOALS)),--install) $(basename $(@F)) $@
+
+deps:
+	$(Q)for part in library lua tests; do $(SETUP) --install $$part $(OBJ)/$$part.mk || exit 1; done
 
 $(OBJ)/%.o: %.c
 	$(call say,CC    $<)
@@ -124,9 +140,9 @@ $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 $(OBJ)/libeddy.a: $(OBJECTS)
 	$(call say,AR    $@)
 	$(Q)rm -f $@
-	$(Q)ld -r -o $(OBJ)/eddy.o $(OBJECTS)
-	$(Q)objcopy --localize-hidden $(OBJ)/eddy.o
-	$(Q)ar rcs $@ $(OBJ)/eddy.o
+	$(Q)$(LD) -r -o $(OBJ)/eddy.o $(OBJECTS)
+	$(Q)$(OBJCOPY) --localize-hidden $(OBJ)/eddy.o
+	$(Q)$(AR) rcs $@ $(OBJ)/eddy.o
 
 $(OBJ)/libeddy.so: $(OBJECTS) tools/eddy.map
 	$(call say,LD    $@)
@@ -145,7 +161,7 @@ UNHIDDEN := $(OBJ)/tests/libeddy_unhidden.so
 $(UNHIDDEN): $(OBJECTS) $(OBJ)/tests/shared_live.o $(OBJ)/tools/unhide
 	$(call say,LD    $@)
 	$(Q)mkdir -p $(@D)
-	$(Q)ld -r -o $(@:.so=.o) $(filter %.o,$^)
+	$(Q)$(LD) -r -o $(@:.so=.o) $(filter %.o,$^)
 	$(Q)$(OBJ)/tools/unhide $(@:.so=.o)
 	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-Bsymbolic -Wl,-soname,$(@F) -o $@ $(@:.so=.o) $(LIBS)
 	$(Q)rm $(@:.so=.o)
@@ -171,6 +187,7 @@ $(OBJ)/tests/test_lua_examples: $(REPL)
 
 # Lua: the module that a stock Lua loads, and the program, which is the module and a prompt. Symbols
 # of Lua itself come from whoever loads the module.
+$(OBJ)/lua/repl/%.o: SIMDFLAGS += $(EDIT_CFLAGS)
 $(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS) -DEDDY_VERSION='"$(VERSION)"'
 $(OBJ)/lua/module.o: lua/prelude.lua
 $(OBJ)/lua/help.o: lua/help.lua lua/help.txt
@@ -181,7 +198,7 @@ $(MODULE): $(LUA_PART) $(OBJECTS) lua/eddy.map
 	$(Q)$(CC) -shared $(SANFLAGS) -Wl,--version-script=lua/eddy.map -o $@ $(filter %.o,$^) $(LIBS)
 $(REPL): $(LUA_ALL) $(OBJECTS)
 	$(call say,LD    $@)
-	$(Q)$(CC) $(SANFLAGS) -rdynamic -o $@ $^ $(LIBS) $(LUA_LIBS)
+	$(Q)$(CC) $(SANFLAGS) -rdynamic -o $@ $^ $(LIBS) $(LUA_LIBS) $(EDIT_LIBS)
 
 $(OBJ)/tests/test_repl $(OBJ)/tests/test_eddy: $(REPL)
 $(OBJ)/tests/test_eddy.o: SIMDFLAGS += -DEDDY_VERSION='"$(VERSION)"'

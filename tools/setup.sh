@@ -1,77 +1,158 @@
 #!/bin/sh
-# Finds what Eddy is built from and writes the compiler's view of it to the file named in $1 (a
-# makefile). Packages that are missing are named and installed through apt, with sudo where that is
-# needed; where that can't be done, one line says what to install, and the build stops there.
+# setup.sh [--install] PART FILE: finds what a part of Eddy is built from and writes the compiler's
+# view of it to FILE, a makefile. Parts: library; lua (the module and the prompt); tests. With
+# --install missing packages are installed by apt, through sudo where that is needed; else, or where
+# that fails, one line names them and the build stops there.
+#
+# From the environment: CC, PKG_CONFIG; LZMA, BZIP2: 0 leaves the library out.
 set -eu
-out=$1
-CC=${CC:-gcc}
-
-missing=
-need() {                                        # need PACKAGE TEST...: remembers PACKAGE when TEST fails
-    package=$1
+install=
+if [ "$1" = --install ]; then
+    install=1
     shift
-    "$@" > /dev/null 2>&1 || missing="$missing $package"
+fi
+part=$1
+out=$2
+CC=${CC:-gcc}
+pkg_config=${PKG_CONFIG:-pkg-config}
+
+stop() {
+    echo "eddy: $*" >&2
+    exit 1
 }
+
+# ---- Looking
+
 links() {                                       # links HEADER FLAG: whether a program with both can be made
     dir=$(mktemp -d)
-    printf '#include <%s>\nint main(void) { return 0; }\n' "$1" > "$dir/try.c"
+    printf '#include <stddef.h>\n#include <stdio.h>\n#include <%s>\nint main(void) { return 0; }\n' "$1" > "$dir/try.c"
     code=0
     $CC "$dir/try.c" -o "$dir/try" "$2" || code=1
     rm -rf "$dir"
     return $code
 }
-compiler() {                                    # the package of the compiler that was asked for
-    case $(basename "${CC%% *}") in
-    *clang*) echo clang ;;
-    *) echo gcc ;;
+program() {                                     # program NAME: the compiler's own linker, archiver, ...
+    found=$($CC -print-prog-name="$1" 2> /dev/null || true)
+    echo "${found:-$1}"
+}
+need() {                                        # need PACKAGE TEST...: remembers PACKAGE when TEST fails
+    package=$1
+    shift
+    "$@" > /dev/null 2>&1 || missing="$missing $package"
+}
+need_compiler() {                               # CC may be "ccache gcc -m64": the words up to options are programs
+    for word in $CC; do
+        case $word in
+        -*) break ;;
+        gcc | ccache | clang) need "$word" command -v "$word" ;;
+        musl-gcc) need musl-tools command -v "$word" ;;
+        *) command -v "$word" > /dev/null || stop "CC='$CC': there is no program $word" ;;
+        esac
+    done
+    [ -z "$missing" ] || return 0
+    pointer=$(echo __SIZEOF_POINTER__ | $CC -E -P - 2> /dev/null | tail -n 1)
+    case $pointer in
+    8) ;;
+    4 | 2) stop "CC='$CC' compiles for $((pointer * 8)) bits; Eddy needs a 64-bit machine" ;;
+    *) stop "CC='$CC' is not a C compiler of the family of gcc or clang" ;;
     esac
 }
 look() {
     missing=
-    need "$(compiler)" command -v "${CC%% *}"
-    need binutils command -v objcopy
-    need libc6-dev links math.h -lm
-    need pkg-config command -v pkg-config
-    need libsleef-dev links sleef.h -lsleef
-    need zlib1g-dev pkg-config --exists zlib
-    need libbz2-dev links bzlib.h -lbz2
-    need liblzma-dev pkg-config --exists liblzma
-    need libxxhash-dev pkg-config --exists libxxhash
-    need liblua5.4-dev pkg-config --exists lua5.4
-    need libedit-dev pkg-config --exists libedit
-    need libopenblas-dev pkg-config --exists openblas
-    need libcmocka-dev pkg-config --exists cmocka
-    [ "$(compiler)" = gcc ] || need libomp-dev links stdio.h -fopenmp # some tests and benches; gcc brings its own
+    need_compiler
+    need pkg-config command -v "$pkg_config"
+    [ -z "$missing" ] || return 0
+    case $part in
+    library)
+        need binutils command -v "$(program objcopy)"
+        need libc6-dev links math.h -lm
+        need libsleef-dev links sleef.h -lsleef
+        need libopenblas-dev "$pkg_config" --exists openblas
+        need zlib1g-dev links zlib.h -lz
+        need libxxhash-dev links xxhash.h -lxxhash
+        [ "${BZIP2:-}" = 0 ] || need libbz2-dev links bzlib.h -lbz2
+        [ "${LZMA:-}" = 0 ] || need liblzma-dev links lzma.h -llzma
+        ;;
+    lua)
+        need liblua5.4-dev "$pkg_config" --exists lua5.4
+        need libedit-dev "$pkg_config" --exists libedit
+        ;;
+    tests)
+        need libcmocka-dev "$pkg_config" --exists cmocka
+        case $CC in *clang*) need libomp-dev links stdio.h -fopenmp ;; esac # gcc brings its own
+        ;;
+    esac
 }
-install() {                                     # through apt, as the administrator
-    root=
-    [ "$(id -u)" = 0 ] || root=sudo
+
+# ---- Installing
+
+as_root=
+[ "$(id -u)" = 0 ] || as_root=sudo
+apt() {                                         # apt-get, which waits for another that is at work
+    log=$(mktemp)
+    tries=120
+    until $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 "$@" > "$log" 2>&1; do
+        if ! grep -qi 'could not get lock\|unable to lock' "$log" || [ $tries = 0 ]; then
+            cat "$log" >&2
+            rm "$log"
+            return 1
+        fi
+        [ $tries != 120 ] || echo "eddy: waiting for another apt to end" >&2
+        tries=$((tries - 1))
+        sleep 5
+    done
+    rm "$log"
+}
+install_missing() {
     command -v apt-get > /dev/null || return 0
-    [ -z "$root" ] || command -v sudo > /dev/null || return 0
-    echo "eddy: installing what is missing:${root:+ $root} apt-get install$missing" >&2
-    $root apt-get update -qq || true
+    [ -z "$as_root" ] || command -v sudo > /dev/null || return 0
+    echo "eddy: installing what is missing:${as_root:+ $as_root} apt-get install$missing" >&2
+    apt update || true
     # shellcheck disable=SC2086  # a list of words on purpose
-    $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $missing > /dev/null || true
+    apt install -y $missing || true
 }
 
 look
-if [ -n "$missing" ]; then
-    install
+while [ -n "$missing" ] && [ -n "$install" ]; do # the first round may have brought only the compiler
+    before=$missing
+    install_missing
     look
-fi
+    [ "$missing" != "$before" ] || break
+done
 if [ -n "$missing" ]; then
-    echo "eddy: please install$missing (Debian's names) and run make again" >&2
-    exit 1
+    [ -z "$install" ] || stop "please install$missing (names of Debian and Ubuntu) for CC='$CC'"
+    stop "missing for CC='$CC':$missing (names of Debian and Ubuntu); make deps installs them"
 fi
 
+# ---- Writing
+
+write_library() {
+    packages='zlib libxxhash'
+    [ "${LZMA:-}" = 0 ] || packages="$packages liblzma"
+    bzip2=
+    [ "${BZIP2:-}" = 0 ] || bzip2=-lbz2
+    echo "MACHINE := $($CC -dumpmachine)"
+    echo "CLANG := $($CC --version | grep -o clang | head -n 1)"
+    echo "LD := $(program ld)"
+    echo "AR := $(program ar)"
+    echo "OBJCOPY := $(program objcopy)"
+    echo "BLAS_CFLAGS := $($pkg_config --cflags openblas)"
+    # shellcheck disable=SC2086  # lists of words on purpose
+    {
+        echo "DEPS_CFLAGS := $($pkg_config --cflags $packages)"
+        echo "DEPS_LIBS := -lsleef $($pkg_config --libs openblas $packages) $bzip2"
+    }
+}
+write_lua() {
+    echo "LUA_CFLAGS := $($pkg_config --cflags lua5.4)"
+    echo "LUA_LIBS := $($pkg_config --libs lua5.4) -ldl"
+    echo "EDIT_CFLAGS := $($pkg_config --cflags libedit)"
+    echo "EDIT_LIBS := $($pkg_config --libs libedit)"
+}
+write_tests() {
+    echo "CMOCKA_CFLAGS := $($pkg_config --cflags cmocka)"
+    echo "CMOCKA_LIBS := $($pkg_config --libs cmocka)"
+}
 mkdir -p "$(dirname "$out")"
-{
-    echo "DEPS_CFLAGS := $(pkg-config --cflags zlib liblzma libxxhash)"
-    echo "DEPS_LIBS := -lsleef $(pkg-config --libs openblas zlib liblzma libxxhash) -lbz2"
-    echo "BLAS_CFLAGS := $(pkg-config --cflags openblas)"
-    echo "LUA_CFLAGS := $(pkg-config --cflags lua5.4) $(pkg-config --cflags libedit)"
-    echo "LUA_LIBS := $(pkg-config --libs lua5.4) $(pkg-config --libs libedit) -ldl"
-    echo "CMOCKA_CFLAGS := $(pkg-config --cflags cmocka)"
-    echo "CMOCKA_LIBS := $(pkg-config --libs cmocka)"
-} > "$out.new"
+"write_$part" > "$out.new"
 mv "$out.new" "$out"
