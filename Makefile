@@ -25,8 +25,11 @@ ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-VERSION   := 0.1.0
-SOVERSION := 0
+# Said in tensor/version.h alone. While the major version is 0, a minor one may change the ABI, so
+# that the library's soname has both.
+version    = $(shell sed -n 's/^\#define ED_VERSION_$(1) //p' tensor/version.h)
+SOVERSION := $(call version,MAJOR).$(call version,MINOR)
+VERSION   := $(SOVERSION).$(call version,PATCH)
 
 comma := ,
 space := $(subst x,,x x)
@@ -52,7 +55,7 @@ endif
 # The folders of the library, lowest first: a file includes from its own folder and those before it.
 FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train
 SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
-HEADERS := eddy.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
+HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
 
 # A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
 ISAS         := baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)
@@ -188,7 +191,7 @@ $(OBJ)/tests/test_lua_examples: $(REPL)
 # Lua: the module that a stock Lua loads, and the program, which is the module and a prompt. Symbols
 # of Lua itself come from whoever loads the module.
 $(OBJ)/lua/repl/%.o: SIMDFLAGS += $(EDIT_CFLAGS)
-$(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS) -DEDDY_VERSION='"$(VERSION)"'
+$(OBJ)/lua/%.o: SIMDFLAGS += $(LUA_CFLAGS)
 $(OBJ)/lua/module.o: lua/prelude.lua
 $(OBJ)/lua/help.o: lua/help.lua lua/help.txt
 $(OBJ)/lua/plot.o: lua/plot.lua
@@ -201,7 +204,6 @@ $(REPL): $(LUA_ALL) $(OBJECTS)
 	$(Q)$(CC) $(SANFLAGS) -rdynamic -o $@ $^ $(LIBS) $(LUA_LIBS) $(EDIT_LIBS)
 
 $(OBJ)/tests/test_repl $(OBJ)/tests/test_eddy: $(REPL)
-$(OBJ)/tests/test_eddy.o: SIMDFLAGS += -DEDDY_VERSION='"$(VERSION)"'
 
 # The test of Lua's side has the module inside it.
 $(OBJ)/tests/test_lua: $(LUA_PART)

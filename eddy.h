@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+#include "tensor/version.h"
 #include "tensor/tensor.h"
 #include "track/track.h"
 #include "io/io.h"

@@ -86,6 +86,8 @@ int luaopen_eddy(lua_State *L)
     call_open(L);
     luaL_newlib(L, functions);
     int module = lua_gettop(L);
+    lua_pushstring(L, ed_version());
+    lua_setfield(L, module, "_VERSION");
     garbage_open(L);
     autodiff_open(L);
     tensor_open(L); /* pushes the methods */

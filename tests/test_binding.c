@@ -8,6 +8,17 @@
 #include "tests/folders.h"
 #include <math.h>
 
+/* ---- The version ---------------------------------------------------------------------------- */
+
+static void library_and_headers_agree_on_the_version(void **unused)
+{
+    (void)unused;
+    char parts[64];
+    snprintf(parts, sizeof parts, "%d.%d.%d", ED_VERSION_MAJOR, ED_VERSION_MINOR, ED_VERSION_PATCH);
+    assert_string_equal(ed_version(), parts);
+    assert_string_equal(ed_version(), ED_VERSION);
+}
+
 /* ---- Elements and tensors -------------------------------------------------------------------- */
 
 static void elements_of_each_dtype(void **unused)
@@ -202,6 +213,7 @@ static void images_fail_cleanly(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(library_and_headers_agree_on_the_version),
         cmocka_unit_test_teardown(elements_of_each_dtype, check_end),
         cmocka_unit_test_teardown(a_tensor_is_filled_in_place, check_end),
         cmocka_unit_test_teardown(plain_numbers_are_weak, check_end),

@@ -2,6 +2,7 @@
  * The program eddy without a terminal: scripts, options, exit codes, what it takes from its
  * surroundings and from Lua's own program; and what the module draws and says of itself.
  */
+#include "tensor/version.h"
 #include "tests/folders.h"
 #include "tests/terminal.h"
 #include <math.h>
@@ -176,7 +177,7 @@ static void the_prompt_without_a_terminal(void **unused)
     assert_non_null(strstr(printed, "> 2\n"));
     assert_non_null(strstr(printed, "\"of two lines\"\n"));
     assert_non_null(strstr(complained, "attempt to index a nil value (global 'x')"));
-    runs("--version", 0, "Eddy " EDDY_VERSION ", Lua 5.4.4\n");
+    runs("--version", 0, "Eddy " ED_VERSION ", Lua 5.4.4\n");
     assert_int_equal(run("--help"), 0);
     assert_non_null(strstr(printed, "usage: eddy"));
 }

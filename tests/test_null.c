@@ -93,6 +93,7 @@ static void call_tensor(call *now)
     RETURNS(ed_scope_alloc, (ed_scope_alloc)(0));
     RETURNS(ed_retain, !(ed_retain)(NULL));
     RETURNS(ed_release, ((ed_release)(NULL), true));
+    RETURNS(ed_version, ((void)(ed_version)(), true));
     RETURNS(ed_num_threads, ((void)(ed_num_threads)(), true));
     RETURNS(ed_interrupt, ((ed_interrupt)(), true));
     RETURNS(ed_interrupted, (ed_interrupted)());

@@ -198,7 +198,7 @@ static void open_libraries(lua_State *L, bool safe)
 static void greet(void)
 {
     printf("Eddy %s, %s. ?name shows help on a function, :help on the prompt; Ctrl-D quits.\n",
-           EDDY_VERSION, LUA_RELEASE);
+           ed_version(), LUA_RELEASE);
 }
 
 /* The whole program, protected: returns whether all went well. */
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     if (w.help) return fputs(usage, stdout) < 0;
-    if (w.version) printf("Eddy %s, %s\n", EDDY_VERSION, LUA_RELEASE);
+    if (w.version) printf("Eddy %s, %s\n", ed_version(), LUA_RELEASE);
     lua_State *L = luaL_newstate();
     if (!L) return fputs("eddy: out of memory\n", stderr), EXIT_FAILURE;
     lua_pushcfunction(L, work);

@@ -21,6 +21,7 @@ ed_memory_live ed.memory
 ed_scope_alloc C: memory is Lua's
 ed_scope_hold C: references are Lua's
 ed_set_index_base C: messages count from 1
+ed_version ed._VERSION
 ed_write_png ed.write_png
 ed_abs ed.abs
 ed_acos ed.acos

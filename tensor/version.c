@@ -1,0 +1,6 @@
+#include "tensor/version.h"
+
+const char *ed_version(void)
+{
+    return ED_VERSION;
+}
