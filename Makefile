@@ -56,6 +56,7 @@ endif
 FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train
 SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
 HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
+PUBLIC  := $(patsubst $(OBJ)/include/eddy/eddy.h,$(OBJ)/include/eddy.h,$(HEADERS:%=$(OBJ)/include/eddy/%))
 
 # A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
 ISAS         := baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)
@@ -96,7 +97,7 @@ LIBS        = $(DEPS_LIBS) -lm -lpthread
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib deps test ci-long interop fuzz fuzz_program demo bench install check format clean help
+.PHONY: all lib deps test ci-long interop fuzz fuzz_program demo bench install install-strip check format clean help
 .SECONDARY:
 all: lib $(PROGRAM) $(REPL) $(MODULE)
 
@@ -111,12 +112,23 @@ help:
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
 	@echo 'make check                layout, includes, exported names, mistakes that must not compile, programs against an installation'
-	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt'
+	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt; install-strip: without debug information'
 	@echo 'settings: CC OPT SAN=address,undefined HARD=1 ONLY=test_ops V=1 BUILD PREFIX PEERS SECONDS'
 
 # ---- Building
 
-lib: $(OBJ)/libeddy.a $(OBJ)/libeddy.so
+lib: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(PUBLIC)
+
+# The public headers as programs include them: eddy.h, beside it a folder with the others. They
+# include each other by paths from their own place, so that no folder of a program's can come
+# before, and are system headers, whose macros the compiler does not warn of.
+$(OBJ)/include/eddy.h: TO = eddy/
+$(OBJ)/include/eddy/%: TO = ../
+as_public = $(Q)mkdir -p $(@D) && awk '{ sub(/^\#include "/, "&$(TO)") } 1; /^\#define EDDY_([A-Z]+_)*H$$/ { print "\n\#pragma GCC system_header" }' $< > $@
+$(OBJ)/include/eddy.h: eddy.h
+	$(as_public)
+$(OBJ)/include/eddy/%.h: %.h
+	$(as_public)
 
 $(OBJ)/library.mk $(OBJ)/lua.mk $(OBJ)/tests.mk: tools/setup.sh
 	$(Q)$(SETUP) $(if $(filter demo test,$(GOALS)),--install) $(basename $(@F)) $@
@@ -280,18 +292,27 @@ check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES)
 	$(Q)CC='$(CC)' tools/check_mistakes.sh
 	$(Q)CC='$(CC)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 
+# Where things go, as words of the shell.
+AT         := '$(DESTDIR)$(PREFIX)'
+LUA_FOLDER := lib/lua/5.4
+
 install: lib $(PROGRAM) $(REPL) $(MODULE)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(addprefix $(DESTDIR)$(PREFIX)/include/eddy/,$(sort $(dir $(HEADERS))))
-	for h in $(HEADERS); do install -m 644 $$h $(DESTDIR)$(PREFIX)/include/eddy/$$h || exit 1; done
-	install -m 755 $(PROGRAM) $(REPL) $(DESTDIR)$(PREFIX)/bin/
-	install -d $(DESTDIR)$(PREFIX)/lib/lua/5.4
-	install -m 755 $(MODULE) $(DESTDIR)$(PREFIX)/lib/lua/5.4/
-	install -m 644 $(OBJ)/libeddy.a $(DESTDIR)$(PREFIX)/lib/
-	install -m 755 $(OBJ)/libeddy.so $(DESTDIR)$(PREFIX)/lib/libeddy.so.$(VERSION)
-	ln -sf libeddy.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libeddy.so.$(SOVERSION)
-	ln -sf libeddy.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/libeddy.so
-	sed -e 's|@PREFIX@|$(abspath $(PREFIX))|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' tools/eddy.pc.in \
-	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/eddy.pc
+	install -d $(AT)/bin $(AT)/lib/pkgconfig $(AT)/$(LUA_FOLDER) $(AT)/include
+	cp -R $(OBJ)/include/. $(AT)/include
+	install -m 755 $(PROGRAM) $(REPL) $(AT)/bin/
+	install -m 755 $(MODULE) $(AT)/$(LUA_FOLDER)/
+	install -m 644 $(OBJ)/libeddy.a $(AT)/lib/
+	install -m 755 $(OBJ)/libeddy.so $(AT)/lib/libeddy.so.$(VERSION)
+	ln -sf libeddy.so.$(VERSION) $(AT)/lib/libeddy.so.$(SOVERSION)
+	ln -sf libeddy.so.$(SOVERSION) $(AT)/lib/libeddy.so
+	sed -e 's|@PREFIX@|$(if $(filter /%,$(PREFIX)),,$(CURDIR)/)$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' \
+	    tools/eddy.pc.in > $(AT)/lib/pkgconfig/eddy.pc
+
+# Without what only debuggers and profilers read: a fifth of the size.
+install-strip: install
+	$(STRIP) --strip-unneeded $(AT)/lib/libeddy.so.$(VERSION) $(AT)/$(LUA_FOLDER)/$(notdir $(MODULE)) \
+	    $(AT)/bin/$(notdir $(PROGRAM)) $(AT)/bin/$(notdir $(REPL))
+	$(STRIP) --strip-debug $(AT)/lib/libeddy.a
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')

@@ -3,6 +3,10 @@
 #ifndef EDDY_H
 #define EDDY_H
 
+#if __SIZEOF_POINTER__ < 8
+#error "Eddy needs a 64-bit machine"
+#endif
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

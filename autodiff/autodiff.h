@@ -28,7 +28,7 @@ typedef struct ed_tape_options {
 } ed_tape_options;
 
 /* A tape that records the ops of this thread until it is stopped, consumed or released. */
-#define ed_tape_begin(...) ed_tape_begin_with(&(ed_tape_options){__VA_ARGS__})
+#define ed_tape_begin(...) ed_tape_begin_with(ED_GIVEN_(ed_tape_options, __VA_ARGS__))
 ed_tape *ed_tape_begin_with(const ed_tape_options *options);
 
 /* Stops recording; fails if the tape is not recording. */
@@ -70,7 +70,8 @@ typedef struct ed_gradient_options {
     _Generic((source), ed_list *                                                                   \
              : ed_gradient_list, default                                                           \
              : ed_gradient_tensor)(tape, ED_AS_LIST(target), source,                               \
-                                   &(ed_gradient_options){__VA_ARGS__})
+                                   ED_GIVEN_(ed_gradient_options, __VA_ARGS__)                     \
+                                       ED_OPTIONAL_(0, ##__VA_ARGS__))
 ed_tensor *ed_gradient_tensor(ed_tape *tape, ed_list *targets, ed_tensor *source,
                               const ed_gradient_options *options);
 ed_list *ed_gradient_list(ed_tape *tape, ed_list *targets, ed_list *sources,

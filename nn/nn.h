@@ -196,9 +196,11 @@ typedef struct ed_forward_options {
 #define ed_forward(layer, x, ...)                                                                  \
     _Generic((x), ed_list *                                                                        \
              : ed_forward_list, default                                                            \
-             : ed_forward_with)(layer, x, &(ed_forward_options){__VA_ARGS__})
+             : ed_forward_with)(                                                                   \
+        layer, x, ED_GIVEN_(ed_forward_options, __VA_ARGS__) ED_OPTIONAL_(0, ##__VA_ARGS__))
 #define ed_forward_one(layer, list, ...)                                                           \
-    ed_forward_one_with(layer, list, &(ed_forward_options){__VA_ARGS__})
+    ed_forward_one_with(layer, list,                                                               \
+                        ED_GIVEN_(ed_forward_options, __VA_ARGS__) ED_OPTIONAL_(0, ##__VA_ARGS__))
 ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_options *options);
 ed_tensor *ed_forward_one_with(ed_layer *layer, ed_list *inputs, const ed_forward_options *options);
 ed_list *ed_forward_list(ed_layer *layer, ed_list *inputs, const ed_forward_options *options);
@@ -500,7 +502,7 @@ ED_OPTIONS(ed_weight_options, ED_WEIGHT_OPTIONS);
  */
 #define ed_layer_add_weight(layer, name, shape, ...)                                               \
     ED_WITH_OPTIONS(ed_layer_add_weight_with(layer, name, shape, &ed_options_), ED_WEIGHT_OPTIONS, \
-                    ed_weight_options, __VA_ARGS__)
+                    ed_weight_options, __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
 ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
                                     const ed_weight_options *options);
 

@@ -183,7 +183,7 @@ struct ed_options_have_names;
 /* The initializer of a complete structure: ED_COMPLETE(ED_X_OPTIONS, T, .rate = 2). */
 #define ED_COMPLETE(LIST, T, ...)                                                                  \
     {                                                                                              \
-        .mark_ = ED_OPTIONS_MARK, LIST(ED_DEFAULT_, T) __VA_ARGS__                                 \
+        .mark_ = ED_OPTIONS_MARK, LIST(ED_DEFAULT_, T) __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__)  \
     }
 
 /* A complete structure of defaults, for functions that take a pointer:
@@ -194,7 +194,8 @@ struct ed_options_have_names;
 /* What a function named f(a, .option = value) is a macro for: call, whose options are the address of
  * ed_options_. */
 #define ED_WITH_OPTIONS(call, LIST, T, ...)                                                        \
-    ED_WITH(call, T, .mark_ = ED_OPTIONS_MARK, LIST(ED_DEFAULT_, T) __VA_ARGS__)
+    ED_WITH(call, T, .mark_ = ED_OPTIONS_MARK,                                                     \
+            LIST(ED_DEFAULT_, T) __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
 
 /*
  * The address of a complete structure T with the options of a list, copied from the structure that

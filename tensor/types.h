@@ -72,6 +72,16 @@ typedef struct ed_ints {
 #define ED_AXES(...)  ED_INTS(__VA_ARGS__)
 
 /*
+ * Nothing. A macro whose last argument may be left out, f(x, ...), writes ED_OPTIONAL_(0,
+ * ##__VA_ARGS__) beside its __VA_ARGS__: where `, ##__VA_ARGS__` stands in a macro, clang's
+ * -pedantic allows a call without that argument.
+ */
+#define ED_OPTIONAL_(...)
+
+/* The address of plain options: those that a call gives, 0 for the others. */
+#define ED_GIVEN_(type, ...) __extension__(&(type){__VA_ARGS__})
+
+/*
  * Named options behind a macro: ED_WITH(call, options_type, defaults and the user's options...)
  * declares `ed_options_` from the defaults and the user's words, which override them, and is the
  * value of `call`.

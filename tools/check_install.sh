@@ -1,15 +1,32 @@
 #!/bin/sh
 # Installs into a folder of its own and builds programs against that as a user would: C with the
-# shared library and with the archive, C++. $1 is the make command with the settings of the build.
+# shared library and with the archive, C++, amid folders of the names of Eddy's. $1 is the make
+# command with the settings of the build.
 set -eu
 make=$1
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
-$make install PREFIX="$place" > "$place/log" 2>&1 || { cat "$place/log" >&2; exit 1; }
+CC=${CC:-cc}
+folder=$(mktemp -d)
+place="$folder/a place"                         # a space has to do no harm
+trap 'rm -rf "$folder"' EXIT
+try() {                                         # try WHAT COMMAND...: whether it does what is expected
+    what=$1
+    shift
+    "$@" > "$folder/log" 2>&1 || { echo "check: $what:" >&2; cat "$folder/log" >&2; exit 1; }
+}
+build() {                                       # build WHAT COMMAND: a command of the shell, since pkg-config quotes its words
+    try "$1" sh -c "$2"
+}
+# shellcheck disable=SC2086  # make with its settings
+try "make install" $make install PREFIX="$place"
 export PKG_CONFIG_PATH="$place/lib/pkgconfig"
 cflags="$(pkg-config --cflags eddy) -Wall -Wextra -Werror"
+libs=$(pkg-config --libs eddy)
+# The archive in place of the library's name; what it needs itself stays.
+archive="'$place/lib/libeddy.a' $(pkg-config --libs --static eddy | sed 's/-leddy//')"
 
-cat > "$place/first.cc" << 'END'
+# ---- Programs
+
+cat > "$folder/first.cc" << 'END'
 #include <eddy.h>
 int main()
 {
@@ -22,21 +39,67 @@ int main()
     return !right;
 }
 END
-try() {                                         # try WHAT COMMAND...: whether it does what is expected
-    what=$1
-    shift
-    "$@" > "$place/log" 2>&1 || { echo "check: $what:" >&2; cat "$place/log" >&2; exit 1; }
-}
-# shellcheck disable=SC2046,SC2086  # lists of words on purpose
-{
-    try "a C program with libeddy.so" ${CC:-cc} -std=c11 $cflags examples/first.c $(pkg-config --libs eddy) -o "$place/shared"
-    try "it runs" env LD_LIBRARY_PATH="$place/lib" "$place/shared"
-    try "a C program with libeddy.a" ${CC:-cc} $cflags examples/first.c "$place/lib/libeddy.a" \
-        $(pkg-config --libs --static eddy | sed 's/-leddy//') -o "$place/static"
-    try "it runs" "$place/static"
-    if command -v "${CXX:-c++}" > /dev/null; then
-        try "a C++ program" ${CXX:-c++} $cflags "$place/first.cc" $(pkg-config --libs eddy) -o "$place/plus"
-        try "it runs" env LD_LIBRARY_PATH="$place/lib" "$place/plus"
-    fi
-}
-echo "check: programs build against what make install installs, and run"
+build "a C program with libeddy.so" "$CC -std=c11 $cflags examples/first.c $libs -o '$place/shared'"
+try "it runs" env LD_LIBRARY_PATH="$place/lib" "$place/shared"
+build "a C program with libeddy.a" "$CC $cflags examples/first.c $archive -o '$place/static'"
+try "it runs" "$place/static"
+if command -v "${CXX:-c++}" > /dev/null; then
+    build "a C++ program" "${CXX:-c++} $cflags '$folder/first.cc' $libs -o '$place/plus'"
+    try "it runs" env LD_LIBRARY_PATH="$place/lib" "$place/plus"
+fi
+
+# ---- Headers
+
+# No warning comes from a macro, in any of the languages that the header takes.
+compilers=0 # CC is the first
+for cc in "$CC" gcc clang; do
+    command -v "${cc%% *}" > /dev/null || continue
+    [ $compilers = 0 ] || [ "$cc" != "$CC" ] || continue
+    compilers=$((compilers + 1))
+    for std in c11 gnu11; do
+        for example in examples/*.c; do
+            build "$cc -std=$std -pedantic $example" \
+                "$cc -std=$std -pedantic -D_POSIX_C_SOURCE=200112L $cflags -fsyntax-only -idirafter . $example"
+        done
+    done
+done
+
+# A program's own folders may have the names of Eddy's, and come first or last.
+for header in "$place"/include/eddy/*/*.h; do
+    name=${header#"$place"/include/eddy/}
+    mkdir -p "$folder/own/$(dirname "$name")" "$folder/own/eddy/$(dirname "$name")"
+    echo "#define OWN_$(basename "$name" .h)" > "$folder/own/$name"
+    echo '#error "a header of the program stands in for one of Eddy"' > "$folder/own/eddy/$name"
+done
+cat > "$folder/own/own.c" << 'END'
+#include <eddy.h>
+#include "tensor/tensor.h"
+#include "data/data.h"
+#if !defined OWN_tensor || !defined OWN_data
+#error "a header of Eddy stands in for one of the program"
+#endif
+int main(void) { return ed_failed(); }
+END
+build "own folders, before Eddy's" "cd '$folder/own' && $CC -I. $cflags -fsyntax-only own.c"
+mkdir "$folder/own/src"
+mv "$folder/own/own.c" "$folder/own/src"
+build "own folders, behind Eddy's" "cd '$folder/own' && $CC $cflags -I. -fsyntax-only src/own.c"
+
+# A 32-bit machine is refused in words.
+if echo | $CC -m32 -E - > /dev/null 2>&1; then
+    echo '#include <eddy.h>' > "$folder/small.c"
+    build "-m32 is refused" "$CC -m32 $cflags -fsyntax-only '$folder/small.c' 2>&1 | grep -q 'Eddy needs a 64-bit machine'"
+fi
+
+# ---- Without debug information
+
+before=$(du -sk "$place/lib" | cut -f 1)
+# shellcheck disable=SC2086
+try "make install-strip" $make install-strip PREFIX="$place"
+after=$(du -sk "$place/lib" | cut -f 1)
+try "install-strip makes the libraries smaller: $before to $after KB" [ "$after" -lt "$before" ]
+build "a C program with the stripped libeddy.a" "$CC $cflags examples/first.c $archive -o '$place/static'"
+try "it runs" "$place/static"
+try "the stripped libeddy.so" env LD_LIBRARY_PATH="$place/lib" "$place/shared"
+
+echo "check: programs build against what make install installs, without a warning of $compilers compilers, and run"

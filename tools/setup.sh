@@ -135,6 +135,7 @@ write_library() {
     echo "CLANG := $($CC --version | grep -o clang | head -n 1)"
     echo "LD := $(program ld)"
     echo "AR := $(program ar)"
+    echo "STRIP := $(program strip)"
     echo "OBJCOPY := $(program objcopy)"
     echo "BLAS_CFLAGS := $($pkg_config --cflags openblas)"
     # shellcheck disable=SC2086  # lists of words on purpose

@@ -103,13 +103,17 @@ typedef struct ed_restore_options {
  * or by `renames`: path in the program, key in the file.
  */
 #define ed_checkpoint_restore(checkpoint, path, ...)                                               \
-    ed_checkpoint_restore_with(checkpoint, path, &(ed_restore_options){__VA_ARGS__})
+    ed_checkpoint_restore_with(checkpoint, path,                                                   \
+                               ED_GIVEN_(ed_restore_options, __VA_ARGS__)                          \
+                                   ED_OPTIONAL_(0, ##__VA_ARGS__))
 ed_restoration *ed_checkpoint_restore_with(ed_checkpoint *checkpoint, const char *path,
                                            const ed_restore_options *options);
 
 /* The same for files of ed_checkpoint_write, which have no save_counter. */
 #define ed_checkpoint_read(checkpoint, path, ...)                                                  \
-    ed_checkpoint_read_with(checkpoint, path, &(ed_restore_options){__VA_ARGS__})
+    ed_checkpoint_read_with(checkpoint, path,                                                      \
+                            ED_GIVEN_(ed_restore_options, __VA_ARGS__)                             \
+                                ED_OPTIONAL_(0, ##__VA_ARGS__))
 ed_restoration *ed_checkpoint_read_with(ed_checkpoint *checkpoint, const char *path,
                                         const ed_restore_options *options);
 
@@ -174,7 +178,9 @@ typedef struct ed_checkpoint_manager_options {
  * the folder are never removed, only dropped from the list.
  */
 #define ed_checkpoint_manager(checkpoint, folder, ...)                                             \
-    ed_checkpoint_manager_with(checkpoint, folder, &(ed_checkpoint_manager_options){__VA_ARGS__})
+    ed_checkpoint_manager_with(checkpoint, folder,                                                 \
+                               ED_GIVEN_(ed_checkpoint_manager_options, __VA_ARGS__)               \
+                                   ED_OPTIONAL_(0, ##__VA_ARGS__))
 ed_checkpoint_manager *ed_checkpoint_manager_with(ed_checkpoint *checkpoint, const char *folder,
                                                   const ed_checkpoint_manager_options *options);
 
