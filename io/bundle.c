@@ -205,7 +205,20 @@ static bool open_shard(const bundle *b, bundle_shard *shard)
     return shard->there || !exists;
 }
 
-/* Opens each shard that entries refer to. */
+/* Whether all shards are there, also those that no entry names. */
+static bool find_all_shards(bundle *b)
+{
+    b->complete = true;
+    for (int i = 0; i < b->shard_count && b->complete; i++) {
+        char *path = io_text("%s.data-%05d-of-%05d", b->prefix, i, (int)b->shard_count);
+        if (!path) return false;
+        b->complete = io_exists(path);
+        memory_free(path);
+    }
+    return true;
+}
+
+/* Opens every shard that entries name. */
 static bool open_shards(bundle *b)
 {
     int64_t named = 0;
@@ -550,23 +563,71 @@ static const object_class class = {.name = "bundle", .destroy = bundle_destroy};
 static bool read_index(bundle *b)
 {
     return table_open(&b->table, b->who, b->index) && read_items(b) && open_shards(b) &&
-           find_slices(b);
+           find_all_shards(b) && find_slices(b);
 }
 
-bundle *bundle_open(const char *who, const char *prefix)
+/* With *replaced, a writer was faster: what was read may be of two bundles. The index is held open
+ * meanwhile, so that a file that replaces it is another one. */
+static bool open_now(bundle *b, bool *replaced)
 {
-    if (NULL_GIVEN(who, prefix)) return NULL;
+    io_file held;
+    *replaced = false;
+    if (!io_open(&held, b->who, b->index)) return false;
+    bool fine = read_index(b);
+    *replaced = !io_is_current(&held);
+    io_close(&held);
+    return fine;
+}
+
+static bundle *try_open(const char *who, const char *prefix, bool *replaced)
+{
     bundle *b = object_new(&class, sizeof *b);
+    *replaced = false;
     if (!b) return NULL;
     b->who = who;
     b->prefix = text_copy(prefix);
     b->index = b->prefix ? io_text("%s.index", prefix) : NULL;
-    if (b->index && read_index(b)) {
+    if (b->index && open_now(b, replaced)) {
         judge(b);
         if (read_digests(b)) return b;
     }
     ed_release(b);
     return NULL;
+}
+
+bundle *bundle_open(const char *who, const char *prefix)
+{
+    enum { ATTEMPTS = 1000 };
+    if (NULL_GIVEN(who, prefix)) return NULL;
+    error_saved earlier;
+    error_save(&earlier);
+    for (int i = 1;; i++) {
+        bool replaced;
+        bundle *b = try_open(who, prefix, &replaced);
+        bool again = replaced && i < ATTEMPTS;
+        error_restore(&earlier, again);
+        if (!again) return b;
+        ed_release(b);
+        error_save(&earlier);
+    }
+}
+
+bool bundle_shards_at(const char *who, const char *prefix, int32_t *shards)
+{
+    *shards = 0;
+    error_saved earlier;
+    error_save(&earlier);
+    bundle b = {.who = who, .prefix = (char *)prefix, .index = io_text("%s.index", prefix)};
+    bool fine = b.index && table_open(&b.table, who, b.index);
+    table_walk w = {.table = &b.table};
+    if (fine && table_next(&w) && !w.key.size && read_index_header(&b, w.value))
+        *shards = b.shard_count;
+    bool harmless = fine || io_is_loss(ed_error_kind());
+    table_walk_end(&w);
+    table_close(&b.table);
+    memory_free(b.index);
+    error_restore(&earlier, harmless);
+    return harmless;
 }
 
 int64_t bundle_count(const bundle *b)
@@ -593,4 +654,9 @@ const char *bundle_prefix(const bundle *b)
 int bundle_shards(const bundle *b)
 {
     return b->shard_count;
+}
+
+bool bundle_is_complete(const bundle *b)
+{
+    return b->complete;
 }

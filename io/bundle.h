@@ -40,12 +40,13 @@ typedef struct bundle_entry {
 } bundle_entry;
 
 /*
- * Opens PREFIX and reads its index: checksums of all blocks verified, names sorted and unique.
- * ED_NOT_FOUND if there is no index; ED_DATA_LOSS if it is damaged; ED_UNIMPLEMENTED if it requires
- * a newer reader. Each entry is compared with its shard; an error there (a missing shard, an entry
- * beyond its end, an invalid shape) is the entry's damage, not a failure. `who`, a string constant,
- * begins errors. The bundle is an object, which the caller releases by ed_release. It keeps its
- * files open, so replacing or removing them does not affect it.
+ * Opens PREFIX and reads its index whole, every block's checksum verified, names sorted and without
+ * repetition. ED_NOT_FOUND if there is no index; ED_DATA_LOSS for a damaged one; ED_UNIMPLEMENTED
+ * for one that asks for newer readers. Each entry is compared with its shard; what is wrong there
+ * (a missing shard, an extent beyond its end, an absurd shape) is the entry's damage and no
+ * failure. `who`, a text that stays, begins errors. The bundle is an object: ed_release gives it up
+ * (no scope holds it). It keeps its files open, so replacing or removing them changes nothing for
+ * it. Where another process replaces the bundle meanwhile, index and shards are of the same one.
  */
 bundle *bundle_open(const char *who, const char *prefix);
 
@@ -54,6 +55,9 @@ const bundle_entry *bundle_at(const bundle *b, int64_t i);          /* in the or
 const bundle_entry *bundle_find(const bundle *b, const char *name); /* NULL: none; no error */
 const char *bundle_prefix(const bundle *b);
 int bundle_shards(const bundle *b);
+
+/* Whether all of its shards were there, also those that no entry names. */
+bool bundle_is_complete(const bundle *b);
 
 /*
  * Reads the elements, row-major, in the machine's byte order, to `to`, which has entry->bytes
@@ -89,8 +93,8 @@ bool bundle_digest(const bundle *b, const bundle_entry *entry, io_digest *digest
 
 typedef struct bundle_writer bundle_writer;
 
-/* Begins PREFIX, with one shard; creates missing folders. NULL on failure. Names may be added in
- * any order. */
+/* Begins PREFIX in a folder that is made if it is missing. NULL on failure. Names may
+ * come in any order. */
 bundle_writer *bundle_create(const char *who, const char *prefix);
 
 /* Appends a tensor, strided views strip by strip without a copy of the whole. Names must not be
@@ -106,9 +110,12 @@ bool bundle_add_raw(bundle_writer *w, const char *name, io_dtype dtype, int rank
 bool bundle_add_strings(bundle_writer *w, const char *name, int rank, const int64_t *shape,
                         const io_span *strings, int64_t count);
 
-/* Writes the digests and the index, data before index: fsync of each, rename, fsync of the
- * folder. Frees the writer in any case; on failure nothing of the bundle is left, and an older
- * one of the same prefix is unchanged (except between the two renames: see the .c file). */
+/* Writes the digests and the index, data before index, each fsynced, renamed, folder fsynced. Frees
+ * the writer in any case; on failure nothing of the bundle is left and an older one of the same
+ * prefix is as it was. An older one is replaced at once, by the rename of the index: at every moment
+ * the prefix is the older or the new one, whole. If only the last fsync of the folder fails, the new
+ * one is there, and after a power cut perhaps the older one. Temporary files that a killed process
+ * left of the prefix are removed. */
 bool bundle_finish(bundle_writer *w);
 
 /* Discards the bundle. NULL is allowed. */

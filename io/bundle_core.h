@@ -49,7 +49,8 @@ struct bundle {
     const char *who;
     char *prefix, *index; /* PREFIX and PREFIX.index */
     table table;
-    bool swapped; /* elements are in the other byte order */
+    bool swapped;  /* elements lie in the other byte order */
+    bool complete; /* all shards are there */
     int32_t shard_count;
     int64_t item_count, shown_count, opened;
     bundle_item *items;  /* all, in the order of names */
@@ -86,7 +87,11 @@ bool bundle_walk_strings(const bundle_item *item, bool (*visit)(void *user, io_s
 /* The crc of a string's or variant's length: as a number of 4 bytes, or of 8 if it does not fit. */
 uint32_t bundle_crc_length(uint32_t crc, uint64_t length, bool always_long);
 
-/* Sets an error that names the bundle and the tensor; returns false. */
+/* The number of shards that PREFIX's index says; 0 if there is no index, or a damaged one. false for
+ * other failures. */
+bool bundle_shards_at(const char *who, const char *prefix, int32_t *shards);
+
+/* Keeps an error that names the bundle and the tensor; false. */
 bool bundle_fail(const bundle *b, const bundle_item *item, ed_error_code code, const char *what);
 
 #endif

@@ -8,11 +8,19 @@
  * Writing a bundle: tensors are written to the data file as they are added; their entries are
  * collected, sorted at the end and written as the index.
  *
- * Both files are complete and on disk before either gets its name. The data is renamed first and
- * the index second, with an fsync of the folder after each: an index never refers to missing data.
- * If an older bundle has the same prefix, its index refers to the new data between the two renames;
- * a crash at that moment leaves a bundle whose checksums do not match. To avoid that, use a new
- * prefix for each checkpoint, as a manager does.
+ * All files are written and on disk before any gets its name. The data gets its name first and the
+ * index last, the folder being synced after each: an index never names data that is not there.
+ *
+ * Names of data files hold their number, which the index says. A bundle has one; where it replaces
+ * one that has one too, it has two, the second of them empty, so that the older one's data stays
+ * until the rename of the index has made the new bundle valid:
+ *
+ *     x.index (1 shard)   x.data-00000-of-00001
+ *     x.index (1 shard)   x.data-00000-of-00001   x.data-00000-of-00002   x.data-00001-of-00002
+ *     x.index (2 shards)  x.data-00000-of-00001   x.data-00000-of-00002   x.data-00001-of-00002
+ *     x.index (2 shards)                          x.data-00000-of-00002   x.data-00001-of-00002
+ *
+ * The next one has one again.
  */
 
 enum { PIECE = 16 << 20, CACHED = 512 << 10 };
@@ -26,7 +34,8 @@ typedef struct written {
 struct bundle_writer {
     const char *who;
     char *prefix;
-    io_writer *data;
+    io_writer *data, *second, *index; /* second: the empty data file, NULL: not needed */
+    int32_t older, shards;            /* data files of the older bundle, 0: none; of this one */
     io_buffer names, messages;
     written *entries;
     int64_t count, room;
@@ -69,6 +78,8 @@ void bundle_discard(bundle_writer *w)
 {
     if (!w) return;
     io_discard(w->data);
+    io_discard(w->second);
+    io_discard(w->index);
     io_buffer_free(&w->names);
     io_buffer_free(&w->messages);
     memory_free(w->entries);
@@ -302,6 +313,59 @@ bool bundle_add_strings(bundle_writer *w, const char *name, int rank, const int6
     return add_strings(w, name, rank, shape, strings, count);
 }
 
+/* ---- Removing -------------------------------------------------------------------------------- */
+
+enum { ALL_SHARDS = -1 };
+
+typedef struct shards_of {
+    const char *who, *folder, *name;
+    int64_t only, but; /* only of bundles of so many shards; but of so many. ALL_SHARDS: no limit */
+} shards_of;
+
+/* Whether what follows is a number of at least five digits and `end`; goes behind both. */
+static bool pass_number(const char **at, const char *end, int64_t *number)
+{
+    size_t digits = strspn(*at, "0123456789"), size = strlen(end);
+    if (digits < 5 || strncmp(*at + digits, end, size)) return false;
+    *number = strtoll(*at, NULL, 10);
+    *at += digits + size;
+    return true;
+}
+
+static bool is_shard(const char *name, void *user)
+{
+    const shards_of *of = user;
+    size_t size = strlen(of->name);
+    int64_t shard, shards;
+    if (strncmp(name, of->name, size) || strncmp(name + size, ".data-", 6)) return false;
+    const char *rest = name + size + 6;
+    if (!pass_number(&rest, "-of-", &shard) || !pass_number(&rest, "", &shards) || *rest)
+        return false;
+    return (of->only == ALL_SHARDS || shards == of->only) && shards != of->but;
+}
+
+static bool remove_shard(const char *name, void *user)
+{
+    const shards_of *of = user;
+    if (!is_shard(name, user)) return true;
+    char *path = io_text("%s/%s", of->folder, name);
+    bool fine = path && io_remove(of->who, path);
+    memory_free(path);
+    return fine;
+}
+
+bool bundle_remove(const char *who, const char *prefix)
+{
+    if (!check_prefix(who, prefix)) return false;
+    char *index = io_text("%s.index", prefix), *folder = io_folder_of(prefix);
+    shards_of shards = {who, folder, io_name_of(prefix), ALL_SHARDS, ALL_SHARDS};
+    bool fine = index && folder && io_remove(who, index) &&
+                io_each_name(who, folder, remove_shard, &shards);
+    memory_free(index);
+    memory_free(folder);
+    return fine;
+}
+
 /* ---- The end --------------------------------------------------------------------------------- */
 
 static int by_entry_name(const void *a, const void *b, void *user)
@@ -358,11 +422,10 @@ static bool add_digests(bundle_writer *w)
     return fine && sort_entries(w);
 }
 
-/* One shard, little-endian, version 1. */
-static const uint8_t header[] = {0x08, 0x01, 0x1a, 0x02, 0x08, 0x01};
-
-static bool write_index(const bundle_writer *w, io_writer *index)
+/* Little-endian, version 1. */
+static bool write_index(bundle_writer *w)
 {
+    const uint8_t header[] = {0x08, (uint8_t)w->shards, 0x1a, 0x02, 0x08, 0x01};
     table_writer t = {0};
     table_add(&t, (io_span){(const uint8_t *)"", 0}, (io_span){header, sizeof header});
     for (int64_t i = 0; i < w->count; i++) {
@@ -370,86 +433,94 @@ static bool write_index(const bundle_writer *w, io_writer *index)
         table_add(&t, (io_span){w->names.data + e->name, e->name_size},
                   (io_span){w->messages.data + e->message, e->message_size});
     }
-    bool fine = table_end(&t) && io_write(index, t.file.data, t.file.size);
+    bool fine = table_end(&t) && io_write(w->index, t.file.data, t.file.size);
     table_writer_free(&t);
     return fine;
 }
 
-/* Renames both files, with an fsync of the folder after each. Frees the writers in any case.
- * After the first rename an older bundle of the prefix is lost, and a failure removes
- * everything: there is neither data without an index nor an index without data. */
-static bool commit(bundle_writer *w, io_writer *index)
+/* Begins the second data file, and has the first one appear as one of two. */
+static bool make_two(bundle_writer *w)
 {
-    io_writer *data = w->data;
-    w->data = NULL;
+    char *first = io_text("%s.data-00000-of-00002", w->prefix);
+    char *second = io_text("%s.data-00001-of-00002", w->prefix);
+    bool fine = first && second && io_appear_as(w->data, first) &&
+                (w->second = io_create(w->who, second)) && io_seal(w->second);
+    memory_free(first);
+    memory_free(second);
+    return fine;
+}
+
+/* All files, complete and on disk under temporary names. */
+static bool seal_files(bundle_writer *w)
+{
+    char *index = io_text("%s.index", w->prefix);
+    char *data = io_text("%s.data-00000-of-00001", w->prefix);
+    bool fine = index && data && bundle_shards_at(w->who, w->prefix, &w->older) &&
+                (w->index = io_create(w->who, index));
+    w->shards = fine && w->older == 1 && io_exists(data) ? 2 : 1;
+    memory_free(index);
+    memory_free(data);
+    return fine && (w->shards == 1 || make_two(w)) && write_index(w) && io_seal(w->data) &&
+           io_seal(w->index);
+}
+
+/* The file gets its name; the writer is used up in any case. */
+static bool appear(io_writer **file)
+{
+    io_writer *w = *file;
+    *file = NULL;
+    return io_commit(w, false);
+}
+
+/* Whether a writer of this prefix makes files of that name. */
+static bool is_own_file(const char *name, void *user)
+{
+    const bundle_writer *w = user;
+    const char *own = io_name_of(w->prefix);
+    size_t size = strlen(own);
+    return !strncmp(name, own, size) &&
+           (!strcmp(name + size, ".index") || !strncmp(name + size, ".data-", 6));
+}
+
+/* What the older bundle and killed writers left. The new one is complete without that: failures are
+ * passed over, and met again by the next one. */
+static void clean_up(bundle_writer *w, const char *folder)
+{
+    shards_of others = {w->who, folder, io_name_of(w->prefix), ALL_SHARDS, w->shards};
+    if (w->older) io_remove_all(folder, is_shard, &others);
+    io_sweep(folder, is_own_file, w);
+}
+
+/* After a failure: without an older bundle nothing stays. */
+static void take_back(bundle_writer *w, const char *folder, bool indexed)
+{
+    shards_of new = {w->who, folder, io_name_of(w->prefix), w->shards, ALL_SHARDS};
+    if (!w->older)
+        bundle_remove(w->who, w->prefix);
+    else if (!indexed)
+        io_remove_all(folder, is_shard, &new);
+}
+
+/* Gives the files their names, and lets those of the data be on disk before the index' one. */
+static bool commit(bundle_writer *w)
+{
     char *folder = io_folder_of(w->prefix);
-    if (!folder || !io_commit(data, false)) {
-        if (!folder) io_discard(data);
-        io_discard(index);
-        memory_free(folder);
-        return false;
-    }
-    bool synced = io_sync_folder(w->who, folder);
-    if (!synced) io_discard(index);
-    bool fine = synced && io_commit(index, false) && io_sync_folder(w->who, folder);
+    bool fine = folder && (!w->second || appear(&w->second)) && appear(&w->data) &&
+                io_sync_folder(w->who, folder);
+    bool indexed = fine && appear(&w->index);
+    fine = indexed && io_sync_folder(w->who, folder);
+    if (fine)
+        clean_up(w, folder);
+    else if (folder)
+        take_back(w, folder, indexed);
     memory_free(folder);
-    if (!fine) bundle_remove(w->who, w->prefix);
     return fine;
 }
 
 bool bundle_finish(bundle_writer *w)
 {
     if (!w) return false;
-    char *path = NULL;
-    io_writer *index = NULL;
-    bool fine = !w->failed && sort_entries(w) && add_digests(w) &&
-                (path = io_text("%s.index", w->prefix)) && (index = io_create(w->who, path)) &&
-                write_index(w, index) && io_seal(w->data) && io_seal(index);
-    if (fine)
-        fine = commit(w, index);
-    else
-        io_discard(index);
-    memory_free(path);
+    bool fine = !w->failed && sort_entries(w) && add_digests(w) && seal_files(w) && commit(w);
     bundle_discard(w);
-    return fine;
-}
-
-/* ---- Removing -------------------------------------------------------------------------------- */
-
-typedef struct shards_of {
-    const char *who, *folder, *name;
-} shards_of;
-
-/* Whether digits follow, at least five, and then `end`; moves past both. */
-static bool pass_number(const char **at, const char *end)
-{
-    size_t digits = strspn(*at, "0123456789"), size = strlen(end);
-    if (digits < 5 || strncmp(*at + digits, end, size)) return false;
-    *at += digits + size;
-    return true;
-}
-
-static bool remove_shard(const char *name, void *user)
-{
-    const shards_of *of = user;
-    size_t size = strlen(of->name);
-    if (strncmp(name, of->name, size) || strncmp(name + size, ".data-", 6)) return true;
-    const char *rest = name + size + 6;
-    if (!pass_number(&rest, "-of-") || !pass_number(&rest, "") || *rest) return true;
-    char *path = io_text("%s/%s", of->folder, name);
-    bool fine = path && io_remove(of->who, path);
-    memory_free(path);
-    return fine;
-}
-
-bool bundle_remove(const char *who, const char *prefix)
-{
-    if (!check_prefix(who, prefix)) return false;
-    char *index = io_text("%s.index", prefix), *folder = io_folder_of(prefix);
-    shards_of shards = {who, folder, io_name_of(prefix)};
-    bool fine = index && folder && io_remove(who, index) &&
-                io_each_name(who, folder, remove_shard, &shards);
-    memory_free(index);
-    memory_free(folder);
     return fine;
 }

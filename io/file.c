@@ -287,6 +287,15 @@ bool io_commit(io_writer *w, bool sync_folder)
     return good;
 }
 
+bool io_appear_as(io_writer *w, const char *path)
+{
+    char *copy = text_copy(path);
+    if (!copy) return false;
+    memory_free(w->path);
+    w->path = copy;
+    return true;
+}
+
 void io_discard(io_writer *w)
 {
     if (!w) return;
@@ -342,8 +351,14 @@ void io_close(io_file *file)
     *file = (io_file){.descriptor = -1};
 }
 
-/* Reads until *size bytes are read, or a call reads nothing or fails; returns the result of that
- * call. */
+bool io_is_current(const io_file *file)
+{
+    struct stat opened, named;
+    return !fstat(file->descriptor, &opened) && !stat(file->path, &named) &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/* Reads until nothing of *size is missing, or a call gives nothing or fails: its answer. */
 static ssize_t read_on(const io_file *file, int64_t *offset, void *to, size_t *size)
 {
     ssize_t n = 1;
@@ -541,20 +556,36 @@ static bool is_alive(int64_t pid)
     return pid > 0 && pid <= INT32_MAX && (!kill((pid_t)pid, 0) || errno == EPERM);
 }
 
-void io_sweep(const char *folder, bool (*mine)(const char *name, void *user), void *user)
+void io_remove_all(const char *folder, bool (*mine)(const char *name, void *user), void *user)
 {
     DIR *d = call_opendir(folder);
     if (!d) return;
-    for (const char *name; (name = call_readdir(d));) {
-        char own[sizeof((struct dirent *)0)->d_name];
-        size_t length;
-        int64_t pid;
-        if (!is_temporary(name, &length, &pid) || is_alive(pid)) continue;
-        memcpy(own, name, length);
-        own[length] = 0;
-        if (mine(own, user) && !fails(IO_CALL_UNLINK)) unlinkat(dirfd(d), name, 0);
-    }
+    for (const char *name; (name = call_readdir(d));)
+        if (mine(name, user) && !fails(IO_CALL_UNLINK)) unlinkat(dirfd(d), name, 0);
     closedir(d);
+}
+
+typedef struct sweep {
+    bool (*mine)(const char *name, void *user);
+    void *user;
+} sweep;
+
+/* Whether it is a temporary file of a dead process, for a name that is to be swept. */
+static bool is_left(const char *name, void *user)
+{
+    const sweep *s = user;
+    char own[sizeof((struct dirent *)0)->d_name];
+    size_t length;
+    int64_t pid;
+    if (!is_temporary(name, &length, &pid) || is_alive(pid)) return false;
+    memcpy(own, name, length);
+    own[length] = 0;
+    return s->mine(own, s->user);
+}
+
+void io_sweep(const char *folder, bool (*mine)(const char *name, void *user), void *user)
+{
+    io_remove_all(folder, is_left, &(sweep){mine, user});
 }
 
 /* ---- Locks ----------------------------------------------------------------------------------- */

@@ -38,7 +38,10 @@ bool io_seal(io_writer *w);
  * folder's fsync failed: then the file has its name, but may lose it in a power cut. */
 bool io_commit(io_writer *w, bool sync_folder);
 
-/* Discards the file: closes, unlinks, frees. NULL is allowed. */
+/* The file will appear under another path, of the same folder. */
+bool io_appear_as(io_writer *w, const char *path);
+
+/* Gives the file up: closes, unlinks, frees. NULL is allowed. */
 void io_discard(io_writer *w);
 
 /* Writes a whole file. */
@@ -63,7 +66,10 @@ static inline bool io_is_loss(ed_error_code code)
 bool io_open(io_file *file, const char *who, const char *path);
 void io_close(io_file *file);
 
-/* Reads exactly `size` bytes from `offset`; ED_DATA_LOSS if there are fewer. */
+/* Whether its path still names the file that is open, and not one that replaced it. */
+bool io_is_current(const io_file *file);
+
+/* Exactly `size` bytes from `offset`; fewer there: ED_DATA_LOSS. */
 bool io_read_at(const io_file *file, int64_t offset, void *to, size_t size);
 
 /* The same for helper threads: returns false without an error. */
@@ -103,8 +109,11 @@ bool io_remove(const char *who, const char *path);
 /* fsync of a folder: makes created and removed names durable. */
 bool io_sync_folder(const char *who, const char *folder);
 
-/* Removes temporary files of this layer that no living process is writing (NAME.tmp.PID.NUMBER
- * with such a PID) and whose NAME `mine` accepts. Ignores failures. */
+/* Removes the files of the folder that `mine` accepts. Failures are passed over. */
+void io_remove_all(const char *folder, bool (*mine)(const char *name, void *user), void *user);
+
+/* Removes temporary files of this layer that no living process is writing (NAME.tmp.PID.NUMBER with
+ * such a PID) and whose NAME `mine` accepts. Failures are passed over: they will be met again. */
 void io_sweep(const char *folder, bool (*mine)(const char *name, void *user), void *user);
 
 /* ---- Locks ----------------------------------------------------------------------------------- */

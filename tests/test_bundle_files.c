@@ -187,15 +187,15 @@ static void copy_bundle(const char *from, const char *to)
         assert_int_equal(mine->message.size, theirs->message.size);
         assert_memory_equal(mine->message.data, theirs->message.data, mine->message.size);
     }
-    ed_release(again);
-    ed_release(b);
     size_t size, longer;
     snprintf(path, sizeof path, "%s.data-00000-of-00001", from);
     char *theirs = read_bytes(path, &size);
-    snprintf(path, sizeof path, "%s.data-00000-of-00001", to);
+    snprintf(path, sizeof path, "%s.data-00000-of-%05d", to, bundle_shards(again));
     char *mine = read_bytes(path, &longer);
     assert_true(longer > size);
     assert_memory_equal(mine, theirs, size);
+    ed_release(again);
+    ed_release(b);
     free(mine);
     free(theirs);
 }

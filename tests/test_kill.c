@@ -3,8 +3,12 @@
  * gone on with by a new process. After every kill the newest checkpoint is whole; every loss that
  * any of the processes computed is, bit for bit, the one of a training that was never interrupted.
  *
- * The trainer is this program with other arguments: test_kill FOLDER writes (step, loss) to its
- * standard output, one record at a time.
+ * And a program that writes one name again and again is killed: the name is always a whole
+ * checkpoint, no older than the last one that was told of.
+ *
+ * The program that is killed is this one with other arguments: test_kill FOLDER KIND writes
+ * (step, loss) to its standard output, one record at a time. EDDY_TEST_KILLS is the number of kills
+ * of each test, where it is to be another than the usual one.
  */
 #include "io/bundle.h"
 #include "tests/training.h"
@@ -16,9 +20,9 @@
 
 /* Sanitized programs take long to start and are not what is measured. */
 #ifdef EDDY_SANITIZED
-enum { STEPS = 60, KILLS = 12, LONGEST = 1500000 };
+enum { STEPS = 60, KILLS = 12, OVERWRITING_KILLS = 5, LONGEST = 1500000 };
 #else
-enum { STEPS = 60, KILLS = 500, LONGEST = 60000 };
+enum { STEPS = 60, KILLS = 500, OVERWRITING_KILLS = 150, LONGEST = 60000 };
 #endif
 
 typedef struct record {
@@ -50,7 +54,13 @@ static int trainer(const char *folder)
 
 /* ---- The killer ------------------------------------------------------------------------------ */
 
-static pid_t start(const char *folder, int *output)
+static int64_t kills(int64_t usual)
+{
+    const char *number = getenv("EDDY_TEST_KILLS");
+    return number ? atoll(number) : usual;
+}
+
+static pid_t start(const char *folder, const char *kind, int *output)
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -59,7 +69,7 @@ static pid_t start(const char *folder, int *output)
     if (!child) {
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
-        execl("/proc/self/exe", "test_kill", folder, (char *)NULL);
+        execl("/proc/self/exe", "test_kill", folder, kind, (char *)NULL);
         _exit(127);
     }
     close(ends[1]);
@@ -84,13 +94,10 @@ static int64_t check_losses(int output, const double *whole, int64_t *first)
     return last;
 }
 
-/* The newest checkpoint, every byte of it, and the step it holds; 0 if there is none yet. */
-static int64_t check_newest(const char *folder)
+/* A checkpoint, every byte of it, and the step it holds. */
+static int64_t check_whole(const char *path)
 {
     ED_SCOPE;
-    const char *path = ed_latest_checkpoint(folder);
-    assert_false(ed_failed());
-    if (!path) return 0;
     bundle *b = bundle_open("test", path);
     if (!b) fail_msg("%s", ed_error());
     for (int64_t i = 0; i < bundle_count(b); i++)
@@ -100,6 +107,15 @@ static int64_t check_newest(const char *folder)
     ed_checkpoint_restore(ed_checkpoint("step", ed_counter(&step)), path, .partial = true);
     assert_fine();
     return step;
+}
+
+/* The step of the newest checkpoint; 0 if there is none yet. */
+static int64_t check_newest(const char *folder)
+{
+    ED_SCOPE;
+    const char *path = ed_latest_checkpoint(folder);
+    assert_false(ed_failed());
+    return path ? check_whole(path) : 0;
 }
 
 static int names_in(const char *folder, const char *part)
@@ -143,9 +159,10 @@ static void killed(void **state)
     unsigned seed = 1;
     int64_t trainings = 0, step = 0, none = 0;
     useconds_t longest = LONGEST;
-    for (int kill_number = 0; kill_number < KILLS;) {
+    const int64_t count = kills(KILLS);
+    for (int64_t kill_number = 0; kill_number < count;) {
         int output, status;
-        pid_t child = start(folder, &output);
+        pid_t child = start(folder, "train", &output);
         /* from the first instructions to a few saves on */
         usleep((useconds_t)rand_r(&seed) % longest); /* microseconds */
         kill(child, SIGKILL);
@@ -176,16 +193,115 @@ static void killed(void **state)
     }
     remove_folder(folder);
     print_message(
-        "%d kills, %lld of them before the first step; %lld trainings came to their end\n", KILLS,
-        (long long)none, (long long)trainings);
-    assert_true(none < KILLS / 2);
+        "%lld kills, %lld of them before the first step; %lld trainings came to their end\n",
+        (long long)count, (long long)none, (long long)trainings);
+    assert_true(none < count / 2);
+}
+
+/* ---- One name, again and again --------------------------------------------------------------- */
+
+/* Goes on from the step that is there, for ever: "write" by ed_checkpoint_write, "number" by a
+ * manager that gives all checkpoints one number. Every tensor holds the step. */
+static int overwriter(const char *folder, bool managed)
+{
+    int64_t step = 0;
+    char path[128], index[128];
+    snprintf(path, sizeof path, "%s/x", folder);
+    snprintf(index, sizeof index, "%s/x.index", folder);
+    ed_tensor *a = ed_variable(ed_zeros(ED_SHAPE(3000))), *b = ed_variable(ed_zeros(ED_SHAPE(7)));
+    ed_checkpoint *c = ed_checkpoint("a", a, "b", b, "step", ed_counter(&step));
+    ed_checkpoint_manager *m = managed ? ed_checkpoint_manager(c, folder, .max_to_keep = 1) : NULL;
+    if (managed)
+        ed_manager_restore_or_initialize(m);
+    else if (io_exists(index))
+        ed_checkpoint_read(c, path);
+    while (!ed_failed()) {
+        ED_SCOPE;
+        step++;
+        ed_assign(a, ed_full(ED_SHAPE(3000), step));
+        ed_assign(b, ed_full(ED_SHAPE(7), step));
+        if (managed)
+            ed_manager_save(m, .number = 7);
+        else
+            ed_checkpoint_write(c, path);
+        if (write(STDOUT_FILENO, &(record){.step = step}, sizeof(record)) != sizeof(record)) break;
+    }
+    fprintf(stderr, "overwriter: %s\n", ed_error());
+    return 1;
+}
+
+/* The tensors are of one save: all hold the step. */
+static void check_tensors(const char *path, int64_t step)
+{
+    ED_SCOPE;
+    ed_tensor *a = ed_variable(ed_zeros(ED_SHAPE(3000))), *b = ed_variable(ed_zeros(ED_SHAPE(7)));
+    ed_checkpoint_restore(ed_checkpoint("a", a, "b", b), path, .partial = true);
+    assert_fine();
+    assert_true(ed_item(ed_reduce_min(a)) == (double)step);
+    assert_true(ed_item(ed_reduce_max(a)) == (double)step);
+    assert_true(ed_item(ed_reduce_max(b)) == (double)step);
+}
+
+static int64_t last_told(int output)
+{
+    record r = {0}, next;
+    while (read(output, &next, sizeof next) == (ssize_t)sizeof next) r = next;
+    close(output);
+    return r.step;
+}
+
+static void overwritten(const char *kind)
+{
+    char folder[] = "/tmp/eddy_kill_XXXXXX", path[128], index[160];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/%s", folder, *kind == 'w' ? "x" : "ckpt-7");
+    snprintf(index, sizeof index, "%s.index", path);
+    unsigned seed = 2;
+    int64_t count = kills(OVERWRITING_KILLS), step = 0, none = 0;
+    useconds_t longest = LONGEST;
+    for (int64_t i = 0; i < count; i++) {
+        int output, status;
+        pid_t child = start(folder, kind, &output);
+        usleep((useconds_t)rand_r(&seed) % longest); /* microseconds */
+        kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+        int64_t told = last_told(output), saved = access(index, F_OK) ? 0 : check_whole(path);
+        if (saved) check_tensors(path, saved);
+        if (saved < told || saved < step)
+            fail_msg("%lld was saved before, %lld was told, %lld is there", (long long)step,
+                     (long long)told, (long long)saved);
+        none += !told;
+        longest = next_longest(longest, told);
+        step = saved;
+    }
+    assert_in_range(names_in(folder, ".tmp."), 0, 6); /* of the last ones that were killed */
+    remove_folder(folder);
+    print_message("%lld kills, %lld of them before the first save; %lld saves\n", (long long)count,
+                  (long long)none, (long long)step);
+    assert_true(none < count * 2 / 3);
+}
+
+static void killed_while_one_name_is_written(void **state)
+{
+    (void)state;
+    overwritten("write");
+}
+
+static void killed_while_one_number_is_saved(void **state)
+{
+    (void)state;
+    overwritten("number");
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 2) return trainer(argv[1]);
+    if (argc == 3 && !strcmp(argv[2], "train")) return trainer(argv[1]);
+    if (argc == 3) return overwriter(argv[1], !strcmp(argv[2], "number"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(killed),
+        cmocka_unit_test(killed_while_one_name_is_written),
+        cmocka_unit_test(killed_while_one_number_is_saved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

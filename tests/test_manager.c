@@ -819,8 +819,9 @@ static void same_number_again(void **unused)
     same_name(ed_manager_restore_or_initialize(m), folder, "ckpt-7");
     assert_true(program_value(&p) == 3);
     assert_non_null(ed_manager_save(m));
-    assert_string_equal(names_in(folder), "checkpoint ckpt-4.data-00000-of-00001 ckpt-4.index "
-                                          "ckpt-7.data-00000-of-00001 ckpt-7.index");
+    assert_string_equal(names_in(folder),
+                        "checkpoint ckpt-4.data-00000-of-00001 ckpt-4.index "
+                        "ckpt-7.data-00000-of-00002 ckpt-7.data-00001-of-00002 ckpt-7.index");
     ed_release(m);
 }
 

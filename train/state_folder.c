@@ -42,19 +42,6 @@ double state_time_of(const char *path)
 
 /* ---- Scanning -------------------------------------------------------------------------------- */
 
-static bool all_shards(const bundle *b, const char *path, bool *there)
-{
-    int n = bundle_shards(b);
-    *there = true;
-    for (int i = 0; i < n && *there; i++) {
-        char *shard = io_text("%s.data-%05d-of-%05d", path, i, n);
-        if (!shard) return false;
-        *there = io_exists(shard);
-        memory_free(shard);
-    }
-    return true;
-}
-
 /* Whether the files of a checkpoint exist, with an index that can be read; one that requires a
  * newer reader counts. false, with an error, for other failures. */
 static bool look_for(const char *path, bool *there)
@@ -63,9 +50,9 @@ static bool look_for(const char *path, bool *there)
     error_save(&earlier);
     bundle *b = bundle_open("checkpoint", path);
     ed_error_code code = ed_error_kind();
-    *there = !b && code == ED_UNIMPLEMENTED;
-    error_restore(&earlier, *there || io_is_loss(code));
-    bool fine = b ? all_shards(b, path, there) : *there || io_is_loss(code);
+    *there = b ? bundle_is_complete(b) : code == ED_UNIMPLEMENTED;
+    bool fine = b || *there || io_is_loss(code);
+    error_restore(&earlier, fine);
     ed_release(b);
     return fine;
 }
