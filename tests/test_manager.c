@@ -825,6 +825,74 @@ static void same_number_again(void **unused)
     ed_release(m);
 }
 
+/* A folder that was copied without its times: the newest is the one that the state file says, also
+ * if others have higher numbers, are not listed any more, or are of a later save that was given
+ * up. */
+static void copied_without_times(void **unused)
+{
+    (void)unused;
+    ED_SCOPE;
+    program p;
+    program_begin(&p);
+    char folder[512], copy[512], command[1200];
+    strcpy(folder, fresh_folder("numbers"));
+    strcpy(copy, fresh_folder("numbers_copy"));
+    ed_checkpoint_manager *m = managing(p.checkpoint, folder, .max_to_keep = 2);
+    program_set(&p, 7);
+    assert_non_null(ed_manager_save(m, .number = 7));
+    program_set(&p, 4);
+    assert_non_null(ed_manager_save(m, .number = 4));
+    snprintf(command, sizeof command, "cp '%s'/checkpoint '%s' && sleep 0.02 && cp '%s'/ckpt* '%s'",
+             folder, copy, folder, copy);
+    assert_int_equal(system(command), 0);
+    ed_checkpoint_manager *again = manager_in(&p, copy);
+    assert_int_equal(ed_manager_count(again), 2);
+    same_name(ed_manager_latest(again), copy, "ckpt-4");
+    same_name(ed_manager_restore_or_initialize(again), copy, "ckpt-4");
+    assert_true(program_value(&p) == 4);
+    ed_release(again);
+
+    /* Not listed: as one that is kept for ever. */
+    write_text(in_folder("numbers_copy/checkpoint"),
+               "model_checkpoint_path: 'ckpt-4' all_model_checkpoint_paths: 'ckpt-4'"
+               "all_model_checkpoint_timestamps: 5");
+    snprintf(command, sizeof command, "touch '%s'/ckpt-7.index", copy);
+    assert_int_equal(system(command), 0);
+    again = manager_in(&p, copy);
+    same_name(ed_manager_latest(again), copy, "ckpt-4");
+    assert_int_equal(ed_manager_count(again), 1);
+    ed_release(again);
+    ed_release(m);
+}
+
+static void listed_twice(void **unused)
+{
+    (void)unused;
+    ED_SCOPE;
+    program p;
+    program_begin(&p);
+    char folder[512];
+    strcpy(folder, fresh_folder("twice"));
+    ed_checkpoint_manager *m = managing(p.checkpoint, folder, .max_to_keep = 3);
+    assert_non_null(ed_manager_save(m, .number = 7));
+    assert_non_null(ed_manager_save(m, .number = 4));
+    ed_release(m);
+    write_text(in_folder("twice/checkpoint"),
+               "model_checkpoint_path: 'ckpt-7' all_model_checkpoint_paths: ['ckpt-7', 'ckpt-4',"
+               "'ckpt-7'] all_model_checkpoint_timestamps: [5, 6, 7]");
+    m = managing(p.checkpoint, folder, .max_to_keep = 3);
+    assert_int_equal(ed_manager_count(m), 2);
+    same_name(ed_manager_checkpoint(m, 0), folder, "ckpt-7");
+    assert_non_null(ed_manager_save(m, .number = 9));
+    assert_int_equal(ed_manager_count(m), 3);
+    for (int i = 0; i < 3; i++) {
+        bundle *b = bundle_open("test", ed_manager_checkpoint(m, i));
+        assert_true(b && bundle_is_complete(b));
+        ed_release(b);
+    }
+    ed_release(m);
+}
+
 /* The clock was set back: what the file says of the future is taken as of now, and nothing is lost
  * by it. */
 static void clock_set_back(void **unused)
@@ -924,6 +992,8 @@ int main(void)
         test(files_outside),
         test(leftovers),
         test(same_number_again),
+        test(copied_without_times),
+        test(listed_twice),
         test(clock_set_back),
         test(options),
     };

@@ -1,6 +1,7 @@
 #include "train/manager.h"
 #include "io/file.h"
 #include "tensor/schema_core.h"
+#include "train/object_graph.h"
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -148,7 +149,16 @@ static double no_later(double time, double now)
     return now < time ? now : time;
 }
 
-/* From the state file: removes those from the list that don't belong to the manager. */
+/* The index of a path among the first `count`, -1: none. */
+static int64_t find_before(const state *s, int64_t count, const char *path)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!strcmp(s->entries[i].path, path)) return i;
+    return -1;
+}
+
+/* From the state file: removes those from the list that don't belong to the manager. One that is
+ * listed twice stays where it was listed first, with its last time stamp, as in TensorFlow. */
 static void recover_listed(state *s, double now)
 {
     int64_t kept = 0;
@@ -158,7 +168,9 @@ static void recover_listed(state *s, double now)
         bool best = s->best && !strcmp(s->best, e.path);
         bool ours = e.timestamp && no_later(e.timestamp, now) > s->last_preserved;
         e.timestamp = e.timestamp ? no_later(e.timestamp, now) : now;
-        if (ours || best)
+        int64_t before = find_before(s, kept, e.path);
+        if (before >= 0) s->entries[before].timestamp = e.timestamp;
+        if (before < 0 && (ours || best))
             s->entries[kept++] = e;
         else
             memory_free(e.path);
@@ -166,28 +178,84 @@ static void recover_listed(state *s, double now)
     s->count = kept;
 }
 
-/* A checkpoint that a killed save completed, but did not enter in the state file: its number is
- * higher than the newest one's, and it is not older than the state file. It is entered now:
- * training continues from it, so other programs must see it as the newest too. */
-static bool take_up_unlisted(ed_checkpoint_manager *m, double now)
+/* The value of save_counter in a checkpoint; *counter is -1 if that can't be read. false, with an
+ * error, for what is not the checkpoint's fault. */
+static bool saved_counter(const char *path, int64_t *counter)
 {
-    int64_t newest = state_number(m->state.latest, m->name);
-    if (newest < 0) return true;
+    static const char key[] = "save_counter" VALUE_SUFFIX;
+    error_saved earlier;
+    error_save(&earlier);
+    bundle *b = bundle_open("checkpoint_manager", path);
+    const bundle_entry *e = b ? bundle_find(b, key) : NULL;
+    bool number = e && !e->damage && e->dtype == IO_INT64 && e->elements == 1;
+    bool read = number && bundle_read(b, e, counter);
+    if (!read) *counter = -1;
+    ed_error_code code = ed_error_kind();
+    bool fine = !code || io_is_loss(code) || code == ED_UNIMPLEMENTED;
+    error_restore(&earlier, fine);
+    ed_release(b);
+    return fine;
+}
+
+/* What take_up_unlisted knows of the newest checkpoint. */
+typedef struct newest {
+    const state *listed; /* all that the state file lists */
+    double written;      /* the time of the state file */
+    int64_t counter;     /* the newest one's save_counter, -1: unknown */
+} newest;
+
+/* Whether it is the save that came after the newest one; *n then describes it. Times alone don't
+ * tell: a copied folder has new ones. */
+static bool comes_next(newest *n, const state_entry *e, bool *next)
+{
+    *next = false;
+    if (e->timestamp < n->written || state_find(n->listed, e->path) >= 0) return true;
+    int64_t counter;
+    if (!saved_counter(e->path, &counter)) return false;
+    *next = counter < 0 || n->counter < 0 || counter == n->counter + 1;
+    if (*next) n->counter = counter;
+    return true;
+}
+
+static bool list_as_newest(ed_checkpoint_manager *m, const state_entry *e, double now)
+{
+    memory_free(m->state.latest);
+    m->state.latest = text_copy(e->path);
+    return m->state.latest && state_add(&m->state, e->path, no_later(e->timestamp, now));
+}
+
+/* A checkpoint that a killed save completed, but did not enter in the state file: its number is
+ * higher than the newest one's, its save_counter is the next one, and it is not older than the
+ * state file. It is entered now: training continues from it, so other programs must see it as the
+ * newest too. */
+static bool take_up_unlisted(ed_checkpoint_manager *m, const state *listed, double now)
+{
+    int64_t number = state_number(m->state.latest, m->name);
+    if (number < 0) return true;
     char *file = state_join(m->folder, "checkpoint");
-    double written = file ? state_time_of(file) : 0;
+    newest n = {.listed = listed, .written = file ? state_time_of(file) : 0, .counter = -1};
     state found = {0};
-    bool fine = file && state_scan(m->folder, m->name, newest, &found), more = false;
+    bool fine = file && state_scan(m->folder, m->name, number, &found), more = false;
+    if (fine && found.count) fine = saved_counter(m->state.latest, &n.counter);
     for (int64_t i = 0; fine && i < found.count; i++) {
-        const state_entry *e = &found.entries[i];
-        if (e->timestamp < written) continue;
-        memory_free(m->state.latest);
-        m->state.latest = text_copy(e->path);
-        fine = m->state.latest && state_add(&m->state, e->path, no_later(e->timestamp, now));
-        more = true;
+        bool next;
+        fine = comes_next(&n, &found.entries[i], &next);
+        if (fine && next) fine = more = list_as_newest(m, &found.entries[i], now);
     }
     if (fine && more) fine = state_write("checkpoint_manager", m->folder, &m->state);
     state_free(&found);
     memory_free(file);
+    return fine;
+}
+
+/* From a state file that was read. */
+static bool recover_by_file(ed_checkpoint_manager *m, double now)
+{
+    state listed;
+    if (!state_copy(&m->state, &listed)) return false;
+    recover_listed(&m->state, now);
+    bool fine = take_up_unlisted(m, &listed, now);
+    state_free(&listed);
     return fine;
 }
 
@@ -196,7 +264,7 @@ static bool recover(ed_checkpoint_manager *m)
     double now = manager_clock();
     switch (state_read(m->folder, &m->state)) {
     case STATE_FAILED: return false;
-    case STATE_READ: recover_listed(&m->state, now); return take_up_unlisted(m, now);
+    case STATE_READ: return recover_by_file(m, now);
     default: break;
     }
     if (!state_scan(m->folder, m->name, -1, &m->state)) return false;
