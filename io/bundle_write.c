@@ -65,10 +65,12 @@ bundle_writer *bundle_create(const char *who, const char *prefix)
     w->who = who;
     w->prefix = text_copy(prefix);
     char *folder = io_folder_of(prefix);
-    char *path = io_text("%s.data-00000-of-00001", prefix);
-    if (w->prefix && folder && path && io_make_folders(who, folder)) w->data = io_create(who, path);
+    char *path = io_text("%s.data-00000-of-00001", prefix), *index = io_text("%s.index", prefix);
+    if (w->prefix && folder && path && index && io_make_folders(who, folder))
+        w->data = io_create_like(who, path, index);
     memory_free(folder);
     memory_free(path);
+    memory_free(index);
     if (w->data) return w;
     bundle_discard(w);
     return NULL;
@@ -439,12 +441,12 @@ static bool write_index(bundle_writer *w)
 }
 
 /* Begins the second data file, and has the first one appear as one of two. */
-static bool make_two(bundle_writer *w)
+static bool make_two(bundle_writer *w, const char *index)
 {
     char *first = io_text("%s.data-00000-of-00002", w->prefix);
     char *second = io_text("%s.data-00001-of-00002", w->prefix);
     bool fine = first && second && io_appear_as(w->data, first) &&
-                (w->second = io_create(w->who, second)) && io_seal(w->second);
+                (w->second = io_create_like(w->who, second, index)) && io_seal(w->second);
     memory_free(first);
     memory_free(second);
     return fine;
@@ -456,12 +458,12 @@ static bool seal_files(bundle_writer *w)
     char *index = io_text("%s.index", w->prefix);
     char *data = io_text("%s.data-00000-of-00001", w->prefix);
     bool fine = index && data && bundle_shards_at(w->who, w->prefix, &w->older) &&
-                (w->index = io_create(w->who, index));
+                (w->index = io_create_like(w->who, index, index));
     w->shards = fine && w->older == 1 && io_exists(data) ? 2 : 1;
+    fine = fine && (w->shards == 1 || make_two(w, index));
     memory_free(index);
     memory_free(data);
-    return fine && (w->shards == 1 || make_two(w)) && write_index(w) && io_seal(w->data) &&
-           io_seal(w->index);
+    return fine && write_index(w) && io_seal(w->data) && io_seal(w->index);
 }
 
 /* The file gets its name; the writer is used up in any case. */

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -73,12 +74,17 @@ static bool moving_fails(io_call call, size_t *size)
 
 /* ---- The system's calls ---------------------------------------------------------------------- */
 
-static int call_open(const char *path, int flags)
+static int call_create(const char *path, int flags, mode_t mode)
 {
     int descriptor;
-    do descriptor = fails(IO_CALL_OPEN) ? -1 : open(path, flags | O_CLOEXEC, 0666);
+    do descriptor = fails(IO_CALL_OPEN) ? -1 : open(path, flags | O_CLOEXEC, mode);
     while (descriptor < 0 && errno == EINTR);
     return descriptor;
+}
+
+static int call_open(const char *path, int flags)
+{
+    return call_create(path, flags, 0666);
 }
 
 static ssize_t call_write(int descriptor, const void *data, size_t size)
@@ -168,10 +174,9 @@ struct io_writer {
     const char *who;
     char *path, *temporary;
     int descriptor; /* -1: sealed */
-    bool failed;
-    size_t held; /* bytes in the buffer */
-    int64_t written,
-        started; /* bytes passed to the system; those whose writing to disk was started */
+    bool failed, replaces;
+    size_t held;              /* bytes in the buffer */
+    int64_t written, started; /* bytes given to the system; those it began to write to the disk */
     uint8_t buffer[HELD];
 };
 
@@ -182,15 +187,16 @@ static void free_writer(io_writer *w)
     memory_free(w);
 }
 
-/* Opens a new temporary file. One that exists was left by a dead process that had the same PID. */
-static bool open_temporary(io_writer *w)
+/* Opens a temporary file that nobody else has. One that is there already was left by a dead process
+ * whose PID came again. */
+static bool open_temporary(io_writer *w, mode_t mode)
 {
     static int64_t number;
     for (int attempt = 0; attempt < 1000; attempt++) {
         int64_t mine = __atomic_fetch_add(&number, 1, __ATOMIC_RELAXED);
         w->temporary = io_text("%s.tmp.%d.%lld", w->path, (int)getpid(), (long long)mine);
         if (!w->temporary) return false;
-        w->descriptor = call_open(w->temporary, O_WRONLY | O_CREAT | O_EXCL);
+        w->descriptor = call_create(w->temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
         if (w->descriptor >= 0) return true;
         if (errno != EEXIST) break;
         memory_free(w->temporary);
@@ -199,16 +205,98 @@ static bool open_temporary(io_writer *w)
     return file_fail(w->who, w->path, "open");
 }
 
-io_writer *io_create(const char *who, const char *path)
+/* Owner, group and mode of the older file. Where the group can't be kept, its members get no more
+ * than everybody. Failures are passed over: the file is never open to more than the older one. */
+static void keep_mode(int descriptor, const struct stat *older)
 {
-    io_writer *w = memory_alloc(sizeof *w);
-    if (!w) return NULL;
+    struct stat now;
+    mode_t mode = older->st_mode & 07777;
+    if (fstat(descriptor, &now)) return;
+    if (now.st_gid != older->st_gid && fchown(descriptor, (uid_t)-1, older->st_gid))
+        mode &= ~(mode_t)(S_ISGID | S_IRWXG) | (mode & S_IRWXO) << 3;
+    if (now.st_uid != older->st_uid && fchown(descriptor, older->st_uid, (gid_t)-1))
+        mode &= ~(mode_t)S_ISUID;
+    if (mode != (now.st_mode & 07777)) fchmod(descriptor, mode);
+}
+
+static bool begin(io_writer *w, const char *like)
+{
+    struct stat older, there;
+    bool kept = !stat(like, &older) && S_ISREG(older.st_mode);
+    bool any = !lstat(w->path, &there);
+    if (any && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode) && !S_ISLNK(there.st_mode))
+        return ed_fail(ED_IO, "%s: %s: not a regular file: it is not replaced", w->who, w->path),
+               false;
+    w->replaces = any;
+    if (!open_temporary(w, kept ? older.st_mode & 0777 : 0666)) return false;
+    if (kept) keep_mode(w->descriptor, &older);
+    return true;
+}
+
+/* `path` is a new string, which the writer takes; NULL: an error was kept. */
+static io_writer *create(const char *who, char *path, const char *like)
+{
+    io_writer *w = path ? memory_alloc(sizeof *w) : NULL;
+    if (!w) {
+        memory_free(path);
+        return NULL;
+    }
     memset(w, 0, offsetof(io_writer, buffer));
     w->who = who;
-    w->path = text_copy(path);
-    if (w->path && open_temporary(w)) return w;
+    w->path = path;
+    if (begin(w, like ? like : path)) return w;
     free_writer(w);
     return NULL;
+}
+
+/* What a link says, seen from the folder of the link; NULL if it is none (no error) or on failure. */
+static char *read_link(const char *who, const char *path, bool *fine)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlink(path, target, sizeof target);
+    *fine = n < (ssize_t)sizeof target;
+    if (!*fine) ed_fail(ED_IO, "%s: %s: the symbolic link is too long", who, path);
+    if (n < 0 || !*fine) return NULL;
+    size_t folder = *target == '/' ? 0 : (size_t)(io_name_of(path) - path);
+    char *joined = io_text("%.*s%.*s", (int)folder, path, (int)n, target);
+    *fine = joined;
+    return joined;
+}
+
+/* The path behind symbolic links, as a new string, also where the last of them names nothing. */
+static char *follow(const char *who, const char *path)
+{
+    enum { LINKS = 40 };
+    struct stat info;
+    char *at = text_copy(path);
+    bool fine = at;
+    for (int i = 0; fine && i < LINKS; i++) {
+        char *next = read_link(who, at, &fine);
+        if (!next) break;
+        memory_free(at);
+        at = next;
+    }
+    if (fine && !lstat(at, &info) && S_ISLNK(info.st_mode)) {
+        errno = ELOOP;
+        fine = file_fail(who, path, "open");
+    }
+    if (fine) return at;
+    memory_free(at);
+    return NULL;
+}
+
+io_writer *io_create(const char *who, const char *path)
+{
+    struct stat info;
+    /* Also where the link is one that only the system can follow: /dev/stdout to a pipe. */
+    if (!stat(path, &info) && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+        return ed_fail(ED_IO, "%s: %s: not a regular file: it is not replaced", who, path);
+    return create(who, follow(who, path), NULL);
+}
+
+io_writer *io_create_like(const char *who, const char *path, const char *like)
+{
+    return create(who, text_copy(path), like);
 }
 
 static bool writer_fail(io_writer *w, const char *call)
@@ -267,7 +355,22 @@ bool io_seal(io_writer *w)
     return !call_close(descriptor) || writer_fail(w, "close");
 }
 
-/* fsync of the folder of the path. */
+static bool is_name(const char *name, void *wanted)
+{
+    return !strcmp(name, wanted);
+}
+
+/* fsync of the file's folder, where temporary files of killed processes are not left. */
+static bool finish_folder(io_writer *w)
+{
+    char *folder = io_folder_of(w->path);
+    bool good = folder && io_sync_folder(w->who, folder);
+    if (good && w->replaces) io_sweep(folder, is_name, (void *)io_name_of(w->path));
+    memory_free(folder);
+    return good;
+}
+
+/* fsync of the folder that the path lies in. */
 static bool sync_folder_of(const char *who, const char *path)
 {
     char *folder = io_folder_of(path);
@@ -282,7 +385,7 @@ bool io_commit(io_writer *w, bool sync_folder)
         io_discard(w);
         return false;
     }
-    bool good = !sync_folder || sync_folder_of(w->who, w->path);
+    bool good = !sync_folder || finish_folder(w);
     free_writer(w);
     return good;
 }
@@ -306,7 +409,7 @@ void io_discard(io_writer *w)
 
 bool io_write_file(const char *who, const char *path, const void *data, size_t size)
 {
-    io_writer *w = io_create(who, path);
+    io_writer *w = io_create_like(who, path, path);
     if (!w) return false;
     io_write(w, data, size);
     return io_commit(w, true);

@@ -1,10 +1,13 @@
 /*
  * The file layer: the only place with system calls for files of users' data.
  *
- * A file is written under a temporary name next to its own, NAME.tmp.PID.NUMBER, and gets its own
- * name when it is complete and on disk: write, fsync, rename, fsync of the folder. Any failure is
- * an error that names the file and the call; the temporary file is removed, and an older file of
- * that name is unchanged.
+ * A file is written under a temporary name beside its own, NAME.tmp.PID.NUMBER, and appears under
+ * its own when it is complete and on disk: write, fsync, rename, fsync of the folder. Whatever
+ * fails on the way is an error that names the file and the call; the temporary file is removed, and
+ * an older file of the name stays as it was. A file that replaces an older one has its mode and, as
+ * far as the system lets it, its owner and group; temporary files that killed processes left of it
+ * are removed. What is there and no regular file (a device, a pipe, a socket) is never replaced:
+ * ED_IO.
  *
  * Tests make any of these calls fail: io_fault.
  */
@@ -18,12 +21,16 @@
 
 typedef struct io_writer io_writer;
 
-/* Begins a file; `who` (a string constant) begins errors: "who: PATH: write: No space left on
- * device". NULL on failure. */
+/* Begins a file; `who` (a text that stays) begins errors: "who: PATH: write: No space left on
+ * device". A symbolic link is followed: the file that it names is written. NULL on failure. */
 io_writer *io_create(const char *who, const char *path);
 
-/* Appends; continues after short writes and interruptions. After a failure all further calls do
- * nothing and return false. */
+/* The same for a file of a set: a symbolic link is replaced, not followed, and the mode is that of
+ * the file `like`, where it exists. */
+io_writer *io_create_like(const char *who, const char *path, const char *like);
+
+/* Appends; short writes and interruptions are gone on from. After a failure all further calls do
+ * nothing and give false. */
 bool io_write(io_writer *w, const void *data, size_t size);
 
 /* The offset of the next byte: the number of bytes written. */
@@ -44,7 +51,7 @@ bool io_appear_as(io_writer *w, const char *path);
 /* Gives the file up: closes, unlinks, frees. NULL is allowed. */
 void io_discard(io_writer *w);
 
-/* Writes a whole file. */
+/* A whole file at once; a symbolic link is replaced. */
 bool io_write_file(const char *who, const char *path, const void *data, size_t size);
 
 /* ---- Reading --------------------------------------------------------------------------------- */
