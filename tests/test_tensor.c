@@ -676,7 +676,7 @@ static void full_cache(void **state)
     const void *first = freed(20);
     for (int i = 0; i < 10; i++) assert_ptr_equal(freed(20), first);
     assert_true(ed_memory_stats().cached_bytes <= 65 << 20); /* the thread has a few, too */
-    freed(100); /* more than the limit */
+    freed(100);                                              /* more than the limit */
     assert_ptr_equal(freed(20), first);
     ed_memory_set_cache_limit(1 << 30);
 }
