@@ -34,6 +34,7 @@ VERSION   := $(SOVERSION).$(call version,PATCH)
 comma := ,
 space := $(subst x,,x x)
 $(if $(word 2,$(BUILD)),$(error eddy: BUILD='$(BUILD)' has a space, which a target of make cannot have))
+$(if $(findstring ',$(CC))$(findstring ",$(CC)),$(error eddy: CC=$(CC) has quotes, which a folder of objects cannot have))
 
 # A folder of objects for each compiler with its options ("ccache gcc -m64": ccache-gcc-m64) and for
 # each kind of build.

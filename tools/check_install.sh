@@ -13,11 +13,10 @@ try() {                                         # try WHAT COMMAND...: whether i
     shift
     "$@" > "$folder/log" 2>&1 || { echo "check: $what:" >&2; cat "$folder/log" >&2; exit 1; }
 }
-build() {                                       # build WHAT COMMAND: a command of the shell, since pkg-config quotes its words
+build() {                                       # build WHAT COMMAND: a line of the shell: pkg-config and make quote their words
     try "$1" sh -c "$2"
 }
-# shellcheck disable=SC2086  # make with its settings
-try "make install" $make install PREFIX="$place"
+build "make install" "$make install PREFIX='$place'"
 export PKG_CONFIG_PATH="$place/lib/pkgconfig"
 cflags="$(pkg-config --cflags eddy) -Wall -Wextra -Werror"
 libs=$(pkg-config --libs eddy)
@@ -94,8 +93,7 @@ fi
 # ---- Without debug information
 
 before=$(du -sk "$place/lib" | cut -f 1)
-# shellcheck disable=SC2086
-try "make install-strip" $make install-strip PREFIX="$place"
+build "make install-strip" "$make install-strip PREFIX='$place'"
 after=$(du -sk "$place/lib" | cut -f 1)
 try "install-strip makes the libraries smaller: $before to $after KB" [ "$after" -lt "$before" ]
 build "a C program with the stripped libeddy.a" "$CC $cflags examples/first.c $archive -o '$place/static'"
