@@ -34,6 +34,7 @@ VERSION   := $(SOVERSION).$(call version,PATCH)
 comma := ,
 space := $(subst x,,x x)
 $(if $(word 2,$(BUILD)),$(error eddy: BUILD='$(BUILD)' has a space, which a target of make cannot have))
+$(if $(word 2,$(OBJ)),$(error eddy: OBJ='$(OBJ)' has a space, which a target of make cannot have))
 $(if $(findstring ',$(CC))$(findstring ",$(CC)),$(error eddy: CC=$(CC) has quotes, which a folder of objects cannot have))
 
 # A folder of objects for each compiler with its options ("ccache gcc -m64": ccache-gcc-m64) and for
@@ -47,7 +48,7 @@ OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HAR
 SETUP := CC='$(CC)' tools/setup.sh
 GOALS := $(filter-out clean help format deps ci-long fuzz,$(or $(MAKECMDGOALS),all))
 PARTS := $(if $(GOALS),library)
-PARTS += $(if $(filter-out lib demo bench interop,$(GOALS)),lua)
+PARTS += $(if $(filter-out lib configure demo bench interop,$(GOALS)),lua)
 PARTS += $(if $(filter test,$(GOALS))$(findstring /tests/,$(GOALS)),tests)
 ifneq ($(strip $(PARTS)),)
 include $(PARTS:%=$(OBJ)/%.mk)
@@ -98,7 +99,7 @@ LIBS        = $(DEPS_LIBS) -lm -lpthread
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib deps test ci-long interop fuzz fuzz_program demo bench install install-strip check format clean help
+.PHONY: all lib configure deps test ci-long interop fuzz fuzz_program demo bench install install-strip check format clean help
 .SECONDARY:
 all: lib $(PROGRAM) $(REPL) $(MODULE)
 
@@ -112,7 +113,7 @@ help:
 	@echo 'make fuzz [SECONDS=600]   readers of files against damaged ones, Lua against any calls, by clang with its libFuzzer'
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
-	@echo 'make check                layout, includes, exported names, mistakes that must not compile, programs against an installation'
+	@echo 'make check                layout, includes, exported names, mistakes that must not compile, programs against an installation, by hand and by CMake'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt; install-strip: without debug information'
 	@echo 'settings: CC OPT SAN=address,undefined HARD=1 ONLY=test_ops V=1 BUILD PREFIX PEERS SECONDS'
 
@@ -133,6 +134,9 @@ $(OBJ)/include/eddy/%.h: %.h
 
 $(OBJ)/library.mk $(OBJ)/lua.mk $(OBJ)/tests.mk: tools/setup.sh
 	$(Q)$(SETUP) $(if $(filter demo test,$(GOALS)),--install) $(basename $(@F)) $@
+
+# For CMake: what the library needs is in $(OBJ)/library.mk.
+configure: $(OBJ)/library.mk
 
 deps:
 	$(Q)for part in library lua tests; do $(SETUP) --install $$part $(OBJ)/$$part.mk || exit 1; done
@@ -292,13 +296,16 @@ check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES)
 	$(Q)tools/check.sh $(OBJ) $(FLOORS) programs lua
 	$(Q)CC='$(CC)' tools/check_mistakes.sh
 	$(Q)CC='$(CC)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
+	$(Q)tools/check_cmake.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 
 # Where things go, as words of the shell.
 AT         := '$(DESTDIR)$(PREFIX)'
 LUA_FOLDER := lib/lua/5.4
+fill_in     = sed -e 's|@PREFIX@|$(if $(filter /%,$(PREFIX)),,$(CURDIR)/)$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' \
+              -e 's|@SOVERSION@|$(SOVERSION)|' -e 's|@LIBS@|$(LIBS)|'
 
 install: lib $(PROGRAM) $(REPL) $(MODULE)
-	install -d $(AT)/bin $(AT)/lib/pkgconfig $(AT)/$(LUA_FOLDER) $(AT)/include
+	install -d $(AT)/bin $(AT)/lib/pkgconfig $(AT)/lib/cmake/Eddy $(AT)/$(LUA_FOLDER) $(AT)/include
 	cp -R $(OBJ)/include/. $(AT)/include
 	install -m 755 $(PROGRAM) $(REPL) $(AT)/bin/
 	install -m 755 $(MODULE) $(AT)/$(LUA_FOLDER)/
@@ -306,8 +313,9 @@ install: lib $(PROGRAM) $(REPL) $(MODULE)
 	install -m 755 $(OBJ)/libeddy.so $(AT)/lib/libeddy.so.$(VERSION)
 	ln -sf libeddy.so.$(VERSION) $(AT)/lib/libeddy.so.$(SOVERSION)
 	ln -sf libeddy.so.$(SOVERSION) $(AT)/lib/libeddy.so
-	sed -e 's|@PREFIX@|$(if $(filter /%,$(PREFIX)),,$(CURDIR)/)$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' \
-	    tools/eddy.pc.in > $(AT)/lib/pkgconfig/eddy.pc
+	$(fill_in) tools/eddy.pc.in > $(AT)/lib/pkgconfig/eddy.pc
+	$(fill_in) tools/EddyConfig.cmake.in > $(AT)/lib/cmake/Eddy/EddyConfig.cmake
+	$(fill_in) tools/EddyConfigVersion.cmake.in > $(AT)/lib/cmake/Eddy/EddyConfigVersion.cmake
 
 # Without what only debuggers and profilers read: a fifth of the size.
 install-strip: install
