@@ -20,11 +20,13 @@ typedef struct cells {
     int64_t n;                   /* channels in the chunk */
 } cells;
 
+#ifdef ISA
 /* Elements from the image's first to that of a cell. */
 static inline int64_t cell_at(const cells *c, int64_t h, int64_t w)
 {
     return (h * c->width + w) * c->channels;
 }
+#endif
 
 /* Over one window's cells: `image` is its chunk's first element, `pooled` the window's. */
 typedef struct pool_loops {

@@ -312,9 +312,9 @@ static bool apply_kernel(ed_call *call)
     ed_tensor *const *written = call->inputs, *const *gradients = call->inputs + call->n_writes;
     for (int i = 0; i < n; i++) {
         optim_job *job = &o->jobs[i];
-        *job = (optim_job){.dtype = written[0]->dtype, .scale = 1};
-        job->part =
-            (optim_part){.n = written[0]->size, .g = gradients[i]->data, .w = (*written++)->data};
+        const ed_tensor *w = *written++;
+        *job = (optim_job){.dtype = w->dtype, .scale = 1};
+        job->part = (optim_part){.n = w->size, .g = gradients[i]->data, .w = w->data};
         for (int s = 0; s < OPTIM_SLOTS; s++)
             if (o->slots & 1u << s) job->part.slots[s] = (*written++)->data;
     }

@@ -222,7 +222,7 @@ ed_tensor *ed_constant_within(ed_dtype dtype, const void *data, size_t bytes, ed
 #define ED_BYTES_OF_(array)                                                                        \
     (__builtin_types_compatible_p(__typeof__(array), __typeof__(&(array)[0]))                      \
          ? __builtin_object_size(array, 0)                                                         \
-         : sizeof(array))
+         : sizeof(__typeof__(array)))
 
 /*
  * A tensor on the caller's own memory, row-major, without a copy. The memory must not change while

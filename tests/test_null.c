@@ -205,6 +205,7 @@ static void call_autodiff(call *now)
 /* optim/optim.h */
 static void call_optim(call *now)
 {
+    FAILS(ed_optimizer_learning_rate, (ed_optimizer_learning_rate)(NULL) == 0);
     RETURNS(ed_optimizer_sgd_with, ((void)(ed_optimizer_sgd_with)(NULL), true));
     RETURNS(ed_optimizer_adam_with, ((void)(ed_optimizer_adam_with)(NULL), true));
     RETURNS(ed_optimizer_rmsprop_with, ((void)(ed_optimizer_rmsprop_with)(NULL), true));
