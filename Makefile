@@ -9,6 +9,9 @@ OPT    = -O2
 SAN    =
 # 1: the test build that hurts (tensor/hard.h); a folder of objects of its own too.
 HARD   =
+# 0: without what reads .npz files that are compressed by LZMA, by bzip2.
+LZMA   =
+BZIP2  =
 # 1: show the commands.
 V      =
 # Folder with MNIST in IDX form, for the demo.
@@ -37,11 +40,13 @@ $(if $(word 2,$(BUILD)),$(error eddy: BUILD='$(BUILD)' has a space, which a targ
 $(if $(word 2,$(OBJ)),$(error eddy: OBJ='$(OBJ)' has a space, which a target of make cannot have))
 $(if $(findstring ',$(CC))$(findstring ",$(CC)),$(error eddy: CC=$(CC) has quotes, which a folder of objects cannot have))
 
+WITHOUT := $(strip $(if $(filter 0,$(LZMA)),LZMA) $(if $(filter 0,$(BZIP2)),BZIP2))
+
 # A folder of objects for each compiler with its options ("ccache gcc -m64": ccache-gcc-m64) and for
 # each kind of build.
 CC_NAME := $(subst $(space)-,-,$(strip $(foreach w,$(CC),$(if $(filter -%,$(w)),$(subst /,_,$(w)),$(notdir $(w))))))
 CC_NAME := $(subst =,_,$(subst :,_,$(subst $(comma),_,$(subst $(space),-,$(CC_NAME)))))
-OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HARD),-hard)
+OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HARD),-hard)$(if $(WITHOUT),-without-$(subst $(space),-,$(WITHOUT)))
 
 # What the packages say of themselves: each goal needs those of its parts. Only `make deps`, and
 # what begins with it, installs what is missing.
@@ -89,7 +94,8 @@ MODULE   := $(OBJ)/lua/eddy.so
 
 WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-psabi -Wno-missing-field-initializers \
               $(if $(CLANG),-Wno-initializer-overrides,-Wno-override-init)
-CFLAGS      = $(OPT) -g
+# Every function has a section, so that a program linked with --gc-sections has only what it uses.
+CFLAGS      = $(OPT) -g -ffunction-sections -fdata-sections
 SANFLAGS   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED)
 ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenmp-simd -fno-math-errno -fno-trapping-math \
               -ffp-contract=off -I. $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) \
@@ -115,7 +121,7 @@ help:
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
 	@echo 'make check                layout, includes, exported names, mistakes that must not compile, programs against an installation, by hand and by CMake'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt; install-strip: without debug information'
-	@echo 'settings: CC OPT SAN=address,undefined HARD=1 ONLY=test_ops V=1 BUILD PREFIX PEERS SECONDS'
+	@echo 'settings: CC OPT SAN=address,undefined HARD=1 LZMA=0 BZIP2=0 ONLY=test_ops V=1 BUILD PREFIX PEERS SECONDS'
 
 # ---- Building
 
@@ -140,6 +146,8 @@ configure: $(OBJ)/library.mk
 
 deps:
 	$(Q)for part in library lua tests; do $(SETUP) --install $$part $(OBJ)/$$part.mk || exit 1; done
+
+$(OBJ)/io/zip.o $(OBJ)/tests/test_npy.o: SIMDFLAGS += $(WITHOUT:%=-DEDDY_WITHOUT_%)
 
 $(OBJ)/%.o: %.c
 	$(call say,CC    $<)

@@ -12,8 +12,12 @@
  */
 #include "io/zip.h"
 #include "io/checksum.h"
+#ifndef EDDY_WITHOUT_BZIP2
 #include <bzlib.h>
+#endif
+#ifndef EDDY_WITHOUT_LZMA
 #include <lzma.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -206,8 +210,12 @@ struct zip_stream {
     bool ended, checked;
     union {
         z_stream deflated;
+#ifndef EDDY_WITHOUT_BZIP2
         bz_stream bzip2;
+#endif
+#ifndef EDDY_WITHOUT_LZMA
         lzma_stream lzma;
+#endif
     };
     uint8_t *next; /* the unread input */
     size_t unread;
@@ -304,6 +312,8 @@ static void deflated_end(zip_stream *s)
 
 /* ---- bzip2 */
 
+#ifndef EDDY_WITHOUT_BZIP2
+
 static void *bzip2_allocate(void *unused, int count, int size)
 {
     (void)unused;
@@ -338,7 +348,11 @@ static void bzip2_end(zip_stream *s)
     BZ2_bzDecompressEnd(&s->bzip2);
 }
 
+#endif
+
 /* ---- LZMA */
+
+#ifndef EDDY_WITHOUT_LZMA
 
 static void *lzma_allocate(void *unused, size_t count, size_t size)
 {
@@ -404,21 +418,39 @@ static void lzma_finish(zip_stream *s)
     lzma_end(&s->lzma);
 }
 
+#endif
+
 /* ---- All of them */
 
 static const codec *codec_of(unsigned method)
 {
     static const codec stored = {stored_begin, stored_step, stored_end},
-                       deflated = {deflated_begin, deflated_step, deflated_end},
-                       bzip2 = {bzip2_begin, bzip2_step, bzip2_end},
-                       lzma = {lzma_begin, lzma_step, lzma_finish};
+                       deflated = {deflated_begin, deflated_step, deflated_end};
+#ifndef EDDY_WITHOUT_BZIP2
+    static const codec bzip2 = {bzip2_begin, bzip2_step, bzip2_end};
+#endif
+#ifndef EDDY_WITHOUT_LZMA
+    static const codec lzma = {lzma_begin, lzma_step, lzma_finish};
+#endif
     switch (method) {
     case STORED: return &stored;
     case DEFLATED: return &deflated;
+#ifndef EDDY_WITHOUT_BZIP2
     case BZIP2: return &bzip2;
+#endif
+#ifndef EDDY_WITHOUT_LZMA
     case LZMA: return &lzma;
+#endif
     default: return NULL;
     }
+}
+
+/* Why a method has no codec. */
+static const char *no_codec(unsigned method)
+{
+    if (method == BZIP2) return "it is compressed by bzip2, which this build of Eddy lacks";
+    if (method == LZMA) return "it is compressed by LZMA, which this build of Eddy lacks";
+    return "its compression method is not supported";
 }
 
 /* Skips the local header, which must match the member's entry. */
@@ -443,7 +475,7 @@ zip_stream *zip_begin(const io_file *file, const zip_member *member, zip_fault *
 {
     *fault = (zip_fault){0};
     const codec *method = codec_of(member->method);
-    if (!method) return unknown(fault, "its compression method is not supported"), NULL;
+    if (!method) return unknown(fault, no_codec(member->method)), NULL;
     if (member->flags & ENCRYPTED) return unknown(fault, "it is encrypted"), NULL;
     zip_stream *s = memory_alloc(sizeof *s);
     if (!s) return NULL;

@@ -172,6 +172,19 @@ static void check_npz(const char *name, const char *file, const json *verdict, e
     }
 }
 
+/* Whether this build lacks the method that the file is compressed by. */
+static bool is_without(const char *file)
+{
+    bool bzip2 = false, lzma = false;
+#ifdef EDDY_WITHOUT_BZIP2
+    bzip2 = true;
+#endif
+#ifdef EDDY_WITHOUT_LZMA
+    lzma = true;
+#endif
+    return (bzip2 && strstr(file, "bzip2")) || (lzma && strstr(file, "lzma"));
+}
+
 static void verdicts(void **state)
 {
     (void)state;
@@ -185,6 +198,7 @@ static void verdicts(void **state)
         char name[128];
         snprintf(name, sizeof name, "made/npy/%s", json_key(files, i));
         const char *file = in_data("tf/%s", name);
+        if (is_without(name)) continue;
         if (strstr(name, ".npz"))
             check_npz(json_key(files, i), file, json_at(files, i), values);
         else
@@ -859,6 +873,12 @@ static void damaged_forms(void **state)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         int32_t elements[50];
         size_t n;
+        if (is_without(files[i])) {
+            assert_null(ed_archive_get(opened(in_data("tf/%s", files[i])), "a"));
+            assert_error("which this build of Eddy lacks");
+            ed_clear_error();
+            continue;
+        }
         unsigned char *good = read_bytes(in_data("tf/%s", files[i]), &n);
         {
             ED_SCOPE;
@@ -1110,8 +1130,8 @@ static void refusals(void **state)
 static void refusals_of_forms(void **state)
 {
     (void)state;
-    no_memory_no_disk(in_data("tf/made/npy/bzip2.npz"));
-    no_memory_no_disk(in_data("tf/made/npy/lzma.npz"));
+    if (!is_without("bzip2")) no_memory_no_disk(in_data("tf/made/npy/bzip2.npz"));
+    if (!is_without("lzma")) no_memory_no_disk(in_data("tf/made/npy/lzma.npz"));
     no_memory_no_disk(in_data("tf/made/npy/data_descriptors.npz"));
 }
 

@@ -42,6 +42,11 @@ build "a C program with libeddy.so" "$CC -std=c11 $cflags examples/first.c $libs
 try "it runs" env LD_LIBRARY_PATH="$place/lib" "$place/shared"
 build "a C program with libeddy.a" "$CC $cflags examples/first.c $archive -o '$place/static'"
 try "it runs" "$place/static"
+build "the same with --gc-sections" "$CC $cflags examples/first.c $archive -Wl,--gc-sections -o '$place/small'"
+try "it runs" "$place/small"
+strip "$place/static" "$place/small"
+whole=$(wc -c < "$place/static") used=$(wc -c < "$place/small")
+try "--gc-sections drops at least a tenth of $whole bytes: $used stay" [ "$used" -lt $((whole / 10 * 9)) ]
 if command -v "${CXX:-c++}" > /dev/null; then
     build "a C++ program" "${CXX:-c++} $cflags '$folder/first.cc' $libs -o '$place/plus'"
     try "it runs" env LD_LIBRARY_PATH="$place/lib" "$place/plus"
