@@ -20,6 +20,8 @@ DATA   =
 ONLY   =
 # How long `make fuzz` runs each target.
 SECONDS = 60
+# Where make install-module puts eddy.so for Lua.
+MODULE_DIR = $(PREFIX)/lib/lua/5.4
 # Python with tensorflow and safetensors, for interop; empty: looked for.
 PEERS  =
 
@@ -53,7 +55,8 @@ OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HAR
 SETUP := CC='$(CC)' tools/setup.sh
 GOALS := $(filter-out clean help format deps ci-long fuzz,$(or $(MAKECMDGOALS),all))
 PARTS := $(if $(GOALS),library)
-PARTS += $(if $(filter-out lib configure demo bench interop,$(GOALS)),lua)
+NO_LUA := lib configure demo bench interop $(if $(filter command%,$(origin LUA_CFLAGS)),module install-module)
+PARTS += $(if $(filter-out $(NO_LUA),$(GOALS)),lua)
 PARTS += $(if $(filter test,$(GOALS))$(findstring /tests/,$(GOALS)),tests)
 ifneq ($(strip $(PARTS)),)
 include $(PARTS:%=$(OBJ)/%.mk)
@@ -105,7 +108,7 @@ LIBS        = $(DEPS_LIBS) -lm -lpthread
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib configure deps test ci-long interop fuzz fuzz_program demo bench install install-strip check format clean help
+.PHONY: all lib configure deps test ci-long interop fuzz fuzz_program demo bench module install install-module install-strip check format clean help
 .SECONDARY:
 all: lib $(PROGRAM) $(REPL) $(MODULE)
 
@@ -308,15 +311,14 @@ check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES)
 
 # Where things go, as words of the shell.
 AT         := '$(DESTDIR)$(PREFIX)'
-LUA_FOLDER := lib/lua/5.4
+AT_MODULE  := '$(DESTDIR)$(MODULE_DIR)'
 fill_in     = sed -e 's|@PREFIX@|$(if $(filter /%,$(PREFIX)),,$(CURDIR)/)$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' \
               -e 's|@SOVERSION@|$(SOVERSION)|' -e 's|@LIBS@|$(LIBS)|'
 
-install: lib $(PROGRAM) $(REPL) $(MODULE)
-	install -d $(AT)/bin $(AT)/lib/pkgconfig $(AT)/lib/cmake/Eddy $(AT)/$(LUA_FOLDER) $(AT)/include
+install: lib $(PROGRAM) $(REPL) install-module
+	install -d $(AT)/bin $(AT)/lib/pkgconfig $(AT)/lib/cmake/Eddy $(AT)/include
 	cp -R $(OBJ)/include/. $(AT)/include
 	install -m 755 $(PROGRAM) $(REPL) $(AT)/bin/
-	install -m 755 $(MODULE) $(AT)/$(LUA_FOLDER)/
 	install -m 644 $(OBJ)/libeddy.a $(AT)/lib/
 	install -m 755 $(OBJ)/libeddy.so $(AT)/lib/libeddy.so.$(VERSION)
 	ln -sf libeddy.so.$(VERSION) $(AT)/lib/libeddy.so.$(SOVERSION)
@@ -325,9 +327,16 @@ install: lib $(PROGRAM) $(REPL) $(MODULE)
 	$(fill_in) tools/EddyConfig.cmake.in > $(AT)/lib/cmake/Eddy/EddyConfig.cmake
 	$(fill_in) tools/EddyConfigVersion.cmake.in > $(AT)/lib/cmake/Eddy/EddyConfigVersion.cmake
 
+# For luarocks, which says where its Lua is: LUA_CFLAGS=-Idir.
+module: $(MODULE)
+
+install-module: $(MODULE)
+	install -d $(AT_MODULE)
+	install -m 755 $(MODULE) $(AT_MODULE)/
+
 # Without what only debuggers and profilers read: a fifth of the size.
 install-strip: install
-	$(STRIP) --strip-unneeded $(AT)/lib/libeddy.so.$(VERSION) $(AT)/$(LUA_FOLDER)/$(notdir $(MODULE)) \
+	$(STRIP) --strip-unneeded $(AT)/lib/libeddy.so.$(VERSION) $(AT_MODULE)/$(notdir $(MODULE)) \
 	    $(AT)/bin/$(notdir $(PROGRAM)) $(AT)/bin/$(notdir $(REPL))
 	$(STRIP) --strip-debug $(AT)/lib/libeddy.a
 
