@@ -12,10 +12,10 @@ extern const ed_op *const __start_ed_ops[] __attribute__((visibility("hidden")))
 extern const ed_op *const __stop_ed_ops[] __attribute__((visibility("hidden")));
 
 static struct {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* recursive: an error handler may look ops up */
     const ed_op **ops;
     int count, capacity;
-} table = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP}; /* an error handler may look ops up */
+} table;
 
 /* Where the name is, or would be. */
 static int position(const char *name)
@@ -135,15 +135,21 @@ static void unlock_table(void)
     pthread_mutex_unlock(&table.lock);
 }
 
-/* A child of fork finds the table whole; its thread is not the one that locked it. */
-static void renew_lock(void)
+/* POSIX has no initializer of a recursive mutex. A child of fork makes a new one: it finds the table
+ * whole, but its thread is not the one that locked it. */
+static void make_lock(void)
 {
-    table.lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&table.lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
 }
 
-__attribute__((constructor(103))) static void watch_forks(void)
+__attribute__((constructor(103))) static void begin(void)
 {
-    pthread_atfork(lock_table, unlock_table, renew_lock);
+    make_lock();
+    pthread_atfork(lock_table, unlock_table, make_lock);
 }
 
 __attribute__((destructor(103))) static void end(void)
