@@ -454,6 +454,16 @@ void io_close(io_file *file)
     *file = (io_file){.descriptor = -1};
 }
 
+bool io_is_whole(const io_file *file)
+{
+    struct stat info;
+    if (fstat(file->descriptor, &info)) return file_fail(file->who, file->path, "fstat");
+    if (info.st_size >= file->size) return true;
+    return ed_fail(ED_DATA_LOSS, "%s: %s: the file was truncated from %lld bytes to %lld",
+                   file->who, file->path, (long long)file->size, (long long)info.st_size),
+           false;
+}
+
 bool io_is_current(const io_file *file)
 {
     struct stat opened, named;

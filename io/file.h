@@ -73,6 +73,9 @@ static inline bool io_is_loss(ed_error_code code)
 bool io_open(io_file *file, const char *who, const char *path);
 void io_close(io_file *file);
 
+/* ED_DATA_LOSS if the file has become shorter since it was opened. */
+bool io_is_whole(const io_file *file);
+
 /* Whether its path still names the file that is open, and not one that replaced it. */
 bool io_is_current(const io_file *file);
 
@@ -86,8 +89,10 @@ bool io_try_read_at(const io_file *file, int64_t offset, void *to, size_t size);
  * memory_free frees data. */
 bool io_read_file(const char *who, const char *path, size_t limit, uint8_t **data, size_t *size);
 
-/* Maps the file's bytes, read only, while the returned buffer exists (with one reference; data
- * points to the first byte; an empty file gives a buffer too). */
+/* The file's bytes in memory, read only, as long as the buffer that is returned (with one
+ * reference; data points at the first byte; an empty file gives a buffer all the same).
+ * Where the file becomes shorter later, reading what it lost ends the process: io_is_whole is asked
+ * before bytes are given to users. */
 ed_buffer *io_map(const io_file *file);
 
 /* ---- Folders and names ----------------------------------------------------------------------- */

@@ -15,10 +15,12 @@
 /* ---- One tensor: .npy ------------------------------------------------------------------------ */
 
 /*
- * The tensor of a .npy file: memory-mapped if the file's layout allows it, else read (a mapped file
- * must not be overwritten in place while the tensor lives; replacing it by rename is fine). Fortran
- * order becomes a transposed view; big-endian elements are swapped. Fails for dtypes that tensors
- * don't support, among them pickled objects (which are never loaded), and for damaged files.
+ * The tensor of a .npy file: mapped, not read, where the file's layout allows it (the file must
+ * then not be overwritten or truncated in place while the tensor lives: its values would change, or
+ * a read beyond the new end would end the process by SIGBUS; replacing it by rename is fine).
+ * Fortran order becomes a transposed view; big-endian elements are swapped. Fails for dtypes that
+ * tensors don't support, pickled objects among them (which are never loaded), and for damaged
+ * files.
  */
 ed_tensor *ed_read_npy(const char *path);
 
@@ -60,8 +62,9 @@ ed_ints ed_archive_shape(const ed_archive *archive, int64_t i);
 /* The size in the file in bytes. */
 int64_t ed_archive_bytes(const ed_archive *archive, int64_t i);
 
-/* Tensor i, memory-mapped if the layout allows it. Fails with ED_UNIMPLEMENTED for a dtype or
- * rank that tensors don't support, with ED_DATA_LOSS for damaged data. */
+/* Tensor i, mapped where the layout allows it: see ed_read_npy. Fails with
+ * ED_UNIMPLEMENTED for a dtype or rank that tensors don't support, with ED_DATA_LOSS for damage, a
+ * file that was truncated after it was opened among it. */
 ed_tensor *ed_archive_tensor(ed_archive *archive, int64_t i);
 
 /* The same by name; ED_NOT_FOUND if there is none of that name. */

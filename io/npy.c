@@ -550,7 +550,8 @@ static ed_tensor *npy_tensor(void *self, int64_t i)
     const npy_header *h = &f->header;
     (void)i;
     if (!io_dtype_to(h->dtype) || h->rank > ED_MAX_RANK) return npy_refuse_file(f);
-    if (npy_lies_well(h, h->size)) return npy_view(h, f->map, h->size);
+    if (npy_lies_well(h, h->size))
+        return io_is_whole(&f->file) ? npy_view(h, f->map, h->size) : NULL;
     ed_tensor *t = npy_room(h);
     if (!t) return NULL;
     if (io_read_at(&f->file, h->size, t->data, (size_t)h->bytes)) return npy_settle(h, t);

@@ -311,7 +311,8 @@ static ed_tensor *npz_tensor(void *self, int64_t i)
     int64_t elements = m->place + m->header.size;
     bool stored = m->zip->method == 0;
     if (!stored || !npy_lies_well(&m->header, elements)) return unpacked(z, m);
-    return check_member(z, m) ? npy_view(&m->header, z->map, elements) : NULL;
+    return check_member(z, m) && io_is_whole(&z->file) ? npy_view(&m->header, z->map, elements)
+                                                       : NULL;
 }
 
 static bool npz_stream(void *self, int64_t i, io_sink *take, void *user)

@@ -425,7 +425,8 @@ static ed_tensor *safetensors_tensor(void *self, int64_t i)
     const member *m = &s->members[i];
     ed_dtype dtype = io_dtype_to(m->kind->dtype);
     bool direct = m->end > m->begin && dtype != ED_BOOL && m->begin % (m->kind->bits / 8) == 0;
-    return direct ? mapped(s, m, dtype) : copied(s, m, dtype);
+    if (!direct) return copied(s, m, dtype);
+    return io_is_whole(&s->file) ? mapped(s, m, dtype) : NULL;
 }
 
 /* Read, not mapped: a disk failure is then an error, not a signal. */

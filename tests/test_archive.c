@@ -539,6 +539,24 @@ static void damage(void **state)
     assert_int_equal(folder_files(false), 2);
 }
 
+/* A file that became shorter after it was opened is damaged, and no end of the process. */
+static void truncated_when_open(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"npy", "npz", "safetensors", "bundle"};
+    for (int i = 0; i < 4; i++) {
+        ED_SCOPE;
+        archive_item item = item_of("x", ed_ones(ED_SHAPE(3, 5000)));
+        assert_true(write_items(kinds[i], in_folder("t"), &item, 1));
+        ed_archive *archive = opened("t");
+        assert_int_equal(truncate(in_folder("%s", i == 3 ? "t.data-00000-of-00001" : "t"), 20000),
+                         0);
+        assert_null(ed_archive_get(archive, i ? "x" : ""));
+        failed_with(ED_DATA_LOSS, i == 3 ? "x" : in_folder("t"));
+        folder_files(true);
+    }
+}
+
 /* Without its data all that is known of a bundle are names. */
 static void missing_data(void **state)
 {
@@ -638,6 +656,7 @@ int main(void)
                                        TEST(strings),
                                        TEST(packed),
                                        TEST(damage),
+                                       TEST(truncated_when_open),
                                        TEST(missing_data),
                                        TEST(foreign),
                                        TEST(no_memory)};
