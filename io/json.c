@@ -42,7 +42,7 @@ bool io_is_utf8(const void *data, size_t size)
     return utf8_end(data, end) == end;
 }
 
-static char *put_utf8(char *to, uint32_t c)
+char *io_put_utf8(char *to, uint32_t c)
 {
     int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -157,7 +157,7 @@ static bool pass_text(io_json *j, bool decode, io_span *text)
         if (c == '\\') {
             int32_t meant = escaped(&from, j->end);
             if (meant < 0) return io_json_fail(j, "invalid escape in a string");
-            if (decode) to = put_utf8(to, (uint32_t)meant);
+            if (decode) to = io_put_utf8(to, (uint32_t)meant);
         } else {
             if (decode) *to++ = *from;
             from++;

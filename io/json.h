@@ -69,6 +69,9 @@ bool io_json_end(io_json *j);
 /* Whether the bytes are valid UTF-8: shortest forms only, no surrogates, nothing above U+10FFFF. */
 bool io_is_utf8(const void *data, size_t size);
 
+/* Writes a code point, at most 0x10ffff, as UTF-8: up to 4 bytes. Returns what follows them. */
+char *io_put_utf8(char *to, uint32_t c);
+
 /* Writes a string as JSON, in quotes: escapes only where required, UTF-8 unchanged. */
 void io_put_json_text(io_buffer *b, const char *text);
 

@@ -283,6 +283,22 @@ static void counting(void **state)
     assert_true(first(w) == 2);
 }
 
+/* A prefix without a name is refused before anything is counted or written. */
+static void prefix_without_name(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_checkpoint *c = ed_checkpoint("v", floats(2, 1));
+    const char *prefixes[] = {"", in_folder("deep/"), "/"};
+    for (int i = 0; i < 3; i++) {
+        assert_null(ed_checkpoint_save(c, prefixes[i]));
+        assert_int_equal(ed_error_kind(), ED_INVALID_ARGUMENT);
+        ed_clear_error();
+        assert_int_equal(ed_checkpoint_save_counter(c), 0);
+    }
+    assert_int_not_equal(access("-1.index", F_OK), 0);
+}
+
 /* ---- Refused allocations --------------------------------------------------------------------- */
 
 /* Each allocation of a save, a restore and the steps after it in turn: an error, nothing lost. */
@@ -374,6 +390,7 @@ int main(void)
         cmocka_unit_test_teardown(own_structures, check_end),
         cmocka_unit_test_teardown(counting, check_end),
         cmocka_unit_test_teardown(resumes_exactly, check_end),
+        cmocka_unit_test_teardown(prefix_without_name, check_end),
         cmocka_unit_test_teardown(refused_memory, check_end),
         cmocka_unit_test_teardown(refused_memory_while_waiting, check_end),
     };

@@ -294,6 +294,7 @@ static void texts_read(void **unused)
         "model_checkpoint_path: \"a-1\"; all_model_checkpoint_paths: [ 'x', \"a-1\" ];",
         "model_checkpoint_path: \"old\" model_checkpoint_path: \"a-1\"",
         "all_model_checkpoint_paths: [] model_checkpoint_path: \"\\x61\\055\\61\"",
+        "model_checkpoint_path: \"\\u0061-\\U00000031\"",
         "last_preserved_timestamp: inf model_checkpoint_path: \"a-1\" #",
         "all_model_checkpoint_timestamps: [1, -2.5e3, .5, nan, 1.5f] model_checkpoint_path: 'a-1'",
     };
@@ -305,6 +306,11 @@ static void texts_read(void **unused)
         "model_checkpoint_path: \"a-1\\q\"",
         "model_checkpoint_path: \"a-1\\x\"",
         "model_checkpoint_path: \"a-1\\777\"",
+        "model_checkpoint_path: \"a-1\\u12\"",
+        "model_checkpoint_path: \"a-1\\u0000\"",
+        "model_checkpoint_path: \"a-1\\ud800\"",
+        "model_checkpoint_path: \"a-1\\ud800\\u0041\"",
+        "model_checkpoint_path: \"a-1\\U00110000\"",
         "model_checkpoint_path: \"a-1\\0\"",
         "model_checkpoint_path: [\"a-1\"]",
         "model_checkpoint_path { }",
@@ -325,6 +331,10 @@ static void texts_read(void **unused)
         same_name(s.latest, folder_root, "a-1");
         state_free(&s);
     }
+    assert_int_equal(read_as_state("model_checkpoint_path: '\\u00fc\\u20ac\\ud83d\\ude00-1'", &s),
+                     STATE_READ);
+    same_name(s.latest, folder_root, "\u00fc\u20ac\U0001f600-1");
+    state_free(&s);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (read_as_state(bad[i], &s) != STATE_DAMAGED) fail_msg("taken: %s", bad[i]);
     assert_fine();

@@ -234,6 +234,9 @@ static bool name_as_newest(const char *path)
 const char *ed_checkpoint_save(ed_checkpoint *checkpoint, const char *prefix)
 {
     if (NULL_GIVEN("checkpoint_save", checkpoint, prefix)) return NULL;
+    if (!*io_name_of(prefix))
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "checkpoint_save: prefix must end in a file name, got '%s'", prefix);
     if (checkpoint->save_counter == INT64_MAX)
         return ed_fail(ED_OUT_OF_RANGE, "checkpoint_save: the save counter would overflow");
     checkpoint->save_counter++;

@@ -91,7 +91,30 @@ static int digit_of(char c)
                                                     : 99;
 }
 
-/* One byte after a backslash: a letter, or up to three octal or two hexadecimal digits. */
+/* Exactly so many hexadecimal digits; -1 if there are fewer. */
+static int64_t read_hex(reader *r, int digits)
+{
+    int64_t value = 0;
+    for (; digits && digit_of(*r->at) < 16; digits--) value = value * 16 + digit_of(*r->at++);
+    return digits ? -1 : value;
+}
+
+/* After \u or \U: a code point, also one of two \u that are UTF-16's surrogates. */
+static bool read_code_point(reader *r, io_buffer *b, int digits)
+{
+    char bytes[4];
+    int64_t c = read_hex(r, digits);
+    if (c >= 0xd800 && c < 0xdc00 && digits == 4 && take_mark(r, '\\') && take_mark(r, 'u')) {
+        int64_t low = read_hex(r, 4);
+        c = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((c - 0xd800) << 10) + low - 0xdc00 : -1;
+    }
+    if (c < 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return note_damage(r);
+    io_put(b, bytes, (size_t)(io_put_utf8(bytes, (uint32_t)c) - bytes));
+    return true;
+}
+
+/* After a backslash: a letter, up to three octal or two hexadecimal digits for a byte, or a code
+ * point. */
 static bool read_escape(reader *r, io_buffer *b)
 {
     static const char letters[] = "abfnrtv\\'\"?", bytes[] = "\a\b\f\n\r\t\v\\'\"?";
@@ -101,6 +124,8 @@ static bool read_escape(reader *r, io_buffer *b)
         r->at++;
         return true;
     }
+    if (take_mark(r, 'u')) return read_code_point(r, b, 4);
+    if (take_mark(r, 'U')) return read_code_point(r, b, 8);
     bool hex = take_mark(r, 'x') || take_mark(r, 'X');
     int value = 0, base = hex ? 16 : 8, digits = 0;
     for (; digits < (hex ? 2 : 3) && digit_of(*r->at) < base; digits++)
