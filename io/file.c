@@ -703,9 +703,18 @@ void io_sweep(const char *folder, bool (*mine)(const char *name, void *user), vo
 
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
-static int lock_file(const char *who, const char *path)
+/* Whether a file in the folder could not be opened because nothing can be written there. */
+static bool is_read_only(const char *folder, int error)
 {
-    int lock = call_open(path, O_RDWR | O_CREAT);
+    return (error == EACCES || error == EROFS) && eaccess(folder, W_OK) &&
+           (errno == EACCES || errno == EROFS);
+}
+
+static int lock_file(const char *who, const char *folder, const char *path)
+{
+    int lock = call_open(path, O_RDWR | O_CREAT), error = errno;
+    if (lock < 0 && is_read_only(folder, error)) return IO_READ_ONLY;
+    errno = error;
     if (lock < 0) return file_fail(who, path, "open"), -1;
     if (!flock(lock, LOCK_EX | LOCK_NB)) return lock;
     if (errno == EWOULDBLOCK)
@@ -720,7 +729,7 @@ static int lock_file(const char *who, const char *path)
 int io_lock(const char *who, const char *folder, const char *name)
 {
     char *path = io_text("%s/%s", folder, name);
-    int lock = path ? lock_file(who, path) : -1;
+    int lock = path ? lock_file(who, folder, path) : -1;
     memory_free(path);
     return lock;
 }

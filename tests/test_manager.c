@@ -7,6 +7,7 @@
 #include "train/manager.h"
 #include <math.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
 static double the_time;
 
@@ -875,6 +876,76 @@ static void copied_without_times(void **unused)
     ed_release(m);
 }
 
+/* A name with a folder in it: the files are there, the state file is in the manager's folder. */
+static void names_with_folders(void **unused)
+{
+    (void)unused;
+    ED_SCOPE;
+    program p;
+    program_begin(&p);
+    char folder[512];
+    strcpy(folder, fresh_folder("parts"));
+    for (int i = 1; i <= 3; i++) {
+        ed_checkpoint_manager *m =
+            managing(p.checkpoint, folder, .max_to_keep = 2, .checkpoint_name = "part/ck");
+        if (i > 1)
+            same_name(ed_manager_restore_or_initialize(m), in_folder("parts/part"),
+                      i == 2 ? "ck-1" : "ck-2");
+        assert_true(i == 1 || program_value(&p) == i - 1);
+        program_set(&p, i);
+        assert_non_null(ed_manager_save(m));
+        ed_release(m);
+        program_set(&p, 0);
+        write_text(in_folder("parts/part/ck-9.index.tmp.999999999.0"), "x");
+    }
+    char *content = read_text(in_folder("parts/checkpoint"));
+    assert_non_null(strstr(content, "model_checkpoint_path: \"part/ck-3\""));
+    assert_non_null(strstr(content, "all_model_checkpoint_paths: \"part/ck-2\""));
+    free(content);
+    unlink(in_folder("parts/checkpoint")); /* then the folder tells */
+    ed_checkpoint_manager *m = managing(p.checkpoint, folder, .checkpoint_name = "part/ck");
+    assert_int_equal(ed_manager_count(m), 2);
+    same_name(ed_manager_restore_or_initialize(m), in_folder("parts/part"), "ck-3");
+    ed_release(m);
+    assert_string_equal(names_in(in_folder("parts/part")),
+                        "ck-2.data-00000-of-00001 ck-2.index ck-3.data-00000-of-00001 ck-3.index");
+}
+
+/* The life of a process that may not write there. */
+static int restore_only(const program *p, const char *folder)
+{
+    ED_SCOPE;
+    if (!geteuid() && seteuid(65534)) return 1;
+    ed_checkpoint_manager *m = managing(p->checkpoint, folder);
+    if (!m || !ed_manager_restore_or_initialize(m) || program_value(p) != 5) return 2;
+    if (ed_manager_save(m) || ed_error_kind() != ED_FAILED_PRECONDITION) return 3;
+    return strstr(ed_error(), "read-only") ? 0 : 4;
+}
+
+static void read_only_folder(void **unused)
+{
+    (void)unused;
+    ED_SCOPE;
+    program p;
+    program_begin(&p);
+    char folder[512];
+    strcpy(folder, fresh_folder("closed"));
+    ed_checkpoint_manager *m = manager_in(&p, folder);
+    program_set(&p, 5);
+    assert_non_null(ed_manager_save(m));
+    program_set(&p, 0);
+    ed_release(m);
+    assert_int_equal(chmod(folder_root, 0755) | chmod(folder, 0555), 0);
+    int status;
+    pid_t child = fork();
+    if (!child) _exit(restore_only(&p, folder));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(chmod(folder, 0755), 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_string_equal(names_in(folder), "checkpoint ckpt-1.data-00000-of-00001 ckpt-1.index");
+}
+
 static void listed_twice(void **unused)
 {
     (void)unused;
@@ -952,7 +1023,11 @@ static void options(void **unused)
     refused("hours", .keep_checkpoint_every_n_hours = -1);
     refused("hours", .keep_checkpoint_every_n_hours = NAN);
     refused("checkpoint_name", .checkpoint_name = "");
-    refused("checkpoint_name", .checkpoint_name = "a/b");
+    refused("checkpoint_name", .checkpoint_name = "a//b");
+    refused("checkpoint_name", .checkpoint_name = "/b");
+    refused("checkpoint_name", .checkpoint_name = "b/");
+    refused("checkpoint_name", .checkpoint_name = "../b");
+    refused("checkpoint_name", .checkpoint_name = "a/./b");
     refused("requires a step_counter", .checkpoint_interval = 1);
     refused(">= 0", .checkpoint_interval = -1, .step_counter = ed_counter(&p.step));
     refused("step_counter must be", .step_counter = p.v);
@@ -1004,6 +1079,8 @@ int main(void)
         test(same_number_again),
         test(copied_without_times),
         test(listed_twice),
+        test(names_with_folders),
+        test(read_only_folder),
         test(clock_set_back),
         test(options),
     };

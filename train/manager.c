@@ -98,6 +98,7 @@ static void manager_destroy(void *object)
     ed_release(m->step_counter);
     memory_free(m->folder);
     memory_free(m->name);
+    memory_free(m->place);
     memory_free(m);
 }
 
@@ -230,19 +231,20 @@ static bool list_as_newest(ed_checkpoint_manager *m, const state_entry *e, doubl
  * newest too. */
 static bool take_up_unlisted(ed_checkpoint_manager *m, const state *listed, double now)
 {
-    int64_t number = state_number(m->state.latest, m->name);
+    int64_t number = state_number(m->state.latest, m->stem);
     if (number < 0) return true;
     char *file = state_join(m->folder, "checkpoint");
     newest n = {.listed = listed, .written = file ? state_time_of(file) : 0, .counter = -1};
     state found = {0};
-    bool fine = file && state_scan(m->folder, m->name, number, &found), more = false;
+    bool fine = file && state_scan(m->place, m->stem, number, &found), more = false;
     if (fine && found.count) fine = saved_counter(m->state.latest, &n.counter);
     for (int64_t i = 0; fine && i < found.count; i++) {
         bool next;
         fine = comes_next(&n, &found.entries[i], &next);
         if (fine && next) fine = more = list_as_newest(m, &found.entries[i], now);
     }
-    if (fine && more) fine = state_write("checkpoint_manager", m->folder, &m->state);
+    if (fine && more && m->lock != IO_READ_ONLY)
+        fine = state_write("checkpoint_manager", m->folder, &m->state);
     state_free(&found);
     memory_free(file);
     return fine;
@@ -267,36 +269,52 @@ static bool recover(ed_checkpoint_manager *m)
     case STATE_READ: return recover_by_file(m, now);
     default: break;
     }
-    if (!state_scan(m->folder, m->name, -1, &m->state)) return false;
+    if (!state_scan(m->place, m->stem, -1, &m->state)) return false;
     for (int64_t i = 0; i < m->state.count; i++)
         m->state.entries[i].timestamp = no_later(m->state.entries[i].timestamp, now);
     if (!m->state.count) m->state.last_preserved = now - 1;
     return true;
 }
 
-/* Whether a save of this manager writes files of that name. */
+static bool is_state_file(const char *name, void *user)
+{
+    (void)user;
+    return !strcmp(name, "checkpoint");
+}
+
+/* Whether the name is that of a file of this manager's checkpoints. */
 static bool is_own_file(const char *name, void *user)
 {
     const ed_checkpoint_manager *m = user;
-    if (!strcmp(name, "checkpoint")) return true;
     const char *dot = strstr(name, ".data-");
     if (!dot && strlen(name) > 6) dot = name + strlen(name) - 6;
     char *stem = dot && (dot[1] == 'd' || !strcmp(dot, ".index")) ? text_copy(name) : NULL;
     if (stem) stem[dot - name] = 0;
-    bool own = stem && state_number(stem, m->name) >= 0;
+    bool own = stem && state_number(stem, m->stem) >= 0;
     memory_free(stem);
     return own;
 }
 
 /* ---- Construction ---------------------------------------------------------------------------- */
 
+/* Whether it is names with a '/' between them, none of them empty, . or .. */
+static bool is_inner_path(const char *path)
+{
+    for (;;) {
+        size_t n = strcspn(path, "/");
+        if (!n || (n <= 2 && !strncmp(path, "..", n))) return false;
+        if (!path[n]) return true;
+        path += n + 1;
+    }
+}
+
 static const char *what_is_wrong(const ed_checkpoint_manager_options *o)
 {
     if (o->max_to_keep < 0) return "max_to_keep must be >= 0";
     if (!(o->keep_checkpoint_every_n_hours >= 0) || isinf(o->keep_checkpoint_every_n_hours))
         return "keep_checkpoint_every_n_hours must be finite and >= 0";
-    if (o->checkpoint_name && (!*o->checkpoint_name || strchr(o->checkpoint_name, '/')))
-        return "checkpoint_name must be a non-empty file name without '/'";
+    if (o->checkpoint_name && !is_inner_path(o->checkpoint_name))
+        return "checkpoint_name must be a file name, or a path of one inside the folder";
     if (o->checkpoint_interval < 0) return "checkpoint_interval must be >= 0";
     if (o->checkpoint_interval && !o->step_counter)
         return "checkpoint_interval requires a step_counter";
@@ -318,16 +336,28 @@ static bool take_options(ed_checkpoint_manager *m, const ed_checkpoint_manager_o
     return m->name && (!m->step_counter || manager_step(m, &step));
 }
 
+/* Where the files of "folder" + "part/ck" are: "folder/part", as "ck". */
+static bool find_place(ed_checkpoint_manager *m)
+{
+    char *path = state_join(m->folder, m->name);
+    m->stem = io_name_of(m->name);
+    m->place = !path ? NULL : m->stem == m->name ? text_copy(m->folder) : io_folder_of(path);
+    memory_free(path);
+    return m->place;
+}
+
 /* Changes the folder only after it was locked. */
 static bool take_folder(ed_checkpoint_manager *m, const char *folder)
 {
     static const char who[] = "checkpoint_manager";
     m->folder = text_copy(folder);
-    if (!m->folder || !io_make_folders(who, folder)) return false;
+    if (!m->folder || !find_place(m) || !io_make_folders(who, folder)) return false;
     m->lock = io_lock(who, folder, ".eddy-lock");
-    if (m->lock < 0 || !recover(m)) return false;
-    io_sweep(folder, is_own_file, m);
-    state_remove_strays(folder, m->name, &m->state);
+    if ((m->lock < 0 && m->lock != IO_READ_ONLY) || !recover(m)) return false;
+    if (m->lock == IO_READ_ONLY) return true;
+    io_sweep(folder, is_state_file, m);
+    io_sweep(m->place, is_own_file, m);
+    state_remove_strays(m->place, m->stem, &m->state);
     return true;
 }
 
@@ -371,6 +401,9 @@ const char *ed_manager_save_with(ed_checkpoint_manager *manager,
     int64_t step = 0;
     if (!o || NULL_GIVEN("manager_save", manager)) return NULL;
     if (!manager_is_ours(m, "manager_save")) return NULL;
+    if (m->lock == IO_READ_ONLY)
+        return ed_fail(ED_FAILED_PRECONDITION, "manager_save: %s: the folder is read-only",
+                       m->folder);
     if (m->best && isnan(o->metric))
         return ed_fail(ED_INVALID_ARGUMENT,
                        "manager_save: metric is NaN; the manager keeps the best "
@@ -432,7 +465,7 @@ static tried try_all(ed_checkpoint_manager *m, const char **restored)
     if (t == TRIED_LOST) t = try_list(m, &m->state, NULL, &path);
     if (t == TRIED_LOST) {
         state found;
-        if (!state_scan(m->folder, m->name, -1, &found)) return TRIED_FAILED;
+        if (!state_scan(m->place, m->stem, -1, &found)) return TRIED_FAILED;
         t = try_list(m, &found, &m->state, &path);
         *restored = t == TRIED_RESTORED ? train_text(path) : NULL;
         state_free(&found);

@@ -24,6 +24,8 @@ struct ed_checkpoint_manager {
     ed_object object;
     ed_checkpoint *checkpoint;
     char *folder, *name;
+    char *place;      /* the folder of the files: name may begin with folders */
+    const char *stem; /* the rest of the name */
     keep_rules rules;
     ed_best best;
     void *step_counter;
@@ -33,7 +35,7 @@ struct ed_checkpoint_manager {
     void *user;
 
     state state;     /* of the folder, without the changes of a save in the background */
-    int lock;        /* -1: none */
+    int lock;        /* -1: none; IO_READ_ONLY: none, and nothing can be saved */
     pid_t owner;     /* a child of fork does not have the threads of this process */
     save *in_flight; /* a thread is writing it; NULL: none */
     ed_restoration *restoration;

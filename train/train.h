@@ -158,21 +158,21 @@ typedef struct ed_checkpoint_manager_options {
     int64_t max_to_keep; /* how many of the newest to keep; default 0: all */
     double
         keep_checkpoint_every_n_hours; /* one for every n hours is kept for ever; default 0: none */
-    const char *checkpoint_name;       /* default "ckpt" */
-    void *step_counter;                /* an int64 variable or an ed_counter */
-    int64_t checkpoint_interval;       /* steps between saves; requires step_counter */
-    ed_best best;                      /* the one with the best metric is kept too */
-    bool (*initialize)(void *user);    /* called if there is nothing to restore; false: it failed */
+    const char *checkpoint_name;    /* default "ckpt"; "part/ckpt": in a folder inside the folder */
+    void *step_counter;             /* an int64 variable or an ed_counter */
+    int64_t checkpoint_interval;    /* steps between saves; requires step_counter */
+    ed_best best;                   /* the one with the best metric is kept too */
+    bool (*initialize)(void *user); /* called if there is nothing to restore; false: it failed */
     void *user;
 } ed_checkpoint_manager_options;
 
 /*
  * Keeps the newest checkpoints in a folder, which is created, and which belongs to one manager of
- * one process at a time: ED_FAILED_PRECONDITION if another one holds it. The list of checkpoints
- * comes from the folder's `checkpoint` file, or, if that is missing or damaged, from the folder.
- * Files that a killed process left behind are taken over or removed. When the manager is released
- * with its scope, it waits for a save in the background and unlocks the folder. A child of fork
- * can't save with it.
+ * one process at a time: ED_FAILED_PRECONDITION if another one holds it. Where nothing can be
+ * written in the folder, the manager can restore, but not save. The list of checkpoints comes from
+ * the folder's `checkpoint` file, or, if that is missing or damaged, from the folder. Files that a
+ * killed process left behind are taken over or removed. When the manager is released with its scope,
+ * it waits for a save in the background and unlocks the folder. A child of fork can't save with it.
  *
  * Checkpoints kept for ever are no longer listed. Those that the `checkpoint` file lists outside
  * the folder are never removed, only dropped from the list.
