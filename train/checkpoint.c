@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 #include "io/file.h"
+#include "io/json.h"
 #include "train/object_graph.h"
 #include "train/restore.h"
 #include "train/state_file.h"
@@ -16,6 +17,8 @@
 /* ---- Checkpoints ----------------------------------------------------------------------------- */
 
 #define SAVE_COUNTER "save_counter"
+#define ROOT         "root"
+#define ATTRIBUTES   ".ATTRIBUTES"
 
 static void checkpoint_destroy(void *object)
 {
@@ -50,6 +53,25 @@ static bool check_pairs(const void *const *pairs, int64_t count)
             return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the object '%s' is NULL", name);
         if (!strcmp(name, SAVE_COUNTER))
             return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the name '%s' is reserved", name);
+        if (!strcmp(name, ROOT))
+            return ed_fail(ED_INVALID_ARGUMENT,
+                           "checkpoint: the name 'root' is reserved: in TensorFlow it stands for "
+                           "the checkpoint itself");
+    }
+    return true;
+}
+
+/* TensorFlow reads no file in which an object has one of these names. */
+static bool check_names(const graph *g)
+{
+    for (int i = 0; i < g->n_edges; i++) {
+        const char *name = g->edges[i].name;
+        if (!(g->edges[i].use & GRAPH_WRITE)) continue;
+        if (!strcmp(name, ATTRIBUTES))
+            return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the name '%s' is reserved", name);
+        if (!io_is_utf8(name, strlen(name)))
+            return ed_fail(ED_INVALID_ARGUMENT,
+                           "checkpoint: the name '%s' of an object is not valid UTF-8", name);
     }
     return true;
 }
@@ -105,8 +127,11 @@ ed_checkpoint *ed_checkpoint_of(const void *const *pairs, int64_t count)
         ed_release(c);
         return NULL;
     }
+    bool ok = check_names(&g);
     graph_free(&g);
-    return scope_give(c);
+    if (ok) return scope_give(c);
+    ed_release(c);
+    return NULL;
 }
 
 bool checkpoint_graph(const ed_checkpoint *c, bool counted, graph *g)
@@ -171,7 +196,7 @@ snapshot *snapshot_take(const ed_checkpoint *checkpoint, bool counted)
     graph g;
     if (!checkpoint_graph(checkpoint, counted, &g)) return NULL;
     int count;
-    char **paths = graft_waiting(&g) ? graph_paths(&g) : NULL;
+    char **paths = check_names(&g) && graft_waiting(&g) ? graph_paths(&g) : NULL;
     int *numbers = paths ? objects_numbers(&g, &count) : NULL;
     snapshot *s = numbers ? memory_zalloc(sizeof *s + (size_t)g.n_nodes * sizeof *s->items) : NULL;
     if (s && !take_values(s, &g, paths, numbers)) {
