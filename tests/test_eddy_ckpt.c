@@ -433,6 +433,23 @@ static void compares_strings_of_bundles(void **state)
 
 /* ---- verify ---------------------------------------------------------------------------------- */
 
+/* Pickled objects, and a zip file of other things, as a .keras file: no word of "sound". */
+static void verify_names_what_it_cannot(void **state)
+{
+    (void)state;
+    char header[128] = "\x93NUMPY\1\0\x76\0{'descr': '|O', 'fortran_order': False, 'shape': (1,)}";
+    memset(header + 10 + strlen(header + 10), ' ', sizeof header - 10 - strlen(header + 10));
+    header[sizeof header - 1] = '\n';
+    FILE *f = fopen("objects.npy", "wb");
+    assert_int_equal(fwrite(header, 1, sizeof header, f) + fwrite("\x80\4.", 1, 3, f), 131);
+    fclose(f);
+    RUN(2, "verify", "objects.npy");
+    prints("pickled objects, which are never loaded: not verified");
+    prints("objects.npy: 1 of 1 tensors is not verified");
+    assert_null(strstr(printed, "sound"));
+    assert_null(strstr(printed, "damaged"));
+}
+
 static void verify_names_the_damaged(void **state)
 {
     (void)state;
@@ -634,6 +651,9 @@ static void a_keras_model(void **state)
     prints("float32");
     RUN(0, "verify", prefix);
     prints("all sound");
+    RUN(2, "verify", in_data("tf/made/models/mlp.keras"));
+    prints("model.weights.h5: not an array: only the checksum of its bytes was verified");
+    assert_null(strstr(printed, "sound"));
     RUN(0, "show", prefix, "--graph");
     prints("root #0\n  ");
     prints(": float32 [");
@@ -747,6 +767,7 @@ int main(void)
         cmocka_unit_test(finds_what_only_one_has),
         cmocka_unit_test(whole_numbers_are_compared_exactly),
         cmocka_unit_test(compares_strings_of_bundles),
+        cmocka_unit_test(verify_names_what_it_cannot),
         cmocka_unit_test(verify_names_the_damaged),
         cmocka_unit_test(there_and_back_is_the_same),
         cmocka_unit_test(conversion_harms_nothing),
