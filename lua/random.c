@@ -105,9 +105,15 @@ typedef struct seed {
 static const maker_field seed_fields[] = {{"seed", ED_FIELD_INT, .offset = offsetof(seed, seed)},
                                           {0}};
 
+/* As TensorFlow's from_seed, where an integer of Python fills all three words: the higher ones of a
+ * negative one are -1. */
 static void *make_generator(const void *arguments)
 {
-    return ed_generator_from_seed((uint64_t)((const seed *)arguments)->seed);
+    const int64_t number = ((const seed *)arguments)->seed;
+    const uint64_t low = (uint64_t)number, all_ones = (uint64_t)-1;
+    ed_generator *g = ed_generator_from_seed(low);
+    if (g && number < 0) ed_generator_set_state(g, (uint64_t[]){low, all_ones, all_ones});
+    return g;
 }
 
 static const maker makers[] = {

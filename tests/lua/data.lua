@@ -1,6 +1,8 @@
 local check = require "check"
 
 -- Generators: their state is read, set, and drawn from.
+-- tf.random.Generator.from_seed(-5).state: [-5, -1, -1]
+check.list(ed.generator(-5).state, {-5, -1, -1})
 local g = ed.generator(1234)
 check.list(g.state, {1234, 0, 0})
 local first = ed.random.uniform({5}, {generator = g})
