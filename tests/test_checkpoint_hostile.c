@@ -101,10 +101,11 @@ static void names_refused(void **state)
     ED_SCOPE;
     static const char *const names[] = {"\xff\xfe\x80", "a\xc3", ".ATTRIBUTES"};
     int64_t number = 0;
-    assert_null(ed_checkpoint("root", ed_counter(&number)));
-    failed_with(ED_INVALID_ARGUMENT, "'root' is reserved");
+    assert_null(ed_checkpoint_write(ed_checkpoint("root", ed_counter(&number)), in_folder("r")));
+    failed_with(ED_INVALID_ARGUMENT, "an object named 'root'");
     for (int i = 0; i < 3; i++) {
-        assert_null(ed_checkpoint(names[i], ed_counter(&number)));
+        ed_checkpoint *named = ed_checkpoint(names[i], ed_counter(&number));
+        assert_null(ed_checkpoint_write(named, in_folder("r")));
         failed_with(ED_INVALID_ARGUMENT, "checkpoint: the name");
         bag a = bag_new(1);
         ed_checkpoint *c = ed_checkpoint("a", ed_trackable_new(&bag_class, &a));

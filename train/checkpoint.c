@@ -53,20 +53,21 @@ static bool check_pairs(const void *const *pairs, int64_t count)
             return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the object '%s' is NULL", name);
         if (!strcmp(name, SAVE_COUNTER))
             return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the name '%s' is reserved", name);
-        if (!strcmp(name, ROOT))
-            return ed_fail(ED_INVALID_ARGUMENT,
-                           "checkpoint: the name 'root' is reserved: in TensorFlow it stands for "
-                           "the checkpoint itself");
     }
     return true;
 }
 
-/* TensorFlow reads no file in which an object has one of these names. */
+/* What is written must be readable by TensorFlow, which these names are not: its own files that have
+ * them can be restored all the same. */
 static bool check_names(const graph *g)
 {
     for (int i = 0; i < g->n_edges; i++) {
         const char *name = g->edges[i].name;
         if (!(g->edges[i].use & GRAPH_WRITE)) continue;
+        if (!strcmp(name, ROOT) && !g->edges[i].from)
+            return ed_fail(ED_INVALID_ARGUMENT,
+                           "checkpoint: an object named 'root' can be restored, but not saved: in "
+                           "TensorFlow the name stands for the checkpoint itself");
         if (!strcmp(name, ATTRIBUTES))
             return ed_fail(ED_INVALID_ARGUMENT, "checkpoint: the name '%s' is reserved", name);
         if (!io_is_utf8(name, strlen(name)))
@@ -127,11 +128,8 @@ ed_checkpoint *ed_checkpoint_of(const void *const *pairs, int64_t count)
         ed_release(c);
         return NULL;
     }
-    bool ok = check_names(&g);
     graph_free(&g);
-    if (ok) return scope_give(c);
-    ed_release(c);
-    return NULL;
+    return scope_give(c);
 }
 
 bool checkpoint_graph(const ed_checkpoint *c, bool counted, graph *g)
