@@ -219,7 +219,7 @@ static void keep_mode(int descriptor, const struct stat *older)
     if (mode != (now.st_mode & 07777)) fchmod(descriptor, mode);
 }
 
-static bool begin(io_writer *w, const char *like)
+static bool begin_file(io_writer *w, const char *like)
 {
     struct stat older, there;
     bool kept = !stat(like, &older) && S_ISREG(older.st_mode);
@@ -244,7 +244,7 @@ static io_writer *create(const char *who, char *path, const char *like)
     memset(w, 0, offsetof(io_writer, buffer));
     w->who = who;
     w->path = path;
-    if (begin(w, like ? like : path)) return w;
+    if (begin_file(w, like ? like : path)) return w;
     free_writer(w);
     return NULL;
 }

@@ -2,8 +2,9 @@
  * Files of other programs' formats: NumPy's .npy and .npz, safetensors, TensorFlow's bundles;
  * objects as JSON. Nothing in a file is ever executed, and no size in a file is trusted. A written
  * file appears under its name only when it is complete and on disk (temporary file, fsync, rename,
- * fsync of the folder). A file that replaces an older one keeps its mode. A symbolic link is followed, but those of a bundle's
- * files are replaced. Devices, pipes and sockets are not written: ED_IO.
+ * fsync of the folder). A file that replaces an older one keeps its mode. A symbolic link is
+ * followed, but those of a bundle's files are replaced. Devices, pipes and sockets are not written:
+ * ED_IO.
  */
 #ifndef EDDY_IO_H
 #define EDDY_IO_H
