@@ -23,7 +23,7 @@
 #define ED_CREATE_OPTIONS(FIELD, T) FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "of the result")
 ED_OPTIONS(ed_create_options, ED_CREATE_OPTIONS);
 
-/* All 0 / all 1 / all `value` (a number that the dtype can hold). */
+/* All 0 / all 1, of any dtype. */
 #define ed_zeros(shape, ...)                                                                       \
     ED_WITH_OPTIONS(ed_zeros_with(shape, &ed_options_), ED_CREATE_OPTIONS, ed_create_options,      \
                     ##__VA_ARGS__)

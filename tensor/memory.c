@@ -134,8 +134,8 @@ static size_t mapped_bytes(uint32_t class)
 
 static void *map_pages(size_t bytes)
 {
-    char *all = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *all =
+        mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED) return NULL;
     const size_t before = -(uintptr_t)all & (HUGE_PAGE - 1);
     if (before) munmap(all, before);

@@ -174,8 +174,8 @@ void ed_memory_reset_peak(void);
  * of bytes. */
 int64_t ed_memory_trim(void);
 
-/* Bounds the cached bytes of the process (default 1 GiB), the small blocks that threads keep apart;
- * what is freed beyond that goes back to the system at once. */
+/* Bounds the cached bytes of the process (default 1 GiB), the small blocks that threads keep apart:
+ * beyond it, what has been cached for longest goes back to the system. */
 void ed_memory_set_cache_limit(int64_t bytes);
 
 /*
