@@ -66,7 +66,7 @@ endif
 FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train
 SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
 HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
-PUBLIC  := $(patsubst $(OBJ)/include/eddy/eddy.h,$(OBJ)/include/eddy.h,$(HEADERS:%=$(OBJ)/include/eddy/%))
+PUBLIC  := $(patsubst $(OBJ)/include/eddy/eddy.h,$(OBJ)/include/eddy.h,$(HEADERS:%=$(OBJ)/include/eddy/%)) $(OBJ)/include/eddy/places.h
 
 # A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
 ISAS         := baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)
@@ -101,9 +101,11 @@ WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissi
 CFLAGS      = $(OPT) -g -ffunction-sections -fdata-sections
 SANFLAGS   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED)
 ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenmp-simd -fno-math-errno -fno-trapping-math \
-              -ffp-contract=off -I. $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) \
+              -ffp-contract=off -I. $(PLACES) $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) \
               $(if $(HARD),-DEDDY_HARD) $(SIMDFLAGS)
 LIBS        = $(DEPS_LIBS) -lm -lpthread
+# Only programs' calls say where they stand (tensor/types.h).
+PLACES      = -DEDDY_NO_PLACES
 
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
@@ -140,6 +142,8 @@ $(OBJ)/include/eddy.h: eddy.h
 	$(as_public)
 $(OBJ)/include/eddy/%.h: %.h
 	$(as_public)
+$(OBJ)/include/eddy/places.h: $(HEADERS) tools/places.sh
+	$(Q)mkdir -p $(@D) && tools/places.sh $(filter %.h,$^) > $@
 
 $(OBJ)/library.mk $(OBJ)/lua.mk $(OBJ)/tests.mk: tools/setup.sh
 	$(Q)$(SETUP) $(if $(filter demo test,$(GOALS)),--install) $(basename $(@F)) $@
@@ -271,7 +275,9 @@ $(OBJ)/bench/first_step_shared: $(OBJ)/bench/first_step.o $(OBJ)/libeddy.so
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $< -L$(OBJ) -leddy -Wl,-rpath,'$$ORIGIN/..'
 
-# Examples are ordinary programs: the one header, the archive.
+# Examples are ordinary programs: the one header as it is installed, the archive.
+$(OBJ)/examples/%.o $(OBJ)/tests/test_place.o: PLACES = -iquote $(OBJ)/include
+$(patsubst %.c,$(OBJ)/%.o,$(wildcard examples/*.c)) $(OBJ)/tests/test_place.o: $(PUBLIC)
 EXAMPLE_AID := $(patsubst %.c,$(OBJ)/%.o,examples/digits.c examples/progress.c)
 EXAMPLES    := $(filter-out $(EXAMPLE_AID:.o=),$(patsubst %.c,$(OBJ)/%,$(wildcard examples/*.c)))
 $(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.a

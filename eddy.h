@@ -29,6 +29,11 @@ extern "C" {
 #include "data/data.h"
 #include "train/train.h"
 
+/* Made from these by tools/places.sh. */
+#if !defined(EDDY_NO_PLACES) && !defined(__cplusplus)
+#include "places.h"
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -67,11 +67,11 @@ typedef struct ed_gradient_options {
  * don't consume the tape.
  */
 #define ed_gradient(tape, target, source, ...)                                                     \
-    _Generic((source), ed_list *                                                                   \
-             : ed_gradient_list, default                                                           \
-             : ed_gradient_tensor)(tape, ED_AS_LIST(target), source,                               \
-                                   ED_GIVEN_(ed_gradient_options, __VA_ARGS__)                     \
-                                       ED_OPTIONAL_(0, ##__VA_ARGS__))
+    ED_AT(_Generic((source), ed_list *                                                             \
+                   : ed_gradient_list, default                                                     \
+                   : ed_gradient_tensor)(tape, ED_AS_LIST(target), source,                         \
+                                         ED_GIVEN_(ed_gradient_options, __VA_ARGS__)               \
+                                             ED_OPTIONAL_(0, ##__VA_ARGS__)))
 ed_tensor *ed_gradient_tensor(ed_tape *tape, ed_list *targets, ed_tensor *source,
                               const ed_gradient_options *options);
 ed_list *ed_gradient_list(ed_tape *tape, ed_list *targets, ed_list *sources,

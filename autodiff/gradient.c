@@ -292,7 +292,8 @@ static bool begin_targets(walk *w, const ed_list *targets, const ed_list *given)
 
 static bool collect(walk *w, const ed_list *sources, bool zeros, ed_list *result)
 {
-    for (int64_t i = 0; i < sources->size; i++) {
+    error_unconnected(0, NULL);
+    for (int64_t i = sources->size - 1; i >= 0; i--) {
         ed_tensor *source = sources->items[i];
         int32_t slot = tape_slot_of(w->tape, source);
         ed_tensor *gradient = slot >= 0 && slot < w->n_slots ? w->gradients[slot] : NULL;
@@ -300,6 +301,7 @@ static bool collect(walk *w, const ed_list *sources, bool zeros, ed_list *result
             !(gradient =
                   ed_zeros(((ed_ints){source->shape, source->rank}), .dtype = source->dtype)))
             return false;
+        if (!gradient) error_unconnected(i + 1, ed_variable_name(source));
         result->items[i] = ed_retain(gradient);
     }
     return true;

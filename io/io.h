@@ -28,6 +28,15 @@ ed_tensor *ed_read_npy(const char *path);
 /* Writes a .npy file, row-major; float32[2, 3] as NumPy itself would, bfloat16 as its raw '<V2'. */
 bool ed_write_npy(const char *path, ed_tensor *tensor);
 
+/*
+ * For tests: whether x is close (ed_all_close) to what the .npy file at `path` holds, which an
+ * earlier run wrote. With EDDY_GOLDEN=write in the environment writes the file instead. false,
+ * without an error, if it differs: the report says where; with an error if there is no such file or
+ * it can't be read.
+ */
+bool ed_golden_check(const char *path, ed_tensor *x, double rtol, double atol,
+                     ed_close_report *report);
+
 /* ---- Many tensors: archives ------------------------------------------------------------------ */
 
 /*

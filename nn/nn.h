@@ -194,10 +194,10 @@ typedef struct ed_forward_options {
  * The message ends with the path of the layer that failed.
  */
 #define ed_forward(layer, x, ...)                                                                  \
-    _Generic((x), ed_list *                                                                        \
-             : ed_forward_list, default                                                            \
-             : ed_forward_with)(                                                                   \
-        layer, x, ED_GIVEN_(ed_forward_options, __VA_ARGS__) ED_OPTIONAL_(0, ##__VA_ARGS__))
+    ED_AT(_Generic((x), ed_list *                                                                  \
+                   : ed_forward_list, default                                                      \
+                   : ed_forward_with)(                                                             \
+        layer, x, ED_GIVEN_(ed_forward_options, __VA_ARGS__) ED_OPTIONAL_(0, ##__VA_ARGS__)))
 #define ed_forward_one(layer, list, ...)                                                           \
     ed_forward_one_with(layer, list,                                                               \
                         ED_GIVEN_(ed_forward_options, __VA_ARGS__) ED_OPTIONAL_(0, ##__VA_ARGS__))

@@ -370,9 +370,10 @@ static bool resolve(ed_call *call, ed_tensor *const *operands, const int n)
 {
     bool weak = false;
     for (int i = 0; i < n; i++) {
-        if (!operands[i])
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL",
-                                ops_operand(call->op, i)->name);
+        if (!operands[i]) {
+            ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL", ops_operand(call->op, i)->name);
+            return error_explain_null(), false;
+        }
         call->inputs[i] = tensor_read(operands[i]);
         weak |= call->inputs[i]->flags & TENSOR_WEAK;
     }

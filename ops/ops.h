@@ -44,9 +44,9 @@ ed_tensor *ed_full_with(ed_ints shape, ed_tensor *value, const ed_full_options *
 
 /* Zeros / ones of x's shape and dtype. */
 ed_tensor *ed_zeros_like(ed_tensor *x);
-#define ed_zeros_like(x) ed_zeros_like(ED_TENSOR(x))
+#define ed_zeros_like(x) ED_AT(ed_zeros_like(ED_TENSOR(x)))
 ed_tensor *ed_ones_like(ed_tensor *x);
-#define ed_ones_like(x) ed_ones_like(ED_TENSOR(x))
+#define ed_ones_like(x) ED_AT(ed_ones_like(ED_TENSOR(x)))
 
 /* The identity [rows, columns] (columns: default rows), ones on the diagonal. */
 #define ED_EYE_OPTIONS(FIELD, T)                                                                   \
@@ -86,13 +86,13 @@ ed_tensor *ed_linspace_with(double start, double stop, int64_t num,
 ed_tensor *ed_add(ed_tensor *a, ed_tensor *b);
 ed_tensor *ed_sub(ed_tensor *a, ed_tensor *b);
 ed_tensor *ed_mul(ed_tensor *a, ed_tensor *b);
-#define ed_add(a, b) ed_add(ED_TENSOR(a), ED_TENSOR(b))
-#define ed_sub(a, b) ed_sub(ED_TENSOR(a), ED_TENSOR(b))
-#define ed_mul(a, b) ed_mul(ED_TENSOR(a), ED_TENSOR(b))
+#define ed_add(a, b) ED_AT(ed_add(ED_TENSOR(a), ED_TENSOR(b)))
+#define ed_sub(a, b) ED_AT(ed_sub(ED_TENSOR(a), ED_TENSOR(b)))
+#define ed_mul(a, b) ED_AT(ed_mul(ED_TENSOR(a), ED_TENSOR(b)))
 
 /* a / b for floats; integers are refused: cast them, or use ed_floor_div. */
 ed_tensor *ed_div(ed_tensor *a, ed_tensor *b);
-#define ed_div(a, b) ed_div(ED_TENSOR(a), ED_TENSOR(b))
+#define ed_div(a, b) ED_AT(ed_div(ED_TENSOR(a), ED_TENSOR(b)))
 
 /*
  * floor(a / b), and a - floor(a / b) * b, whose sign is the divisor's. Integer division by 0 fails;
@@ -100,24 +100,24 @@ ed_tensor *ed_div(ed_tensor *a, ed_tensor *b);
  */
 ed_tensor *ed_floor_div(ed_tensor *a, ed_tensor *b);
 ed_tensor *ed_floor_mod(ed_tensor *a, ed_tensor *b);
-#define ed_floor_div(a, b) ed_floor_div(ED_TENSOR(a), ED_TENSOR(b))
-#define ed_floor_mod(a, b) ed_floor_mod(ED_TENSOR(a), ED_TENSOR(b))
+#define ed_floor_div(a, b) ED_AT(ed_floor_div(ED_TENSOR(a), ED_TENSOR(b)))
+#define ed_floor_mod(a, b) ED_AT(ed_floor_mod(ED_TENSOR(a), ED_TENSOR(b)))
 
 /* a to the power of b, floats. da = dy b a^(b-1), db = dy y log a where a > 0, else 0. */
 ed_tensor *ed_pow(ed_tensor *a, ed_tensor *b);
-#define ed_pow(a, b) ed_pow(ED_TENSOR(a), ED_TENSOR(b))
+#define ed_pow(a, b) ED_AT(ed_pow(ED_TENSOR(a), ED_TENSOR(b)))
 
 /* The larger / the smaller; NaN if either is. On a tie the gradient goes to a. */
 ed_tensor *ed_maximum(ed_tensor *a, ed_tensor *b);
 ed_tensor *ed_minimum(ed_tensor *a, ed_tensor *b);
-#define ed_maximum(a, b) ed_maximum(ED_TENSOR(a), ED_TENSOR(b))
-#define ed_minimum(a, b) ed_minimum(ED_TENSOR(a), ED_TENSOR(b))
+#define ed_maximum(a, b) ED_AT(ed_maximum(ED_TENSOR(a), ED_TENSOR(b)))
+#define ed_minimum(a, b) ED_AT(ed_minimum(ED_TENSOR(a), ED_TENSOR(b)))
 
 /* (a - b)^2; the angle of the point (x = b, y = a) in -pi..pi, floats. */
 ed_tensor *ed_squared_difference(ed_tensor *a, ed_tensor *b);
 ed_tensor *ed_atan2(ed_tensor *a, ed_tensor *b);
-#define ed_squared_difference(a, b) ed_squared_difference(ED_TENSOR(a), ED_TENSOR(b))
-#define ed_atan2(a, b)              ed_atan2(ED_TENSOR(a), ED_TENSOR(b))
+#define ed_squared_difference(a, b) ED_AT(ed_squared_difference(ED_TENSOR(a), ED_TENSOR(b)))
+#define ed_atan2(a, b)              ED_AT(ed_atan2(ED_TENSOR(a), ED_TENSOR(b)))
 
 /* -x (not for uint8); |x| with gradient 0 at 0; -1, 0 or 1 with gradient 0; x^2; 1/x, floats. */
 ed_tensor *ed_neg(ed_tensor *x);
@@ -208,12 +208,12 @@ ed_tensor *ed_less(ed_tensor *a, ed_tensor *b);
 ed_tensor *ed_less_equal(ed_tensor *a, ed_tensor *b);
 ed_tensor *ed_greater(ed_tensor *a, ed_tensor *b);
 ed_tensor *ed_greater_equal(ed_tensor *a, ed_tensor *b);
-#define ed_equal(a, b)         ed_equal(ED_TENSOR(a), ED_TENSOR(b))
-#define ed_not_equal(a, b)     ed_not_equal(ED_TENSOR(a), ED_TENSOR(b))
-#define ed_less(a, b)          ed_less(ED_TENSOR(a), ED_TENSOR(b))
-#define ed_less_equal(a, b)    ed_less_equal(ED_TENSOR(a), ED_TENSOR(b))
-#define ed_greater(a, b)       ed_greater(ED_TENSOR(a), ED_TENSOR(b))
-#define ed_greater_equal(a, b) ed_greater_equal(ED_TENSOR(a), ED_TENSOR(b))
+#define ed_equal(a, b)         ED_AT(ed_equal(ED_TENSOR(a), ED_TENSOR(b)))
+#define ed_not_equal(a, b)     ED_AT(ed_not_equal(ED_TENSOR(a), ED_TENSOR(b)))
+#define ed_less(a, b)          ED_AT(ed_less(ED_TENSOR(a), ED_TENSOR(b)))
+#define ed_less_equal(a, b)    ED_AT(ed_less_equal(ED_TENSOR(a), ED_TENSOR(b)))
+#define ed_greater(a, b)       ED_AT(ed_greater(ED_TENSOR(a), ED_TENSOR(b)))
+#define ed_greater_equal(a, b) ED_AT(ed_greater_equal(ED_TENSOR(a), ED_TENSOR(b)))
 
 /* Logic on bool. */
 ed_tensor *ed_logical_and(ed_tensor *a, ed_tensor *b);
@@ -229,7 +229,7 @@ ed_tensor *ed_is_finite(ed_tensor *x);
 /* condition ? a : b with broadcasting; condition is bool, a and b of any one dtype. A NaN in the
  * branch not taken poisons no gradient. */
 ed_tensor *ed_where(ed_tensor *condition, ed_tensor *a, ed_tensor *b);
-#define ed_where(condition, a, b) ed_where(condition, ED_TENSOR(a), ED_TENSOR(b))
+#define ed_where(condition, a, b) ED_AT(ed_where(condition, ED_TENSOR(a), ED_TENSOR(b)))
 
 /* ---- Conversion (ops/cast.simd.c) ------------------------------------------------------------ */
 
@@ -630,7 +630,7 @@ ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_generator_options
 
 /* x; gradients flow through. */
 ed_tensor *ed_identity(ed_tensor *x);
-#define ed_identity(x) ed_identity(ED_TENSOR(x))
+#define ed_identity(x) ED_AT(ed_identity(ED_TENSOR(x)))
 
 /* A variable's present value as a tensor, which later assignments leave alone and through which
  * gradients flow to the variable; a tensor is returned as it is. */
@@ -647,15 +647,15 @@ ed_tensor *ed_stop_gradient(ed_tensor *x);
 
 /* variable = value, of the same shape. Nothing is copied if the value is contiguous. */
 ed_tensor *ed_assign(ed_tensor *variable, ed_tensor *value);
-#define ed_assign(variable, value) ed_assign(variable, ED_TENSOR(value))
+#define ed_assign(variable, value) ED_AT(ed_assign(variable, ED_TENSOR(value)))
 
 /* variable += value; value broadcasts to the variable's shape. */
 ed_tensor *ed_assign_add(ed_tensor *variable, ed_tensor *value);
-#define ed_assign_add(variable, value) ed_assign_add(variable, ED_TENSOR(value))
+#define ed_assign_add(variable, value) ED_AT(ed_assign_add(variable, ED_TENSOR(value)))
 
 /* variable -= value; value broadcasts to the variable's shape. */
 ed_tensor *ed_assign_sub(ed_tensor *variable, ed_tensor *value);
-#define ed_assign_sub(variable, value) ed_assign_sub(variable, ED_TENSOR(value))
+#define ed_assign_sub(variable, value) ED_AT(ed_assign_sub(variable, ED_TENSOR(value)))
 
 /* variable[begin : end : step] = value, the slice as in ed_slice; value broadcasts to its shape:
  * ed_assign_slice(v, 0, .begin = ED_INTS(2)). */
@@ -668,12 +668,13 @@ ed_tensor *ed_assign_slice_with(ed_tensor *variable, ed_tensor *value,
 /* variable[mask] = value: the mask, bool, has the variable's leading axes; value broadcasts to
  * [n, ...], n being the number of its true elements and ... the axes after it. */
 ed_tensor *ed_assign_masked(ed_tensor *variable, ed_tensor *mask, ed_tensor *value);
-#define ed_assign_masked(variable, mask, value) ed_assign_masked(variable, mask, ED_TENSOR(value))
+#define ed_assign_masked(variable, mask, value)                                                    \
+    ED_AT(ed_assign_masked(variable, mask, ED_TENSOR(value)))
 
 /* variable = variable momentum + value (1 - momentum), of the same shape; 0 <= momentum <= 1. */
 ed_tensor *ed_assign_moving_average(ed_tensor *variable, ed_tensor *value, double momentum);
 #define ed_assign_moving_average(variable, value, momentum)                                        \
-    ed_assign_moving_average(variable, ED_TENSOR(value), momentum)
+    ED_AT(ed_assign_moving_average(variable, ED_TENSOR(value), momentum))
 
 /* The same for many variables of one dtype: all of them or, failing, none. */
 bool ed_assign_moving_averages(ed_list *variables, ed_list *values, double momentum);

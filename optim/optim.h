@@ -98,7 +98,7 @@ bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *va
  */
 bool ed_minimize(ed_optimizer *optimizer, ed_tape *tape, ed_tensor *loss, void *trained);
 #define ed_minimize(optimizer, tape, loss, trained)                                                \
-    ed_minimize(optimizer, tape, loss, ED_TRAINED_(trained))
+    ED_AT(ed_minimize(optimizer, tape, loss, ED_TRAINED_(trained)))
 
 /* clang-format off */
 #define ED_TRAINED_(trained)                                                                       \

@@ -31,12 +31,21 @@ static inline bool null_given(const char *who, const char *names, const void *co
 void error_append(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
+ * ed_gradient has no gradient for source number `source`, counted from 1 (0: it has all), and
+ * returns NULL, which is no error before it is used: error_explain_null appends that to the error
+ * of whoever was given a NULL. name: of a variable, NULL for other tensors.
+ */
+void error_unconnected(int64_t source, const char *name);
+void error_explain_null(void);
+
+/*
  * For errors that are examined and dropped: error_save moves the kept error away, so that the next
  * one can be told from it, and error_restore brings it back. An error kept since then is dropped
  * with `drop`, or if an earlier one was saved.
  */
 typedef struct error_saved {
     ed_error_code code;
+    const ed_place *place;
     char message[ERROR_MESSAGE_SIZE];
 } error_saved;
 

@@ -1,28 +1,112 @@
 #include "tensor/core.h"
+#include <locale.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <unwind.h>
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#endif
 
 /*
  * Every error of the library begins in ed_fail: a breakpoint there sees them all. Only this file
- * touches the thread's code and message.
+ * touches the thread's code, message and place.
  */
+
+__thread const ed_place *ed_here __attribute__((tls_model("initial-exec")));
+
+/* Of a longer path the end is shown. */
+#define PATH_SHOWN 200
 
 static struct {
     ed_error_handler handler;
     void *user;
 } on_error;
 
+/* What EDDY_ERRORS asks for, and the locale in which messages are written. */
+static struct {
+    bool print, backtrace, abort;
+    locale_t locale;
+} wanted;
+
+static void read_environment(void)
+{
+    wanted.locale = newlocale(LC_NUMERIC_MASK, "C", NULL);
+    const char *errors = getenv("EDDY_ERRORS");
+    if (!errors) return;
+    wanted.abort = !strcmp(errors, "abort");
+    wanted.backtrace = !strcmp(errors, "backtrace");
+    wanted.print = wanted.abort || wanted.backtrace || !strcmp(errors, "print");
+    if (!wanted.print && *errors)
+        dprintf(STDERR_FILENO, "eddy: EDDY_ERRORS is print, backtrace or abort, not %s\n", errors);
+}
+
+/* Numbers have a point whatever the program's locale has. */
+static void append(thread_state *self, const char *format, va_list arguments)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_environment);
+    size_t used = strlen(self->message);
+    locale_t before = wanted.locale ? uselocale(wanted.locale) : NULL;
+    vsnprintf(self->message + used, sizeof self->message - used, format, arguments);
+    if (before) uselocale(before);
+}
+
+static void write_error(const thread_state *self)
+{
+    dprintf(STDERR_FILENO, "eddy: %s%s%s%s\n", self->message, self->place ? " (in " : "",
+            self->place ? self->place->function : "", self->place ? ")" : "");
+#if __has_include(<execinfo.h>)
+    void *calls[64];
+    if (wanted.backtrace) backtrace_symbols_fd(calls, backtrace(calls, 64), STDERR_FILENO);
+#endif
+    if (wanted.abort) abort();
+}
+
+static __attribute__((noinline)) void call_handler(thread_state *self)
+{
+    self->in_handler = true;
+    on_error.handler(self->error, self->message, on_error.user);
+    self->in_handler = false;
+}
+
+static _Unwind_Reason_Code stop_at_call_handler(struct _Unwind_Context *frame, void *user)
+{
+    void *function = _Unwind_FindEnclosingFunction((void *)_Unwind_GetIP(frame));
+    bool *found = user;
+    *found = function == (void *)call_handler;
+    return *found ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+/* Whether it is the handler that fails. One that was left by longjmp is not on the stack. */
+static bool is_in_handler(thread_state *self)
+{
+    bool found = false;
+    if (self->in_handler) _Unwind_Backtrace(stop_at_call_handler, &found);
+    return found;
+}
+
 void *ed_fail(ed_error_code code, const char *format, ...)
 {
     thread_state *self = thread_self();
     if (self->error) return NULL;
     self->error = code ? code : ED_INVALID_ARGUMENT;
+    self->place = ed_here;
+    self->message[0] = 0;
+    if (self->place) {
+        size_t length = strlen(self->place->file);
+        const char *file = self->place->file + (length > PATH_SHOWN ? length - PATH_SHOWN : 0);
+        snprintf(self->message, sizeof self->message, "%s:%d: ", file, self->place->line);
+    }
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(self->message, sizeof self->message, format ? format : "unnamed error", arguments);
+    append(self, format ? format : "unnamed error", arguments);
     va_end(arguments);
-    if (on_error.handler) on_error.handler(self->error, self->message, on_error.user);
+    if (wanted.print) write_error(self);
+    if (on_error.handler && !is_in_handler(self)) call_handler(self);
     return NULL;
 }
 
@@ -42,6 +126,12 @@ ed_error_code ed_error_kind(void)
     return thread_self()->error;
 }
 
+const ed_place *ed_error_place(void)
+{
+    thread_state *self = thread_self();
+    return self->error ? self->place : NULL;
+}
+
 void ed_clear_error(void)
 {
     thread_state *self = thread_self();
@@ -53,18 +143,38 @@ void ed_clear_error(void)
 bool error_null(const char *who, const char *names, const void *const *arguments)
 {
     for (; *arguments; arguments++) names += strcspn(names, ",") + 2;
-    return ed_fail(ED_INVALID_ARGUMENT, "%s: %.*s is NULL", who, (int)strcspn(names, ","), names),
-           true;
+    ed_fail(ED_INVALID_ARGUMENT, "%s: %.*s is NULL", who, (int)strcspn(names, ","), names);
+    error_explain_null();
+    return true;
+}
+
+void error_unconnected(int64_t source, const char *name)
+{
+    unconnected *u = &thread_self()->unconnected;
+    u->place = ed_here;
+    u->source = source;
+    snprintf(u->name, sizeof u->name, "%s", name ? name : "");
+}
+
+void error_explain_null(void)
+{
+    thread_state *self = thread_self();
+    const unconnected *u = &self->unconnected;
+    if (!u->source) return;
+    error_append(" (ed_gradient");
+    if (u->place) error_append(" at %s:%d", u->place->file, u->place->line);
+    error_append(" returned NULL for source %lld", text_nth(u->source - 1));
+    if (u->name[0]) error_append(", the variable %s", u->name);
+    error_append(", which no target depends on)");
 }
 
 void error_append(const char *format, ...)
 {
     thread_state *self = thread_self();
     if (!self->error) return;
-    size_t used = strlen(self->message);
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(self->message + used, sizeof self->message - used, format, arguments);
+    append(self, format, arguments);
     va_end(arguments);
 }
 
@@ -72,6 +182,7 @@ void error_save(error_saved *saved)
 {
     thread_state *self = thread_self();
     saved->code = self->error;
+    saved->place = self->place;
     memcpy(saved->message, self->message, sizeof saved->message);
     ed_clear_error();
 }
@@ -82,6 +193,7 @@ void error_restore(const error_saved *saved, bool drop)
     if (!saved->code) return;
     thread_state *self = thread_self();
     self->error = saved->code;
+    self->place = saved->place;
     memcpy(self->message, saved->message, sizeof self->message);
 }
 

@@ -22,8 +22,10 @@ ed_list *list_new(int64_t size)
 ed_list *ed_list_make(ed_tensor *const *tensors, int64_t count)
 {
     for (int64_t i = 0; tensors && i < count; i++)
-        if (!tensors[i])
-            return ed_fail(ED_INVALID_ARGUMENT, "list: entry %lld is NULL", text_nth(i));
+        if (!tensors[i]) {
+            ed_fail(ED_INVALID_ARGUMENT, "list: entry %lld is NULL", text_nth(i));
+            return error_explain_null(), NULL;
+        }
     return ed_list_make_optional(tensors, count);
 }
 

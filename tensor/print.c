@@ -448,10 +448,18 @@ const char *ed_to_string_with(const ed_tensor *tensor, const ed_print_options *o
     return NULL;
 }
 
+/* The value of a call that failed, or an unconnected gradient. */
+static bool print_null(FILE *file)
+{
+    if (ed_failed()) return fprintf(file, "NULL (%s)\n", ed_error()), false;
+    ed_fail(ED_INVALID_ARGUMENT, "print: tensor is NULL");
+    return error_explain_null(), false;
+}
+
 bool ed_print_with(FILE *file, const ed_tensor *tensor, const ed_print_options *options)
 {
-    if (!file || !tensor)
-        return ed_fail(ED_INVALID_ARGUMENT, "print: %s is NULL", file ? "tensor" : "file"), false;
+    if (!file) return ed_fail(ED_INVALID_ARGUMENT, "print: file is NULL"), false;
+    if (!tensor) return print_null(file);
     ED_SCOPE;
     const char *s = ed_to_string_with(tensor, options);
     if (!s) return false;

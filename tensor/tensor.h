@@ -7,7 +7,8 @@
  *
  * Errors. The first error of a thread is kept until ed_clear_error; the failing call returns NULL
  * (or false, or 0), and a call that is given NULL returns NULL and does nothing. So calls may be
- * chained, and ed_failed checked once at the end.
+ * chained, and ed_failed checked once at the end. To see errors that a program does not look at, run
+ * it with EDDY_ERRORS=print in the environment.
  *
  * Values. A tensor never changes: it is a view (dtype, shape, strides) of a shared buffer. A
  * variable is a tensor whose value can be replaced; it can be used wherever a tensor can, and then
@@ -45,12 +46,15 @@ typedef enum ed_error_code {
 /* Whether an error is kept in this thread. */
 bool ed_failed(void);
 
-/* The kept error as one sentence, "" if none. Valid until the next ed_clear_error or error of this
- * thread. */
+/* The kept error as one sentence behind the file and line of the call, "" if none: "train.c:12: add:
+ * the shapes ...". Valid until the next ed_clear_error or error of this thread. */
 const char *ed_error(void);
 
 /* The kept error's kind, ED_OK if none. */
 ed_error_code ed_error_kind(void);
+
+/* The place of the call that failed, NULL if it is not known. Valid as ed_error is. */
+const ed_place *ed_error_place(void);
 
 /* Discards the kept error. */
 void ed_clear_error(void);
@@ -67,8 +71,14 @@ int ed_set_index_base(int base);
 
 typedef void (*ed_error_handler)(ed_error_code code, const char *message, void *user);
 
-/* Called in the failing thread at the moment an error is kept (for all threads; NULL: none, the
- * default). */
+/*
+ * Called in the failing thread at the moment an error is kept (for all threads; NULL: none, the
+ * default). For what fails in the handler itself it is not called again. It may leave by longjmp.
+ *
+ * The environment variable EDDY_ERRORS has another: EDDY_ERRORS=print writes each error that is kept
+ * to standard error, =backtrace the calls that led to it too, =abort ends the program there, which a
+ * debugger shows.
+ */
 void ed_set_error_handler(ed_error_handler handler, void *user);
 
 /*
@@ -323,6 +333,29 @@ const void *ed_data(const ed_tensor *tensor);
 /* A number that is unique among all tensors that the process ever had; 0 for NULL. */
 uint64_t ed_tensor_id(const ed_tensor *tensor);
 
+/* ---- Comparing ------------------------------------------------------------------------------- */
+
+/* What ed_all_close found. */
+typedef struct ed_close_report {
+    int64_t size;        /* the number of elements compared */
+    int64_t different;   /* of them beyond the tolerance */
+    int64_t worst;       /* the one farthest beyond it, as an index into all in row-major order;
+                             -1: none */
+    double a, b;         /* its two values */
+    double max_absolute; /* the largest |a - b| of all finite elements */
+    double max_relative; /* the largest |a - b| / |b| */
+    char text[420];      /* that as a sentence for a test's message; "" if they are close */
+} ed_close_report;
+
+/*
+ * Whether two tensors have the same shape and |a - b| <= atol + rtol |b| for all elements: for
+ * tests. NaN equals NaN, an infinity itself; dtypes may differ. Different shapes or elements are no
+ * error, the report says which; report may be NULL. false, with an error, for NULL and for a
+ * tolerance that is negative or NaN.
+ */
+bool ed_all_close(const ed_tensor *a, const ed_tensor *b, double rtol, double atol,
+                  ed_close_report *report);
+
 /* ---- Printing -------------------------------------------------------------------------------- */
 
 /* How tensors are printed, in NumPy's sense. */
@@ -344,7 +377,8 @@ ED_OPTIONS(ed_print_options, ED_PRINT_OPTIONS);
                     ##__VA_ARGS__)
 const char *ed_to_string_with(const ed_tensor *tensor, const ed_print_options *options);
 
-/* Writes that and a newline to a file. false on failure. */
+/* Writes that and a newline to a file; NULL behind a failed call as NULL and the kept error. false on
+ * failure. */
 #define ed_print(file, tensor, ...)                                                                \
     ED_WITH_OPTIONS(ed_print_with(file, tensor, &ed_options_), ED_PRINT_OPTIONS, ed_print_options, \
                     ##__VA_ARGS__)

@@ -24,6 +24,13 @@ typedef struct scope_frame {
     size_t kept; /* how many of them, the first ones, already belong to the scope outside */
 } scope_frame;
 
+/* What the thread's last ed_gradient had no gradient for (tensor/core.h). */
+typedef struct unconnected {
+    const ed_place *place;
+    int64_t source; /* counted from 1; 0: none */
+    char name[64];
+} unconnected;
+
 typedef struct thread_state {
     memory_list small[MEMORY_SMALL_CLASSES];
     int64_t live_bytes; /* change not yet told to the process's count */
@@ -38,8 +45,11 @@ typedef struct thread_state {
     uint64_t next_id, last_id; /* tensor ids still to give out */
 
     int first;           /* as messages count them */
-    ed_error_code error; /* error.c's alone, and the message */
+    ed_error_code error; /* error.c's alone, as the next three */
     char message[ERROR_MESSAGE_SIZE];
+    const ed_place *place;
+    bool in_handler; /* or it was left by longjmp */
+    unconnected unconnected;
 
     struct ed_listener *listeners; /* innermost first; see ops/op.h */
 

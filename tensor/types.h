@@ -8,6 +8,41 @@
 
 #pragma GCC visibility push(default)
 
+/* ---- Where a call stands --------------------------------------------------------------------- */
+
+/*
+ * A place in the program. In C, calls of Eddy's functions note theirs, so that an error knows it
+ * (ed_error_place): eddy.h ends with a macro for each function (places.h), of which it stands in
+ * ED_AT. A program that defines EDDY_NO_PLACES before it includes eddy.h has none of this, nor have
+ * (ed_add)(a, b), callbacks' calls out of other languages, and the few functions that keep the
+ * address of an argument. What an argument points to lives as long as the call.
+ */
+typedef struct ed_place {
+    const char *file;
+    const char *function;
+    int line;
+} ed_place;
+
+/* The place of the call that this thread is in; NULL: not known. Languages that know theirs set it
+ * around a call, and set it back. */
+extern __thread const ed_place *ed_here __attribute__((tls_model("initial-exec")));
+
+#if defined(EDDY_NO_PLACES) || defined(__cplusplus)
+#define ED_AT(call) call
+#else
+#define ED_AT(call)                                                                                \
+    __extension__({                                                                                \
+        static const ed_place place_ = {__FILE__, __func__, __LINE__};                             \
+        __attribute__((cleanup(ed_leave_place_))) const ed_place *outer_ = ed_here;                \
+        ed_here = &place_;                                                                         \
+        call;                                                                                      \
+    })
+static inline void ed_leave_place_(const ed_place *const *outer)
+{
+    ed_here = *outer;
+}
+#endif
+
 /* ---- Dtypes ---------------------------------------------------------------------------------- */
 
 /*

@@ -80,6 +80,7 @@ static void call_tensor(call *now)
     RETURNS(ed_failed, ((void)(ed_failed)(), true));
     RETURNS(ed_error, ((void)(ed_error)(), true));
     RETURNS(ed_error_kind, ((void)(ed_error_kind)(), true));
+    RETURNS(ed_error_place, !(ed_error_place)());
     RETURNS(ed_set_error_handler, ((ed_set_error_handler)(NULL, NULL), true));
     RETURNS(ed_set_warning_handler, ((ed_set_warning_handler)(NULL, NULL), true));
     {
