@@ -6,6 +6,7 @@
  * Files of tensors in Lua.
  *
  *     ed.read_npy(path), ed.write_npy(path, x), ed.read_idx(path)
+ *     ed.all_close(a, b, {rtol =, atol =}), ed.golden_check(path, x, {rtol =, atol =})
  *     ed.save(path, {a = x, b = y}, {format = "npz"})
  *     local tensors = ed.load(path)         tensors.a
  *     local file = ed.archive(path)         file.a, file[1], file:names(), file:shape("a")
@@ -292,7 +293,56 @@ static int save(lua_State *L)
     return fine ? 0 : handle_raise(L);
 }
 
+/* ---- Comparing ------------------------------------------------------------------------------- */
+
+typedef struct tolerance {
+    double rtol, atol;
+} tolerance;
+
+static const maker_field tolerance_fields[] = {
+    {"rtol", ED_FIELD_FLOAT, .offset = offsetof(tolerance, rtol)},
+    {"atol", ED_FIELD_FLOAT, .offset = offsetof(tolerance, atol)},
+    {0}};
+
+/* all_close(a, b, {rtol=, atol=}) or, of a path, golden_check: true, or false and why. */
+static int compare(lua_State *L, const char *who, const char *path)
+{
+    lua_settop(L, 3);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    binding b = binding_open(L);
+    convert_room room = {.who = who};
+    tolerance t = {1e-5, 1e-8};
+    ed_close_report report = {0};
+    ed_tensor *x = convert_operand(L, path ? 2 : 1, ED_DTYPE_NONE);
+    ed_tensor *y = x && !path ? convert_operand(L, 2, ED_DTYPE_NONE) : x;
+    bool close = y && maker_options(L, 3, tolerance_fields, &t, &room) &&
+                 (path ? ed_golden_check(path, x, t.rtol, t.atol, &report)
+                       : ed_all_close(x, y, t.rtol, t.atol, &report));
+    const bool fine = !ed_failed();
+    binding_close(&b);
+    if (!fine) return handle_raise(L);
+    lua_pushboolean(L, close);
+    lua_pushstring(L, report.text);
+    return close ? 1 : 2;
+}
+
+static int all_close(lua_State *L)
+{
+    luaL_checkany(L, 1);
+    luaL_checkany(L, 2);
+    return compare(L, "all_close", NULL);
+}
+
+static int golden_check(lua_State *L)
+{
+    const char *path = maker_check_text(L, 1);
+    luaL_checkany(L, 2);
+    return compare(L, "golden_check", path);
+}
+
 static const luaL_Reg functions[] = {
+    {"all_close", all_close},
+    {"golden_check", golden_check},
     {"load", load},
     {"write_npy", write_npy},
     {"save", save},

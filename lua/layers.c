@@ -504,7 +504,11 @@ void layers_open(lua_State *L)
 {
     identity_open(L);
     maker_open(L, makers);
+    lua_getfield(L, -1, "layers");
     lua_pushcfunction(L, sequential);
-    lua_setfield(L, -2, "sequential");
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "sequential"); /* ed.layers.sequential */
+    lua_setfield(L, -3, "sequential");
+    lua_pop(L, 1);
     objects_methods(L, HANDLE_LAYER, methods, metamethods, index_of);
 }

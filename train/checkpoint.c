@@ -77,6 +77,43 @@ static bool check_names(const graph *g)
     return true;
 }
 
+/* The child of the root that a node was first reached from; nodes are in breadth-first order. */
+static int *find_tops(const graph *g)
+{
+    int *tops = memory_alloc((size_t)g->n_nodes * sizeof *tops);
+    for (int i = 0; tops && i < g->n_nodes; i++) tops[i] = -1;
+    for (int i = 0; tops && i < g->n_nodes; i++)
+        for (int e = g->nodes[i].first; e >= 0; e = g->edges[e].next) {
+            const int to = g->edges[e].to;
+            if (to && tops[to] < 0) tops[to] = i ? tops[i] : to;
+        }
+    return tops;
+}
+
+/* A model that was never called, and has nothing that waits for it, would be saved without weights,
+ * which is seldom what is meant. */
+static bool check_built(const graph *g)
+{
+    int *tops = find_tops(g);
+    bool *is_empty = tops ? memory_zalloc((size_t)g->n_nodes) : NULL;
+    for (int i = 1; is_empty && i < g->n_nodes; i++)
+        if (tops[i] > 0 && g->nodes[i].open && g->nodes[i].first < 0) is_empty[tops[i]] = true;
+    for (int i = 1; is_empty && i < g->n_nodes; i++)
+        if (tops[i] > 0 && graph_is_value(&g->nodes[i])) is_empty[tops[i]] = false;
+    bool ok = is_empty;
+    for (int e = g->nodes[0].first; ok && e >= 0; e = g->edges[e].next) {
+        ok = !is_empty[g->edges[e].to];
+        if (!ok)
+            ed_fail(ED_FAILED_PRECONDITION,
+                    "checkpoint: %s has no variables to save before its first call, which makes "
+                    "them",
+                    g->edges[e].name);
+    }
+    memory_free(is_empty);
+    memory_free(tops);
+    return ok;
+}
+
 typedef const void *pair[2]; /* name and object */
 
 static int by_object_name(const void *a, const void *b)
@@ -195,7 +232,7 @@ snapshot *snapshot_take(const ed_checkpoint *checkpoint, bool counted)
     if (!checkpoint_graph(checkpoint, counted, &g)) return NULL;
     int count;
     char **paths = check_names(&g) && graft_waiting(&g) ? graph_paths(&g) : NULL;
-    int *numbers = paths ? objects_numbers(&g, &count) : NULL;
+    int *numbers = paths && check_built(&g) ? objects_numbers(&g, &count) : NULL;
     snapshot *s = numbers ? memory_zalloc(sizeof *s + (size_t)g.n_nodes * sizeof *s->items) : NULL;
     if (s && !take_values(s, &g, paths, numbers)) {
         snapshot_free(s);

@@ -129,6 +129,9 @@ ed_erf ed.erf
 ed_erfc ed.erfc
 ed_error C: errors are Lua's
 ed_error_kind C: errors are Lua's
+ed_error_place C: errors are Lua's
+ed_all_close ed.all_close
+ed_golden_check ed.golden_check
 ed_execute C: every op is a function
 ed_execute_list C: every op is a function
 ed_exp ed.exp

@@ -308,7 +308,10 @@ do
 end
 
 -- A layer that a checkpoint alone has outlives its kind.
-local last_one = ed.checkpoint{layer = ed.layer{name = "gone", forward = function() end}()}
+local gone = ed.layer{name = "gone", forward = function(self, x) return x end}()
+gone(1.0)
+local last_one = ed.checkpoint{layer = gone}
+gone = nil
 for _ = 1, 3 do collectgarbage() end
 last_one:write(folder .. "/last")
 last_one = nil

@@ -129,3 +129,13 @@ ed.checkpoint{v = ed.variable(2.5)}:write(folder .. "/bundle")
 local tensors, others = ed.load(folder .. "/bundle")
 check.equal(tensors["v/.ATTRIBUTES/VARIABLE_VALUE"]:item(), 2.5)
 check.equal(others._CHECKPOINTABLE_OBJECT_GRAPH, "string")
+
+-- Comparing: close tensors, golden files.
+assert(ed.all_close({1, 2}, {1, 2 + 1e-6}))
+local close, why = ed.all_close({1, 2}, {1, 3}, {rtol = 0, atol = 0.5})
+assert(not close and why:find("1 of 2 elements differ", 1, true) and why:find("at [2]", 1, true), why)
+check.raises("all_close: rtol must be >= 0", ed.all_close, 1, 1, {rtol = -1})
+check.raises("EDDY_GOLDEN=write", ed.golden_check, folder .. "/none.npy", x)
+ed.write_npy(path .. "_golden.npy", x)
+assert(ed.golden_check(path .. "_golden.npy", x))
+assert(not ed.golden_check(path .. "_golden.npy", x + 1))
