@@ -1,6 +1,8 @@
 # Eddy. `make` builds, `make test` tests, `make demo` learns digits; `make help` lists the rest.
 # Settings, all to be given on the command line: make CC=clang SAN=address,undefined V=1 test
 CC     = gcc
+# The C++ compiler, for the tests; the library needs none.
+CXX    = $(subst gcc,g++,$(subst clang,clang++,$(CC)))
 PREFIX = /usr/local
 BUILD  = build
 # Kernels and what every call of an op passes through take -O3 for -O2.
@@ -66,7 +68,8 @@ endif
 FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train
 SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
 HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
-PUBLIC  := $(patsubst $(OBJ)/include/eddy/eddy.h,$(OBJ)/include/eddy.h,$(HEADERS:%=$(OBJ)/include/eddy/%)) $(OBJ)/include/eddy/places.h
+PUBLIC  := $(patsubst $(OBJ)/include/eddy/eddy.h,$(OBJ)/include/eddy.h,$(HEADERS:%=$(OBJ)/include/eddy/%)) \
+           $(OBJ)/include/eddy/places.h $(OBJ)/include/eddy/plain.h
 
 # A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
 ISAS         := baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)
@@ -142,8 +145,13 @@ $(OBJ)/include/eddy.h: eddy.h
 	$(as_public)
 $(OBJ)/include/eddy/%.h: %.h
 	$(as_public)
+
+# Made from the others: where calls stand (tensor/types.h), and what C++ must not see, macros that
+# begin with ed_ and take arguments.
 $(OBJ)/include/eddy/places.h: $(HEADERS) tools/places.sh
 	$(Q)mkdir -p $(@D) && tools/places.sh $(filter %.h,$^) > $@
+$(OBJ)/include/eddy/plain.h: $(HEADERS)
+	$(Q)mkdir -p $(@D) && sed -n 's/^#define \(ed_[a-z0-9_]*\)(.*/#undef \1/p' $^ > $@
 
 $(OBJ)/library.mk $(OBJ)/lua.mk $(OBJ)/tests.mk: tools/setup.sh
 	$(Q)$(SETUP) $(if $(filter demo test,$(GOALS)),--install) $(basename $(@F)) $@
@@ -312,7 +320,7 @@ bench: $(BENCHES) $(FIRST_STEPS)
 check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES)
 	$(Q)tools/check.sh $(OBJ) $(FLOORS) programs lua
 	$(Q)CC='$(CC)' tools/check_mistakes.sh
-	$(Q)CC='$(CC)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
+	$(Q)CC='$(CC)' CXX='$(CXX)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 	$(Q)tools/check_cmake.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 
 # Where things go, as words of the shell.

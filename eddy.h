@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* C++ calls the plain functions, past the macros of their names: (ed_add)(a, b). */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,13 +28,17 @@ extern "C" {
 #include "data/data.h"
 #include "train/train.h"
 
-/* Made from these by tools/places.sh. */
-#if !defined(EDDY_NO_PLACES) && !defined(__cplusplus)
-#include "places.h"
-#endif
-
 #ifdef __cplusplus
 }
+#endif
+
+/* Both are made from the headers above (Makefile). In C each call notes its place in the program, by
+ * a macro for each function; C++ has the plain functions alone, ed_add(a, b), ed_zeros_with(shape,
+ * nullptr): its header undefines the macros. */
+#ifdef __cplusplus
+#include "plain.h"
+#elif !defined(EDDY_NO_PLACES)
+#include "places.h"
 #endif
 
 #endif

@@ -5,6 +5,9 @@
 set -eu
 make=$1
 CC=${CC:-cc}
+CXX=${CXX:-c++}
+cxx=
+for word in $CXX; do case $word in -*) ;; *) cxx=$(command -v "$word" || true) ;; esac done
 folder=$(mktemp -d)
 place="$folder/a place"                         # a space has to do no harm
 trap 'rm -rf "$folder"' EXIT
@@ -33,7 +36,7 @@ int main()
     int64_t shape[] = {2, 2};
     ed_scope scope = ed_scope_open();
     ed_tensor *x = ed_constant_of(ED_FLOAT32, numbers, ed_ints{shape, 2});
-    bool right = ed_item((ed_reduce_sum_with)((ed_add)(x, x), nullptr)) == 20;
+    bool right = ed_item(ed_reduce_sum_with(ed_add(x, x), nullptr)) == 20;
     ed_scope_close(&scope);
     return !right;
 }
@@ -47,9 +50,13 @@ try "it runs" "$place/small"
 strip "$place/static" "$place/small"
 whole=$(wc -c < "$place/static") used=$(wc -c < "$place/small")
 try "--gc-sections drops at least a tenth of $whole bytes: $used stay" [ "$used" -lt $((whole / 10 * 9)) ]
-if command -v "${CXX:-c++}" > /dev/null; then
-    build "a C++ program" "${CXX:-c++} $cflags '$folder/first.cc' $libs -o '$place/plus'"
+# C++ has no macro of a function's name.
+if [ -n "$cxx" ]; then
+    build "a C++ program" "$CXX $cflags '$folder/first.cc' $libs -o '$place/plus'"
     try "it runs" env LD_LIBRARY_PATH="$place/lib" "$place/plus"
+    build "the macros of eddy.h in C++" "echo '#include <eddy.h>' | $CXX $cflags -dM -E -x c++ - > '$folder/macros'"
+    grep -q '^#define ED_SHAPE(' "$folder/macros"
+    ! grep '^#define ed_[a-z0-9_]*(' "$folder/macros" || { echo "check: these macros must not be there in C++" >&2; exit 1; }
 fi
 
 # ---- Headers
