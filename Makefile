@@ -69,7 +69,7 @@ FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train
 SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
 HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
 PUBLIC  := $(patsubst $(OBJ)/include/eddy/eddy.h,$(OBJ)/include/eddy.h,$(HEADERS:%=$(OBJ)/include/eddy/%)) \
-           $(OBJ)/include/eddy/places.h $(OBJ)/include/eddy/plain.h
+           $(OBJ)/include/eddy/places.h $(OBJ)/include/eddy/plain.h $(OBJ)/include/eddy.hpp
 
 # A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
 ISAS         := baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)
@@ -152,6 +152,8 @@ $(OBJ)/include/eddy/places.h: $(HEADERS) tools/places.sh
 	$(Q)mkdir -p $(@D) && tools/places.sh $(filter %.h,$^) > $@
 $(OBJ)/include/eddy/plain.h: $(HEADERS)
 	$(Q)mkdir -p $(@D) && sed -n 's/^#define \(ed_[a-z0-9_]*\)(.*/#undef \1/p' $^ > $@
+$(OBJ)/include/eddy.hpp: eddy.hpp
+	$(Q)mkdir -p $(@D) && cp $< $@
 
 $(OBJ)/library.mk $(OBJ)/lua.mk $(OBJ)/tests.mk: tools/setup.sh
 	$(Q)$(SETUP) $(if $(filter demo test,$(GOALS)),--install) $(basename $(@F)) $@
@@ -227,6 +229,31 @@ $(OBJ)/tests/test_user_op: $(OBJ)/tests/shared_softcap.so
 $(OBJ)/tests/test_lua $(OBJ)/tests/test_null: $(OBJ)/libeddy.so
 $(OBJ)/tests/test_eddy_ckpt: $(PROGRAM)
 $(OBJ)/tests/test_lua_examples: $(REPL)
+
+# C++: each program by $(CXX), and by clang++ too where it is there, in the language of 2017 and of
+# 2020. docs/cpp.md is a program too: its snippets, one after the other.
+CXX_ALL := $(CXX)
+ifeq ($(SAN)$(findstring clang,$(CXX)),)
+CXX_ALL += $(notdir $(shell command -v clang++))
+endif
+CPP_17  := check first
+CPP_20  := check first spirals manual
+CPP_ALL :=
+define cpp_rule
+CPP_ALL += $$(patsubst %,$(OBJ)/tests/cpp/$(2)/%,$$(CPP_$(1)))
+$(OBJ)/tests/cpp/$(2)/%: tests/cpp/%.cc $$(PUBLIC) $(OBJ)/libeddy.so
+	$$(cpp_link) $(3) -std=c++$(1) $$(CPP_FLAGS)
+$(OBJ)/tests/cpp/$(2)/%: examples/cpp/%.cc $$(PUBLIC) $(OBJ)/libeddy.so
+	$$(cpp_link) $(3) -std=c++$(1) $$(CPP_FLAGS)
+$(OBJ)/tests/cpp/$(2)/%: $(OBJ)/tests/cpp/%.cc $$(PUBLIC) $(OBJ)/libeddy.so
+	$$(cpp_link) $(3) -std=c++$(1) $$(CPP_FLAGS)
+endef
+cpp_link  = $(if $(V),,@echo '  C++   $(@:$(OBJ)/%=%)';) mkdir -p $(@D) &&
+CPP_FLAGS = -O1 -g -Wall -Wextra -pedantic -Wshadow -Werror $(SANFLAGS) -I$(OBJ)/include $< -o $@ -L$(OBJ) -leddy -Wl,-rpath,'$$ORIGIN/../../..'
+$(foreach std,17 20,$(foreach cxx,$(CXX_ALL),$(eval $(call cpp_rule,$(std),$(notdir $(lastword $(filter-out -%,$(cxx))))-$(std),$(cxx)))))
+$(OBJ)/tests/test_cpp: $(CPP_ALL)
+$(OBJ)/tests/cpp/manual.cc: docs/cpp.md tests/cpp/manual.awk
+	$(Q)mkdir -p $(@D) && awk -f tests/cpp/manual.awk $< > $@
 
 # Lua: the module that a stock Lua loads, and the program, which is the module and a prompt. Symbols
 # of Lua itself come from whoever loads the module.

@@ -1,0 +1,2206 @@
+/*
+ * Eddy for C++17 and later: the library of eddy.h with values that own what they refer to,
+ * operators, and exceptions for those who want them. docs/cpp.md is the tutorial.
+ *
+ *     eddy::tensor x = eddy::random_normal({256, 3});
+ *     eddy::layer model = eddy::layers::dense(1);
+ *     eddy::tape tape;
+ *     eddy::tensor loss = eddy::reduce_mean(eddy::square(model(x) - 4));
+ *     eddy::optimizers::adam({.learning_rate = 0.1}).minimize(tape, loss, model);
+ *
+ * Names. eddy::f is ed_f, and the header that declares ed_f is its manual. Layers, optimizers,
+ * initializers and metrics have namespaces of their own: eddy::layers::dense.
+ *
+ * Ownership. A tensor, layer, tape, ... is a handle: it holds one reference, a copy of it another.
+ * What a call creates besides its result is released before it returns, so that no scope is needed.
+ * A handle stands wherever a C function takes the pointer: ed_rank(x). The other way around,
+ * eddy::tensor(p) takes a reference of its own; eddy::scope is for what C functions create.
+ *
+ * Options are structures with names and defaults. The last argument of a function is one:
+ * {.axis = {-1}, .keepdims = true} in C++20; in C++17 a variable whose members are set.
+ *
+ * Errors are kept as in C (ed_failed, ed_error), unless eddy::exceptions(true) or an eddy::throwing
+ * asks for exceptions. An exception that leaves a callback goes on from the call that ran it.
+ */
+#ifndef EDDY_HPP
+#define EDDY_HPP
+
+#include "eddy.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace eddy
+{
+
+/* ---- Dtypes ---------------------------------------------------------------------------------- */
+
+using dtype = ed_dtype;
+inline constexpr dtype float32 = ED_FLOAT32, float64 = ED_FLOAT64, int32 = ED_INT32,
+                       int64 = ED_INT64, uint8 = ED_UINT8, bool8 = ED_BOOL, float16 = ED_FLOAT16,
+                       bfloat16 = ED_BFLOAT16, int8 = ED_INT8, int16 = ED_INT16, uint16 = ED_UINT16,
+                       uint32 = ED_UINT32, uint64 = ED_UINT64;
+
+/* The dtype of a C++ type: dtype_of<float>() is float32. */
+template <class T> constexpr dtype dtype_of()
+{
+    static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8, "there is no dtype of this type");
+    if constexpr (std::is_same_v<T, bool>)
+        return bool8;
+    else if constexpr (std::is_floating_point_v<T>)
+        return sizeof(T) == 4 ? float32 : float64;
+    else if constexpr (std::is_signed_v<T>)
+        return sizeof(T) == 1 ? int8 : sizeof(T) == 2 ? int16 : sizeof(T) == 4 ? int32 : int64;
+    else
+        return sizeof(T) == 1 ? uint8 : sizeof(T) == 2 ? uint16 : sizeof(T) == 4 ? uint32 : uint64;
+}
+
+/* ---- Errors and scopes ----------------------------------------------------------------------- */
+
+/* A failed call: what() is the message; the place is that of the call in the program. */
+class error : public std::runtime_error
+{
+  public:
+    error(ed_error_code code, const char *message, const char *file, int line)
+        : std::runtime_error(message), code_(code), file_(file), line_(line)
+    {
+    }
+    ed_error_code code() const noexcept { return code_; }
+    const char *file() const noexcept { return file_; }
+    int line() const noexcept { return line_; }
+
+  private:
+    ed_error_code code_;
+    const char *file_;
+    int line_;
+};
+
+/* An open scope, for what C functions create: ED_SCOPE as an object. */
+class scope
+{
+  public:
+    scope() : scope_(ed_scope_open()) {}
+    ~scope() { ed_scope_close(&scope_); }
+    scope(const scope &) = delete;
+    scope &operator=(const scope &) = delete;
+
+  private:
+    ed_scope scope_;
+};
+
+namespace detail
+{
+
+/* Where a call stands in the program. */
+struct place {
+    const char *file;
+    int line;
+};
+#define EDDY_HERE                                                                                  \
+    {                                                                                              \
+        __builtin_FILE(), __builtin_LINE()                                                         \
+    }
+
+/* Of calls by an operator that can't know it. */
+inline constexpr place nowhere = {"", 0};
+
+/* Is told the place of each call before it is made. */
+inline void at(const place &) {}
+
+/* Errors of this thread become exceptions; an exception left a callback. */
+struct thread_flags {
+    bool throwing, thrown;
+};
+inline thread_local thread_flags flags = {false, false};
+
+/* That exception, and whether the kept error stands for it. */
+struct thrown_exception {
+    std::exception_ptr exception;
+    bool kept;
+};
+inline thrown_exception &thrown()
+{
+    static thread_local thrown_exception last;
+    return last;
+}
+
+/* Throws what a callback threw, or the kept error. */
+[[gnu::noinline, gnu::cold]] inline void raise(const place &here)
+{
+    if (flags.thrown) {
+        flags.thrown = false;
+        thrown_exception last = std::exchange(thrown(), {});
+        if (ed_failed()) { /* else the program has discarded it */
+            if (last.kept) ed_clear_error();
+            std::rethrow_exception(last.exception);
+        }
+    }
+    if (!flags.throwing || !ed_failed()) return;
+    const error failure(ed_error_kind(), ed_error(), here.file, here.line);
+    ed_clear_error();
+    throw failure;
+}
+
+inline void check(const place &here)
+{
+    if (__builtin_expect(flags.throwing | flags.thrown, 0)) raise(here);
+}
+
+/* Runs a callback's body; an exception becomes a kept error and the value `failure`. */
+template <class R, class F> R guarded(R failure, F body) noexcept
+{
+    try {
+        return body();
+    } catch (const error &e) {
+        ed_fail(e.code(), "%s", e.what());
+    } catch (...) {
+        thrown() = {std::current_exception(), !ed_failed()};
+        flags.thrown = true;
+        ed_fail(ED_CANCELLED, "an exception left a callback");
+    }
+    return failure;
+}
+
+/* What C++ has for a type of C's: wrapped<ed_tensor *>::type is tensor. */
+template <class C> struct wrapped {
+    using type = C;
+};
+template <> struct wrapped<const char *> {
+    using type = std::string;
+};
+
+template <class C> typename wrapped<C>::type wrap(C result)
+{
+    if constexpr (std::is_same_v<C, const char *>)
+        return result ? result : "";
+    else
+        return typename wrapped<C>::type(result);
+}
+
+/* Runs f, which calls C; its result as C++ has it. */
+template <class F> auto call(const place &here, F f)
+{
+    at(here);
+    auto result = [&] {
+        const scope temporary;
+        return wrap(f());
+    }();
+    check(here);
+    return result;
+}
+
+/* A reference to an object of Eddy's. */
+template <class T> class handle
+{
+  public:
+    handle() = default;
+    handle(std::nullptr_t) {}
+    explicit handle(T *object) : object_(static_cast<T *>(ed_retain(object))) {}
+    handle(const handle &other) : handle(other.object_) {}
+    handle(handle &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+    handle &operator=(handle other) noexcept
+    {
+        std::swap(object_, other.object_);
+        return *this;
+    }
+    ~handle()
+    {
+        if (object_) ed_release(object_);
+    }
+
+    /* Whether it refers to anything. */
+    explicit operator bool() const noexcept { return object_; }
+
+    T *get() const noexcept { return object_; }
+
+    /* For functions of C. (A template, so that no operator of pointers takes it.) */
+    template <class U, class = std::enable_if_t<std::is_same_v<std::remove_const_t<U>, T> ||
+                                                std::is_void_v<std::remove_const_t<U>>>>
+    operator U *() const noexcept
+    {
+        return object_;
+    }
+
+  private:
+    T *object_ = nullptr;
+};
+
+/* An object that a callback returns to C, which takes it from the scope. */
+template <class T> T *returned(const handle<T> &result)
+{
+    return result ? static_cast<T *>(ed_scope_hold(result)) : nullptr;
+}
+
+/* Any integer, in lists of them. */
+struct integer {
+    template <class N, class = std::enable_if_t<std::is_integral_v<N>>>
+    integer(N number) : value(static_cast<int64_t>(number))
+    {
+    }
+    int64_t value;
+};
+
+template <class C>
+using element_of = std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<C>().data())>>;
+
+} // namespace detail
+
+/* From here on failed calls of this thread throw eddy::error, or do not; returns what held before.
+ * An error that is kept already is thrown by the next call. */
+inline bool exceptions(bool wanted)
+{
+    return std::exchange(detail::flags.throwing, wanted);
+}
+
+/* The same until the end of a block: eddy::throwing errors; */
+class throwing
+{
+  public:
+    explicit throwing(bool wanted = true) : before_(exceptions(wanted)) {}
+    ~throwing() { exceptions(before_); }
+    throwing(const throwing &) = delete;
+    throwing &operator=(const throwing &) = delete;
+
+  private:
+    bool before_;
+};
+
+/* ---- Lists of integers, strings -------------------------------------------------------------- */
+
+/* A shape, axes, a permutation: {2, 3}, or a vector, array or span of integers; it has the numbers
+ * itself. */
+class ints
+{
+  public:
+    ints() = default;
+    ints(std::initializer_list<detail::integer> values)
+    {
+        int64_t *to = resize(values.size());
+        for (const detail::integer &i : values) *to++ = i.value;
+    }
+    ints(const ed_ints &values)
+    {
+        int64_t *to = resize(static_cast<size_t>(values.count));
+        for (int64_t i = 0; i < values.count; i++) to[i] = values.values[i];
+        given_ = values.values != nullptr;
+    }
+    template <class C, class = std::enable_if_t<std::is_integral_v<detail::element_of<const C &>>>>
+    ints(const C &container)
+    {
+        int64_t *to = resize(container.size());
+        for (const auto &i : container) *to++ = static_cast<int64_t>(i);
+    }
+
+    size_t size() const noexcept { return count_; }
+    const int64_t *data() const noexcept
+    {
+        return count_ <= few_.size() ? few_.data() : many_.data();
+    }
+    const int64_t *begin() const noexcept { return data(); }
+    const int64_t *end() const noexcept { return data() + count_; }
+    int64_t operator[](size_t i) const { return data()[i]; }
+    std::vector<int64_t> to_vector() const { return {begin(), end()}; }
+
+    /* Valid as long as the list. */
+    operator ed_ints() const noexcept
+    {
+        return {given_ ? data() : nullptr, static_cast<int64_t>(count_)};
+    }
+
+    friend bool operator==(const ints &a, const ints &b)
+    {
+        return a.count_ == b.count_ &&
+               (!a.count_ || !std::memcmp(a.data(), b.data(), a.count_ * sizeof(int64_t)));
+    }
+    friend bool operator!=(const ints &a, const ints &b) { return !(a == b); }
+
+  protected:
+    bool given_ = true;
+
+  private:
+    int64_t *resize(size_t count)
+    {
+        count_ = count;
+        if (count <= few_.size()) return few_.data();
+        many_.resize(count);
+        return many_.data();
+    }
+    size_t count_ = 0;
+    std::array<int64_t, ED_MAX_RANK> few_ = {};
+    std::vector<int64_t> many_;
+};
+using shape = ints;
+using axes = ints;
+
+/* [2, 3] */
+inline std::ostream &operator<<(std::ostream &out, const ints &list)
+{
+    const char *before = "[";
+    for (const int64_t i : list) {
+        out << before << i;
+        before = ", ";
+    }
+    return out << (list.size() ? "]" : "[]");
+}
+
+namespace detail
+{
+
+/* An option that is a list: by default not given. */
+class optional_ints : public ints
+{
+  public:
+    optional_ints() { given_ = false; }
+    using ints::ints;
+    optional_ints(const ints &list) : ints(list) {}
+};
+
+/* A string, or none: nullptr. */
+class text
+{
+  public:
+    text() = default;
+    text(const char *string) : given_(string), string_(string ? string : "") {}
+    text(std::string string) : given_(true), string_(std::move(string)) {}
+    const char *get() const noexcept { return given_ ? string_.c_str() : nullptr; }
+
+  private:
+    bool given_ = false;
+    std::string string_;
+};
+
+} // namespace detail
+
+/* ---- Tensors --------------------------------------------------------------------------------- */
+
+class tensor;
+class variable;
+class list;
+namespace detail
+{
+template <> struct wrapped<ed_tensor *> {
+    using type = tensor;
+};
+template <> struct wrapped<ed_list *> {
+    using type = list;
+};
+} // namespace detail
+
+/* What tensors and variables have in common. */
+class any_tensor : public detail::handle<ed_tensor>
+{
+  public:
+    ed_dtype dtype() const { return ed_dtype_of(get()); }
+    int rank() const { return ed_rank(get()); }
+    int64_t size() const { return ed_size(get()); }
+    ints shape() const { return ed_shape(get()); }
+    int64_t dim(int axis, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_dim(get(), axis); });
+    }
+
+    /* The element of a tensor of one element: a double, or item<int>(). */
+    template <class T = double> T item(detail::place here = EDDY_HERE) const
+    {
+        static_assert(std::is_arithmetic_v<T>, "item gives numbers");
+        return detail::call(here, [&] {
+            if constexpr (std::is_same_v<T, bool>)
+                return ed_item(get()) != 0;
+            else if constexpr (std::is_floating_point_v<T>)
+                return static_cast<T>(ed_item(get()));
+            else
+                return static_cast<T>(ed_item_int64(get()));
+        });
+    }
+
+    /* The elements in row-major order; T must be the dtype. Empty on failure. */
+    template <class T> std::vector<T> to_vector(detail::place here = EDDY_HERE) const
+    {
+        const size_t count = static_cast<size_t>(size());
+        if constexpr (std::is_same_v<T, bool>) {
+            const std::unique_ptr<bool[]> copy(new bool[count]);
+            if (!copy_to(copy.get(), count, here)) return {};
+            return std::vector<bool>(copy.get(), copy.get() + count);
+        } else {
+            std::vector<T> elements(count);
+            if (!copy_to(elements.data(), count, here)) elements.clear();
+            return elements;
+        }
+    }
+
+    /* The same into an array of `count` elements. */
+    template <class T> bool copy_to(T *to, size_t count, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            return ed_copy_to_of(get(), dtype_of<T>(), to, static_cast<int64_t>(count));
+        });
+    }
+
+    /* The elements themselves, valid as long as the tensor, of a variable until it changes. nullptr
+     * with an error if T is not the dtype or they are not contiguous. */
+    template <class T> const T *data(detail::place here = EDDY_HERE) const
+    {
+        const void *elements = nullptr;
+        if (get() && dtype() != dtype_of<T>())
+            ed_fail(ED_INVALID_ARGUMENT, "data: dtype is %s, not %s", ed_dtype_name(dtype()),
+                    ed_dtype_name(dtype_of<T>()));
+        else if (get() && !ed_is_contiguous(get()))
+            ed_fail(ED_INVALID_ARGUMENT, "data: the elements are not contiguous\n"
+                                         "eddy::contiguous(x) is a tensor of which they are");
+        else
+            elements = ed_data(get());
+        detail::check(here);
+        return static_cast<const T *>(elements);
+    }
+
+    /* x[i] along the first axis; i may be negative. */
+    tensor operator[](int64_t i) const;
+
+    /* x[{0, {1, 3}, eddy::all}]: an index or a slice for each axis. */
+    tensor operator[](std::initializer_list<class subscript> subscripts) const;
+
+  protected:
+    using handle::handle;
+};
+
+/* A tensor. Its value never changes; += and the others make the name refer to a new one. */
+class tensor : public any_tensor
+{
+  public:
+    tensor() = default;
+    tensor(std::nullptr_t) {}
+    explicit tensor(ed_tensor *object) : any_tensor(object) {}
+
+    /* The variable itself, which means its present value; eddy::value(v) is that value. */
+    tensor(const variable &v);
+};
+
+/* What stands where functions take a tensor: a tensor, a variable, a number, a pointer of C's. Lives
+ * for one call. */
+class operand
+{
+  public:
+    operand(const any_tensor &x, detail::place here = EDDY_HERE) : tensor_(x.get()), here_(here) {}
+    operand(ed_tensor *x, detail::place here = EDDY_HERE) : tensor_(x), here_(here) {}
+    template <class N, class = std::enable_if_t<std::is_arithmetic_v<N>>>
+    operand(N number, detail::place here = EDDY_HERE)
+        : kind_(std::is_floating_point_v<N> ? real : whole), here_(here)
+    {
+        if constexpr (std::is_floating_point_v<N>)
+            number_ = static_cast<double>(number);
+        else
+            integer_ = static_cast<int64_t>(number);
+    }
+
+    /* For C; a number becomes a tensor of the scope. */
+    ed_tensor *get() const
+    {
+        return kind_ == object ? tensor_
+               : kind_ == real ? ed_number(number_)
+                               : ed_integer(integer_);
+    }
+    const detail::place &here() const { return here_; }
+
+  private:
+    enum { object, real, whole } kind_ = object;
+    union {
+        ed_tensor *tensor_;
+        double number_;
+        int64_t integer_;
+    };
+    detail::place here_;
+};
+
+/* A list of tensors and variables, which never changes: {a, b}. */
+class list : public detail::handle<ed_list>
+{
+  public:
+    using handle::handle;
+    list(std::initializer_list<operand> entries, detail::place here = EDDY_HERE)
+        : list(make(ed_list_make, entries, here))
+    {
+    }
+    template <class T, class = std::enable_if_t<std::is_base_of_v<any_tensor, T>>>
+    list(const std::vector<T> &entries, detail::place here = EDDY_HERE)
+        : list(make(ed_list_make, entries, here))
+    {
+    }
+
+    /* The same, but entries may be empty: gradients that are not connected. */
+    static list optional(std::initializer_list<operand> entries, detail::place here = EDDY_HERE)
+    {
+        return make(ed_list_make_optional, entries, here);
+    }
+
+    size_t size() const { return static_cast<size_t>(ed_list_size(get())); }
+    tensor operator[](int64_t i) const
+    {
+        tensor entry(ed_list_get(get(), i));
+        detail::check(detail::nowhere);
+        return entry;
+    }
+    std::vector<tensor> to_vector() const { return {begin(), end()}; }
+
+    class iterator
+    {
+      public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = tensor;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const tensor *;
+        using reference = tensor;
+        iterator(ed_list *list, int64_t i) : list_(list), i_(i) {}
+        tensor operator*() const { return tensor(ed_list_get(list_, i_)); }
+        iterator &operator++()
+        {
+            i_++;
+            return *this;
+        }
+        bool operator==(const iterator &other) const { return i_ == other.i_; }
+        bool operator!=(const iterator &other) const { return i_ != other.i_; }
+
+      private:
+        ed_list *list_;
+        int64_t i_;
+    };
+    iterator begin() const { return {get(), 0}; }
+    iterator end() const { return {get(), ed_list_size(get())}; }
+
+  private:
+    template <class Entries>
+    static list make(ed_list *(*make_list)(ed_tensor *const *, int64_t), const Entries &entries,
+                     const detail::place &here);
+};
+
+/* A method without arguments that calls a function of C. */
+#define EDDY_METHOD(type, name, function)                                                          \
+    type name(detail::place here = EDDY_HERE) const                                                \
+    {                                                                                              \
+        return detail::call(here, [&] { return function(get()); });                                \
+    }
+
+/* The classes of other objects. */
+#define EDDY_OBJECT(name)                                                                          \
+    class name;                                                                                    \
+    namespace detail                                                                               \
+    {                                                                                              \
+    template <> struct wrapped<ed_##name *> {                                                      \
+        using type = name;                                                                         \
+    };                                                                                             \
+    }
+EDDY_OBJECT(generator)
+EDDY_OBJECT(initializer)
+EDDY_OBJECT(layer)
+EDDY_OBJECT(metric)
+EDDY_OBJECT(optimizer)
+EDDY_OBJECT(tape)
+EDDY_OBJECT(dataset)
+EDDY_OBJECT(archive)
+EDDY_OBJECT(trackable)
+EDDY_OBJECT(checkpoint)
+EDDY_OBJECT(restoration)
+EDDY_OBJECT(checkpoint_manager)
+
+namespace detail
+{
+
+/* What C++ has for the type of an argument, and that argument for C. */
+template <class C> struct argument {
+    using type = C;
+};
+template <> struct argument<ed_tensor *> {
+    using type = operand;
+};
+template <> struct argument<const ed_tensor *> {
+    using type = operand;
+};
+template <> struct argument<ed_list *> {
+    using type = const list &;
+};
+template <> struct argument<const ed_list *> {
+    using type = const list &;
+};
+template <> struct argument<ed_ints> {
+    using type = const ints &;
+};
+template <> struct argument<const char *> {
+    using type = const text &;
+};
+
+inline ed_tensor *to_c(const operand &x)
+{
+    return x.get();
+}
+inline ed_ints to_c(const ints &list)
+{
+    return list;
+}
+inline const char *to_c(const text &string)
+{
+    return string.get();
+}
+template <class T> T *to_c(const handle<T> &object)
+{
+    return object.get();
+}
+template <class N, class = std::enable_if_t<std::is_arithmetic_v<N> || std::is_enum_v<N>>>
+N to_c(N number)
+{
+    return number;
+}
+
+/* Result and arguments of a C function. */
+template <class F> struct signature;
+template <class R, class... A> struct signature<R (*)(A...)> {
+    using result = typename wrapped<R>::type;
+    template <size_t I>
+    using argument = typename argument<std::tuple_element_t<I, std::tuple<A...>>>::type;
+};
+template <auto f> using result = typename signature<decltype(f)>::result;
+template <auto f, size_t i> using arg = typename signature<decltype(f)>::template argument<i>;
+
+template <class Entries> std::vector<ed_tensor *> pointers(const Entries &entries)
+{
+    std::vector<ed_tensor *> all;
+    all.reserve(entries.size());
+    for (const auto &entry : entries) all.push_back(entry.get());
+    return all;
+}
+
+} // namespace detail
+
+template <class Entries>
+list list::make(ed_list *(*make_list)(ed_tensor *const *, int64_t), const Entries &entries,
+                const detail::place &here)
+{
+    return detail::call(here, [&] {
+        const std::vector<ed_tensor *> all = detail::pointers(entries);
+        return make_list(all.data(), static_cast<int64_t>(all.size()));
+    });
+}
+
+/* ---- Functions of C -------------------------------------------------------------------------- */
+
+/*
+ * Options of C, ed_x_options, from their list: a structure whose members own what they hold. For C,
+ * a structure that is valid as long as this one.
+ */
+#define EDDY_CPP_BOOL        bool
+#define EDDY_CPP_INT         int64_t
+#define EDDY_CPP_FLOAT       double
+#define EDDY_CPP_DTYPE       ed_dtype
+#define EDDY_CPP_INTS        ::eddy::detail::optional_ints
+#define EDDY_CPP_STRING      ::eddy::detail::text
+#define EDDY_CPP_CHOICE      ::eddy::detail::text
+#define EDDY_CPP_AXIS        int64_t
+#define EDDY_CPP_AXES        ::eddy::detail::optional_ints
+#define EDDY_CPP_ACTIVATION  ::eddy::detail::text
+#define EDDY_CPP_GENERATOR   ::eddy::generator
+#define EDDY_CPP_INITIALIZER ::eddy::initializer
+
+#define EDDY_MEMBER_(T, type, name, initial, ...) EDDY_CPP_##type name = initial;
+#define EDDY_COPY_(T, type, name, ...)            options.name = ::eddy::detail::to_c(name);
+#define EDDY_OPTIONS_OF(name, c_name, LIST)                                                        \
+    struct name {                                                                                  \
+        LIST(EDDY_MEMBER_, name)                                                                   \
+        c_name c() const                                                                           \
+        {                                                                                          \
+            c_name options;                                                                        \
+            LIST(EDDY_COPY_, name)                                                                 \
+            return options;                                                                        \
+        }                                                                                          \
+    };
+#define EDDY_OPTIONS(name, LIST) EDDY_OPTIONS_OF(name, ed_##name, LIST)
+
+namespace detail
+{
+
+/* Calls a function of C with arguments of C++, and with options behind them. */
+template <auto f, class... A> auto invoke(const place &here, const A &...arguments)
+{
+    return call(here, [&] { return f(to_c(arguments)...); });
+}
+template <auto f, class O, class... A>
+auto invoke_with(const place &here, const O &options, const A &...arguments)
+{
+    return call(here, [&] {
+        const auto o = options.c();
+        return f(to_c(arguments)..., &o);
+    });
+}
+
+} // namespace detail
+
+/*
+ * EDDY_CALL2(add) is the function of two arguments that calls ed_add; EDDY_CALL2_WITH(matmul,
+ * matmul_options) calls ed_matmul_with. What the arguments and the result are follows from C's.
+ */
+#define EDDY_ARG_(f, i) detail::arg<&ed_##f, i>
+#define EDDY_CALL1(f)                                                                              \
+    inline detail::result<&ed_##f> f(EDDY_ARG_(f, 0) a, detail::place here = EDDY_HERE)            \
+    {                                                                                              \
+        return detail::invoke<&ed_##f>(here, a);                                                   \
+    }
+#define EDDY_CALL2(f)                                                                              \
+    inline detail::result<&ed_##f> f(EDDY_ARG_(f, 0) a, EDDY_ARG_(f, 1) b,                         \
+                                     detail::place here = EDDY_HERE)                               \
+    {                                                                                              \
+        return detail::invoke<&ed_##f>(here, a, b);                                                \
+    }
+#define EDDY_CALL3(f)                                                                              \
+    inline detail::result<&ed_##f> f(EDDY_ARG_(f, 0) a, EDDY_ARG_(f, 1) b, EDDY_ARG_(f, 2) c,      \
+                                     detail::place here = EDDY_HERE)                               \
+    {                                                                                              \
+        return detail::invoke<&ed_##f>(here, a, b, c);                                             \
+    }
+#define EDDY_CALL1_WITH(f, options_type)                                                           \
+    inline detail::result<&ed_##f##_with> f(EDDY_ARG_(f##_with, 0) a,                              \
+                                            const options_type &options = {},                      \
+                                            detail::place here = EDDY_HERE)                        \
+    {                                                                                              \
+        return detail::invoke_with<&ed_##f##_with>(here, options, a);                              \
+    }
+#define EDDY_CALL2_WITH(f, options_type)                                                           \
+    inline detail::result<&ed_##f##_with> f(EDDY_ARG_(f##_with, 0) a, EDDY_ARG_(f##_with, 1) b,    \
+                                            const options_type &options = {},                      \
+                                            detail::place here = EDDY_HERE)                        \
+    {                                                                                              \
+        return detail::invoke_with<&ed_##f##_with>(here, options, a, b);                           \
+    }
+#define EDDY_CALL3_WITH(f, options_type)                                                           \
+    inline detail::result<&ed_##f##_with> f(                                                       \
+        EDDY_ARG_(f##_with, 0) a, EDDY_ARG_(f##_with, 1) b, EDDY_ARG_(f##_with, 2) c,              \
+        const options_type &options = {}, detail::place here = EDDY_HERE)                          \
+    {                                                                                              \
+        return detail::invoke_with<&ed_##f##_with>(here, options, a, b, c);                        \
+    }
+
+/* ---- Random numbers -------------------------------------------------------------------------- */
+
+/* A source of random numbers; nullptr stands for the process's. */
+class generator : public detail::handle<ed_generator>
+{
+  public:
+    using handle::handle;
+
+    static generator from_seed(uint64_t seed, detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] { return ed_generator_from_seed(seed); });
+    }
+    static generator process() { return generator(ed_default_generator()); }
+
+    std::array<uint64_t, 3> state() const
+    {
+        std::array<uint64_t, 3> state = {};
+        ed_generator_state(get(), state.data());
+        return state;
+    }
+    bool set_state(const std::array<uint64_t, 3> &state, detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] { return ed_generator_set_state(get(), state.data()); });
+    }
+};
+
+/* Of the process's source. */
+inline void set_seed(int64_t seed)
+{
+    ed_set_seed(seed);
+}
+
+/* ---- Initializers ---------------------------------------------------------------------------- */
+
+/* Creates a weight's initial value; nullptr where options have it stands for their default. */
+class initializer : public detail::handle<ed_initializer>
+{
+  public:
+    using handle::handle;
+    tensor operator()(const ints &sizes, ed_dtype type = float32,
+                      detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_initialize(get(), sizes, type); });
+    }
+};
+
+/* A function that makes an object of a kind from its options, which are declared with it: all by
+ * name, or the first one by position. */
+#define EDDY_KIND(family, kind, LIST)                                                              \
+    EDDY_OPTIONS_OF(kind##_options, ed_##family##_##kind##_options, LIST)                          \
+    inline family kind(const kind##_options &options = {}, detail::place here = EDDY_HERE)         \
+    {                                                                                              \
+        return detail::invoke_with<&ed_##family##_##kind##_with>(here, options);                   \
+    }
+#define EDDY_KIND_OF(family, kind, LIST, type, first)                                              \
+    EDDY_KIND(family, kind, LIST)                                                                  \
+    inline family kind(type given, kind##_options options = {}, detail::place here = EDDY_HERE)    \
+    {                                                                                              \
+        options.first = given;                                                                     \
+        return kind(static_cast<const kind##_options &>(options), here);                           \
+    }
+
+namespace initializers
+{
+EDDY_KIND(initializer, zeros, ED_INITIALIZER_ZEROS_OPTIONS)
+EDDY_KIND(initializer, ones, ED_INITIALIZER_ONES_OPTIONS)
+EDDY_KIND_OF(initializer, constant, ED_INITIALIZER_CONSTANT_OPTIONS, double, value)
+EDDY_KIND(initializer, random_uniform, ED_INITIALIZER_RANDOM_UNIFORM_OPTIONS)
+EDDY_KIND(initializer, random_normal, ED_INITIALIZER_RANDOM_NORMAL_OPTIONS)
+EDDY_KIND(initializer, truncated_normal, ED_INITIALIZER_TRUNCATED_NORMAL_OPTIONS)
+EDDY_KIND(initializer, variance_scaling, ED_INITIALIZER_VARIANCE_SCALING_OPTIONS)
+EDDY_KIND(initializer, glorot_uniform, ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS)
+EDDY_KIND(initializer, glorot_normal, ED_INITIALIZER_GLOROT_NORMAL_OPTIONS)
+EDDY_KIND(initializer, he_uniform, ED_INITIALIZER_HE_UNIFORM_OPTIONS)
+EDDY_KIND(initializer, he_normal, ED_INITIALIZER_HE_NORMAL_OPTIONS)
+EDDY_KIND(initializer, lecun_uniform, ED_INITIALIZER_LECUN_UNIFORM_OPTIONS)
+EDDY_KIND(initializer, lecun_normal, ED_INITIALIZER_LECUN_NORMAL_OPTIONS)
+} // namespace initializers
+
+/* ---- Ops: ops/ops.h is their manual ---------------------------------------------------------- */
+
+EDDY_OPTIONS(scalar_options, ED_SCALAR_OPTIONS)
+EDDY_OPTIONS(print_options, ED_PRINT_OPTIONS)
+EDDY_OPTIONS(variable_options, ED_VARIABLE_OPTIONS)
+EDDY_OPTIONS(create_options, ED_CREATE_OPTIONS)
+EDDY_OPTIONS(full_options, ED_FULL_OPTIONS)
+EDDY_OPTIONS(eye_options, ED_EYE_OPTIONS)
+EDDY_OPTIONS(range_options, ED_RANGE_OPTIONS)
+EDDY_OPTIONS(matmul_options, ED_MATMUL_OPTIONS)
+EDDY_OPTIONS(reduce_options, ED_REDUCE_OPTIONS)
+EDDY_OPTIONS(argmax_options, ED_ARGMAX_OPTIONS)
+EDDY_OPTIONS(transpose_options, ED_TRANSPOSE_OPTIONS)
+EDDY_OPTIONS(slice_options, ED_SLICE_OPTIONS)
+EDDY_OPTIONS(squeeze_options, ED_SQUEEZE_OPTIONS)
+EDDY_OPTIONS(concat_options, ED_CONCAT_OPTIONS)
+EDDY_OPTIONS(pad_options, ED_PAD_OPTIONS)
+EDDY_OPTIONS(gather_options, ED_GATHER_OPTIONS)
+EDDY_OPTIONS(one_hot_options, ED_ONE_HOT_OPTIONS)
+EDDY_OPTIONS(softmax_options, ED_SOFTMAX_OPTIONS)
+EDDY_OPTIONS(conv2d_options, ED_CONV2D_OPTIONS)
+EDDY_OPTIONS(pool2d_options, ED_POOL2D_OPTIONS)
+EDDY_OPTIONS(random_uniform_options, ED_RANDOM_UNIFORM_OPTIONS)
+EDDY_OPTIONS(random_normal_options, ED_RANDOM_NORMAL_OPTIONS)
+EDDY_OPTIONS(generator_options, ED_GENERATOR_OPTION)
+
+/* Making tensors. */
+EDDY_CALL1_WITH(scalar, scalar_options)
+EDDY_CALL1_WITH(zeros, create_options)
+EDDY_CALL1_WITH(ones, create_options)
+EDDY_CALL2_WITH(full, full_options)
+EDDY_CALL1(zeros_like)
+EDDY_CALL1(ones_like)
+EDDY_CALL1_WITH(eye, eye_options)
+EDDY_CALL2_WITH(range, range_options)
+EDDY_CALL3_WITH(linspace, create_options)
+EDDY_CALL1_WITH(random_uniform, random_uniform_options)
+EDDY_CALL1_WITH(random_normal, random_normal_options)
+EDDY_CALL1_WITH(random_truncated_normal, random_normal_options)
+EDDY_CALL1_WITH(random_shuffle, generator_options)
+EDDY_CALL2_WITH(dropout, generator_options)
+
+/* Elementwise arithmetic, mathematical functions, activations. */
+EDDY_CALL2(add)
+EDDY_CALL2(sub)
+EDDY_CALL2(mul)
+EDDY_CALL2(div)
+EDDY_CALL2(floor_div)
+EDDY_CALL2(floor_mod)
+EDDY_CALL2(pow)
+EDDY_CALL2(maximum)
+EDDY_CALL2(minimum)
+EDDY_CALL2(squared_difference)
+EDDY_CALL2(atan2)
+EDDY_CALL1(neg)
+EDDY_CALL1(abs)
+EDDY_CALL1(sign)
+EDDY_CALL1(square)
+EDDY_CALL1(reciprocal)
+EDDY_CALL1(floor)
+EDDY_CALL1(ceil)
+EDDY_CALL1(round)
+EDDY_CALL3(clip)
+EDDY_CALL1(exp)
+EDDY_CALL1(expm1)
+EDDY_CALL1(log)
+EDDY_CALL1(log1p)
+EDDY_CALL1(log2)
+EDDY_CALL1(sqrt)
+EDDY_CALL1(rsqrt)
+EDDY_CALL1(sin)
+EDDY_CALL1(cos)
+EDDY_CALL1(tan)
+EDDY_CALL1(asin)
+EDDY_CALL1(acos)
+EDDY_CALL1(atan)
+EDDY_CALL1(sinh)
+EDDY_CALL1(cosh)
+EDDY_CALL1(tanh)
+EDDY_CALL1(asinh)
+EDDY_CALL1(acosh)
+EDDY_CALL1(atanh)
+EDDY_CALL1(erf)
+EDDY_CALL1(erfc)
+EDDY_CALL1(relu)
+EDDY_CALL1(relu6)
+EDDY_CALL2(leaky_relu)
+EDDY_CALL1(elu)
+EDDY_CALL1(selu)
+EDDY_CALL1(sigmoid)
+EDDY_CALL1(softplus)
+EDDY_CALL1(softsign)
+EDDY_CALL1(silu)
+EDDY_CALL1(log_sigmoid)
+EDDY_CALL1(gelu)
+EDDY_CALL1(gelu_tanh)
+EDDY_CALL1(hard_sigmoid)
+EDDY_CALL2(activate)
+
+/* Comparisons and logic. */
+EDDY_CALL2(equal)
+EDDY_CALL2(not_equal)
+EDDY_CALL2(less)
+EDDY_CALL2(less_equal)
+EDDY_CALL2(greater)
+EDDY_CALL2(greater_equal)
+EDDY_CALL2(logical_and)
+EDDY_CALL2(logical_or)
+EDDY_CALL2(logical_xor)
+EDDY_CALL1(logical_not)
+EDDY_CALL1(is_nan)
+EDDY_CALL1(is_inf)
+EDDY_CALL1(is_finite)
+EDDY_CALL3(where)
+EDDY_CALL2(cast)
+
+/* Matrix products and reductions. */
+EDDY_CALL2_WITH(matmul, matmul_options)
+EDDY_CALL2(bias_add)
+EDDY_CALL1_WITH(reduce_sum, reduce_options)
+EDDY_CALL1_WITH(reduce_mean, reduce_options)
+EDDY_CALL1_WITH(reduce_prod, reduce_options)
+EDDY_CALL1_WITH(reduce_max, reduce_options)
+EDDY_CALL1_WITH(reduce_min, reduce_options)
+EDDY_CALL1_WITH(reduce_any, reduce_options)
+EDDY_CALL1_WITH(reduce_all, reduce_options)
+EDDY_CALL1_WITH(reduce_logsumexp, reduce_options)
+EDDY_CALL1_WITH(reduce_variance, reduce_options)
+EDDY_CALL1_WITH(reduce_std, reduce_options)
+EDDY_CALL1_WITH(argmax, argmax_options)
+EDDY_CALL1_WITH(argmin, argmax_options)
+
+/* Shapes and indexing. */
+EDDY_CALL2(reshape)
+EDDY_CALL1_WITH(transpose, transpose_options)
+EDDY_CALL1_WITH(slice, slice_options)
+EDDY_CALL2(index)
+EDDY_CALL2(expand_dims)
+EDDY_CALL1_WITH(squeeze, squeeze_options)
+EDDY_CALL2(broadcast_to)
+EDDY_CALL1(flatten)
+EDDY_CALL1(contiguous)
+EDDY_CALL1_WITH(concat, concat_options)
+EDDY_CALL1_WITH(stack, concat_options)
+EDDY_CALL2_WITH(split, concat_options)
+EDDY_CALL2_WITH(split_sizes, concat_options)
+EDDY_CALL1_WITH(unstack, concat_options)
+EDDY_CALL2(tile)
+EDDY_CALL1_WITH(pad, pad_options)
+EDDY_CALL2(reverse)
+EDDY_CALL2_WITH(gather, gather_options)
+EDDY_CALL2_WITH(one_hot, one_hot_options)
+EDDY_CALL3(unsorted_segment_sum)
+
+/* Neural networks. */
+EDDY_CALL1_WITH(softmax, softmax_options)
+EDDY_CALL1_WITH(log_softmax, softmax_options)
+EDDY_CALL2(softmax_cross_entropy)
+EDDY_CALL2(sparse_softmax_cross_entropy)
+EDDY_CALL2(sigmoid_cross_entropy)
+EDDY_CALL2_WITH(conv2d, conv2d_options)
+EDDY_CALL1_WITH(max_pool2d, pool2d_options)
+EDDY_CALL1_WITH(avg_pool2d, pool2d_options)
+
+/* activation(x w + bias); bias may be nullptr, activation "" or "relu". */
+inline tensor linear(operand x, operand w, operand bias, const detail::text &activation = nullptr,
+                     detail::place here = EDDY_HERE)
+{
+    return detail::call(here,
+                        [&] { return ed_linear(x.get(), w.get(), bias.get(), activation.get()); });
+}
+
+/* Normalized over all axes but the last; the batch's mean and variance too, where they are asked
+ * for. */
+inline tensor batch_norm(operand x, operand gamma, operand beta, double epsilon,
+                         tensor *mean = nullptr, tensor *variance = nullptr,
+                         detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        ed_tensor *m = nullptr, *v = nullptr;
+        ed_tensor *y = ed_batch_norm(x.get(), gamma.get(), beta.get(), epsilon, mean ? &m : nullptr,
+                                     variance ? &v : nullptr);
+        if (mean) *mean = tensor(m);
+        if (variance) *variance = tensor(v);
+        return y;
+    });
+}
+
+/* Variables. */
+EDDY_CALL1(identity)
+EDDY_CALL1(value)
+EDDY_CALL1(stop_gradient)
+EDDY_CALL2(assign)
+EDDY_CALL2(assign_add)
+EDDY_CALL2(assign_sub)
+EDDY_CALL2_WITH(assign_slice, slice_options)
+EDDY_CALL3(assign_masked)
+EDDY_CALL3(assign_moving_average)
+EDDY_CALL3(assign_moving_averages)
+
+/* Lists. */
+EDDY_CALL2(list_concat)
+
+/* ---- Operators ------------------------------------------------------------------------------- */
+
+/* a + b, a - b, a * b, a / b (floats), a % b (floor_mod), -x; one of two may be a number. Comparisons
+ * have names: equal(a, b), less(a, b). */
+inline tensor operator+(operand a, operand b)
+{
+    return add(a, b, a.here());
+}
+inline tensor operator-(operand a, operand b)
+{
+    return sub(a, b, a.here());
+}
+inline tensor operator*(operand a, operand b)
+{
+    return mul(a, b, a.here());
+}
+inline tensor operator/(operand a, operand b)
+{
+    return div(a, b, a.here());
+}
+inline tensor operator%(operand a, operand b)
+{
+    return floor_mod(a, b, a.here());
+}
+inline tensor operator-(operand x)
+{
+    return neg(x, x.here());
+}
+inline tensor &operator+=(tensor &a, operand b)
+{
+    return a = add(a, b, b.here());
+}
+inline tensor &operator-=(tensor &a, operand b)
+{
+    return a = sub(a, b, b.here());
+}
+inline tensor &operator*=(tensor &a, operand b)
+{
+    return a = mul(a, b, b.here());
+}
+inline tensor &operator/=(tensor &a, operand b)
+{
+    return a = div(a, b, b.here());
+}
+bool operator==(const any_tensor &, operand) = delete; /* equal(a, b) */
+bool operator!=(const any_tensor &, operand) = delete; /* not_equal(a, b) */
+
+/* As NumPy prints it, with dtype and shape below. */
+EDDY_CALL1_WITH(to_string, print_options)
+inline std::ostream &operator<<(std::ostream &out, const any_tensor &x)
+{
+    return x ? out << to_string(x) : out << "no tensor";
+}
+
+/* ---- Subscripts ------------------------------------------------------------------------------ */
+
+/* What a subscript says of an axis: an index, {begin, end}, {begin, end, step}, or eddy::all; a
+ * begin or end may be eddy::none. */
+inline constexpr int64_t none = ED_END;
+class subscript
+{
+  public:
+    template <class N, class = std::enable_if_t<std::is_integral_v<N>>>
+    subscript(N i) : is_index(true), begin(static_cast<int64_t>(i)), end(begin), step(1)
+    {
+    }
+    constexpr subscript(int64_t from, int64_t to, int64_t by = 1)
+        : is_index(false), begin(from), end(to), step(by)
+    {
+    }
+    bool is_index;
+    int64_t begin, end, step;
+};
+inline constexpr subscript all(none, none);
+
+inline tensor any_tensor::operator[](int64_t i) const
+{
+    return eddy::index(*this, i, detail::nowhere);
+}
+
+inline tensor any_tensor::operator[](std::initializer_list<subscript> subscripts) const
+{
+    std::vector<int64_t> begin, end, step, indexed;
+    for (const subscript &s : subscripts) {
+        const int axis = static_cast<int>(begin.size());
+        int64_t from = s.begin, to = s.end;
+        if (s.is_index && axis < rank()) {
+            const int64_t n = ed_dim(get(), axis);
+            if (from < -n || from >= n) {
+                ed_fail(ED_OUT_OF_RANGE,
+                        "index: index %lld is out of bounds for axis %d of size %lld",
+                        static_cast<long long>(from), axis, static_cast<long long>(n));
+                detail::check(detail::nowhere);
+                return {};
+            }
+            from = from < 0 ? from + n : from;
+            to = from + 1;
+            indexed.push_back(axis);
+        }
+        begin.push_back(from);
+        end.push_back(to);
+        step.push_back(s.step);
+    }
+    slice_options parts;
+    parts.begin = begin;
+    parts.end = end;
+    parts.step = step;
+    tensor part = eddy::slice(*this, parts, detail::nowhere);
+    if (indexed.empty()) return part;
+    squeeze_options removed;
+    removed.axis = indexed;
+    return squeeze(part, removed, detail::nowhere);
+}
+
+/* ---- Tensors of C++ values ------------------------------------------------------------------- */
+
+/* A tensor with a copy of the elements of a vector, array or span, in row-major order; the dtype is
+ * theirs. Without a shape it has one axis. */
+template <class C, class T = detail::element_of<const C &>>
+tensor constant(const C &elements, const ints &sizes, detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        const T nothing = {};
+        return ed_constant_within(dtype_of<T>(), elements.size() ? elements.data() : &nothing,
+                                  elements.size() * sizeof(T), sizes);
+    });
+}
+template <class C, class T = detail::element_of<const C &>>
+tensor constant(const C &elements, detail::place here = EDDY_HERE)
+{
+    return constant(elements, ints{elements.size()}, here);
+}
+
+namespace detail
+{
+
+/* Elements in a row, which std::vector<bool> has not. */
+template <class T> struct row {
+    explicit row(size_t n) : elements(new T[n]), count(n) {}
+    const T *data() const { return elements.get(); }
+    size_t size() const { return count; }
+    std::unique_ptr<T[]> elements;
+    size_t count;
+};
+template <class T, class C> row<T> row_of(const C &elements)
+{
+    row<T> copy(elements.size());
+    size_t i = 0;
+    for (const T &element : elements) copy.elements[i++] = element;
+    return copy;
+}
+
+} // namespace detail
+
+inline tensor constant(const std::vector<bool> &elements, const ints &sizes,
+                       detail::place here = EDDY_HERE)
+{
+    return constant(detail::row_of<bool>(elements), sizes, here);
+}
+inline tensor constant(const std::vector<bool> &elements, detail::place here = EDDY_HERE)
+{
+    return constant(detail::row_of<bool>(elements), here);
+}
+
+/* The same of elements on the spot: constant<float>({1, 2, 3, 4}, {2, 2}). */
+template <class T>
+tensor constant(std::initializer_list<T> elements, const ints &sizes,
+                detail::place here = EDDY_HERE)
+{
+    return constant(detail::row_of<T>(elements), sizes, here);
+}
+template <class T>
+tensor constant(std::initializer_list<T> elements, detail::place here = EDDY_HERE)
+{
+    return constant(detail::row_of<T>(elements), here);
+}
+
+/* A matrix by its rows, which have one length: constant<float>({{1, 2}, {3, 4}}). */
+template <class T>
+tensor constant(std::initializer_list<std::initializer_list<T>> rows,
+                detail::place here = EDDY_HERE)
+{
+    const size_t columns = rows.size() ? rows.begin()->size() : 0;
+    detail::row<T> elements(rows.size() * columns);
+    size_t i = 0;
+    for (const auto &row : rows) {
+        if (row.size() != columns) {
+            ed_fail(ED_INVALID_ARGUMENT, "constant: rows differ in length: %zu and %zu", columns,
+                    row.size());
+            detail::check(here);
+            return {};
+        }
+        for (const T &element : row) elements.elements[i++] = element;
+    }
+    return constant(elements, ints{rows.size(), columns}, here);
+}
+
+/* ---- Variables ------------------------------------------------------------------------------- */
+
+/* A tensor whose value can be replaced. */
+class variable : public any_tensor
+{
+  public:
+    variable() = default;
+    variable(std::nullptr_t) {}
+
+    /* A new one, with the initial value, dtype and shape of a tensor or number. */
+    explicit variable(operand initial, const variable_options &options = {},
+                      detail::place here = EDDY_HERE)
+        : any_tensor(detail::call(here, [&] {
+              const ed_variable_options o = options.c();
+              return ed_variable_with(initial.get(), &o);
+          }))
+    {
+    }
+
+    /* One that exists already: an entry of layer.variables(). Empty, with an error, for a tensor that
+     * is no variable. */
+    static variable from(const any_tensor &x, detail::place here = EDDY_HERE)
+    {
+        variable v;
+        if (!x || ed_is_variable(x))
+            static_cast<any_tensor &>(v) = x;
+        else
+            ed_fail(ED_INVALID_ARGUMENT, "variable: the tensor is not a variable");
+        detail::check(here);
+        return v;
+    }
+
+    std::string name() const { return detail::wrap(ed_variable_name(get())); }
+    bool is_trainable() const { return ed_variable_is_trainable(get()); }
+    bool set_trainable(bool trainable, detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] { return ed_variable_set_trainable(get(), trainable); });
+    }
+
+    /* Its present value, which later assignments leave alone. */
+    tensor value(detail::place here = EDDY_HERE) const { return eddy::value(*this, here); }
+
+    /* Replaces the value; += and the others change it. */
+    const variable &assign(operand x, detail::place here = EDDY_HERE) const
+    {
+        eddy::assign(*this, x, here);
+        return *this;
+    }
+    const variable &operator+=(operand x) const
+    {
+        assign_add(*this, x, x.here());
+        return *this;
+    }
+    const variable &operator-=(operand x) const
+    {
+        assign_sub(*this, x, x.here());
+        return *this;
+    }
+    const variable &operator*=(operand x) const
+    {
+        return assign(mul(*this, x, x.here()), x.here());
+    }
+    const variable &operator/=(operand x) const
+    {
+        return assign(div(*this, x, x.here()), x.here());
+    }
+};
+
+inline tensor::tensor(const variable &v) : any_tensor(v) {}
+
+/* ---- Tapes ----------------------------------------------------------------------------------- */
+
+/* A function of tensors, and the gradient of one: from its inputs, its output and the output's
+ * gradient a list of one gradient for each input. */
+using function = std::function<tensor(const list &inputs)>;
+using gradient_function =
+    std::function<list(const list &inputs, const tensor &output, const tensor &dy)>;
+
+struct tape_options {
+    bool persistent = false;                /* allows several gradients */
+    bool ignore_accessed_variables = false; /* watch only what watch() is given */
+};
+struct gradient_options {
+    list output_gradients = nullptr; /* one for each target; default: ones */
+    bool unconnected_zeros = false;  /* zeros, not an empty tensor, for what no target depends on */
+};
+
+/* Records the ops of this thread from its construction to its end: autodiff/autodiff.h. */
+class tape : public detail::handle<ed_tape>
+{
+  public:
+    explicit tape(const tape_options &options = {}, detail::place here = EDDY_HERE)
+        : tape(detail::call(here, [&] {
+              const ed_tape_options o = {options.persistent, options.ignore_accessed_variables};
+              return ed_tape_begin_with(&o);
+          }))
+    {
+    }
+    explicit tape(ed_tape *object) : handle(object) {}
+
+    EDDY_METHOD(bool, stop, ed_tape_stop)
+    EDDY_METHOD(bool, resume, ed_tape_resume)
+    EDDY_METHOD(bool, reset, ed_tape_reset)
+    tensor watch(const tensor &x, detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] { return ed_watch(get(), x); });
+    }
+    EDDY_METHOD(list, watched_variables, ed_tape_watched_variables)
+
+    /* Of the target (of several: of their sum) with respect to the source, or to each of a list;
+     * empty if the target does not depend on it. */
+    tensor gradient(const tensor &target, const tensor &source,
+                    const gradient_options &options = {}, detail::place here = EDDY_HERE)
+    {
+        return gradient(list{target}, source, options, here);
+    }
+    list gradient(const tensor &target, const list &sources, const gradient_options &options = {},
+                  detail::place here = EDDY_HERE)
+    {
+        return gradient(list{target}, sources, options, here);
+    }
+    tensor gradient(const list &targets, const tensor &source, const gradient_options &options = {},
+                    detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] {
+            const ed_gradient_options o = {options.output_gradients, options.unconnected_zeros};
+            return ed_gradient_tensor(get(), targets, source, &o);
+        });
+    }
+    list gradient(const list &targets, const list &sources, const gradient_options &options = {},
+                  detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] {
+            const ed_gradient_options o = {options.output_gradients, options.unconnected_zeros};
+            return ed_gradient_list(get(), targets, sources, &o);
+        });
+    }
+    tensor jacobian(const tensor &target, const tensor &source, detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] { return ed_jacobian(get(), target, source); });
+    }
+    tensor batch_jacobian(const tensor &target, const tensor &source,
+                          detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] { return ed_batch_jacobian(get(), target, source); });
+    }
+};
+
+namespace detail
+{
+
+/* Callbacks of C that run functions of C++. */
+struct functions {
+    function f;
+    gradient_function gradient;
+
+    static ed_tensor *run(ed_list *inputs, void *self)
+    {
+        return guarded<ed_tensor *>(
+            nullptr, [&] { return returned(static_cast<functions *>(self)->f(list(inputs))); });
+    }
+    static ed_list *run_gradient(ed_list *inputs, ed_tensor *output, ed_tensor *dy, void *self)
+    {
+        return guarded<ed_list *>(nullptr, [&] {
+            return returned(
+                static_cast<functions *>(self)->gradient(list(inputs), tensor(output), tensor(dy)));
+        });
+    }
+    static void release(void *self) { delete static_cast<functions *>(self); }
+};
+
+} // namespace detail
+
+/* f(inputs), whose gradient is given. */
+inline tensor custom_gradient(function f, gradient_function gradient, const list &inputs,
+                              detail::place here = EDDY_HERE)
+{
+    using detail::functions;
+    auto *both = new functions{std::move(f), std::move(gradient)};
+    return detail::call(here, [&] {
+        return ed_custom_gradient(functions::run, functions::run_gradient, inputs, both,
+                                  functions::release);
+    });
+}
+
+/* f(inputs) without keeping intermediate results: the backward pass runs f again. */
+inline tensor recompute(function f, const list &inputs, detail::place here = EDDY_HERE)
+{
+    using detail::functions;
+    auto *one = new functions{std::move(f), nullptr};
+    return detail::call(
+        here, [&] { return ed_recompute(functions::run, inputs, one, functions::release); });
+}
+
+/* The product of f's Hessian at the inputs with the vectors. */
+inline list hessian_vector_product(function f, const list &inputs, const list &vectors,
+                                   detail::place here = EDDY_HERE)
+{
+    detail::functions one = {std::move(f), nullptr};
+    return detail::call(here, [&] {
+        return ed_hessian_vector_product(detail::functions::run, inputs, vectors, &one);
+    });
+}
+
+/* Compares the gradients of f with finite differences; *report describes the worst element. */
+EDDY_OPTIONS(check_options, ED_CHECK_OPTIONS)
+inline bool check_gradient(function f, const list &inputs, const check_options &options = {},
+                           std::string *report = nullptr, detail::place here = EDDY_HERE)
+{
+    detail::functions one = {std::move(f), nullptr};
+    return detail::call(here, [&] {
+        const char *words = nullptr;
+        const ed_check_options o = options.c();
+        const bool agree = ed_check_gradient_with(detail::functions::run, inputs, &one, &words, &o);
+        if (report) *report = detail::wrap(words);
+        return agree;
+    });
+}
+
+/* ---- Layers ---------------------------------------------------------------------------------- */
+
+struct forward_options {
+    bool training = false; /* matters to dropout and batch normalization */
+    tensor mask = nullptr; /* of the first input */
+    list masks = nullptr;  /* one for each input, used instead of mask */
+};
+
+/* A layer: nn/nn.h. */
+class layer : public detail::handle<ed_layer>
+{
+  public:
+    using handle::handle;
+
+    /* The output for x, of a list of inputs: layer(x, {.training = true}). */
+    tensor operator()(const tensor &x, const forward_options &options = {},
+                      detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            const ed_forward_options o = given(options);
+            return ed_forward_with(get(), x, &o);
+        });
+    }
+    tensor operator()(const list &inputs, const forward_options &options = {},
+                      detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            const ed_forward_options o = given(options);
+            return ed_forward_one_with(get(), inputs, &o);
+        });
+    }
+
+    /* All outputs. */
+    list outputs(const list &inputs, const forward_options &options = {},
+                 detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            const ed_forward_options o = given(options);
+            return ed_forward_list(get(), inputs, &o);
+        });
+    }
+
+    std::string name() const { return detail::wrap(ed_layer_name(get())); }
+    EDDY_METHOD(std::string, path, ed_layer_path)
+    EDDY_METHOD(std::string, summary, ed_layer_summary)
+    bool is_built() const { return ed_layer_is_built(get()); }
+    EDDY_METHOD(list, variables, ed_layer_variables)
+    EDDY_METHOD(list, trainable_variables, ed_layer_trainable_variables)
+    EDDY_METHOD(list, non_trainable_variables, ed_layer_non_trainable_variables)
+
+    layer add_child(const layer &child, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_layer_add_child(get(), child); });
+    }
+    size_t child_count() const { return static_cast<size_t>(ed_layer_child_count(get())); }
+    layer child(int64_t i, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_layer_child(get(), i); });
+    }
+    layer find_child(const detail::text &name, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_layer_find_child(get(), name.get()); });
+    }
+
+  private:
+    static ed_forward_options given(const forward_options &options)
+    {
+        return {options.training, options.mask, options.masks, nullptr};
+    }
+};
+
+namespace layers
+{
+EDDY_KIND_OF(layer, dense, ED_LAYER_DENSE_OPTIONS, int64_t, units)
+EDDY_KIND(layer, conv2d, ED_LAYER_CONV2D_OPTIONS)
+EDDY_KIND(layer, max_pooling2d, ED_LAYER_MAX_POOLING2D_OPTIONS)
+EDDY_KIND(layer, global_average_pooling2d, ED_LAYER_GLOBAL_AVERAGE_POOLING2D_OPTIONS)
+EDDY_KIND(layer, batch_normalization, ED_LAYER_BATCH_NORMALIZATION_OPTIONS)
+EDDY_KIND(layer, flatten, ED_LAYER_FLATTEN_OPTIONS)
+EDDY_KIND_OF(layer, dropout, ED_LAYER_DROPOUT_OPTIONS, double, rate)
+EDDY_KIND_OF(layer, activation, ED_LAYER_ACTIVATION_OPTIONS, const char *, activation)
+
+/* conv2d(32, {3, 3}, {.activation = "relu"}). */
+inline layer conv2d(int64_t filters, const ints &kernel_size, conv2d_options options = {},
+                    detail::place here = EDDY_HERE)
+{
+    options.filters = filters;
+    options.kernel_size = kernel_size;
+    return conv2d(static_cast<const conv2d_options &>(options), here);
+}
+
+/* A chain of layers: sequential({flatten(), dense(10)}, "mlp"). */
+inline layer sequential(const std::vector<layer> &chain, const detail::text &name = nullptr,
+                        detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        std::vector<ed_layer *> all;
+        for (const layer &one : chain) all.push_back(one.get());
+        return ed_layer_sequential_of(name.get(), all.data(), static_cast<int64_t>(all.size()));
+    });
+}
+} // namespace layers
+
+/* One call of a custom layer. */
+class layer_call
+{
+  public:
+    explicit layer_call(const ed_layer_call *call) : call_(call) {}
+    int inputs() const { return call_->n_inputs; }
+    tensor input(int i = 0) const { return tensor(call_->inputs[i]); }
+    tensor mask(int i = 0) const { return tensor(call_->masks[i]); }
+    bool training() const { return call_->training; }
+
+  private:
+    const ed_layer_call *call_;
+};
+
+EDDY_OPTIONS(weight_options, ED_WEIGHT_OPTIONS)
+
+namespace detail
+{
+template <class T> struct layer_functions;
+}
+
+/*
+ * A layer of the program's own: a class that derives from this one, of which make_layer<T>(...)
+ * makes a layer. It has one input unless it has its own max_inputs.
+ */
+class custom_layer
+{
+  public:
+    custom_layer() = default;
+    custom_layer(const custom_layer &) = delete;
+    custom_layer &operator=(const custom_layer &) = delete;
+    virtual ~custom_layer() = default;
+
+    /* Once, when the layer is there: adds children. */
+    virtual void init() {}
+    /* Once, at the first call: adds weights. */
+    virtual void build(const layer_call &) {}
+    /* At each call: the output, or, of a layer with several, all of them by `outputs` instead. */
+    virtual tensor forward(const layer_call &)
+    {
+        ed_fail(ED_UNIMPLEMENTED, "%s: the class has no forward", ed_layer_name(self_));
+        return {};
+    }
+    virtual list outputs(const layer_call &call)
+    {
+        const tensor y = forward(call);
+        return y ? list{y} : list();
+    }
+    /* Names what a checkpoint saves besides weights and children: track/track.h. */
+    virtual void track(ed_tracker *) {}
+
+    /* The kind's name, from which layers without one get theirs; numbers of inputs, -1: any. */
+    static const char *kind() { return "custom_layer"; }
+    static int min_inputs() { return 1; }
+    static int max_inputs() { return 1; }
+
+  protected:
+    variable add_weight(const detail::text &name, const ints &sizes,
+                        const weight_options &options = {}, detail::place here = EDDY_HERE)
+    {
+        return variable::from(detail::call(here, [&] {
+            const ed_weight_options o = options.c();
+            return ed_layer_add_weight_with(self_, name.get(), sizes, &o);
+        }));
+    }
+    layer add_child(const layer &child, detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] { return ed_layer_add_child(self_, child); });
+    }
+
+  private:
+    template <class T> friend struct detail::layer_functions;
+    ed_layer *self_ = nullptr;
+};
+
+namespace detail
+{
+
+/* The class of C for a custom layer T, whose state is a pointer to the T. */
+template <class T> struct layer_functions {
+    static custom_layer *&state(ed_layer *self)
+    {
+        return *static_cast<custom_layer **>(ed_layer_state(self));
+    }
+    static bool build(ed_layer *self, const ed_layer_call *call)
+    {
+        return guarded(false, [&] {
+            const bool before = ed_failed();
+            state(self)->build(layer_call(call));
+            return before || !ed_failed();
+        });
+    }
+    static bool forward(ed_layer *self, ed_layer_call *call)
+    {
+        return guarded(false, [&] {
+            const list outputs = state(self)->outputs(layer_call(call));
+            bool fine = static_cast<bool>(outputs);
+            for (size_t i = 0; fine && i < outputs.size(); i++)
+                fine = ed_layer_return(call, returned(outputs[static_cast<int64_t>(i)]));
+            return fine || (ed_fail(ED_INVALID_ARGUMENT, "%s: forward returned no tensor",
+                                    ed_layer_name(self)),
+                            false);
+        });
+    }
+    static void track(ed_layer *self, ed_tracker *tracker)
+    {
+        guarded(false, [&] {
+            state(self)->track(tracker);
+            return true;
+        });
+    }
+    static void destroy(ed_layer *self) { delete state(self); }
+
+    static ed_layer_class make_class()
+    {
+        ed_layer_class made = {};
+        made.kind.name = T::kind();
+        made.state_size = sizeof(custom_layer *);
+        made.min_inputs = T::min_inputs();
+        made.max_inputs = T::max_inputs();
+        made.build = build;
+        made.forward = forward;
+        made.destroy = destroy;
+        made.track = track;
+        return made;
+    }
+
+    template <class... A> static layer make(const text &name, const place &here, A &&...arguments)
+    {
+        static_assert(std::is_base_of_v<custom_layer, T>, "T must derive from eddy::custom_layer");
+        static const ed_layer_class kind = make_class();
+        layer made = call(here, [&] { return ed_layer_new(&kind, name.get()); });
+        if (!made) return made;
+        custom_layer *self = state(made.get()) = new T(std::forward<A>(arguments)...);
+        self->self_ = made.get();
+        self->init();
+        return made;
+    }
+};
+
+} // namespace detail
+
+/* A layer of a class that derives from custom_layer, made from the arguments of its constructor. */
+template <class T, class... A> layer make_layer(A &&...arguments)
+{
+    return detail::layer_functions<T>::make(nullptr, detail::nowhere,
+                                            std::forward<A>(arguments)...);
+}
+
+/* The same with a name. */
+template <class T, class... A> layer make_named_layer(const detail::text &name, A &&...arguments)
+{
+    return detail::layer_functions<T>::make(name, detail::nowhere, std::forward<A>(arguments)...);
+}
+
+/* ---- Optimizers ------------------------------------------------------------------------------ */
+
+/* An optimizer: optim/optim.h. */
+class optimizer : public detail::handle<ed_optimizer>
+{
+  public:
+    using handle::handle;
+
+    /* The gradient of the loss, then a step. What is trained: a layer, a list of variables, one, or
+     * without an argument what the tape watched. */
+    bool minimize(const tape &tape, const tensor &loss, const layer &trained,
+                  detail::place here = EDDY_HERE) const
+    {
+        return step(tape, loss, trained, here);
+    }
+    bool minimize(const tape &tape, const tensor &loss, const list &trained,
+                  detail::place here = EDDY_HERE) const
+    {
+        return step(tape, loss, trained, here);
+    }
+    bool minimize(const tape &tape, const tensor &loss, const variable &trained,
+                  detail::place here = EDDY_HERE) const
+    {
+        return step(tape, loss, trained, here);
+    }
+    bool minimize(const tape &tape, const tensor &loss, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_minimize(get(), tape, loss, nullptr); });
+    }
+
+    /* One step with gradients that are there already. */
+    bool apply_gradients(const list &gradients, const list &variables,
+                         detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_apply_gradients(get(), gradients, variables); });
+    }
+
+    int64_t iterations() const { return ed_optimizer_iterations(get()); }
+    double learning_rate() const { return ed_optimizer_learning_rate(get()); }
+    bool set_learning_rate(double rate, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_optimizer_set_learning_rate(get(), rate); });
+    }
+    EDDY_METHOD(list, variables, ed_optimizer_variables)
+
+  private:
+    /* An empty handle is an error, where C would take NULL for "what the tape watched". */
+    template <class T>
+    bool step(const tape &tape, const tensor &loss, const detail::handle<T> &trained,
+              const detail::place &here) const
+    {
+        return detail::call(here, [&]() -> bool {
+            if (!trained) return ed_fail(ED_INVALID_ARGUMENT, "minimize: what is trained is empty");
+            return ed_minimize(get(), tape, loss, trained);
+        });
+    }
+};
+
+namespace optimizers
+{
+EDDY_KIND(optimizer, sgd, ED_OPTIMIZER_SGD_OPTIONS)
+EDDY_KIND(optimizer, adam, ED_OPTIMIZER_ADAM_OPTIONS)
+EDDY_KIND(optimizer, rmsprop, ED_OPTIMIZER_RMSPROP_OPTIONS)
+} // namespace optimizers
+
+EDDY_CALL2(clip_by_norm)
+
+/* Clipped by the norm of all elements of all tensors, which *norm becomes. */
+inline list clip_by_global_norm(const list &tensors, double clip_norm, tensor *norm = nullptr,
+                                detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        ed_tensor *computed = nullptr;
+        ed_list *clipped = ed_clip_by_global_norm(tensors, clip_norm, norm ? &computed : nullptr);
+        if (norm) *norm = tensor(computed);
+        return clipped;
+    });
+}
+
+/* ---- Metrics --------------------------------------------------------------------------------- */
+
+/* A metric adds up values over many batches: nn/nn.h. */
+class metric : public detail::handle<ed_metric>
+{
+  public:
+    using handle::handle;
+    bool update(const tensor &values, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_metric_update(get(), values); });
+    }
+    bool compare(const tensor &labels, const tensor &predictions,
+                 detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_metric_compare(get(), labels, predictions); });
+    }
+    double result() const { return ed_metric_result(get()); }
+    bool reset() const { return ed_metric_reset(get()); }
+};
+
+namespace metrics
+{
+EDDY_KIND(metric, mean, ED_METRIC_MEAN_OPTIONS)
+EDDY_KIND(metric, accuracy, ED_METRIC_ACCURACY_OPTIONS)
+EDDY_KIND(metric, sparse_categorical_accuracy, ED_METRIC_SPARSE_CATEGORICAL_ACCURACY_OPTIONS)
+} // namespace metrics
+
+/* ---- Datasets -------------------------------------------------------------------------------- */
+
+EDDY_OPTIONS(dataset_options, ED_DATASET_OPTIONS)
+EDDY_OPTIONS(dataset_mnist_options, ED_DATASET_MNIST_OPTIONS)
+
+/* A batch of examples. */
+struct batch {
+    tensor x, y;
+};
+
+/* Batches of examples: for (auto [x, y] : data) goes through an epoch. data/data.h. */
+class dataset : public detail::handle<ed_dataset>
+{
+  public:
+    using handle::handle;
+    static dataset from_tensors(const tensor &x, const tensor &y,
+                                const dataset_options &options = {}, detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] {
+            const ed_dataset_options o = options.c();
+            return ed_dataset_from_tensors_with(x, y, &o);
+        });
+    }
+    static dataset mnist(const detail::text &split, const dataset_mnist_options &options,
+                         detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] {
+            const ed_dataset_mnist_options o = options.c();
+            return ed_dataset_mnist_with(split.get(), &o);
+        });
+    }
+
+    int64_t rows() const { return ed_dataset_rows(get()); }
+    int64_t batches() const { return ed_dataset_batches(get()); }
+    EDDY_METHOD(tensor, x, ed_dataset_x)
+    EDDY_METHOD(tensor, y, ed_dataset_y)
+
+    class iterator
+    {
+      public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = batch;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const batch *;
+        using reference = const batch &;
+        explicit iterator(ed_dataset *data) : data_(data) { next(); }
+        const batch &operator*() const { return batch_; }
+        iterator &operator++()
+        {
+            next();
+            return *this;
+        }
+        bool operator!=(const iterator &other) const { return data_ != other.data_; }
+        bool operator==(const iterator &other) const { return data_ == other.data_; }
+
+      private:
+        void next()
+        {
+            batch_ = {};
+            if (!data_) return;
+            ed_tensor *x = nullptr, *y = nullptr;
+            if (ed_dataset_next(data_, &x, &y))
+                batch_ = {tensor(x), tensor(y)};
+            else
+                data_ = nullptr;
+            detail::check(detail::nowhere);
+        }
+        ed_dataset *data_;
+        batch batch_;
+    };
+    iterator begin() const
+    {
+        ed_dataset_begin(get());
+        return iterator(get());
+    }
+    iterator end() const { return iterator(nullptr); }
+};
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+EDDY_CALL1(read_npy)
+EDDY_CALL2(write_npy)
+EDDY_CALL1(read_idx)
+EDDY_CALL2(write_png)
+
+/* A file of named tensors, open for reading: io/io.h. */
+class archive : public detail::handle<ed_archive>
+{
+  public:
+    using handle::handle;
+    static archive open(const detail::text &path, detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] { return ed_archive_open(path.get()); });
+    }
+    std::string format() const { return detail::wrap(ed_archive_format(get())); }
+    size_t size() const { return static_cast<size_t>(ed_archive_count(get())); }
+    std::string name(int64_t i, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_archive_name(get(), i); });
+    }
+    int64_t find(const detail::text &name) const { return ed_archive_find(get(), name.get()); }
+    tensor operator[](const detail::text &name) const
+    {
+        return detail::call(detail::nowhere, [&] { return ed_archive_get(get(), name.get()); });
+    }
+    tensor tensor_at(int64_t i, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_archive_tensor(get(), i); });
+    }
+};
+
+/* Writes tensors under names, in the format of the path's ending or in the one that is named:
+ * archive_write("model.npz", {{"kernel", kernel}, {"bias", bias}}). */
+inline bool archive_write(const detail::text &path,
+                          const std::vector<std::pair<std::string, tensor>> &tensors,
+                          const detail::text &format = nullptr, detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        std::vector<const void *> pairs;
+        for (const auto &[name, x] : tensors) {
+            pairs.push_back(name.c_str());
+            pairs.push_back(x.get());
+        }
+        const ed_archive_options options = {format.get()};
+        const ed_named named = {pairs.data(), static_cast<int64_t>(pairs.size())};
+        return ed_archive_write_with(path.get(), named, &options);
+    });
+}
+
+/* An object's family, kind and options as JSON. */
+template <class T>
+std::string to_json(const detail::handle<T> &object, detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] { return ed_to_json(object); });
+}
+
+/* ---- Checkpoints ----------------------------------------------------------------------------- */
+
+/* What a checkpoint can have besides layers, optimizers, variables, lists, metrics, generators,
+ * datasets. */
+class trackable : public detail::handle<ed_trackable>
+{
+  public:
+    using handle::handle;
+
+    /* A number that must live as long as the checkpoint. */
+    static trackable counter(int64_t *value, detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] { return ed_counter(value); });
+    }
+};
+
+/* The result of a restore for each path. */
+class restoration : public detail::handle<ed_restoration>
+{
+  public:
+    using handle::handle;
+    size_t count(ed_restored kind) const
+    {
+        return static_cast<size_t>(ed_restoration_count(get(), kind));
+    }
+    std::string path(ed_restored kind, int64_t i, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_restoration_path(get(), kind, i); });
+    }
+    EDDY_METHOD(std::string, report, ed_restoration_report)
+    EDDY_METHOD(bool, assert_consumed, ed_restoration_assert_consumed)
+    EDDY_METHOD(bool, assert_existing_objects_matched,
+                ed_restoration_assert_existing_objects_matched)
+    EDDY_METHOD(bool, assert_nontrivial_match, ed_restoration_assert_nontrivial_match)
+    EDDY_METHOD(bool, expect_partial, ed_restoration_expect_partial)
+};
+
+struct restore_options {
+    bool partial = false;             /* what only the file or only the program has is ignored */
+    std::vector<std::string> only;    /* patterns of paths to restore; empty: all */
+    std::vector<std::string> skip;    /* patterns of paths to leave unchanged */
+    std::vector<std::string> renames; /* pairs, path in the program and in the file */
+};
+
+namespace detail
+{
+
+/* A list of strings for C. */
+class c_strings
+{
+  public:
+    explicit c_strings(const std::vector<std::string> &strings)
+    {
+        for (const std::string &one : strings) pointers_.push_back(one.c_str());
+    }
+    operator ed_strings() const
+    {
+        return {pointers_.data(), static_cast<int64_t>(pointers_.size())};
+    }
+
+  private:
+    std::vector<const char *> pointers_;
+};
+
+/* An object that a checkpoint can have. */
+class saved_object : public handle<void>
+{
+  public:
+    saved_object(std::nullptr_t) {}
+    template <class T> saved_object(const handle<T> &object) : handle(object.get()) {}
+};
+
+} // namespace detail
+
+/* Objects under names, saved in TensorFlow's format: train/train.h. */
+class checkpoint : public detail::handle<ed_checkpoint>
+{
+  public:
+    explicit checkpoint(ed_checkpoint *object) : handle(object) {}
+
+    /* checkpoint c({{"model", model}, {"optimizer", adam}}). */
+    checkpoint(std::initializer_list<std::pair<const char *, detail::saved_object>> objects,
+               detail::place here = EDDY_HERE)
+        : handle(detail::call(here, [&] {
+              std::vector<const void *> pairs;
+              for (const auto &[name, object] : objects) {
+                  pairs.push_back(name);
+                  pairs.push_back(object.get());
+              }
+              return ed_checkpoint_of(pairs.data(), static_cast<int64_t>(pairs.size()));
+          }))
+    {
+    }
+
+    std::string save(const detail::text &prefix, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_checkpoint_save(get(), prefix.get()); });
+    }
+    std::string write(const detail::text &path, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_checkpoint_write(get(), path.get()); });
+    }
+    int64_t save_counter() const { return ed_checkpoint_save_counter(get()); }
+    restoration restore(const detail::text &path, const restore_options &options = {},
+                        detail::place here = EDDY_HERE) const
+    {
+        return from_file(ed_checkpoint_restore_with, path, options, here);
+    }
+    restoration read(const detail::text &path, const restore_options &options = {},
+                     detail::place here = EDDY_HERE) const
+    {
+        return from_file(ed_checkpoint_read_with, path, options, here);
+    }
+
+  private:
+    restoration from_file(decltype(&ed_checkpoint_restore_with) restore_with,
+                          const detail::text &path, const restore_options &options,
+                          const detail::place &here) const
+    {
+        return detail::call(here, [&] {
+            const detail::c_strings only(options.only), skip(options.skip),
+                renames(options.renames);
+            const ed_restore_options o = {options.partial, only, skip, renames};
+            return restore_with(get(), path.get(), &o);
+        });
+    }
+};
+
+/* The path of the latest checkpoint in a folder; "" if there is none. */
+EDDY_CALL1(latest_checkpoint)
+
+struct checkpoint_manager_options {
+    int64_t max_to_keep = 0;                     /* of the newest; 0: all */
+    double keep_checkpoint_every_n_hours = 0;    /* for ever; 0: none */
+    detail::text checkpoint_name = nullptr;      /* default: "ckpt" */
+    detail::saved_object step_counter = nullptr; /* an int64 variable or trackable::counter */
+    int64_t checkpoint_interval = 0;             /* steps between saves; takes step_counter */
+    ed_best best = ED_BEST_NONE;                 /* the one with the best metric is kept too */
+};
+
+EDDY_OPTIONS(manager_save_options, ED_MANAGER_SAVE_OPTIONS)
+
+/* Keeps the newest checkpoints in a folder. */
+class checkpoint_manager : public detail::handle<ed_checkpoint_manager>
+{
+  public:
+    explicit checkpoint_manager(ed_checkpoint_manager *object) : handle(object) {}
+    checkpoint_manager(const checkpoint &checkpoint, const detail::text &folder,
+                       const checkpoint_manager_options &options = {},
+                       detail::place here = EDDY_HERE)
+        : checkpoint_manager(detail::call(here, [&] {
+              ed_checkpoint_manager_options o = {};
+              o.max_to_keep = options.max_to_keep;
+              o.keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours;
+              o.checkpoint_name = options.checkpoint_name.get();
+              o.step_counter = options.step_counter.get();
+              o.checkpoint_interval = options.checkpoint_interval;
+              o.best = options.best;
+              return ed_checkpoint_manager_with(checkpoint, folder.get(), &o);
+          }))
+    {
+    }
+
+    /* The path; "" if it is not yet time, or on failure. */
+    std::string save(const manager_save_options &options = {}, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            const ed_manager_save_options o = options.c();
+            return ed_manager_save_with(get(), &o);
+        });
+    }
+    EDDY_METHOD(bool, wait, ed_manager_wait)
+
+    /* The path of the newest that is intact; "" if there is none, or on failure. */
+    EDDY_METHOD(std::string, restore_or_initialize, ed_manager_restore_or_initialize)
+    restoration last_restoration() const { return restoration(ed_manager_restoration(get())); }
+    EDDY_METHOD(std::string, skipped, ed_manager_skipped)
+    size_t count() const { return static_cast<size_t>(ed_manager_count(get())); }
+    std::string path(int64_t i, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_manager_checkpoint(get(), i); });
+    }
+    EDDY_METHOD(std::string, latest, ed_manager_latest)
+    EDDY_METHOD(std::string, best, ed_manager_best)
+};
+
+} // namespace eddy
+
+#undef EDDY_HERE
+#undef EDDY_OBJECT
+#undef EDDY_METHOD
+#undef EDDY_CPP_BOOL
+#undef EDDY_CPP_INT
+#undef EDDY_CPP_FLOAT
+#undef EDDY_CPP_DTYPE
+#undef EDDY_CPP_INTS
+#undef EDDY_CPP_STRING
+#undef EDDY_CPP_CHOICE
+#undef EDDY_CPP_AXIS
+#undef EDDY_CPP_AXES
+#undef EDDY_CPP_ACTIVATION
+#undef EDDY_CPP_GENERATOR
+#undef EDDY_CPP_INITIALIZER
+#undef EDDY_MEMBER_
+#undef EDDY_COPY_
+#undef EDDY_OPTIONS_OF
+#undef EDDY_OPTIONS
+#undef EDDY_ARG_
+#undef EDDY_CALL1
+#undef EDDY_CALL2
+#undef EDDY_CALL3
+#undef EDDY_CALL1_WITH
+#undef EDDY_CALL2_WITH
+#undef EDDY_CALL3_WITH
+#undef EDDY_KIND
+#undef EDDY_KIND_OF
+
+#endif
