@@ -50,7 +50,7 @@ const fuzz_target *fuzz_targets(int *count)
     return targets;
 }
 
-/* For any input: a decompressor's own memory (bzip2's is 3.7 MB) and the first block of its output. */
+/* For any input: a decompressor's own memory (bzip2's is 3.7 MB) and its output's first block. */
 enum { BASE = 6 << 20 };
 
 static int64_t allowed;

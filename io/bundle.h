@@ -112,10 +112,10 @@ bool bundle_add_strings(bundle_writer *w, const char *name, int rank, const int6
 
 /* Writes the digests and the index, data before index, each fsynced, renamed, folder fsynced. Frees
  * the writer in any case; on failure nothing of the bundle is left and an older one of the same
- * prefix is as it was. An older one is replaced at once, by the rename of the index: at every moment
- * the prefix is the older or the new one, whole. If only the last fsync of the folder fails, the new
- * one is there, and after a power cut perhaps the older one. Temporary files that a killed process
- * left of the prefix are removed. */
+ * prefix is as it was. An older one is replaced at once, by the rename of the index: at every
+ * moment the prefix is the older or the new one, whole. If only the last fsync of the folder fails,
+ * the new one is there, and after a power cut perhaps the older one. Temporary files that a killed
+ * process left of the prefix are removed. */
 bool bundle_finish(bundle_writer *w);
 
 /* Discards the bundle. NULL is allowed. */

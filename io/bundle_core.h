@@ -87,8 +87,8 @@ bool bundle_walk_strings(const bundle_item *item, bool (*visit)(void *user, io_s
 /* The crc of a string's or variant's length: as a number of 4 bytes, or of 8 if it does not fit. */
 uint32_t bundle_crc_length(uint32_t crc, uint64_t length, bool always_long);
 
-/* The number of shards that PREFIX's index says; 0 if there is no index, or a damaged one. false for
- * other failures. */
+/* The number of shards that PREFIX's index says; 0 if there is no index, or a damaged one. false
+ * for other failures. */
 bool bundle_shards_at(const char *who, const char *prefix, int32_t *shards);
 
 /* Keeps an error that names the bundle and the tensor; false. */

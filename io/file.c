@@ -249,7 +249,7 @@ static io_writer *create(const char *who, char *path, const char *like)
     return NULL;
 }
 
-/* What a link says, seen from the folder of the link; NULL if it is none (no error) or on failure. */
+/* What a link says, seen from the link's folder; NULL if it is none (no error) or on failure. */
 static char *read_link(const char *who, const char *path, bool *fine)
 {
     char target[PATH_MAX];

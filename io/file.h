@@ -132,8 +132,8 @@ void io_sweep(const char *folder, bool (*mine)(const char *name, void *user), vo
 
 /*
  * A lock on a folder's file `name`, held until io_unlock or the process' end: -1 with
- * ED_FAILED_PRECONDITION if another process or this one holds it. IO_READ_ONLY, without an error, if
- * no file can be written in the folder.
+ * ED_FAILED_PRECONDITION if another process or this one holds it. IO_READ_ONLY, without an error,
+ * if no file can be written in the folder.
  */
 enum { IO_READ_ONLY = -2 };
 int io_lock(const char *who, const char *folder, const char *name);

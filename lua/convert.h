@@ -94,7 +94,8 @@ typedef bool convert_read(lua_State *L, const void *field, void *structure, conv
 bool convert_named(lua_State *L, int at, lua_Integer places, convert_names fields,
                    convert_read *read, void *structure, convert_room *room);
 
-/* The same for a schema, of a table that may be absent; `places` values may stand beside its names. */
+/* The same for a schema, of a table that may be absent; `places` values without a name may stand in
+ * it. */
 bool convert_schema(lua_State *L, int at, const ed_field *schema, lua_Integer places,
                     void *structure, convert_room *room);
 

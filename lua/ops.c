@@ -175,8 +175,8 @@ static bool take_by_place(arguments *a)
     return convert_row(a->L, a->at - n + 1, n, field, a->attrs, &a->room);
 }
 
-/* Whether the argument is {}, and axes are what it could be: x:sum{} means what x:sum() does, as all
- * calls without an option. A shape may be {}. */
+/* Whether the argument is {}, and axes are what it could be: x:sum{} means what x:sum() does, as
+ * all calls without an option. A shape may be {}. */
 static bool is_no_option(const arguments *a)
 {
     if (lua_type(a->L, a->at) != LUA_TTABLE) return false;

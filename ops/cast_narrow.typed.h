@@ -1,5 +1,5 @@
-/* Conversion of one integer type of 8 or 16 bits to every dtype. Integers keep their low bits, which
- * floats would not. */
+/* Conversion of one integer type of 8 or 16 bits to every dtype. Integers keep their low bits,
+ * which floats would not. */
 
 static void TYPED(floats_from)(int64_t n, const void *narrow, void *wide)
 {

@@ -340,8 +340,8 @@ static bool check_dtype(const ed_call *call, int i)
     return true;
 }
 
-/* Whether the attributes are complete and within their limits. Lists' counts are believed by all who
- * read or copy them: the shape rule, a tape. */
+/* Whether the attributes are complete and within their limits. Lists' counts are believed by all
+ * who read or copy them: the shape rule, a tape. */
 static bool check_attrs(const ed_call *call)
 {
     const ed_op *op = call->op;

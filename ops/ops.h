@@ -59,8 +59,8 @@ ed_tensor *ed_eye_with(int64_t rows, const ed_eye_options *options);
 
 /*
  * start, start + delta, ... up to but without limit, as many as ceil((limit - start) / delta).
- * Default dtype: if all three are integers, int32 or (up to 2^53) int64; else float32. Fails for delta
- * 0, NaN, or more elements than memory holds.
+ * Default dtype: if all three are integers, int32 or (up to 2^53) int64; else float32. Fails for
+ * delta 0, NaN, or more elements than memory holds.
  */
 #define ED_RANGE_OPTIONS(FIELD, T)                                                                 \
     FIELD(T, FLOAT, delta, 1, ED_FINITE, "from each number to the next; not 0")                    \
@@ -641,8 +641,8 @@ ed_tensor *ed_stop_gradient(ed_tensor *x);
 
 /*
  * Writing a variable is not differentiable: tapes see later reads only. All these return the
- * variable. A variable that nobody else holds (a tape that saved its value, a view of it) is changed
- * in place, another gets a buffer of its own.
+ * variable. A variable that nobody else holds (a tape that saved its value, a view of it) is
+ * changed in place, another gets a buffer of its own.
  */
 
 /* variable = value, of the same shape. Nothing is copied if the value is contiguous. */

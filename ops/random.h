@@ -7,7 +7,7 @@
 #include "ops/kernels/philox.h"
 #include "ops/ops.h"
 
-/* Fills in the state for a draw of n elements from the generator, which moves on. Any thread may. */
+/* Fills in the state for a draw of n elements from the generator, which moves on. Thread-safe. */
 void random_draw(ed_draw *draw, int64_t n);
 
 /* A seed from the process's source: one draw. */

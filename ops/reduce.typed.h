@@ -38,9 +38,9 @@ VECTOR_INLINE void TYPED(fold_merge)(lanes_fold fold, NUMBER *to, const NUMBER *
 /* ---- Variance -------------------------------------------------------------------------------- */
 
 /*
- * In one pass over memory: a block, which the cache holds, gives its mean and the sum of its squared
- * deviations. Two of n_a and n_b elements, whose means are d apart: deviations a + b + d^2 n_a n_b /
- * (n_a + n_b).
+ * In one pass over memory: a block, which the cache holds, gives its mean and the sum of its
+ * squared deviations. Two of n_a and n_b elements, whose means are d apart:
+ * deviations a + b + d^2 n_a n_b / (n_a + n_b).
  */
 static void TYPED(reduce_variance_groups)(const void *x, int64_t apart, int64_t width, int64_t n,
                                           void *state)
@@ -158,8 +158,8 @@ REDUCE_FINISH(logsumexp, REDUCE_LOGSUMEXP)
 
 #include "ops/reduce_best.typed.h"
 
-/* A NaN beats nothing and is beaten by all else. In four chains, each of which the compiler keeps in
- * vectors. */
+/* A NaN beats nothing and is beaten by all else. In four chains, each of which the compiler keeps
+ * in vectors. */
 VECTOR_INLINE NUMBER TYPED(best_of)(const NUMBER *x, int64_t n, const bool smallest)
 {
     const NUMBER worst = smallest ? (NUMBER)INFINITY : (NUMBER)-INFINITY;

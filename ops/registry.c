@@ -135,8 +135,8 @@ static void unlock_table(void)
     pthread_mutex_unlock(&table.lock);
 }
 
-/* POSIX has no initializer of a recursive mutex. A child of fork makes a new one: it finds the table
- * whole, but its thread is not the one that locked it. */
+/* POSIX has no initializer of a recursive mutex. A child of fork makes a new one: it finds the
+ * table whole, but its thread is not the one that locked it. */
 static void make_lock(void)
 {
     pthread_mutexattr_t attributes;

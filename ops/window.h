@@ -20,9 +20,9 @@ bool window_pair(const char *who, const char *option, ed_ints given, int64_t oth
 /*
  * Computes the windows over images of shape `image` (rank 4), which become the call's plan, and
  * checks everything: two integers >= 1 each for extent, the window's size, strides (not given: the
- * extent if `stride_by_extent`, else 1) and dilations (not given: 1), and the padding, "VALID" (NULL
- * too) or "SAME". VALID has no output where the window is larger than the image. NULL with an error
- * kept.
+ * extent if `stride_by_extent`, else 1) and dilations (not given: 1), and the padding, "VALID"
+ * (NULL too) or "SAME". VALID has no output where the window is larger than the image. NULL with an
+ * error kept.
  */
 const window *window_make(ed_call *call, const int64_t *image, const int64_t extent[2],
                           ed_ints strides, bool stride_by_extent, ed_ints dilations,

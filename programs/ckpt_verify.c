@@ -1,6 +1,6 @@
 /*
- * eddy-ckpt verify: reads every tensor and says of each damaged one what is wrong, and which ones it
- * can't verify.
+ * eddy-ckpt verify: reads every tensor and says of each damaged one what is wrong, and which ones
+ * it can't verify.
  */
 #include "programs/ckpt.h"
 #include <string.h>

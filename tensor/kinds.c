@@ -5,9 +5,9 @@
 #include <string.h>
 
 /*
- * The table of kinds. The linker gathers those of the library in a section, which is sorted where it
- * lies at the first use, so that looking something up takes no memory; programs' own follow in the
- * order in which they were registered. Looked up when a binding or an object is made by name.
+ * The table of kinds. The linker gathers those of the library in a section, which is sorted where
+ * it lies at the first use, so that looking something up takes no memory; programs' own follow in
+ * the order in which they were registered. Looked up when a binding or an object is made by name.
  */
 
 extern const ed_kind *__start_ed_kinds[] __attribute__((visibility("hidden")));

@@ -43,7 +43,7 @@ static bool out_of_limits(const char *who, const ed_field *field, double x)
                    finite ? limits_text(&field->limits).s : "finite", x);
 }
 
-/* Whether a number was written for a list: .axis = 1 makes it the pointer, and no memory is there. */
+/* Whether a number was written for a list: .axis = 1 makes it the pointer, where no memory is. */
 static bool is_number(const ed_ints *list)
 {
     enum { FIRST_PAGE = 4096 };

@@ -48,8 +48,9 @@ typedef enum ed_field_type {
 /*
  * Where a call's random numbers come from. Once infer has succeeded, the dispatcher takes the state
  * from the generator, which moves on by as many elements as the first output has; kernel, listeners
- * and gradient find attributes in which the state is filled in and `drawn` is true. A call made with
- * those draws nothing and gives the same numbers again; made with `drawn` false, it gives new ones.
+ * and gradient find attributes in which the state is filled in and `drawn` is true. A call made
+ * with those draws nothing and gives the same numbers again; made with `drawn` false, it gives new
+ * ones.
  */
 typedef struct ed_draw {
     struct ed_generator *generator; /* NULL: the process's source */
@@ -191,8 +192,8 @@ struct ed_options_have_names;
  * o.momentum = 0.9; */
 #define ED_NEW_OPTIONS(LIST, T) ((T)ED_COMPLETE(LIST, T))
 
-/* What a function named f(a, .option = value) is a macro for: call, whose options are the address of
- * ed_options_. */
+/* What a function named f(a, .option = value) is a macro for: call, whose options are the address
+ * of ed_options_. */
 #define ED_WITH_OPTIONS(call, LIST, T, ...)                                                        \
     ED_WITH(call, T, .mark_ = ED_OPTIONS_MARK,                                                     \
             LIST(ED_DEFAULT_, T) __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
@@ -256,11 +257,14 @@ void *ed_make(const ed_kind *kind, const void *options);
  * has already. */
 bool ed_kind_register(const ed_kind *kind);
 
-/* The kind of that family and name; NULL, with an error that lists the family's, if there is none. */
+/* The kind of that family and name; NULL, with an error that lists the family's kinds, if there is
+ * none. */
 const ed_kind *ed_kind_find(const char *family, const char *name);
 
-/* The number of kinds; kind i, the library's by family and name, then programs' own; NULL outside. */
+/* The number of kinds. */
 int ed_kind_count(void);
+
+/* Kind i: the library's by family and name, then programs' own; NULL if i is out of bounds. */
 const ed_kind *ed_kind_at(int i);
 
 /* The kind of an object and the options it was made with; NULL if it was not made by a kind. Valid

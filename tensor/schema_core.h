@@ -34,8 +34,8 @@ void *schema_copy(const ed_field *fields, size_t size, const void *options);
 void schema_free(const ed_field *fields, void *copy);
 
 /*
- * What a function is to go by: `options`, or the defaults of their list if it is NULL; NULL, with an
- * error that begins with `who`, if they are incomplete or beyond their limits.
+ * What a function is to go by: `options`, or the defaults of their list if it is NULL; NULL, with
+ * an error that begins with `who`, if they are incomplete or beyond their limits.
  */
 #define CHECKED_OPTIONS(who, LIST, options)                                                        \
     ({                                                                                             \

@@ -123,7 +123,7 @@ static void check_other_floats(findings *f, int s)
 
 /* ---- The refusal ----------------------------------------------------------------------------- */
 
-/* Asking for a gradient is an error; through what writes, or stops gradients, there is just none. */
+/* Asking for a gradient is an error; through what writes or stops gradients there is just none. */
 static void check_refusal(findings *f, const trial *t)
 {
     const bool none = t->op->operands[0].writes || t->op->flags & ED_OP_STOPS;

@@ -278,7 +278,7 @@ static void check_closed(findings *f)
     if (x) EXPECT(f, !survives(f, &t, "no object"), "works without its object");
 }
 
-/* Attributes of a list of options without their mark: what is not set in them is not its default. */
+/* Attributes of a list of options without their mark: what is not set is not its default. */
 static void check_incomplete(findings *f, const trial *plain)
 {
     max_align_t room[ATTRS_ROOM / sizeof(max_align_t)];

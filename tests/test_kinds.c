@@ -4,8 +4,8 @@
  * same JSON. Layers are built and called in both modes on their samples, their gradients by inputs
  * and weights compared with finite differences, saved and restored; optimizers step, are saved,
  * restored, and step on to the same bits. Metrics are updated with their op's samples, reset, saved
- * in the middle, restored, and updated on to the same result. Every allocation is refused in turn. A
- * new kind needs nothing here.
+ * in the middle, restored, and updated on to the same result. Every allocation is refused in turn.
+ * A new kind needs nothing here.
  */
 #include "eddy.h"
 #include "nn/metric.h"

@@ -18,6 +18,10 @@ else
     complain "clang-format is not installed"
 fi
 
+# clang-format leaves comments as they are.
+long=$(git ls-files '*.c' '*.h' | xargs awk '/^ *\/?\*/ && length > 100 { print FILENAME ":" FNR }')
+[ -z "$long" ] || complain "comment lines of more than 100 columns: $long"
+
 # Includes point down: a folder may include itself and those before it in the Makefile's list.
 allowed=
 for floor; do

@@ -57,8 +57,8 @@ static bool check_pairs(const void *const *pairs, int64_t count)
     return true;
 }
 
-/* What is written must be readable by TensorFlow, which these names are not: its own files that have
- * them can be restored all the same. */
+/* What is written must be readable by TensorFlow, which these names are not: its own files that
+ * have them can be restored all the same. */
 static bool check_names(const graph *g)
 {
     for (int i = 0; i < g->n_edges; i++) {

@@ -171,8 +171,9 @@ typedef struct ed_checkpoint_manager_options {
  * one process at a time: ED_FAILED_PRECONDITION if another one holds it. Where nothing can be
  * written in the folder, the manager can restore, but not save. The list of checkpoints comes from
  * the folder's `checkpoint` file, or, if that is missing or damaged, from the folder. Files that a
- * killed process left behind are taken over or removed. When the manager is released with its scope,
- * it waits for a save in the background and unlocks the folder. A child of fork can't save with it.
+ * killed process left behind are taken over or removed. When the manager is released with its
+ * scope, it waits for a save in the background and unlocks the folder. A child of fork can't save
+ * with it.
  *
  * Checkpoints kept for ever are no longer listed. Those that the `checkpoint` file lists outside
  * the folder are never removed, only dropped from the list.

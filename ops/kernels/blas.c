@@ -2,8 +2,8 @@
  * OpenBLAS uses one thread where we call it: the threads are our pool's, and its bits depend on
  * their number. How it is told so depends on how it was built (openblas_get_parallel):
  *
- * - for one thread: it computes wrong results where several threads call it at a time (Debian's does
- *   in some 0.3 % of small calls), and the program may be calling it too. It takes no product.
+ * - for one thread: it computes wrong results where several threads call it at a time (Debian's
+ *   does in some 0.3 % of small calls), and the program may be calling it too. It takes no product.
  * - with OpenMP: it asks OpenMP how many threads the calling thread may have. That is a setting of
  *   each thread; it is put back after the call.
  * - with threads of its own, as Debian installs it: its number of threads is one for the whole

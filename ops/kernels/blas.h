@@ -11,7 +11,8 @@
  * build of it for one thread takes none. */
 enum { BLAS_AHEAD, BLAS_NEVER, BLAS_ALWAYS };
 
-/* The rule in use, BLAS_AHEAD; others are for tests and benches. Not to be changed while ops run. */
+/* The rule in use: BLAS_AHEAD; others are for tests and benches. It must not change while ops
+ * run. */
 extern int blas_rule;
 
 /* Whether OpenBLAS takes a product: shape, layout, dtype and the machine decide, nothing else. */
