@@ -263,7 +263,8 @@ static bool wrong_kind(lua_State *L, int at, const convert_room *room, const cha
     return false;
 }
 
-static bool whole(lua_State *L, int at, const ed_field *field, convert_room *room, int64_t *value)
+static bool read_integer(lua_State *L, int at, const ed_field *field, convert_room *room,
+                         int64_t *value)
 {
     int fine;
     *value = lua_tointegerx(L, at, &fine);
@@ -288,7 +289,7 @@ bool convert_row(lua_State *L, int first, int count, const ed_field *field, void
     int64_t *numbers = room_for(room, count);
     if (!numbers) return false;
     for (int i = 0; i < count; i++)
-        if (!whole(L, first + i, field, room, &numbers[i])) return false;
+        if (!read_integer(L, first + i, field, room, &numbers[i])) return false;
     *(ed_ints *)((char *)structure + field->offset) = (ed_ints){numbers, count};
     return true;
 }
@@ -301,7 +302,7 @@ static bool list_of_ints(lua_State *L, int at, const ed_field *field, ed_ints *l
     int64_t count = (int64_t)lua_rawlen(L, at), *numbers = room_for(room, count);
     for (int64_t i = 0; numbers && i < count; i++) {
         lua_rawgeti(L, at, i + 1);
-        bool fine = whole(L, -1, field, room, &numbers[i]);
+        bool fine = read_integer(L, -1, field, room, &numbers[i]);
         lua_pop(L, 1);
         if (!fine) return false;
     }
@@ -385,7 +386,7 @@ bool convert_field(lua_State *L, int at, const ed_field *field, void *structure,
         *(bool *)to = lua_toboolean(L, at);
         return true;
     case ED_FIELD_INT:
-    case ED_FIELD_AXIS: return whole(L, at, field, room, to);
+    case ED_FIELD_AXIS: return read_integer(L, at, field, room, to);
     case ED_FIELD_FLOAT:
         if (lua_type(L, at) != LUA_TNUMBER) return wrong_kind(L, at, room, field->name, "a number");
         *(double *)to = lua_tonumber(L, at);

@@ -122,7 +122,7 @@ static int take_outputs(lua_State *L, custom_call *c, int first)
 }
 
 /* Runs protected: may raise anywhere. */
-static int run(lua_State *L)
+static int run_method(lua_State *L)
 {
     custom_call *c = lua_touserdata(L, 1);
     const int n = c->call->n_inputs;
@@ -149,7 +149,7 @@ static bool custom_build(ed_layer *layer, const ed_layer_call *call)
 {
     const custom_state *state = ed_layer_state(layer);
     custom_call c = {.layer = layer, .call = call, .building = true};
-    return call_protected(state->hold, run, &c);
+    return call_protected(state->hold, run_method, &c);
 }
 
 static bool give_outputs(const custom_call *c, ed_layer_call *call)
@@ -166,7 +166,7 @@ static bool custom_forward(ed_layer *layer, ed_layer_call *call)
 {
     const custom_state *state = ed_layer_state(layer);
     custom_call c = {.layer = layer, .call = call};
-    const bool ok = call_protected(state->hold, run, &c) && give_outputs(&c, call);
+    const bool ok = call_protected(state->hold, run_method, &c) && give_outputs(&c, call);
     ed_release(c.outputs);
     ed_release(c.masks);
     return ok;

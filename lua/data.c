@@ -292,7 +292,7 @@ static int count(lua_State *L)
     return 1;
 }
 
-static int whole(lua_State *L, ed_tensor *(*tensor)(const ed_dataset *set))
+static int push_all(lua_State *L, ed_tensor *(*tensor)(const ed_dataset *set))
 {
     const ed_dataset *set = handle_check(L, 1, HANDLE_DATASET);
     handle *h = handle_new(L, HANDLE_TENSOR);
@@ -302,12 +302,12 @@ static int whole(lua_State *L, ed_tensor *(*tensor)(const ed_dataset *set))
 
 static int all_x(lua_State *L)
 {
-    return whole(L, ed_dataset_x);
+    return push_all(L, ed_dataset_x);
 }
 
 static int all_y(lua_State *L)
 {
-    return whole(L, ed_dataset_y);
+    return push_all(L, ed_dataset_y);
 }
 
 static const luaL_Reg methods[] = {

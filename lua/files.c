@@ -193,7 +193,7 @@ static int count(lua_State *L)
 }
 
 /* A method precedes a tensor of its name; file:tensor(name) returns such tensors too. */
-static int index_of(lua_State *L)
+static int get_archive_tensor(lua_State *L)
 {
     ed_archive *archive = handle_check(L, 1, HANDLE_ARCHIVE);
     if (objects_method(L)) return 1;
@@ -353,5 +353,5 @@ void files_open(lua_State *L)
 {
     maker_open(L, makers);
     luaL_setfuncs(L, functions, 0);
-    objects_methods(L, HANDLE_ARCHIVE, methods, metamethods, index_of);
+    objects_methods(L, HANDLE_ARCHIVE, methods, metamethods, get_archive_tensor);
 }

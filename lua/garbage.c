@@ -46,7 +46,7 @@ static int trace(lua_State *L)
 }
 
 /* Adds to the field of the table at the top of the stack. */
-static void add(lua_State *L, const char *field, int64_t n)
+static void add_to_field(lua_State *L, const char *field, int64_t n)
 {
     lua_getfield(L, -1, field);
     lua_pushinteger(L, lua_tointeger(L, -1) + n);
@@ -77,8 +77,8 @@ static int lines(lua_State *L)
             lua_pushvalue(L, -1);
             lua_rawseti(L, 1, (lua_Integer)lua_rawlen(L, 1) + 1);
         }
-        add(L, "tensors", 1);
-        add(L, "bytes", bytes);
+        add_to_field(L, "tensors", 1);
+        add_to_field(L, "bytes", bytes);
     }
     lua_settop(L, 1);
     return 1;

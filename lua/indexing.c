@@ -28,7 +28,7 @@ static bool bad(const char *why)
 
 /* ---- Reading an index ------------------------------------------------------------------------ */
 
-static bool add(places *p, range r)
+static bool add_index(places *p, range r)
 {
     if (p->count == ED_MAX_RANK) return bad("more indices than a tensor can have axes");
     if (!r.no_first && !r.first)
@@ -46,7 +46,7 @@ static bool add_gap(places *p)
     return true;
 }
 
-static bool whole(lua_State *L, int at, int64_t *value)
+static bool read_integer(lua_State *L, int at, int64_t *value)
 {
     int fine;
     *value = lua_tointegerx(L, at, &fine);
@@ -59,7 +59,7 @@ static bool whole(lua_State *L, int at, int64_t *value)
 static bool read_number(lua_State *L, int at, places *p)
 {
     int64_t i;
-    return whole(L, at, &i) && add(p, (range){.single = true, .first = i});
+    return read_integer(L, at, &i) && add_index(p, (range){.single = true, .first = i});
 }
 
 /* {}, {first, last}, {first, last, step} at the top of the stack. */
@@ -69,11 +69,11 @@ static bool read_range(lua_State *L, places *p)
     if (n > 3 || convert_has_names(L, -1)) return bad("a range must be {first, last, step}");
     for (int64_t i = 0; i < n; i++) {
         lua_rawgeti(L, -1, i + 1);
-        bool fine = whole(L, -1, &numbers[i]);
+        bool fine = read_integer(L, -1, &numbers[i]);
         lua_pop(L, 1);
         if (!fine) return false;
     }
-    return add(p, (range){false, n < 1, n < 2, numbers[0], numbers[1], numbers[2]});
+    return add_index(p, (range){false, n < 1, n < 2, numbers[0], numbers[1], numbers[2]});
 }
 
 /* Reads the numbers of "first:last:step", any of which may be missing, up to the next comma, to
@@ -107,7 +107,7 @@ static const char *read_piece(const char *s, places *p)
     if (colons < 0 || (*s && *s != ',') || (!colons && !given[0]))
         return bad("expected 'first:last:step' between commas"), NULL;
     range r = {!colons, !given[0], !given[1], numbers[0], numbers[1], numbers[2]};
-    return add(p, r) ? s : NULL;
+    return add_index(p, r) ? s : NULL;
 }
 
 static bool read_text(lua_State *L, int at, places *p)
@@ -394,7 +394,7 @@ static void *make_slice(const void *arguments)
                    nth(a->first, i, 0),
                    nth(a->last, i, 0),
                    nth(a->step, i, 1)};
-        if (!add(&p, r)) return NULL;
+        if (!add_index(&p, r)) return NULL;
     }
     return view_at(a->x, &p);
 }

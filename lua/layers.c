@@ -394,7 +394,7 @@ static bool property(lua_State *L, const ed_layer *layer, const char *key)
     return true;
 }
 
-static int index_of(lua_State *L)
+static int get_layer_field(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     if (lua_isinteger(L, 2)) return child(L, layer, lua_tointeger(L, 2));
@@ -408,7 +408,7 @@ static int index_of(lua_State *L)
 }
 
 /* Only layers written in Lua have fields. */
-static int new_index(lua_State *L)
+static int set_layer_field(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     if (!custom_layers_made(layer))
@@ -491,7 +491,7 @@ static const luaL_Reg methods[] = {
 };
 
 static const luaL_Reg metamethods[] = {
-    {"__newindex", new_index},
+    {"__newindex", set_layer_field},
     {"__len", count},
     {"__tostring", to_string},
     {"__eq", is_same},
@@ -510,5 +510,5 @@ void layers_open(lua_State *L)
     lua_setfield(L, -3, "sequential"); /* ed.layers.sequential */
     lua_setfield(L, -3, "sequential");
     lua_pop(L, 1);
-    objects_methods(L, HANDLE_LAYER, methods, metamethods, index_of);
+    objects_methods(L, HANDLE_LAYER, methods, metamethods, get_layer_field);
 }

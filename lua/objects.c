@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Of kinds that have methods only. */
-static int index_of(lua_State *L)
+static int get_method(lua_State *L)
 {
     return objects_method(L) ? 1 : objects_no_field(L);
 }
@@ -18,7 +18,7 @@ void objects_methods(lua_State *L, handle_kind kind, const luaL_Reg *methods,
     if (metamethods) luaL_setfuncs(L, metamethods, 0);
     lua_getfield(L, -1, "__index");
     luaL_setfuncs(L, methods, 0);
-    lua_pushcclosure(L, index ? index : index_of, 1);
+    lua_pushcclosure(L, index ? index : get_method, 1);
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
 }

@@ -213,7 +213,7 @@ static bool take_arguments(arguments *a)
 }
 
 /* The one output, or a list of all. */
-static void *run(arguments *a, bool single)
+static void *execute(arguments *a, bool single)
 {
     if (!take_arguments(a)) return NULL;
     const void *attrs = a->op->attrs ? a->attrs : NULL;
@@ -264,7 +264,7 @@ static int call(lua_State *L, const ed_op *op, int metatable)
     a.room.used = 0;
     a.room.who = op->name;
     binding b = binding_open(L);
-    void *made = run(&a, single);
+    void *made = execute(&a, single);
     if (many) return objects_finish_list(L, &b, h, made);
     const int n = binding_finish(L, &b, h, made);
     return single ? n : push_each(L, made);

@@ -136,7 +136,7 @@ static int clip_by_global_norm(lua_State *L)
 
 /* ---- Fields ---------------------------------------------------------------------------------- */
 
-static int index_of(lua_State *L)
+static int get_optimizer_field(lua_State *L)
 {
     const ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
     if (objects_method(L)) return 1;
@@ -152,7 +152,7 @@ static int index_of(lua_State *L)
     return 1;
 }
 
-static int new_index(lua_State *L)
+static int set_optimizer_field(lua_State *L)
 {
     ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
     if (lua_type(L, 2) != LUA_TSTRING || strcmp(lua_tostring(L, 2), "learning_rate") != 0)
@@ -168,12 +168,12 @@ static const luaL_Reg methods[] = {
     {NULL, NULL},
 };
 
-static const luaL_Reg metamethods[] = {{"__newindex", new_index}, {NULL, NULL}};
+static const luaL_Reg metamethods[] = {{"__newindex", set_optimizer_field}, {NULL, NULL}};
 
 void optimizers_open(lua_State *L)
 {
     maker_open(L, makers);
     lua_pushcfunction(L, clip_by_global_norm);
     lua_setfield(L, -2, "clip_by_global_norm");
-    objects_methods(L, HANDLE_OPTIMIZER, methods, metamethods, index_of);
+    objects_methods(L, HANDLE_OPTIMIZER, methods, metamethods, get_optimizer_field);
 }

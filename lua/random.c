@@ -137,7 +137,7 @@ static bool is_state(lua_State *L)
 }
 
 /* g.state: the counter's two words and the key, as whole numbers of 64 bits. */
-static int index_of(lua_State *L)
+static int get_generator_field(lua_State *L)
 {
     const ed_generator *generator = handle_check(L, 1, HANDLE_GENERATOR);
     if (objects_method(L)) return 1;
@@ -153,7 +153,7 @@ static int index_of(lua_State *L)
     return 1;
 }
 
-static int new_index(lua_State *L)
+static int set_generator_field(lua_State *L)
 {
     ed_generator *generator = handle_check(L, 1, HANDLE_GENERATOR);
     if (!is_state(L)) return handle_fail(L, "of a generator, state alone can be set");
@@ -169,7 +169,7 @@ static int new_index(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {{NULL, NULL}};
-static const luaL_Reg metamethods[] = {{"__newindex", new_index}, {NULL, NULL}};
+static const luaL_Reg metamethods[] = {{"__newindex", set_generator_field}, {NULL, NULL}};
 
 void random_open(lua_State *L)
 {
@@ -179,5 +179,5 @@ void random_open(lua_State *L)
     lua_createtable(L, 0, 4);
     maker_open(L, draws);
     lua_setfield(L, -2, "random");
-    objects_methods(L, HANDLE_GENERATOR, methods, metamethods, index_of);
+    objects_methods(L, HANDLE_GENERATOR, methods, metamethods, get_generator_field);
 }

@@ -68,7 +68,7 @@ static bool is_end(lua_State *L, const ed_tensor *t)
 }
 
 /* Methods, properties, indices. The table of methods is an upvalue. */
-static int index_of(lua_State *L)
+static int index_tensor(lua_State *L)
 {
     ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     if (lua_type(L, 2) == LUA_TSTRING) {
@@ -110,7 +110,7 @@ static int set_field(lua_State *L, ed_tensor *t, const char *key)
     return 0;
 }
 
-static int new_index(lua_State *L)
+static int assign_indexed(lua_State *L)
 {
     ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     if (!ed_is_variable(t))
@@ -417,8 +417,8 @@ static int less_equal(lua_State *L)
 }
 
 static const luaL_Reg metamethods[] = {
-    {"__newindex", new_index}, {"__len", length}, {"__tostring", to_string}, {"__pairs", rows},
-    {"__concat", concatenate}, {"__lt", less},    {"__le", less_equal},      {NULL, NULL},
+    {"__newindex", assign_indexed}, {"__len", length}, {"__tostring", to_string}, {"__pairs", rows},
+    {"__concat", concatenate},      {"__lt", less},    {"__le", less_equal},      {NULL, NULL},
 };
 
 static const luaL_Reg methods[] = {
@@ -466,7 +466,7 @@ void tensor_open(lua_State *L)
     lua_getfield(L, -1, "__index"); /* the table of methods becomes an upvalue */
     luaL_setfuncs(L, methods, 0);
     lua_pushvalue(L, -1);
-    lua_pushcclosure(L, index_of, 1);
+    lua_pushcclosure(L, index_tensor, 1);
     lua_setfield(L, -3, "__index");
     lua_remove(L, -2); /* leaves the table of methods */
 }

@@ -604,7 +604,7 @@ void layer_call_end(ed_layer_call *call)
     call->outputs = NULL;
 }
 
-static bool run(ed_layer *layer, ed_layer_call *call)
+static bool build_and_forward(ed_layer *layer, ed_layer_call *call)
 {
     if (!check_inputs(layer, call)) return false;
     if (!layer->built && !build(layer, call)) return false;
@@ -621,7 +621,7 @@ bool layer_call(ed_layer *layer, ed_layer_call *call)
     if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "forward: layer is NULL");
     ED_SCOPE;
     const bool failed_before = ed_failed();
-    if (!run(layer, call)) {
+    if (!build_and_forward(layer, call)) {
         if (!failed_before) blame(layer);
         return false;
     }

@@ -58,7 +58,7 @@ static int at_least(int width, size_t length)
     return length > (size_t)width ? (int)length : width;
 }
 
-static void row(table *t, const ed_layer *layer)
+static void add_row(table *t, const ed_layer *layer)
 {
     char *path = layer_path(layer, NULL);
     text output = output_text(layer);
@@ -72,10 +72,10 @@ static void row(table *t, const ed_layer *layer)
     memory_free(path);
 }
 
-static void rows(table *t, const ed_layer *layer)
+static void add_rows(table *t, const ed_layer *layer)
 {
-    if (!layer->n_children || layer->n_weights) row(t, layer);
-    for (int64_t i = 0; i < layer->n_children; i++) rows(t, layer->children[i]);
+    if (!layer->n_children || layer->n_weights) add_row(t, layer);
+    for (int64_t i = 0; i < layer->n_children; i++) add_rows(t, layer->children[i]);
 }
 
 static void add_parameters(const ed_layer *layer, int64_t counts[2])
@@ -90,7 +90,7 @@ static void write_table(table *t, const ed_layer *layer)
     int64_t counts[2] = {0};
     add_parameters(layer, counts);
     put(t, "%-*s  %-*s  %12s\n", t->widths[0], "layer", t->widths[1], "output", "parameters");
-    rows(t, layer);
+    add_rows(t, layer);
     put(t, "%" PRId64 " parameters, %" PRId64 " trainable, %" PRId64 " not\n",
         counts[0] + counts[1], counts[1], counts[0]);
 }
@@ -99,7 +99,7 @@ const char *ed_layer_summary(ed_layer *layer)
 {
     if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "layer_summary: layer is NULL");
     table measured = {.widths = {5, 6}, .ok = true};
-    rows(&measured, layer); /* for the columns' widths */
+    add_rows(&measured, layer); /* for the columns' widths */
     measured.length = 0;
     write_table(&measured, layer);
     if (!measured.ok) return NULL;

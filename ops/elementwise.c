@@ -147,7 +147,7 @@ static int strided_operand(const plan *p)
 }
 
 /* n elements; where one element of each operand stands for all, so does one of the output. */
-static void run(const plan *p, int64_t n, const void *const *in, const int *steps, char *out)
+static void call_loop(const plan *p, int64_t n, const void *const *in, const int *steps, char *out)
 {
     static const int ones[MOST] = {1, 1, 1, 1};
     for (int i = 0; i < p->n; i++)
@@ -180,7 +180,7 @@ static void rows(const plan *p, int64_t first, int64_t last)
             for (int d = 0; d < p->rank; d++) offset += at[d] * p->strides[i][d];
             in[i] = p->in[i] + offset * (int64_t)p->element[i];
         }
-        run(p, n, in, steps, p->out + first * (int64_t)p->out_element);
+        call_loop(p, n, in, steps, p->out + first * (int64_t)p->out_element);
         first += n;
         at[inner] = 0;
         for (int d = inner - 1; d >= 0 && ++at[d] == p->shape[d]; d--) at[d] = 0;
@@ -264,7 +264,7 @@ static void block(const plan *p, packs *packed, int64_t outer, int64_t first, in
         in[i] = how == SCATTERED ? pack_block(p, packed, i, from, count) : from;
     }
     int64_t begin = (outer * p->shape[p->along] + first) * behind;
-    run(p, count * behind, in, steps, p->out + begin * (int64_t)p->out_element);
+    call_loop(p, count * behind, in, steps, p->out + begin * (int64_t)p->out_element);
 }
 
 static int64_t block_count(const plan *p)
@@ -355,7 +355,7 @@ static void one_tile(const plan *p, packs *packed, const tile *t)
     for (int64_t r = 0; r < t->height; r++) {
         const void *row[MOST];
         for (int i = 0; i < p->n; i++) row[i] = in[i] + r * across[i];
-        run(p, t->width, row, steps, out + r * out_across);
+        call_loop(p, t->width, row, steps, out + r * out_across);
     }
 }
 

@@ -480,7 +480,7 @@ static bool compute(ed_call *call)
 }
 
 /* Copies what the kernel wants contiguous. Listeners see the originals. */
-static bool run(ed_call *call)
+static bool run_kernel(ed_call *call)
 {
     if (!call->op->kernel)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
@@ -524,7 +524,7 @@ static bool execute(ed_call *call)
         return false;
     const thread_state *self = thread_self();
     if (__builtin_expect(self->listeners != NULL, 0)) notify(call, false);
-    if (!infer(call) || (!call->ready && !run(call))) {
+    if (!infer(call) || (!call->ready && !run_kernel(call))) {
         drop_outputs(call);
         return ed_failed() ? false
                            : ed_call_fail(call, ED_INVALID_ARGUMENT, "it failed without an error");

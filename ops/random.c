@@ -337,7 +337,7 @@ static bool uniform_infer(ed_call *call)
 }
 
 /* x as an integer; 2^63, one more than the largest int64, too. */
-static uint64_t whole(double x)
+static uint64_t to_integer(double x)
 {
     return x < 0x1p63 ? (uint64_t)(int64_t)x : (uint64_t)1 << 63;
 }
@@ -356,14 +356,14 @@ static bool uniform_kernel(ed_call *call)
     case ED_FLOAT16: philox_uniform_f16(&p, n, y, from, to); break;
     case ED_BFLOAT16: philox_uniform_bf16(&p, n, y, from, to); break;
     case ED_INT32:
-        low = whole(from), high = whole(to);
+        low = to_integer(from), high = to_integer(to);
         if ((uint32_t)low == (uint32_t)high)
             philox_bits_32(&p, n, y);
         else
             philox_range_i32(&p, n, y, (int32_t)low, (int32_t)high);
         break;
     default:
-        low = whole(from), high = whole(to);
+        low = to_integer(from), high = to_integer(to);
         if (low == high)
             philox_bits_64(&p, n, y);
         else

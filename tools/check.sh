@@ -57,9 +57,6 @@ stray=$({ nm -D --defined-only "$obj/libeddy.so"; nm -g --defined-only "$obj/lib
 [ -z "$stray" ] || complain "names exported that do not begin with ed_: $stray"
 
 # Private names tell the files apart: no static function has a name that more than three files use.
-# Exceptions are those of folders whose turn is still to come; one that is no longer needed is a
-# complaint too.
-exceptions="add index_of new_index rows run whole"
 shared=$(for floor; do git ls-files "$floor/*.[ch]"; done | sort -u | xargs awk '
     /^(__attribute__.*)?static / && /\(/ && !/;$/ && !/=/ {
         s = $0
@@ -70,10 +67,7 @@ shared=$(for floor; do git ls-files "$floor/*.[ch]"; done | sort -u | xargs awk 
         if (s != "" && !seen[s, FILENAME]++) files[s]++
     }
     END { for (s in files) if (files[s] > 3) print s }' | sort)
-unexpected=$(for name in $shared; do case " $exceptions " in *" $name "*) ;; *) echo "$name" ;; esac; done)
-[ -z "$unexpected" ] || complain "private names that more than three files share: $unexpected"
-needless=$(for name in $exceptions; do echo "$shared" | grep -qx "$name" || echo "$name"; done)
-[ -z "$needless" ] || complain "exceptions of private names that are no longer needed: $needless"
+[ -z "$shared" ] || complain "private names that more than three files share: $shared"
 
 [ $bad -eq 0 ] && echo "check: layout, includes, memory gate, exported and private names are as they should be"
 exit $bad

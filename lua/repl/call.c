@@ -273,7 +273,7 @@ static int reset(lua_State *thread)
 
 /* Resumes the thread with the values at the top of L; replaces them by the results and returns
  * their number, or by an error and returns -1. */
-static int run(lua_State *L, lua_State *thread, int arguments)
+static int resume_thread(lua_State *L, lua_State *thread, int arguments)
 {
     int results;
     if (!lua_checkstack(thread, arguments))
@@ -295,7 +295,7 @@ static int resume(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTHREAD);
     lua_State *thread = lua_tothread(L, 1);
-    const int results = run(L, thread, lua_gettop(L) - 1);
+    const int results = resume_thread(L, thread, lua_gettop(L) - 1);
     const int values = results < 0 ? 1 : results;
     lua_pushboolean(L, results >= 0);
     lua_insert(L, -(values + 1));
@@ -305,7 +305,7 @@ static int resume(lua_State *L)
 static int wrapped(lua_State *L)
 {
     lua_State *thread = lua_tothread(L, lua_upvalueindex(1));
-    const int results = run(L, thread, lua_gettop(L));
+    const int results = resume_thread(L, thread, lua_gettop(L));
     if (results >= 0) return results;
     int state = lua_status(thread);
     if (state != LUA_OK && state != LUA_YIELD) {

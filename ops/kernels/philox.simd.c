@@ -633,7 +633,7 @@ philox philox_from_seed(int64_t seed)
     return philox_from_state((int64_t[3]){seed, sign, sign});
 }
 
-static void add(philox *p, uint64_t low, uint64_t high)
+static void advance(philox *p, uint64_t low, uint64_t high)
 {
     uint64_t a = join(p->counter[0], p->counter[1]), b = join(p->counter[2], p->counter[3]);
     a += low;
@@ -646,12 +646,12 @@ static void add(philox *p, uint64_t low, uint64_t high)
 
 void philox_skip(philox *p, uint64_t steps)
 {
-    add(p, steps, 0);
+    advance(p, steps, 0);
 }
 
 void philox_skip_elements(philox *p, uint64_t elements)
 {
-    add(p, elements << 8, elements >> 56);
+    advance(p, elements << 8, elements >> 56);
 }
 
 void philox_block(const philox *p, uint32_t words[4])
