@@ -42,20 +42,9 @@ void *initializer_make(const ed_kind *kind, const void *options);
     static ed_tensor *symbol##_draw(const void *options, initializer_draw d);                      \
     ED_SCHEMA(symbol, ED_INITIALIZER_##SYMBOL##_OPTIONS, symbol##_options);                        \
     static const initializer_class symbol##_class = {                                              \
-        .kind = {.family = "initializer",                                                          \
-                 .name = #symbol,                                                                  \
-                 .doc = text,                                                                      \
-                 .fields = symbol##_fields,                                                        \
-                 .options_size = sizeof symbol##_defaults,                                         \
-                 .defaults = &symbol##_defaults,                                                   \
-                 .required = needed,                                                               \
-                 .make = initializer_make},                                                        \
+        .kind = SCHEMA_KIND(initializer, symbol, text, needed, initializer_make),                  \
         .draw = symbol##_draw};                                                                    \
-    SCHEMA_KIND(symbol, &symbol##_class.kind);                                                     \
-    ed_initializer *ed_initializer_##symbol##_with(const symbol##_options *options)                \
-    {                                                                                              \
-        return ed_make(&symbol##_class.kind, options);                                             \
-    }                                                                                              \
+    SCHEMA_KIND_END(initializer, symbol)                                                           \
     static ed_tensor *symbol##_draw(const void *options, initializer_draw d)
 
 /* ---- Distributions --------------------------------------------------------------------------- */

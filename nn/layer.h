@@ -74,20 +74,8 @@ void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, 
 #define LAYER(symbol, SYMBOL, needed, text, ...)                                                   \
     ED_SCHEMA(symbol, ED_LAYER_##SYMBOL##_OPTIONS, ed_layer_##symbol##_options);                   \
     static const ed_layer_class symbol##_class = {                                                 \
-        .kind = {.family = "layer",                                                                \
-                 .name = #symbol,                                                                  \
-                 .doc = text,                                                                      \
-                 .fields = symbol##_fields,                                                        \
-                 .options_size = sizeof symbol##_defaults,                                         \
-                 .defaults = &symbol##_defaults,                                                   \
-                 .required = needed,                                                               \
-                 .make = ed_layer_make},                                                           \
-        __VA_ARGS__};                                                                              \
-    SCHEMA_KIND(symbol, &symbol##_class.kind);                                                     \
-    ed_layer *ed_layer_##symbol##_with(const ed_layer_##symbol##_options *options)                 \
-    {                                                                                              \
-        return ed_make(&symbol##_class.kind, options);                                             \
-    }
+        .kind = SCHEMA_KIND(layer, symbol, text, needed, ed_layer_make), __VA_ARGS__};             \
+    SCHEMA_KIND_END(layer, symbol)
 
 /* The options that a layer was made with. */
 static inline const void *layer_options(const ed_layer *layer)

@@ -30,20 +30,10 @@ void *metric_make(const ed_kind *kind, const void *options);
  * arguments. */
 #define METRIC(symbol, SYMBOL, needed, text)                                                       \
     ED_SCHEMA(symbol, ED_METRIC_##SYMBOL##_OPTIONS, ed_metric_##symbol##_options);                 \
-    static const metric_class symbol##_class = {.kind = {.family = "metric",                       \
-                                                         .name = #symbol,                          \
-                                                         .doc = text,                              \
-                                                         .fields = symbol##_fields,                \
-                                                         .options_size = sizeof symbol##_defaults, \
-                                                         .defaults = &symbol##_defaults,           \
-                                                         .required = needed,                       \
-                                                         .make = metric_make},                     \
-                                                .op = &ed_op_metric_##symbol};                     \
-    SCHEMA_KIND(symbol, &symbol##_class.kind);                                                     \
-    ed_metric *ed_metric_##symbol##_with(const ed_metric_##symbol##_options *options)              \
-    {                                                                                              \
-        return ed_make(&symbol##_class.kind, options);                                             \
-    }
+    static const metric_class symbol##_class = {                                                   \
+        .kind = SCHEMA_KIND(metric, symbol, text, needed, metric_make),                            \
+        .op = &ed_op_metric_##symbol};                                                             \
+    SCHEMA_KIND_END(metric, symbol)
 
 /* ---- Ops ------------------------------------------------------------------------------------- */
 

@@ -123,19 +123,9 @@ static inline const void *optim_options(const ed_optimizer *o)
  * list of options in optim.h. */
 #define OPTIMIZER(symbol, SYMBOL, text, ...)                                                       \
     ED_SCHEMA(symbol, ED_OPTIMIZER_##SYMBOL##_OPTIONS, ed_optimizer_##symbol##_options);           \
-    static const optim_class symbol##_class = {.kind = {.family = "optimizer",                     \
-                                                        .name = #symbol,                           \
-                                                        .doc = text,                               \
-                                                        .fields = symbol##_fields,                 \
-                                                        .options_size = sizeof symbol##_defaults,  \
-                                                        .defaults = &symbol##_defaults,            \
-                                                        .make = optim_make},                       \
-                                               __VA_ARGS__};                                       \
-    SCHEMA_KIND(symbol, &symbol##_class.kind);                                                     \
-    ed_optimizer *ed_optimizer_##symbol##_with(const ed_optimizer_##symbol##_options *options)     \
-    {                                                                                              \
-        return ed_make(&symbol##_class.kind, options);                                             \
-    }
+    static const optim_class symbol##_class = {                                                    \
+        .kind = SCHEMA_KIND(optimizer, symbol, text, 0, optim_make), __VA_ARGS__};                 \
+    SCHEMA_KIND_END(optimizer, symbol)
 
 /* A number as Keras converts it for an op: rounded to float32, also for float64 variables. */
 static inline double optim_float(double value)

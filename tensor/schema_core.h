@@ -68,10 +68,26 @@ const ed_field *schema_find(const ed_field *fields, const char *name);
 const char *schema_family(ed_field_type type);
 
 /*
- * Puts a definition into the table of kinds: SCHEMA_KIND(symbol, &kind). The linker gathers them.
+ * What the definitions of all kinds have in common (INITIALIZER, LAYER, METRIC, OPTIMIZER): first
+ * ED_SCHEMA, then a structure symbol_class whose `kind` is SCHEMA_KIND, last SCHEMA_KIND_END.
  */
-#define SCHEMA_KIND(symbol, kind)                                                                  \
+
+/* The initializer of an ed_kind of the family; the first `needed` options are required. */
+#define SCHEMA_KIND(family_, symbol, text, needed, function)                                       \
+    {                                                                                              \
+        .family = #family_, .name = #symbol, .doc = text, .fields = symbol##_fields,               \
+        .options_size = sizeof symbol##_defaults, .defaults = &symbol##_defaults,                  \
+        .required = needed, .make = function                                                       \
+    }
+
+/* Puts the kind into the table, which the linker gathers, and defines ed_<family>_<symbol>_with. */
+#define SCHEMA_KIND_END(family, symbol)                                                            \
     static const ed_kind *kind_entry_##symbol                                                      \
-        __attribute__((used, section("ed_kinds"), aligned(sizeof(void *)))) = kind
+        __attribute__((used, section("ed_kinds"), aligned(sizeof(void *)))) =                      \
+            &symbol##_class.kind;                                                                  \
+    ed_##family *ed_##family##_##symbol##_with(const ed_##family##_##symbol##_options *options)    \
+    {                                                                                              \
+        return ed_make(&symbol##_class.kind, options);                                             \
+    }
 
 #endif
