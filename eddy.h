@@ -1,5 +1,13 @@
-/* Eddy: eager tensors with tape autodiff, in C. The one header a program includes; each part tells
- * its own story. */
+/*
+ * Eddy: eager tensors with tape autodiff, in C. This is the one header that a program includes; the
+ * comment at the top of each part explains the part.
+ *
+ * Options have names: ed_conv2d(x, kernel, .padding = "SAME"). ed_conv2d is then a macro around
+ * ed_conv2d_with, which takes the address of a structure of options; NULL stands for the defaults.
+ * Most structures follow from a list that states the defaults, and ED_NEW_OPTIONS makes a complete
+ * one (tensor/schema.h). The options of tapes, gradients, calls of layers, archives, restores and
+ * checkpoint managers are plain structures in which zero means: not given.
+ */
 #ifndef EDDY_H
 #define EDDY_H
 

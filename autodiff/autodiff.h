@@ -20,8 +20,10 @@
 
 #pragma GCC visibility push(default)
 
+/* A record of calls of ops. */
 typedef struct ed_tape ed_tape;
 
+/* Options of a tape; zero: not given. */
 typedef struct ed_tape_options {
     bool persistent; /* allows several gradients; what was recorded lives as long as the tape */
     bool ignore_accessed_variables; /* watch only the tensors given to ed_watch */
@@ -48,6 +50,7 @@ ed_tensor *ed_watch(ed_tape *tape, ed_tensor *x);
 /* The variables watched so far, in the order of their creation; also of a consumed tape. */
 ed_list *ed_tape_watched_variables(const ed_tape *tape);
 
+/* Options of a gradient; zero: not given. */
 typedef struct ed_gradient_options {
     ed_list *output_gradients; /* the gradient of each target: a number, or a tensor of its dtype
                                   that broadcasts to its shape; default ones */
@@ -72,14 +75,22 @@ typedef struct ed_gradient_options {
                    : ed_gradient_tensor)(tape, ED_AS_LIST(target), source,                         \
                                          ED_GIVEN_(ed_gradient_options, __VA_ARGS__)               \
                                              ED_OPTIONAL_(0, ##__VA_ARGS__)))
+
+/* ed_gradient for one source. */
 ed_tensor *ed_gradient_tensor(ed_tape *tape, ed_list *targets, ed_tensor *source,
                               const ed_gradient_options *options);
+
+/* ed_gradient for a list of sources. */
 ed_list *ed_gradient_list(ed_tape *tape, ed_list *targets, ed_list *sources,
                           const ed_gradient_options *options);
 
-/* Of a list itself, of a tensor a list of that one. */
+/* The targets of ed_gradient as a list: a list unchanged, a tensor as a list of one. */
 #define ED_AS_LIST(x) _Generic((x), ed_list * : ed_list_itself, default : ed_list_of_one)(x)
+
+/* Returns the list. */
 ed_list *ed_list_itself(ed_list *list);
+
+/* A list of this tensor alone; NULL for NULL. */
 ed_list *ed_list_of_one(ed_tensor *tensor);
 
 /* d target[i] / d source[j]: shape target.shape + source.shape; the tape must be persistent. NULL,
@@ -101,15 +112,20 @@ typedef ed_tensor *(*ed_function)(ed_list *inputs, void *user);
 ed_list *ed_hessian_vector_product(ed_function f, ed_list *inputs, ed_list *vectors, void *user);
 
 /*
- * Custom gradient: returns f(inputs, user); the backward pass calls `gradient` with the inputs (the
- * variables' values at the time of the call), the output and its gradient, and gets a list of one
- * gradient for each input, NULL entries allowed. f's own ops are not recorded; those of `gradient`
- * are, by outer tapes. Fails if f reads a trainable variable, or a tensor that a tape tracks, that
- * is not one of its inputs: its gradient would be lost. user must live as long as the tape:
- * release(user), if given, is called once when it is no longer needed, also if the call fails.
+ * The gradient of such a function: a list of one gradient for each input, NULL entries allowed.
+ * inputs are those of the call (of variables their values at that time), output is its result, dy
+ * the gradient of the output.
  */
 typedef ed_list *(*ed_gradient_function)(ed_list *inputs, ed_tensor *output, ed_tensor *dy,
                                          void *user);
+
+/*
+ * Custom gradient: returns f(inputs, user); the backward pass calls `gradient`. f's own ops are not
+ * recorded; those of `gradient` are, by outer tapes. Fails if f reads a trainable variable, or a
+ * tensor that a tape tracks, that is not one of its inputs: its gradient would be lost. user must
+ * live as long as the tape: release(user), if given, is called once when it is no longer needed,
+ * also if the call fails.
+ */
 ed_tensor *ed_custom_gradient(ed_function f, ed_gradient_function gradient, ed_list *inputs,
                               void *user, void (*release)(void *user));
 

@@ -29,8 +29,10 @@ ed_tensor *ed_read_idx(const char *path);
  */
 bool ed_write_png(const char *path, ed_tensor *image);
 
+/* Examples in memory, and the position of a loop over their batches. */
 typedef struct ed_dataset ed_dataset;
 
+/* The options of all datasets. */
 #define ED_DATASET_BATCHES(FIELD, T)                                                               \
     FIELD(T, INT, batch, 32, ED_AT_LEAST(1), "rows of a batch")                                    \
     FIELD(T, BOOL, shuffle, false, ED_ANY,                                                         \
@@ -54,15 +56,16 @@ ED_OPTIONS(ed_dataset_options, ED_DATASET_OPTIONS);
 ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
                                          const ed_dataset_options *options);
 
+#define ED_DATASET_MNIST_OPTIONS(FIELD, T)                                                         \
+    FIELD(T, STRING, dir, NULL, ED_ANY, "the folder; required") ED_DATASET_BATCHES(FIELD, T)
+ED_OPTIONS(ed_dataset_mnist_options, ED_DATASET_MNIST_OPTIONS);
+
 /*
  * MNIST from its IDX files in a folder; split is "train" (60000 rows) or "test" (10000). x is
  * float32 [n, 28, 28] in 0..1, y int32 [n] in 0..9. The files are train-images-idx3-ubyte,
  * train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, plain or .gz. Fails
  * as ed_read_idx does.
  */
-#define ED_DATASET_MNIST_OPTIONS(FIELD, T)                                                         \
-    FIELD(T, STRING, dir, NULL, ED_ANY, "the folder; required") ED_DATASET_BATCHES(FIELD, T)
-ED_OPTIONS(ed_dataset_mnist_options, ED_DATASET_MNIST_OPTIONS);
 #define ed_dataset_mnist(split, ...)                                                               \
     ED_WITH_OPTIONS(ed_dataset_mnist_with(split, &ed_options_), ED_DATASET_MNIST_OPTIONS,          \
                     ed_dataset_mnist_options, ##__VA_ARGS__)

@@ -39,13 +39,14 @@ bool ed_golden_check(const char *path, ed_tensor *x, double rtol, double atol,
 
 /* ---- Many tensors: archives ------------------------------------------------------------------ */
 
-/*
- * A file of named tensors, open for reading: safetensors, .npz, .npy (one tensor, named ""), or a
- * TensorFlow bundle by its prefix or its .index file. The format is recognised by the file's
- * content, not its name. Opening checks the list of tensors; their elements are checked when they
- * are read.
- */
+/* A file of named tensors, open for reading. */
 typedef struct ed_archive ed_archive;
+
+/*
+ * Opens a safetensors, .npz or .npy file (one tensor, named ""), or a TensorFlow bundle by its
+ * prefix or its .index file. The format is recognised by the file's content, not its name. Opening
+ * checks the list of tensors; their elements are checked when they are read.
+ */
 ed_archive *ed_archive_open(const char *path);
 
 /* The format's name: "safetensors", "npz", "npy", "bundle". */
@@ -103,6 +104,7 @@ typedef struct ed_named {
     ((ed_named){(const void *const[]){NULL, __VA_ARGS__} + 1,                                      \
                 sizeof((const void *const[]){NULL, __VA_ARGS__}) / sizeof(void *) - 1})
 
+/* Options of ed_archive_write; zero: not given. */
 typedef struct ed_archive_options {
     const char *format; /* the format's name; default: by the path's ending */
 } ed_archive_options;

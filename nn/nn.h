@@ -177,6 +177,7 @@ ed_initializer_lecun_normal_with(const ed_initializer_lecun_normal_options *opti
 
 typedef struct ed_layer ed_layer;
 
+/* Options of a call of a layer; zero: not given. */
 typedef struct ed_forward_options {
     bool training;   /* default false: inference. Matters to dropout and batch normalization */
     ed_tensor *mask; /* of the first input: bool, false for steps to skip */
@@ -231,8 +232,10 @@ bool ed_layer_is_named(const ed_layer *layer);
 /* Whether the layer was built by a call; false for NULL. */
 bool ed_layer_is_built(const ed_layer *layer);
 
-/* The layer's class, whose kind.name is "dense", for example. */
+/* A kind of layer, see "Custom layers" below. */
 typedef struct ed_layer_class ed_layer_class;
+
+/* The layer's class, whose kind.name is "dense", for example. */
 const ed_layer_class *ed_layer_kind(const ed_layer *layer);
 
 /* The layer that this one is a child of; NULL, without an error, if there is none. */
@@ -515,11 +518,10 @@ ed_tensor *ed_layer_adopt_weight(ed_layer *layer, const char *name, ed_tensor *v
 
 /* ---- Metrics (nn/metric*.c) ------------------------------------------------------------------ */
 
+/* A metric adds up values over many batches: total (float64) and count (int64). */
 typedef struct ed_metric ed_metric;
 
-/*
- * A metric adds up values over many batches: total (float64) and count (int64).
- */
+/* The options of all metrics. */
 #define ED_METRIC_COMMON(FIELD, T)                                                                 \
     FIELD(T, STRING, name, NULL, ED_ANY, "used in messages; default: the kind's")
 

@@ -17,6 +17,7 @@
 
 #pragma GCC visibility push(default)
 
+/* A rule for updating variables, and its slots for them. */
 typedef struct ed_optimizer ed_optimizer;
 
 /*

@@ -25,11 +25,15 @@
 
 #pragma GCC visibility push(default)
 
+/* A tensor: dtype, shape and strides of elements in a buffer that others may share. */
 typedef struct ed_tensor ed_tensor;
+
+/* A list of tensors. */
 typedef struct ed_list ed_list;
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
+/* The kinds of errors. */
 typedef enum ed_error_code {
     ED_OK,
     ED_INVALID_ARGUMENT,    /* wrong shape, dtype, rank, axis, option, NULL */
@@ -89,6 +93,7 @@ void ed_set_warning_handler(void (*handler)(const char *message, void *user), vo
 
 /* ---- Scopes and references ------------------------------------------------------------------- */
 
+/* A scope that is open; see ED_SCOPE below. */
 typedef struct ed_scope {
     uint32_t depth;
 } ed_scope;

@@ -24,9 +24,13 @@
 
 #pragma GCC visibility push(default)
 
+/* What a track function is given to name children and values to. */
 typedef struct ed_tracker ed_tracker;
+
+/* An object that stands for a structure of the program. */
 typedef struct ed_trackable ed_trackable;
 
+/* A kind of trackable. */
 typedef struct ed_trackable_class {
     const char *name; /* of the kind, for error messages */
     void (*track)(void *self, ed_tracker *tracker);

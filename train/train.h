@@ -32,7 +32,10 @@
 
 #pragma GCC visibility push(default)
 
+/* Objects under names, which are saved and restored together. */
 typedef struct ed_checkpoint ed_checkpoint;
+
+/* The report of a restore. */
 typedef struct ed_restoration ed_restoration;
 
 /* ---- Checkpoints ----------------------------------------------------------------------------- */
@@ -72,16 +75,18 @@ const char *ed_latest_checkpoint(const char *folder);
 
 /* ---- Restoring ------------------------------------------------------------------------------- */
 
+/* A counted array of strings. */
 typedef struct ed_strings {
     const char *const *values;
     int64_t count;
 } ed_strings;
 
-/* A counted list of strings: ED_STRINGS("model*", "step"). */
+/* Such an array in place: ED_STRINGS("model*", "step"). */
 #define ED_STRINGS(...)                                                                            \
     ((ed_strings){(const char *const[]){NULL, __VA_ARGS__} + 1,                                    \
                   sizeof((const char *const[]){NULL, __VA_ARGS__}) / sizeof(char *) - 1})
 
+/* Options of a restore; zero: not given. */
 typedef struct ed_restore_options {
     bool partial;    /* values that only the file or only the program has are ignored; different
                            dtypes and shapes still fail. Values that an older restore left waiting,
@@ -150,10 +155,13 @@ bool ed_restoration_expect_partial(ed_restoration *restoration);
 
 /* ---- The manager ----------------------------------------------------------------------------- */
 
+/* Keeps the newest checkpoints in a folder. */
 typedef struct ed_checkpoint_manager ed_checkpoint_manager;
 
+/* Whether metrics are compared, and which is better. */
 typedef enum ed_best { ED_BEST_NONE, ED_BEST_HIGHEST, ED_BEST_LOWEST } ed_best;
 
+/* Options of a manager; zero: not given. */
 typedef struct ed_checkpoint_manager_options {
     int64_t max_to_keep; /* how many of the newest to keep; default 0: all */
     double
