@@ -364,25 +364,18 @@ static bool max_pool2d_gather_reference(const ed_call *call)
                      fetch);
 }
 
-#define PAIR(a, b)                                                                                 \
-    {                                                                                              \
-        (const int64_t[]){a, b}, 2                                                                 \
-    }
 #define OPTIONS(...) .attrs = ED_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options, __VA_ARGS__)
 #define SHAPED(shape_, ...)                                                                        \
     .attrs = ED_ATTRS(POOL_GRADIENT_ATTRS, pool_gradient_attrs, .shape = shape_, __VA_ARGS__)
-#define EXTENTS(...)                                                                               \
-    {                                                                                              \
-        (const int64_t[]){__VA_ARGS__}, 4                                                          \
-    }
 #define POOL_SAMPLES(IN)                                                                           \
-    ED_SAMPLES(                                                                                    \
-        {.inputs = {IN(-2, 2, 2, 4, 6, 3)}},                                                       \
-        {.inputs = {IN(-2, 2, 1, 5, 4, 2)}, OPTIONS(.padding = "SAME")},                           \
-        {.inputs = {IN(-2, 2, 1, 6, 5, 2)},                                                        \
-         OPTIONS(.window = PAIR(3, 2), .strides = PAIR(1, 2), .padding = "SAME")},                 \
-        {.inputs = {IN(-2, 2, 2, 5, 5, 1)}, OPTIONS(.window = PAIR(3, 3), .strides = PAIR(2, 1))}, \
-        {.inputs = {IN(-2, 2, 1, 2, 2, 2)}, OPTIONS(.window = PAIR(3, 3))})
+    ED_SAMPLES({.inputs = {IN(-2, 2, 2, 4, 6, 3)}},                                                \
+               {.inputs = {IN(-2, 2, 1, 5, 4, 2)}, OPTIONS(.padding = "SAME")},                    \
+               {.inputs = {IN(-2, 2, 1, 6, 5, 2)},                                                 \
+                OPTIONS(.window = ED_SAMPLE_INTS(3, 2), .strides = ED_SAMPLE_INTS(1, 2),           \
+                        .padding = "SAME")},                                                       \
+               {.inputs = {IN(-2, 2, 2, 5, 5, 1)},                                                 \
+                OPTIONS(.window = ED_SAMPLE_INTS(3, 3), .strides = ED_SAMPLE_INTS(2, 1))},         \
+               {.inputs = {IN(-2, 2, 1, 2, 2, 2)}, OPTIONS(.window = ED_SAMPLE_INTS(3, 3))})
 
 /* max_pool2d: y = the largest of each window, dx = dy at the first largest cell */
 ED_OP(max_pool2d) = {
@@ -413,7 +406,8 @@ ED_OP(max_pool2d_gradient) = {
     .samples =
         ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 2, 4, 6, 3), ED_SAMPLE_IN(-2, 2, 2, 2, 3, 3)}},
                    {.inputs = {ED_DISTINCT_IN(-2, 2, 1, 6, 5, 2), ED_SAMPLE_IN(-2, 2, 1, 6, 3, 2)},
-                    OPTIONS(.window = PAIR(3, 2), .strides = PAIR(1, 2), .padding = "SAME")}),
+                    OPTIONS(.window = ED_SAMPLE_INTS(3, 2), .strides = ED_SAMPLE_INTS(1, 2),
+                            .padding = "SAME")}),
 };
 
 ED_OP(max_pool2d_gather) = {
@@ -430,7 +424,8 @@ ED_OP(max_pool2d_gather) = {
     .samples =
         ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 2, 4, 6, 3), ED_SAMPLE_IN(-2, 2, 2, 4, 6, 3)}},
                    {.inputs = {ED_DISTINCT_IN(-2, 2, 1, 6, 5, 2), ED_SAMPLE_IN(-2, 2, 1, 6, 5, 2)},
-                    OPTIONS(.window = PAIR(3, 2), .strides = PAIR(1, 2), .padding = "SAME")}),
+                    OPTIONS(.window = ED_SAMPLE_INTS(3, 2), .strides = ED_SAMPLE_INTS(1, 2),
+                            .padding = "SAME")}),
 };
 
 ed_tensor *ed_max_pool2d_with(ed_tensor *x, const ed_pool2d_options *options)
@@ -578,10 +573,10 @@ ED_OP(avg_pool2d_gradient) = {
     .gradient = avg_pool2d_gradient_gradient,
     .reference = avg_pool2d_gradient_reference,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 2, 3, 3)},
-                           SHAPED(EXTENTS(2, 4, 6, 3), .padding = "VALID")},
+                           SHAPED(ED_SAMPLE_INTS(2, 4, 6, 3), .padding = "VALID")},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 6, 3, 2)},
-                           SHAPED(EXTENTS(1, 6, 5, 2), .window = PAIR(3, 2), .strides = PAIR(1, 2),
-                                  .padding = "SAME")}),
+                           SHAPED(ED_SAMPLE_INTS(1, 6, 5, 2), .window = ED_SAMPLE_INTS(3, 2),
+                                  .strides = ED_SAMPLE_INTS(1, 2), .padding = "SAME")}),
 };
 
 ed_tensor *ed_avg_pool2d_with(ed_tensor *x, const ed_pool2d_options *options)
