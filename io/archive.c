@@ -84,7 +84,9 @@ const archive_format *archive_format_find(const char *who, const char *path, con
     return NULL;
 }
 
-char *archive_path(const archive_format *format, const char *path)
+/* The path for the format's `write` and `open`: without the ending if it is a prefix. memory_free
+ * frees it. */
+static char *own_path(const archive_format *format, const char *path)
 {
     size_t n = strlen(path);
     if (format->prefix && ends_in(path, format->ending)) n -= strlen(format->ending);
@@ -151,7 +153,7 @@ static void *open_file(const char *path, const archive_format **format)
     *format = io_exists(path) ? NULL : format_of_prefix(path);
     if (!*format) *format = recognised(path);
     if (!*format) return NULL;
-    char *own = archive_path(*format, path);
+    char *own = own_path(*format, path);
     void *file = own ? (*format)->open(own) : NULL;
     memory_free(own);
     return file;
@@ -456,7 +458,7 @@ bool archive_write_items(const char *who, const archive_format *format, const ch
     if (format->single && count != 1)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: %s: format %s holds one tensor, got %lld", who,
                        path, format->name, (long long)count);
-    char *own = archive_path(format, path);
+    char *own = own_path(format, path);
     bool good =
         own && names_differ(who, path, items, count) && format->write(who, own, items, count);
     memory_free(own);

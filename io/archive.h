@@ -105,9 +105,7 @@ const archive_format *archive_format_by_ending(const char *path);
 /* The names of the formats: "bundle, npy, npz, safetensors"; memory_free frees it. */
 char *archive_format_names(const char *separator);
 
-/* The path for the format's `write` and `open`: without the ending if it is a prefix; and the
- * file that exists if the archive exists. memory_free frees them. */
-char *archive_path(const archive_format *format, const char *path);
+/* The path of the file that exists if the archive exists. memory_free frees it. */
 char *archive_file_path(const archive_format *format, const char *path);
 
 /* ---- Reading and writing items --------------------------------------------------------------- */

@@ -60,8 +60,9 @@ static bool read_named(lua_State *L, const void *field, void *structure, convert
     return read_field(L, -1, field, structure, room);
 }
 
-bool maker_options_beside(lua_State *L, int at, const maker_field *fields, int places,
-                          void *structure, convert_room *room)
+/* maker_options of a table that has other values beside options, at the first so many places. */
+static bool options_beside(lua_State *L, int at, const maker_field *fields, int places,
+                           void *structure, convert_room *room)
 {
     if (lua_isnoneornil(L, at)) return true;
     if (lua_type(L, at) != LUA_TTABLE)
@@ -75,7 +76,7 @@ bool maker_options_beside(lua_State *L, int at, const maker_field *fields, int p
 bool maker_options(lua_State *L, int at, const maker_field *fields, void *structure,
                    convert_room *room)
 {
-    return maker_options_beside(L, at, fields, 0, structure, room);
+    return options_beside(L, at, fields, 0, structure, room);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -163,7 +164,7 @@ static bool read_arguments(lua_State *L, const maker *m, int places, void *argum
 {
     for (int i = 0; i < m->places; i++)
         if (!read_place(L, m, i, arguments, room)) return false;
-    return maker_options_beside(L, m->places + 1, m->fields, places, arguments, room);
+    return options_beside(L, m->places + 1, m->fields, places, arguments, room);
 }
 
 static void *make(const maker *m, const void *arguments)

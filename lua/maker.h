@@ -73,10 +73,6 @@ const maker *maker_of(lua_State *L, int at);
 bool maker_options(lua_State *L, int at, const maker_field *fields, void *structure,
                    convert_room *room);
 
-/* The same of a table that has other values beside options, at the first so many places. */
-bool maker_options_beside(lua_State *L, int at, const maker_field *fields, int places,
-                          void *structure, convert_room *room);
-
 /* Ways to read fields. */
 maker_read maker_operand; /* ed_tensor *: whatever can stand for a tensor */
 maker_read maker_floats;  /* the same, for functions of floats: whole numbers are float32 */

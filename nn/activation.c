@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-ed_tensor *nn_linear(ed_tensor *x)
+static ed_tensor *linear(ed_tensor *x)
 {
     return x;
 }
@@ -27,12 +27,24 @@ static const struct {
     const char *name;
     activation f;
 } activations[] = {
-    {"", nn_linear},         {"linear", nn_linear},      {"relu", ed_relu},
-    {"relu6", ed_relu6},     {"leaky_relu", leaky_relu}, {"elu", ed_elu},
-    {"selu", ed_selu},       {"sigmoid", ed_sigmoid},    {"hard_sigmoid", ed_hard_sigmoid},
-    {"tanh", ed_tanh},       {"softplus", ed_softplus},  {"softsign", ed_softsign},
-    {"silu", ed_silu},       {"swish", ed_silu},         {"gelu", ed_gelu},
-    {"exponential", ed_exp}, {"softmax", softmax},       {"log_softmax", log_softmax},
+    {"", linear},
+    {"linear", linear},
+    {"relu", ed_relu},
+    {"relu6", ed_relu6},
+    {"leaky_relu", leaky_relu},
+    {"elu", ed_elu},
+    {"selu", ed_selu},
+    {"sigmoid", ed_sigmoid},
+    {"hard_sigmoid", ed_hard_sigmoid},
+    {"tanh", ed_tanh},
+    {"softplus", ed_softplus},
+    {"softsign", ed_softsign},
+    {"silu", ed_silu},
+    {"swish", ed_silu},
+    {"gelu", ed_gelu},
+    {"exponential", ed_exp},
+    {"softmax", softmax},
+    {"log_softmax", log_softmax},
 };
 
 activation nn_activation(const char *who, const char *name)

@@ -132,7 +132,4 @@ void layer_unmade(const ed_layer *layer, int64_t first_child, int64_t first_weig
 typedef ed_tensor *(*activation)(ed_tensor *x);
 activation nn_activation(const char *who, const char *name);
 
-/* "linear": returns x. */
-ed_tensor *nn_linear(ed_tensor *x);
-
 #endif

@@ -244,7 +244,8 @@ int ops_operands(const ed_op *op)
     return n;
 }
 
-const ed_operand *ops_operand(const ed_op *op, int i)
+/* The operand that input i is; of a list all inputs are the last one. */
+static const ed_operand *operand_of(const ed_op *op, int i)
 {
     int last = 0;
     while (last + 1 < ED_MAX_OPERANDS && op->operands[last + 1].name) last++;
@@ -254,11 +255,6 @@ const ed_operand *ops_operand(const ed_op *op, int i)
 static bool share_type(const ed_operand *a, const ed_operand *b)
 {
     return a->type && a->type == b->type;
-}
-
-bool ops_operands_agree(const ed_op *op, int i, int k)
-{
-    return i == k || share_type(ops_operand(op, i), ops_operand(op, k));
 }
 
 static bool check_count(const ed_call *call, int n)
@@ -284,12 +280,12 @@ static text set_text(unsigned dtypes)
  * for. */
 static ed_dtype weak_dtype(const ed_call *call, int i)
 {
-    const ed_operand *mine = ops_operand(call->op, i);
+    const ed_operand *mine = operand_of(call->op, i);
     ed_dtype wanted = ED_DTYPE_NONE;
     bool real = call->inputs[i]->dtype == ED_FLOAT64;
     const int first = mine->type ? 0 : i, end = mine->type ? call->n_inputs : i + 1;
     for (int j = first; j < end; j++) {
-        if (j != i && !share_type(mine, ops_operand(call->op, j))) continue;
+        if (j != i && !share_type(mine, operand_of(call->op, j))) continue;
         if (!(call->inputs[j]->flags & TENSOR_WEAK)) return call->inputs[j]->dtype;
         real |= call->inputs[j]->dtype == ED_FLOAT64;
         ed_dtype own = number_default_dtype(call->inputs[j]);
@@ -325,17 +321,17 @@ static bool resolve_numbers(ed_call *call)
 
 static bool check_dtype(const ed_call *call, int i)
 {
-    const ed_operand *mine = ops_operand(call->op, i);
+    const ed_operand *mine = operand_of(call->op, i);
     ed_dtype dtype = call->inputs[i]->dtype;
     if (!(mine->dtypes & 1u << dtype))
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is %s; it takes %s%s", mine->name,
                             text_of_tensor(call->inputs[i]).s, set_text(mine->dtypes).s,
                             mine->dtypes & 1u << ED_FLOAT32 ? " (ed_cast converts)" : "");
     for (int j = 0; j < i && j < ED_MAX_OPERANDS; j++) /* the others agree with one of these */
-        if (call->inputs[j]->dtype != dtype && share_type(mine, ops_operand(call->op, j)))
+        if (call->inputs[j]->dtype != dtype && share_type(mine, operand_of(call->op, j)))
             return ed_call_fail(call, ED_INVALID_ARGUMENT,
                                 "dtypes differ: %s is %s, %s is %s; ed_cast one of them",
-                                ops_operand(call->op, j)->name, text_of_tensor(call->inputs[j]).s,
+                                operand_of(call->op, j)->name, text_of_tensor(call->inputs[j]).s,
                                 mine->name, text_of_tensor(call->inputs[i]).s);
     return true;
 }
@@ -355,7 +351,7 @@ static bool check_attrs(const ed_call *call)
 static bool not_a_variable(const ed_call *call, int i)
 {
     return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s must be a variable, got %s",
-                        ops_operand(call->op, i)->name, text_of_tensor(call->inputs[i]).s);
+                        operand_of(call->op, i)->name, text_of_tensor(call->inputs[i]).s);
 }
 
 /* Of a variadic op infer may yet say that fewer are written. */
@@ -371,7 +367,7 @@ static bool resolve(ed_call *call, ed_tensor *const *operands, const int n)
     bool weak = false;
     for (int i = 0; i < n; i++) {
         if (!operands[i]) {
-            ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL", ops_operand(call->op, i)->name);
+            ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL", operand_of(call->op, i)->name);
             return error_explain_null(), false;
         }
         call->inputs[i] = tensor_read(operands[i]);

@@ -55,11 +55,8 @@ static inline int ops_results(const ed_op *op)
     return n;
 }
 
-/* The number of an op's operands; the one that input i is (of a list all are the last one); whether
- * inputs i and k have to be of one dtype. */
+/* The number of operands that an op declares. */
 int ops_operands(const ed_op *op);
-const ed_operand *ops_operand(const ed_op *op, int i);
-bool ops_operands_agree(const ed_op *op, int i, int k);
 
 /* Sums dy over the axes along which an operand of `shape` was broadcast, so
  * that it has that shape. */

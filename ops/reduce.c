@@ -16,6 +16,17 @@
 
 /* ---- Layout ---------------------------------------------------------------------------------- */
 
+/*
+ * A tensor as a reduction sees it: the dimensions that stay and those that go, each list in logical
+ * order, neighbours that memory joins merged, sizes of 1 dropped.
+ */
+typedef struct layout {
+    int n_kept, n_gone;
+    int64_t kept[ED_MAX_RANK], kept_strides[ED_MAX_RANK];
+    int64_t gone[ED_MAX_RANK], gone_strides[ED_MAX_RANK];
+    int64_t outputs, count;
+} layout;
+
 /* Appends a dimension to a list, joined with the last if memory does. */
 static void append(int *n, int64_t *extents, int64_t *strides, int64_t extent, int64_t stride)
 {
@@ -27,7 +38,8 @@ static void append(int *n, int64_t *extents, int64_t *strides, int64_t extent, i
     strides[*n - 1] = stride;
 }
 
-void reduce_make_layout(reduce_layout *l, const ed_tensor *x, unsigned mask)
+/* The layout of x for the dimensions in `mask`. */
+static void make_layout(layout *l, const ed_tensor *x, unsigned mask)
 {
     l->n_kept = l->n_gone = 0;
     l->outputs = l->count = 1;
@@ -43,7 +55,7 @@ void reduce_make_layout(reduce_layout *l, const ed_tensor *x, unsigned mask)
 }
 
 typedef struct plan {
-    reduce_layout layout;
+    layout layout;
     const char *x;
     size_t element;
     bool by_rows, adjoin; /* adjoin: by groups, and no gathering */
@@ -64,8 +76,8 @@ enum { GROUP_PIECE = 64 * REDUCE_BLOCK, ROW_PIECE = 4 * REDUCE_BLOCK };
  */
 static void make_plan(plan *p, const ed_tensor *x, unsigned mask)
 {
-    reduce_layout *l = &p->layout;
-    reduce_make_layout(l, x, mask);
+    layout *l = &p->layout;
+    make_layout(l, x, mask);
     p->x = x->data;
     p->element = dtype_size(x->dtype);
     p->adjoin = !l->n_gone || (l->n_gone == 1 && l->gone_strides[0] == 1);
@@ -101,7 +113,7 @@ typedef struct item {
 
 static item find_item(const plan *p, int64_t number)
 {
-    const reduce_layout *l = &p->layout;
+    const layout *l = &p->layout;
     int64_t chunk = number % p->chunks, rest = number / p->chunks, first = chunk * p->width;
     int64_t offset = first * p->line_stride, output = first * p->line_apart, apart = 1;
     for (int d = l->n_kept - 1; d >= 0; d--) {
@@ -121,11 +133,11 @@ static item find_item(const plan *p, int64_t number)
 
 /* A position among the elements of one output. */
 typedef struct walk {
-    const reduce_layout *layout;
+    const layout *layout;
     int64_t at[ED_MAX_RANK], offset;
 } walk;
 
-static void walk_to(walk *w, const reduce_layout *l, int64_t element)
+static void walk_to(walk *w, const layout *l, int64_t element)
 {
     w->layout = l;
     w->offset = 0;
@@ -147,7 +159,7 @@ static int64_t walk_run(const walk *w, int64_t *stride)
 /* On by n elements, at most what walk_run said. */
 static void walk_on(walk *w, int64_t n)
 {
-    const reduce_layout *l = w->layout;
+    const layout *l = w->layout;
     int d = l->n_gone - 1;
     if (d < 0) return;
     w->at[d] += n;
@@ -338,7 +350,7 @@ bool reduce_run(reduce_kind kind, const ed_tensor *x, unsigned mask, void *y, vo
 {
     fold f = {.loops = reduce_loops_for(kind, x->dtype), .y = y, .mean = mean};
     plan *p = &f.plan;
-    reduce_make_layout(&p->layout, x, mask);
+    make_layout(&p->layout, x, mask);
     if (p->layout.outputs == 0) return true;
     if (p->layout.count == 0) {
         fill_empty(kind, x->dtype, p->layout.outputs, y, mean);

@@ -61,20 +61,6 @@ typedef enum reduce_kind {
 const reduce_loops *reduce_loops_for(reduce_kind kind, ed_dtype dtype);
 
 /*
- * A tensor as a reduction sees it: the dimensions that stay and those that go, each list in logical
- * order, neighbours that memory joins merged, sizes of 1 dropped.
- */
-typedef struct reduce_layout {
-    int n_kept, n_gone;
-    int64_t kept[ED_MAX_RANK], kept_strides[ED_MAX_RANK];
-    int64_t gone[ED_MAX_RANK], gone_strides[ED_MAX_RANK];
-    int64_t outputs, count;
-} reduce_layout;
-
-/* The layout of x for the dimensions in `mask`. */
-void reduce_make_layout(reduce_layout *layout, const ed_tensor *x, unsigned mask);
-
-/*
  * Folds the dimensions in `mask` of x into y, contiguous and of x's dtype; of a variance the mean
  * into `mean`, unless NULL. False without memory.
  */

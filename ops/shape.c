@@ -359,9 +359,12 @@ static bool slice_infer(ed_call *call)
            ed_call_view(call, 0, 0, x->rank, shape, strides, offset);
 }
 
+/* Zeros of `shape` with dy at the positions that the slice names. */
+static ed_tensor *gradient_of_slice(ed_tensor *dy, const ed_slice_options *slice, ed_ints shape);
+
 static bool slice_gradient(const ed_gradient_call *g)
 {
-    g->dx[0] = shape_slice_gradient(g->dy[0], g->attrs, g->shapes[0]);
+    g->dx[0] = gradient_of_slice(g->dy[0], g->attrs, g->shapes[0]);
     return true;
 }
 
@@ -502,7 +505,7 @@ ED_OP(slice_gradient) = {
                            .step = ED_SAMPLE_INTS(2, -2), .shape = ED_SAMPLE_INTS(6, 5))}),
 };
 
-ed_tensor *shape_slice_gradient(ed_tensor *dy, const ed_slice_options *slice, ed_ints shape)
+static ed_tensor *gradient_of_slice(ed_tensor *dy, const ed_slice_options *slice, ed_ints shape)
 {
     return CALL_OP(slice_gradient,
                    ED_OPTIONS_FROM(ED_SLICE_OPTIONS, slice, slice_gradient_attrs, .shape = shape),
@@ -534,7 +537,7 @@ static bool index_gradient(const ed_gradient_call *g)
     int64_t i = ((const index_attrs *)g->attrs)->i, end;
     if (i < 0) i += g->shapes[0].values[0];
     end = i + 1;
-    g->dx[0] = shape_slice_gradient(
+    g->dx[0] = gradient_of_slice(
         ed_expand_dims(g->dy[0], 0),
         ED_ATTRS(ED_SLICE_OPTIONS, ed_slice_options, .begin = {&i, 1}, .end = {&end, 1}),
         g->shapes[0]);

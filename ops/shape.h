@@ -17,11 +17,6 @@ bool shape_slice(const ed_call *call, int rank, const int64_t *shape, const int6
                  const ed_slice_options *slice, int64_t *out_shape, int64_t *out_strides,
                  int64_t *offset);
 
-/*
- * Zeros of `shape` with dy at the positions that the slice names: what slice's gradient is.
- */
-ed_tensor *shape_slice_gradient(ed_tensor *dy, const ed_slice_options *slice, ed_ints shape);
-
 /* Input i's elements, to the box of the output that begins at `offset` and has these strides (in
  * elements). */
 void shape_place(const ed_call *call, int i, int64_t offset, const int64_t *strides);

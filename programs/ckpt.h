@@ -46,9 +46,6 @@ void ckpt_close(ckpt_file *file);
  * files. */
 const bundle *ckpt_bundle(const ckpt_file *file);
 
-/* PREFIX for PREFIX.index, any other path unchanged; memory_free frees it. */
-char *ckpt_prefix(const char *path);
-
 /* The number of elements; -1 if it overflows. */
 int64_t ckpt_elements(const archive_item *item);
 

@@ -11,7 +11,8 @@ static bool ends_in(const char *whole, const char *ending)
     return n >= m && !strcmp(whole + n - m, ending);
 }
 
-char *ckpt_prefix(const char *path)
+/* PREFIX for PREFIX.index, any other path unchanged; memory_free frees it. */
+static char *prefix_of(const char *path)
 {
     size_t n = strlen(path) - (ends_in(path, ".index") ? strlen(".index") : 0);
     return io_text("%.*s", (int)n, path);
@@ -29,7 +30,7 @@ static bool note_index(const char *name, void *user)
 {
     struct sole *sole = user;
     if (!ends_in(name, ".index") || sole->count++) return true;
-    return (sole->name = ckpt_prefix(name));
+    return (sole->name = prefix_of(name));
 }
 
 /* The newest checkpoint in a folder, or the only one if none has a number; NULL with an error. */

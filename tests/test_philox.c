@@ -132,7 +132,7 @@ static void stateless(void **state)
 static void generators(void **state)
 {
     (void)state;
-    philox p = philox_from_seed(1234);
+    philox p = philox_from_state((const int64_t[]){1234, 0, 0});
     int64_t s[3], known[] = {1234, 0, 0}, after[] = {2770, 0, 0}, minus[] = {-1, -1, -1};
     philox_to_state(&p, s);
     assert_memory_equal(s, known, sizeof s);
@@ -145,16 +145,14 @@ static void generators(void **state)
     philox_to_state(&p, s);
     assert_memory_equal(s, after, sizeof s);
 
-    p = philox_from_seed(-1);
+    p = philox_from_state((const int64_t[]){-1, -1, -1});
     philox_to_state(&p, s);
     assert_memory_equal(s, minus, sizeof s);
-    philox q = philox_from_state(s);
-    assert_memory_equal(&p, &q, sizeof p);
 
-    p = philox_from_seed(123);
+    p = philox_from_state((const int64_t[]){123, 0, 0});
     CHECK_F32(philox_normal_f32, 0.8673864f, -0.29899067f, -0.9310337f, -1.5828488f, 1.2481191f,
               -0.6770643f);
-    p = philox_from_seed(42);
+    p = philox_from_state((const int64_t[]){42, 0, 0});
     CHECK_F32(philox_normal_f32, -0.7565803f, -0.06854702f, 0.07595026f, -1.2573844f, -0.23193763f,
               -1.8107855f);
 }

@@ -115,9 +115,7 @@ int graph_object(ed_tracker *t, void *object);
 int graph_container(ed_tracker *t);
 int graph_tensor(ed_tracker *t, ed_tensor *value);
 int graph_cell(ed_tracker *t, void *self, const ed_state *state);
-int graph_int64(ed_tracker *t, int64_t *value);
 extern const ed_state graph_count_state; /* of an int64_t that is never negative */
-int graph_float64(ed_tracker *t, double *value);
 void graph_name(ed_tracker *t, int from, unsigned use, const char *name, int to);
 void graph_number(ed_tracker *t, int from, unsigned use, int64_t name, int to);
 void graph_slot_of(ed_tracker *t, graph_slot slot);

@@ -273,16 +273,6 @@ int graph_cell(ed_tracker *t, void *self, const ed_state *state)
     return node;
 }
 
-int graph_int64(ed_tracker *t, int64_t *value)
-{
-    return graph_cell(t, value, &int64_state);
-}
-
-int graph_float64(ed_tracker *t, double *value)
-{
-    return graph_cell(t, value, &float64_state);
-}
-
 static bool is_new_name(ed_tracker *t, int from, const char *name)
 {
     graph *g = t->graph;

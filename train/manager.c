@@ -105,7 +105,8 @@ static void manager_destroy(void *object)
 static const object_class manager_class = {.name = "checkpoint manager",
                                            .destroy = manager_destroy};
 
-bool manager_is_ours(const ed_checkpoint_manager *m, const char *who)
+/* Whether this process created the manager; false, with an error, if not. */
+static bool is_ours(const ed_checkpoint_manager *m, const char *who)
 {
     if (m->owner == getpid()) return true;
     return ed_fail(ED_FAILED_PRECONDITION,
@@ -127,7 +128,8 @@ static bool whole_number(const graph_node *node, int64_t *value)
     return true;
 }
 
-bool manager_step(const ed_checkpoint_manager *m, int64_t *step)
+/* The value of the step counter; false with an error. */
+static bool read_step(const ed_checkpoint_manager *m, int64_t *step)
 {
     static const char *const name = "step";
     graph g;
@@ -333,7 +335,7 @@ static bool take_options(ed_checkpoint_manager *m, const ed_checkpoint_manager_o
     m->initialize = o->initialize;
     m->user = o->user;
     m->name = text_copy(o->checkpoint_name ? o->checkpoint_name : "ckpt");
-    return m->name && (!m->step_counter || manager_step(m, &step));
+    return m->name && (!m->step_counter || read_step(m, &step));
 }
 
 /* Where the files of "folder" + "part/ck" are: "folder/part", as "ck". */
@@ -400,7 +402,7 @@ const char *ed_manager_save_with(ed_checkpoint_manager *manager,
     ed_checkpoint_manager *m = manager;
     int64_t step = 0;
     if (!o || NULL_GIVEN("manager_save", manager)) return NULL;
-    if (!manager_is_ours(m, "manager_save")) return NULL;
+    if (!is_ours(m, "manager_save")) return NULL;
     if (m->lock == IO_READ_ONLY)
         return ed_fail(ED_FAILED_PRECONDITION, "manager_save: %s: the folder is read-only",
                        m->folder);
@@ -409,7 +411,7 @@ const char *ed_manager_save_with(ed_checkpoint_manager *manager,
                        "manager_save: metric is NaN; the manager keeps the best "
                        "checkpoint, so it must be a number");
     if (m->in_flight && manager_has_landed(m->in_flight) && !manager_finish(m)) return NULL;
-    if (m->interval && !manager_step(m, &step)) return NULL;
+    if (m->interval && !read_step(m, &step)) return NULL;
     if (!is_due(m, o, step)) return "";
     return manager_finish(m) ? manager_save(m, o, step) : NULL;
 }
@@ -417,7 +419,7 @@ const char *ed_manager_save_with(ed_checkpoint_manager *manager,
 bool ed_manager_wait(ed_checkpoint_manager *manager)
 {
     if (NULL_GIVEN("manager_wait", manager)) return false;
-    return manager_is_ours(manager, "manager_wait") && manager_finish(manager);
+    return is_ours(manager, "manager_wait") && manager_finish(manager);
 }
 
 /* ---- Restoring ------------------------------------------------------------------------------- */
@@ -489,13 +491,13 @@ const char *ed_manager_restore_or_initialize(ed_checkpoint_manager *manager)
     ed_checkpoint_manager *m = manager;
     const char *path = NULL;
     if (NULL_GIVEN(who, manager)) return NULL;
-    if (!manager_is_ours(m, who) || !manager_finish(m)) return NULL;
+    if (!is_ours(m, who) || !manager_finish(m)) return NULL;
     io_buffer_free(&m->skipped);
     m->skipped = (io_buffer){0};
     tried t = try_all(m, &path);
     if (t == TRIED_FAILED) return NULL;
     if (t == TRIED_RESTORED) {
-        m->stepped = m->interval && manager_step(m, &m->last_step);
+        m->stepped = m->interval && read_step(m, &m->last_step);
         return path;
     }
     if (!m->skipped.size) return begin_anew(m);

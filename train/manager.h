@@ -43,12 +43,6 @@ struct ed_checkpoint_manager {
     ed_checkpoint_manager *previous, *next; /* of the list of all managers */
 };
 
-/* Whether this process created the manager; false, with an error, if not. */
-bool manager_is_ours(const ed_checkpoint_manager *m, const char *who);
-
-/* The value of the step counter; false with an error. */
-bool manager_step(const ed_checkpoint_manager *m, int64_t *step);
-
 /* Starts a save. Unless it is in the background, it is done on return. The path is a string that
  * belongs to the scope; NULL on failure. */
 const char *manager_save(ed_checkpoint_manager *m, const ed_manager_save_options *options,

@@ -43,10 +43,6 @@ philox philox_from_stateless(int64_t seed0, int64_t seed1);
 philox philox_from_state(const int64_t state[3]);
 void philox_to_state(const philox *p, int64_t state[3]);
 
-/* The generator that Generator.from_seed(seed) makes: state [seed, 0, 0], or [seed, -1, -1] below
- * 0. */
-philox philox_from_seed(int64_t seed);
-
 /* Adds steps, or 256 * elements (what one draw of that many elements uses up), to the 128-bit
  * counter. */
 void philox_skip(philox *p, uint64_t steps);

@@ -627,12 +627,6 @@ void philox_to_state(const philox *p, int64_t state[3])
     state[2] = (int64_t)join(p->key[0], p->key[1]);
 }
 
-philox philox_from_seed(int64_t seed)
-{
-    int64_t sign = seed < 0 ? -1 : 0;
-    return philox_from_state((int64_t[3]){seed, sign, sign});
-}
-
 static void advance(philox *p, uint64_t low, uint64_t high)
 {
     uint64_t a = join(p->counter[0], p->counter[1]), b = join(p->counter[2], p->counter[3]);
