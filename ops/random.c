@@ -263,11 +263,14 @@ uint64_t random_seed(void)
 
 /* ---- Random tensors -------------------------------------------------------------------------- */
 
-#define DRAW_ATTRS(FIELD, T)                                                                       \
+/* The attribute of every op that draws. */
+#define DRAW_ATTR(FIELD, T) FIELD(T, DRAW, draw, {0}, ED_ANY, "the random numbers")
+
+#define SHAPE_ATTRS(FIELD, T)                                                                      \
     FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result")                                     \
-    FIELD(T, DRAW, draw, {0}, ED_ANY, "the random numbers")
-#define UNIFORM_ATTRS(FIELD, T) ED_RANDOM_UNIFORM_VALUES(FIELD, T) DRAW_ATTRS(FIELD, T)
-#define NORMAL_ATTRS(FIELD, T)  ED_RANDOM_NORMAL_VALUES(FIELD, T) DRAW_ATTRS(FIELD, T)
+    DRAW_ATTR(FIELD, T)
+#define UNIFORM_ATTRS(FIELD, T) ED_RANDOM_UNIFORM_VALUES(FIELD, T) SHAPE_ATTRS(FIELD, T)
+#define NORMAL_ATTRS(FIELD, T)  ED_RANDOM_NORMAL_VALUES(FIELD, T) SHAPE_ATTRS(FIELD, T)
 ED_OPTIONS(uniform_attrs, UNIFORM_ATTRS);
 ED_OPTIONS(normal_attrs, NORMAL_ATTRS);
 
@@ -586,7 +589,7 @@ ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_normal
 
 #define PERMUTATION_ATTRS(FIELD, T)                                                                \
     FIELD(T, INT, count, 0, ED_AT_LEAST(0), "number of numbers")                                   \
-    FIELD(T, DRAW, draw, {0}, ED_ANY, "the random numbers")
+    DRAW_ATTR(FIELD, T)
 ED_OPTIONS(permutation_attrs, PERMUTATION_ATTRS);
 
 static bool permutation_infer(ed_call *call)
@@ -655,7 +658,7 @@ ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_generator_options *opti
 #define DROPOUT_ATTRS(FIELD, T)                                                                    \
     FIELD(T, FLOAT, rate, 0, ED_FROM(0, 1), "share of the elements that become 0")                 \
     FIELD(T, DTYPE, draws, ED_DTYPE_NONE, ED_ANY, "of the uniform numbers; default: x's")          \
-    FIELD(T, DRAW, draw, {0}, ED_ANY, "the random numbers")
+    DRAW_ATTR(FIELD, T)
 ED_OPTIONS(dropout_attrs, DROPOUT_ATTRS);
 
 static bool dropout_infer(ed_call *call)
