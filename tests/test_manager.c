@@ -35,6 +35,13 @@ static int end_test(void **unused)
     return 0;
 }
 
+/* A new program, and an empty folder for its manager: its path. */
+static void begin_in(program *p, char folder[512], const char *name)
+{
+    program_begin(p);
+    strcpy(folder, fresh_folder(name));
+}
+
 /* ---- Runs of TensorFlow's manager ------------------------------------------------------------ */
 
 typedef struct run {
@@ -640,9 +647,8 @@ static void passes_over_damage(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    program_begin(&p);
     char folder[512];
-    strcpy(folder, fresh_folder("damage"));
+    begin_in(&p, folder, "damage");
     ed_checkpoint_manager *m = five(&p, folder);
     damage(in_folder("damage/ckpt-5.data-00000-of-00001"));
     assert_int_equal(unlink(in_folder("damage/ckpt-4.index")), 0);
@@ -676,9 +682,8 @@ static void does_not_pass_over_misfits(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    program_begin(&p);
     char folder[512];
-    strcpy(folder, fresh_folder("misfit"));
+    begin_in(&p, folder, "misfit");
     ed_release(five(&p, folder));
     ed_checkpoint_manager *m =
         managing(ed_checkpoint("v", ed_variable(ed_zeros(ED_SHAPE(3)))), folder);
@@ -696,9 +701,8 @@ static void folder_without_state_file(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    program_begin(&p);
     char folder[512];
-    strcpy(folder, fresh_folder("bare"));
+    begin_in(&p, folder, "bare");
     ed_release(five(&p, folder));
     assert_non_null(ed_checkpoint_write(p.checkpoint, in_folder("bare/other-9")));
     assert_non_null(ed_checkpoint_write(p.checkpoint, in_folder("bare/ckpt-007")));
@@ -735,9 +739,8 @@ static void unnamed_checkpoints(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    program_begin(&p);
     char folder[512];
-    strcpy(folder, fresh_folder("unnamed"));
+    begin_in(&p, folder, "unnamed");
     ed_checkpoint_manager *m = five(&p, folder);
     same_name(ed_manager_latest(m), folder, "ckpt-5");
     assert_int_equal(ed_manager_count(m), 3);
@@ -761,9 +764,8 @@ static void files_outside(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    program_begin(&p);
     char folder[512], content[4096];
-    strcpy(folder, fresh_folder("original"));
+    begin_in(&p, folder, "original");
     ed_release(five(&p, folder));
     assert_string_equal(fresh_folder("copy"), in_folder("copy"));
     snprintf(content, sizeof content,
@@ -786,9 +788,8 @@ static void leftovers(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    program_begin(&p);
     char folder[512];
-    strcpy(folder, fresh_folder("leftovers"));
+    begin_in(&p, folder, "leftovers");
     static const char *const gone[] = {"ckpt-3.index.tmp.999999999.0",
                                        "ckpt-3.data-00000-of-00001.tmp.999999999.7",
                                        "checkpoint.tmp.999999999.1", "ckpt-8.data-00001-of-00002",
@@ -815,9 +816,8 @@ static void same_number_again(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    program_begin(&p);
     char folder[512];
-    strcpy(folder, fresh_folder("again"));
+    begin_in(&p, folder, "again");
     ed_checkpoint_manager *m = managing(p.checkpoint, folder, .max_to_keep = 2);
     assert_non_null(ed_manager_save(m, .number = 7));
     assert_non_null(ed_manager_save(m, .number = 0));
@@ -844,9 +844,8 @@ static void copied_without_times(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    program_begin(&p);
     char folder[512], copy[512], command[1200];
-    strcpy(folder, fresh_folder("numbers"));
+    begin_in(&p, folder, "numbers");
     strcpy(copy, fresh_folder("numbers_copy"));
     ed_checkpoint_manager *m = managing(p.checkpoint, folder, .max_to_keep = 2);
     program_set(&p, 7);
@@ -882,9 +881,8 @@ static void names_with_folders(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    program_begin(&p);
     char folder[512];
-    strcpy(folder, fresh_folder("parts"));
+    begin_in(&p, folder, "parts");
     for (int i = 1; i <= 3; i++) {
         ed_checkpoint_manager *m =
             managing(p.checkpoint, folder, .max_to_keep = 2, .checkpoint_name = "part/ck");
@@ -927,9 +925,8 @@ static void read_only_folder(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    program_begin(&p);
     char folder[512];
-    strcpy(folder, fresh_folder("closed"));
+    begin_in(&p, folder, "closed");
     ed_checkpoint_manager *m = manager_in(&p, folder);
     program_set(&p, 5);
     assert_non_null(ed_manager_save(m));
@@ -951,9 +948,8 @@ static void listed_twice(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    program_begin(&p);
     char folder[512];
-    strcpy(folder, fresh_folder("twice"));
+    begin_in(&p, folder, "twice");
     ed_checkpoint_manager *m = managing(p.checkpoint, folder, .max_to_keep = 3);
     assert_non_null(ed_manager_save(m, .number = 7));
     assert_non_null(ed_manager_save(m, .number = 4));
@@ -981,9 +977,8 @@ static void clock_set_back(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    program_begin(&p);
     char folder[512];
-    strcpy(folder, fresh_folder("back"));
+    begin_in(&p, folder, "back");
     manager_clock = set_clock;
     the_time = 2e9;
     ed_checkpoint_manager *m = managing(p.checkpoint, folder);
