@@ -186,22 +186,16 @@ typedef const elementwise_loop *const elementwise_table[ISA_COUNT];
 #define VECTOR_LOOP2(name, type, expression) VECTOR_LOOP2_WITH(name, type, 0, expression)
 
 /* The plain loops of all arithmetic dtypes: integers wrap around, so theirs is done unsigned. */
-#define LOOPS1_WRAPPING(name, expression)                                                          \
-    LOOP1(name, f32, f32, expression)                                                              \
-    LOOP1(name, f64, f64, expression)                                                              \
-    LOOP1(name, u32, u32, expression)                                                              \
-    LOOP1(name, u64, u64, expression)                                                              \
-    LOOP1(name, u8, u8, expression)                                                                \
+#define LOOPS_WRAPPING(LOOP, name, expression)                                                     \
+    LOOP(name, f32, f32, expression)                                                               \
+    LOOP(name, f64, f64, expression)                                                               \
+    LOOP(name, u32, u32, expression)                                                               \
+    LOOP(name, u64, u64, expression)                                                               \
+    LOOP(name, u8, u8, expression)                                                                 \
     LOOPS(name, LOOPS_FLOAT(name), [ED_INT32] = name##_u32, [ED_INT64] = name##_u64,               \
           [ED_UINT8] = name##_u8)
-#define LOOPS2_WRAPPING(name, expression)                                                          \
-    LOOP2(name, f32, f32, expression)                                                              \
-    LOOP2(name, f64, f64, expression)                                                              \
-    LOOP2(name, u32, u32, expression)                                                              \
-    LOOP2(name, u64, u64, expression)                                                              \
-    LOOP2(name, u8, u8, expression)                                                                \
-    LOOPS(name, LOOPS_FLOAT(name), [ED_INT32] = name##_u32, [ED_INT64] = name##_u64,               \
-          [ED_UINT8] = name##_u8)
+#define LOOPS1_WRAPPING(name, expression) LOOPS_WRAPPING(LOOP1, name, expression)
+#define LOOPS2_WRAPPING(name, expression) LOOPS_WRAPPING(LOOP2, name, expression)
 
 /* The same where signs matter; the expression must not overflow. */
 #define LOOPS1_SIGNED(name, expression)                                                            \
