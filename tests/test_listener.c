@@ -296,6 +296,14 @@ static void steps_again(void **state)
 
 /* ---- Drawing anew ---------------------------------------------------------------------------- */
 
+/* Runs the recording on v = 0; `numbers` are v's afterwards. */
+static void run_from_zeros(recording *r, bool anew, ed_tensor *v, float numbers[50])
+{
+    ed_assign(v, ed_zeros(ED_SHAPE(50)));
+    run_again(r, anew);
+    assert_true(ed_copy_to(v, numbers, 50));
+}
+
 static void drawn_anew(void **state)
 {
     (void)state;
@@ -316,22 +324,16 @@ static void drawn_anew(void **state)
     assert_true(r.calls[0].drew && r.calls[1].drew && !r.calls[2].drew);
 
     /* As it was: the same numbers, and the generator stays. */
-    ed_assign(v, ed_zeros(ED_SHAPE(50)));
-    run_again(&r, false);
-    assert_true(ed_copy_to(v, again, 50));
+    run_from_zeros(&r, false, v, again);
     assert_memory_equal(first, again, sizeof first);
     ed_generator_state(g, now);
     assert_memory_equal(now, end, sizeof now);
 
     /* Anew: others; and from the state of before the same ones, to the same end. */
-    ed_assign(v, ed_zeros(ED_SHAPE(50)));
-    run_again(&r, true);
-    assert_true(ed_copy_to(v, again, 50));
+    run_from_zeros(&r, true, v, again);
     assert_true(memcmp(first, again, sizeof first) != 0);
     assert_true(ed_generator_set_state(g, begin));
-    ed_assign(v, ed_zeros(ED_SHAPE(50)));
-    run_again(&r, true);
-    assert_true(ed_copy_to(v, again, 50));
+    run_from_zeros(&r, true, v, again);
     assert_memory_equal(first, again, sizeof first);
     ed_generator_state(g, now);
     assert_memory_equal(now, end, sizeof now);
