@@ -475,7 +475,8 @@ static bool compute(ed_call *call)
     return cancel(call);
 }
 
-/* Copies what the kernel wants contiguous. Listeners see the originals. */
+/* Copies what the kernel wants contiguous. Listeners see the originals. What the kernel replaces is
+ * contiguous, as variables' values are, and its new value is the variable's. */
 static bool run_kernel(ed_call *call)
 {
     if (!call->op->kernel)
@@ -487,14 +488,17 @@ static bool run_kernel(ed_call *call)
     if (call->n_inputs > ED_MAX_OPERANDS &&
         !(packed = memory_alloc((size_t)call->n_inputs * sizeof *packed)))
         return false;
+    const int replaced = call->op->flags & ED_OP_REPLACES ? call->n_writes : 0;
+    for (int i = 0; i < replaced; i++) packed[i] = originals[i];
     bool ok = true;
-    int n = 0;
+    int n = replaced;
     for (; ok && n < call->n_inputs; n += ok)
         ok = (packed[n] = tensor_contiguous(originals[n])) != NULL;
     call->inputs = packed;
     ok = ok && compute(call);
     call->inputs = originals;
-    while (n > 0) ed_release(packed[--n]);
+    for (int i = 0; i < replaced; i++) originals[i] = packed[i];
+    while (n > replaced) ed_release(packed[--n]);
     if (packed != some) memory_free(packed);
     return ok;
 }

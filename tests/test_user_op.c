@@ -376,6 +376,60 @@ static void failing_memory_is_an_error(void **state)
     }
 }
 
+/* ---- Ops that replace ------------------------------------------------------------------------ */
+
+static bool store_infer(ed_call *call)
+{
+    return ed_rank(call->inputs[0]) == ed_rank(call->inputs[1]);
+}
+
+static bool store_kernel(ed_call *call)
+{
+    return ed_is_contiguous(call->inputs[1]) && ed_call_replace(call, 0, call->inputs[1]);
+}
+
+static const ed_op store = {
+    .name = "store",
+    .doc = "variable = x",
+    .operands = {{"variable", ED_SET_ALL, 'T', .writes = true}, {"x", ED_SET_ALL, 'T'}},
+    .results = ED_NO_RESULTS,
+    .flags = ED_OP_REPLACES | ED_OP_CONTIGUOUS,
+    .infer = store_infer,
+    .kernel = store_kernel,
+    .no_gradient = "it writes",
+};
+
+typedef struct store_listener {
+    ed_listener base;
+    double heard; /* the last element of what was written */
+} store_listener;
+
+static void hear_store(ed_listener *self, const ed_call *call)
+{
+    ((store_listener *)self)->heard = ((const float *)ed_data(call->inputs[0]))[3];
+}
+
+static void replaces_with_contiguous_operands(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const float values[] = {1, 2, 3, 4};
+    ed_tensor *v = ed_variable(ed_zeros(ED_SHAPE(2, 2))),
+              *x = ed_transpose(ed_constant(values, ED_SHAPE(2, 2)));
+    store_listener listener = {.base.after = hear_store};
+    assert_true(ed_listen(&listener.base));
+    for (int i = 0; i < 3; i++) {
+        listener.heard = 0;
+        assert_ptr_equal(ed_call_op(&store, (ed_tensor *[]){v, x}, 2, NULL), v);
+        assert_true(listener.heard == 4);
+        const float *now = ed_data(v);
+        assert_true(now[0] == 1 && now[1] == 3 && now[2] == 2 && now[3] == 4);
+    }
+    assert_ptr_equal(ed_call_op(&store, (ed_tensor *[]){v, v}, 2, NULL), v);
+    assert_true(ed_unlisten(&listener.base));
+    assert_false(ed_failed());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +438,7 @@ int main(void)
         cmocka_unit_test(is_in_the_middle_of_a_tape),
         cmocka_unit_test(may_have_any_number_of_outputs),
         cmocka_unit_test(saves_what_it_says),
+        cmocka_unit_test(replaces_with_contiguous_operands),
         cmocka_unit_test(incomplete_definitions_are_refused),
         cmocka_unit_test(right_functions_pass),
         cmocka_unit_test(wrong_functions_are_reported),
