@@ -23,25 +23,35 @@ bool ed_listen(ed_listener *listener)
 
 bool ed_unlisten(ed_listener *listener)
 {
-    for (ed_listener **at = &thread_self()->listeners; *at; at = &(*at)->outer)
+    thread_state *self = thread_self();
+    for (ed_listener **at = &self->listeners; *at; at = &(*at)->outer)
         if (*at == listener) {
             *at = listener->outer;
+            if (self->notified_next == listener) self->notified_next = listener->outer;
             return true;
         }
     return false;
 }
 
-/* Whoever is notified may leave. */
-static void notify(const ed_call *call, bool after)
+/* Whoever is notified may stop any listener, itself included. */
+static void notify(thread_state *self, const ed_call *call, bool after)
 {
     bool hidden = false;
-    for (ed_listener *l = thread_self()->listeners, *outer; l; l = outer) {
-        outer = l->outer;
+    self->notifying = true;
+    for (ed_listener *l = self->listeners; l; l = self->notified_next) {
+        self->notified_next = l->outer;
         const bool deaf = hidden && l->differentiates;
         hidden |= l->hides;
         void (*tell)(ed_listener *, const ed_call *) = after ? l->after : l->before;
         if (tell && !deaf) tell(l, call);
     }
+    self->notifying = false;
+}
+
+static bool refuse_listener(const ed_call *call)
+{
+    return ed_call_fail(call, ED_FAILED_PRECONDITION,
+                        "a listener called the op, and would be notified of it again");
 }
 
 /* ---- A call's memory ------------------------------------------------------------------------- */
@@ -522,14 +532,17 @@ static bool execute(ed_call *call)
     if (!check_count(call, call->n_inputs) || !check_attrs(call) ||
         !resolve(call, call->operands, call->n_inputs))
         return false;
-    const thread_state *self = thread_self();
-    if (__builtin_expect(self->listeners != NULL, 0)) notify(call, false);
+    thread_state *self = thread_self();
+    if (__builtin_expect(self->listeners != NULL, 0)) {
+        if (self->notifying) return refuse_listener(call);
+        notify(self, call, false);
+    }
     if (!infer(call) || (!call->ready && !run_kernel(call))) {
         drop_outputs(call);
         return ed_failed() ? false
                            : ed_call_fail(call, ED_INVALID_ARGUMENT, "it failed without an error");
     }
-    if (__builtin_expect(self->listeners != NULL, 0)) notify(call, true);
+    if (__builtin_expect(self->listeners != NULL, 0)) notify(self, call, true);
     return true;
 }
 

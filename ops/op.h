@@ -249,8 +249,8 @@ ed_list *ed_execute_list(const ed_op *op, ed_tensor *const *inputs, int n, const
 
 /*
  * Who is notified of every call of a thread: a profiler, a tracer; tapes are listeners too. Either
- * function may be NULL. They must not call ops, and what they read of the call lives only as long
- * as it, but for tensors that they retain.
+ * function may be NULL. An op that they call fails, and what they read of the call lives only as
+ * long as it, but for tensors that they retain.
  */
 typedef struct ed_listener {
     /* The operands are resolved and checked; infer comes next. */
@@ -268,7 +268,7 @@ typedef struct ed_listener {
 bool ed_listen(ed_listener *listener);
 
 /* Stops a listener wherever it stands among the thread's; false, without an error, if it is not one
- * of them. A function of the listener may do that. */
+ * of them. A function of a listener may do that, for any of them. */
 bool ed_unlisten(ed_listener *listener);
 
 /*

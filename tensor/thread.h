@@ -52,6 +52,8 @@ typedef struct thread_state {
     unconnected unconnected;
 
     struct ed_listener *listeners; /* innermost first; see ops/op.h */
+    struct ed_listener *notified_next;
+    bool notifying;
 
     struct thread_state *previous, *next;
 } thread_state;

@@ -348,6 +348,8 @@ typedef struct counter {
     int before, after;
     bool leaves;
     const ed_op *last;
+    struct counter *other; /* is stopped, and gone */
+    bool calls;            /* an op */
 } counter;
 
 static void count_before(ed_listener *self, const ed_call *call)
@@ -363,6 +365,12 @@ static void count_after(ed_listener *self, const ed_call *call)
     c->after++;
     c->last = call->op;
     if (c->leaves) assert_true(ed_unlisten(self));
+    if (c->other) {
+        assert_true(ed_unlisten(&c->other->listener));
+        ed_memory_free(c->other);
+        c->other = NULL;
+    }
+    if (c->calls) assert_null(ed_neg(call->outputs[0]));
 }
 
 static counter new_counter(void)
@@ -453,11 +461,53 @@ static void writes_inside_functions(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, check_end)
 
+/* A listener stops the one that would be notified next. */
+static void stopped_by_another(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_ones(ED_SHAPE(3));
+    for (int leaves = 0; leaves < 2; leaves++) {
+        counter first = new_counter(), last = new_counter(),
+                *middle = ed_memory_alloc(sizeof first);
+        *middle = new_counter();
+        first.other = middle;
+        first.leaves = leaves;
+        ed_listen(&last.listener);
+        ed_listen(&middle->listener);
+        ed_listen(&first.listener);
+        ed_neg(x);
+        assert_int_equal(first.after, 1);
+        assert_int_equal(last.after, 1);
+        assert_true(ed_unlisten(&first.listener) == !leaves);
+        assert_true(ed_unlisten(&last.listener));
+    }
+    assert_fine();
+}
+
+static void ops_of_a_listener_fail(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_ones(ED_SHAPE(3));
+    counter a = new_counter();
+    a.calls = true;
+    ed_listen(&a.listener);
+    assert_fails(!ed_neg(x), ED_FAILED_PRECONDITION, "neg: a listener called the op");
+    assert_int_equal(a.after, 1);
+    assert_int_equal(a.before, 1);
+    a.calls = false;
+    assert_non_null(ed_neg(x));
+    assert_true(ed_unlisten(&a.listener));
+    assert_fine();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(notified),   TEST(inside_functions), TEST(writes_inside_functions),
-        TEST(drawn_anew), TEST(steps_again),
+        TEST(stopped_by_another), TEST(ops_of_a_listener_fail),  TEST(notified),
+        TEST(inside_functions),   TEST(writes_inside_functions), TEST(drawn_anew),
+        TEST(steps_again),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }
