@@ -39,6 +39,13 @@ static ed_tensor *numbers(ed_ints shape)
     return t;
 }
 
+/* Ends the program with the library's error. */
+static void stop(void)
+{
+    fprintf(stderr, "bench_conv: %s\n", ed_error());
+    exit(1);
+}
+
 /* The calls of a layer. */
 typedef struct calls {
     const ed_op *op;
@@ -52,7 +59,7 @@ static void forward(void *user)
 {
     const calls *c = user;
     ED_SCOPE;
-    if (!ed_call_op(c->op, c->in, c->n, c->attrs)) exit(1);
+    if (!ed_call_op(c->op, c->in, c->n, c->attrs)) stop();
 }
 
 static void forward_back(void *user)
@@ -73,7 +80,7 @@ static void forward_back(void *user)
                           .needs = c->needs,
                           .shapes = shapes,
                           .dtypes = dtypes};
-    if (!y || !c->op->gradient(&g) || ed_failed()) exit(1);
+    if (!y || !c->op->gradient(&g) || ed_failed()) stop();
 }
 
 static void measure(int argc, char **argv, const layer *l)
@@ -81,8 +88,10 @@ static void measure(int argc, char **argv, const layer *l)
     ED_SCOPE;
     char name[80];
     int64_t steps[] = {l->stride, l->stride};
-    ed_conv2d_options conv = {.strides = {steps, 2}, .padding = l->padding};
-    ed_pool2d_options pool = {.padding = l->padding};
+    ed_conv2d_options conv = ED_NEW_OPTIONS(ED_CONV2D_OPTIONS, ed_conv2d_options);
+    ed_pool2d_options pool = ED_NEW_OPTIONS(ED_POOL2D_OPTIONS, ed_pool2d_options);
+    conv.strides = (ed_ints){steps, 2};
+    conv.padding = pool.padding = l->padding;
     bool is_conv = l->kernel[1] != 0;
     calls c = {.op = ed_op_find(is_conv        ? "conv2d"
                                 : l->kernel[0] ? "avg_pool2d"
@@ -103,5 +112,6 @@ static void measure(int argc, char **argv, const layer *l)
 int main(int argc, char **argv)
 {
     for (unsigned i = 0; i < sizeof layers / sizeof *layers; i++) measure(argc, argv, &layers[i]);
-    return ed_failed() ? fprintf(stderr, "%s\n", ed_error()), 1 : 0;
+    if (ed_failed()) stop();
+    return 0;
 }
