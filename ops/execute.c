@@ -351,6 +351,8 @@ static bool check_dtype(const ed_call *call, int i)
 static bool check_attrs(const ed_call *call)
 {
     const ed_op *op = call->op;
+    if (__builtin_expect(!call->attrs, 0))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "attrs is NULL, and the op has no defaults");
     if (!op->attrs) return true;
     const bool marked = op->attrs_size >= sizeof(uint32_t) && op->defaults &&
                         *(const uint32_t *)op->defaults == ED_OPTIONS_MARK;

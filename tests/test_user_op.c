@@ -245,6 +245,16 @@ static void incomplete_definitions_are_refused(void **state)
     op.name = "other";
     op.doc = NULL;
     expect_refused(&op, "documentation");
+    op = *softcap;
+    op.name = "other";
+    op.attrs_size = 1000;
+    op.defaults = NULL;
+    expect_refused(&op, "defaults");
+    ED_SCOPE;
+    ed_tensor *x = ed_scalar(1.0);
+    assert_null(ed_call_op(&op, &x, 1, NULL));
+    assert_non_null(strstr(ed_error(), "other: attrs is NULL, and the op has no defaults"));
+    ed_clear_error();
 }
 
 /* ---- The gradient checker on a user's function
