@@ -7,7 +7,7 @@
 
 /* Objects to JSON and back, by their schemas. */
 
-enum { DEEPEST = 60 }; /* nested objects: half the depth limit of io/json.c */
+enum { DEEPEST = 42 }; /* nested objects: io/json.c takes 128 brackets, a layer in a layer has 3 */
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -19,6 +19,14 @@ static void put_text(io_buffer *b, const char *s)
         io_put_json_text(b, s);
     else
         io_put(b, "null", 4);
+}
+
+static bool put_string(io_buffer *b, const ed_field *field, const char *s)
+{
+    if (s && !io_is_utf8(s, strlen(s)))
+        return ed_fail(ED_INVALID_ARGUMENT, "to_json: the option %s is not UTF-8", field->name);
+    put_text(b, s);
+    return true;
 }
 
 static void put_double(io_buffer *b, double value)
@@ -74,7 +82,7 @@ static bool put_value(io_buffer *b, const ed_field *field, const void *options, 
     case ED_FIELD_AXES: put_ints(b, at); break;
     case ED_FIELD_STRING:
     case ED_FIELD_CHOICE:
-    case ED_FIELD_ACTIVATION: put_text(b, *(const char *const *)at); break;
+    case ED_FIELD_ACTIVATION: return put_string(b, field, *(const char *const *)at);
     case ED_FIELD_DRAW: put_text(b, NULL); break; /* of ops, which have no JSON */
     case ED_FIELD_LAYERS: return put_objects(b, at, depth);
     case ED_FIELD_OBJECT:
@@ -102,8 +110,9 @@ static bool put_object(io_buffer *b, const void *object, int depth)
                        DEEPEST);
     const ed_kind *kind = ed_kind_of(object);
     if (!kind || !kind->fields)
-        return ed_fail(ED_INVALID_ARGUMENT, "to_json: the %s %s was not created from options",
-                       ((const ed_object *)object)->class->name, kind ? kind->name : "");
+        return ed_fail(
+            ED_INVALID_ARGUMENT, "to_json: takes objects that are made from options, got: %s%s%s",
+            ((const ed_object *)object)->class->name, kind ? " " : "", kind ? kind->name : "");
     put_head(b, kind->family, kind->name);
     io_put_u8(b, '{');
     void *options = ed_scope_alloc(kind->options_size);

@@ -254,9 +254,10 @@ bool io_json_double(io_json *j, double *value)
 {
     char digits[64];
     *value = 0;
-    io_json_next(j);
+    const char first = io_json_next(j);
+    if (first != '-' && (first < '0' || first > '9')) return io_json_fail(j, "expected a number");
     const char *begin = j->at;
-    if (j->wrong || !pass_number(j)) return false;
+    if (!pass_number(j)) return false;
     const size_t n = (size_t)(j->at - begin);
     if (n >= sizeof digits) return io_json_fail(j, "a number has too many digits");
     memcpy(digits, begin, n);
@@ -270,8 +271,10 @@ bool io_json_double(io_json *j, double *value)
 
 bool io_json_integer(io_json *j, int64_t *value)
 {
-    const bool negative = io_json_next(j) == '-';
+    const char first = io_json_next(j);
+    const bool negative = first == '-';
     uint64_t magnitude;
+    if (!negative && (first < '0' || first > '9')) return io_json_fail(j, "expected an integer");
     if (negative) j->at++;
     if (!io_json_unsigned(j, &magnitude)) return false;
     if (magnitude > (uint64_t)INT64_MAX + negative)

@@ -127,8 +127,12 @@ const ed_kind *ed_kind_find(const char *family, const char *name)
     if (!kind) list_family(family, known, sizeof known);
     unlock_table();
     if (kind) return kind;
-    return ed_fail(ED_NOT_FOUND, "there is no %s named '%s'%s%s", family, name,
-                   *known ? "; there are " : "", known);
+    if (!*known)
+        return ed_fail(ED_NOT_FOUND,
+                       "there is no family '%s' of objects with options, such as "
+                       "layer or optimizer",
+                       family);
+    return ed_fail(ED_NOT_FOUND, "there is no %s named '%s'; there are %s", family, name, known);
 }
 
 int ed_kind_count(void)

@@ -673,7 +673,12 @@ static void strange_json(void **state)
         {"{\"module\": \"layer\", \"class_name\": \"dense\", \"config\": {\"unit\": 1}}",
          "no option 'unit'"},
         {"{\"module\": \"layer\", \"class_name\": \"dense\", \"config\": {\"units\": \"1\"}}",
-         "units"},
+         "units: expected an integer"},
+        {"{\"module\": \"optimizer\", \"class_name\": \"sgd\", \"config\": "
+         "{\"learning_rate\": null}}",
+         "learning_rate: expected a number"},
+        {"{\"module\": \"keras.layers\", \"class_name\": \"Dense\", \"config\": {\"units\": 1}}",
+         "no family 'keras.layers'"},
         {"{\"module\": \"layer\", \"class_name\": \"dense\", \"config\": {\"units\": 1e99}}",
          "units"},
         {"{\"module\": \"layer\", \"class_name\": \"dense\", \"config\": {\"units\": 1, "
@@ -697,6 +702,29 @@ static void strange_json(void **state)
     free(deep);
 }
 
+/* What is written can be read, however deep, and what could not be read is not written. */
+static void written_json_is_read(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    kind = ed_kind_find("layer", "sequential");
+    ed_layer *net = ed_layer_conv2d(1, ED_INTS(2, 2));
+    int levels = 0;
+    for (const char *json; (json = ed_to_json(net)); levels++) {
+        void *again = ed_from_json(json);
+        CHECK(again && !strcmp(json, ed_to_json(again)), "%d levels: %s", levels, ed_error());
+        net = ed_layer_sequential(NULL, net);
+    }
+    CHECK(levels > 30 && strstr(ed_error(), "nested"), "%d levels", levels);
+    ed_clear_error();
+    CHECK(!ed_to_json(ed_layer_dense(1, .name = "\xff")), "a name that is not UTF-8 is written");
+    CHECK(strstr(ed_error(), "to_json: the option name is not UTF-8"), "%s", ed_error());
+    ed_clear_error();
+    CHECK(!ed_to_json(ed_layer_dropout(0.5, .generator = ed_generator_from_seed(1))), "written");
+    CHECK(strstr(ed_error(), "got: generator"), "%s", ed_error());
+    ed_clear_error();
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 #define TEST(name, family, check)                                                                  \
@@ -717,11 +745,18 @@ TEST(initializers, "initializer", check_initializer)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schemas),     cmocka_unit_test(limits),
-        cmocka_unit_test(half_filled), cmocka_unit_test(json),
-        cmocka_unit_test(layers),      cmocka_unit_test(optimizers),
-        cmocka_unit_test(metrics),     cmocka_unit_test(initializers),
-        cmocka_unit_test(nested_json), cmocka_unit_test(strange_json),
+        cmocka_unit_test(schemas),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(half_filled),
+        cmocka_unit_test(json),
+        cmocka_unit_test(layers),
+        cmocka_unit_test(optimizers),
+        cmocka_unit_test(metrics),
+        cmocka_unit_test(initializers),
+        cmocka_unit_test(nested_json),
+        cmocka_unit_test(strange_json),
+        cmocka_unit_test(written_json_is_read),
+
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }
