@@ -41,8 +41,9 @@ static void truncate_to(ed_layer *layer, int64_t n_children, int64_t n_weights)
 static void layer_destroy(void *object)
 {
     ed_layer *layer = object;
-    made_end(layer); /* first: a class of a program's may go with its last layer */
+    const ed_field *fields = layer->class->kind.fields;
     if (layer->class->destroy) layer->class->destroy(layer);
+    schema_free(fields, layer->made.options); /* a class without options may be gone by now */
     layer->parent = NULL;
     truncate_to(layer, 0, 0);
     graph_wait_end(&layer->wait);
@@ -328,10 +329,8 @@ static ed_tensor *make_weight(ed_layer *layer, const char *name, ed_ints shape,
 ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
                                     const ed_weight_options *options)
 {
-    static const ed_weight_options defaults = ED_COMPLETE(ED_WEIGHT_OPTIONS, ed_weight_options);
-    if (!options) options = &defaults;
     if (NULL_GIVEN("layer_add_weight", layer, name)) return NULL;
-    if (!schema_complete("layer_add_weight", options)) return NULL;
+    if (!(options = CHECKED_OPTIONS("layer_add_weight", ED_WEIGHT_OPTIONS, options))) return NULL;
     if (!check_weight(layer, name)) return NULL;
     if (!room_for_weight(layer)) return NULL;
     ed_tensor *v = make_weight(layer, name, shape, options);
@@ -652,12 +651,20 @@ static bool one_output(const ed_layer *layer, const ed_layer_call *call)
                       call->n_outputs);
 }
 
+static bool check_masks(const ed_layer *layer, const ed_list *masks, int64_t n_inputs)
+{
+    if (!layer || !masks || masks->size == n_inputs) return true;
+    return layer_fail(layer, ED_INVALID_ARGUMENT,
+                      "got %lld masks for %lld inputs; one for each is expected",
+                      (long long)masks->size, (long long)n_inputs);
+}
+
 ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_options *options)
 {
     const ed_forward_options none = {0};
     if (!options) options = &none;
-    ed_tensor *mask =
-        options->masks && ed_list_size(options->masks) ? options->masks->items[0] : options->mask;
+    if (!check_masks(layer, options->masks, 1)) return NULL;
+    ed_tensor *mask = options->masks ? options->masks->items[0] : options->mask;
     ed_layer_call call = {
         .n_inputs = 1, .inputs = &x, .masks = &mask, .training = options->training};
     ed_tensor *y = NULL;
@@ -684,10 +691,7 @@ static bool check_forward(const ed_layer *layer, const ed_list *inputs,
     if (inputs->size > INT32_MAX)
         return layer_fail(layer, ED_INVALID_ARGUMENT, "%lld inputs are too many",
                           (long long)inputs->size);
-    if (!options->masks || options->masks->size == inputs->size) return true;
-    return layer_fail(layer, ED_INVALID_ARGUMENT,
-                      "got %lld masks for %lld inputs; one for each is expected",
-                      (long long)options->masks->size, (long long)inputs->size);
+    return check_masks(layer, options->masks, inputs->size);
 }
 
 /* Calls the layer with the inputs of a list; the caller then calls layer_call_end. */

@@ -725,6 +725,53 @@ static void written_json_is_read(void **state)
     ed_clear_error();
 }
 
+/* ---- A program's kind ------------------------------------------------------------------------ */
+
+#define MARKER_OPTIONS(FIELD, T)                                                                   \
+    FIELD(T, OBJECT, count, NULL, ED_ANY, "a variable that counts what is destroyed")              \
+    FIELD(T, INTS, steps, ED_NO_LIST, ED_ANY, "what is added to it")
+ED_OPTIONS(marker_options, MARKER_OPTIONS);
+ED_SCHEMA(marker, MARKER_OPTIONS, marker_options);
+
+static bool marker_forward(ed_layer *layer, ed_layer_call *call)
+{
+    (void)layer;
+    return ed_layer_return(call, call->inputs[0]);
+}
+
+static void marker_destroy(ed_layer *layer)
+{
+    const marker_options *o = ed_options_of(layer);
+    ed_assign_add(o->count, ed_integer(o->steps.values[0]));
+}
+
+static const ed_layer_class marker_class = {.kind = {.family = "layer",
+                                                     .name = "marker",
+                                                     .doc = "returns its input",
+                                                     .fields = marker_fields,
+                                                     .options_size = sizeof(marker_options),
+                                                     .defaults = &marker_defaults,
+                                                     .make = ed_layer_make},
+                                            .forward = marker_forward,
+                                            .destroy = marker_destroy};
+
+/* The options are there as long as the layer, its end included. */
+static void destroy_sees_options(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    kind = &marker_class.kind;
+    ed_tensor *count = ed_variable(ed_scalar(0));
+    for (int i = 0; i < 3; i++) {
+        ED_SCOPE;
+        marker_options options = ED_NEW_OPTIONS(MARKER_OPTIONS, marker_options);
+        options.count = count;
+        options.steps = ED_INTS(7);
+        CHECK(ed_make(&marker_class.kind, &options), "%s", ed_error());
+    }
+    CHECK(ed_item(count) == 21 && !ed_failed(), "%g: %s", ed_item(count), ed_error());
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 
 #define TEST(name, family, check)                                                                  \
@@ -756,7 +803,7 @@ int main(void)
         cmocka_unit_test(nested_json),
         cmocka_unit_test(strange_json),
         cmocka_unit_test(written_json_is_read),
-
+        cmocka_unit_test(destroy_sees_options),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

@@ -449,6 +449,8 @@ static void test_own_layer(void **state)
         assert_error("negative dimension");
         assert_null(ed_layer_add_weight(own, "n", ED_SHAPE(1), .dtype = ED_INT32));
         assert_error("float32 or float64");
+        assert_null(ed_layer_add_weight(own, "n", ED_SHAPE(1), .initializer = (void *)x));
+        assert_error("initializer must be an initializer, got a tensor");
         ed_tensor *by_hand =
             ed_add(x, ed_mul(0.5, ed_linear(x, ed_list_get(ed_layer_variables(own), 2),
                                             ed_list_get(ed_layer_variables(own), 3), NULL)));
@@ -720,6 +722,8 @@ static void test_many_inputs(void **state)
     assert_error("cell: the layer has 2 outputs");
     assert_null(ed_forward(cell, ed_list_of(x, s), .masks = ed_list_of(mask)));
     assert_error("got 1 masks for 2 inputs");
+    assert_null(ed_forward(cell, x, .masks = ed_list_of(mask, mask)));
+    assert_error("got 2 masks for 1 inputs");
     /* Sequential hands all outputs on, and masks. */
     static const ed_layer_class fan = {
         .kind.name = "fan", .max_inputs = -1, .forward = fan_forward, .passes_masks = true};
