@@ -124,8 +124,9 @@ static void drop_outputs(ed_call *call)
 
 bool ed_call_outputs(ed_call *call, int64_t n)
 {
-    if (call && n > INT_MAX)
-        return ed_call_fail(call, ED_OUT_OF_MEMORY, "%lld outputs are too many", (long long)n);
+    if (call && n > OPS_MOST_OUTPUTS)
+        return ed_call_fail(call, ED_OUT_OF_MEMORY, "%lld outputs are too many: the limit is %d",
+                            (long long)n, OPS_MOST_OUTPUTS);
     if (!call || !call->room || !(call->op->flags & ED_OP_MANY_OUTPUTS) || n < 0)
         return ed_call_fail(
             call, ED_INVALID_ARGUMENT,

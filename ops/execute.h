@@ -32,6 +32,11 @@
 
 /* What a call needs as long as it has few operands, few outputs and a small plan. */
 enum { OPS_FEW_OUTPUTS = 3 };
+
+/* Each output is a header of some 200 bytes, also if it has no element: more are refused before
+ * memory is used. */
+enum { OPS_MOST_OUTPUTS = 1 << 24 };
+
 typedef struct ed_call_room {
     ed_tensor *inputs[ED_MAX_OPERANDS], *outputs[OPS_FEW_OUTPUTS];
     max_align_t plan[ED_SMALL_PLAN / sizeof(max_align_t)];

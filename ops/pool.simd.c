@@ -178,9 +178,16 @@ static void window_rows(int64_t first, int64_t last, int worker, void *user)
                 run_window(p, row / w->out[0], row % w->out[0], ow, c, chunk(w, c));
 }
 
+/* Without elements there is no work, however many windows the shape has. */
+static bool is_empty(const window *w)
+{
+    return w->batch == 0 || w->out[0] == 0 || w->out[1] == 0 || w->channels == 0;
+}
+
 /* All windows, in any order. */
 static void run_windows(work *p)
 {
+    if (is_empty(&p->w)) return;
     int64_t rows = p->w.batch * p->w.out[0];
     threads_run(rows, pays(&p->w) ? 1 : rows, window_rows, p);
 }
@@ -205,6 +212,7 @@ static void run_windows_in_order(work *p)
     const window *w = &p->w;
     int64_t units = w->batch * ((w->channels + CHUNK - 1) / CHUNK);
     memset(p->image, 0, (size_t)(w->batch * w->image[0] * w->image[1] * w->channels * p->size));
+    if (is_empty(w)) return;
     threads_run(units, pays(w) ? 1 : units, window_units, p);
 }
 

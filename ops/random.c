@@ -646,6 +646,7 @@ ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_generator_options *opti
         return ed_fail(ED_INVALID_ARGUMENT, "random_shuffle: x must have rank >= 1, got %s",
                        text_of_tensor(x).s);
     options = OPTIONS_OR_DEFAULTS(ED_GENERATOR_OPTION, options);
+    if (x->size == 0) return ed_identity(x); /* its rows may be more than memory holds */
     ED_SCOPE;
     return ed_keep(ed_gather(
         x, ed_call_op(&ed_op_random_permutation, NULL, 0,

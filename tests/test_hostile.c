@@ -5,6 +5,7 @@
  */
 #include "eddy.h"
 #include "tensor/core.h"
+#include "tests/asserts.h"
 #include "tests/skip.h"
 #include <math.h>
 #include <setjmp.h>
@@ -275,6 +276,54 @@ static void giants(void **state)
     FINE(ed_gradient(tape, ed_index(wide, 5), ed_scalar(1.f)) == NULL);
     OUT_OF_MEMORY(ed_gradient(tape, ed_index(wide, 5), small));
     OUT_OF_MEMORY(ed_jacobian(tape, wide, small));
+}
+
+/* Both gradients of pooling, which sum and which read its windows. */
+static void gradients_of_nothing(ed_tensor *(*pool)(ed_tensor *, const ed_pool2d_options *),
+                                 ed_tensor *x, const char *padding)
+{
+    const ed_pool2d_options options =
+        ED_COMPLETE(ED_POOL2D_OPTIONS, ed_pool2d_options, .padding = padding);
+    ed_tape *outer = ed_tape_begin(.persistent = true), *tape = ed_tape_begin();
+    ed_watch(outer, x);
+    ed_watch(tape, x);
+    ed_tensor *seed = ed_identity(pool(x, &options)), *dy = ed_watch(outer, ed_zeros_like(seed));
+    ed_tensor *dx = ed_gradient(tape, seed, x, .output_gradients = ed_list_of(dy));
+    FINE(dx);
+    assert_int_equal(ed_size(dx), 0);
+    FINE(ed_gradient(outer, dx, dy, .unconnected_zeros = true));
+}
+
+/* Shapes of terabytes without an element: nothing is done for each of their rows or windows. */
+static void giants_without_elements(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {
+        {TIB, 4, 4, 0}, {1, TIB, 0, 1}, {1, 0, TIB, 1}, {TIB, 0, 4, 4}, {0, TIB, 2, 1}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int same = 0; same < 2; same++) {
+            ED_SCOPE;
+            ed_tensor *x = ed_zeros(((ed_ints){shapes[i], 4}));
+            gradients_of_nothing(ed_max_pool2d_with, x, same ? "SAME" : "VALID");
+            gradients_of_nothing(ed_avg_pool2d_with, x, same ? "SAME" : "VALID");
+        }
+    ED_SCOPE;
+    FINE(ed_random_shuffle(ed_zeros(ED_SHAPE(TIB, 0))));
+    FINE(ed_random_shuffle(ed_zeros(ED_SHAPE(INT64_C(1) << 31, 0))));
+}
+
+/* Parts without an element have headers: so many of them are refused before memory is used. */
+static void parts_without_elements(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const int64_t counts[] = {TIB, INT64_C(1) << 31, INT32_MAX, 1 << 25};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        OUT_OF_MEMORY(ed_split(ed_zeros(ED_SHAPE(counts[i] * 8, 0)), counts[i]));
+        OUT_OF_MEMORY(ed_split(ed_zeros(ED_SHAPE(0)), counts[i]));
+        ed_unstack(ed_zeros(ED_SHAPE(counts[i], 0)));
+        failed_with(ED_OUT_OF_MEMORY, "the limit is 16777216");
+    }
 }
 
 /* More than there is, in pieces that each would fit. */
@@ -1199,6 +1248,8 @@ int main(void)
         ATTACK(numbers_no_machine_has),
         ATTACK(lists_of_nonsense),
         ATTACK(giants),
+        ATTACK(giants_without_elements),
+        ATTACK(parts_without_elements),
         ATTACK(more_than_the_machine_has),
         ATTACK(options_that_are_no_numbers),
         ATTACK(values_that_are_no_numbers),
