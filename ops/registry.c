@@ -12,10 +12,11 @@ extern const ed_op *const __start_ed_ops[] __attribute__((visibility("hidden")))
 extern const ed_op *const __stop_ed_ops[] __attribute__((visibility("hidden")));
 
 static struct {
-    pthread_mutex_t lock; /* recursive: an error handler may look ops up */
+    pthread_mutex_t
+        lock; /* not held when an error is kept: its handler may look ops up, or leave */
     const ed_op **ops;
     int count, capacity;
-} table;
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Where the name is, or would be. */
 static int position(const char *name)
@@ -31,34 +32,49 @@ static int position(const char *name)
     return low;
 }
 
+/* With the lock held and room for it; false if the name is taken. */
 static bool insert(const ed_op *op)
 {
-    if (table.count == table.capacity) {
-        int capacity = table.capacity ? 2 * table.capacity : HARD(1, 256);
-        void *ops = memory_grow(table.ops, (size_t)table.count * sizeof *table.ops,
-                                (size_t)capacity * sizeof *table.ops);
-        if (!ops) return false;
-        table.ops = ops;
-        table.capacity = capacity;
-    }
     int at = position(op->name);
-    if (at < table.count && !strcmp(table.ops[at]->name, op->name)) {
-        ed_fail(ED_INVALID_ARGUMENT, "op_register: an op named %s already exists", op->name);
-        return false;
-    }
+    if (at < table.count && !strcmp(table.ops[at]->name, op->name)) return false;
     memmove(table.ops + at + 1, table.ops + at, (size_t)(table.count - at) * sizeof *table.ops);
     table.ops[at] = op;
     table.count++;
     return true;
 }
 
-/* With the lock held; fails only without memory, and goes on where it stopped at the next call. */
-static bool have_builtins(void)
+/* Room for `wanted` ops; not with the lock held. */
+static bool grow(int wanted)
 {
-    static const ed_op *const *next;
-    if (!next) next = __start_ed_ops;
-    for (; next < __stop_ed_ops; next++)
-        if (!insert(*next)) return false;
+    const int capacity = wanted + HARD(0, wanted / 2 + 16);
+    const ed_op **ops = memory_alloc((size_t)capacity * sizeof *ops), **old = ops;
+    if (!ops) return false;
+    pthread_mutex_lock(&table.lock);
+    if (table.capacity < capacity) {
+        if (table.count) memcpy(ops, table.ops, (size_t)table.count * sizeof *ops);
+        old = table.ops;
+        table.ops = ops;
+        table.capacity = capacity;
+    }
+    pthread_mutex_unlock(&table.lock);
+    memory_free(old);
+    return true;
+}
+
+/* Locks the table, which has the built-in ops then and room for `more`; false, unlocked, without
+ * memory. */
+static bool lock_with_room(int more)
+{
+    const int built_in = (int)(__stop_ed_ops - __start_ed_ops);
+    for (;;) {
+        pthread_mutex_lock(&table.lock);
+        const int wanted = (table.count ? table.count : built_in) + more;
+        if (wanted <= table.capacity) break;
+        pthread_mutex_unlock(&table.lock);
+        if (!grow(wanted)) return false;
+    }
+    if (!table.count)
+        for (int i = 0; i < built_in; i++) insert(__start_ed_ops[i]);
     return true;
 }
 
@@ -90,37 +106,35 @@ bool ed_op_register(const ed_op *op)
 {
     if (!op) return ed_fail(ED_INVALID_ARGUMENT, "op_register: op is NULL"), false;
     if (!complete(op)) return false;
-    pthread_mutex_lock(&table.lock);
-    bool ok = have_builtins() && insert(op);
+    if (!lock_with_room(1)) return false;
+    const bool ok = insert(op);
     pthread_mutex_unlock(&table.lock);
+    if (!ok) ed_fail(ED_INVALID_ARGUMENT, "op_register: an op named %s already exists", op->name);
     return ok;
 }
 
 const ed_op *ed_op_find(const char *name)
 {
     if (!name) return ed_fail(ED_INVALID_ARGUMENT, "op_find: name is NULL");
-    pthread_mutex_lock(&table.lock);
-    const ed_op *op = NULL;
-    if (have_builtins()) {
-        int at = position(name);
-        if (at < table.count && !strcmp(table.ops[at]->name, name)) op = table.ops[at];
-    }
+    if (!lock_with_room(0)) return NULL;
+    const int at = position(name);
+    const ed_op *op = at < table.count && !strcmp(table.ops[at]->name, name) ? table.ops[at] : NULL;
     pthread_mutex_unlock(&table.lock);
     return op ? op : ed_fail(ED_NOT_FOUND, "op_find: there is no op named %s", name);
 }
 
 int ed_op_count(void)
 {
-    pthread_mutex_lock(&table.lock);
-    int count = have_builtins() ? table.count : 0;
+    if (!lock_with_room(0)) return 0;
+    const int count = table.count;
     pthread_mutex_unlock(&table.lock);
     return count;
 }
 
 const ed_op *ed_op_at(int i)
 {
-    pthread_mutex_lock(&table.lock);
-    const ed_op *op = have_builtins() && i >= 0 && i < table.count ? table.ops[i] : NULL;
+    if (!lock_with_room(0)) return NULL;
+    const ed_op *op = i >= 0 && i < table.count ? table.ops[i] : NULL;
     pthread_mutex_unlock(&table.lock);
     return op;
 }
@@ -135,21 +149,9 @@ static void unlock_table(void)
     pthread_mutex_unlock(&table.lock);
 }
 
-/* POSIX has no initializer of a recursive mutex. A child of fork makes a new one: it finds the
- * table whole, but its thread is not the one that locked it. */
-static void make_lock(void)
+__attribute__((constructor(103))) static void watch_forks(void)
 {
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&table.lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-}
-
-__attribute__((constructor(103))) static void begin(void)
-{
-    make_lock();
-    pthread_atfork(lock_table, unlock_table, make_lock);
+    pthread_atfork(lock_table, unlock_table, unlock_table);
 }
 
 __attribute__((destructor(103))) static void end(void)

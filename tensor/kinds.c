@@ -64,19 +64,35 @@ static const ed_kind *look_up(const char *family, const char *name)
     return NULL;
 }
 
-/* Nothing but memory can fail here. */
-static bool append_kind(const ed_kind *kind)
+/* Room for `wanted` kinds of a program's. The lock is not held, as the error of memory that is
+ * missing has a handler, which may look kinds up, or leave. */
+static bool grow_table(int wanted)
 {
-    if (table.n_own == table.capacity) {
-        const int capacity = table.capacity ? 2 * table.capacity : HARD(1, 16);
-        void *grown = memory_grow(table.own, (size_t)table.n_own * sizeof *table.own,
-                                  (size_t)capacity * sizeof *table.own);
-        if (!grown) return false;
-        table.own = grown;
+    const int capacity = wanted + HARD(0, wanted + 15);
+    const ed_kind **own = memory_alloc((size_t)capacity * sizeof *own), **old = own;
+    if (!own) return false;
+    lock_table();
+    if (table.capacity < capacity) {
+        if (table.n_own) memcpy(own, table.own, (size_t)table.n_own * sizeof *own);
+        old = table.own;
+        table.own = own;
         table.capacity = capacity;
     }
-    table.own[table.n_own++] = kind;
+    unlock_table();
+    memory_free(old);
     return true;
+}
+
+/* Locks the table, which has room for one more then; false, unlocked, without memory. */
+static bool lock_with_room(void)
+{
+    for (;;) {
+        lock_table();
+        const int wanted = table.n_own + 1;
+        if (wanted <= table.capacity) return true;
+        unlock_table();
+        if (!grow_table(wanted)) return false;
+    }
 }
 
 /* What the definition lacks; NULL if it is complete. */
@@ -97,14 +113,14 @@ bool ed_kind_register(const ed_kind *kind)
     if (missing)
         return ed_fail(ED_INVALID_ARGUMENT, "kind_register: the kind %s lacks %s",
                        kind->name ? kind->name : "?", missing);
-    lock_table();
+    if (!lock_with_room()) return false;
     const bool taken = look_up(kind->family, kind->name);
-    const bool ok = !taken && append_kind(kind);
+    if (!taken) table.own[table.n_own++] = kind;
     unlock_table();
     if (taken)
         ed_fail(ED_INVALID_ARGUMENT, "kind_register: there is a %s named %s already", kind->family,
                 kind->name);
-    return ok;
+    return !taken;
 }
 
 static void list_family(const char *family, char *list, size_t size)
