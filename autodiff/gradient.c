@@ -9,6 +9,8 @@
  * state of a pass is in the walk, not in the nodes.
  */
 
+enum { MOST_WALKS = 16 }; /* within each other: more are a gradient that needs itself */
+
 typedef struct walk {
     ed_tape *tape;
     tape_node *last;
@@ -82,7 +84,10 @@ static bool check_gradient(const tape_node *node, int i, const ed_tensor *dx)
 static bool call_gradient(walk *w, const tape_node *node, const ed_gradient_call *call)
 {
     bool failed_before = ed_failed();
+    thread_state *self = thread_self();
+    const scope_barrier outer = scope_guard(self);
     bool ok = node->op->gradient(call);
+    scope_unguard(self, outer);
     if (!ok && !ed_failed())
         ed_fail(ED_INVALID_ARGUMENT,
                 "gradient of %s: the gradient function failed without an error", node->op->name);
@@ -330,6 +335,11 @@ ed_list *ed_gradient_list(ed_tape *tape, ed_list *targets, ed_list *sources,
     if (!options) options = &defaults;
     if (!check_tape(tape) || !check_arguments(targets, sources, options->output_gradients))
         return NULL;
+    if (tape->walks >= MOST_WALKS)
+        return ed_fail(ED_FAILED_PRECONDITION,
+                       "gradient: gradient functions ask the tape for gradients that need them "
+                       "again, %d deep",
+                       MOST_WALKS);
     ed_list *result = list_new(sources->size);
     if (!result) return NULL;
     if (!tape->persistent) {
