@@ -16,8 +16,16 @@ typedef struct reading {
     ed_tensor *given, *value; /* retained */
 } reading;
 
+/* What notes the operands while f runs. */
+typedef struct reader {
+    ed_listener listener;
+    struct function *function;
+    bool failed;
+} reader;
+
 typedef struct function {
     ed_object object;
+    reader reader; /* here, not on the stack: f may be left by longjmp */
     ed_function f;
     ed_gradient_function gradient; /* NULL: recompute */
     void *user;
@@ -48,6 +56,7 @@ static void function_destroy(void *object)
     memory_free(self->operands);
     memory_free(self->index);
     ops_draws_free(self->draws);
+    ed_unlisten(&self->reader.listener);
     if (self->release) self->release(self->user);
     memory_free(self);
 }
@@ -121,12 +130,6 @@ static bool take_inputs(function *self, const ed_list *inputs, const char *what)
 
 /* ---- Running f, hidden from tapes ------------------------------------------------------------ */
 
-typedef struct reader {
-    ed_listener listener;
-    function *function;
-    bool failed;
-} reader;
-
 /* Whether x needs a gradient. A custom gradient may read variables that are not trainable. */
 static bool matters(const reader *r, const ed_tensor *x)
 {
@@ -156,17 +159,27 @@ static void note_reads(ed_listener *listener, const ed_call *call)
         note_operand(r, call->operands[i], call->inputs[i]);
 }
 
+static ed_tensor *call_function(function *self, ed_list *inputs)
+{
+    thread_state *thread = thread_self();
+    const scope_barrier outer = scope_guard(thread);
+    ed_tensor *y = self->f(inputs, self->user);
+    scope_unguard(thread, outer);
+    return y;
+}
+
 /* A tensor that f returns counts as read. */
 static bool run_hidden(function *self, ed_list *inputs, const char *what)
 {
-    reader r = {.listener = {.before = note_reads, .differentiates = true, .hides = true},
-                .function = self};
+    self->reader =
+        (reader){.listener = {.before = note_reads, .differentiates = true, .hides = true},
+                 .function = self};
     bool failed_before = ed_failed();
-    ed_listen(&r.listener);
-    ed_tensor *y = self->f(inputs, self->user);
-    if (y) note_operand(&r, y, tensor_read(y));
-    ed_unlisten(&r.listener);
-    if (r.failed || (!failed_before && ed_failed())) return false;
+    ed_listen(&self->reader.listener);
+    ed_tensor *y = call_function(self, inputs);
+    if (y) note_operand(&self->reader, y, tensor_read(y));
+    ed_unlisten(&self->reader.listener);
+    if (self->reader.failed || (!failed_before && ed_failed())) return false;
     if (!y)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: the function returned NULL without an error",
                        what),
@@ -318,7 +331,7 @@ static ed_list *run_again(function *self, const ed_gradient_call *g)
     if (!inputs || !sources || !tape) return NULL;
     for (int64_t i = 0; i < sources->size; i++)
         if (!ed_watch(tape, sources->items[i])) return NULL;
-    ed_tensor *y = self->f(inputs, self->user);
+    ed_tensor *y = call_function(self, inputs);
     if (!y && !ed_failed())
         return ed_fail(ED_INVALID_ARGUMENT,
                        "recompute: the function returned NULL without an error");

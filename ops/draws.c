@@ -18,9 +18,18 @@ ops_draws *ops_draws_new(void)
     return memory_zalloc(sizeof(ops_draws));
 }
 
+/* What noted or gave them may have been left by longjmp. */
+static void leave(const ops_draws *draws)
+{
+    ops_draws **at = &current;
+    while (*at && *at != draws) at = &(*at)->outer;
+    if (*at) *at = draws->outer;
+}
+
 void ops_draws_free(ops_draws *draws)
 {
     if (!draws) return;
+    leave(draws);
     memory_free(draws->states);
     memory_free(draws);
 }

@@ -528,6 +528,21 @@ static bool infer(ed_call *call)
 
 /* ---- The dispatcher -------------------------------------------------------------------------- */
 
+/* Shape rule and kernel, between the listeners' two notices. */
+static bool infer_and_run(ed_call *call, thread_state *self)
+{
+    if (__builtin_expect(self->listeners != NULL, 0)) {
+        if (self->notifying) return refuse_listener(call);
+        notify(self, call, false);
+    }
+    if (!infer(call) || (!call->ready && !run_kernel(call))) {
+        drop_outputs(call);
+        return false;
+    }
+    if (__builtin_expect(self->listeners != NULL, 0)) notify(self, call, true);
+    return true;
+}
+
 /* The outputs belong to nobody yet. */
 static bool execute(ed_call *call)
 {
@@ -536,17 +551,11 @@ static bool execute(ed_call *call)
         !resolve(call, call->operands, call->n_inputs))
         return false;
     thread_state *self = thread_self();
-    if (__builtin_expect(self->listeners != NULL, 0)) {
-        if (self->notifying) return refuse_listener(call);
-        notify(self, call, false);
-    }
-    if (!infer(call) || (!call->ready && !run_kernel(call))) {
-        drop_outputs(call);
-        return ed_failed() ? false
-                           : ed_call_fail(call, ED_INVALID_ARGUMENT, "it failed without an error");
-    }
-    if (__builtin_expect(self->listeners != NULL, 0)) notify(self, call, true);
-    return true;
+    const scope_barrier outer = scope_guard(self);
+    const bool ok = infer_and_run(call, self);
+    scope_unguard(self, outer);
+    if (ok || ed_failed()) return ok;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "it failed without an error");
 }
 
 /* Hands the outputs to the scope. */

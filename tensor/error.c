@@ -137,6 +137,7 @@ void ed_clear_error(void)
     thread_state *self = thread_self();
     self->error = ED_OK;
     self->message[0] = 0;
+    self->notifying = false; /* a handler may have left a listener by longjmp */
 }
 
 /* One of the arguments is NULL; `names` lists them as the preprocessor writes them: "a, b". */

@@ -377,7 +377,12 @@ ed_buffer *memory_buffer_wrap(void *data, void (*deleter)(void *, void *), void 
 
 void memory_buffer_destroy(ed_buffer *buffer)
 {
-    if (buffer->deleter) buffer->deleter(buffer->data, buffer->user);
+    if (buffer->deleter) {
+        thread_state *self = thread_self();
+        const scope_barrier outer = scope_guard(self);
+        buffer->deleter(buffer->data, buffer->user);
+        scope_unguard(self, outer);
+    }
     memory_free((char *)buffer + HEADER);
 }
 

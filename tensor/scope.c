@@ -1,4 +1,5 @@
 #include "tensor/core.h"
+#include "tensor/threads.h"
 #include <string.h>
 
 /*
@@ -70,16 +71,21 @@ static bool have_root(thread_state *self)
     return true;
 }
 
+static void warn(thread_state *self)
+{
+    self->warned = true;
+    if (!on_warning.handler) return;
+    const scope_barrier outer = scope_guard(self);
+    on_warning.handler("the root scope of this thread holds more than 100000 objects: "
+                       "is an ED_SCOPE missing in a loop?",
+                       on_warning.user);
+    scope_unguard(self, outer);
+}
+
 static bool make_room(thread_state *self)
 {
     if (!have_root(self)) return false;
-    if (self->n_scopes == 1 && self->n_objects >= ROOT_BOUND && !self->warned) {
-        self->warned = true;
-        if (on_warning.handler)
-            on_warning.handler("the root scope of this thread holds more than 100000 objects: "
-                               "is an ED_SCOPE missing in a loop?",
-                               on_warning.user);
-    }
+    if (self->n_scopes == 1 && self->n_objects >= ROOT_BOUND && !self->warned) warn(self);
     size_t capacity = self->object_capacity ? 2 * self->object_capacity : HARD(1, 256);
     void *objects = memory_grow(self->objects, self->n_objects * sizeof(ed_object *),
                                 capacity * sizeof(ed_object *));
@@ -125,23 +131,43 @@ ed_scope ed_scope_open(void)
 
 /*
  * An object's destructor may itself make and release objects, on top of the stack: so the stack is
- * shortened before each release.
+ * shortened before each release. It may not close the scopes that are being closed.
  */
 static void close_to(thread_state *self, uint32_t depth)
 {
+    const scope_barrier outer = scope_guard(self);
     while (self->n_scopes > depth) {
         scope_frame frame = self->scopes[self->n_scopes - 1];
         size_t floor = frame.mark + frame.kept;
+        self->barrier.depth = self->n_scopes;
         while (self->n_objects > floor) ed_release(self->objects[--self->n_objects]);
         self->n_scopes--;
     }
+    scope_unguard(self, outer);
+}
+
+/* The function's barrier may be that of functions further out, too. They put back their own when
+ * they return. */
+void scope_left(thread_state *self)
+{
+    self->barrier = (scope_barrier){0};
+    threads_may_stop(false);
 }
 
 /* Depth 0 is the mark of a scope that could not be opened; the root scope is not closed by hand. */
 void ed_scope_close(ed_scope *scope)
 {
     if (!scope || !scope->depth) return;
-    close_to(thread_self(), scope->depth);
+    thread_state *self = thread_self();
+    if (~(uintptr_t)__builtin_frame_address(0) < self->barrier.caller) scope_left(self);
+    if (scope->depth < self->barrier.depth) {
+        close_to(self, self->barrier.depth);
+        ed_fail(ED_FAILED_PRECONDITION,
+                "scope_close: the scope is from before the call of the function that closes it, "
+                "and stays open");
+        return;
+    }
+    close_to(self, scope->depth);
     scope->depth = 0;
 }
 

@@ -31,6 +31,16 @@ typedef struct unconnected {
     char name[64];
 } unconnected;
 
+/*
+ * What a function that the library calls may not close: the scopes below `depth`, which are from
+ * before the call. `caller` tells a function that is running from one that was left by longjmp:
+ * the complement of the address of the library's frame that called it, so that 0 is none.
+ */
+typedef struct scope_barrier {
+    uint32_t depth;
+    uintptr_t caller;
+} scope_barrier;
+
 typedef struct thread_state {
     memory_list small[MEMORY_SMALL_CLASSES];
     int64_t live_bytes; /* change not yet told to the process's count */
@@ -40,6 +50,7 @@ typedef struct thread_state {
     size_t n_objects, object_capacity;
     scope_frame *scopes; /* scopes[0] is the root scope */
     uint32_t n_scopes, scope_capacity;
+    scope_barrier barrier;
     bool warned;
 
     uint64_t next_id, last_id; /* tensor ids still to give out */
@@ -80,5 +91,32 @@ void memory_thread_end(thread_state *self);
 
 /* Releases what all scopes of the thread hold. */
 void scope_thread_end(thread_state *self);
+
+/* ---- Calling functions of the user's --------------------------------------------------------- */
+
+/* A function that the library called was left by longjmp, and with it what it was called for. */
+void scope_left(thread_state *self);
+
+/*
+ * Around each call of a function of the user's: meanwhile only scopes that it opens itself can be
+ * closed. Closing others would release what the library still uses.
+ *
+ *     scope_barrier outer = scope_guard(self);
+ *     y = f(x);
+ *     scope_unguard(self, outer);
+ */
+__attribute__((always_inline)) static inline scope_barrier scope_guard(thread_state *self)
+{
+    const uintptr_t caller = ~(uintptr_t)__builtin_frame_address(0);
+    if (__builtin_expect(caller < self->barrier.caller, 0)) scope_left(self);
+    const scope_barrier outer = self->barrier;
+    self->barrier = (scope_barrier){self->n_scopes, caller};
+    return outer;
+}
+
+static inline void scope_unguard(thread_state *self, scope_barrier outer)
+{
+    self->barrier = outer;
+}
 
 #endif
