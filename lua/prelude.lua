@@ -4,9 +4,11 @@ local ed, native = ...
 
 -- Errors of arguments have the line of the caller of the function that checks them.
 local function check_callable(f, what)
-    local kind = type(f)
-    if kind == "function" or kind == "userdata" or kind == "table" then return end
-    error(what .. ": expected a function, got " .. (f == nil and "nil" or "a " .. kind), 3)
+    if type(f) == "function" then return end
+    local kind, meta = ed.type(f), getmetatable(f)
+    if kind == "layer" then return end
+    if not kind and meta and (type(meta) ~= "table" or meta.__call) then return end
+    error(what .. ": expected a function, got " .. (f == nil and "nil" or "a " .. (kind or type(f))), 3)
 end
 
 local function check_table(x, what)

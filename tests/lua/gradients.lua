@@ -39,6 +39,10 @@ check.raises(line(1) .. "value_and_grad: the function must return a tensor, got 
     function() ed.value_and_grad(function() return 3 end, {x}) end)
 check.raises(line(1) .. "value_and_grad: source 1 must be a tensor, got a number",
     function() ed.value_and_grad(function() end, {5}) end)
+check.raises("scope: expected a function, got a tensor", ed.scope, ed.ones{2})
+check.raises("tape: expected a function, got a tensor", ed.tape, ed.ones{2})
+check.raises("timeit: expected a function, got a table", ed.timeit, setmetatable({}, {}))
+check.equal(ed.scope(setmetatable({}, {__call = function() return 7 end})), 7)
 check.raises("table with names", ed.value_and_grad, function() end, {v = x})
 check.raises("jacobian: the function must return a tensor, got a string", ed.jacobian, function() return "a" end, x)
 check.raises("the function needs an argument, got none", ed.grad(function(x) return x end))
