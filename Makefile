@@ -109,6 +109,8 @@ ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenm
 LIBS        = $(DEPS_LIBS) -lm -lpthread
 # Only programs' calls say where they stand (tensor/types.h).
 PLACES      = -DEDDY_NO_PLACES
+# Threads that used the library run its code when they end: dlclose must not take it away.
+STAYS      := -Wl,-z,nodelete
 
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
@@ -191,7 +193,7 @@ $(OBJ)/libeddy.a: $(OBJECTS)
 
 $(OBJ)/libeddy.so: $(OBJECTS) tools/eddy.map
 	$(call say,LD    $@)
-	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-soname,libeddy.so.$(SOVERSION) -Wl,--version-script=tools/eddy.map \
+	$(Q)$(CC) -shared $(SANFLAGS) $(STAYS) -Wl,-soname,libeddy.so.$(SOVERSION) -Wl,--version-script=tools/eddy.map \
 	    $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -o $@ $(OBJECTS) $(LIBS)
 	$(Q)ln -sf libeddy.so $@.$(SOVERSION)
 
@@ -265,7 +267,7 @@ $(OBJ)/lua/plot.o: lua/plot.lua
 $(OBJ)/lua/suggest.o: lua/suggest.lua
 $(MODULE): $(LUA_PART) $(OBJECTS) lua/eddy.map
 	$(call say,LD    $@)
-	$(Q)$(CC) -shared $(SANFLAGS) -Wl,--version-script=lua/eddy.map -o $@ $(filter %.o,$^) $(LIBS)
+	$(Q)$(CC) -shared $(SANFLAGS) $(STAYS) -Wl,--version-script=lua/eddy.map -o $@ $(filter %.o,$^) $(LIBS)
 $(REPL): $(LUA_ALL) $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -rdynamic -o $@ $^ $(LIBS) $(LUA_LIBS) $(EDIT_LIBS)
@@ -274,8 +276,9 @@ $(OBJ)/tests/test_repl $(OBJ)/tests/test_eddy: $(REPL)
 
 # The test of Lua's side has the module inside it.
 $(OBJ)/tests/test_lua: $(LUA_PART)
-$(OBJ)/tests/test_lua: LIBS += $(LUA_LIBS)
-$(OBJ)/tests/test_lua.o: SIMDFLAGS += $(LUA_CFLAGS)
+$(OBJ)/tests/test_unload: $(OBJ)/libeddy.so $(MODULE)
+$(OBJ)/tests/test_lua $(OBJ)/tests/test_unload: LIBS += $(LUA_LIBS)
+$(OBJ)/tests/test_lua.o $(OBJ)/tests/test_unload.o: SIMDFLAGS += $(LUA_CFLAGS)
 
 $(OBJ)/tests/interop/interop: $(OBJ)/tests/interop/interop.o $(OBJECTS)
 	$(call say,LD    $@)

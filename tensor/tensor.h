@@ -80,8 +80,8 @@ typedef void (*ed_error_handler)(ed_error_code code, const char *message, void *
  * default). For what fails in the handler itself it is not called again. It may leave by longjmp: the
  * thread then works on as if the failed call had returned, and memory and files that the call held
  * itself stay so until the process ends. Scopes that were opened since setjmp are closed with the
- * next scope outside. If the error is one of a function that the library called (see
- * ed_scope_close), the place to go to is within the function.
+ * next scope outside. For an error within a function that the library calls, see
+ * ed_scope_close.
  *
  * The environment variable EDDY_ERRORS has another: EDDY_ERRORS=print writes each error that is kept
  * to standard error, =backtrace the calls that led to it too, =abort ends the program there, which a
@@ -106,11 +106,12 @@ typedef struct ed_scope {
 ed_scope ed_scope_open(void);
 
 /*
- * Closes a scope and the scopes that are still open inside it. A function that the library calls (of
- * ed_recompute, an op, a layer, a listener, a deleter and the like) can close only scopes that it
- * opens itself: for another one it is an error, and the scope stays open. Such a function returns:
- * leaving it by longjmp or by a C++ exception crashes nothing, but tapes that were being read can't
- * be used again, and variables may have the values that the function was to see.
+ * Closes a scope and the scopes that are still open inside it. A function that the library calls
+ * (of ed_recompute, an op, a layer, a listener, a deleter and the like) can close only scopes that
+ * it opens itself: for another one it is an error, and the scope stays open. Such a function
+ * returns: leaving it by longjmp or by a C++ exception crashes nothing, but a tape whose gradient
+ * was being computed can't be used again, and variables may have the values that the function was
+ * to see.
  */
 void ed_scope_close(ed_scope *scope);
 
