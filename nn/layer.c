@@ -1,4 +1,5 @@
 #include "nn/layer.h"
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -427,14 +428,56 @@ static void gather(const ed_layer *layer, ed_tensor **items, int64_t *n)
     for (int64_t i = 0; i < layer->n_children; i++) gather(layer->children[i], items, n);
 }
 
-static const ed_list *all_variables(ed_layer *layer)
+/*
+ * Several threads may ask one model. The lock is held for a pointer alone, not while an error can
+ * be kept: its handler may leave.
+ */
+static pthread_mutex_t lists_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock_lists(void)
 {
-    if (layer->lists[LAYER_ALL]) return layer->lists[LAYER_ALL];
-    ed_list *list = list_new(count_weights(layer));
+    pthread_mutex_lock(&lists_lock);
+}
+
+static void unlock_lists(void)
+{
+    pthread_mutex_unlock(&lists_lock);
+}
+
+__attribute__((constructor(103))) static void layer_watch_forks(void)
+{
+    pthread_atfork(lock_lists, unlock_lists, unlock_lists);
+}
+
+/* The list that is cached, with a reference for the caller; NULL if there is none. */
+static ed_list *cached_list(ed_layer *layer, int kind)
+{
+    lock_lists();
+    ed_list *list = ed_retain(layer->lists[kind]);
+    unlock_lists();
+    return list;
+}
+
+/* Puts the list into the cache, unless it is NULL; the caller keeps its reference. */
+static ed_list *cache_list(ed_layer *layer, int kind, ed_list *list)
+{
     if (!list) return NULL;
+    lock_lists();
+    ed_list *before = layer->lists[kind];
+    layer->lists[kind] = ed_retain(list);
+    unlock_lists();
+    ed_release(before);
+    return list;
+}
+
+/* With a reference for the caller. */
+static ed_list *all_variables(ed_layer *layer)
+{
+    ed_list *list = cached_list(layer, LAYER_ALL);
+    if (list || !(list = list_new(count_weights(layer)))) return list;
     int64_t n = 0;
     gather(layer, list->items, &n);
-    return layer->lists[LAYER_ALL] = list;
+    return cache_list(layer, LAYER_ALL, list);
 }
 
 /* Whether `list` still has those of `all` whose flag is `trainable`: a flag may have changed. */
@@ -466,20 +509,16 @@ static ed_list *select_variables(const ed_list *all, bool trainable)
 static ed_list *variables_of(ed_layer *layer, int kind, const char *who)
 {
     if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "%s: layer is NULL", who);
-    const ed_list *all = all_variables(layer);
+    ed_list *all = scope_give(all_variables(layer));
     if (!all) return NULL;
     if (!all->size && !layer->built)
         return layer_fail(
             layer, ED_FAILED_PRECONDITION,
             "the layer has no variables before its first ed_forward, which makes them");
-    ed_list **cached = &layer->lists[kind];
-    if (kind != LAYER_ALL && !(*cached && is_current(*cached, all, kind == LAYER_TRAINABLE))) {
-        ed_list *list = select_variables(all, kind == LAYER_TRAINABLE);
-        if (!list) return NULL;
-        ed_release(*cached);
-        *cached = list;
-    }
-    return scope_give(ed_retain(*cached));
+    if (kind == LAYER_ALL) return all;
+    ed_list *list = scope_give(cached_list(layer, kind));
+    if (list && is_current(list, all, kind == LAYER_TRAINABLE)) return list;
+    return scope_give(cache_list(layer, kind, select_variables(all, kind == LAYER_TRAINABLE)));
 }
 
 ed_list *ed_layer_variables(ed_layer *layer)

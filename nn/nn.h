@@ -210,6 +210,10 @@ ed_list *ed_forward_list(ed_layer *layer, ed_list *inputs, const ed_forward_opti
  * All variables of the layer and then of its children, in the order in which they were added. The
  * list is cached, so a call is cheap. Fails for a layer that was never called and so has no
  * variables yet.
+ *
+ * Several threads may use one model after its first ed_forward: call it without .training, and ask
+ * for its variables, weights, children and names. Everything that changes the model needs all of it
+ * alone: the first call, training, adding layers and weights, restoring.
  */
 ed_list *ed_layer_variables(ed_layer *layer);
 
