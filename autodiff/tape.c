@@ -293,22 +293,36 @@ void tape_stop(ed_tape *tape)
     tape->recording = false;
 }
 
-static bool is_alive(const thread_state *owner)
+/* The owner's last act, when nobody finds it as an owner any more. Its other tapes belong to other
+ * threads, and record nothing more. */
+static void free_abandoned(thread_state *self)
 {
-    const thread_state *t = thread_lock_all();
-    while (t && t != owner) t = t->next;
-    thread_unlock_all();
-    return t != NULL;
+    for (ed_listener *l = self->listeners, *outer; l; l = outer) {
+        outer = l->outer;
+        ed_tape *tape = tape_of(l);
+        if (tape && __atomic_load_n(&tape->abandoned, __ATOMIC_ACQUIRE)) tape_destroy(tape);
+    }
 }
 
-/* Another thread can't remove it from the owner's listeners: the owner does so at its next op. */
+/* Leaves the tape to its owner; false if that has ended. */
+static bool abandon(ed_tape *tape)
+{
+    thread_state *owner = thread_lock_all();
+    while (owner && owner->serial != tape->owner) owner = owner->next;
+    if (owner) {
+        owner->at_end = free_abandoned;
+        __atomic_store_n(&tape->abandoned, true, __ATOMIC_RELEASE);
+    }
+    thread_unlock_all();
+    return owner != NULL;
+}
+
+/* Another thread can't remove it from the owner's listeners: the owner does so at its next op, or
+ * when it ends. */
 static void tape_destroy(void *object)
 {
     ed_tape *tape = object;
-    if (tape->recording && tape->owner != thread_self() && is_alive(tape->owner)) {
-        __atomic_store_n(&tape->abandoned, true, __ATOMIC_RELEASE);
-        return;
-    }
+    if (tape->recording && tape->owner != thread_self()->serial && abandon(tape)) return;
     tape_stop(tape);
     tape_clear(tape);
     forget_variables(tape);
@@ -327,7 +341,7 @@ ed_tape *ed_tape_begin_with(const ed_tape_options *options)
     tape->persistent = options && options->persistent;
     tape->watches_accessed = !(options && options->ignore_accessed_variables);
     tape->recording = true;
-    tape->owner = thread_self();
+    tape->owner = thread_self()->serial;
     ed_listen(&tape->listener);
     return tape;
 }
@@ -335,7 +349,7 @@ ed_tape *ed_tape_begin_with(const ed_tape_options *options)
 bool tape_is_ours(const ed_tape *tape, const char *what)
 {
     if (!tape) return ed_fail(ED_INVALID_ARGUMENT, "%s: tape is NULL", what);
-    if (!tape->recording || tape->owner == thread_self()) return true;
+    if (!tape->recording || tape->owner == thread_self()->serial) return true;
     ed_fail(ED_FAILED_PRECONDITION, "%s: the tape records in another thread", what);
     return false;
 }
@@ -367,7 +381,7 @@ bool ed_tape_resume(ed_tape *tape)
     if (tape->recording)
         return ed_fail(ED_FAILED_PRECONDITION, "tape_resume: the tape is already recording"), false;
     tape->recording = true;
-    tape->owner = thread_self();
+    tape->owner = thread_self()->serial;
     ed_listen(&tape->listener);
     return true;
 }

@@ -39,7 +39,7 @@ typedef struct tape_entry {
 struct ed_tape {
     ed_object object;
     ed_listener listener;
-    const thread_state *owner; /* the thread whose ops it records */
+    uint64_t owner; /* the serial number of the thread whose ops it records */
     bool recording, persistent, watches_accessed;
     bool consumed;  /* its one gradient was computed */
     bool broken;    /* out of memory while recording */

@@ -14,7 +14,7 @@
  * whether the object is there. Only "never" is certain.
  */
 
-enum { ROOT_BOUND = 100000, FIRST_SCOPES = HARD(1, 16) };
+enum { ROOT_BOUND = 100000 };
 
 static struct {
     void (*handler)(const char *message, void *user);
@@ -58,17 +58,13 @@ void *ed_scope_hold(void *object)
 }
 
 /* The root scope is made with the first thing that needs it. */
-static bool have_root(thread_state *self)
+static void have_root(thread_state *self)
 {
-    if (self->n_scopes) return true;
-    if (!self->scopes) {
-        self->scopes = memory_alloc(FIRST_SCOPES * sizeof *self->scopes);
-        if (!self->scopes) return false;
-        self->scope_capacity = FIRST_SCOPES;
-    }
+    if (self->n_scopes) return;
+    self->scopes = self->first_scopes;
+    self->scope_capacity = THREAD_FIRST_SCOPES;
     self->scopes[0] = (scope_frame){0};
     self->n_scopes = 1;
-    return true;
 }
 
 static void warn(thread_state *self)
@@ -84,7 +80,9 @@ static void warn(thread_state *self)
 
 static bool make_room(thread_state *self)
 {
-    if (!have_root(self)) return false;
+    if (self == &thread_spare)
+        return ed_fail(ED_OUT_OF_MEMORY, "thread: no memory for the first call of this thread");
+    have_root(self);
     if (self->n_scopes == 1 && self->n_objects >= ROOT_BOUND && !self->warned) warn(self);
     size_t capacity = self->object_capacity ? 2 * self->object_capacity : HARD(1, 256);
     void *objects = memory_grow(self->objects, self->n_objects * sizeof(ed_object *),
@@ -113,18 +111,24 @@ void *scope_give(void *object)
     return object;
 }
 
+static bool grow_scopes(thread_state *self)
+{
+    const size_t n = self->n_scopes, capacity = 2 * n;
+    scope_frame *scopes = memory_alloc(capacity * sizeof *scopes);
+    if (!scopes) return false;
+    memcpy(scopes, self->scopes, n * sizeof *scopes);
+    if (self->scopes != self->first_scopes) memory_free(self->scopes);
+    self->scopes = scopes;
+    self->scope_capacity = (uint32_t)capacity;
+    return true;
+}
+
 ed_scope ed_scope_open(void)
 {
     thread_state *self = thread_self();
-    if (!have_root(self)) return (ed_scope){0};
-    if (self->n_scopes == self->scope_capacity) {
-        size_t capacity = 2 * (size_t)self->scope_capacity;
-        scope_frame *scopes =
-            memory_grow(self->scopes, self->n_scopes * sizeof *scopes, capacity * sizeof *scopes);
-        if (!scopes) return (ed_scope){0};
-        self->scopes = scopes;
-        self->scope_capacity = (uint32_t)capacity;
-    }
+    if (__builtin_expect(self == &thread_spare, 0)) return (ed_scope){thread_open_lost()};
+    have_root(self);
+    if (self->n_scopes == self->scope_capacity && !grow_scopes(self)) return (ed_scope){0};
     self->scopes[self->n_scopes] = (scope_frame){.mark = self->n_objects};
     return (ed_scope){self->n_scopes++};
 }
@@ -159,6 +163,7 @@ void ed_scope_close(ed_scope *scope)
 {
     if (!scope || !scope->depth) return;
     thread_state *self = thread_self();
+    if (__builtin_expect(self == &thread_spare, 0)) thread_close_lost(scope->depth);
     if (~(uintptr_t)__builtin_frame_address(0) < self->barrier.caller) scope_left(self);
     if (scope->depth < self->barrier.depth) {
         close_to(self, self->barrier.depth);
@@ -201,7 +206,7 @@ void scope_thread_end(thread_state *self)
 {
     close_to(self, 0);
     memory_free(self->objects);
-    memory_free(self->scopes);
+    if (self->scopes != self->first_scopes) memory_free(self->scopes);
     self->objects = NULL;
     self->scopes = NULL;
     self->object_capacity = 0;

@@ -22,6 +22,10 @@ static void thread_end(void *state)
     thread_state *self = state;
     thread_current = self; /* destructors of objects run as in the thread's life */
     scope_thread_end(self);
+    pthread_mutex_lock(&lock);
+    self->serial = 0;
+    pthread_mutex_unlock(&lock);
+    if (self->at_end) self->at_end(self);
     memory_thread_end(self);
     unlink_state(self);
     thread_current = NULL;
@@ -33,19 +37,52 @@ static void make_key(void)
     pthread_key_create(&key, thread_end);
 }
 
+/* Of threads whose state can't be had: enough to keep an error. */
+thread_state thread_spare;
+
+/* What such a thread did: its state, once there is one, begins with it. */
+static __thread struct {
+    bool failed;
+    uint32_t scopes;
+} lost;
+
+uint32_t thread_open_lost(void)
+{
+    return ++lost.scopes;
+}
+
+void thread_close_lost(uint32_t depth)
+{
+    if (depth && lost.scopes >= depth) lost.scopes = depth - 1;
+}
+
+/* The scopes hold nothing yet, and have the depths that thread_open_lost said. */
+static void make_up_for_lost(void)
+{
+    for (; lost.scopes; lost.scopes--) ed_scope_open();
+    lost.failed = false;
+    ed_fail(ED_OUT_OF_MEMORY, "thread: no memory for the first call of this thread");
+}
+
 thread_state *thread_make(void)
 {
-    static thread_state spare; /* of threads whose state can't be had: enough to keep an error */
+    static uint64_t serial;
     pthread_once(&once, make_key);
     thread_state *self = calloc(1, sizeof *self);
-    if (!self) return &spare;
+    if (!self) {
+        lost.failed = true;
+        return &thread_spare;
+    }
     pthread_mutex_lock(&lock);
+    self->serial = ++serial;
     self->next = all;
     if (all) all->previous = self;
     all = self;
     pthread_mutex_unlock(&lock);
     pthread_setspecific(key, self);
-    return thread_current = self;
+    thread_current = self;
+    if (lost.failed) make_up_for_lost();
+    return self;
 }
 
 thread_state *thread_lock_all(void)

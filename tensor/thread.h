@@ -6,6 +6,7 @@
 #ifndef EDDY_TENSOR_THREAD_H
 #define EDDY_TENSOR_THREAD_H
 
+#include "tensor/hard.h"
 #include "tensor/tensor.h"
 
 #define MEMORY_SMALL_CLASSES 24 /* size classes of up to 7 KiB, see memory.c */
@@ -18,6 +19,8 @@ typedef struct memory_list {
     struct memory_block *first;
     int count;
 } memory_list;
+
+enum { THREAD_FIRST_SCOPES = HARD(2, 16) }; /* take no memory of their own */
 
 typedef struct scope_frame {
     size_t mark; /* where the scope's objects begin on the stack */
@@ -49,6 +52,7 @@ typedef struct thread_state {
     struct ed_object **objects; /* of all scopes, innermost last */
     size_t n_objects, object_capacity;
     scope_frame *scopes; /* scopes[0] is the root scope */
+    scope_frame first_scopes[THREAD_FIRST_SCOPES];
     uint32_t n_scopes, scope_capacity;
     scope_barrier barrier;
     bool warned;
@@ -66,15 +70,28 @@ typedef struct thread_state {
     struct ed_listener *notified_next;
     bool notifying;
 
+    /* No other thread of the process had this number, as it may have had the address; 0 when the
+     * thread ends. Another thread may set what is called then; both under the lock. */
+    uint64_t serial;
+    void (*at_end)(struct thread_state *self);
+
     struct thread_state *previous, *next;
 } thread_state;
 
 /* The calling thread's state; NULL before its first call. */
 extern __thread thread_state *thread_current __attribute__((tls_model("initial-exec")));
 
-/* Makes the calling thread's state. Never NULL: without memory it is a spare one, which can keep
- * errors and nothing else. */
+/*
+ * Makes the calling thread's state. Never NULL: without memory it is a spare one, which can keep
+ * errors and nothing else. The state that is made once memory is back has an error, and the scopes
+ * that were opened meanwhile.
+ */
 thread_state *thread_make(void);
+extern thread_state thread_spare;
+
+/* The depth of one more scope, or of one less, of a thread that has the spare state. */
+uint32_t thread_open_lost(void);
+void thread_close_lost(uint32_t depth);
 
 static inline thread_state *thread_self(void)
 {
