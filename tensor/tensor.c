@@ -194,6 +194,20 @@ static void leave(void *data, void *user)
     (void)user;
 }
 
+/* Kernels take a bool's byte as the number 0 or 1. */
+static bool are_bools(const uint8_t *bytes, int64_t size)
+{
+    uint8_t any = 0;
+    for (int64_t i = 0; i < size; i++) any |= bytes[i];
+    if (any <= 1) return true;
+    int64_t at = 0;
+    while (bytes[at] <= 1) at++;
+    ed_fail(ED_INVALID_ARGUMENT,
+            "wrap: element %lld is the byte %d; a bool is 0 or 1 (ed_constant_of converts others)",
+            text_nth(at), bytes[at]);
+    return false;
+}
+
 ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
                    void (*deleter)(void *data, void *user), void *user)
 {
@@ -204,6 +218,7 @@ ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
     if ((uintptr_t)data % dtype_size(dtype))
         return ed_fail(ED_INVALID_ARGUMENT, "wrap: data is not aligned to elements of %s",
                        ed_dtype_name(dtype));
+    if (dtype == ED_BOOL && !are_bools(data, size)) return NULL;
     ed_tensor *t = new_header(dtype, (int)shape.count, size);
     if (!t) return NULL;
     t->buffer = memory_buffer_wrap(data, NULL, user);

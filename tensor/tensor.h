@@ -254,7 +254,7 @@ ed_tensor *ed_constant_within(ed_dtype dtype, const void *data, size_t bytes, ed
  * A tensor on the caller's own memory, row-major, without a copy. The memory must not change while
  * a tensor uses it. When the last view of it goes, deleter(data, user) is called, in the thread
  * that released it; on failure it is not called. deleter may be NULL. Fails if data is not aligned
- * to its elements.
+ * to its elements, and if a bool is another byte than 0 and 1.
  */
 ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
                    void (*deleter)(void *data, void *user), void *user);

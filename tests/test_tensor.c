@@ -826,24 +826,55 @@ static void threads(void **state)
     assert_int_equal(ed_memory_stats().live_bytes, bytes);
 }
 
+/* {2, 255} as bools: neither true == true nor not true would hold. */
+static void wrapped_bools_are_0_or_1(void **state)
+{
+    (void)state;
+    static uint8_t bytes[1000], none;
+    ED_SCOPE;
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = i % 3 == 0;
+    ed_tensor *t = ed_wrap(ED_BOOL, bytes, ED_SHAPE(sizeof bytes), NULL, NULL);
+    assert_non_null(t);
+    assert_non_null(ed_wrap(ED_BOOL, &none, ED_SHAPE(0), NULL, NULL));
+    bytes[701] = 2;
+    REFUSED(ed_wrap(ED_BOOL, bytes, ED_SHAPE(sizeof bytes), NULL, NULL),
+            "element 701 is the byte 2");
+    bytes[701] = 255;
+    REFUSED(ed_wrap(ED_BOOL, bytes, ED_SHAPE(10, 100), NULL, NULL), "the byte 255");
+    assert_non_null(ed_constant_of(ED_BOOL, bytes, ED_SHAPE(10, 100)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(constants),       cmocka_unit_test(dtypes),
-        cmocka_unit_test(stored_integers), cmocka_unit_test(halves),
-        cmocka_unit_test(wrapped),         cmocka_unit_test(wrapped_variable),
-        cmocka_unit_test(scalars),         cmocka_unit_test(weak_numbers),
-        cmocka_unit_test(reading),         cmocka_unit_test(scopes),
-        cmocka_unit_test(keeping_many),    cmocka_unit_test(keeping_shared),
-        cmocka_unit_test(references),      cmocka_unit_test(errors),
-        cmocka_unit_test(errors_moved),    cmocka_unit_test(variables),
-        cmocka_unit_test(copy_on_write),   cmocka_unit_test(lists),
+        cmocka_unit_test(constants),
+        cmocka_unit_test(dtypes),
+        cmocka_unit_test(stored_integers),
+        cmocka_unit_test(halves),
+        cmocka_unit_test(wrapped),
+        cmocka_unit_test(wrapped_variable),
+        cmocka_unit_test(scalars),
+        cmocka_unit_test(weak_numbers),
+        cmocka_unit_test(reading),
+        cmocka_unit_test(scopes),
+        cmocka_unit_test(keeping_many),
+        cmocka_unit_test(keeping_shared),
+        cmocka_unit_test(references),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(errors_moved),
+        cmocka_unit_test(variables),
+        cmocka_unit_test(copy_on_write),
+        cmocka_unit_test(lists),
 #ifndef EDDY_SANITIZED
-        cmocka_unit_test(full_cache),      cmocka_unit_test(old_blocks),
+        cmocka_unit_test(full_cache),
+        cmocka_unit_test(old_blocks),
         cmocka_unit_test(near_sizes),
 #endif
-        cmocka_unit_test(statistics),      cmocka_unit_test(failing),
-        cmocka_unit_test(forgotten_scope), cmocka_unit_test(threads),
+        cmocka_unit_test(statistics),
+        cmocka_unit_test(failing),
+        cmocka_unit_test(forgotten_scope),
+        cmocka_unit_test(threads),
+        cmocka_unit_test(wrapped_bools_are_0_or_1),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
