@@ -20,6 +20,10 @@ V      =
 DATA   =
 # The programs that `make test` runs: ONLY='test_shape test_ops'; empty: all.
 ONLY   =
+# What `make test` runs the programs by; where CC compiles for another machine, its qemu.
+EMULATOR =
+# The compiler of programs that the build itself runs, where CC compiles for another machine.
+HOST_CC  = $(CC)
 # How long `make fuzz` runs each target.
 SECONDS = 60
 # Where make install-module puts eddy.so for Lua.
@@ -59,7 +63,7 @@ GOALS := $(filter-out clean help format deps ci-long fuzz,$(or $(MAKECMDGOALS),a
 PARTS := $(if $(GOALS),library)
 NO_LUA := lib configure demo bench interop $(if $(filter command%,$(origin LUA_CFLAGS)),module install-module)
 PARTS += $(if $(filter-out $(NO_LUA),$(GOALS)),lua)
-PARTS += $(if $(filter test,$(GOALS))$(findstring /tests/,$(GOALS)),tests)
+PARTS += $(if $(filter test test-programs,$(GOALS))$(findstring /tests/,$(GOALS)),tests)
 ifneq ($(strip $(PARTS)),)
 include $(PARTS:%=$(OBJ)/%.mk)
 endif
@@ -115,7 +119,7 @@ STAYS      := -Wl,-z,nodelete
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib configure deps test ci-long interop fuzz fuzz_program demo bench module install install-module install-strip check format clean help
+.PHONY: all lib configure deps test test-programs ci-long interop fuzz fuzz_program demo bench module install install-module install-strip check format clean help
 .SECONDARY:
 all: lib $(PROGRAM) $(REPL) $(MODULE)
 
@@ -124,6 +128,7 @@ help:
 	@echo 'make lib                  the library alone: $(OBJ)/libeddy.a and .so'
 	@echo 'make deps                 installs the packages that are missing, through apt; make demo and make test do it too'
 	@echo 'make test                 builds and runs the tests (EDDY_DATA=dir: with MNIST from dir/mnist too)'
+	@echo 'make test-programs        builds them alone, to be run elsewhere'
 	@echo 'make ci-long              what takes hours: the thread sanitizer, clang, HARD=1, fuzzing'
 	@echo 'make interop              files there and back with the TensorFlow, Keras, NumPy and safetensors of PEERS=python'
 	@echo 'make fuzz [SECONDS=600]   readers of files against damaged ones, Lua against any calls, by clang with its libFuzzer'
@@ -212,8 +217,9 @@ $(UNHIDDEN): $(OBJECTS) $(OBJ)/tests/shared_live.o $(OBJ)/tools/unhide
 	$(Q)$(OBJ)/tools/unhide $(@:.so=.o)
 	$(Q)$(CC) -shared $(SANFLAGS) -Wl,-Bsymbolic -Wl,-soname,$(@F) -o $@ $(@:.so=.o) $(LIBS)
 	$(Q)rm $(@:.so=.o)
-$(OBJ)/tools/unhide: $(OBJ)/tools/unhide.o
-	$(Q)$(CC) $(SANFLAGS) -o $@ $<
+$(OBJ)/tools/unhide: tools/unhide.c
+	$(Q)mkdir -p $(@D)
+	$(Q)$(HOST_CC) -O1 -o $@ $<
 $(OBJ)/tests/test_%: $(OBJ)/tests/test_%.o $(TEST_AID) $(UNHIDDEN)
 	$(call say,LD    $@)
 	$(Q)$(CC) -fopenmp -rdynamic $(SANFLAGS) -o $@ $(filter %.o,$^) $(UNHIDDEN) -Wl,-rpath,'$$ORIGIN' $(LIBS) $(CMOCKA_LIBS) -ldl
@@ -324,8 +330,10 @@ $(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.a
 
 # ---- Using
 
-test: $(TESTS) $(OBJ)/libeddy.so
-	$(Q)tools/run_tests.sh '$(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS)))' $(TESTS)
+test-programs: $(TESTS) $(OBJ)/libeddy.so
+
+test: test-programs
+	$(Q)EMULATOR='$(EMULATOR)' tools/run_tests.sh '$(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS)))' $(TESTS)
 
 ci-long:
 	$(Q).ci/long

@@ -1,7 +1,8 @@
 #!/bin/sh
 # run_tests.sh JOBS PROGRAM...: runs test programs, JOBS at a time (empty: as many as cores), each
 # in a process of its own with a time limit. Prints one line for each as it ends, below the output
-# of one that failed; then what was skipped, and how many passed.
+# of one that failed; then what was skipped, and how many passed. From the environment: EDDY_TEST_LIMIT,
+# seconds for each; EMULATOR, the command that runs programs of another machine.
 set -u
 limit=${EDDY_TEST_LIMIT:-600}
 
@@ -11,8 +12,8 @@ one() {
     name=$(basename "${1%%:*}")${part:+ ${part#:}}
     log=$results/$(echo "$name" | tr ' /' '__').log
     start=$(date +%s)
-    # shellcheck disable=SC2086  # no part is no word
-    timeout "$limit" "${1%%:*}" ${part#:} > "$log" 2>&1
+    # shellcheck disable=SC2086  # no emulator and no part are no words
+    timeout "$limit" ${EMULATOR:-} "${1%%:*}" ${part#:} > "$log" 2>&1
     code=$?
     seconds=$(($(date +%s) - start))
     echo "$code ${name%% *}" >> "$results/codes"

@@ -4,6 +4,9 @@
 # --install missing packages are installed by apt, through sudo where that is needed; else, or where
 # that fails, one line names them and the build stops there.
 #
+# CC may compile for another machine (aarch64-linux-gnu-gcc): then the libraries are that machine's,
+# which Debian has for its other architectures, and the build machine's pkg-config is not asked.
+#
 # From the environment: CC, PKG_CONFIG; LZMA, BZIP2: 0 leaves the library out.
 set -eu
 install=
@@ -14,7 +17,6 @@ fi
 part=$1
 out=$2
 CC=${CC:-gcc}
-pkg_config=${PKG_CONFIG:-pkg-config}
 
 stop() {
     echo "eddy: $*" >&2
@@ -46,6 +48,7 @@ need_compiler() {                               # CC may be "ccache gcc -m64": t
         -*) break ;;
         gcc | ccache | clang) need "$word" command -v "$word" ;;
         musl-gcc) need musl-tools command -v "$word" ;;
+        *-linux-gnu-gcc) need "gcc-${word%-gcc}" command -v "$word" ;;
         *) command -v "$word" > /dev/null || stop "CC='$CC': there is no program $word" ;;
         esac
     done
@@ -57,29 +60,70 @@ need_compiler() {                               # CC may be "ccache gcc -m64": t
     *) stop "CC='$CC' is not a C compiler of the family of gcc or clang" ;;
     esac
 }
+look_at_machine() {                             # sets machine; and for another than this one cross, debian, of
+    machine=$($CC -dumpmachine | sed 's/-\(pc\|unknown\)-/-/')
+    here=$(uname -m | sed 's/^ppc64le$/powerpc64le/')
+    cross= debian= of=
+    [ "${machine%%-*}" != "$here" ] || return 0
+    cross=1
+    case $machine in                            # Debian's name of the architecture
+    aarch64-linux-gnu) debian=arm64 ;;
+    powerpc64le-linux-gnu) debian=ppc64el ;;
+    riscv64-linux-gnu) debian=riscv64 ;;
+    esac
+    of=${debian:+:$debian}                      # what the names of its packages end in
+}
+look_for_pkg_config() {
+    pkg_config=${PKG_CONFIG:-}
+    [ -z "$pkg_config" ] || return 0
+    pkg_config=pkg-config
+    if command -v "$machine-pkg-config" > /dev/null; then
+        pkg_config=$machine-pkg-config
+    elif [ -n "$cross" ]; then
+        export PKG_CONFIG_LIBDIR="${PKG_CONFIG_LIBDIR:-/usr/lib/$machine/pkgconfig:/usr/share/pkgconfig}"
+    fi
+}
+emulator() {                                    # the program that runs the machine's programs here
+    [ -z "$cross" ] || echo "qemu-${machine%%-*}" | sed 's/powerpc/ppc/'
+}
+runs() {                                        # runs FLAG: whether a program linked with it starts here
+    dir=$(mktemp -d)
+    code=0
+    echo 'int main(void) { return 0; }' | $CC -x c - -o "$dir/try" "$1" || code=1
+    # shellcheck disable=SC2046  # no emulator is no word
+    [ $code != 0 ] || $(emulator) "$dir/try" || code=1
+    rm -rf "$dir"
+    return $code
+}
 look() {
     missing=
     need_compiler
+    [ -z "$missing" ] || return 0
+    look_at_machine
+    look_for_pkg_config
     need pkg-config command -v "$pkg_config"
     [ -z "$missing" ] || return 0
     case $part in
     library)
         need binutils command -v "$(program objcopy)"
-        need libc6-dev links math.h -lm
-        need libsleef-dev links sleef.h -lsleef
-        need libopenblas-dev "$pkg_config" --exists openblas
-        need zlib1g-dev links zlib.h -lz
-        need libxxhash-dev links xxhash.h -lxxhash
-        [ "${BZIP2:-}" = 0 ] || need libbz2-dev links bzlib.h -lbz2
-        [ "${LZMA:-}" = 0 ] || need liblzma-dev links lzma.h -llzma
+        need "libc6-dev$of" links math.h -lm
+        need "libsleef-dev$of" links sleef.h -lsleef
+        need "libopenblas-dev$of" "$pkg_config" --exists openblas
+        need "zlib1g-dev$of" links zlib.h -lz
+        need "libxxhash-dev$of" links xxhash.h -lxxhash
+        [ "${BZIP2:-}" = 0 ] || need "libbz2-dev$of" links bzlib.h -lbz2
+        [ "${LZMA:-}" = 0 ] || need "liblzma-dev$of" links lzma.h -llzma
         ;;
     lua)
-        need liblua5.4-dev "$pkg_config" --exists lua5.4
-        need libedit-dev "$pkg_config" --exists libedit
+        need "liblua5.4-dev$of" "$pkg_config" --exists lua5.4
+        need "libedit-dev$of" "$pkg_config" --exists libedit
         ;;
     tests)
-        need libcmocka-dev "$pkg_config" --exists cmocka
-        case $CC in *clang*) need libomp-dev links stdio.h -fopenmp ;; esac # gcc brings its own
+        need "libcmocka-dev$of" "$pkg_config" --exists cmocka
+        case $CC in *clang*) need "libomp-dev$of" links stdio.h -fopenmp ;; esac # gcc brings its own
+        [ -z "$cross" ] || need gcc command -v cc # for what is built to be run at once
+        [ -z "$cross" ] || need qemu-user command -v "$(emulator)"
+        [ -z "$cross" ] || need "libgomp1$of" runs -fopenmp
         ;;
     esac
 }
@@ -105,13 +149,19 @@ apt() {                                         # apt-get, which waits for anoth
 }
 install_missing() {
     command -v apt-get > /dev/null || return 0
+    [ -z "$cross" ] || [ -n "$debian" ] || return 0
     [ -z "$as_root" ] || command -v sudo > /dev/null || return 0
+    if [ -n "$debian" ] && ! dpkg --print-foreign-architectures | grep -qx "$debian"; then
+        echo "eddy: adding an architecture:${as_root:+ $as_root} dpkg --add-architecture $debian" >&2
+        $as_root dpkg --add-architecture "$debian" || return 0
+    fi
     echo "eddy: installing what is missing:${as_root:+ $as_root} apt-get install$missing" >&2
     apt update || true
     # shellcheck disable=SC2086  # a list of words on purpose
     apt install -y $missing || true
 }
 
+cross= debian= of=
 look
 while [ -n "$missing" ] && [ -n "$install" ]; do # the first round may have brought only the compiler
     before=$missing
@@ -152,6 +202,8 @@ write_lua() {
 }
 write_tests() {
     echo "CMOCKA_CFLAGS := $($pkg_config --cflags cmocka)"
+    [ -z "$cross" ] || echo "HOST_CC := cc"
+    echo "EMULATOR := $(emulator)"
     echo "CMOCKA_LIBS := $($pkg_config --libs cmocka)"
 }
 mkdir -p "$(dirname "$out")"
