@@ -14,6 +14,8 @@ HARD   =
 # 0: without what reads .npz files that are compressed by LZMA, by bzip2.
 LZMA   =
 BZIP2  =
+# The instruction sets of x86-64 that are built: 'baseline' or 'baseline avx2'; empty: avx512 too.
+ISAS   =
 # 1: show the commands.
 V      =
 # Folder with MNIST in IDX form, for the demo.
@@ -54,7 +56,7 @@ WITHOUT := $(strip $(if $(filter 0,$(LZMA)),LZMA) $(if $(filter 0,$(BZIP2)),BZIP
 # each kind of build.
 CC_NAME := $(subst $(space)-,-,$(strip $(foreach w,$(CC),$(if $(filter -%,$(w)),$(subst /,_,$(w)),$(notdir $(w))))))
 CC_NAME := $(subst =,_,$(subst :,_,$(subst $(comma),_,$(subst $(space),-,$(CC_NAME)))))
-OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HARD),-hard)$(if $(WITHOUT),-without-$(subst $(space),-,$(WITHOUT)))
+OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HARD),-hard)$(if $(WITHOUT),-without-$(subst $(space),-,$(WITHOUT)))$(if $(ISAS),-$(subst $(space),-,$(strip $(ISAS))))
 
 # What the packages say of themselves: each goal needs those of its parts. Only `make deps`, and
 # what begins with it, installs what is missing.
@@ -76,12 +78,14 @@ PUBLIC  := $(patsubst $(OBJ)/include/eddy/eddy.h,$(OBJ)/include/eddy.h,$(HEADERS
            $(OBJ)/include/eddy/places.h $(OBJ)/include/eddy/plain.h $(OBJ)/include/eddy.hpp
 
 # A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
-ISAS         := baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512)
+ALL_SETS     := $(strip baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512))
+SETS         := $(or $(strip $(ISAS)),$(ALL_SETS))
+$(if $(and $(MACHINE),$(subst x$(wordlist 1,$(words $(SETS)),$(ALL_SETS))x,,x$(SETS)x)),$(error eddy: ISAS='$(ISAS)' is not the beginning of '$(ALL_SETS)'))
 ISA_baseline := -DISA=baseline
 ISA_avx2     := -DISA=avx2 -mavx2 -mfma -mf16c
 ISA_avx512   := -DISA=avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512
 
-simd_objects = $(1:%.c=$(OBJ)/%.o) $(foreach isa,$(ISAS),$(patsubst %.simd.c,$(OBJ)/%.$(isa).o,$(filter %.simd.c,$(1))))
+simd_objects = $(1:%.c=$(OBJ)/%.o) $(foreach isa,$(SETS),$(patsubst %.simd.c,$(OBJ)/%.$(isa).o,$(filter %.simd.c,$(1))))
 
 OBJECTS  := $(call simd_objects,$(SOURCES))
 
@@ -109,7 +113,7 @@ CFLAGS      = $(OPT) -g -ffunction-sections -fdata-sections
 SANFLAGS   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED)
 ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenmp-simd -fno-math-errno -fno-trapping-math \
               -ffp-contract=off -I. $(PLACES) $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) \
-              $(if $(HARD),-DEDDY_HARD) $(SIMDFLAGS)
+              $(if $(HARD),-DEDDY_HARD) $(if $(ISAS),-DISA_SETS=$(words $(SETS))) $(SIMDFLAGS)
 LIBS        = $(DEPS_LIBS) -lm -lpthread
 # Only programs' calls say where they stand (tensor/types.h).
 PLACES      = -DEDDY_NO_PLACES
@@ -136,7 +140,7 @@ help:
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
 	@echo 'make check                layout, includes, exported names, mistakes that must not compile, programs against an installation, by hand and by CMake'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt; install-strip: without debug information'
-	@echo 'settings: CC OPT SAN=address,undefined HARD=1 LZMA=0 BZIP2=0 ONLY=test_ops V=1 BUILD PREFIX PEERS SECONDS'
+	@echo 'settings: CC OPT SAN=address,undefined HARD=1 LZMA=0 BZIP2=0 ISAS=baseline ONLY=test_ops EMULATOR V=1 BUILD PREFIX PEERS SECONDS'
 
 # ---- Building
 
@@ -185,7 +189,7 @@ $$(OBJ)/%.$(1).o: %.simd.c
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -MMD -MP -c $$< -o $$@
 endef
-$(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
+$(foreach isa,$(SETS),$(eval $(call isa_rule,$(isa))))
 
 # One relocatable object whose private names are made local: the archive offers what the headers
 # declare, nothing else.

@@ -12,6 +12,9 @@
  *     ISA_DECLARE_TABLE(loops, table, [N])    declares all of them, and
  *     ISA_TABLE(table)                        lists the versions, of a function or a table, by set
  *
+ * The baseline is what every machine of the kind has: SSE2 on x86-64, NEON with fused multiply-add
+ * on aarch64, the compiler's plain vectors elsewhere. Only x86-64 has others.
+ *
  * The environment variable EDDY_ISA (baseline, avx2, avx512) lowers the choice, never raises it
  * beyond the machine.
  */
@@ -25,7 +28,14 @@
 /* The number of an instruction set, and of sets there are: the order of every table of versions. */
 enum { ISA_BASELINE, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 
-#if defined(__x86_64__)
+/* How many of them are built, from the first on; the Makefile's ISAS. */
+#if !defined(ISA_SETS) && defined(__x86_64__)
+#define ISA_SETS 3
+#elif !defined(ISA_SETS)
+#define ISA_SETS 1
+#endif
+
+#if ISA_SETS == 3
 #define ISA_DECLARE(type, name, ...)                                                               \
     type name##_baseline(__VA_ARGS__);                                                             \
     type name##_avx2(__VA_ARGS__);                                                                 \
@@ -41,12 +51,23 @@ enum { ISA_BASELINE, ISA_AVX2, ISA_AVX512, ISA_COUNT };
     (isa_level == ISA_AVX512 ? name##_avx512                                                       \
      : isa_level == ISA_AVX2 ? name##_avx2                                                         \
                              : name##_baseline)
+#elif ISA_SETS == 2
+#define ISA_DECLARE(type, name, ...)                                                               \
+    type name##_baseline(__VA_ARGS__);                                                             \
+    type name##_avx2(__VA_ARGS__)
+#define ISA_DECLARE_TABLE(type, name, ...)                                                         \
+    extern const type name##_baseline __VA_ARGS__, name##_avx2 __VA_ARGS__
+#define ISA_TABLE(name)                                                                            \
+    {                                                                                              \
+        name##_baseline, name##_avx2                                                               \
+    }
+#define ISA_CALL(name) (isa_level == ISA_AVX2 ? name##_avx2 : name##_baseline)
 #else
 #define ISA_DECLARE(type, name, ...)       type name##_baseline(__VA_ARGS__)
 #define ISA_DECLARE_TABLE(type, name, ...) extern const type name##_baseline __VA_ARGS__
 #define ISA_TABLE(name)                                                                            \
     {                                                                                              \
-        name##_baseline, name##_baseline, name##_baseline                                          \
+        name##_baseline                                                                            \
     }
 #define ISA_CALL(name) (name##_baseline)
 #endif
