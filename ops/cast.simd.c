@@ -82,6 +82,9 @@ static void halves_from_floats(int64_t n, const float *from, uint16_t *to)
     for (; i + 8 <= n; i += 8)
         _mm_storeu_si128((__m128i *)(to + i),
                          _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__aarch64__)
+    for (; i + 4 <= n; i += 4)
+        vst1_u16(to + i, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(from + i))));
 #endif
     for (; i < n; i++) to[i] = half_from_float(from[i]);
 }
@@ -94,6 +97,9 @@ static void floats_from_halves(int64_t n, const void *narrow, void *wide)
 #if defined(__F16C__)
     for (; i + 8 <= n; i += 8)
         _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
+#elif defined(__aarch64__)
+    for (; i + 4 <= n; i += 4)
+        vst1q_f32(to + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from + i))));
 #endif
     for (; i < n; i++) to[i] = half_to_float(from[i]);
 }

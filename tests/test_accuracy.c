@@ -91,7 +91,7 @@ TRUE1(maximum, x > y || x != x ? x : y, x > y || x != x ? x : y)
 TRUE1(minimum, x < y || x != x ? x : y, x < y || x != x ? x : y)
 
 /* SLEEF's bounds; on machines without it libm takes its place, whose functions have some more. */
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 #define MARGIN 0
 #else
 #define MARGIN 2

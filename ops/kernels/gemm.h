@@ -5,11 +5,11 @@
  * What a value is. Element c(i,j) is defined by row i of A, column j of B and k alone: k is cut
  * into blocks of equal length (gemm_block), each block is summed in the order of p by fused
  * multiply-adds, and the blocks' sums are added in their order. So the same bits come out for any
- * number of threads, any tiling, any strides, for a row of a batch or the row alone; AVX2 and
- * AVX-512 agree too (the baseline set has no fused multiply-add and rounds more often). Zeros are
- * never skipped: 0 * NaN is NaN.
+ * number of threads, any tiling, any strides, for a row of a batch or the row alone; AVX2, AVX-512
+ * and NEON agree too (x86-64's baseline set has no fused multiply-add and rounds more often). Zeros
+ * are never skipped: 0 * NaN is NaN.
  *
- * With the baseline set larger products are OpenBLAS's (blas.h). Theirs are the same bits for any
+ * With x86-64's baseline set larger products are OpenBLAS's (blas.h). Theirs are the same bits for any
  * number of threads and for a product alone or in a batch; layouts and single rows may differ in
  * the last bits.
  */

@@ -35,7 +35,7 @@
 #if defined(__AVX512F__) || defined(__AVX2__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
-#include <arm_neon.h>
+#include "ops/kernels/neon.h"
 #endif
 
 #if defined(__AVX512F__)

@@ -64,6 +64,8 @@ static inline int64_t least(int64_t a, int64_t b)
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include "ops/kernels/neon.h"
 #endif
 
 #if defined(__AVX512F__)
@@ -84,6 +86,8 @@ static inline lanes multiply(lanes a, lanes b)
     return (lanes)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 #elif defined(__x86_64__)
     return (lanes)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#elif defined(__aarch64__)
+    return (lanes)vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
 #else
     return (a & 0xffffffff) * (b & 0xffffffff);
 #endif

@@ -20,7 +20,7 @@
 #include "ops/kernels/vector_base.h"
 
 /* The called functions: VECTOR_CALL1(exp, u10) defines call_exp_f32 and call_exp_f64. */
-#if defined(VECTOR_AVX512) || defined(VECTOR_AVX2) || defined(VECTOR_SSE2)
+#if defined(VECTOR_AVX512) || defined(VECTOR_AVX2) || defined(VECTOR_SSE2) || defined(VECTOR_NEON)
 #include <sleef.h>
 #if defined(VECTOR_AVX512)
 #define VECTOR_CALLED_F32(name, ulp) Sleef_##name##f16_##ulp##avx512f
@@ -32,6 +32,11 @@
 #define VECTOR_CALLED_F64(name, ulp) Sleef_##name##d4_##ulp##avx2
 #define VECTOR_NATIVE_F32            __m256
 #define VECTOR_NATIVE_F64            __m256d
+#elif defined(VECTOR_NEON)
+#define VECTOR_CALLED_F32(name, ulp) Sleef_##name##f4_##ulp##advsimd
+#define VECTOR_CALLED_F64(name, ulp) Sleef_##name##d2_##ulp##advsimd
+#define VECTOR_NATIVE_F32            float32x4_t
+#define VECTOR_NATIVE_F64            float64x2_t
 #else
 #define VECTOR_CALLED_F32(name, ulp) Sleef_##name##f4_##ulp##sse2
 #define VECTOR_CALLED_F64(name, ulp) Sleef_##name##d2_##ulp##sse2

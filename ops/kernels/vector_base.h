@@ -16,7 +16,7 @@
  * place where the sets compute differently: the compiler contracts nothing by itself
  * (-ffp-contract=off).
  *
- * VECTOR_PORTABLE makes x86-64 take the path of machines that are not known here.
+ * VECTOR_PORTABLE makes every machine take the path of those that are not known here.
  */
 #ifndef EDDY_OPS_KERNELS_VECTOR_BASE_H
 #define EDDY_OPS_KERNELS_VECTOR_BASE_H
@@ -38,11 +38,16 @@
 #define VECTOR_SSE2  1
 #define VECTOR_BYTES 16
 #endif
+#elif defined(__aarch64__) && !defined(VECTOR_PORTABLE)
+#include "ops/kernels/neon.h"
+#define VECTOR_NEON  1
+#define VECTOR_BYTES 16
 #else
 #define VECTOR_BYTES 16
 #endif
 
-#if defined(VECTOR_AVX512) || defined(VECTOR_AVX2) || defined(__FP_FAST_FMAF)
+#if defined(VECTOR_AVX512) || defined(VECTOR_AVX2) || defined(VECTOR_NEON) ||                      \
+    defined(__FP_FAST_FMAF)
 #define VECTOR_FMA 1
 #endif
 
@@ -114,6 +119,10 @@ VECTOR_INLINE vf32 vload_part_f32(const float *from, int64_t n)
 #elif defined(VECTOR_AVX2)
     const vi32 lane = {0, 1, 2, 3, 4, 5, 6, 7};
     return (vf32)_mm256_maskload_ps(from, (__m256i)(lane < (int32_t)n));
+#elif defined(VECTOR_NEON)
+    if (n == 1) return (vf32)vsetq_lane_f32(*from, vdupq_n_f32(0), 0);
+    const float32x4_t two = vcombine_f32(vld1_f32(from), vdup_n_f32(0));
+    return (vf32)(n == 2 ? two : vld1q_lane_f32(from + 2, two, 2));
 #else
     vf32 x = {0};
     for (int64_t i = 0; i < n; i++) x[i] = from[i];
@@ -127,6 +136,9 @@ VECTOR_INLINE vf64 vload_part_f64(const double *from, int64_t n)
 #elif defined(VECTOR_AVX2)
     const vi64 lane = {0, 1, 2, 3};
     return (vf64)_mm256_maskload_pd(from, (__m256i)(lane < n));
+#elif defined(VECTOR_NEON)
+    (void)n;
+    return (vf64)vcombine_f64(vld1_f64(from), vdup_n_f64(0));
 #else
     vf64 x = {0};
     for (int64_t i = 0; i < n; i++) x[i] = from[i];
@@ -140,6 +152,13 @@ VECTOR_INLINE void vstore_part_f32(float *to, vf32 x, int64_t n)
 #elif defined(VECTOR_AVX2)
     const vi32 lane = {0, 1, 2, 3, 4, 5, 6, 7};
     _mm256_maskstore_ps(to, (__m256i)(lane < (int32_t)n), (__m256)x);
+#elif defined(VECTOR_NEON)
+    if (n == 1) {
+        *to = x[0];
+        return;
+    }
+    vst1_f32(to, vget_low_f32((float32x4_t)x));
+    if (n == 3) to[2] = x[2];
 #else
     for (int64_t i = 0; i < n; i++) to[i] = x[i];
 #endif
@@ -151,6 +170,9 @@ VECTOR_INLINE void vstore_part_f64(double *to, vf64 x, int64_t n)
 #elif defined(VECTOR_AVX2)
     const vi64 lane = {0, 1, 2, 3};
     _mm256_maskstore_pd(to, (__m256i)(lane < n), (__m256d)x);
+#elif defined(VECTOR_NEON)
+    (void)n;
+    *to = x[0];
 #else
     for (int64_t i = 0; i < n; i++) to[i] = x[i];
 #endif
@@ -172,6 +194,8 @@ VECTOR_INLINE vf32 vselect_f32(vi32 mask, vf32 a, vf32 b)
 #elif defined(VECTOR_SSE2)
     __m128 m = (__m128)mask;
     return (vf32)_mm_or_ps(_mm_and_ps(m, (__m128)a), _mm_andnot_ps(m, (__m128)b));
+#elif defined(VECTOR_NEON)
+    return (vf32)vbslq_f32((uint32x4_t)mask, (float32x4_t)a, (float32x4_t)b);
 #else
     return (vf32)((mask & (vi32)a) | (~mask & (vi32)b));
 #endif
@@ -183,6 +207,8 @@ VECTOR_INLINE vf64 vselect_f64(vi64 mask, vf64 a, vf64 b)
 #elif defined(VECTOR_SSE2)
     __m128d m = (__m128d)mask;
     return (vf64)_mm_or_pd(_mm_and_pd(m, (__m128d)a), _mm_andnot_pd(m, (__m128d)b));
+#elif defined(VECTOR_NEON)
+    return (vf64)vbslq_f64((uint64x2_t)mask, (float64x2_t)a, (float64x2_t)b);
 #else
     return (vf64)((mask & (vi64)a) | (~mask & (vi64)b));
 #endif
@@ -198,6 +224,8 @@ VECTOR_INLINE _Bool vall_i64(vi64 mask)
     return _mm256_movemask_pd((__m256d)mask) == 0xf;
 #elif defined(VECTOR_SSE2)
     return _mm_movemask_pd((__m128d)mask) == 0x3;
+#elif defined(VECTOR_NEON)
+    return vminvq_u32((uint32x4_t)mask) != 0;
 #else
     return (mask[0] & mask[1]) != 0;
 #endif
@@ -210,6 +238,8 @@ VECTOR_INLINE _Bool vall_i32(vi32 mask)
     return _mm256_movemask_ps((__m256)mask) == 0xff;
 #elif defined(VECTOR_SSE2)
     return _mm_movemask_ps((__m128)mask) == 0xf;
+#elif defined(VECTOR_NEON)
+    return vminvq_u32((uint32x4_t)mask) != 0;
 #else
     int32_t all = -1;
     for (int i = 0; i < VECTOR_F32; i++) all &= mask[i];
@@ -237,7 +267,8 @@ VECTOR_INLINE vf64 vcopysign_f64(vf64 x, vf64 y)
 #define vabs(x)         VECTOR_CHOOSE(vabs, x)(x)
 #define vcopysign(x, y) VECTOR_CHOOSE(vcopysign, x)(x, y)
 
-/* a > b ? a : b and a < b ? a : b, one instruction each. */
+/* a > b ? a : b and a < b ? a : b: one instruction each on x86-64. NEON's own maximum is NaN where
+ * either is. */
 #if defined(VECTOR_AVX512)
 #define VECTOR_MINMAX(name, bits, type) (vf##bits) _mm512_##name((type)a, (type)b)
 #define VECTOR_FLOATS                   __m512
@@ -328,6 +359,8 @@ VECTOR_INLINE vf32 vfma_f32(vf32 a, vf32 b, vf32 c)
     return (vf32)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 #elif defined(VECTOR_AVX2)
     return (vf32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(VECTOR_NEON)
+    return (vf32)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #elif defined(VECTOR_FMA)
     vf32 r;
     for (int i = 0; i < VECTOR_F32; i++) r[i] = __builtin_fmaf(a[i], b[i], c[i]);
@@ -342,6 +375,8 @@ VECTOR_INLINE vf64 vfma_f64(vf64 a, vf64 b, vf64 c)
     return (vf64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
 #elif defined(VECTOR_AVX2)
     return (vf64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(VECTOR_NEON)
+    return (vf64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 #elif defined(VECTOR_FMA)
     vf64 r;
     for (int i = 0; i < VECTOR_F64; i++) r[i] = __builtin_fma(a[i], b[i], c[i]);
@@ -362,6 +397,8 @@ VECTOR_INLINE vf32 vsqrt_f32(vf32 x)
     return (vf32)_mm256_sqrt_ps((__m256)x);
 #elif defined(VECTOR_SSE2)
     return (vf32)_mm_sqrt_ps((__m128)x);
+#elif defined(VECTOR_NEON)
+    return (vf32)vsqrtq_f32((float32x4_t)x);
 #else
     for (int i = 0; i < VECTOR_F32; i++) x[i] = sqrtf(x[i]);
     return x;
@@ -375,6 +412,8 @@ VECTOR_INLINE vf64 vsqrt_f64(vf64 x)
     return (vf64)_mm256_sqrt_pd((__m256d)x);
 #elif defined(VECTOR_SSE2)
     return (vf64)_mm_sqrt_pd((__m128d)x);
+#elif defined(VECTOR_NEON)
+    return (vf64)vsqrtq_f64((float64x2_t)x);
 #else
     for (int i = 0; i < VECTOR_F64; i++) x[i] = sqrt(x[i]);
     return x;
@@ -396,37 +435,51 @@ VECTOR_INLINE vf64 vrsqrt_f64(vf64 x)
  * rounds to zero keep the sign. Without instructions for it: adding and subtracting 2^23 (2^52)
  * rounds, and from there on all is whole.
  */
-#if defined(VECTOR_AVX512) || defined(VECTOR_AVX2)
 #if defined(VECTOR_AVX512)
-#define VECTOR_ROUND_F32(x, how) (vf32) _mm512_roundscale_ps((__m512)(x), how)
-#define VECTOR_ROUND_F64(x, how) (vf64) _mm512_roundscale_pd((__m512d)(x), how)
-#else
-#define VECTOR_ROUND_F32(x, how) (vf32) _mm256_round_ps((__m256)(x), how)
-#define VECTOR_ROUND_F64(x, how) (vf64) _mm256_round_pd((__m256d)(x), how)
+#define VECTOR_ROUND_F32(x, how) (vf32) _mm512_roundscale_ps((__m512)(x), VECTOR_##how)
+#define VECTOR_ROUND_F64(x, how) (vf64) _mm512_roundscale_pd((__m512d)(x), VECTOR_##how)
+#elif defined(VECTOR_AVX2)
+#define VECTOR_ROUND_F32(x, how) (vf32) _mm256_round_ps((__m256)(x), VECTOR_##how)
+#define VECTOR_ROUND_F64(x, how) (vf64) _mm256_round_pd((__m256d)(x), VECTOR_##how)
+#elif defined(VECTOR_NEON)
+#define VECTOR_ROUND_F32(x, how) (vf32) VECTOR_##how##_F32((float32x4_t)(x))
+#define VECTOR_ROUND_F64(x, how) (vf64) VECTOR_##how##_F64((float64x2_t)(x))
+#define VECTOR_NEAREST_F32       vrndnq_f32
+#define VECTOR_NEAREST_F64       vrndnq_f64
+#define VECTOR_DOWN_F32          vrndmq_f32
+#define VECTOR_DOWN_F64          vrndmq_f64
+#define VECTOR_UP_F32            vrndpq_f32
+#define VECTOR_UP_F64            vrndpq_f64
 #endif
+#if defined(VECTOR_AVX512) || defined(VECTOR_AVX2)
+#define VECTOR_NEAREST (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define VECTOR_DOWN    (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
+#define VECTOR_UP      (_MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
+#endif
+#if defined(VECTOR_ROUND_F32)
 VECTOR_INLINE vf32 vrint_f32(vf32 x)
 {
-    return VECTOR_ROUND_F32(x, _MM_FROUND_TO_NEAREST_INT | 8);
+    return VECTOR_ROUND_F32(x, NEAREST);
 }
 VECTOR_INLINE vf64 vrint_f64(vf64 x)
 {
-    return VECTOR_ROUND_F64(x, _MM_FROUND_TO_NEAREST_INT | 8);
+    return VECTOR_ROUND_F64(x, NEAREST);
 }
 VECTOR_INLINE vf32 vfloor_f32(vf32 x)
 {
-    return VECTOR_ROUND_F32(x, _MM_FROUND_TO_NEG_INF | 8);
+    return VECTOR_ROUND_F32(x, DOWN);
 }
 VECTOR_INLINE vf64 vfloor_f64(vf64 x)
 {
-    return VECTOR_ROUND_F64(x, _MM_FROUND_TO_NEG_INF | 8);
+    return VECTOR_ROUND_F64(x, DOWN);
 }
 VECTOR_INLINE vf32 vceil_f32(vf32 x)
 {
-    return VECTOR_ROUND_F32(x, _MM_FROUND_TO_POS_INF | 8);
+    return VECTOR_ROUND_F32(x, UP);
 }
 VECTOR_INLINE vf64 vceil_f64(vf64 x)
 {
-    return VECTOR_ROUND_F64(x, _MM_FROUND_TO_POS_INF | 8);
+    return VECTOR_ROUND_F64(x, UP);
 }
 #else
 VECTOR_INLINE vf32 vrint_f32(vf32 x)
