@@ -61,7 +61,7 @@ OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HAR
 # What the packages say of themselves: each goal needs those of its parts. Only `make deps`, and
 # what begins with it, installs what is missing.
 SETUP := CC='$(CC)' tools/setup.sh
-GOALS := $(filter-out clean help format deps ci-long fuzz,$(or $(MAKECMDGOALS),all))
+GOALS := $(filter-out clean help format deps ci-long fuzz objects,$(or $(MAKECMDGOALS),all))
 PARTS := $(if $(GOALS),library)
 NO_LUA := lib configure demo bench interop $(if $(filter command%,$(origin LUA_CFLAGS)),module install-module)
 PARTS += $(if $(filter-out $(NO_LUA),$(GOALS)),lua)
@@ -123,7 +123,7 @@ STAYS      := -Wl,-z,nodelete
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib configure deps test test-programs ci-long interop fuzz fuzz_program demo bench module install install-module install-strip check format clean help
+.PHONY: all lib objects configure deps test test-programs ci-long interop fuzz fuzz_program demo bench module install install-module install-strip check format clean help
 .SECONDARY:
 all: lib $(PROGRAM) $(REPL) $(MODULE)
 
@@ -168,6 +168,10 @@ $(OBJ)/include/eddy.hpp: eddy.hpp
 
 $(OBJ)/library.mk $(OBJ)/lua.mk $(OBJ)/tests.mk: tools/setup.sh
 	$(Q)$(SETUP) $(if $(filter demo test,$(GOALS)),--install) $(basename $(@F)) $@
+
+# The library's objects alone, for a compiler whose libraries are not there: MACHINE and DEPS_CFLAGS
+# are to be given.
+objects: $(OBJECTS)
 
 # For CMake: what the library needs is in $(OBJ)/library.mk.
 configure: $(OBJ)/library.mk
