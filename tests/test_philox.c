@@ -360,6 +360,8 @@ static bool library_is_followed(void)
 {
 #if defined(__GLIBC__) && defined(__x86_64__)
     return __builtin_cpu_supports("fma");
+#elif defined(__GLIBC__) && defined(__aarch64__)
+    return true;
 #else
     return false;
 #endif
