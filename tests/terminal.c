@@ -128,7 +128,7 @@ void start_with(const char *const *words, const char *const *variables)
     if (!terminal.child) {
         set_environment(variables);
         if (chdir(home)) _exit(126);
-        execv(program, (char *const *)words);
+        execute(program, (char *const *)words);
         _exit(127);
     }
     expect("> ");
@@ -171,8 +171,9 @@ int run(const char *words)
     char command[16384], out[512], err[512];
     snprintf(out, sizeof out, "%s/out", home);
     snprintf(err, sizeof err, "%s/err", home);
-    snprintf(command, sizeof command, "cd '%s' && HOME='%s' LC_ALL=C.UTF-8 '%s' %s > '%s' 2> '%s'",
-             home, home, program, words, out, err);
+    snprintf(command, sizeof command,
+             "cd '%s' && HOME='%s' LC_ALL=C.UTF-8 $EMULATOR '%s' %s > '%s' 2> '%s'", home, home,
+             program, words, out, err);
     int status = system(command);
     assert_true(WIFEXITED(status));
     read_all(out, printed, sizeof printed);

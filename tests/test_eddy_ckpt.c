@@ -28,7 +28,7 @@ static void in_child(const char *out, char *const *words)
     int o = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     int e = open("stderr", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (o < 0 || e < 0 || dup2(o, 1) < 0 || dup2(e, 2) < 0) _exit(126);
-    execv(program, words);
+    execute(program, words);
     _exit(127);
 }
 

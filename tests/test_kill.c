@@ -11,6 +11,7 @@
  * of each test, where it is to be another than the usual one.
  */
 #include "io/bundle.h"
+#include "tests/folders.h"
 #include "tests/training.h"
 #include <dirent.h>
 #include <signal.h>
@@ -69,7 +70,8 @@ static pid_t start(const char *folder, const char *kind, int *output)
     if (!child) {
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
-        execl("/proc/self/exe", "test_kill", folder, kind, (char *)NULL);
+        const char *words[] = {"test_kill", folder, kind, NULL};
+        execute(built("tests/test_kill"), (char *const *)words);
         _exit(127);
     }
     close(ends[1]);
@@ -118,7 +120,7 @@ static int64_t check_newest(const char *folder)
     return path ? check_whole(path) : 0;
 }
 
-static int names_in(const char *folder, const char *part)
+static int count_names(const char *folder, const char *part)
 {
     int n = 0;
     DIR *dir = opendir(folder);
@@ -173,8 +175,8 @@ static void killed(void **state)
             assert_int_equal(saved, STEPS);
             trainings++;
             /* what killed ones left behind is gone, and only what is to be kept is there */
-            assert_int_equal(names_in(folder, ".tmp."), 0);
-            assert_int_equal(names_in(folder, ".index"), 2);
+            assert_int_equal(count_names(folder, ".tmp."), 0);
+            assert_int_equal(count_names(folder, ".index"), 2);
             remove_folder(folder);
             step = 0;
             continue;
@@ -277,7 +279,7 @@ static void overwritten(const char *kind)
         longest = next_longest(longest, told);
         step = saved;
     }
-    assert_in_range(names_in(folder, ".tmp."), 0, 6); /* of the last ones that were killed */
+    assert_in_range(count_names(folder, ".tmp."), 0, 6); /* of the last ones that were killed */
     remove_folder(folder);
     print_message("%lld kills, %lld of them before the first save; %lld saves\n", (long long)count,
                   (long long)none, (long long)step);

@@ -28,7 +28,7 @@ static void in_child(const char *output, char *const *words)
 {
     int to = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (to < 0 || dup2(to, 1) < 0 || dup2(to, 2) < 0 || chdir(folder_root)) _exit(126);
-    execv(program, words);
+    execute(program, words);
     _exit(127);
 }
 

@@ -85,8 +85,8 @@ static int run_trial(const char *name)
 static int try(const char *settings, const char *name, char *printed, size_t room)
 {
     char command[4300];
-    snprintf(command, sizeof command, "%s '%s' %s 2>&1", settings, built("tests/test_memory"),
-             name);
+    snprintf(command, sizeof command, "%s $EMULATOR '%s' %s 2>&1", settings,
+             built("tests/test_memory"), name);
     FILE *child = popen(command, "r");
     assert_non_null(child);
     printed[fread(printed, 1, room - 1, child)] = 0;

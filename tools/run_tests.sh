@@ -2,7 +2,7 @@
 # run_tests.sh JOBS PROGRAM...: runs test programs, JOBS at a time (empty: as many as cores), each
 # in a process of its own with a time limit. Prints one line for each as it ends, below the output
 # of one that failed; then what was skipped, and how many passed. From the environment: EDDY_TEST_LIMIT,
-# seconds for each; EMULATOR, the command that runs programs of another machine.
+# seconds for each; EMULATOR, the command that runs programs of another machine, for tests too.
 set -u
 limit=${EDDY_TEST_LIMIT:-600}
 
