@@ -2,7 +2,7 @@
 # Settings, all to be given on the command line: make CC=clang SAN=address,undefined V=1 test
 CC     = gcc
 # The C++ compiler, for the tests; the library needs none.
-CXX    = $(subst gcc,g++,$(subst clang,clang++,$(CC)))
+CXX    = $(patsubst cc,c++,$(subst gcc,g++,$(subst clang,clang++,$(CC))))
 PREFIX = /usr/local
 BUILD  = build
 # Kernels and what every call of an op passes through take -O3 for -O2.
@@ -60,7 +60,7 @@ OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HAR
 
 # What the packages say of themselves: each goal needs those of its parts. Only `make deps`, and
 # what begins with it, installs what is missing.
-SETUP := CC='$(CC)' tools/setup.sh
+SETUP := CC='$(CC)' CXX='$(CXX)' tools/setup.sh
 GOALS := $(filter-out clean help format deps ci-long fuzz objects,$(or $(MAKECMDGOALS),all))
 PARTS := $(if $(GOALS),library)
 NO_LUA := lib configure demo bench interop $(if $(filter command%,$(origin LUA_CFLAGS)),module install-module)
@@ -140,7 +140,7 @@ help:
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
 	@echo 'make check                layout, includes, exported names, mistakes that must not compile, programs against an installation, by hand and by CMake'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt; install-strip: without debug information'
-	@echo 'settings: CC OPT SAN=address,undefined HARD=1 LZMA=0 BZIP2=0 ISAS=baseline ONLY=test_ops EMULATOR V=1 BUILD PREFIX PEERS SECONDS'
+	@echo 'settings: CC CXX OPT SAN=address,undefined HARD=1 LZMA=0 BZIP2=0 ISAS=baseline ONLY=test_ops EMULATOR V=1 BUILD PREFIX PEERS SECONDS'
 
 # ---- Building
 
@@ -247,13 +247,13 @@ $(OBJ)/tests/test_eddy_ckpt: $(PROGRAM)
 $(OBJ)/tests/test_lua_examples: $(REPL)
 
 # C++: each program by $(CXX), and by clang++ too where it is there, in the language of 2017 and of
-# 2020. docs/cpp.md is a program too: its snippets, one after the other.
+# 2020. Snippets of docs/cpp.md and README.md are programs too, one after the other.
 CXX_ALL := $(CXX)
 ifeq ($(SAN)$(findstring clang,$(CXX)),)
 CXX_ALL += $(notdir $(shell command -v clang++))
 endif
 CPP_17  := check first
-CPP_20  := check first spirals manual
+CPP_20  := check first spirals manual readme
 CPP_ALL :=
 define cpp_rule
 CPP_ALL += $$(patsubst %,$(OBJ)/tests/cpp/$(2)/%,$$(CPP_$(1)))
@@ -268,8 +268,10 @@ cpp_link  = $(if $(V),,@echo '  C++   $(@:$(OBJ)/%=%)';) mkdir -p $(@D) &&
 CPP_FLAGS = -O1 -g -Wall -Wextra -pedantic -Wshadow -Werror $(SANFLAGS) -I$(OBJ)/include $< -o $@ -L$(OBJ) -leddy -Wl,-rpath,'$$ORIGIN/../../..'
 $(foreach std,17 20,$(foreach cxx,$(CXX_ALL),$(eval $(call cpp_rule,$(std),$(notdir $(lastword $(filter-out -%,$(cxx))))-$(std),$(cxx)))))
 $(OBJ)/tests/test_cpp: $(CPP_ALL)
-$(OBJ)/tests/cpp/manual.cc: docs/cpp.md tests/cpp/manual.awk
-	$(Q)mkdir -p $(@D) && awk -f tests/cpp/manual.awk $< > $@
+$(OBJ)/tests/cpp/manual.cc: docs/cpp.md
+$(OBJ)/tests/cpp/readme.cc: README.md
+$(OBJ)/tests/cpp/%.cc: tests/cpp/manual.awk
+	$(Q)mkdir -p $(@D) && awk -f $< $(filter %.md,$^) > $@
 
 # Lua: the module that a stock Lua loads, and the program, which is the module and a prompt. Symbols
 # of Lua itself come from whoever loads the module.
@@ -401,7 +403,7 @@ install-strip: install
 	$(STRIP) --strip-debug $(AT)/lib/libeddy.a
 
 format:
-	clang-format -i $$(git ls-files '*.c' '*.h')
+	clang-format -i $$(git ls-files '*.c' '*.h' '*.cc' '*.hpp')
 
 clean:
 	rm -rf $(BUILD)

@@ -488,8 +488,8 @@ class tensor : public any_tensor
     tensor(const variable &v);
 };
 
-/* What stands where functions take a tensor: a tensor, a variable, a number, a pointer of C's. Lives
- * for one call. */
+/* What stands where functions take a tensor: a tensor, a variable, a number, a pointer of C's.
+ * Lives for one call. */
 class operand
 {
   public:
@@ -1072,8 +1072,8 @@ EDDY_CALL2(list_concat)
 
 /* ---- Operators ------------------------------------------------------------------------------- */
 
-/* a + b, a - b, a * b, a / b (floats), a % b (floor_mod), -x; one of two may be a number. Comparisons
- * have names: equal(a, b), less(a, b). */
+/* a + b, a - b, a * b, a / b (floats), a % b (floor_mod), -x; one of two may be a number.
+ * Comparisons have names: equal(a, b), less(a, b). */
 inline tensor operator+(operand a, operand b)
 {
     return add(a, b, a.here());
@@ -1234,6 +1234,27 @@ inline tensor constant(const std::vector<bool> &elements, detail::place here = E
     return constant(detail::row_of<bool>(elements), here);
 }
 
+/* A tensor on the elements of a vector, which are not copied. */
+template <class T>
+tensor wrap(std::vector<T> elements, const ints &sizes, detail::place here = EDDY_HERE)
+{
+    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements to be used");
+    if (elements.empty()) return constant(elements, sizes, here);
+    auto owner = std::make_unique<std::vector<T>>(std::move(elements));
+    const auto free = [](void *, void *user) { delete static_cast<std::vector<T> *>(user); };
+    return detail::call(here, [&] {
+        int64_t size = 1;
+        for (const int64_t n : sizes) size *= n;
+        if (size != static_cast<int64_t>(owner->size()))
+            return static_cast<ed_tensor *>(ed_fail(
+                ED_INVALID_ARGUMENT, "wrap: the vector has %zu elements, the shape takes %lld",
+                owner->size(), static_cast<long long>(size)));
+        ed_tensor *x = ed_wrap(dtype_of<T>(), owner->data(), sizes, free, owner.get());
+        if (x) owner.release();
+        return x;
+    });
+}
+
 /* The same of elements on the spot: constant<float>({1, 2, 3, 4}, {2, 2}). */
 template <class T>
 tensor constant(std::initializer_list<T> elements, const ints &sizes,
@@ -1286,8 +1307,8 @@ class variable : public any_tensor
     {
     }
 
-    /* One that exists already: an entry of layer.variables(). Empty, with an error, for a tensor that
-     * is no variable. */
+    /* One that exists already: an entry of layer.variables(). Empty, with an error, for a tensor
+     * that is no variable. */
     static variable from(const any_tensor &x, detail::place here = EDDY_HERE)
     {
         variable v;
@@ -1549,6 +1570,14 @@ class layer : public detail::handle<ed_layer>
     {
         return detail::call(here, [&] { return ed_layer_find_child(get(), name.get()); });
     }
+    EDDY_METHOD(layer, parent, ed_layer_parent)
+
+    /* Its own weights, without its children's. */
+    size_t weight_count() const { return static_cast<size_t>(ed_layer_weight_count(get())); }
+    variable weight(int64_t i, detail::place here = EDDY_HERE) const
+    {
+        return variable::from(detail::call(here, [&] { return ed_layer_weight(get(), i); }), here);
+    }
 
   private:
     static ed_forward_options given(const forward_options &options)
@@ -1649,10 +1678,19 @@ class custom_layer
     variable add_weight(const detail::text &name, const ints &sizes,
                         const weight_options &options = {}, detail::place here = EDDY_HERE)
     {
-        return variable::from(detail::call(here, [&] {
-            const ed_weight_options o = options.c();
-            return ed_layer_add_weight_with(self_, name.get(), sizes, &o);
-        }));
+        return variable::from(detail::call(here,
+                                           [&] {
+                                               const ed_weight_options o = options.c();
+                                               return ed_layer_add_weight_with(self_, name.get(),
+                                                                               sizes, &o);
+                                           }),
+                              here);
+    }
+    variable adopt_weight(const detail::text &name, const variable &v,
+                          detail::place here = EDDY_HERE)
+    {
+        return variable::from(
+            detail::call(here, [&] { return ed_layer_adopt_weight(self_, name.get(), v); }), here);
     }
     layer add_child(const layer &child, detail::place here = EDDY_HERE)
     {
@@ -1882,6 +1920,7 @@ class dataset : public detail::handle<ed_dataset>
         });
     }
 
+    EDDY_METHOD(bool, rewind, ed_dataset_rewind)
     int64_t rows() const { return ed_dataset_rows(get()); }
     int64_t batches() const { return ed_dataset_batches(get()); }
     EDDY_METHOD(tensor, x, ed_dataset_x)
@@ -1949,6 +1988,15 @@ class archive : public detail::handle<ed_archive>
     std::string name(int64_t i, detail::place here = EDDY_HERE) const
     {
         return detail::call(here, [&] { return ed_archive_name(get(), i); });
+    }
+    std::string dtype(int64_t i, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_archive_dtype(get(), i); });
+    }
+    ints shape(int64_t i) const { return ed_archive_shape(get(), i); }
+    bool verify(int64_t i, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_archive_verify(get(), i); });
     }
     int64_t find(const detail::text &name) const { return ed_archive_find(get(), name.get()); }
     tensor operator[](const detail::text &name) const

@@ -1,6 +1,6 @@
 /*
  * eddy.hpp as its users meet it: its own tests, the programs of examples/cpp, and every snippet of
- * docs/cpp.md, each as every compiler made it in the language of 2017 and of 2020 (Makefile).
+ * docs/cpp.md and README.md, each as every compiler made it in the language of 2017 and of 2020.
  */
 #include "tests/folders.h"
 #include <fcntl.h>
@@ -147,12 +147,24 @@ static void the_manual(void **state)
     each("20", the_manual_is_right);
 }
 
+static void readme_runs(const char *build)
+{
+    run(build, "readme", NULL);
+    assert_non_null(strstr(printed, "variable \"dense/kernel\" float32 [3, 1]\n"));
+}
+
+static void the_readme(void **state)
+{
+    (void)state;
+    each("20", readme_runs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_own_tests), cmocka_unit_test(first),
         cmocka_unit_test(spirals),       cmocka_unit_test(none_is_forgotten),
-        cmocka_unit_test(the_manual),
+        cmocka_unit_test(the_manual),    cmocka_unit_test(the_readme),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

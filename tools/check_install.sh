@@ -59,6 +59,14 @@ if [ -n "$cxx" ]; then
     ! grep '^#define ed_[a-z0-9_]*(' "$folder/macros" || { echo "check: these macros must not be there in C++" >&2; exit 1; }
 fi
 
+# eddy.hpp is installed too.
+if [ -n "$cxx" ]; then
+    build "examples/cpp/first.cc" "$CXX -std=c++17 $cflags examples/cpp/first.cc $libs -o '$place/first_cpp'"
+    try "it runs" env LD_LIBRARY_PATH="$place/lib" "$place/first_cpp"
+    build "the same with libeddy.a" "$CXX -std=c++17 $cflags examples/cpp/first.cc $archive -o '$place/first_cpp'"
+    try "it runs" "$place/first_cpp"
+fi
+
 # ---- Headers
 
 # No warning comes from a macro, in any of the languages that the header takes.

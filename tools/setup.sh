@@ -7,7 +7,7 @@
 # CC may compile for another machine (aarch64-linux-gnu-gcc): then the libraries are that machine's,
 # which Debian has for its other architectures, and the build machine's pkg-config is not asked.
 #
-# From the environment: CC, PKG_CONFIG; LZMA, BZIP2: 0 leaves the library out.
+# From the environment: CC, CXX, PKG_CONFIG; LZMA, BZIP2: 0 leaves the library out.
 set -eu
 install=
 if [ "$1" = --install ]; then
@@ -17,6 +17,7 @@ fi
 part=$1
 out=$2
 CC=${CC:-gcc}
+CXX=${CXX:-g++}
 
 stop() {
     echo "eddy: $*" >&2
@@ -31,6 +32,14 @@ links() {                                       # links HEADER FLAG: whether a p
     code=0
     $CC "$dir/try.c" -o "$dir/try" "$2" || code=1
     rm -rf "$dir"
+    return $code
+}
+compiles_cpp() {                                # whether CXX makes a program with the standard library
+    file=$(mktemp)
+    code=0
+    printf '#include <string>\nint main(int n, char **words) { return std::string(words[0]).size() < size_t(n); }\n' |
+        $CXX -x c++ - -o "$file" || code=1
+    rm -f "$file"
     return $code
 }
 program() {                                     # program NAME: the compiler's own linker, archiver, ...
@@ -120,6 +129,7 @@ look() {
         ;;
     tests)
         need "libcmocka-dev$of" "$pkg_config" --exists cmocka
+        [ -n "$cross" ] || case $CXX in *clang*) need clang compiles_cpp ;; *) need g++ compiles_cpp ;; esac
         case $CC in *clang*) need "libomp-dev$of" links stdio.h -fopenmp ;; esac # gcc brings its own
         [ -z "$cross" ] || need gcc command -v cc # for what is built to be run at once
         [ -z "$cross" ] || need qemu-user command -v "$(emulator)"

@@ -218,6 +218,23 @@ TEST(constants)
           eddy::constant<float>({{1, 2}, {3}}));
 }
 
+TEST(wrapping)
+{
+    const int64_t before = live();
+    {
+        std::vector<double> twos(1000, 2.0);
+        const double *place = twos.data();
+        const tensor x = eddy::wrap(std::move(twos), {10, 100}), part = x[3];
+        CHECK(x.data<double>() == place && part.data<double>() == place + 300);
+        CHECK_EQUAL(eddy::wrap(std::vector<float>(), {0, 2}).shape(), (eddy::ints{0, 2}));
+        FAILS(ED_INVALID_ARGUMENT, "4 elements, the shape takes 6",
+              eddy::wrap(std::vector<int>(4), {2, 3}));
+        FAILS(ED_INVALID_ARGUMENT, "elements, the shape takes",
+              eddy::wrap(std::vector<int>(4), {-1}));
+    }
+    CHECK_EQUAL(live(), before);
+}
+
 TEST(elements)
 {
     CHECK_EQUAL(eddy::scalar(2.5).item(), 2.5);
@@ -728,6 +745,9 @@ TEST(custom_layers)
         CHECK_EQUAL(outputs[1].item(), 1);
         CHECK_EQUAL(two.find_child("inner").path(), "two/inner");
         CHECK_EQUAL(two.variables().size(), 1u);
+        CHECK_EQUAL(two.weight_count(), 0u);
+        CHECK_EQUAL(two.child(0).weight(0).name(), "two/inner/factor");
+        CHECK_EQUAL(two.child(0).parent().name(), "two");
         CHECK_EQUAL(scaling::alive, 2);
         FAILS(ED_INVALID_ARGUMENT, "input", layer({some(), some()}));
     }
@@ -835,6 +855,7 @@ TEST(datasets)
         CHECK_EQUAL(batch.y[0].item(), 0);
         break;
     }
+    CHECK(data.rewind() && data.rows() == 5);
     FAILS(ED_INVALID_ARGUMENT, "rows", eddy::dataset::from_tensors(x, eddy::range(0, 3)));
     for (const auto &batch : eddy::dataset()) CHECK(!batch.x);
     ed_clear_error();
@@ -853,6 +874,7 @@ TEST(files)
     CHECK_EQUAL(archive.name(1), "b");
     CHECK_EQUAL(archive.format(), "npz");
     CHECK_EQUAL(archive["b"].shape(), eddy::ints{3});
+    CHECK(archive.dtype(1) == "int32" && archive.shape(1) == eddy::ints{3} && archive.verify(1));
     CHECK_EQUAL(floats(archive.tensor_at(archive.find("a"))), floats(some()));
     FAILS(ED_NOT_FOUND, "", archive["c"]);
     FAILS(ED_NOT_FOUND, "", eddy::read_npy(folder + "/none"));

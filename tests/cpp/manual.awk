@@ -12,7 +12,7 @@ function quoted(s) { gsub(/\\/, "\\\\", s); gsub(/"/, "\\\"", s); return "\"" s 
 }
 { body = body $0 "\n" }
 END {
-    print "#include <cstring>\n" head "static void run()\n{\n" body "}"
+    print "#include <eddy.hpp>\n#include <cstring>\n#include <iostream>\n" head "static void run()\n{\n" body "}"
     print "static void tell()\n{\n" told "}"
     print "int main(int n, char **words)\n{\n    if (n > 1 && !std::strcmp(words[1], \"--told\")) tell();\n    else run();\n    return ed_failed();\n}"
     print "// " n " snippets"
