@@ -167,15 +167,9 @@ const ed_kind *ed_kind_at(int i)
     return kind;
 }
 
-/* A child of fork finds the table whole; its thread is not the one that locked it. */
-static void renew_lock(void)
-{
-    pthread_mutex_init(&table.lock, NULL);
-}
-
 __attribute__((constructor(103))) static void kinds_watch_forks(void)
 {
-    pthread_atfork(lock_table, unlock_table, renew_lock);
+    pthread_atfork(lock_table, unlock_table, unlock_table);
 }
 
 __attribute__((destructor(103))) static void kinds_end(void)
