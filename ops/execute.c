@@ -1,5 +1,6 @@
 #include "ops/execute.h"
 #include "ops/random.h"
+#include "tensor/float_state.h"
 #include "tensor/threads.h"
 #include <limits.h>
 #include <stdarg.h>
@@ -481,7 +482,9 @@ static bool compute(ed_call *call)
 {
     if (!draw(call)) return false;
     const bool failed = ed_failed(), outer = threads_may_stop(!call->n_writes);
+    const uint64_t floats = float_begin();
     const bool ok = call->op->kernel(call);
+    float_end(floats);
     threads_may_stop(outer);
     if (__builtin_expect(!threads_left_out(), 1)) return ok;
     if (!failed) ed_clear_error();

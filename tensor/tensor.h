@@ -147,7 +147,9 @@ void ed_release(void *object);
 
 /*
  * The number of threads that large ops use, including the calling one: initially EDDY_NUM_THREADS,
- * else OMP_NUM_THREADS, else the number of cores this process may use. Results do not depend on it.
+ * else OMP_NUM_THREADS, else the number of cores this process may use. Results do not depend on it,
+ * whatever rounding (fesetround) or flushing to zero the calling thread has set: all threads that
+ * work on its op follow it. Ops run with floating-point traps (feenableexcept) switched off.
  */
 int ed_num_threads(void);
 

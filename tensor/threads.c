@@ -1,4 +1,5 @@
 #include "tensor/threads.h"
+#include "tensor/float_state.h"
 #include "tensor/tensor.h"
 #include <pthread.h>
 #include <sched.h>
@@ -22,6 +23,7 @@ typedef struct job {
     int64_t n, grain, next;
     int count; /* of the threads that may take part */
     bool may_stop;
+    uint64_t floats; /* the caller's floating-point state, without traps */
 } job;
 
 static struct {
@@ -109,6 +111,14 @@ static void take_ranges(job *j, int worker)
     }
 }
 
+static void take_ranges_as_caller(job *j, int worker)
+{
+    const uint64_t own = float_state();
+    float_set_state(j->floats);
+    take_ranges(j, worker);
+    float_set_state(own);
+}
+
 /* The last one out tells a caller that may be asleep. */
 static void leave(void)
 {
@@ -144,7 +154,7 @@ static void *help(void *argument)
         if (worker >= __atomic_load_n(&pool.count, __ATOMIC_RELAXED)) continue;
         __atomic_add_fetch(&pool.inside, 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&pool.open, __ATOMIC_SEQ_CST) && worker < pool.job.count)
-            take_ranges(&pool.job, worker);
+            take_ranges_as_caller(&pool.job, worker);
         leave();
     }
 }
@@ -292,7 +302,8 @@ void threads_run_among(int count, int64_t n, int64_t grain, threads_range range,
                      .n = n,
                      .grain = grain,
                      .count = count,
-                     .may_stop = threads_stops.may};
+                     .may_stop = threads_stops.may,
+                     .floats = float_without_traps(float_state())};
     publish();
     take_ranges(&pool.job, 0);
     wait_for_helpers();
