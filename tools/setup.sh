@@ -72,7 +72,7 @@ need_compiler() {                               # CC may be "ccache gcc -m64": t
 look_at_machine() {                             # sets machine; and for another than this one cross, debian, of
     machine=$($CC -dumpmachine | sed 's/-\(pc\|unknown\)-/-/')
     here=$(uname -m | sed 's/^ppc64le$/powerpc64le/')
-    cross= debian= of=
+    cross='' debian='' of=''
     [ "${machine%%-*}" != "$here" ] || return 0
     cross=1
     case $machine in                            # Debian's name of the architecture
@@ -171,7 +171,7 @@ install_missing() {
     apt install -y $missing || true
 }
 
-cross= debian= of=
+cross='' debian='' of=''
 look
 while [ -n "$missing" ] && [ -n "$install" ]; do # the first round may have brought only the compiler
     before=$missing
