@@ -255,17 +255,19 @@ endif
 CPP_17  := check first
 CPP_20  := check first spirals manual readme
 CPP_ALL :=
+CPP_OPT_17 := -O0
+CPP_OPT_20 := -O1
 define cpp_rule
 CPP_ALL += $$(patsubst %,$(OBJ)/tests/cpp/$(2)/%,$$(CPP_$(1)))
 $(OBJ)/tests/cpp/$(2)/%: tests/cpp/%.cc $$(PUBLIC) $(OBJ)/libeddy.so
-	$$(cpp_link) $(3) -std=c++$(1) $$(CPP_FLAGS)
+	$$(cpp_link) $(3) -std=c++$(1) $$(CPP_OPT_$(1)) $$(CPP_FLAGS)
 $(OBJ)/tests/cpp/$(2)/%: examples/cpp/%.cc $$(PUBLIC) $(OBJ)/libeddy.so
-	$$(cpp_link) $(3) -std=c++$(1) $$(CPP_FLAGS)
+	$$(cpp_link) $(3) -std=c++$(1) $$(CPP_OPT_$(1)) $$(CPP_FLAGS)
 $(OBJ)/tests/cpp/$(2)/%: $(OBJ)/tests/cpp/%.cc $$(PUBLIC) $(OBJ)/libeddy.so
-	$$(cpp_link) $(3) -std=c++$(1) $$(CPP_FLAGS)
+	$$(cpp_link) $(3) -std=c++$(1) $$(CPP_OPT_$(1)) $$(CPP_FLAGS)
 endef
 cpp_link  = $(if $(V),,@echo '  C++   $(@:$(OBJ)/%=%)';) mkdir -p $(@D) &&
-CPP_FLAGS = -O1 -g -Wall -Wextra -pedantic -Wshadow -Werror $(SANFLAGS) -I$(OBJ)/include $< -o $@ -L$(OBJ) -leddy -Wl,-rpath,'$$ORIGIN/../../..'
+CPP_FLAGS = -g -Wall -Wextra -pedantic -Wshadow -Werror $(SANFLAGS) -I$(OBJ)/include $< -o $@ -L$(OBJ) -leddy -Wl,-rpath,'$$ORIGIN/../../..'
 $(foreach std,17 20,$(foreach cxx,$(CXX_ALL),$(eval $(call cpp_rule,$(std),$(notdir $(lastword $(filter-out -%,$(cxx))))-$(std),$(cxx)))))
 $(OBJ)/tests/test_cpp: $(CPP_ALL)
 $(OBJ)/tests/cpp/manual.cc: docs/cpp.md

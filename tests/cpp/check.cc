@@ -35,13 +35,7 @@ static std::map<std::string, void (*)()> &tests()
     do {                                                                                           \
         if (!(condition)) complain(#condition, __LINE__, "");                                      \
     } while (0)
-#define CHECK_EQUAL(a, b)                                                                          \
-    do {                                                                                           \
-        const auto got = (a);                                                                      \
-        std::ostringstream seen;                                                                   \
-        seen << got;                                                                               \
-        if (!(got == (b))) complain(#a " == " #b, __LINE__, seen.str());                           \
-    } while (0)
+#define CHECK_EQUAL(a, b) check_equal(a, b, #a " == " #b, __LINE__)
 static void complain(const char *what, int line, const std::string &shown)
 {
     std::printf("check.cc:%d: %s%s%s\n", line, what, shown.empty() ? "" : ", but is ",
@@ -88,6 +82,15 @@ static std::ostream &operator<<(std::ostream &out, const numbers &all)
     for (float one : all) out << one << " ";
     return out;
 }
+template <class A, class B>
+[[gnu::noinline]] static void check_equal(const A &a, const B &b, const char *what, int line)
+{
+    if (a == b) return;
+    std::ostringstream shown;
+    shown << a;
+    complain(what, line, shown.str());
+}
+
 /* ---- Handles --------------------------------------------------------------------------------- */
 
 static int64_t live()
