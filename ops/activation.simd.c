@@ -71,9 +71,10 @@ ELEMENTWISE(relu6_gradient, "dx = a where 0 < b < 6, else 0, for dy = a and y = 
             .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 5),
                                               ED_SAMPLE_IN(-2, 8, 3, 5)}}));
 
-/* hard_sigmoid: y = min(max(x / 6 + 1/2, 0), 1), dx = dy / 6 where -3 < x < 3, else 0 */
-VECTOR_LOOPS1(hard_sigmoid, vmin(vmax(x / 6 + vset(x, 0.5), vset(x, 0)), vset(x, 1)));
-PLAIN(hard_sigmoid, x[0]<-3 ? 0 : x[0]> 3 ? 1 : x[0] / 6 + 0.5);
+/* hard_sigmoid: y = min(max(x + 3, 0), 6) / 6, which does not cancel at -3 as x / 6 + 1/2 does,
+ * dx = dy / 6 where -3 < x < 3, else 0 */
+VECTOR_LOOPS1(hard_sigmoid, vmin(vmax(x + 3, vset(x, 0)), vset(x, 6)) / 6);
+PLAIN(hard_sigmoid, x[0]<-3 ? 0 : x[0]> 3 ? 1 : (x[0] + 3) / 6);
 GRADIENT1(hard_sigmoid, ed_where(ed_less(ed_abs(x), 3), ed_div(dy, 6), 0));
 
 ELEMENTWISE(hard_sigmoid, "y = min(max(x / 6 + 1/2, 0), 1)", ONE(ED_SET_FLOAT),
@@ -206,8 +207,24 @@ ELEMENTWISE(softsign, "y = x / (1 + |x|)", ONE(ED_SET_FLOAT), .gradient = softsi
             SAVES_X, KINKS(0), .samples = SAMPLES1(-2, 2));
 FUNCTION1(softsign);
 
-/* silu: y = x s, s = sigmoid(x), dx = dy s (1 + x (1 - s)) */
-VECTOR_LOOPS1(silu, x * vsigmoid(x));
+/*
+ * silu: y = x s, s = sigmoid(x), dx = dy s (1 + x (1 - s)). Below -80 the sigmoid is e^x, soon a
+ * denormal without x's digits, so that y = (x s) s for s = sigmoid(x / 2) there.
+ */
+#ifdef ISA
+VECTOR_INLINE vf32 vsilu_f32(vf32 x)
+{
+    const vf32 s = vsigmoid_f32(vselect_f32(x < -80, 0.5f * x, x)), y = x * s;
+    return vselect_f32(x < -80, y * s, y);
+}
+VECTOR_INLINE vf64 vsilu_f64(vf64 x)
+{
+    const vf64 s = vsigmoid_f64(vselect_f64(x < -80, 0.5 * x, x)), y = x * s;
+    return vselect_f64(x < -80, y * s, y);
+}
+#define vsilu(x) VECTOR_CHOOSE(vsilu, x)(x)
+#endif
+VECTOR_LOOPS1(silu, vsilu(x));
 PLAIN(silu, x[0] < 0 ? x[0] * exp(x[0]) / (1 + exp(x[0])) : x[0] / (1 + exp(-x[0])));
 
 static bool silu_gradient(const ed_gradient_call *g)
@@ -257,22 +274,22 @@ ELEMENTWISE(gelu_gradient, "dx = a times the slope of gelu at b, for dy = a and 
             .samples = SAMPLES2_MASK);
 
 /*
- * gelu_tanh: y = x (1 + t) / 2, t = tanh(u), u = c (x + d x^3), c = sqrt(2 / pi), d = 0.044715;
- * dx = dy ((1 + t) + x (1 - t^2) c (1 + 3 d x^2)) / 2
+ * gelu_tanh: y = x (1 + tanh(u / 2)) / 2 = x s, s = sigmoid(u), which does not cancel for x < 0,
+ * u = c (x + d x^3), c = 2 sqrt(2 / pi), d = 0.044715; dx = dy s (1 + x (1 - s) c (1 + 3 d x^2))
  */
-#define ROOT_2_BY_PI 0x1.9884533d43651p-1
+#define ROOT_8_BY_PI 0x1.9884533d43651p0
 #define CUBIC        0.044715
-VECTOR_LOOPS1(gelu_tanh, vset(x, 0.5) * x *
-                             (1 + vtanh(vset(x, ROOT_2_BY_PI) * (x + vset(x, CUBIC) * x * x * x))));
-PLAIN(gelu_tanh, 0.5 * x[0] * (1 + tanh(ROOT_2_BY_PI * (x[0] + CUBIC * x[0] * x[0] * x[0]))));
+VECTOR_LOOPS1(gelu_tanh,
+              x *vsigmoid(x *(vset(x, ROOT_8_BY_PI) + vset(x, ROOT_8_BY_PI *CUBIC) * x * x)));
+PLAIN(gelu_tanh, x[0] / (1 + exp(-ROOT_8_BY_PI * (x[0] + CUBIC * x[0] * x[0] * x[0]))));
 
 static bool gelu_tanh_gradient(const ed_gradient_call *g)
 {
     ed_tensor *x = g->inputs[0], *square = ed_square(x);
-    ed_tensor *t = ed_tanh(ed_mul(ed_mul(x, ROOT_2_BY_PI), ed_add(ed_mul(square, CUBIC), 1)));
-    ed_tensor *du = ed_add(ed_mul(square, 3 * CUBIC * ROOT_2_BY_PI), ROOT_2_BY_PI);
-    ed_tensor *slope = ed_add(ed_add(t, 1), ed_mul(ed_mul(x, ed_sub(1, ed_square(t))), du));
-    g->dx[0] = ed_mul(g->dy[0], ed_mul(slope, 0.5));
+    ed_tensor *u = ed_mul(x, ed_add(ed_mul(square, ROOT_8_BY_PI * CUBIC), ROOT_8_BY_PI));
+    ed_tensor *du = ed_add(ed_mul(square, 3 * ROOT_8_BY_PI * CUBIC), ROOT_8_BY_PI);
+    ed_tensor *s = ed_sigmoid(u), *rest = ed_sigmoid(ed_neg(u));
+    g->dx[0] = ed_mul(g->dy[0], ed_mul(s, ed_add(ed_mul(ed_mul(x, rest), du), 1)));
     return true;
 }
 

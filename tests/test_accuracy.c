@@ -85,6 +85,11 @@ TRUE1(softplus,
        : x == x ? 0
                 : x) +
           log1pl(expl(-fabsl(x))))
+TRUE1(silu, x < 0 ? x * exp(x) / (1 + exp(x)) : x / (1 + exp(-x)),
+      x < 0 ? x * expl(x) / (1 + expl(x)) : x / (1 + expl(-x)))
+TRUE1(hard_sigmoid, x<-3 ? 0 : x> 3 ? 1 : (x + 3) / 6, x<-3 ? 0 : x> 3 ? 1 : (x + 3) / 6)
+TRUE1(gelu_tanh, x / (1 + exp(-sqrt(8 / M_PI) * (x + 0.044715 * x * x * x))),
+      x / (1 + expl(-sqrtl(8 / 3.14159265358979323846264338L) * (x + 0.044715 * x * x * x))))
 TRUE1(pow, pow(x, y), powl(x, y))
 TRUE1(atan2, atan2(x, y), atan2l(x, y))
 TRUE1(maximum, x > y || x != x ? x : y, x > y || x != x ? x : y)
@@ -101,23 +106,25 @@ TRUE1(minimum, x < y || x != x ? x : y, x < y || x != x ? x : y)
 #name, low, high, bound32 + MARGIN, bound64 + MARGIN, name##_true32, name##_true64         \
     }
 
+/* Of gelu_tanh the exponent, up to 87 or 708, is rounded before the power is taken. */
 static const rule rules[] = {
-    RULE(exp, -104, 89, 1.1, 1.0),      RULE(expm1, -20, 89, 1.1, 1.0),
-    RULE(log, 0, 3, 1.0, 1.0),          RULE(log1p, -1, 3, 1.0, 1.1),
-    RULE(log2, 0, 3, 1.0, 1.0),         RULE(sin, -100, 100, 1.0, 1.0),
-    RULE(cos, -100, 100, 1.0, 1.0),     RULE(tan, -100, 100, 1.0, 1.0),
-    RULE(asin, -1, 1, 1.0, 1.0),        RULE(acos, -1, 1, 1.0, 1.0),
-    RULE(atan, -4, 4, 1.0, 1.0),        RULE(sinh, -90, 90, 1.1, 1.5),
-    RULE(cosh, -90, 90, 1.1, 1.5),      RULE(tanh, -10, 10, 1.6, 1.1),
-    RULE(asinh, -100, 100, 1.1, 1.1),   RULE(acosh, 1, 100, 1.0, 1.1),
-    RULE(atanh, -1, 1, 1.1, 1.1),       RULE(erf, -4, 4, 1.7, 1.1),
-    RULE(erfc, -4, 10, 2.1, 1.5),       RULE(sigmoid, -104, 20, 2.0, 2.0),
-    RULE(softplus, -104, 20, 1.7, 1.7), RULE(sqrt, 0, 100, 0.5, 0.5),
-    RULE(rsqrt, 0, 100, 1.5, 1.5),      RULE(floor, -100, 100, 0, 0),
-    RULE(ceil, -100, 100, 0, 0),        RULE(round, -100, 100, 0, 0),
-    RULE(abs, -100, 100, 0, 0),         RULE(pow, 0, 20, 1.0, 2.0),
-    RULE(atan2, -4, 4, 1.6, 1.5),       RULE(maximum, -4, 4, 0, 0),
-    RULE(minimum, -4, 4, 0, 0),
+    RULE(exp, -104, 89, 1.1, 1.0),       RULE(expm1, -20, 89, 1.1, 1.0),
+    RULE(log, 0, 3, 1.0, 1.0),           RULE(log1p, -1, 3, 1.0, 1.1),
+    RULE(log2, 0, 3, 1.0, 1.0),          RULE(sin, -100, 100, 1.0, 1.0),
+    RULE(cos, -100, 100, 1.0, 1.0),      RULE(tan, -100, 100, 1.0, 1.0),
+    RULE(asin, -1, 1, 1.0, 1.0),         RULE(acos, -1, 1, 1.0, 1.0),
+    RULE(atan, -4, 4, 1.0, 1.0),         RULE(sinh, -90, 90, 1.1, 1.5),
+    RULE(cosh, -90, 90, 1.1, 1.5),       RULE(tanh, -10, 10, 1.6, 1.1),
+    RULE(asinh, -100, 100, 1.1, 1.1),    RULE(acosh, 1, 100, 1.0, 1.1),
+    RULE(atanh, -1, 1, 1.1, 1.1),        RULE(erf, -4, 4, 1.7, 1.1),
+    RULE(erfc, -4, 10, 2.1, 1.5),        RULE(sigmoid, -104, 20, 2.0, 2.0),
+    RULE(softplus, -104, 20, 1.7, 1.7),  RULE(sqrt, 0, 100, 0.5, 0.5),
+    RULE(rsqrt, 0, 100, 1.5, 1.5),       RULE(floor, -100, 100, 0, 0),
+    RULE(ceil, -100, 100, 0, 0),         RULE(round, -100, 100, 0, 0),
+    RULE(gelu_tanh, -12, 12, 256, 512),  RULE(silu, -120, 20, 4.0, 4.0),
+    RULE(hard_sigmoid, -4, 4, 2.0, 2.0), RULE(abs, -100, 100, 0, 0),
+    RULE(pow, 0, 20, 1.0, 2.0),          RULE(atan2, -4, 4, 1.6, 1.5),
+    RULE(maximum, -4, 4, 0, 0),          RULE(minimum, -4, 4, 0, 0),
 };
 
 /* The worst case of one function, type and instruction set. */
