@@ -9,9 +9,9 @@
  * and NEON agree too (x86-64's baseline set has no fused multiply-add and rounds more often). Zeros
  * are never skipped: 0 * NaN is NaN.
  *
- * With x86-64's baseline set larger products are OpenBLAS's (blas.h). Theirs are the same bits for any
- * number of threads and for a product alone or in a batch; layouts and single rows may differ in
- * the last bits.
+ * With x86-64's baseline set larger products are OpenBLAS's (blas.h). Theirs are the same bits for
+ * any number of threads and for a product alone or in a batch; layouts and single rows may differ
+ * in the last bits.
  */
 #ifndef EDDY_OPS_KERNELS_GEMM_H
 #define EDDY_OPS_KERNELS_GEMM_H
