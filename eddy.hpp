@@ -34,6 +34,7 @@
 #include <exception>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <ostream>
 #include <stdexcept>
@@ -167,7 +168,7 @@ template <class R, class F> R guarded(R failure, F body) noexcept
     } catch (const error &e) {
         ed_fail(e.code(), "%s", e.what());
     } catch (...) {
-        thrown() = {std::current_exception(), !ed_failed()};
+        if (!flags.thrown || !ed_failed()) thrown() = {std::current_exception(), !ed_failed()};
         flags.thrown = true;
         ed_fail(ED_CANCELLED, "an exception left a callback");
     }

@@ -650,6 +650,13 @@ TEST(exceptions_that_c_sees)
         CHECK(!ed_recompute(eddy::detail::functions::run, inputs, &f, nullptr));
         CHECK(ed_error_kind() == ED_CANCELLED);
         ed_clear_error();
+
+        /* Of two that nobody has discarded, the first goes on. */
+        eddy::detail::functions second = {
+            [](const eddy::list &) -> tensor { throw own_exception("second"); }, nullptr};
+        CHECK(!ed_recompute(eddy::detail::functions::run, inputs, &f, nullptr));
+        CHECK(!ed_recompute(eddy::detail::functions::run, inputs, &second, nullptr));
+        THROWS(own_exception, "mine", eddy::scalar(1));
     }
     CHECK_EQUAL(eddy::scalar(1).item(), 1);
     CHECK(!ed_failed());
