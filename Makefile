@@ -248,10 +248,7 @@ $(OBJ)/tests/test_lua_examples: $(REPL)
 
 # C++: each program by $(CXX), and by clang++ too where it is there, in the language of 2017 and of
 # 2020. Snippets of docs/cpp.md and README.md are programs too, one after the other.
-CXX_ALL := $(CXX)
-ifeq ($(SAN)$(findstring clang,$(CXX)),)
-CXX_ALL += $(notdir $(shell command -v clang++))
-endif
+CXX_OTHER := $(if $(SAN)$(findstring clang,$(CXX)),,$(notdir $(shell command -v clang++)))
 CPP_17  := check first
 CPP_20  := check first spirals manual readme
 CPP_ALL :=
@@ -268,7 +265,8 @@ $(OBJ)/tests/cpp/$(2)/%: $(OBJ)/tests/cpp/%.cc $$(PUBLIC) $(OBJ)/libeddy.so
 endef
 cpp_link  = $(if $(V),,@echo '  C++   $(@:$(OBJ)/%=%)';) mkdir -p $(@D) &&
 CPP_FLAGS = -g -Wall -Wextra -pedantic -Wshadow -Werror $(SANFLAGS) -I$(OBJ)/include $< -o $@ -L$(OBJ) -leddy -Wl,-rpath,'$$ORIGIN/../../..'
-$(foreach std,17 20,$(foreach cxx,$(CXX_ALL),$(eval $(call cpp_rule,$(std),$(notdir $(lastword $(filter-out -%,$(cxx))))-$(std),$(cxx)))))
+$(foreach std,17 20,$(eval $(call cpp_rule,$(std),$(notdir $(lastword $(filter-out -%,$(CXX))))-$(std),$(CXX))))
+$(if $(CXX_OTHER),$(foreach std,17 20,$(eval $(call cpp_rule,$(std),$(CXX_OTHER)-$(std),$(CXX_OTHER)))))
 $(OBJ)/tests/test_cpp: $(CPP_ALL)
 $(OBJ)/tests/cpp/manual.cc: docs/cpp.md
 $(OBJ)/tests/cpp/readme.cc: README.md
