@@ -68,17 +68,24 @@ ARGMAX(double)
     (ED_SET_INDEX | 1 << ED_UINT8 | ED_SET_BOOL | 1 << ED_INT8 | 1 << ED_INT16 | 1 << ED_UINT16 |  \
      1 << ED_UINT32)
 
+/* One label for each row of predictions, as [...] or [..., 1]. */
+static bool is_label_each(const ed_tensor *labels, const ed_tensor *predictions)
+{
+    const int rows = predictions->rank - 1;
+    if (rows < 0 || predictions->shape[rows] <= 0) return false;
+    if (labels->rank != rows && !(labels->rank == rows + 1 && labels->shape[rows] == 1))
+        return false;
+    return !memcmp(labels->shape, predictions->shape, (size_t)rows * sizeof *labels->shape);
+}
+
 static bool classes_infer(ed_call *call)
 {
     const ed_tensor *labels = call->inputs[2], *predictions = call->inputs[3];
-    const int rank = predictions->rank;
     if (!metric_infer(call)) return false;
-    if (rank > 0 && labels->rank == rank - 1 && predictions->shape[rank - 1] > 0 &&
-        memcmp(labels->shape, predictions->shape, (size_t)labels->rank * sizeof *labels->shape) ==
-            0)
-        return true;
+    if (is_label_each(labels, predictions)) return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                        "labels are %s, predictions are %s; expected [...] and [..., classes]",
+                        "labels are %s, predictions are %s; expected [...] or [..., 1], and "
+                        "[..., classes]",
                         text_of_tensor(labels).s, text_of_tensor(predictions).s);
 }
 

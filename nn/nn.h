@@ -545,8 +545,8 @@ ED_OPTIONS(ed_metric_accuracy_options, ED_METRIC_ACCURACY_OPTIONS);
                     ed_metric_accuracy_options, __VA_ARGS__)
 ed_metric *ed_metric_accuracy_with(const ed_metric_accuracy_options *options);
 
-/* The share of labels (integers, [...]) that equal the argmax of predictions (floats, [...,
- * classes]). */
+/* The share of labels (integers, [...] or [..., 1]) that equal the argmax of predictions (floats,
+ * [..., classes]). */
 #define ED_METRIC_SPARSE_CATEGORICAL_ACCURACY_OPTIONS(FIELD, T) ED_METRIC_COMMON(FIELD, T)
 ED_OPTIONS(ed_metric_sparse_categorical_accuracy_options,
            ED_METRIC_SPARSE_CATEGORICAL_ACCURACY_OPTIONS);

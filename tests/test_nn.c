@@ -886,6 +886,9 @@ static void test_metrics(void **state)
     ed_tensor *labels = ed_constant(((int32_t[]){1, 0, 2}), ED_SHAPE(3));
     assert_true(ed_metric_compare(sparse, labels, logits));
     assert_true(ed_metric_result(sparse) == 1);
+    assert_true(ed_metric_compare(sparse, ed_reshape(labels, ED_SHAPE(3, 1)), logits));
+    assert_true(ed_metric_result(sparse) == 1);
+    assert_true(ed_metric_reset(sparse) && ed_metric_compare(sparse, labels, logits));
     assert_true(
         ed_metric_compare(sparse, ed_constant(((uint8_t[]){0, 1, 0}), ED_SHAPE(3)), logits));
     assert_true(ed_metric_result(sparse) == 0.5);
