@@ -118,8 +118,22 @@ struct place {
 /* Of calls by an operator that can't know it. */
 inline constexpr place nowhere = {"", 0};
 
-/* Is told the place of each call before it is made. */
-inline void at(const place &) {}
+/* While it lives, errors are of this place (ed_error_place). */
+class at
+{
+  public:
+    explicit at(const place &here) : place_{here.file, nullptr, here.line}, outer_(ed_here)
+    {
+        if (here.line) ed_here = &place_;
+    }
+    ~at() { ed_here = outer_; }
+    at(const at &) = delete;
+    at &operator=(const at &) = delete;
+
+  private:
+    ed_place place_;
+    const ed_place *outer_;
+};
 
 /* Errors of this thread become exceptions; an exception left a callback. */
 struct thread_flags {
@@ -194,8 +208,8 @@ template <class C> typename wrapped<C>::type wrap(C result)
 /* Runs f, which calls C; its result as C++ has it. */
 template <class F> auto call(const place &here, F f)
 {
-    at(here);
     auto result = [&] {
+        const at this_place(here);
         const scope temporary;
         return wrap(f());
     }();

@@ -45,7 +45,7 @@ void error_explain_null(void);
  */
 typedef struct error_saved {
     ed_error_code code;
-    const ed_place *place;
+    ed_place place;
     char message[ERROR_MESSAGE_SIZE];
 } error_saved;
 

@@ -57,8 +57,9 @@ static void append(thread_state *self, const char *format, va_list arguments)
 
 static void write_error(const thread_state *self)
 {
-    dprintf(STDERR_FILENO, "eddy: %s%s%s%s\n", self->message, self->place ? " (in " : "",
-            self->place ? self->place->function : "", self->place ? ")" : "");
+    const char *function = self->place.function;
+    dprintf(STDERR_FILENO, "eddy: %s%s%s%s\n", self->message, function ? " (in " : "",
+            function ? function : "", function ? ")" : "");
 #if __has_include(<execinfo.h>)
     void *calls[64];
     if (wanted.backtrace) backtrace_symbols_fd(calls, backtrace(calls, 64), STDERR_FILENO);
@@ -94,12 +95,12 @@ void *ed_fail(ed_error_code code, const char *format, ...)
     thread_state *self = thread_self();
     if (self->error) return NULL;
     self->error = code ? code : ED_INVALID_ARGUMENT;
-    self->place = ed_here;
+    self->place = ed_here ? *ed_here : (ed_place){0};
     self->message[0] = 0;
-    if (self->place) {
-        size_t length = strlen(self->place->file);
-        const char *file = self->place->file + (length > PATH_SHOWN ? length - PATH_SHOWN : 0);
-        snprintf(self->message, sizeof self->message, "%s:%d: ", file, self->place->line);
+    if (self->place.file) {
+        size_t length = strlen(self->place.file);
+        const char *file = self->place.file + (length > PATH_SHOWN ? length - PATH_SHOWN : 0);
+        snprintf(self->message, sizeof self->message, "%s:%d: ", file, self->place.line);
     }
     va_list arguments;
     va_start(arguments, format);
@@ -129,7 +130,7 @@ ed_error_code ed_error_kind(void)
 const ed_place *ed_error_place(void)
 {
     thread_state *self = thread_self();
-    return self->error ? self->place : NULL;
+    return self->error && self->place.file ? &self->place : NULL;
 }
 
 void ed_clear_error(void)
@@ -151,8 +152,8 @@ bool error_null(const char *who, const char *names, const void *const *arguments
 
 void error_unconnected(int64_t source, const char *name)
 {
-    unconnected *u = &thread_self()->unconnected;
-    u->place = ed_here;
+    unconnected_source *u = &thread_self()->unconnected;
+    u->place = ed_here ? *ed_here : (ed_place){0};
     u->source = source;
     snprintf(u->name, sizeof u->name, "%s", name ? name : "");
 }
@@ -160,10 +161,10 @@ void error_unconnected(int64_t source, const char *name)
 void error_explain_null(void)
 {
     thread_state *self = thread_self();
-    const unconnected *u = &self->unconnected;
+    const unconnected_source *u = &self->unconnected;
     if (!u->source) return;
     error_append(" (ed_gradient");
-    if (u->place) error_append(" at %s:%d", u->place->file, u->place->line);
+    if (u->place.file) error_append(" at %s:%d", u->place.file, u->place.line);
     error_append(" returned NULL for source %lld", text_nth(u->source - 1));
     if (u->name[0]) error_append(", the variable %s", u->name);
     error_append(", which no target depends on)");

@@ -28,11 +28,11 @@ typedef struct scope_frame {
 } scope_frame;
 
 /* What the thread's last ed_gradient had no gradient for (tensor/core.h). */
-typedef struct unconnected {
-    const ed_place *place;
+typedef struct unconnected_source {
+    ed_place place; /* its file NULL: not known */
     int64_t source; /* counted from 1; 0: none */
     char name[64];
-} unconnected;
+} unconnected_source;
 
 /*
  * What a function that the library calls may not close: the scopes below `depth`, which are from
@@ -62,9 +62,9 @@ typedef struct thread_state {
     int first;           /* as messages count them */
     ed_error_code error; /* error.c's alone, as the next three */
     char message[ERROR_MESSAGE_SIZE];
-    const ed_place *place;
+    ed_place place; /* its file NULL: not known */
     bool in_handler; /* or it was left by longjmp */
-    unconnected unconnected;
+    unconnected_source unconnected;
 
     struct ed_listener *listeners; /* innermost first; see ops/op.h */
     struct ed_listener *notified_next;

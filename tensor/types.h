@@ -19,7 +19,7 @@
  */
 typedef struct ed_place {
     const char *file;
-    const char *function;
+    const char *function; /* NULL: not known */
     int line;
 } ed_place;
 
