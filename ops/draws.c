@@ -19,7 +19,7 @@ ops_draws *ops_draws_new(void)
 }
 
 /* What noted or gave them may have been left by longjmp. */
-static void leave(const ops_draws *draws)
+static void drop_from_chain(const ops_draws *draws)
 {
     ops_draws **at = &current;
     while (*at && *at != draws) at = &(*at)->outer;
@@ -29,7 +29,7 @@ static void leave(const ops_draws *draws)
 void ops_draws_free(ops_draws *draws)
 {
     if (!draws) return;
-    leave(draws);
+    drop_from_chain(draws);
     memory_free(draws->states);
     memory_free(draws);
 }
