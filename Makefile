@@ -112,7 +112,7 @@ WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissi
 CFLAGS      = $(OPT) -g -ffunction-sections -fdata-sections
 SANFLAGS   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED)
 ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenmp-simd -fno-math-errno -fno-trapping-math \
-              -ffp-contract=off -I. $(PLACES) $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) \
+              -ffp-contract=off $(PLACES) -I. $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) \
               $(if $(HARD),-DEDDY_HARD) $(if $(ISAS),-DISA_SETS=$(words $(SETS))) $(SIMDFLAGS)
 LIBS        = $(DEPS_LIBS) -lm -lpthread
 # Only programs' calls say where they stand (tensor/types.h).
@@ -330,7 +330,7 @@ $(OBJ)/bench/first_step_shared: $(OBJ)/bench/first_step.o $(OBJ)/libeddy.so
 	$(Q)$(CC) $(SANFLAGS) -o $@ $< -L$(OBJ) -leddy -Wl,-rpath,'$$ORIGIN/..'
 
 # Examples are ordinary programs: the one header as it is installed, the archive.
-$(OBJ)/examples/%.o $(OBJ)/tests/test_place.o: PLACES = -iquote $(OBJ)/include
+$(OBJ)/examples/%.o $(OBJ)/tests/test_place.o: PLACES = -I$(OBJ)/include
 $(patsubst %.c,$(OBJ)/%.o,$(wildcard examples/*.c)) $(OBJ)/tests/test_place.o: $(PUBLIC)
 EXAMPLE_AID := $(patsubst %.c,$(OBJ)/%.o,examples/digits.c examples/progress.c)
 EXAMPLES    := $(filter-out $(EXAMPLE_AID:.o=),$(patsubst %.c,$(OBJ)/%,$(wildcard examples/*.c)))
@@ -367,7 +367,7 @@ bench: $(BENCHES) $(FIRST_STEPS)
 
 check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES)
 	$(Q)tools/check.sh $(OBJ) $(FLOORS) programs lua
-	$(Q)CC='$(CC)' tools/check_mistakes.sh
+	$(Q)CC='$(CC)' tools/check_mistakes.sh $(OBJ)/include
 	$(Q)CC='$(CC)' CXX='$(CXX)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 	$(Q)tools/check_cmake.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 

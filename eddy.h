@@ -40,9 +40,11 @@ extern "C" {
 }
 #endif
 
-/* Both are made from the headers above (Makefile). In C each call notes its place in the program, by
- * a macro for each function; C++ has the plain functions alone, ed_add(a, b), ed_zeros_with(shape,
- * nullptr): its header undefines the macros. */
+/*
+ * Both are made from the headers above (Makefile). In C each call notes its place in the program,
+ * by a macro for each function; C++ has the plain functions alone, ed_add(a, b),
+ * ed_zeros_with(shape, nullptr): its header undefines the macros.
+ */
 #ifdef __cplusplus
 #include "plain.h"
 #elif !defined(EDDY_NO_PLACES)

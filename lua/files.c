@@ -305,7 +305,7 @@ static const maker_field tolerance_fields[] = {
     {0}};
 
 /* all_close(a, b, {rtol=, atol=}) or, of a path, golden_check: true, or false and why. */
-static int compare(lua_State *L, const char *who, const char *path)
+static int compare_tensors(lua_State *L, const char *who, const char *path)
 {
     lua_settop(L, 3);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
@@ -330,23 +330,20 @@ static int all_close(lua_State *L)
 {
     luaL_checkany(L, 1);
     luaL_checkany(L, 2);
-    return compare(L, "all_close", NULL);
+    return compare_tensors(L, "all_close", NULL);
 }
 
 static int golden_check(lua_State *L)
 {
     const char *path = maker_check_text(L, 1);
     luaL_checkany(L, 2);
-    return compare(L, "golden_check", path);
+    return compare_tensors(L, "golden_check", path);
 }
 
 static const luaL_Reg functions[] = {
-    {"all_close", all_close},
-    {"golden_check", golden_check},
-    {"load", load},
-    {"write_npy", write_npy},
-    {"save", save},
-    {NULL, NULL},
+    {"all_close", all_close}, {"golden_check", golden_check},
+    {"load", load},           {"write_npy", write_npy},
+    {"save", save},           {NULL, NULL},
 };
 
 void files_open(lua_State *L)

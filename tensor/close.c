@@ -36,7 +36,7 @@ static double apart(ed_dtype dtype, const char *p, const char *q, double a, doub
     return (double)(x > y ? x - y : y - x);
 }
 
-static void compare(comparison *c, int64_t i)
+static void compare_element(comparison *c, int64_t i)
 {
     const char *p = element(c->a, i), *q = element(c->b, i);
     const double a = ed_dtype_load(c->a->dtype, p, 0), b = ed_dtype_load(c->b->dtype, q, 0);
@@ -93,7 +93,7 @@ bool ed_all_close(const ed_tensor *a, const ed_tensor *b, double rtol, double at
         return false;
     }
     report->size = ed_size(a);
-    for (int64_t i = 0; i < report->size; i++) compare(&c, i);
+    for (int64_t i = 0; i < report->size; i++) compare_element(&c, i);
     if (report->different) describe(&c);
     return !report->different;
 }

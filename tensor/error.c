@@ -45,7 +45,7 @@ static void read_environment(void)
 }
 
 /* Numbers have a point whatever the program's locale has. */
-static void append(thread_state *self, const char *format, va_list arguments)
+static void append_message(thread_state *self, const char *format, va_list arguments)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_environment);
@@ -104,7 +104,7 @@ void *ed_fail(ed_error_code code, const char *format, ...)
     }
     va_list arguments;
     va_start(arguments, format);
-    append(self, format ? format : "unnamed error", arguments);
+    append_message(self, format ? format : "unnamed error", arguments);
     va_end(arguments);
     if (wanted.print) write_error(self);
     if (on_error.handler && !is_in_handler(self)) call_handler(self);
@@ -176,7 +176,7 @@ void error_append(const char *format, ...)
     if (!self->error) return;
     va_list arguments;
     va_start(arguments, format);
-    append(self, format, arguments);
+    append_message(self, format, arguments);
     va_end(arguments);
 }
 

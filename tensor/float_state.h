@@ -1,8 +1,8 @@
 /*
- * The processor's control of floating-point arithmetic, which belongs to a thread: rounding, flushing
- * of denormals to zero, traps. Results are to be the same for any number of threads, so helpers work
- * under the control of the thread whose work it is; and kernels divide by zero and compute NaN where
- * nobody reads it, so that they run without traps.
+ * The processor's control of floating-point arithmetic, which belongs to a thread: rounding,
+ * flushing of denormals to zero, traps. Results are to be the same for any number of threads, so
+ * helpers work under the control of the thread whose work it is; and kernels divide by zero and
+ * compute NaN where nobody reads it, so that they run without traps.
  */
 #ifndef EDDY_TENSOR_FLOAT_STATE_H
 #define EDDY_TENSOR_FLOAT_STATE_H

@@ -7,8 +7,8 @@
  *
  * Errors. The first error of a thread is kept until ed_clear_error; the failing call returns NULL
  * (or false, or 0), and a call that is given NULL returns NULL and does nothing. So calls may be
- * chained, and ed_failed checked once at the end. To see errors that a program does not look at, run
- * it with EDDY_ERRORS=print in the environment.
+ * chained, and ed_failed checked once at the end. To see errors that a program does not look at,
+ * run it with EDDY_ERRORS=print in the environment.
  *
  * Values. A tensor never changes: it is a view (dtype, shape, strides) of a shared buffer. A
  * variable is a tensor whose value can be replaced; it can be used wherever a tensor can, and then
@@ -50,8 +50,8 @@ typedef enum ed_error_code {
 /* Whether an error is kept in this thread. */
 bool ed_failed(void);
 
-/* The kept error as one sentence behind the file and line of the call, "" if none: "train.c:12: add:
- * the shapes ...". Valid until the next ed_clear_error or error of this thread. */
+/* The kept error as one sentence behind the file and line of the call, "" if none: "train.c:12:
+ * add: the shapes ...". Valid until the next ed_clear_error or error of this thread. */
 const char *ed_error(void);
 
 /* The kept error's kind, ED_OK if none. */
@@ -77,15 +77,15 @@ typedef void (*ed_error_handler)(ed_error_code code, const char *message, void *
 
 /*
  * Called in the failing thread at the moment an error is kept (for all threads; NULL: none, the
- * default). For what fails in the handler itself it is not called again. It may leave by longjmp: the
- * thread then works on as if the failed call had returned, and memory and files that the call held
- * itself stay so until the process ends. Scopes that were opened since setjmp are closed with the
- * next scope outside. For an error within a function that the library calls, see
+ * default). For what fails in the handler itself it is not called again. It may leave by longjmp:
+ * the thread then works on as if the failed call had returned, and memory and files that the call
+ * held itself stay so until the process ends. Scopes that were opened since setjmp are closed with
+ * the next scope outside. For an error within a function that the library calls, see
  * ed_scope_close.
  *
- * The environment variable EDDY_ERRORS has another: EDDY_ERRORS=print writes each error that is kept
- * to standard error, =backtrace the calls that led to it too, =abort ends the program there, which a
- * debugger shows.
+ * The environment variable EDDY_ERRORS has another: EDDY_ERRORS=print writes each error that is
+ * kept to standard error, =backtrace the calls that led to it too, =abort ends the program there,
+ * which a debugger shows.
  */
 void ed_set_error_handler(ed_error_handler handler, void *user);
 
@@ -395,8 +395,8 @@ ED_OPTIONS(ed_print_options, ED_PRINT_OPTIONS);
                     ##__VA_ARGS__)
 const char *ed_to_string_with(const ed_tensor *tensor, const ed_print_options *options);
 
-/* Writes that and a newline to a file; NULL behind a failed call as NULL and the kept error. false on
- * failure. */
+/* Writes that and a newline to a file; NULL behind a failed call as NULL and the kept error.
+ * false on failure. */
 #define ed_print(file, tensor, ...)                                                                \
     ED_WITH_OPTIONS(ed_print_with(file, tensor, &ed_options_), ED_PRINT_OPTIONS, ed_print_options, \
                     ##__VA_ARGS__)

@@ -62,7 +62,7 @@ typedef struct thread_state {
     int first;           /* as messages count them */
     ed_error_code error; /* error.c's alone, as the next three */
     char message[ERROR_MESSAGE_SIZE];
-    ed_place place; /* its file NULL: not known */
+    ed_place place;  /* its file NULL: not known */
     bool in_handler; /* or it was left by longjmp */
     unconnected_source unconnected;
 

@@ -1,6 +1,7 @@
 /*
- * A host that changes the floating-point state of its thread after the helpers have started: results
- * are those of one thread. One that traps exceptions: ops on ordinary input raise no signal.
+ * A host that changes the floating-point state of its thread after the helpers have started:
+ * results are those of one thread. One that traps exceptions: ops on ordinary input raise no
+ * signal.
  */
 #include "eddy.h"
 #include "tests/asserts.h"

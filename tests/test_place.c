@@ -222,8 +222,8 @@ static void test_locale(void **state)
     setlocale(LC_NUMERIC, "C");
 }
 
-/* Runs this program again with EDDY_ERRORS set, where it fails by `--fail`; what it wrote, and how it
- * ended. */
+/* Runs this program again with EDDY_ERRORS set, where it fails by `--fail`; what it wrote, and
+ * how it ended. */
 static int run_with(const char *errors, char *output, size_t size)
 {
     int ends[2];

@@ -1,13 +1,14 @@
 #!/bin/sh
-# Compiles the lines of tests/mistakes.txt: what stands before the bar must be refused, what stands
-# behind it not even warned of.
+# check_mistakes.sh HEADERS: compiles the lines of tests/mistakes.txt against the headers in a folder:
+# what stands before the bar must be refused, what stands behind it not even warned of.
 set -u
+include=$1
 bad=0
 compiles() {                                    # compiles STATEMENT FLAG...
     statement=$1
     shift
-    printf '#include "eddy.h"\n%s\n{\n    (void)(%s);\n}\n' "$try" "$statement" |
-        ${CC:-cc} -std=gnu11 -fsyntax-only -I. "$@" -x c - > /dev/null 2>&1
+    printf '#include <eddy.h>\n%s\n{\n    (void)(%s);\n}\n' "$try" "$statement" |
+        ${CC:-cc} -std=gnu11 -fsyntax-only -I"$include" "$@" -x c - > /dev/null 2>&1
 }
 try=$(sed -n 's/^    //p' tests/mistakes.txt)
 count=0
