@@ -33,7 +33,7 @@ extern __thread const ed_place *ed_here __attribute__((tls_model("initial-exec")
 #define ED_AT(call)                                                                                \
     __extension__({                                                                                \
         static const ed_place place_ = {__FILE__, __func__, __LINE__};                             \
-        __attribute__((cleanup(ed_leave_place_))) const ed_place *outer_ = ed_here;                \
+        __attribute__((cleanup(ed_leave_place_), unused)) const ed_place *outer_ = ed_here;        \
         ed_here = &place_;                                                                         \
         call;                                                                                      \
     })
