@@ -270,8 +270,18 @@ $(if $(CXX_OTHER),$(foreach std,17 20,$(eval $(call cpp_rule,$(std),$(CXX_OTHER)
 $(OBJ)/tests/test_cpp: $(CPP_ALL)
 $(OBJ)/tests/cpp/manual.cc: docs/cpp.md
 $(OBJ)/tests/cpp/readme.cc: README.md
-$(OBJ)/tests/cpp/%.cc: tests/cpp/manual.awk
-	$(Q)mkdir -p $(@D) && awk -f $< $(filter %.md,$^) > $@
+$(OBJ)/tests/cpp/%.cc: tests/manual.awk
+	$(Q)mkdir -p $(@D) && awk -v language=cpp -f $< $(filter %.md,$^) > $@
+
+# C: the snippets of each page of the manual are a program too, as users build theirs; the test runs
+# them, and the examples.
+C_PAGES := $(patsubst %,$(OBJ)/tests/c/%,c)
+$(OBJ)/tests/c/%.c: docs/%.md tests/manual.awk
+	$(Q)mkdir -p $(@D) && awk -v language=c -f $(word 2,$^) $< > $@
+$(OBJ)/tests/c/%: $(OBJ)/tests/c/%.c $(PUBLIC) $(OBJ)/libeddy.so
+	$(call say,C     $(@:$(OBJ)/%=%))
+	$(Q)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wshadow -Werror $(SANFLAGS) -I$(OBJ)/include $< -o $@ -L$(OBJ) -leddy -lm -lpthread -Wl,-rpath,'$$ORIGIN/../..'
+$(OBJ)/tests/test_c: $(C_PAGES)
 
 # Lua: the module that a stock Lua loads, and the program, which is the module and a prompt. Symbols
 # of Lua itself come from whoever loads the module.

@@ -2,34 +2,14 @@
  * eddy.hpp as its users meet it: its own tests, the programs of examples/cpp, and every snippet of
  * docs/cpp.md and README.md, each as every compiler made it in the language of 2017 and of 2020.
  */
-#include "tests/folders.h"
-#include <fcntl.h>
-#include <sys/wait.h>
+#include "tests/children.h"
 
-static char programs[4096], source[2048]; /* where they were built; the folder of the sources */
-static char *printed;                     /* by the last run, both streams */
+static char programs[4096]; /* where they were built */
 
 static int setup(void **state)
 {
     strcpy(programs, built("tests/cpp"));
-    if (!getcwd(source, sizeof source)) return 1;
     return folder_begin(state);
-}
-
-static int teardown(void **state)
-{
-    free(printed);
-    return folder_end(state);
-}
-
-/* ---- Running --------------------------------------------------------------------------------- */
-
-static void in_child(const char *program, const char *folder, const char *output, const char *word)
-{
-    int to = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (to < 0 || dup2(to, 1) < 0 || dup2(to, 2) < 0 || chdir(folder)) _exit(126);
-    execl(program, program, word, NULL);
-    _exit(127);
 }
 
 /* A program with a word or none, in a folder of its own; it has to end without a complaint. */
@@ -37,18 +17,7 @@ static void run(const char *build, const char *name, const char *word)
 {
     char path[4600];
     snprintf(path, sizeof path, "%s/%s/%s", programs, build, name);
-    const char *output = in_folder("output"), *folder = fresh_folder("run");
-    fflush(NULL);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (!child) in_child(path, folder, output, word);
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    free(printed);
-    printed = read_text(output);
-    assert_non_null(printed);
-    if (!WIFEXITED(status)) fail_msg("%s was killed by signal %d", path, WTERMSIG(status));
-    if (WEXITSTATUS(status)) fail_msg("%s: %d\n%s", path, WEXITSTATUS(status), printed);
+    run_program(path, fresh_folder("run"), NULL, (const char *[]){word, NULL});
 }
 
 /* Calls the test with the name of each build of a language: "g++-17". */
@@ -65,16 +34,6 @@ static void each(const char *language, void (*test)(const char *build))
     }
     closedir(folder);
     assert_true(count >= 1);
-}
-
-static double number_after(const char *text)
-{
-    const char *s = strstr(printed, text);
-    char *end;
-    if (!s) fail_msg("'%s' is not printed:\n%s", text, printed);
-    double value = strtod(s + strlen(text), &end);
-    if (end == s + strlen(text)) fail_msg("'%s' is followed by no number:\n%s", text, printed);
-    return value;
 }
 
 /* ---- Programs -------------------------------------------------------------------------------- */
@@ -129,16 +88,9 @@ static void none_is_forgotten(void **state)
 
 static void the_manual_is_right(const char *build)
 {
-    run(build, "manual", "--told");
-    char *told = printed;
-    printed = NULL;
-    int lines = 0;
-    for (const char *s = told; (s = strchr(s, '\n')); s++) lines++;
-    assert_true(lines >= 20);
-    run(build, "manual", NULL);
-    if (strcmp(told, printed))
-        fail_msg("docs/cpp.md says\n%s\nbut its snippets print\n%s", told, printed);
-    free(told);
+    char path[4600];
+    snprintf(path, sizeof path, "%s/%s/manual", programs, build);
+    run_manual(path, "docs/cpp.md", 20);
 }
 
 static void the_manual(void **state)
@@ -166,5 +118,5 @@ int main(void)
         cmocka_unit_test(spirals),       cmocka_unit_test(none_is_forgotten),
         cmocka_unit_test(the_manual),    cmocka_unit_test(the_readme),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, children_end);
 }
