@@ -181,7 +181,7 @@ typedef struct ed_sample {
  */
 #define ED_OP_ATTRS(LIST, T)                                                                       \
     .attrs = (const ed_field[])ED_FIELDS(LIST, T), .attrs_size = sizeof(T),                        \
-    .defaults = ED_ATTRS(LIST, T)
+    .defaults = ED_ATTRS(LIST, T, )
 
 enum {
     ED_OP_CONTIGUOUS = 1,   /* the kernel needs contiguous inputs: the dispatcher copies others */
