@@ -281,7 +281,6 @@ $(OBJ)/tests/c/%.c: docs/%.md tests/manual.awk
 $(OBJ)/tests/c/%: $(OBJ)/tests/c/%.c $(PUBLIC) $(OBJ)/libeddy.so
 	$(call say,C     $(@:$(OBJ)/%=%))
 	$(Q)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wshadow -Werror $(SANFLAGS) -I$(OBJ)/include $< -o $@ -L$(OBJ) -leddy -lm -lpthread -Wl,-rpath,'$$ORIGIN/../..'
-$(OBJ)/tests/test_c: $(C_PAGES)
 
 # Lua: the module that a stock Lua loads, and the program, which is the module and a prompt. Symbols
 # of Lua itself come from whoever loads the module.
@@ -344,6 +343,7 @@ $(OBJ)/examples/%.o $(OBJ)/tests/test_place.o: PLACES = -I$(OBJ)/include
 $(patsubst %.c,$(OBJ)/%.o,$(wildcard examples/*.c)) $(OBJ)/tests/test_place.o: $(PUBLIC)
 EXAMPLE_AID := $(patsubst %.c,$(OBJ)/%.o,examples/digits.c examples/progress.c)
 EXAMPLES    := $(filter-out $(EXAMPLE_AID:.o=),$(patsubst %.c,$(OBJ)/%,$(wildcard examples/*.c)))
+$(OBJ)/tests/test_c: $(C_PAGES) $(EXAMPLES)
 $(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.a
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
