@@ -275,7 +275,7 @@ $(OBJ)/tests/cpp/%.cc: tests/manual.awk
 
 # C: the snippets of each page of the manual are a program too, as users build theirs; the test runs
 # them, and the examples.
-C_PAGES := $(patsubst %,$(OBJ)/tests/c/%,c)
+C_PAGES := $(patsubst %,$(OBJ)/tests/c/%,c debugging)
 $(OBJ)/tests/c/%.c: docs/%.md tests/manual.awk
 	$(Q)mkdir -p $(@D) && awk -v language=c -f $(word 2,$^) $< > $@
 $(OBJ)/tests/c/%: $(OBJ)/tests/c/%.c $(PUBLIC) $(OBJ)/libeddy.so

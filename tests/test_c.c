@@ -130,6 +130,12 @@ static void the_manual(void **state)
     run_manual(built("tests/c/c"), "docs/c.md", 60);
 }
 
+static void debugging(void **state)
+{
+    (void)state;
+    run_manual(built("tests/c/debugging"), "docs/debugging.md", 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,7 +143,7 @@ int main(void)
         cmocka_unit_test(profile),     cmocka_unit_test(custom_op),
         cmocka_unit_test(own_dataset), cmocka_unit_test(threads),
         cmocka_unit_test(server),      cmocka_unit_test(none_is_forgotten),
-        cmocka_unit_test(the_manual),
+        cmocka_unit_test(the_manual),  cmocka_unit_test(debugging),
     };
     return cmocka_run_group_tests(tests, folder_begin, children_end);
 }
