@@ -140,6 +140,7 @@ ed_tensor *ed_recompute(ed_function f, ed_list *inputs, void *user, void (*relea
 
 /* ---- The gradient checker -------------------------------------------------------------------- */
 
+/* Options of ed_check_gradient. */
 #define ED_CHECK_OPTIONS(FIELD, T)                                                                 \
     FIELD(T, FLOAT, step, 6e-6, ED_ABOVE(0), "of the central difference, times max(1, |x|)")       \
     FIELD(T, FLOAT, rtol, 1e-6, ED_AT_LEAST(0), "allowed difference, relative")                    \

@@ -56,6 +56,7 @@ ED_OPTIONS(ed_dataset_options, ED_DATASET_OPTIONS);
 ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
                                          const ed_dataset_options *options);
 
+/* Options of ed_dataset_mnist. */
 #define ED_DATASET_MNIST_OPTIONS(FIELD, T)                                                         \
     FIELD(T, STRING, dir, NULL, ED_ANY, "the folder; required") ED_DATASET_BATCHES(FIELD, T)
 ED_OPTIONS(ed_dataset_mnist_options, ED_DATASET_MNIST_OPTIONS);

@@ -175,6 +175,7 @@ ed_initializer_lecun_normal_with(const ed_initializer_lecun_normal_options *opti
 
 /* ---- Calling layers -------------------------------------------------------------------------- */
 
+/* A layer: weights, children, and a function of tensors. */
 typedef struct ed_layer ed_layer;
 
 /* Options of a call of a layer; zero: not given. */
@@ -494,6 +495,7 @@ void *ed_layer_state(ed_layer *layer);
  * parent, its given name is taken, or it contains the layer. */
 ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child);
 
+/* Options of ed_layer_add_weight. */
 #define ED_WEIGHT_OPTIONS(FIELD, T)                                                                \
     FIELD(T, INITIALIZER, initializer, NULL, ED_ANY, "creates the initial value")                  \
     FIELD(T, STRING, otherwise, "glorot_uniform", ED_ANY, "kind of initializer if that is NULL")   \

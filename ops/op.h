@@ -51,6 +51,7 @@ typedef struct ed_result {
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
+/* The definition of an op, see "Definitions" below. */
 typedef struct ed_op ed_op;
 
 /* One call on its way through the dispatcher. */
@@ -154,12 +155,14 @@ typedef struct ed_sample_input {
         .shape = {__VA_ARGS__}, .low = (lo), .high = (hi), .distinct = true                        \
     }
 
+/* Inputs and attributes with which the checks call an op. */
 typedef struct ed_sample {
     ed_sample_input inputs[ED_MAX_OPERANDS]; /* as many as are given */
     const void *attrs;                       /* NULL: the defaults */
     bool last;                               /* ends the array of samples */
 } ed_sample;
 
+/* The samples of a definition: ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}}). */
 #define ED_SAMPLES(...) ((const ed_sample[]){__VA_ARGS__, {.last = true}})
 
 /* The attributes of a sample: {.attrs = ED_ATTRS(LIST, T, .axis = 1)}. */
@@ -195,6 +198,7 @@ enum {
     ED_OP_STOPS = 32, /* no gradient flows back, which is not an error: tapes pass it over */
 };
 
+/* One definition: its signature, attributes, functions and samples. */
 struct ed_op {
     const char *name;
     const char *doc; /* one line of maths or effect */

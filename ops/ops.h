@@ -20,6 +20,7 @@
 
 /* ---- Making tensors (ops/create.c) ----------------------------------------------------------- */
 
+/* Options of ed_zeros, ed_ones and ed_linspace. */
 #define ED_CREATE_OPTIONS(FIELD, T) FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "of the result")
 ED_OPTIONS(ed_create_options, ED_CREATE_OPTIONS);
 

@@ -26,6 +26,7 @@
 
 /* ---- Fields ---------------------------------------------------------------------------------- */
 
+/* The types of fields; behind each its C type. */
 typedef enum ed_field_type {
     ED_FIELD_BOOL,       /* bool */
     ED_FIELD_INT,        /* int64_t */
@@ -72,6 +73,8 @@ typedef struct ed_limits {
     const char *otherwise;    /* of an object: what NULL stands for, a kind of the family by name */
 } ed_limits;
 
+/* Limits of a field: none; numbers that are finite, from `least` on, above `below`, from `least` to
+ * `most`, from `least` to below `above`; one of the words; what NULL stands for. */
 #define ED_ANY                                                                                     \
     {                                                                                              \
         .bounded = false                                                                           \
@@ -110,6 +113,7 @@ typedef struct ed_limits {
         .otherwise = kind                                                                          \
     }
 
+/* An option: one line of a list, as the schema has it. */
 typedef struct ed_field {
     const char *name;
     ed_field_type type;

@@ -73,6 +73,7 @@ void *ed_fail(ed_error_code code, const char *format, ...) __attribute__((format
  */
 int ed_set_index_base(int base);
 
+/* A handler of errors: the kind, the message and what was given to ed_set_error_handler. */
 typedef void (*ed_error_handler)(ed_error_code code, const char *message, void *user);
 
 /*
@@ -173,6 +174,7 @@ bool ed_interrupted(void);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
+/* What ed_memory_stats says. */
 typedef struct ed_memory {
     int64_t live_tensors; /* tensors and variables that are referenced */
     int64_t live_bytes;   /* bytes held by all objects, the library's own bookkeeping included */
@@ -404,6 +406,7 @@ bool ed_print_with(FILE *file, const ed_tensor *tensor, const ed_print_options *
 
 /* ---- Variables ------------------------------------------------------------------------------- */
 
+/* Options of ed_variable. */
 #define ED_VARIABLE_OPTIONS(FIELD, T)                                                              \
     FIELD(T, STRING, name, NULL, ED_ANY, "copied; default: \"Variable\"")                          \
     FIELD(T, BOOL, trainable, true, ED_ANY,                                                        \

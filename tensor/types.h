@@ -69,6 +69,7 @@ typedef enum ed_dtype {
     ED_DTYPE_COUNT
 } ed_dtype;
 
+/* The largest rank of a tensor. */
 #define ED_MAX_RANK 8
 
 /* "float32" and so on; "none" for anything that is no dtype. */

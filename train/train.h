@@ -193,6 +193,7 @@ typedef struct ed_checkpoint_manager_options {
 ed_checkpoint_manager *ed_checkpoint_manager_with(ed_checkpoint *checkpoint, const char *folder,
                                                   const ed_checkpoint_manager_options *options);
 
+/* Options of ed_manager_save. */
 #define ED_MANAGER_SAVE_OPTIONS(FIELD, T)                                                          \
     FIELD(T, INT, number, -1, ED_AT_LEAST(-1), "of the checkpoint; default, -1: the save counter") \
     FIELD(T, BOOL, any_step, false, ED_ANY, "save even if checkpoint_interval has not passed")     \
