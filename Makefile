@@ -61,7 +61,7 @@ OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HAR
 # What the packages say of themselves: each goal needs those of its parts. Only `make deps`, and
 # what begins with it, installs what is missing.
 SETUP := CC='$(CC)' CXX='$(CXX)' tools/setup.sh
-GOALS := $(filter-out clean help format deps ci-long fuzz objects,$(or $(MAKECMDGOALS),all))
+GOALS := $(filter-out clean help doc format deps ci-long fuzz objects,$(or $(MAKECMDGOALS),all))
 PARTS := $(if $(GOALS),library)
 NO_LUA := lib configure demo bench interop $(if $(filter command%,$(origin LUA_CFLAGS)),module install-module)
 PARTS += $(if $(filter-out $(NO_LUA),$(GOALS)),lua)
@@ -123,7 +123,7 @@ STAYS      := -Wl,-z,nodelete
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib objects configure deps test test-programs ci-long interop fuzz fuzz_program demo bench module install install-module install-strip check format clean help
+.PHONY: all lib objects configure deps test test-programs ci-long interop fuzz fuzz_program demo bench module install install-module install-strip check doc format clean help
 .SECONDARY:
 all: lib $(PROGRAM) $(REPL) $(MODULE)
 
@@ -139,6 +139,7 @@ help:
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
 	@echo 'make check                layout, includes, exported names, mistakes that must not compile, programs against an installation, by hand and by CMake'
+	@echo 'make doc                  HTML and man pages of the public headers, by doxygen; make install then installs them'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt; install-strip: without debug information'
 	@echo 'settings: CC CXX OPT SAN=address,undefined HARD=1 LZMA=0 BZIP2=0 ISAS=baseline ONLY=test_ops EMULATOR V=1 BUILD PREFIX PEERS SECONDS'
 
@@ -398,6 +399,7 @@ install: lib $(PROGRAM) $(REPL) install-module
 	$(fill_in) tools/eddy.pc.in > $(AT)/lib/pkgconfig/eddy.pc
 	$(fill_in) tools/EddyConfig.cmake.in > $(AT)/lib/cmake/Eddy/EddyConfig.cmake
 	$(fill_in) tools/EddyConfigVersion.cmake.in > $(AT)/lib/cmake/Eddy/EddyConfigVersion.cmake
+	$(if $(wildcard $(DOC)/html),install -d $(AT)/share/doc/eddy $(AT)/share/man/man3 && cp -R $(DOC)/html $(AT)/share/doc/eddy/ && cp $(DOC)/man/man3/ed* $(DOC)/man/man3/ED* $(AT)/share/man/man3/)
 
 # For luarocks, which says where its Lua is: LUA_CFLAGS=-Idir.
 module: $(MODULE)
@@ -411,6 +413,15 @@ install-strip: install
 	$(STRIP) --strip-unneeded $(AT)/lib/libeddy.so.$(VERSION) $(AT_MODULE)/$(notdir $(MODULE)) \
 	    $(AT)/bin/$(notdir $(PROGRAM)) $(AT)/bin/$(notdir $(REPL))
 	$(STRIP) --strip-debug $(AT)/lib/libeddy.a
+
+# HTML and man pages of the public headers.
+DOC := $(OBJ)/doc
+doc:
+	$(Q)command -v doxygen > /dev/null || { echo 'eddy: the documentation takes doxygen: please install doxygen (Debian name)' >&2; exit 1; }
+	$(Q)rm -rf $(DOC) && mkdir -p $(DOC)
+	$(Q)(cat tools/Doxyfile; echo 'INPUT = $(HEADERS)'; echo 'OUTPUT_DIRECTORY = $(DOC)'; echo 'PROJECT_NUMBER = $(VERSION)'; echo 'WARN_LOGFILE = $(DOC)/warnings') | doxygen -
+	$(Q)cd $(DOC)/man/man3 && sed -i 's|^\.so man3/\([a-z]*\.h\)|.so man3/eddy_\1|' ED* ed* && for page in *.h.3; do mv "$$page" "eddy_$$page"; done
+	@echo '  DOC   $(DOC)/html/index.html'
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h' '*.cc' '*.hpp')
