@@ -1,8 +1,8 @@
 /*
  * A dataset of one's own: it reads its batches from a file that need not fit into memory, and its
- * position is part of a checkpoint. own_dataset [FILE]: lines of three numbers, x1 x2 y; a file that
- * is not there is written first. The program trains, saves in the middle of an epoch, goes on, and
- * then does the same steps again from what it saved.
+ * position is part of a checkpoint. own_dataset [FILE]: lines of three numbers, x1 x2 y; a file
+ * that is not there is written first. The program trains, saves in the middle of an epoch, goes on,
+ * and then does the same steps again from what it saved.
  */
 #include <eddy.h>
 
@@ -26,8 +26,8 @@ static void lines_track(void *self, ed_tracker *tracker)
 static const ed_trackable_class lines_class = {.name = "lines", .track = lines_track};
 
 /*
- * The next batch, x [n, 2] and y [n, 1], which belong to the scope. false at the end of an epoch, of
- * which the next call begins another one, and on failure.
+ * The next batch, x [n, 2] and y [n, 1], which belong to the scope. false at the end of an epoch,
+ * of which the next call begins another one, and on failure.
  */
 static bool lines_next(lines *l, ed_tensor **x, ed_tensor **y)
 {

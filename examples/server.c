@@ -1,7 +1,7 @@
 /*
- * A loop that answers requests: server [FOLDER] < requests. A request is a line of points, two
- * numbers each, "0.1 0.2  3 -1"; its answer a line that says of each whether it is in a circle. What
- * can't be answered gets a line that begins with "error:", and the loop goes on. The request
+ * A loop that answers requests: server [FOLDER] < requests. A request is a line of points,
+ * two numbers each, "0.1 0.2  3 -1"; its answer a line that says of each whether it is in a circle.
+ * What can't be answered gets a line that begins with "error:", and the loop goes on. The request
  * "memory" is answered with what is live.
  *
  * The model comes from the newest checkpoint in the folder; if there is none, it is trained and
@@ -88,8 +88,8 @@ static void answer(ed_layer *model, const char *line)
     ed_clear_error();
 }
 
-/* The next line without its end; of one that is too long only the beginning, with an error. false at
- * the end of the input. */
+/* The next line without its end; of one that is too long only the beginning, with an error. false
+ * at the end of the input. */
 static bool read_line(char *line, int room)
 {
     if (!fgets(line, room, stdin)) return false;

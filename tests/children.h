@@ -24,8 +24,8 @@ static void child_becomes(const char *path, const char *folder, const char *inpu
     _exit(127);
 }
 
-/* A program in a folder, with words that NULL ends and a file or nothing (NULL) as its input; it has
- * to end without a complaint. */
+/* A program in a folder, with words that NULL ends and a file or nothing (NULL) as its input; it
+ * has to end without a complaint. */
 __attribute__((unused)) static void run_program(const char *path, const char *folder,
                                                 const char *input, const char *const *words)
 {

@@ -1,6 +1,6 @@
 /*
- * C as its users meet it: every program of examples/, at a size that takes little time, does what it
- * is there to show; and the snippets of the manual print what the page says.
+ * C as its users meet it: every program of examples/, at a size that takes little time, does what
+ * it is there to show; and the snippets of the manual print what the page says.
  */
 #include "tests/children.h"
 #include <math.h>
