@@ -204,6 +204,7 @@ $(OBJ)/libeddy.a: $(OBJECTS)
 	$(Q)$(LD) -r -o $(OBJ)/eddy.o $(OBJECTS)
 	$(Q)$(OBJCOPY) --localize-hidden $(OBJ)/eddy.o
 	$(Q)$(AR) rcs $@ $(OBJ)/eddy.o
+	$(Q)rm $(OBJ)/eddy.o
 
 $(OBJ)/libeddy.so: $(OBJECTS) tools/eddy.map
 	$(call say,LD    $@)
@@ -339,15 +340,15 @@ $(OBJ)/bench/first_step_shared: $(OBJ)/bench/first_step.o $(OBJ)/libeddy.so
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $< -L$(OBJ) -leddy -Wl,-rpath,'$$ORIGIN/..'
 
-# Examples are ordinary programs: the one header as it is installed, the archive.
+# Examples are ordinary programs: the one header as it is installed, the shared library.
 $(OBJ)/examples/%.o $(OBJ)/tests/test_place.o: PLACES = -I$(OBJ)/include
 $(patsubst %.c,$(OBJ)/%.o,$(wildcard examples/*.c)) $(OBJ)/tests/test_place.o: $(PUBLIC)
 EXAMPLE_AID := $(patsubst %.c,$(OBJ)/%.o,examples/digits.c examples/progress.c)
 EXAMPLES    := $(filter-out $(EXAMPLE_AID:.o=),$(patsubst %.c,$(OBJ)/%,$(wildcard examples/*.c)))
 $(OBJ)/tests/test_c: $(C_PAGES) $(EXAMPLES)
-$(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.a
+$(OBJ)/examples/%: $(OBJ)/examples/%.o $(EXAMPLE_AID) $(OBJ)/libeddy.so
 	$(call say,LD    $@)
-	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(SANFLAGS) -o $@ $(filter %.o,$^) -L$(OBJ) -leddy -Wl,-rpath,'$$ORIGIN/..' -lm -lpthread
 
 # ---- Using
 
