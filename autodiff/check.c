@@ -58,10 +58,7 @@ static bool is_varied(const ed_tensor *x)
 
 static ed_tensor *call_f(const check *c, ed_list *inputs)
 {
-    thread_state *self = thread_self();
-    const scope_barrier outer = scope_guard(self);
-    ed_tensor *y = c->f(inputs, c->user);
-    scope_unguard(self, outer);
+    ed_tensor *y = SCOPE_GUARDED(c->f(inputs, c->user));
     if (!y) {
         if (!ed_failed())
             ed_fail(ED_INVALID_ARGUMENT,

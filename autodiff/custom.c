@@ -159,15 +159,6 @@ static void note_reads(ed_listener *listener, const ed_call *call)
         note_operand(r, call->operands[i], call->inputs[i]);
 }
 
-static ed_tensor *call_function(function *self, ed_list *inputs)
-{
-    thread_state *thread = thread_self();
-    const scope_barrier outer = scope_guard(thread);
-    ed_tensor *y = self->f(inputs, self->user);
-    scope_unguard(thread, outer);
-    return y;
-}
-
 /* A tensor that f returns counts as read. */
 static bool run_hidden(function *self, ed_list *inputs, const char *what)
 {
@@ -176,7 +167,7 @@ static bool run_hidden(function *self, ed_list *inputs, const char *what)
                  .function = self};
     bool failed_before = ed_failed();
     ed_listen(&self->reader.listener);
-    ed_tensor *y = call_function(self, inputs);
+    ed_tensor *y = SCOPE_GUARDED(self->f(inputs, self->user));
     if (y) note_operand(&self->reader, y, tensor_read(y));
     ed_unlisten(&self->reader.listener);
     if (self->reader.failed || (!failed_before && ed_failed())) return false;
@@ -331,7 +322,7 @@ static ed_list *run_again(function *self, const ed_gradient_call *g)
     if (!inputs || !sources || !tape) return NULL;
     for (int64_t i = 0; i < sources->size; i++)
         if (!ed_watch(tape, sources->items[i])) return NULL;
-    ed_tensor *y = call_function(self, inputs);
+    ed_tensor *y = SCOPE_GUARDED(self->f(inputs, self->user));
     if (!y && !ed_failed())
         return ed_fail(ED_INVALID_ARGUMENT,
                        "recompute: the function returned NULL without an error");

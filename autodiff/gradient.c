@@ -84,10 +84,7 @@ static bool check_gradient(const tape_node *node, int i, const ed_tensor *dx)
 static bool call_gradient(walk *w, const tape_node *node, const ed_gradient_call *call)
 {
     bool failed_before = ed_failed();
-    thread_state *self = thread_self();
-    const scope_barrier outer = scope_guard(self);
-    bool ok = node->op->gradient(call);
-    scope_unguard(self, outer);
+    bool ok = SCOPE_GUARDED(node->op->gradient(call));
     if (!ok && !ed_failed())
         ed_fail(ED_INVALID_ARGUMENT,
                 "gradient of %s: the gradient function failed without an error", node->op->name);

@@ -95,16 +95,6 @@ static ed_layer *new_layer(const ed_layer_class *class, const char *name, const 
     return layer;
 }
 
-static bool call_init(ed_layer *layer)
-{
-    if (!layer->class->init) return true;
-    thread_state *self = thread_self();
-    const scope_barrier outer = scope_guard(self);
-    const bool ok = layer->class->init(layer);
-    scope_unguard(self, outer);
-    return ok;
-}
-
 /* The same after the class's init, which has also failed if it continues after an error and returns
  * true; the layer belongs to the scope. */
 static ed_layer *create(const ed_layer_class *class, const char *name, const void *options)
@@ -112,7 +102,8 @@ static ed_layer *create(const ed_layer_class *class, const char *name, const voi
     ED_SCOPE;
     ed_layer *layer = scope_give(new_layer(class, name, options));
     if (!layer) return NULL;
-    const bool failed_before = ed_failed(), ok = call_init(layer);
+    const bool failed_before = ed_failed();
+    const bool ok = !class->init || SCOPE_GUARDED(class->init(layer));
     if (ok && (failed_before || !ed_failed())) return ed_keep(layer);
     if (!ed_failed()) layer_fail(layer, ED_FAILED_PRECONDITION, "init failed without an error");
     return NULL;
@@ -549,25 +540,6 @@ static bool rename_weights(ed_layer *layer)
     return true;
 }
 
-static bool call_build(ed_layer *layer, const ed_layer_call *call)
-{
-    if (!layer->class->build) return true;
-    thread_state *self = thread_self();
-    const scope_barrier outer = scope_guard(self);
-    const bool ok = layer->class->build(layer, call);
-    scope_unguard(self, outer);
-    return ok;
-}
-
-static bool call_forward(ed_layer *layer, ed_layer_call *call)
-{
-    thread_state *self = thread_self();
-    const scope_barrier outer = scope_guard(self);
-    const bool ok = layer->class->forward(layer, call);
-    scope_unguard(self, outer);
-    return ok;
-}
-
 /*
  * All that a failed build added is removed, so the next forward builds from the start. A build that
  * continues after an error and returns true has failed too.
@@ -576,7 +548,8 @@ static bool build(ed_layer *layer, const ed_layer_call *call)
 {
     int64_t n_children = layer->n_children, n_weights = layer->n_weights;
     bool failed_before = ed_failed();
-    bool ok = rename_weights(layer) && call_build(layer, call);
+    bool ok = rename_weights(layer) &&
+              (!layer->class->build || SCOPE_GUARDED(layer->class->build(layer, call)));
     if (ok && (failed_before || !ed_failed())) return layer->built = true;
     layer_unmade(layer, n_children, n_weights);
     truncate_to(layer, n_children, n_weights);
@@ -675,7 +648,7 @@ static bool build_and_forward(ed_layer *layer, ed_layer_call *call)
 {
     if (!check_inputs(layer, call)) return false;
     if (!layer->built && !build(layer, call)) return false;
-    if (!call_forward(layer, call)) return false;
+    if (!SCOPE_GUARDED(layer->class->forward(layer, call))) return false;
     if (!call->n_outputs)
         return layer_fail(layer, ED_FAILED_PRECONDITION, "forward returned no output");
     if (layer->class->passes_masks && !call->output_masks[0])

@@ -115,12 +115,9 @@ void scope_thread_end(thread_state *self);
 void scope_left(thread_state *self);
 
 /*
- * Around each call of a function of the user's: meanwhile only scopes that it opens itself can be
- * closed. Closing others would release what the library still uses.
- *
- *     scope_barrier outer = scope_guard(self);
- *     y = f(x);
- *     scope_unguard(self, outer);
+ * Before and after each call of a function of the user's: meanwhile only scopes that it opens
+ * itself can be closed. Closing others would release what the library still uses. SCOPE_GUARDED
+ * does both around a call that has a value.
  */
 __attribute__((always_inline)) static inline scope_barrier scope_guard(thread_state *self)
 {
@@ -135,5 +132,14 @@ static inline void scope_unguard(thread_state *self, scope_barrier outer)
 {
     self->barrier = outer;
 }
+
+#define SCOPE_GUARDED(call)                                                                        \
+    ({                                                                                             \
+        thread_state *guarded_ = thread_self();                                                    \
+        const scope_barrier outer_ = scope_guard(guarded_);                                        \
+        __auto_type value_ = call;                                                                 \
+        scope_unguard(guarded_, outer_);                                                           \
+        value_;                                                                                    \
+    })
 
 #endif

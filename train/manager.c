@@ -479,11 +479,7 @@ static tried try_all(ed_checkpoint_manager *m, const char **restored)
 static const char *begin_anew(ed_checkpoint_manager *m)
 {
     if (!m->initialize) return "";
-    thread_state *self = thread_self();
-    const scope_barrier outer = scope_guard(self);
-    const bool ok = m->initialize(m->user);
-    scope_unguard(self, outer);
-    if (ok) return "";
+    if (SCOPE_GUARDED(m->initialize(m->user))) return "";
     return ed_failed()
                ? NULL
                : ed_fail(ED_FAILED_PRECONDITION,
