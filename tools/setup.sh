@@ -129,7 +129,11 @@ look() {
         ;;
     tests)
         need "libcmocka-dev$of" "$pkg_config" --exists cmocka
-        [ -n "$cross" ] || case $CXX in *clang*) need clang compiles_cpp ;; *) need g++ compiles_cpp ;; esac
+        case $CXX in
+        *-linux-gnu-g++) need "g++-${CXX%-g++}" compiles_cpp ;;
+        *clang*) need clang compiles_cpp ;;
+        *) need g++ compiles_cpp ;;
+        esac
         case $CC in *clang*) need "libomp-dev$of" links stdio.h -fopenmp ;; esac # gcc brings its own
         [ -z "$cross" ] || need gcc command -v cc # for what is built to be run at once
         [ -z "$cross" ] || need qemu-user command -v "$(emulator)"
