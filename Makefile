@@ -73,9 +73,12 @@ endif
 # The folders of the library, lowest first: a file includes from its own folder and those before it.
 FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train
 SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
-HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
+FAMILIES := create math activation linalg reduction array indexing convolution normalization losses random variables
+FAMILIES := $(FAMILIES:%=ops/%.h)
+HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h $(FAMILIES) ops/ops.h autodiff/autodiff.h optim/optim.h nn/nn.h data/data.h train/train.h
+CALLS   := $(OBJ)/include/eddy/ops/calls.h
 PUBLIC  := $(patsubst $(OBJ)/include/eddy/eddy.h,$(OBJ)/include/eddy.h,$(HEADERS:%=$(OBJ)/include/eddy/%)) \
-           $(OBJ)/include/eddy/places.h $(OBJ)/include/eddy/plain.h $(OBJ)/include/eddy.hpp
+           $(CALLS) $(CALLS)pp $(OBJ)/include/eddy/places.h $(OBJ)/include/eddy/plain.h $(OBJ)/include/eddy.hpp
 
 # A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
 ALL_SETS     := $(strip baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512))
@@ -112,7 +115,7 @@ WARN       := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissi
 CFLAGS      = $(OPT) -g -ffunction-sections -fdata-sections
 SANFLAGS   := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -DEDDY_SANITIZED)
 ALL_CFLAGS  = -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -fvisibility=hidden -fopenmp-simd -fno-math-errno -fno-trapping-math \
-              -ffp-contract=off $(PLACES) -I. $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) \
+              -ffp-contract=off $(PLACES) -I. -I$(OBJ)/include/eddy $(DEPS_CFLAGS) $(CFLAGS) $(SANFLAGS) \
               $(if $(HARD),-DEDDY_HARD) $(if $(ISAS),-DISA_SETS=$(words $(SETS))) $(SIMDFLAGS)
 LIBS        = $(DEPS_LIBS) -lm -lpthread
 # Only programs' calls say where they stand (tensor/types.h).
@@ -158,11 +161,17 @@ $(OBJ)/include/eddy.h: eddy.h
 $(OBJ)/include/eddy/%.h: %.h
 	$(as_public)
 
+# Made from the headers of ops: how they are called, from C with numbers and options by name, and from C++.
+$(CALLS): $(FAMILIES) tools/calls.sh
+	$(Q)mkdir -p $(@D) && tools/calls.sh c $(FAMILIES) > $@
+$(CALLS)pp: $(FAMILIES) tools/calls.sh
+	$(Q)mkdir -p $(@D) && tools/calls.sh cpp $(FAMILIES) > $@
+
 # Made from the others: where calls stand (tensor/types.h), and what C++ must not see, macros that
 # begin with ed_ and take arguments.
-$(OBJ)/include/eddy/places.h: $(HEADERS) tools/places.sh
+$(OBJ)/include/eddy/places.h: $(HEADERS) $(CALLS) tools/places.sh
 	$(Q)mkdir -p $(@D) && tools/places.sh $(filter %.h,$^) > $@
-$(OBJ)/include/eddy/plain.h: $(HEADERS)
+$(OBJ)/include/eddy/plain.h: $(HEADERS) $(CALLS)
 	$(Q)mkdir -p $(@D) && sed -n 's/^#define \(ed_[a-z0-9_]*\)(.*/#undef \1/p' $^ > $@
 $(OBJ)/include/eddy.hpp: eddy.hpp
 	$(Q)mkdir -p $(@D) && cp $< $@
@@ -182,14 +191,14 @@ deps:
 
 $(OBJ)/io/zip.o $(OBJ)/tests/test_npy.o: SIMDFLAGS += $(WITHOUT:%=-DEDDY_WITHOUT_%)
 
-$(OBJ)/%.o: %.c
+$(OBJ)/%.o: %.c | $(CALLS)
 	$(call say,CC    $<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 define isa_rule
 $$(OBJ)/%.$(1).o: SIMDFLAGS = $$(ISA_$(1)) $$(FAST) -Wno-unused-function -Wno-unused-const-variable
-$$(OBJ)/%.$(1).o: %.simd.c
+$$(OBJ)/%.$(1).o: %.simd.c | $$(CALLS)
 	$$(call say,CC    $$< for $(1))
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -MMD -MP -c $$< -o $$@

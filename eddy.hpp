@@ -655,6 +655,26 @@ template <> struct argument<const char *> {
     using type = const text &;
 };
 
+/* Where a result beyond the first one goes; nullptr: nowhere. */
+class out
+{
+  public:
+    out(std::nullptr_t) {}
+    out(tensor *to) : to_(to) {}
+    ed_tensor **c() const { return to_ ? &result_ : nullptr; }
+    void store() const
+    {
+        if (to_) *to_ = tensor(result_);
+    }
+
+  private:
+    tensor *to_ = nullptr;
+    mutable ed_tensor *result_ = nullptr;
+};
+template <> struct argument<ed_tensor **> {
+    using type = const out &;
+};
+
 inline ed_tensor *to_c(const operand &x)
 {
     return x.get();
@@ -666,6 +686,10 @@ inline ed_ints to_c(const ints &list)
 inline const char *to_c(const text &string)
 {
     return string.get();
+}
+inline ed_tensor **to_c(const out &result)
+{
+    return result.c();
 }
 template <class T> T *to_c(const handle<T> &object)
 {
@@ -744,24 +768,36 @@ namespace detail
 {
 
 /* Calls a function of C with arguments of C++, and with options behind them. */
+inline void store(const out &result)
+{
+    result.store();
+}
+template <class A> void store(const A &) {}
 template <auto f, class... A> auto invoke(const place &here, const A &...arguments)
 {
-    return call(here, [&] { return f(to_c(arguments)...); });
+    return call(here, [&] {
+        const auto y = f(to_c(arguments)...);
+        (store(arguments), ...);
+        return y;
+    });
 }
 template <auto f, class O, class... A>
 auto invoke_with(const place &here, const O &options, const A &...arguments)
 {
     return call(here, [&] {
         const auto o = options.c();
-        return f(to_c(arguments)..., &o);
+        const auto y = f(to_c(arguments)..., &o);
+        (store(arguments), ...);
+        return y;
     });
 }
 
 } // namespace detail
 
 /*
- * EDDY_CALL2(add) is the function of two arguments that calls ed_add; EDDY_CALL2_WITH(matmul,
- * matmul_options) calls ed_matmul_with. What the arguments and the result are follows from C's.
+ * EDDY_CALL2(write_npy) is the function of two arguments that calls ed_write_npy;
+ * EDDY_CALL1_WITH(scalar, scalar_options) calls ed_scalar_with. What the arguments and the result
+ * are follows from C's.
  */
 #define EDDY_ARG_(f, i) detail::arg<&ed_##f, i>
 #define EDDY_CALL1(f)                                                                              \
@@ -775,32 +811,12 @@ auto invoke_with(const place &here, const O &options, const A &...arguments)
     {                                                                                              \
         return detail::invoke<&ed_##f>(here, a, b);                                                \
     }
-#define EDDY_CALL3(f)                                                                              \
-    inline detail::result<&ed_##f> f(EDDY_ARG_(f, 0) a, EDDY_ARG_(f, 1) b, EDDY_ARG_(f, 2) c,      \
-                                     detail::place here = EDDY_HERE)                               \
-    {                                                                                              \
-        return detail::invoke<&ed_##f>(here, a, b, c);                                             \
-    }
 #define EDDY_CALL1_WITH(f, options_type)                                                           \
     inline detail::result<&ed_##f##_with> f(EDDY_ARG_(f##_with, 0) a,                              \
                                             const options_type &options = {},                      \
                                             detail::place here = EDDY_HERE)                        \
     {                                                                                              \
         return detail::invoke_with<&ed_##f##_with>(here, options, a);                              \
-    }
-#define EDDY_CALL2_WITH(f, options_type)                                                           \
-    inline detail::result<&ed_##f##_with> f(EDDY_ARG_(f##_with, 0) a, EDDY_ARG_(f##_with, 1) b,    \
-                                            const options_type &options = {},                      \
-                                            detail::place here = EDDY_HERE)                        \
-    {                                                                                              \
-        return detail::invoke_with<&ed_##f##_with>(here, options, a, b);                           \
-    }
-#define EDDY_CALL3_WITH(f, options_type)                                                           \
-    inline detail::result<&ed_##f##_with> f(                                                       \
-        EDDY_ARG_(f##_with, 0) a, EDDY_ARG_(f##_with, 1) b, EDDY_ARG_(f##_with, 2) c,              \
-        const options_type &options = {}, detail::place here = EDDY_HERE)                          \
-    {                                                                                              \
-        return detail::invoke_with<&ed_##f##_with>(here, options, a, b, c);                        \
     }
 
 /* ---- Random numbers -------------------------------------------------------------------------- */
@@ -887,203 +903,13 @@ EDDY_KIND(initializer, lecun_normal, ED_INITIALIZER_LECUN_NORMAL_OPTIONS)
 EDDY_OPTIONS(scalar_options, ED_SCALAR_OPTIONS)
 EDDY_OPTIONS(print_options, ED_PRINT_OPTIONS)
 EDDY_OPTIONS(variable_options, ED_VARIABLE_OPTIONS)
-EDDY_OPTIONS(create_options, ED_CREATE_OPTIONS)
-EDDY_OPTIONS(full_options, ED_FULL_OPTIONS)
-EDDY_OPTIONS(eye_options, ED_EYE_OPTIONS)
-EDDY_OPTIONS(range_options, ED_RANGE_OPTIONS)
-EDDY_OPTIONS(matmul_options, ED_MATMUL_OPTIONS)
-EDDY_OPTIONS(reduce_options, ED_REDUCE_OPTIONS)
-EDDY_OPTIONS(argmax_options, ED_ARGMAX_OPTIONS)
-EDDY_OPTIONS(transpose_options, ED_TRANSPOSE_OPTIONS)
-EDDY_OPTIONS(slice_options, ED_SLICE_OPTIONS)
-EDDY_OPTIONS(squeeze_options, ED_SQUEEZE_OPTIONS)
-EDDY_OPTIONS(concat_options, ED_CONCAT_OPTIONS)
-EDDY_OPTIONS(pad_options, ED_PAD_OPTIONS)
-EDDY_OPTIONS(gather_options, ED_GATHER_OPTIONS)
-EDDY_OPTIONS(one_hot_options, ED_ONE_HOT_OPTIONS)
-EDDY_OPTIONS(softmax_options, ED_SOFTMAX_OPTIONS)
-EDDY_OPTIONS(conv2d_options, ED_CONV2D_OPTIONS)
-EDDY_OPTIONS(pool2d_options, ED_POOL2D_OPTIONS)
-EDDY_OPTIONS(random_uniform_options, ED_RANDOM_UNIFORM_OPTIONS)
-EDDY_OPTIONS(random_normal_options, ED_RANDOM_NORMAL_OPTIONS)
-EDDY_OPTIONS(generator_options, ED_GENERATOR_OPTION)
 
-/* Making tensors. */
 EDDY_CALL1_WITH(scalar, scalar_options)
-EDDY_CALL1_WITH(zeros, create_options)
-EDDY_CALL1_WITH(ones, create_options)
-EDDY_CALL2_WITH(full, full_options)
-EDDY_CALL1(zeros_like)
-EDDY_CALL1(ones_like)
-EDDY_CALL1_WITH(eye, eye_options)
-EDDY_CALL2_WITH(range, range_options)
-EDDY_CALL3_WITH(linspace, create_options)
-EDDY_CALL1_WITH(random_uniform, random_uniform_options)
-EDDY_CALL1_WITH(random_normal, random_normal_options)
-EDDY_CALL1_WITH(random_truncated_normal, random_normal_options)
-EDDY_CALL1_WITH(random_shuffle, generator_options)
-EDDY_CALL2_WITH(dropout, generator_options)
-
-/* Elementwise arithmetic, mathematical functions, activations. */
-EDDY_CALL2(add)
-EDDY_CALL2(sub)
-EDDY_CALL2(mul)
-EDDY_CALL2(div)
-EDDY_CALL2(floor_div)
-EDDY_CALL2(floor_mod)
-EDDY_CALL2(pow)
-EDDY_CALL2(maximum)
-EDDY_CALL2(minimum)
-EDDY_CALL2(squared_difference)
-EDDY_CALL2(atan2)
-EDDY_CALL1(neg)
-EDDY_CALL1(abs)
-EDDY_CALL1(sign)
-EDDY_CALL1(square)
-EDDY_CALL1(reciprocal)
-EDDY_CALL1(floor)
-EDDY_CALL1(ceil)
-EDDY_CALL1(round)
-EDDY_CALL3(clip)
-EDDY_CALL1(exp)
-EDDY_CALL1(expm1)
-EDDY_CALL1(log)
-EDDY_CALL1(log1p)
-EDDY_CALL1(log2)
-EDDY_CALL1(sqrt)
-EDDY_CALL1(rsqrt)
-EDDY_CALL1(sin)
-EDDY_CALL1(cos)
-EDDY_CALL1(tan)
-EDDY_CALL1(asin)
-EDDY_CALL1(acos)
-EDDY_CALL1(atan)
-EDDY_CALL1(sinh)
-EDDY_CALL1(cosh)
-EDDY_CALL1(tanh)
-EDDY_CALL1(asinh)
-EDDY_CALL1(acosh)
-EDDY_CALL1(atanh)
-EDDY_CALL1(erf)
-EDDY_CALL1(erfc)
-EDDY_CALL1(relu)
-EDDY_CALL1(relu6)
-EDDY_CALL2(leaky_relu)
-EDDY_CALL1(elu)
-EDDY_CALL1(selu)
-EDDY_CALL1(sigmoid)
-EDDY_CALL1(softplus)
-EDDY_CALL1(softsign)
-EDDY_CALL1(silu)
-EDDY_CALL1(log_sigmoid)
-EDDY_CALL1(gelu)
-EDDY_CALL1(gelu_tanh)
-EDDY_CALL1(hard_sigmoid)
 EDDY_CALL2(activate)
-
-/* Comparisons and logic. */
-EDDY_CALL2(equal)
-EDDY_CALL2(not_equal)
-EDDY_CALL2(less)
-EDDY_CALL2(less_equal)
-EDDY_CALL2(greater)
-EDDY_CALL2(greater_equal)
-EDDY_CALL2(logical_and)
-EDDY_CALL2(logical_or)
-EDDY_CALL2(logical_xor)
-EDDY_CALL1(logical_not)
-EDDY_CALL1(is_nan)
-EDDY_CALL1(is_inf)
-EDDY_CALL1(is_finite)
-EDDY_CALL3(where)
-EDDY_CALL2(cast)
-
-/* Matrix products and reductions. */
-EDDY_CALL2_WITH(matmul, matmul_options)
-EDDY_CALL2(bias_add)
-EDDY_CALL1_WITH(reduce_sum, reduce_options)
-EDDY_CALL1_WITH(reduce_mean, reduce_options)
-EDDY_CALL1_WITH(reduce_prod, reduce_options)
-EDDY_CALL1_WITH(reduce_max, reduce_options)
-EDDY_CALL1_WITH(reduce_min, reduce_options)
-EDDY_CALL1_WITH(reduce_any, reduce_options)
-EDDY_CALL1_WITH(reduce_all, reduce_options)
-EDDY_CALL1_WITH(reduce_logsumexp, reduce_options)
-EDDY_CALL1_WITH(reduce_variance, reduce_options)
-EDDY_CALL1_WITH(reduce_std, reduce_options)
-EDDY_CALL1_WITH(argmax, argmax_options)
-EDDY_CALL1_WITH(argmin, argmax_options)
-
-/* Shapes and indexing. */
-EDDY_CALL2(reshape)
-EDDY_CALL1_WITH(transpose, transpose_options)
-EDDY_CALL1_WITH(slice, slice_options)
-EDDY_CALL2(index)
-EDDY_CALL2(expand_dims)
-EDDY_CALL1_WITH(squeeze, squeeze_options)
-EDDY_CALL2(broadcast_to)
-EDDY_CALL1(flatten)
-EDDY_CALL1(contiguous)
-EDDY_CALL1_WITH(concat, concat_options)
-EDDY_CALL1_WITH(stack, concat_options)
-EDDY_CALL2_WITH(split, concat_options)
-EDDY_CALL2_WITH(split_sizes, concat_options)
-EDDY_CALL1_WITH(unstack, concat_options)
-EDDY_CALL2(tile)
-EDDY_CALL1_WITH(pad, pad_options)
-EDDY_CALL2(reverse)
-EDDY_CALL2_WITH(gather, gather_options)
-EDDY_CALL2_WITH(one_hot, one_hot_options)
-EDDY_CALL3(unsorted_segment_sum)
-
-/* Neural networks. */
-EDDY_CALL1_WITH(softmax, softmax_options)
-EDDY_CALL1_WITH(log_softmax, softmax_options)
-EDDY_CALL2(softmax_cross_entropy)
-EDDY_CALL2(sparse_softmax_cross_entropy)
-EDDY_CALL2(sigmoid_cross_entropy)
-EDDY_CALL2_WITH(conv2d, conv2d_options)
-EDDY_CALL1_WITH(max_pool2d, pool2d_options)
-EDDY_CALL1_WITH(avg_pool2d, pool2d_options)
-
-/* activation(x w + bias); bias may be nullptr, activation "" or "relu". */
-inline tensor linear(operand x, operand w, operand bias, const detail::text &activation = nullptr,
-                     detail::place here = EDDY_HERE)
-{
-    return detail::call(here,
-                        [&] { return ed_linear(x.get(), w.get(), bias.get(), activation.get()); });
-}
-
-/* Normalized over all axes but the last; the batch's mean and variance too, where they are asked
- * for. */
-inline tensor batch_norm(operand x, operand gamma, operand beta, double epsilon,
-                         tensor *mean = nullptr, tensor *variance = nullptr,
-                         detail::place here = EDDY_HERE)
-{
-    return detail::call(here, [&] {
-        ed_tensor *m = nullptr, *v = nullptr;
-        ed_tensor *y = ed_batch_norm(x.get(), gamma.get(), beta.get(), epsilon, mean ? &m : nullptr,
-                                     variance ? &v : nullptr);
-        if (mean) *mean = tensor(m);
-        if (variance) *variance = tensor(v);
-        return y;
-    });
-}
-
-/* Variables. */
-EDDY_CALL1(identity)
-EDDY_CALL1(value)
-EDDY_CALL1(stop_gradient)
-EDDY_CALL2(assign)
-EDDY_CALL2(assign_add)
-EDDY_CALL2(assign_sub)
-EDDY_CALL2_WITH(assign_slice, slice_options)
-EDDY_CALL3(assign_masked)
-EDDY_CALL3(assign_moving_average)
-EDDY_CALL3(assign_moving_averages)
-
-/* Lists. */
 EDDY_CALL2(list_concat)
+
+/* Each function of the families' headers, under its name without ed_: made by tools/calls.sh. */
+#include "eddy/ops/calls.hpp"
 
 /* ---- Operators ------------------------------------------------------------------------------- */
 
@@ -2259,10 +2085,7 @@ class checkpoint_manager : public detail::handle<ed_checkpoint_manager>
 #undef EDDY_ARG_
 #undef EDDY_CALL1
 #undef EDDY_CALL2
-#undef EDDY_CALL3
 #undef EDDY_CALL1_WITH
-#undef EDDY_CALL2_WITH
-#undef EDDY_CALL3_WITH
 #undef EDDY_KIND
 #undef EDDY_KIND_OF
 

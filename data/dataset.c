@@ -10,7 +10,7 @@
  *                 0, batch, 2 batch ...  the first row of the next batch
  */
 #include "data/data.h"
-#include "ops/random.h"
+#include "ops/generator.h"
 #include "track/graph.h"
 #include "tensor/schema_core.h"
 #include "tensor/threads.h"

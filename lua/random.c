@@ -40,13 +40,13 @@ static const maker_field normal_fields[] = {
 
 static const maker_field shuffle_fields[] = {
     {"x", .offset = offsetof(drawn, x), .read = maker_operand},
-    ED_GENERATOR_OPTION(MAKER_OPTION, drawn){0},
+    ED_GENERATOR_OPTIONS(MAKER_OPTION, drawn){0},
 };
 
 static const maker_field dropout_fields[] = {
     {"x", .offset = offsetof(drawn, x), .read = maker_floats},
     {"rate", ED_FIELD_FLOAT, offsetof(drawn, rate)},
-    ED_GENERATOR_OPTION(MAKER_OPTION, drawn){0},
+    ED_GENERATOR_OPTIONS(MAKER_OPTION, drawn){0},
 };
 
 static void *make_uniform(const void *arguments)
@@ -84,7 +84,7 @@ static const uniform uniform_defaults = {
 static const normal normal_defaults = {
     .options = ED_COMPLETE(ED_RANDOM_NORMAL_OPTIONS, ed_random_normal_options)};
 static const drawn drawn_defaults = {.options =
-                                         ED_COMPLETE(ED_GENERATOR_OPTION, ed_generator_options)};
+                                         ED_COMPLETE(ED_GENERATOR_OPTIONS, ed_generator_options)};
 
 static const maker draws[] = {
     {"uniform", HANDLE_TENSOR, 1, 1, uniform_fields, sizeof(uniform), &uniform_defaults,

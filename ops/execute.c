@@ -1,5 +1,5 @@
 #include "ops/execute.h"
-#include "ops/random.h"
+#include "ops/generator.h"
 #include "tensor/float_state.h"
 #include "tensor/threads.h"
 #include <limits.h>

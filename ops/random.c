@@ -8,7 +8,7 @@
  * The process's source does what TensorFlow does after tf.random.set_seed: every call gets a seed
  * of its own from Python's generator and starts at the beginning of that seed's stream.
  */
-#include "ops/random.h"
+#include "ops/generator.h"
 #include "ops/draws.h"
 #include "ops/execute.h"
 #include "ops/kernels/seeds.h"
@@ -645,7 +645,7 @@ ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_generator_options *opti
     if (x->rank == 0)
         return ed_fail(ED_INVALID_ARGUMENT, "random_shuffle: x must have rank >= 1, got %s",
                        text_of_tensor(x).s);
-    options = OPTIONS_OR_DEFAULTS(ED_GENERATOR_OPTION, options);
+    options = OPTIONS_OR_DEFAULTS(ED_GENERATOR_OPTIONS, options);
     if (x->size == 0) return ed_identity(x); /* its rows may be more than memory holds */
     ED_SCOPE;
     return ed_keep(ed_gather(
@@ -759,7 +759,7 @@ ED_OP(dropout) = {
 
 ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_generator_options *options)
 {
-    options = OPTIONS_OR_DEFAULTS(ED_GENERATOR_OPTION, options);
+    options = OPTIONS_OR_DEFAULTS(ED_GENERATOR_OPTIONS, options);
     return CALL_OP(dropout,
                    ED_OPTIONS_FROM(NO_OPTIONS, options, dropout_attrs, .rate = rate,
                                    .draw = {options->generator}),

@@ -287,6 +287,7 @@ ed_tensor *ed_scalar_with(ed_tensor *number, const ed_scalar_options *options);
  * 0-d tensor, which takes the dtype of the tensors that it meets (float32 or int32 if it meets
  * none; int64 if it is too large for that). Other objects, and other pointers, are not compiled.
  */
+typedef ed_tensor ed_tensor_like; /* of a parameter that takes a number through its macro */
 /* clang-format off */
 #define ED_TENSOR(operand)                                                                         \
     _Generic((operand),                                                                            \

@@ -3,7 +3,7 @@
  * doesn't, options that are refused, dropout and its gradient.
  */
 #include "autodiff/autodiff.h"
-#include "ops/random.h"
+#include "ops/generator.h"
 #include "tensor/core.h"
 #include "tests/asserts.h"
 #include <math.h>

@@ -11,7 +11,7 @@
 #include "io/io.h"
 #include "nn/nn.h"
 #include "ops/kernels/seeds.h"
-#include "ops/random.h"
+#include "ops/generator.h"
 #include "tests/folders.h"
 #include "tests/json.h"
 #include <math.h>

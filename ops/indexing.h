@@ -1,0 +1,34 @@
+/* Reading and writing at indices. ops.h says what holds for all. */
+#ifndef EDDY_OPS_INDEXING_H
+#define EDDY_OPS_INDEXING_H
+
+#include "ops/op.h"
+#include "tensor/tensor.h"
+
+#pragma GCC visibility push(default)
+
+/*
+ * Slices of x along an axis (default 0) at the indices (int32 or int64 of any shape): shape
+ * x.shape[:axis] + indices.shape + x.shape[axis+1:]. An index outside 0..size-1 is an error that
+ * names it.
+ */
+#define ED_GATHER_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, 0, ED_ANY, "along which")
+ED_OPTIONS(ed_gather_options, ED_GATHER_OPTIONS);
+ed_tensor *ed_gather_with(ed_tensor *x, ed_tensor *indices, const ed_gather_options *options);
+
+/*
+ * Ones where the new last axis (of size depth) equals the index, zeros elsewhere; indices outside
+ * 0..depth-1 give all zeros. dtype: default float32. No gradient.
+ */
+#define ED_ONE_HOT_OPTIONS(FIELD, T) FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "of the result")
+ED_OPTIONS(ed_one_hot_options, ED_ONE_HOT_OPTIONS);
+ed_tensor *ed_one_hot_with(ed_tensor *indices, int64_t depth, const ed_one_hot_options *options);
+
+/*
+ * Zeros of size `count` along the first axis, to which the slices of x are added at their ids
+ * (int32 or int64 [x.shape[0]]): what gather's gradient is made of. Ids outside are an error.
+ */
+ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t count);
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,124 @@
+/* Elementwise: arithmetic, mathematical functions, comparisons, logic, conversion. ops.h says what holds for all. */
+#ifndef EDDY_OPS_MATH_H
+#define EDDY_OPS_MATH_H
+
+#include "ops/op.h"
+#include "tensor/tensor.h"
+
+#pragma GCC visibility push(default)
+
+/* ---- Elementwise arithmetic (ops/arithmetic.simd.c) ------------------------------------------ */
+
+/* a + b, a - b, a * b. */
+ed_tensor *ed_add(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_sub(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_mul(ed_tensor_like *a, ed_tensor_like *b);
+
+/* a / b for floats; integers are refused: cast them, or use ed_floor_div. */
+ed_tensor *ed_div(ed_tensor_like *a, ed_tensor_like *b);
+
+/*
+ * floor(a / b), and a - floor(a / b) * b, whose sign is the divisor's. Integer division by 0 fails;
+ * the smallest integer by -1 wraps. floor_div has no gradient.
+ */
+ed_tensor *ed_floor_div(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_floor_mod(ed_tensor_like *a, ed_tensor_like *b);
+
+/* a to the power of b, floats. da = dy b a^(b-1), db = dy y log a where a > 0, else 0. */
+ed_tensor *ed_pow(ed_tensor_like *a, ed_tensor_like *b);
+
+/* The larger / the smaller; NaN if either is. On a tie the gradient goes to a. */
+ed_tensor *ed_maximum(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_minimum(ed_tensor_like *a, ed_tensor_like *b);
+
+/* (a - b)^2; the angle of the point (x = b, y = a) in -pi..pi, floats. */
+ed_tensor *ed_squared_difference(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_atan2(ed_tensor_like *a, ed_tensor_like *b);
+
+/* -x (not for uint8); |x| with gradient 0 at 0; -1, 0 or 1 with gradient 0; x^2; 1/x, floats. */
+ed_tensor *ed_neg(ed_tensor *x);
+ed_tensor *ed_abs(ed_tensor *x);
+ed_tensor *ed_sign(ed_tensor *x);
+ed_tensor *ed_square(ed_tensor *x);
+ed_tensor *ed_reciprocal(ed_tensor *x);
+
+/* Rounding to integers, floats: down, up, to the nearest with ties to even. No gradient. */
+ed_tensor *ed_floor(ed_tensor *x);
+ed_tensor *ed_ceil(ed_tensor *x);
+ed_tensor *ed_round(ed_tensor *x);
+
+/*
+ * x held within low..high: minimum(x, high), then maximum with low. The gradient passes where low
+ * <= x <= high and is 0 elsewhere (for NaN too); low and high are numbers. Fails if low > high or
+ * either is NaN.
+ */
+ed_tensor *ed_clip(ed_tensor *x, double low, double high);
+
+/* ---- Mathematical functions (ops/math.simd.c): float32 and float64 --------------------------- */
+
+/* e^x, e^x - 1, ln x, ln(1 + x), log2 x; gradients of ln at 0 are infinite. */
+ed_tensor *ed_exp(ed_tensor *x);
+ed_tensor *ed_expm1(ed_tensor *x);
+ed_tensor *ed_log(ed_tensor *x);
+ed_tensor *ed_log1p(ed_tensor *x);
+ed_tensor *ed_log2(ed_tensor *x);
+
+/* sqrt x, 1/sqrt x; where the upstream gradient is 0, so is theirs, even at 0. */
+ed_tensor *ed_sqrt(ed_tensor *x);
+ed_tensor *ed_rsqrt(ed_tensor *x);
+
+/* Circular and hyperbolic functions and their inverses, in radians. */
+ed_tensor *ed_sin(ed_tensor *x);
+ed_tensor *ed_cos(ed_tensor *x);
+ed_tensor *ed_tan(ed_tensor *x);
+ed_tensor *ed_asin(ed_tensor *x);
+ed_tensor *ed_acos(ed_tensor *x);
+ed_tensor *ed_atan(ed_tensor *x);
+ed_tensor *ed_sinh(ed_tensor *x);
+ed_tensor *ed_cosh(ed_tensor *x);
+ed_tensor *ed_tanh(ed_tensor *x);
+ed_tensor *ed_asinh(ed_tensor *x);
+ed_tensor *ed_acosh(ed_tensor *x);
+ed_tensor *ed_atanh(ed_tensor *x);
+
+/* The error function, and 1 - erf x. */
+ed_tensor *ed_erf(ed_tensor *x);
+ed_tensor *ed_erfc(ed_tensor *x);
+
+/* ---- Comparisons and logic (ops/compare.simd.c): results are bool, without gradient ---------- */
+
+/* Comparisons of numbers; equal and not_equal take all but 16-bit floats. NaN equals nothing. */
+ed_tensor *ed_equal(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_not_equal(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_less(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_less_equal(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_greater(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_greater_equal(ed_tensor_like *a, ed_tensor_like *b);
+
+/* Logic on bool. */
+ed_tensor *ed_logical_and(ed_tensor *a, ed_tensor *b);
+ed_tensor *ed_logical_or(ed_tensor *a, ed_tensor *b);
+ed_tensor *ed_logical_xor(ed_tensor *a, ed_tensor *b);
+ed_tensor *ed_logical_not(ed_tensor *x);
+
+/* Floats: what each element is. */
+ed_tensor *ed_is_nan(ed_tensor *x);
+ed_tensor *ed_is_inf(ed_tensor *x);
+ed_tensor *ed_is_finite(ed_tensor *x);
+
+/* condition ? a : b with broadcasting; condition is bool, a and b of any one dtype. A NaN in the
+ * branch not taken poisons no gradient. */
+ed_tensor *ed_where(ed_tensor *condition, ed_tensor_like *a, ed_tensor_like *b);
+
+/* ---- Conversion (ops/cast.simd.c) ------------------------------------------------------------ */
+
+/*
+ * x in another dtype, any to any. Floats to integers truncate towards 0; NaN becomes 0 and what is
+ * out of range the nearest integer there is. Integers to other integers wrap around. Anything
+ * but 0 is true. Floats round to nearest, ties to even, once. A view of x if it has that dtype. The
+ * gradient is cast back; casts to or from integers and bool carry none.
+ */
+ed_tensor *ed_cast(ed_tensor *x, ed_dtype dtype);
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,48 @@
+/* Reductions. ops.h says what holds for all. */
+#ifndef EDDY_OPS_REDUCTION_H
+#define EDDY_OPS_REDUCTION_H
+
+#include "ops/op.h"
+#include "tensor/tensor.h"
+
+#pragma GCC visibility push(default)
+
+/* axis: which to reduce, default all; none for ED_AXES(). keepdims: reduced
+ * axes stay with size 1. */
+#define ED_REDUCE_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, AXES, axis, ED_NO_LIST, ED_ANY, "which to reduce; default: all")                      \
+    FIELD(T, BOOL, keepdims, false, ED_ANY, "keep reduced axes, with size 1")
+ED_OPTIONS(ed_reduce_options, ED_REDUCE_OPTIONS);
+
+/*
+ * Sum and product (empty: 0 and 1; integers wrap), mean (floats; of nothing NaN), largest and
+ * smallest (of nothing an error; NaN if any is; ties share the gradient equally). Sums are added
+ * pairwise: the error grows with the logarithm of the count. The product's gradient is right when
+ * elements are 0.
+ */
+ed_tensor *ed_reduce_sum_with(ed_tensor *x, const ed_reduce_options *options);
+ed_tensor *ed_reduce_mean_with(ed_tensor *x, const ed_reduce_options *options);
+ed_tensor *ed_reduce_prod_with(ed_tensor *x, const ed_reduce_options *options);
+ed_tensor *ed_reduce_max_with(ed_tensor *x, const ed_reduce_options *options);
+ed_tensor *ed_reduce_min_with(ed_tensor *x, const ed_reduce_options *options);
+
+/* Whether any / all of bool elements are true (of nothing: false, true). No gradient. */
+ed_tensor *ed_reduce_any_with(ed_tensor *x, const ed_reduce_options *options);
+ed_tensor *ed_reduce_all_with(ed_tensor *x, const ed_reduce_options *options);
+
+/* ln of the sum of e^x without overflow; of nothing -inf. Floats. */
+ed_tensor *ed_reduce_logsumexp_with(ed_tensor *x, const ed_reduce_options *options);
+
+/* Mean of (x - mean)^2, and its root; floats. */
+ed_tensor *ed_reduce_variance_with(ed_tensor *x, const ed_reduce_options *options);
+ed_tensor *ed_reduce_std_with(ed_tensor *x, const ed_reduce_options *options);
+
+/* Index (int64) of the largest / smallest along the axis, the first of equals; a NaN is never
+ * chosen if there is anything else. Fails where the axis is empty. No gradient. */
+#define ED_ARGMAX_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, 0, ED_ANY, "along which")
+ED_OPTIONS(ed_argmax_options, ED_ARGMAX_OPTIONS);
+ed_tensor *ed_argmax_with(ed_tensor *x, const ed_argmax_options *options);
+ed_tensor *ed_argmin_with(ed_tensor *x, const ed_argmax_options *options);
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,104 @@
+#!/bin/sh
+# calls.sh c|cpp HEADER...: writes how programs call the ops that the headers declare. One prototype
+# says all of it:
+#
+#     ed_tensor *ed_add(ed_tensor_like *a, ed_tensor_like *b);
+#     ed_tensor *ed_gather_with(ed_tensor *x, ed_tensor *indices, const ed_gather_options *options);
+#
+# c: calls.h, the macros that turn numbers into tensors and take options by name:
+# ed_add(x, 2), ed_gather(x, indices, .axis = 1). The list of ed_gather_options is ED_GATHER_OPTIONS.
+# cpp: calls.hpp, the same functions in C++: add(x, 2), gather(x, indices, {.axis = 1}); results
+# beyond the first one, `ed_tensor **indices`, are there `tensor *indices = nullptr`.
+set -eu
+language=$1
+shift
+if [ "$language" = c ]; then
+    echo '/* Made from the headers of ops by tools/calls.sh: calls with numbers and with options by name. */'
+else
+    echo '/* Made from the headers of ops by tools/calls.sh: the ops in C++. For eddy.hpp alone. */'
+fi
+awk -v language="$language" '
+function upper(type) { return toupper(type) }
+# The words of a declaration: result, name, n, types[], names[].
+function parse(said,    open, head, list, i, word) {
+    open = index(said, "(")
+    head = substr(said, 1, open - 1)
+    match(head, /ed_[a-z0-9_]+$/)
+    name = substr(head, RSTART)
+    result = substr(head, 1, RSTART - 1)
+    gsub(/^ +| +$/, "", result)
+    list = substr(said, open + 1)
+    sub(/\) *;.*/, "", list)
+    n = split(list, types, / *, */)
+    for (i = 1; i <= n; i++) {
+        match(types[i], /[a-z_0-9]+$/)
+        names[i] = substr(types[i], RSTART)
+        types[i] = substr(types[i], 1, RSTART - 1)
+        gsub(/^ +| +$/, "", types[i])
+    }
+    options = ""
+    if (name ~ /_with$/ && types[n] ~ /^const ed_[a-z0-9_]+_options \*$/) {
+        options = substr(types[n], 7, length(types[n]) - 8)
+        n--
+    }
+}
+function macro(    i, call, parameters, numbers) {
+    for (i = 1; i <= n; i++) {
+        parameters = parameters (i > 1 ? ", " : "") names[i]
+        numbers += types[i] ~ /^ed_tensor_like/
+        call = call (i > 1 ? ", " : "") (types[i] ~ /^ed_tensor_like/ ? "ED_TENSOR(" names[i] ")" : names[i])
+    }
+    if (options) {
+        short = name
+        sub(/_with$/, "", short)
+        printf "#define %s(%s%s...) ED_WITH_OPTIONS(%s(%s%s&ed_options_), %s, %s, ##__VA_ARGS__)\n", short,
+            parameters, n ? ", " : "", name, call, n ? ", " : "", upper(options), options
+    } else if (numbers)
+        printf "#define %s(%s) ED_AT(%s(%s))\n", name, parameters, name, call
+}
+# Whether C++ has these types; objects and callbacks are written by hand.
+function plain(    i) {
+    if (result !~ /^(ed_tensor \*|ed_list \*|bool)$/) return 0
+    for (i = 1; i <= n; i++)
+        if (types[i] !~ /^(ed_(tensor|tensor_like|list) \*|ed_tensor \*\*|ed_ints|ed_dtype|int|int64_t|uint64_t|double|bool|const char \*)$/) return 0
+    return 1
+}
+function cpp(    i, bare, parameters, call, f, tail) {
+    bare = substr(name, 4)
+    if (options) sub(/_with$/, "", bare)
+    for (tail = n; tail && types[tail] ~ /^(ed_tensor \*\*|const char \*)$/; tail--);
+    for (i = 1; i <= n; i++) {
+        parameters = parameters "detail::arg<&" name ", " i - 1 "> " names[i] "_" \
+            (i > tail || types[i] == "ed_tensor **" ? " = nullptr" : "") ", "
+        call = call ", " names[i] "_"
+    }
+    printf "inline detail::result<&%s> %s(%s", name, bare, parameters
+    if (options) printf "const %s &options = {}, ", substr(options, 4)
+    printf "detail::place here = EDDY_HERE)\n{\n    return detail::invoke%s<&%s>(here%s%s);\n}\n",
+        options ? "_with" : "", name, options ? ", options" : "", call
+}
+# The text without comments and directives, a declaration at a time.
+/^ED_OPTIONS\(/ && language == "cpp" {
+    match($0, /ed_[a-z0-9_]+/)
+    type = substr($0, RSTART, RLENGTH)
+    print "EDDY_OPTIONS(" substr(type, 4) ", " upper(type) ")"
+}
+/^#/ { while (/\\$/ && (getline) > 0); next }
+/^ED_OPTIONS\(/ { next }
+{
+    gsub(/\/\*([^*]|\*+[^*\/])*\*+\//, "")
+    if (sub(/\/\*.*/, "")) {
+        said = said " " $0
+        while ((getline) > 0 && !/\*\//);
+        sub(/.*\*\//, "")
+    }
+    said = said " " $0
+}
+/[;{}] *$/ {
+    if (said ~ /^ *[a-z_]+[a-z_0-9 ]* \**ed_[a-z0-9_]+\(.*\);/ && said !~ /typedef|static|extern/) {
+        parse(said)
+        if (language == "c") macro()
+        else if (plain()) cpp()
+    }
+    said = ""
+}' "$@"
