@@ -259,7 +259,7 @@ $(OBJ)/tests/test_lua_examples: $(REPL)
 
 # C++: each program by $(CXX), and by clang++ too where it is there, in the language of 2017 and of
 # 2020. Snippets of docs/cpp.md and README.md are programs too, one after the other.
-CXX_OTHER := $(if $(SAN)$(findstring clang,$(CXX)),,$(notdir $(shell command -v clang++)))
+CXX_OTHER := $(if $(SAN)$(findstring clang,$(CXX))$(findstring -linux-gnu-,$(CXX)),,$(notdir $(shell command -v clang++)))
 CPP_17  := check first
 CPP_20  := check first spirals manual readme
 CPP_ALL :=

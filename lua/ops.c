@@ -115,6 +115,8 @@ static bool take_operands(arguments *a)
             a->inputs[a->n_inputs++] = t;
             continue;
         }
+        if (a->op->operands[i].optional && (a->at > a->last || !convert_is_operand(a->L, a->at)))
+            break;
         if (a->at > a->last || convert_has_names(a->L, a->at))
             return ed_fail(ED_INVALID_ARGUMENT, "%s: operand %s is missing", a->op->name,
                            a->op->operands[i].name),

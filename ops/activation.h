@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(default)
 
-/* ---- Activations (ops/activation.simd.c) ------------------------------------------------------ */
+/* ---- Activations (ops/activation.simd.c) ----------------------------------------------------- */
 
 /* max(x, 0) with gradient 0 at 0; min(max(x, 0), 6). NaN stays NaN. Numbers of any arithmetic
  * dtype; gradients for floats. */
@@ -37,7 +37,7 @@ ed_tensor *ed_gelu_tanh(ed_tensor *x);
 /* min(max(x / 6 + 1/2, 0), 1). */
 ed_tensor *ed_hard_sigmoid(ed_tensor *x);
 
-/* ---- Softmax (ops/softmax.simd.c): floats ----------------------------------------------------- */
+/* ---- Softmax (ops/softmax.simd.c): floats ---------------------------------------------------- */
 
 /* e^x / sum e^x along the axis (default -1), and its logarithm, without overflow. Ranks from 1. */
 #define ED_SOFTMAX_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, -1, ED_ANY, "along which")

@@ -1,4 +1,5 @@
-/* Shapes: views, joining and cutting, padding. Every dtype; views where strides can say it. ops.h says what holds for all. */
+/* Shapes: views, joining and cutting, padding; every dtype, views where strides can say it. ops.h
+ * says what holds for all. */
 #ifndef EDDY_OPS_ARRAY_H
 #define EDDY_OPS_ARRAY_H
 

@@ -190,6 +190,15 @@ bool ed_call_view(ed_call *call, int i, int of, int rank, const int64_t *shape,
     return (call->outputs[i] = tensor_view(call->inputs[of], rank, shape, strides, offset)) != NULL;
 }
 
+bool ed_call_result(ed_call *call, int i, ed_tensor *value)
+{
+    if (!value || !check_output(call, i, 0, NULL, "call_result")) return false;
+    if (tensor_is_variable(value) && !(value = ed_value(value))) return false;
+    ed_release(call->outputs[i]);
+    call->outputs[i] = ed_retain(value);
+    return true;
+}
+
 void *ed_call_data(ed_call *call, int output)
 {
     return check_output(call, output, 0, NULL, "call_data") ? call->outputs[output]->data : NULL;
@@ -271,10 +280,14 @@ static bool share_type(const ed_operand *a, const ed_operand *b)
 
 static bool check_count(const ed_call *call, int n)
 {
-    int declared = ops_operands(call->op);
-    if (n == declared || (call->op->flags & ED_OP_VARIADIC && n >= declared)) return true;
+    const ed_op *op = call->op;
+    const int declared = ops_operands(op);
+    if (n == declared || (op->flags & ED_OP_VARIADIC && n >= declared)) return true;
+    int needed = declared;
+    while (needed > 0 && op->operands[needed - 1].optional) needed--;
+    if (needed <= n && n < declared) return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT, "got %d operands, expected %s%d", n,
-                        call->op->flags & ED_OP_VARIADIC ? "at least " : "", declared);
+                        op->flags & ED_OP_VARIADIC || needed < declared ? "at least " : "", needed);
 }
 
 static text set_text(unsigned dtypes)
@@ -519,30 +532,50 @@ static bool run_kernel(ed_call *call)
     return ok;
 }
 
-/* A shape rule that is content has made all outputs. */
-static bool infer(ed_call *call)
+/* A function that is content has made all outputs. */
+static bool check_outputs(const ed_call *call, const char *function)
 {
-    if (!call->op->infer(call)) return false;
     for (int i = 0; i < call->n_outputs; i++)
         if (!call->outputs[i])
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "its infer did not make output %d", i);
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "its %s did not make output %d",
+                                function, i);
     return true;
+}
+
+static bool infer(ed_call *call)
+{
+    return call->op->infer(call) && check_outputs(call, "infer");
 }
 
 /* ---- The dispatcher -------------------------------------------------------------------------- */
 
+/* A composition's ops, which speak for themselves to the listeners if they have gradients. */
+static bool compose(ed_call *call, thread_state *self)
+{
+    ED_SCOPE;
+    ed_listener *listeners = self->listeners;
+    if (call->op->no_gradient) self->listeners = NULL;
+    for (int i = 0; i < call->n_inputs; i++)
+        if (tensor_is_variable(call->operands[i])) call->inputs[i] = call->operands[i];
+    const bool ok = call->op->compose(call) && check_outputs(call, "compose");
+    self->listeners = listeners;
+    return ok;
+}
+
 /* Shape rule and kernel, between the listeners' two notices. */
 static bool infer_and_run(ed_call *call, thread_state *self)
 {
-    if (__builtin_expect(self->listeners != NULL, 0)) {
+    const bool composed = call->op->compose;
+    const bool heard = self->listeners && !(composed && !call->op->no_gradient);
+    if (__builtin_expect(heard, 0)) {
         if (self->notifying) return refuse_listener(call);
         notify(self, call, false);
     }
-    if (!infer(call) || (!call->ready && !run_kernel(call))) {
+    if (composed ? !compose(call, self) : !infer(call) || (!call->ready && !run_kernel(call))) {
         drop_outputs(call);
         return false;
     }
-    if (__builtin_expect(self->listeners != NULL, 0)) notify(self, call, true);
+    if (__builtin_expect(heard, 0)) notify(self, call, true);
     return true;
 }
 
@@ -573,12 +606,15 @@ static bool give(ed_call *call)
 /* Whether op is one and there are n operands. */
 static bool check_request(const ed_op *op, ed_tensor *const *inputs, int n, unsigned refused)
 {
-    if (__builtin_expect(op && n >= 0 && (!n || inputs) && op->infer && !(op->flags & refused), 1))
+    if (__builtin_expect(op && n >= 0 && (!n || inputs) && (op->infer || op->compose) &&
+                             !(op->flags & refused),
+                         1))
         return true;
     if (!op) return ed_fail(ED_INVALID_ARGUMENT, "execute: op is NULL"), false;
     if (n < 0) return ed_fail(ED_INVALID_ARGUMENT, "execute: n must be >= 0, got %d", n), false;
     if (n && !inputs) return ed_fail(ED_INVALID_ARGUMENT, "execute: inputs is NULL"), false;
-    if (!op->infer) return ed_fail(ED_INVALID_ARGUMENT, "execute: op.infer is NULL"), false;
+    if (!op->infer && !op->compose)
+        return ed_fail(ED_INVALID_ARGUMENT, "execute: op.infer is NULL"), false;
     ed_fail(ED_INVALID_ARGUMENT, "execute: %s has any number of outputs; use ed_execute_list",
             op->name);
     return false;
@@ -613,6 +649,12 @@ ed_tensor *ed_call_op(const ed_op *op, ed_tensor *const *inputs, int n, const vo
         y = call.n_outputs ? call.outputs[0] : call.n_writes ? call.operands[0] : NULL;
     ops_call_end(&call);
     return y;
+}
+
+ed_tensor *ops_call_given(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs)
+{
+    while (n > 0 && !inputs[n - 1] && op->operands[n - 1].optional) n--;
+    return ed_call_op(op, inputs, n, attrs);
 }
 
 ed_list *ed_execute_list(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs)

@@ -30,6 +30,12 @@
     ed_call_op(&ed_op_##symbol, (ed_tensor *const[]){__VA_ARGS__},                                 \
                sizeof((ed_tensor *const[]){__VA_ARGS__}) / sizeof(ed_tensor *), attrs)
 
+/* The same without those optional operands at the end that are NULL. */
+#define CALL_OP_GIVEN(symbol, attrs, ...)                                                          \
+    ops_call_given(&ed_op_##symbol, (ed_tensor *const[]){__VA_ARGS__},                             \
+                   sizeof((ed_tensor *const[]){__VA_ARGS__}) / sizeof(ed_tensor *), attrs)
+ed_tensor *ops_call_given(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs);
+
 /* What a call needs as long as it has few operands, few outputs and a small plan. */
 enum { OPS_FEW_OUTPUTS = 3 };
 

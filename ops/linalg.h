@@ -28,5 +28,13 @@ ed_tensor *ed_linear(ed_tensor *x, ed_tensor *w, ed_tensor *bias, const char *ac
 /* x + bias along the last axis: x [..., n], bias [n]. */
 ed_tensor *ed_bias_add(ed_tensor *x, ed_tensor *bias);
 
+/* x / max(its Euclidean norm along the axes, sqrt(epsilon)). A slice of zeros stays zeros, with the
+ * gradient dy / sqrt(epsilon). */
+#define ED_L2_NORMALIZE_OPTIONS(FIELD, T)                                                          \
+    FIELD(T, AXES, axis, ED_NO_LIST, ED_ANY, "along which; default: all")                          \
+    FIELD(T, FLOAT, epsilon, 1e-12, ED_AT_LEAST(0), "of the squared norm at least")
+ED_OPTIONS(ed_l2_normalize_options, ED_L2_NORMALIZE_OPTIONS);
+ed_tensor *ed_l2_normalize_with(ed_tensor *x, const ed_l2_normalize_options *options);
+
 #pragma GCC visibility pop
 #endif

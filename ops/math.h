@@ -1,4 +1,5 @@
-/* Elementwise: arithmetic, mathematical functions, comparisons, logic, conversion. ops.h says what holds for all. */
+/* Element by element: arithmetic, mathematical functions, comparisons, logic, conversion. ops.h
+ * says what holds for all. */
 #ifndef EDDY_OPS_MATH_H
 #define EDDY_OPS_MATH_H
 

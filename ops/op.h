@@ -38,6 +38,7 @@ typedef struct ed_operand {
     char type;       /* 'T', 'I', ... or 0 */
     bool saved;      /* the gradient function gets its value */
     bool writes;     /* it is a variable that the kernel changes; such operands come first */
+    bool optional;   /* it may be absent, and then all operands after it; these are optional too */
 } ed_operand;
 
 /* A result of an op: .results = ED_RESULTS({.name = "y"}, {.name = "mean", .saved = true}). */
@@ -101,6 +102,10 @@ enum { ED_SMALL_PLAN = 128 };
  * it. */
 bool ed_call_fail(const ed_call *call, ed_error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Gives output i a value, of which the call holds a reference; of a variable its present one. false
+ * on failure, and for NULL. For compose. */
+bool ed_call_result(ed_call *call, int i, ed_tensor *value);
 
 /* The elements of an output, for writing. For kernels. */
 void *ed_call_data(ed_call *call, int output);
@@ -217,7 +222,16 @@ struct ed_op {
     /* Fills the outputs; NULL for ops that only make views. */
     bool (*kernel)(ed_call *call);
 
-    /* Exactly one of both: how to differentiate, or why that makes no sense. */
+    /*
+     * In place of both: computes the outputs by public ops and gives them by ed_call_result; false
+     * with an error kept. What it makes besides is released. Inputs that are variables come as
+     * variables. Listeners hear the ops that it calls, so it needs no gradient function; they hear
+     * the op itself if it has no_gradient.
+     */
+    bool (*compose)(ed_call *call);
+
+    /* Exactly one of both, but for a composition: how to differentiate, or why that makes no
+     * sense. */
     bool (*gradient)(const ed_gradient_call *call);
     const char *no_gradient;
 

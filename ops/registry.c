@@ -78,22 +78,26 @@ static bool lock_with_room(int more)
     return true;
 }
 
-/* Operands that are written come first. */
+/* Operands that are written come first, optional ones last. */
 static bool in_order(const ed_op *op)
 {
     for (int i = 1; i < ops_operands(op); i++)
-        if (op->operands[i].writes && !op->operands[i - 1].writes) return false;
+        if ((op->operands[i].writes && !op->operands[i - 1].writes) ||
+            (op->operands[i - 1].optional && !op->operands[i].optional))
+            return false;
     return true;
 }
 
 static bool complete(const ed_op *op)
 {
-    const char *lacks = !op->name || !*op->name             ? "a name"
-                        : !op->doc                          ? "a line of documentation"
-                        : !op->infer                        ? "infer"
-                        : !op->gradient == !op->no_gradient ? "either gradient or no_gradient"
-                        : op->attrs && !op->attrs_size      ? "attrs_size"
-                        : !in_order(op)                     ? "an order with what it writes first"
+    const char *lacks = !op->name || !*op->name      ? "a name"
+                        : !op->doc                   ? "a line of documentation"
+                        : !op->infer == !op->compose ? "either infer or compose"
+                        : (op->compose ? op->gradient != NULL : !op->gradient == !op->no_gradient)
+                            ? "either gradient or no_gradient"
+                        : op->attrs && !op->attrs_size ? "attrs_size"
+                        : !in_order(op)
+                            ? "an order with what it writes first and optional operands last"
                         : !op->defaults && op->attrs_size > OPS_ZERO_ATTRS ? "defaults"
                                                                            : NULL;
     if (!lacks) return true;

@@ -80,6 +80,10 @@ bool check_is_closed(const ed_op *op);
  */
 bool trial_begin(findings *f, trial *t, int s, ed_dtype wanted);
 
+/* Makes a call's outputs as the shape rule does; those of a composition, which has none, by running
+ * it. */
+bool trial_infer(ed_call *call);
+
 /* Makes the operands, with values as the sample says; false without memory. */
 bool trial_fill(trial *t);
 

@@ -10,7 +10,9 @@ void check_definition(findings *f)
 {
     const ed_op *op = f->op;
     EXPECT(f, op->doc && *op->doc, "no line of documentation");
-    EXPECT(f, !op->gradient != !op->no_gradient, "either gradient or no_gradient is needed");
+    EXPECT(f, op->compose ? !op->gradient : !op->gradient != !op->no_gradient,
+           "either gradient or no_gradient is needed");
+    EXPECT(f, !op->infer != !op->compose, "either infer or compose is needed");
     EXPECT(f, !op->no_gradient || *op->no_gradient, "no_gradient gives no reason");
     for (const ed_field *a = op->attrs; a && a->name; a++)
         EXPECT(f, a->doc && a->offset < op->attrs_size, "attribute %s lacks words or room",
@@ -275,7 +277,7 @@ static bool infers(const trial *t, int64_t *largest)
         ok = (call.inputs[i] = x) != NULL;
         if (ok && x->size > *largest) *largest = x->size;
     }
-    ok = ok && t->op->infer(&call);
+    ok = ok && trial_infer(&call);
     for (int k = 0; k < call.n_outputs; k++) {
         if (ok && call.outputs[k]->size > *largest) *largest = call.outputs[k]->size;
         ed_release(call.outputs[k]);

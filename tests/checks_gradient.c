@@ -296,18 +296,28 @@ static bool broken_kernel(ed_call *call)
     return true;
 }
 
-/* Of ops that only make views: the view is replaced by memory of its own. */
-static bool broken_infer(ed_call *call)
+/* What others hold, too, is replaced by memory of its own. */
+static bool spoil_copy(ed_call *call)
 {
-    if (!broken.whole->infer(call)) return false;
-    if (!call->ready || !call->n_outputs) return true;
-    ed_tensor **last = &call->outputs[call->n_outputs - 1], *view = *last;
-    ed_tensor *copy = tensor_new(view->dtype, view->rank, view->shape);
-    if (copy) tensor_pack(view, copy->data);
-    ed_release(view);
+    ed_tensor **last = &call->outputs[call->n_outputs - 1], *whole = *last;
+    ed_tensor *copy = tensor_new(whole->dtype, whole->rank, whole->shape);
+    if (copy) tensor_pack(whole, copy->data);
+    ed_release(whole);
     if (!(*last = copy)) return false;
     spoil_output(call);
     return true;
+}
+
+/* Of ops that only make views: the view. */
+static bool broken_infer(ed_call *call)
+{
+    if (!broken.whole->infer(call)) return false;
+    return call->ready && call->n_outputs ? spoil_copy(call) : true;
+}
+
+static bool broken_composition(ed_call *call)
+{
+    return broken.whole->compose(call) && spoil_copy(call);
 }
 
 static void check_damage(findings *f, damage which)
@@ -322,7 +332,8 @@ static void check_damage(findings *f, damage which)
         check_gradient(&own);
     } else {
         op.kernel = op.kernel ? broken_kernel : NULL;
-        op.infer = broken_infer;
+        op.infer = op.infer ? broken_infer : NULL;
+        op.compose = op.compose ? broken_composition : NULL;
         check_forward(&own);
     }
     f->sample = -1;

@@ -152,6 +152,11 @@ bool trial_fill(trial *t)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
+bool trial_infer(ed_call *call)
+{
+    return call->op->compose ? call->op->compose(call) : call->op->infer(call);
+}
+
 /* How many operands are written: what infer says; -1 with an error. */
 static int count_writes(const trial *t)
 {
@@ -159,7 +164,7 @@ static int count_writes(const trial *t)
     ed_call_room room;
     if (!ops_call_begin(&call, &room, t->op, t->x, t->n, t->attrs)) return -1;
     for (int i = 0; i < t->n; i++) call.inputs[i] = tensor_read(t->x[i]);
-    int n = t->op->infer(&call) ? call.n_writes : -1;
+    int n = trial_infer(&call) ? call.n_writes : -1;
     for (int i = 0; i < call.n_outputs; i++) ed_release(call.outputs[i]);
     ops_call_end(&call);
     return n;
@@ -236,7 +241,7 @@ static ed_list *replace_outputs(ed_call *call)
 static bool infer_outputs(ed_call *call, const trial *t)
 {
     memcpy(call->inputs, t->x, (size_t)t->n * sizeof *t->x);
-    if (t->op->infer(call)) return true;
+    if (trial_infer(call)) return true;
     for (int i = 0; i < call->n_outputs; i++) ed_release(call->outputs[i]);
     return false;
 }

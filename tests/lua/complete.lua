@@ -79,6 +79,7 @@ ed_call_output C: for kernels of a program's own ops
 ed_call_outputs C: for kernels of a program's own ops
 ed_call_plan C: for kernels of a program's own ops
 ed_call_replace C: for kernels of a program's own ops
+ed_call_result C: for kernels of a program's own ops
 ed_call_view C: for kernels of a program's own ops
 ed_cast ed.cast
 ed_ceil ed.ceil
