@@ -22,7 +22,8 @@ static bool l2_normalize_reference(const ed_call *call)
     for (int64_t begin = 0; begin < x->size; begin += n) {
         double sum = 0;
         for (int64_t i = begin; i < begin + n; i++) sum += from[i] * from[i];
-        for (int64_t i = begin; i < begin + n; i++) to[i] = from[i] / sqrt(sum < o->epsilon ? o->epsilon : sum);
+        for (int64_t i = begin; i < begin + n; i++)
+            to[i] = from[i] / sqrt(sum < o->epsilon ? o->epsilon : sum);
     }
     return true;
 }
