@@ -16,13 +16,13 @@ OPTIM_LOOPS(adam_update)
 
 #else
 
-/* alpha is computed in the variables' dtype from betas rounded to float32, as in Keras. */
+/* alpha is computed in the variables' dtype, from numbers rounded to it. */
 static void adam_numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
                          double *numbers)
 {
     const ed_optimizer_adam_options *a = optim_options(optimizer);
-    double rate = optim_float(a->learning_rate);
-    double beta_1 = optim_float(a->beta_1), beta_2 = optim_float(a->beta_2);
+    const double rate = optim_number(dtype, a->learning_rate);
+    const double beta_1 = optim_number(dtype, a->beta_1), beta_2 = optim_number(dtype, a->beta_2);
     if (dtype == ED_FLOAT32) {
         float correction_1 = 1 - powf((float)beta_1, (float)step);
         float correction_2 = 1 - powf((float)beta_2, (float)step);

@@ -146,8 +146,8 @@ static void update_prepared(const pass *p, const optim_job *job, const optim_par
     const ed_optimizer *o = p->optimizer;
     optim_preparation how = {.scale = job->scale,
                              .limit = o->common->clipvalue > 0 ? o->common->clipvalue : INFINITY,
-                             .decay = optim_float(o->common->weight_decay),
-                             .rate = optim_float(o->common->learning_rate)};
+                             .decay = optim_number(job->dtype, o->common->weight_decay),
+                             .rate = optim_number(job->dtype, o->common->learning_rate)};
     union {
         float f32[STRIP];
         double f64[STRIP];

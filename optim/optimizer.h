@@ -127,12 +127,6 @@ static inline const void *optim_options(const ed_optimizer *o)
         .kind = SCHEMA_KIND(optimizer, symbol, text, 0, optim_make), __VA_ARGS__};                 \
     SCHEMA_KIND_END(optimizer, symbol)
 
-/* A number as Keras converts it for an op: rounded to float32, also for float64 variables. */
-static inline double optim_float(double value)
-{
-    return (float)value;
-}
-
 /* A number rounded to the dtype. */
 static inline double optim_number(ed_dtype dtype, double value)
 {

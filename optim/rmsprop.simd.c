@@ -21,7 +21,7 @@ static void rmsprop_numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64
 {
     (void)step;
     const ed_optimizer_rmsprop_options *r = optim_options(optimizer);
-    numbers[RATE] = optim_float(r->learning_rate);
+    numbers[RATE] = optim_number(dtype, r->learning_rate);
     numbers[RHO] = optim_number(dtype, r->rho);
     numbers[ONE_MINUS_RHO] = optim_number(dtype, 1 - r->rho);
     numbers[MU] = optim_number(dtype, r->momentum);

@@ -19,10 +19,10 @@ OPTIM_LOOPS(sgd_update)
 static void sgd_numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
                         double *numbers)
 {
-    (void)dtype, (void)step;
+    (void)step;
     const ed_optimizer_sgd_options *s = optim_options(optimizer);
-    numbers[RATE] = optim_float(s->learning_rate);
-    numbers[MU] = optim_float(s->momentum);
+    numbers[RATE] = optim_number(dtype, s->learning_rate);
+    numbers[MU] = optim_number(dtype, s->momentum);
     numbers[NESTEROV] = s->nesterov;
 }
 

@@ -1,5 +1,5 @@
 #include "optim/optimizer.h"
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 /*
@@ -12,28 +12,35 @@
  * change these: a file's must equal those of the optimizer.
  */
 
+/* Keras has the learning rate in the dtype of its variables, float32 before there are some. */
+static ed_dtype rate_dtype(const ed_optimizer *o)
+{
+    for (int64_t i = 0; i < o->n_entries; i++)
+        if (o->entries[i].variable->dtype != ED_FLOAT64) return ED_FLOAT32;
+    return o->n_entries ? ED_FLOAT64 : ED_FLOAT32;
+}
+
 static void get_rate(const void *self, void *elements)
 {
-    float rate = (float)((const ed_optimizer *)self)->common->learning_rate;
-    memcpy(elements, &rate, sizeof rate);
+    const ed_optimizer *o = self;
+    dtype_store(rate_dtype(o), elements, 0, o->common->learning_rate);
 }
 
 static const char *refuses_rate(const void *self, const void *elements)
 {
-    float rate;
+    double rate;
     (void)self;
     memcpy(&rate, elements, sizeof rate);
-    return rate >= 0 && rate < INFINITY ? NULL : "must be finite and >= 0";
+    return rate >= 0 && rate <= FLT_MAX ? NULL : "must be finite and >= 0";
 }
 
-/* A file has the rate rounded to float32. If that is the only difference, the present rate
- * stays. */
+/* If the file has the present rate rounded to float32, the present rate stays. */
 static void set_rate(void *self, const void *elements)
 {
     ed_optimizer *o = self;
-    float rate;
+    double rate;
     memcpy(&rate, elements, sizeof rate);
-    if (rate != (float)o->common->learning_rate) o->common->learning_rate = (double)rate;
+    if (rate != (float)o->common->learning_rate) o->common->learning_rate = rate;
 }
 
 static void get_constant(const void *self, void *elements)
@@ -58,7 +65,8 @@ static void keep_constant(void *self, const void *elements)
 
 static void track_constants(ed_optimizer *o, ed_tracker *t)
 {
-    static const ed_state state = {ED_FLOAT32, -1, get_constant, refuses_constant, keep_constant};
+    static const ed_state state = {ED_FLOAT32,    -1, get_constant, refuses_constant,
+                                   keep_constant, 0};
     static double no_decay = 0;
     for (int i = 0; i < 4 && o->class->constants[i]; i++) {
         const ed_field *f = schema_find(o->class->kind.fields, o->class->constants[i]);
@@ -70,7 +78,7 @@ static void track_constants(ed_optimizer *o, ed_tracker *t)
 
 static int track_scalars(ed_optimizer *o, ed_tracker *t)
 {
-    static const ed_state rate = {ED_FLOAT32, -1, get_rate, refuses_rate, set_rate};
+    const ed_state rate = {rate_dtype(o), -1, get_rate, refuses_rate, set_rate, ED_FLOAT64};
     int all = graph_container(t);
     int iterations = graph_cell(t, &o->iterations, &graph_count_state);
     int learning_rate = graph_cell(t, o, &rate);

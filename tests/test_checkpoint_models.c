@@ -258,6 +258,28 @@ static void numbers_that_cannot_be(void **state)
     }
 }
 
+/* The rate is saved in the dtype of the variables, and read from either. */
+static void rate_of_dtype(void **state)
+{
+    (void)state;
+    static const ed_dtype dtypes[] = {ED_FLOAT32, ED_FLOAT64};
+    for (int d = 0; d < 2; d++)
+        for (int known = 0; known < 2; known++) {
+            ED_SCOPE;
+            ed_optimizer *o = ed_optimizer_adam(), *p = ed_optimizer_adam();
+            ed_tensor *v = ed_variable(ed_ones(ED_SHAPE(1), .dtype = dtypes[d]));
+            ed_list *all = ed_list_of(v), *g = ed_list_of(ed_ones_like(v));
+            assert_true(ed_optimizer_set_learning_rate(o, 1 / 3.0));
+            assert_true(ed_apply_gradients(o, g, all));
+            if (known) assert_true(ed_apply_gradients(p, g, all));
+            const char *path = in_folder("rate");
+            assert_non_null(ed_checkpoint_write(ed_checkpoint("o", o, "v", v), path));
+            assert_non_null(ed_checkpoint_read(ed_checkpoint("o", p, "v", v), path));
+            assert_true(ed_optimizer_learning_rate(p) == (d ? 1 / 3.0 : (double)(1 / 3.0f)));
+            assert_fine();
+        }
+}
+
 /* ---- What waits ------------------------------------------------------------------------------ */
 
 static ed_layer *mlp(void)
@@ -660,6 +682,7 @@ int main(void)
         TEST(order_of_variables),
         TEST(optimizer_alone),
         TEST(numbers_that_cannot_be),
+        TEST(rate_of_dtype),
         TEST(saved_while_waiting),
         TEST(saved_unbuilt),
         TEST(restored_twice),

@@ -180,7 +180,9 @@ static void keras_goes_on(void **state)
     } cases[] = {
         {"keras3/dense_adam", 1e-5},
         {"keras3/conv_sgd_momentum", 1e-5},
-        {"keras3/float64_adam", 1e-9},
+        /* Recorded with floatx float32, by which Keras rounds its optimizers' constants for float64
+         * variables too; Eddy doesn't: 1e-6 a step. test_optim compares both at floatx float64. */
+        {"keras3/float64_adam", 2e-6},
         {"keras2/sgd_momentum", 1e-5},
         {"keras2/adam", 1e-5},
         {"keras2/newstyle_adam", 1e-5},

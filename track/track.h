@@ -62,7 +62,7 @@ void ed_track_float64(ed_tracker *tracker, const char *name, double *value);
  * A value that is read and set by functions. `get` writes `count` elements of `dtype` (count -1: a
  * scalar); `refuses`, if given, returns why elements of a checkpoint are invalid ("must be 1 to
  * 9"), NULL if they are valid; `set` then takes them and can't fail. Nothing is set before
- * everything in a checkpoint was found valid.
+ * everything in a checkpoint was found valid. Files may have the value in another numeric dtype.
  */
 typedef struct ed_state {
     ed_dtype dtype;
@@ -70,6 +70,7 @@ typedef struct ed_state {
     void (*get)(const void *self, void *elements);
     const char *(*refuses)(const void *self, const void *elements);
     void (*set)(void *self, const void *elements);
+    ed_dtype restored; /* of the elements that `refuses` and `set` get; 0: dtype */
 } ed_state;
 
 /* Names a value of `self` that the functions of `state` read and set. */

@@ -392,9 +392,9 @@ static ed_tensor *converted(const ed_restoration *r, int at, ed_tensor *read, ed
 ed_tensor *restore_cell_value(const ed_restoration *r, const graph_node *node, int at,
                               ed_tensor *read)
 {
-    ed_tensor *value = converted(r, at, read, node->state.dtype);
-    const char *why =
-        value && node->state.refuses ? node->state.refuses(node->object, value->data) : NULL;
+    const ed_state *cell = &node->state;
+    ed_tensor *value = converted(r, at, read, cell->restored ? cell->restored : cell->dtype);
+    const char *why = value && cell->refuses ? cell->refuses(node->object, value->data) : NULL;
     if (!why) return value;
     ed_fail(ED_INVALID_ARGUMENT, "restore: %s: the value of %s is invalid: %s", r->source.path,
             restore_name(r, at), why);
