@@ -65,7 +65,7 @@ static ed_tensor *call_f(const check *c, ed_list *inputs)
                     "check_gradient: the function returned NULL without an error");
         return NULL;
     }
-    y = tensor_read(y);
+    y = tensor_value(y);
     if (y->dtype != ED_FLOAT64)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "check_gradient: the function returned %s; it must return float64",
@@ -173,8 +173,8 @@ static bool evaluate(const check *c, int64_t input, int64_t element, double valu
                        "check_gradient: the function returned %s after %lld elements",
                        text_of_tensor(y).s, (long long)c->size),
                false;
-    tensor_pack(y, to);
-    return true;
+    if ((y = tensor_read(y))) tensor_pack(y, to);
+    return y;
 }
 
 static void compare_jacobians(check *c, int64_t input, int64_t column, int64_t row, double tape,
@@ -370,7 +370,8 @@ static ed_list *values_of(const ed_list *inputs)
     ed_list *list = list_new(inputs->size);
     if (!list) return NULL;
     for (int64_t i = 0; i < list->size; i++)
-        list->items[i] = ed_retain(tensor_read(inputs->items[i]));
+        if (!(list->items[i] = ed_retain(tensor_read(inputs->items[i]))))
+            return ed_release(list), NULL;
     return scope_give(list);
 }
 

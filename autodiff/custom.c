@@ -122,7 +122,8 @@ static bool take_inputs(function *self, const ed_list *inputs, const char *what)
         ed_tensor *input = inputs->items[i];
         if (!input)
             return ed_fail(ED_INVALID_ARGUMENT, "%s: input %lld is NULL", what, text_nth(i)), false;
-        if (!add_operand(self, input, tensor_read(input))) return false;
+        ed_tensor *value = tensor_read(input);
+        if (!value || !add_operand(self, input, value)) return false;
     }
     self->n_inputs = self->n_operands;
     return true;
@@ -167,15 +168,15 @@ static bool run_hidden(function *self, ed_list *inputs, const char *what)
                  .function = self};
     bool failed_before = ed_failed();
     ed_listen(&self->reader.listener);
-    ed_tensor *y = SCOPE_GUARDED(self->f(inputs, self->user));
-    if (y) note_operand(&self->reader, y, tensor_read(y));
+    ed_tensor *y = SCOPE_GUARDED(self->f(inputs, self->user)), *value = NULL;
+    if (y && (value = tensor_read(y))) note_operand(&self->reader, y, value);
     ed_unlisten(&self->reader.listener);
     if (self->reader.failed || (!failed_before && ed_failed())) return false;
     if (!y)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: the function returned NULL without an error",
                        what),
                false;
-    self->result = tensor_read(y);
+    if (!(self->result = value)) return false;
     if (self->result->flags & TENSOR_WEAK)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "%s: the function must return a tensor, got a plain number (see ed_scalar)",

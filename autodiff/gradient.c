@@ -1,4 +1,5 @@
 #include "autodiff/tape.h"
+#include "ops/slices.h"
 
 /*
  * The backward pass. A forward loop over the nodes first marks the slots that depend on a source.
@@ -24,7 +25,7 @@ typedef struct walk {
 static bool add_gradient(walk *w, int32_t slot, ed_tensor *gradient)
 {
     ed_tensor *old = w->gradients[slot];
-    ed_tensor *sum = old ? ed_add(old, gradient) : gradient;
+    ed_tensor *sum = old ? ops_slices_add(old, gradient) : gradient;
     if (!sum) return false;
     ed_retain(sum);
     ed_release(old);
@@ -91,7 +92,7 @@ static bool call_gradient(walk *w, const tape_node *node, const ed_gradient_call
     if (!ok || (!failed_before && ed_failed())) return false;
     for (int i = 0; i < node->n_inputs; i++) {
         if (!call->needs[i]) continue;
-        ed_tensor *dx = call->dx[i] ? tensor_read(call->dx[i]) : NULL;
+        ed_tensor *dx = call->dx[i] ? tensor_value(call->dx[i]) : NULL;
         if (!dx && failed_before) return false;
         if (dx && (!check_gradient(node, i, dx) || !add_gradient(w, node->slots[i], dx)))
             return false;

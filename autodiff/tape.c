@@ -99,7 +99,7 @@ static int32_t watch(ed_tape *tape, ed_tensor *x)
 {
     int32_t slot = new_slot(tape, x->id);
     if (slot >= 0 && tensor_is_variable(x) &&
-        !(remember_variable(tape, x) && set_slot(tape, tensor_read(x)->id, slot)))
+        !(remember_variable(tape, x) && set_slot(tape, tensor_value(x)->id, slot)))
         slot = -1;
     tape->broken |= slot < 0;
     return slot;
@@ -108,7 +108,7 @@ static int32_t watch(ed_tape *tape, ed_tensor *x)
 int32_t tape_slot_of(ed_tape *tape, const ed_tensor *x)
 {
     if (!tensor_is_variable(x)) return slot_of_id(tape, x->id);
-    uint64_t value = tensor_read(x)->id;
+    uint64_t value = tensor_value(x)->id;
     int32_t slot = slot_of_id(tape, value);
     if (slot >= 0) return slot;
     slot = slot_of_id(tape, x->id);

@@ -398,7 +398,7 @@ archive_item archive_item_of(ed_archive *archive, int64_t i)
 
 archive_item archive_item_of_tensor(const char *name, const ed_tensor *tensor)
 {
-    tensor = tensor_read(tensor);
+    tensor = tensor_value(tensor);
     return (archive_item){.name = name,
                           .dtype = io_dtype_from(tensor->dtype),
                           .rank = tensor->rank,

@@ -76,6 +76,16 @@ static void *make_ones_like(const void *arguments)
     return ed_ones_like(((const pair *)arguments)->x);
 }
 
+static void *make_values(const void *arguments)
+{
+    return ed_slices_values(((const pair *)arguments)->x);
+}
+
+static void *make_indices(const void *arguments)
+{
+    return ed_slices_indices(((const pair *)arguments)->x);
+}
+
 typedef struct filled {
     ed_ints shape;
     maker_value value;
@@ -101,6 +111,8 @@ static const maker makers[] = {
     {"flatten_tensor", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_flat},
     {"zeros_like", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_zeros_like},
     {"ones_like", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_ones_like},
+    {"slices_values", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_values},
+    {"slices_indices", HANDLE_TENSOR, 1, 1, single_field, sizeof(pair), NULL, make_indices},
     {0},
 };
 

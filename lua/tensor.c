@@ -235,6 +235,12 @@ static int is_variable(lua_State *L)
     return 1;
 }
 
+static int is_indexed_slices(lua_State *L)
+{
+    lua_pushboolean(L, ed_is_indexed_slices(handle_check(L, 1, HANDLE_TENSOR)));
+    return 1;
+}
+
 static int is_contiguous(lua_State *L)
 {
     lua_pushboolean(L, ed_is_contiguous(handle_check(L, 1, HANDLE_TENSOR)));
@@ -426,6 +432,7 @@ static const luaL_Reg methods[] = {
     {"item", item},
     {"value", value},
     {"is_variable", is_variable},
+    {"is_indexed_slices", is_indexed_slices},
     {"is_contiguous", is_contiguous},
     {"strides", strides},
     {"id", id},

@@ -192,7 +192,8 @@ bool ed_call_view(ed_call *call, int i, int of, int rank, const int64_t *shape,
 
 bool ed_call_result(ed_call *call, int i, ed_tensor *value)
 {
-    if (!value || !check_output(call, i, 0, NULL, "call_result")) return false;
+    if (NULL_GIVEN("call_result", call, value)) return false;
+    if (!check_output(call, i, 0, NULL, "call_result")) return false;
     if (tensor_is_variable(value) && !(value = ed_value(value))) return false;
     ed_release(call->outputs[i]);
     call->outputs[i] = ed_retain(value);
@@ -208,7 +209,7 @@ double *ed_as_doubles(const ed_tensor *tensor)
 {
     if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "as_doubles: tensor is NULL");
     const ed_tensor *t = tensor_read(tensor);
-    ed_tensor *packed = tensor_contiguous(t);
+    ed_tensor *packed = t ? tensor_contiguous(t) : NULL;
     ed_tensor *y = packed ? tensor_new(ED_FLOAT64, t->rank, t->shape) : NULL;
     for (int64_t i = 0; y && i < y->size; i++)
         ((double *)y->data)[i] = dtype_load(packed->dtype, packed->data, i);
@@ -397,7 +398,7 @@ static bool resolve(ed_call *call, ed_tensor *const *operands, const int n)
             ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL", operand_of(call->op, i)->name);
             return error_explain_null(), false;
         }
-        call->inputs[i] = tensor_read(operands[i]);
+        if (!(call->inputs[i] = tensor_read(operands[i]))) return false;
         weak |= call->inputs[i]->flags & TENSOR_WEAK;
     }
     if (__builtin_expect(call->n_writes, 0) && !check_written(call)) return false;
@@ -454,7 +455,7 @@ bool ed_call_replace(ed_call *call, int i, ed_tensor *value)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "call_replace: operand %d is not one that the op replaces", i);
     ed_tensor *v = call->operands[i];
-    value = tensor_read(value);
+    if (!(value = tensor_read(value))) return false;
     if (value->dtype != v->dtype || !tensor_same_shape(value, v))
         return ed_call_fail(
             call, ED_INVALID_ARGUMENT,

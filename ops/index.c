@@ -1,4 +1,5 @@
 #include "ops/shape.h"
+#include "ops/slices.h"
 #include "tensor/copy.h"
 #include "tensor/threads.h"
 #include "tensor/typed.h"
@@ -157,7 +158,11 @@ static ed_tensor *gather_gradient_of(ed_tensor *dy, ed_tensor *indices, int64_t 
 static bool gather_gradient(const ed_gradient_call *g)
 {
     int axis = tensor_axis(((const ed_gather_options *)g->attrs)->axis, (int)g->shapes[0].count);
-    g->dx[0] = gather_gradient_of(g->dy[0], g->inputs[1], axis, g->shapes[0].values[axis]);
+    const int64_t size = g->shapes[0].values[axis];
+    const bool few = g->inputs[1]->size < size / 2; /* slices that are mostly absent */
+    g->dx[0] = axis == 0 && few && ED_SET_FLOAT & 1u << g->dtypes[0]
+                   ? ops_slices_gathered(g->dy[0], g->inputs[1], g->shapes[0])
+                   : gather_gradient_of(g->dy[0], g->inputs[1], axis, size);
     return true;
 }
 

@@ -30,5 +30,24 @@ ed_tensor *ed_one_hot_with(ed_tensor *indices, int64_t depth, const ed_one_hot_o
  */
 ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t count);
 
+/* ---- Indexed slices (ops/slices.c), as TensorFlow's: float32, float64 ----------------------- */
+
+/*
+ * Zeros of `size` slices, to which the slices of values [n, ...] are added at the indices (int32 or
+ * int64 [n]), like ed_unsorted_segment_sum; but the elements are made only when somebody reads
+ * them. An index outside 0..size-1 is an error that names it.
+ *
+ * The gradient of ed_gather along the first axis is one. Sums of such gradients, ed_clip_by_norm,
+ * ed_clip_by_global_norm and optimizers use the slices alone, so that the step of an embedding
+ * costs what the batch touches. For everything else it is a tensor like any other.
+ */
+ed_tensor *ed_indexed_slices(ed_tensor *values, ed_tensor *indices, int64_t size);
+
+/* Whether x is one; its values [n, ...] and its indices, int64 [n], in which one may come several
+ * times. */
+bool ed_is_indexed_slices(const ed_tensor *x);
+ed_tensor *ed_slices_values(const ed_tensor *x);
+ed_tensor *ed_slices_indices(const ed_tensor *x);
+
 #pragma GCC visibility pop
 #endif

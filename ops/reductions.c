@@ -200,7 +200,7 @@ REDUCTION(reduce_mean, "y = mean of x over the axes; NaN of nothing", ED_SET_FLO
 ed_tensor *ops_sum_to(ed_tensor *dy, ed_ints shape)
 {
     if (!dy) return NULL;
-    const ed_tensor *value = tensor_read(dy);
+    const ed_tensor *value = tensor_value(dy);
     int leading = value->rank - (int)shape.count, n = 0;
     int64_t axes[ED_MAX_RANK];
     bool inner = false;

@@ -1,6 +1,6 @@
 #include "ops/ops.h"
 #include "optim/optim.h"
-#include "tensor/core.h"
+#include "ops/slices.h"
 
 static bool check_clip_norm(const char *name, double clip_norm)
 {
@@ -13,8 +13,8 @@ ed_tensor *ed_clip_by_norm(ed_tensor *t, double clip_norm)
 {
     if (NULL_GIVEN("clip_by_norm", t) || !check_clip_norm("clip_by_norm", clip_norm)) return NULL;
     ED_SCOPE;
-    ed_tensor *norm = ed_sqrt(ed_reduce_sum(ed_square(t)));
-    return ed_keep(ed_mul(t, ed_div(clip_norm, ed_maximum(norm, clip_norm))));
+    ed_tensor *norm = ed_sqrt(ops_slices_square_sum(t));
+    return ed_keep(ops_slices_scale(t, ed_div(clip_norm, ed_maximum(norm, clip_norm))));
 }
 
 static ed_tensor *global_norm(const ed_list *list)
@@ -22,7 +22,7 @@ static ed_tensor *global_norm(const ed_list *list)
     ed_tensor *sum = NULL;
     for (int64_t i = 0; i < list->size; i++) {
         if (!list->items[i]) continue;
-        ed_tensor *squares = ed_reduce_sum(ed_square(list->items[i]));
+        ed_tensor *squares = ops_slices_square_sum(list->items[i]);
         if (!squares || !(sum = sum ? ed_add(sum, squares) : squares)) return NULL;
     }
     return ed_sqrt(sum ? sum : ed_zeros(ED_SHAPE()));
@@ -36,7 +36,7 @@ static ed_list *scaled(const ed_list *list, ed_tensor *norm, double clip_norm)
     if (!result || !scale) return ed_release(result), NULL;
     for (int64_t i = 0; i < list->size; i++) {
         if (!list->items[i]) continue;
-        result->items[i] = ed_retain(ed_mul(list->items[i], scale));
+        result->items[i] = ed_retain(ops_slices_scale(list->items[i], scale));
         if (!result->items[i]) return ed_release(result), NULL;
     }
     return scope_give(result);

@@ -27,6 +27,11 @@ typedef struct ed_optimizer ed_optimizer;
  * At most one kind of clipping may be given (0: none): clipnorm limits the 2-norm of each gradient,
  * clipvalue each element to -clipvalue..clipvalue, global_clipnorm the 2-norm of all gradients
  * together. Weight decay is decoupled (AdamW): w -= w weight_decay lr before the step.
+ *
+ * A gradient of indexed slices (ed_indexed_slices), as an embedding's, costs what its slices touch
+ * where that is the same: in SGD without momentum and weight decay. Otherwise it means zeros
+ * elsewhere, for which slots decay and variables move; with `lazy` these stay as they are, as in
+ * TensorFlow's LazyAdam.
  */
 #define ED_OPTIMIZER_COMMON(FIELD, T, rate)                                                        \
     FIELD(T, FLOAT, learning_rate, rate, ED_AT_LEAST(0), "step size")                              \
@@ -37,7 +42,8 @@ typedef struct ed_optimizer ed_optimizer;
     FIELD(T, FLOAT, clipvalue, 0, ED_BETWEEN(0, __builtin_inf()),                                  \
           "maximum absolute value of an element")                                                  \
     FIELD(T, FLOAT, global_clipnorm, 0, ED_BETWEEN(0, __builtin_inf()),                            \
-          "maximum 2-norm of all gradients together")
+          "maximum 2-norm of all gradients together")                                              \
+    FIELD(T, BOOL, lazy, false, ED_ANY, "what indexed slices leave out stays as it is")
 
 /* Gradient descent: w -= lr g. With momentum: v = momentum v - lr g; w += v; with nesterov: w +=
  * momentum v - lr g. Slot: momentum (v). */

@@ -1,5 +1,6 @@
 #include "optim/optimizer.h"
 #include "ops/execute.h"
+#include "ops/slices.h"
 #include "tensor/threads.h"
 #include <limits.h>
 #include <math.h>
@@ -103,7 +104,7 @@ static void count_pieces(pass *p)
         optim_job *job = &p->jobs[i];
         job->first_piece = p->pieces;
         job->part.numbers = p->numbers[job->dtype == ED_FLOAT64];
-        p->pieces += (job->part.n + PIECE - 1) / PIECE;
+        p->pieces += (job->part.n + job->piece - 1) / job->piece;
         p->elements += job->part.n;
     }
 }
@@ -135,10 +136,21 @@ static optim_part range_of(const optim_part *of, ed_dtype dtype, int64_t begin, 
     return part;
 }
 
-static optim_part piece_part(const optim_job *job, int64_t piece)
+/* The elements of g in a piece. */
+static int64_t piece_elements(const optim_job *job, int64_t piece, int64_t *begin)
 {
-    int64_t begin = (piece - job->first_piece) * PIECE, left = job->part.n - begin;
-    return range_of(&job->part, job->dtype, begin, left < PIECE ? left : PIECE);
+    *begin = (piece - job->first_piece) * job->piece;
+    const int64_t left = job->part.n - *begin;
+    return left < job->piece ? left : job->piece;
+}
+
+/* The slice whose gradient begins at an element of g. */
+static optim_part slice_of(const optim_job *job, int64_t at)
+{
+    optim_part part =
+        range_of(&job->part, job->dtype, job->indices[at / job->width] * job->width, job->width);
+    part.g = (const char *)job->part.g + (size_t)at * dtype_size(job->dtype);
+    return part;
 }
 
 static void update_prepared(const pass *p, const optim_job *job, const optim_part *whole)
@@ -161,14 +173,27 @@ static void update_prepared(const pass *p, const optim_job *job, const optim_par
     }
 }
 
+static void update_part(const pass *p, const optim_job *job, const optim_part *part)
+{
+    if (p->prepare)
+        update_prepared(p, job, part);
+    else
+        p->update(job->dtype, part);
+}
+
 static void update_piece(const pass *p, int64_t i)
 {
     const optim_job *job = job_of(p, i);
-    optim_part part = piece_part(job, i);
-    if (p->prepare)
-        update_prepared(p, job, &part);
-    else
-        p->update(job->dtype, &part);
+    int64_t begin, n = piece_elements(job, i, &begin);
+    if (!job->indices) {
+        const optim_part part = range_of(&job->part, job->dtype, begin, n);
+        update_part(p, job, &part);
+        return;
+    }
+    for (int64_t at = begin; at < begin + n; at += job->width) {
+        const optim_part part = slice_of(job, at);
+        update_part(p, job, &part);
+    }
 }
 
 static void update_range(int64_t first, int64_t last, int worker, void *user)
@@ -183,8 +208,9 @@ static void square_range(int64_t first, int64_t last, int worker, void *user)
     pass *p = user;
     for (int64_t i = first; i < last; i++) {
         const optim_job *job = job_of(p, i);
-        optim_part part = piece_part(job, i);
-        p->squares[i] = ISA_CALL(optim_squares)(job->dtype, part.n, part.g);
+        int64_t begin, n = piece_elements(job, i, &begin);
+        p->squares[i] = ISA_CALL(optim_squares)(
+            job->dtype, n, (const char *)job->part.g + (size_t)begin * dtype_size(job->dtype));
     }
 }
 
@@ -266,8 +292,10 @@ static bool room_for_jobs(ed_optimizer *o, int64_t n)
 /* ---- The op ---------------------------------------------------------------------------------- */
 
 /* Operands: each variable followed by its slots in use, in the order of the class; then the
- * gradients. */
-#define APPLY_ATTRS(FIELD, T) FIELD(T, OBJECT, optimizer, NULL, ED_ANY, "the optimizer")
+ * gradients; then the indices of those that are slices, ascending. */
+#define APPLY_ATTRS(FIELD, T)                                                                      \
+    FIELD(T, OBJECT, optimizer, NULL, ED_ANY, "the optimizer")                                     \
+    FIELD(T, INTS, slices, ED_NO_LIST, ED_ANY, "the variables whose gradients are slices")
 ED_OPTIONS(apply_attrs, APPLY_ATTRS);
 
 static ed_optimizer *optimizer_of(const ed_call *call)
@@ -281,50 +309,120 @@ static int written_each(const ed_optimizer *o)
     return 1 + __builtin_popcount(o->slots);
 }
 
-static bool apply_infer(ed_call *call)
+/* A call taken apart: variables' operands, gradients and indices. */
+typedef struct applied {
+    ed_optimizer *optimizer;
+    int each, n;
+    ed_tensor *const *written, *const *gradients, *const *indices;
+    ed_ints slices; /* the variables of the indices */
+} applied;
+
+static bool take_apart(const ed_call *call, applied *a)
 {
-    ed_optimizer *o = optimizer_of(call);
+    *a = (applied){.optimizer = optimizer_of(call),
+                   .slices = ((const apply_attrs *)call->attrs)->slices};
+    ed_optimizer *o = a->optimizer;
     if (!o || o->made.object.class != &optimizer_class)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "the attribute optimizer must be an optimizer, got %s",
                             o ? o->made.object.class->name : "NULL");
-    const int each = written_each(o), n = call->n_inputs / (each + 1);
-    if (call->n_inputs % (each + 1))
+    a->each = written_each(o);
+    const int64_t whole = call->n_inputs - a->slices.count;
+    a->n = (int)(whole / (a->each + 1));
+    if (whole < 0 || whole % (a->each + 1))
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "got %d operands, expected %d for each variable", call->n_inputs,
-                            each + 1);
-    call->n_writes = n * each;
-    for (int i = 0; i < call->n_writes + n; i++) {
-        const int of = i < call->n_writes ? i / each : i - call->n_writes;
-        const ed_tensor *v = call->inputs[of * each], *x = call->inputs[i];
-        if (x->dtype != v->dtype || !tensor_same_shape(x, v))
-            return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                                "operand %lld is %s, but its variable is %s", text_nth(i),
-                                text_of_tensor(x).s, text_of_tensor(v).s);
+                            a->each + 1);
+    a->written = call->inputs;
+    a->gradients = a->written + a->n * a->each;
+    a->indices = a->gradients + a->n;
+    return true;
+}
+
+/* Whether gradient i is slices of its variable v: the number of its indices; else -1. */
+static int slices_at(const applied *a, int i)
+{
+    for (int64_t k = 0; k < a->slices.count; k++)
+        if (a->slices.values[k] == i) return (int)k;
+    return -1;
+}
+
+static bool are_slices(const ed_tensor *g, const ed_tensor *indices, const ed_tensor *v)
+{
+    return v->rank && g->rank == v->rank && indices->dtype == ED_INT64 && indices->rank == 1 &&
+           indices->shape[0] == g->shape[0] &&
+           !memcmp(g->shape + 1, v->shape + 1, (size_t)(v->rank - 1) * sizeof *v->shape);
+}
+
+static bool check_operand(const ed_call *call, int i, const ed_tensor *x, const ed_tensor *v,
+                          const ed_tensor *indices)
+{
+    if (ed_dtype_is_float(v->dtype) && x->dtype == v->dtype &&
+        (indices ? are_slices(x, indices, v) : tensor_same_shape(x, v)))
+        return true;
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "operand %lld is %s, but its variable is %s",
+                        text_nth(i), text_of_tensor(x).s, text_of_tensor(v).s);
+}
+
+static bool apply_infer(ed_call *call)
+{
+    applied a;
+    if (!take_apart(call, &a)) return false;
+    call->n_writes = a.n * a.each;
+    for (int i = 0; i < call->n_writes; i++)
+        if (!check_operand(call, i, a.written[i], a.written[i / a.each * a.each], NULL))
+            return false;
+    for (int i = 0; i < a.n; i++) {
+        const int k = slices_at(&a, i);
+        if (!check_operand(call, call->n_writes + i, a.gradients[i], a.written[i * a.each],
+                           k < 0 ? NULL : a.indices[k]))
+            return false;
     }
-    return room_for_jobs(o, n);
+    return room_for_jobs(a.optimizer, a.n);
+}
+
+/* No slice may come twice, which two threads would write. */
+static bool check_ascending(const ed_call *call, const ed_tensor *indices, int64_t size)
+{
+    const int64_t *at = (const int64_t *)indices->data;
+    for (int64_t i = 0; i < indices->size; i++)
+        if (at[i] < (i ? at[i - 1] + 1 : 0) || at[i] >= size)
+            return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                                "indices must ascend within 0..%lld, entry %lld is %lld",
+                                (long long)size - 1, text_nth(i), (long long)at[i]);
+    return true;
+}
+
+static optim_job job_for(const applied *a, int i)
+{
+    const ed_tensor *w = a->written[i * a->each], *g = a->gradients[i];
+    const int k = slices_at(a, i);
+    optim_job job = {.dtype = w->dtype, .scale = 1, .piece = PIECE, .width = 1};
+    job.part = (optim_part){.n = g->size, .g = g->data, .w = w->data};
+    for (int s = 0, at = 1; s < OPTIM_SLOTS; s++)
+        if (a->optimizer->slots & 1u << s) job.part.slots[s] = a->written[i * a->each + at++]->data;
+    if (k < 0 || !g->size) return job;
+    job.indices = (const int64_t *)a->indices[k]->data;
+    job.width = g->size / g->shape[0];
+    job.piece = job.width < PIECE ? PIECE / job.width * job.width : job.width;
+    return job;
 }
 
 static bool apply_kernel(ed_call *call)
 {
-    ed_optimizer *o = optimizer_of(call);
-    const int each = written_each(o), n = call->n_writes / each;
-    ed_tensor *const *written = call->inputs, *const *gradients = call->inputs + call->n_writes;
-    for (int i = 0; i < n; i++) {
-        optim_job *job = &o->jobs[i];
-        const ed_tensor *w = *written++;
-        *job = (optim_job){.dtype = w->dtype, .scale = 1};
-        job->part = (optim_part){.n = w->size, .g = gradients[i]->data, .w = w->data};
-        for (int s = 0; s < OPTIM_SLOTS; s++)
-            if (o->slots & 1u << s) job->part.slots[s] = (*written++)->data;
-    }
-    return step(o, n);
+    applied a;
+    if (!take_apart(call, &a)) return false;
+    for (int64_t k = 0; k < a.slices.count; k++)
+        if (!check_ascending(call, a.indices[k], a.written[a.slices.values[k] * a.each]->shape[0]))
+            return false;
+    for (int i = 0; i < a.n; i++) a.optimizer->jobs[i] = job_for(&a, i);
+    return step(a.optimizer, a.n);
 }
 
 ED_OP(apply_gradients) = {
     .name = "apply_gradients",
     .doc = "an optimizer's step: variables, each with its slots, and then their gradients",
-    .operands = {{"variables", ED_SET_FLOAT, .writes = true}},
+    .operands = {{"variables", ED_SET_FLOAT | 1 << ED_INT64, .writes = true}},
     .results = ED_NO_RESULTS,
     .flags = ED_OP_CONTIGUOUS | ED_OP_VARIADIC | ED_OP_INTERNAL,
     ED_OP_ATTRS(APPLY_ATTRS, apply_attrs),
@@ -379,10 +477,40 @@ static bool check_lists(const ed_list *gradients, const ed_list *variables)
     return true;
 }
 
+/* Whether the step changes nothing but the gradient's slices. */
+static bool by_slices(const ed_optimizer *o, const ed_tensor *g)
+{
+    return slices_of(g) && o->common->weight_decay == 0 && (o->common->lazy || !o->slots);
+}
+
+/* Adds the gradients, and then the indices of slices, whose variables are noted; the number of
+ * operands, 0 on failure. */
+static int take_gradients(const ed_optimizer *o, const ed_list *gradients, ed_tensor **operands,
+                          int n, int64_t *noted, int64_t *n_noted)
+{
+    ed_tensor **indices = operands + n;
+    int nth = 0;
+    for (int64_t i = 0; i < gradients->size; i++) indices += gradients->items[i] != NULL;
+    *n_noted = 0;
+    for (int64_t i = 0; i < gradients->size; i++) {
+        ed_tensor *g = gradients->items[i];
+        if (!g) continue;
+        if (by_slices(o, g)) {
+            if (!(g = ops_slices_unique(g))) return 0;
+            indices[*n_noted] = slices_of(g)->indices;
+            noted[(*n_noted)++] = nth;
+            g = slices_of(g)->values;
+        }
+        operands[n++] = g;
+        nth++;
+    }
+    return n + (int)*n_noted;
+}
+
 /* Writes the operands of a step over those variables that have a gradient; returns their number,
  * 0 on failure. Creates missing entries. */
 static int take_operands(ed_optimizer *o, const ed_list *gradients, const ed_list *variables,
-                         ed_tensor **operands)
+                         ed_tensor **operands, int64_t *noted, int64_t *n_noted)
 {
     int n = 0;
     int64_t hint = 0;
@@ -394,9 +522,7 @@ static int take_operands(ed_optimizer *o, const ed_list *gradients, const ed_lis
         for (int s = 0; s < OPTIM_SLOTS; s++)
             if (e->slots[s]) operands[n++] = e->slots[s];
     }
-    for (int64_t i = 0; i < variables->size; i++)
-        if (gradients->items[i]) operands[n++] = gradients->items[i];
-    return n;
+    return take_gradients(o, gradients, operands, n, noted, n_noted);
 }
 
 bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *variables)
@@ -405,15 +531,20 @@ bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *va
     if (!check_lists(gradients, variables)) return false;
     ED_SCOPE;
     const int64_t before = optimizer->n_entries;
-    const int64_t most = variables->size * (written_each(optimizer) + 1);
+    const int64_t most = variables->size * (written_each(optimizer) + 2);
     if (most > INT_MAX)
         return ed_fail(ED_OUT_OF_MEMORY, "apply_gradients: %lld variables are too many",
                        (long long)variables->size),
                false;
-    ed_tensor **operands = memory_alloc((size_t)most * sizeof *operands);
-    int n = operands ? take_operands(optimizer, gradients, variables, operands) : 0;
+    ed_tensor **operands =
+        memory_alloc((size_t)most * sizeof *operands + (size_t)variables->size * sizeof(int64_t));
+    int64_t *noted = operands ? (int64_t *)(operands + most) : NULL, n_noted = 0;
+    int n =
+        operands ? take_operands(optimizer, gradients, variables, operands, noted, &n_noted) : 0;
     bool ok = n && ed_execute(&ed_op_apply_gradients, operands, n,
-                              ED_ATTRS(APPLY_ATTRS, apply_attrs, .optimizer = optimizer), NULL);
+                              ED_ATTRS(APPLY_ATTRS, apply_attrs, .optimizer = optimizer,
+                                       .slices = {noted, n_noted}),
+                              NULL);
     memory_free(operands);
     if (!ok) optim_unmade(optimizer, before);
     if (!ok) optim_drop_entries(optimizer, before);

@@ -55,10 +55,14 @@ typedef struct optim_entry {
     ed_tensor *slots[OPTIM_SLOTS]; /* variables too; NULL where not in use */
 } optim_entry;
 
-/* One variable in the present step; its pieces are first_piece and those after it. */
+/* One variable in the present step; its pieces are first_piece and those after it. Of indexed
+ * slices g has one after the other, and w and its slots are whole. */
 typedef struct optim_job {
-    optim_part part;
+    optim_part part; /* its n is that of g */
     ed_dtype dtype;
+    int64_t piece;          /* elements of g in each piece, of slices a multiple of `width` */
+    const int64_t *indices; /* of the slices; NULL: g has all elements */
+    int64_t width;          /* elements of a slice */
     int64_t first_piece;
     double scale; /* of clipping by norm */
 } optim_job;
@@ -67,6 +71,7 @@ typedef struct optim_job {
 typedef struct optim_common {
     uint32_t mark_;
     double learning_rate, weight_decay, clipnorm, clipvalue, global_clipnorm;
+    bool lazy;
 } optim_common;
 
 struct ed_optimizer {

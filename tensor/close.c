@@ -86,6 +86,7 @@ bool ed_all_close(const ed_tensor *a, const ed_tensor *b, double rtol, double at
     if (NULL_GIVEN("all_close", a, b)) return false;
     if (!is_tolerance("rtol", rtol) || !is_tolerance("atol", atol)) return false;
     comparison c = {tensor_read(a), tensor_read(b), rtol, atol, .report = report};
+    if (!c.a || !c.b) return false;
     if (c.a->rank != c.b->rank ||
         (c.a->rank && memcmp(c.a->shape, c.b->shape, (size_t)c.a->rank * sizeof *c.a->shape))) {
         snprintf(report->text, sizeof report->text, "the shapes differ: %s and %s",

@@ -85,7 +85,7 @@ void *object_new(const object_class *class, size_t bytes);
 void *scope_give(void *object);
 
 /* Lists and variables say what they keep in track/track.c: this floor knows of no checkpoints. */
-extern const object_class tensor_list_class, tensor_variable_class;
+extern const object_class tensor_list_class, tensor_variable_class, tensor_slices_class;
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
@@ -93,6 +93,7 @@ enum {
     TENSOR_CONTIGUOUS = 1, /* row-major without gaps */
     TENSOR_WEAK = 2,       /* a plain number: takes the dtype it meets */
     TENSOR_VARIABLE = 4,   /* an ed_variable: no data of its own */
+    TENSOR_SLICES = 8,     /* indexed slices (tensor/slices.h): no data of its own */
 };
 
 struct ed_tensor {
@@ -120,9 +121,19 @@ static inline bool tensor_is_variable(const ed_tensor *t)
 }
 
 /* The tensor itself, or a variable's present value. */
-static inline ed_tensor *tensor_read(const ed_tensor *t)
+static inline ed_tensor *tensor_value(const ed_tensor *t)
 {
     return tensor_is_variable(t) ? ((const variable *)t)->value : (ed_tensor *)t;
+}
+
+/* The elements of indexed slices, which hold them from then on; NULL without memory. */
+ed_tensor *slices_dense(const ed_tensor *t);
+
+/* The same with elements to be read; NULL, with an error, if indexed slices find no memory for
+ * theirs. */
+static inline ed_tensor *tensor_read(const ed_tensor *t)
+{
+    return __builtin_expect(t->flags & TENSOR_SLICES, 0) ? slices_dense(t) : tensor_value(t);
 }
 
 static inline size_t dtype_size(ed_dtype dtype)

@@ -440,8 +440,10 @@ const char *ed_to_string_with(const ed_tensor *tensor, const ed_print_options *o
 {
     if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "to_string: tensor is NULL");
     if (!(options = CHECKED_OPTIONS("to_string", ED_PRINT_OPTIONS, options))) return NULL;
+    const ed_tensor *elements = tensor_read(tensor);
+    if (!elements) return NULL;
     writer w = {0};
-    put_tensor(&w, tensor_read(tensor), options);
+    put_tensor(&w, elements, options);
     put_description(&w, tensor);
     if (!w.failed) return text_give(w.text);
     memory_free(w.text);

@@ -244,7 +244,7 @@ ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
 ed_tensor *ed_as_tensor(const void *tensor)
 {
     const object_class *class = tensor ? ((const ed_object *)tensor)->class : &tensor_class;
-    if (class != &tensor_class && class != &tensor_variable_class)
+    if (class != &tensor_class && class != &tensor_variable_class && class != &tensor_slices_class)
         return ed_fail(ED_INVALID_ARGUMENT, "operand must be a tensor or a number, got %s",
                        class->name);
     return (ed_tensor *)tensor;
@@ -337,7 +337,8 @@ ed_ints ed_shape(const ed_tensor *tensor)
 
 ed_ints ed_strides(const ed_tensor *tensor)
 {
-    return tensor ? (ed_ints){tensor_read(tensor)->strides, tensor->rank} : (ed_ints){0};
+    const ed_tensor *t = tensor ? tensor_read(tensor) : NULL;
+    return t ? (ed_ints){t->strides, t->rank} : (ed_ints){0};
 }
 
 int64_t ed_dim(const ed_tensor *tensor, int axis)
@@ -353,7 +354,8 @@ int64_t ed_dim(const ed_tensor *tensor, int axis)
 
 bool ed_is_contiguous(const ed_tensor *tensor)
 {
-    return tensor && tensor_read(tensor)->flags & TENSOR_CONTIGUOUS;
+    const ed_tensor *t = tensor ? tensor_read(tensor) : NULL;
+    return t && t->flags & TENSOR_CONTIGUOUS;
 }
 
 uint64_t ed_tensor_id(const ed_tensor *tensor)
@@ -399,8 +401,9 @@ bool ed_copy_to_of(const ed_tensor *tensor, ed_dtype dtype, void *array, int64_t
     if (tensor->size != count)
         return ed_fail(ED_INVALID_ARGUMENT, "copy_to: count must be %lld for %s, got %lld",
                        (long long)tensor->size, text_of_tensor(tensor).s, (long long)count);
-    tensor_pack(tensor_read(tensor), array);
-    return true;
+    const ed_tensor *t = tensor_read(tensor);
+    if (t) tensor_pack(t, array);
+    return t;
 }
 
 ed_tensor *tensor_contiguous(const ed_tensor *t)
@@ -415,6 +418,7 @@ const void *ed_data(const ed_tensor *tensor)
 {
     if (NULL_GIVEN("data", tensor)) return NULL;
     const ed_tensor *t = tensor_read(tensor);
+    if (!t) return NULL;
     if (t->flags & TENSOR_CONTIGUOUS) return t->data;
     ed_tensor *copy = scope_give(tensor_contiguous(t));
     return copy ? copy->data : NULL;

@@ -279,7 +279,7 @@ static void spoil_output(ed_call *call)
                    : call->n_writes ? call->inputs[0]
                                     : NULL;
     int64_t at = y ? y->size / 2 : 0;
-    if (!y || !y->size) return;
+    if (!y || !y->size || !(y = tensor_read(y))) return;
     double old = element_of(y, at);
     if (y->dtype == ED_BOOL)
         dtype_store(ED_BOOL, y->data, at, !old);

@@ -206,13 +206,13 @@ ed_list *trial_floats(const ed_list *y)
 
 double element_of(const ed_tensor *x, int64_t i)
 {
-    return dtype_load(x->dtype, x->data, i);
+    return dtype_load(x->dtype, tensor_read(x)->data, i);
 }
 
 ed_tensor *copy_of(const ed_tensor *x)
 {
     ed_tensor *copy = tensor_new(x->dtype, x->rank, x->shape);
-    if (copy) tensor_pack(x, copy->data);
+    if (copy) tensor_pack(tensor_read(x), copy->data);
     return scope_give(copy);
 }
 

@@ -60,7 +60,7 @@ function macro(    i, call, parameters, numbers) {
 function plain(    i) {
     if (result !~ /^(ed_tensor \*|ed_list \*|bool)$/) return 0
     for (i = 1; i <= n; i++)
-        if (types[i] !~ /^(ed_(tensor|tensor_like|list) \*|ed_tensor \*\*|ed_ints|ed_dtype|int|int64_t|uint64_t|double|bool|const char \*)$/) return 0
+        if (types[i] !~ /^((const )?ed_(tensor|tensor_like|list) \*|ed_tensor \*\*|ed_ints|ed_dtype|int|int64_t|uint64_t|double|bool|const char \*)$/) return 0
     return 1
 }
 function cpp(    i, bare, parameters, call, f, tail) {

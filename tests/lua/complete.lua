@@ -170,6 +170,9 @@ ed_integer C: numbers are operands
 ed_interrupt C: the prompt's Ctrl-C does it
 ed_interrupted C: the prompt's Ctrl-C does it
 ed_is_contiguous tensor:is_contiguous
+ed_is_indexed_slices tensor:is_indexed_slices
+ed_slices_indices ed.slices_indices
+ed_slices_values ed.slices_values
 ed_is_finite ed.is_finite
 ed_is_inf ed.is_inf
 ed_is_nan ed.is_nan
