@@ -4,6 +4,7 @@
  * saved; the others' is made of public ops.
  */
 #include "ops/elementwise.h"
+#include "ops/kernels/gelu.h"
 #include "ops/ops.h"
 #include <math.h>
 
@@ -242,16 +243,17 @@ FUNCTION1(silu);
  * gelu: y = x P(x), P(x) = (1 + erf(x / sqrt 2)) / 2, dx = dy (P(x) + x p(x)) in one pass, p(x) =
  * P'(x) = e^(-x^2/2) / sqrt(2 pi); of that, d/da = itself, d/db = a p(b) (2 - b^2).
  */
-#define ROOT_HALF        0x1.6a09e667f3bcdp-1
-#define ONE_BY_ROOT_2_PI 0x1.9884533d43651p-2
-#define GELU_P(x)        (vset(x, 0.5) + vset(x, 0.5) * verf(vset(x, ROOT_HALF) * x))
-#define GELU_DENSITY(x)  (vset(x, ONE_BY_ROOT_2_PI) * vexp(vset(x, -0.5) * x * x))
-#define PLAIN_P(x)       (0.5 + 0.5 * erf(ROOT_HALF * (x)))
-#define PLAIN_DENSITY(x) (ONE_BY_ROOT_2_PI * exp(-0.5 * (x) * (x)))
-VECTOR_LOOPS1(gelu, x *GELU_P(x));
-PLAIN(gelu, x[0] * PLAIN_P(x[0]));
-VECTOR_LOOPS2(gelu_gradient, a * (GELU_P(b) + b * GELU_DENSITY(b)));
-PLAIN(gelu_gradient, x[0] * (PLAIN_P(x[1]) + x[1] * PLAIN_DENSITY(x[1])));
+#ifndef ISA
+static double plain_gelu_slope(double x)
+{
+    if (fabs(x) > 40) return x > 0;
+    return 0.5 * erfc(-ROOT_HALF * x) + x * ONE_BY_ROOT_2_PI * exp(-0.5 * x * x);
+}
+#endif
+VECTOR_LOOPS1(gelu, vgelu(x));
+PLAIN(gelu, x[0] < -40 ? -0.0 : 0.5 * x[0] * erfc(-ROOT_HALF * x[0]));
+VECTOR_LOOPS2(gelu_gradient, a *vgelu_slope(b));
+PLAIN(gelu_gradient, x[0] * plain_gelu_slope(x[1]));
 INTERNAL2(gelu_gradient);
 GRADIENT1(gelu, ops_gelu_gradient(dy, x));
 
@@ -277,11 +279,10 @@ ELEMENTWISE(gelu_gradient, "dx = a times the slope of gelu at b, for dy = a and 
  * gelu_tanh: y = x (1 + tanh(u / 2)) / 2 = x s, s = sigmoid(u), which does not cancel for x < 0,
  * u = c (x + d x^3), c = 2 sqrt(2 / pi), d = 0.044715; dx = dy s (1 + x (1 - s) c (1 + 3 d x^2))
  */
-#define ROOT_8_BY_PI 0x1.9884533d43651p0
-#define CUBIC        0.044715
-VECTOR_LOOPS1(gelu_tanh,
-              x *vsigmoid(x *(vset(x, ROOT_8_BY_PI) + vset(x, ROOT_8_BY_PI *CUBIC) * x * x)));
-PLAIN(gelu_tanh, x[0] / (1 + exp(-ROOT_8_BY_PI * (x[0] + CUBIC * x[0] * x[0] * x[0]))));
+VECTOR_LOOPS1(gelu_tanh, vgelu_tanh(x));
+PLAIN(gelu_tanh, x[0] < -40
+                     ? -0.0
+                     : x[0] / (1 + exp(-ROOT_8_BY_PI * (x[0] + CUBIC * x[0] * x[0] * x[0]))));
 
 static bool gelu_tanh_gradient(const ed_gradient_call *g)
 {

@@ -88,12 +88,55 @@ TRUE1(softplus,
 TRUE1(silu, x < 0 ? x * exp(x) / (1 + exp(x)) : x / (1 + exp(-x)),
       x < 0 ? x * expl(x) / (1 + expl(x)) : x / (1 + expl(-x)))
 TRUE1(hard_sigmoid, x<-3 ? 0 : x> 3 ? 1 : (x + 3) / 6, x<-3 ? 0 : x> 3 ? 1 : (x + 3) / 6)
-TRUE1(gelu_tanh, x / (1 + exp(-sqrt(8 / M_PI) * (x + 0.044715 * x * x * x))),
-      x / (1 + expl(-sqrtl(8 / 3.14159265358979323846264338L) * (x + 0.044715 * x * x * x))))
 TRUE1(pow, pow(x, y), powl(x, y))
 TRUE1(atan2, atan2(x, y), atan2l(x, y))
 TRUE1(maximum, x > y || x != x ? x : y, x > y || x != x ? x : y)
 TRUE1(minimum, x < y || x != x ? x : y, x < y || x != x ? x : y)
+
+/*
+ * gelu, its slope and gelu_tanh. Rounding an exponent of 745 costs digits in long double too: it
+ * is taken in two parts, and so are the constants in it. Below -50 the functions are 0.
+ */
+#define ROOT_HALF       0.707106781186547524381894L
+#define ROOT_HALF_LOW   1.895032558893257079655062e-20L
+#define ROOT_8_BY_PI    1.595769121605730711706272L
+#define ROOT_8_LOW      5.351177755720478292013163e-20L
+#define CUBIC           0.07135481627260024877721376L /* 0.044715 sqrt(8 / pi) */
+#define CUBIC_LOW       -8.750062144008984958247768e-22L
+#define TWO_BY_ROOT_PI  1.128379167095512573896159L
+#define ONE_BY_ROOT_2PI 0.3989422804014326779399461L
+
+/* erfc(-x / sqrt 2) / 2: the rest of the argument times erfc' is added. */
+static long double normal_below(long double x)
+{
+    const long double t = -ROOT_HALF * x, rest = fmal(-ROOT_HALF, x, -t) - ROOT_HALF_LOW * x;
+    return 0.5L * (erfcl(t) - rest * TWO_BY_ROOT_PI * expl(-t * t));
+}
+
+/* e^(-x^2/2) / sqrt(2 pi) */
+static long double normal_density(long double x)
+{
+    const long double square = x * x, rest = fmal(x, x, -square);
+    return ONE_BY_ROOT_2PI * expl(-0.5L * square) * (1 - 0.5L * rest);
+}
+
+/* e^-(c x + c d x^3) */
+static long double gelu_tanh_power(long double x)
+{
+    const long double square = x * x, rest = fmal(x, x, -square), cube = CUBIC * square;
+    const long double factor = ROOT_8_BY_PI + cube, u = x * factor;
+    long double low = fmal(CUBIC, square, -cube) + CUBIC * rest + CUBIC_LOW * square + ROOT_8_LOW;
+    low += cube > ROOT_8_BY_PI ? ROOT_8_BY_PI - (factor - cube) : cube - (factor - ROOT_8_BY_PI);
+    return expl(-u) * (1 - (fmal(x, factor, -u) + x * low));
+}
+
+TRUE1(gelu, x < -50 ? -0.0 : 0.5 * x * erfc((double)-ROOT_HALF * x),
+      x<-50 ? -0.0L : x> 50 ? x : x *normal_below(x))
+TRUE1(gelu_tanh,
+      x < -50 ? -0.0 : x / (1 + exp(-x * ((double)ROOT_8_BY_PI + (double)CUBIC * x * x))),
+      x<-50 ? -0.0L : x> 50 ? x : x / (1 + gelu_tanh_power(x)))
+TRUE1(gelu_gradient, x *(double)(normal_below(y) + y * normal_density(y)),
+      x *(normal_below(y) + y * normal_density(y)))
 
 /* SLEEF's bounds; on machines without it libm takes its place, whose functions have some more. */
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -106,7 +149,7 @@ TRUE1(minimum, x < y || x != x ? x : y, x < y || x != x ? x : y)
 #name, low, high, bound32 + MARGIN, bound64 + MARGIN, name##_true32, name##_true64         \
     }
 
-/* Of gelu_tanh the exponent, up to 87 or 708, is rounded before the power is taken. */
+/* Of gelu and gelu_tanh the second range is where only float64 is not 0. */
 static const rule rules[] = {
     RULE(exp, -104, 89, 1.1, 1.0),       RULE(expm1, -20, 89, 1.1, 1.0),
     RULE(log, 0, 3, 1.0, 1.0),           RULE(log1p, -1, 3, 1.0, 1.1),
@@ -121,10 +164,12 @@ static const rule rules[] = {
     RULE(softplus, -104, 20, 1.7, 1.7),  RULE(sqrt, 0, 100, 0.5, 0.5),
     RULE(rsqrt, 0, 100, 1.5, 1.5),       RULE(floor, -100, 100, 0, 0),
     RULE(ceil, -100, 100, 0, 0),         RULE(round, -100, 100, 0, 0),
-    RULE(gelu_tanh, -12, 12, 256, 512),  RULE(silu, -120, 20, 4.0, 4.0),
+    RULE(gelu, -15, 8, 4.0, 4.0),        RULE(gelu, -39, -13, 4.0, 4.0),
+    RULE(gelu_tanh, -11, 8, 4.0, 4.0),   RULE(gelu_tanh, -22, -9, 4.0, 4.0),
     RULE(hard_sigmoid, -4, 4, 2.0, 2.0), RULE(abs, -100, 100, 0, 0),
     RULE(pow, 0, 20, 1.0, 2.0),          RULE(atan2, -4, 4, 1.6, 1.5),
     RULE(maximum, -4, 4, 0, 0),          RULE(minimum, -4, 4, 0, 0),
+    RULE(silu, -120, 20, 4.0, 4.0),
 };
 
 /* The worst case of one function, type and instruction set. */
@@ -218,7 +263,11 @@ static const double specials[] = {
     -1e-4,       1e-8,
     -1e-8,       1e-20,
     -1e-20,      1e-40,
-    1e-310,
+    1e-310,      -14.3,
+    -14.4,       -38.5,
+    -38.6,       -10.2,
+    -10.3,       -21,
+    -21.5,
 };
 enum { SPECIALS = sizeof specials / sizeof *specials };
 
@@ -373,6 +422,28 @@ static int measure64(const rule *r)
     return judge(r, "float64", r->bound64, w);
 }
 
+/* Gradients, operands dy = 1 and x, below the zero of the slope. */
+static const rule slopes[] = {
+    RULE(gelu_gradient, -14, -2, 5.0, 5.0),
+    RULE(gelu_gradient, -39, -13, 5.0, 5.0),
+};
+
+/* On chunks of the range: those of odd number, from the first that has no specials. */
+static int measure_slope(const rule *r)
+{
+    _Static_assert(SPECIALS * SPECIALS <= 3 * CHUNK, "specials end in chunk 2");
+    worst w32[ISA_COUNT] = {0}, w64[ISA_COUNT] = {0};
+    for (long c = 3; c < 35; c += 2) {
+        static float one32[CHUNK], x32[CHUNK];
+        static double one64[CHUNK], x64[CHUNK];
+        points32(r, c, one32, x32), points64(r, c, one64, x64);
+        for (int i = 0; i < CHUNK; i++) one64[i] = one32[i] = 1;
+        chunk32(r, one32, x32, w32);
+        if (LDBL_MANT_DIG > DBL_MANT_DIG) chunk64(r, one64, x64, w64);
+    }
+    return judge(r, "float32", r->bound32, w32) + judge(r, "float64", r->bound64, w64);
+}
+
 enum { RULES = sizeof rules / sizeof *rules };
 
 static void float32_is_accurate(void **state)
@@ -390,6 +461,32 @@ static void float64_is_accurate(void **state)
     int bad = 0;
     for (int i = 0; i < RULES; i++) bad += measure64(rules + i);
     assert_int_equal(bad, 0);
+}
+
+static void slopes_are_accurate(void **state)
+{
+    (void)state;
+    int bad = 0;
+    for (size_t i = 0; i < sizeof slopes / sizeof *slopes; i++) bad += measure_slope(slopes + i);
+    assert_int_equal(bad, 0);
+}
+
+/* 0 and 1 at infinity, also where the factor of the power of e is infinite; NaN for NaN. */
+static void slopes_have_limits(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"gelu_gradient"};
+    const float one32[] = {1, 1, 1, 1, 1}, x32[] = {-INFINITY, -FLT_MAX, FLT_MAX, INFINITY, NAN};
+    const double one64[] = {1, 1, 1, 1, 1}, x64[] = {-INFINITY, -DBL_MAX, DBL_MAX, INFINITY, NAN};
+    for (int isa = 0; isa <= isa_best(); isa++)
+        for (int k = 0; k < 1; k++) {
+            float y32[5];
+            double y64[5];
+            run(names[k], isa, ED_FLOAT32, y32, one32, x32, 5);
+            run(names[k], isa, ED_FLOAT64, y64, one64, x64, 5);
+            for (int i = 0; i < 4; i++) assert_true(y32[i] == i / 2 && y64[i] == i / 2);
+            assert_true(isnan(y32[4]) && isnan(y64[4]));
+        }
 }
 
 /*
@@ -421,9 +518,9 @@ static void place_does_not_matter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(place_does_not_matter),
-        cmocka_unit_test(float32_is_accurate),
-        cmocka_unit_test(float64_is_accurate),
+        cmocka_unit_test(place_does_not_matter), cmocka_unit_test(float32_is_accurate),
+        cmocka_unit_test(float64_is_accurate),   cmocka_unit_test(slopes_are_accurate),
+        cmocka_unit_test(slopes_have_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,6 +134,16 @@ VECTOR_INLINE vf32 polynomial(vf32 x, const float *c, int n)
 #define POLYNOMIAL(x, ...)                                                                         \
     polynomial(x, (const float[]){__VA_ARGS__}, sizeof((const float[]){__VA_ARGS__}) / 4)
 
+/* The same in float64. */
+VECTOR_INLINE vf64 polynomial_f64(vf64 x, const double *c, int n)
+{
+    vf64 y = vset_f64(c[n - 1]);
+    for (int i = n - 2; i >= 0; i--) y = vfma_f64(y, x, vset_f64(c[i]));
+    return y;
+}
+#define POLYNOMIAL_F64(x, ...)                                                                     \
+    polynomial_f64(x, (const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / 8)
+
 /*
  * exp: x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r.
  *
@@ -166,6 +176,35 @@ VECTOR_INLINE vf32 vexp_f32(vf32 x)
     vf32 n, r = exp_reduce(vclamp_f32(x, -104, 89), &n);
     return vscale_f32(expm1_reduced(r) + 1, n);
 }
+
+/*
+ * vexp_parts: e^(high + low) = (1 + m) 2^n with -0.3 < m < 0.5, high down to -150 in float32
+ * and -1400 in float64, low much nearer to 0: the power of a number that needs two parts. Its
+ * product with x is vscale(vfma(x, m, x), n): 1 + m need not be rounded, and the result is rounded
+ * once, also to a denormal.
+ */
+VECTOR_INLINE vf32 vexp_parts_f32(vf32 high, vf32 low, vf32 *n)
+{
+    vf32 magic = vset_f32(0x1.8p23f);
+    *n = vfma_f32(high + low, vset_f32(0x1.715476p0f), magic) - magic;
+    vf32 r = vfma_f32(*n, vset_f32(-LN2_HIGH), high);
+    return expm1_reduced(r + vfma_f32(*n, vset_f32(-LN2_LOW), low));
+}
+
+/* Here n ln 2's first part has 32 bits. */
+VECTOR_INLINE vf64 vexp_parts_f64(vf64 high, vf64 low, vf64 *n)
+{
+    vf64 magic = vset_f64(0x1.8p52);
+    *n = vfma_f64(high + low, vset_f64(0x1.71547652b82fep0), magic) - magic;
+    vf64 r = vfma_f64(*n, vset_f64(-0x1.62e42feep-1), high);
+    r += vfma_f64(*n, vset_f64(-0x1.a39ef35793c76p-33), low);
+    vf64 p = POLYNOMIAL_F64(r, 0x1.0000000000001p-1, 0x1.555555555554dp-3, 0x1.5555555553d49p-5,
+                            0x1.11111111144f3p-7, 0x1.6c16c178971cfp-10, 0x1.a01a018c14645p-13,
+                            0x1.a019b8de1a62bp-16, 0x1.71de5a566cdcap-19, 0x1.2891c0467346cp-22,
+                            0x1.aeab2dc827379p-26);
+    return vfma_f64(r * r, p, r);
+}
+#define vexp_parts(high, low, n) VECTOR_CHOOSE(vexp_parts, high)(high, low, n)
 
 /*
  * sigmoid: with e = e^-|x| it is e / (1 + e) for x < 0 and 1 / (1 + e) else: nothing overflows,

@@ -387,6 +387,39 @@ VECTOR_INLINE vf64 vfma_f64(vf64 a, vf64 b, vf64 c)
 }
 #define vfma(a, b, c) VECTOR_CHOOSE(vfma, a)(a, b, c)
 
+/* x with the upper half of its mantissa: 12 bits, 26 bits. Products of two such are exact. */
+VECTOR_INLINE vf32 vhead_f32(vf32 x)
+{
+    return (vf32)((vi32)x & ~0xfff);
+}
+VECTOR_INLINE vf64 vhead_f64(vf64 x)
+{
+    return (vf64)((vi64)x & ~(int64_t)0x7ffffff);
+}
+#define vhead(x) VECTOR_CHOOSE(vhead, x)(x)
+
+/* a * b - p for a p close to a * b: the rest that a rounded product leaves. Without fused
+ * multiply-add, Dekker's sum of products of half mantissas. */
+VECTOR_INLINE vf32 vrest_f32(vf32 a, vf32 b, vf32 p)
+{
+#if defined(VECTOR_FMA)
+    return vfma_f32(a, b, -p);
+#else
+    const vf32 a1 = vhead_f32(a), a2 = a - a1, b1 = vhead_f32(b), b2 = b - b1;
+    return ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2;
+#endif
+}
+VECTOR_INLINE vf64 vrest_f64(vf64 a, vf64 b, vf64 p)
+{
+#if defined(VECTOR_FMA)
+    return vfma_f64(a, b, -p);
+#else
+    const vf64 a1 = vhead_f64(a), a2 = a - a1, b1 = vhead_f64(b), b2 = b - b1;
+    return ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2;
+#endif
+}
+#define vrest(a, b, p) VECTOR_CHOOSE(vrest, a)(a, b, p)
+
 /* The correctly rounded square root; -0 gives -0, less gives NaN. vrsqrt: 1 / sqrt(x), two
  * roundings. */
 VECTOR_INLINE vf32 vsqrt_f32(vf32 x)
@@ -526,6 +559,21 @@ VECTOR_INLINE vf32 vscale_f32(vf32 x, vf32 n)
     return x * a * b;
 #endif
 }
+
+/* The same for a whole n in -2044 .. 2046; adding 1.5 * 2^52 puts a whole number into the lowest
+ * bits. */
+VECTOR_INLINE vf64 vscale_f64(vf64 x, vf64 n)
+{
+#if defined(VECTOR_AVX512)
+    return (vf64)_mm512_scalef_pd((__m512d)x, (__m512d)n);
+#else
+    const double magic = 0x1.8p52, biased = 0x1.8p52 + 1023;
+    vf64 half = (0.5 * n + magic) - magic;
+    vf64 a = (vf64)((vu64)(half + biased) << 52), b = (vf64)((vu64)(n - half + biased) << 52);
+    return x * a * b;
+#endif
+}
+#define vscale(x, n) VECTOR_CHOOSE(vscale, x)(x, n)
 
 /* 2^n for a whole n in -126 .. 127. */
 VECTOR_INLINE vf32 vpower2_f32(vf32 n)

@@ -1,0 +1,81 @@
+/*
+ * gelu, its slope and its approximation by tanh on vectors: vgelu(x), vgelu_slope(x),
+ * vgelu_tanh(x). They keep their digits where their values are small.
+ *
+ * Both functions are x P(x) with P(x) + P(-x) = 1. With a = |x|, Q(a) = P(-a) and p = P',
+ *
+ *     x P(x) = max(x, 0) - a Q(a)
+ *     (x P(x))' = Q(a) - a p(a) for x < 0, else 1 - (Q(a) - a p(a))
+ *
+ * where nothing cancels, but for the slope near its zero. Q has a power of e as a factor. Its
+ * exponent, up to 104 in float32 and 745 in float64, is taken in two parts: the relative error of
+ * the power is the absolute error of the exponent.
+ */
+#ifndef EDDY_OPS_KERNELS_GELU_H
+#define EDDY_OPS_KERNELS_GELU_H
+
+/* For the plain compilation too: sqrt(1/2), 1 / sqrt(2 pi), sqrt(8 / pi), and the factor of x^3 in
+ * gelu_tanh. */
+#define ROOT_HALF        0x1.6a09e667f3bcdp-1
+#define ONE_BY_ROOT_2_PI 0x1.9884533d43651p-2
+#define ROOT_8_BY_PI     0x1.9884533d43651p0
+#define CUBIC            0.044715
+
+#ifdef ISA
+#include "ops/kernels/vector.h"
+
+/* From these on a Q(a) rounds to 0. */
+#define GELU_END          TYPED(gelu_end)
+#define gelu_end_f32      15
+#define gelu_end_f64      39
+#define GELU_TANH_END     TYPED(gelu_tanh_end)
+#define gelu_tanh_end_f32 11
+#define gelu_tanh_end_f64 22
+
+/* Q(a) e^(a^2/2) for gelu, that is erfcx(a / sqrt 2) / 2, is u P(t) with u = 1 / (a + 4) and t = 1
+ * - 8 u, for a <= 14.6 and a <= 39. */
+VECTOR_INLINE vf32 gelu_polynomial_f32(vf32 t)
+{
+    return POLYNOMIAL(t, 0x1.82b4bcp-1f, -0x1.373e38p-1f, 0x1.8c6d9ep-2f, -0x1.7e0006p-3f,
+                      0x1.eed3e0p-5f, -0x1.ed289ap-8f, -0x1.cc55e0p-9f, 0x1.9b753ep-10f,
+                      0x1.761338p-13f, -0x1.15bae8p-13f);
+}
+VECTOR_INLINE vf64 gelu_polynomial_f64(vf64 t)
+{
+    return POLYNOMIAL_F64(t, 0x1.82b4bb8c94dcep-1, -0x1.373e3a893c28ap-1, 0x1.8c6dbf2cfc308p-2,
+                          -0x1.7dff2bff68490p-3, 0x1.eec4cc3e4439cp-5, -0x1.ee27610438f7ap-8,
+                          -0x1.c81719c95a558p-9, 0x1.ab825fb0a3ba6p-10, 0x1.17a4a5f93f1c6p-13,
+                          -0x1.e4a421b5afdd9p-13, -0x1.00110616f0aabp-19, 0x1.26d0635c7f42ep-15,
+                          0x1.7fd982b406295p-21, -0x1.8d49025b71956p-18, -0x1.4faabc8b03f35p-21,
+                          0x1.124d70c357c30p-20, 0x1.1ba21ee60cc59p-22, -0x1.50472349e6b95p-23,
+                          -0x1.4b9d107be8f93p-24, 0x1.1410dc61c94edp-26, 0x1.f64b7c01f70c4p-27,
+                          -0x1.74d21d00d160ap-32, -0x1.48e41a0b5d957p-30);
+}
+#define gelu_polynomial(t) VECTOR_CHOOSE(gelu_polynomial, t)(t)
+
+/* c = sqrt(8 / pi) and c d, d = 0.044715, the factors of gelu_tanh's exponent: the first part of
+ * each has half a mantissa. */
+#define TANH_C          TYPED(tanh_c)
+#define TANH_C_LOW      TYPED(tanh_c_low)
+#define TANH_CD         TYPED(tanh_cd)
+#define TANH_CD_LOW     TYPED(tanh_cd_low)
+#define tanh_c_f32      0x1.988p0f
+#define tanh_c_low_f32  0x1.14cf50p-14f
+#define tanh_cd_f32     0x1.244p-4f
+#define tanh_cd_low_f32 0x1.3ca936p-18f
+#define tanh_c_f64      0x1.988453p0
+#define tanh_c_low_f64  0x1.ea1b284687e5ap-27
+#define tanh_cd_f64     0x1.2444f28p-4
+#define tanh_cd_low_f64 0x1.26c5a57a4def1p-31
+
+#define TYPE f32
+#include "ops/kernels/gelu.typed.h"
+#define TYPE f64
+#include "ops/kernels/gelu.typed.h"
+
+#define vgelu(x)       VECTOR_CHOOSE(vgelu, x)(x)
+#define vgelu_slope(x) VECTOR_CHOOSE(vgelu_slope, x)(x)
+#define vgelu_tanh(x)  VECTOR_CHOOSE(vgelu_tanh, x)(x)
+
+#endif
+#endif
