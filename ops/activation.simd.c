@@ -276,24 +276,48 @@ ELEMENTWISE(gelu_gradient, "dx = a times the slope of gelu at b, for dy = a and 
             .samples = SAMPLES2_MASK);
 
 /*
- * gelu_tanh: y = x (1 + tanh(u / 2)) / 2 = x s, s = sigmoid(u), which does not cancel for x < 0,
- * u = c (x + d x^3), c = 2 sqrt(2 / pi), d = 0.044715; dx = dy s (1 + x (1 - s) c (1 + 3 d x^2))
+ * gelu_tanh: y = x (1 + tanh(u / 2)) / 2 = x s, s = sigmoid(u), u = c (x + d x^3), c = 2 sqrt(2 /
+ * pi), d = 0.044715; dx = dy s (1 + x r u') in one pass, r = 1 - s = sigmoid(-u), u' = c (1 + 3 d
+ * x^2); of that, d/da = itself, d/db = a s r (2 u' + x u'' + x u'^2 (r - s)), u'' = 6 c d x.
  */
-VECTOR_LOOPS1(gelu_tanh, vgelu_tanh(x));
-PLAIN(gelu_tanh, x[0] < -40
-                     ? -0.0
-                     : x[0] / (1 + exp(-ROOT_8_BY_PI * (x[0] + CUBIC * x[0] * x[0] * x[0]))));
-
-static bool gelu_tanh_gradient(const ed_gradient_call *g)
+#ifndef ISA
+static double plain_u(double x)
 {
-    ed_tensor *x = g->inputs[0], *square = ed_square(x);
-    ed_tensor *u = ed_mul(x, ed_add(ed_mul(square, ROOT_8_BY_PI * CUBIC), ROOT_8_BY_PI));
+    return ROOT_8_BY_PI * (x + CUBIC * x * x * x);
+}
+
+static double plain_gelu_tanh_slope(double x)
+{
+    if (fabs(x) > 40) return x > 0;
+    const double s = 1 / (1 + exp(-plain_u(x))), r = 1 / (1 + exp(plain_u(x)));
+    return s * (1 + x * r * ROOT_8_BY_PI * (1 + 3 * CUBIC * x * x));
+}
+#endif
+VECTOR_LOOPS1(gelu_tanh, vgelu_tanh(x));
+PLAIN(gelu_tanh, x[0] < -40 ? -0.0 : x[0] / (1 + exp(-plain_u(x[0]))));
+VECTOR_LOOPS2(gelu_tanh_gradient, a *vgelu_tanh_slope(b));
+PLAIN(gelu_tanh_gradient, x[0] * plain_gelu_tanh_slope(x[1]));
+INTERNAL2(gelu_tanh_gradient);
+GRADIENT1(gelu_tanh, ops_gelu_tanh_gradient(dy, x));
+
+static bool gelu_tanh_gradient_gradient(const ed_gradient_call *g)
+{
+    ed_tensor *a = g->inputs[0], *b = g->inputs[1];
+    GIVE(g, 0, ops_gelu_tanh_gradient(g->dy[0], b));
+    if (!g->needs[1]) return true;
+    ed_tensor *square = ed_square(b);
+    ed_tensor *u = ed_mul(b, ed_add(ed_mul(square, ROOT_8_BY_PI * CUBIC), ROOT_8_BY_PI));
     ed_tensor *du = ed_add(ed_mul(square, 3 * ROOT_8_BY_PI * CUBIC), ROOT_8_BY_PI);
-    ed_tensor *s = ed_sigmoid(u), *rest = ed_sigmoid(ed_neg(u));
-    g->dx[0] = ed_mul(g->dy[0], ed_mul(s, ed_add(ed_mul(ed_mul(x, rest), du), 1)));
+    ed_tensor *s = ed_sigmoid(u), *r = ed_sigmoid(ed_neg(u));
+    ed_tensor *even = ed_add(ed_mul(du, 2), ed_mul(square, 6 * ROOT_8_BY_PI * CUBIC));
+    ed_tensor *odd = ed_mul(ed_mul(b, ed_square(du)), ed_sub(r, s));
+    GIVE(g, 1, ed_mul(ed_mul(g->dy[0], a), ed_mul(ed_mul(s, r), ed_add(even, odd))));
     return true;
 }
 
 ELEMENTWISE(gelu_tanh, "y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2", ONE(ED_SET_FLOAT),
             .gradient = gelu_tanh_gradient, SAVES_X, .samples = SAMPLES1(-3, 3));
 FUNCTION1(gelu_tanh);
+ELEMENTWISE(gelu_tanh_gradient, "dx = a times the slope of gelu_tanh at b, for dy = a and x = b",
+            TWO(ED_SET_FLOAT), OF_GRADIENT, .gradient = gelu_tanh_gradient_gradient,
+            .samples = SAMPLES2_MASK);

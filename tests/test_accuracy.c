@@ -94,7 +94,7 @@ TRUE1(maximum, x > y || x != x ? x : y, x > y || x != x ? x : y)
 TRUE1(minimum, x < y || x != x ? x : y, x < y || x != x ? x : y)
 
 /*
- * gelu, its slope and gelu_tanh. Rounding an exponent of 745 costs digits in long double too: it
+ * gelu, gelu_tanh and their slopes. Rounding an exponent of 745 costs digits in long double too: it
  * is taken in two parts, and so are the constants in it. Below -50 the functions are 0.
  */
 #define ROOT_HALF       0.707106781186547524381894L
@@ -130,6 +130,12 @@ static long double gelu_tanh_power(long double x)
     return expl(-u) * (1 - (fmal(x, factor, -u) + x * low));
 }
 
+static long double gelu_tanh_slope(long double x)
+{
+    const long double e = gelu_tanh_power(x), s = 1 / (1 + e), rest = e / (1 + e);
+    return s * (1 + x * rest * (ROOT_8_BY_PI + 3 * CUBIC * x * x));
+}
+
 TRUE1(gelu, x < -50 ? -0.0 : 0.5 * x * erfc((double)-ROOT_HALF * x),
       x<-50 ? -0.0L : x> 50 ? x : x *normal_below(x))
 TRUE1(gelu_tanh,
@@ -137,6 +143,7 @@ TRUE1(gelu_tanh,
       x<-50 ? -0.0L : x> 50 ? x : x / (1 + gelu_tanh_power(x)))
 TRUE1(gelu_gradient, x *(double)(normal_below(y) + y * normal_density(y)),
       x *(normal_below(y) + y * normal_density(y)))
+TRUE1(gelu_tanh_gradient, x *(double)gelu_tanh_slope(y), x *gelu_tanh_slope(y))
 
 /* SLEEF's bounds; on machines without it libm takes its place, whose functions have some more. */
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -426,6 +433,8 @@ static int measure64(const rule *r)
 static const rule slopes[] = {
     RULE(gelu_gradient, -14, -2, 5.0, 5.0),
     RULE(gelu_gradient, -39, -13, 5.0, 5.0),
+    RULE(gelu_tanh_gradient, -10, -2, 7.0, 7.0),
+    RULE(gelu_tanh_gradient, -22, -9, 7.0, 7.0),
 };
 
 /* On chunks of the range: those of odd number, from the first that has no specials. */
@@ -475,11 +484,11 @@ static void slopes_are_accurate(void **state)
 static void slopes_have_limits(void **state)
 {
     (void)state;
-    static const char *const names[] = {"gelu_gradient"};
+    static const char *const names[] = {"gelu_gradient", "gelu_tanh_gradient"};
     const float one32[] = {1, 1, 1, 1, 1}, x32[] = {-INFINITY, -FLT_MAX, FLT_MAX, INFINITY, NAN};
     const double one64[] = {1, 1, 1, 1, 1}, x64[] = {-INFINITY, -DBL_MAX, DBL_MAX, INFINITY, NAN};
     for (int isa = 0; isa <= isa_best(); isa++)
-        for (int k = 0; k < 1; k++) {
+        for (int k = 0; k < 2; k++) {
             float y32[5];
             double y64[5];
             run(names[k], isa, ED_FLOAT32, y32, one32, x32, 5);

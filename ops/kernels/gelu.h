@@ -1,6 +1,6 @@
 /*
- * gelu, its slope and its approximation by tanh on vectors: vgelu(x), vgelu_slope(x),
- * vgelu_tanh(x). They keep their digits where their values are small.
+ * gelu, its approximation by tanh, and their slopes on vectors: vgelu(x), vgelu_slope(x),
+ * vgelu_tanh(x), vgelu_tanh_slope(x). They keep their digits where their values are small.
  *
  * Both functions are x P(x) with P(x) + P(-x) = 1. With a = |x|, Q(a) = P(-a) and p = P',
  *
@@ -73,9 +73,10 @@ VECTOR_INLINE vf64 gelu_polynomial_f64(vf64 t)
 #define TYPE f64
 #include "ops/kernels/gelu.typed.h"
 
-#define vgelu(x)       VECTOR_CHOOSE(vgelu, x)(x)
-#define vgelu_slope(x) VECTOR_CHOOSE(vgelu_slope, x)(x)
-#define vgelu_tanh(x)  VECTOR_CHOOSE(vgelu_tanh, x)(x)
+#define vgelu(x)            VECTOR_CHOOSE(vgelu, x)(x)
+#define vgelu_slope(x)      VECTOR_CHOOSE(vgelu_slope, x)(x)
+#define vgelu_tanh(x)       VECTOR_CHOOSE(vgelu_tanh, x)(x)
+#define vgelu_tanh_slope(x) VECTOR_CHOOSE(vgelu_tanh_slope, x)(x)
 
 #endif
 #endif

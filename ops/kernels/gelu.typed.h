@@ -71,4 +71,15 @@ VECTOR_INLINE VECTOR TYPED(vgelu_tanh)(VECTOR x)
     return TYPED(gelu_less)(x, TYPED(gelu_scale)(a / (1 + vscale(1 + m, n)), m, n));
 }
 
+/* With d = 1 + e^-u, Q(a) = e^-u / d and p(a) = e^-u u'(a) / d^2. */
+VECTOR_INLINE VECTOR TYPED(vgelu_tanh_slope)(VECTOR x)
+{
+    const VECTOR a = TYPED(gelu_size)(x, GELU_TANH_END);
+    VECTOR n, m = TYPED(gelu_tanh_parts)(a, &n);
+    const VECTOR d = 1 + vscale(1 + m, n), c = TYPED(vset)((NUMBER)ROOT_8_BY_PI);
+    const VECTOR inner = vfma((NUMBER)(3 * ROOT_8_BY_PI * CUBIC) * a, a, c);
+    const VECTOR low = TYPED(gelu_scale)(vfma(-a, inner, d) / (d * d), m, n);
+    return vselect(x < 0, low, 1 - low);
+}
+
 #undef TYPE
