@@ -171,7 +171,7 @@ static const rule rules[] = {
     RULE(softplus, -104, 20, 1.7, 1.7),  RULE(sqrt, 0, 100, 0.5, 0.5),
     RULE(rsqrt, 0, 100, 1.5, 1.5),       RULE(floor, -100, 100, 0, 0),
     RULE(ceil, -100, 100, 0, 0),         RULE(round, -100, 100, 0, 0),
-    RULE(gelu, -15, 8, 4.0, 4.0),        RULE(gelu, -39, -13, 4.0, 4.0),
+    RULE(gelu, -15, 8, 4.2, 4.0),        RULE(gelu, -39, -13, 4.2, 4.0),
     RULE(gelu_tanh, -11, 8, 4.0, 4.0),   RULE(gelu_tanh, -22, -9, 4.0, 4.0),
     RULE(hard_sigmoid, -4, 4, 2.0, 2.0), RULE(abs, -100, 100, 0, 0),
     RULE(pow, 0, 20, 1.0, 2.0),          RULE(atan2, -4, 4, 1.6, 1.5),
