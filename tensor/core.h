@@ -7,6 +7,7 @@
 #include "tensor/memory.h"
 #include "tensor/tensor.h"
 #include "tensor/thread.h"
+#include <stdarg.h>
 
 struct ed_tracker;
 struct graph_wait;
@@ -27,8 +28,44 @@ static inline bool null_given(const char *who, const char *names, const void *co
     return __builtin_expect(any, false) && error_null(who, names, arguments);
 }
 
-/* Appends to the message of the kept error, as far as it has room. */
+/* Formats a message. Of one that has no room the beginning and the end are written. */
+void error_format(char *to, size_t room, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
+
+/* Appends to the message of the kept error. Where that is too long, its middle is left out. */
 void error_append(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The message of the kept error without the place. */
+const char *error_sentence(void);
+
+/*
+ * Around a call of a function of the user's: one that continues after an error and returns a
+ * result has failed too; one that returns none without an error gets one. A handler that discards
+ * errors has had them.
+ */
+typedef struct error_before {
+    bool failed;
+    uint32_t errors;
+} error_before;
+
+static inline error_before error_begin(void)
+{
+    const thread_state *self = thread_self();
+    return (error_before){self->error != ED_OK, self->errors};
+}
+
+/* Whether an error is kept since. */
+static inline bool error_since(error_before before)
+{
+    return !before.failed && thread_self()->error;
+}
+
+/* Whether there was no error before, nor since. */
+static inline bool error_is_missing(error_before before)
+{
+    const thread_state *self = thread_self();
+    return !self->error && self->errors == before.errors;
+}
 
 /*
  * ed_gradient has no gradient for source number `source`, counted from 1 (0: it has all), and
@@ -46,6 +83,7 @@ void error_explain_null(void);
 typedef struct error_saved {
     ed_error_code code;
     ed_place place;
+    size_t sentence;
     char message[ERROR_MESSAGE_SIZE];
 } error_saved;
 

@@ -18,9 +18,6 @@
 
 __thread const ed_place *ed_here __attribute__((tls_model("initial-exec")));
 
-/* Of a longer path the end is shown. */
-#define PATH_SHOWN 200
-
 static struct {
     ed_error_handler handler;
     void *user;
@@ -44,14 +41,41 @@ static void read_environment(void)
         dprintf(STDERR_FILENO, "eddy: EDDY_ERRORS is print, backtrace or abort, not %s\n", errors);
 }
 
-/* Numbers have a point whatever the program's locale has. */
-static void append_message(thread_state *self, const char *format, va_list arguments)
+/* Whether a byte of UTF-8 is not the first of its character. */
+static bool continues_character(char c)
 {
+    return (c & 0xc0) == 0x80;
+}
+
+/* The beginning and the end of a text, which may be long: the end of a message says what is wrong
+ * with the name in its middle. */
+static void shorten(char *to, size_t room, const char *s, size_t length)
+{
+    size_t head = (room - 4) / 2, tail = length - (room - 4 - head);
+    while (head && continues_character(s[head])) head--;
+    while (continues_character(s[tail])) tail++;
+    snprintf(to, room, "%.*s...%s", (int)head, s, s + tail);
+}
+
+/* Numbers have a point whatever the program's locale has. What is appended to a shortened message
+ * has room, too. */
+void error_format(char *to, size_t room, const char *format, va_list arguments)
+{
+    enum { SHORTEST = 64, APPENDED = 160 };
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_environment);
-    size_t used = strlen(self->message);
     locale_t before = wanted.locale ? uselocale(wanted.locale) : NULL;
-    vsnprintf(self->message + used, sizeof self->message - used, format, arguments);
+    va_list again;
+    va_copy(again, arguments);
+    const int length = vsnprintf(to, room, format, arguments);
+    if (length >= 0 && (size_t)length >= room && room >= SHORTEST) {
+        char *whole = memory_alloc((size_t)length + 1); /* without memory the end is left out */
+        if (whole) vsnprintf(whole, (size_t)length + 1, format, again);
+        if (room > APPENDED + SHORTEST) room -= APPENDED;
+        if (whole) shorten(to, room, whole, (size_t)length);
+        memory_free(whole);
+    }
+    va_end(again);
     if (before) uselocale(before);
 }
 
@@ -69,9 +93,12 @@ static void write_error(const thread_state *self)
 
 static __attribute__((noinline)) void call_handler(thread_state *self)
 {
+    const ed_place *here = ed_here;
+    ed_here = NULL; /* as it is to be where the handler leaves by longjmp */
     self->in_handler = true;
     on_error.handler(self->error, self->message, on_error.user);
     self->in_handler = false;
+    ed_here = here;
 }
 
 static _Unwind_Reason_Code stop_at_call_handler(struct _Unwind_Context *frame, void *user)
@@ -90,21 +117,38 @@ static bool is_in_handler(thread_state *self)
     return found;
 }
 
+/* "file:line", of a long path the end; returns its length, 0 if the place is not known. */
+static size_t write_place(char *to, const ed_place *place)
+{
+    enum { PATH_SHOWN = 200 };
+    *to = 0;
+    if (!place || !place->file) return 0;
+    const size_t length = strlen(place->file);
+    const char *file = place->file + (length > PATH_SHOWN ? length - PATH_SHOWN : 0);
+    return (size_t)snprintf(to, ERROR_PLACE_SIZE, "%s:%d", file, place->line);
+}
+
+/* The arguments may lie in the message of the error before. */
+static void keep_message(thread_state *self, const char *format, va_list arguments)
+{
+    char message[ERROR_MESSAGE_SIZE];
+    size_t used = write_place(message, &self->place);
+    if (used) used = (size_t)(stpcpy(message + used, ": ") - message);
+    error_format(message + used, sizeof message - used, format, arguments);
+    strcpy(self->message, message);
+    self->sentence = used;
+}
+
 void *ed_fail(ed_error_code code, const char *format, ...)
 {
     thread_state *self = thread_self();
     if (self->error) return NULL;
     self->error = code ? code : ED_INVALID_ARGUMENT;
+    self->errors++;
     self->place = ed_here ? *ed_here : (ed_place){0};
-    self->message[0] = 0;
-    if (self->place.file) {
-        size_t length = strlen(self->place.file);
-        const char *file = self->place.file + (length > PATH_SHOWN ? length - PATH_SHOWN : 0);
-        snprintf(self->message, sizeof self->message, "%s:%d: ", file, self->place.line);
-    }
     va_list arguments;
     va_start(arguments, format);
-    append_message(self, format ? format : "unnamed error", arguments);
+    keep_message(self, format ? format : "unnamed error", arguments);
     va_end(arguments);
     if (wanted.print) write_error(self);
     if (on_error.handler && !is_in_handler(self)) call_handler(self);
@@ -137,7 +181,6 @@ void ed_clear_error(void)
 {
     thread_state *self = thread_self();
     self->error = ED_OK;
-    self->message[0] = 0;
     self->notifying = false; /* a handler may have left a listener by longjmp */
 }
 
@@ -153,7 +196,7 @@ bool error_null(const char *who, const char *names, const void *const *arguments
 void error_unconnected(int64_t source, const char *name)
 {
     unconnected_source *u = &thread_self()->unconnected;
-    u->place = ed_here ? *ed_here : (ed_place){0};
+    write_place(u->place, ed_here);
     u->source = source;
     snprintf(u->name, sizeof u->name, "%s", name ? name : "");
 }
@@ -164,7 +207,7 @@ void error_explain_null(void)
     const unconnected_source *u = &self->unconnected;
     if (!u->source) return;
     error_append(" (ed_gradient");
-    if (u->place.file) error_append(" at %s:%d", u->place.file, u->place.line);
+    if (u->place[0]) error_append(" at %s", u->place);
     error_append(" returned NULL for source %lld", text_nth(u->source - 1));
     if (u->name[0]) error_append(", the variable %s", u->name);
     error_append(", which no target depends on)");
@@ -176,8 +219,15 @@ void error_append(const char *format, ...)
     if (!self->error) return;
     va_list arguments;
     va_start(arguments, format);
-    append_message(self, format, arguments);
+    const size_t used = strlen(self->message);
+    error_format(self->message + used, sizeof self->message - used, format, arguments);
     va_end(arguments);
+}
+
+const char *error_sentence(void)
+{
+    const thread_state *self = thread_self();
+    return self->error ? self->message + self->sentence : "";
 }
 
 void error_save(error_saved *saved)
@@ -185,6 +235,7 @@ void error_save(error_saved *saved)
     thread_state *self = thread_self();
     saved->code = self->error;
     saved->place = self->place;
+    saved->sentence = self->sentence;
     memcpy(saved->message, self->message, sizeof saved->message);
     ed_clear_error();
 }
@@ -196,6 +247,7 @@ void error_restore(const error_saved *saved, bool drop)
     thread_state *self = thread_self();
     self->error = saved->code;
     self->place = saved->place;
+    self->sentence = saved->sentence;
     memcpy(self->message, saved->message, sizeof self->message);
 }
 

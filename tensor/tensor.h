@@ -51,7 +51,8 @@ typedef enum ed_error_code {
 bool ed_failed(void);
 
 /* The kept error as one sentence behind the file and line of the call, "" if none: "train.c:12:
- * add: the shapes ...". Valid until the next ed_clear_error or error of this thread. */
+ * add: the shapes ...". Valid until the next error of this thread, which may quote it. Of more than
+ * a thousand bytes the middle is left out. */
 const char *ed_error(void);
 
 /* The kept error's kind, ED_OK if none. */
@@ -64,7 +65,7 @@ const ed_place *ed_error_place(void);
 void ed_clear_error(void);
 
 /* Keeps an error of the caller's own, printf-like, unless one is kept already; returns NULL. For
- * ops, layers and callbacks. */
+ * ops, layers and callbacks: one that keeps an error has failed, whatever it returns. */
 void *ed_fail(ed_error_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
@@ -78,7 +79,8 @@ typedef void (*ed_error_handler)(ed_error_code code, const char *message, void *
 
 /*
  * Called in the failing thread at the moment an error is kept (for all threads; NULL: none, the
- * default). For what fails in the handler itself it is not called again. It may leave by longjmp:
+ * default). For what fails in the handler itself it is not called again. It may discard the error
+ * (ed_clear_error): the call fails all the same. It may leave by longjmp:
  * the thread then works on as if the failed call had returned, and memory and files that the call
  * held itself stay so until the process ends. Scopes that were opened since setjmp are closed with
  * the next scope outside. For an error within a function that the library calls, see

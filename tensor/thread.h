@@ -11,6 +11,7 @@
 
 #define MEMORY_SMALL_CLASSES 24 /* size classes of up to 7 KiB, see memory.c */
 #define ERROR_MESSAGE_SIZE   1024
+#define ERROR_PLACE_SIZE     224 /* of "file:line"; of a longer path the end is shown */
 
 struct ed_object;
 struct ed_listener;
@@ -29,8 +30,8 @@ typedef struct scope_frame {
 
 /* What the thread's last ed_gradient had no gradient for (tensor/core.h). */
 typedef struct unconnected_source {
-    ed_place place; /* its file NULL: not known */
-    int64_t source; /* counted from 1; 0: none */
+    char place[ERROR_PLACE_SIZE]; /* "": not known */
+    int64_t source;               /* counted from 1; 0: none */
     char name[64];
 } unconnected_source;
 
@@ -60,10 +61,12 @@ typedef struct thread_state {
     uint64_t next_id, last_id; /* tensor ids still to give out */
 
     int first;           /* as messages count them */
-    ed_error_code error; /* error.c's alone, as the next three */
+    ed_error_code error; /* written by error.c alone, as the next six */
     char message[ERROR_MESSAGE_SIZE];
+    size_t sentence; /* where it begins in the message, behind the place */
     ed_place place;  /* its file NULL: not known */
     bool in_handler; /* or it was left by longjmp */
+    uint32_t errors; /* how many were kept */
     unconnected_source unconnected;
 
     struct ed_listener *listeners; /* innermost first; see ops/op.h */

@@ -205,6 +205,89 @@ static void test_handler_that_jumps(void **state)
     ed_set_error_handler(NULL, NULL);
 }
 
+/* The place of the call that a handler left is not that of a later call that has none. */
+static void test_place_after_a_jump(void **state)
+{
+    (void)state;
+    jmp_buf back;
+    ed_scope scope = ed_scope_open();
+    ed_set_error_handler(tell, &back);
+    if (!setjmp(back)) ed_add(ed_ones(ED_SHAPE(2)), ed_ones(ED_SHAPE(3)));
+    ed_set_error_handler(NULL, NULL);
+    ed_clear_error();
+    assert_null((ed_exp)(NULL));
+    assert_null(ed_error_place());
+    assert_int_equal(strncmp(ed_error(), "exp: x is NULL", 14), 0);
+    ed_clear_error();
+    ed_scope_close(&scope);
+}
+
+/* A language may set a place whose strings it frees after the call. */
+static void test_place_that_is_gone(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    char file[] = "script.lang";
+    const ed_place there = {file, NULL, 7};
+    ed_tensor *a = ed_variable(1.0), *b = ed_variable(2.0);
+    ed_tape *tape = ed_tape_begin();
+    ed_list *loss = ed_list_of(ed_square(a));
+    ed_here = &there;
+    assert_null((ed_gradient_tensor)(tape, loss, b, NULL));
+    ed_here = NULL;
+    memset(file, 0x7f, sizeof file); /* as free would */
+    assert_null(ed_mul(NULL, 2));
+    assert_non_null(strstr(ed_error(), "(ed_gradient at script.lang:7 returned NULL"));
+    ed_clear_error();
+}
+
+/* A new error may quote the one that was discarded. */
+static void test_error_in_an_error(void **state)
+{
+    (void)state;
+    (ed_fail)(ED_NOT_FOUND, "there is no %s", "file");
+    const char *why = ed_error();
+    ed_clear_error();
+    (ed_fail)(ED_IO, "can't load: %s", why);
+    assert_string_equal(ed_error(), "can't load: there is no file");
+    ed_clear_error();
+}
+
+/* Of a message that is too long the middle is left out, between whole characters. */
+static void test_long_messages(void **state)
+{
+    (void)state;
+    enum { LENGTH = 100000 };
+    char *name = malloc(LENGTH + 2);
+    assert_non_null(name);
+    for (int shift = 0; shift < 2; shift++) {
+        ED_SCOPE;
+        name[0] = 'n';
+        for (int i = shift; i < LENGTH + shift; i += 2) memcpy(name + i, "\xc3\xbc", 2);
+        name[LENGTH + shift] = 0;
+        ed_layer *layer = ed_layer_dense(3, .name = name);
+        ed_tensor *v = ed_variable(1.0, .name = name);
+        assert_null(ed_forward(layer, ed_ones(ED_SHAPE(3))));
+        if (!strstr(ed_error(), ": the input must have rank >= 2, got float32[3]"))
+            fail_msg("%s", ed_error());
+        assert_non_null(strstr(ed_error(), "test_place.c:"));
+        ed_clear_error();
+        assert_null(ed_assign(v, ed_ones(ED_SHAPE(3))));
+        assert_non_null(strstr(ed_error(), "assign: the variable "));
+        assert_non_null(strstr(ed_error(), "must have the same shape"));
+        ed_clear_error();
+        assert_null(ed_read_npy(name));
+        assert_non_null(strstr(ed_error(), "file not found"));
+        for (const char *s = ed_error(); *s; s++)
+            if ((unsigned char)*s == 0xc3)
+                assert_int_equal((unsigned char)*++s, 0xbc);
+            else
+                assert_true((signed char)*s > 0);
+        ed_clear_error();
+    }
+    free(name);
+}
+
 /* Messages have points in numbers, whatever the program's locale has. */
 static void test_locale(void **state)
 {
@@ -283,6 +366,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_print_null),
         cmocka_unit_test(test_handler_that_fails),
         cmocka_unit_test(test_handler_that_jumps),
+        cmocka_unit_test(test_place_after_a_jump),
+        cmocka_unit_test(test_place_that_is_gone),
+        cmocka_unit_test(test_error_in_an_error),
+        cmocka_unit_test(test_long_messages),
         cmocka_unit_test(test_locale),
         cmocka_unit_test(test_environment),
     };
