@@ -166,17 +166,16 @@ static bool run_hidden(function *self, ed_list *inputs, const char *what)
     self->reader =
         (reader){.listener = {.before = note_reads, .differentiates = true, .hides = true},
                  .function = self};
-    bool failed_before = ed_failed();
+    const error_before before = error_begin();
     ed_listen(&self->reader.listener);
     ed_tensor *y = SCOPE_GUARDED(self->f(inputs, self->user)), *value = NULL;
     if (y && (value = tensor_read(y))) note_operand(&self->reader, y, value);
     ed_unlisten(&self->reader.listener);
-    if (self->reader.failed || (!failed_before && ed_failed())) return false;
-    if (!y)
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: the function returned NULL without an error",
-                       what),
-               false;
-    if (!(self->result = value)) return false;
+    if (self->reader.failed || error_since(before)) return false;
+    if (error_is_missing(before) && !y)
+        ed_fail(ED_INVALID_ARGUMENT, "%s: the function returned NULL without an error", what);
+    if (!value) return false;
+    self->result = value;
     if (self->result->flags & TENSOR_WEAK)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "%s: the function must return a tensor, got a plain number (see ed_scalar)",
@@ -241,9 +240,10 @@ static bool custom_backward(const ed_gradient_call *g)
     function *self = ((const function_attrs *)g->attrs)->function;
     ed_list *inputs = ed_list_make(g->inputs, g->n_inputs);
     if (!inputs) return false;
+    const error_before before = error_begin();
     ed_list *dx = self->gradient(inputs, g->outputs[0], g->dy[0], self->user);
     if (!dx) {
-        if (!ed_failed())
+        if (error_is_missing(before))
             ed_fail(ED_INVALID_ARGUMENT,
                     "custom_gradient: the gradient function returned NULL without an error");
         return false;
@@ -323,8 +323,9 @@ static ed_list *run_again(function *self, const ed_gradient_call *g)
     if (!inputs || !sources || !tape) return NULL;
     for (int64_t i = 0; i < sources->size; i++)
         if (!ed_watch(tape, sources->items[i])) return NULL;
+    const error_before before = error_begin();
     ed_tensor *y = SCOPE_GUARDED(self->f(inputs, self->user));
-    if (!y && !ed_failed())
+    if (!y && error_is_missing(before))
         return ed_fail(ED_INVALID_ARGUMENT,
                        "recompute: the function returned NULL without an error");
     return y ? ed_gradient(tape, y, sources, .output_gradients = ed_list_of_one(g->dy[0])) : NULL;

@@ -84,16 +84,16 @@ static bool check_gradient(const tape_node *node, int i, const ed_tensor *dx)
  * failed or if the gradient is zero. An error tells which, unless one was kept before the call. */
 static bool call_gradient(walk *w, const tape_node *node, const ed_gradient_call *call)
 {
-    bool failed_before = ed_failed();
+    const error_before before = error_begin();
     bool ok = SCOPE_GUARDED(node->op->gradient(call));
-    if (!ok && !ed_failed())
+    if (!ok && error_is_missing(before))
         ed_fail(ED_INVALID_ARGUMENT,
                 "gradient of %s: the gradient function failed without an error", node->op->name);
-    if (!ok || (!failed_before && ed_failed())) return false;
+    if (!ok || error_since(before)) return false;
     for (int i = 0; i < node->n_inputs; i++) {
         if (!call->needs[i]) continue;
         ed_tensor *dx = call->dx[i] ? tensor_value(call->dx[i]) : NULL;
-        if (!dx && failed_before) return false;
+        if (!dx && before.failed) return false;
         if (dx && (!check_gradient(node, i, dx) || !add_gradient(w, node->slots[i], dx)))
             return false;
     }

@@ -103,11 +103,11 @@ static ed_list *hessian_vector(ed_function f, ed_list *inputs, ed_list *vectors,
     if (!outer || !inner) return NULL;
     for (int64_t i = 0; i < inputs->size; i++)
         if (!ed_watch(outer, inputs->items[i]) || !ed_watch(inner, inputs->items[i])) return NULL;
-    ed_tensor *y = f(inputs, user);
-    if (!y)
-        return ed_failed() ? NULL
-                           : ed_fail(ED_INVALID_ARGUMENT,
-                                     "hessian_vector_product: f returned NULL without an error");
+    const error_before before = error_begin();
+    ed_tensor *y = SCOPE_GUARDED(f(inputs, user));
+    if (!y && error_is_missing(before))
+        ed_fail(ED_INVALID_ARGUMENT, "hessian_vector_product: f returned NULL without an error");
+    if (!y || error_since(before)) return NULL;
     if (y->size != 1)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "hessian_vector_product: f must return a scalar, got %s",

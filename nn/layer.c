@@ -102,10 +102,11 @@ static ed_layer *create(const ed_layer_class *class, const char *name, const voi
     ED_SCOPE;
     ed_layer *layer = scope_give(new_layer(class, name, options));
     if (!layer) return NULL;
-    const bool failed_before = ed_failed();
+    const error_before before = error_begin();
     const bool ok = !class->init || SCOPE_GUARDED(class->init(layer));
-    if (ok && (failed_before || !ed_failed())) return ed_keep(layer);
-    if (!ed_failed()) layer_fail(layer, ED_FAILED_PRECONDITION, "init failed without an error");
+    if (ok && !error_since(before)) return ed_keep(layer);
+    if (error_is_missing(before))
+        layer_fail(layer, ED_FAILED_PRECONDITION, "init failed without an error");
     return NULL;
 }
 
@@ -157,7 +158,7 @@ void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, 
     char message[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    error_format(message, sizeof message, format, arguments);
     va_end(arguments);
     char *path = layer_path(layer, NULL);
     ed_fail(code, "%s: %s", path ? path : layer->name, message);
@@ -547,13 +548,14 @@ static bool rename_weights(ed_layer *layer)
 static bool build(ed_layer *layer, const ed_layer_call *call)
 {
     int64_t n_children = layer->n_children, n_weights = layer->n_weights;
-    bool failed_before = ed_failed();
+    const error_before before = error_begin();
     bool ok = rename_weights(layer) &&
               (!layer->class->build || SCOPE_GUARDED(layer->class->build(layer, call)));
-    if (ok && (failed_before || !ed_failed())) return layer->built = true;
+    if (ok && !error_since(before)) return layer->built = true;
     layer_unmade(layer, n_children, n_weights);
     truncate_to(layer, n_children, n_weights);
-    if (!ed_failed()) layer_fail(layer, ED_FAILED_PRECONDITION, "build failed without an error");
+    if (error_is_missing(before))
+        layer_fail(layer, ED_FAILED_PRECONDITION, "build failed without an error");
     return false;
 }
 
@@ -568,13 +570,12 @@ static void note_output(ed_layer *layer, const ed_tensor *y)
  * Appends the layer's path to an error of an op inside. Only the innermost layer does: messages
  * that already have a path stay unchanged.
  */
-static void blame(const ed_layer *layer)
+static void blame(const ed_layer *layer, error_before before)
 {
-    if (!ed_failed()) {
+    if (error_is_missing(before))
         layer_fail(layer, ED_FAILED_PRECONDITION, "forward failed without an error");
-        return;
-    }
-    const char *message = ed_error();
+    if (!error_since(before)) return;
+    const char *message = error_sentence();
     char *path = layer_path(layer, NULL);
     if (path && strncmp(message, path, strlen(path)) != 0 && !strstr(message, " (in the layer "))
         error_append(" (in the layer %s)", path);
@@ -660,9 +661,9 @@ bool layer_call(ed_layer *layer, ed_layer_call *call)
 {
     if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "forward: layer is NULL");
     ED_SCOPE;
-    const bool failed_before = ed_failed();
-    if (!build_and_forward(layer, call)) {
-        if (!failed_before) blame(layer);
+    const error_before before = error_begin();
+    if (!build_and_forward(layer, call) || error_since(before)) {
+        blame(layer, before);
         return false;
     }
     if (!layer->output_dtype) note_output(layer, call->outputs[0]);

@@ -152,7 +152,7 @@ bool ed_call_fail(const ed_call *call, ed_error_code code, const char *format, .
     char message[768];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    error_format(message, sizeof message, format, arguments);
     va_end(arguments);
     ed_fail(code, "%s: %s", call && call->op ? call->op->name : "no call", message);
     return false;
@@ -572,7 +572,10 @@ static bool infer_and_run(ed_call *call, thread_state *self)
         if (self->notifying) return refuse_listener(call);
         notify(self, call, false);
     }
-    if (composed ? !compose(call, self) : !infer(call) || (!call->ready && !run_kernel(call))) {
+    const error_before before = error_begin();
+    const bool ok =
+        composed ? compose(call, self) : infer(call) && (call->ready || run_kernel(call));
+    if (!ok || error_since(before)) {
         drop_outputs(call);
         return false;
     }
@@ -588,10 +591,11 @@ static bool execute(ed_call *call)
         !resolve(call, call->operands, call->n_inputs))
         return false;
     thread_state *self = thread_self();
+    const error_before before = error_begin();
     const scope_barrier outer = scope_guard(self);
     const bool ok = infer_and_run(call, self);
     scope_unguard(self, outer);
-    if (ok || ed_failed()) return ok;
+    if (ok || !error_is_missing(before)) return ok;
     return ed_call_fail(call, ED_INVALID_ARGUMENT, "it failed without an error");
 }
 

@@ -6,6 +6,8 @@
 #include "tests/asserts.h"
 #include "tests/skip.h"
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +64,10 @@ static void closing_functions(void)
     assert_true(ed_item(ed_gradient(tape, custom, x)) == 6);
     assert_true(ed_check_gradient(square, inputs, NULL, NULL));
     assert_int_equal(closed >= 6, 1);
+    closed = 0;
+    assert_true(ed_item(ed_list_get(ed_hessian_vector_product(square, inputs, inputs, NULL), 0)) ==
+                6);
+    assert_int_equal(closed, 1);
 }
 
 static void hear(ed_listener *self, const ed_call *call)
@@ -198,6 +204,270 @@ static void scopes_of_callers_stay_open(void **state)
     within_scopes(closing_ops);
     within_scopes(closing_layers);
     within_scopes(closing_memory);
+}
+
+/* ---- Continuing after an error --------------------------------------------------------------- */
+
+static bool complain(void)
+{
+    ed_fail(ED_IO, "complaint");
+    return true;
+}
+
+static bool complaining_infer(ed_call *call)
+{
+    const ed_tensor *x = call->operands[0];
+    return complain() && ed_call_output(call, 0, ed_dtype_of(x), ed_rank(x), ed_shape(x).values);
+}
+
+static bool complaining_kernel(ed_call *call)
+{
+    *(float *)ed_call_data(call, 0) = 5;
+    return complain();
+}
+
+static bool fine_infer(ed_call *call)
+{
+    const ed_tensor *x = call->operands[0];
+    return ed_call_output(call, 0, ed_dtype_of(x), ed_rank(x), ed_shape(x).values);
+}
+
+static bool fine_kernel(ed_call *call)
+{
+    *(float *)ed_call_data(call, 0) = 5;
+    return true;
+}
+
+static bool complaining_op_gradient(const ed_gradient_call *g)
+{
+    g->dx[0] = g->dy[0];
+    return complain();
+}
+
+#define COMPLAINER(i, k, g)                                                                        \
+    {                                                                                              \
+        .name = "complains", .doc = "keeps an error", .operands = {{"x", ED_SET_FLOAT, 'T'}},      \
+        .infer = i, .kernel = k, .gradient = g                                                     \
+    }
+static const ed_op complaining_ops[] = {
+    COMPLAINER(complaining_infer, fine_kernel, complaining_op_gradient),
+    COMPLAINER(fine_infer, complaining_kernel, complaining_op_gradient),
+    COMPLAINER(fine_infer, fine_kernel, complaining_op_gradient)};
+
+static bool call_infer(ed_list *inputs)
+{
+    ed_tensor *x = ed_list_get(inputs, 0);
+    return ed_call_op(&complaining_ops[0], &x, 1, NULL);
+}
+
+static bool call_kernel(ed_list *inputs)
+{
+    ed_tensor *x = ed_list_get(inputs, 0);
+    return ed_call_op(&complaining_ops[1], &x, 1, NULL);
+}
+
+static bool call_op_gradient(ed_list *inputs)
+{
+    ed_tensor *x = ed_list_get(inputs, 0);
+    ed_tape *tape = ed_tape_begin();
+    ed_watch(tape, x);
+    return ed_gradient(tape, ed_call_op(&complaining_ops[2], &x, 1, NULL), x);
+}
+
+static bool complaining_forward(ed_layer *layer, ed_layer_call *call)
+{
+    (void)layer;
+    return complain() && ed_layer_return(call, call->inputs[0]);
+}
+
+static bool call_layer(ed_list *inputs)
+{
+    static const ed_layer_class complains = {.kind.name = "complains",
+                                             .forward = complaining_forward};
+    return ed_forward(ed_layer_sequential("m", ed_layer_new(&complains, NULL)),
+                      ed_list_get(inputs, 0));
+}
+
+static ed_tensor *complaining_square(ed_list *inputs, void *user)
+{
+    (void)user;
+    complain();
+    return ed_square(ed_list_get(inputs, 0));
+}
+
+static ed_list *complaining_gradient(ed_list *inputs, ed_tensor *y, ed_tensor *dy, void *user)
+{
+    (void)inputs, (void)y, (void)user;
+    complain();
+    return ed_list_of(dy);
+}
+
+static ed_tensor *plain_square(ed_list *inputs, void *user)
+{
+    (void)user;
+    return ed_square(ed_list_get(inputs, 0));
+}
+
+static bool call_recompute(ed_list *inputs)
+{
+    return ed_recompute(complaining_square, inputs, NULL, NULL);
+}
+
+static bool call_custom_gradient(ed_list *inputs)
+{
+    ed_tape *tape = ed_tape_begin();
+    ed_watch(tape, ed_list_get(inputs, 0));
+    ed_tensor *y = ed_custom_gradient(plain_square, complaining_gradient, inputs, NULL, NULL);
+    return ed_gradient(tape, y, ed_list_get(inputs, 0));
+}
+
+static ed_list *doubles(ed_list *inputs)
+{
+    return ed_list_of(ed_cast(ed_list_get(inputs, 0), ED_FLOAT64));
+}
+
+static bool call_check(ed_list *inputs)
+{
+    return ed_check_gradient(complaining_square, doubles(inputs), NULL, NULL);
+}
+
+static bool call_hessian(ed_list *inputs)
+{
+    return ed_hessian_vector_product(complaining_square, inputs, inputs, NULL);
+}
+
+static bool initialize(void *user)
+{
+    (void)user;
+    return complain();
+}
+
+static bool call_manager(ed_list *inputs)
+{
+    char folder[] = "/tmp/eddy-callbacks-XXXXXX";
+    (void)inputs;
+    if (!mkdtemp(folder)) return false;
+    bool ok;
+    {
+        ED_SCOPE;
+        ed_checkpoint_manager *manager = ed_checkpoint_manager(ed_checkpoint("v", ed_variable(1.0)),
+                                                               folder, .initialize = initialize);
+        ok = ed_manager_restore_or_initialize(manager);
+    }
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return !system(command) && ok;
+}
+
+static const struct {
+    const char *name;
+    bool (*call)(ed_list *inputs);
+} complaining[] = {
+    {"infer", call_infer},
+    {"kernel", call_kernel},
+    {"op's gradient", call_op_gradient},
+    {"layer", call_layer},
+    {"recompute", call_recompute},
+    {"custom gradient", call_custom_gradient},
+    {"check_gradient", call_check},
+    {"hessian", call_hessian},
+    {"manager", call_manager},
+};
+
+/* A function that keeps an error has failed, whatever it returns. */
+static void functions_that_continue_after_an_error(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof complaining / sizeof *complaining; i++) {
+        ED_SCOPE;
+        ed_list *inputs = ed_list_of(ed_full(ED_SHAPE(1), 3.0));
+        if (complaining[i].call(inputs)) fail_msg("%s", complaining[i].name);
+        failed_with(ED_IO, "complaint");
+    }
+}
+
+static ed_tensor *failing_function(ed_list *inputs, void *user)
+{
+    (void)user;
+    return ed_add(ed_list_get(inputs, 0), ed_ones(ED_SHAPE(3)));
+}
+
+static ed_list *failing_gradient(ed_list *inputs, ed_tensor *y, ed_tensor *dy, void *user)
+{
+    (void)y, (void)dy;
+    ed_tensor *dx = failing_function(inputs, user);
+    return dx ? ed_list_of(dx) : NULL;
+}
+
+static bool failing_forward(ed_layer *layer, ed_layer_call *call)
+{
+    (void)layer;
+    return ed_layer_return(call, ed_reshape(call->inputs[0], ED_SHAPE(7)));
+}
+
+static bool fail_op(ed_list *inputs)
+{
+    return failing_function(inputs, NULL);
+}
+
+static bool fail_split(ed_list *inputs)
+{
+    return ed_split(ed_list_get(inputs, 0), 7);
+}
+
+static bool fail_layer(ed_list *inputs)
+{
+    static const ed_layer_class fails = {.kind.name = "fails", .forward = failing_forward};
+    return ed_forward(ed_layer_new(&fails, NULL), ed_list_get(inputs, 0));
+}
+
+static bool fail_init(ed_list *inputs)
+{
+    (void)inputs;
+    return ed_layer_dense(3, .activation = "none of these");
+}
+
+static bool fail_recompute(ed_list *inputs)
+{
+    return ed_recompute(failing_function, inputs, NULL, NULL);
+}
+
+static bool fail_gradient(ed_list *inputs)
+{
+    ed_tape *tape = ed_tape_begin();
+    ed_watch(tape, ed_list_get(inputs, 0));
+    ed_tensor *y = ed_custom_gradient(plain_square, failing_gradient, inputs, NULL, NULL);
+    return ed_gradient(tape, y, ed_list_get(inputs, 0));
+}
+
+static bool fail_hessian(ed_list *inputs)
+{
+    return ed_hessian_vector_product(failing_function, inputs, inputs, NULL);
+}
+
+static void discard(ed_error_code code, const char *message, void *user)
+{
+    (void)code, (void)message;
+    ++*(int *)user;
+    ed_clear_error();
+}
+
+/* A handler that discards errors is called once for each: the call fails without another. */
+static void handlers_may_discard_errors(void **state)
+{
+    (void)state;
+    bool (*const calls[])(ed_list *) = {fail_op,        fail_split,    fail_layer,  fail_init,
+                                        fail_recompute, fail_gradient, fail_hessian};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        ED_SCOPE;
+        int count = 0;
+        ed_list *inputs = ed_list_of(ed_ones(ED_SHAPE(2)));
+        ed_set_error_handler(discard, &count);
+        const bool ok = calls[i](inputs);
+        ed_set_error_handler(NULL, NULL);
+        if (ok || count != 1) fail_msg("call %d: %d, %d errors", (int)i, ok, count);
+        assert_fine();
+    }
 }
 
 /* ---- Leaving by longjmp ---------------------------------------------------------------------- */
@@ -452,6 +722,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(scopes_of_callers_stay_open, check_end),
+        cmocka_unit_test_teardown(functions_that_continue_after_an_error, check_end),
+        cmocka_unit_test_teardown(handlers_may_discard_errors, check_end),
         cmocka_unit_test_teardown(functions_that_do_not_return, check_end),
         cmocka_unit_test_teardown(error_handlers_may_jump, check_end),
         cmocka_unit_test_teardown(an_op_that_was_left_stops_nothing, check_end),

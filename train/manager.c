@@ -479,11 +479,13 @@ static tried try_all(ed_checkpoint_manager *m, const char **restored)
 static const char *begin_anew(ed_checkpoint_manager *m)
 {
     if (!m->initialize) return "";
-    if (SCOPE_GUARDED(m->initialize(m->user))) return "";
-    return ed_failed()
-               ? NULL
-               : ed_fail(ED_FAILED_PRECONDITION,
-                         "manager_restore_or_initialize: %s: initialize returned false", m->folder);
+    const error_before before = error_begin();
+    const bool ok = SCOPE_GUARDED(m->initialize(m->user));
+    if (ok && !error_since(before)) return "";
+    if (error_is_missing(before))
+        ed_fail(ED_FAILED_PRECONDITION,
+                "manager_restore_or_initialize: %s: initialize returned false", m->folder);
+    return NULL;
 }
 
 const char *ed_manager_restore_or_initialize(ed_checkpoint_manager *manager)
