@@ -30,6 +30,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -164,7 +165,9 @@ inline thrown_exception &thrown()
         }
     }
     if (!flags.throwing || !ed_failed()) return;
-    const error failure(ed_error_kind(), ed_error(), here.file, here.line);
+    const ed_place *failed = ed_error_place(); /* within a callback: not here */
+    const error failure(ed_error_kind(), ed_error(), failed ? failed->file : here.file,
+                        failed ? failed->line : here.line);
     ed_clear_error();
     throw failure;
 }
@@ -174,13 +177,23 @@ inline void check(const place &here)
     if (__builtin_expect(flags.throwing | flags.thrown, 0)) raise(here);
 }
 
+/* Keeps the error that was thrown, as a callback's. Its message begins with the place. */
+inline void keep(const error &e) noexcept
+{
+    char line[24];
+    std::snprintf(line, sizeof line, ":%d: ", e.line());
+    const char *place = e.line() ? std::strstr(e.what(), line) : nullptr;
+    const at there({e.file(), e.line()});
+    ed_fail(e.code(), "%s", place ? place + std::strlen(line) : e.what());
+}
+
 /* Runs a callback's body; an exception becomes a kept error and the value `failure`. */
 template <class R, class F> R guarded(R failure, F body) noexcept
 {
     try {
         return body();
     } catch (const error &e) {
-        ed_fail(e.code(), "%s", e.what());
+        keep(e);
     } catch (...) {
         if (!flags.thrown || !ed_failed()) thrown() = {std::current_exception(), !ed_failed()};
         flags.thrown = true;
@@ -319,26 +332,26 @@ class ints
         for (const auto &i : container) *to++ = static_cast<int64_t>(i);
     }
 
-    size_t size() const noexcept { return count_; }
+    size_t size() const noexcept { return count_ <= few_.size() ? count_ : many_.size(); }
     const int64_t *data() const noexcept
     {
         return count_ <= few_.size() ? few_.data() : many_.data();
     }
     const int64_t *begin() const noexcept { return data(); }
-    const int64_t *end() const noexcept { return data() + count_; }
+    const int64_t *end() const noexcept { return data() + size(); }
     int64_t operator[](size_t i) const { return data()[i]; }
     std::vector<int64_t> to_vector() const { return {begin(), end()}; }
 
     /* Valid as long as the list. */
     operator ed_ints() const noexcept
     {
-        return {given_ ? data() : nullptr, static_cast<int64_t>(count_)};
+        return {given_ ? data() : nullptr, static_cast<int64_t>(size())};
     }
 
     friend bool operator==(const ints &a, const ints &b)
     {
-        return a.count_ == b.count_ &&
-               (!a.count_ || !std::memcmp(a.data(), b.data(), a.count_ * sizeof(int64_t)));
+        return a.size() == b.size() &&
+               (!a.size() || !std::memcmp(a.data(), b.data(), a.size() * sizeof(int64_t)));
     }
     friend bool operator!=(const ints &a, const ints &b) { return !(a == b); }
 
@@ -353,7 +366,7 @@ class ints
         many_.resize(count);
         return many_.data();
     }
-    size_t count_ = 0;
+    size_t count_ = 0; /* stays where the list is moved away, and many_ is empty */
     std::array<int64_t, ED_MAX_RANK> few_ = {};
     std::vector<int64_t> many_;
 };
@@ -1603,8 +1616,9 @@ template <class T> struct layer_functions {
         if (!made) return made;
         custom_layer *self = state(made.get()) = new T(std::forward<A>(arguments)...);
         self->self_ = made.get();
+        const bool before = ed_failed();
         self->init();
-        return made;
+        return before || !ed_failed() ? made : layer();
     }
 };
 
@@ -1718,8 +1732,8 @@ class metric : public detail::handle<ed_metric>
     {
         return detail::call(here, [&] { return ed_metric_compare(get(), labels, predictions); });
     }
-    double result() const { return ed_metric_result(get()); }
-    bool reset() const { return ed_metric_reset(get()); }
+    EDDY_METHOD(double, result, ed_metric_result)
+    EDDY_METHOD(bool, reset, ed_metric_reset)
 };
 
 namespace metrics
@@ -1803,6 +1817,7 @@ class dataset : public detail::handle<ed_dataset>
     iterator begin() const
     {
         ed_dataset_begin(get());
+        detail::check(detail::nowhere);
         return iterator(get());
     }
     iterator end() const { return iterator(nullptr); }

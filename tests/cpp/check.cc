@@ -93,6 +93,28 @@ template <class A, class B>
 
 /* ---- Handles --------------------------------------------------------------------------------- */
 
+/* What was moved away is empty, and may be used. */
+TEST(moved_away)
+{
+    eddy::ints many = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    const eddy::ints taken = std::move(many);
+    CHECK_EQUAL(taken.size(), 10u);
+    CHECK_EQUAL(many.size(), 0u);
+    CHECK(many.to_vector().empty());
+    CHECK(many == eddy::ints(std::vector<int>{}));
+    many = taken;
+    CHECK(many == taken);
+    eddy::metric mean = eddy::metrics::mean(), other = std::move(mean);
+    const eddy::throwing errors;
+    THROWS(eddy::error, "metric is NULL", mean.reset());
+    THROWS(eddy::error, "metric is NULL", mean.result());
+    eddy::dataset none;
+    THROWS(eddy::error, "dataset is NULL", [&] {
+        for (const auto &batch : none) CHECK(!batch.x);
+        return 0;
+    }());
+}
+
 static int64_t live()
 {
     return ed_memory_stats().live_tensors;
@@ -639,6 +661,28 @@ TEST(exceptions_pass_through_c)
     CHECK_EQUAL(eddy::scalar(1).item(), 1);
 }
 
+/* An error that passes through callbacks has one place, that of the call that failed. */
+TEST(errors_within_callbacks_have_one_place)
+{
+    const eddy::throwing errors;
+    int line = 0;
+    const auto fails = [&](const eddy::list &x) {
+        line = __LINE__ + 1;
+        return x[0] + eddy::ones({7});
+    };
+    const auto outer = [&](const eddy::list &x) { return eddy::recompute(fails, x); };
+    try {
+        eddy::recompute(outer, {eddy::ones({2})});
+        CHECK(!"thrown");
+    } catch (const eddy::error &e) {
+        const std::string message = e.what(), place = "check.cc:" + std::to_string(line) + ": ";
+        CHECK_EQUAL(e.line(), line);
+        CHECK(message.find(place) != std::string::npos);
+        CHECK_EQUAL(message.find("check.cc"), message.rfind("check.cc"));
+    }
+    CHECK(!ed_failed());
+}
+
 /* An exception that C's functions alone have seen is an error, which the program may discard. */
 TEST(exceptions_that_c_sees)
 {
@@ -927,6 +971,20 @@ TEST(checkpoints)
     CHECK_EQUAL(other.restore(manager.latest(), partly).count(ED_RESTORED), 1u);
     CHECK_EQUAL(objects.save_counter(), 1);
     CHECK(manager.wait() && manager.skipped().empty() && manager.count() == 1);
+}
+
+namespace
+{
+struct fails_to_init : eddy::custom_layer {
+    void init() override { add_child(eddy::layer()); }
+};
+} // namespace
+
+TEST(a_layer_whose_init_fails)
+{
+    eddy::layer made = eddy::layers::flatten();
+    FAILS(ED_INVALID_ARGUMENT, "child is NULL", made = eddy::make_layer<fails_to_init>());
+    CHECK(!made);
 }
 
 int main(int n, char **words)
