@@ -315,6 +315,16 @@ static ed_list *some_operands(const function *self, const ed_gradient_call *g, b
     return list;
 }
 
+/* Whether f returned what it did at first, which dy is the gradient of. */
+static bool is_as_before(const ed_tensor *y, const ed_tensor *dy)
+{
+    if (y->dtype == dy->dtype && !(y->flags & TENSOR_WEAK) && tensor_same_shape(y, dy)) return true;
+    ed_fail(ED_INVALID_ARGUMENT,
+            "recompute: the function returned %s when it ran first, and %s when it ran again",
+            text_of_tensor(dy).s, text_of_tensor(y).s);
+    return false;
+}
+
 /* The gradients of the operands that need one: runs f again, with a tape. */
 static ed_list *run_again(function *self, const ed_gradient_call *g)
 {
@@ -328,7 +338,8 @@ static ed_list *run_again(function *self, const ed_gradient_call *g)
     if (!y && error_is_missing(before))
         return ed_fail(ED_INVALID_ARGUMENT,
                        "recompute: the function returned NULL without an error");
-    return y ? ed_gradient(tape, y, sources, .output_gradients = ed_list_of_one(g->dy[0])) : NULL;
+    if (!y || !is_as_before(y, g->dy[0])) return NULL;
+    return ed_gradient(tape, y, sources, .output_gradients = ed_list_of_one(g->dy[0]));
 }
 
 static bool recompute_backward(const ed_gradient_call *g)

@@ -676,6 +676,73 @@ static int set_up(void **state)
     return !grow_tables();
 }
 
+/* ---- The gradient checker -------------------------------------------------------------------- */
+
+static ed_tensor *first_by_last(ed_list *inputs, void *user)
+{
+    (void)user;
+    return ed_mul(ed_list_get(inputs, 0), ed_list_get(inputs, -1));
+}
+
+/* A tensor that is given twice is two inputs, as is a variable beside its value. */
+static void checks_of_inputs_given_twice(void)
+{
+    ed_tensor *x = ed_constant(((double[]){1, 2, 3, 4}), ED_SHAPE(2, 2)), *v = ed_variable(x);
+    const char *report;
+    ed_list *const inputs[] = {ed_list_of(x, x), ed_list_of(v, v), ed_list_of(x, v)};
+    for (int i = 0; i < 3; i++)
+        if (!ed_check_gradient(first_by_last, inputs[i], NULL, &report, .second_order = true))
+            fail_msg("%d: %s %s", i, report, ed_error());
+}
+
+/* Of a strided input, whose elements are copied. */
+static void checks_without_memory(void)
+{
+    ed_tensor *x = ed_constant(((double[]){1, 2, 3, 4, 5, 6}), ED_SHAPE(2, 3));
+    ed_list *inputs = ed_list_of(ed_transpose(x));
+    for (int at = 0;; at++) {
+        ED_SCOPE;
+        ed_memory_fail_at(at, false);
+        const bool ok = ed_check_gradient(first_by_last, inputs, NULL, NULL);
+        const bool failed = ed_memory_has_failed();
+        ed_memory_fail_at(-1, false);
+        assert_true(ok || ed_error_kind() == ED_OUT_OF_MEMORY);
+        ed_clear_error();
+        if (!failed) break;
+    }
+}
+
+/* Returns another shape or dtype each time. */
+static ed_tensor *inconstant(ed_list *inputs, void *user)
+{
+    told *t = user;
+    ed_tensor *x = ed_list_get(inputs, 0);
+    switch (t->calls++) {
+    case 0: return ed_square(x);
+    case 1: return ed_reshape(ed_square(x), ED_SHAPE(-1));
+    case 2: return ed_cast(x, ED_FLOAT64);
+    case 3: return ed_cast(x, ED_INT32);
+    default: return ed_number(1);
+    }
+}
+
+static void recompute_of_another_result(void)
+{
+    ed_tensor *x = ed_ones(ED_SHAPE(2, 2));
+    told t = {0};
+    ed_tape *tape = ed_tape_begin(.persistent = true);
+    ed_watch(tape, x);
+    ed_tensor *y = ed_recompute(inconstant, ed_list_of(x), &t, NULL);
+    static const char *const results[] = {"float32[4]", "float64[2, 2]", "int32[2, 2]",
+                                          "float64[]"};
+    for (int i = 0; i < 4; i++) {
+        char words[100];
+        snprintf(words, sizeof words, "returned float32[2, 2] when it ran first, and %s when",
+                 results[i]);
+        assert_fails(ed_gradient(tape, y, x), ED_INVALID_ARGUMENT, words);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -694,6 +761,9 @@ int main(void)
         TEST(recompute_second_order),
         TEST(recompute_memory),
         TEST(recompute_failures),
+        TEST(recompute_of_another_result),
+        TEST(checks_of_inputs_given_twice),
+        TEST(checks_without_memory),
         TEST(jacobian),
         TEST(batch_jacobian),
         TEST(hessian_vector_product),
