@@ -474,6 +474,7 @@ static bool take_item(const void *name, const ed_tensor *tensor, int64_t i, arch
     if (!*(const char *)name)
         return ed_fail(ED_INVALID_ARGUMENT, "archive_write: the name of tensor %lld is empty",
                        (long long)i);
+    if (!ed_as_tensor(tensor)) return false;
     *item = archive_item_of_tensor(name, tensor);
     return true;
 }

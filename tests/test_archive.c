@@ -3,6 +3,7 @@
 #include "io/archive.h"
 #include "io/bundle.h"
 #include "ops/ops.h"
+#include "nn/nn.h"
 #include "tests/archives.h"
 #include "tests/folders.h"
 
@@ -602,6 +603,22 @@ static void foreign(void **state)
     assert_int_equal(folder_files(false), 1);
 }
 
+/* What stands behind a name is a tensor or a variable: the pairs have no types. */
+static void other_objects(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_ones(ED_SHAPE(2));
+    const char *path = in_folder("o.npz");
+    assert_false(ed_archive_write(path, ED_NAMED("x", x, "y", ed_list_of(x))));
+    failed_with(ED_INVALID_ARGUMENT, "must be a tensor or a number, got list");
+    assert_false(ed_archive_write(path, ED_NAMED("x", ed_layer_dense(3))));
+    failed_with(ED_INVALID_ARGUMENT, "must be a tensor or a number, got layer");
+    assert_int_equal(folder_files(false), 0);
+    assert_true(ed_archive_write(path, ED_NAMED("x", x, "v", ed_variable(x))));
+    assert_int_equal(unlink(path), 0);
+}
+
 static int format; /* what it is converted to */
 
 static bool convert(void)
@@ -659,6 +676,7 @@ int main(void)
                                        TEST(truncated_when_open),
                                        TEST(missing_data),
                                        TEST(foreign),
+                                       TEST(other_objects),
                                        TEST(no_memory)};
     return cmocka_run_group_tests_name("archive", tests, NULL, NULL);
 }

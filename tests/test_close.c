@@ -110,6 +110,12 @@ static void golden(void **state)
     assert_fine();
     assert_false(ed_golden_check(path, NULL, 0, 0, NULL));
     failed_with(ED_INVALID_ARGUMENT, "golden_check: x is NULL");
+    /* what can't be reached is not to be written */
+    char inside[300];
+    snprintf(inside, sizeof inside, "%s/x.npy", path);
+    assert_false(ed_golden_check(inside, x, 0, 0, NULL));
+    assert_null(strstr(ed_error(), "EDDY_GOLDEN"));
+    failed_with(ED_NOT_FOUND, "x.npy: file not found");
 }
 
 int main(void)
