@@ -302,6 +302,31 @@ static void names(void **state)
     assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(renamed, expected)))) == 0);
 }
 
+/* Lists of options that are not as they should be are refused before anything is read. */
+static void lists(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const char *const some[] = {"v", NULL};
+    const ed_strings bad[] = {{some, 2}, {some, -1}};
+    const char *path = in_folder("v");
+    ed_tensor *v = ed_variable(1.0);
+    ed_checkpoint *ckpt = ed_checkpoint("v", v);
+    assert_non_null(ed_checkpoint_write(ckpt, path));
+    ed_assign(v, 2.0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_null(ed_checkpoint_read(ckpt, path, .only = bad[i]));
+        assert_error("checkpoint_read: only must be strings");
+        assert_null(ed_checkpoint_read(ckpt, path, .skip = bad[i]));
+        assert_error("checkpoint_read: skip must be strings");
+        assert_null(ed_checkpoint_read(ckpt, path, .renames = bad[i]));
+        assert_error("checkpoint_read: renames must be strings");
+    }
+    assert_true(ed_item(v) == 2);
+    assert_non_null(ed_checkpoint_read(ckpt, path, .only = {some, 1}, .skip = {some, 0}));
+    assert_true(ed_item(v) == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +334,7 @@ int main(void)
         cmocka_unit_test(roots),
         cmocka_unit_test(generators),
         cmocka_unit_test(names),
+        cmocka_unit_test_setup_teardown(lists, folder_begin, folder_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -624,6 +624,22 @@ static bool restore_run(restore *s, const char *who)
     return ok;
 }
 
+/* A NULL among the patterns would match nothing, and nothing would be restored. */
+static bool check_strings(const char *who, const char *name, ed_strings list)
+{
+    bool ok = !list.values || list.count >= 0; /* values NULL: not given */
+    for (int64_t i = 0; ok && list.values && i < list.count; i++) ok = list.values[i] != NULL;
+    if (ok) return true;
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s must be strings, and their number >= 0, got %s%lld",
+                   who, name, list.count < 0 ? "" : "a NULL among ", (long long)list.count);
+}
+
+static bool check_options(const char *who, const ed_restore_options *o)
+{
+    return check_strings(who, "only", o->only) && check_strings(who, "skip", o->skip) &&
+           check_strings(who, "renames", o->renames);
+}
+
 /* A SavedModel has its variables in a folder of that name. */
 static char *prefix_of(const char *path, bool reading)
 {
@@ -642,6 +658,7 @@ ed_restoration *checkpoint_restore(ed_checkpoint *checkpoint, const char *who, c
     if (NULL_GIVEN(who, checkpoint, path)) return NULL;
     ED_SCOPE;
     restore s = {.options = options ? options : &defaults};
+    if (!check_options(who, s.options)) return NULL;
     s.strict = !s.options->partial && !is_filtered(&s);
     char *prefix = prefix_of(path, reading);
     bundle *file = prefix ? bundle_open(who, prefix) : NULL;
