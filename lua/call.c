@@ -80,7 +80,8 @@ static void forget(lua_State *L, const char *key)
 
 static const char no_text[] = "a Lua error that is not a string";
 
-/* The value as a string for Eddy's message, which may truncate it. */
+/* The value as a string for Eddy's message, which has the first SHOWN bytes of it. */
+enum { SHOWN = 800 };
 static const char *message_of(lua_State *L, int at)
 {
     return lua_type(L, at) == LUA_TSTRING ? lua_tostring(L, at) : no_text;
@@ -101,7 +102,7 @@ static int explain(lua_State *L)
 /* Pops the value at the top of the stack. */
 static void keep_error(lua_State *L)
 {
-    ed_fail(ED_INVALID_ARGUMENT, "%s", message_of(L, -1));
+    ed_fail(ED_INVALID_ARGUMENT, "%.*s", SHOWN, message_of(L, -1));
     lua_rawsetp(L, LUA_REGISTRYINDEX, &error_key);
 }
 
@@ -125,11 +126,11 @@ bool call_protected(const call_hold *hold, int (*function)(lua_State *L), void *
     return fine;
 }
 
-/* Whether the message begins with the string, as far as it was not truncated. */
+/* Whether the message begins with the string, or with what is shown of it. */
 static bool begins(const char *message, const char *text)
 {
-    size_t n = strlen(text), most = strlen(message);
-    return !strncmp(message, text, n < most ? n : most) && (n <= most || most > 1000);
+    const size_t n = strlen(text);
+    return !strncmp(message, text, n < SHOWN ? n : SHOWN);
 }
 
 bool call_push_error(lua_State *L, const char *message)
