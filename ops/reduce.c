@@ -233,16 +233,19 @@ typedef struct fold {
     char *y, *mean;
     char *states; /* of all items' pieces, where there are several */
     size_t state_bytes;
+    char *scratch; /* `each` bytes for a worker, where rows are folded */
+    size_t each;
 } fold;
 
 /* Elements first..first+n-1 of an item's outputs, one block, into a state. */
-static void fold_block(const fold *f, const item *it, int64_t first, int64_t n, void *state)
+static void fold_block(const fold *f, const item *it, int64_t first, int64_t n, void *state,
+                       void *scratch)
 {
     const plan *p = &f->plan;
     if (p->by_rows) {
         const void *rows[REDUCE_BLOCK];
         find_rows(p, it->x, first, n, rows);
-        f->loops->rows(rows, n, it->width, state);
+        f->loops->rows(rows, n, it->width, state, scratch);
     } else if (p->adjoin) {
         f->loops->groups(it->x + first * (int64_t)p->element, p->line_stride, it->width, n, state);
     } else {
@@ -283,23 +286,45 @@ static void finish(const fold *f, const item *it, const void *state)
                      f->mean ? f->mean + offset : NULL, p->line_apart);
 }
 
-/* One piece of an item: to its state among all, or, if it is the only one, to the output. */
-static void fold_piece(const fold *f, int64_t number)
+/*
+ * A piece's blocks merge in the order of merge_all, but as soon as both of a pair are there, so that
+ * few states exist at a time: of five blocks they are 0, 01, 01 2, 0123, 0123 4.
+ */
+enum {
+    ROW_STATES = 3,    /* at most, of ROW_PIECE / REDUCE_BLOCK = 4 blocks */
+    NEAR_BYTES = 3072, /* on the stack; of groups, 7 states of 64 blocks are at most 1792 */
+};
+
+/* Merges what can be of n states, of blocks 0..blocks-1, which together have `count` elements; all
+ * of them if there will be no more. Returns how many are left. */
+static int64_t merge_pairs(const fold *f, char *states, int64_t n, int64_t width, int64_t blocks,
+                           int64_t count, bool all)
 {
-    enum {
-        ROWS = ROW_PIECE / REDUCE_BLOCK * 2 * REDUCE_WIDTH_BYTES,
-        GROUPS = GROUP_PIECE / REDUCE_BLOCK * 256
-    };
-    char states[ROWS > GROUPS ? ROWS : GROUPS] __attribute__((aligned(64)));
+    for (int64_t last = 1, left; n > 1; last += left, n--) {
+        const int64_t before = blocks - last;
+        left = before & -before;
+        if (left != last && !all) break;
+        char *right = states + (size_t)(n - 1) * f->state_bytes;
+        f->loops->merge(right - f->state_bytes, right, width, left * REDUCE_BLOCK,
+                        count - before * REDUCE_BLOCK);
+    }
+    return n;
+}
+
+/* One piece of an item: to its state among all, or, if it is the only one, to the output. */
+static void fold_piece(const fold *f, int64_t number, char *scratch)
+{
+    char near[NEAR_BYTES] __attribute__((aligned(64)));
     const plan *p = &f->plan;
-    int64_t first = number % p->pieces * p->piece, count = p->layout.count - first, blocks = 0;
+    char *states = scratch ? scratch : near, *rest = states + ROW_STATES * f->state_bytes;
+    int64_t first = number % p->pieces * p->piece, count = p->layout.count - first, n = 0;
     item it = find_item(p, number / p->pieces);
     if (count > p->piece) count = p->piece;
-    for (int64_t done = 0; done < count; done += REDUCE_BLOCK, blocks++) {
-        int64_t n = count - done < REDUCE_BLOCK ? count - done : REDUCE_BLOCK;
-        fold_block(f, &it, first + done, n, states + (size_t)blocks * f->state_bytes);
+    for (int64_t done = 0, blocks = 1; done < count; done += REDUCE_BLOCK, blocks++) {
+        const int64_t end = done + REDUCE_BLOCK < count ? done + REDUCE_BLOCK : count;
+        fold_block(f, &it, first + done, end - done, states + (size_t)n++ * f->state_bytes, rest);
+        n = merge_pairs(f, states, n, it.width, blocks, end, end == count);
     }
-    merge_all(f, states, blocks, it.width, REDUCE_BLOCK, count);
     if (f->states)
         memcpy(f->states + (size_t)number * f->state_bytes, states, f->state_bytes);
     else
@@ -336,14 +361,30 @@ static void fill_empty(reduce_kind kind, ed_dtype dtype, int64_t outputs, void *
 
 static void fold_range(int64_t first, int64_t last, int worker, void *user)
 {
-    (void)worker;
-    for (int64_t i = first; i < last; i++) fold_piece(user, i);
+    const fold *f = user;
+    char *scratch = f->scratch ? f->scratch + f->each * (size_t)worker : NULL;
+    for (int64_t i = first; i < last; i++) fold_piece(f, i, scratch);
 }
 
 /* Pieces that a thread takes at a time: the whole if more threads don't pay. */
 static int64_t grain(const ed_tensor *x, int64_t total)
 {
     return x->size <= OPS_PARALLEL_WORK ? total : 1 + OPS_PARALLEL_WORK / 4 * total / x->size;
+}
+
+/* States of `total` pieces and the workers' scratch; false without memory. */
+static bool make_room(fold *f, int64_t total, int workers)
+{
+    const plan *p = &f->plan;
+    const size_t half = (size_t)reduce_step(p->width) * p->element;
+    size_t bytes;
+    f->state_bytes = 2 * half;
+    f->each = ROW_STATES * f->state_bytes + REDUCE_SCRATCH * half;
+    if (p->by_rows && f->each > NEAR_BYTES &&
+        !(f->scratch = memory_alloc(f->each * (size_t)workers)))
+        return false;
+    return p->pieces == 1 ||
+           (memory_mul((size_t)total, f->state_bytes, &bytes) && (f->states = memory_alloc(bytes)));
 }
 
 bool reduce_run(reduce_kind kind, const ed_tensor *x, unsigned mask, void *y, void *mean)
@@ -357,16 +398,14 @@ bool reduce_run(reduce_kind kind, const ed_tensor *x, unsigned mask, void *y, vo
         return true;
     }
     make_plan(p, x, mask);
-    f.state_bytes = 2 * (size_t)reduce_step(p->width) * p->element;
-    int64_t total = p->items * p->pieces;
-    size_t bytes;
-    if (p->pieces > 1 &&
-        (!memory_mul((size_t)total, f.state_bytes, &bytes) || !(f.states = memory_alloc(bytes))))
-        return false;
-    threads_run(total, grain(x, total), fold_range, &f);
-    for (int64_t i = 0; f.states && i < p->items; i++) finish_item(&f, i);
+    int64_t total = p->items * p->pieces, pieces = grain(x, total);
+    int workers = pieces < total ? threads_count() : 1;
+    bool ok = make_room(&f, total, workers);
+    if (ok) threads_run_among(workers, total, pieces, fold_range, &f);
+    for (int64_t i = 0; ok && f.states && i < p->items; i++) finish_item(&f, i);
+    memory_free(f.scratch);
     memory_free(f.states);
-    return true;
+    return ok;
 }
 
 double reduce_plain(bool product, const double *x, int64_t n)

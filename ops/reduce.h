@@ -22,6 +22,7 @@
 enum {
     REDUCE_BLOCK = 512,        /* elements of one output that a loop folds at once */
     REDUCE_WIDTH_BYTES = 1024, /* of a row that outputs lie in side by side */
+    REDUCE_SCRATCH = 17,       /* halves of a state that `rows` has room for meanwhile */
 };
 
 /* Room for one of a state's halves: whole vectors of every instruction set, for any dtype. */
@@ -35,7 +36,7 @@ typedef struct reduce_loops {
      * all into `state`. */
     void (*groups)(const void *x, int64_t apart, int64_t groups, int64_t n, void *state);
     /* Side by side: output c's elements are rows[0][c], rows[1][c], ... */
-    void (*rows)(const void *const *rows, int64_t n, int64_t width, void *state);
+    void (*rows)(const void *const *rows, int64_t n, int64_t width, void *state, void *scratch);
     /* a takes in its right neighbour b; they stand for n_a and n_b elements. */
     void (*merge)(void *a, const void *b, int64_t width, int64_t n_a, int64_t n_b);
     /* What `count` elements folded to the state come to, into y[0], y[apart], ...; of a variance

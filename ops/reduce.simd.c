@@ -12,6 +12,8 @@
 
 #include "ops/kernels/lanes.h"
 
+_Static_assert(REDUCE_SCRATCH == LANES_ALL + 1, "rows need a half for each lane and one more");
+
 /* The folds that ops/reduce_fold.typed.h is given by name. */
 #define fold_sum  LANES_SUM
 #define fold_prod LANES_PROD

@@ -1,9 +1,5 @@
 /* The loops of reductions for one float type. A state's halves are called first and second. */
 
-/* A number for each output of those that lie side by side. */
-typedef NUMBER TYPED(reduce_strip)[REDUCE_WIDTH_BYTES / sizeof(NUMBER)]
-    __attribute__((aligned(64)));
-
 /* ---- Folds of one number: sum, product, maximum, minimum ------------------------------------- */
 
 VECTOR_INLINE void TYPED(fold_groups)(lanes_fold fold, const NUMBER *x, int64_t apart,
@@ -14,10 +10,9 @@ VECTOR_INLINE void TYPED(fold_groups)(lanes_fold fold, const NUMBER *x, int64_t 
 }
 
 VECTOR_INLINE void TYPED(fold_rows)(lanes_fold fold, const void *const *rows, int64_t n,
-                                    int64_t width, NUMBER *state)
+                                    int64_t width, NUMBER *state, NUMBER *scratch)
 {
-    TYPED(reduce_strip) acc[LANES_ALL];
-    lanes_rows(fold, LANES_ITSELF, (const NUMBER *const *)rows, n, width, NULL, acc[0], state);
+    lanes_rows(fold, LANES_ITSELF, (const NUMBER *const *)rows, n, width, NULL, scratch, state);
 }
 
 VECTOR_INLINE void TYPED(fold_merge)(lanes_fold fold, NUMBER *to, const NUMBER *from, int64_t width)
@@ -54,14 +49,13 @@ static void TYPED(reduce_variance_groups)(const void *x, int64_t apart, int64_t 
 }
 
 static void TYPED(reduce_variance_rows)(const void *const *rows, int64_t n, int64_t width,
-                                        void *state)
+                                        void *state, void *scratch)
 {
-    NUMBER *first = state, *second = first + reduce_step(width);
-    TYPED(reduce_strip) acc[LANES_ALL];
+    NUMBER *first = state, *second = first + reduce_step(width), *acc = scratch;
     const NUMBER *const *at = (const NUMBER *const *)rows;
-    lanes_rows(LANES_SUM, LANES_ITSELF, at, n, width, NULL, acc[0], first);
+    lanes_rows(LANES_SUM, LANES_ITSELF, at, n, width, NULL, acc, first);
     for (int64_t c = 0; c < reduce_step(width); c++) first[c] /= (NUMBER)n;
-    lanes_rows(LANES_SUM, LANES_SQUARED, at, n, width, first, acc[0], second);
+    lanes_rows(LANES_SUM, LANES_SQUARED, at, n, width, first, acc, second);
 }
 
 static void TYPED(reduce_variance_merge)(void *a, const void *b, int64_t width, int64_t n_a,
@@ -98,14 +92,14 @@ static void TYPED(reduce_logsumexp_groups)(const void *x, int64_t apart, int64_t
 }
 
 static void TYPED(reduce_logsumexp_rows)(const void *const *rows, int64_t n, int64_t width,
-                                         void *state)
+                                         void *state, void *scratch)
 {
     NUMBER *first = state, *second = first + reduce_step(width);
-    TYPED(reduce_strip) acc[LANES_ALL], m;
+    NUMBER *acc = scratch, *m = acc + LANES_ALL * reduce_step(width);
     const NUMBER *const *at = (const NUMBER *const *)rows;
-    lanes_rows(LANES_MAX, LANES_ITSELF, at, n, width, NULL, acc[0], first);
+    lanes_rows(LANES_MAX, LANES_ITSELF, at, n, width, NULL, acc, first);
     for (int64_t c = 0; c < reduce_step(width); c++) m[c] = TYPED(reduce_finite)(first[c]);
-    lanes_rows(LANES_SUM, LANES_EXP, at, n, width, m, acc[0], second);
+    lanes_rows(LANES_SUM, LANES_EXP, at, n, width, m, acc, second);
 }
 
 static void TYPED(reduce_logsumexp_merge)(void *a, const void *b, int64_t width, int64_t n_a,

@@ -10,9 +10,10 @@ static void FOLDED(groups)(const void *x, int64_t apart, int64_t groups, int64_t
     TYPED(fold_groups)(FOLD_KIND, x, apart, groups, n, state);
 }
 
-static void FOLDED(rows)(const void *const *rows, int64_t n, int64_t width, void *state)
+static void FOLDED(rows)(const void *const *rows, int64_t n, int64_t width, void *state,
+                         void *scratch)
 {
-    TYPED(fold_rows)(FOLD_KIND, rows, n, width, state);
+    TYPED(fold_rows)(FOLD_KIND, rows, n, width, state, scratch);
 }
 
 static void FOLDED(merge)(void *a, const void *b, int64_t width, int64_t n_a, int64_t n_b)

@@ -32,8 +32,9 @@ VECTOR_INLINE void TYPED(fold_groups)(lanes_fold fold, const NUMBER *x, int64_t 
 }
 
 VECTOR_INLINE void TYPED(fold_rows)(lanes_fold fold, const void *const *rows, int64_t n,
-                                    int64_t width, void *state)
+                                    int64_t width, void *state, void *scratch)
 {
+    (void)scratch;
     NUMBER *restrict to = state;
     for (int64_t c = 0; c < width; c++) to[c] = TYPED(fold_identity)(fold);
     for (int64_t r = 0; r < n; r++) {

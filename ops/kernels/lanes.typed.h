@@ -118,7 +118,7 @@ VECTOR_INLINE NUMBER TYPED(lanes_row)(lanes_fold fold, lanes_map map, const NUMB
 /* One lane of a group: `k` rows, 16 apart, into the lane's totals. */
 VECTOR_INLINE void TYPED(lanes_lane)(lanes_fold fold, lanes_map map, const NUMBER *const *rows,
                                      int k, int64_t width, const NUMBER *mean, bool first,
-                                     NUMBER *acc)
+                                     NUMBER *restrict acc)
 {
     for (int64_t c = 0; c < width; c += VECTOR_LANES) {
         const int64_t left = width - c;
@@ -142,8 +142,8 @@ VECTOR_INLINE void TYPED(lanes_lane)(lanes_fold fold, lanes_map map, const NUMBE
 }
 
 VECTOR_INLINE void TYPED(lanes_rows)(lanes_fold fold, lanes_map map, const NUMBER *const *rows,
-                                     int64_t n, int64_t width, const NUMBER *mean, NUMBER *acc,
-                                     NUMBER *to)
+                                     int64_t n, int64_t width, const NUMBER *mean,
+                                     NUMBER *restrict acc, NUMBER *to)
 {
     const int64_t step = (width + VECTOR_LANES - 1) / VECTOR_LANES * VECTOR_LANES;
     for (int64_t i = 0; i < n; i += LANES_GROUP)
