@@ -7,6 +7,7 @@
 #include "ops/execute.h"
 #include "ops/kernels/gemm.h"
 #include "ops/ops.h"
+#include "tensor/memory.h"
 #include "tensor/threads.h"
 #include "tensor/typed.h"
 #include <string.h>
@@ -107,16 +108,18 @@ static bool multiply_batches(const ed_tensor *a, matrices ma, const ed_tensor *b
 {
     int rank = y->rank - 2;
     int64_t sa[ED_MAX_RANK], sb[ED_MAX_RANK], index[ED_MAX_RANK] = {0};
-    int64_t places[3][BATCH], at_a = 0, at_b = 0, done = 0,
-                              count = y->size / (ma.rows * mb.columns);
+    int64_t count = y->size / (ma.rows * mb.columns), most = count < BATCH ? count : BATCH;
+    int64_t *places = memory_alloc((size_t)(3 * most) * sizeof *places);
+    int64_t at_a = 0, at_b = 0, done = 0;
+    bool ok = places != NULL;
     batch_strides(a, y, sa);
     batch_strides(b, y, sb);
-    while (done < count) {
-        gemm_batch batch = {0, places[0], places[1], places[2]};
-        for (; batch.count < BATCH && done < count; batch.count++, done++) {
-            places[0][batch.count] = at_a;
-            places[1][batch.count] = at_b;
-            places[2][batch.count] = done * ma.rows * mb.columns;
+    while (ok && done < count) {
+        gemm_batch batch = {0, places, places + most, places + 2 * most};
+        for (; batch.count < most && done < count; batch.count++, done++) {
+            places[batch.count] = at_a;
+            places[most + batch.count] = at_b;
+            places[2 * most + batch.count] = done * ma.rows * mb.columns;
             for (int d = rank - 1; d >= 0; d--) {
                 at_a += sa[d], at_b += sb[d];
                 if (++index[d] < y->shape[d]) break;
@@ -124,9 +127,10 @@ static bool multiply_batches(const ed_tensor *a, matrices ma, const ed_tensor *b
                 index[d] = 0;
             }
         }
-        if (!multiply(a, ma, b, mb, y, &batch, NULL)) return false;
+        ok = multiply(a, ma, b, mb, y, &batch, NULL);
     }
-    return true;
+    memory_free(places);
+    return ok;
 }
 
 static bool matmul_kernel(ed_call *call)

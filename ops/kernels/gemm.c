@@ -27,7 +27,7 @@
 
 enum {
     THREAD_WORK = HARD(1, 65536), /* multiply-adds that pay for waking one more thread */
-    SMALL_SCRATCH = 16384,        /* bytes of scratch taken from the stack, which costs nothing */
+    SMALL_SCRATCH = 4096,         /* bytes of scratch taken from the stack, which costs nothing */
     BLAS_EDGE = 128,              /* of the square pieces that OpenBLAS computes */
     BLAS_LARGE = 1 << 20,         /* elements of C from which on they are of twice that edge */
 };

@@ -54,6 +54,7 @@ enum {
     SMALL_B = 32 * 1024,       /* bytes of B that are read where they lie */
     PACKED = 640 * 1024,       /* bytes of B that are packed at a time */
     TURNED = 512,              /* rows of C that a turned product sums at a time */
+    APART = 4096,              /* bytes within which a thin product's strip begins, see row_run */
     STRIP = 16 * 1024,         /* bytes of C's row that a thin product keeps at hand */
     STREAMED = 2 * 1024 * 1024 /* bytes of B that a thin product reads along few lines */
 };
@@ -467,7 +468,10 @@ size_t ISA_NAME(gemm_scratch)(const gemm_job *job)
         sums = job->n * turned_stride(wide, job->m);
         row = PANEL + packed_row(wide, job->k, min(job->m, TURNED));
     }
-    return (size_t)round_up(k * (row + line_of(wide)) + sums, 64);
+    int64_t thin = (job->n == 1 ? job->m : job->n) * size_of(wide);
+    int64_t bytes = k * (row + line_of(wide)) + sums,
+            strip = round_up(min(thin, STRIP), BYTES) + APART;
+    return (size_t)round_up(bytes > strip ? bytes : strip, 64);
 }
 
 void ISA_NAME(gemm_tile)(bool wide, int64_t *rows, int64_t *columns)
@@ -506,7 +510,7 @@ INLINE void write_row(const gemm_job *job, const tile *begun, const bool wide, c
 
 /* sums += the sum over `steps` steps of a(p) b(p, strip). */
 INLINE void add_steps(const bool wide, const int steps, const tile *t, const char *a, const char *b,
-                      char *sums, int64_t bytes)
+                      char *restrict sums, int64_t bytes)
 {
     vec x[8];
     UNROLL for (int q = 0; q < steps; q++) x[q] = spread(wide, a + q * t->a_col);
@@ -528,9 +532,8 @@ INLINE void add_steps(const bool wide, const int steps, const tile *t, const cha
 
 /* One row times a matrix whose rows are contiguous: streams eight of B's rows at a time past a
  * strip of sums. */
-INLINE void row_by_rows(const gemm_job *job, const bool wide)
+INLINE void row_by_rows(const gemm_job *job, const bool wide, char *restrict sums)
 {
-    char sums[STRIP] __attribute__((aligned(64)));
     int64_t block = gemm_block(wide, job->k), width = job->n * size_of(wide);
     for (int64_t j = 0; j < width; j += STRIP) {
         int64_t bytes = min(STRIP, width - j);
@@ -607,14 +610,16 @@ INLINE void row_by_columns(const gemm_job *job, const bool wide)
     for (; j < job->n; j += lanes) add_columns(job, wide, 1, j);
 }
 
-/* Does a product of one row, where B's layout allows to go without packing. */
-static bool row_run(const gemm_job *job)
+/* Does a product of one row, where B's layout allows to go without packing. A strip of sums begins
+ * half a page from B's rows within a page: a load waits for a store to the same place of another. */
+static bool row_run(const gemm_job *job, char *scratch)
 {
     if (job->b_col == size_of(job->wide)) {
+        scratch += (size_t)(job->b + APART / 2 - scratch) % APART / BYTES * BYTES;
         if (job->wide)
-            row_by_rows(job, true);
+            row_by_rows(job, true, scratch);
         else
-            row_by_rows(job, false);
+            row_by_rows(job, false, scratch);
         return true;
     }
     if (job->b_row == size_of(job->wide) && job->k * job->b_row >= PIECE) {
@@ -809,9 +814,9 @@ void ISA_NAME(gemm_piece)(const gemm_job *job, char *scratch)
     if (job->k > 0 && job->n == 1 && job->m > 1 && job->c_row == size_of(job->wide)) {
         gemm_job turned = turn(job);
         turned.bias_col = 0;
-        if (row_run(&turned)) return;
+        if (row_run(&turned, scratch)) return;
     }
-    if (job->k > 0 && job->m == 1 && row_run(job)) return;
+    if (job->k > 0 && job->m == 1 && row_run(job, scratch)) return;
     if (is_narrow(job))
         turned_run(job, scratch);
     else
