@@ -1,5 +1,6 @@
 #include "ops/elementwise.h"
 #include "tensor/copy.h"
+#include "tensor/memory.h"
 #include "tensor/threads.h"
 #include "tensor/typed.h"
 #include <stdlib.h>
@@ -76,11 +77,14 @@ typedef struct plan {
     int along;           /* blocks: the dimension that they cut; those behind it they hold whole */
     int across;          /* tiles: the dimension along which they are high; -1 for none */
     int64_t high, width; /* tiles: their sizes */
-    void (*part)(const struct plan *p, int64_t first, int64_t last); /* what threads run */
+    /* What threads run, each with `room` bytes of scratch of its own. */
+    void (*part)(const struct plan *p, int64_t first, int64_t last, char *scratch);
+    char *scratch;
+    size_t room, packed_at[MOST]; /* where in it operand i is packed */
 } plan;
 
 typedef struct packs {
-    char data[MOST][TILE * sizeof(double)] __attribute__((aligned(64)));
+    char *data[MOST];
     const char *from[MOST]; /* where what data holds was read; NULL for nowhere */
     int64_t size[MOST];
 } packs;
@@ -99,6 +103,8 @@ static void make_plan(plan *p, const ed_call *call, elementwise_loop loop)
     int64_t strides[MOST][ED_MAX_RANK];
     p->loop = loop;
     p->attrs = call->attrs;
+    p->scratch = NULL;
+    p->room = 0;
     p->n = call->n_inputs;
     p->rank = 0;
     p->out = y->data;
@@ -159,11 +165,28 @@ static void call_loop(const plan *p, int64_t n, const void *const *in, const int
     copy_fill_row(p->out_element, out, out + p->out_element, n - 1);
 }
 
+/* ---- Scratch --------------------------------------------------------------------------------- */
+
+/* Room for so many elements of operand i. */
+static void reserve(plan *p, int i, int64_t elements)
+{
+    p->packed_at[i] = p->room;
+    p->room += ((size_t)elements * p->element[i] + 63) / 64 * 64;
+}
+
+static packs packs_in(const plan *p, char *scratch)
+{
+    packs packed = {0};
+    for (int i = 0; i < p->n && scratch; i++) packed.data[i] = scratch + p->packed_at[i];
+    return packed;
+}
+
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* Elements first..last-1 of the output, which may begin and end within a row. */
-static void rows(const plan *p, int64_t first, int64_t last)
+static void rows(const plan *p, int64_t first, int64_t last, char *scratch)
 {
+    (void)scratch;
     int inner = p->rank - 1, steps[MOST];
     int64_t at[ED_MAX_RANK], rest = first;
     for (int i = 0; i < p->n; i++) steps[i] = p->strides[i][inner] != 0;
@@ -272,12 +295,11 @@ static int64_t block_count(const plan *p)
     return BLOCK / extent_of(p, p->along + 1, p->rank);
 }
 
-static void blocks(const plan *p, int64_t first, int64_t last)
+static void blocks(const plan *p, int64_t first, int64_t last, char *scratch)
 {
     int64_t extent = p->shape[p->along], count = block_count(p),
             each = (extent + count - 1) / count;
-    packs packed;
-    memset(packed.from, 0, sizeof packed.from);
+    packs packed = packs_in(p, scratch);
     for (int64_t b = first; b < last; b++) {
         int64_t at = b % each * count;
         block(p, &packed, b / each, at, extent - at < count ? extent - at : count);
@@ -359,9 +381,9 @@ static void one_tile(const plan *p, packs *packed, const tile *t)
     }
 }
 
-static void tiles(const plan *p, int64_t first, int64_t last)
+static void tiles(const plan *p, int64_t first, int64_t last, char *scratch)
 {
-    packs packed;
+    packs packed = packs_in(p, scratch);
     for (int64_t i = first; i < last; i++) {
         tile t = tile_number(p, i);
         one_tile(p, &packed, &t);
@@ -384,38 +406,60 @@ static int closest(const plan *p, int i)
 static void run_part(int64_t first, int64_t last, int worker, void *user)
 {
     const plan *p = user;
-    (void)worker;
-    p->part(p, first, last);
+    p->part(p, first, last, p->scratch ? p->scratch + p->room * (size_t)worker : NULL);
 }
 
-/* Runs f over parts 0..count-1, `each` of them at a time, in parallel if there is enough to do. */
-static void in_pieces(plan *p, void (*f)(const plan *, int64_t, int64_t), int64_t count,
-                      int64_t each, int64_t size)
+/* Runs p->part over parts 0..count-1, `each` of them at a time, in parallel if there is enough to
+ * do. False without memory. */
+static bool in_pieces(plan *p, int64_t count, int64_t each, int64_t size)
 {
-    p->part = f;
-    threads_run(count, size < OPS_PARALLEL_WORK ? count : each, run_part, p);
+    const bool alone = size < OPS_PARALLEL_WORK || each >= count;
+    const int workers = alone ? 1 : threads_count();
+    const size_t bytes = p->room * (size_t)workers;
+    char near[2048] __attribute__((aligned(64)));
+    if (bytes) p->scratch = bytes <= sizeof near ? near : memory_alloc(bytes);
+    if (bytes && !p->scratch) return false;
+    threads_run_among(workers, count, size < OPS_PARALLEL_WORK ? count : each, run_part, p);
+    if (p->scratch != near) memory_free(p->scratch);
+    return true;
 }
 
-static void run_plan(plan *p, int64_t size)
+static bool run_blocks(plan *p, int64_t size)
+{
+    p->part = blocks;
+    p->along = p->rank - 1;
+    while (p->along > 0 && extent_of(p, p->along, p->rank) <= BLOCK) p->along--;
+    const int64_t extent = p->shape[p->along], most = block_count(p);
+    const int64_t count = extent < most ? extent : most;
+    for (int i = 0; i < p->n; i++)
+        if (layout(p, i, count) == SCATTERED)
+            reserve(p, i, count * extent_of(p, p->along + 1, p->rank));
+    return in_pieces(p, extent_of(p, 0, p->along) * tiles_along(extent, most), PIECE / BLOCK, size);
+}
+
+static bool run_tiles(plan *p, int strided, int64_t size)
+{
+    p->part = tiles;
+    p->across = closest(p, strided);
+    p->high = p->across < 0 ? 1 : TILE_HEIGHT;
+    p->width = TILE / p->high < inner_of(p) ? TILE / p->high : inner_of(p);
+    const int64_t lines = p->across < 0 ? 1 : p->shape[p->across];
+    const int64_t others = size / inner_of(p) / lines;
+    for (int i = 0; i < p->n; i++)
+        if ((uint64_t)p->strides[i][p->rank - 1] > 1)
+            reserve(p, i, p->width * (lines < p->high ? lines : p->high));
+    return in_pieces(p, others * tiles_along(lines, p->high) * tiles_along(inner_of(p), p->width),
+                     PIECE / TILE, size);
+}
+
+static bool run_plan(plan *p, int64_t size)
 {
     int strided = strided_operand(p), inner = p->rank - 1;
     if (strided < 0 && (inner == 0 || inner_of(p) >= LONG)) {
-        in_pieces(p, rows, size, PIECE, size);
-    } else if (inner_of(p) < LONG) {
-        p->along = inner;
-        while (p->along > 0 && extent_of(p, p->along, p->rank) <= BLOCK) p->along--;
-        int64_t outer = extent_of(p, 0, p->along);
-        in_pieces(p, blocks, outer * tiles_along(p->shape[p->along], block_count(p)), PIECE / BLOCK,
-                  size);
-    } else {
-        p->across = closest(p, strided);
-        p->high = p->across < 0 ? 1 : TILE_HEIGHT;
-        p->width = TILE / p->high;
-        int64_t lines = p->across < 0 ? 1 : p->shape[p->across];
-        int64_t others = size / inner_of(p) / lines;
-        int64_t count = others * tiles_along(lines, p->high) * tiles_along(inner_of(p), p->width);
-        in_pieces(p, tiles, count, PIECE / TILE, size);
+        p->part = rows;
+        return in_pieces(p, size, PIECE, size);
     }
+    return inner_of(p) < LONG ? run_blocks(p, size) : run_tiles(p, strided, size);
 }
 
 /* Most calls: every operand contiguous and of the output's size, or a single element. */
@@ -447,8 +491,7 @@ bool elementwise_kernel(ed_call *call)
     }
     plan p;
     make_plan(&p, call, loop);
-    run_plan(&p, y->size);
-    return true;
+    return run_plan(&p, y->size);
 }
 
 bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const void *attrs))
