@@ -36,7 +36,7 @@ struct source {
     int file;
     bool zipped, at_end;
     z_stream z; /* next_in and avail_in: the unread part of the buffer, compressed or not */
-    unsigned char buffer[BUFFER];
+    unsigned char buffer[BUFFER], sink[BUFFER];
 };
 
 /* All errors but out of memory go through this function. */
@@ -208,11 +208,10 @@ static bool too_long(const struct source *s, const struct header *h)
 /* Inflates everything once to count it, and returns to the first byte of data. */
 static bool count_data(struct source *s, const struct header *h)
 {
-    unsigned char sink[BUFFER];
     struct header again;
     int64_t count = 0;
     for (size_t got = BUFFER; got == BUFFER && count <= h->size; count += (int64_t)got)
-        if (!source_read(s, sink, BUFFER, &got)) return false;
+        if (!source_read(s, s->sink, BUFFER, &got)) return false;
     if (count < h->size) return too_short(s, h, count);
     return source_rewind(s) && idx_read_header(s, &again);
 }
@@ -276,11 +275,15 @@ static ed_tensor *read_tensor(struct source *s, const struct header *h)
 
 static ed_tensor *read_file(const char *path)
 {
-    struct source s = {.path = path, .file = -1};
+    struct source *s = memory_zalloc(sizeof *s);
     struct header h;
     ed_tensor *t = NULL;
-    if (source_open(&s) && idx_read_header(&s, &h) && check_claim(&s, &h)) t = read_tensor(&s, &h);
-    source_close(&s);
+    if (!s) return NULL;
+    s->path = path;
+    s->file = -1;
+    if (source_open(s) && idx_read_header(s, &h) && check_claim(s, &h)) t = read_tensor(s, &h);
+    source_close(s);
+    memory_free(s);
     return scope_give(t);
 }
 

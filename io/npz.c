@@ -233,14 +233,19 @@ static bool read_exactly(void *user, void *to, size_t size)
 /* Skips `size` bytes, or all that are left; *passed is their number. */
 static bool pass(reader *r, int64_t size, int64_t *passed)
 {
-    uint8_t sink[PIECE];
     size_t got = 1;
-    for (*passed = 0; got && *passed < size; *passed += (int64_t)got) {
+    *passed = 0;
+    uint8_t *sink = memory_alloc(PIECE);
+    for (; sink && got && *passed < size; *passed += (int64_t)got) {
         size_t want = size - *passed < PIECE ? (size_t)(size - *passed) : PIECE;
         zip_fault fault;
-        if (!zip_read(r->stream, sink, want, &got, &fault)) return member_fail(r->z, r->m, fault);
+        if (!zip_read(r->stream, sink, want, &got, &fault)) {
+            memory_free(sink);
+            return member_fail(r->z, r->m, fault);
+        }
     }
-    return true;
+    memory_free(sink);
+    return sink != NULL;
 }
 
 /* At the first byte of the member / after its header. */

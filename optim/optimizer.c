@@ -16,7 +16,7 @@
  * The threads share these pieces, so a hundred small variables cost one parallel region. The
  * division depends on the shapes only, so the result does not depend on the number of threads.
  */
-enum { PIECE = HARD(64, 16384), STRIP = 1024 };
+enum { PIECE = HARD(64, 16384), STRIP = 512 };
 
 /* ---- Creation and properties ----------------------------------------------------------------- */
 

@@ -41,7 +41,7 @@ struct dropout {
     double scale;
 };
 
-enum { CHUNK = 1024, PIECE = HARD(1, 32) * CHUNK };
+enum { CHUNK = 256, PIECE = HARD(4, 128) * CHUNK };
 
 ISA_DECLARE(void, philox_piece, const struct draw *d, int64_t from, int64_t n, char *out);
 ISA_DECLARE(void, philox_drop_f32, const struct dropout *d, int64_t from, int64_t n, const float *x,
