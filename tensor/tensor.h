@@ -153,6 +153,9 @@ void ed_release(void *object);
  * else OMP_NUM_THREADS, else the number of cores this process may use. Results do not depend on it,
  * whatever rounding (fesetround) or flushing to zero the calling thread has set: all threads that
  * work on its op follow it. Ops run with floating-point traps (feenableexcept) switched off.
+ *
+ * A thread of yours that calls the library needs 32 KiB of stack, beside the thread-local variables
+ * of all libraries, which lie there too.
  */
 int ed_num_threads(void);
 
