@@ -226,6 +226,154 @@ static void waits_for_first_call(void **state)
     assert_fine();
 }
 
+/* ---- Other names for what is created later --------------------------------------------------- */
+
+static ed_layer *unbuilt(const char *name)
+{
+    return ed_layer_sequential(name, ed_layer_dense(4, .name = "first"),
+                               ed_layer_dense(5, .name = "last"));
+}
+
+static void assert_same_weights(ed_layer *a, ed_layer *b)
+{
+    assert_fine();
+    assert_int_equal(ed_list_size(ed_layer_variables(a)), ed_list_size(ed_layer_variables(b)));
+    for (int64_t i = 0; i < ed_list_size(ed_layer_variables(a)); i++)
+        assert_true(ed_all_close(ed_list_get(ed_layer_variables(a), i),
+                                 ed_list_get(ed_layer_variables(b), i), 0, 0, NULL));
+}
+
+/* Weights, and layers with all of theirs, of layers that were never called. */
+static void renames_wait(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const char *path = in_folder("renames");
+    ed_layer *old = net("old", "base", 5);
+    assert_non_null(ed_checkpoint_write(ed_checkpoint("model", old), path));
+
+    ed_layer *fresh = unbuilt("net");
+    ed_checkpoint *c = ed_checkpoint("net", fresh);
+    ed_restoration *r = NULL;
+    for (int64_t n = 0; !r; n++) { /* without memory it fails as a whole */
+        ed_memory_fail_at(n, false);
+        r = ed_checkpoint_read(c, path,
+                               .renames = ED_STRINGS("net/first/kernel", "model/base/kernel",
+                                                     "net/first/bias", "model/base/bias",
+                                                     "net/last", "model/head"));
+        if (!r) failed_with(ED_OUT_OF_MEMORY, "memory");
+        ed_memory_fail_at(-1, false);
+    }
+    assert_fine();
+    assert_int_equal(ed_restoration_count(r, ED_WAITING), 4);
+    assert_string_equal(ed_restoration_path(r, ED_WAITING, 0), "net/first/kernel");
+    unlink(in_folder("renames.index"));
+    ed_forward(fresh, ed_ones(ED_SHAPE(1, 3)));
+    assert_same_weights(fresh, old);
+    assert_true(ed_restoration_assert_consumed(r));
+    assert_int_equal(ed_restoration_count(r, ED_RESTORED), 4);
+}
+
+/* A layer that makes another one when it is called first. */
+static bool late_build(ed_layer *layer, const ed_layer_call *call)
+{
+    (void)call;
+    return ed_layer_add_child(layer, ed_layer_dense(4, .name = "inner"));
+}
+
+static bool late_forward(ed_layer *layer, ed_layer_call *call)
+{
+    return ed_layer_return(call, ed_forward(ed_layer_child(layer, 0), call->inputs[0]));
+}
+
+static const ed_layer_class late_class = {
+    .kind.name = "late", .build = late_build, .forward = late_forward};
+
+/* What waits under its new name is saved under it, too. */
+static void renames_of_children(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const char *path = in_folder("children"), *again = in_folder("again");
+    ed_layer *old = ed_layer_dense(4);
+    ed_forward(old, ed_ones(ED_SHAPE(1, 3)));
+    assert_non_null(ed_checkpoint_write(ed_checkpoint("dense", old), path));
+
+    ed_layer *late = ed_layer_new(&late_class, NULL), *later = ed_layer_new(&late_class, NULL);
+    ed_checkpoint *c = ed_checkpoint("model", late);
+    ed_checkpoint_read(c, path,
+                       .renames = ED_STRINGS("model/inner/kernel", "dense/kernel",
+                                             "model/inner/bias", "dense/bias"));
+    assert_fine();
+    assert_non_null(ed_checkpoint_write(c, again));
+    ed_forward(late, ed_ones(ED_SHAPE(1, 3)));
+    assert_same_weights(late, old);
+    ed_checkpoint_read(ed_checkpoint("model", later), again);
+    ed_forward(later, ed_ones(ED_SHAPE(1, 3)));
+    assert_same_weights(later, old);
+}
+
+/* As from Keras 3, which names the weights in lists of layers by the optimizer alone. */
+static void renames_from_the_optimizer(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const char *path = in_folder("trained");
+    ed_layer *old = net("old", "base", 5), *fresh = unbuilt("net");
+    ed_optimizer *adam = ed_optimizer_adam(.learning_rate = 0.1),
+                 *other = ed_optimizer_adam(.learning_rate = 0.1);
+    train_layer(old, adam);
+    ed_checkpoint *both = ed_checkpoint("model", old, "optimizer", adam);
+    assert_non_null(ed_checkpoint_write(both, path));
+    ed_restoration *r = ed_checkpoint_read(
+        ed_checkpoint("net", fresh, "optimizer", other), path,
+        .renames = ED_STRINGS("net/first/kernel", "optimizer/_trainable_variables/0",
+                              "net/first/bias", "optimizer/_trainable_variables/1",
+                              "net/last/kernel", "optimizer/_trainable_variables/2",
+                              "net/last/bias", "optimizer/_trainable_variables/3"));
+    assert_fine();
+    for (int step = 0; step < 3; step++) {
+        train_layer(old, adam);
+        train_layer(fresh, other);
+        assert_same_weights(fresh, old);
+    }
+    assert_true(ed_restoration_assert_consumed(r));
+}
+
+static void renames_that_fail(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const char *path = in_folder("wrong");
+    ed_layer *old = net("old", "base", 5), *fresh = unbuilt("net");
+    assert_non_null(ed_checkpoint_write(ed_checkpoint("model", old), path));
+    ed_checkpoint *c = ed_checkpoint("net", fresh);
+    assert_null(ed_checkpoint_read(
+        c, path, .renames = ED_STRINGS("net/first/kernel", "model/base/kernels")));
+    failed_with(ED_NOT_FOUND, "model/base/kernels not found in the file");
+    assert_null(
+        ed_checkpoint_read(c, path, .renames = ED_STRINGS("none/kernel", "model/base/kernel")));
+    failed_with(ED_NOT_FOUND, "none/kernel not found in the program");
+    assert_null(ed_checkpoint_read(c, path,
+                                   .renames = ED_STRINGS("net/first/a", "model/base/kernel",
+                                                         "net/first/b", "model/base/kernel")));
+    failed_with(ED_INVALID_ARGUMENT, "duplicate net/first/b or model/base/kernel");
+    ed_tensor *taken = floats(4, 0);
+    assert_null(ed_checkpoint_read(
+        ed_checkpoint("net", fresh, "taken", taken), path,
+        .renames = ED_STRINGS("taken", "model/base/bias", "net/first/bias", "model/base/bias")));
+    failed_with(ED_INVALID_ARGUMENT, "duplicate net/first/bias or model/base/bias");
+
+    /* a name that no weight gets, and a weight that has no name */
+    ed_checkpoint_read(c, path,
+                       .renames =
+                           ED_STRINGS("net/first/kernel", "model/base/kernel", "net/first/bais",
+                                      "model/base/bias", "net/last", "model/head"));
+    assert_fine();
+    assert_null(ed_forward(fresh, ed_ones(ED_SHAPE(1, 3))));
+    failed_with(ED_NOT_FOUND, "has no value for bias");
+}
+
 /* ---- A structure of the program's own -------------------------------------------------------- */
 
 struct agent {
@@ -387,6 +535,10 @@ int main(void)
         cmocka_unit_test_teardown(no_such_files, check_end),
         cmocka_unit_test_teardown(warm_start, check_end),
         cmocka_unit_test_teardown(waits_for_first_call, check_end),
+        cmocka_unit_test_teardown(renames_wait, check_end),
+        cmocka_unit_test_teardown(renames_of_children, check_end),
+        cmocka_unit_test_teardown(renames_from_the_optimizer, check_end),
+        cmocka_unit_test_teardown(renames_that_fail, check_end),
         cmocka_unit_test_teardown(own_structures, check_end),
         cmocka_unit_test_teardown(counting, check_end),
         cmocka_unit_test_teardown(resumes_exactly, check_end),

@@ -300,6 +300,13 @@ static void names(void **state)
     ed_checkpoint_restore(ed_checkpoint("v", renamed), path, .renames = ED_STRINGS("v", key));
     assert_fine();
     assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(renamed, expected)))) == 0);
+
+    ed_layer *late = ed_layer_dense(ed_dim(expected, 1), .use_bias = false); /* never called */
+    ed_checkpoint_restore(ed_checkpoint("late", late), path,
+                          .renames = ED_STRINGS("late/kernel", key));
+    ed_forward(late, ed_zeros(ED_SHAPE(1, ed_dim(expected, 0))));
+    assert_fine();
+    assert_true(ed_all_close(ed_list_get(ed_layer_variables(late), 0), expected, 0, 0, NULL));
 }
 
 /* Lists of options that are not as they should be are refused before anything is read. */

@@ -130,7 +130,8 @@ static void samples_of_every_op(void **state)
     prepare();
     int64_t empty = stack_of(nothing, NULL);
     for (int i = 0; i < ed_op_count(); i++)
-        if (!check_is_closed(ed_op_at(i))) expect_small(ed_op_at(i)->name, run_op, (void *)ed_op_at(i));
+        if (!check_is_closed(ed_op_at(i)))
+            expect_small(ed_op_at(i)->name, run_op, (void *)ed_op_at(i));
     printf("samples of ops: %lld bytes for %s, %lld for a thread alone\n", (long long)most,
            name_of_most, (long long)empty);
 }
@@ -222,10 +223,12 @@ static void *training(void *unused)
     ed_layer *model = ed_layer_sequential("net", ed_layer_dense(70, .activation = "tanh"),
                                           ed_layer_batch_normalization(), ed_layer_dropout(0.1),
                                           ed_layer_dense(3));
-    ed_optimizer *adam = ed_optimizer_adam(.learning_rate = 0.01, .clipvalue = 1, .weight_decay = 0.1);
+    ed_optimizer *adam =
+        ed_optimizer_adam(.learning_rate = 0.01, .clipvalue = 1, .weight_decay = 0.1);
     for (int step = 0; step < 3; step++) {
         ed_tape *tape = ed_tape_begin();
-        ed_tensor *logits = ed_forward(model, ed_random_normal(ED_SHAPE(100, 60)), .training = true);
+        ed_tensor *logits =
+            ed_forward(model, ed_random_normal(ED_SHAPE(100, 60)), .training = true);
         ed_minimize(adam, tape, ed_reduce_mean(ed_square(logits)), model);
     }
     return outcome();

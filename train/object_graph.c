@@ -168,7 +168,8 @@ static bool sort_all(file_graph *f)
     return f->by_node;
 }
 
-int objects_child(const file_graph *f, int node, const char *name)
+/* The index of the child of that name, -1 if there is none. */
+static int find_child(const file_graph *f, int node, const char *name)
 {
     if (node < 0) return -1;
     int low = f->nodes[node].child, end = low + f->nodes[node].children, high = end;
@@ -179,8 +180,14 @@ int objects_child(const file_graph *f, int node, const char *name)
         else
             high = middle;
     }
-    const file_child *found = low < end ? &f->children[f->by_name[low]] : NULL;
-    return found && !strcmp(found->name, name) ? found->node : -1;
+    int found = low < end ? f->by_name[low] : -1;
+    return found >= 0 && !strcmp(f->children[found].name, name) ? found : -1;
+}
+
+int objects_child(const file_graph *f, int node, const char *name)
+{
+    int child = find_child(f, node, name);
+    return child < 0 ? -1 : f->children[child].node;
 }
 
 const char *objects_child_name(const file_graph *f, int node, int child)
@@ -238,6 +245,7 @@ void objects_free(file_graph *f)
     memory_free(f->bytes);
     memory_free(f->by_name);
     memory_free(f->by_node);
+    memory_free(f->added);
     *f = (file_graph){0};
 }
 
@@ -288,6 +296,21 @@ int objects_live_at(const graph *g, const char *path)
     return walk(g, live_child_of, path);
 }
 
+int objects_live_before(const graph *g, const char *path, const char **rest)
+{
+    char *name = memory_alloc(strlen(path) + 1);
+    int node = name ? 0 : -1;
+    for (*rest = *path ? path : NULL; name && *rest;) {
+        const char *behind = next_name(*rest, name);
+        int child = graph_child(g, node, name);
+        if (child < 0) break;
+        node = child;
+        *rest = behind;
+    }
+    memory_free(name);
+    return node;
+}
+
 const char *objects_key(const file_graph *f, int node)
 {
     const file_node *n = &f->nodes[node];
@@ -295,6 +318,89 @@ const char *objects_key(const file_graph *f, int node)
         if (!strcmp(f->attributes[n->attribute + i].name, VALUE_ATTRIBUTE))
             return f->attributes[n->attribute + i].key;
     return NULL;
+}
+
+/* ---- Adding names ---------------------------------------------------------------------------- */
+
+bool objects_room(file_graph *f, int nodes, size_t bytes)
+{
+    f->spare = f->n_nodes;
+    for (int i = 0; i < nodes; i++) {
+        file_node *node = APPEND(f, nodes, n_nodes, node_capacity);
+        if (!node) return false;
+        *node = (file_node){0};
+    }
+    return (f->added = memory_alloc(bytes));
+}
+
+int objects_spare(file_graph *f)
+{
+    return f->spare++;
+}
+
+static bool grow(int **array, int old, int more)
+{
+    int *grown = memory_grow(*array, (size_t)old * sizeof *grown, (size_t)more * sizeof *grown);
+    if (grown) *array = grown;
+    return grown;
+}
+
+/* Moves a node's children to the end, where there is room for one more. */
+static bool move_to_end(file_graph *f, int node)
+{
+    file_node *n = &f->nodes[node];
+    const int old = f->n_children, first = n->child, count = n->children;
+    const bool there = first + count == old;
+    if (!grow(&f->by_name, old + 1, old + count + 2) ||
+        !grow(&f->by_node, old + 1, old + count + 2))
+        return false;
+    for (int i = 0; !there && i < count; i++) {
+        file_child *child = APPEND(f, children, n_children, child_capacity);
+        if (!child) return false;
+        *child = f->children[first + i];
+    }
+    if (!there) n->child = old;
+    return true;
+}
+
+/* The order of a node's children after a change. */
+static void sort_children(file_graph *f, int node)
+{
+    const file_node *n = &f->nodes[node];
+    for (int i = n->child; i < n->child + n->children; i++) f->by_name[i] = f->by_node[i] = i;
+    qsort_r(f->by_name + n->child, (size_t)n->children, sizeof(int), compare_names, f);
+    qsort_r(f->by_node + n->child, (size_t)n->children, sizeof(int), compare_nodes, f);
+}
+
+/* `name` leads from a node to another one, and no longer elsewhere. */
+static bool set_child(file_graph *f, int node, const char *name, int to)
+{
+    int at = find_child(f, node, name);
+    if (at < 0) {
+        if (!move_to_end(f, node)) return false;
+        file_child *child = APPEND(f, children, n_children, child_capacity);
+        if (!child) return false;
+        *child = (file_child){.name = name, .parent = node};
+        f->nodes[node].children++;
+        at = f->n_children - 1;
+    }
+    f->children[at].node = to;
+    sort_children(f, node);
+    return true;
+}
+
+bool objects_link(file_graph *f, int from, const char *path, int to)
+{
+    for (const char *rest = path; rest;) {
+        char *name = f->added + f->added_size;
+        rest = next_name(rest, name);
+        f->added_size += strlen(name) + 1;
+        int child = rest ? objects_child(f, from, name) : to;
+        if (child < 0) child = objects_spare(f);
+        if (!set_child(f, from, name, child)) return false;
+        from = child;
+    }
+    return true;
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */

@@ -40,6 +40,9 @@ typedef struct file_graph {
     size_t size;    /* of bytes */
     int *by_name;   /* children: each node's range of them, sorted by name */
     int *by_node;   /* the same, sorted by the nodes they lead to */
+    int spare;      /* the first of the nodes, behind the file's own, that nothing leads to yet */
+    char *added;    /* names that the file does not have */
+    size_t added_size;
 } file_graph;
 
 /* Parses the message, whose bytes it takes; `path` is for messages. false, with ED_DATA_LOSS and
@@ -57,6 +60,20 @@ int objects_slot(const file_graph *f, int node, int of, const char *name);
  * is none, or if memory is short (an error is kept). */
 int objects_at(const file_graph *f, const char *path);
 int objects_live_at(const graph *g, const char *path);
+
+/* The last node of the program that the names of a path lead to; -1 if memory is short. *rest is
+ * the path from there on, NULL if nothing is left. */
+int objects_live_before(const graph *g, const char *path, const char **rest);
+
+/*
+ * Names that a file does not have, for values that have other names in the program. objects_room
+ * makes room for so many nodes and bytes of paths, once and before n_nodes is used; objects_spare
+ * takes a new node; objects_link lets a path lead from a node to another one, by new nodes where
+ * it leads nowhere. false if memory is short.
+ */
+bool objects_room(file_graph *f, int nodes, size_t bytes);
+int objects_spare(file_graph *f);
+bool objects_link(file_graph *f, int from, const char *path, int to);
 
 /* The key of the node's value, NULL if it has none. */
 const char *objects_key(const file_graph *f, int node);

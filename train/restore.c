@@ -35,6 +35,7 @@ typedef struct restore {
     ed_tensor **values; /* for each node of the program: its new value */
     io_buffer unfit;    /* lines: values of another dtype or shape */
     bool strict, named; /* named: matched by the variables' names, as the file has no graph */
+    bool linked;        /* names were added to the file's graph */
 
     bool *waits; /* for each node of the program: the file has values that wait for the object */
     trail *trails;
@@ -524,37 +525,90 @@ static void match_names(restore *s)
 
 /* ---- The whole restore ----------------------------------------------------------------------- */
 
-static bool rename_one(restore *s, const char *here, const char *there)
+/* Before all else, `renames` matches what the program has already. What it does not have yet, of
+ * layers that were never called, gets its name in the file's graph once all else is matched, and
+ * then waits there as if the file had it. */
+static bool check_renames(const restore *s)
 {
-    const file_graph *f = &s->r->file;
-    int live = objects_live_at(&s->g, here);
-    int at = s->named ? objects_child(f, 0, there) : objects_at(f, there);
-    if (live < 0 || at < 0) {
-        if (!ed_failed())
-            ed_fail(ED_NOT_FOUND, "restore: %s: renames: %s not found in the %s", s->r->source.path,
-                    live < 0 ? here : there, live < 0 ? "program" : "file");
-        return false;
+    const ed_strings renames = s->options->renames;
+    for (int64_t i = 0; i < renames.count; i++)
+        if (!renames.values || !renames.values[i])
+            return ed_fail(ED_INVALID_ARGUMENT, "restore: renames: a string is NULL");
+    if (renames.count % 2)
+        return ed_fail(ED_INVALID_ARGUMENT, "restore: renames must be pairs of paths");
+    return true;
+}
+
+static bool room_for_renames(restore *s)
+{
+    const ed_strings renames = s->options->renames;
+    size_t nodes = 0, bytes = 0;
+    for (int64_t i = 0; i + 1 < renames.count; i += 2) {
+        const char *path = renames.values[i];
+        bytes += strlen(path) + 1;
+        nodes += 2;
+        for (; *path; path++) nodes += *path == '/';
     }
+    if (nodes > 1 << 28)
+        return ed_fail(ED_OUT_OF_RANGE, "restore: renames have more than 2^28 parts");
+    return !nodes || objects_room(&s->r->file, (int)nodes, bytes);
+}
+
+static bool not_found(const restore *s, const char *name, const char *where)
+{
+    if (!ed_failed())
+        ed_fail(ED_NOT_FOUND, "restore: %s: renames: %s not found in the %s", s->r->source.path,
+                name, where);
+    return false;
+}
+
+static bool duplicate(const restore *s, const char *here, const char *there)
+{
+    return ed_fail(ED_INVALID_ARGUMENT, "restore: %s: renames: duplicate %s or %s",
+                   s->r->source.path, here, there);
+}
+
+static bool is_repeated(ed_strings renames, int64_t i)
+{
+    for (int64_t j = 0; j < i; j += 2)
+        if (!strcmp(renames.values[j], renames.values[i]) ||
+            !strcmp(renames.values[j + 1], renames.values[i + 1]))
+            return true;
+    return false;
+}
+
+/* The value, or all values of the object, will be created below a layer that was never called. */
+static bool rename_later(restore *s, const char *here, const char *there, int at)
+{
+    const char *rest;
+    int live = objects_live_before(&s->g, here, &rest);
+    if (live < 0 || !rest || !s->g.nodes[live].open) return not_found(s, here, "program");
+    if (s->m.live_of[at] >= 0) return duplicate(s, here, there);
+    if (s->m.file_of[live] < 0) match_bind(&s->m, live, objects_spare(&s->r->file));
+    s->linked = true;
+    return objects_link(&s->r->file, s->m.file_of[live], rest, at);
+}
+
+static bool rename_one(restore *s, int64_t i, bool later)
+{
+    const char *here = s->options->renames.values[i], *there = s->options->renames.values[i + 1];
+    int live = objects_live_at(&s->g, here);
+    if ((live < 0) != later) return !ed_failed();
+    int at = s->named ? objects_child(&s->r->file, 0, there) : objects_at(&s->r->file, there);
+    if (at < 0) return not_found(s, there, "file");
+    if (later && is_repeated(s->options->renames, i)) return duplicate(s, here, there);
+    if (later) return rename_later(s, here, there, at);
     if (s->named)
         bind_name(s, live, at);
     else
         match_bind(&s->m, live, at);
-    if (s->m.file_of[live] == at) return true;
-    ed_fail(ED_INVALID_ARGUMENT, "restore: %s: renames: duplicate %s or %s", s->r->source.path,
-            here, there);
-    return false;
+    return s->m.file_of[live] == at || duplicate(s, here, there);
 }
 
-static bool rename_all(restore *s)
+static bool rename_all(restore *s, bool later)
 {
-    const ed_strings renames = s->options->renames;
-    for (int64_t i = 0; i + 1 < renames.count; i += 2) {
-        if (!renames.values || !renames.values[i] || !renames.values[i + 1])
-            return ed_fail(ED_INVALID_ARGUMENT, "restore: renames: a string is NULL");
-        if (!rename_one(s, renames.values[i], renames.values[i + 1])) return false;
-    }
-    if (renames.count % 2)
-        return ed_fail(ED_INVALID_ARGUMENT, "restore: renames must be pairs of paths");
+    for (int64_t i = 0; i + 1 < s->options->renames.count; i += 2)
+        if (!rename_one(s, i, later)) return false;
     return true;
 }
 
@@ -570,7 +624,7 @@ static bool read_graph(restore *s)
         io_buffer_free(&message);
         return false;
     }
-    if (!objects_read(&r->file, &message, r->source.path)) return false;
+    if (!objects_read(&r->file, &message, r->source.path) || !room_for_renames(s)) return false;
     size_t n = (size_t)r->file.n_nodes;
     r->states = memory_zalloc(n * sizeof *r->states);
     r->names = memory_zalloc(n * sizeof *r->names);
@@ -580,14 +634,14 @@ static bool read_graph(restore *s)
 
 static bool find_all(restore *s)
 {
-    if (!rename_all(s)) return false;
+    if (!rename_all(s, false)) return false;
     match_bind(&s->m, 0, 0);
     if (s->named)
         match_names(s);
     else
         match_all(&s->m);
-    if (!look_at_program(s) || !look_at_kinds(s) || (!s->named && !look_at_waiting(s)))
-        return false;
+    if (!rename_all(s, true) || !look_at_program(s) || !look_at_kinds(s)) return false;
+    if ((!s->named || s->linked) && !look_at_waiting(s)) return false;
     return look_at_rest(s);
 }
 
@@ -665,7 +719,8 @@ ed_restoration *checkpoint_restore(ed_checkpoint *checkpoint, const char *who, c
     s.file = file;
     s.r = file ? scope_give(restoration_new(path, s.strict)) : NULL;
     memory_free(prefix);
-    bool ok = s.r && read_graph(&s) && checkpoint_graph(checkpoint, !reading, &s.g);
+    bool ok =
+        s.r && check_renames(&s) && read_graph(&s) && checkpoint_graph(checkpoint, !reading, &s.g);
     if (ok) {
         ok = restore_run(&s, who);
         graph_free(&s.g);

@@ -95,7 +95,8 @@ typedef struct ed_restore_options {
                            rest is left unchanged. Not given: all */
     ed_strings skip; /* patterns of paths to leave unchanged */
     ed_strings
-        renames; /* pairs, path in the program and in the file: "model/encoder", "net/base" */
+        renames; /* pairs, path in the program and in the file: "model/encoder", "net/base". The one
+                    in the program may lead to what a layer will create at its first call */
 } ed_restore_options;
 
 /*
