@@ -103,14 +103,23 @@ bool metric_infer(ed_call *call)
                         text_of_tensor(call->inputs[0]).s, text_of_tensor(call->inputs[1]).s);
 }
 
+/* [...], and the same or [..., 1]. */
+static bool is_squeezed(const ed_tensor *x, const ed_tensor *y)
+{
+    return (y->rank == x->rank || (y->rank == x->rank + 1 && y->shape[x->rank] == 1)) &&
+           !memcmp(x->shape, y->shape, (size_t)x->rank * sizeof *x->shape);
+}
+
 bool metric_infer_same_shape(ed_call *call)
 {
     const ed_tensor *labels = call->inputs[2], *predictions = call->inputs[3];
     if (!metric_infer(call)) return false;
-    if (tensor_same_shape(labels, predictions)) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                        "labels are %s, predictions are %s; they must have the same shape",
-                        text_of_tensor(labels).s, text_of_tensor(predictions).s);
+    if (is_squeezed(labels, predictions) || is_squeezed(predictions, labels)) return true;
+    return ed_call_fail(
+        call, ED_INVALID_ARGUMENT,
+        "labels are %s, predictions are %s; they must have the same shape, but for a "
+        "last dimension of 1",
+        text_of_tensor(labels).s, text_of_tensor(predictions).s);
 }
 
 static bool reset_kernel(ed_call *call)

@@ -64,7 +64,8 @@ void *metric_make(const ed_kind *kind, const void *options);
 /* For infer: checks that total and count are scalars; false, with an error, if not. */
 bool metric_infer(ed_call *call);
 
-/* The same, and that labels and predictions have the same shape. */
+/* The same, and that labels and predictions have the same shape; or one of them [..., 1], where the
+ * other one has [...], which Keras squeezes. */
 bool metric_infer_same_shape(ed_call *call);
 
 /* For kernels, last: total += sum, count += n. ED_OUT_OF_RANGE if the count would overflow. */

@@ -46,7 +46,8 @@ METRIC_OP(
     .operands = {METRIC_OPERANDS, {"labels", ED_SET_ALL, 'L'}, {"predictions", ED_SET_ALL, 'P'}},
     .infer = metric_infer_same_shape, .kernel = accuracy_kernel, .reference = accuracy_reference,
     .samples = ED_SAMPLES(METRIC_SAMPLE(ED_SAMPLE_IN(1, 1, 4, 2), ED_SAMPLE_IN(1, 1, 4, 2)),
-                          METRIC_SAMPLE(ED_SAMPLE_IN(0, 3, 25), ED_SAMPLE_IN(0, 3, 25))));
+                          METRIC_SAMPLE(ED_SAMPLE_IN(0, 3, 25), ED_SAMPLE_IN(0, 3, 25)),
+                          METRIC_SAMPLE(ED_SAMPLE_IN(0, 2, 7, 1), ED_SAMPLE_IN(0, 2, 7))));
 
 METRIC(accuracy, ACCURACY, 0, "the share of elements where label == prediction")
 

@@ -539,7 +539,8 @@ ED_OPTIONS(ed_metric_mean_options, ED_METRIC_MEAN_OPTIONS);
                     ed_metric_mean_options, __VA_ARGS__)
 ed_metric *ed_metric_mean_with(const ed_metric_mean_options *options);
 
-/* The share of elements with label == prediction; both have the same shape. Any dtypes. */
+/* The share of elements with label == prediction; both have the same shape, but one may be
+ * [..., 1] where the other one is [...]. Any dtypes. */
 #define ED_METRIC_ACCURACY_OPTIONS(FIELD, T) ED_METRIC_COMMON(FIELD, T)
 ED_OPTIONS(ed_metric_accuracy_options, ED_METRIC_ACCURACY_OPTIONS);
 #define ed_metric_accuracy(...)                                                                    \

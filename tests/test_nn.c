@@ -882,6 +882,18 @@ static void test_metrics(void **state)
     assert_true(ed_metric_compare(accuracy, ed_constant(((float[]){0.5f}), ED_SHAPE(1)),
                                   ed_constant(((float[]){0.5f}), ED_SHAPE(1))));
     assert_true(fabs(ed_metric_result(accuracy) - 0.6) < 1e-12);
+    assert_true(ed_metric_reset(accuracy));
+    assert_true(ed_metric_compare(accuracy, ed_reshape(a, ED_SHAPE(4, 1)), b));
+    assert_true(ed_metric_result(accuracy) == 0.5);
+    assert_true(ed_metric_compare(accuracy, ed_reshape(a, ED_SHAPE(2, 2)),
+                                  ed_reshape(b, ED_SHAPE(2, 2, 1))));
+    assert_true(ed_metric_result(accuracy) == 0.5);
+    assert_true(ed_metric_compare(accuracy, ed_scalar(1), ed_ones(ED_SHAPE(1))));
+    assert_fine();
+    assert_false(ed_metric_compare(accuracy, a, ed_reshape(b, ED_SHAPE(4, 1, 1))));
+    assert_error("must have the same shape, but for a last dimension of 1");
+    assert_false(ed_metric_compare(accuracy, a, ed_reshape(b, ED_SHAPE(1, 4))));
+    assert_error("int64[4], predictions are int64[1, 4]");
     ed_tensor *logits = ed_constant(((float[]){0, 2, 1, 5, 5, 1, NAN, 0, 1}), ED_SHAPE(3, 3));
     ed_tensor *labels = ed_constant(((int32_t[]){1, 0, 2}), ED_SHAPE(3));
     assert_true(ed_metric_compare(sparse, labels, logits));
