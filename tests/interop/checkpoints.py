@@ -123,6 +123,44 @@ def tensorflow_to_eddy():
         assert "bytes" in refused("read-tree", fewer, path_of("tf", "written"))
 
 
+def shards_of(path):
+    return sorted(name.removeprefix(path) for name in glob.glob(path + ".data-*"))
+
+
+def overwritten():
+    """One name written several times. Eddy's bundles then have one data file and two in turn."""
+    shards = {1: [".data-00000-of-00001"], 2: [".data-00000-of-00002", ".data-00001-of-00002"]}
+
+    def read_by_tensorflow(path, seed):
+        tree = Tree()
+        tf.train.Checkpoint(**tree.objects).read(path).assert_consumed()
+        tree.check(seed)
+        tf.train.load_checkpoint(path).get_variable_to_shape_map()
+
+    for times in 1, 2, 3, 4, 7:
+        with check(f"overwritten: written {times} times by Eddy, TensorFlow reads, assert_consumed"):
+            path = path_of("eddy", f"rewritten-{times}")
+            eddy("rewrite", Tree().write_list(), path, times)
+            assert shards_of(path) == shards[2 - times % 2], shards_of(path)
+            read_by_tensorflow(path, 1000 + times)
+    with check("overwritten: by Eddy and TensorFlow in turn, each reads what the other wrote last"):
+        path, tree = path_of("eddy", "in-turn"), Tree()
+        for round in 1, 2, 3:
+            tree.fill(1000 + 10 * round)
+            tf.train.Checkpoint(**tree.objects).write(path)
+            eddy("read-tree", write_list(tree.specimens(1000 + 10 * round), tree.joins), path)
+            eddy("rewrite", tree.write_list(), path, round)
+            read_by_tensorflow(path, 1000 + round)
+    with check("overwritten: data of the bundle before, left by a program that was killed, changes nothing"):
+        path, left = path_of("eddy", "left"), path_of("eddy", "left.data-00000-of-00001")
+        eddy("rewrite", Tree().write_list(), path, 1)
+        shutil.copy(left, left + ".kept")
+        eddy("rewrite", Tree().write_list(), path, 1)
+        shutil.move(left + ".kept", left)
+        assert shards_of(path) == shards[1] + shards[2], shards_of(path)
+        read_by_tensorflow(path, 1001)
+
+
 def savers():
     """By names: variables of TensorFlow 1, whose checkpoints have no object graph."""
     specimens = [Specimen(1, "float32", (3, 4), ("scope", "w")), Specimen(2, "float64", (4,), ("scope", "b")),
@@ -208,6 +246,7 @@ def managers():
 def run():
     with part("checkpoints from Eddy to TensorFlow"):
         eddy_to_tensorflow()
+        overwritten()
     with part("checkpoints from TensorFlow to Eddy"):
         tensorflow_to_eddy()
         savers()

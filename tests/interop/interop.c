@@ -455,6 +455,19 @@ static void write_tree(char **args)
     save_tree(args, false);
 }
 
+/* rewrite LIST PATH TIMES: writes it so often under one name, the values being those of rounds 1, 2,
+ * ... */
+static void rewrite(char **args)
+{
+    specimens *list = read_list(args[0]);
+    branch *root = tree_of(list);
+    ed_checkpoint *checkpoint = checkpoint_of(root, NULL);
+    for (int i = 1; i <= atoi(args[2]); i++) {
+        fill_tree(root, list, i);
+        made(ed_checkpoint_write(checkpoint, args[1]));
+    }
+}
+
 /* restore LIST PATH [name here, name there]... / read-tree the same; no objects may be left out. */
 static void restore_tree(char **args, bool counted)
 {
@@ -602,9 +615,11 @@ static const struct {
     void (*run)(char **args);
     int args; /* at least */
 } commands[] = {
-    {"write", write_archive, 3}, {"compare", compare_archive, 3}, {"contents", contents, 1},
-    {"save", save, 2},           {"write-tree", write_tree, 2},   {"restore", restore, 2},
-    {"read-tree", read_tree, 2}, {"manage", manage, 4},           {"train", train, 4},
+    {"write", write_archive, 3},   {"compare", compare_archive, 3},
+    {"contents", contents, 1},     {"save", save, 2},
+    {"write-tree", write_tree, 2}, {"rewrite", rewrite, 3},
+    {"restore", restore, 2},       {"read-tree", read_tree, 2},
+    {"manage", manage, 4},         {"train", train, 4},
     {"go-on", go_on, 4},
 };
 
