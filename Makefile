@@ -141,7 +141,7 @@ help:
 	@echo 'make fuzz [SECONDS=600]   readers of files against damaged ones, Lua against any calls, by clang with its libFuzzer'
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
-	@echo 'make check                layout, includes, exported names, mistakes that must not compile, programs against an installation, by hand and by CMake'
+	@echo 'make check                layout, includes, exported names, comments of public declarations (with doxygen), mistakes that must not compile, programs against an installation, by hand and by CMake'
 	@echo 'make doc                  HTML and man pages of the public headers, by doxygen; make install then installs them'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt; install-strip: without debug information'
 	@echo 'settings: CC CXX OPT SAN=address,undefined HARD=1 LZMA=0 BZIP2=0 ISAS=baseline ONLY=test_ops EMULATOR V=1 BUILD PREFIX PEERS SECONDS'
@@ -391,6 +391,7 @@ check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES)
 	$(Q)CC='$(CC)' tools/check_mistakes.sh $(OBJ)/include
 	$(Q)CC='$(CC)' CXX='$(CXX)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 	$(Q)tools/check_cmake.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
+	$(Q)if command -v doxygen > /dev/null; then $(MAKE) doc > /dev/null && ! sed 's/^/check: /' $(DOC)/warnings | grep .; fi
 
 # Where things go, as words of the shell.
 AT         := '$(DESTDIR)$(PREFIX)'

@@ -97,8 +97,8 @@ const char *ed_archive_metadata(const ed_archive *archive, const char *key);
 
 /* Pairs of name and tensor: ED_NAMED("kernel", kernel, "bias", bias). */
 typedef struct ed_named {
-    const void *const *values;
-    int64_t count; /* of names and tensors together */
+    const void *const *values; /* a name, its tensor, the next name, ... */
+    int64_t count;             /* of names and tensors together */
 } ed_named;
 #define ED_NAMED(...)                                                                              \
     ((ed_named){(const void *const[]){NULL, __VA_ARGS__} + 1,                                      \

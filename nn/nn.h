@@ -419,10 +419,10 @@ ed_layer *ed_layer_sequential_of(const char *name, ed_layer *const *layers, int6
 
 /* One call of a layer: what `build` and `forward` get. */
 typedef struct ed_layer_call {
-    int n_inputs, n_outputs;
-    ed_tensor *const *inputs; /* at least one; none is NULL */
-    ed_tensor *const *masks;  /* one for each input; NULL: no mask */
-    bool training;
+    int n_inputs, n_outputs;             /* the number of inputs, and of outputs so far */
+    ed_tensor *const *inputs;            /* at least one; none is NULL */
+    ed_tensor *const *masks;             /* one for each input; NULL: no mask */
+    bool training;                       /* as ed_forward was given it */
     ed_tensor **outputs, **output_masks; /* filled by ed_layer_return */
     int capacity_;                       /* of ed_layer_return */
     ed_tensor *some_[2];
@@ -438,16 +438,16 @@ bool ed_layer_return_mask(ed_layer_call *call, int output, ed_tensor *mask);
 /* A random input for the tests of a layer: floats uniform in -1..1, or, if below is not 0, integers
  * in 0..below - 1. */
 typedef struct ed_layer_input {
-    int rank;
-    int64_t shape[ED_MAX_RANK];
-    int64_t below;
+    int rank;                   /* of the input */
+    int64_t shape[ED_MAX_RANK]; /* its sizes */
+    int64_t below;              /* 0: floats */
 } ed_layer_input;
 
 /* Options and inputs with which the tests call a layer. */
 typedef struct ed_layer_sample {
-    const void *options; /* NULL: the defaults */
-    ed_layer_input inputs[4];
-    int n_inputs; /* 0 ends the array of samples */
+    const void *options;      /* NULL: the defaults */
+    ed_layer_input inputs[4]; /* as many as n_inputs says */
+    int n_inputs;             /* 0 ends the array of samples */
 } ed_layer_sample;
 
 /*
@@ -459,7 +459,7 @@ typedef struct ed_layer_sample {
  * kind.make = ed_layer_make; ed_make creates a layer of it.
  */
 struct ed_layer_class {
-    ed_kind kind;
+    ed_kind kind;               /* its name, and for a kind with options their schema */
     size_t state_size;          /* bytes of each layer's state, all zero at first */
     int min_inputs, max_inputs; /* of a call; 0: 1; max_inputs -1: any number */
 

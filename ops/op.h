@@ -33,20 +33,21 @@ enum {
 /* An operand of an op. Operands of the same type letter must agree in dtype; letter 0 agrees with
  * none. */
 typedef struct ed_operand {
-    const char *name;
-    unsigned dtypes; /* a set of dtypes */
-    char type;       /* 'T', 'I', ... or 0 */
-    bool saved;      /* the gradient function gets its value */
-    bool writes;     /* it is a variable that the kernel changes; such operands come first */
-    bool optional;   /* it may be absent, and then all operands after it; these are optional too */
+    const char *name; /* as messages and bindings call it */
+    unsigned dtypes;  /* a set of dtypes */
+    char type;        /* 'T', 'I', ... or 0 */
+    bool saved;       /* the gradient function gets its value */
+    bool writes;      /* it is a variable that the kernel changes; such operands come first */
+    bool optional;    /* it may be absent, with all operands after it, which are optional too */
 } ed_operand;
 
 /* A result of an op: .results = ED_RESULTS({.name = "y"}, {.name = "mean", .saved = true}). */
 typedef struct ed_result {
-    const char *name;
-    bool saved; /* the gradient function gets its value */
+    const char *name; /* as bindings call it */
+    bool saved;       /* the gradient function gets its value */
 } ed_result;
 
+/* The results of a definition / of one without any. */
 #define ED_RESULTS(...) ((const ed_result[]){__VA_ARGS__, {0}})
 #define ED_NO_RESULTS   ((const ed_result[]){{0}})
 
@@ -57,9 +58,9 @@ typedef struct ed_op ed_op;
 
 /* One call on its way through the dispatcher. */
 typedef struct ed_call {
-    const ed_op *op;
-    const void *attrs; /* never NULL for an op that has attributes */
-    int n_inputs, n_outputs;
+    const ed_op *op;            /* the definition */
+    const void *attrs;          /* never NULL for an op that has attributes */
+    int n_inputs, n_outputs;    /* how many there are */
     ed_tensor *const *operands; /* as the caller gave them: variables and plain numbers */
     ed_tensor **inputs;         /* values: no variables, no weak numbers */
     ed_tensor **outputs;        /* made by infer */
@@ -124,26 +125,26 @@ bool ed_call_replace(ed_call *call, int i, ed_tensor *value);
  * outputs, so that a tape can record it in turn.
  */
 typedef struct ed_gradient_call {
-    const ed_op *op;
-    const void *attrs;
-    int n_inputs, n_outputs;
+    const ed_op *op;           /* the definition */
+    const void *attrs;         /* those of the call */
+    int n_inputs, n_outputs;   /* how many there are */
     ed_tensor *const *inputs;  /* those that are `saved`; others NULL */
     ed_tensor *const *outputs; /* likewise */
     ed_tensor *const *dy; /* one an output; NULL where nothing flows back (never for an only one) */
-    ed_tensor **dx;
-    const bool *needs;
-    const ed_ints *shapes; /* of the inputs */
-    const ed_dtype *dtypes;
+    ed_tensor **dx;       /* one an input: the results, NULL at first */
+    const bool *needs;    /* whether the gradient by an input is wanted */
+    const ed_ints *shapes;  /* of the inputs */
+    const ed_dtype *dtypes; /* of the inputs */
 } ed_gradient_call;
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
 /* How the checks make an operand: shape, and values drawn evenly from low..high. */
 typedef struct ed_sample_input {
-    bool given;
-    int rank;
-    int64_t shape[ED_MAX_RANK];
-    double low, high;
+    bool given;                 /* false ends the operands */
+    int rank;                   /* of the operand */
+    int64_t shape[ED_MAX_RANK]; /* its sizes */
+    double low, high;           /* the range of its values */
     bool distinct; /* no two closer than a tenth of the mean distance: for ops that compare */
 } ed_sample_input;
 
@@ -205,17 +206,17 @@ enum {
 
 /* One definition: its signature, attributes, functions and samples. */
 struct ed_op {
-    const char *name;
-    const char *doc; /* one line of maths or effect */
-    ed_operand operands[ED_MAX_OPERANDS];
-    const ed_result *results; /* ED_RESULTS; NULL: one, which is not saved */
-    unsigned flags;
+    const char *name;                     /* as messages, listeners and bindings call it */
+    const char *doc;                      /* one line of maths or effect */
+    ed_operand operands[ED_MAX_OPERANDS]; /* up to one without a name */
+    const ed_result *results;             /* ED_RESULTS; NULL: one, which is not saved */
+    unsigned flags;                       /* ED_OP_CONTIGUOUS | ..., or 0 */
 
     /* The attributes, one plain C structure: where its fields lie (tensor/schema.h), for checks,
      * bindings, help and copies. */
     const ed_field *attrs; /* ended by a NULL name; NULL for none */
-    size_t attrs_size;
-    const void *defaults; /* what NULL attributes mean; NULL: all zero, of up to 512 bytes */
+    size_t attrs_size;     /* bytes of the structure */
+    const void *defaults;  /* what NULL attributes mean; NULL: all zero, of up to 512 bytes */
 
     /* Checks shapes and attributes and makes the outputs; false with an error kept. */
     bool (*infer)(ed_call *call);
@@ -233,17 +234,17 @@ struct ed_op {
     /* Exactly one of both, but for a composition: how to differentiate, or why that makes no
      * sense. */
     bool (*gradient)(const ed_gradient_call *call);
-    const char *no_gradient;
+    const char *no_gradient; /* a sentence's end: "it updates a metric" */
 
     /*
      * The same by plain loops in float64, for the checks: all inputs are contiguous float64
      * (integers and bools too), and so are the outputs, already made. The plan is infer's.
      */
     bool (*reference)(const ed_call *call);
-    const void *extra; /* what a kernel that serves several ops needs to know of this one */
-    const ed_sample *samples;
-    const double *kinks; /* where numeric differentiation must not be, ended by NaN */
-    double tolerance;    /* relative, of numeric against taped gradients; 0 means 1e-6 */
+    const void *extra;        /* what a kernel that serves several ops needs to know of this one */
+    const ed_sample *samples; /* ED_SAMPLES */
+    const double *kinks;      /* where numeric differentiation must not be, ended by NaN */
+    double tolerance;         /* relative, of numeric against taped gradients; 0 means 1e-6 */
 };
 
 /* ---- The dispatcher and the table ------------------------------------------------------------ */

@@ -61,16 +61,17 @@ typedef struct ed_draw {
 
 /* A counted array of objects. Read during the call only. */
 typedef struct ed_objects {
-    void *const *values;
-    int64_t count;
+    void *const *values; /* the objects */
+    int64_t count;       /* how many there are */
 } ed_objects;
 
 /* What a value must be. Numbers (of lists: each): low and high, in or out. */
 typedef struct ed_limits {
-    bool bounded, above_low, below_high; /* low < x rather than low <= x; likewise high */
-    double low, high;
-    const char *const *words; /* of a choice; ended by NULL */
-    const char *otherwise;    /* of an object: what NULL stands for, a kind of the family by name */
+    bool bounded;               /* whether low and high count */
+    bool above_low, below_high; /* low < x rather than low <= x; likewise high */
+    double low, high;           /* the bounds */
+    const char *const *words;   /* of a choice; ended by NULL */
+    const char *otherwise; /* of an object: what NULL stands for, a kind of the family by name */
 } ed_limits;
 
 /* Limits of a field: none; numbers that are finite, from `least` on, above `below`, from `least` to
@@ -115,11 +116,11 @@ typedef struct ed_limits {
 
 /* An option: one line of a list, as the schema has it. */
 typedef struct ed_field {
-    const char *name;
-    ed_field_type type;
-    size_t offset;
-    const char *doc;
-    ed_limits limits;
+    const char *name;   /* as in the structure */
+    ed_field_type type; /* of the value */
+    size_t offset;      /* in the structure, in bytes */
+    const char *doc;    /* what it means, in a few words */
+    ed_limits limits;   /* what it may be */
 } ed_field;
 
 /* Where the field lies in a structure of options. */
@@ -234,13 +235,13 @@ struct ed_options_have_names;
  * library and of programs (ed_kind_register) are alike.
  */
 typedef struct ed_kind {
-    const char *family; /* "layer", "optimizer", "initializer", "metric", ... */
-    const char *name;
+    const char *family;     /* "layer", "optimizer", "initializer", "metric", ... */
+    const char *name;       /* of the kind: "dense" */
     const char *doc;        /* one line */
     const ed_field *fields; /* NULL: none */
-    size_t options_size;
-    const void *defaults; /* a complete structure of options */
-    int required;         /* the first so many options have no default: they are arguments */
+    size_t options_size;    /* bytes of the structure of options */
+    const void *defaults;   /* a complete structure of options */
+    int required;           /* the first so many options have no default: they are arguments */
 
     /* A new object, in the scope; the options are complete and within their limits. NULL, with an
      * error, on failure. */

@@ -102,7 +102,7 @@ void ed_set_warning_handler(void (*handler)(const char *message, void *user), vo
 
 /* A scope that is open; see ED_SCOPE below. */
 typedef struct ed_scope {
-    uint32_t depth;
+    uint32_t depth; /* counted from 1; 0: it was closed */
 } ed_scope;
 
 /* Opens a scope. ED_SCOPE opens and closes one. */

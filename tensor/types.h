@@ -18,15 +18,16 @@
  * address of an argument. What an argument points to lives as long as the call.
  */
 typedef struct ed_place {
-    const char *file;
+    const char *file;     /* the source's name */
     const char *function; /* NULL: not known */
-    int line;
+    int line;             /* counted from 1 */
 } ed_place;
 
 /* The place of the call that this thread is in; NULL: not known. Languages that know theirs set it
  * around a call, and set it back. */
 extern __thread const ed_place *ed_here __attribute__((tls_model("initial-exec")));
 
+/* The call, with ed_here set to where it stands for as long as it lasts. */
 #if defined(EDDY_NO_PLACES) || defined(__cplusplus)
 #define ED_AT(call) call
 #else
@@ -95,8 +96,8 @@ bool ed_dtype_holds(ed_dtype dtype, double number);
 /* A counted array of integers; values == NULL means "not given". Read during the call only, never
  * kept. */
 typedef struct ed_ints {
-    const int64_t *values;
-    int64_t count;
+    const int64_t *values; /* the integers */
+    int64_t count;         /* how many there are */
 } ed_ints;
 
 /* ED_INTS(2, 3), and the same under the names that say what is meant: ED_SHAPE(2, 3), ED_AXES(-1);

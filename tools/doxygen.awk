@@ -6,6 +6,19 @@ function escape(s) {
     gsub(/[<>@#&"]/, "\\\\&", s)
     return s
 }
+# `int a, b; what they are` as a line for each: the comment is that of both.
+function each_alone(    what, names, n, i, type) {
+    what = $0
+    sub(/^[^;]*;/, "", what)
+    if (what !~ /\*\//) what = what " */"
+    type = $0
+    sub(/;.*/, "", type)
+    n = split(type, names, /, /)
+    match(names[1], /^ +([a-z_0-9]+ )+/)
+    type = substr(names[1], 1, RLENGTH)
+    for (i = 1; i < n; i++) print (i > 1 ? type : "") names[i] ";" what
+    sub(/^[^;]*;/, type names[n] ";")
+}
 FNR == 1 { comment = above = ""; inside = depth = open = file = 0 }
 /^\/\* clang-format/ || /^#pragma/ { next }
 /^\/\* ---- / { print; above = ""; next }
@@ -27,6 +40,9 @@ inside {
 }
 /^ *$/ && !depth { above = "" }
 
+# An option list's structure on two lines.
+/^ED_OPTIONS\(/ && !/;/ { line = $0; getline; sub(/^ +/, " "); $0 = line $0 }
+
 # A declaration below another one.
 /^(#define |[a-z])/ && !depth && !open && above != "" { if (any++) print above " */" }
 above == "" { any = 0 }
@@ -34,6 +50,7 @@ above == "" { any = 0 }
     sub(/^ED_OPTIONS\(/, "typedef struct ")
     if (sub(/^typedef struct [a-z0-9_]+, [A-Z0-9_]+\);/, "&")) sub(/, [A-Z0-9_]+\);/, ";")
     if (!/^#/ && !/\\$/) sub(/ \/\* /, " /**< ")
+    if (depth && /^ +[a-z_0-9]+( [a-z_0-9]+)* [^;()]*, [^;()]*; +\/\*\*</) each_alone()
     code = $0
     gsub(/\/\*.*\*\//, "", code)
     depth += gsub(/\{/, "{", code) - gsub(/\}/, "}", code)

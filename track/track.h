@@ -32,9 +32,9 @@ typedef struct ed_trackable ed_trackable;
 
 /* A kind of trackable. */
 typedef struct ed_trackable_class {
-    const char *name; /* of the kind, for error messages */
-    void (*track)(void *self, ed_tracker *tracker);
-    void (*destroy)(void *self); /* called when the object goes; may be NULL */
+    const char *name;                               /* of the kind, for error messages */
+    void (*track)(void *self, ed_tracker *tracker); /* names the children and values */
+    void (*destroy)(void *self);                    /* called when the object goes; may be NULL */
 } ed_trackable_class;
 
 /* An object that stands for the caller's own structure, which must live as long as the object. On
@@ -65,12 +65,13 @@ void ed_track_float64(ed_tracker *tracker, const char *name, double *value);
  * everything in a checkpoint was found valid. Files may have the value in another numeric dtype.
  */
 typedef struct ed_state {
-    ed_dtype dtype;
-    int64_t count;
-    void (*get)(const void *self, void *elements);
-    const char *(*refuses)(const void *self, const void *elements);
-    void (*set)(void *self, const void *elements);
-    ed_dtype restored; /* of the elements that `refuses` and `set` get; 0: dtype */
+    ed_dtype dtype;                                /* of the elements */
+    int64_t count;                                 /* of elements; -1: a scalar */
+    void (*get)(const void *self, void *elements); /* writes the elements */
+    const char *(*refuses)(const void *self,
+                           const void *elements);  /* why not; NULL: they are valid */
+    void (*set)(void *self, const void *elements); /* takes the elements */
+    ed_dtype restored;                             /* of what `refuses` and `set` get; 0: dtype */
 } ed_state;
 
 /* Names a value of `self` that the functions of `state` read and set. */

@@ -77,8 +77,8 @@ const char *ed_latest_checkpoint(const char *folder);
 
 /* A counted array of strings. */
 typedef struct ed_strings {
-    const char *const *values;
-    int64_t count;
+    const char *const *values; /* the strings */
+    int64_t count;             /* how many there are */
 } ed_strings;
 
 /* Such an array in place: ED_STRINGS("model*", "step"). */
@@ -172,7 +172,7 @@ typedef struct ed_checkpoint_manager_options {
     int64_t checkpoint_interval;    /* steps between saves; requires step_counter */
     ed_best best;                   /* the one with the best metric is kept too */
     bool (*initialize)(void *user); /* called if there is nothing to restore; false: it failed */
-    void *user;
+    void *user;                     /* given to `initialize` */
 } ed_checkpoint_manager_options;
 
 /*
