@@ -1472,6 +1472,11 @@ inline layer sequential(const std::vector<layer> &chain, const detail::text &nam
 }
 } // namespace layers
 
+namespace detail
+{
+template <class T> struct layer_functions;
+}
+
 /* One call of a custom layer. */
 class layer_call
 {
@@ -1482,16 +1487,19 @@ class layer_call
     tensor mask(int i = 0) const { return tensor(call_->masks[i]); }
     bool training() const { return call_->training; }
 
+    /* From `forward` or `outputs`: the mask of an output, which the layer behind it gets. */
+    void return_mask(const tensor &mask, int output = 0) const
+    {
+        masks_.emplace_back(output, mask);
+    }
+
   private:
+    template <class T> friend struct detail::layer_functions;
     const ed_layer_call *call_;
+    mutable std::vector<std::pair<int, tensor>> masks_;
 };
 
 EDDY_OPTIONS(weight_options, ED_WEIGHT_OPTIONS)
-
-namespace detail
-{
-template <class T> struct layer_functions;
-}
 
 /*
  * A layer of the program's own: a class that derives from this one, of which make_layer<T>(...)
@@ -1576,10 +1584,13 @@ template <class T> struct layer_functions {
     static bool forward(ed_layer *self, ed_layer_call *call)
     {
         return guarded(false, [&] {
-            const list outputs = state(self)->outputs(layer_call(call));
+            const layer_call this_call(call);
+            const list outputs = state(self)->outputs(this_call);
             bool fine = static_cast<bool>(outputs);
             for (size_t i = 0; fine && i < outputs.size(); i++)
                 fine = ed_layer_return(call, returned(outputs[static_cast<int64_t>(i)]));
+            for (const auto &[output, mask] : this_call.masks_)
+                if (fine && !ed_layer_return_mask(call, output, returned(mask))) return false;
             return fine || (ed_fail(ED_INVALID_ARGUMENT, "%s: forward returned no tensor",
                                     ed_layer_name(self)),
                             false);
@@ -1854,6 +1865,16 @@ class archive : public detail::handle<ed_archive>
     {
         return detail::call(here, [&] { return ed_archive_verify(get(), i); });
     }
+    /* XXH3-128 of the tensor's bytes in the file, as 32 hexadecimal digits. */
+    std::string digest(int64_t i, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_archive_digest(get(), i); });
+    }
+    /* The string of a key in a safetensors file's metadata; "" if there is none. */
+    std::string metadata(const detail::text &key, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_archive_metadata(get(), key.get()); });
+    }
     int64_t find(const detail::text &name) const { return ed_archive_find(get(), name.get()); }
     tensor operator[](const detail::text &name) const
     {
@@ -1889,6 +1910,108 @@ std::string to_json(const detail::handle<T> &object, detail::place here = EDDY_H
 {
     return detail::call(here, [&] { return ed_to_json(object); });
 }
+
+namespace detail
+{
+
+/* What JSON and schemas call the objects of a handle's type; nullptr: nothing. */
+template <class T> constexpr const char *family_of()
+{
+    if constexpr (std::is_same_v<T, layer>)
+        return "layer";
+    else if constexpr (std::is_same_v<T, optimizer>)
+        return "optimizer";
+    else if constexpr (std::is_same_v<T, initializer>)
+        return "initializer";
+    else if constexpr (std::is_same_v<T, metric>)
+        return "metric";
+    else
+        return nullptr;
+}
+
+inline void *object_from_json(const char *json, const char *family)
+{
+    void *object = ed_from_json(json);
+    const ed_kind *kind = object ? ed_kind_of(object) : nullptr;
+    if (!kind || !std::strcmp(kind->family, family)) return object;
+    return ed_fail(ED_INVALID_ARGUMENT, "from_json: expected the JSON of a %s, got: %s", family,
+                   kind->family);
+}
+
+} // namespace detail
+
+/* A new object from such JSON, of the type that is named: from_json<eddy::layer>(json). */
+template <class T> T from_json(const detail::text &json, detail::place here = EDDY_HERE)
+{
+    using object = std::remove_pointer_t<decltype(std::declval<T>().get())>;
+    static_assert(detail::family_of<T>(),
+                  "from_json makes layers, optimizers, initializers and metrics");
+    return detail::call(here, [&] {
+        return static_cast<object *>(detail::object_from_json(json.get(), detail::family_of<T>()));
+    });
+}
+
+/* ---- Listeners ------------------------------------------------------------------------------- */
+
+/* A call of an op, as a listener meets it; valid while it is notified. ops/op.h. */
+class op_call
+{
+  public:
+    explicit op_call(const ed_call *call) : call_(call) {}
+    const char *name() const { return call_->op->name; }
+    int inputs() const { return call_->n_inputs; }
+    tensor input(int i = 0) const { return tensor(call_->inputs[i]); }
+    /* None before the call. */
+    int outputs() const { return call_->n_outputs; }
+    tensor output(int i = 0) const { return tensor(call_->outputs[i]); }
+    const ed_call *get() const { return call_; }
+
+  private:
+    const ed_call *call_;
+};
+
+/*
+ * Who is notified of the calls of a thread, a profiler for instance: a class that derives from this
+ * one. It listens from start() to stop(), which the destructor calls too, in the thread of start().
+ * Ops that it calls fail.
+ */
+class listener
+{
+  public:
+    listener() = default;
+    listener(const listener &) = delete;
+    listener &operator=(const listener &) = delete;
+    virtual ~listener() { stop(); }
+
+    /* false, with an error, if it listens already. */
+    bool start(detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] { return ed_listen(&notified_.c); });
+    }
+    /* false, without an error, if it does not listen. */
+    bool stop() { return ed_unlisten(&notified_.c); }
+
+  protected:
+    virtual void before(const op_call &) {}
+    /* The call has succeeded; of one that fails there is none. */
+    virtual void after(const op_call &) {}
+
+  private:
+    struct notified {
+        ed_listener c;
+        listener *self;
+    };
+    static listener *self_of(ed_listener *c) { return reinterpret_cast<notified *>(c)->self; }
+    static void run_before(ed_listener *c, const ed_call *call)
+    {
+        detail::guarded(false, [&] { return self_of(c)->before(op_call(call)), true; });
+    }
+    static void run_after(ed_listener *c, const ed_call *call)
+    {
+        detail::guarded(false, [&] { return self_of(c)->after(op_call(call)), true; });
+    }
+    notified notified_ = {{run_before, run_after, nullptr, false, false}, this};
+};
 
 /* ---- Checkpoints ----------------------------------------------------------------------------- */
 
@@ -2028,11 +2151,13 @@ struct checkpoint_manager_options {
     detail::saved_object step_counter = nullptr; /* an int64 variable or trackable::counter */
     int64_t checkpoint_interval = 0;             /* steps between saves; takes step_counter */
     ed_best best = ED_BEST_NONE;                 /* the one with the best metric is kept too */
+    std::function<bool()> initialize = nullptr;  /* called if there is nothing to restore; false:
+                                                    it failed */
 };
 
 EDDY_OPTIONS(manager_save_options, ED_MANAGER_SAVE_OPTIONS)
 
-/* Keeps the newest checkpoints in a folder. */
+/* Keeps the newest checkpoints in a folder. It and its copies hold the function `initialize`. */
 class checkpoint_manager : public detail::handle<ed_checkpoint_manager>
 {
   public:
@@ -2040,16 +2165,8 @@ class checkpoint_manager : public detail::handle<ed_checkpoint_manager>
     checkpoint_manager(const checkpoint &checkpoint, const detail::text &folder,
                        const checkpoint_manager_options &options = {},
                        detail::place here = EDDY_HERE)
-        : checkpoint_manager(detail::call(here, [&] {
-              ed_checkpoint_manager_options o = {};
-              o.max_to_keep = options.max_to_keep;
-              o.keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours;
-              o.checkpoint_name = options.checkpoint_name.get();
-              o.step_counter = options.step_counter.get();
-              o.checkpoint_interval = options.checkpoint_interval;
-              o.best = options.best;
-              return ed_checkpoint_manager_with(checkpoint, folder.get(), &o);
-          }))
+        : checkpoint_manager(checkpoint, folder, options,
+                             std::make_shared<std::function<bool()>>(options.initialize), here)
     {
     }
 
@@ -2074,6 +2191,34 @@ class checkpoint_manager : public detail::handle<ed_checkpoint_manager>
     }
     EDDY_METHOD(std::string, latest, ed_manager_latest)
     EDDY_METHOD(std::string, best, ed_manager_best)
+
+  private:
+    using initializing = std::shared_ptr<std::function<bool()>>;
+    static bool run_initialize(void *f)
+    {
+        return detail::guarded(false, [&] { return (*static_cast<std::function<bool()> *>(f))(); });
+    }
+    checkpoint_manager(const checkpoint &checkpoint, const detail::text &folder,
+                       const checkpoint_manager_options &options, initializing initialize,
+                       detail::place here)
+        : handle(detail::call(here,
+                              [&] {
+                                  ed_checkpoint_manager_options o = {};
+                                  o.max_to_keep = options.max_to_keep;
+                                  o.keep_checkpoint_every_n_hours =
+                                      options.keep_checkpoint_every_n_hours;
+                                  o.checkpoint_name = options.checkpoint_name.get();
+                                  o.step_counter = options.step_counter.get();
+                                  o.checkpoint_interval = options.checkpoint_interval;
+                                  o.best = options.best;
+                                  o.initialize = *initialize ? run_initialize : nullptr;
+                                  o.user = initialize.get();
+                                  return ed_checkpoint_manager_with(checkpoint, folder.get(), &o);
+                              })),
+          initialize_(std::move(initialize))
+    {
+    }
+    initializing initialize_;
 };
 
 } // namespace eddy

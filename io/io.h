@@ -134,8 +134,8 @@ bool ed_archive_write_with(const char *path, ed_named tensors, const ed_archive_
  *
  *     {"module": "layer", "class_name": "dense", "config": {"units": 10, "use_bias": true, ...}}
  *
- * For objects of a kind (ed_kind): layers, optimizers, initializers, metrics; and for generators.
- * The string belongs to the scope. NULL on failure.
+ * For objects of a kind (ed_kind): layers, optimizers, initializers, metrics; not for those that
+ * have a generator among their options. The string belongs to the scope. NULL on failure.
  */
 const char *ed_to_json(const void *object);
 

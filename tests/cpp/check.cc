@@ -808,6 +808,51 @@ TEST(custom_layers)
     CHECK_EQUAL(scaling::alive, 0);
 }
 
+/* Its second output has a mask, or one of the wrong shape. */
+class masking : public eddy::custom_layer
+{
+  public:
+    explicit masking(int64_t size) : size_(size) {}
+    eddy::list outputs(const eddy::layer_call &call) override
+    {
+        call.return_mask(eddy::cast(eddy::ones({size_}), eddy::bool8), 1);
+        return {call.input(), call.input()};
+    }
+
+  private:
+    int64_t size_;
+};
+
+class seen : public eddy::custom_layer
+{
+  public:
+    static int64_t size;
+    static int max_inputs() { return 2; }
+    tensor forward(const eddy::layer_call &call) override
+    {
+        size = call.mask(call.inputs() - 1).size();
+        return call.input();
+    }
+};
+int64_t seen::size;
+
+TEST(masks)
+{
+    const eddy::layer chain =
+        eddy::layers::sequential({eddy::make_layer<masking>(3), eddy::make_layer<seen>()});
+    CHECK_EQUAL(floats(chain(some())), floats(some()));
+    CHECK_EQUAL(seen::size, 3);
+    class outside : public eddy::custom_layer
+    {
+        tensor forward(const eddy::layer_call &call) override
+        {
+            call.return_mask(call.input(), 7);
+            return call.input();
+        }
+    };
+    FAILS(ED_INVALID_ARGUMENT, "output 7", eddy::make_layer<outside>()(some()));
+}
+
 TEST(custom_layers_that_fail)
 {
     const eddy::layer layer = eddy::make_layer<scaling>(2.0, true);
@@ -839,6 +884,69 @@ TEST(library_layers)
     const eddy::layer pool = eddy::layers::max_pooling2d();
     CHECK_EQUAL(eddy::layers::global_average_pooling2d()(pool(eddy::ones({1, 4, 4, 3}))).size(), 3);
     CHECK_EQUAL(eddy::initializers::he_normal()({2, 3}, eddy::float64).size(), 6);
+}
+
+TEST(json)
+{
+    eddy::layers::dense_options options;
+    options.name = "out";
+    const eddy::layer model =
+        eddy::layers::sequential({eddy::layers::dense(4), eddy::layers::dense(2, options)}, "mlp");
+    const eddy::layer same = eddy::from_json<eddy::layer>(eddy::to_json(model));
+    CHECK_EQUAL(same.child(1).name(), "out");
+    CHECK_EQUAL(eddy::to_json(same), eddy::to_json(model));
+    CHECK_EQUAL(same(some()).shape(), model(some()).shape());
+    const eddy::optimizer sgd = eddy::optimizers::sgd();
+    const std::string text = eddy::to_json(sgd);
+    CHECK_EQUAL(eddy::to_json(eddy::from_json<eddy::optimizer>(text)), text);
+    CHECK(eddy::from_json<eddy::initializer>(eddy::to_json(eddy::initializers::he_normal())));
+    CHECK(eddy::from_json<eddy::metric>(eddy::to_json(eddy::metrics::mean())));
+    FAILS(ED_INVALID_ARGUMENT, "expected the JSON of a layer, got: optimizer",
+          eddy::from_json<eddy::layer>(text));
+    FAILS(ED_INVALID_ARGUMENT, "", eddy::from_json<eddy::layer>("{"));
+}
+
+/* ---- Listeners ------------------------------------------------------------------------------- */
+
+class profiler : public eddy::listener
+{
+  public:
+    bool fails = false;
+    std::map<std::string, int> began, ended;
+    int64_t elements = 0;
+
+  private:
+    void before(const eddy::op_call &call) override { began[call.name()]++; }
+    void after(const eddy::op_call &call) override
+    {
+        if (fails) throw own_exception("listener");
+        ended[call.name()]++;
+        for (int i = 0; i < call.inputs(); i++) elements += call.input(i).size();
+        for (int i = 0; i < call.outputs(); i++) elements += call.output(i).size();
+    }
+};
+
+TEST(listeners)
+{
+    const tensor x = some();
+    {
+        profiler p;
+        CHECK(p.start());
+        FAILS(ED_FAILED_PRECONDITION, "listening", p.start());
+        const tensor y = eddy::square(x) + x;
+        CHECK(p.began["square"] == 1 && p.ended["square"] == 1 && p.ended["add"] == 1);
+        CHECK_EQUAL(p.elements, 5 * x.size()); /* x and x^2; both and their sum */
+        FAILS(ED_INVALID_ARGUMENT, "broadcast", x + eddy::zeros({99}));
+        CHECK(p.ended["add"] == 1);
+        CHECK(p.stop());
+        CHECK(!p.stop() && !ed_failed());
+        eddy::square(x);
+        CHECK_EQUAL(p.ended["square"], 1);
+        CHECK(p.start());
+        p.fails = true;
+        THROWS(own_exception, "listener", eddy::square(x));
+    }
+    CHECK_EQUAL(floats(eddy::square(x)[0]), (numbers{1, 4, 9})); /* the destructor has stopped it */
 }
 
 /* ---- Training -------------------------------------------------------------------------------- */
@@ -931,6 +1039,20 @@ TEST(files)
     CHECK(archive.dtype(1) == "int32" && archive.shape(1) == eddy::ints{3} && archive.verify(1));
     CHECK_EQUAL(floats(archive.tensor_at(archive.find("a"))), floats(some()));
     FAILS(ED_NOT_FOUND, "", archive["c"]);
+    CHECK_EQUAL(archive.digest(0).size(), 32u);
+    CHECK(archive.digest(0) != archive.digest(1));
+    FAILS(ED_OUT_OF_RANGE, "", archive.digest(2));
+    CHECK_EQUAL(archive.metadata("format"), "");
+    const std::string text = "{\"__metadata__\":{\"author\":\"me\"},"
+                             "\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}";
+    const std::string tensors = folder + "/x.safetensors";
+    std::FILE *file = std::fopen(tensors.c_str(), "wb");
+    const uint64_t length = text.size();
+    std::fwrite(&length, 8, 1, file);
+    std::fwrite(text.data(), 1, text.size(), file);
+    std::fputc(7, file);
+    std::fclose(file);
+    CHECK_EQUAL(eddy::archive::open(tensors).metadata("author"), "me");
     FAILS(ED_NOT_FOUND, "", eddy::read_npy(folder + "/none"));
 }
 
@@ -962,6 +1084,19 @@ TEST(checkpoints)
     CHECK_EQUAL(floats(model.variables()[0]), saved);
     CHECK(restored.count(ED_RESTORED) >= 4 && restored.count(ED_MISSING) == 0);
     CHECK_EQUAL(eddy::latest_checkpoint(folder + "/save"), manager.path(-1));
+
+    int begun = 0;
+    options.initialize = [&begun] { return ++begun == 1; };
+    {
+        const eddy::checkpoint_manager original(objects, folder + "/new", options);
+        const eddy::checkpoint_manager copy = original;
+        CHECK_EQUAL(copy.restore_or_initialize(), "");
+        CHECK(begun == 1 && !ed_failed());
+        FAILS(ED_FAILED_PRECONDITION, "initialize returned false", copy.restore_or_initialize());
+    }
+    options.initialize = []() -> bool { throw own_exception("initialize"); };
+    const eddy::checkpoint_manager throws(objects, folder + "/new", options);
+    THROWS(own_exception, "initialize", throws.restore_or_initialize());
 
     const eddy::checkpoint other({{"step", eddy::trackable::counter(&step)}, {"new", model}});
     FAILS(ED_INVALID_ARGUMENT, "", other.restore(manager.latest()));
