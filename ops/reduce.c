@@ -287,8 +287,8 @@ static void finish(const fold *f, const item *it, const void *state)
 }
 
 /*
- * A piece's blocks merge in the order of merge_all, but as soon as both of a pair are there, so that
- * few states exist at a time: of five blocks they are 0, 01, 01 2, 0123, 0123 4.
+ * A piece's blocks merge in the order of merge_all, but as soon as both of a pair are there, so
+ * that few states exist at a time: of five blocks they are 0, 01, 01 2, 0123, 0123 4.
  */
 enum {
     ROW_STATES = 3,    /* at most, of ROW_PIECE / REDUCE_BLOCK = 4 blocks */
@@ -373,7 +373,7 @@ static int64_t grain(const ed_tensor *x, int64_t total)
 }
 
 /* States of `total` pieces and the workers' scratch; false without memory. */
-static bool make_room(fold *f, int64_t total, int workers)
+static bool make_states(fold *f, int64_t total, int workers)
 {
     const plan *p = &f->plan;
     const size_t half = (size_t)reduce_step(p->width) * p->element;
@@ -400,7 +400,7 @@ bool reduce_run(reduce_kind kind, const ed_tensor *x, unsigned mask, void *y, vo
     make_plan(p, x, mask);
     int64_t total = p->items * p->pieces, pieces = grain(x, total);
     int workers = pieces < total ? threads_count() : 1;
-    bool ok = make_room(&f, total, workers);
+    bool ok = make_states(&f, total, workers);
     if (ok) threads_run_among(workers, total, pieces, fold_range, &f);
     for (int64_t i = 0; ok && f.states && i < p->items; i++) finish_item(&f, i);
     memory_free(f.scratch);

@@ -338,7 +338,7 @@ int objects_spare(file_graph *f)
     return f->spare++;
 }
 
-static bool grow(int **array, int old, int more)
+static bool grow_order(int **array, int old, int more)
 {
     int *grown = memory_grow(*array, (size_t)old * sizeof *grown, (size_t)more * sizeof *grown);
     if (grown) *array = grown;
@@ -351,8 +351,8 @@ static bool move_to_end(file_graph *f, int node)
     file_node *n = &f->nodes[node];
     const int old = f->n_children, first = n->child, count = n->children;
     const bool there = first + count == old;
-    if (!grow(&f->by_name, old + 1, old + count + 2) ||
-        !grow(&f->by_node, old + 1, old + count + 2))
+    if (!grow_order(&f->by_name, old + 1, old + count + 2) ||
+        !grow_order(&f->by_node, old + 1, old + count + 2))
         return false;
     for (int i = 0; !there && i < count; i++) {
         file_child *child = APPEND(f, children, n_children, child_capacity);

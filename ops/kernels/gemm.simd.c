@@ -610,8 +610,11 @@ INLINE void row_by_columns(const gemm_job *job, const bool wide)
     for (; j < job->n; j += lanes) add_columns(job, wide, 1, j);
 }
 
-/* Does a product of one row, where B's layout allows to go without packing. A strip of sums begins
- * half a page from B's rows within a page: a load waits for a store to the same place of another. */
+/*
+ * Does a product of one row, where B's layout allows to go without packing. A strip of sums begins
+ * half a page from where B's rows do within a page: a load waits for a store to the same place of
+ * another page.
+ */
 static bool row_run(const gemm_job *job, char *scratch)
 {
     if (job->b_col == size_of(job->wide)) {

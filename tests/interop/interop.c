@@ -455,8 +455,8 @@ static void write_tree(char **args)
     save_tree(args, false);
 }
 
-/* rewrite LIST PATH TIMES: writes it so often under one name, the values being those of rounds 1, 2,
- * ... */
+/* rewrite LIST PATH TIMES: writes it so often under one name, the values of time n being those of
+ * round n. */
 static void rewrite(char **args)
 {
     specimens *list = read_list(args[0]);
