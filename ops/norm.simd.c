@@ -431,8 +431,8 @@ ed_tensor *ed_batch_norm(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta, double
     ed_tensor *outputs[3];
     bool ok = ed_execute(&ed_op_batch_norm, (ed_tensor *const[]){x, gamma, beta}, 3,
                          ED_ATTRS(NORM_ATTRS, norm_attrs, .epsilon = epsilon), outputs);
-    if (mean_out) *mean_out = ok ? ed_stop_gradient(outputs[1]) : NULL;
-    if (variance_out) *variance_out = ok ? ed_stop_gradient(outputs[2]) : NULL;
+    if (mean_out) *mean_out = ok ? outputs[1] : NULL;
+    if (variance_out) *variance_out = ok ? outputs[2] : NULL;
     return ok ? outputs[0] : NULL;
 }
 

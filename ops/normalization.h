@@ -10,7 +10,7 @@
 /*
  * (x - mean) / sqrt(variance + epsilon) gamma + beta over all axes but the last, with x [...,
  * channels], gamma and beta [channels]. mean and variance of the batch go to *mean and *variance
- * ([channels]; NULL: not wanted); they carry no gradient of their own.
+ * ([channels]; NULL: not wanted); gradients flow through them too.
  */
 ed_tensor *ed_batch_norm(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta, double epsilon,
                          ed_tensor **mean, ed_tensor **variance);
