@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/call.h"
 #include "lua/maker.h"
 #include "lua/objects.h"
@@ -337,6 +338,6 @@ void autodiff_open(lua_State *L)
     maker_open(L, tape_maker);
     luaL_getmetatable(L, "eddy.tape");
     lua_getfield(L, -1, "__index");
-    luaL_setfuncs(L, methods, 0);
+    arguments_set(L, "tape", methods);
     lua_pop(L, 2);
 }

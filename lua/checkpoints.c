@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/maker.h"
 #include "lua/objects.h"
 #include "train/train.h"
@@ -465,7 +466,7 @@ static const luaL_Reg functions[] = {
 void checkpoints_open(lua_State *L)
 {
     maker_open(L, makers);
-    luaL_setfuncs(L, functions, 0);
+    arguments_set(L, NULL, functions);
     objects_methods(L, HANDLE_CHECKPOINT, checkpoint_methods, NULL, NULL);
     objects_methods(L, HANDLE_RESTORATION, restoration_methods, restoration_metamethods, NULL);
     objects_methods(L, HANDLE_MANAGER, manager_methods, manager_metamethods, manager_index);

@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/maker.h"
 #include "lua/custom_layers.h"
 #include <string.h>
@@ -303,6 +304,6 @@ void custom_layers_open(lua_State *L)
     lua_pushcfunction(L, end_kind);
     lua_setfield(L, -2, "__gc");
     lua_pop(L, 1);
-    lua_pushcfunction(L, describe);
+    arguments_push(L, "layer", describe);
     lua_setfield(L, -2, "layer");
 }

@@ -1,4 +1,5 @@
 #include "data/data.h"
+#include "lua/arguments.h"
 #include "lua/maker.h"
 #include "lua/objects.h"
 
@@ -262,7 +263,8 @@ static const luaL_Reg mapped_methods[] = {
 static void open_mapped(lua_State *L)
 {
     luaL_newmetatable(L, "eddy.mapped");
-    luaL_newlib(L, mapped_methods);
+    lua_newtable(L);
+    arguments_set(L, "dataset", mapped_methods);
     lua_setfield(L, -2, "__index");
     lua_pushcfunction(L, mapped_count);
     lua_setfield(L, -2, "__len");

@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/maker.h"
 #include "lua/objects.h"
 #include <string.h>
@@ -349,6 +350,6 @@ static const luaL_Reg functions[] = {
 void files_open(lua_State *L)
 {
     maker_open(L, makers);
-    luaL_setfuncs(L, functions, 0);
+    arguments_set(L, NULL, functions);
     objects_methods(L, HANDLE_ARCHIVE, methods, metamethods, get_archive_tensor);
 }

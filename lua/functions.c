@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/maker.h"
 #include "lua/promotion.h"
 #include "lua/objects.h"
@@ -178,7 +179,7 @@ void functions_open(lua_State *L)
     maker_open(L, makers);
     maker_open(L, full);
     indexing_open(L);
-    luaL_setfuncs(L, functions, 0);
+    arguments_set(L, NULL, functions);
     objects_push_tensor_methods(L);
     maker_open(L, makers);
     indexing_open(L);

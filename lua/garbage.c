@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/handle.h"
 
 /* ---- When to collect ------------------------------------------------------------------------- */
@@ -138,5 +139,5 @@ static const luaL_Reg functions[] = {
 void garbage_open(lua_State *L)
 {
     handle_new_weak(L, "k", &places_key);
-    luaL_setfuncs(L, functions, 0);
+    arguments_set(L, NULL, functions);
 }

@@ -9,6 +9,7 @@
  *       tables.c            nested tables of numbers as tensors
  *       promotion.c         which operands become floats
  *       maker.c             constructors: functions that a table of fields describes
+ *       arguments.c         functions refuse more arguments than they have
  *       objects.c           what objects of all kinds share
  *     the module
  *       module.c            luaopen_eddy, which opens all of these

@@ -1,4 +1,5 @@
 #include "lua/objects.h"
+#include "lua/arguments.h"
 #include "lua/convert.h"
 #include "lua/maker.h"
 #include "lua/promotion.h"
@@ -301,8 +302,11 @@ static int arguments(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"op", op_words}, {"ops", op_names},        {"kind", kind},       {"methods", methods},
-    {"kinds", kinds}, {"arguments", arguments}, {"made", made_words}, {NULL, NULL},
+    {"op", op_words},     {"ops", op_names},
+    {"kind", kind},       {"methods", methods},
+    {"kinds", kinds},     {"arguments", arguments},
+    {"made", made_words}, {"no_more", arguments_no_more},
+    {NULL, NULL},
 };
 
 /* ---- For what completes names ---------------------------------------------------------------- */
@@ -333,6 +337,11 @@ void help_push_activations(lua_State *L)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
+
+void help_signatures(lua_State *L)
+{
+    arguments_open(L, eddy_help_text, eddy_help_text_end);
+}
 
 void help_open(lua_State *L, int module, const char *prelude, size_t size)
 {

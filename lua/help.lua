@@ -5,7 +5,7 @@ local concat, sort, remove = table.concat, table.sort, table.remove
 local format, find, lower = string.format, string.find, string.lower
 local match, gmatch, gsub = string.match, string.gmatch, string.gsub
 local type, ipairs, pairs, tostring, pcall, load = type, ipairs, pairs, tostring, pcall, load
-local rawget = rawget
+local rawget, no_more = rawget, native.no_more
 
 -- ---- Sources of help ----------------------------------------------------------------------------
 
@@ -335,7 +335,8 @@ end
 
 -- signature(x): how what has that name, or a function, is called; nil where nothing is known. Of a
 -- function with "ed." before it.
-function ed.signature(x)
+function ed.signature(x, ...)
+    no_more("signature", 1, ...)
     local name = type(x) == "function" and name_of(x) or x
     if type(name) ~= "string" then return nil end
     local entry, last = entry_of(name)
@@ -361,13 +362,15 @@ end
 
 -- names(x): what an object of Eddy's, or one of the kind x names, answers to: "field" or "method"
 -- under each name; nil for anything else.
-function ed.names(x)
+function ed.names(x, ...)
+    no_more("names", 1, ...)
     local kind = has(native.kinds(), x) and x or native.kind(x)
     return kind and names_of_kind(kind) or nil
 end
 
 -- describe(x): the text that help prints; nil where nothing is known.
-function ed.describe(x)
+function ed.describe(x, ...)
+    no_more("describe", 1, ...)
     if x == nil or x == ed then return overview() end
     if type(x) == "string" then return describe_name(x) end
     local kind = native.kind(x)
@@ -376,7 +379,8 @@ function ed.describe(x)
     return name and describe_name(name) or nil
 end
 
-function ed.help(x)
+function ed.help(x, ...)
+    no_more("help", 1, ...)
     local text = ed.describe(x)
     if not text and type(x) == "string" then
         print("nothing is called " .. x .. "; names that have it in their description:")
@@ -387,7 +391,8 @@ end
 
 local function first_line(text) return match(text, "^%s*([^\n]*)") end
 
-function ed.search(wanted)
+function ed.search(wanted, ...)
+    no_more("search", 1, ...)
     local all = {}
     for name, entry in pairs(known) do all[name] = entry.text end
     for _, name in ipairs(native.ops()) do

@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/maker.h"
 #include "lua/objects.h"
 #include <string.h>
@@ -108,9 +109,9 @@ static int from_json(lua_State *L)
 void kinds_open(lua_State *L)
 {
     const int module = lua_gettop(L);
-    lua_pushcfunction(L, to_json);
+    arguments_push(L, "to_json", to_json);
     lua_setfield(L, module, "to_json");
-    lua_pushcfunction(L, from_json);
+    arguments_push(L, "from_json", from_json);
     lua_setfield(L, module, "from_json");
     for (int i = 0; i < ed_kind_count(); i++) {
         const ed_kind *kind = ed_kind_at(i);

@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/maker.h"
 #include "lua/ops.h"
 #include "lua/custom_layers.h"
@@ -505,7 +506,7 @@ void layers_open(lua_State *L)
     identity_open(L);
     maker_open(L, makers);
     lua_getfield(L, -1, "layers");
-    lua_pushcfunction(L, sequential);
+    arguments_push(L, "sequential", sequential);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "sequential"); /* ed.layers.sequential */
     lua_setfield(L, -3, "sequential");

@@ -1,4 +1,5 @@
 #include "lua/maker.h"
+#include "lua/arguments.h"
 #include "lua/promotion.h"
 #include "lua/objects.h"
 #include <limits.h>
@@ -115,9 +116,7 @@ static int unfold(lua_State *L, const maker *m)
 {
     const int given = lua_gettop(L);
     if (given != 1 || lua_type(L, 1) != LUA_TTABLE) {
-        if (given > m->places + 1)
-            handle_fail(L, "%s: there are %d arguments; %d are the most", m->name, given,
-                        m->places + 1);
+        if (given > m->places + 1) arguments_refuse(L, m->name, given, m->places + 1);
         move_options(L, m);
         lua_settop(L, m->places + 1);
         return 0;

@@ -12,10 +12,6 @@
 static int take(lua_State *L, bool compared)
 {
     ed_metric *metric = handle_check(L, 1, HANDLE_METRIC);
-    if (lua_gettop(L) > 2 + compared)
-        return handle_fail(L, compared ? "compare takes labels and predictions only"
-                                       : "update takes values only; compare takes "
-                                         "labels and predictions");
     lua_settop(L, 3);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
     binding b = binding_open(L);

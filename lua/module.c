@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/call.h"
 #include "lua/handle.h"
 #include "lua/maker.h"
@@ -71,6 +72,8 @@ static void run_prelude(lua_State *L, int module)
     lua_setfield(L, -2, "scope");
     lua_pushcfunction(L, elapsed);
     lua_setfield(L, -2, "clock");
+    lua_pushcfunction(L, arguments_no_more);
+    lua_setfield(L, -2, "no_more");
     lua_call(L, 2, 0);
 }
 
@@ -84,7 +87,9 @@ int luaopen_eddy(lua_State *L)
         return 1; /* required before */
     handle_open(L);
     call_open(L);
-    luaL_newlib(L, functions);
+    help_signatures(L);
+    lua_newtable(L);
+    arguments_set(L, NULL, functions);
     int module = lua_gettop(L);
     lua_pushstring(L, ed_version());
     lua_setfield(L, module, "_VERSION");
@@ -109,6 +114,7 @@ int luaopen_eddy(lua_State *L)
     plot_open(L, module);
     help_open(L, module, eddy_prelude, (size_t)(eddy_prelude_end - eddy_prelude));
     suggest_open(L, module);
+    arguments_close(L);
     lua_pushvalue(L, module);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &module_key);
     return 1;

@@ -1,4 +1,5 @@
 #include "lua/objects.h"
+#include "lua/arguments.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ void objects_methods(lua_State *L, handle_kind kind, const luaL_Reg *methods,
     luaL_getmetatable(L, name);
     if (metamethods) luaL_setfuncs(L, metamethods, 0);
     lua_getfield(L, -1, "__index");
-    luaL_setfuncs(L, methods, 0);
+    arguments_set(L, handle_kind_name(kind), methods);
     lua_pushcclosure(L, index ? index : get_method, 1);
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);

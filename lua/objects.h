@@ -78,6 +78,9 @@ const char *print_fitting(lua_State *L, const ed_tensor *t, int columns, int row
 /* Puts help, search, describe and signature into the module; gets the prelude's source. */
 void help_open(lua_State *L, int module, const char *prelude, size_t size);
 
+/* Reads the signatures of help.txt, for arguments_set. */
+void help_signatures(lua_State *L);
+
 /* Pushes a function: f(x, alone) returns the names of the options of x, a function, an object or
  * a name; with `alone` also those of positional arguments, which may be named too. */
 void help_push_options(lua_State *L);

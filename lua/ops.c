@@ -1,4 +1,5 @@
 #include "lua/ops.h"
+#include "lua/arguments.h"
 #include "lua/convert.h"
 #include "lua/promotion.h"
 #include "lua/objects.h"
@@ -234,6 +235,18 @@ static void make_room(lua_State *L, arguments *a, int last)
     lua_insert(L, last + 1); /* below the results */
 }
 
+/* The most arguments: operands, attributes and a table of options; a list of numbers may come number
+ * by number. INT_MAX for an op of any number of operands. */
+static int most_arguments(const ed_op *op)
+{
+    if (op->flags & ED_OP_VARIADIC) return INT_MAX;
+    int most = promotion_operands(op);
+    if (op->attrs) most++;
+    for (const ed_field *a = op->attrs; a && a->name; a++)
+        most += suits(a->type, LUA_TTABLE) ? ED_MAX_RANK : 1;
+    return most;
+}
+
 /* A list's tensors as so many results. */
 static int push_each(lua_State *L, const ed_list *list)
 {
@@ -272,16 +285,27 @@ static int call(lua_State *L, const ed_op *op, int metatable)
     return single ? n : push_each(L, made);
 }
 
+/* Refuses what is more; options may come as {} where there are none: x:exp{}. */
+static void check_count(lua_State *L, const ed_op *op, int given, int most)
+{
+    const bool options = given == most + 1 && !op->attrs && lua_type(L, given) == LUA_TTABLE;
+    if (!options) arguments_refuse(L, op->name, given, most);
+}
+
 static int function(lua_State *L)
 {
-    return call(L, lua_touserdata(L, lua_upvalueindex(1)), lua_upvalueindex(2));
+    const ed_op *op = lua_touserdata(L, lua_upvalueindex(1));
+    const int given = lua_gettop(L), most = (int)lua_tointeger(L, lua_upvalueindex(3));
+    if (__builtin_expect(given > most, 0)) check_count(L, op, given, most);
+    return call(L, op, lua_upvalueindex(2));
 }
 
 void ops_push(lua_State *L, const ed_op *op)
 {
     lua_pushlightuserdata(L, (void *)op);
     handle_push_metatable(L, HANDLE_TENSOR);
-    lua_pushcclosure(L, function, 2);
+    lua_pushinteger(L, most_arguments(op));
+    lua_pushcclosure(L, function, 3);
 }
 
 int ops_call(lua_State *L, const ed_op *op)

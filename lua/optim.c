@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/maker.h"
 #include "lua/objects.h"
 #include "optim/optim.h"
@@ -173,7 +174,7 @@ static const luaL_Reg metamethods[] = {{"__newindex", set_optimizer_field}, {NUL
 void optimizers_open(lua_State *L)
 {
     maker_open(L, makers);
-    lua_pushcfunction(L, clip_by_global_norm);
+    arguments_push(L, "clip_by_global_norm", clip_by_global_norm);
     lua_setfield(L, -2, "clip_by_global_norm");
     objects_methods(L, HANDLE_OPTIMIZER, methods, metamethods, get_optimizer_field);
 }

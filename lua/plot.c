@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/maker.h"
 #include "lua/objects.h"
 #include <stdlib.h>
@@ -51,11 +52,12 @@ static int size_of(lua_State *L)
     return 2;
 }
 
-static const luaL_Reg functions[] = {{"coloured", coloured}, {"size", size_of}, {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"coloured", coloured}, {"size", size_of}, {"no_more", arguments_no_more}, {NULL, NULL}};
 
 void plot_open(lua_State *L, int module)
 {
-    lua_pushcfunction(L, png);
+    arguments_push(L, "write_png", png);
     lua_setfield(L, module, "write_png");
     size_t size = (size_t)(eddy_plot_end - eddy_plot);
     if (luaL_loadbufferx(L, eddy_plot, size, "=eddy", "t") != LUA_OK) lua_error(L);

@@ -5,7 +5,7 @@ local floor, ceil, min, max, abs, huge = math.floor, math.ceil, math.min, math.m
 local log, tointeger = math.log, math.tointeger
 local concat, unpack, format, rep, char = table.concat, table.unpack, string.format, string.rep, utf8.char
 local type, ipairs, pairs, error, tonumber = type, ipairs, pairs, error, tonumber
-local pcall, find, match = pcall, string.find, string.match
+local pcall, select, find, match = pcall, select, string.find, string.match
 
 local inks = {34, 31, 32, 33, 35, 36} -- of the terminal
 local colours = { -- of a canvas: background, black, grey; then one for each ink
@@ -478,8 +478,9 @@ end
 
 -- Errors of arguments, and errors with a line of this file, get the line of the call. Other errors keep
 -- theirs.
-local function placed(f)
+local function placed(f, name, most)
     return function(...)
+        native.no_more(name, most, select(most + 1, ...))
         local fine, message = pcall(f, ...)
         if fine then return end
         local text = type(message) == "table" and message.text
@@ -489,4 +490,5 @@ local function placed(f)
     end
 end
 
-ed.plot, ed.hist, ed.imshow = placed(plot), placed(hist), placed(imshow)
+ed.plot, ed.hist = placed(plot, "plot", 3), placed(hist, "hist", 2)
+ed.imshow = placed(imshow, "imshow", 2)

@@ -1,6 +1,7 @@
 -- The functions of the module that are written in Lua. Run once, when the module is loaded, with the
 -- module's table and a table of C functions that only this file needs.
 local ed, native = ...
+local no_more = native.no_more
 
 -- Errors of arguments have the line of the caller of the function that checks them.
 local function check_callable(f, what)
@@ -52,10 +53,13 @@ local function record(options, f, ...)
     return tape, f(tape, ...)
 end
 
--- tape(): a tape that records from now on. tape(f, ...): calls f(tape, ...) while it records, then stops
--- it. Returns the tape and the results of f.
+-- tape(f, ...): calls f(tape, ...) while a new tape records, then stops it; returns the tape and the
+-- results of f. tape(options): a tape that records from now on.
 function ed.tape(f, ...)
-    if f == nil or type(f) == "table" then return ed.tape_begin(f) end
+    if f == nil or type(f) == "table" then
+        no_more("tape", 1, ...)
+        return ed.tape_begin(f)
+    end
     check_callable(f, "tape")
     return record(nil, f, ...)
 end
@@ -67,7 +71,8 @@ end
 
 -- value_and_grad(f, {sources}): f() and its gradients with respect to the sources: a table of variables
 -- or tensors, one of them (gives one gradient), or a layer (its trainable variables).
-function ed.value_and_grad(f, sources)
+function ed.value_and_grad(f, sources, ...)
+    no_more("value_and_grad", 2, ...)
     check_callable(f, "value_and_grad")
     local list = ed.type(sources) == "tensor" and {sources} or sources
     if ed.type(list) ~= "layer" and (type(list) ~= "table" or next(list) ~= nil and #list == 0) then
@@ -99,7 +104,8 @@ end
 
 -- grad(f): a function of the same arguments that returns the gradient of f with respect to the first
 -- one; if f returns several elements, the gradient of their sum. grad(grad(f)) is the second derivative.
-function ed.grad(f)
+function ed.grad(f, ...)
+    no_more("grad", 1, ...)
     check_callable(f, "grad")
     return function(x, ...)
         if x == nil then error("grad: the function needs an argument, got none", 2) end
@@ -122,9 +128,12 @@ local function recorded(f, x)
 end
 
 -- compute(f, x); without x, the function of x that computes that.
-local function of(compute, f, ...)
+local function of(name, compute, f, ...)
     if select("#", ...) > 0 then return compute(f, ...) end
-    return function(x) return compute(f, x) end
+    return function(x, ...)
+        no_more(name .. ": the function", 1, ...)
+        return compute(f, x)
+    end
 end
 
 local function jacobian(f, x)
@@ -146,21 +155,24 @@ local function hessian(f, x) return jacobian(ed.grad(f), x) end
 
 -- jacobian(f, x): d f(x)[i] / d x[j], of shape f(x).shape .. x.shape. jacobian(f): a function of x.
 function ed.jacobian(f, ...)
+    no_more("jacobian", 2, select(2, ...))
     check_callable(f, "jacobian")
-    return of(jacobian, f, ...)
+    return of("jacobian", jacobian, f, ...)
 end
 
 -- batch_jacobian(f, x): the same row by row, d f(x)[n][i] / d x[n][j].
 function ed.batch_jacobian(f, ...)
+    no_more("batch_jacobian", 2, select(2, ...))
     check_callable(f, "batch_jacobian")
-    return of(batch_jacobian, f, ...)
+    return of("batch_jacobian", batch_jacobian, f, ...)
 end
 
 -- hessian(f, x): the second derivatives of a scalar f(x), of shape x.shape .. x.shape. hessian(f):
 -- a function of x.
 function ed.hessian(f, ...)
+    no_more("hessian", 2, select(2, ...))
     check_callable(f, "hessian")
-    return of(hessian, f, ...)
+    return of("hessian", hessian, f, ...)
 end
 
 -- Functions with gradients take tensors: numbers are converted.
@@ -175,7 +187,8 @@ end
 -- custom_gradient(forward, gradient): a function whose value is forward(inputs...) and whose gradients,
 -- one for each input, are gradient(dy, output, inputs...). custom_gradient(forward): forward returns its
 -- value and a function of dy that returns the gradients.
-function ed.custom_gradient(forward, gradient)
+function ed.custom_gradient(forward, gradient, ...)
+    no_more("custom_gradient", 2, ...)
     check_callable(forward, "custom_gradient")
     if gradient ~= nil then
         check_callable(gradient, "custom_gradient")
@@ -198,7 +211,8 @@ end
 
 -- recompute(f): the same function without stored intermediate results: the backward pass computes them
 -- again.
-function ed.recompute(f)
+function ed.recompute(f, ...)
+    no_more("recompute", 1, ...)
     check_callable(f, "recompute")
     local held = {forward = f}
     return function(...) return native.recompute(held, tensors(...)) end
@@ -206,7 +220,8 @@ end
 
 -- check_gradient(f, {inputs}, {second_order = , rtol = , ...}): whether the tape's gradients of
 -- f(inputs...) agree with finite differences; then a report. The inputs must be float64.
-function ed.check_gradient(f, inputs, options)
+function ed.check_gradient(f, inputs, options, ...)
+    no_more("check_gradient", 3, ...)
     check_callable(f, "check_gradient")
     check_table(inputs, "check_gradient: the inputs")
     return native.check_gradient({forward = f}, inputs, options)
@@ -214,7 +229,8 @@ end
 
 -- hessian_vector_product(f, {inputs}, {vectors}): the product of the Hessian of f(inputs...) with
 -- vectors of the inputs' shapes; f must return a scalar.
-function ed.hessian_vector_product(f, inputs, vectors)
+function ed.hessian_vector_product(f, inputs, vectors, ...)
+    no_more("hessian_vector_product", 3, ...)
     check_callable(f, "hessian_vector_product")
     check_table(inputs, "hessian_vector_product: the inputs")
     check_table(vectors, "hessian_vector_product: the vectors")
@@ -235,7 +251,8 @@ end}
 
 -- timeit(f, n): the time of f() in seconds: a table of best and mean over rounds of n calls; without n,
 -- of as many calls as take a tenth of a second. The results of f are discarded.
-function ed.timeit(f, n)
+function ed.timeit(f, n, ...)
+    no_more("timeit", 2, ...)
     check_callable(f, "timeit")
     if n ~= nil and (math.type(n) ~= "integer" or n < 1) then
         error("timeit: n must be an integer of at least 1, got " .. tostring(n), 2)
@@ -260,6 +277,7 @@ function ed.timeit(f, n)
 end
 
 -- counter(n): a variable that counts, int64 and not trainable: a step_counter, an epoch.
-function ed.counter(n)
+function ed.counter(n, ...)
+    no_more("counter", 1, ...)
     return ed.variable(ed.tensor(n or 0, "int64"), {name = "counter", trainable = false})
 end

@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/objects.h"
 #include <string.h>
 
@@ -87,6 +88,6 @@ void print_open(lua_State *L)
     printing *p = lua_newuserdatauv(L, sizeof *p, 0);
     *p = (printing){.options = ED_COMPLETE(ED_PRINT_OPTIONS, ed_print_options)};
     lua_rawsetp(L, LUA_REGISTRYINDEX, &printing_key);
-    lua_pushcfunction(L, print_options);
+    arguments_push(L, "print_options", print_options);
     lua_setfield(L, -2, "print_options");
 }

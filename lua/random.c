@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/maker.h"
 #include "lua/objects.h"
 #include <string.h>
@@ -174,7 +175,7 @@ static const luaL_Reg metamethods[] = {{"__newindex", set_generator_field}, {NUL
 void random_open(lua_State *L)
 {
     maker_open(L, makers);
-    lua_pushcfunction(L, default_generator);
+    arguments_push(L, "default_generator", default_generator);
     lua_setfield(L, -2, "default_generator");
     lua_createtable(L, 0, 4);
     maker_open(L, draws);

@@ -1,4 +1,5 @@
 #include "lua/objects.h"
+#include "lua/arguments.h"
 #include "lua/maker.h"
 #include "lua/promotion.h"
 #include "lua/ops.h"
@@ -471,7 +472,7 @@ void tensor_open(lua_State *L)
     lua_pushcfunction(L, negative);
     lua_setfield(L, -2, "__unm");
     lua_getfield(L, -1, "__index"); /* the table of methods becomes an upvalue */
-    luaL_setfuncs(L, methods, 0);
+    arguments_set(L, "tensor", methods);
     lua_pushvalue(L, -1);
     lua_pushcclosure(L, index_tensor, 1);
     lua_setfield(L, -3, "__index");

@@ -1,3 +1,4 @@
+#include "lua/arguments.h"
 #include "lua/call.h"
 #include "lua/objects.h"
 #include <string.h>
@@ -198,6 +199,6 @@ static int trackable(lua_State *L)
 
 void trackables_open(lua_State *L)
 {
-    lua_pushcfunction(L, trackable);
+    arguments_push(L, "trackable", trackable);
     lua_setfield(L, -2, "trackable");
 }

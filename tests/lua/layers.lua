@@ -123,7 +123,7 @@ check.raises("dense: units is the string '3'; an integer is expected", ed.dense,
 check.raises("dense: a table of options is expected, not 4", ed.dense, 3, 4)
 check.raises("dense: a table of options is expected, not a tensor", ed.dense, 3, x)
 check.raises("dense: options have names, as {units = }; there is a key that is 1", ed.dense, 3, {"relu"})
-check.raises("dense: there are 3 arguments; 2 are the most", ed.dense, 3, {}, 4)
+check.raises("dense: got 3 arguments, at most 2", ed.dense, 3, {}, 4)
 check.raises("no initializer named 'heh'", ed.dense, 3, {kernel_initializer = "heh"})
 check.raises("kernel_initializer is a table; an initializer or the name of one", ed.dense, 3,
              {kernel_initializer = {sort = "ones"}})
