@@ -63,7 +63,7 @@ OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HAR
 SETUP := CC='$(CC)' CXX='$(CXX)' tools/setup.sh
 GOALS := $(filter-out clean help doc format deps ci-long fuzz objects,$(or $(MAKECMDGOALS),all))
 PARTS := $(if $(GOALS),library)
-NO_LUA := lib configure demo bench interop $(if $(filter command%,$(origin LUA_CFLAGS)),module install-module)
+NO_LUA := lib configure demo bench interop coverage $(if $(filter command%,$(origin LUA_CFLAGS)),module install-module)
 PARTS += $(if $(filter-out $(NO_LUA),$(GOALS)),lua)
 PARTS += $(if $(filter test test-programs,$(GOALS))$(findstring /tests/,$(GOALS)),tests)
 ifneq ($(strip $(PARTS)),)
@@ -126,7 +126,7 @@ STAYS      := -Wl,-z,nodelete
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib objects configure deps test test-programs ci-long interop fuzz fuzz_program demo bench module install install-module install-strip check doc format clean help
+.PHONY: all lib objects configure deps test test-programs ci-long interop fuzz fuzz_program demo bench coverage module install install-module install-strip check doc format clean help
 .SECONDARY:
 all: lib $(PROGRAM) $(REPL) $(MODULE)
 
@@ -142,6 +142,7 @@ help:
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
 	@echo 'make check                layout, includes, exported names, comments of public declarations (with doxygen), mistakes that must not compile, programs against an installation, by hand and by CMake'
+	@echo 'make coverage             a table of all ops: dtypes, gradients, what the tests check; docs/ops.md is the same'
 	@echo 'make doc                  HTML and man pages of the public headers, by doxygen; make install then installs them'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt; install-strip: without debug information'
 	@echo 'settings: CC CXX OPT SAN=address,undefined HARD=1 LZMA=0 BZIP2=0 ISAS=baseline ONLY=test_ops EMULATOR V=1 BUILD PREFIX PEERS SECONDS'
@@ -242,6 +243,12 @@ $(OBJ)/tools/unhide: tools/unhide.c
 $(OBJ)/tests/test_%: $(OBJ)/tests/test_%.o $(TEST_AID) $(UNHIDDEN)
 	$(call say,LD    $@)
 	$(Q)$(CC) -fopenmp -rdynamic $(SANFLAGS) -o $@ $(filter %.o,$^) $(UNHIDDEN) -Wl,-rpath,'$$ORIGIN' $(LIBS) $(CMOCKA_LIBS) -ldl
+
+# What the op table says, with what the checks of ops count.
+COVERAGE := $(OBJ)/tools/coverage
+$(COVERAGE): $(OBJ)/tools/coverage.o $(filter $(OBJ)/tests/checks%,$(TEST_AID)) $(UNHIDDEN)
+	$(call say,LD    $@)
+	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $^ -Wl,-rpath,'$$ORIGIN/../tests' $(LIBS)
 
 # They may use the compiler's own threads; the library has its pool (tensor/threads.h).
 $(OBJ)/tests/%.o: SIMDFLAGS += $(CMOCKA_CFLAGS) -fopenmp
@@ -386,8 +393,12 @@ demo: $(OBJ)/examples/mnist
 bench: $(BENCHES) $(FIRST_STEPS)
 	$(Q)bench/run.sh $(OBJ)/bench
 
-check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES)
+coverage: $(COVERAGE)
+	$(Q)$(COVERAGE)
+
+check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES) $(COVERAGE)
 	$(Q)tools/check.sh $(OBJ) $(FLOORS) programs lua
+	$(Q)$(COVERAGE) | cmp -s - docs/ops.md || { echo 'check: docs/ops.md is not up to date: $(COVERAGE) > docs/ops.md' >&2; exit 1; }
 	$(Q)CC='$(CC)' tools/check_mistakes.sh $(OBJ)/include
 	$(Q)CC='$(CC)' CXX='$(CXX)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 	$(Q)tools/check_cmake.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
