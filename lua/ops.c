@@ -235,8 +235,8 @@ static void make_room(lua_State *L, arguments *a, int last)
     lua_insert(L, last + 1); /* below the results */
 }
 
-/* The most arguments: operands, attributes and a table of options; a list of numbers may come number
- * by number. INT_MAX for an op of any number of operands. */
+/* The most arguments: operands, attributes and a table of options; a list of numbers may come
+ * number by number. INT_MAX for an op of any number of operands. */
 static int most_arguments(const ed_op *op)
 {
     if (op->flags & ED_OP_VARIADIC) return INT_MAX;
