@@ -154,7 +154,11 @@ local function example_call(op, name, sample)
         parts[i] = example_operand(operand, input)
         if not parts[i] then return nil end
     end
-    if op.variadic then parts = {"{" .. concat(parts, ", ") .. "}"} end
+    if op.variadic then
+        local first = #op.operands
+        parts[first] = "{" .. concat(parts, ", ", first) .. "}"
+        for i = #parts, first + 1, -1 do parts[i] = nil end
+    end
     for _, attr in ipairs(op.attrs) do
         local value = sample.attrs[attr.name]
         local plain = attr.default

@@ -85,7 +85,7 @@ static bool is_list(const arguments *a)
     return next == LUA_TUSERDATA || next == LUA_TTABLE ? !convert_is_operand(L, a->at + 1) : true;
 }
 
-/* concat and stack: a table of tensors, or one after the other. */
+/* concat and stack, and polyval behind x: a table of tensors, or one after the other. */
 static bool take_variadic(arguments *a)
 {
     lua_State *L = a->L;
@@ -108,8 +108,9 @@ static bool take_variadic(arguments *a)
 
 static bool take_operands(arguments *a)
 {
-    int n = promotion_operands(a->op);
-    if (a->op->flags & ED_OP_VARIADIC) return take_variadic(a);
+    const bool variadic = a->op->flags & ED_OP_VARIADIC;
+    int n = promotion_operands(a->op) - variadic;
+    if (variadic && (n == 0 || is_list(a))) return take_variadic(a);
     for (int i = 0; i < n; i++, a->at++) {
         ed_tensor *t = a->at <= a->last ? handle_at(a->L, a->at, HANDLE_TENSOR) : NULL;
         if (t) { /* mostly, and at once */
@@ -124,7 +125,7 @@ static bool take_operands(arguments *a)
                    false;
         if (!take_operand(a, a->at, dtype_for(a, i))) return false;
     }
-    return true;
+    return variadic ? take_variadic(a) : true;
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
@@ -228,7 +229,8 @@ static void *execute(arguments *a, bool single)
 static void make_room(lua_State *L, arguments *a, int last)
 {
     size_t most = (size_t)last;
-    if (last && lua_type(L, 1) == LUA_TTABLE) most += lua_rawlen(L, 1);
+    for (int i = 1; i <= last; i++)
+        if (lua_type(L, i) == LUA_TTABLE) most += lua_rawlen(L, i);
     if (most <= (size_t)a->most_inputs || most > INT_MAX / sizeof *a->inputs) return;
     a->inputs = lua_newuserdatauv(L, most * sizeof *a->inputs, 0);
     a->most_inputs = (int)most;

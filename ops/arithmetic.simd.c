@@ -95,6 +95,7 @@ FUNCTION2(div);
  * Whole division. A divisor of 0 is refused before the loops run; they give any value for it. The
  * smallest integer by -1, which has no quotient, is taken as a negation, which wraps.
  */
+#ifndef ISA
 static bool no_zero_divisor(ed_call *call)
 {
     const ed_tensor *b = call->inputs[1];
@@ -110,10 +111,11 @@ static bool no_zero_divisor(ed_call *call)
                         text_nth(at), text_of_tensor(b).s);
 }
 
-static bool whole_division_kernel(ed_call *call)
+bool elementwise_whole_division(ed_call *call)
 {
     return no_zero_divisor(call) && elementwise_kernel(call);
 }
+#endif
 
 /* fmod is exact, however large the quotient. */
 LOOP_HELPER double floor_mod_of_f64(double a, double b)
@@ -136,7 +138,7 @@ LOOP2(floor_div, u8, u8, floor_div_of_u8(a, b))
 LOOPS(floor_div, LOOPS_NUMBER(floor_div));
 PLAIN(floor_div, floor(x[0] / x[1]));
 
-ELEMENTWISE_AS(floor_div, elementwise_infer, whole_division_kernel, "y = floor(a / b)",
+ELEMENTWISE_AS(floor_div, elementwise_infer, elementwise_whole_division, "y = floor(a / b)",
                TWO(ED_SET_NUMBER), .no_gradient = "it is constant between its steps",
                .samples = SAMPLES2);
 FUNCTION2(floor_div);
@@ -159,7 +161,7 @@ static bool floor_mod_gradient(const ed_gradient_call *g)
 }
 
 /* In the samples no quotient comes near an integer, where y jumps. */
-ELEMENTWISE_AS(floor_mod, elementwise_infer, whole_division_kernel, "y = a - floor(a / b) b",
+ELEMENTWISE_AS(floor_mod, elementwise_infer, elementwise_whole_division, "y = a - floor(a / b) b",
                TWO(ED_SET_NUMBER), .gradient = floor_mod_gradient, SAVES_AB,
                .samples = ED_SAMPLES(
                    {.inputs = {ED_SAMPLE_IN(2.2, 2.8, 3, 4), ED_SAMPLE_IN(0.95, 1.05, 3, 4)}},
@@ -167,9 +169,34 @@ ELEMENTWISE_AS(floor_mod, elementwise_infer, whole_division_kernel, "y = a - flo
                    {.inputs = {ED_SAMPLE_IN(2.2, 2.8), ED_SAMPLE_IN(-1.05, -0.95, 5)}}));
 FUNCTION2(floor_mod);
 
-/* pow: y = a^b, da = dy b a^(b - 1), db = dy y log a where a > 0, else 0 */
-VECTOR_LOOPS2(pow, vpow(a, b));
+/* pow: y = a^b, da = dy b a^(b - 1), db = dy y log a where a > 0, else 0; of integers the product,
+ * which wraps, and b must not be negative */
+VECTOR_LOOP2(pow, f32, vpow(a, b))
+VECTOR_LOOP2(pow, f64, vpow(a, b))
+LOOP2(pow, i32, i32, pow_of_i32(a, b))
+LOOP2(pow, i64, i64, pow_of_i64(a, b))
+LOOP2(pow, u8, u8, pow_of_u8(a, b))
+LOOPS(pow, LOOPS_NUMBER(pow));
 PLAIN(pow, pow(x[0], x[1]));
+
+#ifndef ISA
+static bool pow_kernel(ed_call *call)
+{
+    const ed_tensor *b = call->inputs[1];
+    if (ed_dtype_is_float(b->dtype) || call->outputs[0]->size == 0) return elementwise_kernel(call);
+    ed_tensor *packed = tensor_contiguous(b);
+    if (!packed) return false;
+    int64_t at = 0;
+    while (at < packed->size && dtype_load(packed->dtype, packed->data, at) >= 0) at++;
+    bool ok = at == packed->size;
+    ed_release(packed);
+    return ok ? elementwise_kernel(call)
+              : ed_call_fail(call, ED_INVALID_ARGUMENT,
+                             "exponents of integers must be >= 0: element %lld of b, %s, is "
+                             "negative",
+                             text_nth(at), text_of_tensor(b).s);
+}
+#endif
 
 static bool pow_gradient(const ed_gradient_call *g)
 {
@@ -181,8 +208,12 @@ static bool pow_gradient(const ed_gradient_call *g)
     return true;
 }
 
-ELEMENTWISE(pow, "y = a^b", TWO(ED_SET_FLOAT), .gradient = pow_gradient, SAVES_AB, SAVES_Y,
-            .samples = SAMPLES2_IN(0.5, 2, -2, 2));
+ELEMENTWISE_AS(
+    pow, elementwise_infer, pow_kernel, "y = a^b", TWO(ED_SET_NUMBER), .gradient = pow_gradient,
+    SAVES_AB, SAVES_Y,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0.5, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)}},
+                          {.inputs = {ED_SAMPLE_IN(0.5, 2, 2, 1, 3), ED_SAMPLE_IN(-2, 2, 4, 1)}},
+                          {.inputs = {ED_SAMPLE_IN(0.5, 3.5), ED_SAMPLE_IN(0, 3, 5)}}));
 FUNCTION2(pow);
 
 /* maximum: y = a >= b ? a : b, and NaN where either is; dy goes to a where a >= b, else to b */

@@ -23,6 +23,17 @@ LOOP_HELPER NUMBER TYPED(floor_mod_of)(NUMBER a, NUMBER b)
     return b ? a % b : 0;
 #endif
 }
+
+/* By squaring; b >= 0, and for what is refused before anything. */
+LOOP_HELPER NUMBER TYPED(pow_of)(NUMBER a, NUMBER b)
+{
+    UNSIGNED y = 1, square = (UNSIGNED)a;
+    for (UNSIGNED left = (UNSIGNED)b; left; left >>= 1) {
+        if (left & 1) y = (UNSIGNED)(y * square);
+        square = (UNSIGNED)(square * square);
+    }
+    return (NUMBER)y;
+}
 #endif
 
 /* ---- Clipping -------------------------------------------------------------------------------- */

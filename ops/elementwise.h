@@ -29,6 +29,9 @@ bool elementwise_infer_as(ed_call *call, ed_dtype dtype);
 /* Runs the table in call->op->extra; the dtype of the last input chooses the loop. */
 bool elementwise_kernel(ed_call *call);
 
+/* The same for division: integers by 0 are refused first. */
+bool elementwise_whole_division(ed_call *call);
+
 /* Runs one element function over all elements in float64. */
 bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const void *attrs));
 

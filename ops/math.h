@@ -15,7 +15,7 @@ ed_tensor *ed_add(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_sub(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_mul(ed_tensor_like *a, ed_tensor_like *b);
 
-/* a / b for floats; integers are refused: cast them, or use ed_floor_div. */
+/* a / b for floats; integers are refused: see ed_truediv and ed_floor_div. */
 ed_tensor *ed_div(ed_tensor_like *a, ed_tensor_like *b);
 
 /*
@@ -25,7 +25,30 @@ ed_tensor *ed_div(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_floor_div(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_floor_mod(ed_tensor_like *a, ed_tensor_like *b);
 
-/* a to the power of b, floats. da = dy b a^(b-1), db = dy y log a where a > 0, else 0. */
+/*
+ * Division of any numbers but 16-bit floats, with floats as the result: integers of 8 and 16 bits
+ * give float32, larger ones float64.
+ */
+ed_tensor *ed_truediv(ed_tensor_like *a, ed_tensor_like *b);
+
+/*
+ * a / b rounded towards 0, and what that leaves, a - trunc(a / b) b, whose sign is that of a.
+ * Integer division by 0 fails; the smallest integer by -1 wraps. truncatediv has no gradient.
+ */
+ed_tensor *ed_truncatediv(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_truncatemod(ed_tensor_like *a, ed_tensor_like *b);
+
+/* a / b and a b, 0 where b is 0, whatever a is; floats. Gradients are 0 there too. */
+ed_tensor *ed_div_no_nan(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_mul_no_nan(ed_tensor_like *a, ed_tensor_like *b);
+
+/* a ln b, a ln(1 + b), a / b, 0 where a is 0, whatever b is; floats. Gradients are 0 there too. */
+ed_tensor *ed_xlogy(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_xlog1py(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_xdivy(ed_tensor_like *a, ed_tensor_like *b);
+
+/* a to the power of b. da = dy b a^(b-1), db = dy y log a where a > 0, else 0. Integers wrap
+ * around; their exponents must not be negative. */
 ed_tensor *ed_pow(ed_tensor_like *a, ed_tensor_like *b);
 
 /* The larger / the smaller; NaN if either is. On a tie the gradient goes to a. */
@@ -36,6 +59,26 @@ ed_tensor *ed_minimum(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_squared_difference(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_atan2(ed_tensor_like *a, ed_tensor_like *b);
 
+/* sqrt(a^2 + b^2) and ln(e^a + e^b) without overflow; floats. */
+ed_tensor *ed_hypot(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_logaddexp(ed_tensor_like *a, ed_tensor_like *b);
+
+/* The neighbour of a on the way to b among the numbers of the dtype; floats. a gets the gradient. */
+ed_tensor *ed_nextafter(ed_tensor_like *a, ed_tensor_like *b);
+
+/* a b + c, rounded once; floats. */
+ed_tensor *ed_fma(ed_tensor_like *a, ed_tensor_like *b, ed_tensor_like *c);
+
+/* a + weight (b - a); floats. */
+ed_tensor *ed_lerp(ed_tensor_like *a, ed_tensor_like *b, ed_tensor_like *weight);
+
+/* The sum of a list of tensors of one shape and dtype. */
+ed_tensor *ed_add_n(ed_list *list);
+
+/* A polynomial by Horner's rule: coeffs[0] x^(n-1) + ... + coeffs[n-2] x + coeffs[n-1]. The
+ * coefficients are tensors that broadcast with x; of an empty list, zeros. */
+ed_tensor *ed_polyval(ed_list *coeffs, ed_tensor_like *x);
+
 /* -x (not for uint8); |x| with gradient 0 at 0; -1, 0 or 1 with gradient 0; x^2; 1/x, floats. */
 ed_tensor *ed_neg(ed_tensor *x);
 ed_tensor *ed_abs(ed_tensor *x);
@@ -43,10 +86,13 @@ ed_tensor *ed_sign(ed_tensor *x);
 ed_tensor *ed_square(ed_tensor *x);
 ed_tensor *ed_reciprocal(ed_tensor *x);
 
-/* Rounding to integers, floats: down, up, to the nearest with ties to even. No gradient. */
+/* Rounding to integers, floats: down, up, to the nearest with ties to even (round and rint),
+ * towards 0. No gradient. */
 ed_tensor *ed_floor(ed_tensor *x);
 ed_tensor *ed_ceil(ed_tensor *x);
 ed_tensor *ed_round(ed_tensor *x);
+ed_tensor *ed_rint(ed_tensor *x);
+ed_tensor *ed_trunc(ed_tensor *x);
 
 /*
  * x held within low..high: minimum(x, high), then maximum with low. The gradient passes where low
@@ -57,16 +103,21 @@ ed_tensor *ed_clip(ed_tensor *x, double low, double high);
 
 /* ---- Mathematical functions (ops/math.simd.c): float32 and float64 --------------------------- */
 
-/* e^x, e^x - 1, ln x, ln(1 + x), log2 x; gradients of ln at 0 are infinite. */
+/* e^x, e^x - 1, 2^x, ln x, ln(1 + x), log2 x, log10 x; gradients of ln at 0 are infinite. */
 ed_tensor *ed_exp(ed_tensor *x);
 ed_tensor *ed_expm1(ed_tensor *x);
 ed_tensor *ed_log(ed_tensor *x);
 ed_tensor *ed_log1p(ed_tensor *x);
+ed_tensor *ed_exp2(ed_tensor *x);
 ed_tensor *ed_log2(ed_tensor *x);
+ed_tensor *ed_log10(ed_tensor *x);
 
 /* sqrt x, 1/sqrt x; where the upstream gradient is 0, so is theirs, even at 0. */
 ed_tensor *ed_sqrt(ed_tensor *x);
 ed_tensor *ed_rsqrt(ed_tensor *x);
+
+/* The cube root, also of negative numbers. */
+ed_tensor *ed_cbrt(ed_tensor *x);
 
 /* Circular and hyperbolic functions and their inverses, in radians. */
 ed_tensor *ed_sin(ed_tensor *x);
@@ -81,6 +132,9 @@ ed_tensor *ed_tanh(ed_tensor *x);
 ed_tensor *ed_asinh(ed_tensor *x);
 ed_tensor *ed_acosh(ed_tensor *x);
 ed_tensor *ed_atanh(ed_tensor *x);
+
+/* sin(pi x) / (pi x), 1 for 0. */
+ed_tensor *ed_sinc(ed_tensor *x);
 
 /* The error function, and 1 - erf x. */
 ed_tensor *ed_erf(ed_tensor *x);
@@ -106,6 +160,28 @@ ed_tensor *ed_logical_not(ed_tensor *x);
 ed_tensor *ed_is_nan(ed_tensor *x);
 ed_tensor *ed_is_inf(ed_tensor *x);
 ed_tensor *ed_is_finite(ed_tensor *x);
+
+/* |a - b| < tolerance; TensorFlow's usual tolerance is 1e-5. Floats; NaN is close to nothing. */
+ed_tensor *ed_approximate_equal(ed_tensor_like *a, ed_tensor_like *b, double tolerance);
+
+/* |a - b| <= atol + rtol |b|, or a equals b, as infinities may; floats. ed_all_close compares whole
+ * tensors and says where they differ. */
+#define ED_IS_CLOSE_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, FLOAT, rtol, 1e-5, ED_AT_LEAST(0), "of |b|")                                          \
+    FIELD(T, FLOAT, atol, 1e-8, ED_AT_LEAST(0), "absolute")                                        \
+    FIELD(T, BOOL, equal_nan, false, ED_ANY, "NaN is close to NaN")
+ED_OPTIONS(ed_is_close_options, ED_IS_CLOSE_OPTIONS);
+ed_tensor *ed_is_close_with(ed_tensor *a, ed_tensor_like *b, const ed_is_close_options *options);
+
+/* x with other numbers for NaN and the infinities; floats. Their gradient is 0. */
+#define ED_NAN_TO_NUM_OPTIONS(FIELD, T)                                                            \
+    FIELD(T, FLOAT, nan, 0, ED_ANY, "for NaN")                                                     \
+    FIELD(T, FLOAT, posinf, __builtin_nan(""), ED_ANY,                                             \
+          "for inf; default, NaN: the dtype's maximum")                                            \
+    FIELD(T, FLOAT, neginf, __builtin_nan(""), ED_ANY,                                             \
+          "for -inf; default, NaN: the dtype's minimum")
+ED_OPTIONS(ed_nan_to_num_options, ED_NAN_TO_NUM_OPTIONS);
+ed_tensor *ed_nan_to_num_with(ed_tensor *x, const ed_nan_to_num_options *options);
 
 /* condition ? a : b with broadcasting; condition is bool, a and b of any one dtype. A NaN in the
  * branch not taken poisons no gradient. */

@@ -49,6 +49,22 @@ ELEMENTWISE(log2, "y = log2 x", ONE(ED_SET_FLOAT), .gradient = log2_gradient, SA
             .samples = SAMPLES1(0.3, 3));
 FUNCTION1(log2);
 
+/* log10: y = log10 x, dx = dy / (x ln 10) */
+VECTOR_LOOPS1(log10, vlog10(x));
+PLAIN(log10, log10(x[0]));
+GRADIENT1(log10, ed_div(dy, ed_mul(x, 0x1.26bb1bbb55516p+1)));
+ELEMENTWISE(log10, "y = log10 x", ONE(ED_SET_FLOAT), .gradient = log10_gradient, SAVES_X,
+            .samples = SAMPLES1(0.3, 3));
+FUNCTION1(log10);
+
+/* exp2: y = 2^x, dx = dy y ln 2 */
+VECTOR_LOOPS1(exp2, vexp2(x));
+PLAIN(exp2, exp2(x[0]));
+GRADIENT1(exp2, ed_mul(dy, ed_mul(y, 0x1.62e42fefa39efp-1)));
+ELEMENTWISE(exp2, "y = 2^x", ONE(ED_SET_FLOAT), .gradient = exp2_gradient, SAVES_Y,
+            .samples = SAMPLES1(-2, 2));
+FUNCTION1(exp2);
+
 /* ---- Roots ----------------------------------------------------------------------------------- */
 
 /*
@@ -99,6 +115,14 @@ FUNCTION1(rsqrt);
 ELEMENTWISE(rsqrt_gradient, "dx = -a b^3 / 2 for dy = a and y = b of rsqrt, 0 where dy is",
             TWO(ED_SET_FLOAT), .flags = ED_OP_INTERNAL, .gradient = rsqrt_gradient_gradient,
             SAVES_AB, .samples = SAMPLES2);
+
+/* cbrt: y = cube root of x, dx = dy / (3 y^2) */
+VECTOR_LOOPS1(cbrt, vcbrt(x));
+PLAIN(cbrt, cbrt(x[0]));
+GRADIENT1(cbrt, ed_div(dy, ed_mul(ed_square(y), 3)));
+ELEMENTWISE(cbrt, "y = the cube root of x", ONE(ED_SET_FLOAT), .gradient = cbrt_gradient, SAVES_Y,
+            .samples = SAMPLES1(0.3, 3));
+FUNCTION1(cbrt);
 
 /* ---- Circular functions ---------------------------------------------------------------------- */
 

@@ -56,6 +56,8 @@
 #define number_max_i32 INT32_MAX
 #define number_max_i64 INT64_MAX
 #define number_max_u8  UINT8_MAX
+#define number_max_f32 __FLT_MAX__
+#define number_max_f64 __DBL_MAX__
 
 /* The C library's functions for it: TYPED(number_sqrt)(x). */
 #define number_sqrt_f32 sqrtf
@@ -64,5 +66,7 @@
 #define number_exp_f64  exp
 #define number_log_f32  logf
 #define number_log_f64  log
+#define number_fma_f32  fmaf
+#define number_fma_f64  fma
 
 #endif

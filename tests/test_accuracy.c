@@ -54,6 +54,11 @@ TRUE_LIBM1(expm1)
 TRUE_LIBM1(log)
 TRUE_LIBM1(log1p)
 TRUE_LIBM1(log2)
+TRUE_LIBM1(log10)
+TRUE_LIBM1(exp2)
+TRUE_LIBM1(cbrt)
+TRUE_LIBM1(trunc)
+TRUE1(rint, nearbyint(x), nearbyintl(x))
 TRUE_LIBM1(sin)
 TRUE_LIBM1(cos)
 TRUE_LIBM1(tan)
@@ -89,6 +94,7 @@ TRUE1(silu, x < 0 ? x * exp(x) / (1 + exp(x)) : x / (1 + exp(-x)),
       x < 0 ? x * expl(x) / (1 + expl(x)) : x / (1 + expl(-x)))
 TRUE1(hard_sigmoid, x<-3 ? 0 : x> 3 ? 1 : (x + 3) / 6, x<-3 ? 0 : x> 3 ? 1 : (x + 3) / 6)
 TRUE1(pow, pow(x, y), powl(x, y))
+TRUE1(hypot, hypot(x, y), hypotl(x, y))
 TRUE1(atan2, atan2(x, y), atan2l(x, y))
 TRUE1(maximum, x > y || x != x ? x : y, x > y || x != x ? x : y)
 TRUE1(minimum, x < y || x != x ? x : y, x < y || x != x ? x : y)
@@ -175,6 +181,9 @@ static const rule rules[] = {
     RULE(gelu_tanh, -11, 8, 4.0, 4.0),   RULE(gelu_tanh, -22, -9, 4.0, 4.0),
     RULE(hard_sigmoid, -4, 4, 2.0, 2.0), RULE(abs, -100, 100, 0, 0),
     RULE(pow, 0, 20, 1.0, 2.0),          RULE(atan2, -4, 4, 1.6, 1.5),
+    RULE(log10, 0, 3, 1.0, 1.0),         RULE(exp2, -150, 128, 1.0, 1.0),
+    RULE(cbrt, -8, 8, 1.0, 1.0),         RULE(hypot, -4, 4, 1.3, 1.0),
+    RULE(trunc, -100, 100, 0, 0),        RULE(rint, -100, 100, 0, 0),
     RULE(maximum, -4, 4, 0, 0),          RULE(minimum, -4, 4, 0, 0),
     RULE(silu, -120, 20, 4.0, 4.0),
 };

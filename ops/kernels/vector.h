@@ -123,6 +123,11 @@ VECTOR_CALL1(erf, u10)
 VECTOR_CALL1(erfc, u15)
 VECTOR_CALL2(pow, u10)
 VECTOR_CALL2(atan2, u10)
+VECTOR_CALL1(exp2, u10)
+VECTOR_CALL1(log10, u10)
+VECTOR_CALL1(cbrt, u10)
+VECTOR_CALL1(lgamma, u10)
+VECTOR_CALL2(hypot, u05)
 
 /* c[0] + c[1] x + ... by Horner's rule; n is a constant wherever this is used. */
 VECTOR_INLINE vf32 polynomial(vf32 x, const float *c, int n)
@@ -412,7 +417,7 @@ VECTOR_INLINE vf64 vsoftplus_f64(vf64 x)
 /*
  * Where SLEEF's functions end too early (intermediate results overflow or are flushed) another
  * formula takes over: sinh and cosh are e^|x| / 2 for large x, asinh and acosh log 2|x|, log1p x is
- * log x, and tan x is x near 0.
+ * log x, and log1p x and tan x are x near 0.
  */
 VECTOR_INLINE vf32 half_exp_f32(vf32 x)
 {
@@ -455,7 +460,7 @@ VECTOR_REPAIR(asinh, 32, vabs(x) > 1e10f, vcopysign(log_double_f32(vabs(x)), x))
 VECTOR_REPAIR(asinh, 64, vabs(x) > 1e10, vcopysign(log_double_f64(vabs(x)), x))
 VECTOR_REPAIR(acosh, 32, x > 1e10f, log_double_f32(x))
 VECTOR_REPAIR(acosh, 64, x > 1e10, log_double_f64(x))
-VECTOR_REPAIR(log1p, 64, x > 1e300, call_log_f64(x))
+VECTOR_REPAIR(log1p, 64, (x > 1e300) | (vabs(x) < 1e-300), vselect_f64(x > 1, call_log_f64(x), x))
 VECTOR_REPAIR(tan, 64, vabs(x) < 1e-10, x)
 
 /* x^y; where SLEEF says inf for finite numbers, which it does a little below the largest number,
@@ -501,12 +506,24 @@ VECTOR_AS_CALLED(atanh, f32)
 VECTOR_AS_CALLED(atanh, f64)
 VECTOR_AS_CALLED(erfc, f32)
 VECTOR_AS_CALLED(erfc, f64)
+VECTOR_AS_CALLED(exp2, f32)
+VECTOR_AS_CALLED(exp2, f64)
+VECTOR_AS_CALLED(log10, f32)
+VECTOR_AS_CALLED(log10, f64)
+VECTOR_AS_CALLED(cbrt, f32)
+VECTOR_AS_CALLED(cbrt, f64)
+VECTOR_AS_CALLED(lgamma, f32)
+VECTOR_AS_CALLED(lgamma, f64)
 
 #define vexp(x)      VECTOR_CHOOSE(vexp, x)(x)
 #define vexpm1(x)    VECTOR_CHOOSE(vexpm1, x)(x)
 #define vlog(x)      VECTOR_CHOOSE(vlog, x)(x)
 #define vlog1p(x)    VECTOR_CHOOSE(vlog1p, x)(x)
 #define vlog2(x)     VECTOR_CHOOSE(vlog2, x)(x)
+#define vlog10(x)    VECTOR_CHOOSE(vlog10, x)(x)
+#define vexp2(x)     VECTOR_CHOOSE(vexp2, x)(x)
+#define vcbrt(x)     VECTOR_CHOOSE(vcbrt, x)(x)
+#define vlgamma(x)   VECTOR_CHOOSE(vlgamma, x)(x)
 #define vsin(x)      VECTOR_CHOOSE(vsin, x)(x)
 #define vcos(x)      VECTOR_CHOOSE(vcos, x)(x)
 #define vtan(x)      VECTOR_CHOOSE(vtan, x)(x)
@@ -525,5 +542,6 @@ VECTOR_AS_CALLED(erfc, f64)
 #define vsoftplus(x) VECTOR_CHOOSE(vsoftplus, x)(x)
 #define vpow(x, y)   VECTOR_CHOOSE(vpow, x)(x, y)
 #define vatan2(y, x) VECTOR_CHOOSE(call_atan2, y)(y, x)
+#define vhypot(x, y) VECTOR_CHOOSE(call_hypot, x)(x, y)
 
 #endif
