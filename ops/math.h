@@ -140,6 +140,33 @@ ed_tensor *ed_sinc(ed_tensor *x);
 ed_tensor *ed_erf(ed_tensor *x);
 ed_tensor *ed_erfc(ed_tensor *x);
 
+/* ---- Along an axis (ops/cumulative.simd.c) --------------------------------------------------- */
+
+/* Options of sums and products of all elements up to each one. */
+#define ED_CUMULATIVE_OPTIONS(FIELD, T)                                                            \
+    FIELD(T, AXIS, axis, 0, ED_ANY, "along which")                                                 \
+    FIELD(T, BOOL, reverse, false, ED_ANY, "begin at the end")                                     \
+    FIELD(T, BOOL, exclusive, false, ED_ANY, "without the element itself")
+ED_OPTIONS(ed_cumulative_options, ED_CUMULATIVE_OPTIONS);
+
+/*
+ * The sum, the product, ln of the sum of e^x (floats) of all elements up to each one; exclusive
+ * ones begin with 0, 1, -inf. Those of float32 are kept in float64. The product's gradient is right
+ * when elements are 0.
+ */
+ed_tensor *ed_cumsum_with(ed_tensor *x, const ed_cumulative_options *options);
+ed_tensor *ed_cumprod_with(ed_tensor *x, const ed_cumulative_options *options);
+ed_tensor *ed_cumulative_logsumexp_with(ed_tensor *x, const ed_cumulative_options *options);
+
+/* The maximum and the minimum of all elements up to each one; NaN stays. The gradient goes to the
+ * first of equals. */
+#define ED_CUMMAX_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, AXIS, axis, 0, ED_ANY, "along which")                                                 \
+    FIELD(T, BOOL, reverse, false, ED_ANY, "begin at the end")
+ED_OPTIONS(ed_cummax_options, ED_CUMMAX_OPTIONS);
+ed_tensor *ed_cummax_with(ed_tensor *x, const ed_cummax_options *options);
+ed_tensor *ed_cummin_with(ed_tensor *x, const ed_cummax_options *options);
+
 /* ---- Comparisons and logic (ops/compare.simd.c): results are bool, without gradient ---------- */
 
 /* Comparisons of numbers; equal and not_equal take all but 16-bit floats. NaN equals nothing. */

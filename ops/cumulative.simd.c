@@ -1,0 +1,519 @@
+/*
+ * Cumulative sums, products, maxima, minima and logsumexp along an axis.
+ *
+ * A row is the elements along the axis. Rows of adjoining elements are gone through one by one, a
+ * sum a vector at a time; where the axis is not the last, a strip of columns goes through the rows
+ * side by side. Sums and products of float32 are kept in float64 and rounded once an element.
+ * `exclusive` is the same with the results one place further.
+ */
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+#include "ops/shape.h"
+#include "tensor/threads.h"
+#include <math.h>
+#include <string.h>
+
+enum { STRIP = 1024 }; /* columns that are worked on side by side */
+
+typedef enum cumulation {
+    CUM_SUM,
+    CUM_PROD,
+    CUM_MAX,
+    CUM_MIN,
+    CUM_LOGSUMEXP,
+    CUMULATIONS
+} cumulation;
+
+/* y[i] of x[0..i] for `width` columns of n elements, `apart` from each other; apart < 0: backwards.
+ * width 1: a row. */
+typedef void (*cumulative_loop)(const void *x, void *y, int64_t n, int64_t apart, int64_t width);
+
+#ifdef ISA
+/* ======== Loops =============================================================================== */
+
+#include "ops/kernels/vector.h"
+
+#define TYPE f32
+#define SUM  f64
+#include "ops/cumulative.typed.h"
+#define TYPE f64
+#define SUM  f64
+#include "ops/cumulative.typed.h"
+#define TYPE i32
+#define SUM  i32
+#include "ops/cumulative.typed.h"
+#define TYPE i64
+#define SUM  i64
+#include "ops/cumulative.typed.h"
+#define TYPE u8
+#define SUM  u8
+#include "ops/cumulative.typed.h"
+
+#define CUMULATIVE_LOOPS(type)                                                                     \
+    [CUM_SUM] = cumsum_##type, [CUM_PROD] = cumprod_##type, [CUM_MAX] = cummax_##type,             \
+    [CUM_MIN] = cummin_##type
+
+const cumulative_loop ISA_NAME(cumulative_table)[ED_DTYPE_COUNT][CUMULATIONS] = {
+    [ED_FLOAT32] = {CUMULATIVE_LOOPS(f32), [CUM_LOGSUMEXP] = cumlogsumexp_f32},
+    [ED_FLOAT64] = {CUMULATIVE_LOOPS(f64), [CUM_LOGSUMEXP] = cumlogsumexp_f64},
+    [ED_INT32] = {CUMULATIVE_LOOPS(i32)},
+    [ED_INT64] = {CUMULATIVE_LOOPS(i64)},
+    [ED_UINT8] = {CUMULATIVE_LOOPS(u8)},
+};
+
+#else
+/* ======== Ops ================================================================================= */
+
+typedef const cumulative_loop cumulative_loops[CUMULATIONS];
+ISA_DECLARE_TABLE(cumulative_loop, cumulative_table, [ED_DTYPE_COUNT][CUMULATIONS]);
+
+/* The ops' attributes: those of cummax and cummin are the first two. */
+static const ed_cumulative_options *options_of(const void *attrs)
+{
+    return attrs;
+}
+
+static int axis_of(const ed_call *call)
+{
+    return *(const int *)call->plan;
+}
+
+static bool cumulative_infer(ed_call *call)
+{
+    int *axis = ed_call_plan(call, sizeof *axis);
+    const int64_t given = options_of(call->attrs)->axis;
+    return ops_axis(call, given, call->inputs[0]->rank, axis) && ops_infer_like(call);
+}
+
+/* A call as the threads share it. */
+typedef struct cumulative_job {
+    cumulative_loop loop;
+    const char *x;
+    char *y;
+    int64_t n, inner, element;
+    bool exclusive, reverse;
+    double first; /* what an exclusive one begins with */
+    ed_dtype dtype;
+} cumulative_job;
+
+/* `width` columns of one strip, beginning at element `at`. */
+static void cumulative_strip(const cumulative_job *j, int64_t at, int64_t width)
+{
+    const int64_t step = j->reverse ? -j->inner : j->inner, n = j->n - j->exclusive;
+    const int64_t begin = at + (j->reverse ? (j->n - 1) * j->inner : 0);
+    const char *x = j->x + begin * j->element;
+    char *y = j->y + begin * j->element;
+    if (j->exclusive) {
+        for (int64_t c = 0; c < width; c++) dtype_store(j->dtype, y, c, j->first);
+        y += step * j->element;
+    }
+    if (n > 0) j->loop(x, y, n, step, width);
+}
+
+static void cumulative_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const cumulative_job *j = user;
+    const int64_t strips = (j->inner + STRIP - 1) / STRIP;
+    (void)worker;
+    for (int64_t i = first; i < last; i++) {
+        const int64_t column = i % strips * STRIP, left = j->inner - column;
+        cumulative_strip(j, i / strips * j->n * j->inner + column, left < STRIP ? left : STRIP);
+    }
+}
+
+static bool cumulative_kernel(ed_call *call)
+{
+    static const cumulative_loops *const tables[ISA_COUNT] = ISA_TABLE(cumulative_table);
+    static const double firsts[CUMULATIONS] = {[CUM_PROD] = 1, [CUM_LOGSUMEXP] = -INFINITY};
+    const cumulation how = *(const cumulation *)call->op->extra;
+    const bool full = how != CUM_MAX && how != CUM_MIN; /* has an option `exclusive` */
+    const ed_tensor *x = call->inputs[0];
+    const int axis = axis_of(call);
+    if (x->size == 0) return true;
+    cumulative_job j = {.loop = tables[isa_level][x->dtype][how],
+                        .x = x->data,
+                        .y = call->outputs[0]->data,
+                        .n = x->shape[axis],
+                        .inner = 1,
+                        .element = (int64_t)dtype_size(x->dtype),
+                        .reverse = options_of(call->attrs)->reverse,
+                        .exclusive = full && options_of(call->attrs)->exclusive,
+                        .first = firsts[how],
+                        .dtype = x->dtype};
+    for (int d = axis + 1; d < x->rank; d++) j.inner *= x->shape[d];
+    const int64_t strips = x->size / j.n / j.inner * ((j.inner + STRIP - 1) / STRIP);
+    const int64_t each = OPS_PARALLEL_WORK / (j.n * (j.inner < STRIP ? j.inner : STRIP)) / 2 + 1;
+    threads_run(strips, x->size < OPS_PARALLEL_WORK ? strips : each, cumulative_range, &j);
+    return true;
+}
+
+/* ---- References ------------------------------------------------------------------------------ */
+
+/* From k numbers, each of its own loop: nothing is carried from one element to the next. */
+static double cumulated(cumulation how, const double *x, int64_t apart, int64_t k)
+{
+    double y = how == CUM_PROD  ? 1
+               : how == CUM_SUM ? 0
+               : how == CUM_MIN ? INFINITY
+                                : -INFINITY,
+           sum = 0;
+    for (int64_t i = 0; i < k; i++) {
+        const double v = x[i * apart];
+        if (how == CUM_SUM) y += v;
+        if (how == CUM_PROD) y *= v;
+        if (how == CUM_MIN) y = v < y || v != v ? v : y;
+        if (how == CUM_MAX || how == CUM_LOGSUMEXP) y = v > y || v != v ? v : y;
+    }
+    if (how != CUM_LOGSUMEXP || !isfinite(y)) return y;
+    for (int64_t i = 0; i < k; i++) sum += exp(x[i * apart] - y);
+    return y + log(sum);
+}
+
+static bool cumulative_reference(const ed_call *call)
+{
+    const cumulation how = *(const cumulation *)call->op->extra;
+    const ed_tensor *x = call->inputs[0];
+    const ed_cumulative_options *o = options_of(call->attrs);
+    const int64_t n = x->rank ? x->shape[axis_of(call)] : 0;
+    const bool exclusive = how != CUM_MAX && how != CUM_MIN && o->exclusive;
+    int64_t inner = 1;
+    for (int d = axis_of(call) + 1; d < x->rank; d++) inner *= x->shape[d];
+    for (int64_t i = 0; i < x->size; i++) {
+        const int64_t at = i / inner % n, row = i / inner / n * n * inner + i % inner;
+        const double *from = (const double *)x->data + row + (o->reverse ? (n - 1) * inner : 0);
+        ((double *)call->outputs[0]->data)[i] = cumulated(
+            how, from, o->reverse ? -inner : inner, (o->reverse ? n - 1 - at : at) + !exclusive);
+    }
+    return true;
+}
+
+#define CUM_ATTRS(...) .attrs = ED_ATTRS(ED_CUMULATIVE_OPTIONS, ed_cumulative_options, __VA_ARGS__)
+#define SAMPLES_CUM                                                                                \
+    ED_SAMPLES(                                                                                    \
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},                                                   \
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, CUM_ATTRS(.axis = -1, .exclusive = true)},         \
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 2)}, CUM_ATTRS(.axis = 1, .reverse = true)},         \
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 5)}, CUM_ATTRS(.exclusive = true, .reverse = true)})
+
+/* A definition with the options of TensorFlow's, and its public function. */
+#define CUMULATIVE(symbol, how, text, set, ...)                                                    \
+    static const cumulation symbol##_how = how;                                                    \
+    ED_OP(symbol) = {.name = #symbol,                                                              \
+                     .doc = text,                                                                  \
+                     ONE(set),                                                                     \
+                     .flags = ED_OP_CONTIGUOUS,                                                    \
+                     ED_OP_ATTRS(ED_CUMULATIVE_OPTIONS, ed_cumulative_options),                    \
+                     .infer = cumulative_infer,                                                    \
+                     .kernel = cumulative_kernel,                                                  \
+                     .gradient = symbol##_gradient,                                                \
+                     .reference = cumulative_reference,                                            \
+                     .extra = &symbol##_how,                                                       \
+                     __VA_ARGS__};                                                                 \
+    ed_tensor *ed_##symbol##_with(ed_tensor *x, const ed_cumulative_options *options)              \
+    {                                                                                              \
+        return CALL_OP(symbol, options, x);                                                        \
+    }
+
+/* ---- cumsum ---------------------------------------------------------------------------------- */
+
+/* cumsum: y = sum of x[..i], dx = the same of dy from the other end */
+static bool cumsum_gradient(const ed_gradient_call *g)
+{
+    ed_cumulative_options o = *options_of(g->attrs);
+    o.reverse = !o.reverse;
+    g->dx[0] = ed_cumsum_with(g->dy[0], &o);
+    return true;
+}
+
+CUMULATIVE(cumsum, CUM_SUM, "y = the sum of all up to each element along the axis", ED_SET_NUMBER,
+           .samples = SAMPLES_CUM)
+
+/* ---- A recurrence, for gradients ------------------------------------------------------------- */
+
+/*
+ * recurrence: y[i] = a[i] y[i-1] + b[i], y[-1] = 0; db[i] = dy[i] + a[i+1] db[i+1], which is the
+ * same from the other end, da[i] = db[i] y[i-1].
+ */
+static bool recurrence_infer(ed_call *call)
+{
+    const ed_tensor *a = call->inputs[0], *b = call->inputs[1];
+    if (a->rank == b->rank && !memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape))
+        return cumulative_infer(call);
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "shapes differ: a is %s, b is %s",
+                        text_of_tensor(a).s, text_of_tensor(b).s);
+}
+
+/* In float64 or the dtype's own numbers; `columns` beside each other. */
+static void recurrence_row(const ed_call *call, int64_t at, int64_t step, int64_t n)
+{
+    const ed_tensor *a = call->inputs[0], *b = call->inputs[1];
+    ed_tensor *y = call->outputs[0];
+    double last = 0;
+    for (int64_t i = 0; i < n; i++, at += step) {
+        last = dtype_load(a->dtype, a->data, at) * last + dtype_load(b->dtype, b->data, at);
+        dtype_store(y->dtype, y->data, at, last);
+    }
+}
+
+static bool recurrence_kernel(ed_call *call)
+{
+    const ed_tensor *y = call->outputs[0];
+    const int axis = axis_of(call);
+    const bool reverse = options_of(call->attrs)->reverse;
+    int64_t inner = 1;
+    for (int d = axis + 1; d < y->rank; d++) inner *= y->shape[d];
+    for (int64_t i = 0; y->size && i < y->size / y->shape[axis]; i++) {
+        const int64_t n = y->shape[axis], first = i / inner * n * inner + i % inner;
+        recurrence_row(call, first + (reverse ? (n - 1) * inner : 0), reverse ? -inner : inner, n);
+    }
+    return true;
+}
+
+/* Each element by itself: the sum of b[k] a[k+1] ... a[i]. */
+static bool recurrence_reference(const ed_call *call)
+{
+    const ed_tensor *y = call->outputs[0];
+    const double *a = (const double *)call->inputs[0]->data,
+                 *b = (const double *)call->inputs[1]->data;
+    const int64_t n = y->rank ? y->shape[axis_of(call)] : 0;
+    int64_t inner = 1, step;
+    for (int d = axis_of(call) + 1; d < y->rank; d++) inner *= y->shape[d];
+    step = options_of(call->attrs)->reverse ? inner : -inner;
+    for (int64_t i = 0; i < y->size; i++) {
+        double sum = 0;
+        int64_t count = i / inner % n + 1;
+        if (step > 0) count = n + 1 - count;
+        for (int64_t k = i + (count - 1) * step;; k -= step) {
+            sum = k == i + (count - 1) * step ? b[k] + a[k] * 0 : sum * a[k] + b[k];
+            if (k == i) break;
+        }
+        ((double *)y->data)[i] = sum;
+    }
+    return true;
+}
+
+extern const ed_op ed_op_recurrence;
+
+static ed_tensor *recurrence(ed_tensor *a, ed_tensor *b, int64_t axis, bool reverse)
+{
+    return CALL_OP(
+        recurrence,
+        ED_ATTRS(ED_CUMULATIVE_OPTIONS, ed_cumulative_options, .axis = axis, .reverse = reverse), a,
+        b);
+}
+
+/* x[i + 1] (back: x[i - 1]) along the axis, and `other` where there is none. */
+static ed_tensor *neighbour(ed_tensor *x, int64_t axis, bool back, double other)
+{
+    int64_t begin[ED_MAX_RANK] = {0}, end[ED_MAX_RANK], pads[ED_MAX_RANK] = {0};
+    int64_t none[ED_MAX_RANK] = {0};
+    if (!x) return NULL;
+    const int rank = ed_rank(x), at = tensor_axis(axis, rank);
+    for (int d = 0; d < rank; d++) end[d] = ed_dim(x, d);
+    if (end[at] == 0) return x;
+    pads[at] = 1;
+    *(back ? &end[at] : &begin[at]) = back ? end[at] - 1 : 1;
+    ed_tensor *part = ed_slice(x, .begin = {begin, rank}, .end = {end, rank});
+    return back ? ed_pad(part, .before = {pads, rank}, .after = {none, rank}, .value = other)
+                : ed_pad(part, .before = {none, rank}, .after = {pads, rank}, .value = other);
+}
+
+static bool recurrence_gradient(const ed_gradient_call *g)
+{
+    ED_SCOPE;
+    const ed_cumulative_options *o = options_of(g->attrs);
+    ed_tensor *next = neighbour(g->inputs[0], o->axis, o->reverse, 0);
+    ed_tensor *db = recurrence(next, g->dy[0], o->axis, !o->reverse);
+    if (g->needs[1]) g->dx[1] = ed_keep(db);
+    if (g->needs[0])
+        g->dx[0] = ed_keep(ed_mul(db, neighbour(g->outputs[0], o->axis, !o->reverse, 0)));
+    return true;
+}
+
+ED_OP(recurrence) = {
+    .name = "recurrence",
+    .doc = "y[i] = a[i] y[i - 1] + b[i] along the axis",
+    TWO(ED_SET_FLOAT),
+    .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
+    ED_OP_ATTRS(ED_CUMULATIVE_OPTIONS, ed_cumulative_options),
+    .infer = recurrence_infer,
+    .kernel = recurrence_kernel,
+    .gradient = recurrence_gradient,
+    SAVES_Y,
+    .operands[0].saved = true,
+    .reference = recurrence_reference,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-1, 1, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)}},
+                          {.inputs = {ED_SAMPLE_IN(-1, 1, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)},
+                           CUM_ATTRS(.axis = 1, .reverse = true)}),
+};
+
+/* ---- cumprod --------------------------------------------------------------------------------- */
+
+/*
+ * cumprod: y = product of x[..i]. dx[i] = (product of what is before i) s[i], where s[i] = dy[i] +
+ * x[i+1] s[i+1]; exclusive: dy[i+1] + x[i+1] s[i+1]. Nothing is divided, so zeros do no harm.
+ */
+static bool cumprod_gradient(const ed_gradient_call *g)
+{
+    ED_SCOPE;
+    ed_cumulative_options o = *options_of(g->attrs);
+    ed_tensor *x = g->inputs[0], *dy = g->dy[0];
+    ed_tensor *next = neighbour(x, o.axis, o.reverse, 0);
+    if (o.exclusive) dy = neighbour(dy, o.axis, o.reverse, 0);
+    ed_tensor *behind = recurrence(next, dy, o.axis, !o.reverse);
+    o.exclusive = true;
+    g->dx[0] = ed_keep(ed_mul(ed_cumprod_with(x, &o), behind));
+    return true;
+}
+
+CUMULATIVE(cumprod, CUM_PROD, "y = the product of all up to each element along the axis",
+           ED_SET_NUMBER, SAVES_X, .samples = SAMPLES_CUM)
+
+/* ---- cumulative_logsumexp -------------------------------------------------------------------- */
+
+/*
+ * cumulative_logsumexp: y = ln of the sum of e^x[..i]. With the inclusive y, dx[i] = e^(x[i] -
+ * y[i]) s[i], s[i] = dy[i] + e^(y[i] - y[i+1]) s[i+1], whose powers are at most 1; exclusive: of
+ * dy[i+1].
+ */
+static bool cumulative_logsumexp_gradient(const ed_gradient_call *g)
+{
+    ED_SCOPE;
+    ed_cumulative_options o = *options_of(g->attrs);
+    ed_tensor *x = g->inputs[0], *dy = g->dy[0], *y = g->outputs[0];
+    if (!o.exclusive) {
+        ed_tensor *next = neighbour(y, o.axis, o.reverse, INFINITY);
+        ed_tensor *step = ed_where(ed_equal(y, next), 0, ed_sub(y, next));
+        ed_tensor *behind = recurrence(ed_exp(step), dy, o.axis, !o.reverse);
+        ed_tensor *share = ed_where(ed_equal(x, y), 0, ed_sub(x, y));
+        g->dx[0] = ed_keep(ed_mul(ed_exp(share), behind));
+        return true;
+    }
+    /* Of what comes after i: y[i+1] is the first that x[i] is in. */
+    ed_tensor *next = neighbour(y, o.axis, o.reverse, INFINITY),
+              *second = neighbour(next, o.axis, o.reverse, INFINITY);
+    ed_tensor *step = ed_where(ed_equal(next, second), 0, ed_sub(next, second));
+    ed_tensor *behind =
+        recurrence(ed_exp(step), neighbour(dy, o.axis, o.reverse, 0), o.axis, !o.reverse);
+    ed_tensor *share = ed_where(ed_equal(x, next), 0, ed_sub(x, next));
+    g->dx[0] = ed_keep(ed_mul(ed_exp(share), behind));
+    return true;
+}
+
+CUMULATIVE(cumulative_logsumexp, CUM_LOGSUMEXP,
+           "y = ln of the sum of e^x of all up to each element along the axis", ED_SET_FLOAT,
+           SAVES_X, SAVES_Y, .samples = SAMPLES_CUM)
+
+/* ---- cummax, cummin -------------------------------------------------------------------------- */
+
+/*
+ * cummax_source: the index, in row-major order, of the element that cummax or cummin takes at each
+ * place: the first of equals, and of NaN. Their gradients go there.
+ */
+#define SOURCE_ATTRS(FIELD, T)                                                                     \
+    ED_CUMMAX_OPTIONS(FIELD, T)                                                                    \
+    FIELD(T, BOOL, smallest, false, ED_ANY, "of cummin")
+ED_OPTIONS(source_attrs, SOURCE_ATTRS);
+
+static bool source_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    return cumulative_infer(call) && ed_call_output(call, 0, ED_INT64, x->rank, x->shape);
+}
+
+/* Writes index by index; to: int64 or, for the reference, float64. */
+static bool source_run(const ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
+    const source_attrs *o = call->attrs;
+    int64_t inner = 1;
+    for (int d = axis_of(call) + 1; d < x->rank; d++) inner *= x->shape[d];
+    for (int64_t i = 0; x->size && i < x->size / x->shape[axis_of(call)]; i++) {
+        const int64_t n = x->shape[axis_of(call)], step = o->reverse ? -inner : inner;
+        int64_t at = i / inner * n * inner + i % inner + (o->reverse ? (n - 1) * inner : 0);
+        int64_t best = at;
+        double value = dtype_load(x->dtype, x->data, at);
+        for (int64_t k = 0; k < n; k++, at += step) {
+            const double v = dtype_load(x->dtype, x->data, at);
+            if (value == value && (v != v || (o->smallest ? v < value : v > value))) {
+                best = at;
+                value = v;
+            }
+            dtype_store(y->dtype, y->data, at, (double)best);
+        }
+    }
+    return true;
+}
+
+static bool source_kernel(ed_call *call)
+{
+    return source_run(call);
+}
+
+ED_OP(cummax_source) = {
+    .name = "cummax_source",
+    .doc = "the index of the element that cummax or cummin takes",
+    ONE(ED_SET_FLOAT),
+    .flags = ED_OP_CONTIGUOUS | ED_OP_INTERNAL,
+    ED_OP_ATTRS(SOURCE_ATTRS, source_attrs),
+    .infer = source_infer,
+    .kernel = source_kernel,
+    .no_gradient = "an index does not change gradually",
+    .reference = source_run,
+    .samples = ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4)}},
+                          {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4)},
+                           .attrs = ED_ATTRS(SOURCE_ATTRS, source_attrs, .axis = 1, .reverse = true,
+                                             .smallest = true)}),
+};
+
+static bool extreme_gradient(const ed_gradient_call *g, bool smallest)
+{
+    ED_SCOPE;
+    const ed_cummax_options *o = g->attrs;
+    ed_tensor *x = g->inputs[0];
+    int64_t size = 1;
+    for (int64_t d = 0; d < g->shapes[0].count; d++) size *= g->shapes[0].values[d];
+    ed_tensor *source =
+        CALL_OP(cummax_source,
+                ED_OPTIONS_FROM(ED_CUMMAX_OPTIONS, o, source_attrs, .smallest = smallest), x);
+    ed_tensor *sums = ed_unsorted_segment_sum(ed_flatten(g->dy[0]), ed_flatten(source), size);
+    g->dx[0] = ed_keep(ed_reshape(sums, g->shapes[0]));
+    return true;
+}
+
+static bool cummax_gradient(const ed_gradient_call *g)
+{
+    return extreme_gradient(g, false);
+}
+
+static bool cummin_gradient(const ed_gradient_call *g)
+{
+    return extreme_gradient(g, true);
+}
+
+#define EXTREME_ATTRS(...) .attrs = ED_ATTRS(ED_CUMMAX_OPTIONS, ed_cummax_options, __VA_ARGS__)
+#define CUMULATIVE_EXTREME(symbol, how, text)                                                      \
+    static const cumulation symbol##_how = how;                                                    \
+    ED_OP(symbol) = {.name = #symbol,                                                              \
+                     .doc = text,                                                                  \
+                     ONE(ED_SET_NUMBER),                                                           \
+                     .flags = ED_OP_CONTIGUOUS,                                                    \
+                     ED_OP_ATTRS(ED_CUMMAX_OPTIONS, ed_cummax_options),                            \
+                     .infer = cumulative_infer,                                                    \
+                     .kernel = cumulative_kernel,                                                  \
+                     .gradient = symbol##_gradient,                                                \
+                     .reference = cumulative_reference,                                            \
+                     .extra = &symbol##_how,                                                       \
+                     SAVES_X,                                                                      \
+                     .samples = ED_SAMPLES(                                                        \
+                         {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4)}},                                \
+                         {.inputs = {ED_DISTINCT_IN(-2, 2, 2, 3, 2)}, EXTREME_ATTRS(.axis = -2)},  \
+                         {.inputs = {ED_DISTINCT_IN(-2, 2, 5)}, EXTREME_ATTRS(.reverse = true)})}; \
+    ed_tensor *ed_##symbol##_with(ed_tensor *x, const ed_cummax_options *options)                  \
+    {                                                                                              \
+        return CALL_OP(symbol, options, x);                                                        \
+    }
+
+CUMULATIVE_EXTREME(cummax, CUM_MAX, "y = the maximum of all up to each element along the axis")
+CUMULATIVE_EXTREME(cummin, CUM_MIN, "y = the minimum of all up to each element along the axis")
+#endif
