@@ -214,6 +214,30 @@ ed_tensor *ed_nan_to_num_with(ed_tensor *x, const ed_nan_to_num_options *options
  * branch not taken poisons no gradient. */
 ed_tensor *ed_where(ed_tensor *condition, ed_tensor_like *a, ed_tensor_like *b);
 
+/* ---- Bits of integers (ops/bitwise.simd.c): every integer dtype, no gradient ----------------- */
+
+ed_tensor *ed_bitwise_and(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_bitwise_or(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_bitwise_xor(ed_tensor_like *a, ed_tensor_like *b);
+
+/* Every bit the other way. */
+ed_tensor *ed_invert(ed_tensor *x);
+
+/* The bits of a moved by b, which is held between 0 and the number of bits - 1. To the left zeros
+ * come in, to the right copies of the sign. */
+ed_tensor *ed_left_shift(ed_tensor_like *a, ed_tensor_like *b);
+ed_tensor *ed_right_shift(ed_tensor_like *a, ed_tensor_like *b);
+
+/* How many bits are set, uint8. */
+ed_tensor *ed_population_count(ed_tensor *x);
+
+/*
+ * The same bytes as elements of another dtype; all but bool. For a smaller one the result has one
+ * more dimension, the elements that each one becomes; for a larger one the last dimension, which
+ * must be as many elements as become one, goes.
+ */
+ed_tensor *ed_bitcast(ed_tensor *x, ed_dtype dtype);
+
 /* ---- Conversion (ops/cast.simd.c) ------------------------------------------------------------ */
 
 /*

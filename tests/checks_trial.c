@@ -301,12 +301,12 @@ static bool agrees(ed_dtype dtype, double y, double reference, const bound *b)
     case ED_BOOL: return y == (reference != 0);
     case ED_UINT8: return y == (double)(uint8_t)(int64_t)reference;
     case ED_INT32: return y == (double)(int32_t)(int64_t)reference;
-    case ED_INT64:
-    case ED_INT8: /* which nothing is calculated in, as in those that follow */
-    case ED_INT16:
-    case ED_UINT16:
-    case ED_UINT32:
-    case ED_UINT64: return y == reference;
+    case ED_INT8: return y == (double)(int8_t)(int64_t)reference;
+    case ED_INT16: return y == (double)(int16_t)(int64_t)reference;
+    case ED_UINT16: return y == (double)(uint16_t)(int64_t)reference;
+    case ED_UINT32: return y == (double)(uint32_t)(int64_t)reference;
+    case ED_UINT64: return y == (reference < 0 ? (double)(uint64_t)(int64_t)reference : reference);
+    case ED_INT64: return y == reference;
     default: break;
     }
     if (isnan(reference)) return isnan(y);
