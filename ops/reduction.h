@@ -15,10 +15,10 @@
 ED_OPTIONS(ed_reduce_options, ED_REDUCE_OPTIONS);
 
 /*
- * Sum and product (empty: 0 and 1; integers wrap), mean (floats; of nothing NaN), largest and
- * smallest (of nothing an error; NaN if any is; ties share the gradient equally). Sums are added
- * pairwise: the error grows with the logarithm of the count. The product's gradient is right when
- * elements are 0.
+ * Sum and product (empty: 0 and 1; integers wrap), mean (of nothing NaN; of integers rounded
+ * towards 0, of none an error), largest and smallest (of nothing an error; NaN if any is; ties
+ * share the gradient equally). Sums are added pairwise: the error grows with the logarithm of the
+ * count. The product's gradient is right when elements are 0.
  */
 ed_tensor *ed_reduce_sum_with(ed_tensor *x, const ed_reduce_options *options);
 ed_tensor *ed_reduce_mean_with(ed_tensor *x, const ed_reduce_options *options);
@@ -33,9 +33,24 @@ ed_tensor *ed_reduce_all_with(ed_tensor *x, const ed_reduce_options *options);
 /* ln of the sum of e^x without overflow; of nothing -inf. Floats. */
 ed_tensor *ed_reduce_logsumexp_with(ed_tensor *x, const ed_reduce_options *options);
 
-/* Mean of (x - mean)^2, and its root; floats. */
-ed_tensor *ed_reduce_variance_with(ed_tensor *x, const ed_reduce_options *options);
-ed_tensor *ed_reduce_std_with(ed_tensor *x, const ed_reduce_options *options);
+/*
+ * Sum of (x - mean)^2 over n - correction, and its root; floats. Correction 1 gives the variance of
+ * a sample, 0 that of all there is.
+ */
+#define ED_VARIANCE_OPTIONS(FIELD, T)                                                              \
+    ED_REDUCE_OPTIONS(FIELD, T)                                                                    \
+    FIELD(T, INT, correction, 0, ED_AT_LEAST(0), "what the divisor is less than the count")
+ED_OPTIONS(ed_variance_options, ED_VARIANCE_OPTIONS);
+ed_tensor *ed_reduce_variance_with(ed_tensor *x, const ed_variance_options *options);
+ed_tensor *ed_reduce_std_with(ed_tensor *x, const ed_variance_options *options);
+
+/*
+ * Mean, and to *variance the mean of (x - mean)^2, in one pass; floats. Weighted: sums of x and of
+ * (x - mean)^2 times the weights, over the sum of the weights, which broadcast against x.
+ */
+ed_tensor *ed_moments_with(ed_tensor *x, ed_tensor **variance, const ed_reduce_options *options);
+ed_tensor *ed_weighted_moments_with(ed_tensor *x, ed_tensor *weights, ed_tensor **variance,
+                                    const ed_reduce_options *options);
 
 /* Index (int64) of the largest / smallest along the axis, the first of equals; a NaN is never
  * chosen if there is anything else. Fails where the axis is empty. No gradient. */

@@ -2,13 +2,12 @@
  * The reduction ops: shape rule, reference and gradient of each; what computes is in reduce.c and
  * reduce.simd.c.
  */
-#include "ops/reduce.h"
+#include "ops/reductions.h"
 #include <math.h>
 
 /* ---- Shapes, kernel, reference --------------------------------------------------------------- */
 
-/* x's shape without the axes in mask, or with size 1 for them. */
-static int reduced_shape(ed_ints shape, unsigned mask, bool keepdims, int64_t *out)
+int reduce_shape(ed_ints shape, unsigned mask, bool keepdims, int64_t *out)
 {
     int rank = 0;
     for (int d = 0; d < shape.count; d++) {
@@ -20,15 +19,14 @@ static int reduced_shape(ed_ints shape, unsigned mask, bool keepdims, int64_t *o
     return rank;
 }
 
-/* The plan: the axes, as a mask. */
-static bool reduce_infer(ed_call *call)
+bool reduce_infer(ed_call *call)
 {
     const ed_reduce_options *options = call->attrs;
     const ed_tensor *x = call->inputs[0];
     unsigned *mask = ed_call_plan(call, sizeof *mask);
     int64_t shape[ED_MAX_RANK];
     if (!ops_axes(call, options->axis, x->rank, mask)) return false;
-    int rank = reduced_shape((ed_ints){x->shape, x->rank}, *mask, options->keepdims, shape);
+    int rank = reduce_shape((ed_ints){x->shape, x->rank}, *mask, options->keepdims, shape);
     return ed_call_output(call, 0, x->dtype, rank, shape);
 }
 
@@ -43,15 +41,8 @@ static bool extreme_infer(ed_call *call)
                         text_of_tensor(x).s);
 }
 
-#define KERNEL(name, kind)                                                                         \
-    static bool name##_kernel(ed_call *call)                                                       \
-    {                                                                                              \
-        return reduce_run(kind, call->inputs[0], *(const unsigned *)call->plan,                    \
-                          call->outputs[0]->data, NULL);                                           \
-    }
-
-/* Runs f over the elements of each output, in order, in float64. */
-static bool plain(const ed_call *call, double (*f)(const double *x, int64_t n))
+bool reduce_reference(const ed_call *call,
+                      double (*f)(const double *x, int64_t n, const void *attrs))
 {
     const ed_reduce_options *options = call->attrs;
     const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
@@ -72,36 +63,16 @@ static bool plain(const ed_call *call, double (*f)(const double *x, int64_t n))
         groups[output * n + filled[output]++] = ((const double *)x->data)[i];
     }
     for (int64_t o = 0; groups && filled && o < y->size; o++)
-        ((double *)y->data)[o] = f(groups + o * n, n);
+        ((double *)y->data)[o] = f(groups + o * n, n, call->attrs);
     bool ok = groups && filled;
     memory_free(groups);
     memory_free(filled);
     return ok;
 }
 
-/* References: an expression of a group's n numbers x; a loop that starts with a number. */
-#define PLAIN(name, expression)                                                                    \
-    static double plain_of_##name(const double *x, int64_t n)                                      \
-    {                                                                                              \
-        return expression;                                                                         \
-    }                                                                                              \
-    static bool plain_##name(const ed_call *call)                                                  \
-    {                                                                                              \
-        return plain(call, plain_of_##name);                                                       \
-    }
-#define PLAIN_LOOP(name, start, expression)                                                        \
-    static double loop_of_##name(const double *x, int64_t n)                                       \
-    {                                                                                              \
-        double y = start;                                                                          \
-        for (int64_t i = 0; i < n; i++) y = expression;                                            \
-        return y;                                                                                  \
-    }                                                                                              \
-    PLAIN(name, loop_of_##name(x, n))
-
 /* ---- What gradients share -------------------------------------------------------------------- */
 
-/* The mask of a call whose axes have been checked. */
-static unsigned mask_of(const ed_gradient_call *g)
+unsigned reduce_mask_of(const ed_gradient_call *g)
 {
     const ed_reduce_options *options = g->attrs;
     int rank = (int)g->shapes[0].count;
@@ -112,62 +83,29 @@ static unsigned mask_of(const ed_gradient_call *g)
     return mask;
 }
 
-/* How many elements an output stands for. */
-static double count_of(const ed_gradient_call *g)
+double reduce_count_of(const ed_gradient_call *g)
 {
-    unsigned mask = mask_of(g);
+    unsigned mask = reduce_mask_of(g);
     double n = 1;
     for (int d = 0; d < g->shapes[0].count; d++)
         if (mask & 1u << d) n *= (double)g->shapes[0].values[d];
     return n;
 }
 
-/* A tensor of the output's shape, with the reduced axes of size 1: what broadcasts against x. */
-static ed_tensor *kept(const ed_gradient_call *g, ed_tensor *t)
+ed_tensor *reduce_kept(const ed_gradient_call *g, ed_tensor *t)
 {
     int64_t shape[ED_MAX_RANK];
     if (((const ed_reduce_options *)g->attrs)->keepdims) return t;
-    return ed_reshape(t, (ed_ints){shape, reduced_shape(g->shapes[0], mask_of(g), true, shape)});
+    return ed_reshape(t,
+                      (ed_ints){shape, reduce_shape(g->shapes[0], reduce_mask_of(g), true, shape)});
 }
 
-static const ed_reduce_options *keeping(const ed_gradient_call *g, ed_reduce_options *options)
+const ed_reduce_options *reduce_keeping(const ed_gradient_call *g, ed_reduce_options *options)
 {
-    *options = *(const ed_reduce_options *)g->attrs;
-    options->keepdims = true;
+    *options = (ed_reduce_options)ED_COMPLETE(
+        ED_REDUCE_OPTIONS, , .axis = ((const ed_reduce_options *)g->attrs)->axis, .keepdims = true);
     return options;
 }
-
-#define X(set)                                                                                     \
-    {                                                                                              \
-        {                                                                                          \
-            "x", set, 'T'                                                                          \
-        }                                                                                          \
-    }
-#define REDUCING(...) ED_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options, __VA_ARGS__)
-#define AXES(...)     REDUCING(.axis = ED_SAMPLE_INTS(__VA_ARGS__))
-#define KEEPING(...)  REDUCING(.axis = ED_SAMPLE_INTS(__VA_ARGS__), .keepdims = true)
-#define SAMPLES(in, low, high)                                                                     \
-    ED_SAMPLES({.inputs = {in(low, high, 3, 4)}},                                                  \
-               {.inputs = {in(low, high, 3, 4)}, .attrs = AXES(0)},                                \
-               {.inputs = {in(low, high, 3, 4)}, .attrs = AXES(-1)},                               \
-               {.inputs = {in(low, high, 2, 3, 4)}, .attrs = KEEPING(1)},                          \
-               {.inputs = {in(low, high, 2, 3, 2, 2)}, .attrs = AXES(0, -2)},                      \
-               {.inputs = {in(low, high, 3, 1)}, .attrs = AXES()}, {.inputs = {in(low, high)}})
-
-/* A definition; the rest is further fields of ed_op. And the public function. */
-#define REDUCTION(symbol, text, set, infer_function, ...)                                          \
-    ED_OP(symbol) = {.name = #symbol,                                                              \
-                     .doc = text,                                                                  \
-                     .operands = X(set),                                                           \
-                     ED_OP_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options),                            \
-                     .infer = infer_function,                                                      \
-                     .kernel = symbol##_kernel,                                                    \
-                     .reference = plain_##symbol,                                                  \
-                     __VA_ARGS__};                                                                 \
-    ed_tensor *ed_##symbol##_with(ed_tensor *x, const ed_reduce_options *options)                  \
-    {                                                                                              \
-        return CALL_OP(symbol, options, x);                                                        \
-    }
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
@@ -177,24 +115,69 @@ PLAIN(reduce_sum, reduce_plain(false, x, n))
 
 static bool reduce_sum_gradient(const ed_gradient_call *g)
 {
-    g->dx[0] = ed_broadcast_to(kept(g, g->dy[0]), g->shapes[0]);
+    g->dx[0] = ed_broadcast_to(reduce_kept(g, g->dy[0]), g->shapes[0]);
     return true;
 }
 
 REDUCTION(reduce_sum, "y = sum of x over the axes", ED_SET_NUMBER, reduce_infer,
           .gradient = reduce_sum_gradient, .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
 
-/* reduce_mean: y = sum of x / n, dx = dy / n */
-KERNEL(reduce_mean, REDUCE_MEAN)
+/* reduce_mean: y = sum of x / n, dx = dy / n; of integers by int64, towards 0 */
+static ed_tensor *widened(const ed_tensor *x)
+{
+    ed_tensor *packed = tensor_contiguous(x);
+    if (!packed || x->dtype == ED_INT64) return packed;
+    ed_tensor *wide = tensor_new(ED_INT64, x->rank, x->shape);
+    int64_t *to = wide ? (int64_t *)wide->data : NULL;
+    for (int64_t i = 0; wide && i < x->size; i++)
+        to[i] = x->dtype == ED_INT32 ? ((const int32_t *)packed->data)[i]
+                                     : ((const uint8_t *)packed->data)[i];
+    ed_release(packed);
+    return wide;
+}
+
+static bool mean_of_integers(const ed_call *call)
+{
+    ed_tensor *y = call->outputs[0], *wide = widened(call->inputs[0]);
+    int64_t *sums = wide ? memory_alloc((size_t)(y->size + 1) * sizeof *sums) : NULL;
+    bool ok = sums && reduce_run(REDUCE_SUM, wide, *(const unsigned *)call->plan, sums, NULL);
+    const int64_t n = y->size ? call->inputs[0]->size / y->size : 1;
+    for (int64_t i = 0; ok && i < y->size; i++) switch (y->dtype) {
+        case ED_INT64: ((int64_t *)y->data)[i] = sums[i] / n; break;
+        case ED_INT32: ((int32_t *)y->data)[i] = (int32_t)(sums[i] / n); break;
+        default: ((uint8_t *)y->data)[i] = (uint8_t)(sums[i] / n);
+        }
+    memory_free(sums);
+    ed_release(wide);
+    return ok;
+}
+
+static bool reduce_mean_kernel(ed_call *call)
+{
+    if (!ed_dtype_is_float(call->inputs[0]->dtype)) return mean_of_integers(call);
+    return reduce_run(REDUCE_MEAN, call->inputs[0], *(const unsigned *)call->plan,
+                      call->outputs[0]->data, NULL);
+}
+
+/* Of integers nothing has no mean. */
+static bool mean_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    if (!reduce_infer(call)) return false;
+    return ed_dtype_is_float(x->dtype) || x->size || !call->outputs[0]->size ||
+           ed_call_fail(call, ED_INVALID_ARGUMENT, "the reduced axes of %s are empty",
+                        text_of_tensor(x).s);
+}
+
 PLAIN(reduce_mean, reduce_plain(false, x, n) / (double)n)
 
 static bool reduce_mean_gradient(const ed_gradient_call *g)
 {
-    g->dx[0] = ed_broadcast_to(kept(g, ed_div(g->dy[0], count_of(g))), g->shapes[0]);
+    g->dx[0] = ed_broadcast_to(reduce_kept(g, ed_div(g->dy[0], reduce_count_of(g))), g->shapes[0]);
     return true;
 }
 
-REDUCTION(reduce_mean, "y = mean of x over the axes; NaN of nothing", ED_SET_FLOAT, reduce_infer,
+REDUCTION(reduce_mean, "y = mean of x over the axes; NaN of nothing", ED_SET_NUMBER, mean_infer,
           .gradient = reduce_mean_gradient, .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
 
 ed_tensor *ops_sum_to(ed_tensor *dy, ed_ints shape)
@@ -244,7 +227,7 @@ static bool reduce_prod_gradient(const ed_gradient_call *g)
 {
     ED_SCOPE;
     ed_ints shape = g->shapes[0];
-    unsigned mask = mask_of(g);
+    unsigned mask = reduce_mask_of(g);
     int64_t order[ED_MAX_RANK], back[ED_MAX_RANK], count = 1, outer = 1;
     int rank = 0;
     for (int gone = 0; gone < 2; gone++)
@@ -266,7 +249,7 @@ static bool reduce_prod_gradient(const ed_gradient_call *g)
     ed_tensor *after = ed_reverse(products_before(ed_reverse(x, ED_AXES(1))), ED_AXES(1));
     ed_tensor *others = ed_mul(products_before(x), after);
     others = ed_transpose(ed_reshape(others, (ed_ints){moved, rank}), .perm = {back, rank});
-    g->dx[0] = ed_keep(ed_mul(others, kept(g, g->dy[0])));
+    g->dx[0] = ed_keep(ed_mul(others, reduce_kept(g, g->dy[0])));
     return true;
 }
 
@@ -284,8 +267,9 @@ static bool extreme_gradient(const ed_gradient_call *g)
 {
     ED_SCOPE;
     ed_reduce_options options;
-    ed_tensor *ties = ed_cast(ed_equal(g->inputs[0], kept(g, g->outputs[0])), g->dtypes[0]);
-    ed_tensor *share = ed_div(kept(g, g->dy[0]), ed_reduce_sum_with(ties, keeping(g, &options)));
+    ed_tensor *ties = ed_cast(ed_equal(g->inputs[0], reduce_kept(g, g->outputs[0])), g->dtypes[0]);
+    ed_tensor *share =
+        ed_div(reduce_kept(g, g->dy[0]), ed_reduce_sum_with(ties, reduce_keeping(g, &options)));
     g->dx[0] = ed_keep(ed_mul(ties, share));
     return true;
 }
@@ -330,73 +314,14 @@ PLAIN(reduce_logsumexp, logsumexp_of(x, n))
 static bool reduce_logsumexp_gradient(const ed_gradient_call *g)
 {
     ED_SCOPE;
-    ed_tensor *part = ed_exp(ed_sub(g->inputs[0], kept(g, g->outputs[0])));
-    g->dx[0] = ed_keep(ed_mul(part, kept(g, g->dy[0])));
+    ed_tensor *part = ed_exp(ed_sub(g->inputs[0], reduce_kept(g, g->outputs[0])));
+    g->dx[0] = ed_keep(ed_mul(part, reduce_kept(g, g->dy[0])));
     return true;
 }
 
 REDUCTION(reduce_logsumexp, "y = ln of the sum of e^x over the axes", ED_SET_FLOAT, reduce_infer,
           .gradient = reduce_logsumexp_gradient, SAVES_X, SAVES_Y,
           .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
-
-/* ---- Variance -------------------------------------------------------------------------------- */
-
-/* reduce_variance: y = mean of (x - mean)^2, dx = dy 2 (x - mean) / n */
-KERNEL(reduce_variance, REDUCE_VARIANCE)
-
-static double variance_of(const double *x, int64_t n)
-{
-    double mean = 0, y = 0;
-    for (int64_t i = 0; i < n; i++) mean += x[i] / (double)n;
-    for (int64_t i = 0; i < n; i++) y += (x[i] - mean) * (x[i] - mean);
-    return y / (double)n;
-}
-
-PLAIN(reduce_variance, variance_of(x, n))
-
-/* (x - mean) share / n, share being of the output's shape. */
-static ed_tensor *deviations_times(const ed_gradient_call *g, ed_tensor *share)
-{
-    ed_reduce_options options;
-    ed_tensor *mean = ed_reduce_mean_with(g->inputs[0], keeping(g, &options));
-    return ed_mul(ed_sub(g->inputs[0], mean), kept(g, ed_div(share, count_of(g))));
-}
-
-static bool reduce_variance_gradient(const ed_gradient_call *g)
-{
-    ED_SCOPE;
-    g->dx[0] = ed_keep(deviations_times(g, ed_mul(g->dy[0], 2)));
-    return true;
-}
-
-REDUCTION(reduce_variance, "y = mean of (x - mean of x)^2 over the axes; NaN of nothing",
-          ED_SET_FLOAT, reduce_infer, .gradient = reduce_variance_gradient, SAVES_X,
-          .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
-
-/* reduce_std: y = sqrt variance, dx = dy (x - mean) / (n y), 0 where dy is, even if y is 0 */
-KERNEL(reduce_std, REDUCE_STD)
-
-static double std_of(const double *x, int64_t n)
-{
-    return sqrt(variance_of(x, n));
-}
-
-PLAIN(reduce_std, std_of(x, n))
-
-static bool reduce_std_gradient(const ed_gradient_call *g)
-{
-    ED_SCOPE;
-    ed_tensor *nothing = ed_equal(g->dy[0], 0.0);
-    ed_tensor *y = ed_where(nothing, 1.0, g->outputs[0]);
-    g->dx[0] = ed_keep(deviations_times(g, ed_div(g->dy[0], y)));
-    return true;
-}
-
-REDUCTION(reduce_std, "y = root of the variance of x over the axes", ED_SET_FLOAT, reduce_infer,
-          .gradient = reduce_std_gradient, SAVES_X, SAVES_Y,
-          .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
-                                {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, .attrs = AXES(0)},
-                                {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4)}, .attrs = KEEPING(0, 2)}))
 
 /* ---- Index of the best ----------------------------------------------------------------------- */
 
@@ -408,7 +333,7 @@ static bool best_infer(ed_call *call)
     if (!ops_axis(call, ((const ed_argmax_options *)call->attrs)->axis, x->rank, &axis))
         return false;
     *(int *)ed_call_plan(call, sizeof axis) = axis;
-    int rank = reduced_shape((ed_ints){x->shape, x->rank}, 1u << axis, false, shape);
+    int rank = reduce_shape((ed_ints){x->shape, x->rank}, 1u << axis, false, shape);
     if (!ed_call_output(call, 0, ED_INT64, rank, shape)) return false;
     if (x->shape[axis] || !call->outputs[0]->size) return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT, "axis %lld of %s is empty; there is no index",

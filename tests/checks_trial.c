@@ -306,7 +306,7 @@ static bool agrees(ed_dtype dtype, double y, double reference, const bound *b)
     case ED_UINT16: return y == (double)(uint16_t)(int64_t)reference;
     case ED_UINT32: return y == (double)(uint32_t)(int64_t)reference;
     case ED_UINT64: return y == (reference < 0 ? (double)(uint64_t)(int64_t)reference : reference);
-    case ED_INT64: return y == reference;
+    case ED_INT64: return y == trunc(reference);
     default: break;
     }
     if (isnan(reference)) return isnan(y);
