@@ -52,6 +52,42 @@ ed_tensor *ed_moments_with(ed_tensor *x, ed_tensor **variance, const ed_reduce_o
 ed_tensor *ed_weighted_moments_with(ed_tensor *x, ed_tensor *weights, ed_tensor **variance,
                                     const ed_reduce_options *options);
 
+/*
+ * Norm of x along the axes; floats. Of one axis, or all elements as one vector: ord not given or 2
+ * is the Euclidean norm, INFINITY and -INFINITY the largest and smallest absolute value, another p >
+ * 0 the root of order p of the sum of |x|^p. Of two axes, a matrix' rows and columns: not given the
+ * Frobenius norm, 1 and -1 the largest and smallest sum of absolute values of a column, INFINITY and
+ * -INFINITY of a row. reduce_euclidean_norm takes any axes.
+ */
+#define ED_NORM_OPTIONS(FIELD, T)                                                                  \
+    ED_REDUCE_OPTIONS(FIELD, T)                                                                    \
+    FIELD(T, FLOAT, ord, __builtin_nan(""), ED_ANY, "order; NaN, the default: Euclidean, Frobenius")
+ED_OPTIONS(ed_norm_options, ED_NORM_OPTIONS);
+ed_tensor *ed_norm_with(ed_tensor *x, const ed_norm_options *options);
+ed_tensor *ed_reduce_euclidean_norm_with(ed_tensor *x, const ed_reduce_options *options);
+
+/* How many elements are not 0; dtype: default int64. No gradient. */
+#define ED_COUNT_OPTIONS(FIELD, T)                                                                 \
+    ED_REDUCE_OPTIONS(FIELD, T)                                                                    \
+    FIELD(T, DTYPE, dtype, ED_INT64, ED_ANY, "of the result")
+ED_OPTIONS(ed_count_options, ED_COUNT_OPTIONS);
+ed_tensor *ed_count_nonzero_with(ed_tensor *x, const ed_count_options *options);
+
+/*
+ * Where q (0 to 1; of percentile 0 to 100) of the way lies through the sorted elements along the
+ * axes. Between two elements the method decides: linear, lower, higher, midpoint, or nearest (of
+ * halves the even one). median: q = 0.5 by midpoint. NaN if any element is; of nothing an error. The
+ * gradient goes to the one or two elements, of equal ones to the first. Of integers float64.
+ */
+#define ED_QUANTILE_OPTIONS(FIELD, T)                                                              \
+    ED_REDUCE_OPTIONS(FIELD, T)                                                                    \
+    FIELD(T, CHOICE, method, "linear",                                                             \
+          ED_ONE_OF("linear", "lower", "higher", "midpoint", "nearest"), "between two elements")
+ED_OPTIONS(ed_quantile_options, ED_QUANTILE_OPTIONS);
+ed_tensor *ed_quantile_with(ed_tensor *x, double q, const ed_quantile_options *options);
+ed_tensor *ed_percentile_with(ed_tensor *x, double q, const ed_quantile_options *options);
+ed_tensor *ed_median_with(ed_tensor *x, const ed_reduce_options *options);
+
 /* Index (int64) of the largest / smallest along the axis, the first of equals; a NaN is never
  * chosen if there is anything else. Fails where the axis is empty. No gradient. */
 #define ED_ARGMAX_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, 0, ED_ANY, "along which")

@@ -36,14 +36,14 @@ const ed_reduce_options *reduce_keeping(const ed_gradient_call *g, ed_reduce_opt
 
 /* References: an expression of a group's n numbers x; a loop that starts with a number. */
 #define PLAIN(name, expression)                                                                    \
-    static double plain_of_##name(const double *x, int64_t n, const void *attrs)                                      \
+    static double plain_of_##name(const double *x, int64_t n, const void *attrs)                   \
     {                                                                                              \
         (void)attrs;                                                                               \
         return expression;                                                                         \
     }                                                                                              \
     static bool plain_##name(const ed_call *call)                                                  \
     {                                                                                              \
-        return reduce_reference(call, plain_of_##name);                                                       \
+        return reduce_reference(call, plain_of_##name);                                            \
     }
 #define PLAIN_LOOP(name, start, expression)                                                        \
     static double loop_of_##name(const double *x, int64_t n)                                       \

@@ -130,8 +130,7 @@ static bool moments_gradient(const ed_gradient_call *g)
     ed_tensor *dx = NULL;
     if (g->dy[1]) dx = deviations_times(g, ed_mul(g->dy[1], 2 / n));
     if (g->dy[0]) {
-        ed_tensor *mean =
-            ed_broadcast_to(reduce_kept(g, ed_div(g->dy[0], n)), g->shapes[0]);
+        ed_tensor *mean = ed_broadcast_to(reduce_kept(g, ed_div(g->dy[0], n)), g->shapes[0]);
         dx = dx ? ed_add(dx, mean) : mean;
     }
     g->dx[0] = ed_keep(dx);
@@ -158,20 +157,20 @@ static bool moments_reference(const ed_call *call)
     return reduce_reference(call, mean_of) && reduce_reference(&second, variance_of);
 }
 
-ED_OP(moments) = {.name = "moments",
-                  .doc = "mean and variance of x over the axes",
-                  .operands = X(ED_SET_FLOAT),
-                  SAVES_X,
-                  .results = ED_RESULTS({.name = "mean"}, {.name = "variance"}),
-                  ED_OP_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options),
-                  .infer = moments_infer,
-                  .kernel = moments_kernel,
-                  .gradient = moments_gradient,
-                  .reference = moments_reference,
-                  .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
-                                        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, .attrs = AXES(0)},
-                                        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4)},
-                                         .attrs = KEEPING(0, 2)})};
+ED_OP(moments) = {
+    .name = "moments",
+    .doc = "mean and variance of x over the axes",
+    .operands = X(ED_SET_FLOAT),
+    SAVES_X,
+    .results = ED_RESULTS({.name = "mean"}, {.name = "variance"}),
+    ED_OP_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options),
+    .infer = moments_infer,
+    .kernel = moments_kernel,
+    .gradient = moments_gradient,
+    .reference = moments_reference,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, .attrs = AXES(0)},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4)}, .attrs = KEEPING(0, 2)})};
 
 /* The first result; the second to *variance, unless NULL. */
 static ed_tensor *give_both(const ed_op *op, ed_tensor *const *x, int n, const void *options,
@@ -194,13 +193,12 @@ static bool weighted_moments_compose(ed_call *call)
 {
     const ed_reduce_options *o = call->attrs;
     ed_tensor *x = call->inputs[0], *weights = call->inputs[1];
-    ed_tensor *total = ed_reduce_sum(ed_add(weights, ed_zeros_like(x)), .axis = o->axis,
-                                     .keepdims = true);
+    ed_tensor *total =
+        ed_reduce_sum(ed_add(weights, ed_zeros_like(x)), .axis = o->axis, .keepdims = true);
     ed_tensor *mean =
         ed_div(ed_reduce_sum(ed_mul(weights, x), .axis = o->axis, .keepdims = true), total);
     ed_tensor *squares = ed_mul(weights, ed_squared_difference(x, mean));
-    ed_tensor *variance =
-        ed_div(ed_reduce_sum(squares, .axis = o->axis, .keepdims = true), total);
+    ed_tensor *variance = ed_div(ed_reduce_sum(squares, .axis = o->axis, .keepdims = true), total);
     if (!o->keepdims && variance) {
         mean = ed_squeeze(mean, .axis = o->axis);
         variance = ed_squeeze(variance, .axis = o->axis);
@@ -266,11 +264,11 @@ ED_OP(weighted_moments) = {
     ED_OP_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options),
     .compose = weighted_moments_compose,
     .reference = weighted_moments_reference,
-    .samples = ED_SAMPLES(
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(0.5, 2, 3, 4)}, .attrs = AXES(0)},
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 2), ED_SAMPLE_IN(0.5, 2, 3, 1)},
-         .attrs = KEEPING(0, -2)},
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 5), ED_SAMPLE_IN(0.5, 2, 5)}})};
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(0.5, 2, 3, 4)},
+                           .attrs = AXES(0)},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 2), ED_SAMPLE_IN(0.5, 2, 3, 1)},
+                           .attrs = KEEPING(0, -2)},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 5), ED_SAMPLE_IN(0.5, 2, 5)}})};
 
 ed_tensor *ed_weighted_moments_with(ed_tensor *x, ed_tensor *weights, ed_tensor **variance,
                                     const ed_reduce_options *options)
