@@ -79,5 +79,29 @@ ed_tensor *ed_pad_with(ed_tensor *x, const ed_pad_options *options);
 /* In reverse order along the axes. A view. */
 ed_tensor *ed_reverse(ed_tensor *x, ed_ints axes);
 
+/* Moved on by shift[i] along axis[i], what goes over the end to the front; an axis that is named
+ * twice rolls by the sum. */
+ed_tensor *ed_roll(ed_tensor *x, ed_ints shift, ed_ints axis);
+
+/* Turned k times by 90 degrees from the first of two axes towards the second. A view. */
+#define ED_ROT90_OPTIONS(FIELD, T)                                                                 \
+    FIELD(T, INT, k, 1, ED_ANY, "how many times; negative: the other way round")                   \
+    FIELD(T, AXES, axes, ED_NO_LIST, ED_ANY, "which two; default: the first ones")
+ED_OPTIONS(ed_rot90_options, ED_ROT90_OPTIONS);
+ed_tensor *ed_rot90_with(ed_tensor *x, const ed_rot90_options *options);
+
+/*
+ * Coordinates on a grid: for each of n tensors of rank 1 one of rank n, the tensor along an axis of
+ * its own, repeated along the others. Under "xy" the first tensor lies along axis 1 and the second
+ * along axis 0, under "ij" tensor i along axis i. Views, which the list holds.
+ */
+#define ED_MESHGRID_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, CHOICE, indexing, "xy", ED_ONE_OF("xy", "ij"), "order of the first two axes")
+ED_OPTIONS(ed_meshgrid_options, ED_MESHGRID_OPTIONS);
+ed_list *ed_meshgrid_with(ed_list *list, const ed_meshgrid_options *options);
+
+/* x itself if it has this shape, where -1 stands for any size; else an error. A view. */
+ed_tensor *ed_ensure_shape(ed_tensor *x, ed_ints shape);
+
 #pragma GCC visibility pop
 #endif

@@ -82,7 +82,8 @@ static double norm_of_group(const double *x, int64_t n, const void *attrs)
     double y = o->ord > 0 ? 0 : INFINITY;
     for (int64_t i = 0; i < side; i++) {
         double sum = 0;
-        for (int64_t j = 0; j < side; j++) sum += fabs(first != turned ? x[j * side + i] : x[i * side + j]);
+        for (int64_t j = 0; j < side; j++)
+            sum += fabs(first != turned ? x[j * side + i] : x[i * side + j]);
         y = isnan(sum) || isnan(y) ? NAN : o->ord > 0 ? fmax(y, sum) : fmin(y, sum);
     }
     return y;
@@ -110,7 +111,8 @@ ED_OP(norm) = {
         {.inputs = {ED_DISTINCT_IN(0.5, 2, 3, 4)},
          .attrs = NORMED(.ord = -INFINITY, .axis = ED_SAMPLE_INTS(-1), .keepdims = true)},
         {.inputs = {ED_DISTINCT_IN(0.5, 2, 4)}, .attrs = NORMED(.ord = 2.5)},
-        {.inputs = {ED_DISTINCT_IN(0.5, 2, 2, 3, 3)}, .attrs = NORMED(.ord = 1, .axis = ED_SAMPLE_INTS(-2, -1))},
+        {.inputs = {ED_DISTINCT_IN(0.5, 2, 2, 3, 3)},
+         .attrs = NORMED(.ord = 1, .axis = ED_SAMPLE_INTS(-2, -1))},
         {.inputs = {ED_DISTINCT_IN(0.5, 2, 2, 3, 3)},
          .attrs = NORMED(.ord = -INFINITY, .axis = ED_SAMPLE_INTS(-1, -2), .keepdims = true)}),
 };

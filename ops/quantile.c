@@ -68,8 +68,8 @@ static bool quantile_kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
     if (!x->size) return true;
-    quantile_job job = {call, memory_alloc((size_t)(ed_num_threads() * x->shape[1]) *
-                                           sizeof *job.room)};
+    quantile_job job = {call,
+                        memory_alloc((size_t)(ed_num_threads() * x->shape[1]) * sizeof *job.room)};
     if (!job.room) return false;
     threads_run(x->shape[0], 1 + OPS_PARALLEL_WORK / 8 / x->shape[1], quantile_rows, &job);
     memory_free(job.room);
@@ -178,9 +178,9 @@ static bool give_quantile(ed_call *call, double q, ed_ints axis, bool keepdims, 
     ed_tensor *x = quantile_groups(call, axis, keepdims, shape, &rank);
     if (!x) return false;
     const position p = position_of(q, ed_dim(x, 1), method);
-    ed_tensor *at = CALL_OP(quantile_indices,
-                            ED_ATTRS(QUANTILE_ATTRS, quantile_attrs, .low = p.low, .high = p.high),
-                            x);
+    ed_tensor *at =
+        CALL_OP(quantile_indices,
+                ED_ATTRS(QUANTILE_ATTRS, quantile_attrs, .low = p.low, .high = p.high), x);
     ed_tensor *flat = ed_flatten(x), *y = ed_gather(flat, ed_index(at, 0));
     if (y && !ed_dtype_is_float(y->dtype)) y = ed_cast(y, ED_FLOAT64);
     if (y && p.high != p.low) {
@@ -262,13 +262,13 @@ ED_OP(quantile) = {
     .extra = &(const double){1},
     .compose = quantile_compose,
     .reference = quantile_reference,
-    .samples = ED_SAMPLES(
-        {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4)}, .attrs = QUANTILE(.q = 0.3)},
-        {.inputs = {ED_DISTINCT_IN(-2, 2, 2, 3, 4)},
-         .attrs = QUANTILE(.q = 0.7, .axis = ED_SAMPLE_INTS(0, -1), .method = "nearest")},
-        {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4)},
-         .attrs = QUANTILE(.q = 0.4, .axis = ED_SAMPLE_INTS(0), .keepdims = true,
-                           .method = "midpoint")}),
+    .samples = ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4)}, .attrs = QUANTILE(.q = 0.3)},
+                          {.inputs = {ED_DISTINCT_IN(-2, 2, 2, 3, 4)},
+                           .attrs = QUANTILE(.q = 0.7, .axis = ED_SAMPLE_INTS(0, -1),
+                                             .method = "nearest")},
+                          {.inputs = {ED_DISTINCT_IN(-2, 2, 3, 4)},
+                           .attrs = QUANTILE(.q = 0.4, .axis = ED_SAMPLE_INTS(0), .keepdims = true,
+                                             .method = "midpoint")}),
 };
 
 ED_OP(percentile) = {

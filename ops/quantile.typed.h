@@ -8,8 +8,12 @@ static void TYPED(quantile_select)(const NUMBER *x, int64_t *at, int64_t n, int6
 {
     for (int64_t low = 0, high = n - 1; low < high;) {
         const int64_t a = at[low], b = at[low + (high - low) / 2], c = at[high];
-        const int64_t pivot = BEFORE(a, b) ? (BEFORE(b, c) ? b : BEFORE(a, c) ? c : a)
-                                           : (BEFORE(a, c) ? a : BEFORE(b, c) ? c : b);
+        const int64_t pivot = BEFORE(a, b) ? (BEFORE(b, c)   ? b
+                                              : BEFORE(a, c) ? c
+                                                             : a)
+                                           : (BEFORE(a, c)   ? a
+                                              : BEFORE(b, c) ? c
+                                                             : b);
         int64_t i = low, j = high;
         while (i <= j) {
             while (BEFORE(at[i], pivot)) i++;
