@@ -68,11 +68,17 @@ ed_list *ed_unstack_with(ed_tensor *x, const ed_concat_options *options);
 /* x repeated multiples[i] times along axis i. */
 ed_tensor *ed_tile(ed_tensor *x, ed_ints multiples);
 
-/* before[i] and after[i] elements of `value` around axis i. */
+/*
+ * before[i] and after[i] elements around axis i; shorter lists leave the last axes as they are. By
+ * mode they are: CONSTANT value; REFLECT mirrored at the end element, which is not repeated (at most
+ * size - 1); SYMMETRIC mirrored behind it (at most size); EDGE the end element.
+ */
 #define ED_PAD_OPTIONS(FIELD, T)                                                                   \
     FIELD(T, INTS, before, ED_NO_LIST, ED_ANY, "elements added before each axis; default: none")   \
     FIELD(T, INTS, after, ED_NO_LIST, ED_ANY, "elements added after each axis; default: none")     \
-    FIELD(T, FLOAT, value, 0, ED_ANY, "of the added elements")
+    FIELD(T, FLOAT, value, 0, ED_ANY, "of the added elements under CONSTANT")                      \
+    FIELD(T, CHOICE, mode, "CONSTANT", ED_ONE_OF("CONSTANT", "REFLECT", "SYMMETRIC", "EDGE"),      \
+          "what is added")
 ED_OPTIONS(ed_pad_options, ED_PAD_OPTIONS);
 ed_tensor *ed_pad_with(ed_tensor *x, const ed_pad_options *options);
 
@@ -102,6 +108,29 @@ ed_list *ed_meshgrid_with(ed_list *list, const ed_meshgrid_options *options);
 
 /* x itself if it has this shape, where -1 stands for any size; else an error. A view. */
 ed_tensor *ed_ensure_shape(ed_tensor *x, ed_ints shape);
+
+/*
+ * x [batch, height, width, channels], or under "NCHW" [batch, channels, height, width]: each block of
+ * block_size by block_size becomes so many times the channels, the block's rows first, and back.
+ */
+#define ED_DEPTH_OPTIONS(FIELD, T)                                                                 \
+    FIELD(T, CHOICE, data_format, "NHWC", ED_ONE_OF("NHWC", "NCHW"), "the order of x's axes")
+ED_OPTIONS(ed_depth_options, ED_DEPTH_OPTIONS);
+ed_tensor *ed_space_to_depth_with(ed_tensor *x, int64_t block_size,
+                                  const ed_depth_options *options);
+ed_tensor *ed_depth_to_space_with(ed_tensor *x, int64_t block_size,
+                                  const ed_depth_options *options);
+
+/*
+ * Of each matrix x [..., rows, columns] some diagonals, and 0 elsewhere: those from num_lower below
+ * to num_upper above the main one, negative meaning all / the diagonals up to the k-th (0 is the
+ * main one, positive ones lie above) / from the k-th on.
+ */
+ed_tensor *ed_band_part(ed_tensor *x, int64_t num_lower, int64_t num_upper);
+#define ED_TRIANGLE_OPTIONS(FIELD, T) FIELD(T, INT, k, 0, ED_ANY, "the last, or first, diagonal")
+ED_OPTIONS(ed_triangle_options, ED_TRIANGLE_OPTIONS);
+ed_tensor *ed_tril_with(ed_tensor *x, const ed_triangle_options *options);
+ed_tensor *ed_triu_with(ed_tensor *x, const ed_triangle_options *options);
 
 #pragma GCC visibility pop
 #endif

@@ -561,11 +561,11 @@ static bool check_padding(const ed_call *call, const char *name, ed_ints list)
 {
     const ed_tensor *x = call->inputs[0];
     if (!list.values) return true;
-    if (list.count != x->rank)
+    if (list.count > x->rank)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "%s %s must have one number for each axis of %s", name,
+                            "%s %s must have at most one number for each axis of %s", name,
                             text_of_ints(list.values, list.count).s, text_of_tensor(x).s);
-    for (int i = 0; i < x->rank; i++)
+    for (int64_t i = 0; i < list.count; i++)
         if (list.values[i] < 0)
             return ed_call_fail(call, ED_INVALID_ARGUMENT,
                                 "%s must be >= 0, got %s (ed_slice removes elements)", name,
@@ -575,7 +575,44 @@ static bool check_padding(const ed_call *call, const char *name, ed_ints list)
 
 static int64_t padding(ed_ints list, int i)
 {
-    return list.values ? list.values[i] : 0;
+    return list.values && i < list.count ? list.values[i] : 0;
+}
+
+/* What lies beyond the ends of an axis: a value, or elements of the axis. */
+typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_SYMMETRIC, PAD_EDGE } pad_mode;
+
+static pad_mode mode_of(const ed_pad_options *options)
+{
+    return options->mode[0] == 'R'   ? PAD_REFLECT
+           : options->mode[0] == 'S' ? PAD_SYMMETRIC
+           : options->mode[0] == 'E' ? PAD_EDGE
+                                     : PAD_CONSTANT;
+}
+
+/* The index in an axis of n to which index i, from before 0 to beyond n, leads. */
+static int64_t continued(pad_mode mode, int64_t i, int64_t n)
+{
+    if (mode == PAD_EDGE) return i < 0 ? 0 : i < n ? i : n - 1;
+    const int64_t twice = mode == PAD_REFLECT;
+    return i < 0 ? -i - 1 + twice : i < n ? i : 2 * n - 1 - twice - i;
+}
+
+/* A mode needs elements to continue with. */
+static bool check_mode(const ed_call *call, const ed_pad_options *options)
+{
+    const ed_tensor *x = call->inputs[0];
+    const pad_mode mode = mode_of(options);
+    for (int i = 0; mode != PAD_CONSTANT && i < x->rank; i++) {
+        const int64_t n = x->shape[i], before = padding(options->before, i),
+                      after = padding(options->after, i), most = before > after ? before : after;
+        if (mode == PAD_EDGE ? most && !n : most > (mode == PAD_REFLECT && n ? n - 1 : n))
+            return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                                "mode %s can add at most %lld elements at an end of axis %lld of "
+                                "%s, got %lld",
+                                options->mode, (long long)(mode == PAD_REFLECT && n ? n - 1 : n),
+                                text_nth(i), text_of_tensor(x).s, (long long)most);
+    }
+    return true;
 }
 
 static bool pad_infer(ed_call *call)
@@ -584,7 +621,7 @@ static bool pad_infer(ed_call *call)
     const ed_tensor *x = call->inputs[0];
     int64_t shape[ED_MAX_RANK];
     if (!check_padding(call, "before", options->before) ||
-        !check_padding(call, "after", options->after))
+        !check_padding(call, "after", options->after) || !check_mode(call, options))
         return false;
     if (!dtype_holds(x->dtype, options->value))
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
@@ -673,6 +710,44 @@ static void pad_range(int64_t first, int64_t last, int worker, void *user)
     pad_inside(j->p, 0, first, last, j->from, j->to);
 }
 
+/* Output rows first..last-1, of the last axis, under a mode that continues x. */
+static void continued_rows(int64_t first, int64_t last, int worker, void *user)
+{
+    const ed_call *call = user;
+    const ed_pad_options *options = call->attrs;
+    const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
+    const pad_mode mode = mode_of(options);
+    const int64_t element = (int64_t)dtype_size(x->dtype);
+    const int row = x->rank - 1;
+    const int64_t n = x->shape[row], step = x->strides[row], before = padding(options->before, row);
+    (void)worker;
+    for (int64_t r = first; r < last; r++) {
+        int64_t offset = 0, rest = r;
+        for (int d = row - 1; d >= 0; d--) {
+            const int64_t at = rest % y->shape[d] - padding(options->before, d);
+            offset += continued(mode, at, x->shape[d]) * x->strides[d];
+            rest /= y->shape[d];
+        }
+        const char *from = x->data + offset * element;
+        char *to = y->data + r * y->shape[row] * element;
+        for (int64_t i = -before; i < 0; i++, to += element)
+            memcpy(to, from + continued(mode, i, n) * step * element, (size_t)element);
+        copy_row((size_t)element, n, from, step, to, 1);
+        to += n * element;
+        for (int64_t i = n; i < y->shape[row] - before; i++, to += element)
+            memcpy(to, from + continued(mode, i, n) * step * element, (size_t)element);
+    }
+}
+
+static bool pad_continued(ed_call *call)
+{
+    const ed_tensor *y = call->outputs[0];
+    if (!y->size) return true;
+    const int64_t row = y->shape[y->rank - 1];
+    threads_run(y->size / row, 1 + OPS_PARALLEL_WORK / row, continued_rows, call);
+    return true;
+}
+
 /* Large ones are cut along the first axis that has something to cut; the axes before it are of
  * size 1 in x. */
 static bool pad_kernel(ed_call *call)
@@ -681,6 +756,7 @@ static bool pad_kernel(ed_call *call)
     const ed_tensor *x = call->inputs[0];
     ed_tensor *y = call->outputs[0];
     int64_t element = (int64_t)dtype_size(x->dtype);
+    if (x->rank && mode_of(call->attrs) != PAD_CONSTANT) return pad_continued(call);
     if (x->size == 0 || x->rank == 0) {
         uint64_t value = 0;
         dtype_store(x->dtype, &value, 0, ((const ed_pad_options *)call->attrs)->value);
@@ -704,9 +780,54 @@ static bool pad_kernel(ed_call *call)
     return true;
 }
 
+/* Elements first..end-1 of an axis. */
+static ed_tensor *range_of(ed_tensor *x, int axis, int64_t first, int64_t end)
+{
+    int64_t begin[ED_MAX_RANK] = {0}, stop[ED_MAX_RANK];
+    for (int i = 0; i < axis; i++) stop[i] = ED_END;
+    begin[axis] = first;
+    stop[axis] = end;
+    return ed_slice(x, .begin = {begin, axis + 1}, .end = {stop, axis + 1});
+}
+
+/* sum, to which the dy of a border is added where its elements were taken from. */
+static ed_tensor *folded(ed_tensor *sum, ed_tensor *border, pad_mode mode, int axis, bool front)
+{
+    const int64_t n = ed_dim(sum, axis), along = axis;
+    int64_t before[ED_MAX_RANK] = {0}, after[ED_MAX_RANK] = {0};
+    border = mode == PAD_EDGE ? ed_reduce_sum(border, .axis = {&along, 1}, .keepdims = true)
+                              : ed_reverse(border, (ed_ints){&along, 1});
+    if (!border) return NULL;
+    const int64_t apart = mode == PAD_REFLECT, rest = n - ed_dim(border, axis) - apart;
+    before[axis] = front ? apart : rest;
+    after[axis] = front ? rest : apart;
+    return ed_add(sum, ed_pad(border, .before = {before, axis + 1}, .after = {after, axis + 1}));
+}
+
+static bool continued_gradient(const ed_gradient_call *g)
+{
+    const ed_pad_options *options = g->attrs;
+    const pad_mode mode = mode_of(options);
+    const bool half = ED_SET_HALF & 1u << g->dtypes[0];
+    ed_tensor *dx = half ? ed_cast(g->dy[0], ED_FLOAT32) : g->dy[0];
+    for (int i = 0; dx && i < g->shapes[0].count; i++) {
+        const int64_t before = padding(options->before, i), after = padding(options->after, i);
+        const int64_t n = g->shapes[0].values[i];
+        if (!before && !after) continue;
+        ed_tensor *sum = range_of(dx, i, before, before + n);
+        if (before) sum = folded(sum, range_of(dx, i, 0, before), mode, i, true);
+        if (sum && after)
+            sum = folded(sum, range_of(dx, i, before + n, before + n + after), mode, i, false);
+        dx = sum;
+    }
+    g->dx[0] = half ? ed_cast(dx, g->dtypes[0]) : dx;
+    return true;
+}
+
 static bool pad_gradient(const ed_gradient_call *g)
 {
     const ed_pad_options *options = g->attrs;
+    if (mode_of(options) != PAD_CONSTANT) return continued_gradient(g);
     int rank = (int)g->shapes[0].count;
     int64_t begin[ED_MAX_RANK], end[ED_MAX_RANK];
     for (int i = 0; i < rank; i++) {
@@ -722,8 +843,14 @@ static int64_t pad_source(const ed_call *call, const ed_tensor *x, const int64_t
     const ed_pad_options *options = call->attrs;
     int64_t from[ED_MAX_RANK];
     for (int i = 0; i < x->rank; i++) {
+        const int64_t n = x->shape[i];
         from[i] = at[i] - padding(options->before, i);
-        if (from[i] < 0 || from[i] >= x->shape[i]) return -1;
+        if (from[i] >= 0 && from[i] < n) continue;
+        if (!strcmp(options->mode, "CONSTANT")) return -1;
+        const int64_t end = from[i] < 0 ? 0 : n - 1, apart = end - from[i];
+        from[i] = !strcmp(options->mode, "EDGE")      ? end
+                  : !strcmp(options->mode, "REFLECT") ? end + apart
+                                                      : end + apart - (apart > 0 ? 1 : -1);
     }
     return shape_number(x, from);
 }
@@ -751,7 +878,16 @@ ED_OP(pad) = {
                            .attrs = PADDED(.before = ED_SAMPLE_INTS(0, 2, 0))},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 4)},
                            .attrs = PADDED(.after = ED_SAMPLE_INTS(1))},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2)}}),
+                          {.inputs = {ED_SAMPLE_IN(-2, 2)}},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)},
+                           .attrs = PADDED(.before = ED_SAMPLE_INTS(2, 1),
+                                           .after = ED_SAMPLE_INTS(1, 3), .mode = "REFLECT")},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)},
+                           .attrs = PADDED(.before = ED_SAMPLE_INTS(3),
+                                           .after = ED_SAMPLE_INTS(1, 3), .mode = "SYMMETRIC")},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3)},
+                           .attrs = PADDED(.before = ED_SAMPLE_INTS(0, 5),
+                                           .after = ED_SAMPLE_INTS(4, 1), .mode = "EDGE")}),
 };
 
 ed_tensor *ed_pad_with(ed_tensor *x, const ed_pad_options *options)

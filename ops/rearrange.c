@@ -96,7 +96,8 @@ static bool rot90_compose(ed_call *call)
     int64_t perm[ED_MAX_RANK];
     int first = 0, second = 1;
     if (rank < 2 || (o->axes.values && o->axes.count != 2))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "x must have rank >= 2 and axes two entries,"
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "x must have rank >= 2 and axes two entries,"
                             " got %s",
                             text_of_tensor(tensor_read(x)).s);
     if (o->axes.values && (!ops_axis(call, o->axes.values[0], rank, &first) ||
@@ -288,9 +289,9 @@ ED_OP(ensure_shape) = {
     .infer = ensure_shape_infer,
     .gradient = ensure_shape_gradient,
     .reference = ensure_shape_plain,
-    .samples = ED_SAMPLES(
-        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, .attrs = ENSURED(ED_SAMPLE_INTS(-1, 4))},
-        {.inputs = {ED_SAMPLE_IN(-2, 2)}, .attrs = ENSURED(ED_SAMPLE_INTS())}),
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)},
+                           .attrs = ENSURED(ED_SAMPLE_INTS(-1, 4))},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2)}, .attrs = ENSURED(ED_SAMPLE_INTS())}),
 };
 
 ed_tensor *ed_ensure_shape(ed_tensor *x, ed_ints shape)

@@ -552,8 +552,19 @@ static void pad(void **state)
           ED_SHAPE(3), 5, 5, 5);
     HOLDS(ed_pad(ed_scalar(2)), ED_SHAPE(), 2);
     has_shape(ed_pad(ed_zeros(ED_SHAPE(0, 2)), .before = ED_INTS(0, 3)), ED_SHAPE(0, 5));
-    REFUSED(ed_pad(x, .before = ED_INTS(1)),
-            "pad: before [1] must have one number for each axis of float32[70, 30, 30]");
+    has_shape(ed_pad(x, .before = ED_INTS(1), .after = ED_INTS(0, 2)), ED_SHAPE(71, 32, 30));
+    ed_tensor *row = numbered(ED_INT32, ED_SHAPE(3));
+    HOLDS(ed_pad(row, .before = ED_INTS(2), .after = ED_INTS(1), .mode = "REFLECT"), ED_SHAPE(6), 2,
+          1, 0, 1, 2, 1);
+    HOLDS(ed_pad(row, .before = ED_INTS(3), .after = ED_INTS(1), .mode = "SYMMETRIC"), ED_SHAPE(7),
+          2, 1, 0, 0, 1, 2, 2);
+    HOLDS(ed_pad(row, .before = ED_INTS(1), .after = ED_INTS(2), .mode = "EDGE"), ED_SHAPE(6), 0, 0,
+          1, 2, 2, 2);
+    REFUSED(ed_pad(row, .after = ED_INTS(3), .mode = "REFLECT"),
+            "mode REFLECT can add at most 2 elements at an end of axis 0 of int32[3], got 3");
+    REFUSED(ed_pad(x, .before = ED_INTS(1, 1, 1, 1)),
+            "pad: before [1, 1, 1, 1] must have at most one number for each axis of "
+            "float32[70, 30, 30]");
     REFUSED(ed_pad(x, .after = ED_INTS(0, -1, 0)), "after must be >= 0, got [0, -1, 0]");
     REFUSED(ed_pad(ed_scalar(1), .after = ED_INTS(1)), "each axis");
     REFUSED(ed_pad(ed_zeros(ED_SHAPE(1), .dtype = ED_UINT8), .value = 300),
