@@ -70,8 +70,8 @@ ed_tensor *ed_tile(ed_tensor *x, ed_ints multiples);
 
 /*
  * before[i] and after[i] elements around axis i; shorter lists leave the last axes as they are. By
- * mode they are: CONSTANT value; REFLECT mirrored at the end element, which is not repeated (at most
- * size - 1); SYMMETRIC mirrored behind it (at most size); EDGE the end element.
+ * mode they are: CONSTANT value; REFLECT mirrored at the end element, which is not repeated (at
+ * most size - 1); SYMMETRIC mirrored behind it (at most size); EDGE the end element.
  */
 #define ED_PAD_OPTIONS(FIELD, T)                                                                   \
     FIELD(T, INTS, before, ED_NO_LIST, ED_ANY, "elements added before each axis; default: none")   \
@@ -110,8 +110,8 @@ ed_list *ed_meshgrid_with(ed_list *list, const ed_meshgrid_options *options);
 ed_tensor *ed_ensure_shape(ed_tensor *x, ed_ints shape);
 
 /*
- * x [batch, height, width, channels], or under "NCHW" [batch, channels, height, width]: each block of
- * block_size by block_size becomes so many times the channels, the block's rows first, and back.
+ * x [batch, height, width, channels], or under "NCHW" [batch, channels, height, width]: each block
+ * of block_size by block_size becomes so many times the channels, the block's rows first, and back.
  */
 #define ED_DEPTH_OPTIONS(FIELD, T)                                                                 \
     FIELD(T, CHOICE, data_format, "NHWC", ED_ONE_OF("NHWC", "NCHW"), "the order of x's axes")

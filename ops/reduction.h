@@ -54,10 +54,10 @@ ed_tensor *ed_weighted_moments_with(ed_tensor *x, ed_tensor *weights, ed_tensor 
 
 /*
  * Norm of x along the axes; floats. Of one axis, or all elements as one vector: ord not given or 2
- * is the Euclidean norm, INFINITY and -INFINITY the largest and smallest absolute value, another p >
- * 0 the root of order p of the sum of |x|^p. Of two axes, a matrix' rows and columns: not given the
- * Frobenius norm, 1 and -1 the largest and smallest sum of absolute values of a column, INFINITY and
- * -INFINITY of a row. reduce_euclidean_norm takes any axes.
+ * is the Euclidean norm, INFINITY and -INFINITY the largest and smallest absolute value, another
+ * p > 0 the root of order p of the sum of |x|^p. Of two axes, a matrix' rows and columns: not given
+ * the Frobenius norm, 1 and -1 the largest and smallest sum of absolute values of a column,
+ * INFINITY and -INFINITY of a row. reduce_euclidean_norm takes any axes.
  */
 #define ED_NORM_OPTIONS(FIELD, T)                                                                  \
     ED_REDUCE_OPTIONS(FIELD, T)                                                                    \
@@ -76,8 +76,8 @@ ed_tensor *ed_count_nonzero_with(ed_tensor *x, const ed_count_options *options);
 /*
  * Where q (0 to 1; of percentile 0 to 100) of the way lies through the sorted elements along the
  * axes. Between two elements the method decides: linear, lower, higher, midpoint, or nearest (of
- * halves the even one). median: q = 0.5 by midpoint. NaN if any element is; of nothing an error. The
- * gradient goes to the one or two elements, of equal ones to the first. Of integers float64.
+ * halves the even one). median: q = 0.5 by midpoint. NaN if any element is; of nothing an error.
+ * The gradient goes to the one or two elements that count. Of integers float64.
  */
 #define ED_QUANTILE_OPTIONS(FIELD, T)                                                              \
     ED_REDUCE_OPTIONS(FIELD, T)                                                                    \
