@@ -1,3 +1,4 @@
+#include "ops/index.h"
 #include "ops/shape.h"
 #include "ops/slices.h"
 #include "tensor/copy.h"
@@ -19,38 +20,43 @@
 
 /* ---- Indices --------------------------------------------------------------------------------- */
 
-static void drop_indices(const ed_tensor *indices, const int64_t *all)
+void index_drop(const ed_tensor *indices, const int64_t *all)
 {
     if (all != (const int64_t *)indices->data) memory_free((void *)(uintptr_t)all);
 }
 
-/*
- * All indices of a contiguous tensor as int64, checked to be in 0..bound-1: its own elements, or an
- * array of their values. NULL on failure; drop_indices gives them back.
- */
-static const int64_t *read_indices(const ed_call *call, const ed_tensor *indices, int64_t bound)
+const int64_t *index_wide(const ed_tensor *indices)
 {
-    const int64_t *all = (const int64_t *)indices->data;
-    if (indices->dtype == ED_INT32) {
-        int64_t *wide = memory_alloc((size_t)indices->size * sizeof *wide);
-        for (int64_t i = 0; wide && i < indices->size; i++)
-            wide[i] = ((const int32_t *)indices->data)[i];
-        if (!(all = wide)) return NULL;
-    }
+    if (indices->dtype == ED_INT64) return (const int64_t *)indices->data;
+    int64_t *wide = memory_alloc((size_t)indices->size * sizeof *wide);
+    for (int64_t i = 0; wide && i < indices->size; i++)
+        wide[i] = ((const int32_t *)indices->data)[i];
+    return wide;
+}
+
+bool index_refuse(const ed_call *call, int64_t index, int64_t at, int64_t bound)
+{
+    return ed_call_fail(call, ED_OUT_OF_RANGE,
+                        "index %lld at position %lld is out of bounds: it must be in 0..%lld",
+                        (long long)index, text_nth(at), (long long)bound - 1);
+}
+
+const int64_t *index_read(const ed_call *call, const ed_tensor *indices, int64_t bound)
+{
+    const int64_t *all = index_wide(indices);
+    if (!all) return NULL;
     uint64_t largest = 0;
     for (int64_t i = 0; i < indices->size; i++)
         if ((uint64_t)all[i] > largest) largest = (uint64_t)all[i];
     if (indices->size == 0 || largest < (uint64_t)bound) return all;
     int64_t i = 0;
     while ((uint64_t)all[i] < (uint64_t)bound) i++;
-    ed_call_fail(call, ED_OUT_OF_RANGE,
-                 "index %lld at position %lld is out of bounds: it must be in 0..%lld",
-                 (long long)all[i], text_nth(i), (long long)bound - 1);
-    drop_indices(indices, all);
+    index_refuse(call, all[i], i, bound);
+    index_drop(indices, all);
     return NULL;
 }
 
-static int64_t product(const int64_t *shape, int from, int to)
+int64_t index_product(const int64_t *shape, int from, int to)
 {
     int64_t n = 1;
     for (int i = from; i < to; i++) n *= shape[i];
@@ -59,35 +65,63 @@ static int64_t product(const int64_t *shape, int from, int to)
 
 /* ---- gather ---------------------------------------------------------------------------------- */
 
+/* How a gather lies: the axis, and how many leading axes x and the indices share. */
+typedef struct gather_axes {
+    int axis, batch;
+} gather_axes;
+
+static bool gather_axes_of(const ed_call *call, gather_axes *a)
+{
+    const ed_gather_options *o = call->attrs;
+    const ed_tensor *x = call->inputs[0], *indices = call->inputs[1];
+    int64_t batch = o->batch_dims < 0 ? o->batch_dims + indices->rank : o->batch_dims;
+    if (batch < 0 || batch > indices->rank || batch >= x->rank)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "batch_dims is %lld; x %s with indices %s has room for at most %d",
+                            (long long)o->batch_dims, text_of_tensor(x).s,
+                            text_of_tensor(indices).s,
+                            x->rank <= indices->rank ? x->rank - 1 : indices->rank);
+    if (memcmp(x->shape, indices->shape, (size_t)batch * sizeof *x->shape) != 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "the first %lld axes of x, %s, and indices, %s, differ",
+                            (long long)batch, text_of_tensor(x).s, text_of_tensor(indices).s);
+    if (!ops_axis(call, o->axis, x->rank, &a->axis)) return false;
+    a->batch = (int)batch;
+    if (a->axis == 0) a->axis = a->batch;
+    return a->axis >= batch ||
+           ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "axis %lld is one of the %lld batch dimensions of x, %s", text_nth(a->axis),
+                        (long long)batch, text_of_tensor(x).s);
+}
+
 static bool gather_infer(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *indices = call->inputs[1];
     int64_t shape[ED_MAX_RANK];
-    int axis, rank = x->rank + indices->rank - 1;
+    gather_axes *a = ed_call_plan(call, sizeof *a);
     if (x->rank == 0)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "x must have rank >= 1, got %s",
                             text_of_tensor(x).s);
-    if (!ops_axis(call, ((const ed_gather_options *)call->attrs)->axis, x->rank, &axis))
-        return false;
+    if (!gather_axes_of(call, a)) return false;
+    const int more = indices->rank - a->batch, rank = x->rank + more - 1;
     if (rank > ED_MAX_RANK)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "x %s with indices %s gives rank %d; the maximum is %d",
                             text_of_tensor(x).s, text_of_tensor(indices).s, rank, ED_MAX_RANK);
-    for (int i = 0; i < axis; i++) shape[i] = x->shape[i];
-    for (int i = 0; i < indices->rank; i++) shape[axis + i] = indices->shape[i];
-    for (int i = axis + 1; i < x->rank; i++) shape[i + indices->rank - 1] = x->shape[i];
-    *(int *)ed_call_plan(call, sizeof axis) = axis;
+    for (int i = 0; i < a->axis; i++) shape[i] = x->shape[i];
+    for (int i = 0; i < more; i++) shape[a->axis + i] = indices->shape[a->batch + i];
+    for (int i = a->axis + 1; i < x->rank; i++) shape[i + more - 1] = x->shape[i];
     return ed_call_output(call, 0, x->dtype, rank, shape);
 }
 
 /* One slice of `width` elements for each index: x is [before, extent, width], y [before, count,
- * width]. */
+ * width], the indices [before / shared, count]. */
 typedef struct gathering {
     size_t element;
     const char *x;
     char *y;
     const int64_t *indices;
-    int64_t before, extent, count, width;
+    int64_t before, shared, extent, count, width;
 } gathering;
 
 #define GATHER_AS(type)                                                                            \
@@ -101,7 +135,7 @@ typedef struct gathering {
 /* Indices first..last-1 in plane k. */
 static void gather_piece(const gathering *g, int64_t k, int64_t first, int64_t last)
 {
-    const int64_t *indices = g->indices;
+    const int64_t *indices = g->indices + k / g->shared * g->count;
     size_t bytes = g->element * (size_t)g->width;
     const char *from = g->x + k * g->extent * (int64_t)bytes;
     char *to = g->y + k * g->count * (int64_t)bytes;
@@ -136,49 +170,53 @@ static void gather_all(gathering *g)
 static bool gather_kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
-    int axis = *(const int *)call->plan;
-    const int64_t *indices = read_indices(call, call->inputs[1], x->shape[axis]);
+    const int axis = ((const gather_axes *)call->plan)->axis,
+              batch = ((const gather_axes *)call->plan)->batch;
+    const int64_t *indices = index_read(call, call->inputs[1], x->shape[axis]);
     if (!indices) return false;
     gathering g = {.element = dtype_size(x->dtype),
                    .x = x->data,
                    .y = y->data,
                    .indices = indices,
-                   .before = product(x->shape, 0, axis),
+                   .before = index_product(x->shape, 0, axis),
+                   .shared = index_product(x->shape, batch, axis),
                    .extent = x->shape[axis],
-                   .count = call->inputs[1]->size,
-                   .width = product(x->shape, axis + 1, x->rank)};
+                   .count = index_product(call->inputs[1]->shape, batch, call->inputs[1]->rank),
+                   .width = index_product(x->shape, axis + 1, x->rank)};
     if (y->size) gather_all(&g);
-    drop_indices(call->inputs[1], indices);
+    index_drop(call->inputs[1], indices);
     return true;
 }
 
-static ed_tensor *gather_gradient_of(ed_tensor *dy, ed_tensor *indices, int64_t axis,
-                                     int64_t extent);
-
 static bool gather_gradient(const ed_gradient_call *g)
 {
-    int axis = tensor_axis(((const ed_gather_options *)g->attrs)->axis, (int)g->shapes[0].count);
+    const ed_gather_options *o = g->attrs;
+    const int64_t batch = o->batch_dims + (o->batch_dims < 0 ? g->shapes[1].count : 0);
+    int64_t axis = tensor_axis(o->axis, (int)g->shapes[0].count);
+    if (axis == 0) axis = batch;
     const int64_t size = g->shapes[0].values[axis];
     const bool few = g->inputs[1]->size < size / 2; /* slices that are mostly absent */
     g->dx[0] = axis == 0 && few && ED_SET_FLOAT & 1u << g->dtypes[0]
                    ? ops_slices_gathered(g->dy[0], g->inputs[1], g->shapes[0])
-                   : gather_gradient_of(g->dy[0], g->inputs[1], axis, size);
+                   : index_sum(g->dy[0], g->inputs[1], axis, batch, size);
     return true;
 }
 
 static bool gather_plain(const ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *indices = call->inputs[1];
-    int axis = tensor_axis(((const ed_gather_options *)call->attrs)->axis, x->rank);
-    int64_t before = product(x->shape, 0, axis), width = product(x->shape, axis + 1, x->rank);
+    const gather_axes *a = call->plan;
+    const int64_t before = index_product(x->shape, 0, a->axis),
+                  width = index_product(x->shape, a->axis + 1, x->rank), extent = x->shape[a->axis];
+    const int64_t batches = index_product(x->shape, 0, a->batch);
+    const double *from = (const double *)x->data, *all = (const double *)indices->data;
     double *y = (double *)call->outputs[0]->data;
-    for (int64_t k = 0; k < before; k++)
-        for (int64_t i = 0; i < indices->size; i++)
+    for (int64_t k = 0; k < before; k++) {
+        const int64_t count = indices->size / batches, batch = k / (before / batches);
+        for (int64_t i = 0; i < count; i++)
             for (int64_t j = 0; j < width; j++)
-                *y++ = ((const double *)x->data)[(k * x->shape[axis] +
-                                                  (int64_t)((const double *)indices->data)[i]) *
-                                                     width +
-                                                 j];
+                *y++ = from[(k * extent + (int64_t)all[batch * count + i]) * width + j];
+    }
     return true;
 }
 
@@ -193,12 +231,17 @@ ED_OP(gather) = {
     .kernel = gather_kernel,
     .gradient = gather_gradient,
     .reference = gather_plain,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 4, 3), ED_SAMPLE_IN(0, 3, 6)}},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 2), ED_SAMPLE_IN(0, 4, 2, 3)},
-                           .attrs = ED_ATTRS(ED_GATHER_OPTIONS, ed_gather_options, .axis = 1)},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5), ED_SAMPLE_IN(0, 4, 4)},
-                           .attrs = ED_ATTRS(ED_GATHER_OPTIONS, ed_gather_options, .axis = -1)},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 2), ED_SAMPLE_IN(0, 3)}}),
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 3), ED_SAMPLE_IN(0, 3, 6)}},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 2), ED_SAMPLE_IN(0, 4, 2, 3)},
+         .attrs = ED_ATTRS(ED_GATHER_OPTIONS, ed_gather_options, .axis = 1)},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5), ED_SAMPLE_IN(0, 4, 4)},
+         .attrs = ED_ATTRS(ED_GATHER_OPTIONS, ed_gather_options, .axis = -1)},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 4, 2), ED_SAMPLE_IN(0, 3)}},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 2, 5), ED_SAMPLE_IN(0, 4, 3, 4)},
+         .attrs = ED_ATTRS(ED_GATHER_OPTIONS, ed_gather_options, .axis = 2, .batch_dims = 1)},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4, 2), ED_SAMPLE_IN(0, 3, 3)},
+         .attrs = ED_ATTRS(ED_GATHER_OPTIONS, ed_gather_options, .batch_dims = -1)}),
 };
 
 ed_tensor *ed_gather_with(ed_tensor *x, ed_tensor *indices, const ed_gather_options *options)
@@ -209,13 +252,13 @@ ed_tensor *ed_gather_with(ed_tensor *x, ed_tensor *indices, const ed_gather_opti
 /* ---- Sums at indices ------------------------------------------------------------------------- */
 
 /* y [before, extent, width] is 0 at first; the slices of x [before, count, width] are added at
- * their indices. */
+ * their indices [before / shared, count]. */
 typedef struct adding {
     ed_dtype dtype;
     const char *x;
     char *y;
     const int64_t *indices;
-    int64_t before, extent, count, width;
+    int64_t before, shared, extent, count, width;
 } adding;
 
 #define TYPE f32
@@ -254,37 +297,41 @@ static void add_range(int64_t first, int64_t last, int worker, void *user)
     }
 }
 
-static bool add_at(ed_call *call, int64_t before, int64_t extent, int64_t width)
+static bool add_at(ed_call *call, int64_t before, int64_t shared, int64_t extent, int64_t width)
 {
     const ed_tensor *x = call->inputs[0];
     ed_tensor *y = call->outputs[0];
-    const int64_t *indices = read_indices(call, call->inputs[1], extent);
+    const int64_t *indices = index_read(call, call->inputs[1], extent);
     if (!indices) return false;
     adding a = {.dtype = x->dtype,
                 .x = x->data,
                 .y = y->data,
                 .indices = indices,
                 .before = before,
+                .shared = shared,
                 .extent = extent,
-                .count = call->inputs[1]->size,
+                .count = before ? call->inputs[1]->size / (before / shared) : 0,
                 .width = width};
     copy_fill(1, "", y->data, y->size * (int64_t)dtype_size(y->dtype));
     int64_t pieces = before * ((width + COLUMNS - 1) / COLUMNS);
     threads_run(pieces, x->size > OPS_PARALLEL_WORK ? 1 : pieces, add_range, &a);
-    drop_indices(call->inputs[1], indices);
+    index_drop(call->inputs[1], indices);
     return true;
 }
 
-static bool add_at_plain(const ed_call *call, int64_t before, int64_t extent, int64_t width)
+static bool add_at_plain(const ed_call *call, int64_t before, int64_t shared, int64_t extent,
+                         int64_t width)
 {
     const double *x = (const double *)call->inputs[0]->data,
                  *indices = (const double *)call->inputs[1]->data;
     double *y = (double *)call->outputs[0]->data;
     memset(y, 0, (size_t)call->outputs[0]->size * sizeof *y);
-    for (int64_t k = 0; k < before; k++)
-        for (int64_t i = 0; i < call->inputs[1]->size; i++)
+    for (int64_t k = 0; k < before; k++) {
+        const int64_t count = call->inputs[1]->size / (before / shared);
+        for (int64_t i = k / shared * count; i < (k / shared + 1) * count; i++)
             for (int64_t j = 0; j < width; j++)
                 y[(k * extent + (int64_t)indices[i]) * width + j] += *x++;
+    }
     return true;
 }
 
@@ -292,6 +339,7 @@ static bool add_at_plain(const ed_call *call, int64_t before, int64_t extent, in
  * gradient is gather. */
 #define GATHER_GRADIENT_ATTRS(FIELD, T)                                                            \
     FIELD(T, AXIS, axis, 0, ED_AT_LEAST(0), "along which")                                         \
+    FIELD(T, INT, batch_dims, 0, ED_AT_LEAST(0), "leading axes that both have")                    \
     FIELD(T, INT, size, 0, ED_AT_LEAST(0), "of the result there")
 ED_OPTIONS(gather_gradient_attrs, GATHER_GRADIENT_ATTRS);
 
@@ -299,18 +347,20 @@ static bool gather_gradient_infer(ed_call *call)
 {
     const gather_gradient_attrs *attrs = call->attrs;
     const ed_tensor *dy = call->inputs[0], *indices = call->inputs[1];
-    int64_t axis = attrs->axis, shape[ED_MAX_RANK];
-    int rank = dy->rank - indices->rank + 1;
-    if (axis >= rank || rank > ED_MAX_RANK ||
-        memcmp(dy->shape + axis, indices->shape, (size_t)indices->rank * sizeof *indices->shape) !=
-            0)
+    const int64_t axis = attrs->axis, batch = attrs->batch_dims;
+    int64_t shape[ED_MAX_RANK];
+    const int more = indices->rank - (int)batch, rank = dy->rank - more + 1;
+    const size_t size = sizeof *shape;
+    if (axis < batch || batch > indices->rank || axis >= rank || rank > ED_MAX_RANK ||
+        memcmp(dy->shape, indices->shape, (size_t)batch * size) != 0 ||
+        memcmp(dy->shape + axis, indices->shape + batch, (size_t)more * size) != 0)
         return ed_call_fail(
             call, ED_INVALID_ARGUMENT,
             "dy %s does not have the shape of a gather with indices %s along axis %lld",
             text_of_tensor(dy).s, text_of_tensor(indices).s, text_nth(axis));
     for (int i = 0; i < axis; i++) shape[i] = dy->shape[i];
     shape[axis] = attrs->size;
-    for (int i = (int)axis + 1; i < rank; i++) shape[i] = dy->shape[i + indices->rank - 1];
+    for (int i = (int)axis + 1; i < rank; i++) shape[i] = dy->shape[i + more - 1];
     return ed_call_output(call, 0, dy->dtype, rank, shape);
 }
 
@@ -318,15 +368,17 @@ static bool gather_gradient_kernel(ed_call *call)
 {
     const gather_gradient_attrs *attrs = call->attrs;
     const ed_tensor *y = call->outputs[0];
-    int axis = (int)attrs->axis;
-    return add_at(call, product(y->shape, 0, axis), attrs->size,
-                  product(y->shape, axis + 1, y->rank));
+    const int axis = (int)attrs->axis;
+    return add_at(call, index_product(y->shape, 0, axis),
+                  index_product(y->shape, (int)attrs->batch_dims, axis), attrs->size,
+                  index_product(y->shape, axis + 1, y->rank));
 }
 
 static bool gather_gradient_gradient(const ed_gradient_call *g)
 {
     const gather_gradient_attrs *attrs = g->attrs;
-    g->dx[0] = ed_gather(g->dy[0], g->inputs[1], .axis = attrs->axis);
+    g->dx[0] =
+        ed_gather(g->dy[0], g->inputs[1], .axis = attrs->axis, .batch_dims = attrs->batch_dims);
     return true;
 }
 
@@ -334,9 +386,10 @@ static bool gather_gradient_plain(const ed_call *call)
 {
     const gather_gradient_attrs *attrs = call->attrs;
     const ed_tensor *y = call->outputs[0];
-    int axis = (int)attrs->axis;
-    return add_at_plain(call, product(y->shape, 0, axis), attrs->size,
-                        product(y->shape, axis + 1, y->rank));
+    const int axis = (int)attrs->axis;
+    return add_at_plain(call, index_product(y->shape, 0, axis),
+                        index_product(y->shape, (int)attrs->batch_dims, axis), attrs->size,
+                        index_product(y->shape, axis + 1, y->rank));
 }
 
 ED_OP(gather_gradient) = {
@@ -354,17 +407,21 @@ ED_OP(gather_gradient) = {
         {.inputs = {ED_SAMPLE_IN(-2, 2, 6, 3), ED_SAMPLE_IN(0, 3, 6)},
          .attrs = ED_ATTRS(GATHER_GRADIENT_ATTRS, gather_gradient_attrs, .axis = 0, .size = 4)},
         {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 2, 3, 2), ED_SAMPLE_IN(0, 4, 2, 3)},
-         .attrs = ED_ATTRS(GATHER_GRADIENT_ATTRS, gather_gradient_attrs, .axis = 1, .size = 5)}),
+         .attrs = ED_ATTRS(GATHER_GRADIENT_ATTRS, gather_gradient_attrs, .axis = 1, .size = 5)},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 2, 4, 2), ED_SAMPLE_IN(0, 4, 3, 4)},
+         .attrs = ED_ATTRS(GATHER_GRADIENT_ATTRS, gather_gradient_attrs, .axis = 2, .batch_dims = 1,
+                           .size = 5)}),
 };
 
-/* 16-bit floats are added in float32. */
-static ed_tensor *gather_gradient_of(ed_tensor *dy, ed_tensor *indices, int64_t axis,
-                                     int64_t extent)
+ed_tensor *index_sum(ed_tensor *dy, ed_tensor *indices, int64_t axis, int64_t batch_dims,
+                     int64_t size)
 {
     const gather_gradient_attrs *attrs =
-        ED_ATTRS(GATHER_GRADIENT_ATTRS, gather_gradient_attrs, .axis = axis, .size = extent);
-    if (!(ED_SET_HALF & 1u << dy->dtype)) return CALL_OP(gather_gradient, attrs, dy, indices);
-    return ed_cast(CALL_OP(gather_gradient, attrs, ed_cast(dy, ED_FLOAT32), indices), dy->dtype);
+        ED_ATTRS(GATHER_GRADIENT_ATTRS, gather_gradient_attrs, .axis = axis,
+                 .batch_dims = batch_dims, .size = size);
+    if (!(ED_SET_HALF & 1u << ed_dtype_of(dy))) return CALL_OP(gather_gradient, attrs, dy, indices);
+    return ed_cast(CALL_OP(gather_gradient, attrs, ed_cast(dy, ED_FLOAT32), indices),
+                   ed_dtype_of(dy));
 }
 
 /* unsorted_segment_sum: dx = dy gathered at the ids. */
@@ -390,7 +447,7 @@ static bool segment_sum_infer(ed_call *call)
 static bool segment_sum_kernel(ed_call *call)
 {
     const ed_tensor *y = call->outputs[0];
-    return add_at(call, 1, y->shape[0], product(y->shape, 1, y->rank));
+    return add_at(call, 1, 1, y->shape[0], index_product(y->shape, 1, y->rank));
 }
 
 static bool segment_sum_gradient(const ed_gradient_call *g)
@@ -402,7 +459,7 @@ static bool segment_sum_gradient(const ed_gradient_call *g)
 static bool segment_sum_plain(const ed_call *call)
 {
     const ed_tensor *y = call->outputs[0];
-    return add_at_plain(call, 1, y->shape[0], product(y->shape, 1, y->rank));
+    return add_at_plain(call, 1, 1, y->shape[0], index_product(y->shape, 1, y->rank));
 }
 
 ED_OP(unsorted_segment_sum) = {

@@ -8,11 +8,18 @@
 #pragma GCC visibility push(default)
 
 /*
- * Slices of x along an axis (default 0) at the indices (int32 or int64 of any shape): shape
- * x.shape[:axis] + indices.shape + x.shape[axis+1:]. An index outside 0..size-1 is an error that
- * names it.
+ * Indices are int32 or int64. One outside of what it indexes is an error that names it and its
+ * position.
  */
-#define ED_GATHER_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, 0, ED_ANY, "along which")
+
+/*
+ * Slices of x along an axis at the indices: shape x.shape[:axis] + indices.shape[batch_dims:] +
+ * x.shape[axis+1:]. The first batch_dims axes (negative: counted from the end of indices) are the
+ * same of both; axis is then at least batch_dims, which is also what 0 means.
+ */
+#define ED_GATHER_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, AXIS, axis, 0, ED_ANY, "along which; 0 means batch_dims")                             \
+    FIELD(T, INT, batch_dims, 0, ED_ANY, "leading axes that x and indices share")
 ED_OPTIONS(ed_gather_options, ED_GATHER_OPTIONS);
 ed_tensor *ed_gather_with(ed_tensor *x, ed_tensor *indices, const ed_gather_options *options);
 

@@ -1,0 +1,32 @@
+/*
+ * What ops that take indices share: reading and checking them, and sums at indices.
+ */
+#ifndef EDDY_OPS_INDEX_H
+#define EDDY_OPS_INDEX_H
+
+#include "ops/execute.h"
+
+/* All indices of a contiguous tensor as int64: its own elements, or an array of their values. NULL
+ * without memory; index_drop gives them back. */
+const int64_t *index_wide(const ed_tensor *indices);
+void index_drop(const ed_tensor *indices, const int64_t *all);
+
+/* The same, checked to be in 0..bound-1. NULL, with an error that names the first one that is not
+ * and its position, on failure. */
+const int64_t *index_read(const ed_call *call, const ed_tensor *indices, int64_t bound);
+
+/* Keeps that error; always false. */
+bool index_refuse(const ed_call *call, int64_t index, int64_t at, int64_t bound);
+
+/* shape[from] * ... * shape[to - 1]. */
+int64_t index_product(const int64_t *shape, int from, int to);
+
+/*
+ * Zeros with `size` along the axis, to which the slices of dy are added at the indices, the first
+ * batch_dims axes being shared: gather's gradient, whose own is gather. 16-bit floats are added in
+ * float32.
+ */
+ed_tensor *index_sum(ed_tensor *dy, ed_tensor *indices, int64_t axis, int64_t batch_dims,
+                     int64_t size);
+
+#endif
