@@ -167,6 +167,20 @@ static void gather_all(gathering *g)
     threads_run(g->before * g->count, 1 + OPS_PARALLEL_WORK / g->width, gather_range, g);
 }
 
+void index_gather(ed_dtype dtype, const char *x, int64_t width, const int64_t *rows, int64_t count,
+                  char *y)
+{
+    if (width && count)
+        gather_all(&(gathering){.element = dtype_size(dtype),
+                                .x = x,
+                                .y = y,
+                                .indices = rows,
+                                .before = 1,
+                                .shared = 1,
+                                .count = count,
+                                .width = width});
+}
+
 static bool gather_kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *y = call->outputs[0];

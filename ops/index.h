@@ -18,6 +18,18 @@ const int64_t *index_read(const ed_call *call, const ed_tensor *indices, int64_t
 /* Keeps that error; always false. */
 bool index_refuse(const ed_call *call, int64_t index, int64_t at, int64_t bound);
 
+/*
+ * Indices [..., k] of elements or slices of a tensor, as numbers of its rows: dims are the sizes of
+ * the first batch + k axes, of which the first `batch` are the indices', too. Writes one number for
+ * each index; false, with an error, if an index is out of bounds.
+ */
+bool index_rows(const ed_call *call, const ed_tensor *indices, const int64_t *dims, int batch,
+                int64_t *rows);
+
+/* y[i] = x[rows[i]], rows having `width` elements. */
+void index_gather(ed_dtype dtype, const char *x, int64_t width, const int64_t *rows, int64_t count,
+                  char *y);
+
 /* shape[from] * ... * shape[to - 1]. */
 int64_t index_product(const int64_t *shape, int from, int to);
 
@@ -28,5 +40,8 @@ int64_t index_product(const int64_t *shape, int from, int to);
  */
 ed_tensor *index_sum(ed_tensor *dy, ed_tensor *indices, int64_t axis, int64_t batch_dims,
                      int64_t size);
+
+/* What index_rows computes, as a tensor int64: for gradients. */
+ed_tensor *index_row_numbers(ed_tensor *indices, ed_ints dims, int64_t batch_dims);
 
 #endif

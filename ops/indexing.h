@@ -24,6 +24,15 @@ ED_OPTIONS(ed_gather_options, ED_GATHER_OPTIONS);
 ed_tensor *ed_gather_with(ed_tensor *x, ed_tensor *indices, const ed_gather_options *options);
 
 /*
+ * Elements or slices of x: the last axis of indices, [..., k], leads through k axes of x behind the
+ * first batch_dims axes, which both share. Shape indices.shape[:-1] + x.shape[batch_dims+k:].
+ */
+#define ED_GATHER_ND_OPTIONS(FIELD, T)                                                             \
+    FIELD(T, INT, batch_dims, 0, ED_AT_LEAST(0), "leading axes that x and indices share")
+ED_OPTIONS(ed_gather_nd_options, ED_GATHER_ND_OPTIONS);
+ed_tensor *ed_gather_nd_with(ed_tensor *x, ed_tensor *indices, const ed_gather_nd_options *options);
+
+/*
  * Ones where the new last axis (of size depth) equals the index, zeros elsewhere; indices outside
  * 0..depth-1 give all zeros. dtype: default float32. No gradient.
  */
@@ -36,6 +45,22 @@ ed_tensor *ed_one_hot_with(ed_tensor *indices, int64_t depth, const ed_one_hot_o
  * (int32 or int64 [x.shape[0]]): what gather's gradient is made of. Ids outside are an error.
  */
 ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t count);
+
+/*
+ * Elements of x at indices along an axis, as NumPy has it: y[i, j, k] = x[i, indices[i, j, k], k]
+ * along axis 1. Ranks are the same, the other axes broadcast; negative indices count from the end.
+ */
+#define ED_ALONG_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, -1, ED_ANY, "along which")
+ED_OPTIONS(ed_along_options, ED_ALONG_OPTIONS);
+ed_tensor *ed_take_along_axis_with(ed_tensor *x, ed_tensor *indices,
+                                   const ed_along_options *options);
+
+/*
+ * x with values at such indices: y[i, indices[i, j, k], k] = values[i, j, k], the last of values at
+ * one place. Indices and values broadcast; x has the shape of the result.
+ */
+ed_tensor *ed_put_along_axis_with(ed_tensor *x, ed_tensor *indices, ed_tensor_like *values,
+                                  const ed_along_options *options);
 
 /* ---- Indexed slices (ops/slices.c), as TensorFlow's: float32, float64 ----------------------- */
 

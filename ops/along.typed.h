@@ -1,0 +1,27 @@
+/* Elements at indices along an axis, for one size of element. */
+
+/* Line `line` of the result: to[j] = from[... index ...]. */
+static void TYPED(along_take)(const along *a, int64_t line)
+{
+    int64_t at[3];
+    along_line(a, line, at);
+    const NUMBER *restrict from = (const NUMBER *)a->from + at[0];
+    const int64_t *restrict indices = a->indices + at[1];
+    NUMBER *restrict to = (NUMBER *)a->to + line * a->n;
+    const int64_t step = a->step, move = a->move[0], next = a->move[1];
+    for (int64_t j = 0; j < a->n; j++) to[j] = from[j * move + indices[j * next] * step];
+}
+
+/* Line `line` of the indices: to[... index ...] = from[j]. */
+static void TYPED(along_put)(const along *a, int64_t line)
+{
+    int64_t at[3];
+    along_line(a, line, at);
+    NUMBER *to = (NUMBER *)a->to + at[0];
+    const int64_t *indices = a->indices + at[1];
+    const NUMBER *from = (const NUMBER *)a->from + at[2];
+    for (int64_t j = 0; j < a->n; j++)
+        to[j * a->move[0] + indices[j * a->move[1]] * a->step] = from[j * a->move[2]];
+}
+
+#undef TYPE
