@@ -291,6 +291,39 @@ static int assign_sub(lua_State *L)
     return assign_by(L, ed_assign_sub);
 }
 
+typedef ed_tensor *scattering(ed_tensor *variable, ed_tensor *indices, ed_tensor *updates);
+
+/* v:scatter_add(indices, updates) and the like return the variable. */
+static int scatter_by(lua_State *L, scattering *change)
+{
+    ed_tensor *v = handle_check(L, 1, HANDLE_TENSOR);
+    luaL_checkstack(L, 2 * ED_MAX_RANK + 16, NULL);
+    binding b = binding_open(L);
+    ed_tensor *indices = convert_operand(L, 2, ED_INT64);
+    ed_tensor *updates = indices ? value_for(L, 3, v) : NULL;
+    bool fine = updates && change(v, indices, updates);
+    binding_close(&b);
+    if (!fine) return handle_raise(L);
+    lua_settop(L, 1);
+    return 1;
+}
+
+#define SCATTER(name)                                                                              \
+    static int name(lua_State *L)                                                                  \
+    {                                                                                              \
+        return scatter_by(L, ed_##name);                                                           \
+    }
+SCATTER(scatter_update)
+SCATTER(scatter_add)
+SCATTER(scatter_sub)
+SCATTER(scatter_max)
+SCATTER(scatter_min)
+SCATTER(scatter_mul)
+SCATTER(scatter_div)
+SCATTER(scatter_nd_update)
+SCATTER(scatter_nd_add)
+SCATTER(scatter_nd_sub)
+
 /* v:assign_moving_average(x, momentum) */
 static int assign_moving_average(lua_State *L)
 {
@@ -441,6 +474,16 @@ static const luaL_Reg methods[] = {
     {"assign_add", assign_add},
     {"assign_sub", assign_sub},
     {"assign_moving_average", assign_moving_average},
+    {"scatter_update", scatter_update},
+    {"scatter_add", scatter_add},
+    {"scatter_sub", scatter_sub},
+    {"scatter_max", scatter_max},
+    {"scatter_min", scatter_min},
+    {"scatter_mul", scatter_mul},
+    {"scatter_div", scatter_div},
+    {"scatter_nd_update", scatter_nd_update},
+    {"scatter_nd_add", scatter_nd_add},
+    {"scatter_nd_sub", scatter_nd_sub},
     {"rows", rows},
     {"close", close},
     {NULL, NULL},

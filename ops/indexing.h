@@ -62,6 +62,39 @@ ed_tensor *ed_take_along_axis_with(ed_tensor *x, ed_tensor *indices,
 ed_tensor *ed_put_along_axis_with(ed_tensor *x, ed_tensor *indices, ed_tensor_like *values,
                                   const ed_along_options *options);
 
+/*
+ * x with elements or slices changed at indices, to which their last axis leads as in ed_gather_nd:
+ * updates have the shape indices.shape[:-1] + x.shape[k:], or are one number. Several updates of
+ * one place are all added (of update: the last one counts), in the order of the indices. Of maximum
+ * and minimum, all that have the result's value share the gradient equally.
+ */
+ed_tensor *ed_tensor_scatter_update(ed_tensor *x, ed_tensor *indices, ed_tensor_like *updates);
+ed_tensor *ed_tensor_scatter_add(ed_tensor *x, ed_tensor *indices, ed_tensor_like *updates);
+ed_tensor *ed_tensor_scatter_sub(ed_tensor *x, ed_tensor *indices, ed_tensor_like *updates);
+ed_tensor *ed_tensor_scatter_max(ed_tensor *x, ed_tensor *indices, ed_tensor_like *updates);
+ed_tensor *ed_tensor_scatter_min(ed_tensor *x, ed_tensor *indices, ed_tensor_like *updates);
+
+/* The same, added to zeros of a shape. */
+ed_tensor *ed_scatter_nd(ed_tensor *indices, ed_tensor_like *updates, ed_ints shape);
+
+/*
+ * Rows of a variable changed at indices of its first axis: updates have the shape indices.shape +
+ * variable.shape[1:], or are one number. Return the variable; scatter_div takes floats.
+ */
+ed_tensor *ed_scatter_update(ed_tensor *variable, ed_tensor *indices, ed_tensor_like *updates);
+ed_tensor *ed_scatter_add(ed_tensor *variable, ed_tensor *indices, ed_tensor_like *updates);
+ed_tensor *ed_scatter_sub(ed_tensor *variable, ed_tensor *indices, ed_tensor_like *updates);
+ed_tensor *ed_scatter_max(ed_tensor *variable, ed_tensor *indices, ed_tensor_like *updates);
+ed_tensor *ed_scatter_min(ed_tensor *variable, ed_tensor *indices, ed_tensor_like *updates);
+ed_tensor *ed_scatter_mul(ed_tensor *variable, ed_tensor *indices, ed_tensor_like *updates);
+ed_tensor *ed_scatter_div(ed_tensor *variable, ed_tensor *indices, ed_tensor_like *updates);
+
+/* Elements or slices of a variable changed at indices as in ed_tensor_scatter_update. Return the
+ * variable. */
+ed_tensor *ed_scatter_nd_update(ed_tensor *variable, ed_tensor *indices, ed_tensor_like *updates);
+ed_tensor *ed_scatter_nd_add(ed_tensor *variable, ed_tensor *indices, ed_tensor_like *updates);
+ed_tensor *ed_scatter_nd_sub(ed_tensor *variable, ed_tensor *indices, ed_tensor_like *updates);
+
 /* ---- Indexed slices (ops/slices.c), as TensorFlow's: float32, float64 ----------------------- */
 
 /*

@@ -59,6 +59,16 @@ ed_assign_masked C: variable[mask] = value
 ed_assign_moving_average tensor:assign_moving_average
 ed_assign_moving_averages C: a loop over tensor:assign_moving_average
 ed_assign_slice_with C: variable[place] = value
+ed_scatter_update tensor:scatter_update
+ed_scatter_add tensor:scatter_add
+ed_scatter_sub tensor:scatter_sub
+ed_scatter_max tensor:scatter_max
+ed_scatter_min tensor:scatter_min
+ed_scatter_mul tensor:scatter_mul
+ed_scatter_div tensor:scatter_div
+ed_scatter_nd_update tensor:scatter_nd_update
+ed_scatter_nd_add tensor:scatter_nd_add
+ed_scatter_nd_sub tensor:scatter_nd_sub
 ed_assign_sub tensor:assign_sub
 ed_assign tensor:assign
 ed_atan ed.atan

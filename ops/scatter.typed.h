@@ -1,0 +1,26 @@
+/* Rows changed at indices, for one type. Integers wrap. */
+
+#define AT_EACH(changed)                                                                           \
+    for (int64_t i = 0; i < s->count; i++) {                                                       \
+        const NUMBER *restrict x = (const NUMBER *)s->from + i * s->step;                          \
+        NUMBER *restrict v = (NUMBER *)s->to + s->rows[i] * s->width;                              \
+        for (int64_t j = first; j < last; j++) v[j] = (NUMBER)(changed);                           \
+    }                                                                                              \
+    break
+
+/* Columns first..last-1 of all rows. */
+static void TYPED(scatter_columns)(const scattering *s, int64_t first, int64_t last)
+{
+    switch (s->mode) {
+    case SCATTER_ADD: AT_EACH(v[j] + x[j]);
+    case SCATTER_SUB: AT_EACH(v[j] - x[j]);
+    case SCATTER_MUL: AT_EACH(v[j] * x[j]);
+    case SCATTER_DIV: AT_EACH(v[j] / x[j]);
+    case SCATTER_MAX: AT_EACH(x[j] > v[j] || x[j] != x[j] ? x[j] : v[j]);
+    case SCATTER_MIN: AT_EACH(x[j] < v[j] || x[j] != x[j] ? x[j] : v[j]);
+    default: AT_EACH(x[j]);
+    }
+}
+
+#undef AT_EACH
+#undef TYPE
