@@ -248,20 +248,20 @@ static bool take_kernel(ed_call *call)
     return true;
 }
 
+ed_tensor *index_along_sum(ed_tensor *dy, ed_tensor *indices, ed_ints shape, int64_t axis)
+{
+    const int64_t size = index_product(shape.values, 0, (int)shape.count);
+    ed_tensor *numbers =
+        CALL_OP(along_indices, INDICES_ATTRS(.shape = shape, .axis = axis), indices);
+    if (!numbers || !dy) return NULL;
+    const ed_ints all = {&numbers->size, 1};
+    return ed_reshape(index_sum(ed_reshape(dy, all), ed_reshape(numbers, all), 0, 0, size), shape);
+}
+
 static bool take_gradient(const ed_gradient_call *g)
 {
     const ed_along_options *o = g->attrs;
-    const int64_t all[] = {-1};
-    int64_t size = 1;
-    for (int64_t i = 0; i < g->shapes[0].count; i++) size *= g->shapes[0].values[i];
-    ed_tensor *flat =
-        CALL_OP(along_indices, INDICES_ATTRS(.shape = g->shapes[0], .axis = o->axis), g->inputs[1]);
-    ed_tensor *dx = flat && flat->size
-                        ? index_sum(ed_reshape(g->dy[0], ((ed_ints){all, 1})),
-                                    ed_reshape(flat, ((ed_ints){all, 1})), 0, 0, size)
-                    : flat ? ed_zeros(((ed_ints){&size, 1}), .dtype = g->dtypes[0])
-                           : NULL;
-    g->dx[0] = ed_reshape(dx, g->shapes[0]);
+    g->dx[0] = index_along_sum(g->dy[0], g->inputs[1], g->shapes[0], o->axis);
     return true;
 }
 

@@ -44,4 +44,8 @@ ed_tensor *index_sum(ed_tensor *dy, ed_tensor *indices, int64_t axis, int64_t ba
 /* What index_rows computes, as a tensor int64: for gradients. */
 ed_tensor *index_row_numbers(ed_tensor *indices, ed_ints dims, int64_t batch_dims);
 
+/* Zeros of a shape, to which the elements of dy are added where take_along_axis takes them: its
+ * gradient. */
+ed_tensor *index_along_sum(ed_tensor *dy, ed_tensor *indices, ed_ints shape, int64_t axis);
+
 #endif

@@ -95,6 +95,37 @@ ed_tensor *ed_scatter_nd_update(ed_tensor *variable, ed_tensor *indices, ed_tens
 ed_tensor *ed_scatter_nd_add(ed_tensor *variable, ed_tensor *indices, ed_tensor_like *updates);
 ed_tensor *ed_scatter_nd_sub(ed_tensor *variable, ed_tensor *indices, ed_tensor_like *updates);
 
+/*
+ * x sorted along an axis / the indices (int64) that sort it, those of equal elements in their
+ * order. NaN comes last in both directions. argsort has no gradient.
+ */
+#define ED_SORT_OPTIONS(FIELD, T)                                                                  \
+    FIELD(T, AXIS, axis, -1, ED_ANY, "along which")                                                \
+    FIELD(T, CHOICE, direction, "ASCENDING", ED_ONE_OF("ASCENDING", "DESCENDING"), "of the order")
+ED_OPTIONS(ed_sort_options, ED_SORT_OPTIONS);
+ed_tensor *ed_sort_with(ed_tensor *x, const ed_sort_options *options);
+ed_tensor *ed_argsort_with(ed_tensor *x, const ed_sort_options *options);
+
+/*
+ * The k largest elements along the last axis, the largest first, and their indices (int64); of
+ * equal ones the first. NaN comes after all others.
+ */
+ed_tensor *ed_top_k(ed_tensor *x, int64_t k, ed_tensor **indices);
+
+/* The indices (int64 [n, rank]) of the elements that are true or not 0, in row-major order. NaN is
+ * not 0. */
+ed_tensor *ed_nonzero(ed_tensor *x);
+
+/*
+ * The different elements of x [n], in the order in which they come first; for each element of x
+ * where it is among them (int64 [n]), and how often each of them comes (int64). -0 is 0, and all NaN
+ * are one. No gradient.
+ */
+ed_tensor *ed_unique(ed_tensor *x, ed_tensor **indices, ed_tensor **counts);
+
+/* y[x[i]] = i for a permutation x of 0..n-1, [n]; anything else is an error. */
+ed_tensor *ed_invert_permutation(ed_tensor *x);
+
 /* ---- Indexed slices (ops/slices.c), as TensorFlow's: float32, float64 ----------------------- */
 
 /*

@@ -1,0 +1,395 @@
+#include "ops/index.h"
+#include "ops/shape.h"
+#include "tensor/threads.h"
+#include "tensor/typed.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * sort, argsort, top_k. Elements become unsigned keys in their order, which are sorted byte by byte
+ * (radix sort), least significant first: stable, and no comparison is made. A long line is counted
+ * and moved in pieces by all threads; short lines are shared out among them.
+ */
+
+enum { SORT_FEW = 48, SORT_ALONE = HARD(64, 1 << 16), SORT_PIECES = 16 };
+
+/* One sort at work: where items come from and go to, by 8 bits from `shift` on. */
+typedef struct sorting {
+    void *items; /* room for the items of a line, twice */
+    const void *from;
+    void *to;
+    int64_t n;
+    int shift, pieces, most_pieces;
+    int64_t counts[SORT_PIECES][256];
+} sorting;
+
+typedef struct sort_item_pair {
+    uint64_t key;
+    int64_t index;
+} sort_item_pair;
+typedef uint32_t sort_item_u32;
+typedef uint64_t sort_item_u64;
+
+/* Lines of n elements, each `stride` behind the one before, are sorted. */
+typedef struct sort_work {
+    int64_t n, stride, k, room;
+    bool descending;
+} sort_work;
+
+static int64_t sort_border(const sorting *s, int64_t piece)
+{
+    return s->n / s->pieces * piece + (piece < s->n % s->pieces ? piece : s->n % s->pieces);
+}
+
+/* Makes of the counts of bytes the places of the first item of each; false if all bytes agree. */
+static bool sort_places(sorting *s)
+{
+    int64_t place = 0;
+    for (int byte = 0; byte < 256; byte++) {
+        const int64_t begin = place;
+        for (int p = 0; p < s->pieces; p++) {
+            const int64_t count = s->counts[p][byte];
+            s->counts[p][byte] = place;
+            place += count;
+        }
+        if (place - begin == s->n) return false;
+    }
+    return true;
+}
+
+#define TYPE        u32
+#define SORT_KEY(i) (i)
+#define SORT_BITS   32
+#include "ops/sort_items.typed.h"
+#define TYPE        u64
+#define SORT_KEY(i) (i)
+#define SORT_BITS   64
+#include "ops/sort_items.typed.h"
+#define TYPE        pair
+#define SORT_KEY(i) (i).key
+#define SORT_BITS   64
+#include "ops/sort_items.typed.h"
+
+#define TYPE f32
+#define WIDE 0
+#define SIGN 0x80000000u
+#include "ops/sort_keys.typed.h"
+#include "ops/sort.typed.h"
+#define TYPE i32
+#define WIDE 0
+#define SIGN 0x80000000u
+#include "ops/sort_keys.typed.h"
+#include "ops/sort.typed.h"
+#define TYPE u8
+#define WIDE 0
+#define SIGN 0u
+#include "ops/sort_keys.typed.h"
+#include "ops/sort.typed.h"
+#define TYPE f64
+#define WIDE 1
+#define SIGN 0x8000000000000000u
+#include "ops/sort_keys.typed.h"
+#include "ops/sort.typed.h"
+#define TYPE i64
+#define WIDE 1
+#define SIGN 0x8000000000000000u
+#include "ops/sort_keys.typed.h"
+#include "ops/sort.typed.h"
+
+#define BY_DTYPE(dtype, function, ...)                                                             \
+    switch (dtype) {                                                                               \
+    case ED_FLOAT32: function##_f32(__VA_ARGS__); break;                                           \
+    case ED_FLOAT64: function##_f64(__VA_ARGS__); break;                                           \
+    case ED_INT32: function##_i32(__VA_ARGS__); break;                                             \
+    case ED_INT64: function##_i64(__VA_ARGS__); break;                                             \
+    default: function##_u8(__VA_ARGS__);                                                           \
+    }
+
+/* ---- All lines ------------------------------------------------------------------------------- */
+
+/* The lines of a call, and room for each thread that works on them. */
+typedef struct sort_lines {
+    const ed_call *call;
+    sort_work work;
+    int64_t lines;
+    void (*line)(const struct sort_lines *all, sorting *s, int64_t line);
+    sorting *rooms;
+} sort_lines;
+
+static void lines_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const sort_lines *all = user;
+    for (int64_t line = first; line < last; line++) all->line(all, &all->rooms[worker], line);
+}
+
+/* Runs all lines, each with room for `items` items twice. */
+static bool run_lines(sort_lines *all, int64_t items)
+{
+    const bool wide = dtype_size(all->call->inputs[0]->dtype) == 8;
+    const size_t item = wide ? sizeof(sort_item_pair) : sizeof(uint64_t);
+    const int threads = threads_count();
+    const int workers = all->lines < threads ? (int)all->lines : threads;
+    all->rooms = memory_zalloc((size_t)workers * sizeof *all->rooms);
+    bool ok = all->rooms;
+    for (int i = 0; ok && i < workers; i++) {
+        all->rooms[i].most_pieces = threads < SORT_PIECES ? threads : SORT_PIECES;
+        ok = (all->rooms[i].items = memory_alloc((size_t)items * 2 * item)) != NULL;
+    }
+    const bool outer = threads_may_stop(false); /* items that were not moved would be no indices */
+    if (ok)
+        threads_run_among(workers, all->lines, 1 + OPS_PARALLEL_WORK / 8 / all->work.n, lines_range,
+                          all);
+    threads_may_stop(outer);
+    for (int i = 0; all->rooms && i < workers; i++) memory_free(all->rooms[i].items);
+    memory_free(all->rooms);
+    return ok;
+}
+
+/* ---- sort and argsort ------------------------------------------------------------------------ */
+
+static bool sort_axis(const ed_call *call, int *axis)
+{
+    const ed_tensor *x = call->inputs[0];
+    if (x->rank == 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "x must have rank >= 1, got %s",
+                            text_of_tensor(x).s);
+    return ops_axis(call, ((const ed_sort_options *)call->attrs)->axis, x->rank, axis);
+}
+
+static bool sort_infer(ed_call *call)
+{
+    int axis;
+    return sort_axis(call, &axis) && ops_infer_like(call);
+}
+
+static bool argsort_infer(ed_call *call)
+{
+    int axis;
+    const ed_tensor *x = call->inputs[0];
+    return sort_axis(call, &axis) && ed_call_output(call, 0, ED_INT64, x->rank, x->shape);
+}
+
+/* Where a line begins. */
+static int64_t sort_begin(const sort_work *w, int64_t line)
+{
+    return line / w->stride * w->stride * w->n + line % w->stride;
+}
+
+static void one_sort(const sort_lines *all, sorting *s, int64_t line)
+{
+    const ed_tensor *x = all->call->inputs[0], *y = all->call->outputs[0];
+    const int64_t begin = sort_begin(&all->work, line) * (int64_t)dtype_size(x->dtype);
+    BY_DTYPE(x->dtype, sort_line, &all->work, s, x->data + begin, y->data + begin)
+}
+
+static void one_argsort(const sort_lines *all, sorting *s, int64_t line)
+{
+    const ed_tensor *x = all->call->inputs[0], *y = all->call->outputs[0];
+    const int64_t begin = sort_begin(&all->work, line);
+    BY_DTYPE(x->dtype, argsort_line, &all->work, s, x->data + begin * (int64_t)dtype_size(x->dtype),
+             (int64_t *)y->data + begin)
+}
+
+static bool sort_kernel(ed_call *call)
+{
+    const ed_sort_options *o = call->attrs;
+    const ed_tensor *x = call->inputs[0];
+    const int axis = tensor_axis(o->axis, x->rank);
+    sort_lines all = {.call = call, .line = call->op->extra ? one_argsort : one_sort};
+    all.work = (sort_work){.n = x->shape[axis],
+                           .stride = index_product(x->shape, axis + 1, x->rank),
+                           .descending = *o->direction == 'D'};
+    if (x->size == 0) return true;
+    all.lines = x->size / all.work.n;
+    if (call->op->extra && all.work.n > UINT32_MAX)
+        return ed_call_fail(call, ED_UNIMPLEMENTED,
+                            "x %s has more than 2^32 - 1 elements in a line", text_of_tensor(x).s);
+    return run_lines(&all, all.work.n);
+}
+
+/* An element with its index, for references: compared by value, NaN last, then by index. */
+typedef struct plain_item {
+    double value;
+    int64_t index;
+    bool descending;
+} plain_item;
+
+static int plain_compare(const void *a, const void *b)
+{
+    const plain_item *x = a, *y = b;
+    const double u = x->descending ? -x->value : x->value, v = y->descending ? -y->value : y->value;
+    if (isnan(u) != isnan(v)) return isnan(u) ? 1 : -1;
+    if (u != v && !isnan(u)) return u < v ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
+}
+
+/* The elements of a line, sorted; NULL without memory. */
+static plain_item *plain_line(const double *from, int64_t n, int64_t step, bool descending)
+{
+    plain_item *items = memory_alloc((size_t)n * sizeof *items);
+    for (int64_t i = 0; items && i < n; i++) items[i] = (plain_item){from[i * step], i, descending};
+    if (items) qsort(items, (size_t)n, sizeof *items, plain_compare);
+    return items;
+}
+
+static bool sort_plain(const ed_call *call)
+{
+    const ed_sort_options *o = call->attrs;
+    const ed_tensor *x = call->inputs[0];
+    const int axis = tensor_axis(o->axis, x->rank);
+    const int64_t n = x->shape[axis], step = index_product(x->shape, axis + 1, x->rank);
+    for (int64_t line = 0; x->size && line < x->size / n; line++) {
+        const int64_t begin = line / step * step * n + line % step;
+        double *to = (double *)call->outputs[0]->data + begin;
+        plain_item *items =
+            plain_line((const double *)x->data + begin, n, step, *o->direction == 'D');
+        if (!items) return false;
+        for (int64_t i = 0; i < n; i++)
+            to[i * step] = call->op->extra ? (double)items[i].index : items[i].value;
+        memory_free(items);
+    }
+    return true;
+}
+
+static bool sort_gradient(const ed_gradient_call *g)
+{
+    const ed_sort_options *o = g->attrs;
+    ed_tensor *order = ed_argsort_with(g->inputs[0], o);
+    g->dx[0] = order ? index_along_sum(g->dy[0], order, g->shapes[0], o->axis) : NULL;
+    return true;
+}
+
+#define SORT_SAMPLES                                                                               \
+    ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 3, 7)}},                                          \
+               {.inputs = {ED_DISTINCT_IN(-2, 2, 5, 2)},                                           \
+                .attrs = ED_ATTRS(ED_SORT_OPTIONS, ed_sort_options, .axis = 0,                     \
+                                  .direction = "DESCENDING")})
+
+ED_OP(sort) = {
+    .name = "sort",
+    .doc = "x sorted along an axis, NaN last",
+    .operands = {{"x", ED_SET_NUMBER, 'T', .saved = true}},
+    .flags = ED_OP_CONTIGUOUS,
+    ED_OP_ATTRS(ED_SORT_OPTIONS, ed_sort_options),
+    .infer = sort_infer,
+    .kernel = sort_kernel,
+    .gradient = sort_gradient,
+    .reference = sort_plain,
+    .samples = SORT_SAMPLES,
+};
+
+ED_OP(argsort) = {
+    .name = "argsort",
+    .doc = "the indices that sort x along an axis, those of equal elements in their order",
+    .operands = {{"x", ED_SET_NUMBER, 'T'}},
+    .flags = ED_OP_CONTIGUOUS,
+    ED_OP_ATTRS(ED_SORT_OPTIONS, ed_sort_options),
+    .infer = argsort_infer,
+    .kernel = sort_kernel,
+    .no_gradient = "its result is an integer",
+    .reference = sort_plain,
+    .extra = "indices",
+    .samples = SORT_SAMPLES,
+};
+
+ed_tensor *ed_sort_with(ed_tensor *x, const ed_sort_options *options)
+{
+    return CALL_OP(sort, options, x);
+}
+
+ed_tensor *ed_argsort_with(ed_tensor *x, const ed_sort_options *options)
+{
+    return CALL_OP(argsort, options, x);
+}
+
+/* ---- top_k ----------------------------------------------------------------------------------- */
+
+#define TOP_K_ATTRS(FIELD, T) FIELD(T, INT, k, 1, ED_AT_LEAST(0), "how many")
+ED_OPTIONS(top_k_attrs, TOP_K_ATTRS);
+
+static bool top_k_infer(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    const int64_t k = ((const top_k_attrs *)call->attrs)->k;
+    int64_t shape[ED_MAX_RANK];
+    if (x->rank == 0 || k > x->shape[x->rank - 1])
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "k is %lld; x is %s, whose last axis must have so many elements",
+                            (long long)k, text_of_tensor(x).s);
+    memcpy(shape, x->shape, sizeof shape);
+    shape[x->rank - 1] = k;
+    return ed_call_output(call, 0, x->dtype, x->rank, shape) &&
+           ed_call_output(call, 1, ED_INT64, x->rank, shape);
+}
+
+static void one_top(const sort_lines *all, sorting *s, int64_t line)
+{
+    const ed_tensor *x = all->call->inputs[0];
+    const int64_t element = (int64_t)dtype_size(x->dtype), to = line * all->work.k;
+    char *values = all->call->outputs[0]->data + to * element;
+    int64_t *indices = (int64_t *)all->call->outputs[1]->data + to;
+    BY_DTYPE(x->dtype, top_line, &all->work, s, x->data + line * all->work.n * element, values,
+             indices)
+}
+
+static bool top_k_kernel(ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    const int64_t n = x->shape[x->rank - 1], k = ((const top_k_attrs *)call->attrs)->k;
+    sort_lines all = {.call = call, .work = {.n = n, .stride = 1, .k = k}, .line = one_top};
+    if (call->outputs[0]->size == 0) return true;
+    if (n > UINT32_MAX)
+        return ed_call_fail(call, ED_UNIMPLEMENTED,
+                            "x %s has more than 2^32 - 1 elements in a line", text_of_tensor(x).s);
+    all.lines = x->size / n;
+    all.work.room = (k < n / 4 ? 2 * k : n) + HARD(32, 256);
+    return run_lines(&all, all.work.room);
+}
+
+static bool top_k_gradient(const ed_gradient_call *g)
+{
+    if (g->dy[0]) g->dx[0] = index_along_sum(g->dy[0], g->outputs[1], g->shapes[0], -1);
+    return true;
+}
+
+static bool top_k_plain(const ed_call *call)
+{
+    const ed_tensor *x = call->inputs[0];
+    const int64_t n = x->shape[x->rank - 1], k = ((const top_k_attrs *)call->attrs)->k;
+    for (int64_t line = 0; k && line < x->size / n; line++) {
+        plain_item *items = plain_line((const double *)x->data + line * n, n, 1, true);
+        if (!items) return false;
+        for (int64_t i = 0; i < k; i++) {
+            ((double *)call->outputs[0]->data)[line * k + i] = items[i].value;
+            ((double *)call->outputs[1]->data)[line * k + i] = (double)items[i].index;
+        }
+        memory_free(items);
+    }
+    return true;
+}
+
+#define TOP_K(n) ED_ATTRS(TOP_K_ATTRS, top_k_attrs, .k = n)
+
+ED_OP(top_k) = {
+    .name = "top_k",
+    .doc = "the k largest elements along the last axis, and their indices",
+    .operands = {{"x", ED_SET_NUMBER, 'T'}},
+    .results = ED_RESULTS({.name = "values"}, {.name = "indices", .saved = true}),
+    .flags = ED_OP_CONTIGUOUS,
+    ED_OP_ATTRS(TOP_K_ATTRS, top_k_attrs),
+    .infer = top_k_infer,
+    .kernel = top_k_kernel,
+    .gradient = top_k_gradient,
+    .reference = top_k_plain,
+    .samples = ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 3, 7)}, .attrs = TOP_K(3)},
+                          {.inputs = {ED_DISTINCT_IN(-2, 2, 5)}, .attrs = TOP_K(5)}),
+};
+
+ed_tensor *ed_top_k(ed_tensor *x, int64_t k, ed_tensor **indices)
+{
+    ed_tensor *y[2];
+    if (!ed_execute(&ed_op_top_k, &x, 1, TOP_K(k), y)) return NULL;
+    if (indices) *indices = y[1];
+    return y[0];
+}
