@@ -118,8 +118,8 @@ ed_tensor *ed_nonzero(ed_tensor *x);
 
 /*
  * The different elements of x [n], in the order in which they come first; for each element of x
- * where it is among them (int64 [n]), and how often each of them comes (int64). -0 is 0, and all NaN
- * are one. No gradient.
+ * where it is among them (int64 [n]), and how often each of them comes (int64). -0 is 0, and all
+ * NaN are one. No gradient.
  */
 ed_tensor *ed_unique(ed_tensor *x, ed_tensor **indices, ed_tensor **counts);
 

@@ -127,9 +127,9 @@ static bool check_updates(const ed_call *call, const ed_tensor *indices, const e
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
-/* The n rows of x that the indices lead to; NULL on failure. drop_rows gives them back. */
-static const int64_t *rows_of(const ed_call *call, const ed_tensor *x, const ed_tensor *indices,
-                              int64_t n)
+/* The n rows of x that the indices lead to; NULL on failure. scatter_drop gives them back. */
+static const int64_t *scatter_rows(const ed_call *call, const ed_tensor *x,
+                                   const ed_tensor *indices, int64_t n)
 {
     if (!((const scatter_op *)call->op->extra)->nd) return index_read(call, indices, x->shape[0]);
     int64_t *rows = memory_alloc((size_t)n * sizeof *rows);
@@ -138,7 +138,7 @@ static const int64_t *rows_of(const ed_call *call, const ed_tensor *x, const ed_
     return NULL;
 }
 
-static void drop_rows(const ed_call *call, const ed_tensor *indices, const int64_t *rows)
+static void scatter_drop(const ed_call *call, const ed_tensor *indices, const int64_t *rows)
 {
     if (((const scatter_op *)call->op->extra)->nd)
         memory_free((void *)(uintptr_t)rows);
@@ -164,10 +164,10 @@ static bool scatter_at(ed_call *call, const ed_tensor *x, const ed_tensor *indic
         s.step = 0;
     }
     const int64_t pieces = (width + SCATTER_COLUMNS - 1) / SCATTER_COLUMNS;
-    s.rows = rows_of(call, x, indices, n);
+    s.rows = scatter_rows(call, x, indices, n);
     if (s.rows && n)
         threads_run(pieces, n * width > OPS_PARALLEL_WORK ? 1 : pieces, scatter_range, &s);
-    if (s.rows) drop_rows(call, indices, s.rows);
+    if (s.rows) scatter_drop(call, indices, s.rows);
     memory_free(one);
     return s.rows;
 }

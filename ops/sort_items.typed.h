@@ -1,6 +1,6 @@
 /*
- * Stable sorting of items, for one type of item: an unsigned key, or TYPE pair, a key with an index.
- * Least significant byte first; bytes that are the same everywhere are passed over.
+ * Stable sorting of items, for one type of item: an unsigned key, or TYPE pair, a key with an
+ * index. Least significant byte first; bytes that are the same everywhere are passed over.
  */
 #define ITEM TYPED(sort_item)
 
