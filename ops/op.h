@@ -145,7 +145,10 @@ typedef struct ed_sample_input {
     int rank;                   /* of the operand */
     int64_t shape[ED_MAX_RANK]; /* its sizes */
     double low, high;           /* the range of its values */
-    bool distinct; /* no two closer than a tenth of the mean distance: for ops that compare */
+    bool distinct;   /* no two closer than a tenth of the mean distance: for ops that compare */
+    double diagonal; /* added to the diagonals of matrices, times their shorter size: no matrix is
+                      * near a singular one, and symmetric ones are positive definite */
+    bool symmetric;  /* matrices are symmetric, and stay so where differences are taken */
 } ed_sample_input;
 
 /* ED_SAMPLE_IN(low, high, sizes...), e.g. ED_SAMPLE_IN(-2, 2, 3, 4); ED_DISTINCT_IN likewise.
@@ -159,6 +162,18 @@ typedef struct ed_sample_input {
     {                                                                                              \
         .given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1,          \
         .shape = {__VA_ARGS__}, .low = (lo), .high = (hi), .distinct = true                        \
+    }
+
+/* Square or other matrices with a strong diagonal / symmetric positive definite ones: sizes. */
+#define ED_MATRICES_IN(...)                                                                        \
+    {                                                                                              \
+        .given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1,          \
+        .shape = {__VA_ARGS__}, .low = -1, .high = 1, .diagonal = 1                                \
+    }
+#define ED_DEFINITE_IN(...)                                                                        \
+    {                                                                                              \
+        .given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1,          \
+        .shape = {__VA_ARGS__}, .low = -1, .high = 1, .diagonal = 1, .symmetric = true             \
     }
 
 /* Inputs and attributes with which the checks call an op. */
@@ -241,6 +256,12 @@ struct ed_op {
      * (integers and bools too), and so are the outputs, already made. The plan is infer's.
      */
     bool (*reference)(const ed_call *call);
+    /*
+     * For results that are not unique, as eigenvectors are up to their signs: puts in the place of
+     * the outputs what of them is, as many tensors, by public ops. The checks compare these, which
+     * the reference fills, and differentiate them.
+     */
+    bool (*unique)(ed_tensor **outputs);
     const void *extra;        /* what a kernel that serves several ops needs to know of this one */
     const ed_sample *samples; /* ED_SAMPLES */
     const double *kinks;      /* where numeric differentiation must not be, ended by NaN */

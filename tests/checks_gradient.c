@@ -12,11 +12,23 @@ typedef struct function {
     bool twice;
 } function;
 
+/* The last two axes change places. */
+static ed_tensor *swapped(ed_tensor *x)
+{
+    int64_t perm[ED_MAX_RANK];
+    const int rank = ed_rank(x);
+    for (int i = 0; i < rank; i++) perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    return ed_transpose(x, .perm = {perm, rank});
+}
+
 static ed_tensor *call(ed_list *inputs, void *user)
 {
     const function *self = user;
     trial t = *self->t;
-    for (int i = 0; i < t.n; i++) t.x[i] = ed_list_get(inputs, self->twice && i > 0 ? i - 1 : i);
+    for (int i = 0; i < t.n; i++) {
+        t.x[i] = ed_list_get(inputs, self->twice && i > 0 ? i - 1 : i);
+        if (t.sample->inputs[i].symmetric) t.x[i] = ed_mul(ed_add(t.x[i], swapped(t.x[i])), 0.5);
+    }
     const ed_list *y = trial_run(&t);
     return y ? scope_give(ed_retain(y->items[self->output])) : NULL;
 }

@@ -122,6 +122,18 @@ static void draw_distinct(const ed_op *op, const ed_sample_input *in, ed_tensor 
     }
 }
 
+/* What the sample says of matrices: they are made symmetric, their diagonals strong. */
+static void shape_matrices(const ed_sample_input *in, ed_tensor *x)
+{
+    if (x->rank < 2 || !x->size) return;
+    int64_t m = x->shape[x->rank - 2], n = x->shape[x->rank - 1], least = m < n ? m : n;
+    for (double *a = (double *)x->data; a < (double *)x->data + x->size; a += m * n) {
+        for (int64_t i = 0; in->symmetric && m == n && i < n; i++)
+            for (int64_t j = 0; j < i; j++) a[j * n + i] = a[i * n + j];
+        for (int64_t i = 0; i < least; i++) a[i * n + i] += in->diagonal * (double)least;
+    }
+}
+
 /* A tensor in which the doubles are rounded to the dtype. */
 static ed_tensor *rounded(const ed_tensor *values, ed_dtype dtype)
 {
@@ -144,6 +156,7 @@ bool trial_fill(trial *t)
         else
             for (int64_t j = 0; j < values->size; j++)
                 ((double *)values->data)[j] = draw(t->op, in, t->dtype[i], &state);
+        shape_matrices(in, values);
         t->x[i] = scope_give(rounded(values, t->dtype[i]));
         if (!t->x[i]) return false;
     }
@@ -184,10 +197,19 @@ static ed_list *run_writing(const trial *t)
     return outputs ? ed_list_concat(outputs, ed_list_make(y, n)) : NULL;
 }
 
+/* What of the outputs is unique; NULL for NULL, and with an error. */
+static ed_list *unique_of(const ed_op *op, ed_list *outputs)
+{
+    ed_tensor *y[ED_MAX_OPERANDS];
+    if (!outputs || !op->unique) return outputs;
+    memcpy(y, outputs->items, (size_t)outputs->size * sizeof *y);
+    return op->unique(y) ? ed_list_make(y, (int)outputs->size) : NULL;
+}
+
 ed_list *trial_run(const trial *t)
 {
-    return t->op->operands[0].writes ? run_writing(t)
-                                     : ed_execute_list(t->op, t->x, t->n, t->attrs);
+    if (t->op->operands[0].writes) return run_writing(t);
+    return unique_of(t->op, ed_execute_list(t->op, t->x, t->n, t->attrs));
 }
 
 ed_list *trial_floats(const ed_list *y)
@@ -224,6 +246,21 @@ static ed_tensor *as_doubles(const ed_tensor *x)
     return scope_give(y);
 }
 
+/* The outputs as what of them is unique. */
+static bool infer_unique(ed_call *call)
+{
+    ed_tensor *y[ED_MAX_OPERANDS];
+    if (!call->op->unique) return true;
+    for (int i = 0; i < call->n_outputs; i++)
+        if (!(y[i] = ed_zeros_like(call->outputs[i]))) return false;
+    if (!call->op->unique(y)) return false;
+    for (int i = 0; i < call->n_outputs; i++) {
+        ed_release(call->outputs[i]);
+        call->outputs[i] = ed_retain(y[i]);
+    }
+    return true;
+}
+
 /* A list of new tensors of float64 in the outputs' shapes, which become the call's outputs. */
 static ed_list *replace_outputs(ed_call *call)
 {
@@ -241,7 +278,7 @@ static ed_list *replace_outputs(ed_call *call)
 static bool infer_outputs(ed_call *call, const trial *t)
 {
     memcpy(call->inputs, t->x, (size_t)t->n * sizeof *t->x);
-    if (trial_infer(call)) return true;
+    if (trial_infer(call) && infer_unique(call)) return true;
     for (int i = 0; i < call->n_outputs; i++) ed_release(call->outputs[i]);
     return false;
 }
