@@ -36,5 +36,49 @@ ed_tensor *ed_bias_add(ed_tensor *x, ed_tensor *bias);
 ED_OPTIONS(ed_l2_normalize_options, ED_L2_NORMALIZE_OPTIONS);
 ed_tensor *ed_l2_normalize_with(ed_tensor *x, const ed_l2_normalize_options *options);
 
+/*
+ * ---- Equations and factors ------------------------------------------------------------------
+ *
+ * Matrices are the last two dimensions; leading dimensions are batches, those of two operands
+ * broadcast. A matrix with a NaN or an infinity is an error, and so is a singular one where its
+ * inverse is needed; the message names the matrix of the batch.
+ */
+
+/* x with a x = b, a [..., n, n], b [..., n, k]; with adjoint a^T x = b. inv: the inverse of a, or
+ * its transpose. */
+#define ED_SOLVE_OPTIONS(FIELD, T) FIELD(T, BOOL, adjoint, false, ED_ANY, "with a transposed")
+ED_OPTIONS(ed_solve_options, ED_SOLVE_OPTIONS);
+ed_tensor *ed_solve_with(ed_tensor *a, ed_tensor *b, const ed_solve_options *options);
+ed_tensor *ed_inv_with(ed_tensor *a, const ed_solve_options *options);
+
+/* The same for triangular a: the other triangle is not read. */
+#define ED_TRIANGULAR_SOLVE_OPTIONS(FIELD, T)                                                      \
+    FIELD(T, BOOL, lower, true, ED_ANY, "a is lower triangular, not upper")                        \
+    FIELD(T, BOOL, adjoint, false, ED_ANY, "with a transposed")
+ED_OPTIONS(ed_triangular_solve_options, ED_TRIANGULAR_SOLVE_OPTIONS);
+ed_tensor *ed_triangular_solve_with(ed_tensor *a, ed_tensor *b,
+                                    const ed_triangular_solve_options *options);
+
+/*
+ * L with a = L L^T, lower triangular, for symmetric positive definite a, of which the lower
+ * triangle is read; anything else is an error. The gradient is symmetric. cholesky_solve: x with
+ * L L^T x = b.
+ */
+ed_tensor *ed_cholesky(ed_tensor *a);
+ed_tensor *ed_cholesky_solve(ed_tensor *l, ed_tensor *b);
+
+/*
+ * Determinants [...] of a [..., n, n]: det; slogdet gives the sign, -1, 0 or 1, and the logarithm
+ * of the absolute value, -inf of a singular matrix; logdet is that of a symmetric positive definite
+ * matrix, by its Cholesky factor. Of [0, 0] the determinant is 1.
+ */
+ed_tensor *ed_det(ed_tensor *a);
+ed_tensor *ed_slogdet(ed_tensor *a, ed_tensor **log_abs_det);
+ed_tensor *ed_logdet(ed_tensor *a);
+
+/* a with its rows permuted = L U: both in one matrix, L without its diagonal of ones; and p [..., n]
+ * int32: row i of L U is row p[i] of a. */
+ed_tensor *ed_lu(ed_tensor *a, ed_tensor **p);
+
 #pragma GCC visibility pop
 #endif

@@ -1,0 +1,275 @@
+#include "ops/matrices.h"
+#include "ops/ops.h"
+#include "tensor/threads.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Batches --------------------------------------------------------------------------------- */
+
+static int64_t product(const int64_t *sizes, int n)
+{
+    int64_t size = 1;
+    for (int d = 0; d < n; d++) size *= sizes[d];
+    return size;
+}
+
+int64_t matrix_count(const ed_tensor *x)
+{
+    return product(x->shape, x->rank - 2);
+}
+
+void *matrix_at(const ed_tensor *x, int64_t i)
+{
+    const int64_t each = product(x->shape + x->rank - 2, 2);
+    return x->data + (size_t)(i * each) * dtype_size(x->dtype);
+}
+
+void *matrix_of(const ed_tensor *x, const ed_tensor *y, int64_t i)
+{
+    const int skip = y->rank - x->rank;
+    int64_t at = 0, step = 1;
+    for (int d = y->rank - 3; d >= 0; i /= y->shape[d], d--) {
+        if (d < skip) break;
+        if (x->shape[d - skip] != 1) at += i % y->shape[d] * step;
+        step *= x->shape[d - skip];
+    }
+    return matrix_at(x, at);
+}
+
+bool matrix_is_finite(ed_dtype dtype, const void *data, int64_t n)
+{
+    double none = 0; /* stays 0 as long as all are finite */
+    if (dtype == ED_FLOAT32)
+        for (int64_t i = 0; i < n; i++) none += (double)(((const float *)data)[i] * 0);
+    else
+        for (int64_t i = 0; i < n; i++) none += ((const double *)data)[i] * 0;
+    return none == 0;
+}
+
+bool matrix_check(const ed_call *call, int i)
+{
+    const ed_tensor *x = call->inputs[i];
+    return x->rank >= 2 ||
+           ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is %s; it must be matrices, of rank >= 2",
+                        call->op->operands[i].name, text_of_tensor(x).s);
+}
+
+bool matrix_check_square(const ed_call *call, int i)
+{
+    const ed_tensor *x = call->inputs[i];
+    return matrix_check(call, i) &&
+           (matrix_rows(x) == matrix_columns(x) ||
+            ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is %s; its matrices must be square",
+                         call->op->operands[i].name, text_of_tensor(x).s));
+}
+
+bool matrix_broadcast(const ed_call *call, int *rank, int64_t *shape)
+{
+    const ed_tensor *a = call->inputs[0], *b = call->inputs[1];
+    return ops_broadcast(a->rank - 2, a->shape, b->rank - 2, b->shape, rank, shape) ||
+           ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "leading dimensions don't broadcast: %s is %s, %s is %s",
+                        call->op->operands[0].name, text_of_tensor(a).s, call->op->operands[1].name,
+                        text_of_tensor(b).s);
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+typedef struct running {
+    const ed_call *call;
+    const matrix_task *task;
+    int64_t failed; /* the first matrix that did; of the codes, its one */
+    int64_t code;
+    int lock;
+} running;
+
+static void note(running *r, int64_t i, int64_t code)
+{
+    while (__atomic_exchange_n(&r->lock, 1, __ATOMIC_ACQUIRE))
+        ;
+    if (r->failed < 0 || i < r->failed) {
+        r->failed = i;
+        r->code = code;
+    }
+    __atomic_store_n(&r->lock, 0, __ATOMIC_RELEASE);
+}
+
+static void run_range(int64_t first, int64_t last, int worker, void *user)
+{
+    running *r = user;
+    (void)worker;
+    for (int64_t i = first; i < last; i++) {
+        const int64_t code = r->task->one(r->call, i);
+        if (code != MATRIX_DONE) note(r, i, code);
+    }
+}
+
+/* "a", or "a[1, 0]" of a batch. */
+static text name_of(const ed_call *call, const ed_tensor *y, int inner, int64_t i)
+{
+    text t;
+    const char *name = call->op->operands[0].name;
+    int64_t at[ED_MAX_RANK];
+    const int rank = y->rank - inner;
+    for (int d = rank - 1; d >= 0; i /= y->shape[d], d--) at[d] = i % y->shape[d];
+    snprintf(t.s, sizeof t.s, "%s%s", name, rank > 0 ? text_of_places(at, rank).s : "");
+    return t;
+}
+
+static bool fail(ed_call *call, const running *r, const ed_tensor *y, int inner)
+{
+    const text name = name_of(call, y, inner, r->failed);
+    switch (r->code) {
+    case MATRIX_NO_MEMORY: return false;
+    case MATRIX_NOT_FINITE:
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s has a NaN or an infinity", name.s);
+    case MATRIX_OVERFLOWS:
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "%s is too near a singular matrix: the result overflows", name.s);
+    case MATRIX_DIVERGES:
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s: the iteration did not converge",
+                            name.s);
+    default:
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s %s (pivot %lld)", name.s,
+                            r->task->trouble, text_nth(r->code));
+    }
+}
+
+bool matrices_run(ed_call *call, int output, int inner, matrix_task task)
+{
+    const ed_tensor *y = call->outputs[output];
+    const int64_t count = product(y->shape, y->rank - inner);
+    const int64_t grain = task.alone ? count
+                          : task.work >= OPS_PARALLEL_WORK
+                              ? 1
+                              : OPS_PARALLEL_WORK / (task.work + 1) + 1;
+    running r = {.call = call, .task = &task, .failed = -1};
+    if (y->size == 0) return true;
+    threads_run(count, grain, run_range, &r);
+    return r.failed < 0 || fail(call, &r, y, inner);
+}
+
+/* ---- Factors ---------------------------------------------------------------------------------- */
+
+void matrix_exchange(char *x, char *y, size_t n)
+{
+    for (size_t i = 0; x != y && i < n; i++) {
+        const char other = x[i];
+        x[i] = y[i];
+        y[i] = other;
+    }
+}
+
+void *matrix_lu(ed_dtype dtype, int64_t n, const void *a, int64_t **swaps, int64_t *code)
+{
+    const size_t bytes = (size_t)(n * n) * dtype_size(dtype), padded = (bytes + 7) / 8 * 8;
+    *code = MATRIX_NOT_FINITE;
+    if (!matrix_is_finite(dtype, a, n * n)) return NULL;
+    char *lu = memory_alloc(padded + (size_t)n * sizeof **swaps);
+    *code = MATRIX_NO_MEMORY;
+    if (!lu) return NULL;
+    *swaps = (int64_t *)(lu + padded);
+    memcpy(lu, a, bytes);
+    *code = dtype == ED_FLOAT32 ? factor_lu_f32(n, n, (float *)lu, n, *swaps)
+                                : factor_lu_f64(n, n, (double *)lu, n, *swaps);
+    if (*code != MATRIX_NO_MEMORY) return lu;
+    memory_free(lu);
+    return NULL;
+}
+
+double *matrix_copied(const ed_tensor *x, const ed_tensor *y, int64_t i)
+{
+    const int64_t n = matrix_rows(x) * matrix_columns(x);
+    ed_tensor *copy = scope_give(tensor_new(ED_FLOAT64, 1, &n));
+    if (!copy) return NULL;
+    return memcpy(copy->data, matrix_of(x, y, i), (size_t)n * sizeof(double));
+}
+
+double matrix_eliminate(int64_t n, double *a, int64_t columns, double *b, double *log_abs)
+{
+    double det = 1, log_sum = 0;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t best = k;
+        for (int64_t i = k + 1; i < n; i++)
+            if (fabs(a[i * n + k]) > fabs(a[best * n + k])) best = i;
+        if (best != k) det = -det;
+        matrix_exchange((char *)(a + k * n), (char *)(a + best * n), (size_t)n * sizeof *a);
+        matrix_exchange((char *)(b + k * columns), (char *)(b + best * columns),
+                        (size_t)columns * sizeof *b);
+        const double pivot = a[k * n + k];
+        det *= pivot;
+        log_sum += log(fabs(pivot));
+        if (log_abs) *log_abs = log_sum;
+        if (pivot == 0) return 0;
+        for (int64_t i = k + 1; i < n; i++) {
+            const double factor = a[i * n + k] / pivot;
+            for (int64_t j = k; j < n; j++) a[i * n + j] -= factor * a[k * n + j];
+            for (int64_t j = 0; j < columns; j++) b[i * columns + j] -= factor * b[k * columns + j];
+        }
+    }
+    for (int64_t i = n - 1; i >= 0; i--)
+        for (int64_t j = 0; j < columns; j++) {
+            double sum = b[i * columns + j];
+            for (int64_t k = i + 1; k < n; k++) sum -= a[i * n + k] * b[k * columns + j];
+            b[i * columns + j] = sum / a[i * n + i];
+        }
+    return det;
+}
+
+/* ---- Made of public ops ---------------------------------------------------------------------- */
+
+ed_tensor *matrix_transpose(ed_tensor *x)
+{
+    int64_t perm[ED_MAX_RANK];
+    const int rank = x ? ed_rank(x) : 0;
+    if (rank < 2) return NULL;
+    for (int i = 0; i < rank; i++) perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    return ed_transpose(x, .perm = {perm, rank});
+}
+
+/* Where column - row lies in least..most, [rows, columns]. */
+static ed_tensor *mask(int64_t rows, int64_t columns, int64_t least, int64_t most)
+{
+    ed_tensor *row = ed_expand_dims(ed_range(0, (double)rows, .dtype = ED_INT64), 1);
+    ed_tensor *column = ed_range(0, (double)columns, .dtype = ED_INT64);
+    ed_tensor *offset = ed_sub(column, row);
+    return ed_logical_and(ed_greater_equal(offset, ed_scalar(least, .dtype = ED_INT64)),
+                          ed_less_equal(offset, ed_scalar(most, .dtype = ED_INT64)));
+}
+
+ed_tensor *matrix_band(ed_tensor *x, int64_t least, int64_t most)
+{
+    return x ? ed_where(mask(ed_dim(x, -2), ed_dim(x, -1), least, most), x, 0) : NULL;
+}
+
+ed_tensor *matrix_diagonal(ed_tensor *x)
+{
+    if (!x) return NULL;
+    const int64_t m = ed_dim(x, -2), n = ed_dim(x, -1), least = m < n ? m : n;
+    return ed_reduce_sum(matrix_band(matrix_corner(x, least, least), 0, 0), .axis = ED_AXES(-1));
+}
+
+ed_tensor *matrix_of_diagonal(ed_tensor *diagonal)
+{
+    if (!diagonal) return NULL;
+    const int64_t n = ed_dim(diagonal, -1);
+    return ed_where(mask(n, n, 0, 0), ed_expand_dims(diagonal, -1), 0);
+}
+
+ed_tensor *matrix_eye(int64_t n, const ed_tensor *x)
+{
+    return x ? ed_eye(n, .dtype = ed_dtype_of(x)) : NULL;
+}
+
+ed_tensor *matrix_corner(ed_tensor *x, int64_t rows, int64_t columns)
+{
+    int64_t end[ED_MAX_RANK];
+    if (!x) return NULL;
+    const int rank = ed_rank(x);
+    if (ed_dim(x, -2) == rows && ed_dim(x, -1) == columns) return x;
+    for (int d = 0; d < rank; d++) end[d] = ed_dim(x, d);
+    end[rank - 2] = rows;
+    end[rank - 1] = columns;
+    return ed_slice(x, .end = {end, rank});
+}

@@ -1,0 +1,91 @@
+/*
+ * What the ops of linear algebra share: matrices are the last two dimensions, batches the leading
+ * ones. A kernel is a function of one matrix, which runs on threads over the batch.
+ */
+#ifndef EDDY_OPS_MATRICES_H
+#define EDDY_OPS_MATRICES_H
+
+#include "ops/execute.h"
+#include "ops/kernels/factor.h"
+
+/* What a task says of its matrix: it is done, there is no memory, its numbers or those of the result
+ * are not finite, the iteration did not converge; or, 0 and above, the pivot at which it failed. */
+enum {
+    MATRIX_DONE = FACTOR_DONE,
+    MATRIX_NO_MEMORY = FACTOR_NO_MEMORY,
+    MATRIX_NOT_FINITE = -3,
+    MATRIX_OVERFLOWS = -4,
+    MATRIX_DIVERGES = -5
+};
+
+typedef struct matrix_task {
+    int64_t (*one)(const ed_call *call, int64_t i); /* matrix i of output 0's batch */
+    const char *trouble; /* what the matrix is if a pivot fails: "is singular" */
+    int64_t work;        /* some measure of the operations for one matrix */
+    bool alone;          /* one matrix after the other */
+} matrix_task;
+
+/* Runs the task on all matrices of output `output`, whose last `inner` dimensions are one result.
+ * If some fail, the error names the first of them. */
+bool matrices_run(ed_call *call, int output, int inner, matrix_task task);
+
+/* Matrix i of a contiguous tensor; of an operand that broadcasts to the leading dimensions of y. */
+void *matrix_at(const ed_tensor *x, int64_t i);
+void *matrix_of(const ed_tensor *x, const ed_tensor *y, int64_t i);
+
+/* Rows and columns of a tensor's matrices; the number of matrices. */
+static inline int64_t matrix_rows(const ed_tensor *x)
+{
+    return x->shape[x->rank - 2];
+}
+static inline int64_t matrix_columns(const ed_tensor *x)
+{
+    return x->shape[x->rank - 1];
+}
+int64_t matrix_count(const ed_tensor *x);
+
+/* Whether all of n numbers from `data` on are finite. */
+bool matrix_is_finite(ed_dtype dtype, const void *data, int64_t n);
+
+/* Fails unless operand i has rank >= 2, or is a batch of square matrices. */
+bool matrix_check(const ed_call *call, int i);
+bool matrix_check_square(const ed_call *call, int i);
+
+/* The leading dimensions of inputs 0 and 1, which have rank >= 2, broadcast; fails if they don't. */
+bool matrix_broadcast(const ed_call *call, int *rank, int64_t *shape);
+
+/* n bytes at x and at y change places. */
+void matrix_exchange(char *x, char *y, size_t n);
+
+/* LU of a copy of A [n, n], with the exchanges of rows: memory that the caller frees, and the code;
+ * NULL if that says why there is none. */
+void *matrix_lu(ed_dtype dtype, int64_t n, const void *a, int64_t **swaps, int64_t *code);
+
+/* ---- For references -------------------------------------------------------------------------- */
+
+/* The matrix of x that belongs to matrix i of y, as a copy in the scope, float64. */
+double *matrix_copied(const ed_tensor *x, const ed_tensor *y, int64_t i);
+
+/* b [n, columns] becomes a^-1 b by Gauss' elimination; a is lost. Returns the determinant, and stores
+ * the logarithm of its absolute value where that is wanted; 0 for a singular matrix. */
+double matrix_eliminate(int64_t n, double *a, int64_t columns, double *b, double *log_abs);
+
+/* ---- Made of public ops, for gradients and compositions -------------------------------------- */
+
+/* The last two axes in the other order. */
+ed_tensor *matrix_transpose(ed_tensor *x);
+
+/* x where column - row <= most (and >= least), else 0. */
+ed_tensor *matrix_band(ed_tensor *x, int64_t least, int64_t most);
+
+/* The diagonal of x [..., m, n], as [..., min(m, n)]; the square matrices of a diagonal [..., n]. */
+ed_tensor *matrix_diagonal(ed_tensor *x);
+ed_tensor *matrix_of_diagonal(ed_tensor *diagonal);
+
+/* The identity of n rows, of x's dtype. */
+ed_tensor *matrix_eye(int64_t n, const ed_tensor *x);
+
+/* x[..., :rows, :columns]. */
+ed_tensor *matrix_corner(ed_tensor *x, int64_t rows, int64_t columns);
+
+#endif
