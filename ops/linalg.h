@@ -36,6 +36,40 @@ ed_tensor *ed_bias_add(ed_tensor *x, ed_tensor *bias);
 ED_OPTIONS(ed_l2_normalize_options, ED_L2_NORMALIZE_OPTIONS);
 ed_tensor *ed_l2_normalize_with(ed_tensor *x, const ed_l2_normalize_options *options);
 
+/* y[..., i] = sum over k of a[..., i, k] b[..., k]; leading dimensions broadcast. */
+#define ED_MATVEC_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, BOOL, transpose_a, false, ED_ANY, "swap the last two axes of a")
+ED_OPTIONS(ed_matvec_options, ED_MATVEC_OPTIONS);
+ed_tensor *ed_matvec_with(ed_tensor *a, ed_tensor *b, const ed_matvec_options *options);
+
+/*
+ * Sums of products over pairs of axes: a_axes[i] with b_axes[i], or the last `axes` of a with the
+ * first of b. The result has the other axes of a, then those of b. inner: the last axis of both; of
+ * a number and a tensor their product.
+ */
+#define ED_TENSORDOT_OPTIONS(FIELD, T)                                                             \
+    FIELD(T, INT, axes, 2, ED_BETWEEN(0, 8), "how many, where they are not named")                 \
+    FIELD(T, AXES, a_axes, ED_NO_LIST, ED_ANY, "of a")                                             \
+    FIELD(T, AXES, b_axes, ED_NO_LIST, ED_ANY, "of b, in the same order")
+ED_OPTIONS(ed_tensordot_options, ED_TENSORDOT_OPTIONS);
+ed_tensor *ed_tensordot_with(ed_tensor *a, ed_tensor *b, const ed_tensordot_options *options);
+ed_tensor *ed_inner(ed_tensor *a, ed_tensor *b);
+
+/* Numbers: a[i] b[j] of all elements, [a.size, b.size]; cross products along last axes of size 3,
+ * other axes broadcast; the Kronecker product, blocks a[i, j] b, of ranks up to 4. */
+ed_tensor *ed_outer(ed_tensor *a, ed_tensor *b);
+ed_tensor *ed_cross(ed_tensor *a, ed_tensor *b);
+ed_tensor *ed_kron(ed_tensor *a, ed_tensor *b);
+
+/*
+ * Sums of products, by labels of axes, as NumPy and TensorFlow have it: "ij,jk->ik" is matmul,
+ * "bii->bi" diagonals, "...ij->...ji" transposes. What is left of "->" are the operands, separated
+ * by commas; labels that the right side lacks are summed. Without "->" it is those that are there
+ * once, in alphabetical order. The axes of "..." broadcast. Of several operands the pair that costs
+ * least is contracted first.
+ */
+ed_tensor *ed_einsum(const char *equation, ed_list *operands);
+
 /*
  * ---- Equations and factors ------------------------------------------------------------------
  *
