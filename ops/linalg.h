@@ -114,5 +114,33 @@ ed_tensor *ed_logdet(ed_tensor *a);
  * int32: row i of L U is row p[i] of a. */
 ed_tensor *ed_lu(ed_tensor *a, ed_tensor **p);
 
+/*
+ * a = q r, q's columns orthogonal and of length 1, r upper triangular: of a [..., m, n] q has
+ * min(m, n) columns, and r as many rows; with full_matrices m. Signs as LAPACK gives them: the
+ * diagonal of r may be negative.
+ */
+#define ED_QR_OPTIONS(FIELD, T) FIELD(T, BOOL, full_matrices, false, ED_ANY, "q is [..., m, m]")
+ED_OPTIONS(ed_qr_options, ED_QR_OPTIONS);
+ed_tensor *ed_qr_with(ed_tensor *a, ed_tensor **r, const ed_qr_options *options);
+
+/*
+ * Of symmetric a [..., n, n], of which the lower triangle is read: the eigenvalues [..., n], the
+ * smallest first, and as columns of `vectors` [..., n, n] the eigenvectors, of length 1, up to
+ * their signs. Gradients of eigenvectors are infinite where eigenvalues are equal, and count as 0.
+ */
+ed_tensor *ed_eigh(ed_tensor *a, ed_tensor **vectors);
+ed_tensor *ed_eigvalsh(ed_tensor *a);
+
+/*
+ * a = u diag(s) v^T: the singular values s [..., k], the largest first, k = min(m, n); u [..., m, k]
+ * and v [..., n, k] up to their columns' signs, with full_matrices square. With u and v NULL only s
+ * is computed, which costs less.
+ */
+#define ED_SVD_OPTIONS(FIELD, T)                                                                   \
+    FIELD(T, BOOL, full_matrices, false, ED_ANY, "u and v are square")
+ED_OPTIONS(ed_svd_options, ED_SVD_OPTIONS);
+ed_tensor *ed_svd_with(ed_tensor *a, ed_tensor **u, ed_tensor **v, const ed_svd_options *options);
+ed_tensor *ed_svdvals(ed_tensor *a);
+
 #pragma GCC visibility pop
 #endif

@@ -37,14 +37,27 @@ void *matrix_of(const ed_tensor *x, const ed_tensor *y, int64_t i)
     return matrix_at(x, at);
 }
 
-bool matrix_is_finite(ed_dtype dtype, const void *data, int64_t n)
+/* Whether n numbers stay finite when they are multiplied by the factor. */
+static bool stay_finite(ed_dtype dtype, const void *data, int64_t n, double factor)
 {
     double none = 0; /* stays 0 as long as all are finite */
+    const float narrow = (float)factor;
     if (dtype == ED_FLOAT32)
-        for (int64_t i = 0; i < n; i++) none += (double)(((const float *)data)[i] * 0);
+        for (int64_t i = 0; i < n; i++) none += (double)(((const float *)data)[i] * narrow * 0);
     else
-        for (int64_t i = 0; i < n; i++) none += ((const double *)data)[i] * 0;
+        for (int64_t i = 0; i < n; i++) none += ((const double *)data)[i] * factor * 0;
     return none == 0;
+}
+
+bool matrix_is_finite(ed_dtype dtype, const void *data, int64_t n)
+{
+    return stay_finite(dtype, data, n, 1);
+}
+
+int64_t matrix_check_norm(ed_dtype dtype, const void *data, int64_t n, int64_t terms)
+{
+    if (stay_finite(dtype, data, n, (double)terms)) return MATRIX_DONE;
+    return stay_finite(dtype, data, n, 1) ? MATRIX_TOO_LARGE : MATRIX_NOT_FINITE;
 }
 
 bool matrix_check(const ed_call *call, int i)
@@ -127,6 +140,9 @@ static bool fail(ed_call *call, const running *r, const ed_tensor *y, int inner)
     case MATRIX_OVERFLOWS:
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "%s is too near a singular matrix: the result overflows", name.s);
+    case MATRIX_TOO_LARGE:
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "%s has elements so large that its norm overflows", name.s);
     case MATRIX_DIVERGES:
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s: the iteration did not converge",
                             name.s);

@@ -9,13 +9,14 @@
 #include "ops/kernels/factor.h"
 
 /* What a task says of its matrix: it is done, there is no memory, its numbers or those of the result
- * are not finite, the iteration did not converge; or, 0 and above, the pivot at which it failed. */
+ * are not finite, the iteration did not converge, the norm may overflow; or, 0 and above, the pivot at which it failed. */
 enum {
     MATRIX_DONE = FACTOR_DONE,
     MATRIX_NO_MEMORY = FACTOR_NO_MEMORY,
     MATRIX_NOT_FINITE = -3,
     MATRIX_OVERFLOWS = -4,
-    MATRIX_DIVERGES = -5
+    MATRIX_DIVERGES = -5,
+    MATRIX_TOO_LARGE = -6
 };
 
 typedef struct matrix_task {
@@ -46,6 +47,10 @@ int64_t matrix_count(const ed_tensor *x);
 
 /* Whether all of n numbers from `data` on are finite. */
 bool matrix_is_finite(ed_dtype dtype, const void *data, int64_t n);
+
+/* The same where a norm of the matrix is needed, which may come to `terms` times its largest element:
+ * MATRIX_DONE, or what is wrong. */
+int64_t matrix_check_norm(ed_dtype dtype, const void *data, int64_t n, int64_t terms);
 
 /* Fails unless operand i has rank >= 2, or is a batch of square matrices. */
 bool matrix_check(const ed_call *call, int i);

@@ -1,0 +1,77 @@
+/*
+ * How many threads OpenBLAS uses depends on how it was built (openblas_get_parallel):
+ *
+ * - for one thread: it may not be called by several at a time, so there is a lock around our calls.
+ * - with OpenMP: as many as OpenMP says the calling thread may have, a setting of each thread; it is
+ *   1 during our calls.
+ * - with threads of its own: as many as the program says, or one a core, which is a setting of the
+ *   whole process. It stays as it is: putting it back would race with the program's own calls. None
+ *   but matrices above LAPACK_SMALL are cut into parts for threads, and the callers take them one
+ *   after the other. So the bits do not depend on the number of our threads.
+ */
+#include "ops/kernels/lapack.h"
+#include "tensor/memory.h"
+#include "tensor/typed.h"
+#include <cblas.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+
+static struct {
+    int kind;
+    pthread_mutex_t alone;
+    int (*omp_threads)(void);
+    void (*omp_set_threads)(int);
+} library = {.alone = PTHREAD_MUTEX_INITIALIZER};
+
+__attribute__((constructor)) static void look(void)
+{
+    library.kind = openblas_get_parallel();
+    if (library.kind != OPENBLAS_OPENMP) return;
+    library.omp_threads = (int (*)(void))dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+    library.omp_set_threads = (void (*)(int))dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+}
+
+/* Brackets a call; what begin returns is what end takes. */
+static int begin(void)
+{
+    if (library.kind == OPENBLAS_SEQUENTIAL) pthread_mutex_lock(&library.alone);
+    const int threads = library.omp_threads && library.omp_set_threads ? library.omp_threads() : 1;
+    if (threads > 1) library.omp_set_threads(1);
+    return threads;
+}
+
+static void end(int threads)
+{
+    if (threads > 1) library.omp_set_threads(threads);
+    if (library.kind == OPENBLAS_SEQUENTIAL) pthread_mutex_unlock(&library.alone);
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+/* Fortran passes the lengths of its texts behind all arguments. */
+#define DECLARE(prefix, type)                                                                      \
+    void prefix##syevd_(const char *jobz, const char *uplo, const blasint *n, type *a,             \
+                        const blasint *lda, type *w, type *work, const blasint *lwork,             \
+                        blasint *iwork, const blasint *liwork, blasint *info, size_t, size_t);     \
+    void prefix##gesdd_(const char *jobz, const blasint *m, const blasint *n, type *a,             \
+                        const blasint *lda, type *s, type *u, const blasint *ldu, type *vt,        \
+                        const blasint *ldvt, type *work, const blasint *lwork, blasint *iwork,     \
+                        blasint *info, size_t)
+DECLARE(s, float);
+DECLARE(d, double);
+#define syevd_f32 ssyevd_
+#define syevd_f64 dsyevd_
+#define gesdd_f32 sgesdd_
+#define gesdd_f64 dgesdd_
+
+/* A leading dimension, which is at least 1. */
+static blasint leading(int64_t n)
+{
+    return n > 0 ? (blasint)n : 1;
+}
+
+#define TYPE f32
+#include "ops/kernels/lapack.typed.h"
+#define TYPE f64
+#include "ops/kernels/lapack.typed.h"
