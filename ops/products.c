@@ -151,16 +151,6 @@ static bool tensordot_compose(ed_call *call)
     return ed_call_result(call, 0, ed_reshape(ed_matmul(a, b), (ed_ints){shape, rank}));
 }
 
-/* Steps an index; false after the last. */
-static bool step(int64_t *at, const int64_t *shape, int rank)
-{
-    for (int d = rank - 1; d >= 0; d--) {
-        if (++at[d] < shape[d]) return true;
-        at[d] = 0;
-    }
-    return false;
-}
-
 static bool is_among(const int *axes, int n, int d)
 {
     for (int i = 0; i < n; i++)
@@ -168,27 +158,39 @@ static bool is_among(const int *axes, int n, int d)
     return false;
 }
 
-/* Every element of a with every one of b, where their summed indices are the same. */
+/* The place in x, row-major, of the indices of its axes that are not summed; the others are 0. */
+static int64_t place_in(const ed_tensor *x, const int *axes, int n, const int64_t *at)
+{
+    int64_t place = 0;
+    for (int d = 0; d < x->rank; d++)
+        place = place * x->shape[d] + (is_among(axes, n, d) ? 0 : *at++);
+    return place;
+}
+
+/* Each element is a sum over all values of the summed indices. */
 static bool tensordot_reference(const ed_call *call)
 {
     const ed_tensor *a = call->inputs[0], *b = call->inputs[1], *y = call->outputs[0];
-    double *to = (double *)y->data;
     pairs p;
     if (!find_pairs(call, &p)) return false;
-    for (int64_t e = 0; e < y->size; e++) to[e] = 0;
-    int64_t i[ED_MAX_RANK] = {0};
-    for (int64_t from_a = 0; from_a < a->size; from_a++, (void)step(i, a->shape, a->rank)) {
-        int64_t j[ED_MAX_RANK] = {0};
-        for (int64_t from_b = 0; from_b < b->size; from_b++, (void)step(j, b->shape, b->rank)) {
-            bool same = true;
-            int64_t place = 0;
-            for (int k = 0; k < p.n; k++) same &= i[p.a[k]] == j[p.b[k]];
-            for (int d = 0; d < a->rank; d++)
-                if (!is_among(p.a, p.n, d)) place = place * a->shape[d] + i[d];
-            for (int d = 0; d < b->rank; d++)
-                if (!is_among(p.b, p.n, d)) place = place * b->shape[d] + j[d];
-            if (same) to[place] += values(call, 0)[from_a] * values(call, 1)[from_b];
+    int64_t terms = 1;
+    for (int k = 0; k < p.n; k++) terms *= a->shape[p.a[k]];
+    for (int64_t e = 0; e < y->size; e++) {
+        int64_t at[ED_MAX_RANK], rest = e;
+        double sum = 0;
+        for (int d = y->rank - 1; d >= 0; rest /= y->shape[d], d--) at[d] = rest % y->shape[d];
+        const int64_t in_a = place_in(a, p.a, p.n, at);
+        const int64_t in_b = place_in(b, p.b, p.n, at + a->rank - p.n);
+        for (int64_t t = 0; t < terms; t++) {
+            int64_t from_a = in_a, from_b = in_b, left = t;
+            for (int k = p.n - 1; k >= 0; left /= a->shape[p.a[k]], k--) {
+                const int64_t i = left % a->shape[p.a[k]];
+                from_a += i * a->strides[p.a[k]];
+                from_b += i * b->strides[p.b[k]];
+            }
+            sum += values(call, 0)[from_a] * values(call, 1)[from_b];
         }
+        ((double *)y->data)[e] = sum;
     }
     return true;
 }
