@@ -47,7 +47,9 @@ static void check_operands(findings *f, const trial *t)
     }
     if (t->n) fails(f, t->op, x, 0, t, "no operands");
     if (!(t->op->flags & ED_OP_VARIADIC)) {
-        if (t->n) fails(f, t->op, x, t->n - 1, t, "an operand too few");
+        int required = t->n;
+        while (required && check_operand(t->op, required - 1)->optional) required--;
+        if (required) fails(f, t->op, x, required - 1, t, "an operand too few");
         fails(f, t->op, x, t->n + 1, t, "an operand too many");
     }
     EXPECT(f, !ed_execute_list(t->op, x, -1, t->attrs) && ed_failed(),

@@ -1,0 +1,295 @@
+/* The loops of layer_norm.simd.c for one float type. */
+
+enum { TYPED(norm_block) = 4096 }; /* elements that are summed before they go to a double */
+
+/* The sum of n adjoining numbers, or of the squares of their distances to m. */
+static double TYPED(norm_sum)(const NUMBER *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += TYPED(norm_block))
+        sum += lanes_row(LANES_SUM, LANES_ITSELF, x + i,
+                         n - i < TYPED(norm_block) ? n - i : TYPED(norm_block), 0);
+    return sum;
+}
+
+static double TYPED(norm_squares)(const NUMBER *x, int64_t n, NUMBER m)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += TYPED(norm_block))
+        sum += lanes_row(LANES_SUM, LANES_SQUARED, x + i,
+                         n - i < TYPED(norm_block) ? n - i : TYPED(norm_block), m);
+    return sum;
+}
+
+static NUMBER TYPED(norm_root)(double variance, double epsilon)
+{
+    return (NUMBER)(1 / sqrt(variance + epsilon));
+}
+
+/* ---- Rows: each is a group, each of its elements a channel ------------------------------------ */
+
+static NUMBER TYPED(norm_row_statistics)(const norm_work *w, const NUMBER *x, NUMBER *mean)
+{
+    const int64_t n = w->p.channels;
+    *mean = w->p.centred ? (NUMBER)(TYPED(norm_sum)(x, n) / (double)n) : 0;
+    return TYPED(norm_root)(TYPED(norm_squares)(x, n, *mean) / (double)n, w->p.epsilon);
+}
+
+static void TYPED(norm_rows_forward)(const norm_work *w, int64_t first, int64_t last)
+{
+    const int64_t n = w->p.channels;
+    const NUMBER *gamma = w->gamma, *beta = w->beta;
+    for (int64_t row = first; row < last; row++) {
+        const NUMBER *x = (const NUMBER *)w->x + row * n;
+        NUMBER *y = (NUMBER *)w->y + row * n, mean;
+        const NUMBER r = TYPED(norm_row_statistics)(w, x, &mean);
+        if (gamma && beta)
+            for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * (gamma[i] * r) + beta[i];
+        else if (gamma)
+            for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * (gamma[i] * r);
+        else
+            for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * r;
+    }
+}
+
+/* sums[0] = of gamma dy, sums[1] = of gamma dy (x - mean). */
+static void TYPED(norm_row_sums)(const NUMBER *x, const NUMBER *dy, const NUMBER *gamma, NUMBER m,
+                                 int64_t n, double sums[2])
+{
+    enum { N = LANES_ALL / VECTOR_LANES };
+    const VECTOR mean = TYPED(vset)(m), one = TYPED(vset)(1);
+    sums[0] = sums[1] = 0;
+    for (int64_t block = 0; block < n; block += TYPED(norm_block)) {
+        const int64_t end = n - block < TYPED(norm_block) ? n : block + TYPED(norm_block);
+        VECTOR a[N], b[N];
+        for (int v = 0; v < N; v++) a[v] = b[v] = (VECTOR){0};
+        for (int64_t i = block; i < end; i += LANES_ALL)
+            for (int v = 0; v < N; v++) {
+                const int64_t at = i + v * VECTOR_LANES, left = end - at;
+                if (left <= 0) break;
+                const VECTOR d = lanes_some(dy + at, left, 0);
+                const VECTOR k = gamma ? lanes_some(gamma + at, left, 0) : one;
+                a[v] += k * d;
+                b[v] += k * (d * (lanes_some(x + at, left, m) - mean));
+            }
+        sums[0] += lanes_across(LANES_SUM, a);
+        sums[1] += lanes_across(LANES_SUM, b);
+    }
+}
+
+/* Rows [first, last); what they add to dgamma and dbeta into `sums`, 2 n numbers. */
+static void TYPED(norm_rows_backward)(const norm_work *w, int64_t first, int64_t last, void *sums)
+{
+    const int64_t n = w->p.channels;
+    const NUMBER *gamma = w->gamma;
+    NUMBER *restrict dgamma = sums, *restrict dbeta = dgamma + n;
+    memset(sums, 0, 2 * (size_t)n * sizeof *dgamma);
+    for (int64_t row = first; row < last; row++) {
+        const NUMBER *restrict x = (const NUMBER *)w->x + row * n;
+        const NUMBER *restrict dy = (const NUMBER *)w->dy + row * n;
+        NUMBER *restrict dx = (NUMBER *)w->y + row * n, mean;
+        const NUMBER r = TYPED(norm_row_statistics)(w, x, &mean);
+        double of[2];
+        TYPED(norm_row_sums)(x, dy, gamma, mean, n, of);
+        const NUMBER a = w->p.centred ? (NUMBER)(of[0] / (double)n) : 0;
+        const NUMBER b = (NUMBER)(of[1] / (double)n) * r * r;
+        for (int64_t i = 0; i < n; i++) {
+            const NUMBER d = x[i] - mean, k = gamma ? gamma[i] * dy[i] : dy[i];
+            dgamma[i] += dy[i] * d * r;
+            dbeta[i] += dy[i];
+            dx[i] = r * (k - a - d * b);
+        }
+    }
+}
+
+/* ---- Any groups ------------------------------------------------------------------------------ */
+
+/*
+ * A unit is some groups of one sample, `width` channels from x on: in each of `before` rows,
+ * `stride` numbers apart, width * after adjoining numbers. sums[c] = the sum of term(c) over all
+ * of channel c's elements: x; (x - mean)^2; or, with dy, dy (x - mean), and dy without x.
+ */
+typedef enum TYPED(norm_term) {
+    TYPED(norm_itself),
+    TYPED(norm_squared),
+    TYPED(norm_product),
+} TYPED(norm_term);
+
+static inline NUMBER TYPED(norm_term_of)(TYPED(norm_term) term, NUMBER x, NUMBER dy, NUMBER m)
+{
+    const NUMBER d = x - m;
+    return term == TYPED(norm_itself) ? x : term == TYPED(norm_squared) ? d * d : dy * d;
+}
+
+/* Channels side by side: after is 1. */
+VECTOR_INLINE void TYPED(norm_columns)(TYPED(norm_term) term, const norm_unit *u, const NUMBER *x,
+                                       const NUMBER *dy, const NUMBER *mean, double *sums)
+{
+    enum { ROWS = 64, SOME = 64 };
+    for (int64_t c = 0; c < u->width; c += SOME) {
+        const int64_t n = u->width - c < SOME ? u->width - c : SOME;
+        for (int64_t i = 0; i < n; i++) sums[c + i] = 0;
+        for (int64_t row = 0; row < u->before; row += ROWS) {
+            NUMBER some[SOME] = {0};
+            for (int64_t r = row; r < u->before && r < row + ROWS; r++) {
+                const NUMBER *restrict from = x + r * u->stride + c;
+                const NUMBER *restrict by = dy + r * u->stride + c;
+                for (int64_t i = 0; i < n; i++)
+                    some[i] += TYPED(norm_term_of)(term, from[i], by[i], mean[c + i]);
+            }
+            for (int64_t i = 0; i < n; i++) sums[c + i] += some[i];
+        }
+    }
+}
+
+/* Channels one after the other: sixteen sums at once, of 4096 elements at a time. */
+VECTOR_INLINE void TYPED(norm_lines)(TYPED(norm_term) term, const norm_unit *u, const NUMBER *x,
+                                     const NUMBER *dy, const NUMBER *mean, double *sums)
+{
+    for (int64_t c = 0; c < u->width; c++) {
+        sums[c] = 0;
+        for (int64_t r = 0; r < u->before; r++) {
+            const NUMBER *from = x + r * u->stride + c * u->after;
+            const NUMBER *by = dy + r * u->stride + c * u->after;
+            for (int64_t i = 0; i < u->after;) {
+                const int64_t end =
+                    u->after - i < TYPED(norm_block) ? u->after : i + TYPED(norm_block);
+                NUMBER lane[LANES_ALL] = {0};
+                for (; i + LANES_ALL <= end; i += LANES_ALL)
+                    for (int l = 0; l < LANES_ALL; l++)
+                        lane[l] += TYPED(norm_term_of)(term, from[i + l], by[i + l], mean[c]);
+                for (int l = 0; i < end; i++, l++)
+                    lane[l] += TYPED(norm_term_of)(term, from[i], by[i], mean[c]);
+                double sum = 0;
+                for (int l = 0; l < LANES_ALL; l++) sum += lane[l];
+                sums[c] += sum;
+            }
+        }
+    }
+}
+
+static void TYPED(norm_channel_sums)(TYPED(norm_term) term, const norm_unit *u, const NUMBER *x,
+                                     const NUMBER *dy, const NUMBER *mean, double *sums)
+{
+    if (u->after > 1) {
+        if (term == TYPED(norm_itself))
+            TYPED(norm_lines)(TYPED(norm_itself), u, x, dy, mean, sums);
+        else if (term == TYPED(norm_squared))
+            TYPED(norm_lines)(TYPED(norm_squared), u, x, dy, mean, sums);
+        else
+            TYPED(norm_lines)(TYPED(norm_product), u, x, dy, mean, sums);
+    } else if (term == TYPED(norm_itself))
+        TYPED(norm_columns)(TYPED(norm_itself), u, x, dy, mean, sums);
+    else if (term == TYPED(norm_squared))
+        TYPED(norm_columns)(TYPED(norm_squared), u, x, dy, mean, sums);
+    else
+        TYPED(norm_columns)(TYPED(norm_product), u, x, dy, mean, sums);
+}
+
+/* The sums of a group's channels, each times its gamma (NULL: 1), together. */
+static double TYPED(norm_group_sum)(const double *sums, const NUMBER *gamma, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += gamma ? gamma[i] * sums[i] : sums[i];
+    return sum;
+}
+
+/* mean[c] and r[c] of the unit's channels. */
+static void TYPED(norm_statistics)(const norm_work *w, const norm_unit *u, const NUMBER *x,
+                                   NUMBER *mean, NUMBER *r, double *sums)
+{
+    const int64_t n = w->p.channels;
+    const double count = (double)norm_count(&w->p);
+    memset(mean, 0, (size_t)u->width * sizeof *mean);
+    if (w->p.centred) {
+        TYPED(norm_channel_sums)(TYPED(norm_itself), u, x, x, mean, sums);
+        for (int64_t c = 0; c < u->width; c += n) {
+            const NUMBER m = (NUMBER)(TYPED(norm_group_sum)(sums + c, NULL, n) / count);
+            for (int64_t i = 0; i < n; i++) mean[c + i] = m;
+        }
+    }
+    TYPED(norm_channel_sums)(TYPED(norm_squared), u, x, x, mean, sums);
+    for (int64_t c = 0; c < u->width; c += n) {
+        const double variance = TYPED(norm_group_sum)(sums + c, NULL, n) / count;
+        const NUMBER root = TYPED(norm_root)(variance, w->p.epsilon);
+        for (int64_t i = 0; i < n; i++) r[c + i] = root;
+    }
+}
+
+static void TYPED(norm_unit_forward)(const norm_work *w, const norm_unit *u, void *scratch)
+{
+    double *sums = scratch;
+    NUMBER *mean = (NUMBER *)(sums + 2 * u->width), *scale = mean + u->width,
+           *shift = scale + u->width;
+    const NUMBER *x = (const NUMBER *)w->x + u->first, *gamma = w->gamma, *beta = w->beta;
+    NUMBER *y = (NUMBER *)w->y + u->first;
+    TYPED(norm_statistics)(w, u, x, mean, scale, sums);
+    for (int64_t c = 0; c < u->width; c++) {
+        if (gamma) scale[c] = gamma[u->channel + c] * scale[c];
+        shift[c] = beta ? beta[u->channel + c] : 0;
+    }
+    for (int64_t row = 0; row < u->before; row++, x += u->stride, y += u->stride)
+        if (u->after == 1)
+            for (int64_t c = 0; c < u->width; c++) y[c] = (x[c] - mean[c]) * scale[c] + shift[c];
+        else
+            for (int64_t c = 0; c < u->width; c++)
+                for (int64_t i = c * u->after; i < (c + 1) * u->after; i++)
+                    y[i] = (x[i] - mean[c]) * scale[c] + shift[c];
+}
+
+/* a[c] and b[c] from the sums of dy and, after them, those of dy (x - mean); what the sample adds
+ * to dgamma and dbeta into its row of w->sums. */
+static void TYPED(norm_shares_of)(const norm_work *w, const norm_unit *u, const double *sums,
+                                  const NUMBER *r, NUMBER *a, NUMBER *b)
+{
+    const int64_t n = w->p.channels, all = norm_channels(&w->p);
+    const double count = (double)norm_count(&w->p);
+    const NUMBER *gamma = w->gamma ? (const NUMBER *)w->gamma + u->channel : NULL;
+    NUMBER *dgamma = (NUMBER *)w->sums + 2 * u->sample * all + u->channel;
+    for (int64_t c = 0; c < u->width; c++) {
+        dgamma[c] = (NUMBER)sums[u->width + c] * r[c];
+        dgamma[all + c] = (NUMBER)sums[c];
+    }
+    for (int64_t c = 0; c < u->width; c += n) {
+        const NUMBER *k = gamma ? gamma + c : NULL;
+        const double of_dy = TYPED(norm_group_sum)(sums + c, k, n);
+        const double of_products = TYPED(norm_group_sum)(sums + u->width + c, k, n);
+        for (int64_t i = c; i < c + n; i++) {
+            a[i] = w->p.centred ? (NUMBER)(of_dy / count) : 0;
+            b[i] = (NUMBER)(of_products / count) * r[i] * r[i];
+        }
+    }
+}
+
+static void TYPED(norm_unit_backward)(const norm_work *w, const norm_unit *u, void *scratch)
+{
+    double *sums = scratch;
+    NUMBER *mean = (NUMBER *)(sums + 2 * u->width), *r = mean + u->width, *a = r + u->width,
+           *b = a + u->width, *k = b + u->width;
+    const NUMBER *x = (const NUMBER *)w->x + u->first, *dy = (const NUMBER *)w->dy + u->first;
+    NUMBER *dx = (NUMBER *)w->y + u->first;
+    TYPED(norm_statistics)(w, u, x, mean, r, sums);
+    TYPED(norm_channel_sums)(TYPED(norm_itself), u, dy, dy, mean, sums);
+    TYPED(norm_channel_sums)(TYPED(norm_product), u, x, dy, mean, sums + u->width);
+    TYPED(norm_shares_of)(w, u, sums, r, a, b);
+    for (int64_t c = 0; c < u->width; c++)
+        k[c] = w->gamma ? ((const NUMBER *)w->gamma)[u->channel + c] : 1;
+    for (int64_t row = 0; row < u->before; row++) {
+        if (u->after == 1)
+            for (int64_t c = 0; c < u->width; c++)
+                dx[c] = r[c] * (k[c] * dy[c] - a[c] - (x[c] - mean[c]) * b[c]);
+        else
+            for (int64_t c = 0; c < u->width; c++)
+                for (int64_t i = c * u->after; i < (c + 1) * u->after; i++)
+                    dx[i] = r[c] * (k[c] * dy[i] - a[c] - (x[i] - mean[c]) * b[c]);
+        x += u->stride, dy += u->stride, dx += u->stride;
+    }
+}
+
+/* to += from, n numbers. */
+static void TYPED(norm_join)(void *to, const void *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) ((NUMBER *)to)[i] += ((const NUMBER *)from)[i];
+}
+
+#undef TYPE
