@@ -1,6 +1,6 @@
 /*
  * local_response_normalization: y = x / (bias + alpha s)^beta, a composition, where s is the sum of
- * x^2 over neighbours along the last axis: neighbour_sum, an op of its own that is its own gradient.
+ * x^2 over neighbours along the last axis: neighbour_sum, an op that is its own gradient.
  */
 #include "ops/execute.h"
 #include "ops/ops.h"
@@ -104,7 +104,7 @@ ED_OP(neighbour_sum) = {
 
 static bool lrn_compose(ed_call *call)
 {
-    const ed_local_response_normalization_options *o = call->attrs;
+    const ed_lrn_options *o = call->attrs;
     ed_tensor *x = call->inputs[0];
     ed_tensor *sum =
         CALL_OP(neighbour_sum,
@@ -116,7 +116,7 @@ static bool lrn_compose(ed_call *call)
 
 static bool lrn_reference(const ed_call *call)
 {
-    const ed_local_response_normalization_options *o = call->attrs;
+    const ed_lrn_options *o = call->attrs;
     const ed_tensor *x = call->inputs[0];
     const double *from = (const double *)x->data;
     double *to = (double *)call->outputs[0]->data;
@@ -134,20 +134,16 @@ ED_OP(local_response_normalization) = {
     .name = "local_response_normalization",
     .doc = "y = x / (bias + alpha sum of x^2 over neighbours along the last axis)^beta",
     .operands = {{"x", ED_SET_FLOAT, 'T'}},
-    ED_OP_ATTRS(ED_LOCAL_RESPONSE_NORMALIZATION_OPTIONS, ed_local_response_normalization_options),
+    ED_OP_ATTRS(ED_LRN_OPTIONS, ed_lrn_options),
     .compose = lrn_compose,
     .reference = lrn_reference,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 7)}},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4)},
-                           .attrs = ED_ATTRS(ED_LOCAL_RESPONSE_NORMALIZATION_OPTIONS,
-                                             ed_local_response_normalization_options,
-                                             .depth_radius = 1, .bias = 2, .alpha = 0.5,
-                                             .beta = 0.75)}),
+                           .attrs = ED_ATTRS(ED_LRN_OPTIONS, ed_lrn_options, .depth_radius = 1,
+                                             .bias = 2, .alpha = 0.5, .beta = 0.75)}),
 };
 
-ed_tensor *
-ed_local_response_normalization_with(ed_tensor *x,
-                                     const ed_local_response_normalization_options *options)
+ed_tensor *ed_local_response_normalization_with(ed_tensor *x, const ed_lrn_options *options)
 {
     return CALL_OP(local_response_normalization, options, x);
 }

@@ -45,8 +45,8 @@ ED_OPTIONS(ed_rms_norm_options, ED_RMS_NORM_OPTIONS);
 ed_tensor *ed_rms_norm_with(ed_tensor *x, ed_tensor *gamma, const ed_rms_norm_options *options);
 
 /*
- * x [batch, ...]: the channels along `axis` are cut into groups of adjoining ones, and each group of
- * each sample becomes (x - mean) / sqrt(variance + epsilon) gamma + beta, with gamma and beta
+ * x [batch, ...]: the channels along `axis` are cut into groups of adjoining ones, and each group
+ * of each sample becomes (x - mean) / sqrt(variance + epsilon) gamma + beta, with gamma and beta
  * [channels], which may be NULL. instance_norm: each channel is a group.
  */
 #define ED_INSTANCE_NORM_OPTIONS(FIELD, T)                                                         \
@@ -64,15 +64,13 @@ ed_tensor *ed_instance_norm_with(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta
 
 /* x / (bias + alpha sum)^beta along the last axis, the sum being of x^2 over the elements at most
  * depth_radius away. */
-#define ED_LOCAL_RESPONSE_NORMALIZATION_OPTIONS(FIELD, T)                                          \
+#define ED_LRN_OPTIONS(FIELD, T)                                                                   \
     FIELD(T, INT, depth_radius, 5, ED_AT_LEAST(0), "elements to each side")                        \
     FIELD(T, FLOAT, bias, 1, ED_FINITE, "added to the sum")                                        \
     FIELD(T, FLOAT, alpha, 1, ED_FINITE, "factor of the sum")                                      \
     FIELD(T, FLOAT, beta, 0.5, ED_FINITE, "exponent")
-ED_OPTIONS(ed_local_response_normalization_options, ED_LOCAL_RESPONSE_NORMALIZATION_OPTIONS);
-ed_tensor *
-ed_local_response_normalization_with(ed_tensor *x,
-                                     const ed_local_response_normalization_options *options);
+ED_OPTIONS(ed_lrn_options, ED_LRN_OPTIONS);
+ed_tensor *ed_local_response_normalization_with(ed_tensor *x, const ed_lrn_options *options);
 
 #pragma GCC visibility pop
 #endif
