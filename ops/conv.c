@@ -20,19 +20,6 @@ static ed_conv2d_options convolution(const void *gradient_attrs)
     return *ED_OPTIONS_FROM(ED_CONV2D_OPTIONS, a, ed_conv2d_options);
 }
 
-/* The windows of a convolution of images x with a kernel, the plan of a call; both shapes have rank
- * 4. */
-static const window *windows(ed_call *call, const ed_conv2d_options *o, const int64_t *x,
-                             const int64_t *kernel)
-{
-    if (x[3] == kernel[2])
-        return window_make(call, x, kernel, o->strides, false, o->dilations, o->padding);
-    ed_call_fail(call, ED_INVALID_ARGUMENT,
-                 "channels differ: x is %s, kernel [kh, kw, in, out] is %s", text_of_ints(x, 4).s,
-                 text_of_ints(kernel, 4).s);
-    return NULL;
-}
-
 static bool is_rank_4(const ed_call *call, const ed_tensor *t, const char *name, const char *wanted)
 {
     if (t->rank == 4) return true;
@@ -40,10 +27,58 @@ static bool is_rank_4(const ed_call *call, const ed_tensor *t, const char *name,
                         text_of_ints(t->shape, t->rank).s);
 }
 
-/* Whether dy has the shape that the convolution's output has. */
-static bool check_dy(const ed_call *call, const window *w, const ed_tensor *dy, int64_t out)
+static bool is_images(const ed_call *call, const ed_tensor *x, bool channels_first)
 {
-    int64_t shape[] = {w->batch, w->out[0], w->out[1], out};
+    return is_rank_4(call, x, "x",
+                     channels_first ? "[batch, in, height, width]" : "[batch, height, width, in]");
+}
+
+static bool is_kernel(const ed_call *call, const ed_tensor *kernel)
+{
+    const ed_conv2d_options o = convolution(call->attrs);
+    return is_rank_4(call, kernel, "kernel",
+                     o.groups > 1 ? "[kh, kw, in / groups, out]" : "[kh, kw, in, out]");
+}
+
+/* The windows of a convolution of images x, channels last, with a kernel, the plan of a call; both
+ * shapes have rank 4. */
+static const window *windows(ed_call *call, const ed_conv2d_options *o, const int64_t *x,
+                             const int64_t *kernel)
+{
+    int64_t in;
+    if (o->groups < 1 || kernel[3] % o->groups) {
+        ed_call_fail(call, ED_INVALID_ARGUMENT,
+                     "groups must divide the number of outputs; got %lld groups, kernel %s",
+                     (long long)o->groups, text_of_ints(kernel, 4).s);
+        return NULL;
+    }
+    if (!__builtin_mul_overflow(kernel[2], o->groups, &in) && x[3] == in)
+        return window_make(call, x, WINDOW_OPTIONS_OF(o, .extent = {kernel[0], kernel[1]}));
+    if (o->groups == 1)
+        ed_call_fail(call, ED_INVALID_ARGUMENT,
+                     "channels differ: x is %s, kernel [kh, kw, in, out] is %s",
+                     text_of_ints(x, 4).s, text_of_ints(kernel, 4).s);
+    else
+        ed_call_fail(call, ED_INVALID_ARGUMENT,
+                     "channels differ: x is %s, kernel [kh, kw, in / groups, out] is %s, with %lld "
+                     "groups",
+                     text_of_ints(x, 4).s, text_of_ints(kernel, 4).s, (long long)o->groups);
+    return NULL;
+}
+
+/* The shape of the convolution's output. */
+static void output_shape(const window *w, int64_t out, const ed_conv2d_options *o, int64_t shape[4])
+{
+    const int64_t last[] = {w->batch, w->out[0], w->out[1], out};
+    window_shape_out(window_channels_first(o->data_format), last, shape);
+}
+
+/* Whether dy has the shape that the convolution's output has. */
+static bool check_dy(const ed_call *call, const window *w, const ed_conv2d_options *o,
+                     const ed_tensor *dy, int64_t out)
+{
+    int64_t shape[4];
+    output_shape(w, out, o, shape);
     if (dy->rank == 4 && !memcmp(shape, dy->shape, sizeof shape)) return true;
     return ed_call_fail(call, ED_INVALID_ARGUMENT,
                         "dy is %s; it must have the shape %s, as the convolution",
@@ -58,15 +93,25 @@ static bool check_shape(const ed_call *call, ed_ints shape)
                               text_of_ints(shape.values, shape.values ? shape.count : 0).s);
 }
 
+/* The same for images of a shape in the order of data_format. */
+static const window *windows_over(ed_call *call, const ed_conv2d_options *o, const int64_t *images,
+                                  const int64_t *kernel)
+{
+    int64_t last[4];
+    window_shape_in(window_channels_first(o->data_format), images, last);
+    return windows(call, o, last, kernel);
+}
+
 static bool conv2d_infer(ed_call *call)
 {
+    const ed_conv2d_options *o = call->attrs;
     const ed_tensor *x = call->inputs[0], *kernel = call->inputs[1];
     const window *w;
-    if (!is_rank_4(call, x, "x", "[batch, height, width, in]") ||
-        !is_rank_4(call, kernel, "kernel", "[kh, kw, in, out]") ||
-        !(w = windows(call, call->attrs, x->shape, kernel->shape)))
+    int64_t shape[4];
+    if (!is_images(call, x, window_channels_first(o->data_format)) || !is_kernel(call, kernel) ||
+        !(w = windows_over(call, o, x->shape, kernel->shape)))
         return false;
-    int64_t shape[] = {w->batch, w->out[0], w->out[1], kernel->shape[3]};
+    output_shape(w, kernel->shape[3], o, shape);
     return ed_call_output(call, 0, x->dtype, 4, shape);
 }
 
@@ -76,9 +121,9 @@ static bool conv2d_gradient_input_infer(ed_call *call)
     const ed_conv2d_options options = convolution(o);
     const ed_tensor *dy = call->inputs[0], *kernel = call->inputs[1];
     const window *w;
-    return check_shape(call, o->shape) && is_rank_4(call, kernel, "kernel", "[kh, kw, in, out]") &&
-           (w = windows(call, &options, o->shape.values, kernel->shape)) &&
-           check_dy(call, w, dy, kernel->shape[3]) &&
+    return check_shape(call, o->shape) && is_kernel(call, kernel) &&
+           (w = windows_over(call, &options, o->shape.values, kernel->shape)) &&
+           check_dy(call, w, &options, dy, kernel->shape[3]) &&
            ed_call_output(call, 0, dy->dtype, 4, o->shape.values);
 }
 
@@ -88,9 +133,10 @@ static bool conv2d_gradient_kernel_infer(ed_call *call)
     const ed_conv2d_options options = convolution(o);
     const ed_tensor *x = call->inputs[0], *dy = call->inputs[1];
     const window *w;
-    return check_shape(call, o->shape) && is_rank_4(call, x, "x", "[batch, height, width, in]") &&
-           (w = windows(call, &options, x->shape, o->shape.values)) &&
-           check_dy(call, w, dy, o->shape.values[3]) &&
+    return check_shape(call, o->shape) &&
+           is_images(call, x, window_channels_first(o->data_format)) &&
+           (w = windows_over(call, &options, x->shape, o->shape.values)) &&
+           check_dy(call, w, &options, dy, o->shape.values[3]) &&
            ed_call_output(call, 0, dy->dtype, 4, o->shape.values);
 }
 
@@ -105,19 +151,41 @@ static bool run_conv(ed_call *call, const ed_tensor *x, const ed_tensor *kernel,
     return true;
 }
 
-static bool conv2d_kernel(ed_call *call)
+static bool conv2d_kernel_last(ed_call *call)
 {
     return run_conv(call, call->inputs[0], call->inputs[1], call->outputs[0], conv_forward);
 }
 
-static bool conv2d_gradient_input_kernel(ed_call *call)
+static bool conv2d_gradient_input_kernel_last(ed_call *call)
 {
     return run_conv(call, call->outputs[0], call->inputs[1], call->inputs[0], conv_gradient_input);
 }
 
-static bool conv2d_gradient_kernel_kernel(ed_call *call)
+static bool conv2d_gradient_kernel_kernel_last(ed_call *call)
 {
     return run_conv(call, call->inputs[0], call->outputs[0], call->inputs[1], conv_gradient_kernel);
+}
+
+static bool is_channels_first(const ed_call *call)
+{
+    return window_channels_first(convolution(call->attrs).data_format);
+}
+
+static bool conv2d_kernel(ed_call *call)
+{
+    return window_run_kernel(call, is_channels_first(call), 1, true, conv2d_kernel_last);
+}
+
+static bool conv2d_gradient_input_kernel(ed_call *call)
+{
+    return window_run_kernel(call, is_channels_first(call), 1, true,
+                             conv2d_gradient_input_kernel_last);
+}
+
+static bool conv2d_gradient_kernel_kernel(ed_call *call)
+{
+    return window_run_kernel(call, is_channels_first(call), 3, false,
+                             conv2d_gradient_kernel_kernel_last);
 }
 
 /* The plain sum: for each product of an x, a kernel element and a y, `join` adds two of them to the
@@ -128,7 +196,7 @@ static bool plain(const ed_call *call, const ed_tensor *x, const ed_tensor *k, c
     const window *w = call->plan;
     double *xs = (double *)x->data, *ks = (double *)k->data, *ys = (double *)y->data;
     double *result = (double *)call->outputs[0]->data;
-    int64_t in = k->shape[2], out = k->shape[3];
+    int64_t in = k->shape[2], out = k->shape[3], groups = in ? w->channels / in : 1;
     for (int64_t i = 0; i < call->outputs[0]->size; i++) result[i] = 0;
     for (int64_t e = 0; e < y->size; e++)
         for (int64_t p = 0; p < k->size / out; p++) {
@@ -138,7 +206,9 @@ static bool plain(const ed_call *call, const ed_tensor *x, const ed_tensor *k, c
             int64_t v = ow * w->stride[1] - w->before[1] + kw * w->dilation[1];
             int64_t n = e / out / w->out[1] / w->out[0];
             if (h < 0 || h >= w->image[0] || v < 0 || v >= w->image[1]) continue;
-            join(&xs[((n * w->image[0] + h) * w->image[1] + v) * in + c], &ks[p * out + o], &ys[e]);
+            int64_t pixel = (n * w->image[0] + h) * w->image[1] + v;
+            int64_t channel = o / (out / groups) * in + c;
+            join(&xs[pixel * w->channels + channel], &ks[p * out + o], &ys[e]);
         }
     return true;
 }
@@ -158,25 +228,41 @@ static void join_k(double *x, double *k, double *y)
     *k += *x * *y;
 }
 
-static bool conv2d_reference(const ed_call *call)
+static bool conv2d_reference_last(const ed_call *call)
 {
     return plain(call, call->inputs[0], call->inputs[1], call->outputs[0], join_y);
 }
 
-static bool conv2d_gradient_input_reference(const ed_call *call)
+static bool conv2d_gradient_input_reference_last(const ed_call *call)
 {
     return plain(call, call->outputs[0], call->inputs[1], call->inputs[0], join_x);
 }
 
-static bool conv2d_gradient_kernel_reference(const ed_call *call)
+static bool conv2d_gradient_kernel_reference_last(const ed_call *call)
 {
     return plain(call, call->inputs[0], call->outputs[0], call->inputs[1], join_k);
 }
 
+static bool conv2d_reference(const ed_call *call)
+{
+    return window_run_reference(call, is_channels_first(call), 1, true, conv2d_reference_last);
+}
+
+static bool conv2d_gradient_input_reference(const ed_call *call)
+{
+    return window_run_reference(call, is_channels_first(call), 1, true,
+                                conv2d_gradient_input_reference_last);
+}
+
+static bool conv2d_gradient_kernel_reference(const ed_call *call)
+{
+    return window_run_reference(call, is_channels_first(call), 3, false,
+                                conv2d_gradient_kernel_reference_last);
+}
+
 extern const ed_op ed_op_conv2d_gradient_input, ed_op_conv2d_gradient_kernel;
 
-static ed_tensor *input_gradient(const ed_conv2d_options *o, ed_tensor *dy, ed_tensor *k,
-                                 ed_ints shape)
+ed_tensor *conv_transposed(const ed_conv2d_options *o, ed_tensor *dy, ed_tensor *k, ed_ints shape)
 {
     return CALL_OP(conv2d_gradient_input,
                    ED_OPTIONS_FROM(ED_CONV2D_OPTIONS, o, conv2d_gradient_attrs, .shape = shape), dy,
@@ -193,7 +279,7 @@ static ed_tensor *kernel_gradient(const ed_conv2d_options *o, ed_tensor *x, ed_t
 
 static bool conv2d_gradient(const ed_gradient_call *g)
 {
-    if (g->needs[0]) g->dx[0] = input_gradient(g->attrs, g->dy[0], g->inputs[1], g->shapes[0]);
+    if (g->needs[0]) g->dx[0] = conv_transposed(g->attrs, g->dy[0], g->inputs[1], g->shapes[0]);
     if (g->needs[1]) g->dx[1] = kernel_gradient(g->attrs, g->inputs[0], g->dy[0], g->shapes[1]);
     return true;
 }
@@ -209,7 +295,7 @@ static bool conv2d_gradient_input_gradient(const ed_gradient_call *g)
 static bool conv2d_gradient_kernel_gradient(const ed_gradient_call *g)
 {
     const ed_conv2d_options o = convolution(g->attrs);
-    if (g->needs[0]) g->dx[0] = input_gradient(&o, g->inputs[1], g->dy[0], g->shapes[0]);
+    if (g->needs[0]) g->dx[0] = conv_transposed(&o, g->inputs[1], g->dy[0], g->shapes[0]);
     if (g->needs[1]) g->dx[1] = ed_conv2d_with(g->inputs[0], g->dy[0], &o);
     return true;
 }
@@ -231,21 +317,28 @@ ED_OP(conv2d) = {
     .gradient = conv2d_gradient,
     SAVES_AB,
     .reference = conv2d_reference,
-    .samples =
-        ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 4, 3), ED_SAMPLE_IN(-2, 2, 3, 2, 3, 2)}},
-                   {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 5, 6, 2), ED_SAMPLE_IN(-2, 2, 3, 3, 2, 3)},
-                    OPTIONS(.padding = "SAME")},
-                   {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 6, 5, 1), ED_SAMPLE_IN(-2, 2, 3, 2, 1, 2)},
-                    OPTIONS(.padding = "SAME", .strides = ED_SAMPLE_INTS(2, 3))},
-                   {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 7, 6, 2), ED_SAMPLE_IN(-2, 2, 2, 3, 2, 1)},
-                    OPTIONS(.strides = ED_SAMPLE_INTS(2, 1), .dilations = ED_SAMPLE_INTS(3, 2))},
-                   {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 4, 5, 2), ED_SAMPLE_IN(-2, 2, 3, 2, 2, 2)},
-                    OPTIONS(.padding = "SAME", .strides = ED_SAMPLE_INTS(1, 2),
-                            .dilations = ED_SAMPLE_INTS(2, 3))},
-                   {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 3, 4), ED_SAMPLE_IN(-2, 2, 1, 1, 4, 3)}},
-                   {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 5, 5, 2), ED_SAMPLE_IN(-2, 2, 1, 1, 2, 3)},
-                    OPTIONS(.strides = ED_SAMPLE_INTS(3, 2))},
-                   {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 2, 2, 1), ED_SAMPLE_IN(-2, 2, 3, 3, 1, 1)}}),
+    .samples = ED_SAMPLES(
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 4, 3), ED_SAMPLE_IN(-2, 2, 3, 2, 3, 2)}},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 5, 6, 2), ED_SAMPLE_IN(-2, 2, 3, 3, 2, 3)},
+         OPTIONS(.padding = "SAME")},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 6, 5, 1), ED_SAMPLE_IN(-2, 2, 3, 2, 1, 2)},
+         OPTIONS(.padding = "SAME", .strides = ED_SAMPLE_INTS(2, 3))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 7, 6, 2), ED_SAMPLE_IN(-2, 2, 2, 3, 2, 1)},
+         OPTIONS(.strides = ED_SAMPLE_INTS(2, 1), .dilations = ED_SAMPLE_INTS(3, 2))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 4, 5, 2), ED_SAMPLE_IN(-2, 2, 3, 2, 2, 2)},
+         OPTIONS(.padding = "SAME", .strides = ED_SAMPLE_INTS(1, 2),
+                 .dilations = ED_SAMPLE_INTS(2, 3))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 3, 4), ED_SAMPLE_IN(-2, 2, 1, 1, 4, 3)}},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 5, 5, 2), ED_SAMPLE_IN(-2, 2, 1, 1, 2, 3)},
+         OPTIONS(.strides = ED_SAMPLE_INTS(3, 2))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 2, 2, 1), ED_SAMPLE_IN(-2, 2, 3, 3, 1, 1)}},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 4, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 2, 2, 6)},
+         OPTIONS(.groups = 2, .padding = "EXPLICIT",
+                 .explicit_paddings = ED_SAMPLE_INTS(1, 0, 2, 3))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 4, 3, 5), ED_SAMPLE_IN(-2, 2, 2, 1, 2, 2)},
+         OPTIONS(.groups = 2, .strides = ED_SAMPLE_INTS(2), .data_format = "NCHW")},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 3, 4, 2), ED_SAMPLE_IN(-2, 2, 1, 1, 2, 3)},
+         OPTIONS(.padding = "EXPLICIT", .explicit_paddings = ED_SAMPLE_INTS(0, 2, 1, 0))}),
 };
 
 /* conv2d_gradient_input: dx = dy * kernel turned over, linear in both */
@@ -269,7 +362,10 @@ ED_OP(conv2d_gradient_input) = {
          WITH(ED_SAMPLE_INTS(1, 4, 5, 2), .padding = "SAME", .strides = ED_SAMPLE_INTS(1, 2),
               .dilations = ED_SAMPLE_INTS(2, 3))},
         {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 3, 3), ED_SAMPLE_IN(-2, 2, 1, 1, 4, 3)},
-         WITH(ED_SAMPLE_INTS(2, 3, 3, 4), .padding = "VALID")}),
+         WITH(ED_SAMPLE_INTS(2, 3, 3, 4), .padding = "VALID")},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 4, 2, 4), ED_SAMPLE_IN(-2, 2, 3, 2, 2, 4)},
+         WITH(ED_SAMPLE_INTS(2, 4, 3, 4), .padding = "SAME", .groups = 2,
+              .strides = ED_SAMPLE_INTS(2, 1), .data_format = "NCHW")}),
 };
 
 /* conv2d_gradient_kernel: dkernel = x * dy, linear in both */
@@ -293,7 +389,12 @@ ED_OP(conv2d_gradient_kernel) = {
          WITH(ED_SAMPLE_INTS(3, 2, 2, 2), .padding = "SAME", .strides = ED_SAMPLE_INTS(1, 2),
               .dilations = ED_SAMPLE_INTS(2, 3))},
         {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 3, 4), ED_SAMPLE_IN(-2, 2, 2, 3, 3, 3)},
-         WITH(ED_SAMPLE_INTS(1, 1, 4, 3), .padding = "VALID")}),
+         WITH(ED_SAMPLE_INTS(1, 1, 4, 3), .padding = "VALID")},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 4, 3, 4), ED_SAMPLE_IN(-2, 2, 2, 3, 4, 4)},
+         WITH(ED_SAMPLE_INTS(2, 2, 2, 4), .groups = 2, .padding = "EXPLICIT",
+              .explicit_paddings = ED_SAMPLE_INTS(0, 0, 1, 1))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 4, 3, 3), ED_SAMPLE_IN(-2, 2, 2, 4, 3, 3)},
+         WITH(ED_SAMPLE_INTS(1, 1, 2, 4), .groups = 2, .data_format = "NCHW")}),
 };
 
 ed_tensor *ed_conv2d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv2d_options *options)

@@ -3,6 +3,7 @@
 #ifndef EDDY_OPS_CONV_H
 #define EDDY_OPS_CONV_H
 
+#include "ops/ops.h"
 #include "ops/window.h"
 #include "tensor/tensor.h"
 
@@ -21,5 +22,23 @@ bool conv_gradient_input(const conv_call *call);
 
 /* Computes the kernel: its gradient, y being that of the output. */
 bool conv_gradient_kernel(const conv_call *call);
+
+/* The gradient of conv2d by its input, which has that shape, as a call that tapes record. */
+ed_tensor *conv_transposed(const ed_conv2d_options *o, ed_tensor *dy, ed_tensor *kernel,
+                           ed_ints shape);
+
+/* The gradient of extract_patches by its input, which has that shape, likewise. */
+ed_tensor *patches_folded(const ed_extract_patches_options *o, ed_tensor *dy, ed_ints shape);
+
+/*
+ * One to three spatial axes from an option: one integer for all, or one for each; not given,
+ * `otherwise`. Below 2^30, at least `least`. false with an error kept.
+ */
+bool spatial_numbers(const ed_call *call, const char *option, ed_ints given, int rank,
+                     int64_t otherwise, int64_t least, int64_t *to);
+
+/* x with the axis of its channels, the second, last; and back. x itself if `first` is false. */
+ed_tensor *spatial_last(ed_tensor *x, bool first);
+ed_tensor *spatial_first(ed_tensor *x, bool first);
 
 #endif

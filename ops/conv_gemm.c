@@ -44,7 +44,9 @@ enum {
 typedef struct conv {
     window w;
     bool wide;
-    int64_t size, in, out; /* bytes of an element; channels */
+    int64_t size, in, out;   /* bytes of an element; channels of the group at work */
+    int64_t all_in, all_out; /* channels of the images: a cell's */
+    int64_t groups;
     char *x, *k, *y;
     int64_t tile, panel;   /* columns of the register tile, and their bytes */
     int64_t panels, depth; /* of the packed kernel: panels, and steps in each */
@@ -77,11 +79,14 @@ static conv conv_begin(const conv_call *call)
     int64_t rows;
     conv c = {.w = *call->w,
               .wide = call->y->dtype == ED_FLOAT64,
-              .in = call->w->channels,
-              .out = call->kernel->shape[3],
+              .in = call->kernel->shape[2],
+              .all_in = call->w->channels,
+              .all_out = call->kernel->shape[3],
               .x = call->x->data,
               .k = call->kernel->data,
               .y = call->y->data};
+    c.groups = c.all_in / c.in;
+    c.out = c.all_out / c.groups;
     c.size = c.wide ? 8 : 4;
     ISA_CALL(gemm_tile)(c.wide, &rows, &c.tile);
     c.panel = c.tile * c.size;
@@ -190,7 +195,8 @@ static void run_segment(plane *p, int64_t t, int64_t u, int64_t count, bool down
     clip(&p->h, t, &h0, &h1);
     clip(&p->w, u, &w0, &w1);
     /* Adjoining kernel columns that meet adjoining cells are one run. */
-    bool joined = p->w.base_step == 1 && p->w.index_step == 1 && w1 > w0;
+    bool joined =
+        p->w.base_step == 1 && p->w.index_step == 1 && w1 > w0 && p->a_cell == p->k * c->size;
     for (int64_t i = h0; i < h1; i++) {
         int64_t row = p->h.base + i * p->h.base_step + t * p->h.step;
         int64_t index = (p->h.index + i * p->h.index_step) * columns + p->w.index;
@@ -265,7 +271,7 @@ static void pack_range(int64_t first, int64_t last, int worker, void *user)
 {
     const packing *p = user;
     const conv *c = p->c;
-    int64_t taps = c->w.extent[0] * c->w.extent[1], tap = c->in * c->out * c->size;
+    int64_t taps = c->w.extent[0] * c->w.extent[1], tap = c->in * c->all_out * c->size;
     (void)worker;
     for (int64_t piece = first; piece < last; piece++) {
         int64_t j = piece / taps, i = piece % taps;
@@ -326,18 +332,20 @@ static void *crew_scratch(const crew *p, int worker)
 }
 
 static bool product(const conv *c, int64_t m, int64_t n, int64_t k, const char *a, int64_t a_row,
-                    int64_t a_col, const char *b, int64_t b_row, int64_t b_col, char *to)
+                    int64_t a_col, const char *b, int64_t b_row, int64_t b_col, char *to,
+                    int64_t to_row)
 {
     return c->wide ? gemm_f64(m, n, k, (const double *)a, a_row, a_col, (const double *)b, b_row,
-                              b_col, (double *)to, n, NULL)
+                              b_col, (double *)to, to_row, NULL)
                    : gemm_f32(m, n, k, (const float *)a, a_row, a_col, (const float *)b, b_row,
-                              b_col, (float *)to, n, NULL);
+                              b_col, (float *)to, to_row, NULL);
 }
 
-/* A window of one cell that visits every cell: one plain product of pixels. */
+/* A window of one cell that visits every cell, without padding: one plain product of pixels. */
 static bool is_pointwise(const window *w)
 {
-    return w->extent[0] == 1 && w->extent[1] == 1 && w->stride[0] == 1 && w->stride[1] == 1;
+    return w->extent[0] == 1 && w->extent[1] == 1 && w->stride[0] == 1 && w->stride[1] == 1 &&
+           w->out[0] == w->image[0] && w->out[1] == w->image[1] && !w->before[0] && !w->before[1];
 }
 
 static int64_t pixels(const conv *c)
@@ -349,10 +357,10 @@ static void forward_band(const conv *c, int64_t image, int64_t begin, int64_t en
 {
     const window *w = &c->w;
     plane p = {.c = c, .h = forward_axis(w, 0), .w = forward_axis(w, 1), .k = c->in};
-    p.a_cell = c->in * c->size;
+    p.a_cell = c->all_in * c->size;
     p.a_row = w->image[1] * p.a_cell;
     p.a = c->x + image * w->image[0] * p.a_row;
-    p.result_w = c->out * c->size;
+    p.result_w = c->all_out * c->size;
     p.result_h = w->out[1] * p.result_w;
     p.result = c->y + image * w->out[0] * p.result_h;
     run_plane(&p, begin, end, c->out, lists);
@@ -368,16 +376,35 @@ static void forward_range(int64_t first, int64_t last, int worker, void *user)
     }
 }
 
-bool conv_forward(const conv_call *call)
+/* The group at work is the i-th of them. */
+static conv in_group(const conv *all, int64_t i)
 {
-    conv c = conv_begin(call);
+    conv c = *all;
+    c.x += i * c.in * c.size;
+    c.k += i * c.out * c.size;
+    c.y += i * c.out * c.size;
+    return c;
+}
+
+/* Runs each group. */
+static bool each_group(const conv_call *call, bool (*run)(conv c))
+{
+    const conv all = conv_begin(call);
+    for (int64_t i = 0; i < all.groups; i++)
+        if (!run(in_group(&all, i))) return false;
+    return true;
+}
+
+static bool group_forward(conv c)
+{
     const window *w = &c.w;
     crew p = {.c = &c, .rows = band_rows(&c, w->out[0])};
     if (is_pointwise(w))
-        return product(&c, pixels(&c), c.out, c.in, c.x, c.in, 1, c.k, c.out, 1, c.y);
+        return product(&c, pixels(&c), c.out, c.in, c.x, c.all_in, 1, c.k, c.all_out, 1, c.y,
+                       c.all_out);
     p.bands = ceil_div(w->out[0], p.rows);
     bool ok = crew_open(&p, w->extent[0] * w->extent[1], 0) &&
-              pack_kernel(&c, c.in, c.out, c.out * c.size, c.size);
+              pack_kernel(&c, c.in, c.out, c.all_out * c.size, c.size);
     int64_t units = w->batch * p.bands;
     if (ok) threads_run_among(p.count, units, grain(&c, units), forward_range, &p);
     memory_free(c.packed);
@@ -385,14 +412,19 @@ bool conv_forward(const conv_call *call)
     return ok;
 }
 
+bool conv_forward(const conv_call *call)
+{
+    return each_group(call, group_forward);
+}
+
 /* Positions [begin, end) of one row phase, all column phases. */
 static void input_band(const conv *c, int64_t image, int64_t phase, int64_t begin, int64_t end,
                        int64_t *lists)
 {
     const window *w = &c->w;
-    int64_t cell = c->in * c->size, row = w->image[1] * cell;
+    int64_t cell = c->all_in * c->size, row = w->image[1] * cell;
     plane p = {.c = c, .h = backward_axis(w, 0, phase), .k = c->out};
-    p.a_cell = c->out * c->size;
+    p.a_cell = c->all_out * c->size;
     p.a_row = w->out[1] * p.a_cell;
     p.a = c->y + image * w->out[0] * p.a_row;
     p.result_w = w->stride[1] * cell;
@@ -415,23 +447,28 @@ static void input_range(int64_t first, int64_t last, int worker, void *user)
     }
 }
 
-bool conv_gradient_input(const conv_call *call)
+static bool group_gradient_input(conv c)
 {
-    conv c = conv_begin(call);
     const window *w = &c.w;
     crew p = {.c = &c, .phases = min64(w->stride[0], w->image[0])};
     if (is_pointwise(w))
-        return product(&c, pixels(&c), c.in, c.out, c.y, c.out, 1, c.k, 1, c.out, c.x);
+        return product(&c, pixels(&c), c.in, c.out, c.y, c.all_out, 1, c.k, 1, c.all_out, c.x,
+                       c.all_in);
     int64_t most = ceil_div(w->image[0], w->stride[0]);
     p.rows = band_rows(&c, most);
     p.bands = ceil_div(most, p.rows);
     bool ok = crew_open(&p, w->extent[0] * w->extent[1], 0) &&
-              pack_kernel(&c, c.out, c.in, c.size, c.out * c.size);
+              pack_kernel(&c, c.out, c.in, c.size, c.all_out * c.size);
     int64_t units = w->batch * p.phases * p.bands;
     if (ok) threads_run_among(p.count, units, grain(&c, units), input_range, &p);
     memory_free(c.packed);
     memory_free(p.scratch);
     return ok;
+}
+
+bool conv_gradient_input(const conv_call *call)
+{
+    return each_group(call, group_gradient_input);
 }
 
 /* ---- Gradient of the kernel ------------------------------------------------------------------ */
@@ -468,7 +505,7 @@ static void add_taps(const kernel_band *b, int64_t i, const axis *a, int64_t q0,
     const conv *c = b->c;
     const window *w = &c->w;
     axis h = forward_axis(w, 0);
-    int64_t begin, end, cell = c->in * c->size, runs = 0;
+    int64_t begin, end, cell = c->all_in * c->size, runs = 0;
     h.taps = 1, h.base += i * h.base_step;
     interior(&h, &begin, &end);
     begin = max64(begin, b->begin);
@@ -511,7 +548,7 @@ static void add_band(const conv *c, const kernel_plan *p, int64_t unit, int64_t 
 {
     const window *w = &c->w;
     int64_t image = unit / p->bands, begin = unit % p->bands * p->rows;
-    int64_t n = min64(p->columns, c->out - j), out = c->out * c->size;
+    int64_t n = min64(p->columns, c->out - j), out = c->all_out * c->size;
     kernel_band b = {.c = c, .begin = begin, .end = min64(begin + p->rows, w->out[0])};
     int64_t cells = (b.end - b.begin) * w->out[1];
     const char *dy = c->y + (image * w->out[0] + begin) * w->out[1] * out + j * c->size;
@@ -524,15 +561,16 @@ static void add_band(const conv *c, const kernel_plan *p, int64_t unit, int64_t 
                             .n = n,
                             .a_runs = b.a_runs,
                             .b_runs = b.b_runs,
-                            .a = c->x + image * w->image[0] * w->image[1] * c->in * c->size,
+                            .a = c->x + image * w->image[0] * w->image[1] * c->all_in * c->size,
                             .a_row = c->size,
                             .b = p->direct ? dy : packed,
                             .b_row = p->direct ? out : c->panel,
                             .b_panel = p->direct ? c->panel : cells * c->panel,
-                            .c_row = out};
+                            .c_row = c->out * c->size};
     b.row = w->out[1] * b.job.b_row;
     if (!p->direct) ISA_CALL(gemm_pack)(c->wide, cells, n, dy, out, c->size, packed, b.job.b_panel);
-    int64_t merged = w->dilation[1] == 1 && c->in < MERGE ? w->extent[1] : 1;
+    bool merge = w->dilation[1] == 1 && c->in < MERGE && c->groups == 1;
+    int64_t merged = merge ? w->extent[1] : 1;
     for (; i < end; i++)
         for (int64_t q = 0; q < w->extent[1]; q += merged) add_row(&b, i, q, merged);
 }
@@ -584,12 +622,10 @@ static bool run_kernel(conv *c, kernel_plan *p, size_t packed)
     return ok;
 }
 
-bool conv_gradient_kernel(const conv_call *call)
+/* Of a group's kernel in rows of its own c.out numbers. */
+static bool group_gradient(conv c)
 {
-    conv c = conv_begin(call);
     const window *w = &c.w;
-    if (is_pointwise(w))
-        return product(&c, c.in, c.out, pixels(&c), c.x, 1, c.in, c.y, c.out, 1, c.k);
     size_t packed = 0;
     kernel_plan p = {.rows = band_rows(&c, w->out[0]), .direct = c.out % (c.tile / 2) == 0};
     p.bands = ceil_div(w->out[0], p.rows);
@@ -603,4 +639,27 @@ bool conv_gradient_kernel(const conv_call *call)
     if (!p.direct && !memory_mul((size_t)(p.rows * w->out[1] * c.panel), panels, &packed))
         return too_large();
     return run_kernel(&c, &p, packed);
+}
+
+/* The gradient of a group's columns of the kernel, computed aside if there are other groups. */
+static bool group_gradient_kernel(conv c)
+{
+    if (is_pointwise(&c.w))
+        return product(&c, c.in, c.out, pixels(&c), c.x, 1, c.all_in, c.y, c.all_out, 1, c.k,
+                       c.all_out);
+    if (c.groups == 1) return group_gradient(c);
+    char *to = c.k;
+    size_t row = (size_t)(c.out * c.size);
+    int64_t rows = c.w.extent[0] * c.w.extent[1] * c.in;
+    if (!(c.k = memory_alloc((size_t)rows * row))) return false;
+    bool ok = group_gradient(c);
+    for (int64_t i = 0; ok && i < rows; i++)
+        memcpy(to + i * c.all_out * c.size, c.k + (size_t)i * row, row);
+    memory_free(c.k);
+    return ok;
+}
+
+bool conv_gradient_kernel(const conv_call *call)
+{
+    return each_group(call, group_gradient_kernel);
 }

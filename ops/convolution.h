@@ -1,4 +1,4 @@
-/* Convolution and pooling. ops.h says what holds for all. */
+/* Convolution, pooling, patches. ops.h says what holds for all. */
 #ifndef EDDY_OPS_CONVOLUTION_H
 #define EDDY_OPS_CONVOLUTION_H
 
@@ -8,31 +8,136 @@
 #pragma GCC visibility push(default)
 
 /*
- * x [batch, height, width, in], kernel [kh, kw, in, out] -> [batch, h', w', out]. padding "VALID"
- * (h' = ceil((h - (kh-1) dilation) / stride), 0 where the window is larger than the image) or
- * "SAME" (h' = ceil(h / stride), zeros around, one more after than before if odd).
+ * x [batch, height, width, in], kernel [kh, kw, in / groups, out] -> [batch, h', w', out]; 1d and
+ * 3d likewise. With data_format "NCHW" x and the result are [batch, channels, height, width]; the
+ * kernel's shape stays. Group g of the outputs sees group g of the inputs alone. Padding:
+ *
+ *     VALID     none: h' = ceil((h - (kh - 1) dilation) / stride), 0 where the window is larger
+ *               than the image
+ *     SAME      h' = ceil(h / stride), zeros around, one more after than before if odd
+ *     EXPLICIT  explicit_paddings zeros before and after each axis
  */
+#define ED_WINDOW_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, INTS, strides, ED_NO_LIST, ED_ANY,                                                    \
+          "one for each spatial axis, or one for all; default 1")                                  \
+    FIELD(T, INTS, dilations, ED_NO_LIST, ED_ANY,                                                  \
+          "one for each spatial axis, or one for all; default 1")                                  \
+    FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME", "EXPLICIT"),                     \
+          "VALID: none, SAME: zeros around, EXPLICIT: explicit_paddings")                          \
+    FIELD(T, INTS, explicit_paddings, ED_NO_LIST, ED_ANY,                                          \
+          "before and after each spatial axis: [top, bottom, left, right]")
+#define ED_CONV_OPTIONS(FIELD, T)                                                                  \
+    ED_WINDOW_OPTIONS(FIELD, T)                                                                    \
+    FIELD(T, INT, groups, 1, ED_AT_LEAST(1), "number of groups of channels")
+#define ED_CONV1D_OPTIONS(FIELD, T)                                                                \
+    ED_CONV_OPTIONS(FIELD, T)                                                                      \
+    FIELD(T, CHOICE, data_format, "NWC", ED_ONE_OF("NWC", "NCW"), "the axes of x and y")
 #define ED_CONV2D_OPTIONS(FIELD, T)                                                                \
-    FIELD(T, INTS, strides, ED_NO_LIST, ED_ANY, "[height, width], default 1, 1")                   \
-    FIELD(T, INTS, dilations, ED_NO_LIST, ED_ANY, "[height, width], default 1, 1")                 \
-    FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME"),                                 \
-          "VALID: none, SAME: zeros around")
+    ED_CONV_OPTIONS(FIELD, T)                                                                      \
+    FIELD(T, CHOICE, data_format, "NHWC", ED_ONE_OF("NHWC", "NCHW"), "the axes of x and y")
+#define ED_CONV3D_OPTIONS(FIELD, T)                                                                \
+    ED_CONV_OPTIONS(FIELD, T)                                                                      \
+    FIELD(T, CHOICE, data_format, "NDHWC", ED_ONE_OF("NDHWC", "NCDHW"), "the axes of x and y")
+ED_OPTIONS(ed_conv1d_options, ED_CONV1D_OPTIONS);
 ED_OPTIONS(ed_conv2d_options, ED_CONV2D_OPTIONS);
+ED_OPTIONS(ed_conv3d_options, ED_CONV3D_OPTIONS);
+ed_tensor *ed_conv1d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv1d_options *options);
 ed_tensor *ed_conv2d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv2d_options *options);
+ed_tensor *ed_conv3d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv3d_options *options);
 
 /*
- * Largest / mean of the windows of x [batch, height, width, channels]. SAME: cells outside do not
- * count. max_pool2d: the first of equals in row order gets the gradient; a NaN in a window is its
- * maximum.
+ * The transposed convolution, the gradient of the convolution by its input: x [batch, h', w', in],
+ * kernel [kh, kw, out, in] -> [batch, h, w, out]. h is h' stride for SAME, h' stride + max(kh -
+ * stride, 0) for VALID, kh being the window's size with its dilation, (h' - 1) stride + kh less the
+ * paddings for EXPLICIT. With output_padding, as Keras has it, (h' - 1) stride + kh +
+ * output_padding for VALID, less 2 (kh / 2) for SAME.
  */
+#define ED_CONV_TRANSPOSE_OPTIONS(FIELD, T)                                                        \
+    ED_WINDOW_OPTIONS(FIELD, T)                                                                    \
+    FIELD(T, INTS, output_padding, ED_NO_LIST, ED_ANY,                                             \
+          "cells more after each spatial axis, below the stride; one for all or one each")
+#define ED_CONV1D_TRANSPOSE_OPTIONS(FIELD, T)                                                      \
+    ED_CONV_TRANSPOSE_OPTIONS(FIELD, T)                                                            \
+    FIELD(T, CHOICE, data_format, "NWC", ED_ONE_OF("NWC", "NCW"), "the axes of x and y")
+#define ED_CONV2D_TRANSPOSE_OPTIONS(FIELD, T)                                                      \
+    ED_CONV_TRANSPOSE_OPTIONS(FIELD, T)                                                            \
+    FIELD(T, CHOICE, data_format, "NHWC", ED_ONE_OF("NHWC", "NCHW"), "the axes of x and y")
+#define ED_CONV3D_TRANSPOSE_OPTIONS(FIELD, T)                                                      \
+    ED_CONV_TRANSPOSE_OPTIONS(FIELD, T)                                                            \
+    FIELD(T, CHOICE, data_format, "NDHWC", ED_ONE_OF("NDHWC", "NCDHW"), "the axes of x and y")
+ED_OPTIONS(ed_conv1d_transpose_options, ED_CONV1D_TRANSPOSE_OPTIONS);
+ED_OPTIONS(ed_conv2d_transpose_options, ED_CONV2D_TRANSPOSE_OPTIONS);
+ED_OPTIONS(ed_conv3d_transpose_options, ED_CONV3D_TRANSPOSE_OPTIONS);
+ed_tensor *ed_conv1d_transpose_with(ed_tensor *x, ed_tensor *kernel,
+                                    const ed_conv1d_transpose_options *options);
+ed_tensor *ed_conv2d_transpose_with(ed_tensor *x, ed_tensor *kernel,
+                                    const ed_conv2d_transpose_options *options);
+ed_tensor *ed_conv3d_transpose_with(ed_tensor *x, ed_tensor *kernel,
+                                    const ed_conv3d_transpose_options *options);
+
+/*
+ * Each channel by itself: x [batch, height, width, in], kernel [kh, kw, in, multiplier] -> [batch,
+ * h', w', in * multiplier], output c * multiplier + m being of channel c. separable_conv2d: that,
+ * and then conv2d with pointwise_kernel [1, 1, in * multiplier, out].
+ */
+#define ED_DEPTHWISE_CONV2D_OPTIONS(FIELD, T)                                                      \
+    ED_WINDOW_OPTIONS(FIELD, T)                                                                    \
+    FIELD(T, CHOICE, data_format, "NHWC", ED_ONE_OF("NHWC", "NCHW"), "the axes of x and y")
+ED_OPTIONS(ed_depthwise_conv2d_options, ED_DEPTHWISE_CONV2D_OPTIONS);
+ed_tensor *ed_depthwise_conv2d_with(ed_tensor *x, ed_tensor *kernel,
+                                    const ed_depthwise_conv2d_options *options);
+ed_tensor *ed_separable_conv2d_with(ed_tensor *x, ed_tensor *depthwise_kernel,
+                                    ed_tensor *pointwise_kernel,
+                                    const ed_depthwise_conv2d_options *options);
+
+/*
+ * Largest / mean of the windows of x [batch, height, width, channels], or with one or three spatial
+ * axes. Cells outside do not count; a window without any has the maximum -inf and the mean 0.
+ * max_pool: the first of equals in row order gets the gradient; a NaN in a window is its maximum.
+ */
+#define ED_POOL_OPTIONS(FIELD, T)                                                                  \
+    FIELD(T, INTS, window, ED_NO_LIST, ED_ANY,                                                     \
+          "one size for each spatial axis, or one for all; default 2")                             \
+    FIELD(T, INTS, strides, ED_NO_LIST, ED_ANY, "likewise; default: the window")                   \
+    FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME", "EXPLICIT"),                     \
+          "VALID: none, SAME: cells around that do not count, EXPLICIT: explicit_paddings")        \
+    FIELD(T, INTS, explicit_paddings, ED_NO_LIST, ED_ANY,                                          \
+          "cells before and after each spatial axis: [top, bottom, left, right]")                  \
+    FIELD(T, INTS, dilations, ED_NO_LIST, ED_ANY,                                                  \
+          "one for each spatial axis, or one for all; default 1")
+#define ED_POOL1D_OPTIONS(FIELD, T)                                                                \
+    ED_POOL_OPTIONS(FIELD, T)                                                                      \
+    FIELD(T, CHOICE, data_format, "NWC", ED_ONE_OF("NWC", "NCW"), "the axes of x and y")
 #define ED_POOL2D_OPTIONS(FIELD, T)                                                                \
-    FIELD(T, INTS, window, ED_NO_LIST, ED_ANY, "[height, width], default 2, 2")                    \
-    FIELD(T, INTS, strides, ED_NO_LIST, ED_ANY, "[height, width]; default: the window")            \
-    FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME"),                                 \
-          "VALID: none, SAME: cells around that do not count")
+    ED_POOL_OPTIONS(FIELD, T)                                                                      \
+    FIELD(T, CHOICE, data_format, "NHWC", ED_ONE_OF("NHWC", "NCHW"), "the axes of x and y")
+#define ED_POOL3D_OPTIONS(FIELD, T)                                                                \
+    ED_POOL_OPTIONS(FIELD, T)                                                                      \
+    FIELD(T, CHOICE, data_format, "NDHWC", ED_ONE_OF("NDHWC", "NCDHW"), "the axes of x and y")
+ED_OPTIONS(ed_pool1d_options, ED_POOL1D_OPTIONS);
 ED_OPTIONS(ed_pool2d_options, ED_POOL2D_OPTIONS);
+ED_OPTIONS(ed_pool3d_options, ED_POOL3D_OPTIONS);
+ed_tensor *ed_max_pool1d_with(ed_tensor *x, const ed_pool1d_options *options);
 ed_tensor *ed_max_pool2d_with(ed_tensor *x, const ed_pool2d_options *options);
+ed_tensor *ed_max_pool3d_with(ed_tensor *x, const ed_pool3d_options *options);
+ed_tensor *ed_avg_pool1d_with(ed_tensor *x, const ed_pool1d_options *options);
 ed_tensor *ed_avg_pool2d_with(ed_tensor *x, const ed_pool2d_options *options);
+ed_tensor *ed_avg_pool3d_with(ed_tensor *x, const ed_pool3d_options *options);
+
+/*
+ * The windows of x [batch, height, width, channels] as channels: [batch, h', w', kh * kw *
+ * channels] with sizes [kh, kw], windows and padding being those of a convolution with the
+ * dilations `rates`.
+ */
+#define ED_EXTRACT_PATCHES_OPTIONS(FIELD, T)                                                       \
+    FIELD(T, INTS, sizes, ED_NO_LIST, ED_ANY, "[height, width], or one for both; default 3")       \
+    FIELD(T, INTS, strides, ED_NO_LIST, ED_ANY, "[height, width], or one for both; default 1")     \
+    FIELD(T, INTS, rates, ED_NO_LIST, ED_ANY, "[height, width], or one for both; default 1")       \
+    FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME", "EXPLICIT"),                     \
+          "VALID: none, SAME: zeros around, EXPLICIT: explicit_paddings")                          \
+    FIELD(T, INTS, explicit_paddings, ED_NO_LIST, ED_ANY, "[top, bottom, left, right]")
+ED_OPTIONS(ed_extract_patches_options, ED_EXTRACT_PATCHES_OPTIONS);
+ed_tensor *ed_extract_patches_with(ed_tensor *x, const ed_extract_patches_options *options);
 
 #pragma GCC visibility pop
 #endif

@@ -15,7 +15,8 @@ enum { CHUNK = 128 }; /* channels at a time */
 
 /* Chunk `begin`.. of one window: the cells inside the image, row by row. */
 typedef struct cells {
-    int64_t rows[2], columns[2]; /* begin and end inside the image */
+    int64_t rows[2], columns[2]; /* begin and end inside the image; none if begin >= end */
+    int64_t steps[2];            /* to the next row, the next column */
     int64_t width, channels;     /* of the image */
     int64_t n;                   /* channels in the chunk */
 } cells;
@@ -62,6 +63,7 @@ const pool_loops ISA_NAME(pool_table)[ED_DTYPE_COUNT] = {
 #else
 
 #include "ops/ops.h"
+#include <math.h>
 #include <string.h>
 
 ISA_DECLARE_TABLE(pool_loops, pool_table, []);
@@ -89,14 +91,32 @@ static const window *windows(ed_call *call, const ed_pool2d_options *o, const in
 {
     int64_t extent[2];
     if (!window_pair(call->op->name, "window", o->window, 2, extent)) return NULL;
-    return window_make(call, image, extent, o->strides, true, (ed_ints){0}, o->padding);
+    int64_t last[4];
+    window_shape_in(window_channels_first(o->data_format), image, last);
+    return window_make(
+        call, last,
+        WINDOW_OPTIONS_OF(o, .extent = {extent[0], extent[1]}, .stride_by_extent = true));
+}
+
+/* Whether the images of a call have their channels first. */
+static bool is_first(const ed_call *call)
+{
+    return window_channels_first(pooling(call->attrs).data_format);
+}
+
+/* The shape of the windows' values. */
+static void pooled_shape(const ed_call *call, const window *w, int64_t shape[4])
+{
+    const int64_t last[] = {w->batch, w->out[0], w->out[1], w->channels};
+    window_shape_out(is_first(call), last, shape);
 }
 
 static bool is_images(const ed_call *call, const ed_tensor *x)
 {
     if (x->rank == 4) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                        "x must be [batch, height, width, channels], got %s",
+    return ed_call_fail(call, ED_INVALID_ARGUMENT, "x must be %s, got %s",
+                        is_first(call) ? "[batch, channels, height, width]"
+                                       : "[batch, height, width, channels]",
                         text_of_ints(x->shape, x->rank).s);
 }
 
@@ -105,7 +125,8 @@ static bool infer_pooled(ed_call *call)
     const ed_tensor *x = call->inputs[0];
     const window *w = is_images(call, x) ? windows(call, call->attrs, x->shape) : NULL;
     if (!w) return false;
-    int64_t shape[] = {w->batch, w->out[0], w->out[1], w->channels};
+    int64_t shape[4];
+    pooled_shape(call, w, shape);
     return ed_call_output(call, 0, x->dtype, 4, shape);
 }
 
@@ -119,15 +140,25 @@ static bool same_shape(const ed_call *call, const char *name, const ed_tensor *t
 
 static cells cells_of(const window *w, int64_t oh, int64_t ow, int64_t n)
 {
-    cells c = {.width = w->image[1], .channels = w->channels, .n = n};
+    cells c = {.steps = {w->dilation[0], w->dilation[1]},
+               .width = w->image[1],
+               .channels = w->channels,
+               .n = n};
     window_clip(w, 0, oh, &c.rows[0], &c.rows[1]);
     window_clip(w, 1, ow, &c.columns[0], &c.columns[1]);
     return c;
 }
 
+static int64_t steps_between(const int64_t ends[2], int64_t step)
+{
+    return ends[1] > ends[0] ? (ends[1] - ends[0] + step - 1) / step : 0;
+}
+
+/* By which a window's sum is divided: the number of its cells; 1 if there are none. */
 static int64_t cell_count(const cells *c)
 {
-    return (c->rows[1] - c->rows[0]) * (c->columns[1] - c->columns[0]);
+    const int64_t n = steps_between(c->rows, c->steps[0]) * steps_between(c->columns, c->steps[1]);
+    return n ? n : 1;
 }
 
 /* One window's chunk of channels: pointers to the images' and the windows' first element of it. */
@@ -234,13 +265,18 @@ static void max_window(const pool_loops *loops, const cells *c, const char *x, c
     loops->max(c, image, pooled);
 }
 
-static bool max_pool2d_kernel(ed_call *call)
+static bool max_pool2d_last(ed_call *call)
 {
     work p = work_of(call, max_window);
     p.image = call->inputs[0]->data;
     p.pooled = call->outputs[0]->data;
     run_windows(&p);
     return true;
+}
+
+static bool max_pool2d_kernel(ed_call *call)
+{
+    return window_run_kernel(call, is_first(call), 1, true, max_pool2d_last);
 }
 
 /* Adds pooled's elements to the image at the positions of x's largest cells. */
@@ -253,7 +289,7 @@ static void scatter_window(const pool_loops *loops, const cells *c, const char *
     loops->scatter(c, image, pooled, index);
 }
 
-static bool max_pool2d_gradient_kernel(ed_call *call)
+static bool max_pool2d_gradient_last(ed_call *call)
 {
     work p = work_of(call, scatter_window);
     p.x = call->inputs[0]->data;
@@ -261,6 +297,11 @@ static bool max_pool2d_gradient_kernel(ed_call *call)
     p.pooled = call->inputs[1]->data;
     run_windows_in_order(&p);
     return true;
+}
+
+static bool max_pool2d_gradient_kernel(ed_call *call)
+{
+    return window_run_kernel(call, is_first(call), 3, true, max_pool2d_gradient_last);
 }
 
 /* Fetches the image's elements at the positions of x's largest cells. */
@@ -273,7 +314,7 @@ static void gather_window(const pool_loops *loops, const cells *c, const char *x
     loops->gather(c, image, pooled, index);
 }
 
-static bool max_pool2d_gather_kernel(ed_call *call)
+static bool max_pool2d_gather_last(ed_call *call)
 {
     work p = work_of(call, gather_window);
     p.x = call->inputs[0]->data;
@@ -284,12 +325,18 @@ static bool max_pool2d_gather_kernel(ed_call *call)
     return true;
 }
 
+static bool max_pool2d_gather_kernel(ed_call *call)
+{
+    return window_run_kernel(call, is_first(call), 3, true, max_pool2d_gather_last);
+}
+
 static bool max_pool2d_gradient_infer(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0];
     const window *w = is_images(call, x) ? windows(call, call->attrs, x->shape) : NULL;
     if (!w) return false;
-    int64_t shape[] = {w->batch, w->out[0], w->out[1], w->channels};
+    int64_t shape[4];
+    pooled_shape(call, w, shape);
     return same_shape(call, "dy", call->inputs[1], shape) &&
            ed_call_output(call, 0, x->dtype, 4, x->shape);
 }
@@ -320,29 +367,6 @@ static bool max_pool2d_gather_gradient(const ed_gradient_call *g)
     return true;
 }
 
-/* Calls f for each window and channel with the first element of its cells and where its largest one
- * is. */
-static bool plain_max(const ed_call *call, double *pooled, double *image,
-                      void (*join)(double *pooled, double *cell))
-{
-    const double *x = (double *)call->inputs[0]->data;
-    const window *w = call->plan;
-    for (int64_t e = 0; e < w->batch * w->out[0] * w->out[1] * w->channels; e++) {
-        int64_t ow = e / w->channels % w->out[1], oh = e / w->channels / w->out[1] % w->out[0];
-        int64_t n = e / w->channels / w->out[1] / w->out[0], best = -1;
-        cells c = cells_of(w, oh, ow, 1);
-        for (int64_t i = c.rows[0]; i < c.rows[1]; i++)
-            for (int64_t j = c.columns[0]; j < c.columns[1]; j++) {
-                int64_t at =
-                    ((n * w->image[0] + i) * w->image[1] + j) * w->channels + e % w->channels;
-                if (best < 0 || x[at] > x[best] || (x[at] != x[at] && x[best] == x[best]))
-                    best = at;
-            }
-        join(&pooled[e], &image[best]);
-    }
-    return true;
-}
-
 static void fetch(double *pooled, double *cell)
 {
     *pooled = *cell;
@@ -353,23 +377,64 @@ static void send(double *pooled, double *cell)
     *cell += *pooled;
 }
 
-static bool max_pool2d_reference(const ed_call *call)
+/* Calls join for each window and channel with its value and where its largest cell is; without any
+ * cell, what is fetched is `none`. */
+static bool plain_max(const ed_call *call, double *pooled, double *image, double none,
+                      void (*join)(double *pooled, double *cell))
+{
+    const double *x = (double *)call->inputs[0]->data;
+    const window *w = call->plan;
+    for (int64_t e = 0; e < w->batch * w->out[0] * w->out[1] * w->channels; e++) {
+        int64_t ow = e / w->channels % w->out[1], oh = e / w->channels / w->out[1] % w->out[0];
+        int64_t n = e / w->channels / w->out[1] / w->out[0], best = -1;
+        cells c = cells_of(w, oh, ow, 1);
+        for (int64_t i = c.rows[0]; i < c.rows[1]; i += c.steps[0])
+            for (int64_t j = c.columns[0]; j < c.columns[1]; j += c.steps[1]) {
+                int64_t at =
+                    ((n * w->image[0] + i) * w->image[1] + j) * w->channels + e % w->channels;
+                if (best < 0 || x[at] > x[best] || (x[at] != x[at] && x[best] == x[best]))
+                    best = at;
+            }
+        if (best >= 0)
+            join(&pooled[e], &image[best]);
+        else if (join == fetch)
+            pooled[e] = none;
+    }
+    return true;
+}
+
+static bool max_pool2d_plain(const ed_call *call)
 {
     return plain_max(call, (double *)call->outputs[0]->data, (double *)call->inputs[0]->data,
-                     fetch);
+                     -INFINITY, fetch);
+}
+
+static bool max_pool2d_reference(const ed_call *call)
+{
+    return window_run_reference(call, is_first(call), 1, true, max_pool2d_plain);
+}
+
+static bool max_pool2d_gradient_plain(const ed_call *call)
+{
+    double *image = (double *)call->outputs[0]->data;
+    for (int64_t i = 0; i < call->outputs[0]->size; i++) image[i] = 0;
+    return plain_max(call, (double *)call->inputs[1]->data, image, 0, send);
 }
 
 static bool max_pool2d_gradient_reference(const ed_call *call)
 {
-    double *image = (double *)call->outputs[0]->data;
-    for (int64_t i = 0; i < call->outputs[0]->size; i++) image[i] = 0;
-    return plain_max(call, (double *)call->inputs[1]->data, image, send);
+    return window_run_reference(call, is_first(call), 3, true, max_pool2d_gradient_plain);
+}
+
+static bool max_pool2d_gather_plain(const ed_call *call)
+{
+    return plain_max(call, (double *)call->outputs[0]->data, (double *)call->inputs[1]->data, 0,
+                     fetch);
 }
 
 static bool max_pool2d_gather_reference(const ed_call *call)
 {
-    return plain_max(call, (double *)call->outputs[0]->data, (double *)call->inputs[1]->data,
-                     fetch);
+    return window_run_reference(call, is_first(call), 3, true, max_pool2d_gather_plain);
 }
 
 #define OPTIONS(...) .attrs = ED_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options, __VA_ARGS__)
@@ -383,7 +448,11 @@ static bool max_pool2d_gather_reference(const ed_call *call)
                         .padding = "SAME")},                                                       \
                {.inputs = {IN(-2, 2, 2, 5, 5, 1)},                                                 \
                 OPTIONS(.window = ED_SAMPLE_INTS(3, 3), .strides = ED_SAMPLE_INTS(2, 1))},         \
-               {.inputs = {IN(-2, 2, 1, 2, 2, 2)}, OPTIONS(.window = ED_SAMPLE_INTS(3, 3))})
+               {.inputs = {IN(-2, 2, 1, 2, 2, 2)}, OPTIONS(.window = ED_SAMPLE_INTS(3, 3))},       \
+               {.inputs = {IN(-2, 2, 1, 2, 7, 5)},                                                 \
+                OPTIONS(.window = ED_SAMPLE_INTS(2, 3), .strides = ED_SAMPLE_INTS(1),              \
+                        .dilations = ED_SAMPLE_INTS(2, 1), .padding = "EXPLICIT",                  \
+                        .explicit_paddings = ED_SAMPLE_INTS(1, 0, 2, 1), .data_format = "NCHW")})
 
 /* max_pool2d: y = the largest of each window, dx = dy at the first largest cell */
 ED_OP(max_pool2d) = {
@@ -415,7 +484,9 @@ ED_OP(max_pool2d_gradient) = {
         ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 2, 4, 6, 3), ED_SAMPLE_IN(-2, 2, 2, 2, 3, 3)}},
                    {.inputs = {ED_DISTINCT_IN(-2, 2, 1, 6, 5, 2), ED_SAMPLE_IN(-2, 2, 1, 6, 3, 2)},
                     OPTIONS(.window = ED_SAMPLE_INTS(3, 2), .strides = ED_SAMPLE_INTS(1, 2),
-                            .padding = "SAME")}),
+                            .padding = "SAME")},
+                   {.inputs = {ED_DISTINCT_IN(-2, 2, 1, 2, 4, 5), ED_SAMPLE_IN(-2, 2, 1, 2, 1, 2)},
+                    OPTIONS(.dilations = ED_SAMPLE_INTS(2), .data_format = "NCHW")}),
 };
 
 ED_OP(max_pool2d_gather) = {
@@ -433,7 +504,9 @@ ED_OP(max_pool2d_gather) = {
         ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 2, 4, 6, 3), ED_SAMPLE_IN(-2, 2, 2, 4, 6, 3)}},
                    {.inputs = {ED_DISTINCT_IN(-2, 2, 1, 6, 5, 2), ED_SAMPLE_IN(-2, 2, 1, 6, 5, 2)},
                     OPTIONS(.window = ED_SAMPLE_INTS(3, 2), .strides = ED_SAMPLE_INTS(1, 2),
-                            .padding = "SAME")}),
+                            .padding = "SAME")},
+                   {.inputs = {ED_DISTINCT_IN(-2, 2, 1, 2, 4, 5), ED_SAMPLE_IN(-2, 2, 1, 2, 4, 5)},
+                    OPTIONS(.dilations = ED_SAMPLE_INTS(2), .data_format = "NCHW")}),
 };
 
 ed_tensor *ed_max_pool2d_with(ed_tensor *x, const ed_pool2d_options *options)
@@ -451,13 +524,18 @@ static void mean_window(const pool_loops *loops, const cells *c, const char *x, 
     loops->divide(c->n, pooled, cell_count(c), pooled);
 }
 
-static bool avg_pool2d_kernel(ed_call *call)
+static bool avg_pool2d_last(ed_call *call)
 {
     work p = work_of(call, mean_window);
     p.image = call->inputs[0]->data;
     p.pooled = call->outputs[0]->data;
     run_windows(&p);
     return true;
+}
+
+static bool avg_pool2d_kernel(ed_call *call)
+{
+    return window_run_kernel(call, is_first(call), 1, true, avg_pool2d_last);
 }
 
 static void share_window(const pool_loops *loops, const cells *c, const char *x, char *image,
@@ -469,13 +547,18 @@ static void share_window(const pool_loops *loops, const cells *c, const char *x,
     loops->add(c, image, share);
 }
 
-static bool avg_pool2d_gradient_kernel(ed_call *call)
+static bool avg_pool2d_gradient_last(ed_call *call)
 {
     work p = work_of(call, share_window);
     p.image = call->outputs[0]->data;
     p.pooled = call->inputs[0]->data;
     run_windows_in_order(&p);
     return true;
+}
+
+static bool avg_pool2d_gradient_kernel(ed_call *call)
+{
+    return window_run_kernel(call, is_first(call), 1, true, avg_pool2d_gradient_last);
 }
 
 static bool avg_pool2d_gradient_infer(ed_call *call)
@@ -490,7 +573,8 @@ static bool avg_pool2d_gradient_infer(ed_call *call)
     const ed_pool2d_options pool = pooling(o);
     const window *w = windows(call, &pool, o->shape.values);
     if (!w) return false;
-    int64_t shape[] = {w->batch, w->out[0], w->out[1], w->channels};
+    int64_t shape[4];
+    pooled_shape(call, w, shape);
     return same_shape(call, "dy", dy, shape) &&
            ed_call_output(call, 0, dy->dtype, 4, o->shape.values);
 }
@@ -522,8 +606,8 @@ static bool plain_mean(const ed_call *call, double *pooled, double *cells_,
         int64_t ow = e / w->channels % w->out[1], oh = e / w->channels / w->out[1] % w->out[0];
         int64_t n = e / w->channels / w->out[1] / w->out[0];
         cells c = cells_of(w, oh, ow, 1);
-        for (int64_t i = c.rows[0]; i < c.rows[1]; i++)
-            for (int64_t j = c.columns[0]; j < c.columns[1]; j++)
+        for (int64_t i = c.rows[0]; i < c.rows[1]; i += c.steps[0])
+            for (int64_t j = c.columns[0]; j < c.columns[1]; j += c.steps[1])
                 join(&pooled[e],
                      &cells_[((n * w->image[0] + i) * w->image[1] + j) * w->channels +
                              e % w->channels],
@@ -542,18 +626,28 @@ static void give_share(double *pooled, double *cell, double count)
     *cell += *pooled / count;
 }
 
-static bool avg_pool2d_reference(const ed_call *call)
+static bool avg_pool2d_plain(const ed_call *call)
 {
     double *pooled = (double *)call->outputs[0]->data;
     for (int64_t i = 0; i < call->outputs[0]->size; i++) pooled[i] = 0;
     return plain_mean(call, pooled, (double *)call->inputs[0]->data, take_share);
 }
 
-static bool avg_pool2d_gradient_reference(const ed_call *call)
+static bool avg_pool2d_reference(const ed_call *call)
+{
+    return window_run_reference(call, is_first(call), 1, true, avg_pool2d_plain);
+}
+
+static bool avg_pool2d_gradient_plain(const ed_call *call)
 {
     double *image = (double *)call->outputs[0]->data;
     for (int64_t i = 0; i < call->outputs[0]->size; i++) image[i] = 0;
     return plain_mean(call, (double *)call->inputs[0]->data, image, give_share);
+}
+
+static bool avg_pool2d_gradient_reference(const ed_call *call)
+{
+    return window_run_reference(call, is_first(call), 1, true, avg_pool2d_gradient_plain);
 }
 
 /* avg_pool2d: y = the mean of each window, dx = dy / count at each of its cells */
@@ -584,7 +678,10 @@ ED_OP(avg_pool2d_gradient) = {
                            SHAPED(ED_SAMPLE_INTS(2, 4, 6, 3), .padding = "VALID")},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 6, 3, 2)},
                            SHAPED(ED_SAMPLE_INTS(1, 6, 5, 2), .window = ED_SAMPLE_INTS(3, 2),
-                                  .strides = ED_SAMPLE_INTS(1, 2), .padding = "SAME")}),
+                                  .strides = ED_SAMPLE_INTS(1, 2), .padding = "SAME")},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 2, 1, 2)},
+                           SHAPED(ED_SAMPLE_INTS(1, 2, 4, 5), .dilations = ED_SAMPLE_INTS(2),
+                                  .data_format = "NCHW")}),
 };
 
 ed_tensor *ed_avg_pool2d_with(ed_tensor *x, const ed_pool2d_options *options)

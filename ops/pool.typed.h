@@ -4,10 +4,14 @@
 static void TYPED(pool_max)(const cells *c, const void *image, void *pooled)
 {
     NUMBER *best = pooled;
+    if (c->rows[0] >= c->rows[1] || c->columns[0] >= c->columns[1]) {
+        for (int64_t i = 0; i < c->n; i++) best[i] = (NUMBER)-INFINITY;
+        return;
+    }
     const NUMBER *restrict first = (const NUMBER *)image + cell_at(c, c->rows[0], c->columns[0]);
     for (int64_t i = 0; i < c->n; i++) best[i] = first[i];
-    for (int64_t h = c->rows[0]; h < c->rows[1]; h++)
-        for (int64_t w = c->columns[0]; w < c->columns[1]; w++) {
+    for (int64_t h = c->rows[0]; h < c->rows[1]; h += c->steps[0])
+        for (int64_t w = c->columns[0]; w < c->columns[1]; w += c->steps[1]) {
             const NUMBER *cell = (const NUMBER *)image + cell_at(c, h, w);
             for (int64_t i = 0; i < c->n; i++) {
                 NUMBER x = cell[i], m = best[i];
@@ -19,12 +23,13 @@ static void TYPED(pool_max)(const cells *c, const void *image, void *pooled)
 static void TYPED(pool_argmax)(const cells *c, const void *image, void *pooled, int32_t *index)
 {
     NUMBER *best = pooled;
+    if (c->rows[0] >= c->rows[1] || c->columns[0] >= c->columns[1]) return;
     const NUMBER *restrict first = (const NUMBER *)image + cell_at(c, c->rows[0], c->columns[0]);
     int32_t number = 0;
     for (int64_t i = 0; i < c->n; i++) best[i] = first[i];
     for (int64_t i = 0; i < c->n; i++) index[i] = 0;
-    for (int64_t h = c->rows[0]; h < c->rows[1]; h++)
-        for (int64_t w = c->columns[0]; w < c->columns[1]; w++, number++) {
+    for (int64_t h = c->rows[0]; h < c->rows[1]; h += c->steps[0])
+        for (int64_t w = c->columns[0]; w < c->columns[1]; w += c->steps[1], number++) {
             const NUMBER *cell = (const NUMBER *)image + cell_at(c, h, w);
             for (int64_t i = 0; i < c->n; i++) {
                 NUMBER x = cell[i], m = best[i];
@@ -40,8 +45,8 @@ static void TYPED(pool_scatter)(const cells *c, void *image, const void *pooled,
 {
     const NUMBER *value = pooled;
     int32_t number = 0;
-    for (int64_t h = c->rows[0]; h < c->rows[1]; h++)
-        for (int64_t w = c->columns[0]; w < c->columns[1]; w++, number++) {
+    for (int64_t h = c->rows[0]; h < c->rows[1]; h += c->steps[0])
+        for (int64_t w = c->columns[0]; w < c->columns[1]; w += c->steps[1], number++) {
             NUMBER *cell = (NUMBER *)image + cell_at(c, h, w);
             for (int64_t i = 0; i < c->n; i++) cell[i] += index[i] == number ? value[i] : 0;
         }
@@ -52,8 +57,8 @@ static void TYPED(pool_gather)(const cells *c, const void *image, void *pooled,
 {
     NUMBER *value = pooled;
     int32_t number = 0;
-    for (int64_t h = c->rows[0]; h < c->rows[1]; h++)
-        for (int64_t w = c->columns[0]; w < c->columns[1]; w++, number++) {
+    for (int64_t h = c->rows[0]; h < c->rows[1]; h += c->steps[0])
+        for (int64_t w = c->columns[0]; w < c->columns[1]; w += c->steps[1], number++) {
             const NUMBER *cell = (const NUMBER *)image + cell_at(c, h, w);
             for (int64_t i = 0; i < c->n; i++) value[i] = index[i] == number ? cell[i] : value[i];
         }
@@ -63,8 +68,8 @@ static void TYPED(pool_sum)(const cells *c, const void *image, void *pooled)
 {
     NUMBER *sum = pooled;
     for (int64_t i = 0; i < c->n; i++) sum[i] = 0;
-    for (int64_t h = c->rows[0]; h < c->rows[1]; h++)
-        for (int64_t w = c->columns[0]; w < c->columns[1]; w++) {
+    for (int64_t h = c->rows[0]; h < c->rows[1]; h += c->steps[0])
+        for (int64_t w = c->columns[0]; w < c->columns[1]; w += c->steps[1]) {
             const NUMBER *cell = (const NUMBER *)image + cell_at(c, h, w);
             for (int64_t i = 0; i < c->n; i++) sum[i] += cell[i];
         }
@@ -73,8 +78,8 @@ static void TYPED(pool_sum)(const cells *c, const void *image, void *pooled)
 static void TYPED(pool_add)(const cells *c, void *image, const void *pooled)
 {
     const NUMBER *value = pooled;
-    for (int64_t h = c->rows[0]; h < c->rows[1]; h++)
-        for (int64_t w = c->columns[0]; w < c->columns[1]; w++) {
+    for (int64_t h = c->rows[0]; h < c->rows[1]; h += c->steps[0])
+        for (int64_t w = c->columns[0]; w < c->columns[1]; w += c->steps[1]) {
             NUMBER *cell = (NUMBER *)image + cell_at(c, h, w);
             for (int64_t i = 0; i < c->n; i++) cell[i] += value[i];
         }

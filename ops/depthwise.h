@@ -1,0 +1,22 @@
+/* Depthwise convolution of images [batch, height, width, in] with a kernel [kh, kw, in,
+ * multiplier]: each channel by itself. */
+#ifndef EDDY_OPS_DEPTHWISE_H
+#define EDDY_OPS_DEPTHWISE_H
+
+#include "ops/window.h"
+
+/* y [batch, h', w', in * multiplier] = x * kernel: two are given, the third is computed. All are
+ * contiguous and not empty, of the same dtype, float32 or float64. */
+typedef struct depthwise_call {
+    window w;
+    int64_t multiplier;
+    const ed_tensor *x, *kernel, *y;
+} depthwise_call;
+
+/* Computes y; x, y being the gradient of the output; the kernel, likewise. The number of threads
+ * changes no bit. false, with an error, without memory. */
+bool depthwise_forward(const depthwise_call *call);
+bool depthwise_gradient_input(const depthwise_call *call);
+bool depthwise_gradient_kernel(const depthwise_call *call);
+
+#endif
