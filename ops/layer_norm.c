@@ -312,8 +312,8 @@ static ed_tensor *project(ed_tensor *t, ed_tensor *normal, ed_tensor *r, bool ce
 
 /*
  * norm_gradient: with x' = (x - mean) r and P(t) = r (t - mean t - x' mean(x' t)),  dx = P(gamma
- * dy), dgamma = sum dy x', dbeta = sum dy. What flows back for u, v, w flowing into the three: to dy
- * gamma P(u) + v x' + w, to gamma sum P(u) dy, and to x P(h) - s r^2 x' where
+ * dy), dgamma = sum dy x', dbeta = sum dy. What flows back for u, v, w flowing into the three: to
+ * dy gamma P(u) + v x' + w, to gamma sum P(u) dy, and to x P(h) - s r^2 x' where
  *     h = v dy - r (u d + gamma dy a),   a = mean(u x'), d = mean(gamma dy x'),
  *     s = mean(u gamma dy) - mean u mean(gamma dy) - a d.
  */

@@ -26,7 +26,7 @@ static NUMBER TYPED(norm_root)(double variance, double epsilon)
     return (NUMBER)(1 / sqrt(variance + epsilon));
 }
 
-/* ---- Rows: each is a group, each of its elements a channel ------------------------------------ */
+/* ---- Rows: each is a group, each of its elements a channel ----------------------------------- */
 
 static NUMBER TYPED(norm_row_statistics)(const norm_work *w, const NUMBER *x, NUMBER *mean)
 {
