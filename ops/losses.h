@@ -1,4 +1,4 @@
-/* Cross-entropies. ops.h says what holds for all. */
+/* Losses. ops.h says what holds for all. */
 #ifndef EDDY_OPS_LOSSES_H
 #define EDDY_OPS_LOSSES_H
 
@@ -18,6 +18,71 @@ ed_tensor *ed_sparse_softmax_cross_entropy(ed_tensor *labels, ed_tensor *logits)
 /* max(x, 0) - x z + log(1 + e^-|x|) for logits x and labels z, element by element. Gradients for
  * both. */
 ed_tensor *ed_sigmoid_cross_entropy(ed_tensor *labels, ed_tensor *logits);
+
+/* ---- Element by element, as tf.nn has them (ops/losses.c) ------------------------------------- */
+
+/* The same with weight pos_weight on the positive part: (1 - z) x + (1 + (pos_weight - 1) z)
+ * log(1 + e^-x) for logits x and labels z. */
+ed_tensor *ed_weighted_cross_entropy_with_logits(ed_tensor *labels, ed_tensor *logits,
+                                                 ed_tensor_like *pos_weight);
+
+/* -y log(p + epsilon) - (1 - y) log(1 - p + epsilon) for labels y and probabilities p. */
+#define ED_LOG_LOSS_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, FLOAT, epsilon, 1e-7, ED_AT_LEAST(0), "keeps logarithms finite")
+ED_OPTIONS(ed_log_loss_options, ED_LOG_LOSS_OPTIONS);
+ed_tensor *ed_log_loss_with(ed_tensor *labels, ed_tensor *predictions,
+                            const ed_log_loss_options *options);
+
+/*
+ * e^c - z c for targets z and c, the logarithm of the prediction: the negative logarithm of
+ * Poisson's probability but for a term of z alone. compute_full_loss adds that term by Stirling's
+ * formula, z log z - z + log(2 pi z) / 2, where z is outside 0..1.
+ */
+#define ED_LOG_POISSON_LOSS_OPTIONS(FIELD, T)                                                      \
+    FIELD(T, BOOL, compute_full_loss, false, ED_ANY, "add the term of the targets alone")
+ED_OPTIONS(ed_log_poisson_loss_options, ED_LOG_POISSON_LOSS_OPTIONS);
+ed_tensor *ed_log_poisson_loss_with(ed_tensor *targets, ed_tensor *log_input,
+                                    const ed_log_poisson_loss_options *options);
+
+/* Half the sum of all squares, of rank 0. */
+ed_tensor *ed_l2_loss(ed_tensor *x);
+
+/*
+ * ---- One value a sample, as tf.keras.losses' functions have them (ops/keras_losses.c) -----------
+ *
+ * y_true and y_pred broadcast to [..., n], n >= 0 and rank >= 1; the result is [...], a mean along
+ * the last axis where nothing else is said, and gradients exist for both. d is y_pred - y_true.
+ */
+
+/* d^2 / 2 where |d| <= delta, else delta |d| - delta^2 / 2. */
+#define ED_HUBER_OPTIONS(FIELD, T)                                                                 \
+    FIELD(T, FLOAT, delta, 1, ED_AT_LEAST(0), "where the parabola becomes a line")
+ED_OPTIONS(ed_huber_options, ED_HUBER_OPTIONS);
+ed_tensor *ed_huber_with(ed_tensor *y_true, ed_tensor *y_pred, const ed_huber_options *options);
+
+/* log cosh d, without overflow: infinite for an infinite d of either sign. */
+ed_tensor *ed_log_cosh(ed_tensor *y_true, ed_tensor *y_pred);
+
+/* max(1 - y_true y_pred, 0), and its square. Labels are -1 or 1; where all are 0 or 1, they become
+ * -1 and 1. */
+ed_tensor *ed_hinge(ed_tensor *y_true, ed_tensor *y_pred);
+ed_tensor *ed_squared_hinge(ed_tensor *y_true, ed_tensor *y_pred);
+
+/* max(1 + largest of (1 - y_true) y_pred - sum of y_true y_pred, 0); labels are 0 or 1. */
+ed_tensor *ed_categorical_hinge(ed_tensor *y_true, ed_tensor *y_pred);
+
+/* Sum of y_true log(y_true / y_pred), both clipped to 1e-7..1. */
+ed_tensor *ed_kl_divergence(ed_tensor *y_true, ed_tensor *y_pred);
+
+/* y_pred - y_true log(y_pred + 1e-7). */
+ed_tensor *ed_poisson(ed_tensor *y_true, ed_tensor *y_pred);
+
+/* d^2; |d|; 100 |d| / max(|y_true|, 1e-7); the square of log(max(y_pred, 1e-7) + 1) -
+ * log(max(y_true, 1e-7) + 1). */
+ed_tensor *ed_mean_squared_error(ed_tensor *y_true, ed_tensor *y_pred);
+ed_tensor *ed_mean_absolute_error(ed_tensor *y_true, ed_tensor *y_pred);
+ed_tensor *ed_mean_absolute_percentage_error(ed_tensor *y_true, ed_tensor *y_pred);
+ed_tensor *ed_mean_squared_logarithmic_error(ed_tensor *y_true, ed_tensor *y_pred);
 
 #pragma GCC visibility pop
 #endif
