@@ -12,6 +12,7 @@
 #include "ops/draws.h"
 #include "ops/execute.h"
 #include "ops/kernels/seeds.h"
+#include "ops/random_attrs.h"
 #include "track/graph.h"
 #include <math.h>
 #include <pthread.h>
@@ -262,17 +263,6 @@ uint64_t random_seed(void)
 }
 
 /* ---- Random tensors -------------------------------------------------------------------------- */
-
-/* The attribute of every op that draws. */
-#define DRAW_ATTR(FIELD, T) FIELD(T, DRAW, draw, {0}, ED_ANY, "the random numbers")
-
-#define SHAPE_ATTRS(FIELD, T)                                                                      \
-    FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result")                                     \
-    DRAW_ATTR(FIELD, T)
-#define UNIFORM_ATTRS(FIELD, T) ED_RANDOM_UNIFORM_VALUES(FIELD, T) SHAPE_ATTRS(FIELD, T)
-#define NORMAL_ATTRS(FIELD, T)  ED_RANDOM_NORMAL_VALUES(FIELD, T) SHAPE_ATTRS(FIELD, T)
-ED_OPTIONS(uniform_attrs, UNIFORM_ATTRS);
-ED_OPTIONS(normal_attrs, NORMAL_ATTRS);
 
 static bool is_half(ed_dtype dtype)
 {
@@ -586,11 +576,6 @@ ed_tensor *ed_random_truncated_normal_with(ed_ints shape, const ed_random_normal
 #define NO_OPTIONS(FIELD, T)
 
 /* ---- Shuffling ------------------------------------------------------------------------------- */
-
-#define PERMUTATION_ATTRS(FIELD, T)                                                                \
-    FIELD(T, INT, count, 0, ED_AT_LEAST(0), "number of numbers")                                   \
-    DRAW_ATTR(FIELD, T)
-ED_OPTIONS(permutation_attrs, PERMUTATION_ATTRS);
 
 static bool permutation_infer(ed_call *call)
 {

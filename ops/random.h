@@ -70,5 +70,66 @@ ed_tensor *ed_random_shuffle_with(ed_tensor *x, const ed_generator_options *opti
  * numbers again and stores no mask. */
 ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_generator_options *options);
 
+/*
+ * ---- Without a state (ops/stateless.c, ops/distributions.c) ------------------------------------
+ *
+ * Numbers that depend on the operands alone: the same seed, int32 or int64 [2], gives the same
+ * numbers, those of TensorFlow's tf.random.stateless_*. No gradient.
+ */
+
+/* As ed_random_uniform. Integers from the smallest number of the dtype to one beyond the largest
+ * are all bits of the stream. */
+ED_OPTIONS(ed_stateless_uniform_options, ED_RANDOM_UNIFORM_VALUES);
+#define ED_STATELESS_UNIFORM_OPTIONS ED_RANDOM_UNIFORM_VALUES
+ed_tensor *ed_stateless_uniform_with(ed_tensor *seed, ed_ints shape,
+                                     const ed_stateless_uniform_options *options);
+
+/* As ed_random_normal and ed_random_truncated_normal. */
+ED_OPTIONS(ed_stateless_normal_options, ED_RANDOM_NORMAL_VALUES);
+#define ED_STATELESS_NORMAL_OPTIONS ED_RANDOM_NORMAL_VALUES
+ed_tensor *ed_stateless_normal_with(ed_tensor *seed, ed_ints shape,
+                                    const ed_stateless_normal_options *options);
+ed_tensor *ed_stateless_truncated_normal_with(ed_tensor *seed, ed_ints shape,
+                                              const ed_stateless_normal_options *options);
+
+/* x in a random order along its first axis. Its gradient exists. */
+ed_tensor *ed_stateless_shuffle(ed_tensor *x, ed_tensor *seed);
+
+/* num new seeds, [num, 2], of the seed's dtype / a new seed from a seed and a number of rank 0,
+ * int32 or int64, of whose dtype it is. */
+ed_tensor *ed_stateless_split(ed_tensor *seed, int64_t num);
+ed_tensor *ed_stateless_fold_in(ed_tensor *seed, ed_tensor *data);
+
+/*
+ * Classes, [batch, num_samples], drawn from logits [batch, classes]: class i with a probability
+ * proportional to e^logit; a logit that is not finite is never drawn. TensorFlow's numbers for
+ * batches that it does not cut among threads.
+ */
+#define ED_STATELESS_CATEGORICAL_OPTIONS(FIELD, T)                                                 \
+    FIELD(T, DTYPE, dtype, ED_INT64, ED_ANY, "of the result: int32 or int64")
+ED_OPTIONS(ed_stateless_categorical_options, ED_STATELESS_CATEGORICAL_OPTIONS);
+ed_tensor *ed_stateless_categorical_with(ed_tensor *logits, ed_tensor *seed, int64_t num_samples,
+                                         const ed_stateless_categorical_options *options);
+
+/*
+ * Numbers of distributions whose parameters are tensors: the shape ends with the shape to which
+ * they broadcast, and is that one by default. Gamma of concentration alpha > 0 and rate 1 (divide
+ * by another one), of alpha's dtype; Poisson of the mean lam >= 0; binomial of counts >= 0 trials,
+ * each of which succeeds with probability probs, 0..1. Parameters outside are errors.
+ */
+#define ED_STATELESS_GAMMA_OPTIONS(FIELD, T)                                                       \
+    FIELD(T, INTS, shape, ED_NO_LIST, ED_ANY, "of the result; default: the parameters'")
+#define ED_STATELESS_COUNT_OPTIONS(FIELD, T)                                                       \
+    ED_STATELESS_GAMMA_OPTIONS(FIELD, T)                                                           \
+    FIELD(T, DTYPE, dtype, ED_INT32, ED_ANY, "of the result: a float, int32 or int64")
+ED_OPTIONS(ed_stateless_gamma_options, ED_STATELESS_GAMMA_OPTIONS);
+ED_OPTIONS(ed_stateless_count_options, ED_STATELESS_COUNT_OPTIONS);
+ed_tensor *ed_stateless_gamma_with(ed_tensor *alpha, ed_tensor *seed,
+                                   const ed_stateless_gamma_options *options);
+ed_tensor *ed_stateless_poisson_with(ed_tensor *lam, ed_tensor *seed,
+                                     const ed_stateless_count_options *options);
+ed_tensor *ed_stateless_binomial_with(ed_tensor *counts, ed_tensor *probs, ed_tensor *seed,
+                                      const ed_stateless_count_options *options);
+
 #pragma GCC visibility pop
 #endif

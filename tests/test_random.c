@@ -24,6 +24,17 @@ static void near(ed_tensor *x, int n, const float *expected)
 #define NEAR(x, ...)                                                                               \
     near(x, sizeof((float[]){__VA_ARGS__}) / sizeof(float), (const float[]){__VA_ARGS__})
 
+static void numbers(ed_tensor *x, int n, const int64_t *expected)
+{
+    if (!x) fail_msg("%s", ed_error());
+    assert_int_equal(ed_size(x), n);
+    const double *got = ed_as_doubles(x);
+    for (int i = 0; i < n; i++) assert_int_equal((int64_t)got[i], expected[i]);
+}
+
+#define NUMBERS(x, ...)                                                                            \
+    numbers(x, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (const int64_t[]){__VA_ARGS__})
+
 static void global_seed(void **state)
 {
     (void)state;
@@ -330,6 +341,49 @@ static void without_memory_no_draw(void **state)
     }
 }
 
+/* TensorFlow's numbers for the seed [1, 2]. */
+static void stateless(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *seed = ed_constant(ED_VALUES(int64_t, 1, 2), ED_SHAPE(2));
+    NEAR(ed_stateless_uniform(seed, ED_SHAPE(6)), 0.8440604f, 0.19204533f, 0.9962232f, 0.1603874f,
+         0.27199018f, 0.649346f);
+    NEAR(ed_stateless_normal(seed, ED_SHAPE(2, 3)), 0.5441101f, 0.20738031f, 0.07356432f,
+         0.04643455f, -1.3015898f, -0.9538565f);
+    NEAR(ed_stateless_truncated_normal(seed, ED_SHAPE(6)), 0.5441101f, 0.20738031f, 0.07356432f,
+         0.04643455f, 0.16820592f, -1.6850333f);
+    NUMBERS(ed_stateless_split(ed_cast(seed, ED_INT32), 2), 1105988140, 1738052849, -335576002,
+            370444179);
+    NUMBERS(ed_stateless_fold_in(seed, ed_scalar(3)), 1105988140, 3);
+    NUMBERS(ed_stateless_shuffle(ed_range(0, 6, .dtype = ED_INT64), seed), 4, 5, 0, 3, 1, 2);
+}
+
+static void distributions(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *seed = ed_constant(ED_VALUES(int64_t, 1, 2), ED_SHAPE(2));
+    const ed_ints shape = ED_SHAPE(2, 3);
+    NEAR(ed_stateless_gamma(ed_constant(ED_VALUES(float, 0.5f, 1, 3), ED_SHAPE(3)), seed,
+                            .shape = shape),
+         0.06695361f, 2.2487352f, 3.4035148f, 0.62823545f, 1.8935091f, 2.4479712f);
+    NUMBERS(ed_stateless_poisson(ed_constant(ED_VALUES(float, 0.5f, 4, 400), ED_SHAPE(3)), seed,
+                                 .shape = shape),
+            3, 6, 381, 2, 6, 412);
+    NUMBERS(ed_stateless_binomial(ed_constant(ED_VALUES(double, 10, 400, 7e4), ED_SHAPE(3)),
+                                  ed_constant(ED_VALUES(double, .3, .5, .9), ED_SHAPE(3)), seed,
+                                  .shape = shape),
+            5, 215, 63074, 5, 212, 62954);
+    ed_tensor *logits = ed_log(ed_reshape(
+        ed_constant(ED_VALUES(float, .1f, .2f, .7f, .5f, .25f, .25f), ED_SHAPE(6)), shape));
+    NUMBERS(ed_stateless_categorical(logits, seed, 5), 2, 2, 1, 2, 2, 1, 2, 0, 2, 2);
+    assert_null(ed_stateless_gamma(ed_constant(ED_VALUES(float, 1, -1), ED_SHAPE(2)), seed));
+    assert_string_equal(
+        ed_error(), "stateless_gamma: alpha[1], counted flat, is -1; it must be > 0 and finite");
+    ed_clear_error();
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, check_end)
 
 int main(void)
@@ -338,6 +392,7 @@ int main(void)
         TEST(global_seed), TEST(generators),     TEST(dtypes),
         TEST(refusals),    TEST(shuffles),       TEST(drops),
         TEST(threads),     TEST(without_memory), TEST(without_memory_no_draw),
+        TEST(stateless),   TEST(distributions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,419 @@
+/*
+ * Samples of distributions whose parameters are tensors, from a seed that is an operand, with
+ * TensorFlow's streams: sample number k of all of a call begins at a step of the stream of its own
+ * and takes as many numbers as it needs, in float64. Blocks of two numbers are used last one first.
+ *
+ * Marsaglia and Tsang, "A simple method for generating gamma variables", 2000. Hormann, "The
+ * transformed rejection method for generating Poisson random variables", 1993, and "The generation
+ * of binomial random variates", 1993.
+ */
+#include "ops/ops.h"
+#include "ops/stateless.h"
+#include "tensor/threads.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- Streams --------------------------------------------------------------------------------- */
+
+typedef struct stream {
+    philox at;
+    double units[2], normals[2];
+    int units_left, normals_left;
+} stream;
+
+/* Where sample k begins, each having `steps` of the counter. */
+static stream stream_at(const philox *p, int64_t k, int64_t steps)
+{
+    stream s = {.at = *p};
+    philox_skip(&s.at, (uint64_t)k * (uint64_t)steps);
+    return s;
+}
+
+static double next_unit(stream *s)
+{
+    if (!s->units_left) {
+        philox_uniform_f64(&s->at, 2, s->units, 0, 1);
+        philox_skip(&s->at, 1);
+        s->units_left = 2;
+    }
+    return s->units[--s->units_left];
+}
+
+static double next_normal(stream *s)
+{
+    if (!s->normals_left) {
+        philox_normal_f64(&s->at, 2, s->normals, 0, 1);
+        philox_skip(&s->at, 1);
+        s->normals_left = 2;
+    }
+    return s->normals[--s->normals_left];
+}
+
+/* ---- Laws ------------------------------------------------------------------------------------ */
+
+/* Below 2^63, the largest number of float64. */
+#define LARGEST 0x1.fffffffffffffp62
+
+enum { STEPS = 256, FEW_STEPS = 42 };
+
+/* Sample k of a law with these parameters. */
+typedef double law(const philox *p, int64_t k, const double *parameters);
+
+static double gamma_law(const philox *p, int64_t k, const double *parameters)
+{
+    const double alpha = parameters[0];
+    stream s = stream_at(p, k, STEPS);
+    if (alpha == 1) return -log1p(-next_unit(&s));
+    /* Below 1: the sample for alpha + 1, times a uniform number to the power of 1 / alpha. */
+    const double d = alpha + (alpha < 1 ? 2.0 / 3 : -1.0 / 3), c = 1.0 / 3 / sqrt(d);
+    for (;;) {
+        const double x = next_normal(&s), root = 1 + c * x;
+        if (root <= 0) continue;
+        const double v = root * root * root, u = next_unit(&s);
+        if (u < 1 - 0.0331 * (x * x) * (x * x) || log(u) < 0.5 * x * x + d * (1 - v + log(v)))
+            return alpha < 1 ? d * v * pow(next_unit(&s), 1 / alpha) : d * v;
+    }
+}
+
+/* How many uniform numbers can be multiplied before the product is at most e^-mean. */
+static double poisson_small(stream *s, double mean)
+{
+    const double bound = exp(-mean);
+    double count = 0;
+    for (double product = next_unit(s); product > bound; product *= next_unit(s)) count++;
+    return count;
+}
+
+static double poisson_law(const philox *p, int64_t k, const double *parameters)
+{
+    const double mean = parameters[0];
+    int sign;
+    stream s = stream_at(p, k, STEPS);
+    if (mean < 10) return poisson_small(&s, mean);
+    const double b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b;
+    const double inverse = 1.1239 + 1.1328 / (b - 3.4), box = 0.9277 - 3.6224 / (b - 2);
+    for (;;) {
+        const double u = next_unit(&s) - 0.5, v = next_unit(&s), near = 0.5 - fabs(u);
+        const double n = floor((2 * a / near + b) * u + mean + 0.43);
+        if (near >= 0.07 && v <= box) return n;
+        if (n < 0 || (near < 0.013 && v > near)) continue;
+        if (log(v * inverse / (a / (near * near) + b)) <=
+            -mean + n * log(mean) - lgamma_r(n + 1, &sign))
+            return n;
+    }
+}
+
+/* How many geometric waiting times fit into the trials. */
+static double binomial_small(stream *s, double trials, double prob)
+{
+    double waited = 0, count = 0;
+    for (;; count++) {
+        waited += ceil(log(next_unit(s)) / log1p(-prob));
+        if (waited > trials) return count;
+    }
+}
+
+/* What Stirling's formula lacks of log k!. */
+static double stirling_tail(double k)
+{
+    static const double tails[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983,
+                                   0.02079067210376509, 0.0166446911898211, 0.0138761288230707,
+                                   0.0118967099458917,  0.0104112652619720, 0.00925546218271273,
+                                   0.00833056343336287};
+    if (k <= 9) return tails[(int)k];
+    const double square = (k + 1) * (k + 1);
+    return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
+}
+
+static double binomial_large(stream *s, double trials, double prob)
+{
+    const double deviation = sqrt(trials * prob * (1 - prob)), b = 1.15 + 2.53 * deviation;
+    const double a = -0.0873 + 0.0248 * b + 0.01 * prob, c = trials * prob + 0.5;
+    const double box = 0.92 - 4.2 / b, odds = prob / (1 - prob);
+    const double alpha = (2.83 + 5.1 / b) * deviation, m = floor((trials + 1) * prob);
+    for (;;) {
+        const double u = next_unit(s) - 0.5, v = next_unit(s), near = 0.5 - fabs(u);
+        const double k = floor((2 * a / near + b) * u + c);
+        if (near >= 0.07 && v <= box) return k;
+        if (k < 0 || k > trials) continue;
+        const double bound = (m + 0.5) * log((m + 1) / (odds * (trials - m + 1))) +
+                             (trials + 1) * log((trials - m + 1) / (trials - k + 1)) +
+                             (k + 0.5) * log(odds * (trials - k + 1) / (k + 1)) + stirling_tail(m) +
+                             stirling_tail(trials - m) - stirling_tail(k) -
+                             stirling_tail(trials - k);
+        if (log(v * alpha / (a / (near * near) + b)) <= bound) return k;
+    }
+}
+
+/* For the less probable of success and failure. */
+static double binomial_law(const philox *p, int64_t k, const double *parameters)
+{
+    const double trials = parameters[0], prob = parameters[1];
+    if (trials == 0 || prob == 0) return 0;
+    if (prob == 1) return trials;
+    const double rare = prob <= 0.5 ? prob : 1 - prob;
+    const bool large = trials * rare >= 10;
+    stream s = stream_at(p, k, large ? STEPS : FEW_STEPS);
+    const double count =
+        large ? binomial_large(&s, trials, rare) : binomial_small(&s, trials, rare);
+    return prob <= 0.5 ? count : trials - count;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+/* What a parameter must be. */
+typedef struct range_of {
+    bool above_low;
+    double low, high;
+    const char *text;
+} range_of;
+
+/* What an op's kernel needs to know: its parameters come first, the seed last. */
+typedef struct distribution {
+    law *sample;
+    double (*held)(ed_dtype dtype, double x); /* a sample as a number of the dtype */
+    int n;
+    range_of ranges[2];
+} distribution;
+
+/* The shape to which the parameters broadcast. */
+typedef struct batch {
+    int rank;
+    int64_t shape[ED_MAX_RANK];
+    int64_t size;
+} batch;
+
+static bool parameters_shape(ed_call *call, batch *b)
+{
+    const ed_tensor *first = call->inputs[0], *last = call->inputs[call->n_inputs - 2];
+    if (!ops_broadcast(first->rank, first->shape, last->rank, last->shape, &b->rank, b->shape))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "parameters %s and %s do not broadcast",
+                            text_of_tensor(first).s, text_of_tensor(last).s);
+    b->size = 1;
+    for (int d = 0; d < b->rank; d++) b->size *= b->shape[d];
+    return true;
+}
+
+static bool infer_samples(ed_call *call, ed_ints shape, ed_dtype dtype)
+{
+    batch *b = ed_call_plan(call, sizeof *b);
+    if (!b || !stateless_check(call, call->n_inputs - 1) || !parameters_shape(call, b))
+        return false;
+    if (!shape.values) shape = (ed_ints){b->shape, b->rank};
+    if (shape.count > ED_MAX_RANK) return ed_call_output(call, 0, dtype, ED_MAX_RANK + 1, NULL);
+    if (shape.count < b->rank || (b->rank && memcmp(shape.values + shape.count - b->rank, b->shape,
+                                                    (size_t)b->rank * sizeof *b->shape)))
+        return ed_call_fail(
+            call, ED_INVALID_ARGUMENT, "shape is %s; it must end with the parameters' shape %s",
+            text_of_ints(shape.values, (int)shape.count).s, text_of_ints(b->shape, b->rank).s);
+    return ed_call_output(call, 0, dtype, (int)shape.count, shape.values);
+}
+
+static bool infer_counts(ed_call *call)
+{
+    const ed_stateless_count_options *o = call->attrs;
+    if (o->dtype != ED_INT32 && o->dtype != ED_INT64 && o->dtype != ED_FLOAT32 &&
+        o->dtype != ED_FLOAT64)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "dtype must be int32, int64, float32 or float64, got %s",
+                            ed_dtype_name(o->dtype));
+    return infer_samples(call, o->shape, o->dtype);
+}
+
+static bool check_parameters(const ed_call *call)
+{
+    const distribution *of = call->op->extra;
+    for (int k = 0; k < of->n; k++) {
+        const ed_tensor *x = call->inputs[k];
+        const range_of *r = &of->ranges[k];
+        for (int64_t i = 0; i < x->size; i++) {
+            const double value = dtype_load(x->dtype, x->data, i);
+            if ((value > r->low || (value == r->low && !r->above_low)) && value <= r->high)
+                continue;
+            return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s[%lld], counted flat, is %g; %s",
+                                call->op->operands[k].name, (long long)i, value, r->text);
+        }
+    }
+    return true;
+}
+
+/* Parameter k of the law for element i of the batch. */
+static double parameter_at(const ed_tensor *x, const batch *b, int64_t i)
+{
+    int64_t offset = 0, step = 1;
+    for (int d = 1; d <= x->rank; d++) {
+        if (x->shape[x->rank - d] > 1) offset += i % b->shape[b->rank - d] * step;
+        step *= x->shape[x->rank - d];
+        i /= b->shape[b->rank - d];
+    }
+    return dtype_load(x->dtype, x->data, offset);
+}
+
+/* A count beyond the integers of the dtype is the largest one. */
+static double held_count(ed_dtype dtype, double x)
+{
+    return dtype == ED_INT32 ? fmin(x, INT32_MAX) : dtype == ED_INT64 ? fmin(x, LARGEST) : x;
+}
+
+/* What is positive does not become 0. */
+static double held_positive(ed_dtype dtype, double x)
+{
+    return fmax(x, dtype == ED_FLOAT32 ? 0x1p-126 : 0x1p-1022);
+}
+
+typedef struct sampling {
+    const ed_call *call;
+    philox p;
+    void *y;
+    int64_t samples; /* of each set of parameters */
+} sampling;
+
+/* Numbers k of the samples go over all samples of one set of parameters, then the next. */
+static void sample_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const sampling *s = user;
+    const distribution *of = s->call->op->extra;
+    const batch *b = s->call->plan;
+    const ed_dtype dtype = s->call->outputs[0]->dtype;
+    (void)worker;
+    for (int64_t k = first; k < last; k++) {
+        const int64_t set = k / s->samples, sample = k % s->samples;
+        double parameters[2];
+        for (int i = 0; i < of->n; i++) parameters[i] = parameter_at(s->call->inputs[i], b, set);
+        dtype_store(dtype, s->y, sample * b->size + set,
+                    of->held(dtype, of->sample(&s->p, k, parameters)));
+    }
+}
+
+static bool samples_kernel(ed_call *call)
+{
+    const batch *b = call->plan;
+    const int64_t n = call->outputs[0]->size;
+    sampling s = {.call = call, .y = ed_call_data(call, 0), .samples = b->size ? n / b->size : 0};
+    if (!check_parameters(call) || !stateless_seed(call, call->n_inputs - 1, &s.p)) return false;
+    threads_run(n, HARD(1, 512), sample_range, &s);
+    return true;
+}
+
+/*
+ * Element by element from the parameters broadcast to the output. The law itself is the kernel's:
+ * it is compared with TensorFlow's numbers (tests/test_random.c).
+ */
+static bool samples_reference(const ed_call *call)
+{
+    const distribution *of = call->op->extra;
+    const ed_tensor *y = call->outputs[0];
+    const ed_dtype dtype = of->held == held_count
+                               ? ((const ed_stateless_count_options *)call->attrs)->dtype
+                               : ED_FLOAT64;
+    batch b;
+    philox p;
+    if (!parameters_shape((ed_call *)call, &b) || !stateless_seed(call, call->n_inputs - 1, &p))
+        return false;
+    for (int64_t i = 0; i < y->size; i++) {
+        double parameters[2];
+        for (int k = 0; k < of->n; k++)
+            parameters[k] = parameter_at(call->inputs[k], &b, i % b.size);
+        const int64_t k = i % b.size * (y->size / b.size) + i / b.size;
+        ((double *)y->data)[i] = of->held(dtype, of->sample(&p, k, parameters));
+    }
+    return true;
+}
+
+/* ---- Definitions ----------------------------------------------------------------------------- */
+
+#define SEED                                                                                       \
+    {                                                                                              \
+        "seed", ED_SET_INDEX, 'S'                                                                  \
+    }
+#define SEED_IN ED_SAMPLE_IN(-9, 9, 2)
+#define FINITE  0x1.fffffffffffffp1023
+
+static bool gamma_infer(ed_call *call)
+{
+    const ed_stateless_gamma_options *o = call->attrs;
+    return infer_samples(call, o->shape, call->inputs[0]->dtype);
+}
+
+/* y with the density y^(alpha - 1) e^-y / Gamma(alpha) */
+ED_OP(stateless_gamma) = {
+    .name = "stateless_gamma",
+    .doc = "numbers of the gamma distribution with concentration alpha and rate 1, from a seed",
+    .operands = {{"alpha", ED_SET_FLOAT, 'T'}, SEED},
+    .flags = ED_OP_CONTIGUOUS,
+    ED_OP_ATTRS(ED_STATELESS_GAMMA_OPTIONS, ed_stateless_gamma_options),
+    .infer = gamma_infer,
+    .kernel = samples_kernel,
+    .no_gradient = "it draws by rejection",
+    .reference = samples_reference,
+    .extra = &(const distribution){gamma_law,
+                                   held_positive,
+                                   1,
+                                   {{true, 0, FINITE, "it must be > 0 and finite"}}},
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0.3, 5, 3, 4), SEED_IN}},
+                          {.inputs = {ED_SAMPLE_IN(0.3, 5, 3), SEED_IN},
+                           .attrs = ED_ATTRS(ED_STATELESS_GAMMA_OPTIONS, ed_stateless_gamma_options,
+                                             .shape = ED_SAMPLE_INTS(4, 2, 3))}),
+};
+
+ed_tensor *ed_stateless_gamma_with(ed_tensor *alpha, ed_tensor *seed,
+                                   const ed_stateless_gamma_options *options)
+{
+    return CALL_OP(stateless_gamma, options, alpha, seed);
+}
+
+/* y = k with probability lam^k e^-lam / k! */
+ED_OP(stateless_poisson) = {
+    .name = "stateless_poisson",
+    .doc = "numbers of the Poisson distribution with mean lam, from a seed",
+    .operands = {{"lam", ED_SET_FLOAT, 'T'}, SEED},
+    .flags = ED_OP_CONTIGUOUS,
+    ED_OP_ATTRS(ED_STATELESS_COUNT_OPTIONS, ed_stateless_count_options),
+    .infer = infer_counts,
+    .kernel = samples_kernel,
+    .no_gradient = "its numbers are counts",
+    .reference = samples_reference,
+    .extra = &(const distribution){poisson_law,
+                                   held_count,
+                                   1,
+                                   {{false, 0, FINITE, "it must be >= 0 and finite"}}},
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 20, 3, 4), SEED_IN}},
+                          {.inputs = {ED_SAMPLE_IN(0, 30, 3), SEED_IN},
+                           .attrs = ED_ATTRS(ED_STATELESS_COUNT_OPTIONS, ed_stateless_count_options,
+                                             .shape = ED_SAMPLE_INTS(4, 2, 3),
+                                             .dtype = ED_FLOAT32)}),
+};
+
+ed_tensor *ed_stateless_poisson_with(ed_tensor *lam, ed_tensor *seed,
+                                     const ed_stateless_count_options *options)
+{
+    return CALL_OP(stateless_poisson, options, lam, seed);
+}
+
+/* y = k with probability counts! / (k! (counts - k)!) probs^k (1 - probs)^(counts - k) */
+ED_OP(stateless_binomial) = {
+    .name = "stateless_binomial",
+    .doc = "successes of so many trials with these probabilities, from a seed",
+    .operands = {{"counts", ED_SET_FLOAT, 'T'}, {"probs", ED_SET_FLOAT, 'T'}, SEED},
+    .flags = ED_OP_CONTIGUOUS,
+    ED_OP_ATTRS(ED_STATELESS_COUNT_OPTIONS, ed_stateless_count_options),
+    .infer = infer_counts,
+    .kernel = samples_kernel,
+    .no_gradient = "its numbers are counts",
+    .reference = samples_reference,
+    .extra = &(const distribution){binomial_law,
+                                   held_count,
+                                   2,
+                                   {{false, 0, FINITE, "it must be >= 0 and finite"},
+                                    {false, 0, 1, "it must be in 0..1"}}},
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 60, 3, 4), ED_SAMPLE_IN(0, 1, 4), SEED_IN}},
+                          {.inputs = {ED_SAMPLE_IN(0, 60, 3, 1), ED_SAMPLE_IN(0, 1, 4), SEED_IN},
+                           .attrs = ED_ATTRS(ED_STATELESS_COUNT_OPTIONS, ed_stateless_count_options,
+                                             .shape = ED_SAMPLE_INTS(5, 3, 4), .dtype = ED_INT64)}),
+};
+
+ed_tensor *ed_stateless_binomial_with(ed_tensor *counts, ed_tensor *probs, ed_tensor *seed,
+                                      const ed_stateless_count_options *options)
+{
+    return CALL_OP(stateless_binomial, options, counts, probs, seed);
+}
