@@ -19,7 +19,7 @@ ed_tensor *ed_sparse_softmax_cross_entropy(ed_tensor *labels, ed_tensor *logits)
  * both. */
 ed_tensor *ed_sigmoid_cross_entropy(ed_tensor *labels, ed_tensor *logits);
 
-/* ---- Element by element, as tf.nn has them (ops/losses.c) ------------------------------------- */
+/* ---- Element by element, as tf.nn has them (ops/losses.c) --------------------------------- */
 
 /* The same with weight pos_weight on the positive part: (1 - z) x + (1 + (pos_weight - 1) z)
  * log(1 + e^-x) for logits x and labels z. */
