@@ -20,7 +20,20 @@ truncated_normal: ed.random.truncated_normal(shape)
 randint: ed.random.uniform(shape, {low = 0, high = 10, dtype = "int32"})
 randperm permutation shuffle: ed.random.shuffle(ed.range(n))
 seed manual_seed set_random_seed: set_seed
-clamp clip_by_value hardtanh: clip
+clamp clip_by_value: clip
+hardtanh: hard_tanh
+hardswish hard_swish: hard_silu
+hardshrink: hard_shrink
+softshrink: soft_shrink
+bitwise_not: invert
+bitwise_left_shift: left_shift
+bitwise_right_shift: right_shift
+divide_no_nan: div_no_nan
+multiply_no_nan: mul_no_nan
+isclose: is_close
+gammaln: lgamma
+logcumsumexp: cumulative_logsumexp
+accumulate_n: add_n
 clamp_min: maximum
 clamp_max: minimum
 add_: assign_add

@@ -43,7 +43,7 @@ LOOP_HELPER double sinc_slope_of(double x, int order)
     double y = 0;
     if (isinf(x)) return 0;
     if (x != x) return x;
-    if (fabs(t) < 4 + 0.5 * order) {
+    if (fabs(t) < (order ? 4 + 0.5 * order : 0.5)) {
         y = sinc_series(t, order);
     } else {
         for (int n = 0; n <= order; n++) y = (sine_of_pi(x, n) - n * y) / t;

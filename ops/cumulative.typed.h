@@ -83,6 +83,18 @@ VECTOR_INLINE vf64 TYPED(cumsum_reversed)(vf64 v)
 #endif
 }
 
+/* The last lane in every lane. */
+VECTOR_INLINE vf64 TYPED(cumsum_last)(vf64 v)
+{
+#if VECTOR_BYTES == 64
+    return __builtin_shufflevector(v, v, 7, 7, 7, 7, 7, 7, 7, 7);
+#elif VECTOR_BYTES == 32
+    return __builtin_shufflevector(v, v, 3, 3, 3, 3);
+#else
+    return __builtin_shufflevector(v, v, 1, 1);
+#endif
+}
+
 /* A vector of doubles from and to adjoining numbers. */
 VECTOR_INLINE vf64 TYPED(cumsum_load)(const NUMBER *from)
 {
@@ -105,18 +117,19 @@ VECTOR_INLINE void TYPED(cumsum_store)(NUMBER *to, vf64 v)
  */
 VECTOR_INLINE void TYPED(cumsum_row)(const NUMBER *from, NUMBER *to, int64_t n, bool back)
 {
-    double total = 0;
+    vf64 before = {0}; /* in every lane; one addition a vector waits for the one before */
     int64_t i = 0;
     for (; i + VECTOR_F64 <= n; i += VECTOR_F64) {
         const int64_t at = back ? -i - VECTOR_F64 + 1 : i;
         vf64 v = TYPED(cumsum_load)(from + at);
         if (back) v = TYPED(cumsum_reversed)(v);
         for (int by = 1; by < VECTOR_F64; by *= 2) v += TYPED(cumsum_moved)(v, by);
-        v += total;
-        if (__builtin_expect(!vall_i64(vabs_f64(v) < INFINITY), 0)) break;
-        total = v[VECTOR_F64 - 1];
-        TYPED(cumsum_store)(to + at, back ? TYPED(cumsum_reversed)(v) : v);
+        const vf64 y = v + before;
+        if (__builtin_expect(!vall_i64(vabs_f64(y) < INFINITY), 0)) break;
+        before += TYPED(cumsum_last)(v);
+        TYPED(cumsum_store)(to + at, back ? TYPED(cumsum_reversed)(y) : y);
     }
+    double total = before[0];
     for (; i < n; i++) {
         const int64_t at = back ? -i : i;
         total += (double)from[at];
