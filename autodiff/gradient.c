@@ -80,11 +80,28 @@ static bool check_gradient(const tape_node *node, int i, const ed_tensor *dx)
     return false;
 }
 
+/* Whether the op has the gradients of all operands that need one. */
+static bool has_gradients(const tape_node *node, const bool *needs)
+{
+    const int last = ops_operands(node->op) - 1;
+    for (int i = 0; i < node->n_inputs; i++) {
+        const ed_operand *operand = &node->op->operands[i < last ? i : last];
+        if (!needs[i] || !operand->no_gradient) continue;
+        ed_fail(ED_UNIMPLEMENTED,
+                "gradient: the path from a source to the target contains operand %s of %s, which "
+                "has no gradient: %s",
+                operand->name, node->op->name, operand->no_gradient);
+        return false;
+    }
+    return true;
+}
+
 /* Calls the op's gradient function and adds the results to the slots. dx[i] is NULL if the op
  * failed or if the gradient is zero. An error tells which, unless one was kept before the call. */
 static bool call_gradient(walk *w, const tape_node *node, const ed_gradient_call *call)
 {
     const error_before before = error_begin();
+    if (!has_gradients(node, call->needs)) return false;
     bool ok = SCOPE_GUARDED(node->op->gradient(call));
     if (!ok && error_is_missing(before))
         ed_fail(ED_INVALID_ARGUMENT,

@@ -140,6 +140,35 @@ ed_tensor *ed_sinc(ed_tensor *x);
 ed_tensor *ed_erf(ed_tensor *x);
 ed_tensor *ed_erfc(ed_tensor *x);
 
+/* ---- Special functions (ops/special.simd.c): floats, computed in float64 --------------------- */
+
+/* The inverses of erf, of erfc and of the normal distribution; NaN outside their ranges. */
+ed_tensor *ed_erfinv(ed_tensor *x);
+ed_tensor *ed_erfcinv(ed_tensor *x);
+ed_tensor *ed_ndtri(ed_tensor *x);
+
+/* ln of the absolute value of the gamma function; its derivative; the n-th derivative of that,
+ * for n = 0, 1, 2, ... (else NaN), by x alone. */
+ed_tensor *ed_lgamma(ed_tensor *x);
+ed_tensor *ed_digamma(ed_tensor *x);
+ed_tensor *ed_polygamma(ed_tensor_like *n, ed_tensor_like *x);
+
+/* The sum of (q + k)^-x for k = 0, 1, 2, ...: the zeta function of Hurwitz. Its gradient is by q
+ * alone. */
+ed_tensor *ed_zeta(ed_tensor_like *x, ed_tensor_like *q);
+
+/* The regularized incomplete gamma functions, lower and upper, and beta function; gradients are by
+ * x alone. */
+ed_tensor *ed_igamma(ed_tensor_like *a, ed_tensor_like *x);
+ed_tensor *ed_igammac(ed_tensor_like *a, ed_tensor_like *x);
+ed_tensor *ed_betainc(ed_tensor_like *a, ed_tensor_like *b, ed_tensor_like *x);
+
+/* The modified Bessel functions of the first kind, of order 0 and 1, and e^-|x| times them. */
+ed_tensor *ed_bessel_i0(ed_tensor *x);
+ed_tensor *ed_bessel_i1(ed_tensor *x);
+ed_tensor *ed_bessel_i0e(ed_tensor *x);
+ed_tensor *ed_bessel_i1e(ed_tensor *x);
+
 /* ---- Along an axis (ops/cumulative.simd.c) --------------------------------------------------- */
 
 /* Options of sums and products of all elements up to each one. */

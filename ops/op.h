@@ -39,6 +39,8 @@ typedef struct ed_operand {
     bool saved;       /* the gradient function gets its value */
     bool writes;      /* it is a variable that the kernel changes; such operands come first */
     bool optional;    /* it may be absent, with all operands after it, which are optional too */
+    const char *no_gradient; /* why the op's gradient is not that of this float operand: asking for
+                              * it is an error */
 } ed_operand;
 
 /* A result of an op: .results = ED_RESULTS({.name = "y"}, {.name = "mean", .saved = true}). */

@@ -71,6 +71,10 @@ typedef struct trial {
 /* The operand that stands at place i. */
 const ed_operand *check_operand(const ed_op *op, int i);
 
+/* Whether a gradient flows to operand i of a call. */
+struct trial;
+bool check_differentiates(const struct trial *t, int i);
+
 /* Whether the op's attributes hold objects, which no sample can make. */
 bool check_is_closed(const ed_op *op);
 

@@ -5,7 +5,13 @@
 
 /* ---- The tape against differences ------------------------------------------------------------ */
 
-/* A call as a function of its operands: output k, or of the first operand in both first places. */
+bool check_differentiates(const struct trial *t, int i)
+{
+    return ed_dtype_is_float(t->dtype[i]) && !check_operand(t->op, i)->no_gradient;
+}
+
+/* A call as a function of its operands: output k, or of the first operand in both first places.
+ * Float operands without gradient stay as they are. */
 typedef struct function {
     const trial *t;
     int output;
@@ -21,13 +27,20 @@ static ed_tensor *swapped(ed_tensor *x)
     return ed_transpose(x, .perm = {perm, rank});
 }
 
+static bool stays(const trial *t, int i)
+{
+    return ed_dtype_is_float(t->dtype[i]) && !check_differentiates(t, i);
+}
+
 static ed_tensor *call(ed_list *inputs, void *user)
 {
     const function *self = user;
     trial t = *self->t;
-    for (int i = 0; i < t.n; i++) {
-        t.x[i] = ed_list_get(inputs, self->twice && i > 0 ? i - 1 : i);
+    for (int i = 0, k = 0; i < t.n; i++) {
+        if (stays(&t, i)) continue;
+        t.x[i] = ed_list_get(inputs, self->twice && i > 0 ? k - 1 : k);
         if (t.sample->inputs[i].symmetric) t.x[i] = ed_mul(ed_add(t.x[i], swapped(t.x[i])), 0.5);
+        k++;
     }
     const ed_list *y = trial_run(&t);
     return y ? scope_give(ed_retain(y->items[self->output])) : NULL;
@@ -36,7 +49,7 @@ static ed_tensor *call(ed_list *inputs, void *user)
 static bool has_float(const trial *t)
 {
     for (int i = 0; i < t->n; i++)
-        if (ed_dtype_is_float(t->dtype[i])) return true;
+        if (check_differentiates(t, i)) return true;
     return false;
 }
 
@@ -58,7 +71,11 @@ static void check_output(findings *f, const trial *t, int output, bool twice)
     function self = {t, output, twice};
     ed_check_options options = options_of(t->op);
     const char *report;
-    ed_list *inputs = ed_list_make(t->x + twice, t->n - twice);
+    ed_tensor *x[ED_MAX_OPERANDS];
+    int n = 0;
+    for (int i = twice; i < t->n; i++)
+        if (!stays(t, i)) x[n++] = t->x[i];
+    ed_list *inputs = ed_list_make(x, n);
     f->checks++;
     if (!ed_check_gradient_with(call, inputs, &self, &report, &options))
         found(f, "gradient%s of output %d: %s%s", twice ? " with the same tensor twice" : "",
@@ -85,7 +102,7 @@ static void check_each_alone(findings *f, const trial *t)
     ED_SCOPE;
     unsigned all = 0;
     ed_tensor *together[ED_MAX_OPERANDS], *alone[ED_MAX_OPERANDS];
-    for (int i = 0; i < t->n; i++) all |= (unsigned)ed_dtype_is_float(t->dtype[i]) << i;
+    for (int i = 0; i < t->n; i++) all |= (unsigned)check_differentiates(t, i) << i;
     bool ok = gradients(t, all, together);
     for (int i = 0; ok && i < t->n; i++) {
         if (!(all >> i & 1)) continue;
@@ -111,7 +128,7 @@ static void check_empty(findings *f, int s)
             if (t.shape[i][d] == extent) t.shape[i][d] = 0;
     if (!trial_fill(&t)) return;
     unsigned all = 0;
-    for (int i = 0; i < t.n; i++) all |= (unsigned)ed_dtype_is_float(t.dtype[i]) << i;
+    for (int i = 0; i < t.n; i++) all |= (unsigned)check_differentiates(&t, i) << i;
     if (trial_floats(trial_run(&t)))
         EXPECT(f, gradients(&t, all, dx), "the gradient of an empty call: %s", ed_error());
     ed_clear_error();
@@ -157,13 +174,29 @@ static void check_refusal(findings *f, const trial *t)
     ed_clear_error();
 }
 
+/* Asking for the gradient of an operand that has none is an error that names it. */
+static void check_refused_operands(findings *f, const trial *t)
+{
+    for (int i = 0; i < t->n; i++) {
+        if (!stays(t, i)) continue;
+        ED_SCOPE;
+        ed_tensor *dx[ED_MAX_OPERANDS];
+        EXPECT(f,
+               !gradients(t, 1u << i, dx) && ed_error_kind() == ED_UNIMPLEMENTED &&
+                   strstr(ed_error(), t->op->name),
+               "the gradient of %s must be an error that names the op, not: %s",
+               check_operand(t->op, i)->name, ed_error());
+        ed_clear_error();
+    }
+}
+
 /* Whether the first operand may stand in the second's place too. */
 static bool is_alike(const trial *t)
 {
     const ed_sample_input *a = &t->sample->inputs[0], *b = &t->sample->inputs[1];
-    return t->n > 1 && t->dtype[1] == t->dtype[0] && t->rank[0] == t->rank[1] &&
-           !memcmp(t->shape[0], t->shape[1], sizeof t->shape[0]) && a->low == b->low &&
-           a->high == b->high && !a->distinct;
+    return t->n > 1 && !stays(t, 0) && !stays(t, 1) && t->dtype[1] == t->dtype[0] &&
+           t->rank[0] == t->rank[1] && !memcmp(t->shape[0], t->shape[1], sizeof t->shape[0]) &&
+           a->low == b->low && a->high == b->high && !a->distinct;
 }
 
 void check_gradient(findings *f)
@@ -187,6 +220,7 @@ void check_gradient(findings *f)
             if (is_alike(&t)) check_output(f, &t, k, true);
         }
         if (trial_floats(y)) check_each_alone(f, &t);
+        check_refused_operands(f, &t);
         check_empty(f, s);
         check_other_floats(f, s);
     }
@@ -272,7 +306,8 @@ static bool broken_gradient(const ed_gradient_call *g)
     whole.op = broken.whole;
     if (!broken.whole->gradient(&whole)) return false;
     for (int i = 0; i < g->n_inputs; i++) /* the calls that are compared with differences */
-        if (ed_dtype_is_float(g->dtypes[i]) && (g->dtypes[i] != ED_FLOAT64 || !g->needs[i]))
+        if (ed_dtype_is_float(g->dtypes[i]) && !check_operand(g->op, i)->no_gradient &&
+            (g->dtypes[i] != ED_FLOAT64 || !g->needs[i]))
             return true;
     if (broken.damage == GRADIENT_SWAPPED) swap(g);
     if (broken.damage == GRADIENT_DROPPED) drop_last(g);

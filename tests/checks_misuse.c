@@ -323,7 +323,7 @@ static bool there_and_back(const trial *t)
     bool any = false;
     if (!tape || !sources) return false;
     for (int i = 0; i < t->n; i++)
-        if (ed_dtype_is_float(t->dtype[i])) {
+        if (check_differentiates(t, i)) {
             any = true;
             if (!ed_watch(tape, t->x[i])) return false;
         }

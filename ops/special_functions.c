@@ -1,0 +1,288 @@
+#include "ops/special_functions.h"
+#include <math.h>
+#include <stdbool.h>
+
+/* c[0] + c[1] x + ... + c[n-1] x^(n-1) */
+static double series(const double *c, int n, double x)
+{
+    double y = c[n - 1];
+    for (int i = n - 2; i >= 0; i--) y = y * x + c[i];
+    return y;
+}
+#define RATIO(a, b, x) (series(a, 8, x) / series(b, 8, x))
+
+/* ---- The inverses of erf, erfc and the normal distribution ------------------------------------ */
+
+/*
+ * The quantile of the normal distribution (Wichura 1988, AS 241), of a probability that is 1/2 + q
+ * and whose distance to the nearer end of 0..1 is tail / 2: each of them exact where it is small.
+ */
+static double normal_quantile(double q, double tail)
+{
+    static const double a[] = {3.3871328727963666080e0,  1.3314166789178437745e+2,
+                               1.9715909503065514427e+3, 1.3731693765509461125e+4,
+                               4.5921953931549871457e+4, 6.7265770927008700853e+4,
+                               3.3430575583588128105e+4, 2.5090809287301226727e+3};
+    static const double b[] = {1.0,
+                               4.2313330701600911252e+1,
+                               6.8718700749205790830e+2,
+                               5.3941960214247511077e+3,
+                               2.1213794301586595867e+4,
+                               3.9307895800092710610e+4,
+                               2.8729085735721942674e+4,
+                               5.2264952788528545610e+3};
+    static const double c[] = {1.42343711074968357734e0,  4.63033784615654529590e0,
+                               5.76949722146069140550e0,  3.64784832476320460504e0,
+                               1.27045825245236838258e0,  2.41780725177450611770e-1,
+                               2.27238449892691845833e-2, 7.74545014278341407640e-4};
+    static const double d[] = {1.0,
+                               2.05319162663775882187e0,
+                               1.67638483018380384940e0,
+                               6.89767334985100004550e-1,
+                               1.48103976427480074590e-1,
+                               1.51986665636164571966e-2,
+                               5.47593808499534494600e-4,
+                               1.05075007164441684324e-9};
+    static const double e[] = {6.65790464350110377720e0,  5.46378491116411436990e0,
+                               1.78482653991729133580e0,  2.96560571828504891230e-1,
+                               2.65321895265761230930e-2, 1.24266094738807843860e-3,
+                               2.71155556874348757815e-5, 2.01033439929228813265e-7};
+    static const double f[] = {1.0,
+                               5.99832206555887937690e-1,
+                               1.36929880922735805310e-1,
+                               1.48753612908506148525e-2,
+                               7.86869131145613259100e-4,
+                               1.84631831751005468180e-5,
+                               1.42151175831644588870e-7,
+                               2.04426310338993978564e-15};
+    if (!(tail >= 0)) return NAN;
+    if (fabs(q) <= 0.425) return q * RATIO(a, b, 0.180625 - q * q);
+    if (tail == 0) return copysign(INFINITY, q);
+    const double r = sqrt(M_LN2 - log(tail));
+    return copysign(r <= 5 ? RATIO(c, d, r - 1.6) : RATIO(e, f, r - 5), q);
+}
+
+double special_erfinv(double x)
+{
+    if (x == 0) return x;
+    return normal_quantile(0.5 * x, 1 - fabs(x)) * M_SQRT1_2;
+}
+
+double special_erfcinv(double x)
+{
+    return normal_quantile(0.5 * (1 - x), x < 1 ? x : 2 - x) * M_SQRT1_2;
+}
+
+double special_ndtri(double p)
+{
+    return normal_quantile(p - 0.5, 2 * (p < 0.5 ? p : 1 - p));
+}
+
+/* ---- The gamma function and its derivatives --------------------------------------------------- */
+
+double special_lgamma(double x)
+{
+    int sign;
+    return lgamma_r(x, &sign);
+}
+
+/* By reflection for x < 0, the recurrence up to 10 and the asymptotic series from there. */
+double special_digamma(double x)
+{
+    static const double c[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
+                               1.0 / 132, -691.0 / 32760, 1.0 / 12,  -3617.0 / 8160};
+    double y = 0;
+    if (x == INFINITY) return x;
+    if (!(x > 0) && (x == floor(x) || x != x)) return NAN;
+    if (x < 0) {
+        y = -M_PI / tan(M_PI * (x - nearbyint(x)));
+        x = 1 - x;
+    }
+    for (; x < 10; x++) y -= 1 / x;
+    const double square = 1 / (x * x);
+    return y + log(x) - 0.5 / x - square * series(c, 8, square);
+}
+
+/* The sum of (q + k)^-s for q > 0: twelve terms and the Euler-Maclaurin formula for the rest. */
+static double zeta_above(double s, double q)
+{
+    /* (2j)! / B(2j) */
+    static const double parts[] = {12.0,
+                                   -720.0,
+                                   30240.0,
+                                   -1209600.0,
+                                   47900160.0,
+                                   -1307674368000.0 / 691,
+                                   74724249600.0,
+                                   -10670622842880000.0 / 3617,
+                                   5109094217170944000.0 / 43867,
+                                   -802857662698291200000.0 / 174611,
+                                   14101100039391805440000.0 / 77683,
+                                   -1693824136731743669452800000.0 / 236364091};
+    double y = 0;
+    for (int k = 0; k < 12; k++, q++) y += pow(q, -s);
+    const double last = pow(q, -s);
+    double term = s * last / q;
+    y += pow(q, 1 - s) / (s - 1) + 0.5 * last;
+    for (int j = 0; j < 12 && fabs(term) > 1e-18 * fabs(y); j++) {
+        y += term / parts[j];
+        term *= (s + 2 * j + 1) / q * ((s + 2 * j + 2) / q);
+    }
+    return y;
+}
+
+/* Of q < 0 the terms before and behind 0 are two sums of their own. */
+double special_zeta(double s, double q)
+{
+    if (s != s || q != q || s < 1) return NAN;
+    if (s == 1) return INFINITY;
+    if (isinf(s)) return q > 1 ? 0 : q == 1 ? 1 : q > 0 ? INFINITY : NAN;
+    if (q > 0) return isinf(q) ? 0 : zeta_above(s, q);
+    const bool whole = s == floor(s), even = fmod(s, 2) == 0;
+    if (q == floor(q)) return q == 0 || (whole && even) ? INFINITY : NAN;
+    if (!whole) return NAN;
+    const double before = ceil(-q), nearest = -q - (before - 1);
+    const double sum = zeta_above(s, nearest) - zeta_above(s, nearest + before);
+    return (even ? sum : -sum) + zeta_above(s, 1 - nearest);
+}
+
+double special_polygamma(double n, double x)
+{
+    if (!(n >= 0) || n != floor(n)) return NAN;
+    if (n == 0) return special_digamma(x);
+    const double y = tgamma(n + 1) * special_zeta(n + 1, x);
+    return fmod(n, 2) == 0 ? -y : y;
+}
+
+/* ---- The incomplete gamma and beta functions -------------------------------------------------- */
+
+enum { MOST_STEPS = 100000 };
+
+/* x^a e^-x / gamma(a + 1), for large a by Stirling's series, where powers of the size of a cancel. */
+static double gamma_density(double a, double x)
+{
+    if (a < 10) return exp(a * log(x) - x - special_lgamma(a + 1));
+    const double u = (x - a) / a, r = 1 / a;
+    const double rest = r * (1.0 / 12 - r * r * (1.0 / 360 - r * r * (1.0 / 1260 - r * r / 1680)));
+    const double exponent = fabs(u) < 0.5 ? a * (log1p(u) - u) : a * log(x / a) - (x - a);
+    return exp(exponent - rest) / sqrt(2 * M_PI * a);
+}
+
+/* The lower one, by its power series: for x up to a or 1. */
+static double igamma_series(double a, double x)
+{
+    double term = 1, sum = 1;
+    for (int n = 1; n < MOST_STEPS && term > 1e-17 * sum; n++) {
+        term *= x / (a + n);
+        sum += term;
+    }
+    return sum * gamma_density(a, x);
+}
+
+/* The upper one, by its continued fraction (Lentz). */
+static double igammac_fraction(double a, double x)
+{
+    const double tiny = 1e-300;
+    double b = x + 1 - a, c = 1 / tiny, d = 1 / b, h = d;
+    for (int i = 1; i < MOST_STEPS; i++) {
+        const double an = -i * (i - a);
+        b += 2;
+        d = an * d + b;
+        c = b + an / c;
+        d = 1 / (fabs(d) < tiny ? tiny : d);
+        c = fabs(c) < tiny ? tiny : c;
+        h *= d * c;
+        if (fabs(d * c - 1) < 1e-16) break;
+    }
+    return h * a * gamma_density(a, x);
+}
+
+/* What both are at the borders, the lower one; false where there is nothing special. */
+static bool igamma_border(double a, double x, double *y)
+{
+    if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (isinf(a) && isinf(x)))
+        *y = NAN;
+    else if (a == 0 || isinf(x))
+        *y = 1;
+    else if (x == 0 || isinf(a))
+        *y = 0;
+    else
+        return false;
+    return true;
+}
+
+double special_igamma(double a, double x)
+{
+    double y;
+    if (igamma_border(a, x, &y)) return y;
+    return x <= 1 || x <= a ? igamma_series(a, x) : 1 - igammac_fraction(a, x);
+}
+
+double special_igammac(double a, double x)
+{
+    double y;
+    if (igamma_border(a, x, &y)) return 1 - y;
+    return x < 1 || x < a ? 1 - igamma_series(a, x) : igammac_fraction(a, x);
+}
+
+/* The continued fraction (Lentz) of the incomplete beta function, for x < (a + 1) / (a + b + 2). */
+static double betainc_fraction(double a, double b, double x)
+{
+    const double tiny = 1e-300;
+    double c = 1, d = 1 - (a + b) * x / (a + 1), h;
+    d = 1 / (fabs(d) < tiny ? tiny : d);
+    h = d;
+    for (int m = 1; m < MOST_STEPS; m++) {
+        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        double step = 1;
+        for (int k = 0; k < 2; k++) {
+            const double part = k ? odd : even;
+            d = 1 + part * d;
+            c = 1 + part / c;
+            d = 1 / (fabs(d) < tiny ? tiny : d);
+            c = fabs(c) < tiny ? tiny : c;
+            h *= step = d * c;
+        }
+        if (fabs(step - 1) < 1e-16) break;
+    }
+    return h;
+}
+
+double special_betainc(double a, double b, double x)
+{
+    if (!(a > 0) || !(b > 0) || !(x >= 0 && x <= 1) || isinf(a) || isinf(b)) return NAN;
+    if (x == 0 || x == 1) return x;
+    const bool turned = x >= (a + 1) / (a + b + 2);
+    const double first = turned ? b : a, other = turned ? a : b;
+    const double density = exp(special_lgamma(a + b) - special_lgamma(first + 1) -
+                               special_lgamma(other) + a * log(x) + b * log1p(-x));
+    return turned ? 1 - density * betainc_fraction(b, a, 1 - x)
+                  : density * betainc_fraction(a, b, x);
+}
+
+/* ---- Bessel functions ------------------------------------------------------------------------- */
+
+/* By the power series up to 30, the asymptotic one from there. */
+double special_bessel(int order, double x, int scaled)
+{
+    const double z = fabs(x), sign = order && x < 0 ? -1 : 1;
+    double term = 1, sum = 1;
+    if (x != x) return x;
+    if (isinf(z)) return scaled ? 0 : sign * z;
+    if (z <= 30) {
+        const double square = 0.25 * z * z;
+        for (int k = 1; k < 200 && term > 1e-17 * sum; k++) {
+            term *= square / ((double)k * (k + order));
+            sum += term;
+        }
+        return (order ? 0.5 * x : 1) * sum * (scaled ? exp(-z) : 1);
+    }
+    for (int k = 1; k < 60 && fabs(term) > 1e-17 * fabs(sum); k++) {
+        const double odd = 2 * k - 1;
+        term *= -(4.0 * order - odd * odd) / (8 * k * z);
+        sum += term;
+    }
+    sum *= sign * 0x1.9884533d43651p-2 / sqrt(z); /* 1 / sqrt(2 pi) */
+    return scaled ? sum : sum * exp(0.5 * z) * exp(0.5 * z);
+}

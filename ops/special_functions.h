@@ -1,0 +1,22 @@
+/*
+ * Special functions of float64, for the loops of ops/special.simd.c. None sets errno or any state.
+ * The comment at each definition says how it is computed.
+ */
+#ifndef EDDY_OPS_SPECIAL_FUNCTIONS_H
+#define EDDY_OPS_SPECIAL_FUNCTIONS_H
+
+double special_erfinv(double x);
+double special_erfcinv(double x);
+double special_ndtri(double p);
+double special_lgamma(double x);
+double special_digamma(double x);
+double special_zeta(double s, double q);
+double special_polygamma(double n, double x);
+double special_igamma(double a, double x);
+double special_igammac(double a, double x);
+double special_betainc(double a, double b, double x);
+
+/* The modified Bessel function of order 0 or 1; scaled: times e^-|x|. */
+double special_bessel(int order, double x, int scaled);
+
+#endif
