@@ -189,9 +189,15 @@ static bool parameters_shape(ed_call *call, batch *b)
     if (!ops_broadcast(first->rank, first->shape, last->rank, last->shape, &b->rank, b->shape))
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "parameters %s and %s do not broadcast",
                             text_of_tensor(first).s, text_of_tensor(last).s);
-    b->size = 1;
-    for (int d = 0; d < b->rank; d++) b->size *= b->shape[d];
     return true;
+}
+
+/* The size of that shape, with which the output's ends; 0 if the output is empty. */
+static int64_t batch_size(const batch *b, const ed_tensor *y)
+{
+    int64_t size = y->size > 0;
+    for (int d = 0; size && d < b->rank; d++) size *= b->shape[d];
+    return size;
 }
 
 static bool infer_samples(ed_call *call, ed_ints shape, ed_dtype dtype)
@@ -200,13 +206,17 @@ static bool infer_samples(ed_call *call, ed_ints shape, ed_dtype dtype)
     if (!b || !stateless_check(call, call->n_inputs - 1) || !parameters_shape(call, b))
         return false;
     if (!shape.values) shape = (ed_ints){b->shape, b->rank};
-    if (shape.count > ED_MAX_RANK) return ed_call_output(call, 0, dtype, ED_MAX_RANK + 1, NULL);
+    if (shape.count > ED_MAX_RANK)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "shape must have rank <= %d, got rank %lld",
+                            ED_MAX_RANK, (long long)shape.count);
     if (shape.count < b->rank || (b->rank && memcmp(shape.values + shape.count - b->rank, b->shape,
                                                     (size_t)b->rank * sizeof *b->shape)))
         return ed_call_fail(
             call, ED_INVALID_ARGUMENT, "shape is %s; it must end with the parameters' shape %s",
             text_of_ints(shape.values, (int)shape.count).s, text_of_ints(b->shape, b->rank).s);
-    return ed_call_output(call, 0, dtype, (int)shape.count, shape.values);
+    if (!ed_call_output(call, 0, dtype, (int)shape.count, shape.values)) return false;
+    b->size = batch_size(b, call->outputs[0]);
+    return true;
 }
 
 static bool infer_counts(ed_call *call)
@@ -310,6 +320,7 @@ static bool samples_reference(const ed_call *call)
     philox p;
     if (!parameters_shape((ed_call *)call, &b) || !stateless_seed(call, call->n_inputs - 1, &p))
         return false;
+    b.size = batch_size(&b, y);
     for (int64_t i = 0; i < y->size; i++) {
         double parameters[2];
         for (int k = 0; k < of->n; k++)
