@@ -107,8 +107,8 @@ ed_tensor *ed_crelu_with(ed_tensor *x, const ed_softmax_options *options)
 
 /*
  * y = max(x - t, 0) with the t for which the row's sum is 1 (Martins, Astudillo 2016): t is
- * (sum - 1) / count of those above it, which are found by leaving out, again and again, what is not above the
- * t of those that are left. dx = dy - mean of dy, both over where y > 0; else 0.
+ * (sum - 1) / count of those above it, which are found by leaving out, again and again, what is
+ * not above the t of those that are left. dx = dy - mean of dy, both over where y > 0; else 0.
  */
 static bool sparsemax_infer(ed_call *call)
 {

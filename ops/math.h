@@ -63,7 +63,7 @@ ed_tensor *ed_atan2(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_hypot(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_logaddexp(ed_tensor_like *a, ed_tensor_like *b);
 
-/* The neighbour of a on the way to b among the numbers of the dtype; floats. a gets the gradient. */
+/* The neighbour of a on the way to b in the dtype; floats. a gets the gradient. */
 ed_tensor *ed_nextafter(ed_tensor_like *a, ed_tensor_like *b);
 
 /* a b + c, rounded once; floats. */
@@ -220,8 +220,7 @@ ed_tensor *ed_is_finite(ed_tensor *x);
 /* |a - b| < tolerance; TensorFlow's usual tolerance is 1e-5. Floats; NaN is close to nothing. */
 ed_tensor *ed_approximate_equal(ed_tensor_like *a, ed_tensor_like *b, double tolerance);
 
-/* |a - b| <= atol + rtol |b|, or a equals b, as infinities may; floats. ed_all_close compares whole
- * tensors and says where they differ. */
+/* |a - b| <= atol + rtol |b|, or a equals b, as infinities may; floats. */
 #define ED_IS_CLOSE_OPTIONS(FIELD, T)                                                              \
     FIELD(T, FLOAT, rtol, 1e-5, ED_AT_LEAST(0), "of |b|")                                          \
     FIELD(T, FLOAT, atol, 1e-8, ED_AT_LEAST(0), "absolute")                                        \

@@ -19,7 +19,7 @@
 #define HALF_ROOT_PI 0x1.c5bf891b4ef6bp-1 /* sqrt(pi) / 2 */
 #define ROOT_2_PI    0x1.40d931ff62706p+1 /* sqrt(2 pi) */
 
-/* ---- Inverses of erf, erfc and the normal distribution ---------------------------------------- */
+/* ---- Inverses of erf, erfc and the normal distribution --------------------------------------- */
 
 #ifndef ISA
 /* The x in low..high with f(x) = y for an increasing f, by bisection. */
@@ -91,7 +91,7 @@ ELEMENTWISE(ndtri, "the quantile of the normal distribution", ONE(ED_SET_FLOAT),
             .gradient = ndtri_gradient, SAVES_Y, .samples = SAMPLES1(0.1, 0.9));
 FUNCTION1(ndtri);
 
-/* ---- The gamma function ----------------------------------------------------------------------- */
+/* ---- The gamma function ---------------------------------------------------------------------- */
 
 #ifndef ISA
 /* The sum of (x + k)^-s for x > 0 or not: 200 terms, and an integral for the others. */
@@ -162,8 +162,7 @@ FUNCTION1(digamma);
 
 #define ORDER "it counts derivatives"
 
-/* polygamma: the n-th derivative of digamma, dx = dy polygamma(n + 1, x). In the samples n is near
- * 2 and no integer for the first, where y is NaN, and 1. */
+/* polygamma: the n-th derivative of digamma, dx = dy polygamma(n + 1, x) */
 LOOPS2_SPECIAL(polygamma, special_polygamma(a, b));
 PLAIN(polygamma, plain_polygamma_of(x[0], x[1]));
 
@@ -200,7 +199,7 @@ ELEMENTWISE(zeta, "y = the sum of (q + k)^-x for k = 0, 1, 2, ...",
                          {"q", ED_SET_FLOAT, 'T', .saved = true}},
             .gradient = zeta_gradient, .samples = SAMPLES2_IN(2.2, 4, 0.5, 3));
 
-/* ---- Incomplete functions --------------------------------------------------------------------- */
+/* ---- Incomplete functions -------------------------------------------------------------------- */
 
 #ifndef ISA
 /* x^a e^-x times the sum of x^n / gamma(a + n + 1). */
@@ -324,7 +323,7 @@ ed_tensor *(ed_betainc)(ed_tensor *a, ed_tensor *b, ed_tensor *x)
     return CALL_OP(betainc, NULL, a, b, x);
 }
 
-/* ---- Bessel functions ------------------------------------------------------------------------- */
+/* ---- Bessel functions ------------------------------------------------------------------------ */
 
 /* By the integral of e^(x cos t - m) cos(n t) over 0..pi, whose trapezoids converge as fast as
  * powers; m: |x| or 0. */

@@ -11,7 +11,7 @@ static double series(const double *c, int n, double x)
 }
 #define RATIO(a, b, x) (series(a, 8, x) / series(b, 8, x))
 
-/* ---- The inverses of erf, erfc and the normal distribution ------------------------------------ */
+/* ---- The inverses of erf, erfc and the normal distribution ----------------------------------- */
 
 /*
  * The quantile of the normal distribution (Wichura 1988, AS 241), of a probability that is 1/2 + q
@@ -78,7 +78,7 @@ double special_ndtri(double p)
     return normal_quantile(p - 0.5, 2 * (p < 0.5 ? p : 1 - p));
 }
 
-/* ---- The gamma function and its derivatives --------------------------------------------------- */
+/* ---- The gamma function and its derivatives -------------------------------------------------- */
 
 double special_lgamma(double x)
 {
@@ -154,11 +154,11 @@ double special_polygamma(double n, double x)
     return fmod(n, 2) == 0 ? -y : y;
 }
 
-/* ---- The incomplete gamma and beta functions -------------------------------------------------- */
+/* ---- The incomplete gamma and beta functions ------------------------------------------------- */
 
 enum { MOST_STEPS = 100000 };
 
-/* x^a e^-x / gamma(a + 1), for large a by Stirling's series, where powers of the size of a cancel. */
+/* x^a e^-x / gamma(a + 1), for large a by Stirling's series: powers of the size of a cancel. */
 static double gamma_density(double a, double x)
 {
     if (a < 10) return exp(a * log(x) - x - special_lgamma(a + 1));
@@ -261,7 +261,7 @@ double special_betainc(double a, double b, double x)
                   : density * betainc_fraction(a, b, x);
 }
 
-/* ---- Bessel functions ------------------------------------------------------------------------- */
+/* ---- Bessel functions ------------------------------------------------------------------------ */
 
 /* By the power series up to 30, the asymptotic one from there. */
 double special_bessel(int order, double x, int scaled)

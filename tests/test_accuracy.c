@@ -94,6 +94,7 @@ TRUE1(silu, x < 0 ? x * exp(x) / (1 + exp(x)) : x / (1 + exp(-x)),
       x < 0 ? x * expl(x) / (1 + expl(x)) : x / (1 + expl(-x)))
 TRUE1(hard_sigmoid, x<-3 ? 0 : x> 3 ? 1 : (x + 3) / 6, x<-3 ? 0 : x> 3 ? 1 : (x + 3) / 6)
 TRUE1(pow, pow(x, y), powl(x, y))
+TRUE1(lgamma, lgamma(x), lgammal(x))
 TRUE1(hypot, hypot(x, y), hypotl(x, y))
 TRUE1(atan2, atan2(x, y), atan2l(x, y))
 TRUE1(maximum, x > y || x != x ? x : y, x > y || x != x ? x : y)
@@ -185,7 +186,7 @@ static const rule rules[] = {
     RULE(cbrt, -8, 8, 1.0, 1.0),         RULE(hypot, -4, 4, 1.3, 1.0),
     RULE(trunc, -100, 100, 0, 0),        RULE(rint, -100, 100, 0, 0),
     RULE(maximum, -4, 4, 0, 0),          RULE(minimum, -4, 4, 0, 0),
-    RULE(silu, -120, 20, 4.0, 4.0),
+    RULE(silu, -120, 20, 4.0, 4.0),      RULE(lgamma, 0.1, 30, 1.0, 3.0),
 };
 
 /* The worst case of one function, type and instruction set. */
