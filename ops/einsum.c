@@ -256,7 +256,7 @@ static void group(const term *a, const term *b, const bool *kept, groups *g)
         if (place_of(a, b->labels[d]) < 0) g->right[g->n_right++] = b->labels[d];
 }
 
-static void append(int *labels, int *n, const int *more, int count)
+static void add_labels(int *labels, int *n, const int *more, int count)
 {
     memcpy(labels + *n, more, (size_t)count * sizeof *more);
     *n += count;
@@ -276,9 +276,9 @@ static ed_tensor *as_matrices(const parts *e, const term *t, const groups *g, bo
     int64_t shape[ED_MAX_RANK];
     const int *rows = of_a ? g->left : g->summed, *columns = of_a ? g->summed : g->right;
     const int n_rows = of_a ? g->n_left : g->n_summed, n_columns = of_a ? g->n_summed : g->n_right;
-    append(labels, &n, g->batch, g->n_batch);
-    append(labels, &n, rows, n_rows);
-    append(labels, &n, columns, n_columns);
+    add_labels(labels, &n, g->batch, g->n_batch);
+    add_labels(labels, &n, rows, n_rows);
+    add_labels(labels, &n, columns, n_columns);
     const bool joined = g->n_batch + 2 > ED_MAX_RANK;
     int rank = 0;
     if (joined)
@@ -311,9 +311,9 @@ static bool contract(const ed_call *call, const parts *e, term *a, const term *b
     int labels[3 * ED_MAX_RANK], n = 0;
     int64_t shape[ED_MAX_RANK];
     group(a, b, kept, &g);
-    append(labels, &n, g.batch, g.n_batch);
-    append(labels, &n, g.left, g.n_left);
-    append(labels, &n, g.right, g.n_right);
+    add_labels(labels, &n, g.batch, g.n_batch);
+    add_labels(labels, &n, g.left, g.n_left);
+    add_labels(labels, &n, g.right, g.n_right);
     if (n > ED_MAX_RANK)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "a product of two operands has %d axes; %d are possible", n,

@@ -110,8 +110,8 @@ ed_tensor *ed_det(ed_tensor *a);
 ed_tensor *ed_slogdet(ed_tensor *a, ed_tensor **log_abs_det);
 ed_tensor *ed_logdet(ed_tensor *a);
 
-/* a with its rows permuted = L U: both in one matrix, L without its diagonal of ones; and p [..., n]
- * int32: row i of L U is row p[i] of a. */
+/* a with its rows permuted = L U: both in one matrix, L without its diagonal of ones; and p [...,
+ * n] int32: row i of L U is row p[i] of a. */
 ed_tensor *ed_lu(ed_tensor *a, ed_tensor **p);
 
 /*
@@ -132,12 +132,11 @@ ed_tensor *ed_eigh(ed_tensor *a, ed_tensor **vectors);
 ed_tensor *ed_eigvalsh(ed_tensor *a);
 
 /*
- * a = u diag(s) v^T: the singular values s [..., k], the largest first, k = min(m, n); u [..., m, k]
- * and v [..., n, k] up to their columns' signs, with full_matrices square. With u and v NULL only s
- * is computed, which costs less.
+ * a = u diag(s) v^T: the singular values s [..., k], the largest first, k = min(m, n); u [..., m,
+ * k] and v [..., n, k] up to their columns' signs, with full_matrices square. With u and v NULL
+ * only s is computed, which costs less.
  */
-#define ED_SVD_OPTIONS(FIELD, T)                                                                   \
-    FIELD(T, BOOL, full_matrices, false, ED_ANY, "u and v are square")
+#define ED_SVD_OPTIONS(FIELD, T) FIELD(T, BOOL, full_matrices, false, ED_ANY, "u and v are square")
 ED_OPTIONS(ed_svd_options, ED_SVD_OPTIONS);
 ed_tensor *ed_svd_with(ed_tensor *a, ed_tensor **u, ed_tensor **v, const ed_svd_options *options);
 ed_tensor *ed_svdvals(ed_tensor *a);

@@ -7,7 +7,7 @@
 
 /* ---- Batches --------------------------------------------------------------------------------- */
 
-static int64_t product(const int64_t *sizes, int n)
+static int64_t size_of_product(const int64_t *sizes, int n)
 {
     int64_t size = 1;
     for (int d = 0; d < n; d++) size *= sizes[d];
@@ -16,12 +16,12 @@ static int64_t product(const int64_t *sizes, int n)
 
 int64_t matrix_count(const ed_tensor *x)
 {
-    return product(x->shape, x->rank - 2);
+    return size_of_product(x->shape, x->rank - 2);
 }
 
 void *matrix_at(const ed_tensor *x, int64_t i)
 {
-    const int64_t each = product(x->shape + x->rank - 2, 2);
+    const int64_t each = size_of_product(x->shape + x->rank - 2, 2);
     return x->data + (size_t)(i * each) * dtype_size(x->dtype);
 }
 
@@ -97,7 +97,7 @@ typedef struct running {
     int lock;
 } running;
 
-static void note(running *r, int64_t i, int64_t code)
+static void note_failure(running *r, int64_t i, int64_t code)
 {
     while (__atomic_exchange_n(&r->lock, 1, __ATOMIC_ACQUIRE))
         ;
@@ -114,7 +114,7 @@ static void run_range(int64_t first, int64_t last, int worker, void *user)
     (void)worker;
     for (int64_t i = first; i < last; i++) {
         const int64_t code = r->task->one(r->call, i);
-        if (code != MATRIX_DONE) note(r, i, code);
+        if (code != MATRIX_DONE) note_failure(r, i, code);
     }
 }
 
@@ -155,7 +155,7 @@ static bool fail(ed_call *call, const running *r, const ed_tensor *y, int inner)
 bool matrices_run(ed_call *call, int output, int inner, matrix_task task)
 {
     const ed_tensor *y = call->outputs[output];
-    const int64_t count = product(y->shape, y->rank - inner);
+    const int64_t count = size_of_product(y->shape, y->rank - inner);
     const int64_t grain = task.alone ? count
                           : task.work >= OPS_PARALLEL_WORK
                               ? 1
@@ -166,7 +166,8 @@ bool matrices_run(ed_call *call, int output, int inner, matrix_task task)
     return r.failed < 0 || fail(call, &r, y, inner);
 }
 
-/* ---- Factors ---------------------------------------------------------------------------------- */
+/* ---- Factors
+ * ---------------------------------------------------------------------------------- */
 
 void matrix_exchange(char *x, char *y, size_t n)
 {

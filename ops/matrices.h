@@ -8,8 +8,9 @@
 #include "ops/execute.h"
 #include "ops/kernels/factor.h"
 
-/* What a task says of its matrix: it is done, there is no memory, its numbers or those of the result
- * are not finite, the iteration did not converge, the norm may overflow; or, 0 and above, the pivot at which it failed. */
+/* What a task says of its matrix: it is done, there is no memory, its numbers or those of the
+ * result are not finite, the iteration did not converge, the norm may overflow; or, 0 and above,
+ * the pivot at which it failed. */
 enum {
     MATRIX_DONE = FACTOR_DONE,
     MATRIX_NO_MEMORY = FACTOR_NO_MEMORY,
@@ -48,15 +49,16 @@ int64_t matrix_count(const ed_tensor *x);
 /* Whether all of n numbers from `data` on are finite. */
 bool matrix_is_finite(ed_dtype dtype, const void *data, int64_t n);
 
-/* The same where a norm of the matrix is needed, which may come to `terms` times its largest element:
- * MATRIX_DONE, or what is wrong. */
+/* The same where a norm of the matrix is needed, which may come to `terms` times its largest
+ * element: MATRIX_DONE, or what is wrong. */
 int64_t matrix_check_norm(ed_dtype dtype, const void *data, int64_t n, int64_t terms);
 
 /* Fails unless operand i has rank >= 2, or is a batch of square matrices. */
 bool matrix_check(const ed_call *call, int i);
 bool matrix_check_square(const ed_call *call, int i);
 
-/* The leading dimensions of inputs 0 and 1, which have rank >= 2, broadcast; fails if they don't. */
+/* The leading dimensions of inputs 0 and 1, which have rank >= 2, broadcast; fails if they
+ * don't. */
 bool matrix_broadcast(const ed_call *call, int *rank, int64_t *shape);
 
 /* n bytes at x and at y change places. */
@@ -71,8 +73,8 @@ void *matrix_lu(ed_dtype dtype, int64_t n, const void *a, int64_t **swaps, int64
 /* The matrix of x that belongs to matrix i of y, as a copy in the scope, float64. */
 double *matrix_copied(const ed_tensor *x, const ed_tensor *y, int64_t i);
 
-/* b [n, columns] becomes a^-1 b by Gauss' elimination; a is lost. Returns the determinant, and stores
- * the logarithm of its absolute value where that is wanted; 0 for a singular matrix. */
+/* b [n, columns] becomes a^-1 b by Gauss' elimination; a is lost. Returns the determinant, and
+ * stores the logarithm of its absolute value where that is wanted; 0 for a singular matrix. */
 double matrix_eliminate(int64_t n, double *a, int64_t columns, double *b, double *log_abs);
 
 /* ---- Made of public ops, for gradients and compositions -------------------------------------- */
@@ -83,7 +85,8 @@ ed_tensor *matrix_transpose(ed_tensor *x);
 /* x where column - row <= most (and >= least), else 0. */
 ed_tensor *matrix_band(ed_tensor *x, int64_t least, int64_t most);
 
-/* The diagonal of x [..., m, n], as [..., min(m, n)]; the square matrices of a diagonal [..., n]. */
+/* The diagonal of x [..., m, n], as [..., min(m, n)]; the square matrices of a diagonal [...,
+ * n]. */
 ed_tensor *matrix_diagonal(ed_tensor *x);
 ed_tensor *matrix_of_diagonal(ed_tensor *diagonal);
 

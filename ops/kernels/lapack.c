@@ -2,8 +2,8 @@
  * How many threads OpenBLAS uses depends on how it was built (openblas_get_parallel):
  *
  * - for one thread: it may not be called by several at a time, so there is a lock around our calls.
- * - with OpenMP: as many as OpenMP says the calling thread may have, a setting of each thread; it is
- *   1 during our calls.
+ * - with OpenMP: as many as OpenMP says the calling thread may have, a setting of each thread; it
+ * is   1 during our calls.
  * - with threads of its own: as many as the program says, or one a core, which is a setting of the
  *   whole process. It stays as it is: putting it back would race with the program's own calls. None
  *   but matrices above LAPACK_SMALL are cut into parts for threads, and the callers take them one
@@ -24,7 +24,7 @@ static struct {
     void (*omp_set_threads)(int);
 } library = {.alone = PTHREAD_MUTEX_INITIALIZER};
 
-__attribute__((constructor)) static void look(void)
+__attribute__((constructor)) static void look_for_openmp(void)
 {
     library.kind = openblas_get_parallel();
     if (library.kind != OPENBLAS_OPENMP) return;
