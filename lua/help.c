@@ -169,6 +169,8 @@ static void push_sample_input(lua_State *L, const ed_sample_input *in)
     lua_setfield(L, -2, "low");
     lua_pushnumber(L, in->high);
     lua_setfield(L, -2, "high");
+    lua_pushboolean(L, in->diagonal > 0);
+    lua_setfield(L, -2, "regular");
 }
 
 /* One sample: the shapes and ranges of its inputs, and its attributes. */

@@ -131,8 +131,19 @@ local function has(list, value)
     end
 end
 
+-- A symmetric matrix that is positive definite if it is square: its diagonal rules.
+local function regular(shape)
+    local rows = {}
+    for i = 1, shape[1] do
+        rows[i] = {}
+        for j = 1, shape[2] do rows[i][j] = i == j and shape[1] + 1.0 or 1.0 end
+    end
+    return "ed.tensor" .. written(rows)
+end
+
 local function example_operand(operand, input)
     local dtypes, shape = operand.dtypes, input.shape
+    if input.regular and #shape == 2 then return regular(shape) end
     if has(dtypes, "float32") then
         local text, size = elements(shape, input.low, input.high, function(x) return format("%.1f", x) end)
         if size > 12 then return "ed.ones" .. written(shape) end

@@ -34,7 +34,7 @@ static bool has_fraction(const ed_op *op, const void *attrs)
 
 ed_dtype promotion_dtype(const ed_op *op, ed_tensor *const *inputs, int n, int i)
 {
-    bool floats = false;
+    bool floats = op->flags & ED_OP_PREFERS_FLOATS;
     for (int k = 0; k < n; k++) {
         if (!promotion_agree(op, i, k)) continue;
         const ed_tensor *t = inputs[k];

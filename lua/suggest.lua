@@ -81,7 +81,6 @@ amin: min
 var: variance
 average: mean
 product: prod
-norm: (x * x):sum() ^ 0.5
 numel: size
 dim ndim ndims get_shape: rank
 astype to: cast

@@ -209,8 +209,8 @@ static bool pow_gradient(const ed_gradient_call *g)
 }
 
 ELEMENTWISE_AS(
-    pow, elementwise_infer, pow_kernel, "y = a^b", TWO(ED_SET_NUMBER), .gradient = pow_gradient,
-    SAVES_AB, SAVES_Y,
+    pow, elementwise_infer, pow_kernel, "y = a^b", TWO(ED_SET_NUMBER),
+    .flags = ED_OP_PREFERS_FLOATS, .gradient = pow_gradient, SAVES_AB, SAVES_Y,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0.5, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)}},
                           {.inputs = {ED_SAMPLE_IN(0.5, 2, 2, 1, 3), ED_SAMPLE_IN(-2, 2, 4, 1)}},
                           {.inputs = {ED_SAMPLE_IN(0.5, 3.5), ED_SAMPLE_IN(0, 3, 5)}}));

@@ -219,6 +219,8 @@ enum {
         16,           /* the kernel gives what it writes new values, by ed_call_replace, instead of
                           * changing the ones they have */
     ED_OP_STOPS = 32, /* no gradient flows back, which is not an error: tapes pass it over */
+    ED_OP_PREFERS_FLOATS = 64, /* languages whose numbers are floats give it no integers: their mean
+                                * and their powers are rounded */
 };
 
 /* One definition: its signature, attributes, functions and samples. */

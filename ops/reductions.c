@@ -178,7 +178,8 @@ static bool reduce_mean_gradient(const ed_gradient_call *g)
 }
 
 REDUCTION(reduce_mean, "y = mean of x over the axes; NaN of nothing", ED_SET_NUMBER, mean_infer,
-          .gradient = reduce_mean_gradient, .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
+          .flags = ED_OP_PREFERS_FLOATS, .gradient = reduce_mean_gradient,
+          .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
 
 ed_tensor *ops_sum_to(ed_tensor *dy, ed_ints shape)
 {

