@@ -75,7 +75,7 @@ repeat_interleave: tile
 index_select take embedding: gather
 masked_select boolean_mask: x[mask]
 masked_fill: where
-mm bmm dot inner tensordot: matmul
+mm bmm dot: matmul
 amax: max
 amin: min
 var: variance

@@ -114,6 +114,7 @@ static void make_plan(plan *p, const ed_call *call, elementwise_loop loop)
         int skip = y->rank - x->rank;
         p->in[i] = x->data;
         p->element[i] = dtype_size(x->dtype);
+        p->packed_at[i] = 0; /* of operands that are not packed, too */
         for (int d = 0; d < y->rank; d++)
             strides[i][d] = d < skip || x->shape[d - skip] == 1 ? 0 : x->strides[d - skip];
     }

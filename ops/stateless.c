@@ -297,13 +297,14 @@ ed_tensor *ed_stateless_split(ed_tensor *seed, int64_t num)
 static bool stateless_fold_in_compose(ed_call *call)
 {
     ed_tensor *data = call->inputs[1];
+    const ed_ints one = ED_INTS(1); /* lives as long as the draws */
     uniform_attrs draws;
     if (ed_rank(data) != 0)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "data must have rank 0, got %s",
                             text_of_tensor(data).s);
-    if (!bits_from(call, tensor_read(data)->dtype, ED_INTS(1), &draws)) return false;
+    if (!bits_from(call, tensor_read(data)->dtype, one, &draws)) return false;
     ed_tensor *first = ed_call_op(&ed_op_random_uniform, NULL, 0, &draws);
-    ed_tensor *both[] = {first, ed_reshape(data, ED_INTS(1))};
+    ed_tensor *both[] = {first, ed_reshape(data, one)};
     return ed_call_result(call, 0, ed_concat(ed_list_make(both, 2)));
 }
 
