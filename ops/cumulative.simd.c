@@ -73,7 +73,7 @@ static const ed_cumulative_options *options_of(const void *attrs)
     return attrs;
 }
 
-static int axis_of(const ed_call *call)
+static int cumulative_axis(const ed_call *call)
 {
     return *(const int *)call->plan;
 }
@@ -128,7 +128,7 @@ static bool cumulative_kernel(ed_call *call)
     const cumulation how = *(const cumulation *)call->op->extra;
     const bool full = how != CUM_MAX && how != CUM_MIN; /* has an option `exclusive` */
     const ed_tensor *x = call->inputs[0];
-    const int axis = axis_of(call);
+    const int axis = cumulative_axis(call);
     if (x->size == 0) return true;
     cumulative_job j = {.loop = tables[isa_level][x->dtype][how],
                         .x = x->data,
@@ -174,10 +174,10 @@ static bool cumulative_reference(const ed_call *call)
     const cumulation how = *(const cumulation *)call->op->extra;
     const ed_tensor *x = call->inputs[0];
     const ed_cumulative_options *o = options_of(call->attrs);
-    const int64_t n = x->rank ? x->shape[axis_of(call)] : 0;
+    const int64_t n = x->rank ? x->shape[cumulative_axis(call)] : 0;
     const bool exclusive = how != CUM_MAX && how != CUM_MIN && o->exclusive;
     int64_t inner = 1;
-    for (int d = axis_of(call) + 1; d < x->rank; d++) inner *= x->shape[d];
+    for (int d = cumulative_axis(call) + 1; d < x->rank; d++) inner *= x->shape[d];
     for (int64_t i = 0; i < x->size; i++) {
         const int64_t at = i / inner % n, row = i / inner / n * n * inner + i % inner;
         const double *from = (const double *)x->data + row + (o->reverse ? (n - 1) * inner : 0);
@@ -258,7 +258,7 @@ static void recurrence_row(const ed_call *call, int64_t at, int64_t step, int64_
 static bool recurrence_kernel(ed_call *call)
 {
     const ed_tensor *y = call->outputs[0];
-    const int axis = axis_of(call);
+    const int axis = cumulative_axis(call);
     const bool reverse = options_of(call->attrs)->reverse;
     int64_t inner = 1;
     for (int d = axis + 1; d < y->rank; d++) inner *= y->shape[d];
@@ -275,9 +275,9 @@ static bool recurrence_reference(const ed_call *call)
     const ed_tensor *y = call->outputs[0];
     const double *a = (const double *)call->inputs[0]->data,
                  *b = (const double *)call->inputs[1]->data;
-    const int64_t n = y->rank ? y->shape[axis_of(call)] : 0;
+    const int64_t n = y->rank ? y->shape[cumulative_axis(call)] : 0;
     int64_t inner = 1, step;
-    for (int d = axis_of(call) + 1; d < y->rank; d++) inner *= y->shape[d];
+    for (int d = cumulative_axis(call) + 1; d < y->rank; d++) inner *= y->shape[d];
     step = options_of(call->attrs)->reverse ? inner : -inner;
     for (int64_t i = 0; i < y->size; i++) {
         double sum = 0;
@@ -427,9 +427,9 @@ static bool source_run(const ed_call *call)
     const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
     const source_attrs *o = call->attrs;
     int64_t inner = 1;
-    for (int d = axis_of(call) + 1; d < x->rank; d++) inner *= x->shape[d];
-    for (int64_t i = 0; x->size && i < x->size / x->shape[axis_of(call)]; i++) {
-        const int64_t n = x->shape[axis_of(call)], step = o->reverse ? -inner : inner;
+    for (int d = cumulative_axis(call) + 1; d < x->rank; d++) inner *= x->shape[d];
+    for (int64_t i = 0; x->size && i < x->size / x->shape[cumulative_axis(call)]; i++) {
+        const int64_t n = x->shape[cumulative_axis(call)], step = o->reverse ? -inner : inner;
         int64_t at = i / inner * n * inner + i % inner + (o->reverse ? (n - 1) * inner : 0);
         int64_t best = at;
         double value = dtype_load(x->dtype, x->data, at);

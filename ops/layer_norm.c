@@ -419,7 +419,7 @@ static bool rms_norm_gradient(const ed_gradient_call *g)
     return norm_gradient_from(g, &p);
 }
 
-static int axis_of(const ed_gradient_call *g, int64_t axis)
+static int normalized_axis(const ed_gradient_call *g, int64_t axis)
 {
     return (int)(axis < 0 ? axis + g->shapes[0].count : axis);
 }
@@ -427,14 +427,15 @@ static int axis_of(const ed_gradient_call *g, int64_t axis)
 static bool group_norm_gradient(const ed_gradient_call *g)
 {
     const ed_group_norm_options *o = g->attrs;
-    const norm_groups p = channel_groups(g->shapes[0], axis_of(g, o->axis), o->groups, o->epsilon);
+    const norm_groups p =
+        channel_groups(g->shapes[0], normalized_axis(g, o->axis), o->groups, o->epsilon);
     return norm_gradient_from(g, &p);
 }
 
 static bool instance_norm_gradient(const ed_gradient_call *g)
 {
     const ed_instance_norm_options *o = g->attrs;
-    const int axis = axis_of(g, o->axis);
+    const int axis = normalized_axis(g, o->axis);
     const norm_groups p = channel_groups(g->shapes[0], axis, g->shapes[0].values[axis], o->epsilon);
     return norm_gradient_from(g, &p);
 }

@@ -287,12 +287,14 @@ ED_OPTIONS(ed_scalar_options, ED_SCALAR_OPTIONS);
                     ed_scalar_options, ##__VA_ARGS__)
 ed_tensor *ed_scalar_with(ed_tensor *number, const ed_scalar_options *options);
 
+/* The type of parameters that take a number through their function's macro. */
+typedef ed_tensor ed_tensor_like;
+
 /*
  * Operands: whatever stands where ops take a tensor. A tensor is itself; a plain number is a weak
  * 0-d tensor, which takes the dtype of the tensors that it meets (float32 or int32 if it meets
  * none; int64 if it is too large for that). Other objects, and other pointers, are not compiled.
  */
-typedef ed_tensor ed_tensor_like; /* of a parameter that takes a number through its macro */
 /* clang-format off */
 #define ED_TENSOR(operand)                                                                         \
     _Generic((operand),                                                                            \
