@@ -244,6 +244,7 @@ ed_tensor *ed_where(ed_tensor *condition, ed_tensor_like *a, ed_tensor_like *b);
 
 /* ---- Bits of integers (ops/bitwise.simd.c): every integer dtype, no gradient ----------------- */
 
+/* and, or, exclusive or, bit by bit. */
 ed_tensor *ed_bitwise_and(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_bitwise_or(ed_tensor_like *a, ed_tensor_like *b);
 ed_tensor *ed_bitwise_xor(ed_tensor_like *a, ed_tensor_like *b);

@@ -38,6 +38,7 @@ ED_OPTIONS(ed_layer_norm_options, ED_LAYER_NORM_OPTIONS);
 ed_tensor *ed_layer_norm_with(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta,
                               const ed_layer_norm_options *options);
 
+/* Divided by the root mean square: x / sqrt(mean of x^2 + epsilon) gamma. */
 #define ED_RMS_NORM_OPTIONS(FIELD, T)                                                              \
     FIELD(T, AXES, axis, ED_NO_LIST, ED_ANY, "the last axes of x; default: the last one")          \
     FIELD(T, FLOAT, epsilon, 1e-6, ED_FROM(0, 1e30), "added to the mean of the squares")

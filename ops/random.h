@@ -80,12 +80,14 @@ ed_tensor *ed_dropout_with(ed_tensor *x, double rate, const ed_generator_options
 /* As ed_random_uniform. Integers from the smallest number of the dtype to one beyond the largest
  * are all bits of the stream. */
 ED_OPTIONS(ed_stateless_uniform_options, ED_RANDOM_UNIFORM_VALUES);
+/* The options of ed_stateless_uniform: those of ed_random_uniform without a generator. */
 #define ED_STATELESS_UNIFORM_OPTIONS ED_RANDOM_UNIFORM_VALUES
 ed_tensor *ed_stateless_uniform_with(ed_tensor *seed, ed_ints shape,
                                      const ed_stateless_uniform_options *options);
 
 /* As ed_random_normal and ed_random_truncated_normal. */
 ED_OPTIONS(ed_stateless_normal_options, ED_RANDOM_NORMAL_VALUES);
+/* The options of ed_stateless_normal and ed_stateless_truncated_normal. */
 #define ED_STATELESS_NORMAL_OPTIONS ED_RANDOM_NORMAL_VALUES
 ed_tensor *ed_stateless_normal_with(ed_tensor *seed, ed_ints shape,
                                     const ed_stateless_normal_options *options);
