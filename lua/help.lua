@@ -5,7 +5,7 @@ local concat, sort, remove = table.concat, table.sort, table.remove
 local format, find, lower = string.format, string.find, string.lower
 local match, gmatch, gsub = string.match, string.gmatch, string.gsub
 local type, ipairs, pairs, tostring, pcall, load = type, ipairs, pairs, tostring, pcall, load
-local rawget, no_more = rawget, native.no_more
+local rawget, max, no_more = rawget, math.max, native.no_more
 
 -- ---- Sources of help ----------------------------------------------------------------------------
 
@@ -215,14 +215,17 @@ local function describe_op(op, name)
     if #op.operands > 0 and not op.variadic then forms[1] = op_signature(op, name, true) end
     forms[#forms + 1] = operators[name]
     if #forms > 0 then add("    also %s", concat(forms, "    ")) end
-    for i, operand in ipairs(op.operands) do add("    %-12s %s", operand.name, dtypes_of(op, i)) end
+    local width = 12
+    for _, attr in ipairs(op.attrs) do width = max(width, #attr.name) end
+    local row = "    %-" .. width .. "s "
+    for i, operand in ipairs(op.operands) do add(row .. "%s", operand.name, dtypes_of(op, i)) end
     for _, attr in ipairs(op.attrs) do
         local default = attr.default
         local told = default ~= nil and default ~= "" and " (" .. written(default) .. ")" or ""
         local doc = attr.doc and ": " .. attr.doc or ""
-        add("    %-12s %s%s%s", attr.name, attr.kind, doc, told)
+        add(row .. "%s%s%s", attr.name, attr.kind, doc, told)
     end
-    add("    %-12s %s", "gradient", op.no_gradient and "none: " .. op.no_gradient or "yes")
+    add(row .. "%s", "gradient", op.no_gradient and "none: " .. op.no_gradient or "yes")
     return concat(lines, "\n") .. example(op, name)
 end
 

@@ -75,7 +75,7 @@ static void functions_say_how_they_are_called(void **unused)
     enter("ed.sum", "function ed.sum(x, {axis=, keepdims=}); ?ed.sum shows help");
     enter("ed.ones{2}.item", "function tensor:item(); ?tensor:item shows help");
     enter("print", "function: 0x");
-    enter("ed.nrom(2)", "stdin:5: there is no ed.nrom; Eddy has (x * x):sum() ^ 0.5");
+    enter("ed.nrom(2)", "stdin:5: there is no ed.nrom; did you mean ed.norm");
     enter("y", "nil: there is no variable y");
     enter("y = 1", "");
     enter("y", "1");
@@ -177,7 +177,7 @@ static void tab_completes(void **unused)
     expect("ed.zeros{2, dtype = 'float64'}");
     expect("tensor float64 [2]");
     give_up("x[1]:redu\t", "reduce_");
-    give_up("x:arg\t\t", "argmax  argmin");
+    give_up("x:arg\t\t", "argmax   argmin   argsort");
     type("tab\t.conc\t({'a', 'b'})\r");
     expect("\"ab\"");
     type("library = {deeper = {deepest = 7}}\rlibr\t.dee\t.dee\t\r");
@@ -407,7 +407,7 @@ static void help_is_there(void **unused)
     (void)unused;
     start();
     enter("?matmul", "ed.matmul(a, b, {transpose_a=, transpose_b=})");
-    enter("help(ed.conv2d)", "padding      \"VALID\" or \"SAME\"");
+    enter("help(ed.conv2d)", "padding           \"VALID\", \"SAME\" or");
     enter("help 'grad'", "ed.grad(f)");
     enter("ed.search 'softmax cross'", "sparse_softmax_cross_entropy");
     enter("?no_such_thing", "nothing is called no_such_thing");
