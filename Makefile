@@ -63,7 +63,7 @@ OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HAR
 SETUP := CC='$(CC)' CXX='$(CXX)' tools/setup.sh
 GOALS := $(filter-out clean help doc format deps ci-long fuzz objects,$(or $(MAKECMDGOALS),all))
 PARTS := $(if $(GOALS),library)
-NO_LUA := lib configure demo bench interop coverage $(if $(filter command%,$(origin LUA_CFLAGS)),module install-module)
+NO_LUA := lib configure demo bench interop coverage accuracy $(if $(filter command%,$(origin LUA_CFLAGS)),module install-module)
 PARTS += $(if $(filter-out $(NO_LUA),$(GOALS)),lua)
 PARTS += $(if $(filter test test-programs,$(GOALS))$(findstring /tests/,$(GOALS)),tests)
 ifneq ($(strip $(PARTS)),)
@@ -126,7 +126,7 @@ STAYS      := -Wl,-z,nodelete
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib objects configure deps test test-programs ci-long interop fuzz fuzz_program demo bench coverage module install install-module install-strip check doc format clean help
+.PHONY: all lib objects configure deps test test-programs ci-long interop fuzz fuzz_program demo bench coverage accuracy module install install-module install-strip check doc format clean help
 .SECONDARY:
 all: lib $(PROGRAM) $(REPL) $(MODULE)
 
@@ -143,6 +143,7 @@ help:
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
 	@echo 'make check                layout, includes, exported names, comments of public declarations (with doxygen), mistakes that must not compile, programs against an installation, by hand and by CMake'
 	@echo 'make coverage             a table of all ops: dtypes, gradients, what the tests check; docs/ops.md is the same'
+	@echo 'make accuracy             docs/accuracy.md: elementwise functions over all float32 numbers, some hours'
 	@echo 'make doc                  HTML and man pages of the public headers, by doxygen; make install then installs them'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt; install-strip: without debug information'
 	@echo 'settings: CC CXX OPT SAN=address,undefined HARD=1 LZMA=0 BZIP2=0 ISAS=baseline ONLY=test_ops EMULATOR V=1 BUILD PREFIX PEERS SECONDS'
@@ -246,7 +247,7 @@ $(OBJ)/tests/test_%: $(OBJ)/tests/test_%.o $(TEST_AID) $(UNHIDDEN)
 
 # What the op table says, with what the checks of ops count.
 COVERAGE := $(OBJ)/tools/coverage
-$(COVERAGE): $(OBJ)/tools/coverage.o $(filter $(OBJ)/tests/checks%,$(TEST_AID)) $(UNHIDDEN)
+$(COVERAGE): $(OBJ)/tools/coverage.o $(filter $(OBJ)/tests/checks% $(OBJ)/tests/accuracy%,$(TEST_AID)) $(UNHIDDEN)
 	$(call say,LD    $@)
 	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $^ -Wl,-rpath,'$$ORIGIN/../tests' $(LIBS)
 
@@ -396,9 +397,13 @@ bench: $(BENCHES) $(FIRST_STEPS)
 coverage: $(COVERAGE)
 	$(Q)$(COVERAGE)
 
+accuracy: $(OBJ)/tests/test_accuracy
+	$(Q)EDDY_EXHAUSTIVE=1 EDDY_ACCURACY=docs/accuracy.md $<
+
 check: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(EXAMPLES) $(COVERAGE)
 	$(Q)tools/check.sh $(OBJ) $(FLOORS) programs lua
 	$(Q)$(COVERAGE) | cmp -s - docs/ops.md || { echo 'check: docs/ops.md is not up to date: $(COVERAGE) > docs/ops.md' >&2; exit 1; }
+	$(Q)awk -F' *[|] *' 'FNR == NR { rows[$$2] = 1 } FNR != NR && $$6 ~ /[0-9] \// && !($$2 in rows) { print "check: docs/accuracy.md has no row for " $$2; bad = 1 } END { exit bad }' docs/accuracy.md docs/ops.md >&2
 	$(Q)CC='$(CC)' tools/check_mistakes.sh $(OBJ)/include
 	$(Q)CC='$(CC)' CXX='$(CXX)' tools/check_install.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"
 	$(Q)tools/check_cmake.sh "$(MAKE) BUILD=$(BUILD) CC='$(CC)'"

@@ -71,8 +71,27 @@ ed_tensor *(ed_prelu)(ed_tensor *x, ed_tensor *alpha)
 
 /* ---- Smooth ---------------------------------------------------------------------------------- */
 
-/* mish: y = x t, t = tanh(softplus(x)), dx = dy (t + x (1 - t^2) sigmoid(x)) */
-VECTOR_LOOPS1(mish, x *vtanh(vsoftplus(x)));
+/*
+ * mish: y = x t, t = tanh(softplus(x)), dx = dy (t + x (1 - t^2) sigmoid(x)). With p = e^x, t is
+ * n / (n + 2) for n = p (p + 2), 1 from x = 20 on (40 in float64). Below -80 it is p, soon a
+ * denormal without x's digits, so that y = (x s) s for s = e^(x / 2) there.
+ */
+#ifdef ISA
+VECTOR_INLINE vf32 vmish_f32(vf32 x)
+{
+    const vf32 p = vexp_f32(vselect_f32(x < -80, 0.5f * x, vmin_f32(x, vset(x, 20))));
+    const vf32 n = p * (p + 2);
+    return vselect_f32(x < -80, x * p * p, x * (n / (n + 2)));
+}
+VECTOR_INLINE vf64 vmish_f64(vf64 x)
+{
+    const vf64 p = vexp_f64(vselect_f64(x < -80, 0.5 * x, vmin_f64(x, vset(x, 40))));
+    const vf64 n = p * (p + 2);
+    return vselect_f64(x < -80, x * p * p, x * (n / (n + 2)));
+}
+#define vmish(x) VECTOR_CHOOSE(vmish, x)(x)
+#endif
+VECTOR_LOOPS1(mish, vmish(x));
 PLAIN(mish, x[0] * tanh((x[0] < 0 ? 0 : x[0]) + log1p(exp(-fabs(x[0])))));
 
 static bool mish_gradient(const ed_gradient_call *g)
@@ -87,8 +106,43 @@ ELEMENTWISE(mish, "y = x tanh(softplus(x))", ONE(ED_SET_FLOAT), .gradient = mish
             .samples = SAMPLES1(-4, 4));
 FUNCTION1(mish);
 
-/* tanh_shrink: y = x - tanh x, dx = dy tanh(x)^2 */
-VECTOR_LOOPS1(tanh_shrink, x - vtanh(x));
+/*
+ * tanh_shrink: y = x - tanh x, dx = dy tanh(x)^2. Up to 1.5, where that cancels, it is
+ * (x cosh x - sinh x) / cosh x, the numerator by its series of 2k x^(2k + 1) / (2k + 1)!.
+ */
+#ifdef ISA
+/* 2k / (2k + 1)! for k = 1, 2, ...; float32 needs seven. */
+static const double shrink_terms[] = {1.0 / 3,
+                                      1.0 / 30,
+                                      1.0 / 840,
+                                      1.0 / 45360,
+                                      1.0 / 3991680,
+                                      1.0 / 518918400,
+                                      1.0 / 93405312000,
+                                      1.0 / 22230464256e3,
+                                      1.0 / 6758061133824e3,
+                                      0x1.ce272b49432cep-62,
+                                      0x1.0132bcd1f4692p-70,
+                                      0x1.dedb34ba18f7dp-80};
+VECTOR_INLINE vf32 vtanh_shrink_f32(vf32 x)
+{
+    const vf32 near = vselect_f32(vabs_f32(x) < 1.5f, x, vset(x, 0)), square = near * near;
+    vf32 sum = vset(x, (float)shrink_terms[6]);
+    for (int k = 5; k >= 0; k--) sum = sum * square + (float)shrink_terms[k];
+    return vselect_f32(vabs_f32(x) < 1.5f, near * (square * sum) / vcosh_f32(near),
+                       x - vtanh_f32(x));
+}
+VECTOR_INLINE vf64 vtanh_shrink_f64(vf64 x)
+{
+    const vf64 near = vselect_f64(vabs_f64(x) < 1.5, x, vset(x, 0)), square = near * near;
+    vf64 sum = vset(x, shrink_terms[11]);
+    for (int k = 10; k >= 0; k--) sum = sum * square + shrink_terms[k];
+    return vselect_f64(vabs_f64(x) < 1.5, near * (square * sum) / vcosh_f64(near),
+                       x - vtanh_f64(x));
+}
+#define vtanh_shrink(x) VECTOR_CHOOSE(vtanh_shrink, x)(x)
+#endif
+VECTOR_LOOPS1(tanh_shrink, vtanh_shrink(x));
 PLAIN(tanh_shrink, x[0] - tanh(x[0]));
 GRADIENT1(tanh_shrink, ed_mul(dy, ed_square(ed_tanh(x))));
 ELEMENTWISE(tanh_shrink, "y = x - tanh x", ONE(ED_SET_FLOAT), .gradient = tanh_shrink_gradient,
@@ -101,18 +155,18 @@ FUNCTION1(tanh_shrink);
 LOOP_HELPER double squareplus_of(double x, double root)
 {
     const double h = hypot(x, root);
-    return x < 0 ? root / 2 / (h - x) * root : x / 2 + h / 2;
+    return x < 0 ? root * root / 4 / (h / 2 - x / 2) : x / 2 + h / 2;
 }
 #ifdef ISA
 VECTOR_INLINE vf32 vsquareplus_f32(vf32 x, vf32 c)
 {
     const vf32 h = vhypot(x, c);
-    return vselect_f32(x < 0, 0.5f * c / (h - x) * c, 0.5f * x + 0.5f * h);
+    return vselect_f32(x < 0, 0.25f * c * c / (0.5f * h - 0.5f * x), 0.5f * x + 0.5f * h);
 }
 VECTOR_INLINE vf64 vsquareplus_f64(vf64 x, vf64 c)
 {
     const vf64 h = vhypot(x, c);
-    return vselect_f64(x < 0, 0.5 * c / (h - x) * c, 0.5 * x + 0.5 * h);
+    return vselect_f64(x < 0, 0.25 * c * c / (0.5 * h - 0.5 * x), 0.5 * x + 0.5 * h);
 }
 #define vsquareplus(x, c) VECTOR_CHOOSE(vsquareplus, x)(x, c)
 #endif

@@ -192,10 +192,11 @@ ELEMENTWISE(cosh, "y = cosh x", ONE(ED_SET_FLOAT), .gradient = cosh_gradient, SA
             .samples = SAMPLES1(-2, 2));
 FUNCTION1(cosh);
 
-/* tanh: dx = dy (1 - y^2) in one pass; of that, d/da = 1 - b^2, d/db = -2 a b */
+/* tanh: dx = dy (1 - y^2) in one pass, as (1 - y)(1 + y), which does not cancel; of that,
+ * d/da = 1 - b^2, d/db = -2 a b */
 VECTOR_LOOPS1(tanh, vtanh(x));
 PLAIN(tanh, tanh(x[0]));
-VECTOR_LOOPS2(tanh_gradient, a * (1 - b * b));
+VECTOR_LOOPS2(tanh_gradient, a * ((1 - b) * (1 + b)));
 PLAIN(tanh_gradient, x[0] * (1 - x[1] * x[1]));
 INTERNAL2(tanh_gradient);
 GRADIENT1(tanh, ops_tanh_gradient(dy, y));

@@ -158,14 +158,32 @@ double special_polygamma(double n, double x)
 
 enum { MOST_STEPS = 100000 };
 
-/* x^a e^-x / gamma(a + 1), for large a by Stirling's series: powers of the size of a cancel. */
+/* ln(1 + u) - u for |u| <= 1/2, by the series of artanh, without cancellation. */
+static double log1p_less(double u)
+{
+    const double r = u / (2 + u), square = r * r;
+    double sum = 0;
+    for (int k = 18; k >= 0; k--) sum = sum * square + 1.0 / (2 * k + 3);
+    return r * (2 * square * sum - u);
+}
+
+/* ln gamma(a + 1) less its Stirling formula ln(sqrt(2 pi a) (a / e)^a), for a >= 10. */
+static double stirling_rest(double a)
+{
+    static const double terms[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
+                                   1.0 / 1188, -691.0 / 360360, 1.0 / 156,  -3617.0 / 122400};
+    return series(terms, 8, 1 / (a * a)) / a;
+}
+
+/* x^a e^-x / gamma(a + 1), for large a by Stirling's formula: powers of the size of a cancel. */
 static double gamma_density(double a, double x)
 {
+    if (a < 10 && x < 700) return pow(x, a) * exp(-x) / tgamma(a + 1);
     if (a < 10) return exp(a * log(x) - x - special_lgamma(a + 1));
-    const double u = (x - a) / a, r = 1 / a;
-    const double rest = r * (1.0 / 12 - r * r * (1.0 / 360 - r * r * (1.0 / 1260 - r * r / 1680)));
-    const double exponent = fabs(u) < 0.5 ? a * (log1p(u) - u) : a * log(x / a) - (x - a);
-    return exp(exponent - rest) / sqrt(2 * M_PI * a);
+    const double u = (x - a) / a, scale = exp(-stirling_rest(a)) / sqrt(2 * M_PI * a);
+    if (fabs(u) <= 0.5) return scale * exp(a * log1p_less(u));
+    const double power = a * log(x / a);
+    return scale * (fabs(power) < 700 ? pow(x / a, a) * exp(a - x) : exp(power - (x - a)));
 }
 
 /* The lower one, by its power series: for x up to a or 1. */
@@ -249,16 +267,25 @@ static double betainc_fraction(double a, double b, double x)
     return h;
 }
 
+/* x^a (1 - x)^b / (a B(a, b)) */
+static double beta_density(double a, double b, double x)
+{
+    const double rest = b * log1p(-x);
+    if (a + b < 170 && b > 1e-6) /* where gamma is finite */
+        return pow(x, a) * (x < 0.5 ? exp(rest) : pow(1 - x, b)) *
+               (tgamma(a + b) / tgamma(a + 1) / tgamma(b));
+    return exp(special_lgamma(a + b) - special_lgamma(a + 1) - special_lgamma(b) + a * log(x) +
+               rest);
+}
+
 double special_betainc(double a, double b, double x)
 {
     if (!(a > 0) || !(b > 0) || !(x >= 0 && x <= 1) || isinf(a) || isinf(b)) return NAN;
     if (x == 0 || x == 1) return x;
     const bool turned = x >= (a + 1) / (a + b + 2);
-    const double first = turned ? b : a, other = turned ? a : b;
-    const double density = exp(special_lgamma(a + b) - special_lgamma(first + 1) -
-                               special_lgamma(other) + a * log(x) + b * log1p(-x));
-    return turned ? 1 - density * betainc_fraction(b, a, 1 - x)
-                  : density * betainc_fraction(a, b, x);
+    const double rest = 1 - x; /* of b and a */
+    return turned ? 1 - beta_density(b, a, rest) * betainc_fraction(b, a, rest)
+                  : beta_density(a, b, x) * betainc_fraction(a, b, x);
 }
 
 /* ---- Bessel functions ------------------------------------------------------------------------ */

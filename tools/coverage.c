@@ -1,8 +1,8 @@
 /*
  * Prints docs/ops.md: what is known of each op of the table, and what the tests check of it. Run
- * where the sources are: it reads the headers of ops for prototypes and tests/test_accuracy.c for
- * bounds.
+ * where the sources are: it reads the headers of ops for prototypes.
  */
+#include "tests/accuracy.h"
 #include "tests/checks.h"
 #include <ctype.h>
 #include <glob.h>
@@ -18,7 +18,7 @@ static const char introduction[] =
     "- gradient: its own function, that of the ops that it is a composition of, or none and why.\n"
     "- second order: how many of the op's samples have the gradient of the gradient checked "
     "against differences (`tests/checks_gradient.c`).\n"
-    "- ULP: the bounds for float32 and float64 in `tests/test_accuracy.c`.\n"
+    "- ULP: the most allowed for float32 and float64; `docs/accuracy.md` has what was measured.\n"
     "- declared in: the header with the function and its comment; \"definition\" is an op that has "
     "the line of its definition alone, \"internal\" one that other ops call.\n\n"
     "| op | dtypes | gradient | second order | ULP | samples | declared in |\n"
@@ -163,19 +163,20 @@ static void print_second_order(const ed_op *op, counts n)
         printf("not checked");
 }
 
-/* The bounds of RULE(name, low, high, bound32, bound64). */
+/* The bounds of an elementwise function, the larger ones if it has several rules. */
 static void print_ulp(const ed_op *op)
 {
-    static char *source;
-    char row[80], bound32[16], bound64[16];
-    if (!source) source = read_source("tests/test_accuracy.c");
-    snprintf(row, sizeof row, "RULE(%s,", op->name);
-    const char *rule = strstr(source, row);
-    if (rule &&
-        sscanf(rule + strlen(row), "%*[^,],%*[^,], %15[^,], %15[^)]", bound32, bound64) == 2)
-        printf("%s / %s", bound32, bound64);
-    else
+    double bound32 = -1, bound64 = -1;
+    for (int i = 0; accuracy_rule_at(i); i++) {
+        const accuracy_rule *r = accuracy_rule_at(i);
+        if (strcmp(r->name, op->name) != 0) continue;
+        if (r->bound32 > bound32) bound32 = r->bound32;
+        if (r->bound64 > bound64) bound64 = r->bound64;
+    }
+    if (bound32 < 0)
         printf("-");
+    else
+        printf("%g / %g", bound32, bound64);
 }
 
 static void print_op(const ed_op *op)
