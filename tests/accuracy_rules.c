@@ -15,7 +15,6 @@ const accuracy_rule *accuracy_rule_at(int n)
 
 /* ---- Arithmetic ------------------------------------------------------------------------------ */
 
-
 /* A sum that cancels has the error of its operands' rounding. */
 static long double larger(const long double *x)
 {
@@ -159,10 +158,10 @@ ACCURACY_TRUE(bounded_relu, x > 0 || x != x ? x : 0);
 ACCURACY_TRUE(threshold, x <= 0 ? 0 : x);
 ACCURACY_TRUE(leaky_relu, x > 0 ? x : 0.2L * x);
 ACCURACY_TRUE(prelu, x > 0 ? x : x * y);
-ACCURACY_TRUE(hard_tanh, x < -1 ? -1 : x > 1 ? 1 : x);
+ACCURACY_TRUE(hard_tanh, x<-1 ? -1 : x> 1 ? 1 : x);
 ACCURACY_TRUE(hard_shrink, fabsl(x) <= 0.5L ? 0 : x);
 ACCURACY_TRUE(soft_shrink, fabsl(x) <= 0.5L ? 0 : x - copysignl(0.5L, x));
-ACCURACY_TRUE(hard_silu, x < -3 ? 0 : x > 3 ? x : x * ((x + 3) / 6));
+ACCURACY_TRUE(hard_silu, x<-3 ? 0 : x> 3 ? x : x *((x + 3) / 6));
 ACCURACY_TRUE_TWICE(hard_sigmoid, x<-3 ? 0 : x> 3 ? 1 : (x + 3) / 6,
                     x<-3 ? 0 : x> 3 ? 1 : (x + 3) / 6);
 ACCURACY_TRUE(sparse_plus, x >= 1 || x != x ? x : x <= -1 ? 0 : (x + 1) * (x + 1) / 4);
@@ -179,15 +178,15 @@ ACCURACY_TRUE(mish, x *tanhl(softplus_of(x)));
 ACCURACY_TRUE(tanh_shrink, tanh_shrink_of(x));
 ACCURACY_TRUE(squareplus, squareplus_of(x));
 ACCURACY_TRUE(log_cosh_each, log_cosh_of(x));
-ACCURACY_TRUE(logaddexp, x == y ? x + 0.693147180559945309417232L
-                                : fmaxl(x, y) + log1pl(expl(-fabsl(x - y))));
+ACCURACY_TRUE(logaddexp,
+              x == y ? x + 0.693147180559945309417232L : fmaxl(x, y) + log1pl(expl(-fabsl(x - y))));
 ACCURACY_TRUE(sigmoid_cross_entropy, fmaxl(y, 0) - x * y + log1pl(expl(-fabsl(y))));
 ACCURACY_TRUE(sigmoid_cross_entropy_gradient, (sigmoid_of(y) - x) * z);
 ACCURACY_TRUE(relu_gradient, y > 0 ? x : 0);
 ACCURACY_TRUE(relu6_gradient, y > 0 && y < 6 ? x : 0);
 ACCURACY_TRUE(leaky_relu_gradient, y > 0 ? x : 0.2L * x);
 ACCURACY_TRUE(elu_gradient, y < 0 ? x * (y + 1) : x);
-ACCURACY_TRUE(sigmoid_gradient, x *y * (1 - y));
+ACCURACY_TRUE(sigmoid_gradient, x *y *(1 - y));
 
 /*
  * gelu, gelu_tanh and their slopes. Rounding an exponent of 745 costs digits in long double too: it
@@ -234,9 +233,10 @@ static long double gelu_tanh_slope(long double x)
 
 ACCURACY_TRUE_TWICE(gelu, x < -50 ? -0.0 : 0.5 * x * erfc((double)-ROOT_HALF * x),
                     x<-50 ? -0.0L : x> 50 ? x : x *normal_below(x));
-ACCURACY_TRUE_TWICE(
-    gelu_tanh, x < -50 ? -0.0 : x / (1 + exp(-x * ((double)ROOT_8_BY_PI + (double)CUBIC * x * x))),
-    x<-50 ? -0.0L : x> 50 ? x : x / (1 + gelu_tanh_power(x)));
+ACCURACY_TRUE_TWICE(gelu_tanh,
+                    x < -50 ? -0.0
+                            : x / (1 + exp(-x * ((double)ROOT_8_BY_PI + (double)CUBIC * x * x))),
+                    x<-50 ? -0.0L : x> 50 ? x : x / (1 + gelu_tanh_power(x)));
 ACCURACY_TRUE(gelu_gradient, x *(normal_below(y) + y * normal_density(y)));
 ACCURACY_TRUE(gelu_tanh_gradient, x *gelu_tanh_slope(y));
 
@@ -301,8 +301,7 @@ const accuracy_rule accuracy_rules[] = {
     EXACT(round, .truth32 = round_true32),
     EXACT(trunc, .truth32 = trunc_true32),
     EXACT(rint, .truth32 = rint_true32),
-    EXACT(floor_div, .truth32 = floor_div_true32,
-          .remark = "of the quotient that the dtype has"),
+    EXACT(floor_div, .truth32 = floor_div_true32, .remark = "of the quotient that the dtype has"),
     EXACT(truncatediv, .truth32 = truncatediv_true32,
           .remark = "of the quotient that the dtype has"),
     EXACT(nextafter, .truth32 = nextafter_true32),

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <zlib.h>
 
-static char path[64];
+static char path[80];
 
 static ed_archive *opened(const char *name)
 {
@@ -1135,6 +1135,13 @@ static void refusals_of_forms(void **state)
     no_memory_no_disk(in_data("tf/made/npy/data_descriptors.npz"));
 }
 
+static int begin(void **state)
+{
+    if (folder_begin(state)) return 1;
+    snprintf(path, sizeof path, "%s/file", folder_root);
+    return 0;
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_teardown(f, check_end)
@@ -1151,8 +1158,5 @@ int main(void)
         TEST(large_archives),   TEST(many_members),
         TEST(refusals),         TEST(refusals_of_forms),
     };
-    snprintf(path, sizeof path, "/tmp/eddy_npy_%d", (int)getpid());
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
+    return cmocka_run_group_tests(tests, begin, folder_end);
 }

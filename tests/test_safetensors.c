@@ -7,7 +7,7 @@
 #include "tests/json.h"
 #include <errno.h>
 
-static char path[64];
+static char path[80];
 
 /* A header written shorter: ' for ", and <U8 [2,3] 0 6> for what describes a tensor. */
 static char *header_of(const char *brief)
@@ -69,7 +69,7 @@ static void refused(const char *why)
 static int begin(void **state)
 {
     (void)state;
-    snprintf(path, sizeof path, "/tmp/eddy_safetensors_%d", (int)getpid());
+    snprintf(path, sizeof path, "%s/file", folder_root);
     return 0;
 }
 
@@ -887,5 +887,5 @@ int main(void)
         TEST(layout),        TEST(not_written), TEST(mapping),        TEST(large),
         TEST(damage),        TEST(mutations),   TEST(no_memory),      TEST(memory_is_bounded),
         TEST(failing_disk)};
-    return cmocka_run_group_tests_name("safetensors", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("safetensors", tests, folder_begin, folder_end);
 }
