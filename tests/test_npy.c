@@ -1113,7 +1113,7 @@ static void refusals(void **state)
 {
     (void)state;
     unsigned char file[300];
-    char from[80];
+    char from[96];
     snprintf(from, sizeof from, "%s.source", path);
     size_t n = small_npy(file, 100, false);
     put_zip((put[]){{"a.npy", 0, file, n, 0, 0}, {"b.npy", 8, file, n, 0, 0}}, 2);
