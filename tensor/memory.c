@@ -46,6 +46,7 @@ enum {
     LARGE_BYTES = 256 << 20, /* from here on a request is compared with the machine */
     FRESH = 0xff,            /* fills what is fresh in test builds: a NaN in every float dtype */
     JUNK = 0xdb,             /* and what is freed */
+    FRESH_BYTES = 1 << 20,   /* of a block that sanitizers watch: touching huge ones takes long */
     NEAR = 2,                /* classes above its own that serve a large request */
     AGES = 32,               /* see above */
     YOUNG_BYTES = 256 << 20, /* no block is old before so much was taken and given */
@@ -326,7 +327,9 @@ void *memory_alloc(size_t bytes)
     if (!block) return ed_fail(ED_OUT_OF_MEMORY, "out of memory: cannot allocate %zu bytes", bytes);
     block->asked = class;
     count_bytes(self, (int64_t)class_bytes(class));
-    if (HARD(1, SANITIZED)) memset((char *)block + HEADER, FRESH, bytes);
+    if (HARD(1, SANITIZED))
+        memset((char *)block + HEADER, FRESH,
+               SANITIZED && bytes > FRESH_BYTES ? FRESH_BYTES : bytes);
     return (char *)block + HEADER;
 }
 
