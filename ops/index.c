@@ -7,7 +7,7 @@
 #include <string.h>
 
 /*
- * Indexing by tensors: gather, its gradient, one_hot, unsorted_segment_sum.
+ * Indexing by tensors: gather, its gradient, one_hot.
  *
  * All indices are checked before anything is touched. Sums at repeated indices are added in the
  * order of the indices, whatever the number of threads: threads share out the columns.
@@ -436,66 +436,6 @@ ed_tensor *index_sum(ed_tensor *dy, ed_tensor *indices, int64_t axis, int64_t ba
     if (!(ED_SET_HALF & 1u << ed_dtype_of(dy))) return CALL_OP(gather_gradient, attrs, dy, indices);
     return ed_cast(CALL_OP(gather_gradient, attrs, ed_cast(dy, ED_FLOAT32), indices),
                    ed_dtype_of(dy));
-}
-
-/* unsorted_segment_sum: dx = dy gathered at the ids. */
-#define SEGMENT_ATTRS(FIELD, T) FIELD(T, INT, count, 0, ED_ANY, "number of segments")
-ED_OPTIONS(segment_attrs, SEGMENT_ATTRS);
-
-static bool segment_sum_infer(ed_call *call)
-{
-    const ed_tensor *x = call->inputs[0], *ids = call->inputs[1];
-    int64_t shape[ED_MAX_RANK], count = ((const segment_attrs *)call->attrs)->count;
-    if (x->rank == 0 || ids->rank != 1 || ids->shape[0] != x->shape[0])
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "ids are %s; expected one id for each slice of x, %s, along axis 0",
-                            text_of_tensor(ids).s, text_of_tensor(x).s);
-    if (count < 0)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "count must be >= 0, got %lld",
-                            (long long)count);
-    memcpy(shape, x->shape, sizeof shape);
-    shape[0] = count;
-    return ed_call_output(call, 0, x->dtype, x->rank, shape);
-}
-
-static bool segment_sum_kernel(ed_call *call)
-{
-    const ed_tensor *y = call->outputs[0];
-    return add_at(call, 1, 1, y->shape[0], index_product(y->shape, 1, y->rank));
-}
-
-static bool segment_sum_gradient(const ed_gradient_call *g)
-{
-    g->dx[0] = ed_gather(g->dy[0], g->inputs[1]);
-    return true;
-}
-
-static bool segment_sum_plain(const ed_call *call)
-{
-    const ed_tensor *y = call->outputs[0];
-    return add_at_plain(call, 1, 1, y->shape[0], index_product(y->shape, 1, y->rank));
-}
-
-ED_OP(unsorted_segment_sum) = {
-    .name = "unsorted_segment_sum",
-    .doc = "zeros, to which the slices of x are added at their ids",
-    .operands = {{"x", ED_SET_NUMBER, 'T'}, {"ids", ED_SET_INDEX, 'I', .saved = true}},
-    .flags = ED_OP_CONTIGUOUS,
-    ED_OP_ATTRS(SEGMENT_ATTRS, segment_attrs),
-    .infer = segment_sum_infer,
-    .kernel = segment_sum_kernel,
-    .gradient = segment_sum_gradient,
-    .reference = segment_sum_plain,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 5, 2), ED_SAMPLE_IN(0, 3, 5)},
-                           .attrs = ED_ATTRS(SEGMENT_ATTRS, segment_attrs, .count = 4)},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 4), ED_SAMPLE_IN(0, 1, 4)},
-                           .attrs = ED_ATTRS(SEGMENT_ATTRS, segment_attrs, .count = 3)}),
-};
-
-ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t count)
-{
-    return CALL_OP(unsorted_segment_sum, ED_ATTRS(SEGMENT_ATTRS, segment_attrs, .count = count), x,
-                   ids);
 }
 
 /* ---- one_hot --------------------------------------------------------------------------------- */

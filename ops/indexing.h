@@ -41,12 +41,6 @@ ED_OPTIONS(ed_one_hot_options, ED_ONE_HOT_OPTIONS);
 ed_tensor *ed_one_hot_with(ed_tensor *indices, int64_t depth, const ed_one_hot_options *options);
 
 /*
- * Zeros of size `count` along the first axis, to which the slices of x are added at their ids
- * (int32 or int64 [x.shape[0]]): what gather's gradient is made of. Ids outside are an error.
- */
-ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t count);
-
-/*
  * Elements of x at indices along an axis, as NumPy has it: y[i, j, k] = x[i, indices[i, j, k], k]
  * along axis 1. Ranks are the same, the other axes broadcast; negative indices count from the end.
  */

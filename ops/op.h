@@ -151,6 +151,7 @@ typedef struct ed_sample_input {
     double diagonal; /* added to the diagonals of matrices, times their shorter size: no matrix is
                       * near a singular one, and symmetric ones are positive definite */
     bool symmetric;  /* matrices are symmetric, and stay so where differences are taken */
+    bool sorted;     /* the values ascend in row-major order */
 } ed_sample_input;
 
 /* ED_SAMPLE_IN(low, high, sizes...), e.g. ED_SAMPLE_IN(-2, 2, 3, 4); ED_DISTINCT_IN likewise.
@@ -164,6 +165,13 @@ typedef struct ed_sample_input {
     {                                                                                              \
         .given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1,          \
         .shape = {__VA_ARGS__}, .low = (lo), .high = (hi), .distinct = true                        \
+    }
+
+/* The same with values that ascend. */
+#define ED_SORTED_IN(lo, hi, ...)                                                                  \
+    {                                                                                              \
+        .given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1,          \
+        .shape = {__VA_ARGS__}, .low = (lo), .high = (hi), .sorted = true                          \
     }
 
 /* Square or other matrices with a strong diagonal / symmetric positive definite ones: sizes. */

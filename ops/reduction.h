@@ -88,6 +88,59 @@ ed_tensor *ed_quantile_with(ed_tensor *x, double q, const ed_quantile_options *o
 ed_tensor *ed_percentile_with(ed_tensor *x, double q, const ed_quantile_options *options);
 ed_tensor *ed_median_with(ed_tensor *x, const ed_reduce_options *options);
 
+/*
+ * Segments: slices of x with the same id are folded into one slice. ids, int32 or int64 [n], have
+ * one id for each slice of x [n, ...]; the result is [last id + 1, ...]. They are sorted: an id
+ * that is negative or less than the one before is an error that names the place. A segment without
+ * slices is 0, its product 1. Means of floats. Gradients as those of reduce_sum, mean, max, min,
+ * prod.
+ */
+ed_tensor *ed_segment_sum(ed_tensor *x, ed_tensor *ids);
+ed_tensor *ed_segment_mean(ed_tensor *x, ed_tensor *ids);
+ed_tensor *ed_segment_max(ed_tensor *x, ed_tensor *ids);
+ed_tensor *ed_segment_min(ed_tensor *x, ed_tensor *ids);
+ed_tensor *ed_segment_prod(ed_tensor *x, ed_tensor *ids);
+
+/*
+ * The same for ids in any order, whose shape is the beginning of x's: the result is [num_segments,
+ * ...]. Slices with a negative id are left out; an id of num_segments or more is an error that
+ * names it. Without slices the maximum is the dtype's lowest finite number and the minimum its
+ * largest. sqrt_n: the sum over the root of the number of slices.
+ */
+ed_tensor *ed_unsorted_segment_sum(ed_tensor *x, ed_tensor *ids, int64_t num_segments);
+ed_tensor *ed_unsorted_segment_mean(ed_tensor *x, ed_tensor *ids, int64_t num_segments);
+ed_tensor *ed_unsorted_segment_max(ed_tensor *x, ed_tensor *ids, int64_t num_segments);
+ed_tensor *ed_unsorted_segment_min(ed_tensor *x, ed_tensor *ids, int64_t num_segments);
+ed_tensor *ed_unsorted_segment_prod(ed_tensor *x, ed_tensor *ids, int64_t num_segments);
+ed_tensor *ed_unsorted_segment_sqrt_n(ed_tensor *x, ed_tensor *ids, int64_t num_segments);
+
+/*
+ * How often each integer from 0 on is in x, int32 or int64, or the sum of its weights, which have
+ * the shape of x; NULL: no weights. There are as many bins as the largest integer asks for, at
+ * least minlength and at most maxlength; what is beyond is not counted, and a negative integer is
+ * an error that names it. The axes from `axis` on are counted together: x.shape[:axis] + [bins].
+ * The dtype of weighted sums is that of the weights, for which there is a gradient.
+ */
+#define ED_BINCOUNT_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, INT, minlength, 0, ED_AT_LEAST(0), "number of bins, at least")                        \
+    FIELD(T, INT, maxlength, -1, ED_AT_LEAST(-1), "number of bins, at most; -1: no limit")         \
+    FIELD(T, DTYPE, dtype, ED_INT32, ED_ANY, "of the counts")                                      \
+    FIELD(T, AXIS, axis, 0, ED_ANY, "the first axis that is counted; default: all are")            \
+    FIELD(T, BOOL, binary_output, false, ED_ANY, "1 for an integer that is there, not the count")
+ED_OPTIONS(ed_bincount_options, ED_BINCOUNT_OPTIONS);
+ed_tensor *ed_bincount_with(ed_tensor *x, ed_tensor *weights, const ed_bincount_options *options);
+
+/*
+ * How often label i was predicted as j, [num_classes, num_classes], or the sum of the weights;
+ * NULL: no weights. All have one shape. A class outside 0..num_classes-1 is an error that names it.
+ */
+#define ED_CONFUSION_MATRIX_OPTIONS(FIELD, T)                                                      \
+    FIELD(T, INT, num_classes, 0, ED_AT_LEAST(0), "of labels; 0: as many as there are")            \
+    FIELD(T, DTYPE, dtype, ED_INT32, ED_ANY, "of the result, to which weights are cast")
+ED_OPTIONS(ed_confusion_matrix_options, ED_CONFUSION_MATRIX_OPTIONS);
+ed_tensor *ed_confusion_matrix_with(ed_tensor *labels, ed_tensor *predictions, ed_tensor *weights,
+                                    const ed_confusion_matrix_options *options);
+
 /* Index (int64) of the largest / smallest along the axis, the first of equals; a NaN is never
  * chosen if there is anything else. Fails where the axis is empty. No gradient. */
 #define ED_ARGMAX_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, 0, ED_ANY, "along which")

@@ -60,11 +60,14 @@ static void check_dtype(findings *f, int first, ed_dtype d)
     trial t;
     for (int s = 0; trial_begin(f, &t, s, ED_FLOAT64); s++) {
         ED_SCOPE;
+        bool there = false; /* an optional operand may be absent */
         for (int i = 0; i < t.n; i++)
             if (check_operand(f->op, i)->type == type) {
+                there = true;
                 t.dtype[i] = d;
                 claimed &= check_operand(f->op, i)->dtypes >> d & 1;
             }
+        if (!there) continue;
         snprintf(what, sizeof what, "%s as %s", check_operand(f->op, first)->name,
                  ed_dtype_name(d));
         if (!trial_fill(&t)) return;

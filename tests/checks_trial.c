@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Of one check's failures the first few tell enough. */
@@ -122,6 +123,12 @@ static void draw_distinct(const ed_op *op, const ed_sample_input *in, ed_tensor 
     }
 }
 
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 /* What the sample says of matrices: they are made symmetric, their diagonals strong. */
 static void shape_matrices(const ed_sample_input *in, ed_tensor *x)
 {
@@ -157,6 +164,7 @@ bool trial_fill(trial *t)
             for (int64_t j = 0; j < values->size; j++)
                 ((double *)values->data)[j] = draw(t->op, in, t->dtype[i], &state);
         shape_matrices(in, values);
+        if (in->sorted) qsort(values->data, (size_t)values->size, sizeof(double), ascending);
         t->x[i] = scope_give(rounded(values, t->dtype[i]));
         if (!t->x[i]) return false;
     }

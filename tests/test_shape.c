@@ -630,8 +630,8 @@ static void segments(void **state)
                                       ed_zeros(ED_SHAPE(0), .dtype = ED_INT64), 3),
               ED_SHAPE(3, 2));
     assert_fails(ed_unsorted_segment_sum(x, ids, 2), ED_OUT_OF_RANGE,
-                 "unsorted_segment_sum: index 2 at position 0");
-    REFUSED(ed_unsorted_segment_sum(x, ids, -1), "count must be >= 0, got -1");
+                 "unsorted_segment_sum: id 2 at position 0");
+    REFUSED(ed_unsorted_segment_sum(x, ids, -1), "num_segments must be at least 0, got -1");
     REFUSED(ed_unsorted_segment_sum(x, ed_zeros(ED_SHAPE(2), .dtype = ED_INT32), 2),
             "expected one id for each slice");
     REFUSED(ed_unsorted_segment_sum(ed_scalar(1.0), ed_scalar(0), 2), "expected one id");

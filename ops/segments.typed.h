@@ -1,0 +1,77 @@
+/* Segments folded, for one type. Integers wrap. */
+
+/* y[ids[i]] = f(y[ids[i]], x[i]) for n rows in their order, in columns first..last-1. */
+VECTOR_INLINE void TYPED(segment_fold)(const void *x, void *y, const int64_t *ids, int64_t n,
+                                       int64_t width, int64_t first, int64_t last,
+                                       NUMBER (*f)(NUMBER y, NUMBER x))
+{
+    const NUMBER *from = x;
+    NUMBER *to = y;
+    if (width == 1) { /* neighbours of one segment are folded in a register */
+        for (int64_t i = 0; i < n;) {
+            const int64_t id = ids[i];
+            if (id < 0) {
+                i++;
+                continue;
+            }
+            NUMBER folded = to[id];
+            do folded = f(folded, from[i]);
+            while (++i < n && ids[i] == id);
+            to[id] = folded;
+        }
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (ids[i] < 0) continue;
+        const NUMBER *restrict row = from + i * width;
+        NUMBER *restrict folded = to + ids[i] * width;
+        for (int64_t j = first; j < last; j++) folded[j] = f(folded[j], row[j]);
+    }
+}
+
+#if FLOATING
+#define SEGMENT_NUMBER(v) (v)
+#define SEGMENT_NAN(v)    ((v) != (v))
+#else
+#define SEGMENT_NUMBER(v) (UNSIGNED)(v)
+#define SEGMENT_NAN(v)    0
+#endif
+
+VECTOR_INLINE NUMBER TYPED(segment_add)(NUMBER y, NUMBER x)
+{
+    return (NUMBER)(SEGMENT_NUMBER(y) + SEGMENT_NUMBER(x));
+}
+VECTOR_INLINE NUMBER TYPED(segment_mul)(NUMBER y, NUMBER x)
+{
+    return (NUMBER)(SEGMENT_NUMBER(y) * SEGMENT_NUMBER(x));
+}
+/* NaN stays: no comparison with it holds. */
+VECTOR_INLINE NUMBER TYPED(segment_larger)(NUMBER y, NUMBER x)
+{
+    return x > y || SEGMENT_NAN(x) ? x : y;
+}
+VECTOR_INLINE NUMBER TYPED(segment_smaller)(NUMBER y, NUMBER x)
+{
+    return x < y || SEGMENT_NAN(x) ? x : y;
+}
+
+static void TYPED(segment_sum)(SEGMENT_ARGUMENTS)
+{
+    TYPED(segment_fold)(x, y, ids, n, width, first, last, TYPED(segment_add));
+}
+static void TYPED(segment_prod)(SEGMENT_ARGUMENTS)
+{
+    TYPED(segment_fold)(x, y, ids, n, width, first, last, TYPED(segment_mul));
+}
+static void TYPED(segment_max)(SEGMENT_ARGUMENTS)
+{
+    TYPED(segment_fold)(x, y, ids, n, width, first, last, TYPED(segment_larger));
+}
+static void TYPED(segment_min)(SEGMENT_ARGUMENTS)
+{
+    TYPED(segment_fold)(x, y, ids, n, width, first, last, TYPED(segment_smaller));
+}
+
+#undef SEGMENT_NUMBER
+#undef SEGMENT_NAN
+#undef TYPE
