@@ -141,6 +141,52 @@ ED_OPTIONS(ed_confusion_matrix_options, ED_CONFUSION_MATRIX_OPTIONS);
 ed_tensor *ed_confusion_matrix_with(ed_tensor *labels, ed_tensor *predictions, ed_tensor *weights,
                                     const ed_confusion_matrix_options *options);
 
+/*
+ * In which of nbins bins of equal width from low to high each element is (int32 or int64), and how
+ * many elements each bin has: elements below are in the first bin, those above in the last. NaN is
+ * an error. TensorFlow's value_range is (low, high).
+ */
+#define ED_HISTOGRAM_FIXED_WIDTH_OPTIONS(FIELD, T)                                                 \
+    FIELD(T, INT, nbins, 100, ED_AT_LEAST(1), "number of bins")                                    \
+    FIELD(T, DTYPE, dtype, ED_INT32, ED_ANY, "of the result: int32 or int64")
+ED_OPTIONS(ed_histogram_fixed_width_options, ED_HISTOGRAM_FIXED_WIDTH_OPTIONS);
+ed_tensor *ed_histogram_fixed_width_with(ed_tensor *x, double low, double high,
+                                         const ed_histogram_fixed_width_options *options);
+ed_tensor *ed_histogram_fixed_width_bins_with(ed_tensor *x, double low, double high,
+                                              const ed_histogram_fixed_width_options *options);
+
+/*
+ * How many elements are in each bin between neighbours of the ascending edges [n + 1], as NumPy has
+ * it: the lower edge belongs to a bin, to the last one the upper edge too. Elements outside, and
+ * NaN, are not counted. int64 [n], or the sums of the weights, which have the shape of x; NULL: no
+ * weights. density: over the sum of all and the width of the bin; a float. There is a gradient for
+ * the weights.
+ */
+#define ED_HISTOGRAM_OPTIONS(FIELD, T)                                                             \
+    FIELD(T, BOOL, density, false, ED_ANY, "density, whose integral is 1, and not counts")
+ED_OPTIONS(ed_histogram_options, ED_HISTOGRAM_OPTIONS);
+ed_tensor *ed_histogram_with(ed_tensor *x, ed_tensor *edges, ed_tensor *weights,
+                             const ed_histogram_options *options);
+
+/*
+ * Covariance of variables with each other, from x [..., variables, observations] the matrices [...,
+ * variables, variables]: sums of products of differences to the mean over the number of
+ * observations less ddof. rowvar false: x [..., observations, variables]. Of rank 1, one variable:
+ * rank 0. Floats.
+ */
+#define ED_COV_OPTIONS(FIELD, T)                                                                   \
+    FIELD(T, BOOL, rowvar, true, ED_ANY, "variables are rows, not columns")                        \
+    FIELD(T, INT, ddof, 1, ED_AT_LEAST(0), "what the divisor is less than the count")
+ED_OPTIONS(ed_cov_options, ED_COV_OPTIONS);
+ed_tensor *ed_cov_with(ed_tensor *x, const ed_cov_options *options);
+
+/* Correlation of variables, -1 to 1: the covariance over both standard deviations. NaN for a
+ * variable that is constant. */
+#define ED_CORRCOEF_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, BOOL, rowvar, true, ED_ANY, "variables are rows, not columns")
+ED_OPTIONS(ed_corrcoef_options, ED_CORRCOEF_OPTIONS);
+ed_tensor *ed_corrcoef_with(ed_tensor *x, const ed_corrcoef_options *options);
+
 /* Index (int64) of the largest / smallest along the axis, the first of equals; a NaN is never
  * chosen if there is anything else. Fails where the axis is empty. No gradient. */
 #define ED_ARGMAX_OPTIONS(FIELD, T) FIELD(T, AXIS, axis, 0, ED_ANY, "along which")
