@@ -22,19 +22,19 @@
 ED_OPTIONS(width_attrs, WIDTH_ATTRS);
 ED_OPTIONS(width_bin_attrs, WIDTH_BIN_ATTRS);
 
-/* Of float32 each operation is rounded to float32. */
 static double rounded(ed_dtype dtype, double x)
 {
     return dtype == ED_FLOAT32 ? (double)(float)x : x;
 }
 
+/* By the part of the range each operation is rounded to float32 if x is, by the width none. */
 static double fixed_bin(double x, ed_dtype dtype, const width_bin_attrs *a)
 {
-    const double low = rounded(dtype, a->low), high = rounded(dtype, a->high),
-                 n = rounded(dtype, (double)a->nbins);
+    const double low = rounded(dtype, a->low), high = rounded(dtype, a->high);
     const double range = rounded(dtype, high - low), above = rounded(dtype, x - low);
-    const double bin = a->by_step ? rounded(dtype, above / rounded(dtype, range / n))
-                                  : rounded(dtype, n * rounded(dtype, above / range));
+    const double bin = a->by_step
+                           ? (x - low) / ((high - low) / (double)a->nbins)
+                           : rounded(dtype, (double)a->nbins * rounded(dtype, above / range));
     return fmin(fmax(floor(bin), 0), (double)(a->nbins - 1));
 }
 
