@@ -7,7 +7,8 @@
  * Random numbers in Lua.
  *
  *     ed.random.normal{3, 4, stddev = 0.1, generator = g}     ed.random.uniform({3}, {high = 2})
- *     ed.random.shuffle(x)    ed.dropout(x, 0.5)
+ *     ed.random.shuffle(x)    ed.random.poisson(4, {shape = {3}})    ed.random.choice(x, {5})
+ *     ed.dropout(x, 0.5)
  *     local g = ed.generator(42); g.state = {low, high, key}
  */
 
@@ -29,6 +30,34 @@ typedef struct drawn {
     ed_generator_options options;
 } drawn;
 
+typedef struct gamma_draw {
+    ed_tensor *parameter;
+    ed_random_gamma_options options;
+} gamma_draw;
+
+typedef struct count_draw {
+    ed_tensor *parameter, *probs;
+    ed_random_count_options options;
+} count_draw;
+
+typedef struct class_draw {
+    ed_tensor *logits;
+    int64_t num_samples;
+    ed_random_categorical_options options;
+} class_draw;
+
+typedef struct permuted {
+    int64_t n;
+    ed_generator_options options;
+} permuted;
+
+typedef struct chosen {
+    ed_tensor *x;
+    ed_ints shape;
+    ed_tensor *weights;
+    ed_random_choice_options options;
+} chosen;
+
 static const maker_field uniform_fields[] = {
     {"shape", ED_FIELD_INTS, offsetof(uniform, shape)},
     ED_RANDOM_UNIFORM_OPTIONS(MAKER_OPTION, uniform){0},
@@ -42,6 +71,43 @@ static const maker_field normal_fields[] = {
 static const maker_field shuffle_fields[] = {
     {"x", .offset = offsetof(drawn, x), .read = maker_operand},
     ED_GENERATOR_OPTIONS(MAKER_OPTION, drawn){0},
+};
+
+#define OF_GAMMA(name)                                                                             \
+    {                                                                                              \
+        {#name, .offset = offsetof(gamma_draw, parameter), .read = maker_floats},                  \
+            ED_RANDOM_GAMMA_OPTIONS(MAKER_OPTION, gamma_draw){0},                                  \
+    }
+#define OF_COUNT(name)                                                                             \
+    {                                                                                              \
+        {#name, .offset = offsetof(count_draw, parameter), .read = maker_floats},                  \
+            ED_RANDOM_COUNT_OPTIONS(MAKER_OPTION, count_draw){0},                                  \
+    }
+static const maker_field gamma_fields[] = OF_GAMMA(alpha), exponential_fields[] = OF_GAMMA(rate),
+                         poisson_fields[] = OF_COUNT(lam), bernoulli_fields[] = OF_COUNT(probs);
+
+static const maker_field binomial_fields[] = {
+    {"counts", .offset = offsetof(count_draw, parameter), .read = maker_floats},
+    {"probs", .offset = offsetof(count_draw, probs), .read = maker_floats},
+    ED_RANDOM_COUNT_OPTIONS(MAKER_OPTION, count_draw){0},
+};
+
+static const maker_field categorical_fields[] = {
+    {"logits", .offset = offsetof(class_draw, logits), .read = maker_floats},
+    {"num_samples", ED_FIELD_INT, offsetof(class_draw, num_samples)},
+    ED_RANDOM_CATEGORICAL_OPTIONS(MAKER_OPTION, class_draw){0},
+};
+
+static const maker_field permutation_fields[] = {
+    {"n", ED_FIELD_INT, offsetof(permuted, n)},
+    ED_GENERATOR_OPTIONS(MAKER_OPTION, permuted){0},
+};
+
+static const maker_field choice_fields[] = {
+    {"x", .offset = offsetof(chosen, x), .read = maker_operand},
+    {"shape", ED_FIELD_INTS, offsetof(chosen, shape)},
+    {"weights", .offset = offsetof(chosen, weights), .read = maker_floats},
+    ED_RANDOM_CHOICE_OPTIONS(MAKER_OPTION, chosen){0},
 };
 
 static const maker_field dropout_fields[] = {
@@ -74,6 +140,21 @@ static void *make_shuffled(const void *arguments)
     return ed_random_shuffle_with(a->x, &a->options);
 }
 
+#define MAKES(name, T, ...)                                                                        \
+    static void *make_##name(const void *arguments)                                                \
+    {                                                                                              \
+        const T *a = arguments;                                                                    \
+        return ed_random_##name##_with(__VA_ARGS__, &a->options);                                  \
+    }
+MAKES(gamma, gamma_draw, a->parameter)
+MAKES(exponential, gamma_draw, a->parameter)
+MAKES(poisson, count_draw, a->parameter)
+MAKES(bernoulli, count_draw, a->parameter)
+MAKES(binomial, count_draw, a->parameter, a->probs)
+MAKES(categorical, class_draw, a->logits, a->num_samples)
+MAKES(permutation, permuted, a->n)
+MAKES(choice, chosen, a->x, a->weights, a->shape)
+
 static void *make_dropped(const void *arguments)
 {
     const drawn *a = arguments;
@@ -87,6 +168,22 @@ static const normal normal_defaults = {
 static const drawn drawn_defaults = {.options =
                                          ED_COMPLETE(ED_GENERATOR_OPTIONS, ed_generator_options)};
 
+static const gamma_draw gamma_defaults = {
+    .options = ED_COMPLETE(ED_RANDOM_GAMMA_OPTIONS, ed_random_gamma_options)};
+static const count_draw count_defaults = {
+    .options = ED_COMPLETE(ED_RANDOM_COUNT_OPTIONS, ed_random_count_options)};
+static const class_draw class_defaults = {
+    .options = ED_COMPLETE(ED_RANDOM_CATEGORICAL_OPTIONS, ed_random_categorical_options)};
+static const permuted permuted_defaults = {
+    .options = ED_COMPLETE(ED_GENERATOR_OPTIONS, ed_generator_options)};
+static const chosen chosen_defaults = {
+    .options = ED_COMPLETE(ED_RANDOM_CHOICE_OPTIONS, ed_random_choice_options)};
+
+#define DRAW(name, places, T, defaults)                                                            \
+    {                                                                                              \
+#name, HANDLE_TENSOR, places, places, name##_fields, sizeof(T), &defaults, make_##name     \
+    }
+
 static const maker draws[] = {
     {"uniform", HANDLE_TENSOR, 1, 1, uniform_fields, sizeof(uniform), &uniform_defaults,
      make_uniform},
@@ -94,6 +191,14 @@ static const maker draws[] = {
     {"truncated_normal", HANDLE_TENSOR, 1, 1, normal_fields, sizeof(normal), &normal_defaults,
      make_truncated},
     {"shuffle", HANDLE_TENSOR, 1, 1, shuffle_fields, sizeof(drawn), &drawn_defaults, make_shuffled},
+    DRAW(gamma, 1, gamma_draw, gamma_defaults),
+    DRAW(exponential, 1, gamma_draw, gamma_defaults),
+    DRAW(poisson, 1, count_draw, count_defaults),
+    DRAW(bernoulli, 1, count_draw, count_defaults),
+    DRAW(binomial, 2, count_draw, count_defaults),
+    DRAW(categorical, 2, class_draw, class_defaults),
+    DRAW(permutation, 1, permuted, permuted_defaults),
+    DRAW(choice, 2, chosen, chosen_defaults),
     {0},
 };
 

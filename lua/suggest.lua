@@ -18,7 +18,11 @@ rand uniform: ed.random.uniform(shape)
 randn normal: ed.random.normal(shape)
 truncated_normal: ed.random.truncated_normal(shape)
 randint: ed.random.uniform(shape, {low = 0, high = 10, dtype = "int32"})
-randperm permutation shuffle: ed.random.shuffle(ed.range(n))
+randperm permutation: ed.random.permutation(n)
+shuffle: ed.random.shuffle(x)
+multinomial: ed.random.categorical(logits, n)
+bernoulli: ed.random.bernoulli(probs)
+choice: ed.random.choice(x, {n})
 seed manual_seed set_random_seed: set_seed
 clamp clip_by_value: clip
 hardtanh: hard_tanh

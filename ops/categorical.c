@@ -2,7 +2,8 @@
  * Classes drawn from logits: the sums of e^logit up to each class, among which a uniform number
  * times the whole is looked up. Sample i of all takes uniform number i of the stream.
  */
-#include "ops/ops.h"
+#include "ops/generator.h"
+#include "ops/random_attrs.h"
 #include "ops/stateless.h"
 #include "tensor/threads.h"
 #include <math.h>
@@ -10,7 +11,17 @@
 #define CATEGORICAL_ATTRS(FIELD, T)                                                                \
     FIELD(T, INT, num_samples, 0, ED_AT_LEAST(0), "of each row")                                   \
     ED_STATELESS_CATEGORICAL_OPTIONS(FIELD, T)
+#define CATEGORICAL_DRAW_ATTRS(FIELD, T) CATEGORICAL_ATTRS(FIELD, T) DRAW_ATTR(FIELD, T)
 ED_OPTIONS(categorical_attrs, CATEGORICAL_ATTRS);
+ED_OPTIONS(categorical_draw_attrs, CATEGORICAL_DRAW_ATTRS);
+
+/* The state of the seed, or, of an op without one, of its generator. */
+static bool draw_state(const ed_call *call, philox *p)
+{
+    if (call->n_inputs > 1) return stateless_seed(call, 1, p);
+    *p = random_philox(((const categorical_draw_attrs *)call->attrs)->draw.state);
+    return true;
+}
 
 static bool categorical_infer(ed_call *call)
 {
@@ -23,7 +34,7 @@ static bool categorical_infer(ed_call *call)
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "logits must have shape [batch, classes] with a class, got %s",
                             text_of_tensor(x).s);
-    return stateless_check(call, 1) &&
+    return (call->n_inputs < 2 || stateless_check(call, 1)) &&
            ed_call_output(call, 0, a->dtype, 2, (const int64_t[]){x->shape[0], a->num_samples});
 }
 
@@ -80,7 +91,7 @@ static bool categorical_kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
     philox p;
-    if (!stateless_seed(call, 1, &p)) return false;
+    if (!draw_state(call, &p)) return false;
     if (!y->size) return true;
     double *sums = memory_alloc((size_t)(x->shape[1] + y->shape[1] + 1) * sizeof *sums);
     bool ok = sums;
@@ -97,7 +108,7 @@ static bool categorical_reference(const ed_call *call)
     const double *logits = (const double *)x->data;
     const int64_t n = x->shape[1];
     philox p;
-    if (!stateless_seed(call, 1, &p)) return false;
+    if (!draw_state(call, &p)) return false;
     for (int64_t i = 0; i < y->size; i++) {
         const double *row = logits + i / y->shape[1] * n;
         double largest = -INFINITY, total = 0, u[2];
@@ -145,4 +156,31 @@ ed_tensor *ed_stateless_categorical_with(ed_tensor *logits, ed_tensor *seed, int
                    ED_OPTIONS_FROM(ED_STATELESS_CATEGORICAL_OPTIONS, options, categorical_attrs,
                                    .num_samples = num_samples),
                    logits, seed);
+}
+
+ED_OP(random_categorical) = {
+    .name = "random_categorical",
+    .doc = "classes [batch, num_samples] drawn from logits [batch, classes]",
+    .operands = {{"logits", ED_SET_FLOAT, 'T'}},
+    .flags = ED_OP_CONTIGUOUS,
+    ED_OP_ATTRS(CATEGORICAL_DRAW_ATTRS, categorical_draw_attrs),
+    .infer = categorical_infer,
+    .kernel = categorical_kernel,
+    .no_gradient = "its numbers are classes",
+    .reference = categorical_reference,
+    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)},
+                           .attrs = ED_ATTRS(CATEGORICAL_DRAW_ATTRS, categorical_draw_attrs,
+                                             .num_samples = 5,
+                                             .draw = {.drawn = true, .state = {1, 2, 3}})}),
+};
+
+ed_tensor *ed_random_categorical_with(ed_tensor *logits, int64_t num_samples,
+                                      const ed_random_categorical_options *options)
+{
+    options = OPTIONS_OR_DEFAULTS(ED_RANDOM_CATEGORICAL_OPTIONS, options);
+    return CALL_OP(random_categorical,
+                   ED_OPTIONS_FROM(ED_STATELESS_CATEGORICAL_OPTIONS, options,
+                                   categorical_draw_attrs, .num_samples = num_samples,
+                                   .draw = {options->generator}),
+                   logits);
 }

@@ -1,13 +1,15 @@
 /*
- * Samples of distributions whose parameters are tensors, from a seed that is an operand, with
- * TensorFlow's streams: sample number k of all of a call begins at a step of the stream of its own
- * and takes as many numbers as it needs, in float64. Blocks of two numbers are used last one first.
+ * Samples of distributions whose parameters are tensors, from a seed that is an operand or from a
+ * generator, with TensorFlow's streams: sample number k of all of a call begins at a step of the
+ * stream of its own and takes as many numbers as it needs, in float64. Blocks of two numbers are
+ * used last one first.
  *
  * Marsaglia and Tsang, "A simple method for generating gamma variables", 2000. Hormann, "The
  * transformed rejection method for generating Poisson random variables", 1993, and "The generation
  * of binomial random variates", 1993.
  */
-#include "ops/ops.h"
+#include "ops/distributions.h"
+#include "ops/generator.h"
 #include "ops/stateless.h"
 #include "tensor/threads.h"
 #include <math.h>
@@ -55,9 +57,6 @@ static double next_normal(stream *s)
 #define LARGEST 0x1.fffffffffffffp62
 
 enum { STEPS = 256, FEW_STEPS = 42 };
-
-/* Sample k of a law with these parameters. */
-typedef double law(const philox *p, int64_t k, const double *parameters);
 
 static double gamma_law(const philox *p, int64_t k, const double *parameters)
 {
@@ -159,22 +158,74 @@ static double binomial_law(const philox *p, int64_t k, const double *parameters)
     return prob <= 0.5 ? count : trials - count;
 }
 
+static double exponential_law(const philox *p, int64_t k, const double *parameters)
+{
+    stream s = stream_at(p, k, STEPS);
+    return -log1p(-next_unit(&s)) / parameters[0];
+}
+
+static double bernoulli_law(const philox *p, int64_t k, const double *parameters)
+{
+    stream s = stream_at(p, k, STEPS);
+    return next_unit(&s) < parameters[0];
+}
+
+/* ---- Distributions --------------------------------------------------------------------------- */
+
+/* A count beyond the integers of the dtype is the largest one. */
+static double held_count(ed_dtype dtype, double x)
+{
+    return dtype == ED_INT32 ? fmin(x, INT32_MAX) : dtype == ED_INT64 ? fmin(x, LARGEST) : x;
+}
+
+/* What is positive does not become 0. */
+static double held_positive(ed_dtype dtype, double x)
+{
+    return fmax(x, dtype == ED_FLOAT32 ? 0x1p-126 : 0x1p-1022);
+}
+
+#define FINITE 0x1.fffffffffffffp1023
+#define POSITIVE                                                                                   \
+    {                                                                                              \
+        true, 0, FINITE, "it must be > 0 and finite"                                               \
+    }
+#define AT_LEAST_0                                                                                 \
+    {                                                                                              \
+        false, 0, FINITE, "it must be >= 0 and finite"                                             \
+    }
+#define IN_0_1                                                                                     \
+    {                                                                                              \
+        false, 0, 1, "it must be in 0..1"                                                          \
+    }
+
+const distribution distribution_gamma = {gamma_law, held_positive, 1, {POSITIVE}},
+                   distribution_exponential = {exponential_law, held_positive, 1, {POSITIVE}},
+                   distribution_poisson = {poisson_law, held_count, 1, {AT_LEAST_0}},
+                   distribution_bernoulli = {bernoulli_law, held_count, 1, {IN_0_1}},
+                   distribution_binomial = {binomial_law, held_count, 2, {AT_LEAST_0, IN_0_1}};
+
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* What a parameter must be. */
-typedef struct range_of {
-    bool above_low;
-    double low, high;
-    const char *text;
-} range_of;
+static const distribution *distribution_of(const ed_call *call)
+{
+    return call->op->extra;
+}
 
-/* What an op's kernel needs to know: its parameters come first, the seed last. */
-typedef struct distribution {
-    law *sample;
-    double (*held)(ed_dtype dtype, double x); /* a sample as a number of the dtype */
-    int n;
-    range_of ranges[2];
-} distribution;
+static bool has_seed(const ed_call *call)
+{
+    return call->n_inputs > distribution_of(call)->n;
+}
+
+/* The state from which a call draws: of the seed behind the parameters, or of its generator. */
+static bool draw_state(const ed_call *call, philox *p)
+{
+    const distribution *of = distribution_of(call);
+    if (has_seed(call)) return stateless_seed(call, of->n, p);
+    const ed_draw *draw = of->held == held_count ? &((const count_attrs *)call->attrs)->draw
+                                                 : &((const gamma_attrs *)call->attrs)->draw;
+    *p = random_philox(draw->state);
+    return true;
+}
 
 /* The shape to which the parameters broadcast. */
 typedef struct batch {
@@ -185,7 +236,7 @@ typedef struct batch {
 
 static bool parameters_shape(ed_call *call, batch *b)
 {
-    const ed_tensor *first = call->inputs[0], *last = call->inputs[call->n_inputs - 2];
+    const ed_tensor *first = call->inputs[0], *last = call->inputs[distribution_of(call)->n - 1];
     if (!ops_broadcast(first->rank, first->shape, last->rank, last->shape, &b->rank, b->shape))
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "parameters %s and %s do not broadcast",
                             text_of_tensor(first).s, text_of_tensor(last).s);
@@ -203,7 +254,8 @@ static int64_t batch_size(const batch *b, const ed_tensor *y)
 static bool infer_samples(ed_call *call, ed_ints shape, ed_dtype dtype)
 {
     batch *b = ed_call_plan(call, sizeof *b);
-    if (!b || !stateless_check(call, call->n_inputs - 1) || !parameters_shape(call, b))
+    if (!b || (has_seed(call) && !stateless_check(call, call->n_inputs - 1)) ||
+        !parameters_shape(call, b))
         return false;
     if (!shape.values) shape = (ed_ints){b->shape, b->rank};
     if (shape.count > ED_MAX_RANK)
@@ -219,7 +271,13 @@ static bool infer_samples(ed_call *call, ed_ints shape, ed_dtype dtype)
     return true;
 }
 
-static bool infer_counts(ed_call *call)
+bool distribution_infer(ed_call *call)
+{
+    const ed_stateless_gamma_options *o = call->attrs;
+    return infer_samples(call, o->shape, call->inputs[0]->dtype);
+}
+
+bool distribution_infer_counts(ed_call *call)
 {
     const ed_stateless_count_options *o = call->attrs;
     if (o->dtype != ED_INT32 && o->dtype != ED_INT64 && o->dtype != ED_FLOAT32 &&
@@ -232,7 +290,7 @@ static bool infer_counts(ed_call *call)
 
 static bool check_parameters(const ed_call *call)
 {
-    const distribution *of = call->op->extra;
+    const distribution *of = distribution_of(call);
     for (int k = 0; k < of->n; k++) {
         const ed_tensor *x = call->inputs[k];
         const range_of *r = &of->ranges[k];
@@ -259,18 +317,6 @@ static double parameter_at(const ed_tensor *x, const batch *b, int64_t i)
     return dtype_load(x->dtype, x->data, offset);
 }
 
-/* A count beyond the integers of the dtype is the largest one. */
-static double held_count(ed_dtype dtype, double x)
-{
-    return dtype == ED_INT32 ? fmin(x, INT32_MAX) : dtype == ED_INT64 ? fmin(x, LARGEST) : x;
-}
-
-/* What is positive does not become 0. */
-static double held_positive(ed_dtype dtype, double x)
-{
-    return fmax(x, dtype == ED_FLOAT32 ? 0x1p-126 : 0x1p-1022);
-}
-
 typedef struct sampling {
     const ed_call *call;
     philox p;
@@ -282,7 +328,7 @@ typedef struct sampling {
 static void sample_range(int64_t first, int64_t last, int worker, void *user)
 {
     const sampling *s = user;
-    const distribution *of = s->call->op->extra;
+    const distribution *of = distribution_of(s->call);
     const batch *b = s->call->plan;
     const ed_dtype dtype = s->call->outputs[0]->dtype;
     (void)worker;
@@ -295,12 +341,12 @@ static void sample_range(int64_t first, int64_t last, int worker, void *user)
     }
 }
 
-static bool samples_kernel(ed_call *call)
+bool distribution_kernel(ed_call *call)
 {
     const batch *b = call->plan;
     const int64_t n = call->outputs[0]->size;
     sampling s = {.call = call, .y = ed_call_data(call, 0), .samples = b->size ? n / b->size : 0};
-    if (!check_parameters(call) || !stateless_seed(call, call->n_inputs - 1, &s.p)) return false;
+    if (!check_parameters(call) || !draw_state(call, &s.p)) return false;
     threads_run(n, HARD(1, 512), sample_range, &s);
     return true;
 }
@@ -309,17 +355,16 @@ static bool samples_kernel(ed_call *call)
  * Element by element from the parameters broadcast to the output. The law itself is the kernel's:
  * it is compared with TensorFlow's numbers (tests/test_random.c).
  */
-static bool samples_reference(const ed_call *call)
+bool distribution_reference(const ed_call *call)
 {
-    const distribution *of = call->op->extra;
+    const distribution *of = distribution_of(call);
     const ed_tensor *y = call->outputs[0];
     const ed_dtype dtype = of->held == held_count
                                ? ((const ed_stateless_count_options *)call->attrs)->dtype
                                : ED_FLOAT64;
     batch b;
     philox p;
-    if (!parameters_shape((ed_call *)call, &b) || !stateless_seed(call, call->n_inputs - 1, &p))
-        return false;
+    if (!parameters_shape((ed_call *)call, &b) || !draw_state(call, &p)) return false;
     b.size = batch_size(&b, y);
     for (int64_t i = 0; i < y->size; i++) {
         double parameters[2];
@@ -338,13 +383,6 @@ static bool samples_reference(const ed_call *call)
         "seed", ED_SET_INDEX, 'S'                                                                  \
     }
 #define SEED_IN ED_SAMPLE_IN(-9, 9, 2)
-#define FINITE  0x1.fffffffffffffp1023
-
-static bool gamma_infer(ed_call *call)
-{
-    const ed_stateless_gamma_options *o = call->attrs;
-    return infer_samples(call, o->shape, call->inputs[0]->dtype);
-}
 
 /* y with the density y^(alpha - 1) e^-y / Gamma(alpha) */
 ED_OP(stateless_gamma) = {
@@ -353,14 +391,11 @@ ED_OP(stateless_gamma) = {
     .operands = {{"alpha", ED_SET_FLOAT, 'T'}, SEED},
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_STATELESS_GAMMA_OPTIONS, ed_stateless_gamma_options),
-    .infer = gamma_infer,
-    .kernel = samples_kernel,
+    .infer = distribution_infer,
+    .kernel = distribution_kernel,
     .no_gradient = "it draws by rejection",
-    .reference = samples_reference,
-    .extra = &(const distribution){gamma_law,
-                                   held_positive,
-                                   1,
-                                   {{true, 0, FINITE, "it must be > 0 and finite"}}},
+    .reference = distribution_reference,
+    .extra = &distribution_gamma,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0.3, 5, 3, 4), SEED_IN}},
                           {.inputs = {ED_SAMPLE_IN(0.3, 5, 3), SEED_IN},
                            .attrs = ED_ATTRS(ED_STATELESS_GAMMA_OPTIONS, ed_stateless_gamma_options,
@@ -380,14 +415,11 @@ ED_OP(stateless_poisson) = {
     .operands = {{"lam", ED_SET_FLOAT, 'T'}, SEED},
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_STATELESS_COUNT_OPTIONS, ed_stateless_count_options),
-    .infer = infer_counts,
-    .kernel = samples_kernel,
+    .infer = distribution_infer_counts,
+    .kernel = distribution_kernel,
     .no_gradient = "its numbers are counts",
-    .reference = samples_reference,
-    .extra = &(const distribution){poisson_law,
-                                   held_count,
-                                   1,
-                                   {{false, 0, FINITE, "it must be >= 0 and finite"}}},
+    .reference = distribution_reference,
+    .extra = &distribution_poisson,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 20, 3, 4), SEED_IN}},
                           {.inputs = {ED_SAMPLE_IN(0, 30, 3), SEED_IN},
                            .attrs = ED_ATTRS(ED_STATELESS_COUNT_OPTIONS, ed_stateless_count_options,
@@ -408,15 +440,11 @@ ED_OP(stateless_binomial) = {
     .operands = {{"counts", ED_SET_FLOAT, 'T'}, {"probs", ED_SET_FLOAT, 'T'}, SEED},
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_STATELESS_COUNT_OPTIONS, ed_stateless_count_options),
-    .infer = infer_counts,
-    .kernel = samples_kernel,
+    .infer = distribution_infer_counts,
+    .kernel = distribution_kernel,
     .no_gradient = "its numbers are counts",
-    .reference = samples_reference,
-    .extra = &(const distribution){binomial_law,
-                                   held_count,
-                                   2,
-                                   {{false, 0, FINITE, "it must be >= 0 and finite"},
-                                    {false, 0, 1, "it must be in 0..1"}}},
+    .reference = distribution_reference,
+    .extra = &distribution_binomial,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 60, 3, 4), ED_SAMPLE_IN(0, 1, 4), SEED_IN}},
                           {.inputs = {ED_SAMPLE_IN(0, 60, 3, 1), ED_SAMPLE_IN(0, 1, 4), SEED_IN},
                            .attrs = ED_ATTRS(ED_STATELESS_COUNT_OPTIONS, ed_stateless_count_options,

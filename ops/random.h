@@ -133,5 +133,48 @@ ed_tensor *ed_stateless_poisson_with(ed_tensor *lam, ed_tensor *seed,
 ed_tensor *ed_stateless_binomial_with(ed_tensor *counts, ed_tensor *probs, ed_tensor *seed,
                                       const ed_stateless_count_options *options);
 
+/*
+ * ---- Distributions with a generator (ops/random_distributions.c) -------------------------------
+ *
+ * The same distributions with numbers from a generator, as ed_random_uniform takes them; from the
+ * process's source those of tf.random.gamma, tf.random.poisson and tf.random.categorical. And
+ * exponential numbers of a rate > 0, and Bernoulli's, 1 with probability probs, 0..1, else 0.
+ */
+/* Of ed_random_gamma and ed_random_exponential. */
+#define ED_RANDOM_GAMMA_OPTIONS(FIELD, T)                                                          \
+    ED_STATELESS_GAMMA_OPTIONS(FIELD, T) ED_GENERATOR_OPTIONS(FIELD, T)
+/* Of ed_random_poisson, ed_random_bernoulli and ed_random_binomial. */
+#define ED_RANDOM_COUNT_OPTIONS(FIELD, T)                                                          \
+    ED_STATELESS_COUNT_OPTIONS(FIELD, T) ED_GENERATOR_OPTIONS(FIELD, T)
+/* Of ed_random_categorical. */
+#define ED_RANDOM_CATEGORICAL_OPTIONS(FIELD, T)                                                    \
+    ED_STATELESS_CATEGORICAL_OPTIONS(FIELD, T) ED_GENERATOR_OPTIONS(FIELD, T)
+ED_OPTIONS(ed_random_gamma_options, ED_RANDOM_GAMMA_OPTIONS);
+ED_OPTIONS(ed_random_count_options, ED_RANDOM_COUNT_OPTIONS);
+ED_OPTIONS(ed_random_categorical_options, ED_RANDOM_CATEGORICAL_OPTIONS);
+ed_tensor *ed_random_gamma_with(ed_tensor *alpha, const ed_random_gamma_options *options);
+ed_tensor *ed_random_exponential_with(ed_tensor *rate, const ed_random_gamma_options *options);
+ed_tensor *ed_random_poisson_with(ed_tensor *lam, const ed_random_count_options *options);
+ed_tensor *ed_random_bernoulli_with(ed_tensor *probs, const ed_random_count_options *options);
+ed_tensor *ed_random_binomial_with(ed_tensor *counts, ed_tensor *probs,
+                                   const ed_random_count_options *options);
+ed_tensor *ed_random_categorical_with(ed_tensor *logits, int64_t num_samples,
+                                      const ed_random_categorical_options *options);
+
+/* 0 ... n-1 in a random order, int64. */
+ed_tensor *ed_random_permutation_with(int64_t n, const ed_generator_options *options);
+
+/*
+ * Slices of x along its first axis, chosen at random: shape + x.shape[1:]. weights, [x.shape[0]]
+ * and >= 0, are to what each slice's probability is proportional; NULL: all are alike. Without
+ * replace none is chosen twice.
+ */
+#define ED_RANDOM_CHOICE_OPTIONS(FIELD, T)                                                         \
+    FIELD(T, BOOL, replace, true, ED_ANY, "a slice may be chosen again")                           \
+    ED_GENERATOR_OPTIONS(FIELD, T)
+ED_OPTIONS(ed_random_choice_options, ED_RANDOM_CHOICE_OPTIONS);
+ed_tensor *ed_random_choice_with(ed_tensor *x, ed_tensor *weights, ed_ints shape,
+                                 const ed_random_choice_options *options);
+
 #pragma GCC visibility pop
 #endif

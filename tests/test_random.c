@@ -384,6 +384,119 @@ static void distributions(void **state)
     ed_clear_error();
 }
 
+/* TensorFlow's after tf.random.set_seed(7), and of Generator.from_seed(7). */
+static void drawn_distributions(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const ed_ints shape = ED_SHAPE(2, 3);
+    ed_set_seed(7);
+    NEAR(ed_random_gamma(ed_constant(ED_VALUES(float, 0.5f, 1, 3), ED_SHAPE(3)), .shape = shape),
+         0.43344408f, 0.12252013f, 0.71127957f, 1.5728632f, 0.094375543f, 2.5074389f);
+    ed_set_seed(7);
+    NUMBERS(
+        ed_random_poisson(ed_constant(ED_VALUES(float, 0.5f, 4, 400), ED_SHAPE(3)), .shape = shape),
+        0, 3, 396, 0, 1, 386);
+    ed_tensor *logits = ed_log(ed_reshape(
+        ed_constant(ED_VALUES(float, .1f, .2f, .7f, .5f, .25f, .25f), ED_SHAPE(6)), shape));
+    ed_set_seed(7);
+    NUMBERS(ed_random_categorical(logits, 5), 2, 0, 2, 2, 1, 0, 2, 0, 2, 0);
+    ed_generator *g = ed_generator_from_seed(7);
+    NUMBERS(ed_random_binomial(ed_constant(ED_VALUES(double, 10, 400, 7e4), ED_SHAPE(3)),
+                               ed_constant(ED_VALUES(double, .3, .5, .9), ED_SHAPE(3)),
+                               .shape = shape, .generator = g),
+            2, 193, 63025, 1, 201, 62950);
+    ed_set_seed(7);
+    NUMBERS(ed_random_permutation(6), 4, 1, 5, 2, 0, 3);
+    assert_fails(ed_random_permutation(-1), ED_INVALID_ARGUMENT, "n must be >= 0, got -1");
+    assert_fails(ed_random_bernoulli(ed_scalar(1.5)), ED_INVALID_ARGUMENT,
+                 "random_bernoulli: probs[0], counted flat, is 1.5; it must be in 0..1");
+}
+
+/* Mean and variance of n numbers are within 5 standard errors of the distribution's, the
+ * variance's for a distribution of this kurtosis. */
+static void has_moments(ed_tensor *x, double mean, double variance, double kurtosis)
+{
+    if (!x) fail_msg("%s", ed_error());
+    const double *v = ed_as_doubles(x), n = (double)ed_size(x);
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < ed_size(x); i++) sum += v[i];
+    for (int64_t i = 0; i < ed_size(x); i++) squares += (v[i] - mean) * (v[i] - mean);
+    if (fabs(sum / n - mean) > 5 * sqrt(variance / n))
+        fail_msg("mean %g, expected %g", sum / n, mean);
+    if (fabs(squares / n - variance) > 5 * variance * sqrt((kurtosis - 1) / n))
+        fail_msg("variance %g, expected %g", squares / n, variance);
+}
+
+static void moments(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_generator *g = ed_generator_from_seed(3);
+    const ed_ints many = ED_SHAPE(20000);
+#define DRAWS .shape = many, .generator = g
+    has_moments(ed_random_gamma(ed_scalar(2.5), DRAWS), 2.5, 2.5, 3 + 6 / 2.5);
+    has_moments(ed_random_gamma(ed_scalar(0.4), DRAWS), 0.4, 0.4, 3 + 6 / 0.4);
+    has_moments(ed_random_exponential(ed_scalar(4.0), DRAWS), 0.25, 0.0625, 9);
+    has_moments(ed_random_poisson(ed_scalar(3.0), DRAWS), 3, 3, 3 + 1.0 / 3);
+    has_moments(ed_random_poisson(ed_scalar(60.0), DRAWS), 60, 60, 3 + 1.0 / 60);
+    has_moments(ed_random_bernoulli(ed_scalar(0.3), DRAWS), 0.3, 0.21, 1 / 0.21 - 3);
+    has_moments(ed_random_binomial(ed_scalar(9.0), ed_scalar(0.3), DRAWS), 2.7, 1.89, 3);
+    uint64_t after[3];
+    ed_generator_state(g, after);
+    assert_int_equal(after[0], 3 + 256 * 7 * 20000);
+}
+
+/* How often 0..3 is among the numbers. */
+static void has_shares(ed_tensor *x, const double *shares)
+{
+    if (!x) fail_msg("%s", ed_error());
+    const double *v = ed_as_doubles(x), n = (double)ed_size(x);
+    for (int k = 0; k < 4; k++) {
+        double count = 0;
+        for (int64_t i = 0; i < ed_size(x); i++) count += v[i] == k;
+        if (fabs(count / n - shares[k]) > 5 * sqrt(shares[k] * (1 - shares[k]) / n))
+            fail_msg("%d has the share %g, expected %g", k, count / n, shares[k]);
+    }
+}
+
+static void choices(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_set_seed(11);
+    ed_tensor *x = ed_range(0, 4),
+              *weights = ed_constant(ED_VALUES(float, 1, 0, 4, 5), ED_SHAPE(4));
+    has_shares(ed_random_choice(x, NULL, ED_SHAPE(100, 100)), (double[]){.25, .25, .25, .25});
+    has_shares(ed_random_choice(x, weights, ED_SHAPE(10000)), (double[]){.1, 0, .4, .5});
+    /* Without replacement: the first of two is 0 in a tenth of the draws, and so on. */
+    double first[4] = {0}, both[4] = {0};
+    for (int i = 0; i < 4000; i++) {
+        ED_SCOPE;
+        const double *two =
+            ed_as_doubles(ed_random_choice(x, weights, ED_SHAPE(2), .replace = false));
+        assert_true(two[0] != two[1]);
+        first[(int)two[0]]++;
+        both[(int)two[0]]++;
+        both[(int)two[1]]++;
+    }
+    const double share = .1 + .4 * .1 / .6 + .5 * .1 / .5;
+    assert_true(fabs(first[0] / 4000 - .1) < .025 && fabs(first[3] / 4000 - .5) < .04);
+    assert_true(both[1] == 0 && fabs(both[0] / 4000 - share) < .035);
+    ed_tensor *rows =
+        ed_random_choice(ed_reshape(ed_range(0, 8), ED_SHAPE(4, 2)), NULL, ED_SHAPE(3, 1));
+    assert_int_equal(ed_rank(rows), 3);
+    assert_int_equal(ed_dim(rows, 2), 2);
+    const ed_error_code bad = ED_INVALID_ARGUMENT;
+    assert_fails(ed_random_choice(x, weights, ED_SHAPE(4), .replace = false), bad,
+                 "random_choice: 3 slices of x");
+    assert_fails(ed_random_choice(x, x, ED_SHAPE(1)), bad, "weights must be floats [4]");
+    assert_fails(ed_random_choice(x, ed_neg(weights), ED_SHAPE(1)), bad, "weights[0] is -1");
+    assert_fails(ed_random_choice(x, NULL, ED_SHAPE(-1)), bad, "shape is [-1]");
+    assert_fails(ed_random_choice(NULL, NULL, ED_SHAPE(1)), bad, "got NULL");
+    assert_int_equal(ed_size(ed_random_choice(x, NULL, ED_SHAPE(0))), 0);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, check_end)
 
 int main(void)
@@ -392,7 +505,8 @@ int main(void)
         TEST(global_seed), TEST(generators),     TEST(dtypes),
         TEST(refusals),    TEST(shuffles),       TEST(drops),
         TEST(threads),     TEST(without_memory), TEST(without_memory_no_draw),
-        TEST(stateless),   TEST(distributions),
+        TEST(stateless),   TEST(distributions),  TEST(drawn_distributions),
+        TEST(moments),     TEST(choices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,47 @@
+/*
+ * Distributions whose parameters are tensors: what the ops with a seed (distributions.c) and those
+ * with a generator (random_distributions.c) share.
+ */
+#ifndef EDDY_OPS_DISTRIBUTIONS_H
+#define EDDY_OPS_DISTRIBUTIONS_H
+
+#include "ops/kernels/philox.h"
+#include "ops/ops.h"
+#include "ops/random_attrs.h"
+
+/* Sample k of a law with these parameters. */
+typedef double law(const philox *p, int64_t k, const double *parameters);
+
+/* What a parameter must be. */
+typedef struct range_of {
+    bool above_low;
+    double low, high;
+    const char *text;
+} range_of;
+
+/* What an op's kernel needs to know: its parameters come first; behind them the seed, if it has
+ * one. `extra` of the definition. */
+typedef struct distribution {
+    law *sample;
+    double (*held)(ed_dtype dtype, double x); /* a sample as a number of the dtype */
+    int n;
+    range_of ranges[2];
+} distribution;
+
+extern const distribution distribution_gamma, distribution_exponential, distribution_poisson,
+    distribution_bernoulli, distribution_binomial;
+
+/* Attributes of ops with a generator, which begin as those of ops with a seed. */
+#define GAMMA_ATTRS(FIELD, T) ED_STATELESS_GAMMA_OPTIONS(FIELD, T) DRAW_ATTR(FIELD, T)
+#define COUNT_ATTRS(FIELD, T) ED_STATELESS_COUNT_OPTIONS(FIELD, T) DRAW_ATTR(FIELD, T)
+ED_OPTIONS(gamma_attrs, GAMMA_ATTRS);
+ED_OPTIONS(count_attrs, COUNT_ATTRS);
+
+/* One output of the first parameter's dtype / of the option's. */
+bool distribution_infer(ed_call *call);
+bool distribution_infer_counts(ed_call *call);
+
+bool distribution_kernel(ed_call *call);
+bool distribution_reference(const ed_call *call);
+
+#endif
