@@ -2,8 +2,8 @@
  * Cumulative sums, products, maxima, minima and logsumexp along an axis.
  *
  * A row is the elements along the axis. Rows of adjoining elements are gone through one by one, a
- * sum a vector at a time; where the axis is not the last, a strip of columns goes through the rows
- * side by side. Sums and products of float32 are kept in float64 and rounded once an element.
+ * sum four vectors at a time; where the axis is not the last, a strip of columns goes through the
+ * rows side by side, four rows at a time. Sums and products of float32 are kept in float64 and rounded once an element.
  * `exclusive` is the same with the results one place further.
  */
 #include "ops/elementwise.h"
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { STRIP = 1024 }; /* columns that are worked on side by side */
+enum { STRIP = 2048 }; /* columns that are worked on side by side, at most */
 
 typedef enum cumulation {
     CUM_SUM,
@@ -91,6 +91,7 @@ typedef struct cumulative_job {
     const char *x;
     char *y;
     int64_t n, inner, element;
+    int64_t strip; /* columns of one */
     bool exclusive, reverse;
     double first; /* what an exclusive one begins with */
     ed_dtype dtype;
@@ -113,12 +114,21 @@ static void cumulative_strip(const cumulative_job *j, int64_t at, int64_t width)
 static void cumulative_range(int64_t first, int64_t last, int worker, void *user)
 {
     const cumulative_job *j = user;
-    const int64_t strips = (j->inner + STRIP - 1) / STRIP;
+    const int64_t strips = (j->inner + j->strip - 1) / j->strip;
     (void)worker;
     for (int64_t i = first; i < last; i++) {
-        const int64_t column = i % strips * STRIP, left = j->inner - column;
-        cumulative_strip(j, i / strips * j->n * j->inner + column, left < STRIP ? left : STRIP);
+        const int64_t column = i % strips * j->strip, left = j->inner - column;
+        cumulative_strip(j, i / strips * j->n * j->inner + column,
+                         left < j->strip ? left : j->strip);
     }
+}
+
+/* How many columns a strip has: one strip alone is cut in two, for two threads. */
+static int64_t strip_of(int64_t size, int64_t outer, int64_t inner)
+{
+    const int64_t strip = inner < STRIP ? inner : STRIP;
+    const bool alone = outer == 1 && inner >= 128 && inner <= STRIP;
+    return alone && size > OPS_PARALLEL_WORK ? (inner / 2 + 15) / 16 * 16 : strip;
 }
 
 static bool cumulative_kernel(ed_call *call)
@@ -141,8 +151,10 @@ static bool cumulative_kernel(ed_call *call)
                         .first = firsts[how],
                         .dtype = x->dtype};
     for (int d = axis + 1; d < x->rank; d++) j.inner *= x->shape[d];
-    const int64_t strips = x->size / j.n / j.inner * ((j.inner + STRIP - 1) / STRIP);
-    const int64_t each = OPS_PARALLEL_WORK / (j.n * (j.inner < STRIP ? j.inner : STRIP)) / 2 + 1;
+    const int64_t outer = x->size / j.n / j.inner;
+    j.strip = strip_of(x->size, outer, j.inner);
+    const int64_t strips = outer * ((j.inner + j.strip - 1) / j.strip);
+    const int64_t each = OPS_PARALLEL_WORK / (j.n * j.strip) / 2 + 1;
     threads_run(strips, x->size < OPS_PARALLEL_WORK ? strips : each, cumulative_range, &j);
     return true;
 }

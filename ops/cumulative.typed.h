@@ -2,20 +2,38 @@
 
 #define TOTAL TYPED_PASTE(number, SUM)
 
-/* f(total, x) column by column: of a row one total, of many a strip of them. */
+/* f(total, x) of a row. */
+VECTOR_INLINE void TYPED(cumulate_row)(const NUMBER *from, NUMBER *to, int64_t n, int64_t apart,
+                                       TOTAL total, TOTAL (*f)(TOTAL total, NUMBER v))
+{
+    for (int64_t i = 0; i < n; i++, from += apart, to += apart)
+        *to = (NUMBER)(total = f(total, *from));
+}
+
+/* f(total, x) column by column, a strip of them side by side: four elements each while the totals
+ * are at hand, then one. */
 VECTOR_INLINE void TYPED(cumulate)(const void *x, void *y, int64_t n, int64_t apart, int64_t width,
                                    TOTAL initial, TOTAL (*f)(TOTAL total, NUMBER v))
 {
-    const NUMBER *from = x;
-    NUMBER *to = y;
-    TOTAL totals[STRIP], total = initial;
+    const NUMBER *restrict from = x;
+    NUMBER *restrict to = y;
+    TOTAL totals[STRIP];
     if (width == 1) {
-        for (int64_t i = 0; i < n; i++, from += apart, to += apart)
-            *to = (NUMBER)(total = f(total, *from));
+        TYPED(cumulate_row)(from, to, n, apart, initial, f);
         return;
     }
     for (int64_t c = 0; c < width; c++) totals[c] = initial;
-    for (int64_t i = 0; i < n; i++, from += apart, to += apart)
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4, from += 4 * apart, to += 4 * apart)
+        for (int64_t c = 0; c < width; c++) {
+            TOTAL total = totals[c];
+            to[c] = (NUMBER)(total = f(total, from[c]));
+            to[c + apart] = (NUMBER)(total = f(total, from[c + apart]));
+            to[c + 2 * apart] = (NUMBER)(total = f(total, from[c + 2 * apart]));
+            to[c + 3 * apart] = (NUMBER)(total = f(total, from[c + 3 * apart]));
+            totals[c] = total;
+        }
+    for (; i < n; i++, from += apart, to += apart)
         for (int64_t c = 0; c < width; c++) to[c] = (NUMBER)(totals[c] = f(totals[c], from[c]));
 }
 
@@ -55,52 +73,54 @@ static void TYPED(cumulate_sum)(const void *x, void *y, int64_t n, int64_t apart
 }
 
 #if FLOATING
-/* Lane i takes what lane i - by has, 0 where there is none. */
-VECTOR_INLINE vf64 TYPED(cumsum_moved)(vf64 v, int by)
+#define CUM_ZERO ((const vf64){0})
+
+/* The sums up to each lane within a vector; back: from each lane on. */
+VECTOR_INLINE vf64 TYPED(cumsum_within)(vf64 v, bool back)
 {
-    const vf64 zero = {0};
 #if VECTOR_BYTES == 64
-    if (by == 1) return __builtin_shufflevector(zero, v, 0, 8, 9, 10, 11, 12, 13, 14);
-    if (by == 2) return __builtin_shufflevector(zero, v, 0, 0, 8, 9, 10, 11, 12, 13);
-    return __builtin_shufflevector(zero, v, 0, 0, 0, 0, 8, 9, 10, 11);
+    if (back) {
+        v += __builtin_shufflevector(v, CUM_ZERO, 1, 2, 3, 4, 5, 6, 7, 8);
+        v += __builtin_shufflevector(v, CUM_ZERO, 2, 3, 4, 5, 6, 7, 8, 9);
+        return v + __builtin_shufflevector(v, CUM_ZERO, 4, 5, 6, 7, 8, 9, 10, 11);
+    }
+    v += __builtin_shufflevector(CUM_ZERO, v, 7, 8, 9, 10, 11, 12, 13, 14);
+    v += __builtin_shufflevector(CUM_ZERO, v, 6, 7, 8, 9, 10, 11, 12, 13);
+    return v + __builtin_shufflevector(CUM_ZERO, v, 4, 5, 6, 7, 8, 9, 10, 11);
 #elif VECTOR_BYTES == 32
-    if (by == 1) return __builtin_shufflevector(zero, v, 0, 4, 5, 6);
-    return __builtin_shufflevector(zero, v, 0, 0, 4, 5);
+    vf64 half; /* the sum of the half before, where it is to be added */
+    if (back) {
+        v += __builtin_shufflevector(v, CUM_ZERO, 1, 5, 3, 7);
+        half = __builtin_shufflevector(v, CUM_ZERO, 2, 3, 4, 5);
+        return v + __builtin_shufflevector(half, half, 0, 0, 2, 2);
+    }
+    v += __builtin_shufflevector(CUM_ZERO, v, 0, 4, 2, 6);
+    half = __builtin_shufflevector(CUM_ZERO, v, 0, 1, 4, 5);
+    return v + __builtin_shufflevector(half, half, 1, 1, 3, 3);
 #else
-    (void)by;
-    return __builtin_shufflevector(zero, v, 0, 2);
+    return v + (back ? __builtin_shufflevector(v, CUM_ZERO, 1, 2)
+                     : __builtin_shufflevector(CUM_ZERO, v, 0, 2));
 #endif
 }
 
-VECTOR_INLINE vf64 TYPED(cumsum_reversed)(vf64 v)
+/* The last lane, back: the first, in every lane. */
+VECTOR_INLINE vf64 TYPED(cumsum_last)(vf64 v, bool back)
 {
-#if VECTOR_BYTES == 64
-    return __builtin_shufflevector(v, v, 7, 6, 5, 4, 3, 2, 1, 0);
-#elif VECTOR_BYTES == 32
-    return __builtin_shufflevector(v, v, 3, 2, 1, 0);
-#else
-    return __builtin_shufflevector(v, v, 1, 0);
-#endif
+    const double last = v[back ? 0 : VECTOR_F64 - 1];
+    return last - CUM_ZERO;
 }
 
-/* The last lane in every lane. */
-VECTOR_INLINE vf64 TYPED(cumsum_last)(vf64 v)
-{
-#if VECTOR_BYTES == 64
-    return __builtin_shufflevector(v, v, 7, 7, 7, 7, 7, 7, 7, 7);
-#elif VECTOR_BYTES == 32
-    return __builtin_shufflevector(v, v, 3, 3, 3, 3);
-#else
-    return __builtin_shufflevector(v, v, 1, 1);
-#endif
-}
-
-/* A vector of doubles from and to adjoining numbers. */
+/* A vector of doubles from and to adjoining numbers. The compiler makes two halves of a
+ * conversion. */
 VECTOR_INLINE vf64 TYPED(cumsum_load)(const NUMBER *from)
 {
     typedef NUMBER some __attribute__((vector_size(VECTOR_F64 * sizeof(NUMBER))));
     some v;
     memcpy(&v, from, sizeof v);
+#if VECTOR_BYTES == 32 && defined(__AVX__)
+    if (sizeof(NUMBER) == sizeof(float))
+        return (vf64)_mm256_cvtps_pd(_mm_loadu_ps((const float *)(const void *)from));
+#endif
     return __builtin_convertvector(v, vf64);
 }
 VECTOR_INLINE void TYPED(cumsum_store)(NUMBER *to, vf64 v)
@@ -110,24 +130,40 @@ VECTOR_INLINE void TYPED(cumsum_store)(NUMBER *to, vf64 v)
     memcpy(to, &y, sizeof y);
 }
 
+VECTOR_INLINE bool TYPED(cumsum_finite)(const vf64 *v, int n)
+{
+    vi64 finite = vabs_f64(v[0]) < INFINITY;
+    for (int k = 1; k < n; k++) finite &= vabs_f64(v[k]) < INFINITY;
+    return vall_i64(finite);
+}
+
 /*
- * A row, backwards with back: sums within a vector of float64, then what was before. A vector with
- * anything infinite goes element by element, so that sums which overflow and come back are those of
- * a plain loop.
+ * A row, backwards with back: sums within vectors of float64, then what was before. Sums of float32
+ * cannot overflow there. Of float64, four vectors with anything infinite, and all that comes after
+ * them, go element by element, so that sums which overflow and come back are those of a plain loop.
  */
 VECTOR_INLINE void TYPED(cumsum_row)(const NUMBER *from, NUMBER *to, int64_t n, bool back)
 {
-    vf64 before = {0}; /* in every lane; one addition a vector waits for the one before */
+    enum { TOGETHER = 4, STEP = TOGETHER * VECTOR_F64 };
+    vf64 before = CUM_ZERO; /* in every lane; one addition a vector waits for the one before */
     int64_t i = 0;
-    for (; i + VECTOR_F64 <= n; i += VECTOR_F64) {
-        const int64_t at = back ? -i - VECTOR_F64 + 1 : i;
-        vf64 v = TYPED(cumsum_load)(from + at);
-        if (back) v = TYPED(cumsum_reversed)(v);
-        for (int by = 1; by < VECTOR_F64; by *= 2) v += TYPED(cumsum_moved)(v, by);
-        const vf64 y = v + before;
-        if (__builtin_expect(!vall_i64(vabs_f64(y) < INFINITY), 0)) break;
-        before += TYPED(cumsum_last)(v);
-        TYPED(cumsum_store)(to + at, back ? TYPED(cumsum_reversed)(y) : y);
+    for (; i + STEP <= n; i += STEP) {
+        vf64 v[TOGETHER], sums = before;
+        NUMBER *const at = to + (back ? -i - VECTOR_F64 + 1 : i);
+        for (int k = 0; k < TOGETHER; k++)
+            v[k] = TYPED(cumsum_within)(
+                TYPED(cumsum_load)(from + (at - to) + (back ? -k : k) * VECTOR_F64), back);
+        for (int k = 0; k < TOGETHER; k++) {
+            const vf64 last = TYPED(cumsum_last)(v[k], back);
+            v[k] += sums;
+            sums += last;
+        }
+        if (sizeof(NUMBER) == sizeof(double) &&
+            __builtin_expect(!TYPED(cumsum_finite)(v, TOGETHER), 0))
+            break;
+        before = sums;
+        for (int k = 0; k < TOGETHER; k++)
+            TYPED(cumsum_store)(at + (back ? -k : k) * VECTOR_F64, v[k]);
     }
     double total = before[0];
     for (; i < n; i++) {
@@ -136,6 +172,7 @@ VECTOR_INLINE void TYPED(cumsum_row)(const NUMBER *from, NUMBER *to, int64_t n, 
         to[at] = (NUMBER)total;
     }
 }
+#undef CUM_ZERO
 
 static void TYPED(cumsum)(const void *x, void *y, int64_t n, int64_t apart, int64_t width)
 {
