@@ -31,6 +31,7 @@
 #include "ops/indexing.h"
 #include "ops/convolution.h"
 #include "ops/normalization.h"
+#include "ops/image.h"
 #include "ops/losses.h"
 #include "ops/random.h"
 #include "ops/variables.h"

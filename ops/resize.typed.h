@@ -1,0 +1,100 @@
+/* The loops of resize.simd.c along a row. Sums go from the first input to the last, whatever the
+ * form of the loop. */
+
+typedef NUMBER TYPED(resize_four) __attribute__((vector_size(4 * sizeof(NUMBER))));
+
+/* Four elements from anywhere. */
+static inline TYPED(resize_four) TYPED(resize_load)(const NUMBER *from)
+{
+    TYPED(resize_four) v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+/* One output cell, channel by channel. */
+static inline void TYPED(resize_cell)(const NUMBER *from, const NUMBER *w, int64_t count,
+                                      int64_t channels, NUMBER *to)
+{
+    for (int64_t c = 0; c < channels; c++) {
+        NUMBER sum = w[0] * from[c];
+        for (int64_t k = 1; k < count; k++) sum += w[k] * from[k * channels + c];
+        to[c] = sum;
+    }
+}
+
+/* Cells of three or four channels, by vectors of four, which write into the cell behind and read
+ * one element of it: not for the last ones. */
+static inline void TYPED(resize_cells_of_four)(const resize_axis *axis, int64_t channels,
+                                               int64_t end, const NUMBER *from, NUMBER *to)
+{
+    const NUMBER *w = axis->weights;
+    for (int64_t i = 0; i < end; i++, w += axis->most) {
+        const NUMBER *at = from + axis->first[i] * channels;
+        const int64_t n = axis->count[i];
+        TYPED(resize_four) sum = w[0] * TYPED(resize_load)(at);
+        if (n == 2)
+            sum += w[1] * TYPED(resize_load)(at + channels);
+        else if (n == 4)
+            sum = sum + w[1] * TYPED(resize_load)(at + channels) +
+                  w[2] * TYPED(resize_load)(at + 2 * channels) +
+                  w[3] * TYPED(resize_load)(at + 3 * channels);
+        else
+            for (int64_t k = 1; k < n; k++) sum += w[k] * TYPED(resize_load)(at + k * channels);
+        memcpy(to + i * channels, &sum, sizeof sum);
+    }
+}
+
+/* Single channels. */
+static inline void TYPED(resize_single)(const resize_axis *axis, const NUMBER *from, NUMBER *to)
+{
+    const NUMBER *w = axis->weights;
+    for (int64_t i = 0; i < axis->out; i++, w += axis->most) {
+        const NUMBER *at = from + axis->first[i];
+        NUMBER sum = w[0] * at[0];
+        if (axis->count[i] == 2)
+            sum += w[1] * at[1];
+        else
+            for (int64_t k = 1; k < axis->count[i]; k++) sum += w[k] * at[k];
+        to[i] = sum;
+    }
+}
+
+/* Many channels: a cell is the sum of some rows of the image's channels. */
+static inline void TYPED(resize_wide)(const resize_axis *axis, int64_t channels, const NUMBER *from,
+                                      NUMBER *to)
+{
+    const NUMBER *w = axis->weights;
+    for (int64_t i = 0; i < axis->out; i++, w += axis->most, to += channels) {
+        const NUMBER *at = from + axis->first[i] * channels;
+        const void *cells[4];
+        for (int64_t k = 0; k < axis->count[i]; k += 4) {
+            const int64_t n = axis->count[i] - k < 4 ? axis->count[i] - k : 4;
+            for (int j = 0; j < n; j++) cells[j] = at + (k + j) * channels;
+            if (k == 0)
+                TYPED(resize_down)(cells, w, n, channels, to);
+            else
+                TYPED(resize_add)(cells, w + k, n, channels, to);
+        }
+    }
+}
+
+static void TYPED(resize_across)(const resize_axis *axis, int64_t channels, const void *from,
+                                 void *to)
+{
+    if (channels == 1) {
+        TYPED(resize_single)(axis, from, to);
+        return;
+    }
+    if (channels > 4) {
+        TYPED(resize_wide)(axis, channels, from, to);
+        return;
+    }
+    const int64_t inner = channels > 2 ? axis->inner : 0;
+    TYPED(resize_cells_of_four)(axis, channels, inner, from, to);
+    for (int64_t i = inner; i < axis->out; i++)
+        TYPED(resize_cell)((const NUMBER *)from + axis->first[i] * channels,
+                           (const NUMBER *)axis->weights + i * axis->most, axis->count[i], channels,
+                           (NUMBER *)to + i * channels);
+}
+
+#undef TYPE
