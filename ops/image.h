@@ -33,5 +33,56 @@
 ED_OPTIONS(ed_resize_options, ED_RESIZE_OPTIONS);
 ed_tensor *ed_resize_with(ed_tensor *x, ed_ints size, const ed_resize_options *options);
 
+/*
+ * Resized as large as the ratio of height and width lets it be within [target_height,
+ * target_width], with zeros around. Options are those of ed_resize without preserve_aspect_ratio.
+ */
+#define ED_RESIZE_WITH_PAD_OPTIONS(FIELD, T)                                                       \
+    FIELD(T, CHOICE, method, "bilinear",                                                           \
+          ED_ONE_OF("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian",  \
+                    "mitchellcubic"),                                                              \
+          "how pixels are made")                                                                   \
+    FIELD(T, BOOL, antialias, false, ED_ANY, "larger filters where the image shrinks")
+ED_OPTIONS(ed_resize_with_pad_options, ED_RESIZE_WITH_PAD_OPTIONS);
+ed_tensor *ed_resize_with_pad_with(ed_tensor *x, int64_t target_height, int64_t target_width,
+                                   const ed_resize_with_pad_options *options);
+
+/* Of this size, the middle staying where it is: what is too large is cut off, zeros are added to
+ * what is too small. Every dtype. */
+ed_tensor *ed_resize_with_crop_or_pad(ed_tensor *x, int64_t target_height, int64_t target_width);
+
+/*
+ * The part of this size from row offset_height and column offset_width on, a view / zeros of this
+ * size with x from there on. x, or the part, must lie within; every dtype.
+ */
+ed_tensor *ed_crop_to_bounding_box(ed_tensor *x, int64_t offset_height, int64_t offset_width,
+                                   int64_t target_height, int64_t target_width);
+ed_tensor *ed_pad_to_bounding_box(ed_tensor *x, int64_t offset_height, int64_t offset_width,
+                                  int64_t target_height, int64_t target_width);
+
+/* The middle, `fraction` (0 < fraction <= 1) of height and width. A view; every dtype. */
+ed_tensor *ed_central_crop(ed_tensor *x, double fraction);
+
+/* Columns / rows in reverse order; rows as columns. Views; every dtype. (Turned by 90 degrees:
+ * ed_rot90(x, .axes = ED_AXES(-3, -2)).) */
+ed_tensor *ed_flip_left_right(ed_tensor *x);
+ed_tensor *ed_flip_up_down(ed_tensor *x);
+ed_tensor *ed_image_transpose(ed_tensor *x);
+
+/*
+ * Parts of images [batch, height, width, channels], each resized to crop_size [height, width]:
+ * boxes [n, 4] are y1, x1, y2, x2 in a measure in which the centers of the first and the last pixel
+ * are 0 and 1, box_indices [n] say of which image. Pixel i of k along an axis is at y1 + i (y2 -
+ * y1) / (k - 1), for k = 1 in the middle; y1 > y2 turns the part over. What is outside the image
+ * gets extrapolation_value. Any numbers; float32, float64 if image or boxes are. nearest has no
+ * slope along the boxes.
+ */
+#define ED_CROP_AND_RESIZE_OPTIONS(FIELD, T)                                                       \
+    FIELD(T, CHOICE, method, "bilinear", ED_ONE_OF("bilinear", "nearest"), "how pixels are made")  \
+    FIELD(T, FLOAT, extrapolation_value, 0, ED_ANY, "of pixels outside the image")
+ED_OPTIONS(ed_crop_and_resize_options, ED_CROP_AND_RESIZE_OPTIONS);
+ed_tensor *ed_crop_and_resize_with(ed_tensor *image, ed_tensor *boxes, ed_tensor *box_indices,
+                                   ed_ints crop_size, const ed_crop_and_resize_options *options);
+
 #pragma GCC visibility pop
 #endif

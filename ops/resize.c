@@ -4,7 +4,7 @@
  * gradient; whose gradient is resample again. resize is made of it, of casts, and for nearest of
  * gather.
  */
-#include "ops/ops.h"
+#include "ops/images.h"
 #include "ops/resize_call.h"
 #include <math.h>
 #include <string.h>
@@ -405,12 +405,6 @@ ED_OP(resample) = {
 
 /* ---- resize ---------------------------------------------------------------------------------- */
 
-#define RESIZE_ATTRS(FIELD, T)                                                                     \
-    FIELD(T, INTS, size, ED_NO_LIST, ED_ANY, "height and width of the result")                     \
-    ED_RESIZE_OPTIONS(FIELD, T)
-ED_OPTIONS(resize_attrs, RESIZE_ATTRS);
-#define RESIZED(...) ED_ATTRS(RESIZE_ATTRS, resize_attrs, __VA_ARGS__)
-
 /* The size of the result, of images of height[0] by height[1]; the ratio as TensorFlow has it, in
  * float32. */
 static void wanted_size(const resize_attrs *o, const int64_t image[2], int64_t size[2])
@@ -451,12 +445,10 @@ static bool resize_compose(ed_call *call)
     const ed_dtype dtype = ed_dtype_of(x);
     const int64_t *image = ed_shape(x).values + rank - 3;
     int64_t size[2];
-    if (rank < 3 || rank > 4 || image[0] < 1 || image[1] < 1)
-        return ed_call_fail(
-            call, ED_INVALID_ARGUMENT,
-            "x must be [height, width, channels] or [batch, height, width, channels] with pixels, "
-            "got %s",
-            text_of_tensor(x).s);
+    if (!images_check(call, x)) return false;
+    if (image[0] < 1 || image[1] < 1)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "images must have pixels, got %s",
+                            text_of_tensor(x).s);
     if (!check_size(call, o->size)) return false;
     wanted_size(o, image, size);
     if (!strcmp(o->method, "nearest")) {
