@@ -47,7 +47,8 @@ ed_dtype promotion_dtype(const ed_op *op, ed_tensor *const *inputs, int n, int i
 
 bool promotion_cast(const ed_op *op, ed_tensor **inputs, int n, const void *attrs)
 {
-    const ed_dtype least = has_fraction(op, attrs) ? ED_FLOAT32 : ED_DTYPE_NONE;
+    const bool keeps = op->flags & ED_OP_KEEPS_INTEGERS;
+    const ed_dtype least = !keeps && has_fraction(op, attrs) ? ED_FLOAT32 : ED_DTYPE_NONE;
     ed_dtype dtype = ED_DTYPE_NONE;
     for (int i = 0; i < n; i++) {
         if (!i || !promotion_agree(op, i - 1, i)) dtype = promotion_dtype(op, inputs, n, i);

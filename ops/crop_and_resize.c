@@ -342,6 +342,7 @@ ED_OP(crop_and_resize) = {
     .operands = {{"image", ED_SET_NUMBER | ED_SET_HALF, 'X'},
                  {"boxes", ED_SET_FLOAT, 'T'},
                  {"box_indices", ED_SET_INDEX, 'I'}},
+    .flags = ED_OP_KEEPS_INTEGERS,
     ED_OP_ATTRS(CROP_ATTRS, crop_attrs),
     .compose = crop_and_resize_compose,
     .reference = crop_boxes_reference,

@@ -343,6 +343,7 @@ ED_OP(central_crop) = {
     .name = "central_crop",
     .doc = "the middle of images",
     .operands = {{"x", ED_SET_ALL, 'T'}},
+    .flags = ED_OP_KEEPS_INTEGERS,
     ED_OP_ATTRS(FRACTION_ATTRS, fraction_attrs),
     .compose = central_crop_compose,
     .reference = central_crop_reference,

@@ -229,6 +229,8 @@ enum {
     ED_OP_STOPS = 32, /* no gradient flows back, which is not an error: tapes pass it over */
     ED_OP_PREFERS_FLOATS = 64, /* languages whose numbers are floats give it no integers: their mean
                                 * and their powers are rounded */
+    ED_OP_KEEPS_INTEGERS = 128, /* languages whose numbers are floats leave operands of integers as
+                                 * they are, beside attributes with a fraction too: images */
 };
 
 /* One definition: its signature, attributes, functions and samples. */
