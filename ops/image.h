@@ -84,5 +84,52 @@ ED_OPTIONS(ed_crop_and_resize_options, ED_CROP_AND_RESIZE_OPTIONS);
 ed_tensor *ed_crop_and_resize_with(ed_tensor *image, ed_tensor *boxes, ed_tensor *box_indices,
                                    ed_ints crop_size, const ed_crop_and_resize_options *options);
 
+/* ---- Colors (ops/image_color.c): the last axis has the channels ------------------------------ */
+
+/*
+ * Images in another dtype. Floats are from 0 to 1, integers from 0 to the largest one; what is
+ * outside becomes the nearest integer there is. Not for uint64.
+ */
+ed_tensor *ed_convert_image_dtype(ed_tensor *x, ed_dtype dtype);
+
+/* [..., 3] of floats: RGB and hue, saturation, value, each from 0 to 1. Of several largest channels
+ * the first one has the gradient. */
+ed_tensor *ed_rgb_to_hsv(ed_tensor *x);
+ed_tensor *ed_hsv_to_rgb(ed_tensor *x);
+
+/* [..., 3] of floats: RGB and luminance with two differences of colors. */
+ed_tensor *ed_rgb_to_yuv(ed_tensor *x);
+ed_tensor *ed_yuv_to_rgb(ed_tensor *x);
+ed_tensor *ed_rgb_to_yiq(ed_tensor *x);
+ed_tensor *ed_yiq_to_rgb(ed_tensor *x);
+
+/* 0.2989 r + 0.587 g + 0.114 b, [..., 3] to [..., 1] / the same channel three times, [..., 1] to
+ * [..., 3]; x's dtype. */
+ed_tensor *ed_rgb_to_grayscale(ed_tensor *x);
+ed_tensor *ed_grayscale_to_rgb(ed_tensor *x);
+
+/*
+ * ---- Adjusting (ops/image_adjust.c): x's dtype --------------------------------------------------
+ *
+ * Numbers are as for images of floats from 0 to 1; integers become such and go back, as
+ * ed_convert_image_dtype does it.
+ */
+
+/* x + delta; (x - mean) contrast_factor + mean, the mean being that of an image's channel. */
+ed_tensor *ed_adjust_brightness(ed_tensor *x, double delta);
+ed_tensor *ed_adjust_contrast(ed_tensor *x, double contrast_factor);
+
+/* [..., 3] with delta added to the hue, of which 1 is a whole turn / the saturation times a factor,
+ * held within 0..1. */
+ed_tensor *ed_adjust_hue(ed_tensor *x, double delta);
+ed_tensor *ed_adjust_saturation(ed_tensor *x, double saturation_factor);
+
+/* gain x^gamma. */
+#define ED_ADJUST_GAMMA_OPTIONS(FIELD, T)                                                          \
+    FIELD(T, FLOAT, gamma, 1, ED_AT_LEAST(0), "exponent")                                          \
+    FIELD(T, FLOAT, gain, 1, ED_FINITE, "by which to multiply")
+ED_OPTIONS(ed_adjust_gamma_options, ED_ADJUST_GAMMA_OPTIONS);
+ed_tensor *ed_adjust_gamma_with(ed_tensor *x, const ed_adjust_gamma_options *options);
+
 #pragma GCC visibility pop
 #endif
