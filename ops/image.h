@@ -131,5 +131,54 @@ ed_tensor *ed_adjust_saturation(ed_tensor *x, double saturation_factor);
 ED_OPTIONS(ed_adjust_gamma_options, ED_ADJUST_GAMMA_OPTIONS);
 ed_tensor *ed_adjust_gamma_with(ed_tensor *x, const ed_adjust_gamma_options *options);
 
+/* ---- Measures (ops/image_measures.c) --------------------------------------------------------- */
+
+/* (x - mean) / max(standard deviation, 1 / sqrt(n)) of each image, n numbers; float32, of float64
+ * float64. */
+ed_tensor *ed_per_image_standardization(ed_tensor *x);
+
+/* The sum of the absolute differences of neighbours, for each image, [batch] or rank 0; floats. */
+ed_tensor *ed_total_variation(ed_tensor *x);
+
+/* Differences to the pixel below, which are returned, and to the right, 0 in the last row and
+ * column. */
+ed_tensor *ed_image_gradients(ed_tensor *x, ed_tensor **dx);
+
+/* Sobel's filters, down and across, [batch, height, width, channels, 2]; pixels at the border are
+ * mirrored. Floats [batch, height, width, channels] of at least 2 by 2 pixels. */
+ed_tensor *ed_sobel_edges(ed_tensor *x);
+
+/* How alike images a and b are, by their mean squared difference: 10 log10(max_val^2 / that),
+ * [batch] or rank 0. max_val: the range of values. Integers are compared as floats. */
+ed_tensor *ed_psnr(ed_tensor *a, ed_tensor *b, double max_val);
+
+/*
+ * Structural similarity of images a and b, 1 for equal ones, [batch] or rank 0; max_val: the range
+ * of values. Means are taken by a Gaussian filter of filter_size by filter_size pixels, which
+ * images must have. With return_index_map for each place of the filter, [..., height', width'].
+ */
+#define ED_SSIM_FILTER(FIELD, T)                                                                   \
+    FIELD(T, INT, filter_size, 11, ED_AT_LEAST(1), "of the filter, in pixels")                     \
+    FIELD(T, FLOAT, filter_sigma, 1.5, ED_ABOVE(0), "standard deviation of the filter")            \
+    FIELD(T, FLOAT, k1, 0.01, ED_FINITE, "keeps quotients of means finite")                        \
+    FIELD(T, FLOAT, k2, 0.03, ED_FINITE, "keeps quotients of variances finite")
+#define ED_SSIM_OPTIONS(FIELD, T)                                                                  \
+    ED_SSIM_FILTER(FIELD, T)                                                                       \
+    FIELD(T, BOOL, return_index_map, false, ED_ANY, "do not take the mean over the pixels")
+ED_OPTIONS(ed_ssim_options, ED_SSIM_OPTIONS);
+ed_tensor *ed_ssim_with(ed_tensor *a, ed_tensor *b, double max_val, const ed_ssim_options *options);
+
+/*
+ * The same over several scales, each half as large as the one before: the product of how alike
+ * contrast and structure are, to the power of the scale's factor, and at the last scale the
+ * similarity. power_factors [scales], floats; NULL: 0.0448, 0.2856, 0.3001, 0.2363, 0.1333, for
+ * which images need 161 pixels along each axis.
+ */
+ED_OPTIONS(ed_ssim_multiscale_options, ED_SSIM_FILTER);
+/* The options of ed_ssim_multiscale: those of the filter. */
+#define ED_SSIM_MULTISCALE_OPTIONS ED_SSIM_FILTER
+ed_tensor *ed_ssim_multiscale_with(ed_tensor *a, ed_tensor *b, ed_tensor *power_factors,
+                                   double max_val, const ed_ssim_multiscale_options *options);
+
 #pragma GCC visibility pop
 #endif
