@@ -180,5 +180,36 @@ ED_OPTIONS(ed_ssim_multiscale_options, ED_SSIM_FILTER);
 ed_tensor *ed_ssim_multiscale_with(ed_tensor *a, ed_tensor *b, ed_tensor *power_factors,
                                    double max_val, const ed_ssim_multiscale_options *options);
 
+/* ---- Boxes (ops/boxes.c): y1, x1, y2, x2; floats, no gradient -------------------------------- */
+
+/*
+ * Indices, int64, of boxes [n, 4] in the order of their scores [n], the largest first: without
+ * those whose score is not above score_threshold, and those that overlap one before them by more
+ * than iou_threshold, intersection over union; at most max_output_size. _with_scores: and to
+ * *selected_scores their scores; with soft_nms_sigma > 0 overlapping boxes are kept, but their
+ * scores are multiplied by e^(-iou^2 / (2 sigma)).
+ */
+#define ED_NON_MAX_SUPPRESSION_OPTIONS(FIELD, T)                                                   \
+    FIELD(T, FLOAT, iou_threshold, 0.5, ED_BETWEEN(0, 1), "of boxes that are the same thing")      \
+    FIELD(T, FLOAT, score_threshold, -__builtin_inf(), ED_ANY, "scores must be above it")
+#define ED_SOFT_NON_MAX_SUPPRESSION_OPTIONS(FIELD, T)                                              \
+    ED_NON_MAX_SUPPRESSION_OPTIONS(FIELD, T)                                                       \
+    FIELD(T, FLOAT, soft_nms_sigma, 0, ED_AT_LEAST(0), "how far scores fall; 0: boxes go")
+ED_OPTIONS(ed_non_max_suppression_options, ED_NON_MAX_SUPPRESSION_OPTIONS);
+ED_OPTIONS(ed_soft_non_max_suppression_options, ED_SOFT_NON_MAX_SUPPRESSION_OPTIONS);
+ed_tensor *ed_non_max_suppression_with(ed_tensor *boxes, ed_tensor *scores, int64_t max_output_size,
+                                       const ed_non_max_suppression_options *options);
+ed_tensor *
+ed_non_max_suppression_with_scores_with(ed_tensor *boxes, ed_tensor *scores,
+                                        int64_t max_output_size, ed_tensor **selected_scores,
+                                        const ed_soft_non_max_suppression_options *options);
+
+/*
+ * Images [batch, height, width, channels] with the borders of boxes [batch, n, 4] drawn into them,
+ * whose numbers are from 0 to 1 within the image. colors [m, channels] are taken in turn; NULL:
+ * ten colors for images of up to 4 channels.
+ */
+ed_tensor *ed_draw_bounding_boxes(ed_tensor *images, ed_tensor *boxes, ed_tensor *colors);
+
 #pragma GCC visibility pop
 #endif
