@@ -211,5 +211,27 @@ ed_non_max_suppression_with_scores_with(ed_tensor *boxes, ed_tensor *scores,
  */
 ed_tensor *ed_draw_bounding_boxes(ed_tensor *images, ed_tensor *boxes, ed_tensor *colors);
 
+/*
+ * ---- Random changes (ops/image_random.c) --------------------------------------------------------
+ *
+ * The numbers depend on the seed alone, int32 or int64 [2], and are those of TensorFlow's
+ * tf.image.stateless_random_*. Gradients by x exist.
+ */
+
+/* Turned over, or not: each image of a batch by itself. */
+ed_tensor *ed_stateless_random_flip_left_right(ed_tensor *x, ed_tensor *seed);
+ed_tensor *ed_stateless_random_flip_up_down(ed_tensor *x, ed_tensor *seed);
+
+/* A part of x of this size, x of any rank. A view. */
+ed_tensor *ed_stateless_random_crop(ed_tensor *x, ed_tensor *seed, ed_ints size);
+
+/* The adjustments above with a number from -max_delta to max_delta, from lower to upper; max_delta
+ * of the hue is at most 0.5. */
+ed_tensor *ed_stateless_random_brightness(ed_tensor *x, ed_tensor *seed, double max_delta);
+ed_tensor *ed_stateless_random_contrast(ed_tensor *x, ed_tensor *seed, double lower, double upper);
+ed_tensor *ed_stateless_random_hue(ed_tensor *x, ed_tensor *seed, double max_delta);
+ed_tensor *ed_stateless_random_saturation(ed_tensor *x, ed_tensor *seed, double lower,
+                                          double upper);
+
 #pragma GCC visibility pop
 #endif
