@@ -6,22 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static int64_t code_of(int info)
-{
-    if (info == LAPACK_NO_MEMORY) return MATRIX_NO_MEMORY;
-    return info ? MATRIX_DIVERGES : MATRIX_DONE;
-}
-
-static bool check_sizes(const ed_call *call)
-{
-    const ed_tensor *a = call->inputs[0];
-    return (matrix_rows(a) <= LAPACK_LARGEST && matrix_columns(a) <= LAPACK_LARGEST) ||
-           a->size == 0 ||
-           ed_call_fail(call, ED_INVALID_ARGUMENT,
-                        "a is %s; up to %d rows and columns are possible", text_of_tensor(a).s,
-                        LAPACK_LARGEST);
-}
-
 /* to [columns, rows] = from [rows, columns] transposed. */
 static void transpose_into(ed_dtype dtype, int64_t rows, int64_t columns, const void *from,
                            void *to)
@@ -59,7 +43,7 @@ static ed_tensor *scale_columns(ed_tensor *x, ed_tensor *w)
 static bool eigh_infer(ed_call *call)
 {
     const ed_tensor *a = call->inputs[0];
-    return matrix_check_square(call, 0) && check_sizes(call) &&
+    return matrix_check_square(call, 0) && matrix_check_lapack(call) &&
            ed_call_output(call, 0, a->dtype, a->rank - 1, a->shape) &&
            (call->n_outputs == 1 || ed_call_output(call, 1, a->dtype, a->rank, a->shape));
 }
@@ -90,7 +74,7 @@ static int64_t eigh_one(const ed_call *call, int64_t i)
                                             : lapack_eigh_f64(vectors, n, copy, values);
     if (vectors) transpose_into(a->dtype, n, n, copy, matrix_at(call->outputs[1], i));
     memory_free(copy);
-    return code_of(info);
+    return matrix_lapack_code(info);
 }
 
 static bool eigh_kernel(ed_call *call)
@@ -251,7 +235,7 @@ static bool svd_infer(ed_call *call)
 {
     const ed_tensor *a = call->inputs[0];
     int64_t shape[ED_MAX_RANK];
-    if (!matrix_check(call, 0) || !check_sizes(call)) return false;
+    if (!matrix_check(call, 0) || !matrix_check_lapack(call)) return false;
     const int64_t m = matrix_rows(a), n = matrix_columns(a), k = m < n ? m : n;
     memcpy(shape, a->shape, sizeof shape);
     shape[a->rank - 2] = k;
@@ -287,7 +271,7 @@ static int64_t svd_one(const ed_call *call, int64_t i)
                          : lapack_svd_f64(job, n, m, (void *)copy, values, (void *)v, u);
     if (vectors) transpose_into(a->dtype, v_columns, n, v, matrix_at(call->outputs[2], i));
     memory_free(copy);
-    return code_of(info);
+    return matrix_lapack_code(info);
 }
 
 /* Of matrices without elements the full ones are the identity. */
@@ -370,41 +354,6 @@ static bool svdvals_gradient(const ed_gradient_call *g)
     return true;
 }
 
-/* The singular values of A [m, n] by Jacobi's rotations of its columns, n <= m. */
-static void singular_plain(int64_t m, int64_t n, double *a, double *s)
-{
-    double largest = 0;
-    for (int64_t e = 0; e < m * n; e++) largest = fmax(largest, fabs(a[e]));
-    for (int64_t e = 0; largest > 0 && e < m * n; e++) a[e] /= largest;
-    for (int round = 0; round < 15; round++)
-        for (int64_t p = 0; p < n; p++)
-            for (int64_t q = p + 1; q < n; q++) {
-                double x = 0, y = 0, xy = 0;
-                for (int64_t i = 0; i < m; i++) {
-                    x += a[i * n + p] * a[i * n + p];
-                    y += a[i * n + q] * a[i * n + q];
-                    xy += a[i * n + p] * a[i * n + q];
-                }
-                if (xy == 0) continue;
-                const double t0 = (y - x) / (2 * xy);
-                const double t = copysign(1, t0) / (fabs(t0) + hypot(t0, 1));
-                const double c = 1 / sqrt(t * t + 1), sine = t * c;
-                for (int64_t i = 0; i < m; i++) {
-                    const double from_p = a[i * n + p], from_q = a[i * n + q];
-                    a[i * n + p] = c * from_p - sine * from_q;
-                    a[i * n + q] = sine * from_p + c * from_q;
-                }
-            }
-    for (int64_t j = 0; j < n; j++) {
-        double sum = 0;
-        for (int64_t i = 0; i < m; i++) sum += a[i * n + j] * a[i * n + j];
-        const double value = sqrt(sum) * largest;
-        int64_t at = j;
-        for (; at > 0 && s[at - 1] < value; at--) s[at] = s[at - 1];
-        s[at] = value;
-    }
-}
-
 /* Singular values; of the vectors what is unique: a a^T, as u diag(s) u^T u diag(s) u^T, and a. */
 static bool svd_reference(const ed_call *call)
 {
@@ -415,7 +364,7 @@ static bool svd_reference(const ed_call *call)
         double *a = matrix_copied(x, x, i), *turned = matrix_copied(x, x, i);
         if (!a || !turned) return false;
         if (m < n) transpose_into(ED_FLOAT64, m, n, a, turned);
-        singular_plain(m < n ? n : m, k, turned, (double *)call->outputs[0]->data + i * k);
+        matrix_singular(m < n ? n : m, k, turned, NULL, (double *)call->outputs[0]->data + i * k);
         if (!vectors) continue;
         memcpy(matrix_at(call->outputs[2], i), a, (size_t)(m * n) * sizeof *a);
         double *square = matrix_at(call->outputs[1], i);

@@ -141,5 +141,43 @@ ED_OPTIONS(ed_svd_options, ED_SVD_OPTIONS);
 ed_tensor *ed_svd_with(ed_tensor *a, ed_tensor **u, ed_tensor **v, const ed_svd_options *options);
 ed_tensor *ed_svdvals(ed_tensor *a);
 
+/*
+ * pinv: the pseudo-inverse [..., n, m] of a [..., m, n]; singular values of at most rcond times the
+ * largest count as 0. Its gradient is that of matrices whose rank does not change.
+ */
+#define ED_PINV_OPTIONS(FIELD, T)                                                                  \
+    FIELD(T, FLOAT, rcond, -1, ED_AT_LEAST(-1),                                                    \
+          "share of the largest singular value; negative: 10 max(m, n) epsilon of the dtype")
+ED_OPTIONS(ed_pinv_options, ED_PINV_OPTIONS);
+ed_tensor *ed_pinv_with(ed_tensor *a, const ed_pinv_options *options);
+
+/*
+ * x [..., n, k] with the least |a x - b|^2 + l2_regularizer |x|^2, a [..., m, n], b [..., m, k]; of
+ * wide a without regularizer the shortest x with a x = b. fast: by a Cholesky factor of a^T a or
+ * a a^T, which is an error where that is singular, and loses digits where it nearly is. Otherwise
+ * by singular values, where a may have any rank.
+ */
+#define ED_LSTSQ_OPTIONS(FIELD, T)                                                                 \
+    FIELD(T, FLOAT, l2_regularizer, 0, ED_AT_LEAST(0), "factor of |x|^2")                          \
+    FIELD(T, BOOL, fast, true, ED_ANY, "by the normal equations, not by singular values")
+ED_OPTIONS(ed_lstsq_options, ED_LSTSQ_OPTIONS);
+ed_tensor *ed_lstsq_with(ed_tensor *a, ed_tensor *b, const ed_lstsq_options *options);
+
+/* How many singular values are above tol: int32 [...]. No gradient. */
+#define ED_MATRIX_RANK_OPTIONS(FIELD, T)                                                           \
+    FIELD(T, FLOAT, tol, -1, ED_AT_LEAST(-1),                                                      \
+          "negative: max(m, n) epsilon of the dtype times the largest singular value")
+ED_OPTIONS(ed_matrix_rank_options, ED_MATRIX_RANK_OPTIONS);
+ed_tensor *ed_matrix_rank_with(ed_tensor *a, const ed_matrix_rank_options *options);
+
+/*
+ * Condition numbers [...]: of p = 2 the largest singular value over the smallest, of -2 the
+ * inverse; of 1, -1, inf, -inf or NaN (Frobenius) the norm of a (ed_norm) times that of its
+ * inverse. inf of a singular matrix.
+ */
+#define ED_COND_OPTIONS(FIELD, T) FIELD(T, FLOAT, p, 2, ED_ANY, "order of the norm")
+ED_OPTIONS(ed_cond_options, ED_COND_OPTIONS);
+ed_tensor *ed_cond_with(ed_tensor *a, const ed_cond_options *options);
+
 #pragma GCC visibility pop
 #endif

@@ -1,4 +1,5 @@
 #include "ops/matrices.h"
+#include "ops/kernels/lapack.h"
 #include "ops/ops.h"
 #include "tensor/threads.h"
 #include <math.h>
@@ -143,6 +144,8 @@ static bool fail(ed_call *call, const running *r, const ed_tensor *y, int inner)
     case MATRIX_TOO_LARGE:
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "%s has elements so large that its norm overflows", name.s);
+    case MATRIX_INFINITE:
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s: the result overflows", name.s);
     case MATRIX_DIVERGES:
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s: the iteration did not converge",
                             name.s);
@@ -166,8 +169,7 @@ bool matrices_run(ed_call *call, int output, int inner, matrix_task task)
     return r.failed < 0 || fail(call, &r, y, inner);
 }
 
-/* ---- Factors
- * ---------------------------------------------------------------------------------- */
+/* ---- Factors --------------------------------------------------------------------------------- */
 
 void matrix_exchange(char *x, char *y, size_t n)
 {
@@ -194,6 +196,24 @@ void *matrix_lu(ed_dtype dtype, int64_t n, const void *a, int64_t **swaps, int64
     memory_free(lu);
     return NULL;
 }
+
+bool matrix_check_lapack(const ed_call *call)
+{
+    const ed_tensor *a = call->inputs[0];
+    return (matrix_rows(a) <= LAPACK_LARGEST && matrix_columns(a) <= LAPACK_LARGEST) ||
+           a->size == 0 ||
+           ed_call_fail(call, ED_INVALID_ARGUMENT,
+                        "a is %s; up to %d rows and columns are possible", text_of_tensor(a).s,
+                        LAPACK_LARGEST);
+}
+
+int64_t matrix_lapack_code(int info)
+{
+    if (info == LAPACK_NO_MEMORY) return MATRIX_NO_MEMORY;
+    return info ? MATRIX_DIVERGES : MATRIX_DONE;
+}
+
+/* ---- References ------------------------------------------------------------------------------ */
 
 double *matrix_copied(const ed_tensor *x, const ed_tensor *y, int64_t i)
 {
@@ -232,6 +252,52 @@ double matrix_eliminate(int64_t n, double *a, int64_t columns, double *b, double
             b[i * columns + j] = sum / a[i * n + i];
         }
     return det;
+}
+
+/* Columns p and q of A [rows, n] turned by an angle. */
+static void turn(int64_t rows, int64_t n, double *a, int64_t p, int64_t q, double c, double s)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        const double x = a[i * n + p], y = a[i * n + q];
+        a[i * n + p] = c * x - s * y;
+        a[i * n + q] = s * x + c * y;
+    }
+}
+
+/* Turns columns p and q of A, and of V, so that A's are orthogonal. */
+static void make_orthogonal(int64_t m, int64_t n, double *a, double *v, int64_t p, int64_t q)
+{
+    double x = 0, y = 0, xy = 0;
+    for (int64_t i = 0; i < m; i++) {
+        x += a[i * n + p] * a[i * n + p];
+        y += a[i * n + q] * a[i * n + q];
+        xy += a[i * n + p] * a[i * n + q];
+    }
+    if (xy == 0) return;
+    const double t0 = (y - x) / (2 * xy);
+    const double t = copysign(1, t0) / (fabs(t0) + hypot(t0, 1)), c = 1 / sqrt(t * t + 1);
+    turn(m, n, a, p, q, c, t * c);
+    if (v) turn(n, n, v, p, q, c, t * c);
+}
+
+double matrix_singular(int64_t m, int64_t n, double *a, double *v, double *s)
+{
+    double largest = 0;
+    for (int64_t e = 0; e < m * n; e++) largest = fmax(largest, fabs(a[e]));
+    for (int64_t e = 0; largest > 0 && e < m * n; e++) a[e] /= largest;
+    for (int64_t e = 0; v && e < n * n; e++) v[e] = e / n == e % n;
+    for (int round = 0; round < 15; round++)
+        for (int64_t p = 0; p < n; p++)
+            for (int64_t q = p + 1; q < n; q++) make_orthogonal(m, n, a, v, p, q);
+    for (int64_t j = 0; j < n; j++) {
+        double sum = 0;
+        for (int64_t i = 0; i < m; i++) sum += a[i * n + j] * a[i * n + j];
+        const double value = sqrt(sum) * largest;
+        int64_t at = j;
+        for (; at > 0 && s[at - 1] < value; at--) s[at] = s[at - 1];
+        s[at] = value;
+    }
+    return largest;
 }
 
 /* ---- Made of public ops ---------------------------------------------------------------------- */

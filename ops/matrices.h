@@ -9,15 +9,16 @@
 #include "ops/kernels/factor.h"
 
 /* What a task says of its matrix: it is done, there is no memory, its numbers or those of the
- * result are not finite, the iteration did not converge, the norm may overflow; or, 0 and above,
- * the pivot at which it failed. */
+ * result are not finite, the iteration did not converge, the norm may overflow, the result does;
+ * or, 0 and above, the pivot at which it failed. */
 enum {
     MATRIX_DONE = FACTOR_DONE,
     MATRIX_NO_MEMORY = FACTOR_NO_MEMORY,
     MATRIX_NOT_FINITE = -3,
     MATRIX_OVERFLOWS = -4,
     MATRIX_DIVERGES = -5,
-    MATRIX_TOO_LARGE = -6
+    MATRIX_TOO_LARGE = -6,
+    MATRIX_INFINITE = -7
 };
 
 typedef struct matrix_task {
@@ -68,6 +69,14 @@ void matrix_exchange(char *x, char *y, size_t n);
  * NULL if that says why there is none. */
 void *matrix_lu(ed_dtype dtype, int64_t n, const void *a, int64_t **swaps, int64_t *code);
 
+/* X = A^-1 B, or A^-T B, in place of B [n, columns], by these factors; false without memory. */
+bool matrix_solve_factored(ed_dtype dtype, bool adjoint, int64_t n, const void *lu,
+                           const int64_t *swaps, int64_t columns, char *b);
+
+/* Fails unless LAPACK can take the matrices of operand 0; a task's code from what LAPACK says. */
+bool matrix_check_lapack(const ed_call *call);
+int64_t matrix_lapack_code(int info);
+
 /* ---- For references -------------------------------------------------------------------------- */
 
 /* The matrix of x that belongs to matrix i of y, as a copy in the scope, float64. */
@@ -76,6 +85,13 @@ double *matrix_copied(const ed_tensor *x, const ed_tensor *y, int64_t i);
 /* b [n, columns] becomes a^-1 b by Gauss' elimination; a is lost. Returns the determinant, and
  * stores the logarithm of its absolute value where that is wanted; 0 for a singular matrix. */
 double matrix_eliminate(int64_t n, double *a, int64_t columns, double *b, double *log_abs);
+
+/*
+ * The singular values of A [m, n], n <= m, from the largest on, by Jacobi's rotations of its
+ * columns. These become A V / largest, the largest of A's absolute values, which is returned; V [n,
+ * n] is stored where it is wanted.
+ */
+double matrix_singular(int64_t m, int64_t n, double *a, double *v, double *s);
 
 /* ---- Made of public ops, for gradients and compositions -------------------------------------- */
 

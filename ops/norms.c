@@ -1,6 +1,8 @@
 /* norm, reduce_euclidean_norm, count_nonzero: compositions. */
+#include "ops/matrices.h"
 #include "ops/reductions.h"
 #include <math.h>
+#include <string.h>
 
 /* ---- Norms ----------------------------------------------------------------------------------- */
 
@@ -31,6 +33,21 @@ static ed_tensor *matrix_norm(ed_tensor *x, double p, const int *axes, bool keep
     return keepdims ? y : ed_squeeze(y, .axis = ED_AXES(along, other));
 }
 
+/* The largest or smallest singular value. */
+static ed_tensor *spectral_norm(ed_tensor *x, double p, const int *axes, bool keepdims)
+{
+    int64_t perm[ED_MAX_RANK];
+    const int rank = ed_rank(x), first = axes[0] < axes[1] ? axes[0] : axes[1];
+    int n = 0;
+    for (int d = 0; d < rank; d++)
+        if (d != axes[0] && d != axes[1]) perm[n++] = d;
+    perm[rank - 2] = axes[0], perm[rank - 1] = axes[1];
+    ed_tensor *s = ed_svdvals(ed_transpose(x, .perm = {perm, rank}));
+    ed_tensor *y =
+        p > 0 ? ed_reduce_max(s, .axis = ED_AXES(-1)) : ed_reduce_min(s, .axis = ED_AXES(-1));
+    return keepdims ? ed_expand_dims(ed_expand_dims(y, first), axes[0] + axes[1] - first) : y;
+}
+
 static bool norm_compose(ed_call *call)
 {
     const ed_norm_options *o = call->attrs;
@@ -44,9 +61,10 @@ static bool norm_compose(ed_call *call)
         for (int i = 0; i < 2; i++) axes[i] = tensor_axis(o->axis.values[i], rank);
         if (fabs(p) == 1 || isinf(p))
             return ed_call_result(call, 0, matrix_norm(x, p, axes, o->keepdims));
+        if (fabs(p) == 2) return ed_call_result(call, 0, spectral_norm(x, p, axes, o->keepdims));
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "of two axes ord must be 1, -1, inf, -inf or not given (Frobenius), "
-                            "got %g",
+                            "of two axes ord must be 1, -1, 2, -2, inf, -inf or not given "
+                            "(Frobenius), got %g",
                             p);
     }
     if (o->axis.values && o->axis.count > 2 && !isnan(p))
@@ -72,6 +90,19 @@ static double norm_of(const double *x, int64_t n, double p)
     return isinf(p) ? y : isnan(p) || p == 2 ? sqrt(y) : pow(y, 1 / p);
 }
 
+/* The largest or smallest singular value of x [n, n]; NaN without memory. */
+static double singular_of_group(const double *x, int64_t n, bool largest)
+{
+    double *a = memory_alloc((size_t)(n * n + n) * sizeof *a), y = NAN;
+    if (!a || !n) goto done;
+    memcpy(a, x, (size_t)(n * n) * sizeof *a);
+    (void)matrix_singular(n, n, a, NULL, a + n * n);
+    y = a[n * n + (largest ? 0 : n - 1)];
+done:
+    memory_free(a);
+    return y;
+}
+
 /* The group is a matrix [rows, columns]; of the samples, square. */
 static double norm_of_group(const double *x, int64_t n, const void *attrs)
 {
@@ -80,6 +111,7 @@ static double norm_of_group(const double *x, int64_t n, const void *attrs)
     const int64_t side = (int64_t)sqrt((double)n), first = fabs(o->ord) == 1;
     const bool turned = o->axis.values[0] > o->axis.values[1];
     double y = o->ord > 0 ? 0 : INFINITY;
+    if (fabs(o->ord) == 2) return singular_of_group(x, side, o->ord > 0);
     for (int64_t i = 0; i < side; i++) {
         double sum = 0;
         for (int64_t j = 0; j < side; j++)
@@ -114,7 +146,11 @@ ED_OP(norm) = {
         {.inputs = {ED_DISTINCT_IN(0.5, 2, 2, 3, 3)},
          .attrs = NORMED(.ord = 1, .axis = ED_SAMPLE_INTS(-2, -1))},
         {.inputs = {ED_DISTINCT_IN(0.5, 2, 2, 3, 3)},
-         .attrs = NORMED(.ord = -INFINITY, .axis = ED_SAMPLE_INTS(-1, -2), .keepdims = true)}),
+         .attrs = NORMED(.ord = -INFINITY, .axis = ED_SAMPLE_INTS(-1, -2), .keepdims = true)},
+        {.inputs = {ED_DISTINCT_IN(0.5, 2, 3, 3, 2)},
+         .attrs = NORMED(.ord = 2, .axis = ED_SAMPLE_INTS(-2, -3), .keepdims = true)},
+        {.inputs = {ED_DISTINCT_IN(0.5, 2, 2, 3, 3)},
+         .attrs = NORMED(.ord = -2, .axis = ED_SAMPLE_INTS(-2, -1))}),
 };
 
 ed_tensor *ed_norm_with(ed_tensor *x, const ed_norm_options *options)

@@ -57,7 +57,8 @@ ed_tensor *ed_weighted_moments_with(ed_tensor *x, ed_tensor *weights, ed_tensor 
  * is the Euclidean norm, INFINITY and -INFINITY the largest and smallest absolute value, another
  * p > 0 the root of order p of the sum of |x|^p. Of two axes, a matrix' rows and columns: not given
  * the Frobenius norm, 1 and -1 the largest and smallest sum of absolute values of a column,
- * INFINITY and -INFINITY of a row. reduce_euclidean_norm takes any axes.
+ * INFINITY and -INFINITY of a row, 2 and -2 the largest and smallest singular value.
+ * reduce_euclidean_norm takes any axes.
  */
 #define ED_NORM_OPTIONS(FIELD, T)                                                                  \
     ED_REDUCE_OPTIONS(FIELD, T)                                                                    \

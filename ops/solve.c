@@ -21,8 +21,7 @@ static bool is_adjoint(const ed_call *call)
     return ((const ed_solve_options *)call->attrs)->adjoint;
 }
 
-/* X = A^-1 B, or A^-T B, in place of B [n, columns], by A's factors. */
-static bool solve_factored(ed_dtype dtype, bool adjoint, int64_t n, const void *lu,
+bool matrix_solve_factored(ed_dtype dtype, bool adjoint, int64_t n, const void *lu,
                            const int64_t *swaps, int64_t columns, char *b)
 {
     const size_t row = (size_t)columns * dtype_size(dtype);
@@ -46,7 +45,7 @@ static int64_t solve_matrix(ed_dtype dtype, bool adjoint, int64_t n, const void 
     int64_t *swaps, code;
     void *lu = matrix_lu(dtype, n, a, &swaps, &code);
     if (!lu) return code;
-    if (code == MATRIX_DONE && !solve_factored(dtype, adjoint, n, lu, swaps, columns, b))
+    if (code == MATRIX_DONE && !matrix_solve_factored(dtype, adjoint, n, lu, swaps, columns, b))
         code = MATRIX_NO_MEMORY;
     memory_free(lu);
     if (code != MATRIX_DONE) return code;
