@@ -179,5 +179,9 @@ ed_tensor *ed_matrix_rank_with(ed_tensor *a, const ed_matrix_rank_options *optio
 ED_OPTIONS(ed_cond_options, ED_COND_OPTIONS);
 ed_tensor *ed_cond_with(ed_tensor *a, const ed_cond_options *options);
 
+/* Of square matrices: a to the power of n, any integer; expm: e^a, the sum of a^k / k!. */
+ed_tensor *ed_matrix_power(ed_tensor *a, int64_t n);
+ed_tensor *ed_expm(ed_tensor *a);
+
 #pragma GCC visibility pop
 #endif
