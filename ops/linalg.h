@@ -183,5 +183,23 @@ ed_tensor *ed_cond_with(ed_tensor *a, const ed_cond_options *options);
 ed_tensor *ed_matrix_power(ed_tensor *a, int64_t n);
 ed_tensor *ed_expm(ed_tensor *a);
 
+/*
+ * Tridiagonal matrices T are given by their diagonals [..., 3, m]: the one above the main diagonal,
+ * whose last element is not used, the main one, and the one below it, whose first element is not
+ * used. tridiagonal_solve: x with T x = b, b [..., m, k], or [..., m] where b has one dimension
+ * less than the diagonals; rows are exchanged where that is needed. tridiagonal_matmul: T b, b
+ * [..., m, k].
+ */
+ed_tensor *ed_tridiagonal_solve(ed_tensor *diagonals, ed_tensor *b);
+ed_tensor *ed_tridiagonal_matmul(ed_tensor *diagonals, ed_tensor *b);
+
+/*
+ * x with A x = b, b [..., m, n], for triangular A with few diagonals, which are the bands [..., k,
+ * m]: of a lower triangular A the main one first, then those below it, whose first elements are not
+ * used; of an upper one those above it, whose last elements are not used, the main one last.
+ */
+ed_tensor *ed_banded_triangular_solve_with(ed_tensor *bands, ed_tensor *b,
+                                           const ed_triangular_solve_options *options);
+
 #pragma GCC visibility pop
 #endif

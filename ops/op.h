@@ -152,6 +152,7 @@ typedef struct ed_sample_input {
                       * near a singular one, and symmetric ones are positive definite */
     bool symmetric;  /* matrices are symmetric, and stay so where differences are taken */
     bool sorted;     /* the values ascend in row-major order */
+    bool banded;     /* the rows of a matrix are diagonals: it is the middle one that is added to */
 } ed_sample_input;
 
 /* ED_SAMPLE_IN(low, high, sizes...), e.g. ED_SAMPLE_IN(-2, 2, 3, 4); ED_DISTINCT_IN likewise.
@@ -184,6 +185,13 @@ typedef struct ed_sample_input {
     {                                                                                              \
         .given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1,          \
         .shape = {__VA_ARGS__}, .low = -1, .high = 1, .diagonal = 1, .symmetric = true             \
+    }
+
+/* Diagonals of matrices, [..., 3, n]: above the main one, the main one, which is strong, below. */
+#define ED_DIAGONALS_IN(...)                                                                       \
+    {                                                                                              \
+        .given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1,          \
+        .shape = {__VA_ARGS__}, .low = -1, .high = 1, .diagonal = 1, .banded = true                \
     }
 
 /* Inputs and attributes with which the checks call an op. */

@@ -137,7 +137,9 @@ static void shape_matrices(const ed_sample_input *in, ed_tensor *x)
     for (double *a = (double *)x->data; a < (double *)x->data + x->size; a += m * n) {
         for (int64_t i = 0; in->symmetric && m == n && i < n; i++)
             for (int64_t j = 0; j < i; j++) a[j * n + i] = a[i * n + j];
-        for (int64_t i = 0; i < least; i++) a[i * n + i] += in->diagonal * (double)least;
+        for (int64_t i = 0; in->banded && i < n; i++) a[m / 2 * n + i] += in->diagonal * (double)m;
+        for (int64_t i = 0; !in->banded && i < least; i++)
+            a[i * n + i] += in->diagonal * (double)least;
     }
 }
 
