@@ -207,7 +207,7 @@ static void nan_and_infinity_spread(void **state)
     }
 }
 
-static void layouts_it_does_not_know_are_ours(void **state)
+static void the_shape_decides(void **state)
 {
     (void)state;
     gemm_job job = {.m = 64,
@@ -218,17 +218,59 @@ static void layouts_it_does_not_know_are_ours(void **state)
                     .b_row = 256,
                     .b_col = 4,
                     .c_row = 256};
-    assert_true(blas_takes(&job) == (openblas_get_parallel() != OPENBLAS_SEQUENTIAL));
+    const bool takes = openblas_get_parallel() != OPENBLAS_SEQUENTIAL;
+    assert_true(blas_takes(&job) == takes);
     static const int64_t strides[][2] = {{-256, 4}, {0, 4}, {252, 4}, {512, 8}, {4, 0}, {4, -256}};
+    assert_true(blas_reads(false, 64, 64, 256, 4) && blas_reads(false, 64, 64, 4, 256));
     for (int i = 0; i < 6; i++) {
-        gemm_job a = job, b = job;
-        a.a_row = strides[i][0], a.a_col = strides[i][1];
-        b.b_row = strides[i][0], b.b_col = strides[i][1];
-        assert_false(blas_takes(&a));
-        assert_false(blas_takes(&b));
+        gemm_job other = job;
+        other.a_row = strides[i][0], other.a_col = strides[i][1];
+        assert_true(blas_takes(&other) == takes);
+        assert_false(blas_reads(false, 64, 64, strides[i][0], strides[i][1]));
     }
     job.k = 0;
     assert_false(blas_takes(&job));
+}
+
+/* Element [i, j] of `from`, [rows, columns], 2 (i columns + j) behind the first of the result,
+ * backwards or not. */
+static void *spread(bool wide, const void *from, int64_t rows, int64_t columns, bool backwards)
+{
+    const int64_t size = rows * columns, each = wide ? 8 : 4;
+    char *to = malloc((size_t)(2 * size * each));
+    assert_non_null(to);
+    memset(to, 0xff, (size_t)(2 * size * each));
+    for (int64_t e = 0; e < size; e++)
+        memcpy(to + 2 * each * (backwards ? size - 1 - e : e), (const char *)from + e * each,
+               (size_t)each);
+    return to;
+}
+
+/* Every second element, forwards and backwards: the bits of contiguous operands. */
+static void views_have_the_same_bits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4 * SIZES; i++) {
+        const bool wide = i & 1, backwards = i & 2;
+        const int *size = sizes[i / 4];
+        product p = make(wide, false, false, size[0], size[1], size[2]);
+        run(&p);
+        const size_t bytes = (size_t)(p.m * p.n) * (wide ? 8 : 4), each = wide ? 8 : 4;
+        char *a = spread(wide, p.a, p.m, p.k, backwards),
+             *b = spread(wide, p.b, p.k, p.n, backwards);
+        const int64_t step = backwards ? -2 : 2;
+        const char *first_a = backwards ? a + 2 * each * (size_t)(p.m * p.k - 1) : a;
+        const char *first_b = backwards ? b + 2 * each * (size_t)(p.k * p.n - 1) : b;
+        void *c = malloc(bytes);
+        assert_non_null(c);
+        assert_true(wide ? gemm_f64(p.m, p.n, p.k, (const double *)first_a, step * p.k, step,
+                                    (const double *)first_b, step * p.n, step, c, p.n, NULL)
+                         : gemm_f32(p.m, p.n, p.k, (const float *)first_a, step * p.k, step,
+                                    (const float *)first_b, step * p.n, step, c, p.n, NULL));
+        assert_memory_equal(c, p.c, bytes);
+        free(a), free(b), free(c);
+        drop(&p);
+    }
 }
 
 static double seconds(clockid_t clock)
@@ -351,10 +393,15 @@ int main(void)
 {
 #define ALWAYS(test) cmocka_unit_test_setup_teardown(test, all_products, products_it_is_ahead_at)
     const struct CMUnitTest tests[] = {
-        ALWAYS(agrees_with_plain_loops),           ALWAYS(bits_are_of_any_number_of_threads),
-        ALWAYS(threads_do_not_disturb_each_other), ALWAYS(nan_and_infinity_spread),
-        ALWAYS(layouts_it_does_not_know_are_ours), ALWAYS(works_on_the_calling_thread_alone),
-        ALWAYS(own_calls_are_as_they_were),        cmocka_unit_test(lapack_is_there),
+        ALWAYS(agrees_with_plain_loops),
+        ALWAYS(bits_are_of_any_number_of_threads),
+        ALWAYS(threads_do_not_disturb_each_other),
+        ALWAYS(nan_and_infinity_spread),
+        ALWAYS(the_shape_decides),
+        ALWAYS(views_have_the_same_bits),
+        ALWAYS(works_on_the_calling_thread_alone),
+        ALWAYS(own_calls_are_as_they_were),
+        cmocka_unit_test(lapack_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

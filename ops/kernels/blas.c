@@ -77,14 +77,16 @@ static bool has_lines(int64_t size, int64_t step, int64_t line, int64_t length)
     return step == size && line >= length * size && line / size <= INT_MAX;
 }
 
-static bool lies_well(const gemm_job *job)
+bool blas_reads(bool wide, int64_t rows, int64_t columns, int64_t row, int64_t column)
 {
-    int64_t size = job->wide ? 8 : 4;
+    const int64_t size = wide ? 8 : 4;
+    return has_lines(size, column, row, columns) || has_lines(size, row, column, rows);
+}
+
+static bool has_sizes(const gemm_job *job)
+{
+    const int64_t size = job->wide ? 8 : 4;
     return job->m <= INT_MAX && job->n <= INT_MAX && job->k <= INT_MAX &&
-           (has_lines(size, job->a_col, job->a_row, job->k) ||
-            has_lines(size, job->a_row, job->a_col, job->m)) &&
-           (has_lines(size, job->b_col, job->b_row, job->n) ||
-            has_lines(size, job->b_row, job->b_col, job->k)) &&
            has_lines(size, size, job->c_row, job->n);
 }
 
@@ -96,7 +98,7 @@ bool blas_takes(const gemm_job *job)
     int64_t least = blas_rule == BLAS_ALWAYS ? 1 : THIN;
     if (job->m < least || job->n < least || job->k < least) return false;
     double work = (double)job->m * (double)job->n * (double)job->k;
-    return (blas_rule == BLAS_ALWAYS || work >= from) && lies_well(job);
+    return (blas_rule == BLAS_ALWAYS || work >= from) && has_sizes(job);
 }
 
 /* ---- Calling it ------------------------------------------------------------------------------ */

@@ -293,6 +293,46 @@ static bool run_blas(const gemm_job *job, const gemm_batch *batch, int64_t count
     return true;
 }
 
+/* An operand [rows, columns], strides in bytes, row by row into `to`. */
+static void pack(bool wide, int64_t rows, int64_t columns, const char *from, int64_t row,
+                 int64_t column, void *to)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) {
+            const char *element = from + i * row + j * column;
+            if (wide)
+                ((double *)to)[i * columns + j] = *(const double *)element;
+            else
+                ((float *)to)[i * columns + j] = *(const float *)element;
+        }
+}
+
+/* Products of operands of which OpenBLAS cannot read one or both: with copies of these. */
+static bool run_blas_packed(const gemm_job *job, const gemm_batch *batch, int64_t count)
+{
+    const int64_t size = job->wide ? 8 : 4, m = job->m, n = job->n, k = job->k;
+    const bool pack_a = !blas_reads(job->wide, m, k, job->a_row, job->a_col);
+    const bool pack_b = !blas_reads(job->wide, k, n, job->b_row, job->b_col);
+    char *a = pack_a ? memory_alloc((size_t)(m * k * size)) : NULL;
+    char *b = pack_b ? memory_alloc((size_t)(k * n * size)) : NULL;
+    bool ok = (a || !pack_a) && (b || !pack_b);
+    for (int64_t i = 0; ok && i < count; i++) {
+        gemm_job product = take_product(job, batch, i);
+        if (pack_a) {
+            pack(job->wide, m, k, product.a, job->a_row, job->a_col, a);
+            product.a = a, product.a_row = k * size, product.a_col = size;
+        }
+        if (pack_b) {
+            pack(job->wide, k, n, product.b, job->b_row, job->b_col, b);
+            product.b = b, product.b_row = n * size, product.b_col = size;
+        }
+        ok = run_blas(&product, NULL, 1);
+    }
+    memory_free(a);
+    memory_free(b);
+    return ok;
+}
+
 static bool run(const gemm_job *job, const gemm_batch *batch)
 {
     int64_t count = batch ? batch->count : 1;
@@ -300,7 +340,10 @@ static bool run(const gemm_job *job, const gemm_batch *batch)
     if (blas_takes(job)) {
         gemm_job theirs = *job;
         theirs.blas = true;
-        return run_blas(&theirs, batch, count);
+        return blas_reads(job->wide, job->m, job->k, job->a_row, job->a_col) &&
+                       blas_reads(job->wide, job->k, job->n, job->b_row, job->b_col)
+                   ? run_blas(&theirs, batch, count)
+                   : run_blas_packed(&theirs, batch, count);
     }
     int64_t threads = thread_count(job, count);
     if (threads == 1) return run_alone(job, batch, count);
