@@ -194,11 +194,10 @@ static void push_sample(lua_State *L, const ed_op *op, const ed_sample *s)
 /* op(name): a table, or nil for what is none of the public ops. */
 static int op_words(lua_State *L)
 {
-    const ed_op *op = ed_op_find(luaL_checkstring(L, 1));
-    ed_clear_error();
+    const ed_op *op = ops_named(luaL_checkstring(L, 1));
     if (!op || !ops_is_public(op)) return 0;
     lua_newtable(L);
-    set_text(L, "name", op->name);
+    set_text(L, "name", ops_name(op));
     set_text(L, "doc", op->doc);
     set_text(L, "no_gradient", op->no_gradient);
     lua_pushboolean(L, op->flags & ED_OP_VARIADIC);

@@ -341,6 +341,18 @@ bool ops_is_public(const ed_op *op)
     return !(op->flags & ED_OP_INTERNAL) && !has_state(op) && !op->operands[0].writes;
 }
 
+const char *ops_name(const ed_op *op)
+{
+    return strcmp(op->name, "repeat") != 0 ? op->name : "repeat_";
+}
+
+const ed_op *ops_named(const char *name)
+{
+    const ed_op *op = ed_op_find(strcmp(name, "repeat_") != 0 ? name : "repeat");
+    ed_clear_error();
+    return op && !strcmp(ops_name(op), name) ? op : NULL;
+}
+
 static void set(lua_State *L, int table, const char *name)
 {
     lua_pushvalue(L, -1);
@@ -354,8 +366,8 @@ void ops_open(lua_State *L, int module, int methods)
         const ed_op *op = ed_op_at(i);
         if (!ops_is_public(op)) continue;
         ops_push(L, op);
-        set(L, module, op->name);
-        if (promotion_operands(op)) set(L, methods, op->name);
+        set(L, module, ops_name(op));
+        if (promotion_operands(op)) set(L, methods, ops_name(op));
         if (!strncmp(op->name, "reduce_", 7)) {
             set(L, module, op->name + 7);
             set(L, methods, op->name + 7);

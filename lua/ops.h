@@ -7,6 +7,11 @@
 /* Whether Lua has it under its own name: neither an inside of other ops nor one that draws. */
 bool ops_is_public(const ed_op *op);
 
+/* The op's name in Lua: its own, and repeat_, since repeat is a word of the language / the op of
+ * that name; NULL, without an error, if there is none. */
+const char *ops_name(const ed_op *op);
+const ed_op *ops_named(const char *name);
+
 /* Calls the op with the arguments on the stack; the number of results. */
 int ops_call(lua_State *L, const ed_op *op);
 

@@ -75,9 +75,11 @@ unsqueeze newaxis: expand_dims
 cat concatenate hstack vstack: concat
 flip fliplr flipud: reverse
 expand: broadcast_to
-repeat_interleave: tile
+repeat_interleave: repeat_
 index_select take embedding: gather
-masked_select boolean_mask: x[mask]
+diagonal: diag_part
+diag_embed: diag
+masked_select: x[mask]
 masked_fill: where
 mm bmm dot: matmul
 amax: max

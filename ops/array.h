@@ -46,6 +46,10 @@ ed_tensor *ed_squeeze_with(ed_tensor *x, const ed_squeeze_options *options);
 /* x repeated along axes of size 1 (and new leading ones) to `shape`. A view. */
 ed_tensor *ed_broadcast_to(ed_tensor *x, ed_ints shape);
 
+/* The shape to which tensors of both shapes broadcast, in memory of the scope's; its values are
+ * NULL if they don't, which is an error. */
+ed_ints ed_broadcast_shapes(ed_ints a, ed_ints b);
+
 /* All elements in one dimension. */
 ed_tensor *ed_flatten(ed_tensor *x);
 
@@ -68,6 +72,13 @@ ed_list *ed_unstack_with(ed_tensor *x, const ed_concat_options *options);
 /* x repeated multiples[i] times along axis i. */
 ed_tensor *ed_tile(ed_tensor *x, ed_ints multiples);
 
+/* Each slice of x along an axis so many times in a row as `repeats` says: one number for all, or
+ * int32 or int64 [x.shape[axis]]. Without an axis x is flattened first. */
+#define ED_REPEAT_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, AXES, axis, ED_NO_LIST, ED_ANY, "along which one; default: x is flattened")
+ED_OPTIONS(ed_repeat_options, ED_REPEAT_OPTIONS);
+ed_tensor *ed_repeat_with(ed_tensor *x, ed_tensor_like *repeats, const ed_repeat_options *options);
+
 /*
  * before[i] and after[i] elements around axis i; shorter lists leave the last axes as they are. By
  * mode they are: CONSTANT value; REFLECT mirrored at the end element, which is not repeated (at
@@ -84,6 +95,24 @@ ed_tensor *ed_pad_with(ed_tensor *x, const ed_pad_options *options);
 
 /* In reverse order along the axes. A view. */
 ed_tensor *ed_reverse(ed_tensor *x, ed_ints axes);
+
+/* Of each sequence along seq_axis the first seq_lengths[i] elements in reverse order, the others as
+ * they are, i being the index along batch_axis; int32 or int64 [x.shape[batch_axis]]. */
+#define ED_REVERSE_SEQUENCE_OPTIONS(FIELD, T)                                                      \
+    FIELD(T, AXIS, seq_axis, 1, ED_ANY, "along which sequences lie")                               \
+    FIELD(T, AXIS, batch_axis, 0, ED_ANY, "along which they are counted")
+ED_OPTIONS(ed_reverse_sequence_options, ED_REVERSE_SEQUENCE_OPTIONS);
+ed_tensor *ed_reverse_sequence_with(ed_tensor *x, ed_tensor *seq_lengths,
+                                    const ed_reverse_sequence_options *options);
+
+/* 1, or true, where the index along a new last axis of size maxlen is less than the length, else 0:
+ * shape lengths.shape + [maxlen]. No gradient. */
+#define ED_SEQUENCE_MASK_OPTIONS(FIELD, T)                                                         \
+    FIELD(T, INT, maxlen, -1, ED_AT_LEAST(-1),                                                     \
+          "size of the axis; default, -1: the largest length")                                     \
+    FIELD(T, DTYPE, dtype, ED_BOOL, ED_ANY, "of the result")
+ED_OPTIONS(ed_sequence_mask_options, ED_SEQUENCE_MASK_OPTIONS);
+ed_tensor *ed_sequence_mask_with(ed_tensor *lengths, const ed_sequence_mask_options *options);
 
 /* Moved on by shift[i] along axis[i], what goes over the end to the front; an axis that is named
  * twice rolls by the sum. */
@@ -122,6 +151,21 @@ ed_tensor *ed_depth_to_space_with(ed_tensor *x, int64_t block_size,
                                   const ed_depth_options *options);
 
 /*
+ * x [batch, ...]: the elements at one position of the blocks of block_shape, along the axes behind
+ * the first, become a batch of their own, those of the first position first. Before that before[i]
+ * and after[i] zeros are added around the i-th of these axes. / And back, and then so many elements
+ * are cut off.
+ */
+#define ED_BLOCK_OPTIONS(FIELD, T)                                                                 \
+    FIELD(T, INTS, before, ED_NO_LIST, ED_ANY, "elements before each blocked axis; default: none") \
+    FIELD(T, INTS, after, ED_NO_LIST, ED_ANY, "elements after each blocked axis; default: none")
+ED_OPTIONS(ed_block_options, ED_BLOCK_OPTIONS);
+ed_tensor *ed_space_to_batch_with(ed_tensor *x, ed_ints block_shape,
+                                  const ed_block_options *options);
+ed_tensor *ed_batch_to_space_with(ed_tensor *x, ed_ints block_shape,
+                                  const ed_block_options *options);
+
+/*
  * Of each matrix x [..., rows, columns] some diagonals, and 0 elsewhere: those from num_lower below
  * to num_upper above the main one, negative meaning all / the diagonals up to the k-th (0 is the
  * main one, positive ones lie above) / from the k-th on.
@@ -131,6 +175,44 @@ ed_tensor *ed_band_part(ed_tensor *x, int64_t num_lower, int64_t num_upper);
 ED_OPTIONS(ed_triangle_options, ED_TRIANGLE_OPTIONS);
 ed_tensor *ed_tril_with(ed_tensor *x, const ed_triangle_options *options);
 ed_tensor *ed_triu_with(ed_tensor *x, const ed_triangle_options *options);
+
+/*
+ * Diagonals of matrices x [..., rows, columns]. Diagonal k holds the elements [i, i + k], 0 is the
+ * main one. k: one diagonal, or the lowest and the highest of several, as rows of a new axis, the
+ * highest first. Rows are as long as the longest diagonal; align says at which end shorter ones
+ * above and below the main one stand ("RIGHT_LEFT": above at the right end), padding_value fills
+ * the rest. diag_part takes them, [..., longest] or [..., number, longest]; one diagonal is a view.
+ * diag makes matrices of them, square ones by default; set_diag puts them into x.
+ */
+#define ED_DIAG_ALIGNMENTS ED_ONE_OF("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
+#define ED_DIAG_PART_OPTIONS(FIELD, T)                                                             \
+    FIELD(T, INTS, k, ED_NO_LIST, ED_ANY,                                                          \
+          "the diagonal, or the lowest and the highest; default: 0")                               \
+    FIELD(T, FLOAT, padding_value, 0, ED_ANY, "behind or before shorter diagonals")                \
+    FIELD(T, CHOICE, align, "RIGHT_LEFT", ED_DIAG_ALIGNMENTS,                                      \
+          "where shorter ones above, and below, the main one stand")
+ED_OPTIONS(ed_diag_part_options, ED_DIAG_PART_OPTIONS);
+ed_tensor *ed_diag_part_with(ed_tensor *x, const ed_diag_part_options *options);
+#define ED_DIAG_OPTIONS(FIELD, T)                                                                  \
+    FIELD(T, INTS, k, ED_NO_LIST, ED_ANY,                                                          \
+          "the diagonal, or the lowest and the highest; default: 0")                               \
+    FIELD(T, INT, num_rows, -1, ED_AT_LEAST(-1), "of the matrices; default, -1: as few as can be") \
+    FIELD(T, INT, num_cols, -1, ED_AT_LEAST(-1), "likewise; if neither is given: square")          \
+    FIELD(T, FLOAT, padding_value, 0, ED_ANY, "of the other elements")                             \
+    FIELD(T, CHOICE, align, "RIGHT_LEFT", ED_DIAG_ALIGNMENTS,                                      \
+          "where shorter ones above, and below, the main one stand")
+ED_OPTIONS(ed_diag_options, ED_DIAG_OPTIONS);
+ed_tensor *ed_diag_with(ed_tensor *x, const ed_diag_options *options);
+#define ED_SET_DIAG_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, INTS, k, ED_NO_LIST, ED_ANY,                                                          \
+          "the diagonal, or the lowest and the highest; default: 0")                               \
+    FIELD(T, CHOICE, align, "RIGHT_LEFT", ED_DIAG_ALIGNMENTS,                                      \
+          "where shorter ones above, and below, the main one stand")
+ED_OPTIONS(ed_set_diag_options, ED_SET_DIAG_OPTIONS);
+ed_tensor *ed_set_diag_with(ed_tensor *x, ed_tensor *diagonal, const ed_set_diag_options *options);
+
+/* The sum of the main diagonal of each matrix x [..., rows, columns]; shape [...]. */
+ed_tensor *ed_trace(ed_tensor *x);
 
 #pragma GCC visibility pop
 #endif

@@ -41,6 +41,20 @@ ED_OPTIONS(ed_one_hot_options, ED_ONE_HOT_OPTIONS);
 ed_tensor *ed_one_hot_with(ed_tensor *indices, int64_t depth, const ed_one_hot_options *options);
 
 /*
+ * The slices of x where the mask is true; bool, of x's shape from `axis` on for as many axes as it
+ * has: shape x.shape[:axis] + [n] + x.shape[axis+mask.rank:].
+ */
+#define ED_BOOLEAN_MASK_OPTIONS(FIELD, T)                                                          \
+    FIELD(T, AXIS, axis, 0, ED_ANY, "the first axis that is masked")
+ED_OPTIONS(ed_boolean_mask_options, ED_BOOLEAN_MASK_OPTIONS);
+ed_tensor *ed_boolean_mask_with(ed_tensor *x, ed_tensor *mask,
+                                const ed_boolean_mask_options *options);
+
+/* The index along each axis of a tensor of that shape of the elements with these numbers in
+ * row-major order, each in 0..size-1: shape [rank] + indices.shape. No gradient. */
+ed_tensor *ed_unravel_index(ed_tensor *indices, ed_ints shape);
+
+/*
  * Elements of x at indices along an axis, as NumPy has it: y[i, j, k] = x[i, indices[i, j, k], k]
  * along axis 1. Ranks are the same, the other axes broadcast; negative indices count from the end.
  */

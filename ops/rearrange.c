@@ -1,6 +1,6 @@
 /*
- * Elements at other positions: roll, rot90, repeat, meshgrid, space_to_depth, space_to_batch and
- * their inverses. Most are compositions of views, which copy once, or not at all.
+ * Elements at other positions: roll, rot90, meshgrid, ensure_shape. Most are compositions of views,
+ * which copy once, or not at all.
  */
 #include "ops/shape.h"
 #include <string.h>

@@ -125,6 +125,7 @@ static void call_tensor(call *now)
     RETURNS(ed_rank, !(ed_rank)(NULL));
     RETURNS(ed_size, !(ed_size)(NULL));
     RETURNS(ed_shape, !(ed_shape)(NULL).values);
+    FAILS(ed_broadcast_shapes, !(ed_broadcast_shapes)(none, none).values);
     FAILS(ed_dim, !(ed_dim)(NULL, 0));
     RETURNS(ed_strides, !(ed_strides)(NULL).values);
     RETURNS(ed_is_contiguous, !(ed_is_contiguous)(NULL));

@@ -299,6 +299,8 @@ ed_reduce_variance_with ed.reduce_variance
 ed_release C: Lua collects; ed.scope releases at once
 ed_relu ed.relu
 ed_relu6 ed.relu6
+ed_repeat_with ed.repeat_
+ed_broadcast_shapes C: shapes broadcast by themselves
 ed_reshape ed.reshape
 ed_restoration_count restoration:restored
 ed_restoration_path restoration:restored

@@ -1,0 +1,161 @@
+/*
+ * Diagonals, repeating, masks, blocks and shapes: values that TensorFlow gives,
+ * which results are views, what is refused and in which words. What the definitions promise is
+ * checked for all ops alike in test_ops.c.
+ */
+#include "eddy.h"
+#include "tensor/core.h"
+#include "tests/asserts.h"
+
+/* A tensor of that shape with these elements. */
+#define GIVES(x, shape, ...)                                                                       \
+    gives(x, shape, (const double[]){0, __VA_ARGS__} + 1,                                          \
+          sizeof((const double[]){0, __VA_ARGS__}) / sizeof(double) - 1)
+
+static void gives(const ed_tensor *x, ed_ints shape, const double *values, size_t count)
+{
+    if (!x) fail_msg("%s", ed_error());
+    assert_int_equal(ed_rank(x), shape.count);
+    for (int i = 0; i < shape.count; i++) assert_int_equal(ed_dim(x, i), shape.values[i]);
+    assert_int_equal(ed_size(x), count);
+    const double *elements = ed_as_doubles(x);
+    for (size_t i = 0; i < count; i++) assert_true(elements[i] == values[i]);
+}
+
+#define WRONG(call, words)   assert_fails(call, ED_INVALID_ARGUMENT, words)
+#define OUTSIDE(call, words) assert_fails(call, ED_OUT_OF_RANGE, words)
+
+/* 0, 1, 2, ... */
+static ed_tensor *counted(ed_ints shape)
+{
+    int64_t n = 1;
+    for (int i = 0; i < shape.count; i++) n *= shape.values[i];
+    return ed_reshape(ed_range(0, (double)n, .dtype = ED_FLOAT32), shape);
+}
+
+static ed_tensor *whole(const int32_t *values, int64_t n)
+{
+    return ed_constant_of(ED_INT32, values, ((ed_ints){&n, 1}));
+}
+#define WHOLE(...)                                                                                 \
+    whole((const int32_t[]){__VA_ARGS__}, sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
+
+/* ---- Diagonals ------------------------------------------------------------------------------- */
+
+static void diagonals(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_add(counted(ED_SHAPE(3, 4)), 1);
+    ed_tensor *main = ed_diag_part(x);
+    GIVES(main, ED_SHAPE(3), 1, 6, 11);
+    assert_ptr_equal(main->buffer, x->buffer);
+    GIVES(ed_diag_part(x, .k = ED_INTS(-1, 2)), ED_SHAPE(4, 3), 0, 3, 8, 2, 7, 12, 1, 6, 11, 5, 10,
+          0);
+    GIVES(ed_diag_part(x, .k = ED_INTS(-1, 2), .align = "LEFT_RIGHT", .padding_value = 9),
+          ED_SHAPE(4, 3), 3, 8, 9, 2, 7, 12, 1, 6, 11, 9, 5, 10);
+    GIVES(ed_diag(WHOLE(1, 2), .k = ED_INTS(1)), ED_SHAPE(3, 3), 0, 1, 0, 0, 0, 2, 0, 0, 0);
+    GIVES(ed_diag(WHOLE(1, 2), .num_cols = 3, .padding_value = 7), ED_SHAPE(2, 3), 1, 7, 7, 7, 2,
+          7);
+    GIVES(ed_set_diag(ed_zeros(ED_SHAPE(2, 3), .dtype = ED_INT32), WHOLE(4, 5), .k = ED_INTS(1)),
+          ED_SHAPE(2, 3), 0, 4, 0, 0, 0, 5);
+    GIVES(ed_trace(x), ED_SHAPE(), 18);
+    WRONG(ed_diag_part(x, .k = ED_INTS(4)),
+          "diag_part: matrices of 3 rows and 4 columns have no diagonal 4");
+    WRONG(ed_diag_part(x, .k = ED_INTS(1, 0)), "the lowest and the highest one, got [1, 0]");
+    WRONG(ed_diag_part(WHOLE(1)), "x must have rank >= 2, got int32[1]");
+    WRONG(ed_diag_part(ed_zeros(ED_SHAPE(2, 2), .dtype = ED_INT32), .padding_value = 0.5),
+          "cannot be represented as int32");
+    WRONG(ed_diag(WHOLE(1, 2), .num_rows = 1), "do not fit 1 rows and 2 columns");
+    WRONG(ed_diag(WHOLE(1, 2), .num_rows = 3, .num_cols = 3), "do not fit 3 rows and 3 columns");
+    WRONG(ed_diag(WHOLE(1, 2), .k = ED_INTS(INT64_MIN)), "diag: k is out of any matrix's bounds");
+    WRONG(ed_set_diag(x, ed_zeros(ED_SHAPE(4))), "have shape [3]");
+    WRONG(ed_trace(WHOLE(1)), "trace: x must have rank >= 2");
+}
+
+/* ---- Repeating, masks, sequences ------------------------------------------------------------- */
+
+static void repeats(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = counted(ED_SHAPE(2, 2));
+    GIVES(ed_repeat(x, 2), ED_SHAPE(8), 0, 0, 1, 1, 2, 2, 3, 3);
+    GIVES(ed_repeat(x, 2, .axis = ED_AXES(0)), ED_SHAPE(4, 2), 0, 1, 0, 1, 2, 3, 2, 3);
+    GIVES(ed_repeat(x, WHOLE(2, 0), .axis = ED_AXES(1)), ED_SHAPE(2, 2), 0, 0, 2, 2);
+    WRONG(ed_repeat(x, -1), "repeats must be >= 0, got -1");
+    WRONG(ed_repeat(x, WHOLE(1, -2), .axis = ED_AXES(0)), "got -2 at position 1");
+    WRONG(ed_repeat(x, WHOLE(1, 2, 3), .axis = ED_AXES(0)), "repeats are int32[3]");
+    WRONG(ed_repeat(x, 2, .axis = ED_AXES(0, 1)), "axis must be one axis, got [0, 1]");
+    assert_fails(ed_repeat(x, INT64_MAX), ED_OUT_OF_MEMORY, "repeat: ");
+    ed_tensor *empty = ed_zeros(ED_SHAPE(0, (int64_t)1 << 40));
+    GIVES(ed_repeat(empty, 3, .axis = ED_AXES(0)), ED_SHAPE(0, (int64_t)1 << 40));
+}
+
+static void masks(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = counted(ED_SHAPE(3, 2)), *mask = ed_greater(WHOLE(1, 0, 1), 0);
+    GIVES(ed_boolean_mask(x, mask), ED_SHAPE(2, 2), 0, 1, 4, 5);
+    GIVES(ed_boolean_mask(x, ed_greater(x, 2)), ED_SHAPE(3), 3, 4, 5);
+    WRONG(ed_boolean_mask(x, mask, .axis = 1), "the mask is bool[3]");
+    WRONG(ed_boolean_mask(x, ed_equal(ed_scalar(1), 1)), "the mask is bool[]");
+    GIVES(ed_sequence_mask(WHOLE(1, 3, -4)), ED_SHAPE(3, 3), 1, 0, 0, 1, 1, 1, 0, 0, 0);
+    GIVES(ed_sequence_mask(WHOLE(1, 3), .maxlen = 2), ED_SHAPE(2, 2), 1, 0, 1, 1);
+    assert_int_equal(ed_dtype_of(ed_sequence_mask(WHOLE(1), .dtype = ED_FLOAT64)), ED_FLOAT64);
+    GIVES(ed_reverse_sequence(x, WHOLE(2, 1, 0)), ED_SHAPE(3, 2), 1, 0, 2, 3, 4, 5);
+    GIVES(ed_reverse_sequence(x, WHOLE(2, 3), .seq_axis = 0, .batch_axis = 1), ED_SHAPE(3, 2), 2, 5,
+          0, 3, 4, 1);
+    OUTSIDE(ed_reverse_sequence(x, WHOLE(2, 1, 3)), "the length 3 at position 2 must be in 0..2");
+    WRONG(ed_reverse_sequence(x, WHOLE(1, 1)), "seq_lengths are int32[2]");
+    WRONG(ed_reverse_sequence(x, WHOLE(1, 1), .seq_axis = -1, .batch_axis = 1), "must differ");
+}
+
+static void blocks(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = counted(ED_SHAPE(1, 4));
+    GIVES(ed_space_to_batch(x, ED_INTS(2)), ED_SHAPE(2, 2), 0, 2, 1, 3);
+    ed_tensor *y = ed_space_to_batch(x, ED_INTS(3), .before = ED_INTS(1), .after = ED_INTS(1));
+    GIVES(y, ED_SHAPE(3, 2), 0, 2, 0, 3, 1, 0);
+    GIVES(ed_batch_to_space(y, ED_INTS(3), .before = ED_INTS(1), .after = ED_INTS(1)),
+          ED_SHAPE(1, 4), 0, 1, 2, 3);
+    WRONG(ed_space_to_batch(x, ED_INTS(3)), "must be divisible by the block's size, 3");
+    WRONG(ed_space_to_batch(x, ED_INTS(0)), "block_shape [0] must have numbers >= 1");
+    WRONG(ed_space_to_batch(x, ED_INTS(1, 1)), "at most one for each axis of x, float32[1, 4]");
+    WRONG(ed_space_to_batch(x, ED_INTS(1), .before = ED_INTS(-1)), "before [-1]");
+    WRONG(ed_batch_to_space(x, ED_INTS(2)), "must be divisible by the 2 elements of a block");
+    WRONG(ed_batch_to_space(y, ED_INTS(3), .before = ED_INTS(4), .after = ED_INTS(3)), "fewer");
+}
+
+/* ---- Shapes and places ----------------------------------------------------------------------- */
+
+static void shapes(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const ed_ints shape = ed_broadcast_shapes(ED_SHAPE(3, 1), ED_SHAPE(2, 1, 4));
+    assert_int_equal(shape.count, 3);
+    for (int i = 0; i < 3; i++) assert_int_equal(shape.values[i], 2 + i);
+    assert_int_equal(ed_rank(ed_zeros(ed_broadcast_shapes(ED_SHAPE(), ED_SHAPE()))), 0);
+    WRONG(ed_broadcast_shapes(ED_SHAPE(3), ED_SHAPE(2)).values,
+          "broadcast_shapes: shapes [3] and [2] don't broadcast");
+    WRONG(ed_broadcast_shapes(ED_SHAPE(-1), ED_SHAPE(2)).values, "got [-1]");
+    GIVES(ed_unravel_index(WHOLE(5, 0), ED_SHAPE(2, 3)), ED_SHAPE(2, 2), 1, 0, 2, 0);
+    OUTSIDE(ed_unravel_index(WHOLE(1, 6), ED_SHAPE(2, 3)), "index 6 at position 1");
+    OUTSIDE(ed_unravel_index(WHOLE(0), ED_SHAPE(0, 3)), "index 0 at position 0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(diagonals, check_end),
+        cmocka_unit_test_teardown(repeats, check_end),
+        cmocka_unit_test_teardown(masks, check_end),
+        cmocka_unit_test_teardown(blocks, check_end),
+        cmocka_unit_test_teardown(shapes, check_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
