@@ -79,6 +79,10 @@ repeat_interleave: repeat_
 index_select take embedding: gather
 diagonal: diag_part
 diag_embed: diag
+digitize: bucketize
+intersect1d: set_intersection
+union1d: set_union
+setdiff1d: set_difference
 masked_select: x[mask]
 masked_fill: where
 mm bmm dot: matmul

@@ -120,6 +120,38 @@ ed_tensor *ed_argsort_with(ed_tensor *x, const ed_sort_options *options);
  */
 ed_tensor *ed_top_k(ed_tensor *x, int64_t k, ed_tensor **indices);
 
+/*
+ * x in another order along an axis, by element number kth (negative: from the end) of those sorted:
+ * first the elements that a stable sort puts before it, then that one, then the others, each part
+ * in the order that it had / the indices (int64) that do it. NaN comes last. argpartition has no
+ * gradient.
+ */
+ed_tensor *ed_partition_with(ed_tensor *x, int64_t kth, const ed_along_options *options);
+ed_tensor *ed_argpartition_with(ed_tensor *x, int64_t kth, const ed_along_options *options);
+
+/*
+ * Whether fewer than k predictions [batch, classes] are greater than that of the target, int32 or
+ * int64 [batch]: bool [batch]. So all equal ones are within. Where a prediction is not finite:
+ * false. A target outside of 0..classes-1 is an error.
+ */
+ed_tensor *ed_in_top_k(ed_tensor *targets, ed_tensor *predictions, int64_t k);
+
+/*
+ * Where values [..., m] would go into sorted_sequence [..., n], ascending along the last axis:
+ * int64 [..., m] in 0..n, before ("left") or behind ("right") equal elements. The leading axes are
+ * the same, or sorted_sequence has rank 1 and values any shape. NaN counts as larger than all
+ * numbers. No gradient.
+ */
+#define ED_SEARCHSORTED_OPTIONS(FIELD, T)                                                          \
+    FIELD(T, CHOICE, side, "left", ED_ONE_OF("left", "right"), "of equal elements")
+ED_OPTIONS(ed_searchsorted_options, ED_SEARCHSORTED_OPTIONS);
+ed_tensor *ed_searchsorted_with(ed_tensor *sorted_sequence, ed_tensor_like *values,
+                                const ed_searchsorted_options *options);
+
+/* How many boundaries, ascending [n], are not greater than each element of x: int64 in 0..n.
+ * Numbers of two dtypes are compared as float64, of two integer ones as int64. No gradient. */
+ed_tensor *ed_bucketize(ed_tensor_like *x, ed_tensor *boundaries);
+
 /* The indices (int64 [n, rank]) of the elements that are true or not 0, in row-major order. NaN is
  * not 0. */
 ed_tensor *ed_nonzero(ed_tensor *x);
@@ -133,6 +165,30 @@ ed_tensor *ed_unique(ed_tensor *x, ed_tensor **indices, ed_tensor **counts);
 
 /* y[x[i]] = i for a permutation x of 0..n-1, [n]; anything else is an error. */
 ed_tensor *ed_invert_permutation(ed_tensor *x);
+
+/*
+ * Element i of the list has the slices of x whose partition is i, in their order; partitions, int32
+ * or int64 within 0..num_partitions-1, have x's leading axes, which become one. Views of one
+ * tensor, which the list holds.
+ */
+ed_list *ed_dynamic_partition(ed_tensor *x, ed_tensor *partitions, int64_t num_partitions);
+
+/*
+ * Its opposite: y[indices[i][j, ...]] = data[i][j, ...] for lists of the same size, where data[i]
+ * has the shape indices[i].shape + rest and y [1 + the largest index] + rest. Of several slices for
+ * one place the last one counts, and alone has a gradient; places without one are 0.
+ */
+ed_tensor *ed_dynamic_stitch(ed_list *indices, ed_list *data);
+
+/*
+ * Sets of numbers along the last axis of a [..., m] and b [..., n]: what is in both / in one at
+ * least / in a alone. Each has its different elements in ascending order and, behind them, 0 as far
+ * as the largest set of all goes; counts (int64 [...]) say how many are its own. -0 is 0, and all
+ * NaN are one. No gradient.
+ */
+ed_tensor *ed_set_intersection(ed_tensor *a, ed_tensor *b, ed_tensor **counts);
+ed_tensor *ed_set_union(ed_tensor *a, ed_tensor *b, ed_tensor **counts);
+ed_tensor *ed_set_difference(ed_tensor *a, ed_tensor *b, ed_tensor **counts);
 
 /* ---- Indexed slices (ops/slices.c), as TensorFlow's: float32, float64 ----------------------- */
 

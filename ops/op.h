@@ -151,7 +151,7 @@ typedef struct ed_sample_input {
     double diagonal; /* added to the diagonals of matrices, times their shorter size: no matrix is
                       * near a singular one, and symmetric ones are positive definite */
     bool symmetric;  /* matrices are symmetric, and stay so where differences are taken */
-    bool sorted;     /* the values ascend in row-major order */
+    bool sorted;     /* lines along the last axis ascend, NaN last */
     bool banded;     /* the rows of a matrix are diagonals: it is the middle one that is added to */
 } ed_sample_input;
 
@@ -168,7 +168,7 @@ typedef struct ed_sample_input {
         .shape = {__VA_ARGS__}, .low = (lo), .high = (hi), .distinct = true                        \
     }
 
-/* The same with values that ascend. */
+/* Lines that ascend: low, high, sizes. */
 #define ED_SORTED_IN(lo, hi, ...)                                                                  \
     {                                                                                              \
         .given = true, .rank = sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1,          \

@@ -91,6 +91,9 @@ bool trial_infer(ed_call *call);
 /* Makes the operands, with values as the sample says; false without memory. */
 bool trial_fill(trial *t);
 
+/* Sorts the lines of those contiguous operands that the sample says are sorted. */
+void trial_sort(trial *t);
+
 /* Runs it: the outputs; NULL with an error. */
 ed_list *trial_run(const trial *t);
 

@@ -487,6 +487,7 @@ void check_extremes(findings *f)
                     fill_extremes(&t, round);
                 else
                     fill_largest(&t, round - rounds);
+                trial_sort(&t);
                 run_both_ways(&t);
                 f->checks++;
                 if (d == 0 && floats && runs(&t))

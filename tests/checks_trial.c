@@ -123,12 +123,6 @@ static void draw_distinct(const ed_op *op, const ed_sample_input *in, ed_tensor 
     }
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* What the sample says of matrices: they are made symmetric, their diagonals strong. */
 static void shape_matrices(const ed_sample_input *in, ed_tensor *x)
 {
@@ -153,6 +147,26 @@ static ed_tensor *rounded(const ed_tensor *values, ed_dtype dtype)
     return x;
 }
 
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    if (isnan(x) || isnan(y)) return isnan(x) - isnan(y);
+    return (x > y) - (x < y);
+}
+
+void trial_sort(trial *t)
+{
+    for (int i = 0; i < t->n; i++) {
+        ed_tensor *x = t->x[i];
+        if (!t->sample->inputs[i].sorted || !x->rank || !x->size) continue;
+        const int64_t n = x->shape[x->rank - 1];
+        double *all = ed_as_doubles(x);
+        for (int64_t j = 0; all && j < x->size; j += n)
+            qsort(all + j, (size_t)n, sizeof *all, compare_doubles);
+        for (int64_t j = 0; all && j < x->size; j++) dtype_store(x->dtype, x->data, j, all[j]);
+    }
+}
+
 bool trial_fill(trial *t)
 {
     uint64_t state = 17;
@@ -166,10 +180,10 @@ bool trial_fill(trial *t)
             for (int64_t j = 0; j < values->size; j++)
                 ((double *)values->data)[j] = draw(t->op, in, t->dtype[i], &state);
         shape_matrices(in, values);
-        if (in->sorted) qsort(values->data, (size_t)values->size, sizeof(double), ascending);
         t->x[i] = scope_give(rounded(values, t->dtype[i]));
         if (!t->x[i]) return false;
     }
+    trial_sort(t);
     return true;
 }
 

@@ -1,11 +1,12 @@
 /*
- * Diagonals, repeating, masks, blocks and shapes: values that TensorFlow gives,
+ * Diagonals, repeating, searching, partitions and sets: values that TensorFlow gives,
  * which results are views, what is refused and in which words. What the definitions promise is
  * checked for all ops alike in test_ops.c.
  */
 #include "eddy.h"
 #include "tensor/core.h"
 #include "tests/asserts.h"
+#include <math.h>
 
 /* A tensor of that shape with these elements. */
 #define GIVES(x, shape, ...)                                                                       \
@@ -148,6 +149,66 @@ static void shapes(void **state)
     OUTSIDE(ed_unravel_index(WHOLE(0), ED_SHAPE(0, 3)), "index 0 at position 0");
 }
 
+static void searches(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    const float rows[] = {0, 1, 1, NAN, 2, 3, 4, 5};
+    ed_tensor *sorted = ed_constant(rows, ED_SHAPE(2, 4));
+    ed_tensor *values = ed_constant(((const float[]){1, NAN, 9, 2}), ED_SHAPE(2, 2));
+    GIVES(ed_searchsorted(sorted, values), ED_SHAPE(2, 2), 1, 3, 4, 0);
+    GIVES(ed_searchsorted(sorted, values, .side = "right"), ED_SHAPE(2, 2), 3, 4, 4, 1);
+    GIVES(ed_searchsorted(WHOLE(1, 3, 5), 3), ED_SHAPE(), 1);
+    WRONG(ed_searchsorted(sorted, 3.0), "sorted_sequence is float32[2, 4], values are float32[]");
+    GIVES(ed_bucketize(WHOLE(-5, 10, 150), ed_constant(((const float[]){0, 10, 100}), ED_SHAPE(3))),
+          ED_SHAPE(3), 0, 2, 3);
+    WRONG(ed_bucketize(1, WHOLE(2, 1)), "boundaries must ascend");
+    WRONG(ed_bucketize(1, ed_scalar(2)), "boundaries must have rank 1");
+    ed_tensor *p = ed_constant(((const float[]){0.1f, 0.5f, 0.5f, 0.3f}), ED_SHAPE(1, 4));
+    GIVES(ed_in_top_k(WHOLE(2), p, 1), ED_SHAPE(1), 1);
+    GIVES(ed_in_top_k(WHOLE(3), p, 2), ED_SHAPE(1), 0);
+    OUTSIDE(ed_in_top_k(WHOLE(4), p, 2), "index 4 at position 0 is out of bounds");
+}
+
+static void partitions(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = WHOLE(7, 2, 9, 2, 5);
+    GIVES(ed_partition(x, 2), ED_SHAPE(5), 2, 2, 5, 7, 9);
+    GIVES(ed_argpartition(x, 1), ED_SHAPE(5), 1, 3, 0, 2, 4);
+    OUTSIDE(ed_partition(x, 5), "kth 5 is out of bounds for axis 0 of x, int32[5]");
+    ed_list *parts = ed_dynamic_partition(x, WHOLE(1, 0, 1, 0, 3), 4);
+    assert_int_equal(ed_list_size(parts), 4);
+    GIVES(ed_list_get(parts, 0), ED_SHAPE(2), 2, 2);
+    GIVES(ed_list_get(parts, 2), ED_SHAPE(0));
+    ed_list *places = ed_dynamic_partition(WHOLE(0, 1, 2, 3, 4), WHOLE(1, 0, 1, 0, 3), 4);
+    GIVES(ed_dynamic_stitch(places, parts), ED_SHAPE(5), 7, 2, 9, 2, 5);
+    GIVES(ed_dynamic_stitch(ed_list_of(WHOLE(3, 1), WHOLE(1)), ed_list_of(WHOLE(1, 2), WHOLE(9))),
+          ED_SHAPE(4), 0, 9, 0, 1);
+    OUTSIDE(ed_dynamic_partition(x, WHOLE(0, 1, 2, 0, 0), 2), "index 2 at position 2");
+    WRONG(ed_dynamic_partition(x, WHOLE(0, 1), 2), "partitions is int32[2]");
+    OUTSIDE(ed_dynamic_stitch(ed_list_of(WHOLE(-1)), ed_list_of(WHOLE(1))),
+            "index -1 at position 0");
+    WRONG(ed_dynamic_stitch(ed_list_of(WHOLE(0, 1)), ed_list_of(WHOLE(1))), "data is int32[1]");
+    WRONG(ed_dynamic_stitch(ed_list_of(x, x), ed_list_of(x)), "got 2 tensors of indices and 1");
+}
+
+static void sets(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *a = ed_reshape(WHOLE(3, 1, 3, 5, 5, 5), ED_SHAPE(2, 3)), *counts;
+    ed_tensor *b = ed_reshape(WHOLE(1, 2, 4, 6), ED_SHAPE(2, 2));
+    GIVES(ed_set_intersection(a, b, &counts), ED_SHAPE(2, 1), 1, 0);
+    GIVES(counts, ED_SHAPE(2), 1, 0);
+    GIVES(ed_set_union(a, b, &counts), ED_SHAPE(2, 3), 1, 2, 3, 4, 5, 6);
+    GIVES(ed_set_difference(a, b, &counts), ED_SHAPE(2, 1), 3, 5);
+    GIVES(ed_set_difference(a, a, NULL), ED_SHAPE(2, 0));
+    WRONG(ed_set_union(a, WHOLE(1), NULL), "set_union: a is int32[2, 3], b is int32[1]");
+    WRONG(ed_set_union(ed_scalar(1), WHOLE(1), NULL), "a must have rank >= 1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +217,9 @@ int main(void)
         cmocka_unit_test_teardown(masks, check_end),
         cmocka_unit_test_teardown(blocks, check_end),
         cmocka_unit_test_teardown(shapes, check_end),
+        cmocka_unit_test_teardown(searches, check_end),
+        cmocka_unit_test_teardown(partitions, check_end),
+        cmocka_unit_test_teardown(sets, check_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
