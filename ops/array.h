@@ -31,6 +31,51 @@ ed_tensor *ed_transpose_with(ed_tensor *x, const ed_transpose_options *options);
 ED_OPTIONS(ed_slice_options, ED_SLICE_OPTIONS);
 ed_tensor *ed_slice_with(ed_tensor *x, const ed_slice_options *options);
 
+/* The kinds of subscripts. */
+typedef enum ed_subscript_kind {
+    ED_SUBSCRIPT_INDEX,    /* begin is the index */
+    ED_SUBSCRIPT_RANGE,    /* begin, end and step */
+    ED_SUBSCRIPT_ELLIPSIS, /* as many whole axes as there are */
+    ED_SUBSCRIPT_NEW_AXIS  /* an axis of size 1 */
+} ed_subscript_kind;
+
+/* What stands for an axis in ed_strided_slice. */
+typedef struct ed_subscript {
+    ed_subscript_kind kind;   /* of subscript */
+    int64_t begin, end, step; /* as the kind has them */
+} ed_subscript;
+
+/* Initializers of subscripts: ED_INDEX(i), ED_RANGE(begin, end) or ED_RANGE(begin, end, step), a
+ * whole axis, as many whole axes as there are, a new axis. */
+/* clang-format off */
+#define ED_INDEX(i)   {ED_SUBSCRIPT_INDEX, i, 0, 0}
+#define ED_RANGE(...) ED_RANGE_(__VA_ARGS__, 1, )
+#define ED_ALL        {ED_SUBSCRIPT_RANGE, ED_END, ED_END, 1}
+#define ED_ELLIPSIS   {ED_SUBSCRIPT_ELLIPSIS, 0, 0, 0}
+#define ED_NEW_AXIS   {ED_SUBSCRIPT_NEW_AXIS, 0, 0, 0}
+#define ED_RANGE_(begin, end, step, ...) {ED_SUBSCRIPT_RANGE, begin, end, step}
+/* clang-format on */
+
+/* An array of subscripts, and how many it has: two arguments of the functions with _of. */
+#define ED_SUBSCRIPTS_(...)                                                                        \
+    ((const ed_subscript[]){{ED_SUBSCRIPT_INDEX, 0, 0, 0}, __VA_ARGS__} + 1),                      \
+        ((int64_t)(sizeof((const ed_subscript[]){{ED_SUBSCRIPT_INDEX, 0, 0, 0}, __VA_ARGS__}) /    \
+                   sizeof(ed_subscript)) -                                                         \
+         1)
+
+/*
+ * x[1, :, ..., None, 0:10:2] as Python has it:
+ *
+ *     ed_strided_slice(x, ED_INDEX(1), ED_ALL, ED_ELLIPSIS, ED_NEW_AXIS, ED_RANGE(0, 10, 2))
+ *
+ * An index, negative from the end, removes its axis and must be within it; ranges are those of
+ * ed_slice, with a step of 1 if it is left out; an ellipsis, at most one, stands for all axes that
+ * no other subscript is for, and so does the end of the list. A view.
+ */
+ed_tensor *ed_strided_slice_of(ed_tensor *x, const ed_subscript *subscripts, int64_t count);
+/* The same, as it is called. */
+#define ed_strided_slice(x, ...) ED_AT(ed_strided_slice_of(x, ED_SUBSCRIPTS_(__VA_ARGS__)))
+
 /* x[i] along the first axis, which goes; i may be negative. A view. */
 ed_tensor *ed_index(ed_tensor *x, int64_t i);
 

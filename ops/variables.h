@@ -37,6 +37,14 @@ ed_tensor *ed_assign_sub(ed_tensor *variable, ed_tensor_like *value);
 ed_tensor *ed_assign_slice_with(ed_tensor *variable, ed_tensor_like *value,
                                 const ed_slice_options *options);
 
+/* variable[subscripts] = value, the subscripts as in ed_strided_slice; value broadcasts to the
+ * shape of that slice: ed_assign_strided_slice(v, 0, ED_ELLIPSIS, ED_INDEX(-1)). */
+ed_tensor *ed_assign_strided_slice_of(ed_tensor *variable, ed_tensor_like *value,
+                                      const ed_subscript *subscripts, int64_t count);
+/* The same, as it is called. */
+#define ed_assign_strided_slice(variable, value, ...)                                              \
+    ED_AT((ed_assign_strided_slice_of)(variable, ED_TENSOR(value), ED_SUBSCRIPTS_(__VA_ARGS__)))
+
 /* variable[mask] = value: the mask, bool, has the variable's leading axes; value broadcasts to
  * [n, ...], n being the number of its true elements and ... the axes after it. */
 ed_tensor *ed_assign_masked(ed_tensor *variable, ed_tensor *mask, ed_tensor_like *value);

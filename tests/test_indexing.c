@@ -1,5 +1,5 @@
 /*
- * Diagonals, repeating, searching, partitions and sets: values that TensorFlow gives,
+ * Subscripts, diagonals, repeating, searching, partitions and sets: values that TensorFlow gives,
  * which results are views, what is refused and in which words. What the definitions promise is
  * checked for all ops alike in test_ops.c.
  */
@@ -40,6 +40,95 @@ static ed_tensor *whole(const int32_t *values, int64_t n)
 }
 #define WHOLE(...)                                                                                 \
     whole((const int32_t[]){__VA_ARGS__}, sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
+
+/* ---- Subscripts ------------------------------------------------------------------------------ */
+
+static void subscripts(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = counted(ED_SHAPE(2, 3, 4));
+    ed_tensor *y = ed_strided_slice(x, ED_INDEX(1), ED_ALL, ED_RANGE(0, 4, 2));
+    GIVES(y, ED_SHAPE(3, 2), 12, 14, 16, 18, 20, 22);
+    assert_ptr_equal(y->buffer, x->buffer);
+    GIVES(ed_strided_slice(x, ED_ELLIPSIS, ED_INDEX(-1)), ED_SHAPE(2, 3), 3, 7, 11, 15, 19, 23);
+    GIVES(ed_strided_slice(x, ED_INDEX(-2), ED_NEW_AXIS, ED_RANGE(1, ED_END), ED_INDEX(0)),
+          ED_SHAPE(1, 2), 4, 8);
+    GIVES(ed_strided_slice(x, ED_INDEX(0), ED_INDEX(1), ED_RANGE(ED_END, ED_END, -3)), ED_SHAPE(2),
+          7, 4);
+    GIVES(ed_strided_slice(x, ED_INDEX(1), ED_INDEX(2), ED_INDEX(3), ED_NEW_AXIS), ED_SHAPE(1), 23);
+    GIVES(ed_strided_slice(x, ED_RANGE(5, 9), ED_ELLIPSIS, ED_NEW_AXIS), ED_SHAPE(0, 3, 4, 1));
+    GIVES(ed_strided_slice(x, ED_RANGE(0, 1), ED_ALL, ED_INDEX(2), ED_ELLIPSIS), ED_SHAPE(1, 3), 2,
+          6, 10);
+    gives(ed_strided_slice(x), ED_SHAPE(2, 3, 4), ed_as_doubles(x), 24);
+    const ed_subscript last = ED_INDEX(-1);
+    GIVES(ed_strided_slice_of(ed_range(0, 3), &last, 1), ED_SHAPE(), 2);
+    assert_fine();
+}
+
+static void wrong_subscripts(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = counted(ED_SHAPE(2, 3)), *v = ed_variable(x);
+    const ed_subscript odd = {(ed_subscript_kind)9, 0, 0, 0};
+    OUTSIDE(ed_strided_slice(x, ED_ALL, ED_INDEX(3)),
+            "strided_slice: index 3 is out of bounds for axis 1 of float32[2, 3]");
+    OUTSIDE(ed_strided_slice(x, ED_INDEX(-3)), "index -3 is out of bounds for axis 0");
+    OUTSIDE(ed_strided_slice(ed_zeros(ED_SHAPE(0)), ED_INDEX(0)), "index 0 is out of bounds");
+    WRONG(ed_strided_slice(x, ED_ALL, ED_ALL, ED_ALL),
+          "3 subscripts are too many for float32[2, 3]");
+    WRONG(ed_strided_slice(x, ED_ELLIPSIS, ED_ELLIPSIS),
+          "at most one subscript may be an ellipsis");
+    WRONG(ed_strided_slice(x, ED_RANGE(0, 1, 0)), "strided_slice: step must not be 0");
+    WRONG(ed_strided_slice(x, ED_NEW_AXIS, ED_NEW_AXIS, ED_NEW_AXIS, ED_NEW_AXIS, ED_NEW_AXIS,
+                           ED_NEW_AXIS, ED_NEW_AXIS),
+          "rank is larger than the maximum, 8");
+    WRONG(ed_strided_slice_of(x, &odd, 1), "subscript 0 has no kind");
+    WRONG(ed_strided_slice_of(x, NULL, 1), "the array of subscripts is NULL");
+    WRONG(ed_strided_slice_of(x, &odd, -1), "subscripts");
+    WRONG(ed_assign_strided_slice(x, 0, ED_INDEX(1)), "assign_slice: variable must be a variable");
+    WRONG(ed_assign_strided_slice(v, ed_zeros(ED_SHAPE(4)), ED_INDEX(1)),
+          "does not broadcast to [3]");
+    OUTSIDE(ed_assign_strided_slice(v, 0, ED_INDEX(7)), "assign_strided_slice: index 7");
+    GIVES(v, ED_SHAPE(2, 3), 0, 1, 2, 3, 4, 5);
+}
+
+static void assigned_subscripts(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *v = ed_variable(ed_zeros(ED_SHAPE(2, 3)));
+    assert_ptr_equal(ed_assign_strided_slice(v, 7, ED_ELLIPSIS, ED_INDEX(-1)), v);
+    const char *place = tensor_read(v)->data;
+    GIVES(v, ED_SHAPE(2, 3), 0, 0, 7, 0, 0, 7);
+    assert_non_null(ed_assign_strided_slice(v, counted(ED_SHAPE(3)), ED_INDEX(1)));
+    GIVES(v, ED_SHAPE(2, 3), 0, 0, 7, 0, 1, 2);
+    ed_tensor *column = ed_add(counted(ED_SHAPE(2, 1)), 3);
+    WRONG(ed_assign_strided_slice(v, column, ED_INDEX(0)), "does not broadcast");
+    assert_non_null(ed_assign_strided_slice(v, column, ED_ALL, ED_RANGE(ED_END, ED_END, -2)));
+    GIVES(v, ED_SHAPE(2, 3), 3, 0, 3, 4, 1, 4);
+    assert_ptr_equal(tensor_read(v)->data, place); /* all of them where it lies */
+}
+
+/* The gradient goes where the elements came from, that of the gradient back. */
+static void gradient_of_subscripts(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = counted(ED_SHAPE(2, 3)), *dx;
+    ed_tape *outer = ed_tape_begin();
+    ed_watch(outer, x);
+    {
+        ed_tape *inner = ed_tape_begin();
+        ed_watch(inner, x);
+        ed_tensor *part =
+            ed_strided_slice(x, ED_INDEX(1), ED_NEW_AXIS, ED_RANGE(ED_END, ED_END, -2));
+        dx = ed_gradient(inner, ed_mul(part, ed_square(part)), x);
+    }
+    GIVES(dx, ED_SHAPE(2, 3), 0, 0, 0, 27, 0, 75);
+    GIVES(ed_gradient(outer, dx, x), ED_SHAPE(2, 3), 0, 0, 0, 18, 0, 30);
+}
 
 /* ---- Diagonals ------------------------------------------------------------------------------- */
 
@@ -212,6 +301,10 @@ static void sets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(subscripts, check_end),
+        cmocka_unit_test_teardown(wrong_subscripts, check_end),
+        cmocka_unit_test_teardown(assigned_subscripts, check_end),
+        cmocka_unit_test_teardown(gradient_of_subscripts, check_end),
         cmocka_unit_test_teardown(diagonals, check_end),
         cmocka_unit_test_teardown(repeats, check_end),
         cmocka_unit_test_teardown(masks, check_end),

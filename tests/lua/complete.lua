@@ -301,6 +301,8 @@ ed_relu ed.relu
 ed_relu6 ed.relu6
 ed_repeat_with ed.repeat_
 ed_broadcast_shapes C: shapes broadcast by themselves
+ed_strided_slice_of C: tensor[place]
+ed_assign_strided_slice_of C: variable[place] = value
 ed_reshape ed.reshape
 ed_restoration_count restoration:restored
 ed_restoration_path restoration:restored
