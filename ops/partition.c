@@ -11,17 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TYPE f32
-#include "ops/partition.typed.h"
-#define TYPE f64
-#include "ops/partition.typed.h"
-#define TYPE i32
-#include "ops/partition.typed.h"
-#define TYPE i64
-#include "ops/partition.typed.h"
-#define TYPE u8
-#include "ops/partition.typed.h"
-
 #define PARTITION_ATTRS(FIELD, T)                                                                  \
     FIELD(T, INT, kth, 0, ED_ANY,                                                                  \
           "number of the element that gets its place; negative: from the end")                     \
@@ -68,60 +57,59 @@ typedef struct partition_work {
     uint64_t *room;
 } partition_work;
 
-static void keys_of(const partition_work *w, const char *line, uint64_t *keys)
+/* How many keys have each byte. */
+static void count_bytes(const uint64_t *keys, int64_t n, int shift, int64_t *counts)
 {
-    switch (w->x->dtype) {
-    case ED_FLOAT32: partition_keys_f32(line, w->n, w->stride, keys); break;
-    case ED_FLOAT64: partition_keys_f64(line, w->n, w->stride, keys); break;
-    case ED_INT32: partition_keys_i32(line, w->n, w->stride, keys); break;
-    case ED_INT64: partition_keys_i64(line, w->n, w->stride, keys); break;
-    default: partition_keys_u8(line, w->n, w->stride, keys);
+    int64_t odd[256] = {0}; /* apart, so that equal neighbours do not wait for each other */
+    memset(counts, 0, sizeof odd);
+    for (int64_t i = 0; i + 1 < n; i += 2) {
+        counts[keys[i] >> shift & 255]++;
+        odd[keys[i + 1] >> shift & 255]++;
     }
+    if (n % 2) counts[keys[n - 1] >> shift & 255]++;
+    for (int byte = 0; byte < 256; byte++) counts[byte] += odd[byte];
 }
 
 /* The key number *kth of the n sorted ones; *kth is then its number among those that are equal. */
-static uint64_t select_key(const uint64_t *keys, int64_t n, int64_t *kth, uint64_t *candidates)
+static uint64_t partition_select(const uint64_t *keys, int64_t n, int64_t *kth,
+                                 uint64_t *candidates)
 {
     for (int shift = 56; shift >= 0; shift -= 8) {
-        int64_t counts[256] = {0}, left = 0;
+        int64_t counts[256], left = 0;
         uint64_t byte = 0;
-        for (int64_t i = 0; i < n; i++) counts[keys[i] >> shift & 255]++;
+        count_bytes(keys, n, shift, counts);
         for (; *kth >= counts[byte]; byte++) *kth -= counts[byte];
         if (counts[byte] == n) continue;
-        for (int64_t i = 0; i < n; i++)
-            if ((keys[i] >> shift & 255) == byte) candidates[left++] = keys[i];
+        for (int64_t i = 0; i < n; i++) {
+            const uint64_t key = keys[i];
+            candidates[left] = key;
+            left += (key >> shift & 255) == byte;
+        }
         keys = candidates;
         n = left;
     }
     return keys[0];
 }
 
-/* Puts element i of the line at `to` in the result. */
-static void partition_put(const partition_work *w, int64_t begin, int64_t i, int64_t to)
-{
-    const size_t element = dtype_size(w->x->dtype);
-    const int64_t from = begin + i * w->stride, at = begin + to * w->stride;
-    if (w->indices)
-        ((int64_t *)w->y)[at] = i;
-    else
-        memcpy(w->y + (size_t)at * element, w->x->data + (size_t)from * element, element);
-}
+#define TYPE f32
+#include "ops/partition.typed.h"
+#define TYPE f64
+#include "ops/partition.typed.h"
+#define TYPE i32
+#include "ops/partition.typed.h"
+#define TYPE i64
+#include "ops/partition.typed.h"
+#define TYPE u8
+#include "ops/partition.typed.h"
 
 static void partition_line(const partition_work *w, int64_t begin, uint64_t *room)
 {
-    uint64_t *keys = room;
-    int64_t equal = w->kth, before = 0, after = w->kth + 1;
-    keys_of(w, w->x->data + (size_t)begin * dtype_size(w->x->dtype), keys);
-    const uint64_t key = select_key(keys, w->n, &equal, room + w->n);
-    for (int64_t i = 0; i < w->n; i++) {
-        const bool same = keys[i] == key;
-        if (keys[i] < key || (same && equal > 0))
-            partition_put(w, begin, i, before++);
-        else if (same && equal == 0)
-            partition_put(w, begin, i, w->kth);
-        else
-            partition_put(w, begin, i, after++);
-        equal -= same;
+    switch (w->x->dtype) {
+    case ED_FLOAT32: partition_line_f32(w, begin, room); break;
+    case ED_FLOAT64: partition_line_f64(w, begin, room); break;
+    case ED_INT32: partition_line_i32(w, begin, room); break;
+    case ED_INT64: partition_line_i64(w, begin, room); break;
+    default: partition_line_u8(w, begin, room);
     }
 }
 

@@ -1,18 +1,50 @@
-/* Keys of a line's elements, for one type: unsigned numbers in their order, NaN after all. */
+/* Keys of a line's elements, and moving these, for one type. */
 
-static void TYPED(partition_keys)(const void *line, int64_t n, int64_t stride, uint64_t *keys)
+/* Unsigned numbers in the elements' order, NaN after all. */
+static void TYPED(partition_keys)(const partition_work *w, int64_t begin, uint64_t *keys)
 {
-    const NUMBER *x = line;
-    for (int64_t i = 0; i < n; i++) {
+    const NUMBER *x = (const NUMBER *)w->x->data + begin;
+    for (int64_t i = 0; i < w->n; i++) {
 #if FLOATING
-        const double wide = (double)x[i * stride] + 0; /* -0 and 0 are equal */
+        const double wide = (double)x[i * w->stride] + 0; /* -0 and 0 are equal */
         uint64_t bits;
         memcpy(&bits, &wide, sizeof bits);
         keys[i] = wide != wide ? UINT64_MAX : bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
 #else
-        keys[i] = (uint64_t)x[i * stride] ^ (uint64_t)1 << 63;
+        keys[i] = (uint64_t)x[i * w->stride] ^ (uint64_t)1 << 63;
 #endif
     }
+}
+
+/* Each element, or its index, to its side of the one with the key, of which `equal` ones with the
+ * same key come first. Without branches, which nobody could foresee. */
+static void TYPED(partition_spread)(const partition_work *w, int64_t begin, const uint64_t *keys,
+                                    uint64_t key, int64_t equal)
+{
+    const NUMBER *x = (const NUMBER *)w->x->data + begin;
+    NUMBER *y = (NUMBER *)w->y + (w->indices ? 0 : begin);
+    int64_t *indices = (int64_t *)w->y + (w->indices ? begin : 0);
+    int64_t before = 0, after = w->kth + 1;
+    for (int64_t i = 0; i < w->n; i++) {
+        const bool same = keys[i] == key, here = same & (equal == 0),
+                   below = (keys[i] < key) | (same & (equal > 0));
+        const int64_t to = (below ? before : here ? w->kth : after) * w->stride;
+        before += below;
+        after += !(below | here);
+        equal -= same;
+        if (w->indices)
+            indices[to] = i;
+        else
+            y[to] = x[i * w->stride];
+    }
+}
+
+static void TYPED(partition_line)(const partition_work *w, int64_t begin, uint64_t *room)
+{
+    int64_t equal = w->kth;
+    TYPED(partition_keys)(w, begin, room);
+    const uint64_t key = partition_select(room, w->n, &equal, room + w->n);
+    TYPED(partition_spread)(w, begin, room, key, equal);
 }
 
 #undef TYPE

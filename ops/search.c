@@ -17,6 +17,8 @@ typedef struct searching {
     bool right;
 } searching;
 
+enum { SEARCH_LANES = 8 }; /* values that are searched at a time: they wait for memory together */
+
 #define TYPE f32
 #include "ops/search.typed.h"
 #define TYPE f64

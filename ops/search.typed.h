@@ -1,46 +1,92 @@
 /* Searching in ascending lines, and ranks of targets, for one type. */
 
-/* The order of sorts: NaN behind all numbers. */
-static inline bool TYPED(search_less)(NUMBER a, NUMBER b)
+/*
+ * How many of n ascending elements are less than each x or, from the right, not greater. What is
+ * left to search is halved the same way for all, without branches. x is no NaN; those of a line
+ * come last, and are neither.
+ */
+static inline __attribute__((always_inline)) void TYPED(search_lanes)(const NUMBER *line, int64_t n,
+                                                                      const NUMBER *x, bool right,
+                                                                      int64_t *at)
 {
-#if FLOATING
-    return a < b || (b != b && a == a);
-#else
-    return a < b;
-#endif
+    for (int j = 0; j < SEARCH_LANES; j++) at[j] = 0;
+    if (!n) return;
+    while (n > 1) {
+        const int64_t half = n / 2;
+        for (int j = 0; j < SEARCH_LANES; j++) {
+            const NUMBER middle = line[at[j] + half - 1];
+            at[j] += (right ? middle <= x[j] : middle < x[j]) ? half : 0;
+        }
+        n -= half;
+    }
+    for (int j = 0; j < SEARCH_LANES; j++)
+        at[j] += right ? line[at[j]] <= x[j] : line[at[j]] < x[j];
 }
 
-/* How many of n ascending elements are less than x or, from the right, not greater. */
-static int64_t TYPED(search_line)(const void *line, int64_t n, NUMBER x, bool right)
+#if FLOATING
+/* The numbers of a line, which are before its NaN. */
+static int64_t TYPED(search_nan)(const NUMBER *line, int64_t n)
 {
-    const NUMBER *begin = line, *at = begin;
-    while (n > 0) {
-        const int64_t half = n / 2;
-        const bool before =
-            right ? !TYPED(search_less)(x, at[half]) : TYPED(search_less)(at[half], x);
-        at += before ? half + 1 : 0;
-        n = before ? n - half - 1 : half;
+    int64_t first = 0;
+    while (first < n) {
+        const int64_t middle = first + (n - first) / 2;
+        if (line[middle] == line[middle])
+            first = middle + 1;
+        else
+            n = middle;
     }
-    return at - begin;
+    return first;
+}
+#endif
+
+/* Up to SEARCH_LANES values of one line. */
+static void TYPED(search_few)(const searching *s, const NUMBER *line, const NUMBER *values,
+                              int64_t count, int64_t *y)
+{
+    NUMBER x[SEARCH_LANES];
+    int64_t at[SEARCH_LANES];
+    for (int j = 0; j < SEARCH_LANES; j++) x[j] = values[j < count ? j : 0];
+    if (s->right)
+        TYPED(search_lanes)(line, s->n, x, true, at);
+    else
+        TYPED(search_lanes)(line, s->n, x, false, at);
+    for (int64_t j = 0; j < count; j++) {
+        y[j] = at[j];
+#if FLOATING
+        if (x[j] != x[j]) y[j] = s->right ? s->n : TYPED(search_nan)(line, s->n);
+#endif
+    }
 }
 
 static void TYPED(search_values)(const searching *s, int64_t first, int64_t last)
 {
     const NUMBER *lines = (const NUMBER *)s->lines, *values = (const NUMBER *)s->values;
-    for (int64_t i = first; i < last; i++)
-        s->y[i] = TYPED(search_line)(lines + i / s->each * s->n, s->n, values[i], s->right);
+    while (first < last) {
+        const int64_t line = first / s->each, end = (line + 1) * s->each,
+                      left = (end < last ? end : last) - first,
+                      count = left < SEARCH_LANES ? left : SEARCH_LANES;
+        TYPED(search_few)(s, lines + line * s->n, values + first, count, s->y + first);
+        first += count;
+    }
 }
 
 #if FLOATING
-/* Whether fewer than k elements of a line are greater than that of the target. */
+/* Whether fewer than k elements of a line are greater than that of the target, and all finite. */
 static bool TYPED(in_top)(const void *line, int64_t n, int64_t target, int64_t k)
 {
-    const NUMBER *x = line;
+    enum { AT_A_TIME = 64 };
+    const NUMBER *x = line, limit = x[target];
     int64_t greater = 0;
     bool finite = true;
-    for (int64_t i = 0; i < n; i++) {
-        finite &= isfinite(x[i]) != 0;
-        greater += x[i] > x[target];
+    for (int64_t i = 0; i < n && greater < k && finite;) {
+        int some = 0, odd = 0;
+        const int64_t end = n - i < AT_A_TIME ? n : i + AT_A_TIME;
+        for (; i < end; i++) {
+            some += x[i] > limit;
+            odd |= x[i] - x[i] != 0; /* infinities and NaN */
+        }
+        greater += some;
+        finite = !odd;
     }
     return finite && greater < k;
 }
