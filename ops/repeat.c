@@ -38,7 +38,7 @@ static const int64_t *repeat_counts(const ed_call *call, const ed_tensor *x, int
                                     const ed_tensor *repeats)
 {
     if (!repeats) return NULL;
-    if (repeats->rank > 1 || (repeats->rank == 1 && repeats->size != x->shape[axis]))
+    if (repeats->rank > 1 || (repeats->size != 1 && repeats->size != x->shape[axis]))
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "repeats are %s; expected one number, or one for each slice of %s "
                             "along axis %lld",
@@ -93,8 +93,8 @@ static bool repeat_compose(ed_call *call)
     const ed_tensor *repeats = x ? packed(call->inputs[1]) : NULL;
     const int64_t *counts = repeat_counts(call, x, axis, repeats);
     if (!counts) return false;
-    ed_tensor *y =
-        repeats->rank ? repeat_each(call, x, axis, counts) : repeat_all(call, x, axis, counts[0]);
+    ed_tensor *y = repeats->size == 1 ? repeat_all(call, x, axis, counts[0])
+                                      : repeat_each(call, x, axis, counts);
     index_drop(repeats, counts);
     return ed_call_result(call, 0, y);
 }
@@ -109,7 +109,7 @@ static bool repeat_plain(const ed_call *call)
     const double *counts = (const double *)repeats->data;
     double *to = (double *)call->outputs[0]->data;
     for (int64_t i = 0; x->size && i < x->size / behind; i++)
-        for (int64_t k = 0; k < (int64_t)counts[repeats->rank ? i % n : 0]; k++)
+        for (int64_t k = 0; k < (int64_t)counts[repeats->size == 1 ? 0 : i % n]; k++)
             for (int64_t j = 0; j < behind; j++) *to++ = ((const double *)x->data)[i * behind + j];
     return true;
 }
@@ -128,7 +128,7 @@ ED_OP(repeat) = {
                            .attrs = REPEAT(ED_SAMPLE_INTS(0))},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 5, 2), ED_SAMPLE_IN(0, 2, 5)},
                            .attrs = REPEAT(ED_SAMPLE_INTS(-2))},
-                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3), ED_SAMPLE_IN(3, 3)},
+                          {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3), ED_SAMPLE_IN(3, 3, 1)},
                            .attrs = REPEAT(ED_SAMPLE_INTS(1))}),
 };
 
