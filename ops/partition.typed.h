@@ -26,9 +26,10 @@ static void TYPED(partition_spread)(const partition_work *w, int64_t begin, cons
     int64_t *indices = (int64_t *)w->y + (w->indices ? begin : 0);
     int64_t before = 0, after = w->kth + 1;
     for (int64_t i = 0; i < w->n; i++) {
-        const bool same = keys[i] == key, here = same & (equal == 0),
-                   below = (keys[i] < key) | (same & (equal > 0));
-        const int64_t to = (below ? before : here ? w->kth : after) * w->stride;
+        const bool same = keys[i] == key, below = (keys[i] < key) | (same & (equal > 0)),
+                   here = same & (equal == 0); /* once */
+        const int64_t side = after ^ ((after ^ before) & -(int64_t)below);
+        const int64_t to = (here ? w->kth : side) * w->stride;
         before += below;
         after += !(below | here);
         equal -= same;
