@@ -198,6 +198,14 @@ static bool check_border(const ed_call *call, const char *name, ed_ints list)
                                 text_of_ints(block.values, block.count).s);
 }
 
+static bool blocks_too_large(const ed_call *call)
+{
+    const ed_ints block = ((const block_attrs *)call->attrs)->block_shape;
+    return ed_call_fail(call, ED_OUT_OF_MEMORY, "block_shape %s is too large for %s",
+                        text_of_ints(block.values, block.count).s,
+                        text_of_tensor(tensor_read(call->inputs[0])).s);
+}
+
 /* Whether the lists suit x; *size is the number of elements of a block. */
 static bool check_blocks(const ed_call *call, int64_t *size)
 {
@@ -281,6 +289,7 @@ static bool space_to_batch_compose(ed_call *call)
     ed_tensor *x = call->inputs[0];
     int64_t before[ED_MAX_RANK] = {0}, after[ED_MAX_RANK] = {0}, size;
     if (!check_blocks(call, &size)) return false;
+    if (__builtin_mul_overflow(ed_dim(x, 0), size, &size)) return blocks_too_large(call);
     bool any = false;
     for (int i = 0; i < block.count; i++) {
         int64_t padded;
@@ -315,8 +324,9 @@ static bool batch_to_space_compose(ed_call *call)
     for (int i = 0; i < block.count; i++) {
         int64_t whole;
         begin[i + 1] = border(o->before, i);
-        if (__builtin_mul_overflow(ed_dim(x, i + 1), block.values[i], &whole) ||
-            begin[i + 1] > whole || border(o->after, i) > whole - begin[i + 1])
+        if (__builtin_mul_overflow(ed_dim(x, i + 1), block.values[i], &whole))
+            return blocks_too_large(call);
+        if (begin[i + 1] > whole || border(o->after, i) > whole - begin[i + 1])
             return ed_call_fail(call, ED_INVALID_ARGUMENT,
                                 "axis %lld of %s has fewer elements in blocks of %lld than are cut "
                                 "off, %lld and %lld",

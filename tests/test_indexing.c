@@ -218,6 +218,11 @@ static void blocks(void **state)
     WRONG(ed_space_to_batch(x, ED_INTS(1), .before = ED_INTS(-1)), "before [-1]");
     WRONG(ed_batch_to_space(x, ED_INTS(2)), "must be divisible by the 2 elements of a block");
     WRONG(ed_batch_to_space(y, ED_INTS(3), .before = ED_INTS(4), .after = ED_INTS(3)), "fewer");
+    const int64_t huge = (int64_t)1 << 40;
+    assert_fails(ed_space_to_batch(ed_zeros(ED_SHAPE(huge, 0)), ED_INTS(huge)), ED_OUT_OF_MEMORY,
+                 "space_to_batch: block_shape [1099511627776] is too large");
+    assert_fails(ed_batch_to_space(ed_zeros(ED_SHAPE(0, huge)), ED_INTS(huge)), ED_OUT_OF_MEMORY,
+                 "batch_to_space: block_shape [1099511627776] is too large");
 }
 
 /* ---- Shapes and places ----------------------------------------------------------------------- */
