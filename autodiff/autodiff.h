@@ -93,16 +93,46 @@ ed_list *ed_list_itself(ed_list *list);
 /* A list of this tensor alone; NULL for NULL. */
 ed_list *ed_list_of_one(ed_tensor *tensor);
 
-/* d target[i] / d source[j]: shape target.shape + source.shape; the tape must be persistent. NULL,
- * without an error, if unconnected. */
+/* Options of a jacobian; zero: not given. */
+typedef struct ed_jacobian_options {
+    bool unconnected_zeros; /* zeros, not NULL, for a source that the target does not depend on */
+} ed_jacobian_options;
+
+/*
+ * d target[i] / d source[j]: shape target.shape + source.shape; for a list of sources, a list. One
+ * backward pass for each element of the target, whatever the number of sources; the tape must be
+ * persistent. NULL (in a list: a NULL entry), without an error, if unconnected.
+ */
 ed_tensor *ed_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source);
+#define ed_jacobian(tape, target, source, ...)                                                     \
+    ED_AT(_Generic((source), ed_list *                                                             \
+                   : ed_jacobian_list, default                                                     \
+                   : ed_jacobian_with)(tape, target, source,                                       \
+                                       ED_GIVEN_(ed_jacobian_options, __VA_ARGS__)                 \
+                                           ED_OPTIONAL_(0, ##__VA_ARGS__)))
+
+/* ed_jacobian for one source. */
+ed_tensor *ed_jacobian_with(ed_tape *tape, ed_tensor *target, ed_tensor *source,
+                            const ed_jacobian_options *options);
+
+/* ed_jacobian for a list of sources. */
+ed_list *ed_jacobian_list(ed_tape *tape, ed_tensor *target, ed_list *sources,
+                          const ed_jacobian_options *options);
 
 /*
  * The same row by row, for target [batch, ...] whose row b depends on source [batch, ...]'s row b
- * alone: shape [batch] + target.shape[1:] + source.shape[1:]. Unconnected: zeros. The tape must be
+ * alone: shape [batch] + target.shape[1:] + source.shape[1:]; for a list of sources, a list. One
+ * backward pass for each element of the target's row. Unconnected: zeros. The tape must be
  * persistent.
  */
 ed_tensor *ed_batch_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source);
+#define ed_batch_jacobian(tape, target, source)                                                    \
+    ED_AT(_Generic((source), ed_list *                                                             \
+                   : ed_batch_jacobian_list, default                                               \
+                   : ed_batch_jacobian)(tape, target, source))
+
+/* ed_batch_jacobian for a list of sources. */
+ed_list *ed_batch_jacobian_list(ed_tape *tape, ed_tensor *target, ed_list *sources);
 
 /* A function of tensors: returns a tensor; NULL, with an error kept, on failure. */
 typedef ed_tensor *(*ed_function)(ed_list *inputs, void *user);

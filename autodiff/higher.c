@@ -2,9 +2,11 @@
 #include <string.h>
 
 /* Jacobians: one backward pass for each element of the target, with a one-hot gradient of the
- * target; the rows are stacked. Reverse mode only, so an op needs no more than its gradient. */
+ * target, whatever the number of sources; the rows are stacked. Reverse mode only, so an op needs
+ * no more than its gradient. */
 
-static bool check_tape(const char *what, ed_tape *tape, ed_tensor *target, ed_tensor *source)
+static bool check_tape(const char *what, const ed_tape *tape, const ed_tensor *target,
+                       const void *source)
 {
     if (NULL_GIVEN(what, tape, target, source)) return false;
     if (!tape->persistent)
@@ -40,59 +42,148 @@ static ed_tensor *ones_at(const ed_tensor *target, int64_t first, int64_t step)
     return scope_give(dy);
 }
 
-/* The source's gradient for that gradient of the target. Unconnected: zeros; but NULL, without
- * an error, at the first pass. */
-static ed_tensor *row(ed_tape *tape, ed_tensor *target, ed_tensor *source, int64_t i, int64_t step)
-{
-    ED_SCOPE;
-    ed_tensor *dy = ones_at(target, i, step);
-    if (!dy) return NULL;
-    return ed_keep(ed_gradient_tensor(tape, ed_list_of_one(target), source,
-                                      &(ed_gradient_options){.output_gradients = ed_list_of_one(dy),
-                                                             .unconnected_zeros = i > 0}));
-}
+/* What jacobians are made of: passes with the gradients of the target, and the rows of each source,
+ * which are stacked along the axis and reshaped. */
+typedef struct rows {
+    const char *what;
+    ed_tape *tape;
+    ed_tensor *target;
+    ed_list *sources;
+    int skip; /* dimensions that target and source share: 1 for a batch */
+    bool zeros;
+    int64_t passes;
+} rows;
 
-/* One pass for each of the first `step` elements, with ones at every step-th element from there
- * on: the rows, stacked along `axis` and reshaped. NULL, without an error, if unconnected. */
-static ed_tensor *stack_rows(ed_tape *tape, ed_tensor *target, ed_tensor *source, int64_t step,
-                             int axis, ed_ints shape)
-{
-    ED_SCOPE;
-    if (target->size == 0 || source->size == 0)
-        return ed_keep(ed_zeros(shape, .dtype = source->dtype));
-    ed_list *list = list_new(step);
-    if (!scope_give(list)) return NULL;
-    for (int64_t i = 0; i < step; i++)
-        if (!(list->items[i] = ed_retain(row(tape, target, source, i, step)))) return NULL;
-    return ed_keep(ed_reshape(ed_stack(list, .axis = axis), shape));
-}
-
-ed_tensor *ed_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source)
+/* Whether the ranks are small enough for each source. */
+static bool check_sources(const rows *r)
 {
     int rank;
     int64_t shape[ED_MAX_RANK];
-    if (!check_tape("jacobian", tape, target, source) ||
-        !join("jacobian", target, source, 0, &rank, shape))
-        return NULL;
-    return stack_rows(tape, target, source, target->size, 0, (ed_ints){shape, rank});
+    for (int64_t i = 0; i < r->sources->size; i++) {
+        const ed_tensor *source = r->sources->items[i];
+        if (!source)
+            return ed_fail(ED_INVALID_ARGUMENT, "%s: source %lld is NULL", r->what, text_nth(i)),
+                   false;
+        if (r->skip &&
+            (r->target->rank < 1 || source->rank < 1 || r->target->shape[0] != source->shape[0]))
+            return ed_fail(ED_INVALID_ARGUMENT,
+                           "%s: target %s and source %s must have the same size of the first axis, "
+                           "the batch",
+                           r->what, text_of_tensor(r->target).s, text_of_tensor(source).s),
+                   false;
+        if (!join(r->what, r->target, source, r->skip, &rank, shape)) return false;
+    }
+    return true;
+}
+
+/* One pass, for the elements i, i + passes, ... of the target: a row for each source, of which
+ * those of the first pass may be NULL. */
+static bool pass(const rows *r, ed_list *const *lists, int64_t i)
+{
+    ED_SCOPE;
+    ed_tensor *dy = ones_at(r->target, i, r->passes);
+    ed_list *seeds = dy ? ed_list_of_one(dy) : NULL;
+    if (!seeds) return false;
+    ed_list *gradients = ed_gradient_list(
+        r->tape, ed_list_of_one(r->target), r->sources,
+        &(ed_gradient_options){.output_gradients = seeds, .unconnected_zeros = r->zeros || i > 0});
+    for (int64_t s = 0; gradients && s < r->sources->size; s++)
+        lists[s]->items[i] = ed_retain(gradients->items[s]);
+    return gradients;
+}
+
+/* A source's jacobian of its rows into *j; NULL if it is unconnected. */
+static bool stack_rows(const rows *r, ed_list *list, const ed_tensor *source, ed_tensor **j)
+{
+    int rank;
+    int64_t sizes[ED_MAX_RANK];
+    join(r->what, r->target, source, r->skip, &rank, sizes);
+    const ed_ints shape = {sizes, rank};
+    const bool empty = r->target->size == 0 || source->size == 0;
+    *j = NULL;
+    if (!empty && !list->items[0]) return true;
+    *j = empty ? ed_zeros(shape, .dtype = source->dtype)
+               : ed_reshape(ed_stack(list, .axis = r->skip), shape);
+    return *j;
+}
+
+static bool fill(const rows *r, ed_list **lists, ed_list *result)
+{
+    for (int64_t s = 0; s < r->sources->size; s++)
+        if (!(lists[s] = scope_give(list_new(r->passes)))) return false;
+    bool any = false; /* source with elements */
+    for (int64_t s = 0; s < r->sources->size; s++) any |= r->sources->items[s]->size;
+    for (int64_t i = 0; any && i < r->passes; i++)
+        if (!pass(r, lists, i)) return false;
+    for (int64_t s = 0; s < r->sources->size; s++) {
+        ed_tensor *j;
+        if (!stack_rows(r, lists[s], r->sources->items[s], &j)) return false;
+        result->items[s] = ed_retain(j);
+    }
+    return true;
+}
+
+static ed_list *jacobians(const rows *r)
+{
+    if (!check_sources(r)) return NULL;
+    ED_SCOPE;
+    ed_list **lists = ed_scope_alloc((size_t)r->sources->size * sizeof *lists + 1);
+    ed_list *result = lists ? scope_give(list_new(r->sources->size)) : NULL;
+    return result && fill(r, lists, result) ? ed_keep(result) : NULL;
+}
+
+/* The first of them. */
+static ed_tensor *first_of(ed_list *list)
+{
+    if (!list || !list->items[0]) return NULL;
+    return scope_give(ed_retain(list->items[0]));
+}
+
+ed_list *ed_jacobian_list(ed_tape *tape, ed_tensor *target, ed_list *sources,
+                          const ed_jacobian_options *options)
+{
+    static const char what[] = "jacobian";
+    if (!check_tape(what, tape, target, sources)) return NULL;
+    return jacobians(&(rows){.what = what,
+                             .tape = tape,
+                             .target = target,
+                             .sources = sources,
+                             .zeros = options && options->unconnected_zeros,
+                             .passes = target->size});
+}
+
+ed_tensor *ed_jacobian_with(ed_tape *tape, ed_tensor *target, ed_tensor *source,
+                            const ed_jacobian_options *options)
+{
+    if (!check_tape("jacobian", tape, target, source)) return NULL;
+    ED_SCOPE;
+    return ed_keep(first_of(ed_jacobian_list(tape, target, ed_list_of_one(source), options)));
+}
+
+ed_tensor *(ed_jacobian)(ed_tape *tape, ed_tensor *target, ed_tensor *source)
+{
+    return ed_jacobian_with(tape, target, source, NULL);
 }
 
 /* Column j of all rows in one pass: rows of the batch don't depend on each other. */
-ed_tensor *ed_batch_jacobian(ed_tape *tape, ed_tensor *target, ed_tensor *source)
+ed_list *ed_batch_jacobian_list(ed_tape *tape, ed_tensor *target, ed_list *sources)
+{
+    static const char what[] = "batch_jacobian";
+    if (!check_tape(what, tape, target, sources)) return NULL;
+    return jacobians(&(rows){.what = what,
+                             .tape = tape,
+                             .target = target,
+                             .sources = sources,
+                             .skip = 1,
+                             .zeros = true,
+                             .passes = target->size ? target->size / target->shape[0] : 0});
+}
+
+ed_tensor *(ed_batch_jacobian)(ed_tape *tape, ed_tensor *target, ed_tensor *source)
 {
     if (!check_tape("batch_jacobian", tape, target, source)) return NULL;
-    if (target->rank < 1 || source->rank < 1 || target->shape[0] != source->shape[0])
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "batch_jacobian: target %s and source %s must have the same size of the "
-                       "first axis, the batch",
-                       text_of_tensor(target).s, text_of_tensor(source).s);
-    int rank;
-    int64_t shape[ED_MAX_RANK];
-    if (!join("batch_jacobian", target, source, 1, &rank, shape)) return NULL;
-    int64_t columns = target->size ? target->size / target->shape[0] : 0;
-    ed_tensor *jacobian = stack_rows(tape, target, source, columns, 1, (ed_ints){shape, rank});
-    if (jacobian || ed_failed()) return jacobian;
-    return ed_zeros(((ed_ints){shape, rank}), .dtype = source->dtype);
+    ED_SCOPE;
+    return ed_keep(first_of(ed_batch_jacobian_list(tape, target, ed_list_of_one(source))));
 }
 
 /* The gradient of (gradient of f) . vectors: reverse over reverse. */

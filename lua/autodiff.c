@@ -1,6 +1,7 @@
 #include "lua/arguments.h"
 #include "lua/call.h"
 #include "lua/maker.h"
+#include "lua/nested.h"
 #include "lua/objects.h"
 
 /* Tapes and functions with custom gradients. prelude.lua makes value_and_grad, grad, jacobian
@@ -87,7 +88,7 @@ static bool read_targets(lua_State *L, int at, const maker_field *field, void *t
     return (*(ed_list **)to = number ? ed_list_of_one(number) : targets(L, at)) != NULL;
 }
 
-static ed_list *ask(lua_State *L, ed_tape *tape)
+static ed_list *ask_gradient(lua_State *L, ed_tape *tape)
 {
     static const maker_field fields[] = {
         {"unconnected_zeros", ED_FIELD_BOOL,
@@ -103,49 +104,106 @@ static ed_list *ask(lua_State *L, ed_tape *tape)
     return from ? ed_gradient_list(tape, to, from, &options) : NULL;
 }
 
-/* tape:gradient(target, source or {sources}, {unconnected_zeros, output_gradients}): nil or
- * false for sources that no target depends on. */
-static int gradient(lua_State *L)
+/* Flattens the output gradients among the options at an index, in a copy of these. */
+static void flatten_seeds(lua_State *L, int at)
+{
+    static const char name[] = "output_gradients";
+    if (lua_type(L, at) != LUA_TTABLE) return;
+    lua_pushstring(L, name);
+    lua_rawget(L, at);
+    const int seeds = lua_gettop(L);
+    if (nested_is(L, seeds)) {
+        nested_push(L, seeds, "gradient: output_gradients");
+        lua_newtable(L);
+        for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+            lua_pushvalue(L, -2);
+            lua_pushvalue(L, -2);
+            lua_rawset(L, -5);
+        }
+        lua_pushvalue(L, seeds + 1);
+        lua_setfield(L, -2, name);
+        lua_replace(L, at);
+    }
+    lua_settop(L, seeds - 1);
+}
+
+/* What is asked of a tape by tape, target and sources at 1 to 3 and options at 4. */
+typedef ed_list *asker(lua_State *L, ed_tape *tape);
+
+/* nil or false for sources that no target depends on; of nested sources a table of their shape. */
+static int ask_tape(lua_State *L, asker *ask)
 {
     ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);
-    luaL_checkany(L, 3);
-    lua_settop(L, 4);
     bool single = handle_at(L, 3, HANDLE_TENSOR);
     luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    const int shape = lua_gettop(L);
     handle *holder = handle_new(L, HANDLE_LIST);
     int top = lua_gettop(L);
     binding b = binding_open(L);
-    ed_list *gradients = ask(L, tape);
+    ed_list *results = ask(L, tape);
     lua_settop(L, top);
-    objects_finish_list(L, &b, holder, gradients);
+    objects_finish_list(L, &b, holder, results);
     if (single) lua_rawgeti(L, -1, 1);
     if (single && lua_isboolean(L, -1)) lua_pushnil(L);
+    if (lua_isnil(L, shape)) return 1;
+    nested_fill(L, shape, -1);
+    lua_pushvalue(L, shape);
     return 1;
 }
 
-static int jacobian_by(lua_State *L, ed_tensor *(*make)(ed_tape *, ed_tensor *, ed_tensor *))
+/* tape:gradient(target, sources, {unconnected_zeros, output_gradients}) */
+static int gradient(lua_State *L)
 {
-    ed_tape *tape = handle_check(L, 1, HANDLE_TAPE);
-    ed_tensor *target = handle_check(L, 2, HANDLE_TENSOR),
-              *source = handle_check(L, 3, HANDLE_TENSOR);
-    handle *h = handle_new(L, HANDLE_TENSOR);
-    binding b = binding_open(L);
-    bool held = ed_scope_hold(tape) && ed_scope_hold(target) && ed_scope_hold(source);
-    ed_tensor *j = held ? make(tape, target, source) : NULL;
-    handle_put(h, j);
-    binding_close(&b);
-    if (!j && !ed_failed()) return lua_pushnil(L), 1;
-    return handle_return(L, j);
+    luaL_checkany(L, 3);
+    lua_settop(L, 4);
+    nested_take(L, 2, "gradient: target");
+    flatten_seeds(L, 4);
+    nested_take(L, 3, "gradient: sources");
+    return ask_tape(L, ask_gradient);
 }
 
+static ed_list *ask_jacobian(lua_State *L, ed_tape *tape)
+{
+    static const maker_field fields[] = {
+        {"unconnected_zeros", ED_FIELD_BOOL,
+         .offset = offsetof(ed_jacobian_options, unconnected_zeros)},
+        {0},
+    };
+    ed_jacobian_options options = {0};
+    convert_room room = {.who = "jacobian"};
+    if (!ed_scope_hold(tape) || !maker_options(L, 4, fields, &options, &room)) return NULL;
+    ed_tensor *target = ed_scope_hold(handle_at(L, 2, HANDLE_TENSOR));
+    ed_list *from = target ? targets(L, 3) : NULL;
+    return from ? ed_jacobian_list(tape, target, from, &options) : NULL;
+}
+
+static ed_list *ask_batch_jacobian(lua_State *L, ed_tape *tape)
+{
+    if (!ed_scope_hold(tape)) return NULL;
+    ed_tensor *target = ed_scope_hold(handle_at(L, 2, HANDLE_TENSOR));
+    ed_list *from = target ? targets(L, 3) : NULL;
+    return from ? ed_batch_jacobian_list(tape, target, from) : NULL;
+}
+
+static int jacobian_by(lua_State *L, asker *ask, const char *who)
+{
+    handle_check(L, 1, HANDLE_TAPE);
+    handle_check(L, 2, HANDLE_TENSOR);
+    if (lua_type(L, 3) != LUA_TTABLE) handle_check(L, 3, HANDLE_TENSOR);
+    lua_settop(L, 4);
+    nested_take(L, 3, who);
+    return ask_tape(L, ask);
+}
+
+/* tape:jacobian(target, sources, {unconnected_zeros}) */
 static int jacobian(lua_State *L)
 {
-    return jacobian_by(L, ed_jacobian);
+    return jacobian_by(L, ask_jacobian, "jacobian: sources");
 }
 
 static int batch_jacobian(lua_State *L)
 {
-    return jacobian_by(L, ed_batch_jacobian);
+    return jacobian_by(L, ask_batch_jacobian, "batch_jacobian: sources");
 }
 
 /* ---- Functions with custom gradients --------------------------------------------------------- */
@@ -328,6 +386,8 @@ void autodiff_natives(lua_State *L)
         {"check_gradient", check_gradient},
         {"hessian_vector_product", hessian_vector_product},
         {"stop_tape", stop_tape},
+        {"flatten", nested_flatten},
+        {"unflatten", nested_unflatten},
         {NULL, NULL},
     };
     luaL_setfuncs(L, functions, 0);

@@ -69,30 +69,38 @@ local function check_result(y, what)
     error(what .. ": the function must return a tensor, got a " .. (ed.type(y) or type(y)), 3)
 end
 
+-- The tensors of the sources: one, a table of them with names or tables within, or a layer, whose
+-- trainable variables are meant (as long as it has any: nothing yet).
+local function leaves(sources, what, level)
+    if ed.type(sources) == "tensor" then return {sources} end
+    if ed.type(sources) == "layer" then return {} end
+    if type(sources) ~= "table" then
+        error(what .. ": sources must be a tensor, a table of tensors or a layer, got a " ..
+            (ed.type(sources) or type(sources)), level + 1)
+    end
+    local list = native.flatten(sources, what .. ": sources")
+    for i, source in ipairs(list) do
+        if ed.type(source) ~= "tensor" then
+            error(what .. ": source " .. i .. " must be a tensor, got a " .. (ed.type(source) or type(source)),
+                level + 1)
+        end
+    end
+    return list
+end
+
 -- value_and_grad(f, {sources}): f() and its gradients with respect to the sources: a table of variables
--- or tensors, one of them (gives one gradient), or a layer (its trainable variables).
+-- or tensors, which may have names and tables within (gives a table of the same form), one of them (gives
+-- one gradient), or a layer (its trainable variables).
 function ed.value_and_grad(f, sources, ...)
     no_more("value_and_grad", 2, ...)
     check_callable(f, "value_and_grad")
-    local list = ed.type(sources) == "tensor" and {sources} or sources
-    if ed.type(list) ~= "layer" and (type(list) ~= "table" or next(list) ~= nil and #list == 0) then
-        error("value_and_grad: sources must be a tensor, a table of tensors or a layer, got a " ..
-            (type(list) == "table" and "table with names" or ed.type(list) or type(list)), 2)
-    end
+    local list = leaves(sources, "value_and_grad", 2)
     local tape, y = record(nil, function(tape)
-        if type(list) == "table" then
-            for i, source in ipairs(list) do
-                if ed.type(source) ~= "tensor" then
-                    error("value_and_grad: source " .. i .. " must be a tensor, got a " ..
-                        (ed.type(source) or type(source)), 4)
-                end
-                tape:watch(source)
-            end
-        end
+        for _, source in ipairs(list) do tape:watch(source) end
         return f()
     end)
     check_result(y, "value_and_grad")
-    if ed.type(list) == "layer" then sources = list:trainable() end
+    if ed.type(sources) == "layer" then sources = sources:trainable() end
     return y, tape:gradient(y, sources)
 end
 
@@ -119,10 +127,21 @@ function ed.grad(f, ...)
     end
 end
 
+-- Numbers as floats, in tables too.
+local function as_floats(x)
+    if type(x) ~= "table" then return as_float(x) end
+    local list, shape = native.flatten(x, "jacobian: x")
+    local any = false
+    for _, leaf in ipairs(list) do any = any or ed.type(leaf) == "tensor" end
+    if not any then return as_float(x) end
+    for i, leaf in ipairs(list) do list[i] = as_float(leaf) end
+    return native.unflatten(shape, list)
+end
+
 -- Calls f(x) on a persistent tape.
 local function recorded(f, x)
     return record({persistent = true}, function(tape)
-        tape:watch(x)
+        for _, leaf in ipairs(leaves(x, "jacobian", 4)) do tape:watch(leaf) end
         return f(x)
     end)
 end
@@ -137,23 +156,23 @@ local function of(name, compute, f, ...)
 end
 
 local function jacobian(f, x)
-    x = as_float(x)
+    x = as_floats(x)
     local tape, y = recorded(f, x)
     check_result(y, "jacobian")
-    local shape = table.move(x.shape, 1, x.rank, y.rank + 1, y.shape)
-    return tape:jacobian(y, x) or ed.zeros(shape, {dtype = x.dtype})
+    return tape:jacobian(y, x, {unconnected_zeros = true})
 end
 
 local function batch_jacobian(f, x)
-    x = as_float(x)
+    x = as_floats(x)
     local tape, y = recorded(f, x)
     check_result(y, "batch_jacobian")
     return tape:batch_jacobian(y, x)
 end
 
-local function hessian(f, x) return jacobian(ed.grad(f), x) end
+local function hessian(f, x) return jacobian(ed.grad(f), as_float(x)) end
 
--- jacobian(f, x): d f(x)[i] / d x[j], of shape f(x).shape .. x.shape. jacobian(f): a function of x.
+-- jacobian(f, x): d f(x)[i] / d x[j], of shape f(x).shape .. x.shape. jacobian(f): a function of x. x may
+-- be a table of tensors, with names and tables within; then the result is a table of the same form.
 function ed.jacobian(f, ...)
     no_more("jacobian", 2, select(2, ...))
     check_callable(f, "jacobian")

@@ -78,6 +78,7 @@ ed_attrs_copy C: for listeners, which are C
 ed_attrs_free C: for listeners, which are C
 ed_avg_pool2d_with ed.avg_pool2d
 ed_batch_jacobian tape:batch_jacobian
+ed_batch_jacobian_list tape:batch_jacobian
 ed_batch_norm ed.batch_norm
 ed_layer_batch_normalization_with ed.batch_normalization
 ed_bias_add ed.bias_add
@@ -192,6 +193,8 @@ ed_item tensor:item
 ed_item_int64 tensor:item
 ed_optimizer_iterations optimizer.iterations
 ed_jacobian tape:jacobian
+ed_jacobian_list tape:jacobian
+ed_jacobian_with tape:jacobian
 ed_keep C: Lua collects
 ed_latest_checkpoint ed.latest_checkpoint
 ed_layer_add_child layer:add

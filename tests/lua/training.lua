@@ -98,7 +98,7 @@ do
     check.near(v:value(), 0)
     tape = ed.tape()
     local y = v * v
-    check.raises("it has no names", tape.gradient, tape, y, {a = v})
+    check.near(tape:gradient(y, {a = v}).a, 0)
     check.raises("a table of gradients must be a list", ed.clip_by_global_norm, {a = v}, 1)
     local w = ed.variable({1.0, 2.0})
     sgd:apply_gradients({{1, 1}}, {w})
