@@ -159,6 +159,18 @@ typedef ed_list *(*ed_gradient_function)(ed_list *inputs, ed_tensor *output, ed_
 ed_tensor *ed_custom_gradient(ed_function f, ed_gradient_function gradient, ed_list *inputs,
                               void *user, void (*release)(void *user));
 
+/* Functions of several results: a list of tensors; NULL, with an error kept, on failure. */
+typedef ed_list *(*ed_list_function)(ed_list *inputs, void *user);
+
+/* The gradient of such a function, as above; of outputs that nothing flows back through, dy has
+ * zeros. */
+typedef ed_list *(*ed_list_gradient_function)(ed_list *inputs, ed_list *outputs, ed_list *dy,
+                                              void *user);
+
+/* ed_custom_gradient of a function of several results. */
+ed_list *ed_custom_gradient_list(ed_list_function f, ed_list_gradient_function gradient,
+                                 ed_list *inputs, void *user, void (*release)(void *user));
+
 /*
  * f(inputs, user) without keeping intermediate results: the backward pass runs f again, on the
  * variables' values of the first run and with the same random numbers, and leaves the variables

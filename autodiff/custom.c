@@ -25,15 +25,18 @@ typedef struct reader {
 
 typedef struct function {
     ed_object object;
-    reader reader; /* here, not on the stack: f may be left by longjmp */
-    ed_function f;
-    ed_gradient_function gradient; /* NULL: recompute */
+    reader reader;                      /* here, not on the stack: f may be left by longjmp */
+    ed_function f;                      /* or, of several results: */
+    ed_list_function f_list;            /* NULL: f */
+    ed_gradient_function gradient;      /* NULL: recompute, or of several results: */
+    ed_list_gradient_function backward; /* NULL: gradient */
+    bool recomputes;
     void *user;
     void (*release)(void *user);
     int64_t n_inputs, n_operands, capacity;
     reading *operands; /* the inputs, then what else f read; values only during the call */
     int64_t *index;    /* hash table of 2 * capacity slots: the operand's number + 1; 0: empty */
-    ed_tensor *result; /* what f returned; only during the call */
+    ed_list *results;  /* what f returned; only during the call */
     ops_draws *draws;  /* the random numbers that f drew */
 } function;
 
@@ -102,14 +105,13 @@ static bool add_operand(function *self, ed_tensor *given, ed_tensor *value)
 }
 
 /* The user's data is released once, also on failure. */
-static function *new_function(ed_function f, void *user, void (*release)(void *user), bool complete)
+static function *new_function(void *user, void (*release)(void *user), bool complete)
 {
     function *self = complete ? object_new(&function_class, sizeof *self) : NULL;
     if (!self) {
         if (release) release(user);
         return NULL;
     }
-    self->f = f;
     self->user = user;
     self->release = release;
     return scope_give(self);
@@ -135,7 +137,7 @@ static bool take_inputs(function *self, const ed_list *inputs, const char *what)
 static bool matters(const reader *r, const ed_tensor *x)
 {
     if (tensor_is_variable(x) &&
-        (!r->function->gradient || (ed_variable_is_trainable(x) && ed_dtype_is_float(x->dtype))))
+        (r->function->recomputes || (ed_variable_is_trainable(x) && ed_dtype_is_float(x->dtype))))
         return true;
     for (ed_listener *l = r->listener.outer; l; l = l->outer) {
         ed_tape *tape = tape_of(l);
@@ -156,11 +158,43 @@ static void note_operand(reader *r, ed_tensor *given, ed_tensor *value)
 static void note_reads(ed_listener *listener, const ed_call *call)
 {
     reader *r = (reader *)listener;
-    for (int i = r->function->gradient ? call->n_writes : 0; i < call->n_inputs; i++)
+    for (int i = r->function->recomputes ? 0 : call->n_writes; i < call->n_inputs; i++)
         note_operand(r, call->operands[i], call->inputs[i]);
 }
 
-/* A tensor that f returns counts as read. */
+static ed_list *call_function(const function *self, ed_list *inputs)
+{
+    if (self->f_list) return SCOPE_GUARDED(self->f_list(inputs, self->user));
+    ed_tensor *y = SCOPE_GUARDED(self->f(inputs, self->user));
+    return y ? ed_list_of_one(y) : NULL;
+}
+
+/* The values of what f returned. Each counts as read. */
+static bool take_results(function *self, const ed_list *given, const char *what)
+{
+    if (!given->size)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: the function returned an empty list", what), false;
+    if (!(self->results = scope_give(list_new(given->size)))) return false;
+    for (int64_t i = 0; i < given->size; i++) {
+        ed_tensor *y = given->items[i];
+        if (!y)
+            return ed_fail(ED_INVALID_ARGUMENT, "%s: result %lld of the function is NULL", what,
+                           text_nth(i)),
+                   false;
+        if (y->flags & TENSOR_WEAK)
+            return ed_fail(ED_INVALID_ARGUMENT,
+                           "%s: the function must return a tensor, got a plain number (see "
+                           "ed_scalar)",
+                           what),
+                   false;
+        ed_tensor *value = tensor_read(y);
+        if (!value) return false;
+        note_operand(&self->reader, y, value);
+        self->results->items[i] = ed_retain(value);
+    }
+    return true;
+}
+
 static bool run_hidden(function *self, ed_list *inputs, const char *what)
 {
     self->reader =
@@ -168,20 +202,12 @@ static bool run_hidden(function *self, ed_list *inputs, const char *what)
                  .function = self};
     const error_before before = error_begin();
     ed_listen(&self->reader.listener);
-    ed_tensor *y = SCOPE_GUARDED(self->f(inputs, self->user)), *value = NULL;
-    if (y && (value = tensor_read(y))) note_operand(&self->reader, y, value);
-    ed_unlisten(&self->reader.listener);
-    if (self->reader.failed || error_since(before)) return false;
-    if (error_is_missing(before) && !y)
+    ed_list *given = call_function(self, inputs);
+    if (!given && error_is_missing(before))
         ed_fail(ED_INVALID_ARGUMENT, "%s: the function returned NULL without an error", what);
-    if (!value) return false;
-    self->result = value;
-    if (self->result->flags & TENSOR_WEAK)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "%s: the function must return a tensor, got a plain number (see ed_scalar)",
-                       what),
-               false;
-    return true;
+    const bool ok = given && !error_since(before) && take_results(self, given, what);
+    ed_unlisten(&self->reader.listener);
+    return ok && !self->reader.failed && !error_since(before);
 }
 
 /* Exchanges the operands' values and the variables' present values; and back, in reverse order,
@@ -206,42 +232,69 @@ static void put_back(function *self)
     release_values(self);
 }
 
-/* The call that the tapes see. */
-static ed_tensor *call_as(const ed_op *op, function *self)
+/* The call that the tapes see: its outputs. */
+static ed_list *call_as(const ed_op *op, function *self)
 {
     ed_list *operands = scope_give(list_new(self->n_operands));
     if (!operands) return NULL;
     for (int64_t i = 0; i < operands->size; i++)
         operands->items[i] = ed_retain(self->operands[i].given);
     put_values(self);
-    ed_tensor *y = ed_call_op(op, operands->items, (int)operands->size,
-                              ED_ATTRS(FUNCTION_ATTRS, function_attrs, .function = self));
+    ed_list *outputs = ed_execute_list(op, operands->items, (int)operands->size,
+                                       ED_ATTRS(FUNCTION_ATTRS, function_attrs, .function = self));
     put_back(self);
-    self->result = NULL;
-    return y;
+    self->results = NULL;
+    return outputs;
 }
 
-/* The output is a view of what f returned, with its own id: the same tensor may be an input. */
-static bool infer_result(ed_call *call)
+static ed_tensor *only_one(ed_list *outputs)
+{
+    return outputs ? scope_give(ed_retain(outputs->items[0])) : NULL;
+}
+
+/* The outputs are views of what f returned, with their own ids: the same tensor may be an input. */
+static bool infer_results(ed_call *call)
 {
     const function *self = ((const function_attrs *)call->attrs)->function;
-    const ed_tensor *y = self ? self->result : NULL;
-    if (!y)
+    if (!self || !self->results)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "only ed_%s can call this op",
                             call->op->name);
     call->ready = true;
-    return (call->outputs[0] = tensor_view(y, y->rank, y->shape, y->strides, 0)) != NULL;
+    if (!ed_call_outputs(call, self->results->size)) return false;
+    for (int i = 0; i < call->n_outputs; i++) {
+        const ed_tensor *y = self->results->items[i];
+        if (!(call->outputs[i] = tensor_view(y, y->rank, y->shape, y->strides, 0))) return false;
+    }
+    return true;
 }
 
 /* ---- Custom gradients ------------------------------------------------------------------------ */
 
+/* The gradients of the outputs, zeros where nothing flows back. */
+static ed_list *all_seeds(const ed_gradient_call *g)
+{
+    ed_list *dy = scope_give(list_new(g->n_outputs));
+    for (int i = 0; dy && i < g->n_outputs; i++) {
+        ed_tensor *one = g->dy[i] ? g->dy[i] : ed_zeros_like(g->outputs[i]);
+        if (!one) return NULL;
+        dy->items[i] = ed_retain(one);
+    }
+    return dy;
+}
+
+static ed_list *call_backward(const function *self, const ed_gradient_call *g)
+{
+    ed_list *inputs = ed_list_make(g->inputs, g->n_inputs);
+    if (!inputs) return NULL;
+    if (!self->backward) return self->gradient(inputs, g->outputs[0], g->dy[0], self->user);
+    ed_list *outputs = ed_list_make(g->outputs, g->n_outputs), *dy = all_seeds(g);
+    return outputs && dy ? self->backward(inputs, outputs, dy, self->user) : NULL;
+}
+
 static bool custom_backward(const ed_gradient_call *g)
 {
-    function *self = ((const function_attrs *)g->attrs)->function;
-    ed_list *inputs = ed_list_make(g->inputs, g->n_inputs);
-    if (!inputs) return false;
     const error_before before = error_begin();
-    ed_list *dx = self->gradient(inputs, g->outputs[0], g->dy[0], self->user);
+    ed_list *dx = call_backward(((const function_attrs *)g->attrs)->function, g);
     if (!dx) {
         if (error_is_missing(before))
             ed_fail(ED_INVALID_ARGUMENT,
@@ -262,15 +315,15 @@ ED_OP(custom_gradient) = {
     .name = "custom_gradient",
     .doc = "a function with a custom gradient",
     .operands = {{"inputs", ED_SET_ALL, 0}},
-    .flags = ED_OP_VARIADIC | ED_OP_INTERNAL,
+    .flags = ED_OP_VARIADIC | ED_OP_MANY_OUTPUTS | ED_OP_INTERNAL,
     ED_OP_ATTRS(FUNCTION_ATTRS, function_attrs),
-    .infer = infer_result,
+    .infer = infer_results,
     .gradient = custom_backward,
     SAVES_X,
     SAVES_Y,
 };
 
-static ed_tensor *refuse_reading(const ed_tensor *x)
+static void *refuse_reading(const ed_tensor *x)
 {
     const char *name = ed_variable_name(x);
     return ed_fail(ED_INVALID_ARGUMENT,
@@ -280,18 +333,37 @@ static ed_tensor *refuse_reading(const ed_tensor *x)
                    name ? name : text_of_tensor(x).s);
 }
 
-ed_tensor *ed_custom_gradient(ed_function f, ed_gradient_function gradient, ed_list *inputs,
-                              void *user, void (*release)(void *user))
+static ed_list *call_custom(function *self, ed_list *inputs)
 {
     static const char what[] = "custom_gradient";
-    ED_SCOPE;
-    function *self = new_function(f, user, release, !NULL_GIVEN(what, f, gradient, inputs));
-    if (!self) return NULL;
-    self->gradient = gradient;
     if (!take_inputs(self, inputs, what) || !run_hidden(self, inputs, what)) return NULL;
     if (self->n_operands > self->n_inputs)
         return refuse_reading(self->operands[self->n_inputs].given);
-    return ed_keep(call_as(&ed_op_custom_gradient, self));
+    return call_as(&ed_op_custom_gradient, self);
+}
+
+ed_tensor *ed_custom_gradient(ed_function f, ed_gradient_function gradient, ed_list *inputs,
+                              void *user, void (*release)(void *user))
+{
+    ED_SCOPE;
+    function *self =
+        new_function(user, release, !NULL_GIVEN("custom_gradient", f, gradient, inputs));
+    if (!self) return NULL;
+    self->f = f;
+    self->gradient = gradient;
+    return ed_keep(only_one(call_custom(self, inputs)));
+}
+
+ed_list *ed_custom_gradient_list(ed_list_function f, ed_list_gradient_function gradient,
+                                 ed_list *inputs, void *user, void (*release)(void *user))
+{
+    ED_SCOPE;
+    function *self =
+        new_function(user, release, !NULL_GIVEN("custom_gradient", f, gradient, inputs));
+    if (!self) return NULL;
+    self->f_list = f;
+    self->backward = gradient;
+    return ed_keep(call_custom(self, inputs));
 }
 
 /* ---- Recompute ------------------------------------------------------------------------------- */
@@ -362,9 +434,9 @@ ED_OP(recompute) = {
     .name = "recompute",
     .doc = "a function that the backward pass computes again",
     .operands = {{"inputs", ED_SET_ALL, 0}},
-    .flags = ED_OP_VARIADIC | ED_OP_INTERNAL,
+    .flags = ED_OP_VARIADIC | ED_OP_MANY_OUTPUTS | ED_OP_INTERNAL,
     ED_OP_ATTRS(FUNCTION_ATTRS, function_attrs),
-    .infer = infer_result,
+    .infer = infer_results,
     .gradient = recompute_backward,
     SAVES_X,
 };
@@ -373,10 +445,13 @@ ed_tensor *ed_recompute(ed_function f, ed_list *inputs, void *user, void (*relea
 {
     static const char what[] = "recompute";
     ED_SCOPE;
-    function *self = new_function(f, user, release, !NULL_GIVEN(what, f, inputs));
-    if (!self || !take_inputs(self, inputs, what) || !(self->draws = ops_draws_new())) return NULL;
+    function *self = new_function(user, release, !NULL_GIVEN(what, f, inputs));
+    if (!self) return NULL;
+    self->f = f;
+    self->recomputes = true;
+    if (!take_inputs(self, inputs, what) || !(self->draws = ops_draws_new())) return NULL;
     ops_draws *outer = ops_draws_record(self->draws);
     bool ran = run_hidden(self, inputs, what);
     ops_draws_end(outer);
-    return ran ? ed_keep(call_as(&ed_op_recompute, self)) : NULL;
+    return ran ? ed_keep(only_one(call_as(&ed_op_recompute, self))) : NULL;
 }

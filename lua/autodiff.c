@@ -208,29 +208,57 @@ static int batch_jacobian(lua_State *L)
 
 /* ---- Functions with custom gradients --------------------------------------------------------- */
 
-/* A call of a Lua function by Eddy: inputs become userdata; results are returned in a userdata
- * that the context holds. */
+/* A call of a Lua function by Eddy: inputs become userdata; results are returned in a list or
+ * tensor that the context holds. */
 typedef struct exchange {
     call_hold *hold;
     const char *field; /* of the held table */
     ed_list *inputs;
-    ed_tensor *output, *dy; /* of a gradient; else NULL */
-    void *result;           /* a tensor, or (wants_list) a list; retained */
+    ed_list *outputs, *dy; /* of a gradient; else NULL */
+    void *result;          /* a tensor, or (wants_list) a list; retained */
     bool wants_list;
 } exchange;
 
-static void push_tensor(lua_State *L, ed_tensor *t)
+static int push_tensors(lua_State *L, ed_list *list)
 {
-    handle_put(handle_new(L, HANDLE_TENSOR), t);
+    const int n = (int)ed_list_size(list);
+    luaL_checkstack(L, n + 8, NULL);
+    for (int i = 0; i < n; i++) handle_put(handle_new(L, HANDLE_TENSOR), ed_list_get(list, i));
+    return n;
 }
 
-/* The gradients, tensors or nil, on the stack from `base` on. */
-static int take_gradients(lua_State *L, exchange *x, int base, int count)
+/* The results, tensors or nil, on the stack from `base` on. */
+static int take_list(lua_State *L, exchange *x, int base, int count)
 {
     ed_tensor **given = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *given, 0);
     for (int i = 0; i < count; i++) given[i] = handle_at(L, base + i, HANDLE_TENSOR);
     ED_SCOPE;
     x->result = ed_retain(ed_list_make_optional(given, count));
+    return 0;
+}
+
+static int take_gradients(lua_State *L, exchange *x, int base, int count)
+{
+    if (count != ed_list_size(x->inputs))
+        return handle_fail(L, "%s: expected %d gradients, one for each input, got %d", x->field,
+                           (int)ed_list_size(x->inputs), count);
+    for (int i = 0; i < count; i++)
+        if (!lua_isnil(L, base + i) && !handle_at(L, base + i, HANDLE_TENSOR))
+            return handle_fail(L, "%s: result %d must be a tensor or nil, got %s", x->field, i + 1,
+                               convert_kind(L, base + i).s);
+    return take_list(L, x, base, count);
+}
+
+static int take_results(lua_State *L, exchange *x, int base, int count)
+{
+    if (!x->wants_list && count > 1) count = 1;
+    for (int i = 0; i < count || !i; i++)
+        if (i >= count || !handle_at(L, base + i, HANDLE_TENSOR))
+            return handle_fail(L, "%s: the function must return %s, got %s", x->field,
+                               i ? "tensors" : "a tensor",
+                               count ? convert_kind(L, base + i).s : "nothing");
+    if (x->wants_list) return take_list(L, x, base, count);
+    x->result = ed_retain(handle_at(L, base, HANDLE_TENSOR));
     return 0;
 }
 
@@ -240,34 +268,13 @@ static int make_exchange(lua_State *L)
     exchange *x = lua_touserdata(L, 1);
     call_push(L, x->hold);
     lua_getfield(L, -1, x->field);
-    int n = 0;
-    if (x->dy) { /* gradient(dy, output, inputs...) */
-        push_tensor(L, x->dy);
-        push_tensor(L, x->output);
-        n = 2;
-    }
-    luaL_checkstack(L, (int)ed_list_size(x->inputs) + 8, NULL);
-    for (int64_t i = 0; i < ed_list_size(x->inputs); i++, n++)
-        push_tensor(L, ed_list_get(x->inputs, i));
-    int base = lua_gettop(L) - n;
+    const int base = lua_gettop(L);
+    int n = 0; /* gradient(dy..., outputs..., inputs...) */
+    if (x->dy) n = push_tensors(L, x->dy), n += push_tensors(L, x->outputs);
+    n += push_tensors(L, x->inputs);
     lua_call(L, n, LUA_MULTRET);
-    int count = lua_gettop(L) - base + 1;
-    if (!x->wants_list) {
-        ed_tensor *t = count ? handle_at(L, base, HANDLE_TENSOR) : NULL;
-        if (!t)
-            return handle_fail(L, "%s: the function must return a tensor, got %s", x->field,
-                               count ? convert_kind(L, base).s : "nothing");
-        x->result = ed_retain(t);
-        return 0;
-    }
-    if (count != ed_list_size(x->inputs))
-        return handle_fail(L, "%s: expected %d gradients, one for each input, got %d", x->field,
-                           (int)ed_list_size(x->inputs), count);
-    for (int i = 0; i < count; i++)
-        if (!lua_isnil(L, base + i) && !handle_at(L, base + i, HANDLE_TENSOR))
-            return handle_fail(L, "%s: result %d must be a tensor or nil, got %s", x->field, i + 1,
-                               convert_kind(L, base + i).s);
-    return take_gradients(L, x, base, count);
+    const int count = lua_gettop(L) - base + 1;
+    return x->dy ? take_gradients(L, x, base, count) : take_results(L, x, base, count);
 }
 
 static void *run_exchange(exchange *x)
@@ -284,20 +291,49 @@ static ed_tensor *forward(ed_list *inputs, void *hold)
     return run_exchange(&x);
 }
 
-static ed_list *backward(ed_list *inputs, ed_tensor *output, ed_tensor *dy, void *hold)
+static ed_list *forward_list(ed_list *inputs, void *hold)
 {
-    exchange x = {.hold = hold,
-                  .field = "gradient",
-                  .inputs = inputs,
-                  .output = output,
-                  .dy = dy,
-                  .wants_list = true};
+    exchange x = {.hold = hold, .field = "forward", .inputs = inputs, .wants_list = true};
     return run_exchange(&x);
 }
 
-/* custom_gradient({forward = , gradient = }, {inputs}); recompute({forward = }, {inputs}). The
- * table is held until no tape needs it. */
-static int call_held(lua_State *L, bool own_gradient)
+static ed_list *backward(ed_list *inputs, ed_list *outputs, ed_list *dy, void *hold)
+{
+    exchange x = {
+        .hold = hold, .field = "gradient", .inputs = inputs, .outputs = outputs, .dy = dy};
+    return run_exchange(&x);
+}
+
+/* Pushes the tensors of the list at the top, which it pops. May raise. */
+static int spread(lua_State *L, ed_list *list)
+{
+    const int n = (int)ed_list_size(list), at = lua_gettop(L);
+    luaL_checkstack(L, n + 4, NULL);
+    for (int i = 1; i <= n; i++) lua_rawgeti(L, at, i);
+    return n;
+}
+
+/* custom_gradient({forward = , gradient = }, {inputs}): the results. The table is held until no
+ * tape needs it. */
+static int custom_gradient(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    handle *h = handle_new(L, HANDLE_LIST);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    call_hold *hold = call_hold_new(L, 1);
+    binding b = binding_open(L);
+    ed_list *inputs = convert_list(L, 2), *results = NULL;
+    if (!inputs)
+        call_release(hold);
+    else
+        results = ed_custom_gradient_list(forward_list, backward, inputs, hold, call_release);
+    objects_finish_list(L, &b, h, results);
+    return spread(L, h->object);
+}
+
+/* recompute({forward = }, {inputs}); the table is held as above. */
+static int recompute(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
     luaL_checktype(L, 2, LUA_TTABLE);
@@ -310,19 +346,8 @@ static int call_held(lua_State *L, bool own_gradient)
     if (!inputs)
         call_release(hold);
     else
-        y = own_gradient ? ed_custom_gradient(forward, backward, inputs, hold, call_release)
-                         : ed_recompute(forward, inputs, hold, call_release);
+        y = ed_recompute(forward, inputs, hold, call_release);
     return binding_finish(L, &b, h, y);
-}
-
-static int custom_gradient(lua_State *L)
-{
-    return call_held(L, true);
-}
-
-static int recompute(lua_State *L)
-{
-    return call_held(L, false);
 }
 
 /* ---- Checks and products of functions -------------------------------------------------------- */

@@ -204,8 +204,9 @@ local function tensors(...)
 end
 
 -- custom_gradient(forward, gradient): a function whose value is forward(inputs...) and whose gradients,
--- one for each input, are gradient(dy, output, inputs...). custom_gradient(forward): forward returns its
--- value and a function of dy that returns the gradients.
+-- one for each input, are gradient(dy, output, inputs...); of several outputs, gradient(dys..., outputs...,
+-- inputs...). custom_gradient(forward): forward returns its outputs and a function of dy (of the dys) that
+-- returns the gradients.
 function ed.custom_gradient(forward, gradient, ...)
     no_more("custom_gradient", 2, ...)
     check_callable(forward, "custom_gradient")
@@ -215,15 +216,16 @@ function ed.custom_gradient(forward, gradient, ...)
         return function(...) return native.custom_gradient(held, tensors(...)) end
     end
     return function(...)
-        local back
+        local back, outputs
         return native.custom_gradient({
             forward = function(...)
-                local y
-                y, back = forward(...)
-                check_callable(back, "custom_gradient: the second result of forward")
-                return y
+                local results = table.pack(forward(...))
+                outputs = math.max(results.n - 1, 1)
+                back = results[outputs + 1]
+                check_callable(back, "custom_gradient: the result of forward after its outputs")
+                return table.unpack(results, 1, outputs)
             end,
-            gradient = function(dy) return back(dy) end,
+            gradient = function(...) return back(table.unpack({...}, 1, outputs)) end,
         }, tensors(...))
     end
 end

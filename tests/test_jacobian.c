@@ -114,7 +114,7 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(several_sources), TEST(sources_of_a_batch), TEST(empty_ones),
+        TEST(several_sources), TEST(sources_of_a_batch),    TEST(empty_ones),
         TEST(what_is_refused), TEST(allocations_that_fail),
     };
     return cmocka_run_group_tests_name("jacobian", tests, set_up, NULL);

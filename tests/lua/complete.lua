@@ -117,6 +117,7 @@ ed_cos ed.cos
 ed_cosh ed.cosh
 ed_counter ed.counter
 ed_custom_gradient ed.custom_gradient
+ed_custom_gradient_list ed.custom_gradient
 ed_data tensor:totable
 ed_dataset_batches #dataset
 ed_dataset_begin dataset:batches

@@ -85,8 +85,35 @@ check.near(ed.grad(double)(3.0), 100)
 double = ed.custom_gradient(function(x) return x * x, function(dy) return dy * 100 end end)
 check.near(ed.grad(double)(3.0), 100)
 check.near(double(3), 9)
-check.raises("the second result of forward: expected a function, got nil",
+check.raises("the result of forward after its outputs: expected a function, got nil",
     ed.custom_gradient(function(x) return x end), 1.0)
+
+-- Of several outputs; where nothing flows back, dy is zeros.
+local seen
+local two = ed.custom_gradient(function(a, b) return a * b, a + b end, function(dp, ds, p, s, a, b)
+    seen = {dp:item(), ds:item(), p:item(), s:item()}
+    return dp * b * 10 + ds, ds + dp
+end)
+local twice, sum
+tape = ed.tape{persistent = true}
+local a, b = ed.tensor(3.0), ed.tensor(5.0)
+tape:watch(a)
+tape:watch(b)
+twice, sum = two(a, b)
+check.equal(select("#", two(a, b)), 2)
+check.near(twice, 15)
+check.near(sum, 8)
+check.near(tape:gradient({twice, sum}, a), 51)
+check.near(tape:gradient(sum, {a, b})[2], 1)
+check.list(seen, {0.0, 1.0, 15.0, 8.0})
+two = ed.custom_gradient(function(a, b)
+    return a * b, a + b, function(dp, ds, more) return dp * 2, more == nil and ds * 3 end
+end)
+twice, sum = two(a, b)
+check.near(tape:gradient(twice * sum, {x = {a, b}}).x[2], 45)
+tape:stop()
+check.raises("forward: the function must return tensors, got 2", ed.custom_gradient(function(x) return x, 2 end, print), a)
+check.raises("must return a tensor, got nothing", ed.custom_gradient(function() end, print), a)
 
 -- Callbacks' errors come out as the very value, once placed, from coroutines too.
 local thrown = {}
