@@ -141,6 +141,65 @@ typedef ed_tensor *(*ed_function)(ed_list *inputs, void *user);
  * return a scalar. */
 ed_list *ed_hessian_vector_product(ed_function f, ed_list *inputs, ed_list *vectors, void *user);
 
+/* ---- Forward mode ---------------------------------------------------------------------------- */
+
+/*
+ * Computes the product of a Jacobian with a vector (JVP), the derivative in one direction, without
+ * a backward pass over the whole: tangents of the primals become tangents of what is computed from
+ * them.
+ *
+ *     ed_forward_accumulator *acc = ed_forward_accumulator_begin(ed_list_of(x), ed_list_of(dx));
+ *     ed_tensor *y = f(x);
+ *     ed_tensor *dy = ed_forward_jvp(acc, y);
+ *
+ * It records the ops of this thread, as a tape does, until it is stopped or released. A tangent is
+ * computed, once, when it is asked for: each op on the way costs its gradient's gradient, which is
+ * its derivative, and nothing else is computed. All ops with a gradient that can be differentiated
+ * have it. Around a tape it sees the tape's gradient: the JVP of a gradient is the Hessian's
+ * product. Inside a tape, or another accumulator, that records when a JVP is asked for, this can be
+ * differentiated in turn.
+ */
+typedef struct ed_forward_accumulator ed_forward_accumulator;
+
+/* Begins to record; a tangent for each primal, a tensor or variable: a number, or a tensor of its
+ * dtype that broadcasts to its shape. No primal may be given twice. */
+ed_forward_accumulator *ed_forward_accumulator_begin(ed_list *primals, ed_list *tangents);
+
+/* Stops recording; fails if it is stopped already. */
+bool ed_forward_accumulator_stop(ed_forward_accumulator *accumulator);
+
+/* Options of a JVP; zero: not given. */
+typedef struct ed_jvp_options {
+    bool unconnected_zeros; /* zeros, not NULL, for a target that depends on no primal */
+} ed_jvp_options;
+
+/*
+ * The tangent of a target, of its shape: the Jacobian by the primals times their tangents. For a
+ * list, a list. NULL (in a list: a NULL entry), without an error, for a target that depends on no
+ * primal. Fails if the path from a primal to the target contains an op without a gradient.
+ */
+#define ed_forward_jvp(accumulator, target, ...)                                                   \
+    ED_AT(_Generic((target), ed_list *                                                             \
+                   : ed_forward_jvp_list, default                                                  \
+                   : ed_forward_jvp_tensor)(accumulator, target,                                   \
+                                            ED_GIVEN_(ed_jvp_options, __VA_ARGS__)                 \
+                                                ED_OPTIONAL_(0, ##__VA_ARGS__)))
+
+/* ed_forward_jvp for one target. */
+ed_tensor *ed_forward_jvp_tensor(ed_forward_accumulator *accumulator, ed_tensor *target,
+                                 const ed_jvp_options *options);
+
+/* ed_forward_jvp for a list of targets. */
+ed_list *ed_forward_jvp_list(ed_forward_accumulator *accumulator, ed_list *targets,
+                             const ed_jvp_options *options);
+
+/* The tangent of f(primals, user); *value, unless NULL, becomes the value. Zeros if that depends on
+ * no primal. */
+ed_tensor *ed_jvp(ed_function f, ed_list *primals, ed_list *tangents, void *user,
+                  ed_tensor **value);
+
+/* ---- Functions with gradients of their own --------------------------------------------------- */
+
 /*
  * The gradient of such a function: a list of one gradient for each input, NULL entries allowed.
  * inputs are those of the call (of variables their values at that time), output is its result, dy

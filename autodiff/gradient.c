@@ -96,9 +96,8 @@ static bool has_gradients(const tape_node *node, const bool *needs)
     return true;
 }
 
-/* Calls the op's gradient function and adds the results to the slots. dx[i] is NULL if the op
- * failed or if the gradient is zero. An error tells which, unless one was kept before the call. */
-static bool call_gradient(walk *w, const tape_node *node, const ed_gradient_call *call)
+/* An error tells which op failed, unless one was kept before the call. */
+bool tape_call_gradient(const tape_node *node, const ed_gradient_call *call)
 {
     const error_before before = error_begin();
     if (!has_gradients(node, call->needs)) return false;
@@ -109,11 +108,19 @@ static bool call_gradient(walk *w, const tape_node *node, const ed_gradient_call
     if (!ok || error_since(before)) return false;
     for (int i = 0; i < node->n_inputs; i++) {
         if (!call->needs[i]) continue;
-        ed_tensor *dx = call->dx[i] ? tensor_value(call->dx[i]) : NULL;
-        if (!dx && before.failed) return false;
-        if (dx && (!check_gradient(node, i, dx) || !add_gradient(w, node->slots[i], dx)))
-            return false;
+        ed_tensor *dx = call->dx[i] = call->dx[i] ? tensor_value(call->dx[i]) : NULL;
+        if (dx ? !check_gradient(node, i, dx) : before.failed) return false;
     }
+    return true;
+}
+
+/* The same, and adds the results to the slots. */
+static bool call_gradient(walk *w, const tape_node *node, const ed_gradient_call *call)
+{
+    if (!tape_call_gradient(node, call)) return false;
+    for (int i = 0; i < node->n_inputs; i++)
+        if (call->needs[i] && call->dx[i] && !add_gradient(w, node->slots[i], call->dx[i]))
+            return false;
     return true;
 }
 
@@ -142,10 +149,10 @@ static bool backward_with(walk *w, const tape_node *node, ed_tensor **dy, ed_ten
                          });
 }
 
-static bool fail_no_gradient(const tape_node *node)
+bool tape_fail_no_gradient(const char *who, const tape_node *node)
 {
     ed_fail(ED_UNIMPLEMENTED,
-            "gradient: the path from a source to the target contains %s, which has no gradient: %s",
+            "%s: the path from a source to the target contains %s, which has no gradient: %s", who,
             node->op->name, node->op->no_gradient);
     return false;
 }
@@ -160,7 +167,7 @@ static bool any_gradient(const walk *w, const tape_node *node)
 static bool backward(walk *w, const tape_node *node)
 {
     if (!any_gradient(w, node) || !leads(w, node)) return true;
-    if (!node->op->gradient) return fail_no_gradient(node);
+    if (!node->op->gradient) return tape_fail_no_gradient("gradient", node);
     ED_SCOPE;
     if (node->n_inputs <= ED_MAX_OPERANDS && node->n_outputs <= OPS_FEW_OUTPUTS) {
         ed_tensor *dy[OPS_FEW_OUTPUTS], *dx[ED_MAX_OPERANDS];
@@ -197,41 +204,44 @@ static bool walk_back(walk *w)
 
 /* ---- Targets and sources --------------------------------------------------------------------- */
 
-/* The gradient of target i: the one given, a number or a tensor that broadcasts to its shape, or
- * ones. */
-static ed_tensor *seed(ed_tensor *target, const ed_list *given, int64_t i)
+ed_tensor *tape_seed(ed_tensor *dy, const ed_tensor *x)
 {
-    const ed_ints shape = {target->shape, target->rank};
-    if (!given) return ed_ones(shape, .dtype = target->dtype);
-    ed_tensor *dy = given->items[i];
-    if (dy->flags & TENSOR_WEAK) return ed_full(shape, dy, .dtype = target->dtype);
-    return ed_broadcast_to(dy, shape);
+    const ed_ints shape = {x->shape, x->rank};
+    return dy->flags & TENSOR_WEAK ? ed_full(shape, dy, .dtype = x->dtype)
+                                   : ed_broadcast_to(dy, shape);
 }
 
-static bool check_target(const ed_tensor *target, int64_t i)
+/* The gradient of target i: the one given, or ones. */
+static ed_tensor *seed(ed_tensor *target, const ed_list *given, int64_t i)
+{
+    if (given) return tape_seed(given->items[i], target);
+    return ed_ones(((ed_ints){target->shape, target->rank}), .dtype = target->dtype);
+}
+
+bool tape_check_target(const char *who, const ed_tensor *target, int64_t i)
 {
     if (!target)
-        return ed_fail(ED_INVALID_ARGUMENT, "gradient: target %lld is NULL", text_nth(i)), false;
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: target %lld is NULL", who, text_nth(i)), false;
     if (!ed_dtype_is_float(target->dtype))
-        return ed_fail(ED_INVALID_ARGUMENT, "gradient: target must have a float dtype, got %s",
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: target must have a float dtype, got %s", who,
                        text_of_tensor(target).s),
                false;
     return true;
 }
 
-static bool check_seed(const ed_tensor *dy, const ed_tensor *target, int64_t i)
+bool tape_check_seed(const char *who, const char *seed, const char *of, const ed_tensor *dy,
+                     const ed_tensor *x, int64_t i)
 {
     if (!dy)
-        return ed_fail(ED_INVALID_ARGUMENT, "gradient: output gradient %lld is NULL", text_nth(i)),
-               false;
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s %lld is NULL", who, seed, text_nth(i)), false;
     int rank;
     int64_t shape[ED_MAX_RANK];
-    if ((dy->flags & TENSOR_WEAK || dy->dtype == target->dtype) &&
-        ops_broadcast(dy->rank, dy->shape, target->rank, target->shape, &rank, shape) &&
-        has_shape(target, (ed_ints){shape, rank}))
+    if ((dy->flags & TENSOR_WEAK || dy->dtype == x->dtype) &&
+        ops_broadcast(dy->rank, dy->shape, x->rank, x->shape, &rank, shape) &&
+        has_shape(x, (ed_ints){shape, rank}))
         return true;
-    ed_fail(ED_INVALID_ARGUMENT, "gradient: output gradient %lld is %s, but its target is %s",
-            text_nth(i), text_of_tensor(dy).s, text_of_tensor(target).s);
+    ed_fail(ED_INVALID_ARGUMENT, "%s: %s %lld is %s, but its %s is %s", who, seed, text_nth(i),
+            text_of_tensor(dy).s, of, text_of_tensor(x).s);
     return false;
 }
 
@@ -245,8 +255,9 @@ static bool check_arguments(const ed_list *targets, const ed_list *sources, cons
             "gradient: output_gradients must have %lld entries like the targets, got %lld",
             (long long)targets->size, (long long)given->size);
     for (int64_t i = 0; i < targets->size; i++)
-        if (!check_target(targets->items[i], i) ||
-            (given && !check_seed(given->items[i], targets->items[i], i)))
+        if (!tape_check_target("gradient", targets->items[i], i) ||
+            (given && !tape_check_seed("gradient", "output gradient", "target", given->items[i],
+                                       targets->items[i], i)))
             return false;
     for (int64_t i = 0; i < sources->size; i++)
         if (!sources->items[i])

@@ -155,14 +155,20 @@ void tape_release_node(tape_node *node)
     release_attrs(node);
 }
 
+static const ed_tensor *operand_or_output(const ed_call *call, size_t i)
+{
+    const size_t n = (size_t)call->n_inputs;
+    return i < n ? call->inputs[i] : call->outputs[i - n];
+}
+
 /* One block of memory for the node and all its arrays. */
 static tape_node *new_node(ed_tape *tape, const ed_call *call)
 {
     size_t n = (size_t)(call->n_inputs + call->n_outputs), dims = 0;
-    for (int i = 0; i < call->n_inputs; i++) dims += call->inputs[i]->rank;
-    size_t inputs = (size_t)call->n_inputs;
+    const size_t shapes = tape->forward ? n : (size_t)call->n_inputs;
+    for (size_t i = 0; i < shapes; i++) dims += operand_or_output(call, i)->rank;
     char *at = chunk_alloc(tape, sizeof(tape_node) + n * (sizeof(ed_tensor *) + sizeof(int32_t)) +
-                                     inputs * (sizeof(ed_ints) + sizeof(ed_dtype)) +
+                                     shapes * (sizeof(ed_ints) + sizeof(ed_dtype)) +
                                      dims * sizeof(int64_t));
     if (!at) return NULL;
     tape_node *node = (tape_node *)at;
@@ -170,11 +176,11 @@ static tape_node *new_node(ed_tape *tape, const ed_call *call)
     at += sizeof *node;
     node->saved = memset(at, 0, n * sizeof(ed_tensor *));
     node->shapes = (ed_ints *)(at += n * sizeof(ed_tensor *));
-    int64_t *shape = (int64_t *)(at += inputs * sizeof(ed_ints));
+    int64_t *shape = (int64_t *)(at += shapes * sizeof(ed_ints));
     node->slots = (int32_t *)(at += dims * sizeof(int64_t));
     node->dtypes = (ed_dtype *)(at + n * sizeof(int32_t));
-    for (int i = 0; i < call->n_inputs; i++) {
-        const ed_tensor *x = call->inputs[i];
+    for (size_t i = 0; i < shapes; i++) {
+        const ed_tensor *x = operand_or_output(call, i);
         node->dtypes[i] = x->dtype;
         node->shapes[i] = (ed_ints){shape, x->rank};
         for (int d = 0; d < x->rank; d++) *shape++ = x->shape[d];
@@ -251,7 +257,7 @@ static void after(ed_listener *listener, const ed_call *call)
         return;
     }
     /* Ops that only write, or stop gradients, are not part of a backward pass. */
-    if (!call->n_outputs || call->op->flags & ED_OP_STOPS) return;
+    if (!call->n_outputs || call->op->flags & ED_OP_STOPS || tape->paused) return;
     int32_t some[ED_MAX_OPERANDS], *slots = some;
     if (call->n_inputs > ED_MAX_OPERANDS &&
         !(slots = memory_alloc((size_t)call->n_inputs * sizeof *slots))) {

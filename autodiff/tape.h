@@ -27,7 +27,7 @@ typedef struct tape_node {
     int32_t n_inputs, n_outputs;
     int32_t *slots;    /* of inputs, then of outputs; -1: not tracked */
     ed_tensor **saved; /* likewise; NULL: not saved */
-    ed_ints *shapes;   /* of inputs */
+    ed_ints *shapes;   /* of inputs; of a forward tape, then of outputs */
     ed_dtype *dtypes;
 } tape_node;
 
@@ -41,6 +41,8 @@ struct ed_tape {
     ed_listener listener;
     uint64_t owner; /* the serial number of the thread whose ops it records */
     bool recording, persistent, watches_accessed;
+    bool forward;   /* an accumulator's: nodes know the shapes of their outputs too */
+    bool paused;    /* hears nothing, in its place among the listeners */
     bool consumed;  /* its one gradient was computed */
     bool broken;    /* out of memory while recording */
     bool abandoned; /* released by another thread: the owner frees it; atomic */
@@ -62,6 +64,23 @@ int32_t tape_slot_of(ed_tape *tape, const ed_tensor *x);
 
 /* The same for one that an op reads: a trainable variable is watched from then on. */
 int32_t tape_slot_read(ed_tape *tape, ed_tensor *x);
+
+/* Calls the op's gradient function: dx[i], of an operand that needs one, is its gradient or, if that
+ * is zero, NULL. false with an error that names the op. */
+bool tape_call_gradient(const tape_node *node, const ed_gradient_call *call);
+
+/* Keeps the error that the op has no gradient at all; returns false. `who` begins the message. */
+bool tape_fail_no_gradient(const char *who, const tape_node *node);
+
+/* Whether the tensor of that number in a list of them can be differentiated, or can be the seed of
+ * x: a number, or a tensor of its dtype that broadcasts to its shape. seed, of: what both are
+ * called. */
+bool tape_check_target(const char *who, const ed_tensor *target, int64_t i);
+bool tape_check_seed(const char *who, const char *seed, const char *of, const ed_tensor *dy,
+                     const ed_tensor *x, int64_t i);
+
+/* Such a seed in the shape of x; NULL without memory. */
+ed_tensor *tape_seed(ed_tensor *dy, const ed_tensor *x);
 
 /* Releases what a node saved. */
 void tape_release_node(tape_node *node);

@@ -127,6 +127,19 @@ static void flatten_seeds(lua_State *L, int at)
     lua_settop(L, seeds - 1);
 }
 
+/* As objects_finish_list: of a single one the result or nil, of nested ones a table of that shape. */
+static int finish_nested(lua_State *L, binding *b, handle *holder, ed_list *results, bool single,
+                         int shape)
+{
+    objects_finish_list(L, b, holder, results);
+    if (single) lua_rawgeti(L, -1, 1);
+    if (single && lua_isboolean(L, -1)) lua_pushnil(L);
+    if (lua_isnil(L, shape)) return 1;
+    nested_fill(L, shape, -1);
+    lua_pushvalue(L, shape);
+    return 1;
+}
+
 /* What is asked of a tape by tape, target and sources at 1 to 3 and options at 4. */
 typedef ed_list *asker(lua_State *L, ed_tape *tape);
 
@@ -142,13 +155,7 @@ static int ask_tape(lua_State *L, asker *ask)
     binding b = binding_open(L);
     ed_list *results = ask(L, tape);
     lua_settop(L, top);
-    objects_finish_list(L, &b, holder, results);
-    if (single) lua_rawgeti(L, -1, 1);
-    if (single && lua_isboolean(L, -1)) lua_pushnil(L);
-    if (lua_isnil(L, shape)) return 1;
-    nested_fill(L, shape, -1);
-    lua_pushvalue(L, shape);
-    return 1;
+    return finish_nested(L, &b, holder, results, single, shape);
 }
 
 /* tape:gradient(target, sources, {unconnected_zeros, output_gradients}) */
@@ -204,6 +211,88 @@ static int jacobian(lua_State *L)
 static int batch_jacobian(lua_State *L)
 {
     return jacobian_by(L, ask_batch_jacobian, "batch_jacobian: sources");
+}
+
+/* ---- Accumulators ---------------------------------------------------------------------------- */
+
+/* A tangent for each primal: numbers, and tables of them, become tensors of its dtype. */
+static ed_list *read_tangents(lua_State *L, int at, const ed_list *primals)
+{
+    const bool one = handle_at(L, 1, HANDLE_TENSOR);
+    const int64_t n = one ? 1 : lua_istable(L, at) ? (int64_t)lua_rawlen(L, at) : -1;
+    if (n != ed_list_size(primals))
+        return ed_fail(
+            ED_INVALID_ARGUMENT,
+            "forward_accumulator: a table of %lld tangents is expected, like the primals",
+            (long long)ed_list_size(primals));
+    ed_tensor **tangents = ed_scope_alloc(((size_t)n + 1) * sizeof *tangents);
+    for (int64_t i = 0; tangents && i < n; i++) {
+        if (one)
+            lua_pushvalue(L, at);
+        else
+            lua_rawgeti(L, at, i + 1);
+        tangents[i] =
+            ed_scope_hold(convert_operand(L, lua_gettop(L), ed_dtype_of(ed_list_get(primals, i))));
+        lua_pop(L, 1);
+        if (!tangents[i]) return NULL;
+    }
+    return tangents ? ed_list_make(tangents, n) : NULL;
+}
+
+/* forward_accumulator(primals, tangents): one tensor, or tables of the same form. */
+static int forward_accumulator(lua_State *L)
+{
+    luaL_checkany(L, 2);
+    lua_settop(L, 2);
+    nested_take(L, 1, "forward_accumulator: primals");
+    if (!lua_isnil(L, 3)) {
+        nested_follow(L, 3, 2, "forward_accumulator: tangents");
+        lua_replace(L, 2);
+    }
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    handle *h = handle_new(L, HANDLE_ACCUMULATOR);
+    binding b = binding_open(L);
+    ed_list *primals = targets(L, 1);
+    ed_list *tangents = primals ? read_tangents(L, 2, primals) : NULL;
+    return binding_finish(L, &b, h,
+                          tangents ? ed_forward_accumulator_begin(primals, tangents) : NULL);
+}
+
+static int accumulator_stop(lua_State *L)
+{
+    ed_forward_accumulator *acc = handle_check(L, 1, HANDLE_ACCUMULATOR);
+    lua_settop(L, 1);
+    return handle_return(L, ed_forward_accumulator_stop(acc));
+}
+
+static ed_list *ask_jvp(lua_State *L, ed_forward_accumulator *acc)
+{
+    static const maker_field fields[] = {
+        {"unconnected_zeros", ED_FIELD_BOOL, .offset = offsetof(ed_jvp_options, unconnected_zeros)},
+        {0},
+    };
+    ed_jvp_options options = {0};
+    convert_room room = {.who = "jvp"};
+    if (!ed_scope_hold(acc) || !maker_options(L, 3, fields, &options, &room)) return NULL;
+    ed_list *of = targets(L, 2);
+    return of ? ed_forward_jvp_list(acc, of, &options) : NULL;
+}
+
+/* accumulator:jvp(targets, {unconnected_zeros}) */
+static int jvp(lua_State *L)
+{
+    ed_forward_accumulator *acc = handle_check(L, 1, HANDLE_ACCUMULATOR);
+    luaL_checkany(L, 2);
+    lua_settop(L, 3);
+    nested_take(L, 2, "jvp: targets");
+    const int shape = lua_gettop(L);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    handle *holder = handle_new(L, HANDLE_LIST);
+    const int top = lua_gettop(L);
+    binding b = binding_open(L);
+    ed_list *results = ask_jvp(L, acc);
+    lua_settop(L, top);
+    return finish_nested(L, &b, holder, results, handle_at(L, 2, HANDLE_TENSOR), shape);
 }
 
 /* ---- Functions with custom gradients --------------------------------------------------------- */
@@ -403,6 +492,12 @@ static const luaL_Reg methods[] = {
     {NULL, NULL},
 };
 
+static const luaL_Reg accumulator_methods[] = {
+    {"stop", accumulator_stop},
+    {"jvp", jvp},
+    {NULL, NULL},
+};
+
 void autodiff_natives(lua_State *L)
 {
     static const luaL_Reg functions[] = {
@@ -425,4 +520,10 @@ void autodiff_open(lua_State *L)
     lua_getfield(L, -1, "__index");
     arguments_set(L, "tape", methods);
     lua_pop(L, 2);
+    luaL_getmetatable(L, "eddy.forward_accumulator");
+    lua_getfield(L, -1, "__index");
+    arguments_set(L, "forward_accumulator", accumulator_methods);
+    lua_pop(L, 2);
+    arguments_push(L, "forward_accumulator", forward_accumulator);
+    lua_setfield(L, -2, "forward_accumulator");
 }

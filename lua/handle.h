@@ -57,6 +57,7 @@
 typedef enum handle_kind {
     HANDLE_TENSOR, /* variables too */
     HANDLE_TAPE,
+    HANDLE_ACCUMULATOR,
     HANDLE_LAYER,
     HANDLE_OPTIMIZER,
     HANDLE_METRIC,

@@ -100,6 +100,35 @@ void nested_take(lua_State *L, int at, const char *who)
     lua_remove(L, -2);
 }
 
+static void follow(lua_State *L, int shape, int other, int list, const char *who)
+{
+    luaL_checkstack(L, 8, NULL);
+    if (lua_type(L, other) != LUA_TTABLE)
+        handle_fail(L, "%s: a table of the same form is expected, not %s", who,
+                    convert_kind(L, other).s);
+    for (lua_pushnil(L); lua_next(L, shape); lua_pop(L, 2)) {
+        lua_pushvalue(L, -2); /* key, number or table, key */
+        lua_rawget(L, other);
+        if (lua_type(L, -2) == LUA_TTABLE) {
+            follow(L, lua_gettop(L) - 1, lua_gettop(L), list, who);
+            continue;
+        }
+        if (lua_isnil(L, -1))
+            handle_fail(L, "%s: the entry %s is missing", who, luaL_tolstring(L, -3, NULL));
+        lua_pushvalue(L, -1);
+        lua_rawseti(L, list, lua_tointeger(L, -3));
+    }
+}
+
+void nested_follow(lua_State *L, int shape, int other, const char *who)
+{
+    shape = lua_absindex(L, shape);
+    other = lua_absindex(L, other);
+    luaL_checkstack(L, 4, NULL);
+    lua_newtable(L);
+    follow(L, shape, other, lua_gettop(L), who);
+}
+
 void nested_fill(lua_State *L, int shape, int list)
 {
     shape = lua_absindex(L, shape);

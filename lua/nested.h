@@ -19,6 +19,10 @@ void nested_push(lua_State *L, int at, const char *who);
  * shape; a plain list, or another value, stays as it is: nil is pushed. May raise. */
 void nested_take(lua_State *L, int at, const char *who);
 
+/* Pushes a list of what another nested table has at the places of a table of nested_push, whatever
+ * that is. May raise. */
+void nested_follow(lua_State *L, int shape, int other, const char *who);
+
 /* Puts the values of the list into a table of nested_push, instead of their numbers. May raise. */
 void nested_fill(lua_State *L, int shape, int list);
 

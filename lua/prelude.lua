@@ -258,6 +258,27 @@ function ed.hessian_vector_product(f, inputs, vectors, ...)
     return native.hessian_vector_product({forward = f}, inputs, vectors)
 end
 
+-- jvp(f, primals, tangents): y = f(primals...) and its derivative in the direction of the tangents: a
+-- tensor, or a table of the same form as y. One primal may stand by itself; f gets a table with names as
+-- it is.
+function ed.jvp(f, primals, tangents, ...)
+    no_more("jvp", 3, ...)
+    check_callable(f, "jvp")
+    if primals == nil or tangents == nil then
+        error("jvp: the " .. (primals == nil and "primals" or "tangents") .. " are nil", 2)
+    end
+    local accumulator <close> = ed.forward_accumulator(primals, tangents)
+    local y
+    if type(primals) == "table" and (#primals > 0 or next(primals) == nil) then
+        y = f(table.unpack(primals))
+    else
+        y = f(primals)
+    end
+    accumulator:stop()
+    if type(y) ~= "table" then check_result(y, "jvp") end
+    return y, accumulator:jvp(y, {unconnected_zeros = true})
+end
+
 -- ---- Timing -------------------------------------------------------------------------------------
 
 local function seconds(s)

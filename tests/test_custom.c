@@ -41,7 +41,8 @@ static void several_results(void)
     released = 0;
     {
         ED_SCOPE;
-        ed_tape *outer = ed_tape_begin(.persistent = true), *tape = ed_tape_begin(.persistent = true);
+        ed_tape *outer = ed_tape_begin(.persistent = true),
+                *tape = ed_tape_begin(.persistent = true);
         ed_watch(tape, a), ed_watch(outer, a);
         ed_list *y = ed_custom_gradient_list(product_and_sum, backward, ed_list_of(a, b), NULL,
                                              count_release);

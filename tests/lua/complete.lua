@@ -193,7 +193,12 @@ ed_is_variable tensor:is_variable
 ed_item tensor:item
 ed_item_int64 tensor:item
 ed_optimizer_iterations optimizer.iterations
+ed_forward_accumulator_begin ed.forward_accumulator
+ed_forward_accumulator_stop accumulator:stop
+ed_forward_jvp_list accumulator:jvp
+ed_forward_jvp_tensor accumulator:jvp
 ed_jacobian tape:jacobian
+ed_jvp ed.jvp
 ed_jacobian_list tape:jacobian
 ed_jacobian_with tape:jacobian
 ed_keep C: Lua collects
@@ -409,6 +414,7 @@ local objects = {
     ed = ed,
     tensor = ed.variable(1.0, {name = "v"}),
     tape = ed.tape(),
+    accumulator = ed.forward_accumulator(ed.tensor(1.0), 1),
     layer = layer,
     optimizer = optimizer,
     metric = ed.metrics.mean(),

@@ -45,6 +45,7 @@ local makers = {
     function() return ed.variable(ed.ones {2, 2}) end,
     function() return ed.ones {1, 4, 4, 2} end,
     function() return ed.tape_begin() end,
+    function() return ed.forward_accumulator(ed.ones {2}, 1) end,
     function() return ed.dense(2) end,
     function() return ed.sequential {ed.dense(3), ed.layers.dropout(0.5)} end,
     function() return ed.adam {} end,
@@ -77,7 +78,7 @@ assert(#functions > 150, "the module's functions were found")
 
 local methods = {}
 for _, name in ipairs {"sum", "mean", "reshape", "transpose", "gather", "concat", "slice", "item", "totable", "assign",
-    "assign_add", "cast", "value", "gradient", "watch", "stop", "resume", "reset", "jacobian", "variables", "trainable",
+    "assign_add", "cast", "value", "gradient", "watch", "stop", "resume", "reset", "jacobian", "jvp", "variables", "trainable",
     "forward", "find", "summary", "minimize", "apply_gradients", "update", "compare", "result", "state", "batches",
     "rewind", "rows", "restore", "read", "close", "nothing"} do
     methods[#methods + 1] = name

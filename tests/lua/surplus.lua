@@ -13,6 +13,7 @@ local manager = ed.checkpoint_manager(checkpoint, folder .. "/kept")
 local objects = {
     tensor = ed.variable(1.0),
     tape = ed.tape_begin(),
+    forward_accumulator = ed.forward_accumulator(ed.tensor(1.0), 1),
     layer = ed.dense(1),
     optimizer = ed.adam(),
     metric = ed.metrics.mean(),
