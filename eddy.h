@@ -31,6 +31,7 @@ extern "C" {
 #include "ops/op.h"
 #include "ops/ops.h"
 #include "autodiff/autodiff.h"
+#include "autodiff/control.h"
 #include "optim/optim.h"
 #include "nn/nn.h"
 #include "data/data.h"

@@ -74,8 +74,7 @@ static bool add_primal(ed_forward_accumulator *self, ed_tensor *primal, ed_tenso
 
 static bool add_primals(ed_forward_accumulator *self, ed_list *primals, ed_list *tangents)
 {
-    self->tape =
-        ed_retain(ed_tape_begin(.persistent = true, .ignore_accessed_variables = true));
+    self->tape = ed_retain(ed_tape_begin(.persistent = true, .ignore_accessed_variables = true));
     if (!self->tape) return false;
     self->tape->forward = true;
     self->tape->paused = true; /* while tangents are made */
@@ -89,7 +88,8 @@ ed_forward_accumulator *ed_forward_accumulator_begin(ed_list *primals, ed_list *
 {
     if (NULL_GIVEN("forward_accumulator", primals, tangents)) return NULL;
     if (primals->size != tangents->size)
-        return ed_fail(ED_INVALID_ARGUMENT, "forward_accumulator: got %lld tangents for %lld primals",
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "forward_accumulator: got %lld tangents for %lld primals",
                        (long long)tangents->size, (long long)primals->size);
     ED_SCOPE;
     ed_forward_accumulator *self = object_new(&accumulator_class, sizeof *self);
@@ -188,7 +188,8 @@ static bool run_step(ed_forward_accumulator *self, step *s)
     ed_list *results = transpose(s);
     if (!results) return false;
     for (int64_t i = 0, n = 0; i < node->n_outputs; i++)
-        if (s->u[i]) self->tangents[node->slots[node->n_inputs + i]] = ed_retain(results->items[n++]);
+        if (s->u[i])
+            self->tangents[node->slots[node->n_inputs + i]] = ed_retain(results->items[n++]);
     return true;
 }
 
@@ -287,7 +288,8 @@ static bool check_accumulator(const ed_forward_accumulator *self, const ed_list 
     for (int64_t i = 0; i < targets->size; i++)
         if (!tape_check_target(who, targets->items[i], i)) return false;
     if (self->running)
-        return ed_fail(ED_FAILED_PRECONDITION, "jvp: a function that it calls asks for a JVP again"),
+        return ed_fail(ED_FAILED_PRECONDITION,
+                       "jvp: a function that it calls asks for a JVP again"),
                false;
     if (self->tape->broken)
         return ed_fail(ED_OUT_OF_MEMORY, "jvp: out of memory while the accumulator recorded"),

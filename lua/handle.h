@@ -7,6 +7,7 @@
  *       garbage.c           when to run Lua's collector; memory statistics
  *       convert.c           Lua values as tensors and options, and back
  *       tables.c            nested tables of numbers as tensors
+ *       nested.c            nested tables of tensors as lists, and back
  *       promotion.c         which operands become floats
  *       maker.c             constructors: functions that a table of fields describes
  *       arguments.c         functions refuse more arguments than they have
@@ -18,7 +19,7 @@
  *       functions.c         functions that are made of several ops
  *       tensor.c            tensors and variables: operators, properties, methods
  *       indexing.c          x[...]
- *       autodiff.c          tapes, custom gradients
+ *       autodiff.c          tapes, forward mode, custom gradients
  *       layers.c            layers
  *       layer_identity.c      one userdata for one layer
  *       custom_layers.c       layers written in Lua

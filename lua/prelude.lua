@@ -279,6 +279,210 @@ function ed.jvp(f, primals, tangents, ...)
     return y, accumulator:jvp(y, {unconnected_zeros = true})
 end
 
+-- ---- Loops ----------------------------------------------------------------------------------------
+
+-- A tensor, or a table of them with names and tables within, as a list and what `build` makes the same
+-- form of from another list.
+local function spread(x, who)
+    if type(x) == "table" then return native.flatten(x, who) end
+    return {x}, 1
+end
+
+local function build(shape, list)
+    if type(shape) ~= "table" then return list[shape] end
+    local result = {}
+    for key, part in pairs(shape) do result[key] = build(part, list) end
+    return result
+end
+
+-- Tables of numbers are a tensor.
+local function has_tensor(x, depth)
+    if type(x) ~= "table" then return ed.type(x) == "tensor" end
+    for _, part in next, x do
+        if depth < 100 and has_tensor(part, depth + 1) then return true end
+    end
+    return false
+end
+
+-- The number of slices of elems, and a function that gives slice i in the form of elems. With `wide`, one
+-- slice stands for any number.
+local function slices(elems, who, wide)
+    if not has_tensor(elems, 0) then elems = ed.tensor(elems) end
+    local list, shape = spread(elems, who .. ": elems")
+    local parts, n = {}, nil
+    for k, x in ipairs(list) do
+        if ed.type(x) ~= "tensor" then x = ed.tensor(x) end
+        if x.rank < 1 then error(who .. ": tensor " .. k .. " of elems is a scalar: it has no first axis", 3) end
+        local size = x.shape[1]
+        if not n or wide and n == 1 then n = size end
+        if size ~= n and not (wide and size == 1) then
+            error(who .. ": the tensors of elems have first axes of different sizes: " .. n .. " and " .. size, 3)
+        end
+        parts[k] = ed.unstack(x)
+    end
+    if not n then error(who .. ": elems has no tensors", 3) end
+    return n, function(i)
+        local now = {}
+        for k, part in ipairs(parts) do now[k] = #part == 1 and part[1] or part[i] end
+        return build(shape, now)
+    end
+end
+
+-- What a function returned, one result after the other: put(y, i) and, at the end, stack().
+local function stacker(who, n)
+    local lists, form = {}, nil
+    if n == 0 then
+        error(who .. ": the first axis has the size 0, and nothing says what the function returns", 3)
+    end
+    local function put(y, i)
+        if type(y) ~= "table" and type(y) ~= "number" then check_result(y, who) end
+        local list, shape = spread(y, who .. ": the result of the function")
+        if not form then
+            form = shape
+            for k = 1, #list do lists[k] = {} end
+        end
+        if #list ~= #lists then
+            error(who .. ": the function returned " .. #list .. " tensors, and " .. #lists .. " before", 3)
+        end
+        for k, x in ipairs(list) do lists[k][i] = ed.type(x) == "tensor" and ed.identity(x) or x end
+    end
+    local function stack()
+        for k, list in ipairs(lists) do lists[k] = ed.stack(list) end
+        return build(form, lists)
+    end
+    return put, stack
+end
+
+local function map(who, wide, f, elems)
+    check_callable(f, who)
+    local n, slice = slices(elems, who, wide)
+    local put, stack = stacker(who, n)
+    for i = 1, n do put(f(slice(i)), i) end
+    return stack()
+end
+
+-- map_fn(f, elems): f of each slice along the first axis, stacked. elems, and what f returns, are a tensor
+-- or a table of them, which may have names and tables within.
+function ed.map_fn(f, elems, ...)
+    no_more("map_fn", 2, ...)
+    return (map("map_fn", false, f, elems))
+end
+
+-- vectorized_map(f, elems): the same, where a first axis of size 1 stands for any size. f is called for one
+-- slice after the other.
+function ed.vectorized_map(f, elems, ...)
+    no_more("vectorized_map", 2, ...)
+    return (map("vectorized_map", true, f, elems))
+end
+
+local function check_options(options, names, who)
+    if options == nil then return {} end
+    if type(options) ~= "table" then
+        error(who .. ": a table of options is expected, not a " .. (ed.type(options) or type(options)), 3)
+    end
+    for name in pairs(options) do
+        if not names[name] then error(who .. ": there is no option " .. tostring(name), 3) end
+    end
+    return options
+end
+
+-- Calls each(accumulator, i) after each slice, and returns the last accumulator.
+local function fold(who, f, elems, accumulator, reverse, each)
+    check_callable(f, who)
+    local n, slice = slices(elems, who)
+    local first, last, step = 1, n, 1
+    if reverse then first, last, step = n, 1, -1 end
+    if each then each = each(n) end
+    if accumulator == nil then
+        if n == 0 then error(who .. ": the first axis has the size 0, and there is no initializer", 3) end
+        accumulator = slice(first)
+        if each then each(accumulator, first) end
+        first = first + step
+    elseif type(accumulator) == "number" then
+        accumulator = ed.tensor(accumulator)
+    end
+    for i = first, last, step do
+        accumulator = f(accumulator, slice(i))
+        if type(accumulator) ~= "table" then check_result(accumulator, who) end
+        if each then each(accumulator, i) end
+    end
+    return accumulator
+end
+
+-- foldl(f, elems, initializer): the last of f(accumulator, slice) over the slices along the first axis. The
+-- first accumulator is the initializer or, without one, the first slice. Tables as in map_fn.
+function ed.foldl(f, elems, initializer, ...)
+    no_more("foldl", 3, ...)
+    return (fold("foldl", f, elems, initializer, false))
+end
+
+-- foldr(f, elems, initializer): the same from the last slice to the first.
+function ed.foldr(f, elems, initializer, ...)
+    no_more("foldr", 3, ...)
+    return (fold("foldr", f, elems, initializer, true))
+end
+
+-- scan(f, elems, initializer, {reverse = }): as foldl, or as foldr: the accumulators after each slice,
+-- stacked at its place.
+function ed.scan(f, elems, initializer, options, ...)
+    no_more("scan", 4, ...)
+    local stack
+    options = check_options(options, {reverse = true}, "scan")
+    fold("scan", f, elems, initializer, options.reverse, function(n)
+        local put
+        put, stack = stacker("scan", n)
+        return put
+    end)
+    return stack()
+end
+
+-- A boolean, or a tensor of one element.
+local function truth(x, who)
+    if type(x) == "boolean" then return x end
+    if ed.type(x) ~= "tensor" then
+        error(who .. ": a boolean or a tensor of one element is expected, not a " .. (ed.type(x) or type(x)), 3)
+    end
+    local item = x:item()
+    return item ~= 0 and item ~= false
+end
+
+-- while_loop(cond, body, {variables}, {maximum_iterations = }): calls body(variables...), which returns the
+-- next variables, as many, while cond(variables...) holds; returns the last ones.
+function ed.while_loop(cond, body, variables, options, ...)
+    no_more("while_loop", 4, ...)
+    check_callable(cond, "while_loop")
+    check_callable(body, "while_loop")
+    check_table(variables, "while_loop: the variables")
+    local n = #variables
+    options = check_options(options, {maximum_iterations = true}, "while_loop")
+    local limit = options.maximum_iterations or math.huge
+    if type(limit) ~= "number" then
+        error("while_loop: maximum_iterations must be a number, got a " .. (ed.type(limit) or type(limit)), 2)
+    end
+    local now, done = table.move(variables, 1, n, 1, {}), 0
+    while done < limit and truth(cond(table.unpack(now, 1, n)), "while_loop") do
+        local after = table.pack(body(table.unpack(now, 1, n)))
+        if after.n == 1 and type(after[1]) == "table" and (n ~= 1 or type(now[1]) ~= "table") then
+            after = after[1]
+        end
+        if #after ~= n then
+            error("while_loop: the body returned " .. #after .. " values for " .. n .. " variables", 2)
+        end
+        now, done = after, done + 1
+    end
+    return table.unpack(now, 1, n)
+end
+
+-- cond(pred, true_fn, false_fn): true_fn() if pred, a boolean or a tensor of one element, holds, else
+-- false_fn().
+function ed.cond(pred, true_fn, false_fn, ...)
+    no_more("cond", 3, ...)
+    check_callable(true_fn, "cond")
+    check_callable(false_fn, "cond")
+    if truth(pred, "cond") then return true_fn() end
+    return false_fn()
+end
+
 -- ---- Timing -------------------------------------------------------------------------------------
 
 local function seconds(s)

@@ -17,7 +17,7 @@ static void tangents(void)
     ed_tensor *dw = ed_reshape(V(1, 0, 0, 1), ED_SHAPE(2, 2)), *other = V(1, 1);
     ed_forward_accumulator *acc =
         ed_forward_accumulator_begin(ed_list_of(x, w), ed_list_of(V(10, 100), dw));
-    ed_tensor *y = ed_matvec(w, x);         /* W dx + dW x */
+    ed_tensor *y = ed_matvec(w, x); /* W dx + dW x */
     assert_values(ed_forward_jvp(acc, y), 211, 432);
     ed_tensor *z = ed_mul(ed_exp(y), 2.0), *untouched = ed_exp(other);
     assert_values(ed_forward_jvp(acc, ed_list_get(ed_list_of(z, y), 1)), 211, 432);
@@ -118,8 +118,7 @@ static bool compare_with_reverse(const trial *t, uint64_t *state)
     if (!y) return false;
     ed_list *us = random_like(y, state);
     ed_list *dy = ed_forward_jvp(acc, y, .unconnected_zeros = true);
-    ed_list *dx =
-        ed_gradient(tape, y, primals, .output_gradients = us, .unconnected_zeros = true);
+    ed_list *dx = ed_gradient(tape, y, primals, .output_gradients = us, .unconnected_zeros = true);
     if (!dy || !dx) fail_msg("%s: %s", t->op->name, ed_error());
     const double forward = product(us, dy), reverse = product(dx, ts);
     double tolerance = 1e-9; /* casts round */
@@ -323,9 +322,16 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(tangents),        TEST(tangents_that_broadcast), TEST(ops_of_many_kinds),
-        TEST(every_op), TEST(around_a_tape),   TEST(inside_a_tape),           TEST(around_another),
-        TEST(own_functions),   TEST(misuse),                  TEST(allocations_that_fail),
+        TEST(tangents),
+        TEST(tangents_that_broadcast),
+        TEST(ops_of_many_kinds),
+        TEST(every_op),
+        TEST(around_a_tape),
+        TEST(inside_a_tape),
+        TEST(around_another),
+        TEST(own_functions),
+        TEST(misuse),
+        TEST(allocations_that_fail),
     };
     return cmocka_run_group_tests_name("forward", tests, set_up, NULL);
 }

@@ -13,6 +13,7 @@ local skipped = {
     write_npy = true, save = true, imshow = true, plot = true, hist = true,
     save = true, write = true, help = true, search = true, checkpoint_manager = true, num_threads = true, memory_trim = true,
     memory_set_cache_limit = true, check_gradient = true,
+    while_loop = true, -- it may never end
 }
 
 local function pick(list) return list[math.random(#list)] end

@@ -1,0 +1,277 @@
+/*
+ * Functions of tensors in loops: maps, folds, scans, while.
+ */
+#include "autodiff/control.h"
+#include "tests/tapes.h"
+
+/* What the functions below do besides. */
+static const char *word = "";
+static int calls;
+
+static ed_list *odd_word(ed_list *inputs)
+{
+    if (!strcmp(word, "null")) return NULL;
+    if (!strcmp(word, "error")) return ed_fail(ED_OUT_OF_RANGE, "own words");
+    if (!strcmp(word, "hole")) return ed_list_make_optional((ed_tensor *[]){NULL}, 1);
+    if (!strcmp(word, "number")) return ed_list_of(ed_number(2));
+    if (!strcmp(word, "more")) return ed_list_concat(inputs, inputs);
+    if (!strcmp(word, "later more") && calls > 1) return ed_list_concat(inputs, inputs);
+    if (!strcmp(word, "later wider") && calls > 1) return ed_list_of(ed_ones(ED_SHAPE(5)));
+    if (!strcmp(word, "other dtype")) return ed_list_of(ed_ones(ED_SHAPE(2)));
+    if (!strcmp(word, "scope")) {
+        ed_scope outermost = {1};
+        ed_scope_close(&outermost);
+    }
+    return NULL;
+}
+
+/* a exp(b), and a + b of other shape */
+static ed_list *two_of_two(ed_list *inputs, void *user)
+{
+    calls++;
+    if (*word) {
+        ed_list *odd = odd_word(inputs);
+        if (odd || ed_failed() || !strcmp(word, "null")) return odd;
+    }
+    (void)user;
+    ed_tensor *a = ed_list_get(inputs, 0), *b = ed_list_get(inputs, -1);
+    return ed_list_of(ed_mul(a, ed_exp(b)), ed_reshape(ed_add(a, b), ED_SHAPE(-1, 1)));
+}
+
+static void maps(void)
+{
+    ed_tensor *a = ed_reshape(V(1, 2, 3, 4, 5, 6), ED_SHAPE(3, 2)), *b = ed_variable(V(0, 1, 2));
+    ed_list *elems = ed_list_of(a, b);
+    ed_tape *tape = ed_tape_begin(.persistent = true);
+    ed_watch(tape, a);
+    ed_list *y = ed_map_fn(two_of_two, elems, NULL);
+    assert_int_equal(ed_list_size(y), 2);
+    ed_tensor *whole = ed_mul(a, ed_exp(ed_reshape(b, ED_SHAPE(3, 1))));
+    assert_same(ed_list_get(y, 0), whole);
+    assert_int_equal(ed_rank(ed_list_get(y, 1)), 3);
+    assert_values(ed_list_get(y, 1), 1, 2, 4, 5, 7, 8);
+    for (int i = 0; i < 2; i++) {
+        ed_tensor *source = i ? b : a;
+        assert_same(ed_gradient(tape, ed_list_get(y, 0), source), ed_gradient(tape, whole, source));
+    }
+    /* one slice for all */
+    ed_list *wide = ed_list_of(ed_reshape(V(3, 4), ED_SHAPE(1, 2)), b);
+    y = ed_vectorized_map(two_of_two, wide, NULL);
+    assert_values(ed_list_get(y, 1), 3, 4, 4, 5, 5, 6);
+    assert_fails(ed_map_fn(two_of_two, wide, NULL), ED_INVALID_ARGUMENT,
+                 "map_fn: tensor 1 is float64[3], but the first axis of others has the size 1");
+    assert_fails(ed_vectorized_map(two_of_two, ed_list_of(V(1, 2), b), NULL), ED_INVALID_ARGUMENT,
+                 "vectorized_map: tensor 1 is float64[3], but the first axis of others has");
+}
+
+static void maps_that_fail(void)
+{
+    ed_list *elems = ed_list_of(V(1, 2, 3), V(1, 2, 3)), *none = ed_list_make(NULL, 0);
+    ed_list *hole = ed_list_make_optional((ed_tensor *[]){NULL}, 1);
+#define MAP(name, list, kind, words)                                                               \
+    word = name, calls = 0;                                                                        \
+    assert_fails(ed_map_fn(two_of_two, list, NULL), kind, words)
+    MAP("null", elems, ED_INVALID_ARGUMENT, "map_fn: the function returned NULL without");
+    MAP("error", elems, ED_OUT_OF_RANGE, "own words");
+    assert_int_equal(calls, 1);
+    MAP("hole", elems, ED_INVALID_ARGUMENT, "map_fn: result 0 is NULL");
+    MAP("number", elems, ED_INVALID_ARGUMENT, "got a plain number");
+    MAP("scope", elems, ED_FAILED_PRECONDITION, "scope_close: the scope is from before");
+    MAP("later more", elems, ED_INVALID_ARGUMENT, "returned 4 tensors, after 2 at first");
+    MAP("later wider", elems, ED_INVALID_ARGUMENT, "returned 1 tensors, after 2 at first");
+    word = "";
+    MAP("", none, ED_INVALID_ARGUMENT, "map_fn: elems must not be empty");
+    MAP("", NULL, ED_INVALID_ARGUMENT, "elems is NULL");
+    MAP("", hole, ED_INVALID_ARGUMENT, "tensor 0 is NULL");
+    MAP("", ed_list_of(S(1)), ED_INVALID_ARGUMENT, "has no first axis");
+    MAP("", ed_list_of(ed_zeros(ED_SHAPE(0, 3))), ED_INVALID_ARGUMENT, "the size 0, and nothing");
+    MAP("", ed_list_of(ed_zeros(ED_SHAPE(1ll << 40, 0))), ED_OUT_OF_MEMORY, "");
+    assert_fails(ed_map_fn(NULL, elems, NULL), ED_INVALID_ARGUMENT, "f is NULL");
+}
+
+/* ---- Folds and scans ------------------------------------------------------------------------- */
+
+/* s x + 1 */
+static ed_list *horner(ed_list *inputs, void *user)
+{
+    calls++;
+    if (*word) {
+        ed_list *odd = odd_word(inputs);
+        if (odd || ed_failed() || !strcmp(word, "null")) return odd;
+    }
+    (void)user;
+    return ed_list_of(ed_add(ed_mul(ed_list_get(inputs, 0), ed_list_get(inputs, 1)), 1.0));
+}
+
+static void folds(void)
+{
+    ed_tensor *x = V(2, 3, 5), *first = S(7);
+    ed_list *elems = ed_list_of(x), *init = ed_list_of(first);
+    ed_tape *tape = ed_tape_begin(.persistent = true);
+    ed_watch(tape, x), ed_watch(tape, first);
+    ed_tensor *y = ed_list_get(ed_foldl(horner, elems, init, NULL), 0);
+    assert_values(y, ((7 * 2 + 1) * 3 + 1) * 5 + 1);
+    assert_values(ed_gradient(tape, y, x), 7 * 15, 15 * 5, 46);
+    assert_values(ed_gradient(tape, y, first), 30);
+    assert_values(ed_list_get(ed_foldr(horner, elems, init, NULL), 0),
+                  ((7 * 5 + 1) * 3 + 1) * 2 + 1);
+    assert_values(ed_list_get(ed_foldl(horner, elems, NULL, NULL), 0), (2 * 3 + 1) * 5 + 1);
+    assert_values(ed_list_get(ed_foldr(horner, elems, NULL, NULL), 0), (5 * 3 + 1) * 2 + 1);
+    ed_list *empty = ed_list_of(ed_zeros(ED_SHAPE(0), .dtype = ED_FLOAT64));
+    assert_values(ed_list_get(ed_foldl(horner, empty, init, NULL), 0), 7);
+
+    ed_tensor *s = ed_list_get(ed_scan(horner, elems, init, NULL), 0);
+    assert_values(s, 15, 46, 231);
+    assert_values(ed_gradient(tape, s, first), 2 + 6 + 30);
+    assert_values(ed_list_get(ed_scan(horner, elems, init, NULL, .reverse = true), 0), 219, 109, 36);
+    assert_values(ed_list_get(ed_scan(horner, elems, NULL, NULL), 0), 2, 7, 36);
+    assert_values(ed_list_get(ed_scan(horner, elems, NULL, NULL, .reverse = true), 0), 33, 16, 5);
+
+    assert_fails(ed_foldl(horner, empty, NULL, NULL), ED_INVALID_ARGUMENT, "no initializer");
+    assert_fails(ed_scan(horner, empty, init, NULL), ED_INVALID_ARGUMENT, "scan: the first axis");
+    assert_fails(ed_foldr(horner, elems, ed_list_make_optional((ed_tensor *[]){NULL}, 1), NULL),
+                 ED_INVALID_ARGUMENT, "foldr: initializer 0 is NULL");
+    assert_fails(ed_foldl(NULL, elems, NULL, NULL), ED_INVALID_ARGUMENT, "foldl: f is NULL");
+    assert_fails(ed_scan(horner, NULL, NULL, NULL), ED_INVALID_ARGUMENT, "scan: elems is NULL");
+    word = "more";
+    assert_fails(ed_foldl(horner, elems, init, NULL), ED_INVALID_ARGUMENT,
+                 "foldl: the function returned 4 tensors for 1 accumulators");
+    word = "later wider", calls = 0;
+    assert_fails(ed_scan(horner, elems, init, NULL), ED_INVALID_ARGUMENT,
+                 "scan: result 0 of the function is float32[5], after float64[] at first");
+    word = "error";
+    assert_fails(ed_scan(horner, elems, init, NULL), ED_OUT_OF_RANGE, "own words");
+    word = "scope";
+    assert_fails(ed_foldr(horner, elems, init, NULL), ED_FAILED_PRECONDITION, "is from before");
+    word = "";
+}
+
+/* A variable that the function assigns, as an accumulator and a result: its value counts. */
+static ed_list *counting(ed_list *inputs, void *user)
+{
+    (void)inputs;
+    ed_assign_add(user, 1.0);
+    return ed_list_of((ed_tensor *)user);
+}
+
+static void results_that_are_variables(void)
+{
+    ed_tensor *v = ed_variable(V(10, 20));
+    ed_list *elems = ed_list_of(V(1, 2, 3));
+    assert_values(ed_list_get(ed_map_fn(counting, elems, v), 0), 11, 21, 12, 22, 13, 23);
+    ed_assign(v, V(0, 0));
+    assert_values(ed_list_get(ed_scan(counting, elems, ed_list_of(v), v), 0), 1, 1, 2, 2, 3, 3);
+}
+
+/* What each call makes besides is released before the next. */
+static ed_list *wasteful(ed_list *inputs, void *user)
+{
+    ed_ones(ED_SHAPE(1 << 20));
+    int64_t *most = user;
+    const int64_t live = ed_memory_stats().live_bytes;
+    if (live > *most) *most = live;
+    return ed_list_of(ed_list_get(inputs, 0));
+}
+
+static void memory(void)
+{
+    int64_t most = 0;
+    const int64_t before = ed_memory_stats().live_bytes;
+    ed_foldl(wasteful, ed_list_of(ed_ones(ED_SHAPE(50))), NULL, &most);
+    ed_map_fn(wasteful, ed_list_of(ed_ones(ED_SHAPE(50))), &most);
+    assert_true(most - before < 9 << 20);
+}
+
+/* ---- While ----------------------------------------------------------------------------------- */
+
+static bool below_100(ed_list *variables, void *user)
+{
+    (void)user;
+    if (!strcmp(word, "condition")) ed_fail(ED_OUT_OF_RANGE, "own words");
+    if (!strcmp(word, "condition scope")) {
+        ed_scope outermost = {1};
+        ed_scope_close(&outermost);
+    }
+    return ed_item(ed_list_get(variables, 0)) < 100;
+}
+
+/* y x, x */
+static ed_list *multiply(ed_list *variables, void *user)
+{
+    (void)user;
+    if (*word) {
+        ed_list *odd = odd_word(variables);
+        if (odd || ed_failed() || !strcmp(word, "null")) return odd;
+    }
+    ed_tensor *y = ed_list_get(variables, 0), *x = ed_list_get(variables, 1);
+    return ed_list_of(ed_mul(y, x), x);
+}
+
+static void while_loops(void)
+{
+    ed_tensor *x = S(3);
+    ed_list *variables = ed_list_of(S(1), x);
+    ed_tape *tape = ed_tape_begin(.persistent = true);
+    ed_watch(tape, x);
+    ed_list *y = ed_while_loop(below_100, multiply, variables, NULL);
+    assert_values(ed_list_get(y, 0), 243);
+    assert_values(ed_gradient(tape, ed_list_get(y, 0), x), 5 * 81);
+    y = ed_while_loop(below_100, multiply, variables, NULL, .maximum_iterations = 2);
+    assert_values(ed_list_get(y, 0), 9);
+    y = ed_while_loop(below_100, multiply, ed_list_of(S(100), x), NULL);
+    assert_values(ed_list_get(y, 0), 100);
+#define LOOP(name, kind, words)                                                                    \
+    word = name;                                                                                   \
+    assert_fails(ed_while_loop(below_100, multiply, variables, NULL), kind, words)
+    LOOP("condition", ED_OUT_OF_RANGE, "own words");
+    LOOP("condition scope", ED_FAILED_PRECONDITION, "scope_close: the scope is from before");
+    LOOP("error", ED_OUT_OF_RANGE, "own words");
+    LOOP("null", ED_INVALID_ARGUMENT, "while_loop: the function returned NULL without an error");
+    LOOP("more", ED_INVALID_ARGUMENT, "returned 4 tensors for 2");
+    word = "";
+    assert_fails(ed_while_loop(NULL, multiply, variables, NULL), ED_INVALID_ARGUMENT, "NULL");
+    assert_fails(ed_while_loop(below_100, NULL, variables, NULL), ED_INVALID_ARGUMENT, "NULL");
+    assert_fails(ed_while_loop(below_100, multiply, NULL, NULL), ED_INVALID_ARGUMENT, "NULL");
+    assert_fails(ed_while_loop(below_100, multiply, variables, NULL, .maximum_iterations = -1),
+                 ED_INVALID_ARGUMENT, "maximum_iterations must be >= 0, got -1");
+}
+
+static bool attempt(void)
+{
+    ED_SCOPE;
+    ed_tensor *x = ed_constant(ED_VALUES(double, 2, 3, 5), ED_SHAPE(3));
+    ed_list *elems = x ? ed_list_of(x) : NULL;
+    ed_tape *tape = ed_tape_begin();
+    if (!elems || !tape || !ed_watch(tape, x)) return false;
+    ed_list *m = ed_map_fn(horner, ed_list_concat(elems, elems), NULL);
+    ed_list *s = m ? ed_scan(horner, m, NULL, NULL) : NULL;
+    ed_list *y = s ? ed_foldl(horner, s, NULL, NULL) : NULL;
+    ed_tensor *g = y ? ed_gradient(tape, ed_list_get(y, 0), x) : NULL;
+    ed_list *w = g ? ed_while_loop(below_100, multiply, ed_list_concat(y, y), NULL) : NULL;
+    return w && !ed_failed();
+}
+
+static void allocations_that_fail(void)
+{
+    for (int all = 0; all < 2; all++) {
+        int64_t n = 0;
+        while (!succeeds_without(n, all, attempt)) n++;
+        assert_true(n > 50);
+    }
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return !grow_tables();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(maps),   TEST(maps_that_fail), TEST(folds),
+        TEST(memory), TEST(while_loops),    TEST(results_that_are_variables),
+        TEST(allocations_that_fail),
+    };
+    return cmocka_run_group_tests_name("control", tests, set_up, NULL);
+}
