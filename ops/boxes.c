@@ -96,7 +96,7 @@ static void choose(suppression *s, int64_t most)
 #define MOST_ATTR(FIELD, T)                                                                        \
     FIELD(T, INT, max_output_size, 1, ED_AT_LEAST(0), "the number of boxes at most")
 #define HARD_ATTRS(FIELD, T) MOST_ATTR(FIELD, T) ED_NON_MAX_SUPPRESSION_OPTIONS(FIELD, T)
-#define SOFT_ATTRS(FIELD, T) MOST_ATTR(FIELD, T) ED_SOFT_NON_MAX_SUPPRESSION_OPTIONS(FIELD, T)
+#define SOFT_ATTRS(FIELD, T) MOST_ATTR(FIELD, T) ED_SOFT_NMS_OPTIONS(FIELD, T)
 ED_OPTIONS(hard_attrs, HARD_ATTRS);
 ED_OPTIONS(soft_attrs, SOFT_ATTRS);
 #define HARD_CALL(...) ED_ATTRS(HARD_ATTRS, hard_attrs, __VA_ARGS__)
@@ -251,15 +251,15 @@ ed_tensor *ed_non_max_suppression_with(ed_tensor *boxes, ed_tensor *scores, int6
                    boxes, scores);
 }
 
-ed_tensor *
-ed_non_max_suppression_with_scores_with(ed_tensor *boxes, ed_tensor *scores,
-                                        int64_t max_output_size, ed_tensor **selected_scores,
-                                        const ed_soft_non_max_suppression_options *options)
+ed_tensor *ed_non_max_suppression_with_scores_with(ed_tensor *boxes, ed_tensor *scores,
+                                                   int64_t max_output_size,
+                                                   ed_tensor **selected_scores,
+                                                   const ed_soft_nms_options *options)
 {
-    options = OPTIONS_OR_DEFAULTS(ED_SOFT_NON_MAX_SUPPRESSION_OPTIONS, options);
+    options = OPTIONS_OR_DEFAULTS(ED_SOFT_NMS_OPTIONS, options);
     ed_tensor *inputs[] = {boxes, scores}, *outputs[2];
     if (!ed_execute(&ed_op_non_max_suppression_with_scores, inputs, 2,
-                    ED_OPTIONS_FROM(ED_SOFT_NON_MAX_SUPPRESSION_OPTIONS, options, soft_attrs,
+                    ED_OPTIONS_FROM(ED_SOFT_NMS_OPTIONS, options, soft_attrs,
                                     .max_output_size = max_output_size),
                     outputs))
         return NULL;

@@ -192,17 +192,17 @@ ed_tensor *ed_ssim_multiscale_with(ed_tensor *a, ed_tensor *b, ed_tensor *power_
 #define ED_NON_MAX_SUPPRESSION_OPTIONS(FIELD, T)                                                   \
     FIELD(T, FLOAT, iou_threshold, 0.5, ED_BETWEEN(0, 1), "of boxes that are the same thing")      \
     FIELD(T, FLOAT, score_threshold, -__builtin_inf(), ED_ANY, "scores must be above it")
-#define ED_SOFT_NON_MAX_SUPPRESSION_OPTIONS(FIELD, T)                                              \
+#define ED_SOFT_NMS_OPTIONS(FIELD, T)                                                              \
     ED_NON_MAX_SUPPRESSION_OPTIONS(FIELD, T)                                                       \
     FIELD(T, FLOAT, soft_nms_sigma, 0, ED_AT_LEAST(0), "how far scores fall; 0: boxes go")
 ED_OPTIONS(ed_non_max_suppression_options, ED_NON_MAX_SUPPRESSION_OPTIONS);
-ED_OPTIONS(ed_soft_non_max_suppression_options, ED_SOFT_NON_MAX_SUPPRESSION_OPTIONS);
+ED_OPTIONS(ed_soft_nms_options, ED_SOFT_NMS_OPTIONS);
 ed_tensor *ed_non_max_suppression_with(ed_tensor *boxes, ed_tensor *scores, int64_t max_output_size,
                                        const ed_non_max_suppression_options *options);
-ed_tensor *
-ed_non_max_suppression_with_scores_with(ed_tensor *boxes, ed_tensor *scores,
-                                        int64_t max_output_size, ed_tensor **selected_scores,
-                                        const ed_soft_non_max_suppression_options *options);
+ed_tensor *ed_non_max_suppression_with_scores_with(ed_tensor *boxes, ed_tensor *scores,
+                                                   int64_t max_output_size,
+                                                   ed_tensor **selected_scores,
+                                                   const ed_soft_nms_options *options);
 
 /*
  * Images [batch, height, width, channels] with the borders of boxes [batch, n, 4] drawn into them,

@@ -1,0 +1,144 @@
+/* Images: what TensorFlow 2.21 gives, and what is refused. */
+#include "eddy.h"
+#include "tests/asserts.h"
+#include <math.h>
+
+/* x [3, 4, 1]: 0, 1, 2^1.5, 3^1.5, ... */
+static ed_tensor *powers(void)
+{
+    return ed_reshape(ed_pow(ed_range(0, 12, .dtype = ED_FLOAT32), 1.5), ED_SHAPE(3, 4, 1));
+}
+
+static ed_tensor *floats(const float *values, ed_ints shape)
+{
+    return ed_constant_of(ED_FLOAT32, values, shape);
+}
+
+/* Two pixels, [1, 2, 3]. */
+static ed_tensor *pixels(void)
+{
+    return ed_constant(ED_VALUES(uint8_t, 10, 200, 30, 250, 128, 0), ED_SHAPE(1, 2, 3));
+}
+
+#define assert_close(y, tolerance, ...)                                                            \
+    do {                                                                                           \
+        const ed_tensor *y_ = y;                                                                   \
+        assert_fine();                                                                             \
+        ed_close_report r_;                                                                        \
+        if (!ed_all_close(y_, floats((const float[]){__VA_ARGS__}, ed_shape(y_)), 1e-5, tolerance, \
+                          &r_))                                                                    \
+            fail_msg("%s", r_.text);                                                               \
+    } while (0)
+
+static void resized(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = powers();
+    const ed_ints size = ED_INTS(2, 3);
+#define assert_method(name, ...)                                                                   \
+    assert_close(ed_resize(x, size, .method = name, .antialias = true), 1e-5, __VA_ARGS__)
+    assert_method("bilinear", 3.54528856f, 6.0483737f, 9.31862259f, 18.3197861f, 23.1716099f,
+                  28.4055042f);
+    assert_method("nearest", 0, 2.82842708f, 5.19615221f, 22.6274166f, 31.622776f, 36.482872f);
+    assert_method("bicubic", 2.50039625f, 5.0754261f, 8.57280922f, 18.5829868f, 24.0065784f,
+                  29.8523674f);
+    assert_method("area", 3.09836173f, 5.58902264f, 8.9242897f, 18.7454033f, 23.8538055f,
+                  29.3667068f);
+    assert_method("lanczos3", 1.93130195f, 4.47765827f, 8.0376873f, 18.781559f, 24.4093075f,
+                  30.4764595f);
+    assert_method("lanczos5", 1.73344648f, 4.23129225f, 7.78853321f, 18.9255371f, 24.57407f,
+                  30.6713104f);
+    assert_method("gaussian", 4.6058836f, 7.20968485f, 10.421216f, 17.5461159f, 22.0895653f,
+                  26.9663258f);
+    assert_method("mitchellcubic", 3.49022365f, 6.10191917f, 9.47399235f, 18.0415154f, 23.0380821f,
+                  28.4148388f);
+    assert_close(ed_resize(x, ED_INTS(2, 6)), 1e-5, 2, 2.77254248f, 3.92016339f, 5.42047691f,
+                 7.16136694f, 8.52717972f, 18.970562f, 21.0078239f, 23.7694588f, 26.6669464f,
+                 29.6917686f, 31.992218f);
+    /* Bytes become floats, but for nearest. */
+    assert_int_equal(ed_dtype_of(ed_resize(pixels(), size)), ED_FLOAT32);
+    assert_int_equal(ed_dtype_of(ed_resize(pixels(), size, .method = "nearest")), ED_UINT8);
+}
+
+static void cropped(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *boxes = floats((float[]){.1f, .2f, .9f, .7f, .8f, -.2f, .1f, .5f}, ED_SHAPE(2, 4));
+    ed_tensor *image = ed_expand_dims(powers(), 0), *of = ed_zeros(ED_SHAPE(2), .dtype = ED_INT32);
+    assert_close(ed_crop_and_resize(image, boxes, of, ED_INTS(2, 3), .extrapolation_value = -1),
+                 1e-4, 2.46164083f, 3.79418969f, 5.46801376f, 22.182415f, 25.376606f, 28.7028809f,
+                 -1, 18.5295086f, 22.762289f, -1, 2.24623084f, 4.11909914f);
+    /* A box that is the whole image ends at its last pixel, whatever the sizes. */
+    for (int64_t n = 2; n < 60; n++) {
+        ed_tensor *whole = floats((float[]){0, 0, 1, 1}, ED_SHAPE(1, 4));
+        ed_tensor *y = ed_crop_and_resize(ed_ones(ED_SHAPE(1, n, 2 * n, 1)), whole,
+                                          ed_zeros(ED_SHAPE(1), .dtype = ED_INT32),
+                                          ED_INTS(61 - n, n + 3), .extrapolation_value = -9);
+        assert_true(ed_item(ed_reduce_min(y)) > 0.999);
+    }
+    ed_tensor *two = ed_ones(ED_SHAPE(2), .dtype = ED_INT32);
+    assert_fails(ed_crop_and_resize(image, boxes, two, ED_INTS(2, 3)), ED_OUT_OF_RANGE,
+                 "index 1 at position 0 is out of bounds");
+}
+
+static void colored(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = floats((float[]){.2f, .5f, .9f, .7f, .1f, .4f, .3f, .3f, .3f}, ED_SHAPE(3, 3));
+    assert_close(ed_rgb_to_hsv(x), 1e-6, 0.59523809f, 0.777777791f, 0.899999976f, 0.916666627f,
+                 0.857142806f, 0.699999988f, 0, 0, 0.3f);
+    assert_close(ed_hsv_to_rgb(ed_rgb_to_hsv(x)), 1e-6, .2f, .5f, .9f, .7f, .1f, .4f, .3f, .3f,
+                 .3f);
+    assert_close(ed_adjust_hue(x, .3), 1e-6, .9f, .2f, .64f, .52f, .7f, .1f, .3f, .3f, .3f);
+    assert_close(ed_adjust_saturation(x, .5), 1e-6, .55f, .7f, .9f, .7f, .4f, .55f, .3f, .3f, .3f);
+    ed_tensor *u = pixels();
+    assert_close(ed_adjust_contrast(u, .5), 0, 70, 182, 22, 190, 146, 7);
+    assert_close(ed_adjust_brightness(u, .2), 0, 61, 251, 81, 255, 179, 51);
+    assert_close(ed_adjust_gamma(u, .gamma = 2.2, .gain = .9), 0, 0, 134, 2, 220, 50, 0);
+    assert_close(ed_rgb_to_grayscale(u), 0, 124, 150);
+    assert_close(ed_adjust_hue(u, -.25), 0, 200, 125, 10, 250, 0, 247);
+    assert_close(ed_adjust_saturation(u, 1.7), 0, 0, 200, 21, 250, 128, 0);
+    assert_fails(ed_rgb_to_hsv(powers()), ED_INVALID_ARGUMENT, "x must be [..., 3], got");
+}
+
+static void measured(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_div(powers(), 40.0), *y = ed_sin(ed_mul(powers(), 3.0));
+    assert_close(ed_per_image_standardization(pixels()), 1e-6, -0.96067065f, 1.00198984f,
+                 -0.754074812f, 1.51847935f, 0.258244783f, -1.06396854f);
+    assert_close(ed_psnr(x, y, 1), 1e-5, 1.72767913f);
+    assert_close(ed_ssim(x, y, 1, .filter_size = 3), 1e-5, -0.056927897f);
+    assert_close(ed_psnr(x, x, 1), 0, INFINITY);
+    assert_fails(ed_ssim(x, y, 1), ED_INVALID_ARGUMENT, "filter_size is 11; images, here 3 by 4");
+}
+
+static void suppressed(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *boxes =
+        floats((float[]){0, 0, 1, 1, 0, .1f, 1, 1.1f, 0, .5f, 1, 1.5f, 2, 2, 3, 3}, ED_SHAPE(4, 4));
+    ed_tensor *scores = floats((float[]){.9f, .8f, .7f, .6f}, ED_SHAPE(4)), *kept;
+    assert_close(ed_non_max_suppression(boxes, scores, 3), 0, 0, 2, 3);
+    assert_close(ed_non_max_suppression_with_scores(boxes, scores, 4, &kept, .iou_threshold = 1,
+                                                    .score_threshold = .1, .soft_nms_sigma = .5),
+                 0, 0, 2, 3, 1);
+    assert_close(kept, 1e-6, 0.9f, 0.626387477f, 0.6f, 0.340875357f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(resized, check_end),
+        cmocka_unit_test_teardown(cropped, check_end),
+        cmocka_unit_test_teardown(colored, check_end),
+        cmocka_unit_test_teardown(measured, check_end),
+        cmocka_unit_test_teardown(suppressed, check_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
