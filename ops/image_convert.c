@@ -10,7 +10,7 @@ ED_OPTIONS(convert_attrs, CONVERT_ATTRS);
 #define CONVERT(...) ED_ATTRS(CONVERT_ATTRS, convert_attrs, __VA_ARGS__)
 
 /* An integer dtype's largest number plus 1; 0 for others. */
-static double range_of(ed_dtype dtype)
+static double dtype_range(ed_dtype dtype)
 {
     static const int bits[ED_DTYPE_COUNT] = {
         [ED_UINT8] = 8,   [ED_INT8] = 7,   [ED_UINT16] = 16, [ED_INT16] = 15,
@@ -20,7 +20,7 @@ static double range_of(ed_dtype dtype)
 
 double images_largest(ed_dtype dtype)
 {
-    return range_of(dtype) ? range_of(dtype) - 1 : 1;
+    return dtype_range(dtype) ? dtype_range(dtype) - 1 : 1;
 }
 
 static bool is_unsigned(ed_dtype dtype)
@@ -32,7 +32,7 @@ static bool is_unsigned(ed_dtype dtype)
  * none. */
 static ed_tensor *integers_as(ed_tensor *x, ed_dtype dtype)
 {
-    const double in = range_of(ed_dtype_of(x)), out = range_of(dtype);
+    const double in = dtype_range(ed_dtype_of(x)), out = dtype_range(dtype);
     ed_tensor *wide = ed_cast(x, ED_INT64);
     if (is_unsigned(dtype)) wide = ed_maximum(wide, 0);
     wide = in > out ? ed_floor_div(wide, in / out) : ed_mul(wide, out / in);
@@ -66,7 +66,7 @@ ed_tensor *images_to_adjust(ed_tensor *x)
 static bool convert_image_dtype_compose(ed_call *call)
 {
     const ed_dtype dtype = ((const convert_attrs *)call->attrs)->dtype;
-    if (!ed_dtype_is_float(dtype) && !(dtype >= 0 && dtype < ED_DTYPE_COUNT && range_of(dtype)))
+    if (!ed_dtype_is_float(dtype) && !(dtype >= 0 && dtype < ED_DTYPE_COUNT && dtype_range(dtype)))
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "dtype must be a float or an integer other than uint64, got %s",
                             ed_dtype_name(dtype));
@@ -82,10 +82,10 @@ double images_plain_as(double x, ed_dtype from, ed_dtype to)
     if (to_float) return x * (1 / images_largest(from));
     if (!is_float) {
         x = is_unsigned(to) && x < 0 ? 0 : x;
-        return floor(x * range_of(to) / range_of(from));
+        return floor(x * dtype_range(to) / dtype_range(from));
     }
     const double scaled = trunc(x * (images_largest(to) + 0.5)),
-                 least = is_unsigned(to) ? 0 : -range_of(to);
+                 least = is_unsigned(to) ? 0 : -dtype_range(to);
     return isnan(scaled) ? 0 : fmin(fmax(scaled, least), images_largest(to));
 }
 

@@ -101,8 +101,8 @@ static double weight_of(const sampling *s, int64_t in, int64_t out, int64_t o, i
 }
 
 /* The inputs that output o may use, of `in`. */
-static void range_of(const sampling *s, int64_t in, int64_t out, int64_t o, int64_t *begin,
-                     int64_t *end)
+static void inputs_of(const sampling *s, int64_t in, int64_t out, int64_t o, int64_t *begin,
+                      int64_t *end)
 {
     const double center = ((double)o + 0.5) * (double)in / (double)out;
     const double from = floor(center - s->widest - 0.5), to = ceil(center + s->widest + 0.5);
@@ -136,7 +136,7 @@ static void axis_fill(resize_axis *a, const sampling *s, int64_t o)
 {
     double *to = (double *)a->weights + o * a->most, sum = 0;
     int64_t begin, end;
-    range_of(s, a->in, a->out, o, &begin, &end);
+    inputs_of(s, a->in, a->out, o, &begin, &end);
     while (begin + 1 < end && weight_of(s, a->in, a->out, o, begin) == 0) begin++;
     while (begin + 1 < end && weight_of(s, a->in, a->out, o, end - 1) == 0) end--;
     for (int64_t i = begin; i < end; i++) sum += to[i - begin] = weight_of(s, a->in, a->out, o, i);
