@@ -1,5 +1,5 @@
-/* eigh, eigvalsh, svd, svdvals: by LAPACK. Its matrices lie column by column: what it takes for a
- * matrix is the transpose of ours. */
+/* eigh, eigvalsh, svd, svdvals: small matrices many at a time (small.h), others by LAPACK. Its
+ * matrices lie column by column: what it takes for a matrix is the transpose of ours. */
 #include "ops/kernels/lapack.h"
 #include "ops/matrices.h"
 #include "ops/ops.h"
@@ -77,11 +77,24 @@ static int64_t eigh_one(const ed_call *call, int64_t i)
     return matrix_lapack_code(info);
 }
 
+static void eigh_many(const ed_call *call, int64_t i, int64_t count, bool *left)
+{
+    const ed_tensor *a = call->inputs[0], *w = call->outputs[0];
+    const int64_t n = matrix_rows(a);
+    void *vectors = call->n_outputs > 1 ? matrix_at(call->outputs[1], i) : NULL;
+    ISA_CALL(small_eigh)
+    (a->dtype == ED_FLOAT64, n, count, matrix_at(a, i),
+     w->data + (size_t)(i * n) * dtype_size(a->dtype), vectors, left);
+}
+
 static bool eigh_kernel(ed_call *call)
 {
     const int64_t n = matrix_rows(call->inputs[0]);
     return matrices_run(call, 0, 1,
-                        (matrix_task){eigh_one, .work = 9 * n * n * n, .alone = n > LAPACK_SMALL});
+                        (matrix_task){.one = eigh_one,
+                                      .many = n <= SMALL_SIDE ? eigh_many : NULL,
+                                      .work = 9 * n * n * n,
+                                      .alone = n > LAPACK_SMALL});
 }
 
 /* What depends on the lower triangle alone: dx + dx^T there, the diagonal once. */
@@ -283,14 +296,30 @@ static void fill_eye(const ed_tensor *x)
         if (e / n % n == e % n) dtype_store(x->dtype, x->data, e, 1);
 }
 
+static void svd_many(const ed_call *call, int64_t i, int64_t count, bool *left)
+{
+    const ed_tensor *a = call->inputs[0], *s = call->outputs[0];
+    const int64_t m = matrix_rows(a), n = matrix_columns(a), k = m < n ? m : n;
+    const bool vectors = call->n_outputs > 1;
+    ISA_CALL(small_svd)
+    (a->dtype == ED_FLOAT64, m, n, count, matrix_at(a, i),
+     s->data + (size_t)(i * k) * dtype_size(a->dtype),
+     vectors ? matrix_at(call->outputs[1], i) : NULL,
+     vectors ? matrix_at(call->outputs[2], i) : NULL, left);
+}
+
 static bool svd_kernel(ed_call *call)
 {
     const ed_tensor *a = call->inputs[0];
     const int64_t m = matrix_rows(a), n = matrix_columns(a), most = m > n ? m : n;
     if (a->size > 0)
-        return matrices_run(
-            call, 0, 1,
-            (matrix_task){svd_one, .work = 20 * m * n * most, .alone = most > LAPACK_SMALL});
+        return matrices_run(call, 0, 1,
+                            (matrix_task){.one = svd_one,
+                                          .many = most <= SMALL_SIDE && (m == n || !is_full(call))
+                                                      ? svd_many
+                                                      : NULL,
+                                          .work = 20 * m * n * most,
+                                          .alone = most > LAPACK_SMALL});
     for (int i = 1; i < call->n_outputs; i++) fill_eye(call->outputs[i]);
     return true;
 }

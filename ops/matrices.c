@@ -113,9 +113,15 @@ static void run_range(int64_t first, int64_t last, int worker, void *user)
 {
     running *r = user;
     (void)worker;
-    for (int64_t i = first; i < last; i++) {
-        const int64_t code = r->task->one(r->call, i);
-        if (code != MATRIX_DONE) note_failure(r, i, code);
+    for (int64_t i = first; i < last; i += SMALL_MANY) {
+        const int64_t count = last - i < SMALL_MANY ? last - i : SMALL_MANY;
+        bool left[SMALL_MANY];
+        if (r->task->many) r->task->many(r->call, i, count, left);
+        for (int64_t l = 0; l < count; l++) {
+            const int64_t code =
+                !r->task->many || left[l] ? r->task->one(r->call, i + l) : MATRIX_DONE;
+            if (code != MATRIX_DONE) note_failure(r, i + l, code);
+        }
     }
 }
 
@@ -159,10 +165,10 @@ bool matrices_run(ed_call *call, int output, int inner, matrix_task task)
 {
     const ed_tensor *y = call->outputs[output];
     const int64_t count = size_of_product(y->shape, y->rank - inner);
-    const int64_t grain = task.alone ? count
-                          : task.work >= OPS_PARALLEL_WORK
-                              ? 1
-                              : OPS_PARALLEL_WORK / (task.work + 1) + 1;
+    int64_t grain = task.alone                       ? count
+                    : task.work >= OPS_PARALLEL_WORK ? 1
+                                                     : OPS_PARALLEL_WORK / (task.work + 1) + 1;
+    if (task.many) grain = (grain + SMALL_MANY - 1) / SMALL_MANY * SMALL_MANY;
     running r = {.call = call, .task = &task, .failed = -1};
     if (y->size == 0) return true;
     threads_run(count, grain, run_range, &r);

@@ -7,6 +7,7 @@
 
 #include "ops/execute.h"
 #include "ops/kernels/factor.h"
+#include "ops/kernels/small.h"
 
 /* What a task says of its matrix: it is done, there is no memory, its numbers or those of the
  * result are not finite, the iteration did not converge, the norm may overflow, the result does;
@@ -26,6 +27,9 @@ typedef struct matrix_task {
     const char *trouble; /* what the matrix is if a pivot fails: "is singular" */
     int64_t work;        /* some measure of the operations for one matrix */
     bool alone;          /* one matrix after the other */
+    /* Where it is not NULL: does up to SMALL_MANY matrices from number i on, but for those with
+     * left[0 ...], which `one` does then. */
+    void (*many)(const ed_call *call, int64_t i, int64_t count, bool *left);
 } matrix_task;
 
 /* Runs the task on all matrices of output `output`, whose last `inner` dimensions are one result.

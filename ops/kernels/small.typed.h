@@ -1,0 +1,234 @@
+/* Small matrices for one dtype; see small.h. */
+
+/* ---- Lanes ----------------------------------------------------------------------------------- */
+
+/* Elements [rows, columns] of matrices that follow each other, the first of which also fills the
+ * lanes that have none. */
+static void TYPED(load)(int64_t rows, int64_t columns, int64_t count, const NUMBER *from,
+                        VECTOR *to)
+{
+    const int64_t size = rows * columns;
+    for (int64_t e = 0; e < size; e++)
+        for (int64_t l = 0; l < VECTOR_LANES; l++)
+            ((NUMBER *)(to + e))[l] = from[(l < count ? l : 0) * size + e];
+}
+
+/* The lanes whose n elements are finite and of no extreme size. */
+static MASK TYPED(usual)(int64_t n, const VECTOR *x)
+{
+    VECTOR largest = {0}, none = {0};
+    for (int64_t e = 0; e < n; e++) {
+        none += x[e] * 0;
+        largest = vselect(vabs(x[e]) > largest, vabs(x[e]), largest);
+    }
+    return (MASK)(none == 0) & (MASK)(largest <= MOST) &
+           ((MASK)(largest >= LEAST) | (MASK)(largest == 0));
+}
+
+/* The numbers of lane l's n values in order, the largest first or last. */
+static void TYPED(order)(int64_t n, const VECTOR *values, int64_t l, bool falling, int *at)
+{
+    for (int i = 0; i < n; i++) {
+        const NUMBER value = values[i][l];
+        int place = i;
+        for (; place > 0; place--) {
+            const NUMBER other = values[at[place - 1]][l];
+            if (falling ? other >= value : other <= value) break;
+            at[place] = at[place - 1];
+        }
+        at[place] = i;
+    }
+}
+
+static void TYPED(begin_vectors)(int64_t n, VECTOR *v)
+{
+    for (int64_t e = 0; e < n * n; e++) v[e] = vset(v[e], e / n == e % n);
+}
+
+/* A rotation: of x and y it makes c x - s y and s x + c y, in the lanes of the mask; as what it adds
+ * to them, with tau = s / (1 + c), so that small angles round little (Rutishauser, 1966). */
+typedef struct TYPED(rotation) {
+    MASK mask;
+    VECTOR s, t, tau;
+} TYPED(rotation);
+
+/* That which makes (x, xy; xy, y) diagonal. */
+VECTOR_INLINE TYPED(rotation) TYPED(rotation_of)(MASK mask, VECTOR x, VECTOR y, VECTOR xy)
+{
+    const VECTOR one = 1 - (VECTOR){0};
+    const VECTOR theta = (y - x) / (2 * vselect(mask, xy, one));
+    const VECTOR size = 1 / (vabs(theta) + vsqrt(theta * theta + 1));
+    TYPED(rotation) r = {.mask = mask};
+    r.t = vselect((MASK)(theta < 0), -size, size);
+    const VECTOR c = 1 / vsqrt(r.t * r.t + 1);
+    r.s = r.t * c;
+    r.tau = r.s / (1 + c);
+    return r;
+}
+
+VECTOR_INLINE void TYPED(rotate)(TYPED(rotation) r, VECTOR *x, VECTOR *y)
+{
+    const VECTOR from_x = *x, from_y = *y;
+    *x = vselect(r.mask, vfma(-r.s, vfma(r.tau, from_x, from_y), from_x), from_x);
+    *y = vselect(r.mask, vfma(r.s, vfma(-r.tau, from_y, from_x), from_y), from_y);
+}
+
+/* Columns p and q of [rows, n]. */
+VECTOR_INLINE void TYPED(rotate_columns)(TYPED(rotation) r, int64_t rows, int64_t n, VECTOR *a,
+                                         int64_t p, int64_t q)
+{
+    for (int64_t i = 0; i < rows; i++) TYPED(rotate)(r, a + i * n + p, a + i * n + q);
+}
+
+/* ---- Eigenvalues ----------------------------------------------------------------------------- */
+
+/* Makes a(p, q) zero in the lanes where it counts; these lanes. */
+static MASK TYPED(eigh_step)(int64_t n, VECTOR *a, VECTOR *v, VECTOR limit, int64_t p, int64_t q)
+{
+    VECTOR *app = a + p * n + p, *aqq = a + q * n + q, apq = a[p * n + q];
+    const MASK mask = (MASK)(vabs(apq) > limit);
+    if (NO_LANE(mask)) return mask;
+    const TYPED(rotation) r = TYPED(rotation_of)(mask, *app, *aqq, apq);
+    for (int64_t k = 0; k < n; k++) {
+        if (k == p || k == q) continue;
+        TYPED(rotate)(r, a + k * n + p, a + k * n + q);
+        a[p * n + k] = a[k * n + p];
+        a[q * n + k] = a[k * n + q];
+    }
+    *app = vselect(mask, *app - r.t * apq, *app);
+    *aqq = vselect(mask, *aqq + r.t * apq, *aqq);
+    a[p * n + q] = a[q * n + p] = vselect(mask, apq * 0, apq);
+    if (v) TYPED(rotate_columns)(r, n, n, v, p, q);
+    return mask;
+}
+
+/* Turns the matrices diagonal; the lanes in which that takes too long. */
+static MASK TYPED(eigh_sweeps)(int64_t n, VECTOR *a, VECTOR *v)
+{
+    VECTOR largest = {0};
+    MASK busy = {0};
+    for (int64_t e = 0; e < n * n; e++)
+        largest = vselect(vabs(a[e]) > largest, vabs(a[e]), largest);
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        busy = (MASK){0};
+        for (int64_t p = 0; p < n; p++)
+            for (int64_t q = p + 1; q < n; q++)
+                busy |= TYPED(eigh_step)(n, a, v, largest * (EPSILON / 32), p, q);
+        if (NO_LANE(busy)) break;
+    }
+    return busy;
+}
+
+static void TYPED(small_eigh)(int64_t n, int64_t count, const NUMBER *from, NUMBER *w,
+                              NUMBER *vectors, bool *left)
+{
+    VECTOR a[SMALL_SIDE * SMALL_SIDE], v[SMALL_SIDE * SMALL_SIDE], values[SMALL_SIDE];
+    for (int64_t first = 0; first < count; first += VECTOR_LANES) {
+        const int64_t lanes = count - first < VECTOR_LANES ? count - first : VECTOR_LANES;
+        TYPED(load)(n, n, lanes, from + first * n * n, a);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < i; j++) a[j * n + i] = a[i * n + j];
+        MASK done = TYPED(usual)(n * n, a);
+        if (vectors) TYPED(begin_vectors)(n, v);
+        done &= ~TYPED(eigh_sweeps)(n, a, vectors ? v : NULL);
+        for (int64_t i = 0; i < n; i++) values[i] = a[i * (n + 1)];
+        for (int64_t l = 0; l < lanes; l++) {
+            int at[SMALL_SIDE];
+            NUMBER *to = vectors + (first + l) * n * n;
+            if ((left[first + l] = !done[l])) continue;
+            TYPED(order)(n, values, l, false, at);
+            for (int64_t j = 0; j < n; j++) w[(first + l) * n + j] = values[at[j]][l];
+            for (int64_t e = 0; vectors && e < n * n; e++) to[e] = v[e / n * n + at[e % n]][l];
+        }
+    }
+}
+
+/* ---- Singular values ------------------------------------------------------------------------- */
+
+/* Makes columns p and q of A [m, n] orthogonal in the lanes where they are not; these lanes. */
+static MASK TYPED(svd_step)(int64_t m, int64_t n, VECTOR *a, VECTOR *v, int64_t p, int64_t q)
+{
+    const NUMBER limit = EPSILON * (NUMBER)(2 + (NUMBER)m / 4);
+    VECTOR x = {0}, y = {0}, xy = {0};
+    for (int64_t i = 0; i < m; i++) {
+        const VECTOR *row = a + i * n;
+        x = vfma(row[p], row[p], x);
+        y = vfma(row[q], row[q], y);
+        xy = vfma(row[p], row[q], xy);
+    }
+    const MASK mask = (MASK)(vabs(xy) > limit * (vsqrt(x) * vsqrt(y)));
+    if (NO_LANE(mask)) return mask;
+    const TYPED(rotation) r = TYPED(rotation_of)(mask, x, y, xy);
+    TYPED(rotate_columns)(r, m, n, a, p, q);
+    if (v) TYPED(rotate_columns)(r, n, n, v, p, q);
+    return mask;
+}
+
+/* Turns the columns of A [m, n] orthogonal; s: their lengths. The lanes in which that takes too
+ * long. */
+static MASK TYPED(svd_sweeps)(int64_t m, int64_t n, VECTOR *a, VECTOR *v, VECTOR *s)
+{
+    MASK busy = {0};
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        busy = (MASK){0};
+        for (int64_t p = 0; p < n; p++)
+            for (int64_t q = p + 1; q < n; q++) busy |= TYPED(svd_step)(m, n, a, v, p, q);
+        if (NO_LANE(busy)) break;
+    }
+    for (int64_t j = 0; j < n; j++) {
+        VECTOR sum = {0};
+        for (int64_t i = 0; i < m; i++) sum = vfma(a[i * n + j], a[i * n + j], sum);
+        s[j] = vsqrt(sum);
+    }
+    return busy;
+}
+
+/* The lanes that have a singular value so small that its vector is not exact. */
+static MASK TYPED(deficient)(int64_t n, const VECTOR *s)
+{
+    VECTOR largest = s[0], smallest = s[0];
+    for (int64_t j = 1; j < n; j++) {
+        largest = vselect((MASK)(s[j] > largest), s[j], largest);
+        smallest = vselect((MASK)(s[j] < smallest), s[j], smallest);
+    }
+    return (MASK)(smallest <= largest * (64 * EPSILON));
+}
+
+/* [rows, columns] with its axes swapped. */
+static void TYPED(turn)(int64_t rows, int64_t columns, const VECTOR *from, VECTOR *to)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) to[j * rows + i] = from[i * columns + j];
+}
+
+static void TYPED(small_svd)(int64_t m, int64_t n, int64_t count, const NUMBER *from, NUMBER *s,
+                             NUMBER *u, NUMBER *vectors, bool *left)
+{
+    const bool wide = m < n;
+    const int64_t k = wide ? m : n, longer = wide ? n : m;
+    VECTOR a[SMALL_SIDE * SMALL_SIDE], v[SMALL_SIDE * SMALL_SIDE], values[SMALL_SIDE];
+    for (int64_t first = 0; first < count; first += VECTOR_LANES) {
+        const int64_t lanes = count - first < VECTOR_LANES ? count - first : VECTOR_LANES;
+        TYPED(load)(m, n, lanes, from + first * m * n, wide ? v : a);
+        if (wide) TYPED(turn)(m, n, v, a);
+        MASK done = TYPED(usual)(m * n, a);
+        if (u) TYPED(begin_vectors)(k, v);
+        done &= ~TYPED(svd_sweeps)(longer, k, a, u ? v : NULL, values);
+        if (u) done &= ~TYPED(deficient)(k, values);
+        for (int64_t l = 0; l < lanes; l++) {
+            int at[SMALL_SIDE];
+            const int64_t matrix = first + l;
+            if ((left[matrix] = !done[l])) continue;
+            TYPED(order)(k, values, l, true, at);
+            for (int64_t j = 0; j < k; j++) s[matrix * k + j] = values[at[j]][l];
+            if (!u) continue;
+            NUMBER *sides = (wide ? vectors : u) + matrix * longer * k;
+            NUMBER *turned = (wide ? u : vectors) + matrix * k * k;
+            for (int64_t e = 0; e < longer * k; e++)
+                sides[e] = a[e / k * k + at[e % k]][l] / values[at[e % k]][l];
+            for (int64_t e = 0; e < k * k; e++) turned[e] = v[e / k * k + at[e % k]][l];
+        }
+    }
+}
+
+#undef TYPE
