@@ -39,11 +39,22 @@ static int64_t cholesky_one(const ed_call *call, int64_t i)
     return code;
 }
 
+static void cholesky_many(const ed_call *call, int64_t i, int64_t count, bool *left)
+{
+    const ed_tensor *a = call->inputs[0];
+    ISA_CALL(small_cholesky)
+    (a->dtype == ED_FLOAT64, matrix_rows(a), count, matrix_at(a, i), matrix_at(call->outputs[0], i),
+     left);
+}
+
 static bool cholesky_kernel(ed_call *call)
 {
     const int64_t n = matrix_rows(call->inputs[0]);
-    return matrices_run(
-        call, 0, 2, (matrix_task){cholesky_one, "is not positive definite", .work = n * n * n / 2});
+    return matrices_run(call, 0, 2,
+                        (matrix_task){.one = cholesky_one,
+                                      .many = n <= SMALL_SIDE ? cholesky_many : NULL,
+                                      .trouble = "is not positive definite",
+                                      .work = n * n * n / 2});
 }
 
 /* da = (s + s^T) / 2 with s = L^-T p L^-1, p the lower triangle of L^T dL with half its diagonal

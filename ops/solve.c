@@ -97,11 +97,32 @@ static int64_t solve_one(const ed_call *call, int64_t i)
     return solve_matrix(y->dtype, is_adjoint(call), n, matrix_of(a, y, i), k, x);
 }
 
+/* From right sides that lie in the result. */
+static void solve_small(const ed_call *call, int64_t i, int64_t count, bool *left)
+{
+    const ed_tensor *a = call->inputs[0], *y = call->outputs[0];
+    const void *matrices[SMALL_MANY];
+    for (int64_t l = 0; l < count; l++) matrices[l] = matrix_of(a, y, i + l);
+    ISA_CALL(small_solve)
+    (a->dtype == ED_FLOAT64, is_adjoint(call), matrix_rows(y), matrix_columns(y), count, matrices,
+     matrix_at(y, i), NULL, left);
+}
+
+static void solve_many(const ed_call *call, int64_t i, int64_t count, bool *left)
+{
+    for (int64_t l = 0; l < count; l++) (void)begin_with_b(call, i + l);
+    solve_small(call, i, count, left);
+}
+
 static bool solve_kernel(ed_call *call)
 {
     const int64_t n = matrix_rows(call->inputs[0]), k = matrix_columns(call->outputs[0]);
+    const bool small = n <= SMALL_EQUATIONS && k <= SMALL_EQUATIONS;
     return matrices_run(call, 0, 2,
-                        (matrix_task){solve_one, "is singular", .work = n * n * (n + k)});
+                        (matrix_task){.one = solve_one,
+                                      .many = small ? solve_many : NULL,
+                                      .trouble = "is singular",
+                                      .work = n * n * (n + k)});
 }
 
 /* db = a^-T dy, da = -db x^T. */
@@ -168,13 +189,27 @@ static bool square_infer(ed_call *call)
     return matrix_check_square(call, 0) && ops_infer_like(call);
 }
 
+/* Matrix i of the result, with the identity in it. */
+static void *begin_with_eye(const ed_call *call, int64_t i)
+{
+    const ed_tensor *y = call->outputs[0];
+    const int64_t n = matrix_rows(y);
+    void *x = memset(matrix_at(y, i), 0, (size_t)(n * n) * dtype_size(y->dtype));
+    for (int64_t k = 0; k < n; k++) dtype_store(y->dtype, x, k * (n + 1), 1);
+    return x;
+}
+
+static void inv_many(const ed_call *call, int64_t i, int64_t count, bool *left)
+{
+    for (int64_t l = 0; l < count; l++) (void)begin_with_eye(call, i + l);
+    solve_small(call, i, count, left);
+}
+
 static int64_t inv_one(const ed_call *call, int64_t i)
 {
     const ed_tensor *y = call->outputs[0];
     const int64_t n = matrix_rows(y);
-    void *x = matrix_at(y, i);
-    memset(x, 0, (size_t)(n * n) * dtype_size(y->dtype));
-    for (int64_t k = 0; k < n; k++) dtype_store(y->dtype, x, k * (n + 1), 1);
+    void *x = begin_with_eye(call, i);
     return solve_matrix(y->dtype, is_adjoint(call), n, matrix_at(call->inputs[0], i), n, x);
 }
 
@@ -182,7 +217,10 @@ static bool inv_kernel(ed_call *call)
 {
     const int64_t n = matrix_rows(call->inputs[0]);
     return matrices_run(call, 0, 2,
-                        (matrix_task){inv_one, "is not invertible", .work = 2 * n * n * n});
+                        (matrix_task){.one = inv_one,
+                                      .many = n <= SMALL_EQUATIONS ? inv_many : NULL,
+                                      .trouble = "is not invertible",
+                                      .work = 2 * n * n * n});
 }
 
 /* da = -y^T dy y^T. Of the transpose, y = a^-T, it is -y dy^T y. */

@@ -2,7 +2,8 @@
  * Batches of small matrices, a vector of them at a time: lane l of every vector belongs to matrix
  * l. Nothing looks at a lane's neighbours, so a matrix' result does not depend on the others. What
  * the loops cannot do well (numbers that are not finite or of an extreme size, pivots that are 0,
- * singular values near 0) they say, and leave it to the routines for one matrix.
+ * singular values near 0) they say, left[i] of matrix i, and leave it to the routines for one
+ * matrix.
  */
 #ifndef EDDY_OPS_KERNELS_SMALL_H
 #define EDDY_OPS_KERNELS_SMALL_H
@@ -11,13 +12,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The most rows and columns; the most matrices of a call. */
-enum { SMALL_SIDE = 16, SMALL_MANY = 16 };
+/* The most rows and columns; those of equations, and their right sides; the most matrices of a
+ * call. */
+enum { SMALL_SIDE = 16, SMALL_EQUATIONS = 8, SMALL_MANY = 16 };
+
+/* The lower triangles l [count, n, n], with zeros above, of a = l l^T, of which the lower triangle
+ * is read. */
+ISA_DECLARE(void, small_cholesky, bool wide, int64_t n, int64_t count, const void *a, void *l,
+            bool *left);
+
+/*
+ * By Gauss' elimination: x with A x = b, or A^T x = b, in the place of b [count, n, k], for a[i],
+ * [n, n] each; and, where it is not NULL, the determinants. n, k <= SMALL_EQUATIONS, k may be 0.
+ */
+ISA_DECLARE(void, small_solve, bool wide, bool adjoint, int64_t n, int64_t k, int64_t count,
+            const void *const *a, void *b, void *det, bool *left);
 
 /*
  * Eigenvalues w [count, n], the smallest first, and eigenvectors v [count, n, n], where v is not
  * NULL, of symmetric matrices a [count, n, n], of which the lower triangle is read, by Jacobi's
- * rotations. left[i]: matrix i was not done.
+ * rotations.
  */
 ISA_DECLARE(void, small_eigh, bool wide, int64_t n, int64_t count, const void *a, void *w, void *v,
             bool *left);

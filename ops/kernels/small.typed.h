@@ -4,8 +4,8 @@
 
 /* Elements [rows, columns] of matrices that follow each other, the first of which also fills the
  * lanes that have none. */
-static void TYPED(load)(int64_t rows, int64_t columns, int64_t count, const NUMBER *from,
-                        VECTOR *to)
+static void TYPED(load_lanes)(int64_t rows, int64_t columns, int64_t count, const NUMBER *from,
+                              VECTOR *to)
 {
     const int64_t size = rows * columns;
     for (int64_t e = 0; e < size; e++)
@@ -45,8 +45,8 @@ static void TYPED(begin_vectors)(int64_t n, VECTOR *v)
     for (int64_t e = 0; e < n * n; e++) v[e] = vset(v[e], e / n == e % n);
 }
 
-/* A rotation: of x and y it makes c x - s y and s x + c y, in the lanes of the mask; as what it adds
- * to them, with tau = s / (1 + c), so that small angles round little (Rutishauser, 1966). */
+/* A rotation: of x and y it makes c x - s y and s x + c y, in the lanes of the mask; as what it
+ * adds to them, with tau = s / (1 + c), so that small angles round little (Rutishauser, 1966). */
 typedef struct TYPED(rotation) {
     MASK mask;
     VECTOR s, t, tau;
@@ -78,6 +78,122 @@ VECTOR_INLINE void TYPED(rotate_columns)(TYPED(rotation) r, int64_t rows, int64_
                                          int64_t p, int64_t q)
 {
     for (int64_t i = 0; i < rows; i++) TYPED(rotate)(r, a + i * n + p, a + i * n + q);
+}
+
+/* ---- Cholesky -------------------------------------------------------------------------------- */
+
+/* L in the place of A's lower triangle; the lanes in which all pivots are above 0. */
+static MASK TYPED(cholesky_lanes)(int64_t n, VECTOR *a)
+{
+    MASK good = ~(MASK){0};
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = j; i < n; i++) {
+            VECTOR sum = a[i * n + j];
+            for (int64_t k = 0; k < j; k++) sum = vfma(-a[i * n + k], a[j * n + k], sum);
+            if (i == j) good &= (MASK)(sum > 0);
+            a[i * n + j] = i == j ? vsqrt(sum) : sum / a[j * n + j];
+        }
+    return good;
+}
+
+static void TYPED(small_cholesky)(int64_t n, int64_t count, const NUMBER *from, NUMBER *to,
+                                  bool *left)
+{
+    VECTOR a[SMALL_SIDE * SMALL_SIDE];
+    for (int64_t first = 0; first < count; first += VECTOR_LANES) {
+        const int64_t lanes = count - first < VECTOR_LANES ? count - first : VECTOR_LANES;
+        TYPED(load_lanes)(n, n, lanes, from + first * n * n, a);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = i + 1; j < n; j++) a[i * n + j] = (VECTOR){0};
+        const MASK done = TYPED(usual)(n * n, a) & TYPED(cholesky_lanes)(n, a);
+        for (int64_t l = 0; l < lanes; l++) {
+            NUMBER *matrix = to + (first + l) * n * n;
+            if ((left[first + l] = !done[l])) continue;
+            for (int64_t e = 0; e < n * n; e++) matrix[e] = a[e][l];
+        }
+    }
+}
+
+/* ---- Equations ------------------------------------------------------------------------------- */
+
+/* x and y change places in the lanes of the mask. */
+VECTOR_INLINE void TYPED(exchange)(MASK mask, int64_t n, VECTOR *x, VECTOR *y)
+{
+    for (int64_t j = 0; j < n; j++) {
+        const VECTOR other = x[j];
+        x[j] = vselect(mask, y[j], x[j]);
+        y[j] = vselect(mask, other, y[j]);
+    }
+}
+
+/* A [n, n] becomes upper triangular, B [n, k] what belongs to it. The determinant; of its factors'
+ * products, one after the other, the smallest. */
+static VECTOR TYPED(eliminate)(int64_t n, int64_t k, VECTOR *a, VECTOR *b, VECTOR *smallest)
+{
+    VECTOR det = 1 - (VECTOR){0};
+    *smallest = det;
+    for (int64_t c = 0; c < n; c++) {
+        for (int64_t i = c + 1; i < n; i++) {
+            const MASK mask = (MASK)(vabs(a[i * n + c]) > vabs(a[c * n + c]));
+            TYPED(exchange)(mask, n - c, a + c * n + c, a + i * n + c);
+            TYPED(exchange)(mask, k, b + c * k, b + i * k);
+            det = vselect(mask, -det, det);
+        }
+        det *= a[c * n + c];
+        *smallest = vselect((MASK)(vabs(det) < *smallest), vabs(det), *smallest);
+        for (int64_t i = c + 1; i < n; i++) {
+            const VECTOR factor = -a[i * n + c] / a[c * n + c];
+            for (int64_t j = c + 1; j < n; j++)
+                a[i * n + j] = vfma(factor, a[c * n + j], a[i * n + j]);
+            for (int64_t j = 0; j < k; j++) b[i * k + j] = vfma(factor, b[c * k + j], b[i * k + j]);
+        }
+    }
+    return det;
+}
+
+static void TYPED(substitute)(int64_t n, int64_t k, const VECTOR *a, VECTOR *b)
+{
+    for (int64_t i = n - 1; i >= 0; i--)
+        for (int64_t j = 0; j < k; j++) {
+            VECTOR sum = b[i * k + j];
+            for (int64_t p = i + 1; p < n; p++) sum = vfma(-a[i * n + p], b[p * k + j], sum);
+            b[i * k + j] = sum / a[i * (n + 1)];
+        }
+}
+
+static void TYPED(load_lanes_of)(bool adjoint, int64_t n, int64_t count, const void *const *from,
+                                 VECTOR *to)
+{
+    for (int64_t l = 0; l < VECTOR_LANES; l++) {
+        const NUMBER *matrix = from[l < count ? l : 0];
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < n; j++)
+                ((NUMBER *)(to + (adjoint ? j * n + i : i * n + j)))[l] = matrix[i * n + j];
+    }
+}
+
+static void TYPED(small_solve)(bool adjoint, int64_t n, int64_t k, int64_t count,
+                               const void *const *from, NUMBER *b, NUMBER *det, bool *left)
+{
+    VECTOR a[SMALL_EQUATIONS * SMALL_EQUATIONS], x[SMALL_EQUATIONS * SMALL_EQUATIONS];
+    for (int64_t first = 0; first < count; first += VECTOR_LANES) {
+        const int64_t lanes = count - first < VECTOR_LANES ? count - first : VECTOR_LANES;
+        TYPED(load_lanes_of)(adjoint, n, lanes, from + first, a);
+        if (k) TYPED(load_lanes)(n, k, lanes, b + first * n * k, x);
+        MASK done = TYPED(usual)(n * n, a) & TYPED(usual)(n * k, x);
+        VECTOR smallest;
+        const VECTOR product = TYPED(eliminate)(n, k, a, x, &smallest);
+        TYPED(substitute)(n, k, a, x);
+        done &= TYPED(usual)(n * k, x);
+        if (det) /* not where it over- or underflows on its way */
+            done &= (MASK)(smallest >= LEAST * LEAST * LEAST) & (MASK)(product * 0 == 0);
+        for (int64_t l = 0; l < lanes; l++) {
+            NUMBER *to = b + (first + l) * n * k;
+            if ((left[first + l] = !done[l])) continue;
+            if (det) det[first + l] = product[l];
+            for (int64_t e = 0; e < n * k; e++) to[e] = x[e][l];
+        }
+    }
 }
 
 /* ---- Eigenvalues ----------------------------------------------------------------------------- */
@@ -125,7 +241,7 @@ static void TYPED(small_eigh)(int64_t n, int64_t count, const NUMBER *from, NUMB
     VECTOR a[SMALL_SIDE * SMALL_SIDE], v[SMALL_SIDE * SMALL_SIDE], values[SMALL_SIDE];
     for (int64_t first = 0; first < count; first += VECTOR_LANES) {
         const int64_t lanes = count - first < VECTOR_LANES ? count - first : VECTOR_LANES;
-        TYPED(load)(n, n, lanes, from + first * n * n, a);
+        TYPED(load_lanes)(n, n, lanes, from + first * n * n, a);
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < i; j++) a[j * n + i] = a[i * n + j];
         MASK done = TYPED(usual)(n * n, a);
@@ -209,7 +325,7 @@ static void TYPED(small_svd)(int64_t m, int64_t n, int64_t count, const NUMBER *
     VECTOR a[SMALL_SIDE * SMALL_SIDE], v[SMALL_SIDE * SMALL_SIDE], values[SMALL_SIDE];
     for (int64_t first = 0; first < count; first += VECTOR_LANES) {
         const int64_t lanes = count - first < VECTOR_LANES ? count - first : VECTOR_LANES;
-        TYPED(load)(m, n, lanes, from + first * m * n, wide ? v : a);
+        TYPED(load_lanes)(m, n, lanes, from + first * m * n, wide ? v : a);
         if (wide) TYPED(turn)(m, n, v, a);
         MASK done = TYPED(usual)(m * n, a);
         if (u) TYPED(begin_vectors)(k, v);
