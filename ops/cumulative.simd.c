@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { STRIP = 2048 }; /* columns that are worked on side by side, at most */
+enum { STRIP = 8192 }; /* columns that are worked on side by side, at most */
 
 typedef enum cumulation {
     CUM_SUM,
@@ -25,8 +25,10 @@ typedef enum cumulation {
 } cumulation;
 
 /* y[i] of x[0..i] for `width` columns of n elements, `apart` from each other; apart < 0: backwards.
- * width 1: a row. */
-typedef void (*cumulative_loop)(const void *x, void *y, int64_t n, int64_t apart, int64_t width);
+ * width 1: a row. room: for a double a column. */
+#define CUMULATIVE_ARGUMENTS                                                                       \
+    const void *x, void *y, int64_t n, int64_t apart, int64_t width, void *room
+typedef void (*cumulative_loop)(CUMULATIVE_ARGUMENTS);
 
 #ifdef ISA
 /* ======== Loops =============================================================================== */
@@ -92,13 +94,14 @@ typedef struct cumulative_job {
     char *y;
     int64_t n, inner, element;
     int64_t strip; /* columns of one */
+    double *room;  /* for each worker a strip */
     bool exclusive, reverse;
     double first; /* what an exclusive one begins with */
     ed_dtype dtype;
 } cumulative_job;
 
 /* `width` columns of one strip, beginning at element `at`. */
-static void cumulative_strip(const cumulative_job *j, int64_t at, int64_t width)
+static void cumulative_strip(const cumulative_job *j, int64_t at, int64_t width, int worker)
 {
     const int64_t step = j->reverse ? -j->inner : j->inner, n = j->n - j->exclusive;
     const int64_t begin = at + (j->reverse ? (j->n - 1) * j->inner : 0);
@@ -108,26 +111,25 @@ static void cumulative_strip(const cumulative_job *j, int64_t at, int64_t width)
         for (int64_t c = 0; c < width; c++) dtype_store(j->dtype, y, c, j->first);
         y += step * j->element;
     }
-    if (n > 0) j->loop(x, y, n, step, width);
+    if (n > 0) j->loop(x, y, n, step, width, j->room + worker * j->strip);
 }
 
 static void cumulative_range(int64_t first, int64_t last, int worker, void *user)
 {
     const cumulative_job *j = user;
     const int64_t strips = (j->inner + j->strip - 1) / j->strip;
-    (void)worker;
     for (int64_t i = first; i < last; i++) {
         const int64_t column = i % strips * j->strip, left = j->inner - column;
         cumulative_strip(j, i / strips * j->n * j->inner + column,
-                         left < j->strip ? left : j->strip);
+                         left < j->strip ? left : j->strip, worker);
     }
 }
 
-/* How many columns a strip has: one strip alone is cut in two, for two threads. */
-static int64_t strip_of(int64_t size, int64_t outer, int64_t inner)
+/* How many columns a strip has: one strip alone is cut for the threads. */
+static int64_t strip_of(int64_t size, int64_t outer, int64_t inner, int threads)
 {
     const int64_t strip = inner < STRIP ? inner : STRIP;
-    const bool alone = outer == 1 && inner >= 128 && inner <= STRIP;
+    const bool alone = outer == 1 && inner >= 128 && inner <= STRIP && threads > 1;
     return alone && size > OPS_PARALLEL_WORK ? (inner / 2 + 15) / 16 * 16 : strip;
 }
 
@@ -152,10 +154,15 @@ static bool cumulative_kernel(ed_call *call)
                         .dtype = x->dtype};
     for (int d = axis + 1; d < x->rank; d++) j.inner *= x->shape[d];
     const int64_t outer = x->size / j.n / j.inner;
-    j.strip = strip_of(x->size, outer, j.inner);
+    const int workers = threads_count();
+    j.strip = strip_of(x->size, outer, j.inner, workers);
+    j.room = memory_alloc((size_t)(workers * j.strip) * sizeof *j.room);
+    if (!j.room) return false;
     const int64_t strips = outer * ((j.inner + j.strip - 1) / j.strip);
     const int64_t each = OPS_PARALLEL_WORK / (j.n * j.strip) / 2 + 1;
-    threads_run(strips, x->size < OPS_PARALLEL_WORK ? strips : each, cumulative_range, &j);
+    threads_run_among(workers, strips, x->size < OPS_PARALLEL_WORK ? strips : each,
+                      cumulative_range, &j);
+    memory_free(j.room);
     return true;
 }
 

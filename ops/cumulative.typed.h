@@ -13,11 +13,11 @@ VECTOR_INLINE void TYPED(cumulate_row)(const NUMBER *from, NUMBER *to, int64_t n
 /* f(total, x) column by column, a strip of them side by side: four elements each while the totals
  * are at hand, then one. */
 VECTOR_INLINE void TYPED(cumulate)(const void *x, void *y, int64_t n, int64_t apart, int64_t width,
-                                   TOTAL initial, TOTAL (*f)(TOTAL total, NUMBER v))
+                                   void *room, TOTAL initial, TOTAL (*f)(TOTAL total, NUMBER v))
 {
     const NUMBER *restrict from = x;
     NUMBER *restrict to = y;
-    TOTAL totals[STRIP];
+    TOTAL *restrict totals = room;
     if (width == 1) {
         TYPED(cumulate_row)(from, to, n, apart, initial, f);
         return;
@@ -25,6 +25,7 @@ VECTOR_INLINE void TYPED(cumulate)(const void *x, void *y, int64_t n, int64_t ap
     for (int64_t c = 0; c < width; c++) totals[c] = initial;
     int64_t i = 0;
     for (; i + 4 <= n; i += 4, from += 4 * apart, to += 4 * apart)
+#pragma omp simd
         for (int64_t c = 0; c < width; c++) {
             TOTAL total = totals[c];
             to[c] = (NUMBER)(total = f(total, from[c]));
@@ -67,9 +68,9 @@ VECTOR_INLINE TOTAL TYPED(cum_smaller)(TOTAL total, NUMBER v)
     return v < total || CUM_IS_NAN(v) ? (TOTAL)v : total;
 }
 
-static void TYPED(cumulate_sum)(const void *x, void *y, int64_t n, int64_t apart, int64_t width)
+static void TYPED(cumulate_sum)(CUMULATIVE_ARGUMENTS)
 {
-    TYPED(cumulate)(x, y, n, apart, width, 0, TYPED(cum_add));
+    TYPED(cumulate)(x, y, n, apart, width, room, 0, TYPED(cum_add));
 }
 
 #if FLOATING
@@ -174,19 +175,20 @@ VECTOR_INLINE void TYPED(cumsum_row)(const NUMBER *from, NUMBER *to, int64_t n, 
 }
 #undef CUM_ZERO
 
-static void TYPED(cumsum)(const void *x, void *y, int64_t n, int64_t apart, int64_t width)
+static void TYPED(cumsum)(CUMULATIVE_ARGUMENTS)
 {
     if (width == 1 && apart == 1)
         TYPED(cumsum_row)(x, y, n, false);
     else if (width == 1 && apart == -1)
         TYPED(cumsum_row)(x, y, n, true);
     else
-        TYPED(cumulate_sum)(x, y, n, apart, width);
+        TYPED(cumulate_sum)(x, y, n, apart, width, room);
 }
 
 /* ln of the sum of e^x: the maximum so far, and the sum of what is e^(x - maximum). */
-static void TYPED(cumlogsumexp)(const void *x, void *y, int64_t n, int64_t apart, int64_t width)
+static void TYPED(cumlogsumexp)(CUMULATIVE_ARGUMENTS)
 {
+    (void)room;
     for (int64_t c = 0; c < width; c++) {
         const NUMBER *from = (const NUMBER *)x + c;
         NUMBER *to = (NUMBER *)y + c;
@@ -206,25 +208,25 @@ static void TYPED(cumlogsumexp)(const void *x, void *y, int64_t n, int64_t apart
     }
 }
 #else
-static void TYPED(cumsum)(const void *x, void *y, int64_t n, int64_t apart, int64_t width)
+static void TYPED(cumsum)(CUMULATIVE_ARGUMENTS)
 {
-    TYPED(cumulate_sum)(x, y, n, apart, width);
+    TYPED(cumulate_sum)(x, y, n, apart, width, room);
 }
 #endif
 
-static void TYPED(cumprod)(const void *x, void *y, int64_t n, int64_t apart, int64_t width)
+static void TYPED(cumprod)(CUMULATIVE_ARGUMENTS)
 {
-    TYPED(cumulate)(x, y, n, apart, width, 1, TYPED(cum_mul));
+    TYPED(cumulate)(x, y, n, apart, width, room, 1, TYPED(cum_mul));
 }
 
-static void TYPED(cummax)(const void *x, void *y, int64_t n, int64_t apart, int64_t width)
+static void TYPED(cummax)(CUMULATIVE_ARGUMENTS)
 {
-    TYPED(cumulate)(x, y, n, apart, width, CUM_LOW, TYPED(cum_larger));
+    TYPED(cumulate)(x, y, n, apart, width, room, CUM_LOW, TYPED(cum_larger));
 }
 
-static void TYPED(cummin)(const void *x, void *y, int64_t n, int64_t apart, int64_t width)
+static void TYPED(cummin)(CUMULATIVE_ARGUMENTS)
 {
-    TYPED(cumulate)(x, y, n, apart, width, CUM_HIGH, TYPED(cum_smaller));
+    TYPED(cumulate)(x, y, n, apart, width, room, CUM_HIGH, TYPED(cum_smaller));
 }
 
 #undef CUM_UNSIGNED
