@@ -58,6 +58,48 @@ typedef struct chosen {
     ed_random_choice_options options;
 } chosen;
 
+typedef struct candidates {
+    ed_tensor *true_classes;
+    int64_t num_sampled, range_max;
+    ed_candidate_sampler_options options;
+} candidates;
+
+typedef struct sampled_softmax {
+    ed_tensor *x[7];
+    ed_sampled_softmax_loss_options options;
+} sampled_softmax;
+
+typedef struct sampled_nce {
+    ed_tensor *x[7];
+    ed_nce_loss_options options;
+} sampled_nce;
+
+static const maker_field candidate_fields[] = {
+    {"true_classes", .offset = offsetof(candidates, true_classes), .read = maker_operand},
+    {"num_sampled", ED_FIELD_INT, offsetof(candidates, num_sampled)},
+    {"range_max", ED_FIELD_INT, offsetof(candidates, range_max)},
+    ED_CANDIDATE_SAMPLER_OPTIONS(MAKER_OPTION, candidates){0},
+};
+
+#define SAMPLED_FIELD(T, name, i, reader)                                                          \
+    {                                                                                              \
+        name, .offset = offsetof(T, x[i]), .read = reader                                          \
+    }
+#define SAMPLED_FIELDS(T)                                                                          \
+    SAMPLED_FIELD(T, "weights", 0, maker_floats), SAMPLED_FIELD(T, "biases", 1, maker_floats),     \
+        SAMPLED_FIELD(T, "labels", 2, maker_operand), SAMPLED_FIELD(T, "inputs", 3, maker_floats), \
+        SAMPLED_FIELD(T, "sampled", 4, maker_operand),                                             \
+        SAMPLED_FIELD(T, "true_expected_count", 5, maker_floats),                                  \
+        SAMPLED_FIELD(T, "sampled_expected_count", 6, maker_floats)
+static const maker_field softmax_loss_fields[] = {
+    SAMPLED_FIELDS(sampled_softmax),
+    ED_SAMPLED_SOFTMAX_LOSS_OPTIONS(MAKER_OPTION, sampled_softmax){0},
+};
+static const maker_field nce_loss_fields[] = {
+    SAMPLED_FIELDS(sampled_nce),
+    ED_NCE_LOSS_OPTIONS(MAKER_OPTION, sampled_nce){0},
+};
+
 static const maker_field uniform_fields[] = {
     {"shape", ED_FIELD_INTS, offsetof(uniform, shape)},
     ED_RANDOM_UNIFORM_OPTIONS(MAKER_OPTION, uniform){0},
@@ -155,6 +197,33 @@ MAKES(categorical, class_draw, a->logits, a->num_samples)
 MAKES(permutation, permuted, a->n)
 MAKES(choice, chosen, a->x, a->weights, a->shape)
 
+/* The classes and both expected counts. */
+#define MAKES_CANDIDATES(name)                                                                     \
+    static void *make_##name(const void *arguments)                                                \
+    {                                                                                              \
+        const candidates *a = arguments;                                                           \
+        ed_tensor *of_true, *of_sampled;                                                           \
+        ed_tensor *sampled = ed_##name##_with(a->true_classes, a->num_sampled, a->range_max,       \
+                                              &of_true, &of_sampled, &a->options);                 \
+        return sampled ? ed_list_of(sampled, of_true, of_sampled) : NULL;                          \
+    }
+MAKES_CANDIDATES(uniform_candidate_sampler)
+MAKES_CANDIDATES(log_uniform_candidate_sampler)
+
+static void *make_sampled_softmax_loss(const void *arguments)
+{
+    const sampled_softmax *a = arguments;
+    return ed_sampled_softmax_loss_with(a->x[0], a->x[1], a->x[2], a->x[3], a->x[4], a->x[5],
+                                        a->x[6], &a->options);
+}
+
+static void *make_nce_loss(const void *arguments)
+{
+    const sampled_nce *a = arguments;
+    return ed_nce_loss_with(a->x[0], a->x[1], a->x[2], a->x[3], a->x[4], a->x[5], a->x[6],
+                            &a->options);
+}
+
 static void *make_dropped(const void *arguments)
 {
     const drawn *a = arguments;
@@ -179,6 +248,18 @@ static const permuted permuted_defaults = {
 static const chosen chosen_defaults = {
     .options = ED_COMPLETE(ED_RANDOM_CHOICE_OPTIONS, ed_random_choice_options)};
 
+static const candidates candidate_defaults = {
+    .options = ED_COMPLETE(ED_CANDIDATE_SAMPLER_OPTIONS, ed_candidate_sampler_options)};
+static const sampled_softmax softmax_loss_defaults = {
+    .options = ED_COMPLETE(ED_SAMPLED_SOFTMAX_LOSS_OPTIONS, ed_sampled_softmax_loss_options)};
+static const sampled_nce nce_loss_defaults = {
+    .options = ED_COMPLETE(ED_NCE_LOSS_OPTIONS, ed_nce_loss_options)};
+
+#define CANDIDATES(name)                                                                           \
+    {                                                                                              \
+#name, HANDLE_LIST, 3, 3, candidate_fields, sizeof(candidates), &candidate_defaults,       \
+            make_##name                                                                            \
+    }
 #define DRAW(name, places, T, defaults)                                                            \
     {                                                                                              \
 #name, HANDLE_TENSOR, places, places, name##_fields, sizeof(T), &defaults, make_##name     \
@@ -199,6 +280,8 @@ static const maker draws[] = {
     DRAW(categorical, 2, class_draw, class_defaults),
     DRAW(permutation, 1, permuted, permuted_defaults),
     DRAW(choice, 2, chosen, chosen_defaults),
+    CANDIDATES(uniform_candidate_sampler),
+    CANDIDATES(log_uniform_candidate_sampler),
     {0},
 };
 
@@ -224,6 +307,10 @@ static void *make_generator(const void *arguments)
 
 static const maker makers[] = {
     {"dropout", HANDLE_TENSOR, 2, 2, dropout_fields, sizeof(drawn), &drawn_defaults, make_dropped},
+    {"sampled_softmax_loss", HANDLE_TENSOR, 7, 7, softmax_loss_fields, sizeof(sampled_softmax),
+     &softmax_loss_defaults, make_sampled_softmax_loss},
+    {"nce_loss", HANDLE_TENSOR, 7, 7, nce_loss_fields, sizeof(sampled_nce), &nce_loss_defaults,
+     make_nce_loss},
     {"generator", HANDLE_GENERATOR, 1, 1, seed_fields, sizeof(seed), NULL, make_generator},
     {0},
 };

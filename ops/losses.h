@@ -48,6 +48,32 @@ ed_tensor *ed_log_poisson_loss_with(ed_tensor *targets, ed_tensor *log_input,
 ed_tensor *ed_l2_loss(ed_tensor *x);
 
 /*
+ * ---- Losses of many classes by a sample of them, as tf.nn has them (ops/sampled_losses.c) -------
+ *
+ * weights [classes, n] and biases [classes] of the classes, the true ones in labels (int64 [batch,
+ * num_true]), inputs [batch, n]; the sampled classes (int64 [sampled]) and the expected counts that
+ * ed_log_uniform_candidate_sampler and its like give. The result is [batch]. From all logits the
+ * logarithm of the expected count is subtracted. remove_accidental_hits: a sampled class that is a
+ * true one does not count. sampled_softmax_loss: cross entropy of softmax, the true classes sharing
+ * the label; nce_loss: sums of sigmoid cross entropies.
+ */
+#define ED_SAMPLED_SOFTMAX_LOSS_OPTIONS(FIELD, T)                                                  \
+    FIELD(T, BOOL, remove_accidental_hits, true, ED_ANY, "leave out sampled classes that are true")
+/* Of ed_nce_loss. */
+#define ED_NCE_LOSS_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, BOOL, remove_accidental_hits, false, ED_ANY, "leave out sampled classes that are true")
+ED_OPTIONS(ed_sampled_softmax_loss_options, ED_SAMPLED_SOFTMAX_LOSS_OPTIONS);
+ED_OPTIONS(ed_nce_loss_options, ED_NCE_LOSS_OPTIONS);
+ed_tensor *ed_sampled_softmax_loss_with(ed_tensor *weights, ed_tensor *biases, ed_tensor *labels,
+                                        ed_tensor *inputs, ed_tensor *sampled,
+                                        ed_tensor *true_expected_count,
+                                        ed_tensor *sampled_expected_count,
+                                        const ed_sampled_softmax_loss_options *options);
+ed_tensor *ed_nce_loss_with(ed_tensor *weights, ed_tensor *biases, ed_tensor *labels,
+                            ed_tensor *inputs, ed_tensor *sampled, ed_tensor *true_expected_count,
+                            ed_tensor *sampled_expected_count, const ed_nce_loss_options *options);
+
+/*
  * ---- One value a sample, as tf.keras.losses' functions have them (ops/keras_losses.c) -----------
  *
  * y_true and y_pred broadcast to [..., n], n >= 0 and rank >= 1; the result is [...], a mean along

@@ -165,6 +165,26 @@ ed_tensor *ed_random_categorical_with(ed_tensor *logits, int64_t num_samples,
 ed_tensor *ed_random_permutation_with(int64_t n, const ed_generator_options *options);
 
 /*
+ * Classes, int64 [num_sampled], of 0..range_max-1, and how often each true class, [batch,
+ * num_true], and each of the sampled ones is expected among them (float32): what
+ * ed_sampled_softmax_loss and ed_nce_loss take. All classes are equally probable, or class c with
+ * log((c + 2) / (c + 1)) / log(range_max + 1), for classes in the order of their frequency. unique:
+ * no class comes twice.
+ */
+#define ED_CANDIDATE_SAMPLER_OPTIONS(FIELD, T)                                                     \
+    FIELD(T, BOOL, unique, true, ED_ANY, "no class comes twice")                                   \
+    ED_GENERATOR_OPTIONS(FIELD, T)
+ED_OPTIONS(ed_candidate_sampler_options, ED_CANDIDATE_SAMPLER_OPTIONS);
+ed_tensor *ed_uniform_candidate_sampler_with(ed_tensor *true_classes, int64_t num_sampled,
+                                             int64_t range_max, ed_tensor **true_expected_count,
+                                             ed_tensor **sampled_expected_count,
+                                             const ed_candidate_sampler_options *options);
+ed_tensor *ed_log_uniform_candidate_sampler_with(ed_tensor *true_classes, int64_t num_sampled,
+                                                 int64_t range_max, ed_tensor **true_expected_count,
+                                                 ed_tensor **sampled_expected_count,
+                                                 const ed_candidate_sampler_options *options);
+
+/*
  * Slices of x along its first axis, chosen at random: shape + x.shape[1:]. weights, [x.shape[0]]
  * and >= 0, are to what each slice's probability is proportional; NULL: all are alike. Without
  * replace none is chosen twice.

@@ -497,16 +497,73 @@ static void choices(void **state)
     assert_int_equal(ed_size(ed_random_choice(x, NULL, ED_SHAPE(0))), 0);
 }
 
+/* Frequencies of sampled classes, and TensorFlow's losses. */
+static void sampled_classes(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_generator *g = ed_generator_from_seed(9);
+    ed_tensor *labels = ed_constant(ED_VALUES(int64_t, 1, 2, 4, 0), ED_SHAPE(2, 2)), *of_true,
+              *of_sampled;
+    has_shares(
+        ed_uniform_candidate_sampler(labels, 20000, 5, NULL, NULL, .unique = false, .generator = g),
+        (double[]){.2, .2, .2, .2});
+    ed_tensor *sampled = ed_log_uniform_candidate_sampler(labels, 20000, 10, &of_true, &of_sampled,
+                                                          .unique = false, .generator = g);
+    double shares[4];
+    for (int k = 0; k < 4; k++) shares[k] = log((k + 2.0) / (k + 1)) / log(11);
+    has_shares(sampled, shares);
+    assert_true(fabs(ed_as_doubles(of_true)[3] - 20000 * shares[0]) < 0.01);
+    sampled = ed_log_uniform_candidate_sampler(labels, 10, 10, &of_true, NULL, .generator = g);
+    assert_int_equal((int)ed_item(ed_reduce_sum(sampled)), 45); /* each comes once */
+    assert_fails(ed_uniform_candidate_sampler(labels, 11, 10, NULL, NULL), ED_INVALID_ARGUMENT,
+                 "uniform_candidate_sampler: there are no 11 different ones of 10");
+    assert_fails(ed_uniform_candidate_sampler(labels, 2, 4, NULL, NULL), ED_OUT_OF_RANGE,
+                 "true_classes[2], counted flat, is 4; it must be in 0..3");
+}
+
+static void sampled_losses(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *w = ed_constant(ED_VALUES(float, 1.25, -1.75, -1.25, -1, -1.25, 1.25, 1.5, .25, -2,
+                                         -1.75, -.75, -.25, .5, 0, -1, -1.5, .75, 1),
+                               ED_SHAPE(6, 3));
+    ed_tensor *b = ed_constant(ED_VALUES(float, -1, -.75, 0, -.25, .75, 0), ED_SHAPE(6));
+    ed_tensor *x = ed_constant(ED_VALUES(float, -.25, -.25, .75, .25, -1.5, 1), ED_SHAPE(2, 3));
+    ed_tensor *labels = ed_constant(ED_VALUES(int64_t, 1, 2, 4, 0), ED_SHAPE(2, 2));
+    ed_tensor *s = ed_constant(ED_VALUES(int64_t, 2, 5, 3, 1), ED_SHAPE(4));
+    ed_tensor *of_true = ed_constant(ED_VALUES(float, .5, .25, .75, .5), ED_SHAPE(2, 2));
+    ed_tensor *of_sampled = ed_constant(ED_VALUES(float, .25, .5, .75, .5), ED_SHAPE(4));
+    NEAR(ed_sampled_softmax_loss(w, b, labels, x, s, of_true, of_sampled), 1.9986122f, 2.4576621f);
+    NEAR(ed_sampled_softmax_loss(w, b, labels, x, s, of_true, of_sampled,
+                                 .remove_accidental_hits = false),
+         2.3474002f, 2.4576621f);
+    NEAR(ed_nce_loss(w, b, labels, x, s, of_true, of_sampled), 6.5426502f, 6.6729307f);
+    ed_tape *tape = ed_tape_begin(.persistent = true);
+    ed_watch(tape, w);
+    ed_tensor *y = ed_sampled_softmax_loss(w, b, labels, x, s, of_true, of_sampled);
+    NEAR(ed_index(ed_gradient(tape, y, w), 1), .1988791f, -.9611398f, .5633817f);
+    y = ed_nce_loss(w, b, labels, x, s, of_true, of_sampled, .remove_accidental_hits = true);
+    NEAR(y, 4.4324226f, 6.6729307f);
+    NEAR(ed_index(ed_gradient(tape, y, w), 1), .1586768f, -1.492708f, 1.175355f);
+    assert_fails(ed_nce_loss(w, b, s, x, s, of_true, of_sampled), ED_INVALID_ARGUMENT,
+                 "nce_loss: weights are float32[6, 3], biases float32[6], labels int64[4]");
+    assert_fails(ed_sampled_softmax_loss(w, NULL, labels, x, s, of_true, of_sampled),
+                 ED_INVALID_ARGUMENT, "an operand is NULL");
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, check_end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(global_seed), TEST(generators),     TEST(dtypes),
-        TEST(refusals),    TEST(shuffles),       TEST(drops),
-        TEST(threads),     TEST(without_memory), TEST(without_memory_no_draw),
-        TEST(stateless),   TEST(distributions),  TEST(drawn_distributions),
-        TEST(moments),     TEST(choices),
+        TEST(global_seed),    TEST(generators),     TEST(dtypes),
+        TEST(refusals),       TEST(shuffles),       TEST(drops),
+        TEST(threads),        TEST(without_memory), TEST(without_memory_no_draw),
+        TEST(stateless),      TEST(distributions),  TEST(drawn_distributions),
+        TEST(moments),        TEST(choices),        TEST(sampled_classes),
+        TEST(sampled_losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -262,6 +262,10 @@ ed_mul ed.mul
 ed_variable_name tensor.name
 ed_neg ed.neg
 ed_dataset_next dataset:next
+ed_nce_loss_with ed.nce_loss
+ed_sampled_softmax_loss_with ed.sampled_softmax_loss
+ed_uniform_candidate_sampler_with ed.random.uniform_candidate_sampler
+ed_log_uniform_candidate_sampler_with ed.random.log_uniform_candidate_sampler
 ed_not_equal ed.not_equal
 ed_layer_non_trainable_variables layer:not_trainable
 ed_num_threads ed.num_threads
