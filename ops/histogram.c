@@ -5,6 +5,7 @@
 #include "ops/execute.h"
 #include "ops/shape.h"
 #include "tensor/threads.h"
+#include "tensor/typed.h"
 #include <math.h>
 #include <string.h>
 
@@ -73,14 +74,48 @@ static void fixed_range(int64_t first, int64_t last, int worker, void *user)
     }
 }
 
+/* The same of float32 by the width, into int64: what histogram_fixed_width mostly asks for. */
+static void fixed_range_by_step(int64_t first, int64_t last, int worker, void *user)
+{
+    const ed_call *call = user;
+    const width_bin_attrs *a = call->attrs;
+    const float *x = (const float *)call->inputs[0]->data;
+    int64_t *y = (int64_t *)call->outputs[0]->data;
+    const double low = (double)(float)a->low, most = (double)(a->nbins - 1);
+    const double width = ((double)(float)a->high - low) / (double)a->nbins;
+    (void)worker;
+    for (int64_t i = first; i < last; i++) {
+        const double bin = ((double)x[i] - low) / width;
+        y[i] = (int64_t)(bin > 0 ? bin < most ? bin : most : 0);
+    }
+}
+
+/* The number of the first NaN; -1: there is none. */
+static int64_t first_nan(const ed_tensor *x)
+{
+    if (!ed_dtype_is_float(x->dtype)) return -1;
+    if (x->dtype == ED_FLOAT32) {
+        const float *v = (const float *)x->data;
+        for (int64_t i = 0; i < x->size; i++)
+            if (v[i] != v[i]) return i;
+        return -1;
+    }
+    for (int64_t i = 0; i < x->size; i++)
+        if (isnan(dtype_load(x->dtype, x->data, i))) return i;
+    return -1;
+}
+
 static bool fixed_kernel(ed_call *call)
 {
+    const width_bin_attrs *a = call->attrs;
     const ed_tensor *x = call->inputs[0];
-    for (int64_t i = 0; ed_dtype_is_float(x->dtype) && i < x->size; i++)
-        if (isnan(dtype_load(x->dtype, x->data, i)))
-            return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                                "x[%lld], counted flat, is NaN, which is in no bin", (long long)i);
-    threads_run(x->size, OPS_PARALLEL_WORK / 4 + 1, fixed_range, call);
+    const int64_t nan = first_nan(x);
+    const bool plain = x->dtype == ED_FLOAT32 && a->by_step && a->dtype == ED_INT64;
+    if (nan >= 0)
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "x[%lld], counted flat, is NaN, which is in no bin", (long long)nan);
+    threads_run(x->size, OPS_PARALLEL_WORK / 4 + 1, plain ? fixed_range_by_step : fixed_range,
+                call);
     return true;
 }
 
@@ -249,9 +284,17 @@ static void edge_range(int64_t first, int64_t last, int worker, void *user)
             edge_bin(edges, edges->shape[0] - 1, dtype_load(x->dtype, x->data, i));
 }
 
+#define TYPE f32
+#include "ops/histogram.typed.h"
+#define TYPE f64
+#include "ops/histogram.typed.h"
+
 static bool edge_kernel(ed_call *call)
 {
     const ed_tensor *edges = call->inputs[1];
+    const threads_range range = edges->dtype == ED_FLOAT32   ? edge_range_f32
+                                : edges->dtype == ED_FLOAT64 ? edge_range_f64
+                                                             : edge_range;
     for (int64_t i = 1; i < edges->size; i++) {
         const double before = dtype_load(edges->dtype, edges->data, i - 1),
                      here = dtype_load(edges->dtype, edges->data, i);
@@ -260,7 +303,7 @@ static bool edge_kernel(ed_call *call)
                                 "edges[%lld] is %g, less than %g before it; edges must ascend",
                                 (long long)i, here, before);
     }
-    threads_run(call->inputs[0]->size, OPS_PARALLEL_WORK / 8 + 1, edge_range, call);
+    threads_run(call->inputs[0]->size, OPS_PARALLEL_WORK / 8 + 1, range, call);
     return true;
 }
 
