@@ -23,6 +23,8 @@
         int64_t last
 typedef void (*segment_loop)(SEGMENT_ARGUMENTS);
 
+enum { SEGMENT_AHEAD = 6 }; /* rows that are fetched before they are needed */
+
 #ifdef ISA
 /* ======== Loops =============================================================================== */
 

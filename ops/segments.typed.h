@@ -21,7 +21,12 @@ VECTOR_INLINE void TYPED(segment_fold)(const void *x, void *y, const int64_t *id
         }
         return;
     }
+    const int64_t line = 64 / (int64_t)sizeof(NUMBER);
     for (int64_t i = 0; i < n; i++) {
+        /* Rows that come soon, where no pattern tells the processor which. */
+        if (i + SEGMENT_AHEAD < n && ids[i + SEGMENT_AHEAD] >= 0)
+            for (int64_t j = first; j < last && j < first + 8 * line; j += line)
+                __builtin_prefetch(to + ids[i + SEGMENT_AHEAD] * width + j, 1);
         if (ids[i] < 0) continue;
         const NUMBER *restrict row = from + i * width;
         NUMBER *restrict folded = to + ids[i] * width;
