@@ -8,9 +8,9 @@ typedef struct loop {
     const char *who;
     ed_list_function f;
     void *user;
-    int64_t n;           /* slices of each */
-    int64_t n_elems;     /* tensors that have them */
-    ed_list **parts;     /* for each, its slices: n, or 1 */
+    int64_t n;       /* slices of each */
+    int64_t n_elems; /* tensors that have them */
+    ed_list **parts; /* for each, its slices: n, or 1 */
     bool reverse;
 } loop;
 
@@ -22,8 +22,7 @@ static ed_list *values_of(const char *who, const char *what, const ed_list *give
     ed_list *values = scope_give(list_new(given->size));
     for (int64_t i = 0; values && i < given->size; i++) {
         ed_tensor *x = given->items[i];
-        if (!x)
-            return ed_fail(ED_INVALID_ARGUMENT, "%s: %s %lld is NULL", who, what, text_nth(i));
+        if (!x) return ed_fail(ED_INVALID_ARGUMENT, "%s: %s %lld is NULL", who, what, text_nth(i));
         if (x->flags & TENSOR_WEAK)
             return ed_fail(ED_INVALID_ARGUMENT,
                            "%s: %s %lld must be a tensor, got a plain number (see ed_scalar)", who,

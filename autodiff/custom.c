@@ -455,3 +455,10 @@ ed_tensor *ed_recompute(ed_function f, ed_list *inputs, void *user, void (*relea
     ops_draws_end(outer);
     return ran ? ed_keep(only_one(call_as(&ed_op_recompute, self))) : NULL;
 }
+
+bool tape_looks_at_dy(const ed_op *op)
+{
+    extern const ed_op ed_op_reduce_std;
+    return op == &ed_op_custom_gradient || op == &ed_op_recompute || op == &ed_op_reduce_std ||
+           !ops_is_built_in(op);
+}

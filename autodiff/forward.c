@@ -119,6 +119,17 @@ typedef struct step {
     bool *needs;
 } step;
 
+/* A cotangent. Its elements are of no use, as what is linear in it has a gradient that does not
+ * depend on it, so no kernel runs for what is made of it (TENSOR_HOLLOW). Only functions that may look
+ * at it get one with elements. */
+static ed_tensor *cotangent(const ed_op *op, ed_dtype dtype, ed_ints shape)
+{
+    if (tape_looks_at_dy(op)) return ed_ones(shape, .dtype = dtype);
+    ed_tensor *u = scope_give(tensor_new(dtype, (int)shape.count, shape.values));
+    if (u) u->flags |= TENSOR_HOLLOW;
+    return u;
+}
+
 /* A cotangent for each float output, watched by the step's tape. */
 static bool make_cotangents(step *s)
 {
@@ -127,7 +138,7 @@ static bool make_cotangents(step *s)
         const int at = node->n_inputs + i;
         s->u[i] = NULL;
         if (node->slots[at] < 0) continue;
-        s->u[i] = ed_ones(node->shapes[at], .dtype = node->dtypes[at]);
+        s->u[i] = cotangent(node->op, node->dtypes[at], node->shapes[at]);
         if (!s->u[i] || !ed_watch(s->tape, s->u[i])) return false;
     }
     return true;
@@ -187,6 +198,11 @@ static bool run_step(ed_forward_accumulator *self, step *s)
     if (!s->tape || !make_cotangents(s) || !pull_back(s)) return false;
     ed_list *results = transpose(s);
     if (!results) return false;
+    for (int64_t i = 0; i < results->size; i++)
+        if (results->items[i] && results->items[i]->flags & TENSOR_HOLLOW)
+            return ed_fail(ED_UNIMPLEMENTED, "jvp: the gradient function of %s is not linear in dy",
+                           node->op->name),
+                   false;
     for (int64_t i = 0, n = 0; i < node->n_outputs; i++)
         if (s->u[i])
             self->tangents[node->slots[node->n_inputs + i]] = ed_retain(results->items[n++]);

@@ -41,7 +41,7 @@ static void notify(thread_state *self, const ed_call *call, bool after)
     self->notifying = true;
     for (ed_listener *l = self->listeners; l; l = self->notified_next) {
         self->notified_next = l->outer;
-        const bool deaf = hidden && l->differentiates;
+        const bool deaf = l->differentiates ? hidden : call->room->hollow;
         hidden |= l->hides;
         void (*tell)(ed_listener *, const ed_call *) = after ? l->after : l->before;
         if (tell && !deaf) tell(l, call);
@@ -99,6 +99,7 @@ bool ops_call_begin(ed_call *call, ed_call_room *room, const ed_op *op, ed_tenso
                       .operands = operands,
                       .inputs = room->inputs,
                       .room = room};
+    room->hollow = false;
     if (__builtin_expect(op->operands[0].writes, 0)) call->n_writes = writes_of(op, n);
     if (n > ED_MAX_OPERANDS && !(call->inputs = memory_alloc((size_t)n * sizeof *call->inputs)))
         return false;
@@ -392,17 +393,18 @@ static bool check_written(const ed_call *call)
 
 static bool resolve(ed_call *call, ed_tensor *const *operands, const int n)
 {
-    bool weak = false;
+    unsigned flags = 0;
     for (int i = 0; i < n; i++) {
         if (!operands[i]) {
             ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is NULL", operand_of(call->op, i)->name);
             return error_explain_null(), false;
         }
         if (!(call->inputs[i] = tensor_read(operands[i]))) return false;
-        weak |= call->inputs[i]->flags & TENSOR_WEAK;
+        flags |= call->inputs[i]->flags;
     }
     if (__builtin_expect(call->n_writes, 0) && !check_written(call)) return false;
-    if (__builtin_expect(weak, 0) && !resolve_numbers(call)) return false;
+    if (__builtin_expect(flags & TENSOR_WEAK, 0) && !resolve_numbers(call)) return false;
+    if (__builtin_expect(flags & TENSOR_HOLLOW, 0)) call->room->hollow = true;
     for (int i = 0; i < n; i++)
         if (!check_dtype(call, i)) return false;
     return true;
@@ -563,6 +565,32 @@ static bool compose(ed_call *call, thread_state *self)
     return ok;
 }
 
+/* In place of the kernel, if an operand is hollow. Indexed slices have to hold theirs. What would be
+ * known of elements that nobody reads, as of their comparison, is refused. */
+static bool leave_hollow(ed_call *call)
+{
+    bool slices = false;
+    if (call->n_writes)
+        return ed_call_fail(call, ED_UNIMPLEMENTED, "it would write what depends on a cotangent");
+    for (int i = 0; i < call->n_outputs; i++) {
+        ed_tensor *y = call->outputs[i];
+        slices |= (y->flags & TENSOR_SLICES) != 0;
+        y->flags |= TENSOR_HOLLOW;
+        if (!ed_dtype_is_float(y->dtype))
+            return ed_call_fail(call, ED_UNIMPLEMENTED,
+                                "a gradient function calls it that is not linear in dy, or looks "
+                                "at it (tape_looks_at_dy)");
+    }
+    return !slices || run_kernel(call);
+}
+
+static bool infer_and_fill(ed_call *call)
+{
+    if (!infer(call)) return false;
+    if (__builtin_expect(call->room->hollow, 0)) return leave_hollow(call);
+    return call->ready || run_kernel(call);
+}
+
 /* Shape rule and kernel, between the listeners' two notices. */
 static bool infer_and_run(ed_call *call, thread_state *self)
 {
@@ -573,8 +601,7 @@ static bool infer_and_run(ed_call *call, thread_state *self)
         notify(self, call, false);
     }
     const error_before before = error_begin();
-    const bool ok =
-        composed ? compose(call, self) : infer(call) && (call->ready || run_kernel(call));
+    const bool ok = composed ? compose(call, self) : infer_and_fill(call);
     if (!ok || error_since(before)) {
         drop_outputs(call);
         return false;

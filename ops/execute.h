@@ -46,6 +46,7 @@ enum { OPS_MOST_OUTPUTS = 1 << 24 };
 typedef struct ed_call_room {
     ed_tensor *inputs[ED_MAX_OPERANDS], *outputs[OPS_FEW_OUTPUTS];
     max_align_t plan[ED_SMALL_PLAN / sizeof(max_align_t)];
+    bool hollow; /* an operand has TENSOR_HOLLOW */
 } ed_call_room;
 
 /*
@@ -65,6 +66,9 @@ static inline int ops_results(const ed_op *op)
     while (op->results[n].name) n++;
     return n;
 }
+
+/* Whether it is the library's, not a program's. */
+bool ops_is_built_in(const ed_op *op);
 
 /* The number of operands that an op declares. */
 int ops_operands(const ed_op *op);

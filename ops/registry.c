@@ -18,6 +18,13 @@ static struct {
     int count, capacity;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+bool ops_is_built_in(const ed_op *op)
+{
+    for (const ed_op *const *at = __start_ed_ops; at < __stop_ed_ops; at++)
+        if (*at == op) return true;
+    return false;
+}
+
 /* Where the name is, or would be. */
 static int position(const char *name)
 {

@@ -132,6 +132,7 @@ enum {
     TENSOR_WEAK = 2,       /* a plain number: takes the dtype it meets */
     TENSOR_VARIABLE = 4,   /* an ed_variable: no data of its own */
     TENSOR_SLICES = 8,     /* indexed slices (tensor/slices.h): no data of its own */
+    TENSOR_HOLLOW = 16,    /* nobody reads its elements: ops on it run no kernel and give such */
 };
 
 struct ed_tensor {

@@ -123,7 +123,8 @@ static void folds(void)
     ed_tensor *s = ed_list_get(ed_scan(horner, elems, init, NULL), 0);
     assert_values(s, 15, 46, 231);
     assert_values(ed_gradient(tape, s, first), 2 + 6 + 30);
-    assert_values(ed_list_get(ed_scan(horner, elems, init, NULL, .reverse = true), 0), 219, 109, 36);
+    assert_values(ed_list_get(ed_scan(horner, elems, init, NULL, .reverse = true), 0), 219, 109,
+                  36);
     assert_values(ed_list_get(ed_scan(horner, elems, NULL, NULL), 0), 2, 7, 36);
     assert_values(ed_list_get(ed_scan(horner, elems, NULL, NULL, .reverse = true), 0), 33, 16, 5);
 
@@ -269,8 +270,12 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(maps),   TEST(maps_that_fail), TEST(folds),
-        TEST(memory), TEST(while_loops),    TEST(results_that_are_variables),
+        TEST(maps),
+        TEST(maps_that_fail),
+        TEST(folds),
+        TEST(memory),
+        TEST(while_loops),
+        TEST(results_that_are_variables),
         TEST(allocations_that_fail),
     };
     return cmocka_run_group_tests_name("control", tests, set_up, NULL);

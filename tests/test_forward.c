@@ -148,6 +148,33 @@ static void every_op(void)
     if (compared < 150) fail_msg("%d ops only", compared);
 }
 
+/* ---- Tensors whose elements nobody reads ----------------------------------------------------- */
+
+static int heard;
+static void hear(ed_listener *self, const ed_call *call)
+{
+    (void)self, (void)call;
+    heard++;
+}
+
+static void hollow_tensors(void)
+{
+    ed_tensor *u = ed_zeros(ED_SHAPE(2)), *v = ed_variable(ed_ones(ED_SHAPE(2)));
+    u->flags |= TENSOR_HOLLOW;
+    ed_listener listener = {.before = hear, .after = hear};
+    ed_listen(&listener);
+    ed_tensor *y = ed_concat(ed_list_of(ed_reshape(ed_exp(u), ED_SHAPE(2)), ed_ones(ED_SHAPE(1))));
+    ed_tensor *row =
+        ed_gather(ed_reshape(u, ED_SHAPE(2, 1)), ed_constant(ED_VALUES(int, 1), ED_SHAPE(1)));
+    assert_true(y->flags & TENSOR_HOLLOW && row->flags & TENSOR_HOLLOW);
+    assert_int_equal(ed_size(y), 3);
+    assert_int_equal(heard, 2); /* of ed_ones */
+    assert_fails(ed_equal(u, u), ED_UNIMPLEMENTED, "equal: a gradient function calls it that is");
+    assert_fails(ed_assign(v, u), ED_UNIMPLEMENTED, "it would write what depends on a cotangent");
+    assert_false(ed_mul(v, v)->flags & TENSOR_HOLLOW);
+    ed_unlisten(&listener);
+}
+
 /* ---- In and around tapes --------------------------------------------------------------------- */
 
 /* Forward over reverse: the Hessian's product, the same as reverse over reverse. */
@@ -322,16 +349,10 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(tangents),
-        TEST(tangents_that_broadcast),
-        TEST(ops_of_many_kinds),
-        TEST(every_op),
-        TEST(around_a_tape),
-        TEST(inside_a_tape),
-        TEST(around_another),
-        TEST(own_functions),
-        TEST(misuse),
-        TEST(allocations_that_fail),
+        TEST(tangents),      TEST(tangents_that_broadcast), TEST(ops_of_many_kinds),
+        TEST(every_op),      TEST(hollow_tensors),          TEST(around_a_tape),
+        TEST(inside_a_tape), TEST(around_another),          TEST(own_functions),
+        TEST(misuse),        TEST(allocations_that_fail),
     };
     return cmocka_run_group_tests_name("forward", tests, set_up, NULL);
 }
