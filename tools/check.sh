@@ -81,5 +81,11 @@ shared=$(for floor; do git ls-files "$floor/*.[ch]"; done | sort -u | xargs awk 
     END { for (s in files) if (files[s] > 3) print s }' | sort)
 [ -z "$shared" ] || complain "private names that more than three files share: $shared"
 
+# The tables of names for those who come from elsewhere name what there is.
+absent=$(grep -ohE '`ed_[a-z0-9_]+' docs/from-*.md | tr -d '`' | sort -u | while read -r name; do
+    find "$obj/include/eddy" -name '*.h' -exec grep -lqwE "${name}(_with|_of)?" {} + || echo "$name"
+done)
+[ -z "$absent" ] || complain "names in docs/from-*.md that no header has: $absent"
+
 [ $bad -eq 0 ] && echo "check: layout, includes, memory gate, exported and private names are as they should be"
 exit $bad
