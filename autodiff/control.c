@@ -56,7 +56,7 @@ static ed_list *call_turn(const loop *l, const ed_list *accumulators, int64_t tu
 }
 
 /* Puts the next accumulators in the place of those, of which the caller has a reference. */
-static bool advance(const loop *l, ed_list **accumulators, int64_t turn)
+static bool take_turn(const loop *l, ed_list **accumulators, int64_t turn)
 {
     ED_SCOPE;
     ed_list *next = call_turn(l, *accumulators, turn);
@@ -213,7 +213,7 @@ static ed_list *fold_slices(loop *l, const ed_list *elems, const ed_list *initia
     if (!loop_begin(l, elems, false)) return NULL;
     ed_list *accumulators = first_accumulators(l, initializer, &turn);
     bool ok = accumulators;
-    for (; ok && turn < l->n; turn++) ok = advance(l, &accumulators, turn);
+    for (; ok && turn < l->n; turn++) ok = take_turn(l, &accumulators, turn);
     if (ok) return scope_give(accumulators);
     ed_release(accumulators);
     return NULL;
@@ -227,7 +227,8 @@ static ed_list *scan_slices(loop *l, const ed_list *elems, const ed_list *initia
     ed_list *accumulators = first_accumulators(l, initializer, &turn);
     bool ok = accumulators && (!turn || put_results(l, &lists, &count, accumulators, 0));
     for (; ok && turn < l->n; turn++)
-        ok = advance(l, &accumulators, turn) && put_results(l, &lists, &count, accumulators, turn);
+        ok =
+            take_turn(l, &accumulators, turn) && put_results(l, &lists, &count, accumulators, turn);
     ed_release(accumulators);
     return ok ? stack_all(lists, count) : NULL;
 }
@@ -290,7 +291,7 @@ static bool turn_once(const loop *l, ed_list **variables)
 {
     ED_SCOPE;
     const ed_list *before = ed_scope_hold(*variables);
-    return before && advance(l, variables, 0) && same_dtypes(before, *variables);
+    return before && take_turn(l, variables, 0) && same_dtypes(before, *variables);
 }
 
 ed_list *ed_while_loop_with(ed_condition condition, ed_list_function body, ed_list *variables,

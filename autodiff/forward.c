@@ -263,7 +263,7 @@ static bool run_needed(ed_forward_accumulator *self, const bool *needed)
     return true;
 }
 
-static bool compute(ed_forward_accumulator *self, const ed_list *targets)
+static bool compute_tangents(ed_forward_accumulator *self, const ed_list *targets)
 {
     if (!grow_slots(self)) return false;
     bool *needed = ed_scope_alloc((size_t)self->n_slots + 1);
@@ -285,8 +285,8 @@ static ed_tensor *tangent_of(const ed_forward_accumulator *self, ed_tensor *targ
     return ed_zeros(((ed_ints){target->shape, target->rank}), .dtype = target->dtype);
 }
 
-static bool collect(ed_forward_accumulator *self, const ed_list *targets, bool zeros,
-                    ed_list *result)
+static bool collect_tangents(ed_forward_accumulator *self, const ed_list *targets, bool zeros,
+                             ed_list *result)
 {
     error_unconnected(0, NULL);
     for (int64_t i = targets->size - 1; i >= 0; i--) {
@@ -321,8 +321,8 @@ ed_list *ed_forward_jvp_list(ed_forward_accumulator *self, ed_list *targets,
     ed_list *result = scope_give(list_new(targets->size));
     if (!result || !ed_scope_hold(self)) return NULL;
     self->running = self->tape->paused = true;
-    const bool ok = compute(self, targets) &&
-                    collect(self, targets, options && options->unconnected_zeros, result);
+    const bool ok = compute_tangents(self, targets) &&
+                    collect_tangents(self, targets, options && options->unconnected_zeros, result);
     self->running = self->tape->paused = false;
     return ok ? ed_keep(result) : NULL;
 }

@@ -394,7 +394,7 @@ static ed_list *backward(ed_list *inputs, ed_list *outputs, ed_list *dy, void *h
 }
 
 /* Pushes the tensors of the list at the top, which it pops. May raise. */
-static int spread(lua_State *L, ed_list *list)
+static int push_each(lua_State *L, ed_list *list)
 {
     const int n = (int)ed_list_size(list), at = lua_gettop(L);
     luaL_checkstack(L, n + 4, NULL);
@@ -418,7 +418,7 @@ static int custom_gradient(lua_State *L)
     else
         results = ed_custom_gradient_list(forward_list, backward, inputs, hold, call_release);
     objects_finish_list(L, &b, h, results);
-    return spread(L, h->object);
+    return push_each(L, h->object);
 }
 
 /* recompute({forward = }, {inputs}); the table is held as above. */
