@@ -34,6 +34,13 @@ bool ed_unlisten(ed_listener *listener)
     return false;
 }
 
+int ops_differentiated(void)
+{
+    int n = 0;
+    for (const ed_listener *l = thread_self()->listeners; l; l = l->outer) n += l->differentiates;
+    return n;
+}
+
 /* Whoever is notified may stop any listener, itself included. */
 static void notify(thread_state *self, const ed_call *call, bool after)
 {

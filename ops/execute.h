@@ -36,6 +36,13 @@
                    sizeof((ed_tensor *const[]){__VA_ARGS__}) / sizeof(ed_tensor *), attrs)
 ed_tensor *ops_call_given(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs);
 
+/*
+ * How many listeners of the thread differentiate what is called now. Where an op that is faster has
+ * no gradient of its own, public ops take its place: in a gradient function if there is one such
+ * listener, in a composition if there are two.
+ */
+int ops_differentiated(void);
+
 /* What a call needs as long as it has few operands, few outputs and a small plan. */
 enum { OPS_FEW_OUTPUTS = 3 };
 

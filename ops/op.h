@@ -16,7 +16,7 @@
 
 #pragma GCC visibility push(default)
 
-enum { ED_MAX_OPERANDS = 6 }; /* that are declared; the last one may come many times */
+enum { ED_MAX_OPERANDS = 8 }; /* that are declared; the last one may come many times */
 
 /* Sets of dtypes, for operands. */
 enum {
@@ -47,6 +47,7 @@ typedef struct ed_operand {
 typedef struct ed_result {
     const char *name; /* as bindings call it */
     bool saved;       /* the gradient function gets its value */
+    bool kept;        /* it is there for the gradient function alone: nothing flows back from it */
 } ed_result;
 
 /* The results of a definition / of one without any. */
@@ -239,6 +240,7 @@ enum {
                                 * and their powers are rounded */
     ED_OP_KEEPS_INTEGERS = 128, /* languages whose numbers are floats leave operands of integers as
                                  * they are, beside attributes with a fraction too: images */
+    ED_OP_FIRST_ORDER = 256,   /* its gradient has none of its own, which says why */
 };
 
 /* One definition: its signature, attributes, functions and samples. */

@@ -60,7 +60,7 @@ static ed_check_options options_of(const ed_op *op)
     ed_check_options o = ED_NEW_OPTIONS(ED_CHECK_OPTIONS, ed_check_options);
     o.rtol = tolerance;
     o.atol *= tolerance / 1e-6;
-    o.second_order = true;
+    o.second_order = !(op->flags & ED_OP_FIRST_ORDER);
     o.limit = CHECK_THOROUGH ? 30 : 10;
     return o;
 }
@@ -93,7 +93,7 @@ static bool gradients(const trial *t, unsigned mask, ed_tensor **dx)
     if (!y) return false;
     for (int i = 0; i < t->n; i++)
         dx[i] = mask >> i & 1 ? ed_gradient_tensor(tape, y, t->x[i], NULL) : NULL;
-    return !ed_failed();
+    return ed_tape_stop(tape) && !ed_failed(); /* the next tape is alone, not within this one */
 }
 
 /* Watching one operand alone gives the bits that watching all of them gives. */
@@ -190,6 +190,12 @@ static void check_refused_operands(findings *f, const trial *t)
     }
 }
 
+/* Whether output k is for the gradient function alone. */
+static bool is_kept(const ed_op *op, int64_t k)
+{
+    return op->results && !(op->flags & ED_OP_MANY_OUTPUTS) && op->results[k].kept;
+}
+
 /* Whether the first operand may stand in the second's place too. */
 static bool is_alike(const trial *t)
 {
@@ -215,7 +221,7 @@ void check_gradient(findings *f)
             continue;
         }
         for (int k = 0; k < y->size; k++) {
-            if (y->items[k]->dtype != ED_FLOAT64) continue;
+            if (y->items[k]->dtype != ED_FLOAT64 || is_kept(f->op, k)) continue;
             check_output(f, &t, k, false);
             if (is_alike(&t)) check_output(f, &t, k, true);
         }
