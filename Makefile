@@ -73,7 +73,7 @@ endif
 # The folders of the library, lowest first: a file includes from its own folder and those before it.
 FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train
 SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
-FAMILIES := create math activation linalg reduction array indexing convolution normalization image losses random variables
+FAMILIES := create math activation linalg reduction array indexing convolution normalization image losses sequence random variables
 FAMILIES := $(FAMILIES:%=ops/%.h)
 HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h $(FAMILIES) ops/ops.h autodiff/autodiff.h autodiff/control.h optim/optim.h nn/nn.h data/data.h train/train.h
 CALLS   := $(OBJ)/include/eddy/ops/calls.h

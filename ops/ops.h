@@ -33,6 +33,7 @@
 #include "ops/normalization.h"
 #include "ops/image.h"
 #include "ops/losses.h"
+#include "ops/sequence.h"
 #include "ops/random.h"
 #include "ops/variables.h"
 

@@ -1,0 +1,115 @@
+/* The loops of attention for one float type. */
+
+/* The mask at one row and all columns of a block. */
+static void TYPED(attention_mask_row)(const attention_block *b, int64_t row, NUMBER *s)
+{
+    const int64_t step = b->mask_column;
+    const int64_t at = (b->row + row) * b->mask_row + b->column * step;
+    if (b->kind == MASK_BOOL) {
+        const uint8_t *mask = (const uint8_t *)b->mask + at;
+        for (int64_t i = 0; i < b->columns; i++) s[i] = mask[i * step] ? s[i] : (NUMBER)-INFINITY;
+    } else if (b->kind == MASK_F32) {
+        const float *mask = (const float *)b->mask + at;
+        for (int64_t i = 0; i < b->columns; i++) s[i] += (NUMBER)mask[i * step];
+    } else {
+        const double *mask = (const double *)b->mask + at;
+        for (int64_t i = 0; i < b->columns; i++) s[i] += (NUMBER)mask[i * step];
+    }
+}
+
+static void TYPED(attention_scores)(const attention_block *b, void *scores)
+{
+    const NUMBER scale = (NUMBER)b->scale;
+    for (int64_t r = 0; r < b->rows; r++) {
+        NUMBER *s = (NUMBER *)scores + r * b->stride;
+        for (int64_t i = 0; i < b->columns; i++) s[i] *= scale;
+        if (b->kind != MASK_NONE) TYPED(attention_mask_row)(b, r, s);
+        const int64_t first = b->causal ? b->row + r + 1 - b->column : b->columns;
+        for (int64_t i = first > 0 ? first : 0; i < b->columns; i++) s[i] = (NUMBER)-INFINITY;
+    }
+}
+
+/* What dropout leaves of a row. */
+static void TYPED(attention_drop)(const attention_block *b, int64_t row, NUMBER *p)
+{
+    const uint8_t *keep = b->keep + row * b->columns;
+    const NUMBER factor = (NUMBER)b->factor;
+    for (int64_t i = 0; i < b->columns; i++) p[i] = keep[i] ? p[i] * factor : 0;
+}
+
+static void TYPED(attention_exponentials)(const attention_block *b, void *scores, void *largest,
+                                          void *sum, void *rescale)
+{
+    for (int64_t r = 0; r < b->rows; r++) {
+        NUMBER *s = (NUMBER *)scores + r * b->stride, *total = (NUMBER *)sum + r;
+        const NUMBER before = ((NUMBER *)largest)[r];
+        const NUMBER here = lanes_row(LANES_MAX, LANES_ITSELF, s, b->columns, 0);
+        const NUMBER m = here > before || here != here ? here : before;
+        ((NUMBER *)largest)[r] = m;
+        if (m == (NUMBER)-INFINITY) { /* nothing takes part yet */
+            ((NUMBER *)rescale)[r] = 1;
+            memset(s, 0, (size_t)b->columns * sizeof *s);
+            continue;
+        }
+        const NUMBER change = TYPED(number_exp)(before - m);
+        ((NUMBER *)rescale)[r] = change;
+        *total = *total * change + lanes_exp(s, s, b->columns, m);
+        if (b->keep) TYPED(attention_drop)(b, r, s);
+    }
+}
+
+static void TYPED(attention_join)(int64_t rows, int64_t n, const void *rescale, const void *t,
+                                  void *y)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const NUMBER *from = (const NUMBER *)t + r * n, k = ((const NUMBER *)rescale)[r];
+        NUMBER *to = (NUMBER *)y + r * n;
+        for (int64_t i = 0; i < n; i++) to[i] = to[i] * k + from[i];
+    }
+}
+
+static void TYPED(attention_finish)(int64_t rows, int64_t n, const void *largest, const void *sum,
+                                    void *y, void *logsumexp)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const NUMBER total = ((const NUMBER *)sum)[r], k = 1 / total;
+        NUMBER *to = (NUMBER *)y + r * n;
+        ((NUMBER *)logsumexp)[r] = ((const NUMBER *)largest)[r] + TYPED(number_log)(total);
+        for (int64_t i = 0; i < n; i++) to[i] = total == 0 ? 0 : to[i] * k;
+    }
+}
+
+static void TYPED(attention_probabilities)(const attention_block *b, void *scores,
+                                           const void *logsumexp)
+{
+    for (int64_t r = 0; r < b->rows; r++) {
+        NUMBER *s = (NUMBER *)scores + r * b->stride;
+        const NUMBER l = ((const NUMBER *)logsumexp)[r];
+        const VECTOR m = TYPED(vset)(l);
+        if (l == (NUMBER)-INFINITY) {
+            memset(s, 0, (size_t)b->columns * sizeof *s);
+            continue;
+        }
+        for (int64_t i = 0, left = b->columns; left > 0; i += VECTOR_LANES, left -= VECTOR_LANES)
+            lanes_put(s + i, vexp(lanes_some(s + i, left, 0) - m), left);
+    }
+}
+
+static void TYPED(attention_gradient)(const attention_block *b, void *p, void *g, const void *delta)
+{
+    const NUMBER scale = (NUMBER)b->scale;
+    for (int64_t r = 0; r < b->rows; r++) {
+        NUMBER *of = (NUMBER *)p + r * b->stride, *to = (NUMBER *)g + r * b->stride;
+        const NUMBER d = ((const NUMBER *)delta)[r];
+        if (b->keep) TYPED(attention_drop)(b, r, to);
+        for (int64_t i = 0; i < b->columns; i++) to[i] = of[i] * (to[i] - d) * scale;
+        if (b->keep) TYPED(attention_drop)(b, r, of);
+    }
+}
+
+static void TYPED(attention_add)(int64_t n, const void *t, void *y)
+{
+    for (int64_t i = 0; i < n; i++) ((NUMBER *)y)[i] += ((const NUMBER *)t)[i];
+}
+
+#undef TYPE
