@@ -36,5 +36,55 @@ ed_tensor *ed_scaled_dot_product_attention_with(ed_tensor *query, ed_tensor *key
                                                 ed_tensor *mask, ed_tensor **logsumexp,
                                                 const ed_attention_options *options);
 
+/*
+ * ---- Recurrent layers as whole sequences, as Keras has them (ops/recurrent.c) -------------------
+ *
+ * inputs [batch, time, features]; kernel [features, gates units] and recurrent_kernel [units, gates
+ * units]; bias [gates units] (NULL: none); initial states [batch, units] (NULL: zeros); mask bool
+ * [batch, time] (NULL: all true): where it is false the state stays, and the result is that of the
+ * step before, zeros before the first. The result is that of all steps, [batch, time, units]; *h
+ * and *c get the last states. All inputs are projected by one product; the gradient is one walk
+ * back. For higher derivatives, where one tape records within another, the op is made of public
+ * ops, step by step.
+ */
+#define ED_RECURRENT_OPTIONS(FIELD, T)                                                             \
+    FIELD(T, BOOL, go_backwards, false, ED_ANY,                                                    \
+          "begin with the last step; results are in the order of the walk")                        \
+    FIELD(T, BOOL, time_major, false, ED_ANY, "inputs, result and mask are [time, batch, ...]")
+ED_OPTIONS(ed_recurrent_options, ED_RECURRENT_OPTIONS);
+
+/* Gates i, f, c, o: c = sigmoid(f) c + sigmoid(i) tanh(c'), h = sigmoid(o) tanh(c). */
+ed_tensor *ed_lstm_with(ed_tensor *inputs, ed_tensor *kernel, ed_tensor *recurrent_kernel,
+                        ed_tensor *bias, ed_tensor *initial_h, ed_tensor *initial_c,
+                        ed_tensor *mask, ed_tensor **h, ed_tensor **c,
+                        const ed_recurrent_options *options);
+
+/*
+ * Gates z, r, h: h = z h + (1 - z) n with n = tanh(x_h + r (h R_h)), the bias [2, 3 units] of
+ * inputs and of states, if reset_after; else n = tanh(x_h + (r h) R_h), the bias [3 units], always
+ * step by step.
+ */
+#define ED_GRU_OPTIONS(FIELD, T)                                                                   \
+    FIELD(T, BOOL, reset_after, true, ED_ANY, "multiply by r after the product")                   \
+    ED_RECURRENT_OPTIONS(FIELD, T)
+ED_OPTIONS(ed_gru_options, ED_GRU_OPTIONS);
+ed_tensor *ed_gru_with(ed_tensor *inputs, ed_tensor *kernel, ed_tensor *recurrent_kernel,
+                       ed_tensor *bias, ed_tensor *initial_h, ed_tensor *mask, ed_tensor **h,
+                       const ed_gru_options *options);
+
+/* h = tanh(x + h R). */
+ed_tensor *ed_simple_rnn_with(ed_tensor *inputs, ed_tensor *kernel, ed_tensor *recurrent_kernel,
+                              ed_tensor *bias, ed_tensor *initial_h, ed_tensor *mask, ed_tensor **h,
+                              const ed_recurrent_options *options);
+
+/* One step: inputs [batch, features], the new h; *new_c gets the new c. */
+ed_tensor *ed_lstm_cell(ed_tensor *inputs, ed_tensor *kernel, ed_tensor *recurrent_kernel,
+                        ed_tensor *bias, ed_tensor *h, ed_tensor *c, ed_tensor **new_c);
+#define ED_GRU_CELL_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, BOOL, reset_after, true, ED_ANY, "multiply by r after the product")
+ED_OPTIONS(ed_gru_cell_options, ED_GRU_CELL_OPTIONS);
+ed_tensor *ed_gru_cell_with(ed_tensor *inputs, ed_tensor *kernel, ed_tensor *recurrent_kernel,
+                            ed_tensor *bias, ed_tensor *h, const ed_gru_cell_options *options);
+
 #pragma GCC visibility pop
 #endif
