@@ -86,5 +86,67 @@ ED_OPTIONS(ed_gru_cell_options, ED_GRU_CELL_OPTIONS);
 ed_tensor *ed_gru_cell_with(ed_tensor *inputs, ed_tensor *kernel, ed_tensor *recurrent_kernel,
                             ed_tensor *bias, ed_tensor *h, const ed_gru_cell_options *options);
 
+/*
+ * ---- Alignments (ops/ctc.c, ops/ctc_decoders.c, ops/edit_distance.c) ----------------------------
+ *
+ * Labels are int32 or int64, and so are lengths, [batch].
+ */
+
+/*
+ * The loss of connectionist temporal classification, [batch]: -log of the probability that logits
+ * [time, batch, classes] spell the labels [batch, length], blanks in between and repetitions
+ * joined. Where no alignment is possible it is infinite, with a gradient of zeros. Labels outside
+ * 0..classes-1, blanks among them and lengths that the tensors don't have are errors.
+ */
+#define ED_CTC_LOSS_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, BOOL, logits_time_major, true, ED_ANY,                                                \
+          "logits are [time, batch, classes]; else "                                               \
+          "[batch, time, classes]")                                                                \
+    FIELD(T, INT, blank_index, 0, ED_ANY, "class of the blank; negative: from the end")
+ED_OPTIONS(ed_ctc_loss_options, ED_CTC_LOSS_OPTIONS);
+ed_tensor *ed_ctc_loss_with(ed_tensor *labels, ed_tensor *logits, ed_tensor *label_length,
+                            ed_tensor *logit_length, const ed_ctc_loss_options *options);
+
+/*
+ * The likeliest class of each step of inputs [time, batch, classes], without blanks and
+ * repetitions: int64 [batch, time], -1 behind the end, where TensorFlow has a sparse tensor; the
+ * lengths, int64 [batch]; minus the sum of the largest inputs, [batch, 1].
+ */
+#define ED_CTC_GREEDY_OPTIONS(FIELD, T)                                                            \
+    FIELD(T, BOOL, merge_repeated, true, ED_ANY, "join classes that follow each other")            \
+    FIELD(T, INT, blank_index, -1, ED_ANY, "class of the blank; negative: from the end")
+ED_OPTIONS(ed_ctc_greedy_options, ED_CTC_GREEDY_OPTIONS);
+ed_tensor *ed_ctc_greedy_decoder_with(ed_tensor *inputs, ed_tensor *sequence_length,
+                                      ed_tensor **lengths, ed_tensor **neg_sum_logits,
+                                      const ed_ctc_greedy_options *options);
+
+/*
+ * The likeliest labellings of inputs [time, batch, classes] that a search with so many beams finds,
+ * the last class being the blank: int64 [top_paths, batch, time], best first, -1 behind the end;
+ * their lengths, int64 [top_paths, batch]; the logarithms of their probabilities, [batch,
+ * top_paths]. Fewer than top_paths there are if a step knows fewer: the rest is empty, of -inf.
+ */
+#define ED_CTC_BEAM_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, INT, beam_width, 100, ED_BETWEEN(1, 1 << 20), "labellings that are followed")         \
+    FIELD(T, INT, top_paths, 1, ED_BETWEEN(1, 1 << 20),                                            \
+          "labellings that are given; at most "                                                    \
+          "beam_width")
+ED_OPTIONS(ed_ctc_beam_options, ED_CTC_BEAM_OPTIONS);
+ed_tensor *ed_ctc_beam_search_decoder_with(ed_tensor *inputs, ed_tensor *sequence_length,
+                                           ed_tensor **lengths, ed_tensor **log_probability,
+                                           const ed_ctc_beam_options *options);
+
+/*
+ * Levenshtein's distance of sequences of integers, hypothesis [..., n] and truth [..., m], of
+ * which the lengths [...] count: float32 [...]. Normalized: divided by truth's length, infinite
+ * where only that is 0. No gradient.
+ */
+#define ED_EDIT_DISTANCE_OPTIONS(FIELD, T)                                                         \
+    FIELD(T, BOOL, normalize, true, ED_ANY, "divide by the length of truth")
+ED_OPTIONS(ed_edit_distance_options, ED_EDIT_DISTANCE_OPTIONS);
+ed_tensor *ed_edit_distance_with(ed_tensor *hypothesis, ed_tensor *hypothesis_length,
+                                 ed_tensor *truth, ed_tensor *truth_length,
+                                 const ed_edit_distance_options *options);
+
 #pragma GCC visibility pop
 #endif
