@@ -9,6 +9,7 @@
  *     ed.random.normal{3, 4, stddev = 0.1, generator = g}     ed.random.uniform({3}, {high = 2})
  *     ed.random.shuffle(x)    ed.random.poisson(4, {shape = {3}})    ed.random.choice(x, {5})
  *     ed.dropout(x, 0.5)
+ *     ed.scaled_dot_product_attention(q, k, v, mask, {is_causal = true})
  *     local g = ed.generator(42); g.state = {low, high, key}
  */
 
@@ -99,6 +100,10 @@ static const maker_field nce_loss_fields[] = {
     SAMPLED_FIELDS(sampled_nce),
     ED_NCE_LOSS_OPTIONS(MAKER_OPTION, sampled_nce){0},
 };
+typedef struct attended {
+    ed_tensor *query, *key, *value, *mask;
+    ed_attention_options options;
+} attended;
 
 static const maker_field uniform_fields[] = {
     {"shape", ED_FIELD_INTS, offsetof(uniform, shape)},
@@ -156,6 +161,14 @@ static const maker_field dropout_fields[] = {
     {"x", .offset = offsetof(drawn, x), .read = maker_floats},
     {"rate", ED_FIELD_FLOAT, offsetof(drawn, rate)},
     ED_GENERATOR_OPTIONS(MAKER_OPTION, drawn){0},
+};
+
+static const maker_field attended_fields[] = {
+    {"query", .offset = offsetof(attended, query), .read = maker_floats},
+    {"key", .offset = offsetof(attended, key), .read = maker_floats},
+    {"value", .offset = offsetof(attended, value), .read = maker_floats},
+    {"mask", .offset = offsetof(attended, mask), .read = maker_operand},
+    ED_ATTENTION_OPTIONS(MAKER_OPTION, attended){0},
 };
 
 static void *make_uniform(const void *arguments)
@@ -230,6 +243,13 @@ static void *make_dropped(const void *arguments)
     return ed_dropout_with(a->x, a->rate, &a->options);
 }
 
+static void *make_attended(const void *arguments)
+{
+    const attended *a = arguments;
+    return ed_scaled_dot_product_attention_with(a->query, a->key, a->value, a->mask, NULL,
+                                                &a->options);
+}
+
 static const uniform uniform_defaults = {
     .options = ED_COMPLETE(ED_RANDOM_UNIFORM_OPTIONS, ed_random_uniform_options)};
 static const normal normal_defaults = {
@@ -264,6 +284,8 @@ static const sampled_nce nce_loss_defaults = {
     {                                                                                              \
 #name, HANDLE_TENSOR, places, places, name##_fields, sizeof(T), &defaults, make_##name     \
     }
+static const attended attended_defaults = {
+    .options = ED_COMPLETE(ED_ATTENTION_OPTIONS, ed_attention_options)};
 
 static const maker draws[] = {
     {"uniform", HANDLE_TENSOR, 1, 1, uniform_fields, sizeof(uniform), &uniform_defaults,
@@ -311,6 +333,8 @@ static const maker makers[] = {
      &softmax_loss_defaults, make_sampled_softmax_loss},
     {"nce_loss", HANDLE_TENSOR, 7, 7, nce_loss_fields, sizeof(sampled_nce), &nce_loss_defaults,
      make_nce_loss},
+    {"scaled_dot_product_attention", HANDLE_TENSOR, 4, 3, attended_fields, sizeof(attended),
+     &attended_defaults, make_attended},
     {"generator", HANDLE_GENERATOR, 1, 1, seed_fields, sizeof(seed), NULL, make_generator},
     {0},
 };

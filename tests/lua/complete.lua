@@ -132,6 +132,7 @@ ed_dim tensor.shape
 ed_div ed.div
 ed_layer_dropout_with ed.layers.dropout
 ed_dropout_with ed.dropout
+ed_scaled_dot_product_attention_with ed.scaled_dot_product_attention
 ed_dtype_is_float ed.dtype_is_float
 ed_dtype_name tensor.dtype
 ed_dtype_of tensor.dtype
