@@ -1,7 +1,7 @@
 /*
  * ctc_loss: connectionist temporal classification (Graves et al., 2006). The labels with blanks
  * around each are the states s of an automaton; alpha(t, s) is the logarithm of the probability of
- * all beginnings that are in state s at step t, beta(t, s) that of all ends behind it. Everything is
+ * all beginnings that are in state s at step t, beta(t, s) that of all ends behind it. All is
  * computed in float64. The op "ctc_alignment" takes log-probabilities, so that log_softmax has its
  * own gradient.
  */

@@ -1,4 +1,4 @@
-/* edit_distance: Levenshtein's distance of sequences of integers, one row of the table at a time. */
+/* edit_distance: Levenshtein's distance of sequences of integers, row by row of the table. */
 #include "ops/execute.h"
 #include "ops/ops.h"
 #include "tensor/memory.h"

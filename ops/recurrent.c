@@ -1,6 +1,6 @@
 /*
- * lstm, gru, simple_rnn and their cells: compositions of a product for all inputs and the op
- * "recurrent_walk" (recurrent.h), or, where a tape records within another, of public ops step by step.
+ * lstm, gru, simple_rnn and their cells: what walks over their steps, the op "recurrent_walk"
+ * (recurrent.h), and its gradient.
  */
 #include "ops/recurrent.h"
 #include "ops/ops.h"

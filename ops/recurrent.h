@@ -2,7 +2,7 @@
  * Recurrent layers: what the ops (ops/recurrent.c), the walks (ops/recurrent_walk.c) and the loops
  * (ops/recurrent.simd.c) share.
  *
- * The op "recurrent_walk" takes inputs that are projected already, z [batch, time, n units], and walks
+ * The op "recurrent_walk" takes inputs that are projected, z [batch, time, n units], and walks
  * over time for some rows of the batch at once; chunks of rows know nothing of each other. It keeps
  * what the walk back needs, each [batch, time, ...]: the gates, the states before each step, for
  * LSTM the cells before each step.

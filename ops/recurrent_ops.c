@@ -37,7 +37,7 @@ static bool has(const ed_tensor *x, ed_ints shape)
     return true;
 }
 
-static bool refuse(const ed_call *call, int i, const char *expected)
+static bool refuse_shape(const ed_call *call, int i, const char *expected)
 {
     return ed_call_fail(call, ED_INVALID_ARGUMENT,
                         "%s must be %s: it is %s, inputs are %s, "
@@ -52,28 +52,30 @@ static bool check_layer(const ed_call *call, layer *l, bool time_major)
 {
     const ed_tensor *r = l->recurrent;
     const int64_t n = parts_of[l->cell], last = l->cell == CELL_LSTM ? 6 : 5;
-    if (ed_rank(l->x) != 3) return refuse(call, X, "[batch, time, features]");
+    if (ed_rank(l->x) != 3) return refuse_shape(call, X, "[batch, time, features]");
     if (ed_rank(r) != 2 || ed_dim(r, 0) > INT64_MAX / n || ed_dim(r, 1) != n * ed_dim(r, 0))
-        return refuse(call, RECURRENT,
-                      n == 4   ? "[units, 4 units]"
-                      : n == 3 ? "[units, 3 units]"
-                               : "[units, units]");
+        return refuse_shape(call, RECURRENT,
+                            n == 4   ? "[units, 4 units]"
+                            : n == 3 ? "[units, 3 units]"
+                                     : "[units, units]");
     l->units = ed_dim(r, 0);
     l->columns = ed_dim(r, 1);
     l->batch = ed_dim(l->x, time_major ? 1 : 0);
     l->time = ed_dim(l->x, time_major ? 0 : 1);
     if (!has(l->kernel, ED_SHAPE(ed_dim(l->x, 2), l->columns)))
-        return refuse(call, KERNEL, "[features, columns of recurrent_kernel]");
+        return refuse_shape(call, KERNEL, "[features, columns of recurrent_kernel]");
     const bool two = l->cell == CELL_GRU && l->after;
     if (two ? !has(l->bias, ED_SHAPE(2, l->columns)) : !has(l->bias, ED_SHAPE(l->columns)))
-        return refuse(call, BIAS,
-                      two ? "[2, columns of recurrent_kernel]" : "[columns of recurrent_kernel]");
-    if (!has(l->h, ED_SHAPE(l->batch, l->units))) return refuse(call, STATE, "[batch, units]");
-    if (!has(l->c, ED_SHAPE(l->batch, l->units))) return refuse(call, CELLS, "[batch, units]");
+        return refuse_shape(
+            call, BIAS, two ? "[2, columns of recurrent_kernel]" : "[columns of recurrent_kernel]");
+    if (!has(l->h, ED_SHAPE(l->batch, l->units)))
+        return refuse_shape(call, STATE, "[batch, units]");
+    if (!has(l->c, ED_SHAPE(l->batch, l->units)))
+        return refuse_shape(call, CELLS, "[batch, units]");
     if (time_major ? has(l->mask, ED_SHAPE(l->time, l->batch))
                    : has(l->mask, ED_SHAPE(l->batch, l->time)))
         return true;
-    return refuse(call, (int)last, "[batch, time]");
+    return refuse_shape(call, (int)last, "[batch, time]");
 }
 
 static ed_tensor *turn(ed_tensor *x, bool time_major, bool backwards)
@@ -229,7 +231,7 @@ static const double *numbers(const plain *p, int i)
     return i < p->call->n_inputs ? (const double *)p->call->inputs[i]->data : NULL;
 }
 
-static int64_t place(const plain *p, int64_t b, int64_t t)
+static int64_t layer_place(const plain *p, int64_t b, int64_t t)
 {
     return p->time_major ? t * p->batch + b : b * p->time + t;
 }
@@ -292,10 +294,10 @@ static void plain_row(const plain *p, int64_t b, double *before, double *room)
     double *h = p->h + b * u, unused = 0;
     for (int64_t s = 0; s < p->time; s++) {
         const int64_t t = p->backwards ? p->time - 1 - s : s;
-        const double *x = numbers(p, X) + place(p, b, t) * p->features;
-        double *y = p->y + place(p, b, s) * u;
-        if (mask && mask[place(p, b, t)] == 0) {
-            for (int64_t i = 0; i < u; i++) y[i] = s ? p->y[place(p, b, s - 1) * u + i] : 0;
+        const double *x = numbers(p, X) + layer_place(p, b, t) * p->features;
+        double *y = p->y + layer_place(p, b, s) * u;
+        if (mask && mask[layer_place(p, b, t)] == 0) {
+            for (int64_t i = 0; i < u; i++) y[i] = s ? p->y[layer_place(p, b, s - 1) * u + i] : 0;
             continue;
         }
         memcpy(before, h, (size_t)u * sizeof *h);

@@ -16,7 +16,7 @@
  * value may have fewer heads, each then serves as many heads of query that follow each other
  * (grouped heads).
  *
- * mask (NULL: none) broadcasts to [..., heads, targets, sources]: of bool, true where a source takes
+ * mask (NULL: none) broadcasts to [..., heads, targets, sources]: bool, true where a source takes
  * part; of floats, added to the scores. A target without any source gets zeros. What is masked must
  * be finite all the same: 0 times infinity is NaN.
  *
