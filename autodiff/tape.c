@@ -231,9 +231,7 @@ static bool record(ed_tape *tape, const ed_call *call, const int32_t *slots)
     *(tape->last ? &tape->last->next : &tape->first) = node;
     tape->last = node;
     for (int i = 0; i < call->n_outputs; i++) {
-        const bool kept = !(call->op->flags & ED_OP_MANY_OUTPUTS) && call->op->results &&
-                          call->op->results[i].kept;
-        const bool is_float = !kept && ed_dtype_is_float(call->outputs[i]->dtype);
+        bool is_float = ed_dtype_is_float(call->outputs[i]->dtype);
         int32_t slot = is_float ? new_slot(tape, call->outputs[i]->id) : -1;
         node->slots[call->n_inputs + i] = slot;
         if (is_float && slot < 0) return false;
