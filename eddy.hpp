@@ -635,6 +635,7 @@ EDDY_OBJECT(layer)
 EDDY_OBJECT(metric)
 EDDY_OBJECT(optimizer)
 EDDY_OBJECT(tape)
+EDDY_OBJECT(forward_accumulator)
 EDDY_OBJECT(dataset)
 EDDY_OBJECT(archive)
 EDDY_OBJECT(trackable)
@@ -987,55 +988,64 @@ class subscript
 {
   public:
     template <class N, class = std::enable_if_t<std::is_integral_v<N>>>
-    subscript(N i) : is_index(true), begin(static_cast<int64_t>(i)), end(begin), step(1)
+    subscript(N i) : c{ED_SUBSCRIPT_INDEX, static_cast<int64_t>(i), 0, 0}
     {
     }
     constexpr subscript(int64_t from, int64_t to, int64_t by = 1)
-        : is_index(false), begin(from), end(to), step(by)
+        : c{ED_SUBSCRIPT_RANGE, from, to, by}
     {
     }
-    bool is_index;
-    int64_t begin, end, step;
+    explicit constexpr subscript(ed_subscript_kind kind) : c{kind, 0, 0, 0} {}
+    ed_subscript c;
 };
+using subscripts = std::initializer_list<subscript>;
 inline constexpr subscript all(none, none);
+inline constexpr subscript ellipsis(ED_SUBSCRIPT_ELLIPSIS), new_axis(ED_SUBSCRIPT_NEW_AXIS);
+
+namespace detail
+{
+inline std::vector<ed_subscript> to_c(subscripts list)
+{
+    std::vector<ed_subscript> all_of;
+    for (const subscript &s : list) all_of.push_back(s.c);
+    return all_of;
+}
+} // namespace detail
 
 inline tensor any_tensor::operator[](int64_t i) const
 {
     return eddy::index(*this, i, detail::nowhere);
 }
 
-inline tensor any_tensor::operator[](std::initializer_list<subscript> subscripts) const
+inline tensor any_tensor::operator[](subscripts list) const
 {
-    std::vector<int64_t> begin, end, step, indexed;
-    for (const subscript &s : subscripts) {
-        const int axis = static_cast<int>(begin.size());
-        int64_t from = s.begin, to = s.end;
-        if (s.is_index && axis < rank()) {
-            const int64_t n = ed_dim(get(), axis);
-            if (from < -n || from >= n) {
-                ed_fail(ED_OUT_OF_RANGE,
-                        "index: index %lld is out of bounds for axis %d of size %lld",
-                        static_cast<long long>(from), axis, static_cast<long long>(n));
-                detail::check(detail::nowhere);
-                return {};
-            }
-            from = from < 0 ? from + n : from;
-            to = from + 1;
-            indexed.push_back(axis);
-        }
-        begin.push_back(from);
-        end.push_back(to);
-        step.push_back(s.step);
-    }
-    slice_options parts;
-    parts.begin = begin;
-    parts.end = end;
-    parts.step = step;
-    tensor part = eddy::slice(*this, parts, detail::nowhere);
-    if (indexed.empty()) return part;
-    squeeze_options removed;
-    removed.axis = indexed;
-    return squeeze(part, removed, detail::nowhere);
+    const std::vector<ed_subscript> all_of = detail::to_c(list);
+    return detail::call(detail::nowhere, [&] {
+        return ed_strided_slice_of(get(), all_of.data(), static_cast<int64_t>(all_of.size()));
+    });
+}
+
+/* variable[{subscripts}] = value. Returns the variable. */
+inline tensor assign_strided_slice(operand v, operand value, subscripts list,
+                                   detail::place here = EDDY_HERE)
+{
+    const std::vector<ed_subscript> all_of = detail::to_c(list);
+    return detail::call(here, [&] {
+        return ed_assign_strided_slice_of(v.get(), value.get(), all_of.data(),
+                                          static_cast<int64_t>(all_of.size()));
+    });
+}
+
+/* The shape to which both broadcast; empty with an error if they don't. */
+inline std::vector<int64_t> broadcast_shapes(const ints &a, const ints &b,
+                                             detail::place here = EDDY_HERE)
+{
+    std::vector<int64_t> sizes;
+    scope inner;
+    const ed_ints both = ed_broadcast_shapes(a, b);
+    if (both.values) sizes.assign(both.values, both.values + both.count);
+    detail::check(here);
+    return sizes;
 }
 
 /* ---- Tensors of C++ values ------------------------------------------------------------------- */
@@ -1219,6 +1229,9 @@ inline tensor::tensor(const variable &v) : any_tensor(v) {}
 using function = std::function<tensor(const list &inputs)>;
 using gradient_function =
     std::function<list(const list &inputs, const tensor &output, const tensor &dy)>;
+using list_function = std::function<list(const list &inputs)>;
+using list_gradient_function =
+    std::function<list(const list &inputs, const list &outputs, const list &dy)>;
 
 struct tape_options {
     bool persistent = false;                /* allows several gradients */
@@ -1227,6 +1240,10 @@ struct tape_options {
 struct gradient_options {
     list output_gradients = nullptr; /* one for each target; default: ones */
     bool unconnected_zeros = false;  /* zeros, not an empty tensor, for what no target depends on */
+};
+
+struct jacobian_options {
+    bool unconnected_zeros = false; /* zeros, not an empty tensor, for an unconnected source */
 };
 
 /* Records the ops of this thread from its construction to its end: autodiff/autodiff.h. */
@@ -1279,14 +1296,64 @@ class tape : public detail::handle<ed_tape>
             return ed_gradient_list(get(), targets, sources, &o);
         });
     }
-    tensor jacobian(const tensor &target, const tensor &source, detail::place here = EDDY_HERE)
+    tensor jacobian(const tensor &target, const tensor &source,
+                    const jacobian_options &options = {}, detail::place here = EDDY_HERE)
     {
-        return detail::call(here, [&] { return ed_jacobian(get(), target, source); });
+        return detail::call(here, [&] {
+            const ed_jacobian_options o = {options.unconnected_zeros};
+            return ed_jacobian_with(get(), target, source, &o);
+        });
+    }
+    list jacobian(const tensor &target, const list &sources, const jacobian_options &options = {},
+                  detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] {
+            const ed_jacobian_options o = {options.unconnected_zeros};
+            return ed_jacobian_list(get(), target, sources, &o);
+        });
     }
     tensor batch_jacobian(const tensor &target, const tensor &source,
                           detail::place here = EDDY_HERE)
     {
         return detail::call(here, [&] { return ed_batch_jacobian(get(), target, source); });
+    }
+    list batch_jacobian(const tensor &target, const list &sources, detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] { return ed_batch_jacobian_list(get(), target, sources); });
+    }
+};
+
+struct jvp_options {
+    bool unconnected_zeros = false; /* zeros, not an empty tensor, for what no primal leads to */
+};
+
+/* Forward mode: the tangents of what is computed from the primals between its construction and its
+ * end. */
+class forward_accumulator : public detail::handle<ed_forward_accumulator>
+{
+  public:
+    forward_accumulator(const list &primals, const list &tangents, detail::place here = EDDY_HERE)
+        : forward_accumulator(
+              detail::call(here, [&] { return ed_forward_accumulator_begin(primals, tangents); }))
+    {
+    }
+    explicit forward_accumulator(ed_forward_accumulator *object) : handle(object) {}
+
+    EDDY_METHOD(bool, stop, ed_forward_accumulator_stop)
+    tensor jvp(const tensor &target, const jvp_options &options = {},
+               detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] {
+            const ed_jvp_options o = {options.unconnected_zeros};
+            return ed_forward_jvp_tensor(get(), target, &o);
+        });
+    }
+    list jvp(const list &targets, const jvp_options &options = {}, detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] {
+            const ed_jvp_options o = {options.unconnected_zeros};
+            return ed_forward_jvp_list(get(), targets, &o);
+        });
     }
 };
 
@@ -1313,6 +1380,33 @@ struct functions {
     static void release(void *self) { delete static_cast<functions *>(self); }
 };
 
+/* The same for functions of several results. */
+struct list_functions {
+    list_function f;
+    list_gradient_function gradient;
+    std::function<bool(const list &)> condition;
+
+    static ed_list *run(ed_list *inputs, void *self)
+    {
+        return guarded<ed_list *>(nullptr, [&] {
+            return returned(static_cast<list_functions *>(self)->f(list(inputs)));
+        });
+    }
+    static ed_list *run_gradient(ed_list *inputs, ed_list *outputs, ed_list *dy, void *self)
+    {
+        return guarded<ed_list *>(nullptr, [&] {
+            return returned(static_cast<list_functions *>(self)->gradient(list(inputs),
+                                                                          list(outputs), list(dy)));
+        });
+    }
+    static bool goes_on(ed_list *variables, void *self)
+    {
+        return guarded(
+            false, [&] { return static_cast<list_functions *>(self)->condition(list(variables)); });
+    }
+    static void release(void *self) { delete static_cast<list_functions *>(self); }
+};
+
 } // namespace detail
 
 /* f(inputs), whose gradient is given. */
@@ -1324,6 +1418,17 @@ inline tensor custom_gradient(function f, gradient_function gradient, const list
     return detail::call(here, [&] {
         return ed_custom_gradient(functions::run, functions::run_gradient, inputs, both,
                                   functions::release);
+    });
+}
+
+inline list custom_gradient(list_function f, list_gradient_function gradient, const list &inputs,
+                            detail::place here = EDDY_HERE)
+{
+    using detail::list_functions;
+    auto *both = new list_functions{std::move(f), std::move(gradient), nullptr};
+    return detail::call(here, [&] {
+        return ed_custom_gradient_list(list_functions::run, list_functions::run_gradient, inputs,
+                                       both, list_functions::release);
     });
 }
 
@@ -1343,6 +1448,75 @@ inline list hessian_vector_product(function f, const list &inputs, const list &v
     detail::functions one = {std::move(f), nullptr};
     return detail::call(here, [&] {
         return ed_hessian_vector_product(detail::functions::run, inputs, vectors, &one);
+    });
+}
+
+/* The tangent of f(primals); *value becomes the value. */
+inline tensor jvp(function f, const list &primals, const list &tangents, tensor *value = nullptr,
+                  detail::place here = EDDY_HERE)
+{
+    detail::functions one = {std::move(f), nullptr};
+    return detail::call(here, [&] {
+        ed_tensor *y = nullptr;
+        ed_tensor *tangent =
+            ed_jvp(detail::functions::run, primals, tangents, &one, value ? &y : nullptr);
+        if (value && y) *value = detail::wrap(y);
+        return tangent;
+    });
+}
+
+/* Loops over the first axis: autodiff/control.h. f gets and returns lists. */
+inline list map_fn(list_function f, const list &elems, detail::place here = EDDY_HERE)
+{
+    detail::list_functions one = {std::move(f), nullptr, nullptr};
+    return detail::call(here, [&] { return ed_map_fn(detail::list_functions::run, elems, &one); });
+}
+inline list vectorized_map(list_function f, const list &elems, detail::place here = EDDY_HERE)
+{
+    detail::list_functions one = {std::move(f), nullptr, nullptr};
+    return detail::call(
+        here, [&] { return ed_vectorized_map(detail::list_functions::run, elems, &one); });
+}
+
+/* An initializer of nullptr: the slices that come first. */
+inline list foldl(list_function f, const list &elems, const list &initializer = nullptr,
+                  detail::place here = EDDY_HERE)
+{
+    detail::list_functions one = {std::move(f), nullptr, nullptr};
+    return detail::call(
+        here, [&] { return ed_foldl(detail::list_functions::run, elems, initializer, &one); });
+}
+inline list foldr(list_function f, const list &elems, const list &initializer = nullptr,
+                  detail::place here = EDDY_HERE)
+{
+    detail::list_functions one = {std::move(f), nullptr, nullptr};
+    return detail::call(
+        here, [&] { return ed_foldr(detail::list_functions::run, elems, initializer, &one); });
+}
+struct scan_options {
+    bool reverse = false; /* from the last slice to the first */
+};
+inline list scan(list_function f, const list &elems, const list &initializer = nullptr,
+                 const scan_options &options = {}, detail::place here = EDDY_HERE)
+{
+    detail::list_functions one = {std::move(f), nullptr, nullptr};
+    return detail::call(here, [&] {
+        const ed_scan_options o = {options.reverse};
+        return ed_scan_with(detail::list_functions::run, elems, initializer, &one, &o);
+    });
+}
+struct while_loop_options {
+    int64_t maximum_iterations = 0; /* 0: no limit */
+};
+inline list while_loop(std::function<bool(const list &)> condition, list_function body,
+                       const list &variables, const while_loop_options &options = {},
+                       detail::place here = EDDY_HERE)
+{
+    detail::list_functions both = {std::move(body), nullptr, std::move(condition)};
+    return detail::call(here, [&] {
+        const ed_while_loop_options o = {options.maximum_iterations};
+        return ed_while_loop_with(detail::list_functions::goes_on, detail::list_functions::run,
+                                  variables, &both, &o);
     });
 }
 

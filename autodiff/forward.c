@@ -3,7 +3,8 @@
 
 /*
  * Forward mode. An accumulator is a tape that watches the primals, and a tangent for each of its
- * slots. A tangent that is asked for is computed over the nodes that lead to it, forward, each once.
+ * slots. A tangent that is asked for is computed over the nodes that lead to it, forward, each
+ * once.
  *
  * Of one node, with outputs y and inputs x, the op's gradient function gives dx = J^T u for any u.
  * That is linear in u, so its own gradient by u, for the gradients t of dx, is J t: the tangents of
@@ -119,9 +120,11 @@ typedef struct step {
     bool *needs;
 } step;
 
-/* A cotangent. Its elements are of no use, as what is linear in it has a gradient that does not
- * depend on it, so no kernel runs for what is made of it (TENSOR_HOLLOW). Only functions that may look
- * at it get one with elements. */
+/*
+ * A cotangent. Its elements are of no use, as what is linear in it has a gradient that does not
+ * depend on it, so no kernel runs for what is made of it (TENSOR_HOLLOW). Only functions that may
+ * look at it get one with elements.
+ */
 static ed_tensor *cotangent(const ed_op *op, ed_dtype dtype, ed_ints shape)
 {
     if (tape_looks_at_dy(op)) return ed_ones(shape, .dtype = dtype);

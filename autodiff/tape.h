@@ -65,12 +65,12 @@ int32_t tape_slot_of(ed_tape *tape, const ed_tensor *x);
 /* The same for one that an op reads: a trainable variable is watched from then on. */
 int32_t tape_slot_read(ed_tape *tape, ed_tensor *x);
 
-/* Calls the op's gradient function: dx[i], of an operand that needs one, is its gradient or, if that
- * is zero, NULL. false with an error that names the op. */
+/* Calls the op's gradient function: dx[i], of an operand that needs one, is its gradient or, if
+ * that is zero, NULL. false with an error that names the op. */
 bool tape_call_gradient(const tape_node *node, const ed_gradient_call *call);
 
-/* Whether the op's gradient function may look at the elements of dy: functions of the program's may,
- * and that of reduce_std asks where it is 0. */
+/* Whether the op's gradient function may look at the elements of dy: functions of the program's
+ * may, and that of reduce_std asks where it is 0. */
 bool tape_looks_at_dy(const ed_op *op);
 
 /* Keeps the error that the op has no gradient at all; returns false. `who` begins the message. */

@@ -127,7 +127,8 @@ static void flatten_seeds(lua_State *L, int at)
     lua_settop(L, seeds - 1);
 }
 
-/* As objects_finish_list: of a single one the result or nil, of nested ones a table of that shape. */
+/* As objects_finish_list: of a single one the result or nil, of nested ones a table of that
+ * shape. */
 static int finish_nested(lua_State *L, binding *b, handle *holder, ed_list *results, bool single,
                          int shape)
 {

@@ -289,7 +289,7 @@ static double plain_emits(const table *k, int64_t t, int64_t s)
 }
 
 /* log of the probability of being in state s at step t, for all of both, and of coming there. */
-static void fill(const table *k, double *p, double *before)
+static void fill_alphas(const table *k, double *p, double *before)
 {
     for (int64_t t = 0; t < k->steps; t++)
         for (int64_t s = 0; s < k->states; s++) {
@@ -325,7 +325,7 @@ static bool alignment_reference(const ed_call *call)
         const table k = table_of(call, b, false);
         double *p = table_room(&k);
         if (!p) return false;
-        fill(&k, p, p + k.steps * k.states);
+        fill_alphas(&k, p, p + k.steps * k.states);
         ((double *)call->outputs[0]->data)[b] = -plain_total(&k, p);
     }
     return true;
@@ -341,8 +341,8 @@ static bool alignment_back_reference(const ed_call *call)
         double *p = table_room(&k), *q = table_room(&r);
         if (!p || !q) return false;
         const int64_t n = k.steps * k.states;
-        fill(&k, p, p + n);
-        fill(&r, q, q + n);
+        fill_alphas(&k, p, p + n);
+        fill_alphas(&r, q, q + n);
         const double total = plain_total(&k, p);
         const double dy = ((const double *)call->inputs[DLOSS]->data)[b];
         for (int64_t i = 0; total != -INFINITY && i < n; i++) {

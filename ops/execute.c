@@ -572,8 +572,8 @@ static bool compose(ed_call *call, thread_state *self)
     return ok;
 }
 
-/* In place of the kernel, if an operand is hollow. Indexed slices have to hold theirs. What would be
- * known of elements that nobody reads, as of their comparison, is refused. */
+/* In place of the kernel, if an operand is hollow. Indexed slices have to hold theirs. What
+ * would be known of elements that nobody reads, as of their comparison, is refused. */
 static bool leave_hollow(ed_call *call)
 {
     bool slices = false;

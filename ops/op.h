@@ -240,7 +240,7 @@ enum {
                                 * and their powers are rounded */
     ED_OP_KEEPS_INTEGERS = 128, /* languages whose numbers are floats leave operands of integers as
                                  * they are, beside attributes with a fraction too: images */
-    ED_OP_FIRST_ORDER = 256,   /* its gradient has none of its own, which says why */
+    ED_OP_FIRST_ORDER = 256,    /* its gradient has none of its own, which says why */
 };
 
 /* One definition: its signature, attributes, functions and samples. */

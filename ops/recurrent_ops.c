@@ -78,7 +78,7 @@ static bool check_layer(const ed_call *call, layer *l, bool time_major)
     return refuse_shape(call, (int)last, "[batch, time]");
 }
 
-static ed_tensor *turn(ed_tensor *x, bool time_major, bool backwards)
+static ed_tensor *in_order_of_steps(ed_tensor *x, bool time_major, bool backwards)
 {
     if (!x) return NULL;
     if (time_major)
@@ -100,8 +100,8 @@ static bool layer_of(const ed_call *call, recurrent_cell cell, bool after, bool 
                  .c = lstm ? operand_or_null(call, CELLS) : NULL,
                  .mask = operand_or_null(call, lstm ? CELLS + 1 : CELLS)};
     if (!check_layer(call, l, time_major)) return false;
-    l->x = turn(l->x, time_major, backwards);
-    l->mask = turn(l->mask, time_major, backwards);
+    l->x = in_order_of_steps(l->x, time_major, backwards);
+    l->mask = in_order_of_steps(l->mask, time_major, backwards);
     const ed_dtype dtype = ed_dtype_of(call->inputs[X]);
     if (!l->h) l->h = ed_zeros(ED_SHAPE(l->batch, l->units), .dtype = dtype);
     if (lstm && !l->c) l->c = ed_zeros(ED_SHAPE(l->batch, l->units), .dtype = dtype);
