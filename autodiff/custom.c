@@ -197,9 +197,8 @@ static bool take_results(function *self, const ed_list *given, const char *what)
 
 static bool run_hidden(function *self, ed_list *inputs, const char *what)
 {
-    self->reader =
-        (reader){.listener = {.before = note_reads, .differentiates = true, .hides = true},
-                 .function = self};
+    self->reader = (reader){.listener = {.before = note_reads, .differentiates = 1, .hides = true},
+                            .function = self};
     const error_before before = error_begin();
     ed_listen(&self->reader.listener);
     ed_list *given = call_function(self, inputs);
@@ -458,7 +457,7 @@ ed_tensor *ed_recompute(ed_function f, ed_list *inputs, void *user, void (*relea
 
 bool tape_looks_at_dy(const ed_op *op)
 {
-    extern const ed_op ed_op_reduce_std;
-    return op == &ed_op_custom_gradient || op == &ed_op_recompute || op == &ed_op_reduce_std ||
-           !ops_is_built_in(op);
+    extern const ed_op ed_op_expm, ed_op_reduce_std;
+    return op == &ed_op_custom_gradient || op == &ed_op_recompute || op == &ed_op_expm ||
+           op == &ed_op_reduce_std || !ops_is_built_in(op);
 }

@@ -78,7 +78,8 @@ static bool add_primals(ed_forward_accumulator *self, ed_list *primals, ed_list 
     self->tape = ed_retain(ed_tape_begin(.persistent = true, .ignore_accessed_variables = true));
     if (!self->tape) return false;
     self->tape->forward = true;
-    self->tape->paused = true; /* while tangents are made */
+    self->tape->listener.differentiates = 2; /* the gradient of the gradient */
+    self->tape->paused = true;               /* while tangents are made */
     for (int64_t i = 0; i < primals->size; i++)
         if (!add_primal(self, primals->items[i], tangents->items[i], i)) return false;
     self->tape->paused = false;

@@ -343,7 +343,7 @@ ed_tape *ed_tape_begin_with(const ed_tape_options *options)
     ed_tape *tape = object_new(&tape_class, sizeof *tape);
     if (!tape || !scope_give(tape)) return NULL;
     tape->listener.after = after;
-    tape->listener.differentiates = true;
+    tape->listener.differentiates = 1;
     tape->persistent = options && options->persistent;
     tape->watches_accessed = !(options && options->ignore_accessed_variables);
     tape->recording = true;

@@ -223,7 +223,7 @@ static int op_names(lua_State *L)
     lua_newtable(L);
     for (int i = 0; i < ed_op_count(); i++) {
         if (!ops_is_public(ed_op_at(i))) continue;
-        lua_pushstring(L, ed_op_at(i)->name);
+        lua_pushstring(L, ops_name(ed_op_at(i)));
         lua_rawseti(L, -2, ++n);
     }
     return 1;

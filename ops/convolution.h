@@ -125,6 +125,49 @@ ed_tensor *ed_avg_pool2d_with(ed_tensor *x, const ed_pool2d_options *options);
 ed_tensor *ed_avg_pool3d_with(ed_tensor *x, const ed_pool3d_options *options);
 
 /*
+ * Pools to a given size: along an axis of n cells window i of m covers the cells from floor(i n / m)
+ * to below ceil((i + 1) n / m), so that all cells count, and windows overlap where m does not divide
+ * n. x has 1, 2 or 3 spatial axes, none empty.
+ */
+#define ED_ADAPTIVE_POOL_OPTIONS(FIELD, T)                                                         \
+    FIELD(T, INTS, output_size, ED_NO_LIST, ED_ANY,                                                \
+          "one size for each spatial axis, or one for all; default 1")
+#define ED_ADAPTIVE_POOL1D_OPTIONS(FIELD, T)                                                       \
+    ED_ADAPTIVE_POOL_OPTIONS(FIELD, T)                                                             \
+    FIELD(T, CHOICE, data_format, "NWC", ED_ONE_OF("NWC", "NCW"), "the axes of x and y")
+#define ED_ADAPTIVE_POOL2D_OPTIONS(FIELD, T)                                                       \
+    ED_ADAPTIVE_POOL_OPTIONS(FIELD, T)                                                             \
+    FIELD(T, CHOICE, data_format, "NHWC", ED_ONE_OF("NHWC", "NCHW"), "the axes of x and y")
+#define ED_ADAPTIVE_POOL3D_OPTIONS(FIELD, T)                                                       \
+    ED_ADAPTIVE_POOL_OPTIONS(FIELD, T)                                                             \
+    FIELD(T, CHOICE, data_format, "NDHWC", ED_ONE_OF("NDHWC", "NCDHW"), "the axes of x and y")
+ED_OPTIONS(ed_adaptive_pool1d_options, ED_ADAPTIVE_POOL1D_OPTIONS);
+ED_OPTIONS(ed_adaptive_pool2d_options, ED_ADAPTIVE_POOL2D_OPTIONS);
+ED_OPTIONS(ed_adaptive_pool3d_options, ED_ADAPTIVE_POOL3D_OPTIONS);
+ed_tensor *ed_adaptive_avg_pool1d_with(ed_tensor *x, const ed_adaptive_pool1d_options *options);
+ed_tensor *ed_adaptive_avg_pool2d_with(ed_tensor *x, const ed_adaptive_pool2d_options *options);
+ed_tensor *ed_adaptive_avg_pool3d_with(ed_tensor *x, const ed_adaptive_pool3d_options *options);
+ed_tensor *ed_adaptive_max_pool1d_with(ed_tensor *x, const ed_adaptive_pool1d_options *options);
+ed_tensor *ed_adaptive_max_pool2d_with(ed_tensor *x, const ed_adaptive_pool2d_options *options);
+ed_tensor *ed_adaptive_max_pool3d_with(ed_tensor *x, const ed_adaptive_pool3d_options *options);
+
+/*
+ * Grayscale morphology of x [batch, height, width, channels] by filters [kh, kw, channels]:
+ * dilation2d is the maximum over the window of x + filters, erosion2d the minimum of x less the
+ * filters turned by 180 degrees. Cells outside do not count.
+ */
+#define ED_MORPHOLOGY_OPTIONS(FIELD, T)                                                            \
+    FIELD(T, INTS, strides, ED_NO_LIST, ED_ANY, "[height, width], or one for both; default 1")     \
+    FIELD(T, INTS, dilations, ED_NO_LIST, ED_ANY, "[height, width], or one for both; default 1")   \
+    FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME"),                                 \
+          "VALID: none, SAME: cells around that do not count")
+ED_OPTIONS(ed_morphology_options, ED_MORPHOLOGY_OPTIONS);
+ed_tensor *ed_dilation2d_with(ed_tensor *x, ed_tensor *filters,
+                              const ed_morphology_options *options);
+ed_tensor *ed_erosion2d_with(ed_tensor *x, ed_tensor *filters,
+                             const ed_morphology_options *options);
+
+/*
  * The windows of x [batch, height, width, channels] as channels: [batch, h', w', kh * kw *
  * channels] with sizes [kh, kw], windows and padding being those of a convolution with the
  * dilations `rates`.

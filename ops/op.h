@@ -323,8 +323,9 @@ typedef struct ed_listener {
     void (*after)(struct ed_listener *self, const ed_call *call);
 
     struct ed_listener *outer; /* the library's */
-    bool differentiates;       /* hears nothing of a function that is differentiated as a whole */
-    bool hides;                /* what it hears is inside such a function */
+    int differentiates; /* how often what it hears is differentiated: 0, 1, in forward mode 2; if so,
+                         * it hears nothing of a function that is so as a whole */
+    bool hides;         /* what it hears is inside such a function */
 } ed_listener;
 
 /* Begins to notify a listener, as the thread's innermost, which is notified first; it stays where

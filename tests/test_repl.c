@@ -177,7 +177,7 @@ static void tab_completes(void **unused)
     expect("ed.zeros{2, dtype = 'float64'}");
     expect("tensor float64 [2]");
     give_up("x[1]:redu\t", "reduce_");
-    give_up("x:arg\t\t", "argmax   argmin   argsort");
+    give_up("x:arg\t\t", "argmax        argmin        argpartition  argsort");
     type("tab\t.conc\t({'a', 'b'})\r");
     expect("\"ab\"");
     type("library = {deeper = {deepest = 7}}\rlibr\t.dee\t.dee\t\r");
