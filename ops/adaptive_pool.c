@@ -7,8 +7,8 @@ typedef ed_tensor *adaptive_reduction(ed_tensor *x, const ed_reduce_options *opt
 /* Reduces one axis, which stays with size 1. */
 static ed_tensor *reduced(ed_tensor *x, int axis, adaptive_reduction *reduce)
 {
-    return reduce(x, ED_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options, .axis = ED_AXES(axis),
-                              .keepdims = true));
+    return reduce(
+        x, ED_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options, .axis = ED_AXES(axis), .keepdims = true));
 }
 
 /* Cells begin to end - 1 along an axis. */
@@ -87,8 +87,9 @@ static double adaptive_value(const ed_tensor *x, const ed_tensor *y, const int64
             const int64_t cell = rest % x->shape[i], n = x->shape[i], m = y->shape[i];
             const bool spatial = i >= axis && i < axis + rank;
             rest /= n;
-            inside = inside && (spatial ? cell >= bin_begin(n, m, at[i]) && cell < bin_end(n, m, at[i])
-                                        : cell == at[i]);
+            inside =
+                inside && (spatial ? cell >= bin_begin(n, m, at[i]) && cell < bin_end(n, m, at[i])
+                                   : cell == at[i]);
         }
         if (!inside) continue;
         const double v = ((const double *)x->data)[e];
@@ -146,12 +147,14 @@ static bool adaptive_reference(const ed_call *call, ed_ints sizes, const char *f
 #define ATTRS(n, ...)                                                                              \
     .attrs = ED_ATTRS(ED_ADAPTIVE_POOL##n##D_OPTIONS, ed_adaptive_pool##n##d_options, __VA_ARGS__)
 #define SAMPLES_1D(IN)                                                                             \
-    {.inputs = {IN(-2, 2, 2, 7, 3)}, ATTRS(1, .output_size = ED_SAMPLE_INTS(3))}, {                \
+    {.inputs = {IN(-2, 2, 2, 7, 3)}, ATTRS(1, .output_size = ED_SAMPLE_INTS(3))},                  \
+    {                                                                                              \
         .inputs = {IN(-2, 2, 2, 3, 4)},                                                            \
         ATTRS(1, .output_size = ED_SAMPLE_INTS(6), .data_format = "NCW")                           \
     }
 #define SAMPLES_2D(IN)                                                                             \
-    {.inputs = {IN(-2, 2, 1, 5, 4, 2)}, ATTRS(2, .output_size = ED_SAMPLE_INTS(3, 2))}, {          \
+    {.inputs = {IN(-2, 2, 1, 5, 4, 2)}, ATTRS(2, .output_size = ED_SAMPLE_INTS(3, 2))},            \
+    {                                                                                              \
         .inputs = {IN(-2, 2, 1, 2, 3, 5)}, ATTRS(2, .data_format = "NCHW")                         \
     }
 #define SAMPLES_3D(IN)                                                                             \

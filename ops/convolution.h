@@ -125,9 +125,9 @@ ed_tensor *ed_avg_pool2d_with(ed_tensor *x, const ed_pool2d_options *options);
 ed_tensor *ed_avg_pool3d_with(ed_tensor *x, const ed_pool3d_options *options);
 
 /*
- * Pools to a given size: along an axis of n cells window i of m covers the cells from floor(i n / m)
- * to below ceil((i + 1) n / m), so that all cells count, and windows overlap where m does not divide
- * n. x has 1, 2 or 3 spatial axes, none empty.
+ * Pools to a given size: along an axis of n cells window i of m covers the cells from floor(i n /
+ * m) to below ceil((i + 1) n / m), so that all cells count, and windows overlap where m does not
+ * divide n. x has 1, 2 or 3 spatial axes, none empty.
  */
 #define ED_ADAPTIVE_POOL_OPTIONS(FIELD, T)                                                         \
     FIELD(T, INTS, output_size, ED_NO_LIST, ED_ANY,                                                \

@@ -37,9 +37,9 @@
 ed_tensor *ops_call_given(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs);
 
 /*
- * How often the listeners of the thread differentiate what is called now. Where an op that is faster
- * has no gradient of its own, public ops take its place: in a gradient function if they do so once,
- * in a composition if twice.
+ * How often the listeners of the thread differentiate what is called now. Where an op that is
+ * faster has no gradient of its own, public ops take its place: in a gradient function if they do
+ * so once, in a composition if twice.
  */
 int ops_differentiated(void);
 

@@ -27,13 +27,15 @@ static bool morphology_of(const ed_call *call, morphology *m)
         const int64_t n = shape.values[i + 1];
         m->extent[i] = ed_dim(filters, i);
         if (m->extent[i] < 1 || m->extent[i] >= 1 << 20)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT, "filters must have 1 to 2^20 cells along "
-                                                           "each axis, they are %s",
+            return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                                "filters must have 1 to 2^20 cells along "
+                                "each axis, they are %s",
                                 text_of_ints(ed_shape(filters).values, 3).s);
         const int64_t span = (m->extent[i] - 1) * m->dilations[i] + 1;
         const bool same = *o->padding == 'S';
-        m->out[i] = same ? n / m->strides[i] + (n % m->strides[i] != 0)
-                    : n < span ? 0 : (n - span) / m->strides[i] + 1;
+        m->out[i] = same       ? n / m->strides[i] + (n % m->strides[i] != 0)
+                    : n < span ? 0
+                               : (n - span) / m->strides[i] + 1;
         const int64_t missing = m->out[i] ? (m->out[i] - 1) * m->strides[i] + span - n : 0;
         m->before[i] = same && missing > 0 ? missing / 2 : 0;
         m->after[i] = same && missing > 0 ? missing - m->before[i] : 0;
@@ -96,10 +98,9 @@ static double morphology_value(const ed_call *call, const morphology *m, int64_t
             if (y < 0 || y >= x->shape[1] || z < 0 || z >= x->shape[2]) continue;
             const int64_t fi = sign < 0 ? m->extent[0] - 1 - i : i,
                           fj = sign < 0 ? m->extent[1] - 1 - j : j;
-            const double cell = ((const double *)
-                                     x->data)[((image * x->shape[1] + y) * x->shape[2] + z) *
-                                                  x->shape[3] +
-                                              c];
+            const double cell =
+                ((const double *)
+                     x->data)[((image * x->shape[1] + y) * x->shape[2] + z) * x->shape[3] + c];
             const double tap =
                 ((const double *)filters->data)[(fi * m->extent[1] + fj) * x->shape[3] + c];
             const double v = sign * cell + tap;
@@ -117,9 +118,8 @@ static bool morphology_reference(const ed_call *call, double sign)
         const int64_t c = e % y->shape[3], w = e / y->shape[3] % y->shape[2],
                       h = e / y->shape[3] / y->shape[2] % y->shape[1],
                       image = e / y->shape[3] / y->shape[2] / y->shape[1];
-        ((double *)y->data)[e] =
-            morphology_value(call, &m, image, h * m.strides[0] - m.before[0],
-                             w * m.strides[1] - m.before[1], c, sign);
+        ((double *)y->data)[e] = morphology_value(call, &m, image, h * m.strides[0] - m.before[0],
+                                                  w * m.strides[1] - m.before[1], c, sign);
     }
     return true;
 }
