@@ -335,12 +335,13 @@ static bool is_maker(const char *function)
  * harm. */
 static void call_with_zeros(call *now, const char *name, void *function)
 {
-    typedef int64_t any_function(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+    typedef int64_t any_function(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
+                                 int64_t, int64_t, int64_t, int64_t, int64_t);
     ED_SCOPE;
     const bool may_return = is_maker(name);
     begin(now, name);
     now->n_names--; /* no line, and the name does not stay */
-    const int64_t result = ((any_function *)function)(0, 0, 0, 0, 0, 0, 0);
+    const int64_t result = ((any_function *)function)(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
     /* A bool is its lowest byte: a function leaves anything in the register's upper half. */
     end(now, name, may_return || (result & 0xff) == 0, !may_return);
 }
