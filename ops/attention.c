@@ -377,11 +377,6 @@ static bool attention_reference(const ed_call *call)
 
 /* ---- The op ---------------------------------------------------------------------------------- */
 
-#define ATTENTION(...) ED_ATTRS(ATTENTION_ATTRS, attention_attrs, __VA_ARGS__)
-#define DRAWN                                                                                      \
-    {                                                                                              \
-        .drawn = true, .state = { 1, 2, 3 }                                                        \
-    }
 #define QUERIES(...) ED_SAMPLE_IN(-2, 2, __VA_ARGS__)
 
 /* attention: p = softmax(scale q k^T + mask), y = p v; dv = p^T dy, ds = p (dy v^T - dy y),

@@ -58,6 +58,13 @@ ISA_DECLARE_TABLE(attention_loops, attention_table, []);
 #define ATTENTION_ATTRS(FIELD, T) ED_ATTENTION_VALUES(FIELD, T) DRAW_ATTR(FIELD, T)
 ED_OPTIONS(attention_attrs, ATTENTION_ATTRS);
 
+/* Attributes of samples; DRAWN is a draw of dropout. */
+#define ATTENTION(...) ED_ATTRS(ATTENTION_ATTRS, attention_attrs, __VA_ARGS__)
+#define DRAWN                                                                                      \
+    {                                                                                              \
+        .drawn = true, .state = { 1, 2, 3 }                                                        \
+    }
+
 /* What a call computes: the plan of both ops. */
 typedef struct attention {
     int64_t heads, group; /* of query in the whole batch; how many share a key */

@@ -183,11 +183,6 @@ static bool gradient_reference(const ed_call *call)
     return s != NULL;
 }
 
-#define ATTENTION(...) ED_ATTRS(ATTENTION_ATTRS, attention_attrs, __VA_ARGS__)
-#define DRAWN                                                                                      \
-    {                                                                                              \
-        .drawn = true, .state = { 1, 2, 3 }                                                        \
-    }
 #define GIVEN(...)     ED_SAMPLE_IN(-2, 2, __VA_ARGS__)
 #define LOGARITHM(...) ED_SAMPLE_IN(1, 3, __VA_ARGS__)
 

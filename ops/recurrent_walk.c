@@ -30,6 +30,17 @@ typedef struct chunk {
     char *h, *c, *carried, *back, *product;
 } chunk;
 
+/* Of a call whose mask, if there is one, is that operand. */
+static walk walk_of(const ed_call *call, ed_dtype dtype, int mask)
+{
+    return (walk){.r = call->plan,
+                  .in = (const ed_tensor *const *)call->inputs,
+                  .out = call->outputs,
+                  .mask = call->n_inputs > mask ? (const uint8_t *)call->inputs[mask]->data : NULL,
+                  .size = (int64_t)dtype_size(dtype),
+                  .wide = dtype == ED_FLOAT64};
+}
+
 /* Packs B[k,n], whose strides are in bytes, and makes the workers' scratch. */
 static bool walk_begin(walk *w, int64_t k, int64_t n, const char *b, int64_t row, int64_t column)
 {
@@ -169,13 +180,8 @@ bool recurrent_forward(ed_call *call)
 {
     const recurrence *r = call->plan;
     const ed_tensor *kernel = call->inputs[IN_KERNEL];
-    const int64_t size = (int64_t)dtype_size(kernel->dtype);
-    walk w = {.r = r,
-              .in = (const ed_tensor *const *)call->inputs,
-              .out = call->outputs,
-              .size = size,
-              .wide = kernel->dtype == ED_FLOAT64};
-    if (call->n_inputs > IN_MASK) w.mask = (const uint8_t *)call->inputs[IN_MASK]->data;
+    walk w = walk_of(call, kernel->dtype, IN_MASK);
+    const int64_t size = w.size;
     const bool ok = walk_begin(&w, r->units, r->columns, kernel->data, r->columns * size, size) &&
                     walk_run(&w, forward_chunks);
     walk_end(&w);
@@ -275,13 +281,8 @@ bool recurrent_backward(ed_call *call)
 {
     const recurrence *r = call->plan;
     const ed_tensor *kernel = call->inputs[BACK_KERNEL];
-    const int64_t size = (int64_t)dtype_size(kernel->dtype);
-    walk w = {.r = r,
-              .in = (const ed_tensor *const *)call->inputs,
-              .out = call->outputs,
-              .size = size,
-              .wide = kernel->dtype == ED_FLOAT64};
-    if (call->n_inputs > BACK_MASK) w.mask = (const uint8_t *)call->inputs[BACK_MASK]->data;
+    walk w = walk_of(call, kernel->dtype, BACK_MASK);
+    const int64_t size = w.size;
     const bool ok = walk_begin(&w, r->columns, r->units, kernel->data, size, r->columns * size) &&
                     walk_run(&w, backward_chunks) && kernel_gradient(&w);
     walk_end(&w);
