@@ -72,13 +72,17 @@ endif
 
 # The folders of the library, lowest first: a file includes from its own folder and those before it.
 FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train
-SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)))
+SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)) nn/*/*.c)
 FAMILIES := create math activation linalg reduction array indexing convolution normalization image losses sequence random variables
 FAMILIES := $(FAMILIES:%=ops/%.h)
-HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h $(FAMILIES) ops/ops.h autodiff/autodiff.h autodiff/control.h optim/optim.h nn/nn.h data/data.h train/train.h
+OPTIM_KINDS := optim/optim.h
+NN_KINDS := nn/initializers.h nn/layer.h $(patsubst %,nn/layers/%.h,core convolution pooling normalization regularization reshaping) nn/metrics.h
+KINDS   := $(OPTIM_KINDS) $(NN_KINDS)
+HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h $(FAMILIES) ops/ops.h autodiff/autodiff.h autodiff/control.h $(KINDS) nn/nn.h data/data.h train/train.h
 CALLS   := $(OBJ)/include/eddy/ops/calls.h
+MACROS  := $(CALLS) $(OBJ)/include/eddy/optim/kinds.h $(OBJ)/include/eddy/nn/kinds.h
 PUBLIC  := $(patsubst $(OBJ)/include/eddy/eddy.h,$(OBJ)/include/eddy.h,$(HEADERS:%=$(OBJ)/include/eddy/%)) \
-           $(CALLS) $(CALLS)pp $(OBJ)/include/eddy/places.h $(OBJ)/include/eddy/plain.h $(OBJ)/include/eddy.hpp
+           $(MACROS) $(CALLS)pp $(OBJ)/include/eddy/kinds.hpp $(OBJ)/include/eddy/places.h $(OBJ)/include/eddy/plain.h $(OBJ)/include/eddy.hpp
 
 # A *.simd.c file is compiled once plainly and once for each instruction set; see ops/kernels/isa.h.
 ALL_SETS     := $(strip baseline $(if $(filter x86_64-%,$(MACHINE)),avx2 avx512))
@@ -157,6 +161,7 @@ lib: $(OBJ)/libeddy.a $(OBJ)/libeddy.so $(PUBLIC)
 # before, and are system headers, whose macros the compiler does not warn of.
 $(OBJ)/include/eddy.h: TO = eddy/
 $(OBJ)/include/eddy/%: TO = ../
+$(OBJ)/include/eddy/nn/layers/%: TO = ../../
 as_public = $(Q)mkdir -p $(@D) && awk '{ sub(/^\#include "/, "&$(TO)") } 1; /^\#define EDDY_([A-Z]+_)*H$$/ { print "\n\#pragma GCC system_header" }' $< > $@
 $(OBJ)/include/eddy.h: eddy.h
 	$(as_public)
@@ -169,11 +174,19 @@ $(CALLS): $(FAMILIES) tools/calls.sh
 $(CALLS)pp: $(FAMILIES) tools/calls.sh
 	$(Q)mkdir -p $(@D) && tools/calls.sh cpp $(FAMILIES) > $@
 
+# Made from the headers of kinds: how their objects are made.
+$(OBJ)/include/eddy/optim/kinds.h: $(OPTIM_KINDS) tools/kinds.sh
+	$(Q)mkdir -p $(@D) && tools/kinds.sh c $(OPTIM_KINDS) > $@
+$(OBJ)/include/eddy/nn/kinds.h: $(NN_KINDS) tools/kinds.sh
+	$(Q)mkdir -p $(@D) && tools/kinds.sh c $(NN_KINDS) > $@
+$(OBJ)/include/eddy/kinds.hpp: $(KINDS) tools/kinds.sh
+	$(Q)mkdir -p $(@D) && tools/kinds.sh cpp $(NN_KINDS) $(OPTIM_KINDS) > $@
+
 # Made from the others: where calls stand (tensor/types.h), and what C++ must not see, macros that
 # begin with ed_ and take arguments.
-$(OBJ)/include/eddy/places.h: $(HEADERS) $(CALLS) tools/places.sh
+$(OBJ)/include/eddy/places.h: $(HEADERS) $(MACROS) tools/places.sh
 	$(Q)mkdir -p $(@D) && tools/places.sh $(filter %.h,$^) > $@
-$(OBJ)/include/eddy/plain.h: $(HEADERS) $(CALLS)
+$(OBJ)/include/eddy/plain.h: $(HEADERS) $(MACROS)
 	$(Q)mkdir -p $(@D) && sed -n 's/^#define \(ed_[a-z0-9_]*\)(.*/#undef \1/p' $^ > $@
 $(OBJ)/include/eddy.hpp: eddy.hpp
 	$(Q)mkdir -p $(@D) && cp $< $@
@@ -193,14 +206,14 @@ deps:
 
 $(OBJ)/io/zip.o $(OBJ)/tests/test_npy.o: SIMDFLAGS += $(WITHOUT:%=-DEDDY_WITHOUT_%)
 
-$(OBJ)/%.o: %.c | $(CALLS)
+$(OBJ)/%.o: %.c | $(MACROS)
 	$(call say,CC    $<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 define isa_rule
 $$(OBJ)/%.$(1).o: SIMDFLAGS = $$(ISA_$(1)) $$(FAST) -Wno-unused-function -Wno-unused-const-variable
-$$(OBJ)/%.$(1).o: %.simd.c | $$(CALLS)
+$$(OBJ)/%.$(1).o: %.simd.c | $$(MACROS)
 	$$(call say,CC    $$< for $(1))
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -MMD -MP -c $$< -o $$@

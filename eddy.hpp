@@ -887,31 +887,6 @@ class initializer : public detail::handle<ed_initializer>
     {                                                                                              \
         return detail::invoke_with<&ed_##family##_##kind##_with>(here, options);                   \
     }
-#define EDDY_KIND_OF(family, kind, LIST, type, first)                                              \
-    EDDY_KIND(family, kind, LIST)                                                                  \
-    inline family kind(type given, kind##_options options = {}, detail::place here = EDDY_HERE)    \
-    {                                                                                              \
-        options.first = given;                                                                     \
-        return kind(static_cast<const kind##_options &>(options), here);                           \
-    }
-
-namespace initializers
-{
-EDDY_KIND(initializer, zeros, ED_INITIALIZER_ZEROS_OPTIONS)
-EDDY_KIND(initializer, ones, ED_INITIALIZER_ONES_OPTIONS)
-EDDY_KIND_OF(initializer, constant, ED_INITIALIZER_CONSTANT_OPTIONS, double, value)
-EDDY_KIND(initializer, random_uniform, ED_INITIALIZER_RANDOM_UNIFORM_OPTIONS)
-EDDY_KIND(initializer, random_normal, ED_INITIALIZER_RANDOM_NORMAL_OPTIONS)
-EDDY_KIND(initializer, truncated_normal, ED_INITIALIZER_TRUNCATED_NORMAL_OPTIONS)
-EDDY_KIND(initializer, variance_scaling, ED_INITIALIZER_VARIANCE_SCALING_OPTIONS)
-EDDY_KIND(initializer, glorot_uniform, ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS)
-EDDY_KIND(initializer, glorot_normal, ED_INITIALIZER_GLOROT_NORMAL_OPTIONS)
-EDDY_KIND(initializer, he_uniform, ED_INITIALIZER_HE_UNIFORM_OPTIONS)
-EDDY_KIND(initializer, he_normal, ED_INITIALIZER_HE_NORMAL_OPTIONS)
-EDDY_KIND(initializer, lecun_uniform, ED_INITIALIZER_LECUN_UNIFORM_OPTIONS)
-EDDY_KIND(initializer, lecun_normal, ED_INITIALIZER_LECUN_NORMAL_OPTIONS)
-} // namespace initializers
-
 /* ---- Ops: ops/ops.h is their manual ---------------------------------------------------------- */
 
 EDDY_OPTIONS(scalar_options, ED_SCALAR_OPTIONS)
@@ -1614,38 +1589,6 @@ class layer : public detail::handle<ed_layer>
     }
 };
 
-namespace layers
-{
-EDDY_KIND_OF(layer, dense, ED_LAYER_DENSE_OPTIONS, int64_t, units)
-EDDY_KIND(layer, conv2d, ED_LAYER_CONV2D_OPTIONS)
-EDDY_KIND(layer, max_pooling2d, ED_LAYER_MAX_POOLING2D_OPTIONS)
-EDDY_KIND(layer, global_average_pooling2d, ED_LAYER_GLOBAL_AVERAGE_POOLING2D_OPTIONS)
-EDDY_KIND(layer, batch_normalization, ED_LAYER_BATCH_NORMALIZATION_OPTIONS)
-EDDY_KIND(layer, flatten, ED_LAYER_FLATTEN_OPTIONS)
-EDDY_KIND_OF(layer, dropout, ED_LAYER_DROPOUT_OPTIONS, double, rate)
-EDDY_KIND_OF(layer, activation, ED_LAYER_ACTIVATION_OPTIONS, const char *, activation)
-
-/* conv2d(32, {3, 3}, {.activation = "relu"}). */
-inline layer conv2d(int64_t filters, const ints &kernel_size, conv2d_options options = {},
-                    detail::place here = EDDY_HERE)
-{
-    options.filters = filters;
-    options.kernel_size = kernel_size;
-    return conv2d(static_cast<const conv2d_options &>(options), here);
-}
-
-/* A chain of layers: sequential({flatten(), dense(10)}, "mlp"). */
-inline layer sequential(const std::vector<layer> &chain, const detail::text &name = nullptr,
-                        detail::place here = EDDY_HERE)
-{
-    return detail::call(here, [&] {
-        std::vector<ed_layer *> all;
-        for (const layer &one : chain) all.push_back(one.get());
-        return ed_layer_sequential_of(name.get(), all.data(), static_cast<int64_t>(all.size()));
-    });
-}
-} // namespace layers
-
 namespace detail
 {
 template <class T> struct layer_functions;
@@ -1880,13 +1823,6 @@ class optimizer : public detail::handle<ed_optimizer>
     }
 };
 
-namespace optimizers
-{
-EDDY_KIND(optimizer, sgd, ED_OPTIMIZER_SGD_OPTIONS)
-EDDY_KIND(optimizer, adam, ED_OPTIMIZER_ADAM_OPTIONS)
-EDDY_KIND(optimizer, rmsprop, ED_OPTIMIZER_RMSPROP_OPTIONS)
-} // namespace optimizers
-
 EDDY_CALL2(clip_by_norm)
 
 /* Clipped by the norm of all elements of all tensors, which *norm becomes. */
@@ -1921,12 +1857,23 @@ class metric : public detail::handle<ed_metric>
     EDDY_METHOD(bool, reset, ed_metric_reset)
 };
 
-namespace metrics
+/* ---- Kinds: what is made from options -------------------------------------------------------- */
+
+#include "eddy/kinds.hpp"
+
+namespace layers
 {
-EDDY_KIND(metric, mean, ED_METRIC_MEAN_OPTIONS)
-EDDY_KIND(metric, accuracy, ED_METRIC_ACCURACY_OPTIONS)
-EDDY_KIND(metric, sparse_categorical_accuracy, ED_METRIC_SPARSE_CATEGORICAL_ACCURACY_OPTIONS)
-} // namespace metrics
+/* A chain of layers: sequential({flatten(), dense(10)}, "mlp"). */
+inline layer sequential(const std::vector<layer> &chain, const detail::text &name = nullptr,
+                        detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        std::vector<ed_layer *> all;
+        for (const layer &one : chain) all.push_back(one.get());
+        return ed_layer_sequential_of(name.get(), all.data(), static_cast<int64_t>(all.size()));
+    });
+}
+} // namespace layers
 
 /* ---- Datasets -------------------------------------------------------------------------------- */
 
@@ -2421,6 +2368,5 @@ class checkpoint_manager : public detail::handle<ed_checkpoint_manager>
 #undef EDDY_CALL2
 #undef EDDY_CALL1_WITH
 #undef EDDY_KIND
-#undef EDDY_KIND_OF
 
 #endif

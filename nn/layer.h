@@ -1,135 +1,231 @@
 /*
- * The structure of layers, and the few functions that the library's own layers use beyond the
- * public header: they are written as custom layers are.
+ * Layers: calling them, their weights and children, layers of one's own.
+ *
+ * A layer creates its weights at its first call, from the shape and dtype of its input (float32 or
+ * float64). A weight's name is the path of its layer and its own name: "mlp/dense_1/kernel".
  */
 #ifndef EDDY_NN_LAYER_H
 #define EDDY_NN_LAYER_H
 
-#include "nn/nn.h"
-#include "tensor/schema_core.h"
-#include "track/graph.h"
+#include "nn/initializers.h"
+#include "track/track.h"
+#include "autodiff/autodiff.h"
 
-enum { LAYER_ALL, LAYER_TRAINABLE, LAYER_NOT_TRAINABLE, LAYER_LISTS };
+#pragma GCC visibility push(default)
 
-/* Of the index of children by name (nn/names.c). */
-typedef struct layer_slot {
-    ed_layer *child; /* NULL: empty */
-    int64_t next;    /* the first number that may be free behind this name */
-} layer_slot;
+/* ---- Calling layers -------------------------------------------------------------------------- */
 
-struct ed_layer {
-    made_object made;
-    const ed_layer_class *class;
-    ed_layer *parent; /* holds a reference to this layer; this is none */
-    char *name;
-    bool named; /* by the user: it gets no number */
-    bool built;
+/* A layer: weights, children, and a function of tensors. */
+typedef struct ed_layer ed_layer;
 
-    ed_layer **children;
-    layer_slot *slots;  /* 2 * child_capacity */
-    bool numbers_freed; /* the slots' `next` may be too high */
-    ed_tensor **weights;
-    int64_t n_children, n_weights, child_capacity, weight_capacity;
-    int height; /* of the tree below, or more */
+/* Options of a call of a layer; zero: not given. */
+typedef struct ed_forward_options {
+    bool training;   /* default false: inference. Matters to dropout and batch normalization */
+    ed_tensor *mask; /* of the first input: bool, false for steps to skip */
+    ed_list *masks;  /* one for each input, NULL entries allowed; used instead of mask */
+    ed_list **output_masks; /* if not NULL, is set to a list of the outputs' masks, NULL for none */
+} ed_forward_options;
 
-    graph_wait wait; /* a checkpoint's values for weights and children that don't exist yet */
+/*
+ * Calls the layer: its output for x. The first call builds the layer: it creates the weights.
+ *
+ * ed_forward of a list of inputs returns a list of outputs: ed_forward(attention,
+ * ed_list_of(query, value)). ed_forward_one takes a list and returns the only output. Fails if the
+ * layer does not take that number of inputs, or that shape or dtype, and, where one tensor is
+ * returned, if the layer has more than one output. A failed first call leaves the layer unbuilt.
+ * The message ends with the path of the layer that failed.
+ */
+#define ed_forward(layer, x, ...)                                                                  \
+    ED_AT(_Generic((x), ed_list *                                                                  \
+                   : ed_forward_list, default                                                      \
+                   : ed_forward_with)(                                                             \
+        layer, x, ED_GIVEN_(ed_forward_options, __VA_ARGS__) ED_OPTIONAL_(0, ##__VA_ARGS__)))
+#define ed_forward_one(layer, list, ...)                                                           \
+    ed_forward_one_with(layer, list,                                                               \
+                        ED_GIVEN_(ed_forward_options, __VA_ARGS__) ED_OPTIONAL_(0, ##__VA_ARGS__))
+ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_options *options);
+ed_tensor *ed_forward_one_with(ed_layer *layer, ed_list *inputs, const ed_forward_options *options);
+ed_list *ed_forward_list(ed_layer *layer, ed_list *inputs, const ed_forward_options *options);
 
-    /* The lists that ed_layer_variables and the like returned last; NULL again when a weight or
-     * child is added here or below. */
-    ed_list *lists[LAYER_LISTS];
+/*
+ * All variables of the layer and then of its children, in the order in which they were added. The
+ * list is cached, so a call is cheap. Fails for a layer that was never called and so has no
+ * variables yet.
+ *
+ * Several threads may use one model after its first ed_forward: call it without .training, and ask
+ * for its variables, weights, children and names. Everything that changes the model needs all of it
+ * alone: the first call, training, adding layers and weights, restoring.
+ */
+ed_list *ed_layer_variables(ed_layer *layer);
 
-    ed_dtype output_dtype; /* of the first output, for the summary; ED_DTYPE_NONE before */
-    int output_rank;
-    int64_t output_shape[ED_MAX_RANK];
+/* Those of them that are trainable. */
+ed_list *ed_layer_trainable_variables(ed_layer *layer);
 
-    max_align_t state[];
+/* Those of them that are not: moving averages, for example. */
+ed_list *ed_layer_non_trainable_variables(ed_layer *layer);
+
+/* The layer's own name, "dense_1"; valid as long as the layer. It is final once the layer has a
+ * parent. */
+const char *ed_layer_name(const ed_layer *layer);
+
+/* The names from the root layer to this one, "mlp/dense_1": a string that belongs to the scope. */
+const char *ed_layer_path(const ed_layer *layer);
+
+/* Whether the program named the layer; false for a name made from its kind, and for NULL. */
+bool ed_layer_is_named(const ed_layer *layer);
+
+/* Whether the layer was built by a call; false for NULL. */
+bool ed_layer_is_built(const ed_layer *layer);
+
+/* A kind of layer, see "Custom layers" below. */
+typedef struct ed_layer_class ed_layer_class;
+
+/* The layer's class, whose kind.name is "dense", for example. */
+const ed_layer_class *ed_layer_kind(const ed_layer *layer);
+
+/* The layer that this one is a child of; NULL, without an error, if there is none. */
+ed_layer *ed_layer_parent(const ed_layer *layer);
+
+/* The number of children. */
+int64_t ed_layer_child_count(const ed_layer *layer);
+
+/* Child i, -1 being the last; ED_OUT_OF_RANGE if i is out of bounds. */
+ed_layer *ed_layer_child(const ed_layer *layer, int64_t i);
+
+/* The child of that name; ED_NOT_FOUND if there is none. */
+ed_layer *ed_layer_find_child(const ed_layer *layer, const char *name);
+
+/* The number of the layer's own weights, without its children's. */
+int64_t ed_layer_weight_count(const ed_layer *layer);
+
+/* The layer's own weight i, a variable, -1 being the last; ED_OUT_OF_RANGE if i is out of
+ * bounds. */
+ed_tensor *ed_layer_weight(const ed_layer *layer, int64_t i);
+
+/*
+ * A table with a line for each layer without children or with weights of its own: path, shape of
+ * the output at its first call, number of its own parameters. A string that belongs to the scope.
+ */
+const char *ed_layer_summary(ed_layer *layer);
+
+/*
+ * The activation of that name, applied to x: linear, relu, relu6, leaky_relu (slope 0.2), elu,
+ * selu, sigmoid, hard_sigmoid, tanh, softplus, softsign, silu (swish), gelu, exponential, softmax,
+ * log_softmax (both over the last axis). NULL or "" is linear, which returns x itself. Fails with
+ * ED_NOT_FOUND for another name.
+ */
+ed_tensor *ed_activate(ed_tensor *x, const char *activation);
+
+/* Options of all layers. */
+#define ED_LAYER_COMMON(FIELD, T)                                                                  \
+    FIELD(T, STRING, name, NULL, ED_ANY, "default: the kind's name, made unique in its parent")
+
+/* ---- Custom layers --------------------------------------------------------------------------- */
+
+/* One call of a layer: what `build` and `forward` get. */
+typedef struct ed_layer_call {
+    int n_inputs, n_outputs;             /* the number of inputs, and of outputs so far */
+    ed_tensor *const *inputs;            /* at least one; none is NULL */
+    ed_tensor *const *masks;             /* one for each input; NULL: no mask */
+    bool training;                       /* as ed_forward was given it */
+    ed_tensor **outputs, **output_masks; /* filled by ed_layer_return */
+    int capacity_;                       /* of ed_layer_return */
+    ed_tensor *some_[2];
+} ed_layer_call;
+
+/* Appends an output; `forward` ends with return ed_layer_return(call, y). false if y is NULL; the
+ * call that made y has then set the error. */
+bool ed_layer_return(ed_layer_call *call, ed_tensor *y);
+
+/* Sets the mask of an output that was appended, 0 being the first. */
+bool ed_layer_return_mask(ed_layer_call *call, int output, ed_tensor *mask);
+
+/* A random input for the tests of a layer: floats uniform in -1..1, or, if below is not 0, integers
+ * in 0..below - 1. */
+typedef struct ed_layer_input {
+    int rank;                   /* of the input */
+    int64_t shape[ED_MAX_RANK]; /* its sizes */
+    int64_t below;              /* 0: floats */
+} ed_layer_input;
+
+/* Options and inputs with which the tests call a layer. */
+typedef struct ed_layer_sample {
+    const void *options;      /* NULL: the defaults */
+    ed_layer_input inputs[4]; /* as many as n_inputs says */
+    int n_inputs;             /* 0 ends the array of samples */
+} ed_layer_sample;
+
+/*
+ * A kind of layer. The functions but `forward` may be NULL; those that return bool return false,
+ * with an error set, on failure. A class must outlive its layers.
+ *
+ * A kind without options needs kind.name and `forward`; ed_layer_new creates a layer of it. A kind
+ * with options also has kind.family = "layer", the schema (ED_SCHEMA in tensor/schema.h) and
+ * kind.make = ed_layer_make; ed_make creates a layer of it.
+ */
+struct ed_layer_class {
+    ed_kind kind;               /* its name, and for a kind with options their schema */
+    size_t state_size;          /* bytes of each layer's state, all zero at first */
+    int min_inputs, max_inputs; /* of a call; 0: 1; max_inputs -1: any number */
+
+    /* Once, when the layer is created: sets the state, adds children. ed_options_of(layer) has the
+     * options, if the kind has any. */
+    bool (*init)(ed_layer *layer);
+    /* Once, at the first call: adds weights. Children are built by their own first call. */
+    bool (*build)(ed_layer *layer, const ed_layer_call *call);
+    /* At each call: computes the outputs. */
+    bool (*forward)(ed_layer *layer, ed_layer_call *call);
+    /* Releases what the state holds. */
+    void (*destroy)(ed_layer *layer);
+    /* Names those parts of the state that a checkpoint saves (track/track.h); weights and children
+     * are saved without it. */
+    void (*track)(ed_layer *layer, ed_tracker *tracker);
+
+    bool in_order;     /* children are called in order, as in Sequential: Keras numbers them */
+    bool passes_masks; /* the first output gets the first input's mask if forward sets none */
+    const ed_layer_sample *samples; /* for the library's tests */
 };
 
-/* The layer's path "mlp/dense", followed by "/kernel" if a leaf is given. memory_free frees it;
- * NULL if memory is short. */
-char *layer_path(const ed_layer *layer, const char *leaf);
+/* A layer of a kind without options. name NULL: the kind's name, made unique when the layer gets a
+ * parent: dense, dense_1. */
+ed_layer *ed_layer_new(const ed_layer_class *class_, const char *name);
 
-/* The child of that name; NULL, without an error, if there is none. */
-ed_layer *layer_child_named(const ed_layer *layer, const char *name);
+/* For kind.make; the kind must be the first member of an ed_layer_class. */
+void *ed_layer_make(const ed_kind *kind, const void *options);
 
-/* A name that no child has: the kind's, or the first free of kind_1, kind_2, ... memory_free frees
- * it; NULL if memory is short. */
-char *layer_free_name(ed_layer *layer, const char *kind);
+/* The layer's state, state_size bytes; valid as long as the layer. */
+void *ed_layer_state(ed_layer *layer);
 
-/* The index of children by name: makes room for `capacity` children, a power of two, and sets
- * child_capacity (false: no memory, nothing has changed); adds a child; removes the last one. */
-bool layer_grow_index(ed_layer *layer, int64_t capacity);
-void layer_index_child(ed_layer *layer, ed_layer *child);
-void layer_unindex_child(ed_layer *layer, const ed_layer *child);
+/* Appends a child, of which the layer holds a reference; returns it. Fails if the child has a
+ * parent, its given name is taken, or it contains the layer. */
+ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child);
 
-/* Sets an error that begins with the layer's path; returns NULL. */
-void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/*
- * The definition of one of the library's layers, from its list of options in nn.h:
- * LAYER(dense, DENSE, 1, "one line", .build = ..., .forward = ...). The first `needed` options are
- * required arguments.
- */
-#define LAYER(symbol, SYMBOL, needed, text, ...)                                                   \
-    ED_SCHEMA(symbol, ED_LAYER_##SYMBOL##_OPTIONS, ed_layer_##symbol##_options);                   \
-    static const ed_layer_class symbol##_class = {                                                 \
-        .kind = SCHEMA_KIND(layer, symbol, text, needed, ed_layer_make), __VA_ARGS__};             \
-    SCHEMA_KIND_END(layer, symbol)
-
-/* The options that a layer was made with. */
-static inline const void *layer_options(const ed_layer *layer)
-{
-    return layer->made.options;
-}
-
-/* Complete options of a layer, for its samples: OPTIONS(dense, DENSE, .units = 3). */
-#define OPTIONS(symbol, SYMBOL, ...)                                                               \
-    &(const ed_layer_##symbol##_options)ED_COMPLETE(ED_LAYER_##SYMBOL##_OPTIONS,                   \
-                                                    ed_layer_##symbol##_options, __VA_ARGS__)
-
-/* Samples of one layer: LAYER_SAMPLES({.inputs = {{2, {3, 4}}}, .n_inputs = 1}, ...). */
-#define LAYER_SAMPLES(...) ((const ed_layer_sample[]){__VA_ARGS__, {.n_inputs = 0}})
+/* Options of ed_layer_add_weight. */
+#define ED_WEIGHT_OPTIONS(FIELD, T)                                                                \
+    FIELD(T, INITIALIZER, initializer, NULL, ED_ANY, "creates the initial value")                  \
+    FIELD(T, STRING, otherwise, "glorot_uniform", ED_ANY, "kind of initializer if that is NULL")   \
+    FIELD(T, BOOL, trainable, true, ED_ANY, "whether tapes watch it automatically")                \
+    FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "float32 or float64")
+ED_OPTIONS(ed_weight_options, ED_WEIGHT_OPTIONS);
 
 /*
- * Calls the layer: builds it at the first call and computes the outputs, which belong to the open
- * scope. The caller sets inputs, masks and training, and then frees the call's memory by
- * layer_call_end, also after a failure.
+ * Creates a weight, a variable named "<path of the layer>/<name>", and returns it; `build` calls
+ * it: ed_layer_add_weight(layer, "kernel", ED_SHAPE(in, out), .dtype = x->dtype). If a restored
+ * checkpoint has a value for it, it starts with that value. Fails if the layer has a weight of that
+ * name.
  */
-bool layer_call(ed_layer *layer, ed_layer_call *call);
-void layer_call_end(ed_layer_call *call);
-
-/* Checks that x is float32 or float64 and has rank `rank`, or more if `more`; false, with an error,
- * if not. */
-bool layer_accepts(const ed_layer *layer, const ed_tensor *x, int rank, bool more);
-
-/* Checks that x's last axis has the size that the layer was built for; false, with an error, if
- * not. */
-bool layer_same_last(const ed_layer *layer, const ed_tensor *x, int64_t size);
-
-/* Names what a checkpoint saves of the layer; the values that wait for it (nn/track.c). */
-void layer_track(void *layer, ed_tracker *t);
-struct graph_wait *layer_wait(void *layer);
+#define ed_layer_add_weight(layer, name, shape, ...)                                               \
+    ED_WITH_OPTIONS(ed_layer_add_weight_with(layer, name, shape, &ed_options_), ED_WEIGHT_OPTIONS, \
+                    ed_weight_options, __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
+ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
+                                    const ed_weight_options *options);
 
 /*
- * The checkpoint's value for a weight that is about to be created: *initial, with a reference for
- * the caller, NULL if no value waits; and its node for layer_made. false, with an error, if the
- * value has another dtype or shape, or if a strict restore has no value.
+ * Makes an existing variable the layer's weight of that name, renames it accordingly, and returns
+ * it. If a restored checkpoint has a value for it, that is assigned. Fails for a variable that is
+ * another layer's weight.
  */
-bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_ints shape,
-                   ed_tensor **initial, int *node);
+ed_tensor *ed_layer_adopt_weight(ed_layer *layer, const char *name, ed_tensor *variable);
 
-/* The weight was created with that value. */
-bool layer_made(const ed_layer *layer, int node, void *object);
-
-/* A child was added: the checkpoint may have values for it too. */
-void layer_made_child(const ed_layer *layer, ed_layer *child);
-
-/* A build failed: the values of the children and weights from those indices on wait again. */
-void layer_unmade(const ed_layer *layer, int64_t first_child, int64_t first_weight);
-
-/* The activation of that name; NULL, with an error that begins with `who`, for an unknown one. */
-typedef ed_tensor *(*activation)(ed_tensor *x);
-activation nn_activation(const char *who, const char *name);
-
+#pragma GCC visibility pop
 #endif

@@ -1,4 +1,4 @@
-#include "nn/layer.h"
+#include "nn/layer_core.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -51,11 +51,7 @@ typedef struct ed_optimizer ed_optimizer;
     ED_OPTIMIZER_COMMON(FIELD, T, 0.01)                                                            \
     FIELD(T, FLOAT, momentum, 0, ED_BETWEEN(0, 1), "decay of the velocity; 0: none")               \
     FIELD(T, BOOL, nesterov, false, ED_ANY, "Nesterov momentum")
-ED_OPTIONS(ed_optimizer_sgd_options, ED_OPTIMIZER_SGD_OPTIONS);
-#define ed_optimizer_sgd(...)                                                                      \
-    ED_WITH_OPTIONS(ed_optimizer_sgd_with(&ed_options_), ED_OPTIMIZER_SGD_OPTIONS,                 \
-                    ed_optimizer_sgd_options, __VA_ARGS__)
-ed_optimizer *ed_optimizer_sgd_with(const ed_optimizer_sgd_options *options);
+ED_KIND(optimizer, sgd, ED_OPTIMIZER_SGD_OPTIONS);
 
 /*
  * Adam: m += (g - m)(1 - beta_1); v += (g^2 - v)(1 - beta_2); w -= alpha m / (sqrt(v) + epsilon)
@@ -68,11 +64,7 @@ ed_optimizer *ed_optimizer_sgd_with(const ed_optimizer_sgd_options *options);
     FIELD(T, FLOAT, beta_2, 0.999, ED_FROM(0, 1), "decay of the mean of squares, v")               \
     FIELD(T, FLOAT, epsilon, 1e-7, ED_AT_LEAST(0), "added to sqrt(v)")                             \
     FIELD(T, BOOL, amsgrad, false, ED_ANY, "use the maximum of v over all steps")
-ED_OPTIONS(ed_optimizer_adam_options, ED_OPTIMIZER_ADAM_OPTIONS);
-#define ed_optimizer_adam(...)                                                                     \
-    ED_WITH_OPTIONS(ed_optimizer_adam_with(&ed_options_), ED_OPTIMIZER_ADAM_OPTIONS,               \
-                    ed_optimizer_adam_options, __VA_ARGS__)
-ed_optimizer *ed_optimizer_adam_with(const ed_optimizer_adam_options *options);
+ED_KIND(optimizer, adam, ED_OPTIMIZER_ADAM_OPTIONS);
 
 /* RMSprop: s = rho s + (1 - rho) g^2; step = lr g / sqrt(s + epsilon); w -= step. With momentum:
  * b = momentum b + step; w -= b. Centered: a = rho a + (1 - rho) g, and s - a^2 in place of s. */
@@ -82,11 +74,7 @@ ed_optimizer *ed_optimizer_adam_with(const ed_optimizer_adam_options *options);
     FIELD(T, FLOAT, momentum, 0, ED_BETWEEN(0, 1), "decay of the steps before; 0: none")           \
     FIELD(T, FLOAT, epsilon, 1e-7, ED_AT_LEAST(0), "added to s under the root")                    \
     FIELD(T, BOOL, centered, false, ED_ANY, "divide by the estimated variance, s - a^2")
-ED_OPTIONS(ed_optimizer_rmsprop_options, ED_OPTIMIZER_RMSPROP_OPTIONS);
-#define ed_optimizer_rmsprop(...)                                                                  \
-    ED_WITH_OPTIONS(ed_optimizer_rmsprop_with(&ed_options_), ED_OPTIMIZER_RMSPROP_OPTIONS,         \
-                    ed_optimizer_rmsprop_options, __VA_ARGS__)
-ed_optimizer *ed_optimizer_rmsprop_with(const ed_optimizer_rmsprop_options *options);
+ED_KIND(optimizer, rmsprop, ED_OPTIMIZER_RMSPROP_OPTIONS);
 
 /*
  * One step: gradient i belongs to variable i; a NULL gradient leaves its variable unchanged. Slots
@@ -138,4 +126,8 @@ ed_tensor *ed_clip_by_norm(ed_tensor *t, double clip_norm);
 ed_list *ed_clip_by_global_norm(ed_list *list, double clip_norm, ed_tensor **global_norm);
 
 #pragma GCC visibility pop
+
+/* The macros, made from the lines ED_KIND by tools/kinds.sh. */
+#include "optim/kinds.h"
+
 #endif

@@ -204,6 +204,20 @@ struct ed_options_have_names;
             LIST(ED_DEFAULT_, T) __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
 
 /*
+ * Declares a kind of the library: the structure of its options and the function that makes an
+ * object of them. The options behind the list are arguments by position.
+ *
+ *     ED_KIND(layer, dense, ED_LAYER_DENSE_OPTIONS, units);
+ *
+ * declares ed_layer_dense_options and ed_layer_dense_with, which takes a complete structure or NULL
+ * for the defaults. The macro ed_layer_dense(10, .use_bias = false), and eddy::layers::dense of
+ * C++, are made from the same line.
+ */
+#define ED_KIND(family, kind, LIST, ...)                                                           \
+    ED_OPTIONS(ed_##family##_##kind##_options, LIST);                                              \
+    ed_##family *ed_##family##_##kind##_with(const ed_##family##_##kind##_options *options)
+
+/*
  * The address of a complete structure T with the options of a list, copied from the structure that
  * `from` points to, and more: for attributes that consist of options and arguments. It is complete
  * if `from` is.

@@ -8,7 +8,7 @@
  * A new kind needs nothing here.
  */
 #include "eddy.h"
-#include "nn/metric.h"
+#include "nn/metrics/metric.h"
 #include "tests/checks.h"
 #include "tests/folders.h"
 #include <math.h>

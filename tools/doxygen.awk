@@ -43,6 +43,17 @@ inside {
 # An option list's structure on two lines.
 /^ED_OPTIONS\(/ && !/;/ { line = $0; getline; sub(/^ +/, " "); $0 = line $0 }
 
+# The structure and the function of a kind.
+/^ED_KIND\(/ {
+    while (!/;/ && (getline line) > 0) $0 = $0 line
+    sub(/^ED_KIND\(/, "")
+    split($0, word, /[ ,)]+/)
+    name = "ed_" word[1] "_" word[2]
+    print above " */\ntypedef struct " name "_options;\n" above " */"
+    print "ed_" word[1] " *" name "_with(const " name "_options *options);"
+    next
+}
+
 # A declaration below another one.
 /^(#define |[a-z])/ && !depth && !open && above != "" { if (any++) print above " */" }
 above == "" { any = 0 }

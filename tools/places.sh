@@ -27,6 +27,11 @@ awk '
 }
 # A whole declaration.
 /[;{}] *$/ {
+    if (match(said, /ED_KIND\([a-z]+, [a-z0-9_]+/)) {
+        name = substr(said, RSTART + 8, RLENGTH - 8)
+        sub(/, /, "_", name)
+        names[++n] = "ed_" name "_with"
+    }
     if (said !~ /typedef|struct [a-z_]* *\{/ && match(said, /[ *]ed_[a-z0-9_]+\(/)) {
         name = substr(said, RSTART + 1, RLENGTH - 2)
         keeps = name ~ /_register$|_$/ || said ~ /[(,] ?void \*(user|self|data)[,)]|ed_(listener|state|[a-z]*_class) \*|_handler handler/

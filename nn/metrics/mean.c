@@ -1,4 +1,4 @@
-#include "nn/metric.h"
+#include "nn/metrics/metric.h"
 
 static bool mean_kernel(ed_call *call)
 {

@@ -1,4 +1,4 @@
-#include "nn/initializer.h"
+#include "nn/initializers/initializer.h"
 
 struct ed_initializer {
     made_object made;

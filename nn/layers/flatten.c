@@ -1,4 +1,4 @@
-#include "nn/layer.h"
+#include "nn/layer_core.h"
 #include "ops/ops.h"
 
 static bool flatten_forward(ed_layer *layer, ed_layer_call *call)

@@ -1,4 +1,4 @@
-#include "nn/metric.h"
+#include "nn/metrics/metric.h"
 #include <string.h>
 
 /*

@@ -1,4 +1,4 @@
-#include "nn/layer.h"
+#include "nn/layer_core.h"
 #include "ops/window.h"
 #include "ops/ops.h"
 

@@ -1,4 +1,4 @@
-#include "nn/metric.h"
+#include "nn/metrics/metric.h"
 #include "track/graph.h"
 #include <math.h>
 #include <string.h>

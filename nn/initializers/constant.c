@@ -1,4 +1,4 @@
-#include "nn/initializer.h"
+#include "nn/initializers/initializer.h"
 
 INITIALIZER(zeros, ZEROS, 0, "all 0")
 {

@@ -1,4 +1,4 @@
-#include "nn/layer.h"
+#include "nn/layer_core.h"
 #include "ops/ops.h"
 
 /* y = activation(x kernel + bias); linear and relu are computed in the same pass as the product. */

@@ -1,4 +1,4 @@
-#include "nn/initializer.h"
+#include "nn/initializers/initializer.h"
 #include <math.h>
 #include <string.h>
 

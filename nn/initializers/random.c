@@ -1,4 +1,4 @@
-#include "nn/initializer.h"
+#include "nn/initializers/initializer.h"
 
 INITIALIZER(random_uniform, RANDOM_UNIFORM, 0, "uniform in [minval, maxval)")
 {

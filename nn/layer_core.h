@@ -1,0 +1,135 @@
+/*
+ * The structure of layers, and the few functions that the library's own layers use beyond the
+ * public header: they are written as custom layers are.
+ */
+#ifndef EDDY_NN_LAYER_CORE_H
+#define EDDY_NN_LAYER_CORE_H
+
+#include "nn/nn.h"
+#include "tensor/schema_core.h"
+#include "track/graph.h"
+
+enum { LAYER_ALL, LAYER_TRAINABLE, LAYER_NOT_TRAINABLE, LAYER_LISTS };
+
+/* Of the index of children by name (nn/names.c). */
+typedef struct layer_slot {
+    ed_layer *child; /* NULL: empty */
+    int64_t next;    /* the first number that may be free behind this name */
+} layer_slot;
+
+struct ed_layer {
+    made_object made;
+    const ed_layer_class *class;
+    ed_layer *parent; /* holds a reference to this layer; this is none */
+    char *name;
+    bool named; /* by the user: it gets no number */
+    bool built;
+
+    ed_layer **children;
+    layer_slot *slots;  /* 2 * child_capacity */
+    bool numbers_freed; /* the slots' `next` may be too high */
+    ed_tensor **weights;
+    int64_t n_children, n_weights, child_capacity, weight_capacity;
+    int height; /* of the tree below, or more */
+
+    graph_wait wait; /* a checkpoint's values for weights and children that don't exist yet */
+
+    /* The lists that ed_layer_variables and the like returned last; NULL again when a weight or
+     * child is added here or below. */
+    ed_list *lists[LAYER_LISTS];
+
+    ed_dtype output_dtype; /* of the first output, for the summary; ED_DTYPE_NONE before */
+    int output_rank;
+    int64_t output_shape[ED_MAX_RANK];
+
+    max_align_t state[];
+};
+
+/* The layer's path "mlp/dense", followed by "/kernel" if a leaf is given. memory_free frees it;
+ * NULL if memory is short. */
+char *layer_path(const ed_layer *layer, const char *leaf);
+
+/* The child of that name; NULL, without an error, if there is none. */
+ed_layer *layer_child_named(const ed_layer *layer, const char *name);
+
+/* A name that no child has: the kind's, or the first free of kind_1, kind_2, ... memory_free frees
+ * it; NULL if memory is short. */
+char *layer_free_name(ed_layer *layer, const char *kind);
+
+/* The index of children by name: makes room for `capacity` children, a power of two, and sets
+ * child_capacity (false: no memory, nothing has changed); adds a child; removes the last one. */
+bool layer_grow_index(ed_layer *layer, int64_t capacity);
+void layer_index_child(ed_layer *layer, ed_layer *child);
+void layer_unindex_child(ed_layer *layer, const ed_layer *child);
+
+/* Sets an error that begins with the layer's path; returns NULL. */
+void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/*
+ * The definition of one of the library's layers, from its list of options in nn.h:
+ * LAYER(dense, DENSE, 1, "one line", .build = ..., .forward = ...). The first `needed` options are
+ * required arguments.
+ */
+#define LAYER(symbol, SYMBOL, needed, text, ...)                                                   \
+    ED_SCHEMA(symbol, ED_LAYER_##SYMBOL##_OPTIONS, ed_layer_##symbol##_options);                   \
+    static const ed_layer_class symbol##_class = {                                                 \
+        .kind = SCHEMA_KIND(layer, symbol, text, needed, ed_layer_make), __VA_ARGS__};             \
+    SCHEMA_KIND_END(layer, symbol)
+
+/* The options that a layer was made with. */
+static inline const void *layer_options(const ed_layer *layer)
+{
+    return layer->made.options;
+}
+
+/* Complete options of a layer, for its samples: OPTIONS(dense, DENSE, .units = 3). */
+#define OPTIONS(symbol, SYMBOL, ...)                                                               \
+    &(const ed_layer_##symbol##_options)ED_COMPLETE(ED_LAYER_##SYMBOL##_OPTIONS,                   \
+                                                    ed_layer_##symbol##_options, __VA_ARGS__)
+
+/* Samples of one layer: LAYER_SAMPLES({.inputs = {{2, {3, 4}}}, .n_inputs = 1}, ...). */
+#define LAYER_SAMPLES(...) ((const ed_layer_sample[]){__VA_ARGS__, {.n_inputs = 0}})
+
+/*
+ * Calls the layer: builds it at the first call and computes the outputs, which belong to the open
+ * scope. The caller sets inputs, masks and training, and then frees the call's memory by
+ * layer_call_end, also after a failure.
+ */
+bool layer_call(ed_layer *layer, ed_layer_call *call);
+void layer_call_end(ed_layer_call *call);
+
+/* Checks that x is float32 or float64 and has rank `rank`, or more if `more`; false, with an error,
+ * if not. */
+bool layer_accepts(const ed_layer *layer, const ed_tensor *x, int rank, bool more);
+
+/* Checks that x's last axis has the size that the layer was built for; false, with an error, if
+ * not. */
+bool layer_same_last(const ed_layer *layer, const ed_tensor *x, int64_t size);
+
+/* Names what a checkpoint saves of the layer; the values that wait for it (nn/track.c). */
+void layer_track(void *layer, ed_tracker *t);
+struct graph_wait *layer_wait(void *layer);
+
+/*
+ * The checkpoint's value for a weight that is about to be created: *initial, with a reference for
+ * the caller, NULL if no value waits; and its node for layer_made. false, with an error, if the
+ * value has another dtype or shape, or if a strict restore has no value.
+ */
+bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_ints shape,
+                   ed_tensor **initial, int *node);
+
+/* The weight was created with that value. */
+bool layer_made(const ed_layer *layer, int node, void *object);
+
+/* A child was added: the checkpoint may have values for it too. */
+void layer_made_child(const ed_layer *layer, ed_layer *child);
+
+/* A build failed: the values of the children and weights from those indices on wait again. */
+void layer_unmade(const ed_layer *layer, int64_t first_child, int64_t first_weight);
+
+/* The activation of that name; NULL, with an error that begins with `who`, for an unknown one. */
+typedef ed_tensor *(*activation)(ed_tensor *x);
+activation nn_activation(const char *who, const char *name);
+
+#endif
