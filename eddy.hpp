@@ -631,6 +631,9 @@ class list : public detail::handle<ed_list>
     }
 EDDY_OBJECT(generator)
 EDDY_OBJECT(initializer)
+EDDY_OBJECT(regularizer)
+EDDY_OBJECT(constraint)
+EDDY_OBJECT(schedule)
 EDDY_OBJECT(layer)
 EDDY_OBJECT(metric)
 EDDY_OBJECT(optimizer)
@@ -763,6 +766,9 @@ list list::make(ed_list *(*make_list)(ed_tensor *const *, int64_t), const Entrie
 #define EDDY_CPP_ACTIVATION  ::eddy::detail::text
 #define EDDY_CPP_GENERATOR   ::eddy::generator
 #define EDDY_CPP_INITIALIZER ::eddy::initializer
+#define EDDY_CPP_REGULARIZER ::eddy::regularizer
+#define EDDY_CPP_CONSTRAINT  ::eddy::constraint
+#define EDDY_CPP_SCHEDULE    ::eddy::schedule
 
 #define EDDY_MEMBER_(T, type, name, initial, ...) EDDY_CPP_##type name = initial;
 #define EDDY_COPY_(T, type, name, ...)            options.name = ::eddy::detail::to_c(name);
@@ -879,8 +885,40 @@ class initializer : public detail::handle<ed_initializer>
     }
 };
 
-/* A function that makes an object of a kind from its options, which are declared with it: all by
- * name, or the first one by position. */
+/* A penalty on a tensor: nn/regularizers.h. */
+class regularizer : public detail::handle<ed_regularizer>
+{
+  public:
+    using handle::handle;
+    tensor operator()(const tensor &x, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_regularize(get(), x.get()); });
+    }
+};
+
+/* What a variable's value must be: optim/constraints.h. */
+class constraint : public detail::handle<ed_constraint>
+{
+  public:
+    using handle::handle;
+    tensor operator()(const tensor &w, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_constrain(get(), w.get()); });
+    }
+};
+
+/* A learning rate for each step: optim/schedules.h. */
+class schedule : public detail::handle<ed_schedule>
+{
+  public:
+    using handle::handle;
+    double operator()(int64_t step, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_schedule_at(get(), step); });
+    }
+};
+
+/* A function that makes an object of a kind from its options, which are declared with it. */
 #define EDDY_KIND(family, kind, LIST)                                                              \
     EDDY_OPTIONS_OF(kind##_options, ed_##family##_##kind##_options, LIST)                          \
     inline family kind(const kind##_options &options = {}, detail::place here = EDDY_HERE)         \
@@ -2359,6 +2397,9 @@ class checkpoint_manager : public detail::handle<ed_checkpoint_manager>
 #undef EDDY_CPP_ACTIVATION
 #undef EDDY_CPP_GENERATOR
 #undef EDDY_CPP_INITIALIZER
+#undef EDDY_CPP_REGULARIZER
+#undef EDDY_CPP_CONSTRAINT
+#undef EDDY_CPP_SCHEDULE
 #undef EDDY_MEMBER_
 #undef EDDY_COPY_
 #undef EDDY_OPTIONS_OF

@@ -85,10 +85,7 @@ static bool put_value(io_buffer *b, const ed_field *field, const void *options, 
     case ED_FIELD_ACTIVATION: return put_string(b, field, *(const char *const *)at);
     case ED_FIELD_DRAW: put_text(b, NULL); break; /* of ops, which have no JSON */
     case ED_FIELD_LAYERS: return put_objects(b, at, depth);
-    case ED_FIELD_OBJECT:
-    case ED_FIELD_GENERATOR:
-    case ED_FIELD_INITIALIZER:
-    case ED_FIELD_LAYER: return put_object(b, *(void *const *)at, depth);
+    case ED_FIELD_OBJECT ... ED_FIELD_LAYER: return put_object(b, *(void *const *)at, depth);
     }
     return true;
 }
@@ -241,10 +238,7 @@ static bool read_value(io_json *j, const ed_field *field, void *options, int dep
     case ED_FIELD_ACTIVATION: return read_string(j, at);
     case ED_FIELD_DRAW: return false;
     case ED_FIELD_LAYERS: return read_objects(j, schema_family(field->type), depth, at);
-    case ED_FIELD_OBJECT:
-    case ED_FIELD_GENERATOR:
-    case ED_FIELD_INITIALIZER:
-    case ED_FIELD_LAYER:
+    case ED_FIELD_OBJECT ... ED_FIELD_LAYER:
         *(void **)at = NULL;
         return io_json_null(j) ||
                (*(void **)at = read_object(j, schema_family(field->type), depth));

@@ -358,21 +358,32 @@ static bool activation(lua_State *L, int at, const ed_field *field, const char *
                           : "the name of an activation");
 }
 
-/* An object of the field's family; an initializer by its name too. */
+/* An object of the field's family; those of kinds that need no options by their names too. */
 static bool object(lua_State *L, int at, const ed_field *field, void **to, const convert_room *room)
 {
-    const handle_kind kind = field->type == ED_FIELD_GENERATOR     ? HANDLE_GENERATOR
-                             : field->type == ED_FIELD_INITIALIZER ? HANDLE_INITIALIZER
-                                                                   : HANDLE_LAYER;
-    if ((*to = handle_at(L, at, kind))) return true;
-    if (kind == HANDLE_INITIALIZER && lua_type(L, at) == LUA_TSTRING) {
-        const ed_kind *named = ed_kind_find("initializer", lua_tostring(L, at));
+    static const struct {
+        ed_field_type type;
+        handle_kind kind;
+        bool by_name;
+        const char *expected;
+    } families[] = {
+        {ED_FIELD_GENERATOR, HANDLE_GENERATOR, false, "a generator"},
+        {ED_FIELD_INITIALIZER, HANDLE_INITIALIZER, true, "an initializer or the name of one"},
+        {ED_FIELD_REGULARIZER, HANDLE_REGULARIZER, true, "a regularizer or the name of one"},
+        {ED_FIELD_CONSTRAINT, HANDLE_CONSTRAINT, true, "a constraint or the name of one"},
+        {ED_FIELD_SCHEDULE, HANDLE_SCHEDULE, false, "a schedule"},
+        {ED_FIELD_LOSS, HANDLE_LOSS, true, "a loss or the name of one"},
+        {ED_FIELD_LAYER, HANDLE_LAYER, false, "a layer"},
+    };
+    int i = 0;
+    while (families[i].type != field->type) i++;
+    if ((*to = handle_at(L, at, families[i].kind))) return true;
+    if (families[i].by_name && lua_type(L, at) == LUA_TSTRING) {
+        const char *family = handle_kind_name(families[i].kind);
+        const ed_kind *named = ed_kind_find(family, lua_tostring(L, at));
         return named && (*to = ed_make(named, NULL));
     }
-    char expected[64];
-    snprintf(expected, sizeof expected, "%s %s%s", kind == HANDLE_INITIALIZER ? "an" : "a",
-             handle_kind_name(kind), kind == HANDLE_INITIALIZER ? " or the name of one" : "");
-    return wrong_kind(L, at, room, field->name, expected);
+    return wrong_kind(L, at, room, field->name, families[i].expected);
 }
 
 bool convert_field(lua_State *L, int at, const ed_field *field, void *structure, convert_room *room)
@@ -401,9 +412,7 @@ bool convert_field(lua_State *L, int at, const ed_field *field, void *structure,
         if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a string");
         return plain_text(L, at, field, to, room);
     case ED_FIELD_ACTIVATION: return activation(L, at, field, to, room);
-    case ED_FIELD_GENERATOR:
-    case ED_FIELD_INITIALIZER:
-    case ED_FIELD_LAYER: return object(L, at, field, to, room);
+    case ED_FIELD_GENERATOR ... ED_FIELD_LAYER: return object(L, at, field, to, room);
     default: return wrong_kind(L, at, room, field->name, "something that Lua can't give");
     }
 }

@@ -25,6 +25,7 @@
  *       custom_layers.c       layers written in Lua
  *       layer_fields.c        which of their fields are children and weights
  *       print.c             tensors as strings
+ *       families.c          schedules, constraints, regularizers
  *       optim.c metrics.c random.c data.c files.c checkpoints.c trackables.c
  *       plot.c, plot.lua    plots and PNG files
  *       help.c, help.lua    help from the definitions; help.txt has the rest
@@ -63,6 +64,10 @@ typedef enum handle_kind {
     HANDLE_OPTIMIZER,
     HANDLE_METRIC,
     HANDLE_INITIALIZER,
+    HANDLE_REGULARIZER,
+    HANDLE_CONSTRAINT,
+    HANDLE_SCHEDULE,
+    HANDLE_LOSS,
     HANDLE_GENERATOR,
     HANDLE_DATASET,
     HANDLE_CHECKPOINT,

@@ -24,13 +24,24 @@ extern const char eddy_help_text[] __attribute__((visibility("hidden")));
 extern const char eddy_help_text_end[] __attribute__((visibility("hidden")));
 
 static const char *const kinds_of_attrs[] = {
-    [ED_FIELD_BOOL] = "true or false",    [ED_FIELD_INT] = "an integer",
-    [ED_FIELD_FLOAT] = "a number",        [ED_FIELD_DTYPE] = "a dtype",
-    [ED_FIELD_INTS] = "integers",         [ED_FIELD_STRING] = "a string",
-    [ED_FIELD_AXIS] = "an integer",       [ED_FIELD_AXES] = "integers",
-    [ED_FIELD_CHOICE] = "a word",         [ED_FIELD_ACTIVATION] = "an activation",
-    [ED_FIELD_GENERATOR] = "a generator", [ED_FIELD_INITIALIZER] = "an initializer",
-    [ED_FIELD_LAYER] = "a layer",         [ED_FIELD_LAYERS] = "layers",
+    [ED_FIELD_BOOL] = "true or false",
+    [ED_FIELD_INT] = "an integer",
+    [ED_FIELD_FLOAT] = "a number",
+    [ED_FIELD_DTYPE] = "a dtype",
+    [ED_FIELD_INTS] = "integers",
+    [ED_FIELD_STRING] = "a string",
+    [ED_FIELD_AXIS] = "an integer",
+    [ED_FIELD_AXES] = "integers",
+    [ED_FIELD_CHOICE] = "a word",
+    [ED_FIELD_ACTIVATION] = "an activation",
+    [ED_FIELD_GENERATOR] = "a generator",
+    [ED_FIELD_INITIALIZER] = "an initializer",
+    [ED_FIELD_REGULARIZER] = "a regularizer",
+    [ED_FIELD_CONSTRAINT] = "a constraint",
+    [ED_FIELD_SCHEDULE] = "a schedule",
+    [ED_FIELD_LOSS] = "a loss",
+    [ED_FIELD_LAYER] = "a layer",
+    [ED_FIELD_LAYERS] = "layers",
 };
 
 static bool is_told(const ed_field *a)

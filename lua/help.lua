@@ -42,7 +42,8 @@ end
 read_prelude(prelude)
 
 -- Help on kinds of objects comes from their schemas: dense, layers.dense.
-local spaces = {layer = "layers", optimizer = "optimizers", metric = "metrics", initializer = "initializers"}
+local spaces = {layer = "layers", optimizer = "optimizers", metric = "metrics", initializer = "initializers",
+                regularizer = "regularizers", constraint = "constraints", schedule = "schedules", loss = "losses"}
 local function read_kinds(written)
     for _, kind in ipairs(native.made()) do
         local space = spaces[kind.family]

@@ -15,6 +15,10 @@ static const struct {
     {"optimizer", "optimizers", HANDLE_OPTIMIZER},
     {"metric", "metrics", HANDLE_METRIC},
     {"initializer", "initializers", HANDLE_INITIALIZER},
+    {"regularizer", "regularizers", HANDLE_REGULARIZER},
+    {"constraint", "constraints", HANDLE_CONSTRAINT},
+    {"schedule", "schedules", HANDLE_SCHEDULE},
+    {"loss", "losses", HANDLE_LOSS},
 };
 
 enum { FAMILIES = sizeof families / sizeof *families };
@@ -79,7 +83,7 @@ static int to_json(lua_State *L)
     const void *object = NULL;
     for (int f = 0; f < FAMILIES && !object; f++) object = handle_at(L, 1, families[f].kind);
     if (!object)
-        return handle_fail(L, "to_json: expected a layer, optimizer, metric or initializer");
+        return handle_fail(L, "to_json: expected an object made from options, such as a layer");
     lua_settop(L, 1);
     luaL_checkstack(L, 4, NULL);
     binding b = binding_open(L);

@@ -12,6 +12,7 @@ void layers_open(lua_State *L);
 void custom_layers_open(lua_State *L);
 void optimizers_open(lua_State *L);
 void metrics_open(lua_State *L);
+void families_open(lua_State *L);
 void print_open(lua_State *L);
 void random_open(lua_State *L);
 void datasets_open(lua_State *L);

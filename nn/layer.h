@@ -8,6 +8,8 @@
 #define EDDY_NN_LAYER_H
 
 #include "nn/initializers.h"
+#include "nn/regularizers.h"
+#include "optim/constraints.h"
 #include "track/track.h"
 #include "autodiff/autodiff.h"
 

@@ -24,6 +24,7 @@
 #include "nn/layers/regularization.h"
 #include "nn/layers/reshaping.h"
 #include "nn/metrics.h"
+#include "nn/regularizers.h"
 
 /* The macros, made from the lines ED_KIND by tools/kinds.sh. */
 #include "nn/kinds.h"

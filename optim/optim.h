@@ -13,6 +13,8 @@
 #define EDDY_OPTIM_H
 
 #include "autodiff/autodiff.h"
+#include "optim/constraints.h"
+#include "optim/schedules.h"
 #include "tensor/schema.h"
 
 #pragma GCC visibility push(default)

@@ -151,7 +151,9 @@ typedef struct variable {
     ed_tensor *value;
     char *name;
     bool trainable;
-    uint64_t mark; /* of the last call that wrote it */
+    uint64_t mark;     /* of the last call that wrote it */
+    void *regularizer; /* objects of floors above, retained; NULL: none */
+    void *constraint;
 } variable;
 
 static inline bool tensor_is_variable(const ed_tensor *t)

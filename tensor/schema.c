@@ -10,6 +10,10 @@ const char *schema_family(ed_field_type type)
     case ED_FIELD_OBJECT: return "object";
     case ED_FIELD_GENERATOR: return "generator";
     case ED_FIELD_INITIALIZER: return "initializer";
+    case ED_FIELD_REGULARIZER: return "regularizer";
+    case ED_FIELD_CONSTRAINT: return "constraint";
+    case ED_FIELD_SCHEDULE: return "schedule";
+    case ED_FIELD_LOSS: return "loss";
     case ED_FIELD_LAYER:
     case ED_FIELD_LAYERS: return "layer";
     default: return NULL;
@@ -134,10 +138,7 @@ bool schema_check_field(const char *who, const ed_field *field, const void *opti
     case ED_FIELD_STRING:
     case ED_FIELD_ACTIVATION:
     case ED_FIELD_DRAW: return true;
-    case ED_FIELD_OBJECT:
-    case ED_FIELD_GENERATOR:
-    case ED_FIELD_INITIALIZER:
-    case ED_FIELD_LAYER: return check_object(who, field, *(void *const *)at);
+    case ED_FIELD_OBJECT ... ED_FIELD_LAYER: return check_object(who, field, *(void *const *)at);
     }
     return true;
 }
@@ -282,6 +283,12 @@ void made_end(void *object)
 {
     made_object *made = object;
     if (made->kind) schema_free(made->kind->fields, made->options);
+}
+
+void made_destroy(void *object)
+{
+    made_end(object);
+    memory_free(object);
 }
 
 static const made_object *as_made(const void *object)

@@ -42,6 +42,10 @@ typedef enum ed_field_type {
     ED_FIELD_OBJECT,     /* any object of Eddy's; the types behind it are objects of one family */
     ED_FIELD_GENERATOR,
     ED_FIELD_INITIALIZER,
+    ED_FIELD_REGULARIZER,
+    ED_FIELD_CONSTRAINT,
+    ED_FIELD_SCHEDULE,
+    ED_FIELD_LOSS,
     ED_FIELD_LAYER,
     ED_FIELD_LAYERS, /* ed_objects: a counted array of layers */
 } ed_field_type;
@@ -158,6 +162,10 @@ typedef struct ed_field {
 #define ED_C_OBJECT      void *
 #define ED_C_GENERATOR   struct ed_generator *
 #define ED_C_INITIALIZER struct ed_initializer *
+#define ED_C_REGULARIZER struct ed_regularizer *
+#define ED_C_CONSTRAINT  struct ed_constraint *
+#define ED_C_SCHEDULE    struct ed_schedule *
+#define ED_C_LOSS        struct ed_loss *
 #define ED_C_LAYER       struct ed_layer *
 #define ED_C_LAYERS      ed_objects
 
@@ -249,7 +257,7 @@ struct ed_options_have_names;
  * library and of programs (ed_kind_register) are alike.
  */
 typedef struct ed_kind {
-    const char *family;     /* "layer", "optimizer", "initializer", "metric", ... */
+    const char *family;     /* "layer", "optimizer", "initializer", "loss", ... */
     const char *name;       /* of the kind: "dense" */
     const char *doc;        /* one line */
     const ed_field *fields; /* NULL: none */

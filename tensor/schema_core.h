@@ -18,6 +18,38 @@ typedef struct made_object {
  */
 void *made_new(const object_class *class, size_t bytes, const ed_kind *kind, const void *options);
 
+/*
+ * A family whose objects are their options and nothing else: MADE_PLAIN(schedule) defines struct
+ * ed_schedule and schedule_make, the kind.make of all its kinds.
+ */
+#define MADE_PLAIN(family)                                                                         \
+    struct ed_##family {                                                                           \
+        made_object made;                                                                          \
+    };                                                                                             \
+    static const object_class family##_object = {                                                  \
+        .name = #family, .destroy = made_destroy, .is_made = true};                                \
+    void *family##_make(const ed_kind *kind, const void *options)                                  \
+    {                                                                                              \
+        return scope_give(made_new(&family##_object, sizeof(ed_##family), kind, options));         \
+    }
+void made_destroy(void *object);
+
+/*
+ * A kind of such a family, which is one function, as in optim/constraints.c: its definition from
+ * the list of options, and then the function's body. It gets `options`, a symbol_options, and the
+ * parameters that stand last; the first `needed` options are required. The family has a structure
+ * <family>_class of the kind and the function.
+ */
+#define FUNCTION_KIND(family, symbol, LIST, needed, text, result, ...)                             \
+    typedef ed_##family##_##symbol##_options symbol##_options;                                     \
+    static result symbol##_function(const void *options, __VA_ARGS__);                             \
+    ED_SCHEMA(symbol, LIST, symbol##_options);                                                     \
+    static const family##_class symbol##_class = {                                                 \
+        .kind = SCHEMA_KIND(family, symbol, text, needed, family##_make),                          \
+        .function = symbol##_function};                                                            \
+    SCHEMA_KIND_END(family, symbol)                                                                \
+    static result symbol##_function(const void *options, __VA_ARGS__)
+
 /* For the class's destroy: gives up the options, not the object. */
 void made_end(void *object);
 

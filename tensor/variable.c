@@ -11,6 +11,8 @@ static void variable_destroy(void *object)
 {
     variable *v = object;
     ed_release(v->value);
+    ed_release(v->regularizer);
+    ed_release(v->constraint);
     memory_free(v->name);
     memory_count_tensor(-1);
     memory_free(v);

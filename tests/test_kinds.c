@@ -49,11 +49,36 @@ static const ed_layer_class *layer_class(void)
     return (const ed_layer_class *)kind;
 }
 
+/* A value within the limits. */
+static double good_value(const ed_limits *l)
+{
+    if (!l->bounded || (isinf(l->low) && isinf(l->high))) return 1;
+    if (isinf(l->high)) return l->low + 1;
+    return isinf(l->low) ? l->high - 1 : (l->low + l->high) / 2;
+}
+
+/* The defaults, with values for what is required. */
+static const void *filled_defaults(void)
+{
+    static max_align_t filled[64];
+    static const int64_t list[1] = {1};
+    assert_true(kind->options_size <= sizeof filled);
+    memcpy(filled, kind->defaults, kind->options_size);
+    for (int i = 0; i < kind->required; i++) {
+        const ed_field *f = &kind->fields[i];
+        void *at = ED_FIELD_AT(f, filled);
+        if (f->type == ED_FIELD_FLOAT) *(double *)at = good_value(&f->limits);
+        if (f->type == ED_FIELD_INT) *(int64_t *)at = (int64_t)good_value(&f->limits);
+        if (f->type == ED_FIELD_INTS) *(ed_ints *)at = (ed_ints){list, 1};
+    }
+    return filled;
+}
+
 /* Options that make something: the defaults, or those of the first sample. */
 static const void *good_options(void)
 {
     const ed_layer_sample *s = !strcmp(kind->family, "layer") ? layer_class()->samples : NULL;
-    return s && s->options ? s->options : kind->defaults;
+    return s && s->options ? s->options : filled_defaults();
 }
 
 static void *copy_options(void)
@@ -84,7 +109,7 @@ static void schema_makes_sense(void)
         CHECK(!f->limits.bounded || f->limits.low <= f->limits.high, "%s: its limits", f->name);
         CHECK((f->type == ED_FIELD_CHOICE) == (f->limits.words != NULL), "%s: its words", f->name);
         if (!f->limits.otherwise) continue;
-        CHECK(f->type == ED_FIELD_INITIALIZER && ed_kind_find("initializer", f->limits.otherwise),
+        CHECK(takes_object(f) && ed_kind_find(schema_family(f->type), f->limits.otherwise),
               "%s: there is no %s", f->name, f->limits.otherwise);
     }
     CHECK(kind->required >= 0 && kind->required <= n, "required options");
@@ -153,7 +178,7 @@ static void half_filled_is_refused(void)
 static bool has_defaults(void)
 {
     ED_SCOPE;
-    const bool made = ed_make(kind, NULL);
+    const bool made = ed_make(kind, filled_defaults());
     ed_clear_error();
     return made;
 }
@@ -163,7 +188,7 @@ static void each_options(void (*check)(const void *options))
 {
     const bool is_layer = !strcmp(kind->family, "layer");
     const ed_layer_sample *s = is_layer ? layer_class()->samples : NULL;
-    if (!s && has_defaults()) check(kind->defaults);
+    if (!s && has_defaults()) check(filled_defaults());
     for (; s && s->n_inputs; s++) check(s->options ? s->options : kind->defaults);
 }
 

@@ -1,22 +1,6 @@
 #include "nn/initializers/initializer.h"
 
-struct ed_initializer {
-    made_object made;
-};
-
-static void initializer_destroy(void *object)
-{
-    made_end(object);
-    memory_free(object);
-}
-
-static const object_class object = {
-    .name = "initializer", .destroy = initializer_destroy, .is_made = true};
-
-void *initializer_make(const ed_kind *kind, const void *options)
-{
-    return scope_give(made_new(&object, sizeof(ed_initializer), kind, options));
-}
+MADE_PLAIN(initializer)
 
 static bool check_request(ed_ints shape, ed_dtype dtype)
 {
@@ -38,7 +22,8 @@ ed_tensor *ed_initialize(ed_initializer *initializer, ed_ints shape, ed_dtype dt
     if (!check_request(shape, dtype)) return NULL;
     ED_SCOPE;
     const initializer_class *class = (const initializer_class *)initializer->made.kind;
-    return ed_keep(class->draw(initializer->made.options, (initializer_draw){shape, dtype, NULL}));
+    return ed_keep(
+        class->function(initializer->made.options, (initializer_draw){shape, dtype, NULL}));
 }
 
 /* ---- Distributions --------------------------------------------------------------------------- */

@@ -24,28 +24,20 @@ typedef struct initializer_draw {
     ed_generator *generator; /* for the distributions below; NULL: the process's */
 } initializer_draw;
 
-/* A kind of initializer; `draw` gets a shape and dtype that were checked. */
+/* A kind of initializer; the function gets a shape and dtype that were checked. */
 typedef struct initializer_class {
     ed_kind kind;
-    ed_tensor *(*draw)(const void *options, initializer_draw d);
+    ed_tensor *(*function)(const void *options, initializer_draw d);
 } initializer_class;
 
 /* Creates an initializer: kind.make of all kinds. */
 void *initializer_make(const ed_kind *kind, const void *options);
 
-/*
- * The definition of a kind from its list of options in nn.h; the first `needed` are required
- * arguments. The body that follows is that of draw(options, d), options being a <symbol>_options.
- */
+/* The definition of a kind from its list of options; the first `needed` are required arguments. The
+ * body that follows is that of the function. */
 #define INITIALIZER(symbol, SYMBOL, needed, text)                                                  \
-    typedef ed_initializer_##symbol##_options symbol##_options;                                    \
-    static ed_tensor *symbol##_draw(const void *options, initializer_draw d);                      \
-    ED_SCHEMA(symbol, ED_INITIALIZER_##SYMBOL##_OPTIONS, symbol##_options);                        \
-    static const initializer_class symbol##_class = {                                              \
-        .kind = SCHEMA_KIND(initializer, symbol, text, needed, initializer_make),                  \
-        .draw = symbol##_draw};                                                                    \
-    SCHEMA_KIND_END(initializer, symbol)                                                           \
-    static ed_tensor *symbol##_draw(const void *options, initializer_draw d)
+    FUNCTION_KIND(initializer, symbol, ED_INITIALIZER_##SYMBOL##_OPTIONS, needed, text,            \
+                  ed_tensor *, initializer_draw d)
 
 /* ---- Distributions --------------------------------------------------------------------------- */
 

@@ -252,10 +252,15 @@ ed_memory_reset_peak ed.memory_reset_peak
 ed_memory_set_cache_limit ed.memory_set_cache_limit
 ed_memory_stats ed.memory
 ed_memory_trim ed.memory_trim
+ed_constrain constraint:constrain
 ed_metric_compare metric:compare
 ed_metric_reset metric:reset
 ed_metric_result metric:result
 ed_metric_update metric:update
+ed_regularize regularizer:regularize
+ed_schedule_at schedule:at
+ed_variable_constraint C: a layer's options give it
+ed_variable_set_constraint C: a layer's options give it
 ed_minimize optimizer:minimize
 ed_minimum ed.minimum
 ed_dataset_mnist_with ed.mnist
@@ -423,6 +428,9 @@ local objects = {
     layer = layer,
     optimizer = optimizer,
     metric = ed.metrics.mean(),
+    constraint = ed.constraints.non_neg(),
+    schedule = ed.schedules.exponential_decay(1, 1, 0.5),
+    regularizer = ed.regularizers.l2(),
     generator = ed.generator(1),
     dataset = ed.dataset({1}, {1}),
     archive = ed.archive(file),
@@ -457,7 +465,8 @@ for name, way in lines:gmatch("(ed_%S+) ([^\n]+)\n") do
 end
 
 -- What needs no line: ops by their name, kinds of objects in the namespace of their family.
-local spaces = {layer = "layers", optimizer = "optimizers", metric = "metrics", initializer = "initializers"}
+local spaces = {layer = "layers", optimizer = "optimizers", metric = "metrics", initializer = "initializers",
+                regularizer = "regularizers", constraint = "constraints", schedule = "schedules", loss = "losses"}
 local function derived(name)
     local family, kind = name:match("^ed_(%a+)_([%w_]+)_with$")
     local space = family and spaces[family] and rawget(ed, spaces[family])

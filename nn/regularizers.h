@@ -1,0 +1,28 @@
+/*
+ * Regularizers: penalties on weights or outputs that are added to a loss, as in Keras
+ * (nn/regularizers/).
+ *
+ *     ed_layer *dense = ed_layer_dense(10, .kernel_regularizer = ed_regularizer_l2(1e-4));
+ *     ed_tensor *loss = ed_add(ed_mean(...), ed_add_n(ed_layer_losses(dense)));
+ */
+#ifndef EDDY_NN_REGULARIZERS_H
+#define EDDY_NN_REGULARIZERS_H
+
+#include "tensor/schema.h"
+#include "tensor/tensor.h"
+
+#pragma GCC visibility push(default)
+
+/* A penalty on a tensor. */
+typedef struct ed_regularizer ed_regularizer;
+
+/* The penalty, a scalar of the dtype of x, which is float32 or float64. */
+ed_tensor *ed_regularize(ed_regularizer *regularizer, ed_tensor *x);
+
+/* l2 sum(x^2). */
+#define ED_REGULARIZER_L2_OPTIONS(FIELD, T)                                                        \
+    FIELD(T, FLOAT, l2, 0.01, ED_AT_LEAST(0), "factor of the sum of squares")
+ED_KIND(regularizer, l2, ED_REGULARIZER_L2_OPTIONS, l2);
+
+#pragma GCC visibility pop
+#endif
