@@ -1203,6 +1203,12 @@ class variable : public any_tensor
     {
         return detail::call(here, [&] { return ed_variable_set_trainable(get(), trainable); });
     }
+    /* What optimizers apply to it after each step. */
+    eddy::constraint constraint() const { return eddy::constraint(ed_variable_constraint(get())); }
+    bool set_constraint(const eddy::constraint &rule, detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] { return ed_variable_set_constraint(get(), rule.get()); });
+    }
 
     /* Its present value, which later assignments leave alone. */
     tensor value(detail::place here = EDDY_HERE) const { return eddy::value(*this, here); }
@@ -1597,6 +1603,39 @@ class layer : public detail::handle<ed_layer>
     EDDY_METHOD(list, variables, ed_layer_variables)
     EDDY_METHOD(list, trainable_variables, ed_layer_trainable_variables)
     EDDY_METHOD(list, non_trainable_variables, ed_layer_non_trainable_variables)
+    EDDY_METHOD(list, get_weights, ed_layer_get_weights)
+    EDDY_METHOD(int64_t, count_params, ed_layer_count_params)
+    EDDY_METHOD(list, losses, ed_layer_losses)
+    bool set_weights(const list &weights, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_layer_set_weights(get(), weights.get()); });
+    }
+    bool is_trainable() const { return ed_layer_is_trainable(get()); }
+    /* Freezes or thaws the layer, or what is below it with a path like the pattern. */
+    bool set_trainable(bool trainable, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_layer_set_trainable(get(), trainable); });
+    }
+    bool set_trainable(bool trainable, const detail::text &pattern,
+                       detail::place here = EDDY_HERE) const
+    {
+        return detail::call(
+            here, [&] { return ed_layer_set_trainable_matching(get(), pattern.get(), trainable); });
+    }
+    /* Creates the weights without data, -1 being any size: build({-1, 28, 28}). */
+    bool build(const ints &sizes, ed_dtype type = float32, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            ed_build_options options;
+            options.dtype = type;
+            return ed_layer_build_with(get(), detail::to_c(sizes), &options);
+        });
+    }
+    /* From `forward`, with training: a scalar for losses(). */
+    bool add_loss(const tensor &loss, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_layer_add_loss(get(), loss.get()); });
+    }
 
     layer add_child(const layer &child, detail::place here = EDDY_HERE) const
     {

@@ -48,4 +48,13 @@ void fields_collect(lua_State *L, ed_layer *layer);
 /* Raises if the field holds a child or weight other than the value at the top of the stack. */
 void fields_check(lua_State *L, ed_layer *layer, const char *name);
 
+/* ---- layer_values.c: methods of all layers --------------------------------------------------- */
+
+int layer_build(lua_State *L);
+int layer_set_weights(lua_State *L);
+int layer_count_params(lua_State *L);
+int layer_set_trainable(lua_State *L);
+int layer_is_trainable(lua_State *L);
+int layer_add_loss(lua_State *L);
+
 #endif

@@ -20,7 +20,8 @@ static int at(lua_State *L)
 }
 
 /* f(object, tensor), object being the first argument. */
-static int call(lua_State *L, handle_kind kind, ed_tensor *(*f)(void *object, ed_tensor *x))
+static int call_on_tensor(lua_State *L, handle_kind kind,
+                          ed_tensor *(*f)(void *object, ed_tensor *x))
 {
     void *object = handle_check(L, 1, kind);
     lua_settop(L, 2);
@@ -43,12 +44,12 @@ static ed_tensor *penalty(void *regularizer, ed_tensor *x)
 
 static int constrain(lua_State *L)
 {
-    return call(L, HANDLE_CONSTRAINT, constrained);
+    return call_on_tensor(L, HANDLE_CONSTRAINT, constrained);
 }
 
 static int regularize(lua_State *L)
 {
-    return call(L, HANDLE_REGULARIZER, penalty);
+    return call_on_tensor(L, HANDLE_REGULARIZER, penalty);
 }
 
 void families_open(lua_State *L)

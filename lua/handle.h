@@ -21,6 +21,7 @@
  *       indexing.c          x[...]
  *       autodiff.c          tapes, forward mode, custom gradients
  *       layers.c            layers
+ *       layer_values.c        their weights, losses, what is trained
  *       layer_identity.c      one userdata for one layer
  *       custom_layers.c       layers written in Lua
  *       layer_fields.c        which of their fields are children and weights

@@ -215,6 +215,16 @@ static int not_trainable(lua_State *L)
     return list_by(L, ed_layer_non_trainable_variables);
 }
 
+static int get_weights(lua_State *L)
+{
+    return list_by(L, ed_layer_get_weights);
+}
+
+static int losses(lua_State *L)
+{
+    return list_by(L, ed_layer_losses);
+}
+
 static int find(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
@@ -488,6 +498,14 @@ static const luaL_Reg methods[] = {
     {"not_trainable", not_trainable},
     {"weight", add_weight},
     {"add", add},
+    {"build", layer_build},
+    {"get_weights", get_weights},
+    {"set_weights", layer_set_weights},
+    {"count_params", layer_count_params},
+    {"set_trainable", layer_set_trainable},
+    {"is_trainable", layer_is_trainable},
+    {"losses", losses},
+    {"add_loss", layer_add_loss},
     {NULL, NULL},
 };
 

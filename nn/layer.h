@@ -66,6 +66,50 @@ ed_list *ed_layer_trainable_variables(ed_layer *layer);
 /* Those of them that are not: moving averages, for example. */
 ed_list *ed_layer_non_trainable_variables(ed_layer *layer);
 
+/* The values of ed_layer_variables, in that order: a new list. */
+ed_list *ed_layer_get_weights(ed_layer *layer);
+
+/* Assigns such values. Fails, and changes nothing, if their number, shapes or dtypes differ. */
+bool ed_layer_set_weights(ed_layer *layer, ed_list *weights);
+
+/* The number of elements of all variables. */
+int64_t ed_layer_count_params(ed_layer *layer);
+
+/*
+ * Whether the layer and all below it are trained: their weights, also those that come later, are
+ * frozen or thawed. Weights that were made as not trainable, as moving averages, stay so. A frozen
+ * batch normalization uses its moving statistics in training too, as in Keras.
+ */
+bool ed_layer_set_trainable(ed_layer *layer, bool trainable);
+
+/* The same for the layers and weights whose path matches a pattern of the shell:
+ * ed_layer_set_trainable_matching(model, "*encoder*", false). ED_NOT_FOUND if none does. */
+bool ed_layer_set_trainable_matching(ed_layer *layer, const char *pattern, bool trainable);
+
+/* Whether it is; false for NULL. */
+bool ed_layer_is_trainable(const ed_layer *layer);
+
+/*
+ * What is to be added to a loss, a new list of scalars: the penalties of trainable weights that have
+ * a regularizer, and what the layers added in the last call (ed_layer_add_loss, and
+ * activity_regularizer in calls with .training). Empty if there is nothing.
+ */
+ed_list *ed_layer_losses(ed_layer *layer);
+
+/* Options of ed_layer_build. */
+#define ED_BUILD_OPTIONS(FIELD, T) FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "of the input")
+ED_OPTIONS(ed_build_options, ED_BUILD_OPTIONS);
+
+/*
+ * Builds the layer without data: as the first ed_forward of an input of this shape does, but nothing
+ * is computed. A size -1 is any, that of the batch for instance: ed_layer_build(model, ED_SHAPE(-1,
+ * 28, 28)).
+ */
+#define ed_layer_build(layer, shape, ...)                                                          \
+    ED_WITH_OPTIONS(ed_layer_build_with(layer, shape, &ed_options_), ED_BUILD_OPTIONS,             \
+                    ed_build_options, __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
+bool ed_layer_build_with(ed_layer *layer, ed_ints shape, const ed_build_options *options);
+
 /* The layer's own name, "dense_1"; valid as long as the layer. It is final once the layer has a
  * parent. */
 const char *ed_layer_name(const ed_layer *layer);
@@ -120,7 +164,23 @@ ed_tensor *ed_activate(ed_tensor *x, const char *activation);
 
 /* Options of all layers. */
 #define ED_LAYER_COMMON(FIELD, T)                                                                  \
-    FIELD(T, STRING, name, NULL, ED_ANY, "default: the kind's name, made unique in its parent")
+    FIELD(T, STRING, name, NULL, ED_ANY, "default: the kind's name, made unique in its parent")    \
+    FIELD(T, BOOL, trainable, true, ED_ANY, "whether its weights are trained")                     \
+    FIELD(T, DTYPE, dtype, ED_DTYPE_NONE, ED_ANY,                                                  \
+          "of the weights; float inputs are converted; default: that of the input")
+
+/* Options of layers that have a kernel, and of those that have a bias. */
+#define ED_LAYER_KERNEL(FIELD, T)                                                                  \
+    FIELD(T, INITIALIZER, kernel_initializer, NULL, ED_OTHERWISE("glorot_uniform"), "of kernel")   \
+    FIELD(T, REGULARIZER, kernel_regularizer, NULL, ED_ANY, "of kernel")                           \
+    FIELD(T, CONSTRAINT, kernel_constraint, NULL, ED_ANY, "of kernel")
+#define ED_LAYER_BIAS(FIELD, T)                                                                    \
+    FIELD(T, BOOL, use_bias, true, ED_ANY, "whether there is a bias")                              \
+    FIELD(T, INITIALIZER, bias_initializer, NULL, ED_OTHERWISE("zeros"), "of bias")                \
+    FIELD(T, REGULARIZER, bias_regularizer, NULL, ED_ANY, "of bias")                               \
+    FIELD(T, CONSTRAINT, bias_constraint, NULL, ED_ANY, "of bias")
+#define ED_LAYER_ACTIVITY(FIELD, T)                                                                \
+    FIELD(T, REGULARIZER, activity_regularizer, NULL, ED_ANY, "of the output")
 
 /* ---- Custom layers --------------------------------------------------------------------------- */
 
@@ -206,6 +266,8 @@ ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child);
 #define ED_WEIGHT_OPTIONS(FIELD, T)                                                                \
     FIELD(T, INITIALIZER, initializer, NULL, ED_ANY, "creates the initial value")                  \
     FIELD(T, STRING, otherwise, "glorot_uniform", ED_ANY, "kind of initializer if that is NULL")   \
+    FIELD(T, REGULARIZER, regularizer, NULL, ED_ANY, "penalty in ed_layer_losses")                 \
+    FIELD(T, CONSTRAINT, constraint, NULL, ED_ANY, "applied after each step of an optimizer")      \
     FIELD(T, BOOL, trainable, true, ED_ANY, "whether tapes watch it automatically")                \
     FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "float32 or float64")
 ED_OPTIONS(ed_weight_options, ED_WEIGHT_OPTIONS);
@@ -221,6 +283,10 @@ ED_OPTIONS(ed_weight_options, ED_WEIGHT_OPTIONS);
                     ed_weight_options, __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
 ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
                                     const ed_weight_options *options);
+
+/* Adds a scalar to what ed_layer_losses returns until the next call of the root layer; `forward`
+ * calls it. Only with call->training: calls without may run in several threads. */
+bool ed_layer_add_loss(ed_layer *layer, ed_tensor *loss);
 
 /*
  * Makes an existing variable the layer's weight of that name, renames it accordingly, and returns

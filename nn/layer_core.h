@@ -38,6 +38,16 @@ struct ed_layer {
      * child is added here or below. */
     ed_list *lists[LAYER_LISTS];
 
+    /* Options of all kinds, if the kind has them. */
+    ed_dtype dtype; /* of the weights and float inputs; none: that of the input */
+    ed_regularizer *activity_regularizer; /* in the options */
+    bool frozen;                          /* not to be trained: ed_layer_set_trainable */
+
+    /* What ed_layer_add_loss added in the last call of the root. */
+    ed_tensor **losses;
+    int64_t n_losses, loss_capacity;
+    bool has_losses; /* here or below */
+
     ed_dtype output_dtype; /* of the first output, for the summary; ED_DTYPE_NONE before */
     int output_rank;
     int64_t output_shape[ED_MAX_RANK];
@@ -62,6 +72,29 @@ bool layer_grow_index(ed_layer *layer, int64_t capacity);
 void layer_index_child(ed_layer *layer, ed_layer *child);
 void layer_unindex_child(ed_layer *layer, const ed_layer *child);
 
+/* The weight's own name, after the path. */
+const char *layer_leaf(const ed_tensor *weight);
+
+/* Drops the cached lists of variables of the layer and of those above it. */
+void layer_drop_lists(ed_layer *layer);
+
+/* Weights that were added before the layer had its parent get their full path; false without
+ * memory. */
+bool layer_rename_weights(ed_layer *layer);
+
+/* Removes the children from index n_children on and the weights from index n_weights on. */
+void layer_truncate(ed_layer *layer, int64_t n_children, int64_t n_weights);
+
+/* What ed_layer_set_trainable does with a weight: one that is trainable becomes frozen, a frozen one
+ * trainable. */
+void layer_freeze_weight(ed_tensor *weight, bool frozen);
+
+/* The layer and all below forget their losses. */
+void layer_clear_losses(ed_layer *layer);
+
+/* Brings the options that all kinds have in common to what they are now: kind.present of kinds. */
+void layer_present(const void *layer, void *options);
+
 /* Sets an error that begins with the layer's path; returns NULL. */
 void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -74,8 +107,21 @@ void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, 
 #define LAYER(symbol, SYMBOL, needed, text, ...)                                                   \
     ED_SCHEMA(symbol, ED_LAYER_##SYMBOL##_OPTIONS, ed_layer_##symbol##_options);                   \
     static const ed_layer_class symbol##_class = {                                                 \
-        .kind = SCHEMA_KIND(layer, symbol, text, needed, ed_layer_make), __VA_ARGS__};             \
+        .kind = SCHEMA_KIND(layer, symbol, text, needed, ed_layer_make),                           \
+        .kind.present = layer_present,                                                             \
+        __VA_ARGS__};                                                                              \
     SCHEMA_KIND_END(layer, symbol)
+
+/* Adds the weights of layers with ED_LAYER_KERNEL and ED_LAYER_BIAS, o being the options; NULL, with
+ * an error, on failure. */
+#define LAYER_ADD_KERNEL(layer, o, shape, type)                                                    \
+    ed_layer_add_weight(                                                                           \
+        layer, "kernel", shape, .dtype = type, .initializer = (o)->kernel_initializer,             \
+        .regularizer = (o)->kernel_regularizer, .constraint = (o)->kernel_constraint)
+#define LAYER_ADD_BIAS(layer, o, shape, type)                                                      \
+    ed_layer_add_weight(layer, "bias", shape, .dtype = type, .otherwise = "zeros",                 \
+                        .initializer = (o)->bias_initializer,                                      \
+                        .regularizer = (o)->bias_regularizer, .constraint = (o)->bias_constraint)
 
 /* The options that a layer was made with. */
 static inline const void *layer_options(const ed_layer *layer)

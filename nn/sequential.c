@@ -83,6 +83,7 @@ static void sequential_present(const void *object, void *options)
 {
     const ed_layer *layer = object;
     ed_layer_sequential_options *o = options;
+    layer_present(object, options);
     o->layers = (ed_objects){(void *const *)layer->children, layer->n_children};
 }
 

@@ -10,16 +10,10 @@
  *
  * A layer that was never called waits for the values of weights that it does not have yet.
  */
-
-static const char *leaf_of(const ed_tensor *weight)
-{
-    return strrchr(ed_variable_name(weight), '/') + 1;
-}
-
 static void track_weights(const ed_layer *layer, ed_tracker *t)
 {
     for (int64_t i = 0; i < layer->n_weights; i++) {
-        const char *leaf = leaf_of(layer->weights[i]);
+        const char *leaf = layer_leaf(layer->weights[i]);
         int weight = graph_object(t, layer->weights[i]);
         graph_name(t, t->self, GRAPH_NAME, leaf, weight);
         if (!strcmp(leaf, "kernel")) graph_name(t, t->self, GRAPH_ALIAS, "_kernel", weight);

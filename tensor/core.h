@@ -152,6 +152,7 @@ typedef struct variable {
     char *name;
     bool trainable;
     uint64_t mark;     /* of the last call that wrote it */
+    bool frozen;       /* not trainable because its layer is not */
     void *regularizer; /* objects of floors above, retained; NULL: none */
     void *constraint;
 } variable;

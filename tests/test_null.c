@@ -218,6 +218,7 @@ static void call_optim(call *now)
 static void call_nn(call *now)
 {
     RETURNS(ed_layer_name, ((void)(ed_layer_name)(NULL), true));
+    RETURNS(ed_layer_is_trainable, !(ed_layer_is_trainable)(NULL));
     RETURNS(ed_layer_is_named, !(ed_layer_is_named)(NULL));
     RETURNS(ed_layer_is_built, !(ed_layer_is_built)(NULL));
     FAILS(ed_activate, !(ed_activate)(NULL, "relu"));

@@ -69,7 +69,8 @@ static bool batch_normalization_forward(ed_layer *layer, ed_layer_call *call)
     ed_tensor *x = call->inputs[0];
     if (!layer_accepts(layer, x, 2, true) || !layer_same_last(layer, x, n->gamma->shape[0]))
         return false;
-    if (!call->training) return ed_layer_return(call, by_moving(n, x));
+    if (!call->training || !ed_layer_is_trainable(layer))
+        return ed_layer_return(call, by_moving(n, x));
     ed_tensor *mean, *variance;
     ed_tensor *y = ed_batch_norm(x, n->gamma, n->beta, n->epsilon, &mean, &variance);
     if (!y || x->size == 0) return ed_layer_return(call, y); /* an empty batch has no statistics */

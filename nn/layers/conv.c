@@ -31,12 +31,10 @@ static bool conv2d_build(ed_layer *layer, const ed_layer_call *call)
     conv *c = ed_layer_state(layer);
     const ed_tensor *x = call->inputs[0];
     if (!layer_accepts(layer, x, 4, false)) return false;
-    c->kernel = ed_layer_add_weight(layer, "kernel",
-                                    ED_SHAPE(c->size[0], c->size[1], ed_dim(x, -1), o->filters),
-                                    .dtype = x->dtype, .initializer = o->kernel_initializer);
+    c->kernel = LAYER_ADD_KERNEL(
+        layer, o, ED_SHAPE(c->size[0], c->size[1], ed_dim(x, -1), o->filters), x->dtype);
     if (!c->kernel || !o->use_bias) return c->kernel != NULL;
-    c->bias = ed_layer_add_weight(layer, "bias", ED_SHAPE(o->filters), .dtype = x->dtype,
-                                  .initializer = o->bias_initializer, .otherwise = "zeros");
+    c->bias = LAYER_ADD_BIAS(layer, o, ED_SHAPE(o->filters), x->dtype);
     return c->bias != NULL;
 }
 

@@ -21,9 +21,9 @@
     FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME"), "as of ed_conv2d")              \
     FIELD(T, INTS, dilations, ED_NO_LIST, ED_AT_LEAST(1), "height and width; default: 1")          \
     FIELD(T, ACTIVATION, activation, NULL, ED_ANY, "of the result, by name; default: linear")      \
-    FIELD(T, BOOL, use_bias, true, ED_ANY, "whether there is a bias")                              \
-    FIELD(T, INITIALIZER, kernel_initializer, NULL, ED_OTHERWISE("glorot_uniform"), "of kernel")   \
-    FIELD(T, INITIALIZER, bias_initializer, NULL, ED_OTHERWISE("zeros"), "of bias")                \
+    ED_LAYER_KERNEL(FIELD, T)                                                                      \
+    ED_LAYER_BIAS(FIELD, T)                                                                        \
+    ED_LAYER_ACTIVITY(FIELD, T)                                                                    \
     ED_LAYER_COMMON(FIELD, T)
 ED_KIND(layer, conv2d, ED_LAYER_CONV2D_OPTIONS, filters, kernel_size);
 

@@ -13,9 +13,9 @@
 #define ED_LAYER_DENSE_OPTIONS(FIELD, T)                                                           \
     FIELD(T, INT, units, 0, ED_AT_LEAST(1), "size of the output's last axis")                      \
     FIELD(T, ACTIVATION, activation, NULL, ED_ANY, "of the result, by name; default: linear")      \
-    FIELD(T, BOOL, use_bias, true, ED_ANY, "whether there is a bias")                              \
-    FIELD(T, INITIALIZER, kernel_initializer, NULL, ED_OTHERWISE("glorot_uniform"), "of kernel")   \
-    FIELD(T, INITIALIZER, bias_initializer, NULL, ED_OTHERWISE("zeros"), "of bias")                \
+    ED_LAYER_KERNEL(FIELD, T)                                                                      \
+    ED_LAYER_BIAS(FIELD, T)                                                                        \
+    ED_LAYER_ACTIVITY(FIELD, T)                                                                    \
     ED_LAYER_COMMON(FIELD, T)
 ED_KIND(layer, dense, ED_LAYER_DENSE_OPTIONS, units);
 

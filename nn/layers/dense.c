@@ -20,11 +20,9 @@ static bool dense_build(ed_layer *layer, const ed_layer_call *call)
     const ed_layer_dense_options *o = layer_options(layer);
     const ed_tensor *x = call->inputs[0];
     if (!layer_accepts(layer, x, 2, true)) return false;
-    d->kernel = ed_layer_add_weight(layer, "kernel", ED_SHAPE(ed_dim(x, -1), o->units),
-                                    .dtype = x->dtype, .initializer = o->kernel_initializer);
+    d->kernel = LAYER_ADD_KERNEL(layer, o, ED_SHAPE(ed_dim(x, -1), o->units), x->dtype);
     if (!d->kernel || !o->use_bias) return d->kernel != NULL;
-    d->bias = ed_layer_add_weight(layer, "bias", ED_SHAPE(o->units), .dtype = x->dtype,
-                                  .initializer = o->bias_initializer, .otherwise = "zeros");
+    d->bias = LAYER_ADD_BIAS(layer, o, ED_SHAPE(o->units), x->dtype);
     return d->bias != NULL;
 }
 

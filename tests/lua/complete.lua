@@ -211,6 +211,15 @@ ed_layer_child_count #layer
 ed_layer_find_child layer:find
 ed_layer_name layer.name
 ed_layer_new ed.layer
+ed_layer_build_with layer:build
+ed_layer_get_weights layer:get_weights
+ed_layer_set_weights layer:set_weights
+ed_layer_count_params layer:count_params
+ed_layer_set_trainable layer:set_trainable
+ed_layer_set_trainable_matching layer:set_trainable
+ed_layer_is_trainable layer:is_trainable
+ed_layer_losses layer:losses
+ed_layer_add_loss layer:add_loss
 ed_layer_state C: a layer written in Lua has fields
 ed_layer_summary layer:summary
 ed_layer_add_weight_with layer:weight

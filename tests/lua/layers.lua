@@ -164,3 +164,36 @@ local again = ed.from_json(ed.to_json(ed.dense(3, {activation = "relu", name = "
 check.equal(again.name, "d")
 check.list(again(ed.ones{2, 2}).shape, {2, 3})
 check.raises("no layer named 'dens'", ed.from_json, '{"module": "layer", "class_name": "dens", "config": {}}')
+
+-- Building without data, weights' values, what is trained, penalties.
+do
+    local model = ed.sequential{ed.dense(3, {kernel_regularizer = "l2", kernel_constraint = "non_neg"}),
+                                ed.layers.batch_normalization(), ed.dense(2, {name = "head"}), name = "m"}
+    check.equal(model:build{-1, 4}, model)
+    check.equal(model:count_params(), 4 * 3 + 3 + 4 * 3 + 3 * 2 + 2)
+    check.equal(#model:get_weights(), 8)
+    check.equal(#model:losses(), 1)
+    local w = model:get_weights()
+    w[1] = {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}}
+    model:set_weights(w)
+    check.near(model:losses()[1], 0.12, 1e-7)
+    check.raises("got 1 weights, the layer has 8", model.set_weights, model, {1})
+    check.raises("got 9 weights, the layer has 8", model.set_weights, model, {1, 1, 1, 1, 1, 1, 1, 1, 1})
+    model:set_trainable(false, "*head*")
+    check.equal(#model:trainable(), 4)
+    model:set_trainable(false)
+    check.equal(#model:trainable(), 0)
+    check.equal(#model:losses(), 0)
+    check.equal(model:is_trainable(), false)
+    model:set_trainable(true)
+    check.equal(#model:trainable(), 6) -- moving statistics stay as they are
+    check.raises("no layer and no weight has a path like", model.set_trainable, model, true, "*tail*")
+    local double = ed.dense(1, {dtype = "float64", activity_regularizer = ed.regularizers.l2(1), kernel_initializer = "ones"})
+    check.equal(double(ed.ones{1, 2}).dtype, "float64")
+    check.equal(#double:losses(), 0)
+    double(ed.ones{1, 2}, {training = true})
+    check.near(double:losses()[1], 4)
+    double(ed.ones{1, 2}, {training = true})
+    check.equal(#double:losses(), 1)
+    check.equal(ed.dense(3, {trainable = false})(ed.ones{1, 2}).shape[2], 3)
+end

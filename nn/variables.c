@@ -1,0 +1,300 @@
+#include "nn/layer_core.h"
+#include "ops/ops.h"
+#include <fnmatch.h>
+#include <pthread.h>
+#include <string.h>
+
+/* The variables of a layer and of those below it: lists of them, values, what is trained, penalties. */
+
+/* ---- Lists ----------------------------------------------------------------------------------- */
+
+static int64_t count_weights(const ed_layer *layer)
+{
+    int64_t n = layer->n_weights;
+    for (int64_t i = 0; i < layer->n_children; i++) n += count_weights(layer->children[i]);
+    return n;
+}
+
+static void gather(const ed_layer *layer, ed_tensor **items, int64_t *n)
+{
+    for (int64_t i = 0; i < layer->n_weights; i++) items[(*n)++] = ed_retain(layer->weights[i]);
+    for (int64_t i = 0; i < layer->n_children; i++) gather(layer->children[i], items, n);
+}
+
+/*
+ * Several threads may ask one model. The lock is held for a pointer alone, not while an error can
+ * be kept: its handler may leave.
+ */
+static pthread_mutex_t lists_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock_lists(void)
+{
+    pthread_mutex_lock(&lists_lock);
+}
+
+static void unlock_lists(void)
+{
+    pthread_mutex_unlock(&lists_lock);
+}
+
+__attribute__((constructor(103))) static void layer_watch_forks(void)
+{
+    pthread_atfork(lock_lists, unlock_lists, unlock_lists);
+}
+
+/* The list that is cached, with a reference for the caller; NULL if there is none. */
+static ed_list *cached_list(ed_layer *layer, int kind)
+{
+    lock_lists();
+    ed_list *list = ed_retain(layer->lists[kind]);
+    unlock_lists();
+    return list;
+}
+
+/* Puts the list into the cache, unless it is NULL; the caller keeps its reference. */
+static ed_list *cache_list(ed_layer *layer, int kind, ed_list *list)
+{
+    if (!list) return NULL;
+    lock_lists();
+    ed_list *before = layer->lists[kind];
+    layer->lists[kind] = ed_retain(list);
+    unlock_lists();
+    ed_release(before);
+    return list;
+}
+
+/* With a reference for the caller. */
+static ed_list *all_variables(ed_layer *layer)
+{
+    ed_list *list = cached_list(layer, LAYER_ALL);
+    if (list || !(list = list_new(count_weights(layer)))) return list;
+    int64_t n = 0;
+    gather(layer, list->items, &n);
+    return cache_list(layer, LAYER_ALL, list);
+}
+
+/* Whether `list` still has those of `all` whose flag is `trainable`: a flag may have changed. */
+static bool is_current(const ed_list *list, const ed_list *all, bool trainable)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < all->size; i++) {
+        if (ed_variable_is_trainable(all->items[i]) != trainable) continue;
+        if (n >= list->size || list->items[n] != all->items[i]) return false;
+        n++;
+    }
+    return n == list->size;
+}
+
+static ed_list *select_variables(const ed_list *all, bool trainable)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < all->size; i++)
+        n += ed_variable_is_trainable(all->items[i]) == trainable;
+    ed_list *list = list_new(n);
+    if (!list) return NULL;
+    n = 0;
+    for (int64_t i = 0; i < all->size; i++)
+        if (ed_variable_is_trainable(all->items[i]) == trainable)
+            list->items[n++] = ed_retain(all->items[i]);
+    return list;
+}
+
+static ed_list *variables_of(ed_layer *layer, int kind, const char *who)
+{
+    if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "%s: layer is NULL", who);
+    ed_list *all = scope_give(all_variables(layer));
+    if (!all) return NULL;
+    if (!all->size && !layer->built)
+        return layer_fail(
+            layer, ED_FAILED_PRECONDITION,
+            "the layer has no variables before its first ed_forward, which makes them");
+    if (kind == LAYER_ALL) return all;
+    ed_list *list = scope_give(cached_list(layer, kind));
+    if (list && is_current(list, all, kind == LAYER_TRAINABLE)) return list;
+    return scope_give(cache_list(layer, kind, select_variables(all, kind == LAYER_TRAINABLE)));
+}
+
+ed_list *ed_layer_variables(ed_layer *layer)
+{
+    return variables_of(layer, LAYER_ALL, "layer_variables");
+}
+
+ed_list *ed_layer_trainable_variables(ed_layer *layer)
+{
+    return variables_of(layer, LAYER_TRAINABLE, "layer_trainable_variables");
+}
+
+ed_list *ed_layer_non_trainable_variables(ed_layer *layer)
+{
+    return variables_of(layer, LAYER_NOT_TRAINABLE, "layer_non_trainable_variables");
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+ed_list *ed_layer_get_weights(ed_layer *layer)
+{
+    if (NULL_GIVEN("layer_get_weights", layer)) return NULL;
+    ED_SCOPE;
+    const ed_list *all = ed_layer_variables(layer);
+    ed_list *values = all ? scope_give(list_new(all->size)) : NULL;
+    for (int64_t i = 0; values && i < all->size; i++)
+        if (!(values->items[i] = ed_retain(ed_value(all->items[i])))) return NULL;
+    return ed_keep(values);
+}
+
+/* Nothing is assigned before all are known to fit. */
+bool ed_layer_set_weights(ed_layer *layer, ed_list *weights)
+{
+    if (NULL_GIVEN("layer_set_weights", layer, weights)) return false;
+    ED_SCOPE;
+    const ed_list *all = ed_layer_variables(layer);
+    if (!all) return false;
+    if (weights->size != all->size)
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "got %lld weights, the layer has %lld",
+                          (long long)weights->size, (long long)all->size);
+    for (int64_t i = 0; i < all->size; i++) {
+        const ed_tensor *v = all->items[i], *w = weights->items[i];
+        if (!w)
+            return layer_fail(layer, ED_INVALID_ARGUMENT, "weight %lld is NULL", text_nth(i));
+        if (w->dtype != v->dtype || !tensor_same_shape(w, v))
+            return layer_fail(layer, ED_INVALID_ARGUMENT, "weight %lld must be %s as %s, got %s",
+                              text_nth(i), text_of_tensor(v).s, ed_variable_name(v),
+                              text_of_tensor(w).s);
+    }
+    for (int64_t i = 0; i < all->size; i++)
+        if (!ed_assign(all->items[i], weights->items[i])) return false;
+    return true;
+}
+
+int64_t ed_layer_count_params(ed_layer *layer)
+{
+    if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "layer_count_params: layer is NULL"), 0;
+    ED_SCOPE;
+    const ed_list *all = ed_layer_variables(layer);
+    int64_t n = 0;
+    for (int64_t i = 0; all && i < all->size; i++) n += ((ed_tensor *)all->items[i])->size;
+    return n;
+}
+
+/* ---- What is trained ------------------------------------------------------------------------- */
+
+void layer_freeze_weight(ed_tensor *weight, bool frozen)
+{
+    variable *v = (variable *)weight;
+    if (frozen && v->trainable) {
+        v->trainable = false;
+        v->frozen = true;
+    } else if (!frozen && v->frozen) {
+        v->trainable = true;
+        v->frozen = false;
+    }
+}
+
+bool ed_layer_set_trainable(ed_layer *layer, bool trainable)
+{
+    if (NULL_GIVEN("layer_set_trainable", layer)) return false;
+    layer->frozen = !trainable;
+    for (int64_t i = 0; i < layer->n_weights; i++)
+        layer_freeze_weight(layer->weights[i], !trainable);
+    for (int64_t i = 0; i < layer->n_children; i++)
+        ed_layer_set_trainable(layer->children[i], trainable);
+    return true;
+}
+
+bool ed_layer_is_trainable(const ed_layer *layer)
+{
+    return layer && !layer->frozen;
+}
+
+/* The number of weights that changed or were so already; -1 without memory. */
+static int64_t freeze_matching(ed_layer *layer, const char *pattern, bool frozen)
+{
+    char *path = layer_path(layer, NULL);
+    if (!path) return -1;
+    const bool whole = !fnmatch(pattern, path, 0);
+    memory_free(path);
+    int64_t n = whole;
+    if (whole) ed_layer_set_trainable(layer, !frozen);
+    for (int64_t i = 0; !whole && i < layer->n_weights; i++) {
+        if (fnmatch(pattern, ed_variable_name(layer->weights[i]), 0)) continue;
+        layer_freeze_weight(layer->weights[i], frozen);
+        n++;
+    }
+    for (int64_t i = 0; !whole && i < layer->n_children; i++) {
+        const int64_t below = freeze_matching(layer->children[i], pattern, frozen);
+        if (below < 0) return -1;
+        n += below;
+    }
+    return n;
+}
+
+bool ed_layer_set_trainable_matching(ed_layer *layer, const char *pattern, bool trainable)
+{
+    if (NULL_GIVEN("layer_set_trainable_matching", layer, pattern)) return false;
+    const int64_t n = freeze_matching(layer, pattern, !trainable);
+    if (n) return n > 0;
+    return layer_fail(layer, ED_NOT_FOUND, "no layer and no weight has a path like '%s'", pattern);
+}
+
+/* ---- Losses ---------------------------------------------------------------------------------- */
+
+void layer_clear_losses(ed_layer *layer)
+{
+    if (!layer->has_losses) return;
+    layer->has_losses = false;
+    while (layer->n_losses) ed_release(layer->losses[--layer->n_losses]);
+    for (int64_t i = 0; i < layer->n_children; i++) layer_clear_losses(layer->children[i]);
+}
+
+bool ed_layer_add_loss(ed_layer *layer, ed_tensor *loss)
+{
+    if (NULL_GIVEN("layer_add_loss", layer, loss)) return false;
+    if (!ed_dtype_is_float(loss->dtype) || loss->rank)
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "a loss must be a float scalar, got %s",
+                          text_of_tensor(loss).s);
+    if (layer->n_losses == layer->loss_capacity) {
+        const size_t n = (size_t)layer->loss_capacity, more = n ? 2 * n : HARD(1, 4);
+        void *grown = memory_grow(layer->losses, n * sizeof(void *), more * sizeof(void *));
+        if (!grown) return false;
+        layer->losses = grown;
+        layer->loss_capacity = (int64_t)more;
+    }
+    layer->losses[layer->n_losses++] = ed_retain(loss);
+    for (ed_layer *at = layer; at; at = at->parent) at->has_losses = true;
+    return true;
+}
+
+static int64_t count_losses(const ed_layer *layer)
+{
+    int64_t n = layer->n_losses;
+    for (int64_t i = 0; i < layer->n_weights; i++)
+        n += ((const variable *)layer->weights[i])->regularizer &&
+             ed_variable_is_trainable(layer->weights[i]);
+    for (int64_t i = 0; i < layer->n_children; i++) n += count_losses(layer->children[i]);
+    return n;
+}
+
+/* Appends the losses to the items; false if a penalty could not be computed. */
+static bool gather_losses(const ed_layer *layer, ed_tensor **items, int64_t *n)
+{
+    for (int64_t i = 0; i < layer->n_losses; i++) items[(*n)++] = ed_retain(layer->losses[i]);
+    for (int64_t i = 0; i < layer->n_weights; i++) {
+        ed_tensor *w = layer->weights[i];
+        ed_regularizer *regularizer = ((variable *)w)->regularizer;
+        if (!regularizer || !ed_variable_is_trainable(w)) continue;
+        if (!(items[*n] = ed_retain(ed_regularize(regularizer, w)))) return false;
+        ++*n;
+    }
+    for (int64_t i = 0; i < layer->n_children; i++)
+        if (!gather_losses(layer->children[i], items, n)) return false;
+    return true;
+}
+
+ed_list *ed_layer_losses(ed_layer *layer)
+{
+    if (NULL_GIVEN("layer_losses", layer)) return NULL;
+    ED_SCOPE;
+    ed_list *list = scope_give(list_new(count_losses(layer)));
+    int64_t n = 0;
+    return list && gather_losses(layer, list->items, &n) ? ed_keep(list) : NULL;
+}
