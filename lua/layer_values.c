@@ -2,7 +2,8 @@
 #include "lua/maker.h"
 #include "lua/objects.h"
 
-/* The values of a layer's weights, what is trained of it, its penalties; building it without data. */
+/* The values of a layer's weights, what is trained of it, its penalties; building it without
+ * data. */
 
 /* The value at 2 for variable i of the list; inside a scope, NULL with an error. */
 static ed_tensor *weight_given(lua_State *L, const ed_list *variables, int64_t i)

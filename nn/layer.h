@@ -90,8 +90,8 @@ bool ed_layer_set_trainable_matching(ed_layer *layer, const char *pattern, bool 
 bool ed_layer_is_trainable(const ed_layer *layer);
 
 /*
- * What is to be added to a loss, a new list of scalars: the penalties of trainable weights that have
- * a regularizer, and what the layers added in the last call (ed_layer_add_loss, and
+ * What is to be added to a loss, a new list of scalars: the penalties of trainable weights that
+ * have a regularizer, and what the layers added in the last call (ed_layer_add_loss, and
  * activity_regularizer in calls with .training). Empty if there is nothing.
  */
 ed_list *ed_layer_losses(ed_layer *layer);
@@ -101,9 +101,9 @@ ed_list *ed_layer_losses(ed_layer *layer);
 ED_OPTIONS(ed_build_options, ED_BUILD_OPTIONS);
 
 /*
- * Builds the layer without data: as the first ed_forward of an input of this shape does, but nothing
- * is computed. A size -1 is any, that of the batch for instance: ed_layer_build(model, ED_SHAPE(-1,
- * 28, 28)).
+ * Builds the layer without data: as the first ed_forward of an input of this shape does, but
+ * nothing is computed. A size -1 is any, that of the batch for instance: ed_layer_build(model,
+ * ED_SHAPE(-1, 28, 28)).
  */
 #define ed_layer_build(layer, shape, ...)                                                          \
     ED_WITH_OPTIONS(ed_layer_build_with(layer, shape, &ed_options_), ED_BUILD_OPTIONS,             \

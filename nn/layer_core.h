@@ -85,8 +85,8 @@ bool layer_rename_weights(ed_layer *layer);
 /* Removes the children from index n_children on and the weights from index n_weights on. */
 void layer_truncate(ed_layer *layer, int64_t n_children, int64_t n_weights);
 
-/* What ed_layer_set_trainable does with a weight: one that is trainable becomes frozen, a frozen one
- * trainable. */
+/* What ed_layer_set_trainable does with a weight: one that is trainable becomes frozen, a frozen
+ * one trainable. */
 void layer_freeze_weight(ed_tensor *weight, bool frozen);
 
 /* The layer and all below forget their losses. */
@@ -112,8 +112,8 @@ void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, 
         __VA_ARGS__};                                                                              \
     SCHEMA_KIND_END(layer, symbol)
 
-/* Adds the weights of layers with ED_LAYER_KERNEL and ED_LAYER_BIAS, o being the options; NULL, with
- * an error, on failure. */
+/* Adds the weights of layers with ED_LAYER_KERNEL and ED_LAYER_BIAS, o being the options; NULL,
+ * with an error, on failure. */
 #define LAYER_ADD_KERNEL(layer, o, shape, type)                                                    \
     ed_layer_add_weight(                                                                           \
         layer, "kernel", shape, .dtype = type, .initializer = (o)->kernel_initializer,             \

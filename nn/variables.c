@@ -4,7 +4,8 @@
 #include <pthread.h>
 #include <string.h>
 
-/* The variables of a layer and of those below it: lists of them, values, what is trained, penalties. */
+/* The variables of a layer and of those below it: lists of them, values, what is trained,
+ * penalties. */
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 

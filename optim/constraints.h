@@ -1,6 +1,6 @@
 /*
- * Constraints on variables, as in Keras: what an optimizer's step has made of a variable is replaced
- * by the nearest value that is allowed (optim/constraints.c).
+ * Constraints on variables, as in Keras: what an optimizer's step has made of a variable is
+ * replaced by the nearest value that is allowed (optim/constraints.c).
  *
  *     ed_layer *dense = ed_layer_dense(10, .kernel_constraint = ed_constraint_max_norm(2));
  */
