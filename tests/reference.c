@@ -80,6 +80,16 @@ void reference_get(const reference_file *file, int64_t i, reference_case *c)
     if (magnitude) c->magnitude = json_number(magnitude);
 }
 
+bool reference_touches(const reference_file *file, const char *option)
+{
+    for (int64_t i = 0; i < reference_count(file); i++) {
+        reference_case c;
+        reference_get(file, i, &c);
+        if (json_get(json_get(json_get(c.json, "object"), "config"), option)) return true;
+    }
+    return false;
+}
+
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
 ed_tensor *reference_tensor(const reference_case *c, const json *array)
@@ -197,8 +207,9 @@ void reference_differs(reference_case *c, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    print_error("%s %s: %s: %s%s%s\n", c->file->family, c->file->kind, c->name, what,
-                ed_failed() ? ": " : "", ed_error());
+    if (!c->quiet)
+        print_error("%s %s: %s: %s%s%s\n", c->file->family, c->file->kind, c->name, what,
+                    ed_failed() ? ": " : "", ed_error());
     ed_clear_error();
     c->differences++;
 }

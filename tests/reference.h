@@ -20,7 +20,8 @@ typedef struct reference_case {
     const char *name;            /* "layer dense: Dense(units=3) of [2, 4], float32" */
     double tolerance, magnitude; /* |a - b| <= tolerance max(max |b|, magnitude) */
     double worst;                /* the largest |a - b| / max(max |b|, magnitude) */
-    int64_t differences;         /* said so far */
+    int64_t differences;         /* so far */
+    bool quiet;                  /* they are counted, not said */
 } reference_case;
 
 /* The file of a kind; NULL if it is not there. To be closed. */
@@ -28,6 +29,9 @@ reference_file *reference_open(const char *folder, const char *family, const cha
 void reference_close(reference_file *file);
 int64_t reference_count(const reference_file *file);
 void reference_get(const reference_file *file, int64_t i, reference_case *c);
+
+/* Whether a case of the file sets the option. */
+bool reference_touches(const reference_file *file, const char *option);
 
 /* The tensor of an array in the JSON; NULL of null, and of NULL: not recorded. */
 ed_tensor *reference_tensor(const reference_case *c, const json *array);
@@ -48,5 +52,12 @@ void reference_differs(reference_case *c, const char *format, ...)
 /* Whether `got` is what Keras has, to the tolerance, integers exactly; else says which element
  * is not. Where Keras has no gradient (null), NULL and zeros are right. */
 bool reference_compare(reference_case *c, const char *what, ed_tensor *got, const json *expected);
+
+/* A family: what is done with a case of it. The last one has no name. */
+typedef struct reference_family {
+    const char *name;
+    void (*run)(reference_case *c);
+} reference_family;
+extern const reference_family reference_families[];
 
 #endif

@@ -19,7 +19,7 @@ warnings.filterwarnings("ignore", "Gradients do not exist")
 
 import words
 from files import File
-from record import RECORDERS, prepare
+from record import RECORDERS, prepare, variants
 
 VERSIONS = {"keras": keras.__version__, "tensorflow": tf.__version__, "numpy": np.__version__}
 
@@ -44,7 +44,7 @@ def record(case, title, floatx):
 def make(family, kind, cases):
     """The file of one kind; False if Keras refuses one of its cases."""
     file, titles = File(VERSIONS), {}
-    for case in cases:
+    for case in [v for c in cases for v in variants(c)]:
         title = case.title()
         titles[title] = titles.get(title, 0) + 1
         if titles[title] > 1:
@@ -62,6 +62,12 @@ def make(family, kind, cases):
     return True
 
 
+def stale(groups):
+    """Files of kinds that no table has."""
+    paths = sorted(glob.glob(os.path.join(here, "*", "*.npz")))
+    return [p for p in paths if tuple(p[:-4].split(os.sep)[-2:]) not in groups]
+
+
 def main(family=None, *kinds):
     tables()
     groups = {}
@@ -71,6 +77,8 @@ def main(family=None, *kinds):
     unknown = set(kinds) - {kind for _, kind in groups}
     if unknown or not groups:
         sys.exit(f"make.py: no cases of {family} {' '.join(sorted(unknown))}")
+    for path in stale(groups) if family is None else []:
+        print(f"make.py: no table has cases of {path}", file=sys.stderr)
     failed = [key for key, cases in sorted(groups.items()) if not make(*key, cases)]
     sys.exit(f"make.py: failed: {failed}" if failed else 0)
 

@@ -262,4 +262,13 @@ def optimizer(case, seed, floatx):
     return {"variables": initial, "steps": steps, "slots": [{"name": v.name, "value": numpy_of(v.value)} for v in slots]}
 
 
+def variants(case):
+    """The cases that a line stands for: of a loss one for each reduction, unless it says which."""
+    if case.family != "loss" or "reduction" in case.object.options:
+        return [case]
+    weighted = case.how or any(isinstance(a, W) for a in case.arguments)
+    reductions = ["sum_over_batch_size", "none", "sum"] + (["mean_with_sample_weight"] if weighted else [])
+    return [case.with_option("reduction", r) for r in reductions]
+
+
 RECORDERS = {f.__name__: f for f in (layer, activation, initializer, metric, optimizer, loss, schedule, regularizer, constraint)}

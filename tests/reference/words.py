@@ -1,4 +1,5 @@
 """The words of the tables: arrays, objects, cases. See README.md."""
+import copy
 import re
 import zlib
 
@@ -176,6 +177,12 @@ class Case:
         array is taken to be that at least, where true values are zeros."""
         self.tolerance = dict(tolerance, why=why)
         return self
+
+    def with_option(self, name, value):
+        """A copy with one more of Keras' arguments."""
+        made = copy.deepcopy(self)
+        made.object.options[name] = value
+        return made
 
     @property
     def kind(self):
