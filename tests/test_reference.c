@@ -43,6 +43,9 @@ static int64_t run_kind(const reference_family *family, const char *kind, double
         ED_SCOPE;
         reference_case c;
         reference_get(file, i, &c);
+        assert_string_equal(json_text(json_get(json_get(c.json, "object"), "module")),
+                            family->name);
+        assert_string_equal(json_text(json_get(json_get(c.json, "object"), "class_name")), kind);
         family->run(&c);
         if (ed_failed()) reference_differs(&c, "error");
         bad += c.differences > 0;
