@@ -15,5 +15,7 @@ layer("Activation", F(3, low=-4, high=4), activation="gelu")
 
 layer("Sequential", F(2, 4), layers=[Layer("Dense", units=3, activation="relu"), Layer("Dropout", rate=0.5), Layer("Dense", units=2)])
 layer("Sequential", F(3, 4), layers=[Layer("Dense", units=3, use_bias=False), Layer("BatchNormalization")]).call(training=True)
+layer("Sequential", F(3, 4), layers=[Layer("Dense", units=2), Layer("BatchNormalization")]).call(training=True).loose(
+    "the bias changes nothing: its gradient is 0, computed as 1e-8 or 1e-16", magnitude=1)
 inner = Layer("Sequential", layers=[Layer("Dense", units=2), Layer("Activation", activation="elu")])
 layer("Sequential", F(2, 4, 3), layers=[Layer("BatchNormalization"), Layer("Flatten"), inner])
