@@ -13,7 +13,7 @@ FOLDERS = {"layer": keras.layers, "initializer": keras.initializers, "metric": k
            "regularizer": keras.regularizers, "constraint": keras.constraints}
 
 
-tf_cast = tf.cast
+tf_cast, tf_convert = tf.cast, tf.convert_to_tensor
 
 
 def cast(x, dtype, name=None):
@@ -21,7 +21,15 @@ def cast(x, dtype, name=None):
     return tf.constant(x, dtype) if isinstance(x, float) and dtype is not None else tf_cast(x, dtype, name)
 
 
+def convert_to_tensor(value, dtype=None, **more):
+    """tf.convert_to_tensor, but Python's numbers become floatx, as the variables that they meet."""
+    if isinstance(value, float) and dtype is None:
+        dtype = keras.config.floatx()
+    return tf_convert(value, dtype, **more)
+
+
 tf.cast = math_ops.cast = cast
+tf.convert_to_tensor = convert_to_tensor
 
 
 def prepare(floatx):

@@ -92,7 +92,7 @@ class Object:
         return self
 
     def json(self):
-        config = {OPTIONS.get(k, k): v for k, v in self.options.items() if v is not None and k not in self.dropped}
+        config = {option_name(k, v): v for k, v in self.options.items() if v is not None and k not in self.dropped}
         config.update(self.changed)
         config = {k: value_json(k, v) for k, v in config.items()}
         return {"module": self.family, "class_name": self.kind, "config": config}
@@ -133,6 +133,13 @@ def value_json(name, value):
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)
     return value
+
+
+def option_name(name, value):
+    """Eddy's name of an option."""
+    if isinstance(value, Object) and value.family == "schedule":
+        return "schedule"
+    return OPTIONS.get(name, name)
 
 
 def text_of(value):
