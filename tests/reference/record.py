@@ -130,7 +130,7 @@ def layer(case, seed, floatx):
 
 
 def differentiate(call, arrays, inputs, before):
-    """Outputs, their masks, and the gradients of the sum of the outputs times `cotangents`."""
+    """Outputs, their masks, the layer's losses, and the gradients of the sum of the outputs times `cotangents`."""
     xs = [tensor(x) for x in inputs]
     sources = [x for x in xs if is_float(x)]
     trained = [w for w in call.layer.weights if w.trainable]
@@ -139,6 +139,7 @@ def differentiate(call, arrays, inputs, before):
             tape.watch(x)
         outputs = tree.flatten(call(xs))
     masks = [numpy_of(backend.get_keras_mask(y)) for y in outputs]
+    losses = {"losses": [numpy_of(x) for x in call.layer.losses]} if call.layer.losses else {}
     targets = [y for y in outputs if is_float(y)]
     cotangents = [arrays.floats(y.shape, f"cotangent {i}") for i, y in enumerate(targets)]
     of = sources + [w.value for w in trained]
@@ -147,8 +148,11 @@ def differentiate(call, arrays, inputs, before):
     by_weight = {id(w): g for w, g in zip(trained, gradients[len(sources):])}
     for w, value in zip(call.layer.weights, before):  # as they were before the call
         w.assign(value)
-    return {"outputs": [numpy_of(y) for y in outputs], "cotangents": cotangents, "weights": weights_of(call.layer, by_weight),
-            "output_masks": masks if any(m is not None for m in masks) else None, "input_gradients": gradients[:len(sources)]}
+    made = {"outputs": [numpy_of(y) for y in outputs], "cotangents": cotangents, "input_gradients": gradients[:len(sources)],
+            "weights": weights_of(call.layer, by_weight)}
+    if any(m is not None for m in masks):
+        made["output_masks"] = masks
+    return made | losses
 
 
 def after_training(call, arrays, before):
