@@ -73,7 +73,7 @@ endif
 # The folders of the library, lowest first: a file includes from its own folder and those before it.
 FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train
 SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)) nn/*/*.c)
-FAMILIES := create math activation linalg reduction array indexing convolution normalization image losses sequence random variables
+FAMILIES := create math activation linalg reduction array indexing sparse convolution normalization image losses sequence random variables
 FAMILIES := $(FAMILIES:%=ops/%.h)
 OPTIM_KINDS := optim/constraints.h optim/schedules.h optim/optim.h
 NN_KINDS := nn/initializers.h nn/regularizers.h nn/layer.h $(patsubst %,nn/layers/%.h,core convolution pooling normalization regularization reshaping) nn/metrics.h

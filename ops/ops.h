@@ -29,6 +29,7 @@
 #include "ops/reduction.h"
 #include "ops/array.h"
 #include "ops/indexing.h"
+#include "ops/sparse.h"
 #include "ops/convolution.h"
 #include "ops/normalization.h"
 #include "ops/image.h"

@@ -190,6 +190,8 @@ static void call_op(call *now)
 static void call_ops(call *now)
 {
     RETURNS(ed_eye_with, ((void)(ed_eye_with)(0, NULL), true));
+    RETURNS(ed_sparse_eye_with, ((void)(ed_sparse_eye_with)(0, NULL), true));
+    FAILS(ed_sparse_shape, !(ed_sparse_shape)(NULL).values);
     RETURNS(ed_random_permutation_with, ((void)(ed_random_permutation_with)(0, NULL), true));
     RETURNS(ed_range_with, ((void)(ed_range_with)(0, 0, NULL), true));
     RETURNS(ed_linspace_with, ((void)(ed_linspace_with)(0, 0, 0, NULL), true));
