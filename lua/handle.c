@@ -11,6 +11,7 @@ static const char *const names[HANDLE_KINDS] = {
     [HANDLE_TENSOR] = "tensor",
     [HANDLE_TAPE] = "tape",
     [HANDLE_ACCUMULATOR] = "forward_accumulator",
+    [HANDLE_SPARSE] = "sparse_tensor",
     [HANDLE_LAYER] = "layer",
     [HANDLE_OPTIMIZER] = "optimizer",
     [HANDLE_METRIC] = "metric",

@@ -19,6 +19,7 @@
  *       functions.c         functions that are made of several ops
  *       tensor.c            tensors and variables: operators, properties, methods
  *       indexing.c          x[...]
+ *       sparse.c            sparse tensors, lookups of embeddings
  *       autodiff.c          tapes, forward mode, custom gradients
  *       layers.c            layers
  *       layer_values.c        their weights, losses, what is trained
@@ -61,6 +62,7 @@ typedef enum handle_kind {
     HANDLE_TENSOR, /* variables too */
     HANDLE_TAPE,
     HANDLE_ACCUMULATOR,
+    HANDLE_SPARSE,
     HANDLE_LAYER,
     HANDLE_OPTIMIZER,
     HANDLE_METRIC,

@@ -20,7 +20,7 @@ typedef bool maker_read(lua_State *L, int at, const maker_field *field, void *to
 
 struct maker_field {
     const char *name;
-    ed_field_type type; /* ED_FIELD_OBJECT: an object of the kind `object` */
+    ed_field_type type; /* ED_FIELD_OBJECT: an object of the kind `object`; with `read` a table */
     size_t offset;
     handle_kind object;
     maker_read *read;       /* instead of by the type */

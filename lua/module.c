@@ -99,6 +99,7 @@ int luaopen_eddy(lua_State *L)
     ops_open(L, module, module + 1);
     lua_settop(L, module);
     functions_open(L);
+    sparse_open(L);
     kinds_open(L);
     layers_open(L);
     custom_layers_open(L);

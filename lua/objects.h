@@ -8,6 +8,7 @@
 void autodiff_open(lua_State *L);
 void functions_open(lua_State *L);
 void kinds_open(lua_State *L);
+void sparse_open(lua_State *L);
 void layers_open(lua_State *L);
 void custom_layers_open(lua_State *L);
 void optimizers_open(lua_State *L);
@@ -73,6 +74,9 @@ bool plot_coloured(FILE *to);
  * print_options. Inside a scope, which owns the string; NULL with an error. */
 const char *print_string(lua_State *L, const ed_tensor *t);
 const char *print_fitting(lua_State *L, const ed_tensor *t, int columns, int rows);
+
+/* The same of a sparse tensor, for tostring. */
+const char *print_sparse(lua_State *L, const ed_sparse_tensor *x);
 
 /* ---- help.c: help on a name ------------------------------------------------------------------ */
 

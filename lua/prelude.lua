@@ -409,6 +409,23 @@ local function fold(who, f, elems, accumulator, reverse, each)
     return accumulator
 end
 
+-- sparse_map_values(f, x, ...): the sparse tensor whose values are f(x.values, y.values, ...), of one or
+-- more sparse tensors with the same indices and shape.
+function ed.sparse_map_values(f, x, ...)
+    local values = {}
+    for i, y in ipairs {x, ...} do
+        if ed.type(y) ~= "sparse_tensor" then
+            error("sparse_map_values: argument " .. i + 1 .. " is not a sparse tensor", 2)
+        end
+        if y.indices.shape[1] ~= x.indices.shape[1] or tostring(ed.tensor(y.shape)) ~= tostring(ed.tensor(x.shape))
+            or not ed.reduce_all(ed.equal(x.indices, y.indices)):item() then
+            error("sparse_map_values: the sparse tensors must have the same indices and shape", 2)
+        end
+        values[i] = y.values
+    end
+    return x:with_values(f(table.unpack(values)))
+end
+
 -- foldl(f, elems, initializer): the last of f(accumulator, slice) over the slices along the first axis. The
 -- first accumulator is the initializer or, without one, the first slice. Tables as in map_fn.
 function ed.foldl(f, elems, initializer, ...)

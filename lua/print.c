@@ -63,6 +63,11 @@ const char *print_string(lua_State *L, const ed_tensor *t)
     return ed_to_string_with(t, &current(L)->options);
 }
 
+const char *print_sparse(lua_State *L, const ed_sparse_tensor *x)
+{
+    return ed_sparse_to_string_with(x, &current(L)->options);
+}
+
 static int64_t lines_of(const char *s)
 {
     int64_t lines = 1;

@@ -117,10 +117,10 @@ ed_tensor *ed_sparse_mask(ed_tensor *x, ed_tensor *mask_indices);
 
 /*
  * The sum of two of the same shape; entries in row-major order, one for all of the same indices.
- * Those whose magnitude is below the threshold are left out.
+ * Sums of several entries whose magnitude is below the threshold are left out.
  */
 #define ED_SPARSE_ADD_OPTIONS(FIELD, T)                                                            \
-    FIELD(T, FLOAT, threshold, 0, ED_AT_LEAST(0), "smaller magnitudes are left out")
+    FIELD(T, FLOAT, threshold, 0, ED_AT_LEAST(0), "smaller sums are left out")
 ED_OPTIONS(ed_sparse_add_options, ED_SPARSE_ADD_OPTIONS);
 ed_sparse_tensor *ed_sparse_add_with(ed_sparse_tensor *a, ed_sparse_tensor *b,
                                      const ed_sparse_add_options *options);

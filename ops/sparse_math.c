@@ -164,16 +164,28 @@ ed_sparse_tensor *ed_sparse_minimum(ed_sparse_tensor *a, ed_sparse_tensor *b)
     return ed_keep(join(&ed_op_sparse_minimum, a, b));
 }
 
-/* Without entries whose magnitude is below the threshold. NaN stays. */
-static ed_sparse_tensor *without_small(ed_sparse_tensor *x, double threshold)
+/* x with ones for values. */
+static ed_sparse_tensor *counting(ed_sparse_tensor *x)
 {
-    const int64_t n = x->indices->shape[0];
-    const void *values = ed_data(x->values);
+    ed_tensor *ones = ed_ones(ED_SHAPE(x->indices->shape[0]), .dtype = ED_INT64);
+    return ones ? sparse_new("sparse_add", x->indices, ones, sparse_shape_of(x)) : NULL;
+}
+
+/* Without those sums of several entries whose magnitude is below the threshold. NaN stays. */
+static ed_sparse_tensor *without_small(ed_sparse_tensor *sum, ed_sparse_tensor *a,
+                                       ed_sparse_tensor *b, double threshold)
+{
+    const int64_t n = sum->indices->shape[0];
+    const void *values = ed_data(sum->values);
+    a = counting(a);
+    b = a ? counting(b) : NULL;
+    ed_sparse_tensor *all = b ? join(&ed_op_sparse_add, a, b) : NULL;
     bool *large = ed_scope_alloc((size_t)n + 1);
-    if (!large || !values) return NULL;
+    if (!large || !values || !all) return NULL;
+    const int64_t *counts = ed_data(all->values);
     for (int64_t i = 0; i < n; i++)
-        large[i] = !(fabs(dtype_load(x->values->dtype, values, i)) < threshold);
-    return sparse_chosen("sparse_add", x, large);
+        large[i] = counts[i] < 2 || !(fabs(dtype_load(sum->values->dtype, values, i)) < threshold);
+    return sparse_chosen("sparse_add", sum, large);
 }
 
 ed_sparse_tensor *ed_sparse_add_with(ed_sparse_tensor *a, ed_sparse_tensor *b,
@@ -182,7 +194,7 @@ ed_sparse_tensor *ed_sparse_add_with(ed_sparse_tensor *a, ed_sparse_tensor *b,
     ED_SCOPE;
     if (!(options = CHECKED_OPTIONS("sparse_add", ED_SPARSE_ADD_OPTIONS, options))) return NULL;
     ed_sparse_tensor *sum = join(&ed_op_sparse_add, a, b);
-    if (sum && options->threshold > 0) sum = without_small(sum, options->threshold);
+    if (sum && options->threshold > 0) sum = without_small(sum, a, b, options->threshold);
     return ed_keep(sum);
 }
 

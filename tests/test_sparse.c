@@ -171,7 +171,8 @@ static void arithmetic(void **state)
     ed_sparse_tensor *y =
         ed_sparse_tensor(PAIRS(2, 0, 1, 1, 0, 3), FLOATS(-3, 7, 0.5f), ED_SHAPE(3, 4));
     SPARSE(ed_sparse_add(x, y), 5, 3, 4, AT(0, 1, 0, 3, 1, 1, 2, 0, 2, 2), 1, 2.5, 7, 0, 4);
-    SPARSE(ed_sparse_add(x, y, .threshold = 2.5), 3, 3, 4, AT(0, 3, 1, 1, 2, 2), 2.5, 7, 4);
+    SPARSE(ed_sparse_add(x, y, .threshold = 2.5), 4, 3, 4, AT(0, 1, 0, 3, 1, 1, 2, 2), 1, 2.5, 7,
+           4);
     SPARSE(ed_sparse_maximum(x, y), 5, 3, 4, AT(0, 1, 0, 3, 1, 1, 2, 0, 2, 2), 1, 2, 7, 3, 4);
     SPARSE(ed_sparse_minimum(x, y), 5, 3, 4, AT(0, 1, 0, 3, 1, 1, 2, 0, 2, 2), 0, 0.5, 0, -3, 0);
     HOLDS(ed_sparse_add_dense(x, ed_ones(ED_SHAPE(3, 4))), ED_SHAPE(3, 4), 1, 2, 1, 3, 1, 1, 1, 1,

@@ -371,6 +371,18 @@ ed_softplus ed.softplus
 ed_softsign ed.softsign
 ed_sparse_softmax_cross_entropy ed.sparse_softmax_cross_entropy
 ed_split_sizes_with ed.split
+ed_sparse_indices sparse.indices
+ed_sparse_values sparse.values
+ed_sparse_shape sparse.shape
+ed_sparse_is_ordered sparse.ordered
+ed_sparse_tensor_of ed.sparse_tensor
+ed_sparse_to_string_with tostring(sparse)
+ed_embedding_lookup_tensor ed.embedding_lookup
+ed_embedding_lookup_list ed.embedding_lookup
+ed_embedding_lookup_sparse_tensor ed.embedding_lookup_sparse
+ed_embedding_lookup_sparse_list ed.embedding_lookup_sparse
+ed_safe_embedding_lookup_sparse_tensor ed.safe_embedding_lookup_sparse
+ed_safe_embedding_lookup_sparse_list ed.safe_embedding_lookup_sparse
 ed_split_with ed.split
 ed_sqrt ed.sqrt
 ed_square ed.square
@@ -434,6 +446,7 @@ local objects = {
     tensor = ed.variable(1.0, {name = "v"}),
     tape = ed.tape(),
     accumulator = ed.forward_accumulator(ed.tensor(1.0), 1),
+    sparse = ed.sparse_eye(2),
     layer = layer,
     optimizer = optimizer,
     metric = ed.metrics.mean(),

@@ -58,7 +58,7 @@ local function object(kind)
 end
 
 put("## Objects", "")
-for _, kind in ipairs {"tensor", "tape", "forward_accumulator", "layer", "optimizer", "metric", "generator", "dataset", "checkpoint",
+for _, kind in ipairs {"tensor", "sparse_tensor", "tape", "forward_accumulator", "layer", "optimizer", "metric", "generator", "dataset", "checkpoint",
     "restoration", "checkpoint_manager", "archive", "trackable"} do
     object(kind)
 end
