@@ -1,7 +1,9 @@
 /*
- * The product of a sparse and a dense matrix. Entries are brought into the order of the rows of the
- * result; then each row is the sum of rows of b, kept in registers and written once. Its gradient
- * by the values is the product of two dense matrices, taken at the entries alone.
+ * The product of a sparse and a dense matrix. Where the rows of entries ascend, each row of the
+ * result is a sum of rows of b, kept in registers and written once, and threads take pieces of
+ * entries; else rows of b are added to the result in the order of entries, and threads take
+ * columns. The gradient by the values is the product of two dense matrices, taken at the entries
+ * alone.
  */
 #include "ops/index.h"
 #include "ops/kernels/isa.h"
@@ -14,14 +16,18 @@
 enum {
     SPARSE_VECTORS = 8, /* of a row in registers */
     SPARSE_AHEAD = 8,   /* entries whose rows are fetched before they are needed */
+    SPARSE_COLUMNS = 32 /* of a piece, at least */
 };
 
-/* y[r] = the sum of values[e] b[sources[e step]] for the entries e from begins[r] on. */
+/* y[targets[2 e]] = the sum of values[e] b[sources[2 e]] over the entries e. */
 typedef struct sparse_product {
-    const int64_t *begins, *sources;
+    const int64_t *targets, *sources; /* columns of the indices, [n, 2] */
     const void *values, *b;
     void *y;
-    int64_t n, step, width; /* entries; distance of sources; columns of b */
+    int64_t n, width;  /* entries; columns of b */
+    int64_t bounds[2]; /* rows of y and b */
+    int64_t piece;     /* entries of a piece */
+    int wrong, falls;  /* an index is out of bounds; the targets do not ascend */
 } sparse_product;
 
 /* y[e] = a[indices[e, 0]] . b[indices[e, 1]], rows of the width. */
@@ -33,7 +39,8 @@ typedef struct sparse_sampled {
 } sparse_sampled;
 
 typedef struct sparse_loops {
-    void (*rows)(const sparse_product *s, int64_t first, int64_t last);
+    void (*rows)(const sparse_product *s, int64_t first, int64_t last, int64_t next);
+    void (*columns)(const sparse_product *s, int64_t first, int64_t last);
     void (*sampled)(const sparse_sampled *s, int64_t first, int64_t last);
 } sparse_loops;
 
@@ -48,8 +55,8 @@ typedef struct sparse_loops {
 #include "ops/sparse_matmul.typed.h"
 
 const sparse_loops ISA_NAME(sparse_table)[ED_DTYPE_COUNT] = {
-    [ED_FLOAT32] = {product_rows_f32, sampled_entries_f32},
-    [ED_FLOAT64] = {product_rows_f64, sampled_entries_f64},
+    [ED_FLOAT32] = {product_rows_f32, product_columns_f32, sampled_entries_f32},
+    [ED_FLOAT64] = {product_rows_f64, product_columns_f64, sampled_entries_f64},
 };
 
 #else
@@ -99,91 +106,93 @@ static bool product_infer(ed_call *call)
     return ed_call_output(call, 0, b->dtype, 2, (int64_t[]){shape[o->adjoint_a], b->shape[1]});
 }
 
-/* Counts the entries of each row into begins[row + 1]; *sorted: whether rows ascend. */
-static bool count_rows(const ed_call *call, int64_t *begins, bool *sorted)
+/* Looks whether entries are within bounds, and their targets ascend. */
+static void check_range(int64_t first, int64_t last, int worker, void *user)
 {
-    const product_attrs *o = call->attrs;
-    const ed_tensor *indices = call->inputs[0];
-    const int64_t *at = (const int64_t *)indices->data, *bounds = o->dense_shape.values;
-    int64_t before = 0;
-    *sorted = true;
-    for (int64_t e = 0; e < indices->shape[0]; e++, at += 2) {
-        if ((uint64_t)at[0] >= (uint64_t)bounds[0] || (uint64_t)at[1] >= (uint64_t)bounds[1])
-            return sparse_check(call->op->name, indices, call->inputs[1], o->dense_shape, NULL);
-        const int64_t row = at[o->adjoint_a];
-        *sorted &= row >= before;
-        before = row;
-        if (begins) begins[row + 1]++;
-    }
-    return true;
-}
-
-/*
- * The entries in the order of rows, in new memory, for the product; NULL without memory. Row r
- * begins at begins[r + 1], where its next entry comes; so when all are there, at begins[r].
- */
-static void *sorted_entries(const ed_call *call, int64_t *begins, sparse_product *s)
-{
-    const product_attrs *o = call->attrs;
-    const ed_tensor *indices = call->inputs[0], *x = call->inputs[1];
-    const int64_t *at = (const int64_t *)indices->data;
-    const size_t element = dtype_size(x->dtype);
-    int64_t *sources = memory_alloc((size_t)x->size * (sizeof *sources + element) + 1);
-    if (!sources) return NULL;
-    char *values = (char *)(sources + x->size);
-    for (int64_t e = 0; e < x->size; e++, at += 2) {
-        const int64_t to = begins[at[o->adjoint_a] + 1]++;
-        sources[to] = at[!o->adjoint_a];
-        memcpy(values + (size_t)to * element, x->data + (size_t)e * element, element);
-    }
-    s->begins = begins;
-    s->sources = sources;
-    s->values = values;
-    s->step = 1;
-    return sources;
-}
-
-static void product_range(int64_t first, int64_t last, int worker, void *user)
-{
-    const sparse_product *s = ((const void *const *)user)[0];
-    const sparse_loops *loops = ((const void *const *)user)[1];
+    sparse_product *s = user;
+    int64_t before = first ? s->targets[2 * (first - 1)] : 0;
+    int wrong = 0, falls = 0;
     (void)worker;
-    loops->rows(s, first, last);
+    for (int64_t e = first; e < last; e++) {
+        const int64_t target = s->targets[2 * e];
+        wrong |= ((uint64_t)target >= (uint64_t)s->bounds[0]) |
+                 ((uint64_t)s->sources[2 * e] >= (uint64_t)s->bounds[1]);
+        falls |= target < before;
+        before = target;
+    }
+    if (wrong) __atomic_store_n(&s->wrong, 1, __ATOMIC_RELAXED);
+    if (falls) __atomic_store_n(&s->falls, 1, __ATOMIC_RELAXED);
 }
 
-static void product_run(const ed_call *call, sparse_product *s)
+/* The product's and the loops. */
+typedef struct product_work {
+    sparse_product s;
+    const sparse_loops *loops;
+} product_work;
+
+/* Rows that begin in these pieces of entries, and those without entries before them. */
+static void rows_range(int64_t first, int64_t last, int worker, void *user)
 {
-    const ed_tensor *y = call->outputs[0];
-    const int64_t rows = y->shape[0], work = (s->n / rows + 1) * s->width;
-    const void *both[2] = {s, loops_of(y->dtype)};
-    threads_run(rows, 1 + OPS_PARALLEL_WORK / work, product_range, both);
+    const product_work *w = user;
+    const sparse_product *s = &w->s;
+    const int64_t *at = s->targets;
+    int64_t begin = first * s->piece, end = last * s->piece < s->n ? last * s->piece : s->n;
+    (void)worker;
+    while (begin && begin < end && at[2 * begin] == at[2 * (begin - 1)]) begin++;
+    if (begin == end) return;
+    while (end < s->n && at[2 * end] == at[2 * (end - 1)]) end++;
+    w->loops->rows(s, begin, end, begin ? at[2 * (begin - 1)] + 1 : 0);
+}
+
+static void columns_range(int64_t first, int64_t last, int worker, void *user)
+{
+    const product_work *w = user;
+    (void)worker;
+    last *= SPARSE_COLUMNS;
+    w->loops->columns(&w->s, first * SPARSE_COLUMNS, last < w->s.width ? last : w->s.width);
+}
+
+/* Elements of y from the row on are 0. */
+static void clear_from(const ed_tensor *y, int64_t row)
+{
+    const int64_t begin = row * y->shape[1] * (int64_t)dtype_size(y->dtype);
+    memset(y->data + begin, 0, (size_t)(y->size * (int64_t)dtype_size(y->dtype) - begin));
+}
+
+static void product_run(const ed_tensor *y, product_work *w)
+{
+    sparse_product *s = &w->s;
+    if (s->falls) {
+        const int64_t pieces = (s->width + SPARSE_COLUMNS - 1) / SPARSE_COLUMNS;
+        clear_from(y, 0);
+        threads_run(pieces, s->n * s->width > OPS_PARALLEL_WORK ? 1 : pieces, columns_range, w);
+    } else {
+        s->piece = 1 + OPS_PARALLEL_WORK / s->width;
+        clear_from(y, s->n ? s->targets[2 * (s->n - 1)] + 1 : 0);
+        threads_run((s->n + s->piece - 1) / s->piece, 1, rows_range, w);
+    }
 }
 
 static bool product_kernel(ed_call *call)
 {
     const product_attrs *o = call->attrs;
     const ed_tensor *indices = call->inputs[0], *x = call->inputs[1], *y = call->outputs[0];
-    const int64_t rows = y->shape[0];
-    bool sorted;
-    if (!y->size) return count_rows(call, NULL, &sorted);
-    int64_t *begins = memory_zalloc((size_t)(rows + 2) * sizeof *begins);
-    if (!begins) return false;
-    sparse_product s = {.begins = begins + 1,
-                        .sources = (const int64_t *)indices->data + !o->adjoint_a,
-                        .values = x->data,
-                        .b = call->inputs[2]->data,
-                        .y = y->data,
-                        .n = x->size,
-                        .step = 2,
-                        .width = y->shape[1]};
-    bool fine = count_rows(call, begins + 1, &sorted);
-    for (int64_t r = 1; fine && r <= rows; r++) begins[r + 1] += begins[r];
-    void *room = NULL;
-    if (fine && !sorted) fine = (room = sorted_entries(call, begins, &s));
-    if (fine) product_run(call, &s);
-    memory_free(room);
-    memory_free(begins);
-    return fine;
+    const int64_t *at = (const int64_t *)indices->data, *bounds = o->dense_shape.values;
+    product_work w = {.loops = loops_of(y->dtype),
+                      .s = {.targets = at + o->adjoint_a,
+                            .sources = at + !o->adjoint_a,
+                            .values = x->data,
+                            .b = call->inputs[2]->data,
+                            .y = y->data,
+                            .n = x->size,
+                            .width = y->shape[1],
+                            .bounds = {bounds[o->adjoint_a], bounds[!o->adjoint_a]}}};
+    const bool outer = threads_may_stop(false); /* what is not checked must not be an index */
+    threads_run(x->size, OPS_PARALLEL_WORK, check_range, &w.s);
+    threads_may_stop(outer);
+    if (w.s.wrong) return sparse_check(call->op->name, indices, x, o->dense_shape, NULL);
+    if (y->size) product_run(y, &w);
+    return true;
 }
 
 static ed_tensor *sampled(ed_tensor *indices, ed_tensor *a, ed_tensor *b);
