@@ -137,7 +137,7 @@ JOIN(sparse_add, JOIN_SUM, "the entries of a + b");
 JOIN(sparse_maximum, JOIN_MAXIMUM, "the entries of the maximum of a and b");
 JOIN(sparse_minimum, JOIN_MINIMUM, "the entries of the minimum of a and b");
 
-static ed_sparse_tensor *join(const ed_op *op, ed_sparse_tensor *a, ed_sparse_tensor *b)
+static ed_sparse_tensor *join_entries(const ed_op *op, ed_sparse_tensor *a, ed_sparse_tensor *b)
 {
     ed_tensor *y[2];
     if (NULL_GIVEN(op->name, a, b)) return NULL;
@@ -155,13 +155,13 @@ static ed_sparse_tensor *join(const ed_op *op, ed_sparse_tensor *a, ed_sparse_te
 ed_sparse_tensor *ed_sparse_maximum(ed_sparse_tensor *a, ed_sparse_tensor *b)
 {
     ED_SCOPE;
-    return ed_keep(join(&ed_op_sparse_maximum, a, b));
+    return ed_keep(join_entries(&ed_op_sparse_maximum, a, b));
 }
 
 ed_sparse_tensor *ed_sparse_minimum(ed_sparse_tensor *a, ed_sparse_tensor *b)
 {
     ED_SCOPE;
-    return ed_keep(join(&ed_op_sparse_minimum, a, b));
+    return ed_keep(join_entries(&ed_op_sparse_minimum, a, b));
 }
 
 /* x with ones for values. */
@@ -179,7 +179,7 @@ static ed_sparse_tensor *without_small(ed_sparse_tensor *sum, ed_sparse_tensor *
     const void *values = ed_data(sum->values);
     a = counting(a);
     b = a ? counting(b) : NULL;
-    ed_sparse_tensor *all = b ? join(&ed_op_sparse_add, a, b) : NULL;
+    ed_sparse_tensor *all = b ? join_entries(&ed_op_sparse_add, a, b) : NULL;
     bool *large = ed_scope_alloc((size_t)n + 1);
     if (!large || !values || !all) return NULL;
     const int64_t *counts = ed_data(all->values);
@@ -193,7 +193,7 @@ ed_sparse_tensor *ed_sparse_add_with(ed_sparse_tensor *a, ed_sparse_tensor *b,
 {
     ED_SCOPE;
     if (!(options = CHECKED_OPTIONS("sparse_add", ED_SPARSE_ADD_OPTIONS, options))) return NULL;
-    ed_sparse_tensor *sum = join(&ed_op_sparse_add, a, b);
+    ed_sparse_tensor *sum = join_entries(&ed_op_sparse_add, a, b);
     if (sum && options->threshold > 0) sum = without_small(sum, a, b, options->threshold);
     return ed_keep(sum);
 }
