@@ -180,8 +180,11 @@ ed_tensor *sparse_indices_of(const ed_tensor *numbers, ed_ints shape)
     ed_tensor *indices = scope_give(tensor_new(ED_INT64, 2, (int64_t[]){n, shape.count}));
     for (int64_t i = 0; indices && numbers && i < n; i++) {
         int64_t rest = ((const int64_t *)numbers->data)[i];
-        for (int64_t d = shape.count - 1; d >= 0; rest /= shape.values[d--])
-            sparse_data(indices)[i * shape.count + d] = rest % shape.values[d];
+        for (int64_t d = shape.count - 1; d >= 0; d--) {
+            const int64_t above = rest / shape.values[d];
+            sparse_data(indices)[i * shape.count + d] = rest - above * shape.values[d];
+            rest = above;
+        }
     }
     return numbers ? indices : NULL;
 }

@@ -265,25 +265,49 @@ static void place_rows(const ed_tensor *indices, int64_t rows, int64_t *begins, 
     }
 }
 
+/* Whether entries are in the order of rows. */
+static bool rows_ascend(const ed_tensor *indices)
+{
+    for (int64_t i = 1; i < indices->shape[0]; i++)
+        if (sparse_at(indices, i, 0) < sparse_at(indices, i - 1, 0)) return false;
+    return true;
+}
+
+/* The indices of the result, and which of the values and the default it has; *order NULL: all
+ * values as they are. NULL without memory. */
+static ed_tensor *fill_order(const ed_tensor *indices, const ed_tensor *empty, ed_tensor **order)
+{
+    const int64_t n = indices->shape[0], rows = empty->size;
+    int64_t *begins = memory_zalloc((size_t)rows * sizeof *begins);
+    *order = NULL;
+    if (!begins) return NULL;
+    const int64_t filled = row_begins(indices, rows, begins, (bool *)empty->data);
+    ed_tensor *to = NULL;
+    if (filled == n && rows_ascend(indices)) {
+        to = (ed_tensor *)indices;
+    } else if ((*order = sparse_integers(filled, 0))) {
+        to = sparse_integers(filled, (int)indices->shape[1]);
+        if (to) place_rows(indices, rows, begins, (const bool *)empty->data, to, *order);
+    }
+    memory_free(begins);
+    return to;
+}
+
 static bool fill_compose(ed_call *call)
 {
     const ed_ints shape = ((const fill_attrs *)call->attrs)->dense_shape;
-    ed_tensor *indices, *values = call->inputs[1], *value = call->inputs[2];
+    ed_tensor *indices, *order, *values = call->inputs[1], *value = call->inputs[2];
     if (!sparse_operands(call, 0, shape, &indices, NULL) || !default_check(call, value))
         return false;
     if (!shape.count)
         return ed_call_fail(call, ED_INVALID_ARGUMENT, "x must have rank >= 1, got rank 0");
-    const int64_t rows = shape.values[0];
-    ed_tensor *empty = scope_give(tensor_new(ED_BOOL, 1, &rows));
-    int64_t *begins = empty ? memory_zalloc((size_t)rows * sizeof *begins) : NULL;
-    if (!begins) return false;
-    const int64_t n = row_begins(indices, rows, begins, (bool *)empty->data);
-    ed_tensor *to = sparse_integers(n, (int)shape.count), *order = sparse_integers(n, 0);
-    if (to && order) place_rows(indices, rows, begins, (const bool *)empty->data, to, order);
-    memory_free(begins);
-    if (!to || !order) return false;
+    ed_tensor *empty = scope_give(tensor_new(ED_BOOL, 1, shape.values));
+    ed_tensor *to = empty ? fill_order(indices, empty, &order) : NULL;
+    if (!to) return false;
     ed_tensor *all = ed_concat(ed_list_of(values, ed_reshape(value, ED_SHAPE(1))));
-    return ed_call_result(call, 0, to) && ed_call_result(call, 1, ed_gather(all, order)) &&
+    all = order ? ed_gather(all, order)
+                : ed_slice(all, .begin = ED_INTS(0), .end = ED_INTS(indices->shape[0]));
+    return ed_call_result(call, 0, to) && ed_call_result(call, 1, all) &&
            ed_call_result(call, 2, empty);
 }
 
@@ -327,7 +351,9 @@ ED_OP(sparse_fill_empty_rows) = {
         {.inputs = {ED_SAMPLE_IN(0, 3, 4, 2), ED_SAMPLE_IN(-2, 2, 4), ED_SAMPLE_IN(-1, 1)},
          .attrs = FILLED(6, 4)},
         {.inputs = {ED_SAMPLE_IN(0, 4, 3, 1), ED_SAMPLE_IN(-2, 2, 3), ED_SAMPLE_IN(-1, 1)},
-         .attrs = FILLED(5)}),
+         .attrs = FILLED(5)},
+        {.inputs = {ED_SAMPLE_IN(0, 0, 3, 1), ED_SAMPLE_IN(-2, 2, 3), ED_SAMPLE_IN(-1, 1)},
+         .attrs = FILLED(1)}),
 };
 
 ed_sparse_tensor *(ed_sparse_fill_empty_rows)(ed_sparse_tensor *x, ed_tensor *default_value,

@@ -41,6 +41,9 @@ ed.grad(function(a) return (half(a) ^ 2):sum() end)(x)
 local clipped, norm = ed.clip_by_global_norm({x, nil, x}, 1)
 local text = tostring(norm) .. tostring(model) .. model:summary() .. #ed.split(x, 2)
 
+local sparse, empty = ed.sparse_concat{ed.sparse_eye(2), ed.sparse_eye(3), axis = 2, expand_nonconcat_dims = true}:fill_empty_rows(1)
+text = text .. tostring(sparse + sparse * 2) .. #ed.embedding_lookup_sparse({x, x}, sparse:with_values{0, 7, 1, 2, 0}) .. #empty
+
 ed.save(folder .. "/a.npz", {x = x, y = {1, 2, 3}})
 local loaded = ed.load(folder .. "/a.npz")
 for name, tensor in pairs(ed.archive(folder .. "/a.npz")) do text = text .. name .. #tensor end
