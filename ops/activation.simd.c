@@ -208,23 +208,7 @@ ELEMENTWISE(softsign, "y = x / (1 + |x|)", ONE(ED_SET_FLOAT), .gradient = softsi
             SAVES_X, KINKS(0), .samples = SAMPLES1(-2, 2));
 FUNCTION1(softsign);
 
-/*
- * silu: y = x s, s = sigmoid(x), dx = dy s (1 + x (1 - s)). Below -80 the sigmoid is e^x, soon a
- * denormal without x's digits, so that y = (x s) s for s = sigmoid(x / 2) there.
- */
-#ifdef ISA
-VECTOR_INLINE vf32 vsilu_f32(vf32 x)
-{
-    const vf32 s = vsigmoid_f32(vselect_f32(x < -80, 0.5f * x, x)), y = x * s;
-    return vselect_f32(x < -80, y * s, y);
-}
-VECTOR_INLINE vf64 vsilu_f64(vf64 x)
-{
-    const vf64 s = vsigmoid_f64(vselect_f64(x < -80, 0.5 * x, x)), y = x * s;
-    return vselect_f64(x < -80, y * s, y);
-}
-#define vsilu(x) VECTOR_CHOOSE(vsilu, x)(x)
-#endif
+/* silu: y = x s, s = sigmoid(x), dx = dy s (1 + x (1 - s)) */
 VECTOR_LOOPS1(silu, vsilu(x));
 PLAIN(silu, x[0] < 0 ? x[0] * exp(x[0]) / (1 + exp(x[0])) : x[0] / (1 + exp(-x[0])));
 

@@ -71,26 +71,51 @@ ed_tensor *(ed_prelu)(ed_tensor *x, ed_tensor *alpha)
 
 /* ---- Smooth ---------------------------------------------------------------------------------- */
 
-/*
- * mish: y = x t, t = tanh(softplus(x)), dx = dy (t + x (1 - t^2) sigmoid(x)). With p = e^x, t is
- * n / (n + 2) for n = p (p + 2), 1 from x = 20 on (40 in float64). Below -80 it is p, soon a
- * denormal without x's digits, so that y = (x s) s for s = e^(x / 2) there.
- */
 #ifdef ISA
-VECTOR_INLINE vf32 vmish_f32(vf32 x)
+/* mish: from MISH_ONE on the factor of x is 1, below -MISH_END it is 0. */
+#define MISH_ONE     TYPED(mish_one)
+#define MISH_END     TYPED(mish_end)
+#define mish_one_f32 20
+#define mish_one_f64 40
+#define mish_end_f32 120
+#define mish_end_f64 760
+#define MISH_BELOW   (NUMBER) - 0.25
+
+/* The least normal number. */
+#define SMOOTH_LEAST     TYPED(smooth_least)
+#define smooth_least_f32 0x1p-126f
+#define smooth_least_f64 0x1p-1022
+
+/* (x - tanh x) / x^3 of x^2 - 1.125, for x up to 1.5. */
+VECTOR_INLINE vf32 shrink_polynomial_f32(vf32 x)
 {
-    const vf32 p = vexp_f32(vselect_f32(x < -80, 0.5f * x, vmin_f32(x, vset(x, 20))));
-    const vf32 n = p * (p + 2);
-    return vselect_f32(x < -80, x * p * p, x * (n / (n + 2)));
+    return POLYNOMIAL(x, 0x1.d78d28p-3f, -0x1.01fb7cp-4f, 0x1.1e92b6p-6f, -0x1.3ef7c2p-8f,
+                      0x1.63239ep-10f, -0x1.8c065ep-12f, 0x1.b8f7e2p-14f, -0x1.d9d35ap-16f,
+                      0x1.07b7c8p-17f, -0x1.923458p-19f, 0x1.c03860p-21f);
 }
-VECTOR_INLINE vf64 vmish_f64(vf64 x)
+VECTOR_INLINE vf64 shrink_polynomial_f64(vf64 x)
 {
-    const vf64 p = vexp_f64(vselect_f64(x < -80, 0.5 * x, vmin_f64(x, vset(x, 40))));
-    const vf64 n = p * (p + 2);
-    return vselect_f64(x < -80, x * p * p, x * (n / (n + 2)));
+    return POLYNOMIAL_F64(x, 0x1.d78d27e512c0ap-3, -0x1.01fb7961cc666p-4, 0x1.1e92b319c1f77p-6,
+                          -0x1.3ef9e4830205ep-8, 0x1.632612208ee89p-10, -0x1.8b70f004ea23fp-12,
+                          0x1.b84ed3ff5035dp-14, -0x1.ea440a8ee24d2p-16, 0x1.10f22f38f76aap-17,
+                          -0x1.2fea3537eaf13p-19, 0x1.5265649a594f1p-21, -0x1.78ca7a97e03cep-23,
+                          0x1.a39826731a729p-25, -0x1.d333ed728f380p-27, 0x1.037d770ca48bcp-28,
+                          -0x1.20ed188f7fd9fp-30, 0x1.4b0dd79442a71p-32, -0x1.70ad3d5ff4d62p-34,
+                          0x1.42793f99b59c5p-36, -0x1.66b86c3cd9894p-38, 0x1.b20216bad3a73p-39,
+                          -0x1.e3a99d6a90207p-41);
 }
-#define vmish(x) VECTOR_CHOOSE(vmish, x)(x)
+#define shrink_polynomial(x) VECTOR_CHOOSE(shrink_polynomial, x)(x)
+
+#define TYPE f32
+#include "ops/activation_smooth.typed.h"
+#define TYPE f64
+#include "ops/activation_smooth.typed.h"
+#define vmish(x)          VECTOR_CHOOSE(vmish, x)(x)
+#define vtanh_shrink(x)   VECTOR_CHOOSE(vtanh_shrink, x)(x)
+#define vsquareplus(x, c) VECTOR_CHOOSE(vsquareplus, x)(x, c)
 #endif
+
+/* mish: y = x t, t = tanh(softplus(x)), dx = dy (t + x (1 - t^2) sigmoid(x)) */
 VECTOR_LOOPS1(mish, vmish(x));
 PLAIN(mish, x[0] * tanh((x[0] < 0 ? 0 : x[0]) + log1p(exp(-fabs(x[0])))));
 
@@ -106,42 +131,7 @@ ELEMENTWISE(mish, "y = x tanh(softplus(x))", ONE(ED_SET_FLOAT), .gradient = mish
             .samples = SAMPLES1(-4, 4));
 FUNCTION1(mish);
 
-/*
- * tanh_shrink: y = x - tanh x, dx = dy tanh(x)^2. Up to 1.5, where that cancels, it is
- * (x cosh x - sinh x) / cosh x, the numerator by its series of 2k x^(2k + 1) / (2k + 1)!.
- */
-#ifdef ISA
-/* 2k / (2k + 1)! for k = 1, 2, ...; float32 needs seven. */
-static const double shrink_terms[] = {1.0 / 3,
-                                      1.0 / 30,
-                                      1.0 / 840,
-                                      1.0 / 45360,
-                                      1.0 / 3991680,
-                                      1.0 / 518918400,
-                                      1.0 / 93405312000,
-                                      1.0 / 22230464256e3,
-                                      1.0 / 6758061133824e3,
-                                      0x1.ce272b49432cep-62,
-                                      0x1.0132bcd1f4692p-70,
-                                      0x1.dedb34ba18f7dp-80};
-VECTOR_INLINE vf32 vtanh_shrink_f32(vf32 x)
-{
-    const vf32 near = vselect_f32(vabs_f32(x) < 1.5f, x, vset(x, 0)), square = near * near;
-    vf32 sum = vset(x, (float)shrink_terms[6]);
-    for (int k = 5; k >= 0; k--) sum = sum * square + (float)shrink_terms[k];
-    return vselect_f32(vabs_f32(x) < 1.5f, near * (square * sum) / vcosh_f32(near),
-                       x - vtanh_f32(x));
-}
-VECTOR_INLINE vf64 vtanh_shrink_f64(vf64 x)
-{
-    const vf64 near = vselect_f64(vabs_f64(x) < 1.5, x, vset(x, 0)), square = near * near;
-    vf64 sum = vset(x, shrink_terms[11]);
-    for (int k = 10; k >= 0; k--) sum = sum * square + shrink_terms[k];
-    return vselect_f64(vabs_f64(x) < 1.5, near * (square * sum) / vcosh_f64(near),
-                       x - vtanh_f64(x));
-}
-#define vtanh_shrink(x) VECTOR_CHOOSE(vtanh_shrink, x)(x)
-#endif
+/* tanh_shrink: y = x - tanh x, dx = dy tanh(x)^2 */
 VECTOR_LOOPS1(tanh_shrink, vtanh_shrink(x));
 PLAIN(tanh_shrink, x[0] - tanh(x[0]));
 GRADIENT1(tanh_shrink, ed_mul(dy, ed_square(ed_tanh(x))));
@@ -157,19 +147,6 @@ LOOP_HELPER double squareplus_of(double x, double root)
     const double h = hypot(x, root);
     return x < 0 ? root * root / 4 / (h / 2 - x / 2) : x / 2 + h / 2;
 }
-#ifdef ISA
-VECTOR_INLINE vf32 vsquareplus_f32(vf32 x, vf32 c)
-{
-    const vf32 h = vhypot(x, c);
-    return vselect_f32(x < 0, 0.25f * c * c / (0.5f * h - 0.5f * x), 0.5f * x + 0.5f * h);
-}
-VECTOR_INLINE vf64 vsquareplus_f64(vf64 x, vf64 c)
-{
-    const vf64 h = vhypot(x, c);
-    return vselect_f64(x < 0, 0.25 * c * c / (0.5 * h - 0.5 * x), 0.5 * x + 0.5 * h);
-}
-#define vsquareplus(x, c) VECTOR_CHOOSE(vsquareplus, x)(x, c)
-#endif
 VECTOR_LOOPS1_WITH(squareplus, SQUAREPLUS_ROOT, vsquareplus(x, c));
 PLAIN(squareplus, squareplus_of(x[0], SQUAREPLUS_ROOT));
 

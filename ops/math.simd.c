@@ -96,7 +96,21 @@ ELEMENTWISE(sqrt_gradient, "dx = a / (2 b) for dy = a and y = b of sqrt, 0 where
 /* rsqrt: y = 1 / sqrt x, dx = -dy y^3 / 2, and 0 where dy is */
 VECTOR_LOOPS1(rsqrt, vrsqrt(x));
 PLAIN(rsqrt, 1 / sqrt(x[0]));
-VECTOR_LOOPS2(rsqrt_gradient, vselect(a == 0, a, vset(a, -0.5) * a * b * b * b));
+#ifdef ISA
+/* With what rounding the square lost, but where that is infinite, if that costs little. */
+VECTOR_INLINE vf32 vrsqrt_slope(vf32 a, vf32 b)
+{
+#if defined(VECTOR_FMA)
+    const vf32 square = b * b, ab = -0.5f * a * b, rest = vrest_f32(b, b, square);
+    return vfma_f32(ab, square, ab * (vf32)((vi32)rest & (square < INFINITY)));
+#else
+    return -0.5f * a * b * b * b;
+#endif
+}
+#endif
+VECTOR_LOOP2(rsqrt_gradient, f32, vselect(a == 0, a, vrsqrt_slope(a, b)))
+VECTOR_LOOP2(rsqrt_gradient, f64, vselect(a == 0, a, vset(a, -0.5) * a * b * b * b))
+LOOPS(rsqrt_gradient, LOOPS_FLOAT(rsqrt_gradient));
 PLAIN(rsqrt_gradient, x[0] == 0 ? x[0] : -0.5 * x[0] * x[1] * x[1] * x[1]);
 INTERNAL2(rsqrt_gradient);
 GRADIENT1(rsqrt, ops_rsqrt_gradient(dy, y));

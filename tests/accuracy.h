@@ -23,6 +23,7 @@ typedef struct accuracy_rule {
         double low, high;
     } range[ACCURACY_OPERANDS];  /* of interest; {0, 0}: as the operand before */
     double bound32, bound64;     /* the most ULP allowed */
+    double unfused;              /* on sets without fused multiply-add; 0: the same */
     accuracy_truth32 *truth32;   /* in double; NULL: truth64 is asked */
     accuracy_truth64 *truth64;   /* in long double */
     accuracy_truth64 *magnitude; /* errors are in ULP of at least this number; NULL: of the value */

@@ -274,12 +274,20 @@ static long points_of(const accuracy_rule *r, ed_dtype dtype)
     return r->truth32 ? most : most / 4;
 }
 
+static double bound_of(const accuracy_rule *r, ed_dtype dtype, int isa)
+{
+#if defined(__x86_64__)
+    if (isa == 0 && r->unfused > 0) return r->unfused;
+#endif
+    return dtype == ED_FLOAT32 ? r->bound32 : r->bound64;
+}
+
 /* Prints the worst cases when asked for, and fails or not. */
 static int judge(const accuracy_rule *r, ed_dtype dtype, const worst *w)
 {
-    const double bound = dtype == ED_FLOAT32 ? r->bound32 : r->bound64;
     int bad = 0;
     for (int isa = 0; isa <= isa_best(); isa++) {
+        const double bound = bound_of(r, dtype, isa);
         const int over = !(w[isa].ulp <= bound);
         if (over || getenv("EDDY_VERBOSE"))
             print_message("%-9s %s %-8s %7.4f ULP of %g at %a (%.9g), %a, %a: %.17g%s\n", r->name,
@@ -359,8 +367,10 @@ static void print_row(const accuracy_rule *r, const worst *w32, const worst *w64
     fprintf(page, " |");
     print_column(r->bound32, w32);
     print_column(r->bound64, w64);
-    fprintf(page, " 2^%d | %s |\n", ilogb((double)points_of(r, ED_FLOAT32)),
-            r->remark ? r->remark : "");
+    fprintf(page, " 2^%d | %s%s", ilogb((double)points_of(r, ED_FLOAT32)),
+            r->remark ? r->remark : "", r->remark && r->unfused > 0 ? "; " : "");
+    if (r->unfused > 0) fprintf(page, "bound without fused multiply-add: %g", r->unfused);
+    fprintf(page, " |\n");
 }
 
 /* ---- Tests ----------------------------------------------------------------------------------- */

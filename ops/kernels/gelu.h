@@ -1,8 +1,9 @@
 /*
- * gelu, its approximation by tanh, and their slopes on vectors: vgelu(x), vgelu_slope(x),
- * vgelu_tanh(x), vgelu_tanh_slope(x). They keep their digits where their values are small.
+ * gelu, its approximation by tanh, their slopes, and silu, on vectors: vgelu(x), vgelu_slope(x),
+ * vgelu_tanh(x), vgelu_tanh_slope(x), vsilu(x). They keep their digits where their values are
+ * small.
  *
- * Both functions are x P(x) with P(x) + P(-x) = 1. With a = |x|, Q(a) = P(-a) and p = P',
+ * All three functions are x P(x) with P(x) + P(-x) = 1. With a = |x|, Q(a) = P(-a) and p = P',
  *
  *     x P(x) = max(x, 0) - a Q(a)
  *     (x P(x))' = Q(a) - a p(a) for x < 0, else 1 - (Q(a) - a p(a))
@@ -31,25 +32,43 @@
 #define GELU_TANH_END     TYPED(gelu_tanh_end)
 #define gelu_tanh_end_f32 11
 #define gelu_tanh_end_f64 22
+#define SILU_END          TYPED(silu_end)
+#define silu_end_f32      120
+#define silu_end_f64      760
 
-/* Q(a) e^(a^2/2) for gelu, that is erfcx(a / sqrt 2) / 2, is u P(t) with u = 1 / (a + 4) and t = 1
- * - 8 u, for a <= 14.6 and a <= 39. */
+/*
+ * Q(a) e^(a^2/2) for gelu, that is erfcx(a / sqrt 2) / 2, is u P(t) with u = 1 / (a + 4) and t = 1 -
+ * 8 u, for a <= 14.6 and a <= 39; P(t) = GELU_FIRST + t R(t). R's even and odd powers from t^2 on
+ * are two sums that the machine computes side by side.
+ */
+#define GELU_FIRST     TYPED(gelu_first)
+#define gelu_first_f32 0x1.82b4bcp-1f
+#define gelu_first_f64 0x1.82b4bb8c94dcep-1
+
 VECTOR_INLINE vf32 gelu_polynomial_f32(vf32 t)
 {
-    return POLYNOMIAL(t, 0x1.82b4bcp-1f, -0x1.373e38p-1f, 0x1.8c6d9ep-2f, -0x1.7e0006p-3f,
-                      0x1.eed3e0p-5f, -0x1.ed289ap-8f, -0x1.cc55e0p-9f, 0x1.9b753ep-10f,
-                      0x1.761338p-13f, -0x1.15bae8p-13f);
+    const vf32 square = t * t;
+    const vf32 even =
+        POLYNOMIAL(square, -0x1.7e0006p-3f, -0x1.ed289ap-8f, 0x1.9b753ep-10f, -0x1.15bae8p-13f);
+    const vf32 odd = POLYNOMIAL(square, 0x1.eed3e0p-5f, -0x1.cc55e0p-9f, 0x1.761338p-13f);
+    return vfma_f32(t, vfma_f32(t, vfma_f32(t, odd, even), vset_f32(0x1.8c6d9ep-2f)),
+                    vset_f32(-0x1.373e38p-1f));
 }
 VECTOR_INLINE vf64 gelu_polynomial_f64(vf64 t)
 {
-    return POLYNOMIAL_F64(t, 0x1.82b4bb8c94dcep-1, -0x1.373e3a893c28ap-1, 0x1.8c6dbf2cfc308p-2,
-                          -0x1.7dff2bff68490p-3, 0x1.eec4cc3e4439cp-5, -0x1.ee27610438f7ap-8,
-                          -0x1.c81719c95a558p-9, 0x1.ab825fb0a3ba6p-10, 0x1.17a4a5f93f1c6p-13,
-                          -0x1.e4a421b5afdd9p-13, -0x1.00110616f0aabp-19, 0x1.26d0635c7f42ep-15,
-                          0x1.7fd982b406295p-21, -0x1.8d49025b71956p-18, -0x1.4faabc8b03f35p-21,
-                          0x1.124d70c357c30p-20, 0x1.1ba21ee60cc59p-22, -0x1.50472349e6b95p-23,
-                          -0x1.4b9d107be8f93p-24, 0x1.1410dc61c94edp-26, 0x1.f64b7c01f70c4p-27,
-                          -0x1.74d21d00d160ap-32, -0x1.48e41a0b5d957p-30);
+    const vf64 square = t * t;
+    const vf64 even =
+        POLYNOMIAL_F64(square, -0x1.7dff2bff68490p-3, -0x1.ee27610438f7ap-8, 0x1.ab825fb0a3ba6p-10,
+                       -0x1.e4a421b5afdd9p-13, 0x1.26d0635c7f42ep-15, -0x1.8d49025b71956p-18,
+                       0x1.124d70c357c30p-20, -0x1.50472349e6b95p-23, 0x1.1410dc61c94edp-26,
+                       -0x1.74d21d00d160ap-32);
+    const vf64 odd =
+        POLYNOMIAL_F64(square, 0x1.eec4cc3e4439cp-5, -0x1.c81719c95a558p-9, 0x1.17a4a5f93f1c6p-13,
+                       -0x1.00110616f0aabp-19, 0x1.7fd982b406295p-21, -0x1.4faabc8b03f35p-21,
+                       0x1.1ba21ee60cc59p-22, -0x1.4b9d107be8f93p-24, 0x1.f64b7c01f70c4p-27,
+                       -0x1.48e41a0b5d957p-30);
+    return vfma_f64(t, vfma_f64(t, vfma_f64(t, odd, even), vset_f64(0x1.8c6dbf2cfc308p-2)),
+                    vset_f64(-0x1.373e3a893c28ap-1));
 }
 #define gelu_polynomial(t) VECTOR_CHOOSE(gelu_polynomial, t)(t)
 
@@ -73,6 +92,7 @@ VECTOR_INLINE vf64 gelu_polynomial_f64(vf64 t)
 #define TYPE f64
 #include "ops/kernels/gelu.typed.h"
 
+#define vsilu(x)            VECTOR_CHOOSE(vsilu, x)(x)
 #define vgelu(x)            VECTOR_CHOOSE(vgelu, x)(x)
 #define vgelu_slope(x)      VECTOR_CHOOSE(vgelu_slope, x)(x)
 #define vgelu_tanh(x)       VECTOR_CHOOSE(vgelu_tanh, x)(x)

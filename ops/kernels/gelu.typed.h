@@ -9,13 +9,27 @@ VECTOR_INLINE VECTOR TYPED(gelu_size)(VECTOR x, NUMBER end)
 /* max(x, 0) with the sign of x's zero, less the tail a Q(a). */
 VECTOR_INLINE VECTOR TYPED(gelu_less)(VECTOR x, VECTOR tail)
 {
-    return vselect(x < 0, TYPED(vset)((NUMBER)-0.0), x) - tail;
+    return TYPED(vgreater)(TYPED(vset)((NUMBER)-0.0), x) - tail;
 }
 
 /* x (1 + m) 2^n */
 VECTOR_INLINE VECTOR TYPED(gelu_scale)(VECTOR x, VECTOR m, VECTOR n)
 {
-    return vscale(vfma(x, m, x), n);
+    return vscale_down(vfma(x, m, x), n);
+}
+
+/* e^(-a^2 / 2 - lost) = (1 + m) 2^n; returns m. Without fused multiply-add a product of half
+ * mantissas is the exact part of the square. */
+VECTOR_INLINE VECTOR TYPED(gelu_power)(VECTOR a, VECTOR lost, VECTOR *n)
+{
+    const VECTOR half = TYPED(vset)((NUMBER)-0.5);
+#if defined(VECTOR_FMA)
+    const VECTOR square = a * a;
+    return vexp_parts(half * square, vfma(half, vrest(a, a, square), -lost), n);
+#else
+    const VECTOR head = vhead(a);
+    return vexp_parts(half * head * head, half * (a - head) * (a + head) - lost, n);
+#endif
 }
 
 /*
@@ -27,17 +41,27 @@ VECTOR_INLINE VECTOR TYPED(gelu_scale)(VECTOR x, VECTOR m, VECTOR n)
  */
 VECTOR_INLINE VECTOR TYPED(gelu_parts)(VECTOR a, VECTOR *m, VECTOR *n)
 {
-    const VECTOR d = a + 4, u = 1 / d, head = vhead(a), half = (NUMBER)-0.5 * head;
+    const VECTOR d = a + 4, u = 1 / d;
     const VECTOR lost = vrest(u, d, TYPED(vset)(1)) + u * (a - (d - 4));
-    *m = vexp_parts(half * head, (NUMBER)-0.5 * (a - head) * (a + head) - lost, n);
-    return u * gelu_polynomial(vfma(8 * u, lost, 1 - 8 * u));
+    *m = TYPED(gelu_power)(a, lost, n);
+    const VECTOR t = vfma(8 * u, lost, 1 - 8 * u);
+    return u * vfma(t, gelu_polynomial(t), TYPED(vset)(GELU_FIRST));
 }
 
+/*
+ * a Q(a) = w P(t) (1 + m) 2^n with w = a / (a + 4) and t = 2 w - 1. What the quotient and the sum
+ * lost, `off`, and what the rounding of P(t) and of the product lost go into `low`.
+ */
 VECTOR_INLINE VECTOR TYPED(vgelu)(VECTOR x)
 {
-    const VECTOR a = TYPED(gelu_size)(x, GELU_END);
-    VECTOR m, n, r = TYPED(gelu_parts)(a, &m, &n);
-    return TYPED(gelu_less)(x, TYPED(gelu_scale)(a * r, m, n));
+    const VECTOR a = TYPED(gelu_size)(x, GELU_END), first = TYPED(vset)(GELU_FIRST);
+    const VECTOR d = a + 4, w = a / d;
+    const VECTOR off = vfma(w, a - (d - 4), vrest(w, d, a)) * ((NUMBER)0.25 - (NUMBER)0.25 * w);
+    VECTOR n, m = TYPED(gelu_power)(a, TYPED(vset)(0), &n);
+    const VECTOR t = vfma(off, TYPED(vset)(-2), 2 * w - 1), r = gelu_polynomial(t);
+    const VECTOR p = vfma(t, r, first), p_low = vfma(t, r, first - p), y = w * p;
+    const VECTOR low = vfma(w, p_low, vrest(w, p, y)) - off * p;
+    return TYPED(gelu_less)(x, vscale_down(y + vfma(y, m, low * (1 + m)), n));
 }
 
 VECTOR_INLINE VECTOR TYPED(vgelu_slope)(VECTOR x)
@@ -64,11 +88,32 @@ VECTOR_INLINE VECTOR TYPED(gelu_tanh_parts)(VECTOR a, VECTOR *n)
     return vexp_parts(-head * v, -vfma(a, low, (a - head) * v), n);
 }
 
+/*
+ * x / d for d = 1 + e, e = (1 + m) 2^n, with the m for which x e / (1 + e) = x / d (1 + m) 2^n: it
+ * takes what rounding d lost, with a line in place of 1 / d, of which few digits count.
+ */
+VECTOR_INLINE VECTOR TYPED(gelu_share)(VECTOR x, VECTOR *m, VECTOR n)
+{
+    const VECTOR power = 1 + *m, e = vscale_down(power, n), d = 1 + e;
+    const VECTOR line = vfma(d, TYPED(vset)((NUMBER)-0.5), TYPED(vset)((NUMBER)1.457));
+    *m = vfma((d - 1) - e, power * line, *m);
+    return x / d;
+}
+
 VECTOR_INLINE VECTOR TYPED(vgelu_tanh)(VECTOR x)
 {
     const VECTOR a = TYPED(gelu_size)(x, GELU_TANH_END);
-    VECTOR n, m = TYPED(gelu_tanh_parts)(a, &n);
-    return TYPED(gelu_less)(x, TYPED(gelu_scale)(a / (1 + vscale(1 + m, n)), m, n));
+    VECTOR n, m = TYPED(gelu_tanh_parts)(a, &n), share = TYPED(gelu_share)(a, &m, n);
+    return TYPED(gelu_less)(x, TYPED(gelu_scale)(share, m, n));
+}
+
+/* With e = e^-|x|, x / (1 + e), times e for x < 0. 0 x is NaN where x is infinite. */
+VECTOR_INLINE VECTOR TYPED(vsilu)(VECTOR x)
+{
+    const VECTOR end = TYPED(vset)(-SILU_END), zero = TYPED(vset)(0);
+    VECTOR n, m = vexp_parts(TYPED(vgreater)(end, -vabs(x)), zero, &n);
+    const VECTOR share = TYPED(gelu_share)(TYPED(vgreater)(end, x), &m, n);
+    return vselect(x < 0, vfma(zero, x, TYPED(gelu_scale)(share, m, n)), share);
 }
 
 /* With d = 1 + e^-u, Q(a) = e^-u / d and p(a) = e^-u u'(a) / d^2. */
@@ -76,7 +121,7 @@ VECTOR_INLINE VECTOR TYPED(vgelu_tanh_slope)(VECTOR x)
 {
     const VECTOR a = TYPED(gelu_size)(x, GELU_TANH_END);
     VECTOR n, m = TYPED(gelu_tanh_parts)(a, &n);
-    const VECTOR d = 1 + vscale(1 + m, n), c = TYPED(vset)((NUMBER)ROOT_8_BY_PI);
+    const VECTOR d = 1 + vscale_down(1 + m, n), c = TYPED(vset)((NUMBER)ROOT_8_BY_PI);
     const VECTOR inner = vfma((NUMBER)(3 * ROOT_8_BY_PI * CUBIC) * a, a, c);
     const VECTOR low = TYPED(gelu_scale)(vfma(-a, inner, d) / (d * d), m, n);
     return vselect(x < 0, low, 1 - low);
