@@ -333,13 +333,13 @@ void help_push_options(lua_State *L)
 /* Most are named as an op is; a name that is none costs no more than an error that is forgotten. */
 void help_push_activations(lua_State *L)
 {
-    static const char *const others[] = {"exponential", "linear", "swish"};
+    static const char *const others[] = {"exponential", "hard_swish", "linear", "swish"};
     const int ops = ed_op_count(), count = ops + (int)(sizeof others / sizeof *others);
     lua_newtable(L);
     for (int i = 0; i < count; i++) {
         const char *name = i < ops ? ed_op_at(i)->name : others[i - ops];
         ed_scope scope = ed_scope_open();
-        const bool is_one = ed_activate(ed_scalar(0.0), name);
+        const bool is_one = ed_activate(ed_zeros(ED_SHAPE(2)), name);
         ed_scope_close(&scope);
         if (!is_one) continue;
         lua_pushstring(L, name);

@@ -78,8 +78,9 @@ ed_tensor *ed_threshold(ed_tensor *x, double threshold, double default_value);
 ED_OPTIONS(ed_squareplus_options, ED_SQUAREPLUS_OPTIONS);
 ed_tensor *ed_squareplus_with(ed_tensor *x, const ed_squareplus_options *options);
 
-/* 0 up to -1, x from 1 on, (x + 1)^2 / 4 between. */
+/* 0 up to -1, x from 1 on, (x + 1)^2 / 4 between; its slope: 0, 1, (x + 1) / 2 between. */
 ed_tensor *ed_sparse_plus(ed_tensor *x);
+ed_tensor *ed_sparse_sigmoid(ed_tensor *x);
 
 /* ---- Softmax (ops/softmax.simd.c): floats ---------------------------------------------------- */
 

@@ -79,7 +79,6 @@ ed_tensor *(ed_prelu)(ed_tensor *x, ed_tensor *alpha)
 #define mish_one_f64 40
 #define mish_end_f32 120
 #define mish_end_f64 760
-#define MISH_BELOW   (NUMBER) - 0.25
 
 /* The least normal number. */
 #define SMOOTH_LEAST     TYPED(smooth_least)
@@ -175,6 +174,15 @@ ELEMENTWISE(sparse_plus, "y = 0 for x <= -1, x for x >= 1, (x + 1)^2 / 4 between
             ONE(ED_SET_FLOAT), .gradient = sparse_plus_gradient, SAVES_X, KINKS(-1, 1),
             .samples = SAMPLES1(-3, 3));
 FUNCTION1(sparse_plus);
+
+/* sparse_sigmoid: y = min(max(x + 1, 0), 2) / 2, dx = dy / 2 where -1 < x < 1, else 0 */
+VECTOR_LOOPS1(sparse_sigmoid, vset(x, 0.5) * vmin(vmax(x + 1, vset(x, 0)), vset(x, 2)));
+PLAIN(sparse_sigmoid, x[0] <= -1 ? 0 : x[0] >= 1 ? 1 : (x[0] + 1) / 2);
+GRADIENT1(sparse_sigmoid, ed_where(ed_less(ed_abs(x), 1), ed_mul(dy, 0.5), 0));
+ELEMENTWISE(sparse_sigmoid, "y = 0 for x <= -1, 1 for x >= 1, (x + 1) / 2 between",
+            ONE(ED_SET_FLOAT), .gradient = sparse_sigmoid_gradient, SAVES_X, KINKS(-1, 1),
+            .samples = SAMPLES1(-3, 3));
+FUNCTION1(sparse_sigmoid);
 
 /* ---- Straight pieces ------------------------------------------------------------------------- */
 

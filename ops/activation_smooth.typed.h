@@ -12,13 +12,13 @@ VECTOR_INLINE VECTOR TYPED(vmish)(VECTOR x)
     const VECTOR between = TYPED(vlesser)(TYPED(vset)(MISH_ONE), low);
     VECTOR k, m = vexp_parts(between, zero, &k);
     const VECTOR power = 1 + m, p = vscale_down(power, k), two = TYPED(vset)(2);
-    const MASK below = x < MISH_BELOW;
+    const MASK below = x < (NUMBER)-0.25;
     const VECTOR rest = vselect(below, p * (p + 1), two) / vfma(p, p + 2, two);
     const VECTOR small = vscale_down(vfma(low, vfma(-rest, power, m), low), k);
     return vcopysign(vselect(below, vfma(zero, x, small), vfma(-between, rest, x)), x);
 }
 
-/* tanh_shrink: up to 1.5, where x - tanh x cancels, it is x^3 P(x^2 - 1.125), with what rounding the cube
+/* tanh_shrink: up to 1.5, where x - tanh x cancels, it is x^3 P(x^2 - 1.125), with what rounding
  * lost in a second part. */
 VECTOR_INLINE VECTOR TYPED(vtanh_shrink)(VECTOR x)
 {

@@ -165,6 +165,7 @@ ACCURACY_TRUE(hard_silu, x<-3 ? 0 : x> 3 ? x : x *((x + 3) / 6));
 ACCURACY_TRUE_TWICE(hard_sigmoid, x<-3 ? 0 : x> 3 ? 1 : (x + 3) / 6,
                     x<-3 ? 0 : x> 3 ? 1 : (x + 3) / 6);
 ACCURACY_TRUE(sparse_plus, x >= 1 || x != x ? x : x <= -1 ? 0 : (x + 1) * (x + 1) / 4);
+ACCURACY_TRUE(sparse_sigmoid, x >= 1 ? 1 : x <= -1 ? 0 : (x + 1) / 2);
 ACCURACY_TRUE(softsign, isinf(x) ? NAN : x / (1 + fabsl(x)));
 ACCURACY_TRUE(elu, x > 0 ? x : expm1l(x));
 ACCURACY_TRUE(celu, x > 0 ? x : expm1l(x));
@@ -349,6 +350,7 @@ const accuracy_rule accuracy_rules[] = {
     RULE(hard_silu, -4, 4, 2, 2),
     TWICE(hard_sigmoid, -4, 4, 2, 2),
     RULE(sparse_plus, -2, 2, 2, 2),
+    RULE(sparse_sigmoid, -2, 2, 1, 1),
     RULE(softsign, -4, 4, 2, 2),
     RULE(elu, -20, 1, 1.1, 1.0),
     RULE(celu, -20, 1, 1.1, 1.0),

@@ -277,7 +277,9 @@ static void test_wrong_options(void **state)
     assert_null(ed_layer_activation("none"));
     assert_error("'none'");
     assert_null(ed_activate(ramp(ED_SHAPE(1)), "none"));
-    assert_error("'none'");
+    assert_error("'none'; the activations are linear, relu, relu6");
+    assert_null(ed_activate(ramp(ED_SHAPE(1)), "relu7"));
+    assert_error("softmax, log_softmax, sparsemax, glu");
     assert_null(ed_layer_conv2d(0, ED_INTS(1, 1)));
     assert_error("filters must be at least 1, got 0");
     assert_null(ed_layer_conv2d(1, ED_INTS(1, 1, 1)));
@@ -495,10 +497,13 @@ static void test_dense(void **state)
     (void)state;
     ED_SCOPE;
     ed_tensor *x = ramp(ED_SHAPE(2, 2, 3));
-    const char *names[] = {NULL,          "linear",   "relu",       "relu6",        "leaky_relu",
-                           "elu",         "selu",     "sigmoid",    "hard_sigmoid", "tanh",
-                           "softplus",    "softsign", "silu",       "swish",        "gelu",
-                           "exponential", "softmax",  "log_softmax"};
+    const char *names[] = {
+        NULL,          "linear",     "relu",        "relu6",        "leaky_relu",  "elu",
+        "celu",        "selu",       "sigmoid",     "hard_sigmoid", "log_sigmoid", "sparse_sigmoid",
+        "tanh",        "hard_tanh",  "tanh_shrink", "hard_shrink",  "soft_shrink", "softplus",
+        "sparse_plus", "squareplus", "softsign",    "silu",         "swish",       "hard_silu",
+        "hard_swish",  "gelu",       "mish",        "exponential",  "threshold",   "softmax",
+        "log_softmax", "sparsemax"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         ed_layer *layer = ed_layer_dense(4, .activation = names[i]);
         ed_tensor *y = ed_forward(layer, x);
@@ -520,6 +525,60 @@ static void test_dense(void **state)
     assert_int_equal(ed_list_size(ed_layer_variables(bare)), 1);
     assert_int_equal(ed_dtype_of(ed_list_get(ed_layer_variables(bare), 0)), ED_FLOAT64);
     assert_int_equal(ed_size(ed_forward(ed_layer_dense(4), ramp(ED_SHAPE(0, 3)))), 0);
+    assert_fine();
+}
+
+/* Keras' values of -2, -0.75, 0.25 and 3. */
+static void test_activations(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    static const struct {
+        const char *name;
+        float y[4];
+    } cases[] = {
+        {"linear", {-2, -0.75f, 0.25f, 3}},
+        {"relu", {0, 0, 0.25f, 3}},
+        {"relu6", {0, 0, 0.25f, 3}},
+        {"leaky_relu", {-0.40000001f, -0.15000001f, 0.25f, 3}},
+        {"elu", {-0.86466473f, -0.52763343f, 0.25f, 3}},
+        {"celu", {-0.86466473f, -0.52763343f, 0.25f, 3}},
+        {"selu", {-1.5201665f, -0.92763197f, 0.26267526f, 3.1521029f}},
+        {"sigmoid", {0.11920292f, 0.32082129f, 0.56217653f, 0.95257413f}},
+        {"hard_sigmoid", {0.16666667f, 0.375f, 0.54166669f, 1}},
+        {"log_sigmoid", {-2.1269281f, -1.1368711f, -0.57593942f, -0.048587352f}},
+        {"sparse_sigmoid", {0, 0.125f, 0.625f, 1}},
+        {"tanh", {-0.96402758f, -0.63514894f, 0.24491866f, 0.99505472f}},
+        {"hard_tanh", {-1, -0.75f, 0.25f, 1}},
+        {"tanh_shrink", {-1.0359724f, -0.11485106f, 0.0050813407f, 2.0049453f}},
+        {"hard_shrink", {-2, -0.75f, 0, 3}},
+        {"soft_shrink", {-1.5f, -0.25f, 0, 2.5f}},
+        {"softplus", {0.126928f, 0.38687101f, 0.82593942f, 3.0485873f}},
+        {"sparse_plus", {0, 0.015625f, 0.390625f, 3}},
+        {"squareplus", {0.41421354f, 0.69300044f, 1.1327822f, 3.3027756f}},
+        {"softsign", {-0.66666669f, -0.42857143f, 0.2f, 0.75f}},
+        {"silu", {-0.23840584f, -0.24061596f, 0.14054413f, 2.8577223f}},
+        {"swish", {-0.23840584f, -0.24061596f, 0.14054413f, 2.8577223f}},
+        {"hard_silu", {-0.33333334f, -0.28125f, 0.13541667f, 3}},
+        {"hard_swish", {-0.33333334f, -0.28125f, 0.13541667f, 3}},
+        {"gelu", {-0.045500264f, -0.16997054f, 0.14967658f, 2.9959502f}},
+        {"mish", {-0.25250146f, -0.27649474f, 0.16957241f, 2.9865351f}},
+        {"exponential", {0.13533528f, 0.47236654f, 1.2840254f, 20.085537f}},
+        {"softmax", {0.0061579677f, 0.02149342f, 0.058425169f, 0.91392344f}},
+        {"log_softmax", {-5.0900083f, -3.8400085f, -2.8400085f, -0.090008482f}},
+        {"sparsemax", {0, 0, 0, 1}},
+        {"threshold", {0, 0, 0.25f, 3}},
+        {"glu", {-1.1243531f, -0.71443057f}},
+    };
+    ed_tensor *x = ed_constant(ED_VALUES(float, -2, -0.75f, 0.25f, 3), ED_SHAPE(1, 4));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ed_tensor *y = ed_activate(x, cases[i].name);
+        for (int k = 0; k < (int)ed_size(y); k++)
+            if (fabsf(element(y, k) - cases[i].y[k]) > 2e-6f * fmaxf(1, fabsf(cases[i].y[k])))
+                fail_msg("%s of %g is %.9g", cases[i].name, (double)element(x, k),
+                         (double)element(y, k));
+    }
+    assert_int_equal(ed_size(ed_activate(x, "glu")), 2);
     assert_fine();
 }
 
@@ -1078,6 +1137,7 @@ int main(void)
         cmocka_unit_test(test_adopted),
         cmocka_unit_test(test_blame),
         cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_activations),
         cmocka_unit_test(test_convolution),
         cmocka_unit_test(test_batch_normalization),
         cmocka_unit_test(test_batch_normalization_as_keras),

@@ -8,19 +8,30 @@ static ed_tensor *linear(ed_tensor *x)
     return x;
 }
 
+/* Those that have options, with their defaults. */
+#define DEFAULTS(name)                                                                             \
+    static ed_tensor *name(ed_tensor *x)                                                           \
+    {                                                                                              \
+        return ed_##name##_with(x, NULL);                                                          \
+    }                                                                                              \
+    static ed_tensor *name(ed_tensor *x)
+DEFAULTS(celu);
+DEFAULTS(glu);
+DEFAULTS(hard_shrink);
+DEFAULTS(log_softmax);
+DEFAULTS(soft_shrink);
+DEFAULTS(softmax);
+DEFAULTS(sparsemax);
+DEFAULTS(squareplus);
+
 static ed_tensor *leaky_relu(ed_tensor *x)
 {
     return ed_leaky_relu(x, 0.2);
 }
 
-static ed_tensor *softmax(ed_tensor *x)
+static ed_tensor *threshold(ed_tensor *x)
 {
-    return ed_softmax(x);
-}
-
-static ed_tensor *log_softmax(ed_tensor *x)
-{
-    return ed_log_softmax(x);
+    return ed_threshold(x, 0, 0);
 }
 
 static const struct {
@@ -33,25 +44,40 @@ static const struct {
     {"relu6", ed_relu6},
     {"leaky_relu", leaky_relu},
     {"elu", ed_elu},
+    {"celu", celu},
     {"selu", ed_selu},
     {"sigmoid", ed_sigmoid},
     {"hard_sigmoid", ed_hard_sigmoid},
+    {"log_sigmoid", ed_log_sigmoid},
+    {"sparse_sigmoid", ed_sparse_sigmoid},
     {"tanh", ed_tanh},
+    {"hard_tanh", ed_hard_tanh},
+    {"tanh_shrink", ed_tanh_shrink},
+    {"hard_shrink", hard_shrink},
+    {"soft_shrink", soft_shrink},
     {"softplus", ed_softplus},
+    {"sparse_plus", ed_sparse_plus},
+    {"squareplus", squareplus},
     {"softsign", ed_softsign},
     {"silu", ed_silu},
     {"swish", ed_silu},
+    {"hard_silu", ed_hard_silu},
+    {"hard_swish", ed_hard_silu},
     {"gelu", ed_gelu},
+    {"mish", ed_mish},
     {"exponential", ed_exp},
+    {"threshold", threshold},
     {"softmax", softmax},
     {"log_softmax", log_softmax},
+    {"sparsemax", sparsemax},
+    {"glu", glu},
 };
 
 activation nn_activation(const char *who, const char *name)
 {
     for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
         if (!strcmp(name ? name : "", activations[i].name)) return activations[i].f;
-    char known[256] = "";
+    char known[24 * sizeof activations / sizeof *activations] = "";
     for (size_t i = 1; i < sizeof activations / sizeof *activations; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i > 1 ? ", " : "",
                  activations[i].name);

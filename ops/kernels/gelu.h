@@ -37,9 +37,9 @@
 #define silu_end_f64      760
 
 /*
- * Q(a) e^(a^2/2) for gelu, that is erfcx(a / sqrt 2) / 2, is u P(t) with u = 1 / (a + 4) and t = 1 -
- * 8 u, for a <= 14.6 and a <= 39; P(t) = GELU_FIRST + t R(t). R's even and odd powers from t^2 on
- * are two sums that the machine computes side by side.
+ * Q(a) e^(a^2/2) for gelu, that is erfcx(a / sqrt 2) / 2, is u P(t) with u = 1 / (a + 4) and t =
+ * 1 - 8 u, for a <= 14.6 and a <= 39; P(t) = GELU_FIRST + t R(t). R's even and odd powers from t^2
+ * on are two sums that the machine computes side by side.
  */
 #define GELU_FIRST     TYPED(gelu_first)
 #define gelu_first_f32 0x1.82b4bcp-1f
