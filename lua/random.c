@@ -59,6 +59,13 @@ typedef struct chosen {
     ed_random_choice_options options;
 } chosen;
 
+typedef struct changed {
+    ed_tensor *x;
+    double max_delta, lower, upper;
+    ed_ints size;
+    ed_generator_options options;
+} changed;
+
 typedef struct candidates {
     ed_tensor *true_classes;
     int64_t num_sampled, range_max;
@@ -157,6 +164,23 @@ static const maker_field choice_fields[] = {
     ED_RANDOM_CHOICE_OPTIONS(MAKER_OPTION, chosen){0},
 };
 
+#define CHANGED_FIELD(name, kind)                                                                  \
+    {                                                                                              \
+#name, ED_FIELD_##kind, offsetof(changed, name)                                            \
+    }
+#define CHANGED(...)                                                                               \
+    {                                                                                              \
+        {"x", .offset = offsetof(changed, x), .read = maker_operand},                              \
+            __VA_ARGS__ ED_GENERATOR_OPTIONS(MAKER_OPTION, changed){0},                            \
+    }
+#define BY_DELTA CHANGED_FIELD(max_delta, FLOAT),
+#define BY_RANGE CHANGED_FIELD(lower, FLOAT), CHANGED_FIELD(upper, FLOAT),
+static const maker_field flip_left_right_fields[] = CHANGED(), flip_up_down_fields[] = CHANGED(),
+                         crop_fields[] = CHANGED(CHANGED_FIELD(size, INTS), ),
+                         brightness_fields[] = CHANGED(BY_DELTA), hue_fields[] = CHANGED(BY_DELTA),
+                         contrast_fields[] = CHANGED(BY_RANGE),
+                         saturation_fields[] = CHANGED(BY_RANGE);
+
 static const maker_field dropout_fields[] = {
     {"x", .offset = offsetof(drawn, x), .read = maker_floats},
     {"rate", ED_FIELD_FLOAT, offsetof(drawn, rate)},
@@ -209,6 +233,13 @@ MAKES(binomial, count_draw, a->parameter, a->probs)
 MAKES(categorical, class_draw, a->logits, a->num_samples)
 MAKES(permutation, permuted, a->n)
 MAKES(choice, chosen, a->x, a->weights, a->shape)
+MAKES(flip_left_right, changed, a->x)
+MAKES(flip_up_down, changed, a->x)
+MAKES(crop, changed, a->x, a->size)
+MAKES(brightness, changed, a->x, a->max_delta)
+MAKES(hue, changed, a->x, a->max_delta)
+MAKES(contrast, changed, a->x, a->lower, a->upper)
+MAKES(saturation, changed, a->x, a->lower, a->upper)
 
 /* The classes and both expected counts. */
 #define MAKES_CANDIDATES(name)                                                                     \
@@ -268,6 +299,9 @@ static const permuted permuted_defaults = {
 static const chosen chosen_defaults = {
     .options = ED_COMPLETE(ED_RANDOM_CHOICE_OPTIONS, ed_random_choice_options)};
 
+static const changed changed_defaults = {
+    .options = ED_COMPLETE(ED_GENERATOR_OPTIONS, ed_generator_options)};
+
 static const candidates candidate_defaults = {
     .options = ED_COMPLETE(ED_CANDIDATE_SAMPLER_OPTIONS, ed_candidate_sampler_options)};
 static const sampled_softmax softmax_loss_defaults = {
@@ -302,6 +336,13 @@ static const maker draws[] = {
     DRAW(categorical, 2, class_draw, class_defaults),
     DRAW(permutation, 1, permuted, permuted_defaults),
     DRAW(choice, 2, chosen, chosen_defaults),
+    DRAW(flip_left_right, 1, changed, changed_defaults),
+    DRAW(flip_up_down, 1, changed, changed_defaults),
+    DRAW(crop, 2, changed, changed_defaults),
+    DRAW(brightness, 2, changed, changed_defaults),
+    DRAW(hue, 2, changed, changed_defaults),
+    DRAW(contrast, 3, changed, changed_defaults),
+    DRAW(saturation, 3, changed, changed_defaults),
     CANDIDATES(uniform_candidate_sampler),
     CANDIDATES(log_uniform_candidate_sampler),
     {0},

@@ -125,6 +125,17 @@ ed_tensor *ed_avg_pool2d_with(ed_tensor *x, const ed_pool2d_options *options);
 ed_tensor *ed_avg_pool3d_with(ed_tensor *x, const ed_pool3d_options *options);
 
 /*
+ * ed_max_pool2d, with the numbers of the largest elements, int64: x's elements counted from 0 in
+ * their order, in each image, or in all. A window without any cell has 0.
+ */
+#define ED_MAX_POOL_WITH_ARGMAX_OPTIONS(FIELD, T)                                                  \
+    ED_POOL2D_OPTIONS(FIELD, T)                                                                    \
+    FIELD(T, BOOL, include_batch_in_index, false, ED_ANY, "count through all images")
+ED_OPTIONS(ed_max_pool_with_argmax_options, ED_MAX_POOL_WITH_ARGMAX_OPTIONS);
+ed_tensor *ed_max_pool_with_argmax_with(ed_tensor *x, ed_tensor **argmax,
+                                        const ed_max_pool_with_argmax_options *options);
+
+/*
  * Pools to a given size: along an axis of n cells window i of m covers the cells from floor(i n /
  * m) to below ceil((i + 1) n / m), so that all cells count, and windows overlap where m does not
  * divide n. x has 1, 2 or 3 spatial axes, none empty.

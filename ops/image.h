@@ -4,6 +4,7 @@
 #define EDDY_OPS_IMAGE_H
 
 #include "ops/op.h"
+#include "ops/random.h"
 #include "tensor/tensor.h"
 
 #pragma GCC visibility push(default)
@@ -232,6 +233,19 @@ ed_tensor *ed_stateless_random_contrast(ed_tensor *x, ed_tensor *seed, double lo
 ed_tensor *ed_stateless_random_hue(ed_tensor *x, ed_tensor *seed, double max_delta);
 ed_tensor *ed_stateless_random_saturation(ed_tensor *x, ed_tensor *seed, double lower,
                                           double upper);
+
+/* The same with a seed that a generator draws (ops/image_generator.c); NULL for the options: the
+ * process's. */
+ed_tensor *ed_random_flip_left_right_with(ed_tensor *x, const ed_generator_options *options);
+ed_tensor *ed_random_flip_up_down_with(ed_tensor *x, const ed_generator_options *options);
+ed_tensor *ed_random_crop_with(ed_tensor *x, ed_ints size, const ed_generator_options *options);
+ed_tensor *ed_random_brightness_with(ed_tensor *x, double max_delta,
+                                     const ed_generator_options *options);
+ed_tensor *ed_random_contrast_with(ed_tensor *x, double lower, double upper,
+                                   const ed_generator_options *options);
+ed_tensor *ed_random_hue_with(ed_tensor *x, double max_delta, const ed_generator_options *options);
+ed_tensor *ed_random_saturation_with(ed_tensor *x, double lower, double upper,
+                                     const ed_generator_options *options);
 
 #pragma GCC visibility pop
 #endif

@@ -33,7 +33,7 @@ static ed_tensor *matrix_norm(ed_tensor *x, double p, const int *axes, bool keep
     return keepdims ? y : ed_squeeze(y, .axis = ED_AXES(along, other));
 }
 
-/* The largest or smallest singular value. */
+/* The largest or smallest singular value, or the sum of all; p NaN: the sum. */
 static ed_tensor *spectral_norm(ed_tensor *x, double p, const int *axes, bool keepdims)
 {
     int64_t perm[ED_MAX_RANK];
@@ -43,8 +43,9 @@ static ed_tensor *spectral_norm(ed_tensor *x, double p, const int *axes, bool ke
         if (d != axes[0] && d != axes[1]) perm[n++] = d;
     perm[rank - 2] = axes[0], perm[rank - 1] = axes[1];
     ed_tensor *s = ed_svdvals(ed_transpose(x, .perm = {perm, rank}));
-    ed_tensor *y =
-        p > 0 ? ed_reduce_max(s, .axis = ED_AXES(-1)) : ed_reduce_min(s, .axis = ED_AXES(-1));
+    ed_tensor *y = isnan(p) ? ed_reduce_sum(s, .axis = ED_AXES(-1))
+                   : p > 0  ? ed_reduce_max(s, .axis = ED_AXES(-1))
+                            : ed_reduce_min(s, .axis = ED_AXES(-1));
     return keepdims ? ed_expand_dims(ed_expand_dims(y, first), axes[0] + axes[1] - first) : y;
 }
 
@@ -53,7 +54,11 @@ static bool norm_compose(ed_call *call)
     const ed_norm_options *o = call->attrs;
     ed_tensor *x = call->inputs[0];
     const double p = o->ord;
-    if (o->axis.values && o->axis.count == 2 && !isnan(p)) {
+    if (o->nuclear && (!isnan(p) || !o->axis.values || o->axis.count != 2))
+        return ed_call_fail(call, ED_INVALID_ARGUMENT,
+                            "nuclear is of two axes, without ord; got axis %s and ord %g",
+                            text_of_ints(o->axis.values, o->axis.values ? o->axis.count : 0).s, p);
+    if (o->axis.values && o->axis.count == 2 && (!isnan(p) || o->nuclear)) {
         const int rank = ed_rank(x);
         int axes[2];
         unsigned mask;
@@ -61,7 +66,8 @@ static bool norm_compose(ed_call *call)
         for (int i = 0; i < 2; i++) axes[i] = tensor_axis(o->axis.values[i], rank);
         if (fabs(p) == 1 || isinf(p))
             return ed_call_result(call, 0, matrix_norm(x, p, axes, o->keepdims));
-        if (fabs(p) == 2) return ed_call_result(call, 0, spectral_norm(x, p, axes, o->keepdims));
+        if (fabs(p) == 2 || o->nuclear)
+            return ed_call_result(call, 0, spectral_norm(x, p, axes, o->keepdims));
         return ed_call_fail(call, ED_INVALID_ARGUMENT,
                             "of two axes ord must be 1, -1, 2, -2, inf, -inf or not given "
                             "(Frobenius), got %g",
@@ -90,14 +96,16 @@ static double norm_of(const double *x, int64_t n, double p)
     return isinf(p) ? y : isnan(p) || p == 2 ? sqrt(y) : pow(y, 1 / p);
 }
 
-/* The largest or smallest singular value of x [n, n]; NaN without memory. */
-static double singular_of_group(const double *x, int64_t n, bool largest)
+/* The largest or smallest singular value of x [n, n], for a NaN the sum of all; NaN without
+ * memory. */
+static double singular_of_group(const double *x, int64_t n, double p)
 {
-    double *a = memory_alloc((size_t)(n * n + n) * sizeof *a), y = NAN;
+    double *a = memory_alloc((size_t)(n * n + n) * sizeof *a), y = isnan(p) && n == 0 ? 0 : NAN;
     if (!a || !n) goto done;
     memcpy(a, x, (size_t)(n * n) * sizeof *a);
     (void)matrix_singular(n, n, a, NULL, a + n * n);
-    y = a[n * n + (largest ? 0 : n - 1)];
+    y = isnan(p) ? 0 : a[n * n + (p > 0 ? 0 : n - 1)];
+    for (int64_t i = 0; isnan(p) && i < n; i++) y += a[n * n + i];
 done:
     memory_free(a);
     return y;
@@ -107,11 +115,12 @@ done:
 static double norm_of_group(const double *x, int64_t n, const void *attrs)
 {
     const ed_norm_options *o = attrs;
-    if (!o->axis.values || o->axis.count != 2 || isnan(o->ord)) return norm_of(x, n, o->ord);
+    if (!o->nuclear && (!o->axis.values || o->axis.count != 2 || isnan(o->ord)))
+        return norm_of(x, n, o->ord);
     const int64_t side = (int64_t)sqrt((double)n), first = fabs(o->ord) == 1;
     const bool turned = o->axis.values[0] > o->axis.values[1];
     double y = o->ord > 0 ? 0 : INFINITY;
-    if (fabs(o->ord) == 2) return singular_of_group(x, side, o->ord > 0);
+    if (fabs(o->ord) == 2 || o->nuclear) return singular_of_group(x, side, o->ord);
     for (int64_t i = 0; i < side; i++) {
         double sum = 0;
         for (int64_t j = 0; j < side; j++)
@@ -150,7 +159,9 @@ ED_OP(norm) = {
         {.inputs = {ED_DISTINCT_IN(0.5, 2, 3, 3, 2)},
          .attrs = NORMED(.ord = 2, .axis = ED_SAMPLE_INTS(-2, -3), .keepdims = true)},
         {.inputs = {ED_DISTINCT_IN(0.5, 2, 2, 3, 3)},
-         .attrs = NORMED(.ord = -2, .axis = ED_SAMPLE_INTS(-2, -1))}),
+         .attrs = NORMED(.ord = -2, .axis = ED_SAMPLE_INTS(-2, -1))},
+        {.inputs = {ED_MATRICES_IN(2, 3, 3)},
+         .attrs = NORMED(.nuclear = true, .axis = ED_SAMPLE_INTS(-1, -2), .keepdims = true)}),
 };
 
 ed_tensor *ed_norm_with(ed_tensor *x, const ed_norm_options *options)

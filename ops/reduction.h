@@ -57,12 +57,15 @@ ed_tensor *ed_weighted_moments_with(ed_tensor *x, ed_tensor *weights, ed_tensor 
  * is the Euclidean norm, INFINITY and -INFINITY the largest and smallest absolute value, another
  * p > 0 the root of order p of the sum of |x|^p. Of two axes, a matrix' rows and columns: not given
  * the Frobenius norm, 1 and -1 the largest and smallest sum of absolute values of a column,
- * INFINITY and -INFINITY of a row, 2 and -2 the largest and smallest singular value.
+ * INFINITY and -INFINITY of a row, 2 and -2 the largest and smallest singular value; `nuclear`:
+ * their sum.
  * reduce_euclidean_norm takes any axes.
  */
 #define ED_NORM_OPTIONS(FIELD, T)                                                                  \
     ED_REDUCE_OPTIONS(FIELD, T)                                                                    \
-    FIELD(T, FLOAT, ord, __builtin_nan(""), ED_ANY, "order; NaN, the default: Euclidean, Frobenius")
+    FIELD(T, FLOAT, ord, __builtin_nan(""), ED_ANY,                                                \
+          "order; NaN, the default: Euclidean, Frobenius")                                         \
+    FIELD(T, BOOL, nuclear, false, ED_ANY, "of two axes, without ord: the sum of singular values")
 ED_OPTIONS(ed_norm_options, ED_NORM_OPTIONS);
 ed_tensor *ed_norm_with(ed_tensor *x, const ed_norm_options *options);
 ed_tensor *ed_reduce_euclidean_norm_with(ed_tensor *x, const ed_reduce_options *options);

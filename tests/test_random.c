@@ -498,6 +498,35 @@ static void choices(void **state)
 }
 
 /* Frequencies of sampled classes, and TensorFlow's losses. */
+/* A generator in the same state changes an image in the same way, and moves on. */
+static void changed_images(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_random_uniform(ED_SHAPE(3, 4, 5, 3));
+    ed_generator *a = ed_generator_from_seed(1), *b = ed_generator_from_seed(1);
+    ed_tensor *left[] = {ed_random_flip_left_right(x, .generator = a),
+                         ed_random_flip_up_down(x, .generator = a),
+                         ed_random_crop(x, ED_SHAPE(2, 3, 2, 3), .generator = a),
+                         ed_random_brightness(x, 0.3, .generator = a),
+                         ed_random_contrast(x, 0.5, 1.5, .generator = a),
+                         ed_random_hue(x, 0.3, .generator = a),
+                         ed_random_saturation(x, 0.5, 1.5, .generator = a)};
+    ed_tensor *right[] = {ed_random_flip_left_right(x, .generator = b),
+                          ed_random_flip_up_down(x, .generator = b),
+                          ed_random_crop(x, ED_SHAPE(2, 3, 2, 3), .generator = b),
+                          ed_random_brightness(x, 0.3, .generator = b),
+                          ed_random_contrast(x, 0.5, 1.5, .generator = b),
+                          ed_random_hue(x, 0.3, .generator = b),
+                          ed_random_saturation(x, 0.5, 1.5, .generator = b)};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+        assert_true(ed_item(ed_reduce_all(ed_equal(left[i], right[i]))));
+    ed_tensor *next = ed_random_brightness(x, 0.3, .generator = a);
+    assert_false(ed_item(ed_reduce_any(ed_equal(next, left[3]))));
+    assert_fails(ed_random_crop(x, ED_SHAPE(2, 3)), ED_INVALID_ARGUMENT,
+                 "stateless_random_crop: size must have a number from 0 to x's for each axis");
+}
+
 static void sampled_classes(void **state)
 {
     (void)state;

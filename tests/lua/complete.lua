@@ -298,13 +298,20 @@ ed_pow ed.pow
 ed_print_with C: print() does it
 ed_random_bernoulli_with ed.random.bernoulli
 ed_random_binomial_with ed.random.binomial
+ed_random_brightness_with ed.random.brightness
 ed_random_categorical_with ed.random.categorical
 ed_random_choice_with ed.random.choice
+ed_random_contrast_with ed.random.contrast
+ed_random_crop_with ed.random.crop
 ed_random_exponential_with ed.random.exponential
+ed_random_flip_left_right_with ed.random.flip_left_right
+ed_random_flip_up_down_with ed.random.flip_up_down
 ed_random_gamma_with ed.random.gamma
+ed_random_hue_with ed.random.hue
 ed_random_normal_with ed.random.normal
 ed_random_permutation_with ed.random.permutation
 ed_random_poisson_with ed.random.poisson
+ed_random_saturation_with ed.random.saturation
 ed_random_shuffle_with ed.random.shuffle
 ed_random_truncated_normal_with ed.random.truncated_normal
 ed_random_uniform_with ed.random.uniform
