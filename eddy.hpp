@@ -633,6 +633,7 @@ EDDY_OBJECT(generator)
 EDDY_OBJECT(initializer)
 EDDY_OBJECT(regularizer)
 EDDY_OBJECT(constraint)
+EDDY_OBJECT(loss)
 EDDY_OBJECT(schedule)
 EDDY_OBJECT(layer)
 EDDY_OBJECT(metric)
@@ -769,6 +770,7 @@ list list::make(ed_list *(*make_list)(ed_tensor *const *, int64_t), const Entrie
 #define EDDY_CPP_REGULARIZER ::eddy::regularizer
 #define EDDY_CPP_CONSTRAINT  ::eddy::constraint
 #define EDDY_CPP_SCHEDULE    ::eddy::schedule
+#define EDDY_CPP_LOSS        ::eddy::loss
 
 #define EDDY_MEMBER_(T, type, name, initial, ...) EDDY_CPP_##type name = initial;
 #define EDDY_COPY_(T, type, name, ...)            options.name = ::eddy::detail::to_c(name);
@@ -905,6 +907,30 @@ class constraint : public detail::handle<ed_constraint>
     {
         return detail::call(here, [&] { return ed_constrain(get(), w.get()); });
     }
+};
+
+/* A function of what is wanted and what is given, one value a sample: nn/losses.h. */
+class loss : public detail::handle<ed_loss>
+{
+  public:
+    using handle::handle;
+
+    /* The value, reduced; weights and mask of the samples may be nullptr. */
+    tensor operator()(const tensor &y_true, const tensor &y_pred,
+                      const tensor &sample_weight = nullptr, const tensor &mask = nullptr,
+                      detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            const ed_loss_compute_options options = {sample_weight.get(), mask.get()};
+            return ed_loss_compute_with(get(), y_true.get(), y_pred.get(), &options);
+        });
+    }
+    tensor values(const tensor &y_true, const tensor &y_pred, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here,
+                            [&] { return ed_loss_values(get(), y_true.get(), y_pred.get()); });
+    }
+    EDDY_METHOD(std::string, name, ed_loss_name)
 };
 
 /* A learning rate for each step: optim/schedules.h. */
@@ -2123,6 +2149,8 @@ template <class T> constexpr const char *family_of()
         return "initializer";
     else if constexpr (std::is_same_v<T, metric>)
         return "metric";
+    else if constexpr (std::is_same_v<T, loss>)
+        return "loss";
     else
         return nullptr;
 }
@@ -2143,7 +2171,7 @@ template <class T> T from_json(const detail::text &json, detail::place here = ED
 {
     using object = std::remove_pointer_t<decltype(std::declval<T>().get())>;
     static_assert(detail::family_of<T>(),
-                  "from_json makes layers, optimizers, initializers and metrics");
+                  "from_json makes layers, optimizers, initializers, losses and metrics");
     return detail::call(here, [&] {
         return static_cast<object *>(detail::object_from_json(json.get(), detail::family_of<T>()));
     });
@@ -2439,6 +2467,7 @@ class checkpoint_manager : public detail::handle<ed_checkpoint_manager>
 #undef EDDY_CPP_REGULARIZER
 #undef EDDY_CPP_CONSTRAINT
 #undef EDDY_CPP_SCHEDULE
+#undef EDDY_CPP_LOSS
 #undef EDDY_MEMBER_
 #undef EDDY_COPY_
 #undef EDDY_OPTIONS_OF

@@ -28,7 +28,7 @@
  *       layer_fields.c        which of their fields are children and weights
  *       print.c             tensors as strings
  *       families.c          schedules, constraints, regularizers
- *       optim.c metrics.c random.c data.c files.c checkpoints.c trackables.c
+ *       optim.c losses.c metrics.c random.c data.c files.c checkpoints.c trackables.c
  *       plot.c, plot.lua    plots and PNG files
  *       help.c, help.lua    help from the definitions; help.txt has the rest
  *       suggest.c, suggest.lua  suggestions for names that do not exist

@@ -5,7 +5,7 @@
 
 /* Functions that create the objects of each kind (tensor/schema.h), from its schema alone:
  * ed.layers.dense, ed.optimizers.adam, ... and, where no other function has the name, ed.dense,
- * ed.adam. A new kind needs no code here. */
+ * ed.adam; but for losses, whose names are much like those of ops. A new kind needs no code here. */
 
 static const struct {
     const char *family, *space;
@@ -73,7 +73,7 @@ static void open_kind(lua_State *L, int module, const ed_kind *kind, int family)
     lua_setfield(L, -3, kind->name);
     const bool taken = lua_getfield(L, module, kind->name) != LUA_TNIL;
     lua_pop(L, 1);
-    if (!taken) lua_setfield(L, module, kind->name);
+    if (!taken && families[family].kind != HANDLE_LOSS) lua_setfield(L, module, kind->name);
     lua_settop(L, module);
 }
 

@@ -104,6 +104,7 @@ int luaopen_eddy(lua_State *L)
     layers_open(L);
     custom_layers_open(L);
     optimizers_open(L);
+    losses_open(L);
     metrics_open(L);
     families_open(L);
     print_open(L);

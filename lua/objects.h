@@ -12,6 +12,7 @@ void sparse_open(lua_State *L);
 void layers_open(lua_State *L);
 void custom_layers_open(lua_State *L);
 void optimizers_open(lua_State *L);
+void losses_open(lua_State *L);
 void metrics_open(lua_State *L);
 void families_open(lua_State *L);
 void print_open(lua_State *L);

@@ -1,5 +1,5 @@
 /*
- * Layers, initializers and metrics, as in Keras.
+ * Layers, initializers, losses and metrics, as in Keras.
  *
  *     ed_layer *model = ed_layer_sequential("mlp", ed_layer_flatten(),
  *                                           ed_layer_dense(128, .activation = "relu"),
@@ -23,6 +23,7 @@
 #include "nn/layers/normalization.h"
 #include "nn/layers/regularization.h"
 #include "nn/layers/reshaping.h"
+#include "nn/losses.h"
 #include "nn/metrics.h"
 #include "nn/regularizers.h"
 

@@ -262,6 +262,10 @@ ed_memory_set_cache_limit ed.memory_set_cache_limit
 ed_memory_stats ed.memory
 ed_memory_trim ed.memory_trim
 ed_constrain constraint:constrain
+ed_loss_compute_with loss:compute
+ed_loss_from_with ed.losses.custom
+ed_loss_name loss.name
+ed_loss_values loss:values
 ed_metric_compare metric:compare
 ed_metric_reset metric:reset
 ed_metric_result metric:result
@@ -457,6 +461,7 @@ local objects = {
     layer = layer,
     optimizer = optimizer,
     metric = ed.metrics.mean(),
+    loss = ed.losses.mean_squared_error(),
     constraint = ed.constraints.non_neg(),
     schedule = ed.schedules.exponential_decay(1, 1, 0.5),
     regularizer = ed.regularizers.l2(),
