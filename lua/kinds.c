@@ -31,7 +31,7 @@ static int count_fields(const ed_kind *kind)
 }
 
 /* The maker of a kind, in a userdata at the top of the stack. The options without a default, or
- * else the first one, are given by position. */
+ * else the first one unless it is a boolean, are given by position. */
 static const maker *new_maker(lua_State *L, const ed_kind *kind, handle_kind made)
 {
     const int n = count_fields(kind);
@@ -46,7 +46,8 @@ static const maker *new_maker(lua_State *L, const ed_kind *kind, handle_kind mad
     m->of = kind;
     m->base = (maker){.name = kind->name,
                       .kind = (int)made,
-                      .places = kind->required ? kind->required : n > 0,
+                      .places = kind->required ? kind->required
+                                               : n > 0 && kind->fields[0].type != ED_FIELD_BOOL,
                       .needed = kind->required,
                       .fields = fields,
                       .size = kind->options_size,

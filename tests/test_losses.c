@@ -101,8 +101,8 @@ static void values_agree(const ed_sample *s)
     ed_close_report report;
     CHECK(ed_all_close(got, wanted, 1e-4, 1e-5, &report), "float32: %s", report.text);
     /* The same labels in another dtype. */
-    y_true = class->operands == LOSS_ALIKE ? ed_cast(x.y_true, ED_FLOAT32)
-                                           : ed_cast(x.y_true, ED_INT32);
+    y_true =
+        class->operands == LOSS_ALIKE ? ed_cast(x.y_true, ED_FLOAT32) : ed_cast(x.y_true, ED_INT32);
     got = ed_loss_values(loss, y_true, x.y_pred);
     CHECK(ed_all_close(got, wanted, 1e-4, 1e-5, &report), "y_true: %s", report.text);
 }
@@ -182,18 +182,18 @@ static void reductions_agree(const ed_sample *s)
     const double with = item(ed_reduce_sum(ed_mul(values, w)));
     CHECK(near(item(ed_loss_compute(sum, x.y_true, x.y_pred, .sample_weight = w)), with),
           "the weighted sum");
-    ed_tensor *mask = ed_reshape(ed_less(ed_range(0, (double)ed_size(values)),
-                                         (double)ed_size(values) - 1),
-                                 ed_shape(values));
+    ed_tensor *mask =
+        ed_reshape(ed_less(ed_range(0, (double)ed_size(values)), (double)ed_size(values) - 1),
+                   ed_shape(values));
     ed_tensor *rest = ed_where(mask, ed_mul(values, w), 0);
     CHECK(near(item(ed_loss_compute(sum, x.y_true, x.y_pred, .sample_weight = w, .mask = mask)),
                item(ed_reduce_sum(rest))),
           "the masked sum");
     if (!class->counts)
-        CHECK(near(item(ed_loss_compute(mean, x.y_true, x.y_pred, .sample_weight = w,
-                                        .mask = mask)),
-                   item(ed_reduce_sum(rest)) / (double)(ed_size(values) - 1)),
-              "the masked mean");
+        CHECK(
+            near(item(ed_loss_compute(mean, x.y_true, x.y_pred, .sample_weight = w, .mask = mask)),
+                 item(ed_reduce_sum(rest)) / (double)(ed_size(values) - 1)),
+            "the masked mean");
     ed_tensor *off = ed_zeros(ed_shape(values), .dtype = ED_BOOL);
     CHECK(item(ed_loss_compute(mean, x.y_true, x.y_pred, .mask = off)) == 0, "all are masked");
 }
@@ -313,8 +313,8 @@ static void labels(void **state)
         ed_loss_sparse_categorical_crossentropy(.from_logits = true, .ignore_class = ED_INTS(3, 7));
     ed_tensor *value = ed_loss_compute(ignoring, ed_constant(outside, ED_SHAPE(2)), logits);
     assert_true(fabs(ed_item(value) - log(3)) < 1e-6); /* the mean of one that counts */
-    fails(ed_loss_compute(ed_loss_sparse_categorical_crossentropy(.axis = 0),
-                          ed_zeros(ED_SHAPE(2)), logits),
+    fails(ed_loss_compute(ed_loss_sparse_categorical_crossentropy(.axis = 0), ed_zeros(ED_SHAPE(2)),
+                          logits),
           "axis must be the last one");
 }
 
@@ -422,9 +422,9 @@ TEST(memory, survives)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values), cmocka_unit_test(gradients), cmocka_unit_test(reductions),
-        cmocka_unit_test(nonsense), cmocka_unit_test(memory), cmocka_unit_test(shapes),
-        cmocka_unit_test(labels), cmocka_unit_test(triplets), cmocka_unit_test(own),
+        cmocka_unit_test(values),   cmocka_unit_test(gradients), cmocka_unit_test(reductions),
+        cmocka_unit_test(nonsense), cmocka_unit_test(memory),    cmocka_unit_test(shapes),
+        cmocka_unit_test(labels),   cmocka_unit_test(triplets),  cmocka_unit_test(own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

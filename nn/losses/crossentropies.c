@@ -152,16 +152,15 @@ static ed_tensor *not_ignored(const void *options, ed_tensor *y_true, ed_tensor 
 LOSS(sparse_categorical_crossentropy, SPARSE_CATEGORICAL_CROSSENTROPY, 0,
      "-log of the probability of the class that y_true names", .operands = LOSS_CLASSES,
      .counts = not_ignored,
-     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 3, 3), PROBABILITIES(3, 4)}},
-                           {.inputs = {ED_SAMPLE_IN(0, 1, 3, 1), LOGITS(3, 2)},
-                            .attrs = ED_ATTRS(ED_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_OPTIONS,
-                                              ed_loss_sparse_categorical_crossentropy_options,
-                                              .from_logits = true)},
-                           {.inputs = {ED_SAMPLE_IN(-1, 2, 4, 2), LOGITS(4, 2, 3)},
-                            .attrs = ED_ATTRS(ED_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_OPTIONS,
-                                              ed_loss_sparse_categorical_crossentropy_options,
-                                              .from_logits = true,
-                                              .ignore_class = ED_SAMPLE_INTS(-1))}))
+     .samples = ED_SAMPLES(
+         {.inputs = {ED_SAMPLE_IN(0, 3, 3), PROBABILITIES(3, 4)}},
+         {.inputs = {ED_SAMPLE_IN(0, 1, 3, 1), LOGITS(3, 2)},
+          .attrs = ED_ATTRS(ED_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_OPTIONS,
+                            ed_loss_sparse_categorical_crossentropy_options, .from_logits = true)},
+         {.inputs = {ED_SAMPLE_IN(-1, 2, 4, 2), LOGITS(4, 2, 3)},
+          .attrs = ED_ATTRS(ED_LOSS_SPARSE_CATEGORICAL_CROSSENTROPY_OPTIONS,
+                            ed_loss_sparse_categorical_crossentropy_options, .from_logits = true,
+                            .ignore_class = ED_SAMPLE_INTS(-1))}))
 {
     const sparse_categorical_crossentropy_options *o = options;
     return loss_sparse_categorical_crossentropy(y_true, y_pred, o->from_logits, o->ignore_class,
@@ -169,8 +168,7 @@ LOSS(sparse_categorical_crossentropy, SPARSE_CATEGORICAL_CROSSENTROPY, 0,
 }
 
 LOSS(categorical_generalized_cross_entropy, CATEGORICAL_GENERALIZED_CROSS_ENTROPY, 0,
-     "(1 - p^q) / q for the probability p of the class that y_true names",
-     .operands = LOSS_CLASSES,
+     "(1 - p^q) / q for the probability p of the class that y_true names", .operands = LOSS_CLASSES,
      .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 3, 3), PROBABILITIES(3, 4)}}))
 {
     const double q = ((const categorical_generalized_cross_entropy_options *)options)->q;

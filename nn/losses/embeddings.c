@@ -103,8 +103,8 @@ LOSS(triplet_semi_hard, TRIPLET_SEMI_HARD, 0,
     ed_tensor *d = distances(y_pred, o->distance_metric);
     /* [anchor, positive, negative]: other classes that are farther than the positive one. */
     ed_tensor *to = ed_broadcast_to(ed_expand_dims(d, 1), ED_SHAPE(n, n, n));
-    ed_tensor *farther = ed_logical_and(ed_expand_dims(other, 1),
-                                        ed_greater(to, ed_expand_dims(d, 2)));
+    ed_tensor *farther =
+        ed_logical_and(ed_expand_dims(other, 1), ed_greater(to, ed_expand_dims(d, 2)));
     ed_tensor *outside = least(to, farther), *inside = ed_expand_dims(largest(d, other), 1);
     ed_tensor *negative = ed_where(ed_reduce_any(farther, .axis = ED_AXES(2)), outside, inside);
     ed_tensor *pairs = ed_logical_and(same, off_diagonal(y_true));
@@ -140,7 +140,6 @@ LOSS(contrastive, CONTRASTIVE, 0, "mean of y d^2 + (1 - y) max(margin - d, 0)^2 
 {
     const contrastive_options *o = options;
     ed_tensor *apart = ed_square(ed_relu(ed_sub(o->margin, y_pred)));
-    ed_tensor *each =
-        ed_add(ed_mul(y_true, ed_square(y_pred)), ed_mul(ed_sub(1, y_true), apart));
+    ed_tensor *each = ed_add(ed_mul(y_true, ed_square(y_pred)), ed_mul(ed_sub(1, y_true), apart));
     return ed_reduce_mean(each, .axis = ED_AXES(-1));
 }

@@ -48,11 +48,10 @@ ed_tensor *loss_cosine(ed_tensor *y_true, ed_tensor *y_pred, int64_t axis)
 }
 
 LOSS(cosine_similarity, COSINE_SIMILARITY, 0, "minus the cosine between y_true and y_pred",
-     .samples =
-         ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)}},
-                    {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)},
-                     .attrs = ED_ATTRS(ED_LOSS_COSINE_SIMILARITY_OPTIONS,
-                                       ed_loss_cosine_similarity_options, .axis = 0)}))
+     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)}},
+                           {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)},
+                            .attrs = ED_ATTRS(ED_LOSS_COSINE_SIMILARITY_OPTIONS,
+                                              ed_loss_cosine_similarity_options, .axis = 0)}))
 {
     return ed_neg(loss_cosine(y_true, y_pred, ((const cosine_similarity_options *)options)->axis));
 }

@@ -141,8 +141,9 @@ bool loss_prepare(const char *who, loss_operands operands, ed_tensor **y_true, e
     if (operands == LOSS_CLASSES) return prepare_classes(who, y_true, *y_pred);
     if (!loss_same_rank(y_true, y_pred)) return false;
     if (!tensor_same_shape(*y_true, *y_pred))
-        return ed_fail(ED_INVALID_ARGUMENT, "%s: y_true is %s, y_pred is %s; their shapes must agree",
-                       who, text_of_tensor(*y_true).s, text_of_tensor(*y_pred).s);
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "%s: y_true is %s, y_pred is %s; their shapes must agree", who,
+                       text_of_tensor(*y_true).s, text_of_tensor(*y_pred).s);
     *y_true = cast(*y_true, dtype);
     return *y_true;
 }

@@ -8,10 +8,11 @@ LOSS(ctc, CTC, 0, "-log of the probability that the logits spell the labels",
 {
     (void)options;
     if (y_true->rank != 2 || y_pred->rank != 3)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "ctc: y_true must be [batch, length], y_pred [batch, time, classes], got %s and "
-                       "%s",
-                       text_of_tensor(y_true).s, text_of_tensor(y_pred).s);
+        return ed_fail(
+            ED_INVALID_ARGUMENT,
+            "ctc: y_true must be [batch, length], y_pred [batch, time, classes], got %s and "
+            "%s",
+            text_of_tensor(y_true).s, text_of_tensor(y_pred).s);
     ed_tensor *labels = ed_cast(y_true, ED_INT32);
     ed_tensor *given = ed_cast(ed_not_equal(labels, 0), ED_INT32);
     ed_tensor *lengths = ed_reduce_sum(given, .axis = ED_AXES(1));
@@ -26,11 +27,10 @@ static ed_tensor *sum(ed_tensor *x, ed_ints axis)
 }
 
 LOSS(dice, DICE, 0, "1 - 2 sum(y_true y_pred) / (sum y_true + sum y_pred)",
-     .samples = ED_SAMPLES(
-         {.inputs = {ED_SAMPLE_IN(0, 1, 3, 4), ED_SAMPLE_IN(0, 1, 3, 4)}},
-         {.inputs = {ED_SAMPLE_IN(0, 1, 3, 2, 2), ED_SAMPLE_IN(0, 1, 3, 2, 2)},
-          .attrs = ED_ATTRS(ED_LOSS_DICE_OPTIONS, ed_loss_dice_options,
-                            .axis = ED_SAMPLE_INTS(1, 2))}))
+     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 1, 3, 4), ED_SAMPLE_IN(0, 1, 3, 4)}},
+                           {.inputs = {ED_SAMPLE_IN(0, 1, 3, 2, 2), ED_SAMPLE_IN(0, 1, 3, 2, 2)},
+                            .attrs = ED_ATTRS(ED_LOSS_DICE_OPTIONS, ed_loss_dice_options,
+                                              .axis = ED_SAMPLE_INTS(1, 2))}))
 {
     const ed_ints axis = ((const dice_options *)options)->axis;
     ed_tensor *both = ed_mul(sum(ed_mul(y_true, y_pred), axis), 2);
@@ -39,11 +39,10 @@ LOSS(dice, DICE, 0, "1 - 2 sum(y_true y_pred) / (sum y_true + sum y_pred)",
 }
 
 LOSS(tversky, TVERSKY, 0, "1 - i / (i + alpha missed + beta too much)",
-     .samples = ED_SAMPLES(
-         {.inputs = {ED_SAMPLE_IN(0, 1, 3, 4), ED_SAMPLE_IN(0, 1, 3, 4)}},
-         {.inputs = {ED_SAMPLE_IN(0, 1, 3, 2, 2), ED_SAMPLE_IN(0, 1, 3, 2, 2)},
-          .attrs = ED_ATTRS(ED_LOSS_TVERSKY_OPTIONS, ed_loss_tversky_options, .alpha = 0.2,
-                            .axis = ED_SAMPLE_INTS(1, 2))}))
+     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 1, 3, 4), ED_SAMPLE_IN(0, 1, 3, 4)}},
+                           {.inputs = {ED_SAMPLE_IN(0, 1, 3, 2, 2), ED_SAMPLE_IN(0, 1, 3, 2, 2)},
+                            .attrs = ED_ATTRS(ED_LOSS_TVERSKY_OPTIONS, ed_loss_tversky_options,
+                                              .alpha = 0.2, .axis = ED_SAMPLE_INTS(1, 2))}))
 {
     const tversky_options *o = options;
     ed_tensor *both = sum(ed_mul(y_true, y_pred), o->axis);
