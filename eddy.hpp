@@ -396,6 +396,36 @@ class optional_ints : public ints
     optional_ints(const ints &list) : ints(list) {}
 };
 
+/* An option that is a list of numbers: {0.1, 0.01}, or a vector, array or span; by default not
+ * given. */
+class floats
+{
+  public:
+    floats() = default;
+    floats(std::initializer_list<double> values) : given_(true), values_(values) {}
+    floats(const ed_floats &list) : given_(list.values != nullptr)
+    {
+        if (given_) values_.assign(list.values, list.values + list.count);
+    }
+    template <class C,
+              class = std::enable_if_t<std::is_arithmetic_v<detail::element_of<const C &>>>>
+    floats(const C &container) : given_(true)
+    {
+        for (const auto &x : container) values_.push_back(static_cast<double>(x));
+    }
+    /* Valid as long as the list. */
+    operator ed_floats() const noexcept
+    {
+        static const double none = 0;
+        if (!given_) return {nullptr, 0};
+        return {values_.empty() ? &none : values_.data(), static_cast<int64_t>(values_.size())};
+    }
+
+  private:
+    bool given_ = false;
+    std::vector<double> values_;
+};
+
 /* A string, or none: nullptr. */
 class text
 {
@@ -701,6 +731,10 @@ inline ed_ints to_c(const ints &list)
 {
     return list;
 }
+inline ed_floats to_c(const floats &list)
+{
+    return list;
+}
 inline const char *to_c(const text &string)
 {
     return string.get();
@@ -760,6 +794,7 @@ list list::make(ed_list *(*make_list)(ed_tensor *const *, int64_t), const Entrie
 #define EDDY_CPP_FLOAT       double
 #define EDDY_CPP_DTYPE       ed_dtype
 #define EDDY_CPP_INTS        ::eddy::detail::optional_ints
+#define EDDY_CPP_FLOATS      ::eddy::detail::floats
 #define EDDY_CPP_STRING      ::eddy::detail::text
 #define EDDY_CPP_CHOICE      ::eddy::detail::text
 #define EDDY_CPP_AXIS        int64_t
@@ -2457,6 +2492,7 @@ class checkpoint_manager : public detail::handle<ed_checkpoint_manager>
 #undef EDDY_CPP_FLOAT
 #undef EDDY_CPP_DTYPE
 #undef EDDY_CPP_INTS
+#undef EDDY_CPP_FLOATS
 #undef EDDY_CPP_STRING
 #undef EDDY_CPP_CHOICE
 #undef EDDY_CPP_AXIS

@@ -49,6 +49,20 @@ static void put_ints(io_buffer *b, const ed_ints *list)
     io_put_u8(b, ']');
 }
 
+static void put_floats(io_buffer *b, const ed_floats *list)
+{
+    if (!list->values) {
+        put_text(b, NULL);
+        return;
+    }
+    io_put_u8(b, '[');
+    for (int64_t i = 0; i < list->count; i++) {
+        if (i) io_put(b, ", ", 2);
+        put_double(b, list->values[i]);
+    }
+    io_put_u8(b, ']');
+}
+
 static bool put_objects(io_buffer *b, const ed_objects *list, int depth)
 {
     io_put_u8(b, '[');
@@ -80,6 +94,7 @@ static bool put_value(io_buffer *b, const ed_field *field, const void *options, 
     }
     case ED_FIELD_INTS:
     case ED_FIELD_AXES: put_ints(b, at); break;
+    case ED_FIELD_FLOATS: put_floats(b, at); break;
     case ED_FIELD_STRING:
     case ED_FIELD_CHOICE:
     case ED_FIELD_ACTIVATION: return put_string(b, field, *(const char *const *)at);
@@ -209,6 +224,21 @@ static bool read_ints(io_json *j, ed_ints *list)
     return !j->wrong;
 }
 
+static bool read_floats(io_json *j, ed_floats *list)
+{
+    *list = (ed_floats){NULL, 0};
+    if (io_json_null(j)) return true;
+    const int64_t count = count_elements(j);
+    if (count < 0) return io_json_fail(j, "expected a list of numbers");
+    double *values = ed_scope_alloc((size_t)(count + 1) * sizeof *values);
+    if (!values) return false;
+    io_json_take(j, '[');
+    for (int64_t i = 0; io_json_member(j, i, ']'); i++)
+        if (!read_double(j, &values[i])) return false;
+    *list = (ed_floats){values, count};
+    return !j->wrong;
+}
+
 static bool read_objects(io_json *j, const char *family, int depth, ed_objects *list)
 {
     const int64_t count = count_elements(j);
@@ -233,6 +263,7 @@ static bool read_value(io_json *j, const ed_field *field, void *options, int dep
     case ED_FIELD_DTYPE: return read_dtype(j, at);
     case ED_FIELD_INTS:
     case ED_FIELD_AXES: return read_ints(j, at);
+    case ED_FIELD_FLOATS: return read_floats(j, at);
     case ED_FIELD_STRING:
     case ED_FIELD_CHOICE:
     case ED_FIELD_ACTIVATION: return read_string(j, at);

@@ -310,6 +310,24 @@ static bool list_of_ints(lua_State *L, int at, const ed_field *field, ed_ints *l
     return numbers;
 }
 
+static bool list_of_floats(lua_State *L, int at, const ed_field *field, ed_floats *list,
+                           const convert_room *room)
+{
+    if (lua_type(L, at) != LUA_TTABLE)
+        return wrong_kind(L, at, room, field->name, "a table of numbers");
+    const int64_t count = (int64_t)lua_rawlen(L, at);
+    double *numbers = ed_scope_alloc((size_t)(count + 1) * sizeof *numbers);
+    for (int64_t i = 0; numbers && i < count; i++) {
+        lua_rawgeti(L, at, i + 1);
+        if (lua_type(L, -1) != LUA_TNUMBER)
+            return wrong_kind(L, -1, room, field->name, "a table of numbers");
+        numbers[i] = lua_tonumber(L, -1);
+        lua_pop(L, 1);
+    }
+    *list = (ed_floats){numbers, count};
+    return numbers;
+}
+
 static bool dtype_option(lua_State *L, int at, const ed_field *field, ed_dtype *dtype,
                          const convert_room *room)
 {
@@ -407,6 +425,7 @@ bool convert_field(lua_State *L, int at, const ed_field *field, void *structure,
     case ED_FIELD_AXES:
         return lua_type(L, at) == LUA_TNUMBER ? convert_row(L, at, 1, field, structure, room)
                                               : list_of_ints(L, at, field, to, room);
+    case ED_FIELD_FLOATS: return list_of_floats(L, at, field, to, room);
     case ED_FIELD_STRING:
     case ED_FIELD_CHOICE:
         if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a string");

@@ -29,6 +29,7 @@ static const char *const kinds_of_attrs[] = {
     [ED_FIELD_FLOAT] = "a number",
     [ED_FIELD_DTYPE] = "a dtype",
     [ED_FIELD_INTS] = "integers",
+    [ED_FIELD_FLOATS] = "numbers",
     [ED_FIELD_STRING] = "a string",
     [ED_FIELD_AXIS] = "an integer",
     [ED_FIELD_AXES] = "integers",
@@ -64,6 +65,15 @@ static void push_ints(lua_State *L, ed_ints ints, ed_field_type type)
     }
 }
 
+static void push_floats(lua_State *L, ed_floats floats)
+{
+    lua_createtable(L, (int)floats.count, 0);
+    for (int64_t i = 0; i < floats.count; i++) {
+        lua_pushnumber(L, floats.values[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
 /* As Lua would give it: nil for what is not given. */
 static void push_attr(lua_State *L, const ed_field *a, const void *structure)
 {
@@ -83,6 +93,12 @@ static void push_attr(lua_State *L, const ed_field *a, const void *structure)
     case ED_FIELD_AXES:
         if (((const ed_ints *)at)->values)
             push_ints(L, *(const ed_ints *)at, a->type);
+        else
+            lua_pushnil(L);
+        return;
+    case ED_FIELD_FLOATS:
+        if (((const ed_floats *)at)->values)
+            push_floats(L, *(const ed_floats *)at);
         else
             lua_pushnil(L);
         return;

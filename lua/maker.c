@@ -86,8 +86,9 @@ bool maker_options(lua_State *L, int at, const maker_field *fields, void *struct
 static bool takes_table(const maker *m)
 {
     const maker_field *first = m->fields;
-    return m->needed == 1 && (first->type == ED_FIELD_INTS || first->read == maker_operand ||
-                              first->read == maker_floats || first->read == maker_later ||
+    return m->needed == 1 && (first->type == ED_FIELD_INTS || first->type == ED_FIELD_FLOATS ||
+                              first->read == maker_operand || first->read == maker_floats ||
+                              first->read == maker_later ||
                               (first->type == ED_FIELD_OBJECT && first->read));
 }
 
@@ -97,7 +98,7 @@ static bool is_options(lua_State *L, int at, const maker_field *place)
     if (lua_type(L, at) != LUA_TTABLE) return false;
     lua_pushnil(L);
     if (lua_next(L, at)) return lua_pop(L, 2), convert_has_names(L, at);
-    return !place->read && place->type != ED_FIELD_INTS;
+    return !place->read && place->type != ED_FIELD_INTS && place->type != ED_FIELD_FLOATS;
 }
 
 /* Options that stand where a place is expected: f(x, {name = }), without the second place. */

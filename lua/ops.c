@@ -136,6 +136,7 @@ static bool suits(ed_field_type attribute, int type)
     switch (attribute) {
     case ED_FIELD_INTS:
     case ED_FIELD_AXES: return type == LUA_TTABLE || type == LUA_TNUMBER;
+    case ED_FIELD_FLOATS: return type == LUA_TTABLE;
     case ED_FIELD_INT:
     case ED_FIELD_AXIS:
     case ED_FIELD_FLOAT: return type == LUA_TNUMBER;

@@ -48,16 +48,16 @@ static bool out_of_limits(const char *who, const ed_field *field, double x)
 }
 
 /* Whether a number was written for a list: .axis = 1 makes it the pointer, where no memory is. */
-static bool is_number(const ed_ints *list)
+static bool is_number(const void *values)
 {
     enum { FIRST_PAGE = 4096 };
-    const intptr_t at = (intptr_t)list->values;
+    const intptr_t at = (intptr_t)values;
     return at && at > -FIRST_PAGE && at < FIRST_PAGE;
 }
 
 static bool check_ints(const char *who, const ed_field *field, const ed_ints *list)
 {
-    if (is_number(list))
+    if (is_number(list->values))
         return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is a list: write .%s = %s(%d)", who,
                        field->name, field->name,
                        field->type == ED_FIELD_AXES ? "ED_AXES" : "ED_INTS",
@@ -71,6 +71,20 @@ static bool check_ints(const char *who, const ed_field *field, const ed_ints *li
     for (int64_t i = 0; field->limits.bounded && list->values && i < list->count; i++)
         if (!is_within(&field->limits, (double)list->values[i]))
             return out_of_limits(who, field, (double)list->values[i]);
+    return true;
+}
+
+static bool check_floats(const char *who, const ed_field *field, const ed_floats *list)
+{
+    if (is_number(list->values))
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is a list: write .%s = ED_FLOATS(%d)", who,
+                       field->name, field->name, (int)(intptr_t)list->values);
+    if (list->values && list->count < 0)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: %s has %lld numbers", who, field->name,
+                       (long long)list->count);
+    for (int64_t i = 0; field->limits.bounded && list->values && i < list->count; i++)
+        if (!is_within(&field->limits, list->values[i]))
+            return out_of_limits(who, field, list->values[i]);
     return true;
 }
 
@@ -132,6 +146,7 @@ bool schema_check_field(const char *who, const ed_field *field, const void *opti
     }
     case ED_FIELD_INTS:
     case ED_FIELD_AXES: return check_ints(who, field, at);
+    case ED_FIELD_FLOATS: return check_floats(who, field, at);
     case ED_FIELD_CHOICE: return check_word(who, field, *(const char *const *)at);
     case ED_FIELD_LAYERS: return check_objects(who, field, at);
     case ED_FIELD_BOOL:
@@ -196,6 +211,11 @@ static const void *pointed(const ed_field *field, const void *options, size_t *b
     }
     if (field->type == ED_FIELD_INTS || field->type == ED_FIELD_AXES) {
         const ed_ints *list = at;
+        *bytes = list->values ? (size_t)list->count * sizeof *list->values : 0;
+        return list->values;
+    }
+    if (field->type == ED_FIELD_FLOATS) {
+        const ed_floats *list = at;
         *bytes = list->values ? (size_t)list->count * sizeof *list->values : 0;
         return list->values;
     }

@@ -33,6 +33,7 @@ typedef enum ed_field_type {
     ED_FIELD_FLOAT,      /* double */
     ED_FIELD_DTYPE,      /* ed_dtype; ED_DTYPE_NONE: not given */
     ED_FIELD_INTS,       /* ed_ints; values NULL: not given */
+    ED_FIELD_FLOATS,     /* ed_floats; values NULL: not given */
     ED_FIELD_STRING,     /* const char *; NULL: not given */
     ED_FIELD_CHOICE,     /* const char *: one of the limits' words */
     ED_FIELD_AXIS,       /* int64_t, negative from the end; other languages may count from 1 */
@@ -153,6 +154,7 @@ typedef struct ed_field {
 #define ED_C_FLOAT       double
 #define ED_C_DTYPE       ed_dtype
 #define ED_C_INTS        ed_ints
+#define ED_C_FLOATS      ed_floats
 #define ED_C_STRING      const char *
 #define ED_C_CHOICE      const char *
 #define ED_C_AXIS        int64_t

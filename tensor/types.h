@@ -91,7 +91,7 @@ double ed_dtype_load(ed_dtype dtype, const void *array, int64_t i);
 bool ed_dtype_store(ed_dtype dtype, void *array, int64_t i, double number);
 bool ed_dtype_holds(ed_dtype dtype, double number);
 
-/* ---- Lists of integers: shapes, axes, permutations ------------------------------------------- */
+/* ---- Lists of numbers: shapes, axes, permutations -------------------------------------------- */
 
 /* A counted array of integers; values == NULL means "not given". Read during the call only, never
  * kept. */
@@ -107,6 +107,18 @@ typedef struct ed_ints {
                sizeof((const int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1})
 #define ED_SHAPE(...) ED_INTS(__VA_ARGS__)
 #define ED_AXES(...)  ED_INTS(__VA_ARGS__)
+
+/* A counted array of numbers; values == NULL means "not given". Read during the call only, never
+ * kept. */
+typedef struct ed_floats {
+    const double *values; /* the numbers */
+    int64_t count;        /* how many there are */
+} ed_floats;
+
+/* ED_FLOATS(0.1, 0.01) */
+#define ED_FLOATS(...)                                                                             \
+    ((ed_floats){(const double[]){0, __VA_ARGS__} + 1,                                             \
+                 sizeof((const double[]){0, __VA_ARGS__}) / sizeof(double) - 1})
 
 /*
  * Nothing. A macro whose last argument may be left out, f(x, ...), writes ED_OPTIONAL_(0,

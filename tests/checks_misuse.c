@@ -218,6 +218,7 @@ static int wrong_count(const ed_field *a)
     case ED_FIELD_DTYPE: return ED_DTYPE_COUNT + 3;
     case ED_FIELD_INTS:
     case ED_FIELD_AXES: return COUNT(wrong_lists);
+    case ED_FIELD_FLOATS: return COUNT(wrong_floats);
     case ED_FIELD_CHOICE:
     case ED_FIELD_STRING: return COUNT(wrong_texts);
     case ED_FIELD_DRAW: return 2;
@@ -239,6 +240,7 @@ static void put_wrong(char *attrs, const ed_field *a, int i)
     case ED_FIELD_DTYPE: memcpy(to, &dtype, sizeof(ed_dtype)); break;
     case ED_FIELD_INTS:
     case ED_FIELD_AXES: *(ed_ints *)to = wrong_lists[i]; break;
+    case ED_FIELD_FLOATS: *(ed_floats *)to = (ed_floats){&wrong_floats[i], 1}; break;
     case ED_FIELD_CHOICE:
     case ED_FIELD_STRING: *(const char **)to = wrong_texts[i]; break;
     case ED_FIELD_DRAW: *(ed_draw *)to = i ? most : (ed_draw){0}; break;
