@@ -5,7 +5,8 @@
 #include "optim/optim.h"
 #include "tensor/schema_core.h"
 
-/* A kind of schedule; the step is not negative. */
+/* A kind of schedule; the step is not negative. For options that do not go together the function
+ * sets an error and returns NaN: it is called when a schedule is made. */
 typedef struct schedule_class {
     ed_kind kind;
     double (*function)(const void *options, double step);

@@ -62,6 +62,7 @@ static const void *filled_defaults(void)
 {
     static max_align_t filled[64];
     static const int64_t list[1] = {1};
+    static const double numbers[4] = {1, 2, 3, 4};
     assert_true(kind->options_size <= sizeof filled);
     memcpy(filled, kind->defaults, kind->options_size);
     for (int i = 0; i < kind->required; i++) {
@@ -70,6 +71,8 @@ static const void *filled_defaults(void)
         if (f->type == ED_FIELD_FLOAT) *(double *)at = good_value(&f->limits);
         if (f->type == ED_FIELD_INT) *(int64_t *)at = (int64_t)good_value(&f->limits);
         if (f->type == ED_FIELD_INTS) *(ed_ints *)at = (ed_ints){list, 1};
+        if (f->type == ED_FIELD_FLOATS) *(ed_floats *)at = (ed_floats){numbers, i + 1};
+        if (f->type == ED_FIELD_SCHEDULE) *(void **)at = ed_schedule_constant(1);
     }
     return filled;
 }
@@ -134,6 +137,8 @@ static void refuse_number(const ed_field *f, double value)
         *(double *)ED_FIELD_AT(f, options) = value;
     else if (f->type == ED_FIELD_INTS || f->type == ED_FIELD_AXES)
         *(ed_ints *)ED_FIELD_AT(f, options) = (ed_ints){list, 1};
+    else if (f->type == ED_FIELD_FLOATS)
+        *(ed_floats *)ED_FIELD_AT(f, options) = (ed_floats){&value, 1};
     else
         *(int64_t *)ED_FIELD_AT(f, options) = (int64_t)value;
     expect_refusal(options, f->name);
@@ -148,7 +153,8 @@ static void limits_hold(void)
         if (l->bounded && isfinite(l->low)) refuse_number(f, l->above_low ? l->low : l->low - 1);
         if (l->bounded && isfinite(l->high))
             refuse_number(f, l->below_high ? l->high : l->high + 1);
-        if (l->bounded && f->type == ED_FIELD_FLOAT) refuse_number(f, NAN);
+        if (l->bounded && (f->type == ED_FIELD_FLOAT || f->type == ED_FIELD_FLOATS))
+            refuse_number(f, NAN);
         if (f->type != ED_FIELD_CHOICE && !takes_object(f)) continue;
         void *options = copy_options();
         ed_tensor *wrong = ed_scalar(1.0); /* an object of another family */
@@ -654,6 +660,90 @@ static void check_initializer(void)
     survives(draw, NULL);
 }
 
+/* ---- Schedules, constraints, regularizers ------------------------------------------------------ */
+
+static bool make_schedule(const void *options)
+{
+    ED_SCOPE;
+    ed_schedule *schedule = ed_make(kind, options);
+    return schedule && !isnan(ed_schedule_at(schedule, 7)) && ed_to_json(schedule);
+}
+
+static void check_schedule(void)
+{
+    ED_SCOPE;
+    ed_schedule *schedule = ed_make(kind, filled_defaults());
+    CHECK(schedule, "is not made");
+    for (int64_t step = 0; step < 100; step++) {
+        const double rate = ed_schedule_at(schedule, step);
+        CHECK(rate >= 0 && rate < 100, "step %lld: the rate is %g", (long long)step, rate);
+    }
+    CHECK(isfinite(ed_schedule_at(schedule, INT64_MAX)), "the last step has no rate");
+    CHECK(isnan(ed_schedule_at(schedule, -1)) && ed_failed(), "a negative step is taken");
+    ed_clear_error();
+    survives(make_schedule, filled_defaults());
+}
+
+static bool constrain(const void *options)
+{
+    ED_SCOPE;
+    ed_constraint *constraint = ed_make(kind, options);
+    return constraint && ed_constrain(constraint, ed_ones(ED_SHAPE(3, 2)));
+}
+
+/* What is allowed stays, but for rounding. */
+static void check_constraint(void)
+{
+    ED_SCOPE;
+    ed_constraint *constraint = ed_make(kind, filled_defaults());
+    for (ed_dtype dtype = ED_FLOAT32; dtype <= ED_FLOAT64; dtype++)
+        for (int rank = 1; rank <= 4; rank++) {
+            static const int64_t shape[] = {3, 2, 2, 5};
+            ed_tensor *w = ed_random_normal(((ed_ints){shape, rank}), .dtype = dtype, .stddev = 9);
+            ed_tensor *once = ed_constrain(constraint, w), *twice = ed_constrain(constraint, once);
+            CHECK(twice && ed_dtype_of(once) == dtype && ed_rank(once) == rank, "rank %d", rank);
+            CHECK(ed_item(ed_reduce_max(ed_abs(ed_sub(once, twice)))) < 1e-5,
+                  "rank %d: %s, then %s", rank, ed_to_string(once), ed_to_string(twice));
+        }
+    CHECK(!ed_constrain(constraint, ed_zeros(ED_SHAPE(2), .dtype = ED_INT32)) && *ed_error(),
+          "integers are taken");
+    ed_clear_error();
+    survives(constrain, filled_defaults());
+}
+
+static bool regularize(const void *options)
+{
+    ED_SCOPE;
+    ed_regularizer *regularizer = ed_make(kind, options);
+    ed_tensor *x = ed_linspace(0.5, 2, 6, .dtype = ED_FLOAT64);
+    ed_tape *tape = x ? ed_tape_begin() : NULL;
+    ed_tensor *matrix = tape && ed_watch(tape, x) ? ed_reshape(x, ED_SHAPE(3, 2)) : NULL;
+    ed_tensor *y = matrix ? ed_regularize(regularizer, matrix) : NULL;
+    return y && ed_gradient(tape, y, x);
+}
+
+static ed_tensor *penalty(ed_list *inputs, void *regularizer)
+{
+    return ed_regularize(regularizer, ed_list_get(inputs, 0));
+}
+
+/* A scalar of the dtype, from 0 on, whose gradient is right. */
+static void check_regularizer(void)
+{
+    ED_SCOPE;
+    ed_regularizer *regularizer = ed_make(kind, filled_defaults());
+    for (ed_dtype dtype = ED_FLOAT32; dtype <= ED_FLOAT64; dtype++) {
+        ed_tensor *x = ed_random_normal(ED_SHAPE(4, 3), .dtype = dtype);
+        ed_tensor *y = ed_regularize(regularizer, x);
+        CHECK(y && ed_rank(y) == 0 && ed_dtype_of(y) == dtype && ed_item(y) >= 0, "its value");
+    }
+    ed_set_seed(5);
+    ed_list *x = ed_list_of(ed_random_normal(ED_SHAPE(4, 3), .dtype = ED_FLOAT64));
+    const char *report;
+    CHECK(ed_check_gradient(penalty, x, regularizer, &report), "the gradient: %s", report);
+    survives(regularize, filled_defaults());
+}
+
 /* ---- Objects within objects ------------------------------------------------------------------ */
 
 static void nested_json(void **state)
@@ -813,6 +903,9 @@ TEST(layers, "layer", check_layer)
 TEST(optimizers, "optimizer", check_optimizer)
 TEST(metrics, "metric", check_metric)
 TEST(initializers, "initializer", check_initializer)
+TEST(schedules, "schedule", check_schedule)
+TEST(constraints, "constraint", check_constraint)
+TEST(regularizers, "regularizer", check_regularizer)
 
 int main(void)
 {
@@ -825,6 +918,9 @@ int main(void)
         cmocka_unit_test(optimizers),
         cmocka_unit_test(metrics),
         cmocka_unit_test(initializers),
+        cmocka_unit_test(schedules),
+        cmocka_unit_test(constraints),
+        cmocka_unit_test(regularizers),
         cmocka_unit_test(nested_json),
         cmocka_unit_test(strange_json),
         cmocka_unit_test(written_json_is_read),

@@ -272,6 +272,7 @@ ed_metric_result metric:result
 ed_metric_update metric:update
 ed_regularize regularizer:regularize
 ed_schedule_at schedule:at
+ed_schedule_from C: a Lua program sets optimizer.learning_rate before a step
 ed_variable_constraint C: a layer's options give it
 ed_variable_set_constraint C: a layer's options give it
 ed_minimize optimizer:minimize
