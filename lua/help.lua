@@ -267,7 +267,7 @@ local function describe_kind(kind)
     local properties, own, ops = {}, {}, {}
     local names = names_of_kind(kind)
     for _, name in ipairs(sorted_keys(names)) do
-        local op = find_op(name) and not known[kind .. ":" .. name]
+        local op = kind == "tensor" and find_op(name) and not known[kind .. ":" .. name]
         local list = names[name] == "field" and properties or op and ops or own
         list[#list + 1] = name
     end
@@ -317,6 +317,7 @@ local function entry_of_method(kind, name)
     if not names_of_kind(kind)[name] then return nil end
     local key = known[kind .. ":" .. name] and kind .. ":" .. name or kind .. "." .. name
     if known[key] then return known[key], key end
+    if kind == "sparse_tensor" then name = "sparse_" .. name end -- which is what it is in ed
     return known[name], name
 end
 

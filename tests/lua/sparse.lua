@@ -48,6 +48,10 @@ check.near(ed.sparse_map_values(ed.mul, a, a:with_values{1.0, 0.0, 2.0, 1.0}).va
 local slices = ed.indexed_slices({1.0, 2.0, 3.0}, {4, 7, 9}, {size = 10})
 check.near(ed.slices_indices(ed.sparse_mask(slices, {7})), {4, 9})
 
+-- Help on methods is that of their functions.
+check.equal(ed.describe("sparse_tensor:add"), ed.describe("sparse_add"))
+check.equal(ed.signature("sparse_tensor:slice"), "sparse_slice(x, start, size)")
+
 -- Gradients flow through values.
 local v = ed.variable{1.0, 2.0}
 local g = ed.grad(function(w)
