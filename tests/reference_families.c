@@ -176,6 +176,44 @@ static void run_activation(reference_case *c)
     compare_function(c, (void *)json_text(json_get(object, "class_name")), activate);
 }
 
+static ed_tensor *regularize(ed_tensor *x, void *regularizer)
+{
+    return ed_regularize(regularizer, x);
+}
+
+static void run_regularizer(reference_case *c)
+{
+    ed_regularizer *regularizer = reference_object(c);
+    if (regularizer) compare_function(c, regularizer, regularize);
+}
+
+static ed_tensor *constrain(ed_tensor *w, void *constraint)
+{
+    return ed_constrain(constraint, w);
+}
+
+static void run_constraint(reference_case *c)
+{
+    ed_constraint *constraint = reference_object(c);
+    if (constraint) compare_function(c, constraint, constrain);
+}
+
+/* ---- Schedules ------------------------------------------------------------------------------- */
+
+static void run_schedule(reference_case *c)
+{
+    ed_schedule *schedule = reference_object(c);
+    if (!schedule) return;
+    const json *steps = json_get(c->json, "steps"), *output = json_get(c->json, "output");
+    ed_tensor *expected = reference_tensor(c, output);
+    double rates[64];
+    assert_true(json_count(steps) <= 64);
+    for (int64_t i = 0; i < json_count(steps); i++)
+        rates[i] = ed_schedule_at(schedule, json_int(json_at(steps, i)));
+    ed_tensor *got = ed_constant(rates, ED_SHAPE(json_count(steps)));
+    reference_compare(c, "output", ed_cast(got, ed_dtype_of(expected)), output);
+}
+
 /* ---- Initializers ---------------------------------------------------------------------------- */
 
 static void run_initializer(reference_case *c)
@@ -282,6 +320,13 @@ static void run_optimizer(reference_case *c)
 /* ---- All families ---------------------------------------------------------------------------- */
 
 const reference_family reference_families[] = {
-    {"activation", run_activation}, {"initializer", run_initializer}, {"layer", run_layer},
-    {"metric", run_metric},         {"optimizer", run_optimizer},     {NULL},
+    {"activation", run_activation},
+    {"constraint", run_constraint},
+    {"initializer", run_initializer},
+    {"layer", run_layer},
+    {"metric", run_metric},
+    {"optimizer", run_optimizer},
+    {"regularizer", run_regularizer},
+    {"schedule", run_schedule},
+    {NULL, NULL},
 };
