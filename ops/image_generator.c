@@ -33,14 +33,16 @@ ed_tensor *ed_random_crop_with(ed_tensor *x, ed_ints size, const ed_generator_op
     return seed ? ed_keep(ed_stateless_random_crop(x, seed, size)) : NULL;
 }
 
-ed_tensor *ed_random_brightness_with(ed_tensor *x, double max_delta, const ed_generator_options *options)
+ed_tensor *ed_random_brightness_with(ed_tensor *x, double max_delta,
+                                     const ed_generator_options *options)
 {
     ED_SCOPE;
     ed_tensor *seed = drawn_seed("random_brightness", x, options);
     return seed ? ed_keep(ed_stateless_random_brightness(x, seed, max_delta)) : NULL;
 }
 
-ed_tensor *ed_random_contrast_with(ed_tensor *x, double lower, double upper, const ed_generator_options *options)
+ed_tensor *ed_random_contrast_with(ed_tensor *x, double lower, double upper,
+                                   const ed_generator_options *options)
 {
     ED_SCOPE;
     ed_tensor *seed = drawn_seed("random_contrast", x, options);
@@ -54,7 +56,8 @@ ed_tensor *ed_random_hue_with(ed_tensor *x, double max_delta, const ed_generator
     return seed ? ed_keep(ed_stateless_random_hue(x, seed, max_delta)) : NULL;
 }
 
-ed_tensor *ed_random_saturation_with(ed_tensor *x, double lower, double upper, const ed_generator_options *options)
+ed_tensor *ed_random_saturation_with(ed_tensor *x, double lower, double upper,
+                                     const ed_generator_options *options)
 {
     ED_SCOPE;
     ed_tensor *seed = drawn_seed("random_saturation", x, options);

@@ -16,7 +16,8 @@ static ed_tensor *element_numbers(ed_tensor *x, bool batch)
     int64_t one[] = {batch ? shape.values[0] : 1, shape.values[1], shape.values[2],
                      shape.values[3]};
     const double n = (double)(one[0] * one[1] * one[2] * one[3]);
-    return ed_broadcast_to(ed_reshape(ed_range(0, n, .dtype = ED_FLOAT64), ((ed_ints){one, 4})), shape);
+    return ed_broadcast_to(ed_reshape(ed_range(0, n, .dtype = ED_FLOAT64), ((ed_ints){one, 4})),
+                           shape);
 }
 
 static bool max_pool_with_argmax_compose(ed_call *call)
@@ -26,8 +27,8 @@ static bool max_pool_with_argmax_compose(ed_call *call)
     ed_tensor *x = call->inputs[0], *y = ed_max_pool2d_with(x, pool);
     if (!y) return false;
     ed_tensor *values = ed_stop_gradient(ed_cast(x, ED_FLOAT64));
-    ed_tensor *places = CALL_OP(max_pool2d_gather, pool, values,
-                                element_numbers(x, o->include_batch_in_index));
+    ed_tensor *places =
+        CALL_OP(max_pool2d_gather, pool, values, element_numbers(x, o->include_batch_in_index));
     return ed_call_result(call, 0, y) && ed_call_result(call, 1, ed_cast(places, ED_INT64));
 }
 
@@ -91,8 +92,7 @@ static bool max_pool_with_argmax_reference(const ed_call *call)
 }
 
 #define POOLED(...)                                                                                \
-    .attrs =                                                                                       \
-        ED_ATTRS(ED_MAX_POOL_WITH_ARGMAX_OPTIONS, ed_max_pool_with_argmax_options, __VA_ARGS__)
+    .attrs = ED_ATTRS(ED_MAX_POOL_WITH_ARGMAX_OPTIONS, ed_max_pool_with_argmax_options, __VA_ARGS__)
 
 ED_OP(max_pool_with_argmax) = {
     .name = "max_pool_with_argmax",

@@ -51,6 +51,9 @@ void check_gradient(findings *f);
 void check_misuse(findings *f);
 void check_attributes(findings *f);
 void check_memory(findings *f);
+/* Operands that nobody would give: indices outside, numbers that are none, singular matrices, empty
+ * tensors of 2^40 rows. */
+void check_hostile(findings *f);
 
 /* Damaged copies of the definition, which check_forward and check_gradient must not let pass. */
 void check_checks(findings *f);
@@ -108,6 +111,12 @@ bool trial_compare(findings *f, const trial *t, const char *what);
 
 /* The same under every instruction set of the machine. */
 void trial_compare_isas(findings *f, const trial *t, const char *what);
+
+/*
+ * Runs it there and back, which takes at most a second: either it works, or an error is kept that
+ * has words; notes what else happens, naming `what`. Whether it worked.
+ */
+bool trial_survives(findings *f, const trial *t, const char *what);
 
 /* Element i of a contiguous tensor. */
 double element_of(const ed_tensor *x, int64_t i);

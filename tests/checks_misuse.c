@@ -2,13 +2,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- Whatever comes: an error or a result ---------------------------------------------------- */
 
-/* Runs it there and back. Either it works, or an error is kept that has words. */
-static bool survives(findings *f, const trial *t, const char *what)
+bool trial_survives(findings *f, const trial *t, const char *what)
 {
     ED_SCOPE;
+    const clock_t start = clock(); /* of all threads, not of other programs */
     ed_tape *tape = ed_tape_begin();
     ed_tensor *source = NULL;
     f->checks++;
@@ -22,6 +23,8 @@ static bool survives(findings *f, const trial *t, const char *what)
     if (targets && source && !f->op->no_gradient)
         (void)ed_gradient_tensor(tape, targets, source, NULL);
     ed_clear_error();
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (CHECK_THOROUGH && seconds > 1) found(f, "%s: takes %.1f s", what, seconds);
     return ok;
 }
 
@@ -75,7 +78,7 @@ static void check_ranks(findings *f, int s, int i)
                 for (int d = 0; d < rank; d++) t.shape[k][d] = extent;
             }
             snprintf(what, sizeof what, "rank %d, extents %d", rank, extent);
-            if (trial_fill(&t)) survives(f, &t, what);
+            if (trial_fill(&t)) trial_survives(f, &t, what);
         }
 }
 
@@ -93,7 +96,7 @@ static void check_extents(findings *f, int s)
                 char what[64];
                 other.shape[i][d] = others[o];
                 snprintf(what, sizeof what, "extent %lld of operand %d", (long long)others[o], i);
-                if (trial_fill(&other)) survives(f, &other, what);
+                if (trial_fill(&other)) trial_survives(f, &other, what);
             }
 }
 
@@ -267,7 +270,7 @@ static void check_sample_attributes(findings *f, const trial *plain)
                     put_wrong((char *)room, a, i);
                     snprintf(what, sizeof what, "attribute %s (value %d), %s (value %d)", a->name,
                              i, b->name, j);
-                    survives(f, &t, what);
+                    trial_survives(f, &t, what);
                 }
 }
 
@@ -279,7 +282,7 @@ static void check_closed(findings *f)
     static const float values[] = {1, 2};
     ed_tensor *x = ed_constant(values, ED_SHAPE(2));
     trial t = {.op = f->op, .n = 1, .x = {x}};
-    if (x) EXPECT(f, !survives(f, &t, "no object"), "works without its object");
+    if (x) EXPECT(f, !trial_survives(f, &t, "no object"), "works without its object");
 }
 
 /* Attributes of a list of options without their mark: what is not set is not its default. */
