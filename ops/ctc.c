@@ -378,7 +378,8 @@ ED_OP(ctc_alignment_gradient) = {
     ED_OP_ATTRS(ALIGNMENT_ATTRS, alignment_attrs),
     .infer = alignment_back_infer,
     .kernel = alignment_back_kernel,
-    .no_gradient = "ctc_loss has gradients of first order only",
+    .no_gradient = "ctc_loss has gradients of first order only: the second couples all pairs of "
+                   "frames",
     .reference = alignment_back_reference,
     .samples = ED_SAMPLES({.inputs = {SAMPLE(3, 7, 5, 2, 1, 4), ED_SAMPLE_IN(-1, 1, 3)}},
                           {.inputs = {SAMPLE(2, 9, 4, 3, 0, 2), ED_SAMPLE_IN(-1, 1, 2)},

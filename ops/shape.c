@@ -16,6 +16,12 @@
 
 /* ---- Helpers --------------------------------------------------------------------------------- */
 
+bool shape_too_large(const ed_call *call)
+{
+    return ed_call_fail(call, ED_OUT_OF_MEMORY,
+                        "the result has more elements than memory can hold");
+}
+
 bool shape_of_attr(const ed_call *call, const char *name, ed_ints list, int *rank, int64_t *shape)
 {
     if (!list.values) return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s is required", name);

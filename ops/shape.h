@@ -11,6 +11,9 @@
  * dimensions. */
 bool shape_of_attr(const ed_call *call, const char *name, ed_ints list, int *rank, int64_t *shape);
 
+/* Fails: the result has more elements than memory can hold. */
+bool shape_too_large(const ed_call *call);
+
 /* The view x[begin : end : step]: its shape and strides, and the offset of its first element, in
  * elements. */
 bool shape_slice(const ed_call *call, int rank, const int64_t *shape, const int64_t *strides,
