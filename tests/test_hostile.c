@@ -450,6 +450,36 @@ static void has_evil(const char *call)
 }
 #define NAMES_EVIL(call) (assert_false(!!(call)), has_evil(#call))
 
+/* Equations that say nothing, or what the operands are not. */
+static void equations_that_are_none(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    char endless[2000], wide[64];
+    memset(endless, 'a', sizeof endless - 1);
+    endless[sizeof endless - 1] = 0;
+    snprintf(wide, sizeof wide, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ->");
+    ed_tensor *a = ed_ones(ED_SHAPE(2, 3)), *b = ed_ones(ED_SHAPE(3, 4));
+    const char *const none[] = {NULL,       "",           "->",       ",",         ",->",
+                                "...",      "ij",         "ij,jk,kl", "ij,jk->",   "ij,jk->il",
+                                "ij,jk>ik", "-",          "ij,jk->",  "ij,jk->ii", "ii,jk",
+                                "ij,ij",    "i...j",      "..",       "ij,....",   "ij,jk->ik->",
+                                "i1,jk",    "ij,jk->i%n", "é,jk",     "ij;jk",     "ijk,jk",
+                                "ij,jk-",   "...i...,jk", endless,    wide};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        ed_tensor *y = ed_einsum(none[i], ed_list_of(a, b));
+        if (!y != ed_failed())
+            fail_msg("einsum \"%s\": %s", none[i], y ? "an error is kept" : "no error");
+        if (y && strcmp(none[i], "ij,jk->") != 0) fail_msg("einsum \"%s\" works", none[i]);
+        ed_clear_error();
+    }
+    REFUSED(ed_einsum("ij,jk->ik", ed_list_of(a)));
+    REFUSED(ed_einsum("ij,jk->ik", ed_list_of(a, a)));
+    TOO_LARGE(
+        ed_einsum("ij,jk->ik", ed_list_of(ed_ones(ED_SHAPE(TIB, 0)), ed_ones(ED_SHAPE(0, 2)))));
+    FINE(ed_einsum("ij,jk->ik", ed_list_of(ed_ones(ED_SHAPE(TIB, 0)), ed_ones(ED_SHAPE(0, 0)))));
+}
+
 static void names_are_no_formats(void **state)
 {
     (void)state;
@@ -1253,6 +1283,7 @@ int main(void)
         ATTACK(more_than_the_machine_has),
         ATTACK(options_that_are_no_numbers),
         ATTACK(values_that_are_no_numbers),
+        ATTACK(equations_that_are_none),
         ATTACK(names_are_no_formats),
         ATTACK(names_of_a_million),
         ATTACK(scopes_misused),
