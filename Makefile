@@ -71,16 +71,17 @@ include $(PARTS:%=$(OBJ)/%.mk)
 endif
 
 # The folders of the library, lowest first: a file includes from its own folder and those before it.
-FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train
+FLOORS  := tensor track io ops/kernels ops autodiff optim nn data train model
 SOURCES := $(wildcard $(addsuffix /*.c,$(FLOORS)) nn/*/*.c)
 FAMILIES := create math activation linalg reduction array indexing sparse convolution normalization image losses sequence random variables
 FAMILIES := $(FAMILIES:%=ops/%.h)
 OPTIM_KINDS := optim/constraints.h optim/schedules.h optim/optim.h
 NN_KINDS := nn/initializers.h nn/regularizers.h nn/layer.h $(patsubst %,nn/layers/%.h,core convolution pooling normalization regularization reshaping) nn/losses.h nn/metrics.h
 KINDS   := $(OPTIM_KINDS) $(NN_KINDS)
-HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h $(FAMILIES) ops/ops.h autodiff/autodiff.h autodiff/control.h $(KINDS) nn/nn.h data/data.h train/train.h
+MODEL_KINDS := model/model.h
+HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h $(FAMILIES) ops/ops.h autodiff/autodiff.h autodiff/control.h $(KINDS) nn/nn.h data/data.h train/train.h $(MODEL_KINDS)
 CALLS   := $(OBJ)/include/eddy/ops/calls.h
-MACROS  := $(CALLS) $(OBJ)/include/eddy/optim/kinds.h $(OBJ)/include/eddy/nn/kinds.h
+MACROS  := $(CALLS) $(OBJ)/include/eddy/optim/kinds.h $(OBJ)/include/eddy/nn/kinds.h $(OBJ)/include/eddy/model/kinds.h
 PUBLIC  := $(patsubst $(OBJ)/include/eddy/eddy.h,$(OBJ)/include/eddy.h,$(HEADERS:%=$(OBJ)/include/eddy/%)) \
            $(MACROS) $(CALLS)pp $(OBJ)/include/eddy/kinds.hpp $(OBJ)/include/eddy/places.h $(OBJ)/include/eddy/plain.h $(OBJ)/include/eddy.hpp
 
@@ -179,6 +180,8 @@ $(OBJ)/include/eddy/optim/kinds.h: $(OPTIM_KINDS) tools/kinds.sh
 	$(Q)mkdir -p $(@D) && tools/kinds.sh c $(OPTIM_KINDS) > $@
 $(OBJ)/include/eddy/nn/kinds.h: $(NN_KINDS) tools/kinds.sh
 	$(Q)mkdir -p $(@D) && tools/kinds.sh c $(NN_KINDS) > $@
+$(OBJ)/include/eddy/model/kinds.h: $(MODEL_KINDS) tools/kinds.sh
+	$(Q)mkdir -p $(@D) && tools/kinds.sh c $(MODEL_KINDS) > $@
 $(OBJ)/include/eddy/kinds.hpp: $(KINDS) tools/kinds.sh
 	$(Q)mkdir -p $(@D) && tools/kinds.sh cpp $(NN_KINDS) $(OPTIM_KINDS) > $@
 

@@ -36,6 +36,7 @@ extern "C" {
 #include "nn/nn.h"
 #include "data/data.h"
 #include "train/train.h"
+#include "model/model.h"
 
 #ifdef __cplusplus
 }

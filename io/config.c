@@ -99,7 +99,8 @@ static bool put_value(io_buffer *b, const ed_field *field, const void *options, 
     case ED_FIELD_CHOICE:
     case ED_FIELD_ACTIVATION: return put_string(b, field, *(const char *const *)at);
     case ED_FIELD_DRAW: put_text(b, NULL); break; /* of ops, which have no JSON */
-    case ED_FIELD_LAYERS: return put_objects(b, at, depth);
+    case ED_FIELD_LAYERS:
+    case ED_FIELD_OBJECTS: return put_objects(b, at, depth);
     case ED_FIELD_OBJECT ... ED_FIELD_LAYER: return put_object(b, *(void *const *)at, depth);
     }
     return true;
@@ -268,7 +269,8 @@ static bool read_value(io_json *j, const ed_field *field, void *options, int dep
     case ED_FIELD_CHOICE:
     case ED_FIELD_ACTIVATION: return read_string(j, at);
     case ED_FIELD_DRAW: return false;
-    case ED_FIELD_LAYERS: return read_objects(j, schema_family(field->type), depth, at);
+    case ED_FIELD_LAYERS:
+    case ED_FIELD_OBJECTS: return read_objects(j, schema_family(field->type), depth, at);
     case ED_FIELD_OBJECT ... ED_FIELD_LAYER:
         *(void **)at = NULL;
         return io_json_null(j) ||

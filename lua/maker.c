@@ -86,10 +86,10 @@ bool maker_options(lua_State *L, int at, const maker_field *fields, void *struct
 static bool takes_table(const maker *m)
 {
     const maker_field *first = m->fields;
-    return m->needed == 1 && (first->type == ED_FIELD_INTS || first->type == ED_FIELD_FLOATS ||
-                              first->read == maker_operand || first->read == maker_floats ||
-                              first->read == maker_later ||
-                              (first->type == ED_FIELD_OBJECT && first->read));
+    return m->needed == 1 &&
+           (first->type == ED_FIELD_INTS || first->type == ED_FIELD_FLOATS ||
+            first->read == maker_operand || first->read == maker_floats ||
+            first->read == maker_later || (first->type == ED_FIELD_OBJECT && first->read));
 }
 
 /* Whether what is given for a place is a table of options, none of them perhaps. */

@@ -45,6 +45,8 @@ static void layer_destroy(void *object)
     layer_clear_losses(layer);
     layer_truncate(layer, 0, 0);
     graph_wait_end(&layer->wait);
+    ed_release(layer->compiled);
+    ed_release(layer->optimizer);
     memory_free(layer->losses);
     memory_free(layer->children);
     memory_free(layer->slots);

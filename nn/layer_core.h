@@ -48,6 +48,10 @@ struct ed_layer {
     int64_t n_losses, loss_capacity;
     bool has_losses; /* here or below */
 
+    /* What the floor of models gave the layer, retained: its losses and metrics; the optimizer,
+     * which a checkpoint saves. */
+    void *compiled, *optimizer;
+
     ed_dtype output_dtype; /* of the first output, for the summary; ED_DTYPE_NONE before */
     int output_rank;
     int64_t output_shape[ED_MAX_RANK];

@@ -41,6 +41,9 @@ bool ed_metric_compare(ed_metric *metric, ed_tensor *labels, ed_tensor *predicti
 /* total / count, 0 before the first update; NaN, with an error, for NULL. */
 double ed_metric_result(const ed_metric *metric);
 
+/* Its name: the option's, or else the kind's. Valid as long as the metric. */
+const char *ed_metric_name(const ed_metric *metric);
+
 /* Sets total and count to 0. */
 bool ed_metric_reset(ed_metric *metric);
 

@@ -53,6 +53,8 @@ void layer_track(void *object, ed_tracker *t)
     for (int64_t i = 0; i < layer->n_children; i++)
         graph_name(t, t->self, GRAPH_NAME, layer->children[i]->name,
                    graph_object(t, layer->children[i]));
+    if (layer->optimizer)
+        graph_name(t, t->self, GRAPH_NAME, "optimizer", graph_object(t, layer->optimizer));
     if (layer->class->track) layer->class->track(layer, t);
     if (layer->class->in_order) track_sequence(layer, t);
 }

@@ -155,8 +155,7 @@ bool ed_layer_set_weights(ed_layer *layer, ed_list *weights)
                           (long long)weights->size, (long long)all->size);
     for (int64_t i = 0; i < all->size; i++) {
         const ed_tensor *v = all->items[i], *w = weights->items[i];
-        if (!w)
-            return layer_fail(layer, ED_INVALID_ARGUMENT, "weight %lld is NULL", text_nth(i));
+        if (!w) return layer_fail(layer, ED_INVALID_ARGUMENT, "weight %lld is NULL", text_nth(i));
         if (w->dtype != v->dtype || !tensor_same_shape(w, v))
             return layer_fail(layer, ED_INVALID_ARGUMENT, "weight %lld must be %s as %s, got %s",
                               text_nth(i), text_of_tensor(v).s, ed_variable_name(v),

@@ -7,7 +7,8 @@
 const char *schema_family(ed_field_type type)
 {
     switch (type) {
-    case ED_FIELD_OBJECT: return "object";
+    case ED_FIELD_OBJECT:
+    case ED_FIELD_OBJECTS: return "object";
     case ED_FIELD_GENERATOR: return "generator";
     case ED_FIELD_INITIALIZER: return "initializer";
     case ED_FIELD_REGULARIZER: return "regularizer";
@@ -105,7 +106,7 @@ static bool check_object(const char *who, const ed_field *field, const void *obj
     if (!object) return true;
     const char *wanted = schema_family(field->type),
                *got = ((const ed_object *)object)->class->name;
-    if (field->type == ED_FIELD_OBJECT || !strcmp(wanted, got)) return true;
+    if (!strcmp(wanted, "object") || !strcmp(wanted, got)) return true;
     return ed_fail(ED_INVALID_ARGUMENT, "%s: %s must be %s %s, got a %s", who, field->name,
                    strchr("aeiou", *wanted) ? "an" : "a", wanted, got);
 }
@@ -148,7 +149,8 @@ bool schema_check_field(const char *who, const ed_field *field, const void *opti
     case ED_FIELD_AXES: return check_ints(who, field, at);
     case ED_FIELD_FLOATS: return check_floats(who, field, at);
     case ED_FIELD_CHOICE: return check_word(who, field, *(const char *const *)at);
-    case ED_FIELD_LAYERS: return check_objects(who, field, at);
+    case ED_FIELD_LAYERS:
+    case ED_FIELD_OBJECTS: return check_objects(who, field, at);
     case ED_FIELD_BOOL:
     case ED_FIELD_STRING:
     case ED_FIELD_ACTIVATION:
@@ -195,6 +197,11 @@ static size_t round_up(size_t bytes)
     return (bytes + sizeof(int64_t) - 1) & ~(sizeof(int64_t) - 1);
 }
 
+static bool is_objects(ed_field_type type)
+{
+    return type == ED_FIELD_LAYERS || type == ED_FIELD_OBJECTS;
+}
+
 static bool is_string(ed_field_type type)
 {
     return type == ED_FIELD_STRING || type == ED_FIELD_CHOICE || type == ED_FIELD_ACTIVATION;
@@ -219,7 +226,7 @@ static const void *pointed(const ed_field *field, const void *options, size_t *b
         *bytes = list->values ? (size_t)list->count * sizeof *list->values : 0;
         return list->values;
     }
-    if (field->type == ED_FIELD_LAYERS) {
+    if (is_objects(field->type)) {
         const ed_objects *list = at;
         *bytes = (size_t)list->count * sizeof *list->values;
         return list->values;
@@ -232,7 +239,7 @@ static void each_object(const ed_field *fields, const void *options, void (*f)(v
 {
     for (const ed_field *field = fields; field && field->name; field++) {
         const void *at = ED_FIELD_AT(field, options);
-        if (field->type == ED_FIELD_LAYERS) {
+        if (is_objects(field->type)) {
             const ed_objects *list = at;
             for (int64_t i = 0; i < list->count; i++) f(list->values[i]);
         } else if (field->type == ED_FIELD_DRAW)

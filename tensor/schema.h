@@ -48,7 +48,8 @@ typedef enum ed_field_type {
     ED_FIELD_SCHEDULE,
     ED_FIELD_LOSS,
     ED_FIELD_LAYER,
-    ED_FIELD_LAYERS, /* ed_objects: a counted array of layers */
+    ED_FIELD_LAYERS,  /* ed_objects: a counted array of layers */
+    ED_FIELD_OBJECTS, /* ed_objects: of any objects of Eddy's */
 } ed_field_type;
 
 /*
@@ -170,6 +171,7 @@ typedef struct ed_field {
 #define ED_C_LOSS        struct ed_loss *
 #define ED_C_LAYER       struct ed_layer *
 #define ED_C_LAYERS      ed_objects
+#define ED_C_OBJECTS     ed_objects
 
 /* Behind the last option: a value without a name would land here, which is a compile error. */
 struct ed_options_have_names;

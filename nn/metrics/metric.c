@@ -196,3 +196,8 @@ bool ed_metric_reset(ed_metric *metric)
     ed_tensor *const operands[] = {metric->total, metric->count};
     return ed_execute(&ed_op_metric_reset, operands, 2, NULL, NULL);
 }
+
+const char *ed_metric_name(const ed_metric *metric)
+{
+    return metric ? metric->name : ed_fail(ED_INVALID_ARGUMENT, "metric_name: metric is NULL");
+}

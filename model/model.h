@@ -1,0 +1,240 @@
+/*
+ * Training a model as in Keras: compile, fit, evaluate, predict. A model is any layer.
+ *
+ *     ed_model_compile(model, .optimizer = ed_optimizer_adam(),
+ *                      .loss = ed_loss_sparse_categorical_crossentropy(.from_logits = true),
+ *                      .metrics = ED_OBJECTS(ed_metric_sparse_categorical_accuracy()));
+ *     ed_history *history = ed_model_fit(model, images, labels, .epochs = 3, .verbose = 1);
+ *     double loss = ed_history_last(history, "loss");
+ *
+ * What is done for each batch of fit: the model is called with .training = true under a tape, the
+ * loss is that of its outputs and the penalties of its layers (ed_layer_losses), the optimizer
+ * makes a step for the trainable variables, and the metrics are updated.
+ */
+#ifndef EDDY_MODEL_H
+#define EDDY_MODEL_H
+
+#include "data/data.h"
+#include "nn/nn.h"
+#include "optim/optim.h"
+#include "tensor/schema.h"
+
+#pragma GCC visibility push(default)
+
+/* An array of objects for options: .metrics = ED_OBJECTS(a, b). */
+#define ED_OBJECTS(...)                                                                            \
+    ((ed_objects){(void *const[]){__VA_ARGS__}, sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *)})
+
+/* Options of ed_model_compile. */
+#define ED_COMPILE_OPTIONS(FIELD, T)                                                               \
+    FIELD(T, OBJECT, optimizer, NULL, ED_ANY, "an optimizer; default: RMSprop")                    \
+    FIELD(T, LOSS, loss, NULL, ED_ANY, "of the only output")                                       \
+    FIELD(T, OBJECTS, losses, ED_NO_LIST, ED_ANY, "of several outputs: a loss for each")           \
+    FIELD(T, FLOATS, loss_weights, ED_NO_LIST, ED_ANY, "factor of each loss; default: 1")          \
+    FIELD(T, OBJECTS, metrics, ED_NO_LIST, ED_ANY,                                                 \
+          "of the first output; ed_model_add_metric adds those of others")
+ED_OPTIONS(ed_compile_options, ED_COMPILE_OPTIONS);
+
+/*
+ * Gives the model what its training needs; it holds references. A second call replaces all of it.
+ * Checkpoints of the model then save the optimizer too, as "optimizer".
+ */
+#define ed_model_compile(model, ...)                                                               \
+    ED_WITH_OPTIONS(ed_model_compile_with(model, &ed_options_), ED_COMPILE_OPTIONS,                \
+                    ed_compile_options, __VA_ARGS__)
+bool ed_model_compile_with(ed_layer *model, const ed_compile_options *options);
+
+/* Adds a metric of output `output`, 0 being the first, to a compiled model. */
+bool ed_model_add_metric(ed_layer *model, int64_t output, ed_metric *metric);
+
+/* The model's optimizer; NULL, without an error, before ed_model_compile. */
+ed_optimizer *ed_model_optimizer(const ed_layer *model);
+
+/* ---- Training -------------------------------------------------------------------------------- */
+
+/* What fit measured in each epoch: the loss and metrics by name, and, with data for validation, the
+ * same with "val_" before the name. */
+typedef struct ed_history ed_history;
+
+/* Options of ed_model_fit. Tensors of several inputs or outputs are lists. */
+#define ED_FIT_OPTIONS(FIELD, T)                                                                   \
+    FIELD(T, INT, epochs, 1, ED_AT_LEAST(0), "the last epoch, counted from 1")                     \
+    FIELD(T, INT, batch_size, 32, ED_AT_LEAST(1), "rows of a batch; a dataset has its own")        \
+    FIELD(T, BOOL, shuffle, true, ED_ANY, "a new random order of the rows in each epoch")          \
+    FIELD(T, INT, verbose, 0, ED_BETWEEN(0, 2),                                                    \
+          "0: silent; 1: a bar on standard error; 2: a line for each epoch")                       \
+    FIELD(T, OBJECTS, callbacks, ED_NO_LIST, ED_ANY, "called in this order")                       \
+    FIELD(T, FLOAT, validation_split, 0, ED_FROM(0, 1),                                            \
+          "share of the rows, the last ones, that are not trained but evaluated")                  \
+    FIELD(T, OBJECT, validation_x, NULL, ED_ANY, "for evaluation: a tensor, list or dataset")      \
+    FIELD(T, OBJECT, validation_y, NULL, ED_ANY, "what belongs to validation_x")                   \
+    FIELD(T, INT, validation_freq, 1, ED_AT_LEAST(1), "evaluate after so many epochs")             \
+    FIELD(T, INT, validation_steps, 0, ED_AT_LEAST(0), "batches of an evaluation; 0: all")         \
+    FIELD(T, OBJECT, class_weight, NULL, ED_ANY,                                                   \
+          "a tensor of a factor for each class; labels are integers or one-hot")                   \
+    FIELD(T, OBJECT, sample_weight, NULL, ED_ANY, "a tensor of a factor for each row")             \
+    FIELD(T, INT, initial_epoch, 0, ED_AT_LEAST(0), "epochs that are done already")                \
+    FIELD(T, INT, steps_per_epoch, 0, ED_AT_LEAST(0), "batches of an epoch; 0: all")               \
+    FIELD(T, GENERATOR, generator, NULL, ED_ANY, "of the order; default: the process's")
+ED_OPTIONS(ed_fit_options, ED_FIT_OPTIONS);
+
+/* x or y of a model: a tensor, a list of tensors, or a dataset, which has both; NULL: none. */
+/* clang-format off */
+#define ED_DATA_(data)                                                                             \
+    _Generic((data), ed_tensor *: (data), ed_list *: (data), ed_dataset *: (data), void *: (data))
+/* clang-format on */
+
+/*
+ * Trains a compiled model on x [rows, ...] and y [rows, ...], for .epochs - .initial_epoch times
+ * all rows. y is NULL if x is a dataset. Fails if the rows differ in number, and as the model, the
+ * loss and the metrics do; the error says the epoch and batch. After ed_interrupt the present step
+ * is given up, callbacks hear the end of the training, and it fails with ED_INTERRUPTED.
+ */
+#define ed_model_fit(model, x, y, ...)                                                             \
+    ED_WITH_OPTIONS(ed_model_fit_with(model, ED_DATA_(x), ED_DATA_(y), &ed_options_),              \
+                    ED_FIT_OPTIONS, ed_fit_options, ##__VA_ARGS__)
+ed_history *ed_model_fit_with(ed_layer *model, void *x, void *y, const ed_fit_options *options);
+
+/* Options of ed_model_evaluate and ed_model_predict. */
+#define ED_EVALUATE_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, INT, batch_size, 32, ED_AT_LEAST(1), "rows of a batch; a dataset has its own")        \
+    FIELD(T, INT, verbose, 0, ED_BETWEEN(0, 2), "as of ed_model_fit")                              \
+    FIELD(T, OBJECTS, callbacks, ED_NO_LIST, ED_ANY, "called in this order")                       \
+    FIELD(T, OBJECT, sample_weight, NULL, ED_ANY, "a tensor of a factor for each row")             \
+    FIELD(T, INT, steps, 0, ED_AT_LEAST(0), "batches; 0: all")
+ED_OPTIONS(ed_evaluate_options, ED_EVALUATE_OPTIONS);
+
+/* The loss and metrics of x and y, with .training = false: a history of one epoch. */
+#define ed_model_evaluate(model, x, y, ...)                                                        \
+    ED_WITH_OPTIONS(ed_model_evaluate_with(model, ED_DATA_(x), ED_DATA_(y), &ed_options_),         \
+                    ED_EVALUATE_OPTIONS, ed_evaluate_options, ##__VA_ARGS__)
+ed_history *ed_model_evaluate_with(ed_layer *model, void *x, void *y,
+                                   const ed_evaluate_options *options);
+
+/* The model's output for x, computed batch by batch: [rows, ...]. The model need not be compiled.
+ * With several outputs ed_model_predict_list, which returns a list. */
+#define ed_model_predict(model, x, ...)                                                            \
+    ED_WITH_OPTIONS(ed_model_predict_with(model, ED_DATA_(x), &ed_options_), ED_EVALUATE_OPTIONS,  \
+                    ed_evaluate_options, ##__VA_ARGS__)
+#define ed_model_predict_list(model, x, ...)                                                       \
+    ED_WITH_OPTIONS(ed_model_predict_list_with(model, ED_DATA_(x), &ed_options_),                  \
+                    ED_EVALUATE_OPTIONS, ed_evaluate_options, ##__VA_ARGS__)
+ed_tensor *ed_model_predict_with(ed_layer *model, void *x, const ed_evaluate_options *options);
+ed_list *ed_model_predict_list_with(ed_layer *model, void *x, const ed_evaluate_options *options);
+
+/* ---- Histories ------------------------------------------------------------------------------- */
+
+/* The number of epochs, and of names; 0 for NULL. */
+int64_t ed_history_epochs(const ed_history *history);
+int64_t ed_history_count(const ed_history *history);
+
+/* Name i, "val_loss" for instance; NULL, with an error, if i is out of bounds. Valid as long as the
+ * history. */
+const char *ed_history_name(const ed_history *history, int64_t i);
+
+/* The values of that name, float64 [epochs], NaN for epochs without; ED_NOT_FOUND if there is no
+ * such name. */
+ed_tensor *ed_history_values(const ed_history *history, const char *name);
+
+/* The value of that name in the last epoch that has one; NaN, with an error, if none has. */
+double ed_history_last(const ed_history *history, const char *name);
+
+/* ---- Callbacks (model/callbacks.c) ----------------------------------------------------------- */
+
+/* What is told of a training while it runs. */
+typedef struct ed_callback ed_callback;
+
+/* When callbacks are called. The batches of an evaluation are told by the test events. */
+typedef enum ed_training_event {
+    ED_TRAIN_BEGIN,
+    ED_TRAIN_END,
+    ED_EPOCH_BEGIN,
+    ED_EPOCH_END,
+    ED_BATCH_BEGIN,
+    ED_BATCH_END,
+    ED_TEST_BEGIN,
+    ED_TEST_END,
+    ED_TEST_BATCH_BEGIN,
+    ED_TEST_BATCH_END,
+} ed_training_event;
+
+/* What a callback gets. */
+typedef struct ed_training {
+    ed_training_event event;
+    ed_layer *model;
+    int64_t epoch, epochs;    /* the present one, 0 being the first; the last one + 1 */
+    int64_t step, steps;      /* the batch of the epoch, 0 being the first; their number */
+    int64_t count;            /* of the loss and metrics so far in this epoch */
+    const char *const *names; /* their names, */
+    const double *values;     /* and values */
+    bool failed;              /* ED_TRAIN_END: an error ended the training */
+    bool stop;                /* to be set: the training ends after this epoch's present batch */
+} ed_training;
+
+/* The value of that name; NaN, without an error, if there is none. */
+double ed_training_value(const ed_training *training, const char *name);
+
+/* A callback of one's own: a function of `user`; false, with an error, ends the training with
+ * that. `destroy`, if not NULL, is called with `user` when the callback is no more. */
+typedef bool (*ed_callback_function)(void *user, ed_training *training);
+ed_callback *ed_callback_from(ed_callback_function function, void *user,
+                              void (*destroy)(void *user));
+
+/*
+ * Ends the training when `monitor` has not become better for `patience` epochs, by more than
+ * min_delta; mode "auto" takes greater for better if the name ends with acc, accuracy, auc,
+ * precision, recall or f1_score. With restore_best_weights, the model's variables are in the end
+ * those of the best epoch.
+ */
+#define ED_CALLBACK_EARLY_STOPPING_OPTIONS(FIELD, T)                                               \
+    FIELD(T, STRING, monitor, "val_loss", ED_ANY, "name of the value")                             \
+    FIELD(T, FLOAT, min_delta, 0, ED_AT_LEAST(0), "smaller changes do not count")                  \
+    FIELD(T, INT, patience, 0, ED_AT_LEAST(0), "epochs without a better value")                    \
+    FIELD(T, CHOICE, mode, "auto", ED_ONE_OF("auto", "min", "max"), "what is better")              \
+    FIELD(T, FLOAT, baseline, __builtin_nan(""), ED_ANY, "has to be passed; NaN: none")            \
+    FIELD(T, BOOL, restore_best_weights, false, ED_ANY, "at the end")                              \
+    FIELD(T, INT, start_from_epoch, 0, ED_AT_LEAST(0), "epochs before that are not looked at")
+ED_KIND(callback, early_stopping, ED_CALLBACK_EARLY_STOPPING_OPTIONS);
+
+/* Ends the training with an error when the loss is NaN or infinite; the error names the first
+ * variable whose value is not finite, if there is one. */
+#define ED_CALLBACK_TERMINATE_ON_NAN_OPTIONS(FIELD, T)
+ED_KIND(callback, terminate_on_nan, ED_CALLBACK_TERMINATE_ON_NAN_OPTIONS);
+
+/* Sets the optimizer's learning rate at the beginning of each epoch, from the schedule at that
+ * epoch. */
+#define ED_CALLBACK_LEARNING_RATE_SCHEDULER_OPTIONS(FIELD, T)                                      \
+    FIELD(T, SCHEDULE, schedule, NULL, ED_ANY, "of the epoch, 0 being the first")
+ED_KIND(callback, learning_rate_scheduler, ED_CALLBACK_LEARNING_RATE_SCHEDULER_OPTIONS, schedule);
+
+/* Multiplies the learning rate by factor when `monitor` has not become better for `patience`
+ * epochs, down to min_lr; then waits `cooldown` epochs. */
+#define ED_CALLBACK_REDUCE_LR_ON_PLATEAU_OPTIONS(FIELD, T)                                         \
+    FIELD(T, STRING, monitor, "val_loss", ED_ANY, "name of the value")                             \
+    FIELD(T, FLOAT, factor, 0.1, ED_FROM(0, 1), "of each reduction")                               \
+    FIELD(T, INT, patience, 10, ED_AT_LEAST(0), "epochs without a better value")                   \
+    FIELD(T, CHOICE, mode, "auto", ED_ONE_OF("auto", "min", "max"), "what is better")              \
+    FIELD(T, FLOAT, min_delta, 1e-4, ED_AT_LEAST(0), "smaller changes do not count")               \
+    FIELD(T, INT, cooldown, 0, ED_AT_LEAST(0), "epochs to wait after a reduction")                 \
+    FIELD(T, FLOAT, min_lr, 0, ED_AT_LEAST(0), "least learning rate")
+ED_KIND(callback, reduce_lr_on_plateau, ED_CALLBACK_REDUCE_LR_ON_PLATEAU_OPTIONS);
+
+/* Writes a line for each epoch into a CSV file: epoch and the values. */
+#define ED_CALLBACK_CSV_LOGGER_OPTIONS(FIELD, T)                                                   \
+    FIELD(T, STRING, filename, NULL, ED_ANY, "path of the file")                                   \
+    FIELD(T, CHOICE, separator, ",", ED_ONE_OF(",", ";", "\t"), "between values")                  \
+    FIELD(T, BOOL, append, false, ED_ANY, "to a file that exists; default: it is replaced")
+ED_KIND(callback, csv_logger, ED_CALLBACK_CSV_LOGGER_OPTIONS, filename);
+
+/* Writes a JSON object on a line for each epoch: {"epoch": 0, "loss": 0.5}. */
+#define ED_CALLBACK_JSON_LOGGER_OPTIONS(FIELD, T)                                                  \
+    FIELD(T, STRING, filename, NULL, ED_ANY, "path of the file")                                   \
+    FIELD(T, BOOL, append, false, ED_ANY, "to a file that exists; default: it is replaced")
+ED_KIND(callback, json_logger, ED_CALLBACK_JSON_LOGGER_OPTIONS, filename);
+
+#pragma GCC visibility pop
+
+/* The macros, made from the lines ED_KIND by tools/kinds.sh. */
+#include "model/kinds.h"
+
+#endif

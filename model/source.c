@@ -1,0 +1,132 @@
+#include "model/model_core.h"
+#include "ops/ops.h"
+#include <string.h>
+
+/* Rows of tensors are taken by a slice, or, in a random order, by a gather; a dataset does that
+ * itself. */
+
+/* A list of x itself, or of its entries; NULL, with an error that begins with `who`. */
+static ed_list *as_list(const char *who, const char *what, void *data)
+{
+    const object_class *class = ((const ed_object *)data)->class;
+    if (class == &tensor_list_class) return data;
+    if (!strcmp(class->name, "tensor") || class == &tensor_variable_class)
+        return ed_list_of_one(data);
+    return ed_fail(ED_INVALID_ARGUMENT,
+                   "%s: %s must be a tensor, a list of tensors or a dataset, got a %s", who, what,
+                   class->name);
+}
+
+/* Whether all have that number of rows; *rows -1: not known yet. */
+static bool same_rows(const char *who, const char *what, const ed_list *list, int64_t *rows)
+{
+    if (!list->size) return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is an empty list", who, what);
+    for (int64_t i = 0; i < list->size; i++) {
+        const ed_tensor *t = list->items[i];
+        if (!t || !t->rank)
+            return ed_fail(ED_INVALID_ARGUMENT, "%s: %s %lld must be a tensor of rows, got %s", who,
+                           what, text_nth(i), t ? "a scalar" : "NULL");
+        if (*rows < 0) *rows = t->shape[0];
+        if (t->shape[0] != *rows)
+            return ed_fail(ED_INVALID_ARGUMENT, "%s: %s %lld has %lld rows, x has %lld", who, what,
+                           text_nth(i), (long long)t->shape[0], (long long)*rows);
+    }
+    return true;
+}
+
+static bool is_dataset(const void *data)
+{
+    return !strcmp(((const ed_object *)data)->class->name, "dataset");
+}
+
+static bool take_tensors(source *s, const char *who, void *x, void *y, ed_tensor *sample_weight)
+{
+    int64_t rows = -1;
+    if (!(s->x = as_list(who, "x", x)) || !same_rows(who, "x", s->x, &rows)) return false;
+    if (y && (!(s->y = as_list(who, "y", y)) || !same_rows(who, "y", s->y, &rows))) return false;
+    if (sample_weight && (sample_weight->rank < 1 || sample_weight->shape[0] != rows))
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: sample_weight must be [%lld], got %s", who,
+                       (long long)rows, text_of_tensor(sample_weight).s);
+    s->sample_weight = sample_weight;
+    s->rows = rows;
+    return true;
+}
+
+bool source_begin(source *s, const char *who, void *x, void *y, ed_tensor *sample_weight,
+                  int64_t batch_size, int64_t steps)
+{
+    *s = (source){.batch = batch_size};
+    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "%s: x is NULL", who);
+    if (is_dataset(x)) {
+        if (y || sample_weight)
+            return ed_fail(ED_INVALID_ARGUMENT, "%s: a dataset has its own y; %s must be NULL", who,
+                           y ? "y" : "sample_weight");
+        s->dataset = x;
+        s->steps = ed_dataset_batches(x);
+    } else {
+        if (!take_tensors(s, who, x, y, sample_weight)) return false;
+        s->steps = (s->rows + batch_size - 1) / batch_size;
+    }
+    if (steps && steps < s->steps) s->steps = steps;
+    if (!s->steps) return ed_fail(ED_INVALID_ARGUMENT, "%s: there are no rows", who);
+    return true;
+}
+
+void source_end(source *s)
+{
+    ed_release(s->order);
+    s->order = NULL;
+}
+
+bool source_epoch(source *s)
+{
+    if (s->dataset) return ed_dataset_begin(s->dataset);
+    ed_release(s->order);
+    s->order = NULL;
+    if (!s->shuffle) return true;
+    ED_SCOPE;
+    s->order = ed_retain(ed_random_permutation(s->rows, .generator = s->generator));
+    return s->order != NULL;
+}
+
+static ed_tensor *narrow(ed_tensor *x, int64_t first, int64_t n)
+{
+    return ed_slice(x, .begin = ED_INTS(first), .end = ED_INTS(first + n));
+}
+
+/* Rows first..first + n - 1 of the epoch's order. */
+static ed_tensor *take_rows(const source *s, ed_tensor *x, int64_t first, int64_t n)
+{
+    if (s->order) return ed_gather(x, narrow(s->order, first, n), .axis = 0);
+    return narrow(x, s->first + first, n);
+}
+
+static ed_list *take_all(const source *s, const ed_list *list, int64_t first, int64_t n)
+{
+    ed_list *taken = list ? scope_give(list_new(list->size)) : NULL;
+    for (int64_t i = 0; taken && i < list->size; i++)
+        if (!(taken->items[i] = ed_retain(take_rows(s, list->items[i], first, n)))) return NULL;
+    return taken;
+}
+
+static bool dataset_batch(const source *s, batch *b)
+{
+    ed_tensor *x, *y;
+    if (!ed_dataset_next(s->dataset, &x, &y)) return !ed_failed();
+    b->x = ed_list_of(x);
+    b->y = ed_list_of(y);
+    b->rows = x->rank ? x->shape[0] : 1;
+    return b->x && b->y;
+}
+
+bool source_batch(const source *s, int64_t step, batch *b)
+{
+    *b = (batch){.x = NULL};
+    if (s->dataset) return dataset_batch(s, b);
+    const int64_t first = step * s->batch, left = s->rows - first;
+    b->rows = left < s->batch ? left : s->batch;
+    b->x = take_all(s, s->x, first, b->rows);
+    b->y = take_all(s, s->y, first, b->rows);
+    if (s->sample_weight) b->sample_weight = take_rows(s, s->sample_weight, first, b->rows);
+    return b->x && (!s->y || b->y) && (!s->sample_weight || b->sample_weight);
+}

@@ -1,0 +1,388 @@
+/* Training by compile and fit: the loss falls as in a loop by hand, to the same bits; histories,
+ * validation, weights, callbacks, several outputs, and what is refused. */
+#include "eddy.h"
+#include "tests/asserts.h"
+#include "tests/folders.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+enum { ROWS = 50 };
+
+/* Inputs, and a class that depends on them. */
+static ed_tensor *inputs(void)
+{
+    return ed_random_normal(ED_SHAPE(ROWS, 4), .generator = ed_generator_from_seed(1));
+}
+
+static ed_tensor *labels(ed_tensor *x)
+{
+    return ed_cast(ed_greater(ed_reduce_sum(x, .axis = ED_AXES(1)), 0), ED_INT32);
+}
+
+static ed_layer *model_of(uint64_t seed)
+{
+    ed_generator *g = ed_generator_from_seed(seed);
+    return ed_layer_sequential(
+        "m",
+        ed_layer_dense(8, .activation = "tanh",
+                       .kernel_initializer = ed_initializer_glorot_uniform(.generator = g),
+                       .kernel_regularizer = ed_regularizer_l2(1e-3)),
+        ed_layer_dense(2, .kernel_initializer = ed_initializer_glorot_uniform(.generator = g)));
+}
+
+static ed_loss *crossentropy(void)
+{
+    return ed_loss_sparse_categorical_crossentropy(.from_logits = true);
+}
+
+static bool compile(ed_layer *model)
+{
+    return ed_model_compile(model, .optimizer = ed_optimizer_sgd(.learning_rate = 0.5),
+                            .loss = crossentropy(),
+                            .metrics = ED_OBJECTS(ed_metric_sparse_categorical_accuracy()));
+}
+
+/* The same training by hand; its last loss. */
+static double by_hand(ed_layer *model, ed_tensor *x, ed_tensor *y, int epochs, int64_t batch)
+{
+    ed_optimizer *sgd = ed_optimizer_sgd(.learning_rate = 0.5);
+    double sum = 0;
+    for (int e = 0; e < epochs; e++) {
+        sum = 0;
+        for (int64_t i = 0; i < ROWS; i += batch) {
+            ED_SCOPE;
+            const int64_t end = i + batch < ROWS ? i + batch : ROWS;
+            ed_tensor *part = ed_slice(x, .begin = ED_INTS(i), .end = ED_INTS(end));
+            ed_tape *tape = ed_tape_begin();
+            ed_tensor *loss = ed_loss_compute(
+                crossentropy(), ed_slice(y, .begin = ED_INTS(i), .end = ED_INTS(end)),
+                ed_forward(model, part, .training = true));
+            loss = ed_add(loss, ed_list_get(ed_layer_losses(model), 0));
+            sum += ed_item(loss) * (double)(end - i);
+            ed_minimize(sgd, tape, loss, model);
+        }
+    }
+    return sum / ROWS;
+}
+
+static void fit_is_the_loop(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_layer *a = model_of(7), *b = model_of(7);
+    assert_true(compile(a));
+    ed_history *h =
+        ed_model_fit(a, x, y, .epochs = 5, .batch_size = 16, .shuffle = false);
+    assert_non_null(h);
+    const double last = by_hand(b, x, y, 5, 16);
+    assert_true(ed_history_last(h, "loss") == last);
+    for (int64_t i = 0; i < 4; i++)
+        assert_true(ed_all_close(ed_list_get(ed_layer_variables(a), i),
+                                 ed_list_get(ed_layer_variables(b), i), 0, 0, NULL));
+    assert_int_equal(ed_history_epochs(h), 5);
+    assert_int_equal(ed_history_count(h), 2);
+    assert_string_equal(ed_history_name(h, 1), "sparse_categorical_accuracy");
+    const double *loss = ed_data(ed_history_values(h, "loss"));
+    assert_true(loss[4] < loss[0]);
+
+    /* Evaluation is that of the whole, prediction that of forward. */
+    ed_history *tested = ed_model_evaluate(a, x, y, .batch_size = 7);
+    ed_tensor *all = ed_forward(a, x);
+    ed_tensor *whole = ed_add(ed_loss_compute(crossentropy(), y, all),
+                              ed_list_get(ed_layer_losses(a), 0));
+    assert_true(fabs(ed_history_last(tested, "loss") - ed_item(whole)) < 1e-6);
+    assert_true(ed_all_close(ed_model_predict(a, x, .batch_size = 7), all, 1e-6, 1e-6, NULL));
+    assert_false(ed_failed());
+}
+
+static void shuffled_rows_are_all_rows(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_layer *a = model_of(3), *b = model_of(3);
+    compile(a);
+    compile(b);
+    ed_history *h[2];
+    for (int i = 0; i < 2; i++)
+        h[i] = ed_model_fit(i ? b : a, x, y, .epochs = 30, .batch_size = 8, .validation_split = 0.2,
+                            .generator = ed_generator_from_seed(5));
+    assert_true(ed_history_last(h[0], "loss") == ed_history_last(h[1], "loss"));
+    assert_true(ed_history_last(h[0], "sparse_categorical_accuracy") > 0.9);
+    assert_true(ed_history_last(h[0], "val_loss") > 0);
+    assert_int_equal(ed_history_count(h[0]), 4);
+
+    /* A dataset is the same data. */
+    ed_dataset *data = ed_dataset_from_tensors(x, y, .batch = 10);
+    assert_non_null(ed_model_fit(a, data, NULL, .epochs = 2, .validation_x = data));
+    assert_false(ed_failed());
+}
+
+static void weights_count(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_layer *a = model_of(9), *b = model_of(9);
+    ed_model_compile(a, .loss = crossentropy());
+    ed_model_compile(b, .loss = crossentropy());
+    ed_tensor *factors = ed_constant(ED_VALUES(float, 0.5, 3), ED_SHAPE(2));
+    ed_tensor *w = ed_gather(factors, y);
+    ed_history *by_class = ed_model_fit(a, x, y, .shuffle = false, .class_weight = factors);
+    ed_history *by_row = ed_model_fit(b, x, y, .shuffle = false, .sample_weight = w);
+    assert_true(ed_history_last(by_class, "loss") == ed_history_last(by_row, "loss"));
+}
+
+/* ---- Callbacks ------------------------------------------------------------------------------- */
+
+typedef struct heard {
+    int events[10];
+    int64_t stop_at;
+} heard;
+
+static bool hear(void *user, ed_training *training)
+{
+    heard *h = user;
+    h->events[training->event]++;
+    if (training->event == ED_EPOCH_END) {
+        assert_true(isfinite(ed_training_value(training, "loss")));
+        assert_true(isnan(ed_training_value(training, "none")));
+        if (training->epoch == h->stop_at) training->stop = true;
+    }
+    return true;
+}
+
+static bool refuse(void *user, ed_training *training)
+{
+    (void)user;
+    return training->event != ED_BATCH_END || ed_fail(ED_FAILED_PRECONDITION, "enough");
+}
+
+static void callbacks_hear(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_layer *m = model_of(1);
+    compile(m);
+    heard h = {.stop_at = 2};
+    ed_history *history =
+        ed_model_fit(m, x, y, .epochs = 9, .batch_size = 25, .validation_split = 0.5,
+                     .callbacks = ED_OBJECTS(ed_callback_from(hear, &h, NULL)));
+    assert_int_equal(ed_history_epochs(history), 3);
+    const int told[] = {1, 1, 3, 3, 3, 3, 3, 3, 3, 3};
+    for (int i = 0; i < 10; i++) assert_int_equal(h.events[i], told[i]);
+
+    assert_null(ed_model_fit(m, x, y, .callbacks = ED_OBJECTS(ed_callback_from(refuse, NULL, NULL))));
+    assert_non_null(strstr(ed_error(), "enough (epoch 0, batch 0)"));
+    ed_clear_error();
+}
+
+static void stops_early_with_the_best_weights(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_layer *m = model_of(1);
+    ed_model_compile(m, .optimizer = ed_optimizer_sgd(.learning_rate = 40), .loss = crossentropy());
+    ed_history *h = ed_model_fit(
+        m, x, y, .epochs = 200, .validation_split = 0.3, .shuffle = false,
+        .callbacks = ED_OBJECTS(ed_callback_early_stopping(.patience = 3, .restore_best_weights = true)));
+    assert_non_null(h);
+    const int64_t n = ed_history_epochs(h);
+    assert_in_range(n, 4, 199);
+    const double *values = ed_data(ed_history_values(h, "val_loss"));
+    double best = values[0];
+    for (int64_t i = 1; i < n; i++) best = values[i] < best ? values[i] : best;
+    ed_tensor *vx = ed_slice(x, .begin = ED_INTS(35)), *vy = ed_slice(y, .begin = ED_INTS(35));
+    assert_true(ed_history_last(ed_model_evaluate(m, vx, vy), "loss") == best);
+}
+
+static void logs_are_written(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    char csv[4200], json[4200], line[200];
+    snprintf(csv, sizeof csv, "%s/log.csv", folder_root);
+    snprintf(json, sizeof json, "%s/log.jsonl", folder_root);
+    ed_layer *m = model_of(1);
+    compile(m);
+    for (int i = 0; i < 2; i++)
+        assert_non_null(ed_model_fit(
+            m, x, y, .epochs = 2,
+            .callbacks = ED_OBJECTS(
+                ed_callback_csv_logger(csv, .append = true), ed_callback_json_logger(json),
+                ed_callback_reduce_lr_on_plateau(.monitor = "loss"), ed_callback_terminate_on_nan(),
+                ed_callback_learning_rate_scheduler(ed_schedule_exponential_decay(0.1, 1, 0.5)))));
+    FILE *file = fopen(csv, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    assert_string_equal(line, "epoch,loss,sparse_categorical_accuracy\n");
+    int lines = 0;
+    while (fgets(line, sizeof line, file)) assert_int_equal(atoi(line), lines++ % 2);
+    assert_int_equal(lines, 4);
+    fclose(file);
+    file = fopen(json, "r");
+    assert_non_null(fgets(line, sizeof line, file));
+    assert_int_equal(strncmp(line, "{\"epoch\": 0, \"loss\": 0.", 23), 0);
+    fclose(file);
+    assert_true(ed_optimizer_learning_rate(ed_model_optimizer(m)) == 0.05);
+    assert_null(ed_model_fit(m, x, y, .callbacks = ED_OBJECTS(ed_callback_csv_logger("/nowhere/x.csv"))));
+    assert_non_null(strstr(ed_error(), "/nowhere/x.csv"));
+    ed_clear_error();
+}
+
+static void nan_ends_it(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_layer *m = model_of(1);
+    compile(m);
+    assert_null(ed_model_fit(m, ed_mul(x, INFINITY), y,
+                             .callbacks = ED_OBJECTS(ed_callback_terminate_on_nan())));
+    assert_non_null(strstr(ed_error(), "the first variable that is not finite is m/dense/"));
+    ed_clear_error();
+}
+
+/* ---- Several outputs ------------------------------------------------------------------------- */
+
+typedef struct heads {
+    ed_layer *a, *b;
+} heads;
+
+static bool heads_init(ed_layer *layer)
+{
+    heads *h = ed_layer_state(layer);
+    h->a = ed_layer_add_child(layer, ed_layer_dense(2, .name = "a"));
+    h->b = ed_layer_add_child(layer, ed_layer_dense(1, .name = "b"));
+    return h->a && h->b;
+}
+
+static bool heads_forward(ed_layer *layer, ed_layer_call *call)
+{
+    heads *h = ed_layer_state(layer);
+    return ed_layer_return(call, ed_forward(h->a, call->inputs[0])) &&
+           ed_layer_return(call, ed_forward(h->b, call->inputs[0]));
+}
+
+static const ed_layer_class heads_class = {.kind.name = "heads",
+                                           .state_size = sizeof(heads),
+                                           .init = heads_init,
+                                           .forward = heads_forward};
+
+static void two_outputs(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_list *both = ed_list_of(y, ed_reduce_sum(x, .axis = ED_AXES(1), .keepdims = true));
+    ed_layer *m = ed_layer_new(&heads_class, "two");
+    ed_objects losses = ED_OBJECTS(crossentropy(), ed_loss_mean_squared_error());
+    const double factors[] = {1, 0.5};
+    assert_true(ed_model_compile(m, .losses = losses, .loss_weights = {factors, 2},
+                                 .metrics = ED_OBJECTS(ed_metric_sparse_categorical_accuracy())));
+    assert_true(ed_model_add_metric(m, 1, ed_metric_accuracy(.name = "same")));
+    ed_history *h = ed_model_fit(m, x, both, .epochs = 3);
+    assert_non_null(h);
+    assert_string_equal(ed_history_name(h, 2), "output_2_same");
+    const double *loss = ed_data(ed_history_values(h, "loss"));
+    assert_true(loss[2] < loss[0]);
+    assert_int_equal(ed_list_size(ed_model_predict_list(m, x)), 2);
+    assert_null(ed_model_predict(m, x));
+    assert_non_null(strstr(ed_error(), "2 outputs"));
+    ed_clear_error();
+    assert_null(ed_model_fit(m, x, y));
+    assert_non_null(strstr(ed_error(), "1 tensors y for 2 losses"));
+    ed_clear_error();
+}
+
+/* ---- What is refused ------------------------------------------------------------------------- */
+
+#define REFUSES(text, call)                                                                        \
+    do {                                                                                           \
+        assert_false(call);                                                                        \
+        if (!strstr(ed_error(), text)) fail_msg("the error is: %s", ed_error());                   \
+        ed_clear_error();                                                                          \
+    } while (0)
+
+static void misuse_is_an_error(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x), *few = ed_slice(y, .end = ED_INTS(9));
+    ed_layer *m = model_of(1);
+    REFUSES("is not compiled", ed_model_fit(m, x, y));
+    REFUSES("a loss is required", ed_model_compile(m));
+    REFUSES("metric 0 must be a metric, got a loss",
+            ed_model_compile(m, .loss = crossentropy(), .metrics = ED_OBJECTS(crossentropy())));
+    REFUSES("optimizer must be an optimizer", ed_model_compile(m, .loss = crossentropy(), .optimizer = x));
+    compile(m);
+    REFUSES("y 0 has 9 rows, x has 50", ed_model_fit(m, x, few));
+    REFUSES("x 0 must be a tensor of rows, got a scalar", ed_model_fit(m, ed_scalar(1.0), y));
+    REFUSES("sample_weight must be [50]", ed_model_fit(m, x, y, .sample_weight = few));
+    REFUSES("class_weight must be floats", ed_model_fit(m, x, y, .class_weight = y));
+    REFUSES("callback 0 is a metric", ed_model_fit(m, x, y, .callbacks = ED_OBJECTS(ed_metric_mean())));
+    REFUSES("there are no rows", ed_model_fit(m, ed_zeros(ED_SHAPE(0, 4)), ed_zeros(ED_SHAPE(0))));
+    REFUSES("leaves 0 of 1 rows", ed_model_fit(m, ed_zeros(ED_SHAPE(1, 4)), ed_zeros(ED_SHAPE(1)),
+                                               .validation_split = 0.5));
+    REFUSES("give either", ed_model_fit(m, x, y, .validation_split = 0.5, .validation_x = x));
+    REFUSES("y must be NULL", ed_model_fit(m, ed_dataset_from_tensors(x, y), y));
+    REFUSES("(epoch 0, batch 0)", ed_model_fit(m, x, ed_add(y, 5)));
+    REFUSES("epochs", ed_model_fit(m, x, y, .epochs = -1));
+    REFUSES("no value named val_loss; it has loss, sparse_categorical_accuracy",
+            ed_model_fit(m, x, y, .callbacks = ED_OBJECTS(ed_callback_early_stopping())));
+    REFUSES("there is no value named", ed_history_values(ed_model_fit(m, x, y), "val_loss"));
+    assert_int_equal(ed_history_epochs(ed_model_fit(m, x, y, .epochs = 0)), 0);
+}
+
+/* Each allocation of a training refused in turn: an error, and nothing leaks. */
+static void without_memory(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_layer *m = model_of(1);
+    compile(m);
+    ed_model_fit(m, x, y);
+    const int64_t live = ed_memory_live();
+    bool refused = true;
+    for (int64_t i = 0; refused; i++) {
+        {
+            ED_SCOPE;
+            ed_memory_fail_at(i, false);
+            const bool ok = ed_model_fit(m, x, y, .batch_size = 25, .validation_split = 0.5) != NULL;
+            refused = ed_memory_has_failed();
+            ed_memory_fail_at(-1, false);
+            assert_true(ok != refused || ok);
+            if (refused && !ok) assert_int_equal(ed_error_kind(), ED_OUT_OF_MEMORY);
+            ed_clear_error();
+        }
+        assert_int_equal(ed_memory_live(), live);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fit_is_the_loop),
+        cmocka_unit_test(shuffled_rows_are_all_rows),
+        cmocka_unit_test(weights_count),
+        cmocka_unit_test(callbacks_hear),
+        cmocka_unit_test(stops_early_with_the_best_weights),
+        cmocka_unit_test(logs_are_written),
+        cmocka_unit_test(nan_ends_it),
+        cmocka_unit_test(two_outputs),
+        cmocka_unit_test(misuse_is_an_error),
+        cmocka_unit_test(without_memory),
+    };
+    return cmocka_run_group_tests(tests, folder_begin, folder_end);
+}
