@@ -1982,15 +1982,29 @@ class metric : public detail::handle<ed_metric>
 {
   public:
     using handle::handle;
-    bool update(const tensor &values, detail::place here = EDDY_HERE) const
+    bool update(const tensor &values, const tensor &sample_weight = nullptr,
+                const tensor &mask = nullptr, detail::place here = EDDY_HERE) const
     {
-        return detail::call(here, [&] { return ed_metric_update(get(), values); });
+        return detail::call(here, [&] {
+            const ed_metric_update_options options = {sample_weight.get(), mask.get()};
+            return ed_metric_update_with(get(), values, &options);
+        });
     }
-    bool compare(const tensor &labels, const tensor &predictions,
-                 detail::place here = EDDY_HERE) const
+    bool compare(const tensor &y_true, const tensor &y_pred, const tensor &sample_weight = nullptr,
+                 const tensor &mask = nullptr, detail::place here = EDDY_HERE) const
     {
-        return detail::call(here, [&] { return ed_metric_compare(get(), labels, predictions); });
+        return detail::call(here, [&] {
+            const ed_metric_update_options options = {sample_weight.get(), mask.get()};
+            return ed_metric_compare_with(get(), y_true, y_pred, &options);
+        });
     }
+    bool merge(const metric &other, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_metric_merge(get(), other.get()); });
+    }
+    EDDY_METHOD(tensor, result_tensor, ed_metric_result_tensor)
+    EDDY_METHOD(list, variables, ed_metric_variables)
+    EDDY_METHOD(std::string, name, ed_metric_name)
     EDDY_METHOD(double, result, ed_metric_result)
     EDDY_METHOD(bool, reset, ed_metric_reset)
 };

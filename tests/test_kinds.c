@@ -3,12 +3,10 @@
  * sense; options beyond their limits are refused by name; an object rebuilt from its JSON gives the
  * same JSON. Layers are built and called in both modes on their samples, their gradients by inputs
  * and weights compared with finite differences, saved and restored; optimizers step, are saved,
- * restored, and step on to the same bits. Metrics are updated with their op's samples, reset, saved
- * in the middle, restored, and updated on to the same result. Every allocation is refused in turn.
- * A new kind needs nothing here.
+ * restored, and step on to the same bits. Every allocation is refused in turn. A new kind needs
+ * nothing here. test_losses.c and test_metrics.c do the same for losses and metrics.
  */
 #include "eddy.h"
-#include "nn/metrics/metric.h"
 #include "tests/checks.h"
 #include "tests/folders.h"
 #include <math.h>
@@ -469,169 +467,6 @@ static void check_optimizer(void)
     survives(three_steps, NULL);
 }
 
-/* ---- Metrics --------------------------------------------------------------------------------- */
-
-enum { FIRST = 2 }; /* operand of a metric's op after total and count */
-
-static const ed_op *metric_op(void)
-{
-    return ((const metric_class *)kind)->op;
-}
-
-/* The sample's operands, of that dtype where they take it; false behind the last sample. */
-static bool metric_sample(trial *t, int sample, ed_dtype dtype)
-{
-    findings unused = {.op = metric_op()};
-    return trial_begin(&unused, t, sample, dtype) && trial_fill(t);
-}
-
-static bool take(ed_metric *metric, ed_tensor *const *x)
-{
-    return metric_op()->operands[FIRST + 1].name ? ed_metric_compare(metric, x[FIRST], x[FIRST + 1])
-                                                 : ed_metric_update(metric, x[FIRST]);
-}
-
-/* The samples from the first one on, until the last or, if not -1, until the end. */
-static bool take_samples(ed_metric *metric, int first, int end)
-{
-    trial t;
-    for (int i = first; i != end && metric_sample(&t, i, ED_FLOAT32); i++)
-        if (!take(metric, t.x)) return false;
-    return true;
-}
-
-static bool metric_steps(const void *nothing)
-{
-    (void)nothing;
-    ED_SCOPE;
-    ed_metric *metric = ed_make(kind, NULL);
-    return metric && take_samples(metric, 0, 1) && !isnan(ed_metric_result(metric)) &&
-           ed_to_json(metric) && ed_metric_reset(metric);
-}
-
-/* Whether the metric's total and count are those that its op gives for this sample alone. */
-static void check_first_update(ed_metric *metric, const trial *t)
-{
-    ED_SCOPE;
-    ed_tensor *operands[ED_MAX_OPERANDS] = {ed_variable(ed_scalar(0.0, .dtype = ED_FLOAT64)),
-                                            ed_variable(ed_scalar(0.0, .dtype = ED_INT64)),
-                                            t->x[FIRST], t->x[FIRST + 1]};
-    CHECK(ed_execute(metric_op(), operands, t->n, NULL, NULL), "its op fails");
-    const double total = ed_item(operands[0]), count = ed_item(operands[1]);
-    CHECK(ed_metric_result(metric) == (count ? total / count : 0),
-          "the result is %g, its op gives %g of %g", ed_metric_result(metric), total, count);
-}
-
-/* With other dtypes and shapes of one operand an update works or fails with a reason, and a failed
- * one leaves the metric as it was. */
-static void metric_refuses_nonsense(ed_metric *metric)
-{
-    static const int64_t sizes[ED_MAX_RANK] = {2, 1, 3, 1, 1, 1, 1, 1};
-    trial t;
-    metric_sample(&t, 0, ED_FLOAT32);
-    int refused = 0;
-    for (int i = FIRST; i < t.n; i++)
-        for (int rank = 0; rank <= ED_MAX_RANK; rank++)
-            for (int d = ED_FLOAT32; d < ED_DTYPE_COUNT; d++) {
-                ED_SCOPE;
-                ed_tensor *x[ED_MAX_OPERANDS] = {[FIRST] = t.x[FIRST], t.x[FIRST + 1]};
-                x[i] = ed_zeros(((ed_ints){sizes, rank}), .dtype = (ed_dtype)d);
-                const double before = ed_metric_result(metric);
-                const bool ok = take(metric, x);
-                refused += !ok;
-                CHECK(ok == !ed_failed(), "%s: %s", ed_to_string(x[i]),
-                      ok ? "taken, with an error" : "refused without a reason");
-                CHECK(ok || ed_metric_result(metric) == before, "a failed update changes it");
-                ed_clear_error();
-            }
-    const bool one_of_any = t.n == FIRST + 1 && metric_op()->operands[FIRST].dtypes == ED_SET_ALL;
-    CHECK(refused || one_of_any, "nothing is refused");
-}
-
-static void metric_refuses_null(ed_metric *metric)
-{
-    trial t;
-    metric_sample(&t, 0, ED_FLOAT32);
-    const double before = ed_metric_result(metric);
-    const bool compares = t.n > FIRST + 1;
-    for (int i = FIRST; i < t.n; i++) {
-        ed_tensor *x[ED_MAX_OPERANDS] = {[FIRST] = t.x[FIRST], t.x[FIRST + 1]};
-        x[i] = NULL;
-        CHECK(!take(metric, x) && ed_failed(), "NULL is taken");
-        ed_clear_error();
-    }
-    CHECK(!take(NULL, t.x) && ed_failed(), "NULL is updated");
-    ed_clear_error();
-    CHECK(!(compares ? ed_metric_update(metric, t.x[FIRST])
-                     : ed_metric_compare(metric, t.x[FIRST], t.x[FIRST])),
-          "the other kind of update is taken");
-    CHECK(strstr(ed_error(), compares ? "use ed_metric_compare" : "use ed_metric_update"),
-          "the error does not say what to use");
-    ed_clear_error();
-    CHECK(ed_metric_result(metric) == before, "a failed update changes it");
-}
-
-/* A metric saved after its first sample goes on from there, whatever it had before. */
-static void metric_saved_and_restored(void)
-{
-    ED_SCOPE;
-    ed_metric *metric = ed_make(kind, NULL), *fresh = ed_make(kind, NULL),
-              *used = ed_make(kind, NULL);
-    CHECK(take_samples(metric, 0, 1) && take_samples(used, 0, -1), "an update fails");
-    const char *path = in_folder("metric");
-    CHECK(ed_checkpoint_write(ed_checkpoint("metric", metric), path), "is not saved");
-    CHECK(ed_checkpoint_read(ed_checkpoint("metric", fresh), path), "is not restored");
-    CHECK(ed_checkpoint_read(ed_checkpoint("metric", used), path), "is not restored over another");
-    ed_metric *const all[] = {metric, fresh, used};
-    const double middle = ed_metric_result(metric);
-    for (int i = 0; i < 3; i++) {
-        CHECK(ed_metric_result(all[i]) == middle, "restored, it has another result");
-        CHECK(take_samples(all[i], 0, -1), "an update after restoring fails");
-        CHECK(ed_metric_result(all[i]) == ed_metric_result(metric),
-              "updates after restoring give another result");
-    }
-}
-
-/* With every allocation refused in turn, an update that fails changes nothing, and the next one
- * works. */
-static void metric_survives_updates(ed_metric *metric)
-{
-    trial t;
-    CHECK(metric_sample(&t, 0, ED_FLOAT32) && ed_metric_reset(metric) && take(metric, t.x),
-          "an update fails");
-    for (int64_t n = 0;; n++) {
-        const double before = ed_metric_result(metric);
-        ed_memory_fail_at(n, false);
-        const bool ok = take(metric, t.x), failed = ed_memory_has_failed();
-        ed_memory_fail_at(-1, false);
-        CHECK(ok == !ed_failed(), "allocation %lld: success with an error, or none without",
-              (long long)n);
-        CHECK(ok || ed_metric_result(metric) == before, "a failed update changes it");
-        ed_clear_error();
-        if (!failed) return;
-        CHECK(n < 100000, "never ends");
-    }
-}
-
-static void check_metric(void)
-{
-    ED_SCOPE;
-    ed_metric *metric = ed_make(kind, NULL);
-    trial t;
-    CHECK(ed_metric_result(metric) == 0, "a new one has a result");
-    for (int i = 0; metric_sample(&t, i, ED_FLOAT32); i++) {
-        CHECK(take(metric, t.x), "sample %d: the update fails", i);
-        check_first_update(metric, &t);
-        CHECK(ed_metric_reset(metric) && ed_metric_result(metric) == 0, "is not reset");
-    }
-    CHECK(take_samples(metric, 0, -1), "updates after a reset fail");
-    metric_saved_and_restored();
-    metric_refuses_null(metric);
-    metric_refuses_nonsense(metric);
-    metric_survives_updates(metric);
-    survives(metric_steps, NULL);
-}
-
 /* ---- Initializers ---------------------------------------------------------------------------- */
 
 static bool draw(const void *nothing)
@@ -901,7 +736,6 @@ TEST(half_filled, NULL, half_filled_is_refused)
 TEST(json, NULL, round_trip)
 TEST(layers, "layer", check_layer)
 TEST(optimizers, "optimizer", check_optimizer)
-TEST(metrics, "metric", check_metric)
 TEST(initializers, "initializer", check_initializer)
 TEST(schedules, "schedule", check_schedule)
 TEST(constraints, "constraint", check_constraint)
@@ -916,7 +750,6 @@ int main(void)
         cmocka_unit_test(json),
         cmocka_unit_test(layers),
         cmocka_unit_test(optimizers),
-        cmocka_unit_test(metrics),
         cmocka_unit_test(initializers),
         cmocka_unit_test(schedules),
         cmocka_unit_test(constraints),

@@ -131,22 +131,22 @@ ed_tensor *loss_sparse_categorical_crossentropy(ed_tensor *labels, ed_tensor *y_
     if (!is_last(axis, y_pred))
         return ed_fail(ED_INVALID_ARGUMENT, "sparse_categorical_crossentropy: axis must be the "
                                             "last one; transpose y_pred before");
-    ed_tensor *counts = loss_labels_that_count(labels, ignored);
+    ed_tensor *counts;
+    if (!loss_labels_that_count(labels, ignored, &counts)) return NULL;
     if (counts) {
         labels = ed_where(counts, labels, 0);
         y_pred = ed_where(ed_expand_dims(counts, -1), y_pred, 0);
-    } else if (ignored.count)
-        return NULL;
+    }
     ed_tensor *logits = from_logits ? y_pred : ed_log(clipped(y_pred));
     ed_tensor *values = ed_sparse_softmax_cross_entropy(labels, logits);
     return counts ? ed_where(counts, values, 0) : values;
 }
 
-static ed_tensor *not_ignored(const void *options, ed_tensor *y_true, ed_tensor *values)
+static bool not_ignored(const void *options, ed_tensor *y_true, ed_tensor *values, ed_tensor **mask)
 {
     (void)values;
     const ed_loss_sparse_categorical_crossentropy_options *o = options;
-    return loss_labels_that_count(y_true, o->ignore_class);
+    return loss_labels_that_count(y_true, o->ignore_class, mask);
 }
 
 LOSS(sparse_categorical_crossentropy, SPARSE_CATEGORICAL_CROSSENTROPY, 0,

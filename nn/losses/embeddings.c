@@ -34,11 +34,10 @@ static ed_tensor *log_sum(ed_tensor *mask, ed_tensor *x)
     return ed_reduce_logsumexp(ed_where(mask, x, -INFINITY), .axis = ED_AXES(1));
 }
 
-static ed_tensor *is_positive(const void *options, ed_tensor *y_true, ed_tensor *values)
+static bool is_positive(const void *options, ed_tensor *y_true, ed_tensor *values, ed_tensor **mask)
 {
-    (void)options;
-    (void)y_true;
-    return ed_greater(values, 0);
+    (void)options, (void)y_true;
+    return (*mask = ed_greater(values, 0)) != NULL;
 }
 
 LOSS(circle, CIRCLE, 0, "circle loss of embeddings of length 1", .operands = LOSS_CLASSES,

@@ -148,15 +148,14 @@ bool loss_prepare(const char *who, loss_operands operands, ed_tensor **y_true, e
     return *y_true;
 }
 
-ed_tensor *loss_labels_that_count(ed_tensor *labels, ed_ints ignored)
+bool loss_labels_that_count(ed_tensor *labels, ed_ints ignored, ed_tensor **mask)
 {
-    ed_tensor *counts = NULL;
+    *mask = NULL;
     for (int64_t i = 0; i < ignored.count; i++) {
         ed_tensor *other = ed_not_equal(labels, ed_integer(ignored.values[i]));
-        counts = counts ? ed_logical_and(counts, other) : other;
-        if (!counts) return NULL;
+        if (!(*mask = *mask ? ed_logical_and(*mask, other) : other)) return false;
     }
-    return counts;
+    return true;
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -175,8 +174,7 @@ static ed_tensor *own_values(ed_loss *loss, ed_tensor *y_true, ed_tensor *y_pred
     return values;
 }
 
-/* The samples' values and, in *counts, which of them count (NULL: all). */
-static ed_tensor *values_of(ed_loss *loss, ed_tensor *y_true, ed_tensor *y_pred, ed_tensor **counts)
+ed_tensor *loss_values_of(ed_loss *loss, ed_tensor *y_true, ed_tensor *y_pred, ed_tensor **counts)
 {
     *counts = NULL;
     if (loss->function) return own_values(loss, y_true, y_pred);
@@ -184,9 +182,9 @@ static ed_tensor *values_of(ed_loss *loss, ed_tensor *y_true, ed_tensor *y_pred,
     if (!loss_prepare(loss->name, class->operands, &y_true, &y_pred)) return NULL;
     const error_before before = error_begin();
     ed_tensor *values = class->function(loss->made.options, y_true, y_pred);
-    if (values && class->counts) *counts = class->counts(loss->made.options, y_true, values);
-    if (!error_since(before)) return values;
-    error_append(" (in the loss %s)", loss->name);
+    if (values && (!class->counts || class->counts(loss->made.options, y_true, values, counts)))
+        return values;
+    if (error_since(before)) error_append(" (in the loss %s)", loss->name);
     return NULL;
 }
 
@@ -195,7 +193,7 @@ ed_tensor *ed_loss_values(ed_loss *loss, ed_tensor *y_true, ed_tensor *y_pred)
     if (NULL_GIVEN("loss_values", loss, y_true, y_pred)) return NULL;
     ED_SCOPE;
     ed_tensor *counts;
-    return ed_keep(values_of(loss, y_true, y_pred, &counts));
+    return ed_keep(loss_values_of(loss, y_true, y_pred, &counts));
 }
 
 /* ---- Weights and reduction, as Keras has them ------------------------------------------------ */
@@ -209,17 +207,15 @@ static ed_tensor *mask_weights(ed_tensor *mask, ed_dtype dtype, reduction how)
     return ed_mul(weights, ed_div_no_nan(all, ed_reduce_sum(weights)));
 }
 
-/* Both as one tensor of weights; fails if the sample weights do not fit the mask. */
-static ed_tensor *join(const ed_loss *loss, ed_tensor *sample_weight, ed_tensor *mask)
+ed_tensor *loss_join_weights(const char *who, ed_tensor *sample_weight, ed_tensor *mask)
 {
     if (!sample_weight || !mask) return mask ? mask : sample_weight;
     if (!loss_same_rank(&mask, &sample_weight)) return NULL;
-    if (!loss_broadcasts_to(sample_weight, mask))
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "%s: sample_weight is %s, the mask is %s; sample_weight must have the "
-                       "mask's rank, with its sizes or 1",
-                       loss->name, text_of_tensor(sample_weight).s, text_of_tensor(mask).s);
-    return ed_mul(sample_weight, mask);
+    if (loss_broadcasts_to(sample_weight, mask)) return ed_mul(sample_weight, mask);
+    return ed_fail(ED_INVALID_ARGUMENT,
+                   "%s: sample_weight is %s, the mask is %s; sample_weight must have the mask's "
+                   "rank, with its sizes or 1",
+                   who, text_of_tensor(sample_weight).s, text_of_tensor(mask).s);
 }
 
 static ed_tensor *times_weights(const ed_loss *loss, ed_tensor *values, ed_tensor **weights)
@@ -248,7 +244,7 @@ ed_tensor *ed_loss_compute_with(ed_loss *loss, ed_tensor *y_true, ed_tensor *y_p
 {
     if (NULL_GIVEN("loss_compute", loss, y_true, y_pred)) return NULL;
     ED_SCOPE;
-    ed_tensor *counts, *values = values_of(loss, y_true, y_pred, &counts);
+    ed_tensor *counts, *values = loss_values_of(loss, y_true, y_pred, &counts);
     if (!values) return NULL;
     ed_tensor *mask = options ? options->mask : NULL;
     if (mask && counts) mask = ed_logical_and(cast(mask, ED_BOOL), counts);
@@ -256,7 +252,7 @@ ed_tensor *ed_loss_compute_with(ed_loss *loss, ed_tensor *y_true, ed_tensor *y_p
     ed_tensor *weights = options ? cast(options->sample_weight, values->dtype) : NULL;
     if (mask || weights) {
         if (mask && !(mask = mask_weights(mask, values->dtype, loss->reduction))) return NULL;
-        if (!(weights = join(loss, weights, mask))) return NULL;
+        if (!(weights = loss_join_weights(loss->name, weights, mask))) return NULL;
         if (!(values = times_weights(loss, values, &weights))) return NULL;
     }
     return ed_keep(reduced(loss, values, weights));

@@ -11,18 +11,19 @@
 
 /* What loss.c makes of y_true and y_pred before a kind gets them. */
 typedef enum loss_operands {
-    LOSS_ALIKE,   /* one shape, [..., n], and the dtype of y_pred */
-    LOSS_CLASSES, /* y_true names classes: int64 [...]; y_pred is [..., n] */
-    LOSS_AS_GIVEN,
+    LOSS_ALIKE,    /* one shape, [..., n], and the dtype of y_pred */
+    LOSS_CLASSES,  /* y_true names classes: int64 [...]; y_pred is [..., n] */
+    LOSS_AS_GIVEN, /* y_pred is a float tensor of rank 1 and more */
+    LOSS_ANY,      /* nothing is checked */
 } loss_operands;
 
 /* A kind of loss. */
 typedef struct loss_class {
     ed_kind kind;
     ed_tensor *(*function)(const void *options, ed_tensor *y_true, ed_tensor *y_pred);
-    /* Which of the values count, bool of their shape; of y_true as the function gets it. May be
-     * NULL, and may return NULL without an error: all. */
-    ed_tensor *(*counts)(const void *options, ed_tensor *y_true, ed_tensor *values);
+    /* Sets *mask, NULL before, to which of the values count, bool of their shape, unless all do;
+     * of y_true as the function gets it. false with an error. May be NULL: all. */
+    bool (*counts)(const void *options, ed_tensor *y_true, ed_tensor *values, ed_tensor **mask);
     loss_operands operands;
     const ed_sample *samples; /* y_true and y_pred, and options as attributes, for the checks */
 } loss_class;
@@ -68,8 +69,15 @@ bool loss_same_rank(ed_tensor **a, ed_tensor **b);
 /* Whether y broadcasts to exactly x's shape: it has x's shape but for sizes of 1, or is a scalar. */
 bool loss_broadcasts_to(const ed_tensor *y, const ed_tensor *x);
 
-/* Which labels are none of the list; NULL without an error if the list is empty. */
-ed_tensor *loss_labels_that_count(ed_tensor *labels, ed_ints ignored);
+/* Weights and those of a mask as one tensor of weights; one of both if the other is NULL. NULL with
+ * an error, which begins with `who`, if their shapes do not fit. */
+ed_tensor *loss_join_weights(const char *who, ed_tensor *sample_weight, ed_tensor *mask);
+
+/* Sets *mask to which labels are none of the list, NULL if it is empty. false with an error. */
+bool loss_labels_that_count(ed_tensor *labels, ed_ints ignored, ed_tensor **mask);
+
+/* The samples' values and, in *counts, which of them count (NULL: all). */
+ed_tensor *loss_values_of(ed_loss *loss, ed_tensor *y_true, ed_tensor *y_pred, ed_tensor **counts);
 
 /* ---- Values that metrics have too ------------------------------------------------------------ */
 

@@ -1,203 +1,261 @@
 #include "nn/metrics/metric.h"
-#include "track/graph.h"
+#include "ops/ops.h"
 #include <math.h>
 #include <string.h>
-
-struct ed_metric {
-    made_object made;
-    const metric_class *class;
-    const char *name;
-    ed_tensor *total, *count;
-};
 
 static void metric_destroy(void *object)
 {
     ed_metric *metric = object;
-    ed_release(metric->total);
-    ed_release(metric->count);
+    for (int i = 0; i < metric->n; i++) ed_release(metric->variables[i]);
+    graph_wait_end(&metric->wait);
+    memory_free(metric->name);
     made_end(metric);
     memory_free(metric);
 }
 
-/* A checkpoint saves them as cells, not as variables: files have other dtypes, which are converted.
- * Both are 8 bytes. */
-static void get_number(const void *v, void *elements)
+static const object_class metric_object = {.name = "metric",
+                                           .destroy = metric_destroy,
+                                           .track = metric_track,
+                                           .wait = metric_wait,
+                                           .is_made = true};
+
+/* ---- Variables ------------------------------------------------------------------------------- */
+
+ed_tensor *metric_new_variable(const ed_metric *metric, int i, ed_ints shape)
 {
-    memcpy(elements, tensor_read(v)->data, 8);
+    graph_source *source = metric->wait.source;
+    ed_tensor *initial;
+    int node;
+    if (!metric_waiting(metric, i, shape, &initial, &node)) return NULL;
+    if (!initial)
+        return ed_variable(ed_zeros(shape, .dtype = ED_FLOAT64),
+                           .name = metric->class->variables[i], .trainable = false);
+    ed_tensor *v = ed_variable(initial, .name = metric->class->variables[i], .trainable = false);
+    ed_release(initial);
+    return v && source->made(source, node, v) ? v : NULL;
 }
 
-/* A restore can't fail here. It allocates memory only if another object holds the value of a
- * metric's variable. */
-static void set_number(void *v, const void *elements)
+/* Values of variables that are dropped again wait as before. */
+static void unmake(const ed_metric *metric, ed_tensor *const *variables)
 {
-    ed_tensor *value = variable_write(v);
-    if (value) memcpy(value->data, elements, 8);
+    graph_source *source = metric->wait.source;
+    for (int i = 0; source && i < metric->n; i++)
+        if (variables[i]) source->unmade(source, variables[i]);
 }
 
-static const char *refuses_count(const void *v, const void *elements)
+static bool make_early(ed_metric *metric)
 {
-    int64_t count;
-    (void)v;
-    memcpy(&count, elements, sizeof count);
-    return count < 0 ? "must be >= 0" : NULL;
-}
-
-static void metric_track(void *object, ed_tracker *t)
-{
-    static const ed_state total = {ED_FLOAT64, -1, get_number, NULL, set_number},
-                          count = {ED_INT64, -1, get_number, refuses_count, set_number};
-    ed_metric *metric = object;
-    graph_name(t, t->self, GRAPH_NAME, "total", graph_cell(t, metric->total, &total));
-    graph_name(t, t->self, GRAPH_NAME, "count", graph_cell(t, metric->count, &count));
-}
-
-static const object_class metric_object = {
-    .name = "metric", .destroy = metric_destroy, .track = metric_track, .is_made = true};
-
-static ed_tensor *new_number(const char *name, ed_dtype dtype)
-{
-    ed_tensor *zero = ed_zeros(ED_SHAPE(), .dtype = dtype);
-    return ed_retain(ed_variable(zero, .name = name, .trainable = false));
+    int64_t shape[ED_MAX_RANK];
+    if (metric->class->late) return true;
+    const int rank = metric->class->shape ? metric->class->shape(metric->made.options, shape) : 0;
+    for (int i = 0; i < metric->n; i++) {
+        ed_tensor *v = metric_new_variable(metric, i, (ed_ints){shape, rank});
+        if (!v) return false;
+        metric->variables[i] = ed_retain(v);
+    }
+    return true;
 }
 
 void *metric_make(const ed_kind *kind, const void *options)
 {
     ED_SCOPE;
-    ed_metric *metric = made_new(&metric_object, sizeof *metric, kind, options);
-    if (!scope_give(metric)) return NULL;
-    metric->total = new_number("total", ED_FLOAT64);
-    metric->count = new_number("count", ED_INT64);
-    if (!metric->total || !metric->count) return NULL;
+    const metric_class *class = (const metric_class *)kind;
+    ed_metric *metric = scope_give(made_new(&metric_object, sizeof *metric, kind, options));
+    if (!metric) return NULL;
     const ed_field *named = schema_find(kind->fields, "name");
     const char *name =
         named ? *(const char *const *)ED_FIELD_AT(named, metric->made.options) : NULL;
-    metric->class = (const metric_class *)kind;
-    metric->name = name ? name : kind->name;
-    return ed_keep(metric);
-}
-
-/* ---- For ops --------------------------------------------------------------------------------- */
-
-bool metric_add(const ed_call *call, double sum, int64_t n)
-{
-    int64_t *count = (int64_t *)call->inputs[1]->data, more;
-    if (__builtin_add_overflow(*count, n, &more))
-        return ed_call_fail(call, ED_OUT_OF_RANGE, "the count %lld can't grow by %lld",
-                            (long long)*count, (long long)n);
-    *(double *)call->inputs[0]->data += sum;
-    *count = more;
-    return true;
-}
-
-bool metric_add_reference(const ed_call *call, double sum, int64_t n)
-{
-    *(double *)call->inputs[0]->data += sum;
-    *(double *)call->inputs[1]->data += (double)n;
-    return true;
-}
-
-bool metric_infer(ed_call *call)
-{
-    if (call->inputs[0]->rank == 0 && call->inputs[1]->rank == 0) return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "total and count must be scalars, got %s and %s",
-                        text_of_tensor(call->inputs[0]).s, text_of_tensor(call->inputs[1]).s);
-}
-
-/* [...], and the same or [..., 1]. */
-static bool is_squeezed(const ed_tensor *x, const ed_tensor *y)
-{
-    return (y->rank == x->rank || (y->rank == x->rank + 1 && y->shape[x->rank] == 1)) &&
-           !memcmp(x->shape, y->shape, (size_t)x->rank * sizeof *x->shape);
-}
-
-bool metric_infer_same_shape(ed_call *call)
-{
-    const ed_tensor *labels = call->inputs[2], *predictions = call->inputs[3];
-    if (!metric_infer(call)) return false;
-    if (is_squeezed(labels, predictions) || is_squeezed(predictions, labels)) return true;
-    return ed_call_fail(
-        call, ED_INVALID_ARGUMENT,
-        "labels are %s, predictions are %s; they must have the same shape, but for a "
-        "last dimension of 1",
-        text_of_tensor(labels).s, text_of_tensor(predictions).s);
-}
-
-static bool reset_kernel(ed_call *call)
-{
-    *(double *)call->inputs[0]->data = 0;
-    *(int64_t *)call->inputs[1]->data = 0;
-    return true;
-}
-
-static bool reset_reference(const ed_call *call)
-{
-    *(double *)call->inputs[0]->data = 0;
-    *(double *)call->inputs[1]->data = 0;
-    return true;
-}
-
-/* total = count = 0 */
-METRIC_OP(reset, "total = count = 0", .operands = {METRIC_OPERANDS}, .infer = metric_infer,
-          .kernel = reset_kernel, .reference = reset_reference,
-          .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2), ED_SAMPLE_IN(0, 9)}}));
-
-/* ---- Updates --------------------------------------------------------------------------------- */
-
-/* Whether it takes labels and predictions; else values. */
-static bool compares(const ed_metric *metric)
-{
-    return metric->class->op->operands[3].name;
-}
-
-/* A plain number keeps its dtype: an op would convert it to float32. */
-static ed_tensor *exactly(ed_tensor *x)
-{
-    return x->flags & TENSOR_WEAK ? scope_give(number_as(x, x->dtype)) : x;
-}
-
-bool ed_metric_update(ed_metric *metric, ed_tensor *values)
-{
-    if (NULL_GIVEN("metric_update", metric, values)) return false;
-    if (compares(metric))
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "metric_update: %s takes labels and predictions; use ed_metric_compare",
-                       metric->name);
-    ED_SCOPE;
-    ed_tensor *const operands[] = {metric->total, metric->count, exactly(values)};
-    return ed_execute(metric->class->op, operands, 3, NULL, NULL);
-}
-
-bool ed_metric_compare(ed_metric *metric, ed_tensor *labels, ed_tensor *predictions)
-{
-    if (NULL_GIVEN("metric_compare", metric, labels, predictions)) return false;
-    if (!compares(metric))
-        return ed_fail(ED_INVALID_ARGUMENT, "metric_compare: %s takes values; use ed_metric_update",
-                       metric->name);
-    ED_SCOPE;
-    ed_tensor *const operands[] = {metric->total, metric->count, exactly(labels),
-                                   exactly(predictions)};
-    const bool failed_before = ed_failed();
-    if (ed_execute(metric->class->op, operands, 4, NULL, NULL)) return true;
-    if (!failed_before && ed_failed()) error_append(" (in the metric %s)", metric->name);
-    return false;
-}
-
-double ed_metric_result(const ed_metric *metric)
-{
-    if (!metric) return ed_fail(ED_INVALID_ARGUMENT, "metric_result: metric is NULL"), NAN;
-    const double total = *(const double *)tensor_read(metric->total)->data;
-    const int64_t count = *(const int64_t *)tensor_read(metric->count)->data;
-    return count ? total / (double)count : 0;
-}
-
-bool ed_metric_reset(ed_metric *metric)
-{
-    if (!metric) return ed_fail(ED_INVALID_ARGUMENT, "metric_reset: metric is NULL");
-    ed_tensor *const operands[] = {metric->total, metric->count};
-    return ed_execute(&ed_op_metric_reset, operands, 2, NULL, NULL);
+    metric->class = class;
+    while (metric->n < METRIC_VARIABLES && class->variables[metric->n]) metric->n++;
+    if (!(metric->name = text_copy(name ? name : kind->name))) return NULL;
+    if (class->check && !class->check(metric->name, metric->made.options)) return NULL;
+    return make_early(metric) ? ed_keep(metric) : NULL;
 }
 
 const char *ed_metric_name(const ed_metric *metric)
 {
     return metric ? metric->name : ed_fail(ED_INVALID_ARGUMENT, "metric_name: metric is NULL");
+}
+
+ed_list *ed_metric_variables(const ed_metric *metric)
+{
+    if (!metric) return ed_fail(ED_INVALID_ARGUMENT, "metric_variables: metric is NULL");
+    return ed_list_make(metric->variables, metric->variables[0] ? metric->n : 0);
+}
+
+/* ---- Updates --------------------------------------------------------------------------------- */
+
+/* Adds the increments to new variables, which the metric then has. */
+static bool add_first(ed_metric *metric, ed_tensor *const *increments)
+{
+    ed_tensor *operands[2 * METRIC_VARIABLES] = {NULL};
+    for (int i = 0; i < metric->n; i++) {
+        operands[i] = metric_new_variable(metric, i, ed_shape(increments[i]));
+        if (!operands[i]) return unmake(metric, operands), false;
+        operands[metric->n + i] = increments[i];
+    }
+    if (!ed_execute(&ed_op_metric_add, operands, 2 * metric->n, NULL, NULL)) {
+        for (int i = metric->n; i < METRIC_VARIABLES; i++) operands[i] = NULL;
+        return unmake(metric, operands), false;
+    }
+    for (int i = 0; i < metric->n; i++) metric->variables[i] = ed_retain(operands[i]);
+    graph_wait_end(&metric->wait);
+    return true;
+}
+
+static bool add_increments(ed_metric *metric, ed_tensor *const *increments)
+{
+    if (!metric->variables[0]) return add_first(metric, increments);
+    ed_tensor *operands[2 * METRIC_VARIABLES];
+    for (int i = 0; i < metric->n; i++) {
+        const ed_tensor *v = metric->variables[i];
+        if (!tensor_same_shape(v, increments[i]))
+            return ed_fail(ED_INVALID_ARGUMENT,
+                           "%s: %s is %s since earlier updates, this one adds %s; reset does not "
+                           "change the shape, make another metric",
+                           metric->name, metric->class->variables[i], text_of_tensor(v).s,
+                           text_of_tensor(increments[i]).s);
+        operands[i] = metric->variables[i];
+        operands[metric->n + i] = increments[i];
+    }
+    return ed_execute(&ed_op_metric_add, operands, 2 * metric->n, NULL, NULL);
+}
+
+static bool compute_increments(const metric_class *class, metric_call *call)
+{
+    if (class->compares && class->operands != LOSS_ANY &&
+        !loss_prepare(call->who, class->operands, &call->y_true, &call->y_pred))
+        return false;
+    if (class->increments) return class->increments(call);
+    ed_tensor *values = class->values(call->options, call->y_true, call->y_pred);
+    if (!values) return false;
+    ed_tensor *counts = NULL;
+    if (class->counts && !class->counts(call->options, call->y_true, values, &counts)) return false;
+    return (!counts || metric_leave_out(call, counts)) && metric_add_mean(call, values);
+}
+
+/* The weights and the mask as one; false with an error. */
+static bool take_weights(metric_call *call, const ed_metric_update_options *o)
+{
+    ed_tensor *mask = o ? o->mask : NULL;
+    if (o && o->sample_weight && !(call->weight = metric_float64(o->sample_weight))) return false;
+    if (mask && mask->dtype != ED_BOOL && !(mask = ed_cast(mask, ED_BOOL))) return false;
+    return !mask || metric_leave_out(call, mask);
+}
+
+/* A plain number keeps its dtype: an op would convert it to float32. */
+static ed_tensor *exactly(ed_tensor *x)
+{
+    return x && x->flags & TENSOR_WEAK ? scope_give(number_as(x, x->dtype)) : x;
+}
+
+static bool update_slowly(ed_metric *metric, ed_tensor *y_true, ed_tensor *y_pred,
+                          const ed_metric_update_options *o)
+{
+    ed_listener silence = {.hides = true}; /* tapes hear nothing */
+    metric_call call = {
+        .who = metric->name, .options = metric->made.options, .y_true = y_true, .y_pred = y_pred};
+    if (!ed_listen(&silence)) return false;
+    bool fine = take_weights(&call, o) && compute_increments(metric->class, &call);
+    ed_unlisten(&silence);
+    for (int i = 0; i < metric->n; i++) fine = fine && call.increments[i];
+    return fine && add_increments(metric, call.increments);
+}
+
+static bool update(ed_metric *metric, ed_tensor *x, ed_tensor *y, const ed_metric_update_options *o)
+{
+    ED_SCOPE;
+    const error_before before = error_begin();
+    x = exactly(x);
+    y = exactly(y);
+    const bool weighted = o && (o->sample_weight || o->mask);
+    ed_tensor *const operands[] = {metric->variables[0], metric->variables[1], x, y};
+    if (metric->class->fast && !weighted
+            ? ed_execute(metric->class->fast, operands, y ? 4 : 3, NULL, NULL)
+            : update_slowly(metric, x, y, o))
+        return true;
+    if (error_since(before)) error_append(" (in the metric %s)", metric->name);
+    return false;
+}
+
+bool ed_metric_update_with(ed_metric *metric, ed_tensor *values,
+                           const ed_metric_update_options *options)
+{
+    if (NULL_GIVEN("metric_update", metric, values)) return false;
+    if (metric->class->compares)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "metric_update: %s takes labels and predictions; use ed_metric_compare",
+                       metric->name);
+    return update(metric, values, NULL, options);
+}
+
+bool ed_metric_compare_with(ed_metric *metric, ed_tensor *y_true, ed_tensor *y_pred,
+                            const ed_metric_update_options *options)
+{
+    if (NULL_GIVEN("metric_compare", metric, y_true, y_pred)) return false;
+    if (!metric->class->compares)
+        return ed_fail(ED_INVALID_ARGUMENT, "metric_compare: %s takes values; use ed_metric_update",
+                       metric->name);
+    return update(metric, y_true, y_pred, options);
+}
+
+bool ed_metric_reset(ed_metric *metric)
+{
+    if (!metric) return ed_fail(ED_INVALID_ARGUMENT, "metric_reset: metric is NULL");
+    if (!metric->variables[0]) return graph_wait_end(&metric->wait), true;
+    return ed_execute(&ed_op_metric_reset, metric->variables, metric->n, NULL, NULL);
+}
+
+bool ed_metric_merge(ed_metric *metric, const ed_metric *other)
+{
+    if (NULL_GIVEN("metric_merge", metric, other)) return false;
+    if (metric->class != other->class)
+        return ed_fail(ED_INVALID_ARGUMENT, "metric_merge: the metrics are a %s and a %s",
+                       metric->class->kind.name, other->class->kind.name);
+    if (!other->variables[0]) return true;
+    ED_SCOPE;
+    ed_tensor *values[METRIC_VARIABLES];
+    for (int i = 0; i < metric->n; i++)
+        if (!(values[i] = scope_give(ed_retain(tensor_read(other->variables[i]))))) return false;
+    return add_increments(metric, values);
+}
+
+/* ---- Results --------------------------------------------------------------------------------- */
+
+static double ratio(const ed_metric *metric)
+{
+    const double total = *(const double *)tensor_read(metric->variables[0])->data,
+                 count = *(const double *)tensor_read(metric->variables[1])->data;
+    return count != 0 ? total / count : 0;
+}
+
+ed_tensor *ed_metric_result_tensor(const ed_metric *metric)
+{
+    if (!metric) return ed_fail(ED_INVALID_ARGUMENT, "metric_result_tensor: metric is NULL");
+    if (!metric->variables[0])
+        return ed_fail(ED_FAILED_PRECONDITION, "%s: there is no result before the first update",
+                       metric->name);
+    ED_SCOPE;
+    if (!metric->class->result) return ed_keep(ed_scalar(ratio(metric), .dtype = ED_FLOAT64));
+    ed_listener silence = {.hides = true};
+    ed_tensor *values[METRIC_VARIABLES];
+    for (int i = 0; i < metric->n; i++)
+        if (!(values[i] = ed_value(metric->variables[i]))) return NULL;
+    if (!ed_listen(&silence)) return NULL;
+    ed_tensor *result = metric->class->result(metric->made.options, values);
+    ed_unlisten(&silence);
+    return ed_keep(result);
+}
+
+double ed_metric_result(const ed_metric *metric)
+{
+    if (!metric) return ed_fail(ED_INVALID_ARGUMENT, "metric_result: metric is NULL"), NAN;
+    if (!metric->class->result && metric->variables[0]) return ratio(metric);
+    ED_SCOPE;
+    const ed_tensor *result = ed_metric_result_tensor(metric);
+    if (!result) return NAN;
+    if (result->rank == 0) return ed_item(result);
+    ed_fail(ED_INVALID_ARGUMENT, "metric_result: that of %s is %s; use ed_metric_result_tensor",
+            metric->name, text_of_tensor(result).s);
+    return NAN;
 }

@@ -266,10 +266,14 @@ ed_loss_compute_with loss:compute
 ed_loss_from_with ed.losses.custom
 ed_loss_name loss.name
 ed_loss_values loss:values
-ed_metric_compare metric:compare
+ed_metric_compare_with metric:compare
+ed_metric_merge metric:merge
+ed_metric_name metric.name
 ed_metric_reset metric:reset
 ed_metric_result metric:result
-ed_metric_update metric:update
+ed_metric_result_tensor metric:result
+ed_metric_update_with metric:update
+ed_metric_variables metric:variables
 ed_regularize regularizer:regularize
 ed_schedule_at schedule:at
 ed_schedule_from C: a Lua program sets optimizer.learning_rate before a step
