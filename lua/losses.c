@@ -10,7 +10,7 @@
  *     local loss = ed.losses.huber(0.5)
  *     loss(y_true, y_pred)    loss(y_true, y_pred, {sample_weight = w, mask = m})
  *     loss:values(y_true, y_pred)
- *     ed.losses.custom("cubic", function(y_true, y_pred) return ((y_pred - y_true) ^ 3):mean(-1) end)
+ *     ed.losses.custom("cubic", function(y, p) return ((p - y) ^ 3):mean(-1) end)
  */
 
 static ed_tensor *computed(lua_State *L, ed_loss *loss, ed_tensor *y_true, ed_tensor *y_pred)

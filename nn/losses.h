@@ -4,11 +4,11 @@
  *     ed_loss *loss = ed_loss_sparse_categorical_crossentropy(.from_logits = true);
  *     ed_tensor *value = ed_loss_compute(loss, labels, ed_forward(model, x, .training = true));
  *
- * y_true is what is wanted, y_pred (float32 or float64) what the model gives. A loss has a value for
- * each sample: where nothing else is said, y_true and y_pred have one shape [..., n], and the
- * values, [...], are means along the last axis. y_true is cast to the dtype of y_pred; [batch] meets
- * [batch, 1], which Keras squeezes; other shapes are never broadcast. Gradients exist for y_pred and
- * for a y_true of its dtype.
+ * y_true is what is wanted, y_pred (float32 or float64) what the model gives. A loss has a value
+ * for each sample: where nothing else is said, y_true and y_pred have one shape [..., n], and the
+ * values, [...], are means along the last axis. y_true is cast to the dtype of y_pred; [batch]
+ * meets [batch, 1], which Keras squeezes; other shapes are never broadcast. Gradients exist for
+ * y_pred and for a y_true of its dtype.
  */
 #ifndef EDDY_NN_LOSSES_H
 #define EDDY_NN_LOSSES_H
@@ -59,9 +59,9 @@ const char *ed_loss_name(const ed_loss *loss);
     FIELD(T, STRING, name, NULL, ED_ANY, "used in messages; default: the kind's")
 
 /*
- * A loss of one's own: a function of `user`, y_true and y_pred, as they were given, that returns the
- * samples' values, NULL with an error on failure. `destroy`, if not NULL, is called with `user` when
- * the loss is no more.
+ * A loss of one's own: a function of `user`, y_true and y_pred, as they were given, that returns
+ * the samples' values, NULL with an error on failure. `destroy`, if not NULL, is called with `user`
+ * when the loss is no more.
  */
 typedef ed_tensor *(*ed_loss_function)(void *user, ed_tensor *y_true, ed_tensor *y_pred);
 #define ED_LOSS_FROM_OPTIONS(FIELD, T) ED_LOSS_COMMON(FIELD, T)
@@ -153,8 +153,8 @@ ED_KIND(loss, log, ED_LOSS_LOG_OPTIONS);
 /*
  * ---- Cross entropies (nn/losses/crossentropies.c) -----------------------------------------------
  *
- * y_pred are probabilities, clipped to 1e-7..1 - 1e-7, or, with from_logits, logits, which is faster
- * and more exact.
+ * y_pred are probabilities, clipped to 1e-7..1 - 1e-7, or, with from_logits, logits, which is
+ * faster and more exact.
  */
 
 /* The options of all cross entropies / of those that have all classes in y_true. */
@@ -172,8 +172,8 @@ ED_KIND(loss, log, ED_LOSS_LOG_OPTIONS);
     ED_LOSS_COMMON(FIELD, T)
 ED_KIND(loss, binary_crossentropy, ED_LOSS_BINARY_CROSSENTROPY_OPTIONS);
 
-/* The same times (1 - q)^gamma, q being the probability of what y_true says (Lin et al., "Focal Loss
- * for Dense Object Detection", 2018). */
+/* The same times (1 - q)^gamma, q being the probability of what y_true says (Lin et al., "Focal
+ * Loss for Dense Object Detection", 2018). */
 #define ED_LOSS_BINARY_FOCAL_CROSSENTROPY_OPTIONS(FIELD, T)                                        \
     FIELD(T, BOOL, apply_class_balancing, false, ED_ANY,                                           \
           "multiply by alpha for class 1, 1 - alpha for class 0")                                  \
@@ -218,8 +218,8 @@ ED_KIND(loss, categorical_generalized_cross_entropy,
 
 /* ---- Sequences and regions (nn/losses/regions.c) --------------------------------------------- */
 
-/* ed_ctc_loss of labels [batch, length], 0 being the blank, with which they are filled up, and logits
- * [batch, time, classes]: [batch]. */
+/* ed_ctc_loss of labels [batch, length], 0 being the blank, with which they are filled up, and
+ * logits [batch, time, classes]: [batch]. */
 #define ED_LOSS_CTC_OPTIONS(FIELD, T) ED_LOSS_COMMON(FIELD, T)
 ED_KIND(loss, ctc, ED_LOSS_CTC_OPTIONS);
 
@@ -241,8 +241,8 @@ ED_KIND(loss, tversky, ED_LOSS_TVERSKY_OPTIONS);
 /*
  * ---- Embeddings (nn/losses/embeddings.c) --------------------------------------------------------
  *
- * y_true are classes, [batch] or [batch, 1], y_pred embeddings, [batch, n]: those of one class shall
- * be near each other, those of two far apart. The values are [batch].
+ * y_true are classes, [batch] or [batch, 1], y_pred embeddings, [batch, n]: those of one class
+ * shall be near each other, those of two far apart. The values are [batch].
  */
 
 /* Circle loss of embeddings of length 1 (Sun et al., "Circle Loss: A Unified Perspective of Pair

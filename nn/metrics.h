@@ -7,8 +7,8 @@
  *     ed_metric_reset(accuracy);
  *
  * Metrics compare y_true, what is wanted, with y_pred, what the model gives; mean, sum and
- * percentage_below take values. Where nothing else is said, both have one shape [batch, ...], as for
- * losses (nn/losses.h), and the result is the mean of a value for each sample.
+ * percentage_below take values. Where nothing else is said, both have one shape [batch, ...], as
+ * for losses (nn/losses.h), and the result is the mean of a value for each sample.
  */
 #ifndef EDDY_NN_METRICS_H
 #define EDDY_NN_METRICS_H
@@ -29,8 +29,8 @@ typedef struct ed_metric_update_options {
 } ed_metric_update_options;
 
 /*
- * Adds values, of any dtype and shape [batch, ...], to a metric of values: ed_metric_update(mean, x,
- * .sample_weight = w). Tapes do not record it. false on failure; the metric is then unchanged.
+ * Adds values, of any dtype and shape [batch, ...], to a metric of values: ed_metric_update(mean,
+ * x, .sample_weight = w). Tapes do not record it. false on failure; the metric is then unchanged.
  */
 #define ed_metric_update(metric, values, ...)                                                      \
     ed_metric_update_with(metric, values,                                                          \
@@ -112,7 +112,8 @@ ED_KIND(metric, binary_accuracy, ED_METRIC_BINARY_ACCURACY_OPTIONS);
 #define ED_METRIC_CATEGORICAL_ACCURACY_OPTIONS(FIELD, T) ED_METRIC_COMMON(FIELD, T)
 ED_KIND(metric, categorical_accuracy, ED_METRIC_CATEGORICAL_ACCURACY_OPTIONS);
 
-/* The share of labels (integers, [...] or [..., 1]) that are the argmax of y_pred, [..., classes]. */
+/* The share of labels (integers, [...] or [..., 1]) that are the argmax of y_pred, [...,
+ * classes]. */
 #define ED_METRIC_SPARSE_CATEGORICAL_ACCURACY_OPTIONS(FIELD, T) ED_METRIC_COMMON(FIELD, T)
 ED_KIND(metric, sparse_categorical_accuracy, ED_METRIC_SPARSE_CATEGORICAL_ACCURACY_OPTIONS);
 
@@ -189,8 +190,8 @@ ED_KIND(metric, mean_relative_error, ED_METRIC_MEAN_RELATIVE_ERROR_OPTIONS, norm
     ED_METRIC_COMMON(FIELD, T)
 ED_KIND(metric, cosine_similarity, ED_METRIC_COSINE_SIMILARITY_OPTIONS);
 
-/* The mean of Pearson's correlation of y_true and y_pred along the axis: of each sample, with axis 0
- * of each batch. */
+/* The mean of Pearson's correlation of y_true and y_pred along the axis: of each sample, with axis
+ * 0 of each batch. */
 #define ED_METRIC_PEARSON_CORRELATION_OPTIONS(FIELD, T)                                            \
     FIELD(T, AXIS, axis, -1, ED_ANY, "along which")                                                \
     ED_METRIC_COMMON(FIELD, T)
@@ -233,7 +234,8 @@ ED_KIND(metric, perplexity, ED_METRIC_PERPLEXITY_OPTIONS);
  * all samples count alike; weights are [batch] or have more of the axes of y_pred.
  */
 
-/* How many there are, for each threshold: with one the result is a scalar. Variable: accumulator. */
+/* How many there are, for each threshold: with one the result is a scalar. Variable:
+ * accumulator. */
 #define ED_METRIC_THRESHOLDS(FIELD, T)                                                             \
     FIELD(T, FLOATS, thresholds, ED_NO_LIST, ED_BETWEEN(0, 1),                                     \
           "above which a prediction is positive; default: 0.5")
@@ -280,9 +282,9 @@ ED_KIND(metric, recall, ED_METRIC_RECALL_OPTIONS);
 
 /*
  * The best of one rate where the other one is at least what the option says, over thresholds that
- * are even in 0..1; sensitivity and recall are TP / (TP + FN), specificity TN / (TN + FP), precision
- * TP / (TP + FP). Variables of these and auc: true_positives, false_positives, true_negatives,
- * false_negatives.
+ * are even in 0..1; sensitivity and recall are TP / (TP + FN), specificity TN / (TN + FP),
+ * precision TP / (TP + FP). Variables of these and auc: true_positives, false_positives,
+ * true_negatives, false_negatives.
  */
 #define ED_METRIC_EVEN_THRESHOLDS(FIELD, T)                                                        \
     FIELD(T, INT, num_thresholds, 200, ED_BETWEEN(1, 1 << 20), "number of thresholds")             \
@@ -384,8 +386,8 @@ ED_KIND(metric, fbeta_score, ED_METRIC_FBETA_SCORE_OPTIONS);
     ED_METRIC_SPARSE(FIELD, T)
 ED_KIND(metric, confusion_matrix, ED_METRIC_CONFUSION_MATRIX_OPTIONS, num_classes);
 
-/* Intersection over union, TP / (TP + FP + FN): the mean of those of the target classes that occur /
- * of all classes / for a one-hot y_true. */
+/* Intersection over union, TP / (TP + FP + FN): the mean of those of the target classes that occur
+ * / of all classes / for a one-hot y_true. */
 #define ED_METRIC_IOU_OPTIONS(FIELD, T)                                                            \
     ED_METRIC_CLASSES(FIELD, T)                                                                    \
     ED_METRIC_TARGETS(FIELD, T)                                                                    \

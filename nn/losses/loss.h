@@ -66,7 +66,8 @@ bool loss_prepare(const char *who, loss_operands operands, ed_tensor **y_true, e
  * [n] beside [n, 1] becomes [n, 1], a larger one loses that axis. false with an error. */
 bool loss_same_rank(ed_tensor **a, ed_tensor **b);
 
-/* Whether y broadcasts to exactly x's shape: it has x's shape but for sizes of 1, or is a scalar. */
+/* Whether y broadcasts to exactly x's shape: it has x's shape but for sizes of 1, or is a
+ * scalar. */
 bool loss_broadcasts_to(const ed_tensor *y, const ed_tensor *x);
 
 /* Weights and those of a mask as one tensor of weights; one of both if the other is NULL. NULL with

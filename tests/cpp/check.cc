@@ -962,6 +962,33 @@ TEST(json)
     FAILS(ED_INVALID_ARGUMENT, "", eddy::from_json<eddy::layer>("{"));
 }
 
+/* ---- Losses and metrics ---------------------------------------------------------------------- */
+
+TEST(losses_and_metrics)
+{
+    eddy::losses::huber_options options;
+    options.delta = 0.5;
+    options.reduction = "sum";
+    const eddy::loss huber = eddy::losses::huber(options);
+    const tensor y_true = eddy::constant<float>({{1, 2}, {3, 4}}),
+                 y_pred = eddy::constant<float>({{1, 3}, {3, 4}});
+    CHECK_EQUAL(huber(y_true, y_pred).item(), 0.1875);
+    CHECK_EQUAL(huber(y_true, y_pred, eddy::constant<float>({0, 1})).item(), 0.0);
+    CHECK_EQUAL(huber.values(y_true, y_pred).size(), 2);
+    CHECK_EQUAL(huber.name(), "huber");
+    CHECK(eddy::from_json<eddy::loss>(eddy::to_json(huber)));
+    const eddy::metric mae = eddy::metrics::mean_absolute_error(), sum = eddy::metrics::sum(),
+                       of_loss = eddy::metrics::mean_loss(huber);
+    CHECK(mae.compare(y_true, y_pred) && mae.merge(mae));
+    CHECK_EQUAL(mae.result(), 0.25);
+    CHECK(mae.compare(y_true, y_pred, eddy::constant<float>({1, 0})));
+    CHECK_EQUAL(mae.variables().size(), 2u);
+    CHECK(sum.update(y_true) && of_loss.compare(y_true, y_pred));
+    CHECK_EQUAL(sum.result_tensor().item(), 10.0);
+    CHECK_EQUAL(of_loss.result(), 0.09375);
+    FAILS(ED_INVALID_ARGUMENT, "use ed_metric_compare", mae.update(y_true));
+}
+
 /* ---- Listeners ------------------------------------------------------------------------------- */
 
 class profiler : public eddy::listener
