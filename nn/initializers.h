@@ -21,6 +21,14 @@ typedef struct ed_initializer ed_initializer;
  * call draws other random values. */
 ed_tensor *ed_initialize(ed_initializer *initializer, ed_ints shape, ed_dtype dtype);
 
+/*
+ * Where random numbers come from. With a seed from 0 on, each call gives the same numbers, those of
+ * Keras' initializer with that integer as seed; -1: from the generator.
+ */
+#define ED_INITIALIZER_SOURCE(FIELD, T)                                                            \
+    FIELD(T, INT, seed, -1, ED_BETWEEN(-1, 2147483647), "of the numbers; -1: the generator")       \
+    FIELD(T, GENERATOR, generator, NULL, ED_ANY, "draws the random numbers; default: the process's")
+
 /* All elements 0. */
 #define ED_INITIALIZER_ZEROS_OPTIONS(FIELD, T)
 ED_KIND(initializer, zeros, ED_INITIALIZER_ZEROS_OPTIONS);
@@ -38,14 +46,14 @@ ED_KIND(initializer, constant, ED_INITIALIZER_CONSTANT_OPTIONS, value);
 #define ED_INITIALIZER_RANDOM_UNIFORM_OPTIONS(FIELD, T)                                            \
     FIELD(T, FLOAT, minval, -0.05, ED_FINITE, "lower limit, included")                             \
     FIELD(T, FLOAT, maxval, 0.05, ED_FINITE, "upper limit, excluded")                              \
-    FIELD(T, GENERATOR, generator, NULL, ED_ANY, "draws the random numbers; default: the process's")
+    ED_INITIALIZER_SOURCE(FIELD, T)
 ED_KIND(initializer, random_uniform, ED_INITIALIZER_RANDOM_UNIFORM_OPTIONS);
 
 /* Normal. */
 #define ED_INITIALIZER_RANDOM_NORMAL_OPTIONS(FIELD, T)                                             \
     FIELD(T, FLOAT, mean, 0, ED_FINITE, "mean of the distribution")                                \
     FIELD(T, FLOAT, stddev, 0.05, ED_AT_LEAST(0), "standard deviation")                            \
-    FIELD(T, GENERATOR, generator, NULL, ED_ANY, "draws the random numbers; default: the process's")
+    ED_INITIALIZER_SOURCE(FIELD, T)
 ED_KIND(initializer, random_normal, ED_INITIALIZER_RANDOM_NORMAL_OPTIONS);
 
 /* Normal, truncated at 2 standard deviations from the mean. */
@@ -60,12 +68,11 @@ ED_KIND(initializer, truncated_normal, ED_INITIALIZER_TRUNCATED_NORMAL_OPTIONS);
     FIELD(T, CHOICE, distribution, "truncated_normal",                                             \
           ED_ONE_OF("truncated_normal", "untruncated_normal", "uniform"),                          \
           "distribution of the values")                                                            \
-    FIELD(T, GENERATOR, generator, NULL, ED_ANY, "draws the random numbers; default: the process's")
+    ED_INITIALIZER_SOURCE(FIELD, T)
 ED_KIND(initializer, variance_scaling, ED_INITIALIZER_VARIANCE_SCALING_OPTIONS);
 
 /* Uniform in +-sqrt(6 / (fan_in + fan_out)). */
-#define ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS(FIELD, T)                                            \
-    FIELD(T, GENERATOR, generator, NULL, ED_ANY, "draws the random numbers; default: the process's")
+#define ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS(FIELD, T) ED_INITIALIZER_SOURCE(FIELD, T)
 ED_KIND(initializer, glorot_uniform, ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS);
 
 /* Truncated normal, variance 2 / (fan_in + fan_out). */
@@ -87,6 +94,21 @@ ED_KIND(initializer, lecun_uniform, ED_INITIALIZER_LECUN_UNIFORM_OPTIONS);
 /* Truncated normal, variance 1 / fan_in. */
 #define ED_INITIALIZER_LECUN_NORMAL_OPTIONS ED_INITIALIZER_GLOROT_UNIFORM_OPTIONS
 ED_KIND(initializer, lecun_normal, ED_INITIALIZER_LECUN_NORMAL_OPTIONS);
+
+/*
+ * An orthogonal matrix times gain: the rows of [rows, columns], or the columns if there are fewer,
+ * are orthogonal, each of norm gain. Of higher rank, all axes but the last are the rows. Saxe et al.,
+ * 2014.
+ */
+#define ED_INITIALIZER_ORTHOGONAL_OPTIONS(FIELD, T)                                                \
+    FIELD(T, FLOAT, gain, 1, ED_FINITE, "factor of the matrix")                                    \
+    ED_INITIALIZER_SOURCE(FIELD, T)
+ED_KIND(initializer, orthogonal, ED_INITIALIZER_ORTHOGONAL_OPTIONS);
+
+/* The identity matrix times gain; rank 2. */
+#define ED_INITIALIZER_IDENTITY_OPTIONS(FIELD, T)                                                  \
+    FIELD(T, FLOAT, gain, 1, ED_FINITE, "factor of the matrix")
+ED_KIND(initializer, identity, ED_INITIALIZER_IDENTITY_OPTIONS);
 
 #pragma GCC visibility pop
 #endif

@@ -17,11 +17,10 @@ OPTIM_LOOPS(adam_update)
 #else
 
 /* alpha is computed in the variables' dtype, from numbers rounded to it. */
-static void adam_numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
+static void adam_numbers(ed_optimizer *optimizer, ed_dtype dtype, int64_t step, double rate,
                          double *numbers)
 {
-    const ed_optimizer_adam_options *a = optim_options(optimizer);
-    const double rate = optim_number(dtype, a->learning_rate);
+    const ed_optimizer_adam_options *a = optim_options(optimizer); /* adamw's list is the same */
     const double beta_1 = optim_number(dtype, a->beta_1), beta_2 = optim_number(dtype, a->beta_2);
     if (dtype == ED_FLOAT32) {
         float correction_1 = 1 - powf((float)beta_1, (float)step);
@@ -47,5 +46,10 @@ OPTIMIZER(adam, ADAM, "Adam: steps by running means of gradients and of their sq
           .lists = {"_momentums", "_velocities", "_velocity_hats"}, .legacy = {"m", "v", "vhat"},
           .constants = {"beta_1", "beta_2"}, .update = ISA_TABLE(adam_update),
           .in_use = adam_in_use, .numbers = adam_numbers)
+
+OPTIMIZER(adamw, ADAMW, "Adam with weight decay", .slots = {"momentum", "velocity", "velocity_hat"},
+          .together = 2, .lists = {"_momentums", "_velocities", "_velocity_hats"},
+          .legacy = {"m", "v", "vhat"}, .constants = {"beta_1", "beta_2"},
+          .update = ISA_TABLE(adam_update), .in_use = adam_in_use, .numbers = adam_numbers)
 
 #endif

@@ -40,29 +40,42 @@ void optim_drop_entries(ed_optimizer *o, int64_t left)
 
 /* ---- Slots ----------------------------------------------------------------------------------- */
 
-static ed_tensor *zeros_like(const ed_tensor *v)
+/* The first value of a slot. */
+static ed_tensor *first_value(const ed_optimizer *o, const ed_tensor *v, int slot)
 {
-    ed_tensor *zeros = tensor_new(v->dtype, v->rank, v->shape);
-    if (zeros) memset(zeros->data, 0, (size_t)zeros->size * dtype_size(zeros->dtype));
-    return zeros;
+    if (slot == OPTIM_AVERAGE) return tensor_snapshot(tensor_value(v));
+    if (slot < OPTIM_OWN && o->class->initial) return o->class->initial(o, slot, v);
+    return optim_full(v, 0);
 }
 
-/* Zeros, or the checkpoint's value that waits for the slot. */
-static ed_tensor *make_slot(const ed_optimizer *o, const ed_tensor *v, int slot)
+ed_tensor *optim_full(const ed_tensor *v, double value)
+{
+    ed_tensor *t = tensor_new(v->dtype, v->rank, v->shape);
+    if (t && value == 0) memset(t->data, 0, (size_t)t->size * dtype_size(t->dtype));
+    for (int64_t i = 0; t && value != 0 && i < t->size; i++)
+        dtype_store(t->dtype, t->data, i, value);
+    return t;
+}
+
+/* The variable of a slot, of the first value or the checkpoint's that waits for it. */
+static bool make_slot(const ed_optimizer *o, optim_entry *e, int slot)
 {
     char name[512];
-    const char *of = ed_variable_name(v);
-    snprintf(name, sizeof name, "%.400s_%s", of, o->class->slots[slot]);
+    snprintf(name, sizeof name, "%.400s_%s", ed_variable_name(e->variable),
+             optim_slot_name(o, slot));
     for (char *c = name; *c; c++)
         if (*c == '/') *c = '_';
-    ed_tensor *initial;
+    ed_tensor *initial = first_value(o, e->variable, slot), *waiting;
     int node;
-    if (!optim_waiting(o, slot, v, &initial, &node)) return NULL;
-    if (!initial && !(initial = zeros_like(v))) return NULL;
-    ed_tensor *made = ed_variable(initial, .name = name, .trainable = false);
+    if (!initial) return false;
+    if (!optim_waiting(o, slot, e->variable, initial, &waiting, &node))
+        return ed_release(initial), false;
+    ed_tensor *made = ed_variable(waiting ? waiting : initial, .name = name, .trainable = false);
     ed_release(initial);
-    if (made && node >= 0 && !o->wait.source->made(o->wait.source, node, made)) return NULL;
-    return ed_retain(made);
+    ed_release(waiting);
+    if (made && node >= 0 && !o->wait.source->made(o->wait.source, node, made)) return false;
+    e->slots[slot] = ed_retain(made);
+    return made;
 }
 
 static bool grow(ed_optimizer *o)
@@ -84,14 +97,21 @@ static bool grow(ed_optimizer *o)
     return true;
 }
 
+static bool has_slot(const ed_optimizer *o, int slot, const ed_tensor *v)
+{
+    if (!(o->slots & 1u << slot)) return false;
+    return slot >= OPTIM_OWN || !o->class->has || o->class->has(o, slot, v);
+}
+
 optim_entry *optim_add(ed_optimizer *o, ed_tensor *v)
 {
     if (o->n_entries == o->capacity && !grow(o)) return NULL;
     *cell_of(o, v) = o->n_entries + 1;
     optim_entry *e = &o->entries[o->n_entries++];
     *e = (optim_entry){.variable = ed_retain(v)};
+    optim_take_settings(o, e);
     for (int s = 0; s < OPTIM_SLOTS; s++)
-        if (o->slots & 1u << s && !(e->slots[s] = make_slot(o, v, s))) return NULL;
+        if (has_slot(o, s, v) && !make_slot(o, e, s)) return NULL;
     return e;
 }
 
@@ -101,17 +121,22 @@ static int64_t copy_slots(const ed_optimizer *o, int from, int to, ed_list *list
 {
     for (int64_t i = 0; i < o->n_entries; i++)
         for (int s = from; s < to; s++)
-            if (o->slots & 1u << s) list->items[at++] = ed_retain(o->entries[i].slots[s]);
+            if (o->entries[i].slots[s]) list->items[at++] = ed_retain(o->entries[i].slots[s]);
     return at;
 }
 
 ed_list *ed_optimizer_variables(const ed_optimizer *optimizer)
 {
     if (!optimizer) return ed_fail(ED_INVALID_ARGUMENT, "optimizer_variables: optimizer is NULL");
-    ed_list *list = list_new(optimizer->n_entries * __builtin_popcount(optimizer->slots));
+    int64_t count = 0;
+    for (int64_t i = 0; i < optimizer->n_entries; i++)
+        for (int s = 0; s < OPTIM_SLOTS; s++) count += optimizer->entries[i].slots[s] != NULL;
+    ed_list *list = list_new(count);
     if (!list) return NULL;
-    int64_t at = copy_slots(optimizer, 0, optimizer->class->together, list, 0);
-    for (int s = optimizer->class->together; s < OPTIM_SLOTS; s++)
-        at = copy_slots(optimizer, s, s + 1, list, at);
+    const int together = optimizer->class->together;
+    int64_t at = copy_slots(optimizer, OPTIM_AVERAGE, OPTIM_AVERAGE + 1, list, 0);
+    at = copy_slots(optimizer, OPTIM_SUM, OPTIM_SUM + 1, list, at);
+    at = copy_slots(optimizer, 0, together, list, at);
+    for (int s = together; s < OPTIM_OWN; s++) at = copy_slots(optimizer, s, s + 1, list, at);
     return scope_give(list);
 }

@@ -1,22 +1,6 @@
 #include "optim/optimizer.h"
-#include "ops/execute.h"
-#include "ops/slices.h"
-#include "tensor/threads.h"
-#include <limits.h>
 #include <math.h>
 #include <string.h>
-
-/*
- * A step is one call of one op, which writes all variables and their slots. All that may fail comes
- * before the first change: ed_apply_gradients checks the lists and creates missing slots, which it
- * removes again if the call fails; the dispatcher allocates new buffers where a value is shared,
- * and makes gradients contiguous; the kernel is one pass over all variables.
- *
- * For the pass each variable is divided into pieces of PIECE elements, numbered over all variables.
- * The threads share these pieces, so a hundred small variables cost one parallel region. The
- * division depends on the shapes only, so the result does not depend on the number of threads.
- */
-enum { PIECE = HARD(64, 16384), STRIP = 512 };
 
 /* ---- Creation and properties ----------------------------------------------------------------- */
 
@@ -29,19 +13,20 @@ static void destroy(void *object)
     memory_free(o->entries);
     memory_free(o->index);
     memory_free(o->jobs);
+    optim_settings_end(o);
     memory_free(o);
 }
 
-static const object_class optimizer_class = {.name = "optimizer",
-                                             .destroy = destroy,
-                                             .track = optim_track,
-                                             .wait = optim_wait,
-                                             .is_made = true};
+const object_class optim_object = {.name = "optimizer",
+                                   .destroy = destroy,
+                                   .track = optim_track,
+                                   .wait = optim_wait,
+                                   .is_made = true};
 
 static unsigned all_slots(const optim_class *class)
 {
     unsigned slots = 0;
-    for (int s = 0; s < OPTIM_SLOTS; s++) slots |= class->slots[s] ? 1u << s : 0;
+    for (int s = 0; s < OPTIM_OWN; s++) slots |= class->slots[s] ? 1u << s : 0;
     return slots;
 }
 
@@ -53,11 +38,14 @@ void *optim_make(const ed_kind *kind, const void *options)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "%s: at most one of clipnorm, clipvalue and global_clipnorm can be set",
                        kind->name);
-    ed_optimizer *o = made_new(&optimizer_class, sizeof *o, kind, options);
+    ed_optimizer *o = made_new(&optim_object, sizeof *o, kind, options);
     if (!o) return NULL;
     o->class = class;
     o->common = o->made.options;
     o->slots = class->in_use ? class->in_use(options) : all_slots(class);
+    if (c->use_ema) o->slots |= 1u << OPTIM_AVERAGE;
+    if (optim_calls(o) > 1) o->slots |= 1u << OPTIM_SUM;
+    o->scale = c->initial_scale;
     return scope_give(o);
 }
 
@@ -67,11 +55,22 @@ int64_t ed_optimizer_iterations(const ed_optimizer *optimizer)
                      : (ed_fail(ED_INVALID_ARGUMENT, "optimizer_iterations: optimizer is NULL"), 0);
 }
 
+double optim_rate(const ed_optimizer *o)
+{
+    if (!o->common->schedule) return o->common->learning_rate;
+    const double rate = ed_schedule_at(o->common->schedule, o->iterations);
+    if (rate >= 0 && isfinite(rate)) return rate;
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: the schedule's rate at step %lld is %g",
+                   o->class->kind.name, (long long)o->iterations, rate),
+           NAN;
+}
+
 double ed_optimizer_learning_rate(const ed_optimizer *optimizer)
 {
-    return optimizer
-               ? optimizer->common->learning_rate
-               : (ed_fail(ED_INVALID_ARGUMENT, "optimizer_learning_rate: optimizer is NULL"), 0);
+    if (!optimizer)
+        return ed_fail(ED_INVALID_ARGUMENT, "optimizer_learning_rate: optimizer is NULL"), 0;
+    const double rate = optim_rate(optimizer);
+    return isnan(rate) ? 0 : rate;
 }
 
 bool ed_optimizer_set_learning_rate(ed_optimizer *optimizer, double learning_rate)
@@ -81,497 +80,210 @@ bool ed_optimizer_set_learning_rate(ed_optimizer *optimizer, double learning_rat
                false;
     const ed_kind *kind = &optimizer->class->kind;
     const optim_common wanted = {.learning_rate = learning_rate};
+    if (optimizer->common->schedule)
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "%s: the learning rate follows a schedule and cannot be set", kind->name),
+               false;
     if (!schema_check_field(kind->name, kind->fields, &wanted)) return false;
     optimizer->common->learning_rate = learning_rate;
     return true;
 }
 
-/* ---- The pass -------------------------------------------------------------------------------- */
+/* ---- Slots ----------------------------------------------------------------------------------- */
 
-typedef struct pass {
-    const ed_optimizer *optimizer;
-    optim_job *jobs;
-    int64_t n_jobs, pieces, elements;
-    optim_update update;
-    double numbers[2][OPTIM_NUMBERS]; /* for float32, float64 */
-    double *squares;                  /* of each piece, for clipping by norm */
-    bool prepare;
-} pass;
-
-static void count_pieces(pass *p)
+const char *optim_slot_name(const ed_optimizer *o, int slot)
 {
-    for (int64_t i = 0; i < p->n_jobs; i++) {
-        optim_job *job = &p->jobs[i];
-        job->first_piece = p->pieces;
-        job->part.numbers = p->numbers[job->dtype == ED_FLOAT64];
-        p->pieces += (job->part.n + job->piece - 1) / job->piece;
-        p->elements += job->part.n;
-    }
+    return slot == OPTIM_AVERAGE ? "average"
+           : slot == OPTIM_SUM   ? "gradient_accumulator"
+                                 : o->class->slots[slot];
 }
 
-/* The job of piece i: the last one whose first piece is i or less (jobs without elements have no
- * piece). */
-static const optim_job *job_of(const pass *p, int64_t piece)
+const char *optim_slot_list(const ed_optimizer *o, int slot)
 {
-    int64_t low = 0, high = p->n_jobs - 1;
-    while (low < high) {
-        int64_t middle = (low + high + 1) / 2;
-        if (p->jobs[middle].first_piece <= piece)
-            low = middle;
+    return slot == OPTIM_AVERAGE ? "_model_variables_moving_average"
+           : slot == OPTIM_SUM   ? "_accumulated_gradients"
+                                 : o->class->lists[slot];
+}
+
+const char *optim_slot_legacy(const ed_optimizer *o, int slot)
+{
+    return slot < OPTIM_OWN && o->class->legacy[slot] ? o->class->legacy[slot] : "";
+}
+
+/* ---- Settings of variables ------------------------------------------------------------------- */
+
+optim_setting *optim_setting_of(const ed_optimizer *o, const ed_tensor *v)
+{
+    for (int64_t i = 0; i < o->n_settings; i++)
+        if (o->settings[i].variable == v) return &o->settings[i];
+    return NULL;
+}
+
+static bool is_undecayed(const ed_optimizer *o, const ed_tensor *v, const optim_setting *s)
+{
+    for (int64_t i = 0; i < o->n_undecayed; i++)
+        if (strstr(ed_variable_name(v), o->undecayed[i])) return true;
+    return s && s->undecayed;
+}
+
+void optim_take_settings(const ed_optimizer *o, optim_entry *e)
+{
+    const optim_setting *s = optim_setting_of(o, e->variable);
+    e->multiplier = s ? s->multiplier : 1;
+    e->decay = is_undecayed(o, e->variable, s) ? 0
+               : o->class->decay               ? o->class->decay(o, e->variable)
+                                               : o->common->weight_decay;
+}
+
+void optim_settings_end(ed_optimizer *o)
+{
+    for (int64_t i = 0; i < o->n_settings; i++) ed_release(o->settings[i].variable);
+    for (int64_t i = 0; i < o->n_undecayed; i++) memory_free(o->undecayed[i]);
+    memory_free(o->settings);
+    memory_free(o->undecayed);
+}
+
+static void take_all_settings(ed_optimizer *o)
+{
+    for (int64_t i = 0; i < o->n_entries; i++) optim_take_settings(o, &o->entries[i]);
+}
+
+/* The setting of the variable, a new one if it has none; NULL on failure. */
+static optim_setting *setting_for(ed_optimizer *o, ed_tensor *v)
+{
+    optim_setting *s = optim_setting_of(o, v);
+    if (s) return s;
+    const size_t bytes = (size_t)o->n_settings * sizeof *s;
+    if (!(s = memory_grow(o->settings, bytes, bytes + sizeof *s))) return NULL;
+    o->settings = s;
+    s += o->n_settings++;
+    *s = (optim_setting){.variable = ed_retain(v), .multiplier = 1};
+    return s;
+}
+
+static bool check_variable(const char *who, const ed_tensor *v)
+{
+    if (v && ed_is_variable(v)) return true;
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is not a variable", who,
+                   v ? text_of_tensor(v).s : "NULL"),
+           false;
+}
+
+bool ed_optimizer_set_multiplier(ed_optimizer *optimizer, ed_tensor *v, double multiplier)
+{
+    static const char who[] = "optimizer_set_multiplier";
+    if (NULL_GIVEN(who, optimizer) || !check_variable(who, v)) return false;
+    if (!(multiplier >= 0 && isfinite(multiplier)))
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: multiplier must be at least 0, got %g", who,
+                       multiplier),
+               false;
+    optim_setting *s = setting_for(optimizer, v);
+    if (!s) return false;
+    s->multiplier = multiplier;
+    take_all_settings(optimizer);
+    return true;
+}
+
+bool ed_optimizer_exclude_from_weight_decay(ed_optimizer *optimizer, ed_list *variables)
+{
+    static const char who[] = "optimizer_exclude_from_weight_decay";
+    if (NULL_GIVEN(who, optimizer, variables)) return false;
+    for (int64_t i = 0; i < ed_list_size(variables); i++)
+        if (!check_variable(who, ed_list_get(variables, i))) return false;
+    bool ok = true;
+    for (int64_t i = 0; i < ed_list_size(variables) && ok; i++) {
+        optim_setting *s = setting_for(optimizer, ed_list_get(variables, i));
+        if (s)
+            s->undecayed = true;
         else
-            high = middle - 1;
+            ok = false;
     }
-    return &p->jobs[low];
-}
-
-static optim_part range_of(const optim_part *of, ed_dtype dtype, int64_t begin, int64_t n)
-{
-    size_t offset = (size_t)begin * dtype_size(dtype);
-    optim_part part = *of;
-    part.n = n;
-    part.g = (const char *)of->g + offset;
-    part.w = (char *)of->w + offset;
-    for (int s = 0; s < OPTIM_SLOTS; s++)
-        part.slots[s] = of->slots[s] ? (char *)of->slots[s] + offset : NULL;
-    return part;
-}
-
-/* The elements of g in a piece. */
-static int64_t piece_elements(const optim_job *job, int64_t piece, int64_t *begin)
-{
-    *begin = (piece - job->first_piece) * job->piece;
-    const int64_t left = job->part.n - *begin;
-    return left < job->piece ? left : job->piece;
-}
-
-/* The slice whose gradient begins at an element of g. */
-static optim_part slice_of(const optim_job *job, int64_t at)
-{
-    optim_part part =
-        range_of(&job->part, job->dtype, job->indices[at / job->width] * job->width, job->width);
-    part.g = (const char *)job->part.g + (size_t)at * dtype_size(job->dtype);
-    return part;
-}
-
-static void update_prepared(const pass *p, const optim_job *job, const optim_part *whole)
-{
-    const ed_optimizer *o = p->optimizer;
-    optim_preparation how = {.scale = job->scale,
-                             .limit = o->common->clipvalue > 0 ? o->common->clipvalue : INFINITY,
-                             .decay = optim_number(job->dtype, o->common->weight_decay),
-                             .rate = optim_number(job->dtype, o->common->learning_rate)};
-    union {
-        float f32[STRIP];
-        double f64[STRIP];
-    } prepared;
-    for (int64_t begin = 0; begin < whole->n; begin += STRIP) {
-        int64_t left = whole->n - begin;
-        optim_part part = range_of(whole, job->dtype, begin, left < STRIP ? left : STRIP);
-        ISA_CALL(optim_prepare)(job->dtype, &how, part.n, part.g, part.w, &prepared);
-        part.g = &prepared;
-        p->update(job->dtype, &part);
-    }
-}
-
-static void update_part(const pass *p, const optim_job *job, const optim_part *part)
-{
-    if (p->prepare)
-        update_prepared(p, job, part);
-    else
-        p->update(job->dtype, part);
-}
-
-static void update_piece(const pass *p, int64_t i)
-{
-    const optim_job *job = job_of(p, i);
-    int64_t begin, n = piece_elements(job, i, &begin);
-    if (!job->indices) {
-        const optim_part part = range_of(&job->part, job->dtype, begin, n);
-        update_part(p, job, &part);
-        return;
-    }
-    for (int64_t at = begin; at < begin + n; at += job->width) {
-        const optim_part part = slice_of(job, at);
-        update_part(p, job, &part);
-    }
-}
-
-static void update_range(int64_t first, int64_t last, int worker, void *user)
-{
-    (void)worker;
-    for (int64_t i = first; i < last; i++) update_piece(user, i);
-}
-
-static void square_range(int64_t first, int64_t last, int worker, void *user)
-{
-    (void)worker;
-    pass *p = user;
-    for (int64_t i = first; i < last; i++) {
-        const optim_job *job = job_of(p, i);
-        int64_t begin, n = piece_elements(job, i, &begin);
-        p->squares[i] = ISA_CALL(optim_squares)(
-            job->dtype, n, (const char *)job->part.g + (size_t)begin * dtype_size(job->dtype));
-    }
-}
-
-/* Few elements are done by this thread, which is faster than to start another one. */
-static void over_pieces(pass *p, threads_range range)
-{
-    threads_run(p->pieces, p->elements > OPS_PARALLEL_WORK ? 1 : p->pieces, range, p);
-}
-
-static double sum(const double *values, int64_t begin, int64_t end)
-{
-    double total = 0;
-    for (int64_t i = begin; i < end; i++) total += values[i];
-    return total;
-}
-
-/* c / max(norm, c) for a finite norm. A global norm that is not finite makes all gradients NaN,
- * as in TensorFlow. */
-static void find_scales(pass *p)
-{
-    const optim_common *c = p->optimizer->common;
-    over_pieces(p, square_range);
-    double all = sqrt(sum(p->squares, 0, p->pieces));
-    for (int64_t i = 0; i < p->n_jobs; i++) {
-        optim_job *job = &p->jobs[i];
-        if (c->global_clipnorm > 0)
-            job->scale = isfinite(all) ? c->global_clipnorm / fmax(all, c->global_clipnorm) : NAN;
-        else {
-            int64_t end = i + 1 < p->n_jobs ? p->jobs[i + 1].first_piece : p->pieces;
-            double norm = sqrt(sum(p->squares, job->first_piece, end));
-            job->scale = norm > c->clipnorm ? c->clipnorm / norm : norm == norm ? 1 : NAN;
-        }
-    }
-}
-
-/* For those dtypes that the variables have. */
-static void work_out_numbers(pass *p)
-{
-    const ed_optimizer *o = p->optimizer;
-    bool done[2] = {false, false};
-    for (int64_t i = 0; i < p->n_jobs; i++) {
-        bool wide = p->jobs[i].dtype == ED_FLOAT64;
-        if (!done[wide])
-            o->class->numbers(o, p->jobs[i].dtype, o->iterations + 1, p->numbers[wide]);
-        done[wide] = true;
-    }
-}
-
-static bool step(ed_optimizer *o, int64_t n_jobs)
-{
-    const optim_common *c = o->common;
-    bool by_norm = c->clipnorm > 0 || c->global_clipnorm > 0;
-    pass p = {
-        .optimizer = o, .jobs = o->jobs, .n_jobs = n_jobs, .update = o->class->update[isa_level]};
-    p.prepare = by_norm || c->clipvalue > 0 || o->common->weight_decay > 0;
-    count_pieces(&p);
-    if (by_norm) {
-        if (!(p.squares = memory_alloc((size_t)p.pieces * sizeof *p.squares))) return false;
-        find_scales(&p);
-        memory_free(p.squares);
-    }
-    work_out_numbers(&p);
-    over_pieces(&p, update_range);
-    o->iterations++;
-    return true;
-}
-
-static bool room_for_jobs(ed_optimizer *o, int64_t n)
-{
-    if (n <= o->job_capacity) return true;
-    optim_job *jobs = memory_alloc((size_t)n * sizeof *jobs);
-    if (!jobs) return false;
-    memory_free(o->jobs);
-    o->jobs = jobs;
-    o->job_capacity = n;
-    return true;
-}
-
-/* ---- The op ---------------------------------------------------------------------------------- */
-
-/* Operands: each variable followed by its slots in use, in the order of the class; then the
- * gradients; then the indices of those that are slices, ascending. */
-#define APPLY_ATTRS(FIELD, T)                                                                      \
-    FIELD(T, OBJECT, optimizer, NULL, ED_ANY, "the optimizer")                                     \
-    FIELD(T, INTS, slices, ED_NO_LIST, ED_ANY, "the variables whose gradients are slices")
-ED_OPTIONS(apply_attrs, APPLY_ATTRS);
-
-static ed_optimizer *optimizer_of(const ed_call *call)
-{
-    return ((const apply_attrs *)call->attrs)->optimizer;
-}
-
-/* The number of operands of a variable, without its gradient. */
-static int written_each(const ed_optimizer *o)
-{
-    return 1 + __builtin_popcount(o->slots);
-}
-
-/* A call taken apart: variables' operands, gradients and indices. */
-typedef struct applied {
-    ed_optimizer *optimizer;
-    int each, n;
-    ed_tensor *const *written, *const *gradients, *const *indices;
-    ed_ints slices; /* the variables of the indices */
-} applied;
-
-static bool take_apart(const ed_call *call, applied *a)
-{
-    *a = (applied){.optimizer = optimizer_of(call),
-                   .slices = ((const apply_attrs *)call->attrs)->slices};
-    ed_optimizer *o = a->optimizer;
-    if (!o || o->made.object.class != &optimizer_class)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "the attribute optimizer must be an optimizer, got %s",
-                            o ? o->made.object.class->name : "NULL");
-    a->each = written_each(o);
-    const int64_t whole = call->n_inputs - a->slices.count;
-    a->n = (int)(whole / (a->each + 1));
-    if (whole < 0 || whole % (a->each + 1))
-        return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                            "got %d operands, expected %d for each variable", call->n_inputs,
-                            a->each + 1);
-    a->written = call->inputs;
-    a->gradients = a->written + a->n * a->each;
-    a->indices = a->gradients + a->n;
-    return true;
-}
-
-/* Whether gradient i is slices of its variable v: the number of its indices; else -1. */
-static int slices_at(const applied *a, int i)
-{
-    for (int64_t k = 0; k < a->slices.count; k++)
-        if (a->slices.values[k] == i) return (int)k;
-    return -1;
-}
-
-static bool are_slices(const ed_tensor *g, const ed_tensor *indices, const ed_tensor *v)
-{
-    return v->rank && g->rank == v->rank && indices->dtype == ED_INT64 && indices->rank == 1 &&
-           indices->shape[0] == g->shape[0] &&
-           !memcmp(g->shape + 1, v->shape + 1, (size_t)(v->rank - 1) * sizeof *v->shape);
-}
-
-static bool check_operand(const ed_call *call, int i, const ed_tensor *x, const ed_tensor *v,
-                          const ed_tensor *indices)
-{
-    if (ed_dtype_is_float(v->dtype) && x->dtype == v->dtype &&
-        (indices ? are_slices(x, indices, v) : tensor_same_shape(x, v)))
-        return true;
-    return ed_call_fail(call, ED_INVALID_ARGUMENT, "operand %lld is %s, but its variable is %s",
-                        text_nth(i), text_of_tensor(x).s, text_of_tensor(v).s);
-}
-
-static bool apply_infer(ed_call *call)
-{
-    applied a;
-    if (!take_apart(call, &a)) return false;
-    call->n_writes = a.n * a.each;
-    for (int i = 0; i < call->n_writes; i++)
-        if (!check_operand(call, i, a.written[i], a.written[i / a.each * a.each], NULL))
-            return false;
-    for (int i = 0; i < a.n; i++) {
-        const int k = slices_at(&a, i);
-        if (!check_operand(call, call->n_writes + i, a.gradients[i], a.written[i * a.each],
-                           k < 0 ? NULL : a.indices[k]))
-            return false;
-    }
-    return room_for_jobs(a.optimizer, a.n);
-}
-
-/* No slice may come twice, which two threads would write. */
-static bool check_ascending(const ed_call *call, const ed_tensor *indices, int64_t size)
-{
-    const int64_t *at = (const int64_t *)indices->data;
-    for (int64_t i = 0; i < indices->size; i++)
-        if (at[i] < (i ? at[i - 1] + 1 : 0) || at[i] >= size)
-            return ed_call_fail(call, ED_INVALID_ARGUMENT,
-                                "indices must ascend within 0..%lld, entry %lld is %lld",
-                                (long long)size - 1, text_nth(i), (long long)at[i]);
-    return true;
-}
-
-static optim_job job_for(const applied *a, int i)
-{
-    const ed_tensor *w = a->written[i * a->each], *g = a->gradients[i];
-    const int k = slices_at(a, i);
-    optim_job job = {.dtype = w->dtype, .scale = 1, .piece = PIECE, .width = 1};
-    job.part = (optim_part){.n = g->size, .g = g->data, .w = w->data};
-    for (int s = 0, at = 1; s < OPTIM_SLOTS; s++)
-        if (a->optimizer->slots & 1u << s) job.part.slots[s] = a->written[i * a->each + at++]->data;
-    if (k < 0 || !g->size) return job;
-    job.indices = (const int64_t *)a->indices[k]->data;
-    job.width = g->size / g->shape[0];
-    job.piece = job.width < PIECE ? PIECE / job.width * job.width : job.width;
-    return job;
-}
-
-static bool apply_kernel(ed_call *call)
-{
-    applied a;
-    if (!take_apart(call, &a)) return false;
-    for (int64_t k = 0; k < a.slices.count; k++)
-        if (!check_ascending(call, a.indices[k], a.written[a.slices.values[k] * a.each]->shape[0]))
-            return false;
-    for (int i = 0; i < a.n; i++) a.optimizer->jobs[i] = job_for(&a, i);
-    return step(a.optimizer, a.n);
-}
-
-ED_OP(apply_gradients) = {
-    .name = "apply_gradients",
-    .doc = "an optimizer's step: variables, each with its slots, and then their gradients",
-    .operands = {{"variables", ED_SET_FLOAT | 1 << ED_INT64, .writes = true}},
-    .results = ED_NO_RESULTS,
-    .flags = ED_OP_CONTIGUOUS | ED_OP_VARIADIC | ED_OP_INTERNAL,
-    ED_OP_ATTRS(APPLY_ATTRS, apply_attrs),
-    .infer = apply_infer,
-    .kernel = apply_kernel,
-    .no_gradient = "it updates variables",
-};
-
-/* ---- Steps ----------------------------------------------------------------------------------- */
-
-static bool check_pair(const ed_tensor *g, const ed_tensor *v)
-{
-    if (v->dtype != ED_FLOAT32 && v->dtype != ED_FLOAT64)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "apply_gradients: the variable %s must be float32 or float64, got %s",
-                       ed_variable_name(v), text_of_tensor(v).s),
-               false;
-    if (g->dtype != v->dtype || g->rank != v->rank ||
-        memcmp(g->shape, v->shape, (size_t)v->rank * sizeof *v->shape) != 0)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "apply_gradients: the variable %s is %s, but its gradient is %s",
-                       ed_variable_name(v), text_of_tensor(v).s, text_of_tensor(g).s),
-               false;
-    return true;
-}
-
-static bool check_lists(const ed_list *gradients, const ed_list *variables)
-{
-    if (gradients->size != variables->size)
-        return ed_fail(ED_INVALID_ARGUMENT, "apply_gradients: %lld gradients for %lld variables",
-                       (long long)gradients->size, (long long)variables->size),
-               false;
-    int64_t given = 0;
-    for (int64_t i = 0; i < variables->size; i++) {
-        const ed_tensor *g = gradients->items[i], *v = variables->items[i];
-        if (!ed_is_variable(v))
-            return ed_fail(
-                       ED_INVALID_ARGUMENT,
-                       "apply_gradients: entry %lld of variables must be a variable, got a tensor",
-                       text_nth(i)),
-                   false;
-        if (!g) continue;
-        if (!check_pair(g, v)) return false;
-        given++;
-    }
-    if (!given)
-        return ed_fail(ED_INVALID_ARGUMENT,
-                       "apply_gradients: all %lld gradients are NULL: does the loss depend on the "
-                       "variables?",
-                       (long long)variables->size),
-               false;
-    return true;
-}
-
-/* Whether the step changes nothing but the gradient's slices. */
-static bool by_slices(const ed_optimizer *o, const ed_tensor *g)
-{
-    return slices_of(g) && o->common->weight_decay == 0 && (o->common->lazy || !o->slots);
-}
-
-/* Adds the gradients, and then the indices of slices, whose variables are noted; the number of
- * operands, 0 on failure. */
-static int take_gradients(const ed_optimizer *o, const ed_list *gradients, ed_tensor **operands,
-                          int n, int64_t *noted, int64_t *n_noted)
-{
-    ed_tensor **indices = operands + n;
-    int nth = 0;
-    for (int64_t i = 0; i < gradients->size; i++) indices += gradients->items[i] != NULL;
-    *n_noted = 0;
-    for (int64_t i = 0; i < gradients->size; i++) {
-        ed_tensor *g = gradients->items[i];
-        if (!g) continue;
-        if (by_slices(o, g)) {
-            if (!(g = ops_slices_unique(g))) return 0;
-            indices[*n_noted] = slices_of(g)->indices;
-            noted[(*n_noted)++] = nth;
-            g = slices_of(g)->values;
-        }
-        operands[n++] = g;
-        nth++;
-    }
-    return n + (int)*n_noted;
-}
-
-/* Writes the operands of a step over those variables that have a gradient; returns their number,
- * 0 on failure. Creates missing entries. */
-static int take_operands(ed_optimizer *o, const ed_list *gradients, const ed_list *variables,
-                         ed_tensor **operands, int64_t *noted, int64_t *n_noted)
-{
-    int n = 0;
-    int64_t hint = 0;
-    for (int64_t i = 0; i < variables->size; i++) {
-        if (!gradients->items[i]) continue;
-        const optim_entry *e = optim_find(o, variables->items[i], &hint);
-        if (!e && !(e = optim_add(o, variables->items[i]))) return 0;
-        operands[n++] = e->variable;
-        for (int s = 0; s < OPTIM_SLOTS; s++)
-            if (e->slots[s]) operands[n++] = e->slots[s];
-    }
-    return take_gradients(o, gradients, operands, n, noted, n_noted);
-}
-
-bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *variables)
-{
-    if (NULL_GIVEN("apply_gradients", optimizer, gradients, variables)) return false;
-    if (!check_lists(gradients, variables)) return false;
-    ED_SCOPE;
-    const int64_t before = optimizer->n_entries;
-    const int64_t most = variables->size * (written_each(optimizer) + 2);
-    if (most > INT_MAX)
-        return ed_fail(ED_OUT_OF_MEMORY, "apply_gradients: %lld variables are too many",
-                       (long long)variables->size),
-               false;
-    ed_tensor **operands =
-        memory_alloc((size_t)most * sizeof *operands + (size_t)variables->size * sizeof(int64_t));
-    int64_t *noted = operands ? (int64_t *)(operands + most) : NULL, n_noted = 0;
-    int n =
-        operands ? take_operands(optimizer, gradients, variables, operands, noted, &n_noted) : 0;
-    bool ok = n && ed_execute(&ed_op_apply_gradients, operands, n,
-                              ED_ATTRS(APPLY_ATTRS, apply_attrs, .optimizer = optimizer,
-                                       .slices = {noted, n_noted}),
-                              NULL);
-    memory_free(operands);
-    if (!ok) optim_unmade(optimizer, before);
-    if (!ok) optim_drop_entries(optimizer, before);
+    take_all_settings(optimizer);
     return ok;
 }
 
-static ed_list *trained_variables(ed_tape *tape, void *trained)
+bool ed_optimizer_exclude_names_from_weight_decay(ed_optimizer *optimizer, const char *part)
 {
-    if (!trained) return ed_tape_watched_variables(tape);
-    const object_class *class = ((const ed_object *)trained)->class;
-    if (class == &tensor_list_class) return trained;
-    if (class == &tensor_variable_class) return ed_list_of_one(trained);
-    if (class->trainable) return class->trainable(trained);
-    return ed_fail(ED_INVALID_ARGUMENT,
-                   "minimize: trained must be a layer, a list of variables, a variable or NULL, "
-                   "got %s",
-                   class->name);
+    static const char who[] = "optimizer_exclude_names_from_weight_decay";
+    if (NULL_GIVEN(who, optimizer, part)) return false;
+    const size_t bytes = (size_t)optimizer->n_undecayed * sizeof(char *);
+    char *copy = text_copy(part);
+    char **all = copy ? memory_grow(optimizer->undecayed, bytes, bytes + sizeof(char *)) : NULL;
+    if (!all) return memory_free(copy), false;
+    optimizer->undecayed = all;
+    all[optimizer->n_undecayed++] = copy;
+    take_all_settings(optimizer);
+    return true;
 }
 
-bool(ed_minimize)(ed_optimizer *optimizer, ed_tape *tape, ed_tensor *loss, void *trained)
+/* ---- The loss's scale ------------------------------------------------------------------------ */
+
+void optim_note_finite(ed_optimizer *o, bool finite)
 {
-    if (NULL_GIVEN("minimize", optimizer, tape, loss)) return false;
-    if (!trained && ed_failed()) return false; /* the call that returns `trained` failed */
-    ED_SCOPE;
-    ed_list *variables = trained_variables(tape, trained);
-    if (!variables) return false;
-    if (!variables->size)
-        return ed_fail(ED_INVALID_ARGUMENT, "minimize: there are no variables to train"), false;
-    return ed_apply_gradients(optimizer, ed_gradient(tape, loss, variables), variables);
+    if (!finite) {
+        o->scale *= 0.5;
+        o->finite_steps = 0;
+    } else if (++o->finite_steps >= o->common->dynamic_growth_steps) {
+        o->scale *= 2;
+        o->finite_steps = 0;
+    }
+}
+
+double ed_optimizer_loss_scale(const ed_optimizer *optimizer)
+{
+    return optimizer ? optim_loss_scale(optimizer)
+                     : (ed_fail(ED_INVALID_ARGUMENT, "optimizer_loss_scale: optimizer is NULL"), 0);
+}
+
+/* ---- Averages of the variables --------------------------------------------------------------- */
+
+double optim_ema_momentum(const ed_optimizer *o)
+{
+    return optim_steps(o) ? o->common->ema_momentum : 0;
+}
+
+bool optim_ema_overwrites(const ed_optimizer *o)
+{
+    const int64_t every = o->common->ema_overwrite_frequency;
+    return o->common->use_ema && every > 0 && (optim_steps(o) + 1) % every == 0;
+}
+
+static bool check_averages(const char *who, const ed_optimizer *o)
+{
+    if (NULL_GIVEN(who, o)) return false;
+    if (o->common->use_ema) return true;
+    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s keeps no averages: make it with .use_ema = true",
+                   who, o->class->kind.name),
+           false;
+}
+
+bool ed_optimizer_finalize_variable_values(ed_optimizer *optimizer)
+{
+    if (!check_averages("optimizer_finalize_variable_values", optimizer)) return false;
+    const int64_t n = optimizer->n_entries;
+    ed_tensor **values = memory_zalloc((size_t)(n + 1) * sizeof *values);
+    bool ok = values;
+    for (int64_t i = 0; i < n && ok; i++)
+        ok =
+            (values[i] = tensor_snapshot(tensor_value(optimizer->entries[i].slots[OPTIM_AVERAGE])));
+    for (int64_t i = 0; i < n && values; i++)
+        if (ok)
+            variable_replace(optimizer->entries[i].variable, values[i]);
+        else
+            ed_release(values[i]);
+    memory_free(values);
+    return ok;
+}
+
+bool ed_optimizer_swap_ema(ed_optimizer *optimizer)
+{
+    if (!check_averages("optimizer_swap_ema", optimizer)) return false;
+    for (int64_t i = 0; i < optimizer->n_entries; i++) {
+        variable *v = (variable *)optimizer->entries[i].variable;
+        variable *average = (variable *)optimizer->entries[i].slots[OPTIM_AVERAGE];
+        ed_tensor *value = v->value;
+        v->value = average->value;
+        average->value = value;
+    }
+    return true;
 }

@@ -16,8 +16,10 @@
 #include "tensor/schema_core.h"
 #include "tensor/typed.h"
 #include "track/graph.h"
+#include <math.h>
 
-enum { OPTIM_SLOTS = 3, OPTIM_NUMBERS = 8 };
+/* The slots of a variable: those of the class, then those that the common options ask for. */
+enum { OPTIM_OWN = 3, OPTIM_AVERAGE = OPTIM_OWN, OPTIM_SUM, OPTIM_SLOTS, OPTIM_NUMBERS = 12 };
 
 /* A range of one variable: n elements of gradient, weights, and those slots that are in use. */
 typedef struct optim_part {
@@ -29,29 +31,69 @@ typedef struct optim_part {
 
 typedef void (*optim_update)(ed_dtype dtype, const optim_part *part);
 
+/* One variable in the step of a class that needs all of it at once: the gradient, clipped, the
+ * decayed value and the slots, of which the class makes the next ones by public ops. */
+typedef struct optim_whole {
+    const ed_tensor *variable;
+    ed_tensor *g, *w, *slots[OPTIM_OWN];
+    double rate; /* the learning rate, rounded to the dtype */
+    double decay;
+    int64_t step;
+} optim_whole;
+
 /* A kind of optimizer. */
 typedef struct optim_class {
     ed_kind kind;
-    const char *slots[OPTIM_SLOTS];
-    const char
-        *lists[OPTIM_SLOTS]; /* name of the list of all such slots in Keras 3's checkpoints */
-    const char *legacy[OPTIM_SLOTS];         /* name of the slot in Keras 2's */
-    const char *constants[4];                /* options that Keras 2's checkpoints have */
+    const char *slots[OPTIM_OWN];
+    const char *lists[OPTIM_OWN];  /* name of the list of all such slots in Keras 3's checkpoints */
+    const char *legacy[OPTIM_OWN]; /* name of the slot in Keras 2's */
+    const char *constants[6];      /* options that Keras 2's checkpoints have */
     unsigned (*in_use)(const void *options); /* which slots: bit i is slot i; NULL: all */
     int together; /* ed_optimizer_variables lists the first `together` slots variable by variable,
                      then the others slot by slot */
+
+    /* May be NULL. The first value of a slot, with a reference for the caller; NULL on failure. NULL
+     * in the class: zeros of the variable's shape. */
+    ed_tensor *(*initial)(const ed_optimizer *optimizer, int slot, const ed_tensor *variable);
+
+    /* May be NULL, and is of those that are `whole` only: whether the variable has the slot. */
+    bool (*has)(const ed_optimizer *optimizer, int slot, const ed_tensor *variable);
+
+    /* Either `update` and `numbers`, or `whole`. */
     optim_update update[ISA_COUNT];
 
     /*
      * Computes the coefficients of step `step` (1, 2, ...) for variables of a dtype, rounded to
-     * that dtype: once for each step, not for each element.
+     * that dtype: once for each step and learning rate, not for each element.
      */
-    void (*numbers)(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step, double *numbers);
+    void (*numbers)(ed_optimizer *optimizer, ed_dtype dtype, int64_t step, double rate,
+                    double *numbers);
+
+    /* Replaces w and the slots; false, with an error, on failure. */
+    bool (*whole)(const ed_optimizer *optimizer, optim_whole *x);
+
+    /* May be NULL. The weight decay of a variable, if it is not the option. */
+    double (*decay)(const ed_optimizer *optimizer, const ed_tensor *variable);
+    bool own_decay; /* `whole` applies it */
+
+    /* May be NULL. What Keras has beside the slots, under the name `scalar`: a number after so many
+     * steps that follows from the options. */
+    double (*scalar_at)(const ed_optimizer *optimizer, int64_t steps);
+    const char *scalar;
 } optim_class;
+
+/* What a program has set for one variable. */
+typedef struct optim_setting {
+    ed_tensor *variable;
+    double multiplier; /* of the learning rate */
+    bool undecayed;
+} optim_setting;
 
 /* A variable and its slots. */
 typedef struct optim_entry {
     ed_tensor *variable;
+    double multiplier;             /* of the learning rate */
+    double decay;                  /* 0: none */
     ed_tensor *slots[OPTIM_SLOTS]; /* variables too; NULL where not in use */
 } optim_entry;
 
@@ -64,13 +106,24 @@ typedef struct optim_job {
     const int64_t *indices; /* of the slices; NULL: g has all elements */
     int64_t width;          /* elements of a slice */
     int64_t first_piece;
-    double scale; /* of clipping by norm */
+    double scale; /* of clipping by norm, and of the loss */
+    double multiplier, decay;
+    double numbers[OPTIM_NUMBERS]; /* if the multiplier is not 1 */
 } optim_job;
 
 /* The first options of all kinds. */
 typedef struct optim_common {
     uint32_t mark_;
-    double learning_rate, weight_decay, clipnorm, clipvalue, global_clipnorm;
+    double learning_rate;
+    ed_schedule *schedule;
+    double weight_decay, clipnorm, clipvalue, global_clipnorm;
+    bool use_ema;
+    double ema_momentum;
+    int64_t ema_overwrite_frequency;
+    double loss_scale_factor;
+    bool dynamic_loss_scale;
+    double initial_scale;
+    int64_t dynamic_growth_steps, gradient_accumulation_steps;
     bool lazy;
 } optim_common;
 
@@ -78,15 +131,82 @@ struct ed_optimizer {
     made_object made;
     const optim_class *class;
     optim_common *common; /* in its options, with the present learning rate */
-    unsigned slots;       /* which of the class's slots are in use: bit i is slot i */
-    int64_t iterations;
+    unsigned slots;       /* which slots are in use: bit i is slot i */
+    int64_t iterations;   /* calls, of which gradient_accumulation_steps are one step */
+    double scale;         /* of the loss, with dynamic_loss_scale */
+    int64_t finite_steps; /* since the scale changed */
+    double product;       /* nadam's, after product_steps */
+    int64_t product_steps;
 
     optim_entry *entries; /* in the order of the variables' first steps */
     int64_t *index;       /* finds the entry of a variable, see entries.c */
     optim_job *jobs;      /* of the present step */
     int64_t n_entries, capacity, job_capacity;
     graph_wait wait; /* a checkpoint's values for slots that don't exist yet */
+
+    optim_setting *settings;
+    char **undecayed; /* parts of the names of variables that are not decayed */
+    int64_t n_settings, n_undecayed;
 };
+
+/* The setting of a variable; NULL if there is none. */
+optim_setting *optim_setting_of(const ed_optimizer *o, const ed_tensor *v);
+
+/* What an entry has of the settings, anew. */
+void optim_take_settings(const ed_optimizer *o, optim_entry *e);
+
+/* Gives up the settings. */
+void optim_settings_end(ed_optimizer *o);
+
+/* The learning rate of the next call; NaN, with an error, if the schedule fails. */
+double optim_rate(const ed_optimizer *o);
+
+/* The calls that make one step. */
+static inline int64_t optim_calls(const ed_optimizer *o)
+{
+    return o->common->gradient_accumulation_steps > 1 ? o->common->gradient_accumulation_steps : 1;
+}
+
+/* The steps that are done, and whether the next call is one rather than only adds its gradients. */
+static inline int64_t optim_steps(const ed_optimizer *o)
+{
+    return o->iterations / optim_calls(o);
+}
+static inline bool optim_steps_next(const ed_optimizer *o)
+{
+    return (o->iterations + 1) % optim_calls(o) == 0;
+}
+
+/* The loss is multiplied by this. */
+static inline double optim_loss_scale(const ed_optimizer *o)
+{
+    const optim_common *c = o->common;
+    return c->dynamic_loss_scale ? o->scale : c->loss_scale_factor > 0 ? c->loss_scale_factor : 1;
+}
+
+/* With dynamic_loss_scale, whether the gradients were finite changes the scale. */
+void optim_note_finite(ed_optimizer *o, bool finite);
+
+/* How far the averages go this time towards the variables (ema), and whether the variables become
+ * the averages. */
+double optim_ema_momentum(const ed_optimizer *o);
+bool optim_ema_overwrites(const ed_optimizer *o);
+
+/* The pass over the jobs of a call, which takes the optimizer one iteration on; false, with an
+ * error and nothing changed, on failure (pass.c). */
+bool optim_pass(ed_optimizer *o, int64_t n_jobs);
+int64_t optim_piece(int64_t width); /* elements of a piece whose slices have so many */
+
+/* One call for variables, each with a gradient, of a class that is `whole` (whole.c). */
+bool optim_apply_whole(ed_optimizer *o, const ed_list *gradients, optim_entry *const *entries,
+                       int64_t n);
+
+extern const object_class optim_object;
+
+/* The name of a slot; of the list of such slots in Keras 3's files; of the slot in Keras 2's. */
+const char *optim_slot_name(const ed_optimizer *o, int slot);
+const char *optim_slot_list(const ed_optimizer *o, int slot);
+const char *optim_slot_legacy(const ed_optimizer *o, int slot);
 
 /*
  * The entry of a variable; NULL if it has none. *hint, 0 at first, is the entry that is tried
@@ -96,6 +216,10 @@ optim_entry *optim_find(const ed_optimizer *o, const ed_tensor *v, int64_t *hint
 
 /* Appends an entry with its slots; NULL on failure, when a part of it may exist. */
 optim_entry *optim_add(ed_optimizer *o, ed_tensor *v);
+
+/* A tensor of the variable's shape and dtype, each element `value`, with a reference for the caller;
+ * NULL on failure. */
+ed_tensor *optim_full(const ed_tensor *v, double value);
 
 /* Removes all entries but the first `left`. */
 void optim_drop_entries(ed_optimizer *o, int64_t left);
@@ -107,10 +231,10 @@ struct graph_wait *optim_wait(void *optimizer);
 /*
  * The checkpoint's value for a slot of the newest entry's variable: *initial, with a reference for
  * the caller, NULL if no value waits; and its node. false, with an error, if the value has another
- * dtype or shape.
+ * dtype or shape than `like`.
  */
-bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, ed_tensor **initial,
-                   int *node);
+bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, const ed_tensor *like,
+                   ed_tensor **initial, int *node);
 
 /* A step failed: the values of the slots that it created, from that entry on, wait again. */
 void optim_unmade(const ed_optimizer *o, int64_t first);
@@ -138,11 +262,25 @@ static inline double optim_number(ed_dtype dtype, double value)
     return dtype == ED_FLOAT32 ? (float)value : value;
 }
 
+/* 1 - base^step, computed in the dtype, as Keras does. */
+static inline double optim_complement(ed_dtype dtype, double base, int64_t step)
+{
+    return dtype == ED_FLOAT32 ? 1 - powf((float)base, (float)step) : 1 - pow(base, (double)step);
+}
+
 /* How a strip is prepared: g scale, clipped to -limit..limit; then w -= w decay rate. */
 typedef struct optim_preparation {
     double scale, limit; /* 1 and INFINITY: unchanged */
     double decay, rate;  /* decay 0: none */
 } optim_preparation;
+
+/* sum = g scale + sum, or, with `steps` above 0, the mean of so many: that / steps. */
+ISA_DECLARE(void, optim_accumulate, ed_dtype dtype, double scale, double steps, int64_t n,
+            const void *g, void *sum);
+
+/* average = momentum average + (1 - momentum) w; then w = average if it `overwrites`. */
+ISA_DECLARE(void, optim_average, ed_dtype dtype, double momentum, bool overwrites, int64_t n,
+            void *w, void *average);
 
 ISA_DECLARE(void, optim_prepare, ed_dtype dtype, const optim_preparation *how, int64_t n,
             const void *g, void *w, void *prepared);

@@ -1,4 +1,5 @@
-/* Clipping and weight decay of a strip, and the sums of squares that clipping by norm needs. */
+/* Clipping and weight decay of a strip, the sums of squares that clipping by norm needs, sums of
+ * gradients, averages of variables. */
 #include "optim/optimizer.h"
 #include <math.h>
 
@@ -21,6 +22,24 @@ void ISA_NAME(optim_prepare)(ed_dtype dtype, const optim_preparation *how, int64
 double ISA_NAME(optim_squares)(ed_dtype dtype, int64_t n, const void *g)
 {
     return dtype == ED_FLOAT32 ? prepare_squares_f32(n, g) : prepare_squares_f64(n, g);
+}
+
+void ISA_NAME(optim_accumulate)(ed_dtype dtype, double scale, double steps, int64_t n,
+                                const void *g, void *sum)
+{
+    if (dtype == ED_FLOAT32)
+        accumulate_strip_f32(scale, steps, n, g, sum);
+    else
+        accumulate_strip_f64(scale, steps, n, g, sum);
+}
+
+void ISA_NAME(optim_average)(ed_dtype dtype, double momentum, bool overwrites, int64_t n, void *w,
+                             void *average)
+{
+    if (dtype == ED_FLOAT32)
+        average_strip_f32(momentum, overwrites, n, w, average);
+    else
+        average_strip_f64(momentum, overwrites, n, w, average);
 }
 
 #endif

@@ -32,4 +32,23 @@ static double TYPED(prepare_squares)(int64_t n, const NUMBER *g)
     return sums[0];
 }
 
+static void TYPED(accumulate_strip)(double scale, double steps, int64_t n, const NUMBER *restrict g,
+                                    NUMBER *restrict sum)
+{
+    const NUMBER factor = (NUMBER)scale, count = (NUMBER)steps;
+    if (steps > 0)
+        for (int64_t i = 0; i < n; i++) sum[i] = (g[i] * factor + sum[i]) / count;
+    else
+        for (int64_t i = 0; i < n; i++) sum[i] = g[i] * factor + sum[i];
+}
+
+static void TYPED(average_strip)(double momentum, bool overwrites, int64_t n, NUMBER *restrict w,
+                                 NUMBER *restrict average)
+{
+    const NUMBER keep = (NUMBER)momentum, take = 1 - keep;
+    for (int64_t i = 0; i < n; i++) average[i] = keep * average[i] + take * w[i];
+    if (overwrites)
+        for (int64_t i = 0; i < n; i++) w[i] = average[i];
+}
+
 #undef TYPE

@@ -16,12 +16,12 @@ OPTIM_LOOPS(rmsprop_update)
 
 #else
 
-static void rmsprop_numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
+static void rmsprop_numbers(ed_optimizer *optimizer, ed_dtype dtype, int64_t step, double rate,
                             double *numbers)
 {
     (void)step;
     const ed_optimizer_rmsprop_options *r = optim_options(optimizer);
-    numbers[RATE] = optim_number(dtype, r->learning_rate);
+    numbers[RATE] = rate;
     numbers[RHO] = optim_number(dtype, r->rho);
     numbers[ONE_MINUS_RHO] = optim_number(dtype, 1 - r->rho);
     numbers[MU] = optim_number(dtype, r->momentum);

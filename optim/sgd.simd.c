@@ -16,12 +16,12 @@ OPTIM_LOOPS(sgd_update)
 
 #else
 
-static void sgd_numbers(const ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
+static void sgd_numbers(ed_optimizer *optimizer, ed_dtype dtype, int64_t step, double rate,
                         double *numbers)
 {
     (void)step;
     const ed_optimizer_sgd_options *s = optim_options(optimizer);
-    numbers[RATE] = optim_number(dtype, s->learning_rate);
+    numbers[RATE] = rate;
     numbers[MU] = optim_number(dtype, s->momentum);
     numbers[NESTEROV] = s->nesterov;
 }

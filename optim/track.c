@@ -68,7 +68,7 @@ static void track_constants(ed_optimizer *o, ed_tracker *t)
     static const ed_state state = {ED_FLOAT32,    -1, get_constant, refuses_constant,
                                    keep_constant, 0};
     static double no_decay = 0;
-    for (int i = 0; i < 4 && o->class->constants[i]; i++) {
+    for (int i = 0; i < 6 && o->class->constants[i]; i++) {
         const ed_field *f = schema_find(o->class->kind.fields, o->class->constants[i]);
         graph_name(t, t->self, GRAPH_MATCH, f->name,
                    graph_cell(t, ED_FIELD_AT(f, o->made.options), &state));
@@ -76,18 +76,69 @@ static void track_constants(ed_optimizer *o, ed_tracker *t)
     graph_name(t, t->self, GRAPH_MATCH, "decay", graph_cell(t, &no_decay, &state));
 }
 
+/* What follows from the options and the number of steps. */
+static void get_scalar(const void *self, void *elements)
+{
+    const ed_optimizer *o = self;
+    dtype_store(rate_dtype(o), elements, 0, o->class->scalar_at(o, optim_steps(o)));
+}
+
+static const char *takes_any(const void *self, const void *elements)
+{
+    return (void)self, (void)elements, NULL;
+}
+
+static void track_scalar(ed_optimizer *o, ed_tracker *t)
+{
+    const ed_state state = {rate_dtype(o), -1, get_scalar, takes_any, keep_constant, ED_FLOAT64};
+    if (o->class->scalar)
+        graph_name(t, t->self, GRAPH_NAME, o->class->scalar, graph_cell(t, o, &state));
+}
+
+static void get_scale(const void *self, void *elements)
+{
+    const float scale = (float)((const ed_optimizer *)self)->scale;
+    memcpy(elements, &scale, sizeof scale);
+}
+
+static const char *refuses_scale(const void *self, const void *elements)
+{
+    float scale;
+    (void)self;
+    memcpy(&scale, elements, sizeof scale);
+    return scale > 0 && scale <= FLT_MAX ? NULL : "must be finite and above 0";
+}
+
+static void set_scale(void *self, const void *elements)
+{
+    float scale;
+    memcpy(&scale, elements, sizeof scale);
+    ((ed_optimizer *)self)->scale = scale;
+}
+
+/* Keras has these in an optimizer around this one. */
+static void track_loss_scale(ed_optimizer *o, ed_tracker *t)
+{
+    static const ed_state state = {ED_FLOAT32, -1, get_scale, refuses_scale, set_scale, 0};
+    if (!o->common->dynamic_loss_scale) return;
+    graph_name(t, t->self, GRAPH_NAME, "dynamic_scale", graph_cell(t, o, &state));
+    graph_name(t, t->self, GRAPH_NAME, "step_counter",
+               graph_cell(t, &o->finite_steps, &graph_count_state));
+}
+
 static int track_scalars(ed_optimizer *o, ed_tracker *t)
 {
     const ed_state rate = {rate_dtype(o), -1, get_rate, refuses_rate, set_rate, ED_FLOAT64};
     int all = graph_container(t);
     int iterations = graph_cell(t, &o->iterations, &graph_count_state);
-    int learning_rate = graph_cell(t, o, &rate);
+    int learning_rate = o->common->schedule ? -1 : graph_cell(t, o, &rate);
     graph_name(t, t->self, GRAPH_KEY | GRAPH_WRITE, "_variables", all);
     graph_name(t, t->self, GRAPH_NAME, "_iterations", iterations);
-    graph_name(t, t->self, GRAPH_NAME, "_learning_rate", learning_rate);
     graph_name(t, t->self, GRAPH_MATCH, "iter", iterations);
-    graph_name(t, t->self, GRAPH_MATCH, "learning_rate", learning_rate);
     graph_number(t, all, GRAPH_WRITE, 0, iterations);
+    if (learning_rate < 0) return all;
+    graph_name(t, t->self, GRAPH_NAME, "_learning_rate", learning_rate);
+    graph_name(t, t->self, GRAPH_MATCH, "learning_rate", learning_rate);
     graph_number(t, all, GRAPH_WRITE, 1, learning_rate);
     return all;
 }
@@ -97,7 +148,8 @@ static void track_all(ed_optimizer *o, ed_tracker *t, int all)
 {
     ed_list *slots = ed_optimizer_variables(o);
     for (int64_t i = 0; slots && i < slots->size; i++)
-        graph_number(t, all, GRAPH_KEY | GRAPH_WRITE, i + 2, graph_object(t, slots->items[i]));
+        graph_number(t, all, GRAPH_KEY | GRAPH_WRITE, i + (o->common->schedule ? 1 : 2),
+                     graph_object(t, slots->items[i]));
     if (!slots) t->failed = true;
 }
 
@@ -107,13 +159,14 @@ static void track_slots(ed_optimizer *o, ed_tracker *t, int slot)
                         .variable = -1,
                         .value = -1,
                         .index = -1,
-                        .keras3_list = o->class->lists[slot],
-                        .keras2_slot = o->class->legacy[slot]};
+                        .keras3_list = optim_slot_list(o, slot),
+                        .keras2_slot = optim_slot_legacy(o, slot)};
     graph_slot_of(t, known);
     int list = graph_container(t);
     graph_name(t, t->self, GRAPH_KEY | GRAPH_WRITE, known.keras3_list, list);
     for (known.index = 0; known.index < o->n_entries; known.index++) {
         const optim_entry *e = &o->entries[known.index];
+        if (!e->slots[slot]) continue;
         known.variable = graph_object(t, e->variable);
         known.value = graph_object(t, e->slots[slot]);
         graph_number(t, list, GRAPH_WRITE, known.index, known.value);
@@ -133,6 +186,8 @@ void optim_track(void *object, ed_tracker *t)
     for (int slot = 0; slot < OPTIM_SLOTS; slot++)
         if (o->slots & 1u << slot) track_slots(o, t, slot);
     track_constants(o, t);
+    track_loss_scale(o, t);
+    track_scalar(o, t);
 }
 
 graph_wait *optim_wait(void *object)
@@ -140,19 +195,19 @@ graph_wait *optim_wait(void *object)
     return &((ed_optimizer *)object)->wait;
 }
 
-bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, ed_tensor **initial,
-                   int *node)
+bool optim_waiting(const ed_optimizer *o, int slot, const ed_tensor *v, const ed_tensor *like,
+                   ed_tensor **initial, int *node)
 {
     graph_source *source = o->wait.source;
     *initial = NULL;
     *node = -1;
     if (!source) return true;
     const graph_slot wanted = {.index = o->n_entries - 1,
-                               .keras3_list = o->class->lists[slot],
-                               .keras2_slot = o->class->legacy[slot]};
+                               .keras3_list = optim_slot_list(o, slot),
+                               .keras2_slot = optim_slot_legacy(o, slot)};
     *node = source->find_slot(source, o->wait.node, &wanted, v);
     if (*node < 0) return true;
-    *initial = source->value(source, *node, ed_variable_name(v), v->dtype, ed_shape(v));
+    *initial = source->value(source, *node, ed_variable_name(v), like->dtype, ed_shape(like));
     return *initial;
 }
 

@@ -81,7 +81,7 @@ typedef struct ed_limits {
 } ed_limits;
 
 /* Limits of a field: none; numbers that are finite, from `least` on, above `below`, from `least` to
- * `most`, from `least` to below `above`; one of the words; what NULL stands for. */
+ * `most`, from `least` to below `above`, above `above` and below `below`; one of the words; what NULL stands for. */
 #define ED_ANY                                                                                     \
     {                                                                                              \
         .bounded = false                                                                           \
@@ -107,6 +107,10 @@ typedef struct ed_limits {
 #define ED_FROM(least, above)                                                                      \
     {                                                                                              \
         .bounded = true, .low = least, .high = above, .below_high = true                           \
+    }
+#define ED_WITHIN(above, below)                                                                    \
+    {                                                                                              \
+        .bounded = true, .low = above, .above_low = true, .high = below, .below_high = true        \
     }
 #define ED_ONE_OF(...)                                                                             \
     {                                                                                              \

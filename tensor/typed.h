@@ -62,6 +62,8 @@
 /* The C library's functions for it: TYPED(number_sqrt)(x). */
 #define number_sqrt_f32 sqrtf
 #define number_sqrt_f64 sqrt
+#define number_pow_f32  powf
+#define number_pow_f64  pow
 #define number_exp_f32  expf
 #define number_exp_f64  exp
 #define number_log_f32  logf

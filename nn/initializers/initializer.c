@@ -23,25 +23,41 @@ ed_tensor *ed_initialize(ed_initializer *initializer, ed_ints shape, ed_dtype dt
     ED_SCOPE;
     const initializer_class *class = (const initializer_class *)initializer->made.kind;
     return ed_keep(
-        class->function(initializer->made.options, (initializer_draw){shape, dtype, NULL}));
+        class->function(initializer->made.options, (initializer_draw){shape, dtype, -1, NULL}));
 }
 
 /* ---- Distributions --------------------------------------------------------------------------- */
 
+/* Keras' seed of a stateless op; NULL, without an error, where a generator draws. */
+static ed_tensor *seed_of(initializer_draw d)
+{
+    const int64_t values[] = {d.seed % (INT32_MAX - 1), 0}; /* as Keras */
+    return d.seed < 0 ? NULL : ed_constant_of(ED_INT64, values, ED_SHAPE(2));
+}
+
 ed_tensor *initializer_uniform(initializer_draw d, double low, double high)
 {
+    if (d.seed >= 0)
+        return ed_stateless_uniform(seed_of(d), d.shape, .dtype = d.dtype, .low = low,
+                                    .high = high);
     return ed_random_uniform(d.shape, .dtype = d.dtype, .generator = d.generator, .low = low,
                              .high = high);
 }
 
 ed_tensor *initializer_normal(initializer_draw d, double mean, double stddev)
 {
+    if (d.seed >= 0)
+        return ed_stateless_normal(seed_of(d), d.shape, .dtype = d.dtype, .mean = mean,
+                                   .stddev = stddev);
     return ed_random_normal(d.shape, .dtype = d.dtype, .generator = d.generator, .mean = mean,
                             .stddev = stddev);
 }
 
 ed_tensor *initializer_truncated(initializer_draw d, double mean, double stddev)
 {
+    if (d.seed >= 0)
+        return ed_stateless_truncated_normal(seed_of(d), d.shape, .dtype = d.dtype, .mean = mean,
+                                             .stddev = stddev);
     return ed_random_truncated_normal(d.shape, .dtype = d.dtype, .generator = d.generator,
                                       .mean = mean, .stddev = stddev);
 }

@@ -21,7 +21,8 @@
 typedef struct initializer_draw {
     ed_ints shape;
     ed_dtype dtype;
-    ed_generator *generator; /* for the distributions below; NULL: the process's */
+    int64_t seed;            /* for the distributions below; -1: the generator */
+    ed_generator *generator; /* NULL: the process's */
 } initializer_draw;
 
 /* A kind of initializer; the function gets a shape and dtype that were checked. */

@@ -37,6 +37,7 @@ static ed_tensor *scaled(initializer_draw d, double scale, fan mode, distributio
 INITIALIZER(variance_scaling, VARIANCE_SCALING, 0, "mean 0 and variance scale / fan")
 {
     const variance_scaling_options *o = options;
+    d.seed = o->seed;
     d.generator = o->generator;
     const fan mode = !strcmp(o->mode, "fan_in")    ? FAN_IN
                      : !strcmp(o->mode, "fan_out") ? FAN_OUT
@@ -51,7 +52,9 @@ INITIALIZER(variance_scaling, VARIANCE_SCALING, 0, "mean 0 and variance scale / 
 #define SCALED(symbol, SYMBOL, scale, mode, kind, text)                                            \
     INITIALIZER(symbol, SYMBOL, 0, text)                                                           \
     {                                                                                              \
-        d.generator = ((const symbol##_options *)options)->generator;                              \
+        const symbol##_options *o = options;                                                       \
+        d.seed = o->seed;                                                                          \
+        d.generator = o->generator;                                                                \
         return scaled(d, scale, mode, kind);                                                       \
     }
 
