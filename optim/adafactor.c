@@ -43,10 +43,8 @@ static bool adafactor_velocity(optim_whole *x, ed_tensor *squares, double beta)
         x->slots[VELOCITY] = mixed(x->slots[VELOCITY], squares, beta);
         return x->slots[VELOCITY];
     }
-    ed_tensor *r =
-        mixed(x->slots[ROWS], ed_reduce_mean(squares, .axis = ED_AXES(-1)), beta);
-    ed_tensor *c =
-        mixed(x->slots[COLUMNS], ed_reduce_mean(squares, .axis = ED_AXES(-2)), beta);
+    ed_tensor *r = mixed(x->slots[ROWS], ed_reduce_mean(squares, .axis = ED_AXES(-1)), beta);
+    ed_tensor *c = mixed(x->slots[COLUMNS], ed_reduce_mean(squares, .axis = ED_AXES(-2)), beta);
     ed_tensor *share = ed_div(r, ed_reduce_mean(r, .axis = ED_AXES(-1), .keepdims = true));
     x->slots[ROWS] = r;
     x->slots[COLUMNS] = c;
@@ -69,4 +67,5 @@ static bool adafactor_whole(const ed_optimizer *optimizer, optim_whole *x)
 
 OPTIMIZER(adafactor, ADAFACTOR, "steps by the mean squares of rows and columns",
           .slots = {"r", "c", "velocity"}, .together = 3, .lists = {"_r", "_c", "_v"},
-          .has = adafactor_has, .initial = adafactor_initial, .whole = adafactor_whole)
+          .keeps_places = true, .has = adafactor_has, .initial = adafactor_initial,
+          .whole = adafactor_whole)

@@ -22,7 +22,8 @@ static void TYPED(adadelta_update)(const optim_part *p)
     const NUMBER rho = (NUMBER)p->numbers[RHO], c = (NUMBER)p->numbers[ONE_MINUS_RHO];
     for (int64_t i = 0; i < p->n; i++) {
         const NUMBER a = as[i] = rho * as[i] + c * (g[i] * g[i]);
-        const NUMBER step = TYPED(number_sqrt)(ds[i] + epsilon) * g[i] / TYPED(number_sqrt)(a + epsilon);
+        const NUMBER step =
+            TYPED(number_sqrt)(ds[i] + epsilon) * g[i] / TYPED(number_sqrt)(a + epsilon);
         ds[i] = rho * ds[i] + c * (step * step);
         w[i] -= rate * step;
     }

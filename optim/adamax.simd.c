@@ -2,7 +2,16 @@
 #include <math.h>
 
 enum { MOMENTUM, NORM, VELOCITY = NORM };
-enum { RATE, ONE_MINUS_BETA_1, BETA_2, ONE_MINUS_BETA_2, EPSILON, CORRECTION, OF_MEAN, OF_GRADIENT };
+enum {
+    RATE,
+    ONE_MINUS_BETA_1,
+    BETA_2,
+    ONE_MINUS_BETA_2,
+    EPSILON,
+    CORRECTION,
+    OF_MEAN,
+    OF_GRADIENT
+};
 
 ISA_DECLARE(void, adamax_update, ed_dtype dtype, const optim_part *part);
 ISA_DECLARE(void, nadam_update, ed_dtype dtype, const optim_part *part);
@@ -30,9 +39,9 @@ static void adamax_numbers(ed_optimizer *optimizer, ed_dtype dtype, int64_t step
 }
 
 OPTIMIZER(adamax, ADAMAX, "Adam with the largest gradient in place of the mean of squares",
-          .slots = {"momentum", "norm"}, .together = 2, .lists = {"_m", "_u"},
-          .legacy = {"m", "v"}, .constants = {"beta_1", "beta_2"},
-          .update = ISA_TABLE(adamax_update), .numbers = adamax_numbers)
+          .slots = {"momentum", "norm"}, .together = 2, .lists = {"_m", "_u"}, .legacy = {"m", "v"},
+          .constants = {"beta_1", "beta_2"}, .update = ISA_TABLE(adamax_update),
+          .numbers = adamax_numbers)
 
 /* u(t): how much of the mean is used in step t. */
 static double nadam_share(double beta_1, int64_t t)
@@ -66,8 +75,8 @@ static void nadam_numbers(ed_optimizer *optimizer, ed_dtype dtype, int64_t step,
     o->product_steps = step;
     const double now = nadam_share(n->beta_1, step), next = nadam_share(n->beta_1, step + 1);
     numbers[RATE] = rate;
-    numbers[ONE_MINUS_BETA_1] = optim_number(dtype, 1 - n->beta_1);
-    numbers[ONE_MINUS_BETA_2] = optim_number(dtype, 1 - n->beta_2);
+    numbers[ONE_MINUS_BETA_1] = optim_number(dtype, 1 - optim_number(dtype, n->beta_1));
+    numbers[ONE_MINUS_BETA_2] = optim_number(dtype, 1 - optim_number(dtype, n->beta_2));
     numbers[EPSILON] = optim_number(dtype, n->epsilon);
     numbers[CORRECTION] = optim_complement(dtype, n->beta_2, step);
     numbers[OF_MEAN] = next / (1 - o->product * next);

@@ -68,8 +68,7 @@ static bool take_apart(const ed_call *call, applied *a)
                             "the attribute optimizer must be an optimizer, got %s",
                             o ? o->made.object.class->name : "NULL");
     if (o->class->whole)
-        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s steps otherwise",
-                            o->class->kind.name);
+        return ed_call_fail(call, ED_INVALID_ARGUMENT, "%s steps otherwise", o->class->kind.name);
     a->each = written_each(o);
     const int64_t whole = call->n_inputs - a->slices.count;
     a->n = (int)(whole / (a->each + 1));
@@ -146,12 +145,12 @@ static optim_job job_for(const applied *a, int i)
 {
     const ed_tensor *w = a->written[i * a->each], *g = a->gradients[i];
     const int k = slices_at(a, i);
-    optim_job job = {
-        .dtype = w->dtype,
-        .piece = optim_piece(1),
-        .width = 1,
-        .multiplier = a->multipliers.values ? a->multipliers.values[i] : 1,
-        .decay = a->decays.values ? a->decays.values[i] : a->optimizer->common->weight_decay};
+    optim_job job = {.dtype = w->dtype,
+                     .piece = optim_piece(1),
+                     .width = 1,
+                     .multiplier = a->multipliers.values ? a->multipliers.values[i] : 1,
+                     .decay = a->decays.values ? a->decays.values[i]
+                                               : a->optimizer->common->weight_decay};
     job.part = (optim_part){.n = g->size, .g = g->data, .w = w->data};
     for (int s = 0, at = 1; s < OPTIM_SLOTS; s++)
         if (a->optimizer->slots & 1u << s) job.part.slots[s] = a->written[i * a->each + at++]->data;
@@ -300,8 +299,7 @@ static bool take_entries(ed_optimizer *o, const ed_list *gradients, const ed_lis
             return false;
     hint = 0;
     for (int64_t i = 0; i < variables->size; i++)
-        if (gradients->items[i])
-            r->entries[r->n++] = optim_find(o, variables->items[i], &hint);
+        if (gradients->items[i]) r->entries[r->n++] = optim_find(o, variables->items[i], &hint);
     return true;
 }
 
@@ -448,7 +446,8 @@ bool(ed_minimize)(ed_optimizer *optimizer, ed_tape *tape, ed_tensor *loss, void 
     if (!variables->size)
         return ed_fail(ED_INVALID_ARGUMENT, "minimize: there are no variables to train"), false;
     const double scale = optim_loss_scale(optimizer);
-    ed_list *scales = scale == 1 ? NULL : ed_list_of_one(ed_full(ed_shape(loss), scale, .dtype = loss->dtype));
+    ed_list *scales =
+        scale == 1 ? NULL : ed_list_of_one(ed_full(ed_shape(loss), scale, .dtype = loss->dtype));
     if (scale != 1 && !scales) return false;
     ed_list *gradients = ed_gradient(tape, loss, variables, .output_gradients = scales);
     return ed_apply_gradients(optimizer, gradients, variables);

@@ -36,8 +36,8 @@ static ed_tensor *ftrl_initial(const ed_optimizer *o, int slot, const ed_tensor 
 }
 
 OPTIMIZER(ftrl, FTRL, "follow the regularized leader: sparse weights",
-          .slots = {"accumulator", "linear"}, .together = 2,
-          .lists = {"_accumulators", "_linears"}, .legacy = {"accumulator", "linear"},
+          .slots = {"accumulator", "linear"}, .together = 2, .lists = {"_accumulators", "_linears"},
+          .legacy = {"accumulator", "linear"},
           .constants = {"beta", "l1_regularization_strength", "l2_regularization_strength",
                         "learning_rate_power"},
           .initial = ftrl_initial, .update = ISA_TABLE(ftrl_update), .numbers = ftrl_numbers)

@@ -1,11 +1,12 @@
 /* The update of FTRL, for one float type. */
 
 /* With a power of 1/2, the usual one, powers are roots. With a rate of 0 there is nothing to do. */
-static inline __attribute__((always_inline)) void TYPED(ftrl_step)(const optim_part *p,
-                                                                   const bool root)
+static inline
+    __attribute__((always_inline)) void TYPED(ftrl_step)(const optim_part *p, const bool root)
 {
     const NUMBER *restrict g = p->g;
-    NUMBER *restrict w = p->w, *restrict ns = p->slots[ACCUMULATOR], *restrict zs = p->slots[LINEAR];
+    NUMBER *restrict w = p->w, *restrict ns = p->slots[ACCUMULATOR],
+                     *restrict zs = p->slots[LINEAR];
     const NUMBER rate = (NUMBER)p->numbers[RATE], power = (NUMBER)p->numbers[POWER];
     const NUMBER l1 = (NUMBER)p->numbers[L1], twice_l2 = (NUMBER)p->numbers[TWICE_L2];
     const NUMBER twice_shrinkage = (NUMBER)p->numbers[TWICE_SHRINKAGE];

@@ -38,8 +38,8 @@ static bool lamb_whole(const ed_optimizer *optimizer, optim_whole *x)
 }
 
 OPTIMIZER(lamb, LAMB, "Adam with steps as long as the variable, for large batches",
-          .slots = {"momentum", "velocity"}, .together = 2,
-          .lists = {"_momentums", "_velocities"}, .whole = lamb_whole)
+          .slots = {"momentum", "velocity"}, .together = 2, .lists = {"_momentums", "_velocities"},
+          .whole = lamb_whole)
 
 static bool lars_whole(const ed_optimizer *optimizer, optim_whole *x)
 {

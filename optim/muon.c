@@ -84,8 +84,8 @@ static bool muon_whole(const ed_optimizer *optimizer, optim_whole *x)
 {
     const ed_optimizer_muon_options *o = optim_options(optimizer);
     if (uses_adam(optimizer, x->variable)) return adam_step(o, x);
-    ed_tensor *m = ed_add(x->slots[MOMENTUM],
-                          ed_add(x->g, ed_mul(x->slots[MOMENTUM], o->momentum - 1)));
+    ed_tensor *m =
+        ed_add(x->slots[MOMENTUM], ed_add(x->g, ed_mul(x->slots[MOMENTUM], o->momentum - 1)));
     ed_tensor *way = m && o->nesterov ? ed_add(x->g, ed_mul(m, o->momentum)) : m;
     if (!way) return false;
     const double larger = (double)(way->shape[0] > way->shape[1] ? way->shape[0] : way->shape[1]);

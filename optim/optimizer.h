@@ -47,6 +47,7 @@ typedef struct optim_class {
     const char *slots[OPTIM_OWN];
     const char *lists[OPTIM_OWN];  /* name of the list of all such slots in Keras 3's checkpoints */
     const char *legacy[OPTIM_OWN]; /* name of the slot in Keras 2's */
+    bool keeps_places;             /* Keras numbers slots that a variable lacks, too */
     const char *constants[6];      /* options that Keras 2's checkpoints have */
     unsigned (*in_use)(const void *options); /* which slots: bit i is slot i; NULL: all */
     int together; /* ed_optimizer_variables lists the first `together` slots variable by variable,

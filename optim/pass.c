@@ -35,7 +35,8 @@ static void count_pieces(pass *p)
     for (int64_t i = 0; i < p->n_jobs; i++) {
         optim_job *job = &p->jobs[i];
         job->first_piece = p->pieces;
-        job->part.numbers = job->multiplier == 1 ? p->numbers[job->dtype == ED_FLOAT64] : job->numbers;
+        job->part.numbers =
+            job->multiplier == 1 ? p->numbers[job->dtype == ED_FLOAT64] : job->numbers;
         p->pieces += (job->part.n + job->piece - 1) / job->piece;
         p->elements += job->part.n;
     }
@@ -88,20 +89,18 @@ static optim_part slice_of(const optim_job *job, int64_t at)
 /* What comes after the update of a range: the averages, and the sum of gradients begins anew. */
 static void finish_part(const pass *p, const optim_job *job, const optim_part *part)
 {
-    if (p->averages)
-        ISA_CALL(optim_average)(job->dtype, p->momentum, p->overwrites, part->n, part->w,
-                                part->slots[OPTIM_AVERAGE]);
+    if (p->averages) ISA_CALL(optim_average)
+    (job->dtype, p->momentum, p->overwrites, part->n, part->w, part->slots[OPTIM_AVERAGE]);
     if (p->sums) memset(part->slots[OPTIM_SUM], 0, (size_t)part->n * dtype_size(job->dtype));
 }
 
 static void update_prepared(const pass *p, const optim_job *job, const optim_part *whole)
 {
     const optim_common *c = p->optimizer->common;
-    const optim_preparation how = {
-        .scale = job->scale,
-        .limit = c->clipvalue > 0 ? c->clipvalue : INFINITY,
-        .decay = optim_number(job->dtype, job->decay),
-        .rate = optim_number(job->dtype, p->rate * job->multiplier)};
+    const optim_preparation how = {.scale = job->scale,
+                                   .limit = c->clipvalue > 0 ? c->clipvalue : INFINITY,
+                                   .decay = optim_number(job->dtype, job->decay),
+                                   .rate = optim_number(job->dtype, p->rate * job->multiplier)};
     union {
         float f32[STRIP];
         double f64[STRIP];
@@ -157,8 +156,8 @@ static void average_range(int64_t first, int64_t last, int worker, void *user)
         const optim_job *job = job_of(p, i);
         int64_t begin, n = piece_elements(job, i, &begin);
         const optim_part part = range_of(&job->part, job->dtype, begin, n);
-        ISA_CALL(optim_average)(job->dtype, p->momentum, p->overwrites, n, part.w,
-                                part.slots[OPTIM_AVERAGE]);
+        ISA_CALL(optim_average)
+        (job->dtype, p->momentum, p->overwrites, n, part.w, part.slots[OPTIM_AVERAGE]);
     }
 }
 
@@ -171,8 +170,8 @@ static void accumulate_range(int64_t first, int64_t last, int worker, void *user
         const optim_job *job = job_of(p, i);
         int64_t begin, n = piece_elements(job, i, &begin);
         const optim_part part = range_of(&job->part, job->dtype, begin, n);
-        ISA_CALL(optim_accumulate)(job->dtype, 1 / optim_loss_scale(p->optimizer), steps, n, part.g,
-                                   part.slots[OPTIM_SUM]);
+        ISA_CALL(optim_accumulate)
+        (job->dtype, 1 / optim_loss_scale(p->optimizer), steps, n, part.g, part.slots[OPTIM_SUM]);
     }
 }
 
@@ -253,23 +252,23 @@ static void update(pass *p, bool by_norm)
     over_pieces(p, update_range);
 }
 
-/* The loss's scale follows from whether all gradients are finite. */
-static bool note_finite(pass *p, ed_optimizer *o)
+static bool is_finite(pass *p)
 {
     over_pieces(p, square_range);
-    const bool finite = isfinite(sum(p->squares, 0, p->pieces));
-    return optim_note_finite(o, finite), finite;
+    return isfinite(sum(p->squares, 0, p->pieces));
 }
 
+/* With dynamic_loss_scale a call whose gradients are not finite only lowers the scale. */
 static void run(pass *p, ed_optimizer *o, bool by_norm)
 {
-    if (o->common->dynamic_loss_scale && !note_finite(p, o)) return;
-    if (p->sums) accumulate(p);
-    if (p->steps)
+    const bool dynamic = o->common->dynamic_loss_scale, finite = !dynamic || is_finite(p);
+    if (finite && p->sums) accumulate(p);
+    if (finite && p->steps)
         update(p, by_norm);
-    else if (p->averages)
+    else if (finite && p->averages)
         over_pieces(p, average_range);
-    o->iterations++;
+    if (finite) o->iterations++;
+    if (dynamic) optim_note_finite(o, finite);
 }
 
 bool optim_pass(ed_optimizer *o, int64_t n_jobs)

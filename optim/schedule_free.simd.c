@@ -39,8 +39,8 @@ static ed_tensor *schedule_free_initial(const ed_optimizer *o, int slot, const e
 }
 
 OPTIMIZER(schedule_free_adamw, SCHEDULE_FREE_ADAMW, "AdamW that averages in place of a schedule",
-          .slots = {"momentum", "velocity"}, .together = 2,
-          .lists = {"_momentums", "_velocities"}, .initial = schedule_free_initial,
-          .update = ISA_TABLE(schedule_free_update), .numbers = schedule_free_numbers)
+          .slots = {"momentum", "velocity"}, .together = 2, .lists = {"_momentums", "_velocities"},
+          .initial = schedule_free_initial, .update = ISA_TABLE(schedule_free_update),
+          .numbers = schedule_free_numbers)
 
 #endif

@@ -143,13 +143,20 @@ static int track_scalars(ed_optimizer *o, ed_tracker *t)
     return all;
 }
 
-/* The slots' order in _variables, after the scalars, is that of ed_optimizer_variables. */
+/* The slots' order in _variables, after the scalars, is that of ed_optimizer_variables; of a class
+ * that keeps places, all slots of a variable are together. */
 static void track_all(ed_optimizer *o, ed_tracker *t, int all)
 {
     ed_list *slots = ed_optimizer_variables(o);
-    for (int64_t i = 0; slots && i < slots->size; i++)
-        graph_number(t, all, GRAPH_KEY | GRAPH_WRITE, i + (o->common->schedule ? 1 : 2),
-                     graph_object(t, slots->items[i]));
+    int64_t place = o->common->schedule ? 1 : 2, entry = 0;
+    for (int64_t i = 0; slots && i < slots->size; i++) {
+        while (o->class->keeps_places && !(o->slots >> OPTIM_OWN)) {
+            const optim_entry *e = &o->entries[entry / OPTIM_OWN];
+            if (e->slots[entry++ % OPTIM_OWN] == slots->items[i]) break;
+            place++;
+        }
+        graph_number(t, all, GRAPH_KEY | GRAPH_WRITE, place++, graph_object(t, slots->items[i]));
+    }
     if (!slots) t->failed = true;
 }
 

@@ -130,8 +130,7 @@ static ed_tensor *average(call *c, const optim_entry *e, ed_tensor *w)
 {
     if (!e->slots[OPTIM_AVERAGE]) return w;
     const double momentum = optim_ema_momentum(c->o);
-    ed_tensor *next =
-        ed_add(ed_mul(e->slots[OPTIM_AVERAGE], momentum), ed_mul(w, 1 - momentum));
+    ed_tensor *next = ed_add(ed_mul(e->slots[OPTIM_AVERAGE], momentum), ed_mul(w, 1 - momentum));
     if (next) put(c, e->slots[OPTIM_AVERAGE], next);
     return next && optim_ema_overwrites(c->o) ? next : next ? w : NULL;
 }

@@ -20,7 +20,8 @@ INITIALIZER(orthogonal, ORTHOGONAL, 0, "an orthogonal matrix")
     d.generator = o->generator;
     ed_tensor *r, *q = ed_qr(initializer_normal(d, 0, 1), &r);
     if (!q) return NULL;
-    ed_tensor *signs = ed_sub(ed_mul(ed_cast(ed_greater_equal(ed_diag_part(r), 0.0), d.dtype), 2.0), 1.0);
+    ed_tensor *signs =
+        ed_sub(ed_mul(ed_cast(ed_greater_equal(ed_diag_part(r), 0.0), d.dtype), 2.0), 1.0);
     q = ed_mul(q, signs);
     return ed_mul(ed_reshape(wide ? ed_transpose(q) : q, shape), o->gain);
 }

@@ -276,6 +276,12 @@ ed_metric_update_with metric:update
 ed_metric_variables metric:variables
 ed_regularize regularizer:regularize
 ed_schedule_at schedule:at
+ed_optimizer_exclude_from_weight_decay optimizer:exclude_from_weight_decay
+ed_optimizer_exclude_names_from_weight_decay optimizer:exclude_from_weight_decay
+ed_optimizer_finalize_variable_values optimizer:finalize_variable_values
+ed_optimizer_loss_scale optimizer.loss_scale
+ed_optimizer_set_multiplier optimizer:set_multiplier
+ed_optimizer_swap_ema optimizer:swap_ema
 ed_schedule_from C: a Lua program sets optimizer.learning_rate before a step
 ed_variable_constraint C: a layer's options give it
 ed_variable_set_constraint C: a layer's options give it

@@ -270,8 +270,18 @@ def optimizer(case, seed, floatx):
         o.apply([None if g is None else tensor(g) for g in gradients], variables)
         steps.append({"gradients": gradients, "values": [numpy_of(v.value) for v in variables],
                       "learning_rate": float(o.learning_rate)})
-    slots = [v for v in o.variables if v is not o.iterations and v is not o._learning_rate]
-    return {"variables": initial, "steps": steps, "slots": [{"name": v.name, "value": numpy_of(v.value)} for v in slots]}
+    others = [o._iterations, o._learning_rate, getattr(o, "_u_product", None)]
+    slots = [v for v in o.variables if all(v is not x for x in others) and v.dtype != "int32"]
+    return {"variables": initial, "steps": steps,
+            "slots": [{"name": slot_name(o, v), "value": numpy_of(v.value)} for v in slots]}
+
+
+def slot_name(o, v):
+    """Adafactor's rows and columns have the variable's name alone."""
+    for letter in "rc":
+        if any(v is x for x in getattr(o, "_" + letter, [])):
+            return f"{v.name}_{letter}"
+    return v.name
 
 
 def variants(case):
