@@ -1948,6 +1948,30 @@ class optimizer : public detail::handle<ed_optimizer>
     }
     EDDY_METHOD(list, variables, ed_optimizer_variables)
 
+    /* Of one variable; what weight decay leaves out. */
+    bool set_multiplier(const variable &v, double multiplier, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(
+            here, [&] { return ed_optimizer_set_multiplier(get(), v.get(), multiplier); });
+    }
+    bool exclude_from_weight_decay(const list &variables, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(
+            here, [&] { return ed_optimizer_exclude_from_weight_decay(get(), variables); });
+    }
+    bool exclude_names_from_weight_decay(const char *part, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(
+            here, [&] { return ed_optimizer_exclude_names_from_weight_decay(get(), part); });
+    }
+
+    /* What ed_apply_gradients expects the loss to be multiplied by. */
+    double loss_scale() const { return ed_optimizer_loss_scale(get()); }
+
+    /* With use_ema: the variables become their averages; change places with them. */
+    EDDY_METHOD(bool, finalize_variable_values, ed_optimizer_finalize_variable_values)
+    EDDY_METHOD(bool, swap_ema, ed_optimizer_swap_ema)
+
   private:
     /* An empty handle is an error, where C would take NULL for "what the tape watched". */
     template <class T>

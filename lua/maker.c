@@ -56,9 +56,14 @@ static bool read_field(lua_State *L, int at, const maker_field *field, void *str
     return convert_field(L, at, &plain, structure, room);
 }
 
+/* A schedule that is given for a number, learning_rate, is the option behind that. */
 static bool read_named(lua_State *L, const void *field, void *structure, convert_room *room)
 {
-    return read_field(L, -1, field, structure, room);
+    const maker_field *f = field;
+    if (f->type == ED_FIELD_FLOAT && f[1].name && f[1].type == ED_FIELD_SCHEDULE &&
+        handle_at(L, -1, HANDLE_SCHEDULE))
+        f++;
+    return read_field(L, -1, f, structure, room);
 }
 
 /* maker_options of a table that has other values beside options, at the first so many places. */

@@ -113,6 +113,48 @@ static int variables(lua_State *L)
     return objects_finish_list(L, &b, holder, ed_optimizer_variables(optimizer));
 }
 
+/* exclude_from_weight_decay(variables), or of a part of names */
+static int exclude_from_weight_decay(lua_State *L)
+{
+    ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
+    lua_settop(L, 2);
+    bool fine;
+    if (lua_type(L, 2) == LUA_TSTRING)
+        fine = ed_optimizer_exclude_names_from_weight_decay(optimizer, lua_tostring(L, 2));
+    else {
+        luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+        binding b = binding_open(L);
+        ed_list *list = objects_variables(L, 2);
+        fine = list && ed_optimizer_exclude_from_weight_decay(optimizer, list);
+        binding_close(&b);
+    }
+    lua_settop(L, 1);
+    return handle_return(L, fine);
+}
+
+static int set_multiplier(lua_State *L)
+{
+    ed_optimizer *optimizer = handle_check(L, 1, HANDLE_OPTIMIZER);
+    ed_tensor *v = handle_check(L, 2, HANDLE_TENSOR);
+    const bool fine = ed_optimizer_set_multiplier(optimizer, v, maker_check_number(L, 3));
+    lua_settop(L, 1);
+    return handle_return(L, fine);
+}
+
+static int finalize_variable_values(lua_State *L)
+{
+    const bool fine = ed_optimizer_finalize_variable_values(handle_check(L, 1, HANDLE_OPTIMIZER));
+    lua_settop(L, 1);
+    return handle_return(L, fine);
+}
+
+static int swap_ema(lua_State *L)
+{
+    const bool fine = ed_optimizer_swap_ema(handle_check(L, 1, HANDLE_OPTIMIZER));
+    lua_settop(L, 1);
+    return handle_return(L, fine);
+}
+
 enum { MOST_TENSORS = 1 << 20 };
 
 /* clip_by_global_norm({tensors}, norm): the clipped tensors, and the norm that they had. */
@@ -146,6 +188,8 @@ static int get_optimizer_field(lua_State *L)
         lua_pushnumber(L, ed_optimizer_learning_rate(optimizer));
     else if (!strcmp(key, "iterations"))
         lua_pushinteger(L, ed_optimizer_iterations(optimizer));
+    else if (!strcmp(key, "loss_scale"))
+        lua_pushnumber(L, ed_optimizer_loss_scale(optimizer));
     else if (!strcmp(key, "kind"))
         lua_pushstring(L, ed_kind_of(optimizer)->name);
     else
@@ -164,7 +208,11 @@ static int set_optimizer_field(lua_State *L)
 
 static const luaL_Reg methods[] = {
     {"apply_gradients", apply_gradients},
+    {"exclude_from_weight_decay", exclude_from_weight_decay},
+    {"finalize_variable_values", finalize_variable_values},
     {"minimize", minimize},
+    {"set_multiplier", set_multiplier},
+    {"swap_ema", swap_ema},
     {"variables", variables},
     {NULL, NULL},
 };

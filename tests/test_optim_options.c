@@ -171,12 +171,9 @@ static void test_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule_free),
-        cmocka_unit_test(test_lars),
-        cmocka_unit_test(test_schedules),
-        cmocka_unit_test(test_loss_scale),
-        cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_averages),
+        cmocka_unit_test(test_schedule_free), cmocka_unit_test(test_lars),
+        cmocka_unit_test(test_schedules),     cmocka_unit_test(test_loss_scale),
+        cmocka_unit_test(test_settings),      cmocka_unit_test(test_averages),
         cmocka_unit_test(test_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

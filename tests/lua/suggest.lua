@@ -10,7 +10,7 @@ end
 
 -- of the module
 refused(function() return ed.softmx end, "there is no ed.softmx; did you mean ed.softmax?")
-refused(function() return ed.adma() end, "there is no ed.adma; did you mean ed.adam, ed.add or ed.fma?")
+refused(function() return ed.adma() end, "there is no ed.adma; did you mean ed.adam, ed.adamax or ed.adamw?")
 refused(function() return ed.random.nomal end, "there is no ed.random.nomal; did you mean ed.random.normal?")
 refused(function() return ed.xyzzyx end, "there is no ed.xyzzyx")
 refused(function() return ed[3] end, "there is no ed.3")
