@@ -270,7 +270,7 @@ typedef struct step_room {
     double *multipliers, *decays;
 } step_room;
 
-static bool make_room(step_room *r, const ed_optimizer *o, int64_t n)
+static bool room_for_step(step_room *r, const ed_optimizer *o, int64_t n)
 {
     const int64_t most = n * (written_each(o) + 2);
     if (most > INT_MAX)
@@ -414,7 +414,7 @@ bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *va
     ED_SCOPE;
     const int64_t before = optimizer->n_entries;
     step_room r;
-    if (!make_room(&r, optimizer, variables->size)) return false;
+    if (!room_for_step(&r, optimizer, variables->size)) return false;
     const bool ok = take_entries(optimizer, gradients, variables, &r) &&
                     apply_to_entries(optimizer, gradients, &r);
     memory_free(r.operands);

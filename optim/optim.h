@@ -39,8 +39,8 @@ typedef struct ed_optimizer ed_optimizer;
  * n-th step; else see ed_optimizer_finalize_variable_values and ed_optimizer_swap_ema.
  *
  * With loss_scale_factor, ed_minimize multiplies the loss by it and the step divides the gradients
- * by it, so that small gradients are not lost. With dynamic_loss_scale the factor is the optimizer's
- * own: from initial_scale on it is halved when a gradient is not finite, in which case variables and
+ * by it, so that small gradients are not lost. With dynamic_loss_scale the factor is found by the
+ * optimizer: from initial_scale on it is halved when a gradient is not finite, when variables and
  * slots stay as they are and the call does not count as an iteration, and is doubled after
  * dynamic_growth_steps finite ones. ed_apply_gradients expects the gradients of a loss times
  * ed_optimizer_loss_scale.
@@ -123,7 +123,8 @@ ED_KIND(optimizer, adamw, ED_OPTIMIZER_ADAMW_OPTIONS);
 ED_KIND(optimizer, adamax, ED_OPTIMIZER_ADAMAX_OPTIONS);
 
 /*
- * Adam with Nesterov momentum. m and v as Adam's; u(t) = beta_1 (1 - 0.96^t / 2), P = u(1) ... u(t);
+ * Adam with Nesterov momentum. m and v as Adam's; u(t) = beta_1 (1 - 0.96^t / 2),
+ * P = u(1) ... u(t);
  * m' = u(t+1) m / (1 - P u(t+1)) + (1 - u(t)) g / (1 - P);
  * w -= lr m' / (sqrt(v / (1 - beta_2^t)) + epsilon). Dozat, 2016.
  */
@@ -201,9 +202,9 @@ ED_KIND(optimizer, lion, ED_OPTIMIZER_LION_OPTIONS);
 ED_KIND(optimizer, rmsprop, ED_OPTIMIZER_RMSPROP_OPTIONS);
 
 /*
- * LAMB, for large batches: m and v as Adam's; step = m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) +
- * epsilon); w -= lr step |w| / |step|, by 2-norms of the whole variable; without the quotient if one
- * of them is 0. Slots: momentum (m), velocity (v). You et al., 2020.
+ * LAMB, for large batches: m and v as Adam's;
+ * step = m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + epsilon);
+ * w -= lr step |w| / |step|, by 2-norms of the whole variable; without the quotient if one of them is 0. Slots: momentum (m), velocity (v). You et al., 2020.
  */
 #define ED_OPTIMIZER_LAMB_OPTIONS(FIELD, T)                                                        \
     ED_OPTIMIZER_COMMON(FIELD, T, 0.001)                                                           \
@@ -214,8 +215,8 @@ ED_KIND(optimizer, lamb, ED_OPTIMIZER_LAMB_OPTIONS);
 /*
  * LARS, for large batches: g' = g + weight_decay w; rate = lr eeta |w| / |g'|, by 2-norms of the
  * whole variable, lr if one of them is 0; v = momentum v + rate g'; w -= v, or, with nesterov,
- * w -= momentum v + rate g'. A variable of rank 0 or 1, a bias say, has the rate lr. Weight decay is
- * part of the gradient here. Slot: momentum (v). You et al., 2017.
+ * w -= momentum v + rate g'. A variable of rank 0 or 1, a bias say, has the rate lr. Weight decay
+ * is part of the gradient here. Slot: momentum (v). You et al., 2017.
  */
 #define ED_OPTIMIZER_LARS_OPTIONS(FIELD, T)                                                        \
     ED_OPTIMIZER_COMMON(FIELD, T, 0.01)                                                            \

@@ -53,8 +53,8 @@ typedef struct optim_class {
     int together; /* ed_optimizer_variables lists the first `together` slots variable by variable,
                      then the others slot by slot */
 
-    /* May be NULL. The first value of a slot, with a reference for the caller; NULL on failure. NULL
-     * in the class: zeros of the variable's shape. */
+    /* May be NULL. The first value of a slot, with a reference for the caller; NULL on failure.
+     * Without it: zeros of the variable's shape. */
     ed_tensor *(*initial)(const ed_optimizer *optimizer, int slot, const ed_tensor *variable);
 
     /* May be NULL, and is of those that are `whole` only: whether the variable has the slot. */
@@ -218,8 +218,8 @@ optim_entry *optim_find(const ed_optimizer *o, const ed_tensor *v, int64_t *hint
 /* Appends an entry with its slots; NULL on failure, when a part of it may exist. */
 optim_entry *optim_add(ed_optimizer *o, ed_tensor *v);
 
-/* A tensor of the variable's shape and dtype, each element `value`, with a reference for the caller;
- * NULL on failure. */
+/* A tensor of the variable's shape and dtype, each element `value`, with a reference for the
+ * caller; NULL on failure. */
 ed_tensor *optim_full(const ed_tensor *v, double value);
 
 /* Removes all entries but the first `left`. */

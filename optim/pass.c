@@ -220,7 +220,7 @@ static void find_scales(pass *p, double scale)
     }
 }
 
-/* For those dtypes that the variables have, and for each variable with a learning rate of its own. */
+/* For those dtypes that the variables have, and for each variable with its own learning rate. */
 static void work_out_numbers(pass *p)
 {
     ed_optimizer *o = p->optimizer;

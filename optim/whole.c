@@ -62,7 +62,7 @@ ED_OP(apply_values) = {
 /* ---- A call ---------------------------------------------------------------------------------- */
 
 /* The variables' gradients, and what is written. */
-typedef struct call {
+typedef struct whole_call {
     ed_optimizer *o;
     optim_entry *const *entries;
     int64_t n;
@@ -70,16 +70,16 @@ typedef struct call {
     ed_tensor **g;
     ed_tensor **variables, **values; /* pairs */
     int64_t n_pairs;
-} call;
+} whole_call;
 
-static void put(call *c, ed_tensor *v, ed_tensor *value)
+static void put(whole_call *c, ed_tensor *v, ed_tensor *value)
 {
     c->variables[c->n_pairs] = v;
     c->values[c->n_pairs++] = value;
 }
 
 /* Gradients without the loss's scale. */
-static bool unscale(call *c, const ed_list *gradients)
+static bool unscale(whole_call *c, const ed_list *gradients)
 {
     const double scale = optim_loss_scale(c->o);
     int64_t n = 0;
@@ -93,7 +93,7 @@ static bool unscale(call *c, const ed_list *gradients)
 }
 
 /* Adds what earlier calls have summed. */
-static bool accumulate(call *c)
+static bool accumulate(whole_call *c)
 {
     const bool steps = optim_steps_next(c->o);
     for (int64_t i = 0; i < c->n; i++) {
@@ -108,7 +108,7 @@ static bool accumulate(call *c)
     return true;
 }
 
-static bool clip(call *c)
+static bool clip(whole_call *c)
 {
     const optim_common *o = c->o->common;
     ed_list *all = o->global_clipnorm > 0
@@ -126,7 +126,7 @@ static bool clip(call *c)
 }
 
 /* The next average, and the value that the variable has then. */
-static ed_tensor *average(call *c, const optim_entry *e, ed_tensor *w)
+static ed_tensor *average(whole_call *c, const optim_entry *e, ed_tensor *w)
 {
     if (!e->slots[OPTIM_AVERAGE]) return w;
     const double momentum = optim_ema_momentum(c->o);
@@ -135,7 +135,7 @@ static ed_tensor *average(call *c, const optim_entry *e, ed_tensor *w)
     return next && optim_ema_overwrites(c->o) ? next : next ? w : NULL;
 }
 
-static bool finish(call *c, const optim_entry *e, ed_tensor *w)
+static bool finish_one(whole_call *c, const optim_entry *e, ed_tensor *w)
 {
     ed_constraint *constraint = ed_variable_constraint(e->variable);
     if (!(w = average(c, e, w))) return false;
@@ -144,7 +144,7 @@ static bool finish(call *c, const optim_entry *e, ed_tensor *w)
     return true;
 }
 
-static bool step_one(call *c, int64_t i)
+static bool step_one(whole_call *c, int64_t i)
 {
     const optim_entry *e = c->entries[i];
     const double rate = optim_number(e->variable->dtype, c->rate * e->multiplier);
@@ -164,10 +164,10 @@ static bool step_one(call *c, int64_t i)
         if (!x.slots[s]) return false;
         put(c, e->slots[s], x.slots[s]);
     }
-    return finish(c, e, x.w);
+    return finish_one(c, e, x.w);
 }
 
-static bool is_finite(const call *c, bool *finite)
+static bool is_finite(const whole_call *c, bool *finite)
 {
     *finite = true;
     for (int64_t i = 0; i < c->n && *finite; i++) {
@@ -178,12 +178,12 @@ static bool is_finite(const call *c, bool *finite)
     return true;
 }
 
-static bool compute(call *c)
+static bool next_values(whole_call *c)
 {
     if (optim_calls(c->o) > 1 && !accumulate(c)) return false;
     if (!optim_steps_next(c->o)) {
         for (int64_t i = 0; i < c->n; i++)
-            if (!finish(c, c->entries[i], ed_value(c->entries[i]->variable))) return false;
+            if (!finish_one(c, c->entries[i], ed_value(c->entries[i]->variable))) return false;
         return true;
     }
     if (!clip(c)) return false;
@@ -192,7 +192,7 @@ static bool compute(call *c)
     return true;
 }
 
-static bool write_all(const call *c)
+static bool write_all(const whole_call *c)
 {
     memcpy(c->variables + c->n_pairs, c->values, (size_t)c->n_pairs * sizeof *c->values);
     return ed_execute(&ed_op_apply_values, c->variables, (int)(2 * c->n_pairs),
@@ -205,14 +205,14 @@ bool optim_apply_whole(ed_optimizer *o, const ed_list *gradients, optim_entry *c
     ED_SCOPE;
     const int64_t most = n * (1 + OPTIM_SLOTS);
     ed_tensor **room = ed_scope_alloc((size_t)(n + 3 * most) * sizeof *room);
-    call c = {.o = o, .entries = entries, .n = n, .rate = optim_rate(o), .g = room};
+    whole_call c = {.o = o, .entries = entries, .n = n, .rate = optim_rate(o), .g = room};
     if (!room || isnan(c.rate)) return false;
     c.variables = room + n;
     c.values = c.variables + 2 * most;
     bool finite = true;
     if (!unscale(&c, gradients)) return false;
     if (o->common->dynamic_loss_scale && !is_finite(&c, &finite)) return false;
-    if (finite && (!compute(&c) || !write_all(&c))) return false;
+    if (finite && (!next_values(&c) || !write_all(&c))) return false;
     if (o->common->dynamic_loss_scale) optim_note_finite(o, finite);
     return true;
 }

@@ -81,7 +81,8 @@ typedef struct ed_limits {
 } ed_limits;
 
 /* Limits of a field: none; numbers that are finite, from `least` on, above `below`, from `least` to
- * `most`, from `least` to below `above`, above `above` and below `below`; one of the words; what NULL stands for. */
+ * `most`, from `least` to below `above`, from above `above` to below `below`; one of the words;
+ * what NULL stands for. */
 #define ED_ANY                                                                                     \
     {                                                                                              \
         .bounded = false                                                                           \

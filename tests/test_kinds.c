@@ -570,7 +570,7 @@ static void check_initializer(void)
     survives(draw, NULL);
 }
 
-/* ---- Schedules, constraints, regularizers ------------------------------------------------------ */
+/* ---- Schedules, constraints, regularizers ---------------------------------------------------- */
 
 static bool make_schedule(const void *options)
 {
