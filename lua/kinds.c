@@ -5,7 +5,8 @@
 
 /* Functions that create the objects of each kind (tensor/schema.h), from its schema alone:
  * ed.layers.dense, ed.optimizers.adam, ... and, where no other function has the name, ed.dense,
- * ed.adam; but for losses, whose names are much like those of ops. A new kind needs no code here. */
+ * ed.adam; but for losses, whose names are much like those of ops. A new kind needs no code
+ * here. */
 
 static const struct {
     const char *family, *space;

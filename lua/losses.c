@@ -43,7 +43,7 @@ static int with_operands(lua_State *L, int arguments,
     return binding_finish(L, &b, made, y_pred ? f(L, loss, y_true, y_pred) : NULL);
 }
 
-static int compute(lua_State *L)
+static int compute_loss(lua_State *L)
 {
     return with_operands(L, 4, computed);
 }
@@ -124,8 +124,8 @@ static int custom(lua_State *L)
 
 void losses_open(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"compute", compute}, {"values", values}, {NULL, NULL}};
-    static const luaL_Reg metamethods[] = {{"__call", compute}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"compute", compute_loss}, {"values", values}, {NULL, NULL}};
+    static const luaL_Reg metamethods[] = {{"__call", compute_loss}, {NULL, NULL}};
     objects_methods(L, HANDLE_LOSS, methods, metamethods, field);
     lua_getfield(L, -1, "losses");
     arguments_push(L, "custom", custom);

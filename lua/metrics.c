@@ -75,7 +75,7 @@ static int reset(lua_State *L)
     return handle_return(L, ed_metric_reset(metric));
 }
 
-static int merge(lua_State *L)
+static int merge_metric(lua_State *L)
 {
     ed_metric *metric = handle_check(L, 1, HANDLE_METRIC);
     const ed_metric *other = handle_check(L, 2, HANDLE_METRIC);
@@ -85,7 +85,7 @@ static int merge(lua_State *L)
     return handle_return(L, fine);
 }
 
-static int variables(lua_State *L)
+static int push_variables(lua_State *L)
 {
     const ed_metric *metric = handle_check(L, 1, HANDLE_METRIC);
     lua_settop(L, 1);
@@ -107,7 +107,7 @@ static int field(lua_State *L)
 
 static const luaL_Reg methods[] = {
     {"update", update}, {"compare", compare},     {"result", result}, {"reset", reset},
-    {"merge", merge},   {"variables", variables}, {NULL, NULL},
+    {"merge", merge_metric},   {"variables", push_variables}, {NULL, NULL},
 };
 
 void metrics_open(lua_State *L)

@@ -3,7 +3,7 @@
  *
  *     ed_metric *accuracy = ed_metric_sparse_categorical_accuracy();
  *     ed_metric_compare(accuracy, labels, logits); // of each batch
- *     printf("%g\n", ed_metric_result(accuracy));
+ *     double share = ed_metric_result(accuracy);
  *     ed_metric_reset(accuracy);
  *
  * Metrics compare y_true, what is wanted, with y_pred, what the model gives; mean, sum and

@@ -75,7 +75,7 @@ static ed_tensor *distances(ed_tensor *x, const char *metric)
 
 /* The smallest, the largest of x along the last axis among those that the mask has; where it has
  * none, the largest, the smallest of all. */
-static ed_tensor *least(ed_tensor *x, ed_tensor *mask)
+static ed_tensor *nearest(ed_tensor *x, ed_tensor *mask)
 {
     ed_tensor *most = ed_reduce_max(x, .axis = ED_AXES(-1), .keepdims = true);
     return ed_reduce_min(ed_where(mask, x, most), .axis = ED_AXES(-1));
@@ -104,7 +104,7 @@ LOSS(triplet_semi_hard, TRIPLET_SEMI_HARD, 0,
     ed_tensor *to = ed_broadcast_to(ed_expand_dims(d, 1), ED_SHAPE(n, n, n));
     ed_tensor *farther =
         ed_logical_and(ed_expand_dims(other, 1), ed_greater(to, ed_expand_dims(d, 2)));
-    ed_tensor *outside = least(to, farther), *inside = ed_expand_dims(largest(d, other), 1);
+    ed_tensor *outside = nearest(to, farther), *inside = ed_expand_dims(largest(d, other), 1);
     ed_tensor *negative = ed_where(ed_reduce_any(farther, .axis = ED_AXES(2)), outside, inside);
     ed_tensor *pairs = ed_logical_and(same, off_diagonal(y_true));
     ed_tensor *each = ed_relu(ed_add(ed_sub(d, negative), o->margin));
@@ -127,7 +127,7 @@ LOSS(triplet_hard, TRIPLET_HARD, 0,
     if (!are_rows("triplet_hard", y_pred)) return NULL;
     ed_tensor *same = same_class(y_true), *d = distances(y_pred, o->distance_metric);
     ed_tensor *positive = largest(d, ed_logical_and(same, off_diagonal(y_true)));
-    ed_tensor *more = ed_sub(positive, least(d, ed_logical_not(same)));
+    ed_tensor *more = ed_sub(positive, nearest(d, ed_logical_not(same)));
     return o->soft ? ed_softplus(more) : ed_relu(ed_add(more, o->margin));
 }
 

@@ -21,7 +21,7 @@ LOSS(ctc, CTC, 0, "-log of the probability that the logits spell the labels",
     return ed_ctc_loss(labels, y_pred, lengths, times, .logits_time_major = false);
 }
 
-static ed_tensor *sum(ed_tensor *x, ed_ints axis)
+static ed_tensor *total(ed_tensor *x, ed_ints axis)
 {
     return ed_reduce_sum(x, .axis = axis);
 }
@@ -33,8 +33,8 @@ LOSS(dice, DICE, 0, "1 - 2 sum(y_true y_pred) / (sum y_true + sum y_pred)",
                                               .axis = ED_SAMPLE_INTS(1, 2))}))
 {
     const ed_ints axis = ((const dice_options *)options)->axis;
-    ed_tensor *both = ed_mul(sum(ed_mul(y_true, y_pred), axis), 2);
-    ed_tensor *all = ed_add(ed_add(sum(y_true, axis), sum(y_pred, axis)), LOSS_EPSILON);
+    ed_tensor *both = ed_mul(total(ed_mul(y_true, y_pred), axis), 2);
+    ed_tensor *all = ed_add(ed_add(total(y_true, axis), total(y_pred, axis)), LOSS_EPSILON);
     return ed_sub(1, ed_div(both, all));
 }
 
@@ -45,9 +45,9 @@ LOSS(tversky, TVERSKY, 0, "1 - i / (i + alpha missed + beta too much)",
                                               .alpha = 0.2, .axis = ED_SAMPLE_INTS(1, 2))}))
 {
     const tversky_options *o = options;
-    ed_tensor *both = sum(ed_mul(y_true, y_pred), o->axis);
-    ed_tensor *missed = sum(ed_mul(y_true, ed_sub(1, y_pred)), o->axis);
-    ed_tensor *wrong = sum(ed_mul(y_pred, ed_sub(1, y_true)), o->axis);
+    ed_tensor *both = total(ed_mul(y_true, y_pred), o->axis);
+    ed_tensor *missed = total(ed_mul(y_true, ed_sub(1, y_pred)), o->axis);
+    ed_tensor *wrong = total(ed_mul(y_pred, ed_sub(1, y_true)), o->axis);
     ed_tensor *all = ed_add(both, ed_add(ed_mul(missed, o->alpha), ed_mul(wrong, o->beta)));
     return ed_sub(1, ed_div(both, ed_add(all, LOSS_EPSILON)));
 }
