@@ -404,7 +404,8 @@ static void check_layer(void)
 {
     const ed_layer_sample *s = layer_class()->samples;
     for (const ed_field *f = kind->fields; f->name; f++)
-        if (f->type == ED_FIELD_LAYERS) return; /* no constant can say them */
+        if (f->type == ED_FIELD_LAYER || f->type == ED_FIELD_LAYERS)
+            return; /* no constant can say them */
     CHECK(s && s->n_inputs, "no samples");
     for (; s->n_inputs; s++) {
         gradients_of(s);

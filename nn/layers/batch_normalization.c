@@ -1,14 +1,16 @@
-#include "nn/layer_core.h"
+#include "nn/layers/gamma_beta.h"
 #include "ops/ops.h"
 
 /*
  * Training: y = gamma (x - mean) / sqrt(variance + epsilon) + beta with the batch's own mean and
  * variance. Inference: the same with the moving ones, as one product and one sum: y = x s + (beta -
- * moving_mean s), s = gamma / sqrt(moving_variance + epsilon).
+ * moving_mean s), s = gamma / sqrt(moving_variance + epsilon). Channels that are not the last axis
+ * are moved there and back.
  */
 
 typedef struct norm {
-    double momentum, epsilon;
+    int rank, axis; /* of the inputs; of the channels, from 0 */
+    int64_t channels;
     ed_tensor *gamma, *beta; /* the layer's, or the constants below */
     ed_tensor *ones, *zeros; /* constants in place of gamma and beta; retained; or NULL */
     ed_tensor *moving_mean, *moving_variance; /* the layer's */
@@ -21,11 +23,17 @@ static void drop_constants(norm *n)
     n->ones = n->zeros = NULL;
 }
 
-static ed_tensor *weight(ed_layer *layer, const char *name, const ed_tensor *x,
-                         const char *initializer, bool trainable)
+/* gamma and beta, or constants in their place. */
+static bool add_trained(ed_layer *layer, norm *n, ed_ints shape, ed_dtype dtype)
 {
-    return ed_layer_add_weight(layer, name, ED_SHAPE(x->shape[x->rank - 1]), .dtype = x->dtype,
-                               .otherwise = initializer, .trainable = trainable);
+    const ed_layer_batch_normalization_options *o = layer_options(layer);
+    drop_constants(n); /* of a build that failed */
+    if (!o->scale && !(n->ones = ed_retain(ed_ones(shape, .dtype = dtype)))) return false;
+    if (!o->center && !(n->zeros = ed_retain(ed_zeros(shape, .dtype = dtype)))) return false;
+    n->gamma = o->scale ? LAYER_ADD_GAMMA(layer, o, shape, dtype) : n->ones;
+    if (!n->gamma) return false;
+    n->beta = o->center ? LAYER_ADD_BETA(layer, o, shape, dtype) : n->zeros;
+    return n->beta;
 }
 
 static bool batch_normalization_build(ed_layer *layer, const ed_layer_call *call)
@@ -33,50 +41,102 @@ static bool batch_normalization_build(ed_layer *layer, const ed_layer_call *call
     const ed_layer_batch_normalization_options *o = layer_options(layer);
     const ed_tensor *x = call->inputs[0];
     norm *n = ed_layer_state(layer);
-    if (!layer_accepts(layer, x, 2, true)) return false;
-    ed_ints shape = ED_SHAPE(x->shape[x->rank - 1]);
-    drop_constants(n); /* of a build that failed */
-    if (!o->scale && !(n->ones = ed_retain(ed_ones(shape, .dtype = x->dtype)))) return false;
-    if (!o->center && !(n->zeros = ed_retain(ed_zeros(shape, .dtype = x->dtype)))) return false;
-    n->gamma = o->scale ? weight(layer, "gamma", x, "ones", true) : n->ones;
-    if (!n->gamma) return false;
-    n->beta = o->center ? weight(layer, "beta", x, "zeros", true) : n->zeros;
-    if (!n->beta) return false;
-    n->moving_mean = weight(layer, "moving_mean", x, "zeros", false);
+    if (!layer_accepts(layer, x, 2, true) || (n->axis = layer_axis(layer, x, o->axis)) < 0)
+        return false;
+    n->rank = o->axis < 0 && n->axis == x->rank - 1 ? 0 : x->rank;
+    n->channels = x->shape[n->axis];
+    if (!add_trained(layer, n, ED_SHAPE(n->channels), x->dtype)) return false;
+    n->moving_mean = ed_layer_add_weight(
+        layer, "moving_mean", ED_SHAPE(n->channels), .dtype = x->dtype, .otherwise = "zeros",
+        .initializer = o->moving_mean_initializer, .trainable = false);
     if (!n->moving_mean) return false;
-    n->moving_variance = weight(layer, "moving_variance", x, "ones", false);
-    return n->moving_variance != NULL;
+    n->moving_variance = ed_layer_add_weight(
+        layer, "moving_variance", ED_SHAPE(n->channels), .dtype = x->dtype, .otherwise = "ones",
+        .initializer = o->moving_variance_initializer, .trainable = false);
+    return n->moving_variance;
 }
 
-static ed_tensor *by_moving(const norm *n, ed_tensor *x)
+/* ---- The calls, channels last ---------------------------------------------------------------- */
+
+static ed_tensor *by_moving(const norm *n, ed_tensor *x, double epsilon)
 {
-    ed_tensor *s = ed_mul(ed_rsqrt(ed_add(n->moving_variance, n->epsilon)), n->gamma);
+    ed_tensor *s = ed_mul(ed_rsqrt(ed_add(n->moving_variance, epsilon)), n->gamma);
     return ed_add(ed_mul(x, s), ed_sub(n->beta, ed_mul(n->moving_mean, s)));
 }
 
-static bool batch_normalization_init(ed_layer *layer)
+/* Statistics of the elements that `counts` has as true, [..., channels]; those of none are 0. */
+static ed_tensor *by_masked(const norm *n, ed_tensor *x, ed_tensor *counts, double epsilon,
+                            ed_tensor **mean, ed_tensor **variance)
 {
-    const ed_layer_batch_normalization_options *o = layer_options(layer);
-    norm *n = ed_layer_state(layer);
-    n->momentum = o->momentum;
-    n->epsilon = o->epsilon;
-    return true;
+    int64_t axes[ED_MAX_RANK];
+    for (int i = 0; i + 1 < x->rank; i++) axes[i] = i;
+    const ed_ints rows = {axes, x->rank - 1};
+    counts = ed_broadcast_to(counts, ed_shape(x));
+    ed_tensor *number = ed_add(ed_reduce_sum(ed_cast(counts, x->dtype), .axis = rows), 1e-7);
+    *mean = ed_div(ed_reduce_sum(ed_where(counts, x, 0.0), .axis = rows), number);
+    ed_tensor *off = ed_where(counts, ed_sub(x, *mean), 0.0);
+    *variance = ed_div(ed_reduce_sum(ed_square(off), .axis = rows), number);
+    ed_tensor *s = ed_mul(ed_rsqrt(ed_add(*variance, epsilon)), n->gamma);
+    return ed_add(ed_mul(x, s), ed_sub(n->beta, ed_mul(*mean, s)));
+}
+
+static ed_tensor *in_training(const norm *n, ed_tensor *x, ed_tensor *counts, double epsilon,
+                              double momentum)
+{
+    ed_tensor *mean, *variance;
+    ed_tensor *y = counts ? by_masked(n, x, counts, epsilon, &mean, &variance)
+                          : ed_batch_norm(x, n->gamma, n->beta, epsilon, &mean, &variance);
+    if (!y || x->size == 0) return y; /* an empty batch has no statistics */
+    ed_list *moving = ed_list_of(n->moving_mean, n->moving_variance);
+    return ed_assign_moving_averages(moving, ed_list_of(mean, variance), momentum) ? y : NULL;
+}
+
+/* ---- Any axis -------------------------------------------------------------------------------- */
+
+/* x with the axis `from` moved to `to`: a view. */
+static ed_tensor *move_axis(ed_tensor *x, int from, int to)
+{
+    if (!x || from == to) return x;
+    int64_t axes[ED_MAX_RANK];
+    for (int i = 0, next = 0; i < x->rank; i++) {
+        if (next == from) next++;
+        axes[i] = i == to ? from : next++;
+    }
+    return ed_transpose(x, .perm = {axes, x->rank});
+}
+
+/* The mask with an axis behind it, [..., 1], checked and moved as x is. */
+static ed_tensor *place_mask(const ed_layer *layer, const ed_tensor *x, ed_tensor *mask, int axis)
+{
+    bool fits = mask->dtype == ED_BOOL && mask->rank == x->rank - 1;
+    for (int i = 0; fits && i < mask->rank; i++)
+        fits = mask->shape[i] == x->shape[i] || mask->shape[i] == 1;
+    if (!fits)
+        return layer_fail(layer, ED_INVALID_ARGUMENT,
+                          "the mask must be bool and have the axes of the input but the last, got "
+                          "%s for the input %s",
+                          text_of_tensor(mask).s, text_of_tensor(x).s);
+    return move_axis(ed_expand_dims(mask, -1), axis, x->rank - 1);
 }
 
 static bool batch_normalization_forward(ed_layer *layer, ed_layer_call *call)
 {
+    const ed_layer_batch_normalization_options *o = layer_options(layer);
     const norm *n = ed_layer_state(layer);
-    ed_tensor *x = call->inputs[0];
-    if (!layer_accepts(layer, x, 2, true) || !layer_same_last(layer, x, n->gamma->shape[0]))
-        return false;
+    ed_tensor *x = call->inputs[0], *mask = call->masks[0], *counts = NULL;
+    if (!layer_accepts(layer, x, n->rank ? n->rank : 2, !n->rank)) return false;
+    const int last = x->rank - 1, axis = n->rank ? n->axis : last;
+    if (x->shape[axis] != n->channels)
+        return layer_fail(layer, ED_INVALID_ARGUMENT,
+                          "the layer was built for %lld channels, got %s with axis %d",
+                          (long long)n->channels, text_of_tensor(x).s, axis);
+    ed_tensor *moved = move_axis(x, axis, last);
+    if (!moved) return false;
     if (!call->training || !ed_layer_is_trainable(layer))
-        return ed_layer_return(call, by_moving(n, x));
-    ed_tensor *mean, *variance;
-    ed_tensor *y = ed_batch_norm(x, n->gamma, n->beta, n->epsilon, &mean, &variance);
-    if (!y || x->size == 0) return ed_layer_return(call, y); /* an empty batch has no statistics */
-    ed_list *moving = ed_list_of(n->moving_mean, n->moving_variance);
-    return ed_assign_moving_averages(moving, ed_list_of(mean, variance), n->momentum) &&
-           ed_layer_return(call, y);
+        return ed_layer_return(call, move_axis(by_moving(n, moved, o->epsilon), last, axis));
+    if (mask && !(counts = place_mask(layer, x, mask, axis))) return false;
+    ed_tensor *y = in_training(n, moved, counts, o->epsilon, o->momentum);
+    return ed_layer_return(call, move_axis(y, last, axis));
 }
 
 static void batch_normalization_destroy(ed_layer *layer)
@@ -86,11 +146,15 @@ static void batch_normalization_destroy(ed_layer *layer)
 
 LAYER(batch_normalization, BATCH_NORMALIZATION, 0,
       "gamma (x - mean) / sqrt(variance + epsilon) + beta, for each channel",
-      .state_size = sizeof(norm), .init = batch_normalization_init,
-      .build = batch_normalization_build, .forward = batch_normalization_forward,
-      .destroy = batch_normalization_destroy, .passes_masks = true,
+      .state_size = sizeof(norm), .build = batch_normalization_build,
+      .forward = batch_normalization_forward, .destroy = batch_normalization_destroy,
+      .passes_masks = true,
       .samples = LAYER_SAMPLES({.inputs = {{2, {6, 3}}}, .n_inputs = 1},
                                {.options = OPTIONS(batch_normalization, BATCH_NORMALIZATION,
                                                    .scale = false, .center = false),
                                 .inputs = {{3, {2, 3, 2}}},
+                                .n_inputs = 1},
+                               {.options = OPTIONS(batch_normalization, BATCH_NORMALIZATION,
+                                                   .axis = 1),
+                                .inputs = {{4, {2, 3, 2, 2}}},
                                 .n_inputs = 1}))
