@@ -24,6 +24,8 @@
 #include "nn/layers/regularization.h"
 #include "nn/layers/reshaping.h"
 #include "nn/losses.h"
+#include "nn/layers/merging.h"
+#include "nn/layers/activations.h"
 #include "nn/metrics.h"
 #include "nn/regularizers.h"
 
