@@ -126,12 +126,14 @@ static bool convert_inputs(const ed_layer *layer, ed_layer_call *call)
     return true;
 }
 
-/* The penalty on the outputs: what Keras calls activity_regularizer. */
+/* The penalty on the outputs, by sample: what Keras calls activity_regularizer. */
 static bool add_activity(ed_layer *layer, const ed_layer_call *call)
 {
     for (int i = 0; i < call->n_outputs; i++) {
-        if (!ed_dtype_is_float(call->outputs[i]->dtype)) continue;
-        ed_tensor *penalty = ed_regularize(layer->activity_regularizer, call->outputs[i]);
+        ed_tensor *y = call->outputs[i];
+        if (!ed_dtype_is_float(y->dtype)) continue;
+        ed_tensor *penalty = ed_regularize(layer->activity_regularizer, y);
+        if (y->rank && y->shape[0] > 1) penalty = ed_div(penalty, (double)y->shape[0]);
         if (!ed_layer_add_loss(layer, penalty)) return false;
     }
     return true;

@@ -182,7 +182,7 @@ ed_tensor *ed_activate(ed_tensor *x, const char *activation);
     FIELD(T, REGULARIZER, bias_regularizer, NULL, ED_ANY, "of bias")                               \
     FIELD(T, CONSTRAINT, bias_constraint, NULL, ED_ANY, "of bias")
 #define ED_LAYER_ACTIVITY(FIELD, T)                                                                \
-    FIELD(T, REGULARIZER, activity_regularizer, NULL, ED_ANY, "of the output")
+    FIELD(T, REGULARIZER, activity_regularizer, NULL, ED_ANY, "of the output, by sample")
 
 /* ---- Custom layers --------------------------------------------------------------------------- */
 
