@@ -93,6 +93,7 @@ static const struct {
     {"schedule", "constant", "Keras has none"},
     {"schedule", "linear_warmup", "Keras has none"},
     {"schedule", "one_cycle", "Keras has none"},
+    {"layer", "spectral_normalization", "Keras counts the inner layer's kernel as one of its own"},
 };
 
 /* Options that no case has to set: of one family, or (NULL) of all. */

@@ -62,7 +62,7 @@ class W:
 # ---- Objects: a class of Keras and its arguments, and what Eddy makes of them
 
 # Kinds of Eddy that are not the class's name in snake case, as Keras' own names make it.
-KINDS = {"ReLU": "relu", "PReLU": "prelu", "LeakyReLU": "leaky_relu", "RMSprop": "rmsprop", "AdamW": "adamw",
+KINDS = {"ReLU": "relu", "PReLU": "prelu", "LeakyReLU": "leaky_relu", "ELU": "elu", "RMSprop": "rmsprop", "AdamW": "adamw",
          "L1L2": "l1_l2", "OrthogonalRegularizer": "orthogonal",
          "MeanIoU": "mean_iou", "IoU": "iou", "BinaryIoU": "binary_iou", "OneHotIoU": "one_hot_iou",
          "OneHotMeanIoU": "one_hot_mean_iou"}
