@@ -175,7 +175,7 @@ static const conv *begin_call(const ed_layer *layer, const ed_layer_call *call)
                : NULL;
 }
 
-static bool finish(ed_layer_call *call, const conv *c, ed_tensor *y)
+static bool give_result(ed_layer_call *call, const conv *c, ed_tensor *y)
 {
     if (y && c->bias && !c->channels_first) y = ed_bias_add(y, c->bias);
     if (y && c->bias && c->channels_first) {
@@ -205,7 +205,7 @@ static bool conv_forward(ed_layer *layer, ed_layer_call *call)
         y = ed_conv2d(x, c->kernel, WINDOWS_OF(c), .groups = o->groups);
     else
         y = ed_conv3d(x, c->kernel, WINDOWS_OF(c), .groups = o->groups);
-    return finish(call, c, y);
+    return give_result(call, c, y);
 }
 
 static bool conv_transpose_forward(ed_layer *layer, ed_layer_call *call)
@@ -221,7 +221,7 @@ static bool conv_transpose_forward(ed_layer *layer, ed_layer_call *call)
         y = ed_conv2d_transpose(x, c->kernel, WINDOWS_OF(c), .output_padding = more);
     else
         y = ed_conv3d_transpose(x, c->kernel, WINDOWS_OF(c), .output_padding = more);
-    return finish(call, c, y);
+    return give_result(call, c, y);
 }
 
 /* Depthwise, and pointwise if there is such a kernel. */
@@ -244,12 +244,13 @@ static bool depthwise_forward(ed_layer *layer, ed_layer_call *call)
     o.dilations = (ed_ints){flat ? dilations : c->dilations, 2};
     o.padding = c->padding;
     o.data_format = layer_op_format(c->channels_first, 2);
-    if (!flat) return finish(call, c, by_channel(call->inputs[0], c->kernel, c->pointwise, &o));
+    if (!flat)
+        return give_result(call, c, by_channel(call->inputs[0], c->kernel, c->pointwise, &o));
     const int height = layer_spatial_axis(c->channels_first);
     ed_tensor *pointwise = c->pointwise ? ed_expand_dims(c->pointwise, 0) : NULL;
     ed_tensor *y = by_channel(ed_expand_dims(call->inputs[0], height), ed_expand_dims(c->kernel, 0),
                               pointwise, &o);
-    return finish(call, c, y ? ed_squeeze(y, .axis = ED_AXES(height)) : NULL);
+    return give_result(call, c, y ? ed_squeeze(y, .axis = ED_AXES(height)) : NULL);
 }
 
 /* ---- The kinds ------------------------------------------------------------------------------- */
