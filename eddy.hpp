@@ -806,6 +806,7 @@ list list::make(ed_list *(*make_list)(ed_tensor *const *, int64_t), const Entrie
 #define EDDY_CPP_CONSTRAINT  ::eddy::constraint
 #define EDDY_CPP_SCHEDULE    ::eddy::schedule
 #define EDDY_CPP_LOSS        ::eddy::loss
+#define EDDY_CPP_LAYER       ::eddy::layer
 
 #define EDDY_MEMBER_(T, type, name, initial, ...) EDDY_CPP_##type name = initial;
 #define EDDY_COPY_(T, type, name, ...)            options.name = ::eddy::detail::to_c(name);
@@ -2542,6 +2543,7 @@ class checkpoint_manager : public detail::handle<ed_checkpoint_manager>
 #undef EDDY_CPP_CONSTRAINT
 #undef EDDY_CPP_SCHEDULE
 #undef EDDY_CPP_LOSS
+#undef EDDY_CPP_LAYER
 #undef EDDY_MEMBER_
 #undef EDDY_COPY_
 #undef EDDY_OPTIONS_OF
