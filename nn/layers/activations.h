@@ -1,5 +1,5 @@
 /*
- * Layers: activations with options. activation (nn/layers/core.h) takes one by name.
+ * Layers: activations with options, functions. activation (nn/layers/core.h) takes one by name.
  */
 #ifndef EDDY_NN_LAYERS_ACTIVATIONS_H
 #define EDDY_NN_LAYERS_ACTIVATIONS_H
@@ -45,6 +45,14 @@ ED_KIND(layer, elu, ED_LAYER_ELU_OPTIONS);
     FIELD(T, AXES, axis, ED_NO_LIST, ED_ANY, "along which; default: the last one")                 \
     ED_LAYER_COMMON(FIELD, T)
 ED_KIND(layer, softmax, ED_LAYER_SOFTMAX_OPTIONS);
+
+/*
+ * A layer without weights that returns function(x, user); the function makes its result of ops, so
+ * that gradients flow, and returns NULL with an error set on failure. user must outlive the layer.
+ * name NULL: "lambda". Such a layer has no JSON.
+ */
+ed_layer *ed_layer_lambda(const char *name, ed_tensor *(*function)(ed_tensor *x, void *user),
+                          void *user);
 
 #pragma GCC visibility pop
 #endif

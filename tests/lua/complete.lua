@@ -211,6 +211,7 @@ ed_layer_child_count #layer
 ed_layer_find_child layer:find
 ed_layer_name layer.name
 ed_layer_new ed.layer
+ed_layer_lambda ed.layer
 ed_layer_build_with layer:build
 ed_layer_get_weights layer:get_weights
 ed_layer_set_weights layer:set_weights
