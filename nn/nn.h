@@ -26,6 +26,8 @@
 #include "nn/losses.h"
 #include "nn/layers/merging.h"
 #include "nn/layers/activations.h"
+#include "nn/layers/recurrent.h"
+#include "nn/layers/attention.h"
 #include "nn/metrics.h"
 #include "nn/regularizers.h"
 
