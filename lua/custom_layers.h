@@ -54,6 +54,8 @@ int layer_build(lua_State *L);
 int layer_set_weights(lua_State *L);
 int layer_count_params(lua_State *L);
 int layer_set_trainable(lua_State *L);
+int layer_reset_states(lua_State *L);
+int layer_adapt(lua_State *L);
 int layer_is_trainable(lua_State *L);
 int layer_add_loss(lua_State *L);
 

@@ -66,6 +66,28 @@ int layer_is_trainable(lua_State *L)
     return 1;
 }
 
+/* reset_states(): the layer. */
+int layer_reset_states(lua_State *L)
+{
+    const bool fine = ed_layer_reset_states(handle_check(L, 1, HANDLE_LAYER));
+    lua_settop(L, 1);
+    return handle_return(L, fine);
+}
+
+/* adapt(data): the layer. */
+int layer_adapt(lua_State *L)
+{
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    lua_settop(L, 2);
+    luaL_checkstack(L, 2 * ED_MAX_RANK, NULL);
+    binding b = binding_open(L);
+    ed_tensor *data = convert_operand(L, 2, ED_DTYPE_NONE);
+    const bool fine = data && ed_layer_adapt(layer, data);
+    binding_close(&b);
+    lua_settop(L, 1);
+    return handle_return(L, fine);
+}
+
 /* add_loss(loss): the layer. */
 int layer_add_loss(lua_State *L)
 {

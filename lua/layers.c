@@ -503,6 +503,8 @@ static const luaL_Reg methods[] = {
     {"set_weights", layer_set_weights},
     {"count_params", layer_count_params},
     {"set_trainable", layer_set_trainable},
+    {"reset_states", layer_reset_states},
+    {"adapt", layer_adapt},
     {"is_trainable", layer_is_trainable},
     {"losses", losses},
     {"add_loss", layer_add_loss},

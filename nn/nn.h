@@ -28,6 +28,7 @@
 #include "nn/layers/activations.h"
 #include "nn/layers/recurrent.h"
 #include "nn/layers/attention.h"
+#include "nn/layers/preprocessing.h"
 #include "nn/metrics.h"
 #include "nn/regularizers.h"
 

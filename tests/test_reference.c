@@ -94,6 +94,15 @@ static const struct {
     {"schedule", "linear_warmup", "Keras has none"},
     {"schedule", "one_cycle", "Keras has none"},
     {"layer", "spectral_normalization", "Keras counts the inner layer's kernel as one of its own"},
+    {"layer", "simple_rnn_cell", "by simple_rnn"},
+    {"layer", "lstm_cell", "by rnn"},
+    {"layer", "gru_cell", "by rnn"},
+    {"layer", "stacked_rnn_cells", "by rnn"},
+    {"layer", "random_crop", "random"},
+    {"layer", "random_flip", "random"},
+    {"layer", "random_brightness", "random"},
+    {"layer", "random_contrast", "random"},
+    {"layer", "discretization", "Keras' takes no float64"},
 };
 
 /* Options that no case has to set: of one family, or (NULL) of all. */
@@ -102,6 +111,12 @@ static const struct {
 } exempt_options[] = {
     {NULL, "name", "it names"},
     {NULL, "generator", "random"},
+    {"layer", "dropout", "random"},
+    {"layer", "recurrent_dropout", "random"},
+    {"layer", "unroll", "no effect"},
+    {"layer", "stateful", "of several calls"},
+    {"layer", "state_size", "of one's own cells"},
+    {"layer", "use_causal_mask", "Keras has it in the call"},
     {"optimizer", "lazy", "of indexed slices, which Keras has otherwise"},
     {"optimizer", "dynamic_loss_scale", "Keras has it in an optimizer around this one"},
     {"optimizer", "initial_scale", "Keras has it in an optimizer around this one"},

@@ -58,9 +58,8 @@ static bool attention_build(ed_layer *layer, const ed_layer_call *call)
     if (o->use_scale && !(s->scale = ed_layer_add_weight(layer, "scale", ED_SHAPE(),
                                                          .otherwise = "ones", .dtype = dtype)))
         return false;
-    return !s->concat ||
-           (s->weight = ed_layer_add_weight(layer, "concat_score_weight", ED_SHAPE(),
-                                            .otherwise = "ones", .dtype = dtype));
+    return !s->concat || (s->weight = ed_layer_add_weight(layer, "concat_score_weight", ED_SHAPE(),
+                                                          .otherwise = "ones", .dtype = dtype));
 }
 
 static bool additive_attention_build(ed_layer *layer, const ed_layer_call *call)
@@ -157,11 +156,11 @@ LAYER(attention, ATTENTION, 0, "softmax of scores of query and key, times value"
                                          .score_mode = "concat", .dropout = 0.5),
                                SAMPLE_OF(attention, ATTENTION, 3, .use_causal_mask = true)))
 
-LAYER(additive_attention, ADDITIVE_ATTENTION, 0, "attention with scores sum(scale tanh(query + key))",
-      .state_size = sizeof(scorer), .min_inputs = 2, .max_inputs = 3,
-      .init = additive_attention_init, .build = additive_attention_build,
-      .forward = attention_forward, .track = attention_track, .passes_masks = true,
-      .samples = LAYER_SAMPLES(SAMPLE_OF(additive_attention, ADDITIVE_ATTENTION, 2,
-                                         .use_causal_mask = true),
-                               SAMPLE_OF(additive_attention, ADDITIVE_ATTENTION, 3,
-                                         .use_scale = false, .dropout = 0.5)))
+LAYER(additive_attention, ADDITIVE_ATTENTION, 0,
+      "attention with scores sum(scale tanh(query + key))", .state_size = sizeof(scorer),
+      .min_inputs = 2, .max_inputs = 3, .init = additive_attention_init,
+      .build = additive_attention_build, .forward = attention_forward, .track = attention_track,
+      .passes_masks = true,
+      .samples = LAYER_SAMPLES(
+          SAMPLE_OF(additive_attention, ADDITIVE_ATTENTION, 2, .use_causal_mask = true),
+          SAMPLE_OF(additive_attention, ADDITIVE_ATTENTION, 3, .use_scale = false, .dropout = 0.5)))

@@ -222,8 +222,8 @@ static bool time_distributed_forward(ed_layer *layer, ed_layer_call *call)
     ed_tensor **all = ed_scope_alloc((size_t)time * sizeof *all);
     if (!steps || !all || (mask && !masks)) return false;
     for (int64_t t = 0; t < time; t++)
-        if (!(all[t] = one_step(layer->children[0], steps->items[t],
-                                masks ? masks->items[t] : NULL, call->training)))
+        if (!(all[t] = one_step(layer->children[0], steps->items[t], masks ? masks->items[t] : NULL,
+                                call->training)))
             return false;
     return ed_layer_return(call, ed_stack(ed_list_make(all, time), .axis = 1));
 }

@@ -152,11 +152,10 @@ LAYER(simple_rnn_cell, SIMPLE_RNN_CELL, 1, "a step of simple_rnn: (x, h) to (h, 
       .state_size = sizeof(cell), .max_inputs = 2, .init = simple_rnn_cell_init,
       .build = simple_rnn_cell_build, .forward = simple_rnn_cell_forward, .destroy = cell_destroy,
       .track = cell_track,
-      .samples = LAYER_SAMPLES(SAMPLE_OF(simple_rnn_cell, SIMPLE_RNN_CELL, 1, .units = 2,
-                                         .activation = "softplus"),
-                               SAMPLE_OF(simple_rnn_cell, SIMPLE_RNN_CELL, 0, .units = 2,
-                                         .use_bias = false, .dropout = 0.5,
-                                         .recurrent_dropout = 0.5)))
+      .samples = LAYER_SAMPLES(
+          SAMPLE_OF(simple_rnn_cell, SIMPLE_RNN_CELL, 1, .units = 2, .activation = "softplus"),
+          SAMPLE_OF(simple_rnn_cell, SIMPLE_RNN_CELL, 0, .units = 2, .use_bias = false,
+                    .dropout = 0.5, .recurrent_dropout = 0.5)))
 
 /* ---- lstm_cell ------------------------------------------------------------------------------- */
 
@@ -208,8 +207,8 @@ static bool lstm_cell_forward(ed_layer *layer, ed_layer_call *call)
     return ed_layer_return(call, h) && ed_layer_return(call, h) && ed_layer_return(call, states[1]);
 }
 
-LAYER(lstm_cell, LSTM_CELL, 1, "a step of lstm: (x, h, c) to (h, h, c)",
-      .state_size = sizeof(cell), .max_inputs = 3, .init = lstm_cell_init, .build = lstm_cell_build,
+LAYER(lstm_cell, LSTM_CELL, 1, "a step of lstm: (x, h, c) to (h, h, c)", .state_size = sizeof(cell),
+      .max_inputs = 3, .init = lstm_cell_init, .build = lstm_cell_build,
       .forward = lstm_cell_forward, .destroy = cell_destroy, .track = cell_track,
       .samples = LAYER_SAMPLES(SAMPLE_OF(lstm_cell, LSTM_CELL, 2, .units = 2),
                                SAMPLE_OF(lstm_cell, LSTM_CELL, 2, .units = 2, .use_bias = false,
@@ -238,7 +237,8 @@ static bool gru_cell_build(ed_layer *layer, const ed_layer_call *call)
     const int64_t n = o->units, both[] = {2, 3 * n};
     const ed_ints bias = o->reset_after ? (ed_ints){both, 2} : (ed_ints){both + 1, 1};
     return layer_accepts(layer, x, 2, false) &&
-           CELL_BUILD(layer, c, o, ED_SHAPE(x->shape[1], 3 * n), ED_SHAPE(n, 3 * n), bias, x->dtype);
+           CELL_BUILD(layer, c, o, ED_SHAPE(x->shape[1], 3 * n), ED_SHAPE(n, 3 * n), bias,
+                      x->dtype);
 }
 
 /* Columns of the last axis. */
@@ -293,18 +293,18 @@ static bool gru_cell_forward(ed_layer *layer, ed_layer_call *call)
 LAYER(gru_cell, GRU_CELL, 1, "a step of gru: (x, h) to (h, h)", .state_size = sizeof(cell),
       .max_inputs = 2, .init = gru_cell_init, .build = gru_cell_build, .forward = gru_cell_forward,
       .destroy = cell_destroy, .track = cell_track,
-      .samples = LAYER_SAMPLES(SAMPLE_OF(gru_cell, GRU_CELL, 1, .units = 2),
-                               SAMPLE_OF(gru_cell, GRU_CELL, 1, .units = 2, .reset_after = false,
-                                         .activation = "softplus", .dropout = 0.5,
-                                         .recurrent_dropout = 0.5),
-                               SAMPLE_OF(gru_cell, GRU_CELL, 0, .units = 2,
-                                         .recurrent_activation = "softsign")))
+      .samples = LAYER_SAMPLES(
+          SAMPLE_OF(gru_cell, GRU_CELL, 1, .units = 2),
+          SAMPLE_OF(gru_cell, GRU_CELL, 1, .units = 2, .reset_after = false,
+                    .activation = "softplus", .dropout = 0.5, .recurrent_dropout = 0.5),
+          SAMPLE_OF(gru_cell, GRU_CELL, 0, .units = 2, .recurrent_activation = "softsign")))
 
 /* ---- stacked_rnn_cells ----------------------------------------------------------------------- */
 
 static bool stacked_rnn_cells_init(ed_layer *layer)
 {
-    const ed_objects cells = ((const ed_layer_stacked_rnn_cells_options *)layer_options(layer))->cells;
+    const ed_objects cells =
+        ((const ed_layer_stacked_rnn_cells_options *)layer_options(layer))->cells;
     if (!cells.count)
         return layer_fail(layer, ED_INVALID_ARGUMENT, "cells is empty; expected at least one");
     for (int64_t i = 0; i < cells.count; i++)

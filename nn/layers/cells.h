@@ -16,7 +16,7 @@ typedef struct cell {
     activation activation, gate; /* `gate` of the gates */
     bool use_bias, reset_after, unit_forget_bias;
     double dropout, recurrent_dropout;
-    ed_generator *generator;                   /* in the options */
+    ed_generator *generator;                     /* in the options */
     ed_tensor *kernel, *recurrent_kernel, *bias; /* the layer's */
 
     /* In training, the masks of dropout for all steps of a walk; retained. */

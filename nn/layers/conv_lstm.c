@@ -34,7 +34,7 @@ static bool conv_lstm_cell_init(ed_layer *layer)
     c->padding = o->padding;
     return take_sizes(layer, "kernel_size", o->kernel_size, c->rank, c->size) &&
            take_sizes(layer, "strides", o->strides, c->rank, c->strides) &&
-           take_sizes(layer, "dilation_rate", o->dilation_rate, c->rank, c->dilations) &&
+           take_sizes(layer, "dilations", o->dilations, c->rank, c->dilations) &&
            CELL_TAKE(c, o, "conv_lstm") &&
            (c->gate = nn_activation("conv_lstm", o->recurrent_activation));
 }
@@ -115,16 +115,16 @@ static const ed_layer_class conv_lstm_cell_class = {
         recurrent *r = ed_layer_state(layer);                                                      \
         if (!o->kernel_size.values)                                                                \
             return layer_fail(layer, ED_INVALID_ARGUMENT, "kernel_size is not given");             \
-        ed_layer *child = ed_make(                                                                  \
-            &conv_lstm_cell_class.kind,                                                            \
-            ED_OPTIONS_FROM(ED_LAYER_CONV_LSTM, o, conv_lstm_cell_options, .rank = rank_,          \
-                            .activity_regularizer = NULL, .name = "cell"));                        \
-        return child && RECURRENT_TAKE(layer, r, o, child, rank_ + 3);                               \
+        ed_layer *child =                                                                          \
+            ed_make(&conv_lstm_cell_class.kind,                                                    \
+                    ED_OPTIONS_FROM(ED_LAYER_CONV_LSTM, o, conv_lstm_cell_options, .rank = rank_,  \
+                                    .activity_regularizer = NULL, .name = "cell"));                \
+        return child && RECURRENT_TAKE(layer, r, o, child, rank_ + 3);                             \
     }                                                                                              \
     LAYER(symbol, SYMBOL, 2, "lstm with convolutions over the last axes but one",                  \
           .state_size = sizeof(recurrent), .max_inputs = 3, .init = symbol##_init,                 \
-          .build = recurrent_layer_build, .forward = recurrent_layer_forward, .destroy = recurrent_layer_destroy,    \
-          .samples = LAYER_SAMPLES(__VA_ARGS__))
+          .build = recurrent_layer_build, .forward = recurrent_layer_forward,                      \
+          .destroy = recurrent_layer_destroy, .samples = LAYER_SAMPLES(__VA_ARGS__))
 
 CONV_LSTM(conv_lstm1d, CONV_LSTM1D, 1,
           {.options = OPTIONS(conv_lstm1d, CONV_LSTM1D, .filters = 2,

@@ -174,10 +174,9 @@ static bool einsum_dense_build(ed_layer *layer, const ed_layer_call *call)
     ed_initializer *initializer =
         o->kernel_initializer ? o->kernel_initializer : by_fans(&e->parts, kernel);
     if (!initializer) return false;
-    e->kernel = ed_layer_add_weight(layer, "kernel", ((ed_ints){kernel, n}), .dtype = x->dtype,
-                                    .initializer = initializer,
-                                    .regularizer = o->kernel_regularizer,
-                                    .constraint = o->kernel_constraint);
+    e->kernel = ed_layer_add_weight(
+        layer, "kernel", ((ed_ints){kernel, n}), .dtype = x->dtype, .initializer = initializer,
+        .regularizer = o->kernel_regularizer, .constraint = o->kernel_constraint);
     e->rank = x->rank;
     e->bias = NULL;
     return e->kernel && add_bias(layer, e, x, sizes);

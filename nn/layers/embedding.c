@@ -20,12 +20,11 @@ static bool embedding_build(ed_layer *layer, const ed_layer_call *call)
 {
     const ed_layer_embedding_options *o = layer_options(layer);
     if (!embedding_accepts(layer, call->inputs[0])) return false;
-    return ed_layer_add_weight(layer, "embeddings", ED_SHAPE(o->input_dim, o->output_dim),
-                               .dtype = o->dtype ? o->dtype : ED_FLOAT32,
-                               .initializer = o->embeddings_initializer,
-                               .otherwise = "random_uniform",
-                               .regularizer = o->embeddings_regularizer,
-                               .constraint = o->embeddings_constraint);
+    return ed_layer_add_weight(
+        layer, "embeddings", ED_SHAPE(o->input_dim, o->output_dim),
+        .dtype = o->dtype ? o->dtype : ED_FLOAT32, .initializer = o->embeddings_initializer,
+        .otherwise = "random_uniform", .regularizer = o->embeddings_regularizer,
+        .constraint = o->embeddings_constraint);
 }
 
 static bool embedding_forward(ed_layer *layer, ed_layer_call *call)
@@ -60,8 +59,8 @@ static bool masking_forward(ed_layer *layer, ed_layer_call *call)
         return layer_fail(layer, ED_INVALID_ARGUMENT,
                           "the input must be numbers of rank >= 2, [batch, ..., features], got %s",
                           text_of_tensor(x).s);
-    ed_tensor *keep = ed_reduce_any(ed_not_equal(x, o->mask_value), .axis = ED_AXES(-1),
-                                    .keepdims = true);
+    ed_tensor *keep =
+        ed_reduce_any(ed_not_equal(x, o->mask_value), .axis = ED_AXES(-1), .keepdims = true);
     return ed_layer_return(call, ed_where(keep, x, 0)) &&
            ed_layer_return_mask(call, 0, ed_squeeze(keep, .axis = ED_AXES(-1)));
 }

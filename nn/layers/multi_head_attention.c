@@ -22,15 +22,15 @@ typedef struct multi_head {
 
 /* Adds an einsum_dense; o has the options of weights. */
 #define PROJECTION(layer, o, name_, equation_, axes_, ...)                                         \
-    ed_layer_add_child(layer, ed_layer_einsum_dense(                                               \
-                                  equation_, __VA_ARGS__, .bias_axes = (o)->use_bias ? axes_ : NULL, \
-                                  .kernel_initializer = (o)->kernel_initializer,                   \
-                                  .kernel_regularizer = (o)->kernel_regularizer,                   \
-                                  .kernel_constraint = (o)->kernel_constraint,                     \
-                                  .bias_initializer = (o)->bias_initializer,                       \
-                                  .bias_regularizer = (o)->bias_regularizer,                       \
-                                  .bias_constraint = (o)->bias_constraint, .dtype = (o)->dtype,    \
-                                  .name = name_))
+    ed_layer_add_child(layer, ed_layer_einsum_dense(equation_, __VA_ARGS__,                        \
+                                                    .bias_axes = (o)->use_bias ? axes_ : NULL,     \
+                                                    .kernel_initializer = (o)->kernel_initializer, \
+                                                    .kernel_regularizer = (o)->kernel_regularizer, \
+                                                    .kernel_constraint = (o)->kernel_constraint,   \
+                                                    .bias_initializer = (o)->bias_initializer,     \
+                                                    .bias_regularizer = (o)->bias_regularizer,     \
+                                                    .bias_constraint = (o)->bias_constraint,       \
+                                                    .dtype = (o)->dtype, .name = name_))
 
 static bool added(const multi_head *m)
 {
@@ -89,8 +89,8 @@ static bool group_query_attention_init(ed_layer *layer)
 
 /* Of one call: which axes attention goes over. */
 typedef struct axes {
-    int rank;         /* of the inputs */
-    int n, n_others;  /* of axes with attention, and of the others but the first and the last */
+    int rank;        /* of the inputs */
+    int n, n_others; /* of axes with attention, and of the others but the first and the last */
     int64_t at[ED_MAX_RANK], others[ED_MAX_RANK];
 } axes;
 
@@ -123,8 +123,7 @@ static bool check_inputs(const ed_layer *layer, const ed_layer_call *call, const
         return false;
     bool fine = q->shape[0] == v->shape[0];
     for (int i = 0; i < q->rank - 1; i++) fine &= v->shape[i] == k->shape[i];
-    for (int i = 0; i < a->n_others; i++)
-        fine &= q->shape[a->others[i]] == v->shape[a->others[i]];
+    for (int i = 0; i < a->n_others; i++) fine &= q->shape[a->others[i]] == v->shape[a->others[i]];
     if (fine) return true;
     return layer_fail(layer, ED_INVALID_ARGUMENT,
                       "query [batch, targets, ...], value and key [batch, sources, ...] don't fit: "
@@ -198,8 +197,7 @@ static ed_tensor *given_mask(const ed_layer *layer, const axes *a, ed_tensor *ma
     shape[n++] = heads ? mask->shape[1] : 1;
     for (int side = 0; side < 2; side++) {
         shape[n] = 1;
-        for (int i = 0; i < a->n; i++)
-            shape[n] *= mask->shape[mask->rank - (2 - side) * a->n + i];
+        for (int i = 0; i < a->n; i++) shape[n] *= mask->shape[mask->rank - (2 - side) * a->n + i];
         n++;
     }
     return ed_reshape(mask, ((ed_ints){shape, n}));
@@ -286,25 +284,23 @@ static void multi_head_track(ed_layer *layer, ed_tracker *t)
           .forward = multi_head_forward, .track = multi_head_track, .passes_masks = true,          \
           .samples = LAYER_SAMPLES(__VA_ARGS__))
 
-MULTI_HEAD(multi_head_attention, MULTI_HEAD_ATTENTION, 2, "attention of several projections",
-           {.options = OPTIONS(multi_head_attention, MULTI_HEAD_ATTENTION, .num_heads = 2,
-                               .key_dim = 3),
-            .inputs = {{3, {2, 2, 3}}, {3, {2, 4, 2}}},
-            .n_inputs = 2},
-           {.options = OPTIONS(multi_head_attention, MULTI_HEAD_ATTENTION, .num_heads = 1,
-                               .key_dim = 2, .value_dim = 3, .use_bias = false,
-                               .output_shape = ED_SAMPLE_INTS(2, 2), .use_causal_mask = true,
-                               .dropout = 0.5),
-            .inputs = {{3, {1, 2, 3}}, {3, {1, 3, 2}}, {3, {1, 3, 3}}},
-            .n_inputs = 3},
-           {.options = OPTIONS(multi_head_attention, MULTI_HEAD_ATTENTION, .num_heads = 2,
-                               .key_dim = 2, .attention_axes = ED_SAMPLE_INTS(1)),
-            .inputs = {{4, {1, 2, 2, 2}}, {4, {1, 3, 2, 2}}},
-            .n_inputs = 2},
-           {.options = OPTIONS(multi_head_attention, MULTI_HEAD_ATTENTION, .num_heads = 1,
-                               .key_dim = 2),
-            .inputs = {{4, {1, 2, 2, 2}}, {4, {1, 3, 1, 2}}},
-            .n_inputs = 2})
+MULTI_HEAD(
+    multi_head_attention, MULTI_HEAD_ATTENTION, 2, "attention of several projections",
+    {.options = OPTIONS(multi_head_attention, MULTI_HEAD_ATTENTION, .num_heads = 2, .key_dim = 3),
+     .inputs = {{3, {2, 2, 3}}, {3, {2, 4, 2}}},
+     .n_inputs = 2},
+    {.options = OPTIONS(multi_head_attention, MULTI_HEAD_ATTENTION, .num_heads = 1, .key_dim = 2,
+                        .value_dim = 3, .use_bias = false, .output_shape = ED_SAMPLE_INTS(2, 2),
+                        .use_causal_mask = true, .dropout = 0.5),
+     .inputs = {{3, {1, 2, 3}}, {3, {1, 3, 2}}, {3, {1, 3, 3}}},
+     .n_inputs = 3},
+    {.options = OPTIONS(multi_head_attention, MULTI_HEAD_ATTENTION, .num_heads = 2, .key_dim = 2,
+                        .attention_axes = ED_SAMPLE_INTS(1)),
+     .inputs = {{4, {1, 2, 2, 2}}, {4, {1, 3, 2, 2}}},
+     .n_inputs = 2},
+    {.options = OPTIONS(multi_head_attention, MULTI_HEAD_ATTENTION, .num_heads = 1, .key_dim = 2),
+     .inputs = {{4, {1, 2, 2, 2}}, {4, {1, 3, 1, 2}}},
+     .n_inputs = 2})
 
 MULTI_HEAD(group_query_attention, GROUP_QUERY_ATTENTION, 3,
            "attention with fewer heads of key and value",

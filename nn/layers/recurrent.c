@@ -11,9 +11,9 @@
 typedef struct walk {
     ed_tensor *x, *mask; /* [batch, time, ...], [batch, time] or NULL */
     bool training;
-    int n;                            /* of states; 0: the cell begins by itself */
-    ed_tensor *states[MOST_STATES];   /* to begin with; then the last ones */
-    ed_tensor *all, *last;            /* the outputs of all steps, if wanted; of the last one */
+    int n;                          /* of states; 0: the cell begins by itself */
+    ed_tensor *states[MOST_STATES]; /* to begin with; then the last ones */
+    ed_tensor *all, *last;          /* the outputs of all steps, if wanted; of the last one */
 } walk;
 
 /* ---- Step by step ---------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static bool walk_op(recurrent *r, cell *c, walk *w)
     }
     w->all = y;
     if (!r->return_sequences)
-        w->last = !y ? NULL
+        w->last = !y        ? NULL
                   : w->mask ? ed_squeeze(ed_slice(y, .begin = ED_INTS(0, -1)), .axis = ED_AXES(1))
                             : w->states[0];
     return r->return_sequences ? y != NULL : w->last != NULL;
@@ -247,9 +247,8 @@ static bool simple_rnn_init(ed_layer *layer)
 {
     const ed_layer_simple_rnn_options *o = layer_options(layer);
     recurrent *r = ed_layer_state(layer);
-    ed_layer *child = ed_layer_simple_rnn_cell_with(
-        ED_OPTIONS_FROM(ED_LAYER_SIMPLE_RNN_CELL_OPTIONS, o, ed_layer_simple_rnn_cell_options,
-                        .name = "cell"));
+    ed_layer *child = ed_layer_simple_rnn_cell_with(ED_OPTIONS_FROM(
+        ED_LAYER_SIMPLE_RNN_CELL_OPTIONS, o, ed_layer_simple_rnn_cell_options, .name = "cell"));
     return child && RECURRENT_TAKE(layer, r, o, child, 3);
 }
 
@@ -257,8 +256,8 @@ static bool lstm_init(ed_layer *layer)
 {
     const ed_layer_lstm_options *o = layer_options(layer);
     recurrent *r = ed_layer_state(layer);
-    ed_layer *child = ed_layer_lstm_cell_with(ED_OPTIONS_FROM(
-        ED_LAYER_LSTM_CELL_OPTIONS, o, ed_layer_lstm_cell_options, .name = "cell"));
+    ed_layer *child = ed_layer_lstm_cell_with(
+        ED_OPTIONS_FROM(ED_LAYER_LSTM_CELL_OPTIONS, o, ed_layer_lstm_cell_options, .name = "cell"));
     return child && RECURRENT_TAKE(layer, r, o, child, 3);
 }
 
@@ -273,8 +272,9 @@ static bool gru_init(ed_layer *layer)
 
 #define RECURRENT(symbol, SYMBOL, states, text, ...)                                               \
     LAYER(symbol, SYMBOL, 1, text, .state_size = sizeof(recurrent), .max_inputs = 1 + states,      \
-          .init = symbol##_init, .build = recurrent_layer_build, .forward = recurrent_layer_forward,           \
-          .destroy = recurrent_layer_destroy, .samples = LAYER_SAMPLES(__VA_ARGS__))
+          .init = symbol##_init, .build = recurrent_layer_build,                                   \
+          .forward = recurrent_layer_forward, .destroy = recurrent_layer_destroy,                  \
+          .samples = LAYER_SAMPLES(__VA_ARGS__))
 
 #define SAMPLE_OF(symbol, SYMBOL, n, ...)                                                          \
     {                                                                                              \

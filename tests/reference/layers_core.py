@@ -1,5 +1,5 @@
 """Layers of general use: inputs, then Keras' arguments."""
-from words import F, Layer, family
+from words import F, I, Layer, V, family
 
 layer = family("layer")
 
@@ -19,3 +19,11 @@ layer("Sequential", F(3, 4), layers=[Layer("Dense", units=2), Layer("BatchNormal
     "the bias changes nothing: its gradient is 0, computed as 1e-8 or 1e-16", magnitude=1)
 inner = Layer("Sequential", layers=[Layer("Dense", units=2), Layer("Activation", activation="elu")])
 layer("Sequential", F(2, 4, 3), layers=[Layer("BatchNormalization"), Layer("Flatten"), inner])
+
+layer("Embedding", I(2, 3, below=5), input_dim=5, output_dim=2).only("float32")
+layer("Embedding", I(2, 4, below=3), input_dim=3, output_dim=2, mask_zero=True).only("float32")
+layer("Masking", F(2, 3, 4))
+layer("Masking", V([[[1, 2], [3, 3]], [[3, 1], [0, 0]]]), mask_value=3.0)
+layer("EinsumDense", F(2, 3, 4), equation="abc,cde->abde", output_shape=(None, 2, 3), bias_axes="de", activation="tanh").eddy(output_shape=[-1, 2, 3])
+layer("EinsumDense", F(2, 3, 4), equation="...x,xy->...y", output_shape=2)
+layer("EinsumDense", F(2, 4, 3), equation="ab...,bc->ac...", output_shape=2, bias_axes="c")
