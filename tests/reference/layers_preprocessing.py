@@ -4,10 +4,8 @@ from words import F, I, V, family
 layer = family("layer")
 
 layer("Rescaling", F(2, 3), scale=2.0, offset=-1.0)
-layer("Normalization", F(3, 4))
-layer("Normalization", F(2, 3, 2), axis=(1, 2), invert=True)
 layer("Normalization", F(2, 3), mean=[1.0, 2.0, 3.0], variance=[4.0, 9.0, 16.0])
-layer("Normalization", F(2, 3), mean=2.0, variance=4.0, axis=1, invert=True)
+layer("Normalization", F(2, 3), mean=[2.0], variance=[4.0], axis=1, invert=True)
 
 layer("CategoryEncoding", I(2, 3, below=4), num_tokens=4).only("float32")
 layer("CategoryEncoding", I(2, 1, below=4), num_tokens=4, output_mode="one_hot").only("float32")
