@@ -72,10 +72,10 @@ function cpp(    i, bare, parameters, call, f, tail) {
             (i > tail || types[i] == "ed_tensor **" ? " = nullptr" : "") ", "
         call = call ", " names[i] "_"
     }
-    printf "inline detail::result<&%s> %s(%s", name, bare, parameters
-    if (options) printf "const %s &options = {}, ", substr(options, 4)
-    printf "detail::place here = EDDY_HERE)\n{\n    return detail::invoke%s<&%s>(here%s%s);\n}\n",
-        options ? "_with" : "", name, options ? ", options" : "", call
+    if (options) parameters = parameters "const " substr(options, 4) " &options = {}, "
+    calls = calls sprintf("inline detail::result<&%s> %s(%sdetail::place here = EDDY_HERE)\n" \
+        "{\n    return detail::invoke%s<&%s>(here%s%s);\n}\n", name, bare, parameters,
+        options ? "_with" : "", name, options ? ", options" : "", call)
 }
 # The text without comments and directives, a declaration at a time.
 /^ED_OPTIONS\(/ && language == "cpp" {
@@ -101,4 +101,6 @@ function cpp(    i, bare, parameters, call, f, tail) {
         else if (plain()) cpp()
     }
     said = ""
-}' "$@"
+}
+# Behind the options of all headers, as functions take those of another one too.
+END { printf "%s", calls }' "$@"
