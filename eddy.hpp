@@ -659,6 +659,7 @@ class list : public detail::handle<ed_list>
         using type = name;                                                                         \
     };                                                                                             \
     }
+EDDY_OBJECT(sparse_tensor)
 EDDY_OBJECT(generator)
 EDDY_OBJECT(initializer)
 EDDY_OBJECT(regularizer)
@@ -695,6 +696,12 @@ template <> struct argument<ed_list *> {
 };
 template <> struct argument<const ed_list *> {
     using type = const list &;
+};
+template <> struct argument<ed_sparse_tensor *> {
+    using type = const sparse_tensor &;
+};
+template <> struct argument<const ed_sparse_tensor *> {
+    using type = const sparse_tensor &;
 };
 template <> struct argument<ed_ints> {
     using type = const ints &;
@@ -763,9 +770,9 @@ template <class R, class... A> struct signature<R (*)(A...)> {
 template <auto f> using result = typename signature<decltype(f)>::result;
 template <auto f, size_t i> using arg = typename signature<decltype(f)>::template argument<i>;
 
-template <class Entries> std::vector<ed_tensor *> pointers(const Entries &entries)
+template <class Entries> auto pointers(const Entries &entries)
 {
-    std::vector<ed_tensor *> all;
+    std::vector<decltype(entries.begin()->get())> all;
     all.reserve(entries.size());
     for (const auto &entry : entries) all.push_back(entry.get());
     return all;
@@ -987,6 +994,32 @@ class schedule : public detail::handle<ed_schedule>
     {                                                                                              \
         return detail::invoke_with<&ed_##family##_##kind##_with>(here, options);                   \
     }
+
+/* ---- Sparse tensors -------------------------------------------------------------------------- */
+
+/* The entries of a tensor that is 0 elsewhere: ops/sparse.h. */
+class sparse_tensor : public detail::handle<ed_sparse_tensor>
+{
+  public:
+    using handle::handle;
+    sparse_tensor() = default;
+
+    /* The values [n] at the indices [n, rank] of a shape. */
+    sparse_tensor(operand indices, operand values, const ints &sizes,
+                  detail::place here = EDDY_HERE)
+        : handle(detail::call(
+              here, [&] { return ed_sparse_tensor_of(indices.get(), values.get(), sizes); }))
+    {
+    }
+
+    EDDY_METHOD(tensor, indices, ed_sparse_indices)
+    EDDY_METHOD(tensor, values, ed_sparse_values)
+    EDDY_METHOD(ints, shape, ed_sparse_shape)
+    EDDY_METHOD(bool, is_ordered, ed_sparse_is_ordered)
+    ed_dtype dtype(detail::place here = EDDY_HERE) const { return values(here).dtype(); }
+    int rank(detail::place here = EDDY_HERE) const { return static_cast<int>(shape(here).size()); }
+};
+
 /* ---- Ops: ops/ops.h is their manual ---------------------------------------------------------- */
 
 EDDY_OPTIONS(scalar_options, ED_SCALAR_OPTIONS)
@@ -999,6 +1032,45 @@ EDDY_CALL2(list_concat)
 
 /* Each function of the families' headers, under its name without ed_: made by tools/calls.sh. */
 #include "eddy/ops/calls.hpp"
+
+/* Joined along an axis: sparse_concat({a, b}, options). */
+inline sparse_tensor sparse_concat(const std::vector<sparse_tensor> &tensors,
+                                   const sparse_concat_options &options = {},
+                                   detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        const ed_sparse_concat_options o = options.c();
+        const std::vector<ed_sparse_tensor *> all = detail::pointers(tensors);
+        return ed_sparse_concat_with(all.data(), static_cast<int64_t>(all.size()), &o);
+    });
+}
+
+/* Rows of params, a tensor or variable, or a list of them. Without weights they are 1. */
+#define EDDY_LOOKUP(params_type, lookup, lookup_sparse, safe_lookup_sparse)                        \
+    inline tensor embedding_lookup(const params_type &params, operand ids,                         \
+                                   const embedding_lookup_options &options = {},                   \
+                                   detail::place here = EDDY_HERE)                                 \
+    {                                                                                              \
+        return detail::invoke_with<&lookup>(here, options, params, ids);                           \
+    }                                                                                              \
+    inline tensor embedding_lookup_sparse(const params_type &params, const sparse_tensor &ids,     \
+                                          const sparse_tensor &weights = nullptr,                  \
+                                          const embedding_lookup_sparse_options &options = {},     \
+                                          detail::place here = EDDY_HERE)                          \
+    {                                                                                              \
+        return detail::invoke_with<&lookup_sparse>(here, options, params, ids, weights);           \
+    }                                                                                              \
+    inline tensor safe_embedding_lookup_sparse(                                                    \
+        const params_type &params, const sparse_tensor &ids,                                       \
+        const sparse_tensor &weights = nullptr,                                                    \
+        const safe_embedding_lookup_sparse_options &options = {}, detail::place here = EDDY_HERE)  \
+    {                                                                                              \
+        return detail::invoke_with<&safe_lookup_sparse>(here, options, params, ids, weights);      \
+    }
+EDDY_LOOKUP(tensor, ed_embedding_lookup_tensor, ed_embedding_lookup_sparse_tensor,
+            ed_safe_embedding_lookup_sparse_tensor)
+EDDY_LOOKUP(list, ed_embedding_lookup_list, ed_embedding_lookup_sparse_list,
+            ed_safe_embedding_lookup_sparse_list)
 
 /* ---- Operators ------------------------------------------------------------------------------- */
 
@@ -1044,6 +1116,58 @@ inline tensor &operator/=(tensor &a, operand b)
 {
     return a = div(a, b, b.here());
 }
+
+/* A sparse tensor in an operator; lives for one call. The sum of two is sparse, that of one and a
+ * tensor a tensor. Multiplied with, or divided by, tensors and numbers they stay sparse. */
+class sparse_operand
+{
+  public:
+    sparse_operand(const sparse_tensor &x, detail::place here = EDDY_HERE) : x_(x), here_(here) {}
+    const sparse_tensor &get() const { return x_; }
+    const detail::place &here() const { return here_; }
+
+  private:
+    const sparse_tensor &x_;
+    detail::place here_;
+};
+inline sparse_tensor operator+(sparse_operand a, sparse_operand b)
+{
+    return sparse_add(a.get(), b.get(), {}, a.here());
+}
+inline tensor operator+(sparse_operand a, const any_tensor &b)
+{
+    return sparse_add_dense(a.get(), b, a.here());
+}
+inline tensor operator+(const any_tensor &a, sparse_operand b)
+{
+    return sparse_add_dense(b.get(), a, b.here());
+}
+inline sparse_tensor operator*(sparse_operand a, operand b)
+{
+    return sparse_multiply(a.get(), b, a.here());
+}
+inline sparse_tensor operator*(operand a, sparse_operand b)
+{
+    return sparse_multiply(b.get(), a, b.here());
+}
+inline sparse_tensor operator/(sparse_operand a, operand b)
+{
+    return sparse_divide(a.get(), b, a.here());
+}
+inline sparse_tensor &operator+=(sparse_tensor &a, sparse_operand b)
+{
+    return a = sparse_add(a, b.get(), {}, b.here());
+}
+inline sparse_tensor &operator*=(sparse_tensor &a, operand b)
+{
+    return a = sparse_multiply(a, b, b.here());
+}
+inline sparse_tensor &operator/=(sparse_tensor &a, operand b)
+{
+    return a = sparse_divide(a, b, b.here());
+}
+bool operator==(const sparse_tensor &, sparse_operand) = delete;
+bool operator!=(const sparse_tensor &, sparse_operand) = delete;
 bool operator==(const any_tensor &, operand) = delete; /* equal(a, b) */
 bool operator!=(const any_tensor &, operand) = delete; /* not_equal(a, b) */
 
@@ -1052,6 +1176,11 @@ EDDY_CALL1_WITH(to_string, print_options)
 inline std::ostream &operator<<(std::ostream &out, const any_tensor &x)
 {
     return x ? out << to_string(x) : out << "no tensor";
+}
+EDDY_CALL1_WITH(sparse_to_string, print_options)
+inline std::ostream &operator<<(std::ostream &out, const sparse_tensor &x)
+{
+    return x ? out << sparse_to_string(x) : out << "no tensor";
 }
 
 /* ---- Subscripts ------------------------------------------------------------------------------ */
@@ -1557,6 +1686,18 @@ inline list vectorized_map(list_function f, const list &elems, detail::place her
     detail::list_functions one = {std::move(f), nullptr, nullptr};
     return detail::call(
         here, [&] { return ed_vectorized_map(detail::list_functions::run, elems, &one); });
+}
+
+/* f of the values of sparse tensors that have the same indices: sparse_map_values(f, {a, b}). */
+inline sparse_tensor sparse_map_values(function f, const std::vector<sparse_tensor> &tensors,
+                                       detail::place here = EDDY_HERE)
+{
+    detail::functions one = {std::move(f), nullptr};
+    return detail::call(here, [&] {
+        const std::vector<ed_sparse_tensor *> pointers = detail::pointers(tensors);
+        return ed_sparse_map_values(detail::functions::run, pointers.data(),
+                                    static_cast<int64_t>(pointers.size()), &one);
+    });
 }
 
 /* An initializer of nullptr: the slices that come first. */
@@ -2553,5 +2694,6 @@ class checkpoint_manager : public detail::handle<ed_checkpoint_manager>
 #undef EDDY_CALL2
 #undef EDDY_CALL1_WITH
 #undef EDDY_KIND
+#undef EDDY_LOOKUP
 
 #endif

@@ -56,11 +56,11 @@ function macro(    i, call, parameters, numbers) {
     } else if (numbers)
         printf "#define %s(%s) ED_AT(%s(%s))\n", name, parameters, name, call
 }
-# Whether C++ has these types; objects and callbacks are written by hand.
+# Whether C++ has these types; plain arrays, other objects and callbacks are written by hand.
 function plain(    i) {
-    if (result !~ /^(ed_tensor \*|ed_list \*|bool)$/) return 0
+    if (name ~ /_of$/ || result !~ /^(ed_(tensor|list|sparse_tensor) \*|bool)$/) return 0
     for (i = 1; i <= n; i++)
-        if (types[i] !~ /^((const )?ed_(tensor|tensor_like|list) \*|ed_tensor \*\*|ed_ints|ed_dtype|int|int64_t|uint64_t|double|bool|const char \*)$/) return 0
+        if (types[i] !~ /^((const )?ed_(tensor|tensor_like|list) \*|ed_sparse_tensor \*|ed_tensor \*\*|ed_ints|ed_dtype|int|int64_t|uint64_t|double|bool|const char \*)$/) return 0
     return 1
 }
 function cpp(    i, bare, parameters, call, f, tail) {

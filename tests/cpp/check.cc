@@ -336,6 +336,110 @@ TEST(operators)
     CHECK_EQUAL(eddy::add(1, 2).item(), 3);
 }
 
+/* [[0 1 0 2] [0 0 0 0] [3 0 4 0]] */
+static eddy::sparse_tensor sparse_example()
+{
+    return {eddy::constant<int64_t>({{0, 1}, {0, 3}, {2, 0}, {2, 2}}),
+            eddy::constant<float>({1, 2, 3, 4}),
+            {3, 4}};
+}
+
+TEST(sparse_tensors)
+{
+    const int64_t before = live();
+    {
+        using eddy::sparse_tensor;
+        const sparse_tensor a = sparse_example();
+        const tensor full = eddy::sparse_to_dense(a, 0);
+        CHECK_EQUAL(floats(full), (numbers{0, 1, 0, 2, 0, 0, 0, 0, 3, 0, 4, 0}));
+        CHECK_EQUAL(a.shape(), (eddy::ints{3, 4}));
+        CHECK(a.rank() == 2 && a.dtype() == eddy::float32 && a.is_ordered());
+        CHECK_EQUAL(a.indices().shape(), (eddy::ints{4, 2}));
+        const auto holds = [](const sparse_tensor &x, const tensor &same) {
+            eddy::sparse_to_dense_options any;
+            any.validate_indices = false;
+            return floats(eddy::sparse_to_dense(x, 0, any)) == floats(same);
+        };
+        CHECK(holds(a + a, full * 2) && holds(a * 2, full * 2) && holds(2.0 * a, full * 2));
+        CHECK(holds(a / 4, full / 4) && holds(full * a, full * full));
+        CHECK_EQUAL(floats(a + eddy::ones({3, 4})), floats(full + 1));
+        CHECK_EQUAL(floats(eddy::ones({3, 4}) + a), floats(full + 1));
+        sparse_tensor b = a;
+        b += a;
+        b *= 6;
+        b /= 4;
+        CHECK(holds(b, full * 3) && holds(a, full));
+        CHECK(holds(eddy::sparse_maximum(a, b), full * 3) &&
+              holds(eddy::sparse_minimum(a, b), full));
+        eddy::sparse_add_options above;
+        above.threshold = 3;
+        CHECK_EQUAL(floats(eddy::sparse_add(a, a, above).values()), (numbers{4, 6, 8}));
+        CHECK_EQUAL(floats(eddy::sparse_softmax(a * 0).values()), (numbers{0.5, 0.5, 0.5, 0.5}));
+        eddy::reduce_options rows;
+        rows.axis = {1};
+        CHECK_EQUAL(floats(eddy::sparse_reduce_sum(a, rows)), (numbers{3, 0, 7}));
+        CHECK_EQUAL(floats(eddy::sparse_reduce_max(a, rows)), (numbers{2, 0, 4}));
+        CHECK_EQUAL(floats(eddy::sparse_dense_matmul(a, eddy::ones({4, 1}))), (numbers{3, 0, 7}));
+
+        CHECK(holds(eddy::sparse_from_dense(full), full));
+        CHECK(holds(eddy::sparse_eye(3), eddy::eye(3)));
+        CHECK(holds(eddy::sparse_transpose(a), eddy::transpose(full)));
+        CHECK(holds(eddy::sparse_reorder(a), full));
+        CHECK_EQUAL(eddy::sparse_reshape(a, {2, -1}).shape(), (eddy::ints{2, 6}));
+        CHECK_EQUAL(eddy::sparse_expand_dims(a, -1).shape(), (eddy::ints{3, 4, 1}));
+        CHECK_EQUAL(floats(eddy::sparse_slice(a, {1, 1}, {2, 9}).values()), (numbers{4}));
+        CHECK_EQUAL(floats(eddy::sparse_retain(a, eddy::less(a.values(), 3)).values()),
+                    (numbers{1, 2}));
+        CHECK(holds(eddy::sparse_with_values(a, a.values() * 2), full * 2));
+        CHECK(holds(eddy::sparse_concat({a, b}), eddy::concat({full, full * 3})));
+        const auto product = [](const eddy::list &values) { return values[0] * values[1]; };
+        CHECK(holds(eddy::sparse_map_values(product, {a, b}), full * full * 3));
+        tensor empty;
+        CHECK_EQUAL(eddy::sparse_fill_empty_rows(a, 7, &empty).values().size(), 5);
+        CHECK(empty.to_vector<bool>() == std::vector<bool>({false, true, false}));
+
+        std::ostringstream shown;
+        shown << eddy::sparse_retain(a, eddy::equal(a.values(), 3)) << "\n" << sparse_tensor();
+        CHECK_EQUAL(shown.str(), "indices:\n[[2 0]]\ntensor int64 [1, 2]\nvalues:\n[3.]\n"
+                                 "tensor float32 [1]\nsparse float32[3, 4]\nno tensor");
+        FAILS(ED_INVALID_ARGUMENT, "check.cc:", a + eddy::sparse_eye(3));
+        FAILS(ED_OUT_OF_RANGE, "sparse_tensor: entry 0 has index 3",
+              sparse_tensor(eddy::constant<int64_t>({{3, 0}}), eddy::constant<float>({1}), {3, 4}));
+        FAILS(ED_INVALID_ARGUMENT, "x is NULL", sparse_tensor().shape());
+    }
+    CHECK_EQUAL(live(), before);
+}
+
+TEST(embedding_lookups)
+{
+    const variable table(eddy::constant<float>({{0, 1}, {2, 3}, {4, 5}}));
+    const tensor value = table.value();
+    const tensor ids = eddy::constant<int>({2, 0});
+    CHECK_EQUAL(floats(eddy::embedding_lookup(table, ids)), (numbers{4, 5, 0, 1}));
+    CHECK_EQUAL(floats(eddy::embedding_lookup(eddy::list{value, table}, ids + 1)),
+                (numbers{0, 1, 2, 3}));
+    const eddy::sparse_tensor some_ids(eddy::constant<int64_t>({{0, 0}, {0, 1}, {2, 0}}),
+                                       eddy::constant<int64_t>({1, 2, 0}), {3, 2});
+    const eddy::sparse_tensor weights =
+        eddy::sparse_with_values(some_ids, eddy::constant<float>({1, 2, 3}));
+    eddy::embedding_lookup_sparse_options sum;
+    sum.combiner = "sum";
+    CHECK_EQUAL(floats(eddy::embedding_lookup_sparse(value, some_ids)),
+                (numbers{3, 4, 0, 0, 0, 1}));
+    CHECK_EQUAL(floats(eddy::embedding_lookup_sparse(eddy::list{value}, some_ids, weights, sum)),
+                (numbers{10, 13, 0, 0, 0, 3}));
+    eddy::safe_embedding_lookup_sparse_options first;
+    first.default_id = 1;
+    CHECK_EQUAL(
+        floats(eddy::safe_embedding_lookup_sparse(eddy::list{table}, some_ids, nullptr, first)),
+        (numbers{3, 4, 2, 3, 0, 1}));
+
+    eddy::tape tape;
+    const tensor y = eddy::reduce_sum(eddy::embedding_lookup_sparse(table, some_ids, weights, sum));
+    CHECK_EQUAL(floats(eddy::gather(tape.gradient(y, table), eddy::range(0, 3))),
+                (numbers{3, 3, 1, 1, 2, 2}));
+}
+
 TEST(compound_assignment)
 {
     tensor t = eddy::constant<float>({1, 2}), old = t;
