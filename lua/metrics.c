@@ -106,8 +106,8 @@ static int field(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"update", update}, {"compare", compare},     {"result", result}, {"reset", reset},
-    {"merge", merge_metric},   {"variables", push_variables}, {NULL, NULL},
+    {"update", update},      {"compare", compare},          {"result", result}, {"reset", reset},
+    {"merge", merge_metric}, {"variables", push_variables}, {NULL, NULL},
 };
 
 void metrics_open(lua_State *L)

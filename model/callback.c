@@ -57,9 +57,8 @@ static bool call(ed_callback *c, ed_training *training)
 {
     const error_before before = error_begin();
     const callback_class *class = (const callback_class *)c->made.kind;
-    const bool ok = c->function
-                        ? SCOPE_GUARDED(c->function(c->user, training))
-                        : class->function(c->made.options, c->state, training);
+    const bool ok = c->function ? SCOPE_GUARDED(c->function(c->user, training))
+                                : class->function(c->made.options, c->state, training);
     if (!ok && error_is_missing(before))
         ed_fail(ED_FAILED_PRECONDITION, "model_fit: a callback failed without an error");
     return ok;

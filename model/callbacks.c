@@ -119,8 +119,8 @@ CALLBACK(terminate_on_nan, TERMINATE_ON_NAN, 0, "ends a training whose loss is n
     (void)state;
     if (training->event != ED_BATCH_END || isfinite(training->values[0])) return true;
     const ed_tensor *v = first_infinite(training->model);
-    return ed_fail(ED_FAILED_PRECONDITION, "terminate_on_nan: the loss is %g%s%s", training->values[0],
-                   v ? "; the first variable that is not finite is " : "",
+    return ed_fail(ED_FAILED_PRECONDITION, "terminate_on_nan: the loss is %g%s%s",
+                   training->values[0], v ? "; the first variable that is not finite is " : "",
                    v ? ed_variable_name(v) : "");
 }
 

@@ -23,8 +23,8 @@ compiled *model_compiled(const char *who, const ed_layer *model)
 {
     if (!model) return ed_fail(ED_INVALID_ARGUMENT, "%s: model is NULL", who);
     if (model->compiled) return model->compiled;
-    return ed_fail(ED_FAILED_PRECONDITION, "%s: the model %s is not compiled: ed_model_compile", who,
-                   model->name);
+    return ed_fail(ED_FAILED_PRECONDITION, "%s: the model %s is not compiled: ed_model_compile",
+                   who, model->name);
 }
 
 static bool is_a(const void *object, const char *family)
@@ -36,8 +36,9 @@ static bool check_family(const char *what, ed_objects list, const char *family)
 {
     for (int64_t i = 0; i < list.count; i++)
         if (!is_a(list.values[i], family))
-            return ed_fail(ED_INVALID_ARGUMENT, "model_compile: %s %lld must be a %s, got a %s", what,
-                           text_nth(i), family, ((const ed_object *)list.values[i])->class->name);
+            return ed_fail(ED_INVALID_ARGUMENT, "model_compile: %s %lld must be a %s, got a %s",
+                           what, text_nth(i), family,
+                           ((const ed_object *)list.values[i])->class->name);
     return true;
 }
 
@@ -46,7 +47,8 @@ static bool check_compile(const ed_layer *model, const ed_compile_options *o)
     const int64_t n = o->loss ? 1 : o->losses.count;
     if (!model) return ed_fail(ED_INVALID_ARGUMENT, "model_compile: model is NULL");
     if (o->optimizer && !is_a(o->optimizer, "optimizer"))
-        return ed_fail(ED_INVALID_ARGUMENT, "model_compile: optimizer must be an optimizer, got a %s",
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "model_compile: optimizer must be an optimizer, got a %s",
                        ((const ed_object *)o->optimizer)->class->name);
     if (!n) return ed_fail(ED_INVALID_ARGUMENT, "model_compile: a loss is required");
     if (o->loss && o->losses.count)
@@ -136,7 +138,8 @@ bool ed_model_add_metric(ed_layer *model, int64_t output, ed_metric *metric)
 
 ed_optimizer *ed_model_optimizer(const ed_layer *model)
 {
-    return model ? model->optimizer : ed_fail(ED_INVALID_ARGUMENT, "model_optimizer: model is NULL");
+    return model ? model->optimizer
+                 : ed_fail(ED_INVALID_ARGUMENT, "model_optimizer: model is NULL");
 }
 
 bool model_reset(compiled *c)

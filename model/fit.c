@@ -24,8 +24,9 @@ static bool check_outputs(const run *r, const ed_list *outputs, const ed_list *y
 {
     const int64_t n = r->compiled->n_losses;
     if (outputs->size != n)
-        return layer_fail(r->model, ED_INVALID_ARGUMENT, "the model has %lld outputs and %lld losses",
-                          (long long)outputs->size, (long long)n);
+        return layer_fail(r->model, ED_INVALID_ARGUMENT,
+                          "the model has %lld outputs and %lld losses", (long long)outputs->size,
+                          (long long)n);
     if (!y || y->size != n)
         return layer_fail(r->model, ED_INVALID_ARGUMENT, "got %lld tensors y for %lld losses",
                           y ? (long long)y->size : 0LL, (long long)n);
@@ -78,7 +79,8 @@ static bool measure(const run *r, const batch *b, const ed_list *outputs, const 
     c->rows += (double)b->rows;
     for (int64_t i = 0; i < c->n_metrics; i++) {
         const int64_t k = c->metrics[i].output;
-        if (!ed_metric_compare(c->metrics[i].metric, b->y->items[k], outputs->items[k])) return false;
+        if (!ed_metric_compare(c->metrics[i].metric, b->y->items[k], outputs->items[k]))
+            return false;
     }
     return true;
 }
@@ -153,9 +155,11 @@ static bool all_steps(run *r)
     return look(r);
 }
 
-static bool run_begin(run *r, const char *who, ed_layer *model, ed_objects callbacks, int64_t verbose)
+static bool run_begin(run *r, const char *who, ed_layer *model, ed_objects callbacks,
+                      int64_t verbose)
 {
-    if (!(r->compiled = model_compiled(who, model)) || !callback_check(who, callbacks)) return false;
+    if (!(r->compiled = model_compiled(who, model)) || !callback_check(who, callbacks))
+        return false;
     const size_t n = (size_t)r->compiled->n_metrics + 1;
     r->model = model;
     r->callbacks = callbacks;
@@ -220,8 +224,9 @@ static bool predict_batch(ed_layer *model, const source *s, int64_t step, ed_lis
         ed_release(*parts);
     }
     if (outputs->size != *n_outputs)
-        return layer_fail(model, ED_INVALID_ARGUMENT, "the number of outputs changed from %lld to %lld",
-                          (long long)*n_outputs, (long long)outputs->size);
+        return layer_fail(model, ED_INVALID_ARGUMENT,
+                          "the number of outputs changed from %lld to %lld", (long long)*n_outputs,
+                          (long long)outputs->size);
     for (int64_t i = 0; i < outputs->size; i++)
         (*parts)->items[i * s->steps + step] = ed_retain(outputs->items[i]);
     return true;

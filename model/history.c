@@ -39,8 +39,7 @@ static bool grow(ed_history *h)
     if (h->epochs < h->capacity) return true;
     const size_t n = (size_t)h->capacity, more = n ? 2 * n : HARD(1, 16);
     for (int64_t i = 0; i < h->count; i++) {
-        double *grown =
-            memory_grow(h->all[i].values, n * sizeof *grown, more * sizeof *grown);
+        double *grown = memory_grow(h->all[i].values, n * sizeof *grown, more * sizeof *grown);
         if (!grown) return false;
         h->all[i].values = grown;
     }

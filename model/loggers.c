@@ -52,7 +52,8 @@ CALLBACK(csv_logger, CSV_LOGGER, 1, "writes a line of values for each epoch",
 {
     const csv_logger_options *o = options;
     log_state *s = state;
-    if (training->event == ED_TRAIN_BEGIN) return log_begin("csv_logger", s, o->filename, o->append);
+    if (training->event == ED_TRAIN_BEGIN)
+        return log_begin("csv_logger", s, o->filename, o->append);
     if (training->event != ED_EPOCH_END) return true;
     if (!s->columns) {
         io_put_format(&s->text, "epoch");

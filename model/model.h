@@ -23,7 +23,8 @@
 
 /* An array of objects for options: .metrics = ED_OBJECTS(a, b). */
 #define ED_OBJECTS(...)                                                                            \
-    ((ed_objects){(void *const[]){__VA_ARGS__}, sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *)})
+    ((ed_objects){(void *const[]){__VA_ARGS__},                                                    \
+                  sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *)})
 
 /* Options of ed_model_compile. */
 #define ED_COMPILE_OPTIONS(FIELD, T)                                                               \

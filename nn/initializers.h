@@ -97,8 +97,8 @@ ED_KIND(initializer, lecun_normal, ED_INITIALIZER_LECUN_NORMAL_OPTIONS);
 
 /*
  * An orthogonal matrix times gain: the rows of [rows, columns], or the columns if there are fewer,
- * are orthogonal, each of norm gain. Of higher rank, all axes but the last are the rows. Saxe et al.,
- * 2014.
+ * are orthogonal, each of norm gain. Of higher rank, all axes but the last are the rows. Saxe et
+ * al., 2014.
  */
 #define ED_INITIALIZER_ORTHOGONAL_OPTIONS(FIELD, T)                                                \
     FIELD(T, FLOAT, gain, 1, ED_FINITE, "factor of the matrix")                                    \

@@ -156,11 +156,11 @@ const char *ed_layer_summary(ed_layer *layer);
 
 /*
  * The activation of that name, applied to x, with its default options: linear, relu, relu6,
- * leaky_relu (slope 0.2), elu, celu, selu, sigmoid, hard_sigmoid, log_sigmoid, sparse_sigmoid, tanh,
- * hard_tanh, tanh_shrink, hard_shrink, soft_shrink, softplus, sparse_plus, squareplus, softsign,
- * silu (swish), hard_silu (hard_swish), gelu, mish, exponential, threshold (0 below 0), and over the
- * last axis softmax, log_softmax, sparsemax, glu, which halves it. NULL or "" is linear, which
- * returns x itself. Fails with ED_NOT_FOUND for another name.
+ * leaky_relu (slope 0.2), elu, celu, selu, sigmoid, hard_sigmoid, log_sigmoid, sparse_sigmoid,
+ * tanh, hard_tanh, tanh_shrink, hard_shrink, soft_shrink, softplus, sparse_plus, squareplus,
+ * softsign, silu (swish), hard_silu (hard_swish), gelu, mish, exponential, threshold (0 below 0),
+ * and over the last axis softmax, log_softmax, sparsemax, glu, which halves it. NULL or "" is
+ * linear, which returns x itself. Fails with ED_NOT_FOUND for another name.
  */
 ed_tensor *ed_activate(ed_tensor *x, const char *activation);
 

@@ -202,9 +202,9 @@ ED_KIND(optimizer, lion, ED_OPTIMIZER_LION_OPTIONS);
 ED_KIND(optimizer, rmsprop, ED_OPTIMIZER_RMSPROP_OPTIONS);
 
 /*
- * LAMB, for large batches: m and v as Adam's;
- * step = m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t)) + epsilon);
- * w -= lr step |w| / |step|, by 2-norms of the whole variable; without the quotient if one of them is 0. Slots: momentum (m), velocity (v). You et al., 2020.
+ * LAMB, for large batches: m and v as Adam's; step = m / (1 - beta_1^t) / (sqrt(v / (1 - beta_2^t))
+ * + epsilon); w -= lr step |w| / |step|, by 2-norms of the whole variable; without the quotient if
+ * one of them is 0. Slots: momentum (m), velocity (v). You et al., 2020.
  */
 #define ED_OPTIMIZER_LAMB_OPTIONS(FIELD, T)                                                        \
     ED_OPTIMIZER_COMMON(FIELD, T, 0.001)                                                           \

@@ -60,9 +60,9 @@ static double by_hand(ed_layer *model, ed_tensor *x, ed_tensor *y, int epochs, i
             const int64_t end = i + batch < ROWS ? i + batch : ROWS;
             ed_tensor *part = ed_slice(x, .begin = ED_INTS(i), .end = ED_INTS(end));
             ed_tape *tape = ed_tape_begin();
-            ed_tensor *loss = ed_loss_compute(
-                crossentropy(), ed_slice(y, .begin = ED_INTS(i), .end = ED_INTS(end)),
-                ed_forward(model, part, .training = true));
+            ed_tensor *loss = ed_loss_compute(crossentropy(),
+                                              ed_slice(y, .begin = ED_INTS(i), .end = ED_INTS(end)),
+                                              ed_forward(model, part, .training = true));
             loss = ed_add(loss, ed_list_get(ed_layer_losses(model), 0));
             sum += ed_item(loss) * (double)(end - i);
             ed_minimize(sgd, tape, loss, model);
@@ -78,8 +78,7 @@ static void fit_is_the_loop(void **state)
     ed_tensor *x = inputs(), *y = labels(x);
     ed_layer *a = model_of(7), *b = model_of(7);
     assert_true(compile(a));
-    ed_history *h =
-        ed_model_fit(a, x, y, .epochs = 5, .batch_size = 16, .shuffle = false);
+    ed_history *h = ed_model_fit(a, x, y, .epochs = 5, .batch_size = 16, .shuffle = false);
     assert_non_null(h);
     const double last = by_hand(b, x, y, 5, 16);
     assert_true(ed_history_last(h, "loss") == last);
@@ -95,8 +94,8 @@ static void fit_is_the_loop(void **state)
     /* Evaluation is that of the whole, prediction that of forward. */
     ed_history *tested = ed_model_evaluate(a, x, y, .batch_size = 7);
     ed_tensor *all = ed_forward(a, x);
-    ed_tensor *whole = ed_add(ed_loss_compute(crossentropy(), y, all),
-                              ed_list_get(ed_layer_losses(a), 0));
+    ed_tensor *whole =
+        ed_add(ed_loss_compute(crossentropy(), y, all), ed_list_get(ed_layer_losses(a), 0));
     assert_true(fabs(ed_history_last(tested, "loss") - ed_item(whole)) < 1e-6);
     assert_true(ed_all_close(ed_model_predict(a, x, .batch_size = 7), all, 1e-6, 1e-6, NULL));
     assert_false(ed_failed());
@@ -180,7 +179,8 @@ static void callbacks_hear(void **state)
     const int told[] = {1, 1, 3, 3, 3, 3, 3, 3, 3, 3};
     for (int i = 0; i < 10; i++) assert_int_equal(h.events[i], told[i]);
 
-    assert_null(ed_model_fit(m, x, y, .callbacks = ED_OBJECTS(ed_callback_from(refuse, NULL, NULL))));
+    assert_null(
+        ed_model_fit(m, x, y, .callbacks = ED_OBJECTS(ed_callback_from(refuse, NULL, NULL))));
     assert_non_null(strstr(ed_error(), "enough (epoch 0, batch 0)"));
     ed_clear_error();
 }
@@ -192,9 +192,10 @@ static void stops_early_with_the_best_weights(void **state)
     ed_tensor *x = inputs(), *y = labels(x);
     ed_layer *m = model_of(1);
     ed_model_compile(m, .optimizer = ed_optimizer_sgd(.learning_rate = 40), .loss = crossentropy());
-    ed_history *h = ed_model_fit(
-        m, x, y, .epochs = 200, .validation_split = 0.3, .shuffle = false,
-        .callbacks = ED_OBJECTS(ed_callback_early_stopping(.patience = 3, .restore_best_weights = true)));
+    ed_history *h =
+        ed_model_fit(m, x, y, .epochs = 200, .validation_split = 0.3, .shuffle = false,
+                     .callbacks = ED_OBJECTS(
+                         ed_callback_early_stopping(.patience = 3, .restore_best_weights = true)));
     assert_non_null(h);
     const int64_t n = ed_history_epochs(h);
     assert_in_range(n, 4, 199);
@@ -235,7 +236,8 @@ static void logs_are_written(void **state)
     assert_int_equal(strncmp(line, "{\"epoch\": 0, \"loss\": 0.", 23), 0);
     fclose(file);
     assert_true(ed_optimizer_learning_rate(ed_model_optimizer(m)) == 0.05);
-    assert_null(ed_model_fit(m, x, y, .callbacks = ED_OBJECTS(ed_callback_csv_logger("/nowhere/x.csv"))));
+    assert_null(
+        ed_model_fit(m, x, y, .callbacks = ED_OBJECTS(ed_callback_csv_logger("/nowhere/x.csv"))));
     assert_non_null(strstr(ed_error(), "/nowhere/x.csv"));
     ed_clear_error();
 }
@@ -324,13 +326,15 @@ static void misuse_is_an_error(void **state)
     REFUSES("a loss is required", ed_model_compile(m));
     REFUSES("metric 0 must be a metric, got a loss",
             ed_model_compile(m, .loss = crossentropy(), .metrics = ED_OBJECTS(crossentropy())));
-    REFUSES("optimizer must be an optimizer", ed_model_compile(m, .loss = crossentropy(), .optimizer = x));
+    REFUSES("optimizer must be an optimizer",
+            ed_model_compile(m, .loss = crossentropy(), .optimizer = x));
     compile(m);
     REFUSES("y 0 has 9 rows, x has 50", ed_model_fit(m, x, few));
     REFUSES("x 0 must be a tensor of rows, got a scalar", ed_model_fit(m, ed_scalar(1.0), y));
     REFUSES("sample_weight must be [50]", ed_model_fit(m, x, y, .sample_weight = few));
     REFUSES("class_weight must be floats", ed_model_fit(m, x, y, .class_weight = y));
-    REFUSES("callback 0 is a metric", ed_model_fit(m, x, y, .callbacks = ED_OBJECTS(ed_metric_mean())));
+    REFUSES("callback 0 is a metric",
+            ed_model_fit(m, x, y, .callbacks = ED_OBJECTS(ed_metric_mean())));
     REFUSES("there are no rows", ed_model_fit(m, ed_zeros(ED_SHAPE(0, 4)), ed_zeros(ED_SHAPE(0))));
     REFUSES("leaves 0 of 1 rows", ed_model_fit(m, ed_zeros(ED_SHAPE(1, 4)), ed_zeros(ED_SHAPE(1)),
                                                .validation_split = 0.5));
@@ -359,7 +363,8 @@ static void without_memory(void **state)
         {
             ED_SCOPE;
             ed_memory_fail_at(i, false);
-            const bool ok = ed_model_fit(m, x, y, .batch_size = 25, .validation_split = 0.5) != NULL;
+            const bool ok =
+                ed_model_fit(m, x, y, .batch_size = 25, .validation_split = 0.5) != NULL;
             refused = ed_memory_has_failed();
             ed_memory_fail_at(-1, false);
             assert_true(ok != refused || ok);

@@ -88,15 +88,15 @@ static void dropout_is_the_same_at_each_step(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_layer *layer = ed_layer_rnn(
-        ed_layer_simple_rnn_cell(8, .dropout = 0.5, .activation = "linear",
-                                 .recurrent_initializer = ed_initializer_zeros()),
-        .return_sequences = true);
+    ed_layer *layer =
+        ed_layer_rnn(ed_layer_simple_rnn_cell(8, .dropout = 0.5, .activation = "linear",
+                                              .recurrent_initializer = ed_initializer_zeros()),
+                     .return_sequences = true);
     ed_tensor *x = ed_ones(ED_SHAPE(1, 3, 16));
     ed_tensor *y = ed_forward(layer, x, .training = true);
     assert_same(from_to(y, 0, 1), from_to(y, 2, 3));
-    assert_true(ed_item(ed_reduce_max(
-                    ed_abs(ed_sub(y, ed_forward(layer, x, .training = true))))) > 1e-6);
+    assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(y, ed_forward(layer, x, .training = true))))) >
+                1e-6);
 }
 
 static void statistics_of_data(void **state)
@@ -123,8 +123,8 @@ static void statistics_of_data(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_are_kept),     cmocka_unit_test(loop_is_the_op),
-        cmocka_unit_test(cells_of_ones_own),   cmocka_unit_test(dropout_is_the_same_at_each_step),
+        cmocka_unit_test(states_are_kept),    cmocka_unit_test(loop_is_the_op),
+        cmocka_unit_test(cells_of_ones_own),  cmocka_unit_test(dropout_is_the_same_at_each_step),
         cmocka_unit_test(statistics_of_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,10 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/*
- * The equation is split once, when the layer is made: letters of x, of the kernel, of the output. An
- * ellipsis, at the same end of x and output, stands for axes that are passed on.
- */
+/* The equation is split once, when the layer is made: letters of x, of the kernel, of the
+ * output. An ellipsis, at the same end of x and output, stands for axes that are passed on. */
 
 typedef struct parts {
     char x[ED_MAX_RANK + 1], kernel[ED_MAX_RANK + 1], y[ED_MAX_RANK + 1];

@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-/* rescaling, normalization, discretization, category_encoding; and what takes statistics of data. */
+/* rescaling, normalization, discretization, category_encoding; and what takes statistics of
+ * data. */
 
 /* x as floats: as it is, or integers as float32 or the layer's dtype. */
 static ed_tensor *as_floats(const ed_layer *layer, ed_tensor *x)

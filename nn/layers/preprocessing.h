@@ -108,8 +108,8 @@ ED_KIND(layer, random_flip, ED_LAYER_RANDOM_FLIP_OPTIONS);
     ED_LAYER_COMMON(FIELD, T)
 ED_KIND(layer, random_brightness, ED_LAYER_RANDOM_BRIGHTNESS_OPTIONS, factor);
 
-/* (x - mean) c + mean, mean of each channel of an image, c from 1 - lower to 1 + upper; then clipped
- * to value_range. */
+/* (x - mean) c + mean, mean of each channel of an image, c from 1 - lower to 1 + upper; then
+ * clipped to value_range. */
 #define ED_LAYER_RANDOM_CONTRAST_OPTIONS(FIELD, T)                                                 \
     FIELD(T, FLOATS, factor, ED_NO_LIST, ED_BETWEEN(0, 1), "[lower, upper]; one number for both")  \
     FIELD(T, FLOATS, value_range, ED_NO_LIST, ED_FINITE, "of pixels; default: 0 and 255")          \

@@ -43,7 +43,8 @@
  * A cell takes x [batch, in] and its states, and gives the output and the new states; called with x
  * alone it begins with zeros: ed_forward(cell, ed_list_of(x, h)) gives a list of two. Weights:
  * kernel [in, gates units], recurrent_kernel [units, gates units], bias [gates units]. With
- * .training = true, dropout multiplies input or state by one mask, the same for all steps of a walk.
+ * .training = true, dropout multiplies input or state by one mask, the same for all steps of a
+ * walk.
  */
 
 /* h = activation(x kernel + h recurrent_kernel + bias): (x, h) -> (h, h). */
@@ -160,8 +161,8 @@ ED_KIND(layer, rnn, ED_LAYER_RNN_OPTIONS, cell);
  * A recurrent layer forwards and another one of its kind backwards, the results joined: children
  * forward_layer and backward_layer, made anew from the options of `layer`. The backward results are
  * turned round in time, so that each step has both. If backward_layer is given, which goes
- * backwards, the two layers are the children. Of initial states the first half is the forward layer's. With
- * merge_mode "none" both results are outputs.
+ * backwards, the two layers are the children. Of initial states the first half is the forward
+ * layer's. With merge_mode "none" both results are outputs.
  */
 #define ED_LAYER_BIDIRECTIONAL_OPTIONS(FIELD, T)                                                   \
     FIELD(T, LAYER, layer, NULL, ED_ANY, "a recurrent layer")                                      \
@@ -171,8 +172,8 @@ ED_KIND(layer, rnn, ED_LAYER_RNN_OPTIONS, cell);
     ED_LAYER_COMMON(FIELD, T)
 ED_KIND(layer, bidirectional, ED_LAYER_BIDIRECTIONAL_OPTIONS, layer);
 
-/* Calls a layer, the only child, for each step [batch, ...] of x [batch, time, ...]; the outputs lie
- * along the second axis. The layer gets the mask of its step. */
+/* Calls a layer, the only child, for each step [batch, ...] of x [batch, time, ...]; the outputs
+ * lie along the second axis. The layer gets the mask of its step. */
 #define ED_LAYER_TIME_DISTRIBUTED_OPTIONS(FIELD, T)                                                \
     FIELD(T, LAYER, layer, NULL, ED_ANY, "what is called at each step")                            \
     ED_LAYER_COMMON(FIELD, T)
