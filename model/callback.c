@@ -53,7 +53,7 @@ bool callback_check(const char *who, ed_objects callbacks)
     return true;
 }
 
-static bool call(ed_callback *c, ed_training *training)
+static bool call_callback(ed_callback *c, ed_training *training)
 {
     const error_before before = error_begin();
     const callback_class *class = (const callback_class *)c->made.kind;
@@ -69,7 +69,7 @@ bool callback_tell(ed_objects callbacks, ed_training *training, ed_training_even
     training->event = event;
     for (int64_t i = 0; i < callbacks.count; i++) {
         ED_SCOPE;
-        if (!call(callbacks.values[i], training)) return false;
+        if (!call_callback(callbacks.values[i], training)) return false;
     }
     return true;
 }

@@ -118,7 +118,7 @@ static bool tell(run *r, ed_training_event event)
 }
 
 /* What was measured so far: the loss, then the metrics. */
-static bool look(run *r)
+static bool gather_values(run *r)
 {
     const compiled *c = r->compiled;
     r->values[0] = c->rows ? c->loss / c->rows : 0;
@@ -138,7 +138,7 @@ static bool one_step(run *r, int64_t step, bool *more)
     if (!source_batch(&r->source, step, &b)) return false;
     if (!(*more = b.x != NULL)) return true;
     return tell(r, r->training ? ED_BATCH_BEGIN : ED_TEST_BATCH_BEGIN) && one_batch(r, &b) &&
-           look(r) && tell(r, r->training ? ED_BATCH_END : ED_TEST_BATCH_END);
+           gather_values(r) && tell(r, r->training ? ED_BATCH_END : ED_TEST_BATCH_END);
 }
 
 static bool all_steps(run *r)
@@ -152,7 +152,7 @@ static bool all_steps(run *r)
         error_append(" (epoch %lld, batch %lld)", text_nth(r->told.epoch), text_nth(step));
         return false;
     }
-    return look(r);
+    return gather_values(r);
 }
 
 static bool run_begin(run *r, const char *who, ed_layer *model, ed_objects callbacks,

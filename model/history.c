@@ -34,7 +34,7 @@ ed_history *history_new(void)
 }
 
 /* Room for one more epoch. */
-static bool grow(ed_history *h)
+static bool history_grow(ed_history *h)
 {
     if (h->epochs < h->capacity) return true;
     const size_t n = (size_t)h->capacity, more = n ? 2 * n : HARD(1, 16);
@@ -49,20 +49,20 @@ static bool grow(ed_history *h)
 
 bool history_epoch(ed_history *h)
 {
-    if (!grow(h)) return false;
+    if (!history_grow(h)) return false;
     for (int64_t i = 0; i < h->count; i++) h->all[i].values[h->epochs] = NAN;
     h->epochs++;
     return true;
 }
 
-static series *find(const ed_history *h, const char *name)
+static series *history_find(const ed_history *h, const char *name)
 {
     for (int64_t i = 0; i < h->count; i++)
         if (!strcmp(h->all[i].name, name)) return &h->all[i];
     return NULL;
 }
 
-static series *add(ed_history *h, const char *name)
+static series *history_add(ed_history *h, const char *name)
 {
     if (h->count == h->names_capacity) {
         const size_t n = (size_t)h->names_capacity, more = n ? 2 * n : HARD(1, 8);
@@ -84,8 +84,8 @@ static series *add(ed_history *h, const char *name)
 
 bool history_note(ed_history *h, const char *name, double value)
 {
-    series *s = find(h, name);
-    if (!s && !(s = add(h, name))) return false;
+    series *s = history_find(h, name);
+    if (!s && !(s = history_add(h, name))) return false;
     s->values[h->epochs - 1] = value;
     return true;
 }
@@ -112,7 +112,7 @@ static const series *named(const char *who, const ed_history *h, const char *nam
 {
     if (!h || !name)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is NULL", who, h ? "name" : "history");
-    const series *s = find(h, name);
+    const series *s = history_find(h, name);
     return s ? s : ed_fail(ED_NOT_FOUND, "%s: there is no value named %s", who, name);
 }
 

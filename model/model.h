@@ -161,8 +161,8 @@ typedef enum ed_training_event {
 
 /* What a callback gets. */
 typedef struct ed_training {
-    ed_training_event event;
-    ed_layer *model;
+    ed_training_event event;  /* what happens */
+    ed_layer *model;          /* what is trained */
     int64_t epoch, epochs;    /* the present one, 0 being the first; the last one + 1 */
     int64_t step, steps;      /* the batch of the epoch, 0 being the first; their number */
     int64_t count;            /* of the loss and metrics so far in this epoch */

@@ -259,7 +259,7 @@ static bool is_finite(pass *p)
 }
 
 /* With dynamic_loss_scale a call whose gradients are not finite only lowers the scale. */
-static void run(pass *p, ed_optimizer *o, bool by_norm)
+static void run_pass(pass *p, ed_optimizer *o, bool by_norm)
 {
     const bool dynamic = o->common->dynamic_loss_scale, finite = !dynamic || is_finite(p);
     if (finite && p->sums) accumulate(p);
@@ -292,7 +292,7 @@ bool optim_pass(ed_optimizer *o, int64_t n_jobs)
     if ((by_norm || c->dynamic_loss_scale) &&
         !(p.squares = memory_alloc((size_t)(p.pieces + 1) * sizeof *p.squares)))
         return false;
-    run(&p, o, by_norm);
+    run_pass(&p, o, by_norm);
     memory_free(p.squares);
     return true;
 }

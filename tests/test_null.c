@@ -216,9 +216,11 @@ static void call_optim(call *now)
     FAILS(ed_optimizer_learning_rate, (ed_optimizer_learning_rate)(NULL) == 0);
 }
 
-/* nn/ */
+/* nn/, model/ */
 static void call_nn(call *now)
 {
+    RETURNS(ed_history_count, !(ed_history_count)(NULL));
+    RETURNS(ed_history_epochs, !(ed_history_epochs)(NULL));
     RETURNS(ed_layer_name, ((void)(ed_layer_name)(NULL), true));
     RETURNS(ed_layer_is_trainable, !(ed_layer_is_trainable)(NULL));
     RETURNS(ed_layer_is_named, !(ed_layer_is_named)(NULL));

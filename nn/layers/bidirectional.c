@@ -135,8 +135,8 @@ static bool return_states(ed_layer_call *call, const ed_layer_call *half)
     return ok;
 }
 
-static bool join(ed_layer *layer, ed_layer_call *call, const ed_layer_call *f,
-                 const ed_layer_call *b)
+static bool merge_halves(ed_layer *layer, ed_layer_call *call, const ed_layer_call *f,
+                         const ed_layer_call *b)
 {
     const ed_layer_bidirectional_options *o = layer_options(layer);
     const bool sequences = recurrent_of(((both *)ed_layer_state(layer))->forward)->return_sequences;
@@ -160,7 +160,7 @@ static bool bidirectional_forward(ed_layer *layer, ed_layer_call *call)
                           call->n_inputs - 1);
     ed_layer_call f = {0}, b = {0};
     const bool ok = call_half(pair->forward, call, false, &f) &&
-                    call_half(pair->backward, call, true, &b) && join(layer, call, &f, &b);
+                    call_half(pair->backward, call, true, &b) && merge_halves(layer, call, &f, &b);
     layer_call_end(&f);
     layer_call_end(&b);
     return ok;

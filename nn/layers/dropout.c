@@ -11,7 +11,8 @@ typedef struct noise_shape {
 #define INTS_OF(shape) ((ed_ints){(shape).sizes, (shape).rank})
 
 /* What noise_shape says for x; false, with an error, if it does not broadcast with x. */
-static bool read_shape(const ed_layer *layer, const ed_tensor *x, ed_ints given, noise_shape *shape)
+static bool read_noise_shape(const ed_layer *layer, const ed_tensor *x, ed_ints given,
+                             noise_shape *shape)
 {
     bool fits = given.count == x->rank;
     shape->rank = x->rank;
@@ -49,7 +50,7 @@ static bool dropout_forward(ed_layer *layer, ed_layer_call *call)
     if (!call->training || o->rate == 0) return ed_layer_return(call, x);
     if (!o->noise_shape.values)
         return ed_layer_return(call, ed_dropout(x, o->rate, .generator = o->generator));
-    return read_shape(layer, x, o->noise_shape, &shape) &&
+    return read_noise_shape(layer, x, o->noise_shape, &shape) &&
            ed_layer_return(call, drop(x, o->rate, INTS_OF(shape), o->generator));
 }
 
@@ -203,7 +204,7 @@ static bool alpha_dropout_forward(ed_layer *layer, ed_layer_call *call)
     if (!call->training || o->rate == 0) return ed_layer_return(call, x);
     if (!o->noise_shape.values)
         return ed_layer_return(call, drop_to_least(x, o->rate, ed_shape(x), o->generator));
-    return read_shape(layer, x, o->noise_shape, &shape) &&
+    return read_noise_shape(layer, x, o->noise_shape, &shape) &&
            ed_layer_return(call, drop_to_least(x, o->rate, INTS_OF(shape), o->generator));
 }
 

@@ -103,8 +103,8 @@ static bool output_sizes(const ed_layer *layer, const parts *p, ed_ints given, i
 }
 
 /* The size of the axis that has that letter; -1, with an error, if x and the output differ. */
-static int64_t size_of(const ed_layer *layer, const einsum_dense *e, char letter,
-                       const ed_tensor *x, const int64_t *sizes)
+static int64_t letter_size(const ed_layer *layer, const einsum_dense *e, char letter,
+                           const ed_tensor *x, const int64_t *sizes)
 {
     const parts *p = &e->parts;
     const char *in = strchr(p->x, letter), *out = strchr(p->y, letter);
@@ -150,7 +150,7 @@ static bool add_bias(ed_layer *layer, einsum_dense *e, const ed_tensor *x, const
     for (const char *c = p->y; *c; c++) {
         const bool of_bias = strchr(o->bias_axes, *c);
         if (!n && !of_bias) continue;
-        shape[n] = of_bias ? size_of(layer, e, *c, x, sizes) : 1;
+        shape[n] = of_bias ? letter_size(layer, e, *c, x, sizes) : 1;
         if (shape[n++] < 0) return false;
     }
     for (int i = p->right ? (int)strlen(p->x) : x->rank; i < x->rank && n < ED_MAX_RANK; i++)
@@ -168,7 +168,7 @@ static bool einsum_dense_build(ed_layer *layer, const ed_layer_call *call)
         return false;
     int n = 0;
     for (const char *c = e->parts.kernel; *c; c++)
-        if ((kernel[n++] = size_of(layer, e, *c, x, sizes)) < 0) return false;
+        if ((kernel[n++] = letter_size(layer, e, *c, x, sizes)) < 0) return false;
     ed_initializer *initializer =
         o->kernel_initializer ? o->kernel_initializer : by_fans(&e->parts, kernel);
     if (!initializer) return false;

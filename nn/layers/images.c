@@ -21,7 +21,7 @@ static int64_t width_of(const ed_tensor *x)
     return x->shape[x->rank - 2];
 }
 
-static ed_tensor *part(ed_tensor *x, int64_t top, int64_t left, int64_t height, int64_t width)
+static ed_tensor *cut(ed_tensor *x, int64_t top, int64_t left, int64_t height, int64_t width)
 {
     return ed_crop_to_bounding_box(x, top, left, height, width);
 }
@@ -36,7 +36,7 @@ static ed_tensor *middle_of_shape(ed_tensor *x, int64_t height, int64_t width)
     int64_t crop_w = (int64_t)((double)h * (double)width / (double)height);
     if (crop_h > h || crop_h < 1) crop_h = h;
     if (crop_w > w || crop_w < 1) crop_w = w;
-    return part(x, (h - crop_h) / 2, (w - crop_w) / 2, crop_h, crop_w);
+    return cut(x, (h - crop_h) / 2, (w - crop_w) / 2, crop_h, crop_w);
 }
 
 static bool resizing_forward(ed_layer *layer, ed_layer_call *call)
@@ -63,7 +63,7 @@ LAYER(resizing, RESIZING, 2, "images of another size", .forward = resizing_forwa
 static ed_tensor *center(ed_tensor *x, int64_t height, int64_t width)
 {
     const int64_t h = height_of(x), w = width_of(x);
-    if (h >= height && w >= width) return part(x, (h - height) / 2, (w - width) / 2, height, width);
+    if (h >= height && w >= width) return cut(x, (h - height) / 2, (w - width) / 2, height, width);
     if (!(x = middle_of_shape(x, height, width))) return NULL;
     return ed_resize(x, ED_INTS(height, width));
 }
@@ -102,7 +102,7 @@ static bool random_crop_forward(ed_layer *layer, ed_layer_call *call)
         return ed_layer_return(call, center(x, o->height, o->width));
     const int64_t top = below(h + 1, o->generator),
                   left = top < 0 ? -1 : below(w + 1, o->generator);
-    return left >= 0 && ed_layer_return(call, part(x, top, left, o->height, o->width));
+    return left >= 0 && ed_layer_return(call, cut(x, top, left, o->height, o->width));
 }
 
 static void random_crop_track(ed_layer *layer, ed_tracker *tracker)

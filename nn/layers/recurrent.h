@@ -102,6 +102,7 @@ ED_KIND(layer, stacked_rnn_cells, ED_LAYER_STACKED_RNN_CELLS_OPTIONS, cells);
  * recurrent_dropout the whole sequence is one op, ed_simple_rnn, ed_lstm or ed_gru.
  */
 
+/* A walk of the cell simple_rnn_cell. */
 #define ED_LAYER_SIMPLE_RNN_OPTIONS(FIELD, T)                                                      \
     FIELD(T, INT, units, 0, ED_AT_LEAST(1), "size of output and state")                            \
     FIELD(T, ACTIVATION, activation, "tanh", ED_ANY, "of the result, by name")                     \
@@ -114,6 +115,7 @@ ED_KIND(layer, stacked_rnn_cells, ED_LAYER_STACKED_RNN_CELLS_OPTIONS, cells);
     ED_LAYER_COMMON(FIELD, T)
 ED_KIND(layer, simple_rnn, ED_LAYER_SIMPLE_RNN_OPTIONS, units);
 
+/* A walk of the cell lstm_cell. */
 #define ED_LAYER_LSTM_OPTIONS(FIELD, T)                                                            \
     FIELD(T, INT, units, 0, ED_AT_LEAST(1), "size of output and states")                           \
     FIELD(T, ACTIVATION, activation, "tanh", ED_ANY, "of c' and c, by name")                       \
@@ -128,6 +130,7 @@ ED_KIND(layer, simple_rnn, ED_LAYER_SIMPLE_RNN_OPTIONS, units);
     ED_LAYER_COMMON(FIELD, T)
 ED_KIND(layer, lstm, ED_LAYER_LSTM_OPTIONS, units);
 
+/* A walk of the cell gru_cell. */
 #define ED_LAYER_GRU_OPTIONS(FIELD, T)                                                             \
     FIELD(T, INT, units, 0, ED_AT_LEAST(1), "size of output and state")                            \
     FIELD(T, ACTIVATION, activation, "tanh", ED_ANY, "of n, by name")                              \
