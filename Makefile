@@ -182,8 +182,8 @@ $(OBJ)/include/eddy/nn/kinds.h: $(NN_KINDS) tools/kinds.sh
 	$(Q)mkdir -p $(@D) && tools/kinds.sh c $(NN_KINDS) > $@
 $(OBJ)/include/eddy/model/kinds.h: $(MODEL_KINDS) tools/kinds.sh
 	$(Q)mkdir -p $(@D) && tools/kinds.sh c $(MODEL_KINDS) > $@
-$(OBJ)/include/eddy/kinds.hpp: $(KINDS) tools/kinds.sh
-	$(Q)mkdir -p $(@D) && tools/kinds.sh cpp $(NN_KINDS) $(OPTIM_KINDS) > $@
+$(OBJ)/include/eddy/kinds.hpp: $(KINDS) $(MODEL_KINDS) tools/kinds.sh
+	$(Q)mkdir -p $(@D) && tools/kinds.sh cpp $(NN_KINDS) $(OPTIM_KINDS) $(MODEL_KINDS) > $@
 
 # Made from the others: where calls stand (tensor/types.h), and what C++ must not see, macros that
 # begin with ed_ and take arguments.

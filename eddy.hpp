@@ -28,6 +28,7 @@
 #include "eddy.h"
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -36,6 +37,7 @@
 #include <functional>
 #include <initializer_list>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <ostream>
 #include <stdexcept>
@@ -669,6 +671,8 @@ EDDY_OBJECT(schedule)
 EDDY_OBJECT(layer)
 EDDY_OBJECT(metric)
 EDDY_OBJECT(optimizer)
+EDDY_OBJECT(callback)
+EDDY_OBJECT(history)
 EDDY_OBJECT(tape)
 EDDY_OBJECT(forward_accumulator)
 EDDY_OBJECT(dataset)
@@ -778,6 +782,48 @@ template <class Entries> auto pointers(const Entries &entries)
     return all;
 }
 
+/* An object of any type: an optimizer, a dataset, what a checkpoint saves. {a, b} is a list. */
+class any_object : public handle<void>
+{
+  public:
+    any_object(std::nullptr_t) {}
+    template <class T> any_object(const handle<T> &object) : handle(object.get()) {}
+    any_object(std::initializer_list<operand> entries, place here = EDDY_HERE)
+        : handle(list(entries, here).get())
+    {
+    }
+};
+
+/* An option that is a list of objects: {a, b}, or a vector. */
+template <class T> class objects_of
+{
+  public:
+    objects_of() = default;
+    objects_of(std::initializer_list<T> objects) : objects_of(objects.begin(), objects.end()) {}
+    template <class U, class = std::enable_if_t<std::is_convertible_v<const U &, T>>>
+    objects_of(const std::vector<U> &objects) : objects_of(objects.begin(), objects.end())
+    {
+    }
+
+    /* Valid as long as the list. */
+    operator ed_objects() const noexcept
+    {
+        return {pointers_.data(), static_cast<int64_t>(pointers_.size())};
+    }
+
+  private:
+    template <class I> objects_of(I from, I to) : held_(from, to)
+    {
+        for (const T &object : held_) pointers_.push_back(object.get());
+    }
+    std::vector<T> held_;
+    std::vector<void *> pointers_;
+};
+template <class T> ed_objects to_c(const objects_of<T> &list)
+{
+    return list;
+}
+
 } // namespace detail
 
 template <class Entries>
@@ -814,6 +860,9 @@ list list::make(ed_list *(*make_list)(ed_tensor *const *, int64_t), const Entrie
 #define EDDY_CPP_SCHEDULE    ::eddy::schedule
 #define EDDY_CPP_LOSS        ::eddy::loss
 #define EDDY_CPP_LAYER       ::eddy::layer
+#define EDDY_CPP_LAYERS      ::eddy::detail::objects_of<::eddy::layer>
+#define EDDY_CPP_OBJECT      ::eddy::detail::any_object
+#define EDDY_CPP_OBJECTS     ::eddy::detail::objects_of<::eddy::detail::any_object>
 
 #define EDDY_MEMBER_(T, type, name, initial, ...) EDDY_CPP_##type name = initial;
 #define EDDY_COPY_(T, type, name, ...)            options.name = ::eddy::detail::to_c(name);
@@ -883,6 +932,26 @@ auto invoke_with(const place &here, const O &options, const A &...arguments)
     {                                                                                              \
         return detail::invoke_with<&ed_##f##_with>(here, options, a);                              \
     }
+
+namespace detail
+{
+
+/* Makes an object that holds a function; without an object the function is destroyed. */
+template <class F, class Make> auto holding(const place &here, F f, Make make)
+{
+    auto held = f ? std::make_unique<F>(std::move(f)) : nullptr;
+    return call(here, [&] {
+        auto *object = make(held.get());
+        if (object) held.release();
+        return object;
+    });
+}
+template <class F> void destroy_function(void *f)
+{
+    delete static_cast<F *>(f);
+}
+
+} // namespace detail
 
 /* ---- Random numbers -------------------------------------------------------------------------- */
 
@@ -976,6 +1045,33 @@ class loss : public detail::handle<ed_loss>
     EDDY_METHOD(std::string, name, ed_loss_name)
 };
 
+/* A loss of the program's own: the samples' values. */
+using loss_function = std::function<tensor(const tensor &y_true, const tensor &y_pred)>;
+namespace detail
+{
+inline ed_tensor *run_loss(void *f, ed_tensor *y_true, ed_tensor *y_pred)
+{
+    return guarded<ed_tensor *>(nullptr, [&] {
+        return returned((*static_cast<loss_function *>(f))(tensor(y_true), tensor(y_pred)));
+    });
+}
+} // namespace detail
+namespace losses
+{
+EDDY_OPTIONS_OF(from_options, ed_loss_from_options, ED_LOSS_FROM_OPTIONS)
+/* losses::from("absolute", [](const tensor &y_true, const tensor &y_pred) { ... }). */
+inline loss from(const detail::text &name, loss_function f, from_options options = {},
+                 detail::place here = EDDY_HERE)
+{
+    options.name = name;
+    return detail::holding(here, std::move(f), [&](loss_function *held) {
+        const ed_loss_from_options o = options.c();
+        return ed_loss_from_with(held ? detail::run_loss : nullptr, held,
+                                 detail::destroy_function<loss_function>, &o);
+    });
+}
+} // namespace losses
+
 /* A learning rate for each step: optim/schedules.h. */
 class schedule : public detail::handle<ed_schedule>
 {
@@ -986,6 +1082,41 @@ class schedule : public detail::handle<ed_schedule>
         return detail::call(here, [&] { return ed_schedule_at(get(), step); });
     }
 };
+
+/* The learning rate of a step. */
+using schedule_function = std::function<double(int64_t step)>;
+namespace detail
+{
+/* The functions of all schedules: an optimizer may call its schedule's at any later time, and C
+ * does not say when a schedule is no more. */
+struct kept_schedule {
+    schedule_function f;
+    kept_schedule *next;
+    explicit operator bool() const { return static_cast<bool>(f); }
+};
+inline std::atomic<kept_schedule *> kept_schedules = nullptr;
+inline double run_schedule(int64_t step, void *kept)
+{
+    return guarded(std::numeric_limits<double>::quiet_NaN(),
+                   [&] { return static_cast<kept_schedule *>(kept)->f(step); });
+}
+} // namespace detail
+namespace schedules
+{
+/* A schedule of the program's own, which is kept until the process ends. */
+inline schedule from(schedule_function f, detail::place here = EDDY_HERE)
+{
+    using detail::kept_schedule, detail::kept_schedules;
+    return detail::holding(here, kept_schedule{std::move(f), nullptr}, [](kept_schedule *held) {
+        ed_schedule *made = ed_schedule_from(held ? detail::run_schedule : nullptr, held);
+        if (made) {
+            held->next = kept_schedules;
+            while (!kept_schedules.compare_exchange_weak(held->next, held)) continue;
+        }
+        return made;
+    });
+}
+} // namespace schedules
 
 /* A function that makes an object of a kind from its options, which are declared with it. */
 #define EDDY_KIND(family, kind, LIST)                                                              \
@@ -1765,7 +1896,11 @@ struct forward_options {
     list masks = nullptr;  /* one for each input, used instead of mask */
 };
 
-/* A layer: nn/nn.h. */
+EDDY_OPTIONS(compile_options, ED_COMPILE_OPTIONS)
+EDDY_OPTIONS(fit_options, ED_FIT_OPTIONS)
+EDDY_OPTIONS(evaluate_options, ED_EVALUATE_OPTIONS)
+
+/* A layer: nn/nn.h; as a model that is trained: model/model.h. */
 class layer : public detail::handle<ed_layer>
 {
   public:
@@ -1860,6 +1995,58 @@ class layer : public detail::handle<ed_layer>
     variable weight(int64_t i, detail::place here = EDDY_HERE) const
     {
         return variable::from(detail::call(here, [&] { return ed_layer_weight(get(), i); }), here);
+    }
+
+    /* Stateful layers, here and below, forget their states. */
+    EDDY_METHOD(bool, reset_states, ed_layer_reset_states)
+    /* Of a normalization or discretization: takes what it needs to know from data. */
+    bool adapt(const tensor &data, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_layer_adapt(get(), data.get()); });
+    }
+
+    /* Training: compile({.optimizer = optimizers::adam(), .loss = ..., .metrics = {a, b}}), then
+     * fit(x, y, {.epochs = 3}). x and y are tensors or, of several inputs or outputs, lists:
+     * {a, b}. */
+    bool compile(const compile_options &options, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            const ed_compile_options o = options.c();
+            return ed_model_compile_with(get(), &o);
+        });
+    }
+    /* Of an output of a compiled model, 0 being the first. */
+    bool add_metric(int64_t output, const metric &metric, detail::place here = EDDY_HERE) const;
+    /* That of compile(); empty before. */
+    eddy::optimizer optimizer() const;
+
+    history fit(const detail::any_object &x, const detail::any_object &y,
+                const fit_options &options = {}, detail::place here = EDDY_HERE) const;
+    history fit(const dataset &data, const fit_options &options = {},
+                detail::place here = EDDY_HERE) const;
+
+    /* Loss and metrics: a history of one epoch. */
+    history evaluate(const detail::any_object &x, const detail::any_object &y,
+                     const evaluate_options &options = {}, detail::place here = EDDY_HERE) const;
+    history evaluate(const dataset &data, const evaluate_options &options = {},
+                     detail::place here = EDDY_HERE) const;
+
+    /* The output for all rows of a tensor, list or dataset; of several outputs a list. */
+    tensor predict(const detail::any_object &x, const evaluate_options &options = {},
+                   detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            const ed_evaluate_options o = options.c();
+            return ed_model_predict_with(get(), x.get(), &o);
+        });
+    }
+    list predict_list(const detail::any_object &x, const evaluate_options &options = {},
+                      detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            const ed_evaluate_options o = options.c();
+            return ed_model_predict_list_with(get(), x.get(), &o);
+        });
     }
 
   private:
@@ -2175,6 +2362,77 @@ class metric : public detail::handle<ed_metric>
     EDDY_METHOD(bool, reset, ed_metric_reset)
 };
 
+/* ---- Callbacks ------------------------------------------------------------------------------- */
+
+/* What is told of a training while it runs: model/model.h. */
+class callback : public detail::handle<ed_callback>
+{
+  public:
+    using handle::handle;
+};
+
+/* What a callback gets; valid while it is called. */
+class training
+{
+  public:
+    explicit training(ed_training *now) : now_(now) {}
+    ed_training_event event() const { return now_->event; }
+    layer model() const { return layer(now_->model); }
+    /* The present one, 0 being the first; the last one + 1. */
+    int64_t epoch() const { return now_->epoch; }
+    int64_t epochs() const { return now_->epochs; }
+    /* The batch of the epoch, 0 being the first; their number. */
+    int64_t step() const { return now_->step; }
+    int64_t steps() const { return now_->steps; }
+    /* The loss and metrics so far in this epoch, with their names. */
+    std::vector<std::pair<std::string, double>> values() const
+    {
+        std::vector<std::pair<std::string, double>> all_of;
+        for (int64_t i = 0; i < now_->count; i++)
+            all_of.emplace_back(now_->names[i], now_->values[i]);
+        return all_of;
+    }
+    /* The one of that name; NaN, without an error, if there is none. */
+    double value(const detail::text &name, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_training_value(now_, name.get()); });
+    }
+    /* ED_TRAIN_END: an error ended the training. */
+    bool failed() const { return now_->failed; }
+    /* The training ends after this epoch's present batch. */
+    void stop() { now_->stop = true; }
+    ed_training *get() const { return now_; }
+
+  private:
+    ed_training *now_;
+};
+
+/* An exception, or an error that is kept, ends the training. */
+using callback_function = std::function<void(training &now)>;
+namespace detail
+{
+inline bool run_callback(void *f, ed_training *training_now)
+{
+    return guarded(false, [&] {
+        const bool before = ed_failed();
+        training now(training_now);
+        (*static_cast<callback_function *>(f))(now);
+        return before || !ed_failed();
+    });
+}
+} // namespace detail
+namespace callbacks
+{
+/* callbacks::from([](eddy::training &now) { if (now.event() == ED_EPOCH_END) ... }). */
+inline callback from(callback_function f, detail::place here = EDDY_HERE)
+{
+    return detail::holding(here, std::move(f), [](callback_function *held) {
+        return ed_callback_from(held ? detail::run_callback : nullptr, held,
+                                detail::destroy_function<callback_function>);
+    });
+}
+} // namespace callbacks
+
 /* ---- Kinds: what is made from options -------------------------------------------------------- */
 
 #include "eddy/kinds.hpp"
@@ -2273,6 +2531,65 @@ class dataset : public detail::handle<ed_dataset>
     iterator end() const { return iterator(nullptr); }
 };
 
+/* ---- Models ---------------------------------------------------------------------------------- */
+
+/* The loss and metrics of each epoch, by name; of validation with "val_" before the name. */
+class history : public detail::handle<ed_history>
+{
+  public:
+    using handle::handle;
+    int64_t epochs() const { return ed_history_epochs(get()); }
+    /* The number of names. */
+    size_t size() const { return static_cast<size_t>(ed_history_count(get())); }
+    std::string name(int64_t i, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_history_name(get(), i); });
+    }
+    /* float64 [epochs], NaN for epochs without. */
+    tensor values(const detail::text &name, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_history_values(get(), name.get()); });
+    }
+    double last(const detail::text &name, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_history_last(get(), name.get()); });
+    }
+};
+
+inline bool layer::add_metric(int64_t output, const metric &metric, detail::place here) const
+{
+    return detail::call(here, [&] { return ed_model_add_metric(get(), output, metric.get()); });
+}
+inline optimizer layer::optimizer() const
+{
+    return eddy::optimizer(ed_model_optimizer(get()));
+}
+inline history layer::fit(const detail::any_object &x, const detail::any_object &y,
+                          const fit_options &options, detail::place here) const
+{
+    return detail::call(here, [&] {
+        const ed_fit_options o = options.c();
+        return ed_model_fit_with(get(), x.get(), y.get(), &o);
+    });
+}
+inline history layer::fit(const dataset &data, const fit_options &options, detail::place here) const
+{
+    return fit(data, nullptr, options, here);
+}
+inline history layer::evaluate(const detail::any_object &x, const detail::any_object &y,
+                               const evaluate_options &options, detail::place here) const
+{
+    return detail::call(here, [&] {
+        const ed_evaluate_options o = options.c();
+        return ed_model_evaluate_with(get(), x.get(), y.get(), &o);
+    });
+}
+inline history layer::evaluate(const dataset &data, const evaluate_options &options,
+                               detail::place here) const
+{
+    return evaluate(data, nullptr, options, here);
+}
+
 /* ---- Files ----------------------------------------------------------------------------------- */
 
 EDDY_CALL1(read_npy)
@@ -2366,6 +2683,8 @@ template <class T> constexpr const char *family_of()
         return "metric";
     else if constexpr (std::is_same_v<T, loss>)
         return "loss";
+    else if constexpr (std::is_same_v<T, callback>)
+        return "callback";
     else
         return nullptr;
 }
@@ -2386,7 +2705,7 @@ template <class T> T from_json(const detail::text &json, detail::place here = ED
 {
     using object = std::remove_pointer_t<decltype(std::declval<T>().get())>;
     static_assert(detail::family_of<T>(),
-                  "from_json makes layers, optimizers, initializers, losses and metrics");
+                  "from_json makes layers, optimizers, initializers, losses, metrics, callbacks");
     return detail::call(here, [&] {
         return static_cast<object *>(detail::object_from_json(json.get(), detail::family_of<T>()));
     });
@@ -2518,14 +2837,6 @@ class c_strings
     std::vector<const char *> pointers_;
 };
 
-/* An object that a checkpoint can have. */
-class saved_object : public handle<void>
-{
-  public:
-    saved_object(std::nullptr_t) {}
-    template <class T> saved_object(const handle<T> &object) : handle(object.get()) {}
-};
-
 } // namespace detail
 
 /* Objects under names, saved in TensorFlow's format: train/train.h. */
@@ -2535,7 +2846,7 @@ class checkpoint : public detail::handle<ed_checkpoint>
     explicit checkpoint(ed_checkpoint *object) : handle(object) {}
 
     /* checkpoint c({{"model", model}, {"optimizer", adam}}). */
-    checkpoint(std::initializer_list<std::pair<const char *, detail::saved_object>> objects,
+    checkpoint(std::initializer_list<std::pair<const char *, detail::any_object>> objects,
                detail::place here = EDDY_HERE)
         : handle(detail::call(here, [&] {
               std::vector<const void *> pairs;
@@ -2586,13 +2897,13 @@ class checkpoint : public detail::handle<ed_checkpoint>
 EDDY_CALL1(latest_checkpoint)
 
 struct checkpoint_manager_options {
-    int64_t max_to_keep = 0;                     /* of the newest; 0: all */
-    double keep_checkpoint_every_n_hours = 0;    /* for ever; 0: none */
-    detail::text checkpoint_name = nullptr;      /* default: "ckpt" */
-    detail::saved_object step_counter = nullptr; /* an int64 variable or trackable::counter */
-    int64_t checkpoint_interval = 0;             /* steps between saves; takes step_counter */
-    ed_best best = ED_BEST_NONE;                 /* the one with the best metric is kept too */
-    std::function<bool()> initialize = nullptr;  /* called if there is nothing to restore; false:
+    int64_t max_to_keep = 0;                    /* of the newest; 0: all */
+    double keep_checkpoint_every_n_hours = 0;   /* for ever; 0: none */
+    detail::text checkpoint_name = nullptr;     /* default: "ckpt" */
+    detail::any_object step_counter = nullptr;  /* an int64 variable or trackable::counter */
+    int64_t checkpoint_interval = 0;            /* steps between saves; takes step_counter */
+    ed_best best = ED_BEST_NONE;                /* the one with the best metric is kept too */
+    std::function<bool()> initialize = nullptr; /* called if there is nothing to restore; false:
                                                     it failed */
 };
 
@@ -2685,6 +2996,9 @@ class checkpoint_manager : public detail::handle<ed_checkpoint_manager>
 #undef EDDY_CPP_SCHEDULE
 #undef EDDY_CPP_LOSS
 #undef EDDY_CPP_LAYER
+#undef EDDY_CPP_LAYERS
+#undef EDDY_CPP_OBJECT
+#undef EDDY_CPP_OBJECTS
 #undef EDDY_MEMBER_
 #undef EDDY_COPY_
 #undef EDDY_OPTIONS_OF

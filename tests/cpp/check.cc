@@ -1,7 +1,7 @@
 /*
  * eddy.hpp: handles and what they hold, operators, options, subscripts, errors and exceptions,
- * callbacks, layers, optimizers, datasets, files. A program by itself: test_cpp runs it as each
- * compiler makes it.
+ * callbacks, layers, optimizers, datasets, training, files. A program by itself: test_cpp runs it
+ * as each compiler makes it.
  */
 #include <eddy.hpp>
 #include <cmath>
@@ -1307,6 +1307,263 @@ TEST(a_layer_whose_init_fails)
     eddy::layer made = eddy::layers::flatten();
     FAILS(ED_INVALID_ARGUMENT, "child is NULL", made = eddy::make_layer<fails_to_init>());
     CHECK(!made);
+}
+
+/* ---- Training a model ------------------------------------------------------------------------ */
+
+/* x [8, 1]; y will be 3 x. */
+static tensor eight()
+{
+    return eddy::constant<float>({-4, -3, -2, -1, 1, 2, 3, 4}, {8, 1});
+}
+
+/* A dense layer without bias, whose weight is w. */
+static eddy::layer factor(float w)
+{
+    eddy::layers::dense_options options;
+    options.use_bias = false;
+    options.kernel_initializer = eddy::initializers::constant(w);
+    return eddy::layers::dense(1, options);
+}
+
+static eddy::optimizer sgd(double rate)
+{
+    eddy::optimizers::sgd_options options;
+    options.learning_rate = rate;
+    return eddy::optimizers::sgd(options);
+}
+
+TEST(losses_from_functions)
+{
+    const auto held = std::make_shared<int>(0);
+    {
+        eddy::losses::from_options options;
+        options.reduction = "sum";
+        const eddy::loss cubes = eddy::losses::from(
+            "cubes",
+            [held](const tensor &y_true, const tensor &y_pred) {
+                ++*held;
+                return eddy::abs(eddy::pow(y_pred - y_true, 3));
+            },
+            options);
+        CHECK_EQUAL(cubes.name(), "cubes");
+        const tensor zero = eddy::zeros({2}), two = eddy::constant<float>({1, -2});
+        CHECK_EQUAL(cubes(zero, two).item(), 9.0);
+        CHECK(*held == 1 && held.use_count() == 2);
+        options.reduction = "product";
+        FAILS(ED_INVALID_ARGUMENT, "product",
+              eddy::losses::from(
+                  "bad", [held](const tensor &y, const tensor &) { return y; }, options));
+    }
+    CHECK_EQUAL(held.use_count(), 1);
+    FAILS(ED_INVALID_ARGUMENT, "function is NULL", eddy::losses::from("none", nullptr));
+    const eddy::loss throws = eddy::losses::from(
+        "throws", [](const tensor &, const tensor &) -> tensor { throw own_exception("a loss"); });
+    THROWS(own_exception, "a loss", throws(some(), some()));
+    const eddy::loss empty =
+        eddy::losses::from("empty", [](const tensor &, const tensor &) { return tensor(); });
+    empty(some(), some());
+    CHECK(ed_failed());
+    ed_clear_error();
+}
+
+TEST(schedules_from_functions)
+{
+    const eddy::schedule halves =
+        eddy::schedules::from([](int64_t step) { return 1.0 / (1 << step); });
+    CHECK_EQUAL(halves(3), 0.125);
+    FAILS(ED_INVALID_ARGUMENT, "at least 0", halves(-1));
+    FAILS(ED_INVALID_ARGUMENT, "function is NULL", eddy::schedules::from(nullptr));
+
+    /* The optimizer has it for longer than the program does. */
+    eddy::optimizers::sgd_options options;
+    options.schedule = eddy::schedules::from([](int64_t step) { return step < 2 ? 0.5 : 0.25; });
+    const eddy::optimizer steps = eddy::optimizers::sgd(options);
+    options.schedule = nullptr;
+    const variable v(10.0f);
+    for (int i = 0; i < 3; i++) CHECK(steps.apply_gradients({eddy::ones_like(v)}, {v}));
+    CHECK_EQUAL(v.value().item(), 8.75);
+
+    const eddy::schedule throws =
+        eddy::schedules::from([](int64_t) -> double { throw own_exception("a schedule"); });
+    THROWS(own_exception, "a schedule", throws(0));
+}
+
+TEST(layers_with_states_and_statistics)
+{
+    eddy::layers::simple_rnn_options options;
+    options.stateful = true;
+    const eddy::layer rnn = eddy::layers::simple_rnn(2, options);
+    const tensor x = eddy::ones({1, 3, 2});
+    const numbers first = floats(rnn(x));
+    CHECK(floats(rnn(x)) != first);
+    CHECK(rnn.reset_states());
+    CHECK_EQUAL(floats(rnn(x)), first);
+
+    const eddy::layer normalization = eddy::layers::normalization();
+    CHECK(normalization.adapt(eddy::constant<float>({1, 3}, {2, 1})));
+    CHECK_EQUAL(floats(normalization(eddy::constant<float>({1, 3, 2}, {3, 1}))),
+                (numbers{-1, 1, 0}));
+    FAILS(ED_INVALID_ARGUMENT, "", eddy::layers::flatten().adapt(x));
+
+    const eddy::layer cells = eddy::layers::stacked_rnn_cells(
+        {eddy::layers::gru_cell(2), eddy::layers::simple_rnn_cell(3)});
+    CHECK_EQUAL(cells.child_count(), 2u);
+    FAILS(ED_INVALID_ARGUMENT, "NULL", eddy::layers::stacked_rnn_cells({eddy::layer()}));
+}
+
+TEST(models_learn)
+{
+    const tensor x = eight(), y = x * 3;
+    const eddy::layer model = factor(1);
+    CHECK(!model.optimizer());
+    FAILS(ED_FAILED_PRECONDITION, "not compiled", model.fit(x, y));
+
+    const eddy::optimizer rule = sgd(0.01);
+    eddy::compile_options how;
+    how.optimizer = rule;
+    how.loss = eddy::losses::mean_squared_error();
+    how.metrics = {eddy::metrics::mean_absolute_error(), eddy::metrics::root_mean_squared_error()};
+    CHECK(model.compile(how));
+    CHECK(model.optimizer().get() == rule.get());
+    CHECK(model.add_metric(0, eddy::metrics::mean_squared_error()));
+    FAILS(ED_OUT_OF_RANGE, "", model.add_metric(1, eddy::metrics::mean_squared_error()));
+
+    const eddy::history before = model.evaluate(x, y);
+    CHECK_EQUAL(before.last("loss"), 30.0); /* the mean of (2 x)^2 */
+    CHECK_EQUAL(before.last("mean_absolute_error"), 5.0);
+    CHECK(before.epochs() == 1 && before.size() == 4);
+
+    eddy::fit_options options;
+    options.epochs = 20;
+    options.batch_size = 4;
+    options.validation_x = x;
+    options.validation_y = y;
+    options.generator = eddy::generator::from_seed(1);
+    const eddy::history history = model.fit(x, y, options);
+    CHECK_EQUAL(history.epochs(), 20);
+    CHECK_EQUAL(history.name(0), "loss");
+    CHECK_EQUAL(history.size(), 8u);
+    const std::vector<double> losses = history.values("val_loss").to_vector<double>();
+    CHECK(losses.size() == 20 && losses[19] < 1e-3 && losses[0] > losses[19]);
+    CHECK_EQUAL(history.last("val_loss"), losses[19]);
+    FAILS(ED_NOT_FOUND, "accuracy", history.values("accuracy"));
+    FAILS(ED_OUT_OF_RANGE, "out of bounds", history.name(8));
+    CHECK(std::fabs(model.predict_list(x)[0][0].item() + 12) < 0.1);
+    CHECK_EQUAL(model.predict_list(x).size(), 1u);
+    CHECK_EQUAL(model.predict_list({x})[0].dim(0), 8);
+#if __cplusplus >= 202002L
+    CHECK(model.compile({.optimizer = sgd(0.01),
+                         .loss = eddy::losses::mean_squared_error(),
+                         .metrics = {eddy::metrics::mean_absolute_error()}}));
+    CHECK(model.fit(x, y, {.epochs = 2, .shuffle = false}).epochs() == 2);
+    CHECK(model.predict_list(x, {.batch_size = 3})[0].dim(0) == 8);
+#endif
+
+    FAILS(ED_INVALID_ARGUMENT, "x is NULL", model.fit(tensor(), y));
+    FAILS(ED_INVALID_ARGUMENT, "model is NULL", eddy::layer().fit(x, y));
+    how.metrics = {eddy::metrics::mean(), eddy::metric()};
+    FAILS(ED_INVALID_ARGUMENT, "NULL", model.compile(how));
+    how.metrics = {rule};
+    FAILS(ED_INVALID_ARGUMENT, "must be a metric", model.compile(how));
+}
+
+TEST(models_of_datasets_and_lists)
+{
+    const tensor x = eight();
+    eddy::compile_options how;
+    how.optimizer = sgd(0.01);
+    how.loss = eddy::losses::mean_squared_error();
+    const eddy::layer model = factor(1);
+    CHECK(model.compile(how));
+    eddy::dataset_options batches;
+    batches.batch = 4;
+    const eddy::dataset data = eddy::dataset::from_tensors(x, x * 3, batches);
+    CHECK_EQUAL(model.evaluate(data).last("loss"), 30.0);
+    eddy::fit_options options;
+    options.epochs = 2;
+    CHECK_EQUAL(model.fit(data, options).epochs(), 2);
+    CHECK(model.evaluate(data).last("loss") < 30);
+    CHECK_EQUAL(model.predict_list(data)[0].dim(0), 8);
+    FAILS(ED_INVALID_ARGUMENT, "a dataset has its own y", model.fit(data, x));
+    FAILS(ED_INVALID_ARGUMENT, "x is NULL", model.fit(eddy::dataset(), options));
+
+    const eddy::layer sum = eddy::layers::add();
+    CHECK_EQUAL(floats(sum.predict_list({x, x * 2})[0]), floats(x * 3));
+    how.loss = nullptr;
+    how.losses = {eddy::losses::mean_squared_error()};
+    how.loss_weights = {0.5};
+    CHECK(sum.compile(how));
+    CHECK_EQUAL(sum.evaluate({x, x}, {x * 4}).last("loss"), 15.0);
+}
+
+TEST(callbacks)
+{
+    const tensor x = eight(), y = x * 3;
+    eddy::compile_options how;
+    how.optimizer = sgd(0.01);
+    how.loss = eddy::losses::mean_squared_error();
+    const eddy::layer model = factor(1);
+    CHECK(model.compile(how));
+
+    const auto held = std::make_shared<int>(0);
+    eddy::fit_options options;
+    options.epochs = 9;
+    options.batch_size = 4;
+    std::vector<double> seen;
+    bool ended = false;
+    options.callbacks = {eddy::callbacks::from([&, held](eddy::training &now) {
+        CHECK(now.model().get() == model.get() && now.epochs() == 9);
+        ended |= now.event() == ED_TRAIN_END && !now.failed();
+        *held += now.event() == ED_BATCH_END && now.steps() == 2 && now.step() < 2;
+        if (now.event() != ED_EPOCH_END) return;
+        seen.push_back(now.value("loss"));
+        CHECK(now.values().size() == 1 && now.values()[0].first == "loss");
+        CHECK(std::isnan(now.value("accuracy")));
+        if (now.epoch() == 2) now.stop();
+    })};
+    const eddy::history history = model.fit(x, y, options);
+    CHECK(history.epochs() == 3 && ended);
+    CHECK(seen == history.values("loss").to_vector<double>());
+    CHECK_EQUAL(*held, 6);
+    CHECK_EQUAL(held.use_count(), 2);
+    options.callbacks = {};
+    CHECK_EQUAL(held.use_count(), 1);
+
+    options.callbacks = {
+        eddy::callbacks::from([](eddy::training &) { throw own_exception("a callback"); })};
+    THROWS(own_exception, "a callback", model.fit(x, y, options));
+    options.callbacks = {
+        eddy::callbacks::from([](eddy::training &) { ed_fail(ED_CANCELLED, "enough"); })};
+    FAILS(ED_CANCELLED, "enough", model.fit(x, y, options));
+    FAILS(ED_INVALID_ARGUMENT, "function is NULL", eddy::callbacks::from(nullptr));
+
+    /* Those of the library. */
+    eddy::callbacks::early_stopping_options patient;
+    patient.monitor = "loss";
+    patient.min_delta = 1e6;
+    patient.patience = 2;
+    const eddy::callback early = eddy::callbacks::early_stopping(patient);
+    const std::string file = folder + "/epochs.csv";
+    options.callbacks = {early, eddy::callbacks::csv_logger(file),
+                         eddy::callbacks::learning_rate_scheduler(eddy::schedules::from(
+                             [](int64_t epoch) { return 0.01 / static_cast<double>(epoch + 1); }))};
+    CHECK_EQUAL(model.fit(x, y, options).epochs(), 3);
+    CHECK(std::fabs(model.optimizer().learning_rate() - 0.01 / 3) < 1e-9);
+    std::FILE *lines = std::fopen(file.c_str(), "r");
+    char line[80] = "";
+    CHECK(lines && std::fgets(line, sizeof line, lines) && !std::strncmp(line, "epoch,", 6));
+    if (lines) std::fclose(lines);
+    const eddy::callback same = eddy::from_json<eddy::callback>(eddy::to_json(early));
+    CHECK_EQUAL(eddy::to_json(same), eddy::to_json(early));
+    FAILS(ED_INVALID_ARGUMENT, "expected the JSON of a callback",
+          eddy::from_json<eddy::callback>(eddy::to_json(eddy::layers::flatten())));
+    eddy::evaluate_options silent;
+    silent.callbacks = {eddy::callbacks::terminate_on_nan()};
+    CHECK(model.evaluate(x, y, silent).last("loss") < 30);
+    const std::vector<eddy::loss> wrong = {how.loss};
+    options.callbacks = wrong;
+    FAILS(ED_INVALID_ARGUMENT, "callback 0 is a loss", model.fit(x, y, options));
 }
 
 int main(int n, char **words)
