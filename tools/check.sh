@@ -58,11 +58,11 @@ stray=$({ nm -D --defined-only "$obj/libeddy.so"; nm -g --defined-only "$obj/lib
 
 # C++ has every function of these headers, but for a few that C++ has no use for.
 has=$(cat eddy.hpp "$obj/include/eddy/ops/calls.hpp" | grep -vE '^ *(/\*| \*)' | sed -E 's/.*EDDY_CALL[0-9](_WITH)?\((\w+).*/ed_\2 ed_\2_with/' | grep -owE 'ed_[a-z0-9_]+' | sort -u)
-useless="ed_jacobian ed_layer_is_named ed_layer_kind ed_layer_lambda ed_layer_make ed_layer_sequential_with ed_list_itself ed_list_of_one ed_make ed_options_of"
+useless="ed_interrupt ed_jacobian ed_layer_is_named ed_layer_kind ed_layer_lambda ed_layer_make ed_layer_sequential_with ed_list_itself ed_list_of_one ed_make ed_options_of"
 names=$(mktemp -d)
 echo "$has" > "$names/has"
 nm -D --defined-only "$obj/libeddy.so" | awk '{ print $3 }' | sort -u > "$names/exported"
-cat $(git ls-files 'ops/*.h' 'optim/*.h' 'nn/*.h' | xargs grep -l 'visibility push(default)' | grep -v 'ops/op.h') autodiff/autodiff.h autodiff/control.h data/data.h | grep -owE 'ed_[a-z0-9_]+' | sort -u | comm -12 - "$names/exported" | comm -23 - "$names/has" > "$names/lacking"
+cat $(git ls-files 'ops/*.h' 'optim/*.h' 'nn/*.h' 'model/*.h' | xargs grep -l 'visibility push(default)' | grep -v 'ops/op.h') autodiff/autodiff.h autodiff/control.h data/data.h | grep -owE 'ed_[a-z0-9_]+' | sort -u | comm -12 - "$names/exported" | comm -23 - "$names/has" > "$names/lacking"
 lacking=$(echo "$useless" | tr ' ' '\n' | comm -3 - "$names/lacking" | tr -d '\t')
 [ "$(wc -l < "$names/exported")" -gt 300 ] || complain "libeddy.so exports hardly anything"
 rm -rf "$names"
