@@ -59,4 +59,11 @@ int layer_adapt(lua_State *L);
 int layer_is_trainable(lua_State *L);
 int layer_add_loss(lua_State *L);
 
+/* ---- model.c: their training ----------------------------------------------------------------- */
+
+int layer_compile(lua_State *L);
+int layer_fit(lua_State *L);
+int layer_evaluate(lua_State *L);
+int layer_predict(lua_State *L);
+
 #endif

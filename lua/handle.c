@@ -20,6 +20,7 @@ static const char *const names[HANDLE_KINDS] = {
     [HANDLE_CONSTRAINT] = "constraint",
     [HANDLE_SCHEDULE] = "schedule",
     [HANDLE_LOSS] = "loss",
+    [HANDLE_CALLBACK] = "callback",
     [HANDLE_GENERATOR] = "generator",
     [HANDLE_DATASET] = "dataset",
     [HANDLE_CHECKPOINT] = "checkpoint",

@@ -24,6 +24,7 @@
  *       layers.c            layers
  *       layer_values.c        their weights, losses, what is trained
  *       layer_identity.c      one userdata for one layer
+ *       model.c             their training: compile, fit, evaluate, predict
  *       custom_layers.c       layers written in Lua
  *       layer_fields.c        which of their fields are children and weights
  *       print.c             tensors as strings
@@ -71,6 +72,7 @@ typedef enum handle_kind {
     HANDLE_CONSTRAINT,
     HANDLE_SCHEDULE,
     HANDLE_LOSS,
+    HANDLE_CALLBACK,
     HANDLE_GENERATOR,
     HANDLE_DATASET,
     HANDLE_CHECKPOINT,
@@ -78,7 +80,7 @@ typedef enum handle_kind {
     HANDLE_MANAGER,
     HANDLE_ARCHIVE,
     HANDLE_TRACKABLE, /* a table whose values a checkpoint saves */
-    HANDLE_LIST,      /* of tensors, before it becomes a table of them; programs do not see it */
+    HANDLE_LIST,      /* of tensors, or a history, before it becomes a table; programs do not see it */
     HANDLE_KINDS
 } handle_kind;
 

@@ -43,7 +43,8 @@ read_prelude(prelude)
 
 -- Help on kinds of objects comes from their schemas: dense, layers.dense.
 local spaces = {layer = "layers", optimizer = "optimizers", metric = "metrics", initializer = "initializers",
-                regularizer = "regularizers", constraint = "constraints", schedule = "schedules", loss = "losses"}
+                regularizer = "regularizers", constraint = "constraints", schedule = "schedules", loss = "losses",
+                callback = "callbacks"}
 local function read_kinds(written)
     for _, kind in ipairs(native.made()) do
         local space = spaces[kind.family]

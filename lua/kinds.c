@@ -20,6 +20,7 @@ static const struct {
     {"constraint", "constraints", HANDLE_CONSTRAINT},
     {"schedule", "schedules", HANDLE_SCHEDULE},
     {"loss", "losses", HANDLE_LOSS},
+    {"callback", "callbacks", HANDLE_CALLBACK},
 };
 
 enum { FAMILIES = sizeof families / sizeof *families };

@@ -392,6 +392,16 @@ static int child(lua_State *L, ed_layer *layer, lua_Integer i)
     return 1;
 }
 
+/* Pushes the optimizer of a compiled model, or nil. */
+static void push_optimizer(lua_State *L, const ed_layer *layer)
+{
+    ed_optimizer *optimizer = ed_model_optimizer(layer);
+    if (optimizer)
+        handle_put(handle_new(L, HANDLE_OPTIMIZER), optimizer);
+    else
+        lua_pushnil(L);
+}
+
 static bool property(lua_State *L, const ed_layer *layer, const char *key)
 {
     if (!strcmp(key, "name"))
@@ -400,6 +410,8 @@ static bool property(lua_State *L, const ed_layer *layer, const char *key)
         lua_pushstring(L, ed_layer_kind(layer)->kind.name);
     else if (!strcmp(key, "built"))
         lua_pushboolean(L, ed_layer_is_built(layer));
+    else if (!strcmp(key, "optimizer"))
+        push_optimizer(L, layer);
     else
         return false;
     return true;
@@ -508,6 +520,10 @@ static const luaL_Reg methods[] = {
     {"is_trainable", layer_is_trainable},
     {"losses", losses},
     {"add_loss", layer_add_loss},
+    {"compile", layer_compile},
+    {"fit", layer_fit},
+    {"evaluate", layer_evaluate},
+    {"predict", layer_predict},
     {NULL, NULL},
 };
 

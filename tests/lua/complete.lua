@@ -458,9 +458,23 @@ ed_make ed.layers
 ed_options_of ed.to_json
 ed_constant_within ed.tensor
 ed_zeros_with ed.zeros
+ed_callback_from C: layer:fit takes functions among its callbacks
+ed_history_count C: a history is a table
+ed_history_epochs C: a history is a table, its field epochs
+ed_history_last C: a history is a table
+ed_history_name C: a history is a table
+ed_history_values C: a history is a table
+ed_model_add_metric layer:compile
+ed_model_compile_with layer:compile
+ed_model_evaluate_with layer:evaluate
+ed_model_fit_with layer:fit
+ed_model_optimizer layer.optimizer
+ed_model_predict_list_with layer:predict
+ed_model_predict_with layer:predict
+ed_training_value C: a callback's table has logs
 ]]
 
-local layer = ed.sequential{ed.dense(1)}
+local layer = ed.sequential{ed.dense(1)}:compile{loss = "mse"}
 local optimizer = ed.adam()
 local file = folder .. "/a.npz"
 ed.save(file, {a = 1.0}, {format = "npz"})
@@ -514,7 +528,8 @@ end
 
 -- What needs no line: ops by their name, kinds of objects in the namespace of their family.
 local spaces = {layer = "layers", optimizer = "optimizers", metric = "metrics", initializer = "initializers",
-                regularizer = "regularizers", constraint = "constraints", schedule = "schedules", loss = "losses"}
+                regularizer = "regularizers", constraint = "constraints", schedule = "schedules", loss = "losses",
+                callback = "callbacks"}
 local function derived(name)
     local family, kind = name:match("^ed_(%a+)_([%w_]+)_with$")
     local space = family and spaces[family] and rawget(ed, spaces[family])

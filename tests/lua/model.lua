@@ -1,0 +1,163 @@
+local check = require "check"
+
+-- compile, fit, evaluate, predict.
+ed.set_seed(1)
+local x = ed.random.normal{64, 4, generator = ed.generator(2)}
+local y = (x:sum(2) > 0):cast("int32")
+
+local function classifier(options)
+    local model = ed.sequential{ed.dense(8, {activation = "relu"}), ed.dense(2, {activation = "softmax"})}
+    return model:compile(options or {
+        optimizer = "adam", loss = "sparse_categorical_crossentropy", metrics = {"accuracy"},
+    })
+end
+
+local model = classifier()
+check.equal(ed.type(model.optimizer), "optimizer")
+check.equal(model.optimizer.iterations, 0)
+check.equal(ed.dense(1).optimizer, nil)
+local history = model:fit(x, y, {epochs = 5, batch_size = 16, validation_split = 0.25})
+check.equal(history.epochs, 5)
+check.equal(#history.loss, 5)
+check.equal(#history.val_loss, 5)
+check.equal(#history.accuracy, 5)
+check.equal(#history.val_accuracy, 5)
+assert(history.loss[5] < history.loss[1])
+check.equal(model.optimizer.iterations, 15)
+
+local result = model:evaluate(x, y)
+assert(result.loss > 0 and result.accuracy >= 0 and result.accuracy <= 1)
+check.equal(result.epochs, nil)
+local p = model:predict(x, {batch_size = 10})
+check.near(p, model(x), 1e-6)
+local hit = p:argmax(2):cast("int32"):equal(y):cast("float32"):mean():item()
+check.near(result.accuracy, hit, 1e-6)
+
+-- The exact loss: one step of SGD on one weight.
+local line = ed.dense(1, {use_bias = false, kernel_initializer = "zeros"})
+line:compile{optimizer = ed.sgd(0.5), loss = "mse", metrics = {"mae", ed.metrics.mean_squared_error()}}
+local h = line:fit({{1.0}, {2.0}}, {{1.0}, {2.0}}, {shuffle = false})
+check.near(h.loss[1], 2.5, 1e-6)
+check.near(h.mae[1], 1.5, 1e-6)
+check.near(h.mean_squared_error[1], 2.5, 1e-6)
+check.near(line:variables()[1], {{2.5}}, 1e-6)
+local weighted = line:evaluate({{1.0}, {2.0}}, {{1.0}, {2.0}}, {sample_weight = {1, 0}})
+check.near(weighted.loss, 2.25 / 2, 1e-6)
+
+-- Datasets; data for validation.
+local set = ed.dataset(x, y, {batch = 32})
+h = classifier():fit(set, {epochs = 2, validation_data = {x, y}})
+check.equal(#h.loss, 2)
+check.equal(#h.val_accuracy, 2)
+h = classifier():fit(set, nil, {validation_data = ed.dataset(x, y, {batch = 8}), class_weight = {1, 2}})
+check.equal(#h.val_loss, 1)
+assert(classifier():evaluate(set, {steps = 1}).loss > 0)
+check.equal(#classifier():predict(set), 64)
+h = classifier():fit(x, y, {epochs = 3, initial_epoch = 1, validation_data = {x, y}, validation_freq = 3})
+check.equal(h.epochs, 2)
+assert(h.val_loss[1] ~= h.val_loss[1] and h.val_loss[2] > 0) -- NaN: no evaluation
+
+-- "accuracy" by the loss.
+for loss, value in pairs{
+    binary_crossentropy = {{0.0}, {1.0}}, categorical_crossentropy = {{1.0, 0.0}, {1.0, 0.0}}, hinge = {{1.0}, {1.0}},
+} do
+    local same = ed.layers.activation("linear"):compile{loss = loss, metrics = {"acc", "accuracy"}}
+    result = same:evaluate(ed.tensor(value), ed.tensor(value))
+    check.near({result.acc, result.accuracy}, {1, 1})
+end
+
+-- Several outputs.
+local Two = ed.layer{
+    name = "two",
+    init = function(self) self.a, self.b = ed.dense(1), ed.dense(2, {activation = "softmax"}) end,
+    forward = function(self, u, v) return self.a(u), self.b(v or u) end,
+}
+local two = Two():compile{
+    loss = {"mse", ed.losses.sparse_categorical_crossentropy()}, loss_weights = {1, 0.5},
+    metrics = {{"mae"}, {"accuracy", "sparse_categorical_accuracy"}},
+}
+h = two:fit({x, x}, {x:sum(2, {keepdims = true}), y}, {epochs = 2})
+check.equal(#h.loss, 2)
+check.equal(#h.output_1_mae, 2)
+check.near(h.output_2_accuracy, h.output_2_sparse_categorical_accuracy)
+local outputs = two:predict(x)
+check.equal(#outputs, 2)
+check.equal(outputs[2].shape[2], 2)
+
+-- Callbacks: objects and functions.
+local heard, last = {}, nil
+h = classifier():fit(x, y, {epochs = 2, batch_size = 32, validation_data = {x, y}, callbacks = {
+    ed.callbacks.terminate_on_nan(),
+    function(t)
+        heard[#heard + 1] = t.event
+        assert(t.epochs == 2 or t.event:find("test"))
+        if t.event == "epoch_end" then last = t end
+    end,
+}})
+check.equal(table.concat(heard, " ", 1, 13), "train_begin epoch_begin batch_begin batch_end batch_begin batch_end " ..
+    "test_begin test_batch_begin test_batch_end test_batch_begin test_batch_end test_end epoch_end")
+check.equal(heard[#heard], "train_end")
+check.equal(last.epoch, 2)
+check.equal(last.steps, 2)
+check.equal(ed.type(last.model), "layer")
+check.near(last.logs.loss, h.loss[2])
+check.near(last.logs.val_accuracy, h.val_accuracy[2])
+
+for _, event in ipairs{"epoch_end", "test_end", "batch_end"} do
+    h = classifier():fit(x, y, {epochs = 9, validation_split = 0.5, callbacks = {
+        function(t) if t.event == event then return false end end,
+    }})
+    check.equal(h.epochs, 1)
+end
+check.equal(classifier():fit(x, y, {epochs = 3, callbacks = {function() return nil end}}).epochs, 3)
+
+h = line:fit({{1.0}, {2.0}}, {{1.0}, {2.0}}, {epochs = 50, callbacks = {
+    ed.callbacks.early_stopping{monitor = "loss", patience = 1},
+}})
+assert(h.epochs < 50)
+local log = folder .. "/log.csv"
+classifier():fit(x, y, {epochs = 2, callbacks = {ed.callbacks.csv_logger(log)}})
+local lines = 0
+for _ in io.lines(log) do lines = lines + 1 end
+check.equal(lines, 3)
+
+-- Errors come out unchanged; at the end of a failed training functions run, and the error stays.
+local thrown, failed = {}, nil
+local fine, caught = pcall(classifier().fit, classifier(), x, y, {callbacks = {
+    function(t)
+        if t.event == "epoch_end" then error(thrown) end
+        if t.event == "train_end" then failed = t.failed end
+    end,
+}})
+assert(not fine and caught == thrown and failed == true)
+check.raises("first", model.fit, model, x, y, {callbacks = {
+    function(t)
+        if t.event == "epoch_begin" then error("first") end
+        if t.event == "train_end" then
+            assert(not pcall(ed.matmul, x, x))
+            error("second")
+        end
+    end,
+}})
+check.equal((x + 1).rank, 2) -- no error is left
+
+check.raises("'nothing'", model.compile, model, {loss = "nothing"})
+check.raises("'nothing'", model.compile, model, {loss = "mse", optimizer = "nothing"})
+check.raises("'nothing'", model.compile, model, {loss = "mse", metrics = {"nothing"}})
+check.raises("a loss is required", model.compile, model, {})
+check.raises("ed.losses.custom", model.compile, model, {loss = function() end})
+check.raises("loss is 1", model.compile, model, {loss = 1})
+check.raises("metrics is the string 'mae'", model.compile, model, {loss = "mse", metrics = "mae"})
+check.raises("a metric is 1", model.compile, model, {loss = "mse", metrics = {1}})
+check.raises("metrics of 2 outputs, and 1 losses", model.compile, model, {loss = "mse", metrics = {{}, {}}})
+check.raises("optimizer is a layer", model.compile, model, {loss = "mse", optimizer = model})
+check.raises("no option lose", model.compile, model, {lose = "mse"})
+check.raises("not compiled", function() ed.dense(1):fit(x, y) end)
+check.raises("no option epoch;", model.fit, model, x, y, {epoch = 1})
+check.raises("callback 1 is 5", model.fit, model, x, y, {callbacks = {5}})
+check.raises("callbacks is a function", model.fit, model, x, y, {callbacks = print})
+check.raises("validation_data is a tensor", model.fit, model, x, y, {validation_data = x})
+check.raises("a dataset has its own y", model.fit, model, set, y)
+check.raises("rows", model.fit, model, x, ed.zeros{3})
+check.raises("a scalar", model.fit, model, 1, 2)
+check.raises("no option callbacks", model.predict, model, x, {callbacks = {}})
