@@ -198,6 +198,28 @@ static void run_constraint(reference_case *c)
     if (constraint) compare_function(c, constraint, constrain);
 }
 
+/* ---- Losses ---------------------------------------------------------------------------------- */
+
+/* The loss, reduced, and its gradient. */
+static void run_loss(reference_case *c)
+{
+    ed_loss *loss = reference_object(c);
+    if (!loss) return;
+    ed_tensor *y_true = reference_tensor(c, json_get(c->json, "y_true"));
+    ed_tensor *y_pred = reference_tensor(c, json_get(c->json, "input"));
+    ed_tensor *weight = reference_tensor(c, json_get(c->json, "sample_weight"));
+    ed_tensor *mask = reference_tensor(c, json_get(c->json, "mask"));
+    ed_tape *tape = ed_tape_begin();
+    ed_watch(tape, y_pred);
+    ed_tensor *value =
+        ed_loss_compute(loss, y_true, y_pred, .sample_weight = weight, .mask = mask);
+    if (!reference_compare(c, "output", value, json_get(c->json, "output"))) return;
+    ed_tensor *cotangent = reference_tensor(c, json_get(c->json, "cotangent"));
+    ed_tensor *gradient =
+        ed_gradient(tape, value, y_pred, .output_gradients = ed_list_of(cotangent));
+    reference_compare(c, "gradient", gradient, json_get(c->json, "gradient"));
+}
+
 /* ---- Schedules ------------------------------------------------------------------------------- */
 
 static void run_schedule(reference_case *c)
@@ -230,13 +252,14 @@ static void run_initializer(reference_case *c)
 
 static void update_metric(reference_case *c, ed_metric *metric, const json *update)
 {
-    const json *operands = json_get(update, "operands"), *weight = json_get(update, "weight");
-    if (json_kind_of(weight) != JSON_NULL) reference_differs(c, "no metric takes weights yet");
+    const json *operands = json_get(update, "operands");
     ed_tensor *x = reference_tensor(c, json_at(operands, 0));
+    ed_tensor *weight = reference_tensor(c, json_get(update, "weight"));
     if (json_count(operands) == 1)
-        ed_metric_update(metric, x);
+        ed_metric_update(metric, x, .sample_weight = weight);
     else
-        ed_metric_compare(metric, x, reference_tensor(c, json_at(operands, 1)));
+        ed_metric_compare(metric, x, reference_tensor(c, json_at(operands, 1)),
+                          .sample_weight = weight);
 }
 
 /* Results after each update; after a reset; after the last update alone. */
@@ -254,8 +277,7 @@ static void run_metric(reference_case *c)
             update_metric(c, metric, json_at(updates, i < n ? i : n - 1));
         const json *expected = json_at(results, i);
         const ed_dtype dtype = ed_dtype_of(reference_tensor(c, expected));
-        ed_tensor *result =
-            ed_cast(ed_scalar(ed_metric_result(metric), .dtype = ED_FLOAT64), dtype);
+        ed_tensor *result = ed_cast(ed_metric_result_tensor(metric), dtype);
         reference_compare(c, what_of("result", i, NULL), result, expected);
     }
 }
@@ -324,6 +346,7 @@ const reference_family reference_families[] = {
     {"constraint", run_constraint},
     {"initializer", run_initializer},
     {"layer", run_layer},
+    {"loss", run_loss},
     {"metric", run_metric},
     {"optimizer", run_optimizer},
     {"regularizer", run_regularizer},
