@@ -80,7 +80,7 @@ typedef enum handle_kind {
     HANDLE_MANAGER,
     HANDLE_ARCHIVE,
     HANDLE_TRACKABLE, /* a table whose values a checkpoint saves */
-    HANDLE_LIST,      /* of tensors, or a history, before it becomes a table; programs do not see it */
+    HANDLE_LIST, /* of tensors, or a history, before it becomes a table; programs do not see it */
     HANDLE_KINDS
 } handle_kind;
 

@@ -359,7 +359,8 @@ static void *data_at(lua_State *L, int at)
     lua_rawgeti(L, at, 1);
     const bool list = handle_at(L, -1, HANDLE_TENSOR) != NULL;
     lua_pop(L, 1);
-    return list ? (void *)convert_list(L, at) : ed_scope_hold(convert_operand(L, at, ED_DTYPE_NONE));
+    return list ? (void *)convert_list(L, at)
+                : ed_scope_hold(convert_operand(L, at, ED_DTYPE_NONE));
 }
 
 /* The options of fit, evaluate or predict: `functions` is first in all structures. */
@@ -413,8 +414,14 @@ static bool read_validation(lua_State *L, int at, const maker_field *field, void
     return given->options.validation_y;
 }
 
-#define FIT(name, type) {#name, ED_FIELD_##type, offsetof(fit_given, options.name)}
-#define EVALUATE(name, type) {#name, ED_FIELD_##type, offsetof(evaluate_given, options.name)}
+#define FIT(name, type)                                                                            \
+    {                                                                                              \
+#name, ED_FIELD_##type, offsetof(fit_given, options.name)                                  \
+    }
+#define EVALUATE(name, type)                                                                       \
+    {                                                                                              \
+#name, ED_FIELD_##type, offsetof(evaluate_given, options.name)                             \
+    }
 
 static const maker_field fit_fields[] = {
     FIT(epochs, INT),

@@ -264,7 +264,7 @@ ed_tensor *ed_model_predict_with(ed_layer *model, void *x, const ed_evaluate_opt
         return layer_fail(model, ED_INVALID_ARGUMENT,
                           "the model has %lld outputs; ed_model_predict_list returns all",
                           (long long)outputs->size);
-    return ed_keep(outputs->items[0]);
+    return ed_keep(scope_give(ed_retain(outputs->items[0])));
 }
 
 /* ---- Training -------------------------------------------------------------------------------- */

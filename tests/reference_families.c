@@ -211,8 +211,7 @@ static void run_loss(reference_case *c)
     ed_tensor *mask = reference_tensor(c, json_get(c->json, "mask"));
     ed_tape *tape = ed_tape_begin();
     ed_watch(tape, y_pred);
-    ed_tensor *value =
-        ed_loss_compute(loss, y_true, y_pred, .sample_weight = weight, .mask = mask);
+    ed_tensor *value = ed_loss_compute(loss, y_true, y_pred, .sample_weight = weight, .mask = mask);
     if (!reference_compare(c, "output", value, json_get(c->json, "output"))) return;
     ed_tensor *cotangent = reference_tensor(c, json_get(c->json, "cotangent"));
     ed_tensor *gradient =
