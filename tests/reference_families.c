@@ -107,6 +107,23 @@ static void compare_gradients(reference_case *c, ed_tape *tape, ed_list *outputs
                               json_get(json_at(weights, i), "gradient"));
 }
 
+/* What the constraints make of the weights. */
+static void compare_constraints(reference_case *c, ed_layer *layer)
+{
+    const json *weights = json_get(c->json, "weights");
+    ed_list *all = ed_layer_variables(layer);
+    for (int64_t i = 0; i < json_count(weights); i++) {
+        const json *expected = json_get(json_at(weights, i), "constrained");
+        ed_tensor *v = ed_list_get(all, i);
+        ed_constraint *constraint = ed_variable_constraint(v);
+        if (!constraint != !expected)
+            reference_differs(c, "%s has a constraint or has none", ed_variable_name(v));
+        else if (expected)
+            reference_compare(c, what_of("constrained", i, json_at(weights, i)),
+                              ed_constrain(constraint, v), expected);
+    }
+}
+
 /* Weights that are not trained, after two calls with .training. */
 static void compare_state(reference_case *c, ed_layer *layer)
 {
@@ -143,7 +160,10 @@ static void run_layer(reference_case *c)
     const json *output_masks = json_get(c->json, "output_masks");
     if (output_masks && json_kind_of(output_masks) == JSON_ARRAY)
         compare_list(c, "mask of output", masks, output_masks);
+    if (json_get(c->json, "losses"))
+        compare_list(c, "loss", ed_layer_losses(layer), json_get(c->json, "losses"));
     if (c->differences) return;
+    compare_constraints(c, layer);
     compare_gradients(c, tape, outputs, inputs, layer);
     compare_state(c, layer);
 }

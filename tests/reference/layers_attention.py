@@ -1,4 +1,5 @@
 """Attention: inputs, then Keras' arguments."""
+from layers_core import of
 from words import B, F, family
 
 layer = family("layer")
@@ -16,3 +17,8 @@ layer("MultiHeadAttention", (F(2, 3, 4), F(2, 5, 3), F(2, 5, 2)), num_heads=2, k
 layer("MultiHeadAttention", (F(2, 2, 3, 4), F(2, 5, 3, 4)), num_heads=2, key_dim=2, attention_axes=(1,)).loose(bias, magnitude=1)
 layer("MultiHeadAttention", (F(2, 2, 3, 4), F(2, 2, 2, 4)), num_heads=1, key_dim=2).loose(bias, magnitude=1)
 layer("GroupQueryAttention", (F(2, 3, 4), F(2, 5, 4)), head_dim=3, num_query_heads=4, num_key_value_heads=2).loose(bias, magnitude=1)
+layer("MultiHeadAttention", (F(2, 3, 4), F(2, 5, 4)), num_heads=2, key_dim=3, **of("kernel", "bias") | {"bias_initializer": "ones"}).loose(
+    bias, magnitude=1)
+layer("GroupQueryAttention", (F(2, 3, 4), F(2, 5, 4)), head_dim=3, num_query_heads=4, num_key_value_heads=2,
+      **of("kernel", "bias") | {"bias_initializer": "ones"}).loose(bias, magnitude=1)
+layer("GroupQueryAttention", (F(2, 3, 4), F(2, 5, 4)), head_dim=3, num_query_heads=2, num_key_value_heads=1, use_bias=False)

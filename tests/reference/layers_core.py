@@ -1,7 +1,19 @@
 """Layers of general use: inputs, then Keras' arguments."""
-from words import F, I, Layer, V, family
+from words import Constraint, F, I, Layer, Regularizer, V, family
 
 layer = family("layer")
+
+
+def of(*weights):
+    """Initializers, regularizers, constraints of these weights."""
+    made = {}
+    for i, w in enumerate(weights):
+        made |= {w + "_initializer": "he_normal", w + "_regularizer": Regularizer("L2", l2=(i + 1) / 8),
+                 w + "_constraint": Constraint("NonNeg")}
+    return made
+
+
+activity = Regularizer("L1", l1=0.5)
 
 layer("Dense", F(2, 4), units=3)
 layer("Dense", F(2, 4), units=3, activation="relu")
@@ -27,3 +39,9 @@ layer("Masking", V([[[1, 2], [3, 3]], [[3, 1], [0, 0]]]), mask_value=3.0)
 layer("EinsumDense", F(2, 3, 4), equation="abc,cde->abde", output_shape=(None, 2, 3), bias_axes="de", activation="tanh").eddy(output_shape=[-1, 2, 3])
 layer("EinsumDense", F(2, 3, 4), equation="...x,xy->...y", output_shape=2)
 layer("EinsumDense", F(2, 4, 3), equation="ab...,bc->ac...", output_shape=2, bias_axes="c")
+
+layer("Dense", F(2, 4), units=3, activity_regularizer=activity, **of("kernel", "bias") | {"bias_initializer": "ones"}).call(training=True)
+layer("Embedding", I(2, 3, below=5), input_dim=5, output_dim=2, **of("embeddings")).only("float32")
+layer("EinsumDense", F(2, 4), equation="ab,bc->ac", output_shape=3, bias_axes="c", activity_regularizer=activity,
+      **of("kernel", "bias") | {"bias_initializer": "ones"}).call(training=True)
+layer("Dense", F(2, 4), units=3, trainable=False, kernel_regularizer="l2")

@@ -114,8 +114,10 @@ def set_weights(layer, arrays):
 
 
 def weights_of(layer, gradients):
+    """With the values that constraints make of them."""
     return [{"name": w.path, "trainable": bool(w.trainable), "value": numpy_of(w.value),
-             **({"gradient": gradients.get(id(w))} if w.trainable else {})} for w in layer.weights]
+             **({"gradient": gradients.get(id(w))} if w.trainable else {}),
+             **({"constrained": numpy_of(w.constraint(w.value))} if w.constraint else {})} for w in layer.weights]
 
 
 def layer(case, seed, floatx):
