@@ -404,6 +404,24 @@ static bool object(lua_State *L, int at, const ed_field *field, void **to, const
     return wrong_kind(L, at, room, field->name, families[i].expected);
 }
 
+/* A table of layers: no option of a kind is a list of other objects. */
+static bool list_of_layers(lua_State *L, int at, const ed_field *field, ed_objects *list,
+                           const convert_room *room)
+{
+    if (lua_type(L, at) != LUA_TTABLE)
+        return wrong_kind(L, at, room, field->name, "a table of layers");
+    const int64_t count = (int64_t)lua_rawlen(L, at);
+    void **layers = ed_scope_alloc((size_t)(count + 1) * sizeof *layers);
+    for (int64_t i = 0; layers && i < count; i++) {
+        lua_rawgeti(L, at, i + 1);
+        layers[i] = handle_at(L, -1, HANDLE_LAYER);
+        if (!layers[i]) return wrong_kind(L, -1, room, field->name, "a table of layers");
+        lua_pop(L, 1);
+    }
+    *list = (ed_objects){layers, count};
+    return layers;
+}
+
 bool convert_field(lua_State *L, int at, const ed_field *field, void *structure, convert_room *room)
 {
     at = lua_absindex(L, at);
@@ -426,6 +444,7 @@ bool convert_field(lua_State *L, int at, const ed_field *field, void *structure,
         return lua_type(L, at) == LUA_TNUMBER ? convert_row(L, at, 1, field, structure, room)
                                               : list_of_ints(L, at, field, to, room);
     case ED_FIELD_FLOATS: return list_of_floats(L, at, field, to, room);
+    case ED_FIELD_OBJECTS: return list_of_layers(L, at, field, to, room);
     case ED_FIELD_STRING:
     case ED_FIELD_CHOICE:
         if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a string");

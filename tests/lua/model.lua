@@ -3,7 +3,7 @@ local check = require "check"
 -- compile, fit, evaluate, predict.
 ed.set_seed(1)
 local x = ed.random.normal{64, 4, generator = ed.generator(2)}
-local y = (x:sum(2) > 0):cast("int32")
+local y = x:sum(2):greater(0):cast("int32")
 
 local function classifier(options)
     local model = ed.sequential{ed.dense(8, {activation = "relu"}), ed.dense(2, {activation = "softmax"})}
@@ -70,7 +70,7 @@ end
 local Two = ed.layer{
     name = "two",
     init = function(self) self.a, self.b = ed.dense(1), ed.dense(2, {activation = "softmax"}) end,
-    forward = function(self, u, v) return self.a(u), self.b(v or u) end,
+    forward = function(self, u, v) return self.a(u), self.b(ed.type(v) and v or u) end,
 }
 local two = Two():compile{
     loss = {"mse", ed.losses.sparse_categorical_crossentropy()}, loss_weights = {1, 0.5},

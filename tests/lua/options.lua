@@ -8,7 +8,7 @@ local checkpoint = ed.checkpoint{v = ed.variable(1.0)}
 local manager = ed.checkpoint_manager(checkpoint, folder .. "/kept")
 local x = ed.ones{2, 2}
 local values = {x, 1, {2}, file, "zeros", {a = x}, function(y) return y end, checkpoint, {x}, ed.sparse_eye(2),
-                ed.losses.huber(), ed.schedules.constant(1), ed.dense(1), true, {ed.dense(2)}, {ed.layers.lstm_cell(2)}}
+                ed.losses.huber(), ed.schedules.constant(1), ed.dense(1), true, {ed.dense(2)}}
 local wrong = {no_such_option = 1}
 
 -- Whether some call of f with so many values and the option is the error; a call that works is none.
