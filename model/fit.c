@@ -160,6 +160,7 @@ static bool run_begin(run *r, const char *who, ed_layer *model, ed_objects callb
 {
     if (!(r->compiled = model_compiled(who, model)) || !callback_check(who, callbacks))
         return false;
+    if (!ed_scope_hold(r->compiled)) return false; /* a callback may compile the model again */
     const size_t n = (size_t)r->compiled->n_metrics + 1;
     r->model = model;
     r->callbacks = callbacks;
@@ -368,6 +369,7 @@ static bool end_epoch(fit *f, bool tested)
     ok = ok && tell(r, ED_EPOCH_END);
     r->told.names = before.names;
     r->told.values = before.values;
+    r->told.count = before.count;
     return ok;
 }
 
