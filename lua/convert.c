@@ -404,7 +404,7 @@ static bool object(lua_State *L, int at, const ed_field *field, void **to, const
     return wrong_kind(L, at, room, field->name, families[i].expected);
 }
 
-/* A table of layers: no option of a kind is a list of other objects. */
+/* A table of layers. */
 static bool list_of_layers(lua_State *L, int at, const ed_field *field, ed_objects *list,
                            const convert_room *room)
 {
@@ -444,7 +444,7 @@ bool convert_field(lua_State *L, int at, const ed_field *field, void *structure,
         return lua_type(L, at) == LUA_TNUMBER ? convert_row(L, at, 1, field, structure, room)
                                               : list_of_ints(L, at, field, to, room);
     case ED_FIELD_FLOATS: return list_of_floats(L, at, field, to, room);
-    case ED_FIELD_OBJECTS: return list_of_layers(L, at, field, to, room);
+    case ED_FIELD_LAYERS: return list_of_layers(L, at, field, to, room);
     case ED_FIELD_STRING:
     case ED_FIELD_CHOICE:
         if (lua_type(L, at) != LUA_TSTRING) return wrong_kind(L, at, room, field->name, "a string");
