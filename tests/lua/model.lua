@@ -119,7 +119,7 @@ h = classifier():fit(x, y, {epochs = 2, callbacks = {
     function(t) t.model:compile{loss = "sparse_categorical_crossentropy"} end, -- for the next fit
 }})
 check.equal(#h.accuracy, 2)
-check.equal(#ed.layers.stacked_rnn_cells({ed.layers.lstm_cell(2), ed.layers.lstm_cell(3)}), 2)
+check.equal(#ed.layers.stacked_rnn_cells{cells = {ed.layers.lstm_cell(2), ed.layers.lstm_cell(3)}}, 2)
 local log = folder .. "/log.csv"
 classifier():fit(x, y, {epochs = 2, callbacks = {ed.callbacks.csv_logger(log)}})
 local lines = 0
