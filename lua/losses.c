@@ -77,7 +77,7 @@ typedef struct custom_call {
 } custom_call;
 
 /* Runs protected: may raise anywhere. */
-static int run(lua_State *L)
+static int run_loss(lua_State *L)
 {
     custom_call *c = lua_touserdata(L, 1);
     call_push(L, c->hold);
@@ -90,7 +90,7 @@ static int run(lua_State *L)
                        convert_kind(L, -1).s);
 }
 
-static ed_tensor *call_function(void *user, ed_tensor *y_true, ed_tensor *y_pred)
+static ed_tensor *loss_from_lua(void *user, ed_tensor *y_true, ed_tensor *y_pred)
 {
     custom_call c = {.hold = user, .y_true = y_true, .y_pred = y_pred};
     const bool fine = call_protected(user, run, &c);
@@ -116,7 +116,7 @@ static int custom(lua_State *L)
     options.name = name;
     convert_room room = {.who = "losses.custom"};
     ed_loss *loss = convert_schema(L, 3, custom_fields, 0, &options, &room)
-                        ? ed_loss_from_with(call_function, hold, call_release, &options)
+                        ? ed_loss_from_with(loss_from_lua, hold, call_release, &options)
                         : NULL;
     if (!loss) call_release(hold);
     return binding_finish(L, &b, made, loss);

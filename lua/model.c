@@ -62,7 +62,7 @@ static void *wrong_value(lua_State *L, int at, const char *what, const char *exp
                    convert_kind(L, at).s, expected);
 }
 
-static bool is_name(lua_State *L, int at)
+static bool is_word(lua_State *L, int at)
 {
     return lua_type(L, at) == LUA_TSTRING && convert_is_plain(L, at);
 }
@@ -71,7 +71,7 @@ static ed_loss *loss_at(lua_State *L, int at)
 {
     ed_loss *loss = handle_at(L, at, HANDLE_LOSS);
     if (loss) return ed_scope_hold(loss);
-    if (is_name(L, at)) return named_object("loss", long_name(lua_tostring(L, at)), NULL);
+    if (is_word(L, at)) return named_object("loss", long_name(lua_tostring(L, at)), NULL);
     return wrong_value(L, at, "loss",
                        lua_type(L, at) == LUA_TFUNCTION
                            ? "a loss or the name of one (ed.losses.custom makes one of a function)"
@@ -82,7 +82,7 @@ static ed_metric *metric_at(lua_State *L, int at, const ed_loss *loss)
 {
     ed_metric *metric = handle_at(L, at, HANDLE_METRIC);
     if (metric) return ed_scope_hold(metric);
-    if (!is_name(L, at)) return wrong_value(L, at, "a metric", "a metric or the name of one");
+    if (!is_word(L, at)) return wrong_value(L, at, "a metric", "a metric or the name of one");
     const char *name = lua_tostring(L, at);
     const bool accuracy = !strcmp(name, "accuracy") || !strcmp(name, "acc");
     return named_object("metric", accuracy ? accuracy_of(loss) : long_name(name), name);
@@ -95,7 +95,7 @@ static bool read_optimizer(lua_State *L, int at, const maker_field *field, void 
 {
     (void)field, (void)room;
     void *optimizer = handle_at(L, at, HANDLE_OPTIMIZER);
-    if (!optimizer && is_name(L, at))
+    if (!optimizer && is_word(L, at))
         optimizer = named_object("optimizer", lua_tostring(L, at), NULL);
     else if (!optimizer)
         wrong_value(L, at, "optimizer", "an optimizer or the name of one");
