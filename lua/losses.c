@@ -93,7 +93,7 @@ static int run_loss(lua_State *L)
 static ed_tensor *loss_from_lua(void *user, ed_tensor *y_true, ed_tensor *y_pred)
 {
     custom_call c = {.hold = user, .y_true = y_true, .y_pred = y_pred};
-    const bool fine = call_protected(user, run, &c);
+    const bool fine = call_protected(user, run_loss, &c);
     ed_tensor *values = fine ? ed_scope_hold(c.values) : NULL;
     ed_release(c.values);
     return values;
