@@ -170,13 +170,14 @@ ed_list *ed_batch_jacobian_list(ed_tape *tape, ed_tensor *target, ed_list *sourc
 {
     static const char what[] = "batch_jacobian";
     if (!check_tape(what, tape, target, sources)) return NULL;
-    return jacobians(&(rows){.what = what,
-                             .tape = tape,
-                             .target = target,
-                             .sources = sources,
-                             .skip = 1,
-                             .zeros = true,
-                             .passes = target->size ? target->size / target->shape[0] : 0});
+    return jacobians(
+        &(rows){.what = what,
+                .tape = tape,
+                .target = target,
+                .sources = sources,
+                .skip = 1,
+                .zeros = true,
+                .passes = target->rank && target->size ? target->size / target->shape[0] : 0});
 }
 
 ed_tensor *(ed_batch_jacobian)(ed_tape *tape, ed_tensor *target, ed_tensor *source)

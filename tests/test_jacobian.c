@@ -70,6 +70,8 @@ static void what_is_refused(void)
     assert_fails(ed_jacobian(tape, NULL, ed_list_of(x)), ED_INVALID_ARGUMENT, "target is NULL");
     assert_fails(ed_jacobian(tape, five, ed_list_of(x, ed_ones(ED_SHAPE(1, 1, 1, 1)))),
                  ED_INVALID_ARGUMENT, "add up to more than 8");
+    assert_fails(ed_batch_jacobian(tape, ed_reduce_sum(y), ed_list_of(x)), ED_INVALID_ARGUMENT,
+                 "batch_jacobian");
     assert_fails(ed_batch_jacobian(tape, y, ed_list_of(x, V(1, 2, 3))), ED_INVALID_ARGUMENT,
                  "same size of the first axis");
     assert_fails(ed_jacobian(ed_tape_begin(), y, ed_list_of(x)), ED_FAILED_PRECONDITION,
