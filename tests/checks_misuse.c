@@ -6,8 +6,8 @@
 
 /* ---- Whatever comes: an error or a result ---------------------------------------------------- */
 
-/* Seconds of the processor that a call with odd operands may take: a decomposition with its gradient
- * takes 2; a loop over an extent of 2^40 takes an hour. */
+/* Seconds of the processor that a call with odd operands may take: a decomposition with its
+ * gradient takes 2; a loop over an extent of 2^40 takes an hour. */
 enum { LONG = 10 };
 
 /* What results of that size may take to be written, with a gradient as large: strides of 1000 make
