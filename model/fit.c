@@ -130,6 +130,12 @@ static bool gather_values(run *r)
     return true;
 }
 
+/* Whether anybody hears of batches. */
+static bool is_heard(const run *r)
+{
+    return r->callbacks.count || r->progress.verbose;
+}
+
 static bool one_step(run *r, int64_t step, bool *more)
 {
     ED_SCOPE;
@@ -138,7 +144,8 @@ static bool one_step(run *r, int64_t step, bool *more)
     if (!source_batch(&r->source, step, &b)) return false;
     if (!(*more = b.x != NULL)) return true;
     return tell(r, r->training ? ED_BATCH_BEGIN : ED_TEST_BATCH_BEGIN) && one_batch(r, &b) &&
-           gather_values(r) && tell(r, r->training ? ED_BATCH_END : ED_TEST_BATCH_END);
+           (!is_heard(r) || gather_values(r)) &&
+           tell(r, r->training ? ED_BATCH_END : ED_TEST_BATCH_END);
 }
 
 static bool all_steps(run *r)
@@ -208,7 +215,8 @@ ed_history *ed_model_evaluate_with(ed_layer *model, void *x, void *y, const ed_e
 
 /* ---- Prediction ------------------------------------------------------------------------------ */
 
-/* Appends the outputs of one batch to the parts of each output. */
+/* Puts the outputs of one batch among the parts of each output; the first batch makes the list,
+ * whose reference is the caller's. */
 static bool predict_batch(ed_layer *model, const source *s, int64_t step, ed_list **parts,
                           int64_t *n_outputs)
 {
@@ -220,9 +228,7 @@ static bool predict_batch(ed_layer *model, const source *s, int64_t step, ed_lis
     if (!outputs) return false;
     if (!*parts) {
         *n_outputs = outputs->size;
-        *parts = ed_retain(list_new(s->steps * outputs->size));
-        if (!*parts) return false;
-        ed_release(*parts);
+        if (!(*parts = list_new(s->steps * outputs->size))) return false;
     }
     if (outputs->size != *n_outputs)
         return layer_fail(model, ED_INVALID_ARGUMENT,
@@ -296,6 +302,8 @@ static bool split(fit *f, const ed_fit_options *o)
     f->test.source.rows = s->rows - left;
     f->test.source.shuffle = false;
     f->test.source.steps = (s->rows - left + s->batch - 1) / s->batch;
+    if (o->validation_steps && o->validation_steps < f->test.source.steps)
+        f->test.source.steps = o->validation_steps;
     s->rows = left;
     s->steps = (left + s->batch - 1) / s->batch;
     if (o->steps_per_epoch && o->steps_per_epoch < s->steps) s->steps = o->steps_per_epoch;

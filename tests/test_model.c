@@ -255,6 +255,21 @@ static void nan_ends_it(void **state)
     ed_clear_error();
 }
 
+static void validation_has_so_many_steps(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_layer *m = model_of(1);
+    compile(m);
+    heard h = {.stop_at = -1};
+    assert_non_null(ed_model_fit(m, x, y, .batch_size = 5, .validation_split = 0.5,
+                                 .validation_steps = 2,
+                                 .callbacks = ED_OBJECTS(ed_callback_from(hear, &h, NULL))));
+    assert_int_equal(h.events[ED_BATCH_END], 5);
+    assert_int_equal(h.events[ED_TEST_BATCH_END], 2);
+}
+
 /* ---- Several outputs ------------------------------------------------------------------------- */
 
 typedef struct heads {
@@ -382,6 +397,7 @@ int main(void)
         cmocka_unit_test(shuffled_rows_are_all_rows),
         cmocka_unit_test(weights_count),
         cmocka_unit_test(callbacks_hear),
+        cmocka_unit_test(validation_has_so_many_steps),
         cmocka_unit_test(stops_early_with_the_best_weights),
         cmocka_unit_test(logs_are_written),
         cmocka_unit_test(nan_ends_it),
