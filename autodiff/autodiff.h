@@ -30,8 +30,8 @@ typedef struct ed_tape_options {
 } ed_tape_options;
 
 /* A tape that records the ops of this thread until it is stopped, consumed or released. */
-#define ed_tape_begin(...) ed_tape_begin_with(ED_GIVEN_(ed_tape_options, __VA_ARGS__))
 ed_tape *ed_tape_begin_with(const ed_tape_options *options);
+#define ed_tape_begin(...) ed_tape_begin_with(ED_GIVEN_(ed_tape_options, __VA_ARGS__))
 
 /* Stops recording; fails if the tape is not recording. */
 bool ed_tape_stop(ed_tape *tape);
@@ -259,11 +259,11 @@ ED_OPTIONS(ed_check_options, ED_CHECK_OPTIONS);
  * inputs away from kinks. If f fails, or returns another dtype than float64, the result is false
  * and the error is kept.
  */
+bool ed_check_gradient_with(ed_function f, ed_list *inputs, void *user, const char **report,
+                            const ed_check_options *options);
 #define ed_check_gradient(f, inputs, user, report, ...)                                            \
     ED_WITH_OPTIONS(ed_check_gradient_with(f, inputs, user, report, &ed_options_),                 \
                     ED_CHECK_OPTIONS, ed_check_options, ##__VA_ARGS__)
-bool ed_check_gradient_with(ed_function f, ed_list *inputs, void *user, const char **report,
-                            const ed_check_options *options);
 
 #pragma GCC visibility pop
 #endif

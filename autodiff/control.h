@@ -37,11 +37,11 @@ typedef struct ed_scan_options {
 
 /* As ed_foldl, or ed_foldr with .reverse = true. The result: the accumulators after each slice, at
  * its place, of shapes [n, ...]. Fails for n = 0. */
+ed_list *ed_scan_with(ed_list_function f, ed_list *elems, ed_list *initializer, void *user,
+                      const ed_scan_options *options);
 #define ed_scan(f, elems, initializer, user, ...)                                                  \
     ed_scan_with(f, elems, initializer, user,                                                      \
                  ED_GIVEN_(ed_scan_options, __VA_ARGS__) ED_OPTIONAL_(0, ##__VA_ARGS__))
-ed_list *ed_scan_with(ed_list_function f, ed_list *elems, ed_list *initializer, void *user,
-                      const ed_scan_options *options);
 
 /* Whether a loop over such variables goes on. One that keeps an error has failed. */
 typedef bool (*ed_condition)(ed_list *variables, void *user);
@@ -55,12 +55,12 @@ typedef struct ed_while_loop_options {
  * Calls body(variables) as long as condition(variables) holds: it returns the next variables, as
  * many and of the same dtypes. The result: the last ones.
  */
+ed_list *ed_while_loop_with(ed_condition condition, ed_list_function body, ed_list *variables,
+                            void *user, const ed_while_loop_options *options);
 #define ed_while_loop(condition, body, variables, user, ...)                                       \
     ed_while_loop_with(condition, body, variables, user,                                           \
                        ED_GIVEN_(ed_while_loop_options, __VA_ARGS__)                               \
                            ED_OPTIONAL_(0, ##__VA_ARGS__))
-ed_list *ed_while_loop_with(ed_condition condition, ed_list_function body, ed_list *variables,
-                            void *user, const ed_while_loop_options *options);
 
 #pragma GCC visibility pop
 #endif

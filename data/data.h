@@ -50,11 +50,11 @@ ED_OPTIONS(ed_dataset_options, ED_DATASET_OPTIONS);
  * else copies. With pixels, x is converted batch by batch. The dataset holds references to x and y.
  * Fails if x and y have different numbers of rows.
  */
+ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
+                                         const ed_dataset_options *options);
 #define ed_dataset_from_tensors(x, y, ...)                                                         \
     ED_WITH_OPTIONS(ed_dataset_from_tensors_with(x, y, &ed_options_), ED_DATASET_OPTIONS,          \
                     ed_dataset_options, ##__VA_ARGS__)
-ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
-                                         const ed_dataset_options *options);
 
 /* Options of ed_dataset_mnist. */
 #define ED_DATASET_MNIST_OPTIONS(FIELD, T)                                                         \
@@ -67,10 +67,10 @@ ED_OPTIONS(ed_dataset_mnist_options, ED_DATASET_MNIST_OPTIONS);
  * train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, plain or .gz. Fails
  * as ed_read_idx does.
  */
+ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_options *options);
 #define ed_dataset_mnist(split, ...)                                                               \
     ED_WITH_OPTIONS(ed_dataset_mnist_with(split, &ed_options_), ED_DATASET_MNIST_OPTIONS,          \
                     ed_dataset_mnist_options, ##__VA_ARGS__)
-ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_options *options);
 
 /*
  * Sets *x and *y to the next batch and returns true. They belong to the dataset and are valid until

@@ -121,10 +121,10 @@ typedef struct ed_archive_options {
  * unknown format or an invalid name, ED_UNIMPLEMENTED for a dtype that the format does not have,
  * ED_IO; an older file of that path is then unchanged.
  */
+bool ed_archive_write_with(const char *path, ed_named tensors, const ed_archive_options *options);
 #define ed_archive_write(path, tensors, ...)                                                       \
     ed_archive_write_with(                                                                         \
         path, tensors, ED_GIVEN_(ed_archive_options, __VA_ARGS__) ED_OPTIONAL_(0, ##__VA_ARGS__))
-bool ed_archive_write_with(const char *path, ed_named tensors, const ed_archive_options *options);
 
 /* ---- Objects as JSON (io/config.c) ----------------------------------------------------------- */
 

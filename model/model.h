@@ -40,10 +40,10 @@ ED_OPTIONS(ed_compile_options, ED_COMPILE_OPTIONS);
  * Gives the model what its training needs; it holds references. A second call replaces all of it.
  * Checkpoints of the model then save the optimizer too, as "optimizer".
  */
+bool ed_model_compile_with(ed_layer *model, const ed_compile_options *options);
 #define ed_model_compile(model, ...)                                                               \
     ED_WITH_OPTIONS(ed_model_compile_with(model, &ed_options_), ED_COMPILE_OPTIONS,                \
                     ed_compile_options, __VA_ARGS__)
-bool ed_model_compile_with(ed_layer *model, const ed_compile_options *options);
 
 /* Adds a metric of output `output`, 0 being the first, to a compiled model. */
 bool ed_model_add_metric(ed_layer *model, int64_t output, ed_metric *metric);
@@ -91,10 +91,10 @@ ED_OPTIONS(ed_fit_options, ED_FIT_OPTIONS);
  * loss and the metrics do; the error says the epoch and batch. After ed_interrupt the present step
  * is given up, callbacks hear the end of the training, and it fails with ED_INTERRUPTED.
  */
+ed_history *ed_model_fit_with(ed_layer *model, void *x, void *y, const ed_fit_options *options);
 #define ed_model_fit(model, x, y, ...)                                                             \
     ED_WITH_OPTIONS(ed_model_fit_with(model, ED_DATA_(x), ED_DATA_(y), &ed_options_),              \
                     ED_FIT_OPTIONS, ed_fit_options, ##__VA_ARGS__)
-ed_history *ed_model_fit_with(ed_layer *model, void *x, void *y, const ed_fit_options *options);
 
 /* Options of ed_model_evaluate and ed_model_predict. */
 #define ED_EVALUATE_OPTIONS(FIELD, T)                                                              \
@@ -106,22 +106,22 @@ ed_history *ed_model_fit_with(ed_layer *model, void *x, void *y, const ed_fit_op
 ED_OPTIONS(ed_evaluate_options, ED_EVALUATE_OPTIONS);
 
 /* The loss and metrics of x and y, with .training = false: a history of one epoch. */
+ed_history *ed_model_evaluate_with(ed_layer *model, void *x, void *y,
+                                   const ed_evaluate_options *options);
 #define ed_model_evaluate(model, x, y, ...)                                                        \
     ED_WITH_OPTIONS(ed_model_evaluate_with(model, ED_DATA_(x), ED_DATA_(y), &ed_options_),         \
                     ED_EVALUATE_OPTIONS, ed_evaluate_options, ##__VA_ARGS__)
-ed_history *ed_model_evaluate_with(ed_layer *model, void *x, void *y,
-                                   const ed_evaluate_options *options);
 
 /* The model's output for x, computed batch by batch: [rows, ...]. The model need not be compiled.
  * With several outputs ed_model_predict_list, which returns a list. */
+ed_tensor *ed_model_predict_with(ed_layer *model, void *x, const ed_evaluate_options *options);
+ed_list *ed_model_predict_list_with(ed_layer *model, void *x, const ed_evaluate_options *options);
 #define ed_model_predict(model, x, ...)                                                            \
     ED_WITH_OPTIONS(ed_model_predict_with(model, ED_DATA_(x), &ed_options_), ED_EVALUATE_OPTIONS,  \
                     ed_evaluate_options, ##__VA_ARGS__)
 #define ed_model_predict_list(model, x, ...)                                                       \
     ED_WITH_OPTIONS(ed_model_predict_list_with(model, ED_DATA_(x), &ed_options_),                  \
                     ED_EVALUATE_OPTIONS, ed_evaluate_options, ##__VA_ARGS__)
-ed_tensor *ed_model_predict_with(ed_layer *model, void *x, const ed_evaluate_options *options);
-ed_list *ed_model_predict_list_with(ed_layer *model, void *x, const ed_evaluate_options *options);
 
 /* ---- Histories ------------------------------------------------------------------------------- */
 

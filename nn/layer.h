@@ -37,6 +37,9 @@ typedef struct ed_forward_options {
  * returned, if the layer has more than one output. A failed first call leaves the layer unbuilt.
  * The message ends with the path of the layer that failed.
  */
+ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_options *options);
+ed_tensor *ed_forward_one_with(ed_layer *layer, ed_list *inputs, const ed_forward_options *options);
+ed_list *ed_forward_list(ed_layer *layer, ed_list *inputs, const ed_forward_options *options);
 #define ed_forward(layer, x, ...)                                                                  \
     ED_AT(_Generic((x), ed_list *                                                                  \
                    : ed_forward_list, default                                                      \
@@ -45,9 +48,6 @@ typedef struct ed_forward_options {
 #define ed_forward_one(layer, list, ...)                                                           \
     ed_forward_one_with(layer, list,                                                               \
                         ED_GIVEN_(ed_forward_options, __VA_ARGS__) ED_OPTIONAL_(0, ##__VA_ARGS__))
-ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_options *options);
-ed_tensor *ed_forward_one_with(ed_layer *layer, ed_list *inputs, const ed_forward_options *options);
-ed_list *ed_forward_list(ed_layer *layer, ed_list *inputs, const ed_forward_options *options);
 
 /*
  * All variables of the layer and then of its children, in the order in which they were added. The
@@ -105,10 +105,10 @@ ED_OPTIONS(ed_build_options, ED_BUILD_OPTIONS);
  * nothing is computed. A size -1 is any, that of the batch for instance: ed_layer_build(model,
  * ED_SHAPE(-1, 28, 28)).
  */
+bool ed_layer_build_with(ed_layer *layer, ed_ints shape, const ed_build_options *options);
 #define ed_layer_build(layer, shape, ...)                                                          \
     ED_WITH_OPTIONS(ed_layer_build_with(layer, shape, &ed_options_), ED_BUILD_OPTIONS,             \
                     ed_build_options, __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
-bool ed_layer_build_with(ed_layer *layer, ed_ints shape, const ed_build_options *options);
 
 /* The layer's own name, "dense_1"; valid as long as the layer. It is final once the layer has a
  * parent. */
@@ -280,11 +280,11 @@ ED_OPTIONS(ed_weight_options, ED_WEIGHT_OPTIONS);
  * checkpoint has a value for it, it starts with that value. Fails if the layer has a weight of that
  * name.
  */
+ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
+                                    const ed_weight_options *options);
 #define ed_layer_add_weight(layer, name, shape, ...)                                               \
     ED_WITH_OPTIONS(ed_layer_add_weight_with(layer, name, shape, &ed_options_), ED_WEIGHT_OPTIONS, \
                     ed_weight_options, __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
-ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints shape,
-                                    const ed_weight_options *options);
 
 /* Adds a scalar to what ed_layer_losses returns until the next call of the root layer; `forward`
  * calls it. Only with call->training: calls without may run in several threads. */

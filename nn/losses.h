@@ -37,12 +37,12 @@ typedef struct ed_loss_compute_options {
  * A mask takes values out, and the mean is that of the others. Fails for shapes that do not fit and
  * labels out of range. Of no sample at all the loss is 0.
  */
+ed_tensor *ed_loss_compute_with(ed_loss *loss, ed_tensor *y_true, ed_tensor *y_pred,
+                                const ed_loss_compute_options *options);
 #define ed_loss_compute(loss, y_true, y_pred, ...)                                                 \
     ed_loss_compute_with(loss, y_true, y_pred,                                                     \
                          ED_GIVEN_(ed_loss_compute_options, __VA_ARGS__)                           \
                              ED_OPTIONAL_(0, ##__VA_ARGS__))
-ed_tensor *ed_loss_compute_with(ed_loss *loss, ed_tensor *y_true, ed_tensor *y_pred,
-                                const ed_loss_compute_options *options);
 
 /* The samples' values, without weights and reduction. */
 ed_tensor *ed_loss_values(ed_loss *loss, ed_tensor *y_true, ed_tensor *y_pred);

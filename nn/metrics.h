@@ -32,21 +32,21 @@ typedef struct ed_metric_update_options {
  * Adds values, of any dtype and shape [batch, ...], to a metric of values: ed_metric_update(mean,
  * x, .sample_weight = w). Tapes do not record it. false on failure; the metric is then unchanged.
  */
+bool ed_metric_update_with(ed_metric *metric, ed_tensor *values,
+                           const ed_metric_update_options *options);
 #define ed_metric_update(metric, values, ...)                                                      \
     ed_metric_update_with(metric, values,                                                          \
                           ED_GIVEN_(ed_metric_update_options, __VA_ARGS__)                         \
                               ED_OPTIONAL_(0, ##__VA_ARGS__))
-bool ed_metric_update_with(ed_metric *metric, ed_tensor *values,
-                           const ed_metric_update_options *options);
 
 /* Adds a batch to a metric that compares. ED_OUT_OF_RANGE for labels that name no class. Otherwise
  * as ed_metric_update. */
+bool ed_metric_compare_with(ed_metric *metric, ed_tensor *y_true, ed_tensor *y_pred,
+                            const ed_metric_update_options *options);
 #define ed_metric_compare(metric, y_true, y_pred, ...)                                             \
     ed_metric_compare_with(metric, y_true, y_pred,                                                 \
                            ED_GIVEN_(ed_metric_update_options, __VA_ARGS__)                        \
                                ED_OPTIONAL_(0, ##__VA_ARGS__))
-bool ed_metric_compare_with(ed_metric *metric, ed_tensor *y_true, ed_tensor *y_pred,
-                            const ed_metric_update_options *options);
 
 /* The result; NaN, with an error, for NULL and for a result that is no scalar. Means of nothing are
  * 0. */

@@ -400,17 +400,17 @@ ED_OPTIONS(ed_print_options, ED_PRINT_OPTIONS);
  * The tensor as NumPy prints it, with dtype and shape below: ed_to_string(x, .precision = 3). The
  * string belongs to the scope.
  */
+const char *ed_to_string_with(const ed_tensor *tensor, const ed_print_options *options);
 #define ed_to_string(tensor, ...)                                                                  \
     ED_WITH_OPTIONS(ed_to_string_with(tensor, &ed_options_), ED_PRINT_OPTIONS, ed_print_options,   \
                     ##__VA_ARGS__)
-const char *ed_to_string_with(const ed_tensor *tensor, const ed_print_options *options);
 
 /* Writes that and a newline to a file; NULL behind a failed call as NULL and the kept error.
  * false on failure. */
+bool ed_print_with(FILE *file, const ed_tensor *tensor, const ed_print_options *options);
 #define ed_print(file, tensor, ...)                                                                \
     ED_WITH_OPTIONS(ed_print_with(file, tensor, &ed_options_), ED_PRINT_OPTIONS, ed_print_options, \
                     ##__VA_ARGS__)
-bool ed_print_with(FILE *file, const ed_tensor *tensor, const ed_print_options *options);
 
 /* ---- Variables ------------------------------------------------------------------------------- */
 
@@ -426,10 +426,10 @@ ED_OPTIONS(ed_variable_options, ED_VARIABLE_OPTIONS);
  * ed_variable(ed_zeros(ED_SHAPE(3)), .name = "bias"). Later changes copy only if the old value is
  * still referenced elsewhere.
  */
+ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *options);
 #define ed_variable(initial, ...)                                                                  \
     ED_WITH_OPTIONS(ed_variable_with(ED_TENSOR(initial), &ed_options_), ED_VARIABLE_OPTIONS,       \
                     ed_variable_options, ##__VA_ARGS__)
-ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *options);
 
 /* Whether the tensor is a variable. */
 bool ed_is_variable(const ed_tensor *tensor);

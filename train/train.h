@@ -108,20 +108,20 @@ typedef struct ed_restore_options {
  * A checkpoint without an object graph (TensorFlow 1's Saver) is restored by the variables' names,
  * or by `renames`: path in the program, key in the file.
  */
+ed_restoration *ed_checkpoint_restore_with(ed_checkpoint *checkpoint, const char *path,
+                                           const ed_restore_options *options);
 #define ed_checkpoint_restore(checkpoint, path, ...)                                               \
     ed_checkpoint_restore_with(checkpoint, path,                                                   \
                                ED_GIVEN_(ed_restore_options, __VA_ARGS__)                          \
                                    ED_OPTIONAL_(0, ##__VA_ARGS__))
-ed_restoration *ed_checkpoint_restore_with(ed_checkpoint *checkpoint, const char *path,
-                                           const ed_restore_options *options);
 
 /* The same for files of ed_checkpoint_write, which have no save_counter. */
+ed_restoration *ed_checkpoint_read_with(ed_checkpoint *checkpoint, const char *path,
+                                        const ed_restore_options *options);
 #define ed_checkpoint_read(checkpoint, path, ...)                                                  \
     ed_checkpoint_read_with(checkpoint, path,                                                      \
                             ED_GIVEN_(ed_restore_options, __VA_ARGS__)                             \
                                 ED_OPTIONAL_(0, ##__VA_ARGS__))
-ed_restoration *ed_checkpoint_read_with(ed_checkpoint *checkpoint, const char *path,
-                                        const ed_restore_options *options);
 
 /*
  * The result of a restore for each path: restored; missing (in the program, but not in the file);
@@ -187,12 +187,12 @@ typedef struct ed_checkpoint_manager_options {
  * Checkpoints kept for ever are no longer listed. Those that the `checkpoint` file lists outside
  * the folder are never removed, only dropped from the list.
  */
+ed_checkpoint_manager *ed_checkpoint_manager_with(ed_checkpoint *checkpoint, const char *folder,
+                                                  const ed_checkpoint_manager_options *options);
 #define ed_checkpoint_manager(checkpoint, folder, ...)                                             \
     ed_checkpoint_manager_with(checkpoint, folder,                                                 \
                                ED_GIVEN_(ed_checkpoint_manager_options, __VA_ARGS__)               \
                                    ED_OPTIONAL_(0, ##__VA_ARGS__))
-ed_checkpoint_manager *ed_checkpoint_manager_with(ed_checkpoint *checkpoint, const char *folder,
-                                                  const ed_checkpoint_manager_options *options);
 
 /* Options of ed_manager_save. */
 #define ED_MANAGER_SAVE_OPTIONS(FIELD, T)                                                          \
@@ -214,11 +214,11 @@ ED_OPTIONS(ed_manager_save_options, ED_MANAGER_SAVE_OPTIONS);
  * the manager's release and the end of the process wait for it. If it failed, the next call of
  * ed_manager_save or ed_manager_wait only fails with its error.
  */
+const char *ed_manager_save_with(ed_checkpoint_manager *manager,
+                                 const ed_manager_save_options *options);
 #define ed_manager_save(manager, ...)                                                              \
     ED_WITH_OPTIONS(ed_manager_save_with(manager, &ed_options_), ED_MANAGER_SAVE_OPTIONS,          \
                     ed_manager_save_options, ##__VA_ARGS__)
-const char *ed_manager_save_with(ed_checkpoint_manager *manager,
-                                 const ed_manager_save_options *options);
 
 /* Waits for a save in the background; false, with its error, if that failed. */
 bool ed_manager_wait(ed_checkpoint_manager *manager);
