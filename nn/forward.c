@@ -1,4 +1,4 @@
-#include "nn/layer_core.h"
+#include "nn/functional.h"
 #include "ops/ops.h"
 #include <string.h>
 
@@ -27,6 +27,13 @@ static void note_output(ed_layer *layer, const ed_tensor *y)
     layer->output_dtype = y->dtype;
     layer->output_rank = y->rank;
     memcpy(layer->output_shape, y->shape, sizeof y->shape);
+}
+
+/* In the second of two examples of what a layer may get, sizes differ that are open. */
+static void note_open(ed_layer *layer, const ed_tensor *y)
+{
+    for (int d = 0; d < layer->output_rank && d < y->rank; d++)
+        if (layer->output_shape[d] != y->shape[d]) layer->output_shape[d] = -1;
 }
 
 /*
@@ -157,13 +164,18 @@ static bool build_and_forward(ed_layer *layer, ed_layer_call *call)
 bool layer_call(ed_layer *layer, ed_layer_call *call)
 {
     if (!layer) return ed_fail(ED_INVALID_ARGUMENT, "forward: layer is NULL");
+    if (__builtin_expect(symbol_among(call->inputs, call->n_inputs), 0))
+        return layer_call_symbols(layer, call);
     ED_SCOPE;
     const error_before before = error_begin();
     if (!build_and_forward(layer, call) || error_since(before)) {
         blame(layer, before);
         return false;
     }
-    if (!layer->output_dtype) note_output(layer, call->outputs[0]);
+    if (!layer->output_dtype)
+        note_output(layer, call->outputs[0]);
+    else if (__builtin_expect(call->outputs[0]->flags & TENSOR_HOLLOW, 0))
+        note_open(layer, call->outputs[0]);
     for (int i = 0; i < call->n_outputs; i++) {
         ed_keep(call->outputs[i]);
         if (call->output_masks[i]) ed_keep(call->output_masks[i]);
@@ -173,7 +185,7 @@ bool layer_call(ed_layer *layer, ed_layer_call *call)
 
 /* ---- Building without data ------------------------------------------------------------------- */
 
-/* A call with an input whose elements nobody reads runs no kernel, but makes the weights. */
+/* A call with a symbol runs no kernel, but makes the weights. */
 bool ed_layer_build_with(ed_layer *layer, ed_ints shape, const ed_build_options *options)
 {
     if (NULL_GIVEN("layer_build", layer)) return false;
@@ -183,12 +195,8 @@ bool ed_layer_build_with(ed_layer *layer, ed_ints shape, const ed_build_options 
         return layer_fail(layer, ED_INVALID_ARGUMENT, "a shape has 0 to %d sizes, got %lld",
                           ED_MAX_RANK, (long long)shape.count);
     ED_SCOPE;
-    int64_t sizes[ED_MAX_RANK];
-    for (int64_t i = 0; i < shape.count; i++)
-        sizes[i] = shape.values[i] == -1 ? 1 : shape.values[i];
-    ed_tensor *x = ed_zeros(((ed_ints){sizes, shape.count}), .dtype = options->dtype), *mask = NULL;
+    ed_tensor *x = symbol_input(shape, options->dtype, NULL), *mask = NULL;
     if (!x) return false;
-    x->flags |= TENSOR_HOLLOW;
     ed_layer_call call = {.n_inputs = 1, .inputs = &x, .masks = &mask};
     const bool ok = layer_call(layer, &call);
     layer_call_end(&call);

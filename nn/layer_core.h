@@ -21,6 +21,8 @@ struct ed_layer {
     made_object made;
     const ed_layer_class *class;
     ed_layer *parent; /* holds a reference to this layer; this is none */
+    ed_layer **also;  /* models that share this layer, likewise (layer_add_shared) */
+    int n_also;
     char *name;
     bool named; /* by the user: it gets no number */
     bool built;
@@ -71,10 +73,12 @@ ed_layer *layer_child_named(const ed_layer *layer, const char *name);
 char *layer_free_name(ed_layer *layer, const char *kind);
 
 /* The index of children by name: makes room for `capacity` children, a power of two, and sets
- * child_capacity (false: no memory, nothing has changed); adds a child; removes the last one. */
+ * child_capacity (false: no memory, nothing has changed); adds a child; removes the last one;
+ * removes all. */
 bool layer_grow_index(ed_layer *layer, int64_t capacity);
 void layer_index_child(ed_layer *layer, ed_layer *child);
 void layer_unindex_child(ed_layer *layer, const ed_layer *child);
+void layer_clear_index(ed_layer *layer);
 
 /* The weight's own name, after the path. */
 const char *layer_leaf(const ed_tensor *weight);
@@ -85,6 +89,16 @@ void layer_drop_lists(ed_layer *layer);
 /* Weights that were added before the layer had its parent get their full path; false without
  * memory. */
 bool layer_rename_weights(ed_layer *layer);
+
+/* The same for the layer and all below. */
+bool layer_rename_all(ed_layer *layer);
+
+/*
+ * Makes the layers children, those also that have a parent: of these the layer becomes one more
+ * holder, and their names stay. The layer has no children yet. false, with an error, if two have
+ * the same name or a layer would contain itself; it must be released then.
+ */
+bool layer_add_shared(ed_layer *layer, ed_layer *const *children, int n);
 
 /* Removes the children from index n_children on and the weights from index n_weights on. */
 void layer_truncate(ed_layer *layer, int64_t n_children, int64_t n_weights);

@@ -49,6 +49,12 @@ void layer_unindex_child(ed_layer *layer, const ed_layer *child)
     layer->numbers_freed = true;
 }
 
+void layer_clear_index(ed_layer *layer)
+{
+    if (layer->slots)
+        memset(layer->slots, 0, 2 * (size_t)layer->child_capacity * sizeof *layer->slots);
+}
+
 bool layer_grow_index(ed_layer *layer, int64_t capacity)
 {
     layer_slot *slots = memory_zalloc(2 * (size_t)capacity * sizeof *slots);

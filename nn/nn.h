@@ -17,6 +17,7 @@
 
 #include "nn/initializers.h"
 #include "nn/layer.h"
+#include "nn/graph.h"
 #include "nn/layers/core.h"
 #include "nn/layers/convolution.h"
 #include "nn/layers/pooling.h"

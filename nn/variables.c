@@ -9,17 +9,54 @@
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-static int64_t count_weights(const ed_layer *layer)
+/* The layer and those below it, a layer that models share only once. */
+typedef struct tree {
+    const ed_layer **layers;
+    int64_t n;
+} tree;
+
+static int64_t count_layers(const ed_layer *layer)
 {
-    int64_t n = layer->n_weights;
-    for (int64_t i = 0; i < layer->n_children; i++) n += count_weights(layer->children[i]);
+    int64_t n = 1;
+    for (int64_t i = 0; i < layer->n_children; i++) n += count_layers(layer->children[i]);
     return n;
 }
 
-static void gather(const ed_layer *layer, ed_tensor **items, int64_t *n)
+static bool is_in(const tree *t, const ed_layer *layer)
 {
-    for (int64_t i = 0; i < layer->n_weights; i++) items[(*n)++] = ed_retain(layer->weights[i]);
-    for (int64_t i = 0; i < layer->n_children; i++) gather(layer->children[i], items, n);
+    int64_t i = 0;
+    while (i < t->n && t->layers[i] != layer) i++;
+    return i < t->n;
+}
+
+static void put_layers(tree *t, const ed_layer *layer)
+{
+    if (layer->n_also && is_in(t, layer)) return;
+    t->layers[t->n++] = layer;
+    for (int64_t i = 0; i < layer->n_children; i++) put_layers(t, layer->children[i]);
+}
+
+/* The memory belongs to the scope; false without it. */
+static bool walk_tree(tree *t, const ed_layer *layer)
+{
+    *t = (tree){ed_scope_alloc((size_t)count_layers(layer) * sizeof *t->layers), 0};
+    if (t->layers) put_layers(t, layer);
+    return t->layers;
+}
+
+static ed_list *list_weights(const ed_layer *layer)
+{
+    ED_SCOPE;
+    tree t;
+    int64_t n = 0;
+    if (!walk_tree(&t, layer)) return NULL;
+    for (int64_t i = 0; i < t.n; i++) n += t.layers[i]->n_weights;
+    ed_list *list = list_new(n);
+    n = 0;
+    for (int64_t i = 0; list && i < t.n; i++)
+        for (int64_t k = 0; k < t.layers[i]->n_weights; k++)
+            list->items[n++] = ed_retain(t.layers[i]->weights[k]);
+    return list;
 }
 
 /*
@@ -68,10 +105,7 @@ static ed_list *cache_list(ed_layer *layer, int kind, ed_list *list)
 static ed_list *all_variables(ed_layer *layer)
 {
     ed_list *list = cached_list(layer, LAYER_ALL);
-    if (list || !(list = list_new(count_weights(layer)))) return list;
-    int64_t n = 0;
-    gather(layer, list->items, &n);
-    return cache_list(layer, LAYER_ALL, list);
+    return list ? list : cache_list(layer, LAYER_ALL, list_weights(layer));
 }
 
 /* Whether `list` still has those of `all` whose flag is `trainable`: a flag may have changed. */
@@ -246,6 +280,13 @@ void layer_clear_losses(ed_layer *layer)
     for (int64_t i = 0; i < layer->n_children; i++) layer_clear_losses(layer->children[i]);
 }
 
+static void note_losses(ed_layer *layer)
+{
+    layer->has_losses = true;
+    if (layer->parent) note_losses(layer->parent);
+    for (int i = 0; i < layer->n_also; i++) note_losses(layer->also[i]);
+}
+
 bool ed_layer_add_loss(ed_layer *layer, ed_tensor *loss)
 {
     if (NULL_GIVEN("layer_add_loss", layer, loss)) return false;
@@ -260,7 +301,7 @@ bool ed_layer_add_loss(ed_layer *layer, ed_tensor *loss)
         layer->loss_capacity = (int64_t)more;
     }
     layer->losses[layer->n_losses++] = ed_retain(loss);
-    for (ed_layer *at = layer; at; at = at->parent) at->has_losses = true;
+    note_losses(layer);
     return true;
 }
 
@@ -270,12 +311,11 @@ static int64_t count_losses(const ed_layer *layer)
     for (int64_t i = 0; i < layer->n_weights; i++)
         n += ((const variable *)layer->weights[i])->regularizer &&
              ed_variable_is_trainable(layer->weights[i]);
-    for (int64_t i = 0; i < layer->n_children; i++) n += count_losses(layer->children[i]);
     return n;
 }
 
-/* Appends the losses to the items; false if a penalty could not be computed. */
-static bool gather_losses(const ed_layer *layer, ed_tensor **items, int64_t *n)
+/* Appends the layer's own losses to the items; false if a penalty could not be computed. */
+static bool put_losses(const ed_layer *layer, ed_tensor **items, int64_t *n)
 {
     for (int64_t i = 0; i < layer->n_losses; i++) items[(*n)++] = ed_retain(layer->losses[i]);
     for (int64_t i = 0; i < layer->n_weights; i++) {
@@ -285,8 +325,6 @@ static bool gather_losses(const ed_layer *layer, ed_tensor **items, int64_t *n)
         if (!(items[*n] = ed_retain(ed_regularize(regularizer, w)))) return false;
         ++*n;
     }
-    for (int64_t i = 0; i < layer->n_children; i++)
-        if (!gather_losses(layer->children[i], items, n)) return false;
     return true;
 }
 
@@ -294,7 +332,13 @@ ed_list *ed_layer_losses(ed_layer *layer)
 {
     if (NULL_GIVEN("layer_losses", layer)) return NULL;
     ED_SCOPE;
-    ed_list *list = scope_give(list_new(count_losses(layer)));
+    tree t;
     int64_t n = 0;
-    return list && gather_losses(layer, list->items, &n) ? ed_keep(list) : NULL;
+    if (!walk_tree(&t, layer)) return NULL;
+    for (int64_t i = 0; i < t.n; i++) n += count_losses(t.layers[i]);
+    ed_list *list = scope_give(list_new(n));
+    n = 0;
+    for (int64_t i = 0; list && i < t.n; i++)
+        if (!put_losses(t.layers[i], list->items, &n)) return NULL;
+    return list ? ed_keep(list) : NULL;
 }

@@ -257,7 +257,8 @@ static bool bincount_reference(const ed_call *call)
 ED_OP(bincount) = {
     .name = "bincount",
     .doc = "how often each integer from 0 on is in x, or the sum of its weights",
-    .operands = {{"x", ED_SET_INDEX, 'I'}, {"weights", ED_SET_NUMBER, 'W', .optional = true}},
+    .operands = {{"x", ED_SET_INDEX, 'I', .early = true},
+                 {"weights", ED_SET_NUMBER, 'W', .optional = true}},
     ED_OP_ATTRS(ED_BINCOUNT_OPTIONS, ed_bincount_options),
     .compose = bincount_compose,
     .reference = bincount_reference,
@@ -349,8 +350,8 @@ static bool confusion_reference(const ed_call *call)
 ED_OP(confusion_matrix) = {
     .name = "confusion_matrix",
     .doc = "how often label i was predicted as j, or the sum of the weights",
-    .operands = {{"labels", ED_SET_INDEX, 'I'},
-                 {"predictions", ED_SET_INDEX, 'I'},
+    .operands = {{"labels", ED_SET_INDEX, 'I', .early = true},
+                 {"predictions", ED_SET_INDEX, 'I', .early = true},
                  {"weights", ED_SET_NUMBER, 'W', .optional = true}},
     ED_OP_ATTRS(ED_CONFUSION_MATRIX_OPTIONS, ed_confusion_matrix_options),
     .compose = confusion_compose,

@@ -215,7 +215,8 @@ static bool non_max_suppression_with_scores_reference(const ed_call *call)
 ED_OP(non_max_suppression) = {
     .name = "non_max_suppression",
     .doc = "the indices of boxes that do not overlap a better one",
-    .operands = {{"boxes", ED_SET_FLOAT, 'T'}, {"scores", ED_SET_FLOAT, 'T'}},
+    .operands = {{"boxes", ED_SET_FLOAT, 'T', .early = true},
+                 {"scores", ED_SET_FLOAT, 'T', .early = true}},
     ED_OP_ATTRS(HARD_ATTRS, hard_attrs),
     .compose = non_max_suppression_compose,
     .no_gradient = NO_SLOPE,
@@ -228,7 +229,8 @@ ED_OP(non_max_suppression) = {
 ED_OP(non_max_suppression_with_scores) = {
     .name = "non_max_suppression_with_scores",
     .doc = "the indices of boxes that do not overlap a better one, and their scores",
-    .operands = {{"boxes", ED_SET_FLOAT, 'T'}, {"scores", ED_SET_FLOAT, 'T'}},
+    .operands = {{"boxes", ED_SET_FLOAT, 'T', .early = true},
+                 {"scores", ED_SET_FLOAT, 'T', .early = true}},
     .results = ED_RESULTS({.name = "selected_indices"}, {.name = "selected_scores"}),
     ED_OP_ATTRS(SOFT_ATTRS, soft_attrs),
     .compose = non_max_suppression_with_scores_compose,

@@ -1,4 +1,5 @@
 #include "ops/execute.h"
+#include "ops/symbol.h"
 #include "ops/generator.h"
 #include "tensor/float_state.h"
 #include "tensor/threads.h"
@@ -106,7 +107,7 @@ bool ops_call_begin(ed_call *call, ed_call_room *room, const ed_op *op, ed_tenso
                       .operands = operands,
                       .inputs = room->inputs,
                       .room = room};
-    room->hollow = false;
+    room->hollow = room->symbolic = false;
     if (__builtin_expect(op->operands[0].writes, 0)) call->n_writes = writes_of(op, n);
     if (n > ED_MAX_OPERANDS && !(call->inputs = memory_alloc((size_t)n * sizeof *call->inputs)))
         return false;
@@ -398,6 +399,18 @@ static bool check_written(const ed_call *call)
     return true;
 }
 
+/* Without elements an operand can't decide on shapes. */
+static bool check_hollow(const ed_call *call)
+{
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->inputs[i]->flags & TENSOR_HOLLOW && operand_of(call->op, i)->early)
+            return ed_call_fail(call, ED_UNIMPLEMENTED,
+                                "it needs the elements of %s, which a model that is being "
+                                "described does not have yet; a layer of one's own can call it",
+                                operand_of(call->op, i)->name);
+    return true;
+}
+
 static bool resolve(ed_call *call, ed_tensor *const *operands, const int n)
 {
     unsigned flags = 0;
@@ -411,10 +424,13 @@ static bool resolve(ed_call *call, ed_tensor *const *operands, const int n)
     }
     if (__builtin_expect(call->n_writes, 0) && !check_written(call)) return false;
     if (__builtin_expect(flags & TENSOR_WEAK, 0) && !resolve_numbers(call)) return false;
-    if (__builtin_expect(flags & TENSOR_HOLLOW, 0)) call->room->hollow = true;
+    if (__builtin_expect(flags & TENSOR_HOLLOW, 0)) {
+        call->room->hollow = true;
+        call->room->symbolic = flags & TENSOR_SYMBOLIC;
+    }
     for (int i = 0; i < n; i++)
         if (!check_dtype(call, i)) return false;
-    return true;
+    return !call->room->hollow || check_hollow(call);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -600,13 +616,14 @@ static bool compose(ed_call *call, thread_state *self)
 static bool leave_hollow(ed_call *call)
 {
     bool slices = false;
-    if (call->n_writes)
+    const bool linear = !thread_self()->tracing;
+    if (call->n_writes && linear)
         return ed_call_fail(call, ED_UNIMPLEMENTED, "it would write what depends on a cotangent");
     for (int i = 0; i < call->n_outputs; i++) {
         ed_tensor *y = call->outputs[i];
         slices |= (y->flags & TENSOR_SLICES) != 0;
         y->flags |= TENSOR_HOLLOW;
-        if (!ed_dtype_is_float(y->dtype))
+        if (linear && !ed_dtype_is_float(y->dtype))
             return ed_call_fail(call, ED_UNIMPLEMENTED,
                                 "a gradient function calls it that is not linear in dy, or looks "
                                 "at it (tape_looks_at_dy)");
@@ -650,7 +667,9 @@ static bool execute(ed_call *call)
     thread_state *self = thread_self();
     const error_before before = error_begin();
     const scope_barrier outer = scope_guard(self);
-    const bool ok = infer_and_run(call, self);
+    const bool symbolic = call->room->symbolic && !self->tracing;
+    const bool ok =
+        __builtin_expect(symbolic, 0) ? symbol_execute(call) : infer_and_run(call, self);
     scope_unguard(self, outer);
     if (ok || !error_is_missing(before)) return ok;
     return ed_call_fail(call, ED_INVALID_ARGUMENT, "it failed without an error");

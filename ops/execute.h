@@ -53,7 +53,7 @@ enum { OPS_MOST_OUTPUTS = 1 << 24 };
 typedef struct ed_call_room {
     ed_tensor *inputs[ED_MAX_OPERANDS], *outputs[OPS_FEW_OUTPUTS];
     max_align_t plan[ED_SMALL_PLAN / sizeof(max_align_t)];
-    bool hollow; /* an operand has TENSOR_HOLLOW */
+    bool hollow, symbolic; /* an operand has TENSOR_HOLLOW, TENSOR_SYMBOLIC */
 } ed_call_room;
 
 /*

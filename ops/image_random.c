@@ -8,7 +8,7 @@
 
 #define SEED                                                                                       \
     {                                                                                              \
-        "seed", ED_SET_INDEX, 'S'                                                                  \
+        "seed", ED_SET_INDEX, 'S', .early = true                                                   \
     }
 
 /* A number drawn from low up to high. false without memory. */

@@ -37,6 +37,8 @@ typedef struct ed_operand {
     unsigned dtypes;  /* a set of dtypes */
     char type;        /* 'T', 'I', ... or 0 */
     bool saved;       /* the gradient function gets its value */
+    bool early;       /* infer or compose reads its elements: the description of a model, which has
+                       * none, can't have such a call */
     bool writes;      /* it is a variable that the kernel changes; such operands come first */
     bool optional;    /* it may be absent, with all operands after it, which are optional too */
     const char *no_gradient; /* why the op's gradient is not that of this float operand: asking for

@@ -308,7 +308,7 @@ static bool lstsq_reference(const ed_call *call)
 ED_OP(lstsq) = {
     .name = "lstsq",
     .doc = "x that makes a x - b shortest",
-    .operands = {{"a", ED_SET_FLOAT, 'T'}, {"b", ED_SET_FLOAT, 'T'}},
+    .operands = {{"a", ED_SET_FLOAT, 'T', .early = true}, {"b", ED_SET_FLOAT, 'T', .early = true}},
     ED_OP_ATTRS(ED_LSTSQ_OPTIONS, ed_lstsq_options),
     .compose = lstsq_compose,
     .reference = lstsq_reference,

@@ -119,7 +119,7 @@ static bool repeat_plain(const ed_call *call)
 ED_OP(repeat) = {
     .name = "repeat",
     .doc = "each slice of x along an axis so many times in a row",
-    .operands = {{"x", ED_SET_ALL, 'T'}, {"repeats", ED_SET_INDEX, 'I'}},
+    .operands = {{"x", ED_SET_ALL, 'T'}, {"repeats", ED_SET_INDEX, 'I', .early = true}},
     ED_OP_ATTRS(ED_REPEAT_OPTIONS, ed_repeat_options),
     .compose = repeat_compose,
     .reference = repeat_plain,
@@ -327,7 +327,7 @@ static bool sequence_mask_plain(const ed_call *call)
 ED_OP(sequence_mask) = {
     .name = "sequence_mask",
     .doc = "whether the index along a new last axis is less than the length",
-    .operands = {{"lengths", ED_SET_INDEX, 'I'}},
+    .operands = {{"lengths", ED_SET_INDEX, 'I', .early = true}},
     ED_OP_ATTRS(ED_SEQUENCE_MASK_OPTIONS, ed_sequence_mask_options),
     .compose = sequence_mask_compose,
     .no_gradient = "its operand is an integer",
@@ -388,7 +388,7 @@ static bool boolean_mask_plain(const ed_call *call)
 ED_OP(boolean_mask) = {
     .name = "boolean_mask",
     .doc = "the slices of x where the mask is true",
-    .operands = {{"x", ED_SET_ALL, 'T'}, {"mask", ED_SET_BOOL}},
+    .operands = {{"x", ED_SET_ALL, 'T'}, {"mask", ED_SET_BOOL, .early = true}},
     ED_OP_ATTRS(ED_BOOLEAN_MASK_OPTIONS, ed_boolean_mask_options),
     .compose = boolean_mask_compose,
     .reference = boolean_mask_plain,

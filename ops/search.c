@@ -249,7 +249,7 @@ static bool bucketize_plain(const ed_call *call)
 ED_OP(bucketize) = {
     .name = "bucketize",
     .doc = "how many ascending boundaries are not greater than x",
-    .operands = {{"x", ED_SET_NUMBER}, {"boundaries", ED_SET_NUMBER}},
+    .operands = {{"x", ED_SET_NUMBER}, {"boundaries", ED_SET_NUMBER, .early = true}},
     .compose = bucketize_compose,
     .no_gradient = "its result is an integer",
     .reference = bucketize_plain,

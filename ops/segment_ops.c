@@ -119,7 +119,7 @@ static bool sorted_compose(ed_call *call)
 #define SORTED(symbol, what, text, set, in)                                                        \
     ED_OP(symbol) = {.name = #symbol,                                                              \
                      .doc = text,                                                                  \
-                     .operands = {{"x", set, 'T'}, {"ids", ED_SET_INDEX, 'I'}},                    \
+                     .operands = {{"x", set, 'T'}, {"ids", ED_SET_INDEX, 'I', .early = true}},     \
                      .compose = sorted_compose,                                                    \
                      .reference = mean_reference,                                                  \
                      .extra = &(const segment_kind){what},                                         \

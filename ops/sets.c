@@ -150,7 +150,8 @@ static bool set_plain(const ed_call *call)
     ED_OP(symbol) = {                                                                              \
         .name = #symbol,                                                                           \
         .doc = text,                                                                               \
-        .operands = {{"a", ED_SET_NUMBER, 'T'}, {"b", ED_SET_NUMBER, 'T'}},                        \
+        .operands = {{"a", ED_SET_NUMBER, 'T', .early = true},                                     \
+                     {"b", ED_SET_NUMBER, 'T', .early = true}},                                    \
         .results = ED_RESULTS({.name = "values"}, {.name = "counts"}),                             \
         .compose = set_compose,                                                                    \
         .no_gradient = "which elements are the same does not change smoothly",                     \

@@ -103,7 +103,8 @@ static bool slices_reference(const ed_call *call)
 ED_OP(indexed_slices) = {
     .name = "indexed_slices",
     .doc = "zeros, to which the slices of values are added at the indices of the first axis",
-    .operands = {{"values", ED_SET_FLOAT, 'T'}, {"indices", ED_SET_INDEX, 'I', .saved = true}},
+    .operands = {{"values", ED_SET_FLOAT, 'T', .early = true},
+                 {"indices", ED_SET_INDEX, 'I', .saved = true, .early = true}},
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(SLICES_ATTRS, slices_attrs),
     .infer = slices_infer,

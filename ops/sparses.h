@@ -20,7 +20,7 @@ struct ed_sparse_tensor {
 /* Operands of the ops. */
 #define SPARSE_INDICES(word)                                                                       \
     {                                                                                              \
-        word, 1 << ED_INT64                                                                        \
+        word, 1 << ED_INT64, .early = true                                                         \
     }
 
 /* The attribute that all ops have, a field of their lists. */

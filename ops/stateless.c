@@ -44,7 +44,7 @@ static bool draw_from(const ed_call *call, int i, ed_draw *draw)
 
 #define SEED                                                                                       \
     {                                                                                              \
-        "seed", ED_SET_INDEX, 'S'                                                                  \
+        "seed", ED_SET_INDEX, 'S', .early = true                                                   \
     }
 #define NO_FLOATS "seeds are integers"
 

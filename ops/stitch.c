@@ -86,7 +86,7 @@ static bool dynamic_partition_plain(const ed_call *call)
 ED_OP(dynamic_partition) = {
     .name = "dynamic_partition",
     .doc = "the slices of x by their partition, one tensor for each: views",
-    .operands = {{"x", ED_SET_ALL, 'T'}, {"partitions", ED_SET_INDEX, 'I'}},
+    .operands = {{"x", ED_SET_ALL, 'T'}, {"partitions", ED_SET_INDEX, 'I', .early = true}},
     .flags = ED_OP_MANY_OUTPUTS,
     .results = ED_RESULTS({.name = "part"}),
     ED_OP_ATTRS(PARTS_ATTRS, parts_attrs),
@@ -161,7 +161,7 @@ static bool dynamic_stitch_plain(const ed_call *call)
 ED_OP(dynamic_stitch) = {
     .name = "dynamic_stitch",
     .doc = "the slices of data at their indices, 0 where there is none",
-    .operands = {{"indices", ED_SET_INDEX, 'I'}, {"data", ED_SET_ALL, 'T'}},
+    .operands = {{"indices", ED_SET_INDEX, 'I', .early = true}, {"data", ED_SET_ALL, 'T'}},
     .compose = dynamic_stitch_compose,
     .reference = dynamic_stitch_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(0, 5, 4), ED_SAMPLE_IN(-2, 2, 4, 3)}},

@@ -125,7 +125,7 @@ static bool nonzero_reference(const ed_call *call)
 ED_OP(nonzero) = {
     .name = "nonzero",
     .doc = "the indices [n, rank] of the elements that are true or not 0",
-    .operands = {{"x", ED_SET_ALL}},
+    .operands = {{"x", ED_SET_ALL, .early = true}},
     .compose = nonzero_compose,
     .no_gradient = "its result is an integer",
     .reference = nonzero_reference,
@@ -287,7 +287,7 @@ static bool unique_reference(const ed_call *call)
 ED_OP(unique) = {
     .name = "unique",
     .doc = "the different elements of x, each element's index among them, and their counts",
-    .operands = {{"x", ED_SET_ALL & ~ED_SET_HALF}},
+    .operands = {{"x", ED_SET_ALL & ~ED_SET_HALF, .early = true}},
     .results = ED_RESULTS({.name = "values"}, {.name = "indices"}, {.name = "counts"}),
     .compose = unique_compose,
     .no_gradient = "which elements are the same does not change smoothly",

@@ -85,7 +85,7 @@ bool ed_all_close(const ed_tensor *a, const ed_tensor *b, double rtol, double at
     *report = (ed_close_report){.worst = -1};
     if (NULL_GIVEN("all_close", a, b)) return false;
     if (!is_tolerance("rtol", rtol) || !is_tolerance("atol", atol)) return false;
-    comparison c = {tensor_read(a), tensor_read(b), rtol, atol, .report = report};
+    comparison c = {tensor_elements(a), tensor_elements(b), rtol, atol, .report = report};
     if (!c.a || !c.b) return false;
     if (c.a->rank != c.b->rank ||
         (c.a->rank && memcmp(c.a->shape, c.b->shape, (size_t)c.a->rank * sizeof *c.a->shape))) {

@@ -123,7 +123,8 @@ void *object_new(const object_class *class, size_t bytes);
 void *scope_give(void *object);
 
 /* Lists and variables say what they keep in track/track.c: this floor knows of no checkpoints. */
-extern const object_class tensor_list_class, tensor_variable_class, tensor_slices_class;
+extern const object_class tensor_list_class, tensor_variable_class, tensor_slices_class,
+    tensor_symbol_class;
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
@@ -133,6 +134,7 @@ enum {
     TENSOR_VARIABLE = 4,   /* an ed_variable: no data of its own */
     TENSOR_SLICES = 8,     /* indexed slices (tensor/slices.h): no data of its own */
     TENSOR_HOLLOW = 16,    /* nobody reads its elements: ops on it run no kernel and give such */
+    TENSOR_SYMBOLIC = 32,  /* hollow, and ops on it are noted: a symbol */
 };
 
 struct ed_tensor {
@@ -157,6 +159,34 @@ typedef struct variable {
     void *constraint;
 } variable;
 
+/*
+ * Behind a tensor with TENSOR_SYMBOLIC: a value in a model that is being described (ops/symbol.h).
+ * It stands for two hollow tensors, whose shapes differ in the sizes that are open: what is done
+ * with it is done with both, and tells which sizes of the result are open.
+ */
+typedef struct symbol {
+    ed_tensor base;            /* hollow, of the first shape */
+    ed_tensor *possible[2];    /* retained */
+    int64_t open[ED_MAX_RANK]; /* the shape, -1 where the two differ */
+    struct symbol_node *node;  /* of whose values it is number `index`; retained */
+    int index;
+} symbol;
+
+/* A symbol of two hollow tensors, which it takes over, value `index` of the node; the caller owns
+ * the reference. NULL without memory, and if one of them is NULL. */
+ed_tensor *tensor_symbol(ed_tensor *first, ed_tensor *second, struct symbol_node *node, int index);
+
+static inline bool tensor_is_symbol(const ed_tensor *t)
+{
+    return t->flags & TENSOR_SYMBOLIC;
+}
+
+/* The shape as it is shown, -1 for a size that is open. */
+static inline const int64_t *tensor_open_shape(const ed_tensor *t)
+{
+    return tensor_is_symbol(t) ? ((const symbol *)t)->open : t->shape;
+}
+
 static inline bool tensor_is_variable(const ed_tensor *t)
 {
     return t->flags & TENSOR_VARIABLE;
@@ -177,6 +207,9 @@ static inline ed_tensor *tensor_read(const ed_tensor *t)
 {
     return __builtin_expect(t->flags & TENSOR_SLICES, 0) ? slices_dense(t) : tensor_value(t);
 }
+
+/* The same for who reads the elements: fails for hollow tensors, which have none. */
+const ed_tensor *tensor_elements(const ed_tensor *t);
 
 static inline size_t dtype_size(ed_dtype dtype)
 {

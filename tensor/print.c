@@ -408,7 +408,9 @@ static void put_array(writer *w, const form *f, int axis, const char *data)
 static void put_tensor(writer *w, const ed_tensor *t, const ed_print_options *options)
 {
     form f = {.t = t, .options = options, .summary = t->size > options->threshold};
-    if (t->size == 0) {
+    if (t->flags & TENSOR_HOLLOW) {
+        put_text(w, "(no elements yet)");
+    } else if (t->size == 0) {
         put_bytes(w, "[]", 2);
     } else if (t->rank == 0) {
         put_scalar(w, t);
@@ -430,7 +432,7 @@ static void put_description(writer *w, const ed_tensor *t)
     }
     snprintf(s, sizeof s, "%s ", ed_dtype_name(t->dtype));
     put_text(w, s);
-    put_text(w, text_of_ints(t->shape, t->rank).s);
+    put_text(w, text_of_ints(tensor_open_shape(t), t->rank).s);
     put_bytes(w, "", 1);
 }
 

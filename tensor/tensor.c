@@ -244,7 +244,8 @@ ed_tensor *ed_wrap(ed_dtype dtype, void *data, ed_ints shape,
 ed_tensor *ed_as_tensor(const void *tensor)
 {
     const object_class *class = tensor ? ((const ed_object *)tensor)->class : &tensor_class;
-    if (class != &tensor_class && class != &tensor_variable_class && class != &tensor_slices_class)
+    if (class != &tensor_class && class != &tensor_variable_class &&
+        class != &tensor_slices_class && class != &tensor_symbol_class)
         return ed_fail(ED_INVALID_ARGUMENT, "operand must be a tensor or a number, got %s",
                        class->name);
     return (ed_tensor *)tensor;
@@ -325,14 +326,22 @@ int ed_rank(const ed_tensor *tensor)
     return tensor ? tensor->rank : 0;
 }
 
+static bool is_open(const ed_tensor *t)
+{
+    const int64_t *shape = tensor_open_shape(t);
+    for (int i = 0; i < t->rank; i++)
+        if (shape[i] < 0) return true;
+    return false;
+}
+
 int64_t ed_size(const ed_tensor *tensor)
 {
-    return tensor ? tensor->size : 0;
+    return !tensor ? 0 : is_open(tensor) ? -1 : tensor->size;
 }
 
 ed_ints ed_shape(const ed_tensor *tensor)
 {
-    return tensor ? (ed_ints){tensor->shape, tensor->rank} : (ed_ints){0};
+    return tensor ? (ed_ints){tensor_open_shape(tensor), tensor->rank} : (ed_ints){0};
 }
 
 ed_ints ed_strides(const ed_tensor *tensor)
@@ -349,7 +358,7 @@ int64_t ed_dim(const ed_tensor *tensor, int axis)
         return ed_fail(ED_INVALID_ARGUMENT, "dim: axis %lld is out of bounds for rank %d",
                        text_nth(axis), tensor->rank),
                0;
-    return tensor->shape[i];
+    return tensor_open_shape(tensor)[i];
 }
 
 bool ed_is_contiguous(const ed_tensor *tensor)
@@ -365,13 +374,23 @@ uint64_t ed_tensor_id(const ed_tensor *tensor)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
+const ed_tensor *tensor_elements(const ed_tensor *t)
+{
+    const ed_tensor *read = tensor_read(t);
+    if (!read || __builtin_expect(!(read->flags & TENSOR_HOLLOW), 1)) return read;
+    return ed_fail(ED_FAILED_PRECONDITION,
+                   "the tensor %s has no elements yet: it stands for a value in a model that is "
+                   "being described, or in a layer that is built without data",
+                   text_of_tensor(read).s);
+}
+
 static const ed_tensor *one_element(const ed_tensor *tensor)
 {
     if (NULL_GIVEN("item", tensor)) return NULL;
     if (tensor->size != 1)
         return ed_fail(ED_INVALID_ARGUMENT, "item: tensor must have one element, got %s",
                        text_of_tensor(tensor).s);
-    return tensor_read(tensor);
+    return tensor_elements(tensor);
 }
 
 double ed_item(const ed_tensor *tensor)
@@ -401,7 +420,7 @@ bool ed_copy_to_of(const ed_tensor *tensor, ed_dtype dtype, void *array, int64_t
     if (tensor->size != count)
         return ed_fail(ED_INVALID_ARGUMENT, "copy_to: count must be %lld for %s, got %lld",
                        (long long)tensor->size, text_of_tensor(tensor).s, (long long)count);
-    const ed_tensor *t = tensor_read(tensor);
+    const ed_tensor *t = tensor_elements(tensor);
     if (t) tensor_pack(t, array);
     return t;
 }
@@ -417,7 +436,7 @@ ed_tensor *tensor_contiguous(const ed_tensor *t)
 const void *ed_data(const ed_tensor *tensor)
 {
     if (NULL_GIVEN("data", tensor)) return NULL;
-    const ed_tensor *t = tensor_read(tensor);
+    const ed_tensor *t = tensor_elements(tensor);
     if (!t) return NULL;
     if (t->flags & TENSOR_CONTIGUOUS) return t->data;
     ed_tensor *copy = scope_give(tensor_contiguous(t));

@@ -318,10 +318,11 @@ ed_dtype ed_dtype_of(const ed_tensor *tensor);
 /* The rank: the number of dimensions; 0 for NULL. */
 int ed_rank(const ed_tensor *tensor);
 
-/* The number of elements; 0 for NULL. */
+/* The number of elements; 0 for NULL; -1 for a symbolic tensor (nn/graph.h) with a size that is
+ * open. */
 int64_t ed_size(const ed_tensor *tensor);
 
-/* The shape; valid as long as the tensor. */
+/* The shape; valid as long as the tensor. Of a symbolic tensor an open size is -1. */
 ed_ints ed_shape(const ed_tensor *tensor);
 
 /* The size along an axis, -1 being the last; 0, with an error, if the axis is out of bounds. */

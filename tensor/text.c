@@ -33,7 +33,7 @@ text text_of_tensor(const ed_tensor *tensor)
 {
     text t = {""};
     text_append(&t, "%s", ed_dtype_name(tensor->dtype));
-    append_ints(&t, tensor->shape, tensor->rank);
+    append_ints(&t, tensor_open_shape(tensor), tensor->rank);
     return t;
 }
 

@@ -72,6 +72,7 @@ typedef struct thread_state {
     struct ed_listener *listeners; /* innermost first; see ops/op.h */
     struct ed_listener *notified_next;
     bool notifying;
+    int tracing; /* how deep in calls with hollow tensors whose results become symbols */
 
     /* No other thread of the process had this number, as it may have had the address; 0 when the
      * thread ends. Another thread may set what is called then; both under the lock. */

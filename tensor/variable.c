@@ -34,7 +34,7 @@ ed_tensor *ed_variable_with(ed_tensor *initial, const ed_variable_options *optio
 {
     if (NULL_GIVEN("variable", initial)) return NULL;
     if (!(options = CHECKED_OPTIONS("variable", ED_VARIABLE_OPTIONS, options))) return NULL;
-    if (!(initial = tensor_read(initial))) return NULL;
+    if (!(initial = (ed_tensor *)tensor_elements(initial))) return NULL;
     ed_tensor *value = initial->flags & TENSOR_WEAK
                            ? number_as(initial, number_default_dtype(initial))
                            : tensor_snapshot(initial);

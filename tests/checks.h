@@ -54,6 +54,8 @@ void check_memory(findings *f);
 /* Operands that nobody would give: indices outside, numbers that are none, singular matrices, empty
  * tensors of 2^40 rows. */
 void check_hostile(findings *f);
+/* Operands without elements, as in the description of a model: no element is read. */
+void check_hollow(findings *f);
 
 /* Damaged copies of the definition, which check_forward and check_gradient must not let pass. */
 void check_checks(findings *f);
