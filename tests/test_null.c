@@ -138,6 +138,7 @@ static void call_tensor(call *now)
     FAILS(ed_print_with, !(ed_print_with)(NULL, NULL, NULL));
     FAILS(ed_variable_with, !(ed_variable_with)(NULL, NULL));
     RETURNS(ed_is_variable, !(ed_is_variable)(NULL));
+    RETURNS(ed_is_symbolic, !(ed_is_symbolic)(NULL));
     RETURNS(ed_is_indexed_slices, !(ed_is_indexed_slices)(NULL));
     RETURNS(ed_variable_name, !(ed_variable_name)(NULL));
     RETURNS(ed_variable_is_trainable, !(ed_variable_is_trainable)(NULL));
