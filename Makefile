@@ -14,6 +14,8 @@ HARD   =
 # 0: without what reads .npz files that are compressed by LZMA, by bzip2.
 LZMA   =
 BZIP2  =
+# 0: without HDF5, which .keras files take; it is left out too where its package is missing.
+HDF5   =
 # The instruction sets of x86-64 that are built: 'baseline' or 'baseline avx2'; empty: avx512 too.
 ISAS   =
 # 1: show the commands.
@@ -50,7 +52,7 @@ $(if $(word 2,$(BUILD)),$(error eddy: BUILD='$(BUILD)' has a space, which a targ
 $(if $(word 2,$(OBJ)),$(error eddy: OBJ='$(OBJ)' has a space, which a target of make cannot have))
 $(if $(findstring ',$(CC))$(findstring ",$(CC)),$(error eddy: CC=$(CC) has quotes, which a folder of objects cannot have))
 
-WITHOUT := $(strip $(if $(filter 0,$(LZMA)),LZMA) $(if $(filter 0,$(BZIP2)),BZIP2))
+WITHOUT := $(strip $(if $(filter 0,$(LZMA)),LZMA) $(if $(filter 0,$(BZIP2)),BZIP2) $(if $(filter 0,$(HDF5)),HDF5))
 
 # A folder of objects for each compiler with its options ("ccache gcc -m64": ccache-gcc-m64) and for
 # each kind of build.
@@ -151,7 +153,7 @@ help:
 	@echo 'make accuracy             docs/accuracy.md: elementwise functions over all float32 numbers, some hours'
 	@echo 'make doc                  HTML and man pages of the public headers, by doxygen; make install then installs them'
 	@echo 'make install PREFIX=dir   headers, libraries, eddy.pc, eddy, eddy.so for Lua, eddy-ckpt; install-strip: without debug information'
-	@echo 'settings: CC CXX OPT SAN=address,undefined HARD=1 LZMA=0 BZIP2=0 ISAS=baseline ONLY=test_ops EMULATOR V=1 BUILD PREFIX PEERS SECONDS'
+	@echo 'settings: CC CXX OPT SAN=address,undefined HARD=1 LZMA=0 BZIP2=0 HDF5=0 ISAS=baseline ONLY=test_ops EMULATOR V=1 BUILD PREFIX PEERS SECONDS'
 
 # ---- Building
 
@@ -208,6 +210,8 @@ deps:
 	$(Q)for part in library lua tests; do $(SETUP) --install $$part $(OBJ)/$$part.mk || exit 1; done
 
 $(OBJ)/io/zip.o $(OBJ)/tests/test_npy.o: SIMDFLAGS += $(WITHOUT:%=-DEDDY_WITHOUT_%)
+
+$(OBJ)/io/hdf5.o $(OBJ)/tests/test_keras_file.o: SIMDFLAGS += $(HDF5_CFLAGS)
 
 $(OBJ)/%.o: %.c | $(MACROS)
 	$(call say,CC    $<)

@@ -7,7 +7,8 @@
 # CC may compile for another machine (aarch64-linux-gnu-gcc): then the libraries are that machine's,
 # which Debian has for its other architectures, and the build machine's pkg-config is not asked.
 #
-# From the environment: CC, CXX, PKG_CONFIG; LZMA, BZIP2: 0 leaves the library out.
+# From the environment: CC, CXX, PKG_CONFIG; LZMA, BZIP2, HDF5: 0 leaves the library out. Without HDF5
+# everything else is built all the same.
 set -eu
 install=
 if [ "$1" = --install ]; then
@@ -50,6 +51,13 @@ need() {                                        # need PACKAGE TEST...: remember
     package=$1
     shift
     "$@" > /dev/null 2>&1 || missing="$missing $package"
+}
+find_hdf5() {                                   # sets hdf5, the name that pkg-config has for it
+    for hdf5 in hdf5-serial hdf5; do
+        ! "$pkg_config" --exists "$hdf5" || return 0
+    done
+    hdf5=
+    return 1
 }
 need_compiler() {                               # CC may be "ccache gcc -m64": the words up to options are programs
     for word in $CC; do
@@ -105,7 +113,7 @@ runs() {                                        # runs FLAG: whether a program l
     return $code
 }
 look() {
-    missing=
+    missing='' wanted=''                        # wanted: what is used if it is there
     need_compiler
     [ -z "$missing" ] || return 0
     look_at_machine
@@ -122,6 +130,7 @@ look() {
         need "libxxhash-dev$of" links xxhash.h -lxxhash
         [ "${BZIP2:-}" = 0 ] || need "libbz2-dev$of" links bzlib.h -lbz2
         [ "${LZMA:-}" = 0 ] || need "liblzma-dev$of" links lzma.h -llzma
+        [ "${HDF5:-}" = 0 ] || find_hdf5 || wanted="libhdf5-dev$of"
         ;;
     lua)
         need "liblua5.4-dev$of" "$pkg_config" --exists lua5.4
@@ -175,7 +184,7 @@ install_missing() {
     apt install -y $missing || true
 }
 
-cross='' debian='' of=''
+cross='' debian='' of='' hdf5=''
 look
 while [ -n "$missing" ] && [ -n "$install" ]; do # the first round may have brought only the compiler
     before=$missing
@@ -186,6 +195,12 @@ done
 if [ -n "$missing" ]; then
     [ -z "$install" ] || stop "please install$missing (names of Debian and Ubuntu) for CC='$CC'"
     stop "missing for CC='$CC':$missing (names of Debian and Ubuntu); make deps installs them"
+fi
+
+if [ -n "$wanted" ] && [ -n "$install" ]; then
+    missing=$wanted
+    install_missing
+    look
 fi
 
 # ---- Writing
@@ -202,10 +217,11 @@ write_library() {
     echo "STRIP := $(program strip)"
     echo "OBJCOPY := $(program objcopy)"
     echo "BLAS_CFLAGS := $($pkg_config --cflags openblas)"
+    [ -z "$hdf5" ] || echo "HDF5_CFLAGS := -DEDDY_HDF5 $($pkg_config --cflags "$hdf5")"
     # shellcheck disable=SC2086  # lists of words on purpose
     {
         echo "DEPS_CFLAGS := $($pkg_config --cflags $packages)"
-        echo "DEPS_LIBS := -lsleef $($pkg_config --libs openblas $packages) $bzip2"
+        echo "DEPS_LIBS := -lsleef $($pkg_config --libs openblas $packages $hdf5) $bzip2"
     }
 }
 write_lua() {
