@@ -63,6 +63,7 @@ int layer_add_loss(lua_State *L);
 
 int layer_compile(lua_State *L);
 int layer_fit(lua_State *L);
+int layer_save(lua_State *L);
 int layer_evaluate(lua_State *L);
 int layer_predict(lua_State *L);
 

@@ -524,6 +524,7 @@ static const luaL_Reg methods[] = {
     {"fit", layer_fit},
     {"evaluate", layer_evaluate},
     {"predict", layer_predict},
+    {"save", layer_save},
     {NULL, NULL},
 };
 

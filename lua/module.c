@@ -111,6 +111,7 @@ int luaopen_eddy(lua_State *L)
     random_open(L);
     datasets_open(L);
     files_open(L);
+    model_files_open(L);
     checkpoints_open(L);
     trackables_open(L);
     run_prelude(L, module);

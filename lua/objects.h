@@ -19,6 +19,7 @@ void print_open(lua_State *L);
 void random_open(lua_State *L);
 void datasets_open(lua_State *L);
 void files_open(lua_State *L);
+void model_files_open(lua_State *L);
 void checkpoints_open(lua_State *L);
 void trackables_open(lua_State *L);
 

@@ -51,6 +51,34 @@ bool ed_model_add_metric(ed_layer *model, int64_t output, ed_metric *metric);
 /* The model's optimizer; NULL, without an error, before ed_model_compile. */
 ed_optimizer *ed_model_optimizer(const ed_layer *model);
 
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+/*
+ * Writes the model to a file that Keras 3 opens, and reads one: layers, values of variables, and of
+ * a compiled model optimizer, losses and metrics. The path ends in .keras. They take HDF5, an
+ * optional part: ED_UNIMPLEMENTED without it.
+ *
+ * A model to be saved is an ed_layer_sequential of kinds that Keras has too; another layer, as a
+ * lambda or one of the program's own, is an error that names it, and nothing is written. An older
+ * file stays until the new one is complete.
+ */
+bool ed_model_save(ed_layer *model, const char *path);
+
+/* Options of ed_model_load. */
+#define ED_LOAD_OPTIONS(FIELD, T)                                                                  \
+    FIELD(T, BOOL, compile, true, ED_ANY, "also optimizer, losses and metrics, if the file has any")
+ED_OPTIONS(ed_load_options, ED_LOAD_OPTIONS);
+
+/*
+ * A model from a .keras file of Keras 3 or of ed_model_save: it computes the same. What Eddy does
+ * not have is an error that names the layer and what is missing; so is a damaged file. The model is
+ * built, unless the file says nothing of its input.
+ */
+ed_layer *ed_model_load_with(const char *path, const ed_load_options *options);
+#define ed_model_load(path, ...)                                                                   \
+    ED_WITH_OPTIONS(ed_model_load_with(path, &ed_options_), ED_LOAD_OPTIONS, ed_load_options,      \
+                    ##__VA_ARGS__)
+
 /* ---- Training -------------------------------------------------------------------------------- */
 
 /* What fit measured in each epoch: the loss and metrics by name, and, with data for validation, the

@@ -22,6 +22,13 @@ static bool build(ed_layer *layer, const ed_layer_call *call)
     return false;
 }
 
+static void note_input(ed_layer *layer, const ed_tensor *x)
+{
+    layer->input_dtype = x->dtype;
+    layer->input_rank = x->rank;
+    memcpy(layer->input_shape, x->shape, sizeof x->shape);
+}
+
 static void note_output(ed_layer *layer, const ed_tensor *y)
 {
     layer->output_dtype = y->dtype;
@@ -30,10 +37,10 @@ static void note_output(ed_layer *layer, const ed_tensor *y)
 }
 
 /* In the second of two examples of what a layer may get, sizes differ that are open. */
-static void note_open(ed_layer *layer, const ed_tensor *y)
+static void note_open(int rank, int64_t *shape, const ed_tensor *t)
 {
-    for (int d = 0; d < layer->output_rank && d < y->rank; d++)
-        if (layer->output_shape[d] != y->shape[d]) layer->output_shape[d] = -1;
+    for (int d = 0; d < rank && d < t->rank; d++)
+        if (shape[d] != t->shape[d]) shape[d] = -1;
 }
 
 /*
@@ -172,10 +179,13 @@ bool layer_call(ed_layer *layer, ed_layer_call *call)
         blame(layer, before);
         return false;
     }
-    if (!layer->output_dtype)
+    if (!layer->output_dtype) {
+        note_input(layer, call->inputs[0]);
         note_output(layer, call->outputs[0]);
-    else if (__builtin_expect(call->outputs[0]->flags & TENSOR_HOLLOW, 0))
-        note_open(layer, call->outputs[0]);
+    } else if (__builtin_expect(call->outputs[0]->flags & TENSOR_HOLLOW, 0)) {
+        note_open(layer->input_rank, layer->input_shape, call->inputs[0]);
+        note_open(layer->output_rank, layer->output_shape, call->outputs[0]);
+    }
     for (int i = 0; i < call->n_outputs; i++) {
         ed_keep(call->outputs[i]);
         if (call->output_masks[i]) ed_keep(call->output_masks[i]);

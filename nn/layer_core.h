@@ -54,6 +54,10 @@ struct ed_layer {
      * which a checkpoint saves. */
     void *compiled, *optimizer;
 
+    ed_dtype input_dtype; /* of the first input of the call that built the layer; else none */
+    int input_rank;
+    int64_t input_shape[ED_MAX_RANK];
+
     ed_dtype output_dtype; /* of the first output, for the summary; ED_DTYPE_NONE before */
     int output_rank;
     int64_t output_shape[ED_MAX_RANK];

@@ -52,6 +52,13 @@ static const ed_kind *kind_at(int i)
     return i < built_in ? __start_ed_kinds[i] : table.own[i - built_in];
 }
 
+bool kind_is_builtin(const ed_kind *kind)
+{
+    for (const ed_kind **k = __start_ed_kinds; k < __stop_ed_kinds; k++)
+        if (*k == kind) return true;
+    return false;
+}
+
 static const ed_kind *look_up(const char *family, const char *name)
 {
     const ed_kind wanted = {.family = family, .name = name}, *key = &wanted;

@@ -95,6 +95,9 @@ bool schema_check_field(const char *who, const ed_field *field, const void *opti
 /* The field of that name, NULL if there is none. */
 const ed_field *schema_find(const ed_field *fields, const char *name);
 
+/* Whether the kind is the library's own, and not one of a program. */
+bool kind_is_builtin(const ed_kind *kind);
+
 /* The family of the objects that a field of the type takes: "layer"; NULL for types that take no
  * objects, "object" for those that take any. */
 const char *schema_family(ed_field_type type);

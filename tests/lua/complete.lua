@@ -468,9 +468,11 @@ ed_model_add_metric layer:compile
 ed_model_compile_with layer:compile
 ed_model_evaluate_with layer:evaluate
 ed_model_fit_with layer:fit
+ed_model_load_with ed.load_model
 ed_model_optimizer layer.optimizer
 ed_model_predict_list_with layer:predict
 ed_model_predict_with layer:predict
+ed_model_save layer:save
 ed_training_value C: a callback's table has logs
 ]]
 

@@ -1,0 +1,163 @@
+#include "io/file.h"
+#include "model/keras_file.h"
+#include "tensor/core.h"
+#include <string.h>
+
+/* What Keras' compile_config says, to ed_model_compile. */
+
+typedef struct lists {
+    ed_objects losses, metrics; /* of output k the metrics of output[i] == k */
+    ed_floats weights;
+    int64_t *output;
+} lists;
+
+static bool is_given(const json_node *node)
+{
+    return node && node->type != JSON_NULL && !(node->type == JSON_ARRAY && !node->count);
+}
+
+static bool no_such(const char *who, const char *key)
+{
+    return ed_fail(ED_UNIMPLEMENTED,
+                   "%s: compile_config: cannot use %s as it is (.compile = false loads the model "
+                   "alone)",
+                   who, key);
+}
+
+/* ---- Losses ---------------------------------------------------------------------------------- */
+
+static bool read_losses(const char *who, const json_node *node, lists *l)
+{
+    const bool list = node->type == JSON_ARRAY;
+    const bool named = node->type == JSON_OBJECT && !json_member(node, "class_name");
+    const int64_t n = list || named ? node->count : 1;
+    void **values = ed_scope_alloc((size_t)(n + 1) * sizeof *values);
+    int64_t at = 0;
+    if (named && n > 1) return no_such(who, "losses by the names of outputs");
+    if (!values) return false;
+    for (const json_node *e = list || named ? node->first : node; e && at < n; e = e->next)
+        if (!(values[at++] = keras_make(who, "loss", e))) return false;
+    l->losses = (ed_objects){values, n};
+    return true;
+}
+
+static bool read_weights(const char *who, const json_node *node, lists *l)
+{
+    if (!is_given(node)) return true;
+    const bool list = node->type == JSON_ARRAY;
+    double *values = ed_scope_alloc((size_t)(l->losses.count + 1) * sizeof *values);
+    int64_t at = 0;
+    if (!values) return false;
+    for (const json_node *e = list ? node->first : node; e; e = list ? e->next : NULL) {
+        if (e->type != JSON_NUMBER || at == l->losses.count) return no_such(who, "loss_weights");
+        values[at++] = e->number;
+    }
+    l->weights = (ed_floats){values, at};
+    return true;
+}
+
+/* ---- Metrics --------------------------------------------------------------------------------- */
+
+/*
+ * The kind that a word means. Keras takes "accuracy" and "crossentropy" by the shapes of the first
+ * batch; here the loss and the output's size say the same.
+ */
+static const ed_kind *metric_by_word(const char *word, const ed_loss *loss, const ed_layer *model)
+{
+    const bool accuracy = !strcmp(word, "accuracy") || !strcmp(word, "acc");
+    if (!accuracy && strcmp(word, "crossentropy") != 0 && strcmp(word, "ce") != 0)
+        return keras_kind_by_word("metric", word);
+    const ed_kind *kind = ed_kind_of(loss);
+    const bool single = model->output_rank && model->output_shape[model->output_rank - 1] == 1;
+    const char *form = single || (kind && strstr(kind->name, "binary")) ? "binary"
+                       : kind && strstr(kind->name, "sparse")           ? "sparse_categorical"
+                                                                        : "categorical";
+    return ed_kind_find("metric",
+                        text_give(io_text("%s_%s", form, accuracy ? "accuracy" : "crossentropy")));
+}
+
+/* A metric of that kind and name. */
+static void *named_metric(const ed_kind *kind, const char *name)
+{
+    void *options = ed_scope_alloc(kind->options_size);
+    const ed_field *field = schema_find(kind->fields, "name");
+    if (!options) return NULL;
+    memcpy(options, kind->defaults, kind->options_size);
+    if (field) *(const char **)ED_FIELD_AT(field, options) = name;
+    return ed_make(kind, options);
+}
+
+static void *read_metric(const char *who, const json_node *node, const ed_loss *loss,
+                         const ed_layer *model)
+{
+    const char *class_name = json_text_of(node, "class_name");
+    const bool function = class_name && !strcmp(class_name, "function");
+    const char *word = node->type == JSON_TEXT ? node->text
+                       : function              ? json_text_of(node, "config")
+                                               : NULL;
+    const ed_kind *kind = word ? metric_by_word(word, loss, model) : NULL;
+    return kind ? named_metric(kind, word) : keras_make(who, "metric", node);
+}
+
+static int64_t count_inside(const json_node *node)
+{
+    if (node->type != JSON_ARRAY) return node->type != JSON_NULL;
+    int64_t n = 0;
+    for (const json_node *e = node->first; e; e = e->next) n += count_inside(e);
+    return n;
+}
+
+static bool take_metric(const char *who, const json_node *node, int64_t output, lists *l,
+                        const ed_layer *model)
+{
+    if (node->type == JSON_NULL) return true;
+    void **to = (void **)&l->metrics.values[l->metrics.count];
+    l->output[l->metrics.count++] = output;
+    return (*to = read_metric(who, node, l->losses.values[output], model));
+}
+
+/* A list of metrics, of several outputs a list of lists. */
+static bool read_metrics(const char *who, const json_node *node, lists *l, const ed_layer *model)
+{
+    if (!is_given(node)) return true;
+    if (node->type != JSON_ARRAY) return no_such(who, "metrics by the names of outputs");
+    const size_t n = (size_t)count_inside(node) + 1;
+    void **values = ed_scope_alloc(n * sizeof *values);
+    l->output = ed_scope_alloc(n * sizeof *l->output);
+    l->metrics = (ed_objects){values, 0};
+    if (!values || !l->output) return false;
+    int64_t at = 0;
+    for (const json_node *e = node->first; e; e = e->next, at++) {
+        const bool list = e->type == JSON_ARRAY;
+        const int64_t output = list ? at : 0;
+        if (output >= l->losses.count) return no_such(who, "metrics");
+        for (const json_node *m = list ? e->first : e; m; m = list ? m->next : NULL)
+            if (m->type == JSON_ARRAY ? no_such(who, "metrics") || true
+                                      : !take_metric(who, m, output, l, model))
+                return false;
+    }
+    return true;
+}
+
+/* ---- All ------------------------------------------------------------------------------------- */
+
+bool keras_compile(const char *who, const json_node *config, ed_layer *model)
+{
+    ED_SCOPE;
+    lists l = {0};
+    const json_node *loss = json_member(config, "loss"), *o = json_member(config, "optimizer");
+    if (!is_given(loss)) return true;
+    if (is_given(json_member(config, "weighted_metrics"))) return no_such(who, "weighted_metrics");
+    ed_optimizer *optimizer = is_given(o) ? keras_make(who, "optimizer", o) : NULL;
+    if (is_given(o) && !optimizer) return false;
+    if (!read_losses(who, loss, &l) ||
+        !read_weights(who, json_member(config, "loss_weights"), &l) ||
+        !read_metrics(who, json_member(config, "metrics"), &l, model))
+        return false;
+    if (!ed_model_compile(model, .optimizer = optimizer, .losses = l.losses,
+                          .loss_weights = l.weights))
+        return false;
+    for (int64_t i = 0; i < l.metrics.count; i++)
+        if (!ed_model_add_metric(model, l.output[i], l.metrics.values[i])) return false;
+    return true;
+}

@@ -1,0 +1,74 @@
+/*
+ * How Keras names what Eddy has: classes, keys of configurations, parts of the paths in files of
+ * weights. Names follow from Eddy's by rules; what differs is in tables, all in keras_names.c.
+ */
+#ifndef EDDY_MODEL_KERAS_NAMES_H
+#define EDDY_MODEL_KERAS_NAMES_H
+
+#include "nn/layer_core.h"
+
+enum { KERAS_NAME = 96 };
+
+/* ---- Classes --------------------------------------------------------------------------------- */
+
+/* The class of a kind, "Conv2D" of conv2d, into name[KERAS_NAME]; false if Keras has none. */
+bool keras_class_of(const ed_kind *kind, char *name);
+
+/* Keras' module of a kind: "keras.layers". */
+const char *keras_module_of(const ed_kind *kind);
+
+/* The library's kind of that class of a family, also under a name that Keras or tf.keras had before;
+ * NULL, without an error, if there is none. */
+const ed_kind *keras_kind_of(const char *family, const char *class_name);
+
+/* The class of the family whose name is nearest, into name[KERAS_NAME]. */
+void keras_nearest_class(const char *family, const char *class_name, char *name);
+
+/* The kind that Keras' compile means by a word, "mse" or "mean_squared_error"; NULL, without an
+ * error, if there is none. */
+const ed_kind *keras_kind_by_word(const char *family, const char *word);
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+/* How Keras has an option. */
+typedef enum keras_form {
+    KERAS_SAME,
+    KERAS_LEFT_OUT, /* it has none, and that makes no difference to what is saved */
+    KERAS_ABSENT,   /* it has none: any value but the default is refused */
+    KERAS_OPTIONAL, /* the constructor takes it, configurations lack it: left out by default */
+    KERAS_LIST,     /* one number is a list too */
+    KERAS_PAIRS,    /* lists of more than three numbers are lists of pairs */
+    KERAS_LOWER,    /* in small letters */
+    KERAS_WORDS,    /* a list of words; Eddy has commas between them */
+} keras_form;
+
+typedef struct keras_rule {
+    const char *family, *kind; /* kind NULL: all that have the option */
+    const char *field;
+    keras_form form;
+    const char *key;  /* NULL: the field's name */
+    const char *null; /* the value, as text, that null stands for; NULL: none */
+} keras_rule;
+
+/* The rule of an option, never NULL. */
+const keras_rule *keras_rule_of(const ed_kind *kind, const ed_field *field);
+
+/* The field of a key in Keras' configuration; NULL, without an error, if there is none. */
+const ed_field *keras_field_of(const ed_kind *kind, const char *key);
+
+/* What Eddy lacks: whether the key makes no difference at this value, given as JSON. */
+bool keras_key_is_harmless(const char *key, const char *value);
+
+/* ---- Paths in model.weights.h5 --------------------------------------------------------------- */
+
+/* The name that Keras gives a layer in a list of layers, without a number: "conv2d" of Conv2D, into
+ * name[KERAS_NAME]; false if Keras has no such class. */
+bool keras_path_name(const ed_layer *layer, char *name);
+
+/* The attribute of the layer that holds child i: "cell"; NULL if the children are a list. */
+const char *keras_attribute_of(const ed_layer *layer, int64_t i);
+
+/* The name of that list: "layers". */
+const char *keras_list_of(const ed_layer *layer);
+
+#endif

@@ -1,0 +1,289 @@
+#include "io/file.h"
+#include "model/keras_file.h"
+#include "ops/ops.h"
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * The variables of a model in model.weights.h5: those of a layer are PATH/vars/0, PATH/vars/1, ...,
+ * the path being that of attributes and lists of Keras' layers, "layers/lstm/cell"; a list's members
+ * are named by their classes. The optimizer has optimizer/vars: iterations, learning rate, slots.
+ */
+
+enum { PATH = 1024 };
+
+/* What is done with one variable, `path` being its place. */
+typedef struct visitor {
+    bool (*layer)(const struct visitor *v, const ed_layer *layer, const char *path,
+                  const ed_list *variables);
+    h5_file *out;
+    const h5_file *in;
+    const char *name; /* of the file, for errors */
+} visitor;
+
+/* ---- The variables of a layer ---------------------------------------------------------------- */
+
+static bool was_trainable(const ed_tensor *weight)
+{
+    const variable *v = (const variable *)weight;
+    return v->trainable || v->frozen;
+}
+
+/* The weight that a spectral normalization divides, which Keras has twice. */
+static ed_tensor *divided_weight(const ed_layer *layer)
+{
+    if (strcmp(layer->class->kind.name, "spectral_normalization") != 0 || !layer->n_weights)
+        return NULL;
+    const ed_layer *inner = layer->children[0];
+    for (int64_t i = 0; i < inner->n_weights; i++) {
+        const char *leaf = layer_leaf(inner->weights[i]);
+        if (!strcmp(leaf, "kernel") || !strcmp(leaf, "embeddings")) return inner->weights[i];
+    }
+    return NULL;
+}
+
+/* In Keras' order: those that are trained, the others. */
+static ed_list *own_variables(const ed_layer *layer)
+{
+    ed_tensor *divided = divided_weight(layer);
+    ed_list *list = scope_give(list_new(layer->n_weights + (divided != NULL)));
+    int64_t n = 0;
+    if (list && divided) list->items[n++] = ed_retain(divided);
+    for (int trained = 1; list && trained >= 0; trained--)
+        for (int64_t i = 0; i < layer->n_weights; i++)
+            if (was_trainable(layer->weights[i]) == trained)
+                list->items[n++] = ed_retain(layer->weights[i]);
+    return list;
+}
+
+/* ---- Paths ----------------------------------------------------------------------------------- */
+
+/* The name of child i in its list: "conv2d", the next of that class "conv2d_1". */
+static bool name_in_list(const ed_layer *layer, int64_t i, char *name, size_t size)
+{
+    char own[KERAS_NAME], other[KERAS_NAME];
+    int before = 0;
+    if (!keras_path_name(layer->children[i], own))
+        return ed_fail(ED_UNIMPLEMENTED, "Keras has no layer %s",
+                       layer->children[i]->class->kind.name);
+    for (int64_t k = 0; k < i; k++)
+        before += keras_path_name(layer->children[k], other) && !strcmp(own, other);
+    snprintf(name, size, before ? "%s/%s_%d" : "%s/%s", keras_list_of(layer), own, before);
+    return true;
+}
+
+static bool visit(const visitor *v, const ed_layer *layer, const char *path);
+
+static bool visit_child(const visitor *v, const ed_layer *layer, int64_t i, const char *path)
+{
+    char name[2 * KERAS_NAME], below[PATH];
+    const char *attribute = keras_attribute_of(layer, i);
+    if (attribute)
+        snprintf(name, sizeof name, "%.100s", attribute);
+    else if (!name_in_list(layer, i, name, sizeof name))
+        return false;
+    if ((size_t)snprintf(below, sizeof below, *path ? "%s/%s" : "%s%s", path, name) >= sizeof below)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: layers are nested too deeply", v->name);
+    return visit(v, layer->children[i], below);
+}
+
+static bool visit(const visitor *v, const ed_layer *layer, const char *path)
+{
+    ED_SCOPE;
+    const ed_list *variables = own_variables(layer);
+    if (!variables || !v->layer(v, layer, path, variables)) return false;
+    for (int64_t i = 0; i < layer->n_children; i++)
+        if (!visit_child(v, layer, i, path)) return false;
+    return true;
+}
+
+/* The path of value i, or of all of them (-1). */
+static const char *place_of(const char *path, int64_t i)
+{
+    const char *slash = *path ? "/" : "";
+    return text_give(i < 0 ? io_text("%s%svars", path, slash)
+                           : io_text("%s%svars/%lld", path, slash, (long long)i));
+}
+
+/* ---- Writing and reading layers -------------------------------------------------------------- */
+
+static bool write_layer(const visitor *v, const ed_layer *layer, const char *path,
+                        const ed_list *variables)
+{
+    const char *place = place_of(path, -1);
+    if (!place || !h5_add_group(v->out, place, layer->name)) return false;
+    for (int64_t i = 0; i < variables->size; i++)
+        if (!(place = place_of(path, i)) || !h5_write(v->out, place, variables->items[i]))
+            return false;
+    return true;
+}
+
+bool keras_write_weights(h5_file *file, ed_layer *model)
+{
+    const visitor v = {write_layer, file, NULL, "save_model"};
+    return visit(&v, model, "");
+}
+
+/* Sets a variable to a value of the file, which may be of the other float type. */
+static bool set_value(const visitor *v, ed_tensor *weight, const char *place)
+{
+    ed_tensor *x = place ? h5_read(v->in, place) : NULL;
+    if (!x) return false;
+    if (ed_dtype_is_float(x->dtype) && ed_dtype_is_float(weight->dtype))
+        x = ed_cast(x, weight->dtype);
+    if (!x) return false;
+    if (x->dtype != weight->dtype || !tensor_same_shape(x, weight))
+        return ed_fail(ED_DATA_LOSS, "%s: %s: the value of %s must be %s, got %s", v->name, place,
+                       ed_variable_name(weight), text_of_tensor(weight).s, text_of_tensor(x).s);
+    return ed_assign(weight, x);
+}
+
+static bool read_layer(const visitor *v, const ed_layer *layer, const char *path,
+                       const ed_list *variables)
+{
+    const char *place = place_of(path, -1);
+    const int64_t count = place ? h5_count(v->in, place) : -1;
+    if (count < 0) return false;
+    if (count != variables->size)
+        return ed_fail(
+            ED_DATA_LOSS, "%s: the layer %s has %lld values in the file, at %s, expected %lld",
+            v->name, ed_layer_path(layer), (long long)count, place, (long long)variables->size);
+    for (int64_t i = 0; i < variables->size; i++)
+        if (!set_value(v, variables->items[i], place_of(path, i))) return false;
+    return true;
+}
+
+bool keras_read_weights(const h5_file *file, const char *name, ed_layer *model)
+{
+    const visitor v = {read_layer, NULL, file, name};
+    return visit(&v, model, "");
+}
+
+/* ---- The optimizer --------------------------------------------------------------------------- */
+
+static const char optimizer_path[] = "optimizer";
+
+/* The entries of the variables, in their order, of which those that are missing are made: as the
+ * optimizer's next step would do. */
+static bool all_entries(ed_optimizer *o, const ed_list *variables)
+{
+    const int64_t before = o->n_entries;
+    int64_t hint = 0;
+    for (int64_t i = 0; i < variables->size; i++)
+        if (!optim_find(o, variables->items[i], &hint) && !optim_add(o, variables->items[i]))
+            return optim_drop_entries(o, before), false;
+    return true;
+}
+
+/* One kind of slot after the other, or, from `from` to `to`, variable by variable. */
+static int64_t put_slots(const ed_optimizer *o, const ed_list *variables, int from, int to,
+                         ed_tensor **slots, int64_t n)
+{
+    int64_t hint = 0;
+    for (int64_t i = 0; i < variables->size; i++) {
+        const optim_entry *e = optim_find(o, variables->items[i], &hint);
+        for (int s = from; s < to; s++) {
+            if (!(o->slots & 1u << s) || (!e->slots[s] && !o->class->keeps_places)) continue;
+            slots[n++] = e->slots[s]; /* NULL: Keras has a scalar that nothing uses */
+        }
+    }
+    return n;
+}
+
+/* The slots in the order of Keras' optimizer.variables; *n of them. */
+static ed_tensor **order_slots(const ed_optimizer *o, const ed_list *variables, int64_t *n)
+{
+    ed_tensor **slots = ed_scope_alloc((size_t)(variables->size * OPTIM_SLOTS + 1) * sizeof *slots);
+    const int together = o->class->together;
+    if (!slots) return NULL;
+    *n = put_slots(o, variables, OPTIM_AVERAGE, OPTIM_AVERAGE + 1, slots, 0);
+    *n = put_slots(o, variables, OPTIM_SUM, OPTIM_SUM + 1, slots, *n);
+    *n = put_slots(o, variables, 0, together, slots, *n);
+    for (int s = together; s < OPTIM_OWN; s++) *n = put_slots(o, variables, s, s + 1, slots, *n);
+    return slots;
+}
+
+static bool write_number(h5_file *file, int64_t i, ed_dtype dtype, double value, int64_t integer)
+{
+    const char *place = place_of(optimizer_path, i);
+    ed_tensor *x = scope_give(tensor_new(dtype, 0, NULL));
+    if (!x || !place) return false;
+    if (dtype == ED_INT64)
+        *(int64_t *)x->data = integer;
+    else
+        dtype_store(dtype, x->data, 0, value);
+    return h5_write(file, place, x);
+}
+
+bool keras_write_optimizer(h5_file *file, ed_layer *model)
+{
+    ED_SCOPE;
+    ed_optimizer *o = model->optimizer;
+    int64_t n = 0, at = 1;
+    if (!o) return true;
+    const ed_list *variables = o->n_entries ? ed_layer_trainable_variables(model) : NULL;
+    if (o->n_entries && (!variables || !all_entries(o, variables))) return false;
+    ed_tensor **slots = variables ? order_slots(o, variables, &n) : NULL;
+    if (variables && !slots) return false;
+    if (!h5_add_group(file, place_of(optimizer_path, -1), o->class->kind.name)) return false;
+    if (!write_number(file, 0, ED_INT64, 0, o->iterations)) return false;
+    if (!o->common->schedule && !write_number(file, at++, ED_FLOAT32, o->common->learning_rate, 0))
+        return false;
+    for (int64_t i = 0; i < n; i++, at++)
+        if (!(slots[i] ? h5_write(file, place_of(optimizer_path, at), slots[i])
+                       : write_number(file, at, ED_FLOAT32, 0, 0)))
+            return false;
+    return !variables || !o->class->scalar ||
+           write_number(file, at, ED_FLOAT32, o->class->scalar_at(o, optim_steps(o)), 0);
+}
+
+/* A number of the optimizer's; NaN, with an error, if there is none. */
+static double read_number(const h5_file *file, int64_t i)
+{
+    const char *place = place_of(optimizer_path, i);
+    const ed_tensor *x = place ? h5_read(file, place) : NULL;
+    if (!x) return NAN;
+    if (x->size == 1) return dtype_load(x->dtype, x->data, 0);
+    return ed_fail(ED_DATA_LOSS, "%s: expected one number, got %s", place, text_of_tensor(x).s),
+           NAN;
+}
+
+static bool read_counts(const h5_file *file, const char *name, ed_optimizer *o)
+{
+    const double steps = read_number(file, 0);
+    const double rate = o->common->schedule ? 0 : read_number(file, 1);
+    if (isnan(steps) || isnan(rate)) return false;
+    if (!(steps >= 0 && steps < 1e15) || !(rate >= 0 && rate < INFINITY))
+        return ed_fail(ED_DATA_LOSS, "%s: the optimizer has %g iterations and the learning rate %g",
+                       name, steps, rate);
+    o->iterations = (int64_t)steps;
+    if ((float)rate != (float)o->common->learning_rate && !o->common->schedule)
+        o->common->learning_rate = rate;
+    return true;
+}
+
+bool keras_read_optimizer(const h5_file *file, const char *name, ed_layer *model)
+{
+    ED_SCOPE;
+    ed_optimizer *o = model->optimizer;
+    const visitor v = {NULL, NULL, file, name};
+    const int64_t count = h5_count(file, place_of(optimizer_path, -1));
+    if (count < 0) return false;
+    if (!count) return true;
+    const int64_t first = o->common->schedule ? 1 : 2;
+    if (!read_counts(file, name, o)) return false;
+    if (count == first) return true;
+    int64_t n = 0;
+    const ed_list *variables = ed_layer_trainable_variables(model);
+    if (!variables || !all_entries(o, variables)) return false;
+    ed_tensor **slots = order_slots(o, variables, &n);
+    if (!slots) return false;
+    if (count != first + n + (o->class->scalar != NULL))
+        return ed_fail(ED_DATA_LOSS,
+                       "%s: the optimizer %s has %lld values in the file, expected %lld", name,
+                       o->class->kind.name, (long long)count,
+                       (long long)(first + n + (o->class->scalar != NULL)));
+    for (int64_t i = 0; i < n; i++)
+        if (slots[i] && !set_value(&v, slots[i], place_of(optimizer_path, first + i))) return false;
+    return true;
+}

@@ -1,0 +1,470 @@
+#include "model/keras_file.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Objects as Keras' configurations: {"module", "class_name", "config", "registered_name"}. */
+
+typedef struct writer {
+    const char *who;
+    io_buffer *b;
+    ed_layer *layer; /* the innermost one, for errors */
+} writer;
+
+static bool put_object(writer *w, const void *object, int depth);
+static bool put_layer(writer *w, ed_layer *layer, int depth);
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+static void put(writer *w, const char *s)
+{
+    io_put(w->b, s, strlen(s));
+}
+
+static void put_text(writer *w, const char *s)
+{
+    if (s)
+        io_put_json_text(w->b, s);
+    else
+        put(w, "null");
+}
+
+static void put_key(writer *w, const char *key)
+{
+    if (w->b->size && w->b->data && w->b->data[w->b->size - 1] != '{') put(w, ", ");
+    io_put_json_text(w->b, key);
+    put(w, ": ");
+}
+
+/* A float of Python: with a point, which Keras asks for in some places. */
+static void put_float(writer *w, double value)
+{
+    if (!isfinite(value)) return put(w, "null");
+    const size_t before = w->b->size;
+    io_put_json_number(w->b, value);
+    for (size_t i = before; !w->b->failed && i < w->b->size; i++)
+        if (strchr(".e", w->b->data[i])) return;
+    put(w, ".0");
+}
+
+static void put_number(writer *w, bool is_float, double value, int64_t integer)
+{
+    if (is_float)
+        put_float(w, value);
+    else
+        io_put_format(w->b, "%lld", (long long)integer);
+}
+
+/* A list of numbers; one of them alone is a number, unless the rule says otherwise. */
+static void put_numbers(writer *w, const keras_rule *rule, const double *floats,
+                        const int64_t *ints, int64_t count)
+{
+    const bool alone = count == 1 && rule->form != KERAS_LIST;
+    const bool pairs = count > 3 && rule->form == KERAS_PAIRS;
+    if (!alone) put(w, "[");
+    for (int64_t i = 0; i < count; i++) {
+        if (i) put(w, ", ");
+        if (pairs && i % 2 == 0) put(w, "[");
+        put_number(w, floats, floats ? floats[i] : 0, floats ? 0 : ints[i]);
+        if (pairs && i % 2) put(w, "]");
+    }
+    if (!alone) put(w, "]");
+}
+
+/* What stands between commas. */
+static void put_words(writer *w, const char *s)
+{
+    put(w, "[");
+    for (bool first = true; s && *s; first = false) {
+        char word[256];
+        const size_t n = strcspn(s, ",");
+        snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : 0), s);
+        if (!first) put(w, ", ");
+        put_text(w, word);
+        s += n + (s[n] == ',');
+    }
+    put(w, "]");
+}
+
+static void put_lower(writer *w, const char *s)
+{
+    char lower[64];
+    size_t n = 0;
+    for (; s[n] && n < sizeof lower - 1; n++) lower[n] = (char)(s[n] | 0x20);
+    lower[n] = 0;
+    put_text(w, lower);
+}
+
+static bool put_layers(writer *w, const ed_objects *list, int depth)
+{
+    put(w, "[");
+    for (int64_t i = 0; i < list->count; i++) {
+        if (i) put(w, ", ");
+        if (!put_layer(w, list->values[i], depth)) return false;
+    }
+    put(w, "]");
+    return true;
+}
+
+/* An object of one of the small families; NULL is what the field says. */
+static bool put_small(writer *w, const ed_field *field, const void *object, int depth)
+{
+    if (object) return put_object(w, object, depth);
+    if (!field->limits.otherwise) return put(w, "null"), true;
+    char name[KERAS_NAME];
+    const ed_kind *kind = ed_kind_find(schema_family(field->type), field->limits.otherwise);
+    if (!kind || !keras_class_of(kind, name)) return put(w, "null"), true;
+    put(w, "{\"module\": ");
+    put_text(w, keras_module_of(kind));
+    put(w, ", \"class_name\": ");
+    put_text(w, name);
+    put(w, ", \"config\": {}, \"registered_name\": null}");
+    return true;
+}
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+/* Whether the option has this value, as text. */
+static bool has_value(const ed_field *field, const void *at, const char *value)
+{
+    char own[32];
+    switch (field->type) {
+    case ED_FIELD_INT:
+    case ED_FIELD_AXIS: snprintf(own, sizeof own, "%lld", *(const long long *)at); break;
+    case ED_FIELD_FLOAT: snprintf(own, sizeof own, "%g", *(const double *)at); break;
+    case ED_FIELD_CHOICE:
+    case ED_FIELD_STRING:
+        return *(const char *const *)at && !strcmp(*(const char *const *)at, value);
+    default: return false;
+    }
+    return !strcmp(own, value);
+}
+
+/* Whether the option has its default; of the plain types that rules ask for. */
+static bool is_default(const ed_kind *kind, const ed_field *field, const void *at)
+{
+    const void *usual = ED_FIELD_AT(field, kind->defaults);
+    switch (field->type) {
+    case ED_FIELD_BOOL: return *(const bool *)at == *(const bool *)usual;
+    case ED_FIELD_INT:
+    case ED_FIELD_AXIS: return *(const int64_t *)at == *(const int64_t *)usual;
+    case ED_FIELD_FLOAT: return *(const double *)at == *(const double *)usual;
+    default: return !*(void *const *)at;
+    }
+}
+
+/* Whether the option is not given, so that Keras' default, which is Eddy's, holds. */
+static bool is_missing(const ed_field *field, const void *at)
+{
+    switch (field->type) {
+    case ED_FIELD_STRING: return !*(const char *const *)at;
+    case ED_FIELD_INTS:
+    case ED_FIELD_AXES: return !((const ed_ints *)at)->values;
+    case ED_FIELD_FLOATS: return !((const ed_floats *)at)->values;
+    case ED_FIELD_LAYER: return !*(void *const *)at;
+    default: return false;
+    }
+}
+
+static bool put_value(writer *w, const keras_rule *rule, const ed_field *field, const void *at,
+                      int depth)
+{
+    switch (field->type) {
+    case ED_FIELD_BOOL: put(w, *(const bool *)at ? "true" : "false"); break;
+    case ED_FIELD_INT:
+    case ED_FIELD_AXIS: put_number(w, false, 0, *(const int64_t *)at); break;
+    case ED_FIELD_FLOAT: put_float(w, *(const double *)at); break;
+    case ED_FIELD_INTS:
+    case ED_FIELD_AXES:
+        put_numbers(w, rule, NULL, ((const ed_ints *)at)->values, ((const ed_ints *)at)->count);
+        break;
+    case ED_FIELD_FLOATS:
+        put_numbers(w, rule, ((const ed_floats *)at)->values, NULL, ((const ed_floats *)at)->count);
+        break;
+    case ED_FIELD_ACTIVATION: {
+        const char *name = *(const char *const *)at;
+        put_text(w, name && *name ? name : "linear");
+        break;
+    }
+    case ED_FIELD_STRING:
+    case ED_FIELD_CHOICE:
+        (rule->form == KERAS_LOWER || rule->form == KERAS_PAIRS ? put_lower : put_text)(
+            w, *(const char *const *)at);
+        break;
+    case ED_FIELD_LAYER: return put_layer(w, *(ed_layer *const *)at, depth);
+    case ED_FIELD_LAYERS: return put_layers(w, at, depth);
+    case ED_FIELD_INITIALIZER ... ED_FIELD_LOSS:
+        return put_small(w, field, *(void *const *)at, depth);
+    default: put(w, "null"); break;
+    }
+    return true;
+}
+
+/* Where the object is, for errors: "the layer mlp/dense". */
+static const char *place_of(const writer *w, const ed_kind *kind)
+{
+    char s[512];
+    if (w->layer)
+        snprintf(s, sizeof s, "the layer %s", ed_layer_path(w->layer));
+    else
+        snprintf(s, sizeof s, "the %s %s", kind->family, kind->name);
+    return text_give(text_copy(s));
+}
+
+static bool put_option(writer *w, const ed_kind *kind, const ed_field *field, const void *options,
+                       int depth)
+{
+    const keras_rule *rule = keras_rule_of(kind, field);
+    const void *at = ED_FIELD_AT(field, options);
+    if (rule->form == KERAS_LEFT_OUT || is_missing(field, at)) return true;
+    const bool usual = is_default(kind, field, at);
+    if (rule->form == KERAS_ABSENT)
+        return usual ||
+               ed_fail(ED_UNIMPLEMENTED, "%s: %s: the option %s of %s has no place in Keras' files",
+                       w->who, place_of(w, kind), field->name, kind->name);
+    if (rule->form == KERAS_OPTIONAL && usual) return true;
+    put_key(w, rule->key ? rule->key : field->name);
+    if (rule->null && has_value(field, at, rule->null)) return put(w, "null"), true;
+    if (rule->form == KERAS_WORDS) return put_words(w, *(const char *const *)at), true;
+    return put_value(w, rule, field, at, depth);
+}
+
+/* An object's options as they are now; NULL without memory. */
+static const void *present_options(const void *object)
+{
+    const ed_kind *kind = ed_kind_of(object);
+    void *options = ed_scope_alloc(kind->options_size);
+    if (!options) return NULL;
+    memcpy(options, ed_options_of(object), kind->options_size);
+    if (kind->present) kind->present(object, options);
+    return options;
+}
+
+static void put_head(writer *w, const ed_kind *kind, const char *class_name)
+{
+    put(w, "{\"module\": ");
+    put_text(w, keras_module_of(kind));
+    put(w, ", \"class_name\": ");
+    put_text(w, class_name);
+    put(w, ", \"config\": {");
+}
+
+/* ---- Objects --------------------------------------------------------------------------------- */
+
+/* The schedule that an optimizer's learning rate comes from; NULL: the field is plain. */
+static const ed_schedule *schedule_of(const ed_kind *kind, const void *object,
+                                      const ed_field *field)
+{
+    const bool rate = !strcmp(kind->family, "optimizer") && !strcmp(field->name, "learning_rate");
+    return rate ? ((const ed_optimizer *)object)->common->schedule : NULL;
+}
+
+static bool put_object(writer *w, const void *object, int depth)
+{
+    char name[KERAS_NAME];
+    const ed_kind *kind = ed_kind_of(object);
+    const char *family = ((const ed_object *)object)->class->name;
+    if (!kind || !keras_class_of(kind, name))
+        return ed_fail(ED_UNIMPLEMENTED, "%s: %s%sKeras has no %s %s, so its files cannot have one",
+                       w->who, w->layer ? ed_layer_path(w->layer) : "", w->layer ? ": " : "",
+                       family, kind ? kind->name : "of one's own");
+    const void *options = present_options(object);
+    if (!options) return false;
+    put_head(w, kind, name);
+    for (const ed_field *f = kind->fields; f->name; f++) {
+        const ed_schedule *schedule = schedule_of(kind, object, f);
+        if (schedule) {
+            put_key(w, "learning_rate");
+            if (!put_object(w, schedule, depth + 1)) return false;
+        } else if (!put_option(w, kind, f, options, depth + 1))
+            return false;
+    }
+    put(w, "}, \"registered_name\": null}");
+    return true;
+}
+
+/* ---- Layers ---------------------------------------------------------------------------------- */
+
+static ed_dtype weights_dtype(const ed_layer *layer)
+{
+    for (int64_t i = 0; i < layer->n_weights; i++)
+        if (ed_dtype_is_float(layer->weights[i]->dtype)) return layer->weights[i]->dtype;
+    for (int64_t i = 0; i < layer->n_children; i++) {
+        const ed_dtype dtype = weights_dtype(layer->children[i]);
+        if (dtype) return dtype;
+    }
+    return ED_DTYPE_NONE;
+}
+
+/* What the layer computes in: Keras' dtype policy. */
+static ed_dtype policy_of(const ed_layer *layer)
+{
+    const ed_dtype dtype = layer->dtype ? layer->dtype : weights_dtype(layer);
+    if (dtype) return dtype;
+    return ed_dtype_is_float(layer->output_dtype) ? layer->output_dtype : ED_FLOAT32;
+}
+
+static bool put_policy(writer *w, const ed_layer *layer)
+{
+    const ed_dtype dtype = policy_of(layer);
+    if (dtype != ED_FLOAT32 && dtype != ED_FLOAT64)
+        return ed_fail(ED_UNIMPLEMENTED,
+                       "%s: the layer %s computes in %s, expected float32 or "
+                       "float64",
+                       w->who, ed_layer_path(layer), ed_dtype_name(dtype));
+    put_key(w, "dtype");
+    put(w, "{\"module\": \"keras\", \"class_name\": \"DTypePolicy\", \"config\": {\"name\": ");
+    put_text(w, ed_dtype_name(dtype));
+    put(w, "}, \"registered_name\": null}");
+    return true;
+}
+
+/* A shape whose first size, the batch, is open, as others may be. */
+static void put_shape(writer *w, int rank, const int64_t *shape)
+{
+    put(w, rank ? "[null" : "[");
+    for (int i = 1; i < rank; i++)
+        if (shape[i] < 0)
+            put(w, ", null");
+        else
+            io_put_format(w->b, ", %lld", (long long)shape[i]);
+    put(w, "]");
+}
+
+/* What a Sequential was built for. */
+static void put_input(writer *w, const ed_layer *layer)
+{
+    char name[KERAS_NAME];
+    snprintf(name, sizeof name, "input_layer");
+    for (int i = 1; layer_child_named(layer, name); i++)
+        snprintf(name, sizeof name, "input_layer_%d", i);
+    put(w, "{\"module\": \"keras.layers\", \"class_name\": \"InputLayer\", \"config\": "
+           "{\"batch_shape\": ");
+    put_shape(w, layer->input_rank, layer->input_shape);
+    put_key(w, "dtype");
+    put_text(w, ed_dtype_name(layer->input_dtype));
+    put(w, ", \"sparse\": false, \"ragged\": false");
+    put_key(w, "name");
+    put_text(w, name);
+    put(w, "}, \"registered_name\": null}");
+}
+
+static bool put_chain(writer *w, ed_layer *layer, int depth)
+{
+    put_key(w, "layers");
+    put(w, "[");
+    if (layer->input_dtype) put_input(w, layer);
+    for (int64_t i = 0; i < layer->n_children; i++) {
+        if (i || layer->input_dtype) put(w, ", ");
+        if (!put_layer(w, layer->children[i], depth)) return false;
+    }
+    put(w, "]");
+    return true;
+}
+
+static bool put_layer_config(writer *w, ed_layer *layer, int depth)
+{
+    const ed_kind *kind = &layer->class->kind;
+    const void *options = present_options(layer);
+    if (!options) return false;
+    put_key(w, "name");
+    put_text(w, layer->name);
+    put_key(w, "trainable");
+    put(w, layer->frozen ? "false" : "true");
+    if (!put_policy(w, layer)) return false;
+    if (!strcmp(kind->name, "sequential")) return put_chain(w, layer, depth + 1);
+    for (const ed_field *f = kind->fields; f->name; f++)
+        if (strcmp(f->name, "name") != 0 && strcmp(f->name, "trainable") != 0 &&
+            strcmp(f->name, "dtype") != 0 && !put_option(w, kind, f, options, depth + 1))
+            return false;
+    return true;
+}
+
+static bool put_layer(writer *w, ed_layer *layer, int depth)
+{
+    char name[KERAS_NAME];
+    ed_layer *outer = w->layer;
+    w->layer = layer;
+    if (!keras_class_of(&layer->class->kind, name))
+        return ed_fail(ED_UNIMPLEMENTED,
+                       "%s: the layer %s is of the kind %s, which is not one of Eddy's and Keras' "
+                       "(ed_checkpoint saves the values of any layer)",
+                       w->who, ed_layer_path(layer), layer->class->kind.name);
+    if (depth >= KERAS_DEEPEST)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: layers are nested more than %d deep", w->who,
+                       KERAS_DEEPEST);
+    put_head(w, &layer->class->kind, name);
+    if (!put_layer_config(w, layer, depth)) return false;
+    put(w, "}, \"registered_name\": null}");
+    w->layer = outer;
+    return true;
+}
+
+/* ---- What compile gave ----------------------------------------------------------------------- */
+
+static bool put_losses(writer *w, const compiled *c)
+{
+    put_key(w, "loss");
+    if (c->n_losses > 1) put(w, "[");
+    for (int64_t i = 0; i < c->n_losses; i++) {
+        if (i) put(w, ", ");
+        if (!put_object(w, c->losses[i], 0)) return false;
+    }
+    if (c->n_losses > 1) put(w, "]");
+    bool weighted = false;
+    for (int64_t i = 0; i < c->n_losses; i++) weighted |= c->loss_weights[i] != 1;
+    put_key(w, "loss_weights");
+    if (weighted)
+        put_numbers(w, &(keras_rule){.form = c->n_losses > 1 ? KERAS_LIST : KERAS_SAME},
+                    c->loss_weights, NULL, c->n_losses);
+    else
+        put(w, "null");
+    return true;
+}
+
+/* A list; of several outputs a list for each. */
+static bool put_metrics(writer *w, const compiled *c)
+{
+    put_key(w, "metrics");
+    if (c->n_losses > 1) put(w, "[");
+    for (int64_t output = 0; output < c->n_losses; output++) {
+        bool first = true;
+        put(w, output ? ", [" : "[");
+        for (int64_t i = 0; i < c->n_metrics; i++) {
+            if (c->metrics[i].output != output) continue;
+            if (!first) put(w, ", ");
+            if (!put_object(w, c->metrics[i].metric, 0)) return false;
+            first = false;
+        }
+        put(w, "]");
+    }
+    if (c->n_losses > 1) put(w, "]");
+    return true;
+}
+
+static bool put_compiled(writer *w, const compiled *c)
+{
+    put_key(w, "optimizer");
+    w->layer = NULL;
+    if (!put_object(w, c->optimizer, 0) || !put_losses(w, c) || !put_metrics(w, c)) return false;
+    put(w, ", \"weighted_metrics\": null, \"run_eagerly\": false, \"steps_per_execution\": 1, "
+           "\"jit_compile\": false");
+    return true;
+}
+
+bool keras_put_model(const char *who, io_buffer *b, ed_layer *model)
+{
+    ED_SCOPE;
+    writer w = {who, b, NULL};
+    if (!put_layer(&w, model, 0)) return false;
+    b->size -= !b->failed; /* the last bracket comes later */
+    if (model->input_dtype) {
+        put(&w, ", \"build_config\": {\"input_shape\": ");
+        put_shape(&w, model->input_rank, model->input_shape);
+        put(&w, "}");
+    }
+    put(&w, ", \"compile_config\": {");
+    if (model->compiled && !put_compiled(&w, model->compiled)) return false;
+    put(&w, "}}");
+    return !b->failed;
+}
