@@ -56,6 +56,7 @@ int layer_count_params(lua_State *L);
 int layer_set_trainable(lua_State *L);
 int layer_reset_states(lua_State *L);
 int layer_adapt(lua_State *L);
+int layer_get_vocabulary(lua_State *L);
 int layer_is_trainable(lua_State *L);
 int layer_add_loss(lua_State *L);
 

@@ -88,6 +88,14 @@ int layer_adapt(lua_State *L)
     return handle_return(L, fine);
 }
 
+int layer_get_vocabulary(lua_State *L)
+{
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    handle *holder = handle_new(L, HANDLE_TENSOR);
+    binding b = binding_open(L);
+    return binding_finish(L, &b, holder, ed_layer_get_vocabulary(layer));
+}
+
 /* add_loss(loss): the layer. */
 int layer_add_loss(lua_State *L)
 {

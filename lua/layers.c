@@ -517,6 +517,7 @@ static const luaL_Reg methods[] = {
     {"set_trainable", layer_set_trainable},
     {"reset_states", layer_reset_states},
     {"adapt", layer_adapt},
+    {"get_vocabulary", layer_get_vocabulary},
     {"is_trainable", layer_is_trainable},
     {"losses", losses},
     {"add_loss", layer_add_loss},

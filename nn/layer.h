@@ -244,6 +244,8 @@ struct ed_layer_class {
     /* Names those parts of the state that a checkpoint saves (track/track.h); weights and children
      * are saved without it. */
     void (*track)(ed_layer *layer, ed_tracker *tracker);
+    /* Takes what the layer needs to know from data: ed_layer_adapt. */
+    bool (*adapt)(ed_layer *layer, ed_tensor *data);
 
     bool in_order;     /* children are called in order, as in Sequential: Keras numbers them */
     bool passes_masks; /* the first output gets the first input's mask if forward sets none */

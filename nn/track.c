@@ -4,19 +4,32 @@
 
 /*
  * What a checkpoint saves of a layer, under Eddy's names and under those of Keras' checkpoints:
- * there a weight "kernel" is "_kernel" in some layers; the layers of a Sequential are numbered, in
+ * there a weight "kernel" is "_kernel" in some layers, the mean of a normalization "adapt_mean"; the
+ * layers of a Sequential are numbered, in
  * Keras 3 below _functional/_operations (of a Functional model below _operations), the input being
  * 0, in Keras 2 as layer_with_weights-0, layer_with_weights-1, ...
  *
  * A layer that was never called waits for the values of weights that it does not have yet.
  */
+static const struct {
+    const char *name, *alias; /* Eddy's, Keras' */
+} aliases[] = {{"kernel", "_kernel"}, {"mean", "adapt_mean"}, {"variance", "adapt_variance"}};
+
+/* Keras' other name of a weight; NULL if there is none. */
+static const char *alias_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (!strcmp(name, aliases[i].name)) return aliases[i].alias;
+    return NULL;
+}
+
 static void track_weights(const ed_layer *layer, ed_tracker *t)
 {
     for (int64_t i = 0; i < layer->n_weights; i++) {
         const char *leaf = layer_leaf(layer->weights[i]);
         int weight = graph_object(t, layer->weights[i]);
         graph_name(t, t->self, GRAPH_NAME, leaf, weight);
-        if (!strcmp(leaf, "kernel")) graph_name(t, t->self, GRAPH_ALIAS, "_kernel", weight);
+        if (alias_of(leaf)) graph_name(t, t->self, GRAPH_ALIAS, alias_of(leaf), weight);
     }
 }
 
@@ -74,8 +87,7 @@ bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_i
     *node = -1;
     if (!source) return true;
     *node = source->find(source, layer->wait.node, name);
-    if (*node < 0 && !strcmp(name, "kernel"))
-        *node = source->find(source, layer->wait.node, "_kernel");
+    if (*node < 0 && alias_of(name)) *node = source->find(source, layer->wait.node, alias_of(name));
     if (*node < 0)
         return !source->whole(source, layer->wait.node) ||
                layer_fail(layer, ED_NOT_FOUND,

@@ -1,5 +1,5 @@
 /* What layers over steps do beyond one call: states that are kept, cells of one's own, both
- * directions, statistics that are taken from data. */
+ * directions. */
 #include "tests/folders.h"
 #include "eddy.h"
 #include <math.h>
@@ -99,33 +99,13 @@ static void dropout_is_the_same_at_each_step(void **state)
                 1e-6);
 }
 
-static void statistics_of_data(void **state)
-{
-    (void)state;
-    ED_SCOPE;
-    ed_tensor *x = ed_random_normal(ED_SHAPE(50, 3), .mean = 4, .stddev = 2);
-    ed_layer *norm = ed_layer_normalization();
-    assert_true(ed_layer_adapt(norm, x));
-    ed_tensor *variance, *mean = ed_moments(ed_forward(norm, x), &variance, .axis = ED_AXES(0));
-    assert_same(mean, ed_zeros(ED_SHAPE(3)));
-    assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(variance, 1)))) < 1e-5);
-    ed_layer *bins = ed_layer_discretization(.num_bins = 4);
-    assert_null(ed_forward(bins, x));
-    ed_clear_error();
-    assert_true(ed_layer_adapt(bins, ed_range(0, 8)));
-    ed_tensor *y = ed_forward(bins, ed_range(0, 8));
-    assert_int_equal(ed_item(ed_index(y, 0)), 0);
-    assert_int_equal(ed_item(ed_index(y, 7)), 3);
-    assert_false(ed_layer_adapt(ed_layer_dense(2), x));
-    ed_clear_error();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_are_kept),    cmocka_unit_test(loop_is_the_op),
-        cmocka_unit_test(cells_of_ones_own),  cmocka_unit_test(dropout_is_the_same_at_each_step),
-        cmocka_unit_test(statistics_of_data),
+        cmocka_unit_test(states_are_kept),
+        cmocka_unit_test(loop_is_the_op),
+        cmocka_unit_test(cells_of_ones_own),
+        cmocka_unit_test(dropout_is_the_same_at_each_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,15 +59,22 @@ static bool must_have_all(const graph_source *s, int node)
     return of(s)->strict && (node < 0 || of(s)->file.nodes[node].children > 0);
 }
 
+/* Whether the tensor has the shape, in which -1 is any size. */
+static bool has_shape(const ed_tensor *t, ed_ints shape)
+{
+    bool same = t->rank == shape.count;
+    for (int i = 0; same && i < t->rank; i++)
+        same = shape.values[i] == -1 || shape.values[i] == t->shape[i];
+    return same;
+}
+
 static ed_tensor *value(graph_source *s, int at, const char *who, ed_dtype dtype, ed_ints shape)
 {
     ed_tensor *t = of(s)->waiting[at];
     if (!t)
         return ed_fail(ED_FAILED_PRECONDITION,
                        "%s: its value in the checkpoint %s was already restored", who, s->path);
-    if (t->dtype == dtype && t->rank == shape.count &&
-        memcmp(t->shape, shape.values, (size_t)t->rank * sizeof *t->shape) == 0)
-        return ed_retain(t);
+    if (t->dtype == dtype && has_shape(t, shape)) return ed_retain(t);
     return ed_fail(ED_INVALID_ARGUMENT,
                    "%s is %s%s in the program, but in the checkpoint %s it is %s", who,
                    ed_dtype_name(dtype), text_of_ints(shape.values, shape.count).s, s->path,

@@ -1,4 +1,5 @@
 #include "nn/layer_core.h"
+#include "nn/layers/categories.h"
 #include "ops/ops.h"
 #include <math.h>
 #include <string.h>
@@ -150,15 +151,6 @@ static void normalization_destroy(ed_layer *layer)
     drop_constants(ed_layer_state(layer));
 }
 
-LAYER(normalization, NORMALIZATION, 0, "(x - mean) / sqrt(variance), of given numbers or of data",
-      .state_size = sizeof(normalization), .init = normalization_init, .build = normalization_build,
-      .forward = normalization_forward, .destroy = normalization_destroy, .passes_masks = true,
-      .samples = LAYER_SAMPLES({.inputs = {{2, {3, 4}}}, .n_inputs = 1},
-                               {.options = OPTIONS(normalization, NORMALIZATION, .invert = true,
-                                                   .axis = ED_SAMPLE_INTS(1, 2)),
-                                .inputs = {{3, {2, 3, 2}}},
-                                .n_inputs = 1}))
-
 /* A call without data builds the layer. */
 static bool build_for(ed_layer *layer, const ed_tensor *data)
 {
@@ -167,7 +159,7 @@ static bool build_for(ed_layer *layer, const ed_tensor *data)
            ed_layer_build(layer, ((ed_ints){data->shape, data->rank}), .dtype = dtype);
 }
 
-static bool adapt_normalization(ed_layer *layer, ed_tensor *data)
+static bool normalization_adapt(ed_layer *layer, ed_tensor *data)
 {
     normalization *n = ed_layer_state(layer);
     if (!build_for(layer, data) || !fits(layer, n, data)) return false;
@@ -186,26 +178,21 @@ static bool adapt_normalization(ed_layer *layer, ed_tensor *data)
     return mean && variance && ed_assign(n->mean, mean) && ed_assign(n->variance, variance);
 }
 
-/* ---- Numbers of categories ------------------------------------------------------------------- */
-
-/* "one_hot", "multi_hot" or "count" of integers below depth; weights: NULL, or for "count". */
-static ed_tensor *encoded(const char *mode, ed_tensor *x, int64_t depth, ed_tensor *weights,
-                          ed_dtype dtype)
-{
-    const bool one = !strcmp(mode, "one_hot");
-    if (one && x->rank > 1 && x->shape[x->rank - 1] == 1) x = ed_squeeze(x, .axis = ED_AXES(-1));
-    if (!x) return NULL;
-    ed_tensor *hot = ed_one_hot(x, depth, .dtype = dtype);
-    if (one || !hot || x->rank == 0) return hot;
-    if (!strcmp(mode, "multi_hot")) return ed_reduce_max(hot, .axis = ED_AXES(-2));
-    if (weights) hot = ed_mul(hot, ed_expand_dims(ed_cast(weights, dtype), -1));
-    return hot ? ed_reduce_sum(hot, .axis = ED_AXES(-2)) : NULL;
-}
+LAYER(normalization, NORMALIZATION, 0, "(x - mean) / sqrt(variance), of given numbers or of data",
+      .state_size = sizeof(normalization), .init = normalization_init, .build = normalization_build,
+      .forward = normalization_forward, .destroy = normalization_destroy,
+      .adapt = normalization_adapt, .passes_masks = true,
+      .samples = LAYER_SAMPLES({.inputs = {{2, {3, 4}}}, .n_inputs = 1},
+                               {.options = OPTIONS(normalization, NORMALIZATION, .invert = true,
+                                                   .axis = ED_SAMPLE_INTS(1, 2)),
+                                .inputs = {{3, {2, 3, 2}}},
+                                .n_inputs = 1}))
 
 /* ---- discretization -------------------------------------------------------------------------- */
 
 typedef struct bins {
-    ed_tensor *boundaries; /* float64; retained; NULL: not known yet */
+    ed_tensor
+        *given; /* boundaries that are options, float64; retained; NULL: the weight is taken */
 } bins;
 
 static bool discretization_init(ed_layer *layer)
@@ -220,51 +207,45 @@ static bool discretization_init(ed_layer *layer)
         if (o->bin_boundaries.values[i] < o->bin_boundaries.values[i - 1])
             return layer_fail(layer, ED_INVALID_ARGUMENT, "bin_boundaries must ascend");
     const int64_t n = o->bin_boundaries.count;
-    return (b->boundaries =
+    return (b->given =
                 ed_retain(ed_constant_of(ED_FLOAT64, o->bin_boundaries.values, ED_SHAPE(n))));
+}
+
+static const learned_name boundaries_name = {"bin_boundaries", ED_FLOAT64};
+
+static bool discretization_build(ed_layer *layer, const ed_layer_call *call)
+{
+    const bins *b = ed_layer_state(layer);
+    (void)call;
+    return b->given || learned_weights(layer, &boundaries_name, 1, "boundaries");
 }
 
 static bool discretization_forward(ed_layer *layer, ed_layer_call *call)
 {
     const ed_layer_discretization_options *o = layer_options(layer);
     const bins *b = ed_layer_state(layer);
-    ed_tensor *x = call->inputs[0];
-    if (!b->boundaries)
-        return layer_fail(layer, ED_FAILED_PRECONDITION,
-                          "the boundaries are not known yet: call ed_layer_adapt with data first");
+    ed_tensor *x = call->inputs[0], *boundaries = b->given ? b->given : layer->weights[0];
     if (x->dtype == ED_BOOL)
         return layer_fail(layer, ED_INVALID_ARGUMENT, "the input must be numbers, got %s",
                           text_of_tensor(x).s);
-    ed_tensor *y = ed_bucketize(ed_stop_gradient(ed_cast(x, ED_FLOAT64)), b->boundaries);
+    ed_tensor *y = ed_bucketize(ed_stop_gradient(ed_cast(x, ED_FLOAT64)), boundaries);
     if (y && y->dtype != ED_INT32) y = ed_cast(y, ED_INT32);
     if (y && strcmp(o->output_mode, "int") != 0)
-        y = encoded(o->output_mode, y, b->boundaries->size + 1, NULL,
-                    layer->dtype ? layer->dtype : ED_FLOAT32);
+        y = categories_encoded(o->output_mode, y, ed_size(boundaries) + 1, NULL,
+                               categories_dtype(layer));
     return ed_layer_return(call, y);
 }
 
 static void discretization_destroy(ed_layer *layer)
 {
-    ed_release(((bins *)ed_layer_state(layer))->boundaries);
+    ed_release(((bins *)ed_layer_state(layer))->given);
 }
-
-static const double sample_boundaries[] = {-0.5, 0.25};
-
-LAYER(discretization, DISCRETIZATION, 0, "the number of the bin that x lies in",
-      .state_size = sizeof(bins), .init = discretization_init, .forward = discretization_forward,
-      .destroy = discretization_destroy,
-      .samples = LAYER_SAMPLES({.options = OPTIONS(discretization, DISCRETIZATION,
-                                                   .bin_boundaries = {sample_boundaries, 2},
-                                                   .output_mode = "one_hot", .dtype = ED_FLOAT64),
-                                .inputs = {{2, {3, 4}}},
-                                .n_inputs = 1}))
 
 /* Boundaries at the elements 1/n, 2/n, ... of the way through the sorted data, as a histogram of
  * equal counts has them. */
-static bool adapt_discretization(ed_layer *layer, ed_tensor *data)
+static bool discretization_adapt(ed_layer *layer, ed_tensor *data)
 {
     const ed_layer_discretization_options *o = layer_options(layer);
-    bins *b = ed_layer_state(layer);
     if (!o->num_bins)
         return layer_fail(layer, ED_FAILED_PRECONDITION,
                           "bin_boundaries were given; a layer with num_bins can be adapted");
@@ -281,21 +262,29 @@ static bool adapt_discretization(ed_layer *layer, ed_tensor *data)
         boundaries[i] = ed_item(q);
     }
     ed_tensor *made = ed_constant_of(ED_FLOAT64, boundaries, ED_SHAPE(n));
-    if (!made) return false;
-    ed_release(b->boundaries);
-    b->boundaries = ed_retain(made);
-    return true;
+    return made && learned_set(layer, &boundaries_name.name, &made, 1);
 }
+
+static const double sample_boundaries[] = {-0.5, 0.25};
+
+LAYER(discretization, DISCRETIZATION, 0, "the number of the bin that x lies in",
+      .state_size = sizeof(bins), .init = discretization_init, .build = discretization_build,
+      .forward = discretization_forward, .destroy = discretization_destroy,
+      .adapt = discretization_adapt,
+      .samples = LAYER_SAMPLES({.options = OPTIONS(discretization, DISCRETIZATION,
+                                                   .bin_boundaries = {sample_boundaries, 2},
+                                                   .output_mode = "one_hot", .dtype = ED_FLOAT64),
+                                .inputs = {{2, {3, 4}}},
+                                .n_inputs = 1}))
 
 bool ed_layer_adapt(ed_layer *layer, ed_tensor *data)
 {
     if (NULL_GIVEN("layer_adapt", layer, data)) return false;
     ED_SCOPE;
-    if (layer->class->forward == normalization_forward) return adapt_normalization(layer, data);
-    if (layer->class->forward == discretization_forward) return adapt_discretization(layer, data);
+    if (layer->class->adapt) return layer->class->adapt(layer, data);
     return layer_fail(layer, ED_INVALID_ARGUMENT,
-                      "a layer of this kind takes nothing from data; normalization and "
-                      "discretization do");
+                      "a layer of this kind takes nothing from data; normalization, "
+                      "discretization and integer_lookup do");
 }
 
 /* ---- category_encoding ----------------------------------------------------------------------- */
@@ -321,8 +310,8 @@ static bool category_encoding_forward(ed_layer *layer, ed_layer_call *call)
                               "the input must be in 0..num_tokens - 1 = %lld, got %g to %g",
                               (long long)o->num_tokens - 1, least, most);
     }
-    return ed_layer_return(call, encoded(o->output_mode, x, o->num_tokens, weights,
-                                         layer->dtype ? layer->dtype : ED_FLOAT32));
+    return ed_layer_return(call, categories_encoded(o->output_mode, x, o->num_tokens, weights,
+                                                    categories_dtype(layer)));
 }
 
 LAYER(category_encoding, CATEGORY_ENCODING, 1, "integers as one_hot, multi_hot or counts",

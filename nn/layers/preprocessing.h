@@ -58,8 +58,61 @@ ED_KIND(layer, discretization, ED_LAYER_DISCRETIZATION_OPTIONS);
     ED_LAYER_COMMON(FIELD, T)
 ED_KIND(layer, category_encoding, ED_LAYER_CATEGORY_ENCODING_OPTIONS, num_tokens);
 
+/*
+ * The number of the bin, of num_bins, that the decimal text of an integer is hashed to, int64, as
+ * in TensorFlow: by FarmHash64, or SipHash64 with a salt. Floats are rounded towards 0 first. The
+ * integer mask_value gets bin 0, which is then no other's.
+ */
+#define ED_LAYER_HASHING_OPTIONS(FIELD, T)                                                         \
+    FIELD(T, INT, num_bins, 0, ED_AT_LEAST(1), "number of bins")                                   \
+    FIELD(T, INTS, mask_value, ED_NO_LIST, ED_ANY, "one integer; default: none")                   \
+    FIELD(T, INTS, salt, ED_NO_LIST, ED_ANY, "one integer, or two; default: FarmHash64")           \
+    FIELD(T, CHOICE, output_mode, "int", ED_LAYER_OUTPUT_MODES, "see above")                       \
+    ED_LAYER_COMMON(FIELD, T)
+ED_KIND(layer, hashing, ED_LAYER_HASHING_OPTIONS, num_bins);
+
+/* The number of the bin that the integers of two or more inputs, [batch], [batch, 1] or scalars,
+ * are hashed to together, int64, as by tf.sparse.cross_hashed. */
+#define ED_LAYER_HASHED_CROSSING_OPTIONS(FIELD, T)                                                 \
+    FIELD(T, INT, num_bins, 0, ED_AT_LEAST(1), "number of bins")                                   \
+    FIELD(T, CHOICE, output_mode, "int", ED_ONE_OF("int", "one_hot"), "see above")                 \
+    ED_LAYER_COMMON(FIELD, T)
+ED_KIND(layer, hashed_crossing, ED_LAYER_HASHED_CROSSING_OPTIONS, num_bins);
+
+/*
+ * Integers as numbers of a vocabulary, int64: first the mask_token's, 0, if there is one and
+ * output_mode is "int"; then num_oov_indices numbers for integers that are not in the vocabulary,
+ * then the vocabulary's. With invert from numbers to integers. The vocabulary is given, or
+ * ed_layer_adapt takes it from data: the most frequent integers first, of equal frequency the
+ * greater ones, without mask_token and oov_token. The other output modes drop mask tokens; "tf_idf"
+ * is "count" times idf_weights, ln(1 + documents / (1 + documents with the token)) if the data's
+ * rows are documents. Weights, not trained, unless they are given: keys and values of the table
+ * that is looked up, idf_weights.
+ */
+#define ED_LAYER_INTEGER_LOOKUP_OPTIONS(FIELD, T)                                                  \
+    FIELD(T, INT, max_tokens, 0, ED_AT_LEAST(0), "most numbers that there may be; 0: any")         \
+    FIELD(T, INT, num_oov_indices, 1, ED_BETWEEN(0, 1e9), "of others; 0: they are an error")       \
+    FIELD(T, INTS, mask_token, ED_NO_LIST, ED_ANY, "one integer; default: none")                   \
+    FIELD(T, INT, oov_token, -1, ED_ANY, "what invert makes of numbers that are no token's")       \
+    FIELD(T, INTS, vocabulary, ED_NO_LIST, ED_ANY, "integers; default: of the data")               \
+    FIELD(T, FLOATS, idf_weights, ED_NO_LIST, ED_FINITE, "of the vocabulary, for \"tf_idf\"")      \
+    FIELD(T, BOOL, invert, false, ED_ANY, "from numbers to integers")                              \
+    FIELD(T, CHOICE, output_mode, "int",                                                           \
+          ED_ONE_OF("int", "one_hot", "multi_hot", "count", "tf_idf"), "see above")                \
+    FIELD(T, BOOL, pad_to_max_tokens, false, ED_ANY, "results are max_tokens wide")                \
+    FIELD(T, CHOICE, oov_method, "floormod", ED_ONE_OF("floormod", "farmhash"),                    \
+          "which of num_oov_indices an integer gets")                                              \
+    FIELD(T, INTS, salt, ED_NO_LIST, ED_ANY, "as of hashing, for \"farmhash\"")                    \
+    ED_LAYER_COMMON(FIELD, T)
+ED_KIND(layer, integer_lookup, ED_LAYER_INTEGER_LOOKUP_OPTIONS);
+
+/* The integers of an integer_lookup by their numbers, int64: mask_token and oov_tokens, then the
+ * vocabulary. Fails for other layers and before there is a vocabulary. */
+ed_tensor *ed_layer_get_vocabulary(ed_layer *layer);
+
 /* Takes what the layer needs to know from data, all of it at once: mean and variance of a
- * normalization, boundaries of a discretization with num_bins. Fails for other layers. */
+ * normalization, boundaries of a discretization with num_bins, the vocabulary of an integer_lookup.
+ * Fails for other layers. */
 bool ed_layer_adapt(ed_layer *layer, ed_tensor *data);
 
 /* ---- Images ---------------------------------------------------------------------------------- */

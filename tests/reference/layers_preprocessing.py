@@ -17,3 +17,27 @@ layer("Resizing", F(2, 4, 7, 1), height=3, width=3, crop_to_aspect_ratio=True).o
 layer("Resizing", F(1, 8, 6, 1), height=3, width=4, interpolation="bicubic", antialias=True).only("float32")
 layer("CenterCrop", F(2, 5, 4, 1), height=2, width=3).only("float32")
 layer("CenterCrop", F(2, 2, 4, 1), height=3, width=3).only("float32")
+
+INTEGERS = V([[0, 7, -3], [9, 123456, -1234567890123]], "int64")
+layer("Hashing", INTEGERS, num_bins=1000003).only("float32")
+layer("Hashing", V([[5, 4, 3], [5, 1, 0]], "int64"), num_bins=4, mask_value=3).only("float32")
+layer("Hashing", INTEGERS, num_bins=1000003, salt=133).only("float32")
+layer("Hashing", INTEGERS, num_bins=1000003, salt=[133, -7]).only("float32")
+layer("Hashing", I(2, 3, below=99), num_bins=5, output_mode="multi_hot").only("float32")
+layer("Hashing", I(2, 1, below=99), num_bins=5, output_mode="one_hot").only("float32")
+layer("Hashing", I(2, 3, below=9), num_bins=3, output_mode="count").only("float32")
+layer("HashedCrossing", [V([0, 7, -3], "int64"), V([123456789, 2, 1], "int64")], num_bins=1000003).only("float32")
+layer("HashedCrossing", [I(3, 1, below=9), I(3, 1, below=9), I(3, 1, below=9)], num_bins=4, output_mode="one_hot").only("float32")
+
+# Counts and one-hot vectors are int64 in Keras and floats in Eddy: tests/test_adapt.c has them.
+TOKENS = V([[12, 1138, 42, 0], [42, 1000, 36, -5]], "int64")
+layer("IntegerLookup", TOKENS, vocabulary=[12, 36, 1138, 42]).only("float32")
+layer("IntegerLookup", TOKENS, vocabulary=[12, 36, 1138, 42], mask_token=0, num_oov_indices=3).only("float32")
+layer("IntegerLookup", TOKENS, vocabulary=[12, 36, 1138, 42], num_oov_indices=3, oov_method="farmhash").only("float32")
+layer("IntegerLookup", TOKENS, vocabulary=[12, 36, 1138, 42], num_oov_indices=99, oov_method="farmhash", salt=3).only("float32")
+layer("IntegerLookup", V([[12, 42]], "int64"), vocabulary=[12, 36, 42], num_oov_indices=0).only("float32")
+layer("IntegerLookup", I(2, 3, below=6), vocabulary=[0, -2, 12, 36, 42], mask_token=0, oov_token=-2, invert=True).only("float32")
+layer("IntegerLookup", TOKENS, vocabulary=[12, 36, 42], idf_weights=[0.5, 2.0, 1.0], num_oov_indices=2,
+      output_mode="tf_idf").only("float32")
+layer("IntegerLookup", TOKENS, vocabulary=[-1, 12, 36], idf_weights=[4.0, 0.5, 2.0], max_tokens=5, pad_to_max_tokens=True,
+      output_mode="tf_idf").only("float32")
