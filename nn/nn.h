@@ -30,6 +30,7 @@
 #include "nn/layers/recurrent.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/preprocessing.h"
+#include "nn/layers/augmentation.h"
 #include "nn/metrics.h"
 #include "nn/regularizers.h"
 

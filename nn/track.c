@@ -4,10 +4,10 @@
 
 /*
  * What a checkpoint saves of a layer, under Eddy's names and under those of Keras' checkpoints:
- * there a weight "kernel" is "_kernel" in some layers, the mean of a normalization "adapt_mean"; the
- * layers of a Sequential are numbered, in
- * Keras 3 below _functional/_operations (of a Functional model below _operations), the input being
- * 0, in Keras 2 as layer_with_weights-0, layer_with_weights-1, ...
+ * there a weight "kernel" is "_kernel" in some layers, the mean of a normalization "adapt_mean";
+ * the layers of a Sequential are numbered, in Keras 3 below _functional/_operations (of a
+ * Functional model below _operations), the input being 0, in Keras 2 as layer_with_weights-0,
+ * layer_with_weights-1, ...
  *
  * A layer that was never called waits for the values of weights that it does not have yet.
  */

@@ -138,8 +138,8 @@ static void hash_range(int64_t first, int64_t last, int worker, void *user)
     char chars[TEXT_BYTES];
     (void)worker;
     for (int64_t i = first; i < last; i++) {
-        const int64_t value = x->dtype == ED_INT64 ? ((const int64_t *)x->data)[i]
-                                                   : ((const int32_t *)x->data)[i];
+        const int64_t value =
+            x->dtype == ED_INT64 ? ((const int64_t *)x->data)[i] : ((const int32_t *)x->data)[i];
         const size_t length = decimal(value, chars);
         y[i] = bucket(call->attrs, chars, length);
     }
@@ -187,8 +187,7 @@ ed_tensor *fingerprint_buckets(ed_tensor *x, int64_t num_buckets, ed_ints key)
 
 /* ---- hash_cross ------------------------------------------------------------------------------ */
 
-#define HASH_CROSS_ATTRS(FIELD, T)                                                                 \
-    FIELD(T, INT, num_buckets, 1, ED_AT_LEAST(1), "of the hashes")
+#define HASH_CROSS_ATTRS(FIELD, T) FIELD(T, INT, num_buckets, 1, ED_AT_LEAST(1), "of the hashes")
 ED_OPTIONS(hash_cross_attrs, HASH_CROSS_ATTRS);
 
 static const uint64_t cross_key = 956888297470; /* tf.sparse.cross_hashed's default */

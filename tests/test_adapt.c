@@ -38,16 +38,18 @@ static void statistics_of_data(void **state)
 
 /* ---- Vocabularies ---------------------------------------------------------------------------- */
 
-#define LIST(type, ...) (const type[]){__VA_ARGS__}, ED_SHAPE(sizeof((type[]){__VA_ARGS__}) / sizeof(type))
-#define INTEGERS(...)   ed_constant_of(ED_INT64, LIST(int64_t, __VA_ARGS__))
-#define FLOATS(rows, ...) ed_reshape(ed_constant_of(ED_FLOAT32, LIST(float, __VA_ARGS__)), ED_SHAPE(rows, -1))
+#define LIST(type, ...)                                                                            \
+    (const type[]){__VA_ARGS__}, ED_SHAPE(sizeof((type[]){__VA_ARGS__}) / sizeof(type))
+#define INTEGERS(...) ed_constant_of(ED_INT64, LIST(int64_t, __VA_ARGS__))
+#define FLOATS(rows, ...)                                                                          \
+    ed_reshape(ed_constant_of(ED_FLOAT32, LIST(float, __VA_ARGS__)), ED_SHAPE(rows, -1))
 
 static ed_tensor *tokens(void)
 {
-    static const int64_t all[60] = {7,  4, 3,  0,  0, -3, -3, -3, -1, 6,  4, 7,  3, 4, 8,
-                                    5,  4, 3,  3,  8, 0,  6,  5,  -3, 1,  7, 3,  -3, 6, 5,
-                                    7,  -1, -2, 7, -3, 3, -3, 0,  2,  2,  1, -3, -3, -2, -3,
-                                    5,  3, 4,  0,  4, 6,  1,  2,  8,  6,  8, 1,  5, 8, 4};
+    static const int64_t all[60] = {7, 4,  3,  0, 0,  -3, -3, -3, -1, 6, 4, 7,  3,  4,  8,
+                                    5, 4,  3,  3, 8,  0,  6,  5,  -3, 1, 7, 3,  -3, 6,  5,
+                                    7, -1, -2, 7, -3, 3,  -3, 0,  2,  2, 1, -3, -3, -2, -3,
+                                    5, 3,  4,  0, 4,  6,  1,  2,  8,  6, 8, 1,  5,  8,  4};
     return ed_constant_of(ED_INT64, all, ED_SHAPE(12, 5));
 }
 
@@ -62,13 +64,14 @@ static void vocabularies(void **state)
 {
     (void)state;
     ED_SCOPE;
-    assert_same(ed_layer_get_vocabulary(ADAPTED()), INTEGERS(-1, -3, 4, 3, 8, 7, 6, 5, 0, 1, 2, -2));
+    assert_same(ed_layer_get_vocabulary(ADAPTED()),
+                INTEGERS(-1, -3, 4, 3, 8, 7, 6, 5, 0, 1, 2, -2));
     assert_same(ed_layer_get_vocabulary(ADAPTED(.max_tokens = 6)), INTEGERS(-1, -3, 4, 3, 8, 7));
     ed_layer *masks = ADAPTED(.mask_token = ED_INTS(0));
     assert_same(ed_layer_get_vocabulary(masks), INTEGERS(0, -1, -3, 4, 3, 8, 7, 6, 5, 1, 2, -2));
     ed_layer *back = ADAPTED(.mask_token = ED_INTS(0), .invert = true);
     assert_same(ed_forward(back, ed_forward(masks, INTEGERS(-3, 0, 99, 2))),
-                    INTEGERS(-3, 0, -1, 2));
+                INTEGERS(-3, 0, -1, 2));
     ed_layer *given = ed_layer_integer_lookup(.vocabulary = ED_INTS(-1, 12, 36));
     assert_same(ed_layer_get_vocabulary(given), INTEGERS(-1, 12, 36));
     assert_refused(ed_layer_get_vocabulary(ed_layer_dense(1)), "no vocabulary");
@@ -86,20 +89,17 @@ static void encoded_tokens(void **state)
 {
     (void)state;
     ED_SCOPE;
-    ed_tensor *x = ed_reshape(INTEGERS(12, 1138, 42, 0, 42, 1000, 36, -5),
-                              ED_SHAPE(2, 4));
-    ed_layer *multi_hot = ed_layer_integer_lookup(
-        .vocabulary = ED_INTS(12, 36, 42), .mask_token = ED_INTS(0), .output_mode = "multi_hot");
+    ed_tensor *x = ed_reshape(INTEGERS(12, 1138, 42, 0, 42, 1000, 36, -5), ED_SHAPE(2, 4));
+    ed_layer *multi_hot =
+        ed_layer_integer_lookup(.vocabulary = ED_INTS(12, 36, 42), .mask_token = ED_INTS(0),
+                                .output_mode = "multi_hot");
     assert_same(ed_forward(multi_hot, x), FLOATS(2, 1, 1, 0, 1, 1, 0, 1, 1));
-    ed_layer *count =
-        ed_layer_integer_lookup(.vocabulary = ED_INTS(12, 36, 42), .max_tokens = 6,
-                                .pad_to_max_tokens = true, .output_mode = "count");
-    assert_same(ed_forward(count, x),
-                FLOATS(2, 2, 1, 0, 1, 0, 0, 2, 0, 1, 1, 0, 0));
+    ed_layer *count = ed_layer_integer_lookup(.vocabulary = ED_INTS(12, 36, 42), .max_tokens = 6,
+                                              .pad_to_max_tokens = true, .output_mode = "count");
+    assert_same(ed_forward(count, x), FLOATS(2, 2, 1, 0, 1, 0, 0, 2, 0, 1, 1, 0, 0));
     ed_layer *one_hot =
         ed_layer_integer_lookup(.vocabulary = ED_INTS(12, 36, 42), .output_mode = "one_hot");
-    assert_same(ed_forward(one_hot, INTEGERS(12, 5)),
-                FLOATS(2, 0, 1, 0, 0, 1, 0, 0, 0));
+    assert_same(ed_forward(one_hot, INTEGERS(12, 5)), FLOATS(2, 0, 1, 0, 0, 1, 0, 0, 0));
 }
 
 static void document_frequencies(void **state)

@@ -146,8 +146,8 @@ struct graph_source {
     /* Whether all of the node must be restored: a child without a value is an error. */
     bool (*whole)(const graph_source *s, int node);
 
-    /* The node's value, with a reference for the caller; NULL, with an error, if its dtype or shape,
-     * in which -1 is any size, is different. */
+    /* The node's value, with a reference for the caller; NULL, with an error, if its dtype is
+     * different or its shape, in which -1 is any size. */
     ed_tensor *(*value)(graph_source *s, int at, const char *who, ed_dtype dtype, ed_ints shape);
 
     /* The node's object was created: a variable with its value, or an object whose own children may

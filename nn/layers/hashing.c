@@ -39,9 +39,9 @@ static bool hashing_forward(ed_layer *layer, ed_layer_call *call)
                           text_of_tensor(call->inputs[0]).s);
     const bool masks = o->mask_value.values && o->num_bins > 1;
     ed_tensor *x = ed_cast(ed_stop_gradient(call->inputs[0]), ED_INT64);
-    ed_tensor *y = x ? fingerprint_buckets(x, o->num_bins - masks,
-                                           (ed_ints){o->salt.values ? key : NULL, 2})
-                     : NULL;
+    ed_tensor *y =
+        x ? fingerprint_buckets(x, o->num_bins - masks, (ed_ints){o->salt.values ? key : NULL, 2})
+          : NULL;
     if (y && masks) y = ed_where(ed_equal(x, o->mask_value.values[0]), 0, ed_add(y, 1));
     if (y && strcmp(o->output_mode, "int") != 0)
         y = categories_encoded(o->output_mode, y, o->num_bins, NULL, categories_dtype(layer));
@@ -88,13 +88,12 @@ static bool hashed_crossing_forward(ed_layer *layer, ed_layer_call *call)
 
 LAYER(hashed_crossing, HASHED_CROSSING, 1, "the number of the bin that integers are hashed to",
       .min_inputs = 2, .max_inputs = -1, .forward = hashed_crossing_forward,
-      .samples = LAYER_SAMPLES({.options = OPTIONS(hashed_crossing, HASHED_CROSSING, .num_bins = 5,
-                                                   .output_mode = "one_hot", .dtype = ED_FLOAT64),
-                                .inputs = {{1, {3}, .below = 9}, {1, {3}, .below = 5}},
-                                .n_inputs = 2},
-                               {.options = OPTIONS(hashed_crossing, HASHED_CROSSING, .num_bins = 3,
-                                                   .output_mode = "one_hot", .dtype = ED_FLOAT64),
-                                .inputs = {{2, {3, 1}, .below = 9},
-                                           {2, {3, 1}, .below = 5},
-                                           {2, {3, 1}, .below = 2}},
-                                .n_inputs = 3}))
+      .samples = LAYER_SAMPLES(
+          {.options = OPTIONS(hashed_crossing, HASHED_CROSSING, .num_bins = 5,
+                              .output_mode = "one_hot", .dtype = ED_FLOAT64),
+           .inputs = {{1, {3}, .below = 9}, {1, {3}, .below = 5}},
+           .n_inputs = 2},
+          {.options = OPTIONS(hashed_crossing, HASHED_CROSSING, .num_bins = 3,
+                              .output_mode = "one_hot", .dtype = ED_FLOAT64),
+           .inputs = {{2, {3, 1}, .below = 9}, {2, {3, 1}, .below = 5}, {2, {3, 1}, .below = 2}},
+           .n_inputs = 3}))

@@ -43,7 +43,7 @@ static int64_t first_token(const ed_layer_integer_lookup_options *o)
     return first_oov(o) + o->num_oov_indices;
 }
 
-static ed_tensor *part(const ed_layer *layer, int i)
+static ed_tensor *table_part(const ed_layer *layer, int i)
 {
     const table *t = ed_layer_state((ed_layer *)layer);
     return t->parts[i] ? t->parts[i] : layer->weights[i];
@@ -277,8 +277,8 @@ ed_tensor *ed_layer_get_vocabulary(ed_layer *layer)
     const ed_layer_integer_lookup_options *o = layer_options(layer);
     ED_SCOPE;
     if (!has_parts(layer)) return NULL;
-    const ed_tensor *tokens = tensor_read(part(layer, o->invert ? VALUES : KEYS)),
-                    *numbers = tensor_read(part(layer, o->invert ? KEYS : VALUES));
+    const ed_tensor *tokens = tensor_read(table_part(layer, o->invert ? VALUES : KEYS)),
+                    *numbers = tensor_read(table_part(layer, o->invert ? KEYS : VALUES));
     const int64_t n = tokens->size, size = first_token(o) + n;
     int64_t *all = ed_scope_alloc((size_t)size * sizeof *all + 1);
     if (!all) return NULL;
@@ -304,7 +304,7 @@ static bool integer_lookup_build(ed_layer *layer, const ed_layer_call *call)
 static ed_tensor *looked_up(const ed_layer *layer, ed_tensor *x, ed_tensor *otherwise,
                             ed_tensor **found)
 {
-    ed_tensor *keys = part(layer, KEYS);
+    ed_tensor *keys = table_part(layer, KEYS);
     if (ed_size(keys) == 0) {
         *found = ed_not_equal(x, x);
         return otherwise;
@@ -312,7 +312,7 @@ static ed_tensor *looked_up(const ed_layer *layer, ed_tensor *x, ed_tensor *othe
     ed_tensor *at = ed_searchsorted(keys, x);
     if (!at || !(at = ed_minimum(at, ed_size(keys) - 1))) return NULL;
     *found = ed_equal(ed_gather(keys, at), x);
-    return *found ? ed_where(*found, ed_gather(part(layer, VALUES), at), otherwise) : NULL;
+    return *found ? ed_where(*found, ed_gather(table_part(layer, VALUES), at), otherwise) : NULL;
 }
 
 /* The numbers of integers that are not in the vocabulary. */
@@ -380,10 +380,10 @@ static bool integer_lookup_forward(ed_layer *layer, ed_layer_call *call)
     ed_tensor *y = o->invert ? integers_of(layer, x) : numbers_of(layer, x);
     if (!y || !strcmp(o->output_mode, "int")) return ed_layer_return(call, y);
     const int64_t depth =
-        o->pad_to_max_tokens ? o->max_tokens : first_token(o) + ed_size(part(layer, KEYS));
+        o->pad_to_max_tokens ? o->max_tokens : first_token(o) + ed_size(table_part(layer, KEYS));
     y = categories_encoded(weighted(o) ? "count" : o->output_mode, y, depth, NULL,
                            categories_dtype(layer));
-    if (y && weighted(o)) y = ed_mul(y, ed_cast(part(layer, IDF_WEIGHTS), y->dtype));
+    if (y && weighted(o)) y = ed_mul(y, ed_cast(table_part(layer, IDF_WEIGHTS), y->dtype));
     return ed_layer_return(call, y);
 }
 

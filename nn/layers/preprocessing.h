@@ -117,7 +117,8 @@ bool ed_layer_adapt(ed_layer *layer, ed_tensor *data);
 
 /* ---- Images ---------------------------------------------------------------------------------- */
 
-/* Of this size; crop_to_aspect_ratio cuts the middle of that shape out first. */
+/* Of this size; crop_to_aspect_ratio cuts the middle of that shape out first, pad_to_aspect_ratio
+ * puts pixels of fill_value around the image so that it has that shape. */
 #define ED_LAYER_RESIZING_OPTIONS(FIELD, T)                                                        \
     FIELD(T, INT, height, 0, ED_AT_LEAST(1), "of the result")                                      \
     FIELD(T, INT, width, 0, ED_AT_LEAST(1), "of the result")                                       \
@@ -126,6 +127,8 @@ bool ed_layer_adapt(ed_layer *layer, ed_tensor *data);
           "how pixels are made")                                                                   \
     FIELD(T, BOOL, antialias, false, ED_ANY, "larger filters where the image shrinks")             \
     FIELD(T, BOOL, crop_to_aspect_ratio, false, ED_ANY, "cut the middle out first")                \
+    FIELD(T, BOOL, pad_to_aspect_ratio, false, ED_ANY, "fill up to the shape first")               \
+    FIELD(T, FLOAT, fill_value, 0, ED_FINITE, "of pixels that fill up")                            \
     ED_LAYER_COMMON(FIELD, T)
 ED_KIND(layer, resizing, ED_LAYER_RESIZING_OPTIONS, height, width);
 

@@ -41,3 +41,38 @@ layer("IntegerLookup", TOKENS, vocabulary=[12, 36, 42], idf_weights=[0.5, 2.0, 1
       output_mode="tf_idf").only("float32")
 layer("IntegerLookup", TOKENS, vocabulary=[-1, 12, 36], idf_weights=[4.0, 0.5, 2.0], max_tokens=5, pad_to_max_tokens=True,
       output_mode="tf_idf").only("float32")
+
+layer("Resizing", F(2, 4, 7, 1), height=3, width=3, pad_to_aspect_ratio=True).only("float32")
+layer("Resizing", F(7, 3, 1), height=4, width=5, pad_to_aspect_ratio=True, fill_value=0.5).only("float32")
+
+# Layers that draw, from bounds that are the same: nothing is random.
+IMAGES = F(2, 4, 5, 2)
+INVERSE = "TensorFlow's are those of the inverse transformation, which differ"
+for mode in ("reflect", "wrap", "constant", "nearest"):
+    layer("RandomRotation", IMAGES, factor=[0.1, 0.1], fill_mode=mode, fill_value=0.5).call(training=True).only("float32").no_gradients(INVERSE)
+    layer("RandomZoom", IMAGES, height_factor=[0.7, 0.7], width_factor=[-0.3, -0.3], fill_mode=mode).call(training=True).only("float32").no_gradients(INVERSE)
+    layer("RandomTranslation", IMAGES, height_factor=[-0.6, -0.6], width_factor=[0.3, 0.3],
+          fill_mode=mode).call(training=True).only("float32").no_gradients(INVERSE)
+layer("RandomRotation", F(5, 4, 1), factor=[-0.3, -0.3], interpolation="nearest").call(training=True).only("float32").no_gradients(INVERSE)
+layer("RandomZoom", IMAGES, height_factor=[-0.4, -0.4], interpolation="nearest").call(training=True).only("float32").no_gradients(INVERSE)
+layer("RandomZoom", F(3, 4, 1), height_factor=[0.4, 0.4], fill_mode="constant", fill_value=2.0).call(training=True).only("float32").no_gradients(INVERSE)
+layer("RandomTranslation", F(3, 4, 1), height_factor=[0.4, 0.4], width_factor=[0.5, 0.5], fill_mode="constant",
+      interpolation="nearest", fill_value=2.0).call(training=True).only("float32").no_gradients(INVERSE)
+layer("RandomShear", IMAGES, x_factor=[0.0, 0.0], y_factor=[0.0, 0.0], interpolation="nearest", fill_mode="constant",
+      fill_value=1.0).call(training=True).only("float32").no_gradients(INVERSE)
+HSV = "TensorFlow's hsv_to_rgb has none"
+PIXELS = F(2, 3, 4, 3, low=0, high=255)
+layer("RandomSaturation", PIXELS, factor=[0.3, 0.3]).call(training=True).only("float32").no_gradients(HSV)
+layer("RandomSaturation", F(2, 3, 4, 3, low=0), factor=[0.7, 0.7], value_range=[0, 1]).call(training=True).only("float32").no_gradients(HSV)
+layer("RandomHue", PIXELS, factor=[0.0, 0.0]).call(training=True).only("float32").no_gradients(HSV)
+layer("RandomHue", F(2, 3, 4, 3, low=0), factor=[0.0, 0.0], value_range=[0, 1]).call(training=True).only("float32").no_gradients(HSV)
+layer("RandomColorDegeneration", PIXELS, factor=[0.3, 0.3]).call(training=True).only("float32")
+layer("RandomColorDegeneration", PIXELS, factor=[0.3, 0.3], value_range=[50, 100]).call(training=True).only("float32")
+layer("RandomSharpness", PIXELS, factor=[0.3, 0.3]).call(training=True).only("float32")
+layer("RandomSharpness", PIXELS, factor=[0.9, 0.9], value_range=[50, 100]).call(training=True).only("float32")
+layer("RandomInvert", PIXELS, factor=[1.0, 1.0], value_range=[0, 100]).call(training=True).only("float32")
+layer("RandomInvert", PIXELS, factor=[0.0, 0.0]).call(training=True).only("float32")
+layer("RandomGrayscale", PIXELS, factor=1.0).call(training=True).only("float32")
+layer("Solarization", PIXELS, addition_factor=[0.0, 0.0], threshold_factor=[0.0, 0.0], value_range=[0, 300]).call(training=True).only("float32")
+layer("AutoContrast", PIXELS).only("float32")
+layer("AutoContrast", F(2, 3, 4, 1, low=0), value_range=[0, 1]).only("float32")

@@ -89,7 +89,7 @@ class LayerCall:
     several arguments); arrays among the options of the call are inputs of Eddy's layer, too."""
 
     def __init__(self, case, arrays):
-        self.layer, form = keras_object(case.object), case.arguments[0]
+        self.layer, form, self.gradients = keras_object(case.object), case.arguments[0], case.gradients
         self.how = dict(case.how)
         masks = self.how.pop("masks", None) or ([self.how.pop("mask")] if "mask" in self.how else None)
         self.masks = masks and arrays.all(masks, "mask")
@@ -134,7 +134,7 @@ def layer(case, seed, floatx):
 def differentiate(call, arrays, inputs, before):
     """Outputs, their masks, the layer's losses, and the gradients of the sum of the outputs times `cotangents`."""
     xs = [tensor(x) for x in inputs]
-    sources = [x for x in xs if is_float(x)]
+    sources = [x for x in xs if is_float(x) and call.gradients]
     trained = [w for w in call.layer.weights if w.trainable]
     with tf.GradientTape() as tape:
         for x in sources:

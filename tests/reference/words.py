@@ -164,6 +164,7 @@ class Case:
         self.family, self.name, self.arguments = family, name, arguments
         self.object = Object(family, name, **options)
         self.how, self.floatx, self.tolerance = {}, ("float32", "float64"), {}
+        self.gradients = True
 
     def call(self, **how):
         """How it is called, in the words of the family: training=True, mask=B(2, 3), steps=9."""
@@ -178,6 +179,11 @@ class Case:
     def only(self, *floatx):
         """In this precision alone."""
         self.floatx = floatx
+        return self
+
+    def no_gradients(self, why):
+        """Of a layer without weights: TensorFlow has none, or wrong ones."""
+        self.gradients = False
         return self
 
     def loose(self, why, **tolerance):
