@@ -20,9 +20,17 @@ static void callback_destroy(void *object)
     made_destroy(c);
 }
 
+static void callback_track(void *object, ed_tracker *t)
+{
+    ed_callback *c = object;
+    const callback_class *class = (const callback_class *)c->made.kind;
+    if (!c->function && class->track) class->track(c->state, t);
+}
+
 static const object_class made_callback = {
-    .name = "callback", .destroy = callback_destroy, .is_made = true};
-static const object_class own_callback = {.name = "callback", .destroy = callback_destroy};
+    .name = "callback", .destroy = callback_destroy, .track = callback_track, .is_made = true};
+static const object_class own_callback = {
+    .name = "callback", .destroy = callback_destroy, .track = callback_track};
 
 void *callback_make(const ed_kind *kind, const void *options)
 {
@@ -64,14 +72,24 @@ static bool call_callback(ed_callback *c, ed_training *training)
     return ok;
 }
 
+static bool saves(const ed_callback *c)
+{
+    return !c->function && ((const callback_class *)c->made.kind)->saves;
+}
+
+/* The end of a training is told to all, whichever fails. */
 bool callback_tell(ed_objects callbacks, ed_training *training, ed_training_event event)
 {
+    bool ok = true;
     training->event = event;
-    for (int64_t i = 0; i < callbacks.count; i++) {
+    for (int64_t i = 0; i < 2 * callbacks.count; i++) {
         ED_SCOPE;
-        if (!call_callback(callbacks.values[i], training)) return false;
+        ed_callback *c = callbacks.values[i % callbacks.count];
+        if (saves(c) != (i >= callbacks.count)) continue;
+        ok &= call_callback(c, training);
+        if (!ok && event != ED_TRAIN_END) return false;
     }
-    return true;
+    return ok;
 }
 
 double ed_training_value(const ed_training *training, const char *name)

@@ -7,8 +7,7 @@
 
 /* ---- Better values --------------------------------------------------------------------------- */
 
-/* Whether more is better, by the mode or, if it is "auto", by the name. */
-static bool wants_more(const char *mode, const char *monitor)
+bool callback_wants_more(const char *mode, const char *monitor)
 {
     static const char *const ends[] = {"acc", "accuracy", "auc", "precision", "recall", "f1_score"};
     if (strcmp(mode, "auto") != 0) return !strcmp(mode, "max");
@@ -20,15 +19,13 @@ static bool wants_more(const char *mode, const char *monitor)
     return false;
 }
 
-/* Whether `value` is better than `best` by more than `by`; any value is better than none. */
-static bool is_better(double value, double best, double by, bool more)
+bool callback_is_better(double value, double best, double by, bool more)
 {
     if (isnan(value)) return false;
     return isnan(best) || (more ? value > best + by : value < best - by);
 }
 
-/* The monitored value; false, with an error, if the epoch has none of that name. */
-static bool monitored(const char *who, const ed_training *t, const char *monitor, double *value)
+bool callback_monitored(const char *who, const ed_training *t, const char *monitor, double *value)
 {
     for (int64_t i = 0; i < t->count; i++)
         if (!strcmp(t->names[i], monitor)) return *value = t->values[i], true;
@@ -46,7 +43,9 @@ static bool monitored(const char *who, const ed_training *t, const char *monitor
 typedef struct early_stopping_state {
     double best;
     int64_t waited;
-    ed_list *weights; /* of the best epoch; retained */
+    ed_layer *model;
+    ed_list *weights; /* of the best epoch, as variables; retained */
+    int64_t size;     /* of these, as a checkpoint has it */
 } early_stopping_state;
 
 static void early_stopping_destroy(void *state)
@@ -54,13 +53,27 @@ static void early_stopping_destroy(void *state)
     ed_release(((early_stopping_state *)state)->weights);
 }
 
-static bool keep_weights(early_stopping_state *s, ed_layer *model)
+static bool keep_weights(early_stopping_state *s)
 {
-    ed_list *weights = ed_layer_get_weights(model);
-    if (!weights) return false;
+    const ed_list *weights = ed_layer_get_weights(s->model);
+    ed_list *kept = weights ? scope_give(list_new(weights->size)) : NULL;
+    for (int64_t i = 0; kept && i < weights->size; i++)
+        if (!(kept->items[i] = ed_retain(ed_variable(weights->items[i])))) return false;
+    if (!kept) return false;
     ed_release(s->weights);
-    s->weights = ed_retain(weights);
+    s->weights = ed_retain(kept);
+    s->size = kept->size;
     return true;
+}
+
+/* A restore reads the size first: then there are weights to be read. */
+static void early_stopping_track(void *state, ed_tracker *t)
+{
+    early_stopping_state *s = state;
+    ed_track_int64(t, "size", &s->size);
+    ed_track_float64(t, "best", &s->best);
+    ed_track_int64(t, "waited", &s->waited);
+    if (s->weights || (s->size && keep_weights(s))) ed_track(t, "best_weights", s->weights);
 }
 
 static bool look_at_epoch(const ed_callback_early_stopping_options *o, early_stopping_state *s,
@@ -68,14 +81,14 @@ static bool look_at_epoch(const ed_callback_early_stopping_options *o, early_sto
 {
     double value;
     if (t->epoch < o->start_from_epoch) return true;
-    if (!monitored("early_stopping", t, o->monitor, &value)) return false;
-    const bool more = wants_more(o->mode, o->monitor);
-    if (o->restore_best_weights && !s->weights && !keep_weights(s, t->model)) return false;
+    if (!callback_monitored("early_stopping", t, o->monitor, &value)) return false;
+    const bool more = callback_wants_more(o->mode, o->monitor);
+    if (o->restore_best_weights && !s->weights && !keep_weights(s)) return false;
     s->waited++;
-    if (is_better(value, s->best, o->min_delta, more)) {
+    if (callback_is_better(value, s->best, o->min_delta, more)) {
         s->best = value;
-        if (o->restore_best_weights && !keep_weights(s, t->model)) return false;
-        if (is_better(value, o->baseline, o->min_delta, more)) s->waited = 0;
+        if (o->restore_best_weights && !keep_weights(s)) return false;
+        if (callback_is_better(value, o->baseline, o->min_delta, more)) s->waited = 0;
         return true;
     }
     if (s->waited >= o->patience && t->epoch > 0) t->stop = true;
@@ -83,13 +96,14 @@ static bool look_at_epoch(const ed_callback_early_stopping_options *o, early_sto
 }
 
 CALLBACK(early_stopping, EARLY_STOPPING, 0, "ends a training that no longer gets better",
-         .state_size = sizeof(early_stopping_state), .destroy = early_stopping_destroy)
+         .state_size = sizeof(early_stopping_state), .destroy = early_stopping_destroy,
+         .track = early_stopping_track)
 {
     const early_stopping_options *o = options;
     early_stopping_state *s = state;
     if (training->event == ED_TRAIN_BEGIN) {
         ed_release(s->weights);
-        *s = (early_stopping_state){.best = NAN};
+        *s = (early_stopping_state){.best = NAN, .model = training->model};
     }
     if (training->event == ED_EPOCH_END) return look_at_epoch(o, s, training);
     if (training->event == ED_TRAIN_END && s->weights && !training->failed)
@@ -143,6 +157,14 @@ typedef struct reduce_lr_on_plateau_state {
     int64_t waited, cooling;
 } reduce_lr_on_plateau_state;
 
+static void reduce_lr_on_plateau_track(void *state, ed_tracker *t)
+{
+    reduce_lr_on_plateau_state *s = state;
+    ed_track_float64(t, "best", &s->best);
+    ed_track_int64(t, "waited", &s->waited);
+    ed_track_int64(t, "cooling", &s->cooling);
+}
+
 static bool reduce(const ed_callback_reduce_lr_on_plateau_options *o, ed_layer *model)
 {
     ed_optimizer *optimizer = ed_model_optimizer(model);
@@ -153,19 +175,20 @@ static bool reduce(const ed_callback_reduce_lr_on_plateau_options *o, ed_layer *
 
 CALLBACK(reduce_lr_on_plateau, REDUCE_LR_ON_PLATEAU, 0,
          "reduces the learning rate when a value no longer gets better",
-         .state_size = sizeof(reduce_lr_on_plateau_state))
+         .state_size = sizeof(reduce_lr_on_plateau_state), .track = reduce_lr_on_plateau_track)
 {
     const reduce_lr_on_plateau_options *o = options;
     reduce_lr_on_plateau_state *s = state;
     double value;
     if (training->event == ED_TRAIN_BEGIN) *s = (reduce_lr_on_plateau_state){.best = NAN};
     if (training->event != ED_EPOCH_END) return true;
-    if (!monitored("reduce_lr_on_plateau", training, o->monitor, &value)) return false;
+    if (!callback_monitored("reduce_lr_on_plateau", training, o->monitor, &value)) return false;
     if (s->cooling) {
         s->cooling--;
         s->waited = 0;
     }
-    if (is_better(value, s->best, o->min_delta, wants_more(o->mode, o->monitor))) {
+    if (callback_is_better(value, s->best, o->min_delta,
+                           callback_wants_more(o->mode, o->monitor))) {
         s->best = value;
         s->waited = 0;
     } else if (!s->cooling && ++s->waited >= o->patience) {

@@ -2,15 +2,20 @@
 #include <stdio.h>
 #include <string.h>
 
+static void free_names(char **names, int64_t count)
+{
+    for (int64_t i = 0; names && i < count; i++) memory_free(names[i]);
+    memory_free(names);
+}
+
 static void compiled_destroy(void *object)
 {
     compiled *c = object;
     ed_release(c->optimizer);
     for (int64_t i = 0; i < c->n_losses; i++) ed_release(c->losses[i]);
-    for (int64_t i = 0; i < c->n_metrics; i++) {
-        ed_release(c->metrics[i].metric);
-        memory_free(c->metrics[i].name);
-    }
+    for (int64_t i = 0; i < c->n_metrics; i++) ed_release(c->metrics[i].metric);
+    free_names(c->names, 2 * c->n_values);
+    memory_free(c->output_losses);
     memory_free(c->losses);
     memory_free(c->loss_weights);
     memory_free(c->metrics);
@@ -56,7 +61,9 @@ static bool check_compile(const ed_layer *model, const ed_compile_options *o)
     if (o->loss_weights.values && o->loss_weights.count != n)
         return ed_fail(ED_INVALID_ARGUMENT, "model_compile: got %lld loss_weights for %lld losses",
                        (long long)o->loss_weights.count, (long long)n);
-    return check_family("loss", o->losses, "loss") && check_family("metric", o->metrics, "metric");
+    return check_family("loss", o->losses, "loss") &&
+           check_family("metric", o->metrics, "metric") &&
+           check_family("weighted metric", o->weighted_metrics, "metric");
 }
 
 static bool take_losses(compiled *c, const ed_compile_options *o)
@@ -65,7 +72,8 @@ static bool take_losses(compiled *c, const ed_compile_options *o)
     const int64_t n = o->loss ? 1 : o->losses.count;
     c->losses = memory_alloc((size_t)n * sizeof *c->losses);
     c->loss_weights = memory_alloc((size_t)n * sizeof *c->loss_weights);
-    if (!c->losses || !c->loss_weights) return false;
+    c->output_losses = memory_alloc((size_t)n * sizeof *c->output_losses);
+    if (!c->losses || !c->loss_weights || !c->output_losses) return false;
     for (int64_t i = 0; i < n; i++) {
         c->losses[i] = ed_retain(given[i]);
         c->loss_weights[i] = o->loss_weights.values ? o->loss_weights.values[i] : 1;
@@ -74,23 +82,91 @@ static bool take_losses(compiled *c, const ed_compile_options *o)
     return true;
 }
 
-/* The metric's name, with its output's before it where there are several, and a number behind it
- * where the name is taken. memory_free frees it; NULL without memory. */
-static char *name_for(const compiled *c, const ed_metric *metric, int64_t output)
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+static bool is_taken(char *const *names, int64_t count, const char *name)
 {
-    char head[40] = "", tail[24] = "";
-    if (c->n_losses > 1) snprintf(head, sizeof head, "output_%lld_", (long long)output + 1);
-    for (int n = 1;; n++) {
-        char name[256];
-        snprintf(name, sizeof name, "%s%s%s", head, ed_metric_name(metric), tail);
-        bool taken = !strcmp(name, "loss");
-        for (int64_t i = 0; i < c->n_metrics; i++) taken |= !strcmp(name, c->metrics[i].name);
-        if (!taken) return text_copy(name);
-        snprintf(tail, sizeof tail, "_%d", n);
-    }
+    for (int64_t i = 0; i < count; i++)
+        if (!strcmp(names[i], name)) return true;
+    return false;
 }
 
-static bool add_metric(compiled *c, int64_t output, ed_metric *metric)
+/* "head_name", or, where that is taken, "head_name_1", ... ; NULL without memory. */
+static char *free_name(char *const *names, int64_t count, const char *head, const char *name)
+{
+    char whole[300];
+    snprintf(whole, sizeof whole, "%s%s%s", head, *head ? "_" : "", name);
+    const size_t length = strlen(whole);
+    for (int n = 1; is_taken(names, count, whole); n++)
+        snprintf(whole + length, sizeof whole - length, "_%d", n);
+    return text_copy(whole);
+}
+
+/* Value i of a model whose outputs have these names (NULL: output_1, ...). */
+static char *name_of_value(const compiled *c, char *const *names, int64_t i,
+                           const char *const *outputs)
+{
+    const int64_t n_losses = c->n_losses > 1 ? c->n_losses : 0;
+    if (!i) return text_copy("loss");
+    const int64_t output = i <= n_losses ? i - 1 : c->metrics[i - 1 - n_losses].output;
+    char number[32], *head = number;
+    snprintf(number, sizeof number, "output_%lld", (long long)output + 1);
+    return free_name(names, i,
+                     !n_losses ? ""
+                     : outputs ? outputs[output]
+                               : head,
+                     i <= n_losses ? "loss" : ed_metric_name(c->metrics[i - 1 - n_losses].metric));
+}
+
+/* Names all values; false, without memory, with the names as they were. */
+static bool name_values(compiled *c, const char *const *outputs)
+{
+    const int64_t n = 1 + (c->n_losses > 1 ? c->n_losses : 0) + c->n_metrics;
+    char **names = memory_alloc((size_t)(2 * n) * sizeof *names);
+    for (int64_t i = 0; names && i < 2 * n; i++) {
+        names[i] =
+            i < n ? name_of_value(c, names, i, outputs) : free_name(names, 0, "val", names[i - n]);
+        if (names[i]) continue;
+        free_names(names, i);
+        names = NULL;
+    }
+    if (!names) return false;
+    free_names(c->names, 2 * c->n_values);
+    c->names = names;
+    c->n_values = n;
+    return true;
+}
+
+/* The layer below that gave the tensor in its last call, the least deep and last of those; NULL if
+ * there is none. */
+static const ed_layer *maker_of(const ed_layer *layer, uint64_t id)
+{
+    for (int64_t i = layer->n_children; i-- > 0;)
+        if (__atomic_load_n(&layer->children[i]->output_id, __ATOMIC_RELAXED) == id)
+            return layer->children[i];
+    for (int64_t i = layer->n_children; i-- > 0;) {
+        const ed_layer *below = maker_of(layer->children[i], id);
+        if (below) return below;
+    }
+    return NULL;
+}
+
+bool model_name_outputs(compiled *c, const ed_layer *model, const ed_list *outputs)
+{
+    if (c->named || c->n_losses < 2) return true;
+    const char **names = ed_scope_alloc((size_t)c->n_losses * sizeof *names);
+    if (!names) return false;
+    for (int64_t i = 0; i < c->n_losses; i++) {
+        const ed_layer *maker = maker_of(model, ((const ed_tensor *)outputs->items[i])->id);
+        if (!maker || is_taken((char *const *)names, i, maker->name)) return c->named = true;
+        names[i] = maker->name;
+    }
+    return c->named = name_values(c, names);
+}
+
+/* ---- Compiling ------------------------------------------------------------------------------- */
+
+static bool add_metric(compiled *c, int64_t output, ed_metric *metric, bool weighted)
 {
     if (c->n_metrics == c->capacity) {
         const size_t n = (size_t)c->capacity, more = n ? 2 * n : HARD(1, 4);
@@ -99,9 +175,16 @@ static bool add_metric(compiled *c, int64_t output, ed_metric *metric)
         c->metrics = grown;
         c->capacity = (int64_t)more;
     }
-    char *name = name_for(c, metric, output);
-    if (!name) return false;
-    c->metrics[c->n_metrics++] = (measured){ed_retain(metric), output, name};
+    c->metrics[c->n_metrics++] = (measured){ed_retain(metric), output, weighted};
+    if (name_values(c, NULL)) return true;
+    ed_release(c->metrics[--c->n_metrics].metric);
+    return false;
+}
+
+static bool add_metrics(compiled *c, ed_objects metrics, bool weighted)
+{
+    for (int64_t i = 0; i < metrics.count; i++)
+        if (!add_metric(c, 0, metrics.values[i], weighted)) return false;
     return true;
 }
 
@@ -114,8 +197,9 @@ bool ed_model_compile_with(ed_layer *model, const ed_compile_options *options)
     if (!c || !take_losses(c, options)) return false;
     c->optimizer = ed_retain(options->optimizer ? options->optimizer : ed_optimizer_rmsprop());
     if (!c->optimizer) return false;
-    for (int64_t i = 0; i < options->metrics.count; i++)
-        if (!add_metric(c, 0, options->metrics.values[i])) return false;
+    if (!name_values(c, NULL) || !add_metrics(c, options->metrics, false) ||
+        !add_metrics(c, options->weighted_metrics, true))
+        return false;
     void *before[] = {model->compiled, model->optimizer};
     model->compiled = ed_retain(c);
     model->optimizer = ed_retain(c->optimizer);
@@ -124,16 +208,29 @@ bool ed_model_compile_with(ed_layer *model, const ed_compile_options *options)
     return true;
 }
 
+static bool add_to_output(const char *who, ed_layer *model, int64_t output, ed_metric *metric,
+                          bool weighted)
+{
+    compiled *c = model_compiled(who, model);
+    if (!c) return false;
+    if (!metric) return ed_fail(ED_INVALID_ARGUMENT, "%s: metric is NULL", who);
+    if (c->running)
+        return ed_fail(ED_FAILED_PRECONDITION, "%s: the model %s is being trained or evaluated",
+                       who, model->name);
+    if (output < 0 || output >= c->n_losses)
+        return ed_fail(ED_OUT_OF_RANGE, "%s: output %lld is out of bounds: there are %lld losses",
+                       who, text_nth(output), (long long)c->n_losses);
+    return add_metric(c, output, metric, weighted);
+}
+
 bool ed_model_add_metric(ed_layer *model, int64_t output, ed_metric *metric)
 {
-    compiled *c = model_compiled("model_add_metric", model);
-    if (!c) return false;
-    if (!metric) return ed_fail(ED_INVALID_ARGUMENT, "model_add_metric: metric is NULL");
-    if (output < 0 || output >= c->n_losses)
-        return ed_fail(ED_OUT_OF_RANGE,
-                       "model_add_metric: output %lld is out of bounds: there are %lld losses",
-                       text_nth(output), (long long)c->n_losses);
-    return add_metric(c, output, metric);
+    return add_to_output("model_add_metric", model, output, metric, false);
+}
+
+bool ed_model_add_weighted_metric(ed_layer *model, int64_t output, ed_metric *metric)
+{
+    return add_to_output("model_add_weighted_metric", model, output, metric, true);
 }
 
 ed_optimizer *ed_model_optimizer(const ed_layer *model)
@@ -145,6 +242,7 @@ ed_optimizer *ed_model_optimizer(const ed_layer *model)
 bool model_reset(compiled *c)
 {
     c->loss = c->rows = 0;
+    memset(c->output_losses, 0, (size_t)c->n_losses * sizeof *c->output_losses);
     for (int64_t i = 0; i < c->n_metrics; i++)
         if (!ed_metric_reset(c->metrics[i].metric)) return false;
     return true;

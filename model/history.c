@@ -90,6 +90,51 @@ bool history_note(ed_history *h, const char *name, double value)
     return true;
 }
 
+bool history_rename(ed_history *h, char *const *names)
+{
+    for (int64_t i = 0; i < h->count; i++) {
+        if (!strcmp(h->all[i].name, names[i])) continue;
+        char *copy = text_copy(names[i]);
+        if (!copy) return false;
+        memory_free(h->all[i].name);
+        h->all[i].name = copy;
+    }
+    return true;
+}
+
+bool history_resize(ed_history *h, int64_t epochs, char *const *names, int64_t count)
+{
+    while (h->epochs < epochs)
+        if (!history_epoch(h)) return false;
+    h->epochs = epochs;
+    for (int64_t i = h->count; i < count; i++)
+        if (!history_add(h, names[i])) return false;
+    return true;
+}
+
+/* All values, name by name. */
+static void get_values(const void *self, void *elements)
+{
+    const ed_history *h = self;
+    for (int64_t i = 0; i < h->count; i++)
+        memcpy((double *)elements + i * h->epochs, h->all[i].values,
+               (size_t)h->epochs * sizeof(double));
+}
+
+static void set_values(void *self, const void *elements)
+{
+    const ed_history *h = self;
+    for (int64_t i = 0; i < h->count; i++)
+        memcpy(h->all[i].values, (const double *)elements + i * h->epochs,
+               (size_t)h->epochs * sizeof(double));
+}
+
+void history_track(ed_history *h, ed_tracker *t)
+{
+    const ed_state state = {ED_FLOAT64, h->count * h->epochs, get_values, NULL, set_values, 0};
+    if (state.count) ed_track_state(t, "history", h, &state);
+}
+
 int64_t ed_history_epochs(const ed_history *h)
 {
     return h ? h->epochs : 0;

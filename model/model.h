@@ -33,7 +33,9 @@
     FIELD(T, OBJECTS, losses, ED_NO_LIST, ED_ANY, "of several outputs: a loss for each")           \
     FIELD(T, FLOATS, loss_weights, ED_NO_LIST, ED_ANY, "factor of each loss; default: 1")          \
     FIELD(T, OBJECTS, metrics, ED_NO_LIST, ED_ANY,                                                 \
-          "of the first output; ed_model_add_metric adds those of others")
+          "of the first output; ed_model_add_metric adds those of others")                         \
+    FIELD(T, OBJECTS, weighted_metrics, ED_NO_LIST, ED_ANY,                                        \
+          "the same, with the rows' weights: sample_weight and class_weight")
 ED_OPTIONS(ed_compile_options, ED_COMPILE_OPTIONS);
 
 /*
@@ -45,8 +47,10 @@ bool ed_model_compile_with(ed_layer *model, const ed_compile_options *options);
     ED_WITH_OPTIONS(ed_model_compile_with(model, &ed_options_), ED_COMPILE_OPTIONS,                \
                     ed_compile_options, __VA_ARGS__)
 
-/* Adds a metric of output `output`, 0 being the first, to a compiled model. */
+/* Adds a metric of output `output`, 0 being the first, to a compiled model; the second one counts
+ * rows by their weights. Not while the model is trained. */
 bool ed_model_add_metric(ed_layer *model, int64_t output, ed_metric *metric);
+bool ed_model_add_weighted_metric(ed_layer *model, int64_t output, ed_metric *metric);
 
 /* The model's optimizer; NULL, without an error, before ed_model_compile. */
 ed_optimizer *ed_model_optimizer(const ed_layer *model);
@@ -81,8 +85,11 @@ ed_layer *ed_model_load_with(const char *path, const ed_load_options *options);
 
 /* ---- Training -------------------------------------------------------------------------------- */
 
-/* What fit measured in each epoch: the loss and metrics by name, and, with data for validation, the
- * same with "val_" before the name. */
+/*
+ * What fit measured in each epoch: the loss and metrics by name, and, with data for validation, the
+ * same with "val_" before the name. With several outputs each has its loss, "a_loss", and "a_"
+ * before its metrics, a being the name of the layer that makes the output, or "output_1".
+ */
 typedef struct ed_history ed_history;
 
 /* Options of ed_model_fit. Tensors of several inputs or outputs are lists. */
@@ -97,6 +104,7 @@ typedef struct ed_history ed_history;
           "share of the rows, the last ones, that are not trained but evaluated")                  \
     FIELD(T, OBJECT, validation_x, NULL, ED_ANY, "for evaluation: a tensor, list or dataset")      \
     FIELD(T, OBJECT, validation_y, NULL, ED_ANY, "what belongs to validation_x")                   \
+    FIELD(T, OBJECT, validation_sample_weight, NULL, ED_ANY, "a factor for each of its rows")      \
     FIELD(T, INT, validation_freq, 1, ED_AT_LEAST(1), "evaluate after so many epochs")             \
     FIELD(T, INT, validation_steps, 0, ED_AT_LEAST(0), "batches of an evaluation; 0: all")         \
     FIELD(T, OBJECT, class_weight, NULL, ED_ANY,                                                   \
@@ -117,7 +125,8 @@ ED_OPTIONS(ed_fit_options, ED_FIT_OPTIONS);
  * Trains a compiled model on x [rows, ...] and y [rows, ...], for .epochs - .initial_epoch times
  * all rows. y is NULL if x is a dataset. Fails if the rows differ in number, and as the model, the
  * loss and the metrics do; the error says the epoch and batch. After ed_interrupt the present step
- * is given up, callbacks hear the end of the training, and it fails with ED_INTERRUPTED.
+ * is given up, callbacks hear the end of the training, and it fails with ED_CANCELLED;
+ * ed_callback_backup_and_restore ends a training so that it can go on.
  */
 ed_history *ed_model_fit_with(ed_layer *model, void *x, void *y, const ed_fit_options *options);
 #define ed_model_fit(model, x, y, ...)                                                             \
@@ -193,11 +202,16 @@ typedef struct ed_training {
     ed_layer *model;          /* what is trained */
     int64_t epoch, epochs;    /* the present one, 0 being the first; the last one + 1 */
     int64_t step, steps;      /* the batch of the epoch, 0 being the first; their number */
+    int64_t global_step;      /* batches trained, those of earlier epochs and runs included */
     int64_t count;            /* of the loss and metrics so far in this epoch */
     const char *const *names; /* their names, */
     const double *values;     /* and values */
     bool failed;              /* ED_TRAIN_END: an error ended the training */
     bool stop;                /* to be set: the training ends after this epoch's present batch */
+    bool unfinished;          /* to be set with stop: it is to go on later (backup_and_restore) */
+    void *state;              /* for checkpoints: all that the rest of the training depends on,
+                                 besides the model: ed_checkpoint("model", t->model, "training",
+                                 t->state). Only while the callback is called */
 } ed_training;
 
 /* The value of that name; NaN, without an error, if there is none. */

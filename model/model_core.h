@@ -5,6 +5,7 @@
 
 #include "model/model.h"
 #include "nn/layer_core.h"
+#include "train/train.h"
 
 /* ---- compile.c ------------------------------------------------------------------------------- */
 
@@ -12,7 +13,7 @@
 typedef struct measured {
     ed_metric *metric;
     int64_t output;
-    char *name; /* in histories */
+    bool weighted; /* by the rows' weights */
 } measured;
 
 /* What ed_model_compile gave a layer, which holds it as `compiled`. */
@@ -25,8 +26,17 @@ typedef struct compiled {
     measured *metrics;
     int64_t n_metrics, capacity;
 
+    /* Of the values that callbacks and histories get: the loss; with several outputs the loss of
+     * each; the metrics; then all of that again with "val_" before the name. */
+    char **names;
+    int64_t n_values; /* half of them */
+    bool named;       /* by the names of the outputs' layers, which a first call shows */
+
+    int running; /* trainings and evaluations: no metric can be added */
+
     /* Of the present epoch: the sum of the batches' losses, each times its rows; the rows. */
     double loss, rows;
+    double *output_losses; /* with several outputs: the same of each */
 } compiled;
 
 /* The compiled part of a model; NULL, with an error that begins with `who`, if there is none. */
@@ -34,6 +44,9 @@ compiled *model_compiled(const char *who, const ed_layer *model);
 
 /* The loss and metrics of nothing yet. */
 bool model_reset(compiled *c);
+
+/* Names the values by the layers that made these outputs. */
+bool model_name_outputs(compiled *c, const ed_layer *model, const ed_list *outputs);
 
 /* ---- source.c -------------------------------------------------------------------------------- */
 
@@ -43,15 +56,16 @@ typedef struct source {
     ed_tensor *sample_weight; /* [rows]; NULL: none */
     ed_dataset *dataset;      /* instead of x and y */
     int64_t first, rows, batch, steps;
-    ed_generator *generator; /* of the order, if `shuffle` */
     bool shuffle;
+    ed_draw draw;     /* of the present epoch's order, if `shuffle` */
     ed_tensor *order; /* of the present epoch; retained; NULL: as they are */
+    bool resumed;     /* the dataset's position is that of a checkpoint of this training */
 } source;
 
 /* One batch; what it has belongs to the open scope. */
 typedef struct batch {
     const ed_list *x, *y;
-    ed_tensor *sample_weight;
+    ed_tensor *sample_weight, *first_weight; /* of all outputs; of the first, with its classes' */
     int64_t rows;
 } batch;
 
@@ -60,8 +74,9 @@ bool source_begin(source *s, const char *who, void *x, void *y, ed_tensor *sampl
                   int64_t batch_size, int64_t steps);
 void source_end(source *s);
 
-/* The order of the next epoch. */
+/* The order of the next epoch; or, by the draw that there was, of an epoch to go on with. */
 bool source_epoch(source *s);
+bool source_resume(source *s);
 
 /* Batch `step` of the epoch; false, with an error, on failure; b->x NULL: a dataset's end. */
 bool source_batch(const source *s, int64_t step, batch *b);
@@ -75,6 +90,15 @@ ed_history *history_new(void);
 bool history_epoch(ed_history *h);
 bool history_note(ed_history *h, const char *name, double value);
 
+/* Gives the values their names, which may have changed. */
+bool history_rename(ed_history *h, char *const *names);
+
+/* Makes it one of so many epochs and names, as yet without values. */
+bool history_resize(ed_history *h, int64_t epochs, char *const *names, int64_t count);
+
+/* Names the values to a checkpoint. */
+void history_track(ed_history *h, ed_tracker *t);
+
 /* ---- callback.c ------------------------------------------------------------------------------ */
 
 /* A kind of callback: its state is zero at first. */
@@ -83,12 +107,15 @@ typedef struct callback_class {
     size_t state_size;
     bool (*function)(const void *options, void *state, ed_training *training);
     void (*destroy)(void *state);
+    void (*track)(void *state, ed_tracker *t); /* what checkpoints of a training save; NULL: none */
+    bool saves;                                /* it saves the others: it is told after them */
 } callback_class;
 
 /* Creates a callback: kind.make of all kinds. */
 void *callback_make(const ed_kind *kind, const void *options);
 
-/* Calls all callbacks of the list with the event; false, with an error, if one failed. */
+/* Calls all callbacks of the list with the event, those that save last; false, with an error, if
+ * one failed. */
 bool callback_tell(ed_objects callbacks, ed_training *training, ed_training_event event);
 
 /* Whether each object is a callback; false, with an error that begins with `who`. */
@@ -107,6 +134,15 @@ bool callback_check(const char *who, ed_objects callbacks);
     SCHEMA_KIND_END(callback, symbol)                                                              \
     static bool symbol##_function(const void *options, void *state, ed_training *training)
 
+/* Whether more of a monitored value is better, by the mode or, if it is "auto", by the name. */
+bool callback_wants_more(const char *mode, const char *monitor);
+
+/* Whether `value` is better than `best` by more than `by`; any value is better than NaN. */
+bool callback_is_better(double value, double best, double by, bool more);
+
+/* The monitored value; false, with an error, if the epoch has none of that name. */
+bool callback_monitored(const char *who, const ed_training *t, const char *monitor, double *value);
+
 /* ---- progress.c ------------------------------------------------------------------------------ */
 
 /* What verbose 1 and 2 show on standard error. */
@@ -117,5 +153,66 @@ typedef struct progress {
 } progress;
 
 void progress_tell(progress *p, const ed_training *training);
+
+/* ---- run.c ----------------------------------------------------------------------------------- */
+
+/* One training or evaluation: where its batches come from, and what callbacks are told. */
+typedef struct run {
+    ed_layer *model;
+    compiled *compiled;
+    source source;
+    ed_objects callbacks;
+    ed_tensor *class_weight;
+    bool training;
+    int64_t *done, *global_step; /* of a training: batches of this epoch, of all; to be counted */
+    progress progress;
+    ed_training told;
+    double *values; /* of told */
+    bool (*restore)(struct run *r, ed_checkpoint *checkpoint, const char *path);
+} run;
+
+/* Begins and ends a run; without an end after a beginning that failed. */
+bool run_begin(run *r, const char *who, ed_layer *model, ed_objects callbacks, int64_t verbose);
+void run_end(run *r);
+
+/* Tells all who hear. */
+bool run_tell(run *r, ed_training_event event);
+
+/* All batches of an epoch; with `first`, those from that one on: the others were done before. */
+bool run_steps(run *r, int64_t first, bool goes_on);
+
+/* The batches of an evaluation. */
+bool run_evaluate(run *r);
+
+/* ---- fit.c, state.c -------------------------------------------------------------------------- */
+
+/* How far a training is. */
+typedef struct position {
+    int64_t epoch, step;  /* the next ones */
+    int64_t global_step;  /* batches trained */
+    int64_t stopped;      /* a callback ended it */
+    int64_t noted, names; /* epochs and names of the history */
+    int64_t rows, batch;  /* of the data */
+} position;
+
+/* A fit: the training, and the evaluation that follows epochs. */
+typedef struct fit {
+    run train, test;
+    bool tests;
+    position at;
+    double rate; /* of the optimizer; NaN: by a schedule */
+    ed_history *history;
+    double *values; /* what callbacks hear at an epoch's end: those of both */
+} fit;
+
+/* What a checkpoint saves of a fit; run.restore of its training. */
+ed_trackable *fit_state(fit *f);
+bool fit_restore(run *r, ed_checkpoint *checkpoint, const char *path);
+
+/*
+ * Restores a training, whose callbacks these are told, from a checkpoint of ("model", "training"),
+ * the latter t->state. false with an error.
+ */
+bool training_restore(ed_training *t, ed_checkpoint *checkpoint, const char *path);
 
 #endif

@@ -1,5 +1,6 @@
 #include "model/model_core.h"
-#include "ops/ops.h"
+#include "ops/generator.h"
+#include "ops/random_attrs.h"
 #include <string.h>
 
 /* Rows of tensors are taken by a slice, or, in a random order, by a gather; a dataset does that
@@ -78,15 +79,33 @@ void source_end(source *s)
     s->order = NULL;
 }
 
+static bool take_order(source *s)
+{
+    ED_SCOPE;
+    s->order = ed_retain(ed_call_op(
+        &ed_op_random_permutation, NULL, 0,
+        ED_ATTRS(PERMUTATION_ATTRS, permutation_attrs, .count = s->rows, .draw = s->draw)));
+    return s->order != NULL;
+}
+
 bool source_epoch(source *s)
 {
-    if (s->dataset) return ed_dataset_begin(s->dataset);
-    ed_release(s->order);
-    s->order = NULL;
+    if (s->dataset)
+        return s->resumed ? ed_dataset_rewind(s->dataset) : ed_dataset_begin(s->dataset);
+    source_end(s);
     if (!s->shuffle) return true;
-    ED_SCOPE;
-    s->order = ed_retain(ed_random_permutation(s->rows, .generator = s->generator));
-    return s->order != NULL;
+    s->draw.drawn = false;
+    random_draw(&s->draw, s->rows);
+    return take_order(s);
+}
+
+bool source_resume(source *s)
+{
+    if (s->dataset) return ed_dataset_begin(s->dataset);
+    source_end(s);
+    if (!s->shuffle) return true;
+    s->draw.drawn = true;
+    return take_order(s);
 }
 
 static ed_tensor *narrow(ed_tensor *x, int64_t first, int64_t n)

@@ -186,6 +186,7 @@ bool layer_call(ed_layer *layer, ed_layer_call *call)
         note_open(layer->input_rank, layer->input_shape, call->inputs[0]);
         note_open(layer->output_rank, layer->output_shape, call->outputs[0]);
     }
+    __atomic_store_n(&layer->output_id, call->outputs[0]->id, __ATOMIC_RELAXED);
     for (int i = 0; i < call->n_outputs; i++) {
         ed_keep(call->outputs[i]);
         if (call->output_masks[i]) ed_keep(call->output_masks[i]);

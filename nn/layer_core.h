@@ -58,6 +58,7 @@ struct ed_layer {
     int input_rank;
     int64_t input_shape[ED_MAX_RANK];
 
+    uint64_t output_id;    /* of the first output of the last call; atomic */
     ed_dtype output_dtype; /* of the first output, for the summary; ED_DTYPE_NONE before */
     int output_rank;
     int64_t output_shape[ED_MAX_RANK];

@@ -139,6 +139,42 @@ static void weights_count(void **state)
     assert_true(ed_history_last(by_class, "loss") == ed_history_last(by_row, "loss"));
 }
 
+/* Weighted metrics count rows as the loss does, those without weights count each once; also in a
+ * validation. */
+static void metrics_have_weights(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_layer *m = model_of(9);
+    ed_tensor *w = ed_cast(y, ED_FLOAT32); /* only the rows of class 1 */
+    assert_true(ed_model_compile(
+        m, .loss = crossentropy(), .optimizer = ed_optimizer_sgd(.learning_rate = 0),
+        .metrics = ED_OBJECTS(ed_metric_sparse_categorical_accuracy(.name = "plain")),
+        .weighted_metrics = ED_OBJECTS(ed_metric_sparse_categorical_accuracy(.name = "weighted"))));
+    ed_history *h =
+        ed_model_fit(m, x, y, .validation_x = x, .validation_y = y, .validation_sample_weight = w,
+                     .class_weight = ed_constant(ED_VALUES(float, 1, 0), ED_SHAPE(2)));
+    assert_non_null(h);
+    const ed_tensor *right =
+        ed_cast(ed_equal(ed_argmax(ed_forward(m, x), .axis = 1), ed_cast(y, ED_INT64)), ED_FLOAT32);
+    const double all = ed_item(ed_reduce_mean((ed_tensor *)right));
+    const double ones = ed_item(ed_reduce_sum(ed_mul((ed_tensor *)right, w))),
+                 n = ed_item(ed_reduce_sum(w));
+    assert_true(fabs(ed_history_last(h, "plain") - all) < 1e-6);
+    assert_true(fabs(ed_history_last(h, "val_plain") - all) < 1e-6);
+    assert_true(fabs(ed_history_last(h, "val_weighted") - ones / n) < 1e-6);
+    assert_true(fabs(ed_history_last(h, "weighted") - (all * ROWS - ones) / (ROWS - n)) < 1e-6);
+    ed_tensor *few = ed_slice(w, .end = ED_INTS(9));
+    assert_null(ed_model_fit(m, x, y, .validation_x = x, .validation_y = y,
+                             .validation_sample_weight = few));
+    assert_non_null(strstr(ed_error(), "validation: sample_weight must be [50]"));
+    ed_clear_error();
+    assert_null(ed_model_fit(m, x, y, .validation_sample_weight = w));
+    assert_non_null(strstr(ed_error(), "without validation_x"));
+    ed_clear_error();
+}
+
 /* ---- Callbacks ------------------------------------------------------------------------------- */
 
 typedef struct heard {
@@ -310,7 +346,12 @@ static void two_outputs(void **state)
     assert_true(ed_model_add_metric(m, 1, ed_metric_accuracy(.name = "same")));
     ed_history *h = ed_model_fit(m, x, both, .epochs = 3);
     assert_non_null(h);
-    assert_string_equal(ed_history_name(h, 2), "output_2_same");
+    const char *const names[] = {"loss", "a_loss", "b_loss", "a_sparse_categorical_accuracy",
+                                 "b_same"};
+    assert_int_equal(ed_history_count(h), 5);
+    for (int i = 0; i < 5; i++) assert_string_equal(ed_history_name(h, i), names[i]);
+    const double sum = ed_history_last(h, "a_loss") + 0.5 * ed_history_last(h, "b_loss");
+    assert_true(fabs(ed_history_last(h, "loss") - sum) < 1e-5);
     const double *loss = ed_data(ed_history_values(h, "loss"));
     assert_true(loss[2] < loss[0]);
     assert_int_equal(ed_list_size(ed_model_predict_list(m, x)), 2);
@@ -396,6 +437,7 @@ int main(void)
         cmocka_unit_test(fit_is_the_loop),
         cmocka_unit_test(shuffled_rows_are_all_rows),
         cmocka_unit_test(weights_count),
+        cmocka_unit_test(metrics_have_weights),
         cmocka_unit_test(callbacks_hear),
         cmocka_unit_test(validation_has_so_many_steps),
         cmocka_unit_test(stops_early_with_the_best_weights),

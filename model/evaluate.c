@@ -1,0 +1,94 @@
+#include "model/model_core.h"
+#include "ops/ops.h"
+#include <stdio.h>
+
+/* ---- Evaluation ------------------------------------------------------------------------------ */
+
+bool run_evaluate(run *r)
+{
+    return run_tell(r, ED_TEST_BEGIN) && run_steps(r, 0, false) && run_tell(r, ED_TEST_END);
+}
+
+static bool note_all(ed_history *h, const run *r)
+{
+    const compiled *c = r->compiled;
+    for (int64_t i = 0; i < c->n_values; i++)
+        if (!history_note(h, c->names[i], r->values[i])) return false;
+    return true;
+}
+
+ed_history *ed_model_evaluate_with(ed_layer *model, void *x, void *y, const ed_evaluate_options *o)
+{
+    if (!(o = CHECKED_OPTIONS("model_evaluate", ED_EVALUATE_OPTIONS, o))) return NULL;
+    ED_SCOPE;
+    run r = {.training = false};
+    ed_history *h = history_new();
+    if (!h || !run_begin(&r, "model_evaluate", model, o->callbacks, o->verbose)) return NULL;
+    r.told.epochs = 1;
+    const bool ok = source_begin(&r.source, "model_evaluate", x, y, o->sample_weight, o->batch_size,
+                                 o->steps) &&
+                    run_evaluate(&r) && history_epoch(h) && note_all(h, &r);
+    run_end(&r);
+    return ok ? ed_keep(h) : NULL;
+}
+
+/* ---- Prediction ------------------------------------------------------------------------------ */
+
+/* Puts the outputs of one batch among the parts of each output; the first batch makes the list,
+ * whose reference is the caller's. */
+static bool predict_batch(ed_layer *model, const source *s, int64_t step, ed_list **parts,
+                          int64_t *n_outputs)
+{
+    ED_SCOPE;
+    batch b;
+    if (!source_batch(s, step, &b)) return false;
+    if (!b.x) return true;
+    const ed_list *outputs = ed_forward_list(model, (ed_list *)b.x, NULL);
+    if (!outputs) return false;
+    if (!*parts) {
+        *n_outputs = outputs->size;
+        if (!(*parts = list_new(s->steps * outputs->size))) return false;
+    }
+    if (outputs->size != *n_outputs)
+        return layer_fail(model, ED_INVALID_ARGUMENT,
+                          "the number of outputs changed from %lld to %lld", (long long)*n_outputs,
+                          (long long)outputs->size);
+    for (int64_t i = 0; i < outputs->size; i++)
+        (*parts)->items[i * s->steps + step] = ed_retain(outputs->items[i]);
+    return true;
+}
+
+ed_list *ed_model_predict_list_with(ed_layer *model, void *x, const ed_evaluate_options *o)
+{
+    if (!(o = CHECKED_OPTIONS("model_predict", ED_EVALUATE_OPTIONS, o))) return NULL;
+    if (!model) return ed_fail(ED_INVALID_ARGUMENT, "model_predict: model is NULL");
+    ED_SCOPE;
+    source s;
+    if (!source_begin(&s, "model_predict", x, NULL, NULL, o->batch_size, o->steps)) return NULL;
+    ed_list *parts = NULL, *whole = NULL;
+    int64_t n = 0;
+    bool ok = source_epoch(&s);
+    for (int64_t step = 0; ok && step < s.steps; step++)
+        ok = predict_batch(model, &s, step, &parts, &n);
+    scope_give(parts);
+    if (ok) whole = scope_give(list_new(n));
+    for (int64_t i = 0; whole && i < n; i++) {
+        ed_tensor *joined = ed_concat(
+            ed_list_make((ed_tensor *const *)parts->items + i * s.steps, s.steps), .axis = 0);
+        if (!(whole->items[i] = ed_retain(joined))) whole = NULL;
+    }
+    source_end(&s);
+    return ed_keep(whole);
+}
+
+ed_tensor *ed_model_predict_with(ed_layer *model, void *x, const ed_evaluate_options *options)
+{
+    ED_SCOPE;
+    const ed_list *outputs = ed_model_predict_list_with(model, x, options);
+    if (!outputs) return NULL;
+    if (outputs->size != 1)
+        return layer_fail(model, ED_INVALID_ARGUMENT,
+                          "the model has %lld outputs; ed_model_predict_list returns all",
+                          (long long)outputs->size);
+    return ed_keep(scope_give(ed_retain(outputs->items[0])));
+}
