@@ -24,7 +24,9 @@
  *       layers.c            layers
  *       layer_values.c        their weights, losses, what is trained
  *       layer_identity.c      one userdata for one layer
- *       model.c             their training: compile, fit, evaluate, predict
+ *       compile.c           their training: compile
+ *       model.c               fit, evaluate, predict
+ *       training.c            callbacks
  *       custom_layers.c       layers written in Lua
  *       layer_fields.c        which of their fields are children and weights
  *       print.c             tensors as strings

@@ -66,10 +66,25 @@ for loss, value in pairs{
     check.near({result.acc, result.accuracy}, {1, 1})
 end
 
+-- Weighted metrics; weights of the data for validation.
+do
+    local even = ed.layers.activation("linear"):compile{
+        loss = "mse", metrics = {"mae"}, weighted_metrics = {ed.metrics.mean_absolute_error{name = "weighted"}}}
+    local u, v, w = ed.tensor{{1.0}, {2.0}}, ed.tensor{{1.0}, {4.0}}, {1, 3}
+    result = even:evaluate(u, v, {sample_weight = w})
+    check.near({result.mae, result.weighted}, {1, 1.5})
+    h = classifier():fit(x, y, {validation_data = {x, y, ed.ones{x.shape[1]}}})
+    h = classifier():compile{loss = "sparse_categorical_crossentropy", weighted_metrics = {"accuracy"}}
+        :fit(x, y, {validation_data = {x, y, ed.ones{x.shape[1]}}})
+    check.equal(#h.val_accuracy, 1)
+end
+
 -- Several outputs.
 local Two = ed.layer{
     name = "two",
-    init = function(self) self.a, self.b = ed.dense(1), ed.dense(2, {activation = "softmax"}) end,
+    init = function(self)
+        self.a, self.b = ed.dense(1, {name = "a"}), ed.dense(2, {name = "b", activation = "softmax"})
+    end,
     forward = function(self, u, v) return self.a(u), self.b(ed.type(v) and v or u) end,
 }
 local two = Two():compile{
@@ -77,9 +92,9 @@ local two = Two():compile{
     metrics = {{"mae"}, {"accuracy", "sparse_categorical_accuracy"}},
 }
 h = two:fit({x, x}, {x:sum(2, {keepdims = true}), y}, {epochs = 2})
-check.equal(#h.loss, 2)
-check.equal(#h.output_1_mae, 2)
-check.near(h.output_2_accuracy, h.output_2_sparse_categorical_accuracy)
+check.equal(math.abs(h.loss[2] - h.a_loss[2] - 0.5 * h.b_loss[2]) < 1e-5, true)
+check.equal(#h.a_mae, 2)
+check.near(h.b_accuracy, h.b_sparse_categorical_accuracy)
 local outputs = two:predict(x)
 check.equal(#outputs, 2)
 check.equal(outputs[2].shape[2], 2)
