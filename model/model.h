@@ -275,6 +275,46 @@ ED_KIND(callback, csv_logger, ED_CALLBACK_CSV_LOGGER_OPTIONS, filename);
     FIELD(T, BOOL, append, false, ED_ANY, "to a file that exists; default: it is replaced")
 ED_KIND(callback, json_logger, ED_CALLBACK_JSON_LOGGER_OPTIONS, filename);
 
+/*
+ * Saves checkpoints in a folder, which belongs to it during the training (ed_checkpoint_manager):
+ * the newest max_to_keep, numbered by epochs or batches. A checkpoint has the model as "model" and
+ * all else that the training depends on as "training"; with save_weights_only, "model" without its
+ * optimizer. To get a model from it:
+ *
+ *     ed_checkpoint_restore(ed_checkpoint("model", model), ed_latest_checkpoint("save"),
+ *                           .partial = true);
+ */
+#define ED_CALLBACK_MODEL_CHECKPOINT_OPTIONS(FIELD, T)                                             \
+    FIELD(T, STRING, folder, NULL, ED_ANY, "path; it is created")                                  \
+    FIELD(T, STRING, monitor, "val_loss", ED_ANY, "name of the value, for save_best_only")         \
+    FIELD(T, BOOL, save_best_only, false, ED_ANY, "save only when that has become better")         \
+    FIELD(T, BOOL, save_weights_only, false, ED_ANY, "of the model, without its training")         \
+    FIELD(T, CHOICE, mode, "auto", ED_ONE_OF("auto", "min", "max"), "what is better")              \
+    FIELD(T, INT, save_freq, 0, ED_AT_LEAST(0), "batches between saves; 0: after each epoch")      \
+    FIELD(T, INT, max_to_keep, 5, ED_AT_LEAST(0), "of the newest; 0: all")                         \
+    FIELD(T, FLOAT, initial_value_threshold, __builtin_nan(""), ED_ANY,                            \
+          "has to be passed by the first that is saved; NaN: none")
+ED_KIND(callback, model_checkpoint, ED_CALLBACK_MODEL_CHECKPOINT_OPTIONS, folder);
+
+/*
+ * Makes a training one that can end at any moment: the program, run again, goes on from the last
+ * save, within its epoch, and comes to the same bits as if it had never ended. Saved are model,
+ * optimizer, the order of the rows, random numbers (not those of generators that belong to
+ * nothing that is saved), metrics, other callbacks and the history. The data must be the same.
+ *
+ * Ctrl-C (SIGINT) and SIGTERM end the training behind the present batch or evaluation: it is saved,
+ * callbacks hear its end, and ed_model_fit fails with ED_CANCELLED. A second one ends the process.
+ * Both are handled that way for the time of the training only. When the training comes to its end,
+ * the saves are removed.
+ */
+#define ED_CALLBACK_BACKUP_AND_RESTORE_OPTIONS(FIELD, T)                                           \
+    FIELD(T, STRING, backup_dir, NULL, ED_ANY, "path of a folder of its own; it is created")       \
+    FIELD(T, INT, save_freq, 0, ED_AT_LEAST(0), "batches between saves; 0: after each epoch")      \
+    FIELD(T, BOOL, double_checkpoint, false, ED_ANY, "keep the last but one too")                  \
+    FIELD(T, BOOL, delete_checkpoint, true, ED_ANY, "at the training's end")                       \
+    FIELD(T, BOOL, signals, true, ED_ANY, "save at Ctrl-C and SIGTERM")
+ED_KIND(callback, backup_and_restore, ED_CALLBACK_BACKUP_AND_RESTORE_OPTIONS, backup_dir);
+
 #pragma GCC visibility pop
 
 /* The macros, made from the lines ED_KIND by tools/kinds.sh. */

@@ -55,7 +55,7 @@ static void set_position(void *self, const void *elements)
 {
     fit *f = self;
     const int64_t *words = elements;
-    f->at = (position){words[EPOCH], words[STEP],  words[GLOBAL_STEP],
+    f->at = (position){words[EPOCH],   words[STEP],  words[GLOBAL_STEP],
                        words[STOPPED], words[NOTED], words[NAMES]};
     memcpy(f->train.source.draw.state, words + ORDER, sizeof f->train.source.draw.state);
 }
@@ -79,14 +79,13 @@ static void track_sums(compiled *c, ed_tracker *t)
         snprintf(name, sizeof name, "loss_%lld", (long long)i + 1);
         ed_track_float64(t, name, &c->output_losses[i]);
     }
-    for (int64_t i = 0; i < c->n_metrics; i++)
-        track_numbered(t, "metric", i, c->metrics[i].metric);
+    for (int64_t i = 0; i < c->n_metrics; i++) track_numbered(t, "metric", i, c->metrics[i].metric);
 }
 
 static void fit_track(void *self, ed_tracker *t)
 {
-    static const ed_state state = {ED_INT64, WORDS, get_position, refuses_position, set_position,
-                                   0};
+    static const ed_state state = {ED_INT64,         WORDS,        get_position,
+                                   refuses_position, set_position, 0};
     fit *f = self;
     const run *r = &f->train;
     const optim_common *rate = r->compiled->optimizer->common;

@@ -291,6 +291,55 @@ static void nan_ends_it(void **state)
     ed_clear_error();
 }
 
+static bool interrupt(void *user, ed_training *t)
+{
+    int *ends = user;
+    if (t->event == ED_BATCH_BEGIN && t->step == 1) ed_interrupt();
+    if (t->event == ED_TRAIN_END) *ends += t->failed;
+    return true;
+}
+
+static void interrupts_end_it(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_layer *m = model_of(1);
+    int ends = 0;
+    compile(m);
+    assert_null(ed_model_fit(m, x, y, .epochs = 3, .batch_size = 10,
+                             .callbacks = ED_OBJECTS(ed_callback_from(interrupt, &ends, NULL))));
+    assert_int_equal(ed_error_kind(), ED_CANCELLED);
+    assert_non_null(strstr(ed_error(), "interrupted"));
+    assert_non_null(strstr(ed_error(), "(epoch 0, batch 1)"));
+    assert_int_equal(ends, 1);
+    ed_clear_interrupt();
+    ed_clear_error();
+    assert_non_null(ed_model_fit(m, x, y));
+}
+
+/* After the first batches of each size, no step takes more memory than those before. */
+static void memory_stays_flat(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_layer *m = model_of(1);
+    compile(m);
+    int64_t live = 0, tensors = 0;
+    for (int i = 0, steps = 0; steps < 1000; i++) {
+        ED_SCOPE;
+        const int64_t batch = 1 + (i * 7) % ROWS;
+        assert_non_null(ed_model_fit(m, x, y, .batch_size = batch, .validation_split = 0.1));
+        steps += (int)(45 / batch + 1);
+        const ed_memory now = ed_memory_stats();
+        if (i == ROWS) live = now.live_bytes, tensors = now.live_tensors;
+        if (i <= ROWS) continue;
+        assert_int_equal(now.live_tensors, tensors);
+        assert_true(now.live_bytes <= live + 4096);
+    }
+}
+
 static void validation_has_so_many_steps(void **state)
 {
     (void)state;
@@ -439,6 +488,8 @@ int main(void)
         cmocka_unit_test(weights_count),
         cmocka_unit_test(metrics_have_weights),
         cmocka_unit_test(callbacks_hear),
+        cmocka_unit_test(interrupts_end_it),
+        cmocka_unit_test(memory_stays_flat),
         cmocka_unit_test(validation_has_so_many_steps),
         cmocka_unit_test(stops_early_with_the_best_weights),
         cmocka_unit_test(logs_are_written),

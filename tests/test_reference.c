@@ -106,6 +106,8 @@ static const struct {
     {"metric", "mean_relative_error", "Keras has none"},
     {"metric", "perplexity", "Keras has none"},
     {"metric", "confusion_matrix", "Keras has none: mean_iou and its kin are made of it"},
+    {"callback", "model_checkpoint", "a part of training: tests/test_backup.c"},
+    {"callback", "backup_and_restore", "a part of training: tests/test_backup.c"},
     {"callback", "csv_logger", "a part of training: tests/test_model.c"},
     {"callback", "early_stopping", "a part of training: tests/test_model.c"},
     {"callback", "json_logger", "a part of training: tests/test_model.c"},

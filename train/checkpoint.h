@@ -50,6 +50,10 @@ bool snapshot_write(const snapshot *s, const char *who, const char *path);
 ed_restoration *checkpoint_restore(ed_checkpoint *checkpoint, const char *who, const char *path,
                                    const ed_restore_options *options, bool reading);
 
+/* Removes all checkpoints of the manager's name, and the folder's `checkpoint` file. What can't be
+ * removed stays. false, with its error, if a save in the background failed. */
+bool manager_clear(ed_checkpoint_manager *manager);
+
 /* A copy of s as a string that belongs to the scope. */
 const char *train_text(const char *s);
 

@@ -297,6 +297,25 @@ static bool is_own_file(const char *name, void *user)
     return own;
 }
 
+static bool is_own_index(const char *name, void *user)
+{
+    const size_t length = strlen(name);
+    return length > 6 && !strcmp(name + length - 6, ".index") && is_own_file(name, user);
+}
+
+/* The state file goes first, then what makes the other files a checkpoint: wherever this is
+ * killed, what is left is whole or none. */
+bool manager_clear(ed_checkpoint_manager *m)
+{
+    if (!manager_finish(m)) return false;
+    io_remove_all(m->folder, is_state_file, m);
+    io_remove_all(m->place, is_own_index, m);
+    io_remove_all(m->place, is_own_file, m);
+    state_free(&m->state);
+    m->state = (state){0};
+    return true;
+}
+
 /* ---- Construction ---------------------------------------------------------------------------- */
 
 /* Whether it is names with a '/' between them, none of them empty, . or .. */
