@@ -143,21 +143,38 @@ static int track_scalars(ed_optimizer *o, ed_tracker *t)
     return all;
 }
 
-/* The slots' order in _variables, after the scalars, is that of ed_optimizer_variables; of a class
- * that keeps places, all slots of a variable are together. */
+/* In place of a slot that a variable lacks. */
+static void get_zero(const void *self, void *elements)
+{
+    (void)self;
+    memset(elements, 0, sizeof(int32_t));
+}
+
+/* Slots `from` to `to` - 1 of each variable; returns the next place. */
+static int64_t track_places(ed_optimizer *o, ed_tracker *t, int all, int64_t place, int from,
+                            int to)
+{
+    static const ed_state nothing = {ED_INT32, -1, get_zero, NULL, NULL, 0};
+    for (int64_t i = 0; i < o->n_entries; i++)
+        for (int s = from; s < to; s++) {
+            ed_tensor *slot = o->entries[i].slots[s];
+            if (slot)
+                graph_number(t, all, GRAPH_KEY | GRAPH_WRITE, place++, graph_object(t, slot));
+            else if (o->class->keeps_places && s < OPTIM_OWN)
+                graph_number(t, all, GRAPH_KEY | GRAPH_WRITE, place++, graph_cell(t, o, &nothing));
+        }
+    return place;
+}
+
+/* The slots' order in _variables, after the scalars, is that of ed_optimizer_variables. */
 static void track_all(ed_optimizer *o, ed_tracker *t, int all)
 {
-    ed_list *slots = ed_optimizer_variables(o);
-    int64_t place = o->common->schedule ? 1 : 2, entry = 0;
-    for (int64_t i = 0; slots && i < slots->size; i++) {
-        while (o->class->keeps_places && !(o->slots >> OPTIM_OWN)) {
-            const optim_entry *e = &o->entries[entry / OPTIM_OWN];
-            if (e->slots[entry++ % OPTIM_OWN] == slots->items[i]) break;
-            place++;
-        }
-        graph_number(t, all, GRAPH_KEY | GRAPH_WRITE, place++, graph_object(t, slots->items[i]));
-    }
-    if (!slots) t->failed = true;
+    const int together = o->class->together;
+    int64_t place = o->common->schedule ? 1 : 2;
+    place = track_places(o, t, all, place, OPTIM_AVERAGE, OPTIM_AVERAGE + 1);
+    place = track_places(o, t, all, place, OPTIM_SUM, OPTIM_SUM + 1);
+    place = track_places(o, t, all, place, 0, together);
+    for (int s = together; s < OPTIM_OWN; s++) place = track_places(o, t, all, place, s, s + 1);
 }
 
 static void track_slots(ed_optimizer *o, ed_tracker *t, int slot)

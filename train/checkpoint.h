@@ -4,6 +4,7 @@
  *     train.h             the public header
  *     checkpoint.h, .c    the checkpoint of objects; snapshots of their values, saving
  *     save_waiting.c      saving what a restore left waiting
+ *     keras_slots.c       names of slots that files of some of Keras' optimizers lack
  *     object_graph.h, .c  the object graph in a checkpoint's file: reading, lookup, writing
  *     restore.h, .c       the steps of a restore
  *     restore_match.c     which nodes of the file and of the program match

@@ -403,6 +403,28 @@ bool objects_link(file_graph *f, int from, const char *path, int to)
     return true;
 }
 
+bool objects_link_list(file_graph *f, int from, const char *name, const int *to, int n)
+{
+    const int list = objects_spare(f), first = f->n_children;
+    for (int i = 0; i < n; i++) {
+        if (to[i] < 0) continue;
+        file_child *child = APPEND(f, children, n_children, child_capacity);
+        if (!child) return false;
+        char *number = f->added + f->added_size;
+        f->added_size += (size_t)sprintf(number, "%d", i) + 1;
+        *child = (file_child){.name = number, .parent = list, .node = to[i]};
+    }
+    if (!grow_order(&f->by_name, first + 1, f->n_children + 1) ||
+        !grow_order(&f->by_node, first + 1, f->n_children + 1))
+        return false;
+    f->nodes[list].child = first;
+    f->nodes[list].children = f->n_children - first;
+    sort_children(f, list);
+    char *copy = strcpy(f->added + f->added_size, name);
+    f->added_size += strlen(name) + 1;
+    return set_child(f, from, copy, list);
+}
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 /* order[i] is the node that has number i. */

@@ -69,11 +69,13 @@ int objects_live_before(const graph *g, const char *path, const char **rest);
  * Names that a file does not have, for values that have other names in the program. objects_room
  * makes room for so many nodes and bytes of paths, once and before n_nodes is used; objects_spare
  * takes a new node; objects_link lets a path lead from a node to another one, by new nodes where
- * it leads nowhere. false if memory is short.
+ * it leads nowhere; objects_link_list gives a node a list of nodes, those of -1 being left out.
+ * false if memory is short.
  */
 bool objects_room(file_graph *f, int nodes, size_t bytes);
 int objects_spare(file_graph *f);
 bool objects_link(file_graph *f, int from, const char *path, int to);
+bool objects_link_list(file_graph *f, int from, const char *name, const int *to, int n);
 
 /* The key of the node's value, NULL if it has none. */
 const char *objects_key(const file_graph *f, int node);
@@ -89,6 +91,12 @@ bool objects_write(const graph *g, char *const *paths, io_buffer *message);
 static inline bool graph_is_value(const graph_node *node)
 {
     return node->kind == GRAPH_VARIABLE || node->kind == GRAPH_CELL;
+}
+
+/* Whether it is one that a restore sets; a cell without `set` is only written. */
+static inline bool graph_is_restored(const graph_node *node)
+{
+    return node->kind == GRAPH_VARIABLE || (node->kind == GRAPH_CELL && node->state.set);
 }
 
 /* For each node its number in the message, in the order of GRAPH_WRITE names from the root; -1

@@ -139,7 +139,7 @@ static bool look_at_value(restore *s, int live, int at)
 static bool look_at_program(restore *s)
 {
     for (int i = 0; i < s->g.n_nodes; i++) {
-        if (!graph_is_value(&s->g.nodes[i])) continue;
+        if (!graph_is_restored(&s->g.nodes[i])) continue;
         const char *path = s->m.paths[i];
         int at = s->m.file_of[i];
         if (path && !is_wanted(s, path)) {
@@ -515,7 +515,7 @@ static void match_names(restore *s)
 {
     for (int i = 0; i < s->g.n_nodes; i++) {
         const graph_node *node = &s->g.nodes[i];
-        if (!graph_is_value(node) || !s->m.paths[i] || s->m.file_of[i] >= 0) continue;
+        if (!graph_is_restored(node) || !s->m.paths[i] || s->m.file_of[i] >= 0) continue;
         const char *name =
             node->kind == GRAPH_VARIABLE ? ed_variable_name(node->object) : s->m.paths[i];
         int at = objects_child(&s->r->file, 0, name);
@@ -539,7 +539,7 @@ static bool check_renames(const restore *s)
     return true;
 }
 
-static bool room_for_renames(restore *s)
+static bool room_for_names(restore *s)
 {
     const ed_strings renames = s->options->renames;
     size_t nodes = 0, bytes = 0;
@@ -551,6 +551,7 @@ static bool room_for_renames(restore *s)
     }
     if (nodes > 1 << 28)
         return ed_fail(ED_OUT_OF_RANGE, "restore: renames have more than 2^28 parts");
+    keras_slots_room(&s->r->file, &nodes, &bytes);
     return !nodes || objects_room(&s->r->file, (int)nodes, bytes);
 }
 
@@ -624,7 +625,8 @@ static bool read_graph(restore *s)
         io_buffer_free(&message);
         return false;
     }
-    if (!objects_read(&r->file, &message, r->source.path) || !room_for_renames(s)) return false;
+    if (!objects_read(&r->file, &message, r->source.path) || !room_for_names(s)) return false;
+    if (!keras_slots_link(&r->file, s->file)) return false;
     size_t n = (size_t)r->file.n_nodes;
     r->states = memory_zalloc(n * sizeof *r->states);
     r->names = memory_zalloc(n * sizeof *r->names);

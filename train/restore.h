@@ -66,6 +66,11 @@ void match_bind(match *m, int live, int file);
 /* Matches all that names, and then slots, lead to from matched nodes. */
 void match_all(match *m);
 
+/* Gives optimizers of Keras that have no lists of their slots such lists; before that, the nodes
+ * and bytes of names that it takes are added to those that objects_room is asked for. */
+void keras_slots_room(const file_graph *f, size_t *nodes, size_t *bytes);
+bool keras_slots_link(file_graph *f, const bundle *file);
+
 /* The file's node for a slot of the optimizer at `node`; -1: none. `owner`, the slot's variable,
  * is a node of the file too (-1: unknown). */
 int match_slot(const file_graph *f, int node, const graph_slot *slot, int owner);

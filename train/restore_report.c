@@ -110,7 +110,7 @@ static bool was_restored(const ed_restoration *r, const graph_node *node)
 static const char *not_restored(const void *user, int i)
 {
     const live_values *v = user;
-    if (!graph_is_value(&v->g.nodes[i]) || !v->paths[i]) return NULL;
+    if (!graph_is_restored(&v->g.nodes[i]) || !v->paths[i]) return NULL;
     return was_restored(v->r, &v->g.nodes[i]) ? NULL : v->paths[i];
 }
 
