@@ -99,7 +99,8 @@ CALLBACK(model_checkpoint, MODEL_CHECKPOINT, 1, "saves checkpoints of the model 
         return saver_begin(&s->saver, "model_checkpoint", o->folder, o->max_to_keep, training);
     }
     if (is_due(training, o->save_freq) && is_worth_it(o, s, training, &ok))
-        return write_checkpoint(&s->saver, o->save_freq ? training->global_step : training->epoch + 1);
+        return write_checkpoint(&s->saver,
+                                o->save_freq ? training->global_step : training->epoch + 1);
     if (training->event == ED_TRAIN_END) saver_end(&s->saver);
     return ok;
 }

@@ -46,10 +46,8 @@ static bool run_layer(const run *r, const functional_step *step, ed_tensor *cons
         masks[i] = value_at(r, mask, node->inputs[n + i]);
         if (!masks[i] && input.slot >= 0 && !input.mask) masks[i] = r->masks[input.slot];
     }
-    ed_layer_call call = {.n_inputs = n,
-                          .inputs = inputs,
-                          .masks = masks,
-                          .training = r->training || node->training};
+    ed_layer_call call = {
+        .n_inputs = n, .inputs = inputs, .masks = masks, .training = r->training || node->training};
     bool ok = layer_call((ed_layer *)node->layer, &call);
     if (ok && call.n_outputs != node->n_outputs)
         ok = layer_fail((ed_layer *)node->layer, ED_FAILED_PRECONDITION,
@@ -85,8 +83,11 @@ static bool return_outputs(const run *r, ed_layer_call *call)
     for (int i = 0; i < (int)r->f->outputs->size; i++) {
         const functional_place place = r->f->output_places[i];
         ed_tensor *y = value_at(r, place, NULL), *mask = place.mask ? NULL : r->masks[place.slot];
-        if (!y) return ed_fail(ED_FAILED_PRECONDITION, "forward: output %d is a mask, which this "
-                               "call has none of", i);
+        if (!y)
+            return ed_fail(ED_FAILED_PRECONDITION,
+                           "forward: output %d is a mask, which this "
+                           "call has none of",
+                           i);
         if (!ed_layer_return(call, scope_give(ed_retain(y))) ||
             (mask && !ed_layer_return_mask(call, i, scope_give(ed_retain(mask)))))
             return false;
@@ -276,8 +277,7 @@ ed_list *ed_model_values(const ed_layer *model, const char *layer)
     symbol_node *node = NULL;
     for (int i = 0; i < f->n_nodes && !node; i++)
         if (!f->nodes[i]->op && !strcmp(functional_name(f->nodes[i]), layer)) node = f->nodes[i];
-    if (!node)
-        return layer_fail(model, ED_NOT_FOUND, "there is no layer or input named %s", layer);
+    if (!node) return layer_fail(model, ED_NOT_FOUND, "there is no layer or input named %s", layer);
     ED_SCOPE;
     ed_list *values = list_new(node->n_outputs);
     for (int i = 0; values && i < node->n_outputs; i++)

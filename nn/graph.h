@@ -55,7 +55,7 @@ ED_OPTIONS(ed_model_options, ED_MODEL_OPTIONS);
  */
 ed_layer *ed_model_with(ed_list *inputs, ed_list *outputs, const ed_model_options *options);
 #define ed_model(inputs, outputs, ...)                                                             \
-    ED_WITH_OPTIONS(ed_model_with(ED_AS_LIST(inputs), ED_AS_LIST(outputs), &ed_options_),        \
+    ED_WITH_OPTIONS(ed_model_with(ED_AS_LIST(inputs), ED_AS_LIST(outputs), &ed_options_),          \
                     ED_MODEL_OPTIONS, ed_model_options,                                            \
                     __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
 

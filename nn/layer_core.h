@@ -178,6 +178,9 @@ bool layer_same_last(const ed_layer *layer, const ed_tensor *x, int64_t size);
 
 /* Names what a checkpoint saves of the layer; the values that wait for it (nn/track.c). */
 void layer_track(void *layer, ed_tracker *t);
+
+/* Keras' name of the child of a layer around another one: "layer". */
+void layer_track_inner(ed_layer *layer, ed_tracker *t);
 struct graph_wait *layer_wait(void *layer);
 
 /*

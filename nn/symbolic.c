@@ -78,8 +78,7 @@ static bool call_example(ed_layer *layer, const ed_layer_call *call, ed_tensor *
         examples[i] = symbol_example(call->inputs[i], k);
         examples[n + i] = symbol_example(masks[i], k);
     }
-    *sub = (ed_layer_call){
-        .n_inputs = call->n_inputs, .inputs = examples, .masks = examples + n};
+    *sub = (ed_layer_call){.n_inputs = call->n_inputs, .inputs = examples, .masks = examples + n};
     const symbol_trace outer = symbol_trace_begin();
     const bool ok = layer_call(layer, sub);
     symbol_trace_end(outer);

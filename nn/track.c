@@ -4,16 +4,20 @@
 
 /*
  * What a checkpoint saves of a layer, under Eddy's names and under those of Keras' checkpoints:
- * there a weight "kernel" is "_kernel" in some layers, the mean of a normalization "adapt_mean";
- * the layers of a Sequential are numbered, in Keras 3 below _functional/_operations (of a
- * Functional model below _operations), the input being 0, in Keras 2 as layer_with_weights-0,
+ * there weights "kernel" and "embeddings" are "_kernel" and "_embeddings" in some layers, the mean
+ * of a normalization "adapt_mean"; the layers of a Sequential are numbered, in Keras 3 below
+ * _functional/_operations (of a Functional model below _operations), the input being 0, in Keras 2
+ * as layer_with_weights-0,
  * layer_with_weights-1, ...
  *
  * A layer that was never called waits for the values of weights that it does not have yet.
  */
 static const struct {
     const char *name, *alias; /* Eddy's, Keras' */
-} aliases[] = {{"kernel", "_kernel"}, {"mean", "adapt_mean"}, {"variance", "adapt_variance"}};
+} aliases[] = {{"kernel", "_kernel"},
+               {"embeddings", "_embeddings"},
+               {"mean", "adapt_mean"},
+               {"variance", "adapt_variance"}};
 
 /* Keras' other name of a weight; NULL if there is none. */
 static const char *alias_of(const char *name)
@@ -70,6 +74,12 @@ void layer_track(void *object, ed_tracker *t)
         graph_name(t, t->self, GRAPH_NAME, "optimizer", graph_object(t, layer->optimizer));
     if (layer->class->track) layer->class->track(layer, t);
     if (layer->class->in_order) track_sequence(layer, t);
+}
+
+void layer_track_inner(ed_layer *layer, ed_tracker *t)
+{
+    if (layer->n_children && strcmp(layer->children[0]->name, "layer") != 0)
+        graph_name(t, t->self, GRAPH_ALIAS, "layer", graph_object(t, layer->children[0]));
 }
 
 graph_wait *layer_wait(void *object)

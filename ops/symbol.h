@@ -29,18 +29,18 @@ typedef struct symbol_form {
 /* How values come about: by an op, by a layer, or as inputs. */
 typedef struct symbol_node {
     ed_object object;
-    uint64_t number;       /* its inputs' nodes have lower ones */
-    const ed_op *op;       /* NULL: a layer, or an input */
-    void *attrs;           /* of the op: a copy */
-    ed_object *layer;      /* retained; NULL: an op, or an input */
-    char *name;            /* of an input */
-    bool training;         /* the layer is always called with .training */
+    uint64_t number;  /* its inputs' nodes have lower ones */
+    const ed_op *op;  /* NULL: a layer, or an input */
+    void *attrs;      /* of the op: a copy */
+    ed_object *layer; /* retained; NULL: an op, or an input */
+    char *name;       /* of an input */
+    bool training;    /* the layer is always called with .training */
     int n_inputs, n_outputs;
-    ed_tensor **inputs;    /* symbols and other tensors; then of a layer as many masks, NULL: those
+    ed_tensor **inputs; /* symbols and other tensors; then of a layer as many masks, NULL: those
                             * that come with the inputs; retained */
-    symbol_form *forms;    /* of the outputs, then of as many masks */
-    uint64_t walk;         /* the last one that met the node (nn/functional_plan.c), */
-    int visit;             /* and where it has it */
+    symbol_form *forms; /* of the outputs, then of as many masks */
+    uint64_t walk;      /* the last one that met the node (nn/functional_plan.c), */
+    int visit;          /* and where it has it */
 } symbol_node;
 
 /* A node without op and layer; the caller owns the reference. Inputs and masks are retained; masks

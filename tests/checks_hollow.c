@@ -37,9 +37,10 @@ static void compare(findings *f, const ed_list *expected, const ed_list *y)
     for (int64_t i = 0; i < y->size; i++) {
         const ed_tensor *a = y->items[i], *b = expected->items[i];
         EXPECT(f, a->dtype == b->dtype && tensor_same_shape(a, b),
-               "output %lld without elements is %s, expected %s", (long long)i,
-               text_of_tensor(a).s, text_of_tensor(b).s);
-        EXPECT(f, a->flags & TENSOR_HOLLOW || f->op->compose, "output %lld has elements", (long long)i);
+               "output %lld without elements is %s, expected %s", (long long)i, text_of_tensor(a).s,
+               text_of_tensor(b).s);
+        EXPECT(f, a->flags & TENSOR_HOLLOW || f->op->compose, "output %lld has elements",
+               (long long)i);
     }
 }
 

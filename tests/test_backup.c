@@ -22,10 +22,10 @@ enum { ROWS = 60, BATCH = 8, EPOCHS = 6, STEPS = 6 }; /* 45 rows of tensors are 
 typedef struct plan {
     const char *folder; /* of the backup; NULL: none */
     int64_t save_freq, epochs;
-    bool dataset, best;      /* data; early stopping with the best weights */
-    int64_t ends_at;         /* Ctrl-C behind that batch of the training; 0: never */
-    useconds_t pause;        /* behind each batch */
-    ed_callback *more;       /* NULL: none */
+    bool dataset, best; /* data; early stopping with the best weights */
+    int64_t ends_at;    /* Ctrl-C behind that batch of the training; 0: never */
+    useconds_t pause;   /* behind each batch */
+    ed_callback *more;  /* NULL: none */
 } plan;
 
 static bool disturb(void *user, ed_training *t)
@@ -54,17 +54,18 @@ static ed_history *train(const plan *p, ed_layer **model)
     x = ed_slice(x, .end = ED_INTS(45));
     y = ed_slice(y, .end = ED_INTS(45));
     *model = model_of();
-    ed_model_compile(*model, .optimizer = ed_optimizer_adam(.learning_rate = 0.1),
-                     .loss = ed_loss_sparse_categorical_crossentropy(.from_logits = true),
-                     .metrics = ED_OBJECTS(ed_metric_sparse_categorical_accuracy(),
-                                           ed_metric_sparse_categorical_crossentropy(.from_logits = true)));
+    ed_model_compile(
+        *model, .optimizer = ed_optimizer_adam(.learning_rate = 0.1),
+        .loss = ed_loss_sparse_categorical_crossentropy(.from_logits = true),
+        .metrics = ED_OBJECTS(ed_metric_sparse_categorical_accuracy(),
+                              ed_metric_sparse_categorical_crossentropy(.from_logits = true)));
     ed_callback *none = ed_callback_terminate_on_nan(), *more = p->more;
-    ed_callback *backup = p->folder ? ed_callback_backup_and_restore(p->folder,
-                                                                     .save_freq = p->save_freq)
-                                    : none;
+    ed_callback *backup =
+        p->folder ? ed_callback_backup_and_restore(p->folder, .save_freq = p->save_freq) : none;
     return ed_model_fit(
-        *model, p->dataset ? (void *)ed_dataset_from_tensors(x, y, .batch = BATCH, .shuffle = true)
-                           : (void *)x,
+        *model,
+        p->dataset ? (void *)ed_dataset_from_tensors(x, y, .batch = BATCH, .shuffle = true)
+                   : (void *)x,
         p->dataset ? NULL : y, .epochs = p->epochs ? p->epochs : EPOCHS, .batch_size = BATCH,
         .validation_x = vx, .validation_y = vy,
         .callbacks = ED_OBJECTS(
@@ -174,7 +175,8 @@ static void what_does_not_belong_is_refused(void **state)
     assert_non_null(strstr(ed_error(), "backup_and_restore: the folder is NULL"));
     ed_clear_error();
     /* Other callbacks than before. */
-    assert_null(trained(&(plan){.folder = folder, .more = ed_callback_model_checkpoint(in_folder("x"))}));
+    assert_null(
+        trained(&(plan){.folder = folder, .more = ed_callback_model_checkpoint(in_folder("x"))}));
     assert_non_null(strstr(ed_error(), "missing from the file: training/callback_5/best"));
     ed_clear_error();
     /* Two callbacks, or two programs, can't have one folder. */
@@ -259,24 +261,23 @@ static void checkpoints_are_saved(void **state)
     ED_SCOPE;
     const char *folder = fresh_folder("saved");
     ed_layer *model;
-    ed_history *h = train(&(plan){.more = ed_callback_model_checkpoint(folder, .max_to_keep = 2)},
-                          &model);
+    ed_history *h =
+        train(&(plan){.more = ed_callback_model_checkpoint(folder, .max_to_keep = 2)}, &model);
     if (!h) fail_msg("%s", ed_error());
     char wanted[4200];
     snprintf(wanted, sizeof wanted, "%s/ckpt-%d", folder, EPOCHS);
     assert_string_equal(ed_latest_checkpoint(folder), wanted);
     ed_layer *again = model_of();
     ed_forward(again, ed_zeros(ED_SHAPE(1, 4)));
-    assert_non_null(
-        ed_checkpoint_restore(ed_checkpoint("model", again), wanted, .partial = true));
+    assert_non_null(ed_checkpoint_restore(ed_checkpoint("model", again), wanted, .partial = true));
     for (int64_t i = 0; i < ed_list_size(ed_layer_variables(model)); i++)
         assert_true(ed_all_close(ed_list_get(ed_layer_variables(model), i),
                                  ed_list_get(ed_layer_variables(again), i), 0, 0, NULL));
 
     /* Only the best, only the weights: a strict restore of the model alone. */
     folder = fresh_folder("best");
-    ed_callback *best = ed_callback_model_checkpoint(folder, .save_best_only = true,
-                                                     .save_weights_only = true);
+    ed_callback *best =
+        ed_callback_model_checkpoint(folder, .save_best_only = true, .save_weights_only = true);
     h = train(&(plan){.more = best, .epochs = 20}, &model);
     assert_non_null(h);
     const double *losses = ed_data(ed_history_values(h, "val_loss"));
@@ -299,8 +300,10 @@ int main(int argc, char **argv)
 {
     if (argc == 3) return child(argv[1], argv[2]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ctrl_c_behind_any_batch), cmocka_unit_test(what_does_not_belong_is_refused),
-        cmocka_unit_test(ctrl_c_at_any_moment),    cmocka_unit_test(killed_at_any_moment),
+        cmocka_unit_test(ctrl_c_behind_any_batch),
+        cmocka_unit_test(what_does_not_belong_is_refused),
+        cmocka_unit_test(ctrl_c_at_any_moment),
+        cmocka_unit_test(killed_at_any_moment),
         cmocka_unit_test(checkpoints_are_saved),
     };
     return cmocka_run_group_tests(tests, folder_begin, children_end);

@@ -88,7 +88,8 @@ static void trains(void **state)
     ed_tensor *y = ed_forward(model, data);
     ed_list *g = ed_gradient(tape, y, ed_list_of(ed_layer_weight(dense, 1), scale));
     assert_same(ed_list_get(g, 0), ed_full(ED_SHAPE(2), 12.0));
-    assert_true(ed_all_close(ed_list_get(g, 1), ed_reduce_sum(ed_forward(dense, data)), 1e-5, 1e-5, NULL));
+    assert_true(
+        ed_all_close(ed_list_get(g, 1), ed_reduce_sum(ed_forward(dense, data)), 1e-5, 1e-5, NULL));
     ed_assign(scale, ed_scalar(0.0));
     assert_same(ed_forward(model, data), ed_zeros(ED_SHAPE(6, 2)));
 }
@@ -176,8 +177,8 @@ static void fits(void **state)
     (void)state;
     ED_SCOPE;
     ed_tensor *x = ed_input(ED_SHAPE(4));
-    ed_layer *model = ed_model(x, ed_forward(ed_layer_dense(1), ed_forward(
-                                      ed_layer_dense(8, .activation = "relu"), x)));
+    ed_layer *model = ed_model(
+        x, ed_forward(ed_layer_dense(1), ed_forward(ed_layer_dense(8, .activation = "relu"), x)));
     ed_model_compile(model, .loss = ed_loss_mean_squared_error(),
                      .optimizer = ed_optimizer_adam(.learning_rate = 0.05));
     ed_tensor *data = noise(ED_SHAPE(64, 4));
@@ -210,8 +211,8 @@ static void refuses(void **state)
     assert_fails(ed_input(ED_SHAPE(2), .name = "a/b"), ED_INVALID_ARGUMENT, "invalid name");
     /* a size that was taken for granted */
     assert_fails(ed_add(x, ed_ones(ED_SHAPE(13, 8))), ED_INVALID_ARGUMENT, "19");
-    assert_fails(ed_forward(ed_layer_dense(2), ed_reshape(x, ED_SHAPE(1, -1))),
-                 ED_INVALID_ARGUMENT, "open");
+    assert_fails(ed_forward(ed_layer_dense(2), ed_reshape(x, ED_SHAPE(1, -1))), ED_INVALID_ARGUMENT,
+                 "open");
     ed_layer *model = ed_model(x, h);
     assert_fails(ed_forward(model, ed_ones(ED_SHAPE(2, 9))), ED_INVALID_ARGUMENT,
                  "input 0 must be float32[-1, 8], got float32[2, 9]");
@@ -224,9 +225,9 @@ static void refuses(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(shapes),   cmocka_unit_test(computes), cmocka_unit_test(trains),
-    cmocka_unit_test(shares),   cmocka_unit_test(outlives), cmocka_unit_test(masks_and_training),
-    cmocka_unit_test(fits),     cmocka_unit_test(refuses),
+    cmocka_unit_test(shapes), cmocka_unit_test(computes), cmocka_unit_test(trains),
+    cmocka_unit_test(shares), cmocka_unit_test(outlives), cmocka_unit_test(masks_and_training),
+    cmocka_unit_test(fits),   cmocka_unit_test(refuses),
 };
 
 int main(void)

@@ -119,8 +119,8 @@ static bool find_momentums(const file_graph *f, const bundle *file, const optimi
         const int node = numbered(f, o->trained, i);
         const bundle_entry *v = entry_of(f, file, node);
         if (!v) return false;
-        const bool adam = v->rank != 2 ||
-                          (excludes_embeddings && is_embedding(objects_key(f, node)));
+        const bool adam =
+            v->rank != 2 || (excludes_embeddings && is_embedding(objects_key(f, node)));
         for (int k = 0; k < 2; k++) {
             int *slot = &slots[k * o->n + i];
             *slot = k == 0 || adam ? numbered(f, o->variables, at++) : -1;

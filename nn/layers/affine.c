@@ -38,11 +38,10 @@ static ed_tensor *pixels(const affine *t, ed_tensor *x, ed_tensor *at_x, ed_tens
     const int64_t batch = x->shape[0], h = x->shape[1], w = x->shape[2], channels = x->shape[3];
     ed_tensor *column = ed_clip(at_x, 0, (double)(w - 1)), *row = ed_clip(at_y, 0, (double)(h - 1));
     ed_tensor *is = ed_logical_and(ed_equal(column, at_x), ed_equal(row, at_y));
-    ed_tensor *numbers =
-        ed_add(ed_mul(ed_cast(row, ED_INT64), w), ed_cast(column, ED_INT64));
+    ed_tensor *numbers = ed_add(ed_mul(ed_cast(row, ED_INT64), w), ed_cast(column, ED_INT64));
     ed_tensor *all = ed_reshape(x, ED_SHAPE(batch, h * w, channels));
-    ed_tensor *y = ed_gather(all, ed_reshape(numbers, ED_SHAPE(batch, h * w)), .axis = 1,
-                             .batch_dims = 1);
+    ed_tensor *y =
+        ed_gather(all, ed_reshape(numbers, ED_SHAPE(batch, h * w)), .axis = 1, .batch_dims = 1);
     y = ed_reshape(y, ED_SHAPE(batch, h, w, channels));
     if (strcmp(t->fill_mode, "constant") != 0) return y;
     return ed_where(ed_expand_dims(is, -1), y, t->fill_value);
@@ -87,8 +86,7 @@ static ed_tensor *transformed(affine *t, ed_tensor *image)
     ed_tensor *zeros = ed_zeros(ED_SHAPE(batch, h, w), .dtype = x->dtype);
     ed_tensor *at_x = ed_add(line(t->a, columns, rows), zeros),
               *at_y = ed_add(line(t->b, columns, rows), zeros);
-    ed_tensor *y =
-        interpolated(t, x, inside(t->fill_mode, at_x, w), inside(t->fill_mode, at_y, h));
+    ed_tensor *y = interpolated(t, x, inside(t->fill_mode, at_x, w), inside(t->fill_mode, at_y, h));
     return y && image->rank == 3 ? ed_squeeze(y, .axis = ED_AXES(0)) : y;
 }
 
@@ -100,14 +98,21 @@ static ed_tensor *drawn(const ed_tensor *x, augment_range bounds, ed_generator *
 }
 
 /* The transformation that changes nothing, from a layer's options. */
-#define AFFINE(o) {.fill_mode = (o)->fill_mode, .interpolation = (o)->interpolation, .fill_value = (o)->fill_value}
+#define AFFINE(o)                                                                                  \
+    {                                                                                              \
+        .fill_mode = (o)->fill_mode, .interpolation = (o)->interpolation,                          \
+        .fill_value = (o)->fill_value                                                              \
+    }
 
 static const double sample_factor[] = {0.1, 0.1}, other_factor[] = {-0.2, -0.2};
 
 /* Options of a sample. */
-#define FACTOR(values) {values, 2}
-#define IMAGES         .inputs = {{4, {2, 3, 4, 2}}}, .n_inputs = 1
-#define IMAGE          .inputs = {{3, {3, 2, 1}}}, .n_inputs = 1
+#define FACTOR(values)                                                                             \
+    {                                                                                              \
+        values, 2                                                                                  \
+    }
+#define IMAGES .inputs = {{4, {2, 3, 4, 2}}}, .n_inputs = 1
+#define IMAGE  .inputs = {{3, {3, 2, 1}}}, .n_inputs = 1
 
 /* ---- random_rotation ------------------------------------------------------------------------- */
 
@@ -185,15 +190,13 @@ static bool random_zoom_forward(ed_layer *layer, ed_layer_call *call)
 LAYER(random_zoom, RANDOM_ZOOM, 1, "in training images become smaller or larger",
       .state_size = 2 * sizeof(augment_range), .init = random_zoom_init,
       .forward = random_zoom_forward, .track = augment_track,
-      .samples = LAYER_SAMPLES({.options = OPTIONS(random_zoom, RANDOM_ZOOM,
-                                                   .height_factor = FACTOR(sample_factor),
-                                                   .fill_mode = "wrap"),
-                                IMAGES},
-                               {.options = OPTIONS(random_zoom, RANDOM_ZOOM,
-                                                   .height_factor = FACTOR(sample_factor),
-                                                   .width_factor = FACTOR(other_factor),
-                                                   .fill_mode = "nearest"),
-                                IMAGE}))
+      .samples = LAYER_SAMPLES(
+          {.options = OPTIONS(random_zoom, RANDOM_ZOOM, .height_factor = FACTOR(sample_factor),
+                              .fill_mode = "wrap"),
+           IMAGES},
+          {.options = OPTIONS(random_zoom, RANDOM_ZOOM, .height_factor = FACTOR(sample_factor),
+                              .width_factor = FACTOR(other_factor), .fill_mode = "nearest"),
+           IMAGE}))
 
 /* ---- random_translation ---------------------------------------------------------------------- */
 

@@ -85,7 +85,8 @@ ED_KIND(layer, random_sharpness, ED_LAYER_RANDOM_SHARPNESS_OPTIONS, factor);
 
 /* high - x, of value_range, with a probability that is drawn from `factor`. */
 #define ED_LAYER_RANDOM_INVERT_OPTIONS(FIELD, T)                                                   \
-    FIELD(T, FLOATS, factor, ED_NO_LIST, ED_BETWEEN(0, 1), "[lower, upper]; f: [0, f]; default [0, 1]") \
+    FIELD(T, FLOATS, factor, ED_NO_LIST, ED_BETWEEN(0, 1),                                         \
+          "[lower, upper]; f: [0, f]; default [0, 1]")                                             \
     FIELD(T, FLOATS, value_range, ED_NO_LIST, ED_FINITE, "of pixels; default: 0 and 255")          \
     ED_LAYER_DRAWS(FIELD, T)
 ED_KIND(layer, random_invert, ED_LAYER_RANDOM_INVERT_OPTIONS);

@@ -179,13 +179,6 @@ static bool time_distributed_init(ed_layer *layer)
     return ed_layer_add_child(layer, o->layer);
 }
 
-/* Keras' name of the child. */
-static void time_distributed_track(ed_layer *layer, ed_tracker *t)
-{
-    if (layer->n_children && strcmp(layer->children[0]->name, "layer") != 0)
-        graph_name(t, t->self, GRAPH_ALIAS, "layer", graph_object(t, layer->children[0]));
-}
-
 static bool check_steps(const ed_layer *layer, const ed_tensor *x, const ed_tensor *mask)
 {
     if (x->rank < 2 || x->shape[1] == 0)
@@ -230,4 +223,4 @@ static bool time_distributed_forward(ed_layer *layer, ed_layer_call *call)
 
 LAYER(time_distributed, TIME_DISTRIBUTED, 1, "calls a layer for each step",
       .init = time_distributed_init, .forward = time_distributed_forward,
-      .track = time_distributed_track, .passes_masks = true)
+      .track = layer_track_inner, .passes_masks = true)

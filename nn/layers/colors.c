@@ -87,9 +87,8 @@ static bool random_saturation_forward(ed_layer *layer, ed_layer_call *call)
 LAYER(random_saturation, RANDOM_SATURATION, 1, "in training images get another saturation",
       .state_size = sizeof(coloring), .init = random_saturation_init,
       .forward = random_saturation_forward, .track = augment_track,
-      .samples =
-          LAYER_SAMPLES({.options = OPTIONS(random_saturation, RANDOM_SATURATION, SAMPLE_COLORS),
-                         RGB}))
+      .samples = LAYER_SAMPLES(
+          {.options = OPTIONS(random_saturation, RANDOM_SATURATION, SAMPLE_COLORS), RGB}))
 
 /* ---- random_hue ------------------------------------------------------------------------------ */
 
@@ -192,12 +191,11 @@ static bool random_sharpness_forward(ed_layer *layer, ed_layer_call *call)
 LAYER(random_sharpness, RANDOM_SHARPNESS, 1, "in training images are blurred or sharpened",
       .state_size = sizeof(coloring), .init = random_sharpness_init,
       .forward = random_sharpness_forward, .track = augment_track,
-      .samples =
-          LAYER_SAMPLES({.options = OPTIONS(random_sharpness, RANDOM_SHARPNESS, SAMPLE_COLORS),
-                         RGB},
-                        {.options = OPTIONS(random_sharpness, RANDOM_SHARPNESS, SAMPLE_COLORS),
-                         .inputs = {{3, {3, 2, 1}}},
-                         .n_inputs = 1}))
+      .samples = LAYER_SAMPLES(
+          {.options = OPTIONS(random_sharpness, RANDOM_SHARPNESS, SAMPLE_COLORS), RGB},
+          {.options = OPTIONS(random_sharpness, RANDOM_SHARPNESS, SAMPLE_COLORS),
+           .inputs = {{3, {3, 2, 1}}},
+           .n_inputs = 1}))
 
 /* ---- random_invert --------------------------------------------------------------------------- */
 
@@ -205,8 +203,7 @@ static bool random_invert_init(ed_layer *layer)
 {
     const ed_layer_random_invert_options *o = layer_options(layer);
     const double any[] = {0, 1};
-    return take_coloring(layer, o->factor.values ? o->factor : (ed_floats){any, 2},
-                         o->value_range);
+    return take_coloring(layer, o->factor.values ? o->factor : (ed_floats){any, 2}, o->value_range);
 }
 
 static bool random_invert_forward(ed_layer *layer, ed_layer_call *call)
@@ -217,11 +214,10 @@ static bool random_invert_forward(ed_layer *layer, ed_layer_call *call)
     if (!augment_accepts(layer, x)) return false;
     if (!call->training) return ed_layer_return(call, x);
     ed_tensor *probability = augment_of_each(x, c->factor, o->generator);
-    ed_tensor *draws =
-        probability ? augment_of_each(x, (augment_range){0, 1}, o->generator) : NULL;
+    ed_tensor *draws = probability ? augment_of_each(x, (augment_range){0, 1}, o->generator) : NULL;
     if (!draws) return false;
-    return ed_layer_return(
-        call, ed_where(ed_less(draws, probability), ed_sub(c->values.high, x), x));
+    return ed_layer_return(call,
+                           ed_where(ed_less(draws, probability), ed_sub(c->values.high, x), x));
 }
 
 LAYER(random_invert, RANDOM_INVERT, 0, "in training images are inverted or not",
@@ -244,8 +240,7 @@ static bool random_grayscale_forward(ed_layer *layer, ed_layer_call *call)
 }
 
 LAYER(random_grayscale, RANDOM_GRAYSCALE, 0, "in training images become gray or not",
-      .forward = random_grayscale_forward, .track = augment_track,
-      .samples = LAYER_SAMPLES({RGB}))
+      .forward = random_grayscale_forward, .track = augment_track, .samples = LAYER_SAMPLES({RGB}))
 
 /* ---- solarization ---------------------------------------------------------------------------- */
 
@@ -258,8 +253,7 @@ static bool solarization_init(ed_layer *layer)
     const ed_layer_solarization_options *o = layer_options(layer);
     solar *s = ed_layer_state(layer);
     return augment_factor(layer, "addition_factor", o->addition_factor, false, &s->addition) &&
-           augment_factor(layer, "threshold_factor", o->threshold_factor, false,
-                          &s->threshold) &&
+           augment_factor(layer, "threshold_factor", o->threshold_factor, false, &s->threshold) &&
            augment_values(layer, o->value_range, &s->values);
 }
 

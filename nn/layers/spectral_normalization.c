@@ -84,4 +84,5 @@ static bool spectral_normalization_forward(ed_layer *layer, ed_layer_call *call)
 LAYER(spectral_normalization, SPECTRAL_NORMALIZATION, 1,
       "a layer whose kernel is divided by its spectral norm in training",
       .state_size = sizeof(spectral), .init = spectral_normalization_init,
-      .build = spectral_normalization_build, .forward = spectral_normalization_forward)
+      .build = spectral_normalization_build, .forward = spectral_normalization_forward,
+      .track = layer_track_inner)
