@@ -344,11 +344,55 @@ static void optimizers(void **state)
     restores(muon, momentums, 4, (const char *[]){"momentums", "adam_velocities", NULL});
 }
 
+/* ---- Layers in lists ------------------------------------------------------------------------- */
+
+static ed_layer *nested(void)
+{
+    ed_layer *blocks = ed_layer_sequential("blocks", ed_layer_dense(2, .name = "0"));
+    return ed_layer_sequential("model", ed_layer_dense(3, .name = "first"), blocks);
+}
+
+/* Keras' checkpoint has them as what the optimizer trains, and nowhere else. */
+static void lists(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {"_trainable_variables/0", "_trainable_variables/1",
+                                          "_trainable_variables/2", "_trainable_variables/3"};
+    for (int built = 0; built < 2; built++) {
+        ED_SCOPE;
+        ed_tensor *theirs[] = {filled(ED_SHAPE(3, 3), 1), filled(ED_SHAPE(3), 2),
+                               filled(ED_SHAPE(3, 2), 3), filled(ED_SHAPE(2), 4)};
+        ed_trackable *model, *optimizer;
+        tree *t = tree_new(&model), *o = tree_new(&optimizer);
+        tree_put(t, "first/_kernel", theirs[0]);
+        tree_put(t, "first/bias", theirs[1]);
+        tree_put(o, "_iterations", ed_variable(ed_zeros(ED_SHAPE(), .dtype = ED_INT64)));
+        tree_put(o, "_learning_rate", ed_variable(ed_full(ED_SHAPE(), 0.125)));
+        for (int i = 0; i < 4; i++) tree_put(o, numbers[i], theirs[i]);
+        ed_checkpoint_write(ed_checkpoint("model", model, "optimizer", optimizer),
+                            in_folder("lists"));
+
+        ed_layer *layer = nested();
+        if (built) ed_forward(layer, some_input());
+        ed_checkpoint *ours = ed_checkpoint("model", layer, "optimizer", ed_optimizer_sgd());
+        ed_restoration *r = ed_checkpoint_read(
+            ours, in_folder("lists"),
+            .renames = ED_STRINGS("model/blocks/0/kernel", "optimizer/_trainable_variables/2",
+                                  "model/blocks/0/bias", "optimizer/_trainable_variables/3"));
+        ed_forward(layer, some_input());
+        assert_fine();
+        ed_list *variables = ed_layer_variables(layer);
+        for (int i = 0; i < 4; i++) assert_true(first(ed_list_get(variables, i)) == i + 1);
+        assert_true(ed_restoration_assert_consumed(r));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(layers, folder_begin, folder_end),
         cmocka_unit_test_setup_teardown(optimizers, folder_begin, folder_end),
+        cmocka_unit_test_setup_teardown(lists, folder_begin, folder_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,8 +123,10 @@ static bool find_momentums(const file_graph *f, const bundle *file, const optimi
             v->rank != 2 || (excludes_embeddings && is_embedding(objects_key(f, node)));
         for (int k = 0; k < 2; k++) {
             int *slot = &slots[k * o->n + i];
-            *slot = k == 0 || adam ? numbered(f, o->variables, at++) : -1;
-            if (*slot >= 0 && !have_same_shape(v, entry_of(f, file, *slot))) return false;
+            *slot = -1;
+            if (k == 1 && !adam) continue;
+            *slot = numbered(f, o->variables, at++);
+            if (!have_same_shape(v, entry_of(f, file, *slot))) return false;
         }
     }
     return at == o->first + o->own;
