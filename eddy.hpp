@@ -1900,6 +1900,9 @@ EDDY_OPTIONS(compile_options, ED_COMPILE_OPTIONS)
 EDDY_OPTIONS(fit_options, ED_FIT_OPTIONS)
 EDDY_OPTIONS(evaluate_options, ED_EVALUATE_OPTIONS)
 
+EDDY_OPTIONS(summary_options, ED_SUMMARY_OPTIONS)
+EDDY_OPTIONS(dot_options, ED_DOT_OPTIONS)
+
 /* A layer: nn/nn.h; as a model that is trained: model/model.h. */
 class layer : public detail::handle<ed_layer>
 {
@@ -1936,7 +1939,20 @@ class layer : public detail::handle<ed_layer>
 
     std::string name() const { return detail::wrap(ed_layer_name(get())); }
     EDDY_METHOD(std::string, path, ed_layer_path)
-    EDDY_METHOD(std::string, summary, ed_layer_summary)
+    std::string summary(const summary_options &options = {}, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            const ed_summary_options o = options.c();
+            return ed_model_summary_with(get(), &o);
+        });
+    }
+    std::string to_dot(const dot_options &options = {}, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            const ed_dot_options o = options.c();
+            return ed_model_to_dot_with(get(), &o);
+        });
+    }
     bool is_built() const { return ed_layer_is_built(get()); }
     EDDY_METHOD(list, variables, ed_layer_variables)
     EDDY_METHOD(list, trainable_variables, ed_layer_trainable_variables)

@@ -234,12 +234,32 @@ static int find(lua_State *L)
     return 1;
 }
 
+/* summary({expand_nested = , show_trainable = }) */
 static int summary(lua_State *L)
 {
+    static const ed_field fields[] = ED_FIELDS(ED_SUMMARY_OPTIONS, ed_summary_options);
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
-    luaL_checkstack(L, 4, NULL);
+    lua_settop(L, 2);
+    luaL_checkstack(L, 16, NULL);
+    ed_summary_options options = ED_NEW_OPTIONS(ED_SUMMARY_OPTIONS, ed_summary_options);
+    convert_room room = {.who = "summary"};
     binding b = binding_open(L);
-    return binding_finish_text(L, &b, ed_layer_summary(layer));
+    const bool fine = convert_schema(L, 2, fields, 0, &options, &room);
+    return binding_finish_text(L, &b, fine ? ed_model_summary_with(layer, &options) : NULL);
+}
+
+/* to_dot({show_shapes = , left_to_right = }) */
+static int to_dot(lua_State *L)
+{
+    static const ed_field fields[] = ED_FIELDS(ED_DOT_OPTIONS, ed_dot_options);
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    lua_settop(L, 2);
+    luaL_checkstack(L, 16, NULL);
+    ed_dot_options options = ED_NEW_OPTIONS(ED_DOT_OPTIONS, ed_dot_options);
+    convert_room room = {.who = "to_dot"};
+    binding b = binding_open(L);
+    const bool fine = convert_schema(L, 2, fields, 0, &options, &room);
+    return binding_finish_text(L, &b, fine ? ed_model_to_dot_with(layer, &options) : NULL);
 }
 
 /* ---- As a tree ------------------------------------------------------------------------------- */
@@ -504,6 +524,7 @@ static const luaL_Reg methods[] = {
     {"trainable", trainable},
     {"find", find},
     {"summary", summary},
+    {"to_dot", to_dot},
     {"tree", tree},
     {"save_weights", save_weights},
     {"load_weights", load_weights},

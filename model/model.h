@@ -315,6 +315,37 @@ ED_KIND(callback, model_checkpoint, ED_CALLBACK_MODEL_CHECKPOINT_OPTIONS, folder
     FIELD(T, BOOL, signals, true, ED_ANY, "save at Ctrl-C and SIGTERM")
 ED_KIND(callback, backup_and_restore, ED_CALLBACK_BACKUP_AND_RESTORE_OPTIONS, backup_dir);
 
+/* ---- Looking at models ------------------------------------------------------------------------- */
+
+/* Options of ed_model_summary. */
+#define ED_SUMMARY_OPTIONS(FIELD, T)                                                               \
+    FIELD(T, BOOL, expand_nested, false, ED_ANY, "show the layers of models in the model too")     \
+    FIELD(T, BOOL, show_trainable, false, ED_ANY, "show which layers are trained")
+ED_OPTIONS(ed_summary_options, ED_SUMMARY_OPTIONS);
+
+/*
+ * A table of the model's layers, as Keras' summary: name and class, shape of the output (None: any
+ * size), number of parameters, of a model made by ed_model also what is connected to what; and the
+ * sums of the parameters. Text in UTF-8 that belongs to the scope.
+ */
+const char *ed_model_summary_with(ed_layer *model, const ed_summary_options *options);
+#define ed_model_summary(model, ...)                                                               \
+    ED_WITH_OPTIONS(ed_model_summary_with(model, &ed_options_), ED_SUMMARY_OPTIONS,                \
+                    ed_summary_options, __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
+
+/* Options of ed_model_to_dot. */
+#define ED_DOT_OPTIONS(FIELD, T)                                                                   \
+    FIELD(T, BOOL, show_shapes, true, ED_ANY, "show the shapes of outputs")                        \
+    FIELD(T, BOOL, left_to_right, false, ED_ANY, "instead of from top to bottom")
+ED_OPTIONS(ed_dot_options, ED_DOT_OPTIONS);
+
+/* The model's layers and what is connected to what in Graphviz' language DOT, which `dot -Tpng`
+ * draws. Text that belongs to the scope. */
+const char *ed_model_to_dot_with(ed_layer *model, const ed_dot_options *options);
+#define ed_model_to_dot(model, ...)                                                                \
+    ED_WITH_OPTIONS(ed_model_to_dot_with(model, &ed_options_), ED_DOT_OPTIONS, ed_dot_options,     \
+                    __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
+
 #pragma GCC visibility pop
 
 /* The macros, made from the lines ED_KIND by tools/kinds.sh. */

@@ -149,12 +149,6 @@ int64_t ed_layer_weight_count(const ed_layer *layer);
 ed_tensor *ed_layer_weight(const ed_layer *layer, int64_t i);
 
 /*
- * A table with a line for each layer without children or with weights of its own: path, shape of
- * the output at its first call, number of its own parameters. A string that belongs to the scope.
- */
-const char *ed_layer_summary(ed_layer *layer);
-
-/*
  * The activation of that name, applied to x, with its default options: linear, relu, relu6,
  * leaky_relu (slope 0.2), elu, celu, selu, sigmoid, hard_sigmoid, log_sigmoid, sparse_sigmoid,
  * tanh, hard_tanh, tanh_shrink, hard_shrink, soft_shrink, softplus, sparse_plus, squareplus,

@@ -88,6 +88,10 @@ void layer_clear_index(ed_layer *layer);
 /* The weight's own name, after the path. */
 const char *layer_leaf(const ed_tensor *weight);
 
+/* All weights of the layer and those below, each once: a new list, the caller owns the reference.
+ * Empty for a layer that was never called. */
+ed_list *layer_weights(const ed_layer *layer);
+
 /* Drops the cached lists of variables of the layer and of those above it. */
 void layer_drop_lists(ed_layer *layer);
 

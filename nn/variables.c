@@ -44,7 +44,7 @@ static bool walk_tree(tree *t, const ed_layer *layer)
     return t->layers;
 }
 
-static ed_list *list_weights(const ed_layer *layer)
+ed_list *layer_weights(const ed_layer *layer)
 {
     ED_SCOPE;
     tree t;
@@ -105,7 +105,7 @@ static ed_list *cache_list(ed_layer *layer, int kind, ed_list *list)
 static ed_list *all_variables(ed_layer *layer)
 {
     ed_list *list = cached_list(layer, LAYER_ALL);
-    return list ? list : cache_list(layer, LAYER_ALL, list_weights(layer));
+    return list ? list : cache_list(layer, LAYER_ALL, layer_weights(layer));
 }
 
 /* Whether `list` still has those of `all` whose flag is `trainable`: a flag may have changed. */

@@ -188,6 +188,67 @@ static void fits(void **state)
     assert_true(ed_history_last(history, "loss") < 0.2);
 }
 
+/* Each line of the table, without what draws it and without the gaps. */
+static const char *plain(const char *table)
+{
+    char *text = ed_scope_alloc(strlen(table) + 1), *to = text;
+    for (const char *c = table; *c; c++) {
+        if (*c & 0x80) continue;
+        if (*c == ' ' && (to == text || to[-1] == ' ' || to[-1] == '\n')) continue;
+        if (*c == '\n' && (to == text || to[-1] == '\n')) continue;
+        *to++ = *c;
+    }
+    *to = 0;
+    return text;
+}
+
+/* The table is Keras' table. */
+static void looks(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *image = ed_input(ED_SHAPE(28, 28)), *table = ed_input(ED_SHAPE(10));
+    ed_layer *encoder =
+        ed_layer_sequential("enc", ed_layer_dense(5), ed_layer_batch_normalization());
+    assert_string_equal(plain(ed_model_summary(encoder)),
+                        "Model: \"enc\"\nLayer (type) Output Shape Param # \n"
+                        "dense (Dense) ? 0 (unbuilt) \n"
+                        "batch_normalization (BatchNormalization) ? 0 (unbuilt) \n"
+                        "Total params: 0 (0.00 B)\nTrainable params: 0 (0.00 B)\n"
+                        "Non-trainable params: 0 (0.00 B)\n");
+    ed_tensor *both = ed_forward_one(ed_layer_concatenate(),
+                                     ed_list_of(ed_forward(ed_layer_flatten(), image), table));
+    ed_tensor *y = ed_forward(ed_layer_dense(2, .trainable = false), ed_forward(encoder, both));
+    ed_layer *model = ed_model(ed_list_of(image, table), ed_add(y, 1.0));
+    assert_string_equal(
+        plain(ed_model_summary(model, .expand_nested = true, .show_trainable = true)),
+        "Model: \"functional\"\nLayer (type) Output Shape Param # Trainable Connected to \n"
+        "input_layer (InputLayer) (None, 28, 28) 0 - - \n"
+        "flatten (Flatten) (None, 784) 0 Y input_layer[0][0] \n"
+        "input_layer_1 (InputLayer) (None, 10) 0 - - \n"
+        "concatenate (Concatenate) (None, 794) 0 Y flatten[0][0], input_layer_1[0][0] \n"
+        "enc (Sequential) (None, 5) 3,995 Y concatenate[0][0] \n"
+        "dense (Dense) (None, 5) 3,975 Y - \n"
+        "batch_normalization (BatchNormalization) (None, 5) 20 Y - \n"
+        "dense (Dense) (None, 2) 12 N enc[0][0] \n"
+        "add (add) (None, 2) 0 - dense[0][0] \n"
+        "Total params: 4,007 (15.65 KB)\nTrainable params: 3,985 (15.57 KB)\n"
+        "Non-trainable params: 22 (88.00 B)\n");
+    assert_string_equal(ed_model_to_dot(encoder, .left_to_right = true),
+                        "digraph \"enc\" {\n  rankdir=LR;\n  node [shape=box];\n"
+                        "  n0 [label=\"dense (Dense)\\n(None, 5)\"];\n"
+                        "  n1 [label=\"batch_normalization (BatchNormalization)\\n(None, 5)\"];\n"
+                        "  n0 -> n1;\n}\n");
+    const char *dot = ed_model_to_dot(model, .show_shapes = false);
+    assert_non_null(strstr(dot, "n3 [label=\"concatenate (Concatenate)\"];"));
+    assert_non_null(strstr(dot, "  n1 -> n3;\n  n2 -> n3;\n"));
+    ed_layer *lstm = ed_layer_lstm(4, .return_state = true);
+    ed_tensor *x = ed_input(ED_SHAPE(3, 2));
+    assert_non_null(strstr(ed_model_summary(ed_model(x, ed_forward(lstm, ed_list_of(x)))),
+                           " [(None, 4), (None, 4), (None, 4)] "));
+    assert_fine();
+}
+
 static void refuses(void **state)
 {
     (void)state;
@@ -227,7 +288,7 @@ static void refuses(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(shapes), cmocka_unit_test(computes), cmocka_unit_test(trains),
     cmocka_unit_test(shares), cmocka_unit_test(outlives), cmocka_unit_test(masks_and_training),
-    cmocka_unit_test(fits),   cmocka_unit_test(refuses),
+    cmocka_unit_test(fits),   cmocka_unit_test(looks), cmocka_unit_test(refuses),
 };
 
 int main(void)

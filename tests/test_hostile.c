@@ -507,7 +507,7 @@ static void names_are_no_formats(void **state)
     NAMES_EVIL(ed_layer_add_child(model, ed_layer_dense(2, .name = evil)));
     NAMES_EVIL(ed_layer_find_child(model, evil + 1) ? NULL : ed_layer_find_child(layer, evil));
     FINE(ed_forward(model, x));
-    FINE(strstr(ed_layer_summary(model), evil));
+    FINE(strstr(ed_model_summary(model), evil));
     ed_metric *metric = ed_metric_accuracy(.name = evil);
     NAMES_EVIL(ed_metric_compare(metric, x, ed_ones(ED_SHAPE(3))));
     NAMES_EVIL(ed_metric_update(metric, x));
@@ -533,7 +533,7 @@ static void names_of_a_million(void **state)
         ed_layer *model =
             ed_layer_sequential(name, ed_layer_dense(2, .name = name), ed_layer_dense(3));
         FINE(ed_forward(model, x));
-        FINE(ed_layer_summary(model));
+        FINE(ed_model_summary(model));
         REFUSED(ed_forward(model, ed_ones(ED_SHAPE(5, 5))));
         REFUSED(ed_layer_add_child(model, ed_layer_dense(2, .name = name)));
         REFUSED(ed_layer_dense(2, .name = ""));
@@ -1207,7 +1207,7 @@ static bool train_a_network(void)
     ed_tensor *loss = ed_reduce_mean(
         ed_sparse_softmax_cross_entropy(labels, ed_forward(model, x, .training = true)));
     return ed_minimize(optimizer, tape, loss, model) && ed_optimizer_variables(optimizer) &&
-           ed_layer_summary(model) && isfinite(ed_item(loss));
+           ed_model_summary(model) && isfinite(ed_item(loss));
 }
 
 static bool read_an_epoch(void)

@@ -58,7 +58,7 @@ static void objects_are_shown(void **unused)
     enter("m:save()", "\"shown/ckpt-1\"");
     enter("m", "checkpoint_manager (checkpoints 1, latest shown/ckpt-1)");
     enter("l = ed.sequential{ed.dense(3)} l(ed.ones{1, 2})", "");
-    enter("l:summary()", "layer             output        parameters\nsequential/dense  ");
+    enter("l:summary()", "dense (Dense) │ (None, 3)    │       9 │");
     enter("l", "sequential\n  dense: kernel [2, 3], bias [3]\n9 parameters");
     enter("ed.sequential{ed.dense(3)}", "\n  dense\nnot built: the first call makes its variables");
     enter("'a]]b\\nc'", "a]]b\nc");

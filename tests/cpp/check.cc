@@ -1039,7 +1039,11 @@ TEST(library_layers)
     CHECK_EQUAL(model.child(-1).name(), "end");
     CHECK_EQUAL(model.variables().size(), 6u);
     CHECK_EQUAL(model.non_trainable_variables().size(), 2u);
-    CHECK(model.summary().find("mlp/dense") != std::string::npos);
+    CHECK(model.summary().find(" dense (Dense) ") != std::string::npos);
+    eddy::summary_options trainable;
+    trainable.show_trainable = true;
+    CHECK(model.summary(trainable).find(" Trainable ") != std::string::npos);
+    CHECK(model.to_dot().find("digraph \"mlp\"") == 0);
     CHECK(eddy::to_json(model).find("batch_normalization") != std::string::npos);
     const eddy::layer pool = eddy::layers::max_pooling2d();
     CHECK_EQUAL(eddy::layers::global_average_pooling2d()(pool(eddy::ones({1, 4, 4, 3}))).size(), 3);

@@ -225,7 +225,8 @@ ed_layer_is_trainable layer:is_trainable
 ed_layer_losses layer:losses
 ed_layer_add_loss layer:add_loss
 ed_layer_state C: a layer written in Lua has fields
-ed_layer_summary layer:summary
+ed_model_summary_with layer:summary
+ed_model_to_dot_with layer:to_dot
 ed_layer_add_weight_with layer:weight
 ed_leaky_relu ed.leaky_relu
 ed_optimizer_learning_rate optimizer.learning_rate
