@@ -1,6 +1,7 @@
 #include "model/keras_file.h"
 #include "io/checksum.h"
 #include "io/zip.h"
+#include "ops/ops.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -164,11 +165,11 @@ static bool build(ed_layer *model, const keras_input *input)
     int open = 0;
     for (int i = 1; i < input->rank; i++) open += input->shape[i] < 0;
     for (int i = 0; i < input->rank; i++)
-        sizes[i] = input->shape[i] >= 0 ? input->shape[i] : !i ? 1 : open < 3 ? 128 : 32;
+        sizes[i] = input->shape[i] >= 0 ? input->shape[i] : !i ? 1 : open < 3 ? 64 : 16;
     const bool cast = ed_dtype_is_float(input->dtype) && takes_integers(model);
-    if (!ed_layer_build(model, ((ed_ints){sizes, input->rank}),
-                        .dtype = cast ? ED_INT32 : input->dtype))
-        return false;
+    ed_tensor *x =
+        ed_zeros(((ed_ints){sizes, input->rank}), .dtype = cast ? ED_INT32 : input->dtype);
+    if (!x || !ed_forward(model, ed_list_of(x)) || !ed_layer_reset_states(model)) return false;
     memcpy(model->input_shape, input->shape, sizeof input->shape);
     return true;
 }

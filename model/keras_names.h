@@ -37,6 +37,7 @@ typedef enum keras_form {
     KERAS_ABSENT,   /* it has none: any value but the default is refused */
     KERAS_OPTIONAL, /* the constructor takes it, configurations lack it: left out by default */
     KERAS_LIST,     /* one number is a list too */
+    KERAS_OPEN,     /* the same, and -1 is null */
     KERAS_PAIRS,    /* lists of more than three numbers are lists of pairs */
     KERAS_LOWER,    /* in small letters */
     KERAS_WORDS,    /* a list of words; Eddy has commas between them */

@@ -59,13 +59,16 @@ static void put_number(writer *w, bool is_float, double value, int64_t integer)
 static void put_numbers(writer *w, const keras_rule *rule, const double *floats,
                         const int64_t *ints, int64_t count)
 {
-    const bool alone = count == 1 && rule->form != KERAS_LIST;
+    const bool alone = count == 1 && rule->form != KERAS_LIST && rule->form != KERAS_OPEN;
     const bool pairs = count > 3 && rule->form == KERAS_PAIRS;
     if (!alone) put(w, "[");
     for (int64_t i = 0; i < count; i++) {
         if (i) put(w, ", ");
         if (pairs && i % 2 == 0) put(w, "[");
-        put_number(w, floats, floats ? floats[i] : 0, floats ? 0 : ints[i]);
+        if (rule->form == KERAS_OPEN && ints[i] < 0)
+            put(w, "null");
+        else
+            put_number(w, floats, floats ? floats[i] : 0, floats ? 0 : ints[i]);
         if (pairs && i % 2) put(w, "]");
     }
     if (!alone) put(w, "]");
@@ -369,8 +372,10 @@ static bool put_layer_config(writer *w, ed_layer *layer, int depth)
     if (!options) return false;
     put_key(w, "name");
     put_text(w, layer->name);
-    put_key(w, "trainable");
-    put(w, layer->frozen ? "false" : "true");
+    if (layer->frozen && (layer->n_weights || layer->n_children)) { /* some classes lack it */
+        put_key(w, "trainable");
+        put(w, "false");
+    }
     if (!put_policy(w, layer)) return false;
     if (!strcmp(kind->name, "sequential")) return put_chain(w, layer, depth + 1);
     for (const ed_field *f = kind->fields; f->name; f++)

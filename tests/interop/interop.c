@@ -13,6 +13,7 @@
  */
 #include "io/archive.h"
 #include "io/bundle.h"
+#include "model/model.h"
 #include "train/train.h"
 #include <math.h>
 #include <stdarg.h>
@@ -608,6 +609,54 @@ static void go_on(char **args)
     done(ed_restoration_assert_consumed(report));
 }
 
+/* ---- Models as files of Keras ---------------------------------------------------------------- */
+
+static const char *in(const char *folder, const char *name, const char *ending)
+{
+    static char paths[4][1024];
+    static int next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s%s%s", folder, name, ending);
+    return path;
+}
+
+/* Says of each model whether its file could be read, and be used. */
+static void say(const char *name, bool good)
+{
+    printf("%s: %s\n", name, good && !ed_failed() ? "good" : ed_error());
+    ed_clear_error();
+}
+
+/* FOLDER NAME...: the outputs of the models for their inputs, and the models again. */
+static void keras_files(char **args)
+{
+    for (char **name = args + 1; *name; name++) {
+        ED_SCOPE;
+        ed_layer *model = ed_model_load(in(args[0], *name, ".keras"));
+        ed_tensor *x = ed_read_npy(in(args[0], *name, ".x.npy"));
+        ed_tensor *y = model && x ? ed_forward(model, x) : NULL;
+        say(*name, y && ed_write_npy(in(args[0], *name, ".y.npy"), y) &&
+                       ed_model_save(model, in(args[0], *name, ".eddy.keras")));
+    }
+}
+
+/* FOLDER STEPS NAME...: the losses of so many further steps, and the models after them. */
+static void keras_train(char **args)
+{
+    ed_tensor *x = made(ed_read_npy(in(args[0], "train", ".x.npy")));
+    ed_tensor *y = made(ed_read_npy(in(args[0], "train", ".y.npy")));
+    for (char **name = args + 2; *name; name++) {
+        ED_SCOPE;
+        ed_layer *model = ed_model_load(in(args[0], *name, ".keras"));
+        ed_history *h = model ? ed_model_fit(model, x, y, .epochs = atoi(args[1]), .batch_size = 16,
+                                             .shuffle = false)
+                              : NULL;
+        say(*name,
+            h && ed_write_npy(in(args[0], *name, ".losses.npy"), ed_history_values(h, "loss")) &&
+                ed_model_save(model, in(args[0], *name, ".eddy.keras")));
+    }
+}
+
 /* ---- Subcommands ----------------------------------------------------------------------------- */
 
 static const struct {
@@ -615,12 +664,19 @@ static const struct {
     void (*run)(char **args);
     int args; /* at least */
 } commands[] = {
-    {"write", write_archive, 3},   {"compare", compare_archive, 3},
-    {"contents", contents, 1},     {"save", save, 2},
-    {"write-tree", write_tree, 2}, {"rewrite", rewrite, 3},
-    {"restore", restore, 2},       {"read-tree", read_tree, 2},
-    {"manage", manage, 4},         {"train", train, 4},
+    {"write", write_archive, 3},
+    {"compare", compare_archive, 3},
+    {"contents", contents, 1},
+    {"save", save, 2},
+    {"write-tree", write_tree, 2},
+    {"rewrite", rewrite, 3},
+    {"restore", restore, 2},
+    {"read-tree", read_tree, 2},
+    {"manage", manage, 4},
+    {"train", train, 4},
     {"go-on", go_on, 4},
+    {"keras-files", keras_files, 2},
+    {"keras-train", keras_train, 3},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,140 @@
+"""Models as .keras files, both ways: a Sequential around every layer of the tables of tests/reference that has one input, and a
+training with every optimizer. Eddy's outputs, and those of the file that Eddy writes of the model, are Keras'."""
+import os
+import sys
+
+import keras
+import numpy as np
+from common import check, eddy, part, path_of
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reference"))
+
+import make  # noqa: E402 (found there)
+import words  # noqa: E402
+from record import keras_object  # noqa: E402
+
+TOLERANCE = 1e-6
+STEPS, OPTIMIZER_TOLERANCE = 5, 1e-5
+
+
+def cases():
+    """Of each class of layers with one input the first case and the one with most arguments."""
+    make.tables()
+    chosen = {}
+    for case in words.TABLE:
+        if case.family != "layer" or not isinstance(case.arguments[0], words.Array):
+            continue
+        if any(isinstance(v, words.Array) for v in case.how.values()) or case.arguments[0].kind == "bool":
+            continue
+        if "float32" not in case.floatx:
+            continue
+        first, most = chosen.setdefault(case.object.name, (case, case))
+        if len(case.object.options) > len(most.object.options):
+            chosen[case.object.name] = first, case
+    for first, most in chosen.values():
+        yield first
+        if most is not first:
+            yield most
+
+
+def set_weights(model):
+    """Numbers that are no initializer's; positive, as variances are."""
+    random = np.random.default_rng(1)
+    for w in model.weights:
+        if "float" in str(w.dtype):
+            w.assign((random.integers(64, 1024, w.shape) / 1024).astype(w.dtype))
+
+
+def make_model(case, name):
+    """The model, its input, what it makes of that; the file."""
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(1)
+    x = case.arguments[0].of(str(case.object), "float32")
+    model = keras.Sequential([keras.Input(x.shape[1:], dtype=str(x.dtype)), keras_object(case.object)])
+    set_weights(model)
+    y = model(x)
+    if isinstance(y, (list, tuple)):
+        return None
+    model.save(path_of(name + ".keras"))
+    np.save(path_of(name + ".x.npy"), x)
+    return model, x, np.asarray(y)
+
+
+def near(actual, expected, tolerance=TOLERANCE):
+    assert actual.shape == expected.shape, f"got {actual.shape}, expected {expected.shape}"
+    if not actual.size:
+        return
+    actual, expected = actual.astype("float64"), expected.astype("float64")
+    apart, largest = np.nanmax(np.abs(actual - expected)), np.nanmax(np.abs(expected))
+    assert np.array_equal(np.isnan(actual), np.isnan(expected)), "NaN elsewhere"
+    assert apart <= tolerance * max(largest, 1e-3), f"{apart:.3g} apart, of {largest:.3g}"
+
+
+def layers():
+    made = {}
+    for i, case in enumerate(cases()):
+        name = f"layer-{i}"
+        try:
+            one = make_model(case, name)
+        except Exception as error:
+            with check(f"{case.object}: Keras saves it"):
+                raise error
+            continue
+        if one:
+            made[name] = (case, one)
+    said = dict(line.split(": ", 1) for line in eddy("keras-files", path_of(""), *made).splitlines())
+    for name, (case, (model, x, y)) in made.items():
+        with check(f"{case.object} {case.arguments[0]}"):
+            assert said.get(name) == "good", said.get(name)
+            near(np.load(path_of(name + ".y.npy")), y, case.tolerance.get("float32", TOLERANCE))
+            again = keras.saving.load_model(path_of(name + ".eddy.keras"))
+            near(np.asarray(again(x)), y)
+            for a, b in zip(again.weights, model.weights, strict=True):
+                assert np.array_equal(np.asarray(a), np.asarray(b)), f"{b.path} differs"
+
+
+def optimizers():
+    """Every optimizer of the tables, with its options."""
+    seen = set()
+    for case in words.TABLE:
+        if case.family != "optimizer" or str(case.object) in seen or "loss_scale" in str(case.object):
+            continue
+        seen.add(str(case.object))
+        yield case
+
+
+def losses_of(model, x, y):
+    return np.array([model.train_on_batch(x, y)[0] for _ in range(STEPS)])
+
+
+def train():
+    random = np.random.default_rng(3)
+    x, y = random.random((16, 6), "float32"), random.integers(0, 4, (16,)).astype("int32")
+    made = {}
+    for i, case in enumerate(optimizers()):
+        keras.backend.clear_session()
+        keras.utils.set_random_seed(2)
+        model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(8, activation="tanh"), keras.layers.BatchNormalization(),
+                                  keras.layers.Dense(4)])
+        model.compile(keras_object(case.object), keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+        losses_of(model, x, y)
+        name = f"optimizer-{i}"
+        model.save(path_of(name + ".keras"))
+        made[name] = case, model
+    np.save(path_of("train.x.npy"), x)
+    np.save(path_of("train.y.npy"), y)
+    said = dict(line.split(": ", 1) for line in eddy("keras-train", path_of(""), STEPS, *made).splitlines())
+    for name, (case, model) in made.items():
+        with check(f"{case.object}"):
+            assert said.get(name) == "good", said.get(name)
+            near(np.load(path_of(name + ".losses.npy")), losses_of(model, x, y), OPTIMIZER_TOLERANCE)
+            again = keras.saving.load_model(path_of(name + ".eddy.keras"))
+            assert again.optimizer.iterations.numpy() == model.optimizer.iterations.numpy(), "other iterations"
+            near(losses_of(again, x, y), losses_of(model, x, y), 3 * OPTIMIZER_TOLERANCE)
+
+
+def run():
+    with part("keras files: layers"):
+        layers()
+    with part("keras files: trainings"):
+        train()
