@@ -139,6 +139,18 @@ static bool read_metrics(const char *who, const json_node *node, lists *l, const
     return true;
 }
 
+static bool add_metrics(const char *who, const json_node *node, bool weighted, lists *l,
+                        ed_layer *model)
+{
+    l->metrics = (ed_objects){NULL, 0};
+    if (!read_metrics(who, node, l, model)) return false;
+    for (int64_t i = 0; i < l->metrics.count; i++)
+        if (!(weighted ? ed_model_add_weighted_metric : ed_model_add_metric)(model, l->output[i],
+                                                                             l->metrics.values[i]))
+            return false;
+    return true;
+}
+
 /* ---- All ------------------------------------------------------------------------------------- */
 
 bool keras_compile(const char *who, const json_node *config, ed_layer *model)
@@ -147,17 +159,13 @@ bool keras_compile(const char *who, const json_node *config, ed_layer *model)
     lists l = {0};
     const json_node *loss = json_member(config, "loss"), *o = json_member(config, "optimizer");
     if (!is_given(loss)) return true;
-    if (is_given(json_member(config, "weighted_metrics"))) return no_such(who, "weighted_metrics");
     ed_optimizer *optimizer = is_given(o) ? keras_make(who, "optimizer", o) : NULL;
     if (is_given(o) && !optimizer) return false;
-    if (!read_losses(who, loss, &l) ||
-        !read_weights(who, json_member(config, "loss_weights"), &l) ||
-        !read_metrics(who, json_member(config, "metrics"), &l, model))
+    if (!read_losses(who, loss, &l) || !read_weights(who, json_member(config, "loss_weights"), &l))
         return false;
     if (!ed_model_compile(model, .optimizer = optimizer, .losses = l.losses,
                           .loss_weights = l.weights))
         return false;
-    for (int64_t i = 0; i < l.metrics.count; i++)
-        if (!ed_model_add_metric(model, l.output[i], l.metrics.values[i])) return false;
-    return true;
+    return add_metrics(who, json_member(config, "metrics"), false, &l, model) &&
+           add_metrics(who, json_member(config, "weighted_metrics"), true, &l, model);
 }

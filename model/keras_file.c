@@ -1,6 +1,7 @@
 #include "model/keras_file.h"
 #include "io/checksum.h"
 #include "io/zip.h"
+#include "nn/functional.h"
 #include "ops/ops.h"
 #include <stdio.h>
 #include <string.h>
@@ -69,10 +70,10 @@ static bool has_ending(const char *who, const char *path)
 bool ed_model_save(ed_layer *model, const char *path)
 {
     if (NULL_GIVEN(saving, model, path) || !has_ending(saving, path)) return false;
-    if (strcmp(model->class->kind.name, "sequential") != 0)
+    if (strcmp(model->class->kind.name, "sequential") != 0 && !layer_functional(model))
         return ed_fail(ED_UNIMPLEMENTED,
-                       "save_model: a model of Keras' files is an ed_layer_sequential, got the "
-                       "layer %s of the kind %s",
+                       "save_model: a model of Keras' files is made by ed_layer_sequential or "
+                       "ed_model, got the layer %s of the kind %s",
                        ed_layer_path(model), model->class->kind.name);
     ED_SCOPE;
     io_buffer parts[3] = {{0}};
@@ -145,16 +146,12 @@ static h5_file *open_weights(const package *p)
     return file;
 }
 
-/* Layers that take integers, of which Keras makes some of what it is given. */
 static bool takes_integers(const ed_layer *layer)
 {
-    static const char *const kinds[] = {"embedding", "category_encoding", "hashing",
-                                        "integer_lookup", NULL};
+    char name[KERAS_NAME];
     while (!strcmp(layer->class->kind.name, "sequential") && layer->n_children)
         layer = layer->children[0];
-    for (const char *const *kind = kinds; *kind; kind++)
-        if (!strcmp(layer->class->kind.name, *kind)) return true;
-    return false;
+    return keras_class_of(&layer->class->kind, name) && keras_takes_integers(name);
 }
 
 /* Sizes that are open are some size for the building; what has them open computes with any. */

@@ -1,4 +1,5 @@
 #include "model/keras_names.h"
+#include "nn/functional.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -192,6 +193,15 @@ const ed_kind *keras_kind_by_word(const char *family, const char *word)
     return keras_kind_of(family, word);
 }
 
+bool keras_takes_integers(const char *class_name)
+{
+    static const char *const classes[] = {"CategoryEncoding", "Embedding",     "HashedCrossing",
+                                          "Hashing",          "IntegerLookup", NULL};
+    for (const char *const *name = classes; *name; name++)
+        if (!strcmp(class_name, *name)) return true;
+    return false;
+}
+
 /* ---- Options --------------------------------------------------------------------------------- */
 
 /* Options of kinds that differ; those of one kind stand before those of all. */
@@ -313,6 +323,7 @@ static void put_snake(const char *class_name, char *name)
 bool keras_path_name(const ed_layer *layer, char *name)
 {
     char class_name[KERAS_NAME];
+    if (layer_functional(layer)) return strcpy(name, "functional");
     if (!keras_class_of(&layer->class->kind, class_name)) return false;
     if (!strcmp(class_name, "GroupQueryAttention")) strcpy(class_name, "GroupedQueryAttention");
     put_snake(class_name, name);
@@ -345,7 +356,9 @@ const char *keras_attribute_of(const ed_layer *layer, int64_t i)
                                            {"key", "key_dense", "_key_dense"},
                                            {"value", "value_dense", "_value_dense"},
                                            {"attention_output", "output_dense", "_output_dense"}};
-    if (is_kind(layer, "sequential") || is_kind(layer, "stacked_rnn_cells")) return NULL;
+    if (is_kind(layer, "sequential") || is_kind(layer, "stacked_rnn_cells") ||
+        layer_functional(layer))
+        return NULL;
     if (is_kind(layer, "bidirectional")) return i ? "backward_layer" : "forward_layer";
     const ed_layer *child = layer->children[i];
     const bool grouped = is_kind(layer, "group_query_attention");

@@ -1,5 +1,5 @@
 #include "io/file.h"
-#include "model/keras_file.h"
+#include "model/keras_parts.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,17 +9,9 @@
  * difference: a model that is loaded computes what Keras' computes, or is refused.
  */
 
-typedef struct reader {
-    const char *who;
-    const char *layer;  /* the name of the innermost one, for errors; NULL: none */
-    keras_input *input; /* of the model; NULL: nobody asks */
-} reader;
-
-static void *make(reader *r, const char *family, const json_node *node, int depth);
-
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-static bool refuse(const reader *r, const char *key, const char *why)
+bool keras_refuse(const reader *r, const char *key, const char *why)
 {
     return ed_fail(ED_INVALID_ARGUMENT, "%s: %s%s%s: %s", r->who, r->layer ? "the layer " : "",
                    r->layer ? r->layer : "the configuration",
@@ -155,7 +147,7 @@ static bool read_policy(reader *r, const json_node *node, ed_dtype *dtype)
     if (read_dtype(node, dtype) &&
         (*dtype == ED_DTYPE_NONE || *dtype == ED_FLOAT32 || *dtype == ED_FLOAT64))
         return true;
-    return refuse(r, "dtype", "expected the policy float32 or float64");
+    return keras_refuse(r, "dtype", "expected the policy float32 or float64");
 }
 
 static bool read_objects(reader *r, const json_node *node, int depth, ed_objects *list)
@@ -165,7 +157,7 @@ static bool read_objects(reader *r, const json_node *node, int depth, ed_objects
     if (!values) return false;
     int64_t n = 0;
     for (const json_node *e = node->first; e; e = e->next)
-        if (!(values[n++] = make(r, "layer", e, depth))) return false;
+        if (!(values[n++] = keras_make_object(r, "layer", e, depth))) return false;
     *list = (ed_objects){values, n};
     return true;
 }
@@ -200,7 +192,7 @@ static bool read_value(reader *r, const keras_rule *rule, const ed_field *field,
     case ED_FIELD_ACTIVATION: return (*(const char **)at = activation_name(node));
     case ED_FIELD_LAYERS: return read_objects(r, node, depth, at);
     case ED_FIELD_INITIALIZER ... ED_FIELD_LAYER:
-        return (*(void **)at = make(r, schema_family(field->type), node, depth));
+        return (*(void **)at = keras_make_object(r, schema_family(field->type), node, depth));
     default: return false;
     }
 }
@@ -216,7 +208,7 @@ static bool read_schedule(reader *r, const ed_kind *kind, const json_node *node,
                           int depth)
 {
     const ed_field *field = schema_find(kind->fields, "schedule");
-    void *schedule = make(r, "schedule", node, depth);
+    void *schedule = keras_make_object(r, "schedule", node, depth);
     if (schedule && field) *(void **)ED_FIELD_AT(field, options) = schedule;
     return schedule && field;
 }
@@ -227,9 +219,9 @@ static bool read_option(reader *r, const ed_kind *kind, const json_node *node, v
     const ed_field *field = keras_field_of(kind, node->key);
     if (!field)
         return keras_key_is_harmless(node->key, show(node)) ||
-               refuse(r, node->key,
-                      text_give(io_text("Eddy's %s has no such option, so it cannot be %s",
-                                        kind->name, show(node))));
+               keras_refuse(r, node->key,
+                            text_give(io_text("Eddy's %s has no such option, so it cannot be %s",
+                                              kind->name, show(node))));
     const keras_rule *rule = keras_rule_of(kind, field);
     void *at = ED_FIELD_AT(field, options);
     if (node->type == JSON_NULL) return read_null(rule, field, at);
@@ -239,7 +231,7 @@ static bool read_option(reader *r, const ed_kind *kind, const json_node *node, v
     if (read_value(r, rule, field, node, at, depth)) return true;
     return error_since(before)
                ? false
-               : refuse(r, node->key, text_give(io_text("unexpected value %s", show(node))));
+               : keras_refuse(r, node->key, text_give(io_text("unexpected value %s", show(node))));
 }
 
 /* Layers without the input, of which the model's is noted. */
@@ -258,7 +250,7 @@ static bool read_options(reader *r, const ed_kind *kind, const json_node *config
 
 /* ---- Sequential ------------------------------------------------------------------------------ */
 
-static bool is_input(const json_node *node)
+bool keras_is_input(const json_node *node)
 {
     const char *name = json_text_of(node, "class_name");
     return name && !strcmp(name, "InputLayer");
@@ -278,15 +270,16 @@ static bool read_shape(const json_node *node, keras_input *input)
     return input->given = true;
 }
 
-static bool read_input(reader *r, const json_node *node, keras_input *input)
+bool keras_read_input(reader *r, const json_node *node, keras_input *input)
 {
     const json_node *config = json_member(node, "config");
     const json_node *shape = json_member(config, "batch_shape");
     const json_node *dtype = json_member(config, "dtype");
     input->dtype = ED_FLOAT32;
     if (!read_shape(shape ? shape : json_member(config, "batch_input_shape"), input))
-        return refuse(r, "InputLayer", "expected a batch_shape of at most 8 sizes");
-    return !dtype || read_dtype(dtype, &input->dtype) || refuse(r, "InputLayer", "unknown dtype");
+        return keras_refuse(r, "InputLayer", "expected a batch_shape of at most 8 sizes");
+    return !dtype || read_dtype(dtype, &input->dtype) ||
+           keras_refuse(r, "InputLayer", "unknown dtype");
 }
 
 static bool read_chain(reader *r, const json_node *config, void *options, int depth)
@@ -295,16 +288,16 @@ static bool read_chain(reader *r, const json_node *config, void *options, int de
     ed_layer_sequential_options *o = options;
     keras_input *input = r->input, ignored;
     r->input = NULL;
-    if (!layers || layers->type != JSON_ARRAY) return refuse(r, "layers", "expected a list");
+    if (!layers || layers->type != JSON_ARRAY) return keras_refuse(r, "layers", "expected a list");
     json_node rest = *layers;
-    if (layers->first && is_input(layers->first)) {
-        if (!read_input(r, layers->first, input ? input : &ignored)) return false;
+    if (layers->first && keras_is_input(layers->first)) {
+        if (!keras_read_input(r, layers->first, input ? input : &ignored)) return false;
         rest.first = layers->first->next;
         rest.count--;
     }
     const error_before before = error_begin();
     return read_objects(r, &rest, depth, &o->layers) ||
-           (error_since(before) ? false : refuse(r, "layers", "expected a list of layers"));
+           (error_since(before) ? false : keras_refuse(r, "layers", "expected a list of layers"));
 }
 
 /* ---- Objects --------------------------------------------------------------------------------- */
@@ -330,6 +323,14 @@ static void *make_by_name(const reader *r, const char *family, const char *name)
     return kind ? ed_make(kind, NULL) : no_class(r, family, NULL, name);
 }
 
+/* An op has a module of its own, and may have the name of a layer: Add. */
+static bool is_layer(const json_node *node)
+{
+    const char *module = json_text_of(node, "module");
+    return !module || !strcmp(module, "keras") || strstr(module, "layers") ||
+           strstr(module, "models");
+}
+
 static void *make_of_class(reader *r, const char *family, const json_node *node,
                            const json_node *config, int depth)
 {
@@ -337,21 +338,28 @@ static void *make_of_class(reader *r, const char *family, const json_node *node,
     const char *registered = json_text_of(node, "registered_name");
     const ed_kind *kind =
         registered && strchr(registered, '>') ? NULL : keras_kind_of(family, class_name);
+    if (!strcmp(family, "layer") && !is_layer(node))
+        return ed_fail(ED_UNIMPLEMENTED, "%s: the op %.100s is called outside of a layer", r->who,
+                       class_name);
+    if (!strcmp(family, "layer") &&
+        (!strcmp(class_name, "Functional") || !strcmp(class_name, "Model")))
+        return keras_make_graph(r, config, depth);
     if (!kind) return no_class(r, family, node, class_name);
     void *options = ed_scope_alloc(kind->options_size);
     return options && read_options(r, kind, config, options, depth) ? ed_make(kind, options) : NULL;
 }
 
-static void *make(reader *r, const char *family, const json_node *node, int depth)
+void *keras_make_object(reader *r, const char *family, const json_node *node, int depth)
 {
     const char *class_name = json_text_of(node, "class_name");
     const json_node *config = json_member(node, "config");
     if (node->type == JSON_TEXT) return make_by_name(r, family, node->text);
     if (class_name && !strcmp(class_name, "function") && config && config->type == JSON_TEXT)
         return make_by_name(r, family, config->text);
-    if (depth >= KERAS_DEEPEST) return refuse(r, NULL, "objects are nested too deeply"), NULL;
+    if (depth >= KERAS_DEEPEST) return keras_refuse(r, NULL, "objects are nested too deeply"), NULL;
     if (!class_name || !config || config->type != JSON_OBJECT)
-        return refuse(r, NULL, text_give(io_text("expected a %s, got %s", family, show(node)))),
+        return keras_refuse(r, NULL,
+                            text_give(io_text("expected a %s, got %s", family, show(node)))),
                NULL;
     const char *outer = r->layer, *name = json_text_of(config, "name");
     if (!strcmp(family, "layer")) r->layer = name ? name : class_name;
@@ -363,14 +371,14 @@ static void *make(reader *r, const char *family, const json_node *node, int dept
 void *keras_make(const char *who, const char *family, const json_node *node)
 {
     reader r = {who, NULL, NULL};
-    return make(&r, family, node, 0);
+    return keras_make_object(&r, family, node, 0);
 }
 
 ed_layer *keras_make_model(const char *who, const json_node *node, keras_input *input)
 {
     *input = (keras_input){.dtype = ED_FLOAT32};
     reader r = {who, NULL, input};
-    ed_layer *model = make(&r, "layer", node, 0);
+    ed_layer *model = keras_make_object(&r, "layer", node, 0);
     const json_node *built = json_member(json_member(node, "build_config"), "input_shape");
     if (model && !input->given && built && built->type == JSON_ARRAY) read_shape(built, input);
     return model;

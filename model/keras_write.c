@@ -1,22 +1,16 @@
-#include "model/keras_file.h"
+#include "model/keras_parts.h"
+#include "nn/functional.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Objects as Keras' configurations: {"module", "class_name", "config", "registered_name"}. */
 
-typedef struct writer {
-    const char *who;
-    io_buffer *b;
-    ed_layer *layer; /* the innermost one, for errors */
-} writer;
-
 static bool put_object(writer *w, const void *object, int depth);
-static bool put_layer(writer *w, ed_layer *layer, int depth);
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-static void put(writer *w, const char *s)
+void keras_put(writer *w, const char *s)
 {
     io_put(w->b, s, strlen(s));
 }
@@ -26,25 +20,25 @@ static void put_text(writer *w, const char *s)
     if (s)
         io_put_json_text(w->b, s);
     else
-        put(w, "null");
+        keras_put(w, "null");
 }
 
 static void put_key(writer *w, const char *key)
 {
-    if (w->b->size && w->b->data && w->b->data[w->b->size - 1] != '{') put(w, ", ");
+    if (w->b->size && w->b->data && w->b->data[w->b->size - 1] != '{') keras_put(w, ", ");
     io_put_json_text(w->b, key);
-    put(w, ": ");
+    keras_put(w, ": ");
 }
 
 /* A float of Python: with a point, which Keras asks for in some places. */
 static void put_float(writer *w, double value)
 {
-    if (!isfinite(value)) return put(w, "null");
+    if (!isfinite(value)) return keras_put(w, "null");
     const size_t before = w->b->size;
     io_put_json_number(w->b, value);
     for (size_t i = before; !w->b->failed && i < w->b->size; i++)
         if (strchr(".e", w->b->data[i])) return;
-    put(w, ".0");
+    keras_put(w, ".0");
 }
 
 static void put_number(writer *w, bool is_float, double value, int64_t integer)
@@ -61,32 +55,32 @@ static void put_numbers(writer *w, const keras_rule *rule, const double *floats,
 {
     const bool alone = count == 1 && rule->form != KERAS_LIST && rule->form != KERAS_OPEN;
     const bool pairs = count > 3 && rule->form == KERAS_PAIRS;
-    if (!alone) put(w, "[");
+    if (!alone) keras_put(w, "[");
     for (int64_t i = 0; i < count; i++) {
-        if (i) put(w, ", ");
-        if (pairs && i % 2 == 0) put(w, "[");
+        if (i) keras_put(w, ", ");
+        if (pairs && i % 2 == 0) keras_put(w, "[");
         if (rule->form == KERAS_OPEN && ints[i] < 0)
-            put(w, "null");
+            keras_put(w, "null");
         else
             put_number(w, floats, floats ? floats[i] : 0, floats ? 0 : ints[i]);
-        if (pairs && i % 2) put(w, "]");
+        if (pairs && i % 2) keras_put(w, "]");
     }
-    if (!alone) put(w, "]");
+    if (!alone) keras_put(w, "]");
 }
 
 /* What stands between commas. */
 static void put_words(writer *w, const char *s)
 {
-    put(w, "[");
+    keras_put(w, "[");
     for (bool first = true; s && *s; first = false) {
         char word[256];
         const size_t n = strcspn(s, ",");
         snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : 0), s);
-        if (!first) put(w, ", ");
+        if (!first) keras_put(w, ", ");
         put_text(w, word);
         s += n + (s[n] == ',');
     }
-    put(w, "]");
+    keras_put(w, "]");
 }
 
 static void put_lower(writer *w, const char *s)
@@ -100,12 +94,12 @@ static void put_lower(writer *w, const char *s)
 
 static bool put_layers(writer *w, const ed_objects *list, int depth)
 {
-    put(w, "[");
+    keras_put(w, "[");
     for (int64_t i = 0; i < list->count; i++) {
-        if (i) put(w, ", ");
-        if (!put_layer(w, list->values[i], depth)) return false;
+        if (i) keras_put(w, ", ");
+        if (!keras_put_layer(w, list->values[i], depth)) return false;
     }
-    put(w, "]");
+    keras_put(w, "]");
     return true;
 }
 
@@ -113,15 +107,15 @@ static bool put_layers(writer *w, const ed_objects *list, int depth)
 static bool put_small(writer *w, const ed_field *field, const void *object, int depth)
 {
     if (object) return put_object(w, object, depth);
-    if (!field->limits.otherwise) return put(w, "null"), true;
+    if (!field->limits.otherwise) return keras_put(w, "null"), true;
     char name[KERAS_NAME];
     const ed_kind *kind = ed_kind_find(schema_family(field->type), field->limits.otherwise);
-    if (!kind || !keras_class_of(kind, name)) return put(w, "null"), true;
-    put(w, "{\"module\": ");
+    if (!kind || !keras_class_of(kind, name)) return keras_put(w, "null"), true;
+    keras_put(w, "{\"module\": ");
     put_text(w, keras_module_of(kind));
-    put(w, ", \"class_name\": ");
+    keras_put(w, ", \"class_name\": ");
     put_text(w, name);
-    put(w, ", \"config\": {}, \"registered_name\": null}");
+    keras_put(w, ", \"config\": {}, \"registered_name\": null}");
     return true;
 }
 
@@ -173,7 +167,7 @@ static bool put_value(writer *w, const keras_rule *rule, const ed_field *field, 
                       int depth)
 {
     switch (field->type) {
-    case ED_FIELD_BOOL: put(w, *(const bool *)at ? "true" : "false"); break;
+    case ED_FIELD_BOOL: keras_put(w, *(const bool *)at ? "true" : "false"); break;
     case ED_FIELD_INT:
     case ED_FIELD_AXIS: put_number(w, false, 0, *(const int64_t *)at); break;
     case ED_FIELD_FLOAT: put_float(w, *(const double *)at); break;
@@ -194,11 +188,11 @@ static bool put_value(writer *w, const keras_rule *rule, const ed_field *field, 
         (rule->form == KERAS_LOWER || rule->form == KERAS_PAIRS ? put_lower : put_text)(
             w, *(const char *const *)at);
         break;
-    case ED_FIELD_LAYER: return put_layer(w, *(ed_layer *const *)at, depth);
+    case ED_FIELD_LAYER: return keras_put_layer(w, *(ed_layer *const *)at, depth);
     case ED_FIELD_LAYERS: return put_layers(w, at, depth);
     case ED_FIELD_INITIALIZER ... ED_FIELD_LOSS:
         return put_small(w, field, *(void *const *)at, depth);
-    default: put(w, "null"); break;
+    default: keras_put(w, "null"); break;
     }
     return true;
 }
@@ -227,7 +221,7 @@ static bool put_option(writer *w, const ed_kind *kind, const ed_field *field, co
                        w->who, place_of(w, kind), field->name, kind->name);
     if (rule->form == KERAS_OPTIONAL && usual) return true;
     put_key(w, rule->key ? rule->key : field->name);
-    if (rule->null && has_value(field, at, rule->null)) return put(w, "null"), true;
+    if (rule->null && has_value(field, at, rule->null)) return keras_put(w, "null"), true;
     if (rule->form == KERAS_WORDS) return put_words(w, *(const char *const *)at), true;
     return put_value(w, rule, field, at, depth);
 }
@@ -245,11 +239,11 @@ static const void *present_options(const void *object)
 
 static void put_head(writer *w, const ed_kind *kind, const char *class_name)
 {
-    put(w, "{\"module\": ");
+    keras_put(w, "{\"module\": ");
     put_text(w, keras_module_of(kind));
-    put(w, ", \"class_name\": ");
+    keras_put(w, ", \"class_name\": ");
     put_text(w, class_name);
-    put(w, ", \"config\": {");
+    keras_put(w, ", \"config\": {");
 }
 
 /* ---- Objects --------------------------------------------------------------------------------- */
@@ -282,7 +276,7 @@ static bool put_object(writer *w, const void *object, int depth)
         } else if (!put_option(w, kind, f, options, depth + 1))
             return false;
     }
-    put(w, "}, \"registered_name\": null}");
+    keras_put(w, "}, \"registered_name\": null}");
     return true;
 }
 
@@ -316,22 +310,23 @@ static bool put_policy(writer *w, const ed_layer *layer)
                        "float64",
                        w->who, ed_layer_path(layer), ed_dtype_name(dtype));
     put_key(w, "dtype");
-    put(w, "{\"module\": \"keras\", \"class_name\": \"DTypePolicy\", \"config\": {\"name\": ");
+    keras_put(w,
+              "{\"module\": \"keras\", \"class_name\": \"DTypePolicy\", \"config\": {\"name\": ");
     put_text(w, ed_dtype_name(dtype));
-    put(w, "}, \"registered_name\": null}");
+    keras_put(w, "}, \"registered_name\": null}");
     return true;
 }
 
 /* A shape whose first size, the batch, is open, as others may be. */
 static void put_shape(writer *w, int rank, const int64_t *shape)
 {
-    put(w, rank ? "[null" : "[");
+    keras_put(w, rank ? "[null" : "[");
     for (int i = 1; i < rank; i++)
         if (shape[i] < 0)
-            put(w, ", null");
+            keras_put(w, ", null");
         else
             io_put_format(w->b, ", %lld", (long long)shape[i]);
-    put(w, "]");
+    keras_put(w, "]");
 }
 
 /* What a Sequential was built for. */
@@ -341,27 +336,27 @@ static void put_input(writer *w, const ed_layer *layer)
     snprintf(name, sizeof name, "input_layer");
     for (int i = 1; layer_child_named(layer, name); i++)
         snprintf(name, sizeof name, "input_layer_%d", i);
-    put(w, "{\"module\": \"keras.layers\", \"class_name\": \"InputLayer\", \"config\": "
-           "{\"batch_shape\": ");
+    keras_put(w, "{\"module\": \"keras.layers\", \"class_name\": \"InputLayer\", \"config\": "
+                 "{\"batch_shape\": ");
     put_shape(w, layer->input_rank, layer->input_shape);
     put_key(w, "dtype");
     put_text(w, ed_dtype_name(layer->input_dtype));
-    put(w, ", \"sparse\": false, \"ragged\": false");
+    keras_put(w, ", \"sparse\": false, \"ragged\": false");
     put_key(w, "name");
     put_text(w, name);
-    put(w, "}, \"registered_name\": null}");
+    keras_put(w, "}, \"registered_name\": null}");
 }
 
 static bool put_chain(writer *w, ed_layer *layer, int depth)
 {
     put_key(w, "layers");
-    put(w, "[");
+    keras_put(w, "[");
     if (layer->input_dtype) put_input(w, layer);
     for (int64_t i = 0; i < layer->n_children; i++) {
-        if (i || layer->input_dtype) put(w, ", ");
-        if (!put_layer(w, layer->children[i], depth)) return false;
+        if (i || layer->input_dtype) keras_put(w, ", ");
+        if (!keras_put_layer(w, layer->children[i], depth)) return false;
     }
-    put(w, "]");
+    keras_put(w, "]");
     return true;
 }
 
@@ -374,7 +369,7 @@ static bool put_layer_config(writer *w, ed_layer *layer, int depth)
     put_text(w, layer->name);
     if (layer->frozen && (layer->n_weights || layer->n_children)) { /* some classes lack it */
         put_key(w, "trainable");
-        put(w, "false");
+        keras_put(w, "false");
     }
     if (!put_policy(w, layer)) return false;
     if (!strcmp(kind->name, "sequential")) return put_chain(w, layer, depth + 1);
@@ -385,11 +380,29 @@ static bool put_layer_config(writer *w, ed_layer *layer, int depth)
     return true;
 }
 
-static bool put_layer(writer *w, ed_layer *layer, int depth)
+static bool put_functional(writer *w, ed_layer *layer, int depth, ed_layer *outer)
+{
+    if (depth >= KERAS_DEEPEST)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s: layers are nested more than %d deep", w->who,
+                       KERAS_DEEPEST);
+    keras_put(w, "{\"module\": \"keras.src.models.functional\", \"class_name\": \"Functional\", "
+                 "\"config\": {");
+    put_key(w, "name");
+    put_text(w, layer->name);
+    put_key(w, "trainable");
+    keras_put(w, layer->frozen ? "false" : "true");
+    if (!keras_put_graph(w, layer, depth + 1)) return false;
+    keras_put(w, "}, \"registered_name\": \"Functional\"}");
+    w->layer = outer;
+    return true;
+}
+
+bool keras_put_layer(writer *w, ed_layer *layer, int depth)
 {
     char name[KERAS_NAME];
     ed_layer *outer = w->layer;
     w->layer = layer;
+    if (layer_functional(layer)) return put_functional(w, layer, depth, outer);
     if (!keras_class_of(&layer->class->kind, name))
         return ed_fail(ED_UNIMPLEMENTED,
                        "%s: the layer %s is of the kind %s, which is not one of Eddy's and Keras' "
@@ -400,7 +413,7 @@ static bool put_layer(writer *w, ed_layer *layer, int depth)
                        KERAS_DEEPEST);
     put_head(w, &layer->class->kind, name);
     if (!put_layer_config(w, layer, depth)) return false;
-    put(w, "}, \"registered_name\": null}");
+    keras_put(w, "}, \"registered_name\": null}");
     w->layer = outer;
     return true;
 }
@@ -410,12 +423,12 @@ static bool put_layer(writer *w, ed_layer *layer, int depth)
 static bool put_losses(writer *w, const compiled *c)
 {
     put_key(w, "loss");
-    if (c->n_losses > 1) put(w, "[");
+    if (c->n_losses > 1) keras_put(w, "[");
     for (int64_t i = 0; i < c->n_losses; i++) {
-        if (i) put(w, ", ");
+        if (i) keras_put(w, ", ");
         if (!put_object(w, c->losses[i], 0)) return false;
     }
-    if (c->n_losses > 1) put(w, "]");
+    if (c->n_losses > 1) keras_put(w, "]");
     bool weighted = false;
     for (int64_t i = 0; i < c->n_losses; i++) weighted |= c->loss_weights[i] != 1;
     put_key(w, "loss_weights");
@@ -423,27 +436,27 @@ static bool put_losses(writer *w, const compiled *c)
         put_numbers(w, &(keras_rule){.form = c->n_losses > 1 ? KERAS_LIST : KERAS_SAME},
                     c->loss_weights, NULL, c->n_losses);
     else
-        put(w, "null");
+        keras_put(w, "null");
     return true;
 }
 
 /* A list; of several outputs a list for each. */
-static bool put_metrics(writer *w, const compiled *c)
+static bool put_metrics(writer *w, const compiled *c, const char *key, bool weighted)
 {
-    put_key(w, "metrics");
-    if (c->n_losses > 1) put(w, "[");
+    put_key(w, key);
+    if (c->n_losses > 1) keras_put(w, "[");
     for (int64_t output = 0; output < c->n_losses; output++) {
         bool first = true;
-        put(w, output ? ", [" : "[");
+        keras_put(w, output ? ", [" : "[");
         for (int64_t i = 0; i < c->n_metrics; i++) {
-            if (c->metrics[i].output != output) continue;
-            if (!first) put(w, ", ");
+            if (c->metrics[i].output != output || c->metrics[i].weighted != weighted) continue;
+            if (!first) keras_put(w, ", ");
             if (!put_object(w, c->metrics[i].metric, 0)) return false;
             first = false;
         }
-        put(w, "]");
+        keras_put(w, "]");
     }
-    if (c->n_losses > 1) put(w, "]");
+    if (c->n_losses > 1) keras_put(w, "]");
     return true;
 }
 
@@ -451,25 +464,27 @@ static bool put_compiled(writer *w, const compiled *c)
 {
     put_key(w, "optimizer");
     w->layer = NULL;
-    if (!put_object(w, c->optimizer, 0) || !put_losses(w, c) || !put_metrics(w, c)) return false;
-    put(w, ", \"weighted_metrics\": null, \"run_eagerly\": false, \"steps_per_execution\": 1, "
-           "\"jit_compile\": false");
+    if (!put_object(w, c->optimizer, 0) || !put_losses(w, c) ||
+        !put_metrics(w, c, "metrics", false) || !put_metrics(w, c, "weighted_metrics", true))
+        return false;
+    keras_put(w, ", \"run_eagerly\": false, \"steps_per_execution\": 1, "
+                 "\"jit_compile\": false");
     return true;
 }
 
 bool keras_put_model(const char *who, io_buffer *b, ed_layer *model)
 {
     ED_SCOPE;
-    writer w = {who, b, NULL};
-    if (!put_layer(&w, model, 0)) return false;
+    writer w = {who, b, NULL, NULL};
+    if (!keras_put_layer(&w, model, 0)) return false;
     b->size -= !b->failed; /* the last bracket comes later */
-    if (model->input_dtype) {
-        put(&w, ", \"build_config\": {\"input_shape\": ");
+    if (model->input_dtype && !layer_functional(model)) {
+        keras_put(&w, ", \"build_config\": {\"input_shape\": ");
         put_shape(&w, model->input_rank, model->input_shape);
-        put(&w, "}");
+        keras_put(&w, "}");
     }
-    put(&w, ", \"compile_config\": {");
+    keras_put(&w, ", \"compile_config\": {");
     if (model->compiled && !put_compiled(&w, model->compiled)) return false;
-    put(&w, "}}");
+    keras_put(&w, "}}");
     return !b->failed;
 }

@@ -1,0 +1,406 @@
+#include "model/keras_parts.h"
+#include "nn/functional.h"
+#include <string.h>
+
+/*
+ * Functional models: a list of layers, each with the nodes at which it is called. The arguments of a
+ * call name tensors by where they come from, [layer, number of its node, number of the output].
+ */
+
+static bool is_rnn(const ed_layer *layer)
+{
+    const ed_field *f = schema_find(layer->class->kind.fields, "return_state");
+    return f && strcmp(layer->class->kind.name, "bidirectional") != 0;
+}
+
+/* Whether Keras takes the inputs of the layer as arguments of their own, not as a list. */
+static bool takes_arguments(const ed_layer *layer)
+{
+    return strstr(layer->class->kind.name, "_attention") &&
+           strcmp(layer->class->kind.name, "additive_attention") != 0;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+/* The number of the node among those of its layer. */
+static int number_of(const functional *f, const symbol_node *node)
+{
+    int n = 0;
+    for (int i = 0; i < f->n_nodes && f->nodes[i] != node; i++)
+        n += node->layer && f->nodes[i]->layer == node->layer;
+    return n;
+}
+
+static void put_shape(writer *w, int rank, const int64_t *shape)
+{
+    keras_put(w, "[");
+    for (int i = 0; i < rank; i++) {
+        if (i) keras_put(w, ", ");
+        if (shape[i] < 0)
+            keras_put(w, "null");
+        else
+            io_put_format(w->b, "%lld", (long long)shape[i]);
+    }
+    keras_put(w, "]");
+}
+
+/* [layer, node, output] */
+static void put_history(writer *w, const functional *f, const symbol *s)
+{
+    keras_put(w, "[");
+    io_put_json_text(w->b, functional_name(s->node));
+    io_put_format(w->b, ", %d, %d]", number_of(f, s->node), s->index);
+}
+
+static bool put_tensor(writer *w, const functional *f, const ed_tensor *t)
+{
+    if (!t || !tensor_is_symbol(t) ||
+        ((const symbol *)t)->index >= ((const symbol *)t)->node->n_outputs)
+        return ed_fail(ED_UNIMPLEMENTED,
+                       "%s: the model %s calls %s with a constant or a mask, which has no place in "
+                       "Keras' files",
+                       w->who, w->model->name, w->layer->name);
+    keras_put(w, "{\"class_name\": \"__keras_tensor__\", \"config\": {\"shape\": ");
+    put_shape(w, t->rank, tensor_open_shape(t));
+    keras_put(w, ", \"dtype\": \"");
+    keras_put(w, ed_dtype_name(t->dtype));
+    keras_put(w, "\", \"keras_history\": ");
+    put_history(w, f, (const symbol *)t);
+    keras_put(w, "}}");
+    return true;
+}
+
+static bool put_tensors(writer *w, const functional *f, ed_tensor *const *tensors, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (i) keras_put(w, ", ");
+        if (!put_tensor(w, f, tensors[i])) return false;
+    }
+    return true;
+}
+
+/* {"args": [...], "kwargs": {}} */
+static bool put_node(writer *w, const functional *f, const symbol_node *node)
+{
+    const ed_layer *layer = (const ed_layer *)node->layer;
+    const int n = node->n_inputs;
+    const bool states = n > 1 && is_rnn(layer), list = n > 1 && !states && !takes_arguments(layer);
+    for (int i = 0; i < n; i++)
+        if (node->inputs[n + i])
+            return ed_fail(ED_UNIMPLEMENTED, "%s: the model %s calls %s with a mask of its own",
+                           w->who, w->model->name, layer->name);
+    keras_put(w, list ? "{\"args\": [[" : "{\"args\": [");
+    if (!put_tensors(w, f, node->inputs, states ? 1 : n)) return false;
+    keras_put(w, list ? "]], \"kwargs\": {" : "], \"kwargs\": {");
+    if (states) {
+        keras_put(w, "\"initial_state\": [");
+        if (!put_tensors(w, f, node->inputs + 1, n - 1)) return false;
+        keras_put(w, "]");
+    }
+    if (node->training) keras_put(w, states ? ", \"training\": true" : "\"training\": true");
+    keras_put(w, "}}");
+    return true;
+}
+
+/* What Keras has of an operation beside its object; that ends in a bracket. */
+static bool put_nodes(writer *w, const functional *f, const functional_operation *o)
+{
+    bool first = true;
+    w->b->size -= !w->b->failed;
+    keras_put(w, ", \"name\": ");
+    io_put_json_text(w->b, functional_name(o->node));
+    keras_put(w, ", \"inbound_nodes\": [");
+    for (int i = 0; o->layer && i < f->n_nodes; i++) {
+        if (f->nodes[i]->layer != &o->layer->made.object) continue;
+        if (!first) keras_put(w, ", ");
+        if (!put_node(w, f, f->nodes[i])) return false;
+        first = false;
+    }
+    keras_put(w, "]}");
+    return true;
+}
+
+static bool put_operation(writer *w, const functional *f, const functional_operation *o, int depth)
+{
+    ed_layer *outer = w->layer;
+    if (o->node->op)
+        return ed_fail(ED_UNIMPLEMENTED,
+                       "%s: the model %s calls the op %s outside of a layer, which has no place in "
+                       "Keras' files",
+                       w->who, w->model->name, o->node->op->name);
+    if (o->layer && !keras_put_layer(w, o->layer, depth)) return false;
+    if (!o->layer) {
+        const ed_tensor *input = NULL;
+        for (int64_t i = 0; i < f->inputs->size; i++)
+            if (((const symbol *)f->inputs->items[i])->node == o->node) input = f->inputs->items[i];
+        if (!input || o->node->n_inputs)
+            return ed_fail(ED_UNIMPLEMENTED, "%s: an input of the model %s is not of ed_input",
+                           w->who, w->model->name);
+        keras_put(w, "{\"module\": \"keras.layers\", \"class_name\": \"InputLayer\", \"config\": "
+                     "{\"batch_shape\": ");
+        put_shape(w, input->rank, tensor_open_shape(input));
+        keras_put(w, ", \"dtype\": \"");
+        keras_put(w, ed_dtype_name(input->dtype));
+        keras_put(w, "\", \"sparse\": false, \"ragged\": false, \"name\": ");
+        io_put_json_text(w->b, functional_name(o->node));
+        keras_put(w, "}, \"registered_name\": null}");
+    }
+    w->layer = o->layer;
+    const bool ok = put_nodes(w, f, o);
+    w->layer = outer;
+    return ok;
+}
+
+static void put_ends(writer *w, const functional *f, const char *key, const ed_list *symbols)
+{
+    keras_put(w, ", \"");
+    keras_put(w, key);
+    keras_put(w, symbols->size > 1 ? "\": [" : "\": ");
+    for (int64_t i = 0; i < symbols->size; i++) {
+        if (i) keras_put(w, ", ");
+        put_history(w, f, (const symbol *)symbols->items[i]);
+    }
+    if (symbols->size > 1) keras_put(w, "]");
+}
+
+bool keras_put_graph(writer *w, ed_layer *layer, int depth)
+{
+    const functional *f = layer_functional(layer);
+    const ed_layer *outer = w->model;
+    w->model = layer;
+    keras_put(w, ", \"layers\": [");
+    for (int i = 0; i < f->n_operations; i++) {
+        if (i) keras_put(w, ", ");
+        if (!put_operation(w, f, &f->operations[i], depth)) return false;
+    }
+    keras_put(w, "]");
+    put_ends(w, f, "input_layers", f->inputs);
+    put_ends(w, f, "output_layers", f->outputs);
+    w->model = outer;
+    return true;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* A layer of the list, the calls it waits for, and what those gave. */
+typedef struct part {
+    const char *name;
+    const json_node *node; /* of the layer */
+    ed_layer *layer;       /* NULL: an input */
+    const json_node *next; /* of inbound_nodes: the first that has not been called */
+    int64_t n_calls;
+    ed_list **outputs; /* of each call */
+} part;
+
+typedef struct assembly {
+    reader *r;
+    part *parts;
+    int64_t n_parts;
+} assembly;
+
+enum { MOST_PARTS = 20000, MOST_INPUTS = 4096 };
+
+/* Where a tensor comes from; false if the node says nothing such. */
+static bool read_history(const assembly *g, const json_node *node, part **from, int64_t *call,
+                         int64_t *output)
+{
+    const json_node *name = node && node->type == JSON_ARRAY ? node->first : NULL;
+    if (!name || node->count < 3 || name->type != JSON_TEXT) return false;
+    const json_node *at = name->next, *index = at->next;
+    if (!at->whole || !index->whole || at->integer < 0 || index->integer < 0) return false;
+    *call = at->integer;
+    *output = index->integer;
+    for (*from = g->parts; *from < g->parts + g->n_parts; (*from)++)
+        if (!strcmp((*from)->name, name->text)) return *call < (*from)->node->count + MOST_PARTS;
+    return false;
+}
+
+/* The tensor that is there by now; NULL, with *missing if it may come. */
+static ed_tensor *find_tensor(const assembly *g, const json_node *node, bool *missing)
+{
+    part *from;
+    int64_t call, output;
+    if (!read_history(g, node, &from, &call, &output)) {
+        keras_refuse(g->r, "keras_history", "names no tensor of the model");
+        return NULL;
+    }
+    if (call >= from->n_calls) return *missing = true, NULL;
+    if (output < from->outputs[call]->size) return from->outputs[call]->items[output];
+    keras_refuse(g->r, "keras_history", "the layer has no such output");
+    return NULL;
+}
+
+/* The tensors of one argument, a tensor or a list, appended; false, with an error unless *missing. */
+static bool take_argument(const assembly *g, const json_node *node, ed_tensor **inputs, int *n,
+                          bool *missing)
+{
+    const char *name = json_text_of(node, "class_name");
+    if (node->type == JSON_NULL) return true;
+    if (node->type == JSON_ARRAY) {
+        for (const json_node *e = node->first; e; e = e->next)
+            if (!take_argument(g, e, inputs, n, missing)) return false;
+        return true;
+    }
+    if (!name || strcmp(name, "__keras_tensor__") != 0 || *n == MOST_INPUTS)
+        return keras_refuse(g->r, "inbound_nodes", "expected tensors of the model");
+    const json_node *history = json_member(json_member(node, "config"), "keras_history");
+    return (inputs[(*n)++] = find_tensor(g, history, missing));
+}
+
+/* Arguments by name: tensors in the order of the layer's inputs, and what says nothing. */
+static bool take_named(const assembly *g, const json_node *kwargs, ed_tensor **inputs, int *n,
+                       bool *missing)
+{
+    static const char *const tensors[] = {"inputs", "sequence", "query",         "value",
+                                          "key",    "x",        "initial_state", NULL};
+    for (const char *const *name = tensors; *name; name++) {
+        const json_node *argument = json_member(kwargs, *name);
+        if (argument && !take_argument(g, argument, inputs, n, missing)) return false;
+    }
+    for (const json_node *k = kwargs ? kwargs->first : NULL; k; k = k->next) {
+        bool known = k->type == JSON_NULL || (k->type == JSON_BOOL && !k->number) ||
+                     (k->type == JSON_BOOL && !strcmp(k->key, "training"));
+        for (const char *const *name = tensors; *name && !known; name++)
+            known = !strcmp(*name, k->key);
+        if (!known) return keras_refuse(g->r, k->key, "Eddy's layer takes no such argument");
+    }
+    return true;
+}
+
+/* Makes one call of the part, if its inputs are there; false with an error, or with *missing. */
+static bool make_call(const assembly *g, part *p, bool *missing)
+{
+    ed_tensor *inputs[MOST_INPUTS];
+    int n = 0;
+    const json_node *args = json_member(p->next, "args"), *kwargs = json_member(p->next, "kwargs");
+    const json_node *training = json_member(kwargs, "training");
+    g->r->layer = p->name;
+    if (!args || args->type != JSON_ARRAY)
+        return keras_refuse(g->r, "inbound_nodes", "expected args and kwargs, as Keras 3 has them");
+    if (!take_argument(g, args, inputs, &n, missing) || !take_named(g, kwargs, inputs, &n, missing))
+        return false;
+    const ed_forward_options how = {.training = training && training->number != 0};
+    ed_list *outputs = ed_forward_list(p->layer, ed_list_make(inputs, n), &how);
+    if (!outputs) return false;
+    p->outputs[p->n_calls++] = outputs;
+    p->next = p->next->next;
+    return true;
+}
+
+/* Rounds over all layers, in each of which at least one call is made. */
+static bool make_calls(const assembly *g)
+{
+    for (bool left = true; left;) {
+        bool moved = false;
+        left = false;
+        for (part *p = g->parts; p < g->parts + g->n_parts; p++) {
+            while (p->next) {
+                bool missing = false;
+                if (make_call(g, p, &missing))
+                    moved = true;
+                else if (missing)
+                    break;
+                else
+                    return false;
+            }
+            left |= p->next != NULL;
+        }
+        if (left && !moved) return keras_refuse(g->r, "inbound_nodes", "they form a circle");
+    }
+    return true;
+}
+
+/* ---- Layers and inputs ----------------------------------------------------------------------- */
+
+/* Whether the first layer that gets the input makes integers of it. */
+static bool feeds_integers(const json_node *layers, const char *name)
+{
+    for (const json_node *l = layers->first; l; l = l->next) {
+        const char *class_name = json_text_of(l, "class_name");
+        const json_node *call = json_member(l, "inbound_nodes");
+        if (!class_name || !keras_takes_integers(class_name) || !call) continue;
+        const json_node *args = json_member(call->first, "args");
+        const json_node *history =
+            json_member(json_member(args ? args->first : NULL, "config"), "keras_history");
+        if (history && history->first && history->first->type == JSON_TEXT &&
+            !strcmp(history->first->text, name))
+            return true;
+    }
+    return false;
+}
+
+static bool make_input(const assembly *g, const json_node *layers, part *p)
+{
+    keras_input input = {0};
+    if (!keras_read_input(g->r, p->node, &input)) return false;
+    if (!input.rank) return keras_refuse(g->r, "batch_shape", "expected the size of the batch");
+    if (ed_dtype_is_float(input.dtype) && feeds_integers(layers, p->name)) input.dtype = ED_INT32;
+    ed_tensor *x = ed_input(((ed_ints){input.shape + 1, input.rank - 1}), .dtype = input.dtype,
+                            .name = p->name);
+    p->outputs = ed_scope_alloc(sizeof *p->outputs);
+    if (!x || !p->outputs || !(p->outputs[0] = ed_list_of(x))) return false;
+    p->n_calls = 1;
+    return true;
+}
+
+static bool make_part(const assembly *g, const json_node *layers, const json_node *node, part *p,
+                      int depth)
+{
+    const char *name = json_text_of(node, "name");
+    const json_node *calls = json_member(node, "inbound_nodes");
+    if (!name) name = json_text_of(json_member(node, "config"), "name");
+    if (!name || !calls || calls->type != JSON_ARRAY)
+        return keras_refuse(g->r, "layers", "expected layers with name and inbound_nodes");
+    *p = (part){.name = name, .node = node};
+    if (keras_is_input(node)) return make_input(g, layers, p);
+    p->next = calls->first;
+    p->outputs = ed_scope_alloc((size_t)(calls->count + 1) * sizeof *p->outputs);
+    return p->outputs && (p->layer = keras_make_object(g->r, "layer", node, depth));
+}
+
+static bool make_parts(assembly *g, const json_node *layers, int depth)
+{
+    if (!layers || layers->type != JSON_ARRAY || layers->count > MOST_PARTS)
+        return keras_refuse(g->r, "layers", "expected a list of layers");
+    g->parts = ed_scope_alloc((size_t)(layers->count + 1) * sizeof *g->parts);
+    if (!g->parts) return false;
+    for (const json_node *l = layers->first; l; l = l->next)
+        if (!make_part(g, layers, l, &g->parts[g->n_parts++], depth)) return false;
+    return true;
+}
+
+/* The inputs or outputs: one [layer, node, output], a list, or an object of such. */
+static ed_list *find_ends(const assembly *g, const json_node *node)
+{
+    const bool one =
+        node && node->type == JSON_ARRAY && node->first && node->first->type == JSON_TEXT;
+    const json_node *e = one ? node : node ? node->first : NULL;
+    const int64_t n = one ? 1 : node ? node->count : 0;
+    ed_tensor **ends = n > MOST_INPUTS ? NULL : ed_scope_alloc((size_t)(n + 1) * sizeof *ends);
+    bool missing = false;
+    if (!ends || !n)
+        return keras_refuse(g->r, "input_layers, output_layers", "expected a list"), NULL;
+    for (int64_t i = 0; i < n; i++, e = e->next)
+        if (!(ends[i] = find_tensor(g, e, &missing))) {
+            if (missing) keras_refuse(g->r, "output_layers", "there is no such tensor");
+            return NULL;
+        }
+    return ed_list_make(ends, n);
+}
+
+ed_layer *keras_make_graph(reader *r, const json_node *config, int depth)
+{
+    assembly g = {r, NULL, 0};
+    const char *name = json_text_of(config, "name"), *outer = r->layer;
+    const json_node *trainable = json_member(config, "trainable");
+    keras_input *input = r->input;
+    r->input = NULL;
+    if (!make_parts(&g, json_member(config, "layers"), depth) || !make_calls(&g)) return NULL;
+    r->layer = outer;
+    ed_list *inputs = find_ends(&g, json_member(config, "input_layers"));
+    ed_list *outputs = inputs ? find_ends(&g, json_member(config, "output_layers")) : NULL;
+    r->input = input;
+    return outputs ? ed_model(inputs, outputs, .name = name,
+                              .trainable = !trainable || trainable->number != 0)
+                   : NULL;
+}

@@ -1,0 +1,46 @@
+/* What the writers and readers of Keras' configurations share: keras_write.c, keras_read.c,
+ * keras_graph.c. */
+#ifndef EDDY_MODEL_KERAS_PARTS_H
+#define EDDY_MODEL_KERAS_PARTS_H
+
+#include "model/keras_file.h"
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+typedef struct writer {
+    const char *who;
+    io_buffer *b;
+    ed_layer *layer;       /* the innermost one, for errors */
+    const ed_layer *model; /* the innermost one that was made by ed_model */
+} writer;
+
+void keras_put(writer *w, const char *s);
+
+/* An object that ends in its closing bracket. */
+bool keras_put_layer(writer *w, ed_layer *layer, int depth);
+
+/* keras_graph.c: the members layers, input_layers and output_layers, behind others. */
+bool keras_put_graph(writer *w, ed_layer *layer, int depth);
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+typedef struct reader {
+    const char *who;
+    const char *layer;  /* the name of the innermost one, for errors; NULL: none */
+    keras_input *input; /* of the model; NULL: nobody asks */
+} reader;
+
+/* Fails with the layer, the key (NULL: none) and why; returns false. */
+bool keras_refuse(const reader *r, const char *key, const char *why);
+
+/* An object of the family, in the scope; NULL, with an error. */
+void *keras_make_object(reader *r, const char *family, const json_node *node, int depth);
+
+/* Whether the node is an InputLayer; the input it describes. */
+bool keras_is_input(const json_node *node);
+bool keras_read_input(reader *r, const json_node *node, keras_input *input);
+
+/* keras_graph.c: the model that a configuration of the class Functional describes. */
+ed_layer *keras_make_graph(reader *r, const json_node *config, int depth);
+
+#endif
