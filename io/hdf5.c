@@ -186,6 +186,7 @@ int64_t h5_count(const h5_file *file, const char *path)
 {
     const char *wrong = NULL;
     H5G_info_t info = {0};
+    if (!path) return -1;
     const h5_quiet before = enter();
     const hid_t at = walk(file, path, &wrong);
     if (at >= 0 && (H5Iget_type(at) != H5I_GROUP || H5Gget_info(at, &info) < 0))
@@ -252,6 +253,7 @@ ed_tensor *h5_read(const h5_file *file, const char *path)
     const char *wrong = NULL;
     description d = {0};
     ed_tensor *t = NULL;
+    if (!path) return NULL;
     h5_quiet before = enter();
     const hid_t set = walk(file, path, &wrong);
     if (set >= 0) wrong = describe(file, set, &d);
@@ -298,6 +300,7 @@ static hid_t with_groups(void)
 
 bool h5_add_group(h5_file *file, const char *path, const char *named)
 {
+    if (!path) return false;
     const h5_quiet before = enter();
     const hid_t links = with_groups();
     const hid_t group = H5Gcreate2(file->id, path, links, H5P_DEFAULT, H5P_DEFAULT);
@@ -329,6 +332,7 @@ static bool put_tensor(const h5_file *file, const char *path, const ed_tensor *t
 bool h5_write(h5_file *file, const char *path, const ed_tensor *tensor)
 {
     ED_SCOPE;
+    if (!path) return false;
     if (!has_type(tensor->dtype))
         return ed_fail(ED_UNIMPLEMENTED, "%s: %s: no tensors of %s in HDF5", file->name, path,
                        ed_dtype_name(tensor->dtype));

@@ -16,6 +16,8 @@
 
 typedef struct h5_file h5_file;
 
+/* A path that is NULL, as there was no memory for it, fails without a further error. */
+
 /* Whether the library was built with libhdf5. */
 bool h5_is_here(void);
 

@@ -1,6 +1,6 @@
-#include "io/file.h"
 #include "model/keras_file.h"
 #include "tensor/core.h"
+#include <stdio.h>
 #include <string.h>
 
 /* What Keras' compile_config says, to ed_model_compile. */
@@ -72,8 +72,9 @@ static const ed_kind *metric_by_word(const char *word, const ed_loss *loss, cons
     const char *form = single || (kind && strstr(kind->name, "binary")) ? "binary"
                        : kind && strstr(kind->name, "sparse")           ? "sparse_categorical"
                                                                         : "categorical";
-    return ed_kind_find("metric",
-                        text_give(io_text("%s_%s", form, accuracy ? "accuracy" : "crossentropy")));
+    char name[64];
+    snprintf(name, sizeof name, "%s_%s", form, accuracy ? "accuracy" : "crossentropy");
+    return ed_kind_find("metric", name);
 }
 
 /* A metric of that kind and name. */

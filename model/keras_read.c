@@ -19,18 +19,22 @@ bool keras_refuse(const reader *r, const char *key, const char *why)
 }
 
 /* A short JSON text of a node, for errors and to compare with what is harmless. */
-static const char *show(const json_node *node)
-{
+typedef struct shown {
     char s[200];
+} shown;
+
+static shown show(const json_node *node)
+{
+    shown t = {""};
     switch (node->type) {
-    case JSON_NULL: return "null";
-    case JSON_BOOL: return node->number ? "true" : "false";
-    case JSON_NUMBER: snprintf(s, sizeof s, "%g", node->number); break;
-    case JSON_TEXT: snprintf(s, sizeof s, "\"%.150s\"", node->text); break;
-    case JSON_ARRAY: return node->count ? "[...]" : "[]";
-    case JSON_OBJECT: return "{...}";
+    case JSON_NULL: strcpy(t.s, "null"); break;
+    case JSON_BOOL: strcpy(t.s, node->number ? "true" : "false"); break;
+    case JSON_NUMBER: snprintf(t.s, sizeof t.s, "%g", node->number); break;
+    case JSON_TEXT: snprintf(t.s, sizeof t.s, "\"%.150s\"", node->text); break;
+    case JSON_ARRAY: strcpy(t.s, node->count ? "[...]" : "[]"); break;
+    case JSON_OBJECT: strcpy(t.s, "{...}"); break;
     }
-    return text_give(text_copy(s));
+    return t;
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -218,10 +222,10 @@ static bool read_option(reader *r, const ed_kind *kind, const json_node *node, v
 {
     const ed_field *field = keras_field_of(kind, node->key);
     if (!field)
-        return keras_key_is_harmless(node->key, show(node)) ||
+        return keras_key_is_harmless(node->key, show(node).s) ||
                keras_refuse(r, node->key,
                             text_give(io_text("Eddy's %s has no such option, so it cannot be %s",
-                                              kind->name, show(node))));
+                                              kind->name, show(node).s)));
     const keras_rule *rule = keras_rule_of(kind, field);
     void *at = ED_FIELD_AT(field, options);
     if (node->type == JSON_NULL) return read_null(rule, field, at);
@@ -231,7 +235,8 @@ static bool read_option(reader *r, const ed_kind *kind, const json_node *node, v
     if (read_value(r, rule, field, node, at, depth)) return true;
     return error_since(before)
                ? false
-               : keras_refuse(r, node->key, text_give(io_text("unexpected value %s", show(node))));
+               : keras_refuse(r, node->key,
+                              text_give(io_text("unexpected value %s", show(node).s)));
 }
 
 /* Layers without the input, of which the model's is noted. */
@@ -359,7 +364,7 @@ void *keras_make_object(reader *r, const char *family, const json_node *node, in
     if (depth >= KERAS_DEEPEST) return keras_refuse(r, NULL, "objects are nested too deeply"), NULL;
     if (!class_name || !config || config->type != JSON_OBJECT)
         return keras_refuse(r, NULL,
-                            text_give(io_text("expected a %s, got %s", family, show(node)))),
+                            text_give(io_text("expected a %s, got %s", family, show(node).s))),
                NULL;
     const char *outer = r->layer, *name = json_text_of(config, "name");
     if (!strcmp(family, "layer")) r->layer = name ? name : class_name;

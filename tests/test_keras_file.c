@@ -1,0 +1,425 @@
+/*
+ * Models as .keras files: those that Keras recorded (tests/keras/make.py) compute what Keras
+ * computes and train on as there; every kind of layer and optimizer comes back from a file as it
+ * was; what Keras' files cannot have is refused; so are damaged files, and nothing is left behind
+ * by any failure.
+ */
+#include "eddy.h"
+#include "io/hdf5.h"
+#include "io/zip.h"
+#include "nn/layer_core.h"
+#include "tests/folders.h"
+#include <zlib.h>
+
+static const char recorded[] = "tests/keras/";
+
+static void needs_hdf5(void)
+{
+    if (!h5_is_here()) skip();
+}
+
+static const char *record(const char *name, const char *ending)
+{
+    static char paths[2][256];
+    static int next;
+    char *path = paths[next++ % 2];
+    snprintf(path, sizeof paths[0], "%s%s%s", recorded, name, ending);
+    return path;
+}
+
+/* ---- Keras' files ---------------------------------------------------------------------------- */
+
+/* The arrays x0, x1, ... of the archive. */
+static ed_list *arrays(ed_archive *archive, char letter)
+{
+    ed_tensor *found[8];
+    int n = 0;
+    for (char name[3] = {letter, '0', 0}; ed_archive_find(archive, name) >= 0; name[1]++)
+        found[n++] = ed_archive_get(archive, name);
+    assert_fine();
+    return ed_list_make(found, n);
+}
+
+static void check_near(ed_tensor *actual, ed_tensor *expected, double tolerance)
+{
+    ed_close_report report = {0};
+    if (actual->dtype != expected->dtype) actual = ed_cast(actual, expected->dtype);
+    if (!ed_all_close(actual, expected, tolerance, tolerance, &report)) fail_msg("%s", report.text);
+}
+
+static void check_outputs(ed_layer *model, const ed_list *x, const ed_list *y)
+{
+    const ed_list *outputs = ed_forward(model, (ed_list *)x);
+    assert_fine();
+    assert_int_equal(outputs->size, y->size);
+    for (int64_t i = 0; i < y->size; i++) check_near(outputs->items[i], y->items[i], 2e-6);
+}
+
+/* Trains on as Keras did. */
+static void check_training(ed_layer *model, ed_archive *archive, const ed_list *x)
+{
+    if (ed_archive_find(archive, "losses") < 0) return;
+    ed_tensor *losses = ed_archive_get(archive, "losses");
+    ed_tensor *target = ed_archive_get(archive, "target");
+    ed_history *h = ed_model_fit(model, (ed_tensor *)x->items[0], target, .shuffle = false,
+                                 .epochs = ed_dim(losses, 0));
+    assert_fine();
+    check_near(ed_history_values(h, "loss"), losses, 1e-5);
+}
+
+static void check_record(const char *name)
+{
+    ED_SCOPE;
+    ed_archive *archive = ed_archive_open(record(name, ".npz"));
+    const ed_list *x = arrays(archive, 'x'), *y = arrays(archive, 'y');
+    ed_layer *model = ed_model_load(record(name, ".keras"));
+    assert_fine();
+    check_outputs(model, x, y);
+    assert_true(ed_model_save(model, in_folder("%s.keras", name)));
+    check_training(model, archive, x);
+    model = ed_model_load(in_folder("%s.keras", name));
+    assert_fine();
+    check_outputs(model, x, y);
+    check_training(model, archive, x);
+}
+
+static void test_keras_files(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    static const char *const names[] = {"compiled", "scheduled", "images", "sequences", "graph"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_record(names[i]);
+}
+
+static void test_what_compile_gave(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    ED_SCOPE;
+    ed_layer *model = ed_model_load(record("scheduled", ".keras"));
+    assert_fine();
+    const ed_kind *kind = ed_kind_of(ed_model_optimizer(model));
+    assert_string_equal(kind->name, "sgd");
+    assert_int_equal(ed_optimizer_iterations(ed_model_optimizer(model)), 3);
+    const ed_optimizer_sgd_options *o = ed_options_of(ed_model_optimizer(model));
+    assert_string_equal(ed_kind_of(o->schedule)->name, "exponential_decay");
+    assert_true(o->use_ema);
+    model = ed_model_load(record("scheduled", ".keras"), .compile = false);
+    assert_null(ed_model_optimizer(model));
+    assert_fine();
+}
+
+/* ---- There and back -------------------------------------------------------------------------- */
+
+static ed_tensor *sample_input(const ed_layer_input *input)
+{
+    ed_ints shape = {input->shape, input->rank};
+    if (!input->below) return ed_random_uniform(shape, .low = -1, .high = 1);
+    return ed_random_uniform(shape, .dtype = ED_INT32, .low = 0, .high = (double)input->below);
+}
+
+/* The layer of the sample alone in a Sequential gives the same bits after a file. */
+static void check_sample(const ed_kind *kind, const ed_layer_sample *s)
+{
+    ED_SCOPE;
+    char name[128];
+    ed_layer *layer = ed_make(kind, s->options);
+    ed_layer *model = ed_layer_sequential(NULL, layer);
+    ed_list *x = ed_list_of(sample_input(&s->inputs[0]));
+    const ed_list *y = ed_forward(model, x);
+    snprintf(name, sizeof name, "%s.keras", kind->name);
+    assert_fine();
+    if (!ed_model_save(model, in_folder("%s", name))) {
+        assert_int_equal(ed_error_kind(), ED_UNIMPLEMENTED);
+        ed_clear_error();
+        return;
+    }
+    ed_layer *again = ed_model_load(in_folder("%s", name));
+    const ed_list *z = again ? ed_forward(again, x) : NULL;
+    if (ed_failed()) fail_msg("%s: %s", kind->name, ed_error());
+    assert_int_equal(y->size, z->size);
+    for (int64_t i = 0; i < y->size; i++) {
+        ed_close_report report = {0};
+        if (!ed_all_close(z->items[i], y->items[i], 0, 0, &report))
+            fail_msg("%s: %s", kind->name, report.text);
+    }
+}
+
+static void test_layers(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    for (int i = 0; i < ed_kind_count(); i++) {
+        const ed_kind *kind = ed_kind_at(i);
+        if (strcmp(kind->family, "layer") != 0) continue;
+        const ed_layer_sample *s = ((const ed_layer_class *)kind)->samples;
+        for (; s && s->n_inputs; s++)
+            if (s->n_inputs == 1) check_sample(kind, s);
+    }
+}
+
+/* A training that goes on from the file does so to the same bits. */
+static void check_optimizer(const ed_kind *kind)
+{
+    ED_SCOPE;
+    ed_tensor *x = ed_random_uniform(ED_SHAPE(6, 4)), *y = ed_random_uniform(ED_SHAPE(6, 2));
+    ed_layer *model = ed_layer_sequential("m", ed_layer_dense(3, .activation = "tanh"),
+                                          ed_layer_batch_normalization(), ed_layer_dense(2));
+    ed_model_compile(model, .optimizer = ed_make(kind, NULL), .loss = ed_loss_huber(.delta = 0.5),
+                     .metrics = ED_OBJECTS(ed_metric_mean_absolute_error(.name = "mae")));
+    ed_model_fit(model, x, y, .epochs = 3, .shuffle = false);
+    assert_fine();
+    if (!ed_model_save(model, in_folder("optimizer.keras"))) {
+        assert_int_equal(ed_error_kind(), ED_UNIMPLEMENTED);
+        ed_clear_error();
+        return;
+    }
+    ed_layer *again = ed_model_load(in_folder("optimizer.keras"));
+    ed_history *a = ed_model_fit(model, x, y, .epochs = 3, .shuffle = false);
+    ed_history *b = again ? ed_model_fit(again, x, y, .epochs = 3, .shuffle = false) : NULL;
+    if (ed_failed()) fail_msg("%s: %s", kind->name, ed_error());
+    const char *const names[] = {"loss", "mae"};
+    for (int i = 0; i < 2; i++)
+        if (!ed_all_close(ed_history_values(a, names[i]), ed_history_values(b, names[i]), 0, 0,
+                          NULL))
+            fail_msg("%s: %s differs", kind->name, names[i]);
+}
+
+static void test_optimizers(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    for (int i = 0; i < ed_kind_count(); i++)
+        if (!strcmp(ed_kind_at(i)->family, "optimizer")) check_optimizer(ed_kind_at(i));
+}
+
+/* ---- What is refused ------------------------------------------------------------------------- */
+
+static ed_tensor *identity(ed_tensor *x, void *user)
+{
+    return (void)user, x;
+}
+
+static void test_refused(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    ED_SCOPE;
+    ed_layer *model =
+        ed_layer_sequential("m", ed_layer_dense(3), ed_layer_lambda("twist", identity, NULL));
+    const char *path = in_folder("refused.keras");
+    assert_fails(ed_model_save(model, path), ED_UNIMPLEMENTED, "the layer m/twist is of the kind");
+    assert_false(ed_model_load(path));
+    failed_with(ED_NOT_FOUND, "refused.keras");
+    assert_fails(ed_model_save(ed_layer_dense(2), path), ED_UNIMPLEMENTED, "ed_layer_sequential");
+    assert_fails(ed_model_save(model, "m.h5"), ED_INVALID_ARGUMENT, "must end in .keras");
+    assert_fails(ed_model_load("m.h5"), ED_INVALID_ARGUMENT, "must end in .keras");
+    model = ed_layer_sequential("m", ed_layer_dense(3));
+    ed_model_compile(model, .loss = ed_loss_square());
+    assert_fails(ed_model_save(model, path), ED_UNIMPLEMENTED, "Keras has no loss square");
+    assert_fails(ed_model_save(model, "/no/such/folder/m.keras"), ED_UNIMPLEMENTED, "loss");
+    model = ed_layer_sequential("m", ed_layer_dense(3));
+    assert_fails(ed_model_save(model, "/no/such/folder/m.keras"), ED_IO, "/no/such/folder");
+}
+
+/* ---- Other configurations -------------------------------------------------------------------- */
+
+/* A member of a file; free frees it. */
+static char *member_of(const char *path, const char *name, size_t *size)
+{
+    io_file file;
+    zip_directory zip;
+    char *bytes = NULL;
+    assert_true(io_open(&file, "test", path) && zip_open(&file, &zip));
+    for (int64_t i = 0; i < zip.count; i++) {
+        const zip_member *m = &zip.members[i];
+        if (m->name.size != strlen(name) || memcmp(m->name.data, name, m->name.size)) continue;
+        zip_fault fault = {ED_OK, NULL};
+        zip_stream *s = zip_begin(&file, m, &fault);
+        bytes = malloc((size_t)m->size + 1);
+        assert_true(zip_read(s, bytes, (size_t)m->size, size, &fault));
+        bytes[*size] = 0;
+        zip_end(s);
+    }
+    zip_close(&zip);
+    io_close(&file);
+    assert_non_null(bytes);
+    return bytes;
+}
+
+static void add_member(zip_writer *zip, const char *name, const void *bytes, size_t size)
+{
+    const uint32_t crc = (uint32_t)crc32(crc32(0, NULL, 0), bytes, (uInt)size);
+    assert_true(zip_add(zip, name, (int64_t)size, crc) && io_write(zip->file, bytes, size));
+}
+
+/* Loads a file of these two members. */
+static ed_layer *load_of(const char *config, size_t config_size, const char *h5, size_t h5_size)
+{
+    io_writer *file = io_create("test", in_folder("made.keras"));
+    zip_writer zip = zip_write_on(file);
+    add_member(&zip, "metadata.json", "{}", 2);
+    add_member(&zip, "config.json", config, config_size);
+    add_member(&zip, "model.weights.h5", h5, h5_size);
+    assert_true(zip_finish(&zip) && io_commit(file, false));
+    return ed_model_load(in_folder("made.keras"));
+}
+
+/* The recorded model with one piece of its configuration replaced is refused with these words. */
+static void refuses(const char *name, const char *old, const char *new, const char *words)
+{
+    size_t size, h5_size;
+    char *config = member_of(record(name, ".keras"), "config.json", &size);
+    char *h5 = member_of(record(name, ".keras"), "model.weights.h5", &h5_size);
+    char *at = strstr(config, old), *changed = malloc(size + strlen(new) + 1);
+    if (!at) fail_msg("no %s in %s", old, name);
+    const size_t n =
+        (size_t)sprintf(changed, "%.*s%s%s", (int)(at - config), config, new, at + strlen(old));
+    if (load_of(changed, n, h5, h5_size)) fail_msg("%s with %s is taken", name, new);
+    assert_error(words);
+    free(config);
+    free(h5);
+    free(changed);
+}
+
+static void test_configurations(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    refuses("compiled", "\"Dense\"", "\"Denze\"", "the nearest name is Dense");
+    refuses("compiled", "\"registered_name\": null, \"build_config\"",
+            "\"registered_name\": \"my>Dense\", \"build_config\"", "a program's own class");
+    refuses("compiled", "\"units\": 5", "\"units\": 6", "the value of");
+    refuses("compiled", "\"units\": 5", "\"units\": -5", "units");
+    refuses("compiled", "\"units\": 5", "\"units\": \"five\"", "unexpected value \"five\"");
+    refuses("compiled", "\"units\": 5", "\"units\": 5, \"twist\": 3", "twist");
+    refuses("compiled", "\"renorm\": false", "\"renorm\": true", "renorm");
+    refuses("compiled", "\"name\": \"float32\"", "\"name\": \"float16\"", "float32 or float64");
+    refuses("compiled", "\"relu\"", "\"rilu\"", "rilu");
+    refuses("compiled", "\"L2\"", "\"L7\"", "Eddy has no regularizer L7");
+    refuses("compiled", "[null, 4]", "[null, 5]", "the value of");
+    refuses("compiled", "[null, 4]", "[null, -7]", "batch_shape");
+    refuses("compiled", "\"Adam\"", "\"Eve\"", "Eve");
+    refuses("compiled", "{\"module\": \"keras\"", "[", "byte");
+    refuses("images", "\"padding\": \"same\"", "\"padding\": \"some\"", "padding");
+    refuses("images", "\"kernel_size\": [3, 3]", "\"kernel_size\": [3, \"a\"]", "kernel_size");
+    refuses("graph", "\"keras_history\": [\"left\", 0, 0]", "\"keras_history\": [\"lift\", 0, 0]",
+            "names no tensor");
+    refuses("graph", "\"keras_history\": [\"left\", 0, 0]", "\"keras_history\": [\"graph\", 0, 9]",
+            "names no tensor");
+    refuses("graph", "\"keras_history\": [\"left\", 0, 0]", "\"keras_history\": [\"left\", 1, 0]",
+            "circle");
+    refuses("graph", "\"keras_history\": [\"left\", 0, 0]", "\"keras_history\": [\"left\", 0, 1]",
+            "no such output");
+    refuses("graph", "\"output_layers\": [[", "\"output_layers\": [7, [", "names no tensor");
+}
+
+static void test_deep_configuration(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    enum { DEEP = 100000 };
+    char *deep = malloc(DEEP + 1);
+    memset(deep, '[', DEEP);
+    size_t h5_size;
+    char *h5 = member_of(record("compiled", ".keras"), "model.weights.h5", &h5_size);
+    assert_null(load_of(deep, DEEP, h5, h5_size));
+    assert_error("nested too deeply");
+    free(deep);
+    free(h5);
+}
+
+/* ---- Damage ---------------------------------------------------------------------------------- */
+
+/* Whatever a changed byte does, nothing is left behind. */
+static void test_damaged(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    size_t size, h5_size;
+    char *config = member_of(record("compiled", ".keras"), "config.json", &size);
+    char *h5 = member_of(record("compiled", ".keras"), "model.weights.h5", &h5_size);
+    uint32_t random = 1;
+    for (int i = 0; i < 300; i++) {
+        ED_SCOPE;
+        random = random * 1664525 + 1013904223;
+        char *bytes = i % 3 ? config : h5;
+        const size_t at = (random >> 3) % (i % 3 ? size : h5_size);
+        const char before = bytes[at];
+        bytes[at] = (char)(before ^ (1 << random % 7));
+        load_of(config, size, h5, h5_size);
+        ed_clear_error();
+        bytes[at] = before;
+    }
+    for (size_t cut = 0; cut < h5_size; cut += 997) {
+        assert_null(load_of(config, size, h5, cut));
+        ed_clear_error();
+    }
+    free(config);
+    free(h5);
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static bool load_record(void)
+{
+    ED_SCOPE;
+    return ed_model_load(record("compiled", ".keras"));
+}
+
+static ed_layer *saved;
+
+static bool save_it(void)
+{
+    ED_SCOPE;
+    return ed_model_save(saved, in_folder("memory.keras"));
+}
+
+/* Fails at each allocation in turn, without leaving anything. */
+static void test_memory(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    ED_SCOPE;
+    for (int64_t n = 0; !succeeds_without(n, false, load_record); n++) continue;
+    saved = ed_model_load(record("compiled", ".keras"));
+    assert_fine();
+    for (int64_t n = 0;; n++) {
+        ed_memory_fail_at(n, false);
+        const bool good = save_it(), happened = ed_memory_has_failed();
+        ed_memory_fail_at(-1, false);
+        assert_true(good == !happened);
+        if (good) break;
+        assert_int_equal(ed_error_kind(), ED_OUT_OF_MEMORY);
+        ed_clear_error();
+    }
+}
+
+/* ---- Without HDF5 ---------------------------------------------------------------------------- */
+
+static void test_without(void **unused)
+{
+    (void)unused;
+    if (h5_is_here()) skip();
+    ED_SCOPE;
+    ed_layer *model = ed_layer_sequential("m", ed_layer_dense(3));
+    assert_fails(ed_model_save(model, in_folder("m.keras")), ED_UNIMPLEMENTED, "libhdf5-dev");
+    assert_fails(ed_model_load(record("compiled", ".keras")), ED_UNIMPLEMENTED, "libhdf5-dev");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_keras_files, check_end),
+        cmocka_unit_test_teardown(test_what_compile_gave, check_end),
+        cmocka_unit_test_teardown(test_layers, check_end),
+        cmocka_unit_test_teardown(test_optimizers, check_end),
+        cmocka_unit_test_teardown(test_refused, check_end),
+        cmocka_unit_test_teardown(test_configurations, check_end),
+        cmocka_unit_test_teardown(test_deep_configuration, check_end),
+        cmocka_unit_test_teardown(test_damaged, check_end),
+        cmocka_unit_test_teardown(test_memory, check_end),
+        cmocka_unit_test_teardown(test_without, check_end),
+    };
+    return cmocka_run_group_tests(tests, folder_begin, folder_end);
+}
