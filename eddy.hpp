@@ -1899,6 +1899,7 @@ struct forward_options {
 EDDY_OPTIONS(compile_options, ED_COMPILE_OPTIONS)
 EDDY_OPTIONS(fit_options, ED_FIT_OPTIONS)
 EDDY_OPTIONS(evaluate_options, ED_EVALUATE_OPTIONS)
+EDDY_OPTIONS(load_options, ED_LOAD_OPTIONS)
 
 EDDY_OPTIONS(summary_options, ED_SUMMARY_OPTIONS)
 EDDY_OPTIONS(dot_options, ED_DOT_OPTIONS)
@@ -2063,6 +2064,12 @@ class layer : public detail::handle<ed_layer>
             const ed_evaluate_options o = options.c();
             return ed_model_predict_list_with(get(), x.get(), &o);
         });
+    }
+
+    /* Writes a .keras file, which Keras 3 opens too; load_model reads it. */
+    bool save(const detail::text &path, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_model_save(get(), path.get()); });
     }
 
   private:
@@ -2607,6 +2614,16 @@ inline history layer::evaluate(const dataset &data, const evaluate_options &opti
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */
+
+/* The model of a .keras file, of layer::save or of Keras 3. */
+inline layer load_model(const detail::text &path, const load_options &options = {},
+                        detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        const ed_load_options o = options.c();
+        return ed_model_load_with(path.get(), &o);
+    });
+}
 
 EDDY_CALL1(read_npy)
 EDDY_CALL2(write_npy)

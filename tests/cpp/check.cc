@@ -1416,6 +1416,22 @@ TEST(layers_with_states_and_statistics)
     FAILS(ED_INVALID_ARGUMENT, "NULL", eddy::layers::stacked_rnn_cells({eddy::layer()}));
 }
 
+TEST(models_are_files)
+{
+    const eddy::layer model = eddy::layers::sequential({factor(2)});
+    const tensor x = eight();
+    const std::string path = folder + "/model.keras";
+    CHECK(model(x));
+    FAILS(ED_INVALID_ARGUMENT, "must end in .keras", model.save("model.h5"));
+    FAILS(ED_INVALID_ARGUMENT, "must end in .keras", eddy::load_model("model.h5"));
+    try {
+        CHECK(model.save(path));
+        CHECK_EQUAL(floats(eddy::load_model(path, {false})(x)), floats(model(x)));
+    } catch (const eddy::error &e) {
+        CHECK(e.code() == ED_UNIMPLEMENTED); /* built without HDF5 */
+    }
+}
+
 TEST(models_learn)
 {
     const tensor x = eight(), y = x * 3;
