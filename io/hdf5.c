@@ -32,7 +32,7 @@ typedef struct h5_quiet {
     void *data;
 } h5_quiet;
 
-static h5_quiet enter(void)
+static h5_quiet h5_enter(void)
 {
     h5_quiet before = {0};
     pthread_mutex_lock(&h5_lock);
@@ -41,7 +41,7 @@ static h5_quiet enter(void)
     return before;
 }
 
-static void leave(h5_quiet before)
+static void h5_leave(h5_quiet before)
 {
     H5Eclear2(H5E_DEFAULT);
     H5Eset_auto2(H5E_DEFAULT, before.function, before.data);
@@ -113,13 +113,13 @@ h5_file *h5_open(const char *name, const void *image, size_t size)
 {
     h5_file *file = new_file(name);
     if (!file) return NULL;
-    const h5_quiet before = enter();
+    const h5_quiet before = h5_enter();
     const hid_t access = in_memory();
     H5PLset_loading_state(0);
     if (access >= 0 && H5Pset_file_image(access, (void *)(uintptr_t)image, size) >= 0)
         file->id = H5Fopen("eddy-image", H5F_ACC_RDONLY, access);
     H5Pclose(access);
-    leave(before);
+    h5_leave(before);
     file->size = size;
     if (file->id >= 0) return file;
     ed_fail(ED_DATA_LOSS, "%s: the HDF5 file is damaged", name);
@@ -131,11 +131,11 @@ h5_file *h5_create(const char *name)
 {
     h5_file *file = new_file(name);
     if (!file) return NULL;
-    const h5_quiet before = enter();
+    const h5_quiet before = h5_enter();
     const hid_t access = in_memory();
     if (access >= 0) file->id = H5Fcreate("eddy-image", H5F_ACC_TRUNC, H5P_DEFAULT, access);
     H5Pclose(access);
-    leave(before);
+    h5_leave(before);
     if (file->id >= 0) return file;
     ed_fail(ED_OUT_OF_MEMORY, "%s: libhdf5 cannot make a file in memory", name);
     h5_close(file);
@@ -145,9 +145,9 @@ h5_file *h5_create(const char *name)
 void h5_close(h5_file *file)
 {
     if (!file) return;
-    const h5_quiet before = enter();
+    const h5_quiet before = h5_enter();
     if (file->id >= 0) H5Fclose(file->id);
-    leave(before);
+    h5_leave(before);
     memory_free(file->name);
     memory_free(file);
 }
@@ -187,12 +187,12 @@ int64_t h5_count(const h5_file *file, const char *path)
     const char *wrong = NULL;
     H5G_info_t info = {0};
     if (!path) return -1;
-    const h5_quiet before = enter();
+    const h5_quiet before = h5_enter();
     const hid_t at = walk(file, path, &wrong);
     if (at >= 0 && (H5Iget_type(at) != H5I_GROUP || H5Gget_info(at, &info) < 0))
         wrong = "the HDF5 file is damaged";
     if (at >= 0) H5Oclose(at);
-    leave(before);
+    h5_leave(before);
     if (!wrong) return (int64_t)info.nlinks;
     return ed_fail(ED_DATA_LOSS, "%s: %s: %s", file->name, path, wrong), -1;
 }
@@ -204,7 +204,7 @@ typedef struct description {
     int64_t shape[ED_MAX_RANK];
 } description;
 
-static bool read_shape(hid_t set, description *d)
+static bool describe_shape(hid_t set, description *d)
 {
     hsize_t sizes[H5S_MAX_RANK] = {0};
     const hid_t space = H5Dget_space(set);
@@ -243,7 +243,7 @@ static const char *describe(const h5_file *file, hid_t set, description *d)
     d->dtype = type < 0 ? ED_DTYPE_NONE : dtype_of(type);
     H5Tclose(type);
     if (!d->dtype) return "the elements must be float32, float64, int32 or int64, little-endian";
-    if (!read_shape(set, d)) return "this is no shape of a tensor";
+    if (!describe_shape(set, d)) return "this is no shape of a tensor";
     if (!in_one_piece(file, set, d)) return "the elements must lie in the file in one piece";
     return NULL;
 }
@@ -254,16 +254,16 @@ ed_tensor *h5_read(const h5_file *file, const char *path)
     description d = {0};
     ed_tensor *t = NULL;
     if (!path) return NULL;
-    h5_quiet before = enter();
+    h5_quiet before = h5_enter();
     const hid_t set = walk(file, path, &wrong);
     if (set >= 0) wrong = describe(file, set, &d);
-    leave(before);
+    h5_leave(before);
     if (set >= 0 && !wrong) t = scope_give(tensor_new(d.dtype, d.rank, d.shape));
-    before = enter();
+    before = h5_enter();
     if (t && t->size && H5Dread(set, type_of(d.dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, t->data) < 0)
         wrong = "the HDF5 file is damaged";
     if (set >= 0) H5Oclose(set);
-    leave(before);
+    h5_leave(before);
     if (t && !wrong) return t;
     if (wrong) return ed_fail(ED_DATA_LOSS, "%s: %s: %s", file->name, path, wrong);
     return set >= 0 ? NULL : ed_fail(ED_NOT_FOUND, "%s: there is no %s", file->name, path);
@@ -301,13 +301,13 @@ static hid_t with_groups(void)
 bool h5_add_group(h5_file *file, const char *path, const char *named)
 {
     if (!path) return false;
-    const h5_quiet before = enter();
+    const h5_quiet before = h5_enter();
     const hid_t links = with_groups();
     const hid_t group = H5Gcreate2(file->id, path, links, H5P_DEFAULT, H5P_DEFAULT);
     const bool ok = group >= 0 && (!named || put_name(group, named));
     if (group >= 0) H5Gclose(group);
     H5Pclose(links);
-    leave(before);
+    h5_leave(before);
     return wrote(file, path, ok);
 }
 
@@ -338,24 +338,24 @@ bool h5_write(h5_file *file, const char *path, const ed_tensor *tensor)
                        ed_dtype_name(tensor->dtype));
     const ed_tensor *t = scope_give(tensor_contiguous(tensor_value(tensor)));
     if (!t) return false;
-    const h5_quiet before = enter();
+    const h5_quiet before = h5_enter();
     const bool ok = put_tensor(file, path, t);
-    leave(before);
+    h5_leave(before);
     return wrote(file, path, ok);
 }
 
 bool h5_image(h5_file *file, io_buffer *b)
 {
-    h5_quiet before = enter();
+    h5_quiet before = h5_enter();
     const bool flushed = H5Fflush(file->id, H5F_SCOPE_LOCAL) >= 0;
     const ssize_t size = flushed ? H5Fget_file_image(file->id, NULL, 0) : -1;
-    leave(before);
+    h5_leave(before);
     uint8_t *image = size < 0 ? NULL : memory_alloc((size_t)size);
     if (size < 0) return wrote(file, "its end", false);
     if (!image) return false;
-    before = enter();
+    before = h5_enter();
     const bool ok = H5Fget_file_image(file->id, image, (size_t)size) == size;
-    leave(before);
+    h5_leave(before);
     if (ok) io_put(b, image, (size_t)size);
     memory_free(image);
     return wrote(file, "its end", ok) && !b->failed;

@@ -51,7 +51,7 @@ static bool takes_word(io_json *j, const char *word)
     return true;
 }
 
-static bool read_number(io_json *j, json_node *node)
+static bool take_number(io_json *j, json_node *node)
 {
     if (takes_word(j, "NaN")) return node->number = NAN, true;
     if (takes_word(j, "Infinity")) return node->number = INFINITY, true;
@@ -75,7 +75,7 @@ static bool read_inner(io_json *j, json_node *node, int depth)
         if (!io_json_bool(j, &value)) return false;
         node->number = value;
         return true;
-    default: node->type = JSON_NUMBER; return read_number(j, node);
+    default: node->type = JSON_NUMBER; return take_number(j, node);
     }
 }
 

@@ -21,7 +21,7 @@ static const maker_field load_fields[] = {
 static const load_arguments load_defaults = {.options =
                                                  ED_COMPLETE(ED_LOAD_OPTIONS, ed_load_options)};
 
-static void *make_model(const void *arguments)
+static void *make_loaded(const void *arguments)
 {
     const load_arguments *a = arguments;
     return ed_model_load_with(a->path, &a->options);
@@ -29,7 +29,7 @@ static void *make_model(const void *arguments)
 
 static const maker makers[] = {
     {"load_model", HANDLE_LAYER, 1, 1, load_fields, sizeof(load_arguments), &load_defaults,
-     make_model},
+     make_loaded},
     {0},
 };
 

@@ -171,8 +171,8 @@ static bool build(ed_layer *model, const keras_input *input)
     return true;
 }
 
-static ed_layer *make_model(const package *p, const h5_file *weights, const json_node *config,
-                            bool compile)
+static ed_layer *assemble(const package *p, const h5_file *weights, const json_node *config,
+                          bool compile)
 {
     keras_input input;
     ed_layer *model = keras_make_model(loading, config, &input);
@@ -183,14 +183,14 @@ static ed_layer *make_model(const package *p, const h5_file *weights, const json
     return !model->optimizer || keras_read_optimizer(weights, p->file.path, model) ? model : NULL;
 }
 
-static ed_layer *load(const package *p, bool compile)
+static ed_layer *load_package(const package *p, bool compile)
 {
     size_t size;
     char *bytes = read_member(p, config_name, MOST_CONFIG, &size);
     if (!bytes) return NULL;
     h5_file *weights = open_weights(p);
     const json_node *config = weights ? json_parse("load_model: config.json", bytes, size) : NULL;
-    ed_layer *model = config ? make_model(p, weights, config, compile) : NULL;
+    ed_layer *model = config ? assemble(p, weights, config, compile) : NULL;
     h5_close(weights);
     memory_free(bytes);
     return model;
@@ -204,7 +204,7 @@ ed_layer *ed_model_load_with(const char *path, const ed_load_options *options)
     ED_SCOPE;
     package p = {0};
     if (!io_open(&p.file, loading, path)) return NULL;
-    ed_layer *model = zip_open(&p.file, &p.zip) ? load(&p, options->compile) : NULL;
+    ed_layer *model = zip_open(&p.file, &p.zip) ? load_package(&p, options->compile) : NULL;
     zip_close(&p.zip);
     io_close(&p.file);
     return ed_keep(model);

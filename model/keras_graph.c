@@ -3,8 +3,8 @@
 #include <string.h>
 
 /*
- * Functional models: a list of layers, each with the nodes at which it is called. The arguments of a
- * call name tensors by where they come from, [layer, number of its node, number of the output].
+ * Functional models: a list of layers, each with the nodes at which it is called. The arguments of
+ * a call name tensors by where they come from, [layer, number of its node, number of the output].
  */
 
 static bool is_rnn(const ed_layer *layer)
@@ -211,7 +211,7 @@ static bool read_history(const assembly *g, const json_node *node, part **from, 
     *call = at->integer;
     *output = index->integer;
     for (*from = g->parts; *from < g->parts + g->n_parts; (*from)++)
-        if (!strcmp((*from)->name, name->text)) return *call < (*from)->node->count + MOST_PARTS;
+        if (!strcmp((*from)->name, name->text)) return true;
     return false;
 }
 
@@ -230,7 +230,8 @@ static ed_tensor *find_tensor(const assembly *g, const json_node *node, bool *mi
     return NULL;
 }
 
-/* The tensors of one argument, a tensor or a list, appended; false, with an error unless *missing. */
+/* The tensors of one argument, a tensor or a list, appended; false, with an error unless
+ * *missing. */
 static bool take_argument(const assembly *g, const json_node *node, ed_tensor **inputs, int *n,
                           bool *missing)
 {

@@ -17,8 +17,8 @@ bool keras_class_of(const ed_kind *kind, char *name);
 /* Keras' module of a kind: "keras.layers". */
 const char *keras_module_of(const ed_kind *kind);
 
-/* The library's kind of that class of a family, also under a name that Keras or tf.keras had before;
- * NULL, without an error, if there is none. */
+/* The library's kind of that class of a family, also under a name that Keras or tf.keras had
+ * before; NULL, without an error, if there is none. */
 const ed_kind *keras_kind_of(const char *family, const char *class_name);
 
 /* The class of the family whose name is nearest, into name[KERAS_NAME]. */

@@ -169,8 +169,8 @@ static bool read_objects(reader *r, const json_node *node, int depth, ed_objects
 /* ---- Options --------------------------------------------------------------------------------- */
 
 /* One value; false, with or without an error, for a wrong one. null is the default. */
-static bool read_value(reader *r, const keras_rule *rule, const ed_field *field,
-                       const json_node *node, void *at, int depth)
+static bool read_setting(reader *r, const keras_rule *rule, const ed_field *field,
+                         const json_node *node, void *at, int depth)
 {
     const json_node *number = one_number(node = plain(node));
     switch (field->type) {
@@ -232,7 +232,7 @@ static bool read_option(reader *r, const ed_kind *kind, const json_node *node, v
     const bool rate = !strcmp(kind->family, "optimizer") && !strcmp(node->key, "learning_rate");
     if (rate && node->type == JSON_OBJECT) return read_schedule(r, kind, node, options, depth);
     const error_before before = error_begin();
-    if (read_value(r, rule, field, node, at, depth)) return true;
+    if (read_setting(r, rule, field, node, at, depth)) return true;
     return error_since(before)
                ? false
                : keras_refuse(r, node->key,
@@ -242,8 +242,8 @@ static bool read_option(reader *r, const ed_kind *kind, const json_node *node, v
 /* Layers without the input, of which the model's is noted. */
 static bool read_chain(reader *r, const json_node *config, void *options, int depth);
 
-static bool read_options(reader *r, const ed_kind *kind, const json_node *config, void *options,
-                         int depth)
+static bool read_config(reader *r, const ed_kind *kind, const json_node *config, void *options,
+                        int depth)
 {
     memcpy(options, kind->defaults, kind->options_size);
     const bool chain = !strcmp(kind->family, "layer") && !strcmp(kind->name, "sequential");
@@ -262,7 +262,7 @@ bool keras_is_input(const json_node *node)
 }
 
 /* A shape with the batch; false if it is none. */
-static bool read_shape(const json_node *node, keras_input *input)
+static bool read_batch_shape(const json_node *node, keras_input *input)
 {
     ed_ints shape;
     if (!node || node->type != JSON_ARRAY || node->count > ED_MAX_RANK ||
@@ -281,7 +281,7 @@ bool keras_read_input(reader *r, const json_node *node, keras_input *input)
     const json_node *shape = json_member(config, "batch_shape");
     const json_node *dtype = json_member(config, "dtype");
     input->dtype = ED_FLOAT32;
-    if (!read_shape(shape ? shape : json_member(config, "batch_input_shape"), input))
+    if (!read_batch_shape(shape ? shape : json_member(config, "batch_input_shape"), input))
         return keras_refuse(r, "InputLayer", "expected a batch_shape of at most 8 sizes");
     return !dtype || read_dtype(dtype, &input->dtype) ||
            keras_refuse(r, "InputLayer", "unknown dtype");
@@ -351,7 +351,7 @@ static void *make_of_class(reader *r, const char *family, const json_node *node,
         return keras_make_graph(r, config, depth);
     if (!kind) return no_class(r, family, node, class_name);
     void *options = ed_scope_alloc(kind->options_size);
-    return options && read_options(r, kind, config, options, depth) ? ed_make(kind, options) : NULL;
+    return options && read_config(r, kind, config, options, depth) ? ed_make(kind, options) : NULL;
 }
 
 void *keras_make_object(reader *r, const char *family, const json_node *node, int depth)
@@ -385,6 +385,7 @@ ed_layer *keras_make_model(const char *who, const json_node *node, keras_input *
     reader r = {who, NULL, input};
     ed_layer *model = keras_make_object(&r, "layer", node, 0);
     const json_node *built = json_member(json_member(node, "build_config"), "input_shape");
-    if (model && !input->given && built && built->type == JSON_ARRAY) read_shape(built, input);
+    if (model && !input->given && built && built->type == JSON_ARRAY)
+        read_batch_shape(built, input);
     return model;
 }

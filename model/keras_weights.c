@@ -6,8 +6,8 @@
 
 /*
  * The variables of a model in model.weights.h5: those of a layer are PATH/vars/0, PATH/vars/1, ...,
- * the path being that of attributes and lists of Keras' layers, "layers/lstm/cell"; a list's members
- * are named by their classes. The optimizer has optimizer/vars: iterations, learning rate, slots.
+ * the path being that of attributes and lists of Keras' layers, "layers/lstm/cell"; a list's
+ * members are named by their classes. The optimizer has optimizer/vars: iterations, learning rate, slots.
  */
 
 enum { PATH = 1024 };
@@ -98,7 +98,7 @@ static bool visit(const visitor *v, const ed_layer *layer, const char *path)
 }
 
 /* The path of value i, or of all of them (-1). */
-static const char *place_of(const char *path, int64_t i)
+static const char *value_path(const char *path, int64_t i)
 {
     const char *slash = *path ? "/" : "";
     return text_give(i < 0 ? io_text("%s%svars", path, slash)
@@ -110,10 +110,10 @@ static const char *place_of(const char *path, int64_t i)
 static bool write_layer(const visitor *v, const ed_layer *layer, const char *path,
                         const ed_list *variables)
 {
-    const char *place = place_of(path, -1);
+    const char *place = value_path(path, -1);
     if (!place || !h5_add_group(v->out, place, layer->name)) return false;
     for (int64_t i = 0; i < variables->size; i++)
-        if (!(place = place_of(path, i)) || !h5_write(v->out, place, variables->items[i]))
+        if (!(place = value_path(path, i)) || !h5_write(v->out, place, variables->items[i]))
             return false;
     return true;
 }
@@ -141,7 +141,7 @@ static bool set_value(const visitor *v, ed_tensor *weight, const char *place)
 static bool read_layer(const visitor *v, const ed_layer *layer, const char *path,
                        const ed_list *variables)
 {
-    const char *place = place_of(path, -1);
+    const char *place = value_path(path, -1);
     const int64_t count = place ? h5_count(v->in, place) : -1;
     if (count < 0) return false;
     if (count != variables->size)
@@ -149,7 +149,7 @@ static bool read_layer(const visitor *v, const ed_layer *layer, const char *path
             ED_DATA_LOSS, "%s: the layer %s has %lld values in the file, at %s, expected %lld",
             v->name, ed_layer_path(layer), (long long)count, place, (long long)variables->size);
     for (int64_t i = 0; i < variables->size; i++)
-        if (!set_value(v, variables->items[i], place_of(path, i))) return false;
+        if (!set_value(v, variables->items[i], value_path(path, i))) return false;
     return true;
 }
 
@@ -205,7 +205,7 @@ static ed_tensor **order_slots(const ed_optimizer *o, const ed_list *variables, 
 
 static bool write_number(h5_file *file, int64_t i, ed_dtype dtype, double value, int64_t integer)
 {
-    const char *place = place_of(optimizer_path, i);
+    const char *place = value_path(optimizer_path, i);
     ed_tensor *x = scope_give(tensor_new(dtype, 0, NULL));
     if (!x || !place) return false;
     if (dtype == ED_INT64)
@@ -225,12 +225,12 @@ bool keras_write_optimizer(h5_file *file, ed_layer *model)
     if (o->n_entries && (!variables || !all_entries(o, variables))) return false;
     ed_tensor **slots = variables ? order_slots(o, variables, &n) : NULL;
     if (variables && !slots) return false;
-    if (!h5_add_group(file, place_of(optimizer_path, -1), o->class->kind.name)) return false;
+    if (!h5_add_group(file, value_path(optimizer_path, -1), o->class->kind.name)) return false;
     if (!write_number(file, 0, ED_INT64, 0, o->iterations)) return false;
     if (!o->common->schedule && !write_number(file, at++, ED_FLOAT32, o->common->learning_rate, 0))
         return false;
     for (int64_t i = 0; i < n; i++, at++)
-        if (!(slots[i] ? h5_write(file, place_of(optimizer_path, at), slots[i])
+        if (!(slots[i] ? h5_write(file, value_path(optimizer_path, at), slots[i])
                        : write_number(file, at, ED_FLOAT32, 0, 0)))
             return false;
     return !variables || !o->class->scalar ||
@@ -238,9 +238,9 @@ bool keras_write_optimizer(h5_file *file, ed_layer *model)
 }
 
 /* A number of the optimizer's; NaN, with an error, if there is none. */
-static double read_number(const h5_file *file, int64_t i)
+static double number_at(const h5_file *file, int64_t i)
 {
-    const char *place = place_of(optimizer_path, i);
+    const char *place = value_path(optimizer_path, i);
     const ed_tensor *x = place ? h5_read(file, place) : NULL;
     if (!x) return NAN;
     if (x->size == 1) return dtype_load(x->dtype, x->data, 0);
@@ -250,8 +250,8 @@ static double read_number(const h5_file *file, int64_t i)
 
 static bool read_counts(const h5_file *file, const char *name, ed_optimizer *o)
 {
-    const double steps = read_number(file, 0);
-    const double rate = o->common->schedule ? 0 : read_number(file, 1);
+    const double steps = number_at(file, 0);
+    const double rate = o->common->schedule ? 0 : number_at(file, 1);
     if (isnan(steps) || isnan(rate)) return false;
     if (!(steps >= 0 && steps < 1e15) || !(rate >= 0 && rate < INFINITY))
         return ed_fail(ED_DATA_LOSS, "%s: the optimizer has %g iterations and the learning rate %g",
@@ -267,7 +267,7 @@ bool keras_read_optimizer(const h5_file *file, const char *name, ed_layer *model
     ED_SCOPE;
     ed_optimizer *o = model->optimizer;
     const visitor v = {NULL, NULL, file, name};
-    const int64_t count = h5_count(file, place_of(optimizer_path, -1));
+    const int64_t count = h5_count(file, value_path(optimizer_path, -1));
     if (count < 0) return false;
     if (!count) return true;
     const int64_t first = o->common->schedule ? 1 : 2;
@@ -284,6 +284,7 @@ bool keras_read_optimizer(const h5_file *file, const char *name, ed_layer *model
                        o->class->kind.name, (long long)count,
                        (long long)(first + n + (o->class->scalar != NULL)));
     for (int64_t i = 0; i < n; i++)
-        if (slots[i] && !set_value(&v, slots[i], place_of(optimizer_path, first + i))) return false;
+        if (slots[i] && !set_value(&v, slots[i], value_path(optimizer_path, first + i)))
+            return false;
     return true;
 }

@@ -15,7 +15,7 @@ void keras_put(writer *w, const char *s)
     io_put(w->b, s, strlen(s));
 }
 
-static void put_text(writer *w, const char *s)
+static void config_text(writer *w, const char *s)
 {
     if (s)
         io_put_json_text(w->b, s);
@@ -41,7 +41,7 @@ static void put_float(writer *w, double value)
     keras_put(w, ".0");
 }
 
-static void put_number(writer *w, bool is_float, double value, int64_t integer)
+static void config_number(writer *w, bool is_float, double value, int64_t integer)
 {
     if (is_float)
         put_float(w, value);
@@ -62,7 +62,7 @@ static void put_numbers(writer *w, const keras_rule *rule, const double *floats,
         if (rule->form == KERAS_OPEN && ints[i] < 0)
             keras_put(w, "null");
         else
-            put_number(w, floats, floats ? floats[i] : 0, floats ? 0 : ints[i]);
+            config_number(w, floats, floats ? floats[i] : 0, floats ? 0 : ints[i]);
         if (pairs && i % 2) keras_put(w, "]");
     }
     if (!alone) keras_put(w, "]");
@@ -77,7 +77,7 @@ static void put_words(writer *w, const char *s)
         const size_t n = strcspn(s, ",");
         snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : 0), s);
         if (!first) keras_put(w, ", ");
-        put_text(w, word);
+        config_text(w, word);
         s += n + (s[n] == ',');
     }
     keras_put(w, "]");
@@ -89,7 +89,7 @@ static void put_lower(writer *w, const char *s)
     size_t n = 0;
     for (; s[n] && n < sizeof lower - 1; n++) lower[n] = (char)(s[n] | 0x20);
     lower[n] = 0;
-    put_text(w, lower);
+    config_text(w, lower);
 }
 
 static bool put_layers(writer *w, const ed_objects *list, int depth)
@@ -112,9 +112,9 @@ static bool put_small(writer *w, const ed_field *field, const void *object, int 
     const ed_kind *kind = ed_kind_find(schema_family(field->type), field->limits.otherwise);
     if (!kind || !keras_class_of(kind, name)) return keras_put(w, "null"), true;
     keras_put(w, "{\"module\": ");
-    put_text(w, keras_module_of(kind));
+    config_text(w, keras_module_of(kind));
     keras_put(w, ", \"class_name\": ");
-    put_text(w, name);
+    config_text(w, name);
     keras_put(w, ", \"config\": {}, \"registered_name\": null}");
     return true;
 }
@@ -163,13 +163,13 @@ static bool is_missing(const ed_field *field, const void *at)
     }
 }
 
-static bool put_value(writer *w, const keras_rule *rule, const ed_field *field, const void *at,
-                      int depth)
+static bool config_value(writer *w, const keras_rule *rule, const ed_field *field, const void *at,
+                         int depth)
 {
     switch (field->type) {
     case ED_FIELD_BOOL: keras_put(w, *(const bool *)at ? "true" : "false"); break;
     case ED_FIELD_INT:
-    case ED_FIELD_AXIS: put_number(w, false, 0, *(const int64_t *)at); break;
+    case ED_FIELD_AXIS: config_number(w, false, 0, *(const int64_t *)at); break;
     case ED_FIELD_FLOAT: put_float(w, *(const double *)at); break;
     case ED_FIELD_INTS:
     case ED_FIELD_AXES:
@@ -180,12 +180,12 @@ static bool put_value(writer *w, const keras_rule *rule, const ed_field *field, 
         break;
     case ED_FIELD_ACTIVATION: {
         const char *name = *(const char *const *)at;
-        put_text(w, name && *name ? name : "linear");
+        config_text(w, name && *name ? name : "linear");
         break;
     }
     case ED_FIELD_STRING:
     case ED_FIELD_CHOICE:
-        (rule->form == KERAS_LOWER || rule->form == KERAS_PAIRS ? put_lower : put_text)(
+        (rule->form == KERAS_LOWER || rule->form == KERAS_PAIRS ? put_lower : config_text)(
             w, *(const char *const *)at);
         break;
     case ED_FIELD_LAYER: return keras_put_layer(w, *(ed_layer *const *)at, depth);
@@ -198,7 +198,7 @@ static bool put_value(writer *w, const keras_rule *rule, const ed_field *field, 
 }
 
 /* Where the object is, for errors: "the layer mlp/dense". */
-static const char *place_of(const writer *w, const ed_kind *kind)
+static const char *named_place(const writer *w, const ed_kind *kind)
 {
     char s[512];
     if (w->layer)
@@ -218,12 +218,12 @@ static bool put_option(writer *w, const ed_kind *kind, const ed_field *field, co
     if (rule->form == KERAS_ABSENT)
         return usual ||
                ed_fail(ED_UNIMPLEMENTED, "%s: %s: the option %s of %s has no place in Keras' files",
-                       w->who, place_of(w, kind), field->name, kind->name);
+                       w->who, named_place(w, kind), field->name, kind->name);
     if (rule->form == KERAS_OPTIONAL && usual) return true;
     put_key(w, rule->key ? rule->key : field->name);
     if (rule->null && has_value(field, at, rule->null)) return keras_put(w, "null"), true;
     if (rule->form == KERAS_WORDS) return put_words(w, *(const char *const *)at), true;
-    return put_value(w, rule, field, at, depth);
+    return config_value(w, rule, field, at, depth);
 }
 
 /* An object's options as they are now; NULL without memory. */
@@ -240,9 +240,9 @@ static const void *present_options(const void *object)
 static void put_head(writer *w, const ed_kind *kind, const char *class_name)
 {
     keras_put(w, "{\"module\": ");
-    put_text(w, keras_module_of(kind));
+    config_text(w, keras_module_of(kind));
     keras_put(w, ", \"class_name\": ");
-    put_text(w, class_name);
+    config_text(w, class_name);
     keras_put(w, ", \"config\": {");
 }
 
@@ -312,7 +312,7 @@ static bool put_policy(writer *w, const ed_layer *layer)
     put_key(w, "dtype");
     keras_put(w,
               "{\"module\": \"keras\", \"class_name\": \"DTypePolicy\", \"config\": {\"name\": ");
-    put_text(w, ed_dtype_name(dtype));
+    config_text(w, ed_dtype_name(dtype));
     keras_put(w, "}, \"registered_name\": null}");
     return true;
 }
@@ -340,10 +340,10 @@ static void put_input(writer *w, const ed_layer *layer)
                  "{\"batch_shape\": ");
     put_shape(w, layer->input_rank, layer->input_shape);
     put_key(w, "dtype");
-    put_text(w, ed_dtype_name(layer->input_dtype));
+    config_text(w, ed_dtype_name(layer->input_dtype));
     keras_put(w, ", \"sparse\": false, \"ragged\": false");
     put_key(w, "name");
-    put_text(w, name);
+    config_text(w, name);
     keras_put(w, "}, \"registered_name\": null}");
 }
 
@@ -366,7 +366,7 @@ static bool put_layer_config(writer *w, ed_layer *layer, int depth)
     const void *options = present_options(layer);
     if (!options) return false;
     put_key(w, "name");
-    put_text(w, layer->name);
+    config_text(w, layer->name);
     if (layer->frozen && (layer->n_weights || layer->n_children)) { /* some classes lack it */
         put_key(w, "trainable");
         keras_put(w, "false");
@@ -388,7 +388,7 @@ static bool put_functional(writer *w, ed_layer *layer, int depth, ed_layer *oute
     keras_put(w, "{\"module\": \"keras.src.models.functional\", \"class_name\": \"Functional\", "
                  "\"config\": {");
     put_key(w, "name");
-    put_text(w, layer->name);
+    config_text(w, layer->name);
     put_key(w, "trainable");
     keras_put(w, layer->frozen ? "false" : "true");
     if (!keras_put_graph(w, layer, depth + 1)) return false;
