@@ -81,7 +81,7 @@ OPTIM_KINDS := optim/constraints.h optim/schedules.h optim/optim.h
 NN_KINDS := nn/initializers.h nn/regularizers.h nn/layer.h $(patsubst %,nn/layers/%.h,core convolution pooling normalization regularization reshaping merging activations recurrent attention preprocessing augmentation) nn/losses.h nn/metrics.h
 KINDS   := $(OPTIM_KINDS) $(NN_KINDS)
 MODEL_KINDS := model/model.h
-HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h $(FAMILIES) ops/ops.h autodiff/autodiff.h autodiff/control.h $(KINDS) nn/graph.h nn/nn.h data/data.h train/train.h $(MODEL_KINDS)
+HEADERS := eddy.h tensor/version.h tensor/types.h tensor/schema.h tensor/tensor.h track/track.h io/io.h ops/op.h $(FAMILIES) ops/ops.h autodiff/autodiff.h autodiff/control.h $(KINDS) optim/lbfgs.h nn/graph.h nn/nn.h data/data.h train/train.h $(MODEL_KINDS)
 CALLS   := $(OBJ)/include/eddy/ops/calls.h
 MACROS  := $(CALLS) $(OBJ)/include/eddy/optim/kinds.h $(OBJ)/include/eddy/nn/kinds.h $(OBJ)/include/eddy/model/kinds.h
 PUBLIC  := $(patsubst $(OBJ)/include/eddy/eddy.h,$(OBJ)/include/eddy.h,$(HEADERS:%=$(OBJ)/include/eddy/%)) \

@@ -33,6 +33,7 @@ extern "C" {
 #include "autodiff/autodiff.h"
 #include "autodiff/control.h"
 #include "optim/optim.h"
+#include "optim/lbfgs.h"
 #include "nn/nn.h"
 #include "data/data.h"
 #include "train/train.h"

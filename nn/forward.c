@@ -160,7 +160,8 @@ static bool build_and_forward(ed_layer *layer, ed_layer_call *call)
     if (!layer->built && !build(layer, call)) return false;
     if (layer->has_losses && !layer->parent) layer_clear_losses(layer);
     if (!SCOPE_GUARDED(layer->class->forward(layer, call))) return false;
-    if (layer->activity_regularizer && call->training && !add_activity(layer, call)) return false;
+    if (layer->activity_regularizer && layer_losses_wanted(call) && !add_activity(layer, call))
+        return false;
     if (!call->n_outputs)
         return layer_fail(layer, ED_FAILED_PRECONDITION, "forward returned no output");
     if (layer->class->passes_masks && !call->output_masks[0])
@@ -225,6 +226,22 @@ static bool give_masks(const ed_layer_call *call, const ed_forward_options *opti
     return (*options->output_masks = scope_give(masks)) != NULL;
 }
 
+/* layer_call, in which layers add to .losses, or in a call without training to nothing; a call
+ * inside another goes as that does. */
+static bool call_by_options(ed_layer *layer, ed_layer_call *call,
+                            const ed_forward_options *options)
+{
+    layer_losses losses = {.dropped = !options->losses};
+    if (!options->losses && (call->training || thread_self()->losses))
+        return layer_call(layer, call);
+    layer_losses_begin(&losses);
+    bool ok = layer_call(layer, call);
+    if (ok && options->losses)
+        ok = (*options->losses = ed_list_make(losses.items, losses.count)) != NULL;
+    layer_losses_end(&losses);
+    return ok;
+}
+
 static bool one_output(const ed_layer *layer, const ed_layer_call *call)
 {
     if (call->n_outputs == 1) return true;
@@ -250,7 +267,7 @@ ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_optio
     ed_layer_call call = {
         .n_inputs = 1, .inputs = &x, .masks = &mask, .training = options->training};
     ed_tensor *y = NULL;
-    if (layer_call(layer, &call) && one_output(layer, &call) && give_masks(&call, options))
+    if (call_by_options(layer, &call, options) && one_output(layer, &call) && give_masks(&call, options))
         y = call.outputs[0];
     layer_call_end(&call);
     return y;
@@ -287,7 +304,7 @@ static bool call_with_list(ed_layer *layer, const ed_list *inputs,
     if (!masks) return false;
     *call = (ed_layer_call){
         .n_inputs = n, .inputs = inputs->items, .masks = masks, .training = options->training};
-    const bool ok = layer_call(layer, call) && give_masks(call, options);
+    const bool ok = call_by_options(layer, call, options) && give_masks(call, options);
     if (masks != some) memory_free(masks);
     return ok;
 }

@@ -26,6 +26,8 @@ typedef struct ed_forward_options {
     ed_tensor *mask; /* of the first input: bool, false for steps to skip */
     ed_list *masks;  /* one for each input, NULL entries allowed; used instead of mask */
     ed_list **output_masks; /* if not NULL, is set to a list of the outputs' masks, NULL for none */
+    ed_list **losses; /* if not NULL, is set to a list of what layers add to a loss in this call,
+                       * with or without training; the layers keep none of it */
 } ed_forward_options;
 
 /*
@@ -91,8 +93,8 @@ bool ed_layer_is_trainable(const ed_layer *layer);
 
 /*
  * What is to be added to a loss, a new list of scalars: the penalties of trainable weights that
- * have a regularizer, and what the layers added in the last call (ed_layer_add_loss, and
- * activity_regularizer in calls with .training). Empty if there is nothing.
+ * have a regularizer, and what the layers added in the last call with .training (ed_layer_add_loss,
+ * activity_regularizer). Empty if there is nothing.
  */
 ed_list *ed_layer_losses(ed_layer *layer);
 
@@ -282,8 +284,11 @@ ed_tensor *ed_layer_add_weight_with(ed_layer *layer, const char *name, ed_ints s
     ED_WITH_OPTIONS(ed_layer_add_weight_with(layer, name, shape, &ed_options_), ED_WEIGHT_OPTIONS, \
                     ed_weight_options, __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
 
-/* Adds a scalar to what ed_layer_losses returns until the next call of the root layer; `forward`
- * calls it. Only with call->training: calls without may run in several threads. */
+/*
+ * Adds a scalar to what ed_layer_losses returns until the next call of the root layer; `forward`
+ * calls it. In a call without training it is passed over, unless the caller of ed_forward asks for
+ * .losses: several threads may run such calls, so the layer can keep nothing of them.
+ */
 bool ed_layer_add_loss(ed_layer *layer, ed_tensor *loss);
 
 /*

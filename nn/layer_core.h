@@ -119,6 +119,20 @@ void layer_freeze_weight(ed_tensor *weight, bool frozen);
 /* The layer and all below forget their losses. */
 void layer_clear_losses(ed_layer *layer);
 
+/* What layers add to a loss in the calls of a thread, from layer_losses_begin to layer_losses_end,
+ * instead of keeping it. */
+typedef struct layer_losses {
+    ed_tensor **items; /* retained */
+    int64_t count, capacity;
+    bool dropped; /* nobody asks for them */
+    struct layer_losses *outer;
+} layer_losses;
+void layer_losses_begin(layer_losses *losses);
+void layer_losses_end(layer_losses *losses);
+
+/* Whether somebody wants what a layer adds to a loss in a call: a penalty need not be computed. */
+bool layer_losses_wanted(const ed_layer_call *call);
+
 /* Brings the options that all kinds have in common to what they are now: kind.present of kinds. */
 void layer_present(const void *layer, void *options);
 

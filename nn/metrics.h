@@ -164,6 +164,8 @@ ED_KIND(metric, binary_crossentropy, ED_METRIC_BINARY_CROSSENTROPY_OPTIONS);
     ED_LOSS_SMOOTHING(FIELD, T)                                                                    \
     ED_METRIC_COMMON(FIELD, T)
 ED_KIND(metric, categorical_crossentropy, ED_METRIC_CATEGORICAL_CROSSENTROPY_OPTIONS);
+/* As in Keras, ignored labels do not count in updates with weights or a mask; in others they count
+ * as 0. */
 #define ED_METRIC_SPARSE_CATEGORICAL_CROSSENTROPY_OPTIONS(FIELD, T)                                \
     ED_LOSS_FROM_LOGITS(FIELD, T)                                                                  \
     FIELD(T, INTS, ignore_class, ED_NO_LIST, ED_ANY,                                               \

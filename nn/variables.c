@@ -287,20 +287,51 @@ static void note_losses(ed_layer *layer)
     for (int i = 0; i < layer->n_also; i++) note_losses(layer->also[i]);
 }
 
+void layer_losses_begin(layer_losses *losses)
+{
+    thread_state *self = thread_self();
+    losses->outer = self->losses;
+    self->losses = losses;
+}
+
+void layer_losses_end(layer_losses *losses)
+{
+    thread_self()->losses = losses->outer;
+    for (int64_t i = 0; i < losses->count; i++) ed_release(losses->items[i]);
+    memory_free(losses->items);
+}
+
+bool layer_losses_wanted(const ed_layer_call *call)
+{
+    const layer_losses *losses = thread_self()->losses;
+    return losses ? !losses->dropped : call->training;
+}
+
+/* Appends to an array of retained losses. */
+static bool append_loss(ed_tensor ***items, int64_t *count, int64_t *capacity, ed_tensor *loss)
+{
+    if (*count == *capacity) {
+        const size_t n = (size_t)*capacity, more = n ? 2 * n : HARD(1, 4);
+        void *grown = memory_grow(*items, n * sizeof(void *), more * sizeof(void *));
+        if (!grown) return false;
+        *items = grown;
+        *capacity = (int64_t)more;
+    }
+    (*items)[(*count)++] = ed_retain(loss);
+    return true;
+}
+
 bool ed_layer_add_loss(ed_layer *layer, ed_tensor *loss)
 {
     if (NULL_GIVEN("layer_add_loss", layer, loss)) return false;
     if (!ed_dtype_is_float(loss->dtype) || loss->rank)
         return layer_fail(layer, ED_INVALID_ARGUMENT, "a loss must be a float scalar, got %s",
                           text_of_tensor(loss).s);
-    if (layer->n_losses == layer->loss_capacity) {
-        const size_t n = (size_t)layer->loss_capacity, more = n ? 2 * n : HARD(1, 4);
-        void *grown = memory_grow(layer->losses, n * sizeof(void *), more * sizeof(void *));
-        if (!grown) return false;
-        layer->losses = grown;
-        layer->loss_capacity = (int64_t)more;
-    }
-    layer->losses[layer->n_losses++] = ed_retain(loss);
+    layer_losses *losses = thread_self()->losses;
+    if (losses)
+        return losses->dropped ||
+               append_loss(&losses->items, &losses->count, &losses->capacity, loss);
+    if (!append_loss(&layer->losses, &layer->n_losses, &layer->loss_capacity, loss)) return false;
     note_losses(layer);
     return true;
 }

@@ -423,7 +423,7 @@ bool ed_apply_gradients(ed_optimizer *optimizer, ed_list *gradients, ed_list *va
     return ok;
 }
 
-static ed_list *trained_variables(ed_tape *tape, void *trained)
+ed_list *optim_trained(const char *who, ed_tape *tape, void *trained)
 {
     if (!trained) return ed_tape_watched_variables(tape);
     const object_class *class = ((const ed_object *)trained)->class;
@@ -431,9 +431,8 @@ static ed_list *trained_variables(ed_tape *tape, void *trained)
     if (class == &tensor_variable_class) return ed_list_of_one(trained);
     if (class->trainable) return class->trainable(trained);
     return ed_fail(ED_INVALID_ARGUMENT,
-                   "minimize: trained must be a layer, a list of variables, a variable or NULL, "
-                   "got %s",
-                   class->name);
+                   "%s: trained must be a layer, a list of variables, a variable or NULL, got %s",
+                   who, class->name);
 }
 
 bool(ed_minimize)(ed_optimizer *optimizer, ed_tape *tape, ed_tensor *loss, void *trained)
@@ -441,7 +440,7 @@ bool(ed_minimize)(ed_optimizer *optimizer, ed_tape *tape, ed_tensor *loss, void 
     if (NULL_GIVEN("minimize", optimizer, tape, loss)) return false;
     if (!trained && ed_failed()) return false; /* the call that returns `trained` failed */
     ED_SCOPE;
-    ed_list *variables = trained_variables(tape, trained);
+    ed_list *variables = optim_trained("minimize", tape, trained);
     if (!variables) return false;
     if (!variables->size)
         return ed_fail(ED_INVALID_ARGUMENT, "minimize: there are no variables to train"), false;

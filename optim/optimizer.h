@@ -188,6 +188,9 @@ static inline double optim_loss_scale(const ed_optimizer *o)
 /* With dynamic_loss_scale, whether the gradients were finite changes the scale. */
 void optim_note_finite(ed_optimizer *o, bool finite);
 
+/* The variables that `trained` of ed_minimize means; NULL, with an error that begins with `who`. */
+ed_list *optim_trained(const char *who, ed_tape *tape, void *trained);
+
 /* How far the averages go this time towards the variables (ema), and whether the variables become
  * the averages. */
 double optim_ema_momentum(const ed_optimizer *o);

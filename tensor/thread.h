@@ -74,6 +74,8 @@ typedef struct thread_state {
     bool notifying;
     int tracing; /* how deep in calls with hollow tensors whose results become symbols */
 
+    struct layer_losses *losses; /* what layers add to a loss goes there; NULL: they keep it */
+
     /* No other thread of the process had this number, as it may have had the address; 0 when the
      * thread ends. Another thread may set what is called then; both under the lock. */
     uint64_t serial;

@@ -232,7 +232,7 @@ static bool activity_regularization_forward(ed_layer *layer, ed_layer_call *call
     const ed_layer_activity_regularization_options *o = layer_options(layer);
     ed_tensor *x = call->inputs[0], *penalty = NULL;
     if (!layer_accepts(layer, x, 0, true)) return false;
-    if (call->training && (o->l1 > 0 || o->l2 > 0) && x->size) {
+    if (layer_losses_wanted(call) && (o->l1 > 0 || o->l2 > 0) && x->size) {
         const double samples = x->rank ? (double)x->shape[0] : 1;
         if (o->l1 > 0) penalty = ed_mul(ed_reduce_sum(ed_abs(x)), o->l1 / samples);
         if (o->l2 > 0) {

@@ -226,6 +226,7 @@ MEAN_METRIC(top_k_categorical_accuracy, TOP_K_CATEGORICAL_ACCURACY,
 /* Whether the labels [...] are among the first k of the classes [..., n]. */
 static ed_tensor *among(ed_tensor *labels, ed_tensor *classes, int64_t k)
 {
+    if (!labels || !classes) return NULL;
     const int64_t n = classes->shape[classes->rank - 1];
     ed_tensor *first = ed_strided_slice(classes, ED_ELLIPSIS, ED_RANGE(0, k < n ? k : n));
     ed_tensor *same = ed_equal(ed_expand_dims(ed_cast(labels, classes->dtype), -1), first);

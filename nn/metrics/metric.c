@@ -123,6 +123,11 @@ static bool add_increments(ed_metric *metric, ed_tensor *const *increments)
 
 static bool compute_increments(const metric_class *class, metric_call *call)
 {
+    const bool integers =
+        class->compares && call->y_pred->dtype != ED_BOOL && !ed_dtype_is_float(call->y_pred->dtype);
+    if (class->operands == LOSS_CLASSES && integers &&
+        !(call->y_pred = ed_cast(call->y_pred, ED_FLOAT64)))
+        return false;
     if (class->compares && class->operands != LOSS_ANY &&
         !loss_prepare(call->who, class->operands, &call->y_true, &call->y_pred))
         return false;
@@ -130,7 +135,8 @@ static bool compute_increments(const metric_class *class, metric_call *call)
     ed_tensor *values = class->values(call->options, call->y_true, call->y_pred);
     if (!values) return false;
     ed_tensor *counts = NULL;
-    if (class->counts && !class->counts(call->options, call->y_true, values, &counts)) return false;
+    if (class->counts && call->weight &&
+        !class->counts(call->options, call->y_true, values, &counts)) return false;
     return (!counts || metric_leave_out(call, counts)) && metric_add_mean(call, values);
 }
 

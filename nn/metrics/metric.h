@@ -45,7 +45,7 @@ typedef struct metric_class {
     bool (*check)(const char *who, const void *options);
     /* The samples' values. */
     ed_tensor *(*values)(const void *options, ed_tensor *y_true, ed_tensor *y_pred);
-    /* Which of the values count, as for losses. */
+    /* Which of the values count in updates with weights; in others all do, as in Keras. */
     bool (*counts)(const void *options, ed_tensor *y_true, ed_tensor *values, ed_tensor **mask);
     /* Fills call->increments by public ops. */
     bool (*increments)(metric_call *call);

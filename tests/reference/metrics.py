@@ -82,9 +82,9 @@ metric("CategoricalCrossentropy", (one_hot, P(3, 3)), (one_hot, P(3, 3), weights
 metric("CategoricalCrossentropy", (one_hot, F(3, 3, low=-9, high=9)), (one_hot, F(3, 3)), from_logits=True, label_smoothing=0.2)
 metric("CategoricalCrossentropy", (one_hot, P(3, 3)), axis=0)
 metric("SparseCategoricalCrossentropy", (I(4, below=3), P(4, 3)), (I(2, 1, below=3), P(2, 3), weights(2)))
-# In updates without weights Keras counts what is ignored as 0.
 metric("SparseCategoricalCrossentropy", (I(2, 4, below=3), F(2, 4, 3), weights(2, 4)), (I(2, 4, below=3), F(2, 4, 3), weights(2, 4)),
        from_logits=True, ignore_class=1)
+metric("SparseCategoricalCrossentropy", (I(2, 4, below=3), F(2, 4, 3)), (I(5, below=3), F(5, 3)), from_logits=True, ignore_class=1)
 metric("SparseCategoricalCrossentropy", (I(2, 4, below=3), P(2, 4, 3)), axis=2)
 metric("R2Score", (F(5), F(5, 1)), (F(4, 1), F(4, 1), weights(4)))
 metric("R2Score", (F(5, 3), F(5, 3)), (F(4, 3), F(4, 3), weights(4)))
