@@ -57,7 +57,7 @@ static ed_tensor *loss_of_output(const run *r, const batch *b, int64_t i, const 
 
 /* The loss of the outputs and of the layers. */
 static ed_tensor *total_loss(const run *r, const batch *b, const ed_list *outputs,
-                             const ed_list *masks)
+                             const ed_list *masks, ed_list *added)
 {
     ed_tensor *total = NULL;
     for (int64_t i = 0; i < outputs->size; i++) {
@@ -65,7 +65,8 @@ static ed_tensor *total_loss(const run *r, const batch *b, const ed_list *output
         total = total ? ed_add(total, loss) : loss;
         if (!total) return NULL;
     }
-    const ed_list *penalties = ed_layer_losses(r->model);
+    ed_list *penalties = ed_layer_losses(r->model);
+    if (penalties && added) penalties = ed_list_concat(penalties, added);
     for (int64_t i = 0; total && penalties && i < penalties->size; i++)
         total = ed_add(total, ed_cast(penalties->items[i], total->dtype));
     return penalties ? total : NULL;
@@ -89,13 +90,14 @@ static bool measure(const run *r, const batch *b, const ed_list *outputs, const 
 
 static ed_tensor *forward(run *r, batch *b, ed_list **outputs)
 {
-    ed_list *masks;
-    *outputs = ed_forward_list(
-        r->model, (ed_list *)b->x,
-        &(const ed_forward_options){.training = r->training, .output_masks = &masks});
+    ed_list *masks, *added = NULL; /* in training the layers keep what they add */
+    *outputs = ed_forward_list(r->model, (ed_list *)b->x,
+                               &(const ed_forward_options){.training = r->training,
+                                                           .output_masks = &masks,
+                                                           .losses = r->training ? NULL : &added});
     if (!*outputs || !check_outputs(r, *outputs, b->y)) return NULL;
     if (!model_name_outputs(r->compiled, r->model, *outputs) || !weigh(r, b)) return NULL;
-    return total_loss(r, b, *outputs, masks);
+    return total_loss(r, b, *outputs, masks, added);
 }
 
 static bool one_batch(run *r, batch *b)

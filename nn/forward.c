@@ -228,8 +228,7 @@ static bool give_masks(const ed_layer_call *call, const ed_forward_options *opti
 
 /* layer_call, in which layers add to .losses, or in a call without training to nothing; a call
  * inside another goes as that does. */
-static bool call_by_options(ed_layer *layer, ed_layer_call *call,
-                            const ed_forward_options *options)
+static bool call_by_options(ed_layer *layer, ed_layer_call *call, const ed_forward_options *options)
 {
     layer_losses losses = {.dropped = !options->losses};
     if (!options->losses && (call->training || thread_self()->losses))
@@ -267,7 +266,8 @@ ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_optio
     ed_layer_call call = {
         .n_inputs = 1, .inputs = &x, .masks = &mask, .training = options->training};
     ed_tensor *y = NULL;
-    if (call_by_options(layer, &call, options) && one_output(layer, &call) && give_masks(&call, options))
+    if (call_by_options(layer, &call, options) && one_output(layer, &call) &&
+        give_masks(&call, options))
         y = call.outputs[0];
     layer_call_end(&call);
     return y;

@@ -480,9 +480,35 @@ static void without_memory(void **state)
     }
 }
 
+/* What layers add to a loss: in training kept by the layers; else only for who asks for it. */
+static void losses_of_calls(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_layer *model =
+        ed_layer_sequential(NULL, ed_layer_activity_regularization(.l1 = 0.5),
+                            ed_layer_dense(1, .kernel_initializer = ed_initializer_ones(),
+                                           .activity_regularizer = ed_regularizer_l2(0.25)));
+    ed_tensor *x = ed_full(ED_SHAPE(2, 3), 2), *zeros = ed_zeros(ED_SHAPE(2, 1));
+    ed_list *losses = NULL;
+    assert_non_null(ed_forward(model, x));
+    assert_int_equal(ed_list_size(ed_layer_losses(model)), 0);
+    for (int training = 0; training < 2; training++) {
+        assert_non_null(ed_forward(model, x, .training = training, .losses = &losses));
+        assert_int_equal(ed_list_size(losses), 2);
+        assert_true(ed_item(ed_list_get(losses, 0)) == 3 && ed_item(ed_list_get(losses, 1)) == 9);
+        assert_int_equal(ed_list_size(ed_layer_losses(model)), 0);
+    }
+    assert_non_null(ed_forward(model, x, .training = true));
+    assert_int_equal(ed_list_size(ed_layer_losses(model)), 2);
+    ed_model_compile(model, .loss = ed_loss_mean_squared_error());
+    assert_true(fabs(ed_history_last(ed_model_evaluate(model, x, zeros), "loss") - 48) < 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(losses_of_calls),
         cmocka_unit_test(fit_is_the_loop),
         cmocka_unit_test(shuffled_rows_are_all_rows),
         cmocka_unit_test(weights_count),

@@ -134,7 +134,6 @@ static const struct {
     {NULL, NULL, "generator", "random"},
     {"layer", NULL, "trainable", "of all layers alike: dense has a case"},
     {"layer", NULL, "dtype", "of all layers alike: tests/lua/layers.lua"},
-    {"layer", "simple_rnn", "activity_regularizer", "Keras passes over it"},
     {"metric", "binary_crossentropy", "axis", "Keras' metric has none; the loss has cases"},
     {"layer", NULL, "dropout", "random"},
     {"layer", NULL, "recurrent_dropout", "random"},

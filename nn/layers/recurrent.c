@@ -247,6 +247,7 @@ static bool simple_rnn_init(ed_layer *layer)
 {
     const ed_layer_simple_rnn_options *o = layer_options(layer);
     recurrent *r = ed_layer_state(layer);
+    layer->activity_regularizer = NULL; /* Keras' passes over it */
     ed_layer *child = ed_layer_simple_rnn_cell_with(ED_OPTIONS_FROM(
         ED_LAYER_SIMPLE_RNN_CELL_OPTIONS, o, ed_layer_simple_rnn_cell_options, .name = "cell"));
     return child && RECURRENT_TAKE(layer, r, o, child, 3);

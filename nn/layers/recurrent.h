@@ -102,7 +102,7 @@ ED_KIND(layer, stacked_rnn_cells, ED_LAYER_STACKED_RNN_CELLS_OPTIONS, cells);
  * recurrent_dropout the whole sequence is one op, ed_simple_rnn, ed_lstm or ed_gru.
  */
 
-/* A walk of the cell simple_rnn_cell. */
+/* A walk of the cell simple_rnn_cell. activity_regularizer has no effect, as in Keras. */
 #define ED_LAYER_SIMPLE_RNN_OPTIONS(FIELD, T)                                                      \
     FIELD(T, INT, units, 0, ED_AT_LEAST(1), "size of output and state")                            \
     FIELD(T, ACTIVATION, activation, "tanh", ED_ANY, "of the result, by name")                     \

@@ -23,8 +23,8 @@ layer("GRU", F(2, 3, 4), units=2, activation="softsign", recurrent_activation="h
 layer("GRU", F(2, 3, 4), units=2, activation="elu", reset_after=False)
 
 weights = of("kernel", "recurrent", "bias") | {"bias_initializer": "ones"}
-layer("SimpleRNN", F(2, 3, 4), units=2, **weights).call(training=True)
 weights["activity_regularizer"] = activity
+layer("SimpleRNN", F(2, 2, 3), units=2, **weights).call(training=True)
 for name in "LSTM", "GRU":
     layer(name, F(2, 3, 4), units=2, **weights).call(training=True)
 for name in "SimpleRNN", "GRU":
