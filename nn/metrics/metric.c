@@ -123,8 +123,8 @@ static bool add_increments(ed_metric *metric, ed_tensor *const *increments)
 
 static bool compute_increments(const metric_class *class, metric_call *call)
 {
-    const bool integers =
-        class->compares && call->y_pred->dtype != ED_BOOL && !ed_dtype_is_float(call->y_pred->dtype);
+    const bool integers = class->compares && call->y_pred->dtype != ED_BOOL &&
+                          !ed_dtype_is_float(call->y_pred->dtype);
     if (class->operands == LOSS_CLASSES && integers &&
         !(call->y_pred = ed_cast(call->y_pred, ED_FLOAT64)))
         return false;
@@ -136,7 +136,8 @@ static bool compute_increments(const metric_class *class, metric_call *call)
     if (!values) return false;
     ed_tensor *counts = NULL;
     if (class->counts && call->weight &&
-        !class->counts(call->options, call->y_true, values, &counts)) return false;
+        !class->counts(call->options, call->y_true, values, &counts))
+        return false;
     return (!counts || metric_leave_out(call, counts)) && metric_add_mean(call, values);
 }
 
