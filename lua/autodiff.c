@@ -468,6 +468,51 @@ static int check_gradient(lua_State *L)
     return 2;
 }
 
+static ed_tensor *objective(void *hold)
+{
+    exchange x = {.hold = hold, .field = "forward", .inputs = ed_list_make(NULL, 0)};
+    return x.inputs ? run_exchange(&x) : NULL;
+}
+
+static void push_report(lua_State *L, const ed_lbfgs_report *report)
+{
+    lua_createtable(L, 0, 5);
+    lua_pushinteger(L, report->iterations);
+    lua_setfield(L, -2, "iterations");
+    lua_pushinteger(L, report->evaluations);
+    lua_setfield(L, -2, "evaluations");
+    lua_pushnumber(L, report->loss);
+    lua_setfield(L, -2, "loss");
+    lua_pushnumber(L, report->gradient);
+    lua_setfield(L, -2, "gradient");
+    lua_pushboolean(L, report->converged);
+    lua_setfield(L, -2, "converged");
+}
+
+static const ed_field lbfgs_fields[] = ED_FIELDS(ED_LBFGS_OPTIONS, ed_lbfgs_options);
+
+/* lbfgs({forward = }, trained, options): the report. */
+static int lbfgs(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 3);
+    luaL_checkstack(L, 4 * ED_MAX_RANK, NULL);
+    call_hold *hold = call_hold_new(L, 1);
+    ed_lbfgs_options options = ED_NEW_OPTIONS(ED_LBFGS_OPTIONS, ed_lbfgs_options);
+    convert_room room = {.who = "lbfgs"};
+    ed_lbfgs_report report = {0};
+    void *layer = handle_at(L, 2, HANDLE_LAYER);
+    bool fine = convert_schema(L, 3, lbfgs_fields, 0, &options, &room);
+    binding b = binding_open(L);
+    void *trained = layer ? ed_scope_hold(layer) : fine ? (void *)objects_variables(L, 2) : NULL;
+    fine = fine && trained && ed_lbfgs_with(objective, hold, trained, &report, &options);
+    binding_close(&b);
+    call_release(hold);
+    if (!fine) return handle_raise(L);
+    push_report(L, &report);
+    return 1;
+}
+
 /* hessian_vector_product({forward = }, {inputs}, {vectors}) */
 static int hessian_vector_product(lua_State *L)
 {
@@ -505,6 +550,7 @@ void autodiff_natives(lua_State *L)
         {"custom_gradient", custom_gradient},
         {"recompute", recompute},
         {"check_gradient", check_gradient},
+        {"lbfgs", lbfgs},
         {"hessian_vector_product", hessian_vector_product},
         {"stop_tape", stop_tape},
         {"flatten", nested_flatten},

@@ -248,6 +248,15 @@ function ed.check_gradient(f, inputs, options, ...)
     return native.check_gradient({forward = f}, inputs, options)
 end
 
+-- lbfgs(loss, model, {max_iter = , history_size = , ...}): minimizes loss(), a scalar, over the
+-- trainable variables of a layer, or a variable or table of variables, by L-BFGS with a line search.
+-- Returns {iterations = , evaluations = , loss = , gradient = , converged = }.
+function ed.lbfgs(loss, trained, options, ...)
+    no_more("lbfgs", 3, ...)
+    check_callable(loss, "lbfgs")
+    return native.lbfgs({forward = loss}, trained, options)
+end
+
 -- hessian_vector_product(f, {inputs}, {vectors}): the product of the Hessian of f(inputs...) with
 -- vectors of the inputs' shapes; f must return a scalar.
 function ed.hessian_vector_product(f, inputs, vectors, ...)

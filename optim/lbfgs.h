@@ -52,7 +52,8 @@ ed_tensor *ed_lbfgs_with(ed_objective loss, void *user, void *trained, ed_lbfgs_
                          const ed_lbfgs_options *options);
 #define ed_lbfgs(loss, user, trained, report, ...)                                                 \
     ED_WITH_OPTIONS(ed_lbfgs_with(loss, user, ED_TRAINED_(trained), report, &ed_options_),         \
-                    ED_LBFGS_OPTIONS, ed_lbfgs_options, __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
+                    ED_LBFGS_OPTIONS, ed_lbfgs_options,                                            \
+                    __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
 
 #pragma GCC visibility pop
 #endif

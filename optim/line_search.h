@@ -15,8 +15,8 @@ typedef struct line_search {
     /* Fills f, slope and gradient of a point; false ends the search. */
     bool (*evaluate)(void *user, line_point *at);
     void *user;
-    double longest; /* the direction's largest component */
-    double least;   /* changes of a component that are no longer looked for */
+    double longest;            /* the direction's largest component */
+    double least;              /* changes of a component that are no longer looked for */
     int64_t evaluations, most; /* so far; allowed */
 } line_search;
 

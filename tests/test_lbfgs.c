@@ -71,10 +71,10 @@ static void least_squares(void **state)
     ed_tensor *ones = ed_ones(ED_SHAPE(50, 1), .dtype = ED_FLOAT64);
     ed_tensor *exact = ed_lstsq(ed_concat(ed_list_of(f.x, ones), .axis = 1), f.y);
     ed_list *weights = ed_layer_variables(f.model);
-    ed_tensor *found = ed_concat(ed_list_of(ed_reshape(ed_list_get(weights, 0), ED_SHAPE(-1)),
-                                            ed_list_get(weights, 1)));
-    assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(
-                    found, ed_reshape(exact, ED_SHAPE(-1)))))) < 1e-6);
+    ed_tensor *found = ed_concat(
+        ed_list_of(ed_reshape(ed_list_get(weights, 0), ED_SHAPE(-1)), ed_list_get(weights, 1)));
+    assert_true(ed_item(ed_reduce_max(ed_abs(ed_sub(found, ed_reshape(exact, ED_SHAPE(-1)))))) <
+                1e-6);
 }
 
 /* Without a search the step is the learning rate, the first one as long as PyTorch's. */

@@ -218,6 +218,7 @@ ed_layer_set_weights layer:set_weights
 ed_layer_count_params layer:count_params
 ed_layer_set_trainable layer:set_trainable
 ed_layer_reset_states layer:reset_states
+ed_lbfgs_with ed.lbfgs
 ed_layer_adapt layer:adapt
 ed_layer_get_vocabulary layer:get_vocabulary
 ed_layer_set_trainable_matching layer:set_trainable
