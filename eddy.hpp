@@ -28,7 +28,6 @@
 #include "eddy.h"
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -1087,33 +1086,20 @@ class schedule : public detail::handle<ed_schedule>
 using schedule_function = std::function<double(int64_t step)>;
 namespace detail
 {
-/* The functions of all schedules: an optimizer may call its schedule's at any later time, and C
- * does not say when a schedule is no more. */
-struct kept_schedule {
-    schedule_function f;
-    kept_schedule *next;
-    explicit operator bool() const { return static_cast<bool>(f); }
-};
-inline std::atomic<kept_schedule *> kept_schedules = nullptr;
-inline double run_schedule(int64_t step, void *kept)
+inline double run_schedule(int64_t step, void *f)
 {
     return guarded(std::numeric_limits<double>::quiet_NaN(),
-                   [&] { return static_cast<kept_schedule *>(kept)->f(step); });
+                   [&] { return (*static_cast<schedule_function *>(f))(step); });
 }
 } // namespace detail
 namespace schedules
 {
-/* A schedule of the program's own, which is kept until the process ends. */
+/* A schedule of the program's own. */
 inline schedule from(schedule_function f, detail::place here = EDDY_HERE)
 {
-    using detail::kept_schedule, detail::kept_schedules;
-    return detail::holding(here, kept_schedule{std::move(f), nullptr}, [](kept_schedule *held) {
-        ed_schedule *made = ed_schedule_from(held ? detail::run_schedule : nullptr, held);
-        if (made) {
-            held->next = kept_schedules;
-            while (!kept_schedules.compare_exchange_weak(held->next, held)) continue;
-        }
-        return made;
+    return detail::holding(here, std::move(f), [](schedule_function *held) {
+        return ed_schedule_from(held ? detail::run_schedule : nullptr, held,
+                                detail::destroy_function<schedule_function>);
     });
 }
 } // namespace schedules

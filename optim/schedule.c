@@ -5,10 +5,18 @@ struct ed_schedule {
     made_object made; /* without a kind: a program's function */
     double (*function)(int64_t step, void *user);
     void *user;
+    void (*destroy)(void *user);
 };
 
+static void schedule_destroy(void *object)
+{
+    const ed_schedule *schedule = object;
+    if (schedule->destroy) schedule->destroy(schedule->user);
+    made_destroy(object);
+}
+
 static const object_class schedule_object = {
-    .name = "schedule", .destroy = made_destroy, .is_made = true};
+    .name = "schedule", .destroy = schedule_destroy, .is_made = true};
 
 void *schedule_make(const ed_kind *kind, const void *options)
 {
@@ -16,14 +24,16 @@ void *schedule_make(const ed_kind *kind, const void *options)
     return scope_give(made_new(&schedule_object, sizeof(ed_schedule), kind, options));
 }
 
-ed_schedule *ed_schedule_from(double (*function)(int64_t step, void *user), void *user)
+ed_schedule *ed_schedule_from(double (*function)(int64_t step, void *user), void *user,
+                              void (*destroy)(void *user))
 {
     if (!function) return ed_fail(ED_INVALID_ARGUMENT, "schedule_from: function is NULL");
-    ed_schedule *schedule = object_new(&schedule_object, sizeof *schedule);
+    ed_schedule *schedule = scope_give(object_new(&schedule_object, sizeof *schedule));
     if (!schedule) return NULL;
     schedule->function = function;
     schedule->user = user;
-    return scope_give(schedule);
+    schedule->destroy = destroy;
+    return schedule;
 }
 
 double ed_schedule_at(const ed_schedule *schedule, int64_t step)

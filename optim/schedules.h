@@ -21,10 +21,12 @@ double ed_schedule_at(const ed_schedule *schedule, int64_t step);
 
 /*
  * A schedule that calls a function of the program, which gets the step and `user`; it is called
- * from the thread of the optimizer's step. It has no JSON, so an optimizer with it has none either.
- * The function may fail by ed_fail, which the step then does.
+ * from the thread of the optimizer's step. `destroy`, if not NULL, is called with `user` when the
+ * schedule is no more, not if this call fails. It has no JSON, so an optimizer with it has none
+ * either. The function may fail by ed_fail, which the step then does.
  */
-ed_schedule *ed_schedule_from(double (*function)(int64_t step, void *user), void *user);
+ed_schedule *ed_schedule_from(double (*function)(int64_t step, void *user), void *user,
+                              void (*destroy)(void *user));
 
 /* learning_rate at every step. */
 #define ED_SCHEDULE_CONSTANT_OPTIONS(FIELD, T)                                                     \

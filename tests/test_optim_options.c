@@ -54,12 +54,26 @@ static double own_rate(int64_t step, void *user)
     return *(const double *)user / (double)(step + 1);
 }
 
+static void gone(void *rate)
+{
+    *(double *)rate = -1;
+}
+
 static void test_schedules(void **state)
 {
     (void)state;
+    double other = 2;
+    {
+        ED_SCOPE;
+        assert_close(ed_schedule_at(ed_schedule_from(own_rate, &other, gone), 3), 0.5, 1e-12);
+        assert_null(ed_schedule_from(NULL, &other, gone));
+        ed_clear_error();
+        assert_true(other == 2);
+    }
+    assert_true(other == -1);
     ED_SCOPE;
     double rate = 0.5;
-    ed_optimizer *o = ed_optimizer_sgd(.schedule = ed_schedule_from(own_rate, &rate));
+    ed_optimizer *o = ed_optimizer_sgd(.schedule = ed_schedule_from(own_rate, &rate, NULL));
     ed_tensor *v = ed_variable(ed_scalar(1.0));
     for (int i = 0; i < 2; i++)
         assert_true(ed_apply_gradients(o, ed_list_of(ed_scalar(1.0)), ed_list_of(v)));
