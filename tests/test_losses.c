@@ -6,6 +6,7 @@
 #include "eddy.h"
 #include "nn/losses/loss.h"
 #include "tests/checks.h"
+#include "tests/survives.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -228,8 +229,9 @@ static void refuses(const ed_sample *s)
             }
 }
 
-static bool compute_all(const ed_sample *s)
+static bool compute_all(const void *sample)
 {
+    const ed_sample *s = sample;
     ED_SCOPE;
     operands x = make_operands(s);
     ed_loss *loss = make_loss(s, "mean");
@@ -247,20 +249,7 @@ static bool compute_all(const ed_sample *s)
 static void survives(const ed_sample *s)
 {
     CHECK(compute_all(s), "fails");
-    for (int64_t n = 0;; n++) {
-        const int64_t tensors = ed_memory_stats().live_tensors;
-        ed_memory_fail_at(n, false);
-        const bool ok = compute_all(s) && !ed_failed();
-        const bool failed = ed_memory_has_failed();
-        ed_memory_fail_at(-1, false);
-        CHECK(ok || ed_failed(), "allocation %lld: nothing, without an error", (long long)n);
-        CHECK(ok || failed, "allocation %lld: fails without need", (long long)n);
-        ed_clear_error();
-        CHECK(ed_memory_stats().live_tensors == tensors, "allocation %lld leaves tensors",
-              (long long)n);
-        if (!failed) return;
-        CHECK(n < 100000, "never ends");
-    }
+    survives_refusals(class->kind.name, compute_all, s);
 }
 
 /* ---- What no sample says --------------------------------------------------------------------- */

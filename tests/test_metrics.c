@@ -7,6 +7,7 @@
 #include "nn/metrics/metric.h"
 #include "tests/checks.h"
 #include "tests/folders.h"
+#include "tests/survives.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -204,8 +205,9 @@ static void saved_and_restored(const ed_sample *s)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-static bool make_and_take(const ed_sample *s)
+static bool make_and_take(const void *sample)
 {
+    const ed_sample *s = sample;
     ED_SCOPE;
     const operands x = make_operands(s, 1);
     ed_metric *metric = x.weight ? make_metric(s) : NULL, *other = metric ? make_metric(s) : NULL;
@@ -217,20 +219,7 @@ static bool make_and_take(const ed_sample *s)
 static void survives(const ed_sample *s)
 {
     CHECK(make_and_take(s), "fails");
-    for (int64_t n = 0;; n++) {
-        const int64_t tensors = ed_memory_stats().live_tensors;
-        ed_memory_fail_at(n, false);
-        const bool ok = make_and_take(s) && !ed_failed();
-        const bool failed = ed_memory_has_failed();
-        ed_memory_fail_at(-1, false);
-        CHECK(ok || ed_failed(), "allocation %lld: nothing, without an error", (long long)n);
-        CHECK(ok || failed, "allocation %lld: fails without need", (long long)n);
-        ed_clear_error();
-        CHECK(ed_memory_stats().live_tensors == tensors, "allocation %lld leaves tensors",
-              (long long)n);
-        if (!failed) return;
-        CHECK(n < 100000, "never ends");
-    }
+    survives_refusals(class->kind.name, make_and_take, s);
 }
 
 /* With every allocation refused in turn, an update that fails changes nothing, and the next one

@@ -278,6 +278,28 @@ static void logs_are_written(void **state)
     ed_clear_error();
 }
 
+/* No change of the loss is as large as min_delta: after `patience` epochs each the rate is halved,
+ * down to min_lr. */
+static void plateaus_reduce_the_rate(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    static const double expected[] = {0.08, 0.08, 0.04, 0.04, 0.02, 0.02, 0.015, 0.015};
+    for (int epochs = 1; epochs <= 8; epochs++) {
+        ed_layer *m = model_of(1);
+        compile(m);
+        ed_optimizer_set_learning_rate(ed_model_optimizer(m), 0.08);
+        ed_callback *reduce =
+            ed_callback_reduce_lr_on_plateau(.monitor = "loss", .factor = 0.5, .patience = 2,
+                                             .min_delta = 1000, .min_lr = 0.015);
+        ed_model_fit(m, x, y, .epochs = epochs, .callbacks = ED_OBJECTS(reduce));
+        const double rate = ed_optimizer_learning_rate(ed_model_optimizer(m));
+        if (fabs(rate - expected[epochs - 1]) > 1e-9)
+            fail_msg("after %d epochs the rate is %g: %s", epochs, rate, ed_error());
+    }
+}
+
 static void nan_ends_it(void **state)
 {
     (void)state;
@@ -509,6 +531,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_of_calls),
+        cmocka_unit_test(plateaus_reduce_the_rate),
         cmocka_unit_test(fit_is_the_loop),
         cmocka_unit_test(shuffled_rows_are_all_rows),
         cmocka_unit_test(weights_count),

@@ -6,29 +6,12 @@
 #include "autodiff/autodiff.h"
 #include "ops/ops.h"
 #include "tensor/core.h"
-#include "tests/asserts.h"
+#include "tests/values.h"
 #include <math.h>
 #include <stdlib.h>
 
-static void holds(ed_tensor *x, ed_ints shape, const double *values)
-{
-    if (!x) fail_msg("%s", ed_error());
-    assert_int_equal(ed_rank(x), shape.count);
-    for (int d = 0; d < ed_rank(x); d++) assert_int_equal(ed_dim(x, d), shape.values[d]);
-    const double *y = ed_as_doubles(x);
-    for (int64_t i = 0; i < ed_size(x); i++)
-        if (isnan(values[i]) ? !isnan(y[i]) : fabs(y[i] - values[i]) > 1e-6 * fabs(values[i]))
-            fail_msg("element %lld is %.17g, expected %.17g", (long long)i, y[i], values[i]);
-}
-
-#define HOLDS(x, shape, ...) holds(x, shape, (const double[]){__VA_ARGS__})
-#define OF(type, ...)                                                                              \
-    ed_constant(ED_VALUES(type, __VA_ARGS__),                                                      \
-                ED_SHAPE((int64_t)(sizeof((type[]){__VA_ARGS__}) / sizeof(type))))
-#define FLOATS(...)          OF(float, __VA_ARGS__)
 #define IDS(...)             OF(int64_t, __VA_ARGS__)
 #define PAIRS(...)           ed_reshape(IDS(__VA_ARGS__), ED_SHAPE(-1, 2))
-#define REFUSED(call, words) assert_fails(call, ED_INVALID_ARGUMENT, words)
 #define OUTSIDE(call, words) assert_fails(call, ED_OUT_OF_RANGE, words)
 
 /* Indices, values and shape of a sparse tensor of rank 2. */
