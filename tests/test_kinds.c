@@ -9,6 +9,7 @@
 #include "eddy.h"
 #include "tests/checks.h"
 #include "tests/folders.h"
+#include "tests/survives.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -256,6 +257,78 @@ static ed_list *make_inputs(const ed_layer_sample *s, ed_dtype dtype)
     return ed_list_make(inputs, s->n_inputs);
 }
 
+/* Kinds that contain layers, which no constant can say. */
+static ed_layer *make_bidirectional(void)
+{
+    return ed_layer_bidirectional(ed_layer_lstm(2, .return_sequences = true), .merge_mode = "sum");
+}
+
+static ed_layer *make_rnn(void)
+{
+    return ed_layer_rnn(ed_layer_gru_cell(2), .return_sequences = true);
+}
+
+static ed_layer *make_stacked(void)
+{
+    return ed_layer_stacked_rnn_cells(
+        ED_OBJECTS(ed_layer_simple_rnn_cell(3), ed_layer_lstm_cell(2)));
+}
+
+static ed_layer *make_time_distributed(void)
+{
+    return ed_layer_time_distributed(ed_layer_dense(2, .activation = "tanh"));
+}
+
+static ed_layer *make_spectral_normalization(void)
+{
+    return ed_layer_spectral_normalization(ed_layer_dense(3));
+}
+
+static ed_layer *make_sequential(void)
+{
+    return ed_layer_sequential(NULL, ed_layer_dense(2, .activation = "tanh"), ed_layer_dense(1));
+}
+
+static const struct {
+    const char *kind;
+    ed_layer *(*make)(void);
+    ed_layer_sample samples[2];
+    bool changes_itself; /* a call in training changes what is trained: no differences are taken */
+} containers[] = {
+    {"bidirectional", make_bidirectional, {{.inputs = {{3, {2, 2, 3}}}, .n_inputs = 1}}},
+    {"rnn", make_rnn, {{.inputs = {{3, {2, 2, 3}}}, .n_inputs = 1}}},
+    {"stacked_rnn_cells", make_stacked, {{.inputs = {{2, {2, 3}}}, .n_inputs = 1}}},
+    {"time_distributed", make_time_distributed, {{.inputs = {{3, {2, 2, 3}}}, .n_inputs = 1}}},
+    {"spectral_normalization",
+     make_spectral_normalization,
+     {{.inputs = {{2, {3, 2}}}, .n_inputs = 1}},
+     true},
+    {"sequential", make_sequential, {{.inputs = {{2, {3, 2}}}, .n_inputs = 1}}},
+};
+
+static ed_layer *(*container)(void); /* that is checked; NULL: the sample says all */
+static bool changes_itself;
+
+static ed_layer *make_layer(const ed_layer_sample *s)
+{
+    return container ? container() : ed_make(kind, s->options);
+}
+
+/* The kind's samples; sets `container`. NULL: there are none. */
+static const ed_layer_sample *samples_of_layer(void)
+{
+    container = NULL;
+    changes_itself = false;
+    if (layer_class()->samples) return layer_class()->samples;
+    for (size_t i = 0; i < sizeof containers / sizeof *containers; i++) {
+        if (strcmp(containers[i].kind, kind->name) != 0) continue;
+        container = containers[i].make;
+        changes_itself = containers[i].changes_itself;
+        return containers[i].samples;
+    }
+    return NULL;
+}
+
 /* One number of all outputs: their sum, each element times a number of its own. */
 static ed_tensor *measure(ed_layer *layer, ed_list *inputs, bool training)
 {
@@ -312,7 +385,7 @@ static void check_layer_gradient(ed_layer *layer, ed_list *inputs, bool training
 static void gradients_of(const ed_layer_sample *s)
 {
     ED_SCOPE;
-    ed_layer *layer = ed_make(kind, s->options);
+    ed_layer *layer = make_layer(s);
     ed_list *values = make_inputs(s, ED_FLOAT64), *of = ed_list_make(NULL, 0);
     ed_tensor *inputs[MOST_INPUTS];
     for (int i = 0; i < s->n_inputs; i++) {
@@ -327,7 +400,7 @@ static void gradients_of(const ed_layer_sample *s)
     ed_clear_error(); /* a layer may have none */
     if (weights) of = ed_list_concat(of, weights);
     check_layer_gradient(layer, given, false, of);
-    check_layer_gradient(layer, given, true, of);
+    if (!changes_itself) check_layer_gradient(layer, given, true, of);
 }
 
 /* A layer that was trained gives the same outputs once it is restored, whether it had been called
@@ -336,8 +409,7 @@ static void saved_and_restored(const ed_layer_sample *s)
 {
     ED_SCOPE;
     ed_list *inputs = make_inputs(s, ED_FLOAT32);
-    ed_layer *layer = ed_make(kind, s->options), *late = ed_make(kind, s->options),
-             *built = ed_make(kind, s->options);
+    ed_layer *layer = make_layer(s), *late = make_layer(s), *built = make_layer(s);
     CHECK(measure(layer, inputs, true) && measure(built, inputs, false), "is not called");
     ed_tensor *wanted = measure(layer, inputs, false);
     const char *path = in_folder("layer");
@@ -352,38 +424,22 @@ static bool make_and_call(const void *sample)
 {
     ED_SCOPE;
     const ed_layer_sample *s = sample;
-    ed_layer *layer = ed_make(kind, s->options);
+    ed_layer *layer = make_layer(s);
     ed_list *inputs = layer ? make_inputs(s, ED_FLOAT32) : NULL;
     ed_tape *tape = inputs ? ed_tape_begin() : NULL;
     ed_tensor *y = tape ? measure(layer, inputs, true) : NULL;
     return y && ed_gradient(tape, y, inputs) && ed_to_json(layer);
 }
 
-/* With every allocation refused in turn: an error, and nothing left. */
 static void survives(bool (*run)(const void *), const void *what)
 {
-    run(what); /* what is made once a process */
-    ed_clear_error();
-    for (int64_t n = 0;; n++) {
-        const int64_t tensors = ed_memory_stats().live_tensors;
-        ed_memory_fail_at(n, false);
-        const bool ok = run(what) && !ed_failed(); /* a NULL option means the default */
-        const bool failed = ed_memory_has_failed();
-        ed_memory_fail_at(-1, false);
-        CHECK(ok || ed_failed(), "allocation %lld: nothing, without an error", (long long)n);
-        CHECK(ok || failed, "allocation %lld: fails without need", (long long)n);
-        ed_clear_error();
-        CHECK(ed_memory_stats().live_tensors == tensors, "allocation %lld leaves tensors",
-              (long long)n);
-        if (!failed) return;
-        CHECK(n < 100000, "never ends");
-    }
+    survives_refusals(kind->name, run, what);
 }
 
 static void refuses_nonsense(const ed_layer_sample *s)
 {
     ED_SCOPE;
-    ed_layer *layer = ed_make(kind, s->options);
+    ed_layer *layer = make_layer(s);
     CHECK(!ed_forward(layer, (ed_tensor *)NULL), "NULL is taken");
     ed_clear_error();
     CHECK(!ed_forward_list(layer, ed_list_make(NULL, 0), NULL), "no input is taken");
@@ -393,24 +449,46 @@ static void refuses_nonsense(const ed_layer_sample *s)
         for (int d = ED_FLOAT32; d < ED_DTYPE_COUNT; d++) {
             ED_SCOPE;
             ed_tensor *x = ed_zeros(((ed_ints){ones, rank}), .dtype = (ed_dtype)d);
-            ed_layer *fresh = ed_make(kind, s->options);
+            ed_layer *fresh = make_layer(s);
             if (!ed_forward(fresh, x))
                 CHECK(*ed_error(), "%s is refused without a reason", ed_to_string(x));
             ed_clear_error();
         }
 }
 
+/* Weights and float outputs are of the layer's dtype where the inputs are not. */
+static void takes_dtype(const ed_layer_sample *s)
+{
+    ED_SCOPE;
+    const ed_field *field = NULL;
+    for (const ed_field *f = kind->fields; f->name; f++)
+        if (!strcmp(f->name, "dtype") && f->type == ED_FIELD_DTYPE) field = f;
+    if (!field || container) return; /* layers inside have a dtype of their own */
+    char *options = malloc(kind->options_size);
+    assert_non_null(options);
+    memcpy(options, s->options ? s->options : kind->defaults, kind->options_size);
+    *(ed_dtype *)ED_FIELD_AT(field, options) = ED_FLOAT64;
+    ed_layer *layer = ed_make(kind, options);
+    ed_list *outputs = ed_forward_list(layer, make_inputs(s, ED_FLOAT32), NULL);
+    CHECK(outputs, "with dtype = float64 and float32 inputs it is not called");
+    ed_list *weights = ed_layer_variables(layer);
+    ed_clear_error(); /* a layer may have none */
+    ed_list *all = weights ? ed_list_concat(outputs, weights) : outputs;
+    for (int64_t i = 0; i < ed_list_size(all); i++)
+        CHECK(ed_dtype_of(ed_list_get(all, i)) != ED_FLOAT32,
+              "with dtype = float64, output or weight %lld is float32", (long long)i);
+    free(options);
+}
+
 static void check_layer(void)
 {
-    const ed_layer_sample *s = layer_class()->samples;
-    for (const ed_field *f = kind->fields; f->name; f++)
-        if (f->type == ED_FIELD_LAYER || f->type == ED_FIELD_LAYERS)
-            return; /* no constant can say them */
+    const ed_layer_sample *s = samples_of_layer();
     CHECK(s && s->n_inputs, "no samples");
     for (; s->n_inputs; s++) {
         gradients_of(s);
         saved_and_restored(s);
         refuses_nonsense(s);
+        takes_dtype(s);
         survives(make_and_call, s);
     }
 }
