@@ -131,7 +131,8 @@ CALLBACK(terminate_on_nan, TERMINATE_ON_NAN, 0, "ends a training whose loss is n
 {
     (void)options;
     (void)state;
-    if (training->event != ED_BATCH_END || isfinite(training->values[0])) return true;
+    if (training->event != ED_BATCH_END || !training->count || isfinite(training->values[0]))
+        return true;
     const ed_tensor *v = first_infinite(training->model);
     return ed_fail(ED_FAILED_PRECONDITION, "terminate_on_nan: the loss is %g%s%s",
                    training->values[0], v ? "; the first variable that is not finite is " : "",
@@ -149,7 +150,7 @@ CALLBACK(learning_rate_scheduler, LEARNING_RATE_SCHEDULER, 1,
     if (!o->schedule)
         return ed_fail(ED_INVALID_ARGUMENT, "learning_rate_scheduler: schedule is NULL");
     const double rate = ed_schedule_at(o->schedule, training->epoch);
-    return ed_optimizer_set_learning_rate(ed_model_optimizer(training->model), rate);
+    return ed_optimizer_set_learning_rate(training->optimizer, rate);
 }
 
 typedef struct reduce_lr_on_plateau_state {
@@ -165,9 +166,8 @@ static void reduce_lr_on_plateau_track(void *state, ed_tracker *t)
     ed_track_int64(t, "cooling", &s->cooling);
 }
 
-static bool reduce(const ed_callback_reduce_lr_on_plateau_options *o, ed_layer *model)
+static bool reduce(const ed_callback_reduce_lr_on_plateau_options *o, ed_optimizer *optimizer)
 {
-    ed_optimizer *optimizer = ed_model_optimizer(model);
     const double rate = ed_optimizer_learning_rate(optimizer);
     if (rate <= o->min_lr) return true;
     return ed_optimizer_set_learning_rate(optimizer, fmax(rate * o->factor, o->min_lr));
@@ -194,7 +194,7 @@ CALLBACK(reduce_lr_on_plateau, REDUCE_LR_ON_PLATEAU, 0,
     } else if (!s->cooling && ++s->waited >= o->patience) {
         s->cooling = o->cooldown;
         s->waited = 0;
-        return reduce(o, training->model);
+        return reduce(o, training->optimizer);
     }
     return true;
 }

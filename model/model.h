@@ -200,6 +200,7 @@ typedef enum ed_training_event {
 typedef struct ed_training {
     ed_training_event event;  /* what happens */
     ed_layer *model;          /* what is trained */
+    ed_optimizer *optimizer;  /* by what; NULL in a loop without one */
     int64_t epoch, epochs;    /* the present one, 0 being the first; the last one + 1 */
     int64_t step, steps;      /* the batch of the epoch, 0 being the first; their number */
     int64_t global_step;      /* batches trained, those of earlier epochs and runs included */
@@ -314,6 +315,70 @@ ED_KIND(callback, model_checkpoint, ED_CALLBACK_MODEL_CHECKPOINT_OPTIONS, folder
     FIELD(T, BOOL, delete_checkpoint, true, ED_ANY, "at the training's end")                       \
     FIELD(T, BOOL, signals, true, ED_ANY, "save at Ctrl-C and SIGTERM")
 ED_KIND(callback, backup_and_restore, ED_CALLBACK_BACKUP_AND_RESTORE_OPTIONS, backup_dir);
+
+/* Ends the training behind the batch with which global_step is `last_step`. */
+#define ED_CALLBACK_STOP_AT_STEP_OPTIONS(FIELD, T)                                                 \
+    FIELD(T, INT, last_step, 0, ED_AT_LEAST(0), "number of batches, earlier runs' included")
+ED_KIND(callback, stop_at_step, ED_CALLBACK_STOP_AT_STEP_OPTIONS, last_step);
+
+/* Ends the training, without an error, behind the batch in which the time is over. It is then
+ * unfinished: backup_and_restore saves it, and the program, run again, goes on. */
+#define ED_CALLBACK_TIME_LIMIT_OPTIONS(FIELD, T)                                                   \
+    FIELD(T, FLOAT, seconds, 0, ED_AT_LEAST(0), "from the training's beginning in this process")
+ED_KIND(callback, time_limit, ED_CALLBACK_TIME_LIMIT_OPTIONS, seconds);
+
+/* Writes the values, and the number of batches in a second, on standard error:
+ * "step 300  loss 0.1234  812.3 steps/s". */
+#define ED_CALLBACK_STEP_LOGGER_OPTIONS(FIELD, T)                                                  \
+    FIELD(T, INT, every_n_steps, 100, ED_AT_LEAST(0), "batches between lines; 0: by seconds")      \
+    FIELD(T, FLOAT, every_n_secs, 10, ED_AT_LEAST(0), "between lines, if every_n_steps is 0")
+ED_KIND(callback, step_logger, ED_CALLBACK_STEP_LOGGER_OPTIONS);
+
+/* ---- Loops of a program's own (model/loop.c) ------------------------------------------------- */
+
+/*
+ * A loop whose steps the program makes itself, and callbacks hear:
+ *
+ *     ed_loop *loop = ed_loop(model, .optimizer = adam, .data = data, .steps = 1000,
+ *                             .callbacks = ED_OBJECTS(ed_callback_step_logger(),
+ *                                                     ed_callback_backup_and_restore("save")));
+ *     while (ed_loop_next(loop)) {
+ *         ED_SCOPE;
+ *         ... a step ...
+ *         ed_loop_value(loop, "loss", ed_item(loss));
+ *     }
+ */
+typedef struct ed_loop ed_loop;
+
+/* Options of ed_loop. */
+#define ED_LOOP_OPTIONS(FIELD, T)                                                                  \
+    FIELD(T, OBJECT, optimizer, NULL, ED_ANY, "saved by callbacks; default: that of compile")      \
+    FIELD(T, OBJECT, data, NULL, ED_ANY, "a dataset whose position they save; NULL: none")         \
+    FIELD(T, INT, steps, 0, ED_AT_LEAST(0), "of the whole loop; 0: until a callback ends it")      \
+    FIELD(T, INT, steps_per_epoch, 0, ED_AT_LEAST(0), "0: all is one epoch")                       \
+    FIELD(T, OBJECTS, callbacks, ED_NO_LIST, ED_ANY, "called in this order")
+ED_OPTIONS(ed_loop_options, ED_LOOP_OPTIONS);
+
+/* A loop that has not begun. It holds references. */
+ed_loop *ed_loop_with(ed_layer *model, const ed_loop_options *options);
+#define ed_loop(model, ...)                                                                        \
+    ED_WITH_OPTIONS(ed_loop_with(model, &ed_options_), ED_LOOP_OPTIONS, ed_loop_options,           \
+                    ##__VA_ARGS__)
+
+/* Tells callbacks the end of the step before and the beginning of the next; false if there is none,
+ * after callbacks heard the end: all steps were made, a callback ended the loop, or an error is
+ * kept, the step's own or a callback's. The first call may restore what a backup holds. */
+bool ed_loop_next(ed_loop *loop);
+
+/* Gives callbacks a value of the present step; at an epoch's end they get the mean over the steps
+ * that this process made of it. */
+bool ed_loop_value(ed_loop *loop, const char *name, double value);
+
+/* The loop ends with the present step. */
+void ed_loop_stop(ed_loop *loop);
+
+/* The number of steps before the present one, those of earlier runs included. */
+int64_t ed_loop_step(const ed_loop *loop);
 
 /* ---- Looking at models ------------------------------------------------------------------------- */
 

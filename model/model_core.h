@@ -154,6 +154,9 @@ typedef struct progress {
 
 void progress_tell(progress *p, const ed_training *training);
 
+/* Seconds from some moment on. */
+double progress_clock(void);
+
 /* ---- run.c ----------------------------------------------------------------------------------- */
 
 /* One training or evaluation: where its batches come from, and what callbacks are told. */
@@ -204,6 +207,15 @@ typedef struct fit {
     ed_history *history;
     double *values; /* what callbacks hear at an epoch's end: those of both */
 } fit;
+
+/* Names for a checkpoint what all trainings have: the learning rate, which the optimizer's own
+ * entry rounds, random numbers, callbacks. */
+void training_track(run *r, const ed_optimizer *optimizer, double *rate, ed_tracker *t);
+
+/* The callbacks' sizes and "position" first, so that there is room; then everything. */
+bool training_read_sizes(ed_checkpoint *checkpoint, const char *path);
+bool training_read(ed_checkpoint *checkpoint, const char *path, ed_optimizer *optimizer,
+                   const double *rate);
 
 /* What a checkpoint saves of a fit; run.restore of its training. */
 ed_trackable *fit_state(fit *f);

@@ -10,7 +10,7 @@
 
 enum { BAR = 10, LINE = 400 };
 
-static double now(void)
+double progress_clock(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -59,7 +59,7 @@ static void draw(const progress *p, const ed_training *t, double time)
 static void end_line(const progress *p, const ed_training *t, const char *title)
 {
     char line[LINE];
-    const double passed = now() - p->began;
+    const double passed = progress_clock() - p->began;
     size_t used = (size_t)snprintf(line, sizeof line, "%s  %lld steps in %s", title,
                                    (long long)t->steps, time_text(passed).s);
     put_values(line, used, t);
@@ -73,10 +73,10 @@ void progress_tell(progress *p, const ed_training *t)
     const bool tests = t->event >= ED_TEST_BEGIN;
     if (t->event == ED_EPOCH_BEGIN || t->event == ED_TEST_BEGIN) {
         p->terminal = p->verbose == 1 && isatty(STDERR_FILENO);
-        p->began = now();
+        p->began = progress_clock();
     }
     if (p->terminal && (t->event == ED_BATCH_END || t->event == ED_TEST_BATCH_END)) {
-        const double time = now();
+        const double time = progress_clock();
         if (time - p->shown < 0.1) return;
         p->shown = time;
         draw(p, t, time);

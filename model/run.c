@@ -192,7 +192,8 @@ bool run_begin(run *r, const char *who, ed_layer *model, ed_objects callbacks, i
     if (!r->values) return false;
     r->model = model;
     r->callbacks = callbacks;
-    r->told = (ed_training){.model = model, .values = r->values};
+    r->told =
+        (ed_training){.model = model, .optimizer = r->compiled->optimizer, .values = r->values};
     r->told.names = (const char *const *)r->compiled->names;
     r->progress = (progress){.verbose = (int)verbose};
     r->compiled->running++;

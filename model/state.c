@@ -82,24 +82,29 @@ static void track_sums(compiled *c, ed_tracker *t)
     for (int64_t i = 0; i < c->n_metrics; i++) track_numbered(t, "metric", i, c->metrics[i].metric);
 }
 
+void training_track(run *r, const ed_optimizer *optimizer, double *rate, ed_tracker *t)
+{
+    const optim_common *common = optimizer ? optimizer->common : NULL;
+    *rate = common && !common->schedule ? common->learning_rate : NAN;
+    ed_track_float64(t, "learning_rate", rate);
+    ed_track(t, "random", ed_default_generator());
+    for (int64_t i = 0; i < r->callbacks.count; i++)
+        track_numbered(t, "callback", i, r->callbacks.values[i]);
+}
+
 static void fit_track(void *self, ed_tracker *t)
 {
     static const ed_state state = {ED_INT64,         WORDS,        get_position,
                                    refuses_position, set_position, 0};
     fit *f = self;
-    const run *r = &f->train;
-    const optim_common *rate = r->compiled->optimizer->common;
+    run *r = &f->train;
     ed_track_state(t, "position", f, &state);
-    f->rate = rate->schedule ? NAN : rate->learning_rate; /* a checkpoint rounds the optimizer's */
-    ed_track_float64(t, "learning_rate", &f->rate);
+    training_track(r, r->compiled->optimizer, &f->rate, t);
     track_sums(r->compiled, t);
-    ed_track(t, "random", ed_default_generator());
     if (r->source.draw.generator) ed_track(t, "generator", r->source.draw.generator);
     if (r->source.dataset) ed_track(t, "dataset", r->source.dataset);
     if (f->test.source.dataset && f->test.source.dataset != r->source.dataset)
         ed_track(t, "validation_dataset", f->test.source.dataset);
-    for (int64_t i = 0; i < r->callbacks.count; i++)
-        track_numbered(t, "callback", i, r->callbacks.values[i]);
     history_track(f->history, t);
 }
 
@@ -125,19 +130,30 @@ static bool build(run *r)
     return ok;
 }
 
+bool training_read_sizes(ed_checkpoint *checkpoint, const char *path)
+{
+    const ed_strings sizes = ED_STRINGS("training/position", "training/callback_*/size");
+    return ed_checkpoint_restore(checkpoint, path, .partial = true, .only = sizes);
+}
+
+bool training_read(ed_checkpoint *checkpoint, const char *path, ed_optimizer *optimizer,
+                   const double *rate)
+{
+    if (!ed_checkpoint_restore(checkpoint, path)) return false;
+    return isnan(*rate) || !optimizer || optimizer->common->schedule ||
+           ed_optimizer_set_learning_rate(optimizer, *rate);
+}
+
 bool fit_restore(run *r, ed_checkpoint *checkpoint, const char *path)
 {
     fit *f = (fit *)((char *)r - offsetof(fit, train));
-    const ed_strings sizes = ED_STRINGS("training/position", "training/callback_*/size");
-    if (!build(r)) return false;
-    if (!ed_checkpoint_restore(checkpoint, path, .partial = true, .only = sizes)) return false;
-    if (!history_resize(f->history, f->at.noted, r->compiled->names, f->at.names)) return false;
-    if (!ed_checkpoint_restore(checkpoint, path)) return false;
+    if (!build(r) || !training_read_sizes(checkpoint, path) ||
+        !history_resize(f->history, f->at.noted, r->compiled->names, f->at.names) ||
+        !training_read(checkpoint, path, r->compiled->optimizer, &f->rate))
+        return false;
     r->told.stop = f->at.stopped;
     r->source.resumed = true;
-    ed_optimizer *optimizer = r->compiled->optimizer;
-    return isnan(f->rate) || optimizer->common->schedule ||
-           ed_optimizer_set_learning_rate(optimizer, f->rate);
+    return true;
 }
 
 bool training_restore(ed_training *t, ed_checkpoint *checkpoint, const char *path)

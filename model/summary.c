@@ -11,9 +11,9 @@
  */
 
 typedef struct row {
-    const ed_layer *layer;     /* NULL: an input or an op */
-    const symbol_node *node;   /* NULL: not an operation of the model itself */
-    int depth;                 /* of the models around it */
+    const ed_layer *layer;   /* NULL: an input or an op */
+    const symbol_node *node; /* NULL: not an operation of the model itself */
+    int depth;               /* of the models around it */
 } row;
 
 typedef struct rows {
@@ -77,8 +77,8 @@ static const char *row_name(const row *r)
 static void put_class(io_buffer *b, const row *r)
 {
     char name[KERAS_NAME];
-    const char *s = !r->layer                       ? r->node->op ? r->node->op->name : "InputLayer"
-                    : layer_functional(r->layer)    ? "Functional"
+    const char *s = !r->layer                    ? r->node->op ? r->node->op->name : "InputLayer"
+                    : layer_functional(r->layer) ? "Functional"
                     : keras_class_of(&r->layer->class->kind, name) ? name
                                                                    : r->layer->class->kind.name;
     io_put_format(b, "%s", s);
@@ -379,8 +379,8 @@ static void put_edges(io_buffer *b, const rows *r)
         const int64_t to = row_of(r, node);
         for (int k = 0; k < node->n_inputs; k++) {
             const ed_tensor *input = node->inputs[k];
-            const int64_t from = tensor_is_symbol(input) ? row_of(r, ((const symbol *)input)->node)
-                                                         : -1;
+            const int64_t from =
+                tensor_is_symbol(input) ? row_of(r, ((const symbol *)input)->node) : -1;
             if (from >= 0 && to >= 0)
                 io_put_format(b, "  n%lld -> n%lld;\n", (long long)from, (long long)to);
         }
@@ -399,7 +399,8 @@ const char *ed_model_to_dot_with(ed_layer *model, const ed_dot_options *options)
         ok = find_rows(&r, model, false);
         io_put_format(&b, "digraph \"");
         put_quoted(&b, model->name, strlen(model->name));
-        io_put_format(&b, "\" {\n  rankdir=%s;\n  node [shape=box];\n", options->left_to_right ? "LR" : "TB");
+        io_put_format(&b, "\" {\n  rankdir=%s;\n  node [shape=box];\n",
+                      options->left_to_right ? "LR" : "TB");
         for (int64_t i = 0; ok && i < r.n; i++) put_box(&b, &r, i, options->show_shapes);
         if (ok && r.f) put_edges(&b, &r);
         for (int64_t i = 1; ok && model->class->in_order && i < r.n; i++)

@@ -288,7 +288,7 @@ static void refuses(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(shapes), cmocka_unit_test(computes), cmocka_unit_test(trains),
     cmocka_unit_test(shares), cmocka_unit_test(outlives), cmocka_unit_test(masks_and_training),
-    cmocka_unit_test(fits),   cmocka_unit_test(looks), cmocka_unit_test(refuses),
+    cmocka_unit_test(fits),   cmocka_unit_test(looks),    cmocka_unit_test(refuses),
 };
 
 int main(void)

@@ -477,6 +477,11 @@ ed_model_optimizer layer.optimizer
 ed_model_predict_list_with layer:predict
 ed_model_predict_with layer:predict
 ed_model_save layer:save
+ed_loop_next C: a loop of Lua's own calls what it needs
+ed_loop_step C: the same
+ed_loop_stop C: the same
+ed_loop_value C: the same
+ed_loop_with C: the same
 ed_training_value C: a callback's table has logs
 ]]
 
