@@ -142,8 +142,8 @@ static int push_values(lua_State *L, const ed_history *history, const char *name
     return 1;
 }
 
-/* Pushes a table of the history: of each name a table of the epochs' values, or, with `last`, the
- * only value. */
+/* Pushes a table of the history: of each name a table of the epochs' values, with the method plot;
+ * or, with `last`, the only value. */
 static int push_history(lua_State *L, const ed_history *history, bool last)
 {
     lua_createtable(L, 0, (int)ed_history_count(history) + 1);
@@ -157,6 +157,7 @@ static int push_history(lua_State *L, const ed_history *history, bool last)
         lua_setfield(L, -2, name);
     }
     if (last) return 1;
+    luaL_setmetatable(L, TRAINING_HISTORY);
     lua_pushinteger(L, ed_history_epochs(history));
     lua_setfield(L, -2, "epochs");
     return 1;

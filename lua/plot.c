@@ -1,6 +1,7 @@
 #include "lua/arguments.h"
 #include "lua/maker.h"
 #include "lua/objects.h"
+#include "lua/training.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -42,6 +43,17 @@ static int coloured(lua_State *L)
     return 1;
 }
 
+/* unicode(): whether the environment says, or leaves open, that the terminal shows UTF-8. The plain
+ * locale C is no statement. */
+static int unicode(lua_State *L)
+{
+    const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"}, *value = NULL;
+    for (size_t i = 0; i < 3 && !(value && *value); i++) value = getenv(names[i]);
+    lua_pushboolean(L, !value || !*value || !strcmp(value, "C") || !strcmp(value, "POSIX") ||
+                           strcasestr(value, "utf-8") || strcasestr(value, "utf8"));
+    return 1;
+}
+
 /* size(): columns and rows of the terminal, or a default without one. */
 static int size_of(lua_State *L)
 {
@@ -53,7 +65,8 @@ static int size_of(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"coloured", coloured}, {"size", size_of}, {"no_more", arguments_no_more}, {NULL, NULL}};
+    {"coloured", coloured}, {"unicode", unicode}, {"size", size_of},
+                                     {"no_more", arguments_no_more}, {NULL, NULL}};
 
 void plot_open(lua_State *L, int module)
 {
@@ -63,5 +76,7 @@ void plot_open(lua_State *L, int module)
     if (luaL_loadbufferx(L, eddy_plot, size, "=eddy", "t") != LUA_OK) lua_error(L);
     lua_pushvalue(L, module);
     luaL_newlib(L, functions);
+    luaL_newmetatable(L, TRAINING_HISTORY);
+    lua_setfield(L, -2, "history");
     lua_call(L, 2, 0);
 }

@@ -183,17 +183,29 @@ local function draw_braille(curves, columns, rows, points)
     return cells, owner
 end
 
-local function print_legend(labels, coloured)
+-- What a cell and the frame are drawn with; the second where the terminal is said to lack Unicode.
+local marks = {"*", "+", "o", "x", "#", "@"}
+local function ascii_mark(s) return marks[(s - 1) % #marks + 1] end
+local unicode = {
+    cell = function(cell) return char(0x2800 + cell) end, legend = function() return "⣿" end,
+    tick = "┤", side = "│", corner = "└", bottom = "─",
+}
+local ascii = {
+    cell = function(_, s) return ascii_mark(s) end, legend = ascii_mark,
+    tick = "+", side = "|", corner = "+", bottom = "-",
+}
+
+local function print_legend(labels, coloured, pen)
     if not labels then return end
     local parts = {}
-    for s, label in ipairs(labels) do parts[s] = inked("⣿ " .. label, s, coloured) end
+    for s, label in ipairs(labels) do parts[s] = inked(pen.legend(s) .. " " .. label, s, coloured) end
     print(rep(" ", 11) .. concat(parts, "   "))
 end
 
 local function print_curves(curves, o)
     local most_columns = native.size()
     local columns, rows = o.width or max(min(72, most_columns - 12), 10), o.height or 16
-    local coloured = native.coloured()
+    local coloured, pen = native.coloured(), native.unicode() and unicode or ascii
     local cells, owner = draw_braille(curves, columns, rows, o.points)
     local labels = {}
     for _, v in ipairs(ticks(curves.bottom, curves.top, max(rows // 3, 2))) do
@@ -201,17 +213,17 @@ local function print_curves(curves, o)
     end
     if o.title then print(rep(" ", 11) .. o.title) end
     for row = 0, rows - 1 do
-        local parts = {format("%9s %s", labels[row] or "", labels[row] and "┤" or "│")}
+        local parts = {format("%9s %s", labels[row] or "", labels[row] and pen.tick or pen.side)}
         for column = 0, columns - 1 do
             local cell = row * columns + column
-            parts[#parts + 1] = cells[cell] and inked(char(0x2800 + cells[cell]), owner[cell], coloured) or " "
+            parts[#parts + 1] = cells[cell] and inked(pen.cell(cells[cell], owner[cell]), owner[cell], coloured) or " "
         end
         print((concat(parts):gsub(" +$", "")))
     end
-    print(rep(" ", 10) .. "└" .. rep("─", columns))
+    print(rep(" ", 10) .. pen.corner .. rep(pen.bottom, columns))
     local left, right = number_text(curves.left), number_text(curves.right)
     print(rep(" ", 11) .. left .. rep(" ", max(columns - #left - #right, 1)) .. right)
-    print_legend(o.labels, coloured)
+    print_legend(o.labels, coloured, pen)
 end
 
 -- ---- The canvas ---------------------------------------------------------------------------------
@@ -476,6 +488,38 @@ local function imshow(...)
     if left_out > 0 then print(format("  %d elements are not finite", left_out)) end
 end
 
+-- ---- Histories ----------------------------------------------------------------------------------
+
+-- The names of a history's values in groups that belong together: a value and that of the validation.
+local function groups_of(history)
+    local bases, groups = {}, {}
+    for name, values in pairs(history) do
+        if type(values) == "table" and not find(name, "^val_") then bases[#bases + 1] = name end
+    end
+    table.sort(bases, function(a, b) return a == "loss" or b ~= "loss" and a < b end)
+    for i, base in ipairs(bases) do groups[i] = {base, history["val_" .. base] and "val_" .. base} end
+    return groups
+end
+
+local function plot_group(history, names, o)
+    local curves = {}
+    for i, name in ipairs(names) do
+        if type(history[name]) ~= "table" then fail("plot: the history has no %s", name) end
+        curves[i] = history[name]
+    end
+    plot(curves, {labels = names, title = o.title, width = o.width, height = o.height or not o.file and 10 or nil,
+                  points = o.points, file = o.file})
+end
+
+-- Each value with that of the validation; with `names`, or in a file, one plot.
+local function plot_history(history, o)
+    o = o or {}
+    if type(o) ~= "table" then fail("plot: options are a table, got %s", kind_of(o)) end
+    check("plot", o, {"names", "title", "width", "height", "points", "file"})
+    local groups = type(o.names) == "table" and {o.names} or groups_of(history)
+    for i = 1, o.file and 1 or #groups do plot_group(history, groups[i], o) end
+end
+
 -- Errors of arguments, and errors with a line of this file, get the line of the call. Other errors keep
 -- theirs.
 local function placed(f, name, most)
@@ -492,3 +536,4 @@ end
 
 ed.plot, ed.hist = placed(plot, "plot", 3), placed(hist, "hist", 2)
 ed.imshow = placed(imshow, "imshow", 2)
+native.history.__index = {plot = placed(plot_history, "plot", 2)}

@@ -19,6 +19,9 @@ training_functions training_hold_functions(lua_State *L, int at);
 /* Reads the option callbacks. */
 maker_read training_read_callbacks;
 
+/* The metatable of histories, which plot.lua fills. */
+#define TRAINING_HISTORY "eddy.history"
+
 /* Pushes the value of that name in the table at an index of the stack, or nil. May raise. */
 void training_push_option(lua_State *L, int at, const char *name);
 

@@ -66,6 +66,31 @@ for loss, value in pairs{
     check.near({result.acc, result.accuracy}, {1, 1})
 end
 
+-- Plots of a history: in groups; a group; a file; without Unicode.
+do
+    local lines, print_before = {}, print
+    local function lines_of(f, ...)
+        lines, print = {}, function(s) lines[#lines + 1] = s end
+        local fine, message = pcall(f, ...)
+        print = print_before
+        if not fine then error(message, 0) end
+        return table.concat(lines, "\n")
+    end
+    h = classifier():fit(x, y, {epochs = 4, validation_split = 0.25})
+    local text = lines_of(h.plot, h)
+    check.equal(text:find("⣿ loss   ⣿ val_loss", 1, true) ~= nil, true)
+    check.equal(#lines, 2 * 13)
+    text = lines_of(h.plot, h, {names = {"val_loss"}, width = 20, height = 3, title = "mine"})
+    check.equal(#lines, 1 + 3 + 2 + 1)
+    check.equal(text:find("mine", 1, true) ~= nil, true)
+    local file = os.tmpname()
+    h:plot{file = file}
+    check.equal(io.open(file, "rb"):read(4), "\137PNG")
+    os.remove(file)
+    check.raises("the history has no mae", h.plot, h, {names = {"mae"}})
+    check.raises("there is no option color", h.plot, h, {color = 1})
+end
+
 -- Weighted metrics; weights of the data for validation.
 do
     local even = ed.layers.activation("linear"):compile{
