@@ -74,18 +74,24 @@ int layer_reset_states(lua_State *L)
     return handle_return(L, fine);
 }
 
-/* adapt(data): the layer. */
-int layer_adapt(lua_State *L)
+/* Calls a function with the tensor at 2; returns the layer. */
+static int give_tensor(lua_State *L, bool (*take)(ed_layer *layer, ed_tensor *x))
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
     lua_settop(L, 2);
     luaL_checkstack(L, 2 * ED_MAX_RANK, NULL);
     binding b = binding_open(L);
-    ed_tensor *data = convert_operand(L, 2, ED_DTYPE_NONE);
-    const bool fine = data && ed_layer_adapt(layer, data);
+    ed_tensor *x = convert_operand(L, 2, ED_DTYPE_NONE);
+    const bool fine = x && take(layer, x);
     binding_close(&b);
     lua_settop(L, 1);
     return handle_return(L, fine);
+}
+
+/* adapt(data): the layer. */
+int layer_adapt(lua_State *L)
+{
+    return give_tensor(L, ed_layer_adapt);
 }
 
 int layer_get_vocabulary(lua_State *L)
@@ -99,15 +105,7 @@ int layer_get_vocabulary(lua_State *L)
 /* add_loss(loss): the layer. */
 int layer_add_loss(lua_State *L)
 {
-    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
-    lua_settop(L, 2);
-    luaL_checkstack(L, 2 * ED_MAX_RANK, NULL);
-    binding b = binding_open(L);
-    ed_tensor *loss = convert_operand(L, 2, ED_DTYPE_NONE);
-    const bool fine = loss && ed_layer_add_loss(layer, loss);
-    binding_close(&b);
-    lua_settop(L, 1);
-    return handle_return(L, fine);
+    return give_tensor(L, ed_layer_add_loss);
 }
 
 /* build({-1, 28, 28}, {dtype = }): the layer. */

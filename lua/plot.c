@@ -64,9 +64,11 @@ static int size_of(lua_State *L)
     return 2;
 }
 
-static const luaL_Reg functions[] = {
-    {"coloured", coloured}, {"unicode", unicode}, {"size", size_of},
-                                     {"no_more", arguments_no_more}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"coloured", coloured},
+                                     {"unicode", unicode},
+                                     {"size", size_of},
+                                     {"no_more", arguments_no_more},
+                                     {NULL, NULL}};
 
 void plot_open(lua_State *L, int module)
 {
