@@ -190,6 +190,34 @@ static void what_does_not_belong_is_refused(void **state)
     free(whole);
 }
 
+/* The lines of a log are those of a training that never ended, also where the process was killed
+ * between an epoch's line and its save. */
+static void logs_go_on(void **state)
+{
+    (void)state;
+    for (int json = 0; json < 2; json++) {
+        char *texts[2];
+        for (int ended = 0; ended < 2; ended++) {
+            const char *folder = fresh_folder("backup"), *log = in_folder("log_%d_%d", json, ended);
+            char *text = NULL;
+            for (int64_t at = ended ? 8 : 0; !text; at += 9) {
+                plan p = {.folder = folder, .ends_at = at};
+                p.more = json ? ed_callback_json_logger(log) : ed_callback_csv_logger(log);
+                text = trained(&p);
+                ed_clear_error();
+                FILE *f = at == 17 ? fopen(log, "a") : NULL;
+                if (f) fputs(json ? "{\"epoch\": 2, \"loss\": 1}\n" : "2,0.5\n", f);
+                if (f) fclose(f);
+            }
+            free(text);
+            texts[ended] = read_text(log);
+        }
+        assert_string_equal(texts[0], texts[1]);
+        free(texts[0]);
+        free(texts[1]);
+    }
+}
+
 /* ---- By processes ---------------------------------------------------------------------------- */
 
 /* Starts the child, sends the signal after a while and returns how it ended. */
@@ -302,6 +330,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ctrl_c_behind_any_batch),
         cmocka_unit_test(what_does_not_belong_is_refused),
+        cmocka_unit_test(logs_go_on),
         cmocka_unit_test(ctrl_c_at_any_moment),
         cmocka_unit_test(killed_at_any_moment),
         cmocka_unit_test(checkpoints_are_saved),
