@@ -671,6 +671,7 @@ EDDY_OBJECT(layer)
 EDDY_OBJECT(metric)
 EDDY_OBJECT(optimizer)
 EDDY_OBJECT(callback)
+EDDY_OBJECT(loop)
 EDDY_OBJECT(history)
 EDDY_OBJECT(tape)
 EDDY_OBJECT(forward_accumulator)
@@ -2020,6 +2021,8 @@ class layer : public detail::handle<ed_layer>
     }
     /* Of an output of a compiled model, 0 being the first. */
     bool add_metric(int64_t output, const metric &metric, detail::place here = EDDY_HERE) const;
+    bool add_weighted_metric(int64_t output, const metric &metric,
+                             detail::place here = EDDY_HERE) const;
     /* That of compile(); empty before. */
     eddy::optimizer optimizer() const;
 
@@ -2569,6 +2572,12 @@ inline bool layer::add_metric(int64_t output, const metric &metric, detail::plac
 {
     return detail::call(here, [&] { return ed_model_add_metric(get(), output, metric.get()); });
 }
+inline bool layer::add_weighted_metric(int64_t output, const metric &metric,
+                                       detail::place here) const
+{
+    return detail::call(here,
+                        [&] { return ed_model_add_weighted_metric(get(), output, metric.get()); });
+}
 inline optimizer layer::optimizer() const
 {
     return eddy::optimizer(ed_model_optimizer(get()));
@@ -2598,6 +2607,30 @@ inline history layer::evaluate(const dataset &data, const evaluate_options &opti
 {
     return evaluate(data, nullptr, options, here);
 }
+
+EDDY_OPTIONS(loop_options, ED_LOOP_OPTIONS)
+
+/* A training loop of a program's own that callbacks hear:
+ * while (loop.next()) { ... loop.value("loss", loss.item()); } */
+class loop : public detail::handle<ed_loop>
+{
+  public:
+    using handle::handle;
+    loop(const layer &model, const loop_options &options, detail::place here = EDDY_HERE)
+        : handle(detail::call(here, [&] {
+              const ed_loop_options o = options.c();
+              return ed_loop_with(model.get(), &o);
+          }))
+    {
+    }
+    EDDY_METHOD(bool, next, ed_loop_next)
+    bool value(const detail::text &name, double value, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_loop_value(get(), name.get(), value); });
+    }
+    void stop() const { ed_loop_stop(get()); }
+    int64_t step() const { return ed_loop_step(get()); }
+};
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 

@@ -1586,6 +1586,42 @@ TEST(callbacks)
     FAILS(ED_INVALID_ARGUMENT, "callback 0 is a loss", model.fit(x, y, options));
 }
 
+TEST(loops)
+{
+    const eddy::layer model = factor(1);
+    const eddy::optimizer by = sgd(0.01);
+    eddy::loop_options options;
+    options.optimizer = by;
+    double last = 0;
+    options.callbacks = {eddy::callbacks::stop_at_step(3),
+                         eddy::callbacks::from([&](eddy::training &now) {
+                             if (now.event() == ED_BATCH_END) last = now.value("loss");
+                         })};
+    eddy::loop loop(model, options);
+    int made = 0;
+    while (loop.next()) {
+        eddy::tape tape;
+        const tensor loss = eddy::reduce_mean(eddy::square(model(eight()) - eight() * 3));
+        by.minimize(tape, loss, model);
+        CHECK(loop.value("loss", loss.item()));
+        CHECK_EQUAL(loop.step(), made++);
+    }
+    CHECK_EQUAL(made, 3);
+    CHECK(last > 0 && !loop.next());
+    options.steps = 5;
+    eddy::loop other(model, options);
+    CHECK(other.next());
+    other.stop();
+    CHECK(!other.next());
+    FAILS(ED_INVALID_ARGUMENT, "model is NULL", eddy::loop(eddy::layer(), options));
+
+    eddy::compile_options how;
+    how.loss = eddy::losses::mean_squared_error();
+    how.weighted_metrics = {eddy::metrics::mean()};
+    CHECK(model.compile(how));
+    CHECK(model.add_weighted_metric(0, eddy::metrics::mean_absolute_error()));
+}
+
 int main(int n, char **words)
 {
     folder = n > 1 ? words[1] : ".";
