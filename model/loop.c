@@ -194,7 +194,7 @@ static int64_t epoch_length(const ed_loop *l)
 }
 
 /* Where the next step is. */
-static void place(ed_loop *l)
+static void place_step(ed_loop *l)
 {
     ed_training *t = &l->run.told;
     t->epoch = l->steps_per_epoch ? l->global_step / l->steps_per_epoch : 0;
@@ -219,7 +219,7 @@ static bool end_step(ed_loop *l)
 static bool begin_step(ed_loop *l)
 {
     const bool first = !l->begun;
-    place(l);
+    place_step(l);
     l->begun = true;
     if ((first || !l->run.told.step) && !tell(l, ED_EPOCH_BEGIN)) return false;
     return tell(l, ED_BATCH_BEGIN);

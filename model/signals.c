@@ -14,7 +14,7 @@ static struct {
 
 static volatile sig_atomic_t came;
 
-static void note(int number)
+static void note_signal(int number)
 {
     (void)number;
     came = 1;
@@ -23,7 +23,8 @@ static void note(int number)
 /* A signal that the program ignores stays ignored, as under nohup. */
 static void catch_all(void)
 {
-    struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = note_signal,
+                               .sa_flags = SA_RESTART | (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
     came = 0;
     for (int i = 0; i < COUNT; i++) {

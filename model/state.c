@@ -7,8 +7,8 @@
 
 /*
  * What a checkpoint saves of a fit, so that another process goes on with the same bits: where it
- * is, the sums of the present epoch's loss and metrics, the order of its rows, generators,
- * datasets, callbacks and the history. The model, with its optimizer, is a name of its own beside it.
+ * is, the sums of the present epoch's loss and metrics, the draw of its order, generators,
+ * datasets, callbacks and the history. The model, with its optimizer, has a name of its own.
  *
  * How many values the history has, and which callbacks keep weights, is known only from the file.
  * So a restore reads those numbers first, makes room, and then reads everything.
