@@ -324,6 +324,40 @@ static void checkpoints_are_saved(void **state)
     assert_fine();
 }
 
+/* Allocations of a training that is saved, ended and gone on with, refused: an error, or the usual
+ * result; nothing leaks, and what was saved before is still gone on with. */
+static void without_memory(void **state)
+{
+    (void)state;
+    const char *folder = fresh_folder("backup");
+    plan whole_plan = {.epochs = 2};
+    char *whole = trained(&whole_plan);
+    const int64_t live = ed_memory_live();
+    bool refused = true;
+    int refusals = 0;
+    for (int64_t i = 0; refused; i += 1 + i / 8) {
+        plan p = {.folder = folder, .epochs = 2, .ends_at = 8};
+        assert_null(trained(&p));
+        ed_clear_error();
+        p.ends_at = 0;
+        ed_memory_fail_at(i, false);
+        char *text = trained(&p);
+        refused = ed_memory_has_failed();
+        ed_memory_fail_at(-1, false);
+        refusals += !text;
+        if (!text && ed_error_kind() != ED_OUT_OF_MEMORY) fail_msg("%d: %s", (int)i, ed_error());
+        ed_clear_error();
+        if (!text) text = trained(&p);
+        if (!text) fail_msg("%d: %s", (int)i, ed_error());
+        assert_string_equal(text, whole);
+        free(text);
+        if (ed_memory_live() != live)
+            fail_msg("%d: %lld bytes more", (int)i, (long long)(ed_memory_live() - live));
+    }
+    assert_true(refusals > 20);
+    free(whole);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3) return child(argv[1], argv[2]);
@@ -334,6 +368,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ctrl_c_at_any_moment),
         cmocka_unit_test(killed_at_any_moment),
         cmocka_unit_test(checkpoints_are_saved),
+        cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, folder_begin, children_end);
 }
