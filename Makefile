@@ -344,9 +344,9 @@ $(OBJ)/tests/test_unload: $(OBJ)/libeddy.so $(MODULE)
 $(OBJ)/tests/test_lua $(OBJ)/tests/test_unload: LIBS += $(LUA_LIBS)
 $(OBJ)/tests/test_lua.o $(OBJ)/tests/test_unload.o: SIMDFLAGS += $(LUA_CFLAGS)
 
-$(OBJ)/tests/interop/interop: $(OBJ)/tests/interop/interop.o $(OBJECTS)
+$(OBJ)/tests/interop/interop: $(patsubst %,$(OBJ)/tests/%.o,interop/interop interop/kinds reference json) $(OBJECTS)
 	$(call say,LD    $@)
-	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(CMOCKA_LIBS) $(LIBS)
 
 # The fuzz targets: run on what they once failed at by a test in every build, by libFuzzer in one of
 # its own.

@@ -14,6 +14,7 @@
 #include "io/archive.h"
 #include "io/bundle.h"
 #include "model/model.h"
+#include "tests/interop/kinds.h"
 #include "train/train.h"
 #include <math.h>
 #include <stdarg.h>
@@ -677,6 +678,7 @@ static const struct {
     {"go-on", go_on, 4},
     {"keras-files", keras_files, 2},
     {"keras-train", keras_train, 3},
+    {"kinds", kinds, 2},
 };
 
 int main(int argc, char **argv)

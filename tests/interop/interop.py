@@ -9,9 +9,10 @@ common.program, common.folder = sys.argv[1:3]
 import archives  # noqa: E402 (the folder is known now)
 import checkpoints
 import keras_files
+import kinds
 import large
 import trainings
 
-for module in archives, checkpoints, trainings, keras_files, large:
+for module in archives, checkpoints, trainings, kinds, keras_files, large:
     module.run()
 common.finish()

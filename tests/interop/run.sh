@@ -1,7 +1,7 @@
 #!/bin/sh
 # Files there and back between Eddy and TensorFlow, Keras, NumPy and safetensors. $1 is Eddy's side
 # (interop.c, built); PEERS the Python that has the others, else $EDDY_PYTHON, else whichever is
-# found. Takes two or three minutes, most of them for large tensors, which are left out where 8 GiB
+# found. Takes about five minutes, two of them for large tensors, which are left out where 8 GiB
 # of disk and of memory are not free.
 set -u
 here=$(dirname "$0")

@@ -69,6 +69,7 @@ def write_batches(name):
 
 class Training:
     def __init__(self, name, k, built):
+        k.backend.set_floatx("float64" if name == "precise" else "float32")  # that of the learning rate
         self.model, self.optimizer = MODELS[name](k)
         self.step = tf.Variable(0, dtype=tf.int64)
         self.checkpoint = tf.train.Checkpoint(model=self.model, optimizer=self.optimizer, step=self.step)
