@@ -12,8 +12,8 @@
  * change these: a file's must equal those of the optimizer.
  */
 
-/* Keras has the learning rate in its floatx; here that is the dtype of the variables, float32 before
- * there are some. */
+/* Keras has the learning rate in its floatx; here that is the dtype of the variables, float32
+ * before there are some. */
 static ed_dtype rate_dtype(const ed_optimizer *o)
 {
     for (int64_t i = 0; i < o->n_entries; i++)

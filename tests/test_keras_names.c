@@ -1,6 +1,6 @@
 /*
- * Names in checkpoints of Keras 3, as tf.train.Checkpoint wrote them: objects with those names stand
- * for Keras' here. tests/interop/kinds.py does the same with Keras itself, for every kind.
+ * Names in checkpoints of Keras 3, as tf.train.Checkpoint wrote them: objects with those names
+ * stand for Keras' here. tests/interop/kinds.py does the same with Keras itself, for every kind.
  */
 #include "tests/folders.h"
 #include "tests/program.h"
@@ -230,8 +230,8 @@ static void layers(void **state)
 
 /* ---- Adafactor and Muon ---------------------------------------------------------------------- */
 
-/* Keras has their slots in _variables alone: the lists _r, momentums, ... are empty. In place of the
- * rows and columns of a vector there are scalars. */
+/* Keras has their slots in _variables alone: the lists _r, momentums, ... are empty. In place of
+ * the rows and columns of a vector there are scalars. */
 
 static ed_tensor *filled(ed_ints shape, double value)
 {

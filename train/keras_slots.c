@@ -7,10 +7,10 @@
 /*
  * Checkpoints of Keras 3 have the slots of most optimizers twice: in _variables, and in a list for
  * each kind of slot (_momentums), by which they are found. Of Adafactor and Muon the lists are
- * empty. Here the file's graph gets them. _variables has the number of steps, the learning rate unless a
- * schedule gives it, the slots of common options, and then, variable by variable,
+ * empty. Here the file's graph gets them. _variables has the number of steps, the learning rate
+ * unless a schedule gives it, the slots of common options, and then, variable by variable,
  *
- *     Adafactor   rows, columns, velocity; in place of rows and columns that a vector lacks: scalars
+ *     Adafactor   rows, columns, velocity; a vector has scalars in place of rows and columns
  *     Muon        momentum; and velocity, if Adam trains the variable
  */
 

@@ -120,15 +120,15 @@ static void go_on(reference_case *c, bool built)
     if (!layer || !optimizer) return;
     if (built) outputs_of(c, layer, false);
     ed_checkpoint *checkpoint = ed_checkpoint("model", layer, "optimizer", optimizer);
-    ed_restoration *restoration =
-        ed_checkpoint_read(checkpoint, json_text(json_get(c->json, "theirs")),
-                           .renames = renames_of(c));
+    ed_restoration *restoration = ed_checkpoint_read(
+        checkpoint, json_text(json_get(c->json, "theirs")), .renames = renames_of(c));
     compare_outputs(c, outputs_of(c, layer, false));
     train(c, layer, optimizer);
     compare_weights(c, ed_layer_variables(layer));
     ed_restoration_assert_consumed(restoration);
     ed_checkpoint_write(checkpoint, json_text(json_get(c->json, "ours")));
-    if (ed_failed() || c->differences > before) reference_differs(c, built ? "weights there" : "weights made later");
+    if (ed_failed() || c->differences > before)
+        reference_differs(c, built ? "weights there" : "weights made later");
 }
 
 void kinds(char **args)
