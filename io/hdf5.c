@@ -109,8 +109,43 @@ static hid_t in_memory(void)
     return -1;
 }
 
+static uint64_t number_in(const uint8_t *image, uint64_t at)
+{
+    uint64_t number;
+    memcpy(&number, image + at, sizeof number);
+    return number;
+}
+
+/* Whether the free list of the heap of names there ends: libhdf5 1.10 follows a circle for ever.
+ * What lies outside of the file or of the heap it refuses itself. */
+static bool heap_ends(const uint8_t *image, size_t size, size_t at)
+{
+    enum { NONE = 1, PIECE = 16 };
+    if (size - at < 32) return true;
+    const uint64_t bytes = number_in(image, at + 8), begin = number_in(image, at + 24);
+    uint64_t next = number_in(image, at + 16);
+    if (begin > size || bytes > size - begin) return true;
+    for (uint64_t n = 0; next != NONE; n++) {
+        if (bytes < PIECE || next > bytes - PIECE) return true;
+        if (n > bytes / PIECE) return false;
+        next = number_in(image, begin + next);
+    }
+    return true;
+}
+
+static bool heaps_end(const uint8_t *image, size_t size)
+{
+    const uint8_t *at = image;
+    while ((at = memmem(at, size - (size_t)(at - image), "HEAP", 4))) {
+        if (!heap_ends(image, size, (size_t)(at - image))) return false;
+        at += 4;
+    }
+    return true;
+}
+
 h5_file *h5_open(const char *name, const void *image, size_t size)
 {
+    if (!heaps_end(image, size)) return ed_fail(ED_DATA_LOSS, "%s: the HDF5 file is damaged", name);
     h5_file *file = new_file(name);
     if (!file) return NULL;
     const h5_quiet before = h5_enter();

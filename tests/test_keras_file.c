@@ -359,6 +359,26 @@ static void test_damaged(void **unused)
     free(h5);
 }
 
+/* A list inside the HDF5 file that has no end. */
+static void test_endless(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    size_t size, h5_size;
+    char *config = member_of(record("compiled", ".keras"), "config.json", &size);
+    char *h5 = member_of(record("compiled", ".keras"), "model.weights.h5", &h5_size);
+    char *heap = memmem(h5, h5_size, "HEAP", 4);
+    assert_non_null(heap);
+    uint64_t first, begin;
+    memcpy(&first, heap + 16, sizeof first);
+    memcpy(&begin, heap + 24, sizeof begin);
+    memcpy(h5 + begin + first, &first, sizeof first);
+    assert_null(load_of(config, size, h5, h5_size));
+    assert_error("is damaged");
+    free(config);
+    free(h5);
+}
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 static bool load_record(void)
@@ -418,6 +438,7 @@ int main(void)
         cmocka_unit_test_teardown(test_configurations, check_end),
         cmocka_unit_test_teardown(test_deep_configuration, check_end),
         cmocka_unit_test_teardown(test_damaged, check_end),
+        cmocka_unit_test_teardown(test_endless, check_end),
         cmocka_unit_test_teardown(test_memory, check_end),
         cmocka_unit_test_teardown(test_without, check_end),
     };
