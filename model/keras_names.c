@@ -297,6 +297,7 @@ bool keras_key_is_harmless(const char *key, const char *value)
         {"renorm_momentum", NULL},
         {"seed", NULL},
         {"trainable", "true"},
+        {"vocabulary_dtype", "\"int64\""},
     };
     if (!strcmp(value, "null") || !strcmp(value, "false")) return true;
     for (int i = 0; i < COUNT(known); i++)

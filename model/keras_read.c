@@ -151,6 +151,8 @@ static bool read_policy(reader *r, const json_node *node, ed_dtype *dtype)
     if (read_dtype(node, dtype) &&
         (*dtype == ED_DTYPE_NONE || *dtype == ED_FLOAT32 || *dtype == ED_FLOAT64))
         return true;
+    if (*dtype == ED_INT32 || *dtype == ED_INT64) /* of a layer that makes integers */
+        return *dtype = ED_DTYPE_NONE, true;
     return keras_refuse(r, "dtype", "expected the policy float32 or float64");
 }
 
