@@ -1,11 +1,11 @@
-#include "nn/layer_core.h"
+#include "nn/layers/attend.h"
 #include "ops/ops.h"
 #include <string.h>
 
 /* attention and additive_attention: three tensors [batch, length, size]. */
 
 typedef struct scorer {
-    bool concat, additive, causal;
+    bool concat, additive, causal, returns_weights;
     double dropout;
     ed_generator *generator;
     ed_tensor *scale, *weight; /* the layer's */
@@ -17,6 +17,7 @@ static bool attention_init(ed_layer *layer)
     scorer *s = ed_layer_state(layer);
     *s = (scorer){.concat = !strcmp(o->score_mode, "concat"),
                   .causal = o->use_causal_mask,
+                  .returns_weights = o->return_attention_scores,
                   .dropout = o->dropout,
                   .generator = o->generator};
     return true;
@@ -28,6 +29,7 @@ static bool additive_attention_init(ed_layer *layer)
     scorer *s = ed_layer_state(layer);
     *s = (scorer){.additive = true,
                   .causal = o->use_causal_mask,
+                  .returns_weights = o->return_attention_scores,
                   .dropout = o->dropout,
                   .generator = o->generator};
     return true;
@@ -84,32 +86,44 @@ static ed_tensor *pair_scores(const scorer *s, ed_tensor *q, ed_tensor *k)
     return s->weight ? ed_mul(scores, s->weight) : scores;
 }
 
-/* true where a target sees a source, [batch or 1, targets or 1, sources]; *fine: no error. */
-static ed_tensor *seen(const scorer *s, const ed_tensor *q, const ed_tensor *k, ed_tensor *mask,
-                       bool *fine)
+/* true where a target sees a source, [targets, sources] and the mask; *fine: no error. */
+static ed_tensor *seen(const ed_tensor *scores, ed_tensor *mask, bool causal, bool *fine)
 {
-    ed_tensor *m = mask ? ed_expand_dims(mask, 1) : NULL;
-    *fine = !mask || m;
-    if (!s->causal || !*fine) return m;
-    ed_tensor *rows = ed_range(0, (double)q->shape[1], .dtype = ED_INT32);
-    ed_tensor *columns = ed_range(0, (double)k->shape[1], .dtype = ED_INT32);
+    *fine = true;
+    if (!causal) return mask;
+    const int64_t targets = scores->shape[scores->rank - 2], n = scores->shape[scores->rank - 1];
+    ed_tensor *rows = ed_range(0, (double)targets, .dtype = ED_INT32);
+    ed_tensor *columns = ed_range(0, (double)n, .dtype = ED_INT32);
     ed_tensor *before =
         columns ? ed_greater_equal(ed_expand_dims(rows, 1), ed_expand_dims(columns, 0)) : NULL;
-    if (before && m) before = ed_logical_and(m, before);
+    if (before && mask) before = ed_logical_and(mask, before);
     *fine = before;
     return before;
 }
 
-static ed_tensor *by_pairs(const scorer *s, ed_tensor *q, ed_tensor *k, ed_tensor *v,
-                           ed_tensor *mask, double dropout)
+ed_tensor *attend_weights(ed_tensor *scores, ed_tensor *mask, bool causal)
 {
     bool fine;
-    ed_tensor *scores = pair_scores(s, q, k), *m = seen(s, q, k, mask, &fine);
-    if (!scores || !fine) return NULL;
+    ed_tensor *m = seen(scores, mask, causal, &fine);
+    if (!fine) return NULL;
     if (m) scores = ed_where(m, scores, ed_sub(scores, 1e9));
-    ed_tensor *weights = scores ? ed_softmax(scores) : NULL;
-    if (dropout > 0) weights = ed_dropout(weights, dropout, .generator = s->generator);
-    return weights ? ed_matmul(weights, v) : NULL;
+    return scores ? ed_softmax(scores) : NULL;
+}
+
+/* Also the weights. */
+static ed_tensor *by_weights(const scorer *s, ed_tensor *q, ed_tensor *k, ed_tensor *v,
+                             ed_tensor *mask, double dropout, ed_tensor **weights)
+{
+    ed_tensor *scores;
+    if (s->concat || s->additive)
+        scores = pair_scores(s, q, k);
+    else
+        scores = ed_matmul(s->scale ? ed_mul(q, s->scale) : q, k, .transpose_b = true);
+    if (mask && !(mask = ed_expand_dims(mask, 1))) return NULL;
+    *weights = scores ? attend_weights(scores, mask, s->causal) : NULL;
+    if (*weights && dropout > 0)
+        *weights = ed_dropout(*weights, dropout, .generator = s->generator);
+    return *weights ? ed_matmul(*weights, v) : NULL;
 }
 
 static ed_tensor *by_products(const scorer *s, ed_tensor *q, ed_tensor *k, ed_tensor *v,
@@ -128,10 +142,13 @@ static bool attention_forward(ed_layer *layer, ed_layer_call *call)
     ed_tensor *q = call->inputs[0], *v = call->inputs[1];
     ed_tensor *k = call->n_inputs > 2 ? call->inputs[2] : v, *mask = call->masks[0];
     const double dropout = call->training ? s->dropout : 0;
-    ed_tensor *y = s->concat || s->additive ? by_pairs(s, q, k, v, call->masks[1], dropout)
-                                            : by_products(s, q, k, v, call->masks[1], dropout);
+    ed_tensor *weights = NULL, *y;
+    if (s->concat || s->additive || s->returns_weights)
+        y = by_weights(s, q, k, v, call->masks[1], dropout, &weights);
+    else
+        y = by_products(s, q, k, v, call->masks[1], dropout);
     if (y && mask) y = ed_where(ed_expand_dims(mask, -1), y, 0);
-    return ed_layer_return(call, y);
+    return ed_layer_return(call, y) && (!s->returns_weights || ed_layer_return(call, weights));
 }
 
 /* A generator that was given continues in a restored model where it was. */
@@ -154,7 +171,8 @@ LAYER(attention, ATTENTION, 0, "softmax of scores of query and key, times value"
       .samples = LAYER_SAMPLES(SAMPLE_OF(attention, ATTENTION, 2, .use_scale = true),
                                SAMPLE_OF(attention, ATTENTION, 3, .use_scale = true,
                                          .score_mode = "concat", .dropout = 0.5),
-                               SAMPLE_OF(attention, ATTENTION, 3, .use_causal_mask = true)))
+                               SAMPLE_OF(attention, ATTENTION, 3, .use_causal_mask = true,
+                                         .use_scale = true, .return_attention_scores = true)))
 
 LAYER(additive_attention, ADDITIVE_ATTENTION, 0,
       "attention with scores sum(scale tanh(query + key))", .state_size = sizeof(scorer),
@@ -163,4 +181,5 @@ LAYER(additive_attention, ADDITIVE_ATTENTION, 0,
       .passes_masks = true,
       .samples = LAYER_SAMPLES(
           SAMPLE_OF(additive_attention, ADDITIVE_ATTENTION, 2, .use_causal_mask = true),
-          SAMPLE_OF(additive_attention, ADDITIVE_ATTENTION, 3, .use_scale = false, .dropout = 0.5)))
+          SAMPLE_OF(additive_attention, ADDITIVE_ATTENTION, 3, .use_scale = false, .dropout = 0.5,
+                    .return_attention_scores = true)))

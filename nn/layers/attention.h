@@ -3,7 +3,9 @@
  * key as a third one where it is not value.
  *
  * The masks of the inputs, bool [batch, length], say which steps take part: steps of value, or key,
- * that are false are not seen. The output has the mask of query.
+ * that are false are not seen. The output has the mask of query. With return_attention_scores there
+ * is a second output: the weights with which each target sees the sources, [batch, (heads,)
+ * targets, sources].
  */
 #ifndef EDDY_NN_LAYERS_ATTENTION_H
 #define EDDY_NN_LAYERS_ATTENTION_H
@@ -16,6 +18,7 @@
 #define ED_LAYER_ATTENTION_COMMON(FIELD, T)                                                        \
     FIELD(T, FLOAT, dropout, 0, ED_FROM(0, 1), "share of the weights that become 0 in training")   \
     FIELD(T, BOOL, use_causal_mask, false, ED_ANY, "target i sees sources 0 to i only")            \
+    FIELD(T, BOOL, return_attention_scores, false, ED_ANY, "a second output: the weights")         \
     FIELD(T, GENERATOR, generator, NULL, ED_ANY, "of dropout; default: the process's")
 
 /*

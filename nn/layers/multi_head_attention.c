@@ -1,6 +1,8 @@
+#include "nn/layers/attend.h"
 #include "nn/layers/einsum_dense.h"
 #include "ops/ops.h"
 #include "track/graph.h"
+#include <math.h>
 
 /*
  * The projections are layers for inputs of any rank, [..., in] to [..., heads, size]. Axes over
@@ -15,6 +17,7 @@ typedef struct multi_head {
     ed_layer *of[PROJECTIONS]; /* the children */
     int64_t heads;             /* of query */
     bool causal, sized;        /* sized: the output's size was given */
+    bool returns_weights;
     double dropout;
     ed_generator *generator;
     ed_ints axes; /* in the options */
@@ -54,6 +57,7 @@ static bool multi_head_attention_init(ed_layer *layer)
                           (long long)shape.count);
     m->heads = n;
     m->causal = o->use_causal_mask;
+    m->returns_weights = o->return_attention_scores;
     m->sized = o->output_shape.count;
     m->dropout = o->dropout;
     m->generator = o->generator;
@@ -78,6 +82,7 @@ static bool group_query_attention_init(ed_layer *layer)
                           (long long)n, (long long)few);
     m->heads = n;
     m->causal = o->use_causal_mask;
+    m->returns_weights = o->return_attention_scores;
     m->dropout = o->dropout;
     m->generator = o->generator;
     m->of[QUERY] = PROJECTION(layer, o, "query", "...i,inh->...nh", "nh", ED_INTS(n, size));
@@ -236,6 +241,36 @@ static bool join_masks(const ed_layer *layer, const axes *a, const ed_layer_call
     return true;
 }
 
+/* As ed_scaled_dot_product_attention, and the weights before dropout. */
+static ed_tensor *by_weights(const multi_head *m, ed_tensor *q, ed_tensor *k, ed_tensor *v,
+                             ed_tensor *mask, double dropout, ed_tensor **weights)
+{
+    const int heads = q->rank - 3;
+    const int64_t times = k->shape[heads] ? q->shape[heads] / k->shape[heads] : 1;
+    if (times > 1) {
+        k = ed_repeat(k, times, .axis = ED_AXES(heads));
+        v = ed_repeat(v, times, .axis = ED_AXES(heads));
+    }
+    ed_tensor *scores =
+        ed_matmul(ed_mul(q, 1 / sqrt((double)q->shape[q->rank - 1])), k, .transpose_b = true);
+    *weights = scores ? attend_weights(scores, mask, m->causal) : NULL;
+    ed_tensor *used = *weights;
+    if (used && dropout > 0) used = ed_dropout(used, dropout, .generator = m->generator);
+    return used ? ed_matmul(used, v) : NULL;
+}
+
+/* The weights of several axes with attention: [..., targets..., sources...]. */
+static ed_tensor *of_axes(const axes *a, ed_tensor *weights, const ed_tensor *q, const ed_tensor *k)
+{
+    if (a->n == 1) return weights;
+    int64_t shape[2 * ED_MAX_RANK];
+    int n = 0;
+    for (; n < weights->rank - 2; n++) shape[n] = weights->shape[n];
+    for (int i = 0; i < a->n; i++) shape[n++] = q->shape[a->at[i]];
+    for (int i = 0; i < a->n; i++) shape[n++] = k->shape[a->at[i]];
+    return ed_reshape(weights, ((ed_ints){shape, n}));
+}
+
 static bool multi_head_forward(ed_layer *layer, ed_layer_call *call)
 {
     const multi_head *m = ed_layer_state(layer);
@@ -252,10 +287,16 @@ static bool multi_head_forward(ed_layer *layer, ed_layer_call *call)
     ed_tensor *keys = to_heads(&a, project(m->of[KEY], k));
     ed_tensor *values = to_heads(&a, project(m->of[VALUE], v));
     if (!heads || !keys || !values) return false;
-    ed_tensor *y = ed_scaled_dot_product_attention(
-        heads, keys, values, mask, NULL, .is_causal = m->causal, .generator = m->generator,
-        .dropout_rate = call->training ? m->dropout : 0);
-    return ed_layer_return(call, project(m->of[OUTPUT], from_heads(&a, y, q)));
+    const double dropout = call->training ? m->dropout : 0;
+    if (!m->returns_weights) {
+        ed_tensor *y =
+            ed_scaled_dot_product_attention(heads, keys, values, mask, NULL, .is_causal = m->causal,
+                                            .generator = m->generator, .dropout_rate = dropout);
+        return ed_layer_return(call, project(m->of[OUTPUT], from_heads(&a, y, q)));
+    }
+    ed_tensor *weights, *y = by_weights(m, heads, keys, values, mask, dropout, &weights);
+    return y && ed_layer_return(call, project(m->of[OUTPUT], from_heads(&a, y, q))) &&
+           ed_layer_return(call, of_axes(&a, weights, q, k));
 }
 
 static bool multi_head_build(ed_layer *layer, const ed_layer_call *call)
@@ -300,11 +341,20 @@ MULTI_HEAD(
      .n_inputs = 2},
     {.options = OPTIONS(multi_head_attention, MULTI_HEAD_ATTENTION, .num_heads = 1, .key_dim = 2),
      .inputs = {{4, {1, 2, 2, 2}}, {4, {1, 3, 1, 2}}},
+     .n_inputs = 2},
+    {.options = OPTIONS(multi_head_attention, MULTI_HEAD_ATTENTION, .num_heads = 1, .key_dim = 2,
+                        .return_attention_scores = true, .use_causal_mask = true),
+     .inputs = {{4, {1, 2, 2, 2}}, {4, {1, 3, 1, 2}}},
      .n_inputs = 2})
 
 MULTI_HEAD(group_query_attention, GROUP_QUERY_ATTENTION, 3,
            "attention with fewer heads of key and value",
            {.options = OPTIONS(group_query_attention, GROUP_QUERY_ATTENTION, .head_dim = 2,
                                .num_query_heads = 4, .num_key_value_heads = 2),
+            .inputs = {{3, {2, 2, 3}}, {3, {2, 3, 2}}},
+            .n_inputs = 2},
+           {.options = OPTIONS(group_query_attention, GROUP_QUERY_ATTENTION, .head_dim = 2,
+                               .num_query_heads = 4, .num_key_value_heads = 2, .dropout = 0.5,
+                               .return_attention_scores = true),
             .inputs = {{3, {2, 2, 3}}, {3, {2, 3, 2}}},
             .n_inputs = 2})

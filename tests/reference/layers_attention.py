@@ -22,3 +22,12 @@ layer("MultiHeadAttention", (F(2, 3, 4), F(2, 5, 4)), num_heads=2, key_dim=3, **
 layer("GroupQueryAttention", (F(2, 3, 4), F(2, 5, 4)), head_dim=3, num_query_heads=4, num_key_value_heads=2,
       **of("kernel", "bias") | {"bias_initializer": "ones"}).loose(bias, magnitude=1)
 layer("GroupQueryAttention", (F(2, 3, 4), F(2, 5, 4)), head_dim=3, num_query_heads=2, num_key_value_heads=1, use_bias=False)
+
+# The option of Eddy's layers is an argument of Keras' call.
+SCORES = dict(return_attention_scores=True)
+layer("Attention", [F(2, 3, 4), F(2, 5, 4)], use_scale=True).call(masks=[B(2, 3), B(2, 5)], **SCORES).eddy(**SCORES)
+layer("AdditiveAttention", [F(2, 3, 4), F(2, 5, 4)]).call(masks=[None, B(2, 5)], **SCORES).eddy(**SCORES)
+layer("MultiHeadAttention", (F(1, 2, 3, 4), F(1, 2, 2, 4)), num_heads=2, key_dim=2).call(**SCORES).eddy(**SCORES).loose(
+    bias, magnitude=1).only("float32")
+layer("GroupQueryAttention", (F(2, 3, 4), F(2, 5, 4)), head_dim=3, num_query_heads=4, num_key_value_heads=2).call(
+    **SCORES).eddy(**SCORES).loose(bias, magnitude=1)
