@@ -232,7 +232,7 @@ static bool numbers(double **to, int64_t n)
            ed_failed() || ed_fail(ED_OUT_OF_MEMORY, "lbfgs: the history is too large");
 }
 
-static bool make_room(lbfgs *l)
+static bool make_vectors(lbfgs *l)
 {
     const int64_t m = l->o->history_size;
     int64_t rows;
@@ -256,7 +256,7 @@ static bool make_room(lbfgs *l)
 }
 
 /* The variables, which the first call of the loss may create, and the first point. */
-static bool begin(lbfgs *l, void *trained)
+static bool first_point(lbfgs *l, void *trained)
 {
     ed_tape *tape = ed_tape_begin();
     ed_tensor *loss = tape ? l->loss(l->user) : NULL;
@@ -275,16 +275,16 @@ static bool begin(lbfgs *l, void *trained)
     if (!isfinite(l->points[0].f))
         return ed_fail(ED_INVALID_ARGUMENT, "lbfgs: the loss of the first values is %g",
                        l->points[0].f);
-    if (!make_room(l)) return false;
+    if (!make_vectors(l)) return false;
     ed_list *gradients = ed_gradient(tape, loss, l->variables, .unconnected_zeros = true);
     if (!take_gradients(gradients, l->points[0].gradient)) return false;
     l->report.gradient = largest(l->points[0].gradient, l->n);
     return true;
 }
 
-static bool run(lbfgs *l, void *trained)
+static bool minimized(lbfgs *l, void *trained)
 {
-    if (!begin(l, trained)) return false;
+    if (!first_point(l, trained)) return false;
     const int64_t most = l->o->max_eval ? l->o->max_eval : l->o->max_iter + l->o->max_iter / 4;
     l->report.converged = l->report.gradient <= l->o->tolerance_grad;
     bool done = l->report.converged;
@@ -307,7 +307,7 @@ ed_tensor *ed_lbfgs_with(ed_objective loss, void *user, void *trained, ed_lbfgs_
     if (!trained && ed_failed()) return NULL; /* the call that returns `trained` failed */
     ED_SCOPE;
     lbfgs l = {.o = options, .loss = loss, .user = user};
-    const bool fine = run(&l, trained);
+    const bool fine = minimized(&l, trained);
     if (!fine) go_back(&l);
     drop_kept(&l);
     if (report) *report = l.report;

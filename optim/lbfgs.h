@@ -44,9 +44,9 @@ typedef struct ed_lbfgs_report {
  * first call uses. *report, unless report is NULL, is filled also on failure. Constraints of
  * variables are not applied. The history of steps ends with the call; it takes 16 bytes times
  * history_size for each element. Fails as the loss does, or if it is no float scalar, if there are
- * no variables, if the first loss is not finite, or after ed_interrupt; the variables are then those
- * of the last step that was finished. Nocedal and Wright, Numerical Optimization, 2006, chapters 3
- * and 7.
+ * no variables, if the first loss is not finite, or after ed_interrupt; the variables are then
+ * those of the last step that was finished. Nocedal and Wright, Numerical Optimization, 2006,
+ * chapters 3 and 7.
  */
 ed_tensor *ed_lbfgs_with(ed_objective loss, void *user, void *trained, ed_lbfgs_report *report,
                          const ed_lbfgs_options *options);

@@ -46,8 +46,8 @@ static bool is_flat(const line_point *from, const line_point *at)
 }
 
 /*
- * Between `low`, the best point so far, and `high`. A new point that comes too close to an end twice
- * in a row is moved away from it.
+ * Between `low`, the best point so far, and `high`. A new point that comes too close to an end
+ * twice in a row is moved away from it.
  */
 static bool shrink(line_search *s, const line_point *from, line_point *low, line_point *high,
                    line_point *next)
