@@ -9,8 +9,8 @@
 /*
  * All variables are one vector x of float64. A step goes along d = -H g, where H, about the inverse
  * of the Hessian, is never made: the last steps s and changes of the gradient y say what it does to
- * g (two loops over them, Nocedal and Wright, algorithm 7.4). The rules of when to stop are those of
- * PyTorch.
+ * g (two loops over them, Nocedal and Wright, algorithm 7.4). The rules of when to stop are
+ * PyTorch's.
  */
 typedef struct lbfgs {
     const ed_lbfgs_options *o;
