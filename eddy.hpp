@@ -2003,7 +2003,10 @@ class layer : public detail::handle<ed_layer>
 
     /* Stateful layers, here and below, forget their states. */
     EDDY_METHOD(bool, reset_states, ed_layer_reset_states)
-    /* Of a normalization or discretization: takes what it needs to know from data. */
+    /* The integers of an integer_lookup by their numbers. */
+    EDDY_METHOD(tensor, get_vocabulary, ed_layer_get_vocabulary)
+    /* Of a normalization, discretization or integer_lookup: takes what it needs to know from
+     * data. */
     bool adapt(const tensor &data, detail::place here = EDDY_HERE) const
     {
         return detail::call(here, [&] { return ed_layer_adapt(get(), data.get()); });
@@ -2064,7 +2067,7 @@ class layer : public detail::handle<ed_layer>
   private:
     static ed_forward_options given(const forward_options &options)
     {
-        return {options.training, options.mask, options.masks, nullptr};
+        return {options.training, options.mask, options.masks, nullptr, nullptr};
     }
 };
 
