@@ -234,8 +234,10 @@ static void check_rows(lua_State *L, const ed_tensor *t)
 void convert_push_elements(lua_State *L, const ed_tensor *t)
 {
     int64_t i = 0;
+    const void *data = ed_data(t);
+    if (!data && ed_size(t)) handle_raise(L);
     check_rows(L, t);
-    push_level(L, t, ed_data(t), 0, &i);
+    push_level(L, t, data, 0, &i);
 }
 
 /* ---- Options --------------------------------------------------------------------------------- */

@@ -33,6 +33,17 @@ void identity_attach(lua_State *L, int parent, const ed_layer *layer, int at);
 /* Adds the child, whose handle is at `at`, to the layer: false with an error. */
 bool identity_add_child(lua_State *L, ed_layer *layer, ed_layer *child, int at);
 
+/*
+ * Layers with fields, which are called with symbolic tensors and then held by the description of a
+ * model only: identity_hold holds the layer's handle, if it or a layer below it is written in Lua,
+ * until a model takes it over by identity_take: the handle of the model, at an index of the stack,
+ * gets references to those of its children. identity_share gives references to those with fields to
+ * the handle at an index of the stack, of whatever kind.
+ */
+void identity_hold(lua_State *L, ed_layer *layer);
+void identity_take(lua_State *L, int model);
+void identity_share(lua_State *L, int at, ed_layer *model);
+
 void identity_open(lua_State *L);
 
 /* ---- layer_fields.c: which values of fields belong to the layer ------------------------------ */
@@ -59,6 +70,12 @@ int layer_adapt(lua_State *L);
 int layer_get_vocabulary(lua_State *L);
 int layer_is_trainable(lua_State *L);
 int layer_add_loss(lua_State *L);
+
+/* ---- graph.c: what models of symbolic tensors were made of ------------------------------------ */
+
+int layer_inputs(lua_State *L);
+int layer_outputs(lua_State *L);
+int layer_values(lua_State *L);
 
 /* ---- model.c: their training ----------------------------------------------------------------- */
 

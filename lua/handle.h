@@ -27,6 +27,7 @@
  *       compile.c           their training: compile
  *       model.c               fit, evaluate, predict
  *       training.c            callbacks
+ *       graph.c               models described by symbolic tensors
  *       custom_layers.c       layers written in Lua
  *       layer_fields.c        which of their fields are children and weights
  *       print.c             tensors as strings

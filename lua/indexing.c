@@ -198,10 +198,29 @@ static bool locate(const range *r, int64_t extent, stretch *s)
     return true;
 }
 
+/* The same for an axis of a symbolic tensor whose size is open: what is counted from its end can't
+ * be said. count -1: up to the end. */
+static bool locate_open(const range *r, stretch *s)
+{
+    const int64_t first = r->no_first ? 1 : r->first;
+    if ((!r->single && r->step < 0) || first < 1 || (!r->single && !r->no_last && r->last < 1))
+        return false;
+    *s = (stretch){first - 1, 1, 1};
+    if (r->single) return true;
+    *s = (stretch){first - 1, -1, r->step};
+    if (!r->no_last) s->count = r->last < first ? 0 : (r->last - first) / r->step + 1;
+    return true;
+}
+
 static bool no_place(const ed_tensor *t, int axis, int64_t place)
 {
-    ed_fail(ED_OUT_OF_RANGE, "index: index %lld is out of bounds for axis %d of %s",
-            (long long)place, axis + 1, convert_type(t).s);
+    if (ed_shape(t).values[axis] < 0)
+        ed_fail(ED_INVALID_ARGUMENT,
+                "index: the size of axis %d of %s is open, so nothing counts from its end",
+                axis + 1, convert_type(t).s);
+    else
+        ed_fail(ED_OUT_OF_RANGE, "index: index %lld is out of bounds for axis %d of %s",
+                (long long)place, axis + 1, convert_type(t).s);
     return false;
 }
 
@@ -217,7 +236,8 @@ static bool locate_all(const ed_tensor *t, const places *p, stretch *s)
         s[axis] = (stretch){0, ed_shape(t).values[axis], 1};
     for (int i = 0; i < p->count; i++) {
         int axis = p->gap >= 0 && i >= p->gap ? i + left : i;
-        if (!locate(&p->at[i], ed_shape(t).values[axis], &s[axis]))
+        const int64_t extent = ed_shape(t).values[axis];
+        if (!(extent < 0 ? locate_open(&p->at[i], &s[axis]) : locate(&p->at[i], extent, &s[axis])))
             return no_place(t, axis, p->at[i].first);
     }
     return true;
@@ -248,6 +268,7 @@ static void to_slice(const ed_tensor *t, const stretch *s, slice_of_places *of)
         of->end[i] = s[i].step > 0 ? last + 1
                      : last        ? last - 1
                                    : ED_END; /* the limit is excluded */
+        if (s[i].count < 0) of->end[i] = ED_END;
     }
     of->options = ED_NEW_OPTIONS(ED_SLICE_OPTIONS, ed_slice_options);
     of->options.begin = (ed_ints){of->begin, ed_rank(t)};

@@ -188,7 +188,9 @@ static int forward(lua_State *L)
     if (fine) result = ed_forward_list(layer, inputs, &options.eddy);
     handle_put(outputs, result);
     handle_put(masks, given);
+    const bool symbolic = result && ed_list_size(result) && ed_is_symbolic(ed_list_get(result, 0));
     binding_close(&b);
+    if (symbolic) identity_hold(L, layer);
     return result ? push_outputs(L, outputs->object, masks->object) : handle_raise(L);
 }
 
@@ -547,6 +549,9 @@ static const luaL_Reg methods[] = {
     {"evaluate", layer_evaluate},
     {"predict", layer_predict},
     {"save", layer_save},
+    {"inputs", layer_inputs},
+    {"outputs", layer_outputs},
+    {"values", layer_values},
     {NULL, NULL},
 };
 

@@ -103,6 +103,7 @@ int luaopen_eddy(lua_State *L)
     kinds_open(L);
     layers_open(L);
     custom_layers_open(L);
+    graph_open(L);
     optimizers_open(L);
     losses_open(L);
     metrics_open(L);

@@ -11,6 +11,7 @@ void kinds_open(lua_State *L);
 void sparse_open(lua_State *L);
 void layers_open(lua_State *L);
 void custom_layers_open(lua_State *L);
+void graph_open(lua_State *L);
 void optimizers_open(lua_State *L);
 void losses_open(lua_State *L);
 void metrics_open(lua_State *L);

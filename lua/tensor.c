@@ -58,14 +58,25 @@ static bool push_property(lua_State *L, const ed_tensor *t, const char *key)
     return true;
 }
 
+/* Of a symbolic tensor nobody may know how many rows there are. May raise. */
+static void check_length(lua_State *L, const ed_tensor *t)
+{
+    if (ed_rank(t) && ed_shape(t).values[0] < 0)
+        handle_fail(L, "the length of %s is open", convert_type(t).s);
+}
+
 /* Whether ipairs asks for the row after the last, which must be nil: only a call from C gets
  * that; an index in a program's text is an error. */
 static bool is_end(lua_State *L, const ed_tensor *t)
 {
     lua_Debug caller;
     if (!lua_isinteger(L, 2) || !ed_rank(t)) return false;
-    if ((lua_Unsigned)lua_tointeger(L, 2) - 1 != (lua_Unsigned)ed_shape(t).values[0]) return false;
-    return lua_getstack(L, 1, &caller) && lua_getinfo(L, "S", &caller) && *caller.what == 'C';
+    const int64_t rows = ed_shape(t).values[0];
+    if (rows >= 0 && (lua_Unsigned)lua_tointeger(L, 2) - 1 != (lua_Unsigned)rows) return false;
+    if (!lua_getstack(L, 1, &caller) || !lua_getinfo(L, "S", &caller) || *caller.what != 'C')
+        return false;
+    check_length(L, t);
+    return true;
 }
 
 /* Methods, properties, indices. The table of methods is an upvalue. */
@@ -140,6 +151,7 @@ static int length(lua_State *L)
 {
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     if (!ed_rank(t)) return no_rows(L, t, "length");
+    check_length(L, t);
     lua_pushinteger(L, ed_shape(t).values[0]);
     return 1;
 }
@@ -174,7 +186,9 @@ static int item(lua_State *L)
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     if (ed_size(t) != 1)
         return handle_fail(L, "item: the tensor has %I elements", (lua_Integer)ed_size(t));
-    convert_push_element(L, ed_dtype_of(t), ed_data(t), 0); /* one element: nothing is copied */
+    const void *data = ed_data(t);
+    if (!data) return handle_raise(L);
+    convert_push_element(L, ed_dtype_of(t), data, 0); /* one element: nothing is copied */
     return 1;
 }
 
@@ -183,6 +197,7 @@ static int next_row(lua_State *L)
 {
     const ed_tensor *t = handle_check(L, 1, HANDLE_TENSOR);
     lua_Integer last = luaL_optinteger(L, 2, 0);
+    check_length(L, t);
     if (!ed_rank(t) || last >= ed_shape(t).values[0]) return 0;
     lua_settop(L, 1);
     lua_pushinteger(L, last + 1);

@@ -474,6 +474,12 @@ ed_model_evaluate_with layer:evaluate
 ed_model_fit_with layer:fit
 ed_model_load_with ed.load_model
 ed_model_optimizer layer.optimizer
+ed_input_with ed.input
+ed_is_symbolic ed.is_symbolic
+ed_model_with ed.model
+ed_model_inputs layer:inputs
+ed_model_outputs layer:outputs
+ed_model_values layer:values
 ed_model_predict_list_with layer:predict
 ed_model_predict_with layer:predict
 ed_model_save layer:save

@@ -41,6 +41,10 @@ ed.grad(function(a) return (half(a) ^ 2):sum() end)(x)
 local clipped, norm = ed.clip_by_global_norm({x, nil, x}, 1)
 local text = tostring(norm) .. tostring(model) .. model:summary() .. #ed.split(x, 2)
 
+local image = ed.input{4}
+local graph = ed.model(image, Scale(2)(ed.dense(3)(image)) + 1)
+text = text .. tostring(graph(x)) .. #ed.model(graph:inputs(), graph:values("dense"))
+
 local sparse, empty = ed.sparse_concat{ed.sparse_eye(2), ed.sparse_eye(3), axis = 2, expand_nonconcat_dims = true}:fill_empty_rows(1)
 text = text .. tostring(sparse + sparse * 2) .. #ed.embedding_lookup_sparse({x, x}, sparse:with_values{0, 7, 1, 2, 0}) .. #empty
 
