@@ -30,8 +30,9 @@ void identity_push_fields(lua_State *L, int at);
  * before C's parent gets the child. */
 void identity_attach(lua_State *L, int parent, const ed_layer *layer, int at);
 
-/* Adds the child, whose handle is at `at`, to the layer: false with an error. */
-bool identity_add_child(lua_State *L, ed_layer *layer, ed_layer *child, int at);
+/* Adds the child, whose handle is at `at`, to the layer, as that field, if it is not NULL: false
+ * with an error. */
+bool identity_add_child(lua_State *L, ed_layer *layer, ed_layer *child, const char *field, int at);
 
 /*
  * Layers with fields, which are called with symbolic tensors and then held by the description of a

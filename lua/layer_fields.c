@@ -1,18 +1,21 @@
 #include "lua/custom_layers.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
  * Which of a layer's fields belong to it, as in Keras: layers become children, variables become
  * weights with the field's name (self.shift = ed.variable(0.0) is "shift"), also those in tables
- * (self.blocks[2] is "blocks_2"). A child or weight of another layer does not change its owner:
+ * (self.blocks[2] is "blocks_2", in a checkpoint "blocks/1", as in Keras). A layer that was named
+ * keeps its name. A child or weight of another layer does not change its owner:
  * layers may share it. Tables are searched when they are assigned to a field, and again after init,
  * before build and after build.
  *
  * A field that holds a child or weight can't get another value.
  *
- * All parts are first collected in a table "found": part 1, its name, part 2, its name ..., and as
+ * All parts are first collected in a table "found": part 1, its field, part 2, its field ..., as
+ * checkpoints have it ("blocks/1"), and as
  * keys the tables and parts that were visited. All names are checked before the first part is
  * added: a table that is refused leaves the layer unchanged.
  */
@@ -40,16 +43,39 @@ static bool is_weight(const ed_layer *layer, const ed_tensor *v)
     return false;
 }
 
+/* Pushes the name of the field's part, "blocks_2" for "blocks/1"; returns it. */
+static const char *push_name(lua_State *L, const char *field)
+{
+    luaL_Buffer name;
+    luaL_buffinit(L, &name);
+    while (*field) {
+        const size_t size = strcspn(field, "/");
+        char number[24];
+        if (strspn(field, "0123456789") == size && size < 18) {
+            snprintf(number, sizeof number, "%lld", strtoll(field, NULL, 10) + 1);
+            luaL_addstring(&name, number);
+        } else
+            luaL_addlstring(&name, field, size);
+        field += size;
+        if (*field) luaL_addchar(&name, '_'), field++;
+    }
+    luaL_pushresult(&name);
+    return lua_tostring(L, -1);
+}
+
 /* Whether the variable's name is a path, other than that of this layer's weight of the name,
  * which it may have from a build that failed. */
-static bool is_elsewhere(const ed_layer *layer, const ed_tensor *v, const char *name)
+static bool is_elsewhere(lua_State *L, const ed_layer *layer, const ed_tensor *v, const char *field)
 {
     if (!strchr(ed_variable_name(v), '/')) return false;
+    const char *name = push_name(L, field);
     ED_SCOPE;
     const char *path = ed_layer_path(layer), *its = ed_variable_name(v);
     const size_t size = path ? strlen(path) : 0;
     const bool same = path && !strncmp(its, path, size) && its[size] == '/';
-    return !same || strcmp(its + size + 1, name) != 0;
+    const bool elsewhere = !same || strcmp(its + size + 1, name) != 0;
+    lua_pop(L, 1);
+    return elsewhere;
 }
 
 /* Adds the part at the top of the stack to `found`, once. */
@@ -67,15 +93,16 @@ static void note(lua_State *L, int found, const void *part, const char *name)
     lua_pop(L, 1);
 }
 
-static void find_layer(lua_State *L, const ed_layer *layer, const ed_layer *part, int found)
+static void find_layer(lua_State *L, const ed_layer *layer, const char *field, const ed_layer *part,
+                       int found)
 {
-    if (!ed_layer_parent(part) && !is_above(layer, part)) note(L, found, part, ed_layer_name(part));
+    if (!ed_layer_parent(part) && !is_above(layer, part)) note(L, found, part, field);
 }
 
 static void find_variable(lua_State *L, const ed_layer *layer, const char *name, ed_tensor *v,
                           int found)
 {
-    if (ed_is_variable(v) && !is_weight(layer, v) && !is_elsewhere(layer, v, name))
+    if (ed_is_variable(v) && !is_weight(layer, v) && !is_elsewhere(L, layer, v, name))
         note(L, found, v, name);
 }
 
@@ -91,7 +118,11 @@ static void find_entry(lua_State *L, const ed_layer *layer, const char *name, co
 {
     if (lua_type(L, -1) != LUA_TTABLE && lua_type(L, -1) != LUA_TUSERDATA) return;
     if (lua_gettop(L) - found > DEEPEST) handle_fail(L, "%s: tables are nested too deeply", name);
-    lua_pushfstring(L, "%s_%s", name, key);
+    ed_tensor *v = handle_at(L, -1, HANDLE_TENSOR);
+    if ((!*key || strchr(key, '/')) && ((v && ed_is_variable(v)) || handle_at(L, -1, HANDLE_LAYER)))
+        handle_fail(L, "%s: invalid name '%s_%s': it must not be empty or contain '/'",
+                    ed_layer_name(layer), push_name(L, name), key);
+    lua_pushfstring(L, "%s/%s", name, key);
     lua_insert(L, -2);
     find(L, layer, lua_tostring(L, -2), found);
     lua_remove(L, -2);
@@ -103,7 +134,7 @@ static void find_table(lua_State *L, const ed_layer *layer, const char *name, in
     const int at = lua_gettop(L);
     for (lua_Integer i = 1; lua_rawgeti(L, at, i) != LUA_TNIL; i++) {
         char key[24];
-        snprintf(key, sizeof key, "%lld", (long long)i);
+        snprintf(key, sizeof key, "%lld", (long long)i - 1);
         find_entry(L, layer, name, key, found);
         lua_settop(L, at);
     }
@@ -125,7 +156,7 @@ static void find(lua_State *L, const ed_layer *layer, const char *name, int foun
     const ed_layer *part = handle_at(L, -1, HANDLE_LAYER);
     ed_tensor *t = handle_at(L, -1, HANDLE_TENSOR);
     if (lua_type(L, -1) == LUA_TUSERDATA) handle_leave_scope(L, -1);
-    if (part) find_layer(L, layer, part, found);
+    if (part) find_layer(L, layer, name, part, found);
     if (t) find_variable(L, layer, name, t, found);
     if (lua_type(L, -1) != LUA_TTABLE) return;
     lua_pushvalue(L, -1);
@@ -154,23 +185,6 @@ static bool claim(lua_State *L, int names, const char *kind, const char *name)
     return fresh;
 }
 
-/* The name that a layer without one is going to get: dense, dense_1, dense_2. The table has the
- * next number under the kind's name. */
-static void claim_free(lua_State *L, int names, const char *kind)
-{
-    lua_getfield(L, names, kind);
-    lua_Integer number = lua_tointeger(L, -1);
-    bool fresh = !number && claim(L, names, "layer", kind);
-    while (!fresh) {
-        lua_pushfstring(L, "%s_%I", kind, (LUAI_UACINT)++number);
-        fresh = claim(L, names, "layer", lua_tostring(L, -1));
-        lua_pop(L, 1);
-    }
-    lua_pushinteger(L, number);
-    lua_setfield(L, names, kind);
-    lua_pop(L, 1);
-}
-
 /* Keeps an error that begins with the layer's path; returns false. */
 static bool refuse(const ed_layer *layer, const char *format, ...)
 {
@@ -184,13 +198,12 @@ static bool refuse(const ed_layer *layer, const char *format, ...)
     return ed_fail(ED_INVALID_ARGUMENT, "%s: %s", path ? path : "layer", message), false;
 }
 
-/* Checks the part below the top of the stack, whose name is at the top; false with an error. */
+/* Checks the part below the top of the stack, whose field is at the top; false with an error. */
 static bool check_name(lua_State *L, const ed_layer *layer, int names)
 {
     const ed_layer *part = handle_at(L, -2, HANDLE_LAYER);
-    const char *name = lua_tostring(L, -1);
-    if (part && !ed_layer_is_named(part))
-        return claim_free(L, names, ed_layer_kind(part)->kind.name), true;
+    const char *name = push_name(L, lua_tostring(L, -1));
+    if (part && ed_layer_is_named(part)) name = ed_layer_name(part);
     if (!*name || strchr(name, '/'))
         return refuse(layer, "invalid name '%s': it must not be empty or contain '/'", name);
     if (claim(L, names, part ? "layer" : "weight", name)) return true;
@@ -213,6 +226,14 @@ static void check_names(lua_State *L, const ed_layer *layer, int found)
     lua_settop(L, names - 1);
 }
 
+static bool add_variable(ed_layer *layer, const char *field, ed_tensor *v)
+{
+    const int base = ed_set_index_base(1);
+    const bool added = ed_layer_add_field(layer, field, v);
+    ed_set_index_base(base);
+    return added;
+}
+
 /* Adds the parts that were found to the layer. */
 static void take(lua_State *L, ed_layer *layer, int found)
 {
@@ -223,8 +244,9 @@ static void take(lua_State *L, ed_layer *layer, int found)
         lua_rawgeti(L, found, i + 1);
         ed_layer *part = handle_at(L, -2, HANDLE_LAYER);
         ed_tensor *v = handle_at(L, -2, HANDLE_TENSOR);
-        if (part && !identity_add_child(L, layer, part, -2)) handle_raise(L);
-        if (v && !ed_layer_adopt_weight(layer, lua_tostring(L, -1), v)) handle_raise(L);
+        const char *field = lua_tostring(L, -1);
+        if (part && !identity_add_child(L, layer, part, field, -2)) handle_raise(L);
+        if (v && !add_variable(layer, field, v)) handle_raise(L);
         lua_settop(L, top);
     }
     lua_settop(L, top);

@@ -77,13 +77,16 @@ void identity_attach(lua_State *L, int parent, const ed_layer *layer, int at)
     lua_pop(L, 1);
 }
 
-bool identity_add_child(lua_State *L, ed_layer *layer, ed_layer *child, int at)
+bool identity_add_child(lua_State *L, ed_layer *layer, ed_layer *child, const char *field, int at)
 {
     at = lua_absindex(L, at);
     identity_push(L, layer);
     const bool had = ed_layer_parent(child) == layer;
     identity_attach(L, -1, child, at);
-    const bool added = ed_layer_add_child(layer, child);
+    const int base = ed_set_index_base(1);
+    const bool added = (field ? ed_layer_add_field(layer, field, child)
+                              : ed_layer_add_child(layer, child)) != NULL;
+    ed_set_index_base(base);
     if (!added && !had) {
         identity_push_fields(L, -1);
         lua_pushnil(L);

@@ -377,7 +377,7 @@ static int add(lua_State *L)
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER), *child = handle_check(L, 2, HANDLE_LAYER);
     lua_settop(L, 2);
     identity_set(L, layer, 1);
-    return handle_return(L, identity_add_child(L, layer, child, 2));
+    return handle_return(L, identity_add_child(L, layer, child, NULL, 2));
 }
 
 /* weight(name, shape, {initializer = , trainable = , dtype = }): the variable. */

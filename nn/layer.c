@@ -30,6 +30,8 @@ static void leave_holder(ed_layer *child, const ed_layer *holder)
 {
     int i = 0;
     if (child->parent == holder) {
+        memory_free(child->field);
+        child->field = NULL;
         child->parent = child->n_also ? child->also[0] : NULL;
     } else {
         while (i < child->n_also && child->also[i] != holder) i++;
@@ -70,6 +72,7 @@ static void layer_destroy(void *object)
     memory_free(layer->slots);
     memory_free(layer->weights);
     memory_free(layer->name);
+    memory_free(layer->field);
     memory_free(layer);
 }
 
@@ -341,13 +344,18 @@ static void append_child(ed_layer *layer, ed_layer *child)
     raise_height(layer, child->height + 1);
 }
 
+static bool check_orphan(const ed_layer *layer, const ed_layer *child)
+{
+    return !child->parent ||
+           layer_fail(layer, ED_INVALID_ARGUMENT, "the layer %s already belongs to %s", child->name,
+                      child->parent->name);
+}
+
 ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child)
 {
     if (NULL_GIVEN("layer_add_child", layer, child)) return NULL;
-    if (child->parent)
-        return layer_fail(layer, ED_INVALID_ARGUMENT, "the layer %s already belongs to %s",
-                          child->name, child->parent->name);
-    if (!check_child(layer, child) || !room_for_child(layer) || !name_child(layer, child))
+    if (!check_orphan(layer, child) || !check_child(layer, child) || !room_for_child(layer) ||
+        !name_child(layer, child))
         return NULL;
     append_child(layer, child);
     layer_index_child(layer, child);
@@ -415,7 +423,7 @@ static ed_tensor *initial_value(const ed_layer *layer, const char *name, ed_ints
                                 const ed_weight_options *options, int *node)
 {
     ed_tensor *initial;
-    if (!layer_waiting(layer, name, options->dtype, shape, &initial, node)) return NULL;
+    if (!layer_waiting(layer, name, NULL, options->dtype, shape, &initial, node)) return NULL;
     if (initial) return scope_give(initial);
     ed_initializer *initializer = options->initializer;
     if (!initializer) {
@@ -467,36 +475,44 @@ static void rename_variable(ed_tensor *v, char *path)
 }
 
 /* Assigns the checkpoint's value that waits for the variable, if there is one. */
-static bool take_waiting(ed_layer *layer, const char *name, ed_tensor *v)
+static bool take_waiting(ed_layer *layer, const char *name, const char *field, ed_tensor *v)
 {
     ED_SCOPE;
     ed_tensor *initial;
     int node;
-    if (!layer_waiting(layer, name, v->dtype, ed_shape(v), &initial, &node)) return false;
+    if (!layer_waiting(layer, name, field, v->dtype, ed_shape(v), &initial, &node)) return false;
     if (initial && !ed_assign(v, scope_give(initial))) return false;
     return layer_made(layer, node, v);
+}
+
+ed_tensor *layer_adopt(ed_layer *layer, const char *name, const char *field, ed_tensor *v)
+{
+    if (!ed_is_variable(v))
+        return layer_fail(layer, ED_INVALID_ARGUMENT,
+                          "the weight %s must be a variable, got a tensor", name);
+    if (!check_weight(layer, name)) return NULL;
+    if (!room_for_weight(layer)) return NULL;
+    char *path = layer_path(layer, name), *copy = field ? text_copy(field) : NULL;
+    if (!path || (field && !copy)) return memory_free(path), memory_free(copy), NULL;
+    const bool is_of_another =
+        strchr(ed_variable_name(v), '/') && strcmp(ed_variable_name(v), path) != 0;
+    if (is_of_another)
+        layer_fail(layer, ED_INVALID_ARGUMENT, "the variable %s is another layer's weight",
+                   ed_variable_name(v));
+    if (is_of_another || !take_waiting(layer, name, field, v))
+        return memory_free(path), memory_free(copy), NULL;
+    rename_variable(v, path);
+    memory_free(((variable *)v)->field);
+    ((variable *)v)->field = copy;
+    layer_drop_lists(layer);
+    return layer->weights[layer->n_weights++] = ed_retain(v);
 }
 
 ed_tensor *ed_layer_adopt_weight(ed_layer *layer, const char *name, ed_tensor *v)
 {
     if (NULL_GIVEN("layer_adopt_weight", layer, name)) return NULL;
     if (!v) return ed_fail(ED_INVALID_ARGUMENT, "layer_adopt_weight: variable is NULL");
-    if (!ed_is_variable(v))
-        return layer_fail(layer, ED_INVALID_ARGUMENT,
-                          "the weight %s must be a variable, got a tensor", name);
-    if (!check_weight(layer, name)) return NULL;
-    if (!room_for_weight(layer)) return NULL;
-    char *path = layer_path(layer, name);
-    if (!path) return NULL;
-    const bool is_of_another =
-        strchr(ed_variable_name(v), '/') && strcmp(ed_variable_name(v), path) != 0;
-    if (is_of_another)
-        layer_fail(layer, ED_INVALID_ARGUMENT, "the variable %s is another layer's weight",
-                   ed_variable_name(v));
-    if (is_of_another || !take_waiting(layer, name, v)) return memory_free(path), NULL;
-    rename_variable(v, path);
-    layer_drop_lists(layer);
-    return layer->weights[layer->n_weights++] = ed_retain(v);
+    return layer_adopt(layer, name, NULL, v);
 }
 
 bool layer_rename_weights(ed_layer *layer)

@@ -262,6 +262,16 @@ void *ed_layer_state(ed_layer *layer);
  * parent, its given name is taken, or it contains the layer. */
 ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child);
 
+/*
+ * Adds a part of the layer that is a field of it, as self.first of a layer of one's own in Keras: a
+ * layer as a child, which gets the field's name unless it was named, or a variable as a weight of
+ * that name. Element 0 of a list is the field "blocks/0", named blocks_0. Checkpoints have the part
+ * under its field, as those of Keras 2 and tf.Module have: "model/first/kernel",
+ * "model/blocks/0/kernel". Returns the part. A child of ed_layer_add_child is saved under its name,
+ * so one that was given the name "first" is found there too.
+ */
+void *ed_layer_add_field(ed_layer *layer, const char *field, void *part);
+
 /* Options of ed_layer_add_weight. */
 #define ED_WEIGHT_OPTIONS(FIELD, T)                                                                \
     FIELD(T, INITIALIZER, initializer, NULL, ED_ANY, "creates the initial value")                  \

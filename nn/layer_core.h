@@ -24,6 +24,7 @@ struct ed_layer {
     ed_layer **also;  /* models that share this layer, likewise (layer_add_shared) */
     int n_also;
     char *name;
+    char *field; /* of the parent, where a checkpoint has the layer; NULL: its name */
     bool named; /* by the user: it gets no number */
     bool built;
 
@@ -194,6 +195,17 @@ bool layer_accepts(const ed_layer *layer, const ed_tensor *x, int rank, bool mor
  * not. */
 bool layer_same_last(const ed_layer *layer, const ed_tensor *x, int64_t size);
 
+/* What ed_layer_adopt_weight does; field: where a checkpoint has the variable, NULL: its name. */
+ed_tensor *layer_adopt(ed_layer *layer, const char *name, const char *field, ed_tensor *v);
+
+/* The name that the child had in checkpoints when fields did not count; NULL if another has it. */
+const char *layer_older_name(const ed_layer *layer, const ed_layer *child, char *room, size_t size);
+
+/* Names a node of the tracker by a field of the object; the node that a field has in a file, -1 if
+ * there is none. */
+void layer_track_field(ed_tracker *t, const char *field, int node);
+int layer_find_field(const graph_source *source, int node, const char *field);
+
 /* Names what a checkpoint saves of the layer; the values that wait for it (nn/track.c). */
 void layer_track(void *layer, ed_tracker *t);
 
@@ -202,12 +214,13 @@ void layer_track_inner(ed_layer *layer, ed_tracker *t);
 struct graph_wait *layer_wait(void *layer);
 
 /*
- * The checkpoint's value for a weight that is about to be created: *initial, with a reference for
+ * The checkpoint's value for a weight, of that field if it has one, that is about to be created:
+ * *initial, with a reference for
  * the caller, NULL if no value waits; and its node for layer_made. false, with an error, if the
  * value has another dtype or shape, or if a strict restore has no value.
  */
-bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_ints shape,
-                   ed_tensor **initial, int *node);
+bool layer_waiting(const ed_layer *layer, const char *name, const char *field, ed_dtype dtype,
+                   ed_ints shape, ed_tensor **initial, int *node);
 
 /* The weight was created with that value. */
 bool layer_made(const ed_layer *layer, int node, void *object);

@@ -32,7 +32,9 @@ static void track_weights(const ed_layer *layer, ed_tracker *t)
     for (int64_t i = 0; i < layer->n_weights; i++) {
         const char *leaf = layer_leaf(layer->weights[i]);
         int weight = graph_object(t, layer->weights[i]);
-        graph_name(t, t->self, GRAPH_NAME, leaf, weight);
+        const char *field = ((const variable *)layer->weights[i])->field;
+        if (field) layer_track_field(t, field, weight);
+        graph_name(t, t->self, field ? GRAPH_MATCH : GRAPH_NAME, leaf, weight);
         if (alias_of(leaf)) graph_name(t, t->self, GRAPH_ALIAS, alias_of(leaf), weight);
     }
 }
@@ -62,14 +64,33 @@ static void track_sequence(const ed_layer *layer, ed_tracker *t)
     }
 }
 
+/* Of a child that models share, the field is one of its parent. */
+static void track_children(const ed_layer *layer, ed_tracker *t)
+{
+    for (int64_t i = 0; i < layer->n_children; i++) {
+        const ed_layer *child = layer->children[i];
+        if (child->field && child->parent == layer)
+            layer_track_field(t, child->field, graph_object(t, layer->children[i]));
+        else
+            graph_name(t, t->self, GRAPH_NAME, child->name, graph_object(t, layer->children[i]));
+    }
+    for (int64_t i = 0; i < layer->n_children; i++) {
+        const ed_layer *child = layer->children[i];
+        char room[128];
+        const char *older = child->field && child->parent == layer
+                                ? layer_older_name(layer, child, room, sizeof room)
+                                : NULL;
+        if (older && strcmp(older, child->field) != 0)
+            graph_name(t, t->self, GRAPH_MATCH, older, graph_object(t, layer->children[i]));
+    }
+}
+
 void layer_track(void *object, ed_tracker *t)
 {
     ed_layer *layer = object;
     t->graph->nodes[t->self].open = layer->class->build && !layer->built;
     track_weights(layer, t);
-    for (int64_t i = 0; i < layer->n_children; i++)
-        graph_name(t, t->self, GRAPH_NAME, layer->children[i]->name,
-                   graph_object(t, layer->children[i]));
+    track_children(layer, t);
     if (layer->optimizer)
         graph_name(t, t->self, GRAPH_NAME, "optimizer", graph_object(t, layer->optimizer));
     if (layer->class->track) layer->class->track(layer, t);
@@ -89,14 +110,15 @@ graph_wait *layer_wait(void *object)
 
 /* ---- Values that wait ------------------------------------------------------------------------ */
 
-bool layer_waiting(const ed_layer *layer, const char *name, ed_dtype dtype, ed_ints shape,
-                   ed_tensor **initial, int *node)
+bool layer_waiting(const ed_layer *layer, const char *name, const char *field, ed_dtype dtype,
+                   ed_ints shape, ed_tensor **initial, int *node)
 {
     graph_source *source = layer->wait.source;
     *initial = NULL;
     *node = -1;
     if (!source) return true;
-    *node = source->find(source, layer->wait.node, name);
+    if (field) *node = layer_find_field(source, layer->wait.node, field);
+    if (*node < 0) *node = source->find(source, layer->wait.node, name);
     if (*node < 0 && alias_of(name)) *node = source->find(source, layer->wait.node, alias_of(name));
     if (*node < 0)
         return !source->whole(source, layer->wait.node) ||
@@ -120,7 +142,11 @@ void layer_made_child(const ed_layer *layer, ed_layer *child)
 {
     graph_source *source = layer->wait.source;
     if (!source) return;
-    int node = source->find(source, layer->wait.node, child->name);
+    char room[128];
+    const char *name =
+        child->field ? layer_older_name(layer, child, room, sizeof room) : child->name;
+    int node = child->field ? layer_find_field(source, layer->wait.node, child->field) : -1;
+    if (node < 0 && name) node = source->find(source, layer->wait.node, name);
     if (node >= 0 || source->whole(source, layer->wait.node)) source->made(source, node, child);
 }
 

@@ -152,6 +152,7 @@ typedef struct variable {
     ed_tensor base; /* dtype, shape, size; no data */
     ed_tensor *value;
     char *name;
+    char *field; /* of its layer, where a checkpoint has it; NULL: the name's end */
     bool trainable;
     uint64_t mark;     /* of the last call that wrote it */
     bool frozen;       /* not trainable because its layer is not */

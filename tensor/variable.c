@@ -14,6 +14,7 @@ static void variable_destroy(void *object)
     ed_release(v->regularizer);
     ed_release(v->constraint);
     memory_free(v->name);
+    memory_free(v->field);
     memory_count_tensor(-1);
     memory_free(v);
 }

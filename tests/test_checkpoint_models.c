@@ -673,6 +673,78 @@ static void refused(void **state)
     assert_true(rounds > 300);
 }
 
+/* ---- Fields ---------------------------------------------------------------------------------- */
+
+static bool fields_forward(ed_layer *layer, ed_layer_call *call)
+{
+    ed_tensor *x = call->inputs[0];
+    for (int64_t i = 0; i < ed_layer_child_count(layer); i++)
+        x = ed_forward(ed_layer_child(layer, i), x);
+    for (int64_t i = 0; i < ed_layer_weight_count(layer); i++)
+        x = ed_mul(x, ed_layer_weight(layer, i));
+    return ed_layer_return(call, x);
+}
+
+static const ed_layer_class fields_class = {.kind.name = "fields", .forward = fields_forward};
+
+/* A layer with the parts in fields, or as they were saved before fields counted. */
+static ed_layer *with_fields(bool fields)
+{
+    ed_layer *layer = ed_layer_new(&fields_class, NULL);
+    ed_layer *parts[] = {ed_layer_dense(2), ed_layer_dense(2), ed_layer_dense(2, .name = "own")};
+    ed_tensor *scale = ed_variable(ed_scalar(fields ? 1.0 : 3.0));
+    const char *names[] = {"first", "blocks/0", "blocks/1"};
+    for (int i = 0; i < 3; i++) {
+        if (fields)
+            assert_ptr_equal(ed_layer_add_field(layer, names[i], parts[i]), parts[i]);
+        else
+            ed_layer_add_child(layer, parts[i]);
+    }
+    if (fields)
+        assert_ptr_equal(ed_layer_add_field(layer, "scales/0", scale), scale);
+    else
+        ed_layer_adopt_weight(layer, "scales_0", scale);
+    return layer;
+}
+
+static void fields(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_ones(ED_SHAPE(1, 3));
+    ed_layer *model = with_fields(true), *older = with_fields(false);
+    ed_forward(model, x);
+    ed_tensor *expected = ed_forward(older, x);
+    assert_string_equal(ed_layer_path(ed_layer_child(model, 0)), "fields/first");
+    assert_string_equal(ed_layer_path(ed_layer_child(model, 1)), "fields/blocks_0");
+    assert_string_equal(ed_layer_path(ed_layer_child(model, 2)), "fields/own");
+    assert_string_equal(ed_variable_name(ed_layer_weight(model, 0)), "fields/scales_0");
+    assert_null(strstr(ed_layer_path(ed_layer_child(older, 0)), "first"));
+    const char *path = ed_checkpoint_write(ed_checkpoint("m", older), in_folder("older"));
+    for (int built = 0; built < 2; built++) {
+        ed_layer *newer = with_fields(true);
+        if (built) ed_forward(newer, x);
+        ed_restoration *r = ed_checkpoint_read(ed_checkpoint("m", newer), path);
+        assert_true(ed_all_close(ed_forward(newer, x), expected, 0, 0, NULL));
+        assert_true(ed_restoration_assert_consumed(r));
+        const char *again = ed_checkpoint_write(ed_checkpoint("m", newer), in_folder("newer"));
+        ed_layer *last = with_fields(true);
+        r = ed_checkpoint_read(ed_checkpoint("m", last), again);
+        assert_true(ed_all_close(ed_forward(last, x), expected, 0, 0, NULL));
+        assert_true(ed_restoration_assert_consumed(r));
+        assert_fine();
+    }
+    assert_fails(ed_layer_add_field(model, "blocks/0", ed_layer_dense(1)), ED_INVALID_ARGUMENT,
+                 "two layers are named blocks/0");
+    assert_fails(ed_layer_add_field(model, "own", ed_layer_dense(1)), ED_INVALID_ARGUMENT,
+                 "two layers are named own");
+    assert_fails(ed_layer_add_field(model, "a//b", ed_layer_dense(1)), ED_INVALID_ARGUMENT,
+                 "invalid field 'a//b'");
+    assert_fails(ed_layer_add_field(model, "x", x), ED_INVALID_ARGUMENT, "must be a variable");
+    assert_fails(ed_layer_add_field(model, "scales/0", ed_variable(ed_scalar(1.0))),
+                 ED_INVALID_ARGUMENT, "already has a weight");
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, check_end)
 
 int main(void)
@@ -693,6 +765,7 @@ int main(void)
         TEST(threads),
         TEST(children),
         TEST(refused),
+        TEST(fields),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

@@ -205,6 +205,7 @@ ed_jacobian_with tape:jacobian
 ed_keep C: Lua collects
 ed_latest_checkpoint ed.latest_checkpoint
 ed_layer_add_child layer:add
+ed_layer_add_field C: a field of a layer written in Lua
 ed_layer_adopt_weight C: a variable put into a field becomes a weight
 ed_layer_child layer[1]
 ed_layer_child_count #layer

@@ -49,8 +49,8 @@ local Block = ed.layer{
 local block = Block(3)
 check.equal(#block, 3)
 check.near(block{{1.0, 1}}, {{6}})
-check.equal(check.names(block:variables()), "block/dense/kernel block/dense/bias block/dense_1/kernel " ..
-    "block/dense_1/bias block/dense_2/kernel block/dense_2/bias")
+check.equal(check.names(block:variables()), "block/first/kernel block/first/bias block/dense/kernel " ..
+    "block/dense/bias block/dense_1/kernel block/dense_1/bias")
 assert(block[1] == block.first)
 
 -- A failed build is taken back and tried again.
@@ -170,8 +170,8 @@ do
     local model = ed.sequential{parts}
     model(ed.ones{1, 2})
     check.equal(check.names(model:trainable()), "sequential/parts/v sequential/parts/late " ..
-        "sequential/parts/dense/kernel sequential/parts/dense/bias sequential/parts/dense_1/kernel " ..
-        "sequential/parts/dense_1/bias sequential/parts/batch_normalization/gamma sequential/parts/batch_normalization/beta")
+        "sequential/parts/list_1/kernel sequential/parts/list_1/bias sequential/parts/list_2/kernel " ..
+        "sequential/parts/list_2/bias sequential/parts/empty_1/gamma sequential/parts/empty_1/beta")
     check.equal(#model:variables(), 11)
     parts.after = ed.variable(1.0)
     check.equal(#model:variables(), 12)
@@ -192,15 +192,48 @@ do
     local plain = ed.layer{forward = print}()
     local function put(name, value) return function() plain[name] = value end end
     check.raises("layer: two layers are named a", put("p", {ed.dense(1, {name = "a"}), ed.dense(1, {name = "a"})}))
-    check.raises("layer: two layers are named dense", put("p", {ed.dense(1), ed.dense(1, {name = "dense"})}))
-    check.raises("layer: two weights are named p_1", put("p", {ed.variable(1.0), ["1"] = ed.variable(2.0)}))
+    check.raises("layer: two layers are named p_1", put("p", {ed.dense(1), ed.dense(1, {name = "p_1"})}))
+    check.raises("layer: two weights are named p_1", put("p", {ed.variable(1.0), ["0"] = ed.variable(2.0)}))
     check.raises("layer: invalid name 'p_a/b'", put("p", {ed.variable(1.0), ["a/b"] = ed.variable(2.0)}))
     check.equal(plain.p, nil)
     check.equal(#plain, 0)
     put("p", {ed.dense(1), ed.dense(1, {name = "a"}), ed.dense(1)})()
-    check.equal(plain[1].name .. plain[2].name .. plain[3].name, "denseadense_1")
+    check.equal(plain[1].name .. plain[2].name .. plain[3].name, "p_1ap_3")
     check.raises("layer: two layers are named a", put("q", {ed.flatten(), ed.dense(1, {name = "a"})}))
     check.equal(#plain, 3)
+
+    -- Checkpoints have them where they are as fields, as Keras has them.
+    local Fields = ed.layer{
+        name = "fields",
+        init = function(self)
+            self.first = ed.dense(2)
+            self.blocks = {ed.dense(2), ed.dense(2, {name = "own"}), {deep = ed.dense(2)}}
+            self.scales = {ed.variable(1.0), ed.variable(2.0)}
+        end,
+        forward = function(self, x)
+            x = self.blocks[3].deep(self.blocks[2](self.blocks[1](self.first(x))))
+            return x * self.scales[1] * self.scales[2]
+        end,
+    }
+    local fields, x = Fields(), ed.ones{1, 3}
+    fields(x)
+    fields.scales[2]:assign(3)
+    check.equal(check.names(fields:variables()), "fields/scales_1 fields/scales_2 fields/first/kernel fields/first/bias " ..
+        "fields/blocks_1/kernel fields/blocks_1/bias fields/own/kernel fields/own/bias " ..
+        "fields/blocks_3_deep/kernel fields/blocks_3_deep/bias")
+    local path = ed.checkpoint{m = fields}:write(folder .. "/fields")
+    local names = {}
+    for _, name in ipairs(ed.archive(path):names()) do names[#names + 1] = name:match("^m/(.*)/.ATTRIBUTES") or name:match("^m/(.*)") end
+    names = " " .. table.concat(names, " ")
+    for name in ("first/kernel blocks/0/kernel blocks/1/bias blocks/2/deep/kernel scales/1"):gmatch("%S+") do
+        assert(names:find(" " .. name, 1, true), name .. " is not among" .. names)
+    end
+    for built = 0, 1 do
+        local other = Fields()
+        if built == 1 then other(x) end
+        ed.checkpoint{m = other}:read(path)
+        check.near(other(x), fields(x), 0)
+    end
 
     -- They are saved, and wait for their layer like others.
     local checkpoint = ed.checkpoint{model = model}
