@@ -464,6 +464,7 @@ class any_tensor : public detail::handle<ed_tensor>
   public:
     ed_dtype dtype() const { return ed_dtype_of(get()); }
     int rank() const { return ed_rank(get()); }
+    bool is_symbolic() const { return ed_is_symbolic(get()); } /* of eddy::input */
     int64_t size() const { return ed_size(get()); }
     ints shape() const { return ed_shape(get()); }
     int64_t dim(int axis, detail::place here = EDDY_HERE) const
@@ -1877,6 +1878,19 @@ inline bool check_gradient(function f, const list &inputs, const check_options &
 
 /* ---- Layers ---------------------------------------------------------------------------------- */
 
+EDDY_OPTIONS(input_options, ED_INPUT_OPTIONS)
+EDDY_OPTIONS(model_options, ED_MODEL_OPTIONS)
+
+/* A symbolic tensor, an input of a model that is described: input({28, 28}). */
+inline tensor input(const ints &shape, const input_options &options = {},
+                    detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        const ed_input_options o = options.c();
+        return ed_input_with(detail::to_c(shape), &o);
+    });
+}
+
 struct forward_options {
     bool training = false; /* matters to dropout and batch normalization */
     tensor mask = nullptr; /* of the first input */
@@ -1973,6 +1987,14 @@ class layer : public detail::handle<ed_layer>
             return ed_layer_build_with(get(), detail::to_c(sizes), &options);
         });
     }
+    /* Of a model of eddy::model: its symbolic tensors, and those that a layer returns. */
+    EDDY_METHOD(list, inputs, ed_model_inputs)
+    EDDY_METHOD(list, outputs, ed_model_outputs)
+    list values(const detail::text &name, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_model_values(get(), name.get()); });
+    }
+
     /* From `forward`, with training: a scalar for losses(). */
     bool add_loss(const tensor &loss, detail::place here = EDDY_HERE) const
     {
@@ -1982,6 +2004,14 @@ class layer : public detail::handle<ed_layer>
     layer add_child(const layer &child, detail::place here = EDDY_HERE) const
     {
         return detail::call(here, [&] { return ed_layer_add_child(get(), child); });
+    }
+    /* A child that is a field of one's own layer: checkpoints have it under that name. */
+    layer add_field(const detail::text &field, const layer &child,
+                    detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            return static_cast<ed_layer *>(ed_layer_add_field(get(), field.get(), child.get()));
+        });
     }
     size_t child_count() const { return static_cast<size_t>(ed_layer_child_count(get())); }
     layer child(int64_t i, detail::place here = EDDY_HERE) const
@@ -2570,6 +2600,31 @@ class history : public detail::handle<ed_history>
         return detail::call(here, [&] { return ed_history_last(get(), name.get()); });
     }
 };
+
+/* The model that computes the outputs from the inputs, symbolic tensors: model({a, b}, y). */
+inline layer model(const list &inputs, const list &outputs, const model_options &options = {},
+                   detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        const ed_model_options o = options.c();
+        return ed_model_with(inputs.get(), outputs.get(), &o);
+    });
+}
+inline layer model(const tensor &input, const tensor &output, const model_options &options = {},
+                   detail::place here = EDDY_HERE)
+{
+    return model(list{input}, list{output}, options, here);
+}
+inline layer model(const list &inputs, const tensor &output, const model_options &options = {},
+                   detail::place here = EDDY_HERE)
+{
+    return model(inputs, list{output}, options, here);
+}
+inline layer model(const tensor &input, const list &outputs, const model_options &options = {},
+                   detail::place here = EDDY_HERE)
+{
+    return model(list{input}, outputs, options, here);
+}
 
 inline bool layer::add_metric(int64_t output, const metric &metric, detail::place here) const
 {

@@ -1472,6 +1472,8 @@ TEST(models_learn)
     CHECK(std::fabs(model.predict_list(x)[0][0].item() + 12) < 0.1);
     CHECK_EQUAL(model.predict_list(x).size(), 1u);
     CHECK_EQUAL(model.predict_list({x})[0].dim(0), 8);
+    CHECK(std::fabs(model.predict(x)[0].item() + 12) < 0.1);
+    CHECK_EQUAL(model.predict({x}).dim(0), 8);
 #if __cplusplus >= 202002L
     CHECK(model.compile({.optimizer = sgd(0.01),
                          .loss = eddy::losses::mean_squared_error(),
@@ -1486,6 +1488,41 @@ TEST(models_learn)
     FAILS(ED_INVALID_ARGUMENT, "NULL", model.compile(how));
     how.metrics = {rule};
     FAILS(ED_INVALID_ARGUMENT, "must be a metric", model.compile(how));
+}
+
+static bool same(const tensor &a, const tensor &b)
+{
+    return eddy::reduce_max(eddy::abs(a - b)).item() < 1e-6;
+}
+
+TEST(models_of_symbols)
+{
+    eddy::input_options named;
+    named.name = "b";
+    const tensor a = eddy::input({4}), b = eddy::input({3}, named);
+    CHECK(a.is_symbolic() && !eddy::ones({2}).is_symbolic() && !tensor().is_symbolic());
+    CHECK_EQUAL(a.dim(0), -1);
+    const eddy::layer dense = eddy::layers::dense(3);
+    const tensor h = dense(a);
+    eddy::model_options options;
+    options.name = "two";
+    const eddy::layer two = eddy::model({a, b}, {h + b * 2, h}, options);
+    CHECK_EQUAL(two.name(), "two");
+    CHECK_EQUAL(two.inputs().size(), 2u);
+    CHECK_EQUAL(two.outputs().size(), 2u);
+    const tensor x = eddy::ones({5, 4}), z = eddy::ones({5, 3});
+    const eddy::list y = two.outputs({x, z});
+    CHECK(same(y[0], dense(x) + 2) && same(y[1], dense(x)));
+    options.trainable = false;
+    const eddy::layer one = eddy::model(a, two.values("dense"), options);
+    CHECK(same(one(x), dense(x)));
+    CHECK_EQUAL(two.trainable_variables().size(), 0u);
+    CHECK(same(eddy::model({a, b}, h + b)({x, z}), dense(x) + 1));
+    CHECK(same(eddy::model(a, h)(x), dense(x)));
+    FAILS(ED_NOT_FOUND, "nobody", two.values("nobody"));
+    FAILS(ED_INVALID_ARGUMENT, "not among the inputs: b", eddy::model(a, b));
+    FAILS(ED_INVALID_ARGUMENT, "made by ed_model", dense.inputs());
+    FAILS(ED_INVALID_ARGUMENT, "-1 is one that is open", eddy::input({-2}));
 }
 
 TEST(models_of_datasets_and_lists)
