@@ -29,7 +29,8 @@ bool learned_weights(ed_layer *layer, const learned_name *names, int n, const ch
     for (int64_t i = layer->n_weights; i < n; i++) {
         ed_tensor *value;
         int node;
-        if (!layer_waiting(layer, names[i].name, NULL, names[i].dtype, (ed_ints){&any, 1}, &value, &node))
+        if (!layer_waiting(layer, names[i].name, NULL, names[i].dtype, (ed_ints){&any, 1}, &value,
+                           &node))
             return false;
         if (!value)
             return layer_fail(layer, ED_FAILED_PRECONDITION,
