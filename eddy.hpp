@@ -2359,6 +2359,34 @@ class optimizer : public detail::handle<ed_optimizer>
     }
 };
 
+/* ---- L-BFGS ---------------------------------------------------------------------------------- */
+
+using objective = std::function<tensor()>;
+using lbfgs_report = ed_lbfgs_report;
+EDDY_OPTIONS(lbfgs_options, ED_LBFGS_OPTIONS)
+
+namespace detail
+{
+inline ed_tensor *run_objective(void *self)
+{
+    return guarded<ed_tensor *>(nullptr,
+                                [&] { return returned((*static_cast<objective *>(self))()); });
+}
+} // namespace detail
+
+/* Changes what is trained, a layer, a variable or a list of them, so that the loss becomes least:
+ * the least loss. */
+template <class T>
+tensor lbfgs(objective loss, const detail::handle<T> &trained, const lbfgs_options &options = {},
+             lbfgs_report *report = nullptr, detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&]() -> ed_tensor * {
+        if (!trained) return ed_fail(ED_INVALID_ARGUMENT, "lbfgs: what is trained is empty");
+        const ed_lbfgs_options o = options.c();
+        return ed_lbfgs_with(detail::run_objective, &loss, trained, report, &o);
+    });
+}
+
 EDDY_CALL2(clip_by_norm)
 
 /* Clipped by the norm of all elements of all tensors, which *norm becomes. */

@@ -110,7 +110,8 @@ ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
 {
     options = CHECKED_OPTIONS("dataset_from_tensors", ED_DATASET_OPTIONS, options);
     if (!options || !check_dataset(x, y, options)) return NULL;
-    if (!(x = tensor_read(x)) || !(y = tensor_read(y))) return NULL;
+    if (!(x = (ed_tensor *)tensor_elements(x)) || !(y = (ed_tensor *)tensor_elements(y)))
+        return NULL;
     ed_dataset *set = object_new(&dataset_class, sizeof *set);
     if (!set) return NULL;
     set->x = tensor_contiguous(x);

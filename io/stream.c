@@ -46,7 +46,7 @@ static bool next_strip(strips *s)
 
 bool io_stream_tensor(const ed_tensor *tensor, io_sink *take, void *user)
 {
-    const ed_tensor *t = tensor_read(tensor);
+    const ed_tensor *t = tensor_elements(tensor);
     if (!t) return false;
     int64_t element = (int64_t)dtype_size(t->dtype);
     if (!t->size) return true;

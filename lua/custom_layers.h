@@ -72,7 +72,7 @@ int layer_get_vocabulary(lua_State *L);
 int layer_is_trainable(lua_State *L);
 int layer_add_loss(lua_State *L);
 
-/* ---- graph.c: what models of symbolic tensors were made of ------------------------------------ */
+/* ---- graph.c: what models of symbolic tensors were made of ----------------------------------- */
 
 int layer_inputs(lua_State *L);
 int layer_outputs(lua_State *L);

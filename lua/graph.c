@@ -115,7 +115,7 @@ static ed_list *outputs_of(const ed_layer *layer, void *none)
     return ed_model_outputs(layer);
 }
 
-static ed_list *values_of(const ed_layer *layer, void *name)
+static ed_list *layer_values_of(const ed_layer *layer, void *name)
 {
     return ed_model_values(layer, name);
 }
@@ -134,7 +134,7 @@ int layer_outputs(lua_State *L)
 int layer_values(lua_State *L)
 {
     ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
-    return finish_symbols(L, layer, values_of, (void *)maker_check_text(L, 2));
+    return finish_symbols(L, layer, layer_values_of, (void *)maker_check_text(L, 2));
 }
 
 void graph_open(lua_State *L)

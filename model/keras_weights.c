@@ -7,7 +7,8 @@
 /*
  * The variables of a model in model.weights.h5: those of a layer are PATH/vars/0, PATH/vars/1, ...,
  * the path being that of attributes and lists of Keras' layers, "layers/lstm/cell"; a list's
- * members are named by their classes. The optimizer has optimizer/vars: iterations, learning rate, slots.
+ * members are named by their classes. The optimizer has optimizer/vars: iterations, learning rate,
+ * slots.
  */
 
 enum { PATH = 1024 };

@@ -380,7 +380,7 @@ void ed_loop_stop(ed_loop *loop);
 /* The number of steps before the present one, those of earlier runs included. */
 int64_t ed_loop_step(const ed_loop *loop);
 
-/* ---- Looking at models ------------------------------------------------------------------------- */
+/* ---- Looking at models ----------------------------------------------------------------------- */
 
 /* Options of ed_model_summary. */
 #define ED_SUMMARY_OPTIONS(FIELD, T)                                                               \

@@ -27,6 +27,7 @@ static bool same_rows(const char *who, const char *what, const ed_list *list, in
         if (!t || !t->rank)
             return ed_fail(ED_INVALID_ARGUMENT, "%s: %s %lld must be a tensor of rows, got %s", who,
                            what, text_nth(i), t ? "a scalar" : "NULL");
+        if (!tensor_elements(t)) return false;
         if (*rows < 0) *rows = t->shape[0];
         if (t->shape[0] != *rows)
             return ed_fail(ED_INVALID_ARGUMENT, "%s: %s %lld has %lld rows, x has %lld", who, what,

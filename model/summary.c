@@ -84,7 +84,7 @@ static void put_class(io_buffer *b, const row *r)
     io_put_format(b, "%s", s);
 }
 
-static void put_shape(io_buffer *b, int rank, const int64_t *shape, const int64_t *other)
+static void put_sizes(io_buffer *b, int rank, const int64_t *shape, const int64_t *other)
 {
     io_put_format(b, "(");
     for (int d = 0; d < rank; d++) {
@@ -106,7 +106,7 @@ static void put_output(io_buffer *b, const row *r)
         for (int i = 0; i < n; i++) {
             const symbol_form *form = r->node->forms + i;
             if (i) io_put_format(b, ", ");
-            put_shape(b, form->rank, form->shapes[0], form->shapes[1]);
+            put_sizes(b, form->rank, form->shapes[0], form->shapes[1]);
         }
         if (n > 1) io_put_format(b, "]");
         return;
@@ -115,7 +115,7 @@ static void put_output(io_buffer *b, const row *r)
     int64_t shape[ED_MAX_RANK];
     memcpy(shape, r->layer->output_shape, sizeof shape);
     if (r->layer->output_rank) shape[0] = -1;
-    put_shape(b, r->layer->output_rank, shape, shape);
+    put_sizes(b, r->layer->output_rank, shape, shape);
 }
 
 /* 1,234,567 */
@@ -228,17 +228,20 @@ static void put_padded(io_buffer *b, const table *t, int64_t i, int column)
     io_buffer_free(&cell);
 }
 
-static void find_widths(table *t)
+static bool find_widths(table *t)
 {
+    bool failed = false;
     for (int column = 0; column < COLUMNS; column++)
         for (int64_t i = -1; i < t->rows->n; i++) {
             io_buffer cell = {0};
             put_cell(&cell, t, i, column);
             const int width = width_of(cell.data, cell.size);
             if (width > t->widths[column]) t->widths[column] = width;
+            failed |= cell.failed;
             io_buffer_free(&cell);
             if (!t->shown[column]) break;
         }
+    return !failed;
 }
 
 /* A line between rows: its left end, its bar, its crossing, its right end. */
@@ -307,7 +310,7 @@ static bool put_sums(io_buffer *b, ed_layer *model)
 }
 
 /* The text, for the scope; frees the buffer. */
-static const char *finish(io_buffer *b, bool ok)
+static const char *give_text(io_buffer *b, bool ok)
 {
     io_put_u8(b, 0);
     char *copy = ok && !b->failed ? text_copy((const char *)b->data) : NULL;
@@ -327,13 +330,13 @@ const char *ed_model_summary_with(ed_layer *model, const ed_summary_options *opt
         ok = find_rows(&r, model, options->expand_nested);
         if (ok) {
             table t = {&r, {true, true, true, options->show_trainable, r.f}, {0}};
-            find_widths(&t);
+            ok = find_widths(&t);
             io_put_format(&b, "Model: \"%s\"\n", model->name);
             put_table(&b, &t);
-            ok = put_sums(&b, model);
+            ok = ok && put_sums(&b, model);
         }
     }
-    return finish(&b, ok);
+    return give_text(&b, ok);
 }
 
 /* ---- The graph ------------------------------------------------------------------------------- */
@@ -407,5 +410,5 @@ const char *ed_model_to_dot_with(ed_layer *model, const ed_dot_options *options)
             io_put_format(&b, "  n%lld -> n%lld;\n", (long long)i - 1, (long long)i);
         io_put_format(&b, "}\n");
     }
-    return finish(&b, ok);
+    return give_text(&b, ok);
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 
 /*
- * Fields of layers of one's own, as Keras' subclasses have them: a checkpoint has a part where it is
- * as a field. Before, it had a layer under the name of its kind with a number, and a variable in a
- * list as "blocks_1": these are still found.
+ * Fields of layers of one's own, as Keras' subclasses have them: a checkpoint has a part where it
+ * is as a field. Before, it had a layer under the name of its kind with a number, and a variable in
+ * a list as "blocks_1": these are still found.
  */
 
 /* "blocks/0" is named blocks_0, or blocks_1 where the thread's indices begin at 1. NULL without

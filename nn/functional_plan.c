@@ -55,12 +55,12 @@ static int given(const symbol_node *node)
 
 /* ---- The walk -------------------------------------------------------------------------------- */
 
-static visit *find(const walk *w, const symbol_node *node)
+static visit *visit_of(const walk *w, const symbol_node *node)
 {
     return node->walk == w->id ? w->visits + node->visit : NULL;
 }
 
-static bool grow(void *array, int n, int capacity, size_t size)
+static bool grow_array(void *array, int n, int capacity, size_t size)
 {
     void **at = array;
     void *grown = memory_grow(*at, (size_t)n * size, (size_t)capacity * size);
@@ -68,13 +68,14 @@ static bool grow(void *array, int n, int capacity, size_t size)
     return grown;
 }
 
-static bool make_room(walk *w)
+static bool room_for_visit(walk *w)
 {
     const int n = w->n_visits, more = n ? 2 * n : HARD(1, 16);
     if (n < w->capacity) return true;
-    if (!grow(&w->visits, n, more, sizeof *w->visits) || !grow(&w->order, n, more, sizeof(int)) ||
-        !grow(&w->stack, n, more, sizeof(int)) ||
-        !grow(&w->operations, n, more, sizeof *w->operations))
+    if (!grow_array(&w->visits, n, more, sizeof *w->visits) ||
+        !grow_array(&w->order, n, more, sizeof(int)) ||
+        !grow_array(&w->stack, n, more, sizeof(int)) ||
+        !grow_array(&w->operations, n, more, sizeof *w->operations))
         return false;
     w->capacity = more;
     return true;
@@ -99,13 +100,13 @@ static bool is_source(const functional *f, const symbol_node *node)
 
 static bool meet(walk *w, symbol_node *node)
 {
-    if (find(w, node)) return true;
+    if (visit_of(w, node)) return true;
     const bool source = is_source(w->f, node);
     if (is_input(node) && !source)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "model: the outputs depend on an input that is not among the inputs: %s",
                        functional_name(node));
-    if (!make_room(w)) return false;
+    if (!room_for_visit(w)) return false;
     visit *v = w->visits + w->n_visits;
     *v = (visit){.node = node, .is_source = source, .slot = -1};
     node->walk = w->id;
@@ -144,7 +145,7 @@ static void find_depths(walk *w)
         v->depth = *depth;
         for (int k = 0; k < given(v->node); k++) {
             const symbol_node *before = node_of(v->node->inputs[k]);
-            visit *u = before ? find(w, before) : NULL;
+            visit *u = before ? visit_of(w, before) : NULL;
             if (u && u->depth <= v->depth) u->depth = v->depth + 1;
         }
     }
@@ -162,7 +163,7 @@ static bool add_idle_inputs(walk *w)
 {
     for (int64_t i = 0; i < w->f->inputs->size; i++) {
         symbol_node *node = node_of(w->f->inputs->items[i]);
-        if (!is_input(node) || find(w, node)) continue;
+        if (!is_input(node) || visit_of(w, node)) continue;
         if (!meet(w, node)) return false;
         w->n_stack = 0;
         w->operations[w->n_operations - 1].met = -1;
@@ -203,7 +204,7 @@ static bool find_place(const walk *w, const ed_tensor *t, functional_place *plac
     const int index = ((const symbol *)t)->index;
     place->mask = index >= node->n_outputs;
     const int output = place->mask ? index - node->n_outputs : index;
-    const visit *v = find(w, node);
+    const visit *v = visit_of(w, node);
     place->slot = input_slot(w->f, node, output);
     if (place->slot < 0 && v && v->slot >= 0) place->slot = v->slot + output;
     return place->slot >= 0 ||

@@ -3,12 +3,13 @@
  *
  *     ed_tensor *image = ed_input(ED_SHAPE(28, 28)), *table = ed_input(ED_SHAPE(10));
  *     ed_tensor *a = ed_forward(ed_layer_flatten(), image);
- *     ed_tensor *h = ed_relu(ed_forward(ed_layer_dense(64), ed_concat(ed_list_of(a, table), .axis = 1)));
+ *     ed_tensor *both = ed_concat(ed_list_of(a, table), .axis = 1);
+ *     ed_tensor *h = ed_relu(ed_forward(ed_layer_dense(64), both));
  *     ed_layer *model = ed_model(ed_list_of(image, table), ed_forward(ed_layer_dense(1), h));
  *
- * What ed_input returns is a symbolic tensor: it has a dtype and a shape but no elements, and so has
- * what layers and ops make of it. Its first size is that of the batch, which is open: -1. A layer
- * may be called several times, on other tensors: its weights are shared.
+ * What ed_input returns is a symbolic tensor: it has a dtype and a shape but no elements, and so
+ * has what layers and ops make of it. Its first size is that of the batch, which is open: -1. A
+ * layer may be called several times, on other tensors: its weights are shared.
  *
  * Ops that change variables, and those whose result's shape depends on elements, can't be part of a
  * description; a layer of one's own may use them. What is read of a variable is read again at each

@@ -5,8 +5,8 @@
 /*
  * Layers are a tree: a layer holds references to its children and variables; a child has a pointer
  * to its parent without a reference, NULL again when the parent is destroyed. Only models made of
- * the same symbols share layers: the first is the parent, the others hold them too. A layer's name is
- * final once it has a parent. A variable's name is the path from the root when it is created, at
+ * the same symbols share layers: the first is the parent, the others hold them too. A layer's name
+ * is final once it has a parent. A variable's name is the path from the root when it is created, at
  * the first forward.
  *
  * Lists of variables are cached in the layer that was asked for them. Adding a weight or a child

@@ -25,7 +25,7 @@ struct ed_layer {
     int n_also;
     char *name;
     char *field; /* of the parent, where a checkpoint has the layer; NULL: its name */
-    bool named; /* by the user: it gets no number */
+    bool named;  /* by the user: it gets no number */
     bool built;
 
     ed_layer **children;

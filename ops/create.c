@@ -126,16 +126,25 @@ static fill_attrs like(const ed_tensor *x)
                                    .dtype = dtype);
 }
 
+static bool check_like(const char *who, const ed_tensor *x)
+{
+    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "%s: x is NULL", who);
+    return !tensor_is_symbol(x) ||
+           ed_fail(ED_FAILED_PRECONDITION,
+                   "%s: x is symbolic, its shape %s is not known yet; x * 0 is a symbolic tensor",
+                   who, text_of_tensor(x).s);
+}
+
 ed_tensor *(ed_zeros_like)(ed_tensor *x)
 {
-    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "zeros_like: x is NULL");
+    if (!check_like("zeros_like", x)) return NULL;
     fill_attrs attrs = like(x);
     return ed_call_op(&ed_op_zeros, NULL, 0, &attrs);
 }
 
 ed_tensor *(ed_ones_like)(ed_tensor *x)
 {
-    if (!x) return ed_fail(ED_INVALID_ARGUMENT, "ones_like: x is NULL");
+    if (!check_like("ones_like", x)) return NULL;
     fill_attrs attrs = like(x);
     return ed_call_op(&ed_op_ones, NULL, 0, &attrs);
 }

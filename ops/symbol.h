@@ -6,9 +6,9 @@
  * outputs the model is made (nn/graph.c), which calls the same ops and layers with real tensors.
  *
  * A symbol stands for two hollow tensors, whose shapes are two examples of what the model may get.
- * Each op and layer is called with both, and no kernel runs. A size that is the same in both results
- * is known, one that differs is open. What works for the one and not for the other, because a size
- * was taken for granted, is refused where it stands.
+ * Each op and layer is called with both, and no kernel runs. A size that is the same in both
+ * results is known, one that differs is open. What works for the one and not for the other, because
+ * a size was taken for granted, is refused where it stands.
  */
 #ifndef EDDY_OPS_SYMBOL_H
 #define EDDY_OPS_SYMBOL_H

@@ -7,8 +7,8 @@
  *     }
  *     ed_tensor *least = ed_lbfgs(loss, model, model, NULL, .max_iter = 100);
  */
-#ifndef EDDY_LBFGS_H
-#define EDDY_LBFGS_H
+#ifndef EDDY_OPTIM_LBFGS_H
+#define EDDY_OPTIM_LBFGS_H
 
 #include "optim/optim.h"
 

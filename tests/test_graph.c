@@ -270,6 +270,10 @@ static void refuses(void **state)
     assert_fails(ed_model(x, ed_list_make(NULL, 0)), ED_INVALID_ARGUMENT, "at least one output");
     assert_fails(ed_input(ED_SHAPE(-2)), ED_INVALID_ARGUMENT, "-1 is one that is open");
     assert_fails(ed_input(ED_SHAPE(2), .name = "a/b"), ED_INVALID_ARGUMENT, "invalid name");
+    assert_fails(ed_ones_like(x), ED_FAILED_PRECONDITION, "not known yet");
+    assert_fails(ed_write_npy("never.npy", x), ED_FAILED_PRECONDITION, "no elements yet");
+    assert_fails(ed_dataset_from_tensors(x, x), ED_FAILED_PRECONDITION, "no elements yet");
+    assert_fails(ed_model_predict(ed_layer_dense(2), x), ED_FAILED_PRECONDITION, "no elements yet");
     /* a size that was taken for granted */
     assert_fails(ed_add(x, ed_ones(ED_SHAPE(13, 8))), ED_INVALID_ARGUMENT, "19");
     assert_fails(ed_forward(ed_layer_dense(2), ed_reshape(x, ED_SHAPE(1, -1))), ED_INVALID_ARGUMENT,

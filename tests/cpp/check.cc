@@ -1432,6 +1432,22 @@ TEST(models_are_files)
     }
 }
 
+TEST(lbfgs_minimizes)
+{
+    const eddy::variable x(eddy::constant({-1.0, 3.0}));
+    eddy::lbfgs_options options;
+    options.max_iter = 50;
+    eddy::lbfgs_report report;
+    const eddy::tensor least = eddy::lbfgs(
+        [&] {
+            return eddy::reduce_sum(eddy::square(x - eddy::constant({2.0, 5.0})));
+        },
+        x, options, &report);
+    CHECK(least.item() < 1e-10);
+    CHECK(report.converged);
+    CHECK(std::fabs(x[0].item() - 2) < 1e-5);
+}
+
 TEST(models_learn)
 {
     const tensor x = eight(), y = x * 3;
