@@ -173,13 +173,27 @@ static void autoencoder(void **state)
     assert_memory_equal(head + 16, ((uint8_t[]){0, 0, 840 >> 8, 840 & 255, 0, 0, 0, 168}), 8);
 }
 
+static void kmeans(void **state)
+{
+    (void)state;
+    EXAMPLE("kmeans.lua", "small");
+    SHRINKS("farthest from a place that the points were drawn around: ", 0.05);
+}
+
+static void pinn(void **state)
+{
+    (void)state;
+    EXAMPLE("pinn.lua", "small");
+    SHRINKS("t = 0.50: largest error ", 0.1);
+}
+
 /* One that is new is to be tested here too. */
 static void none_is_forgotten(void **state)
 {
     (void)state;
     assert_string_equal(names_in("examples/lua"),
                         "autoencoder.lua cartpole.lua char_rnn.lua digits.lua first.lua "
-                        "mnist_cnn.lua mnist_mlp.lua physics.lua "
+                        "kmeans.lua mnist_cnn.lua mnist_mlp.lua physics.lua pinn.lua "
                         "text_transformer.lua two_heads.lua");
 }
 
@@ -232,6 +246,8 @@ int main(void)
         cmocka_unit_test(cartpole),
         cmocka_unit_test(physics),
         cmocka_unit_test(autoencoder),
+        cmocka_unit_test(kmeans),
+        cmocka_unit_test(pinn),
         cmocka_unit_test(none_is_forgotten),
         cmocka_unit_test(the_manual),
         cmocka_unit_test(a_wrong_manual),
