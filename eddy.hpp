@@ -1882,12 +1882,12 @@ EDDY_OPTIONS(input_options, ED_INPUT_OPTIONS)
 EDDY_OPTIONS(model_options, ED_MODEL_OPTIONS)
 
 /* A symbolic tensor, an input of a model that is described: input({28, 28}). */
-inline tensor input(const ints &shape, const input_options &options = {},
+inline tensor input(const ints &sizes, const input_options &options = {},
                     detail::place here = EDDY_HERE)
 {
     return detail::call(here, [&] {
         const ed_input_options o = options.c();
-        return ed_input_with(detail::to_c(shape), &o);
+        return ed_input_with(detail::to_c(sizes), &o);
     });
 }
 
@@ -2381,7 +2381,8 @@ tensor lbfgs(objective loss, const detail::handle<T> &trained, const lbfgs_optio
              lbfgs_report *report = nullptr, detail::place here = EDDY_HERE)
 {
     return detail::call(here, [&]() -> ed_tensor * {
-        if (!trained) return ed_fail(ED_INVALID_ARGUMENT, "lbfgs: what is trained is empty");
+        if (!trained)
+            return ed_fail(ED_INVALID_ARGUMENT, "lbfgs: what is trained is empty"), nullptr;
         const ed_lbfgs_options o = options.c();
         return ed_lbfgs_with(detail::run_objective, &loss, trained, report, &o);
     });
