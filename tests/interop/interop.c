@@ -528,6 +528,17 @@ typedef struct training {
     ed_tensor *x, *y;
 } training;
 
+/* A layer that is called twice. */
+static ed_layer *graph(void)
+{
+    ed_layer *shared = ed_layer_dense(6, .activation = "tanh");
+    ed_tensor *x = ed_input(ED_SHAPE(10)), *h = ed_forward(ed_layer_dense(10), x);
+    ed_tensor *both = ed_forward_one(ed_layer_concatenate(),
+                                     ed_list_of(ed_forward(shared, x), ed_forward(shared, h)));
+    ed_tensor *normal = ed_forward(ed_layer_batch_normalization(.momentum = 0.9), both);
+    return made(ed_model(x, ed_forward(ed_layer_dense(4), normal), .name = "model"));
+}
+
 static void choose(training *t, const char *name)
 {
     t->labels = true;
@@ -546,6 +557,9 @@ static void choose(training *t, const char *name)
                                                        .padding = "SAME", .activation = "relu"),
                                        ed_layer_global_average_pooling2d(), ed_layer_dense(4));
         t->optimizer = ed_optimizer_sgd(.learning_rate = 0.05, .momentum = 0.9, .nesterov = true);
+    } else if (!strcmp(name, "graph")) {
+        t->model = graph();
+        t->optimizer = ed_optimizer_adam(.learning_rate = 0.01);
     } else {
         t->labels = false;
         t->model =

@@ -31,6 +31,15 @@ def conv(k):
     return k.Model(inputs, x), k.optimizers.SGD(0.05, momentum=0.9, nesterov=True)
 
 
+def graph(k):
+    """A functional model with a layer that is called twice: Keras counts its layers by depth."""
+    x = inputs = k.Input((10,))
+    shared = k.layers.Dense(6, activation="tanh")
+    both = k.layers.Concatenate()([shared(x), shared(k.layers.Dense(10)(x))])
+    x = k.layers.Dense(CLASSES)(k.layers.BatchNormalization(momentum=0.9)(both))
+    return k.Model(inputs, x), k.optimizers.Adam(0.01)
+
+
 def precise(k):
     """A subclassed model in float64, its layers found by attributes."""
 
@@ -51,8 +60,8 @@ def precise(k):
     return Two(), k.optimizers.RMSprop(0.003, momentum=0.5, centered=True)
 
 
-INPUTS = {"dense": (10,), "amsgrad": (10,), "conv": (9, 8, 3), "precise": (6,)}
-MODELS = {"dense": dense, "amsgrad": amsgrad, "conv": conv, "precise": precise}
+INPUTS = {"dense": (10,), "amsgrad": (10,), "conv": (9, 8, 3), "graph": (10,), "precise": (6,)}
+MODELS = {"dense": dense, "amsgrad": amsgrad, "conv": conv, "graph": graph, "precise": precise}
 
 
 def write_batches(name):
