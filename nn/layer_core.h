@@ -71,6 +71,10 @@ struct ed_layer {
  * NULL if memory is short. */
 char *layer_path(const ed_layer *layer, const char *leaf);
 
+/* Whether a layer or weight may have the name; false, with an error that begins with `who`, if
+ * not. */
+bool layer_good_name(const char *who, const char *name);
+
 /* The child of that name; NULL, without an error, if there is none. */
 ed_layer *layer_child_named(const ed_layer *layer, const char *name);
 
