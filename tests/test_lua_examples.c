@@ -158,19 +158,24 @@ static void physics(void **state)
     SHRINKS("largest error: ", 0.15);
 }
 
+static void is_png(const char *file, int width, int height)
+{
+    uint8_t head[24], sizes[8] = {0, 0, width >> 8, width & 255, 0, 0, height >> 8, height & 255};
+    FILE *f = fopen(in_folder(file), "rb");
+    assert_non_null(f);
+    assert_int_equal(fread(head, 1, sizeof head, f), sizeof head);
+    fclose(f);
+    assert_memory_equal(head, "\x89PNG\r\n\x1a\n", 8);
+    assert_memory_equal(head + 16, sizes, 8);
+}
+
 static void autoencoder(void **state)
 {
     (void)state;
     EXAMPLE("autoencoder.lua", "small", "rows.png");
     SHRINKS("step 100: loss ", 0.27);
     last("written to rows.png\n");
-    uint8_t head[24];
-    FILE *f = fopen(in_folder("rows.png"), "rb");
-    assert_non_null(f);
-    assert_int_equal(fread(head, 1, sizeof head, f), sizeof head);
-    fclose(f);
-    assert_memory_equal(head, "\x89PNG\r\n\x1a\n", 8);
-    assert_memory_equal(head + 16, ((uint8_t[]){0, 0, 840 >> 8, 840 & 255, 0, 0, 0, 168}), 8);
+    is_png("rows.png", 840, 168);
 }
 
 static void kmeans(void **state)
@@ -187,6 +192,30 @@ static void pinn(void **state)
     SHRINKS("t = 0.50: largest error ", 0.1);
 }
 
+static void vae(void **state)
+{
+    (void)state;
+    EXAMPLE("vae.lua", "small", "made.png");
+    SHRINKS("images that come back: ", 0.04);
+    last("written to made.png\n");
+    is_png("made.png", 224, 224);
+}
+
+static void wide_and_deep(void **state)
+{
+    (void)state;
+    EXAMPLE("wide_and_deep.lua", "small", "people.csv");
+    assert_true(number_after("accuracy on 800 other people: ") > 88);
+}
+
+static void transfer(void **state)
+{
+    (void)state;
+    EXAMPLE("transfer.lua", "small");
+    assert_true(number_after("195 weights trained, ") > 70);
+    assert_true(number_after("tuned         56259 weights trained, ") > 74);
+}
+
 /* One that is new is to be tested here too. */
 static void none_is_forgotten(void **state)
 {
@@ -194,7 +223,8 @@ static void none_is_forgotten(void **state)
     assert_string_equal(names_in("examples/lua"),
                         "autoencoder.lua cartpole.lua char_rnn.lua digits.lua first.lua "
                         "kmeans.lua mnist_cnn.lua mnist_mlp.lua physics.lua pinn.lua "
-                        "text_transformer.lua two_heads.lua");
+                        "text_transformer.lua transfer.lua two_heads.lua vae.lua "
+                        "wide_and_deep.lua");
 }
 
 /* ---- The manual ------------------------------------------------------------------------------ */
@@ -248,6 +278,9 @@ int main(void)
         cmocka_unit_test(autoencoder),
         cmocka_unit_test(kmeans),
         cmocka_unit_test(pinn),
+        cmocka_unit_test(vae),
+        cmocka_unit_test(wide_and_deep),
+        cmocka_unit_test(transfer),
         cmocka_unit_test(none_is_forgotten),
         cmocka_unit_test(the_manual),
         cmocka_unit_test(a_wrong_manual),
