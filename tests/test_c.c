@@ -15,6 +15,13 @@ static void first(void **state)
 {
     (void)state;
     EXAMPLE("first", NULL);
+    assert_true(number_after("loss ") < 1e-9);
+}
+
+static void loop(void **state)
+{
+    (void)state;
+    EXAMPLE("loop", NULL);
     assert_true(number_after("step 300: loss ") < 1e-9);
 }
 
@@ -117,9 +124,10 @@ static void server(void **state)
 static void none_is_forgotten(void **state)
 {
     (void)state;
-    assert_string_equal(names_in("examples"),
-                        "cmake cpp custom_op.c digits.c digits.h fine_tune.c first.c lua mnist.c "
-                        "own_dataset.c profile.c progress.c progress.h rnn.c server.c threads.c");
+    assert_string_equal(
+        names_in("examples"),
+        "cmake cpp custom_op.c digits.c digits.h fine_tune.c first.c loop.c lua mnist.c "
+        "own_dataset.c profile.c progress.c progress.h rnn.c server.c threads.c");
 }
 
 /* ---- The manual ------------------------------------------------------------------------------ */
@@ -139,11 +147,17 @@ static void debugging(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first),       cmocka_unit_test(rnn),
-        cmocka_unit_test(profile),     cmocka_unit_test(custom_op),
-        cmocka_unit_test(own_dataset), cmocka_unit_test(threads),
-        cmocka_unit_test(server),      cmocka_unit_test(none_is_forgotten),
-        cmocka_unit_test(the_manual),  cmocka_unit_test(debugging),
+        cmocka_unit_test(first),
+        cmocka_unit_test(loop),
+        cmocka_unit_test(rnn),
+        cmocka_unit_test(profile),
+        cmocka_unit_test(custom_op),
+        cmocka_unit_test(own_dataset),
+        cmocka_unit_test(threads),
+        cmocka_unit_test(server),
+        cmocka_unit_test(none_is_forgotten),
+        cmocka_unit_test(the_manual),
+        cmocka_unit_test(debugging),
     };
     return cmocka_run_group_tests(tests, folder_begin, children_end);
 }

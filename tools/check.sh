@@ -41,6 +41,7 @@ private=$(git ls-files 'lua/*.[ch]' | xargs grep -nE '^#include "' | grep -vE "\
 
 # The README's program, its first piece of C, is the one that is built.
 awk '/^```c$/ { inside = !n++; next } /^```$/ { inside = 0 } inside' README.md | cmp -s - examples/first.c || complain "the program in README.md is not examples/first.c"
+awk '/^```c$/ { inside = ++n == 2; next } /^```$/ { inside = 0 } inside' README.md | grep -vxFf examples/loop.c > /dev/null && complain "the loop in README.md is not that of examples/loop.c"
 
 # Only one file asks the system for memory, a thread's own record apart; nothing ends the process or
 # prints by itself.
