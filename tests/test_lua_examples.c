@@ -216,15 +216,46 @@ static void transfer(void **state)
     assert_true(number_after("tuned         56259 weights trained, ") > 74);
 }
 
+static void lstm_sequence(void **state)
+{
+    (void)state;
+    EXAMPLE("lstm_sequence.lua", "small");
+    assert_true(number_after("accuracy on others: ") > 95);
+    assert_true(number_after("on longer ones: ") > 85);
+    last("()             yes");
+}
+
+static void word2vec(void **state)
+{
+    (void)state;
+    EXAMPLE("word2vec.lua", "small");
+    assert_true(number_after("neighbors of the word's kind: ") > 80);
+}
+
+static void dqn(void **state)
+{
+    (void)state;
+    EXAMPLE("dqn.lua", "small");
+    assert_true(number_after("move 4000: the shortest way is found from ") >= 33);
+}
+
+static void gan(void **state)
+{
+    (void)state;
+    EXAMPLE("gan.lua", "small", "made.png");
+    SHRINKS("made images: ", 0.04);
+    is_png("made.png", 224, 224);
+}
+
 /* One that is new is to be tested here too. */
 static void none_is_forgotten(void **state)
 {
     (void)state;
     assert_string_equal(names_in("examples/lua"),
-                        "autoencoder.lua cartpole.lua char_rnn.lua digits.lua first.lua "
-                        "kmeans.lua mnist_cnn.lua mnist_mlp.lua physics.lua pinn.lua "
-                        "text_transformer.lua transfer.lua two_heads.lua vae.lua "
-                        "wide_and_deep.lua");
+                        "autoencoder.lua cartpole.lua char_rnn.lua digits.lua dqn.lua "
+                        "first.lua gan.lua kmeans.lua lstm_sequence.lua mnist_cnn.lua "
+                        "mnist_mlp.lua physics.lua pinn.lua text_transformer.lua "
+                        "transfer.lua two_heads.lua vae.lua wide_and_deep.lua word2vec.lua");
 }
 
 /* ---- The manual ------------------------------------------------------------------------------ */
@@ -281,6 +312,10 @@ int main(void)
         cmocka_unit_test(vae),
         cmocka_unit_test(wide_and_deep),
         cmocka_unit_test(transfer),
+        cmocka_unit_test(lstm_sequence),
+        cmocka_unit_test(word2vec),
+        cmocka_unit_test(dqn),
+        cmocka_unit_test(gan),
         cmocka_unit_test(none_is_forgotten),
         cmocka_unit_test(the_manual),
         cmocka_unit_test(a_wrong_manual),

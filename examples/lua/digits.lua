@@ -19,13 +19,13 @@ local function large(digit)
     return (grid * ed.ones{1, 3, 1, 3}):reshape{21, 15}
 end
 
--- Every digit at every place: [10 * places, 28, 28].
-local function every_place()
+-- Every digit at every place from the middle by at most shift: [10 * places, 28, 28].
+local function every_place(shift)
     local images = {}
     for digit = 0, 9 do
         local image = large(digit)
-        for top = 0, 7 do
-            for left = 2, 11 do
+        for top = 3 - math.min(3, shift), 3 + math.min(4, shift) do
+            for left = 6 - math.min(4, shift), 6 + math.min(5, shift) do
                 images[#images + 1] = image:pad{before = {top, left}, after = {7 - top, 13 - left}}
             end
         end
@@ -33,9 +33,10 @@ local function every_place()
     return ed.tensor(images)
 end
 
--- n images [n, 28, 28] from 0 to 1, and their digits [n]. Options: noise, its standard deviation.
+-- n images [n, 28, 28] from 0 to 1, and their digits [n]. Options: noise, its standard deviation;
+-- shift, by how many pixels at most they are away from the middle.
 function digits.draw(n, options)
-    local images = every_place()
+    local images = every_place(options and options.shift or 5)
     local which = ed.random.uniform({n}, {high = #images}):floor():cast("int32")
     local strength = ed.random.uniform({n, 1, 1}, {low = 0.3, high = 1})
     local noise = ed.random.normal({n, 28, 28}, {stddev = options and options.noise or 0.25})

@@ -6,7 +6,7 @@
 local ed = require "eddy"
 math.randomseed(1)
 ed.set_seed(1)
-local moves = arg[1] == "small" and 3000 or tonumber(arg[1] or 12000)
+local moves = arg[1] == "small" and 4000 or tonumber(arg[1] or 12000)
 local DISCOUNT, BATCH, REMEMBERED, LONGEST, RENEW = 0.95, 64, 5000, 60, 100
 
 local WIDTH = 10
@@ -92,7 +92,8 @@ for i = 1, moves do
     if i > BATCH then learn(memory) end
     if i % RENEW == 0 then aims:set_weights(net:get_weights()) end
     if i % (moves // 5) == 0 then
-        print(("move %d: the shortest way is found from %d of %d fields"):format(i, count_shortest(distance), #free))
+        print(("move %d: the shortest way is found from %d of %d fields"):format(
+            i, count_shortest(distance), #free))
     end
 end
 

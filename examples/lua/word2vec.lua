@@ -12,8 +12,9 @@ local SIZE, BATCH, SAMPLED, NEAR = 24, 256, 12, 2 -- NEAR: so many words before 
 -- A text is drawn from these kinds of words and patterns of sentences.
 local kinds = {
     animal = "cat dog horse cow sheep goat fox bear", person = "anna ben clara david emma felix",
-    food = "bread cheese soup rice fish apples honey", place = "garden forest village city harbor valley",
-    eats = "eats tastes swallows chews", sees = "sees finds follows calls", goes = "runs walks returns wanders",
+    food = "bread cheese soup rice fish apples honey",
+    place = "garden forest village city harbor valley", eats = "eats tastes swallows chews",
+    sees = "sees finds follows calls", goes = "runs walks returns wanders",
     color = "white black brown gray",
 }
 local patterns = {
@@ -97,5 +98,5 @@ for i, word in ipairs(words) do
         if i % 6 == 0 then print(("%-10s %s"):format(word, table.concat(line, ", "))) end
     end
 end
-print(("%.0f %% of the neighbors are of the word's kind"):format(100 * right / counted))
+print(("neighbors of the word's kind: %.0f %%"):format(100 * right / counted))
 assert(right / counted > 0.8)
