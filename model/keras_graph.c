@@ -59,7 +59,7 @@ static bool put_tensor(writer *w, const functional *f, const ed_tensor *t)
         return ed_fail(ED_UNIMPLEMENTED,
                        "%s: the model %s calls %s with a constant or a mask, which has no place in "
                        "Keras' files",
-                       w->who, w->model->name, w->layer->name);
+                       w->who, w->model->name, w->layer ? w->layer->name : "an op");
     keras_put(w, "{\"class_name\": \"__keras_tensor__\", \"config\": {\"shape\": ");
     put_shape(w, t->rank, tensor_open_shape(t));
     keras_put(w, ", \"dtype\": \"");
@@ -102,6 +102,42 @@ static bool put_node(writer *w, const functional *f, const symbol_node *node)
     return true;
 }
 
+/* A plain number that an op was called with. */
+static bool put_number(writer *w, const ed_tensor *t)
+{
+    if (!(t->flags & TENSOR_WEAK)) return put_tensor(w, NULL, t);
+    if (t->dtype == ED_INT64)
+        io_put_format(w->b, "%lld", (long long)ed_item_int64(t));
+    else
+        io_put_json_number(w->b, ed_item(t));
+    return true;
+}
+
+/* The only call of an op: its class and the arguments. */
+static bool put_op(writer *w, const functional *f, const symbol_node *node)
+{
+    const char *module, *class_name = keras_op_class(node->op, &module);
+    if (!class_name)
+        return ed_fail(ED_UNIMPLEMENTED,
+                       "%s: the model %s calls the op %s outside of a layer, which has no place in "
+                       "Keras' files",
+                       w->who, w->model->name, node->op->name);
+    io_put_format(w->b,
+                  "{\"module\": \"%s\", \"class_name\": \"%s\", \"config\": {\"name\": ", module,
+                  class_name);
+    io_put_json_text(w->b, functional_name(node));
+    io_put_format(w->b, "}, \"registered_name\": \"%s\", \"name\": ", class_name);
+    io_put_json_text(w->b, functional_name(node));
+    keras_put(w, ", \"inbound_nodes\": [{\"args\": [");
+    for (int i = 0; i < node->n_inputs; i++) {
+        const ed_tensor *t = node->inputs[i];
+        if (i) keras_put(w, ", ");
+        if (!(tensor_is_symbol(t) ? put_tensor(w, f, t) : put_number(w, t))) return false;
+    }
+    keras_put(w, "], \"kwargs\": {}}]}");
+    return true;
+}
+
 /* What Keras has of an operation beside its object; that ends in a bracket. */
 static bool put_nodes(writer *w, const functional *f, const functional_operation *o)
 {
@@ -123,11 +159,7 @@ static bool put_nodes(writer *w, const functional *f, const functional_operation
 static bool put_operation(writer *w, const functional *f, const functional_operation *o, int depth)
 {
     ed_layer *outer = w->layer;
-    if (o->node->op)
-        return ed_fail(ED_UNIMPLEMENTED,
-                       "%s: the model %s calls the op %s outside of a layer, which has no place in "
-                       "Keras' files",
-                       w->who, w->model->name, o->node->op->name);
+    if (o->node->op) return put_op(w, f, o->node);
     if (o->layer && !keras_put_layer(w, o->layer, depth)) return false;
     if (!o->layer) {
         const ed_tensor *input = NULL;
@@ -186,7 +218,8 @@ bool keras_put_graph(writer *w, ed_layer *layer, int depth)
 typedef struct part {
     const char *name;
     const json_node *node; /* of the layer */
-    ed_layer *layer;       /* NULL: an input */
+    ed_layer *layer;       /* NULL: an input, or */
+    const ed_op *op;       /* an op of plain tensors and numbers */
     const json_node *next; /* of inbound_nodes: the first that has not been called */
     int64_t n_calls;
     ed_list **outputs; /* of each call */
@@ -230,16 +263,24 @@ static ed_tensor *find_tensor(const assembly *g, const json_node *node, bool *mi
     return NULL;
 }
 
+/* A number, which ops take. */
+static ed_tensor *number_of_json(const json_node *node)
+{
+    return node->whole ? ed_integer(node->integer) : ed_number(node->number);
+}
+
 /* The tensors of one argument, a tensor or a list, appended; false, with an error unless
  * *missing. */
-static bool take_argument(const assembly *g, const json_node *node, ed_tensor **inputs, int *n,
-                          bool *missing)
+static bool take_argument(const assembly *g, const part *p, const json_node *node,
+                          ed_tensor **inputs, int *n, bool *missing)
 {
     const char *name = json_text_of(node, "class_name");
     if (node->type == JSON_NULL) return true;
+    if (p->op && node->type == JSON_NUMBER && *n < MOST_INPUTS)
+        return (inputs[(*n)++] = number_of_json(node)) != NULL;
     if (node->type == JSON_ARRAY) {
         for (const json_node *e = node->first; e; e = e->next)
-            if (!take_argument(g, e, inputs, n, missing)) return false;
+            if (!take_argument(g, p, e, inputs, n, missing)) return false;
         return true;
     }
     if (!name || strcmp(name, "__keras_tensor__") != 0 || *n == MOST_INPUTS)
@@ -249,14 +290,14 @@ static bool take_argument(const assembly *g, const json_node *node, ed_tensor **
 }
 
 /* Arguments by name: tensors in the order of the layer's inputs, and what says nothing. */
-static bool take_named(const assembly *g, const json_node *kwargs, ed_tensor **inputs, int *n,
-                       bool *missing)
+static bool take_named(const assembly *g, const part *p, const json_node *kwargs,
+                       ed_tensor **inputs, int *n, bool *missing)
 {
     static const char *const tensors[] = {"inputs", "sequence", "query",         "value",
                                           "key",    "x",        "initial_state", NULL};
     for (const char *const *name = tensors; *name; name++) {
         const json_node *argument = json_member(kwargs, *name);
-        if (argument && !take_argument(g, argument, inputs, n, missing)) return false;
+        if (argument && !take_argument(g, p, argument, inputs, n, missing)) return false;
     }
     for (const json_node *k = kwargs ? kwargs->first : NULL; k; k = k->next) {
         bool known = k->type == JSON_NULL || (k->type == JSON_BOOL && !k->number) ||
@@ -266,6 +307,14 @@ static bool take_named(const assembly *g, const json_node *kwargs, ed_tensor **i
         if (!known) return keras_refuse(g->r, k->key, "Eddy's layer takes no such argument");
     }
     return true;
+}
+
+/* The op's node has its name in the file; without symbols among the operands there is none. */
+static bool name_op(const ed_list *outputs, const char *name)
+{
+    const ed_tensor *y = outputs->size ? outputs->items[0] : NULL;
+    symbol_node *node = y && tensor_is_symbol(y) ? ((const symbol *)y)->node : NULL;
+    return !node || node->name || (node->name = text_copy(name));
 }
 
 /* Makes one call of the part, if its inputs are there; false with an error, or with *missing. */
@@ -278,11 +327,13 @@ static bool make_call(const assembly *g, part *p, bool *missing)
     g->r->layer = p->name;
     if (!args || args->type != JSON_ARRAY)
         return keras_refuse(g->r, "inbound_nodes", "expected args and kwargs, as Keras 3 has them");
-    if (!take_argument(g, args, inputs, &n, missing) || !take_named(g, kwargs, inputs, &n, missing))
+    if (!take_argument(g, p, args, inputs, &n, missing) ||
+        !take_named(g, p, kwargs, inputs, &n, missing))
         return false;
     const ed_forward_options how = {.training = training && training->number != 0};
-    ed_list *outputs = ed_forward_list(p->layer, ed_list_make(inputs, n), &how);
-    if (!outputs) return false;
+    ed_list *outputs = p->op ? ed_execute_list(p->op, inputs, n, NULL)
+                             : ed_forward_list(p->layer, ed_list_make(inputs, n), &how);
+    if (!outputs || (p->op && !name_op(outputs, p->name))) return false;
     p->outputs[p->n_calls++] = outputs;
     p->next = p->next->next;
     return true;
@@ -356,7 +407,12 @@ static bool make_part(const assembly *g, const json_node *layers, const json_nod
     if (keras_is_input(node)) return make_input(g, layers, p);
     p->next = calls->first;
     p->outputs = ed_scope_alloc((size_t)(calls->count + 1) * sizeof *p->outputs);
-    return p->outputs && (p->layer = keras_make_object(g->r, "layer", node, depth));
+    if (!p->outputs) return false;
+    const char *module = json_text_of(node, "module"),
+               *class_name = json_text_of(node, "class_name");
+    if (module && class_name && !strncmp(module, "keras.src.ops.", 14))
+        p->op = keras_op_of(class_name);
+    return p->op || (p->layer = keras_make_object(g->r, "layer", node, depth));
 }
 
 static bool make_parts(assembly *g, const json_node *layers, int depth)

@@ -74,14 +74,19 @@ static const char *row_name(const row *r)
 }
 
 /* The class in Keras' words; of ops and layers of one's own the name of the kind. */
+static const char *class_of(const row *r, char *room)
+{
+    const char *module, *name = NULL;
+    if (!r->layer && !r->node->op) return "InputLayer";
+    if (!r->layer) return (name = keras_op_class(r->node->op, &module)) ? name : r->node->op->name;
+    if (layer_functional(r->layer)) return "Functional";
+    return keras_class_of(&r->layer->class->kind, room) ? room : r->layer->class->kind.name;
+}
+
 static void put_class(io_buffer *b, const row *r)
 {
-    char name[KERAS_NAME];
-    const char *s = !r->layer                    ? r->node->op ? r->node->op->name : "InputLayer"
-                    : layer_functional(r->layer) ? "Functional"
-                    : keras_class_of(&r->layer->class->kind, name) ? name
-                                                                   : r->layer->class->kind.name;
-    io_put_format(b, "%s", s);
+    char room[KERAS_NAME];
+    io_put_format(b, "%s", class_of(r, room));
 }
 
 static void put_sizes(io_buffer *b, int rank, const int64_t *shape, const int64_t *other)

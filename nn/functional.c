@@ -189,24 +189,27 @@ static bool check_inputs(const ed_list *inputs)
     return true;
 }
 
-/* Inputs without a name become input_layer, input_layer_1, ... */
-static bool name_inputs(const functional *f)
+/* Whether an operation before number i, or a layer, has the name. */
+static bool is_taken(const functional *f, int i, const char *name)
 {
-    int next = 0;
+    for (int k = 0; k < f->n_operations; k++)
+        if ((k < i || f->operations[k].layer) &&
+            !strcmp(functional_name(f->operations[k].node), name))
+            return true;
+    return false;
+}
+
+/* Inputs and ops without a name become input_layer, input_layer_1, add, add_1, ... */
+static bool name_operations(const functional *f)
+{
     for (int i = 0; i < f->n_operations; i++) {
         symbol_node *node = (symbol_node *)f->operations[i].node;
-        if (f->operations[i].layer || node->op || node->name) continue;
-        char name[32];
-        bool taken = true;
-        for (; taken; next++) {
-            snprintf(name, sizeof name, next ? "input_layer_%d" : "input_layer", next);
-            taken = false;
-            for (int k = 0; k < f->n_operations; k++) {
-                const symbol_node *other = f->operations[k].node;
-                taken |= !f->operations[k].layer && !other->op && other->name &&
-                         !strcmp(other->name, name);
-            }
-        }
+        if (node->layer || node->name) continue;
+        char name[64];
+        int number = 0;
+        snprintf(name, sizeof name, "%s", functional_name(node));
+        while (is_taken(f, i, name))
+            snprintf(name, sizeof name, "%.48s_%d", functional_name(node), ++number);
         if (!(node->name = text_copy(name))) return false;
     }
     return true;
@@ -236,8 +239,8 @@ ed_layer *ed_model_with(ed_list *inputs, ed_list *outputs, const ed_model_option
     functional *f = ed_layer_state(model);
     f->inputs = ed_retain(ed_list_make(inputs->items, inputs->size));
     f->outputs = ed_retain(ed_list_make(outputs->items, outputs->size));
-    if (!f->inputs || !f->outputs || !functional_plan(f) || !name_inputs(f) ||
-        !add_layers(model, f))
+    if (!f->inputs || !f->outputs || !functional_plan(f) || !add_layers(model, f) ||
+        !name_operations(f))
         return NULL;
     if (!layer_rename_all(model)) return NULL;
     model->built = true;

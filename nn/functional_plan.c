@@ -43,8 +43,8 @@ static bool is_input(const symbol_node *node)
 const char *functional_name(const symbol_node *node)
 {
     if (node->layer) return ((const ed_layer *)node->layer)->name;
-    if (node->op) return node->op->name;
-    return node->name ? node->name : "input_layer";
+    if (node->name) return node->name;
+    return node->op ? node->op->name : "input_layer";
 }
 
 /* The number of tensors that a node was given, masks included. */

@@ -33,7 +33,7 @@ typedef struct symbol_node {
     const ed_op *op;  /* NULL: a layer, or an input */
     void *attrs;      /* of the op: a copy */
     ed_object *layer; /* retained; NULL: an op, or an input */
-    char *name;       /* of an input */
+    char *name;       /* of an input or an op, from the first model on */
     bool training;    /* the layer is always called with .training */
     int n_inputs, n_outputs;
     ed_tensor **inputs; /* symbols and other tensors; then of a layer as many masks, NULL: those

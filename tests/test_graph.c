@@ -231,7 +231,7 @@ static void looks(void **state)
         "dense (Dense) (None, 5) 3,975 Y - \n"
         "batch_normalization (BatchNormalization) (None, 5) 20 Y - \n"
         "dense (Dense) (None, 2) 12 N enc[0][0] \n"
-        "add (add) (None, 2) 0 - dense[0][0] \n"
+        "add (Add) (None, 2) 0 - dense[0][0] \n"
         "Total params: 4,007 (15.65 KB)\nTrainable params: 3,985 (15.57 KB)\n"
         "Non-trainable params: 22 (88.00 B)\n");
     assert_string_equal(ed_model_to_dot(encoder, .left_to_right = true),

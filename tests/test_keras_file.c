@@ -87,7 +87,8 @@ static void test_keras_files(void **unused)
 {
     (void)unused;
     needs_hdf5();
-    static const char *const names[] = {"compiled", "scheduled", "images", "sequences", "graph"};
+    static const char *const names[] = {"compiled",  "scheduled", "images",
+                                        "sequences", "graph",     "ops"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_record(names[i]);
 }
 
@@ -216,6 +217,11 @@ static void test_refused(void **unused)
     assert_fails(ed_model_load("m.h5"), ED_INVALID_ARGUMENT, "must end in .keras");
     model = ed_layer_sequential("m", ed_layer_dense(3));
     ed_model_compile(model, .loss = ed_loss_square());
+    ed_tensor *x = ed_input(ED_SHAPE(2));
+    assert_fails(ed_model_save(ed_model(x, ed_matmul(x, ed_ones(ED_SHAPE(2, 2)))), path),
+                 ED_UNIMPLEMENTED, "calls the op matmul outside of a layer");
+    assert_fails(ed_model_save(ed_model(x, ed_add(x, ed_ones(ED_SHAPE(2)))), path),
+                 ED_UNIMPLEMENTED, "with a constant");
     assert_fails(ed_model_save(model, path), ED_UNIMPLEMENTED, "Keras has no loss square");
     assert_fails(ed_model_save(model, "/no/such/folder/m.keras"), ED_UNIMPLEMENTED, "loss");
     model = ed_layer_sequential("m", ed_layer_dense(3));

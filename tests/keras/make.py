@@ -1,6 +1,7 @@
-"""Records models of Keras: NAME.keras as Keras writes it, NAME.npz with inputs x0, x1, ..., outputs y0, ... and, of a model that
+"""Records models of Keras, all or those that are named: NAME.keras as Keras writes it, NAME.npz with inputs x0, x1, ..., outputs y0, ... and, of a model that
 is compiled, the losses of further steps. Takes Python with Keras 3: python tests/keras/make.py. tests/test_keras_file.c reads them."""
 import os
+import sys
 
 os.environ.update(KERAS_BACKEND="tensorflow", TF_ENABLE_ONEDNN_OPTS="0")
 import keras
@@ -69,8 +70,17 @@ def graph():
     return keras.Model([a, b], [inner(sequence), L.Concatenate()([w, state])], name="graph"), [floats(2, 4, 3), floats(2, 6, 3)]
 
 
+def ops():
+    """Ops between layers, some with numbers."""
+    a, b = keras.Input((4,)), keras.Input((4,))
+    x = 3 - keras.ops.relu(L.Dense(4)(a) * 2.0 + b)
+    return keras.Model([a, b], keras.ops.exp(-x) / keras.ops.sigmoid(b)), [floats(3, 4), floats(3, 4)]
+
+
 if __name__ == "__main__":
-    for make in compiled, scheduled, images, sequences, graph:
+    for make in compiled, scheduled, images, sequences, graph, ops:
+        if sys.argv[1:] and make.__name__ not in sys.argv[1:]:
+            continue
         keras.backend.clear_session()
         keras.utils.set_random_seed(1)
         save(make.__name__, *make())
