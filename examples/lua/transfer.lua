@@ -14,7 +14,7 @@ local function only(x, y, first, last)
     local mask = y:greater_equal(first):logical_and(y:less_equal(last))
     return x[mask], y[mask] - first
 end
-local x, y = digits.draw(small and 4000 or 20000)
+local x, y = digits.draw(small and 2500 or 20000)
 local old_x, old_y = only(x, y, 0, 6)
 local new_x, new_y = only(x, y, 7, 9)
 local test_x, test_y = new_x[{{EXAMPLES + 1, -1}}], new_y[{{EXAMPLES + 1, -1}}]
