@@ -222,6 +222,11 @@ bool tape_check_target(const char *who, const ed_tensor *target, int64_t i)
 {
     if (!target)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: target %lld is NULL", who, text_nth(i)), false;
+    if (tensor_is_symbol(target))
+        return ed_fail(ED_FAILED_PRECONDITION,
+                       "%s: target %lld is symbolic, %s: it has no elements and no gradient yet",
+                       who, text_nth(i), text_of_tensor(target).s),
+               false;
     if (!ed_dtype_is_float(target->dtype))
         return ed_fail(ED_INVALID_ARGUMENT, "%s: target must have a float dtype, got %s", who,
                        text_of_tensor(target).s),

@@ -123,7 +123,8 @@ static bool skip_metrics(lua_State *L, int at, const maker_field *field, void *t
                          convert_room *room)
 {
     (void)field, (void)to, (void)room;
-    return lua_type(L, at) == LUA_TTABLE || wrong_value(L, at, "metrics", "a table of metrics");
+    return lua_type(L, at) == LUA_TTABLE ||
+           wrong_value(L, at, "metrics", "a table of metrics, {\"mae\"} for instance");
 }
 
 static const maker_field compile_fields[] = {

@@ -145,8 +145,22 @@ static bool is_options(lua_State *L, int at)
     return convert_has_names(L, at);
 }
 
-static ed_list *inputs_at(lua_State *L, int first, int last)
+/* Whether the only input is a table of tensors, and the layer one that has several inputs. */
+static bool is_list(lua_State *L, const ed_layer *layer, int first, int last)
 {
+    const ed_layer_class *kind = ed_layer_kind(layer);
+    if (first != last || lua_type(L, first) != LUA_TTABLE) return false;
+    const bool several = kind->max_inputs ? kind->max_inputs != 1 : kind->min_inputs > 1;
+    if (!several || kind->in_order) return false;
+    lua_rawgeti(L, first, 1);
+    const bool is = handle_at(L, -1, HANDLE_TENSOR) != NULL;
+    lua_pop(L, 1);
+    return is;
+}
+
+static ed_list *inputs_at(lua_State *L, const ed_layer *layer, int first, int last)
+{
+    if (is_list(L, layer, first, last)) return convert_list(L, first);
     const int n = last - first + 1;
     ed_tensor **inputs = ed_scope_alloc((size_t)n * sizeof *inputs);
     for (int i = 0; i < n; i++)
@@ -181,7 +195,7 @@ static int forward(lua_State *L)
     ed_list *given = NULL, *result = NULL;
     convert_room room = {.who = "forward"};
     binding b = binding_open(L);
-    ed_list *inputs = inputs_at(L, 2, last);
+    ed_list *inputs = inputs_at(L, layer, 2, last);
     bool fine = inputs && ed_scope_hold(layer) &&
                 (!options_at || maker_options(L, options_at, forward_fields, &options, &room));
     if (options.return_masks) options.eddy.output_masks = &given;

@@ -44,8 +44,9 @@ static bool begin_validation(fit *f, ed_layer *model, const ed_fit_options *o)
                        "model_fit: give either validation_split or validation_x");
     if (!run_begin(&f->test, "model_fit", model, o->callbacks, 0)) return false;
     if (!o->validation_x) return split(f, o);
+    const int64_t batch_size = source_is_dataset(o->validation_x) ? 0 : o->batch_size;
     return source_begin(&f->test.source, "model_fit: validation", o->validation_x, o->validation_y,
-                        o->validation_sample_weight, o->batch_size, o->validation_steps);
+                        o->validation_sample_weight, batch_size, o->validation_steps);
 }
 
 static bool check_weights(const ed_fit_options *o)

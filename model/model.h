@@ -95,7 +95,7 @@ typedef struct ed_history ed_history;
 /* Options of ed_model_fit. Tensors of several inputs or outputs are lists. */
 #define ED_FIT_OPTIONS(FIELD, T)                                                                   \
     FIELD(T, INT, epochs, 1, ED_AT_LEAST(0), "the last epoch, counted from 1")                     \
-    FIELD(T, INT, batch_size, 32, ED_AT_LEAST(1), "rows of a batch; a dataset has its own")        \
+    FIELD(T, INT, batch_size, 0, ED_AT_LEAST(0), "rows; 0: 32, and of a dataset its own")          \
     FIELD(T, BOOL, shuffle, true, ED_ANY, "a new random order of the rows in each epoch")          \
     FIELD(T, INT, verbose, 0, ED_BETWEEN(0, 2),                                                    \
           "0: silent; 1: a bar on standard error; 2: a line for each epoch")                       \
@@ -135,7 +135,7 @@ ed_history *ed_model_fit_with(ed_layer *model, void *x, void *y, const ed_fit_op
 
 /* Options of ed_model_evaluate and ed_model_predict. */
 #define ED_EVALUATE_OPTIONS(FIELD, T)                                                              \
-    FIELD(T, INT, batch_size, 32, ED_AT_LEAST(1), "rows of a batch; a dataset has its own")        \
+    FIELD(T, INT, batch_size, 0, ED_AT_LEAST(0), "rows; 0: 32, and of a dataset its own")          \
     FIELD(T, INT, verbose, 0, ED_BETWEEN(0, 2), "as of ed_model_fit")                              \
     FIELD(T, OBJECTS, callbacks, ED_NO_LIST, ED_ANY, "called in this order")                       \
     FIELD(T, OBJECT, sample_weight, NULL, ED_ANY, "a tensor of a factor for each row")             \

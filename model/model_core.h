@@ -69,6 +69,8 @@ typedef struct batch {
     int64_t rows;
 } batch;
 
+bool source_is_dataset(const void *data);
+
 /* A source of x and y as ed_model_fit takes them; false, with an error. `steps` 0: all batches. */
 bool source_begin(source *s, const char *who, void *x, void *y, ed_tensor *sample_weight,
                   int64_t batch_size, int64_t steps);

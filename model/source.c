@@ -36,7 +36,7 @@ static bool same_rows(const char *who, const char *what, const ed_list *list, in
     return true;
 }
 
-static bool is_dataset(const void *data)
+bool source_is_dataset(const void *data)
 {
     return !strcmp(((const ed_object *)data)->class->name, "dataset");
 }
@@ -57,17 +57,20 @@ static bool take_tensors(source *s, const char *who, void *x, void *y, ed_tensor
 bool source_begin(source *s, const char *who, void *x, void *y, ed_tensor *sample_weight,
                   int64_t batch_size, int64_t steps)
 {
-    *s = (source){.batch = batch_size};
+    *s = (source){.batch = batch_size ? batch_size : 32};
     if (!x) return ed_fail(ED_INVALID_ARGUMENT, "%s: x is NULL", who);
-    if (is_dataset(x)) {
+    if (source_is_dataset(x)) {
         if (y || sample_weight)
             return ed_fail(ED_INVALID_ARGUMENT, "%s: a dataset has its own y; %s must be NULL", who,
                            y ? "y" : "sample_weight");
+        if (batch_size)
+            return ed_fail(ED_INVALID_ARGUMENT,
+                           "%s: a dataset has its own batches; batch_size must be left out", who);
         s->dataset = x;
         s->steps = ed_dataset_batches(x);
     } else {
         if (!take_tensors(s, who, x, y, sample_weight)) return false;
-        s->steps = (s->rows + batch_size - 1) / batch_size;
+        s->steps = (s->rows + s->batch - 1) / s->batch;
     }
     if (steps && steps < s->steps) s->steps = steps;
     if (!s->steps) return ed_fail(ED_INVALID_ARGUMENT, "%s: there are no rows", who);

@@ -118,9 +118,10 @@ static void append_child(ed_layer *layer, ed_layer *child)
 
 static bool check_orphan(const ed_layer *layer, const ed_layer *child)
 {
-    return !child->parent ||
-           layer_fail(layer, ED_INVALID_ARGUMENT, "the layer %s already belongs to %s", child->name,
-                      child->parent->name);
+    return !child->parent || layer_fail(layer, ED_INVALID_ARGUMENT,
+                                        "the layer %s already belongs to %s; models that ed_model "
+                                        "makes of the same symbolic tensors share layers",
+                                        child->name, child->parent->name);
 }
 
 ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child)

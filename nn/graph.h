@@ -12,8 +12,10 @@
  * layer may be called several times, on other tensors: its weights are shared.
  *
  * Ops that change variables, and those whose result's shape depends on elements, can't be part of a
- * description; a layer of one's own may use them. What is read of a variable is read again at each
- * call of the model. An operand that is no symbol is held as it is.
+ * description; a layer of one's own may use them. An operand that is no symbol is held as it is:
+ * what a layer made of a plain tensor is a constant. What an op reads of a variable is read again
+ * at each call of the model, but only variables of layers are weights of the model, to be trained
+ * and saved.
  */
 #ifndef EDDY_NN_GRAPH_H
 #define EDDY_NN_GRAPH_H

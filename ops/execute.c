@@ -399,7 +399,7 @@ static bool check_written(const ed_call *call)
     return true;
 }
 
-/* Without elements an operand can't decide on shapes. */
+/* In the description of a model operands without elements can't decide on shapes. */
 static bool check_hollow(const ed_call *call)
 {
     for (int i = 0; i < call->n_inputs; i++)
@@ -430,7 +430,7 @@ static bool resolve(ed_call *call, ed_tensor *const *operands, const int n)
     }
     for (int i = 0; i < n; i++)
         if (!check_dtype(call, i)) return false;
-    return !call->room->hollow || check_hollow(call);
+    return !call->room->hollow || !thread_self()->tracing || check_hollow(call);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */

@@ -443,7 +443,10 @@ bool(ed_minimize)(ed_optimizer *optimizer, ed_tape *tape, ed_tensor *loss, void 
     ed_list *variables = optim_trained("minimize", tape, trained);
     if (!variables) return false;
     if (!variables->size)
-        return ed_fail(ED_INVALID_ARGUMENT, "minimize: there are no variables to train"), false;
+        return ed_fail(ED_INVALID_ARGUMENT,
+                       "minimize: there are no variables to train; those of a layer that is not "
+                       "trainable are left out"),
+               false;
     const double scale = optim_loss_scale(optimizer);
     ed_list *scales =
         scale == 1 ? NULL : ed_list_of_one(ed_full(ed_shape(loss), scale, .dtype = loss->dtype));

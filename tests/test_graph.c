@@ -258,6 +258,8 @@ static void refuses(void **state)
     assert_fails(ed_item_int64(ed_reduce_sum(h)), ED_FAILED_PRECONDITION, "no elements yet");
     assert_fails(ed_data(h), ED_FAILED_PRECONDITION, "no elements yet");
     assert_fails(ed_variable(h), ED_FAILED_PRECONDITION, "no elements yet");
+    assert_fails(ed_gradient(ed_tape_begin(), h, ed_variable(ed_zeros(ED_SHAPE(2)))),
+                 ED_FAILED_PRECONDITION, "is symbolic");
     assert_fails(ed_assign(ed_variable(ed_zeros(ED_SHAPE(13, 2))), h), ED_INVALID_ARGUMENT,
                  "changes a variable");
     assert_fails(ed_nonzero(x), ED_UNIMPLEMENTED, "needs the elements of x");

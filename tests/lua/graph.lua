@@ -187,6 +187,15 @@ do
     check.near(model:find("dense"):get_weights()[1], before[1], 0)
 end
 
+-- Several inputs as arguments or as a table.
+do
+    local a, b = ed.input{2}, ed.input{2}
+    local model = ed.model({a, b}, ed.layers.concatenate(){a, b})
+    local x, y = ed.ones{3, 2}, ed.zeros{3, 2}
+    check.equal(model{x, y}.shape[2], 4)
+    check.near(model({x, y}, {training = true}), model(x, y), 0)
+end
+
 -- What can't be described.
 do
     local x, z = ed.input({8}, {name = "x"}), ed.input{8}
