@@ -8,12 +8,12 @@
 
 /* ---- A folder of checkpoints ----------------------------------------------------------------- */
 
-/* The manager of a training's checkpoints, retained while it runs; the state is that of the
- * training, so nothing may be saved later. */
+/* What saves a training's checkpoints. It exists while the training runs: the checkpoint has
+ * `state` of ed_training, which is valid that long. */
 typedef struct saver {
-    ed_checkpoint_manager *manager;
-    ed_checkpoint *checkpoint; /* the manager's */
-    const char *folder;        /* in the options */
+    ed_checkpoint_manager *manager; /* retained; NULL: no training runs */
+    ed_checkpoint *checkpoint;      /* the manager's, which retains it */
+    const char *folder;             /* of the callback's options */
     ed_layer *model;
     bool weights_only;
 } saver;
@@ -73,7 +73,8 @@ static void model_checkpoint_track(void *state, ed_tracker *t)
     ed_track_float64(t, "best", &((model_checkpoint_state *)state)->best);
 }
 
-/* Whether the present value is to be saved; false in *ok with an error. */
+/* Whether this moment is to be saved: always, or if the monitored value has become better. *ok is
+ * set to false, with an error, if there is no such value. */
 static bool is_worth_it(const ed_callback_model_checkpoint_options *o, model_checkpoint_state *s,
                         const ed_training *t, bool *ok)
 {
@@ -109,7 +110,7 @@ CALLBACK(model_checkpoint, MODEL_CHECKPOINT, 1, "saves checkpoints of the model 
 
 typedef struct backup_and_restore_state {
     saver saver;
-    bool caught; /* signals are */
+    bool caught; /* signals_catch was called */
 } backup_and_restore_state;
 
 static void backup_end(backup_and_restore_state *s)
@@ -124,7 +125,8 @@ static void backup_and_restore_destroy(void *state)
     backup_end(state);
 }
 
-/* Goes on from the newest one that is whole. */
+/* Restores the newest checkpoint that is not damaged; true, with nothing changed, if there is
+ * none. */
 static bool restore_newest(const saver *s, ed_training *t)
 {
     int64_t i = ed_manager_count(s->manager);
@@ -147,7 +149,8 @@ static bool restore_newest(const saver *s, ed_training *t)
 /* Saves, and ends the training if a signal asked for it. */
 static bool back_up(const saver *s, bool asked)
 {
-    if (!write_checkpoint(s, -1) || !asked) return !asked && !ed_failed();
+    if (!write_checkpoint(s, -1)) return false;
+    if (!asked) return true;
     return ed_fail(ED_CANCELLED,
                    "backup_and_restore: interrupted; the training is saved in %s and goes on from "
                    "there when the program is run again",

@@ -22,34 +22,12 @@ static bool takes_arguments(const ed_layer *layer)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* The number of the node among those of its layer. */
-static int number_of(const functional *f, const symbol_node *node)
-{
-    int n = 0;
-    for (int i = 0; i < f->n_nodes && f->nodes[i] != node; i++)
-        n += node->layer && f->nodes[i]->layer == node->layer;
-    return n;
-}
-
-static void put_shape(writer *w, int rank, const int64_t *shape)
-{
-    keras_put(w, "[");
-    for (int i = 0; i < rank; i++) {
-        if (i) keras_put(w, ", ");
-        if (shape[i] < 0)
-            keras_put(w, "null");
-        else
-            io_put_format(w->b, "%lld", (long long)shape[i]);
-    }
-    keras_put(w, "]");
-}
-
-/* [layer, node, output] */
+/* [layer, number of its call, output] */
 static void put_history(writer *w, const functional *f, const symbol *s)
 {
     keras_put(w, "[");
     io_put_json_text(w->b, functional_name(s->node));
-    io_put_format(w->b, ", %d, %d]", number_of(f, s->node), s->index);
+    io_put_format(w->b, ", %d, %d]", functional_call_number(f, s->node), s->index);
 }
 
 static bool put_tensor(writer *w, const functional *f, const ed_tensor *t)
@@ -61,7 +39,7 @@ static bool put_tensor(writer *w, const functional *f, const ed_tensor *t)
                        "Keras' files",
                        w->who, w->model->name, w->layer ? w->layer->name : "an op");
     keras_put(w, "{\"class_name\": \"__keras_tensor__\", \"config\": {\"shape\": ");
-    put_shape(w, t->rank, tensor_open_shape(t));
+    keras_put_shape(w, t->rank, tensor_open_shape(t));
     keras_put(w, ", \"dtype\": \"");
     keras_put(w, ed_dtype_name(t->dtype));
     keras_put(w, "\", \"keras_history\": ");
@@ -168,14 +146,8 @@ static bool put_operation(writer *w, const functional *f, const functional_opera
         if (!input || o->node->n_inputs)
             return ed_fail(ED_UNIMPLEMENTED, "%s: an input of the model %s is not of ed_input",
                            w->who, w->model->name);
-        keras_put(w, "{\"module\": \"keras.layers\", \"class_name\": \"InputLayer\", \"config\": "
-                     "{\"batch_shape\": ");
-        put_shape(w, input->rank, tensor_open_shape(input));
-        keras_put(w, ", \"dtype\": \"");
-        keras_put(w, ed_dtype_name(input->dtype));
-        keras_put(w, "\", \"sparse\": false, \"ragged\": false, \"name\": ");
-        io_put_json_text(w->b, functional_name(o->node));
-        keras_put(w, "}, \"registered_name\": null}");
+        keras_put_input(w, input->rank, tensor_open_shape(input), input->dtype,
+                        functional_name(o->node));
     }
     w->layer = o->layer;
     const bool ok = put_nodes(w, f, o);
@@ -248,7 +220,8 @@ static bool read_history(const assembly *g, const json_node *node, part **from, 
     return false;
 }
 
-/* The tensor that is there by now; NULL, with *missing if it may come. */
+/* The tensor that the node names; NULL, with *missing if the call that makes it comes later, else
+ * with an error. */
 static ed_tensor *find_tensor(const assembly *g, const json_node *node, bool *missing)
 {
     part *from;
@@ -339,7 +312,8 @@ static bool make_call(const assembly *g, part *p, bool *missing)
     return true;
 }
 
-/* Rounds over all layers, in each of which at least one call is made. */
+/* Calls the layers as soon as their inputs are there, in rounds over all of them; each round makes
+ * at least one call. */
 static bool make_calls(const assembly *g)
 {
     for (bool left = true; left;) {

@@ -14,12 +14,21 @@ typedef struct writer {
     const ed_layer *model; /* the innermost one that was made by ed_model */
 } writer;
 
+/* The text as it is. */
 void keras_put(writer *w, const char *s);
 
-/* An object that ends in its closing bracket. */
+/* A shape; negative sizes are null. */
+void keras_put_shape(writer *w, int rank, const int64_t *shape);
+
+/* An InputLayer of that shape, the batch included. */
+void keras_put_input(writer *w, int rank, const int64_t *shape, ed_dtype dtype, const char *name);
+
+/* The layer as an object; its closing bracket is the last byte, so that more members can follow in
+ * its place. false, with an error, for what Keras' files cannot have. */
 bool keras_put_layer(writer *w, ed_layer *layer, int depth);
 
-/* keras_graph.c: the members layers, input_layers and output_layers, behind others. */
+/* keras_graph.c: the members layers, input_layers and output_layers of a model made by ed_model,
+ * behind other members; false with an error. */
 bool keras_put_graph(writer *w, ed_layer *layer, int depth);
 
 /* ---- Reading --------------------------------------------------------------------------------- */

@@ -68,7 +68,7 @@ static void put_numbers(writer *w, const keras_rule *rule, const double *floats,
     if (!alone) keras_put(w, "]");
 }
 
-/* What stands between commas. */
+/* The words of a text, which commas separate, as a list. */
 static void put_words(writer *w, const char *s)
 {
     keras_put(w, "[");
@@ -103,7 +103,8 @@ static bool put_layers(writer *w, const ed_objects *list, int depth)
     return true;
 }
 
-/* An object of one of the small families; NULL is what the field says. */
+/* An object of another family than layer: an initializer, a loss. NULL is the kind that the field
+ * names, with its defaults. */
 static bool put_small(writer *w, const ed_field *field, const void *object, int depth)
 {
     if (object) return put_object(w, object, depth);
@@ -317,34 +318,49 @@ static bool put_policy(writer *w, const ed_layer *layer)
     return true;
 }
 
-/* A shape whose first size, the batch, is open, as others may be. */
-static void put_shape(writer *w, int rank, const int64_t *shape)
+void keras_put_shape(writer *w, int rank, const int64_t *shape)
 {
-    keras_put(w, rank ? "[null" : "[");
-    for (int i = 1; i < rank; i++)
+    keras_put(w, "[");
+    for (int i = 0; i < rank; i++) {
+        if (i) keras_put(w, ", ");
         if (shape[i] < 0)
-            keras_put(w, ", null");
+            keras_put(w, "null");
         else
-            io_put_format(w->b, ", %lld", (long long)shape[i]);
+            io_put_format(w->b, "%lld", (long long)shape[i]);
+    }
     keras_put(w, "]");
+}
+
+void keras_put_input(writer *w, int rank, const int64_t *shape, ed_dtype dtype, const char *name)
+{
+    keras_put(w, "{\"module\": \"keras.layers\", \"class_name\": \"InputLayer\", \"config\": "
+                 "{\"batch_shape\": ");
+    keras_put_shape(w, rank, shape);
+    put_key(w, "dtype");
+    config_text(w, ed_dtype_name(dtype));
+    keras_put(w, ", \"sparse\": false, \"ragged\": false");
+    put_key(w, "name");
+    config_text(w, name);
+    keras_put(w, "}, \"registered_name\": null}");
+}
+
+/* The shape that the layer was built for, its first size, the batch, being open. */
+static void open_input_shape(const ed_layer *layer, int64_t shape[ED_MAX_RANK])
+{
+    memcpy(shape, layer->input_shape, ED_MAX_RANK * sizeof *shape);
+    if (layer->input_rank) shape[0] = -1;
 }
 
 /* What a Sequential was built for. */
 static void put_input(writer *w, const ed_layer *layer)
 {
     char name[KERAS_NAME];
+    int64_t shape[ED_MAX_RANK];
     snprintf(name, sizeof name, "input_layer");
     for (int i = 1; layer_child_named(layer, name); i++)
         snprintf(name, sizeof name, "input_layer_%d", i);
-    keras_put(w, "{\"module\": \"keras.layers\", \"class_name\": \"InputLayer\", \"config\": "
-                 "{\"batch_shape\": ");
-    put_shape(w, layer->input_rank, layer->input_shape);
-    put_key(w, "dtype");
-    config_text(w, ed_dtype_name(layer->input_dtype));
-    keras_put(w, ", \"sparse\": false, \"ragged\": false");
-    put_key(w, "name");
-    config_text(w, name);
-    keras_put(w, "}, \"registered_name\": null}");
+    open_input_shape(layer, shape);
+    keras_put_input(w, layer->input_rank, shape, layer->input_dtype, name);
 }
 
 static bool put_chain(writer *w, ed_layer *layer, int depth)
@@ -480,7 +496,9 @@ bool keras_put_model(const char *who, io_buffer *b, ed_layer *model)
     b->size -= !b->failed; /* the last bracket comes later */
     if (model->input_dtype && !layer_functional(model)) {
         keras_put(&w, ", \"build_config\": {\"input_shape\": ");
-        put_shape(&w, model->input_rank, model->input_shape);
+        int64_t shape[ED_MAX_RANK];
+        open_input_shape(model, shape);
+        keras_put_shape(&w, model->input_rank, shape);
         keras_put(&w, "}");
     }
     keras_put(&w, ", \"compile_config\": {");

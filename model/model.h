@@ -47,8 +47,9 @@ bool ed_model_compile_with(ed_layer *model, const ed_compile_options *options);
     ED_WITH_OPTIONS(ed_model_compile_with(model, &ed_options_), ED_COMPILE_OPTIONS,                \
                     ed_compile_options, __VA_ARGS__)
 
-/* Adds a metric of output `output`, 0 being the first, to a compiled model; the second one counts
- * rows by their weights. Not while the model is trained. */
+/* Adds a metric of output `output`, 0 being the first, to a compiled model; weighted metrics count
+ * rows by their weights. Fails for a model that is not compiled, and while it is trained or
+ * evaluated. */
 bool ed_model_add_metric(ed_layer *model, int64_t output, ed_metric *metric);
 bool ed_model_add_weighted_metric(ed_layer *model, int64_t output, ed_metric *metric);
 
@@ -58,13 +59,14 @@ ed_optimizer *ed_model_optimizer(const ed_layer *model);
 /* ---- Files ----------------------------------------------------------------------------------- */
 
 /*
- * Writes the model to a file that Keras 3 opens, and reads one: layers, values of variables, and of
- * a compiled model optimizer, losses and metrics. The path ends in .keras. They take HDF5, an
- * optional part: ED_UNIMPLEMENTED without it.
+ * Writes the model to a file that Keras 3 opens: layers, values of variables, and of a compiled
+ * model optimizer, losses and metrics. The path ends in .keras. Files of models need libhdf5, which
+ * Eddy can be built without: ED_UNIMPLEMENTED then.
  *
- * A model to be saved is an ed_layer_sequential of kinds that Keras has too; another layer, as a
- * lambda or one of the program's own, is an error that names it, and nothing is written. An older
- * file stays until the new one is complete.
+ * The model was made by ed_layer_sequential or ed_model, of kinds of layers that Keras has too, in
+ * float32 or float64. Anything else, as a lambda, a layer of the program's own or an op between the
+ * layers of ed_model, is an error that names it, and nothing is written. An older file stays until
+ * the new one is complete.
  */
 bool ed_model_save(ed_layer *model, const char *path);
 
@@ -74,9 +76,10 @@ bool ed_model_save(ed_layer *model, const char *path);
 ED_OPTIONS(ed_load_options, ED_LOAD_OPTIONS);
 
 /*
- * A model from a .keras file of Keras 3 or of ed_model_save: it computes the same. What Eddy does
- * not have is an error that names the layer and what is missing; so is a damaged file. The model is
- * built, unless the file says nothing of its input.
+ * A model from a .keras file of Keras 3 or of ed_model_save: it computes the same, and belongs to
+ * the scope. What Eddy does not have is ED_UNIMPLEMENTED or ED_INVALID_ARGUMENT, with the layer and
+ * what is missing; a damaged file is ED_DATA_LOSS. The model is built, unless the file says nothing
+ * of its input.
  */
 ed_layer *ed_model_load_with(const char *path, const ed_load_options *options);
 #define ed_model_load(path, ...)                                                                   \
@@ -303,7 +306,7 @@ ED_KIND(callback, model_checkpoint, ED_CALLBACK_MODEL_CHECKPOINT_OPTIONS, folder
  * optimizer, the order of the rows, random numbers (not those of generators that belong to
  * nothing that is saved), metrics, other callbacks and the history. The data must be the same.
  *
- * Ctrl-C (SIGINT) and SIGTERM end the training behind the present batch or evaluation: it is saved,
+ * Ctrl-C (SIGINT) and SIGTERM end the training after the present batch or evaluation: it is saved,
  * callbacks hear its end, and ed_model_fit fails with ED_CANCELLED. A second one ends the process.
  * Both are handled that way for the time of the training only. When the training comes to its end,
  * the saves are removed.
@@ -316,13 +319,13 @@ ED_KIND(callback, model_checkpoint, ED_CALLBACK_MODEL_CHECKPOINT_OPTIONS, folder
     FIELD(T, BOOL, signals, true, ED_ANY, "save at Ctrl-C and SIGTERM")
 ED_KIND(callback, backup_and_restore, ED_CALLBACK_BACKUP_AND_RESTORE_OPTIONS, backup_dir);
 
-/* Ends the training behind the batch with which global_step is `last_step`. */
+/* Ends the training after the batch that makes global_step `last_step`. */
 #define ED_CALLBACK_STOP_AT_STEP_OPTIONS(FIELD, T)                                                 \
     FIELD(T, INT, last_step, 0, ED_AT_LEAST(0), "number of batches, earlier runs' included")
 ED_KIND(callback, stop_at_step, ED_CALLBACK_STOP_AT_STEP_OPTIONS, last_step);
 
-/* Ends the training, without an error, behind the batch in which the time is over. It is then
- * unfinished: backup_and_restore saves it, and the program, run again, goes on. */
+/* Ends the training, without an error, after the batch in which the time runs out. The training is
+ * then unfinished: backup_and_restore saves it, and the program, run again, goes on. */
 #define ED_CALLBACK_TIME_LIMIT_OPTIONS(FIELD, T)                                                   \
     FIELD(T, FLOAT, seconds, 0, ED_AT_LEAST(0), "from the training's beginning in this process")
 ED_KIND(callback, time_limit, ED_CALLBACK_TIME_LIMIT_OPTIONS, seconds);
@@ -370,14 +373,15 @@ ed_loop *ed_loop_with(ed_layer *model, const ed_loop_options *options);
  * kept, the step's own or a callback's. The first call may restore what a backup holds. */
 bool ed_loop_next(ed_loop *loop);
 
-/* Gives callbacks a value of the present step; at an epoch's end they get the mean over the steps
- * that this process made of it. */
+/* Gives callbacks a value of the present step. At an epoch's end they get the mean over the epoch's
+ * steps that had one and that this process made. Fails only for NULL and without memory. */
 bool ed_loop_value(ed_loop *loop, const char *name, double value);
 
 /* The loop ends with the present step. */
 void ed_loop_stop(ed_loop *loop);
 
-/* The number of steps before the present one, those of earlier runs included. */
+/* The number of steps before the present one, those of earlier runs included; 0, with an error, for
+ * NULL. */
 int64_t ed_loop_step(const ed_loop *loop);
 
 /* ---- Looking at models ----------------------------------------------------------------------- */

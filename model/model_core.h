@@ -197,7 +197,6 @@ typedef struct position {
     int64_t global_step;  /* batches trained */
     int64_t stopped;      /* a callback ended it */
     int64_t noted, names; /* epochs and names of the history */
-    int64_t rows, batch;  /* of the data */
 } position;
 
 /* A fit: the training, and the evaluation that follows epochs. */

@@ -24,7 +24,7 @@ typedef struct rows {
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Whether the layer is there for the layers in it: a model, or a layer of one's own. */
+/* Whether the layer is shown by the layers in it: a model, or one's own layer with children. */
 static bool is_model(const ed_layer *layer)
 {
     return layer->class->in_order || layer_functional(layer) ||
@@ -153,10 +153,8 @@ static void put_parameters(io_buffer *b, const row *r)
 /* "dense_1[0][0]": output 0 of the layer's first call. */
 static void put_source(io_buffer *b, const functional *f, const symbol *s)
 {
-    int call = 0;
-    for (int i = 0; i < f->n_nodes && f->nodes[i] != s->node; i++)
-        call += s->node->layer && f->nodes[i]->layer == s->node->layer;
-    io_put_format(b, "%s[%d][%d]", functional_name(s->node), call, s->index);
+    io_put_format(b, "%s[%d][%d]", functional_name(s->node), functional_call_number(f, s->node),
+                  s->index);
 }
 
 static bool is_call_of(const symbol_node *node, const row *r)
@@ -171,7 +169,7 @@ static void put_sources(io_buffer *b, const functional *f, const row *r)
         if (!is_call_of(f->nodes[i], r)) continue;
         for (int k = 0; k < f->nodes[i]->n_inputs; k++) {
             const ed_tensor *input = f->nodes[i]->inputs[k];
-            if (!tensor_is_symbol(input)) continue;
+            if (!ed_is_symbolic(input)) continue;
             if (any) io_put_format(b, ", ");
             put_source(b, f, (const symbol *)input);
             any = true;
@@ -388,7 +386,7 @@ static void put_edges(io_buffer *b, const rows *r)
         for (int k = 0; k < node->n_inputs; k++) {
             const ed_tensor *input = node->inputs[k];
             const int64_t from =
-                tensor_is_symbol(input) ? row_of(r, ((const symbol *)input)->node) : -1;
+                ed_is_symbolic(input) ? row_of(r, ((const symbol *)input)->node) : -1;
             if (from >= 0 && to >= 0)
                 io_put_format(b, "  n%lld -> n%lld;\n", (long long)from, (long long)to);
         }

@@ -49,8 +49,8 @@ void layer_truncate(ed_layer *layer, int64_t n_children, int64_t n_weights)
 /* The tree is walked by recursion, so its depth is limited. */
 enum { MOST_LEVELS = 1000 };
 
-/* Whether `child` is the layer or above it; *levels is set to the layers above, itself included, at
- * most. */
+/* Whether `child` is the layer itself or holds it. If not, *levels is the length of the longest way
+ * from the layer up, itself included. */
 static bool is_above(const ed_layer *layer, const ed_layer *child, int *levels)
 {
     int most = 0, above = 0;
@@ -158,7 +158,8 @@ static bool add_shared(ed_layer *layer, ed_layer *child)
     return true;
 }
 
-/* Names that are final are taken first, so that the others are given names that are free. */
+/* Children that have a parent keep their names: these are entered first, so that new children get
+ * names that are free. */
 bool layer_add_shared(ed_layer *layer, ed_layer *const *children, int n)
 {
     int64_t capacity = 4;

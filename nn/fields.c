@@ -5,9 +5,10 @@
 #include <string.h>
 
 /*
- * Fields of layers of one's own, as Keras' subclasses have them: a checkpoint has a part where it
- * is as a field. Before, it had a layer under the name of its kind with a number, and a variable in
- * a list as "blocks_1": these are still found.
+ * Fields of layers of one's own, as those of Keras' subclasses: a checkpoint has a part under its
+ * field, "blocks/0". Checkpoints of older versions of Eddy have a layer under the name of its kind
+ * with a number, "dense_1", and a variable of a list under its name, "blocks_1": both are still
+ * found.
  */
 
 /* "blocks/0" is named blocks_0, or blocks_1 where the thread's indices begin at 1. NULL without
@@ -44,7 +45,8 @@ static bool check_field(const ed_layer *layer, const char *field)
     return true;
 }
 
-/* While it is added, the child counts as named, so that the name is taken or refused. */
+/* While it is added, the child counts as named, so that the field's name becomes its name, or is
+ * refused if another child has it. */
 static ed_layer *add_child(ed_layer *layer, const char *field, ed_layer *child)
 {
     if (child->parent) return ed_layer_add_child(layer, child);

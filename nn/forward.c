@@ -207,7 +207,7 @@ bool ed_layer_build_with(ed_layer *layer, ed_ints shape, const ed_build_options 
         return layer_fail(layer, ED_INVALID_ARGUMENT, "a shape has 0 to %d sizes, got %lld",
                           ED_MAX_RANK, (long long)shape.count);
     ED_SCOPE;
-    ed_tensor *x = symbol_input(shape, options->dtype, NULL), *mask = NULL;
+    ed_tensor *x = functional_input(shape, options->dtype, NULL), *mask = NULL;
     if (!x) return false;
     ed_layer_call call = {.n_inputs = 1, .inputs = &x, .masks = &mask};
     const bool ok = layer_call(layer, &call);

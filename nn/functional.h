@@ -8,17 +8,17 @@
 #include "nn/layer_core.h"
 #include "ops/symbol.h"
 
-/* Where a call finds a value: a slot; its mask; or the node has it (a constant, NULL too). */
+/* Where a call of the model finds a tensor. */
 typedef struct functional_place {
-    int slot; /* -1: the node has it */
-    bool mask;
+    int slot;  /* number of the value; -1: a constant, or NULL, which the node itself holds */
+    bool mask; /* the mask of that value, not the value */
 } functional_place;
 
 typedef struct functional_step {
     const symbol_node *node;
     functional_place *inputs; /* of the node's inputs, and of a layer's masks */
-    int slot;                 /* of output 0 */
-    int *last;                /* slots that nobody needs after this step */
+    int slot;                 /* of output 0; the others follow */
+    int *last;                /* slots that nobody needs after this step; in functional.last */
     int n_last;
 } functional_step;
 
@@ -34,25 +34,31 @@ typedef struct functional {
     symbol_node **nodes;       /* retained; each behind those whose values it needs */
     functional_step *steps;    /* of those nodes that are no inputs */
     int n_nodes, n_steps;
-    int n_slots;                      /* the first are those of the model's inputs */
-    int *last;                        /* of all steps */
+    int n_slots;                      /* the model's inputs have the first ones */
+    int *last;                        /* the arrays `last` of all steps, one after the other */
     functional_place *output_places;  /* where the model's outputs are */
     functional_operation *operations; /* in Keras' order */
     int n_operations;
 } functional;
 
-/* The layer's, if it is a model of symbols; NULL, without an error, if not. */
+/* The plan of a layer that was made by ed_model; NULL, without an error, for other layers. */
 const functional *layer_functional(const ed_layer *layer);
 
-/* Fills it in from its inputs and outputs; false, with an error, on failure. */
+/* Makes the plan from f's inputs and outputs, which are set; false, with an error, on failure. Not
+ * for two threads at once with the same symbols: it marks their nodes. functional_end frees what
+ * the plan has, complete or not. */
 bool functional_plan(functional *f);
 void functional_end(functional *f);
 
 /* The name of an input, of the layer or of the op of a node. */
 const char *functional_name(const symbol_node *node);
 
-/* An input of that whole shape, a size -1 being open; name NULL: none. */
-ed_tensor *symbol_input(ed_ints shape, ed_dtype dtype, const char *name);
+/* Which call of its layer the node is in the model, 0 being the first; 0 for inputs and ops. */
+int functional_call_number(const functional *f, const symbol_node *node);
+
+/* A symbol without a node before it, of that whole shape, the batch included; a size -1 is open.
+ * name NULL: none. NULL without memory. */
+ed_tensor *functional_input(ed_ints shape, ed_dtype dtype, const char *name);
 
 /* A call of a layer with symbols (nn/symbolic.c). */
 bool layer_call_symbols(ed_layer *layer, ed_layer_call *call);

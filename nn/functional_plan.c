@@ -25,7 +25,7 @@ typedef struct walk {
     functional *f;
     uint64_t id;
     visit *visits;         /* as they were met */
-    int *order, *stack;    /* of visits: in the order in which they were left; those under way */
+    int *order, *stack;    /* indices of visits: in the order in which they ended; under way */
     operation *operations; /* as they were met */
     int n_visits, n_ordered, n_stack, n_operations, capacity;
 } walk;
@@ -45,6 +45,14 @@ const char *functional_name(const symbol_node *node)
     if (node->layer) return ((const ed_layer *)node->layer)->name;
     if (node->name) return node->name;
     return node->op ? node->op->name : "input_layer";
+}
+
+int functional_call_number(const functional *f, const symbol_node *node)
+{
+    int number = 0;
+    for (int i = 0; i < f->n_nodes && f->nodes[i] != node; i++)
+        number += node->layer && f->nodes[i]->layer == node->layer;
+    return number;
 }
 
 /* The number of tensors that a node was given, masks included. */
@@ -158,7 +166,7 @@ static int by_depth(const void *a, const void *b)
     return (p->met > q->met) - (p->met < q->met);
 }
 
-/* Inputs of which nothing is made are operations too. */
+/* Inputs of which nothing is made are operations too. They come before all of the same depth. */
 static bool add_idle_inputs(walk *w)
 {
     for (int64_t i = 0; i < w->f->inputs->size; i++) {
@@ -195,7 +203,7 @@ static int input_slot(const functional *f, const symbol_node *node, int index)
     return -1;
 }
 
-/* Where a call of the model finds what is the tensor in the description. */
+/* Where a call of the model finds what stands for this tensor of the description. */
 static bool find_place(const walk *w, const ed_tensor *t, functional_place *place)
 {
     *place = (functional_place){.slot = -1};

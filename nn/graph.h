@@ -31,8 +31,9 @@
     FIELD(T, INT, batch_size, 0, ED_AT_LEAST(0), "0: any")
 ED_OPTIONS(ed_input_options, ED_INPUT_OPTIONS);
 
-/* A symbolic tensor of the shape, which has the batch's size in front of it: ED_SHAPE(28, 28) is an
- * input [-1, 28, 28]. A size -1 is open: any. */
+/* A symbolic tensor of the shape with the batch's size in front: ED_SHAPE(28, 28) gives
+ * [-1, 28, 28]. A size -1 is open: any. Fails for other negative sizes, for a shape of ED_MAX_RANK
+ * sizes or more, and for a name that is empty or contains '/'. */
 ed_tensor *ed_input_with(ed_ints shape, const ed_input_options *options);
 #define ed_input(shape, ...)                                                                       \
     ED_WITH_OPTIONS(ed_input_with(shape, &ed_options_), ED_INPUT_OPTIONS, ed_input_options,        \
@@ -53,8 +54,10 @@ ED_OPTIONS(ed_model_options, ED_MODEL_OPTIONS);
  * two layers of a model can be the input or an output of another, which then shares its layers.
  * ed_model takes a tensor or a list for each; ed_model_with takes lists.
  *
- * The layer takes that many inputs and returns that many outputs. Fails if an output depends on an
- * input that is not among the inputs, and if two layers have the same name.
+ * The layer takes that many inputs and returns that many outputs. An input must have the dtype and
+ * the shape of the description, but for open sizes. The model holds the symbolic tensors. Fails if
+ * an output depends on an input that is not among the inputs, if an input is given twice or is a
+ * mask, and if two layers were given the same name.
  */
 ed_layer *ed_model_with(ed_list *inputs, ed_list *outputs, const ed_model_options *options);
 #define ed_model(inputs, outputs, ...)                                                             \
@@ -62,13 +65,15 @@ ed_layer *ed_model_with(ed_list *inputs, ed_list *outputs, const ed_model_option
                     ED_MODEL_OPTIONS, ed_model_options,                                            \
                     __VA_ARGS__ ED_OPTIONAL_(0, ##__VA_ARGS__))
 
-/* The symbolic tensors a model was made of: new lists. Fails for a layer that is no such model. */
+/* The symbolic tensors that ed_model was given: new lists, which belong to the scope. Fails for a
+ * layer that ed_model did not make. */
 ed_list *ed_model_inputs(const ed_layer *model);
 ed_list *ed_model_outputs(const ed_layer *model);
 
-/* What the model's layer of that name returns there, symbolic tensors: a new list; at its first
- * call, if there are several. ed_model(ed_model_inputs(m), ed_model_values(m, "dense_2")) is the
- * model up to that layer. ED_NOT_FOUND if there is no such layer. */
+/* What the layer or input of that name returns in the model, symbolic tensors: a new list, which
+ * belongs to the scope. Of a layer with several calls, those of one that the outputs need first.
+ * ed_model(ed_model_inputs(m), ed_model_values(m, "dense_2")) is the model up to that layer.
+ * ED_NOT_FOUND if there is none of that name. */
 ed_list *ed_model_values(const ed_layer *model, const char *layer);
 
 #pragma GCC visibility pop

@@ -268,7 +268,9 @@ ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child);
  * that name. Element 0 of a list is the field "blocks/0", named blocks_0. Checkpoints have the part
  * under its field, as those of Keras 2 and tf.Module have: "model/first/kernel",
  * "model/blocks/0/kernel". Returns the part. A child of ed_layer_add_child is saved under its name,
- * so one that was given the name "first" is found there too.
+ * so one that was given the name "first" is found there too. Fails if a field is not a name, or
+ * names with '/' between them, if it or the name is taken, and as ed_layer_add_child and
+ * ed_layer_adopt_weight do.
  */
 void *ed_layer_add_field(ed_layer *layer, const char *field, void *part);
 

@@ -219,9 +219,9 @@ struct graph_wait *layer_wait(void *layer);
 
 /*
  * The checkpoint's value for a weight, of that field if it has one, that is about to be created:
- * *initial, with a reference for
- * the caller, NULL if no value waits; and its node for layer_made. false, with an error, if the
- * value has another dtype or shape, or if a strict restore has no value.
+ * *initial, with a reference for the caller, NULL if no value waits; and its node for layer_made.
+ * false, with an error, if the value has another dtype or shape, or if a strict restore has no
+ * value.
  */
 bool layer_waiting(const ed_layer *layer, const char *name, const char *field, ed_dtype dtype,
                    ed_ints shape, ed_tensor **initial, int *node);

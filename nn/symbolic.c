@@ -20,7 +20,7 @@ static bool check_input(ed_ints shape)
     return true;
 }
 
-ed_tensor *symbol_input(ed_ints shape, ed_dtype dtype, const char *name)
+ed_tensor *functional_input(ed_ints shape, ed_dtype dtype, const char *name)
 {
     ED_SCOPE;
     symbol_node *node = scope_give(symbol_node_new(0, NULL, NULL, 1));
@@ -46,7 +46,7 @@ ed_tensor *ed_input_with(ed_ints shape, const ed_input_options *options)
                        options->name);
     int64_t sizes[ED_MAX_RANK] = {options->batch_size ? options->batch_size : -1};
     memcpy(sizes + 1, shape.values, (size_t)shape.count * sizeof *sizes);
-    return symbol_input((ed_ints){sizes, shape.count + 1}, options->dtype, options->name);
+    return functional_input((ed_ints){sizes, shape.count + 1}, options->dtype, options->name);
 }
 
 bool ed_is_symbolic(const ed_tensor *tensor)
@@ -67,7 +67,8 @@ static ed_tensor *mask_of(const ed_tensor *t)
                : NULL;
 }
 
-/* Calls the layer with example k; *sub's outputs belong to the scope. */
+/* Calls the layer with example k, without .training: it draws nothing and keeps no statistics. The
+ * caller ends *sub by layer_call_end. */
 static bool call_example(ed_layer *layer, const ed_layer_call *call, ed_tensor *const *masks, int k,
                          ed_layer_call *sub)
 {

@@ -7,8 +7,7 @@
  * there weights "kernel" and "embeddings" are "_kernel" and "_embeddings" in some layers, the mean
  * of a normalization "adapt_mean"; the layers of a Sequential are numbered, in Keras 3 below
  * _functional/_operations (of a Functional model below _operations), the input being 0, in Keras 2
- * as layer_with_weights-0,
- * layer_with_weights-1, ...
+ * as layer_with_weights-0, layer_with_weights-1, ...
  *
  * A layer that was never called waits for the values of weights that it does not have yet.
  */

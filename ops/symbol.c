@@ -21,7 +21,6 @@ symbol_node *symbol_node_new(int n_inputs, ed_tensor *const *inputs, ed_tensor *
 {
     symbol_node *node = object_new(&node_class, sizeof *node);
     if (!node) return NULL;
-    node->number = tensor_new_id();
     node->n_inputs = n_inputs;
     node->n_outputs = n_outputs;
     node->inputs = memory_zalloc((2 * (size_t)n_inputs + 1) * sizeof *node->inputs);

@@ -2,8 +2,9 @@
  * Symbols: the values of a model that is being described, before there are any.
  *
  * An input of such a model is a tensor of the program like others, but has no elements. What an op
- * or a layer makes of one is a symbol again, with a node that says how: from the nodes behind its
- * outputs the model is made (nn/graph.c), which calls the same ops and layers with real tensors.
+ * or a layer makes of one is a symbol again, with a node that says how. From the nodes behind its
+ * outputs the model is made (nn/functional.c), which calls the same ops and layers with real
+ * tensors.
  *
  * A symbol stands for two hollow tensors, whose shapes are two examples of what the model may get.
  * Each op and layer is called with both, and no kernel runs. A size that is the same in both
@@ -15,11 +16,11 @@
 
 #include "ops/execute.h"
 
-/* The sizes that stand for an open size of the first axis, the batch, and of other axes: of those
- * something must be left behind convolutions and pools. */
+/* The sizes that stand for an open size in the two examples: of the first axis, the batch, and of
+ * other axes. The latter are large, so that convolutions and pools leave something of them. */
 enum { SYMBOL_BATCH = 13, SYMBOL_OTHER_BATCH = 19, SYMBOL_SIZE = 96, SYMBOL_OTHER_SIZE = 128 };
 
-/* What is known of a value: dtype ED_DTYPE_NONE if there is none. */
+/* Dtype and shapes of a value in the two examples; dtype ED_DTYPE_NONE: there is no such value. */
 typedef struct symbol_form {
     ed_dtype dtype;
     int rank;
@@ -29,7 +30,6 @@ typedef struct symbol_form {
 /* How values come about: by an op, by a layer, or as inputs. */
 typedef struct symbol_node {
     ed_object object;
-    uint64_t number;  /* its inputs' nodes have lower ones */
     const ed_op *op;  /* NULL: a layer, or an input */
     void *attrs;      /* of the op: a copy */
     ed_object *layer; /* retained; NULL: an op, or an input */
@@ -39,8 +39,8 @@ typedef struct symbol_node {
     ed_tensor **inputs; /* symbols and other tensors; then of a layer as many masks, NULL: those
                             * that come with the inputs; retained */
     symbol_form *forms; /* of the outputs, then of as many masks */
-    uint64_t walk;      /* the last one that met the node (nn/functional_plan.c), */
-    int visit;          /* and where it has it */
+    uint64_t walk;      /* used by functional_plan alone: the last walk that met the node, */
+    int visit;          /* and the node's index there */
 } symbol_node;
 
 /* A node without op and layer; the caller owns the reference. Inputs and masks are retained; masks
@@ -59,7 +59,7 @@ ed_tensor *symbol_new(symbol_node *node, int i);
 /* The tensor of example 0 or 1 for a symbol, borrowed; for other tensors themselves. */
 static inline ed_tensor *symbol_example(ed_tensor *t, int example)
 {
-    return t && tensor_is_symbol(t) ? ((symbol *)t)->possible[example] : t;
+    return t && tensor_is_symbol(t) ? ((symbol *)t)->examples[example] : t;
 }
 
 /* Whether one of the tensors is a symbol; NULL entries are none. */
@@ -70,14 +70,16 @@ static inline bool symbol_among(ed_tensor *const *tensors, int n)
     return false;
 }
 
-/* Between these two, calls with examples are not noted by anybody. */
+/* Between these two the thread's listeners hear nothing, and ops on hollow tensors make no
+ * symbols: for calls with the examples. Begin returns what end is to be given. */
 typedef struct symbol_trace {
     ed_listener *listeners;
 } symbol_trace;
 symbol_trace symbol_trace_begin(void);
 void symbol_trace_end(symbol_trace outer);
 
-/* A call of an op that has symbols among its operands: the outputs are symbols. */
+/* A call of an op that has symbols among its operands: the outputs become symbols. false, with an
+ * error, for an op that writes, or whose outputs' number, dtype or rank depends on an open size. */
 bool symbol_execute(ed_call *call);
 
 #endif

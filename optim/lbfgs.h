@@ -23,7 +23,7 @@ typedef ed_tensor *(*ed_objective)(void *user);
 #define ED_LBFGS_OPTIONS(FIELD, T)                                                                 \
     FIELD(T, FLOAT, learning_rate, 1, ED_ABOVE(0), "first step tried in each iteration")           \
     FIELD(T, INT, max_iter, 20, ED_AT_LEAST(1), "most iterations")                                 \
-    FIELD(T, INT, max_eval, 0, ED_AT_LEAST(0), "most calls of the loss; 0: 1.25 max_iter")         \
+    FIELD(T, INT, max_eval, 0, ED_AT_LEAST(0), "calls after which it ends; 0: 1.25 max_iter")      \
     FIELD(T, FLOAT, tolerance_grad, 1e-7, ED_AT_LEAST(0), "least of the largest |gradient|")       \
     FIELD(T, FLOAT, tolerance_change, 1e-9, ED_AT_LEAST(0), "least change of loss and variables")  \
     FIELD(T, INT, history_size, 10, ED_AT_LEAST(1), "steps that shape the next one")               \
@@ -41,7 +41,8 @@ typedef struct ed_lbfgs_report {
 /*
  * Changes variables so that the loss becomes least, and returns that: a float64 scalar. `trained`
  * says which, as for ed_minimize: a layer, a list, one variable, or NULL, those that the loss's
- * first call uses. *report, unless report is NULL, is filled also on failure. Constraints of
+ * first call uses. max_eval is looked at after each iteration, in which a line search may call the
+ * loss 25 times. *report, unless report is NULL, is filled also on failure. Constraints of
  * variables are not applied. The history of steps ends with the call; it takes 16 bytes times
  * history_size for each element. Fails as the loss does, or if it is no float scalar, if there are
  * no variables, if the first loss is not finite, or after ed_interrupt; the variables are then

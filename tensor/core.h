@@ -167,7 +167,7 @@ typedef struct variable {
  */
 typedef struct symbol {
     ed_tensor base;            /* hollow, of the first shape */
-    ed_tensor *possible[2];    /* retained */
+    ed_tensor *examples[2];    /* retained */
     int64_t open[ED_MAX_RANK]; /* the shape, -1 where the two differ */
     struct symbol_node *node;  /* of whose values it is number `index`; retained */
     int index;

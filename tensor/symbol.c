@@ -3,8 +3,8 @@
 static void symbol_destroy(void *object)
 {
     symbol *s = object;
-    ed_release(s->possible[0]);
-    ed_release(s->possible[1]);
+    ed_release(s->examples[0]);
+    ed_release(s->examples[1]);
     ed_release(s->node);
     memory_count_tensor(-1);
     memory_free(s);
@@ -26,8 +26,8 @@ ed_tensor *tensor_symbol(ed_tensor *first, ed_tensor *second, struct symbol_node
     s->base.object = header;
     s->base.id = tensor_new_id();
     s->base.flags |= TENSOR_SYMBOLIC;
-    s->possible[0] = first;
-    s->possible[1] = second;
+    s->examples[0] = first;
+    s->examples[1] = second;
     for (int d = 0; d < first->rank; d++)
         s->open[d] = first->shape[d] == second->shape[d] ? first->shape[d] : -1;
     s->node = ed_retain(node);
