@@ -81,7 +81,7 @@ static bool put_node(writer *w, const functional *f, const symbol_node *node)
 }
 
 /* A plain number that an op was called with. */
-static bool put_number(writer *w, const ed_tensor *t)
+static bool put_constant(writer *w, const ed_tensor *t)
 {
     if (!(t->flags & TENSOR_WEAK)) return put_tensor(w, NULL, t);
     if (t->dtype == ED_INT64)
@@ -110,7 +110,7 @@ static bool put_op(writer *w, const functional *f, const symbol_node *node)
     for (int i = 0; i < node->n_inputs; i++) {
         const ed_tensor *t = node->inputs[i];
         if (i) keras_put(w, ", ");
-        if (!(tensor_is_symbol(t) ? put_tensor(w, f, t) : put_number(w, t))) return false;
+        if (!(tensor_is_symbol(t) ? put_tensor(w, f, t) : put_constant(w, t))) return false;
     }
     keras_put(w, "], \"kwargs\": {}}]}");
     return true;

@@ -74,7 +74,7 @@ static const char *row_name(const row *r)
 }
 
 /* The class in Keras' words; of ops and layers of one's own the name of the kind. */
-static const char *class_of(const row *r, char *room)
+static const char *class_name_of(const row *r, char *room)
 {
     const char *module, *name = NULL;
     if (!r->layer && !r->node->op) return "InputLayer";
@@ -86,7 +86,7 @@ static const char *class_of(const row *r, char *room)
 static void put_class(io_buffer *b, const row *r)
 {
     char room[KERAS_NAME];
-    io_put_format(b, "%s", class_of(r, room));
+    io_put_format(b, "%s", class_name_of(r, room));
 }
 
 static void put_sizes(io_buffer *b, int rank, const int64_t *shape, const int64_t *other)
