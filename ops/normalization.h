@@ -17,8 +17,8 @@ ed_tensor *ed_batch_norm(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta, double
 
 /*
  * The same with given statistics, [channels] each: (x - mean) / sqrt(variance + epsilon) gamma +
- * beta, as a trained network computes it. gamma and beta may be NULL: 1 and 0; beta without gamma is
- * an error.
+ * beta, as a trained network computes it. gamma and beta may be NULL: 1 and 0; beta without gamma
+ * is an error.
  */
 #define ED_BATCH_NORM_INFERENCE_OPTIONS(FIELD, T)                                                  \
     FIELD(T, FLOAT, epsilon, 1e-3, ED_FROM(0, 1e30), "added to the variance")
