@@ -2,9 +2,8 @@
 #include "tensor/thread.h"
 #include <string.h>
 
-static void node_destroy(void *object)
+static void node_free(symbol_node *node)
 {
-    symbol_node *node = object;
     for (int i = 0; node->inputs && i < 2 * node->n_inputs; i++) ed_release(node->inputs[i]);
     if (node->op) ed_attrs_free(node->op, node->attrs);
     ed_release(node->layer);
@@ -12,6 +11,24 @@ static void node_destroy(void *object)
     memory_free(node->forms);
     memory_free(node->name);
     memory_free(node);
+}
+
+/* A node often holds the last reference of the one before. One after the other they are freed, not
+ * one within the other: a description may have more of them than a stack has room for. */
+static void node_destroy(void *object)
+{
+    static __thread symbol_node *waiting;
+    static __thread bool freeing;
+    symbol_node *node = object;
+    node->next = waiting;
+    waiting = node;
+    if (freeing) return;
+    freeing = true;
+    while ((node = waiting)) {
+        waiting = node->next;
+        node_free(node);
+    }
+    freeing = false;
 }
 
 static const object_class node_class = {.name = "node", .destroy = node_destroy};

@@ -41,6 +41,7 @@ typedef struct symbol_node {
     symbol_form *forms; /* of the outputs, then of as many masks */
     uint64_t walk;      /* used by functional_plan alone: the last walk that met the node, */
     int visit;          /* and the node's index there */
+    struct symbol_node *next; /* that waits to be freed */
 } symbol_node;
 
 /* A node without op and layer; the caller owns the reference. Inputs and masks are retained; masks

@@ -2,6 +2,7 @@
  * are called by hand, for any size that was left open; what can't be described is refused. */
 #include "eddy.h"
 #include "tests/asserts.h"
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -291,10 +292,43 @@ static void refuses(void **state)
                  ED_INVALID_ARGUMENT, "two layers are named same");
 }
 
+static void *make_chain(void *unused)
+{
+    (void)unused;
+    ED_SCOPE;
+    ed_tensor *h = ed_retain(ed_input(ED_SHAPE(1)));
+    for (int i = 0; i < 30000 && h; i++) {
+        ED_SCOPE;
+        ed_tensor *next = ed_retain(ed_neg(h));
+        ed_release(h);
+        h = next;
+    }
+    ed_release(h);
+    return ed_failed() ? NULL : h;
+}
+
+/* The release of a long chain takes no more stack than that of a short one. */
+static void long_chains(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    pthread_attr_t small;
+    void *made = NULL;
+    const int64_t tensors = ed_memory_stats().live_tensors;
+    assert_int_equal(pthread_attr_init(&small), 0);
+    assert_int_equal(pthread_attr_setstacksize(&small, 512 * 1024), 0);
+    assert_int_equal(pthread_create(&thread, &small, make_chain, NULL), 0);
+    assert_int_equal(pthread_join(thread, &made), 0);
+    pthread_attr_destroy(&small);
+    assert_non_null(made);
+    assert_int_equal(ed_memory_stats().live_tensors, tensors);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(shapes), cmocka_unit_test(computes), cmocka_unit_test(trains),
-    cmocka_unit_test(shares), cmocka_unit_test(outlives), cmocka_unit_test(masks_and_training),
-    cmocka_unit_test(fits),   cmocka_unit_test(looks),    cmocka_unit_test(refuses),
+    cmocka_unit_test(shapes),      cmocka_unit_test(computes), cmocka_unit_test(trains),
+    cmocka_unit_test(shares),      cmocka_unit_test(outlives), cmocka_unit_test(masks_and_training),
+    cmocka_unit_test(fits),        cmocka_unit_test(looks),    cmocka_unit_test(refuses),
+    cmocka_unit_test(long_chains),
 };
 
 int main(void)
