@@ -27,6 +27,13 @@ static void put_metadata(io_buffer *b)
     io_put_format(b, "{\"keras_version\": \"3.8.0\", \"date_saved\": \"%s\"}", date);
 }
 
+/* Names come from the program, and JSON has to be UTF-8. */
+static bool is_text(const io_buffer *config)
+{
+    return config->failed || io_is_utf8(config->data, config->size) ||
+           ed_fail(ED_INVALID_ARGUMENT, "save_model: a name in the model is not UTF-8");
+}
+
 static bool put_weights(io_buffer *b, ed_layer *model)
 {
     h5_file *file = h5_create(saving);
@@ -78,8 +85,8 @@ bool ed_model_save(ed_layer *model, const char *path)
     ED_SCOPE;
     io_buffer parts[3] = {{0}};
     put_metadata(&parts[0]);
-    const bool ok = keras_put_model(saving, &parts[1], model) && put_weights(&parts[2], model) &&
-                    !parts[0].failed && write_file(path, parts);
+    const bool ok = keras_put_model(saving, &parts[1], model) && is_text(&parts[1]) &&
+                    put_weights(&parts[2], model) && !parts[0].failed && write_file(path, parts);
     for (int i = 0; i < 3; i++) io_buffer_free(&parts[i]);
     return ok;
 }

@@ -226,6 +226,10 @@ static void test_refused(void **unused)
     assert_fails(ed_model_save(model, "/no/such/folder/m.keras"), ED_UNIMPLEMENTED, "loss");
     model = ed_layer_sequential("m", ed_layer_dense(3));
     assert_fails(ed_model_save(model, "/no/such/folder/m.keras"), ED_IO, "/no/such/folder");
+    model = ed_layer_sequential("m", ed_layer_dense(3, .name = "caf\xe9"));
+    assert_fails(ed_model_save(model, path), ED_INVALID_ARGUMENT, "is not UTF-8");
+    assert_false(ed_model_load(path));
+    failed_with(ED_NOT_FOUND, "refused.keras");
 }
 
 /* ---- Other configurations -------------------------------------------------------------------- */
