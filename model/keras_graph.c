@@ -195,6 +195,7 @@ typedef struct part {
     const json_node *next; /* of inbound_nodes: the first that has not been called */
     int64_t n_calls;
     ed_list **outputs; /* of each call */
+    bool waits;        /* its next call does, for that of another part */
 } part;
 
 typedef struct assembly {
@@ -220,9 +221,9 @@ static bool read_history(const assembly *g, const json_node *node, part **from, 
     return false;
 }
 
-/* The tensor that the node names; NULL, with *missing if the call that makes it comes later, else
- * with an error. */
-static ed_tensor *find_tensor(const assembly *g, const json_node *node, bool *missing)
+/* The tensor that the node names; NULL, with *missing, the layer it comes from, if the call that
+ * makes it comes later, else with an error. */
+static ed_tensor *find_tensor(const assembly *g, const json_node *node, part **missing)
 {
     part *from;
     int64_t call, output;
@@ -230,7 +231,7 @@ static ed_tensor *find_tensor(const assembly *g, const json_node *node, bool *mi
         keras_refuse(g->r, "keras_history", "names no tensor of the model");
         return NULL;
     }
-    if (call >= from->n_calls) return *missing = true, NULL;
+    if (call >= from->n_calls) return *missing = from, NULL;
     if (output < from->outputs[call]->size) return from->outputs[call]->items[output];
     keras_refuse(g->r, "keras_history", "the layer has no such output");
     return NULL;
@@ -245,7 +246,7 @@ static ed_tensor *number_of_json(const json_node *node)
 /* The tensors of one argument, a tensor or a list, appended; false, with an error unless
  * *missing. */
 static bool take_argument(const assembly *g, const part *p, const json_node *node,
-                          ed_tensor **inputs, int *n, bool *missing)
+                          ed_tensor **inputs, int *n, part **missing)
 {
     const char *name = json_text_of(node, "class_name");
     if (node->type == JSON_NULL) return true;
@@ -264,7 +265,7 @@ static bool take_argument(const assembly *g, const part *p, const json_node *nod
 
 /* Arguments by name: tensors in the order of the layer's inputs, and what says nothing. */
 static bool take_named(const assembly *g, const part *p, const json_node *kwargs,
-                       ed_tensor **inputs, int *n, bool *missing)
+                       ed_tensor **inputs, int *n, part **missing)
 {
     static const char *const tensors[] = {"inputs", "sequence", "query",         "value",
                                           "key",    "x",        "initial_state", NULL};
@@ -291,7 +292,7 @@ static bool name_op(const ed_list *outputs, const char *name)
 }
 
 /* Makes one call of the part, if its inputs are there; false with an error, or with *missing. */
-static bool make_call(const assembly *g, part *p, bool *missing)
+static bool make_call(const assembly *g, part *p, part **missing)
 {
     ed_tensor *inputs[MOST_INPUTS];
     int n = 0;
@@ -312,28 +313,34 @@ static bool make_call(const assembly *g, part *p, bool *missing)
     return true;
 }
 
-/* Calls the layers as soon as their inputs are there, in rounds over all of them; each round makes
- * at least one call. */
-static bool make_calls(const assembly *g)
+/* Makes all calls of the part, before each one those of other parts that it waits for. `stack` has
+ * room for all parts: a part that waits for one that waits already does so for ever. */
+static bool make_calls_of(const assembly *g, part *p, part **stack)
 {
-    for (bool left = true; left;) {
-        bool moved = false;
-        left = false;
-        for (part *p = g->parts; p < g->parts + g->n_parts; p++) {
-            while (p->next) {
-                bool missing = false;
-                if (make_call(g, p, &missing))
-                    moved = true;
-                else if (missing)
-                    break;
-                else
-                    return false;
-            }
-            left |= p->next != NULL;
+    int64_t n = 0;
+    stack[n++] = p;
+    while (n) {
+        part *missing = NULL, *top = stack[n - 1];
+        top->waits = true;
+        if (!top->next || make_call(g, top, &missing)) {
+            if (n > 1 || !top->next) top->waits = false, n--;
+        } else if (!missing) {
+            return false;
+        } else if (missing->waits || !missing->next) {
+            return keras_refuse(g->r, "inbound_nodes", "they form a circle");
+        } else {
+            stack[n++] = missing;
         }
-        if (left && !moved) return keras_refuse(g->r, "inbound_nodes", "they form a circle");
     }
     return true;
+}
+
+static bool make_calls(const assembly *g)
+{
+    part **stack = ed_scope_alloc((size_t)(g->n_parts + 1) * sizeof *stack);
+    for (part *p = g->parts; stack && p < g->parts + g->n_parts; p++)
+        if (p->next && !make_calls_of(g, p, stack)) return false;
+    return stack;
 }
 
 /* ---- Layers and inputs ----------------------------------------------------------------------- */
@@ -408,7 +415,7 @@ static ed_list *find_ends(const assembly *g, const json_node *node)
     const json_node *e = one ? node : node ? node->first : NULL;
     const int64_t n = one ? 1 : node ? node->count : 0;
     ed_tensor **ends = n > MOST_INPUTS ? NULL : ed_scope_alloc((size_t)(n + 1) * sizeof *ends);
-    bool missing = false;
+    part *missing = NULL;
     if (!ends || !n)
         return keras_refuse(g->r, "input_layers, output_layers", "expected a list"), NULL;
     for (int64_t i = 0; i < n; i++, e = e->next)

@@ -9,6 +9,7 @@
 #include "io/zip.h"
 #include "nn/layer_core.h"
 #include "tests/folders.h"
+#include <time.h>
 #include <zlib.h>
 
 static const char recorded[] = "tests/keras/";
@@ -324,6 +325,44 @@ static void test_configurations(void **unused)
     refuses("graph", "\"output_layers\": [[", "\"output_layers\": [7, [", "names no tensor");
 }
 
+/* The layers of a file may stand in any order: in this one each stands before the one it needs. */
+static void test_reversed_layers(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    ED_SCOPE;
+    enum { LAYERS = 2000, ROOM = 250 };
+    ed_tensor *x = ed_input(ED_SHAPE(3), .name = "l0"), *y = x;
+    for (int i = 0; i < LAYERS; i++) y = ed_forward(ed_layer_activation("relu"), y);
+    assert_true(ed_model_save(ed_model(x, y), in_folder("chain.keras")));
+    size_t size;
+    char *h5 = member_of(in_folder("chain.keras"), "model.weights.h5", &size);
+    char *config = malloc((LAYERS + 3) * ROOM), *to = config;
+    to += sprintf(to,
+                  "{\"class_name\": \"Functional\", \"config\": {\"input_layers\": "
+                  "[\"l0\", 0, 0], \"output_layers\": [\"l%d\", 0, 0], \"layers\": [",
+                  LAYERS);
+    for (int i = LAYERS; i; i--)
+        to += sprintf(to,
+                      "{\"class_name\": \"ReLU\", \"name\": \"l%d\", \"config\": {}, "
+                      "\"inbound_nodes\": [{\"args\": [{\"class_name\": \"__keras_tensor__\", "
+                      "\"config\": {\"keras_history\": [\"l%d\", 0, 0]}}]}]},\n",
+                      i, i - 1);
+    to += sprintf(to, "{\"class_name\": \"InputLayer\", \"name\": \"l0\", \"config\": "
+                      "{\"batch_shape\": [null, 3]}, \"inbound_nodes\": []}]}}");
+    const clock_t start = clock();
+    ed_layer *model = load_of(config, (size_t)(to - config), h5, size);
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    free(config);
+    free(h5);
+    assert_fine();
+    assert_int_equal(ed_layer_child_count(model), LAYERS);
+#ifndef EDDY_SANITIZED
+    assert_true(seconds < 5);
+#endif
+    (void)seconds;
+}
+
 static void test_deep_configuration(void **unused)
 {
     (void)unused;
@@ -446,6 +485,7 @@ int main(void)
         cmocka_unit_test_teardown(test_optimizers, check_end),
         cmocka_unit_test_teardown(test_refused, check_end),
         cmocka_unit_test_teardown(test_configurations, check_end),
+        cmocka_unit_test_teardown(test_reversed_layers, check_end),
         cmocka_unit_test_teardown(test_deep_configuration, check_end),
         cmocka_unit_test_teardown(test_damaged, check_end),
         cmocka_unit_test_teardown(test_endless, check_end),
