@@ -394,8 +394,8 @@ ED_OPTIONS(ed_summary_options, ED_SUMMARY_OPTIONS);
 
 /*
  * A table of the model's layers, as Keras' summary: name and class, shape of the output (None: any
- * size), number of parameters, of a model made by ed_model also what is connected to what; and the
- * sums of the parameters. Text in UTF-8 that belongs to the scope.
+ * size), number of parameters, of a model made by ed_model also what is connected to what, up to 32
+ * for each layer; and the sums of the parameters. Text in UTF-8 that belongs to the scope.
  */
 const char *ed_model_summary_with(ed_layer *model, const ed_summary_options *options);
 #define ed_model_summary(model, ...)                                                               \

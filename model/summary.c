@@ -162,20 +162,23 @@ static bool is_call_of(const symbol_node *node, const row *r)
     return r->layer ? (const void *)node->layer == r->layer : node == r->node;
 }
 
+/* All rows are as wide as the widest, so of many sources some are shown, and the number of the
+ * others. */
 static void put_sources(io_buffer *b, const functional *f, const row *r)
 {
-    bool any = false;
+    enum { MOST = 32 };
+    int64_t n = 0;
     for (int i = 0; r->node && !r->depth && i < f->n_nodes; i++) {
         if (!is_call_of(f->nodes[i], r)) continue;
         for (int k = 0; k < f->nodes[i]->n_inputs; k++) {
             const ed_tensor *input = f->nodes[i]->inputs[k];
-            if (!ed_is_symbolic(input)) continue;
-            if (any) io_put_format(b, ", ");
+            if (!ed_is_symbolic(input) || n++ >= MOST) continue;
+            if (n > 1) io_put_format(b, ", ");
             put_source(b, f, (const symbol *)input);
-            any = true;
         }
     }
-    if (!any) io_put_format(b, "-");
+    if (n > MOST) io_put_format(b, ", and %lld more", (long long)(n - MOST));
+    if (!n) io_put_format(b, "-");
 }
 
 /* ---- The table ------------------------------------------------------------------------------- */

@@ -292,6 +292,21 @@ static void refuses(void **state)
                  ED_INVALID_ARGUMENT, "two layers are named same");
 }
 
+/* A layer of many inputs does not make every row of the table as wide as all their names. */
+static void wide_models(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    enum { INPUTS = 100 };
+    ed_tensor *x = ed_input(ED_SHAPE(2)), *many[INPUTS];
+    for (int i = 0; i < INPUTS; i++) many[i] = ed_neg(x);
+    ed_layer *model = ed_model(x, ed_concat(ed_list_make(many, INPUTS), .axis = 1));
+    const char *table = ed_model_summary(model);
+    assert_fine();
+    assert_non_null(strstr(table, "neg[0][0], and 68 more"));
+    assert_true(strlen(table) < 102 * 2 * 3 * 500);
+}
+
 static void *make_chain(void *unused)
 {
     (void)unused;
@@ -325,9 +340,11 @@ static void long_chains(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(shapes),      cmocka_unit_test(computes), cmocka_unit_test(trains),
-    cmocka_unit_test(shares),      cmocka_unit_test(outlives), cmocka_unit_test(masks_and_training),
-    cmocka_unit_test(fits),        cmocka_unit_test(looks),    cmocka_unit_test(refuses),
+    cmocka_unit_test(shapes),      cmocka_unit_test(computes),
+    cmocka_unit_test(trains),      cmocka_unit_test(shares),
+    cmocka_unit_test(outlives),    cmocka_unit_test(masks_and_training),
+    cmocka_unit_test(fits),        cmocka_unit_test(looks),
+    cmocka_unit_test(refuses),     cmocka_unit_test(wide_models),
     cmocka_unit_test(long_chains),
 };
 
