@@ -16,6 +16,8 @@
  * what a layer made of a plain tensor is a constant. What an op reads of a variable is read again
  * at each call of the model, but only variables of layers are weights of the model, to be trained
  * and saved.
+ *
+ * Several threads may not make models of the same symbolic tensors or layers at the same time.
  */
 #ifndef EDDY_NN_GRAPH_H
 #define EDDY_NN_GRAPH_H

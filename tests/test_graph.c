@@ -303,7 +303,7 @@ static void wide_models(void **state)
     ed_layer *model = ed_model(x, ed_concat(ed_list_make(many, INPUTS), .axis = 1));
     const char *table = ed_model_summary(model);
     assert_fine();
-    assert_non_null(strstr(table, "neg[0][0], and 68 more"));
+    assert_non_null(strstr(table, "[0][0], and 68 more"));
     assert_true(strlen(table) < 102 * 2 * 3 * 500);
 }
 
