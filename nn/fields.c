@@ -80,8 +80,11 @@ void *ed_layer_add_field(ed_layer *layer, const char *field, void *part)
     if (NULL_GIVEN("layer_add_field", layer, field)) return NULL;
     if (!part) return ed_fail(ED_INVALID_ARGUMENT, "layer_add_field: part is NULL");
     if (!check_field(layer, field)) return NULL;
-    const bool is_layer = ((const ed_object *)part)->class == ((const ed_object *)layer)->class;
-    return is_layer ? (void *)add_child(layer, field, part) : add_weight(layer, field, part);
+    const object_class *class = ((const ed_object *)part)->class;
+    if (class == ((const ed_object *)layer)->class) return add_child(layer, field, part);
+    if (class == &tensor_variable_class) return add_weight(layer, field, part);
+    return layer_fail(layer, ED_INVALID_ARGUMENT,
+                      "the field %s must be a layer or a variable, got %s", field, class->name);
 }
 
 /* ---- In checkpoints -------------------------------------------------------------------------- */

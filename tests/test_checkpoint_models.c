@@ -740,7 +740,11 @@ static void fields(void **state)
                  "two layers are named own");
     assert_fails(ed_layer_add_field(model, "a//b", ed_layer_dense(1)), ED_INVALID_ARGUMENT,
                  "invalid field 'a//b'");
-    assert_fails(ed_layer_add_field(model, "x", x), ED_INVALID_ARGUMENT, "must be a variable");
+    assert_fails(ed_layer_add_field(model, "x", x), ED_INVALID_ARGUMENT,
+                 "x must be a layer or a variable, got tensor");
+    assert_fails(ed_layer_add_field(model, "x", ed_list_of(x)), ED_INVALID_ARGUMENT, "got list");
+    assert_fails(ed_layer_add_field(model, "x", ed_optimizer_sgd()), ED_INVALID_ARGUMENT,
+                 "got optimizer");
     assert_fails(ed_layer_add_field(model, "scales/0", ed_variable(ed_scalar(1.0))),
                  ED_INVALID_ARGUMENT, "already has a weight");
 }
