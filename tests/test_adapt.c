@@ -75,7 +75,8 @@ static void vocabularies(void **state)
     ed_layer *given = ed_layer_integer_lookup(.vocabulary = ED_INTS(-1, 12, 36));
     assert_same(ed_layer_get_vocabulary(given), INTEGERS(-1, 12, 36));
     assert_refused(ed_layer_get_vocabulary(ed_layer_dense(1)), "no vocabulary");
-    assert_refused(ed_layer_get_vocabulary(ed_layer_integer_lookup()), "call ed_layer_adapt");
+    assert_refused(ed_layer_get_vocabulary(ed_layer_integer_lookup()),
+                   "vocabulary is not known yet: call ed_layer_adapt");
     assert_refused((void *)(intptr_t)ed_layer_adapt(given, tokens()), "was given");
     ed_layer *strict = ADAPTED(.num_oov_indices = 0);
     assert_refused(ed_forward(strict, INTEGERS(4, 17)), "17 is not in the vocabulary");

@@ -31,8 +31,8 @@ typedef struct learned_name {
 
 /*
  * Whether the layer's weights, these n alone, are there: they were set, or are now made from values
- * of a checkpoint that wait for them. false, with an error that says that `what` is not known yet,
- * without such values.
+ * of a checkpoint that wait for them. false, with an error, without such values; `what` is what the
+ * error says is missing: "vocabulary is", "boundaries are".
  */
 bool learned_weights(ed_layer *layer, const learned_name *names, int n, const char *what);
 

@@ -55,7 +55,7 @@ static bool has_parts(ed_layer *layer)
     const learned_name names[PARTS] = {
         {"keys", ED_INT64}, {"values", ED_INT64}, {"idf_weights", categories_dtype(layer)}};
     return ((const table *)ed_layer_state(layer))->parts[KEYS] ||
-           learned_weights(layer, names, n_parts(layer_options(layer)), "vocabulary");
+           learned_weights(layer, names, n_parts(layer_options(layer)), "vocabulary is");
 }
 
 static bool set_parts(ed_layer *layer, ed_tensor *const *parts)

@@ -217,7 +217,7 @@ static bool discretization_build(ed_layer *layer, const ed_layer_call *call)
 {
     const bins *b = ed_layer_state(layer);
     (void)call;
-    return b->given || learned_weights(layer, &boundaries_name, 1, "boundaries");
+    return b->given || learned_weights(layer, &boundaries_name, 1, "boundaries are");
 }
 
 static bool discretization_forward(ed_layer *layer, ed_layer_call *call)
