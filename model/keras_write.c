@@ -69,18 +69,23 @@ static void put_numbers(writer *w, const keras_rule *rule, const double *floats,
 }
 
 /* The words of a text, which commas separate, as a list. */
-static void put_words(writer *w, const char *s)
+/* The words between commas, in a list; false without memory. */
+static bool put_words(writer *w, const char *s)
 {
+    ED_SCOPE;
+    char *word = ed_scope_alloc(s ? strlen(s) + 1 : 1);
+    if (!word) return false;
     keras_put(w, "[");
     for (bool first = true; s && *s; first = false) {
-        char word[256];
         const size_t n = strcspn(s, ",");
-        snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : 0), s);
+        memcpy(word, s, n);
+        word[n] = 0;
         if (!first) keras_put(w, ", ");
         config_text(w, word);
         s += n + (s[n] == ',');
     }
     keras_put(w, "]");
+    return true;
 }
 
 static void put_lower(writer *w, const char *s)
@@ -223,7 +228,7 @@ static bool put_option(writer *w, const ed_kind *kind, const ed_field *field, co
     if (rule->form == KERAS_OPTIONAL && usual) return true;
     put_key(w, rule->key ? rule->key : field->name);
     if (rule->null && has_value(field, at, rule->null)) return keras_put(w, "null"), true;
-    if (rule->form == KERAS_WORDS) return put_words(w, *(const char *const *)at), true;
+    if (rule->form == KERAS_WORDS) return put_words(w, *(const char *const *)at);
     return config_value(w, rule, field, at, depth);
 }
 

@@ -202,6 +202,25 @@ static ed_tensor *identity(ed_tensor *x, void *user)
     return (void)user, x;
 }
 
+/* Words of any length come back. */
+static void test_long_words(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    ED_SCOPE;
+    char words[400] = "dense_7,";
+    memset(words + strlen(words), 'x', 300);
+    ed_layer *model = ed_layer_sequential("m", ed_layer_dense(2));
+    ed_model_compile(model, .optimizer = ed_optimizer_muon(.exclude_layers = words),
+                     .loss = ed_loss_mean_squared_error());
+    ed_layer_build(model, ED_SHAPE(-1, 2));
+    assert_true(ed_model_save(model, in_folder("words.keras")));
+    model = ed_model_load(in_folder("words.keras"));
+    assert_fine();
+    const ed_optimizer_muon_options *o = ed_options_of(ed_model_optimizer(model));
+    assert_string_equal(o->exclude_layers, words);
+}
+
 static void test_refused(void **unused)
 {
     (void)unused;
@@ -483,6 +502,7 @@ int main(void)
         cmocka_unit_test_teardown(test_what_compile_gave, check_end),
         cmocka_unit_test_teardown(test_layers, check_end),
         cmocka_unit_test_teardown(test_optimizers, check_end),
+        cmocka_unit_test_teardown(test_long_words, check_end),
         cmocka_unit_test_teardown(test_refused, check_end),
         cmocka_unit_test_teardown(test_configurations, check_end),
         cmocka_unit_test_teardown(test_reversed_layers, check_end),

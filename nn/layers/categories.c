@@ -34,8 +34,7 @@ bool learned_weights(ed_layer *layer, const learned_name *names, int n, const ch
             return false;
         if (!value)
             return layer_fail(layer, ED_FAILED_PRECONDITION,
-                              "the %s not known yet: call ed_layer_adapt with data first",
-                              what);
+                              "the %s not known yet: call ed_layer_adapt with data first", what);
         if (!adopt(layer, names[i].name, scope_give(value))) return false;
     }
     return true;
