@@ -66,8 +66,8 @@ static ed_history *train(const plan *p, ed_layer **model)
         *model,
         p->dataset ? (void *)ed_dataset_from_tensors(x, y, .batch = BATCH, .shuffle = true)
                    : (void *)x,
-        p->dataset ? NULL : y, .epochs = p->epochs ? p->epochs : EPOCHS, .batch_size = BATCH,
-        .validation_x = vx, .validation_y = vy,
+        p->dataset ? NULL : y, .epochs = p->epochs ? p->epochs : EPOCHS,
+        .batch_size = p->dataset ? 0 : BATCH, .validation_x = vx, .validation_y = vy,
         .callbacks = ED_OBJECTS(
             backup, ed_callback_from(disturb, (void *)p, NULL),
             ed_callback_early_stopping(.patience = p->best ? 1 : 100,
