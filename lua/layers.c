@@ -250,32 +250,43 @@ static int find(lua_State *L)
     return 1;
 }
 
+/* What a function of the model and of the options at 2 says. */
+static int say(lua_State *L, const char *who, const ed_field *fields, void *options,
+               const char *(*text)(ed_layer *model, const void *options))
+{
+    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
+    lua_settop(L, 2);
+    luaL_checkstack(L, 16, NULL);
+    convert_room room = {.who = who};
+    binding b = binding_open(L);
+    const bool fine = convert_schema(L, 2, fields, 0, options, &room);
+    return binding_finish_text(L, &b, fine ? text(layer, options) : NULL);
+}
+
+static const char *summary_text(ed_layer *model, const void *options)
+{
+    return ed_model_summary_with(model, options);
+}
+
 /* summary({expand_nested = , show_trainable = }) */
 static int summary(lua_State *L)
 {
     static const ed_field fields[] = ED_FIELDS(ED_SUMMARY_OPTIONS, ed_summary_options);
-    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
-    lua_settop(L, 2);
-    luaL_checkstack(L, 16, NULL);
     ed_summary_options options = ED_NEW_OPTIONS(ED_SUMMARY_OPTIONS, ed_summary_options);
-    convert_room room = {.who = "summary"};
-    binding b = binding_open(L);
-    const bool fine = convert_schema(L, 2, fields, 0, &options, &room);
-    return binding_finish_text(L, &b, fine ? ed_model_summary_with(layer, &options) : NULL);
+    return say(L, "summary", fields, &options, summary_text);
+}
+
+static const char *dot_text(ed_layer *model, const void *options)
+{
+    return ed_model_to_dot_with(model, options);
 }
 
 /* to_dot({show_shapes = , left_to_right = }) */
 static int to_dot(lua_State *L)
 {
     static const ed_field fields[] = ED_FIELDS(ED_DOT_OPTIONS, ed_dot_options);
-    ed_layer *layer = handle_check(L, 1, HANDLE_LAYER);
-    lua_settop(L, 2);
-    luaL_checkstack(L, 16, NULL);
     ed_dot_options options = ED_NEW_OPTIONS(ED_DOT_OPTIONS, ed_dot_options);
-    convert_room room = {.who = "to_dot"};
-    binding b = binding_open(L);
-    const bool fine = convert_schema(L, 2, fields, 0, &options, &room);
-    return binding_finish_text(L, &b, fine ? ed_model_to_dot_with(layer, &options) : NULL);
+    return say(L, "to_dot", fields, &options, dot_text);
 }
 
 /* ---- As a tree ------------------------------------------------------------------------------- */

@@ -221,9 +221,12 @@ typedef struct ed_training {
 /* The value of that name; NaN, without an error, if there is none. */
 double ed_training_value(const ed_training *training, const char *name);
 
-/* A callback of one's own: a function of `user`; false, with an error, ends the training with
- * that. `destroy`, if not NULL, is called with `user` when the callback is no more. */
+/* What a callback of one's own does at each event; false, with an error, ends the training with
+ * that. */
 typedef bool (*ed_callback_function)(void *user, ed_training *training);
+
+/* A callback that calls the function with `user`. `destroy`, if not NULL, is called with `user`
+ * when the callback is no more. */
 ed_callback *ed_callback_from(ed_callback_function function, void *user,
                               void (*destroy)(void *user));
 

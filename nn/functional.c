@@ -29,10 +29,20 @@ static void keep_value(const run *r, int slot, ed_tensor *value, ed_tensor *mask
 static bool run_op(const run *r, const functional_step *step, ed_tensor *const *operands)
 {
     const symbol_node *node = step->node;
-    const ed_list *results = ed_execute_list(node->op, operands, node->n_inputs, node->attrs);
-    if (!results) return false;
-    for (int64_t i = 0; i < results->size; i++)
-        keep_value(r, step->slot + (int)i, results->items[i], NULL);
+    enum { FEW = 4 };
+    ed_tensor *some[FEW], *const *results = some;
+    if (node->n_outputs <= FEW && !(node->op->flags & ED_OP_MANY_OUTPUTS)) {
+        if (!ed_execute(node->op, operands, node->n_inputs, node->attrs, some)) return false;
+    } else {
+        const ed_list *list = ed_execute_list(node->op, operands, node->n_inputs, node->attrs);
+        if (!list) return false;
+        if (list->size != node->n_outputs)
+            return ed_fail(ED_FAILED_PRECONDITION,
+                           "%s: it returned %lld results, and %d when the model was described",
+                           node->op->name, (long long)list->size, node->n_outputs);
+        results = list->items;
+    }
+    for (int i = 0; i < node->n_outputs; i++) keep_value(r, step->slot + i, results[i], NULL);
     return true;
 }
 

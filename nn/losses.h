@@ -58,19 +58,21 @@ const char *ed_loss_name(const ed_loss *loss);
           "mean_with_sample_weight: by the sum of their weights")                                  \
     FIELD(T, STRING, name, NULL, ED_ANY, "used in messages; default: the kind's")
 
-/*
- * A loss of one's own: a function of `user`, y_true and y_pred, as they were given, that returns
- * the samples' values, NULL with an error on failure. `destroy`, if not NULL, is called with `user`
- * when the loss is no more.
- */
+/* What a loss of one's own computes of y_true and y_pred, as they were given: the samples' values;
+ * NULL with an error on failure. */
 typedef ed_tensor *(*ed_loss_function)(void *user, ed_tensor *y_true, ed_tensor *y_pred);
+
+/* Options of ed_loss_from. */
 #define ED_LOSS_FROM_OPTIONS(FIELD, T) ED_LOSS_COMMON(FIELD, T)
 ED_OPTIONS(ed_loss_from_options, ED_LOSS_FROM_OPTIONS);
+
+/* A loss by a function of `user`, y_true and y_pred. `destroy`, if not NULL, is called with `user`
+ * when the loss is no more. */
+ed_loss *ed_loss_from_with(ed_loss_function function, void *user, void (*destroy)(void *user),
+                           const ed_loss_from_options *options);
 #define ed_loss_from(name_, function, user, ...)                                                   \
     ED_WITH_OPTIONS(ed_loss_from_with(function, user, NULL, &ed_options_), ED_LOSS_FROM_OPTIONS,   \
                     ed_loss_from_options, .name = name_, ##__VA_ARGS__)
-ed_loss *ed_loss_from_with(ed_loss_function function, void *user, void (*destroy)(void *user),
-                           const ed_loss_from_options *options);
 
 /* ---- Errors (nn/losses/errors.c); d is y_pred - y_true --------------------------------------- */
 

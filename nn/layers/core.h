@@ -80,6 +80,10 @@ ED_KIND(layer, activation, ED_LAYER_ACTIVATION_OPTIONS, activation);
     FIELD(T, LAYERS, layers, ED_NO_LIST, ED_ANY, "in the order of the calls")                      \
     ED_LAYER_COMMON(FIELD, T)
 ED_OPTIONS(ed_layer_sequential_options, ED_LAYER_SEQUENTIAL_OPTIONS);
+
+/* The same from complete options, and from an array of `count` layers. */
+ed_layer *ed_layer_sequential_with(const ed_layer_sequential_options *options);
+ed_layer *ed_layer_sequential_of(const char *name, ed_layer *const *layers, int64_t count);
 #define ed_layer_sequential(name_, ...)                                                            \
     ED_WITH_OPTIONS(                                                                               \
         ed_layer_sequential_with(&ed_options_), ED_LAYER_SEQUENTIAL_OPTIONS,                       \
@@ -87,8 +91,6 @@ ED_OPTIONS(ed_layer_sequential_options, ED_LAYER_SEQUENTIAL_OPTIONS);
         .name = _Generic((name_), char * : (name_), const char * : (name_), void * : (name_)),     \
         .layers = {(void *const *)(ed_layer *const[]){__VA_ARGS__},                                \
                    sizeof((ed_layer *const[]){__VA_ARGS__}) / sizeof(ed_layer *)})
-ed_layer *ed_layer_sequential_with(const ed_layer_sequential_options *options);
-ed_layer *ed_layer_sequential_of(const char *name, ed_layer *const *layers, int64_t count);
 
 #pragma GCC visibility pop
 #endif
