@@ -228,11 +228,12 @@ endef
 $(foreach isa,$(SETS),$(eval $(call isa_rule,$(isa))))
 
 # One relocatable object whose private names are made local: the archive offers what the headers
-# declare, nothing else.
+# declare, nothing else. Sections of the same name, as two files' static functions have, stay apart
+# (--unique), so that --gc-sections can drop one of them.
 $(OBJ)/libeddy.a: $(OBJECTS)
 	$(call say,AR    $@)
 	$(Q)rm -f $@
-	$(Q)$(LD) -r -o $(OBJ)/eddy.o $(OBJECTS)
+	$(Q)$(LD) -r --unique -o $(OBJ)/eddy.o $(OBJECTS)
 	$(Q)$(OBJCOPY) --localize-hidden $(OBJ)/eddy.o
 	$(Q)$(AR) rcs $@ $(OBJ)/eddy.o
 	$(Q)rm $(OBJ)/eddy.o

@@ -27,7 +27,8 @@ static bool cell_build(ed_layer *layer, const ed_layer_call *call)
     int64_t in = ed_dim(call->inputs[0], -1), units = ed_dim(call->inputs[1], -1);
     c->kernel = ed_layer_add_weight(layer, "kernel", ED_SHAPE(in, units));
     c->recurrent_kernel = ed_layer_add_weight(layer, "recurrent_kernel", ED_SHAPE(units, units));
-    c->bias = ed_layer_add_weight(layer, "bias", ED_SHAPE(units), .otherwise = "zeros");
+    c->bias =
+        ed_layer_add_weight(layer, "bias", ED_SHAPE(units), .initializer = ed_initializer_zeros());
     return c->kernel && c->recurrent_kernel && c->bias;
 }
 

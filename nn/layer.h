@@ -276,8 +276,8 @@ void *ed_layer_add_field(ed_layer *layer, const char *field, void *part);
 
 /* Options of ed_layer_add_weight. */
 #define ED_WEIGHT_OPTIONS(FIELD, T)                                                                \
-    FIELD(T, INITIALIZER, initializer, NULL, ED_ANY, "creates the initial value")                  \
-    FIELD(T, STRING, otherwise, "glorot_uniform", ED_ANY, "kind of initializer if that is NULL")   \
+    FIELD(T, INITIALIZER, initializer, NULL, ED_ANY,                                               \
+          "of the first value; default: glorot_uniform")                                           \
     FIELD(T, REGULARIZER, regularizer, NULL, ED_ANY, "penalty in ed_layer_losses")                 \
     FIELD(T, CONSTRAINT, constraint, NULL, ED_ANY, "applied after each step of an optimizer")      \
     FIELD(T, BOOL, trainable, true, ED_ANY, "whether tapes watch it automatically")                \

@@ -165,8 +165,8 @@ void *layer_fail(const ed_layer *layer, ed_error_code code, const char *format, 
         layer, "kernel", shape, .dtype = type, .initializer = (o)->kernel_initializer,             \
         .regularizer = (o)->kernel_regularizer, .constraint = (o)->kernel_constraint)
 #define LAYER_ADD_BIAS(layer, o, shape, type)                                                      \
-    ed_layer_add_weight(layer, "bias", shape, .dtype = type, .otherwise = "zeros",                 \
-                        .initializer = (o)->bias_initializer,                                      \
+    ed_layer_add_weight(layer, "bias", shape, .dtype = type,                                       \
+                        .initializer = (o)->bias_initializer ?: ed_initializer_zeros(),            \
                         .regularizer = (o)->bias_regularizer, .constraint = (o)->bias_constraint)
 
 /* The options that a layer was made with. */

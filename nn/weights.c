@@ -37,12 +37,8 @@ static ed_tensor *initial_value(const ed_layer *layer, const char *name, ed_ints
     ed_tensor *initial;
     if (!layer_waiting(layer, name, NULL, options->dtype, shape, &initial, node)) return NULL;
     if (initial) return scope_give(initial);
-    ed_initializer *initializer = options->initializer;
-    if (!initializer) {
-        const ed_kind *kind = ed_kind_find("initializer", options->otherwise);
-        initializer = kind ? ed_make(kind, NULL) : NULL;
-    }
-    return initializer ? ed_initialize(initializer, shape, options->dtype) : NULL;
+    return ed_initialize(options->initializer ?: ed_initializer_glorot_uniform(), shape,
+                         options->dtype);
 }
 
 /* The scope releases the initial value; only the variable is kept. A checkpoint's value that waits

@@ -27,9 +27,14 @@ static int compare_kinds(const void *a, const void *b)
     return order ? order : strcmp(first->name, second->name);
 }
 
-static void lock_table(void)
+static void lock(void)
 {
     pthread_mutex_lock(&table.lock);
+}
+
+static void lock_table(void)
+{
+    lock();
     if (!table.sorted)
         qsort(__start_ed_kinds, (size_t)(__stop_ed_kinds - __start_ed_kinds),
               sizeof *__start_ed_kinds, compare_kinds);
@@ -176,7 +181,7 @@ const ed_kind *ed_kind_at(int i)
 
 __attribute__((constructor(103))) static void kinds_watch_forks(void)
 {
-    pthread_atfork(lock_table, unlock_table, unlock_table);
+    pthread_atfork(lock, unlock_table, unlock_table);
 }
 
 __attribute__((destructor(103))) static void kinds_end(void)

@@ -426,7 +426,7 @@ static bool build_late(ed_layer *layer, const ed_layer_call *call)
                                                   ed_layer_dense(2)));
     ed_layer_add_child(layer, ed_layer_new(&counted_class, "calls"));
     if (l->more) ed_layer_add_child(layer, ed_layer_sequential("more", ed_layer_dense(2)));
-    return ed_layer_add_weight(layer, "scale", ED_SHAPE(), .otherwise = "ones");
+    return ed_layer_add_weight(layer, "scale", ED_SHAPE(), .initializer = ed_initializer_ones());
 }
 
 static bool forward_late(ed_layer *layer, ed_layer_call *call)

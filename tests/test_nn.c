@@ -369,7 +369,8 @@ static bool residual_build(ed_layer *layer, const ed_layer_call *call)
     r->inner = ed_layer_add_child(layer, ed_layer_dense(ed_dim(call->inputs[0], -1)));
     r->scale = ed_layer_add_weight(layer, "scale", ED_SHAPE(),
                                    .initializer = ed_initializer_constant(0.5));
-    if (!ed_layer_add_weight(layer, "steps", ED_SHAPE(1), .otherwise = "zeros", .trainable = false))
+    if (!ed_layer_add_weight(layer, "steps", ED_SHAPE(1), .initializer = ed_initializer_zeros(),
+                             .trainable = false))
         return false;
     return r->broken ? ed_fail(ED_INVALID_ARGUMENT, "residual: broken") != NULL : true;
 }

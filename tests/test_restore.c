@@ -41,8 +41,9 @@ static ed_tensor *full(ed_ints shape, ed_dtype dtype)
 static bool late_build(ed_layer *layer, const ed_layer_call *call)
 {
     (void)call;
-    return ed_layer_add_weight(layer, "kernel", ED_SHAPE(2, 3), .otherwise = "zeros") &&
-           ed_layer_add_weight(layer, "bias", ED_SHAPE(3), .otherwise = "zeros");
+    return ed_layer_add_weight(layer, "kernel", ED_SHAPE(2, 3),
+                               .initializer = ed_initializer_zeros()) &&
+           ed_layer_add_weight(layer, "bias", ED_SHAPE(3), .initializer = ed_initializer_zeros());
 }
 
 static bool late_forward(ed_layer *layer, ed_layer_call *call)

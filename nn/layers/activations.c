@@ -72,7 +72,7 @@ static bool prelu_build(ed_layer *layer, const ed_layer_call *call)
     }
     p->alpha =
         ed_layer_add_weight(layer, "alpha", ((ed_ints){shape, x->rank - 1}), .dtype = x->dtype,
-                            .otherwise = "zeros", .initializer = o->alpha_initializer,
+                            .initializer = o->alpha_initializer ?: ed_initializer_zeros(),
                             .regularizer = o->alpha_regularizer, .constraint = o->alpha_constraint);
     return p->alpha;
 }

@@ -57,11 +57,13 @@ static bool attention_build(ed_layer *layer, const ed_layer_call *call)
     const ed_dtype dtype = call->inputs[0]->dtype;
     if (!check_three(layer, call)) return false;
     s->scale = s->weight = NULL;
-    if (o->use_scale && !(s->scale = ed_layer_add_weight(layer, "scale", ED_SHAPE(),
-                                                         .otherwise = "ones", .dtype = dtype)))
+    if (o->use_scale &&
+        !(s->scale = ed_layer_add_weight(layer, "scale", ED_SHAPE(),
+                                         .initializer = ed_initializer_ones(), .dtype = dtype)))
         return false;
-    return !s->concat || (s->weight = ed_layer_add_weight(layer, "concat_score_weight", ED_SHAPE(),
-                                                          .otherwise = "ones", .dtype = dtype));
+    return !s->concat ||
+           (s->weight = ed_layer_add_weight(layer, "concat_score_weight", ED_SHAPE(),
+                                            .initializer = ed_initializer_ones(), .dtype = dtype));
 }
 
 static bool additive_attention_build(ed_layer *layer, const ed_layer_call *call)

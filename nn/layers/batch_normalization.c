@@ -47,12 +47,12 @@ static bool batch_normalization_build(ed_layer *layer, const ed_layer_call *call
     n->channels = x->shape[n->axis];
     if (!add_trained(layer, n, ED_SHAPE(n->channels), x->dtype)) return false;
     n->moving_mean = ed_layer_add_weight(
-        layer, "moving_mean", ED_SHAPE(n->channels), .dtype = x->dtype, .otherwise = "zeros",
-        .initializer = o->moving_mean_initializer, .trainable = false);
+        layer, "moving_mean", ED_SHAPE(n->channels), .dtype = x->dtype,
+        .initializer = o->moving_mean_initializer ?: ed_initializer_zeros(), .trainable = false);
     if (!n->moving_mean) return false;
     n->moving_variance = ed_layer_add_weight(
-        layer, "moving_variance", ED_SHAPE(n->channels), .dtype = x->dtype, .otherwise = "ones",
-        .initializer = o->moving_variance_initializer, .trainable = false);
+        layer, "moving_variance", ED_SHAPE(n->channels), .dtype = x->dtype,
+        .initializer = o->moving_variance_initializer ?: ed_initializer_ones(), .trainable = false);
     return n->moving_variance;
 }
 

@@ -26,7 +26,7 @@ static const initializer_class forget_bias_class = {
 
 ed_initializer *cell_bias_initializer(bool unit_forget_bias, ed_initializer *others)
 {
-    if (!unit_forget_bias) return others;
+    if (!unit_forget_bias) return others ?: ed_initializer_zeros();
     return ed_make(&forget_bias_class.kind,
                    &(forget_bias_options)ED_COMPLETE(FORGET_BIAS_OPTIONS, , .others = others));
 }

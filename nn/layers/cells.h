@@ -39,12 +39,12 @@ typedef struct cell {
 #define CELL_BUILD(layer, c, o, kernel_shape, recurrent_shape, bias_shape, type_)                  \
     (((c)->kernel = LAYER_ADD_KERNEL(layer, o, kernel_shape, type_)) &&                            \
      ((c)->recurrent_kernel = ed_layer_add_weight(                                                 \
-          layer, "recurrent_kernel", recurrent_shape, .dtype = type_, .otherwise = "orthogonal",   \
-          .initializer = (o)->recurrent_initializer, .regularizer = (o)->recurrent_regularizer,    \
-          .constraint = (o)->recurrent_constraint)) &&                                             \
+          layer, "recurrent_kernel", recurrent_shape, .dtype = type_,                              \
+          .initializer = (o)->recurrent_initializer ?: ed_initializer_orthogonal(),                \
+          .regularizer = (o)->recurrent_regularizer, .constraint = (o)->recurrent_constraint)) &&  \
      (!(o)->use_bias ||                                                                            \
       ((c)->bias = ed_layer_add_weight(                                                            \
-           layer, "bias", bias_shape, .dtype = type_, .otherwise = "zeros",                        \
+           layer, "bias", bias_shape, .dtype = type_,                                              \
            .initializer = cell_bias_initializer((c)->unit_forget_bias, (o)->bias_initializer),     \
            .regularizer = (o)->bias_regularizer, .constraint = (o)->bias_constraint))))
 

@@ -22,9 +22,9 @@ static bool embedding_build(ed_layer *layer, const ed_layer_call *call)
     if (!embedding_accepts(layer, call->inputs[0])) return false;
     return ed_layer_add_weight(
         layer, "embeddings", ED_SHAPE(o->input_dim, o->output_dim),
-        .dtype = o->dtype ? o->dtype : ED_FLOAT32, .initializer = o->embeddings_initializer,
-        .otherwise = "random_uniform", .regularizer = o->embeddings_regularizer,
-        .constraint = o->embeddings_constraint);
+        .dtype = o->dtype ? o->dtype : ED_FLOAT32,
+        .initializer = o->embeddings_initializer ?: ed_initializer_random_uniform(),
+        .regularizer = o->embeddings_regularizer, .constraint = o->embeddings_constraint);
 }
 
 static bool embedding_forward(ed_layer *layer, ed_layer_call *call)

@@ -7,13 +7,13 @@
 /* Adds gamma and beta of a layer with ED_LAYER_GAMMA_BETA, o being the options; NULL, with an
  * error, on failure. */
 #define LAYER_ADD_GAMMA(layer, o, shape, type)                                                     \
-    ed_layer_add_weight(layer, "gamma", shape, .dtype = type, .otherwise = "ones",                 \
-                        .initializer = (o)->gamma_initializer,                                     \
+    ed_layer_add_weight(layer, "gamma", shape, .dtype = type,                                      \
+                        .initializer = (o)->gamma_initializer ?: ed_initializer_ones(),            \
                         .regularizer = (o)->gamma_regularizer,                                     \
                         .constraint = (o)->gamma_constraint)
 #define LAYER_ADD_BETA(layer, o, shape, type)                                                      \
-    ed_layer_add_weight(layer, "beta", shape, .dtype = type, .otherwise = "zeros",                 \
-                        .initializer = (o)->beta_initializer,                                      \
+    ed_layer_add_weight(layer, "beta", shape, .dtype = type,                                       \
+                        .initializer = (o)->beta_initializer ?: ed_initializer_zeros(),            \
                         .regularizer = (o)->beta_regularizer, .constraint = (o)->beta_constraint)
 
 /* The axis counted from 0; -1, with an error, if x has no such axis. */

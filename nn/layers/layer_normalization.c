@@ -92,8 +92,8 @@ static bool rms_normalization_build(ed_layer *layer, const ed_layer_call *call)
     const ed_tensor *x = call->inputs[0];
     slices *s = ed_layer_state(layer);
     if (!begin_build(layer, x, o->axis)) return false;
-    s->gamma =
-        ed_layer_add_weight(layer, "scale", SHAPE_OF(s), .dtype = x->dtype, .otherwise = "ones");
+    s->gamma = ed_layer_add_weight(layer, "scale", SHAPE_OF(s), .dtype = x->dtype,
+                                   .initializer = ed_initializer_ones());
     return s->gamma;
 }
 

@@ -87,10 +87,10 @@ static bool add_statistics(ed_layer *layer, normalization *n, ed_dtype dtype)
     for (int i = 0; i < n->rank; i++)
         if (n->kept[i]) shape[rank++] = n->shape[i];
     n->mean = ed_layer_add_weight(layer, "mean", ((ed_ints){shape, rank}), .dtype = dtype,
-                                  .otherwise = "zeros", .trainable = false);
+                                  .initializer = ed_initializer_zeros(), .trainable = false);
     if (!n->mean) return false;
     n->variance = ed_layer_add_weight(layer, "variance", ((ed_ints){shape, rank}), .dtype = dtype,
-                                      .otherwise = "ones", .trainable = false);
+                                      .initializer = ed_initializer_ones(), .trainable = false);
     if (!n->variance) return false;
     ed_tensor *count = ed_variable(ed_scalar(0, .dtype = ED_INT64), .trainable = false);
     return count && (n->count = ed_layer_adopt_weight(layer, "count", count));
