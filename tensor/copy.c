@@ -16,17 +16,30 @@
  *                  cache line is read whole once and written whole once
  *     scattered    neither adjoins: element by element
  *
- * A tile is one cache line wide and as many elements high. It goes through a buffer of its own,
- * because its lines lie a power of two apart more often than not and would push one another out of
- * the first cache; out of the buffer it is turned in registers, 16 bytes at a time.
+ * Tiles are turned in blocks. A tile is one cache line wide and as many elements high:
+ *
+ *        from: 64 columns                  lines                      to: a run of each row
+ *     |<- 256 bytes ->|               +---------------+
+ *     +---------------+  copied       | tile | tile ..|  turned in    +----------------+ row 0
+ *     +---------------+  ---------->  |      |        |  registers    +----------------+ row 1
+ *     :               :               :      :        :  --------->   :  64 elements   :
+ *
+ * Columns lie a power of two apart more often than not and would push one another out of the first
+ * cache, so each is read whole, a run of it, into a buffer. Past the caches a row of the result goes
+ * as a whole run, too: single lines that far apart take memory four times as long.
  */
 
 enum {
     LINE = 64,
     SMALL_BYTES = HARD(0, 256 << 10), /* below, one thread does it */
     STREAM_BYTES = 16 << 20, /* from here on caches are passed by: nothing of it would stay there */
-    PIECE_BYTES = HARD(LINE, 512 << 10), /* what a thread takes at a time */
-    MOST_PIECES = 64,
+    PIECE_BYTES =
+        HARD(LINE, 64 << 10), /* what a thread takes at a time: neighbours share channels */
+    MOST_PIECES = 1024,
+    MOST_TURNED = 64, /* of pieces with tiles */
+    RUN = 4 * LINE,   /* bytes of a column that a block of tiles takes */
+    PITCH = 5 * LINE, /* of its buffer: no power of two */
+    AHEAD = 8,        /* columns that are fetched before they are needed */
 };
 
 typedef struct box {
@@ -122,7 +135,7 @@ static void stream_end(void) {}
 /* Bytes; both ends may lie anywhere. */
 static void stream_row(char *to, const char *from, size_t bytes)
 {
-    size_t i = bytes < 4 * LINE ? bytes : -(uintptr_t)to & (LINE - 1);
+    size_t i = bytes < 2 * LINE ? bytes : -(uintptr_t)to & (LINE - 1);
     memcpy(to, from, i);
     for (; i + LINE <= bytes; i += LINE) stream_line(to + i, from + i);
     memcpy(to + i, from + i, bytes - i);
@@ -141,7 +154,7 @@ static void stream_fill(size_t element, const void *value, char *to, int64_t n)
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-static void turn_in_cache(size_t element, const char *lines, char *to, int64_t step)
+static void turn_tile(size_t element, const char *lines, char *to, int64_t step)
 {
     switch (element) {
     case 1: copy_turn_u8(lines, to, step); break;
@@ -149,15 +162,6 @@ static void turn_in_cache(size_t element, const char *lines, char *to, int64_t s
     case 4: copy_turn_u32(lines, to, step); break;
     default: copy_turn_u64(lines, to, step);
     }
-}
-
-/* Past the caches only whole lines go, one after the other. */
-static void turn_tile(size_t element, const char *lines, char *to, int64_t step, bool past)
-{
-    char turned[LINE * LINE] __attribute__((aligned(LINE)));
-    turn_in_cache(element, lines, past ? turned : to, past ? LINE : step);
-    for (int64_t i = 0; past && i < LINE / (int64_t)element; i++)
-        stream_line(to + i * step, turned + i * LINE);
 }
 
 /* What doesn't fill a tile: the longer side is the inner loop. */
@@ -173,37 +177,52 @@ static void turn_plainly(size_t element, int64_t rows, int64_t columns, const ch
             copy_row(element, columns, from + r * size, from_step / size, to + r * to_step, 1);
 }
 
-/* rows x columns elements: rows adjoin in `from`, columns in `to`. */
-static void turn_block(size_t element, int64_t rows, int64_t columns, const char *from,
-                       int64_t from_step, char *to, int64_t to_step, bool past)
+/* Tiles of one row of them, in `lines`: runs of `bytes` bytes in `to`. */
+static void turn_runs(const box *b, const char *lines, int64_t bytes, char *to, int64_t to_step)
 {
-    char lines[LINE * LINE] __attribute__((aligned(LINE)));
-    int64_t size = (int64_t)element, side = LINE / size;
-    int64_t whole_rows = rows / side * side, whole_columns = columns / side * side;
-    for (int64_t c = 0; c < whole_columns; c += side)
-        for (int64_t r = 0; r < whole_rows; r += side) {
-            const char *first = from + r * size + c * from_step;
-            for (int64_t i = 0; i < side; i++) {
-                memcpy(lines + i * LINE, first + i * from_step, LINE);
-                __builtin_prefetch(first + (i + side) * from_step);
-            }
-            turn_tile(element, lines, to + r * to_step + c * size, to_step, past);
-        }
-    turn_plainly(element, rows, columns - whole_columns, from + whole_columns * from_step,
-                 from_step, to + whole_columns * size, to_step);
-    turn_plainly(element, rows - whole_rows, whole_columns, from + whole_rows * size, from_step,
-                 to + whole_rows * to_step, to_step);
+    char turned[LINE * LINE] __attribute__((aligned(LINE)));
+    const int64_t size = (int64_t)b->element;
+    char *there = b->stream ? turned : to;
+    const int64_t step = b->stream ? bytes : to_step;
+    for (int64_t at = 0; at < bytes; at += LINE)
+        turn_tile(b->element, lines + at / size * PITCH, there + at, step);
+    for (int64_t i = 0; b->stream && i < LINE / size; i++)
+        stream_row(to + i * to_step, turned + i * bytes, (size_t)bytes);
 }
 
-/* In blocks of so many rows that a kilobyte of each column is read before the next columns. */
+/* A block of whole tiles: at most RUN bytes of at most LINE columns. */
+static void turn_block(const box *b, int64_t rows, int64_t columns, const char *from,
+                       int64_t from_step, char *to, int64_t to_step)
+{
+    char lines[LINE * PITCH] __attribute__((aligned(LINE)));
+    const int64_t size = (int64_t)b->element, bytes = rows * size;
+    for (int64_t c = 0; c < columns; c++) {
+        const char *column = from + c * from_step;
+        for (int64_t i = 0; i < bytes; i += LINE) {
+            memcpy(lines + c * PITCH + i, column + i, LINE);
+            __builtin_prefetch(column + AHEAD * from_step + i);
+        }
+    }
+    for (int64_t i = 0; i < bytes; i += LINE)
+        turn_runs(b, lines + i, columns * size, to + i / size * to_step, to_step);
+}
+
+/* rows x columns elements: rows adjoin in `from`, columns in `to`. */
 static void transposed(const box *b, int64_t rows, int64_t columns, const char *from,
                        int64_t from_step, char *to, int64_t to_step)
 {
-    int64_t size = (int64_t)b->element, block = 16 * LINE / size;
-    bool past = b->stream && ((uintptr_t)to | (uintptr_t)to_step) % LINE == 0;
-    for (int64_t r = 0; r < rows; r += block)
-        turn_block(b->element, rows - r < block ? rows - r : block, columns, from + r * size,
-                   from_step, to + r * to_step, to_step, past);
+    const int64_t size = (int64_t)b->element, side = LINE / size, high = RUN / size;
+    const int64_t whole_rows = rows / side * side, whole_columns = columns / side * side;
+    for (int64_t r = 0; r < whole_rows; r += high)
+        for (int64_t c = 0; c < whole_columns; c += LINE)
+            turn_block(b, whole_rows - r < high ? whole_rows - r : high,
+                       whole_columns - c < LINE ? whole_columns - c : LINE,
+                       from + r * size + c * from_step, from_step, to + r * to_step + c * size,
+                       to_step);
+    turn_plainly(b->element, rows, columns - whole_columns, from + whole_columns * from_step,
+                 from_step, to + whole_columns * size, to_step);
+    turn_plainly(b->element, rows - whole_rows, whole_columns, from + whole_rows * size, from_step,
+                 to + whole_rows * to_step, to_step);
 }
 
 /* ---- Boxes ----------------------------------------------------------------------------------- */
@@ -252,30 +271,53 @@ static int partner(const box *b)
     return -1;
 }
 
-static void innermost(const box *b, int turned, const char *from, char *to)
+/* n rows of so many bytes. */
+static void copy_rows(const box *b, int64_t n, size_t bytes, const char *from, int64_t from_step,
+                      char *to, int64_t to_step)
 {
-    int last = b->rank - 1;
-    int64_t element = (int64_t)b->element;
-    if (turned >= 0)
-        transposed(b, b->shape[turned], b->shape[last], from, b->from_step[last], to,
-                   b->to_step[turned]);
-    else if (b->stream && b->from_step[last] == element && b->to_step[last] == element)
-        stream_row(to, from, (size_t)(b->shape[last] * element));
+    if (b->stream)
+        for (int64_t i = 0; i < n; i++) stream_row(to + i * to_step, from + i * from_step, bytes);
+    else if (bytes % LINE || bytes > RUN)
+        for (int64_t i = 0; i < n; i++) memcpy(to + i * to_step, from + i * from_step, bytes);
+    else /* so few lines that a call costs as much */
+        for (int64_t i = 0; i < n; i++)
+            for (size_t at = 0; at < bytes; at += LINE)
+                memcpy(to + i * to_step + at, from + i * from_step + at, LINE);
+}
+
+/* The innermost dimension, and one of those around it. */
+typedef struct plane {
+    int turned;  /* the one to turn against the innermost; -1: rows */
+    int outside; /* the one around, -1 if there is none */
+} plane;
+
+static void copy_plane(const box *b, plane p, const char *from, char *to)
+{
+    const int last = b->rank - 1, i = p.outside;
+    const int64_t element = (int64_t)b->element, n = i < 0 ? 1 : b->shape[i];
+    const int64_t from_step = i < 0 ? 0 : b->from_step[i], to_step = i < 0 ? 0 : b->to_step[i];
+    if (p.turned >= 0)
+        transposed(b, n, b->shape[last], from, b->from_step[last], to, to_step);
+    else if (b->from_step[last] == element && b->to_step[last] == element)
+        copy_rows(b, n, (size_t)(b->shape[last] * element), from, from_step, to, to_step);
     else
-        copy_row(b->element, b->shape[last], from, b->from_step[last] / element, to,
-                 b->to_step[last] / element);
+        for (int64_t k = 0; k < n; k++)
+            copy_row(b->element, b->shape[last], from + k * from_step, b->from_step[last] / element,
+                     to + k * to_step, b->to_step[last] / element);
 }
 
 static void copy_one(const box *b)
 {
-    int turned = partner(b), loop[COPY_MAX_RANK], n = 0;
+    const int turned = partner(b);
+    const plane p = {turned, turned >= 0 ? turned : b->rank - 2};
+    int loop[COPY_MAX_RANK], n = 0;
     int64_t at[COPY_MAX_RANK] = {0};
     for (int i = 0; i < b->rank - 1; i++)
-        if (i != turned) loop[n++] = i;
+        if (i != p.outside) loop[n++] = i;
     const char *from = b->from;
     char *to = b->to;
     for (;;) {
-        innermost(b, turned, from, to);
+        copy_plane(b, p, from, to);
         int d = n - 1;
         for (; d >= 0; d--) {
             int i = loop[d];
@@ -291,35 +333,74 @@ static void copy_one(const box *b)
     if (b->stream) stream_end();
 }
 
-/* A box to be copied in pieces along a dimension. */
+/*
+ * A box that is copied in pieces: they are numbered along `outer` dimensions, each of whose places
+ * is apart, and along one more, where a piece has whole units, so that tiles and lines stay whole.
+ */
 typedef struct cut_box {
     const box *whole;
-    int cut;
+    int outer, dims[COPY_MAX_RANK]; /* the one that is cut: dims[outer] */
+    int64_t unit, units;
 } cut_box;
+
+/* Units first..last-1 of the dimension that is cut, at `place` of the outer ones. */
+static void copy_units(const cut_box *c, int64_t place, int64_t first, int64_t last)
+{
+    const int cut = c->dims[c->outer];
+    box piece = *c->whole;
+    for (int k = c->outer - 1; k >= 0; k--) {
+        const int i = c->dims[k];
+        piece.from += place % piece.shape[i] * piece.from_step[i];
+        piece.to += place % piece.shape[i] * piece.to_step[i];
+        place /= piece.shape[i];
+        piece.shape[i] = 1;
+    }
+    const int64_t begin = first * c->unit, end = last * c->unit;
+    piece.from += begin * piece.from_step[cut];
+    piece.to += begin * piece.to_step[cut];
+    piece.shape[cut] = (end < piece.shape[cut] ? end : piece.shape[cut]) - begin;
+    copy_one(&piece);
+}
 
 static void copy_range(int64_t first, int64_t last, int worker, void *user)
 {
     const cut_box *c = user;
-    box piece = *c->whole;
     (void)worker;
-    piece.from += first * piece.from_step[c->cut];
-    piece.to += first * piece.to_step[c->cut];
-    piece.shape[c->cut] = last - first;
-    copy_one(&piece);
+    while (first < last) {
+        const int64_t place = first / c->units, at = first % c->units;
+        const int64_t n = c->units - at < last - first ? c->units - at : last - first;
+        copy_units(c, place, at, at + n);
+        first += n;
+    }
 }
 
-/* Cuts along the outermost dimension that has enough to cut, in whole lines. */
+/* The dimensions in the order in which they are cut: of two that are turned the longer one, last. */
+static int cut_order(const box *b, int turned, int *dims)
+{
+    const int last = b->rank - 1;
+    int n = 0;
+    for (int i = 0; i < last; i++)
+        if (i != turned) dims[n++] = i;
+    dims[n++] = turned >= 0 && b->shape[turned] > b->shape[last] ? turned : last;
+    return n;
+}
+
+/* Cuts along as few dimensions as give enough pieces. */
 static void copy_pieces(const box *b, int64_t bytes)
 {
-    int cut = 0;
-    int64_t pieces = bytes / PIECE_BYTES + 1;
-    if (pieces < 2) pieces = 2;
-    if (pieces > MOST_PIECES) pieces = MOST_PIECES;
-    for (int i = 0; b->shape[cut] < pieces && i < b->rank; i++)
-        if (b->shape[i] > b->shape[cut]) cut = i;
-    int64_t step = (b->shape[cut] + pieces - 1) / pieces;
-    if (step > LINE) step = (step + LINE - 1) / LINE * LINE;
-    threads_run(b->shape[cut], step, copy_range, &(cut_box){b, cut});
+    const int turned = partner(b), most = turned < 0 ? MOST_PIECES : MOST_TURNED;
+    const int64_t pieces = bytes / PIECE_BYTES < most ? bytes / PIECE_BYTES + 1 : most;
+    cut_box c = {.whole = b};
+    const int rank = cut_order(b, turned, c.dims);
+    int64_t n = 1;
+    for (;; c.outer++) {
+        const int i = c.dims[c.outer];
+        c.unit = c.outer == rank - 1 ? LINE : 1;
+        c.units = (b->shape[i] + c.unit - 1) / c.unit;
+        n *= c.units;
+        if (n >= pieces || c.outer == rank - 1) break;
+    }
+    threads_run(n, (n + pieces - 1) / pieces, copy_range, &c);
 }
 
 void copy_box(size_t element, int rank, const int64_t *shape, const void *from,
@@ -377,14 +458,23 @@ void copy_fill(size_t element, const void *value, void *to, int64_t n)
                 &(fill){element, value, to, bytes >= STREAM_BYTES});
 }
 
+void copy_bytes(void *to, const void *from, size_t bytes)
+{
+    const int64_t n = (int64_t)bytes, one = 1;
+    if (bytes < SMALL_BYTES)
+        memcpy(to, from, bytes);
+    else
+        copy_box(1, 1, &n, from, &one, to, &one);
+}
+
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
 void tensor_pack(const ed_tensor *t, void *to)
 {
     size_t element = dtype_size(t->dtype);
     int64_t strides[ED_MAX_RANK];
-    if (t->flags & TENSOR_CONTIGUOUS && t->size * (int64_t)element < SMALL_BYTES) {
-        memcpy(to, t->data, (size_t)t->size * element);
+    if (t->flags & TENSOR_CONTIGUOUS) {
+        copy_bytes(to, t->data, (size_t)t->size * element);
         return;
     }
     tensor_row_major(t->rank, t->shape, strides);

@@ -19,6 +19,9 @@ enum { COPY_MAX_RANK = 2 * ED_MAX_RANK };
 void copy_box(size_t element, int rank, const int64_t *shape, const void *from,
               const int64_t *from_strides, void *to, const int64_t *to_strides);
 
+/* Adjoining bytes. */
+void copy_bytes(void *to, const void *from, size_t bytes);
+
 /* n adjoining elements, each a copy of *value. */
 void copy_fill(size_t element, const void *value, void *to, int64_t n);
 

@@ -25,7 +25,7 @@ static void TYPED(copy_fill)(const void *value, void *to, int64_t n)
 }
 
 /*
- * Whole tiles: lines[c] holds elements 0.. of column c; row r goes to to + r * step. A square has N
+ * A whole tile: its columns begin PITCH bytes apart; row r goes to to + r * step. A square has N
  * vectors of N elements and a tile 4 x 4 squares.
  */
 static void TYPED(copy_turn)(const char *lines, char *to, int64_t step)
@@ -35,7 +35,7 @@ static void TYPED(copy_turn)(const char *lines, char *to, int64_t step)
     for (int r = 0; r < 4; r++)
         for (int c = 0; c < 4; c++) {
             vector v[N], w[N];
-            for (int i = 0; i < N; i++) memcpy(&v[i], lines + (c * N + i) * LINE + r * 16, 16);
+            for (int i = 0; i < N; i++) memcpy(&v[i], lines + (c * N + i) * PITCH + r * 16, 16);
             for (int round = 1; round < N; round *= 2) {
                 for (int i = 0; i < N / 2; i++) {
                     w[2 * i] = TYPED(LOW)(v[i], v[i + N / 2]);

@@ -1,3 +1,4 @@
+#include "tensor/copy.h"
 #include "tensor/schema_core.h"
 #include <math.h>
 #include <stdio.h>
@@ -172,7 +173,7 @@ ed_tensor *ed_constant_within(ed_dtype dtype, const void *data, size_t bytes, ed
                        text_of_ints(shape.values, shape.count).s, (long long)size);
     ed_tensor *t = tensor_new(dtype, rank_of(shape), shape.values);
     if (!t) return NULL;
-    memcpy(t->data, data, (size_t)t->size * dtype_size(dtype));
+    copy_bytes(t->data, data, (size_t)t->size * dtype_size(dtype));
     if (dtype == ED_BOOL)
         for (int64_t i = 0; i < t->size; i++) t->data[i] = t->data[i] != 0;
     return scope_give(t);
