@@ -1,4 +1,5 @@
 #include "nn/layer_core.h"
+#include "nn/pointer_map.h"
 #include <string.h>
 
 /*
@@ -7,6 +8,7 @@
 
 void layer_drop_lists(ed_layer *layer)
 {
+    if (!__atomic_exchange_n(&layer->listed, false, __ATOMIC_RELAXED)) return;
     for (int i = 0; i < LAYER_LISTS; i++) {
         ed_release(layer->lists[i]);
         layer->lists[i] = NULL;
@@ -49,24 +51,33 @@ void layer_truncate(ed_layer *layer, int64_t n_children, int64_t n_weights)
 /* The tree is walked by recursion, so its depth is limited. */
 enum { MOST_LEVELS = 1000 };
 
-/* Whether `child` is the layer itself or holds it. If not, *levels is the length of the longest way
- * from the layer up, itself included. */
-static bool is_above(const ed_layer *layer, const ed_layer *child, int *levels)
+/*
+ * The length of the longest way from the layer up, itself included; 0 if `child` is on such a way;
+ * -1 without memory. What several hold has several ways up, which meet again: `known` has the
+ * lengths from the layers that were met.
+ */
+static int levels_above(const ed_layer *layer, const ed_layer *child, pointer_map *known)
 {
-    int most = 0, above = 0;
-    bool is = layer == child || (layer->parent && is_above(layer->parent, child, &most));
-    for (int i = 0; !is && i < layer->n_also; i++) {
-        is = is_above(layer->also[i], child, &above);
+    if (layer == child) return 0;
+    const int *length = pointer_map_find(known, layer);
+    if (length) return *length;
+    int most = 0;
+    for (int i = -1; i < layer->n_also; i++) {
+        const ed_layer *holder = i < 0 ? layer->parent : layer->also[i];
+        const int above = holder ? levels_above(holder, child, known) : most;
+        if (holder && above <= 0) return above;
         if (above > most) most = above;
     }
-    *levels = most + 1;
-    return is;
+    return !layer->parent || pointer_map_put(known, layer, most + 1) ? most + 1 : -1;
 }
 
 static bool check_child(const ed_layer *layer, const ed_layer *child)
 {
-    int levels;
-    if (is_above(layer, child, &levels))
+    pointer_map known = {0};
+    const int levels = levels_above(layer, child, &known);
+    pointer_map_free(&known);
+    if (levels < 0) return false;
+    if (!levels)
         return layer_fail(layer, ED_INVALID_ARGUMENT, "the layer %s can't be its own child",
                           child->name);
     if (levels + child->height + 1 > MOST_LEVELS)
@@ -106,13 +117,19 @@ static bool name_child(ed_layer *layer, ed_layer *child)
     return true;
 }
 
+/* What is added to a frozen layer is frozen; false without memory. */
+static bool freeze_child(const ed_layer *layer, ed_layer *child)
+{
+    return !layer->frozen || ed_layer_set_trainable(child, false);
+}
+
 /* The child, which is named, becomes the layer's last; there is room. */
 static void append_child(ed_layer *layer, ed_layer *child)
 {
     layer_drop_lists(layer);
     layer->children[layer->n_children++] = ed_retain(child);
     if (!child->parent) child->parent = layer;
-    if (layer->frozen) ed_layer_set_trainable(child, false);
+    if (child->has_losses) layer_note_losses(layer);
     raise_height(layer, child->height + 1);
 }
 
@@ -128,7 +145,7 @@ ed_layer *ed_layer_add_child(ed_layer *layer, ed_layer *child)
 {
     if (NULL_GIVEN("layer_add_child", layer, child)) return NULL;
     if (!check_orphan(layer, child) || !check_child(layer, child) || !room_for_child(layer) ||
-        !name_child(layer, child))
+        !name_child(layer, child) || !freeze_child(layer, child))
         return NULL;
     append_child(layer, child);
     layer_index_child(layer, child);
@@ -151,6 +168,7 @@ static bool add_shared(ed_layer *layer, ed_layer *child)
 {
     const bool shared = child->parent != NULL;
     if (!shared && (!check_child(layer, child) || !name_child(layer, child))) return false;
+    if (!freeze_child(layer, child)) return false;
     if (shared && !add_holder(child, layer)) return false;
     append_child(layer, child);
     if (!shared) layer_index_child(layer, child);

@@ -1,4 +1,5 @@
 #include "nn/functional.h"
+#include "nn/pointer_map.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -209,20 +210,29 @@ static bool is_taken(const functional *f, int i, const char *name)
     return false;
 }
 
+/* The first name that is free behind what the map has of the op: add, add_1, ... */
+static bool name_operation(const functional *f, int i, pointer_map *numbers)
+{
+    char name[64];
+    symbol_node *node = (symbol_node *)f->operations[i].node;
+    const void *of = node->op ? (const void *)node->op : f;
+    if (!pointer_map_find(numbers, of) && !pointer_map_put(numbers, of, 0)) return false;
+    int *number = pointer_map_find(numbers, of);
+    do snprintf(name, sizeof name, *number ? "%.48s_%d" : "%.48s", functional_name(node), *number);
+    while (++*number && is_taken(f, i, name));
+    return (node->name = text_copy(name));
+}
+
 /* Inputs and ops without a name become input_layer, input_layer_1, add, add_1, ... */
 static bool name_operations(const functional *f)
 {
-    for (int i = 0; i < f->n_operations; i++) {
-        symbol_node *node = (symbol_node *)f->operations[i].node;
-        if (node->layer || node->name) continue;
-        char name[64];
-        int number = 0;
-        snprintf(name, sizeof name, "%s", functional_name(node));
-        while (is_taken(f, i, name))
-            snprintf(name, sizeof name, "%.48s_%d", functional_name(node), ++number);
-        if (!(node->name = text_copy(name))) return false;
-    }
-    return true;
+    pointer_map numbers = {0};
+    bool ok = true;
+    for (int i = 0; ok && i < f->n_operations; i++)
+        if (!f->operations[i].node->layer && !f->operations[i].node->name)
+            ok = name_operation(f, i, &numbers);
+    pointer_map_free(&numbers);
+    return ok;
 }
 
 static bool add_layers(ed_layer *model, const functional *f)

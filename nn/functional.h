@@ -44,9 +44,8 @@ typedef struct functional {
 /* The plan of a layer that was made by ed_model; NULL, without an error, for other layers. */
 const functional *layer_functional(const ed_layer *layer);
 
-/* Makes the plan from f's inputs and outputs, which are set; false, with an error, on failure. Not
- * for two threads at once with the same symbols: it marks their nodes. functional_end frees what
- * the plan has, complete or not. */
+/* Makes the plan from f's inputs and outputs, which are set; false, with an error, on failure.
+ * functional_end frees what the plan has, complete or not. */
 bool functional_plan(functional *f);
 void functional_end(functional *f);
 

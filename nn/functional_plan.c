@@ -1,4 +1,5 @@
 #include "nn/functional.h"
+#include "nn/pointer_map.h"
 #include <stdlib.h>
 
 /*
@@ -23,7 +24,7 @@ typedef struct operation {
 
 typedef struct walk {
     functional *f;
-    uint64_t id;
+    pointer_map numbers;   /* of visits, by their nodes, and of operations, by their layers */
     visit *visits;         /* as they were met */
     int *order, *stack;    /* indices of visits: in the order in which they ended; under way */
     operation *operations; /* as they were met */
@@ -65,7 +66,8 @@ static int given(const symbol_node *node)
 
 static visit *visit_of(const walk *w, const symbol_node *node)
 {
-    return node->walk == w->id ? w->visits + node->visit : NULL;
+    const int *number = pointer_map_find(&w->numbers, node);
+    return number ? w->visits + *number : NULL;
 }
 
 static bool grow_array(void *array, int n, int capacity, size_t size)
@@ -89,14 +91,15 @@ static bool room_for_visit(walk *w)
     return true;
 }
 
-/* The number of the operation of which the node is a call. */
+/* The number of the operation of which the node is a call; -1 without memory. */
 static int operation_of(walk *w, const symbol_node *node)
 {
-    int i = node->layer ? 0 : w->n_operations;
-    while (i < w->n_operations && (const void *)w->operations[i].is.layer != node->layer) i++;
-    if (i < w->n_operations) return i;
-    w->operations[i] = (operation){{node, (ed_layer *)node->layer}, i, 0};
-    return w->n_operations++;
+    const int *known = node->layer ? pointer_map_find(&w->numbers, node->layer) : NULL;
+    const int i = w->n_operations;
+    if (known) return *known;
+    if (node->layer && !pointer_map_put(&w->numbers, node->layer, i)) return -1;
+    w->operations[w->n_operations++] = (operation){{node, (ed_layer *)node->layer}, i, 0};
+    return i;
 }
 
 static bool is_source(const functional *f, const symbol_node *node)
@@ -114,14 +117,14 @@ static bool meet(walk *w, symbol_node *node)
         return ed_fail(ED_INVALID_ARGUMENT,
                        "model: the outputs depend on an input that is not among the inputs: %s",
                        functional_name(node));
-    if (!room_for_visit(w)) return false;
-    visit *v = w->visits + w->n_visits;
+    const int number = w->n_visits;
+    if (!room_for_visit(w) || !pointer_map_put(&w->numbers, node, number)) return false;
+    visit *v = w->visits + number;
     *v = (visit){.node = node, .is_source = source, .slot = -1};
-    node->walk = w->id;
-    node->visit = w->n_visits++;
+    w->n_visits++;
     if (source && !is_input(node)) return true;
-    v->operation = operation_of(w, node);
-    w->stack[w->n_stack++] = node->visit;
+    if ((v->operation = operation_of(w, node)) < 0) return false;
+    w->stack[w->n_stack++] = number;
     return true;
 }
 
@@ -283,11 +286,12 @@ static bool plan_releases(functional *f)
 
 bool functional_plan(functional *f)
 {
-    walk w = {.f = f, .id = tensor_new_id()};
+    walk w = {.f = f};
     bool ok = true;
     for (int64_t i = 0; ok && i < f->outputs->size; i++)
         ok = walk_from(&w, node_of(f->outputs->items[i]));
     ok = ok && plan_steps(&w) && plan_outputs(&w) && plan_releases(f) && sort_operations(&w);
+    pointer_map_free(&w.numbers);
     memory_free(w.visits);
     memory_free(w.order);
     memory_free(w.stack);

@@ -40,6 +40,7 @@ struct ed_layer {
     /* The lists that ed_layer_variables and the like returned last; NULL again when a weight or
      * child is added here or below. */
     ed_list *lists[LAYER_LISTS];
+    bool listed; /* the layer or one above it may have such lists; atomic */
 
     /* Options of all kinds, if the kind has them. */
     ed_dtype dtype; /* of the weights and float inputs; none: that of the input */
@@ -97,6 +98,15 @@ const char *layer_leaf(const ed_tensor *weight);
  * Empty for a layer that was never called. */
 ed_list *layer_weights(const ed_layer *layer);
 
+/* A layer and those below it, each once, one that several models hold too; from the top down. */
+typedef struct layer_tree {
+    ed_layer **layers;
+    int64_t n, capacity;
+} layer_tree;
+
+/* The memory belongs to the scope; false without it. */
+bool layer_walk(layer_tree *tree, const ed_layer *layer);
+
 /* Drops the cached lists of variables of the layer and of those above it. */
 void layer_drop_lists(ed_layer *layer);
 
@@ -120,6 +130,9 @@ void layer_truncate(ed_layer *layer, int64_t n_children, int64_t n_weights);
 /* What ed_layer_set_trainable does with a weight: one that is trainable becomes frozen, a frozen
  * one trainable. */
 void layer_freeze_weight(ed_tensor *weight, bool frozen);
+
+/* The layer and those above it have losses somewhere below. */
+void layer_note_losses(ed_layer *layer);
 
 /* The layer and all below forget their losses. */
 void layer_clear_losses(ed_layer *layer);

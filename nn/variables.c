@@ -1,4 +1,5 @@
 #include "nn/layer_core.h"
+#include "nn/pointer_map.h"
 #include "ops/ops.h"
 #include <fnmatch.h>
 #include <pthread.h>
@@ -9,54 +10,54 @@
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-/* The layer and those below it, a layer that models share only once. */
-typedef struct tree {
-    const ed_layer **layers;
-    int64_t n;
-} tree;
-
-static int64_t count_layers(const ed_layer *layer)
+/* Adds the layer and those below it. A layer that several hold is met several times. */
+static bool put_layers(layer_tree *t, const ed_layer *layer, pointer_map *shared)
 {
-    int64_t n = 1;
-    for (int64_t i = 0; i < layer->n_children; i++) n += count_layers(layer->children[i]);
-    return n;
+    if (layer->n_also) {
+        if (pointer_map_find(shared, layer)) return true;
+        if (!pointer_map_put(shared, layer, 1)) return false;
+    }
+    if (t->n == t->capacity) {
+        const int64_t more = t->n ? 2 * t->n : (int64_t)HARD(1, 16);
+        ed_layer **grown = ed_scope_alloc((size_t)more * sizeof *grown);
+        if (!grown) return false;
+        if (t->n) memcpy(grown, t->layers, (size_t)t->n * sizeof *grown);
+        t->layers = grown;
+        t->capacity = more;
+    }
+    t->layers[t->n++] = (ed_layer *)layer;
+    for (int64_t i = 0; i < layer->n_children; i++)
+        if (!put_layers(t, layer->children[i], shared)) return false;
+    return true;
 }
 
-static bool is_in(const tree *t, const ed_layer *layer)
+bool layer_walk(layer_tree *t, const ed_layer *layer)
 {
-    int64_t i = 0;
-    while (i < t->n && t->layers[i] != layer) i++;
-    return i < t->n;
+    pointer_map shared = {0};
+    *t = (layer_tree){NULL, 0, 0};
+    const bool ok = put_layers(t, layer, &shared);
+    pointer_map_free(&shared);
+    return ok;
 }
 
-static void put_layers(tree *t, const ed_layer *layer)
+/* The weights of the layers: a new list, whose reference is the caller's. */
+static ed_list *weights_of(const layer_tree *t)
 {
-    if (layer->n_also && is_in(t, layer)) return;
-    t->layers[t->n++] = layer;
-    for (int64_t i = 0; i < layer->n_children; i++) put_layers(t, layer->children[i]);
-}
-
-/* The memory belongs to the scope; false without it. */
-static bool walk_tree(tree *t, const ed_layer *layer)
-{
-    *t = (tree){ed_scope_alloc((size_t)count_layers(layer) * sizeof *t->layers), 0};
-    if (t->layers) put_layers(t, layer);
-    return t->layers;
+    int64_t n = 0;
+    for (int64_t i = 0; i < t->n; i++) n += t->layers[i]->n_weights;
+    ed_list *list = list_new(n);
+    n = 0;
+    for (int64_t i = 0; list && i < t->n; i++)
+        for (int64_t k = 0; k < t->layers[i]->n_weights; k++)
+            list->items[n++] = ed_retain(t->layers[i]->weights[k]);
+    return list;
 }
 
 ed_list *layer_weights(const ed_layer *layer)
 {
     ED_SCOPE;
-    tree t;
-    int64_t n = 0;
-    if (!walk_tree(&t, layer)) return NULL;
-    for (int64_t i = 0; i < t.n; i++) n += t.layers[i]->n_weights;
-    ed_list *list = list_new(n);
-    n = 0;
-    for (int64_t i = 0; list && i < t.n; i++)
-        for (int64_t k = 0; k < t.layers[i]->n_weights; k++)
-            list->items[n++] = ed_retain(t.layers[i]->weights[k]);
-    return list;
+    layer_tree t;
+    return layer_walk(&t, layer) ? weights_of(&t) : NULL;
 }
 
 /*
@@ -101,11 +102,16 @@ static ed_list *cache_list(ed_layer *layer, int kind, ed_list *list)
     return list;
 }
 
-/* With a reference for the caller. */
+/* With a reference for the caller. A list is cached behind a mark in each layer that it is of. */
 static ed_list *all_variables(ed_layer *layer)
 {
+    ED_SCOPE;
+    layer_tree t;
     ed_list *list = cached_list(layer, LAYER_ALL);
-    return list ? list : cache_list(layer, LAYER_ALL, layer_weights(layer));
+    if (list || !layer_walk(&t, layer)) return list;
+    for (int64_t i = 0; i < t.n; i++)
+        __atomic_store_n(&t.layers[i]->listed, true, __ATOMIC_RELAXED);
+    return cache_list(layer, LAYER_ALL, weights_of(&t));
 }
 
 /* Whether `list` still has those of `all` whose flag is `trainable`: a flag may have changed. */
@@ -226,12 +232,14 @@ void layer_freeze_weight(ed_tensor *weight, bool frozen)
 
 bool ed_layer_set_trainable(ed_layer *layer, bool trainable)
 {
-    if (NULL_GIVEN("layer_set_trainable", layer)) return false;
-    layer->frozen = !trainable;
-    for (int64_t i = 0; i < layer->n_weights; i++)
-        layer_freeze_weight(layer->weights[i], !trainable);
-    for (int64_t i = 0; i < layer->n_children; i++)
-        ed_layer_set_trainable(layer->children[i], trainable);
+    ED_SCOPE;
+    layer_tree t;
+    if (NULL_GIVEN("layer_set_trainable", layer) || !layer_walk(&t, layer)) return false;
+    for (int64_t i = 0; i < t.n; i++) {
+        t.layers[i]->frozen = !trainable;
+        for (int64_t k = 0; k < t.layers[i]->n_weights; k++)
+            layer_freeze_weight(t.layers[i]->weights[k], !trainable);
+    }
     return true;
 }
 
@@ -240,33 +248,33 @@ bool ed_layer_is_trainable(const ed_layer *layer)
     return layer && !layer->frozen;
 }
 
-/* The number of weights that changed or were so already; -1 without memory. */
-static int64_t freeze_matching(ed_layer *layer, const char *pattern, bool frozen)
+/* The layer, with all below it, or those of its weights that match; *found: there were some. false
+ * without memory. */
+static bool freeze_matching(ed_layer *layer, const char *pattern, bool frozen, bool *found)
 {
     char *path = layer_path(layer, NULL);
-    if (!path) return -1;
+    if (!path) return false;
     const bool whole = !fnmatch(pattern, path, 0);
     memory_free(path);
-    int64_t n = whole;
-    if (whole) ed_layer_set_trainable(layer, !frozen);
-    for (int64_t i = 0; !whole && i < layer->n_weights; i++) {
+    if (whole) return (*found = ed_layer_set_trainable(layer, !frozen));
+    for (int64_t i = 0; i < layer->n_weights; i++) {
         if (fnmatch(pattern, ed_variable_name(layer->weights[i]), 0)) continue;
         layer_freeze_weight(layer->weights[i], frozen);
-        n++;
+        *found = true;
     }
-    for (int64_t i = 0; !whole && i < layer->n_children; i++) {
-        const int64_t below = freeze_matching(layer->children[i], pattern, frozen);
-        if (below < 0) return -1;
-        n += below;
-    }
-    return n;
+    return true;
 }
 
 bool ed_layer_set_trainable_matching(ed_layer *layer, const char *pattern, bool trainable)
 {
-    if (NULL_GIVEN("layer_set_trainable_matching", layer, pattern)) return false;
-    const int64_t n = freeze_matching(layer, pattern, !trainable);
-    if (n) return n > 0;
+    ED_SCOPE;
+    layer_tree t;
+    bool found = false;
+    if (NULL_GIVEN("layer_set_trainable_matching", layer, pattern) || !layer_walk(&t, layer))
+        return false;
+    for (int64_t i = 0; i < t.n; i++)
+        if (!freeze_matching(t.layers[i], pattern, !trainable, &found)) return false;
+    if (found) return true;
     return layer_fail(layer, ED_NOT_FOUND, "no layer and no weight has a path like '%s'", pattern);
 }
 
@@ -280,11 +288,13 @@ void layer_clear_losses(ed_layer *layer)
     for (int64_t i = 0; i < layer->n_children; i++) layer_clear_losses(layer->children[i]);
 }
 
-static void note_losses(ed_layer *layer)
+/* Where a layer has the mark, those above it have it too. */
+void layer_note_losses(ed_layer *layer)
 {
+    if (layer->has_losses) return;
     layer->has_losses = true;
-    if (layer->parent) note_losses(layer->parent);
-    for (int i = 0; i < layer->n_also; i++) note_losses(layer->also[i]);
+    if (layer->parent) layer_note_losses(layer->parent);
+    for (int i = 0; i < layer->n_also; i++) layer_note_losses(layer->also[i]);
 }
 
 void layer_losses_begin(layer_losses *losses)
@@ -332,7 +342,7 @@ bool ed_layer_add_loss(ed_layer *layer, ed_tensor *loss)
         return losses->dropped ||
                append_loss(&losses->items, &losses->count, &losses->capacity, loss);
     if (!append_loss(&layer->losses, &layer->n_losses, &layer->loss_capacity, loss)) return false;
-    note_losses(layer);
+    layer_note_losses(layer);
     return true;
 }
 
@@ -363,9 +373,9 @@ ed_list *ed_layer_losses(ed_layer *layer)
 {
     if (NULL_GIVEN("layer_losses", layer)) return NULL;
     ED_SCOPE;
-    tree t;
+    layer_tree t;
     int64_t n = 0;
-    if (!walk_tree(&t, layer)) return NULL;
+    if (!layer_walk(&t, layer)) return NULL;
     for (int64_t i = 0; i < t.n; i++) n += count_losses(t.layers[i]);
     ed_list *list = scope_give(list_new(n));
     n = 0;

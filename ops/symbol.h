@@ -39,8 +39,6 @@ typedef struct symbol_node {
     ed_tensor **inputs; /* symbols and other tensors; then of a layer as many masks, NULL: those
                             * that come with the inputs; retained */
     symbol_form *forms; /* of the outputs, then of as many masks */
-    uint64_t walk;      /* used by functional_plan alone: the last walk that met the node, */
-    int visit;          /* and the node's index there */
     struct symbol_node *next; /* that waits to be freed */
 } symbol_node;
 
