@@ -14,7 +14,6 @@ typedef struct saver {
     ed_checkpoint_manager *manager; /* retained; NULL: no training runs */
     ed_checkpoint *checkpoint;      /* the manager's, which retains it */
     const char *folder;             /* of the callback's options */
-    ed_layer *model;
     bool weights_only;
 } saver;
 
@@ -30,7 +29,6 @@ static bool saver_begin(saver *s, const char *who, const char *folder, int64_t m
     saver_end(s);
     if (!folder) return ed_fail(ED_INVALID_ARGUMENT, "%s: the folder is NULL", who);
     ED_SCOPE;
-    s->model = t->model;
     s->folder = folder;
     s->checkpoint = s->weights_only ? ed_checkpoint("model", t->model)
                                     : ed_checkpoint("model", t->model, "training", t->state);
@@ -43,11 +41,7 @@ static bool saver_begin(saver *s, const char *who, const char *folder, int64_t m
 static bool write_checkpoint(const saver *s, int64_t number)
 {
     ED_SCOPE;
-    void *optimizer = s->model->optimizer;
-    if (s->weights_only) s->model->optimizer = NULL; /* the model's track function names it */
-    const bool ok = ed_manager_save(s->manager, .number = number);
-    s->model->optimizer = optimizer;
-    return ok;
+    return ed_manager_save(s->manager, .number = number, .weights_only = s->weights_only);
 }
 
 /* Whether batches are counted and this one is the last of `freq`; else, the end of an epoch. */

@@ -90,7 +90,7 @@ void layer_track(void *object, ed_tracker *t)
     t->graph->nodes[t->self].open = layer->class->build && !layer->built;
     track_weights(layer, t);
     track_children(layer, t);
-    if (layer->optimizer)
+    if (layer->optimizer && !t->graph->weights_only)
         graph_name(t, t->self, GRAPH_NAME, "optimizer", graph_object(t, layer->optimizer));
     if (layer->class->track) layer->class->track(layer, t);
     if (layer->class->in_order) track_sequence(layer, t);

@@ -66,6 +66,7 @@ typedef struct graph {
     int node_capacity, edge_capacity, slot_capacity;
     int *table, table_size;           /* nodes by object, open addressing */
     int *edge_table, edge_table_size; /* edges with GRAPH_WRITE by node and name */
+    bool weights_only;
 } graph;
 
 /* What a track function is given; `self` is the object's node. */
@@ -77,9 +78,11 @@ struct ed_tracker {
 
 /*
  * The graph from a root, node 0, with the children `names[i]` -> `objects[i]`; nodes are numbered
- * in breadth-first order. false on failure, with the error kept and the graph empty.
+ * in breadth-first order. weights_only: layers leave out the optimizer that compile gave them.
+ * false on failure, with the error kept and the graph empty.
  */
-bool graph_make(graph *g, const char *const *names, void *const *objects, int count);
+bool graph_make(graph *g, const char *const *names, void *const *objects, int count,
+                bool weights_only);
 void graph_free(graph *g);
 
 /* Finds paths again after names were added; false without memory. */

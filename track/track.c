@@ -427,9 +427,10 @@ bool graph_find_paths(graph *g)
     return true;
 }
 
-bool graph_make(graph *g, const char *const *names, void *const *objects, int count)
+bool graph_make(graph *g, const char *const *names, void *const *objects, int count,
+                bool weights_only)
 {
-    *g = (graph){0};
+    *g = (graph){.weights_only = weights_only};
     ed_tracker t = {.graph = g};
     graph_container(&t);
     for (int i = 0; i < count; i++) ed_track(&t, names[i], objects[i]);

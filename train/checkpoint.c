@@ -169,9 +169,15 @@ ed_checkpoint *ed_checkpoint_of(const void *const *pairs, int64_t count)
     return scope_give(c);
 }
 
+static bool make_graph(const ed_checkpoint *c, bool counted, bool weights_only, graph *g)
+{
+    return graph_make(g, (const char *const *)c->names, c->objects, c->count - !counted,
+                      weights_only);
+}
+
 bool checkpoint_graph(const ed_checkpoint *c, bool counted, graph *g)
 {
-    return graph_make(g, (const char *const *)c->names, c->objects, c->count - !counted);
+    return make_graph(c, counted, false, g);
 }
 
 int64_t ed_checkpoint_save_counter(const ed_checkpoint *checkpoint)
@@ -226,10 +232,10 @@ static bool take_values(snapshot *s, const graph *g, char *const *paths, const i
     return objects_write(g, paths, &s->graph);
 }
 
-snapshot *snapshot_take(const ed_checkpoint *checkpoint, bool counted)
+snapshot *snapshot_take(const ed_checkpoint *checkpoint, bool counted, bool weights_only)
 {
     graph g;
-    if (!checkpoint_graph(checkpoint, counted, &g)) return NULL;
+    if (!make_graph(checkpoint, counted, weights_only, &g)) return NULL;
     int count;
     char **paths = check_names(&g) && graft_waiting(&g) ? graph_paths(&g) : NULL;
     int *numbers = paths && check_built(&g) ? objects_numbers(&g, &count) : NULL;
@@ -265,7 +271,7 @@ const char *train_text(const char *s)
 
 static bool write_now(ed_checkpoint *c, const char *who, const char *path, bool counted)
 {
-    snapshot *s = snapshot_take(c, counted);
+    snapshot *s = snapshot_take(c, counted, false);
     bool ok = s && snapshot_write(s, who, path);
     snapshot_free(s);
     return ok;

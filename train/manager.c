@@ -133,7 +133,7 @@ static bool read_step(const ed_checkpoint_manager *m, int64_t *step)
 {
     static const char *const name = "step";
     graph g;
-    if (!graph_make(&g, &name, &m->step_counter, 1)) return false;
+    if (!graph_make(&g, &name, &m->step_counter, 1, false)) return false;
     int at = graph_find(&g, m->step_counter);
     bool fine = at >= 0 && whole_number(&g.nodes[at], step);
     graph_free(&g);

@@ -221,7 +221,7 @@ static save *prepare(ed_checkpoint_manager *m, const ed_manager_save_options *o,
     s->path = name ? state_join(m->folder, name) : NULL;
     memory_free(name);
     if (s->folder && s->path && list_it(m, s, o->metric) &&
-        (s->values = snapshot_take(m->checkpoint, true)))
+        (s->values = snapshot_take(m->checkpoint, true, o->weights_only)))
         return s;
     save_free(s);
     return NULL;

@@ -137,7 +137,7 @@ static void made_with_children(ed_restoration *r, int at, void *object)
 {
     graph g;
     match m;
-    if (!graph_make(&g, (const char *const[]){"made"}, &object, 1)) return;
+    if (!graph_make(&g, (const char *const[]){"made"}, &object, 1, false)) return;
     if (match_begin(&m, r, &g)) {
         match_bind(&m, graph_find(&g, object), at);
         match_all(&m);

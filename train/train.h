@@ -198,6 +198,7 @@ ed_checkpoint_manager *ed_checkpoint_manager_with(ed_checkpoint *checkpoint, con
 #define ED_MANAGER_SAVE_OPTIONS(FIELD, T)                                                          \
     FIELD(T, INT, number, -1, ED_AT_LEAST(-1), "of the checkpoint; default, -1: the save counter") \
     FIELD(T, BOOL, any_step, false, ED_ANY, "save even if checkpoint_interval has not passed")     \
+    FIELD(T, BOOL, weights_only, false, ED_ANY, "without the optimizers of compiled models")       \
     FIELD(T, BOOL, in_background, false, ED_ANY, "return at once; see ed_manager_save")            \
     FIELD(T, FLOAT, metric, __builtin_nan(""), ED_ANY, "required by `best`; default, NaN: none")
 ED_OPTIONS(ed_manager_save_options, ED_MANAGER_SAVE_OPTIONS);
