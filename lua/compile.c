@@ -38,17 +38,6 @@ static const char *long_name(const char *name)
     return name;
 }
 
-/* The accuracy that belongs to a loss, or the plain one. */
-static const char *accuracy_of(const ed_loss *loss)
-{
-    static const char *const kinds[] = {"sparse_categorical_accuracy", "categorical_accuracy",
-                                        "binary_accuracy"};
-    const ed_kind *kind = ed_kind_of(loss);
-    for (size_t i = 0; kind && i < sizeof kinds / sizeof *kinds; i++)
-        if (!strncmp(kind->name, kinds[i], strlen(kinds[i]) - strlen("accuracy"))) return kinds[i];
-    return "accuracy";
-}
-
 static void *wrong_value(lua_State *L, int at, const char *what, const char *expected)
 {
     return ed_fail(ED_INVALID_ARGUMENT, "compile: %s is %s; %s is expected", what,
@@ -71,14 +60,12 @@ static ed_loss *loss_at(lua_State *L, int at)
                            : "a loss, the name of one or a table of them");
 }
 
-static ed_metric *metric_at(lua_State *L, int at, const ed_loss *loss)
+static ed_metric *metric_at(lua_State *L, int at, const ed_loss *loss, const ed_layer *model)
 {
     ed_metric *metric = handle_at(L, at, HANDLE_METRIC);
     if (metric) return ed_scope_hold(metric);
     if (!is_word(L, at)) return wrong_value(L, at, "a metric", "a metric or the name of one");
-    const char *name = lua_tostring(L, at);
-    const bool accuracy = !strcmp(name, "accuracy") || !strcmp(name, "acc");
-    return named_object("metric", accuracy ? accuracy_of(loss) : long_name(name), name);
+    return ed_metric_by_name(lua_tostring(L, at), loss, model);
 }
 
 /* ---- compile --------------------------------------------------------------------------------- */

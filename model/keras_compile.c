@@ -58,36 +58,6 @@ static bool read_weights(const char *who, const json_node *node, lists *l)
 
 /* ---- Metrics --------------------------------------------------------------------------------- */
 
-/*
- * The kind that a word means. Keras takes "accuracy" and "crossentropy" by the shapes of the first
- * batch; here the loss and the output's size say the same.
- */
-static const ed_kind *metric_by_word(const char *word, const ed_loss *loss, const ed_layer *model)
-{
-    const bool accuracy = !strcmp(word, "accuracy") || !strcmp(word, "acc");
-    if (!accuracy && strcmp(word, "crossentropy") != 0 && strcmp(word, "ce") != 0)
-        return keras_kind_by_word("metric", word);
-    const ed_kind *kind = ed_kind_of(loss);
-    const bool single = model->output_rank && model->output_shape[model->output_rank - 1] == 1;
-    const char *form = single || (kind && strstr(kind->name, "binary")) ? "binary"
-                       : kind && strstr(kind->name, "sparse")           ? "sparse_categorical"
-                                                                        : "categorical";
-    char name[64];
-    snprintf(name, sizeof name, "%s_%s", form, accuracy ? "accuracy" : "crossentropy");
-    return ed_kind_find("metric", name);
-}
-
-/* A metric of that kind and name. */
-static void *named_metric(const ed_kind *kind, const char *name)
-{
-    void *options = ed_scope_alloc(kind->options_size);
-    const ed_field *field = schema_find(kind->fields, "name");
-    if (!options) return NULL;
-    memcpy(options, kind->defaults, kind->options_size);
-    if (field) *(const char **)ED_FIELD_AT(field, options) = name;
-    return ed_make(kind, options);
-}
-
 static void *read_metric(const char *who, const json_node *node, const ed_loss *loss,
                          const ed_layer *model)
 {
@@ -96,8 +66,8 @@ static void *read_metric(const char *who, const json_node *node, const ed_loss *
     const char *word = node->type == JSON_TEXT ? node->text
                        : function              ? json_text_of(node, "config")
                                                : NULL;
-    const ed_kind *kind = word ? metric_by_word(word, loss, model) : NULL;
-    return kind ? named_metric(kind, word) : keras_make(who, "metric", node);
+    return word && keras_metric_by_word(word, loss, model) ? ed_metric_by_name(word, loss, model)
+                                                           : keras_make(who, "metric", node);
 }
 
 static int64_t count_inside(const json_node *node)

@@ -28,6 +28,9 @@ void keras_nearest_class(const char *family, const char *class_name, char *name)
  * error, if there is none. */
 const ed_kind *keras_kind_by_word(const char *family, const char *word);
 
+/* The same of metrics, "accuracy" and "crossentropy" included (ed_metric_by_name). */
+const ed_kind *keras_metric_by_word(const char *word, const ed_loss *loss, const ed_layer *model);
+
 /* Whether the class makes integers of what it is given; Eddy's takes integers. */
 bool keras_takes_integers(const char *class_name);
 

@@ -47,6 +47,14 @@ bool ed_model_compile_with(ed_layer *model, const ed_compile_options *options);
     ED_WITH_OPTIONS(ed_model_compile_with(model, &ed_options_), ED_COMPILE_OPTIONS,                \
                     ed_compile_options, __VA_ARGS__)
 
+/*
+ * A metric by its name in Keras: that of a kind, "mean_absolute_error", or a short one, "mae"; the
+ * metric has that name too. "accuracy" and "crossentropy" are those that fit the loss and the size
+ * of the model's output: binary, categorical or sparse categorical. Either may be NULL; where both
+ * say nothing, "accuracy" is the share of equal elements. ED_NOT_FOUND if there is no such metric.
+ */
+ed_metric *ed_metric_by_name(const char *name, const ed_loss *loss, const ed_layer *model);
+
 /* Adds a metric of output `output`, 0 being the first, to a compiled model; weighted metrics count
  * rows by their weights. Fails for a model that is not compiled, and while it is trained or
  * evaluated. */
@@ -77,9 +85,9 @@ ED_OPTIONS(ed_load_options, ED_LOAD_OPTIONS);
 
 /*
  * A model from a .keras file of Keras 3 or of ed_model_save: it computes the same, and belongs to
- * the scope. What Eddy does not have is ED_UNIMPLEMENTED or ED_INVALID_ARGUMENT, with the layer and
- * what is missing; a damaged file is ED_DATA_LOSS. The model is built, unless the file says nothing
- * of its input.
+ * the scope. What Eddy does not have is ED_UNIMPLEMENTED, with the layer and what is missing; a
+ * damaged file, or what is no configuration of Keras', is ED_DATA_LOSS; options that a layer
+ * refuses are ED_INVALID_ARGUMENT. The model is built, unless the file says nothing of its input.
  */
 ed_layer *ed_model_load_with(const char *path, const ed_load_options *options);
 #define ed_model_load(path, ...)                                                                   \

@@ -469,6 +469,7 @@ ed_history_last C: a history is a table
 ed_history_name C: a history is a table
 ed_history_values C: a history is a table
 ed_model_add_metric layer:compile
+ed_metric_by_name layer:compile
 ed_model_add_weighted_metric layer:compile
 ed_model_compile_with layer:compile
 ed_model_evaluate_with layer:evaluate
