@@ -258,7 +258,7 @@ static bool take_argument(const assembly *g, const part *p, const json_node *nod
         return true;
     }
     if (!name || strcmp(name, "__keras_tensor__") != 0 || *n == MOST_INPUTS)
-        return keras_refuse(g->r, "inbound_nodes", "expected tensors of the model");
+        return keras_lacks(g->r, "inbound_nodes", "Eddy's layers take tensors of the model only");
     const json_node *history = json_member(json_member(node, "config"), "keras_history");
     return (inputs[(*n)++] = find_tensor(g, history, missing));
 }
@@ -278,7 +278,7 @@ static bool take_named(const assembly *g, const part *p, const json_node *kwargs
                      (k->type == JSON_BOOL && !strcmp(k->key, "training"));
         for (const char *const *name = tensors; *name && !known; name++)
             known = !strcmp(*name, k->key);
-        if (!known) return keras_refuse(g->r, k->key, "Eddy's layer takes no such argument");
+        if (!known) return keras_lacks(g->r, k->key, "Eddy's layer takes no such argument");
     }
     return true;
 }
@@ -300,7 +300,7 @@ static bool make_call(const assembly *g, part *p, part **missing)
     const json_node *training = json_member(kwargs, "training");
     g->r->layer = p->name;
     if (!args || args->type != JSON_ARRAY)
-        return keras_refuse(g->r, "inbound_nodes", "expected args and kwargs, as Keras 3 has them");
+        return keras_lacks(g->r, "inbound_nodes", "expected args and kwargs, as Keras 3 has them");
     if (!take_argument(g, p, args, inputs, &n, missing) ||
         !take_named(g, p, kwargs, inputs, &n, missing))
         return false;

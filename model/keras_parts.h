@@ -39,8 +39,10 @@ typedef struct reader {
     keras_input *input; /* of the model; NULL: nobody asks */
 } reader;
 
-/* Fails with the layer, the key (NULL: none) and why; returns false. */
+/* Fails with the layer, the key (NULL: none) and why, for what is no configuration of Keras':
+ * ED_DATA_LOSS; returns false. The same for what Eddy does not have: ED_UNIMPLEMENTED. */
 bool keras_refuse(const reader *r, const char *key, const char *why);
+bool keras_lacks(const reader *r, const char *key, const char *why);
 
 /* An object of the family, in the scope; NULL, with an error. */
 void *keras_make_object(reader *r, const char *family, const json_node *node, int depth);

@@ -11,11 +11,21 @@
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-bool keras_refuse(const reader *r, const char *key, const char *why)
+static bool fail_at(const reader *r, ed_error_code code, const char *key, const char *why)
 {
-    return ed_fail(ED_INVALID_ARGUMENT, "%s: %s%s%s: %s", r->who, r->layer ? "the layer " : "",
+    return ed_fail(code, "%s: %s%s%s: %s", r->who, r->layer ? "the layer " : "",
                    r->layer ? r->layer : "the configuration",
                    key ? text_give(io_text(": %s", key)) : "", why);
+}
+
+bool keras_refuse(const reader *r, const char *key, const char *why)
+{
+    return fail_at(r, ED_DATA_LOSS, key, why);
+}
+
+bool keras_lacks(const reader *r, const char *key, const char *why)
+{
+    return fail_at(r, ED_UNIMPLEMENTED, key, why);
 }
 
 /* A short JSON text of a node, for errors and to compare with what is harmless. */
@@ -153,7 +163,7 @@ static bool read_policy(reader *r, const json_node *node, ed_dtype *dtype)
         return true;
     if (*dtype == ED_INT32 || *dtype == ED_INT64) /* of a layer that makes integers */
         return *dtype = ED_DTYPE_NONE, true;
-    return keras_refuse(r, "dtype", "expected the policy float32 or float64");
+    return keras_lacks(r, "dtype", "expected the policy float32 or float64");
 }
 
 static bool read_objects(reader *r, const json_node *node, int depth, ed_objects *list)
@@ -225,9 +235,9 @@ static bool read_option(reader *r, const ed_kind *kind, const json_node *node, v
     const ed_field *field = keras_field_of(kind, node->key);
     if (!field)
         return keras_key_is_harmless(node->key, show(node).s) ||
-               keras_refuse(r, node->key,
-                            text_give(io_text("Eddy's %s has no such option, so it cannot be %s",
-                                              kind->name, show(node).s)));
+               keras_lacks(r, node->key,
+                           text_give(io_text("Eddy's %s has no such option, so it cannot be %s",
+                                             kind->name, show(node).s)));
     const keras_rule *rule = keras_rule_of(kind, field);
     void *at = ED_FIELD_AT(field, options);
     if (node->type == JSON_NULL) return read_null(rule, field, at);
@@ -235,10 +245,10 @@ static bool read_option(reader *r, const ed_kind *kind, const json_node *node, v
     if (rate && node->type == JSON_OBJECT) return read_schedule(r, kind, node, options, depth);
     const error_before before = error_begin();
     if (read_setting(r, rule, field, node, at, depth)) return true;
-    return error_since(before)
-               ? false
-               : keras_refuse(r, node->key,
-                              text_give(io_text("unexpected value %s", show(node).s)));
+    if (error_since(before)) return false;
+    const bool word = node->type == JSON_TEXT && field->type == ED_FIELD_CHOICE;
+    return (word ? keras_lacks : keras_refuse)(
+        r, node->key, text_give(io_text("unexpected value %s", show(node).s)));
 }
 
 /* Layers without the input, of which the model's is noted. */
@@ -286,7 +296,7 @@ bool keras_read_input(reader *r, const json_node *node, keras_input *input)
     if (!read_batch_shape(shape ? shape : json_member(config, "batch_input_shape"), input))
         return keras_refuse(r, "InputLayer", "expected a batch_shape of at most 8 sizes");
     return !dtype || read_dtype(dtype, &input->dtype) ||
-           keras_refuse(r, "InputLayer", "unknown dtype");
+           keras_lacks(r, "InputLayer", "unknown dtype");
 }
 
 static bool read_chain(reader *r, const json_node *config, void *options, int depth)
@@ -363,7 +373,7 @@ void *keras_make_object(reader *r, const char *family, const json_node *node, in
     if (node->type == JSON_TEXT) return make_by_name(r, family, node->text);
     if (class_name && !strcmp(class_name, "function") && config && config->type == JSON_TEXT)
         return make_by_name(r, family, config->text);
-    if (depth >= KERAS_DEEPEST) return keras_refuse(r, NULL, "objects are nested too deeply"), NULL;
+    if (depth >= KERAS_DEEPEST) return keras_lacks(r, NULL, "objects are nested too deeply"), NULL;
     if (!class_name || !config || config->type != JSON_OBJECT)
         return keras_refuse(r, NULL,
                             text_give(io_text("expected a %s, got %s", family, show(node).s))),

@@ -59,29 +59,37 @@ static ed_list *own_variables(const ed_layer *layer)
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
 
+/* How many layers of a list have been named, by their classes. */
+typedef struct named {
+    const ed_layer_class *class; /* NULL: behind the last one */
+    int count;
+} named;
+
 /* The name of child i in its list: "conv2d", the next of that class "conv2d_1". */
-static bool name_in_list(const ed_layer *layer, int64_t i, char *name, size_t size)
+static bool name_in_list(const ed_layer *layer, int64_t i, named *before, char *name, size_t size)
 {
-    char own[KERAS_NAME], other[KERAS_NAME];
-    int before = 0;
-    if (!keras_path_name(layer->children[i], own))
-        return ed_fail(ED_UNIMPLEMENTED, "Keras has no layer %s",
-                       layer->children[i]->class->kind.name);
-    for (int64_t k = 0; k < i; k++)
-        before += keras_path_name(layer->children[k], other) && !strcmp(own, other);
-    snprintf(name, size, before ? "%s/%s_%d" : "%s/%s", keras_list_of(layer), own, before);
+    char own[KERAS_NAME];
+    const ed_layer *child = layer->children[i];
+    if (!keras_path_name(child, own))
+        return ed_fail(ED_UNIMPLEMENTED, "Keras has no layer %s", child->class->kind.name);
+    while (before->class && before->class != child->class) before++;
+    before->class = child->class;
+    snprintf(name, size, before->count ? "%s/%s_%d" : "%s/%s", keras_list_of(layer), own,
+             before->count);
+    before->count++;
     return true;
 }
 
 static bool visit(const visitor *v, const ed_layer *layer, const char *path);
 
-static bool visit_child(const visitor *v, const ed_layer *layer, int64_t i, const char *path)
+static bool visit_child(const visitor *v, const ed_layer *layer, int64_t i, named *before,
+                        const char *path)
 {
     char name[2 * KERAS_NAME], below[PATH];
     const char *attribute = keras_attribute_of(layer, i);
     if (attribute)
         snprintf(name, sizeof name, "%.100s", attribute);
-    else if (!name_in_list(layer, i, name, sizeof name))
+    else if (!name_in_list(layer, i, before, name, sizeof name))
         return false;
     if ((size_t)snprintf(below, sizeof below, *path ? "%s/%s" : "%s%s", path, name) >= sizeof below)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: layers are nested too deeply", v->name);
@@ -92,9 +100,11 @@ static bool visit(const visitor *v, const ed_layer *layer, const char *path)
 {
     ED_SCOPE;
     const ed_list *variables = own_variables(layer);
-    if (!variables || !v->layer(v, layer, path, variables)) return false;
+    named *before = ed_scope_alloc((size_t)(layer->n_children + 1) * sizeof *before);
+    if (!before || !variables || !v->layer(v, layer, path, variables)) return false;
+    memset(before, 0, (size_t)(layer->n_children + 1) * sizeof *before);
     for (int64_t i = 0; i < layer->n_children; i++)
-        if (!visit_child(v, layer, i, path)) return false;
+        if (!visit_child(v, layer, i, before, path)) return false;
     return true;
 }
 
