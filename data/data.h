@@ -56,6 +56,13 @@ ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
     ED_WITH_OPTIONS(ed_dataset_from_tensors_with(x, y, &ed_options_), ED_DATASET_OPTIONS,          \
                     ed_dataset_options, ##__VA_ARGS__)
 
+/* The same of several inputs and outputs: each list has one tensor or more, all of the same number
+ * of rows. ed_dataset_next_lists returns their batches; pixels need a single x. */
+ed_dataset *ed_dataset_from_lists_with(ed_list *x, ed_list *y, const ed_dataset_options *options);
+#define ed_dataset_from_lists(x, y, ...)                                                           \
+    ED_WITH_OPTIONS(ed_dataset_from_lists_with(x, y, &ed_options_), ED_DATASET_OPTIONS,            \
+                    ed_dataset_options, ##__VA_ARGS__)
+
 /* Options of ed_dataset_mnist. */
 #define ED_DATASET_MNIST_OPTIONS(FIELD, T)                                                         \
     FIELD(T, STRING, dir, NULL, ED_ANY, "the folder; required") ED_DATASET_BATCHES(FIELD, T)
@@ -76,9 +83,12 @@ ed_dataset *ed_dataset_mnist_with(const char *split, const ed_dataset_mnist_opti
  * Sets *x and *y to the next batch and returns true. They belong to the dataset and are valid until
  * the next call; ed_retain keeps them longer. Returns false at the end of an epoch (the call after
  * that begins the next one), on failure, and if an error is kept already. x or y may be NULL if it
- * is not needed.
+ * is not needed. Fails for a dataset of several x or y.
  */
 bool ed_dataset_next(ed_dataset *dataset, ed_tensor **x, ed_tensor **y);
+
+/* The same of all x and all y, as lists, for any dataset. */
+bool ed_dataset_next_lists(ed_dataset *dataset, ed_list **x, ed_list **y);
 
 /* Begins the next epoch: the next batch is its first. */
 bool ed_dataset_rewind(ed_dataset *dataset);
@@ -95,7 +105,7 @@ int64_t ed_dataset_rows(const ed_dataset *dataset);
 int64_t ed_dataset_batches(const ed_dataset *dataset);
 
 /* All rows of x in their order, with the dtype of batches (float32 for pixels): a view, or a new
- * tensor for pixels. */
+ * tensor for pixels. Of a dataset of several x or y this fails. */
 ed_tensor *ed_dataset_x(const ed_dataset *dataset);
 
 /* All rows of y in their order: a view. */

@@ -1,5 +1,5 @@
 /*
- * Datasets in memory: two tensors whose rows belong together, divided into batches.
+ * Datasets in memory: tensors whose rows belong together, divided into batches.
  *
  * Without shuffle a batch is a view. With shuffle its rows are gathered into a new tensor; the
  * order of an epoch depends on (seed, number of the epoch) only. Images may be stored as uint8 and
@@ -19,15 +19,15 @@
 
 struct ed_dataset {
     ed_object object;
-    ed_tensor *x, *y;
-    bool pixels; /* x is uint8, its batches are float32 in 0..1 */
+    ed_list *data[2]; /* x, y: contiguous */
+    bool pixels;      /* x is uint8, its batches are float32 in 0..1 */
     int64_t rows, batch, position;
     uint64_t seed, epoch;
     bool drop_remainder;
     int64_t *order; /* NULL: not shuffled */
     bool stale;     /* the order must be computed anew before the next batch */
     bool restored;  /* the position is a checkpoint's, and no batch was taken since */
-    ed_tensor *lent[2];
+    ed_list *lent[2];
 };
 
 static void dataset_destroy(void *object)
@@ -35,8 +35,8 @@ static void dataset_destroy(void *object)
     ed_dataset *set = object;
     ed_release(set->lent[0]);
     ed_release(set->lent[1]);
-    ed_release(set->x);
-    ed_release(set->y);
+    ed_release(set->data[0]);
+    ed_release(set->data[1]);
     memory_free(set->order);
     memory_free(set);
 }
@@ -89,35 +89,68 @@ static const object_class dataset_class = {
 
 /* ---- Creation -------------------------------------------------------------------------------- */
 
-static bool check_dataset(const ed_tensor *x, const ed_tensor *y, const ed_dataset_options *options)
+static bool check_pixels(const ed_list *x, const ed_dataset_options *options)
 {
-    if (!x || !y)
-        ed_fail(ED_INVALID_ARGUMENT, "dataset_from_tensors: %s is NULL", x ? "y" : "x");
-    else if (x->rank == 0 || y->rank == 0 || x->shape[0] != y->shape[0])
-        ed_fail(ED_INVALID_ARGUMENT,
-                "dataset_from_tensors: x and y must have the same number of rows: x is %s, y is %s",
-                text_of_tensor(x).s, text_of_tensor(y).s);
-    else if (options->pixels && x->dtype != ED_UINT8)
-        ed_fail(ED_INVALID_ARGUMENT, "dataset_from_tensors: with pixels, x must be uint8, got %s",
-                text_of_tensor(x).s);
-    else
-        return true;
-    return false;
+    const ed_tensor *t = x->items[0];
+    if (!options->pixels || (x->size == 1 && t->dtype == ED_UINT8)) return true;
+    return x->size > 1
+               ? ed_fail(ED_INVALID_ARGUMENT, "dataset_from_lists: pixels need one x, got %lld",
+                         (long long)x->size)
+               : ed_fail(ED_INVALID_ARGUMENT,
+                         "dataset_from_tensors: with pixels, x must be uint8, got %s",
+                         text_of_tensor(t).s);
 }
 
-ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
-                                         const ed_dataset_options *options)
+/* Whether the tensors have as many rows as the first of x. */
+static bool check_rows(const ed_list *x, const ed_list *list, const char *what)
 {
-    options = CHECKED_OPTIONS("dataset_from_tensors", ED_DATASET_OPTIONS, options);
-    if (!options || !check_dataset(x, y, options)) return NULL;
-    if (!(x = (ed_tensor *)tensor_elements(x)) || !(y = (ed_tensor *)tensor_elements(y)))
+    const ed_tensor *first = x->items[0];
+    for (int64_t i = 0; i < list->size; i++) {
+        const ed_tensor *t = list->items[i];
+        if (!t || !first)
+            return ed_fail(ED_INVALID_ARGUMENT, "dataset_from_lists: %s %lld is NULL", what,
+                           text_nth(i));
+        if (t->rank && first->rank && t->shape[0] == first->shape[0]) continue;
+        const bool one = list->size == 1 && x->size == 1 && list != x;
+        return one ? ed_fail(ED_INVALID_ARGUMENT,
+                             "dataset_from_tensors: x and y must have the same number of rows: x "
+                             "is %s, y is %s",
+                             text_of_tensor(first).s, text_of_tensor(t).s)
+                   : ed_fail(ED_INVALID_ARGUMENT,
+                             "dataset_from_lists: all tensors must have the same number of rows: "
+                             "the first x is %s, %s %lld is %s",
+                             text_of_tensor(first).s, what, text_nth(i), text_of_tensor(t).s);
+    }
+    return true;
+}
+
+/* The tensors, contiguous, in a new list; the caller owns the reference. */
+static ed_list *contiguous_list(const ed_list *list)
+{
+    ed_list *copy = list_new(list->size);
+    for (int64_t i = 0; copy && i < list->size; i++) {
+        const ed_tensor *t = tensor_elements(list->items[i]);
+        if (t && (copy->items[i] = tensor_contiguous((ed_tensor *)t))) continue;
+        ed_release(copy);
+        copy = NULL;
+    }
+    return copy;
+}
+
+ed_dataset *ed_dataset_from_lists_with(ed_list *x, ed_list *y, const ed_dataset_options *options)
+{
+    if (!(options = CHECKED_OPTIONS("dataset_from_lists", ED_DATASET_OPTIONS, options)))
         return NULL;
+    if (!x || !y || !x->size || !y->size)
+        return ed_fail(ED_INVALID_ARGUMENT, "dataset_from_lists: %s is %s",
+                       x && x->size ? "y" : "x", x && (!x->size || y) ? "empty" : "NULL");
+    if (!check_rows(x, x, "x") || !check_rows(x, y, "y") || !check_pixels(x, options)) return NULL;
     ed_dataset *set = object_new(&dataset_class, sizeof *set);
     if (!set) return NULL;
-    set->x = tensor_contiguous(x);
-    set->y = tensor_contiguous(y);
+    set->data[0] = contiguous_list(x);
+    set->data[1] = set->data[0] ? contiguous_list(y) : NULL;
     set->pixels = options->pixels;
-    set->rows = x->shape[0];
+    set->rows = ((const ed_tensor *)x->items[0])->shape[0];
     set->batch = options->batch;
     set->position = -1;
     set->drop_remainder = options->drop_remainder;
@@ -125,11 +158,24 @@ ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
         set->order = memory_alloc((size_t)set->rows * sizeof *set->order);
         set->seed = options->seed ? (uint64_t)options->seed : random_seed();
     }
-    if (!set->x || !set->y || (options->shuffle && !set->order)) {
+    if (!set->data[1] || (options->shuffle && !set->order)) {
         ed_release(set);
         return NULL;
     }
     return scope_give(set);
+}
+
+ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
+                                         const ed_dataset_options *options)
+{
+    if (!(options = CHECKED_OPTIONS("dataset_from_tensors", ED_DATASET_OPTIONS, options)))
+        return NULL;
+    if (!x || !y)
+        return ed_fail(ED_INVALID_ARGUMENT, "dataset_from_tensors: %s is NULL", x ? "y" : "x");
+    ED_SCOPE;
+    ed_list *xs = ed_list_of(x), *ys = ed_list_of(y);
+    ed_dataset *set = xs && ys ? ed_dataset_from_lists_with(xs, ys, options) : NULL;
+    return set ? ed_keep(set) : NULL;
 }
 
 /* ---- Batches --------------------------------------------------------------------------------- */
@@ -202,11 +248,21 @@ static void take_back(ed_dataset *set)
     }
 }
 
-bool ed_dataset_next(ed_dataset *set, ed_tensor **x, ed_tensor **y)
+/* The next rows of x (which 0) or y (1), in set->lent. */
+static bool lend(ed_dataset *set, int which, int64_t count)
 {
-    if (x) *x = NULL;
-    if (y) *y = NULL;
-    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_next: dataset is NULL");
+    const ed_list *data = set->data[which];
+    ed_list *rows = set->lent[which] = list_new(data->size);
+    for (int64_t i = 0; rows && i < data->size; i++)
+        if (!(rows->items[i] = rows_of(set, data->items[i], set->pixels && !which, set->order,
+                                       set->position, count)))
+            return false;
+    return rows;
+}
+
+/* Lends the next batch of what is wanted; false at the end and with an error. */
+static bool next_batch(ed_dataset *set, bool x, bool y)
+{
     if (ed_failed()) return false;
     take_back(set);
     set->restored = false;
@@ -221,13 +277,41 @@ bool ed_dataset_next(ed_dataset *set, ed_tensor **x, ed_tensor **y)
         ed_dataset_rewind(set);
         return false;
     }
-    if (x) set->lent[0] = rows_of(set, set->x, set->pixels, set->order, set->position, count);
-    if (y) set->lent[1] = rows_of(set, set->y, false, set->order, set->position, count);
-    if ((x && !set->lent[0]) || (y && !set->lent[1])) {
+    if ((x && !lend(set, 0, count)) || (y && !lend(set, 1, count))) {
         take_back(set);
         return false;
     }
     set->position += count;
+    return true;
+}
+
+/* Whether there is one x and one y. */
+static bool is_single(const char *who, const ed_dataset *set)
+{
+    return (set->data[0]->size == 1 && set->data[1]->size == 1) ||
+           ed_fail(ED_INVALID_ARGUMENT,
+                   "%s: the dataset has %lld tensors x and %lld y; ed_dataset_next_lists returns "
+                   "their batches",
+                   who, (long long)set->data[0]->size, (long long)set->data[1]->size);
+}
+
+bool ed_dataset_next(ed_dataset *set, ed_tensor **x, ed_tensor **y)
+{
+    if (x) *x = NULL;
+    if (y) *y = NULL;
+    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_next: dataset is NULL");
+    if (ed_failed() || !is_single("dataset_next", set) || !next_batch(set, x, y)) return false;
+    if (x) *x = set->lent[0]->items[0];
+    if (y) *y = set->lent[1]->items[0];
+    return true;
+}
+
+bool ed_dataset_next_lists(ed_dataset *set, ed_list **x, ed_list **y)
+{
+    if (x) *x = NULL;
+    if (y) *y = NULL;
+    if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_next_lists: dataset is NULL");
+    if (!next_batch(set, x, y)) return false;
     if (x) *x = set->lent[0];
     if (y) *y = set->lent[1];
     return true;
@@ -262,13 +346,15 @@ int64_t ed_dataset_batches(const ed_dataset *set)
 ed_tensor *ed_dataset_x(const ed_dataset *set)
 {
     if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_x: dataset is NULL");
-    return scope_give(rows_of(set, set->x, set->pixels, NULL, 0, set->rows));
+    if (!is_single("dataset_x", set)) return NULL;
+    return scope_give(rows_of(set, set->data[0]->items[0], set->pixels, NULL, 0, set->rows));
 }
 
 ed_tensor *ed_dataset_y(const ed_dataset *set)
 {
     if (!set) return ed_fail(ED_INVALID_ARGUMENT, "dataset_y: dataset is NULL");
-    return scope_give(rows_of(set, set->y, false, NULL, 0, set->rows));
+    if (!is_single("dataset_y", set)) return NULL;
+    return scope_give(rows_of(set, set->data[1]->items[0], false, NULL, 0, set->rows));
 }
 
 /* ---- MNIST ----------------------------------------------------------------------------------- */

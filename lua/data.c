@@ -7,25 +7,40 @@
  * Datasets in Lua.
  *
  *     local train = ed.dataset(x, y, {batch = 32, shuffle = true})     ed.mnist("train", {dir = })
- *     for x, y in train:batches() do ... end
+ *     for x, y in train:batches() do ... end     ed.dataset({image, table}, {digit, parity})
  *     for x, y in train:map(function(x, y) return x / 255, y end):batches() do ... end
  */
 
 typedef struct dataset {
-    ed_tensor *x, *y;
+    ed_list *x, *y;
     ed_dataset_options options;
 } dataset;
 
+/* A tensor or what becomes one, or a table of tensors: of several inputs or outputs. */
+static bool read_data(lua_State *L, int at, const maker_field *field, void *to, convert_room *room)
+{
+    (void)field;
+    bool list = lua_type(L, at) == LUA_TTABLE;
+    if (list) {
+        lua_rawgeti(L, at, 1);
+        list = handle_at(L, -1, HANDLE_TENSOR) != NULL;
+        lua_pop(L, 1);
+    }
+    if (list) return (*(ed_list **)to = convert_list(L, at)) != NULL;
+    ed_tensor *t = NULL;
+    return maker_operand(L, at, field, &t, room) && (*(ed_list **)to = ed_list_of_one(t));
+}
+
 static const maker_field dataset_fields[] = {
-    {"x", .offset = offsetof(dataset, x), .read = maker_operand},
-    {"y", .offset = offsetof(dataset, y), .read = maker_operand},
+    {"x", .offset = offsetof(dataset, x), .read = read_data},
+    {"y", .offset = offsetof(dataset, y), .read = read_data},
     ED_DATASET_OPTIONS(MAKER_OPTION, dataset){0},
 };
 
 static void *make_dataset(const void *arguments)
 {
     const dataset *d = arguments;
-    return ed_dataset_from_tensors_with(d->x, d->y, &d->options);
+    return ed_dataset_from_lists_with(d->x, d->y, &d->options);
 }
 
 typedef struct mnist {
@@ -60,24 +75,38 @@ static const maker makers[] = {
 
 /* ---- Batches --------------------------------------------------------------------------------- */
 
-/* next(): x, y of the next batch; nil at the end of an epoch. */
+/* Replaces the userdata of a list at `at` by a table of its tensors, or by its only one. */
+static void unpack(lua_State *L, int at, ed_list *list)
+{
+    const int64_t n = ed_list_size(list);
+    if (n > 1) lua_createtable(L, (int)n, 0);
+    for (int64_t i = 0; i < n; i++) {
+        handle *h = handle_new(L, HANDLE_TENSOR);
+        handle_put(h, ed_list_get(list, i));
+        if (n > 1) lua_rawseti(L, -2, i + 1);
+    }
+    lua_replace(L, at);
+}
+
+/* next(): x, y of the next batch; nil at the end of an epoch. Several x or y are a table. */
 static int next(lua_State *L)
 {
     ed_dataset *set = handle_check(L, 1, HANDLE_DATASET);
     lua_settop(L, 1);
-    handle *hx = handle_new(L, HANDLE_TENSOR), *hy = handle_new(L, HANDLE_TENSOR);
-    ed_tensor *x, *y;
+    handle *hx = handle_new(L, HANDLE_LIST), *hy = handle_new(L, HANDLE_LIST);
+    ed_list *x, *y;
     binding b = binding_open(L);
-    bool more = ed_dataset_next(set, &x, &y);
+    bool more = ed_dataset_next_lists(set, &x, &y);
     if (more) {
         handle_put(hx, x);
         handle_put(hy, y);
     }
     binding_close(&b);
-    if (more) return 2;
-    if (ed_failed()) return handle_raise(L);
-    lua_pushnil(L);
-    return 1;
+    if (!more && ed_failed()) return handle_raise(L);
+    if (!more) return lua_pushnil(L), 1;
+    unpack(L, 2, x);
+    unpack(L, 3, y);
+    return 2;
 }
 
 /* ---- Loops ----------------------------------------------------------------------------------- */

@@ -11,13 +11,39 @@
 
 /* ---- Data ------------------------------------------------------------------------------------ */
 
+/* Which input or output of the model has a name. */
+typedef int64_t find_name(const ed_layer *model, const char *name);
+
+/* A table of data by the names of inputs or outputs, as a list in their order, without those that
+ * are not given. */
+static ed_list *named_data(lua_State *L, int at, const ed_layer *model, find_name *find)
+{
+    enum { MOST = 256 };
+    ed_tensor *by_place[MOST] = {NULL}, *given[MOST];
+    int64_t n = 0;
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        const bool is_name = lua_type(L, -2) == LUA_TSTRING;
+        const int64_t place = is_name ? find(model, lua_tostring(L, -2)) : MOST;
+        if (place >= MOST)
+            return ed_fail(ED_INVALID_ARGUMENT, "a table of data by names has another key too");
+        if (place < 0) return NULL;
+        by_place[place] = ed_scope_hold(convert_operand(L, lua_gettop(L), ED_DTYPE_NONE));
+        if (!by_place[place]) return NULL;
+    }
+    for (int i = 0; i < MOST; i++)
+        if (by_place[i]) given[n++] = by_place[i];
+    return ed_list_make(given, n);
+}
+
 /* x or y: a dataset, a tensor or what becomes one, or a table of tensors, one for each input or
- * output. In the scope; NULL with an error. */
-static void *data_at(lua_State *L, int at)
+ * output, or by their names. In the scope; NULL with an error. */
+static void *data_at(lua_State *L, int at, const ed_layer *model, find_name *find)
 {
     void *set = handle_at(L, at, HANDLE_DATASET);
     if (set) return ed_scope_hold(set);
     at = lua_absindex(L, at);
+    if (lua_type(L, at) == LUA_TTABLE && convert_has_names(L, at))
+        return named_data(L, at, model, find);
     if (lua_type(L, at) != LUA_TTABLE) return ed_scope_hold(convert_operand(L, at, ED_DTYPE_NONE));
     lua_rawgeti(L, at, 1);
     const bool list = handle_at(L, -1, HANDLE_TENSOR) != NULL;
@@ -42,18 +68,20 @@ static bool read_validation(lua_State *L, int at, const maker_field *field, void
                             convert_room *room)
 {
     ed_fit_options *o = &((fit_given *)((char *)to - field->offset))->options;
-    if (handle_at(L, at, HANDLE_DATASET)) return (o->validation_x = data_at(L, at)) != NULL;
+    if (handle_at(L, at, HANDLE_DATASET))
+        return (o->validation_x = ed_scope_hold(handle_at(L, at, HANDLE_DATASET))) != NULL;
     const lua_Unsigned n = lua_type(L, at) == LUA_TTABLE ? lua_rawlen(L, at) : 0;
     if (n < 2 || n > 3 || convert_has_names(L, at))
         return ed_fail(ED_INVALID_ARGUMENT,
                        "%s: validation_data is %s; a dataset or a table {x, y} or {x, y, "
                        "sample_weight} is expected",
                        room->who, convert_kind(L, at).s);
+    const ed_layer *model = handle_at(L, 1, HANDLE_LAYER);
     void **const places[] = {&o->validation_x, &o->validation_y, &o->validation_sample_weight};
     for (lua_Unsigned i = 0; i < n; i++) {
         lua_rawgeti(L, at, (lua_Integer)i + 1);
-        *places[i] =
-            i < 2 ? data_at(L, -1) : ed_scope_hold(convert_operand(L, lua_gettop(L), ED_FLOAT32));
+        *places[i] = i < 2 ? data_at(L, -1, model, i ? ed_model_output_index : ed_model_input_index)
+                           : ed_scope_hold(convert_operand(L, lua_gettop(L), ED_FLOAT32));
         lua_pop(L, 1);
         if (!*places[i]) return false;
     }
@@ -123,9 +151,10 @@ static bool read_call(lua_State *L, const maker_field *fields, void *given, cons
                       void **x, void **y)
 {
     convert_room room = {.who = who};
-    if (!ed_scope_hold(handle_at(L, 1, HANDLE_LAYER)) || !(*x = data_at(L, 2))) return false;
+    const ed_layer *model = ed_scope_hold(handle_at(L, 1, HANDLE_LAYER));
+    if (!model || !(*x = data_at(L, 2, model, ed_model_input_index))) return false;
     *y = NULL;
-    if (!lua_isnil(L, 3) && !(*y = data_at(L, 3))) return false;
+    if (!lua_isnil(L, 3) && !(*y = data_at(L, 3, model, ed_model_output_index))) return false;
     return maker_options(L, 4, fields, given, &room);
 }
 

@@ -1,4 +1,5 @@
 #include "model/model_core.h"
+#include "nn/functional.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -40,45 +41,97 @@ static bool is_a(const void *object, const char *family)
 static bool check_family(const char *what, ed_objects list, const char *family)
 {
     for (int64_t i = 0; i < list.count; i++)
-        if (!is_a(list.values[i], family))
+        if (list.values[i] && !is_a(list.values[i], family))
             return ed_fail(ED_INVALID_ARGUMENT, "model_compile: %s %lld must be a %s, got a %s",
                            what, text_nth(i), family,
                            ((const ed_object *)list.values[i])->class->name);
     return true;
 }
 
+/* An output may be without a loss, but not all of them. */
+static bool check_losses(ed_objects losses)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < losses.count; i++) n += losses.values[i] != NULL;
+    return (n || ed_fail(ED_INVALID_ARGUMENT, "model_compile: a loss is required")) &&
+           check_family("loss", losses, "loss");
+}
+
+static bool check_metrics(const char *what, ed_objects metrics)
+{
+    for (int64_t i = 0; i < metrics.count; i++)
+        if (!metrics.values[i])
+            return ed_fail(ED_INVALID_ARGUMENT, "model_compile: %s %lld is NULL", what,
+                           text_nth(i));
+    return check_family(what, metrics, "metric");
+}
+
 static bool check_compile(const ed_layer *model, const ed_compile_options *o)
 {
-    const int64_t n = o->loss ? 1 : o->losses.count;
     if (!model) return ed_fail(ED_INVALID_ARGUMENT, "model_compile: model is NULL");
     if (o->optimizer && !is_a(o->optimizer, "optimizer"))
         return ed_fail(ED_INVALID_ARGUMENT,
                        "model_compile: optimizer must be an optimizer, got a %s",
                        ((const ed_object *)o->optimizer)->class->name);
-    if (!n) return ed_fail(ED_INVALID_ARGUMENT, "model_compile: a loss is required");
     if (o->loss && o->losses.count)
         return ed_fail(ED_INVALID_ARGUMENT, "model_compile: give either loss or losses");
+    return (o->loss || check_losses(o->losses)) && check_metrics("metric", o->metrics) &&
+           check_metrics("weighted metric", o->weighted_metrics);
+}
+
+/* The place of each loss, by the names with commas between; false with an error. */
+static bool find_outputs(const ed_layer *model, const char *names, int64_t n, int64_t *places)
+{
+    for (int64_t i = 0; i < n; i++) {
+        char name[256];
+        const size_t skipped = strspn(names, " "), length = strcspn(names + skipped, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, names + skipped);
+        if ((places[i] = ed_model_output_index(model, name)) < 0) return false;
+        for (int64_t k = 0; k < i; k++)
+            if (places[k] == places[i])
+                return ed_fail(ED_INVALID_ARGUMENT, "model_compile: outputs has %s twice", name);
+        names += skipped + length;
+        names += *names == ',';
+    }
+    return !*names ||
+           ed_fail(ED_INVALID_ARGUMENT,
+                   "model_compile: outputs has more names than there are losses: %s", names);
+}
+
+/* As many losses as the model has outputs, if they are for outputs by name. */
+static bool check_count(const ed_layer *model, const ed_compile_options *o, int64_t n)
+{
+    const functional *f = layer_functional(model);
     if (o->loss_weights.values && o->loss_weights.count != n)
         return ed_fail(ED_INVALID_ARGUMENT, "model_compile: got %lld loss_weights for %lld losses",
                        (long long)o->loss_weights.count, (long long)n);
-    return check_family("loss", o->losses, "loss") &&
-           check_family("metric", o->metrics, "metric") &&
-           check_family("weighted metric", o->weighted_metrics, "metric");
+    return !o->outputs || !f || f->outputs->size == n ||
+           ed_fail(ED_INVALID_ARGUMENT,
+                   "model_compile: the model has %lld outputs, and outputs names %lld of them; one "
+                   "without a loss has NULL among the losses",
+                   (long long)f->outputs->size, (long long)n);
 }
 
-static bool take_losses(compiled *c, const ed_compile_options *o)
+static bool take_losses(compiled *c, const ed_layer *model, const ed_compile_options *o)
 {
-    void *const *given = o->loss ? (void *const *)&o->loss : o->losses.values;
-    const int64_t n = o->loss ? 1 : o->losses.count;
-    c->losses = memory_alloc((size_t)n * sizeof *c->losses);
+    const functional *f = layer_functional(model);
+    const int64_t n = !o->loss ? o->losses.count : f ? f->outputs->size : 1;
+    int64_t *places = ed_scope_alloc((size_t)n * sizeof *places), given = 0;
+    c->losses = memory_zalloc((size_t)n * sizeof *c->losses);
     c->loss_weights = memory_alloc((size_t)n * sizeof *c->loss_weights);
     c->output_losses = memory_alloc((size_t)n * sizeof *c->output_losses);
-    if (!c->losses || !c->loss_weights || !c->output_losses) return false;
-    for (int64_t i = 0; i < n; i++) {
-        c->losses[i] = ed_retain(given[i]);
-        c->loss_weights[i] = o->loss_weights.values ? o->loss_weights.values[i] : 1;
-    }
+    if (!places || !c->losses || !c->loss_weights || !c->output_losses) return false;
+    for (int64_t i = 0; i < n; i++) places[i] = i;
+    if (!check_count(model, o, n)) return false;
+    if (o->outputs && !find_outputs(model, o->outputs, n, places)) return false;
     c->n_losses = n;
+    for (int64_t i = 0; i < n; i++) {
+        ed_loss *loss = o->loss ? o->loss : o->losses.values[i];
+        c->losses[places[i]] = ed_retain(loss);
+        c->loss_weights[places[i]] = o->loss_weights.values ? o->loss_weights.values[i] : 1;
+        given += loss != NULL;
+    }
+    c->n_reported = given > 1 ? given : 0;
     return true;
 }
 
@@ -102,26 +155,34 @@ static char *free_name(char *const *names, int64_t count, const char *head, cons
     return text_copy(whole);
 }
 
+/* The output of value i among those of losses. */
+static int64_t reported_output(const compiled *c, int64_t i)
+{
+    int64_t output = 0;
+    while (!c->losses[output] || i-- > 0) output++;
+    return output;
+}
+
 /* Value i of a model whose outputs have these names (NULL: output_1, ...). */
 static char *name_of_value(const compiled *c, char *const *names, int64_t i,
                            const char *const *outputs)
 {
-    const int64_t n_losses = c->n_losses > 1 ? c->n_losses : 0;
     if (!i) return text_copy("loss");
-    const int64_t output = i <= n_losses ? i - 1 : c->metrics[i - 1 - n_losses].output;
+    const measured *m = i > c->n_reported ? c->metrics + i - 1 - c->n_reported : NULL;
+    const int64_t output = m ? m->output : reported_output(c, i - 1);
     char number[32], *head = number;
     snprintf(number, sizeof number, "output_%lld", (long long)output + 1);
     return free_name(names, i,
-                     !n_losses ? ""
-                     : outputs ? outputs[output]
-                               : head,
-                     i <= n_losses ? "loss" : ed_metric_name(c->metrics[i - 1 - n_losses].metric));
+                     c->n_losses < 2 ? ""
+                     : outputs       ? outputs[output]
+                                     : head,
+                     m ? ed_metric_name(m->metric) : "loss");
 }
 
 /* Names all values; false, without memory, with the names as they were. */
 static bool name_values(compiled *c, const char *const *outputs)
 {
-    const int64_t n = 1 + (c->n_losses > 1 ? c->n_losses : 0) + c->n_metrics;
+    const int64_t n = 1 + c->n_reported + c->n_metrics;
     char **names = memory_alloc((size_t)(2 * n) * sizeof *names);
     for (int64_t i = 0; names && i < 2 * n; i++) {
         names[i] =
@@ -151,15 +212,23 @@ static const ed_layer *maker_of(const ed_layer *layer, uint64_t id)
     return NULL;
 }
 
+/* The name of output i: that of what makes it; NULL, without an error, if it is not known. */
+static const char *name_of_output(const ed_layer *model, const ed_list *outputs, int64_t i)
+{
+    const functional *f = layer_functional(model);
+    if (f) return functional_name(((const symbol *)f->outputs->items[i])->node);
+    const ed_layer *maker = maker_of(model, ((const ed_tensor *)outputs->items[i])->id);
+    return maker ? maker->name : NULL;
+}
+
 bool model_name_outputs(compiled *c, const ed_layer *model, const ed_list *outputs)
 {
     if (c->named || c->n_losses < 2) return true;
     const char **names = ed_scope_alloc((size_t)c->n_losses * sizeof *names);
     if (!names) return false;
     for (int64_t i = 0; i < c->n_losses; i++) {
-        const ed_layer *maker = maker_of(model, ((const ed_tensor *)outputs->items[i])->id);
-        if (!maker || is_taken((char *const *)names, i, maker->name)) return c->named = true;
-        names[i] = maker->name;
+        names[i] = name_of_output(model, outputs, i);
+        if (!names[i] || is_taken((char *const *)names, i, names[i])) return c->named = true;
     }
     return c->named = name_values(c, names);
 }
@@ -194,7 +263,7 @@ bool ed_model_compile_with(ed_layer *model, const ed_compile_options *options)
     if (!check_compile(model, options)) return false;
     ED_SCOPE;
     compiled *c = scope_give(object_new(&compiled_class, sizeof *c));
-    if (!c || !take_losses(c, options)) return false;
+    if (!c || !take_losses(c, model, options)) return false;
     c->optimizer = ed_retain(options->optimizer ? options->optimizer : ed_optimizer_rmsprop());
     if (!c->optimizer) return false;
     if (!name_values(c, NULL) || !add_metrics(c, options->metrics, false) ||

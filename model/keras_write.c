@@ -447,7 +447,10 @@ static bool put_losses(writer *w, const compiled *c)
     if (c->n_losses > 1) keras_put(w, "[");
     for (int64_t i = 0; i < c->n_losses; i++) {
         if (i) keras_put(w, ", ");
-        if (!put_object(w, c->losses[i], 0)) return false;
+        if (!c->losses[i])
+            keras_put(w, "null");
+        else if (!put_object(w, c->losses[i], 0))
+            return false;
     }
     if (c->n_losses > 1) keras_put(w, "]");
     bool weighted = false;

@@ -29,9 +29,12 @@
 /* Options of ed_model_compile. */
 #define ED_COMPILE_OPTIONS(FIELD, T)                                                               \
     FIELD(T, OBJECT, optimizer, NULL, ED_ANY, "an optimizer; default: RMSprop")                    \
-    FIELD(T, LOSS, loss, NULL, ED_ANY, "of the only output")                                       \
-    FIELD(T, OBJECTS, losses, ED_NO_LIST, ED_ANY, "of several outputs: a loss for each")           \
+    FIELD(T, LOSS, loss, NULL, ED_ANY, "of the only output, or of each of an ed_model")            \
+    FIELD(T, OBJECTS, losses, ED_NO_LIST, ED_SOME,                                                 \
+          "of several outputs: a loss for each; NULL: none for this one")                          \
     FIELD(T, FLOATS, loss_weights, ED_NO_LIST, ED_ANY, "factor of each loss; default: 1")          \
+    FIELD(T, STRING, outputs, NULL, ED_ANY,                                                        \
+          "names of the outputs that the losses are of, \"digit, parity\"; default: in order")     \
     FIELD(T, OBJECTS, metrics, ED_NO_LIST, ED_ANY,                                                 \
           "of the first output; ed_model_add_metric adds those of others")                         \
     FIELD(T, OBJECTS, weighted_metrics, ED_NO_LIST, ED_ANY,                                        \
@@ -41,6 +44,14 @@ ED_OPTIONS(ed_compile_options, ED_COMPILE_OPTIONS);
 /*
  * Gives the model what its training needs; it holds references. A second call replaces all of it.
  * Checkpoints of the model then save the optimizer too, as "optimizer".
+ *
+ * Names of outputs are those of ed_model_output_index; as in Keras, all are given, and loss_weights
+ * are in the order of the losses:
+ *
+ *     ed_model_compile(model, .losses = ED_OBJECTS(mse, crossentropy), .outputs = "parity, digit");
+ *     ed_model_add_metric(model, ed_model_output_index(model, "digit"), accuracy);
+ *
+ * Where some outputs have no loss and no metric, y may leave them out.
  */
 bool ed_model_compile_with(ed_layer *model, const ed_compile_options *options);
 #define ed_model_compile(model, ...)                                                               \

@@ -20,9 +20,10 @@ typedef struct measured {
 typedef struct compiled {
     ed_object object;
     ed_optimizer *optimizer;
-    ed_loss **losses; /* one for each output */
+    ed_loss **losses; /* one for each output; NULL: none */
     double *loss_weights;
-    int64_t n_losses;
+    int64_t n_losses;   /* outputs */
+    int64_t n_reported; /* values of losses beside the whole one: of each if there are several */
     measured *metrics;
     int64_t n_metrics, capacity;
 

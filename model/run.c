@@ -7,17 +7,38 @@
 
 /* ---- One batch ------------------------------------------------------------------------------- */
 
-static bool check_outputs(const run *r, const ed_list *outputs, const ed_list *y)
+/* Whether anything is done with the labels of that output. */
+static bool needs_labels(const compiled *c, int64_t output)
+{
+    bool needed = c->losses[output];
+    for (int64_t i = 0; i < c->n_metrics && !needed; i++) needed = c->metrics[i].output == output;
+    return needed;
+}
+
+/* Labels for each output; NULL for those that need none, which y may leave out. */
+static const ed_list *spread_labels(const run *r, const ed_list *y)
+{
+    const compiled *c = r->compiled;
+    int64_t needed = 0, at = 0;
+    for (int64_t i = 0; i < c->n_losses; i++) needed += needs_labels(c, i);
+    if (y && y->size == c->n_losses) return y;
+    if (!y || y->size != needed)
+        return layer_fail(r->model, ED_INVALID_ARGUMENT, "got %lld tensors y for %lld losses",
+                          y ? (long long)y->size : 0LL, (long long)needed);
+    ed_list *all = scope_give(list_new(c->n_losses));
+    for (int64_t i = 0; all && i < c->n_losses; i++)
+        if (needs_labels(c, i)) all->items[i] = ed_retain(y->items[at++]);
+    return all;
+}
+
+static bool check_outputs(const run *r, const ed_list *outputs, batch *b)
 {
     const int64_t n = r->compiled->n_losses;
     if (outputs->size != n)
         return layer_fail(r->model, ED_INVALID_ARGUMENT,
                           "the model has %lld outputs and %lld losses", (long long)outputs->size,
                           (long long)n);
-    if (!y || y->size != n)
-        return layer_fail(r->model, ED_INVALID_ARGUMENT, "got %lld tensors y for %lld losses",
-                          y ? (long long)y->size : 0LL, (long long)n);
-    return true;
+    return (b->y = spread_labels(r, b->y));
 }
 
 /* The factor of each row by its label. */
@@ -33,6 +54,9 @@ static bool weigh(const run *r, batch *b)
 {
     b->first_weight = b->sample_weight;
     if (!r->class_weight) return true;
+    if (!b->y->items[0])
+        return layer_fail(r->model, ED_INVALID_ARGUMENT,
+                          "class_weight needs labels of the first output, and y leaves them out");
     ed_tensor *by_class = weights_of_classes(r, b->y->items[0]);
     b->first_weight = b->sample_weight ? ed_mul(b->sample_weight, by_class) : by_class;
     return b->first_weight;
@@ -61,6 +85,7 @@ static ed_tensor *total_loss(const run *r, const batch *b, const ed_list *output
 {
     ed_tensor *total = NULL;
     for (int64_t i = 0; i < outputs->size; i++) {
+        if (!r->compiled->losses[i]) continue;
         ed_tensor *loss = loss_of_output(r, b, i, outputs, masks);
         total = total ? ed_add(total, loss) : loss;
         if (!total) return NULL;
@@ -95,7 +120,7 @@ static ed_tensor *forward(run *r, batch *b, ed_list **outputs)
                                &(const ed_forward_options){.training = r->training,
                                                            .output_masks = &masks,
                                                            .losses = r->training ? NULL : &added});
-    if (!*outputs || !check_outputs(r, *outputs, b->y)) return NULL;
+    if (!*outputs || !check_outputs(r, *outputs, b)) return NULL;
     if (!model_name_outputs(r->compiled, r->model, *outputs) || !weigh(r, b)) return NULL;
     return total_loss(r, b, *outputs, masks, added);
 }
@@ -130,7 +155,8 @@ static bool gather_values(run *r)
     const double rows = c->rows > 0 ? c->rows : 1;
     double *to = r->values;
     *to++ = c->loss / rows;
-    for (int64_t i = 0; i < c->n_losses && c->n_losses > 1; i++) *to++ = c->output_losses[i] / rows;
+    for (int64_t i = 0; i < c->n_losses && c->n_reported; i++)
+        if (c->losses[i]) *to++ = c->output_losses[i] / rows;
     for (int64_t i = 0; i < c->n_metrics; i++) {
         *to++ = ed_metric_result(c->metrics[i].metric);
         if (ed_failed()) return false;

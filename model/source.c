@@ -134,11 +134,11 @@ static ed_list *take_all(const source *s, const ed_list *list, int64_t first, in
 
 static bool dataset_batch(const source *s, batch *b)
 {
-    ed_tensor *x, *y;
-    if (!ed_dataset_next(s->dataset, &x, &y)) return !ed_failed();
-    b->x = ed_list_of(x);
-    b->y = ed_list_of(y);
-    b->rows = x->rank ? x->shape[0] : 1;
+    ed_list *x, *y;
+    if (!ed_dataset_next_lists(s->dataset, &x, &y)) return !ed_failed();
+    b->x = ed_list_make(x->items, x->size);
+    b->y = ed_list_make(y->items, y->size);
+    b->rows = ((const ed_tensor *)x->items[0])->shape[0];
     return b->x && b->y;
 }
 

@@ -292,6 +292,47 @@ ed_list *ed_model_outputs(const ed_layer *model)
     return f ? ed_list_make(f->outputs->items, f->outputs->size) : NULL;
 }
 
+/* The names of the symbols, for an error. */
+static void list_names(const ed_list *symbols, char *to, size_t size)
+{
+    size_t used = 0;
+    *to = 0;
+    for (int64_t i = 0; i < symbols->size && used < size; i++)
+        used += (size_t)snprintf(to + used, size - used, i ? ", %s" : "%s",
+                                 functional_name(((const symbol *)symbols->items[i])->node));
+}
+
+static int64_t find_name(const ed_layer *model, const char *what, const ed_list *symbols,
+                         const char *name)
+{
+    int64_t found = -1, n = 0;
+    for (int64_t i = 0; i < symbols->size; i++)
+        if (!strcmp(functional_name(((const symbol *)symbols->items[i])->node), name))
+            n++, found = i;
+    if (n == 1) return found;
+    char names[512];
+    list_names(symbols, names, sizeof names);
+    return layer_fail(model, ED_NOT_FOUND, "%s %s named '%s'; its %ss are %s",
+                      n ? "more than one" : "there is no", what, name, what, names),
+           -1;
+}
+
+int64_t ed_model_input_index(const ed_layer *model, const char *name)
+{
+    const functional *f = functional_of("model_input_index", model);
+    if (!f) return -1;
+    if (!name) return ed_fail(ED_INVALID_ARGUMENT, "model_input_index: name is NULL"), -1;
+    return find_name(model, "input", f->inputs, name);
+}
+
+int64_t ed_model_output_index(const ed_layer *model, const char *name)
+{
+    const functional *f = functional_of("model_output_index", model);
+    if (!f) return -1;
+    if (!name) return ed_fail(ED_INVALID_ARGUMENT, "model_output_index: name is NULL"), -1;
+    return find_name(model, "output", f->outputs, name);
+}
+
 ed_list *ed_model_values(const ed_layer *model, const char *layer)
 {
     const functional *f = functional_of("model_values", model);

@@ -59,7 +59,8 @@ ED_OPTIONS(ed_model_options, ED_MODEL_OPTIONS);
  * The layer takes that many inputs and returns that many outputs. An input must have the dtype and
  * the shape of the description, but for open sizes. The model holds the symbolic tensors. Fails if
  * an output depends on an input that is not among the inputs, if an input is given twice or is a
- * mask, and if two layers were given the same name.
+ * mask, and if two layers were given the same name. An input that no output depends on is taken, as
+ * in Keras: the model must be given it, and does nothing with it.
  */
 ed_layer *ed_model_with(ed_list *inputs, ed_list *outputs, const ed_model_options *options);
 #define ed_model(inputs, outputs, ...)                                                             \
@@ -71,6 +72,11 @@ ed_layer *ed_model_with(ed_list *inputs, ed_list *outputs, const ed_model_option
  * layer that ed_model did not make. */
 ed_list *ed_model_inputs(const ed_layer *model);
 ed_list *ed_model_outputs(const ed_layer *model);
+
+/* Which input or output of the model has that name, that of ed_input or of the layer or op that
+ * makes it; 0 is the first. -1, with ED_NOT_FOUND, if there is none, or more than one. */
+int64_t ed_model_input_index(const ed_layer *model, const char *name);
+int64_t ed_model_output_index(const ed_layer *model, const char *name);
 
 /* What the layer or input of that name returns in the model, symbolic tensors: a new list, which
  * belongs to the scope. Of a layer with several calls, those of one that the outputs need first.

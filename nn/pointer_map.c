@@ -29,8 +29,7 @@ static bool grow(pointer_map *map)
     pointer_slot *slots = memory_zalloc((size_t)more * sizeof *slots);
     if (!slots) return false;
     for (int i = 0; i < map->capacity; i++)
-        if (map->slots[i].pointer)
-            *find_slot(slots, more, map->slots[i].pointer) = map->slots[i];
+        if (map->slots[i].pointer) *find_slot(slots, more, map->slots[i].pointer) = map->slots[i];
     memory_free(map->slots);
     map->slots = slots;
     map->capacity = more;

@@ -116,7 +116,7 @@ static bool check_objects(const char *who, const ed_field *field, const ed_objec
     if (list->count < 0 || (list->count && !list->values))
         return ed_fail(ED_INVALID_ARGUMENT, "%s: %s is NULL", who, field->name);
     for (int64_t i = 0; i < list->count; i++) {
-        if (!list->values[i])
+        if (!list->values[i] && !field->limits.some)
             return ed_fail(ED_INVALID_ARGUMENT, "%s: %s[%lld] is NULL", who, field->name,
                            text_nth(i));
         if (!check_object(who, field, list->values[i])) return false;

@@ -78,14 +78,19 @@ typedef struct ed_limits {
     double low, high;           /* the bounds */
     const char *const *words;   /* of a choice; ended by NULL */
     const char *otherwise; /* of an object: what NULL stands for, a kind of the family by name */
+    bool some;             /* of a list of objects: entries may be NULL */
 } ed_limits;
 
-/* Limits of a field: none; numbers that are finite, from `least` on, above `below`, from `least` to
+/* Limits of a field: none; of a list, that entries may be NULL; numbers that are finite, from `least` on, above `below`, from `least` to
  * `most`, from `least` to below `above`, from above `above` to below `below`; one of the words;
  * what NULL stands for. */
 #define ED_ANY                                                                                     \
     {                                                                                              \
         .bounded = false                                                                           \
+    }
+#define ED_SOME                                                                                    \
+    {                                                                                              \
+        .some = true                                                                               \
     }
 #define ED_FINITE                                                                                  \
     {                                                                                              \

@@ -123,6 +123,7 @@ ed_dataset_batches #dataset
 ed_dataset_begin dataset:batches
 ed_dataset_rewind dataset:rewind
 ed_dataset_rows dataset:rows
+ed_dataset_from_lists_with ed.dataset
 ed_dataset_from_tensors_with ed.dataset
 ed_dataset_x dataset:x
 ed_dataset_y dataset:y
@@ -299,6 +300,7 @@ ed_mul ed.mul
 ed_variable_name tensor.name
 ed_neg ed.neg
 ed_dataset_next dataset:next
+ed_dataset_next_lists dataset:next
 ed_nce_loss_with ed.nce_loss
 ed_sampled_softmax_loss_with ed.sampled_softmax_loss
 ed_uniform_candidate_sampler_with ed.random.uniform_candidate_sampler
@@ -479,7 +481,9 @@ ed_model_optimizer layer.optimizer
 ed_input_with ed.input
 ed_is_symbolic ed.is_symbolic
 ed_model_with ed.model
+ed_model_input_index C: layer:fit takes tables by the names of inputs
 ed_model_inputs layer:inputs
+ed_model_output_index C: layer:compile takes tables by the names of outputs
 ed_model_outputs layer:outputs
 ed_model_values layer:values
 ed_model_predict_list_with layer:predict

@@ -221,3 +221,38 @@ do
     local Item = ed.layer{name = "reads", forward = function(_, v) return v * v:sum():item() end}
     check.raises("no elements yet", Item(), x)
 end
+
+-- Losses, metrics and data by the names of inputs and outputs; datasets of several of both.
+do
+    local a, b = ed.input({3}, {name = "a"}), ed.input({2}, {name = "b"})
+    local h = ed.dense(8, {activation = "relu"})(ed.concat({a, b}, {axis = 2}))
+    local digit = ed.dense(4, {activation = "softmax", name = "digit"})(h)
+    local parity = ed.dense(1, {name = "parity"})(h)
+    local m = ed.model({a, b}, {digit, parity})
+    local xa, xb = ed.ones{32, 3}, ed.ones{32, 2}
+    local yd, yp = ed.zeros({32}, {dtype = "int32"}), ed.ones{32, 1}
+    local loss = {parity = "mse", digit = "sparse_categorical_crossentropy"}
+    m:compile{loss = loss, loss_weights = {parity = 0.5}, metrics = {parity = "mae", digit = {"accuracy"}}}
+    local named = m:evaluate({b = xb, a = xa}, {parity = yp, digit = yd})
+    check.near({named.loss}, {named.digit_loss + named.parity_loss / 2})
+    assert(named.digit_accuracy and named.parity_mae)
+    local listed = m:evaluate({xa, xb}, {yd, yp})
+    local set = ed.dataset({xa, xb}, {yd, yp}, {batch = 8, shuffle = true})
+    for x, y in set:batches() do
+        check.equal(x[2].shape[2], 2)
+        check.equal(y[2].shape[1], 8)
+    end
+    check.near({listed.loss, m:evaluate(set).loss}, {named.loss, named.loss})
+    check.equal(#m:fit(set, {epochs = 2, validation_data = set}).val_parity_loss, 2)
+    check.equal(#m:predict(set), 2)
+    check.raises("2 tensors x", set.x, set)
+    check.raises("no input named 'c'", m.fit, m, {a = xa, c = xb}, {digit = yd})
+
+    -- An output without a loss needs no labels.
+    m:compile{loss = {parity = false, digit = loss.digit}, metrics = {digit = "accuracy"}}
+    local only = m:fit({xa, xb}, {digit = yd})
+    assert(only.digit_accuracy and not only.digit_loss)
+    check.raises("no output named 'parit'; its outputs are digit, parity", m.compile, m, {loss = {parit = "mse"}})
+    check.raises("1 of the model's 2 outputs", m.compile, m, {loss = {parity = "mse"}})
+    check.raises("a loss is required", m.compile, m, {loss = {parity = false, digit = false}})
+end
