@@ -30,6 +30,16 @@ static char *name_of_field(const char *field)
     return name;
 }
 
+/* A field is either a part itself or has parts: "blocks" and "blocks/0" don't go together. */
+static bool check_apart(const ed_layer *layer, const char *a, const char *b)
+{
+    const size_t m = strlen(a), n = strlen(b), least = m < n ? m : n;
+    if (m == n || (m < n ? b : a)[least] != '/' || strncmp(a, b, least) != 0) return true;
+    return layer_fail(layer, ED_INVALID_ARGUMENT,
+                      "the fields %s and %s: %.*s can't be a part of its own and have parts", a, b,
+                      (int)least, a);
+}
+
 static bool check_field(const ed_layer *layer, const char *field)
 {
     const size_t size = strlen(field);
@@ -39,8 +49,14 @@ static bool check_field(const ed_layer *layer, const char *field)
                           field);
     for (int64_t i = 0; i < layer->n_children; i++) {
         const ed_layer *child = layer->children[i];
-        if (!strcmp(child->field ? child->field : child->name, field))
+        const char *other = child->field ? child->field : child->name;
+        if (!strcmp(other, field))
             return layer_fail(layer, ED_INVALID_ARGUMENT, "two layers are named %s", field);
+        if (!check_apart(layer, field, other)) return false;
+    }
+    for (int64_t i = 0; i < layer->n_weights; i++) {
+        const char *other = ((const variable *)layer->weights[i])->field;
+        if (!check_apart(layer, field, other ? other : layer_leaf(layer->weights[i]))) return false;
     }
     return true;
 }

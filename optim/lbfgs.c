@@ -204,8 +204,11 @@ static bool iterate(lbfgs *l, bool *done)
     *done = from->slope > -l->o->tolerance_change;
     if (*done) return true;
     const double rate = l->o->learning_rate;
-    if (!go(l, l->report.iterations ? rate : fmin(1, 1 / sum) * rate) || !keep_values(l))
-        return false;
+    if (!go(l, l->report.iterations ? rate : fmin(1, 1 / sum) * rate)) return false;
+    if (!isfinite(to->f))
+        return ed_fail(ED_INVALID_ARGUMENT, "lbfgs: in iteration %lld the loss became %g",
+                       (long long)l->report.iterations + 1, to->f);
+    if (!keep_values(l)) return false;
     const double t = to->t, change = fabs(to->f - from->f);
     for (int64_t i = 0; i < l->n; i++) l->x[i] += t * l->direction[i];
     const double longest = fabs(t) * largest(l->direction, l->n);

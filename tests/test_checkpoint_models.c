@@ -736,6 +736,10 @@ static void fields(void **state)
     }
     assert_fails(ed_layer_add_field(model, "blocks/0", ed_layer_dense(1)), ED_INVALID_ARGUMENT,
                  "two layers are named blocks/0");
+    assert_fails(ed_layer_add_field(model, "blocks", ed_layer_dense(1)), ED_INVALID_ARGUMENT,
+                 "blocks can't be a part of its own and have parts");
+    assert_fails(ed_layer_add_field(model, "blocks/0/x", ed_layer_dense(1)), ED_INVALID_ARGUMENT,
+                 "blocks/0 can't be a part of its own and have parts");
     assert_fails(ed_layer_add_field(model, "own", ed_layer_dense(1)), ED_INVALID_ARGUMENT,
                  "two layers are named own");
     assert_fails(ed_layer_add_field(model, "a//b", ed_layer_dense(1)), ED_INVALID_ARGUMENT,

@@ -103,6 +103,18 @@ static ed_tensor *fails(void *user)
     return ++f->calls > f->after ? NULL : rosenbrock(f->x);
 }
 
+/* -inf or NaN for |x| > 1. */
+static ed_tensor *falls(void *x)
+{
+    ed_tensor *inside = ed_sub(1.0, ed_square(x));
+    return ed_reduce_sum(ed_log(inside));
+}
+
+static ed_tensor *falls_to_nothing(void *x)
+{
+    return ed_reduce_sum(ed_log(ed_relu(ed_sub(1.0, ed_square(x)))));
+}
+
 /* The variables stay as they were after the last step. */
 static void failures(void **state)
 {
@@ -116,7 +128,14 @@ static void failures(void **state)
         ed_clear_error();
         if (after > 0) assert_true(fabs(ed_item(rosenbrock(f.x)) - report.loss) < 1e-12);
     }
-    ed_tensor *x = start(ED_FLOAT64);
+    ed_tensor *x = start(ED_FLOAT64), *half = ed_variable(ed_scalar(0.5));
+    assert_null(ed_lbfgs(falls, half, half, NULL, .line_search = "none"));
+    assert_non_null(strstr(ed_error(), "the loss became nan"));
+    ed_clear_error();
+    assert_null(ed_lbfgs(falls_to_nothing, half, half, NULL, .line_search = "none"));
+    assert_non_null(strstr(ed_error(), "the loss became -inf"));
+    ed_clear_error();
+    assert_true(ed_item(half) == 0.5);
     assert_null(ed_lbfgs(NULL, x, x, NULL));
     ed_clear_error();
     assert_null(ed_lbfgs(rosenbrock, x, ed_scalar(1.0), NULL));

@@ -234,7 +234,7 @@ do
     local loss = {parity = "mse", digit = "sparse_categorical_crossentropy"}
     m:compile{loss = loss, loss_weights = {parity = 0.5}, metrics = {parity = "mae", digit = {"accuracy"}}}
     local named = m:evaluate({b = xb, a = xa}, {parity = yp, digit = yd})
-    check.near({named.loss}, {named.digit_loss + named.parity_loss / 2})
+    check.near({named.loss}, {named.digit_loss + named.parity_loss / 2}, 1e-6)
     assert(named.digit_accuracy and named.parity_mae)
     local listed = m:evaluate({xa, xb}, {yd, yp})
     local set = ed.dataset({xa, xb}, {yd, yp}, {batch = 8, shuffle = true})
@@ -242,7 +242,7 @@ do
         check.equal(x[2].shape[2], 2)
         check.equal(y[2].shape[1], 8)
     end
-    check.near({listed.loss, m:evaluate(set).loss}, {named.loss, named.loss})
+    check.near({listed.loss, m:evaluate(set).loss}, {named.loss, named.loss}, 1e-6)
     check.equal(#m:fit(set, {epochs = 2, validation_data = set}).val_parity_loss, 2)
     check.equal(#m:predict(set), 2)
     check.raises("2 tensors x", set.x, set)
