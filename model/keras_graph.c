@@ -94,25 +94,26 @@ static bool put_constant(writer *w, const ed_tensor *t)
 /* The only call of an op: its class and the arguments. */
 static bool put_op(writer *w, const functional *f, const symbol_node *node)
 {
-    const char *module, *class_name = keras_op_class(node->op, &module);
-    if (!class_name)
+    const keras_op *op = keras_op_of(node->op);
+    if (!op)
         return ed_fail(ED_UNIMPLEMENTED,
                        "%s: the model %s calls the op %s outside of a layer, which has no place in "
                        "Keras' files",
                        w->who, w->model->name, node->op->name);
-    io_put_format(w->b,
-                  "{\"module\": \"%s\", \"class_name\": \"%s\", \"config\": {\"name\": ", module,
-                  class_name);
+    io_put_format(w->b, "{\"module\": \"%s\", \"class_name\": \"%s\", \"config\": {\"name\": ",
+                  op->module, op->class_name);
     io_put_json_text(w->b, functional_name(node));
-    io_put_format(w->b, "}, \"registered_name\": \"%s\", \"name\": ", class_name);
+    if (!keras_put_attrs(w, op, node->op, node->attrs)) return false;
+    io_put_format(w->b, "}, \"registered_name\": \"%s\", \"name\": ", op->class_name);
     io_put_json_text(w->b, functional_name(node));
     keras_put(w, ", \"inbound_nodes\": [{\"args\": [");
+    if (op->list) keras_put(w, "[");
     for (int i = 0; i < node->n_inputs; i++) {
         const ed_tensor *t = node->inputs[i];
         if (i) keras_put(w, ", ");
         if (!(tensor_is_symbol(t) ? put_tensor(w, f, t) : put_constant(w, t))) return false;
     }
-    keras_put(w, "], \"kwargs\": {}}]}");
+    keras_put(w, op->list ? "]], \"kwargs\": {}}]}" : "], \"kwargs\": {}}]}");
     return true;
 }
 
@@ -191,7 +192,8 @@ typedef struct part {
     const char *name;
     const json_node *node; /* of the layer */
     ed_layer *layer;       /* NULL: an input, or */
-    const ed_op *op;       /* an op of plain tensors and numbers */
+    const ed_op *op;       /* an op of tensors and numbers, */
+    void *attrs;           /* with these attributes */
     const json_node *next; /* of inbound_nodes: the first that has not been called */
     int64_t n_calls;
     ed_list **outputs; /* of each call */
@@ -305,7 +307,7 @@ static bool make_call(const assembly *g, part *p, part **missing)
         !take_named(g, p, kwargs, inputs, &n, missing))
         return false;
     const ed_forward_options how = {.training = training && training->number != 0};
-    ed_list *outputs = p->op ? ed_execute_list(p->op, inputs, n, NULL)
+    ed_list *outputs = p->op ? ed_execute_list(p->op, inputs, n, p->attrs)
                              : ed_forward_list(p->layer, ed_list_make(inputs, n), &how);
     if (!outputs || (p->op && !name_op(outputs, p->name))) return false;
     p->outputs[p->n_calls++] = outputs;
@@ -376,6 +378,15 @@ static bool make_input(const assembly *g, const json_node *layers, part *p)
     return true;
 }
 
+static bool make_op(const assembly *g, const keras_op *from, const json_node *node, part *p)
+{
+    p->op = ed_op_find(from->op);
+    p->attrs = p->op->attrs_size ? ed_scope_alloc(p->op->attrs_size) : NULL;
+    g->r->layer = p->name;
+    return (p->attrs || !p->op->attrs_size) &&
+           keras_read_attrs(g->r, from, p->op, json_member(node, "config"), p->attrs);
+}
+
 static bool make_part(const assembly *g, const json_node *layers, const json_node *node, part *p,
                       int depth)
 {
@@ -391,9 +402,10 @@ static bool make_part(const assembly *g, const json_node *layers, const json_nod
     if (!p->outputs) return false;
     const char *module = json_text_of(node, "module"),
                *class_name = json_text_of(node, "class_name");
-    if (module && class_name && !strncmp(module, "keras.src.ops.", 14))
-        p->op = keras_op_of(class_name);
-    return p->op || (p->layer = keras_make_object(g->r, "layer", node, depth));
+    const bool is_op = module && class_name && !strncmp(module, "keras.src.ops.", 14);
+    const keras_op *op = is_op ? keras_op_named(class_name) : NULL;
+    if (op) return make_op(g, op, node, p);
+    return (p->layer = keras_make_object(g->r, "layer", node, depth));
 }
 
 static bool make_parts(assembly *g, const json_node *layers, int depth)

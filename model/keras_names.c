@@ -202,41 +202,6 @@ bool keras_takes_integers(const char *class_name)
     return false;
 }
 
-/* ---- Ops ------------------------------------------------------------------------------------- */
-
-#define NUMPY "keras.src.ops.numpy"
-#define NN    "keras.src.ops.nn"
-
-static const struct {
-    const char *op, *class_name, *module;
-} op_classes[] = {
-    {"abs", "Absolute", NUMPY},    {"add", "Add", NUMPY},      {"cos", "Cos", NUMPY},
-    {"div", "TrueDivide", NUMPY},  {"div", "Divide", NUMPY},   {"exp", "Exp", NUMPY},
-    {"log", "Log", NUMPY},         {"log1p", "Log1p", NUMPY},  {"maximum", "Maximum", NUMPY},
-    {"minimum", "Minimum", NUMPY}, {"mul", "Multiply", NUMPY}, {"neg", "Negative", NUMPY},
-    {"pow", "Power", NUMPY},       {"relu", "Relu", NN},       {"rsqrt", "Rsqrt", NN},
-    {"sigmoid", "Sigmoid", NN},    {"sign", "Sign", NUMPY},    {"sin", "Sin", NUMPY},
-    {"softplus", "Softplus", NN},  {"sqrt", "Sqrt", NUMPY},    {"square", "Square", NUMPY},
-    {"sub", "Subtract", NUMPY},    {"tanh", "Tanh", NUMPY},
-};
-
-const char *keras_op_class(const ed_op *op, const char **module)
-{
-    for (int i = 0; i < COUNT(op_classes) && ops_is_built_in(op); i++)
-        if (!strcmp(op_classes[i].op, op->name)) {
-            *module = op_classes[i].module;
-            return op_classes[i].class_name;
-        }
-    return NULL;
-}
-
-const ed_op *keras_op_of(const char *class_name)
-{
-    for (int i = 0; i < COUNT(op_classes); i++)
-        if (!strcmp(op_classes[i].class_name, class_name)) return ed_op_find(op_classes[i].op);
-    return NULL;
-}
-
 /* ---- Options --------------------------------------------------------------------------------- */
 
 /* Options of kinds that differ; those of one kind stand before those of all. */

@@ -34,14 +34,6 @@ const ed_kind *keras_metric_by_word(const char *word, const ed_loss *loss, const
 /* Whether the class makes integers of what it is given; Eddy's takes integers. */
 bool keras_takes_integers(const char *class_name);
 
-/* ---- Ops ------------------------------------------------------------------------------------- */
-
-/* Keras' class of an op without attributes, and its module in *module; NULL if Keras has none. */
-const char *keras_op_class(const ed_op *op, const char **module);
-
-/* The op of such a class; NULL, without an error, if there is none. */
-const ed_op *keras_op_of(const char *class_name);
-
 /* ---- Options --------------------------------------------------------------------------------- */
 
 /* How Keras has an option. */

@@ -27,6 +27,13 @@ void keras_put_input(writer *w, int rank, const int64_t *shape, ed_dtype dtype, 
  * its place. false, with an error, for what Keras' files cannot have. */
 bool keras_put_layer(writer *w, ed_layer *layer, int depth);
 
+/* The value of an attribute of an op under that key. */
+void keras_put_setting(writer *w, const char *key, keras_form form, const ed_field *field,
+                       const void *at);
+
+/* Whether two values of plain types are the same. */
+bool keras_same_setting(const ed_field *field, const void *at, const void *other);
+
 /* keras_graph.c: the members layers, input_layers and output_layers of a model made by ed_model,
  * behind other members; false with an error. */
 bool keras_put_graph(writer *w, ed_layer *layer, int depth);
@@ -51,7 +58,38 @@ void *keras_make_object(reader *r, const char *family, const json_node *node, in
 bool keras_is_input(const json_node *node);
 bool keras_read_input(reader *r, const json_node *node, keras_input *input);
 
+/* An attribute of an op; field NULL: it has none of the node's key. false with an error. */
+bool keras_read_setting(reader *r, const ed_field *field, const char *op, const json_node *node,
+                        void *at);
+
 /* keras_graph.c: the model that a configuration of the class Functional describes. */
 ed_layer *keras_make_graph(reader *r, const json_node *config, int depth);
+
+/* ---- keras_ops.c ----------------------------------------------------------------------------- */
+
+/* An attribute of an op, and its key in Keras' configuration. */
+typedef struct keras_attr {
+    const char *field, *key;
+    keras_form form; /* SAME or LIST */
+} keras_attr;
+
+enum { KERAS_ATTRS = 3 };
+
+/* How Keras has an op. */
+typedef struct keras_op {
+    const char *op, *class_name, *module;
+    bool list; /* the tensors are one argument, a list */
+    keras_attr attrs[KERAS_ATTRS];
+} keras_op;
+
+/* Of Eddy's op, of Keras' class; NULL, without an error, if there is none. */
+const keras_op *keras_op_of(const ed_op *op);
+const keras_op *keras_op_named(const char *class_name);
+
+/* Writes the attributes as further members of the configuration; reads them into attrs, which has
+ * room. false with an error. */
+bool keras_put_attrs(writer *w, const keras_op *to, const ed_op *op, const void *attrs);
+bool keras_read_attrs(reader *r, const keras_op *from, const ed_op *op, const json_node *config,
+                      void *attrs);
 
 #endif

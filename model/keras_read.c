@@ -213,6 +213,36 @@ static bool read_setting(reader *r, const keras_rule *rule, const ed_field *fiel
     }
 }
 
+static bool no_option(reader *r, const char *of, const json_node *node)
+{
+    return keras_key_is_harmless(node->key, show(node).s) ||
+           keras_lacks(r, node->key,
+                       text_give(io_text("Eddy's %s has no such option, so it cannot be %s", of,
+                                         show(node).s)));
+}
+
+/* A word, a list or null may be one of Keras' that Eddy does not have. */
+static bool wrong_value(reader *r, const ed_field *field, const json_node *node)
+{
+    const bool word = node->type == JSON_TEXT && field->type == ED_FIELD_CHOICE;
+    const bool other = node->type == JSON_ARRAY || node->type == JSON_NULL;
+    return (word || other ? keras_lacks : keras_refuse)(
+        r, node->key, text_give(io_text("unexpected value %s", show(node).s)));
+}
+
+bool keras_read_setting(reader *r, const ed_field *field, const char *op, const json_node *node,
+                        void *at)
+{
+    static const keras_rule same = {.form = KERAS_SAME};
+    if (!field) return no_option(r, op, node);
+    const bool list = field->type == ED_FIELD_INTS || field->type == ED_FIELD_AXES;
+    if (node->type == JSON_NULL && list) return true; /* the default */
+    const bool fine = field->type == ED_FIELD_DTYPE
+                          ? node->type == JSON_TEXT && read_dtype(node, at)
+                          : read_setting(r, &same, field, node, at, 0);
+    return fine || (!ed_failed() && wrong_value(r, field, node));
+}
+
 static bool read_null(const keras_rule *rule, const ed_field *field, void *at)
 {
     if (rule->null && field->type == ED_FIELD_CHOICE) *(const char **)at = rule->null;
@@ -233,11 +263,7 @@ static bool read_option(reader *r, const ed_kind *kind, const json_node *node, v
                         int depth)
 {
     const ed_field *field = keras_field_of(kind, node->key);
-    if (!field)
-        return keras_key_is_harmless(node->key, show(node).s) ||
-               keras_lacks(r, node->key,
-                           text_give(io_text("Eddy's %s has no such option, so it cannot be %s",
-                                             kind->name, show(node).s)));
+    if (!field) return no_option(r, kind->name, node);
     const keras_rule *rule = keras_rule_of(kind, field);
     void *at = ED_FIELD_AT(field, options);
     if (node->type == JSON_NULL) return read_null(rule, field, at);
@@ -245,10 +271,7 @@ static bool read_option(reader *r, const ed_kind *kind, const json_node *node, v
     if (rate && node->type == JSON_OBJECT) return read_schedule(r, kind, node, options, depth);
     const error_before before = error_begin();
     if (read_setting(r, rule, field, node, at, depth)) return true;
-    if (error_since(before)) return false;
-    const bool word = node->type == JSON_TEXT && field->type == ED_FIELD_CHOICE;
-    return (word ? keras_lacks : keras_refuse)(
-        r, node->key, text_give(io_text("unexpected value %s", show(node).s)));
+    return !error_since(before) && wrong_value(r, field, node);
 }
 
 /* Layers without the input, of which the model's is noted. */

@@ -143,17 +143,22 @@ static bool has_value(const ed_field *field, const void *at, const char *value)
     return !strcmp(own, value);
 }
 
+bool keras_same_setting(const ed_field *field, const void *at, const void *other)
+{
+    switch (field->type) {
+    case ED_FIELD_BOOL: return *(const bool *)at == *(const bool *)other;
+    case ED_FIELD_INT:
+    case ED_FIELD_AXIS: return *(const int64_t *)at == *(const int64_t *)other;
+    case ED_FIELD_FLOAT: return *(const double *)at == *(const double *)other;
+    case ED_FIELD_DTYPE: return *(const ed_dtype *)at == *(const ed_dtype *)other;
+    default: return !*(void *const *)at;
+    }
+}
+
 /* Whether the option has its default; of the plain types that rules ask for. */
 static bool is_default(const ed_kind *kind, const ed_field *field, const void *at)
 {
-    const void *usual = ED_FIELD_AT(field, kind->defaults);
-    switch (field->type) {
-    case ED_FIELD_BOOL: return *(const bool *)at == *(const bool *)usual;
-    case ED_FIELD_INT:
-    case ED_FIELD_AXIS: return *(const int64_t *)at == *(const int64_t *)usual;
-    case ED_FIELD_FLOAT: return *(const double *)at == *(const double *)usual;
-    default: return !*(void *const *)at;
-    }
+    return keras_same_setting(field, at, ED_FIELD_AT(field, kind->defaults));
 }
 
 /* Whether the option is not given, so that Keras' default, which is Eddy's, holds. */
@@ -201,6 +206,18 @@ static bool config_value(writer *w, const keras_rule *rule, const ed_field *fiel
     default: keras_put(w, "null"); break;
     }
     return true;
+}
+
+void keras_put_setting(writer *w, const char *key, keras_form form, const ed_field *field,
+                       const void *at)
+{
+    put_key(w, key);
+    if (field->type == ED_FIELD_DTYPE)
+        config_text(w, ed_dtype_name(*(const ed_dtype *)at));
+    else if (is_missing(field, at))
+        keras_put(w, "null");
+    else
+        config_value(w, &(const keras_rule){.form = form}, field, at, 0);
 }
 
 /* Where the object is, for errors: "the layer mlp/dense". */

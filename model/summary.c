@@ -1,5 +1,5 @@
 #include "io/bytes.h"
-#include "model/keras_names.h"
+#include "model/keras_parts.h"
 #include "model/model_core.h"
 #include "nn/functional.h"
 #include <stdarg.h>
@@ -76,9 +76,9 @@ static const char *row_name(const row *r)
 /* The class in Keras' words; of ops and layers of one's own the name of the kind. */
 static const char *class_name_of(const row *r, char *room)
 {
-    const char *module, *name = NULL;
     if (!r->layer && !r->node->op) return "InputLayer";
-    if (!r->layer) return (name = keras_op_class(r->node->op, &module)) ? name : r->node->op->name;
+    const keras_op *op = r->layer ? NULL : keras_op_of(r->node->op);
+    if (!r->layer) return op ? op->class_name : r->node->op->name;
     if (layer_functional(r->layer)) return "Functional";
     return keras_class_of(&r->layer->class->kind, room) ? room : r->layer->class->kind.name;
 }

@@ -77,8 +77,21 @@ def ops():
     return keras.Model([a, b], keras.ops.exp(-x) / keras.ops.sigmoid(b)), [floats(3, 4), floats(3, 4)]
 
 
+def attributes():
+    """Ops with attributes."""
+    o = keras.ops
+    a, b = keras.Input((4, 6), name="a"), keras.Input((4, 6), name="b")
+    x = o.concatenate([a, o.transpose(o.matmul(b, o.transpose(a, (0, 2, 1))), [0, 2, 1])], axis=-1)
+    left, right = o.split(o.stack([x, o.clip(x, 0.1, 1.5)], axis=1), 2, axis=3)
+    x = o.squeeze(o.expand_dims(o.reshape(left * right, (-1, 2, 20)), 1), 1)
+    x = o.leaky_relu(L.Dense(5)(x) - o.mean(x, axis=(1, 2), keepdims=True), 0.3)
+    x = o.softmax(x, axis=1) + o.log_softmax(o.silu(x)) + o.max(x, axis=-1, keepdims=True) - o.std(x)
+    y = o.where(o.greater(x, 0.0), o.expm1(x), o.erf(x))
+    return keras.Model([a, b], [o.einsum("abc,abd->acd", x, y), o.logsumexp(o.cast(x, "float64"), axis=1)]), [floats(3, 4, 6), floats(3, 4, 6)]
+
+
 if __name__ == "__main__":
-    for make in compiled, scheduled, images, sequences, graph, ops:
+    for make in compiled, scheduled, images, sequences, graph, ops, attributes:
         if sys.argv[1:] and make.__name__ not in sys.argv[1:]:
             continue
         keras.backend.clear_session()
