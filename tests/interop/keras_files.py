@@ -82,15 +82,61 @@ def layers():
             continue
         if one:
             made[name] = (case, one)
+    compare({name: (f"{case.object} {case.arguments[0]}", case.tolerance.get("float32", TOLERANCE), *one) for name, (case, one) in made.items()})
+
+
+def compare(made):
+    """Of each name what it is, the tolerance, the model, its input and output."""
     said = dict(line.split(": ", 1) for line in eddy("keras-files", path_of(""), *made).splitlines())
-    for name, (case, (model, x, y)) in made.items():
-        with check(f"{case.object} {case.arguments[0]}"):
+    for name, (what, tolerance, model, x, y) in made.items():
+        with check(what):
             assert said.get(name) == "good", said.get(name)
-            near(np.load(path_of(name + ".y.npy")), y, case.tolerance.get("float32", TOLERANCE))
+            near(np.load(path_of(name + ".y.npy")), y, tolerance)
             again = keras.saving.load_model(path_of(name + ".eddy.keras"))
             near(np.asarray(again(x, training=False)), y)
             for a, b in zip(again.weights, model.weights, strict=True):
                 assert np.array_equal(np.asarray(a), np.asarray(b)), f"{b.path} differs"
+
+
+o = keras.ops
+OPS = {
+    "concatenate": lambda x: o.concatenate([x, 2 * x, x], axis=1),
+    "stack": lambda x: o.stack([x, x + 1], axis=-1),
+    "reshape": lambda x: o.reshape(x, (-1, 3, 8)),
+    "transpose": lambda x: o.transpose(x, (0, 2, 1)),
+    "expand_dims": lambda x: o.expand_dims(x, -2),
+    "squeeze": lambda x: o.squeeze(o.expand_dims(x, 2), 2),
+    "split": lambda x: o.add(*o.split(x, 2, axis=2)),
+    "clip": lambda x: o.clip(x, 0.2, 0.7),
+    "cast": lambda x: o.cast(x, "float64"),
+    "softmax": lambda x: o.softmax(x, axis=1),
+    "log_softmax": o.log_softmax,
+    "leaky_relu": lambda x: o.leaky_relu(x - 0.5, 0.3),
+    "matmul": lambda x: o.matmul(x, o.transpose(x, (0, 2, 1))),
+    "einsum": lambda x: o.einsum("abc,adc->abd", x, x),
+    "where": lambda x: o.where(o.greater(x, 0.5), x, -x),
+    "logsumexp": lambda x: o.logsumexp(x, axis=(1, 2)),
+    "std": lambda x: o.std(x, axis=1),
+    "var": lambda x: o.var(x, axis=-1, keepdims=True),
+    "all": lambda x: o.cast(o.all(o.less(x, 0.9), axis=1), "float32"),
+    "any": lambda x: o.cast(o.any(o.greater_equal(x, 0.9), axis=1), "float32"),
+}
+OPS |= {name: (lambda f: lambda x: f(x, axis=1, keepdims=True))(getattr(o, name)) for name in ("sum", "mean", "max", "min", "prod")}
+OPS |= {name: getattr(o, name) for name in "ceil cosh erf expm1 floor log_sigmoid reciprocal relu6 silu sinh softsign tan".split()}
+OPS |= {name: (lambda f: lambda x: o.cast(f(x, 0.5), "float32"))(getattr(o, name)) for name in "equal less_equal not_equal".split()}
+
+
+def ops():
+    """Ops between the layers of a functional model."""
+    made, x = {}, np.random.default_rng(5).random((2, 4, 6), "float32")
+    for name, op in OPS.items():
+        keras.backend.clear_session()
+        a = keras.Input((4, 6))
+        model = keras.Model(a, op(a))
+        model.save(path_of(f"op-{name}.keras"))
+        np.save(path_of(f"op-{name}.x.npy"), x)
+        made[f"op-{name}"] = f"op {name}", TOLERANCE, model, x, np.asarray(model(x))
+    compare(made)
 
 
 def optimizers():
@@ -137,5 +183,7 @@ def train():
 def run():
     with part("keras files: layers"):
         layers()
+    with part("keras files: ops"):
+        ops()
     with part("keras files: trainings"):
         train()
