@@ -9,6 +9,7 @@
 #include "io/zip.h"
 #include "nn/layer_core.h"
 #include "tests/folders.h"
+#include <math.h>
 #include <time.h>
 #include <zlib.h>
 
@@ -88,8 +89,8 @@ static void test_keras_files(void **unused)
 {
     (void)unused;
     needs_hdf5();
-    static const char *const names[] = {"compiled", "scheduled", "images",    "sequences",
-                                        "graph",    "ops",       "attributes"};
+    static const char *const names[] = {"compiled", "scheduled", "images",     "sequences",
+                                        "graph",    "ops",       "attributes", "named"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_record(names[i]);
 }
 
@@ -109,6 +110,31 @@ static void test_what_compile_gave(void **unused)
     model = ed_model_load(record("scheduled", ".keras"), .compile = false);
     assert_null(ed_model_optimizer(model));
     assert_fine();
+}
+
+/* What is given by the names of outputs; of a file that is written again, in their order. */
+static void test_named_outputs(void **unused)
+{
+    (void)unused;
+    needs_hdf5();
+    for (int again = 0; again < 2; again++) {
+        ED_SCOPE;
+        ed_layer *model =
+            ed_model_load(again ? in_folder("named.keras") : record("named", ".keras"));
+        assert_fine();
+        ed_list *y = ed_list_of(ed_zeros(ED_SHAPE(6), .dtype = ED_INT32), ed_ones(ED_SHAPE(6, 1)));
+        ed_tensor *x = ed_random_uniform(ED_SHAPE(6, 3));
+        const ed_history *h = ed_model_evaluate(model, x, y);
+        assert_fine();
+        assert_int_equal(ed_history_count(h), 5);
+        assert_true(ed_history_last(h, "parity_mae") > 0);
+        assert_true(ed_history_last(h, "digit_accuracy") >= 0);
+        const double digit = ed_history_last(h, "digit_loss"),
+                     parity = ed_history_last(h, "parity_loss");
+        assert_true(fabs(ed_history_last(h, "loss") - (2 * digit + parity / 2)) < 1e-5);
+        assert_true(ed_model_save(model, in_folder("named.keras")));
+        assert_fine();
+    }
 }
 
 /* ---- There and back -------------------------------------------------------------------------- */
@@ -506,6 +532,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_keras_files, check_end),
         cmocka_unit_test_teardown(test_what_compile_gave, check_end),
+        cmocka_unit_test_teardown(test_named_outputs, check_end),
         cmocka_unit_test_teardown(test_layers, check_end),
         cmocka_unit_test_teardown(test_optimizers, check_end),
         cmocka_unit_test_teardown(test_long_words, check_end),

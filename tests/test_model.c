@@ -377,6 +377,13 @@ static void validation_has_so_many_steps(void **state)
     assert_int_equal(h.events[ED_TEST_BATCH_END], 2);
 }
 
+#define REFUSES(text, call)                                                                        \
+    do {                                                                                           \
+        assert_false(call);                                                                        \
+        if (!strstr(ed_error(), text)) fail_msg("the error is: %s", ed_error());                   \
+        ed_clear_error();                                                                          \
+    } while (0)
+
 /* ---- Several outputs ------------------------------------------------------------------------- */
 
 typedef struct heads {
@@ -434,14 +441,48 @@ static void two_outputs(void **state)
     ed_clear_error();
 }
 
-/* ---- What is refused ------------------------------------------------------------------------- */
+/* Losses by the names of outputs, in another order, are those of the order; so are batches of a
+ * dataset of lists. An output without a loss needs no labels. */
+static void named_outputs(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_input(ED_SHAPE(4), .name = "x"), *z = ed_input(ED_SHAPE(4), .name = "z");
+    ed_tensor *a = ed_forward(ed_layer_dense(2, .name = "a"), ed_add(x, z));
+    ed_tensor *b = ed_forward(ed_layer_dense(1, .name = "b"), x);
+    ed_layer *m = ed_model(ed_list_of(x, z), ed_list_of(a, b));
+    assert_int_equal(ed_model_input_index(m, "z"), 1);
+    assert_int_equal(ed_model_output_index(m, "b"), 1);
+    ed_tensor *data = inputs(), *y = labels(data), *sums = ed_reduce_sum(data, .axis = ED_AXES(1));
+    ed_list *xs = ed_list_of(data, data), *ys = ed_list_of(y, sums);
+    ed_loss *of_a = crossentropy(), *of_b = ed_loss_mean_squared_error();
+    const double factors[] = {1, 0.5}, turned[] = {0.5, 1};
+    ed_model_compile(m, .losses = ED_OBJECTS(of_a, of_b), .loss_weights = {factors, 2});
+    const double loss = ed_history_last(ed_model_evaluate(m, xs, ys), "loss");
+    assert_true(ed_model_compile(m, .losses = ED_OBJECTS(of_b, of_a), .outputs = "b, a",
+                                 .loss_weights = {turned, 2}));
+    ed_metric *metric = ed_metric_by_name("accuracy", of_a, m);
+    assert_string_equal(ed_kind_of(metric)->name, "sparse_categorical_accuracy");
+    assert_true(ed_model_add_metric(m, ed_model_output_index(m, "a"), metric));
+    assert_true(ed_history_last(ed_model_evaluate(m, xs, ys), "loss") == loss);
+    ed_dataset *set = ed_dataset_from_lists(xs, ys, .batch = 32);
+    assert_true(ed_history_last(ed_model_evaluate(m, set, NULL), "loss") == loss);
+    assert_non_null(ed_model_fit(m, set, NULL, .epochs = 2));
+    assert_true(ed_model_compile(m, .losses = ED_OBJECTS(of_a, NULL)));
+    ed_history *h = ed_model_fit(m, xs, y);
+    assert_int_equal(ed_history_count(h), 1);
+    REFUSES("2 tensors x and 2 y", ed_dataset_next(set, &x, &y));
+    REFUSES("no output named 'c'; its outputs are a, b", ed_model_output_index(m, "c") >= 0);
+    REFUSES("outputs has a twice",
+            ed_model_compile(m, .losses = ED_OBJECTS(of_a, of_b), .outputs = "a, a"));
+    REFUSES("outputs names 1 of them",
+            ed_model_compile(m, .losses = ED_OBJECTS(of_a), .outputs = "a"));
+    REFUSES("more names",
+            ed_model_compile(m, .losses = ED_OBJECTS(of_a, of_b), .outputs = "a,b,c"));
+    REFUSES("no metric named", ed_metric_by_name("acuracy", NULL, NULL));
+}
 
-#define REFUSES(text, call)                                                                        \
-    do {                                                                                           \
-        assert_false(call);                                                                        \
-        if (!strstr(ed_error(), text)) fail_msg("the error is: %s", ed_error());                   \
-        ed_clear_error();                                                                          \
-    } while (0)
+/* ---- What is refused ------------------------------------------------------------------------- */
 
 static void misuse_is_an_error(void **state)
 {
@@ -544,6 +585,7 @@ int main(void)
         cmocka_unit_test(logs_are_written),
         cmocka_unit_test(nan_ends_it),
         cmocka_unit_test(two_outputs),
+        cmocka_unit_test(named_outputs),
         cmocka_unit_test(misuse_is_an_error),
         cmocka_unit_test(without_memory),
     };

@@ -90,8 +90,19 @@ def attributes():
     return keras.Model([a, b], [o.einsum("abc,abd->acd", x, y), o.logsumexp(o.cast(x, "float64"), axis=1)]), [floats(3, 4, 6), floats(3, 4, 6)]
 
 
+def named():
+    """Losses, weights and metrics by the names of outputs, in another order; one output without a loss."""
+    x = keras.Input((3,))
+    h = L.Dense(4, activation="tanh")(x)
+    outputs = [L.Dense(3, activation="softmax", name="digit")(h), L.Dense(1, name="parity")(h), L.Dense(2, name="free")(h)]
+    model = keras.Model(x, outputs)
+    losses = {"free": None, "parity": "mse", "digit": "sparse_categorical_crossentropy"}
+    model.compile("sgd", losses, {"parity": 0.5, "digit": 2.0, "free": 1.0}, metrics={"parity": "mae", "digit": ["accuracy"]})
+    return model, floats(6, 3)
+
+
 if __name__ == "__main__":
-    for make in compiled, scheduled, images, sequences, graph, ops, attributes:
+    for make in compiled, scheduled, images, sequences, graph, ops, attributes, named:
         if sys.argv[1:] and make.__name__ not in sys.argv[1:]:
             continue
         keras.backend.clear_session()
