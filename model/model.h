@@ -84,8 +84,8 @@ ed_optimizer *ed_model_optimizer(const ed_layer *model);
  *
  * The model was made by ed_layer_sequential or ed_model, of kinds of layers that Keras has too, in
  * float32 or float64; between layers of ed_model there may be ops that Keras has too, as ed_concat,
- * ed_reshape or ed_reduce_mean. Anything else, as a lambda or a layer of the program's own, is an error that names it, and nothing is written. An older file stays until
- * the new one is complete.
+ * ed_reshape or ed_reduce_mean. Anything else, as a lambda or a layer of the program's own, is an
+ * error that names it, and nothing is written. An older file stays until the new one is complete.
  */
 bool ed_model_save(ed_layer *model, const char *path);
 

@@ -23,7 +23,7 @@ int *pointer_map_find(const pointer_map *map, const void *pointer)
     return slot->pointer ? &slot->number : NULL;
 }
 
-static bool grow(pointer_map *map)
+static bool grow_map(pointer_map *map)
 {
     const int more = map->capacity ? 2 * map->capacity : HARD(2, 32);
     pointer_slot *slots = memory_zalloc((size_t)more * sizeof *slots);
@@ -38,7 +38,7 @@ static bool grow(pointer_map *map)
 
 bool pointer_map_put(pointer_map *map, const void *pointer, int number)
 {
-    if (2 * (map->count + 1) > map->capacity && !grow(map)) return false;
+    if (2 * (map->count + 1) > map->capacity && !grow_map(map)) return false;
     *find_slot(map->slots, map->capacity, pointer) = (pointer_slot){pointer, number};
     map->count++;
     return true;

@@ -81,9 +81,9 @@ typedef struct ed_limits {
     bool some;             /* of a list of objects: entries may be NULL */
 } ed_limits;
 
-/* Limits of a field: none; of a list, that entries may be NULL; numbers that are finite, from `least` on, above `below`, from `least` to
- * `most`, from `least` to below `above`, from above `above` to below `below`; one of the words;
- * what NULL stands for. */
+/* Limits of a field: none; of a list, that entries may be NULL; numbers that are finite, from
+ * `least` on, above `below`, from `least` to `most`, from `least` to below `above`, from above
+ * `above` to below `below`; one of the words; what NULL stands for. */
 #define ED_ANY                                                                                     \
     {                                                                                              \
         .bounded = false                                                                           \

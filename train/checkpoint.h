@@ -39,8 +39,8 @@ bool checkpoint_graph(const ed_checkpoint *c, bool counted, graph *g);
 void restore_forget(ed_checkpoint *c);
 
 /* The present values of a checkpoint's objects, without copies of variables: the next change of
- * a variable makes the copy. `counted`: with the save counter; `weights_only`: without the optimizers of compiled
- * models. Any thread can write it, once. */
+ * a variable makes the copy. `counted`: with the save counter; `weights_only`: without the
+ * optimizers of compiled models. Any thread can write it, once. */
 typedef struct snapshot snapshot;
 snapshot *snapshot_take(const ed_checkpoint *checkpoint, bool counted, bool weights_only);
 void snapshot_free(snapshot *s);
