@@ -229,6 +229,8 @@ static void call_nn(call *now)
     FAILS(ed_activate, !(ed_activate)(NULL, "relu"));
     FAILS(ed_layer_sequential_of, !(ed_layer_sequential_of)(NULL, NULL, 2));
     FAILS(ed_metric_result, isnan((ed_metric_result)(NULL)));
+    FAILS(ed_model_input_index, (ed_model_input_index)(NULL, NULL) == -1);
+    FAILS(ed_model_output_index, (ed_model_output_index)(NULL, NULL) == -1);
 }
 
 /* io/io.h */
