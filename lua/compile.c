@@ -2,7 +2,6 @@
 #include "lua/maker.h"
 #include "lua/training.h"
 #include <string.h>
-#include <strings.h>
 
 /* layer:compile: objects, or their names in Keras. */
 
@@ -12,22 +11,6 @@ static void *named_object(const char *family, const char *name)
 {
     const ed_kind *kind = ed_kind_find(family, name);
     return kind ? ed_make(kind, NULL) : NULL;
-}
-
-/* The kind that a short name of Keras's means; other names are kinds. */
-static const char *long_name(const char *name)
-{
-    static const char *const names[][2] = {
-        {"mse", "mean_squared_error"},
-        {"mae", "mean_absolute_error"},
-        {"mape", "mean_absolute_percentage_error"},
-        {"msle", "mean_squared_logarithmic_error"},
-        {"bce", "binary_crossentropy"},
-        {"kld", "kl_divergence"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcasecmp(names[i][0], name)) return names[i][1];
-    return name;
 }
 
 static void *wrong_value(lua_State *L, int at, const char *what, const char *expected)
@@ -45,7 +28,7 @@ static ed_loss *loss_at(lua_State *L, int at)
 {
     ed_loss *loss = handle_at(L, at, HANDLE_LOSS);
     if (loss) return ed_scope_hold(loss);
-    if (is_word(L, at)) return named_object("loss", long_name(lua_tostring(L, at)));
+    if (is_word(L, at)) return named_object("loss", lua_tostring(L, at));
     return wrong_value(L, at, "loss",
                        lua_type(L, at) == LUA_TFUNCTION
                            ? "a loss or the name of one (ed.losses.custom makes one of a function)"
@@ -96,13 +79,18 @@ static bool read_losses(lua_State *L, int at, const maker_field *field, void *to
     return losses;
 }
 
+static bool is_one_metric(lua_State *L, int at)
+{
+    return is_word(L, at) || handle_at(L, at, HANDLE_METRIC);
+}
+
 /* Metrics come last: "accuracy" depends on the loss. */
 static bool skip_metrics(lua_State *L, int at, const maker_field *field, void *to,
                          convert_room *room)
 {
     (void)field, (void)to, (void)room;
-    return lua_type(L, at) == LUA_TTABLE ||
-           wrong_value(L, at, "metrics", "a table of metrics, {\"mae\"} for instance");
+    return lua_type(L, at) == LUA_TTABLE || is_one_metric(L, at) ||
+           wrong_value(L, at, "metrics", "a metric, the name of one or a table of them");
 }
 
 static const maker_field compile_fields[] = {
@@ -217,6 +205,16 @@ static void wrap_value(lua_State *L, const char *option)
     lua_rawseti(L, -2, 1);
 }
 
+/* Pushes an option of the table at 2 with metrics; one alone in a table. */
+static void push_metrics(lua_State *L, const char *name)
+{
+    training_push_option(L, 2, name);
+    if (!is_one_metric(L, -1)) return;
+    lua_createtable(L, 1, 0);
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, 1);
+}
+
 /* The option of the table at 2, if it is a table by names, becomes a list in the order of outputs;
  * false with an error. As in Keras, losses are given for all outputs; false is none. */
 static bool order_by_outputs(lua_State *L, const ed_layer *model, const char *option)
@@ -269,8 +267,8 @@ int layer_compile(lua_State *L)
     lua_settop(L, 2);
     luaL_checkstack(L, 32, NULL);
     if (!order_options(L, layer)) return handle_raise(L);
-    training_push_option(L, 2, "metrics");
-    training_push_option(L, 2, "weighted_metrics");
+    push_metrics(L, "metrics");
+    push_metrics(L, "weighted_metrics");
     binding b = binding_open(L);
     const bool fine = compiled(L, layer);
     binding_close(&b);

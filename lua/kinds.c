@@ -74,6 +74,10 @@ static void open_kind(lua_State *L, int module, const ed_kind *kind, int family)
     maker_push(L, new_maker(L, kind, families[family].kind));
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, kind->name);
+    if (kind->short_name) {
+        lua_pushvalue(L, -1);
+        lua_setfield(L, -3, kind->short_name);
+    }
     const bool taken = lua_getfield(L, module, kind->name) != LUA_TNIL;
     lua_pop(L, 1);
     if (!taken && families[family].kind != HANDLE_LOSS) lua_setfield(L, module, kind->name);

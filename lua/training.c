@@ -107,10 +107,21 @@ training_functions training_hold_functions(lua_State *L, int at)
     return held;
 }
 
+/* NULL: a name alone is an error, as callbacks have options. */
+static ed_callback *callback_named(lua_State *L, int at, lua_Integer place)
+{
+    const ed_kind *kind = ed_kind_find("callback", lua_tostring(L, at));
+    return kind ? ed_fail(ED_INVALID_ARGUMENT,
+                          "callback %lld is the string '%s'; write ed.callbacks.%s(...)",
+                          (long long)place, kind->name, kind->name)
+                : NULL;
+}
+
 static ed_callback *callback_at(lua_State *L, int at, training_functions *all, lua_Integer place)
 {
     ed_callback *callback = handle_at(L, at, HANDLE_CALLBACK);
     if (callback) return ed_scope_hold(callback);
+    if (lua_type(L, at) == LUA_TSTRING) return callback_named(L, at, place);
     if (lua_type(L, at) != LUA_TFUNCTION)
         return ed_fail(ED_INVALID_ARGUMENT, "callback %lld is %s; a callback or function is needed",
                        (long long)place, convert_kind(L, at).s);

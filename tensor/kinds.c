@@ -1,8 +1,10 @@
+#include "tensor/nearest.h"
 #include "tensor/schema_core.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /*
  * The table of kinds. The linker gathers those of the library in a section, which is sorted where
@@ -135,14 +137,37 @@ bool ed_kind_register(const ed_kind *kind)
     return !taken;
 }
 
-static void list_family(const char *family, char *list, size_t size)
+/* The kind whose short name that is, in any case. */
+static const ed_kind *look_up_short(const char *family, const char *name)
 {
+    for (int i = 0; i < count_kinds(); i++) {
+        const ed_kind *kind = kind_at(i);
+        if (kind->short_name && !strcmp(kind->family, family) &&
+            !strcasecmp(kind->short_name, name))
+            return kind;
+    }
+    return NULL;
+}
+
+/* What to say where a name is none of its family: those that are near, or else all. */
+static void suggest_kinds(const char *family, const char *name, char *to, size_t size)
+{
+    nearest_words near = {0};
     size_t used = 0;
-    *list = 0;
-    for (int i = 0; i < count_kinds() && used < size; i++)
-        if (!strcmp(kind_at(i)->family, family))
-            used +=
-                (size_t)snprintf(list + used, size - used, used ? ", %s" : "%s", kind_at(i)->name);
+    *to = 0;
+    for (int i = 0; i < count_kinds(); i++) {
+        const ed_kind *kind = kind_at(i);
+        if (strcmp(kind->family, family) != 0) continue;
+        nearest_see(&near, name, kind->name);
+        if (kind->short_name) nearest_see(&near, name, kind->short_name);
+        if (used < size)
+            used += (size_t)snprintf(to + used, size - used, used ? ", %s" : "there are %s",
+                                     kind->name);
+    }
+    if (near.count)
+        nearest_text(&near, to, size);
+    else if (used >= size)
+        strcpy(to + size - 4, "...");
 }
 
 const ed_kind *ed_kind_find(const char *family, const char *name)
@@ -152,7 +177,8 @@ const ed_kind *ed_kind_find(const char *family, const char *name)
     char known[512];
     lock_table();
     const ed_kind *kind = look_up(family, name);
-    if (!kind) list_family(family, known, sizeof known);
+    if (!kind) kind = look_up_short(family, name);
+    if (!kind) suggest_kinds(family, name, known, sizeof known);
     unlock_table();
     if (kind) return kind;
     if (!*known)
@@ -160,7 +186,7 @@ const ed_kind *ed_kind_find(const char *family, const char *name)
                        "there is no family '%s' of objects with options, such as "
                        "layer or optimizer",
                        family);
-    return ed_fail(ED_NOT_FOUND, "there is no %s named '%s'; there are %s", family, name, known);
+    return ed_fail(ED_NOT_FOUND, "unknown %s \"%s\"; %s", family, name, known);
 }
 
 int ed_kind_count(void)

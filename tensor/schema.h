@@ -278,6 +278,7 @@ typedef struct ed_kind {
     size_t options_size;    /* bytes of the structure of options */
     const void *defaults;   /* a complete structure of options */
     int required;           /* the first so many options have no default: they are arguments */
+    const char *short_name; /* by which ed_kind_find knows it too, as "mse"; NULL: none */
 
     /* A new object, in the scope; the options are complete and within their limits. NULL, with an
      * error, on failure. */
@@ -298,8 +299,8 @@ void *ed_make(const ed_kind *kind, const void *options);
  * has already. */
 bool ed_kind_register(const ed_kind *kind);
 
-/* The kind of that family and name; NULL, with an error that lists the family's kinds, if there is
- * none. */
+/* The kind of that family and name, or short name in any case; NULL, with an error that says which
+ * names are near, if there is none. */
 const ed_kind *ed_kind_find(const char *family, const char *name);
 
 /* The number of kinds. */

@@ -887,11 +887,13 @@ static void test_initializers(void **state)
     assert_int_equal(ed_size(ed_initialize(ed_initializer_he_normal(), ED_SHAPE(0, 3), ED_FLOAT32)),
                      0);
     assert_fine();
-    assert_null(ed_make(ed_kind_find("initializer", "glorot"), NULL));
+    assert_null(ed_make(ed_kind_find("initializer", "nothing"), NULL));
     for (int i = 0; i < ed_kind_count(); i++)
         if (!strcmp(ed_kind_at(i)->family, "initializer"))
             assert_non_null(strstr(ed_error(), ed_kind_at(i)->name));
-    assert_error("there is no initializer named 'glorot'; there are ");
+    assert_error("unknown initializer \"nothing\"; there are constant, ");
+    assert_null(ed_kind_find("initializer", "glorot"));
+    assert_error("did you mean \"glorot_normal\" or \"glorot_uniform\"?");
     assert_null(ed_initialize(ed_initializer_zeros(), ED_SHAPE(1), ED_INT32));
     assert_error("int32");
     assert_null(ed_initialize(ed_initializer_constant(NAN), ED_SHAPE(1), ED_FLOAT32));

@@ -65,7 +65,8 @@ ed_tensor *loss_binary_crossentropy(ed_tensor *y_true, ed_tensor *y_pred, bool f
 }
 
 LOSS(binary_crossentropy, BINARY_CROSSENTROPY, 0, "mean of -y log p - (1 - y) log(1 - p)",
-     .samples = SMOOTHING_SAMPLES(BINARY_CROSSENTROPY, binary_crossentropy))
+     .samples = SMOOTHING_SAMPLES(BINARY_CROSSENTROPY, binary_crossentropy),
+     .kind.short_name = "bce")
 {
     const binary_crossentropy_options *o = options;
     return loss_binary_crossentropy(y_true, y_pred, o->from_logits, o->label_smoothing, o->axis);

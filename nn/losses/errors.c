@@ -10,21 +10,21 @@
                            ED_SAMPLE_IN(low_pred, high_pred, 5, 1)}})
 
 PLAIN_LOSS(mean_squared_error, MEAN_SQUARED_ERROR, "mean of (y_pred - y_true)^2",
-           PAIRS(-2, 2, -2, 2), ed_mean_squared_error(y_true, y_pred))
+           PAIRS(-2, 2, -2, 2), ed_mean_squared_error(y_true, y_pred), .kind.short_name = "mse")
 PLAIN_LOSS(mean_absolute_error, MEAN_ABSOLUTE_ERROR, "mean of |y_pred - y_true|",
-           PAIRS(-2, -1, 0, 2), ed_mean_absolute_error(y_true, y_pred))
+           PAIRS(-2, -1, 0, 2), ed_mean_absolute_error(y_true, y_pred), .kind.short_name = "mae")
 PLAIN_LOSS(mean_absolute_percentage_error, MEAN_ABSOLUTE_PERCENTAGE_ERROR,
            "mean of 100 |y_pred - y_true| / |y_true|", PAIRS(1, 2, 3, 4),
-           ed_mean_absolute_percentage_error(y_true, y_pred))
+           ed_mean_absolute_percentage_error(y_true, y_pred), .kind.short_name = "mape")
 PLAIN_LOSS(mean_squared_logarithmic_error, MEAN_SQUARED_LOGARITHMIC_ERROR,
            "mean of (log(y_pred + 1) - log(y_true + 1))^2", PAIRS(0.1, 2, 0.1, 2),
-           ed_mean_squared_logarithmic_error(y_true, y_pred))
+           ed_mean_squared_logarithmic_error(y_true, y_pred), .kind.short_name = "msle")
 PLAIN_LOSS(log_cosh, LOG_COSH, "mean of log cosh(y_pred - y_true)", PAIRS(-2, 2, -2, 2),
            ed_log_cosh(y_true, y_pred))
 PLAIN_LOSS(poisson, POISSON, "mean of y_pred - y_true log y_pred", PAIRS(0, 3, 0.3, 3),
            ed_poisson(y_true, y_pred))
 PLAIN_LOSS(kl_divergence, KL_DIVERGENCE, "sum of y_true log(y_true / y_pred)",
-           PAIRS(0.1, 0.9, 0.1, 0.9), ed_kl_divergence(y_true, y_pred))
+           PAIRS(0.1, 0.9, 0.1, 0.9), ed_kl_divergence(y_true, y_pred), .kind.short_name = "kld")
 PLAIN_LOSS(absolute, ABSOLUTE, "mean of |y_pred - y_true|", PAIRS(-2, -1, 0, 2),
            ed_mean_absolute_error(y_true, y_pred))
 PLAIN_LOSS(square, SQUARE, "mean of (y_pred - y_true)^2", PAIRS(-2, 2, -2, 2),

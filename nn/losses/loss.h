@@ -45,9 +45,10 @@ void *loss_make(const ed_kind *kind, const void *options);
     SCHEMA_KIND_END(loss, symbol)                                                                  \
     static ed_tensor *symbol##_function(const void *options, ed_tensor *y_true, ed_tensor *y_pred)
 
-/* One without options of its own that is an expression of y_true and y_pred. */
-#define PLAIN_LOSS(symbol, SYMBOL, text, samples_, expression)                                     \
-    LOSS(symbol, SYMBOL, 0, text, .samples = samples_)                                             \
+/* One without options of its own that is an expression of y_true and y_pred; further fields of
+ * loss_class follow. */
+#define PLAIN_LOSS(symbol, SYMBOL, text, samples_, expression, ...)                                \
+    LOSS(symbol, SYMBOL, 0, text, .samples = samples_, ##__VA_ARGS__)                              \
     {                                                                                              \
         (void)options;                                                                             \
         return expression;                                                                         \

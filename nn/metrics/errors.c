@@ -10,21 +10,21 @@
                            ED_SAMPLE_IN(low_pred, high_pred, 5, 2, 3)}})
 
 PLAIN_METRIC(mean_squared_error, MEAN_SQUARED_ERROR, "mean of (y_pred - y_true)^2",
-             PAIRS(-2, 2, -2, 2), ed_mean_squared_error(y_true, y_pred))
+             PAIRS(-2, 2, -2, 2), ed_mean_squared_error(y_true, y_pred), .kind.short_name = "mse")
 PLAIN_METRIC(mean_absolute_error, MEAN_ABSOLUTE_ERROR, "mean of |y_pred - y_true|",
-             PAIRS(-2, 2, -2, 2), ed_mean_absolute_error(y_true, y_pred))
+             PAIRS(-2, 2, -2, 2), ed_mean_absolute_error(y_true, y_pred), .kind.short_name = "mae")
 PLAIN_METRIC(mean_absolute_percentage_error, MEAN_ABSOLUTE_PERCENTAGE_ERROR,
              "mean of 100 |y_pred - y_true| / |y_true|", PAIRS(1, 2, -2, 2),
-             ed_mean_absolute_percentage_error(y_true, y_pred))
+             ed_mean_absolute_percentage_error(y_true, y_pred), .kind.short_name = "mape")
 PLAIN_METRIC(mean_squared_logarithmic_error, MEAN_SQUARED_LOGARITHMIC_ERROR,
              "mean of (log(y_pred + 1) - log(y_true + 1))^2", PAIRS(0, 2, 0, 2),
-             ed_mean_squared_logarithmic_error(y_true, y_pred))
+             ed_mean_squared_logarithmic_error(y_true, y_pred), .kind.short_name = "msle")
 PLAIN_METRIC(log_cosh_error, LOG_COSH_ERROR, "mean of log cosh(y_pred - y_true)",
              PAIRS(-2, 2, -2, 2), ed_log_cosh(y_true, y_pred))
 PLAIN_METRIC(poisson, POISSON, "mean of y_pred - y_true log y_pred", PAIRS(0, 3, 0.3, 3),
              ed_poisson(y_true, y_pred))
 PLAIN_METRIC(kl_divergence, KL_DIVERGENCE, "mean of the sums of y_true log(y_true / y_pred)",
-             PAIRS(0, 1, 0, 1), ed_kl_divergence(y_true, y_pred))
+             PAIRS(0, 1, 0, 1), ed_kl_divergence(y_true, y_pred), .kind.short_name = "kld")
 PLAIN_METRIC(hinge, HINGE, "mean of max(1 - y_true y_pred, 0)", PAIRS(-1.5, 1.5, -2, 2),
              ed_hinge(y_true, y_pred))
 PLAIN_METRIC(squared_hinge, SQUARED_HINGE, "mean of max(1 - y_true y_pred, 0)^2",
@@ -42,7 +42,7 @@ PLAIN_METRIC(categorical_hinge, CATEGORICAL_HINGE,
                                   .from_logits = true, .label_smoothing = 0.1)})
 
 MEAN_METRIC(binary_crossentropy, BINARY_CROSSENTROPY, "mean of -y log p - (1 - y) log(1 - p)",
-            .samples = LOGITS(BINARY_CROSSENTROPY, binary_crossentropy))
+            .samples = LOGITS(BINARY_CROSSENTROPY, binary_crossentropy), .kind.short_name = "bce")
 {
     const binary_crossentropy_options *o = options;
     return loss_binary_crossentropy(y_true, y_pred, o->from_logits, o->label_smoothing, o->axis);

@@ -75,9 +75,10 @@ void *metric_make(const ed_kind *kind, const void *options);
            .values = symbol##_values, __VA_ARGS__)                                                 \
     static ed_tensor *symbol##_values(const void *options, ed_tensor *y_true, ed_tensor *y_pred)
 
-/* One without options that is an expression of y_true and y_pred. */
-#define PLAIN_METRIC(symbol, SYMBOL, text, samples_, expression)                                   \
-    MEAN_METRIC(symbol, SYMBOL, text, .samples = samples_)                                         \
+/* One without options that is an expression of y_true and y_pred; further fields of metric_class
+ * follow. */
+#define PLAIN_METRIC(symbol, SYMBOL, text, samples_, expression, ...)                              \
+    MEAN_METRIC(symbol, SYMBOL, text, .samples = samples_, ##__VA_ARGS__)                          \
     {                                                                                              \
         (void)options;                                                                             \
         return expression;                                                                         \
