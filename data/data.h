@@ -12,6 +12,7 @@
 #define EDDY_DATA_H
 
 #include "ops/ops.h"
+#include <math.h>
 
 #pragma GCC visibility push(default)
 
@@ -21,6 +22,36 @@
  * or oversized files.
  */
 ed_tensor *ed_read_idx(const char *path);
+
+/* Options of ed_read_csv: how the file is written, and which columns are read. */
+#define ED_READ_CSV_FORMAT(FIELD, T)                                                               \
+    FIELD(T, STRING, delimiter, ",", ED_ANY, "the character between fields")                       \
+    FIELD(T, BOOL, header, true, ED_ANY,                                                           \
+          "the first line has the names of the columns; without it they are 1, 2 and so on")       \
+    FIELD(T, FLOAT, missing, NAN, ED_ANY,                                                          \
+          "value of fields that are empty, NA, N/A, NaN, null or none")                            \
+    FIELD(T, DTYPE, dtype, ED_FLOAT32, ED_ANY, "of the result")
+#define ED_READ_CSV_OPTIONS(FIELD, T)                                                              \
+    FIELD(T, STRING, columns, NULL, ED_ANY, "names, as \"age,income\"; default: all columns")      \
+    ED_READ_CSV_FORMAT(FIELD, T)
+ED_OPTIONS(ed_read_csv_options, ED_READ_CSV_OPTIONS);
+
+/*
+ * The numbers of a CSV file: [rows, columns], those of `columns` in that order. Columns that are
+ * not read may have any text. Fails, with the number of the line, for what is not a number or no
+ * value of the dtype, and for lines of another number of fields.
+ */
+ed_tensor *ed_read_csv_with(const char *path, const ed_read_csv_options *options);
+#define ed_read_csv(path, ...)                                                                     \
+    ED_WITH_OPTIONS(ed_read_csv_with(path, &ed_options_), ED_READ_CSV_OPTIONS,                     \
+                    ed_read_csv_options, ##__VA_ARGS__)
+
+/* The names of the columns that ed_read_csv reads with these options, and then NULL. The scope owns
+ * them. */
+const char *const *ed_read_csv_names_with(const char *path, const ed_read_csv_options *options);
+#define ed_read_csv_names(path, ...)                                                               \
+    ED_WITH_OPTIONS(ed_read_csv_names_with(path, &ed_options_), ED_READ_CSV_OPTIONS,               \
+                    ed_read_csv_options, ##__VA_ARGS__)
 
 /*
  * Writes an image as a PNG file: [height, width] or [height, width, channels] of 1 channel (grey),

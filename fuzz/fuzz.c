@@ -10,9 +10,12 @@ enum { MAX_TARGETS = 32 };
 
 /* The factors are those of the smallest entries to what readers keep of them. */
 static fuzz_target targets[MAX_TARGETS] = {
-    {"fuzz_bundle", fuzz_bundle, NULL, 192, 2000}, {"fuzz_idx", fuzz_idx, NULL, 16, 2000},
+    {"fuzz_bundle", fuzz_bundle, NULL, 192, 2000},
+    {"fuzz_csv", fuzz_csv, NULL, 64, 2000},
+    {"fuzz_idx", fuzz_idx, NULL, 16, 2000},
     {"fuzz_lua", fuzz_lua, NULL, 64, 100}, /* an input takes milliseconds */
-    {"fuzz_npy", fuzz_npy, NULL, 16, 2000},        {"fuzz_objects", fuzz_objects, NULL, 192, 2000},
+    {"fuzz_npy", fuzz_npy, NULL, 16, 2000},
+    {"fuzz_objects", fuzz_objects, NULL, 192, 2000},
     {"fuzz_state", fuzz_state, NULL, 64, 2000},
 };
 

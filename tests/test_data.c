@@ -610,6 +610,106 @@ static void real_mnist(void **state)
     }
 }
 
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+static void write_text(const char *s)
+{
+    write_plain(s, strlen(s));
+}
+
+static void tables(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    write_text("\xef\xbb\xbf age , income,\"odd, \"\"name\"\"\"\r\n1,2.5,\"3\"\r\n\r\n 4 ,NA, "
+               "1e3\n\n5,,-inf");
+    ed_tensor *t = ed_read_csv(path);
+    assert_non_null(t);
+    assert_true(t->rank == 2 && t->shape[0] == 3 && t->shape[1] == 3 && t->dtype == ED_FLOAT32);
+    const float *v = (const float *)t->data;
+    assert_true(v[0] == 1 && v[1] == 2.5f && v[2] == 3 && v[3] == 4 && isnan(v[4]) && v[5] == 1000);
+    assert_true(v[6] == 5 && isnan(v[7]) && v[8] == -INFINITY);
+    const char *const *names = ed_read_csv_names(path);
+    assert_string_equal(names[0], "age");
+    assert_string_equal(names[1], "income");
+    assert_string_equal(names[2], "odd, \"name\"");
+    assert_null(names[3]);
+    t = ed_read_csv(path, .columns = "\"odd, \"\"name\"\"\", age", .dtype = ED_FLOAT64);
+    assert_true(t->shape[1] == 2 && ((double *)t->data)[2] == 1000 && ((double *)t->data)[3] == 4);
+    t = ed_read_csv(path, .columns = "age", .dtype = ED_INT64);
+    assert_true(t->shape[1] == 1 && ((int64_t *)t->data)[2] == 5);
+    t = ed_read_csv(path, .columns = "income", .missing = 7);
+    assert_true(((float *)t->data)[1] == 7 && ((float *)t->data)[2] == 7);
+
+    write_text("1;2\r3;4\r");
+    t = ed_read_csv(path, .header = false, .delimiter = ";", .columns = "2,1", .dtype = ED_UINT8);
+    const uint8_t turned[] = {2, 1, 4, 3};
+    assert_memory_equal(t->data, turned, sizeof turned);
+    write_text("a\tb\n\t1\n");
+    t = ed_read_csv(path, .delimiter = "\t");
+    assert_true(isnan(((float *)t->data)[0]) && ((float *)t->data)[1] == 1);
+    write_text("a,b");
+    t = ed_read_csv(path);
+    assert_true(t->shape[0] == 0 && t->shape[1] == 2);
+}
+
+static void refused_table(const char *content, const char *why, const ed_read_csv_options *options)
+{
+    write_text(content);
+    const int64_t before = ed_memory_stats().live_bytes;
+    {
+        ED_SCOPE;
+        assert_null(ed_read_csv_with(path, options));
+    }
+    if (!ed_failed() || !strstr(ed_error(), why))
+        fail_msg("said '%s', expected '%s'", ed_error(), why);
+    ed_clear_error();
+    assert_int_equal(ed_memory_stats().live_bytes, before);
+}
+
+#define REFUSED_TABLE(text, why, ...)                                                              \
+    refused_table(text, why,                                                                       \
+                  &(const ed_read_csv_options)ED_COMPLETE(ED_READ_CSV_OPTIONS,                     \
+                                                          ed_read_csv_options, __VA_ARGS__))
+
+static void bad_tables(void **state)
+{
+    (void)state;
+    REFUSED_TABLE("", "the file has no lines", .header = true);
+    REFUSED_TABLE("a,b\n1,2\n\n3\n", "line 4: 1 fields, and 2 in the first line", .header = true);
+    REFUSED_TABLE("a,b\n1,2\n1,x\n", "line 3: column \"b\": \"x\" is not a number", .header = true);
+    REFUSED_TABLE("a\n0x10\n", "\"0x10\" is not a number", .header = true);
+    REFUSED_TABLE("a\n1e\n", "\"1e\" is not a number", .header = true);
+    REFUSED_TABLE("a\n1.5\n", "1.5 is no value of int32", .dtype = ED_INT32);
+    REFUSED_TABLE("a,b\n1,\n", "no value; int32 has no NaN, so set .missing = 0",
+                  .dtype = ED_INT32);
+    REFUSED_TABLE("a\n\"1\n", "line 2: a quote is not closed", .header = true);
+    REFUSED_TABLE("a\n\"1\"2\n", "something follows the closing quote", .header = true);
+    REFUSED_TABLE("a,a\n1,2\n", "has two columns \"a\"", .columns = "a");
+    REFUSED_TABLE("age,b\n1,2\n", "has no column \"aeg\"; did you mean \"age\"?", .columns = "aeg");
+    REFUSED_TABLE("a\n", "delimiter must be one character", .delimiter = ";;");
+    REFUSED_TABLE("a\n", "dtype is none", .dtype = ED_DTYPE_NONE);
+    unlink(path);
+    assert_null(ed_read_csv(path));
+    assert_int_equal(ed_error_kind(), ED_NOT_FOUND);
+    ed_clear_error();
+}
+
+static void tables_without_memory(void **state)
+{
+    (void)state;
+    write_text("age,b\n1,2\n3,4\n");
+    for (int64_t i = 0;; i++) {
+        ED_SCOPE;
+        ed_memory_fail_at(i, false);
+        ed_tensor *t = ed_read_csv(path, .columns = "b,age");
+        ed_memory_fail_at(-1, false);
+        if (t) break;
+        assert_true(ed_failed());
+        ed_clear_error();
+    }
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -632,14 +732,25 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(types),        TEST(widening),
-        TEST(large),        TEST(damaged),
-        TEST(damaged_gzip), TEST(dense_gzip),
-        TEST(no_memory),    TEST(names),
-        TEST(in_order),     TEST(shuffled),
-        TEST(lending),      TEST(many_rows),
-        TEST(bad_datasets), TEST(batches_without_memory),
-        TEST(mnist),        TEST(real_mnist),
+        TEST(types),
+        TEST(widening),
+        TEST(large),
+        TEST(damaged),
+        TEST(damaged_gzip),
+        TEST(dense_gzip),
+        TEST(no_memory),
+        TEST(names),
+        TEST(in_order),
+        TEST(shuffled),
+        TEST(lending),
+        TEST(many_rows),
+        TEST(bad_datasets),
+        TEST(batches_without_memory),
+        TEST(mnist),
+        TEST(real_mnist),
+        TEST(tables),
+        TEST(bad_tables),
+        TEST(tables_without_memory),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

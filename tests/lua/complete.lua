@@ -341,6 +341,8 @@ ed_random_truncated_normal_with ed.random.truncated_normal
 ed_random_uniform_with ed.random.uniform
 ed_range_with ed.range
 ed_rank tensor.rank
+ed_read_csv_names_with ed.read_csv
+ed_read_csv_with ed.read_csv
 ed_read_idx ed.read_idx
 ed_read_npy ed.read_npy
 ed_reciprocal ed.reciprocal
