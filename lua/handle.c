@@ -1,6 +1,6 @@
 #include "lua/handle.h"
 #include "lua/call.h"
-#include <ctype.h>
+#include "lua/wording.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -192,45 +192,6 @@ bool handle_push_place(lua_State *L)
     return false;
 }
 
-/* Names of C in messages and their names in Lua. */
-static const char *const in_lua[][2] = {
-    {"ed_cast", "ed.cast"},
-    {"ed_stack", "ed.stack"},
-    {"ed_slice", "ed.slice"},
-    {"ed_expand_dims", "ed.expand_dims"},
-    {"ed_scalar", "ed.tensor"},
-    {"ed_counter", "ed.counter"},
-    {"ed_set_seed", "ed.set_seed"},
-    {"ed_forward", "call"},
-    {"ed_metric_compare", "metric:compare"},
-    {"ed_metric_update", "metric:update"},
-    {".persistent", "persistent"},
-    {".partial", "partial"},
-};
-
-static bool is_word(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
-/* Adds a message to the buffer, with Lua's names in place of C's. */
-static void add_translated(luaL_Buffer *to, const char *s)
-{
-    char before = ' ';
-    while (*s) {
-        size_t i = 0, n = sizeof in_lua / sizeof *in_lua, size = 1;
-        while (i < n && strncmp(s, in_lua[i][0], strlen(in_lua[i][0])) != 0) i++;
-        if (i < n) size = strlen(in_lua[i][0]);
-        const bool whole = i < n && (before == ' ' || before == '(') && !is_word(s[size]);
-        if (whole)
-            luaL_addstring(to, in_lua[i][1]);
-        else
-            luaL_addlstring(to, s, size = 1);
-        before = s[size - 1];
-        s += size;
-    }
-}
-
 int handle_raise(lua_State *L)
 {
     char message[1024];
@@ -238,14 +199,10 @@ int handle_raise(lua_State *L)
     message[sizeof message - 1] = 0;
     ed_clear_error(); /* first: the following may raise another error */
     if (call_push_error(L, message)) return lua_error(L);
-    luaL_Buffer said;
-    luaL_buffinit(L, &said);
-    if (handle_push_place(L)) {
-        luaL_addvalue(&said);
-        luaL_addstring(&said, ": ");
-    }
-    add_translated(&said, *message ? message : "an unknown error");
-    luaL_pushresult(&said);
+    const int before = lua_gettop(L);
+    if (handle_push_place(L)) lua_pushliteral(L, ": ");
+    wording_push(L, *message ? message : "an unknown error");
+    lua_concat(L, lua_gettop(L) - before);
     return lua_error(L);
 }
 

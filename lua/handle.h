@@ -5,6 +5,7 @@
  *       handle.c            userdata, scopes, errors: this header
  *       call.c              Lua functions that Eddy calls back
  *       garbage.c           when to run Lua's collector; memory statistics
+ *       wording.c           C's names in messages and help, as Lua has them
  *       convert.c           Lua values as tensors and options, and back
  *       tables.c            nested tables of numbers as tensors
  *       nested.c            nested tables of tensors as lists, and back
@@ -32,7 +33,7 @@
  *       layer_fields.c        which of their fields are children and weights
  *       print.c             tensors as strings
  *       families.c          schedules, constraints, regularizers
- *       optim.c losses.c metrics.c random.c data.c files.c checkpoints.c trackables.c
+ *       optim.c losses.c metrics.c random.c data.c csv.c files.c checkpoints.c trackables.c
  *       plot.c, plot.lua    plots and PNG files
  *       help.c, help.lua    help from the definitions; help.txt has the rest
  *       suggest.c, suggest.lua  suggestions for names that do not exist

@@ -4,6 +4,8 @@
 #include "lua/maker.h"
 #include "lua/promotion.h"
 #include "lua/ops.h"
+#include "lua/wording.h"
+#include <string.h>
 
 /*
  * What the op table says of an op, as a Lua table. help.lua makes texts of it; nothing about an op
@@ -149,7 +151,30 @@ static void push_kind_of_value(lua_State *L, const ed_field *a)
     luaL_pushresult(&text);
 }
 
-static void push_fields(lua_State *L, const ed_field *fields, const void *defaults)
+/* A line of documentation, with Lua's names. */
+static void push_words(lua_State *L, const char *key, const char *value)
+{
+    if (strstr(value, "ed_"))
+        wording_push(L, value);
+    else
+        lua_pushstring(L, value);
+    lua_setfield(L, -2, key);
+}
+
+/* Whether the default of a number is none that is allowed: it must be given. */
+static bool is_beyond(const ed_field *a, const void *defaults)
+{
+    const ed_limits *l = &a->limits;
+    if (!defaults || !l->bounded || (a->type != ED_FIELD_INT && a->type != ED_FIELD_FLOAT))
+        return false;
+    const void *at = ED_FIELD_AT(a, defaults);
+    const double x = a->type == ED_FIELD_INT ? (double)*(const int64_t *)at : *(const double *)at;
+    return !(l->above_low ? x > l->low : x >= l->low) ||
+           !(l->below_high ? x < l->high : x <= l->high);
+}
+
+/* The first `needed` fields are required. */
+static void push_fields(lua_State *L, const ed_field *fields, const void *defaults, int needed)
 {
     lua_newtable(L);
     int n = 0;
@@ -159,7 +184,9 @@ static void push_fields(lua_State *L, const ed_field *fields, const void *defaul
         set_text(L, "name", a->name);
         push_kind_of_value(L, a);
         lua_setfield(L, -2, "kind");
-        set_text(L, "doc", a->doc);
+        push_words(L, "doc", a->doc);
+        lua_pushboolean(L, n < needed || is_beyond(a, defaults));
+        lua_setfield(L, -2, "required");
         if (a->limits.otherwise)
             set_text(L, "default", a->limits.otherwise);
         else if (defaults) {
@@ -179,8 +206,9 @@ static int made_words(lua_State *L)
         lua_newtable(L);
         set_text(L, "family", kind->family);
         set_text(L, "name", kind->name);
-        set_text(L, "doc", kind->doc);
-        push_fields(L, kind->fields, kind->defaults);
+        push_words(L, "doc", kind->doc);
+        set_text(L, "short", kind->short_name);
+        push_fields(L, kind->fields, kind->defaults, kind->required);
         lua_setfield(L, -2, "options");
         lua_rawseti(L, -2, i + 1);
     }
@@ -225,13 +253,13 @@ static int op_words(lua_State *L)
     if (!op || !ops_is_public(op)) return 0;
     lua_newtable(L);
     set_text(L, "name", ops_name(op));
-    set_text(L, "doc", op->doc);
+    push_words(L, "doc", op->doc);
     set_text(L, "no_gradient", op->no_gradient);
     lua_pushboolean(L, op->flags & ED_OP_VARIADIC);
     lua_setfield(L, -2, "variadic");
     push_operands(L, op);
     lua_setfield(L, -2, "operands");
-    push_fields(L, op->attrs, op->defaults);
+    push_fields(L, op->attrs, op->defaults, 0);
     lua_setfield(L, -2, "attrs");
     lua_newtable(L);
     int n = 0;
@@ -267,8 +295,7 @@ static int kind(lua_State *L)
     return 0;
 }
 
-/* The table that a metatable's __index is, or that its function looks into first. */
-static void push_methods_of(lua_State *L, const char *kind_name)
+void help_push_methods(lua_State *L, const char *kind_name)
 {
     luaL_getmetatable(L, lua_pushfstring(L, "eddy.%s", kind_name));
     lua_getfield(L, -1, "__index");
@@ -281,7 +308,7 @@ static int methods(lua_State *L)
     const char *name = luaL_checkstring(L, 1);
     lua_settop(L, 1);
     lua_newtable(L);
-    push_methods_of(L, name);
+    help_push_methods(L, name);
     int from = lua_gettop(L);
     if (!lua_istable(L, from)) return lua_settop(L, 2), 1;
     lua_pushnil(L);

@@ -45,18 +45,20 @@ read_prelude(prelude)
 local spaces = {layer = "layers", optimizer = "optimizers", metric = "metrics", initializer = "initializers",
                 regularizer = "regularizers", constraint = "constraints", schedule = "schedules", loss = "losses",
                 callback = "callbacks"}
-local function read_kinds(written)
+local function read_kinds(otherwise)
     for _, kind in ipairs(native.made()) do
         local space = spaces[kind.family]
         local lines = {"    The " .. kind.family .. " " .. kind.name .. ": " .. kind.doc .. "."}
         for _, option in ipairs(kind.options) do
-            local default = option.default
-            local told = default ~= nil and default ~= "" and " (" .. written(default) .. ")" or ""
-            lines[#lines + 1] = format("    %-20s %s: %s%s", option.name, option.kind, option.doc, told)
+            lines[#lines + 1] = format("    %-20s %s: %s%s", option.name, option.kind, option.doc, otherwise(option))
         end
         local text = concat(lines, "\n") .. "\n"
         local long = space and space .. "." .. kind.name
         if long and rawget(ed, space) then known[long] = {signature = long, text = text} end
+        if long and kind.short then
+            local short = space .. "." .. kind.short
+            known[short] = {signature = short, text = "    Short for " .. long .. ".\n"}
+        end
         if long and not known[kind.name] and rawget(ed, kind.name) == rawget(ed, space)[kind.name] then
             known[kind.name] = {signature = kind.name, text = text}
         end
@@ -109,7 +111,14 @@ local function written(v)
     return "{" .. concat(items, ", ") .. "}"
 end
 
-read_kinds(written)
+-- What an option is where it is not given.
+local function otherwise(option)
+    local default = option.default
+    if option.required then return " (required)" end
+    return default ~= nil and default ~= "" and " (" .. written(default) .. ")" or ""
+end
+
+read_kinds(otherwise)
 
 -- Nested tables of the shape, with elements from low to high.
 local function elements(shape, low, high, make)
@@ -222,10 +231,8 @@ local function describe_op(op, name)
     local row = "    %-" .. width .. "s "
     for i, operand in ipairs(op.operands) do add(row .. "%s", operand.name, dtypes_of(op, i)) end
     for _, attr in ipairs(op.attrs) do
-        local default = attr.default
-        local told = default ~= nil and default ~= "" and " (" .. written(default) .. ")" or ""
         local doc = attr.doc and ": " .. attr.doc or ""
-        add(row .. "%s%s%s", attr.name, attr.kind, doc, told)
+        add(row .. "%s%s%s", attr.name, attr.kind, doc, otherwise(attr))
     end
     add(row .. "%s", "gradient", op.no_gradient and "none: " .. op.no_gradient or "yes")
     return concat(lines, "\n") .. example(op, name)

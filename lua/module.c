@@ -3,6 +3,7 @@
 #include "lua/handle.h"
 #include "lua/maker.h"
 #include "lua/objects.h"
+#include "lua/wording.h"
 #include "lua/ops.h"
 #include <limits.h>
 #include <time.h>
@@ -91,6 +92,7 @@ int luaopen_eddy(lua_State *L)
     lua_newtable(L);
     arguments_set(L, NULL, functions);
     int module = lua_gettop(L);
+    wording_open(L, module);
     lua_pushstring(L, ed_version());
     lua_setfield(L, module, "_VERSION");
     garbage_open(L);
@@ -111,6 +113,7 @@ int luaopen_eddy(lua_State *L)
     print_open(L);
     random_open(L);
     datasets_open(L);
+    csv_open(L);
     files_open(L);
     model_files_open(L);
     checkpoints_open(L);

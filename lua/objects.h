@@ -19,6 +19,7 @@ void families_open(lua_State *L);
 void print_open(lua_State *L);
 void random_open(lua_State *L);
 void datasets_open(lua_State *L);
+void csv_open(lua_State *L);
 void files_open(lua_State *L);
 void model_files_open(lua_State *L);
 void checkpoints_open(lua_State *L);
@@ -92,6 +93,10 @@ void help_signatures(lua_State *L);
 /* Pushes a function: f(x, alone) returns the names of the options of x, a function, an object or
  * a name; with `alone` also those of positional arguments, which may be named too. */
 void help_push_options(lua_State *L);
+
+/* Pushes the table that the __index of objects of that kind is, or that its function looks into
+ * first; its methods. */
+void help_push_methods(lua_State *L, const char *kind_name);
 
 /* Pushes a table of the names of activations. */
 void help_push_activations(lua_State *L);

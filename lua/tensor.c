@@ -62,7 +62,10 @@ static bool push_property(lua_State *L, const ed_tensor *t, const char *key)
 static void check_length(lua_State *L, const ed_tensor *t)
 {
     if (ed_rank(t) && ed_shape(t).values[0] < 0)
-        handle_fail(L, "the length of %s is open", convert_type(t).s);
+        handle_fail(L,
+                    "%s is a symbolic tensor: its number of rows is not known before the model is "
+                    "called; use ops on the whole tensor, or ed.layer{} for a loop over rows",
+                    convert_type(t).s);
 }
 
 /* Whether ipairs asks for the row after the last, which must be nil: only a call from C gets

@@ -22,9 +22,9 @@ do
     check.raises("no elements yet", x.totable, x)
     check.raises("no elements yet", function() return x:sum():item() end)
     check.raises("no elements yet", function() return x:sum():totable() end)
-    check.raises("the length of float32[-1, 28, 28] is open", function() return #x end)
-    check.raises("is open", function() for _ in ipairs(x) do end end)
-    check.raises("is open", function() for _ in pairs(x) do end end)
+    check.raises("float32[-1, 28, 28] is a symbolic tensor: its number of rows is not known", function() return #x end)
+    check.raises("its number of rows is not known", function() for _ in ipairs(x) do end end)
+    check.raises("its number of rows is not known", function() for _ in pairs(x) do end end)
     check.raises("no elements yet", ed.variable, x)
     check.raises("changes a variable", function() ed.variable(ed.zeros{13, 28, 28}):assign(x) end)
 end

@@ -124,7 +124,7 @@ check.raises("dense: a table of options is expected, not 4", ed.dense, 3, 4)
 check.raises("dense: a table of options is expected, not a tensor", ed.dense, 3, x)
 check.raises("dense: options have names, as {units = }; there is a key that is 1", ed.dense, 3, {"relu"})
 check.raises("dense: got 3 arguments, at most 2", ed.dense, 3, {}, 4)
-check.raises("no initializer named 'heh'", ed.dense, 3, {kernel_initializer = "heh"})
+check.raises('unknown initializer "heh"; there are constant,', ed.dense, 3, {kernel_initializer = "heh"})
 check.raises("kernel_initializer is a table; an initializer or the name of one", ed.dense, 3,
              {kernel_initializer = {sort = "ones"}})
 check.raises("dense: options have names, as {units = }; there is a key that is true", ed.dense, 1, {[true] = 2, use_bias = false})
@@ -163,7 +163,7 @@ check.equal(masks[2], false)
 local again = ed.from_json(ed.to_json(ed.dense(3, {activation = "relu", name = "d"})))
 check.equal(again.name, "d")
 check.list(again(ed.ones{2, 2}).shape, {2, 3})
-check.raises("no layer named 'dens'", ed.from_json, '{"module": "layer", "class_name": "dens", "config": {}}')
+check.raises('unknown layer "dens"; did you mean "dense"?', ed.from_json, '{"module": "layer", "class_name": "dens", "config": {}}')
 
 -- Building without data, weights' values, what is trained, penalties.
 do
