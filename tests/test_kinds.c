@@ -771,7 +771,7 @@ static void strange_json(void **state)
         {"[]", ""},
         {"{}", "module, class_name and config"},
         {"{\"module\": \"layer\", \"class_name\": \"dens\", \"config\": {}}",
-         "no layer named 'dens'; there are "},
+         "unknown layer \"dens\"; did you mean \"dense\"?"},
         {"{\"module\": \"layer\", \"class_name\": \"dense\", \"config\": {\"units\": 0}}",
          "units must be at least 1"},
         {"{\"module\": \"layer\", \"class_name\": \"dense\", \"config\": {\"unit\": 1}}",

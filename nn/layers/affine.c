@@ -65,6 +65,22 @@ static ed_tensor *interpolated(const affine *t, ed_tensor *x, ed_tensor *at_x, e
                    ed_sub(at_y, top));
 }
 
+ed_tensor *augment_sample(ed_tensor *x, ed_tensor *at_x, ed_tensor *at_y, const char *fill_mode,
+                          double fill_value, const char *interpolation)
+{
+    const affine t = {
+        .fill_mode = fill_mode, .interpolation = interpolation, .fill_value = fill_value};
+    return interpolated(&t, x, inside(fill_mode, at_x, x->shape[2]),
+                        inside(fill_mode, at_y, x->shape[1]));
+}
+
+void augment_grid(const ed_tensor *x, ed_tensor **columns, ed_tensor **rows)
+{
+    const int64_t h = x->shape[1], w = x->shape[2];
+    *columns = ed_reshape(ed_range(0, w, .dtype = x->dtype), ED_SHAPE(1, 1, w));
+    *rows = ed_reshape(ed_range(0, h, .dtype = x->dtype), ED_SHAPE(1, h, 1));
+}
+
 /* c0 x + c1 y + c2. */
 static ed_tensor *line(ed_tensor *const c[3], ed_tensor *x, ed_tensor *y)
 {
@@ -80,13 +96,13 @@ static ed_tensor *transformed(affine *t, ed_tensor *image)
         if (!t->a[i]) t->a[i] = ed_full(ED_SHAPE(1, 1, 1), i == 0, .dtype = x->dtype);
         if (!t->b[i]) t->b[i] = ed_full(ED_SHAPE(1, 1, 1), i == 1, .dtype = x->dtype);
     }
-    ed_tensor *columns = ed_reshape(ed_range(0, w, .dtype = x->dtype), ED_SHAPE(1, 1, w));
-    ed_tensor *rows = ed_reshape(ed_range(0, h, .dtype = x->dtype), ED_SHAPE(1, h, 1));
+    ed_tensor *columns, *rows;
+    augment_grid(x, &columns, &rows);
     const int64_t batch = x->shape[0];
     ed_tensor *zeros = ed_zeros(ED_SHAPE(batch, h, w), .dtype = x->dtype);
     ed_tensor *at_x = ed_add(line(t->a, columns, rows), zeros),
               *at_y = ed_add(line(t->b, columns, rows), zeros);
-    ed_tensor *y = interpolated(t, x, inside(t->fill_mode, at_x, w), inside(t->fill_mode, at_y, h));
+    ed_tensor *y = augment_sample(x, at_x, at_y, t->fill_mode, t->fill_value, t->interpolation);
     return y && image->rank == 3 ? ed_squeeze(y, .axis = ED_AXES(0)) : y;
 }
 

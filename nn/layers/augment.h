@@ -3,6 +3,7 @@
 #define EDDY_NN_LAYERS_AUGMENT_H
 
 #include "nn/layer_core.h"
+#include "ops/ops.h"
 
 /* Two numbers, the lower one first. */
 typedef struct augment_range {
@@ -20,6 +21,42 @@ ed_tensor *augment_of_each(const ed_tensor *x, augment_range bounds, ed_generato
  * given: 0. false, with an error that names the option, if they are not such. */
 bool augment_factor(const ed_layer *layer, const char *name, ed_floats given, bool both,
                     augment_range *bounds);
+
+/* The same, with other bounds where the option is not given. */
+static inline bool augment_factor_or(const ed_layer *layer, const char *name, ed_floats given,
+                                     double low, double high, augment_range *bounds)
+{
+    if (given.values) return augment_factor(layer, name, given, false, bounds);
+    *bounds = (augment_range){low, high};
+    return true;
+}
+
+/* Pixels of one range as those of another. */
+ed_tensor *augment_in_range(ed_tensor *x, augment_range from, augment_range to);
+
+/* Which images are changed, each with a probability that is drawn between the bounds. */
+ed_tensor *augment_chosen(const ed_tensor *x, augment_range probability, ed_generator *generator);
+
+/* Pixels [batch, height, width, channels] at the coordinates [batch, height, width]. */
+ed_tensor *augment_sample(ed_tensor *x, ed_tensor *at_x, ed_tensor *at_y, const char *fill_mode,
+                          double fill_value, const char *interpolation);
+
+/* The coordinates of all pixels, [1, 1, width] and [1, height, 1]. */
+void augment_grid(const ed_tensor *x, ed_tensor **columns, ed_tensor **rows);
+
+/* Images [batch, height, width, channels] blurred by Gaussian kernels of two odd sizes; sigma:
+ * [2]. */
+ed_tensor *augment_blurred(ed_tensor *x, const int64_t sizes[2], ed_tensor *sigma);
+
+/* f(images, ...) of one image too: as a batch of one, and back. */
+static inline ed_tensor *augment_batch(ed_tensor *x)
+{
+    return x->rank == 3 ? ed_expand_dims(x, 0) : x;
+}
+static inline ed_tensor *augment_like(ed_tensor *y, const ed_tensor *x)
+{
+    return y && x->rank == 3 ? ed_squeeze(y, .axis = ED_AXES(0)) : y;
+}
 
 /* The bounds of pixels, by default 0 and 255. */
 bool augment_values(const ed_layer *layer, ed_floats given, augment_range *bounds);

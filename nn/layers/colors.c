@@ -28,8 +28,7 @@ static bool recolored(ed_layer *layer, ed_layer_call *call, ed_generator *genera
     return factor && ed_layer_return(call, change(c, x, factor));
 }
 
-/* Pixels of one range as those of another. */
-static ed_tensor *in_range(ed_tensor *x, augment_range from, augment_range to)
+ed_tensor *augment_in_range(ed_tensor *x, augment_range from, augment_range to)
 {
     const double scale = (to.high - to.low) / (from.high - from.low);
     if (from.low == to.low && from.high == to.high) return x;
@@ -102,12 +101,12 @@ static ed_tensor *turned(const coloring *c, ed_tensor *x, ed_tensor *factor)
 {
     const augment_range unit = {0, 1};
     ed_tensor *parts[3];
-    if (!split_hsv(in_range(x, c->values, unit), parts)) return NULL;
+    if (!split_hsv(augment_in_range(x, c->values, unit), parts)) return NULL;
     ed_tensor *hue = ed_add(parts[0], factor);
     hue = ed_where(ed_greater(hue, 1.0), ed_sub(hue, 1.0), hue);
     hue = ed_where(ed_less(hue, 0.0), ed_add(hue, 1.0), hue);
     ed_tensor *y = with_part(parts, 0, hue);
-    return y ? in_range(ed_clip(y, 0, 1), unit, c->values) : NULL;
+    return y ? augment_in_range(ed_clip(y, 0, 1), unit, c->values) : NULL;
 }
 
 /* The sign is drawn first, then half a factor. */
@@ -270,10 +269,10 @@ static bool solarization_forward(ed_layer *layer, ed_layer_call *call)
                         threshold = {s->threshold.low, s->threshold.high * 255};
     ed_tensor *additions = augment_of_each(x, added, o->generator);
     ed_tensor *thresholds = additions ? augment_of_each(x, threshold, o->generator) : NULL;
-    if (!thresholds || !(x = in_range(x, s->values, bytes))) return false;
+    if (!thresholds || !(x = augment_in_range(x, s->values, bytes))) return false;
     if (!(x = ed_clip(ed_add(x, additions), 0, 255))) return false;
     x = ed_where(ed_less(x, thresholds), x, ed_sub(255.0, x));
-    return x && ed_layer_return(call, in_range(x, bytes, s->values));
+    return x && ed_layer_return(call, augment_in_range(x, bytes, s->values));
 }
 
 LAYER(solarization, SOLARIZATION, 0, "in training bright pixels become dark",
@@ -284,6 +283,52 @@ LAYER(solarization, SOLARIZATION, 0, "in training bright pixels become dark",
                                                    .threshold_factor = {sample_factor, 2},
                                                    .value_range = {sample_values, 2}),
                                 RGB}))
+
+/* ---- random_posterization -------------------------------------------------------------------- */
+
+static bool random_posterization_init(ed_layer *layer)
+{
+    const ed_layer_random_posterization_options *o = layer_options(layer);
+    coloring *c = ed_layer_state(layer);
+    const ed_ints f = o->factor;
+    if (f.count != 1 && f.count != 2)
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "factor must be 1 or 2 numbers, got %lld",
+                          (long long)f.count);
+    c->factor =
+        (augment_range){f.count == 2 ? (double)f.values[0] : 1, (double)f.values[f.count - 1]};
+    if (c->factor.low > c->factor.high)
+        return layer_fail(layer, ED_INVALID_ARGUMENT, "factor must be [lower, upper], got [%g, %g]",
+                          c->factor.low, c->factor.high);
+    return augment_values(layer, o->value_range, &c->values);
+}
+
+/* The lower bits, of which a number is drawn, become 0: a function in steps, whose gradient is 0. */
+static ed_tensor *posterized(const coloring *c, ed_tensor *x, ed_tensor *bits)
+{
+    const augment_range bytes = {0, 255};
+    ed_tensor *step = ed_pow(2.0, ed_sub(8.0, ed_floor(bits)));
+    ed_tensor *y = augment_in_range(ed_stop_gradient(x), c->values, bytes);
+    y = y && step ? ed_mul(ed_floor(ed_div(ed_floor(ed_clip(y, 0, 255)), step)), step) : NULL;
+    return y ? augment_in_range(y, bytes, c->values) : NULL;
+}
+
+static bool random_posterization_forward(ed_layer *layer, ed_layer_call *call)
+{
+    const ed_layer_random_posterization_options *o = layer_options(layer);
+    return recolored(layer, call, o->generator, posterized);
+}
+
+LAYER(random_posterization, RANDOM_POSTERIZATION, 1, "in training pixels keep fewer bits",
+      .state_size = sizeof(coloring), .init = random_posterization_init,
+      .forward = random_posterization_forward, .track = augment_track,
+      .samples = LAYER_SAMPLES({.options = OPTIONS(random_posterization, RANDOM_POSTERIZATION,
+                                                   .factor = ED_SAMPLE_INTS(3, 3),
+                                                   .value_range = {sample_values, 2}),
+                                RGB},
+                               {.options = OPTIONS(random_posterization, RANDOM_POSTERIZATION,
+                                                   .factor = ED_SAMPLE_INTS(4)),
+                                .inputs = {{3, {3, 2, 1}}},
+                                .n_inputs = 1}))
 
 /* ---- auto_contrast --------------------------------------------------------------------------- */
 
@@ -305,7 +350,7 @@ static bool auto_contrast_forward(ed_layer *layer, ed_layer_call *call)
     if (!width) return false;
     ed_tensor *flat = ed_equal(width, 0.0);
     ed_tensor *share = ed_div(ed_sub(x, low), ed_where(flat, 1.0, width));
-    ed_tensor *y = share ? in_range(share, (augment_range){0, 1}, *values) : NULL;
+    ed_tensor *y = share ? augment_in_range(share, (augment_range){0, 1}, *values) : NULL;
     return y && ed_layer_return(call, ed_where(flat, x, y));
 }
 

@@ -198,7 +198,7 @@ check.raises("ed.losses.custom", model.compile, model, {loss = function() end})
 check.raises("loss is 1", model.compile, model, {loss = 1})
 check.raises("metrics is 1", model.compile, model, {loss = "mse", metrics = 1})
 check.raises('unknown metric "may"; did you mean "mae"', model.compile, model, {loss = "mse", metrics = "may"})
-local line, ones = ed.dense(1), ed.ones{32, 1}
+local line, ones = ed.dense(1), ed.ones{64, 1}
 assert(line:compile{loss = "MSE", metrics = "mae"}:evaluate(x, ones).mae)
 assert(line:compile{loss = ed.losses.mse(), metrics = ed.metrics.mae{name = "off"}}:evaluate(x, ones).off)
 assert(ed.losses.bce == ed.losses.binary_crossentropy and ed.metrics.kld == ed.metrics.kl_divergence)

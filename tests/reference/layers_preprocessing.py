@@ -76,3 +76,32 @@ layer("RandomGrayscale", PIXELS, factor=1.0).call(training=True).only("float32")
 layer("Solarization", PIXELS, addition_factor=[0.0, 0.0], threshold_factor=[0.0, 0.0], value_range=[0, 300]).call(training=True).only("float32")
 layer("AutoContrast", PIXELS).only("float32")
 layer("AutoContrast", F(2, 3, 4, 1, low=0), value_range=[0, 1]).only("float32")
+
+STEPS = "it is a function in steps"
+layer("RandomPosterization", PIXELS, factor=[3, 3]).call(training=True).only("float32").no_gradients(STEPS)
+layer("RandomPosterization", F(3, 4, 2, low=0), factor=[5, 5], value_range=[0, 1]).call(training=True).only("float32").no_gradients(STEPS)
+layer("RandomGaussianBlur", PIXELS, factor=[1.0, 1.0], sigma=[0.7, 0.7]).call(training=True).only("float32")
+layer("RandomGaussianBlur", F(5, 4, 2, low=0, high=9), factor=[1.0, 1.0], kernel_size=[3, 5], sigma=[1.0, 1.0],
+      value_range=[2, 6]).call(training=True).only("float32")
+layer("RandomErasing", PIXELS, factor=[1.0, 1.0], scale=[1.0, 1.0], fill_value=[7.0, 7.0, 7.0], value_range=[0, 100]).call(training=True).only("float32")
+layer("RandomErasing", PIXELS, factor=[1.0, 1.0], scale=[1.0, 1.0], fill_value=[7.0, 300.0, -9.0]).call(training=True).only("float32")
+layer("RandomErasing", PIXELS, factor=[0.0, 0.0]).call(training=True).only("float32")
+layer("Equalization", PIXELS).call(training=True).only("float32").no_gradients(STEPS)
+layer("Equalization", F(5, 4, 2, low=0), value_range=[0, 1], bins=16).call(training=True).only("float32").no_gradients(STEPS)
+layer("Equalization", V([[[9.0], [9.0]], [[9.0], [9.0]]], "float32")).call(training=True).only("float32").no_gradients(STEPS)
+CLAHE = "ContrastLimitedAdaptiveHistogramEqualization"
+layer(CLAHE, F(2, 6, 8, 2, low=0, high=255), tile_grid_size=[2, 2]).only("float32").no_gradients(STEPS)
+layer(CLAHE, F(7, 9, 1, low=0), tile_grid_size=[3, 2], clip_limit=0.0, value_range=[0, 1]).only("float32").no_gradients(STEPS)
+layer(CLAHE, F(1, 16, 16, 1, low=100, high=120), clip_limit=40.0).only("float32").no_gradients(STEPS)
+# What draws its places has cases in which they don't matter; tests/test_augment.c has the others.
+layer("RandomPerspective", IMAGES, factor=[1.0, 1.0], scale=0.0, interpolation="nearest",
+      fill_value=1.0).call(training=True).only("float32").no_gradients(INVERSE)
+layer("RandomElasticTransform", IMAGES, factor=[0.0, 0.0], scale=[0.5, 0.5], interpolation="nearest", fill_mode="constant",
+      fill_value=1.0, value_range=[0, 255]).call(training=True).only("float32").no_gradients(INVERSE)
+layer("RandomColorJitter", PIXELS, value_range=[0, 200], brightness_factor=[0.1, 0.1], contrast_factor=[0.0, 0.0],
+      saturation_factor=[0.3, 0.3], hue_factor=[0.0, 0.0]).call(training=True).only("float32").no_gradients(HSV)
+layer("MixUp", F(1, 3, 4, 2), alpha=0.3).call(training=True).only("float32")
+layer("CutMix", F(1, 3, 4, 2), factor=[0.5, 0.5]).call(training=True).only("float32")
+layer("RandAugment", PIXELS, num_ops=0, factor=[0.0, 0.4], interpolation="nearest", value_range=[0, 255]).call(training=True).only("float32")
+layer("AugMix", PIXELS, num_chains=1, chain_depth=0, factor=[0.0, 0.4], alpha=0.5, all_ops=False, interpolation="nearest",
+      value_range=[0, 255]).call(training=True).only("float32")
