@@ -25,8 +25,7 @@ static void changes(ed_layer *layer, ed_tensor *x)
     assert_true(same(ed_forward(layer, x), x));
     ed_tensor *a = ed_forward(layer, x, .training = true),
               *b = ed_forward(layer, x, .training = true);
-    assert_false(same(a, x));
-    assert_false(same(a, b));
+    if (same(a, x) || same(a, b)) fail_msg("%s: nothing changes", ed_kind_of(layer)->name);
     assert_true(ed_item(ed_reduce_min(a)) >= -1e-3 && ed_item(ed_reduce_max(a)) <= 255.001);
 }
 

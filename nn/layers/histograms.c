@@ -14,6 +14,7 @@ static const double sample_range[] = {-1, 1};
 static ed_tensor *cumulative(ed_tensor *values, int64_t bins)
 {
     int64_t shape[ED_MAX_RANK];
+    if (!values) return NULL;
     const ed_ints sizes = {shape, values->rank};
     for (int i = 0; i < values->rank; i++) shape[i] = values->shape[i];
     shape[values->rank - 1] = bins;
@@ -33,6 +34,7 @@ static bool equalization_init(ed_layer *layer)
 static ed_tensor *lookup_table(ed_tensor *places, int64_t bins, ed_dtype dtype)
 {
     ed_tensor *counts = cumulative(places, bins);
+    if (!counts) return NULL;
     ed_tensor *none = ed_equal(counts, 0);
     ed_tensor *least = ed_reduce_min(ed_where(none, places->shape[1], counts),
                                      .axis = ED_AXES(-1), .keepdims = true);
@@ -110,7 +112,7 @@ static ed_tensor *tile_tables(const tiles *t, ed_tensor *x, double clip_limit)
     parts = ed_transpose(parts, .perm = ED_AXES(0, 1, 3, 5, 2, 4));
     parts = ed_reshape(parts, ED_SHAPE(batch, t->count[0], t->count[1], channels, n));
     ed_tensor *counts = parts ? ed_cast(cumulative(ed_clip(parts, 0, 255), 256), x->dtype) : NULL;
-    if (clip_limit > 0 && counts) {
+    if (counts && clip_limit > 0) {
         const double limit = clip_limit * (double)n / 256;
         ed_tensor *before =
             ed_slice(counts, .begin = ED_INTS(0, 0, 0, 0, 0),

@@ -26,7 +26,7 @@ static ed_tensor *bell(int64_t n, ed_tensor *sigma)
 ed_tensor *augment_blurred(ed_tensor *x, const int64_t sizes[2], ed_tensor *sigma)
 {
     ed_list *each = ed_unstack(sigma);
-    if (!each) return NULL;
+    if (!x || !each) return NULL;
     ed_tensor *a = bell(sizes[0], ed_list_get(each, 0)), *b = bell(sizes[1], ed_list_get(each, 1));
     ed_tensor *kernel = ed_mul(ed_expand_dims(b, 1), ed_expand_dims(a, 0));
     kernel = ed_reshape(kernel, ED_SHAPE(sizes[0], sizes[1], 1, 1));
