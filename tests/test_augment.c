@@ -38,7 +38,7 @@ static void all_change(void **state)
     ed_set_seed(3);
     ed_tensor *x = images(4, 24, 20, 3);
     changes(ed_layer_random_posterization(ED_INTS(7)), x);
-    changes(ed_layer_random_gaussian_blur(.factor = always), x);
+    changes(ed_layer_random_gaussian_blur(.factor = always, .sigma = ED_FLOATS(0.5, 1)), x);
     changes(ed_layer_random_erasing(.factor = always), x);
     changes(ed_layer_random_perspective(.factor = always), x);
     changes(ed_layer_random_elastic_transform(.factor = always, .scale = ED_FLOATS(0.5, 1)), x);
