@@ -99,10 +99,35 @@ static void dropout_is_the_same_at_each_step(void **state)
                 1e-6);
 }
 
+/* With the channels first the same weights give the same numbers, in the other order. */
+static void conv_lstm_channels_first(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_random_normal(ED_SHAPE(2, 3, 5, 4, 2));
+    ed_layer *last = ed_layer_conv_lstm2d(3, ED_INTS(2, 3), .padding = "SAME",
+                                          .return_sequences = true, .return_state = true),
+             *first = ed_layer_conv_lstm2d(3, ED_INTS(2, 3), .padding = "SAME",
+                                           .data_format = "channels_first",
+                                           .return_sequences = true, .return_state = true);
+    ed_tensor *turned = ed_transpose(x, .perm = ED_AXES(0, 1, 4, 2, 3));
+    assert_non_null(ed_forward_list(first, ed_list_of(turned), NULL));
+    ed_list *wanted = ed_forward_list(last, ed_list_of(x), NULL);
+    assert_true(ed_layer_set_weights(first, ed_layer_get_weights(last)));
+    ed_list *got = ed_forward_list(first, ed_list_of(turned), NULL);
+    assert_true(got && wanted && ed_list_size(got) == 3);
+    for (int i = 0; i < 3; i++) {
+        ed_tensor *y = i ? ed_transpose(ed_list_get(got, i), .perm = ED_AXES(0, 2, 3, 1))
+                         : ed_transpose(ed_list_get(got, i), .perm = ED_AXES(0, 1, 3, 4, 2));
+        ed_tensor *off = ed_sub(y, ed_list_get(wanted, i));
+        assert_true(ed_item(ed_reduce_max(ed_abs(off))) < 1e-6);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_are_kept),
+        cmocka_unit_test(conv_lstm_channels_first), cmocka_unit_test(states_are_kept),
         cmocka_unit_test(loop_is_the_op),
         cmocka_unit_test(cells_of_ones_own),
         cmocka_unit_test(dropout_is_the_same_at_each_step),

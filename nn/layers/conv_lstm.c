@@ -1,4 +1,5 @@
 #include "nn/layers/cells.h"
+#include "nn/layers/windows.h"
 
 /*
  * The cell has a kind that programs don't see: its options are those of the layer and the number of
@@ -39,6 +40,34 @@ static bool conv_lstm_cell_init(ed_layer *layer)
            (c->gate = nn_activation("conv_lstm", o->recurrent_activation));
 }
 
+static bool is_channels_first(const ed_layer *layer)
+{
+    const conv_lstm_cell_options *o = layer_options(layer);
+    return layer_channels_first(o->data_format);
+}
+
+/* x with its axis `from` at the place `to`, where the channels come first; else x. */
+static ed_tensor *with_channels(const ed_layer *layer, ed_tensor *x, int from, int to)
+{
+    int64_t perm[ED_MAX_RANK];
+    if (!x || !is_channels_first(layer)) return x;
+    for (int i = 0, k = 0; i < x->rank; i++) {
+        if (k == from) k++;
+        perm[i] = i == to ? from : k++;
+    }
+    return ed_transpose(x, .perm = {perm, x->rank});
+}
+
+static ed_tensor *channels_last(const ed_layer *layer, ed_tensor *x)
+{
+    return x ? with_channels(layer, x, 1, x->rank - 1) : NULL;
+}
+
+static ed_tensor *channels_back(const ed_layer *layer, ed_tensor *x)
+{
+    return x ? with_channels(layer, x, x->rank - 1, 1) : NULL;
+}
+
 static bool conv_lstm_cell_build(ed_layer *layer, const ed_layer_call *call)
 {
     const conv_lstm_cell_options *o = layer_options(layer);
@@ -47,7 +76,7 @@ static bool conv_lstm_cell_build(ed_layer *layer, const ed_layer_call *call)
     if (!layer_accepts(layer, x, c->rank + 2, false)) return false;
     int64_t kernel[5], recurrent_kernel[5];
     for (int i = 0; i < c->rank; i++) kernel[i] = recurrent_kernel[i] = c->size[i];
-    kernel[c->rank] = x->shape[x->rank - 1];
+    kernel[c->rank] = x->shape[is_channels_first(layer) ? 1 : x->rank - 1];
     recurrent_kernel[c->rank] = o->filters;
     kernel[c->rank + 1] = recurrent_kernel[c->rank + 1] = 4 * o->filters;
     return CELL_BUILD(layer, c, o, ((ed_ints){kernel, c->rank + 2}),
@@ -81,7 +110,7 @@ static bool conv_lstm_cell_forward(ed_layer *layer, ed_layer_call *call)
 {
     cell *c = ed_layer_state(layer);
     ed_tensor *x = call->inputs[0];
-    if (!layer_accepts(layer, x, c->rank + 2, false) ||
+    if (!layer_accepts(layer, x, c->rank + 2, false) || !(x = channels_last(layer, x)) ||
         !layer_same_last(layer, x, c->kernel->shape[c->rank]))
         return false;
     if (call->n_inputs == 2)
@@ -90,10 +119,13 @@ static bool conv_lstm_cell_forward(ed_layer *layer, ed_layer_call *call)
     ed_tensor *z = x ? convolve(c, x, c->kernel, true) : NULL;
     if (z && c->bias) z = ed_bias_add(z, c->bias);
     if (!z) return false;
-    ed_tensor *h = call->n_inputs > 1 ? call->inputs[1] : no_state(c, z);
-    ed_tensor *state = call->n_inputs > 1 ? call->inputs[2] : no_state(c, z);
+    ed_tensor *h = call->n_inputs > 1 ? channels_last(layer, call->inputs[1]) : no_state(c, z);
+    ed_tensor *state =
+        call->n_inputs > 1 ? channels_last(layer, call->inputs[2]) : no_state(c, z);
     h = cell_drop(c, h, c->recurrent_dropout, &c->state_mask, call->training);
     h = cell_lstm_step(c, ed_add(z, h ? convolve(c, h, c->recurrent_kernel, false) : NULL), &state);
+    h = channels_back(layer, h);
+    state = channels_back(layer, state);
     return ed_layer_return(call, h) && ed_layer_return(call, h) && ed_layer_return(call, state);
 }
 
@@ -141,6 +173,11 @@ CONV_LSTM(conv_lstm2d, CONV_LSTM2D, 2,
                               .kernel_size = ED_SAMPLE_INTS(2), .strides = ED_SAMPLE_INTS(2),
                               .use_bias = false, .dropout = 0.5, .recurrent_dropout = 0.5),
            .inputs = {{5, {1, 2, 4, 4, 1}}},
+           .n_inputs = 1},
+          {.options = OPTIONS(conv_lstm2d, CONV_LSTM2D, .filters = 2,
+                              .kernel_size = ED_SAMPLE_INTS(2), .data_format = "channels_first",
+                              .return_sequences = true, .return_state = true),
+           .inputs = {{5, {1, 2, 2, 3, 4}}},
            .n_inputs = 1})
 CONV_LSTM(conv_lstm3d, CONV_LSTM3D, 3,
           {.options = OPTIONS(conv_lstm3d, CONV_LSTM3D, .filters = 1,

@@ -198,6 +198,8 @@ bool ed_layer_reset_states(ed_layer *layer);
     FIELD(T, INTS, kernel_size, ED_NO_LIST, ED_AT_LEAST(1), "one for each axis, or one for all")   \
     FIELD(T, INTS, strides, ED_NO_LIST, ED_AT_LEAST(1), "likewise, of the input; default: 1")      \
     FIELD(T, CHOICE, padding, "VALID", ED_ONE_OF("VALID", "SAME"), "of the input's convolution")   \
+    FIELD(T, CHOICE, data_format, "channels_last", ED_ONE_OF("channels_last", "channels_first"),   \
+          "where the axis of the channels is")                                                     \
     FIELD(T, INTS, dilations, ED_NO_LIST, ED_AT_LEAST(1), "of the input's; default: 1")            \
     FIELD(T, ACTIVATION, activation, "tanh", ED_ANY, "of c' and c, by name")                       \
     FIELD(T, ACTIVATION, recurrent_activation, "sigmoid", ED_ANY, "of the gates, by name")         \
