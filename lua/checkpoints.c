@@ -354,7 +354,7 @@ static const maker makers[] = {
     {0},
 };
 
-/* save{metric = , number = , any_step = , in_background = }: the path; nil if
+/* save{metric = , number = , any_step = , in_background = , weights_only = }: the path; nil if
  * checkpoint_interval has not passed. */
 static int manager_save(lua_State *L)
 {

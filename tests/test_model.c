@@ -479,7 +479,8 @@ static void named_outputs(void **state)
             ed_model_compile(m, .losses = ED_OBJECTS(of_a), .outputs = "a"));
     REFUSES("more names",
             ed_model_compile(m, .losses = ED_OBJECTS(of_a, of_b), .outputs = "a,b,c"));
-    REFUSES("no metric named", ed_metric_by_name("acuracy", NULL, NULL));
+    REFUSES("unknown metric \"acuracy\"; did you mean \"accuracy\"?",
+            ed_metric_by_name("acuracy", NULL, NULL));
 }
 
 /* ---- What is refused ------------------------------------------------------------------------- */
