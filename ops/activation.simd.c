@@ -181,14 +181,30 @@ FUNCTION1(sigmoid);
 ELEMENTWISE(sigmoid_gradient, "dx = a b (1 - b) for dy = a and y = b of sigmoid", TWO(ED_SET_FLOAT),
             OF_GRADIENT, .gradient = sigmoid_gradient_gradient, .samples = SAMPLES2_MASK);
 
-/* softplus: y = ln(1 + e^x), dx = dy sigmoid(x) */
+/* softplus: y = ln(1 + e^x), dx = dy s, s = sigmoid(x), in one pass; of that, d/da = itself, d/db =
+ * a s (1 - s) */
 VECTOR_LOOPS1(softplus, vsoftplus(x));
 PLAIN(softplus, (x[0] < 0 ? 0 : x[0]) + log1p(exp(-fabs(x[0]))));
-GRADIENT1(softplus, ed_mul(dy, ed_sigmoid(x)));
+VECTOR_LOOPS2(softplus_gradient, a *vsigmoid(b));
+PLAIN(softplus_gradient, x[1] < 0 ? x[0] * (exp(x[1]) / (1 + exp(x[1])))
+                                  : x[0] / (1 + exp(-x[1])));
+INTERNAL2(softplus_gradient);
+GRADIENT1(softplus, ops_softplus_gradient(dy, x));
+
+static bool softplus_gradient_gradient(const ed_gradient_call *g)
+{
+    ed_tensor *a = g->inputs[0], *b = g->inputs[1];
+    GIVE(g, 0, ops_softplus_gradient(g->dy[0], b));
+    GIVE(g, 1, ops_sigmoid_gradient(ed_mul(g->dy[0], a), ed_sigmoid(b)));
+    return true;
+}
 
 ELEMENTWISE(softplus, "y = ln(1 + e^x)", ONE(ED_SET_FLOAT), .gradient = softplus_gradient, SAVES_X,
             .samples = SAMPLES1(-4, 4));
 FUNCTION1(softplus);
+ELEMENTWISE(softplus_gradient, "dx = a sigmoid(b) for dy = a and x = b of softplus",
+            TWO(ED_SET_FLOAT), OF_GRADIENT, .gradient = softplus_gradient_gradient,
+            .samples = SAMPLES2_MASK);
 
 /* log_sigmoid: y = -ln(1 + e^-x), dx = dy sigmoid(-x) */
 VECTOR_LOOPS1(log_sigmoid, -vsoftplus(-x));
@@ -208,20 +224,38 @@ ELEMENTWISE(softsign, "y = x / (1 + |x|)", ONE(ED_SET_FLOAT), .gradient = softsi
             SAVES_X, KINKS(0), .samples = SAMPLES1(-2, 2));
 FUNCTION1(softsign);
 
-/* silu: y = x s, s = sigmoid(x), dx = dy s (1 + x (1 - s)) */
+/* silu: y = x s, s = sigmoid(x), dx = dy s (1 + x (1 - s)) in one pass; of that, d/da = itself,
+ * d/db = a s (1 - s) (2 + x (1 - 2 s)) */
 VECTOR_LOOPS1(silu, vsilu(x));
 PLAIN(silu, x[0] < 0 ? x[0] * exp(x[0]) / (1 + exp(x[0])) : x[0] / (1 + exp(-x[0])));
-
-static bool silu_gradient(const ed_gradient_call *g)
+#ifndef ISA
+static double plain_silu_slope(double x)
 {
-    ed_tensor *x = g->inputs[0], *s = ed_sigmoid(x);
-    g->dx[0] = ed_mul(g->dy[0], ed_mul(s, ed_add(ed_mul(x, ed_sub(1, s)), 1)));
+    const double s = x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
+    return s * (1 + x * (1 - s));
+}
+#endif
+VECTOR_LOOPS2(silu_gradient, a *vsilu_slope(b));
+PLAIN(silu_gradient, x[0] * plain_silu_slope(x[1]));
+INTERNAL2(silu_gradient);
+GRADIENT1(silu, ops_silu_gradient(dy, x));
+
+static bool silu_gradient_gradient(const ed_gradient_call *g)
+{
+    ed_tensor *a = g->inputs[0], *b = g->inputs[1];
+    GIVE(g, 0, ops_silu_gradient(g->dy[0], b));
+    if (!g->needs[1]) return true;
+    ed_tensor *s = ed_sigmoid(b), *bend = ed_add(ed_mul(b, ed_sub(1, ed_mul(s, 2))), 2);
+    GIVE(g, 1, ed_mul(ops_sigmoid_gradient(ed_mul(g->dy[0], a), s), bend));
     return true;
 }
 
 ELEMENTWISE(silu, "y = x / (1 + e^-x)", ONE(ED_SET_FLOAT), .gradient = silu_gradient, SAVES_X,
             .samples = SAMPLES1(-4, 4));
 FUNCTION1(silu);
+ELEMENTWISE(silu_gradient, "dx = a times the slope of silu at b, for dy = a and x = b",
+            TWO(ED_SET_FLOAT), OF_GRADIENT, .gradient = silu_gradient_gradient,
+            .samples = SAMPLES2_MASK);
 
 /*
  * gelu: y = x P(x), P(x) = (1 + erf(x / sqrt 2)) / 2, dx = dy (P(x) + x p(x)) in one pass, p(x) =

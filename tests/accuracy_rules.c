@@ -188,6 +188,8 @@ ACCURACY_TRUE(relu6_gradient, y > 0 && y < 6 ? x : 0);
 ACCURACY_TRUE(leaky_relu_gradient, y > 0 ? x : 0.2L * x);
 ACCURACY_TRUE(elu_gradient, y < 0 ? x * (y + 1) : x);
 ACCURACY_TRUE(sigmoid_gradient, x *y *(1 - y));
+ACCURACY_TRUE(softplus_gradient, x *sigmoid_of(y));
+ACCURACY_TRUE(silu_gradient, x *(sigmoid_of(y) * (1 + y * sigmoid_of(-y))));
 
 /*
  * gelu, gelu_tanh and their slopes. Rounding an exponent of 745 costs digits in long double too: it
@@ -392,6 +394,8 @@ const accuracy_rule accuracy_rules[] = {
     RULE(leaky_relu_gradient, -4, 4, 1, 1),
     RULE(elu_gradient, -1, 1, 2, 2),
     RULE(sigmoid_gradient, 0, 1, 2, 2, FACTORS),
+    RULE(softplus_gradient, -4, 4, 3.5, 3.5, FACTORS),
+    SLOPE(silu_gradient, -80, -2, 4),
 
     /* The second range is where only float64 is not 0. */
     TWICE(gelu, -15, 8, 2, 2, .unfused = 2.7),

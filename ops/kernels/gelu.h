@@ -1,7 +1,7 @@
 /*
- * gelu, its approximation by tanh, their slopes, and silu, on vectors: vgelu(x), vgelu_slope(x),
- * vgelu_tanh(x), vgelu_tanh_slope(x), vsilu(x). They keep their digits where their values are
- * small.
+ * gelu, its approximation by tanh, silu and their slopes on vectors: vgelu(x), vgelu_slope(x),
+ * vgelu_tanh(x), vgelu_tanh_slope(x), vsilu(x), vsilu_slope(x). They keep their digits where their
+ * values are small.
  *
  * All three functions are x P(x) with P(x) + P(-x) = 1. With a = |x|, Q(a) = P(-a) and p = P',
  *
@@ -93,6 +93,7 @@ VECTOR_INLINE vf64 gelu_polynomial_f64(vf64 t)
 #include "ops/kernels/gelu.typed.h"
 
 #define vsilu(x)            VECTOR_CHOOSE(vsilu, x)(x)
+#define vsilu_slope(x)      VECTOR_CHOOSE(vsilu_slope, x)(x)
 #define vgelu(x)            VECTOR_CHOOSE(vgelu, x)(x)
 #define vgelu_slope(x)      VECTOR_CHOOSE(vgelu_slope, x)(x)
 #define vgelu_tanh(x)       VECTOR_CHOOSE(vgelu_tanh, x)(x)

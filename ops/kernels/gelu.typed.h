@@ -116,6 +116,13 @@ VECTOR_INLINE VECTOR TYPED(vsilu)(VECTOR x)
     return vselect(x < 0, vfma(zero, x, TYPED(gelu_scale)(share, m, n)), share);
 }
 
+/* s (1 + x (1 - s)), s = sigmoid(x). */
+VECTOR_INLINE VECTOR TYPED(vsilu_slope)(VECTOR x)
+{
+    const VECTOR s = vsigmoid(x);
+    return s * (x * (1 - s) + 1);
+}
+
 /* With d = 1 + e^-u, Q(a) = e^-u / d and p(a) = e^-u u'(a) / d^2. */
 VECTOR_INLINE VECTOR TYPED(vgelu_tanh_slope)(VECTOR x)
 {
