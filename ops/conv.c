@@ -140,52 +140,36 @@ static bool conv2d_gradient_kernel_infer(ed_call *call)
            ed_call_output(call, 0, dy->dtype, 4, o->shape.values);
 }
 
+static bool is_channels_first(const ed_call *call)
+{
+    return window_channels_first(convolution(call->attrs).data_format);
+}
+
 /* Runs one of the three: the tensors in their roles, of which one is the output. */
 static bool run_conv(ed_call *call, const ed_tensor *x, const ed_tensor *kernel, const ed_tensor *y,
                      bool (*run)(const conv_call *))
 {
     const ed_tensor *result = call->outputs[0];
     if (!result->size) return true;
-    if (x->size && kernel->size && y->size) return run(&(conv_call){call->plan, x, kernel, y});
+    if (x->size && kernel->size && y->size)
+        return run(&(conv_call){call->plan, is_channels_first(call), x, kernel, y});
     memset(result->data, 0, (size_t)result->size * dtype_size(result->dtype));
     return true;
 }
 
-static bool conv2d_kernel_last(ed_call *call)
+static bool conv2d_kernel(ed_call *call)
 {
     return run_conv(call, call->inputs[0], call->inputs[1], call->outputs[0], conv_forward);
 }
 
-static bool conv2d_gradient_input_kernel_last(ed_call *call)
+static bool conv2d_gradient_input_kernel(ed_call *call)
 {
     return run_conv(call, call->outputs[0], call->inputs[1], call->inputs[0], conv_gradient_input);
 }
 
-static bool conv2d_gradient_kernel_kernel_last(ed_call *call)
-{
-    return run_conv(call, call->inputs[0], call->outputs[0], call->inputs[1], conv_gradient_kernel);
-}
-
-static bool is_channels_first(const ed_call *call)
-{
-    return window_channels_first(convolution(call->attrs).data_format);
-}
-
-static bool conv2d_kernel(ed_call *call)
-{
-    return window_run_kernel(call, is_channels_first(call), 1, true, conv2d_kernel_last);
-}
-
-static bool conv2d_gradient_input_kernel(ed_call *call)
-{
-    return window_run_kernel(call, is_channels_first(call), 1, true,
-                             conv2d_gradient_input_kernel_last);
-}
-
 static bool conv2d_gradient_kernel_kernel(ed_call *call)
 {
-    return window_run_kernel(call, is_channels_first(call), 3, false,
-                             conv2d_gradient_kernel_kernel_last);
+    return run_conv(call, call->inputs[0], call->outputs[0], call->inputs[1], conv_gradient_kernel);
 }
 
 /* The plain sum: for each product of an x, a kernel element and a y, `join` adds two of them to the
@@ -338,7 +322,11 @@ ED_OP(conv2d) = {
         {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 4, 3, 5), ED_SAMPLE_IN(-2, 2, 2, 1, 2, 2)},
          OPTIONS(.groups = 2, .strides = ED_SAMPLE_INTS(2), .data_format = "NCHW")},
         {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 3, 4, 2), ED_SAMPLE_IN(-2, 2, 1, 1, 2, 3)},
-         OPTIONS(.padding = "EXPLICIT", .explicit_paddings = ED_SAMPLE_INTS(0, 2, 1, 0))}),
+         OPTIONS(.padding = "EXPLICIT", .explicit_paddings = ED_SAMPLE_INTS(0, 2, 1, 0))},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 2, 5, 11), ED_SAMPLE_IN(-2, 2, 2, 3, 2, 5)},
+         OPTIONS(.padding = "SAME", .data_format = "NCHW")},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 4, 2, 3), ED_SAMPLE_IN(-2, 2, 1, 1, 4, 3)},
+         OPTIONS(.data_format = "NCHW")}),
 };
 
 /* conv2d_gradient_input: dx = dy * kernel turned over, linear in both */
@@ -365,7 +353,12 @@ ED_OP(conv2d_gradient_input) = {
          WITH(ED_SAMPLE_INTS(2, 3, 3, 4), .padding = "VALID")},
         {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 4, 2, 4), ED_SAMPLE_IN(-2, 2, 3, 2, 2, 4)},
          WITH(ED_SAMPLE_INTS(2, 4, 3, 4), .padding = "SAME", .groups = 2,
-              .strides = ED_SAMPLE_INTS(2, 1), .data_format = "NCHW")}),
+              .strides = ED_SAMPLE_INTS(2, 1), .data_format = "NCHW")},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 2, 3, 4), ED_SAMPLE_IN(-2, 2, 2, 3, 2, 2)},
+         WITH(ED_SAMPLE_INTS(1, 2, 3, 8), .padding = "SAME", .strides = ED_SAMPLE_INTS(1, 2),
+              .data_format = "NCHW")},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 2, 3), ED_SAMPLE_IN(-2, 2, 1, 1, 4, 3)},
+         WITH(ED_SAMPLE_INTS(2, 4, 2, 3), .padding = "VALID", .data_format = "NCHW")}),
 };
 
 /* conv2d_gradient_kernel: dkernel = x * dy, linear in both */
@@ -394,7 +387,12 @@ ED_OP(conv2d_gradient_kernel) = {
          WITH(ED_SAMPLE_INTS(2, 2, 2, 4), .groups = 2, .padding = "EXPLICIT",
               .explicit_paddings = ED_SAMPLE_INTS(0, 0, 1, 1))},
         {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 4, 3, 3), ED_SAMPLE_IN(-2, 2, 2, 4, 3, 3)},
-         WITH(ED_SAMPLE_INTS(1, 1, 2, 4), .groups = 2, .data_format = "NCHW")}),
+         WITH(ED_SAMPLE_INTS(1, 1, 2, 4), .groups = 2, .data_format = "NCHW")},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 1, 2, 4, 6), ED_SAMPLE_IN(-2, 2, 1, 3, 4, 6)},
+         WITH(ED_SAMPLE_INTS(2, 3, 2, 3), .padding = "SAME", .dilations = ED_SAMPLE_INTS(1, 2),
+              .data_format = "NCHW")},
+        {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 4, 2, 3), ED_SAMPLE_IN(-2, 2, 2, 3, 2, 3)},
+         WITH(ED_SAMPLE_INTS(1, 1, 4, 3), .data_format = "NCHW")}),
 };
 
 ed_tensor *ed_conv2d_with(ed_tensor *x, ed_tensor *kernel, const ed_conv2d_options *options)

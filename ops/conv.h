@@ -1,5 +1,5 @@
-/* Convolution of images [batch, height, width, in] with a kernel [kh, kw, in, out] as matrix
- * products. */
+/* Convolution of images [batch, height, width, in] or [batch, in, height, width] with a kernel
+ * [kh, kw, in, out] as matrix products. */
 #ifndef EDDY_OPS_CONV_H
 #define EDDY_OPS_CONV_H
 
@@ -11,6 +11,7 @@
  * empty, of the same dtype, float32 or float64. */
 typedef struct conv_call {
     const window *w;
+    bool channels_first; /* of x and y */
     const ed_tensor *x, *kernel, *y;
 } conv_call;
 

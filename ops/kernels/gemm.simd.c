@@ -54,6 +54,7 @@ enum {
     SMALL_B = 32 * 1024,       /* bytes of B that are read where they lie */
     PACKED = 640 * 1024,       /* bytes of B that are packed at a time */
     TURNED = 512,              /* rows of C that a turned product sums at a time */
+    SUMS = 8 * ROWS,           /* the same of a product of runs */
     APART = 4096,              /* bytes within which a thin product's strip begins, see row_run */
     STRIP = 16 * 1024,         /* bytes of C's row that a thin product keeps at hand */
     STREAMED = 2 * 1024 * 1024 /* bytes of B that a thin product reads along few lines */
@@ -707,11 +708,55 @@ void ISA_NAME(gemm_pack)(bool wide, int64_t k, int64_t n, const char *b, int64_t
         pack(wide, min(panel, n - j), k, b + j * b_col, b_col, b_row, panels, PANEL);
 }
 
+/*
+ * Turns `rows` rows of a panel's sums, a panel apart, into C's columns. Where C's column is
+ * contiguous, registers do it: as many rows as there are lanes, PIECE bytes of each at a time.
+ */
+INLINE void panel_out(const gemm_runs_job *job, const bool wide, int64_t rows, int64_t columns,
+                      const char *sums, char *c)
+{
+    const int size = size_of(wide), lanes = lanes_of(wide), each = PIECE / size;
+    for (int64_t i = 0; i < rows && job->c_row == size; i += lanes) {
+        const char *row[BYTES / 4];
+        for (int q = 0; q < lanes; q++) row[q] = sums + min(i + q, rows - 1) * PANEL;
+        for (int64_t j = 0; j < columns; j += each) {
+            vec turned[PIECE / 4];
+            load_turned(wide, row, j * size, turned);
+            char *to = c + i * size + j * job->c_col;
+            UNROLL for (int q = 0; q < each; q++, to += job->c_col)
+            {
+                if (j + q >= columns) continue;
+                if (i + lanes <= rows)
+                    store(to, turned[q]);
+                else
+                    store_part(wide, to, turned[q], (int)(rows - i));
+            }
+        }
+    }
+    for (int64_t i = 0; i < rows && job->c_row != size; i++)
+        for (int64_t j = 0; j < columns; j++)
+            memcpy(c + i * job->c_row + j * job->c_col, sums + i * PANEL + j * size, (size_t)size);
+}
+
+/* The tiles below each other of one panel. */
+static void stripes_run(tile t, const bool wide, int64_t m, int vecs)
+{
+    const char *a = t.a;
+    int64_t stripes = (m + ROWS - 1) / ROWS;
+    for (int64_t s = 0; s < stripes; s++) {
+        int64_t rows = m / stripes + (s < m % stripes);
+        t.a = a;
+        tiles[wide][vecs - 1][t.a_row == size_of(wide)][rows - 1](&t);
+        a += rows * t.a_row;
+        t.c += rows * t.c_row;
+    }
+}
+
 void ISA_NAME(gemm_runs)(const gemm_runs_job *job)
 {
     const bool wide = job->wide;
     const int size = size_of(wide), panel = PANEL / size;
-    int64_t stripes = (job->m + ROWS - 1) / ROWS;
+    char sums[SUMS * PANEL] __attribute__((aligned(64)));
     tile t = {.k = job->k,
               .a_row = job->a_row,
               .a_col = job->a_col,
@@ -719,19 +764,30 @@ void ISA_NAME(gemm_runs)(const gemm_runs_job *job)
               .runs = job->runs,
               .a_runs = job->a_runs,
               .b_runs = job->b_runs,
-              .c_row = job->c_row,
               .first = !job->add};
     for (int64_t j = 0; j < job->n; j += panel) {
         int64_t width = min(panel, job->n - j);
         int vecs = width * size > BYTES ? 2 : 1;
-        t.lanes = (int)(width - (vecs - 1) * panel / 2);
         t.b = job->b + j / panel * job->b_panel;
-        for (int64_t s = 0, i = 0; s < stripes; s++) {
-            int64_t rows = job->m / stripes + (s < job->m % stripes);
-            t.a = job->a + i * job->a_row;
-            t.c = job->c + i * job->c_row + j * size;
-            tiles[wide][vecs - 1][t.a_row == size][rows - 1](&t);
-            i += rows;
+        t.a = job->a;
+        if (job->c_col == size) {
+            t.lanes = (int)(width - (vecs - 1) * panel / 2);
+            t.c = job->c + j * size;
+            t.c_row = job->c_row;
+            stripes_run(t, wide, job->m, vecs);
+            continue;
+        }
+        t.lanes = panel / 2;
+        t.c_row = PANEL;
+        for (int64_t i = 0; i < job->m; i += SUMS, t.a += SUMS * t.a_row) {
+            int64_t rows = min(SUMS, job->m - i);
+            char *c = job->c + i * job->c_row + j * job->c_col;
+            t.c = sums;
+            stripes_run(t, wide, rows, vecs);
+            if (wide)
+                panel_out(job, true, rows, width, sums, c);
+            else
+                panel_out(job, false, rows, width, sums, c);
         }
     }
 }

@@ -39,9 +39,10 @@ ISA_DECLARE(void, gemm_piece, const gemm_job *job, char *scratch);
 /*
  * C = (add: C +) the sum over runs r and steps p < k of A_r B_r, for operands whose steps lie in
  * several places, as windows over images do: a_r(i,p) = a[a_runs[r] + i a_row + p a_col], b_r(p,j)
- * = b[b_runs[r] + panel(j) b_panel + p b_row + j in panel]. All in bytes. B is packed by gemm_pack,
- * or lies as if it were: rows of whole vectors, b_panel = the tile's columns. One sum over all runs
- * and steps in their order.
+ * = b[b_runs[r] + panel(j) b_panel + p b_row + j in panel], c(i,j) = c[i c_row + j c_col]. All in
+ * bytes. B is packed by gemm_pack, or lies as if it were: rows of whole vectors, b_panel = the
+ * tile's columns. One sum over all runs and steps in their order. A C whose rows are not contiguous
+ * (c_col is not an element's size) cannot be added to.
  */
 typedef struct gemm_runs_job {
     bool wide, add;
@@ -49,7 +50,7 @@ typedef struct gemm_runs_job {
     const int64_t *a_runs, *b_runs;
     const char *a, *b;
     char *c;
-    int64_t a_row, a_col, b_row, b_panel, c_row;
+    int64_t a_row, a_col, b_row, b_panel, c_row, c_col;
 } gemm_runs_job;
 ISA_DECLARE(void, gemm_runs, const gemm_runs_job *job);
 

@@ -1,0 +1,109 @@
+/*
+ * What conv2d's forward pass and its two gradients, all products of matrices, have in common: how
+ * images lie in memory, the axes of a plane of results, and work for threads.
+ */
+#ifndef EDDY_OPS_CONV_GEMM_H
+#define EDDY_OPS_CONV_GEMM_H
+
+#include "ops/conv.h"
+#include "ops/kernels/gemm_piece.h"
+
+/* Bytes from one image, row, cell or channel of a cell to the next. */
+typedef struct conv_layout {
+    int64_t image, row, cell, channel;
+} conv_layout;
+
+/* A convolution and how it is computed. */
+typedef struct conv {
+    window w;
+    bool wide;
+    int64_t size, in, out; /* bytes of an element; channels of the group at work */
+    int64_t all_in, all_out, groups;
+    conv_layout in_images, out_images;
+    char *x, *k, *y;
+    int64_t tile, panel;   /* columns of the register tile, and their bytes */
+    int64_t panels, depth; /* of the packed kernel: panels, and steps in each */
+    char *packed;
+} conv;
+
+static inline int64_t conv_min(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+static inline int64_t conv_max(int64_t x, int64_t y)
+{
+    return x > y ? x : y;
+}
+
+/* Quotients rounded up and down, for y > 0. */
+static inline int64_t conv_ceil(int64_t x, int64_t y)
+{
+    return x >= 0 ? (x + y - 1) / y : -(-x / y);
+}
+
+static inline int64_t conv_floor(int64_t x, int64_t y)
+{
+    return -conv_ceil(-x, y);
+}
+
+/* Runs each group of a call by itself. */
+bool conv_each_group(const conv_call *call, bool (*run)(conv c));
+
+/* How many of `units` pieces of work a thread takes at a time: all if a second one doesn't pay. */
+int64_t conv_grain(const conv *c, int64_t units);
+
+/* Rows a band has, if images have so many. */
+int64_t conv_band_rows(const conv *c, int64_t rows);
+
+/* A window of one cell that visits every cell, without padding. */
+bool conv_is_pointwise(const window *w);
+
+/* For a pointwise one: each image as one row. */
+void conv_flatten(conv *c);
+
+/* Whether each image's channels are the last axis. */
+static inline bool conv_channels_last(const conv *c)
+{
+    return c->in_images.channel == c->size && c->out_images.channel == c->size;
+}
+
+/* The error of a size that cannot be said. */
+bool conv_too_large(void);
+
+/* Scratch of each thread that works: two lists of `entries` numbers, then `more` bytes. */
+typedef struct conv_crew {
+    int count;
+    size_t each;
+    char *scratch;
+} conv_crew;
+bool conv_crew_open(conv_crew *crew, int64_t entries, size_t more);
+
+static inline void *conv_crew_scratch(const conv_crew *crew, int worker)
+{
+    return crew->scratch + crew->each * (size_t)worker;
+}
+
+/*
+ * One axis of a class of results: position t < positions takes tap q < taps, which is kernel index
+ * `index + q index_step`, from source cell `base + q base_step + t step`, if that is one of the
+ * `limit` cells there are.
+ */
+typedef struct conv_axis {
+    int64_t positions, step, limit;
+    int64_t taps, index, index_step, base, base_step;
+} conv_axis;
+
+/* Of the convolution along axis d. */
+conv_axis conv_axis_forward(const window *w, int d);
+
+/* Image cells phase, phase + stride, ..., whose taps are those by which an output reads them. */
+conv_axis conv_axis_backward(const window *w, int d, int64_t phase);
+
+/* The taps *begin <= q < *end that position t has. */
+void conv_axis_clip(const conv_axis *a, int64_t t, int64_t *begin, int64_t *end);
+
+/* The positions *begin <= t < *end that have all taps. */
+void conv_axis_interior(const conv_axis *a, int64_t *begin, int64_t *end);
+
+#endif
