@@ -46,17 +46,6 @@ static const char *const older_classes[][3] = {
     {"layer", "GroupedQueryAttention", "group_query_attention"},
 };
 
-/* Words of Keras' compile beside the names of kinds. */
-static const char *const short_words[][2] = {
-    {"bce", "binary_crossentropy"},
-    {"kld", "kl_divergence"},
-    {"logcosh", "log_cosh"},
-    {"mae", "mean_absolute_error"},
-    {"mape", "mean_absolute_percentage_error"},
-    {"mse", "mean_squared_error"},
-    {"msle", "mean_squared_logarithmic_error"},
-};
-
 #define COUNT(array) (int)(sizeof(array) / sizeof *(array))
 
 /* A word, capitalized: "conv2d" is "Conv2D", "lstm" is "LSTM". Returns what follows it in `to`. */
@@ -177,16 +166,12 @@ void keras_nearest_class(const char *family, const char *class_name, char *name)
 
 const ed_kind *keras_kind_by_word(const char *family, const char *word)
 {
-    char lower[KERAS_NAME];
-    size_t n = 0;
-    for (; word[n] && n < sizeof lower - 1; n++) lower[n] = (char)tolower((unsigned char)word[n]);
-    lower[n] = 0;
-    for (int i = 0; i < COUNT(short_words); i++)
-        if (!strcmp(short_words[i][0], lower)) strcpy(lower, short_words[i][1]);
     for (int i = 0; i < ed_kind_count(); i++) {
         const ed_kind *kind = ed_kind_at(i);
         char name[KERAS_NAME];
-        if (kind && !strcmp(kind->family, family) && !strcmp(kind->name, lower) &&
+        if (kind && !strcmp(kind->family, family) &&
+            (!strcasecmp(kind->name, word) ||
+             (kind->short_name && !strcasecmp(kind->short_name, word))) &&
             keras_class_of(kind, name))
             return kind;
     }

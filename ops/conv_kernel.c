@@ -100,9 +100,8 @@ static void band_dy(kernel_band *b, int64_t image, int64_t j, bool direct, char 
     b->job.b_row = direct ? y->cell : c->panel;
     b->job.b_panel = direct ? c->panel : cells * c->panel;
     b->row = c->w.out[1] * b->job.b_row;
-    if (!direct)
-        ISA_CALL(gemm_pack)
-        (c->wide, cells, b->job.n, dy, y->cell, y->channel, packed, b->job.b_panel);
+    if (!direct) ISA_CALL(gemm_pack)
+    (c->wide, cells, b->job.n, dy, y->cell, y->channel, packed, b->job.b_panel);
 }
 
 /* Adds a band's part to kernel rows [i, end) of `sums`, columns [j, j + plan's). */

@@ -132,9 +132,9 @@ static void refused(void **state)
                  "kernel_size must be odd, got 4");
     assert_fails(ed_layer_random_posterization(ED_INTS(5, 3)), ED_INVALID_ARGUMENT,
                  "factor must be [lower, upper]");
-    assert_fails(ed_layer_contrast_limited_adaptive_histogram_equalization(
-                     .tile_grid_size = ED_INTS(3)),
-                 ED_INVALID_ARGUMENT, "tile_grid_size must be 2 numbers");
+    assert_fails(
+        ed_layer_contrast_limited_adaptive_histogram_equalization(.tile_grid_size = ED_INTS(3)),
+        ED_INVALID_ARGUMENT, "tile_grid_size must be 2 numbers");
     assert_fails(ed_forward(ed_layer_contrast_limited_adaptive_histogram_equalization(),
                             ed_ones(ED_SHAPE(1, 3, 3, 1))),
                  ED_INVALID_ARGUMENT, "tiles are too many");

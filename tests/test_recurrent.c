@@ -127,7 +127,8 @@ static void conv_lstm_channels_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv_lstm_channels_first), cmocka_unit_test(states_are_kept),
+        cmocka_unit_test(conv_lstm_channels_first),
+        cmocka_unit_test(states_are_kept),
         cmocka_unit_test(loop_is_the_op),
         cmocka_unit_test(cells_of_ones_own),
         cmocka_unit_test(dropout_is_the_same_at_each_step),

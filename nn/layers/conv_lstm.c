@@ -120,8 +120,7 @@ static bool conv_lstm_cell_forward(ed_layer *layer, ed_layer_call *call)
     if (z && c->bias) z = ed_bias_add(z, c->bias);
     if (!z) return false;
     ed_tensor *h = call->n_inputs > 1 ? channels_last(layer, call->inputs[1]) : no_state(c, z);
-    ed_tensor *state =
-        call->n_inputs > 1 ? channels_last(layer, call->inputs[2]) : no_state(c, z);
+    ed_tensor *state = call->n_inputs > 1 ? channels_last(layer, call->inputs[2]) : no_state(c, z);
     h = cell_drop(c, h, c->recurrent_dropout, &c->state_mask, call->training);
     h = cell_lstm_step(c, ed_add(z, h ? convolve(c, h, c->recurrent_kernel, false) : NULL), &state);
     h = channels_back(layer, h);

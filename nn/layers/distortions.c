@@ -59,9 +59,8 @@ static ed_tensor *seen(const ed_layer_random_perspective_options *o, ed_tensor *
     ed_tensor *d = ed_add(ed_add(ed_mul(a[6], columns), ed_mul(a[7], rows)), 1.0);
     ed_tensor *at[2];
     for (int k = 0; k < 2; k++)
-        at[k] = ed_div(ed_add(ed_add(ed_mul(a[3 * k], columns), ed_mul(a[3 * k + 1], rows)),
-                              a[3 * k + 2]),
-                       d);
+        at[k] = ed_div(
+            ed_add(ed_add(ed_mul(a[3 * k], columns), ed_mul(a[3 * k + 1], rows)), a[3 * k + 2]), d);
     return augment_sample(x, at[0], at[1], "constant", o->fill_value, o->interpolation);
 }
 
@@ -75,10 +74,9 @@ static bool random_perspective_forward(ed_layer *layer, ed_layer_call *call)
     ed_tensor *chosen = augment_chosen(x, *(augment_range *)ed_layer_state(layer), o->generator);
     ed_tensor *batch = chosen ? augment_batch(x) : NULL;
     if (!batch) return false;
-    ed_tensor *u = ed_random_uniform(ED_SHAPE(batch->shape[0], 4, 2), .dtype = x->dtype,
-                                     .low = -0.5 * o->scale,
-                                     .high = o->scale > 0 ? 0.5 * o->scale : 1,
-                                     .generator = o->generator);
+    ed_tensor *u = ed_random_uniform(
+        ED_SHAPE(batch->shape[0], 4, 2), .dtype = x->dtype, .low = -0.5 * o->scale,
+        .high = o->scale > 0 ? 0.5 * o->scale : 1, .generator = o->generator);
     if (u && o->scale == 0) u = ed_zeros_like(u);
     ed_tensor *y = u ? augment_like(seen(o, batch, u), x) : NULL;
     return y && ed_layer_return(call, ed_where(chosen, y, x));
@@ -160,13 +158,13 @@ LAYER(random_elastic_transform, RANDOM_ELASTIC_TRANSFORM, 0,
       "in training images are bent as if they were soft", .state_size = sizeof(elastic),
       .init = random_elastic_transform_init, .forward = random_elastic_transform_forward,
       .track = augment_track,
-      .samples = LAYER_SAMPLES(
-          {.options = OPTIONS(random_elastic_transform, RANDOM_ELASTIC_TRANSFORM,
-                              .factor = {always, 2}, .scale = {sample_scale, 2},
-                              .value_range = {sample_range, 2}),
-           .inputs = {{4, {2, 5, 4, 2}}},
-           .n_inputs = 1},
-          {.options = OPTIONS(random_elastic_transform, RANDOM_ELASTIC_TRANSFORM,
-                              .fill_mode = "constant", .interpolation = "nearest"),
-           .inputs = {{3, {3, 4, 1}}},
-           .n_inputs = 1}))
+      .samples =
+          LAYER_SAMPLES({.options = OPTIONS(random_elastic_transform, RANDOM_ELASTIC_TRANSFORM,
+                                            .factor = {always, 2}, .scale = {sample_scale, 2},
+                                            .value_range = {sample_range, 2}),
+                         .inputs = {{4, {2, 5, 4, 2}}},
+                         .n_inputs = 1},
+                        {.options = OPTIONS(random_elastic_transform, RANDOM_ELASTIC_TRANSFORM,
+                                            .fill_mode = "constant", .interpolation = "nearest"),
+                         .inputs = {{3, {3, 4, 1}}},
+                         .n_inputs = 1}))

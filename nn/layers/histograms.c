@@ -36,12 +36,12 @@ static ed_tensor *lookup_table(ed_tensor *places, int64_t bins, ed_dtype dtype)
     ed_tensor *counts = cumulative(places, bins);
     if (!counts) return NULL;
     ed_tensor *none = ed_equal(counts, 0);
-    ed_tensor *least = ed_reduce_min(ed_where(none, places->shape[1], counts),
-                                     .axis = ED_AXES(-1), .keepdims = true);
+    ed_tensor *least = ed_reduce_min(ed_where(none, places->shape[1], counts), .axis = ED_AXES(-1),
+                                     .keepdims = true);
     ed_tensor *others = ed_sub(places->shape[1], least);
     ed_tensor *divisor = ed_maximum(others, 1);
-    ed_tensor *table = ed_div(ed_cast(ed_mul(ed_sub(counts, least), 255), dtype),
-                              ed_cast(divisor, dtype));
+    ed_tensor *table =
+        ed_div(ed_cast(ed_mul(ed_sub(counts, least), 255), dtype), ed_cast(divisor, dtype));
     return ed_clip(ed_round(table), 0, 255);
 }
 
@@ -107,8 +107,8 @@ static bool clahe_init(ed_layer *layer)
 static ed_tensor *tile_tables(const tiles *t, ed_tensor *x, double clip_limit)
 {
     const int64_t batch = x->shape[0], channels = x->shape[3], n = t->size[0] * t->size[1];
-    ed_tensor *parts = ed_reshape(
-        x, ED_SHAPE(batch, t->count[0], t->size[0], t->count[1], t->size[1], channels));
+    ed_tensor *parts =
+        ed_reshape(x, ED_SHAPE(batch, t->count[0], t->size[0], t->count[1], t->size[1], channels));
     parts = ed_transpose(parts, .perm = ED_AXES(0, 1, 3, 5, 2, 4));
     parts = ed_reshape(parts, ED_SHAPE(batch, t->count[0], t->count[1], channels, n));
     ed_tensor *counts = parts ? ed_cast(cumulative(ed_clip(parts, 0, 255), 256), x->dtype) : NULL;
@@ -119,8 +119,8 @@ static ed_tensor *tile_tables(const tiles *t, ed_tensor *x, double clip_limit)
                      .end = ED_INTS(batch, t->count[0], t->count[1], channels, 255));
         before = ed_pad(before, .before = ED_INTS(0, 0, 0, 0, 1));
         ed_tensor *each = ed_sub(counts, before), *clipped = ed_clip(each, 0, limit);
-        ed_tensor *more = ed_reduce_sum(ed_sub(each, clipped), .axis = ED_AXES(-1),
-                                        .keepdims = true);
+        ed_tensor *more =
+            ed_reduce_sum(ed_sub(each, clipped), .axis = ED_AXES(-1), .keepdims = true);
         counts = ed_cumsum(ed_add(clipped, ed_div(more, 256.0)), .axis = -1);
     }
     ed_tensor *least = ed_reduce_min(counts, .axis = ED_AXES(-1), .keepdims = true);
@@ -147,8 +147,8 @@ static ed_tensor *looked_up(ed_tensor *tables, ed_tensor *pixels, ed_tensor *row
                   channels = pixels->shape[3], across = tables->shape[2];
     ed_tensor *tile = ed_add(ed_mul(ed_reshape(row, ED_SHAPE(1, h, 1, 1)), (int32_t)across),
                              ed_reshape(column, ED_SHAPE(1, 1, w, 1)));
-    ed_tensor *place = ed_add(ed_mul(tile, (int32_t)channels),
-                              ed_range(0, channels, .dtype = ED_INT32));
+    ed_tensor *place =
+        ed_add(ed_mul(tile, (int32_t)channels), ed_range(0, channels, .dtype = ED_INT32));
     place = ed_add(ed_mul(place, 256), pixels);
     ed_tensor *all = ed_reshape(tables, ED_SHAPE(batch, tables->size / (batch ? batch : 1)));
     ed_tensor *y = ed_gather(all, ed_reshape(place, ED_SHAPE(batch, h * w * channels)), .axis = 1,
@@ -204,10 +204,9 @@ LAYER(contrast_limited_adaptive_histogram_equalization,
       "the values of pixels in each tile become equally frequent, up to a limit",
       .kind.short_name = "clahe", .state_size = sizeof(tiles), .init = clahe_init,
       .forward = clahe_forward,
-      .samples = LAYER_SAMPLES(
-          {.options = OPTIONS(contrast_limited_adaptive_histogram_equalization,
-                              CONTRAST_LIMITED_ADAPTIVE_HISTOGRAM_EQUALIZATION,
-                              .tile_grid_size = ED_SAMPLE_INTS(2, 2),
-                              .value_range = {sample_range, 2}),
-           .inputs = {{4, {2, 3, 5, 2}}},
-           .n_inputs = 1}))
+      .samples = LAYER_SAMPLES({.options = OPTIONS(contrast_limited_adaptive_histogram_equalization,
+                                                   CONTRAST_LIMITED_ADAPTIVE_HISTOGRAM_EQUALIZATION,
+                                                   .tile_grid_size = ED_SAMPLE_INTS(2, 2),
+                                                   .value_range = {sample_range, 2}),
+                                .inputs = {{4, {2, 3, 5, 2}}},
+                                .n_inputs = 1}))

@@ -45,8 +45,8 @@ static bool random_gaussian_blur_init(ed_layer *layer)
     blur *b = ed_layer_state(layer);
     const ed_ints k = o->kernel_size;
     if (k.values && k.count != 1 && k.count != 2)
-        return layer_fail(layer, ED_INVALID_ARGUMENT, "kernel_size must be 1 or 2 numbers, got %lld",
-                          (long long)k.count);
+        return layer_fail(layer, ED_INVALID_ARGUMENT,
+                          "kernel_size must be 1 or 2 numbers, got %lld", (long long)k.count);
     for (int i = 0; i < 2; i++) {
         b->sizes[i] = !k.values ? 3 : k.values[k.count == 1 ? 0 : i];
         if (b->sizes[i] % 2 == 0)
@@ -85,13 +85,13 @@ static bool random_gaussian_blur_forward(ed_layer *layer, ed_layer_call *call)
 LAYER(random_gaussian_blur, RANDOM_GAUSSIAN_BLUR, 0, "in training images are blurred or not",
       .state_size = sizeof(blur), .init = random_gaussian_blur_init,
       .forward = random_gaussian_blur_forward, .track = augment_track,
-      .samples = LAYER_SAMPLES(
-          {.options = OPTIONS(random_gaussian_blur, RANDOM_GAUSSIAN_BLUR, .factor = {always, 2},
-                              .sigma = {half, 2}, .kernel_size = ED_SAMPLE_INTS(3, 5),
-                              .value_range = {sample_range, 2}),
-           .inputs = {{4, {2, 3, 4, 2}}},
-           .n_inputs = 1},
-          {.inputs = {{3, {3, 2, 1}}}, .n_inputs = 1}))
+      .samples = LAYER_SAMPLES({.options = OPTIONS(random_gaussian_blur, RANDOM_GAUSSIAN_BLUR,
+                                                   .factor = {always, 2}, .sigma = {half, 2},
+                                                   .kernel_size = ED_SAMPLE_INTS(3, 5),
+                                                   .value_range = {sample_range, 2}),
+                                .inputs = {{4, {2, 3, 4, 2}}},
+                                .n_inputs = 1},
+                               {.inputs = {{3, {3, 2, 1}}}, .n_inputs = 1}))
 
 /* ---- Rectangles ------------------------------------------------------------------------------ */
 
@@ -106,15 +106,15 @@ static ed_tensor *within(const ed_tensor *x, ed_tensor *share, int axis, ed_gene
     ed_tensor *start = augment_of_each(x, (augment_range){0, 1}, generator);
     if (!start || !share || !(*length = ed_mul(share, (double)n))) return NULL;
     start = ed_mul(start, ed_sub((double)n, *length));
-    ed_tensor *at = ed_reshape(ed_range(0, n, .dtype = x->dtype),
-                               ((ed_ints){shape + 4 - x->rank, x->rank}));
+    ed_tensor *at =
+        ed_reshape(ed_range(0, n, .dtype = x->dtype), ((ed_ints){shape + 4 - x->rank, x->rank}));
     return ed_logical_and(ed_greater_equal(at, start), ed_less(at, ed_add(start, *length)));
 }
 
 /* Whether a pixel is in the image's rectangle; columns are drawn first, as by Keras. *lengths are
  * its width and height. */
-static ed_tensor *rectangle(const ed_tensor *x, ed_tensor *const shares[2],
-                            ed_generator *generator, ed_tensor *lengths[2])
+static ed_tensor *rectangle(const ed_tensor *x, ed_tensor *const shares[2], ed_generator *generator,
+                            ed_tensor *lengths[2])
 {
     ed_tensor *columns = within(x, shares[0], -2, generator, &lengths[0]);
     ed_tensor *rows = columns ? within(x, shares[1], -3, generator, &lengths[1]) : NULL;
@@ -174,8 +174,8 @@ static bool random_erasing_forward(ed_layer *layer, ed_layer_call *call)
 }
 
 LAYER(random_erasing, RANDOM_ERASING, 0, "in training a rectangle of images is erased or not",
-      .state_size = sizeof(erasing), .init = random_erasing_init,
-      .forward = random_erasing_forward, .track = augment_track,
+      .state_size = sizeof(erasing), .init = random_erasing_init, .forward = random_erasing_forward,
+      .track = augment_track,
       .samples = LAYER_SAMPLES({.inputs = {{4, {2, 3, 4, 2}}}, .n_inputs = 1},
                                {.options = OPTIONS(random_erasing, RANDOM_ERASING,
                                                    .factor = {always, 2}, .scale = {always, 2},
@@ -256,10 +256,10 @@ static bool cut_mix_init(ed_layer *layer)
 /* A number of the whole batch. */
 static ed_tensor *drawn_alpha(augment_range f, ed_generator *generator)
 {
-    ed_tensor *a = f.low == f.high ? ed_full(ED_SHAPE(), f.low, .dtype = ED_FLOAT64)
-                                   : ed_random_uniform(ED_SHAPE(), .dtype = ED_FLOAT64,
-                                                       .low = f.low, .high = f.high,
-                                                       .generator = generator);
+    ed_tensor *a = f.low == f.high
+                       ? ed_full(ED_SHAPE(), f.low, .dtype = ED_FLOAT64)
+                       : ed_random_uniform(ED_SHAPE(), .dtype = ED_FLOAT64, .low = f.low,
+                                           .high = f.high, .generator = generator);
     return a ? ed_add(a, 1e-6) : NULL;
 }
 
@@ -272,8 +272,8 @@ static bool cut_mix_forward(ed_layer *layer, ed_layer_call *call)
     ed_tensor *alpha = drawn_alpha(*(augment_range *)ed_layer_state(layer), o->generator);
     ed_tensor *w = alpha ? beta(alpha, x, o->generator) : NULL;
     ed_tensor *side = w ? ed_sqrt(ed_sub(1.0, w)) : NULL;
-    ed_tensor *mask = side ? rectangle(x, (ed_tensor *const[]){side, side}, o->generator, lengths)
-                           : NULL;
+    ed_tensor *mask =
+        side ? rectangle(x, (ed_tensor *const[]){side, side}, o->generator, lengths) : NULL;
     ed_tensor *order = mask ? ed_random_permutation(x->shape[0], .generator = o->generator) : NULL;
     if (!order || !ed_layer_return(call, ed_where(mask, ed_gather(x, order, .axis = 0), x)))
         return false;

@@ -7,8 +7,8 @@ static const double sample_factor[] = {0.1, 0.2}, sample_range[] = {-2, 2};
 
 /* A layer of the kind, with Keras' name of the child; ED_MAKE_CHILD(random_hue, RANDOM_HUE, ...). */
 #define CHILD(layer, symbol, SYMBOL, ...)                                                          \
-    ed_layer_add_child(layer, ed_layer_##symbol##_with(                                            \
-                                  OPTIONS(symbol, SYMBOL, .name = #symbol, ##__VA_ARGS__)))
+    ed_layer_add_child(                                                                            \
+        layer, ed_layer_##symbol##_with(OPTIONS(symbol, SYMBOL, .name = #symbol, ##__VA_ARGS__)))
 
 static ed_tensor *changed_by(ed_layer *layer, int64_t child, ed_tensor *x)
 {
@@ -159,8 +159,8 @@ static bool aug_mix_init(ed_layer *layer)
 /* Shares that add up to 1, [n], of Dirichlet's distribution. */
 static ed_tensor *dirichlet(double alpha, int64_t n, ed_dtype dtype, ed_generator *generator)
 {
-    ed_tensor *g = ed_random_gamma(ed_full(ED_SHAPE(n), alpha, .dtype = ED_FLOAT64),
-                                   .generator = generator);
+    ed_tensor *g =
+        ed_random_gamma(ed_full(ED_SHAPE(n), alpha, .dtype = ED_FLOAT64), .generator = generator);
     g = g ? ed_add(g, 1e-300) : NULL;
     return g ? ed_cast(ed_div(g, ed_reduce_sum(g)), dtype) : NULL;
 }

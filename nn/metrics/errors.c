@@ -20,7 +20,7 @@ PLAIN_METRIC(mean_squared_logarithmic_error, MEAN_SQUARED_LOGARITHMIC_ERROR,
              "mean of (log(y_pred + 1) - log(y_true + 1))^2", PAIRS(0, 2, 0, 2),
              ed_mean_squared_logarithmic_error(y_true, y_pred), .kind.short_name = "msle")
 PLAIN_METRIC(log_cosh_error, LOG_COSH_ERROR, "mean of log cosh(y_pred - y_true)",
-             PAIRS(-2, 2, -2, 2), ed_log_cosh(y_true, y_pred))
+             PAIRS(-2, 2, -2, 2), ed_log_cosh(y_true, y_pred), .kind.short_name = "logcosh")
 PLAIN_METRIC(poisson, POISSON, "mean of y_pred - y_true log y_pred", PAIRS(0, 3, 0.3, 3),
              ed_poisson(y_true, y_pred))
 PLAIN_METRIC(kl_divergence, KL_DIVERGENCE, "mean of the sums of y_true log(y_true / y_pred)",
