@@ -8,24 +8,24 @@
 #pragma GCC visibility push(default)
 
 /*
- * (x - mean) / sqrt(variance + epsilon) gamma + beta over all axes but the last, with x [...,
- * channels], gamma and beta [channels]. mean and variance of the batch go to *mean and *variance
- * ([channels]; NULL: not wanted); gradients flow through them too.
+ * (x - mean) / sqrt(variance + epsilon) gamma + beta, with gamma and beta [channels] along `axis`
+ * of x. mean and variance of the batch, over all other axes, go to *mean and *variance ([channels];
+ * NULL: not wanted); gradients flow through them too.
  */
-ed_tensor *ed_batch_norm(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta, double epsilon,
-                         ed_tensor **mean, ed_tensor **variance);
+#define ED_BATCH_NORM_OPTIONS(FIELD, T)                                                            \
+    FIELD(T, AXIS, axis, -1, ED_ANY, "of the channels")                                            \
+    FIELD(T, FLOAT, epsilon, 1e-3, ED_FROM(0, 1e30), "added to the variance")
+ED_OPTIONS(ed_batch_norm_options, ED_BATCH_NORM_OPTIONS);
+ed_tensor *ed_batch_norm_with(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta, ed_tensor **mean,
+                              ed_tensor **variance, const ed_batch_norm_options *options);
 
 /*
- * The same with given statistics, [channels] each: (x - mean) / sqrt(variance + epsilon) gamma +
- * beta, as a trained network computes it. gamma and beta may be NULL: 1 and 0; beta without gamma
- * is an error.
+ * The same with given statistics, [channels] each, as a trained network computes it. gamma and beta
+ * may be NULL: 1 and 0; beta without gamma is an error.
  */
-#define ED_BATCH_NORM_INFERENCE_OPTIONS(FIELD, T)                                                  \
-    FIELD(T, FLOAT, epsilon, 1e-3, ED_FROM(0, 1e30), "added to the variance")
-ED_OPTIONS(ed_batch_norm_inference_options, ED_BATCH_NORM_INFERENCE_OPTIONS);
 ed_tensor *ed_batch_norm_inference_with(ed_tensor *x, ed_tensor *mean, ed_tensor *variance,
                                         ed_tensor *gamma, ed_tensor *beta,
-                                        const ed_batch_norm_inference_options *options);
+                                        const ed_batch_norm_options *options);
 
 /*
  * Of each slice along the last axes: layer_norm (x - mean) / sqrt(variance + epsilon) gamma + beta,

@@ -16,7 +16,7 @@
  *         ed_reduce_sum(x, .axis = ED_AXES(-1), .keepdims = true): options by name, from the list
  *         ED_REDUCE_OPTIONS. The plain function takes a pointer to them, NULL for the defaults.
  *
- *     ed_tensor *ed_batch_norm(..., ed_tensor **mean, ed_tensor **variance);
+ *     ed_tensor *ed_svd_with(..., ed_tensor **u, ed_tensor **v, ...);
  *         the first result is returned, others are stored where the pointers say; NULL: not wanted.
  */
 #ifndef EDDY_OPS_H

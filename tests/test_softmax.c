@@ -89,7 +89,7 @@ static void threads_change_nothing(void **state)
         ed_set_num_threads(threads);
         ed_tape *tape = ed_tape_begin();
         ed_watch(tape, x);
-        ed_tensor *norm = ed_batch_norm(x, gamma, gamma, 1e-3, NULL, NULL);
+        ed_tensor *norm = ed_batch_norm(x, gamma, gamma, NULL, NULL);
         ed_tensor *back = ed_gradient(tape, norm, x, .output_gradients = ed_list_of(x));
         ed_tensor *now[5] = {ed_softmax(x), ed_softmax(wide, .axis = 0),
                              loss_gradient(labels, x, &loss), norm, back};
@@ -158,17 +158,17 @@ static void batch_norm_statistics(void **state)
     ed_tensor *one = ed_ones(ED_SHAPE(2)), *zero = ed_zeros(ED_SHAPE(2));
     ed_tape *tape = ed_tape_begin(.persistent = true);
     ed_watch(tape, x);
-    ed_tensor *y = ed_batch_norm(x, one, zero, 0, &mean, &variance);
+    ed_tensor *y = ed_batch_norm(x, one, zero, &mean, &variance, .epsilon = 0);
     assert_near(mean, ed_constant(((float[]){2, 20}), ED_SHAPE(2)), 0);
     assert_near(variance, ed_constant(((float[]){1, 100}), ED_SHAPE(2)), 0);
     assert_near(y, ed_constant(((float[]){-1, -1, 1, 1}), ED_SHAPE(2, 2)), 1e-6);
     assert_near(ed_gradient(tape, mean, x), ed_full(ED_SHAPE(2, 2), 0.5), 0);
     assert_near(ed_gradient(tape, variance, x),
                 ed_constant(((float[]){-1, -10, 1, 10}), ED_SHAPE(2, 2)), 1e-6);
-    assert_fails(ed_batch_norm(x, ed_ones(ED_SHAPE(3)), zero, 0, &mean, &variance),
+    assert_fails(ed_batch_norm(x, ed_ones(ED_SHAPE(3)), zero, &mean, &variance),
                  ED_INVALID_ARGUMENT, "gamma is float32[3]");
     assert_null(mean);
-    assert_fails(ed_batch_norm(x, one, zero, -1, NULL, NULL), ED_INVALID_ARGUMENT, "epsilon");
+    assert_fails(ed_batch_norm(x, one, zero, NULL, NULL, .epsilon = -1), ED_INVALID_ARGUMENT, "epsilon");
 }
 
 int main(void)

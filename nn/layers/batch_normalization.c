@@ -3,9 +3,8 @@
 
 /*
  * Training: y = gamma (x - mean) / sqrt(variance + epsilon) + beta with the batch's own mean and
- * variance. Inference: the same with the moving ones, as one product and one sum: y = x s + (beta -
- * moving_mean s), s = gamma / sqrt(moving_variance + epsilon). Channels that are not the last axis
- * are moved there and back.
+ * variance; of a masked batch, those of the elements that count. Inference: the same with the
+ * moving ones.
  */
 
 typedef struct norm {
@@ -56,57 +55,41 @@ static bool batch_normalization_build(ed_layer *layer, const ed_layer_call *call
     return n->moving_variance;
 }
 
-/* ---- The calls, channels last ---------------------------------------------------------------- */
+/* ---- The calls ------------------------------------------------------------------------------- */
 
-static ed_tensor *by_moving(const norm *n, ed_tensor *x, double epsilon)
+/* Statistics of the elements that `counts` has as true; those of none are 0. */
+static ed_tensor *by_masked(const norm *n, ed_tensor *x, ed_tensor *counts, int axis,
+                            double epsilon, ed_tensor **mean, ed_tensor **variance)
 {
-    ed_tensor *s = ed_mul(ed_rsqrt(ed_add(n->moving_variance, epsilon)), n->gamma);
-    return ed_add(ed_mul(x, s), ed_sub(n->beta, ed_mul(n->moving_mean, s)));
-}
-
-/* Statistics of the elements that `counts` has as true, [..., channels]; those of none are 0. */
-static ed_tensor *by_masked(const norm *n, ed_tensor *x, ed_tensor *counts, double epsilon,
-                            ed_tensor **mean, ed_tensor **variance)
-{
-    int64_t axes[ED_MAX_RANK];
-    for (int i = 0; i + 1 < x->rank; i++) axes[i] = i;
-    const ed_ints rows = {axes, x->rank - 1};
+    int64_t axes[ED_MAX_RANK], sizes[ED_MAX_RANK];
+    for (int i = 0, next = 0; i < x->rank; i++) {
+        sizes[i] = i == axis ? n->channels : 1;
+        if (i != axis) axes[next++] = i;
+    }
+    const ed_ints others = {axes, x->rank - 1}, along = {sizes, x->rank};
     counts = ed_broadcast_to(counts, ed_shape(x));
-    ed_tensor *number = ed_add(ed_reduce_sum(ed_cast(counts, x->dtype), .axis = rows), 1e-7);
-    *mean = ed_div(ed_reduce_sum(ed_where(counts, x, 0.0), .axis = rows), number);
-    ed_tensor *off = ed_where(counts, ed_sub(x, *mean), 0.0);
-    *variance = ed_div(ed_reduce_sum(ed_square(off), .axis = rows), number);
-    ed_tensor *s = ed_mul(ed_rsqrt(ed_add(*variance, epsilon)), n->gamma);
-    return ed_add(ed_mul(x, s), ed_sub(n->beta, ed_mul(*mean, s)));
+    ed_tensor *number = ed_add(ed_reduce_sum(ed_cast(counts, x->dtype), .axis = others), 1e-7);
+    *mean = ed_div(ed_reduce_sum(ed_where(counts, x, 0.0), .axis = others), number);
+    ed_tensor *off = ed_where(counts, ed_sub(x, ed_reshape(*mean, along)), 0.0);
+    *variance = ed_div(ed_reduce_sum(ed_square(off), .axis = others), number);
+    return ed_batch_norm_inference(x, *mean, *variance, n->gamma, n->beta, .axis = axis,
+                                   .epsilon = epsilon);
 }
 
-static ed_tensor *in_training(const norm *n, ed_tensor *x, ed_tensor *counts, double epsilon,
-                              double momentum)
+static ed_tensor *in_training(const norm *n, ed_tensor *x, ed_tensor *counts, int axis,
+                              double epsilon, double momentum)
 {
     ed_tensor *mean, *variance;
-    ed_tensor *y = counts ? by_masked(n, x, counts, epsilon, &mean, &variance)
-                          : ed_batch_norm(x, n->gamma, n->beta, epsilon, &mean, &variance);
+    ed_tensor *y = counts ? by_masked(n, x, counts, axis, epsilon, &mean, &variance)
+                          : ed_batch_norm(x, n->gamma, n->beta, &mean, &variance, .axis = axis,
+                                          .epsilon = epsilon);
     if (!y || x->size == 0) return y; /* an empty batch has no statistics */
     ed_list *moving = ed_list_of(n->moving_mean, n->moving_variance);
     return ed_assign_moving_averages(moving, ed_list_of(mean, variance), momentum) ? y : NULL;
 }
 
-/* ---- Any axis -------------------------------------------------------------------------------- */
-
-/* x with the axis `from` moved to `to`: a view. */
-static ed_tensor *move_axis(ed_tensor *x, int from, int to)
-{
-    if (!x || from == to) return x;
-    int64_t axes[ED_MAX_RANK];
-    for (int i = 0, next = 0; i < x->rank; i++) {
-        if (next == from) next++;
-        axes[i] = i == to ? from : next++;
-    }
-    return ed_transpose(x, .perm = {axes, x->rank});
-}
-
-/* The mask with an axis behind it, [..., 1], checked and moved as x is. */
-static ed_tensor *place_mask(const ed_layer *layer, const ed_tensor *x, ed_tensor *mask, int axis)
+/* The mask with an axis behind it, [..., 1]. */
+static ed_tensor *place_mask(const ed_layer *layer, const ed_tensor *x, ed_tensor *mask)
 {
     bool fits = mask->dtype == ED_BOOL && mask->rank == x->rank - 1;
     for (int i = 0; fits && i < mask->rank; i++)
@@ -116,7 +99,7 @@ static ed_tensor *place_mask(const ed_layer *layer, const ed_tensor *x, ed_tenso
                           "the mask must be bool and have the axes of the input but the last, got "
                           "%s for the input %s",
                           text_of_tensor(mask).s, text_of_tensor(x).s);
-    return move_axis(ed_expand_dims(mask, -1), axis, x->rank - 1);
+    return ed_expand_dims(mask, -1);
 }
 
 static bool batch_normalization_forward(ed_layer *layer, ed_layer_call *call)
@@ -125,18 +108,17 @@ static bool batch_normalization_forward(ed_layer *layer, ed_layer_call *call)
     const norm *n = ed_layer_state(layer);
     ed_tensor *x = call->inputs[0], *mask = call->masks[0], *counts = NULL;
     if (!layer_accepts(layer, x, n->rank ? n->rank : 2, !n->rank)) return false;
-    const int last = x->rank - 1, axis = n->rank ? n->axis : last;
+    const int axis = n->rank ? n->axis : x->rank - 1;
     if (x->shape[axis] != n->channels)
         return layer_fail(layer, ED_INVALID_ARGUMENT,
                           "the layer was built for %lld channels, got %s with axis %d",
                           (long long)n->channels, text_of_tensor(x).s, axis);
-    ed_tensor *moved = move_axis(x, axis, last);
-    if (!moved) return false;
     if (!call->training || !ed_layer_is_trainable(layer))
-        return ed_layer_return(call, move_axis(by_moving(n, moved, o->epsilon), last, axis));
-    if (mask && !(counts = place_mask(layer, x, mask, axis))) return false;
-    ed_tensor *y = in_training(n, moved, counts, o->epsilon, o->momentum);
-    return ed_layer_return(call, move_axis(y, last, axis));
+        return ed_layer_return(call, ed_batch_norm_inference(x, n->moving_mean, n->moving_variance,
+                                                             n->gamma, n->beta, .axis = axis,
+                                                             .epsilon = o->epsilon));
+    if (mask && !(counts = place_mask(layer, x, mask))) return false;
+    return ed_layer_return(call, in_training(n, x, counts, axis, o->epsilon, o->momentum));
 }
 
 static void batch_normalization_destroy(ed_layer *layer)

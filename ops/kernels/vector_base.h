@@ -181,10 +181,44 @@ VECTOR_INLINE void vstore_part_f64(double *to, vf64 x, int64_t n)
 #define VECTOR_CHOOSE_FROM(name, from)                                                             \
     _Generic((from), float *: name##_f32, const float *: name##_f32, double *: name##_f64,         \
              const double *: name##_f64)
+/* A whole vector to memory aligned to VECTOR_BYTES, past the caches where the set can do that: for
+ * results that would not stay there. vstream_end: before other threads read it. */
+VECTOR_INLINE void vstream_f32(float *to, vf32 x)
+{
+#if defined(VECTOR_AVX512)
+    _mm512_stream_ps(to, (__m512)x);
+#elif defined(VECTOR_AVX2)
+    _mm256_stream_ps(to, (__m256)x);
+#elif defined(VECTOR_SSE2)
+    _mm_stream_ps(to, (__m128)x);
+#else
+    memcpy(to, &x, sizeof x);
+#endif
+}
+VECTOR_INLINE void vstream_f64(double *to, vf64 x)
+{
+#if defined(VECTOR_AVX512)
+    _mm512_stream_pd(to, (__m512d)x);
+#elif defined(VECTOR_AVX2)
+    _mm256_stream_pd(to, (__m256d)x);
+#elif defined(VECTOR_SSE2)
+    _mm_stream_pd(to, (__m128d)x);
+#else
+    memcpy(to, &x, sizeof x);
+#endif
+}
+VECTOR_INLINE void vstream_end(void)
+{
+#if defined(VECTOR_AVX512) || defined(VECTOR_AVX2) || defined(VECTOR_SSE2)
+    _mm_sfence();
+#endif
+}
+
 #define vload(from)           VECTOR_CHOOSE_FROM(vload, from)(from)
 #define vload_part(from, n)   VECTOR_CHOOSE_FROM(vload_part, from)(from, n)
 #define vstore_part(to, x, n) VECTOR_CHOOSE(vstore_part, x)(to, x, n)
 #define vstore(to, x)         VECTOR_CHOOSE(vstore, x)(to, x)
+#define vstream(to, x)        VECTOR_CHOOSE(vstream, x)(to, x)
 
 /* Lanes of a where the mask is set, of b elsewhere. The mask's lanes are all ones or all zeros. */
 VECTOR_INLINE vf32 vselect_f32(vi32 mask, vf32 a, vf32 b)
