@@ -19,7 +19,7 @@
  * Tiles are turned in blocks. A tile is one cache line wide and as many elements high:
  *
  *        from: 64 columns                  lines                      to: a run of each row
- *     |<- 256 bytes ->|               +---------------+
+ *     |<- 128 bytes ->|               +---------------+
  *     +---------------+  copied       | tile | tile ..|  turned in    +----------------+ row 0
  *     +---------------+  ---------->  |      |        |  registers    +----------------+ row 1
  *     :               :               :      :        :  --------->   :  64 elements   :
@@ -37,8 +37,8 @@ enum {
         HARD(LINE, 64 << 10), /* what a thread takes at a time: neighbours share channels */
     MOST_PIECES = 1024,
     MOST_TURNED = 64, /* of pieces with tiles */
-    RUN = 4 * LINE,   /* bytes of a column that a block of tiles takes */
-    PITCH = 5 * LINE, /* of its buffer: no power of two */
+    RUN = 2 * LINE,   /* bytes of a column that a block of tiles takes */
+    PITCH = RUN + 16, /* of its buffer: no power of two */
     AHEAD = 8,        /* columns that are fetched before they are needed */
 };
 
