@@ -109,6 +109,7 @@ $(OBJ)/ops/cast.%.o $(OBJ)/ops/compare.%.o: FAST = $(OPT) $(if $(CLANG),,-ftree-
 
 TESTS    := $(patsubst %.c,$(OBJ)/%,$(if $(ONLY),$(ONLY:%=tests/%.c),$(wildcard tests/test_*.c)))
 TEST_AID := $(call simd_objects,$(filter-out tests/test_%.c tests/shared_%.c,$(wildcard tests/*.c)))
+EDDY_BENCH := $(OBJ)/bench/eddy_bench
 BENCHES  := $(patsubst %.c,$(OBJ)/%,$(wildcard bench/bench_*.c))
 PROGRAM  := $(OBJ)/programs/eddy-ckpt
 LUA_PART := $(patsubst %.c,$(OBJ)/%.o,$(wildcard lua/*.c))
@@ -365,6 +366,13 @@ $(OBJ)/fuzz/seeds: $(OBJ)/fuzz/seeds.o $(FUZZ_AID) $(LUA_PART) $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
 
+# Workloads beside the peers', a program as users build it; the bench_ programs have the others.
+BENCH_PARTS := $(patsubst %.c,$(OBJ)/%.o,$(filter-out bench/bench_%.c bench/first_step.c,$(wildcard bench/*.c)))
+$(BENCH_PARTS): PLACES = -I$(OBJ)/include
+$(BENCH_PARTS): $(PUBLIC)
+$(EDDY_BENCH): $(BENCH_PARTS) $(OBJ)/libeddy.a
+	$(call say,LD    $@)
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
 $(OBJ)/bench/%: $(OBJ)/bench/%.o $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
@@ -412,8 +420,9 @@ fuzz_program: $(OBJ)/fuzz/fuzz $(OBJ)/fuzz/seeds
 demo: $(OBJ)/examples/mnist
 	$(Q)$(OBJ)/examples/mnist $(DATA)
 
-bench: $(BENCHES) $(FIRST_STEPS)
-	$(Q)bench/run.sh $(OBJ)/bench
+bench: $(EDDY_BENCH) $(BENCHES) $(FIRST_STEPS)
+	$(Q)PEERS='$(PEERS)' ONLY='$(ONLY)' bench/compare.py $<
+	$(Q)$(if $(ONLY),,bench/run.sh $(OBJ)/bench)
 
 coverage: $(COVERAGE)
 	$(Q)$(COVERAGE)

@@ -1,55 +1,106 @@
-/* What the bench programs share: a clock, medians, one line a workload: `name<TAB>seconds`. */
+/*
+ * What the groups of workloads share. A workload is one structure: what is made before, what is
+ * timed, a check of its result, and what a run moves or computes, so that a time becomes a rate and
+ * the machine's limit a time. A group is a file with one function, which adds its workloads from
+ * small tables; bench.c runs them. The peers' programs (bench/peers) have the same ids.
+ *
+ * An id is "group.name": ONLY=conv takes what begins so, before the point or behind it.
+ */
 #ifndef EDDY_BENCH_H
 #define EDDY_BENCH_H
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "eddy.h"
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
-#include <time.h>
 
-static inline double bench_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+enum { M1 = 1 << 20, M16 = 1 << 24, CALLS = 1000 };
 
-static inline int bench_by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
+/* What a run does, and so which of the machine's limits (limits.c) it is held against. */
+typedef enum bench_unit {
+    BENCH_CALLS,        /* nothing that has a limit */
+    BENCH_BYTES,        /* bytes read and written, each operand and result once */
+    BENCH_READ,         /* bytes read; hardly anything is written */
+    BENCH_FLOPS,        /* multiplications and additions of float32 */
+    BENCH_DOUBLE_FLOPS, /* of float64 */
+    BENCH_SAMPLES,      /* examples that a step trains on */
+} bench_unit;
 
-/* The workloads to run, by prefix: program [prefix...]; none means all. */
-static inline int bench_wanted(int argc, char **argv, const char *name)
-{
-    for (int i = 1; i < argc; i++)
-        if (!strncmp(name, argv[i], strlen(argv[i]))) return 1;
-    return argc < 2;
-}
+typedef struct workload workload;
+struct workload {
+    bench_unit unit;
+    double amount;                            /* of the unit, in a run */
+    int calls;                                /* made by a run; the time is that of one; 0: one */
+    void (*make)(workload *w);                /* before the first run; in a scope that stays open */
+    ed_tensor *(*run)(workload *w);           /* what is timed, in a scope of its own */
+    void (*check)(workload *w, ed_tensor *y); /* of what the first run gave: see bench_near */
+    void (*drop)(workload *w);                /* at the end: what a scope doesn't release */
 
-/*
- * Runs f(user), which does the work `per` times, for about half a second and prints the median of
- * one.
- */
-static inline void bench_run(const char *name, void (*f)(void *user), void *user, double per)
-{
-    enum { MOST = 2000 };
-    static double seconds[MOST];
-    double start = bench_now();
-    f(user);
-    double once = bench_now() - start, end = bench_now() + 0.5;
-    int inner = once > 1e-3 ? 1 : (int)(1e-3 / (once + 1e-9)) + 1, n = 0;
-    for (int i = 0; i < 3 * inner && bench_now() < end; i++) f(user);
-    end = bench_now() + 0.5;
-    while (n < 5 || (n < MOST && bench_now() < end)) {
-        start = bench_now();
-        for (int i = 0; i < inner; i++) f(user);
-        seconds[n++] = (bench_now() - start) / inner / per;
-    }
-    qsort(seconds, (size_t)n, sizeof *seconds, bench_by_value);
-    printf("%s\t%.4e\n", name, seconds[n / 2]);
-    fflush(stdout);
-}
+    /* Instead of run and check: what bench_gradients differentiates by the tensors of `list`, from
+     * a random gradient of its result on. */
+    ed_tensor *(*forward)(workload *w);
+
+    const void *row; /* of the group's table */
+    int64_t n[8];    /* sizes and choices, as the group likes */
+
+    ed_tensor *x[6]; /* what make leaves for run */
+    ed_list *list;   /* with gradients: x[0], x[1] ..., then variables of layers */
+    void *more;
+    ed_tensor *dy; /* the gradient of forward's result */
+
+    char id[96]; /* set by bench_add */
+};
+
+/* Adds a workload by the name of its group and what is printed by the format. */
+__attribute__((format(printf, 2, 3))) void bench_add(workload w, const char *format, ...);
+
+/* The time, in seconds. */
+double bench_now(void);
+
+/* Threads that Eddy and the measured limits use. */
+int bench_threads(void);
+
+/* The gradients of w->forward; what is run where that is given. bench_gradients_make makes dy;
+ * _check compares the first gradients with a difference along a random direction. */
+ed_tensor *bench_gradients(workload *w);
+void bench_gradients_make(workload *w);
+void bench_gradients_check(workload *w);
+
+/* ---- For make ---- */
+
+/* Numbers in -2..2; in 0.1..2.1; indices 0 to below. */
+ed_tensor *bench_numbers(ed_ints shape);
+ed_tensor *bench_positive(ed_ints shape);
+ed_tensor *bench_indices(int64_t count, int64_t below, ed_dtype dtype);
+
+/* ---- For check: the first complaint is printed instead of a time ---- */
+
+/* Element i of a contiguous tensor, as a double. */
+double bench_at(const ed_tensor *t, int64_t i);
+
+/* Complains unless |got - want| <= tolerance max(1, |want|). */
+void bench_near(const char *what, double got, double want, double tolerance);
+
+/* Complains unless so. */
+void bench_claim(bool so, const char *what);
+
+/* The shape is this one. */
+void bench_shape(const ed_tensor *t, ed_ints shape);
+
+/* Indices over 0 to n - 1: all of them, or about a thousand. */
+/* clang-format off */
+#define BENCH_SPREAD(i, n) for (int64_t i = 0; i < (n); i += (n) > 2000 ? (n) / 997 : 1)
+/* clang-format on */
+
+/* ---- The groups ---- */
+
+#define BENCH_GROUPS(GROUP)                                                                        \
+    GROUP(limit)                                                                                   \
+    GROUP(elementwise)                                                                             \
+    GROUP(product)                                                                                 \
+    GROUP(convolution)
+#define BENCH_DECLARE(group) void bench_##group(void);
+BENCH_GROUPS(BENCH_DECLARE)
 
 #endif

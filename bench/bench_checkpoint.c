@@ -15,7 +15,7 @@
  * that all of this needs is touched once before anything is timed: under a hypervisor a page's
  * first use costs more than writing it to the disk.
  */
-#include "bench/bench.h"
+#include "bench/programs.h"
 #include "eddy.h"
 #include <fcntl.h>
 #include <ftw.h>

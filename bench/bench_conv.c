@@ -2,7 +2,7 @@
  * Convolution and pooling, forward and back by the ops' own gradient functions, for layers of
  * common image networks.
  */
-#include "bench/bench.h"
+#include "bench/programs.h"
 #include "ops/execute.h"
 #include "ops/ops.h"
 

@@ -2,7 +2,7 @@
  * What an op costs beyond its arithmetic: small tensors, where nearly all the time is the
  * dispatcher's.
  */
-#include "bench/bench.h"
+#include "bench/programs.h"
 #include "eddy.h"
 
 enum { CHAIN = 1000 }; /* ops in a run */

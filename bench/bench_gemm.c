@@ -6,7 +6,7 @@
  * OpenBLAS called as Eddy calls it, and of one call to it for the whole product: the limits in
  * ops/kernels/blas.c are set by these. EDDY_ISA chooses the kernels.
  */
-#include "bench/bench.h"
+#include "bench/programs.h"
 #include "ops/kernels/blas.h"
 #include "ops/kernels/gemm.h"
 #include "tensor/tensor.h"

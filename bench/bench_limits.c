@@ -3,7 +3,7 @@
  * memory, multiply-adds a second. Two lines, of which the second column is the time for 64 MB
  * copied and for one GFLOP.
  */
-#include "bench/bench.h"
+#include "bench/programs.h"
 #include <omp.h>
 
 enum { BYTES = 64 << 20 };

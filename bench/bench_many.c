@@ -3,7 +3,7 @@
  * of a scope, layers of a model. Each line is the time for one of them, so that a line of 100,000
  * beside one of 20,000 shows what is not linear.
  */
-#include "bench/bench.h"
+#include "bench/programs.h"
 #include "eddy.h"
 
 typedef struct many {

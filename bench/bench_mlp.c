@@ -2,7 +2,7 @@
  * Training steps of the classic MLP on digits, 784-512-10 with relu and dropout, Adam at its
  * defaults, at several batch sizes.
  */
-#include "bench/bench.h"
+#include "bench/programs.h"
 #include "eddy.h"
 
 typedef struct training {

@@ -3,7 +3,7 @@
  * those of the MNIST network; Adam's first step over 100,000 variables, which makes their slots,
  * and the others. Usage: bench_optim [--threads N] [prefix...].
  */
-#include "bench/bench.h"
+#include "bench/programs.h"
 #include "eddy.h"
 
 enum { VARIABLES = 100 };

@@ -2,7 +2,7 @@
  * Reductions, softmax, cross-entropy, batch normalization: large ones against the memory's pace,
  * and those of a small network's step. Usage: bench_reduce [prefix...].
  */
-#include "bench/bench.h"
+#include "bench/programs.h"
 #include "eddy.h"
 
 typedef struct load {

@@ -3,7 +3,7 @@
  * the programs first_step_static and first_step_shared beside this one are started again and again.
  * A line a program: name, seconds, peak of resident memory.
  */
-#include "bench/bench.h"
+#include "bench/programs.h"
 #include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>

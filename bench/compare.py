@@ -1,46 +1,71 @@
 #!/usr/bin/env python3
-"""Runs the bench programs and the peers in turn and prints one table.
+"""Times Eddy's workloads beside whichever peers are found, in interleaved rounds, and prints one table.
 
-    compare.py FOLDER      the folder of the built bench programs
+    compare.py EDDY_BENCH
 
-Rounds alternate, so that a slow minute of the machine hits all alike; a cell is the best of the rounds' medians, and the ratio is the
-peer's time over Eddy's: above 1, Eddy is faster. A last column has what Eddy's program says besides (GFLOP/s, memory). The machine's own limits stand in the last lines.
+From the environment: ONLY=conv,mm (beginnings of ids), QUICK=1 (one round, short), THREADS="1 2" (default: 1 and all cores),
+PEERS="python ..." (the interpreters that have PyTorch; default python3), JSON=file (every round's figures).
+A cell is the best of the rounds' medians. Ratios are the fastest peer's time over Eddy's, above 1 where Eddy is faster, and
+the machine's limit, measured in the same rounds, over Eddy's.
 """
-import glob
+import json
+import math
 import os
+import platform
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PREFIXES = os.environ.get("EDDY_BENCH", "").split()
-ROUNDS = int(os.environ.get("EDDY_ROUNDS", "3"))
+PROGRAMS = {"torch": "with_torch.py"}
 
 
 def peers():
-    """Name -> command for each peer that one of the interpreters can import."""
+    """Name -> command of each peer that one of the interpreters can import."""
     found = {}
-    for python in os.environ.get("EDDY_PEERS", "python3 /usr/bin/python3").split():
-        for peer in ("torch", "tensorflow", "jax", "numpy"):
-            if peer in found:
-                continue
-            probe = [python, "-c", f"import importlib.util as u, sys; sys.exit(u.find_spec('{peer}') is None)"]
+    for python in (os.environ.get("PEERS") or "python3").split():
+        for module, program in PROGRAMS.items():
+            probe = [python, "-c", f"import {module}; print({module}.__version__)"]
             try:
-                if subprocess.run(probe, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
-                    found[peer] = [[python, os.path.join(HERE, "peers.py"), peer] + PREFIXES]
-            except FileNotFoundError:
-                pass
+                answer = subprocess.run(probe, capture_output=True, text=True)
+            except OSError:
+                continue
+            if answer.returncode == 0:
+                found[f"{module} {answer.stdout.split()[-1]}"] = [python, os.path.join(HERE, "peers", program)]
     return found
 
 
-def run(commands, best, notes):
-    for command in commands:
-        text = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-        for line in text.splitlines():
-            cells = line.split("\t")
-            if len(cells) >= 2:
-                best[cells[0]] = min(float(cells[1]), best.get(cells[0], float("inf")))
-            if len(cells) >= 3:
-                notes[cells[0]] = cells[2]
+def run(command, threads, only, budget):
+    """Id -> (median seconds, unit, amount); wrong and failed ones are told and left out."""
+    arguments = ["--threads", str(threads), "--budget", str(budget)] + (["--only", only] if only else [])
+    environment = dict(os.environ, OMP_NUM_THREADS=str(threads), PYTHONDONTWRITEBYTECODE="1")
+    text = subprocess.run(command + arguments, stdout=subprocess.PIPE, text=True, env=environment).stdout
+    rows = {}
+    for line in text.splitlines():
+        cells = line.split("\t")
+        if len(cells) > 3:
+            rows[cells[0]] = (float(cells[1]), cells[4] if len(cells) > 5 else None, float(cells[5]) if len(cells) > 5 else 0)
+        elif not line.startswith("#"):
+            print(line, file=sys.stderr)
+    return rows
+
+
+def best(rounds):
+    result = {}
+    for rows in rounds:
+        for name, row in rows.items():
+            if name not in result or row[0] < result[name][0]:
+                result[name] = row
+    return result
+
+
+def limit(row, limits):
+    """Seconds that the machine needs for the row at least; None: nothing is known."""
+    _, unit, amount = row
+    name = {"bytes": "copy", "read": "read", "flops": "flops", "double_flops": "double_flops"}.get(unit)
+    if name in ("copy", "read"):
+        name += "_cache" if amount <= 1 << 24 else "_memory"
+    row = limits.get(f"limit.{name}")
+    return row and amount / (row[2] / row[0])
 
 
 def show(seconds):
@@ -50,26 +75,49 @@ def show(seconds):
     return f"{seconds / 1e-9:.3g} ns"
 
 
+def table(results):
+    """Lines of Markdown: the rows, then the groups' geometric means of the ratios."""
+    eddy, others = results["eddy"], {n: r for n, r in results.items() if n != "eddy"}
+    yield "| workload | Eddy | " + "".join(f"{n} | " for n in others) + "fastest / Eddy | limit / Eddy |"
+    yield "|---" * (len(others) + 4) + "|"
+    groups = {}
+    for name in sorted(n for n in eddy if not n.startswith("limit.")):
+        own, times = eddy[name][0], [rows[name][0] for rows in others.values() if name in rows]
+        bound = limit(eddy[name], eddy)
+        cells = [show(own)] + [show(rows[name][0]) if name in rows else "-" for rows in others.values()]
+        cells += [f"{min(times) / own:.2f}" if times else "-", f"{bound / own:.2f}" if bound else "-"]
+        yield f"| {name} | " + " | ".join(cells) + " |"
+        if times:
+            groups.setdefault(name.split(".")[0], []).append(min(times) / own)
+    if groups:
+        yield ""
+        yield "| group | rows | geometric mean | below 0.95 |"
+        yield "|---|---|---|---|"
+        groups["all"] = [ratio for ratios in groups.values() for ratio in ratios]
+    for group, ratios in groups.items():
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        yield f"| {group} | {len(ratios)} | {mean:.2f} | {sum(r < 0.95 for r in ratios)} |"
+
+
 def main():
-    os.environ.setdefault("TMPDIR", os.path.abspath(sys.argv[1]))  # the disk under test
-    programs = {"eddy": [[p] + PREFIXES for p in sorted(glob.glob(os.path.join(sys.argv[1], "bench_*")))
-                         if os.access(p, os.X_OK) and not p.endswith((".o", ".d"))]}
-    programs.update(peers())
-    best = {name: {} for name in programs}
-    notes = {}
-    for r in range(ROUNDS):
-        for name, commands in programs.items():
-            print(f"round {r + 1} of {ROUNDS}: {name}", file=sys.stderr, flush=True)
-            run(commands, best[name], notes if name == "eddy" else {})
-    width = max(len(w) for w in best["eddy"]) if best["eddy"] else 10
-    print(f"{'workload':{width}}  " + "  ".join(f"{name:>20}" for name in programs))
-    for workload in sorted(best["eddy"], key=lambda w: (w.startswith("limit"), w)):
-        own = best["eddy"][workload]
-        row = f"{workload:{width}}  {show(own):>20}"
-        for name in list(programs)[1:]:
-            value = best[name].get(workload)
-            row += "  " + (f"{show(value) + f' ({value / own:.2f}x)':>20}" if value else f"{'-':>20}")
-        print(f"{row}  {notes.get(workload, '')}".rstrip())
+    only, quick = os.environ.get("ONLY", ""), os.environ.get("QUICK")
+    threads = [int(n) for n in os.environ.get("THREADS", "").split()] or sorted({1, os.cpu_count()})
+    programs = {"eddy": [sys.argv[1]], **peers()}
+    rounds = {str(t): {name: [] for name in programs} for t in threads}
+    for t in threads:
+        for number in range(1 if quick else 3):
+            for name, command in programs.items():
+                print(f"{t} threads, round {number + 1}: {name}", file=sys.stderr, flush=True)
+                wanted = f"limit,{only}" if only and name == "eddy" else only
+                rounds[str(t)][name].append(run(command, t, wanted, 0.02 if quick else 0.3))
+    for t, programs_rounds in rounds.items():
+        print(f"\n## {t} thread{'s' if t != '1' else ''}\n")
+        print("\n".join(table({name: best(r) for name, r in programs_rounds.items()})))
+    if len(programs) == 1:
+        print("\nNo PyTorch was found: python3 -m venv DIR && DIR/bin/pip install torch numpy && make bench PEERS=DIR/bin/python")
+    if os.environ.get("JSON"):
+        with open(os.environ["JSON"], "w") as file:
+            json.dump({"machine": platform.processor() or platform.machine(), "cores": os.cpu_count(), "rounds": rounds}, file)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
  * ends. Prints the monotonic clock at the end of the step, in seconds, and the most memory that was
  * resident until then, in kB. bench_start starts it and does the sums.
  */
-#include "bench/bench.h"
+#include "bench/programs.h"
 #include "eddy.h"
 
 static long peak(void)

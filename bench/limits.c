@@ -1,0 +1,164 @@
+/*
+ * What this machine can do at most: bytes copied and read, in and out of the cache, and
+ * multiply-adds. Threads of their own, each on its part of the memory.
+ */
+#include "bench/bench.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { MOST_THREADS = 256 };
+
+typedef struct part {
+    workload *w;
+    int index;
+    float sink;
+} part;
+
+/* By the machine's sets, since these loops are no kernels of Eddy's. */
+#if defined(__x86_64__)
+#define TARGET(name) __attribute__((target(name)))
+#define HAS(name)    __builtin_cpu_supports(name)
+#else
+#define TARGET(name)
+#define HAS(name) 0
+#endif
+#ifdef __clang__
+#define FUSED
+#else
+#define FUSED __attribute__((optimize("fp-contract=fast", "O3")))
+#endif
+
+typedef float wide __attribute__((vector_size(32), aligned(32)));
+
+/* ---- Memory ---- */
+
+/* n[0] bytes, n[1] times. */
+static void copy_part(part *p)
+{
+    size_t size = (size_t)p->w->n[0] / (size_t)bench_threads();
+    char *memory = p->w->more;
+    for (int64_t i = 0; i < p->w->n[1]; i++)
+        memcpy(memory + p->w->n[0] + size * (size_t)p->index, memory + size * (size_t)p->index,
+               size);
+}
+
+TARGET("avx") static float sum(const wide *x, size_t n)
+{
+    wide s[8] = {{0}};
+    for (size_t i = 0; i + 8 <= n; i += 8)
+        for (int k = 0; k < 8; k++) s[k] += x[i + (size_t)k];
+    for (int k = 1; k < 8; k++) s[0] += s[k];
+    return s[0][0];
+}
+
+static void read_part(part *p)
+{
+    size_t size = (size_t)p->w->n[0] / (size_t)bench_threads() / sizeof(wide);
+    for (int64_t i = 0; i < p->w->n[1]; i++)
+        p->sink += sum((const wide *)p->w->more + size * (size_t)p->index, size);
+}
+
+static void make_memory(workload *w)
+{
+    w->more = aligned_alloc(4096, 2 * (size_t)w->n[0]);
+    if (!w->more) abort();
+    memset(w->more, 0, 2 * (size_t)w->n[0]);
+}
+
+static void drop_memory(workload *w)
+{
+    free(w->more);
+}
+
+/* ---- Multiply-adds: twelve chains, which fit the registers of every set ---- */
+
+enum { CHAINS = 12, STEPS = 200000 };
+
+/* clang-format off */
+#define MULTIPLY_ADDS(name, element, bytes, set)                                                   \
+    TARGET(set) FUSED static float name(void)                                                      \
+    {                                                                                              \
+        typedef element vector __attribute__((vector_size(bytes)));                                \
+        vector a[CHAINS], x = {1}, y = {(element)0.5};                                             \
+        for (int i = 0; i < CHAINS; i++) a[i] = (vector){(element)i};                              \
+        for (long s = 0; s < STEPS; s++)                                                           \
+            for (int i = 0; i < CHAINS; i++) a[i] = a[i] * x + y;                                  \
+        for (int i = 1; i < CHAINS; i++) a[0] += a[i];                                             \
+        return (float)a[0][0];                                                                     \
+    }
+MULTIPLY_ADDS(flops_512, float, 64, "avx512f")
+MULTIPLY_ADDS(flops_256, float, 32, "avx2,fma")
+MULTIPLY_ADDS(flops_128, float, 16, "sse2")
+MULTIPLY_ADDS(double_flops_512, double, 64, "avx512f")
+MULTIPLY_ADDS(double_flops_256, double, 32, "avx2,fma")
+MULTIPLY_ADDS(double_flops_128, double, 16, "sse2")
+/* clang-format on */
+
+/* Bytes of the widest vectors. */
+static int width(void)
+{
+    return HAS("avx512f") ? 64 : HAS("fma") ? 32 : 16;
+}
+
+static void flops_part(part *p)
+{
+    p->sink = width() == 64 ? flops_512() : width() == 32 ? flops_256() : flops_128();
+}
+
+static void double_flops_part(part *p)
+{
+    p->sink = width() == 64   ? double_flops_512()
+              : width() == 32 ? double_flops_256()
+                              : double_flops_128();
+}
+
+/* ---- All ---- */
+
+static void *begin(void *argument)
+{
+    part *p = argument;
+    void (*const *f)(part *) = p->w->row;
+    (*f)(p);
+    return NULL;
+}
+
+static ed_tensor *on_threads(workload *w)
+{
+    part parts[MOST_THREADS];
+    pthread_t threads[MOST_THREADS];
+    int n = bench_threads() < MOST_THREADS ? bench_threads() : MOST_THREADS;
+    for (int i = 0; i < n; i++) {
+        parts[i] = (part){w, i, 0};
+        if (i && pthread_create(&threads[i], NULL, begin, &parts[i])) abort();
+    }
+    begin(&parts[0]);
+    for (int i = 1; i < n; i++) pthread_join(threads[i], NULL);
+    return NULL;
+}
+
+void bench_limit(void)
+{
+    static void (*const copy)(part *) = copy_part, (*const read)(part *) = read_part,
+                                   (*const flops)(part *) = flops_part,
+                                   (*const doubles)(part *) = double_flops_part;
+    static const struct {
+        const char *name;
+        int64_t bytes;
+        int times;
+    } sizes[] = {{"cache", 4 << 20, 50}, {"memory", 128 << 20, 1}};
+    for (int i = 0; i < 2; i++) {
+        workload w = {.calls = sizes[i].times,
+                      .make = make_memory,
+                      .run = on_threads,
+                      .drop = drop_memory,
+                      .n = {sizes[i].bytes, sizes[i].times}};
+        w.unit = BENCH_BYTES, w.amount = 2 * (double)sizes[i].bytes, w.row = &copy;
+        bench_add(w, "copy_%s", sizes[i].name);
+        w.unit = BENCH_READ, w.amount = (double)sizes[i].bytes, w.row = &read;
+        bench_add(w, "read_%s", sizes[i].name);
+    }
+    double chains = 2.0 * CHAINS * STEPS * bench_threads() * width();
+    bench_add((workload){BENCH_FLOPS, chains / 4, .run = on_threads, .row = &flops}, "flops");
+    bench_add((workload){BENCH_DOUBLE_FLOPS, chains / 8, .run = on_threads, .row = &doubles},
+              "double_flops");
+}
