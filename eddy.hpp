@@ -1994,6 +1994,14 @@ class layer : public detail::handle<ed_layer>
     {
         return detail::call(here, [&] { return ed_model_values(get(), name.get()); });
     }
+    int64_t input_index(const detail::text &name, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_model_input_index(get(), name.get()); });
+    }
+    int64_t output_index(const detail::text &name, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] { return ed_model_output_index(get(), name.get()); });
+    }
 
     /* From `forward`, with training: a scalar for losses(). */
     bool add_loss(const tensor &loss, detail::place here = EDDY_HERE) const
@@ -2548,6 +2556,14 @@ class dataset : public detail::handle<ed_dataset>
             return ed_dataset_from_tensors_with(x, y, &o);
         });
     }
+    static dataset from_tensors(const list &x, const list &y, const dataset_options &options = {},
+                                detail::place here = EDDY_HERE)
+    {
+        return detail::call(here, [&] {
+            const ed_dataset_options o = options.c();
+            return ed_dataset_from_lists_with(x, y, &o);
+        });
+    }
     static dataset mnist(const detail::text &split, const dataset_mnist_options &options,
                          detail::place here = EDDY_HERE)
     {
@@ -2562,6 +2578,16 @@ class dataset : public detail::handle<ed_dataset>
     int64_t batches() const { return ed_dataset_batches(get()); }
     EDDY_METHOD(tensor, x, ed_dataset_x)
     EDDY_METHOD(tensor, y, ed_dataset_y)
+    /* The next batch of several inputs and outputs; false at the end of an epoch. */
+    bool next(list &x, list &y, detail::place here = EDDY_HERE) const
+    {
+        return detail::call(here, [&] {
+            ed_list *xs = nullptr, *ys = nullptr;
+            const bool more = ed_dataset_next_lists(get(), &xs, &ys);
+            x = list(xs), y = list(ys);
+            return more;
+        });
+    }
 
     class iterator
     {
@@ -2655,6 +2681,14 @@ inline layer model(const tensor &input, const list &outputs, const model_options
     return model(list{input}, outputs, options, here);
 }
 
+/* A metric by its name in Keras; "accuracy" is the one that fits the loss and the model. */
+inline metric metric_by_name(const detail::text &name, const loss &loss = nullptr,
+                             const layer &model = nullptr, detail::place here = EDDY_HERE)
+{
+    return detail::call(here,
+                        [&] { return ed_metric_by_name(name.get(), loss.get(), model.get()); });
+}
+
 inline bool layer::add_metric(int64_t output, const metric &metric, detail::place here) const
 {
     return detail::call(here, [&] { return ed_model_add_metric(get(), output, metric.get()); });
@@ -2734,6 +2768,30 @@ inline layer load_model(const detail::text &path, const load_options &options = 
 EDDY_CALL1(read_npy)
 EDDY_CALL2(write_npy)
 EDDY_CALL1(read_idx)
+
+/* The numbers of a CSV file, [rows, columns], and the names of the columns. */
+EDDY_OPTIONS(read_csv_options, ED_READ_CSV_OPTIONS)
+inline tensor read_csv(const detail::text &path, const read_csv_options &options = {},
+                       detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        const ed_read_csv_options o = options.c();
+        return ed_read_csv_with(path.get(), &o);
+    });
+}
+inline std::vector<std::string> read_csv_names(const detail::text &path,
+                                               const read_csv_options &options = {},
+                                               detail::place here = EDDY_HERE)
+{
+    return detail::call(here, [&] {
+        ED_SCOPE;
+        const ed_read_csv_options o = options.c();
+        std::vector<std::string> names;
+        const char *const *name = ed_read_csv_names_with(path.get(), &o);
+        for (; name && *name; name++) names.push_back(*name);
+        return names;
+    });
+}
 EDDY_CALL2(write_png)
 
 /* A file of named tensors, open for reading: io/io.h. */

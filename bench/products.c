@@ -44,7 +44,7 @@ static bool transposed(const row *r, char operand)
     return r->transposed && strchr(r->transposed, operand);
 }
 
-/* An operand as it is stored, [batch, height, width] or the same transposed, without a batch of 1. */
+/* An operand as stored, [batch, height, width] or the same transposed, without a batch of 1. */
 static ed_tensor *stored(const row *r, int64_t height, int64_t width, bool swapped)
 {
     int64_t shape[] = {r->batch, swapped ? width : height, swapped ? height : width};

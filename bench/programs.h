@@ -1,4 +1,4 @@
-/* What the other bench programs share: a clock, medians, one line a workload: `name<TAB>seconds`. */
+/* What the bench_* programs share: a clock, medians, a line a workload: `name<TAB>seconds`. */
 #ifndef EDDY_BENCH_PROGRAMS_H
 #define EDDY_BENCH_PROGRAMS_H
 

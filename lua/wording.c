@@ -132,7 +132,7 @@ static size_t word_length(const char *s)
 }
 
 /* Appends to a text that has room for so many bytes. */
-static size_t append(char *to, size_t used, size_t size, const char *s, size_t length)
+static size_t append_text(char *to, size_t used, size_t size, const char *s, size_t length)
 {
     if (length > size - 1 - used) length = size - 1 - used;
     memcpy(to + used, s, length);
@@ -146,7 +146,7 @@ void wording_push(lua_State *L, const char *s)
     size_t used = 0, first = strcspn(s, ": ");
     luaL_checkstack(L, 8, NULL);
     if (s[first] == ':' && push_method(L, s, first, true)) {
-        used = append(said, used, sizeof said, lua_tostring(L, -1), lua_rawlen(L, -1));
+        used = append_text(said, used, sizeof said, lua_tostring(L, -1), lua_rawlen(L, -1));
         lua_pop(L, 1);
         s += first;
     }
@@ -154,10 +154,10 @@ void wording_push(lua_State *L, const char *s)
         const bool begins = *s == '.' || !strncmp(s, "ed_", 3);
         const size_t length = begins ? word_length(s) : 1;
         if (begins && strchr(" (\"'", before) && push_name(L, s, length)) {
-            used = append(said, used, sizeof said, lua_tostring(L, -1), lua_rawlen(L, -1));
+            used = append_text(said, used, sizeof said, lua_tostring(L, -1), lua_rawlen(L, -1));
             lua_pop(L, 1);
         } else
-            used = append(said, used, sizeof said, s, length);
+            used = append_text(said, used, sizeof said, s, length);
         s += length;
         before = s[-1];
     }

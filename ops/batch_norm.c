@@ -211,7 +211,7 @@ static ed_tensor *mean_along(const channel_axes *a, ed_tensor *x)
     return ed_reduce_mean(x, .axis = {a->other, a->others}, .keepdims = true);
 }
 
-static ed_tensor *flat(const channel_axes *a, ed_tensor *t)
+static ed_tensor *flat_view(const channel_axes *a, ed_tensor *t)
 {
     return ed_reshape(t, ED_SHAPE(a->shape[a->axis]));
 }
@@ -246,11 +246,12 @@ static bool batch_norm_gradient_gradient(const ed_gradient_call *g)
     ed_tensor *s = ed_mul(ed_sub(cov, ed_mul(a, d)), c->count);
     ed_tensor *h = ed_sub(ed_mul(v, dy), ed_mul(scale, ed_add(ed_mul(u, d), ed_mul(dy, a))));
     if (g->needs[0]) g->dx[0] = ed_keep(ed_mul(h, r));
-    if (g->needs[1]) g->dx[1] = ed_keep(flat(c, ed_mul(r, s)));
+    if (g->needs[1]) g->dx[1] = ed_keep(flat_view(c, ed_mul(r, s)));
     if (g->needs[2]) g->dx[2] = ed_keep(ed_neg(channel_sum(c, ed_mul(h, r))));
     if (g->needs[3]) {
-        ed_tensor *to_r = ed_add(flat(c, ed_mul(gamma, s)), channel_sum(c, ed_mul(h, centred)));
-        g->dx[3] = ed_keep(ed_mul(ed_mul(to_r, -0.5), flat(c, ed_mul(r, ed_square(r)))));
+        ed_tensor *to_r =
+            ed_add(flat_view(c, ed_mul(gamma, s)), channel_sum(c, ed_mul(h, centred)));
+        g->dx[3] = ed_keep(ed_mul(ed_mul(to_r, -0.5), flat_view(c, ed_mul(r, ed_square(r)))));
     }
     return true;
 }

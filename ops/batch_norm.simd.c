@@ -99,7 +99,7 @@ const norm_loops ISA_NAME(norm_table)[ED_DTYPE_COUNT] = {
 
 ISA_DECLARE_TABLE(norm_loops, norm_table, []);
 
-static norm_work begin(const batch_norm_view *v, const ed_tensor *x, const ed_tensor *to)
+static norm_work begin_work(const batch_norm_view *v, const ed_tensor *x, const ed_tensor *to)
 {
     static const norm_loops *const tables[ISA_COUNT] = ISA_TABLE(norm_table);
     norm_work w = {.loops = &tables[isa_level][x->dtype],
@@ -334,7 +334,7 @@ static void lines_backward(norm_work *w)
 /* ---- The passes ------------------------------------------------------------------------------ */
 
 /* y, once all constants are there. */
-static void write_all(norm_work *w)
+static void write_results(norm_work *w)
 {
     if (w->v.after == 1) {
         threads_run(w->rows, some_rows(w), forward_rows, w);
@@ -361,7 +361,7 @@ bool batch_norm_forward(const batch_norm_view *v, const ed_tensor *x, const ed_t
                         const ed_tensor *beta, double epsilon, const ed_tensor *y,
                         const ed_tensor *mean, const ed_tensor *variance)
 {
-    norm_work w = begin(v, x, y);
+    norm_work w = begin_work(v, x, y);
     const size_t row = (size_t)w.period * w.element;
     char *const scratch = memory_alloc(3 * row);
     if (!scratch) return false;
@@ -377,7 +377,7 @@ bool batch_norm_forward(const batch_norm_view *v, const ed_tensor *x, const ed_t
         w.loops->scale(w.variance, w.gamma, epsilon, w.scale, v->channels);
         repeat(&w, w.scale);
         w.mean = repeated(&w, mean, scratch + 2 * row);
-        write_all(&w);
+        write_results(&w);
     } else
         w.failed = true;
     memory_free(scratch);
@@ -387,21 +387,21 @@ bool batch_norm_forward(const batch_norm_view *v, const ed_tensor *x, const ed_t
 bool batch_norm_apply(const batch_norm_view *v, const ed_tensor *x, const ed_tensor *mean,
                       const ed_tensor *scale, const ed_tensor *shift, const ed_tensor *y)
 {
-    norm_work w = begin(v, x, y);
+    norm_work w = begin_work(v, x, y);
     const size_t row = (size_t)w.period * w.element;
     char *scratch = NULL;
     if ((!shift || w.period > v->channels) && !(scratch = memory_alloc(3 * row))) return false;
     w.mean = repeated(&w, mean, scratch);
     w.scale = repeated(&w, scale, scratch + row);
     w.a = repeated(&w, shift, scratch + 2 * row);
-    write_all(&w);
+    write_results(&w);
     memory_free(scratch);
     return true;
 }
 
 bool batch_norm_backward(const batch_norm_view *v, const batch_norm_back *back)
 {
-    norm_work w = begin(v, back->x, back->dx);
+    norm_work w = begin_work(v, back->x, back->dx);
     const int64_t pieces = (w.rows + NORM_PIECE_ROWS - 1) / NORM_PIECE_ROWS;
     const size_t row = (size_t)w.period * w.element;
     const size_t sums = v->after == 1

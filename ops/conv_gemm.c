@@ -21,7 +21,7 @@
  *        +-+---------------+-+
  *
  * Where channels come first, a cell's channels, or where those are few a kernel row's taps, are the
- * steps of a run; only the strides differ. Results are turned over as they leave the register tiles.
+ * steps of a run; only the strides differ. Results are turned as they leave the register tiles.
  *
  * Threads take bands of rows; those, and the groups of bands whose sums make up the kernel's
  * gradient, depend on the shapes only, so the number of threads changes no bit. The kernel is

@@ -108,7 +108,8 @@ static void add_product(const walk *w, int64_t rows, int64_t n, int64_t k, const
                                .a_col = w->size,
                                .b_row = w->panel,
                                .b_panel = k * w->panel,
-                               .c_row = n * w->size};
+                               .c_row = n * w->size,
+                               .c_col = w->wide ? 8 : 4};
     if (rows > 0 && n > 0 && k > 0) ISA_CALL(gemm_runs)(&job);
 }
 

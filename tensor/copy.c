@@ -25,8 +25,8 @@
  *     :               :               :      :        :  --------->   :  64 elements   :
  *
  * Columns lie a power of two apart more often than not and would push one another out of the first
- * cache, so each is read whole, a run of it, into a buffer. Past the caches a row of the result goes
- * as a whole run, too: single lines that far apart take memory four times as long.
+ * cache, so a run of each is read into a buffer. Past the caches a row of the result goes as a
+ * whole run, too: single lines that far apart take memory four times as long.
  */
 
 enum {
@@ -374,7 +374,7 @@ static void copy_range(int64_t first, int64_t last, int worker, void *user)
     }
 }
 
-/* The dimensions in the order in which they are cut: of two that are turned the longer one, last. */
+/* The dimensions as they are cut, in order; of two that are turned the longer one, last. */
 static int cut_order(const box *b, int turned, int *dims)
 {
     const int last = b->rank - 1;

@@ -14,7 +14,7 @@ static int plain_word(char *to, const char *s)
     return n;
 }
 
-static int least(int a, int b)
+static int least_of(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -31,9 +31,10 @@ static int distance(const char *a, int a_count, const char *b, int b_count)
         row = oldest;
         row[0] = i;
         for (int j = 1; j <= b_count; j++) {
-            row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+            row[j] =
+                least_of(least_of(last[j], row[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[j] = least(row[j], before[j - 2] + 1);
+                row[j] = least_of(row[j], before[j - 2] + 1);
         }
     }
     return row[b_count];

@@ -373,8 +373,8 @@ static void options_that_are_no_numbers(void **state)
         REFUSED(ed_layer_batch_normalization(.epsilon = n));
         REFUSED(ed_layer_batch_normalization(.momentum = n));
         if (n == INFINITY) continue;
-        REFUSED(ed_batch_norm(x, ed_ones(ED_SHAPE(2)), ed_ones(ED_SHAPE(2)), NULL, NULL,
-                              .epsilon = n));
+        REFUSED(
+            ed_batch_norm(x, ed_ones(ED_SHAPE(2)), ed_ones(ED_SHAPE(2)), NULL, NULL, .epsilon = n));
         REFUSED(ed_optimizer_sgd(.clipvalue = n));
         REFUSED(ed_optimizer_adam(.clipnorm = n));
         REFUSED(ed_optimizer_rmsprop(.global_clipnorm = n));

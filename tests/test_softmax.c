@@ -168,7 +168,8 @@ static void batch_norm_statistics(void **state)
     assert_fails(ed_batch_norm(x, ed_ones(ED_SHAPE(3)), zero, &mean, &variance),
                  ED_INVALID_ARGUMENT, "gamma is float32[3]");
     assert_null(mean);
-    assert_fails(ed_batch_norm(x, one, zero, NULL, NULL, .epsilon = -1), ED_INVALID_ARGUMENT, "epsilon");
+    assert_fails(ed_batch_norm(x, one, zero, NULL, NULL, .epsilon = -1), ED_INVALID_ARGUMENT,
+                 "epsilon");
 }
 
 int main(void)

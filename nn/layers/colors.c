@@ -302,7 +302,7 @@ static bool random_posterization_init(ed_layer *layer)
     return augment_values(layer, o->value_range, &c->values);
 }
 
-/* The lower bits, of which a number is drawn, become 0: a function in steps, whose gradient is 0. */
+/* The lower bits, of which a number is drawn, become 0: a step function: its gradient is 0. */
 static ed_tensor *posterized(const coloring *c, ed_tensor *x, ed_tensor *bits)
 {
     const augment_range bytes = {0, 255};

@@ -2,8 +2,8 @@
 #include "ops/ops.h"
 
 /*
- * equalization, contrast_limited_adaptive_histogram_equalization. How many values are at most i, for
- * each i, is found in the sorted values: no table of all values times all bins is made.
+ * equalization, contrast_limited_adaptive_histogram_equalization. How many values are at most i,
+ * for each i, is found in the sorted values: no table of all values times all bins is made.
  */
 
 static const augment_range bytes = {0, 255};

@@ -97,8 +97,8 @@ LAYER(random_gaussian_blur, RANDOM_GAUSSIAN_BLUR, 0, "in training images are blu
 
 /* Whether each coordinate along an axis of n pixels is within a range that is drawn: its length is
  * the share, [batch, 1, 1, 1], of n. Sets *length to that in pixels. */
-static ed_tensor *within(const ed_tensor *x, ed_tensor *share, int axis, ed_generator *generator,
-                         ed_tensor **length)
+static ed_tensor *box_within(const ed_tensor *x, ed_tensor *share, int axis,
+                             ed_generator *generator, ed_tensor **length)
 {
     const int64_t n = x->shape[x->rank + axis];
     int64_t shape[] = {1, 1, 1, 1};
@@ -116,8 +116,8 @@ static ed_tensor *within(const ed_tensor *x, ed_tensor *share, int axis, ed_gene
 static ed_tensor *rectangle(const ed_tensor *x, ed_tensor *const shares[2], ed_generator *generator,
                             ed_tensor *lengths[2])
 {
-    ed_tensor *columns = within(x, shares[0], -2, generator, &lengths[0]);
-    ed_tensor *rows = columns ? within(x, shares[1], -3, generator, &lengths[1]) : NULL;
+    ed_tensor *columns = box_within(x, shares[0], -2, generator, &lengths[0]);
+    ed_tensor *rows = columns ? box_within(x, shares[1], -3, generator, &lengths[1]) : NULL;
     return rows ? ed_logical_and(columns, rows) : NULL;
 }
 

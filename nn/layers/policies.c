@@ -5,7 +5,7 @@
 
 static const double sample_factor[] = {0.1, 0.2}, sample_range[] = {-2, 2};
 
-/* A layer of the kind, with Keras' name of the child; ED_MAKE_CHILD(random_hue, RANDOM_HUE, ...). */
+/* A layer of the kind, with Keras' name of the child: ED_MAKE_CHILD(random_hue, RANDOM_HUE). */
 #define CHILD(layer, symbol, SYMBOL, ...)                                                          \
     ed_layer_add_child(                                                                            \
         layer, ed_layer_##symbol##_with(OPTIONS(symbol, SYMBOL, .name = #symbol, ##__VA_ARGS__)))

@@ -1170,7 +1170,7 @@ TEST(minimizing)
     CHECK_EQUAL(norm.item(), 5);
     tensor mean, variance;
     const tensor one = eddy::ones({3}),
-                 normal = eddy::batch_norm(some(), one, one, 0, &mean, &variance);
+                 normal = eddy::batch_norm(some(), one, one, &mean, &variance);
     CHECK_EQUAL(floats(mean), (numbers{2.5, 3.5, 4.5}));
     CHECK(normal && variance);
     CHECK_EQUAL(floats(eddy::linear(some(), eddy::eye(3), nullptr, "relu")), floats(some()));
