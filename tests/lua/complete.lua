@@ -79,7 +79,6 @@ ed_attrs_free C: for listeners, which are C
 ed_avg_pool2d_with ed.avg_pool2d
 ed_batch_jacobian tape:batch_jacobian
 ed_batch_jacobian_list tape:batch_jacobian
-ed_batch_norm ed.batch_norm
 ed_layer_batch_normalization_with ed.batch_normalization
 ed_bias_add ed.bias_add
 ed_broadcast_to ed.broadcast_to
