@@ -1,0 +1,241 @@
+/*
+ * Where elements lie changes nothing: images with channels first have the results of those with
+ * channels last, at sizes of which threads take pieces and results pass by the caches; copies of
+ * views are what an index by index copy is; and any number of threads gives the same bits.
+ */
+#include "autodiff/autodiff.h"
+#include "ops/ops.h"
+#include "tests/asserts.h"
+#include <math.h>
+
+/* ---- Channels first and last ----------------------------------------------------------------- */
+
+static ed_tensor *to_first(ed_tensor *x)
+{
+    return ed_contiguous(ed_transpose(x, .perm = ED_AXES(0, 3, 1, 2)));
+}
+
+static ed_tensor *to_last(ed_tensor *x)
+{
+    return ed_contiguous(ed_transpose(x, .perm = ED_AXES(0, 2, 3, 1)));
+}
+
+/* One of the ops, of images in one of the layouts. */
+typedef struct image_op {
+    const char *name;
+    ed_tensor *(*f)(ed_tensor *x, ed_tensor *kernel, const char *format);
+    int64_t kernel[4];
+} image_op;
+
+static ed_tensor *same_conv(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    return ed_conv2d(x, kernel, .padding = "SAME", .data_format = format);
+}
+
+static ed_tensor *strided_conv(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    return ed_conv2d(x, kernel, .strides = ED_INTS(2, 3), .padding = "SAME", .data_format = format);
+}
+
+static ed_tensor *dilated_conv(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    return ed_conv2d(x, kernel, .dilations = ED_INTS(2), .data_format = format);
+}
+
+static ed_tensor *grouped_conv(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    return ed_conv2d(x, kernel, .groups = 2, .data_format = format);
+}
+
+static ed_tensor *depthwise(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    return ed_depthwise_conv2d(x, kernel, .padding = "SAME", .data_format = format);
+}
+
+static ed_tensor *largest(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    (void)kernel;
+    return ed_max_pool2d(x, .data_format = format);
+}
+
+static ed_tensor *mean(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    (void)kernel;
+    return ed_avg_pool2d(x, .window = ED_INTS(3), .strides = ED_INTS(2), .data_format = format);
+}
+
+/* The kernel, [1, 1, 1, channels], is gamma and beta. */
+static ed_tensor *normalized(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    ed_tensor *gamma = ed_reshape(kernel, ED_SHAPE(-1));
+    return ed_batch_norm(x, gamma, gamma, NULL, NULL, .axis = strcmp(format, "NCHW") ? -1 : 1);
+}
+
+typedef struct outcome {
+    ed_tensor *y, *dx, *dkernel;
+} outcome;
+
+/* The result, and its gradients; pools have no kernel. */
+static outcome run(const image_op *op, ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    ed_tape *tape = ed_tape_begin();
+    ed_watch(tape, x);
+    ed_watch(tape, kernel);
+    outcome o = {.y = op->f(x, kernel, format)};
+    const bool has_kernel = op->f != largest && op->f != mean;
+    ed_list *sources = has_kernel ? ed_list_of(x, kernel) : ed_list_of(x);
+    /* A flow that is the same number for the same element in both layouts. */
+    ed_list *d = ed_gradient(tape, o.y, sources, .output_gradients = ed_list_of(ed_sin(o.y)));
+    o.dx = d ? ed_list_get(d, 0) : NULL;
+    o.dkernel = has_kernel && d ? ed_list_get(d, 1) : NULL;
+    return o;
+}
+
+static void assert_close(const char *name, ed_tensor *a, ed_tensor *b)
+{
+    assert_fine();
+    const double largest_of = ed_item(ed_reduce_max(ed_abs(a)));
+    const double apart = ed_item(ed_reduce_max(ed_abs(ed_sub(a, b))));
+    if (!(apart <= 3e-5 * largest_of)) fail_msg("%s: %g apart, of %g", name, apart, largest_of);
+}
+
+static void compare_layouts(const image_op *op, ed_ints shape)
+{
+    ED_SCOPE;
+    ed_generator *g = ed_generator_from_seed(3);
+    ed_tensor *last = ed_random_normal(shape, .generator = g), *first = to_first(last);
+    ed_tensor *kernel = ed_random_normal(((ed_ints){op->kernel, 4}), .generator = g);
+    const outcome expected = run(op, last, kernel, "NHWC");
+    outcome one = {0};
+    for (int threads = 1; threads <= 3; threads++) {
+        ed_set_num_threads(threads);
+        const outcome got = run(op, first, kernel, "NCHW");
+        assert_fine();
+        assert_true(ed_is_contiguous(got.y));
+        if (threads > 1) {
+            assert_same_tensor(got.y, one.y);
+            assert_same_tensor(got.dx, one.dx);
+            if (got.dkernel) assert_same_tensor(got.dkernel, one.dkernel);
+        } else {
+            one = got;
+        }
+    }
+    assert_close(op->name, expected.y, to_last(one.y));
+    assert_close(op->name, expected.dx, to_last(one.dx));
+    if (one.dkernel) assert_close(op->name, expected.dkernel, one.dkernel);
+}
+
+static void channels_first_is_channels_last(void **state)
+{
+    (void)state;
+    const int threads = ed_num_threads();
+    static const image_op ops[] = {
+        {"conv2d 3x3", same_conv, {3, 3, 6, 10}},
+        {"conv2d 1x1", same_conv, {1, 1, 6, 9}},
+        {"conv2d with strides", strided_conv, {5, 4, 6, 17}},
+        {"conv2d with dilations", dilated_conv, {3, 2, 6, 8}},
+        {"conv2d of groups", grouped_conv, {3, 3, 3, 8}},
+        {"depthwise_conv2d", depthwise, {3, 3, 6, 2}},
+        {"max_pool2d", largest, {1, 1, 1, 1}},
+        {"avg_pool2d", mean, {1, 1, 1, 1}},
+        {"batch_norm", normalized, {1, 1, 1, 6}},
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        compare_layouts(&ops[i], ED_SHAPE(3, 67, 45, 6));
+        compare_layouts(&ops[i], ED_SHAPE(1, 9, 11, 6));
+    }
+    /* A first layer's channels, and results past the caches. */
+    compare_layouts(&(image_op){"conv2d of 1 channel", same_conv, {3, 3, 1, 32}},
+                    ED_SHAPE(8, 28, 28, 1));
+    compare_layouts(&(image_op){"conv2d of 3 channels", strided_conv, {7, 7, 3, 16}},
+                    ED_SHAPE(2, 64, 60, 3));
+    compare_layouts(&ops[8], ED_SHAPE(4, 432, 413, 6));
+    ed_set_num_threads(threads);
+}
+
+/* ---- Copies ---------------------------------------------------------------------------------- */
+
+static uint64_t drawn = 88172645463325252u;
+
+/* Below n. */
+static int64_t draw(int64_t n)
+{
+    drawn ^= drawn << 13, drawn ^= drawn >> 7, drawn ^= drawn << 17;
+    return (int64_t)(drawn >> 20) % n;
+}
+
+enum { RANKS = 4 };
+
+/* A view: some of each dimension, in other steps, in another order. */
+typedef struct cut {
+    int rank;
+    int64_t shape[RANKS], begin[RANKS], step[RANKS], perm[RANKS];
+} cut;
+
+/* At most `most` elements. */
+static cut draw_cut(int64_t most)
+{
+    cut c = {.rank = 1 + (int)draw(RANKS)};
+    int64_t left = most;
+    for (int d = 0; d < c.rank; d++) {
+        const int64_t size = draw(3) ? 1 + draw(d + 1 < c.rank ? 90 : 700) : 64 * (1 + draw(4));
+        c.shape[d] = size > left ? left : size;
+        left /= c.shape[d];
+        c.begin[d] = draw(3) ? 0 : draw(c.shape[d]);
+        c.step[d] = draw(6) ? 1 : 2;
+        c.perm[d] = d;
+    }
+    for (int d = c.rank - 1; d > 0; d--) {
+        const int64_t other = draw(d + 1), was = c.perm[d];
+        c.perm[d] = c.perm[other];
+        c.perm[other] = was;
+    }
+    return c;
+}
+
+/* Whether y is the cut of x, which is contiguous; both of elements of so many bytes. */
+static bool is_cut(const cut *c, const char *x, ed_tensor *y, size_t size)
+{
+    int64_t steps[RANKS], at[RANKS] = {0}, step = 1;
+    for (int d = c->rank - 1; d >= 0; step *= c->shape[d--]) steps[d] = step;
+    const char *copied = ed_data(y);
+    for (int64_t i = 0; i < ed_size(y); i++) {
+        int64_t from = 0;
+        for (int d = 0; d < c->rank; d++) {
+            const int64_t p = c->perm[d];
+            from += (c->begin[p] + at[d] * c->step[p]) * steps[p];
+        }
+        if (memcmp(copied + (size_t)i * size, x + (size_t)from * size, size) != 0) return false;
+        for (int d = c->rank - 1; d >= 0 && ++at[d] == ed_dim(y, d); d--) at[d] = 0;
+    }
+    return true;
+}
+
+static void views_are_copied(void **state)
+{
+    (void)state;
+    static const ed_dtype dtypes[] = {ED_UINT8, ED_FLOAT16, ED_INT32, ED_FLOAT64};
+    for (int i = 0; i < 200; i++) {
+        ED_SCOPE;
+        const ed_dtype dtype = dtypes[i % 4];
+        const cut c = draw_cut(i % 40 == 3 ? 5 << 20 : i % 3 ? 1 << 14 : 1 << 19);
+        const ed_ints shape = {c.shape, c.rank}, begin = {c.begin, c.rank},
+                      step = {c.step, c.rank}, perm = {c.perm, c.rank};
+        ed_tensor *x = ed_cast(ed_random_uniform(shape, .high = 250), dtype);
+        ed_tensor *view = ed_transpose(ed_slice(x, .begin = begin, .step = step), .perm = perm);
+        ed_tensor *y = ed_contiguous(view);
+        assert_fine();
+        if (!is_cut(&c, ed_data(x), y, ed_dtype_size(dtype)))
+            fail_msg("copy %d: %s of rank %d", i, ed_dtype_name(dtype), c.rank);
+        assert_same_tensor(y, ed_constant_of(dtype, ed_data(y), ed_shape(y)));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(channels_first_is_channels_last, check_end),
+        cmocka_unit_test_teardown(views_are_copied, check_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
