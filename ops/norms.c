@@ -1,4 +1,4 @@
-/* norm, reduce_euclidean_norm, count_nonzero: compositions. */
+/* reduce_euclidean_norm, and norm and count_nonzero, which are compositions. */
 #include "ops/matrices.h"
 #include "ops/reductions.h"
 #include <math.h>
@@ -6,15 +6,10 @@
 
 /* ---- Norms ----------------------------------------------------------------------------------- */
 
-static ed_tensor *euclidean(ed_tensor *x, ed_ints axis, bool keepdims)
-{
-    return ed_sqrt(ed_reduce_sum(ed_square(x), .axis = axis, .keepdims = keepdims));
-}
-
 /* Of all elements along the axes as one vector; p NaN: Euclidean. */
 static ed_tensor *vector_norm(ed_tensor *x, double p, ed_ints axis, bool keepdims)
 {
-    if (isnan(p) || p == 2) return euclidean(x, axis, keepdims);
+    if (isnan(p) || p == 2) return ed_reduce_euclidean_norm(x, .axis = axis, .keepdims = keepdims);
     x = ed_abs(x);
     if (p == INFINITY) return ed_reduce_max(x, .axis = axis, .keepdims = keepdims);
     if (p == -INFINITY) return ed_reduce_min(x, .axis = axis, .keepdims = keepdims);
@@ -169,10 +164,19 @@ ed_tensor *ed_norm_with(ed_tensor *x, const ed_norm_options *options)
     return CALL_OP(norm, options, x);
 }
 
-static bool reduce_euclidean_norm_compose(ed_call *call)
+static bool reduce_euclidean_norm_kernel(ed_call *call)
 {
-    const ed_reduce_options *o = call->attrs;
-    return ed_call_result(call, 0, euclidean(call->inputs[0], o->axis, o->keepdims));
+    return reduce_run(REDUCE_EUCLIDEAN, call->inputs[0], *(const unsigned *)call->plan,
+                      call->outputs[0]->data, NULL);
+}
+
+/* dx = x dy / y; NaN where y is 0, as in TensorFlow. */
+static bool reduce_euclidean_norm_gradient(const ed_gradient_call *g)
+{
+    ED_SCOPE;
+    ed_tensor *share = ed_div(g->dy[0], g->outputs[0]);
+    g->dx[0] = ed_keep(ed_mul(g->inputs[0], reduce_kept(g, share)));
+    return true;
 }
 
 PLAIN(reduce_euclidean_norm, norm_of(x, n, 2))
@@ -182,7 +186,11 @@ ED_OP(reduce_euclidean_norm) = {
     .doc = "y = root of the sum of x^2 over the axes",
     .operands = X(ED_SET_FLOAT),
     ED_OP_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options),
-    .compose = reduce_euclidean_norm_compose,
+    .infer = reduce_infer,
+    .kernel = reduce_euclidean_norm_kernel,
+    .gradient = reduce_euclidean_norm_gradient,
+    SAVES_X,
+    SAVES_Y,
     .reference = plain_reduce_euclidean_norm,
     .samples = SAMPLES(ED_SAMPLE_IN, 0.5, 2),
 };

@@ -30,6 +30,31 @@ VECTOR_INLINE void TYPED(fold_merge)(lanes_fold fold, NUMBER *to, const NUMBER *
 #define FOLD min
 #include "ops/reduce_fold.typed.h"
 
+/* ---- Sum of squares -------------------------------------------------------------------------- */
+
+static void TYPED(reduce_squares_groups)(const void *x, int64_t apart, int64_t width, int64_t n,
+                                         void *state)
+{
+    NUMBER *first = state;
+    for (int64_t i = 0; i < width; i++)
+        first[i] = lanes_row(LANES_SUM, LANES_SQUARED, (const NUMBER *)x + i * apart, n, 0);
+}
+
+static void TYPED(reduce_squares_rows)(const void *const *rows, int64_t n, int64_t width,
+                                       void *state, void *scratch)
+{
+    NUMBER *acc = scratch, *zero = acc + LANES_ALL * reduce_step(width);
+    memset(zero, 0, (size_t)reduce_step(width) * sizeof *zero);
+    lanes_rows(LANES_SUM, LANES_SQUARED, (const NUMBER *const *)rows, n, width, zero, acc, state);
+}
+
+static void TYPED(reduce_squares_merge)(void *a, const void *b, int64_t width, int64_t n_a,
+                                        int64_t n_b)
+{
+    (void)n_a, (void)n_b;
+    TYPED(fold_merge)(LANES_SUM, a, b, width);
+}
+
 /* ---- Variance -------------------------------------------------------------------------------- */
 
 /*
@@ -127,6 +152,7 @@ VECTOR_INLINE NUMBER TYPED(reduce_result)(reduce_kind kind, const NUMBER *first,
     case REDUCE_MEAN: return first[c] / n;
     case REDUCE_VARIANCE: return second[c] / n;
     case REDUCE_STD: return TYPED(number_sqrt)(second[c] / n);
+    case REDUCE_EUCLIDEAN: return TYPED(number_sqrt)(first[c]);
     case REDUCE_LOGSUMEXP: return TYPED(number_log)(second[c]) + TYPED(reduce_finite)(first[c]);
     default: return first[c];
     }
@@ -146,6 +172,7 @@ REDUCE_FINISH(sum, REDUCE_SUM)
 REDUCE_FINISH(mean, REDUCE_MEAN)
 REDUCE_FINISH(variance, REDUCE_VARIANCE)
 REDUCE_FINISH(std, REDUCE_STD)
+REDUCE_FINISH(euclidean, REDUCE_EUCLIDEAN)
 REDUCE_FINISH(logsumexp, REDUCE_LOGSUMEXP)
 
 /* ---- The best of all ------------------------------------------------------------------------- */

@@ -219,8 +219,8 @@ static void views_are_copied(void **state)
         ED_SCOPE;
         const ed_dtype dtype = dtypes[i % 4];
         const cut c = draw_cut(i % 40 == 3 ? 5 << 20 : i % 3 ? 1 << 14 : 1 << 19);
-        const ed_ints shape = {c.shape, c.rank}, begin = {c.begin, c.rank},
-                      step = {c.step, c.rank}, perm = {c.perm, c.rank};
+        const ed_ints shape = {c.shape, c.rank}, begin = {c.begin, c.rank}, step = {c.step, c.rank},
+                      perm = {c.perm, c.rank};
         ed_tensor *x = ed_cast(ed_random_uniform(shape, .high = 250), dtype);
         ed_tensor *view = ed_transpose(ed_slice(x, .begin = begin, .step = step), .perm = perm);
         ed_tensor *y = ed_contiguous(view);
