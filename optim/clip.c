@@ -9,11 +9,19 @@ static bool check_clip_norm(const char *name, double clip_norm)
     return false;
 }
 
+/* Whether t is the result: norm is known and below the limit, so that t would be multiplied by 1. */
+static bool stays(const ed_tensor *t, const ed_tensor *norm, double clip_norm)
+{
+    return !tensor_is_variable(t) && !(norm->flags & TENSOR_HOLLOW) &&
+           dtype_load(norm->dtype, norm->data, 0) < clip_norm;
+}
+
 ed_tensor *ed_clip_by_norm(ed_tensor *t, double clip_norm)
 {
     if (NULL_GIVEN("clip_by_norm", t) || !check_clip_norm("clip_by_norm", clip_norm)) return NULL;
     ED_SCOPE;
     ed_tensor *norm = ed_sqrt(ops_slices_square_sum(t));
+    if (norm && stays(t, norm, clip_norm)) return ed_keep(scope_give(ed_retain(t)));
     return ed_keep(ops_slices_scale(t, ed_div(clip_norm, ed_maximum(norm, clip_norm))));
 }
 
@@ -35,8 +43,9 @@ static ed_list *scaled(const ed_list *list, ed_tensor *norm, double clip_norm)
     ed_list *result = list_new(list->size);
     if (!result || !scale) return ed_release(result), NULL;
     for (int64_t i = 0; i < list->size; i++) {
-        if (!list->items[i]) continue;
-        result->items[i] = ed_retain(ops_slices_scale(list->items[i], scale));
+        ed_tensor *t = list->items[i];
+        if (!t) continue;
+        result->items[i] = ed_retain(stays(t, norm, clip_norm) ? t : ops_slices_scale(t, scale));
         if (!result->items[i]) return ed_release(result), NULL;
     }
     return scope_give(result);

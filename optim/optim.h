@@ -327,14 +327,14 @@ bool ed_optimizer_swap_ema(ed_optimizer *optimizer);
  * replaced by '_': "mlp_dense_kernel_momentum". A new list. */
 ed_list *ed_optimizer_variables(const ed_optimizer *optimizer);
 
-/* t clip_norm / max(norm, clip_norm), where norm is the 2-norm of all elements; a new tensor,
- * finite for norm 0. Float32 or float64; clip_norm > 0. */
+/* t clip_norm / max(norm, clip_norm), where norm is the 2-norm of all elements; t itself if norm is
+ * below clip_norm. Float32 or float64; clip_norm > 0. */
 ed_tensor *ed_clip_by_norm(ed_tensor *t, double clip_norm);
 
 /*
  * A new list of each tensor times clip_norm / max(norm, clip_norm), where norm is the 2-norm of all
- * elements of all tensors; NULL entries remain NULL. If norm is not finite, all elements become
- * NaN. *global_norm, unless global_norm is NULL, is set to norm, a 0-d tensor.
+ * elements of all tensors; of the tensors themselves if norm is below clip_norm. NULL entries
+ * remain NULL. If norm is not finite, all elements become NaN. *global_norm, unless global_norm is NULL, is set to norm, a 0-d tensor.
  */
 ed_list *ed_clip_by_global_norm(ed_list *list, double clip_norm, ed_tensor **global_norm);
 
