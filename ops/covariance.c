@@ -57,7 +57,7 @@ static bool corrcoef_compose(ed_call *call)
     ed_tensor *x = variables(call, o->rowvar);
     if (!x) return false;
     ed_tensor *d = ed_sub(x, ed_reduce_mean(x, .axis = ED_AXES(-1), .keepdims = true));
-    ed_tensor *sums = ed_reduce_sum(ed_square(d), .axis = ED_AXES(-1), .keepdims = true);
+    ed_tensor *sums = ed_reduce_sum_square(d, .axis = ED_AXES(-1), .keepdims = true);
     ed_tensor *lengths = ed_sqrt(sums), *across = swapped(lengths);
     ed_tensor *y = ed_div(ed_div(ed_matmul(d, d, .transpose_b = true), lengths), across);
     return ed_call_result(call, 0, as_given(call, ed_clip(y, -1, 1)));

@@ -7,7 +7,7 @@ static bool l2_normalize_compose(ed_call *call)
 {
     const ed_l2_normalize_options *o = call->attrs;
     ed_tensor *x = call->inputs[0];
-    ed_tensor *sum = ed_reduce_sum(ed_square(x), .axis = o->axis, .keepdims = true);
+    ed_tensor *sum = ed_reduce_sum_square(x, .axis = o->axis, .keepdims = true);
     return ed_call_result(call, 0, ed_mul(x, ed_rsqrt(ed_maximum(sum, o->epsilon))));
 }
 

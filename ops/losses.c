@@ -135,7 +135,7 @@ ed_tensor *ed_log_poisson_loss_with(ed_tensor *targets, ed_tensor *log_input,
 
 static bool l2_loss_compose(ed_call *call)
 {
-    return ed_call_result(call, 0, ed_mul(ed_reduce_sum(ed_square(call->inputs[0])), 0.5));
+    return ed_call_result(call, 0, ed_mul(ed_reduce_sum_square(call->inputs[0]), 0.5));
 }
 
 static bool l2_loss_reference(const ed_call *call)

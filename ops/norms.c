@@ -1,4 +1,4 @@
-/* reduce_euclidean_norm, and norm and count_nonzero, which are compositions. */
+/* reduce_euclidean_norm, reduce_sum_square; norm and count_nonzero, which are compositions. */
 #include "ops/matrices.h"
 #include "ops/reductions.h"
 #include <math.h>
@@ -164,11 +164,7 @@ ed_tensor *ed_norm_with(ed_tensor *x, const ed_norm_options *options)
     return CALL_OP(norm, options, x);
 }
 
-static bool reduce_euclidean_norm_kernel(ed_call *call)
-{
-    return reduce_run(REDUCE_EUCLIDEAN, call->inputs[0], *(const unsigned *)call->plan,
-                      call->outputs[0]->data, NULL);
-}
+KERNEL(reduce_euclidean_norm, REDUCE_EUCLIDEAN)
 
 /* dx = x dy / y; NaN where y is 0, as in TensorFlow. */
 static bool reduce_euclidean_norm_gradient(const ed_gradient_call *g)
@@ -181,24 +177,25 @@ static bool reduce_euclidean_norm_gradient(const ed_gradient_call *g)
 
 PLAIN(reduce_euclidean_norm, norm_of(x, n, 2))
 
-ED_OP(reduce_euclidean_norm) = {
-    .name = "reduce_euclidean_norm",
-    .doc = "y = root of the sum of x^2 over the axes",
-    .operands = X(ED_SET_FLOAT),
-    ED_OP_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options),
-    .infer = reduce_infer,
-    .kernel = reduce_euclidean_norm_kernel,
-    .gradient = reduce_euclidean_norm_gradient,
-    SAVES_X,
-    SAVES_Y,
-    .reference = plain_reduce_euclidean_norm,
-    .samples = SAMPLES(ED_SAMPLE_IN, 0.5, 2),
-};
+REDUCTION(reduce_euclidean_norm, "y = root of the sum of x^2 over the axes", ED_SET_FLOAT,
+          reduce_infer, SAVES_X, SAVES_Y, .gradient = reduce_euclidean_norm_gradient,
+          .samples = SAMPLES(ED_SAMPLE_IN, 0.5, 2))
 
-ed_tensor *ed_reduce_euclidean_norm_with(ed_tensor *x, const ed_reduce_options *options)
+/* ---- Sum of squares -------------------------------------------------------------------------- */
+
+KERNEL(reduce_sum_square, REDUCE_SQUARES)
+PLAIN_LOOP(reduce_sum_square, 0, y + x[i] * x[i])
+
+/* dx = 2 x dy */
+static bool reduce_sum_square_gradient(const ed_gradient_call *g)
 {
-    return CALL_OP(reduce_euclidean_norm, options, x);
+    ED_SCOPE;
+    g->dx[0] = ed_keep(ed_mul(g->inputs[0], reduce_kept(g, ed_mul(g->dy[0], 2.0))));
+    return true;
 }
+
+REDUCTION(reduce_sum_square, "y = sum of x^2 over the axes", ED_SET_FLOAT, reduce_infer, SAVES_X,
+          .gradient = reduce_sum_square_gradient, .samples = SAMPLES(ED_SAMPLE_IN, -2, 2))
 
 /* ---- count_nonzero --------------------------------------------------------------------------- */
 

@@ -54,6 +54,7 @@ typedef enum reduce_kind {
     REDUCE_MIN,
     REDUCE_VARIANCE,
     REDUCE_STD,
+    REDUCE_SQUARES,   /* the sum of squares */
     REDUCE_EUCLIDEAN, /* the root of the sum of squares */
     REDUCE_LOGSUMEXP,
     REDUCE_KINDS

@@ -63,6 +63,7 @@ const reduce_loops ISA_NAME(reduce_table)[REDUCE_KINDS][ED_DTYPE_COUNT] = {
     [REDUCE_MIN] = {FLOATS(min, sum), INTEGERS(min), [ED_BOOL] = ROW(min, u8, sum)},
     [REDUCE_VARIANCE] = {FLOATS(variance, variance)},
     [REDUCE_STD] = {FLOATS(variance, std)},
+    [REDUCE_SQUARES] = {FLOATS(squares, sum)},
     [REDUCE_EUCLIDEAN] = {FLOATS(squares, euclidean)},
     [REDUCE_LOGSUMEXP] = {FLOATS(logsumexp, logsumexp)},
 };

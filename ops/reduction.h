@@ -70,6 +70,9 @@ ED_OPTIONS(ed_norm_options, ED_NORM_OPTIONS);
 ed_tensor *ed_norm_with(ed_tensor *x, const ed_norm_options *options);
 ed_tensor *ed_reduce_euclidean_norm_with(ed_tensor *x, const ed_reduce_options *options);
 
+/* The sum of x^2, in one pass over x. */
+ed_tensor *ed_reduce_sum_square_with(ed_tensor *x, const ed_reduce_options *options);
+
 /* How many elements are not 0; dtype: default int64. No gradient. */
 #define ED_COUNT_OPTIONS(FIELD, T)                                                                 \
     ED_REDUCE_OPTIONS(FIELD, T)                                                                    \

@@ -248,5 +248,5 @@ ed_tensor *ops_slices_square_sum(ed_tensor *x)
     ed_tensor *unique = ops_slices_unique(x);
     const slices *s = unique ? slices_of(unique) : NULL;
     if (!unique) return NULL;
-    return ed_reduce_sum(ed_square(s ? s->values : x));
+    return ed_reduce_sum_square(s ? s->values : x);
 }

@@ -18,7 +18,7 @@ static ed_tensor *clipped(ed_tensor *rows, int ids_rank, double max_norm)
     const int rank = ed_rank(rows);
     for (int d = ids_rank; d < rank; d++) axes[d - ids_rank] = d;
     ed_tensor *square =
-        ed_reduce_sum(ed_square(rows), .axis = {axes, rank - ids_rank}, .keepdims = true);
+        ed_reduce_sum_square(rows, .axis = {axes, rank - ids_rank}, .keepdims = true);
     ed_tensor *norm = ed_sqrt(ed_maximum(square, max_norm * max_norm));
     return ed_mul(rows, ed_div(max_norm, norm));
 }

@@ -16,7 +16,7 @@ static ed_tensor *norms_of(const char *who, ed_tensor *w, ed_ints axis)
     if (!axis.values) axis = (ed_ints){first, 1};
     if (!w->rank)
         return ed_fail(ED_INVALID_ARGUMENT, "%s: w has rank 0, there is no axis of a vector", who);
-    return ed_sqrt(ed_reduce_sum(ed_square(w), .axis = axis, .keepdims = true));
+    return ed_sqrt(ed_reduce_sum_square(w, .axis = axis, .keepdims = true));
 }
 
 static ed_tensor *with_norms(ed_tensor *w, ed_tensor *norms, ed_tensor *wanted)

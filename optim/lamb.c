@@ -4,7 +4,7 @@
 
 static ed_tensor *norm_of(ed_tensor *x)
 {
-    return ed_sqrt(ed_reduce_sum(ed_square(x)));
+    return ed_sqrt(ed_reduce_sum_square(x));
 }
 
 /* |w| / |step|, 1 if one of them is 0. */

@@ -71,7 +71,7 @@ static ed_tensor *orthogonal(const ed_optimizer_muon_options *o, ed_tensor *x)
 {
     const bool tall = x->shape[0] > x->shape[1];
     if (tall) x = ed_transpose(x);
-    x = ed_div(x, ed_add(ed_sqrt(ed_reduce_sum(ed_square(x))), 1e-7));
+    x = ed_div(x, ed_add(ed_sqrt(ed_reduce_sum_square(x)), 1e-7));
     for (int64_t i = 0; i < o->ns_steps; i++) {
         ed_tensor *a = ed_matmul(x, x, .transpose_b = true);
         ed_tensor *b = ed_add(ed_mul(a, o->muon_b), ed_matmul(ed_mul(a, o->muon_c), a));

@@ -71,7 +71,7 @@ static ed_tensor *by_masked(const norm *n, ed_tensor *x, ed_tensor *counts, int 
     ed_tensor *number = ed_add(ed_reduce_sum(ed_cast(counts, x->dtype), .axis = others), 1e-7);
     *mean = ed_div(ed_reduce_sum(ed_where(counts, x, 0.0), .axis = others), number);
     ed_tensor *off = ed_where(counts, ed_sub(x, ed_reshape(*mean, along)), 0.0);
-    *variance = ed_div(ed_reduce_sum(ed_square(off), .axis = others), number);
+    *variance = ed_div(ed_reduce_sum_square(off, .axis = others), number);
     return ed_batch_norm_inference(x, *mean, *variance, n->gamma, n->beta, .axis = axis,
                                    .epsilon = epsilon);
 }

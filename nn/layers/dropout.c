@@ -236,7 +236,7 @@ static bool activity_regularization_forward(ed_layer *layer, ed_layer_call *call
         const double samples = x->rank ? (double)x->shape[0] : 1;
         if (o->l1 > 0) penalty = ed_mul(ed_reduce_sum(ed_abs(x)), o->l1 / samples);
         if (o->l2 > 0) {
-            ed_tensor *squares = ed_mul(ed_reduce_sum(ed_square(x)), o->l2 / samples);
+            ed_tensor *squares = ed_mul(ed_reduce_sum_square(x), o->l2 / samples);
             penalty = penalty ? ed_add(penalty, squares) : squares;
         }
         if (!ed_layer_add_loss(layer, penalty)) return false;

@@ -67,7 +67,7 @@ static ed_tensor *distances(ed_tensor *x, const char *metric)
         return ed_relu(ed_sub(1, ed_matmul(unit, unit, .transpose_b = true)));
     }
     ed_tensor *d = ed_sub(ed_expand_dims(x, 1), ed_expand_dims(x, 0));
-    ed_tensor *squares = ed_reduce_sum(ed_square(d), .axis = ED_AXES(2));
+    ed_tensor *squares = ed_reduce_sum_square(d, .axis = ED_AXES(2));
     if (!strcmp(metric, "squared-L2")) return squares;
     ed_tensor *apart = ed_greater(squares, 0);
     return ed_where(apart, ed_sqrt(ed_where(apart, squares, 1)), 0);

@@ -9,7 +9,7 @@ static ed_tensor *sum_abs(ed_tensor *x, double factor)
 
 static ed_tensor *sum_squares(ed_tensor *x, double factor)
 {
-    return ed_mul(ed_reduce_sum(ed_square(x)), factor);
+    return ed_mul(ed_reduce_sum_square(x), factor);
 }
 
 REGULARIZER(l1, L1, 0, "l1 sum(|x|)")
