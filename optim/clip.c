@@ -9,7 +9,7 @@ static bool check_clip_norm(const char *name, double clip_norm)
     return false;
 }
 
-/* Whether t is the result: norm is known and below the limit, so that t would be multiplied by 1. */
+/* Whether t is the result: norm is known and below the limit, so t would be multiplied by 1. */
 static bool stays(const ed_tensor *t, const ed_tensor *norm, double clip_norm)
 {
     return !tensor_is_variable(t) && !(norm->flags & TENSOR_HOLLOW) &&

@@ -334,7 +334,8 @@ ed_tensor *ed_clip_by_norm(ed_tensor *t, double clip_norm);
 /*
  * A new list of each tensor times clip_norm / max(norm, clip_norm), where norm is the 2-norm of all
  * elements of all tensors; of the tensors themselves if norm is below clip_norm. NULL entries
- * remain NULL. If norm is not finite, all elements become NaN. *global_norm, unless global_norm is NULL, is set to norm, a 0-d tensor.
+ * remain NULL. If norm is not finite, all elements become NaN. *global_norm, unless global_norm is
+ * NULL, is set to norm, a 0-d tensor.
  */
 ed_list *ed_clip_by_global_norm(ed_list *list, double clip_norm, ed_tensor **global_norm);
 
