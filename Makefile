@@ -148,7 +148,7 @@ help:
 	@echo 'make interop              files there and back with the TensorFlow, Keras, NumPy and safetensors of PEERS=python'
 	@echo 'make fuzz [SECONDS=600]   readers of files against damaged ones, Lua against any calls, by clang with its libFuzzer'
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
-	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed'
+	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed; ONLY=conv,mm QUICK=1 THREADS=2 PEERS=python JSON=file'
 	@echo 'make check                layout, includes, exported names, comments of public declarations (with doxygen), mistakes that must not compile, programs against an installation, by hand and by CMake'
 	@echo 'make coverage             a table of all ops: dtypes, gradients, what the tests check; docs/ops.md is the same'
 	@echo 'make accuracy             docs/accuracy.md: elementwise functions over all float32 numbers, some hours'
