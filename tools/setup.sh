@@ -130,7 +130,8 @@ look() {
         need "libxxhash-dev$of" links xxhash.h -lxxhash
         [ "${BZIP2:-}" = 0 ] || need "libbz2-dev$of" links bzlib.h -lbz2
         [ "${LZMA:-}" = 0 ] || need "liblzma-dev$of" links lzma.h -llzma
-        [ "${HDF5:-}" = 0 ] || find_hdf5 || wanted="libhdf5-dev$of"
+        # Debian's libhdf5-dev of another machine would replace this machine's.
+        [ "${HDF5:-}" = 0 ] || find_hdf5 || [ -n "$cross" ] || wanted="libhdf5-dev"
         ;;
     lua)
         need "liblua5.4-dev$of" "$pkg_config" --exists lua5.4
