@@ -1,5 +1,5 @@
 #include "autodiff/control.h"
-#include "ops/execute.h"
+#include "autodiff/vectorize.h"
 
 /* Loops over slices. The slices of a tensor are the outputs of one call of unstack, whose gradient
  * is one call of stack. */
@@ -173,22 +173,68 @@ static ed_list *map_slices(loop *l, const ed_list *elems, bool broadcast)
     return stack_all(lists, count);
 }
 
-static ed_list *map_checked(loop *l, const ed_list *elems, bool broadcast)
-{
-    const ed_list_function f = l->f;
-    if (NULL_GIVEN(l->who, f, elems)) return NULL;
-    ED_SCOPE;
-    return ed_keep(map_slices(l, elems, broadcast));
-}
-
 ed_list *ed_map_fn(ed_list_function f, ed_list *elems, void *user)
 {
-    return map_checked(&(loop){.who = "map_fn", .f = f, .user = user}, elems, false);
+    loop l = {.who = "map_fn", .f = f, .user = user};
+    if (NULL_GIVEN(l.who, f, elems)) return NULL;
+    ED_SCOPE;
+    return ed_keep(map_slices(&l, elems, false));
+}
+
+/* ---- All slices at once ---------------------------------------------------------------------- */
+
+/* What f gets for a tensor: what stands for its slices, or the one slice. */
+static ed_tensor *slice_of(vectorized *v, ed_tensor *x)
+{
+    return x->shape[0] == v->n ? vectorized_slice(v, x) : ed_index(x, 0);
+}
+
+/* The results of one call of f; NULL if it can't be called so. */
+static ed_list *call_once(const loop *l, vectorized *v, const ed_list *values)
+{
+    ed_list *inputs = scope_give(list_new(values->size));
+    for (int64_t k = 0; inputs && k < values->size; k++)
+        if (!(inputs->items[k] = ed_retain(slice_of(v, values->items[k])))) return NULL;
+    return inputs ? call_checked(l, inputs) : NULL;
+}
+
+/* false: slice by slice, please; errors of that are the ones to tell. */
+static bool map_at_once(const loop *l, const ed_list *values, int64_t n, ed_list **result)
+{
+    vectorized v;
+    *result = NULL;
+    if (!vectorized_begin(&v, n)) return false;
+    const ed_list *y = call_once(l, &v, values);
+    const bool noted = vectorized_stop(&v) && y;
+    if (noted) *result = vectorized_run(&v, y);
+    vectorized_end(&v);
+    return noted;
+}
+
+/* The size of the first axes; 0 if they do not fit, and for one slice. */
+static int64_t slices_at_once(const ed_list *elems)
+{
+    int64_t n = 1;
+    for (int64_t k = 0; k < elems->size; k++) {
+        const ed_tensor *x = elems->items[k];
+        if (!x || x->rank < 1 || (n != 1 && x->shape[0] != 1 && x->shape[0] != n)) return 0;
+        if (x->shape[0] != 1) n = x->shape[0];
+    }
+    return n > 1 ? n : 0;
 }
 
 ed_list *ed_vectorized_map(ed_list_function f, ed_list *elems, void *user)
 {
-    return map_checked(&(loop){.who = "vectorized_map", .f = f, .user = user}, elems, true);
+    loop l = {.who = "vectorized_map", .f = f, .user = user};
+    if (NULL_GIVEN(l.who, f, elems)) return NULL;
+    ED_SCOPE;
+    const int64_t n = slices_at_once(elems);
+    ed_list *values = n ? values_of(l.who, "tensor", elems) : NULL, *result = NULL;
+    const error_before before = error_begin();
+    if (n && !values) return NULL;
+    if (values && map_at_once(&l, values, n, &result)) return ed_keep(result);
+    if (error_since(before)) return NULL;
+    return ed_keep(map_slices(&l, elems, true));
 }
 
 /* ---- Folds and scans ------------------------------------------------------------------------- */

@@ -17,8 +17,14 @@
  */
 ed_list *ed_map_fn(ed_list_function f, ed_list *elems, void *user);
 
-/* The same, where a first axis of size 1 stands for any size: its one slice goes to all calls. f is
- * called for one slice after the other, as in ed_map_fn; nothing is batched. */
+/*
+ * The same, where a first axis of size 1 stands for any size: its one slice goes to all calls. f is
+ * called once, with tensors that have the shape of a slice and no elements; each op that it calls
+ * then runs for all slices at once, or, if the op does not know how (ed_op.batch), for one after
+ * the other. Random numbers that do not depend on a slice are the same for all. If f reads elements
+ * or writes variables, it is called again, for one slice after the other, as in ed_map_fn; in C it
+ * must not take ed_data's NULL for elements.
+ */
 ed_list *ed_vectorized_map(ed_list_function f, ed_list *elems, void *user);
 
 /*

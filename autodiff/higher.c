@@ -1,9 +1,13 @@
 #include "autodiff/tape.h"
+#include "autodiff/vectorize.h"
 #include <string.h>
 
-/* Jacobians: one backward pass for each element of the target, with a one-hot gradient of the
- * target, whatever the number of sources; the rows are stacked. Reverse mode only, so an op needs
- * no more than its gradient. */
+/*
+ * Jacobians: one backward pass for each element of the target, with a one-hot gradient of the
+ * target, whatever the number of sources. Reverse mode only, so an op needs no more than its
+ * gradient. Many passes are one walk, whose ops run for all of their gradients at once
+ * (autodiff/vectorize.h); where that can't be, they come one after the other.
+ */
 
 static bool check_tape(const char *what, const ed_tape *tape, const ed_tensor *target,
                        const void *source)
@@ -32,18 +36,25 @@ static bool join(const char *what, const ed_tensor *a, const ed_tensor *b, int s
     return true;
 }
 
-/* Zeros in the shape of the target, with ones at first, first + step, ... */
-static ed_tensor *ones_at(const ed_tensor *target, int64_t first, int64_t step)
+/*
+ * Several gradients of the target, [count, ...]: zeros, with ones at first, first + step, ... in
+ * the first of them, one further in each of the next.
+ */
+static ed_tensor *ones_at(const ed_tensor *target, int64_t first, int64_t step, int64_t count)
 {
-    ed_tensor *dy = tensor_new(target->dtype, target->rank, target->shape);
+    int64_t shape[ED_MAX_RANK + 1] = {count};
+    memcpy(shape + 1, target->shape, (size_t)target->rank * sizeof *shape);
+    ed_tensor *dy = scope_give(tensor_new(target->dtype, target->rank + 1, shape));
     if (!dy) return NULL;
     memset(dy->data, 0, (size_t)dy->size * dtype_size(target->dtype));
-    for (int64_t i = first; i < dy->size; i += step) dtype_store(target->dtype, dy->data, i, 1);
-    return scope_give(dy);
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t i = first + k; i < target->size; i += step)
+            dtype_store(target->dtype, dy->data, k * target->size + i, 1);
+    return dy;
 }
 
 /* What jacobians are made of: passes with the gradients of the target, and the rows of each source,
- * which are stacked along the axis and reshaped. */
+ * which are joined and reshaped. */
 typedef struct rows {
     const char *what;
     ed_tape *tape;
@@ -76,48 +87,118 @@ static bool check_sources(const rows *r)
     return true;
 }
 
-/* One pass, for the elements i, i + passes, ... of the target: a row for each source, of which
- * those of the first pass may be NULL. */
-static bool pass(const rows *r, ed_list *const *lists, int64_t i)
+/* The gradients of the sources for one of the target. */
+static ed_list *gradients_for(const rows *r, ed_tensor *dy, bool first)
+{
+    ed_list *seeds = ed_list_of_one(dy);
+    if (!seeds) return NULL;
+    return ed_gradient_list(
+        r->tape, ed_list_of_one(r->target), r->sources,
+        &(ed_gradient_options){.output_gradients = seeds, .unconnected_zeros = r->zeros || !first});
+}
+
+/* The same for several of them as one walk, [count, ...] each. NULL without an error: some op has
+ * to be asked for one after the other. */
+static ed_list *gradients_at_once(const rows *r, ed_tensor *dy, bool first)
+{
+    vectorized v;
+    if (!vectorized_begin(&v, dy->shape[0])) return NULL;
+    ed_tensor *slice = vectorized_slice(&v, dy);
+    const ed_list *each = slice ? gradients_for(r, slice, first) : NULL;
+    ed_list *all = vectorized_stop(&v) && each ? vectorized_run(&v, each) : NULL;
+    vectorized_end(&v);
+    return all;
+}
+
+/* Those of one pass, [1, ...] each; of the only pass as they are. */
+static ed_list *gradients_alone(const rows *r, ed_tensor *dy, bool first)
+{
+    ed_list *each = gradients_for(r, ed_index(dy, 0), first);
+    ed_list *all = each ? scope_give(list_new(each->size)) : NULL;
+    for (int64_t s = 0; all && s < each->size; s++) {
+        ed_tensor *row = each->items[s];
+        if (row && r->passes > 1 && !(row = ed_expand_dims(row, 0))) return NULL;
+        all->items[s] = ed_retain(row);
+    }
+    return all;
+}
+
+/* Passes i to i + count: their rows of each source into its list as entry `at`. Those of the first
+ * pass may be NULL. */
+static bool pass(const rows *r, ed_list *const *lists, int64_t at, int64_t i, int64_t count)
 {
     ED_SCOPE;
-    ed_tensor *dy = ones_at(r->target, i, r->passes);
-    ed_list *seeds = dy ? ed_list_of_one(dy) : NULL;
-    if (!seeds) return false;
-    ed_list *gradients = ed_gradient_list(
-        r->tape, ed_list_of_one(r->target), r->sources,
-        &(ed_gradient_options){.output_gradients = seeds, .unconnected_zeros = r->zeros || i > 0});
-    for (int64_t s = 0; gradients && s < r->sources->size; s++)
-        lists[s]->items[i] = ed_retain(gradients->items[s]);
-    return gradients;
+    ed_tensor *dy = ones_at(r->target, i, r->passes, count);
+    if (!dy) return false;
+    ed_list *all = (count > 1 ? gradients_at_once : gradients_alone)(r, dy, i == 0);
+    for (int64_t s = 0; all && s < r->sources->size; s++)
+        lists[s]->items[at] = ed_retain(all->items[s]);
+    return all;
+}
+
+/* Whether no gradient function may look at the gradients that it gets. */
+static bool can_be_at_once(const rows *r)
+{
+    for (const tape_node *node = r->tape->first; node; node = node->next)
+        if (tape_looks_at_dy(node->op)) return false;
+    return r->passes > 1;
+}
+
+/* How many passes at once: what they hold of target and sources is a few megabytes. */
+static int64_t passes_at_once(const rows *r)
+{
+    enum { ELEMENTS = HARD(64, 1 << 21) };
+    int64_t size = r->target->size;
+    for (int64_t s = 0; s < r->sources->size; s++) size += r->sources->items[s]->size;
+    const int64_t most = ELEMENTS / size;
+    return most < 2 ? 2 : most < r->passes ? most : r->passes;
+}
+
+/* All passes, `count` at once: their rows in one list a source. */
+static bool run_passes(const rows *r, ed_list **lists, int64_t count)
+{
+    const int64_t parts = (r->passes + count - 1) / count;
+    for (int64_t s = 0; s < r->sources->size; s++)
+        if (!(lists[s] = scope_give(list_new(parts)))) return false;
+    for (int64_t k = 0; k < parts; k++) {
+        const int64_t i = k * count, left = r->passes - i;
+        if (!pass(r, lists, k, i, left < count ? left : count)) return false;
+    }
+    return true;
 }
 
 /* A source's jacobian of its rows into *j; NULL if it is unconnected. */
-static bool stack_rows(const rows *r, ed_list *list, const ed_tensor *source, ed_tensor **j)
+static bool join_rows(const rows *r, const ed_list *list, const ed_tensor *source, ed_tensor **j)
 {
     int rank;
     int64_t sizes[ED_MAX_RANK];
     join(r->what, r->target, source, r->skip, &rank, sizes);
     const ed_ints shape = {sizes, rank};
-    const bool empty = r->target->size == 0 || source->size == 0;
     *j = NULL;
-    if (!empty && !list->items[0]) return true;
-    *j = empty ? ed_zeros(shape, .dtype = source->dtype)
-               : ed_reshape(ed_stack(list, .axis = r->skip), shape);
-    return *j;
+    if (!list) return (*j = ed_zeros(shape, .dtype = source->dtype));
+    if (!list->items[0]) return true;
+    ed_tensor *all = list->size > 1 ? ed_concat((ed_list *)list, .axis = 0) : list->items[0];
+    if (r->skip && r->passes > 1) {
+        int64_t perm[ED_MAX_RANK] = {1, 0};
+        for (int i = 2; all && i < all->rank; i++) perm[i] = i;
+        all = ed_transpose(all, .perm = {perm, source->rank + 1});
+    }
+    return (*j = ed_reshape(all, shape));
 }
 
 static bool fill(const rows *r, ed_list **lists, ed_list *result)
 {
-    for (int64_t s = 0; s < r->sources->size; s++)
-        if (!(lists[s] = scope_give(list_new(r->passes)))) return false;
     bool any = false; /* source with elements */
     for (int64_t s = 0; s < r->sources->size; s++) any |= r->sources->items[s]->size;
-    for (int64_t i = 0; any && i < r->passes; i++)
-        if (!pass(r, lists, i)) return false;
+    any &= r->passes > 0;
+    const error_before before = error_begin();
+    if (any && !(can_be_at_once(r) && run_passes(r, lists, passes_at_once(r))) &&
+        (error_since(before) || !run_passes(r, lists, 1)))
+        return false;
     for (int64_t s = 0; s < r->sources->size; s++) {
         ed_tensor *j;
-        if (!stack_rows(r, lists[s], r->sources->items[s], &j)) return false;
+        const bool empty = !any || !((const ed_tensor *)r->sources->items[s])->size;
+        if (!join_rows(r, empty ? NULL : lists[s], r->sources->items[s], &j)) return false;
         result->items[s] = ed_retain(j);
     }
     return true;

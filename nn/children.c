@@ -1,5 +1,5 @@
 #include "nn/layer_core.h"
-#include "nn/pointer_map.h"
+#include "tensor/pointer_map.h"
 #include <string.h>
 
 /*

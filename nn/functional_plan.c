@@ -1,5 +1,5 @@
 #include "nn/functional.h"
-#include "nn/pointer_map.h"
+#include "tensor/pointer_map.h"
 #include <stdlib.h>
 
 /*

@@ -286,6 +286,7 @@ ED_OP(take_along_axis) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_ALONG_OPTIONS, ed_along_options),
     .infer = take_infer,
+    .batch = ed_batch_axes,
     .kernel = take_kernel,
     .gradient = take_gradient,
     .reference = take_plain,

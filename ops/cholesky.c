@@ -99,6 +99,7 @@ ED_OP(cholesky) = {
     .results = ED_RESULTS({.name = "l", .saved = true}),
     .flags = ED_OP_CONTIGUOUS,
     .infer = cholesky_infer,
+    .batch = ed_batch_first,
     .kernel = cholesky_kernel,
     .gradient = cholesky_gradient,
     .reference = cholesky_reference,

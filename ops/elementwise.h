@@ -60,6 +60,7 @@ bool elementwise_plain(const ed_call *call, double (*f)(const double *x, const v
                      .doc = text,                                                                  \
                      .infer = infer_function,                                                      \
                      .kernel = kernel_function,                                                    \
+                     .batch = ed_batch_broadcast,                                                  \
                      .reference = plain_##symbol,                                                  \
                      .extra = loops_##symbol,                                                      \
                      __VA_ARGS__}

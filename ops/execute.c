@@ -49,7 +49,7 @@ static void notify(thread_state *self, const ed_call *call, bool after)
     self->notifying = true;
     for (ed_listener *l = self->listeners; l; l = self->notified_next) {
         self->notified_next = l->outer;
-        const bool deaf = l->differentiates ? hidden : call->room->hollow;
+        const bool deaf = l->differentiates || l->hears_hollow ? hidden : call->room->hollow;
         hidden |= l->hides;
         void (*tell)(ed_listener *, const ed_call *) = after ? l->after : l->before;
         if (tell && !deaf) tell(l, call);

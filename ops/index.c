@@ -234,6 +234,25 @@ static bool gather_plain(const ed_call *call)
     return true;
 }
 
+/* Indices that differ take from the one x; an x for each call is a further batch dimension, or an
+ * axis that goes through unchanged. */
+static ed_list *gather_batch(const ed_batch_call *call)
+{
+    const ed_gather_options *given = call->attrs;
+    ed_tensor *x = call->batches[0] ?: call->inputs[0],
+              *indices = call->batches[1] ?: call->inputs[1];
+    const int64_t shared =
+        given->batch_dims < 0 ? given->batch_dims + call->inputs[1]->rank : given->batch_dims;
+    int64_t axis = given->axis < 0 ? given->axis + call->inputs[0]->rank : given->axis;
+    if (axis < shared) axis = shared;
+    if (call->batches[0] && call->batches[1])
+        return ed_batch_result(ed_gather(x, indices, .axis = axis + 1, .batch_dims = shared + 1));
+    if (call->batches[0] && !shared)
+        return ed_batch_result(ed_gather(x, indices, .axis = axis + 1));
+    if (call->batches[1] && !axis) return ed_batch_result(ed_gather(x, indices));
+    return ed_batch_each(call);
+}
+
 ED_OP(gather) = {
     .name = "gather",
     .doc = "slices of x along an axis at the indices",
@@ -242,6 +261,7 @@ ED_OP(gather) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_GATHER_OPTIONS, ed_gather_options),
     .infer = gather_infer,
+    .batch = gather_batch,
     .kernel = gather_kernel,
     .gradient = gather_gradient,
     .reference = gather_plain,
@@ -501,6 +521,7 @@ ED_OP(one_hot) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ONE_HOT_ATTRS, one_hot_attrs),
     .infer = one_hot_infer,
+    .batch = ed_batch_first,
     .kernel = one_hot_kernel,
     .no_gradient = "its operand is an integer",
     .reference = one_hot_plain,

@@ -251,6 +251,7 @@ ED_OP(det) = {
     SAVES_Y,
     .flags = ED_OP_CONTIGUOUS,
     .infer = det_infer,
+    .batch = ed_batch_first,
     .kernel = det_kernel,
     .gradient = det_gradient,
     .reference = det_reference,

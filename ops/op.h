@@ -142,6 +142,41 @@ typedef struct ed_gradient_call {
     const ed_dtype *dtypes; /* of the inputs */
 } ed_gradient_call;
 
+/* ---- Batches --------------------------------------------------------------------------------- */
+
+/*
+ * Calls of one op that run as one, as ed_vectorized_map and jacobians need them. They differ in
+ * some operands, whose values for all calls lie one after the other along a new first axis.
+ */
+typedef struct ed_batch_call {
+    const ed_op *op;           /* the definition */
+    const void *attrs;         /* of each call */
+    int64_t n;                 /* calls */
+    int n_inputs, n_outputs;   /* of each call */
+    ed_tensor *const *inputs;  /* of one call; those that differ have a shape, but no elements */
+    ed_tensor *const *batches; /* [n, ...] of those that differ; NULL: all calls have the input */
+    ed_tensor *const *outputs; /* of one call: shapes without elements */
+} ed_batch_call;
+
+/*
+ * What a definition may have as `batch`. Each returns the outputs, [n, ...], or NULL with an error.
+ *
+ * ed_batch_broadcast: leading axes of the operands broadcast, as of elementwise ops and matmul.
+ * ed_batch_first: the first operand may have any leading axes, and the others are for all of them;
+ * where those differ, one call after the other.
+ * ed_batch_axes: all operands have the same rank, and nothing tells of an axis but the attributes
+ * of type AXIS and AXES. ed_batch_reduction: the same, and AXES that are not given are all axes.
+ * ed_batch_each: one call after the other, which is always right.
+ */
+ed_list *ed_batch_broadcast(const ed_batch_call *call);
+ed_list *ed_batch_first(const ed_batch_call *call);
+ed_list *ed_batch_axes(const ed_batch_call *call);
+ed_list *ed_batch_reduction(const ed_batch_call *call);
+ed_list *ed_batch_each(const ed_batch_call *call);
+
+/* The only output as what a function like these returns: a list of it; NULL for NULL. */
+ed_list *ed_batch_result(ed_tensor *output);
+
 /* ---- Samples --------------------------------------------------------------------------------- */
 
 /* How the checks make an operand: shape, and values drawn evenly from low..high. */
@@ -277,6 +312,9 @@ struct ed_op {
     bool (*gradient)(const ed_gradient_call *call);
     const char *no_gradient; /* a sentence's end: "it updates a metric" */
 
+    /* Many calls as one; NULL: ed_batch_each. */
+    ed_list *(*batch)(const ed_batch_call *call);
+
     /*
      * The same by plain loops in float64, for the checks: all inputs are contiguous float64
      * (integers and bools too), and so are the outputs, already made. The plan is infer's.
@@ -328,6 +366,8 @@ typedef struct ed_listener {
     int differentiates; /* how often what it hears is differentiated: 0, 1, in forward mode 2; if so,
                          * it hears nothing of a function that is so as a whole */
     bool hides;         /* what it hears is inside such a function */
+    bool hears_hollow;  /* it hears of calls on tensors without elements, though it differentiates
+                         * nothing; and nothing of such a function either */
 } ed_listener;
 
 /* Begins to notify a listener, as the thread's innermost, which is notified first; it stays where

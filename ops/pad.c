@@ -413,12 +413,28 @@ static bool pad_plain(const ed_call *call)
 
 #define PADDED(...) ED_ATTRS(ED_PAD_OPTIONS, ed_pad_options, __VA_ARGS__)
 
+/* Nothing around the first axis, that of the calls. */
+static ed_list *pad_batch(const ed_batch_call *call)
+{
+    ed_pad_options options = *(const ed_pad_options *)call->attrs;
+    ed_ints *const lists[] = {&options.before, &options.after};
+    int64_t values[2][ED_MAX_RANK + 1] = {{0}};
+    for (int k = 0; k < 2; k++) {
+        if (!lists[k]->values) continue;
+        for (int64_t i = 0; i < lists[k]->count && i < ED_MAX_RANK; i++)
+            values[k][i + 1] = lists[k]->values[i];
+        *lists[k] = (ed_ints){values[k], lists[k]->count + 1};
+    }
+    return ed_batch_result(ed_pad_with(call->batches[0], &options));
+}
+
 ED_OP(pad) = {
     .name = "pad",
     .doc = "elements of a value around x",
     .operands = {{"x", ED_SET_ALL, 'T'}},
     ED_OP_ATTRS(ED_PAD_OPTIONS, ed_pad_options),
     .infer = pad_infer,
+    .batch = pad_batch,
     .kernel = pad_kernel,
     .gradient = pad_gradient,
     .reference = pad_plain,

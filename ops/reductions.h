@@ -79,6 +79,7 @@ const ed_reduce_options *reduce_keeping(const ed_gradient_call *g, ed_reduce_opt
                      ED_OP_ATTRS(ED_REDUCE_OPTIONS, ed_reduce_options),                            \
                      .infer = infer_function,                                                      \
                      .kernel = symbol##_kernel,                                                    \
+                     .batch = ed_batch_reduction,                                                  \
                      .reference = plain_##symbol,                                                  \
                      __VA_ARGS__};                                                                 \
     ed_tensor *ed_##symbol##_with(ed_tensor *x, const ed_reduce_options *options)                  \

@@ -195,12 +195,29 @@ static bool reshape_infer(ed_call *call)
     return ed_call_output(call, 0, x->dtype, rank, shape);
 }
 
+/* The shape of a batch's output. */
+static ed_ints batch_shape(const ed_batch_call *call, int64_t *room)
+{
+    const ed_tensor *y = call->outputs[0];
+    room[0] = call->n;
+    for (int i = 0; i < y->rank; i++) room[i + 1] = y->shape[i];
+    return (ed_ints){room, y->rank + 1};
+}
+
+/* The shape of the output says it all. */
+static ed_list *reshape_batch(const ed_batch_call *call)
+{
+    int64_t shape[ED_MAX_RANK + 1];
+    return ed_batch_result(ed_reshape(call->batches[0], batch_shape(call, shape)));
+}
+
 ED_OP(reshape) = {
     .name = "reshape",
     .doc = "the same elements in another shape, one size of which may be -1",
     .operands = ANY,
     ED_OP_ATTRS(RESHAPE_ATTRS, reshape_attrs),
     .infer = reshape_infer,
+    .batch = reshape_batch,
     .kernel = pack_kernel,
     .gradient = reshape_gradient,
     .reference = same_elements,
@@ -281,12 +298,23 @@ static bool transpose_plain(const ed_call *call)
     return shape_plain(call, transpose_source, 0);
 }
 
+static ed_list *transpose_batch(const ed_batch_call *call)
+{
+    const ed_ints given = ((const ed_transpose_options *)call->attrs)->perm;
+    const int rank = call->inputs[0]->rank;
+    int64_t perm[ED_MAX_RANK + 1] = {0};
+    for (int i = 0; i < rank; i++)
+        perm[i + 1] = 1 + (given.values ? tensor_axis(given.values[i], rank) : rank - 1 - i);
+    return ed_batch_result(ed_transpose(call->batches[0], .perm = {perm, rank + 1}));
+}
+
 ED_OP(transpose) = {
     .name = "transpose",
     .doc = "axes in another order, by default reversed",
     .operands = ANY,
     ED_OP_ATTRS(ED_TRANSPOSE_OPTIONS, ed_transpose_options),
     .infer = transpose_infer,
+    .batch = transpose_batch,
     .gradient = transpose_gradient,
     .reference = transpose_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}},
@@ -392,12 +420,43 @@ static bool slice_plain(const ed_call *call)
     return shape_plain(call, slice_source, 0);
 }
 
+/* begin, end and step of a batch: all of the first axis, that of the calls, and then as given. */
+typedef struct batch_slice {
+    int64_t values[3][ED_MAX_RANK + 1];
+    ed_ints begin, end, step;
+} batch_slice;
+
+static ed_ints after_first(int64_t *values, int64_t first, ed_ints given)
+{
+    values[0] = first;
+    for (int64_t i = 0; given.values && i < given.count && i < ED_MAX_RANK; i++)
+        values[i + 1] = given.values[i];
+    return (ed_ints){given.values ? values : NULL, given.count + 1};
+}
+
+static void slice_all_calls(batch_slice *b, ed_ints begin, ed_ints end, ed_ints step)
+{
+    b->begin = after_first(b->values[0], 0, begin);
+    b->end = after_first(b->values[1], ED_END, end);
+    b->step = after_first(b->values[2], 1, step);
+}
+
+static ed_list *slice_batch(const ed_batch_call *call)
+{
+    const ed_slice_options *given = call->attrs;
+    batch_slice all;
+    slice_all_calls(&all, given->begin, given->end, given->step);
+    return ed_batch_result(
+        ed_slice(call->batches[0], .begin = all.begin, .end = all.end, .step = all.step));
+}
+
 ED_OP(slice) = {
     .name = "slice",
     .doc = "x[begin : end : step], axis by axis",
     .operands = ANY,
     ED_OP_ATTRS(ED_SLICE_OPTIONS, ed_slice_options),
     .infer = slice_infer,
+    .batch = slice_batch,
     .gradient = slice_gradient,
     .reference = slice_plain,
     .samples = ED_SAMPLES(
@@ -490,6 +549,18 @@ static bool slice_gradient_plain(const ed_call *call)
     return true;
 }
 
+static ed_list *slice_gradient_batch(const ed_batch_call *call)
+{
+    const slice_gradient_attrs *given = call->attrs;
+    int64_t shape[ED_MAX_RANK + 1];
+    batch_slice all;
+    slice_all_calls(&all, given->begin, given->end, given->step);
+    const slice_gradient_attrs attrs =
+        ED_COMPLETE(SLICE_GRADIENT_ATTRS, , .begin = all.begin, .end = all.end, .step = all.step,
+                    .shape = batch_shape(call, shape));
+    return ed_batch_result(ed_call_op(call->op, call->batches, 1, &attrs));
+}
+
 ED_OP(slice_gradient) = {
     .name = "slice_gradient",
     .doc = "zeros of a shape whose slice is x",
@@ -497,6 +568,7 @@ ED_OP(slice_gradient) = {
     .flags = ED_OP_INTERNAL,
     ED_OP_ATTRS(SLICE_GRADIENT_ATTRS, slice_gradient_attrs),
     .infer = slice_gradient_infer,
+    .batch = slice_gradient_batch,
     .kernel = slice_gradient_kernel,
     .gradient = slice_gradient_gradient,
     .reference = slice_gradient_plain,
@@ -563,12 +635,22 @@ static bool index_plain(const ed_call *call)
     return shape_plain(call, index_source, 0);
 }
 
+static ed_list *index_batch(const ed_batch_call *call)
+{
+    int64_t i = ((const index_attrs *)call->attrs)->i;
+    if (i < 0) i += call->inputs[0]->shape[0];
+    ed_tensor *all = call->batches[0],
+              *y = ed_slice(all, .begin = ED_INTS(0, i), .end = ED_INTS(ED_END, i + 1));
+    return ed_batch_result(ed_squeeze(y, .axis = ED_AXES(1)));
+}
+
 ED_OP(index) = {
     .name = "index",
     .doc = "x[i] along the first axis, which goes",
     .operands = ANY,
     ED_OP_ATTRS(INDEX_ATTRS, index_attrs),
     .infer = index_infer,
+    .batch = index_batch,
     .gradient = index_gradient,
     .reference = index_plain,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)},
@@ -612,6 +694,7 @@ ED_OP(expand_dims) = {
     .operands = ANY,
     ED_OP_ATTRS(AXIS_ATTRS, axis_attrs),
     .infer = expand_dims_infer,
+    .batch = reshape_batch,
     .gradient = reshape_gradient,
     .reference = same_elements,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)},
@@ -653,6 +736,7 @@ ED_OP(squeeze) = {
     .operands = ANY,
     ED_OP_ATTRS(ED_SQUEEZE_OPTIONS, ed_squeeze_options),
     .infer = squeeze_infer,
+    .batch = reshape_batch,
     .gradient = reshape_gradient,
     .reference = same_elements,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-2, 2, 1, 3, 1, 2)}},
@@ -708,12 +792,25 @@ static bool broadcast_to_plain(const ed_call *call)
     return shape_plain(call, broadcast_to_source, 0);
 }
 
+static ed_list *broadcast_to_batch(const ed_batch_call *call)
+{
+    int64_t wide[ED_MAX_RANK + 1], shape[ED_MAX_RANK + 1];
+    const ed_tensor *x = call->inputs[0];
+    const int more = call->outputs[0]->rank - x->rank;
+    for (int i = 0; i < more; i++) wide[i + 1] = 1;
+    for (int i = 0; i < x->rank; i++) wide[i + 1 + more] = x->shape[i];
+    wide[0] = call->n;
+    ed_tensor *aligned = ed_reshape(call->batches[0], ((ed_ints){wide, x->rank + more + 1}));
+    return ed_batch_result(ed_broadcast_to(aligned, batch_shape(call, shape)));
+}
+
 ED_OP(broadcast_to) = {
     .name = "broadcast_to",
     .doc = "x repeated along axes of size 1 and new leading ones",
     .operands = ANY,
     ED_OP_ATTRS(RESHAPE_ATTRS, reshape_attrs),
     .infer = broadcast_to_infer,
+    .batch = broadcast_to_batch,
     .gradient = broadcast_to_gradient,
     .reference = broadcast_to_plain,
     .samples = ED_SAMPLES(
@@ -804,6 +901,7 @@ ED_OP(reverse) = {
     .operands = ANY,
     ED_OP_ATTRS(REVERSE_ATTRS, reverse_attrs),
     .infer = reverse_infer,
+    .batch = ed_batch_axes,
     .gradient = reverse_gradient,
     .reference = reverse_plain,
     .samples =

@@ -258,6 +258,7 @@ ED_OP(inv) = {
     .flags = ED_OP_CONTIGUOUS,
     ED_OP_ATTRS(ED_SOLVE_OPTIONS, ed_solve_options),
     .infer = square_infer,
+    .batch = ed_batch_first,
     .kernel = inv_kernel,
     .gradient = inv_gradient,
     .reference = inv_reference,

@@ -90,6 +90,13 @@ typedef struct error_saved {
 void error_save(error_saved *saved);
 void error_restore(const error_saved *saved, bool drop);
 
+/* Around an attempt whose error is dropped, as there is another way: no handler hears of it, and
+ * nothing is printed. Between error_save and error_restore. */
+static inline void error_quiet(bool on)
+{
+    thread_self()->quiet += on ? 1 : -1;
+}
+
 /* ---- Objects --------------------------------------------------------------------------------- */
 
 /*

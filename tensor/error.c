@@ -150,6 +150,7 @@ void *ed_fail(ed_error_code code, const char *format, ...)
     va_start(arguments, format);
     keep_message(self, format ? format : "unnamed error", arguments);
     va_end(arguments);
+    if (self->quiet) return NULL;
     if (wanted.print) write_error(self);
     if (on_error.handler && !is_in_handler(self)) call_handler(self);
     return NULL;

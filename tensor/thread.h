@@ -66,6 +66,7 @@ typedef struct thread_state {
     size_t sentence; /* where it begins in the message, behind the place */
     ed_place place;  /* its file NULL: not known */
     bool in_handler; /* or it was left by longjmp */
+    int quiet;       /* how deep in attempts whose errors are dropped: nobody is told of them */
     uint32_t errors; /* how many were kept */
     unconnected_source unconnected;
 

@@ -17,8 +17,8 @@ static const struct {
     {"definition", check_definition}, {"forward", check_forward}, {"dtypes", check_dtypes},
     {"layouts", check_layouts},       {"shapes", check_shapes},   {"extremes", check_extremes},
     {"gradient", check_gradient},     {"misuse", check_misuse},   {"attributes", check_attributes},
-    {"hostile", check_hostile},       {"hollow", check_hollow},   {"memory", check_memory},
-    {"checks", check_checks},
+    {"hostile", check_hostile},       {"hollow", check_hollow},   {"batch", check_batch},
+    {"memory", check_memory},         {"checks", check_checks},
 };
 
 /* A check leaves no error and nothing alive, and says so itself if something did. */

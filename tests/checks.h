@@ -56,6 +56,8 @@ void check_memory(findings *f);
 void check_hostile(findings *f);
 /* Operands without elements, as in the description of a model: no element is read. */
 void check_hollow(findings *f);
+/* Many calls as one: what `batch` makes of them is what they make one after the other. */
+void check_batch(findings *f);
 
 /* Damaged copies of the definition, which check_forward and check_gradient must not let pass. */
 void check_checks(findings *f);

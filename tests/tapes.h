@@ -46,6 +46,14 @@ static inline void same(const char *file, int line, const ed_tensor *a, const ed
 }
 #define assert_same(a, b) same(__FILE__, __LINE__, a, b)
 
+/* Both are tensors of one shape whose elements differ by no more, relative or absolute. */
+#define assert_close_to(a, b, tolerance)                                                           \
+    do {                                                                                           \
+        ed_close_report report_ = {0};                                                             \
+        if (!ed_all_close(a, b, tolerance, tolerance, &report_))                                   \
+            fail_msg("%s%s", report_.text, ed_error());                                            \
+    } while (0)
+
 /* The call gives nothing, which is no error. */
 #define assert_unconnected(call)                                                                   \
     do {                                                                                           \

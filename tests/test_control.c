@@ -64,6 +64,104 @@ static void maps(void)
                  "vectorized_map: tensor 1 is float64[3], but the first axis of others has");
 }
 
+/* What functions get of the slices: as `word` says. */
+static ed_list *of_slice(ed_list *inputs, void *user)
+{
+    calls++;
+    ed_tensor *w = user, *x = ed_list_get(inputs, 0), *b = ed_list_get(inputs, -1);
+    if (!strcmp(word, "network"))
+        return ed_list_of(
+            ed_softmax(ed_tanh(ed_linear(ed_reshape(x, ED_SHAPE(1, -1)), w, NULL, NULL))));
+    if (!strcmp(word, "axes"))
+        return ed_list_of(ed_reduce_sum(ed_mul(x, x)), ed_cumsum(ed_transpose(x)),
+                          ed_concat(ed_list_of(x, ed_pad(x, .before = ED_INTS(1))), .axis = 0),
+                          ed_slice(x, .begin = ED_INTS(1)), ed_index(x, -1), ed_argmax(x),
+                          ed_sort(x, .direction = "DESCENDING"), ed_gather(w, ed_argmax(x)));
+    if (!strcmp(word, "the same")) return ed_list_of(ed_square(w), b);
+    if (!strcmp(word, "reads")) return ed_list_of(ed_mul(x, ed_item(ed_reduce_sum(b))));
+    if (!strcmp(word, "writes"))
+        return ed_assign_add(w, ed_reduce_sum(x)) ? ed_list_of(ed_add(x, w)) : NULL;
+    if (!strcmp(word, "fails")) return ed_list_of(ed_matmul(x, ed_ones(ED_SHAPE(7, 7))));
+    ed_list *inner = ed_list_of(x, ed_broadcast_to(b, ED_SHAPE(ed_dim(x, 0))));
+    word = "the same";
+    ed_list *y = ed_vectorized_map(of_slice, inner, w);
+    word = "nested";
+    return ed_list_of(ed_mul(ed_expand_dims(ed_list_get(y, 1), -1), x), ed_list_get(y, 0));
+}
+
+/* Both maps give the same; how often the function was called for all slices at once. */
+static int compare_maps(const char *name, ed_list *elems, ed_tensor *w)
+{
+    word = name;
+    ed_list *one = ed_map_fn(of_slice, elems, w);
+    calls = 0;
+    ed_list *all = ed_vectorized_map(of_slice, elems, w);
+    const int times = calls;
+    if (!one || !all) fail_msg("%s: %s", name, ed_error());
+    assert_int_equal(ed_list_size(one), ed_list_size(all));
+    for (int64_t i = 0; i < ed_list_size(one); i++)
+        assert_close_to(ed_list_get(all, i), ed_list_get(one, i), 1e-14);
+    word = "";
+    return times;
+}
+
+static void all_slices_at_once(void)
+{
+    ed_tensor *w = ed_variable(ed_random_normal(ED_SHAPE(12, 5), .dtype = ED_FLOAT64));
+    ed_list *elems = ed_list_of(ed_random_normal(ED_SHAPE(6, 3, 4), .dtype = ED_FLOAT64),
+                                ed_random_normal(ED_SHAPE(6), .dtype = ED_FLOAT64));
+    assert_int_equal(compare_maps("network", elems, w), 1);
+    assert_int_equal(compare_maps("axes", elems, w), 1);
+    assert_int_equal(compare_maps("the same", elems, w), 1);
+    assert_int_equal(compare_maps("nested", elems, w), 2);
+    assert_int_equal(compare_maps("reads", elems, w), 7); /* in vain at once, then one by one */
+    calls = 0;
+    word = "fails";
+    assert_fails(ed_vectorized_map(of_slice, elems, w), ED_INVALID_ARGUMENT, "matmul");
+    word = "writes";
+    ed_tensor *sum = ed_variable(S(0));
+    assert_non_null(ed_vectorized_map(of_slice, elems, sum));
+    assert_close_to(ed_value(sum), ed_reduce_sum(ed_list_get(elems, 0)), 1e-12);
+    word = "";
+}
+
+static void gradients_of_all_slices(void)
+{
+    ed_tensor *x = ed_random_normal(ED_SHAPE(6, 3, 4), .dtype = ED_FLOAT64);
+    ed_tensor *w = ed_variable(ed_random_normal(ED_SHAPE(12, 5), .dtype = ED_FLOAT64));
+    ed_list *gradients[2];
+    for (int all = 0; all < 2; all++) {
+        word = "network";
+        ed_tape *outer = ed_tape_begin(), *tape = ed_tape_begin();
+        ed_watch(outer, x), ed_watch(tape, x);
+        ed_list *y = (all ? ed_vectorized_map : ed_map_fn)(of_slice, ed_list_of(x), w);
+        ed_list *first = ed_gradient(tape, ed_square(ed_list_get(y, 0)), ed_list_of(x, w));
+        gradients[all] = ed_gradient(outer, first, ed_list_of(x, w));
+        word = "";
+    }
+    for (int i = 0; i < 2; i++)
+        assert_close_to(ed_list_get(gradients[1], i), ed_list_get(gradients[0], i), 1e-12);
+}
+
+/* Nothing is told of what was tried in vain. */
+static void count_errors(ed_error_code code, const char *message, void *user)
+{
+    (void)code, (void)message;
+    ++*(int *)user;
+}
+
+static void attempts_are_silent(void)
+{
+    int errors = 0;
+    ed_set_error_handler(count_errors, &errors);
+    word = "reads";
+    ed_list *y = ed_vectorized_map(of_slice, ed_list_of(V(1, 2, 3), V(1, 2, 3)), S(1));
+    word = "";
+    ed_set_error_handler(NULL, NULL);
+    assert_values(ed_list_get(y, 0), 1, 4, 9);
+    assert_int_equal(errors, 0);
+}
+
 static void maps_that_fail(void)
 {
     ed_list *elems = ed_list_of(V(1, 2, 3), V(1, 2, 3)), *none = ed_list_make(NULL, 0);
@@ -271,6 +369,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(maps),
+        TEST(all_slices_at_once),
+        TEST(gradients_of_all_slices),
+        TEST(attempts_are_silent),
         TEST(maps_that_fail),
         TEST(folds),
         TEST(memory),

@@ -1,6 +1,7 @@
 /*
  * Jacobians of several sources, and of those that the target does not depend on.
  */
+#include "nn/nn.h"
 #include "tests/tapes.h"
 
 static void several_sources(void)
@@ -56,6 +57,31 @@ static void empty_ones(void)
     ed_tensor *huge = ed_zeros(ED_SHAPE(0, 1ll << 40));
     assert_int_equal(ed_size(ed_jacobian(tape, huge, x)), 0);
     assert_int_equal(ed_size(ed_jacobian(tape, none, huge)), 0);
+}
+
+/* The rows of a jacobian are gradients, computed one by one. */
+static void rows_are_gradients(void)
+{
+    ed_tensor *x = ed_random_normal(ED_SHAPE(2, 6), .dtype = ED_FLOAT64);
+    ed_layer *model =
+        ed_layer_sequential(NULL, ed_layer_dense(7, .activation = "gelu", .dtype = ED_FLOAT64),
+                            ed_layer_layer_normalization(.dtype = ED_FLOAT64),
+                            ed_layer_dense(5, .activation = "softmax", .dtype = ED_FLOAT64));
+    ed_tape *tape = ed_tape_begin(.persistent = true);
+    ed_watch(tape, x);
+    ed_tensor *y = ed_forward(model, x);
+    ed_list *sources = ed_list_concat(ed_list_of(x), ed_layer_trainable_variables(model));
+    ed_list *j = ed_jacobian(tape, y, sources);
+    for (int64_t s = 0; s < ed_list_size(sources); s++) {
+        ed_tensor *rows = ed_reshape(ed_list_get(j, s), ED_SHAPE(10, -1));
+        for (int64_t i = 0; i < 10; i++) {
+            ed_tensor *dy =
+                ed_reshape(ed_index(ed_eye(10, .dtype = ED_FLOAT64), i), ED_SHAPE(2, 5));
+            ed_tensor *one =
+                ed_gradient(tape, y, ed_list_get(sources, s), .output_gradients = ed_list_of(dy));
+            assert_close_to(ed_index(rows, i), ed_reshape(one, ED_SHAPE(-1)), 1e-12);
+        }
+    }
 }
 
 static void what_is_refused(void)
@@ -116,8 +142,8 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(several_sources), TEST(sources_of_a_batch),    TEST(empty_ones),
-        TEST(what_is_refused), TEST(allocations_that_fail),
+        TEST(several_sources),    TEST(sources_of_a_batch), TEST(empty_ones),
+        TEST(rows_are_gradients), TEST(what_is_refused),    TEST(allocations_that_fail),
     };
     return cmocka_run_group_tests_name("jacobian", tests, set_up, NULL);
 }

@@ -1,4 +1,4 @@
-#include "nn/pointer_map.h"
+#include "tensor/pointer_map.h"
 
 typedef struct pointer_slot {
     const void *pointer; /* NULL: empty */

@@ -2,8 +2,8 @@
  * Numbers by pointers: what a walk over layers or symbols remembers of those that it met. The mark
  * is not in the object, so walks of several threads don't meet.
  */
-#ifndef EDDY_NN_POINTER_MAP_H
-#define EDDY_NN_POINTER_MAP_H
+#ifndef EDDY_TENSOR_POINTER_MAP_H
+#define EDDY_TENSOR_POINTER_MAP_H
 
 #include "tensor/core.h"
 

@@ -1,0 +1,219 @@
+#include "autodiff/vectorize.h"
+#include "ops/ops.h"
+#include <string.h>
+
+/* A call that was noted: its tensors are the inputs and then the outputs. */
+typedef struct vectorized_call {
+    struct vectorized_call *next;
+    const ed_op *op;
+    void *attrs; /* a copy; NULL if there are none */
+    int n_inputs, n_outputs;
+    ed_tensor *tensors[]; /* retained */
+} vectorized_call;
+
+/* A tensor that differs from slice to slice: what stands for it, and all slices' values, NULL as
+ * long as they are not known. Both retained. */
+typedef struct vectorized_value {
+    ed_tensor *slice, *all;
+} vectorized_value;
+
+static bool add_value(vectorized *v, ed_tensor *slice, ed_tensor *all)
+{
+    if (v->n_values == v->capacity) {
+        const int more = v->capacity ? 2 * v->capacity : HARD(1, 16);
+        void *values = memory_grow(v->values, (size_t)v->n_values * sizeof *v->values,
+                                   (size_t)more * sizeof *v->values);
+        if (!values) return false;
+        v->values = values;
+        v->capacity = more;
+    }
+    if (!pointer_map_put(&v->numbers, slice, v->n_values)) return false;
+    v->values[v->n_values++] = (vectorized_value){ed_retain(slice), ed_retain(all)};
+    return true;
+}
+
+/* NULL: it is the same for all slices. */
+static vectorized_value *value_of(const vectorized *v, const ed_tensor *slice)
+{
+    const int *number = pointer_map_find(&v->numbers, slice);
+    return number ? v->values + *number : NULL;
+}
+
+/* ---- Noting ---------------------------------------------------------------------------------- */
+
+static bool differs(const vectorized *v, const ed_call *call)
+{
+    for (int i = 0; i < call->n_inputs; i++)
+        if (value_of(v, call->inputs[i])) return true;
+    return false;
+}
+
+/* Whether the results can have an axis more. */
+static bool has_room(const ed_call *call)
+{
+    for (int i = 0; i < call->n_outputs; i++)
+        if (call->outputs[i]->rank == ED_MAX_RANK || call->outputs[i]->flags & TENSOR_SLICES)
+            return false;
+    return !call->n_writes;
+}
+
+static void free_call(vectorized_call *noted)
+{
+    for (int i = 0; i < noted->n_inputs + noted->n_outputs; i++) ed_release(noted->tensors[i]);
+    if (noted->attrs) ed_attrs_free(noted->op, noted->attrs);
+    memory_free(noted);
+}
+
+/* Random numbers are drawn anew, for each slice. */
+static void forget_draws(const ed_op *op, void *attrs)
+{
+    for (const ed_field *field = op->attrs; attrs && field->name; field++)
+        if (field->type == ED_FIELD_DRAW) ((ed_draw *)ED_FIELD_AT(field, attrs))->drawn = false;
+}
+
+static vectorized_call *copy_call(const ed_call *call)
+{
+    const int n = call->n_inputs, m = call->n_outputs;
+    vectorized_call *noted = memory_zalloc(sizeof *noted + (size_t)(n + m) * sizeof(ed_tensor *));
+    if (!noted) return NULL;
+    noted->op = call->op;
+    noted->n_inputs = n;
+    noted->n_outputs = m;
+    for (int i = 0; i < n; i++) noted->tensors[i] = ed_retain(call->inputs[i]);
+    for (int i = 0; i < m; i++) noted->tensors[n + i] = ed_retain(call->outputs[i]);
+    if (!call->op->attrs_size) return noted;
+    if (!(noted->attrs = ed_attrs_copy(call->op, call->attrs))) return free_call(noted), NULL;
+    forget_draws(call->op, noted->attrs);
+    return noted;
+}
+
+static void note(vectorized *v, const ed_call *call)
+{
+    vectorized_call *noted = has_room(call) ? copy_call(call) : NULL;
+    if (!noted) {
+        v->failed = true;
+        return;
+    }
+    if (v->last) v->last->next = noted;
+    else v->first = noted;
+    v->last = noted;
+    for (int i = 0; i < call->n_outputs; i++)
+        if (!add_value(v, call->outputs[i], NULL)) v->failed = true;
+}
+
+static void hear(ed_listener *listener, const ed_call *call)
+{
+    vectorized *v = (vectorized *)listener;
+    if (!v->failed && differs(v, call)) note(v, call);
+}
+
+bool vectorized_begin(vectorized *v, int64_t n)
+{
+    *v = (vectorized){.listener = {.after = hear, .hears_hollow = true}, .n = n};
+    error_save(&v->before);
+    if (!ed_listen(&v->listener)) return error_restore(&v->before, false), false;
+    error_quiet(true);
+    thread_self()->tracing++;
+    return true;
+}
+
+ed_tensor *vectorized_slice(vectorized *v, ed_tensor *all)
+{
+    const int64_t none[ED_MAX_RANK] = {0};
+    ed_tensor *slice = tensor_view(all, all->rank - 1, all->shape + 1, none, 0);
+    if (!scope_give(slice)) return NULL;
+    slice->flags |= TENSOR_HOLLOW;
+    return add_value(v, slice, all) ? slice : NULL;
+}
+
+bool vectorized_stop(vectorized *v)
+{
+    const bool no_memory = ed_error_kind() == ED_OUT_OF_MEMORY;
+    v->failed |= ed_failed();
+    thread_self()->tracing--;
+    error_quiet(false);
+    ed_unlisten(&v->listener);
+    error_restore(&v->before, true);
+    if (no_memory) ed_fail(ED_OUT_OF_MEMORY, "no memory to note what a function does");
+    return !v->failed;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static bool check_batch(const vectorized *v, const vectorized_call *noted, const ed_list *y)
+{
+    bool fits = y->size == noted->n_outputs;
+    for (int i = 0; fits && i < noted->n_outputs; i++) {
+        const ed_tensor *one = noted->tensors[noted->n_inputs + i], *all = y->items[i];
+        fits = all->dtype == one->dtype && all->rank == one->rank + 1 && all->shape[0] == v->n &&
+               !memcmp(all->shape + 1, one->shape, (size_t)one->rank * sizeof *one->shape);
+    }
+    if (fits) return true;
+    return ed_fail(ED_INVALID_ARGUMENT,
+                   "the batch function of %s gave other shapes than [%lld] and those of one call",
+                   noted->op->name, (long long)v->n),
+           false;
+}
+
+static bool run_call(vectorized *v, const vectorized_call *noted)
+{
+    ED_SCOPE;
+    ed_tensor **batches = ed_scope_alloc((size_t)noted->n_inputs * sizeof *batches + 1);
+    for (int i = 0; batches && i < noted->n_inputs; i++) {
+        const vectorized_value *value = value_of(v, noted->tensors[i]);
+        batches[i] = value ? value->all : NULL;
+    }
+    const ed_batch_call call = {.op = noted->op,
+                                .attrs = noted->attrs,
+                                .n = v->n,
+                                .n_inputs = noted->n_inputs,
+                                .n_outputs = noted->n_outputs,
+                                .inputs = noted->tensors,
+                                .batches = batches,
+                                .outputs = noted->tensors + noted->n_inputs};
+    ed_list *y = batches ? (noted->op->batch ?: ed_batch_each)(&call) : NULL;
+    if (!y || !check_batch(v, noted, y)) return false;
+    for (int i = 0; i < noted->n_outputs; i++)
+        value_of(v, call.outputs[i])->all = ed_retain(y->items[i]);
+    return true;
+}
+
+/* A result for all slices: that of each, or the one. */
+static ed_tensor *result_of(const vectorized *v, ed_tensor *result)
+{
+    const vectorized_value *value = value_of(v, result);
+    if (value) return value->all;
+    int64_t shape[ED_MAX_RANK];
+    if (result->rank == ED_MAX_RANK)
+        return ed_fail(ED_INVALID_ARGUMENT, "%s has no room for an axis more: the most are %d",
+                       text_of_tensor(result).s, ED_MAX_RANK);
+    shape[0] = v->n;
+    for (int i = 0; i < result->rank; i++) shape[i + 1] = result->shape[i];
+    return ed_broadcast_to(result, ((ed_ints){shape, result->rank + 1}));
+}
+
+ed_list *vectorized_run(vectorized *v, const ed_list *results)
+{
+    for (const vectorized_call *noted = v->first; noted; noted = noted->next)
+        if (!run_call(v, noted)) return NULL;
+    ed_list *list = scope_give(list_new(results->size));
+    for (int64_t i = 0; list && i < results->size; i++) {
+        ed_tensor *all = results->items[i] ? result_of(v, results->items[i]) : NULL;
+        if (results->items[i] && !(list->items[i] = ed_retain(all))) return NULL;
+    }
+    return list;
+}
+
+void vectorized_end(vectorized *v)
+{
+    for (vectorized_call *noted = v->first, *next; noted; noted = next) {
+        next = noted->next;
+        free_call(noted);
+    }
+    for (int i = 0; i < v->n_values; i++) {
+        ed_release(v->values[i].slice);
+        ed_release(v->values[i].all);
+    }
+    memory_free(v->values);
+    pointer_map_free(&v->numbers);
+}
