@@ -13,6 +13,11 @@
  * (inside++) before it looks whether the job is still open; the caller closes before it looks
  * whether anybody is inside: whichever comes second sees the other.
  *
+ * Each thread has a share of the pieces, the same stretch whenever as many are to be done, and takes
+ * from the others' when its own is done. So a thread finds in its caches what the op before left
+ * there: two cores that have no cache in common stepped over ten million weights at half the speed
+ * when they took pieces by turns.
+ *
  * Helpers wait for the next job spinning for a short time, since one op follows another, and then
  * sleep.
  */
@@ -20,11 +25,15 @@
 typedef struct job {
     threads_range range;
     void *user;
-    int64_t n, grain, next;
-    int count; /* of the threads that may take part */
+    int64_t grain;
+    int count, shares; /* of the threads that may take part; at most as many */
     bool may_stop;
     uint64_t floats; /* the caller's floating-point state, without traps */
 } job;
+
+typedef struct share {
+    int64_t next, end;
+} __attribute__((aligned(64))) share; /* a cache line, which others want only at the end */
 
 static struct {
     pthread_mutex_t lock;  /* of what follows, and for sleeping */
@@ -41,6 +50,7 @@ static struct {
     uint32_t inside;
     bool open;
     job job;
+    share shares[THREADS_MOST];
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .work = PTHREAD_COND_INITIALIZER,
           .left = PTHREAD_COND_INITIALIZER,
@@ -102,13 +112,21 @@ bool ed_interrupted(void)
 
 /* ---- Helpers --------------------------------------------------------------------------------- */
 
-static void take_ranges(job *j, int worker)
+static void take_share(job *j, share *s, int worker)
 {
     while (!j->may_stop || !threads_stopped()) {
-        int64_t first = __atomic_fetch_add(&j->next, j->grain, __ATOMIC_RELAXED);
-        if (first >= j->n) return;
-        j->range(first, first + j->grain < j->n ? first + j->grain : j->n, worker, j->user);
+        if (__atomic_load_n(&s->next, __ATOMIC_RELAXED) >= s->end) return;
+        const int64_t first = __atomic_fetch_add(&s->next, j->grain, __ATOMIC_RELAXED);
+        if (first >= s->end) return;
+        j->range(first, s->end - first < j->grain ? s->end : first + j->grain, worker, j->user);
     }
+}
+
+/* Its own share, then what is left of the others. */
+static void take_ranges(job *j, int worker)
+{
+    for (int k = 0; k < j->shares; k++)
+        take_share(j, &pool.shares[(worker + k) % j->shares], worker);
 }
 
 static void take_ranges_as_caller(job *j, int worker)
@@ -289,6 +307,24 @@ static void run_alone(int64_t n, int64_t grain, threads_range range, void *user)
     }
 }
 
+/* As many shares as there are threads, of whole pieces. */
+static int share_out(int count, int64_t n, int64_t grain)
+{
+    const int64_t pieces = (n - 1) / grain + 1;
+    const int shares = pieces < count ? (int)pieces : count;
+    for (int i = 0; i < shares; i++)
+        pool.shares[i] = (share){i * pieces / shares * grain, (i + 1) * pieces / shares * grain};
+    pool.shares[shares - 1].end = n;
+    return shares;
+}
+
+static bool all_taken(const job *j)
+{
+    for (int i = 0; i < j->shares; i++)
+        if (pool.shares[i].next < pool.shares[i].end) return false;
+    return true;
+}
+
 void threads_run_among(int count, int64_t n, int64_t grain, threads_range range, void *user)
 {
     if (grain >= n || count < 2 || working || pthread_mutex_trylock(&pool.owner)) {
@@ -299,15 +335,15 @@ void threads_run_among(int count, int64_t n, int64_t grain, threads_range range,
     if (pool.started < count - 1) start_helpers(count);
     pool.job = (job){.range = range,
                      .user = user,
-                     .n = n,
                      .grain = grain,
                      .count = count,
+                     .shares = share_out(count, n, grain),
                      .may_stop = threads_stops.may,
                      .floats = float_without_traps(float_state())};
     publish();
     take_ranges(&pool.job, 0);
     wait_for_helpers();
-    if (pool.job.next < n) threads_stops.left_out = true;
+    if (!all_taken(&pool.job)) threads_stops.left_out = true;
     working = false;
     pthread_mutex_unlock(&pool.owner);
 }

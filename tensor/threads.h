@@ -1,6 +1,6 @@
 /*
  * The library's one pool of threads. Work is cut into pieces whose borders depend on shapes only;
- * whoever is free takes the next piece.
+ * each thread has a share of them, and whoever is done with it takes from the others.
  *
  * Why not the compiler's parallel loops: their end is a barrier that every thread has to reach, and
  * they wait for it spinning. On a busy machine a loop of 10 us then lasts as long as it takes the
