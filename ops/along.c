@@ -78,14 +78,10 @@ static void along_begin(along *a)
 /* The indices as int64 in 0..bound-1, negative ones counted from the end. NULL on failure. */
 static const int64_t *read_from_end(const ed_call *call, const ed_tensor *indices, int64_t bound)
 {
+    const index_order order = index_order_of(indices);
     const int64_t *all = index_wide(indices);
-    int64_t least = 0, most = -1, *fixed;
-    if (!all) return NULL;
-    for (int64_t i = 0; i < indices->size; i++) {
-        if (all[i] < least) least = all[i];
-        if (all[i] > most) most = all[i];
-    }
-    if (least >= 0 && most < bound) return all;
+    int64_t *fixed;
+    if (!all || (order.least >= 0 && order.largest < bound)) return all;
     for (int64_t i = 0; i < indices->size; i++)
         if (all[i] >= bound || all[i] < -bound) {
             ed_call_fail(call, ED_OUT_OF_RANGE,
@@ -101,6 +97,8 @@ static const int64_t *read_from_end(const ed_call *call, const ed_tensor *indice
     index_drop(indices, all);
     return fixed;
 }
+
+enum { ALONG_AHEAD = 24 }; /* elements that are fetched before they are needed */
 
 #define TYPE u8
 #include "ops/along.typed.h"

@@ -1,6 +1,7 @@
 /* Elements at indices along an axis, for one size of element. */
 
-/* Line `line` of the result: to[j] = from[... index ...]. */
+/* Line `line` of the result: to[j] = from[... index ...]. What is taken lies anywhere, and is
+ * fetched before it is needed. */
 static void TYPED(along_take)(const along *a, int64_t line)
 {
     int64_t at[3];
@@ -9,7 +10,16 @@ static void TYPED(along_take)(const along *a, int64_t line)
     const int64_t *restrict indices = a->indices + at[1];
     NUMBER *restrict to = (NUMBER *)a->to + line * a->n;
     const int64_t step = a->step, move = a->move[0], next = a->move[1];
-    for (int64_t j = 0; j < a->n; j++) to[j] = from[j * move + indices[j * next] * step];
+    if (step != 1 || move || next != 1) {
+        for (int64_t j = 0; j < a->n; j++) to[j] = from[j * move + indices[j * next] * step];
+        return;
+    }
+    const int64_t ahead = a->n < ALONG_AHEAD ? 0 : a->n - ALONG_AHEAD;
+    for (int64_t j = 0; j < ahead; j++) {
+        __builtin_prefetch(from + indices[j + ALONG_AHEAD]);
+        to[j] = from[indices[j]];
+    }
+    for (int64_t j = ahead; j < a->n; j++) to[j] = from[indices[j]];
 }
 
 /* Line `line` of the indices: to[... index ...] = from[j]. */

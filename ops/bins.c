@@ -4,6 +4,7 @@
  */
 #include "ops/bins.h"
 #include "ops/execute.h"
+#include "ops/index.h"
 #include "ops/segments.h"
 #include "tensor/threads.h"
 #include <string.h>
@@ -67,7 +68,7 @@ static void count_pieces(int64_t first, int64_t last, int worker, void *user)
 static void count_one_by_one(const counting *c, int64_t *y)
 {
     for (int64_t i = 0; i < c->ids->size; i++) {
-        const uint64_t id = (uint64_t)segment_id(c->ids, i);
+        const uint64_t id = (uint64_t)index_at(c->ids, i);
         if (id < c->size) y[id]++;
     }
 }
@@ -136,14 +137,14 @@ static ed_tensor *packed_ids(ed_tensor *x)
 
 /* Fails if there is a negative number. */
 static bool check_numbers(const ed_call *call, const ed_tensor *x, const char *name,
-                          segment_order *order)
+                          index_order *order)
 {
-    *order = segment_order_of(x);
+    *order = index_order_of(x);
     if (order->least >= 0) return true;
     int64_t i = 0;
-    while (segment_id(x, i) >= 0) i++;
+    while (index_at(x, i) >= 0) i++;
     return ed_call_fail(call, ED_OUT_OF_RANGE, "%s[%lld], counted flat, is %lld; it must be >= 0",
-                        name, (long long)i, (long long)segment_id(x, i));
+                        name, (long long)i, (long long)index_at(x, i));
 }
 
 /* Whether weights, if given, have the shape of x. */
@@ -190,7 +191,7 @@ static ed_tensor *bin_ids(ed_tensor *x, const bin_rows *r)
     ed_tensor *ids = scope_give(tensor_new(ED_INT64, x->rank, x->shape));
     const int64_t each = r->rows ? x->size / r->rows : 0;
     for (int64_t i = 0; ids && i < x->size; i++) {
-        const int64_t number = segment_id(x, i);
+        const int64_t number = index_at(x, i);
         ((int64_t *)ids->data)[i] = number < r->bins ? i / each * r->bins + number : -1;
     }
     return ids;
@@ -208,7 +209,7 @@ static bool bincount_compose(ed_call *call)
     ed_tensor *x = packed_ids(call->inputs[0]);
     ed_tensor *weights = call->n_inputs > 1 ? call->inputs[1] : NULL;
     bin_rows r = {.rows = 1};
-    segment_order order;
+    index_order order;
     int64_t shape[ED_MAX_RANK + 1];
     if (!x || !check_weights(call, x, weights ? tensor_read(weights) : NULL) ||
         !check_dtype(call, o->dtype) || !check_numbers(call, x, "x", &order))
@@ -283,12 +284,11 @@ static bool check_classes(const ed_call *call, const ed_tensor *x, const char *n
                           int64_t classes)
 {
     for (int64_t i = 0; i < x->size; i++)
-        if (segment_id(x, i) >= classes)
+        if (index_at(x, i) >= classes)
             return ed_call_fail(call, ED_OUT_OF_RANGE,
                                 "%s[%lld], counted flat, is %lld; it must be below %lld, the "
                                 "number of classes",
-                                name, (long long)i, (long long)segment_id(x, i),
-                                (long long)classes);
+                                name, (long long)i, (long long)index_at(x, i), (long long)classes);
     return true;
 }
 
@@ -297,7 +297,7 @@ static bool confusion_compose(ed_call *call)
     const ed_confusion_matrix_options *o = call->attrs;
     ed_tensor *labels = packed_ids(call->inputs[0]), *predictions = packed_ids(call->inputs[1]);
     ed_tensor *weights = call->n_inputs > 2 ? call->inputs[2] : NULL;
-    segment_order a, b;
+    index_order a, b;
     int64_t total;
     if (!labels || !predictions || !check_dtype(call, o->dtype)) return false;
     if (labels->rank != predictions->rank ||
@@ -317,7 +317,7 @@ static bool confusion_compose(ed_call *call)
         return ed_call_fail(call, ED_OUT_OF_MEMORY, "%lld classes are too many", (long long)n);
     ed_tensor *ids = scope_give(tensor_new(ED_INT64, 1, &labels->size));
     for (int64_t i = 0; ids && i < labels->size; i++)
-        ((int64_t *)ids->data)[i] = segment_id(labels, i) * n + segment_id(predictions, i);
+        ((int64_t *)ids->data)[i] = index_at(labels, i) * n + index_at(predictions, i);
     ed_tensor *y = weights
                        ? ed_unsorted_segment_sum(ed_cast(ed_flatten(weights), o->dtype), ids, total)
                        : ed_cast(bins_count(ids, total), o->dtype);

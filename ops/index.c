@@ -18,44 +18,6 @@
         "indices", ED_SET_INDEX, 'I'                                                               \
     }
 
-/* ---- Indices --------------------------------------------------------------------------------- */
-
-void index_drop(const ed_tensor *indices, const int64_t *all)
-{
-    if (all != (const int64_t *)indices->data) memory_free((void *)(uintptr_t)all);
-}
-
-const int64_t *index_wide(const ed_tensor *indices)
-{
-    if (indices->dtype == ED_INT64) return (const int64_t *)indices->data;
-    int64_t *wide = memory_alloc((size_t)indices->size * sizeof *wide);
-    for (int64_t i = 0; wide && i < indices->size; i++)
-        wide[i] = ((const int32_t *)indices->data)[i];
-    return wide;
-}
-
-bool index_refuse(const ed_call *call, int64_t index, int64_t at, int64_t bound)
-{
-    return ed_call_fail(call, ED_OUT_OF_RANGE,
-                        "index %lld at position %lld is out of bounds: it must be in 0..%lld",
-                        (long long)index, text_nth(at), (long long)bound - 1);
-}
-
-const int64_t *index_read(const ed_call *call, const ed_tensor *indices, int64_t bound)
-{
-    const int64_t *all = index_wide(indices);
-    if (!all) return NULL;
-    uint64_t largest = 0;
-    for (int64_t i = 0; i < indices->size; i++)
-        if ((uint64_t)all[i] > largest) largest = (uint64_t)all[i];
-    if (indices->size == 0 || largest < (uint64_t)bound) return all;
-    int64_t i = 0;
-    while ((uint64_t)all[i] < (uint64_t)bound) i++;
-    index_refuse(call, all[i], i, bound);
-    index_drop(indices, all);
-    return NULL;
-}
-
 int64_t index_product(const int64_t *shape, int from, int to)
 {
     int64_t n = 1;

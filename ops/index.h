@@ -6,6 +6,17 @@
 
 #include "ops/execute.h"
 
+/* The largest of all indices of a contiguous tensor, at least -1, the least, at most 0, and whether
+ * each is at least the one before. */
+typedef struct index_order {
+    int64_t largest, least;
+    bool sorted;
+} index_order;
+index_order index_order_of(const ed_tensor *indices);
+
+/* Index i of a contiguous tensor. */
+int64_t index_at(const ed_tensor *indices, int64_t i);
+
 /* All indices of a contiguous tensor as int64: its own elements, or an array of their values. NULL
  * without memory; index_drop gives them back. */
 const int64_t *index_wide(const ed_tensor *indices);

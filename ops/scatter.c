@@ -127,23 +127,19 @@ static bool check_updates(const ed_call *call, const ed_tensor *indices, const e
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
 
-/* The n rows of x that the indices lead to; NULL on failure. scatter_drop gives them back. */
+/* The n rows of x that the indices lead to; NULL on failure. index_drop gives them back. */
 static const int64_t *scatter_rows(const ed_call *call, const ed_tensor *x,
                                    const ed_tensor *indices, int64_t n)
 {
     if (!((const scatter_op *)call->op->extra)->nd) return index_read(call, indices, x->shape[0]);
+    if (indices->shape[indices->rank - 1] == 1) { /* the indices are the rows */
+        const index_order order = index_order_of(indices);
+        if (order.least >= 0 && order.largest < x->shape[0]) return index_wide(indices);
+    }
     int64_t *rows = memory_alloc((size_t)n * sizeof *rows);
     if (rows && index_rows(call, indices, x->shape, 0, rows)) return rows;
     memory_free(rows);
     return NULL;
-}
-
-static void scatter_drop(const ed_call *call, const ed_tensor *indices, const int64_t *rows)
-{
-    if (((const scatter_op *)call->op->extra)->nd)
-        memory_free((void *)(uintptr_t)rows);
-    else
-        index_drop(indices, rows);
 }
 
 /* Changes x at the indices; nothing if it fails. */
@@ -167,7 +163,7 @@ static bool scatter_at(ed_call *call, const ed_tensor *x, const ed_tensor *indic
     s.rows = scatter_rows(call, x, indices, n);
     if (s.rows && n)
         threads_run(pieces, n * width > OPS_PARALLEL_WORK ? 1 : pieces, scatter_range, &s);
-    if (s.rows) scatter_drop(call, indices, s.rows);
+    if (s.rows) index_drop(indices, s.rows);
     memory_free(one);
     return s.rows;
 }
@@ -214,7 +210,7 @@ static bool tensor_scatter_infer(ed_call *call)
 static bool tensor_scatter_kernel(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *y = call->outputs[0];
-    memcpy(y->data, x->data, (size_t)x->size * dtype_size(x->dtype));
+    copy_bytes(y->data, x->data, (size_t)x->size * dtype_size(x->dtype));
     return scatter_at(call, y, call->inputs[1], call->inputs[2]);
 }
 

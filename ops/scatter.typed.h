@@ -1,11 +1,20 @@
 /* Rows changed at indices, for one type. Integers wrap. */
 
+/* Single elements need no loop of their own. */
 #define AT_EACH(changed)                                                                           \
-    for (int64_t i = 0; i < s->count; i++) {                                                       \
-        const NUMBER *restrict x = (const NUMBER *)s->from + i * s->step;                          \
-        NUMBER *restrict v = (NUMBER *)s->to + s->rows[i] * s->width;                              \
-        for (int64_t j = first; j < last; j++) v[j] = (NUMBER)(changed);                           \
-    }                                                                                              \
+    if (s->width == 1)                                                                             \
+        for (int64_t i = 0; i < s->count; i++) {                                                   \
+            enum { j = 0 };                                                                        \
+            const NUMBER *x = (const NUMBER *)s->from + i * s->step;                               \
+            NUMBER *v = (NUMBER *)s->to + s->rows[i];                                              \
+            v[j] = (NUMBER)(changed);                                                              \
+        }                                                                                          \
+    else                                                                                           \
+        for (int64_t i = 0; i < s->count; i++) {                                                   \
+            const NUMBER *restrict x = (const NUMBER *)s->from + i * s->step;                      \
+            NUMBER *restrict v = (NUMBER *)s->to + s->rows[i] * s->width;                          \
+            for (int64_t j = first; j < last; j++) v[j] = (NUMBER)(changed);                       \
+        }                                                                                          \
     break
 
 /* Columns first..last-1 of all rows. */

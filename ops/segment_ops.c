@@ -71,13 +71,13 @@ MEAN(unsorted_segment_sqrt_n, SEGMENT_SQRT_N,
 /* The number of segments of sorted ids; -1, with an error, if they are not. */
 static int64_t count_segments(const ed_call *call, const ed_tensor *ids)
 {
-    const segment_order order = segment_order_of(ids);
+    const index_order order = index_order_of(ids);
     if (order.sorted && order.least >= 0 && order.largest < INT64_MAX) return order.largest + 1;
     int64_t i = 0, before = 0;
-    for (; i < ids->size - 1 && segment_id(ids, i) >= before; i++) before = segment_id(ids, i);
+    for (; i < ids->size - 1 && index_at(ids, i) >= before; i++) before = index_at(ids, i);
     ed_call_fail(call, ED_INVALID_ARGUMENT,
                  "id %lld at position %lld: ids must be >= 0, and none less than the one before",
-                 (long long)segment_id(ids, i), text_nth(i));
+                 (long long)index_at(ids, i), text_nth(i));
     return -1;
 }
 
@@ -87,12 +87,12 @@ static ed_tensor *zeroed(ed_tensor *y, const ed_tensor *ids, int64_t segments)
     bool gaps = false;
     int64_t shape[ED_MAX_RANK] = {segments};
     for (int64_t i = 0; i < ids->size; i++)
-        gaps |= segment_id(ids, i) > (i ? segment_id(ids, i - 1) + 1 : 0);
+        gaps |= index_at(ids, i) > (i ? index_at(ids, i - 1) + 1 : 0);
     if (!gaps) return y;
     ed_tensor *present = scope_give(tensor_new(ED_BOOL, 1, shape));
     if (!present) return NULL;
     memset(present->data, 0, (size_t)segments);
-    for (int64_t i = 0; i < ids->size; i++) ((bool *)present->data)[segment_id(ids, i)] = true;
+    for (int64_t i = 0; i < ids->size; i++) ((bool *)present->data)[index_at(ids, i)] = true;
     for (int d = 1; d < ED_MAX_RANK; d++) shape[d] = 1;
     return ed_where(ed_reshape(present, ((ed_ints){shape, ed_rank(y)})), y, 0);
 }

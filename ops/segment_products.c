@@ -44,7 +44,7 @@ static int64_t longest_run(const ed_tensor *ids)
 {
     int64_t longest = 0, run = 0;
     for (int64_t i = 0; ids && i < ids->size; i++) {
-        run = i && segment_id(ids, i) == segment_id(ids, i - 1) ? run + 1 : 1;
+        run = i && index_at(ids, i) == index_at(ids, i - 1) ? run + 1 : 1;
         if (run > longest) longest = run;
     }
     return longest;

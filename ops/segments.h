@@ -17,17 +17,6 @@ typedef enum segment_kind {
     SEGMENT_SQRT_N
 } segment_kind;
 
-/* The largest of all ids, at least -1, the least, at most 0, and whether each is at least the one
- * before. */
-typedef struct segment_order {
-    int64_t largest, least;
-    bool sorted;
-} segment_order;
-segment_order segment_order_of(const ed_tensor *ids);
-
-/* Id i of contiguous ids. */
-int64_t segment_id(const ed_tensor *ids, int64_t i);
-
 /* Fails unless the ids' shape (input 1) is the beginning of x's (input 0). */
 bool segment_check_shapes(const ed_call *call, const ed_tensor *x, const ed_tensor *ids);
 

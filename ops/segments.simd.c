@@ -53,32 +53,11 @@ const segment_loop ISA_NAME(segment_table)[ED_DTYPE_COUNT][SEGMENT_KINDS] = {
     [ED_UINT8] = SEGMENT_LOOPS(u8),
 };
 
-#define ORDER_OF(type)                                                                             \
-    {                                                                                              \
-        const type *v = ids;                                                                       \
-        type largest = -1, least = 0, falls = 0;                                                   \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            largest = v[i] > largest ? v[i] : largest;                                             \
-            least = v[i] < least ? v[i] : least;                                                   \
-        }                                                                                          \
-        for (int64_t i = 1; i < n; i++) {                                                          \
-            falls |= v[i] < v[i - 1];                                                              \
-        }                                                                                          \
-        return (segment_order){largest, least, !falls};                                            \
-    }
-
-segment_order ISA_NAME(segment_order_i32)(const void *ids, int64_t n);
-segment_order ISA_NAME(segment_order_i32)(const void *ids, int64_t n)
-    ORDER_OF(int32_t) segment_order ISA_NAME(segment_order_i64)(const void *ids, int64_t n);
-segment_order ISA_NAME(segment_order_i64)(const void *ids, int64_t n) ORDER_OF(int64_t)
-
 #else
 /* ======== Ops ================================================================================= */
 
 typedef const segment_loop segment_loops[SEGMENT_KINDS];
 ISA_DECLARE_TABLE(segment_loop, segment_table, [ED_DTYPE_COUNT][SEGMENT_KINDS]);
-ISA_DECLARE(segment_order, segment_order_i32, const void *ids, int64_t n);
-ISA_DECLARE(segment_order, segment_order_i64, const void *ids, int64_t n);
 
 #define IDS                                                                                        \
     {                                                                                              \
@@ -86,12 +65,6 @@ ISA_DECLARE(segment_order, segment_order_i64, const void *ids, int64_t n);
     }
 
 /* ---- Ids ------------------------------------------------------------------------------------- */
-
-int64_t segment_id(const ed_tensor *ids, int64_t i)
-{
-    return ids->dtype == ED_INT64 ? ((const int64_t *)ids->data)[i]
-                                  : ((const int32_t *)ids->data)[i];
-}
 
 /* Ids begin..begin+n-1 as int64: their own elements, or in `room`. */
 static const int64_t *read_ids(const ed_tensor *ids, int64_t begin, int64_t n, int64_t *room)
@@ -101,25 +74,19 @@ static const int64_t *read_ids(const ed_tensor *ids, int64_t begin, int64_t n, i
     return room;
 }
 
-segment_order segment_order_of(const ed_tensor *ids)
-{
-    return ids->dtype == ED_INT64 ? ISA_CALL(segment_order_i64)(ids->data, ids->size)
-                                  : ISA_CALL(segment_order_i32)(ids->data, ids->size);
-}
-
 /* Whether all ids are below the number of segments; *sorted: whether none is less than the one
  * before. */
 static bool check_ids(const ed_call *call, const ed_tensor *ids, int64_t segments, bool *sorted)
 {
-    const segment_order order = segment_order_of(ids);
+    const index_order order = index_order_of(ids);
     *sorted = order.sorted;
     if (order.largest < segments) return true;
     int64_t i = 0;
-    while (segment_id(ids, i) < segments) i++;
+    while (index_at(ids, i) < segments) i++;
     return ed_call_fail(call, ED_OUT_OF_RANGE,
                         "id %lld at position %lld is out of bounds: it must be below %lld, the "
                         "number of segments",
-                        (long long)segment_id(ids, i), text_nth(i), (long long)segments);
+                        (long long)index_at(ids, i), text_nth(i), (long long)segments);
 }
 
 /* ---- The kernel ------------------------------------------------------------------------------ */
@@ -154,10 +121,9 @@ static void fold_pieces(int64_t first, int64_t last, int worker, void *user)
     const segmenting *s = user;
     int64_t begin = first * s->rows, end = last * s->rows < s->n ? last * s->rows : s->n;
     (void)worker;
-    while (begin && begin < end && segment_id(s->ids, begin) == segment_id(s->ids, begin - 1))
-        begin++;
+    while (begin && begin < end && index_at(s->ids, begin) == index_at(s->ids, begin - 1)) begin++;
     if (begin == end) return;
-    while (end < s->n && segment_id(s->ids, end) == segment_id(s->ids, end - 1)) end++;
+    while (end < s->n && index_at(s->ids, end) == index_at(s->ids, end - 1)) end++;
     fold_rows(s, begin, end, 0, s->width);
 }
 
@@ -212,6 +178,18 @@ static segment_start start_of(segment_kind kind, ed_dtype dtype, bool absent)
     return v;
 }
 
+/* Whether an element has the bytes with which folding began. */
+static bool some_unchanged(const segmenting *s, const segment_start *v, int64_t n)
+{
+    if (s->element == 4)
+        for (int64_t i = 0; i < n; i++)
+            if (!memcmp(s->y + 4 * i, v, 4)) return true;
+    if (s->element == 8)
+        for (int64_t i = 0; i < n; i++)
+            if (!memcmp(s->y + 8 * i, v, 8)) return true;
+    return false;
+}
+
 /* Gives rows of y without any slice the number that stands for none. */
 static bool fill_absent(ed_call *call, const segmenting *s, segment_kind kind)
 {
@@ -220,7 +198,7 @@ static bool fill_absent(ed_call *call, const segmenting *s, segment_kind kind)
     uint8_t *present = memory_zalloc((size_t)y->shape[0]);
     if (!present) return false;
     for (int64_t i = 0; i < s->n; i++)
-        if (segment_id(s->ids, i) >= 0) present[segment_id(s->ids, i)] = 1;
+        if (index_at(s->ids, i) >= 0) present[index_at(s->ids, i)] = 1;
     for (int64_t k = 0; k < y->shape[0]; k++)
         if (!present[k])
             copy_fill_row((size_t)s->element, &v, s->y + k * s->width * s->element, s->width);
@@ -246,7 +224,8 @@ static bool segment_kernel(ed_call *call)
     copy_fill((size_t)s.element, &v, y->data, y->size);
     fold_all(&s, sorted);
     const bool extreme = kind == SEGMENT_MAX || kind == SEGMENT_MIN;
-    return !extreme || !ed_dtype_is_float(x->dtype) || !y->size || fill_absent(call, &s, kind);
+    return !extreme || !ed_dtype_is_float(x->dtype) || !some_unchanged(&s, &v, y->size) ||
+           fill_absent(call, &s, kind);
 }
 
 /* ---- Shapes and references ------------------------------------------------------------------- */
@@ -366,7 +345,7 @@ static void slices_range(int64_t first, int64_t last, int worker, void *user)
     char *y = call->outputs[0]->data;
     (void)worker;
     for (int64_t i = first; i < last; i++) {
-        const int64_t id = segment_id(ids, i);
+        const int64_t id = index_at(ids, i);
         if (id < 0)
             memset(y + (size_t)i * bytes, 0, bytes);
         else

@@ -1,5 +1,30 @@
 /* Segments folded, for one type. Integers wrap. */
 
+/* Elements. Where neighbours are often of one segment they are folded in a register: through memory
+ * each would wait for the one before. */
+VECTOR_INLINE void TYPED(segment_fold_elements)(const NUMBER *x, NUMBER *y, const int64_t *ids,
+                                                int64_t n, NUMBER (*f)(NUMBER y, NUMBER x))
+{
+    int64_t same = 0;
+    for (int64_t i = 1; i < n; i++) same += ids[i] == ids[i - 1];
+    if (same < n / 8) {
+        for (int64_t i = 0; i < n; i++)
+            if (ids[i] >= 0) y[ids[i]] = f(y[ids[i]], x[i]);
+        return;
+    }
+    for (int64_t i = 0; i < n;) {
+        const int64_t id = ids[i];
+        if (id < 0) {
+            i++;
+            continue;
+        }
+        NUMBER folded = y[id];
+        do folded = f(folded, x[i]);
+        while (++i < n && ids[i] == id);
+        y[id] = folded;
+    }
+}
+
 /* y[ids[i]] = f(y[ids[i]], x[i]) for n rows in their order, in columns first..last-1. */
 VECTOR_INLINE void TYPED(segment_fold)(const void *x, void *y, const int64_t *ids, int64_t n,
                                        int64_t width, int64_t first, int64_t last,
@@ -7,18 +32,8 @@ VECTOR_INLINE void TYPED(segment_fold)(const void *x, void *y, const int64_t *id
 {
     const NUMBER *from = x;
     NUMBER *to = y;
-    if (width == 1) { /* neighbours of one segment are folded in a register */
-        for (int64_t i = 0; i < n;) {
-            const int64_t id = ids[i];
-            if (id < 0) {
-                i++;
-                continue;
-            }
-            NUMBER folded = to[id];
-            do folded = f(folded, from[i]);
-            while (++i < n && ids[i] == id);
-            to[id] = folded;
-        }
+    if (width == 1) {
+        TYPED(segment_fold_elements)(from, to, ids, n, f);
         return;
     }
     const int64_t line = 64 / (int64_t)sizeof(NUMBER);

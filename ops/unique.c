@@ -144,22 +144,36 @@ ed_tensor *ed_nonzero(ed_tensor *x)
 typedef struct unique_table {
     uint64_t *bits; /* of the elements found */
     int64_t *counts, *slots;
-    int64_t found;
-    int shift; /* 64 less the slots' power of two */
+    int64_t found, limit; /* half the slots, at which there will be more */
+    int shift;            /* 64 less the slots' power of two */
 } unique_table;
 
-static uint64_t unique_bits(const ed_tensor *x, int64_t i)
+static uint64_t float_bits(double value)
 {
-    uint64_t bits = 0;
-    const size_t element = dtype_size(x->dtype);
-    if (ed_dtype_is_float(x->dtype)) {
-        const double value = dtype_load(x->dtype, x->data, i) + 0; /* -0 is 0 */
-        if (isnan(value)) return UINT64_MAX;
-        memcpy(&bits, &value, sizeof value);
-        return bits;
-    }
-    memcpy(&bits, x->data + i * (int64_t)element, element);
-    return bits;
+    uint64_t bits;
+    value += 0; /* -0 is 0 */
+    memcpy(&bits, &value, sizeof bits);
+    return isnan(value) ? UINT64_MAX : bits;
+}
+
+#define BITS_OF(type, convert)                                                                     \
+    for (int64_t i = 0; i < n; i++) bits[i] = convert(((const type *)x->data)[first + i]);         \
+    break
+
+/* Of elements first..first+n-1. */
+static void unique_bits(const ed_tensor *x, int64_t first, int64_t n, uint64_t *bits)
+{
+    if (x->dtype == ED_FLOAT32 || x->dtype == ED_FLOAT64) switch (x->dtype) {
+        case ED_FLOAT32: BITS_OF(float, float_bits);
+        default: BITS_OF(double, float_bits);
+        }
+    else
+        switch (dtype_size(x->dtype)) {
+        case 1: BITS_OF(uint8_t, );
+        case 2: BITS_OF(uint16_t, );
+        case 4: BITS_OF(uint32_t, );
+        default: BITS_OF(uint64_t, );
+        }
 }
 
 static int64_t *unique_slot(const unique_table *t, uint64_t bits)
@@ -180,28 +194,37 @@ static bool unique_grow(unique_table *t)
     memory_free(old);
     t->slots = slots;
     t->shift = shift;
+    t->limit = (int64_t)1 << (63 - shift);
     for (int64_t i = 0; i < t->found; i++) *unique_slot(t, t->bits[i]) = i + 1;
     return true;
 }
 
-/* Numbers the elements; false without memory. */
-static bool unique_number(unique_table *t, const ed_tensor *x, int64_t *numbers)
+/* Numbers elements with the bits; false without memory. */
+static bool unique_number_some(unique_table *t, const uint64_t *bits, int64_t n, int64_t *numbers)
 {
-    int64_t limit = 0;
-    for (int64_t i = 0; i < x->size; i++) {
-        if (t->found >= limit) {
-            if (!unique_grow(t)) return false;
-            limit = (int64_t)1 << (63 - t->shift);
-        }
-        const uint64_t bits = unique_bits(x, i);
-        int64_t *slot = unique_slot(t, bits);
+    for (int64_t i = 0; i < n; i++) {
+        if (t->found >= t->limit && !unique_grow(t)) return false;
+        int64_t *slot = unique_slot(t, bits[i]);
         if (!*slot) {
-            t->bits[t->found] = bits;
+            t->bits[t->found] = bits[i];
             t->counts[t->found] = 0;
             *slot = ++t->found;
         }
         numbers[i] = *slot - 1;
         t->counts[numbers[i]]++;
+    }
+    return true;
+}
+
+/* Numbers all elements; false without memory. */
+static bool unique_number(unique_table *t, const ed_tensor *x, int64_t *numbers)
+{
+    enum { SOME = 512 };
+    uint64_t bits[SOME];
+    for (int64_t first = 0; first < x->size; first += SOME) {
+        const int64_t n = x->size - first < SOME ? x->size - first : SOME;
+        unique_bits(x, first, n, bits);
+        if (!unique_number_some(t, bits, n, numbers + first)) return false;
     }
     return true;
 }
