@@ -2967,7 +2967,7 @@ class listener
     {
         detail::guarded(false, [&] { return self_of(c)->after(op_call(call)), true; });
     }
-    notified notified_ = {{run_before, run_after, nullptr, false, false}, this};
+    notified notified_ = {{run_before, run_after, nullptr, 0, false, false}, this};
 };
 
 /* ---- Checkpoints ----------------------------------------------------------------------------- */
