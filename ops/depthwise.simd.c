@@ -10,7 +10,9 @@
 #include <string.h>
 
 enum {
-    DEPTHWISE_SOME = 4,    /* outputs, or taps, at a time */
+    DEPTHWISE_SOME = 8,    /* outputs at a time, and ... */
+    DEPTHWISE_TAPS = 9,    /* ... taps of the kernel's gradient: their sums are registers ... */
+    DEPTHWISE_CELLS = 16,  /* ... while so many outputs pass, whose cells stay in the cache */
     DEPTHWISE_PIECES = 64, /* of dy's rows, each with sums of its own, at most */
 };
 
@@ -18,6 +20,12 @@ enum {
 typedef struct depthwise_taps {
     int64_t row, h0, h1, v0, v1;
 } depthwise_taps;
+
+/* A tap of the kernel's gradient: where the first output finds its cell, and the kernel's number;
+ * in elements. */
+typedef struct depthwise_tap {
+    int64_t x, k;
+} depthwise_tap;
 
 typedef struct depthwise_loops {
     void (*row)(const depthwise_call *d, const void *image, int64_t oh, void *to);
@@ -30,6 +38,38 @@ typedef struct depthwise_loops {
 #ifdef ISA
 
 #include "ops/kernels/lanes.h"
+
+/* The number in the image of the cell that tap (h, v) of output ow reads. */
+VECTOR_INLINE int64_t depthwise_at(const window *w, const depthwise_taps *t, int64_t h, int64_t v,
+                                   int64_t ow)
+{
+    return (t->row + h * w->dilation[0]) * w->image[1] + ow * w->stride[1] - w->before[1] +
+           v * w->dilation[1];
+}
+
+/* Finds the columns of taps of output ow. Returns the end of those outputs behind it that have the
+ * same, if those are all taps; else ow + 1. */
+VECTOR_INLINE int64_t depthwise_alike(const window *w, int64_t ow, depthwise_taps *t)
+{
+    window_taps(w, 1, ow, &t->v0, &t->v1);
+    if (t->v0 > 0 || t->v1 < w->extent[1]) return ow + 1;
+    const int64_t room = w->image[1] - 1 - (w->extent[1] - 1) * w->dilation[1] + w->before[1];
+    const int64_t end = room / w->stride[1] + 1;
+    return end < w->out[1] ? end : w->out[1];
+}
+
+/* Lists `count` taps of output ow, row by row, from number i on. */
+VECTOR_INLINE void depthwise_list(const window *w, const depthwise_taps *t, int64_t ow, int64_t i,
+                                  int count, depthwise_tap *taps)
+{
+    const int64_t columns = t->v1 - t->v0;
+    int64_t h = t->h0 + i / columns, v = t->v0 + i % columns;
+    for (int n = 0; n < count; n++) {
+        taps[n].x = depthwise_at(w, t, h, v, ow) * w->channels;
+        taps[n].k = (h * w->extent[1] + v) * w->channels;
+        if (++v == t->v1) v = t->v0, h++;
+    }
+}
 
 #define TYPE f32
 #include "ops/depthwise.typed.h"

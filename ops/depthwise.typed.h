@@ -1,46 +1,43 @@
 /*
- * The loops of depthwise convolution for one float type: rows of an image. With a multiplier of 1 a
- * vector of channels is worked on along the row, some outputs at a time, in registers; with others
- * plain loops do it.
+ * The loops of depthwise convolution for one float type: rows of an image. With a multiplier of 1
+ * the channels of some adjoining outputs are worked on in registers, a vector at a time, so that
+ * memory is read and written in its order; with others plain loops do it.
  */
 
-/* `count` adjoining outputs from ow on, that all have the taps [v0, v1) of each row [h0, h1). */
+/* `count` adjoining outputs from ow on, of a vector of channels, which have the taps of t. */
 VECTOR_INLINE void TYPED(depthwise_some)(const depthwise_call *d, const NUMBER *x, const NUMBER *k,
                                          NUMBER *y, const depthwise_taps *t, int64_t ow, int count,
                                          int64_t left)
 {
     const window *w = &d->w;
-    const int64_t c = w->channels, step = w->stride[1] * c;
+    const int64_t c = w->channels, step = w->stride[1] * c, taps = t->v1 - t->v0;
+    const int64_t across = w->dilation[1] * c, down = w->dilation[0] * w->image[1] * c;
+    const NUMBER *from = x + depthwise_at(w, t, t->h0, t->v0, ow) * c;
+    const NUMBER *by = k + (t->h0 * w->extent[1] + t->v0) * c;
     VECTOR acc[DEPTHWISE_SOME];
     for (int i = 0; i < count; i++) acc[i] = (VECTOR){0};
-    for (int64_t h = t->h0; h < t->h1; h++)
-        for (int64_t v = t->v0; v < t->v1; v++) {
-            const int64_t row = t->row + h * w->dilation[0];
-            const int64_t column = ow * w->stride[1] - w->before[1] + v * w->dilation[1];
-            const NUMBER *from = x + (row * w->image[1] + column) * c;
-            const VECTOR by = lanes_some(k + (h * w->extent[1] + v) * c, left, 0);
+    for (int64_t h = t->h0; h < t->h1; h++) {
+        for (int64_t v = 0; v < taps; v++, from += across, by += c) {
+            const VECTOR tap = lanes_some(by, left, 0);
             for (int i = 0; i < count; i++)
-                acc[i] = vfma(lanes_some(from + i * step, left, 0), by, acc[i]);
+                acc[i] = vfma(lanes_some(from + i * step, left, 0), tap, acc[i]);
         }
+        from += down - taps * across;
+        by += (w->extent[1] - taps) * c;
+    }
     for (int i = 0; i < count; i++) lanes_put(y + (ow + i) * c, acc[i], left);
 }
 
-/* The outputs of one row for a vector of channels, of which `left` are there. */
-VECTOR_INLINE void TYPED(depthwise_line)(const depthwise_call *d, const NUMBER *x, const NUMBER *k,
-                                         NUMBER *y, depthwise_taps *t, int64_t left)
+/* The same of all channels. Returns `count`. */
+VECTOR_INLINE int TYPED(depthwise_cells)(const depthwise_call *d, const NUMBER *x, const NUMBER *k,
+                                         NUMBER *y, const depthwise_taps *t, int64_t ow, int count)
 {
-    const window *w = &d->w;
-    for (int64_t ow = 0; ow < w->out[1];) {
-        int64_t begin, end;
-        window_taps(w, 1, ow, &t->v0, &t->v1);
-        window_taps(w, 1, ow + DEPTHWISE_SOME - 1, &begin, &end);
-        const bool whole = ow + DEPTHWISE_SOME <= w->out[1] && begin == t->v0 && end == t->v1;
-        if (whole)
-            TYPED(depthwise_some)(d, x, k, y, t, ow, DEPTHWISE_SOME, left);
-        else
-            TYPED(depthwise_some)(d, x, k, y, t, ow, 1, left);
-        ow += whole ? DEPTHWISE_SOME : 1;
-    }
+    const int64_t c = d->w.channels;
+    int64_t i = 0;
+    for (; i + VECTOR_LANES <= c; i += VECTOR_LANES)
+        TYPED(depthwise_some)(d, x + i, k + i, y + i, t, ow, count, VECTOR_LANES);
+    if (i < c) TYPED(depthwise_some)(d, x + i, k + i, y + i, t, ow, count, c - i);
+    return count;
 }
 
 /* Any multiplier: y += x k, tap by tap. */
@@ -70,7 +67,6 @@ static void TYPED(depthwise_plain)(const depthwise_call *d, const NUMBER *x, con
 static void TYPED(depthwise_row)(const depthwise_call *d, const void *image, int64_t oh, void *to)
 {
     const window *w = &d->w;
-    const int64_t c = w->channels;
     const NUMBER *x = image, *k = (const NUMBER *)d->kernel->data;
     NUMBER *y = to;
     depthwise_taps t = {.row = oh * w->stride[0] - w->before[0]};
@@ -79,10 +75,17 @@ static void TYPED(depthwise_row)(const depthwise_call *d, const void *image, int
         TYPED(depthwise_plain)(d, x, k, y, &t);
         return;
     }
-    int64_t i = 0;
-    for (; i + VECTOR_LANES <= c; i += VECTOR_LANES)
-        TYPED(depthwise_line)(d, x + i, k + i, y + i, &t, VECTOR_LANES);
-    if (i < c) TYPED(depthwise_line)(d, x + i, k + i, y + i, &t, c - i);
+    for (int64_t ow = 0; ow < w->out[1];) {
+        const int64_t count = depthwise_alike(w, ow, &t) - ow;
+        if (count >= DEPTHWISE_SOME)
+            ow += TYPED(depthwise_cells)(d, x, k, y, &t, ow, DEPTHWISE_SOME);
+        else if (count >= 4)
+            ow += TYPED(depthwise_cells)(d, x, k, y, &t, ow, 4);
+        else if (count >= 2)
+            ow += TYPED(depthwise_cells)(d, x, k, y, &t, ow, 2);
+        else
+            ow += TYPED(depthwise_cells)(d, x, k, y, &t, ow, 1);
+    }
 }
 
 /* Row h of the gradient of one image: what the rows of dy send it whose windows have it. */
@@ -115,86 +118,47 @@ static void TYPED(depthwise_input_row)(const depthwise_call *d, const void *imag
     }
 }
 
-/* dk += x dy of a vector of channels: tap row h, taps [v, v + count), outputs [begin, end), which
- * have them all. */
+/* dk += x dy of a vector of channels: `count` taps of the outputs [begin, end), which have them
+ * all. */
 VECTOR_INLINE void TYPED(depthwise_products)(const depthwise_call *d, const NUMBER *x,
-                                             const NUMBER *dy, NUMBER *dk, int64_t begin,
-                                             int64_t end, int count, int64_t left)
+                                             const NUMBER *dy, NUMBER *dk,
+                                             const depthwise_tap *taps, int64_t begin, int64_t end,
+                                             int count, int64_t left)
 {
-    const window *w = &d->w;
-    const int64_t c = w->channels, step = w->dilation[1] * c;
-    VECTOR acc[DEPTHWISE_SOME];
-    for (int i = 0; i < count; i++) acc[i] = (VECTOR){0};
-    for (int64_t ow = begin; ow < end; ow++) {
-        const VECTOR by = lanes_some(dy + ow * c, left, 0);
-        const NUMBER *from = x + (ow * w->stride[1] - w->before[1]) * c;
+    const int64_t c = d->w.channels, step = d->w.stride[1] * c;
+    const NUMBER *from[DEPTHWISE_TAPS];
+    VECTOR acc[DEPTHWISE_TAPS];
+    for (int i = 0; i < count; i++) {
+        from[i] = x + taps[i].x;
+        acc[i] = (VECTOR){0};
+    }
+    dy += begin * c;
+    for (int64_t ow = begin, at = 0; ow < end; ow++, at += step, dy += c) {
+        const VECTOR by = lanes_some(dy, left, 0);
         for (int i = 0; i < count; i++)
-            acc[i] = vfma(lanes_some(from + i * step, left, 0), by, acc[i]);
+            acc[i] = vfma(lanes_some(from[i] + at, left, 0), by, acc[i]);
     }
-    for (int i = 0; i < count; i++)
-        lanes_put(dk + i * c, lanes_some(dk + i * c, left, 0) + acc[i], left);
-}
-
-/* The outputs *begin <= ow < *end whose tap v is inside the image. */
-static void TYPED(depthwise_range)(const window *w, int64_t v, int64_t *begin, int64_t *end)
-{
-    const int64_t stride = w->stride[1], at = v * w->dilation[1] - w->before[1];
-    const int64_t below = w->image[1] - at;
-    *begin = at < 0 ? (-at + stride - 1) / stride : 0;
-    *end = below <= 0 ? 0 : (below + stride - 1) / stride;
-    if (*end > w->out[1]) *end = w->out[1];
-    if (*begin > *end) *begin = *end;
-}
-
-/* Taps [v, v + n) of row h: those outputs that have all of them at once, the others tap by tap. */
-VECTOR_INLINE void TYPED(depthwise_tap_row)(const depthwise_call *d, const NUMBER *x,
-                                            const NUMBER *dy, NUMBER *dk, int64_t v, int n,
-                                            int64_t left)
-{
-    const window *w = &d->w;
-    const int64_t c = w->channels, step = w->dilation[1] * c;
-    int64_t begin = 0, end = w->out[1];
-    for (int i = 0; i < n; i++) {
-        int64_t first, last;
-        TYPED(depthwise_range)(w, v + i, &first, &last);
-        if (first > begin) begin = first;
-        if (last < end) end = last;
-    }
-    if (begin > end) begin = end;
-    if (n == DEPTHWISE_SOME)
-        TYPED(depthwise_products)(d, x + v * step, dy, dk + v * c, begin, end, DEPTHWISE_SOME,
-                                  left);
-    else if (n == 3)
-        TYPED(depthwise_products)(d, x + v * step, dy, dk + v * c, begin, end, 3, left);
-    else if (n == 2)
-        TYPED(depthwise_products)(d, x + v * step, dy, dk + v * c, begin, end, 2, left);
-    else
-        TYPED(depthwise_products)(d, x + v * step, dy, dk + v * c, begin, end, 1, left);
-    for (int i = 0; i < n && n > 1; i++) {
-        int64_t first, last;
-        TYPED(depthwise_range)(w, v + i, &first, &last);
-        const int64_t stop = last < begin ? last : begin, go = first > end ? first : end;
-        const NUMBER *from = x + (v + i) * step;
-        NUMBER *to = dk + (v + i) * c;
-        if (first < stop) TYPED(depthwise_products)(d, from, dy, to, first, stop, 1, left);
-        if (go < last) TYPED(depthwise_products)(d, from, dy, to, go, last, 1, left);
+    for (int i = 0; i < count; i++) {
+        NUMBER *to = dk + taps[i].k;
+        lanes_put(to, lanes_some(to, left, 0) + acc[i], left);
     }
 }
 
-VECTOR_INLINE void TYPED(depthwise_tap_rows)(const depthwise_call *d, const NUMBER *x,
-                                             const NUMBER *dy, NUMBER *dk, const depthwise_taps *t,
-                                             int64_t left)
+/* The same of all channels, the taps from number `first` on. Returns how many. */
+VECTOR_INLINE int64_t TYPED(depthwise_add_taps)(const depthwise_call *d, const NUMBER *x,
+                                                const NUMBER *dy, NUMBER *dk,
+                                                const depthwise_taps *t, int64_t first,
+                                                int64_t begin, int64_t end, int count)
 {
-    const window *w = &d->w;
-    const int64_t c = w->channels;
-    for (int64_t h = t->h0; h < t->h1; h++) {
-        const NUMBER *row = x + (t->row + h * w->dilation[0]) * w->image[1] * c;
-        for (int64_t v = 0; v < w->extent[1]; v += DEPTHWISE_SOME) {
-            const int64_t n = w->extent[1] - v;
-            TYPED(depthwise_tap_row)(d, row, dy, dk + h * w->extent[1] * c, v,
-                                     n < DEPTHWISE_SOME ? (int)n : DEPTHWISE_SOME, left);
-        }
-    }
+    const int64_t c = d->w.channels;
+    depthwise_tap taps[DEPTHWISE_TAPS];
+    int64_t i = 0;
+    depthwise_list(&d->w, t, begin, first, count, taps);
+    for (; i + VECTOR_LANES <= c; i += VECTOR_LANES)
+        TYPED(depthwise_products)(d, x + i, dy + i, dk + i, taps, begin, end, count, VECTOR_LANES);
+    if (i < c)
+        TYPED(depthwise_products)(d, x + i, dy + i, dk + i, taps, begin, end, count, c - i);
+    return count;
 }
 
 static void TYPED(depthwise_plain_taps)(const depthwise_call *d, const NUMBER *x, const NUMBER *dy,
@@ -223,7 +187,6 @@ static void TYPED(depthwise_kernel_row)(const depthwise_call *d, const void *ima
                                         const void *dys, void *sums)
 {
     const window *w = &d->w;
-    const int64_t c = w->channels;
     const NUMBER *x = image, *dy = dys;
     NUMBER *dk = sums;
     depthwise_taps t = {.row = oh * w->stride[0] - w->before[0]};
@@ -232,10 +195,19 @@ static void TYPED(depthwise_kernel_row)(const depthwise_call *d, const void *ima
         TYPED(depthwise_plain_taps)(d, x, dy, dk, &t);
         return;
     }
-    int64_t i = 0;
-    for (; i + VECTOR_LANES <= c; i += VECTOR_LANES)
-        TYPED(depthwise_tap_rows)(d, x + i, dy + i, dk + i, &t, VECTOR_LANES);
-    if (i < c) TYPED(depthwise_tap_rows)(d, x + i, dy + i, dk + i, &t, c - i);
+    for (int64_t ow = 0, end; ow < w->out[1]; ow = end) {
+        end = depthwise_alike(w, ow, &t);
+        if (end > ow + DEPTHWISE_CELLS) end = ow + DEPTHWISE_CELLS;
+        const int64_t all = (t.h1 - t.h0) * (t.v1 - t.v0);
+        for (int64_t i = 0; i < all;) {
+            if (all - i >= DEPTHWISE_TAPS)
+                i += TYPED(depthwise_add_taps)(d, x, dy, dk, &t, i, ow, end, DEPTHWISE_TAPS);
+            else if (all - i >= 3)
+                i += TYPED(depthwise_add_taps)(d, x, dy, dk, &t, i, ow, end, 3);
+            else
+                i += TYPED(depthwise_add_taps)(d, x, dy, dk, &t, i, ow, end, 1);
+        }
+    }
 }
 
 static void TYPED(depthwise_join)(void *to, const void *from, int64_t n)
