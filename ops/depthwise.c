@@ -106,48 +106,77 @@ static bool depthwise_gradient_kernel_infer(ed_call *call)
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
-static bool run_depthwise(ed_call *call, const ed_tensor *x, const ed_tensor *kernel,
-                          const ed_tensor *y, bool (*run)(const depthwise_call *))
+typedef bool (*depthwise_run)(const depthwise_call *);
+
+static bool run_depthwise(ed_call *call, const depthwise_call *d, depthwise_run run)
 {
     const ed_tensor *result = call->outputs[0];
-    const depthwise_call d = {*(const window *)call->plan, kernel->shape[3], x, kernel, y};
     if (!result->size) return true;
-    if (x->size && kernel->size && y->size) return run(&d);
+    if (d->x->size && d->kernel->size && d->y->size) return run(d);
     memset(result->data, 0, (size_t)result->size * dtype_size(result->dtype));
     return true;
 }
 
+static depthwise_call forward_call(const ed_call *call)
+{
+    return (depthwise_call){*(const window *)call->plan, call->inputs[1]->shape[3], call->inputs[0],
+                            call->inputs[1], call->outputs[0]};
+}
+
+static depthwise_call gradient_input_call(const ed_call *call)
+{
+    return (depthwise_call){*(const window *)call->plan, call->inputs[1]->shape[3],
+                            call->outputs[0], call->inputs[1], call->inputs[0]};
+}
+
+static depthwise_call gradient_kernel_call(const ed_call *call)
+{
+    return (depthwise_call){*(const window *)call->plan, call->outputs[0]->shape[3],
+                            call->inputs[0], call->outputs[0], call->inputs[1]};
+}
+
 static bool forward_last(ed_call *call)
 {
-    return run_depthwise(call, call->inputs[0], call->inputs[1], call->outputs[0],
-                         depthwise_forward);
+    const depthwise_call d = forward_call(call);
+    return run_depthwise(call, &d, depthwise_forward);
 }
 
 static bool gradient_input_last(ed_call *call)
 {
-    return run_depthwise(call, call->outputs[0], call->inputs[1], call->inputs[0],
-                         depthwise_gradient_input);
+    const depthwise_call d = gradient_input_call(call);
+    return run_depthwise(call, &d, depthwise_gradient_input);
 }
 
 static bool gradient_kernel_last(ed_call *call)
 {
-    return run_depthwise(call, call->inputs[0], call->outputs[0], call->inputs[1],
-                         depthwise_gradient_kernel);
+    const depthwise_call d = gradient_kernel_call(call);
+    return run_depthwise(call, &d, depthwise_gradient_kernel);
 }
 
 static bool depthwise_kernel(ed_call *call)
 {
-    return window_run_kernel(call, depthwise_channels_first(call), 1, true, forward_last);
+    const depthwise_call d = forward_call(call);
+    const bool first = depthwise_channels_first(call);
+    if (first && depthwise_planes_fit(&d)) return run_depthwise(call, &d, depthwise_planes_forward);
+    return window_run_kernel(call, first, 1, true, forward_last);
 }
 
 static bool depthwise_gradient_input_kernel(ed_call *call)
 {
-    return window_run_kernel(call, depthwise_channels_first(call), 1, true, gradient_input_last);
+    const depthwise_call d = gradient_input_call(call);
+    const bool first = depthwise_channels_first(call);
+    if (first && depthwise_planes_fit(&d))
+        return run_depthwise(call, &d, depthwise_planes_gradient_input);
+    return window_run_kernel(call, first, 1, true, gradient_input_last);
 }
 
 static bool depthwise_gradient_kernel_kernel(ed_call *call)
 {
-    return window_run_kernel(call, depthwise_channels_first(call), 3, false, gradient_kernel_last);
+    const depthwise_call d = gradient_kernel_call(call);
+    const bool first = depthwise_channels_first(call);
+    if (first && depthwise_planes_fit(&d))
+        return run_depthwise(call, &d, depthwise_planes_gradient_kernel);
+    return window_run_kernel(call, first, 3, false, gradient_kernel_last);
 }
 
 /* ---- References ------------------------------------------------------------------------------ */

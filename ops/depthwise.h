@@ -19,4 +19,14 @@ bool depthwise_forward(const depthwise_call *call);
 bool depthwise_gradient_input(const depthwise_call *call);
 bool depthwise_gradient_kernel(const depthwise_call *call);
 
+/* The same of images [batch, in, height, width], y being [batch, in * multiplier, h', w'], if the
+ * windows fit: they are not too large and not too far dilated. */
+bool depthwise_planes_fit(const depthwise_call *call);
+bool depthwise_planes_forward(const depthwise_call *call);
+bool depthwise_planes_gradient_input(const depthwise_call *call);
+bool depthwise_planes_gradient_kernel(const depthwise_call *call);
+
+/* Adds up `pieces` kernels of n numbers, one behind the other, pairwise, into the first. */
+void depthwise_join(ed_dtype dtype, char *sums, int64_t pieces, int64_t n);
+
 #endif

@@ -1,5 +1,5 @@
 /*
- * Depthwise convolution, computed where the images lie. Threads take rows of the result; for the
+ * Depthwise convolution of images with channels last, computed where they lie. Threads take rows of the result; for the
  * kernel's gradient pieces of dy's rows, each with sums of its own, which are added pairwise. Rows
  * and pieces depend on the shapes alone. With stride 1 and a multiplier of 1 the gradient of the
  * input is the convolution of dy with the kernel turned over.
@@ -191,6 +191,15 @@ static void kernel_pieces(int64_t first, int64_t last, int worker, void *user)
     }
 }
 
+void depthwise_join(ed_dtype dtype, char *sums, int64_t pieces, int64_t n)
+{
+    const depthwise_loops *loops = depthwise_loops_for(dtype);
+    const int64_t bytes = n * (int64_t)dtype_size(dtype);
+    for (int64_t step = 1; step < pieces; step *= 2)
+        for (int64_t i = 0; i + step < pieces; i += 2 * step)
+            loops->join(sums + i * bytes, sums + (i + step) * bytes, n);
+}
+
 bool depthwise_gradient_kernel(const depthwise_call *d)
 {
     const window *w = &d->w;
@@ -206,9 +215,7 @@ bool depthwise_gradient_kernel(const depthwise_call *d)
     if (p.pieces > DEPTHWISE_PIECES) p.pieces = DEPTHWISE_PIECES;
     if (!(p.to = memory_alloc((size_t)(p.pieces * p.bytes)))) return false;
     threads_run(p.pieces, depthwise_pays(d) ? 1 : p.pieces, kernel_pieces, &p);
-    for (int64_t step = 1; step < p.pieces; step *= 2)
-        for (int64_t i = 0; i + step < p.pieces; i += 2 * step)
-            p.loops->join(p.to + i * p.bytes, p.to + (i + step) * p.bytes, d->kernel->size);
+    depthwise_join(d->x->dtype, p.to, p.pieces, d->kernel->size);
     memcpy(d->kernel->data, p.to, (size_t)p.bytes);
     memory_free(p.to);
     return true;

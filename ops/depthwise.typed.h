@@ -156,8 +156,7 @@ VECTOR_INLINE int64_t TYPED(depthwise_add_taps)(const depthwise_call *d, const N
     depthwise_list(&d->w, t, begin, first, count, taps);
     for (; i + VECTOR_LANES <= c; i += VECTOR_LANES)
         TYPED(depthwise_products)(d, x + i, dy + i, dk + i, taps, begin, end, count, VECTOR_LANES);
-    if (i < c)
-        TYPED(depthwise_products)(d, x + i, dy + i, dk + i, taps, begin, end, count, c - i);
+    if (i < c) TYPED(depthwise_products)(d, x + i, dy + i, dk + i, taps, begin, end, count, c - i);
     return count;
 }
 

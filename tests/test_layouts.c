@@ -52,6 +52,18 @@ static ed_tensor *depthwise(ed_tensor *x, ed_tensor *kernel, const char *format)
     return ed_depthwise_conv2d(x, kernel, .padding = "SAME", .data_format = format);
 }
 
+static ed_tensor *strided_depthwise(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    return ed_depthwise_conv2d(x, kernel, .strides = ED_INTS(2, 3), .padding = "EXPLICIT",
+                               .explicit_paddings = ED_INTS(1, 4, 2, 0), .data_format = format);
+}
+
+static ed_tensor *dilated_depthwise(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    return ed_depthwise_conv2d(x, kernel, .dilations = ED_INTS(3, 2), .padding = "SAME",
+                               .data_format = format);
+}
+
 static ed_tensor *largest(ed_tensor *x, ed_tensor *kernel, const char *format)
 {
     (void)kernel;
@@ -136,6 +148,8 @@ static void channels_first_is_channels_last(void **state)
         {"conv2d with dilations", dilated_conv, {3, 2, 6, 8}},
         {"conv2d of groups", grouped_conv, {3, 3, 3, 8}},
         {"depthwise_conv2d", depthwise, {3, 3, 6, 2}},
+        {"depthwise_conv2d with strides", strided_depthwise, {3, 5, 6, 1}},
+        {"depthwise_conv2d with dilations", dilated_depthwise, {2, 3, 6, 1}},
         {"max_pool2d", largest, {1, 1, 1, 1}},
         {"avg_pool2d", mean, {1, 1, 1, 1}},
         {"batch_norm", normalized, {1, 1, 1, 6}},
@@ -149,8 +163,98 @@ static void channels_first_is_channels_last(void **state)
                     ED_SHAPE(8, 28, 28, 1));
     compare_layouts(&(image_op){"conv2d of 3 channels", strided_conv, {7, 7, 3, 16}},
                     ED_SHAPE(2, 64, 60, 3));
-    compare_layouts(&ops[8], ED_SHAPE(4, 432, 413, 6));
+    compare_layouts(&ops[10], ED_SHAPE(4, 432, 413, 6));
     ed_set_num_threads(threads);
+}
+
+/* ---- Each channel by itself ------------------------------------------------------------------ */
+
+typedef struct depthwise_case {
+    int64_t batch, height, width, channels, rows, columns, multiplier, strides[2], dilations[2];
+    const char *padding;
+} depthwise_case;
+
+static const depthwise_case *at_work;
+
+static ed_tensor *each_channel(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    return ed_depthwise_conv2d(x, kernel,
+                               .strides = ED_INTS(at_work->strides[0], at_work->strides[1]),
+                               .dilations = ED_INTS(at_work->dilations[0], at_work->dilations[1]),
+                               .padding = at_work->padding, .data_format = format);
+}
+
+/* The same as a convolution of a group for each channel. */
+static ed_tensor *each_group(ed_tensor *x, ed_tensor *kernel, const char *format)
+{
+    const int64_t *k = ed_shape(kernel).values;
+    ed_tensor *grouped = ed_reshape(kernel, ED_SHAPE(k[0], k[1], 1, k[2] * k[3]));
+    return ed_conv2d(x, grouped, .strides = ED_INTS(at_work->strides[0], at_work->strides[1]),
+                     .dilations = ED_INTS(at_work->dilations[0], at_work->dilations[1]),
+                     .padding = at_work->padding, .groups = k[2], .data_format = format);
+}
+
+static void depthwise_is_a_group_each(void **state)
+{
+    (void)state;
+    static const depthwise_case cases[] = {
+        {2, 9, 12, 35, 3, 3, 1, {1, 1}, {1, 1}, "SAME"},
+        {2, 8, 30, 16, 3, 3, 1, {1, 1}, {1, 1}, "SAME"},
+        {1, 20, 71, 3, 5, 5, 1, {1, 1}, {1, 1}, "SAME"},
+        {3, 7, 7, 40, 7, 7, 1, {1, 1}, {1, 1}, "VALID"},
+        {2, 7, 5, 19, 7, 7, 1, {1, 1}, {1, 1}, "SAME"},
+        {2, 17, 33, 5, 3, 3, 2, {2, 2}, {1, 1}, "SAME"},
+        {1, 21, 38, 17, 3, 2, 1, {3, 2}, {1, 1}, "VALID"},
+        {1, 11, 40, 2, 1, 1, 3, {4, 4}, {1, 1}, "VALID"},
+        {2, 19, 23, 4, 3, 3, 1, {1, 1}, {7, 9}, "SAME"},
+        {1, 90, 900, 1, 3, 3, 1, {1, 1}, {1, 1}, "SAME"},
+        {1, 40, 37, 2, 35, 3, 1, {1, 1}, {1, 1}, "SAME"},
+    };
+    const image_op depthwise_op = {"depthwise", each_channel, {0}};
+    const image_op grouped_op = {"grouped", each_group, {0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ED_SCOPE;
+        const depthwise_case *c = at_work = &cases[i];
+        ed_generator *g = ed_generator_from_seed(5);
+        ed_tensor *x =
+            ed_random_normal(ED_SHAPE(c->batch, c->height, c->width, c->channels), .generator = g);
+        ed_tensor *kernel = ed_random_normal(
+            ED_SHAPE(c->rows, c->columns, c->channels, c->multiplier), .generator = g);
+        const outcome expected = run(&grouped_op, x, kernel, "NHWC");
+        const outcome last = run(&depthwise_op, x, kernel, "NHWC");
+        const outcome first = run(&depthwise_op, to_first(x), kernel, "NCHW");
+        char name[32];
+        snprintf(name, sizeof name, "case %d", (int)i);
+        assert_close(name, expected.y, last.y);
+        assert_close(name, expected.y, to_last(first.y));
+        assert_close(name, expected.dx, last.dx);
+        assert_close(name, expected.dx, to_last(first.dx));
+        assert_close(name, expected.dkernel, last.dkernel);
+        assert_close(name, expected.dkernel, first.dkernel);
+    }
+}
+
+/* What is not there is left out, not multiplied: no NaN comes of an infinite number and it. */
+static void depthwise_leaves_out(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = ed_ones(ED_SHAPE(2, 5, 21, 3));
+    ed_tensor *corner = ed_pad(ed_full(ED_SHAPE(1, 1, 3, 1), INFINITY), .after = ED_INTS(2, 2));
+    ed_tensor *kernel = ed_where(ed_is_finite(corner), ed_ones(ED_SHAPE(3, 3, 3, 1)), corner);
+    for (int stride = 1; stride <= 2; stride++) {
+        const image_op op = {"depthwise", each_channel, {0}};
+        const depthwise_case c = {
+            .strides = {stride, stride}, .dilations = {1, 1}, .padding = "SAME"};
+        at_work = &c;
+        const outcome last = run(&op, x, kernel, "NHWC");
+        const outcome first = run(&op, to_first(x), kernel, "NCHW");
+        assert_same_tensor(ed_is_nan(last.y), ed_is_nan(to_last(first.y)));
+        assert_same_tensor(ed_is_finite(last.y), ed_is_finite(to_last(first.y)));
+        assert_same_tensor(ed_is_finite(last.dx), ed_is_finite(to_last(first.dx)));
+        assert_same_tensor(ed_is_finite(last.dkernel), ed_is_finite(first.dkernel));
+        assert_fine();
+    }
 }
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
@@ -235,6 +339,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(channels_first_is_channels_last, check_end),
+        cmocka_unit_test_teardown(depthwise_is_a_group_each, check_end),
+        cmocka_unit_test_teardown(depthwise_leaves_out, check_end),
         cmocka_unit_test_teardown(views_are_copied, check_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
