@@ -42,6 +42,11 @@ typedef struct norm_group_loops {
 
 #include "ops/kernels/lanes.h"
 
+enum {
+    NORM_ROWS = 4,         /* that a gradient works on side by side */
+    NORM_ROW_SHORT = 2048, /* elements of a row of which the cache holds so many */
+};
+
 #define TYPE f32
 #include "ops/layer_norm.typed.h"
 #define TYPE f64

@@ -52,54 +52,121 @@ static void TYPED(norm_rows_forward)(const norm_work *w, int64_t first, int64_t 
     }
 }
 
-/* sums[0] = of gamma dy, sums[1] = of gamma dy (x - mean). */
-static void TYPED(norm_row_sums)(const NUMBER *x, const NUMBER *dy, const NUMBER *gamma, NUMBER m,
-                                 int64_t n, double sums[2])
+/* Of `left` elements, or a whole vector: gamma dy into *first, gamma dy (x - mean) into *second. */
+VECTOR_INLINE void TYPED(norm_terms)(const NUMBER *x, const NUMBER *dy, const NUMBER *gamma,
+                                     int64_t left, VECTOR mean, VECTOR *first, VECTOR *second)
+{
+    const VECTOR d = lanes_some(dy, left, 0), k = gamma ? lanes_some(gamma, left, 0) : vset(d, 1);
+    *first = k * d;
+    *second = k * (d * (lanes_some(x, left, 0) - mean));
+}
+
+/* sums[0] = of gamma dy, sums[1] = of gamma dy (x - mean); in the order of ops/kernels/lanes.h, by
+ * blocks. */
+VECTOR_INLINE void TYPED(norm_row_sums)(const NUMBER *x, const NUMBER *dy, const NUMBER *gamma,
+                                        NUMBER m, int64_t n, double sums[2])
 {
     enum { N = LANES_ALL / VECTOR_LANES };
-    const VECTOR mean = TYPED(vset)(m), one = TYPED(vset)(1);
+    const VECTOR mean = TYPED(vset)(m);
     sums[0] = sums[1] = 0;
-    for (int64_t block = 0; block < n; block += TYPED(norm_block)) {
-        const int64_t end = n - block < TYPED(norm_block) ? n : block + TYPED(norm_block);
+    for (int64_t i = 0; i < n;) {
+        const int64_t end = n - i < TYPED(norm_block) ? n : i + TYPED(norm_block);
         VECTOR a[N], b[N];
         for (int v = 0; v < N; v++) a[v] = b[v] = (VECTOR){0};
-        for (int64_t i = block; i < end; i += LANES_ALL)
+        for (; i + LANES_GROUP <= end; i += LANES_GROUP)
             for (int v = 0; v < N; v++) {
-                const int64_t at = i + v * VECTOR_LANES, left = end - at;
-                if (left <= 0) break;
-                const VECTOR d = lanes_some(dy + at, left, 0);
-                const VECTOR k = gamma ? lanes_some(gamma + at, left, 0) : one;
-                a[v] += k * d;
-                b[v] += k * (d * (lanes_some(x + at, left, m) - mean));
+                VECTOR of_a[4], of_b[4];
+                for (int k = 0; k < 4; k++) {
+                    const int64_t at = i + k * LANES_ALL + v * VECTOR_LANES;
+                    TYPED(norm_terms)(x + at, dy + at, gamma ? gamma + at : NULL, VECTOR_LANES,
+                                      mean, &of_a[k], &of_b[k]);
+                }
+                a[v] += (of_a[0] + of_a[1]) + (of_a[2] + of_a[3]);
+                b[v] += (of_b[0] + of_b[1]) + (of_b[2] + of_b[3]);
             }
+        for (; i < end; i += LANES_ALL)
+            for (int v = 0; v < N && i + v * VECTOR_LANES < end; v++) {
+                const int64_t at = i + v * VECTOR_LANES;
+                VECTOR of_a, of_b;
+                TYPED(norm_terms)(x + at, dy + at, gamma ? gamma + at : NULL, end - at, mean, &of_a,
+                                  &of_b);
+                a[v] += of_a;
+                b[v] += of_b;
+            }
+        i = end;
         sums[0] += lanes_across(LANES_SUM, a);
         sums[1] += lanes_across(LANES_SUM, b);
     }
 }
 
-/* Rows [first, last); what they add to dgamma and dbeta into `sums`, 2 n numbers. */
+/* What the gradient of a row takes, as ops/layer_norm.h says. */
+typedef struct TYPED(norm_row) {
+    NUMBER mean, r, a, b;
+} TYPED(norm_row);
+
+static TYPED(norm_row) TYPED(norm_row_of)(const norm_work *w, const NUMBER *x, const NUMBER *dy)
+{
+    const NUMBER *gamma = w->gamma;
+    const int64_t n = w->p.channels;
+    TYPED(norm_row) row;
+    double of[2];
+    row.r = TYPED(norm_row_statistics)(w, x, &row.mean);
+    if (gamma)
+        TYPED(norm_row_sums)(x, dy, gamma, row.mean, n, of);
+    else
+        TYPED(norm_row_sums)(x, dy, NULL, row.mean, n, of);
+    row.a = w->p.centred ? (NUMBER)(of[0] / (double)n) : 0;
+    row.b = (NUMBER)(of[1] / (double)n) * row.r * row.r;
+    return row;
+}
+
+/* A vector of columns of `rows` rows that are n numbers apart, or of their first `left` columns. */
+VECTOR_INLINE void TYPED(norm_gradients)(const int rows, const TYPED(norm_row) *of, const NUMBER *x,
+                                         const NUMBER *dy, const NUMBER *gamma, int64_t n,
+                                         int64_t left, NUMBER *dx, NUMBER *dgamma, NUMBER *dbeta)
+{
+    const VECTOR k = gamma ? lanes_some(gamma, left, 0) : TYPED(vset)(1);
+    VECTOR to_gamma = lanes_some(dgamma, left, 0), to_beta = lanes_some(dbeta, left, 0);
+    for (int i = 0; i < rows; i++) {
+        const VECTOR d = lanes_some(x + i * n, left, 0) - of[i].mean;
+        const VECTOR v = lanes_some(dy + i * n, left, 0);
+        to_gamma += v * d * of[i].r;
+        to_beta += v;
+        lanes_put(dx + i * n, of[i].r * (k * v - of[i].a - d * of[i].b), left);
+    }
+    lanes_put(dgamma, to_gamma, left);
+    lanes_put(dbeta, to_beta, left);
+}
+
+VECTOR_INLINE void TYPED(norm_some_rows)(const int rows, const norm_work *w, int64_t first,
+                                         NUMBER *dgamma, NUMBER *dbeta)
+{
+    const int64_t n = w->p.channels;
+    const NUMBER *x = (const NUMBER *)w->x + first * n, *dy = (const NUMBER *)w->dy + first * n;
+    const NUMBER *gamma = w->gamma;
+    NUMBER *dx = (NUMBER *)w->y + first * n;
+    TYPED(norm_row) of[NORM_ROWS];
+    int64_t i = 0;
+    for (int k = 0; k < rows; k++) of[k] = TYPED(norm_row_of)(w, x + k * n, dy + k * n);
+    for (; i + VECTOR_LANES <= n; i += VECTOR_LANES)
+        TYPED(norm_gradients)(rows, of, x + i, dy + i, gamma ? gamma + i : NULL, n, VECTOR_LANES,
+                              dx + i, dgamma + i, dbeta + i);
+    if (i < n)
+        TYPED(norm_gradients)(rows, of, x + i, dy + i, gamma ? gamma + i : NULL, n, n - i, dx + i,
+                              dgamma + i, dbeta + i);
+}
+
+/* Rows [first, last); what they add to dgamma and dbeta into `sums`, 2 n numbers. Some rows at a
+ * time, as long as the cache holds them, so that the sums are read and written once for all. */
 static void TYPED(norm_rows_backward)(const norm_work *w, int64_t first, int64_t last, void *sums)
 {
     const int64_t n = w->p.channels;
-    const NUMBER *gamma = w->gamma;
-    NUMBER *restrict dgamma = sums, *restrict dbeta = dgamma + n;
+    NUMBER *dgamma = sums, *dbeta = dgamma + n;
     memset(sums, 0, 2 * (size_t)n * sizeof *dgamma);
-    for (int64_t row = first; row < last; row++) {
-        const NUMBER *restrict x = (const NUMBER *)w->x + row * n;
-        const NUMBER *restrict dy = (const NUMBER *)w->dy + row * n;
-        NUMBER *restrict dx = (NUMBER *)w->y + row * n, mean;
-        const NUMBER r = TYPED(norm_row_statistics)(w, x, &mean);
-        double of[2];
-        TYPED(norm_row_sums)(x, dy, gamma, mean, n, of);
-        const NUMBER a = w->p.centred ? (NUMBER)(of[0] / (double)n) : 0;
-        const NUMBER b = (NUMBER)(of[1] / (double)n) * r * r;
-        for (int64_t i = 0; i < n; i++) {
-            const NUMBER d = x[i] - mean, k = gamma ? gamma[i] * dy[i] : dy[i];
-            dgamma[i] += dy[i] * d * r;
-            dbeta[i] += dy[i];
-            dx[i] = r * (k - a - d * b);
-        }
-    }
+    if (n <= NORM_ROW_SHORT)
+        for (; first + NORM_ROWS <= last; first += NORM_ROWS)
+            TYPED(norm_some_rows)(NORM_ROWS, w, first, dgamma, dbeta);
+    for (; first < last; first++) TYPED(norm_some_rows)(1, w, first, dgamma, dbeta);
 }
 
 /* ---- Any groups ------------------------------------------------------------------------------ */
