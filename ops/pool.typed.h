@@ -1,95 +1,161 @@
 /* The loops of pooling, for one float type. */
 
-/* A NaN is larger than any number; of equals the first stays. */
-static void TYPED(pool_max)(const cells *c, const void *image, void *pooled)
+/* The largest of the cells, NaN if one is; -inf without any. */
+VECTOR_INLINE VECTOR TYPED(pool_largest)(const pool_cells *c, const NUMBER *x, int64_t left,
+                                         const int64_t step)
 {
-    NUMBER *best = pooled;
-    if (c->rows[0] >= c->rows[1] || c->columns[0] >= c->columns[1]) {
-        for (int64_t i = 0; i < c->n; i++) best[i] = (NUMBER)-INFINITY;
-        return;
+    VECTOR m = TYPED(vset)(-INFINITY);
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int64_t j = 0; j < c->columns; j++)
+            m = vmax(strided_read(x + i * c->row_step + j * c->column_step, left, step), m);
+    return m;
+}
+
+/*
+ * At the first of the cells that is the largest, or NaN if one is: image += pooled, or pooled =
+ * image.
+ */
+VECTOR_INLINE void TYPED(pool_at_largest)(const pool_kind kind, const pool_cells *c,
+                                          const NUMBER *x, NUMBER *image, NUMBER *pooled,
+                                          int64_t left, const int64_t step)
+{
+    const VECTOR m = TYPED(pool_largest)(c, x, left, step), zero = {0};
+    VECTOR v = kind == POOL_MAX_SCATTER ? lanes_some(pooled, left, 0) : zero;
+    MASK found = {0};
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int64_t j = 0; j < c->columns; j++) {
+            const int64_t at = i * c->row_step + j * c->column_step;
+            const VECTOR cell = strided_read(x + at, left, step);
+            const MASK here = ((cell == m) | (cell != cell)) & ~found;
+            if (kind == POOL_MAX_SCATTER)
+                strided_add(image + at, vselect(here, v, zero), left, step);
+            else
+                v = vselect(here, strided_read(image + at, left, step), v);
+            found |= here;
+        }
+    if (kind == POOL_MAX_GATHER) lanes_put(pooled, v, left);
+}
+
+/* x / count; by a power of two multiplication is as exact, and faster. */
+VECTOR_INLINE VECTOR TYPED(pool_over)(VECTOR x, int64_t count)
+{
+    const NUMBER n = count ? (NUMBER)count : 1;
+    return count & (count - 1) ? x / n : x * (1 / n);
+}
+
+VECTOR_INLINE void TYPED(pool_mean)(const pool_cells *c, const NUMBER *x, NUMBER *pooled,
+                                    int64_t left, const int64_t step)
+{
+    VECTOR sum = {0};
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int64_t j = 0; j < c->columns; j++)
+            sum += strided_read(x + i * c->row_step + j * c->column_step, left, step);
+    lanes_put(pooled, TYPED(pool_over)(sum, c->rows * c->columns), left);
+}
+
+VECTOR_INLINE void TYPED(pool_mean_scatter)(const pool_cells *c, NUMBER *image,
+                                            const NUMBER *pooled, int64_t left, const int64_t step)
+{
+    const VECTOR share = TYPED(pool_over)(lanes_some(pooled, left, 0), c->rows * c->columns);
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int64_t j = 0; j < c->columns; j++)
+            strided_add(image + i * c->row_step + j * c->column_step, share, left, step);
+}
+
+/* A vector of lanes, or the first `left` of it. */
+VECTOR_INLINE void TYPED(pool_vector)(const pool_kind kind, const pool_cells *c, const NUMBER *x,
+                                      NUMBER *image, NUMBER *pooled, int64_t left,
+                                      const int64_t step)
+{
+    if (kind == POOL_MAX)
+        lanes_put(pooled, TYPED(pool_largest)(c, x, left, step), left);
+    else if (kind == POOL_MEAN)
+        TYPED(pool_mean)(c, x, pooled, left, step);
+    else if (kind == POOL_MEAN_SCATTER)
+        TYPED(pool_mean_scatter)(c, image, pooled, left, step);
+    else
+        TYPED(pool_at_largest)(kind, c, x, image, pooled, left, step);
+}
+
+/* n lanes. */
+VECTOR_INLINE void TYPED(pool_lanes)(const pool_kind kind, const pool_cells *c, const NUMBER *x,
+                                     NUMBER *image, NUMBER *pooled, int64_t n, const int64_t step)
+{
+    int64_t i = 0;
+    for (; i + VECTOR_LANES <= n; i += VECTOR_LANES) TYPED(pool_vector)
+    (kind, c, x + i * step, image + i * step, pooled + i, VECTOR_LANES, step);
+    if (i < n) TYPED(pool_vector)(kind, c, x + i * step, image + i * step, pooled + i, n - i, step);
+}
+
+/* All channels of the row's window `ow`. */
+VECTOR_INLINE void TYPED(pool_window)(const pool_kind kind, const pool_row *r, pool_cells *c,
+                                      int64_t ow)
+{
+    const window *w = r->w;
+    int64_t begin, end;
+    window_clip(w, 1, ow, &begin, &end);
+    c->columns = pool_steps(begin, end, w->dilation[1]);
+    const int64_t at = r->first + (c->columns ? begin * w->channels : 0);
+    TYPED(pool_lanes)
+    (kind, c, (const NUMBER *)r->x + at, (NUMBER *)r->image + at,
+     (NUMBER *)r->pooled + ow * w->channels, r->channels, 1);
+}
+
+/* Windows [from, to) of the row, all within the image's width, of one channel. */
+VECTOR_INLINE void TYPED(pool_inner)(const pool_kind kind, const pool_row *r, pool_cells *c,
+                                     int64_t from, int64_t to)
+{
+    const window *w = r->w;
+    const int64_t stride = w->stride[1], at = r->first + from * stride - w->before[1];
+    const NUMBER *x = (const NUMBER *)r->x + at;
+    NUMBER *image = (NUMBER *)r->image + at, *pooled = (NUMBER *)r->pooled + from;
+    c->columns = w->extent[1];
+    if (stride == 1)
+        TYPED(pool_lanes)(kind, c, x, image, pooled, to - from, 1);
+    else if (stride == 2)
+        TYPED(pool_lanes)(kind, c, x, image, pooled, to - from, 2);
+    else
+        TYPED(pool_lanes)(kind, c, x, image, pooled, to - from, stride);
+}
+
+VECTOR_INLINE void TYPED(pool_rows)(const pool_kind kind, const pool_row *r)
+{
+    const window *w = r->w;
+    pool_cells c = {.rows = r->rows,
+                    .row_step = w->dilation[0] * w->image[1] * w->channels,
+                    .column_step = w->dilation[1] * w->channels};
+    int64_t ow = 0, inner = 0;
+    if (w->channels == 1) {
+        for (; ow < r->inner[0]; ow++) TYPED(pool_window)(kind, r, &c, ow);
+        inner = r->inner[1] - ow;
+        if (inner > 0) TYPED(pool_inner)(kind, r, &c, ow, r->inner[1]);
     }
-    const NUMBER *restrict first = (const NUMBER *)image + cell_at(c, c->rows[0], c->columns[0]);
-    for (int64_t i = 0; i < c->n; i++) best[i] = first[i];
-    for (int64_t h = c->rows[0]; h < c->rows[1]; h += c->steps[0])
-        for (int64_t w = c->columns[0]; w < c->columns[1]; w += c->steps[1]) {
-            const NUMBER *cell = (const NUMBER *)image + cell_at(c, h, w);
-            for (int64_t i = 0; i < c->n; i++) {
-                NUMBER x = cell[i], m = best[i];
-                best[i] = ((x > m) | (x != x)) ? x : m;
-            }
-        }
+    for (ow += inner; ow < w->out[1]; ow++) TYPED(pool_window)(kind, r, &c, ow);
 }
 
-static void TYPED(pool_argmax)(const cells *c, const void *image, void *pooled, int32_t *index)
+static void TYPED(pool_max)(const pool_row *r)
 {
-    NUMBER *best = pooled;
-    if (c->rows[0] >= c->rows[1] || c->columns[0] >= c->columns[1]) return;
-    const NUMBER *restrict first = (const NUMBER *)image + cell_at(c, c->rows[0], c->columns[0]);
-    int32_t number = 0;
-    for (int64_t i = 0; i < c->n; i++) best[i] = first[i];
-    for (int64_t i = 0; i < c->n; i++) index[i] = 0;
-    for (int64_t h = c->rows[0]; h < c->rows[1]; h += c->steps[0])
-        for (int64_t w = c->columns[0]; w < c->columns[1]; w += c->steps[1], number++) {
-            const NUMBER *cell = (const NUMBER *)image + cell_at(c, h, w);
-            for (int64_t i = 0; i < c->n; i++) {
-                NUMBER x = cell[i], m = best[i];
-                bool larger = (x > m) | ((x != x) & (m == m));
-                best[i] = larger ? x : m;
-                index[i] = larger ? number : index[i];
-            }
-        }
+    TYPED(pool_rows)(POOL_MAX, r);
 }
 
-static void TYPED(pool_scatter)(const cells *c, void *image, const void *pooled,
-                                const int32_t *index)
+static void TYPED(pool_max_scatter)(const pool_row *r)
 {
-    const NUMBER *value = pooled;
-    int32_t number = 0;
-    for (int64_t h = c->rows[0]; h < c->rows[1]; h += c->steps[0])
-        for (int64_t w = c->columns[0]; w < c->columns[1]; w += c->steps[1], number++) {
-            NUMBER *cell = (NUMBER *)image + cell_at(c, h, w);
-            for (int64_t i = 0; i < c->n; i++) cell[i] += index[i] == number ? value[i] : 0;
-        }
+    TYPED(pool_rows)(POOL_MAX_SCATTER, r);
 }
 
-static void TYPED(pool_gather)(const cells *c, const void *image, void *pooled,
-                               const int32_t *index)
+static void TYPED(pool_max_gather)(const pool_row *r)
 {
-    NUMBER *value = pooled;
-    int32_t number = 0;
-    for (int64_t h = c->rows[0]; h < c->rows[1]; h += c->steps[0])
-        for (int64_t w = c->columns[0]; w < c->columns[1]; w += c->steps[1], number++) {
-            const NUMBER *cell = (const NUMBER *)image + cell_at(c, h, w);
-            for (int64_t i = 0; i < c->n; i++) value[i] = index[i] == number ? cell[i] : value[i];
-        }
+    TYPED(pool_rows)(POOL_MAX_GATHER, r);
 }
 
-static void TYPED(pool_sum)(const cells *c, const void *image, void *pooled)
+static void TYPED(pool_means)(const pool_row *r)
 {
-    NUMBER *sum = pooled;
-    for (int64_t i = 0; i < c->n; i++) sum[i] = 0;
-    for (int64_t h = c->rows[0]; h < c->rows[1]; h += c->steps[0])
-        for (int64_t w = c->columns[0]; w < c->columns[1]; w += c->steps[1]) {
-            const NUMBER *cell = (const NUMBER *)image + cell_at(c, h, w);
-            for (int64_t i = 0; i < c->n; i++) sum[i] += cell[i];
-        }
+    TYPED(pool_rows)(POOL_MEAN, r);
 }
 
-static void TYPED(pool_add)(const cells *c, void *image, const void *pooled)
+static void TYPED(pool_means_scatter)(const pool_row *r)
 {
-    const NUMBER *value = pooled;
-    for (int64_t h = c->rows[0]; h < c->rows[1]; h += c->steps[0])
-        for (int64_t w = c->columns[0]; w < c->columns[1]; w += c->steps[1]) {
-            NUMBER *cell = (NUMBER *)image + cell_at(c, h, w);
-            for (int64_t i = 0; i < c->n; i++) cell[i] += value[i];
-        }
-}
-
-static void TYPED(pool_divide)(int64_t n, const void *from, int64_t count, void *to)
-{
-    const NUMBER *x = from, by = (NUMBER)count;
-    NUMBER *y = to;
-    for (int64_t i = 0; i < n; i++) y[i] = x[i] / by;
+    TYPED(pool_rows)(POOL_MEAN_SCATTER, r);
 }
 
 #undef TYPE
