@@ -295,12 +295,12 @@ enum {
     NEAR_BYTES = 3072, /* on the stack; of groups, 7 states of 64 blocks are at most 1792 */
 };
 
-/* Merges what can be of n states, of blocks 0..blocks-1, which together have `count` elements; all
- * of them if there will be no more. Returns how many are left. */
+/* Merges what can be of n states, of blocks 0..blocks-1, which together have `count` elements, the
+ * last of them of `last` blocks; all of them if there will be no more. Returns how many are left. */
 static int64_t merge_pairs(const fold *f, char *states, int64_t n, int64_t width, int64_t blocks,
-                           int64_t count, bool all)
+                           int64_t last, int64_t count, bool all)
 {
-    for (int64_t last = 1, left; n > 1; last += left, n--) {
+    for (int64_t left; n > 1; last += left, n--) {
         const int64_t before = blocks - last;
         left = before & -before;
         if (left != last && !all) break;
@@ -309,6 +309,35 @@ static int64_t merge_pairs(const fold *f, char *states, int64_t n, int64_t width
                         count - before * REDUCE_BLOCK);
     }
     return n;
+}
+
+/* Blocks of one output that adjoin, as groups side by side, and their states merged as above: so
+ * the calls for a block, and the wait for its state, are those for many. */
+enum { MANY = 16 };
+
+static void fold_many(const fold *f, const char *x, int64_t blocks, char *state)
+{
+    const size_t element = f->plan.element, half = MANY * element;
+    char left[2 * MANY * sizeof(double)] __attribute__((aligned(64))), right[sizeof left];
+    f->loops->groups(x, REDUCE_BLOCK, blocks, REDUCE_BLOCK, left);
+    for (int64_t each = 1; each < blocks; each *= 2) {
+        const int64_t pairs = blocks / each / 2;
+        for (size_t at = 0; at < 2 * half; at += half) {
+            copy_run(right + at, left + at + element, pairs, 2, element);
+            copy_run(left + at, left + at, pairs, 2, element);
+        }
+        f->loops->merge(left, right, pairs, each * REDUCE_BLOCK, each * REDUCE_BLOCK);
+    }
+    memcpy(state, left, f->state_bytes);
+}
+
+/* How many whole blocks fold_many is to have of `left` elements: a power of 2, so that they are a
+ * part of the tree; 1: that it is not for them. */
+static int64_t how_many(const plan *p, const item *it, int64_t left)
+{
+    int64_t blocks = p->adjoin && it->width == 1 ? MANY : 1;
+    while (blocks > 1 && blocks * REDUCE_BLOCK > left) blocks /= 2;
+    return blocks;
 }
 
 /* One piece of an item: to its state among all, or, if it is the only one, to the output. */
@@ -320,10 +349,17 @@ static void fold_piece(const fold *f, int64_t number, char *scratch)
     int64_t first = number % p->pieces * p->piece, count = p->layout.count - first, n = 0;
     item it = find_item(p, number / p->pieces);
     if (count > p->piece) count = p->piece;
-    for (int64_t done = 0, blocks = 1; done < count; done += REDUCE_BLOCK, blocks++) {
-        const int64_t end = done + REDUCE_BLOCK < count ? done + REDUCE_BLOCK : count;
-        fold_block(f, &it, first + done, end - done, states + (size_t)n++ * f->state_bytes, rest);
-        n = merge_pairs(f, states, n, it.width, blocks, end, end == count);
+    for (int64_t done = 0, blocks = 0; done < count;) {
+        const int64_t many = how_many(p, &it, count - done), left = count - done;
+        const int64_t size = many > 1 || left > REDUCE_BLOCK ? many * REDUCE_BLOCK : left;
+        char *state = states + (size_t)n++ * f->state_bytes;
+        if (many > 1)
+            fold_many(f, it.x + (first + done) * (int64_t)p->element, many, state);
+        else
+            fold_block(f, &it, first + done, size, state, rest);
+        blocks += many;
+        done += size;
+        n = merge_pairs(f, states, n, it.width, blocks, many, done, done == count);
     }
     if (f->states)
         memcpy(f->states + (size_t)number * f->state_bytes, states, f->state_bytes);

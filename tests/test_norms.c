@@ -42,8 +42,8 @@ static int all_of(int norm, ed_tensor *x, ed_tensor *gamma, ed_tensor *beta, ed_
     for (int i = 0; i < n; i++) ed_watch(tape, sources[i]);
     to[0] = normalized(norm, x, gamma, beta);
     ed_tensor *dy = ed_sin(ed_mul(x, 3));
-    ed_list *d = ed_gradient(tape, to[0], ed_list_make(sources, n),
-                             .output_gradients = ed_list_of(dy));
+    ed_list *d =
+        ed_gradient(tape, to[0], ed_list_make(sources, n), .output_gradients = ed_list_of(dy));
     for (int i = 0; i < n; i++) to[i + 1] = ed_list_get(d, i);
     return n + 1;
 }
