@@ -107,7 +107,8 @@ static bool avg_pool2d_gradient_plain(const ed_call *call)
 
 static bool avg_pool2d_gradient_reference(const ed_call *call)
 {
-    return window_run_reference(call, pool_channels_first(call), 1, true, avg_pool2d_gradient_plain);
+    return window_run_reference(call, pool_channels_first(call), 1, true,
+                                avg_pool2d_gradient_plain);
 }
 
 #define SHAPED(shape_, ...)                                                                        \

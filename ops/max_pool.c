@@ -118,7 +118,8 @@ static bool max_pool2d_gradient_plain(const ed_call *call)
 
 static bool max_pool2d_gradient_reference(const ed_call *call)
 {
-    return window_run_reference(call, pool_channels_first(call), 3, true, max_pool2d_gradient_plain);
+    return window_run_reference(call, pool_channels_first(call), 3, true,
+                                max_pool2d_gradient_plain);
 }
 
 static bool max_pool2d_gather_plain(const ed_call *call)
@@ -162,7 +163,7 @@ ED_OP(max_pool2d_gradient) = {
         ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 2, 4, 6, 3), ED_SAMPLE_IN(-2, 2, 2, 2, 3, 3)}},
                    {.inputs = {ED_DISTINCT_IN(-2, 2, 1, 6, 5, 2), ED_SAMPLE_IN(-2, 2, 1, 6, 3, 2)},
                     POOL_WITH(.window = ED_SAMPLE_INTS(3, 2), .strides = ED_SAMPLE_INTS(1, 2),
-                            .padding = "SAME")},
+                              .padding = "SAME")},
                    {.inputs = {ED_DISTINCT_IN(-2, 2, 1, 2, 4, 5), ED_SAMPLE_IN(-2, 2, 1, 2, 1, 2)},
                     POOL_WITH(.dilations = ED_SAMPLE_INTS(2), .data_format = "NCHW")}),
 };
@@ -182,7 +183,7 @@ ED_OP(max_pool2d_gather) = {
         ED_SAMPLES({.inputs = {ED_DISTINCT_IN(-2, 2, 2, 4, 6, 3), ED_SAMPLE_IN(-2, 2, 2, 4, 6, 3)}},
                    {.inputs = {ED_DISTINCT_IN(-2, 2, 1, 6, 5, 2), ED_SAMPLE_IN(-2, 2, 1, 6, 5, 2)},
                     POOL_WITH(.window = ED_SAMPLE_INTS(3, 2), .strides = ED_SAMPLE_INTS(1, 2),
-                            .padding = "SAME")},
+                              .padding = "SAME")},
                    {.inputs = {ED_DISTINCT_IN(-2, 2, 1, 2, 4, 5), ED_SAMPLE_IN(-2, 2, 1, 2, 4, 5)},
                     POOL_WITH(.dilations = ED_SAMPLE_INTS(2), .data_format = "NCHW")}),
 };

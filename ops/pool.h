@@ -51,17 +51,18 @@ bool pool_same_shape(const ed_call *call, const char *name, const ed_tensor *t,
 /* Samples of both. */
 #define POOL_WITH(...) .attrs = ED_ATTRS(ED_POOL2D_OPTIONS, ed_pool2d_options, __VA_ARGS__)
 #define POOL_SAMPLES(IN)                                                                           \
-    ED_SAMPLES({.inputs = {IN(-2, 2, 2, 4, 6, 3)}},                                                \
-               {.inputs = {IN(-2, 2, 1, 5, 4, 2)}, POOL_WITH(.padding = "SAME")},                    \
-               {.inputs = {IN(-2, 2, 1, 6, 5, 2)},                                                 \
-                POOL_WITH(.window = ED_SAMPLE_INTS(3, 2), .strides = ED_SAMPLE_INTS(1, 2),           \
-                        .padding = "SAME")},                                                       \
-               {.inputs = {IN(-2, 2, 2, 5, 5, 1)},                                                 \
-                POOL_WITH(.window = ED_SAMPLE_INTS(3, 3), .strides = ED_SAMPLE_INTS(2, 1))},         \
-               {.inputs = {IN(-2, 2, 1, 2, 2, 2)}, POOL_WITH(.window = ED_SAMPLE_INTS(3, 3))},       \
-               {.inputs = {IN(-2, 2, 1, 2, 7, 5)},                                                 \
-                POOL_WITH(.window = ED_SAMPLE_INTS(2, 3), .strides = ED_SAMPLE_INTS(1),              \
-                        .dilations = ED_SAMPLE_INTS(2, 1), .padding = "EXPLICIT",                  \
-                        .explicit_paddings = ED_SAMPLE_INTS(1, 0, 2, 1), .data_format = "NCHW")})
+    ED_SAMPLES(                                                                                    \
+        {.inputs = {IN(-2, 2, 2, 4, 6, 3)}},                                                       \
+        {.inputs = {IN(-2, 2, 1, 5, 4, 2)}, POOL_WITH(.padding = "SAME")},                         \
+        {.inputs = {IN(-2, 2, 1, 6, 5, 2)},                                                        \
+         POOL_WITH(.window = ED_SAMPLE_INTS(3, 2), .strides = ED_SAMPLE_INTS(1, 2),                \
+                   .padding = "SAME")},                                                            \
+        {.inputs = {IN(-2, 2, 2, 5, 5, 1)},                                                        \
+         POOL_WITH(.window = ED_SAMPLE_INTS(3, 3), .strides = ED_SAMPLE_INTS(2, 1))},              \
+        {.inputs = {IN(-2, 2, 1, 2, 2, 2)}, POOL_WITH(.window = ED_SAMPLE_INTS(3, 3))},            \
+        {.inputs = {IN(-2, 2, 1, 2, 7, 5)},                                                        \
+         POOL_WITH(.window = ED_SAMPLE_INTS(2, 3), .strides = ED_SAMPLE_INTS(1),                   \
+                   .dilations = ED_SAMPLE_INTS(2, 1), .padding = "EXPLICIT",                       \
+                   .explicit_paddings = ED_SAMPLE_INTS(1, 0, 2, 1), .data_format = "NCHW")})
 
 #endif

@@ -11,29 +11,57 @@ VECTOR_INLINE VECTOR TYPED(pool_largest)(const pool_cells *c, const NUMBER *x, i
     return m;
 }
 
-/*
- * At the first of the cells that is the largest, or NaN if one is: image += pooled, or pooled =
- * image.
- */
-VECTOR_INLINE void TYPED(pool_at_largest)(const pool_kind kind, const pool_cells *c,
-                                          const NUMBER *x, NUMBER *image, NUMBER *pooled,
-                                          int64_t left, const int64_t step)
+/* Where a cell is the largest, m, or NaN, and none before it was. */
+VECTOR_INLINE MASK TYPED(pool_here)(VECTOR cell, VECTOR m, MASK *found)
+{
+    const MASK here = ((cell == m) | (cell != cell)) & ~*found;
+    *found |= here;
+    return here;
+}
+
+/* Whether a cell and the next of its row are added to at once: they are neighbours, and so are
+ * those of the next window. */
+VECTOR_INLINE bool TYPED(pool_pair)(const pool_cells *c, int64_t column, const int64_t step)
+{
+    return step == 2 && c->column_step == 1 && column + 1 < c->columns;
+}
+
+/* image += pooled at the first of the cells that is the largest. */
+VECTOR_INLINE void TYPED(pool_scatter)(const pool_cells *c, const NUMBER *x, NUMBER *image,
+                                       const NUMBER *pooled, int64_t left, const int64_t step)
 {
     const VECTOR m = TYPED(pool_largest)(c, x, left, step), zero = {0};
-    VECTOR v = kind == POOL_MAX_SCATTER ? lanes_some(pooled, left, 0) : zero;
+    const VECTOR v = lanes_some(pooled, left, 0);
     MASK found = {0};
     for (int64_t i = 0; i < c->rows; i++)
         for (int64_t j = 0; j < c->columns; j++) {
             const int64_t at = i * c->row_step + j * c->column_step;
             const VECTOR cell = strided_read(x + at, left, step);
-            const MASK here = ((cell == m) | (cell != cell)) & ~found;
-            if (kind == POOL_MAX_SCATTER)
-                strided_add(image + at, vselect(here, v, zero), left, step);
-            else
-                v = vselect(here, strided_read(image + at, left, step), v);
-            found |= here;
+            const VECTOR here = vselect(TYPED(pool_here)(cell, m, &found), v, zero);
+            if (TYPED(pool_pair)(c, j, step)) {
+                const VECTOR other = strided_read(x + at + 1, left, step);
+                const VECTOR there = vselect(TYPED(pool_here)(other, m, &found), v, zero);
+                strided_add_pairs(image + at, here, there, left);
+                j++;
+            } else
+                strided_add(image + at, here, left, step);
         }
-    if (kind == POOL_MAX_GATHER) lanes_put(pooled, v, left);
+}
+
+/* pooled = image at the first of the cells that is the largest. */
+VECTOR_INLINE void TYPED(pool_gather)(const pool_cells *c, const NUMBER *x, const NUMBER *image,
+                                      NUMBER *pooled, int64_t left, const int64_t step)
+{
+    const VECTOR m = TYPED(pool_largest)(c, x, left, step);
+    VECTOR v = {0};
+    MASK found = {0};
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int64_t j = 0; j < c->columns; j++) {
+            const int64_t at = i * c->row_step + j * c->column_step;
+            const VECTOR cell = strided_read(x + at, left, step);
+            v = vselect(TYPED(pool_here)(cell, m, &found), strided_read(image + at, left, step), v);
+        }
+    lanes_put(pooled, v, left);
 }
 
 /* x / count; by a power of two multiplication is as exact, and faster. */
@@ -58,8 +86,14 @@ VECTOR_INLINE void TYPED(pool_mean_scatter)(const pool_cells *c, NUMBER *image,
 {
     const VECTOR share = TYPED(pool_over)(lanes_some(pooled, left, 0), c->rows * c->columns);
     for (int64_t i = 0; i < c->rows; i++)
-        for (int64_t j = 0; j < c->columns; j++)
-            strided_add(image + i * c->row_step + j * c->column_step, share, left, step);
+        for (int64_t j = 0; j < c->columns; j++) {
+            NUMBER *to = image + i * c->row_step + j * c->column_step;
+            if (TYPED(pool_pair)(c, j, step)) {
+                strided_add_pairs(to, share, share, left);
+                j++;
+            } else
+                strided_add(to, share, left, step);
+        }
 }
 
 /* A vector of lanes, or the first `left` of it. */
@@ -73,8 +107,10 @@ VECTOR_INLINE void TYPED(pool_vector)(const pool_kind kind, const pool_cells *c,
         TYPED(pool_mean)(c, x, pooled, left, step);
     else if (kind == POOL_MEAN_SCATTER)
         TYPED(pool_mean_scatter)(c, image, pooled, left, step);
+    else if (kind == POOL_MAX_SCATTER)
+        TYPED(pool_scatter)(c, x, image, pooled, left, step);
     else
-        TYPED(pool_at_largest)(kind, c, x, image, pooled, left, step);
+        TYPED(pool_gather)(c, x, image, pooled, left, step);
 }
 
 /* n lanes. */

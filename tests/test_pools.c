@@ -28,7 +28,8 @@ static ed_tensor *numbers(ed_dtype dtype, ed_ints shape)
 
 static ed_tensor *pooled(bool mean, ed_tensor *x, const pooling *p, const char *format)
 {
-    const ed_ints window = {&p->window, 1}, strides = {&p->stride, 1}, dilations = {&p->dilation, 1};
+    const ed_ints window = {&p->window, 1}, strides = {&p->stride, 1},
+                  dilations = {&p->dilation, 1};
     return mean ? ed_avg_pool2d(x, .window = window, .strides = strides, .dilations = dilations,
                                 .padding = p->padding, .data_format = format)
                 : ed_max_pool2d(x, .window = window, .strides = strides, .dilations = dilations,
@@ -188,8 +189,8 @@ static void without_elements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_of_all_kinds),   cmocka_unit_test(widths_of_all_tails),
-        cmocka_unit_test(a_nan_is_the_largest),   cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(windows_of_all_kinds), cmocka_unit_test(widths_of_all_tails),
+        cmocka_unit_test(a_nan_is_the_largest), cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(without_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,4 +33,13 @@ VECTOR_INLINE void TYPED(strided_add)(NUMBER *to, VECTOR x, int64_t left, const 
     }
 }
 
+VECTOR_INLINE void TYPED(strided_add_pairs)(NUMBER *to, VECTOR a, VECTOR b, int64_t left)
+{
+    const int64_t n = 2 * left, rest = n - VECTOR_LANES;
+    NUMBER *second = to + VECTOR_LANES;
+    lanes_put(to, lanes_some(to, n, 0) + TYPED(STRIDED)(FIRST)(a, b), n);
+    if (rest > 0)
+        lanes_put(second, lanes_some(second, rest, 0) + TYPED(STRIDED)(SECOND)(a, b), rest);
+}
+
 #undef TYPE
