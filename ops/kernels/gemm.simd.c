@@ -55,6 +55,7 @@ enum {
     PACKED = 640 * 1024,       /* bytes of B that are packed at a time */
     TURNED = 512,              /* rows of C that a turned product sums at a time */
     SUMS = 8 * ROWS,           /* the same of a product of runs */
+    LINE = 64,                 /* bytes of a line of the cache */
     APART = 4096,              /* bytes within which a thin product's strip begins, see row_run */
     STRIP = 16 * 1024,         /* bytes of C's row that a thin product keeps at hand */
     STREAMED = 2 * 1024 * 1024 /* bytes of B that a thin product reads along few lines */
@@ -312,18 +313,20 @@ static const tile_function *const tiles[2][2][2] = {{{f32_1, f32_1_dense}, {f32_
                                                     {{f64_1, f64_1_dense}, {f64_2, f64_2_dense}}};
 
 /*
- * Rows turned over, PIECE bytes of each at a time. AVX-512 interleaves whole vectors in one
- * instruction. Elsewhere pieces of 16 bytes go to lanes of 16 bytes as they are loaded, so that
- * what is left to do stays within such lanes, which is cheaper.
+ * Rows turned over, PIECE bytes of each at a time. Parts of 16 bytes come to lie below each other
+ * in lanes of 16 bytes, so that what is left to do stays within such lanes, which is cheaper. With
+ * AVX-512 whole vectors are loaded, which reads a line of the cache once, and exchange lanes;
+ * elsewhere the parts go to their lanes as they are loaded.
  */
+enum { PART = 16 };
 #if defined(__AVX512F__)
 enum { PIECE = 64 };
-#define LOW_32  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define HIGH_32 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-#define LOW_64  0, 8, 1, 9, 2, 10, 3, 11
-#define HIGH_64 4, 12, 5, 13, 6, 14, 7, 15
+#define LOW_32  0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29
+#define HIGH_32 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31
+#define LOW_64  0, 8, 2, 10, 4, 12, 6, 14
+#define HIGH_64 1, 9, 3, 11, 5, 13, 7, 15
 #else
-enum { PIECE = 16 };
+enum { PIECE = PART };
 #if defined(__AVX2__)
 #define LOW_32  0, 8, 1, 9, 4, 12, 5, 13
 #define HIGH_32 2, 10, 3, 11, 6, 14, 7, 15
@@ -337,30 +340,45 @@ enum { PIECE = 16 };
 #endif
 #endif
 
-/* PIECE bytes of a row; with AVX2 also those of the row `apart` rows further. */
-INLINE vec load_piece(const char *const row[], const int apart, int64_t at)
+/* parts[i * step] = part i of the rows row[0], row[apart], row[2 apart], ... side by side. */
+INLINE void load_parts(const char *const row[], const int apart, int64_t at, vec parts[],
+                       const int step)
 {
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#if defined(__AVX512F__)
+    typedef double lanes8 __attribute__((vector_size(64)));
+    lanes8 x = (lanes8)load(row[0] + at), y = (lanes8)load(row[apart] + at);
+    lanes8 z = (lanes8)load(row[2 * apart] + at), w = (lanes8)load(row[3 * apart] + at);
+    lanes8 even_xy = __builtin_shufflevector(x, y, 0, 1, 4, 5, 8, 9, 12, 13);
+    lanes8 even_zw = __builtin_shufflevector(z, w, 0, 1, 4, 5, 8, 9, 12, 13);
+    lanes8 odd_xy = __builtin_shufflevector(x, y, 2, 3, 6, 7, 10, 11, 14, 15);
+    lanes8 odd_zw = __builtin_shufflevector(z, w, 2, 3, 6, 7, 10, 11, 14, 15);
+    parts[0] = (vec)__builtin_shufflevector(even_xy, even_zw, 0, 1, 4, 5, 8, 9, 12, 13);
+    parts[step] = (vec)__builtin_shufflevector(odd_xy, odd_zw, 0, 1, 4, 5, 8, 9, 12, 13);
+    parts[2 * step] = (vec)__builtin_shufflevector(even_xy, even_zw, 2, 3, 6, 7, 10, 11, 14, 15);
+    parts[3 * step] = (vec)__builtin_shufflevector(odd_xy, odd_zw, 2, 3, 6, 7, 10, 11, 14, 15);
+#elif defined(__AVX2__)
+    (void)step;
     __m256 one = _mm256_castps128_ps256(_mm_loadu_ps((const float *)(row[0] + at)));
-    return _mm256_insertf128_ps(one, _mm_loadu_ps((const float *)(row[apart] + at)), 1);
+    parts[0] = _mm256_insertf128_ps(one, _mm_loadu_ps((const float *)(row[apart] + at)), 1);
 #else
-    (void)apart;
-    return load(row[0] + at);
+    (void)apart, (void)step;
+    parts[0] = load(row[0] + at);
 #endif
 }
 
-/* turned[i] = the i-th elements of as many rows as there are lanes, from byte `at` on: the lower
- * and the upper half of what was loaded are interleaved, log2(PIECE / size) times. */
+/* turned[i] = the i-th elements of as many rows as there are lanes, from byte `at` on: of each part
+ * the lower and the upper half of what was loaded are interleaved, log2(PART / size) times. */
 INLINE void load_turned(const bool wide, const char *const row[], int64_t at, vec turned[])
 {
-    const int n = PIECE / size_of(wide);
+    const int n = PART / size_of(wide), all = PIECE / size_of(wide);
     vec next[PIECE / 4];
-    UNROLL for (int i = 0; i < n; i++) turned[i] = load_piece(row + i, n, at);
+    UNROLL for (int i = 0; i < n; i++) load_parts(row + i, n, at, turned + i, n);
     UNROLL for (int step = 1; step < n; step *= 2)
     {
-        UNROLL for (int i = 0; i < n / 2; i++)
+        UNROLL for (int i = 0; i < all / 2; i++)
         {
-            vec x = turned[i], y = turned[i + n / 2];
+            const int from = i / (n / 2) * n + i % (n / 2);
+            vec x = turned[from], y = turned[from + n / 2];
             if (wide) {
                 next[2 * i] = (vec)__builtin_shufflevector((vec64)x, (vec64)y, LOW_64);
                 next[2 * i + 1] = (vec)__builtin_shufflevector((vec64)x, (vec64)y, HIGH_64);
@@ -369,7 +387,7 @@ INLINE void load_turned(const bool wide, const char *const row[], int64_t at, ve
                 next[2 * i + 1] = __builtin_shufflevector(x, y, HIGH_32);
             }
         }
-        UNROLL for (int i = 0; i < n; i++) turned[i] = next[i];
+        UNROLL for (int i = 0; i < all; i++) turned[i] = next[i];
     }
 }
 
@@ -569,9 +587,40 @@ INLINE void add_piece(const bool wide, const int vecs, const tile *t, const char
     }
 }
 
+/* Lines of the cache that are asked for ahead of their use: `bytes` of each of some columns, one
+ * column behind the other, as memory likes to be read. */
+typedef struct ahead {
+    const char *column, *end; /* the next column's first byte; that behind the last column */
+    int64_t step, bytes, at;
+} ahead;
+
+INLINE void ask_ahead(ahead *lines, const int count)
+{
+    for (int i = 0; i < count && lines->column != lines->end; i++) {
+        __builtin_prefetch(lines->column + lines->at);
+        lines->at += LINE;
+        if (lines->at >= lines->bytes) lines->column += lines->step, lines->at = 0;
+    }
+}
+
+/* What follows the block at step p of `columns` columns from j on: their next block, or the first
+ * block of the next columns. */
+static ahead after_block(const gemm_job *job, int64_t block, int64_t p, int64_t j, int64_t columns)
+{
+    p += block;
+    if (p >= job->k) p = 0, j += columns;
+    const char *first = job->b + p * job->b_row + j * job->b_col;
+    columns = j < job->n ? min(columns, job->n - j) : 0;
+    return (ahead){.column = first,
+                   .end = first + columns * job->b_col,
+                   .step = job->b_col,
+                   .bytes = min(block, job->k - p) * job->b_row};
+}
+
 /* `vecs` vectors of a row of C from column j on. Each is one chain of additions; side by side they
  * need not wait for each other's. */
-INLINE void add_columns(const gemm_job *job, const bool wide, const int vecs, int64_t j)
+INLINE void add_columns(const gemm_job *job, const bool wide, const int vecs, const bool streamed,
+                        int64_t j)
 {
     const int size = size_of(wide), lanes = lanes_of(wide), each = PIECE / size;
     int64_t block = gemm_block(wide, job->k);
@@ -580,11 +629,15 @@ INLINE void add_columns(const gemm_job *job, const bool wide, const int vecs, in
     for (int64_t p = 0; p < job->k; p += block) {
         tile t = tile_begin(job, p, min(block, job->k - p));
         const char *a = job->a + p * t.a_col;
+        ahead lines = {0};
+        if (streamed) lines = after_block(job, block, p, j, vecs * lanes);
         vec sums[MOST_VECS];
         UNROLL for (int v = 0; v < vecs; v++) sums[v] = (vec){0};
         int64_t q = 0;
-        for (; q + each <= t.k; q += each)
+        for (; q + each <= t.k; q += each) {
+            if (streamed) ask_ahead(&lines, vecs * lanes * PIECE / LINE);
             add_piece(wide, vecs, &t, a + q * t.a_col, column, (p + q) * size, 0, sums);
+        }
         if (q < t.k) { /* the piece reaches back */
             int64_t first = t.k - each;
             add_piece(wide, vecs, &t, a + first * t.a_col, column, (p + first) * size,
@@ -597,18 +650,22 @@ INLINE void add_columns(const gemm_job *job, const bool wide, const int vecs, in
 
 /*
  * One row times a matrix of contiguous columns, which are turned over in registers: eight columns
- * at a time or as many as there are lanes. More would be faster where B is cached, but memory is
- * read best along few lines, and lines whose distance is a large power of two share cache sets.
+ * at a time or as many as there are lanes, twice as many where B is cached. Memory is read best
+ * along few lines, which are asked for a block ahead, since the machine itself foresees fewer.
  */
 INLINE void row_by_columns(const gemm_job *job, const bool wide)
 {
     const int lanes = lanes_of(wide), vecs = lanes < 8 ? 8 / lanes : 1;
     int64_t j = 0;
-    if (!wide && job->n * job->b_col < STREAMED)
+    if (job->n * job->b_col < STREAMED) {
         for (; j + 2 * vecs * lanes <= job->n; j += 2 * vecs * lanes)
-            add_columns(job, wide, 2 * vecs, j);
-    for (; j + vecs * lanes <= job->n; j += vecs * lanes) add_columns(job, wide, vecs, j);
-    for (; j < job->n; j += lanes) add_columns(job, wide, 1, j);
+            add_columns(job, wide, 2 * vecs, false, j);
+        for (; j < job->n; j += lanes) add_columns(job, wide, 1, false, j);
+    } else {
+        for (; j + vecs * lanes <= job->n; j += vecs * lanes)
+            add_columns(job, wide, vecs, true, j);
+        for (; j < job->n; j += lanes) add_columns(job, wide, 1, true, j);
+    }
 }
 
 /*
