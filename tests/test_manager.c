@@ -844,7 +844,7 @@ static void copied_without_times(void **unused)
     (void)unused;
     ED_SCOPE;
     program p;
-    char folder[512], copy[512], command[1200];
+    char folder[512], copy[512], command[5 * sizeof folder];
     begin_in(&p, folder, "numbers");
     strcpy(copy, fresh_folder("numbers_copy"));
     ed_checkpoint_manager *m = managing(p.checkpoint, folder, .max_to_keep = 2);
