@@ -230,7 +230,10 @@ int64_t TYPED(factor_lu)(int64_t m, int64_t n, NUMBER *a, int64_t lda, int64_t *
 static NUMBER TYPED(reflection)(int64_t m, NUMBER *a, int64_t lda, int64_t c)
 {
     double largest = 0, sum = 0;
-    for (int64_t i = c + 1; i < m; i++) largest = fmax(largest, fabs((double)a[i * lda + c]));
+    for (int64_t i = c + 1; i < m; i++) { /* fmax is more than GCC 12 can vectorize for aarch64 */
+        const double x = fabs((double)a[i * lda + c]);
+        largest = x > largest ? x : largest;
+    }
     if (!(largest > 0)) return 0;
     const double alpha = (double)a[c * lda + c];
     const double scale = fmax(largest, fabs(alpha));
