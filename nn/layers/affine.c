@@ -89,7 +89,7 @@ static ed_tensor *line(ed_tensor *const c[3], ed_tensor *x, ed_tensor *y)
 
 static ed_tensor *transformed(affine *t, ed_tensor *image)
 {
-    ed_tensor *x = image->rank == 3 ? ed_expand_dims(image, 0) : image;
+    ed_tensor *x = augment_batch(image);
     if (!x || x->size == 0) return x ? image : NULL;
     const int64_t h = x->shape[1], w = x->shape[2];
     for (int i = 0; i < 3; i++) {
@@ -103,7 +103,7 @@ static ed_tensor *transformed(affine *t, ed_tensor *image)
     ed_tensor *at_x = ed_add(line(t->a, columns, rows), zeros),
               *at_y = ed_add(line(t->b, columns, rows), zeros);
     ed_tensor *y = augment_sample(x, at_x, at_y, t->fill_mode, t->fill_value, t->interpolation);
-    return y && image->rank == 3 ? ed_squeeze(y, .axis = ED_AXES(0)) : y;
+    return augment_like(y, image);
 }
 
 /* A number for each image, [batch, 1, 1]. */

@@ -13,9 +13,17 @@ typedef struct augment_range {
 /* Whether x is floats, images or one image; false with an error. */
 bool augment_accepts(const ed_layer *layer, const ed_tensor *x);
 
-/* A number for each image, [batch, 1, 1, 1] or [1, 1, 1], between the bounds; drawn, unless these
- * are the same. */
+/* Numbers between the bounds; drawn, unless these are the same. */
+ed_tensor *augment_between(ed_ints shape, ed_dtype dtype, augment_range bounds,
+                           ed_generator *generator);
+
+/* One for each image, [batch, 1, 1, 1] or [1, 1, 1]. */
 ed_tensor *augment_of_each(const ed_tensor *x, augment_range bounds, ed_generator *generator);
+
+/* Whether an option is one or two numbers, and whether bounds are in order; false, with an error
+ * that names the option, if not. */
+bool augment_one_or_two(const ed_layer *layer, const char *name, int64_t count);
+bool augment_in_order(const ed_layer *layer, const char *name, augment_range bounds);
 
 /* The bounds of an option: two numbers, or one f, whose lower bound is -|f| if `both`, else 0; not
  * given: 0. false, with an error that names the option, if they are not such. */

@@ -170,9 +170,7 @@ static ed_tensor *smooth(ed_tensor *x)
     const int64_t channels = x->shape[x->rank - 1];
     ed_tensor *kernel = ed_cast(ed_constant_of(ED_FLOAT64, all, ED_SHAPE(3, 3, 1, 1)), x->dtype);
     kernel = ed_tile(kernel, ED_INTS(1, 1, channels, 1));
-    if (x->rank == 4) return ed_depthwise_conv2d(x, kernel, .padding = "SAME");
-    ed_tensor *y = ed_depthwise_conv2d(ed_expand_dims(x, 0), kernel, .padding = "SAME");
-    return y ? ed_squeeze(y, .axis = ED_AXES(0)) : NULL;
+    return augment_like(ed_depthwise_conv2d(augment_batch(x), kernel, .padding = "SAME"), x);
 }
 
 static ed_tensor *sharpened(const coloring *c, ed_tensor *x, ed_tensor *factor)
@@ -212,11 +210,8 @@ static bool random_invert_forward(ed_layer *layer, ed_layer_call *call)
     ed_tensor *x = call->inputs[0];
     if (!augment_accepts(layer, x)) return false;
     if (!call->training) return ed_layer_return(call, x);
-    ed_tensor *probability = augment_of_each(x, c->factor, o->generator);
-    ed_tensor *draws = probability ? augment_of_each(x, (augment_range){0, 1}, o->generator) : NULL;
-    if (!draws) return false;
-    return ed_layer_return(call,
-                           ed_where(ed_less(draws, probability), ed_sub(c->values.high, x), x));
+    ed_tensor *chosen = augment_chosen(x, c->factor, o->generator);
+    return chosen && ed_layer_return(call, ed_where(chosen, ed_sub(c->values.high, x), x));
 }
 
 LAYER(random_invert, RANDOM_INVERT, 0, "in training images are inverted or not",
@@ -291,15 +286,11 @@ static bool random_posterization_init(ed_layer *layer)
     const ed_layer_random_posterization_options *o = layer_options(layer);
     coloring *c = ed_layer_state(layer);
     const ed_ints f = o->factor;
-    if (f.count != 1 && f.count != 2)
-        return layer_fail(layer, ED_INVALID_ARGUMENT, "factor must be 1 or 2 numbers, got %lld",
-                          (long long)f.count);
+    if (!augment_one_or_two(layer, "factor", f.count)) return false;
     c->factor =
         (augment_range){f.count == 2 ? (double)f.values[0] : 1, (double)f.values[f.count - 1]};
-    if (c->factor.low > c->factor.high)
-        return layer_fail(layer, ED_INVALID_ARGUMENT, "factor must be [lower, upper], got [%g, %g]",
-                          c->factor.low, c->factor.high);
-    return augment_values(layer, o->value_range, &c->values);
+    return augment_in_order(layer, "factor", c->factor) &&
+           augment_values(layer, o->value_range, &c->values);
 }
 
 /* The lower bits, of which a number is drawn, become 0: a step function: its gradient is 0. */

@@ -141,13 +141,32 @@ LAYER(random_crop, RANDOM_CROP, 2, "in training a part of images at a random pla
 
 /* ---- random_flip ----------------------------------------------------------------------------- */
 
+ed_tensor *augment_between(ed_ints shape, ed_dtype dtype, augment_range bounds,
+                           ed_generator *generator)
+{
+    if (bounds.low == bounds.high) return ed_full(shape, bounds.low, .dtype = dtype);
+    return ed_random_uniform(shape, .dtype = dtype, .low = bounds.low, .high = bounds.high,
+                             .generator = generator);
+}
+
 ed_tensor *augment_of_each(const ed_tensor *x, augment_range bounds, ed_generator *generator)
 {
     const int64_t shape[] = {x->rank == 4 ? x->shape[0] : 1, 1, 1, 1};
-    const ed_ints sizes = {shape, x->rank};
-    if (bounds.low == bounds.high) return ed_full(sizes, bounds.low, .dtype = x->dtype);
-    return ed_random_uniform(sizes, .dtype = x->dtype, .low = bounds.low, .high = bounds.high,
-                             .generator = generator);
+    return augment_between((ed_ints){shape, x->rank}, x->dtype, bounds, generator);
+}
+
+bool augment_one_or_two(const ed_layer *layer, const char *name, int64_t count)
+{
+    return count == 1 || count == 2 ||
+           layer_fail(layer, ED_INVALID_ARGUMENT, "%s must be 1 or 2 numbers, got %lld", name,
+                      (long long)count);
+}
+
+bool augment_in_order(const ed_layer *layer, const char *name, augment_range bounds)
+{
+    return bounds.low <= bounds.high ||
+           layer_fail(layer, ED_INVALID_ARGUMENT, "%s must be [lower, upper], got [%g, %g]", name,
+                      bounds.low, bounds.high);
 }
 
 bool augment_factor(const ed_layer *layer, const char *name, ed_floats given, bool both,
@@ -155,16 +174,12 @@ bool augment_factor(const ed_layer *layer, const char *name, ed_floats given, bo
 {
     *bounds = (augment_range){0, 0};
     if (!given.values) return true;
-    if (given.count != 1 && given.count != 2)
-        return layer_fail(layer, ED_INVALID_ARGUMENT, "%s must be 1 or 2 numbers, got %lld", name,
-                          (long long)given.count);
+    if (!augment_one_or_two(layer, name, given.count)) return false;
     const double first = given.values[0];
     *bounds = given.count == 2 ? (augment_range){first, given.values[1]}
               : both           ? (augment_range){-fabs(first), fabs(first)}
                                : (augment_range){0, first};
-    return bounds->low <= bounds->high ||
-           layer_fail(layer, ED_INVALID_ARGUMENT, "%s must be [lower, upper], got [%g, %g]", name,
-                      bounds->low, bounds->high);
+    return augment_in_order(layer, name, *bounds);
 }
 
 bool augment_values(const ed_layer *layer, ed_floats given, augment_range *bounds)
@@ -250,9 +265,7 @@ static bool random_contrast_init(ed_layer *layer)
     const ed_layer_random_contrast_options *o = layer_options(layer);
     adjustment *a = ed_layer_state(layer);
     const ed_floats f = o->factor;
-    if (f.count != 1 && f.count != 2)
-        return layer_fail(layer, ED_INVALID_ARGUMENT, "factor must be 1 or 2 numbers, got %lld",
-                          (long long)f.count);
+    if (!augment_one_or_two(layer, "factor", f.count)) return false;
     a->factor = (augment_range){1 - f.values[0], 1 + f.values[f.count - 1]};
     return augment_values(layer, o->value_range, &a->values);
 }

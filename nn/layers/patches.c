@@ -44,9 +44,7 @@ static bool random_gaussian_blur_init(ed_layer *layer)
     const ed_layer_random_gaussian_blur_options *o = layer_options(layer);
     blur *b = ed_layer_state(layer);
     const ed_ints k = o->kernel_size;
-    if (k.values && k.count != 1 && k.count != 2)
-        return layer_fail(layer, ED_INVALID_ARGUMENT,
-                          "kernel_size must be 1 or 2 numbers, got %lld", (long long)k.count);
+    if (k.values && !augment_one_or_two(layer, "kernel_size", k.count)) return false;
     for (int i = 0; i < 2; i++) {
         b->sizes[i] = !k.values ? 3 : k.values[k.count == 1 ? 0 : i];
         if (b->sizes[i] % 2 == 0)
@@ -58,13 +56,11 @@ static bool random_gaussian_blur_init(ed_layer *layer)
            augment_values(layer, o->value_range, &b->values);
 }
 
-static ed_tensor *drawn_sigma(augment_range sigma, ed_dtype dtype, ed_generator *generator)
+/* Numbers of the whole batch, and never 0. */
+static ed_tensor *positive(ed_ints shape, ed_dtype dtype, augment_range bounds,
+                           ed_generator *generator)
 {
-    ed_tensor *s = sigma.low == sigma.high
-                       ? ed_full(ED_SHAPE(2), sigma.low, .dtype = dtype)
-                       : ed_random_uniform(ED_SHAPE(2), .dtype = dtype, .low = sigma.low,
-                                           .high = sigma.high, .generator = generator);
-    return s ? ed_add(s, 1e-6) : NULL;
+    return ed_add(augment_between(shape, dtype, bounds, generator), 1e-6);
 }
 
 static bool random_gaussian_blur_forward(ed_layer *layer, ed_layer_call *call)
@@ -75,7 +71,7 @@ static bool random_gaussian_blur_forward(ed_layer *layer, ed_layer_call *call)
     if (!augment_accepts(layer, x)) return false;
     if (!call->training) return ed_layer_return(call, x);
     ed_tensor *chosen = augment_chosen(x, b->factor, o->generator);
-    ed_tensor *sigma = chosen ? drawn_sigma(b->sigma, x->dtype, o->generator) : NULL;
+    ed_tensor *sigma = chosen ? positive(ED_SHAPE(2), x->dtype, b->sigma, o->generator) : NULL;
     ed_tensor *batch = sigma ? augment_batch(x) : NULL;
     ed_tensor *y = batch ? augment_like(augment_blurred(batch, b->sizes, sigma), x) : NULL;
     y = y ? ed_where(chosen, y, x) : NULL;
@@ -253,23 +249,14 @@ static bool cut_mix_init(ed_layer *layer)
     return augment_factor_or(layer, "factor", o->factor, 0, 1, ed_layer_state(layer));
 }
 
-/* A number of the whole batch. */
-static ed_tensor *drawn_alpha(augment_range f, ed_generator *generator)
-{
-    ed_tensor *a = f.low == f.high
-                       ? ed_full(ED_SHAPE(), f.low, .dtype = ED_FLOAT64)
-                       : ed_random_uniform(ED_SHAPE(), .dtype = ED_FLOAT64, .low = f.low,
-                                           .high = f.high, .generator = generator);
-    return a ? ed_add(a, 1e-6) : NULL;
-}
-
 static bool cut_mix_forward(ed_layer *layer, ed_layer_call *call)
 {
     const ed_layer_cut_mix_options *o = layer_options(layer);
     ed_tensor *x = call->inputs[0], *lengths[2];
     if (!accepts_pair(layer, call)) return false;
     if (!call->training || x->rank == 3) return return_inputs(call);
-    ed_tensor *alpha = drawn_alpha(*(augment_range *)ed_layer_state(layer), o->generator);
+    const augment_range *factor = ed_layer_state(layer);
+    ed_tensor *alpha = positive(ED_SHAPE(), ED_FLOAT64, *factor, o->generator);
     ed_tensor *w = alpha ? beta(alpha, x, o->generator) : NULL;
     ed_tensor *side = w ? ed_sqrt(ed_sub(1.0, w)) : NULL;
     ed_tensor *mask =
