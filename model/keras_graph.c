@@ -7,19 +7,6 @@
  * a call name tensors by where they come from, [layer, number of its node, number of the output].
  */
 
-static bool is_rnn(const ed_layer *layer)
-{
-    const ed_field *f = schema_find(layer->class->kind.fields, "return_state");
-    return f && strcmp(layer->class->kind.name, "bidirectional") != 0;
-}
-
-/* Whether Keras takes the inputs of the layer as arguments of their own, not as a list. */
-static bool takes_arguments(const ed_layer *layer)
-{
-    return strstr(layer->class->kind.name, "_attention") &&
-           strcmp(layer->class->kind.name, "additive_attention") != 0;
-}
-
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 /* [layer, number of its call, output] */
@@ -62,7 +49,8 @@ static bool put_node(writer *w, const functional *f, const symbol_node *node)
 {
     const ed_layer *layer = (const ed_layer *)node->layer;
     const int n = node->n_inputs;
-    const bool states = n > 1 && is_rnn(layer), list = n > 1 && !states && !takes_arguments(layer);
+    const keras_inputs inputs = keras_layer_of(layer)->inputs;
+    const bool states = n > 1 && inputs == KERAS_STATES, list = n > 1 && inputs == KERAS_INPUT_LIST;
     for (int i = 0; i < n; i++)
         if (node->inputs[n + i])
             return ed_fail(ED_UNIMPLEMENTED, "%s: the model %s calls %s with a mask of its own",

@@ -1,5 +1,6 @@
 #include "model/keras_names.h"
 #include "nn/functional.h"
+#include "tensor/nearest.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -129,53 +130,27 @@ const ed_kind *keras_kind_of(const char *family, const char *class_name)
     return NULL;
 }
 
-/* How many letters must be changed, added or removed (Levenshtein), of names that are cut off. */
-static int letters_apart(const char *a, const char *b)
+void keras_suggest_class(const char *family, const char *class_name, char *to, size_t size)
 {
-    int row[KERAS_NAME + 1];
-    const int n = (int)strnlen(b, KERAS_NAME);
-    for (int k = 0; k <= n; k++) row[k] = k;
-    for (int i = 0; a[i] && i < KERAS_NAME; i++) {
-        int diagonal = row[0];
-        row[0] = i + 1;
-        for (int k = 1; k <= n; k++) {
-            const int replaced = diagonal + (a[i] != b[k - 1]);
-            const int moved = 1 + (row[k] < row[k - 1] ? row[k] : row[k - 1]);
-            diagonal = row[k];
-            row[k] = replaced < moved ? replaced : moved;
-        }
-    }
-    return row[n];
-}
-
-void keras_nearest_class(const char *family, const char *class_name, char *name)
-{
-    int least = 2 * KERAS_NAME;
-    *name = 0;
+    nearest_words near = {0};
+    char names[NEAREST_MOST][KERAS_NAME];
     for (int i = 0; i < ed_kind_count(); i++) {
-        char candidate[KERAS_NAME];
         const ed_kind *kind = ed_kind_at(i);
-        if (!kind || strcmp(kind->family, family) != 0 || !keras_class_of(kind, candidate))
-            continue;
-        const int apart = letters_apart(class_name, candidate);
-        if (apart >= least) continue;
-        least = apart;
-        strcpy(name, candidate);
+        if (kind && !strcmp(kind->family, family) && keras_class_of(kind, names[0]))
+            nearest_see(&near, class_name, kind->name);
     }
+    for (int i = 0; i < near.count; i++) {
+        keras_class_of(kind_by_word(family, near.words[i]), names[i]);
+        near.words[i] = names[i];
+    }
+    nearest_text(&near, to, size);
 }
 
 const ed_kind *keras_kind_by_word(const char *family, const char *word)
 {
-    for (int i = 0; i < ed_kind_count(); i++) {
-        const ed_kind *kind = ed_kind_at(i);
-        char name[KERAS_NAME];
-        if (kind && !strcmp(kind->family, family) &&
-            (!strcasecmp(kind->name, word) ||
-             (kind->short_name && !strcasecmp(kind->short_name, word))) &&
-            keras_class_of(kind, name))
-            return kind;
-    }
-    return keras_kind_of(family, word);
+    char name[KERAS_NAME];
+    const ed_kind *kind = kind_by_word(family, word);
+    return keras_class_of(kind, name) ? kind : keras_kind_of(family, word);
 }
 
 bool keras_takes_integers(const char *class_name)
@@ -316,14 +291,27 @@ bool keras_path_name(const ed_layer *layer, char *name)
     return true;
 }
 
-static bool is_kind(const ed_layer *layer, const char *name)
-{
-    return !strcmp(layer->class->kind.name, name);
-}
+static const keras_layer layers[] = {
+    {"attention", .inputs = KERAS_ARGUMENTS},
+    {"bidirectional", .children = {"forward_layer", "backward_layer"}},
+    {"group_query_attention", .inputs = KERAS_ARGUMENTS,
+     .children = {"_query_dense", "_key_dense", "_value_dense", "_output_dense"}},
+    {"multi_head_attention", .inputs = KERAS_ARGUMENTS,
+     .children = {"query_dense", "key_dense", "value_dense", "output_dense"}},
+    {"sequential", .list = "layers"},
+    {"spectral_normalization", .keeps_divided = true},
+    {"stacked_rnn_cells", .list = "cells"},
+};
 
-const char *keras_list_of(const ed_layer *layer)
+const keras_layer *keras_layer_of(const ed_layer *layer)
 {
-    return is_kind(layer, "stacked_rnn_cells") ? "cells" : "layers";
+    static const keras_layer usual = {.inputs = KERAS_INPUT_LIST},
+                             recurrent = {.inputs = KERAS_STATES}, of_symbols = {.list = "layers"};
+    const ed_kind *kind = &layer->class->kind;
+    if (layer_functional(layer)) return &of_symbols;
+    for (int i = 0; i < COUNT(layers); i++)
+        if (!strcmp(layers[i].kind, kind->name)) return &layers[i];
+    return schema_find(kind->fields, "return_state") ? &recurrent : &usual;
 }
 
 /* The option that the child was given as; NULL if it was not. */
@@ -338,18 +326,10 @@ static const char *option_of(const ed_layer *layer, const ed_layer *child)
 
 const char *keras_attribute_of(const ed_layer *layer, int64_t i)
 {
-    static const char *const heads[][3] = {{"query", "query_dense", "_query_dense"},
-                                           {"key", "key_dense", "_key_dense"},
-                                           {"value", "value_dense", "_value_dense"},
-                                           {"attention_output", "output_dense", "_output_dense"}};
-    if (is_kind(layer, "sequential") || is_kind(layer, "stacked_rnn_cells") ||
-        layer_functional(layer))
-        return NULL;
-    if (is_kind(layer, "bidirectional")) return i ? "backward_layer" : "forward_layer";
+    const keras_layer *form = keras_layer_of(layer);
+    if (form->list) return NULL;
+    if (i < COUNT(form->children) && form->children[i]) return form->children[i];
     const ed_layer *child = layer->children[i];
-    const bool grouped = is_kind(layer, "group_query_attention");
-    for (int k = 0; k < COUNT(heads) && (grouped || is_kind(layer, "multi_head_attention")); k++)
-        if (!strcmp(heads[k][0], child->name)) return heads[k][grouped ? 2 : 1];
     const char *option = option_of(layer, child);
     return option ? option : child->name;
 }

@@ -21,8 +21,8 @@ const char *keras_module_of(const ed_kind *kind);
  * before; NULL, without an error, if there is none. */
 const ed_kind *keras_kind_of(const char *family, const char *class_name);
 
-/* The class of the family whose name is nearest, into name[KERAS_NAME]. */
-void keras_nearest_class(const char *family, const char *class_name, char *name);
+/* Writes "did you mean "Dense"?", the nearest classes of the family; nothing if none is near. */
+void keras_suggest_class(const char *family, const char *class_name, char *to, size_t size);
 
 /* The kind that Keras' compile means by a word, "mse" or "mean_squared_error"; NULL, without an
  * error, if there is none. */
@@ -66,6 +66,27 @@ const ed_field *keras_field_of(const ed_kind *kind, const char *key);
 /* What Eddy lacks: whether the key makes no difference at this value, given as JSON. */
 bool keras_key_is_harmless(const char *key, const char *value);
 
+/* ---- Layers ---------------------------------------------------------------------------------- */
+
+/* How Keras' layer is called with several inputs. */
+typedef enum keras_inputs {
+    KERAS_INPUT_LIST, /* they are one argument, a list */
+    KERAS_ARGUMENTS,  /* each is an argument of its own */
+    KERAS_STATES,     /* those behind the first are the argument initial_state */
+} keras_inputs;
+
+/* What Keras has of a kind of layers beside its options. */
+typedef struct keras_layer {
+    const char *kind;
+    keras_inputs inputs;
+    const char *list;        /* the list that has the children: "layers"; NULL: none */
+    const char *children[4]; /* the attributes that hold them; NULL: the option's name, or theirs */
+    bool keeps_divided;      /* the weight of the layer inside is the outer layer's too */
+} keras_layer;
+
+/* That of the layer's kind, never NULL. */
+const keras_layer *keras_layer_of(const ed_layer *layer);
+
 /* ---- Paths in model.weights.h5 --------------------------------------------------------------- */
 
 /* The name that Keras gives a layer in a list of layers, without a number: "conv2d" of Conv2D, into
@@ -74,8 +95,5 @@ bool keras_path_name(const ed_layer *layer, char *name);
 
 /* The attribute of the layer that holds child i: "cell"; NULL if the children are a list. */
 const char *keras_attribute_of(const ed_layer *layer, int64_t i);
-
-/* The name of that list: "layers". */
-const char *keras_list_of(const ed_layer *layer);
 
 #endif

@@ -345,14 +345,14 @@ static bool read_chain(reader *r, const json_node *config, void *options, int de
 static void *no_class(const reader *r, const char *family, const json_node *node,
                       const char *class_name)
 {
-    char nearest[KERAS_NAME];
+    char near[256];
     const char *registered = json_text_of(node, "registered_name");
-    keras_nearest_class(family, class_name, nearest);
-    ed_fail(ED_UNIMPLEMENTED, "%s: %s%s%sEddy has no %s %.100s%s; the nearest name is %s", r->who,
+    keras_suggest_class(family, class_name, near, sizeof near);
+    ed_fail(ED_UNIMPLEMENTED, "%s: %s%s%sEddy has no %s %.100s%s%s%s", r->who,
             r->layer ? "in the layer " : "", r->layer ? r->layer : "", r->layer ? ": " : "", family,
             class_name,
             registered && strchr(registered, '>') ? ", which is a program's own class" : "",
-            nearest);
+            *near ? "; " : "", near);
     return NULL;
 }
 

@@ -30,11 +30,10 @@ static bool was_trainable(const ed_tensor *weight)
     return v->trainable || v->frozen;
 }
 
-/* The weight that a spectral normalization divides, which Keras has twice. */
+/* The weight that a spectral normalization divides, which Keras has twice; else NULL. */
 static ed_tensor *divided_weight(const ed_layer *layer)
 {
-    if (strcmp(layer->class->kind.name, "spectral_normalization") != 0 || !layer->n_weights)
-        return NULL;
+    if (!keras_layer_of(layer)->keeps_divided || !layer->n_weights) return NULL;
     const ed_layer *inner = layer->children[0];
     for (int64_t i = 0; i < inner->n_weights; i++) {
         const char *leaf = layer_leaf(inner->weights[i]);
@@ -74,7 +73,7 @@ static bool name_in_list(const ed_layer *layer, int64_t i, named *before, char *
         return ed_fail(ED_UNIMPLEMENTED, "Keras has no layer %s", child->class->kind.name);
     while (before->class && before->class != child->class) before++;
     before->class = child->class;
-    snprintf(name, size, before->count ? "%s/%s_%d" : "%s/%s", keras_list_of(layer), own,
+    snprintf(name, size, before->count ? "%s/%s_%d" : "%s/%s", keras_layer_of(layer)->list, own,
              before->count);
     before->count++;
     return true;

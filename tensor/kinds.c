@@ -137,16 +137,24 @@ bool ed_kind_register(const ed_kind *kind)
     return !taken;
 }
 
-/* The kind whose short name that is, in any case. */
-static const ed_kind *look_up_short(const char *family, const char *name)
+static const ed_kind *look_up_word(const char *family, const char *word)
 {
     for (int i = 0; i < count_kinds(); i++) {
         const ed_kind *kind = kind_at(i);
-        if (kind->short_name && !strcmp(kind->family, family) &&
-            !strcasecmp(kind->short_name, name))
+        const char *other = kind->short_name ?: kind->name;
+        if (!strcmp(kind->family, family) &&
+            (!strcasecmp(kind->name, word) || !strcasecmp(other, word)))
             return kind;
     }
     return NULL;
+}
+
+const ed_kind *kind_by_word(const char *family, const char *word)
+{
+    lock_table();
+    const ed_kind *kind = look_up_word(family, word);
+    unlock_table();
+    return kind;
 }
 
 /* What to say where a name is none of its family: those that are near, or else all. */
@@ -177,7 +185,7 @@ const ed_kind *ed_kind_find(const char *family, const char *name)
     char known[512];
     lock_table();
     const ed_kind *kind = look_up(family, name);
-    if (!kind) kind = look_up_short(family, name);
+    if (!kind) kind = look_up_word(family, name);
     if (!kind) suggest_kinds(family, name, known, sizeof known);
     unlock_table();
     if (kind) return kind;

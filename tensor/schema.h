@@ -299,7 +299,7 @@ void *ed_make(const ed_kind *kind, const void *options);
  * has already. */
 bool ed_kind_register(const ed_kind *kind);
 
-/* The kind of that family and name, or short name in any case; NULL, with an error that says which
+/* The kind of that family and name, or short name, in any case; NULL, with an error that says which
  * names are near, if there is none. */
 const ed_kind *ed_kind_find(const char *family, const char *name);
 

@@ -95,6 +95,10 @@ bool schema_check_field(const char *who, const ed_field *field, const void *opti
 /* The field of that name, NULL if there is none. */
 const ed_field *schema_find(const ed_field *fields, const char *name);
 
+/* The kind whose name or short name that is, in any case; NULL, without an error, if there is
+ * none. */
+const ed_kind *kind_by_word(const char *family, const char *word);
+
 /* Whether the kind is the library's own, and not one of a program. */
 bool kind_is_builtin(const ed_kind *kind);
 

@@ -342,7 +342,8 @@ static void test_configurations(void **unused)
 {
     (void)unused;
     needs_hdf5();
-    refuses("compiled", "\"Dense\"", "\"Denze\"", "the nearest name is Dense");
+    refuses("compiled", "\"Dense\"", "\"Denze\"",
+            "Eddy has no layer Denze; did you mean \"Dense\"?");
     refuses("compiled", "\"registered_name\": null, \"build_config\"",
             "\"registered_name\": \"my>Dense\", \"build_config\"", "a program's own class");
     refuses("compiled", "\"units\": 5", "\"units\": 6", "the value of");
