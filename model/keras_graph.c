@@ -68,10 +68,10 @@ static bool put_node(writer *w, const functional *f, const symbol_node *node)
     return true;
 }
 
-/* A plain number that an op was called with. */
-static bool put_constant(writer *w, const ed_tensor *t)
+/* A tensor or a plain number that an op was called with. */
+static bool put_constant(writer *w, ed_tensor *t)
 {
-    if (!(t->flags & TENSOR_WEAK)) return put_tensor(w, NULL, t);
+    if (!(t->flags & TENSOR_WEAK)) return keras_put_constant(w, t);
     if (t->dtype == ED_INT64)
         io_put_format(w->b, "%lld", (long long)ed_item_int64(t));
     else
@@ -79,10 +79,21 @@ static bool put_constant(writer *w, const ed_tensor *t)
     return true;
 }
 
+/* The operands of an op. */
+static bool put_operands(writer *w, const functional *f, const symbol_node *node, int n)
+{
+    for (int i = 0; i < n; i++) {
+        ed_tensor *t = node->inputs[i];
+        if (i) keras_put(w, ", ");
+        if (!(tensor_is_symbol(t) ? put_tensor(w, f, t) : put_constant(w, t))) return false;
+    }
+    return true;
+}
+
 /* The only call of an op: its class and the arguments. */
 static bool put_op(writer *w, const functional *f, const symbol_node *node)
 {
-    const keras_op *op = keras_op_of(node->op);
+    const keras_op *op = keras_op_of(node);
     if (!op)
         return ed_fail(ED_UNIMPLEMENTED,
                        "%s: the model %s calls the op %s outside of a layer, which has no place in "
@@ -91,16 +102,17 @@ static bool put_op(writer *w, const functional *f, const symbol_node *node)
     io_put_format(w->b, "{\"module\": \"%s\", \"class_name\": \"%s\", \"config\": {\"name\": ",
                   op->module, op->class_name);
     io_put_json_text(w->b, functional_name(node));
-    if (!keras_put_attrs(w, op, node->op, node->attrs)) return false;
+    const keras_op_form *form = op->form;
+    if (!(form && form->put_config ? form->put_config(w, node)
+                                   : keras_put_attrs(w, op, node->op, node->attrs)))
+        return false;
     io_put_format(w->b, "}, \"registered_name\": \"%s\", \"name\": ", op->class_name);
     io_put_json_text(w->b, functional_name(node));
     keras_put(w, ", \"inbound_nodes\": [{\"args\": [");
     if (op->list) keras_put(w, "[");
-    for (int i = 0; i < node->n_inputs; i++) {
-        const ed_tensor *t = node->inputs[i];
-        if (i) keras_put(w, ", ");
-        if (!(tensor_is_symbol(t) ? put_tensor(w, f, t) : put_constant(w, t))) return false;
-    }
+    const bool more = form && form->put_args;
+    if (!put_operands(w, f, node, more ? 1 : node->n_inputs)) return false;
+    if (more && !form->put_args(w, node)) return false;
     keras_put(w, op->list ? "]], \"kwargs\": {}}]}" : "], \"kwargs\": {}}]}");
     return true;
 }
@@ -180,7 +192,8 @@ typedef struct part {
     const char *name;
     const json_node *node; /* of the layer */
     ed_layer *layer;       /* NULL: an input, or */
-    const ed_op *op;       /* an op of tensors and numbers, */
+    const keras_op *from;  /* an op of tensors and numbers, */
+    const ed_op *op;       /* which is this one, */
     void *attrs;           /* with these attributes */
     const json_node *next; /* of inbound_nodes: the first that has not been called */
     int64_t n_calls;
@@ -242,6 +255,8 @@ static bool take_argument(const assembly *g, const part *p, const json_node *nod
     if (node->type == JSON_NULL) return true;
     if (p->op && node->type == JSON_NUMBER && *n < MOST_INPUTS)
         return (inputs[(*n)++] = number_of_json(node)) != NULL;
+    if (p->op && keras_is_constant(node) && *n < MOST_INPUTS)
+        return (inputs[(*n)++] = keras_read_constant(g->r, node)) != NULL;
     if (node->type == JSON_ARRAY) {
         for (const json_node *e = node->first; e; e = e->next)
             if (!take_argument(g, p, e, inputs, n, missing)) return false;
@@ -273,12 +288,30 @@ static bool take_named(const assembly *g, const part *p, const json_node *kwargs
     return true;
 }
 
-/* The op's node has its name in the file; without symbols among the operands there is none. */
-static bool name_op(const ed_list *outputs, const char *name)
+static symbol_node *node_of(const ed_tensor *t)
 {
-    const ed_tensor *y = outputs->size ? outputs->items[0] : NULL;
-    symbol_node *node = y && tensor_is_symbol(y) ? ((const symbol *)y)->node : NULL;
+    return t && tensor_is_symbol(t) ? ((const symbol *)t)->node : NULL;
+}
+
+/* The op's node has its name in the file, also where more ops follow it that Keras has in one;
+ * without symbols among the operands there is none. */
+static bool name_op(const ed_op *op, const ed_list *outputs, const char *name)
+{
+    symbol_node *node = outputs->size ? node_of(outputs->items[0]) : NULL;
+    while (node && node->op != op) node = node->n_inputs ? node_of(node->inputs[0]) : NULL;
     return !node || node->name || (node->name = text_copy(name));
+}
+
+/* The call of an op that has another form, of which the first argument alone is a tensor. */
+static ed_list *call_form(const assembly *g, const part *p, part **missing)
+{
+    ed_tensor *x;
+    int n = 0;
+    const json_node *args = json_member(p->next, "args");
+    if (!args->first) return keras_refuse(g->r, "inbound_nodes", "expected a tensor"), NULL;
+    if (!take_argument(g, p, args->first, &x, &n, missing)) return NULL;
+    if (n != 1) return keras_refuse(g->r, "inbound_nodes", "expected a tensor"), NULL;
+    return p->from->form->call(g->r, json_member(p->node, "config"), p->next, x);
 }
 
 /* Makes one call of the part, if its inputs are there; false with an error, or with *missing. */
@@ -291,13 +324,15 @@ static bool make_call(const assembly *g, part *p, part **missing)
     g->r->layer = p->name;
     if (!args || args->type != JSON_ARRAY)
         return keras_lacks(g->r, "inbound_nodes", "expected args and kwargs, as Keras 3 has them");
-    if (!take_argument(g, p, args, inputs, &n, missing) ||
-        !take_named(g, p, kwargs, inputs, &n, missing))
+    const bool formed = p->op && p->from->form;
+    if (!formed && (!take_argument(g, p, args, inputs, &n, missing) ||
+                    !take_named(g, p, kwargs, inputs, &n, missing)))
         return false;
     const ed_forward_options how = {.training = training && training->number != 0};
-    ed_list *outputs = p->op ? ed_execute_list(p->op, inputs, n, p->attrs)
-                             : ed_forward_list(p->layer, ed_list_make(inputs, n), &how);
-    if (!outputs || (p->op && !name_op(outputs, p->name))) return false;
+    ed_list *outputs = formed  ? call_form(g, p, missing)
+                       : p->op ? ed_execute_list(p->op, inputs, n, p->attrs)
+                               : ed_forward_list(p->layer, ed_list_make(inputs, n), &how);
+    if (!outputs || (p->op && !name_op(p->op, outputs, p->name))) return false;
     p->outputs[p->n_calls++] = outputs;
     p->next = p->next->next;
     return true;
@@ -368,7 +403,9 @@ static bool make_input(const assembly *g, const json_node *layers, part *p)
 
 static bool make_op(const assembly *g, const keras_op *from, const json_node *node, part *p)
 {
+    p->from = from;
     p->op = ed_op_find(from->op);
+    if (from->form) return true;
     p->attrs = p->op->attrs_size ? ed_scope_alloc(p->op->attrs_size) : NULL;
     g->r->layer = p->name;
     return (p->attrs || !p->op->attrs_size) &&
@@ -391,7 +428,7 @@ static bool make_part(const assembly *g, const json_node *layers, const json_nod
     const char *module = json_text_of(node, "module"),
                *class_name = json_text_of(node, "class_name");
     const bool is_op = module && class_name && !strncmp(module, "keras.src.ops.", 14);
-    const keras_op *op = is_op ? keras_op_named(class_name) : NULL;
+    const keras_op *op = is_op ? keras_op_named(class_name, json_member(node, "config")) : NULL;
     if (op) return make_op(g, op, node, p);
     return (p->layer = keras_make_object(g->r, "layer", node, depth));
 }

@@ -31,7 +31,10 @@
 static const keras_op table[] = {
     {"abs", "Absolute", NUMPY},
     {"add", "Add", NUMPY},
+    {"argmax", "Argmax", NUMPY, .attrs = AXIS, .form = &keras_argmax},
+    {"argmin", "Argmin", NUMPY, .attrs = AXIS, .form = &keras_argmin},
     {"cast", "Cast", "keras.src.ops.core", .attrs = {{"dtype", "dtype", KERAS_SAME}}},
+    {"celu", "Celu", NN, .key = "alpha", .value = "1"},
     {"ceil", "Ceil", NUMPY},
     {"clip", "Clip", NUMPY, .attrs = {{"low", "x_min", KERAS_SAME}, {"high", "x_max", KERAS_SAME}}},
     {"concat", "Concatenate", NUMPY, .list = true, .attrs = AXIS},
@@ -40,14 +43,20 @@ static const keras_op table[] = {
     {"div", "TrueDivide", NUMPY},
     {"div", "Divide", NUMPY},
     {"einsum", "Einsum", NUMPY, .attrs = {{"equation", "subscripts", KERAS_SAME}}},
+    {"elu", "Elu", NN, .key = "alpha", .value = "1"},
     {"equal", "Equal", NUMPY},
     {"erf", "Erf", MATH},
     {"exp", "Exp", NUMPY},
     {"expand_dims", "ExpandDims", NUMPY, .attrs = AXIS},
     {"expm1", "Expm1", NUMPY},
     {"floor", "Floor", NUMPY},
+    {"gelu", "Gelu", NN, .key = "approximate", .value = "false"},
+    {"gelu_tanh", "Gelu", NN, .key = "approximate", .value = "true"},
     {"greater", "Greater", NUMPY},
     {"greater_equal", "GreaterEqual", NUMPY},
+    {"hard_sigmoid", "HardSigmoid", NN},
+    {"hard_silu", "HardSilu", NN},
+    {"hard_tanh", "HardTanh", NN},
     {"leaky_relu", "LeakyRelu", NN, .attrs = {{"alpha", "negative_slope", KERAS_SAME}}},
     {"less", "Less", NUMPY},
     {"less_equal", "LessEqual", NUMPY},
@@ -61,6 +70,10 @@ static const keras_op table[] = {
     {"mul", "Multiply", NUMPY},
     {"neg", "Negative", NUMPY},
     {"not_equal", "NotEqual", NUMPY},
+    {"one_hot", "OneHot", NN,
+     .attrs = {{"depth", "num_classes", KERAS_SAME}, {"dtype", "dtype", KERAS_SAME}}, .key = "axis",
+     .value = "-1"},
+    {"pad", "Pad", NUMPY, .form = &keras_pad},
     {"pow", "Power", NUMPY},
     {"reciprocal", "Reciprocal", NUMPY},
     {"reduce_all", "All", NUMPY, .attrs = REDUCES},
@@ -75,42 +88,55 @@ static const keras_op table[] = {
     {"reduce_variance", "Var", NUMPY, .attrs = REDUCES},
     {"relu", "Relu", NN},
     {"relu6", "Relu6", NN},
+    {"repeat", "Repeat", NUMPY, .form = &keras_repeat},
     {"reshape", "Reshape", NUMPY, .attrs = {{"shape", "newshape", KERAS_LIST}}},
+    {"reverse", "Flip", NUMPY, .attrs = {{"axes", "axis", KERAS_SAME}}},
     {"rsqrt", "Rsqrt", NN},
+    {"selu", "Selu", NN},
     {"sigmoid", "Sigmoid", NN},
     {"sign", "Sign", NUMPY},
     {"silu", "Silu", NN},
     {"sin", "Sin", NUMPY},
     {"sinh", "Sinh", NUMPY},
+    {"slice", "GetItem", NUMPY, .form = &keras_get_item},
     {"softmax", "Softmax", NN, .attrs = AXIS},
     {"softplus", "Softplus", NN},
     {"softsign", "Softsign", NN},
     {"split", "Split", NUMPY,
-     .attrs = {{"count", "indices_or_sections", KERAS_SAME}, {"axis", "axis", KERAS_SAME}}},
+     .attrs = {{"count", "indices_or_sections", KERAS_SAME}, {"axis", "axis", KERAS_SAME}},
+     .form = &keras_split},
+    {"split_sizes", "Split", NUMPY, .form = &keras_split_sizes},
     {"sqrt", "Sqrt", NUMPY},
     {"square", "Square", NUMPY},
+    {"squeeze", "GetItem", NUMPY, .form = &keras_index},
     {"squeeze", "Squeeze", NUMPY, .attrs = AXIS},
     {"stack", "Stack", NUMPY, .list = true, .attrs = AXIS},
     {"sub", "Subtract", NUMPY},
     {"tan", "Tan", NUMPY},
     {"tanh", "Tanh", NUMPY},
+    {"tile", "Tile", NUMPY, .attrs = {{"multiples", "repeats", KERAS_LIST}}},
     {"transpose", "Transpose", NUMPY, .attrs = {{"perm", "axes", KERAS_LIST}}},
     {"where", "Where", NUMPY},
 };
 
 enum { ROWS = sizeof table / sizeof *table };
 
-const keras_op *keras_op_of(const ed_op *op)
+const keras_op *keras_op_of(const symbol_node *node)
 {
-    for (int i = 0; i < ROWS && ops_is_built_in(op); i++)
-        if (!strcmp(table[i].op, op->name)) return table + i;
+    if (!ops_is_built_in(node->op)) return NULL;
+    for (const keras_op *row = table; row < table + ROWS; row++)
+        if (!strcmp(row->op, node->op->name) &&
+            (!row->form || !row->form->fits || row->form->fits(node)))
+            return row;
     return NULL;
 }
 
-const keras_op *keras_op_named(const char *class_name)
+const keras_op *keras_op_named(const char *class_name, const json_node *config)
 {
-    for (int i = 0; i < ROWS; i++)
-        if (!strcmp(table[i].class_name, class_name) && ed_op_find(table[i].op)) return table + i;
+    for (const keras_op *row = table; row < table + ROWS; row++)
+        if (!strcmp(row->class_name, class_name) && ed_op_find(row->op) &&
+            (!row->key || keras_node_is(json_member(config, row->key), row->value)))
+            return row;
     return NULL;
 }
 
@@ -125,6 +151,7 @@ static const keras_attr *attr_of(const keras_op *op, const ed_field *field)
 
 bool keras_put_attrs(writer *w, const keras_op *to, const ed_op *op, const void *attrs)
 {
+    if (to->key) io_put_format(w->b, ", \"%s\": %s", to->key, to->value);
     for (const ed_field *f = op->attrs; attrs && f && f->name; f++) {
         const keras_attr *attr = attr_of(to, f);
         const void *at = ED_FIELD_AT(f, attrs), *usual = ED_FIELD_AT(f, op->defaults);
@@ -154,6 +181,7 @@ bool keras_read_attrs(reader *r, const keras_op *from, const ed_op *op, const js
     if (op->attrs_size) memcpy(attrs, op->defaults, op->attrs_size);
     for (const json_node *n = config ? config->first : NULL; n; n = n->next) {
         const ed_field *field = field_of(from, op, n->key);
+        if (from->key && !strcmp(n->key, from->key)) continue;
         if (!keras_read_setting(r, field, op->name, n, field ? ED_FIELD_AT(field, attrs) : NULL))
             return false;
     }

@@ -4,6 +4,7 @@
 #define EDDY_MODEL_KERAS_PARTS_H
 
 #include "model/keras_file.h"
+#include "ops/symbol.h"
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -58,12 +59,27 @@ void *keras_make_object(reader *r, const char *family, const json_node *node, in
 bool keras_is_input(const json_node *node);
 bool keras_read_input(reader *r, const json_node *node, keras_input *input);
 
+/* The dtype of a policy or of a name; false, without an error, for others. */
+bool keras_read_dtype(const json_node *node, ed_dtype *dtype);
+
+/* Whether the node has this value, given as JSON. */
+bool keras_node_is(const json_node *node, const char *value);
+
 /* An attribute of an op; field NULL: it has none of the node's key. false with an error. */
 bool keras_read_setting(reader *r, const ed_field *field, const char *op, const json_node *node,
                         void *at);
 
 /* keras_graph.c: the model that a configuration of the class Functional describes. */
 ed_layer *keras_make_graph(reader *r, const json_node *config, int depth);
+
+/* ---- keras_forms.c --------------------------------------------------------------------------- */
+
+/* A tensor that is no symbol, with its elements; false with an error. */
+bool keras_put_constant(writer *w, ed_tensor *t);
+
+/* Whether the node is such a tensor, or a NumPy array; the tensor, NULL with an error. */
+bool keras_is_constant(const json_node *node);
+ed_tensor *keras_read_constant(reader *r, const json_node *node);
 
 /* ---- keras_ops.c ----------------------------------------------------------------------------- */
 
@@ -75,16 +91,30 @@ typedef struct keras_attr {
 
 enum { KERAS_ATTRS = 3 };
 
+/* What is not just attributes and operands; false and NULL with an error (keras_forms.c). */
+typedef struct keras_op_form {
+    bool (*fits)(const symbol_node *node); /* whether it is for this call; NULL: for all */
+    bool (*put_config)(writer *w, const symbol_node *node); /* NULL: the attributes */
+    bool (*put_args)(writer *w, const symbol_node *node);   /* behind x; NULL: the operands */
+    ed_list *(*call)(reader *r, const json_node *config, const json_node *call, ed_tensor *x);
+} keras_op_form;
+
+extern const keras_op_form keras_get_item, keras_index, keras_split, keras_split_sizes, keras_pad,
+    keras_repeat, keras_argmax, keras_argmin;
+
 /* How Keras has an op. */
 typedef struct keras_op {
     const char *op, *class_name, *module;
     bool list; /* the tensors are one argument, a list */
     keras_attr attrs[KERAS_ATTRS];
+    const char *key, *value; /* what Keras' class must have, as JSON: it has more; NULL: nothing */
+    const keras_op_form *form; /* NULL: attributes and operands only */
 } keras_op;
 
-/* Of Eddy's op, of Keras' class; NULL, without an error, if there is none. */
-const keras_op *keras_op_of(const ed_op *op);
-const keras_op *keras_op_named(const char *class_name);
+/* Of the call of an op, of Keras' class with that configuration; NULL, without an error, if there is
+ * none. */
+const keras_op *keras_op_of(const symbol_node *node);
+const keras_op *keras_op_named(const char *class_name, const json_node *config);
 
 /* Writes the attributes as further members of the configuration; reads them into attrs, which has
  * room. false with an error. */

@@ -47,6 +47,11 @@ static shown show(const json_node *node)
     return t;
 }
 
+bool keras_node_is(const json_node *node, const char *value)
+{
+    return node && !strcmp(show(node).s, value);
+}
+
 /* ---- Values ---------------------------------------------------------------------------------- */
 
 /* What a NumPy array or a tensor of a configuration has. */
@@ -144,8 +149,7 @@ static bool read_words(const json_node *node, const char **words)
     return (*words = text_give((char *)b.data));
 }
 
-/* The dtype of a policy or of a name; false for others. */
-static bool read_dtype(const json_node *node, ed_dtype *dtype)
+bool keras_read_dtype(const json_node *node, ed_dtype *dtype)
 {
     const char *name = json_text_of(json_member(node, "config"), "name");
     if (node->type == JSON_NULL) return *dtype = ED_DTYPE_NONE, true;
@@ -158,7 +162,7 @@ static bool read_dtype(const json_node *node, ed_dtype *dtype)
 
 static bool read_policy(reader *r, const json_node *node, ed_dtype *dtype)
 {
-    if (read_dtype(node, dtype) &&
+    if (keras_read_dtype(node, dtype) &&
         (*dtype == ED_DTYPE_NONE || *dtype == ED_FLOAT32 || *dtype == ED_FLOAT64))
         return true;
     if (*dtype == ED_INT32 || *dtype == ED_INT64) /* of a layer that makes integers */
@@ -238,7 +242,7 @@ bool keras_read_setting(reader *r, const ed_field *field, const char *op, const 
     const bool list = field->type == ED_FIELD_INTS || field->type == ED_FIELD_AXES;
     if (node->type == JSON_NULL && list) return true; /* the default */
     const bool fine = field->type == ED_FIELD_DTYPE
-                          ? node->type == JSON_TEXT && read_dtype(node, at)
+                          ? node->type == JSON_TEXT && keras_read_dtype(node, at)
                           : read_setting(r, &same, field, node, at, 0);
     return fine || (!ed_failed() && wrong_value(r, field, node));
 }
@@ -318,7 +322,7 @@ bool keras_read_input(reader *r, const json_node *node, keras_input *input)
     input->dtype = ED_FLOAT32;
     if (!read_batch_shape(shape ? shape : json_member(config, "batch_input_shape"), input))
         return keras_refuse(r, "InputLayer", "expected a batch_shape of at most 8 sizes");
-    return !dtype || read_dtype(dtype, &input->dtype) ||
+    return !dtype || keras_read_dtype(dtype, &input->dtype) ||
            keras_lacks(r, "InputLayer", "unknown dtype");
 }
 

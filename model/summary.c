@@ -77,7 +77,7 @@ static const char *row_name(const row *r)
 static const char *class_name_of(const row *r, char *room)
 {
     if (!r->layer && !r->node->op) return "InputLayer";
-    const keras_op *op = r->layer ? NULL : keras_op_of(r->node->op);
+    const keras_op *op = r->layer ? NULL : keras_op_of(r->node);
     if (!r->layer) return op ? op->class_name : r->node->op->name;
     if (layer_functional(r->layer)) return "Functional";
     return keras_class_of(&r->layer->class->kind, room) ? room : r->layer->class->kind.name;

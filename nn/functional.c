@@ -200,13 +200,14 @@ static bool check_inputs(const ed_list *inputs)
     return true;
 }
 
-/* Whether an operation before number i, or a layer, has the name. */
-static bool is_taken(const functional *f, int i, const char *name)
+/* Whether an operation has the name already: of a layer, or given by the program, a file or another
+ * model. */
+static bool is_taken(const functional *f, const char *name)
 {
-    for (int k = 0; k < f->n_operations; k++)
-        if ((k < i || f->operations[k].layer) &&
-            !strcmp(functional_name(f->operations[k].node), name))
-            return true;
+    for (int k = 0; k < f->n_operations; k++) {
+        const symbol_node *node = f->operations[k].node;
+        if ((node->layer || node->name) && !strcmp(functional_name(node), name)) return true;
+    }
     return false;
 }
 
@@ -219,7 +220,7 @@ static bool name_operation(const functional *f, int i, pointer_map *numbers)
     if (!pointer_map_find(numbers, of) && !pointer_map_put(numbers, of, 0)) return false;
     int *number = pointer_map_find(numbers, of);
     do snprintf(name, sizeof name, *number ? "%.48s_%d" : "%.48s", functional_name(node), *number);
-    while (++*number && is_taken(f, i, name));
+    while (++*number && is_taken(f, name));
     return (node->name = text_copy(name));
 }
 

@@ -42,8 +42,8 @@ static bool add_index(const ed_call *call, subscripted *s, int64_t index)
         return ed_call_fail(call, ED_OUT_OF_RANGE,
                             "index %lld is out of bounds for axis %lld of %s", (long long)index,
                             text_nth(axis), text_of_tensor(x).s);
-    s->begin[axis] = i;
-    s->end[axis] = i + 1;
+    s->begin[axis] = index;
+    s->end[axis] = index == -1 ? ED_END : index + 1;
     s->step[axis] = 1;
     s->rank++;
     return true;
@@ -121,6 +121,22 @@ static bool read_subscripts(const char *name, ed_tensor *x, const ed_subscript *
     return true;
 }
 
+/* The slice without the axes of indices and with new ones, whatever sizes the others have: of a
+ * symbol they may be open. */
+static ed_tensor *seen_as_result(ed_tensor *y, const subscripted *s)
+{
+    bool stays[ED_MAX_RANK] = {false};
+    int64_t gone[ED_MAX_RANK], n = 0;
+    for (int i = 0; i < s->rank_of_result; i++)
+        if (s->from[i] >= 0) stays[s->from[i]] = true;
+    for (int i = 0; i < s->rank; i++)
+        if (!stays[i]) gone[n++] = i;
+    if (n) y = ed_squeeze(y, .axis = {gone, n});
+    for (int i = 0; i < s->rank_of_result; i++)
+        if (s->from[i] < 0) y = ed_expand_dims(y, i);
+    return y;
+}
+
 ed_tensor *ed_strided_slice_of(ed_tensor *x, const ed_subscript *subscripts, int64_t count)
 {
     subscripted s;
@@ -128,9 +144,7 @@ ed_tensor *ed_strided_slice_of(ed_tensor *x, const ed_subscript *subscripts, int
     const ed_slice_options slice = slice_of_subscripts(&s);
     ED_SCOPE;
     ed_tensor *y = ed_slice_with(x, &slice);
-    bool same = s.rank == s.rank_of_result;
-    for (int i = 0; same && i < s.rank; i++) same = s.from[i] == i;
-    return ed_keep(same ? y : ed_reshape(y, (ed_ints){s.shape, s.rank_of_result}));
+    return ed_keep(seen_as_result(y, &s));
 }
 
 ed_tensor *(ed_assign_strided_slice_of)(ed_tensor *v, ed_tensor *value,

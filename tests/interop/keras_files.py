@@ -107,6 +107,28 @@ OPS = {
     "expand_dims": lambda x: o.expand_dims(x, -2),
     "squeeze": lambda x: o.squeeze(o.expand_dims(x, 2), 2),
     "split": lambda x: o.add(*o.split(x, 2, axis=2)),
+    "split at positions": lambda x: o.split(x, [1, 4], axis=-1)[1],
+    "indices": lambda x: x[:, 1, -2],
+    "slices": lambda x: x[:, ::-2, 1:-1],
+    "ellipsis and new axis": lambda x: x[..., None, 2:],
+    "index of the batch": lambda x: x[-1] + x[0],
+    "argmax": lambda x: o.cast(o.argmax(x, axis=-1), "float32"),
+    "argmax of all": o.argmax,
+    "argmin": lambda x: o.argmin(x, axis=1, keepdims=True),
+    "one_hot": lambda x: o.one_hot(o.argmax(x, axis=1), 4, dtype="float64"),
+    "gelu": o.gelu,
+    "gelu by erf": lambda x: o.gelu(x, approximate=False),
+    "pad": lambda x: o.pad(x, ((0, 0), (1, 2), (0, 1)), constant_values=1.5),
+    "pad by reflection": lambda x: o.pad(x, ((0, 0), (1, 2), (3, 0)), mode="reflect"),
+    "tile": lambda x: o.tile(x, (1, 3, 2)),
+    "repeat": lambda x: o.repeat(x, 3, axis=1),
+    "repeat each": lambda x: o.repeat(x, [1, 0, 2, 3], axis=-2),
+    "flip": lambda x: o.flip(x, axis=(1, 2)),
+    "flip all": o.flip,
+    "constant": lambda x: x * np.linspace(-1, 1, 6, dtype="float32"),
+    "constant of floats": lambda x: o.divide(np.array([[1.0], [np.inf], [0.1], [-2.5]], "float32"), x + 1),
+    "constant of integers": lambda x: o.cast(o.add(o.cast(x, "int32"), np.arange(6, dtype="int32")), "float32"),
+    "constant of truths": lambda x: o.where(np.arange(6) % 2 == 0, x, -x),
     "clip": lambda x: o.clip(x, 0.2, 0.7),
     "cast": lambda x: o.cast(x, "float64"),
     "softmax": lambda x: o.softmax(x, axis=1),
@@ -122,7 +144,7 @@ OPS = {
     "any": lambda x: o.cast(o.any(o.greater_equal(x, 0.9), axis=1), "float32"),
 }
 OPS |= {name: (lambda f: lambda x: f(x, axis=1, keepdims=True))(getattr(o, name)) for name in ("sum", "mean", "max", "min", "prod")}
-OPS |= {name: getattr(o, name) for name in "ceil cosh erf expm1 floor log_sigmoid reciprocal relu6 silu sinh softsign tan".split()}
+OPS |= {name: getattr(o, name) for name in "celu elu hard_sigmoid hard_silu hard_tanh selu ceil cosh erf expm1 floor log_sigmoid reciprocal relu6 silu sinh softsign tan".split()}
 OPS |= {name: (lambda f: lambda x: o.cast(f(x, 0.5), "float32"))(getattr(o, name)) for name in "equal less_equal not_equal".split()}
 
 

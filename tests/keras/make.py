@@ -90,6 +90,19 @@ def attributes():
     return keras.Model([a, b], [o.einsum("abc,abd->acd", x, y), o.logsumexp(o.cast(x, "float64"), axis=1)]), [floats(3, 4, 6), floats(3, 4, 6)]
 
 
+def forms():
+    """Ops that have another form in Keras, one size being open; constants."""
+    o = keras.ops
+    a = keras.Input((None, 6), name="a")
+    head, rest = o.split(a, [2], axis=-1)
+    x = o.concatenate([o.gelu(head), o.gelu(rest, approximate=False)], axis=-1) * np.linspace(-1, 1, 6, dtype="float32")
+    x = o.pad(x, ((0, 0), (1, 0), (0, 2)), constant_values=0.5) + o.flip(o.pad(a, ((0, 0), (0, 1), (1, 1)), mode="reflect"), axis=(1, 2))
+    x = o.tile(o.elu(x), (1, 1, 2)) - o.repeat(o.selu(x), 2, axis=-1)
+    last, others = x[:, -1], o.mean(x[:, ::-2, None, 1:-1], axis=1)
+    best = o.one_hot(o.argmax(last, axis=-1), 16)
+    return keras.Model(a, [last * best[..., 0:1], others, o.argmin(x, axis=1, keepdims=True)], name="forms"), floats(3, 5, 6)
+
+
 def named():
     """Losses, weights and metrics by the names of outputs, in another order; one output without a loss."""
     x = keras.Input((3,))
@@ -102,7 +115,7 @@ def named():
 
 
 if __name__ == "__main__":
-    for make in compiled, scheduled, images, sequences, graph, ops, attributes, named:
+    for make in compiled, scheduled, images, sequences, graph, ops, attributes, forms, named:
         if sys.argv[1:] and make.__name__ not in sys.argv[1:]:
             continue
         keras.backend.clear_session()
