@@ -80,6 +80,13 @@ ed_tensor *bench_indices(int64_t n, int64_t below, ed_dtype dtype)
     return ed_random_uniform(ED_SHAPE(n), .dtype = dtype, .high = (double)below);
 }
 
+void bench_fill_cache(void)
+{
+    ED_SCOPE;
+    for (int i = 0; i < 20; i++) ed_zeros(ED_SHAPE(M16));
+    for (int i = 0; i < 40; i++) ed_zeros(ED_SHAPE(1000000 + 300000 * i));
+}
+
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 1, 2))) static void complain(const char *format, ...)

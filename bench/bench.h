@@ -74,6 +74,9 @@ ed_tensor *bench_numbers(ed_ints shape);
 ed_tensor *bench_positive(ed_ints shape);
 ed_tensor *bench_indices(int64_t count, int64_t below, ed_dtype dtype);
 
+/* Leaves Eddy's cache of memory full of freed tensors of other sizes. */
+void bench_fill_cache(void);
+
 /* ---- For check: the first complaint is printed instead of a time ---- */
 
 /* Element i of a contiguous tensor, as a double. */
@@ -97,9 +100,14 @@ void bench_shape(const ed_tensor *t, ed_ints shape);
 
 #define BENCH_GROUPS(GROUP)                                                                        \
     GROUP(limit)                                                                                   \
+    GROUP(dispatch)                                                                                \
     GROUP(elementwise)                                                                             \
+    GROUP(reduction)                                                                               \
     GROUP(product)                                                                                 \
-    GROUP(convolution)
+    GROUP(convolution)                                                                             \
+    GROUP(copy)                                                                                    \
+    GROUP(indexing)                                                                                \
+    GROUP(many)
 #define BENCH_DECLARE(group) void bench_##group(void);
 BENCH_GROUPS(BENCH_DECLARE)
 
