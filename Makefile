@@ -109,8 +109,8 @@ $(OBJ)/ops/cast.%.o $(OBJ)/ops/compare.%.o: FAST = $(OPT) $(if $(CLANG),,-ftree-
 
 TESTS    := $(patsubst %.c,$(OBJ)/%,$(if $(ONLY),$(ONLY:%=tests/%.c),$(wildcard tests/test_*.c)))
 TEST_AID := $(call simd_objects,$(filter-out tests/test_%.c tests/shared_%.c,$(wildcard tests/*.c)))
-EDDY_BENCH := $(OBJ)/bench/eddy_bench
-BENCHES  := $(patsubst %.c,$(OBJ)/%,$(wildcard bench/bench_*.c))
+EDDY_BENCH  := $(OBJ)/bench/eddy_bench
+FIRST_STEPS := $(OBJ)/bench/first_step_static $(OBJ)/bench/first_step_shared
 PROGRAM  := $(OBJ)/programs/eddy-ckpt
 LUA_PART := $(patsubst %.c,$(OBJ)/%.o,$(wildcard lua/*.c))
 LUA_ALL  := $(LUA_PART) $(patsubst %.c,$(OBJ)/%.o,$(wildcard lua/repl/*.c))
@@ -273,10 +273,14 @@ $(COVERAGE): $(OBJ)/tools/coverage.o $(filter $(OBJ)/tests/checks% $(OBJ)/tests/
 	$(call say,LD    $@)
 	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $^ -Wl,-rpath,'$$ORIGIN/../tests' $(LIBS)
 
+# Where OpenBLAS's products are ahead of ours, by size; not built by anything else.
+$(OBJ)/tools/crossover: $(OBJ)/tools/crossover.o $(OBJECTS)
+	$(call say,LD    $@)
+	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
+
 # They may use the compiler's own threads; the library has its pool (tensor/threads.h).
 $(OBJ)/tests/%.o: SIMDFLAGS += $(CMOCKA_CFLAGS) -fopenmp
-$(OBJ)/bench/%.o: SIMDFLAGS += -fopenmp
-$(OBJ)/ops/kernels/blas.o $(OBJ)/ops/kernels/lapack.o $(OBJ)/tests/test_blas.o $(OBJ)/bench/bench_gemm.o: SIMDFLAGS += $(BLAS_CFLAGS)
+$(OBJ)/ops/kernels/blas.o $(OBJ)/ops/kernels/lapack.o $(OBJ)/tests/test_blas.o $(OBJ)/tools/crossover.o: SIMDFLAGS += $(BLAS_CFLAGS)
 
 # What a test loads at run time; it finds the library in the program that loads it.
 $(OBJ)/tests/shared_%.so: $(OBJ)/tests/shared_%.o
@@ -366,19 +370,13 @@ $(OBJ)/fuzz/seeds: $(OBJ)/fuzz/seeds.o $(FUZZ_AID) $(LUA_PART) $(OBJECTS)
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
 
-# Workloads beside the peers', a program as users build it; the bench_ programs have the others.
-BENCH_PARTS := $(patsubst %.c,$(OBJ)/%.o,$(filter-out bench/bench_%.c bench/first_step.c,$(wildcard bench/*.c)))
-$(BENCH_PARTS): PLACES = -I$(OBJ)/include
-$(BENCH_PARTS): $(PUBLIC)
-$(EDDY_BENCH): $(BENCH_PARTS) $(OBJ)/libeddy.a
+# Eddy's side of make bench, and what its group process starts: programs as users build them.
+BENCH_PARTS := $(patsubst %.c,$(OBJ)/%.o,$(filter-out bench/first_step.c,$(wildcard bench/*.c)))
+$(BENCH_PARTS) $(OBJ)/bench/first_step.o: PLACES = -I$(OBJ)/include
+$(BENCH_PARTS) $(OBJ)/bench/first_step.o: $(PUBLIC)
+$(EDDY_BENCH): $(BENCH_PARTS) $(OBJ)/libeddy.a | $(FIRST_STEPS)
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
-$(OBJ)/bench/%: $(OBJ)/bench/%.o $(OBJECTS)
-	$(call say,LD    $@)
-	$(Q)$(CC) -fopenmp $(SANFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
-
-# What bench_start starts: a program as users build it, with either library.
-FIRST_STEPS := $(OBJ)/bench/first_step_static $(OBJ)/bench/first_step_shared
 $(OBJ)/bench/first_step_static: $(OBJ)/bench/first_step.o $(OBJ)/libeddy.a
 	$(call say,LD    $@)
 	$(Q)$(CC) $(SANFLAGS) -o $@ $^ $(LIBS)
@@ -420,9 +418,8 @@ fuzz_program: $(OBJ)/fuzz/fuzz $(OBJ)/fuzz/seeds
 demo: $(OBJ)/examples/mnist
 	$(Q)$(OBJ)/examples/mnist $(DATA)
 
-bench: $(EDDY_BENCH) $(BENCHES) $(FIRST_STEPS)
+bench: $(EDDY_BENCH)
 	$(Q)PEERS='$(PEERS)' ONLY='$(ONLY)' bench/compare.py $<
-	$(Q)$(if $(ONLY),,bench/run.sh $(OBJ)/bench)
 
 coverage: $(COVERAGE)
 	$(Q)$(COVERAGE)

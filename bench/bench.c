@@ -63,6 +63,16 @@ int bench_threads(void)
     return options.threads;
 }
 
+const char *bench_folder(void)
+{
+    static char path[512];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    char *slash = strrchr(path, '/');
+    if (length < 0 || !slash) abort();
+    *slash = 0;
+    return path;
+}
+
 /* ---- Operands -------------------------------------------------------------------------------- */
 
 ed_tensor *bench_numbers(ed_ints shape)
@@ -141,6 +151,15 @@ static void run(workload *w, int64_t times)
     }
 }
 
+/* Seconds of so many runs. */
+static double seconds(workload *w, int64_t times)
+{
+    if (w->before) w->before(w);
+    double begin = bench_now();
+    run(w, times);
+    return bench_now() - begin;
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -150,8 +169,8 @@ static int by_value(const void *a, const void *b)
 /* Prints the median of samples, and the fewest and the most seconds. */
 static void report(const workload *w, double *samples, int n)
 {
-    static const char *const units[] = {"calls", "bytes",        "read",
-                                        "flops", "double_flops", "samples"};
+    static const char *const units[] = {"calls",        "bytes",   "read",   "flops",
+                                        "double_flops", "written", "samples"};
     qsort(samples, (size_t)n, sizeof *samples, by_value);
     double median = (samples[(n - 1) / 2] + samples[n / 2]) / 2;
     printf("%s\t%.4e\t%.4e\t%.4e\t%s\t%.6g\n", w->id, median, samples[0], samples[n - 1],
@@ -160,17 +179,13 @@ static void report(const workload *w, double *samples, int n)
 
 static void time_it(workload *w)
 {
-    double samples[MOST_SAMPLES], begin = bench_now();
-    run(w, 1);
-    double once = fmax(bench_now() - begin, 1e-9);
-    int64_t inner = once < 1e-3 ? (int64_t)(1e-3 / once) : 1;
-    run(w, once < 0.05 ? 3 : 1);
+    double samples[MOST_SAMPLES], once = fmax(seconds(w, 1), 1e-9);
+    int64_t inner = once < 1e-3 && !w->before ? (int64_t)(1e-3 / once) : 1;
+    for (int i = 0; i < (once < 0.05 ? 3 : 1); i++) seconds(w, 1);
     int n = 0;
     double end = bench_now() + options.budget;
     while (n < LEAST_SAMPLES || (n < MOST_SAMPLES && bench_now() < end)) {
-        begin = bench_now();
-        run(w, inner);
-        samples[n++] = (bench_now() - begin) / (double)inner / (w->calls ? w->calls : 1);
+        samples[n++] = seconds(w, inner) / (double)inner / (w->calls ? w->calls : 1);
     }
     report(w, samples, n);
 }
@@ -203,14 +218,17 @@ static int64_t status(const char *field)
     return kilobytes * 1024;
 }
 
-/* The most resident memory of ten runs beyond that of now: the model, its gradients, all. */
+/* The most resident memory of ten runs beyond that of now: the model, its gradients, all; or what
+ * another process took. */
 static void weigh(workload *w)
 {
     int64_t before = status("VmRSS");
     ED_SCOPE;
     make(w);
-    run(w, 10);
-    printf("%s\t%lld\n", w->id, (long long)(status("VmHWM") - before));
+    for (int i = 0; i < 10; i++) seconds(w, 1);
+    int64_t bytes = w->memory ? w->memory : status("VmHWM") - before;
+    printf("%s\t%lld\n", w->id, (long long)bytes);
+    if (w->drop) w->drop(w);
 }
 
 /* ---- The program ----------------------------------------------------------------------------- */
@@ -219,6 +237,7 @@ static void weigh(workload *w)
 static bool right(workload *w)
 {
     ED_SCOPE;
+    if (w->before) w->before(w);
     ed_tensor *y = w->run(w);
     if (w->forward)
         bench_gradients_check(w);

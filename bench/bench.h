@@ -24,6 +24,7 @@ typedef enum bench_unit {
     BENCH_READ,         /* bytes read; hardly anything is written */
     BENCH_FLOPS,        /* multiplications and additions of float32 */
     BENCH_DOUBLE_FLOPS, /* of float64 */
+    BENCH_WRITTEN,      /* bytes written and forced to disk */
     BENCH_SAMPLES,      /* examples that a step trains on */
 } bench_unit;
 
@@ -34,6 +35,7 @@ struct workload {
     int calls;                                /* made by a run; the time is that of one; 0: one */
     void (*make)(workload *w);                /* before the first run; in a scope that stays open */
     ed_tensor *(*run)(workload *w);           /* what is timed, in a scope of its own */
+    void (*before)(workload *w);              /* each run, untimed: a sample is then one run */
     void (*check)(workload *w, ed_tensor *y); /* of what the first run gave: see bench_near */
     void (*drop)(workload *w);                /* at the end: what a scope doesn't release */
 
@@ -47,7 +49,8 @@ struct workload {
     ed_tensor *x[6]; /* what make leaves for run */
     ed_list *list;   /* with gradients: x[0], x[1] ..., then variables of layers */
     void *more;
-    ed_tensor *dy; /* the gradient of forward's result */
+    ed_tensor *dy;  /* the gradient of forward's result */
+    int64_t memory; /* at the most, in bytes, that a run took in another process; 0: none */
 
     char id[96]; /* set by bench_add */
 };
@@ -60,6 +63,9 @@ double bench_now(void);
 
 /* Threads that Eddy and the measured limits use. */
 int bench_threads(void);
+
+/* Where this program lies. */
+const char *bench_folder(void);
 
 /* The gradients of w->forward; what is run where that is given. bench_gradients_make makes dy;
  * _check compares the first gradients with a difference along a random direction. */
@@ -107,7 +113,12 @@ void bench_shape(const ed_tensor *t, ed_ints shape);
     GROUP(convolution)                                                                             \
     GROUP(copy)                                                                                    \
     GROUP(indexing)                                                                                \
-    GROUP(many)
+    GROUP(many)                                                                                    \
+    GROUP(training)                                                                                \
+    GROUP(optimizer)                                                                               \
+    GROUP(random)                                                                                  \
+    GROUP(file)                                                                                    \
+    GROUP(process)
 #define BENCH_DECLARE(group) void bench_##group(void);
 BENCH_GROUPS(BENCH_DECLARE)
 

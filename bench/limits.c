@@ -1,10 +1,13 @@
 /*
- * What this machine can do at most: bytes copied and read, in and out of the cache, and
- * multiply-adds. Threads of their own, each on its part of the memory.
+ * What this machine can do at most: bytes copied and read, in and out of the cache, bytes written
+ * to disk, and multiply-adds. Threads of their own, each on its part of the memory.
  */
 #include "bench/bench.h"
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { MOST_THREADS = 256 };
 
@@ -70,9 +73,27 @@ static void drop_memory(workload *w)
     free(w->more);
 }
 
+/* ---- Disk: n[0] bytes written and forced there, in TMPDIR or the program's folder ---- */
+
+static void write_part(part *p)
+{
+    char path[600];
+    const char *given = getenv("TMPDIR"), *memory = p->w->more;
+    if (p->index) return;
+    snprintf(path, sizeof path, "%s/eddy-bench-%d", given ? given : bench_folder(), (int)getpid());
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    if (file < 0) abort();
+    unlink(path);
+    for (int64_t at = 0; at < p->w->n[0]; at += 1 << 20)
+        if (write(file, memory + at, 1 << 20) != 1 << 20) abort();
+    if (fsync(file)) abort();
+    close(file);
+}
+
 /* ---- Multiply-adds: twelve chains, which fit the registers of every set ---- */
 
-enum { CHAINS = 12, STEPS = 200000 };
+/* Long enough that the second thread's start does not count. */
+enum { CHAINS = 12, STEPS = 8000000 };
 
 /* clang-format off */
 #define MULTIPLY_ADDS(name, element, bytes, set)                                                   \
@@ -139,6 +160,7 @@ static ed_tensor *on_threads(workload *w)
 void bench_limit(void)
 {
     static void (*const copy)(part *) = copy_part, (*const read)(part *) = read_part,
+                                   (*const written)(part *) = write_part,
                                    (*const flops)(part *) = flops_part,
                                    (*const doubles)(part *) = double_flops_part;
     static const struct {
@@ -157,6 +179,10 @@ void bench_limit(void)
         w.unit = BENCH_READ, w.amount = (double)sizes[i].bytes, w.row = &read;
         bench_add(w, "read_%s", sizes[i].name);
     }
+    workload disk = {BENCH_WRITTEN,     384 << 20,           .make = make_memory,
+                     .run = on_threads, .drop = drop_memory, .n = {384 << 20}};
+    disk.row = &written;
+    bench_add(disk, "write_and_sync");
     double chains = 2.0 * CHAINS * STEPS * bench_threads() * width();
     bench_add((workload){BENCH_FLOPS, chains / 4, .run = on_threads, .row = &flops}, "flops");
     bench_add((workload){BENCH_DOUBLE_FLOPS, chains / 8, .run = on_threads, .row = &doubles},

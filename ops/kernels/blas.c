@@ -22,7 +22,7 @@ int blas_rule = BLAS_AHEAD;
 
 /*
  * The multiply-adds from which OpenBLAS is ahead, by instruction set and dtype (float32, float64);
- * 0: at no size. bench_gemm crossover prints the figures they are set by. GFLOP/s of one thread on
+ * 0: at no size. tools/crossover.c prints the figures they are set by. GFLOP/s of one thread on
  * an AMD EPYC (Zen 3), OpenBLAS 0.3.21 with threads of its own: ours, its calls as they are made
  * here, and one call of it for the whole product, which only OpenMP's build could make:
  *
