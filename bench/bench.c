@@ -1,6 +1,7 @@
 /*
- * eddy_bench: times Eddy's workloads, one line each:
+ * eddy_bench: times Eddy's workloads, one line each behind a comment with the version:
  *
+ *     # Eddy <TAB> version <TAB> compiler
  *     id <TAB> median seconds <TAB> fewest <TAB> most <TAB> unit <TAB> amount
  *
  *   --threads N       Eddy's, and the limits' (default: all cores)
@@ -25,6 +26,12 @@
 #include <unistd.h>
 
 enum { MOST_WORKLOADS = 512, MOST_SAMPLES = 400, LEAST_SAMPLES = 3, MOST_PREFIXES = 64 };
+
+#ifdef __clang__
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
 
 static struct {
     int threads;
@@ -322,6 +329,7 @@ int main(int argc, char **argv)
     ed_set_num_threads(options.threads);
 #define ADD_GROUP(name) group = #name, bench_##name();
     BENCH_GROUPS(ADD_GROUP)
+    if (!options.list) printf("# Eddy\t%s\t%s\n", ed_version(), COMPILER);
     bool good = true;
     for (int i = 0; i < count; i++) {
         if (!wanted(all[i].id)) continue;

@@ -1,8 +1,7 @@
 """PyTorch on the workloads of eddy_bench: eager, gradients only where they are asked for, contiguous results."""
-import os
-
 import harness
-from harness import CALLS, M1, M16, workload
+from harness import CALLS, FILE_ELEMENTS, FILE_VARIABLES, M1, M16, each, repeated, workload
+from shapes import CONVOLUTIONS, MLP_BATCHES, PARAMETERS, PRODUCTS, same_padding, stored
 
 args = harness.options()
 import torch  # noqa: E402
@@ -35,15 +34,7 @@ def gradients(function, *sources):
 
 # ---- Dispatch
 def loop(name, op):
-    @workload(f"dispatch.{name}", CALLS)
-    def _():
-        times = range(CALLS)
-        call = op()
-
-        def run():
-            for _ in times:
-                call()
-        return run
+    workload(f"dispatch.{name}", CALLS)(lambda: repeated(op()))
 
 
 def chain(name, size, op, back):
@@ -84,7 +75,7 @@ for size in (1, 64):
     chain(f"chain_add_{size}_grad", size, torch.add, True)
     chain(f"chain_mul_{size}_grad", size, torch.mul, True)
 for name, op in (("sum_64", torch.sum), ("exp_64", torch.exp), ("reshape_64", lambda x: x.view(8, 8)),
-                 ("slice_64", lambda x: x[3:9]), ("item", lambda x: x[0].item())):
+                 ("slice_64", lambda x: x[3:9]), ("item_64", lambda x: x[0].item())):
     loop(name, lambda op=op: (lambda x: lambda: op(x))(torch.ones(64)))
 loop("matmul_8", lambda: (lambda x: lambda: x @ x)(torch.ones(8, 8)))
 loop("zeros_64", lambda: lambda: torch.zeros(64))
@@ -127,63 +118,42 @@ workload("elementwise.add_transposed_4096")(lambda: (lambda a, b: lambda: a.t() 
 
 
 # ---- Products
-def product(name, a_shape, b_shape, ta=False, tb=False, dtype=torch.float32):
-    def stored(shape, swapped):
-        x = numbers(*shape[:-2], *(shape[:-3:-1] if swapped else shape[-2:]), dtype=dtype)
-        return x.transpose(-1, -2) if swapped else x
-    workload(f"product.{name}")(lambda: (lambda a, b: lambda: a @ b)(stored(a_shape, ta), stored(b_shape, tb)))
+def product(name, a_shape, b_shape, ta, tb, double):
+    def operand(shape, transposed):
+        x = numbers(*stored(shape, transposed), dtype=torch.float64 if double else torch.float32)
+        return x.transpose(-1, -2) if transposed else x
+    workload(f"product.{name}")(lambda: (lambda a, b: lambda: a @ b)(operand(a_shape, ta), operand(b_shape, tb)))
 
 
-for n in (32, 64, 128, 256, 512, 1024, 2048):
-    product(f"mm_{n}", (n, n), (n, n))
-for n in (256, 512, 1024):
-    product(f"mm_{n}_double", (n, n), (n, n), dtype=torch.float64)
-product("mm_512_ta", (512, 512), (512, 512), True)
-product("mm_512_tb", (512, 512), (512, 512), False, True)
-product("mm_512_ta_tb", (512, 512), (512, 512), True, True)
-for m in (1, 32, 128, 5000):
-    product(f"mm_{m}x784x512", (m, 784), (784, 512))
-    product(f"mm_{m}x784x512_tb", (m, 784), (784, 512), False, True)
-product("bmm_64x128x128", (64, 128, 128), (64, 128, 128))
-product("bmm_64x128x128_tb", (64, 128, 128), (64, 128, 128), False, True)
-product("bmm_1024x16x16", (1024, 16, 16), (1024, 16, 16))
+for name, row in PRODUCTS.items():
+    product(name, *row)
 workload("product.einsum_bmm_64x128x128")(
     lambda: (lambda a, b: lambda: torch.einsum("bij,bjk->bik", a, b))(numbers(64, 128, 128), numbers(64, 128, 128)))
-workload("product.matvec_4096")(lambda: (lambda a, x: lambda: a @ x)(numbers(4096, 4096), numbers(4096)))
-workload("product.matvec_4096_ta")(lambda: (lambda a, x: lambda: a.t() @ x)(numbers(4096, 4096), numbers(4096)))
-workload("product.vecmat_4096")(lambda: (lambda a, x: lambda: x @ a)(numbers(4096, 4096), numbers(4096)))
 workload("product.dense_relu_128x784x512")(
     lambda: (lambda x, w, b: lambda: F.relu(F.linear(x, w, b)))(numbers(128, 784), numbers(512, 784), numbers(512)))
 
 
-# ---- Convolution: the paddings of SAME
-def convolution(name, batch, size, cin, k, cout, stride=1, dilation=1, groups=1):
-    out = -(-size // stride)
-    pad = max((out - 1) * stride + (k - 1) * dilation + 1 - size, 0)
+# ---- Convolution
+def convolution(name, batch, size, cin, k, cout, stride, dilation, groups):
+    before, behind = same_padding(size, k, stride, dilation)
 
     def make(layout, back):
         x = numbers(batch, cin, size, size).to(memory_format=layout)
         w = numbers(cout, cin // groups, k, k).to(memory_format=layout)
         b = numbers(cout)
-        # An odd padding has one more behind, which conv2d has no option for; symmetric costs the same.
-        call = lambda: F.conv2d(x, w, b, stride, (pad + 1) // 2, dilation, groups)  # noqa: E731
+
+        def call():
+            if before == behind:
+                return F.conv2d(x, w, b, stride, before, dilation, groups)
+            return F.conv2d(F.pad(x, (before, behind) * 2), w, b, stride, 0, dilation, groups)
         return gradients(call, x, w, b) if back else call
     for tag, layout in LAYOUTS:
         workload(f"convolution.{name}_{tag}")(lambda layout=layout: make(layout, False))
         workload(f"convolution.{name}_{tag}_grad")(lambda layout=layout: make(layout, True))
 
 
-convolution("conv2d_3x3_1to32_32x28x28", 32, 28, 1, 3, 32)
-convolution("conv2d_3x3_64to64_32x28x28", 32, 28, 64, 3, 64)
-convolution("conv2d_3x3_64to64_32x56x56", 32, 56, 64, 3, 64)
-convolution("conv2d_3x3_256to256_8x14x14", 8, 14, 256, 3, 256)
-convolution("conv2d_3x3_64to128_s2_32x28x28", 32, 28, 64, 3, 128, 2)
-convolution("conv2d_3x3_64to64_d2_32x28x28", 32, 28, 64, 3, 64, 1, 2)
-convolution("conv2d_3x3_64to64_g4_32x28x28", 32, 28, 64, 3, 64, 1, 1, 4)
-convolution("conv2d_5x5_6to16_128x14x14", 128, 14, 6, 5, 16)
-convolution("conv2d_7x7_3to64_s2_8x224x224", 8, 224, 3, 7, 64, 2)
-convolution("conv2d_1x1_256to256_32x14x14", 32, 14, 256, 1, 256)
-convolution("depthwise_3x3_64_32x56x56", 32, 56, 64, 3, 64, groups=64)
+for name, row in CONVOLUTIONS.items():
+    convolution(name, *row)
 
 
 def on_image(name, make_op):
@@ -205,4 +175,245 @@ def batch_norm():
 on_image("max_pool2d", lambda: (lambda x: F.max_pool2d(x, 2), ()))
 on_image("avg_pool2d", lambda: (lambda x: F.avg_pool2d(x, 2), ()))
 on_image("batch_norm", batch_norm)
+
+
+# ---- Reductions
+MATRIX = {"sum": torch.sum, "max": torch.amax, "variance": lambda x, axis: torch.var(x, axis, unbiased=False),
+          "argmax": torch.argmax}
+for name, op in MATRIX.items():
+    for tag, axis in (("all", None), ("axis0", 0), ("axis1", 1)):
+        def make(op=op, axis=axis):
+            x = numbers(4096, 4096)
+            return lambda: op(x, (0, 1) if axis is None and op is not torch.argmax else axis)
+        workload(f"reduction.{name}_{tag}_4096x4096")(make)
+
+
+def of(op, *shape):
+    """Makes op of a tensor of that shape."""
+    def make():
+        x = numbers(*shape)
+        return lambda: op(x)
+    return make
+
+
+each("reduction", {
+    "mean_all_4096x4096": of(torch.mean, 4096, 4096),
+    "norm_all_4096x4096": of(torch.norm, 4096, 4096),
+    "logsumexp_axis1_4096x4096": of(lambda x: torch.logsumexp(x, 1), 4096, 4096),
+    "sum_axis0_32x512": of(lambda x: x.sum(0), 32, 512),
+    "sum_axis1_32x512": of(lambda x: x.sum(1), 32, 512),
+    "argmax_axis1_5000x10": of(lambda x: x.argmax(1), 5000, 10),
+    "cumsum_axis0_4096x4096": of(lambda x: x.cumsum(0), 4096, 4096),
+    "cumsum_axis1_4096x4096": of(lambda x: x.cumsum(1), 4096, 4096),
+    "sort_1M": of(lambda x: x.sort(), M1),
+    "argsort_gather_1M": of(lambda x: x[x.argsort()], M1),
+    "top_10_of_1M": of(lambda x: x.topk(10), M1),
+    "softmax_8192x1000_full_cache": of(lambda x: F.softmax(x, 1), 8192, 1000),
+})
+
+
+def both(name, height, width, make_op):
+    """make_op() gives what is applied, and its parameters."""
+    def make(back):
+        x, (op, parameters) = numbers(height, width), make_op()
+        return gradients(lambda: op(x), x, *parameters) if back else lambda: op(x)
+    workload(f"reduction.{name}_{height}x{width}")(lambda: make(False))
+    workload(f"reduction.{name}_{height}x{width}_grad")(lambda: make(True))
+
+
+def norm(op):
+    def make():
+        gamma, beta = torch.rand(512) + 0.5, numbers(512)
+        return lambda x: op(x, gamma, beta), (gamma, beta)
+    return make
+
+
+def rms_norm():
+    gamma = torch.rand(512) + 0.5
+    if hasattr(F, "rms_norm"):
+        return lambda x: F.rms_norm(x, (512,), gamma, 1e-6), (gamma,)
+    return lambda x: x * torch.rsqrt(x.square().mean(1, keepdim=True) + 1e-6) * gamma, (gamma,)
+
+
+for height, width in ((8192, 1000), (32, 10)):
+    both("softmax", height, width, lambda: (lambda x: F.softmax(x, 1), ()))
+    both("log_softmax", height, width, lambda: (lambda x: F.log_softmax(x, 1), ()))
+    both("cross_entropy", height, width, lambda h=height, w=width: (
+        (lambda y: lambda x: F.cross_entropy(x, y))(torch.randint(0, w, (h,))), ()))
+both("layer_norm", 8192, 512, norm(lambda x, gamma, beta: F.layer_norm(x, (512,), gamma, beta, 1e-3)))
+both("batch_norm", 8192, 512, norm(lambda x, gamma, beta: F.batch_norm(x, None, None, gamma, beta, True)))
+both("rms_norm", 8192, 512, rms_norm)
+
+
+# ---- Copies and indexing
+def of_four(op, *shape):
+    def make():
+        xs = [numbers(*shape) for _ in range(4)]
+        return lambda: op(xs)
+    return make
+
+
+def embedding():
+    weights = torch.nn.Embedding(100000, 64, sparse=True)
+    sgd, rows, dy = torch.optim.SGD(weights.parameters(), 0.5), torch.randint(0, 100000, (16384,)), numbers(16384, 64)
+
+    def run():
+        sgd.zero_grad(set_to_none=True)
+        weights(rows).backward(dy)
+        sgd.step()
+    return run
+
+
+for tag in ("", "_full_cache"):
+    workload(f"copy.nchw_to_nhwc_32x64x56x56{tag}")(of(lambda x: x.permute(0, 2, 3, 1).contiguous(), 32, 64, 56, 56))
+each("copy", {
+    "transpose_4096x4096": of(lambda x: x.t().contiguous(), 4096, 4096),
+    "heads_8x128x4x64": of(lambda x: x.transpose(1, 2).contiguous(), 8, 128, 4, 64),
+    "zeros_16M": lambda: lambda: torch.zeros(M16),
+    "full_16M": lambda: lambda: torch.full((M16,), 1.5),
+    "concat_axis0_4x1024x4096": of_four(torch.cat, 1024, 4096),
+    "concat_axis1_4x4096x1024": of_four(lambda xs: torch.cat(xs, 1), 4096, 1024),
+    "slice_columns_4096x4096": of(lambda x: x[:, 1:2049].contiguous(), 4096, 4096),
+    "every_other_column_4096x4096": of(lambda x: x[:, ::2].contiguous(), 4096, 4096),
+    "pad_32x64x56x56": of(lambda x: F.pad(x, (1, 1, 1, 1)), 32, 64, 56, 56),
+    "tile_4x4_1024x1024": of(lambda x: x.repeat(4, 4), 1024, 1024),
+})
+each("indexing", {
+    "one_hot_65536_of_100": lambda: (lambda i: lambda: F.one_hot(i, 100).float())(torch.randint(0, 100, (65536,))),
+    "take_along_axis1_256_of_4096x4096": lambda: (lambda x, i: lambda: x.gather(1, i))(
+        numbers(4096, 4096), torch.randint(0, 4096, (4096, 256))),
+    "gather_16384_of_100000x64": lambda: (lambda x, i: lambda: x[i])(numbers(100000, 64), torch.randint(0, 100000, (16384,))),
+    "boolean_mask_16M": lambda: (lambda x: (lambda m: lambda: x[m])(x > 0))(numbers(M16)),
+    "nonzero_16M": lambda: (lambda m: lambda: m.nonzero())(numbers(M16) > 1.6),
+    "scatter_add_1M_into_1M": lambda: (lambda x, i, y: lambda: y.scatter_add_(0, i, x))(
+        numbers(M1), torch.randint(0, M1, (M1,)), torch.zeros(M1)),
+    "embedding_sgd_16384_of_100000x64": embedding,
+})
+
+
+# ---- Training
+def training(model, x, y, loss=F.cross_entropy):
+    adam = torch.optim.Adam(model.parameters(), 1e-3)
+
+    def run():
+        adam.zero_grad(set_to_none=True)
+        loss(model(x), y).backward()
+        adam.step()
+    return run
+
+
+def labels(batch):
+    return torch.randint(0, 10, (batch,))
+
+
+def mlp():
+    return nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Dropout(0.2), nn.Linear(512, 10))
+
+
+def lenet(layout):
+    model = nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
+                          nn.Flatten(), nn.Linear(1600, 128), nn.ReLU(), nn.Linear(128, 10))
+    return training(model.to(memory_format=layout), torch.rand(128, 1, 28, 28).to(memory_format=layout), labels(128))
+
+
+class LSTM(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.dense = nn.LSTM(28, 128, batch_first=True), nn.Linear(128, 10)
+
+    def forward(self, x):
+        return self.dense(self.lstm(x)[0][:, -1])
+
+
+def transformer():
+    block = nn.TransformerEncoderLayer(256, 4, 1024, 0.0, "gelu", batch_first=True)
+    return training(block, torch.rand(8, 128, 256), torch.rand(8, 128, 256), F.mse_loss)
+
+
+def attention(back):
+    q, k, v = (torch.rand(8, 4, 128, 64) for _ in range(3))
+    fused = getattr(F, "scaled_dot_product_attention", None)
+
+    def call():
+        return fused(q, k, v) if fused else torch.softmax(q @ k.transpose(-1, -2) / 8, -1) @ v
+    return gradients(call, q, k, v) if back else call
+
+
+def inference(batch):
+    model, x = mlp().eval(), torch.rand(batch, 28, 28)
+    return torch.no_grad()(lambda: model(x))
+
+
+def small():
+    model = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1))
+    return training(model, torch.rand(4, 2), torch.rand(4, 1), F.mse_loss)
+
+
+for batch in MLP_BATCHES:
+    workload(f"training.mlp_b{batch}")(lambda n=batch: training(mlp(), torch.rand(n, 28, 28), labels(n)))
+    workload(f"training.mlp_inference_b{batch}")(lambda n=batch: inference(n))
+each("training", {
+    "xor_b4": small,
+    "lenet_nhwc_b128": lambda: lenet(torch.channels_last),
+    "lenet_nchw_b128": lambda: lenet(torch.contiguous_format),
+    "lstm_128_of_28_steps_b128": lambda: training(LSTM(), torch.rand(128, 28, 28), labels(128)),
+    "transformer_256_b8": transformer,
+    "attention_8x4x128x64": lambda: attention(False),
+    "attention_8x4x128x64_grad": lambda: attention(True),
+})
+
+
+# ---- Optimizers
+def variables(sizes):
+    weights = [numbers(n).requires_grad_() for n in sizes]
+    for w in weights:
+        w.grad = numbers(w.numel())
+    return weights
+
+
+def clipped(weights):
+    step = torch.optim.Adam(weights, 1e-3).step
+
+    def run():
+        nn.utils.clip_grad_norm_(weights, 1.0)
+        step()
+    return run
+
+
+OPTIMIZERS = {"adam": lambda w: torch.optim.Adam(w, 1e-3).step,
+              "adamw": lambda w: torch.optim.AdamW(w, 1e-3, weight_decay=0.01).step,
+              "adam_global_clipnorm": clipped,
+              "sgd": lambda w: torch.optim.SGD(w, 1e-3).step,
+              "sgd_momentum": lambda w: torch.optim.SGD(w, 1e-3, 0.9).step,
+              "rmsprop": lambda w: torch.optim.RMSprop(w, 1e-3, 0.9, 1e-7).step}
+for name, make in OPTIMIZERS.items():
+    for tag, sizes in PARAMETERS.items():
+        workload(f"optimizer.{name}_{tag}")(lambda make=make, sizes=sizes: make(variables(sizes)))
+each("optimizer", {
+    "adam_100000_of_1": lambda: torch.optim.Adam(variables([1] * 100000), 1e-3).step,
+    "adam_100000_of_1_first": lambda: (lambda w: lambda: torch.optim.Adam(w, 1e-3).step())(variables([1] * 100000)),
+    "clip_by_global_norm_10M_in_100": lambda: (lambda w: lambda: nn.utils.clip_grad_norm_(w, 1.0))(
+        variables(PARAMETERS["10M_in_100"])),
+})
+
+# ---- Random numbers, files, processes
+each("random", {
+    "uniform_16M": lambda: lambda: torch.rand(M16),
+    "normal_16M": lambda: lambda: torch.randn(M16),
+    "truncated_normal_16M": lambda: lambda: nn.init.trunc_normal_(torch.empty(M16)),
+    "bernoulli_16M": lambda: lambda: torch.empty(M16).bernoulli_(0.8),
+    "dropout_16M": of(lambda x: F.dropout(x, 0.2), M16),
+    "dropout_16M_grad": lambda: (lambda x: gradients(lambda: F.dropout(x, 0.2), x))(numbers(M16)),
+    "dropout_65536": of(lambda x: F.dropout(x, 0.2), 128 * 512),
+    "permutation_1M": lambda: lambda: torch.randperm(M1),
+})
+
+
+def saved_tensors():
+    tensors = {f"w{i}": torch.rand(FILE_ELEMENTS) for i in range(FILE_VARIABLES)}
+    return lambda path: torch.save(tensors, path), torch.load
+
+
+harness.files(saved_tensors)
+harness.first_step(args, lambda: training(mlp(), torch.rand(32, 28, 28), labels(32)))
 harness.main(args, "PyTorch", torch.__version__, before=lambda: torch.manual_seed(0))
