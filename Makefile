@@ -134,7 +134,7 @@ STAYS      := -Wl,-z,nodelete
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib objects configure deps test test-programs ci-long interop fuzz fuzz_program demo bench coverage accuracy module install install-module install-strip check doc format clean help
+.PHONY: all lib objects configure deps test test-programs ci-long interop fuzz fuzz_program demo bench bench-check coverage accuracy module install install-module install-strip check doc format clean help
 .SECONDARY:
 all: lib $(PROGRAM) $(REPL) $(MODULE)
 
@@ -148,7 +148,8 @@ help:
 	@echo 'make interop              files there and back with the TensorFlow, Keras, NumPy and safetensors of PEERS=python'
 	@echo 'make fuzz [SECONDS=600]   readers of files against damaged ones, Lua against any calls, by clang with its libFuzzer'
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
-	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow and JAX are installed; ONLY=conv,mm QUICK=1 THREADS=2 PEERS=python JSON=file'
+	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow, JAX and NumPy are installed; ONLY=conv,mm QUICK=1 THREADS=2 PEERS=python JSON=file MARKDOWN=file'
+	@echo 'make bench-check          which workloads became slower between OLD=file and NEW=file of make bench JSON=file; THRESHOLD=1.1'
 	@echo 'make check                layout, includes, exported names, comments of public declarations (with doxygen), mistakes that must not compile, programs against an installation, by hand and by CMake'
 	@echo 'make coverage             a table of all ops: dtypes, gradients, what the tests check; docs/ops.md is the same'
 	@echo 'make accuracy             docs/accuracy.md: elementwise functions over all float32 numbers, some hours'
@@ -420,6 +421,9 @@ demo: $(OBJ)/examples/mnist
 
 bench: $(EDDY_BENCH)
 	$(Q)PEERS='$(PEERS)' ONLY='$(ONLY)' bench/compare.py $<
+
+bench-check:
+	$(Q)bench/slower.py $(or $(OLD),$(error OLD=file NEW=file)) $(or $(NEW),$(error OLD=file NEW=file)) $(THRESHOLD)
 
 coverage: $(COVERAGE)
 	$(Q)$(COVERAGE)

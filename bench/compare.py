@@ -1,123 +1,132 @@
 #!/usr/bin/env python3
-"""Times Eddy's workloads beside whichever peers are found, in interleaved rounds, and prints one table.
+"""Times Eddy's workloads beside whichever peers are found, in interleaved rounds, and prints tables.
 
     compare.py EDDY_BENCH
 
-From the environment: ONLY=conv,mm (beginnings of ids), QUICK=1 (one round, short), THREADS="1 2" (default: 1 and all cores),
-PEERS="python ..." (the interpreters that have PyTorch; default python3), JSON=file (every round's figures).
-A cell is the best of the rounds' medians. Ratios are the fastest peer's time over Eddy's, above 1 where Eddy is faster, and
-the machine's limit, measured in the same rounds, over Eddy's.
+From the environment: ONLY=conv,mm (beginnings of ids), QUICK=1 (one round, short), ROUNDS and BUDGET (of seconds for a workload
+in a round; default 3 and 0.2), THREADS="1 2" (default: 1 and all cores), PEERS="python ..." (the interpreters to look for peers
+in; default python3), JSON=file (all figures, for bench/slower.py), MARKDOWN=file (the tables). bench/report.py has what is in
+them. Files are written in TMPDIR, or else beside EDDY_BENCH.
 """
 import json
-import math
 import os
 import platform
 import subprocess
 import sys
 
+import report
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAMS = {"torch": "with_torch.py"}
+# module: what the table calls it, its program, and the columns: what is added to the name, and to the command
+PROGRAMS = {"torch": ("PyTorch", "with_torch.py", {"": []}),
+            "tensorflow": ("TensorFlow", "with_tensorflow.py", {"": [], " function": ["--function"]}),
+            "jax": ("JAX", "with_jax.py", {"": []}),
+            "numpy": ("NumPy", "with_numpy.py", {"": []})}
+PROBE = """
+import importlib.metadata, importlib.util, sys
+if importlib.util.find_spec(sys.argv[1]) is None: sys.exit(1)
+for name in (sys.argv[1], sys.argv[1] + "-cpu"):
+    try: print(importlib.metadata.version(name)); break
+    except importlib.metadata.PackageNotFoundError: pass
+"""
+# What weighs a training step; the smallest and the largest of a kind.
+WEIGHED = ("training.mlp_b32", "training.mlp_b5000", "training.lenet_nhwc_b128", "training.lstm_128_of_28_steps_b128",
+           "training.transformer_256_b8", "process.first_step")
 
 
 def peers():
-    """Name -> command of each peer that one of the interpreters can import."""
+    """Name -> command of each peer that one of the interpreters can import; every version once, of NumPy the first."""
     found = {}
     for python in (os.environ.get("PEERS") or "python3").split():
-        for module, program in PROGRAMS.items():
-            probe = [python, "-c", f"import {module}; print({module}.__version__)"]
+        for module, (name, program, columns) in PROGRAMS.items():
             try:
-                answer = subprocess.run(probe, capture_output=True, text=True)
+                answer = subprocess.run([python, "-c", PROBE, module], capture_output=True, text=True)
             except OSError:
                 continue
-            if answer.returncode == 0:
-                found[f"{module} {answer.stdout.split()[-1]}"] = [python, os.path.join(HERE, "peers", program)]
+            if answer.returncode or module == "numpy" and any(n.startswith(name) for n in found):
+                continue
+            version = ".".join((answer.stdout.split() or ["?"])[-1].split(".")[:2])
+            for column, flags in columns.items():
+                found.setdefault(f"{name} {version}{column}", [python, os.path.join(HERE, "peers", program), *flags])
     return found
 
 
-def run(command, threads, only, budget):
-    """Id -> (median seconds, unit, amount); wrong and failed ones are told and left out."""
-    arguments = ["--threads", str(threads), "--budget", str(budget)] + (["--only", only] if only else [])
+def lines(command, threads, only, *flags):
+    """What a program prints, as lists of cells; what it says of failures goes on to the terminal."""
+    arguments = ["--threads", str(threads), *flags] + (["--only", only] if only else [])
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads), PYTHONDONTWRITEBYTECODE="1")
-    text = subprocess.run(command + arguments, stdout=subprocess.PIPE, text=True, env=environment).stdout
-    rows = {}
-    for line in text.splitlines():
-        cells = line.split("\t")
-        if len(cells) > 3:
-            rows[cells[0]] = (float(cells[1]), cells[4] if len(cells) > 5 else None, float(cells[5]) if len(cells) > 5 else 0)
-        elif not line.startswith("#"):
-            print(line, file=sys.stderr)
-    return rows
+    done = subprocess.run(command + arguments, capture_output=True, text=True, env=environment)
+    if not done.stdout:
+        print(done.stderr[-2000:], file=sys.stderr)
+    return [line.split("\t") for line in done.stdout.splitlines()]
 
 
-def best(rounds):
-    result = {}
-    for rows in rounds:
-        for name, row in rows.items():
-            if name not in result or row[0] < result[name][0]:
-                result[name] = row
-    return result
+class Figures:
+    """All that was measured, as it stands in the file of JSON."""
+
+    def __init__(self):
+        self.versions, self.work, self.seconds, self.memory = {}, {}, {}, {}
+
+    def time(self, name, command, threads, only, budget):
+        seconds = self.seconds.setdefault(str(threads), {}).setdefault(name, {})
+        for cells in lines(command, threads, only, "--budget", str(budget)):
+            if cells[0].startswith("# "):
+                self.versions[name] = " ".join(cells)[2:]
+            elif len(cells) > 3:
+                seconds.setdefault(cells[0], []).append(float(cells[1]))
+                if len(cells) > 5:
+                    self.work[cells[0]] = [cells[4], float(cells[5])]
+            else:
+                print(f"{name}: " + " ".join(cells), file=sys.stderr)
+
+    def weigh(self, name, command, threads, workload):
+        for cells in lines(command, threads, workload, "--memory"):
+            if cells[0] == workload and len(cells) == 2 and cells[1].isdigit():
+                self.memory.setdefault(workload, {})[name] = int(cells[1])
+
+    def data(self):
+        return {"machine": machine(), "versions": self.versions, "work": self.work, "seconds": self.seconds, "memory": self.memory}
 
 
-def limit(row, limits):
-    """Seconds that the machine needs for the row at least; None: nothing is known."""
-    _, unit, amount = row
-    name = {"bytes": "copy", "read": "read", "flops": "flops", "double_flops": "double_flops"}.get(unit)
-    if name in ("copy", "read"):
-        name += "_cache" if amount <= 1 << 24 else "_memory"
-    row = limits.get(f"limit.{name}")
-    return row and amount / (row[2] / row[0])
+def machine():
+    """The processor, its vectors, the number of cores, memory in GB, the system."""
+    with open("/proc/cpuinfo") as file:
+        facts = dict(map(str.strip, line.split(":", 1)) for line in file if ":" in line)
+    sets = [s for s in ("avx2", "avx512f", "asimd", "sve") if s in (facts.get("flags") or facts.get("Features") or "").split()]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return {"processor": facts.get("model name") or platform.machine(), "vectors": " ".join(sets), "cores": os.cpu_count(),
+            "memory": round(memory), "system": f"{platform.system()} {platform.release()}, {' '.join(platform.libc_ver())}"}
 
 
-def show(seconds):
-    for unit, scale in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
-
-
-def table(results):
-    """Lines of Markdown: the rows, then the groups' geometric means of the ratios."""
-    eddy, others = results["eddy"], {n: r for n, r in results.items() if n != "eddy"}
-    yield "| workload | Eddy | " + "".join(f"{n} | " for n in others) + "fastest / Eddy | limit / Eddy |"
-    yield "|---" * (len(others) + 4) + "|"
-    groups = {}
-    for name in sorted(n for n in eddy if not n.startswith("limit.")):
-        own, times = eddy[name][0], [rows[name][0] for rows in others.values() if name in rows]
-        bound = limit(eddy[name], eddy)
-        cells = [show(own)] + [show(rows[name][0]) if name in rows else "-" for rows in others.values()]
-        cells += [f"{min(times) / own:.2f}" if times else "-", f"{bound / own:.2f}" if bound else "-"]
-        yield f"| {name} | " + " | ".join(cells) + " |"
-        if times:
-            groups.setdefault(name.split(".")[0], []).append(min(times) / own)
-    if groups:
-        yield ""
-        yield "| group | rows | geometric mean | below 0.95 |"
-        yield "|---|---|---|---|"
-        groups["all"] = [ratio for ratios in groups.values() for ratio in ratios]
-    for group, ratios in groups.items():
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        yield f"| {group} | {len(ratios)} | {mean:.2f} | {sum(r < 0.95 for r in ratios)} |"
+def wanted(workload, only):
+    return not only or any(workload.startswith(p) or workload.split(".", 1)[1].startswith(p) for p in only.split(","))
 
 
 def main():
-    only, quick = os.environ.get("ONLY", ""), os.environ.get("QUICK")
+    only, quick = os.environ.get("ONLY", "").replace(" ", ","), os.environ.get("QUICK")
+    budget = float(os.environ.get("BUDGET") or (0.02 if quick else 0.2))
+    rounds = int(os.environ.get("ROUNDS") or (1 if quick else 3))
     threads = [int(n) for n in os.environ.get("THREADS", "").split()] or sorted({1, os.cpu_count()})
-    programs = {"eddy": [sys.argv[1]], **peers()}
-    rounds = {str(t): {name: [] for name in programs} for t in threads}
+    os.environ.setdefault("TMPDIR", os.path.dirname(os.path.abspath(sys.argv[1])))  # the disk under test
+    programs, figures = {"Eddy": [sys.argv[1]], **peers()}, Figures()
     for t in threads:
-        for number in range(1 if quick else 3):
+        for number in range(rounds):
             for name, command in programs.items():
                 print(f"{t} threads, round {number + 1}: {name}", file=sys.stderr, flush=True)
-                wanted = f"limit,{only}" if only and name == "eddy" else only
-                rounds[str(t)][name].append(run(command, t, wanted, 0.02 if quick else 0.3))
-    for t, programs_rounds in rounds.items():
-        print(f"\n## {t} thread{'s' if t != '1' else ''}\n")
-        print("\n".join(table({name: best(r) for name, r in programs_rounds.items()})))
+                figures.time(name, command, t, f"limit,{only}" if only and name == "Eddy" else only, budget)
+    for workload in WEIGHED:
+        for name, command in programs.items():
+            if wanted(workload, only):
+                figures.weigh(name, command, threads[-1], workload)
+    data = figures.data()
+    text = "\n".join(report.document(data)) + "\n"
+    print(text)
     if len(programs) == 1:
-        print("\nNo PyTorch was found: python3 -m venv DIR && DIR/bin/pip install torch numpy && make bench PEERS=DIR/bin/python")
-    if os.environ.get("JSON"):
-        with open(os.environ["JSON"], "w") as file:
-            json.dump({"machine": platform.processor() or platform.machine(), "cores": os.cpu_count(), "rounds": rounds}, file)
+        print("No peer was found: python3 -m venv DIR && DIR/bin/pip install torch numpy && make bench PEERS=DIR/bin/python")
+    for variable, content in (("JSON", json.dumps(data, indent=1)), ("MARKDOWN", text)):
+        if os.environ.get(variable):
+            with open(os.environ[variable], "w") as file:
+                file.write(content)
 
 
 if __name__ == "__main__":
