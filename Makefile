@@ -65,7 +65,7 @@ OBJ     := $(BUILD)/$(CC_NAME)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(HAR
 SETUP := CC='$(CC)' CXX='$(CXX)' tools/setup.sh
 GOALS := $(filter-out clean help doc format deps ci-long fuzz objects,$(or $(MAKECMDGOALS),all))
 PARTS := $(if $(GOALS),library)
-NO_LUA := lib configure demo bench interop coverage accuracy $(if $(filter command%,$(origin LUA_CFLAGS)),module install-module)
+NO_LUA := lib configure demo bench bench-check bench-instructions interop coverage accuracy $(if $(filter command%,$(origin LUA_CFLAGS)),module install-module)
 PARTS += $(if $(filter-out $(NO_LUA),$(GOALS)),lua)
 PARTS += $(if $(filter test test-programs,$(GOALS))$(findstring /tests/,$(GOALS)),tests)
 ifneq ($(strip $(PARTS)),)
@@ -134,7 +134,7 @@ STAYS      := -Wl,-z,nodelete
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@echo '  $(1)')
 
-.PHONY: all lib objects configure deps test test-programs ci-long interop fuzz fuzz_program demo bench bench-check coverage accuracy module install install-module install-strip check doc format clean help
+.PHONY: all lib objects configure deps test test-programs ci-long interop fuzz fuzz_program demo bench bench-check bench-instructions coverage accuracy module install install-module install-strip check doc format clean help
 .SECONDARY:
 all: lib $(PROGRAM) $(REPL) $(MODULE)
 
@@ -150,6 +150,7 @@ help:
 	@echo 'make demo [DATA=dir]      trains a network on digits: MNIST from dir, or drawn ones'
 	@echo 'make bench                times Eddy beside whichever of PyTorch, TensorFlow, JAX and NumPy are installed; ONLY=conv,mm QUICK=1 THREADS=2 PEERS=python JSON=file MARKDOWN=file'
 	@echo 'make bench-check          which workloads became slower between OLD=file and NEW=file of make bench JSON=file; THRESHOLD=1.1'
+	@echo 'make bench-instructions   counts the instructions of a few workloads by valgrind, against those recorded'
 	@echo 'make check                layout, includes, exported names, comments of public declarations (with doxygen), mistakes that must not compile, programs against an installation, by hand and by CMake'
 	@echo 'make coverage             a table of all ops: dtypes, gradients, what the tests check; docs/ops.md is the same'
 	@echo 'make accuracy             docs/accuracy.md: elementwise functions over all float32 numbers, some hours'
@@ -424,6 +425,9 @@ bench: $(EDDY_BENCH)
 
 bench-check:
 	$(Q)bench/slower.py $(or $(OLD),$(error OLD=file NEW=file)) $(or $(NEW),$(error OLD=file NEW=file)) $(THRESHOLD)
+
+bench-instructions: $(EDDY_BENCH)
+	$(Q)bench/instructions.py $<
 
 coverage: $(COVERAGE)
 	$(Q)$(COVERAGE)

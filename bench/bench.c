@@ -6,10 +6,11 @@
  *
  *   --threads N       Eddy's, and the limits' (default: all cores)
  *   --only A,B        ids that begin so, or whose name behind the point does
+ *   --workload ID     this one alone
  *   --budget SECONDS  of samples for each workload (default 0.3)
  *   --list            ids alone
  *   --check           results are checked, nothing is timed
- *   --memory          bytes beyond those of before, at the most, of the one workload of --only
+ *   --memory          bytes beyond those of before, at the most, of the one workload
  *   --once            one run of each behind one that warms up, in the function bench_counted:
  *                     for what counts instructions
  *   --keep-cache      leave Eddy's cache of memory as earlier workloads filled it
@@ -37,7 +38,7 @@ static struct {
     int threads;
     double budget;
     bool list, check, memory, once, keep_cache;
-    const char *only[MOST_PREFIXES];
+    const char *workload, *only[MOST_PREFIXES];
     int prefixes;
 } options = {.budget = 0.3};
 
@@ -279,6 +280,7 @@ static bool measure(workload *w)
 
 static bool wanted(const char *id)
 {
+    if (options.workload) return !strcmp(id, options.workload);
     const char *name = strchr(id, '.') + 1;
     for (int i = 0; i < options.prefixes; i++) {
         size_t length = strlen(options.only[i]);
@@ -314,6 +316,8 @@ static bool take(int argc, char **argv)
             options.threads = atoi(argv[i]);
         else if (!strcmp(name, "--budget"))
             options.budget = atof(argv[i]);
+        else if (!strcmp(name, "--workload"))
+            options.workload = argv[i];
         else if (!strcmp(name, "--only"))
             take_prefixes(argv[i]);
         else

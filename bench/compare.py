@@ -51,11 +51,10 @@ def peers():
     return found
 
 
-def lines(command, threads, only, *flags):
+def lines(command, threads, *flags):
     """What a program prints, as lists of cells; what it says of failures goes on to the terminal."""
-    arguments = ["--threads", str(threads), *flags] + (["--only", only] if only else [])
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads), PYTHONDONTWRITEBYTECODE="1")
-    done = subprocess.run(command + arguments, capture_output=True, text=True, env=environment)
+    done = subprocess.run([*command, "--threads", str(threads), *flags], capture_output=True, text=True, env=environment)
     if not done.stdout:
         print(done.stderr[-2000:], file=sys.stderr)
     return [line.split("\t") for line in done.stdout.splitlines()]
@@ -69,7 +68,7 @@ class Figures:
 
     def time(self, name, command, threads, only, budget):
         seconds = self.seconds.setdefault(str(threads), {}).setdefault(name, {})
-        for cells in lines(command, threads, only, "--budget", str(budget)):
+        for cells in lines(command, threads, "--budget", str(budget), *(["--only", only] if only else [])):
             if cells[0].startswith("# "):
                 self.versions[name] = " ".join(cells)[2:]
             elif len(cells) > 3:
@@ -80,8 +79,8 @@ class Figures:
                 print(f"{name}: " + " ".join(cells), file=sys.stderr)
 
     def weigh(self, name, command, threads, workload):
-        for cells in lines(command, threads, workload, "--memory"):
-            if cells[0] == workload and len(cells) == 2 and cells[1].isdigit():
+        for cells in lines(command, threads, "--workload", workload, "--memory"):
+            if len(cells) == 2 and cells[1].isdigit():
                 self.memory.setdefault(workload, {})[name] = int(cells[1])
 
     def data(self):

@@ -8,7 +8,7 @@ A program adds workloads and then calls main(args, name, version):
         return lambda: a @ b
 
 The function makes the operands and returns what is timed, or a pair: what is timed, and what comes before each run,
-untimed. Options are those of eddy_bench: --threads N, --only A,B, --budget SECONDS, --list, --memory. A line a workload:
+untimed. Options are those of eddy_bench: --threads N, --only A,B, --workload ID, --budget SECONDS, --list, --memory. A line a workload:
 id, median seconds, fewest, most; "# name <TAB> version" before.
 """
 import argparse
@@ -54,14 +54,17 @@ def options(*flags):
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", type=lambda s: s.split(","), default=[])
+    parser.add_argument("--workload")
     parser.add_argument("--budget", type=float, default=0.3)
     for flag in ("--list", "--memory", "--first-step", *flags):
         parser.add_argument(flag, action="store_true")
     return parser.parse_args()
 
 
-def _wanted(name, only):
-    return not only or any(name.startswith(p) or name.split(".", 1)[1].startswith(p) for p in only)
+def _wanted(name, args):
+    if args.workload:
+        return name == args.workload
+    return not args.only or any(name.startswith(p) or name.split(".", 1)[1].startswith(p) for p in args.only)
 
 
 # ---- Files and processes: the same for all peers
@@ -160,7 +163,7 @@ def main(args, name, version, settle=lambda result: None, before=lambda: None):
     if not args.list:
         print(f"# {name}\t{version}", flush=True)
     for workload_name, make, calls in _all:
-        if not _wanted(workload_name, args.only):
+        if not _wanted(workload_name, args):
             continue
         if args.list:
             print(workload_name)
