@@ -291,6 +291,7 @@ $(OBJ)/tests/shared_%.so: $(OBJ)/tests/shared_%.o
 $(OBJ)/tests/test_user_op: $(OBJ)/tests/shared_softcap.so
 $(OBJ)/tests/test_lua $(OBJ)/tests/test_null: $(OBJ)/libeddy.so
 $(OBJ)/tests/test_eddy_ckpt: $(PROGRAM)
+$(OBJ)/tests/test_bench: $(EDDY_BENCH)
 $(OBJ)/tests/test_lua_examples: $(REPL)
 
 # C++: each program by $(CXX), and by clang++ too where it is there, in the language of 2017 and of

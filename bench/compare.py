@@ -14,7 +14,8 @@ import platform
 import subprocess
 import sys
 
-import report
+sys.dont_write_bytecode = True  # nothing is left beside the sources
+import report  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # module: what the table calls it, its program, and the columns: what is added to the name, and to the command

@@ -8,7 +8,8 @@ Slower is more than THRESHOLD times (default 1.1) the older time, each the best 
 import json
 import sys
 
-from report import best, group_of, mean, row, head, show
+sys.dont_write_bytecode = True  # nothing is left beside the sources
+from report import best, group_of, head, mean, row, show  # noqa: E402
 
 
 def changes(old, new):

@@ -13,7 +13,7 @@ LAYOUTS = (("nhwc", torch.channels_last), ("nchw", torch.contiguous_format))
 
 
 def numbers(*shape, dtype=torch.float32):
-    return torch.rand(*shape, dtype=dtype) * 4 - 2
+    return torch.rand(shape, dtype=dtype) * 4 - 2
 
 
 def gradients(function, *sources):
