@@ -212,7 +212,7 @@ ED_OP(attention_gradient) = {
                            .attrs = ATTENTION(.is_causal = true, .draw = DRAWN)},
                           {.inputs = {GIVEN(3, 4), GIVEN(5, 4), GIVEN(5, 2), GIVEN(3, 2),
                                       LOGARITHM(3), GIVEN(3)},
-                           .attrs = ATTENTION(.scale = 0.5, .dropout_rate = 0.4, .draw = DRAWN)}),
+                           .attrs = ATTENTION(.scale = 0.05, .dropout_rate = 0.4, .draw = DRAWN)}),
 };
 
 /* ---- Public ops ------------------------------------------------------------------------------ */
