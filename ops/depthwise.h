@@ -11,6 +11,7 @@ typedef struct depthwise_call {
     window w;
     int64_t multiplier;
     const ed_tensor *x, *kernel, *y;
+    bool stream; /* y goes past the caches; set by whoever computes it */
 } depthwise_call;
 
 /* Computes y; x, y being the gradient of the output; the kernel, likewise. The number of threads

@@ -14,6 +14,7 @@ enum {
     DEPTHWISE_TAPS = 9,    /* ... taps of the kernel's gradient: their sums are registers ... */
     DEPTHWISE_CELLS = 16,  /* ... while so many outputs pass, whose cells stay in the cache */
     DEPTHWISE_PIECES = 64, /* of dy's rows, each with sums of its own, at most */
+    DEPTHWISE_STREAM = 16 * 1024 * 1024, /* bytes of a result that goes past the caches */
 };
 
 /* The taps of an output: rows [h0, h1) of the kernel from image row `row` on, columns [v0, v1). */
@@ -124,11 +125,14 @@ static void run_rows(depthwise_work *p)
     threads_run(units, depthwise_pays(p->d) ? 4 : units, depthwise_rows, p);
 }
 
-bool depthwise_forward(const depthwise_call *d)
+bool depthwise_forward(const depthwise_call *call)
 {
+    depthwise_call copy = *call, *d = &copy;
     const window *w = &d->w;
     const int64_t size = (int64_t)dtype_size(d->x->dtype), cell = w->channels * size;
     const depthwise_loops *loops = depthwise_loops_for(d->x->dtype);
+    copy.stream =
+        cell % 64 == 0 && (uintptr_t)d->y->data % 64 == 0 && d->y->size * size >= DEPTHWISE_STREAM;
     depthwise_work p = {.d = d,
                         .run = loops->row,
                         .from = d->x->data,

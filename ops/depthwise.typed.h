@@ -7,7 +7,7 @@
 /* `count` adjoining outputs from ow on, of a vector of channels, which have the taps of t. */
 VECTOR_INLINE void TYPED(depthwise_some)(const depthwise_call *d, const NUMBER *x, const NUMBER *k,
                                          NUMBER *y, const depthwise_taps *t, int64_t ow, int count,
-                                         int64_t left)
+                                         int64_t left, bool stream)
 {
     const window *w = &d->w;
     const int64_t c = w->channels, step = w->stride[1] * c, taps = t->v1 - t->v0;
@@ -25,7 +25,13 @@ VECTOR_INLINE void TYPED(depthwise_some)(const depthwise_call *d, const NUMBER *
         from += down - taps * across;
         by += (w->extent[1] - taps) * c;
     }
-    for (int i = 0; i < count; i++) lanes_put(y + (ow + i) * c, acc[i], left);
+    for (int i = 0; i < count; i++) /* the lowest row is the one that nobody has read yet */
+        __builtin_prefetch(from - down + (count + i) * step);
+    for (int i = 0; i < count; i++)
+        if (stream)
+            vstream(y + (ow + i) * c, acc[i]);
+        else
+            lanes_put(y + (ow + i) * c, acc[i], left);
 }
 
 /* The same of all channels. Returns `count`. */
@@ -35,8 +41,11 @@ VECTOR_INLINE int TYPED(depthwise_cells)(const depthwise_call *d, const NUMBER *
     const int64_t c = d->w.channels;
     int64_t i = 0;
     for (; i + VECTOR_LANES <= c; i += VECTOR_LANES)
-        TYPED(depthwise_some)(d, x + i, k + i, y + i, t, ow, count, VECTOR_LANES);
-    if (i < c) TYPED(depthwise_some)(d, x + i, k + i, y + i, t, ow, count, c - i);
+        if (d->stream)
+            TYPED(depthwise_some)(d, x + i, k + i, y + i, t, ow, count, VECTOR_LANES, true);
+        else
+            TYPED(depthwise_some)(d, x + i, k + i, y + i, t, ow, count, VECTOR_LANES, false);
+    if (i < c) TYPED(depthwise_some)(d, x + i, k + i, y + i, t, ow, count, c - i, false);
     return count;
 }
 
@@ -86,6 +95,7 @@ static void TYPED(depthwise_row)(const depthwise_call *d, const void *image, int
         else
             ow += TYPED(depthwise_cells)(d, x, k, y, &t, ow, 1);
     }
+    if (d->stream) vstream_end();
 }
 
 /* Row h of the gradient of one image: what the rows of dy send it whose windows have it. */
@@ -134,6 +144,8 @@ VECTOR_INLINE void TYPED(depthwise_products)(const depthwise_call *d, const NUMB
     }
     dy += begin * c;
     for (int64_t ow = begin, at = 0; ow < end; ow++, at += step, dy += c) {
+        __builtin_prefetch(dy + DEPTHWISE_CELLS * c);
+        __builtin_prefetch(from[count - 1] + at + DEPTHWISE_CELLS * step);
         const VECTOR by = lanes_some(dy, left, 0);
         for (int i = 0; i < count; i++)
             acc[i] = vfma(lanes_some(from[i] + at, left, 0), by, acc[i]);

@@ -21,14 +21,14 @@
 #include <string.h>
 
 enum {
-    PLANES_WINDOW = 32,             /* rows and columns of a kernel, at most */
-    PLANES_SPARE = 64,              /* cells that a line may have beyond those of both images */
-    PLANES_LINES = 256 * 1024,      /* bytes of lines that bands of rows are cut for, ... */
-    PLANES_ROWS = 8,                /* ... and rows of a band at least */
-    PLANES_UNITS = 64,              /* channels and pieces of the batch for the kernel's gradient */
-    PLANES_SOME = 4,                /* vectors of outputs at a time, and ... */
-    PLANES_TAPS = 9,                /* ... taps of the kernel's gradient: their sums are registers */
-    PLANES_SCRATCH = 64 * 2,        /* bytes behind the scratch's parts */
+    PLANES_WINDOW = 32,        /* rows and columns of a kernel, at most */
+    PLANES_SPARE = 64,         /* cells that a line may have beyond those of both images */
+    PLANES_LINES = 256 * 1024, /* bytes of lines that bands of rows are cut for, ... */
+    PLANES_ROWS = 8,           /* ... and rows of a band at least */
+    PLANES_UNITS = 64,         /* channels and pieces of the batch for the kernel's gradient */
+    PLANES_SOME = 4,           /* vectors of outputs at a time, and ... */
+    PLANES_TAPS = 9,           /* ... taps of the kernel's gradient: their sums are registers */
+    PLANES_SCRATCH = 64 * 2,   /* bytes behind the scratch's parts */
 };
 
 /* A row of the kernel that an output row has, and the line that it meets; in elements. */
@@ -39,8 +39,8 @@ typedef struct planes_row {
 /* A call, and how its lines lie: sizes in elements. */
 typedef struct planes_call {
     const depthwise_call *d;
-    bool back;           /* the input's gradient: from dy to x */
-    int64_t size, lanes; /* bytes of an element; elements of the largest vector */
+    bool back;              /* the input's gradient: from dy to x */
+    int64_t size, lanes;    /* bytes of an element; elements of the largest vector */
     int64_t from[2], to[2]; /* rows and columns of the planes */
     int64_t phases, span, line;
     int64_t offsets[PLANES_WINDOW]; /* of a column's taps in a line */

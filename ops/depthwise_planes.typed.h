@@ -130,8 +130,8 @@ static void TYPED(planes_band)(const planes_call *p, const planes_scratch *s, in
             first = TYPED(planes_fill)(p, s, (const NUMBER *)d->y->data + other * from, begin, end);
         else if (q == 0 || !finite)
             first = TYPED(planes_fill)(p, s, (const NUMBER *)d->x->data + plane * from, begin, end);
-        NUMBER *result = p->back ? (NUMBER *)d->x->data + plane * to
-                                 : (NUMBER *)d->y->data + other * to;
+        NUMBER *result =
+            p->back ? (NUMBER *)d->x->data + plane * to : (NUMBER *)d->y->data + other * to;
         for (int64_t r = begin; r < end; r++) {
             planes_row rows[PLANES_WINDOW];
             const int n = planes_rows(p, r, first, rows);

@@ -209,6 +209,7 @@ static void depthwise_is_a_group_each(void **state)
         {2, 19, 23, 4, 3, 3, 1, {1, 1}, {7, 9}, "SAME"},
         {1, 90, 900, 1, 3, 3, 1, {1, 1}, {1, 1}, "SAME"},
         {1, 40, 37, 2, 35, 3, 1, {1, 1}, {1, 1}, "SAME"},
+        {4, 128, 160, 64, 3, 3, 1, {1, 1}, {1, 1}, "SAME"}, /* goes past the caches */
     };
     const image_op depthwise_op = {"depthwise", each_channel, {0}};
     const image_op grouped_op = {"grouped", each_group, {0}};
