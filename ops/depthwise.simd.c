@@ -1,8 +1,8 @@
 /*
- * Depthwise convolution of images with channels last, computed where they lie. Threads take rows of the result; for the
- * kernel's gradient pieces of dy's rows, each with sums of its own, which are added pairwise. Rows
- * and pieces depend on the shapes alone. With stride 1 and a multiplier of 1 the gradient of the
- * input is the convolution of dy with the kernel turned over.
+ * Depthwise convolution of images with channels last, computed where they lie. Threads take rows of
+ * the result; for the kernel's gradient pieces of dy's rows, each with sums of its own, which are
+ * added pairwise. Rows and pieces depend on the shapes alone. With stride 1 and a multiplier of 1
+ * the gradient of the input is the convolution of dy with the kernel turned over.
  */
 #include "ops/depthwise.h"
 #include "ops/kernels/isa.h"

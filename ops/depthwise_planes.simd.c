@@ -12,8 +12,8 @@
  * A product with a cell that is not there adds 0, except to a number that is inf or NaN. Where such
  * a number is met the work is done `carefully`: a line like the others tells which cells are there.
  *
- * Threads take planes, of large ones bands of rows; for the kernel's gradient channels and pieces of
- * the batch, each with sums of its own, which are added in their order.
+ * Threads take planes, of large ones bands of rows; for the kernel's gradient channels and pieces
+ * of the batch, each with sums of its own, which are added pairwise.
  */
 #include "ops/depthwise.h"
 #include "ops/kernels/isa.h"
