@@ -43,4 +43,25 @@ bool norm_backward(const norm_groups *p, const ed_tensor *x, const ed_tensor *dy
                    const ed_tensor *gamma, const ed_tensor *dx, const ed_tensor *dgamma,
                    const ed_tensor *dbeta);
 
+/* The gradient of one of the four, x being seen as *p says (norm_gradient.c). */
+bool norm_gradient_from(const ed_gradient_call *g, const norm_groups *p);
+
+/* Operand i; NULL if it isn't given. */
+static inline const ed_tensor *norm_input(const ed_call *call, int i)
+{
+    return i < call->n_inputs ? call->inputs[i] : NULL;
+}
+
+/* For references. Of a group: the index of element i, and its channel's; its mean, and
+ * 1 / sqrt(variance + epsilon). */
+int64_t norm_plain_at(const norm_groups *p, int64_t sample, int64_t group, int64_t i, int64_t *c);
+double norm_plain_statistics(const norm_groups *p, const double *x, int64_t sample, int64_t group,
+                             double *mean);
+
+/* An operand of floats, all of one dtype. */
+#define NORM_FLOAT(name, ...)                                                                      \
+    {                                                                                              \
+        name, ED_SET_FLOAT, 'T', __VA_ARGS__                                                       \
+    }
+
 #endif

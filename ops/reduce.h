@@ -1,6 +1,6 @@
 /*
- * Reductions: how the ops (reductions.c), the driver (reduce.c) and the loops (reduce.simd.c) share
- * the work.
+ * Reductions: how the ops (reductions.c), the driver (reduce.c, reduce_best.c; their way through
+ * memory is reduce_plan.h) and the loops (reduce.simd.c) share the work.
  *
  * A reduction folds, for each output, `count` elements in their logical order. They are cut in
  * blocks of 512, whatever the memory looks like; a loop turns a block into a state, one or two
