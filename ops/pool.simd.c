@@ -1,10 +1,10 @@
 /*
  * The loops of pooling, and how the work is cut.
  *
- * A vector's lanes are neighbours that have the same cells: channels of one window, where these come
- * last, or windows of one channel, side by side, whose cells are the columns' stride apart. Images
- * with channels first are [batch channels, height, width, 1]. So each window is read once, into
- * registers.
+ * A vector's lanes are neighbours that have the same cells: channels of one window, where these
+ * come last, or windows of one channel, side by side, whose cells are the columns' stride apart.
+ * Images with channels first are [batch channels, height, width, 1]. So each window is read once,
+ * into registers.
  *
  * The work is cut into rows of windows. A row of windows that adds to cells begins with zeros where
  * none before it has been; where windows overlap in height, the rows of an image (of a chunk of its

@@ -7,7 +7,7 @@
 #include "ops/ops.h"
 #include <string.h>
 
-static int axis_of(const ed_call *call)
+static int recurrence_axis(const ed_call *call)
 {
     return *(const int *)call->plan;
 }
@@ -43,7 +43,7 @@ static void recurrence_row(const ed_call *call, int64_t at, int64_t step, int64_
 static bool recurrence_kernel(ed_call *call)
 {
     const ed_tensor *y = call->outputs[0];
-    const int axis = axis_of(call);
+    const int axis = recurrence_axis(call);
     const bool reverse = ((const ed_cumulative_options *)call->attrs)->reverse;
     int64_t inner = 1;
     for (int d = axis + 1; d < y->rank; d++) inner *= y->shape[d];
@@ -60,9 +60,9 @@ static bool recurrence_reference(const ed_call *call)
     const ed_tensor *y = call->outputs[0];
     const double *a = (const double *)call->inputs[0]->data,
                  *b = (const double *)call->inputs[1]->data;
-    const int64_t n = y->rank ? y->shape[axis_of(call)] : 0;
+    const int64_t n = y->rank ? y->shape[recurrence_axis(call)] : 0;
     int64_t inner = 1, step;
-    for (int d = axis_of(call) + 1; d < y->rank; d++) inner *= y->shape[d];
+    for (int d = recurrence_axis(call) + 1; d < y->rank; d++) inner *= y->shape[d];
     step = ((const ed_cumulative_options *)call->attrs)->reverse ? inner : -inner;
     for (int64_t i = 0; i < y->size; i++) {
         double sum = 0;
@@ -110,7 +110,8 @@ static bool recurrence_gradient(const ed_gradient_call *g)
     ed_tensor *db = recurrence(next, g->dy[0], o->axis, !o->reverse);
     if (g->needs[1]) g->dx[1] = ed_keep(db);
     if (g->needs[0])
-        g->dx[0] = ed_keep(ed_mul(db, recurrence_neighbour(g->outputs[0], o->axis, !o->reverse, 0)));
+        g->dx[0] =
+            ed_keep(ed_mul(db, recurrence_neighbour(g->outputs[0], o->axis, !o->reverse, 0)));
     return true;
 }
 
@@ -128,5 +129,6 @@ ED_OP(recurrence) = {
     .reference = recurrence_reference,
     .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-1, 1, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)}},
                           {.inputs = {ED_SAMPLE_IN(-1, 1, 3, 4), ED_SAMPLE_IN(-2, 2, 3, 4)},
-                           .attrs = ED_ATTRS(ED_CUMULATIVE_OPTIONS, ed_cumulative_options, .axis = 1, .reverse = true)}),
+                           .attrs = ED_ATTRS(ED_CUMULATIVE_OPTIONS, ed_cumulative_options,
+                                             .axis = 1, .reverse = true)}),
 };

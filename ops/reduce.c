@@ -70,8 +70,10 @@ enum {
     NEAR_BYTES = 3072, /* on the stack; of groups, 7 states of 64 blocks are at most 1792 */
 };
 
-/* Merges what can be of n states, of blocks 0..blocks-1, which together have `count` elements, the
- * last of them of `last` blocks; all of them if there will be no more. Returns how many are left. */
+/*
+ * Merges what can be of n states, of blocks 0..blocks-1, which together have `count` elements, the
+ * last of them of `last` blocks; all of them if there will be no more. Returns how many are left.
+ */
 static int64_t merge_pairs(const fold *f, char *states, int64_t n, int64_t width, int64_t blocks,
                            int64_t last, int64_t count, bool all)
 {

@@ -83,7 +83,8 @@ reduce_item reduce_find_item(const reduce_plan *p, int64_t number)
         apart *= l->kept[d];
     }
     int64_t left = p->line_extent - first;
-    return (reduce_item){p->x + offset * (int64_t)p->element, output, left < p->width ? left : p->width};
+    return (reduce_item){p->x + offset * (int64_t)p->element, output,
+                         left < p->width ? left : p->width};
 }
 
 /* ---- Walking the dimensions that go ---------------------------------------------------------- */
@@ -157,14 +158,15 @@ const void *reduce_fetch(const reduce_plan *p, const char *x, int64_t first, int
         int64_t run = walk_run(&w, &stride);
         if (run > n - done) run = n - done;
         reduce_copy_run(to + (size_t)done * element, x + w.offset * (int64_t)element, run, stride,
-                 element);
+                        element);
         walk_on(&w, run);
         done += run;
     }
     return to;
 }
 
-void reduce_find_rows(const reduce_plan *p, const char *x, int64_t first, int64_t n, const void **rows)
+void reduce_find_rows(const reduce_plan *p, const char *x, int64_t first, int64_t n,
+                      const void **rows)
 {
     const int64_t element = (int64_t)p->element;
     walk w;

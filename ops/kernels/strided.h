@@ -7,8 +7,8 @@
  *     strided_add(to, x, left, step)      adds as many lanes of x to to[0], to[step], ...
  *     strided_add_pairs(to, a, b, left)   adds a to to[0], to[2], ..., b to to[1], to[3], ...
  *
- * No element between or behind them is written, none behind them is read. `step` is a constant where
- * it is 1 or 2 and these are to be fast.
+ * No element between or behind them is written, none behind them is read. `step` is a constant
+ * where it is 1 or 2 and these are to be fast.
  *
  * Only compilations with ISA defined include this.
  */
