@@ -192,10 +192,11 @@ static void strides(void)
         {true, 0, -1, -1, 1}, {false, 1, 1, 1, 2}, {true, 0, 1, -1, 3},  {false, 0, 0, 1, 1},
         {false, 0, 1, 0, 1},  {true, 0, 0, 0, 1}};
     enum { LAYOUTS = sizeof layouts / sizeof *layouts };
-    static const int sizes[][3] = {{1, 40, 50}, {40, 1, 50}, {20, 37, 50}, {50, 130, 340}};
+    static const int sizes[][3] = {
+        {1, 40, 50}, {40, 1, 50}, {20, 37, 50}, {50, 130, 340}, {1, 90, 700}};
     for (int i = 0; i < LAYOUTS; i++)
         for (int j = 0; j < LAYOUTS; j++)
-            for (int q = 0; q < 4; q++)
+            for (int q = 0; q < 5; q++)
                 check((i + j) & 1, sizes[q][0], sizes[q][1], sizes[q][2], layouts[i], layouts[j], q,
                       NULL);
 }
@@ -283,7 +284,8 @@ static bool same(const matrix *x, const matrix *y)
 static void bits(void)
 {
     static const int sizes[][3] = {{32, 512, 784}, {784, 100, 32}, {9, 32, 5000},  {3, 2, 9000},
-                                   {1, 900, 700},  {900, 1, 700},  {1, 1, 100000}, {300, 70, 650}};
+                                   {1, 900, 700},  {900, 1, 700},  {1, 1, 100000}, {300, 70, 650},
+                                   {1, 530, 1100}, {64, 128, 128}};
     int threads = ed_num_threads();
     for (unsigned q = 0; q < 2 * sizeof sizes / sizeof *sizes; q++) {
         const int *s = sizes[q / 2];

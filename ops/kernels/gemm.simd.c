@@ -51,7 +51,7 @@ enum {
     PANEL = 2 * BYTES,                                /* a B panel's row */
     LINE_32 = (ROWS * 4 + BYTES - 1) / BYTES * BYTES, /* an A panel's column */
     LINE_64 = (ROWS * 8 + BYTES - 1) / BYTES * BYTES,
-    SMALL_B = 32 * 1024,       /* bytes of B that are read where they lie */
+    SMALL_B = 64 * 1024,       /* bytes of B that are read where they lie */
     PACKED = 640 * 1024,       /* bytes of B that are packed at a time */
     TURNED = 512,              /* rows of C that a turned product sums at a time */
     SUMS = 8 * ROWS,           /* the same of a product of runs */
@@ -345,17 +345,15 @@ INLINE void load_parts(const char *const row[], const int apart, int64_t at, vec
                        const int step)
 {
 #if defined(__AVX512F__)
-    typedef double lanes8 __attribute__((vector_size(64)));
-    lanes8 x = (lanes8)load(row[0] + at), y = (lanes8)load(row[apart] + at);
-    lanes8 z = (lanes8)load(row[2 * apart] + at), w = (lanes8)load(row[3 * apart] + at);
-    lanes8 even_xy = __builtin_shufflevector(x, y, 0, 1, 4, 5, 8, 9, 12, 13);
-    lanes8 even_zw = __builtin_shufflevector(z, w, 0, 1, 4, 5, 8, 9, 12, 13);
-    lanes8 odd_xy = __builtin_shufflevector(x, y, 2, 3, 6, 7, 10, 11, 14, 15);
-    lanes8 odd_zw = __builtin_shufflevector(z, w, 2, 3, 6, 7, 10, 11, 14, 15);
-    parts[0] = (vec)__builtin_shufflevector(even_xy, even_zw, 0, 1, 4, 5, 8, 9, 12, 13);
-    parts[step] = (vec)__builtin_shufflevector(odd_xy, odd_zw, 0, 1, 4, 5, 8, 9, 12, 13);
-    parts[2 * step] = (vec)__builtin_shufflevector(even_xy, even_zw, 2, 3, 6, 7, 10, 11, 14, 15);
-    parts[3 * step] = (vec)__builtin_shufflevector(odd_xy, odd_zw, 2, 3, 6, 7, 10, 11, 14, 15);
+    vec x = load(row[0] + at), y = load(row[apart] + at);
+    vec z = load(row[2 * apart] + at), w = load(row[3 * apart] + at);
+    enum { EVEN = 0x88, ODD = 0xdd }; /* parts of both operands */
+    vec even_xy = _mm512_shuffle_f32x4(x, y, EVEN), even_zw = _mm512_shuffle_f32x4(z, w, EVEN);
+    vec odd_xy = _mm512_shuffle_f32x4(x, y, ODD), odd_zw = _mm512_shuffle_f32x4(z, w, ODD);
+    parts[0] = _mm512_shuffle_f32x4(even_xy, even_zw, EVEN);
+    parts[step] = _mm512_shuffle_f32x4(odd_xy, odd_zw, EVEN);
+    parts[2 * step] = _mm512_shuffle_f32x4(even_xy, even_zw, ODD);
+    parts[3 * step] = _mm512_shuffle_f32x4(odd_xy, odd_zw, ODD);
 #elif defined(__AVX2__)
     (void)step;
     __m256 one = _mm256_castps128_ps256(_mm_loadu_ps((const float *)(row[0] + at)));
@@ -570,12 +568,17 @@ INLINE void row_by_rows(const gemm_job *job, const bool wide, char *restrict sum
     }
 }
 
-enum { MOST_VECS = BYTES < 32 ? 4 : 2 }; /* vectors of a row of C side by side */
+/* Vectors of a row of C side by side: for eight columns, if one has fewer, and at most. */
+enum {
+    VECS_32 = BYTES < 32 ? 32 / BYTES : 1,
+    VECS_64 = BYTES < 64 ? 64 / BYTES : 1,
+    MOST_VECS = BYTES < 32 ? 4 : 2
+};
 
 /* sums += a(p) b(p, column) for the elements from `begin` on of each column's piece at byte `at`;
- * `a` is that of the piece's first. */
-INLINE void add_piece(const bool wide, const int vecs, const tile *t, const char *a,
-                      const char *const column[], int64_t at, int begin, vec sums[])
+ * `a` is that of the piece's first, and the others follow it. */
+INLINE void add_piece(const bool wide, const int vecs, const char *a, const char *const column[],
+                      int64_t at, int begin, vec sums[])
 {
     const int each = PIECE / size_of(wide);
     UNROLL for (int v = 0; v < vecs; v++)
@@ -583,7 +586,7 @@ INLINE void add_piece(const bool wide, const int vecs, const tile *t, const char
         vec turned[PIECE / 4];
         load_turned(wide, column + v * lanes_of(wide), at, turned);
         UNROLL for (int i = 0; i < each; i++) if (i >= begin) sums[v] =
-            multiply_add(wide, spread(wide, a + i * t->a_col), turned[i], sums[v]);
+            multiply_add(wide, spread(wide, a + i * size_of(wide)), turned[i], sums[v]);
     }
 }
 
@@ -594,7 +597,7 @@ typedef struct ahead {
     int64_t step, bytes, at;
 } ahead;
 
-INLINE void ask_ahead(ahead *lines, const int count)
+static __attribute__((noinline)) void ask_ahead(ahead *lines, int count)
 {
     for (int i = 0; i < count && lines->column != lines->end; i++) {
         __builtin_prefetch(lines->column + lines->at);
@@ -617,6 +620,16 @@ static ahead after_block(const gemm_job *job, int64_t block, int64_t p, int64_t 
                    .bytes = min(block, job->k - p) * job->b_row};
 }
 
+/* The steps [p, p + k) of A's only row side by side: where they are, or copied. */
+INLINE const char *steps_of(const gemm_job *job, const bool wide, int64_t p, int64_t k, char *copy)
+{
+    const int size = size_of(wide);
+    const char *a = job->a + p * job->a_col;
+    if (job->a_col == size) return a;
+    for (int64_t q = 0; q < k; q++) memcpy(copy + q * size, a + q * job->a_col, (size_t)size);
+    return copy;
+}
+
 /* `vecs` vectors of a row of C from column j on. Each is one chain of additions; side by side they
  * need not wait for each other's. */
 INLINE void add_columns(const gemm_job *job, const bool wide, const int vecs, const bool streamed,
@@ -625,10 +638,11 @@ INLINE void add_columns(const gemm_job *job, const bool wide, const int vecs, co
     const int size = size_of(wide), lanes = lanes_of(wide), each = PIECE / size;
     int64_t block = gemm_block(wide, job->k);
     const char *column[MOST_VECS * BYTES / 4];
+    char copy[GEMM_BLOCK_BYTES];
     for (int i = 0; i < vecs * lanes; i++) column[i] = job->b + min(j + i, job->n - 1) * job->b_col;
     for (int64_t p = 0; p < job->k; p += block) {
         tile t = tile_begin(job, p, min(block, job->k - p));
-        const char *a = job->a + p * t.a_col;
+        const char *a = steps_of(job, wide, p, t.k, copy);
         ahead lines = {0};
         if (streamed) lines = after_block(job, block, p, j, vecs * lanes);
         vec sums[MOST_VECS];
@@ -636,36 +650,57 @@ INLINE void add_columns(const gemm_job *job, const bool wide, const int vecs, co
         int64_t q = 0;
         for (; q + each <= t.k; q += each) {
             if (streamed) ask_ahead(&lines, vecs * lanes * PIECE / LINE);
-            add_piece(wide, vecs, &t, a + q * t.a_col, column, (p + q) * size, 0, sums);
+            add_piece(wide, vecs, a + q * size, column, (p + q) * size, 0, sums);
         }
         if (q < t.k) { /* the piece reaches back */
             int64_t first = t.k - each;
-            add_piece(wide, vecs, &t, a + first * t.a_col, column, (p + first) * size,
-                      (int)(q - first), sums);
+            add_piece(wide, vecs, a + first * size, column, (p + first) * size, (int)(q - first),
+                      sums);
         }
         write_row(job, &t, wide, (const char *)sums, j * size,
                   min(vecs * lanes, job->n - j) * size);
     }
 }
 
+/* Each has code of its own, as tiles have. */
+typedef void (*columns_function)(const gemm_job *, int64_t j);
+#define COLUMNS(name, wide, vecs, streamed)                                                        \
+    static __attribute__((noinline)) void name(const gemm_job *job, int64_t j)                     \
+    {                                                                                              \
+        add_columns(job, wide, vecs, streamed, j);                                                 \
+    }
+COLUMNS(one_f32, false, 1, false)
+COLUMNS(few_f32, false, VECS_32, false)
+COLUMNS(few_f32_streamed, false, VECS_32, true)
+COLUMNS(most_f32, false, MOST_VECS, false)
+COLUMNS(one_f64, true, 1, false)
+COLUMNS(few_f64, true, VECS_64, false)
+COLUMNS(few_f64_streamed, true, VECS_64, true)
+COLUMNS(most_f64, true, MOST_VECS, false)
+
+/* Columns j, j + step, ... as long as whole steps are left; where they end. */
+static int64_t columns_run(const gemm_job *job, int64_t j, int64_t step, columns_function columns)
+{
+    for (; j + step <= job->n; j += step) columns(job, j);
+    return j;
+}
+
 /*
  * One row times a matrix of contiguous columns, which are turned over in registers: eight columns
- * at a time or as many as there are lanes, twice as many where B is cached. Memory is read best
- * along few lines, which are asked for a block ahead, since the machine itself foresees fewer.
+ * at a time or as many as there are lanes, more where B is cached. Memory is read best along few
+ * lines, which are asked for a block ahead, since the machine itself foresees fewer.
  */
-INLINE void row_by_columns(const gemm_job *job, const bool wide)
+static void row_by_columns(const gemm_job *job)
 {
-    const int lanes = lanes_of(wide), vecs = lanes < 8 ? 8 / lanes : 1;
+    static const columns_function one[] = {one_f32, one_f64}, few[] = {few_f32, few_f64},
+                                  most[] = {most_f32, most_f64},
+                                  streamed[] = {few_f32_streamed, few_f64_streamed};
+    const bool wide = job->wide, cached = job->n * job->b_col < STREAMED;
+    const int lanes = lanes_of(wide), width = lanes * (wide ? VECS_64 : VECS_32);
     int64_t j = 0;
-    if (job->n * job->b_col < STREAMED) {
-        for (; j + 2 * vecs * lanes <= job->n; j += 2 * vecs * lanes)
-            add_columns(job, wide, 2 * vecs, false, j);
-        for (; j < job->n; j += lanes) add_columns(job, wide, 1, false, j);
-    } else {
-        for (; j + vecs * lanes <= job->n; j += vecs * lanes)
-            add_columns(job, wide, vecs, true, j);
-        for (; j < job->n; j += lanes) add_columns(job, wide, 1, true, j);
-    }
+    if (cached) j = columns_run(job, j, MOST_VECS * lanes, most[wide]);
+    j = columns_run(job, j, width, cached ? few[wide] : streamed[wide]);
+    for (; j < job->n; j += lanes) one[wide](job, j);
 }
 
 /*
@@ -684,10 +719,7 @@ static bool row_run(const gemm_job *job, char *scratch)
         return true;
     }
     if (job->b_row == size_of(job->wide) && job->k * job->b_row >= PIECE) {
-        if (job->wide)
-            row_by_columns(job, true);
-        else
-            row_by_columns(job, false);
+        row_by_columns(job);
         return true;
     }
     return false;
@@ -718,7 +750,7 @@ static void block_run(const gemm_job *job, tile t, int64_t j, int64_t p, int64_t
     const int size = size_of(wide), panel = PANEL / size, line = line_of(wide);
     char *panels = scratch + t.k * line;
     int64_t stripes = (job->m + ROWS - 1) / ROWS;
-    bool pack_a = columns > 3 * panel;
+    bool pack_a = columns > 4 * panel;
     bool small_b = t.k * (job->b_row < 0 ? -job->b_row : job->b_row) <= SMALL_B;
     bool direct_b = job->b_col == size && (stripes <= 3 || small_b);
 

@@ -23,9 +23,10 @@ typedef struct gemm_job {
 
 /* The length of k's blocks, the last one's being what is left: part of what a result's bits are
  * (see gemm.h). */
+enum { GEMM_BLOCK_32 = 320, GEMM_BLOCK_64 = 192, GEMM_BLOCK_BYTES = GEMM_BLOCK_64 * 8 };
 static inline int64_t gemm_block(bool wide, int64_t k)
 {
-    int64_t longest = wide ? 192 : 320;
+    int64_t longest = wide ? GEMM_BLOCK_64 : GEMM_BLOCK_32;
     int64_t blocks = (k + longest - 1) / longest;
     return blocks <= 1 ? k : (k + blocks - 1) / blocks;
 }
