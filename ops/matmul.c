@@ -6,10 +6,10 @@
  */
 #include "ops/execute.h"
 #include "ops/kernels/gemm.h"
+#include "ops/linear.h"
 #include "ops/ops.h"
 #include "tensor/memory.h"
 #include "tensor/threads.h"
-#include "tensor/typed.h"
 #include <string.h>
 
 /* ---- matmul ---------------------------------------------------------------------------------- */
@@ -430,10 +430,11 @@ static bool relu_gradient_infer(ed_call *call)
            ed_call_output(call, 1, y->dtype, 1, &y->shape[y->rank - 1]);
 }
 
-#define TYPE f32
-#include "ops/matmul.typed.h"
-#define TYPE f64
-#include "ops/matmul.typed.h"
+static const linear_loops *loops_of(const ed_tensor *y)
+{
+    static const linear_loops *const tables[ISA_COUNT] = ISA_TABLE(linear_table);
+    return &tables[isa_level][y->dtype];
+}
 
 typedef struct masking {
     const ed_call *call;
@@ -449,10 +450,7 @@ static void mask_group(const masking *m, int64_t group, int64_t first, int64_t l
     int64_t n = m->call->outputs[1]->size;
     size_t element = dtype_size(y->dtype), at = (size_t)(first * n) * element;
     void *to = m->sums + (size_t)(group * n) * element;
-    if (y->dtype == ED_FLOAT32)
-        mask_rows_f32(last - first, n, dy->data + at, y->data + at, g->data + at, to);
-    else
-        mask_rows_f64(last - first, n, dy->data + at, y->data + at, g->data + at, to);
+    loops_of(y)->mask(last - first, n, dy->data + at, y->data + at, g->data + at, to);
 }
 
 static void mask_groups(int64_t first, int64_t last, int worker, void *user)
@@ -475,10 +473,7 @@ static bool relu_gradient_kernel(ed_call *call)
     if (!sums) return false;
     threads_run(groups, y->size > OPS_PARALLEL_WORK ? 1 : groups, mask_groups,
                 &(masking){call, sums, rows, each});
-    if (y->dtype == ED_FLOAT32)
-        mask_join_f32(groups, n, sums, total->data);
-    else
-        mask_join_f64(groups, n, sums, total->data);
+    loops_of(y)->join(groups, n, sums, total->data);
     memory_free(sums);
     return true;
 }
