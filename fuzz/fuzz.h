@@ -56,6 +56,7 @@ void fuzz_format(const archive_format *format, const uint8_t *data, size_t size)
 void fuzz_bundle(const uint8_t *data, size_t size);
 void fuzz_csv(const uint8_t *data, size_t size);
 void fuzz_idx(const uint8_t *data, size_t size);
+void fuzz_keras(const uint8_t *data, size_t size);
 void fuzz_lua(const uint8_t *data, size_t size);
 void fuzz_npy(const uint8_t *data, size_t size);
 void fuzz_objects(const uint8_t *data, size_t size);
