@@ -1,7 +1,7 @@
 /*
  * Saving and restoring under attack: objects that hang together in strange ways, track functions
- * that misbehave, values of all kinds, odd paths. And that the time for n values is n's. Files whose
- * object graphs lie are in test_checkpoint_forged.c, what models and optimizers add is in
+ * that misbehave, values of all kinds, odd paths. And that the time for n values is n's. Files
+ * whose object graphs lie are in test_checkpoint_forged.c, what models and optimizers add is in
  * test_checkpoint_models.c.
  */
 #include "io/bundle.h"
