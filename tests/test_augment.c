@@ -1,6 +1,7 @@
 /* Layers that change images in ways that are drawn: what holds whatever is drawn. */
 #include "nn/nn.h"
 #include "tests/asserts.h"
+#include <math.h>
 
 static ed_tensor *images(int64_t n, int64_t h, int64_t w, int64_t channels)
 {
@@ -124,6 +125,66 @@ static void perspective(void **state)
     assert_true(ed_item(ed_reduce_max(ed_abs(off))) < 1e-5);
 }
 
+/* Where a point of the unit square is, if its corners (0, 0), (1, 0), (0, 1), (1, 1) are those:
+ * Heckbert, Fundamentals of Texture Mapping, 2.2.3. */
+static void in_quadrilateral(const double corner[4][2], double u, double v, double at[2])
+{
+    double d1[2], d2[2], sum[2];
+    for (int k = 0; k < 2; k++) {
+        d1[k] = corner[1][k] - corner[3][k];
+        d2[k] = corner[2][k] - corner[3][k];
+        sum[k] = corner[0][k] - corner[1][k] + corner[3][k] - corner[2][k];
+    }
+    const double area = d1[0] * d2[1] - d1[1] * d2[0];
+    const double g = (sum[0] * d2[1] - sum[1] * d2[0]) / area,
+                 h = (d1[0] * sum[1] - d1[1] * sum[0]) / area;
+    for (int k = 0; k < 2; k++)
+        at[k] = ((corner[1][k] - corner[0][k] + g * corner[1][k]) * u +
+                 (corner[2][k] - corner[0][k] + h * corner[2][k]) * v + corner[0][k]) /
+                (g * u + h * v + 1);
+}
+
+/* The image has its own coordinates as pixels: each that is seen in the result, taken to where the
+ * moved corners put it, is at the place where it is seen. */
+static void corners(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    enum { N = 5, H = 17, W = 23 };
+    float pixels[H][W][3];
+    for (int i = 0; i < H * W; i++) {
+        float *p = pixels[i / W][i % W];
+        p[0] = (float)(i % W), p[1] = (float)(i / W), p[2] = 1;
+    }
+    ed_tensor *x = ed_constant_of(ED_FLOAT32, pixels, ED_SHAPE(1, H, W, 3));
+    x = ed_broadcast_to(x, ED_SHAPE(N, H, W, 3));
+    ed_layer *layer = ed_layer_random_perspective(.factor = always, .scale = 0.6,
+                                                  .generator = ed_generator_from_seed(11));
+    ed_tensor *y = ed_forward(layer, x, .training = true);
+    ed_generator *same_draws = ed_generator_from_seed(11);
+    ed_random_uniform(ED_SHAPE(N, 1, 1, 1), .generator = same_draws); /* which are changed */
+    const float *u = ed_data(ed_random_uniform(ED_SHAPE(N, 4, 2), .low = -0.3, .high = 0.3,
+                                               .generator = same_draws)),
+                *seen = ed_data(y);
+    assert_fine();
+    int checked = 0;
+    for (int n = 0; n < N; n++) {
+        double moved[4][2], at[2];
+        for (int c = 0; c < 4; c++) {
+            moved[c][0] = c % 2 * (W - 1) * (1 + u[n * 8 + c * 2]);
+            moved[c][1] = c / 2 * (H - 1) * (1 + u[n * 8 + c * 2 + 1]);
+        }
+        for (int i = 0; i < H * W; i++) {
+            const float *p = seen + (n * H * W + i) * 3;
+            if (fabsf(p[2] - 1) > 1e-6) continue; /* partly from outside */
+            in_quadrilateral(moved, p[0] / (W - 1), p[1] / (H - 1), at);
+            assert_true(fabs(at[0] - i % W) < 2e-3 && fabs(at[1] - i / W) < 2e-3);
+            checked++;
+        }
+    }
+    assert_true(checked > N * H * W / 2);
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -150,6 +211,7 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(all_change), TEST(seeds),       TEST(labels),
-                                       TEST(rectangles), TEST(perspective), TEST(refused)};
+                                       TEST(rectangles), TEST(perspective), TEST(corners),
+                                       TEST(refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
