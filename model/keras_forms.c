@@ -15,8 +15,10 @@ static const void *attr(const symbol_node *node, const char *name)
 
 static bool no_place(writer *w, const symbol_node *node, const char *what)
 {
-    return ed_fail(ED_UNIMPLEMENTED, "%s: the model %s calls %s with %s, which has no place in "
-                   "Keras' files", w->who, w->model->name, node->op->name, what);
+    return ed_fail(ED_UNIMPLEMENTED,
+                   "%s: the model %s calls %s with %s, which has no place in "
+                   "Keras' files",
+                   w->who, w->model->name, node->op->name, what);
 }
 
 static bool put_nothing(writer *w, const symbol_node *node)
@@ -29,7 +31,8 @@ static bool put_nothing(writer *w, const symbol_node *node)
 static void put_integers(writer *w, const char *key, const int64_t *values, int64_t n)
 {
     io_put_format(w->b, ", \"%s\": [", key);
-    for (int64_t i = 0; i < n; i++) io_put_format(w->b, i ? ", %lld" : "%lld", (long long)values[i]);
+    for (int64_t i = 0; i < n; i++)
+        io_put_format(w->b, i ? ", %lld" : "%lld", (long long)values[i]);
     keras_put(w, "]");
 }
 
@@ -408,7 +411,8 @@ bool keras_is_constant(const json_node *node)
 /* Whether the node is lists of lists of numbers of that shape. */
 static bool has_shape(const json_node *node, const int64_t *shape, int64_t rank, bool integer)
 {
-    if (!rank) return node->type == JSON_BOOL || (node->type == JSON_NUMBER && node->whole >= integer);
+    if (!rank)
+        return node->type == JSON_BOOL || (node->type == JSON_NUMBER && node->whole >= integer);
     if (node->type != JSON_ARRAY || node->count != *shape) return false;
     for (const json_node *e = node->first; e; e = e->next)
         if (!has_shape(e, shape + 1, rank - 1, integer)) return false;
