@@ -143,6 +143,15 @@ static void warm_start(void **state)
     assert_int_equal(ed_restoration_count(r, ED_RESTORED), 2);
     assert_int_equal(ed_restoration_count(r, ED_UNEXPECTED), 0);
 
+    /* patterns with mistakes */
+    assert_null(ed_checkpoint_read(ed_checkpoint("model", tuned), path, .partial = true,
+                                   .skip = ED_STRINGS("model/head*", "model/haed*")));
+    failed_with(ED_INVALID_ARGUMENT, "skip: no path matches \"model/haed*\"");
+    assert_null(ed_checkpoint_read(ed_checkpoint("model", tuned), path,
+                                   .only = ED_STRINGS("model/bias?", "*base*")));
+    failed_with(ED_INVALID_ARGUMENT, "only: no path matches \"model/bias?\"");
+    assert_true(weight(tuned, 2) == head);
+
     ed_layer *only = net("only", "base", 2);
     ed_checkpoint_read(ed_checkpoint("model", only), path, .only = ED_STRINGS("*kernel"),
                        .skip = ED_STRINGS("*head*"));

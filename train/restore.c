@@ -36,6 +36,7 @@ typedef struct restore {
     io_buffer unfit;    /* lines: values of another dtype or shape */
     bool strict, named; /* named: matched by the variables' names, as the file has no graph */
     bool linked;        /* names were added to the file's graph */
+    bool *only_used, *skip_used; /* for each pattern: a path matches it */
 
     bool *waits; /* for each node of the program: the file has values that wait for the object */
     trail *trails;
@@ -48,17 +49,30 @@ static bool is_filtered(const restore *s)
     return s->options->only.values || s->options->skip.values;
 }
 
-static bool matches(ed_strings patterns, const char *path)
+/* Notes all patterns that match. */
+static bool matches(ed_strings patterns, const char *path, bool *used)
 {
+    bool any = false;
     for (int64_t i = 0; patterns.values && i < patterns.count; i++)
-        if (patterns.values[i] && fnmatch(patterns.values[i], path, 0) == 0) return true;
-    return false;
+        if (fnmatch(patterns.values[i], path, 0) == 0) any = used[i] = true;
+    return any;
 }
 
 static bool is_wanted(const restore *s, const char *path)
 {
     const ed_restore_options *o = s->options;
-    return (!o->only.values || matches(o->only, path)) && !matches(o->skip, path);
+    const bool only = matches(o->only, path, s->only_used) || !o->only.values,
+               skip = matches(o->skip, path, s->skip_used);
+    return only && !skip;
+}
+
+static bool check_used(const char *who, const char *name, ed_strings patterns, const bool *used)
+{
+    for (int64_t i = 0; patterns.values && i < patterns.count; i++)
+        if (!used[i])
+            return ed_fail(ED_INVALID_ARGUMENT, "%s: %s: no path matches \"%s\"", who, name,
+                           patterns.values[i]);
+    return true;
 }
 
 /* ---- Comparing values ------------------------------------------------------------------------ */
@@ -647,16 +661,23 @@ static bool find_all(restore *s)
     return look_at_rest(s);
 }
 
+static bool *used_flags(ed_strings patterns)
+{
+    return memory_zalloc(patterns.values ? (size_t)patterns.count + 1 : 1);
+}
+
 static bool allocate(restore *s)
 {
     size_t n = (size_t)s->g.n_nodes, in_file = (size_t)s->r->file.n_nodes;
+    s->only_used = used_flags(s->options->only);
+    s->skip_used = used_flags(s->options->skip);
     s->names_left = s->r->file.size + (64 << 10);
     s->r->missing = memory_alloc(n * sizeof *s->r->missing);
     s->values = memory_zalloc(n * sizeof *s->values);
     s->waits = memory_zalloc(n * sizeof *s->waits);
     s->trails = memory_alloc(in_file * sizeof *s->trails);
     for (size_t i = 0; s->trails && i < in_file; i++) s->trails[i] = (trail){.child = -1};
-    return s->r->missing && s->values && s->waits && s->trails;
+    return s->r->missing && s->values && s->waits && s->trails && s->only_used && s->skip_used;
 }
 
 static void give_back(restore *s)
@@ -665,6 +686,8 @@ static void give_back(restore *s)
     memory_free(s->values);
     memory_free(s->waits);
     memory_free(s->trails);
+    memory_free(s->only_used);
+    memory_free(s->skip_used);
     io_buffer_free(&s->unfit);
 }
 
@@ -672,7 +695,9 @@ static bool restore_run(restore *s, const char *who)
 {
     bool ok = allocate(s) && match_begin(&s->m, s->r, &s->g);
     if (ok) {
-        ok = find_all(s) && complain(s, who) && read_values(s);
+        ok = find_all(s) && check_used(who, "only", s->options->only, s->only_used) &&
+             check_used(who, "skip", s->options->skip, s->skip_used) && complain(s, who) &&
+             read_values(s);
         if (ok) put_values(s);
         match_end(&s->m);
     }
