@@ -6,7 +6,8 @@
 
 bool run_evaluate(run *r)
 {
-    return run_tell(r, ED_TEST_BEGIN) && run_steps(r, 0, false) && run_tell(r, ED_TEST_END);
+    return run_tell(r, ED_TEST_BEGIN) && run_steps(r, 0, false) && source_finish(&r->source) &&
+           run_tell(r, ED_TEST_END);
 }
 
 static bool note_all(ed_history *h, const run *r)
@@ -70,6 +71,7 @@ ed_list *ed_model_predict_list_with(ed_layer *model, void *x, const ed_evaluate_
     bool ok = source_epoch(&s);
     for (int64_t step = 0; ok && step < s.steps; step++)
         ok = predict_batch(model, &s, step, &parts, &n);
+    ok = ok && source_finish(&s);
     scope_give(parts);
     if (ok) whole = scope_give(list_new(n));
     for (int64_t i = 0; whole && i < n; i++) {

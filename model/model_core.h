@@ -81,6 +81,9 @@ void source_end(source *s);
 bool source_epoch(source *s);
 bool source_resume(source *s);
 
+/* After a pass that is no training: a dataset's next batch is the first of an epoch. */
+bool source_finish(const source *s);
+
 /* Batch `step` of the epoch; false, with an error, on failure; b->x NULL: a dataset's end. */
 bool source_batch(const source *s, int64_t step, batch *b);
 

@@ -103,6 +103,11 @@ bool source_epoch(source *s)
     return take_order(s);
 }
 
+bool source_finish(const source *s)
+{
+    return !s->dataset || ed_dataset_rewind(s->dataset);
+}
+
 bool source_resume(source *s)
 {
     if (s->dataset) return ed_dataset_begin(s->dataset);

@@ -124,6 +124,26 @@ static void shuffled_rows_are_all_rows(void **state)
     assert_false(ed_failed());
 }
 
+/* Evaluating and predicting leave a dataset where an epoch begins, however far they went. */
+static void datasets_rewound(void **state)
+{
+    (void)state;
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    ed_layer *model = model_of(3);
+    compile(model);
+    ed_dataset *data = ed_dataset_from_tensors(x, y, .batch = 10);
+    for (int64_t steps = 0; steps < 2; steps++)
+        for (int predicted = 0; predicted < 2; predicted++) {
+            assert_non_null(predicted
+                                ? (void *)ed_model_predict(model, data, .steps = steps)
+                                : (void *)ed_model_evaluate(model, data, NULL, .steps = steps));
+            int64_t batches = 0;
+            while (ed_dataset_next(data, NULL, NULL)) batches++;
+            assert_int_equal(batches, ed_dataset_batches(data));
+        }
+}
+
 static void weights_count(void **state)
 {
     (void)state;
@@ -576,6 +596,7 @@ int main(void)
         cmocka_unit_test(plateaus_reduce_the_rate),
         cmocka_unit_test(fit_is_the_loop),
         cmocka_unit_test(shuffled_rows_are_all_rows),
+        cmocka_unit_test(datasets_rewound),
         cmocka_unit_test(weights_count),
         cmocka_unit_test(metrics_have_weights),
         cmocka_unit_test(callbacks_hear),
