@@ -9,7 +9,7 @@
 #include <math.h>
 
 #define CATEGORICAL_ATTRS(FIELD, T)                                                                \
-    FIELD(T, INT, num_samples, 0, ED_AT_LEAST(0), "of each row")                                   \
+    FIELD(T, INT, num_samples, -1, ED_AT_LEAST(0), "of each row")                                  \
     ED_STATELESS_CATEGORICAL_OPTIONS(FIELD, T)
 #define CATEGORICAL_DRAW_ATTRS(FIELD, T) CATEGORICAL_ATTRS(FIELD, T) DRAW_ATTR(FIELD, T)
 ED_OPTIONS(categorical_attrs, CATEGORICAL_ATTRS);

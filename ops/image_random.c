@@ -167,9 +167,9 @@ ed_tensor *ed_stateless_random_crop(ed_tensor *x, ed_tensor *seed, ed_ints size)
 /* ---- Random adjustments ---------------------------------------------------------------------- */
 
 #define MOST_ATTRS(FIELD, T)                                                                       \
-    FIELD(T, FLOAT, max_delta, 0, ED_AT_LEAST(0), "the number is from -max_delta to max_delta")
+    FIELD(T, FLOAT, max_delta, -1, ED_AT_LEAST(0), "the number is from -max_delta to max_delta")
 #define TURN_ATTRS(FIELD, T)                                                                       \
-    FIELD(T, FLOAT, max_delta, 0, ED_BETWEEN(0, 0.5), "the number is from -max_delta to max_delta")
+    FIELD(T, FLOAT, max_delta, -1, ED_BETWEEN(0, 0.5), "the number is from -max_delta to max_delta")
 #define RANGE_ATTRS(FIELD, T)                                                                      \
     FIELD(T, FLOAT, lower, 0, ED_AT_LEAST(0), "the smallest factor")                               \
     FIELD(T, FLOAT, upper, 1, ED_AT_LEAST(0), "above the largest factor")

@@ -423,7 +423,7 @@ ed_tensor *index_sum(ed_tensor *dy, ed_tensor *indices, int64_t axis, int64_t ba
 /* ---- one_hot --------------------------------------------------------------------------------- */
 
 #define ONE_HOT_ATTRS(FIELD, T)                                                                    \
-    FIELD(T, INT, depth, 0, ED_AT_LEAST(0), "size of the new axis") ED_ONE_HOT_OPTIONS(FIELD, T)
+    FIELD(T, INT, depth, -1, ED_AT_LEAST(0), "size of the new axis") ED_ONE_HOT_OPTIONS(FIELD, T)
 ED_OPTIONS(one_hot_attrs, ONE_HOT_ATTRS);
 
 static bool one_hot_infer(ed_call *call)

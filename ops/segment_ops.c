@@ -11,7 +11,8 @@
 
 /* ---- Means ----------------------------------------------------------------------------------- */
 
-#define SEGMENT_ATTRS(FIELD, T) FIELD(T, INT, num_segments, 0, ED_AT_LEAST(0), "number of segments")
+#define SEGMENT_ATTRS(FIELD, T)                                                                    \
+    FIELD(T, INT, num_segments, -1, ED_AT_LEAST(0), "number of segments")
 ED_OPTIONS(segment_attrs, SEGMENT_ATTRS);
 
 /* How many slices each segment has, at least 1, to broadcast against the sums. */

@@ -230,7 +230,8 @@ static bool segment_kernel(ed_call *call)
 
 /* ---- Shapes and references ------------------------------------------------------------------- */
 
-#define SEGMENT_ATTRS(FIELD, T) FIELD(T, INT, num_segments, 0, ED_AT_LEAST(0), "number of segments")
+#define SEGMENT_ATTRS(FIELD, T)                                                                    \
+    FIELD(T, INT, num_segments, -1, ED_AT_LEAST(0), "number of segments")
 ED_OPTIONS(segment_attrs, SEGMENT_ATTRS);
 
 bool segment_check_shapes(const ed_call *call, const ed_tensor *x, const ed_tensor *ids)

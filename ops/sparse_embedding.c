@@ -128,7 +128,7 @@ ed_tensor *ed_embedding_lookup_tensor(ed_tensor *params, ed_tensor *ids,
 /* ---- Combining ------------------------------------------------------------------------------- */
 
 #define COMBINE_ATTRS(FIELD, T)                                                                    \
-    FIELD(T, INT, num_rows, 0, ED_AT_LEAST(0), "of the result")                                    \
+    FIELD(T, INT, num_rows, -1, ED_AT_LEAST(0), "of the result")                                   \
     FIELD(T, CHOICE, combiner, "mean", ED_ONE_OF("sum", "mean", "sqrtn"), "of the rows of an id")
 ED_OPTIONS(combine_attrs, COMBINE_ATTRS);
 
