@@ -1,7 +1,7 @@
 /*
  * What must grow no faster than the number of things: operands of one op, outputs of one, objects
- * of a scope, layers of a model. A time is that for one of them, so that 100,000 beside 2,000 show what is
- * not linear.
+ * of a scope, layers of a model. A time is that for one of them, so that 100,000 beside 2,000 show
+ * what is not linear.
  */
 #include "bench/bench.h"
 #include <stdlib.h>

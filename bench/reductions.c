@@ -162,7 +162,7 @@ static void add_orders(void)
     bench_add(w, "top_10_of_1M");
 }
 
-/* ---- Softmax and cross-entropy of x[0] [height, width], labels x[1]; n[2]: the cache is full ---- */
+/* ---- Softmax and cross-entropy of x[0], labels x[1]; n[2]: the cache is full ---- */
 
 static void make_softmax(workload *w)
 {

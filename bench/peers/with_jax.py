@@ -8,11 +8,15 @@ from shapes import CONVOLUTIONS, MLP_BATCHES, PARAMETERS, PRODUCTS, stored
 args = harness.options()
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:args.threads])  # its threads are as many as its cores
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ["JAX_ENABLE_X64"] = "1"
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 
 _keys = iter(range(1 << 30))
+
+
+def allow_double(so):
+    """Only where a workload is about float64: elsewhere it would creep into random numbers and indices."""
+    jax.config.update("jax_enable_x64", so)
 
 
 def uniform(*shape, dtype=jnp.float32, low=0.0, high=1.0):
@@ -25,6 +29,11 @@ def numbers(*shape, dtype=jnp.float32):
 
 def indices(n, below):
     return jax.random.randint(jax.random.key(next(_keys)), (n,), 0, below, jnp.int32)
+
+
+def to_double():
+    allow_double(True)
+    return jax.jit(lambda x: x.astype(jnp.float64))
 
 
 def tensors(shapes):
@@ -67,7 +76,7 @@ for name, op in {"sum_64": jnp.sum, "exp_64": jnp.exp, "reshape_64": lambda x: x
 loop("matmul_8", lambda x: x @ x, 8, 8)
 
 # ---- Elementwise
-UNARY = {"exp": jnp.exp, "sin": jnp.sin, "erf": jax.scipy.special.erf, "cast_to_double": lambda x: x.astype(jnp.float64),
+UNARY = {"exp": jnp.exp, "sin": jnp.sin, "erf": jax.scipy.special.erf,
          "relu": jax.nn.relu, "tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid, "gelu": lambda x: jax.nn.gelu(x, approximate=False),
          "gelu_tanh": jax.nn.gelu, "silu": jax.nn.silu, "softplus": jax.nn.softplus}
 POSITIVE = {"sqrt": jnp.sqrt, "log": jnp.log, "pow_2.5": lambda x: x ** 2.5}
@@ -104,6 +113,8 @@ for size, n in (("1M", M1), ("16M", M16)):
             lambda op=op, n=n: (lambda x, call: lambda: call(x))(uniform(n) + 0.1, jax.jit(op)))
     for name, op in SEVERAL.items():
         workload(f"elementwise.{name}_{size}")(several(op, n))
+    workload(f"elementwise.cast_to_double_{size}")(
+        lambda n=n: (lambda call, x: lambda: call(x))(to_double(), numbers(n)))
     workload(f"elementwise.assign_add_{size}")(lambda n=n: (lambda b: updates(lambda v: (v + b,), numbers(n)))(numbers(n)))
 for n in (1024, 4096):
     workload(f"elementwise.add_column_row_{n}")(of(jnp.add, (n, 1), (1, n)))
@@ -161,6 +172,7 @@ def product(a_shape, b_shape, ta, tb, double):
         return jnp.swapaxes(x, -1, -2) if transposed else x
 
     def make():
+        allow_double(double)
         dtype = jnp.float64 if double else jnp.float32
         a, b = numbers(*stored(a_shape, ta), dtype=dtype), numbers(*stored(b_shape, tb), dtype=dtype)
         call = jax.jit(lambda a, b: turned(a, ta) @ turned(b, tb))
@@ -365,4 +377,4 @@ each("random", {
 })
 harness.first_step(args, lambda: (lambda run: lambda: jax.block_until_ready(run()))(
     training(mlp_weights(), mlp, uniform(32, 28, 28), indices(32, 10))))
-harness.main(args, "JAX", jax.__version__, jax.block_until_ready)
+harness.main(args, "JAX", jax.__version__, jax.block_until_ready, lambda: allow_double(False))
