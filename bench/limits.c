@@ -62,6 +62,19 @@ static void read_part(part *p)
         p->sink += sum((const wide *)p->w->more + size * (size_t)p->index, size);
 }
 
+TARGET("avx") static void negate(wide *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) x[i] = -x[i];
+}
+
+/* In place: nothing is fetched only to be overwritten, as a copy's target is. */
+static void update_part(part *p)
+{
+    size_t size = (size_t)p->w->n[0] / (size_t)bench_threads() / sizeof(wide);
+    for (int64_t i = 0; i < p->w->n[1]; i++)
+        negate((wide *)p->w->more + size * (size_t)p->index, size);
+}
+
 static void make_memory(workload *w)
 {
     w->more = aligned_alloc(HUGE_PAGE, 2 * (size_t)w->n[0]);
@@ -162,6 +175,7 @@ static ed_tensor *on_threads(workload *w)
 void bench_limit(void)
 {
     static void (*const copy)(part *) = copy_part, (*const read)(part *) = read_part,
+                                   (*const update)(part *) = update_part,
                                    (*const written)(part *) = write_part,
                                    (*const flops)(part *) = flops_part,
                                    (*const doubles)(part *) = double_flops_part;
@@ -178,6 +192,8 @@ void bench_limit(void)
                       .n = {sizes[i].bytes, sizes[i].times}};
         w.unit = BENCH_BYTES, w.amount = 2 * (double)sizes[i].bytes, w.row = &copy;
         bench_add(w, "copy_%s", sizes[i].name);
+        w.row = &update;
+        bench_add(w, "update_%s", sizes[i].name);
         w.unit = BENCH_READ, w.amount = (double)sizes[i].bytes, w.row = &read;
         bench_add(w, "read_%s", sizes[i].name);
     }
