@@ -13,10 +13,10 @@
  * (inside++) before it looks whether the job is still open; the caller closes before it looks
  * whether anybody is inside: whichever comes second sees the other.
  *
- * Each thread has a share of the pieces, the same stretch whenever as many are to be done, and takes
- * from the others' when its own is done. So a thread finds in its caches what the op before left
- * there: two cores that have no cache in common stepped over ten million weights at half the speed
- * when they took pieces by turns.
+ * Each thread has a share of the pieces, the same stretch whenever as many are to be done, and
+ * takes from the others' when its own is done. So a thread finds in its caches what the op before
+ * left there: two cores that have no cache in common stepped over ten million weights at half the
+ * speed when they took pieces by turns.
  *
  * Helpers wait for the next job spinning for a short time, since one op follows another, and then
  * sleep.
