@@ -417,9 +417,10 @@ static bool put_state(io_buffer *b, const char *folder, const state *s)
         if (!put_path(b, "all_model_checkpoint_paths: ", folder, s->entries[i].path)) return false;
         io_put_u8(b, '\n');
     }
-    for (int64_t i = 0; i < s->count; i++)
-        if (s->entries[i].timestamp)
-            put_number(b, "all_model_checkpoint_timestamps: ", s->entries[i].timestamp);
+    int64_t times = s->count; /* readers count them from the first path on */
+    while (times && s->entries[times - 1].timestamp == 0) times--;
+    for (int64_t i = 0; i < times; i++)
+        put_number(b, "all_model_checkpoint_timestamps: ", s->entries[i].timestamp);
     if (s->last_preserved) put_number(b, "last_preserved_timestamp: ", s->last_preserved);
     if (s->best) {
         if (!put_path(b, "# best ", folder, s->best)) return false;
