@@ -184,7 +184,7 @@ static ed_list *get_item(reader *r, const json_node *config, const json_node *ca
 const keras_op_form keras_index = {squeezes_slice, put_nothing, put_indices, get_item};
 const keras_op_form keras_get_item = {NULL, put_nothing, put_ranges, get_item};
 
-/* ---- Parts of given sizes, which Keras has by the positions between them ---------------------- */
+/* ---- split_sizes: Keras has the positions between the parts ---------------------------------- */
 
 enum { MOST_PARTS = 4096 };
 
@@ -409,13 +409,14 @@ bool keras_is_constant(const json_node *node)
 }
 
 /* Whether the node is lists of lists of numbers of that shape. */
-static bool has_shape(const json_node *node, const int64_t *shape, int64_t rank, bool integer)
+static bool lists_have_shape(const json_node *node, const int64_t *shape, int64_t rank,
+                             bool integer)
 {
     if (!rank)
         return node->type == JSON_BOOL || (node->type == JSON_NUMBER && node->whole >= integer);
     if (node->type != JSON_ARRAY || node->count != *shape) return false;
     for (const json_node *e = node->first; e; e = e->next)
-        if (!has_shape(e, shape + 1, rank - 1, integer)) return false;
+        if (!lists_have_shape(e, shape + 1, rank - 1, integer)) return false;
     return true;
 }
 
@@ -442,7 +443,7 @@ ed_tensor *keras_read_constant(reader *r, const json_node *node)
     if (!value || !name || !keras_read_dtype(name, &dtype) || dtype == ED_DTYPE_NONE)
         return keras_refuse(r, "inbound_nodes", "expected the value and dtype of a tensor"), NULL;
     const bool integer = !ed_dtype_is_float(dtype);
-    if (!has_shape(value, shape, rank, integer))
+    if (!lists_have_shape(value, shape, rank, integer))
         return keras_refuse(r, "inbound_nodes", "the value of a tensor has no shape"), NULL;
     ed_tensor *t = scope_give(tensor_new(integer ? ED_INT64 : ED_FLOAT64, rank, shape));
     if (!t) return NULL;

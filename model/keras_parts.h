@@ -107,12 +107,12 @@ typedef struct keras_op {
     const char *op, *class_name, *module;
     bool list; /* the tensors are one argument, a list */
     keras_attr attrs[KERAS_ATTRS];
-    const char *key, *value; /* what Keras' class must have, as JSON: it has more; NULL: nothing */
+    const char *key, *value;   /* a key of the class and its value, as JSON; NULL: none */
     const keras_op_form *form; /* NULL: attributes and operands only */
 } keras_op;
 
-/* Of the call of an op, of Keras' class with that configuration; NULL, without an error, if there is
- * none. */
+/* Of the call of an op, of Keras' class with that configuration; NULL, without an error, if there
+ * is none. */
 const keras_op *keras_op_of(const symbol_node *node);
 const keras_op *keras_op_named(const char *class_name, const json_node *config);
 
