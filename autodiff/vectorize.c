@@ -94,8 +94,10 @@ static void note(vectorized *v, const ed_call *call)
         v->failed = true;
         return;
     }
-    if (v->last) v->last->next = noted;
-    else v->first = noted;
+    if (v->last)
+        v->last->next = noted;
+    else
+        v->first = noted;
     v->last = noted;
     for (int i = 0; i < call->n_outputs; i++)
         if (!add_value(v, call->outputs[i], NULL)) v->failed = true;

@@ -86,7 +86,8 @@ static void *move_axes(const ed_batch_call *call, bool all, int rank)
         const int64_t count = axes->values ? axes->count : rank;
         int64_t *values = ed_scope_alloc((size_t)count * sizeof *values + 1);
         if (!values) return NULL;
-        for (int64_t i = 0; i < count; i++) values[i] = axes->values ? moved(axes->values[i]) : i + 1;
+        for (int64_t i = 0; i < count; i++)
+            values[i] = axes->values ? moved(axes->values[i]) : i + 1;
         *axes = (ed_ints){values, count};
     }
     return attrs;
