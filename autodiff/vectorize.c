@@ -87,7 +87,7 @@ static vectorized_call *copy_call(const ed_call *call)
     return noted;
 }
 
-static void note(vectorized *v, const ed_call *call)
+static void note_call(vectorized *v, const ed_call *call)
 {
     vectorized_call *noted = has_room(call) ? copy_call(call) : NULL;
     if (!noted) {
@@ -106,7 +106,7 @@ static void note(vectorized *v, const ed_call *call)
 static void hear(ed_listener *listener, const ed_call *call)
 {
     vectorized *v = (vectorized *)listener;
-    if (!v->failed && differs(v, call)) note(v, call);
+    if (!v->failed && differs(v, call)) note_call(v, call);
 }
 
 bool vectorized_begin(vectorized *v, int64_t n)

@@ -19,7 +19,7 @@ typedef struct vectorized {
     ed_listener listener;
     int64_t n;                            /* slices */
     struct vectorized_call *first, *last; /* in their order */
-    pointer_map numbers;                  /* of the tensors that differ from slice to slice */
+    pointer_map numbers;                  /* of what differs from slice to slice */
     struct vectorized_value *values;      /* by those numbers */
     int n_values, capacity;
     bool failed; /* there is something that can't be noted, or no memory */

@@ -7,7 +7,7 @@
 /* ---- Operands -------------------------------------------------------------------------------- */
 
 /* One call on operands for all calls; outputs as they come. */
-static ed_list *run(const ed_batch_call *call, ed_tensor *const *operands, const void *attrs)
+static ed_list *run_all(const ed_batch_call *call, ed_tensor *const *operands, const void *attrs)
 {
     return ed_execute_list(call->op, operands, call->n_inputs, attrs);
 }
@@ -53,14 +53,14 @@ ed_list *ed_batch_broadcast(const ed_batch_call *call)
         if (call->inputs[i]->rank > rank) rank = call->inputs[i]->rank;
     for (int i = 0; operands && i < call->n_inputs; i++)
         if (call->batches[i] && !(operands[i] = widen(operands[i], rank))) return NULL;
-    return operands ? run(call, operands, call->attrs) : NULL;
+    return operands ? run_all(call, operands, call->attrs) : NULL;
 }
 
 ed_list *ed_batch_first(const ed_batch_call *call)
 {
     for (int i = 1; i < call->n_inputs; i++)
         if (call->batches[i]) return ed_batch_each(call);
-    return run(call, operands_of(call), call->attrs);
+    return run_all(call, operands_of(call), call->attrs);
 }
 
 /* The axis of one call among those of all: negative ones count from the end, as before. */
@@ -105,7 +105,7 @@ static ed_list *along_axes(const ed_batch_call *call, bool all)
             return NULL;
     }
     const void *attrs = call->op->attrs_size ? move_axes(call, all, call->inputs[0]->rank) : NULL;
-    return operands && (attrs || !call->op->attrs_size) ? run(call, operands, attrs) : NULL;
+    return operands && (attrs || !call->op->attrs_size) ? run_all(call, operands, attrs) : NULL;
 }
 
 ed_list *ed_batch_axes(const ed_batch_call *call)
@@ -127,7 +127,7 @@ static bool run_one(const ed_batch_call *call, ed_list *const *slices, ed_list *
     ed_tensor **operands = operands_of(call);
     for (int k = 0; operands && k < call->n_inputs; k++)
         if (slices[k]) operands[k] = slices[k]->items[i];
-    ed_list *y = operands ? run(call, operands, call->attrs) : NULL;
+    ed_list *y = operands ? run_all(call, operands, call->attrs) : NULL;
     for (int k = 0; y && k < call->n_outputs; k++) lists[k]->items[i] = ed_retain(y->items[k]);
     return y;
 }
