@@ -26,7 +26,7 @@ typedef struct vectorized {
     error_saved before;
 } vectorized;
 
-/* Begins to note; errors are silent until vectorized_stop. false, and nothing to end, on failure. */
+/* Begins to note; errors are silent until vectorized_stop. false on failure. */
 bool vectorized_begin(vectorized *v, int64_t n);
 
 /* What stands for a slice of all [n, ...]; belongs to the scope, NULL on failure. */
