@@ -38,13 +38,14 @@ static bool join(const char *what, const ed_tensor *a, const ed_tensor *b, int s
 
 /*
  * Several gradients of the target, [count, ...]: zeros, with ones at first, first + step, ... in
- * the first of them, one further in each of the next.
+ * the first of them, one further in each of the next. Of one, in the target's shape.
  */
 static ed_tensor *ones_at(const ed_tensor *target, int64_t first, int64_t step, int64_t count)
 {
     int64_t shape[ED_MAX_RANK + 1] = {count};
-    memcpy(shape + 1, target->shape, (size_t)target->rank * sizeof *shape);
-    ed_tensor *dy = scope_give(tensor_new(target->dtype, target->rank + 1, shape));
+    const bool several = count > 1;
+    memcpy(shape + several, target->shape, (size_t)target->rank * sizeof *shape);
+    ed_tensor *dy = scope_give(tensor_new(target->dtype, target->rank + several, shape));
     if (!dy) return NULL;
     memset(dy->data, 0, (size_t)dy->size * dtype_size(target->dtype));
     for (int64_t k = 0; k < count; k++)
@@ -113,7 +114,7 @@ static ed_list *gradients_at_once(const rows *r, ed_tensor *dy, bool first)
 /* Those of one pass, [1, ...] each; of the only pass as they are. */
 static ed_list *gradients_alone(const rows *r, ed_tensor *dy, bool first)
 {
-    ed_list *each = gradients_for(r, ed_index(dy, 0), first);
+    ed_list *each = gradients_for(r, dy, first);
     ed_list *all = each ? scope_give(list_new(each->size)) : NULL;
     for (int64_t s = 0; all && s < each->size; s++) {
         ed_tensor *row = each->items[s];
@@ -136,22 +137,29 @@ static bool pass(const rows *r, ed_list *const *lists, int64_t at, int64_t i, in
     return all;
 }
 
-/* Whether no gradient function may look at the gradients that it gets. */
-static bool can_be_at_once(const rows *r)
+/* The elements of the largest operand that the tape knows of. */
+static int64_t largest_operand(const ed_tape *tape)
 {
-    for (const tape_node *node = r->tape->first; node; node = node->next)
-        if (tape_looks_at_dy(node->op)) return false;
-    return r->passes > 1;
+    int64_t largest = 1;
+    for (const tape_node *node = tape->first; node; node = node->next)
+        for (int i = 0; i < node->n_inputs; i++) {
+            int64_t size = 1;
+            for (int64_t k = 0; k < node->shapes[i].count; k++) size *= node->shapes[i].values[k];
+            if (size > largest) largest = size;
+        }
+    return largest;
 }
 
-/* How many passes at once: what they hold of target and sources is a few megabytes. */
+/* How many passes at once: as many as hold some megabytes of an operand. One if a gradient function
+ * may look at the gradients that it gets. */
 static int64_t passes_at_once(const rows *r)
 {
     enum { ELEMENTS = HARD(64, 1 << 21) };
-    int64_t size = r->target->size;
-    for (int64_t s = 0; s < r->sources->size; s++) size += r->sources->items[s]->size;
-    const int64_t most = ELEMENTS / size;
-    return most < 2 ? 2 : most < r->passes ? most : r->passes;
+    if (r->target->rank == ED_MAX_RANK) return 1;
+    for (const tape_node *node = r->tape->first; node; node = node->next)
+        if (tape_looks_at_dy(node->op)) return 1;
+    const int64_t most = ELEMENTS / largest_operand(r->tape);
+    return most < 1 ? 1 : most < r->passes ? most : r->passes;
 }
 
 /* All passes, `count` at once: their rows in one list a source. */
@@ -192,8 +200,9 @@ static bool fill(const rows *r, ed_list **lists, ed_list *result)
     for (int64_t s = 0; s < r->sources->size; s++) any |= r->sources->items[s]->size;
     any &= r->passes > 0;
     const error_before before = error_begin();
-    if (any && !(can_be_at_once(r) && run_passes(r, lists, passes_at_once(r))) &&
-        (error_since(before) || !run_passes(r, lists, 1)))
+    const int64_t count = any ? passes_at_once(r) : 0;
+    if (count && !run_passes(r, lists, count) &&
+        (count == 1 || error_since(before) || !run_passes(r, lists, 1)))
         return false;
     for (int64_t s = 0; s < r->sources->size; s++) {
         ed_tensor *j;

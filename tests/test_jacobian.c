@@ -84,6 +84,20 @@ static void rows_are_gradients(void)
     }
 }
 
+/* Targets and sources of as many dimensions as there can be. */
+static void of_the_highest_rank(void)
+{
+    ed_tensor *x = ed_variable(S(3)),
+              *wide = ed_ones(ED_SHAPE(1, 1, 2, 1, 1, 1, 2, 1), .dtype = ED_FLOAT64);
+    ed_tape *tape = ed_tape_begin(.persistent = true);
+    ed_watch(tape, wide);
+    ed_tensor *y = ed_mul(wide, x), *sum = ed_reduce_sum(y);
+    ed_tensor *j = ed_jacobian(tape, y, x);
+    assert_values(j, 1, 1, 1, 1);
+    assert_int_equal(ed_rank(j), 8);
+    assert_values(ed_jacobian(tape, sum, wide), 3, 3, 3, 3);
+}
+
 static void what_is_refused(void)
 {
     ed_tensor *x = V(1, 2), *five = ed_ones(ED_SHAPE(1, 1, 1, 1, 1));
@@ -142,8 +156,9 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(several_sources),    TEST(sources_of_a_batch), TEST(empty_ones),
-        TEST(rows_are_gradients), TEST(what_is_refused),    TEST(allocations_that_fail),
+        TEST(several_sources),       TEST(sources_of_a_batch), TEST(empty_ones),
+        TEST(of_the_highest_rank),   TEST(rows_are_gradients), TEST(what_is_refused),
+        TEST(allocations_that_fail),
     };
     return cmocka_run_group_tests_name("jacobian", tests, set_up, NULL);
 }
