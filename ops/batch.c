@@ -47,6 +47,7 @@ static ed_ints shape_for_all(int64_t n, const ed_tensor *t, int64_t *room)
 
 ed_list *ed_batch_broadcast(const ed_batch_call *call)
 {
+    if (NULL_GIVEN("batch", call)) return NULL;
     int rank = 0;
     ed_tensor **operands = operands_of(call);
     for (int i = 0; i < call->n_inputs; i++)
@@ -58,6 +59,7 @@ ed_list *ed_batch_broadcast(const ed_batch_call *call)
 
 ed_list *ed_batch_first(const ed_batch_call *call)
 {
+    if (NULL_GIVEN("batch", call)) return NULL;
     for (int i = 1; i < call->n_inputs; i++)
         if (call->batches[i]) return ed_batch_each(call);
     return run_all(call, operands_of(call), call->attrs);
@@ -110,11 +112,13 @@ static ed_list *along_axes(const ed_batch_call *call, bool all)
 
 ed_list *ed_batch_axes(const ed_batch_call *call)
 {
+    if (NULL_GIVEN("batch", call)) return NULL;
     return along_axes(call, false);
 }
 
 ed_list *ed_batch_reduction(const ed_batch_call *call)
 {
+    if (NULL_GIVEN("batch", call)) return NULL;
     return along_axes(call, true);
 }
 
@@ -134,6 +138,7 @@ static bool run_one(const ed_batch_call *call, ed_list *const *slices, ed_list *
 
 ed_list *ed_batch_each(const ed_batch_call *call)
 {
+    if (NULL_GIVEN("batch", call)) return NULL;
     ed_list **slices = ed_scope_alloc((size_t)call->n_inputs * sizeof *slices + 1);
     ed_list **lists = ed_scope_alloc((size_t)call->n_outputs * sizeof *lists + 1);
     ed_list *result = scope_give(list_new(call->n_outputs));
@@ -153,5 +158,6 @@ ed_list *ed_batch_each(const ed_batch_call *call)
 
 ed_list *ed_batch_result(ed_tensor *output)
 {
-    return output ? ed_list_make(&output, 1) : NULL;
+    if (NULL_GIVEN("batch_result", output)) return NULL;
+    return ed_list_make(&output, 1);
 }

@@ -174,7 +174,8 @@ ed_list *ed_batch_axes(const ed_batch_call *call);
 ed_list *ed_batch_reduction(const ed_batch_call *call);
 ed_list *ed_batch_each(const ed_batch_call *call);
 
-/* The only output as what a function like these returns: a list of it; NULL for NULL. */
+/* The only output as what a function like these returns: a list of it; NULL, with an error, for
+ * NULL. */
 ed_list *ed_batch_result(ed_tensor *output);
 
 /* ---- Samples --------------------------------------------------------------------------------- */

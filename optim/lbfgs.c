@@ -207,7 +207,7 @@ static bool iterate(lbfgs *l, bool *done)
     if (!go(l, l->report.iterations ? rate : fmin(1, 1 / sum) * rate)) return false;
     if (!isfinite(to->f))
         return ed_fail(ED_INVALID_ARGUMENT, "lbfgs: in iteration %lld the loss became %g",
-                       (long long)l->report.iterations + 1, to->f);
+                       (long long)l->report.iterations + 1, isnan(to->f) ? (double)NAN : to->f);
     if (!keep_values(l)) return false;
     const double t = to->t, change = fabs(to->f - from->f);
     for (int64_t i = 0; i < l->n; i++) l->x[i] += t * l->direction[i];

@@ -695,7 +695,8 @@ static bool restore_run(restore *s, const char *who)
 {
     bool ok = allocate(s) && match_begin(&s->m, s->r, &s->g);
     if (ok) {
-        ok = find_all(s) && check_used(who, "only", s->options->only, s->only_used) &&
+        ok = find_all(s) &&
+             (s->options->partial || check_used(who, "only", s->options->only, s->only_used)) &&
              check_used(who, "skip", s->options->skip, s->skip_used) && complain(s, who) &&
              read_values(s);
         if (ok) put_values(s);

@@ -93,8 +93,9 @@ typedef struct ed_restore_options {
                            and that this file does not have, keep waiting */
     ed_strings only; /* patterns of paths to restore, "model/conv*" (* matches slashes too); the
                            rest is left unchanged. Not given: all */
-    ed_strings skip; /* patterns of paths to leave unchanged. One of `only` or `skip` that no path
-                           in the program or the file matches is an error */
+    ed_strings skip; /* patterns of paths to leave unchanged. One of `skip`, or of `only` unless
+                           .partial is given, that no path in the program or the file matches is
+                           an error */
     ed_strings
         renames; /* pairs, path in the program and in the file: "model/encoder", "net/base". The one
                     in the program may lead to what a layer will create at its first call */

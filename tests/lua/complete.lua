@@ -82,6 +82,12 @@ ed_batch_jacobian_list tape:batch_jacobian
 ed_layer_batch_normalization_with ed.batch_normalization
 ed_bias_add ed.bias_add
 ed_broadcast_to ed.broadcast_to
+ed_batch_axes C: for a program's own ops
+ed_batch_broadcast C: for a program's own ops
+ed_batch_each C: for a program's own ops
+ed_batch_first C: for a program's own ops
+ed_batch_reduction C: for a program's own ops
+ed_batch_result C: for a program's own ops
 ed_call_data C: for kernels of a program's own ops
 ed_call_fail C: for kernels of a program's own ops
 ed_call_op C: every op is a function
