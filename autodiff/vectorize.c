@@ -11,10 +11,12 @@ typedef struct vectorized_call {
     ed_tensor *tensors[]; /* retained */
 } vectorized_call;
 
-/* A tensor that differs from slice to slice: what stands for it, and all slices' values, NULL as
- * long as they are not known. Both retained. */
+/* A tensor that differs from slice to slice. */
 typedef struct vectorized_value {
-    ed_tensor *slice, *all;
+    ed_tensor *slice;            /* what stands for it; retained */
+    ed_tensor *all;              /* all slices' values; retained, NULL when they are not known */
+    const vectorized_call *last; /* that takes it; NULL: none */
+    bool wanted;                 /* as a result */
 } vectorized_value;
 
 static bool add_value(vectorized *v, ed_tensor *slice, ed_tensor *all)
@@ -28,7 +30,7 @@ static bool add_value(vectorized *v, ed_tensor *slice, ed_tensor *all)
         v->capacity = more;
     }
     if (!pointer_map_put(&v->numbers, slice, v->n_values)) return false;
-    v->values[v->n_values++] = (vectorized_value){ed_retain(slice), ed_retain(all)};
+    v->values[v->n_values++] = (vectorized_value){ed_retain(slice), ed_retain(all), NULL, false};
     return true;
 }
 
@@ -48,13 +50,13 @@ static bool differs(const vectorized *v, const ed_call *call)
     return false;
 }
 
-/* Whether the results can have an axis more. */
-static bool has_room(const ed_call *call)
+/* Whether a call can be noted: its results are dense and have room for an axis more. */
+static bool can_be_noted(const ed_call *call)
 {
     for (int i = 0; i < call->n_outputs; i++)
         if (call->outputs[i]->rank == ED_MAX_RANK || call->outputs[i]->flags & TENSOR_SLICES)
             return false;
-    return !call->n_writes;
+    return true;
 }
 
 static void free_call(vectorized_call *noted)
@@ -87,26 +89,41 @@ static vectorized_call *copy_call(const ed_call *call)
     return noted;
 }
 
-static void note_call(vectorized *v, const ed_call *call)
+static bool note_call(vectorized *v, const ed_call *call)
 {
-    vectorized_call *noted = has_room(call) ? copy_call(call) : NULL;
-    if (!noted) {
-        v->failed = true;
-        return;
-    }
+    vectorized_call *noted = can_be_noted(call) ? copy_call(call) : NULL;
+    if (!noted) return false;
     if (v->last)
         v->last->next = noted;
     else
         v->first = noted;
     v->last = noted;
+    for (int i = 0; i < noted->n_inputs; i++) {
+        vectorized_value *value = value_of(v, noted->tensors[i]);
+        if (value) value->last = noted;
+    }
+    return true;
+}
+
+/* Whether the call is of a function within this one, whose slices differ in their own way. */
+static bool is_inner(const vectorized *v, const ed_call *call);
+
+/* Outputs are known as differing even when nothing more is noted: a function further out has to
+ * tell them from its own. */
+static void hear(ed_listener *listener, const ed_call *call)
+{
+    vectorized *v = (vectorized *)listener;
+    if (!differs(v, call) || is_inner(v, call)) return;
+    if (!v->failed && !note_call(v, call)) v->failed = true;
     for (int i = 0; i < call->n_outputs; i++)
         if (!add_value(v, call->outputs[i], NULL)) v->failed = true;
 }
 
-static void hear(ed_listener *listener, const ed_call *call)
+static bool is_inner(const vectorized *v, const ed_call *call)
 {
-    vectorized *v = (vectorized *)listener;
-    if (!v->failed && differs(v, call)) note_call(v, call);
+    for (ed_listener *l = thread_self()->listeners; l != &v->listener; l = l->outer)
+        if (l->after == hear && differs((vectorized *)l, call)) return true;
+    return false;
 }
 
 bool vectorized_begin(vectorized *v, int64_t n)
@@ -116,6 +133,7 @@ bool vectorized_begin(vectorized *v, int64_t n)
     if (!ed_listen(&v->listener)) return error_restore(&v->before, false), false;
     error_quiet(true);
     thread_self()->tracing++;
+    thread_self()->noting++;
     return true;
 }
 
@@ -133,6 +151,7 @@ bool vectorized_stop(vectorized *v)
     const bool no_memory = ed_error_kind() == ED_OUT_OF_MEMORY;
     v->failed |= ed_failed();
     thread_self()->tracing--;
+    thread_self()->noting--;
     error_quiet(false);
     ed_unlisten(&v->listener);
     error_restore(&v->before, true);
@@ -180,6 +199,19 @@ static bool run_call(vectorized *v, const vectorized_call *noted)
     return true;
 }
 
+/* Releases the values that nobody takes after this call. */
+static void drop_values(vectorized *v, const vectorized_call *noted)
+{
+    for (int i = 0; i < noted->n_inputs + noted->n_outputs; i++) {
+        vectorized_value *value = value_of(v, noted->tensors[i]);
+        const bool later =
+            value && i < noted->n_inputs ? value->last != noted : value && value->last;
+        if (!value || value->wanted || later) continue;
+        ed_release(value->all);
+        value->all = NULL;
+    }
+}
+
 /* A result for all slices: that of each, or the one. */
 static ed_tensor *result_of(const vectorized *v, ed_tensor *result)
 {
@@ -196,8 +228,14 @@ static ed_tensor *result_of(const vectorized *v, ed_tensor *result)
 
 ed_list *vectorized_run(vectorized *v, const ed_list *results)
 {
-    for (const vectorized_call *noted = v->first; noted; noted = noted->next)
+    for (int64_t i = 0; i < results->size; i++) {
+        vectorized_value *value = value_of(v, results->items[i]);
+        if (value) value->wanted = true;
+    }
+    for (const vectorized_call *noted = v->first; noted; noted = noted->next) {
         if (!run_call(v, noted)) return NULL;
+        drop_values(v, noted);
+    }
     ed_list *list = scope_give(list_new(results->size));
     for (int64_t i = 0; list && i < results->size; i++) {
         ed_tensor *all = results->items[i] ? result_of(v, results->items[i]) : NULL;

@@ -188,7 +188,8 @@ const keras_op_form keras_get_item = {NULL, put_nothing, put_ranges, get_item};
 
 enum { MOST_PARTS = 4096 };
 
-/* A part of size -1 has what is left; the positions behind it are those from the end. */
+/* A part of size -1 has what is left. Positions behind it need the size of the axis, which must not
+ * be open then. */
 static bool put_positions(writer *w, const symbol_node *node)
 {
     const ed_ints sizes = *(const ed_ints *)attr(node, "sizes");

@@ -35,7 +35,7 @@ static ed_tensor *widen(ed_tensor *x, int rank)
     return ed_reshape(x, ((ed_ints){shape, rank + 1}));
 }
 
-/* The shape of all calls' values of one whose shape is t's; NULL without room for the axis. */
+/* The shape [n, ...] of all calls' values of t; room: t's rank and one sizes. */
 static ed_ints shape_for_all(int64_t n, const ed_tensor *t, int64_t *room)
 {
     room[0] = n;
@@ -62,7 +62,8 @@ ed_list *ed_batch_first(const ed_batch_call *call)
     if (NULL_GIVEN("batch", call)) return NULL;
     for (int i = 1; i < call->n_inputs; i++)
         if (call->batches[i]) return ed_batch_each(call);
-    return run_all(call, operands_of(call), call->attrs);
+    ed_tensor **operands = operands_of(call);
+    return operands ? run_all(call, operands, call->attrs) : NULL;
 }
 
 /* The axis of one call among those of all: negative ones count from the end, as before. */

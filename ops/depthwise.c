@@ -1,6 +1,7 @@
 /*
  * depthwise_conv2d and its two gradients, which are linear in each operand and one another's
- * gradients; depthwise.simd.c computes them. separable_conv2d is a composition.
+ * gradients; depthwise.simd.c computes them, depthwise_planes.simd.c where channels come first.
+ * separable_conv2d is a composition.
  */
 #include "ops/depthwise.h"
 #include "ops/ops.h"
@@ -70,13 +71,17 @@ static bool depthwise_dy(const ed_call *call, const ed_tensor *dy, const int64_t
                         text_of_ints(dy->shape, dy->rank).s, text_of_ints(shape, 4).s);
 }
 
+static const char *images_text(const ed_call *call)
+{
+    return depthwise_channels_first(call) ? "[batch, in, height, width]"
+                                          : "[batch, height, width, in]";
+}
+
 static bool depthwise_infer(ed_call *call)
 {
     const ed_tensor *x = call->inputs[0], *kernel = call->inputs[1];
     int64_t shape[4];
-    return depthwise_rank(call, x, "x",
-                          depthwise_channels_first(call) ? "[batch, in, height, width]"
-                                                         : "[batch, height, width, in]") &&
+    return depthwise_rank(call, x, "x", images_text(call)) &&
            depthwise_rank(call, kernel, "kernel", "[kh, kw, in, multiplier]") &&
            depthwise_windows(call, x->shape, kernel->shape, shape) &&
            ed_call_output(call, 0, x->dtype, 4, shape);
@@ -98,8 +103,7 @@ static bool depthwise_gradient_kernel_infer(ed_call *call)
     const ed_ints wanted = ((const depthwise_gradient_attrs *)call->attrs)->shape;
     const ed_tensor *x = call->inputs[0], *dy = call->inputs[1];
     int64_t shape[4];
-    return depthwise_shape(call, wanted) &&
-           depthwise_rank(call, x, "x", "[batch, height, width, in]") &&
+    return depthwise_shape(call, wanted) && depthwise_rank(call, x, "x", images_text(call)) &&
            depthwise_windows(call, x->shape, wanted.values, shape) &&
            depthwise_dy(call, dy, shape) && ed_call_output(call, 0, x->dtype, 4, wanted.values);
 }

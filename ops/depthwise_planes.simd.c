@@ -164,15 +164,25 @@ static planes_call planes_begin(const depthwise_call *d, bool back)
     return p;
 }
 
+/* Bytes of a worker's scratch before its sums, and before its lines. */
+static int64_t planes_before_sums(const planes_call *p)
+{
+    return (p->line + p->d->w.extent[0] * p->d->w.extent[1]) * p->size;
+}
+
+static int64_t planes_before_lines(const planes_call *p)
+{
+    const int64_t taps = p->d->w.extent[0] * p->d->w.extent[1];
+    return planes_before_sums(p) + (p->sums ? taps * p->d->multiplier * 64 : 0);
+}
+
 static planes_scratch planes_parts(const planes_call *p, int worker)
 {
-    const window *w = &p->d->w;
-    const int64_t taps = w->extent[0] * w->extent[1];
-    planes_scratch s = {.there = p->scratch + p->each * (size_t)worker};
-    s.kernel = s.there + p->line * p->size;
-    s.sums = s.kernel + taps * p->size;
-    s.lines = s.sums + (p->sums ? taps * p->d->multiplier * 64 : 0);
-    return s;
+    char *const own = p->scratch + p->each * (size_t)worker;
+    return (planes_scratch){.there = own,
+                            .kernel = own + p->line * p->size,
+                            .sums = own + planes_before_sums(p),
+                            .lines = own + planes_before_lines(p)};
 }
 
 static bool planes_open(planes_call *p)
@@ -180,8 +190,8 @@ static bool planes_open(planes_call *p)
     size_t bytes;
     const int64_t lines = p->lines * p->line, row = p->from[1]; /* which is copied there, too */
     p->count = threads_count();
-    p->each = (size_t)(planes_parts(p, 0).lines - p->scratch) +
-              (size_t)((lines > row ? lines : row) * p->size) + PLANES_SCRATCH;
+    p->each = (size_t)planes_before_lines(p) + (size_t)((lines > row ? lines : row) * p->size) +
+              PLANES_SCRATCH;
     p->each = p->each / 64 * 64;
     p->scratch = memory_mul(p->each, (size_t)p->count, &bytes) ? memory_alloc(bytes) : NULL;
     return p->scratch != NULL;

@@ -399,6 +399,13 @@ static bool check_written(const ed_call *call)
     return true;
 }
 
+/* A function that writes variables is not called once for all slices (autodiff/vectorize.h). */
+static bool check_noting(const ed_call *call)
+{
+    return !thread_self()->noting ||
+           ed_call_fail(call, ED_UNIMPLEMENTED, "it changes a variable, for each slice");
+}
+
 /* In the description of a model operands without elements can't decide on shapes. */
 static bool check_hollow(const ed_call *call)
 {
@@ -422,7 +429,8 @@ static bool resolve(ed_call *call, ed_tensor *const *operands, const int n)
         if (!(call->inputs[i] = tensor_read(operands[i]))) return false;
         flags |= call->inputs[i]->flags;
     }
-    if (__builtin_expect(call->n_writes, 0) && !check_written(call)) return false;
+    if (__builtin_expect(call->n_writes, 0) && !(check_written(call) && check_noting(call)))
+        return false;
     if (__builtin_expect(flags & TENSOR_WEAK, 0) && !resolve_numbers(call)) return false;
     if (__builtin_expect(flags & TENSOR_HOLLOW, 0)) {
         call->room->hollow = true;

@@ -51,7 +51,9 @@ index_order index_order_of(const ed_tensor *indices)
     ordering o = {.indices = indices};
     const int count = threads_count();
     for (int i = 0; i < count; i++) o.of[i] = (index_order){-1, 0, true};
+    const bool outer = threads_may_stop(false); /* what nobody looked at would be in bounds */
     threads_run_among(count, indices->size, OPS_PARALLEL_WORK, order_range, &o);
+    threads_may_stop(outer);
     index_order all = o.of[0];
     for (int i = 1; i < count; i++) {
         if (o.of[i].largest > all.largest) all.largest = o.of[i].largest;
@@ -85,9 +87,11 @@ const int64_t *index_wide(const ed_tensor *indices)
 {
     if (indices->dtype == ED_INT64) return (const int64_t *)indices->data;
     int64_t *wide = memory_alloc((size_t)indices->size * sizeof *wide);
-    if (wide)
-        threads_run(indices->size, OPS_PARALLEL_WORK, widen_range,
-                    &(widening){(const int32_t *)indices->data, wide});
+    if (!wide) return NULL;
+    const bool outer = threads_may_stop(false); /* what nobody wrote would be no index */
+    threads_run(indices->size, OPS_PARALLEL_WORK, widen_range,
+                &(widening){(const int32_t *)indices->data, wide});
+    threads_may_stop(outer);
     return wide;
 }
 

@@ -8,7 +8,8 @@
  *
  * The work is cut into rows of windows. A row of windows that adds to cells begins with zeros where
  * none before it has been; where windows overlap in height, the rows of an image (of a chunk of its
- * channels) are one thread's, in order. So the results depend on the shapes alone.
+ * channels) are one thread's, in order. So the results depend on the shapes
+ * and, with channels first, on the width of vectors, but not on the number of threads.
  */
 #include "ops/kernels/isa.h"
 #include "ops/pool.h"
@@ -144,11 +145,11 @@ static void find_inner(const window *w, int64_t inner[2])
 static int64_t rows_at_a_time(const pool_work *p, int64_t rows)
 {
     const window *w = &p->w;
-    const int64_t row = w->out[1] * p->chunk * w->extent[0] * w->extent[1];
-    const int64_t some = 1 + OPS_PARALLEL_WORK / 2 / row, span = rows_seen(w, 0) + w->before[0];
-    if (w->batch * w->channels * w->out[0] * w->out[1] * w->extent[0] * w->extent[1] <=
-        OPS_PARALLEL_WORK)
-        return rows;
+    int64_t cells = 1; /* of a window, as many as can be in the image */
+    for (int a = 0; a < 2; a++) cells *= w->extent[a] < w->image[a] ? w->extent[a] : w->image[a];
+    if (w->batch * w->channels * w->out[0] * w->out[1] * cells <= OPS_PARALLEL_WORK) return rows;
+    const int64_t some = 1 + OPS_PARALLEL_WORK / 2 / (w->out[1] * p->chunk * cells),
+                  span = rows_seen(w, 0) + w->before[0];
     const bool apart = span <= w->stride[0] || w->out[0] == 1;
     return !p->scatters || apart ? some : (some + w->out[0] - 1) / w->out[0] * w->out[0];
 }

@@ -26,7 +26,8 @@ typedef struct job {
     threads_range range;
     void *user;
     int64_t grain;
-    int count, shares; /* of the threads that may take part; at most as many */
+    int count;  /* of the threads that may take part */
+    int shares; /* how many there are: at most as many */
     bool may_stop;
     uint64_t floats; /* the caller's floating-point state, without traps */
 } job;
@@ -307,7 +308,8 @@ static void run_alone(int64_t n, int64_t grain, threads_range range, void *user)
     }
 }
 
-/* As many shares as there are threads, of whole pieces. */
+/* As many shares as there are threads, or as pieces if those are fewer. Their borders are pieces',
+ * which do not depend on the number of threads. */
 static int share_out(int count, int64_t n, int64_t grain)
 {
     const int64_t pieces = (n - 1) / grain + 1;

@@ -81,6 +81,16 @@ static ed_list *of_slice(ed_list *inputs, void *user)
     if (!strcmp(word, "reads")) return ed_list_of(ed_mul(x, ed_item(ed_reduce_sum(b))));
     if (!strcmp(word, "writes"))
         return ed_assign_add(w, ed_reduce_sum(x)) ? ed_list_of(ed_add(x, w)) : NULL;
+    if (!strcmp(word, "counts"))
+        return ed_assign_add(w, 1) ? ed_list_of(ed_add(x, ed_value(w))) : NULL;
+    if (!strcmp(word, "compares"))
+        return ed_list_of(ed_cast(ed_greater(b, ed_reduce_max(x)), ED_INT32), ed_argmax(x));
+    if (!strcmp(word, "nested compares")) {
+        word = "compares";
+        ed_list *rows = ed_vectorized_map(of_slice, ed_list_of(x, ed_sub(x, b)), w);
+        word = "nested compares";
+        return ed_list_of(ed_list_get(rows, 0), ed_mul(x, ed_cast(ed_list_get(rows, 0), x->dtype)));
+    }
     if (!strcmp(word, "fails")) return ed_list_of(ed_matmul(x, ed_ones(ED_SHAPE(7, 7))));
     ed_list *inner = ed_list_of(x, ed_broadcast_to(b, ED_SHAPE(ed_dim(x, 0))));
     word = "the same";
@@ -114,10 +124,19 @@ static void all_slices_at_once(void)
     assert_int_equal(compare_maps("axes", elems, w), 1);
     assert_int_equal(compare_maps("the same", elems, w), 1);
     assert_int_equal(compare_maps("nested", elems, w), 2);
+    assert_int_equal(compare_maps("compares", elems, w), 1);
+    ed_tensor *square = ed_random_normal(ED_SHAPE(5, 4, 4), .dtype = ED_FLOAT64);
+    compare_maps("nested compares", ed_list_of(square, ed_reduce_mean(square, .axis = ED_AXES(-1))),
+                 w);
     assert_int_equal(compare_maps("reads", elems, w), 7); /* in vain at once, then one by one */
     calls = 0;
     word = "fails";
     assert_fails(ed_vectorized_map(of_slice, elems, w), ED_INVALID_ARGUMENT, "matmul");
+    word = "counts";
+    ed_tensor *turns = ed_variable(S(0));
+    ed_list *y = ed_vectorized_map(of_slice, ed_list_of(V(0, 0, 0)), turns);
+    assert_values(ed_list_get(y, 0), 1, 2, 3);
+    assert_values(ed_value(turns), 3);
     word = "writes";
     ed_tensor *sum = ed_variable(S(0));
     assert_non_null(ed_vectorized_map(of_slice, elems, sum));
