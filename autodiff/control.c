@@ -184,30 +184,29 @@ ed_list *ed_map_fn(ed_list_function f, ed_list *elems, void *user)
 /* ---- All slices at once ---------------------------------------------------------------------- */
 
 /* What f gets for a tensor: what stands for its slices, or the one slice. */
-static ed_tensor *slice_of(vectorized *v, ed_tensor *x)
+static ed_tensor *slice_of(vectorized *v, ed_tensor *x, int64_t n)
 {
-    return x->shape[0] == v->n ? vectorized_slice(v, x) : ed_index(x, 0);
+    return x->shape[0] == n ? vectorized_slice(v, x) : ed_index(x, 0);
 }
 
 /* The results of one call of f; NULL if it can't be called so. */
-static ed_list *call_once(const loop *l, vectorized *v, const ed_list *values)
+static ed_list *call_once(const loop *l, vectorized *v, const ed_list *values, int64_t n)
 {
     ed_list *inputs = scope_give(list_new(values->size));
     for (int64_t k = 0; inputs && k < values->size; k++)
-        if (!(inputs->items[k] = ed_retain(slice_of(v, values->items[k])))) return NULL;
+        if (!(inputs->items[k] = ed_retain(slice_of(v, values->items[k], n)))) return NULL;
     return inputs ? call_checked(l, inputs) : NULL;
 }
 
 /* false: slice by slice, please; errors of that are the ones to tell. */
 static bool map_at_once(const loop *l, const ed_list *values, int64_t n, ed_list **result)
 {
-    vectorized v;
+    vectorized *v = vectorized_begin(n);
     *result = NULL;
-    if (!vectorized_begin(&v, n)) return false;
-    const ed_list *y = call_once(l, &v, values);
-    const bool noted = vectorized_stop(&v) && y;
-    if (noted) *result = vectorized_run(&v, y);
-    vectorized_end(&v);
+    if (!v) return false;
+    const ed_list *y = call_once(l, v, values, n);
+    const bool noted = vectorized_stop(v) && y;
+    if (noted) *result = vectorized_run(v, y);
     return noted;
 }
 

@@ -102,13 +102,11 @@ static ed_list *gradients_for(const rows *r, ed_tensor *dy, bool first)
  * to be asked for one after the other. */
 static ed_list *gradients_at_once(const rows *r, ed_tensor *dy, bool first)
 {
-    vectorized v;
-    if (!vectorized_begin(&v, dy->shape[0])) return NULL;
-    ed_tensor *slice = vectorized_slice(&v, dy);
+    vectorized *v = vectorized_begin(dy->shape[0]);
+    if (!v) return NULL;
+    ed_tensor *slice = vectorized_slice(v, dy);
     const ed_list *each = slice ? gradients_for(r, slice, first) : NULL;
-    ed_list *all = vectorized_stop(&v) && each ? vectorized_run(&v, each) : NULL;
-    vectorized_end(&v);
-    return all;
+    return vectorized_stop(v) && each ? vectorized_run(v, each) : NULL;
 }
 
 /* Those of one pass, [1, ...] each; of the only pass as they are. */

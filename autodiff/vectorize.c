@@ -1,5 +1,6 @@
 #include "autodiff/vectorize.h"
 #include "ops/ops.h"
+#include "tensor/pointer_map.h"
 #include <string.h>
 
 /* A call that was noted: its tensors are the inputs and then the outputs. */
@@ -18,6 +19,25 @@ typedef struct vectorized_value {
     const vectorized_call *last; /* that takes it; NULL: none */
     bool wanted;                 /* as a result */
 } vectorized_value;
+
+struct vectorized {
+    ed_object object;
+    ed_listener listener;
+    int64_t n;                     /* slices */
+    vectorized_call *first, *last; /* in their order */
+    pointer_map numbers;           /* of what differs from slice to slice */
+    vectorized_value *values;      /* by those numbers */
+    int n_values, capacity;
+    bool notes;      /* between begin and stop */
+    bool failed;     /* there is something that can't be noted, or no memory */
+    uint32_t unread; /* how often elements that are not there had been asked for before */
+    error_saved before;
+};
+
+static vectorized *of_listener(ed_listener *listener)
+{
+    return (vectorized *)((char *)listener - offsetof(vectorized, listener));
+}
 
 static bool add_value(vectorized *v, ed_tensor *slice, ed_tensor *all)
 {
@@ -112,7 +132,7 @@ static bool is_inner(const vectorized *v, const ed_call *call);
  * tell them from its own. */
 static void hear(ed_listener *listener, const ed_call *call)
 {
-    vectorized *v = (vectorized *)listener;
+    vectorized *v = of_listener(listener);
     if (!differs(v, call) || is_inner(v, call)) return;
     if (!v->failed && !note_call(v, call)) v->failed = true;
     for (int i = 0; i < call->n_outputs; i++)
@@ -122,19 +142,55 @@ static void hear(ed_listener *listener, const ed_call *call)
 static bool is_inner(const vectorized *v, const ed_call *call)
 {
     for (ed_listener *l = thread_self()->listeners; l != &v->listener; l = l->outer)
-        if (l->after == hear && differs((vectorized *)l, call)) return true;
+        if (l->after == hear && differs(of_listener(l), call)) return true;
     return false;
 }
 
-bool vectorized_begin(vectorized *v, int64_t n)
+/* Nobody's calls are noted any more, and errors are heard again. */
+static void stop_noting(vectorized *v)
 {
-    *v = (vectorized){.listener = {.after = hear, .hears_hollow = true}, .n = n};
+    thread_state *self = thread_self();
+    v->notes = false;
+    self->tracing--;
+    self->noting--;
+    error_quiet(false);
+    ed_unlisten(&v->listener);
+}
+
+static void vectorized_destroy(void *object)
+{
+    vectorized *v = object;
+    if (v->notes) stop_noting(v);
+    for (vectorized_call *noted = v->first, *next; noted; noted = next) {
+        next = noted->next;
+        free_call(noted);
+    }
+    for (int i = 0; i < v->n_values; i++) {
+        ed_release(v->values[i].slice);
+        ed_release(v->values[i].all);
+    }
+    memory_free(v->values);
+    pointer_map_free(&v->numbers);
+    memory_free(v);
+}
+
+static const object_class vectorized_class = {.name = "vectorized", .destroy = vectorized_destroy};
+
+vectorized *vectorized_begin(int64_t n)
+{
+    vectorized *v = object_new(&vectorized_class, sizeof *v);
+    if (!scope_give(v)) return NULL;
+    v->n = n;
+    v->listener = (ed_listener){.after = hear, .hears_hollow = true};
+    if (!ed_listen(&v->listener)) return NULL;
+    thread_state *self = thread_self();
     error_save(&v->before);
-    if (!ed_listen(&v->listener)) return error_restore(&v->before, false), false;
     error_quiet(true);
-    thread_self()->tracing++;
-    thread_self()->noting++;
-    return true;
+    v->notes = true;
+    v->unread = self->unread;
+    self->tracing++;
+    self->noting++;
+    return v;
 }
 
 ed_tensor *vectorized_slice(vectorized *v, ed_tensor *all)
@@ -149,11 +205,8 @@ ed_tensor *vectorized_slice(vectorized *v, ed_tensor *all)
 bool vectorized_stop(vectorized *v)
 {
     const bool no_memory = ed_error_kind() == ED_OUT_OF_MEMORY;
-    v->failed |= ed_failed();
-    thread_self()->tracing--;
-    thread_self()->noting--;
-    error_quiet(false);
-    ed_unlisten(&v->listener);
+    v->failed |= ed_failed() || thread_self()->unread != v->unread;
+    stop_noting(v);
     error_restore(&v->before, true);
     if (no_memory) ed_fail(ED_OUT_OF_MEMORY, "no memory to note what a function does");
     return !v->failed;
@@ -166,7 +219,8 @@ static bool check_batch(const vectorized *v, const vectorized_call *noted, const
     bool fits = y->size == noted->n_outputs;
     for (int i = 0; fits && i < noted->n_outputs; i++) {
         const ed_tensor *one = noted->tensors[noted->n_inputs + i], *all = y->items[i];
-        fits = all->dtype == one->dtype && all->rank == one->rank + 1 && all->shape[0] == v->n &&
+        fits = all && all->dtype == one->dtype && all->rank == one->rank + 1 &&
+               all->shape[0] == v->n &&
                !memcmp(all->shape + 1, one->shape, (size_t)one->rank * sizeof *one->shape);
     }
     if (fits) return true;
@@ -192,7 +246,11 @@ static bool run_call(vectorized *v, const vectorized_call *noted)
                                 .inputs = noted->tensors,
                                 .batches = batches,
                                 .outputs = noted->tensors + noted->n_inputs};
+    const error_before before = error_begin();
     ed_list *y = batches ? (noted->op->batch ?: ed_batch_each)(&call) : NULL;
+    if (!y && error_is_missing(before))
+        ed_fail(ED_INVALID_ARGUMENT, "the batch function of %s returned NULL without an error",
+                noted->op->name);
     if (!y || !check_batch(v, noted, y)) return false;
     for (int i = 0; i < noted->n_outputs; i++)
         value_of(v, call.outputs[i])->all = ed_retain(y->items[i]);
@@ -242,18 +300,4 @@ ed_list *vectorized_run(vectorized *v, const ed_list *results)
         if (results->items[i] && !(list->items[i] = ed_retain(all))) return NULL;
     }
     return list;
-}
-
-void vectorized_end(vectorized *v)
-{
-    for (vectorized_call *noted = v->first, *next; noted; noted = next) {
-        next = noted->next;
-        free_call(noted);
-    }
-    for (int i = 0; i < v->n_values; i++) {
-        ed_release(v->values[i].slice);
-        ed_release(v->values[i].all);
-    }
-    memory_free(v->values);
-    pointer_map_free(&v->numbers);
 }

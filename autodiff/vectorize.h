@@ -13,21 +13,12 @@
 #define EDDY_AUTODIFF_VECTORIZE_H
 
 #include "ops/execute.h"
-#include "tensor/pointer_map.h"
 
-typedef struct vectorized {
-    ed_listener listener;
-    int64_t n;                            /* slices */
-    struct vectorized_call *first, *last; /* in their order */
-    pointer_map numbers;                  /* of what differs from slice to slice */
-    struct vectorized_value *values;      /* by those numbers */
-    int n_values, capacity;
-    bool failed; /* there is something that can't be noted, or no memory */
-    error_saved before;
-} vectorized;
+typedef struct vectorized vectorized;
 
-/* Begins to note; errors are silent until vectorized_stop. false on failure. */
-bool vectorized_begin(vectorized *v, int64_t n);
+/* Begins to note; errors are silent until vectorized_stop. Belongs to the scope: a scope that is left
+ * by longjmp ends it. NULL on failure. */
+vectorized *vectorized_begin(int64_t n);
 
 /* What stands for a slice of all [n, ...]; belongs to the scope, NULL on failure. */
 ed_tensor *vectorized_slice(vectorized *v, ed_tensor *all);
@@ -37,10 +28,7 @@ ed_tensor *vectorized_slice(vectorized *v, ed_tensor *all);
 bool vectorized_stop(vectorized *v);
 
 /* The values of the results for all slices, [n, ...] each, those that are NULL being NULL: a list
- * of the scope, NULL with an error on failure. After vectorized_stop. */
+ * of the scope, NULL with an error on failure. Once, after vectorized_stop. */
 ed_list *vectorized_run(vectorized *v, const ed_list *results);
-
-/* Frees what was noted. */
-void vectorized_end(vectorized *v);
 
 #endif

@@ -322,7 +322,7 @@ static bool make_call(const assembly *g, part *p, part **missing)
     const json_node *args = json_member(p->next, "args"), *kwargs = json_member(p->next, "kwargs");
     const json_node *training = json_member(kwargs, "training");
     g->r->layer = p->name;
-    if (!args || args->type != JSON_ARRAY)
+    if (!args || args->type != JSON_ARRAY || (kwargs && kwargs->type != JSON_OBJECT))
         return keras_lacks(g->r, "inbound_nodes", "expected args and kwargs, as Keras 3 has them");
     const bool formed = p->op && p->from->form;
     if (!formed && (!take_argument(g, p, args, inputs, &n, missing) ||

@@ -179,6 +179,8 @@ bool keras_read_attrs(reader *r, const keras_op *from, const ed_op *op, const js
                       void *attrs)
 {
     if (op->attrs_size) memcpy(attrs, op->defaults, op->attrs_size);
+    if (config && config->first && config->type != JSON_OBJECT)
+        return keras_lacks(r, "config", "expected an object");
     for (const json_node *n = config ? config->first : NULL; n; n = n->next) {
         const ed_field *field = field_of(from, op, n->key);
         if (from->key && !strcmp(n->key, from->key)) continue;

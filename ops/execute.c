@@ -217,7 +217,7 @@ void *ed_call_data(ed_call *call, int output)
 double *ed_as_doubles(const ed_tensor *tensor)
 {
     if (!tensor) return ed_fail(ED_INVALID_ARGUMENT, "as_doubles: tensor is NULL");
-    const ed_tensor *t = tensor_read(tensor);
+    const ed_tensor *t = tensor_elements(tensor);
     ed_tensor *packed = t ? tensor_contiguous(t) : NULL;
     ed_tensor *y = packed ? tensor_new(ED_FLOAT64, t->rank, t->shape) : NULL;
     for (int64_t i = 0; y && i < y->size; i++)

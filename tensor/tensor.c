@@ -379,6 +379,7 @@ const ed_tensor *tensor_elements(const ed_tensor *t)
 {
     const ed_tensor *read = tensor_read(t);
     if (!read || __builtin_expect(!(read->flags & TENSOR_HOLLOW), 1)) return read;
+    thread_self()->unread++;
     return ed_fail(ED_FAILED_PRECONDITION,
                    "the tensor %s has no elements yet: it stands for a value in a model that is "
                    "being described, or in a layer that is built without data",

@@ -73,6 +73,7 @@ typedef struct thread_state {
     struct ed_listener *listeners; /* innermost first; see ops/op.h */
     struct ed_listener *notified_next;
     bool notifying;
+    uint32_t unread; /* how often elements of hollow tensors were asked for */
     int noting;  /* how deep in functions whose calls are noted: variables must not be written */
     int tracing; /* how deep in calls with hollow tensors whose results become symbols */
 

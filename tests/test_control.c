@@ -3,6 +3,7 @@
  */
 #include "autodiff/control.h"
 #include "tests/tapes.h"
+#include <setjmp.h>
 
 /* What the functions below do besides. */
 static const char *word = "";
@@ -160,6 +161,42 @@ static void gradients_of_all_slices(void)
     }
     for (int i = 0; i < 2; i++)
         assert_close_to(ed_list_get(gradients[1], i), ed_list_get(gradients[0], i), 1e-12);
+}
+
+/* A function may be left for good; what listened to it ends with its scope. */
+static jmp_buf way_out;
+
+static ed_list *leaves(ed_list *inputs, void *user)
+{
+    (void)inputs, (void)user;
+    longjmp(way_out, 1);
+}
+
+static void functions_that_are_left(void)
+{
+    ed_tensor *x = V(1, 2, 3);
+    if (!setjmp(way_out)) ed_vectorized_map(leaves, ed_list_of(x), NULL);
+    assert_values(ed_square(x), 1, 4, 9);
+    assert_fails(ed_square(NULL), ED_INVALID_ARGUMENT, "NULL");
+}
+
+/* Elements that are not there make no number, even for a function that forgets the error. */
+static ed_list *forgets(ed_list *inputs, void *user)
+{
+    (void)user;
+    ed_tensor *x = ed_list_get(inputs, 0);
+    const double first = ed_item(x);
+    ed_clear_error();
+    const double *all = ed_as_doubles(x);
+    ed_clear_error();
+    return ed_list_of(ed_mul(x, first > 0 ? 1 : -1), ed_add(x, all ? all[0] : 0));
+}
+
+static void looks_are_noticed(void)
+{
+    ed_list *y = ed_vectorized_map(forgets, ed_list_of(V(1, -2, 3)), NULL);
+    assert_values(ed_list_get(y, 0), 1, 2, 3);
+    assert_values(ed_list_get(y, 1), 2, -4, 6);
 }
 
 /* Nothing is told of what was tried in vain. */
@@ -391,6 +428,8 @@ int main(void)
         TEST(all_slices_at_once),
         TEST(gradients_of_all_slices),
         TEST(attempts_are_silent),
+        TEST(functions_that_are_left),
+        TEST(looks_are_noticed),
         TEST(maps_that_fail),
         TEST(folds),
         TEST(memory),
