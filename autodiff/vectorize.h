@@ -16,7 +16,7 @@
 
 typedef struct vectorized vectorized;
 
-/* Begins to note; errors are silent until vectorized_stop. Belongs to the scope: a scope that is left
+/* Begins to note; errors are silent until vectorized_stop. Belongs to the scope: one that is left
  * by longjmp ends it. NULL on failure. */
 vectorized *vectorized_begin(int64_t n);
 
