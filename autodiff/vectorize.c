@@ -1,5 +1,6 @@
 #include "autodiff/vectorize.h"
 #include "ops/ops.h"
+#include "ops/shape.h"
 #include "tensor/pointer_map.h"
 #include <string.h>
 
@@ -279,9 +280,7 @@ static ed_tensor *result_of(const vectorized *v, ed_tensor *result)
     if (result->rank == ED_MAX_RANK)
         return ed_fail(ED_INVALID_ARGUMENT, "%s has no room for an axis more: the most are %d",
                        text_of_tensor(result).s, ED_MAX_RANK);
-    shape[0] = v->n;
-    for (int i = 0; i < result->rank; i++) shape[i + 1] = result->shape[i];
-    return ed_broadcast_to(result, ((ed_ints){shape, result->rank + 1}));
+    return ed_broadcast_to(result, shape_of_batch(v->n, result, shape));
 }
 
 ed_list *vectorized_run(vectorized *v, const ed_list *results)

@@ -1,5 +1,6 @@
 #include "ops/execute.h"
 #include "ops/ops.h"
+#include "ops/shape.h"
 #include <string.h>
 
 /* Many calls of an op as one, whose operands and results have a new first axis for the calls. */
@@ -33,14 +34,6 @@ static ed_tensor *widen(ed_tensor *x, int rank)
     shape[0] = x->shape[0];
     for (int i = 1; i <= rank; i++) shape[i] = i <= more ? 1 : x->shape[i - more];
     return ed_reshape(x, ((ed_ints){shape, rank + 1}));
-}
-
-/* The shape [n, ...] of all calls' values of t; room: t's rank and one sizes. */
-static ed_ints shape_for_all(int64_t n, const ed_tensor *t, int64_t *room)
-{
-    room[0] = n;
-    for (int i = 0; i < t->rank; i++) room[i + 1] = t->shape[i];
-    return (ed_ints){room, t->rank + 1};
 }
 
 /* ---- Rules ----------------------------------------------------------------------------------- */
@@ -104,7 +97,7 @@ static ed_list *along_axes(const ed_batch_call *call, bool all)
         const ed_tensor *x = call->inputs[i];
         if (call->batches[i]) continue;
         if (x->rank == ED_MAX_RANK) return ed_batch_each(call);
-        if (!(operands[i] = ed_broadcast_to(operands[i], shape_for_all(call->n, x, shape))))
+        if (!(operands[i] = ed_broadcast_to(operands[i], shape_of_batch(call->n, x, shape))))
             return NULL;
     }
     const void *attrs = call->op->attrs_size ? move_axes(call, all, call->inputs[0]->rank) : NULL;

@@ -195,20 +195,12 @@ static bool reshape_infer(ed_call *call)
     return ed_call_output(call, 0, x->dtype, rank, shape);
 }
 
-/* The shape of a batch's output. */
-static ed_ints batch_shape(const ed_batch_call *call, int64_t *room)
-{
-    const ed_tensor *y = call->outputs[0];
-    room[0] = call->n;
-    for (int i = 0; i < y->rank; i++) room[i + 1] = y->shape[i];
-    return (ed_ints){room, y->rank + 1};
-}
-
-/* The shape of the output says it all. */
+/* The output says all of the shape. */
 static ed_list *reshape_batch(const ed_batch_call *call)
 {
     int64_t shape[ED_MAX_RANK + 1];
-    return ed_batch_result(ed_reshape(call->batches[0], batch_shape(call, shape)));
+    return ed_batch_result(
+        ed_reshape(call->batches[0], shape_of_batch(call->n, call->outputs[0], shape)));
 }
 
 ED_OP(reshape) = {
@@ -557,7 +549,7 @@ static ed_list *slice_gradient_batch(const ed_batch_call *call)
     slice_all_calls(&all, given->begin, given->end, given->step);
     const slice_gradient_attrs attrs =
         ED_COMPLETE(SLICE_GRADIENT_ATTRS, , .begin = all.begin, .end = all.end, .step = all.step,
-                    .shape = batch_shape(call, shape));
+                    .shape = shape_of_batch(call->n, call->outputs[0], shape));
     return ed_batch_result(ed_call_op(call->op, call->batches, 1, &attrs));
 }
 
@@ -801,7 +793,8 @@ static ed_list *broadcast_to_batch(const ed_batch_call *call)
     for (int i = 0; i < x->rank; i++) wide[i + 1 + more] = x->shape[i];
     wide[0] = call->n;
     ed_tensor *aligned = ed_reshape(call->batches[0], ((ed_ints){wide, x->rank + more + 1}));
-    return ed_batch_result(ed_broadcast_to(aligned, batch_shape(call, shape)));
+    return ed_batch_result(
+        ed_broadcast_to(aligned, shape_of_batch(call->n, call->outputs[0], shape)));
 }
 
 ED_OP(broadcast_to) = {

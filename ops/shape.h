@@ -42,4 +42,12 @@ int64_t shape_number(const ed_tensor *x, const int64_t *at);
 ed_tensor *shape_sum_to(ed_tensor *dy, ed_ints shape);
 ed_tensor *shape_sum_axis(ed_tensor *dy, int64_t axis);
 
+/* The shape [n, ...] of n tensors of t's shape; room: for one size more than t has. */
+static inline ed_ints shape_of_batch(int64_t n, const ed_tensor *t, int64_t *room)
+{
+    room[0] = n;
+    for (int i = 0; i < t->rank; i++) room[i + 1] = t->shape[i];
+    return (ed_ints){room, t->rank + 1};
+}
+
 #endif
