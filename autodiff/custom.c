@@ -60,7 +60,7 @@ static void function_destroy(void *object)
     memory_free(self->index);
     ops_draws_free(self->draws);
     ed_unlisten(&self->reader.listener);
-    if (self->release) self->release(self->user);
+    if (self->release) SCOPE_GUARDED((self->release(self->user), true));
     memory_free(self);
 }
 

@@ -15,7 +15,7 @@ static void callback_destroy(void *object)
 {
     ed_callback *c = object;
     const callback_class *class = (const callback_class *)c->made.kind;
-    if (c->function && c->destroy) c->destroy(c->user);
+    if (c->function && c->destroy) SCOPE_GUARDED((c->destroy(c->user), true));
     if (!c->function && class && class->destroy) class->destroy(c->state);
     made_destroy(c);
 }

@@ -19,7 +19,7 @@ static void layer_destroy(void *object)
 {
     ed_layer *layer = object;
     const ed_field *fields = layer->class->kind.fields;
-    if (layer->class->destroy) layer->class->destroy(layer);
+    if (layer->class->destroy) SCOPE_GUARDED((layer->class->destroy(layer), true));
     schema_free(fields, layer->made.options); /* a class without options may be gone by now */
     layer->parent = NULL;
     layer_clear_losses(layer);

@@ -674,11 +674,11 @@ static bool execute(ed_call *call)
         return false;
     thread_state *self = thread_self();
     const error_before before = error_begin();
-    const scope_barrier outer = scope_guard(self);
+    const scope_guarded guarded = scope_guard(self);
     const bool symbolic = call->room->symbolic && !self->tracing;
     const bool ok =
         __builtin_expect(symbolic, 0) ? symbol_execute(call) : infer_and_run(call, self);
-    scope_unguard(self, outer);
+    scope_unguard(self, guarded);
     if (ok || !error_is_missing(before)) return ok;
     return ed_call_fail(call, ED_INVALID_ARGUMENT, "it failed without an error");
 }

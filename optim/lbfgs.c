@@ -70,7 +70,7 @@ static bool evaluate_here(lbfgs *l, line_point *at)
     ED_SCOPE;
     l->report.evaluations++;
     ed_tape *tape = ed_tape_begin();
-    ed_tensor *loss = tape ? l->loss(l->user) : NULL;
+    ed_tensor *loss = tape ? SCOPE_GUARDED(l->loss(l->user)) : NULL;
     at->f = number_of(loss);
     if (ed_failed()) return false;
     ed_list *gradients = ed_gradient(tape, loss, l->variables, .unconnected_zeros = true);
@@ -262,7 +262,7 @@ static bool make_vectors(lbfgs *l)
 static bool first_point(lbfgs *l, void *trained)
 {
     ed_tape *tape = ed_tape_begin();
-    ed_tensor *loss = tape ? l->loss(l->user) : NULL;
+    ed_tensor *loss = tape ? SCOPE_GUARDED(l->loss(l->user)) : NULL;
     l->report.evaluations = 1;
     l->report.loss = l->points[0].f = number_of(loss);
     if (ed_failed()) return false;

@@ -96,7 +96,9 @@ static __attribute__((noinline)) void call_handler(thread_state *self)
     const ed_place *here = ed_here;
     ed_here = NULL; /* as it is to be where the handler leaves by longjmp */
     self->in_handler = true;
+    const scope_guarded guarded = scope_guard(self);
     on_error.handler(self->error, self->message, on_error.user);
+    scope_unguard(self, guarded);
     self->in_handler = false;
     ed_here = here;
 }

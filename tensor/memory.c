@@ -382,9 +382,9 @@ void memory_buffer_destroy(ed_buffer *buffer)
 {
     if (buffer->deleter) {
         thread_state *self = thread_self();
-        const scope_barrier outer = scope_guard(self);
+        const scope_guarded guarded = scope_guard(self);
         buffer->deleter(buffer->data, buffer->user);
-        scope_unguard(self, outer);
+        scope_unguard(self, guarded);
     }
     memory_free((char *)buffer + HEADER);
 }

@@ -71,11 +71,11 @@ static void warn(thread_state *self)
 {
     self->warned = true;
     if (!on_warning.handler) return;
-    const scope_barrier outer = scope_guard(self);
+    const scope_guarded guarded = scope_guard(self);
     on_warning.handler("the root scope of this thread holds more than 100000 objects: "
                        "is an ED_SCOPE missing in a loop?",
                        on_warning.user);
-    scope_unguard(self, outer);
+    scope_unguard(self, guarded);
 }
 
 static bool make_room(thread_state *self)
@@ -139,7 +139,7 @@ ed_scope ed_scope_open(void)
  */
 static void close_to(thread_state *self, uint32_t depth)
 {
-    const scope_barrier outer = scope_guard(self);
+    const scope_guarded guarded = scope_guard(self);
     while (self->n_scopes > depth) {
         scope_frame frame = self->scopes[self->n_scopes - 1];
         size_t floor = frame.mark + frame.kept;
@@ -147,7 +147,7 @@ static void close_to(thread_state *self, uint32_t depth)
         while (self->n_objects > floor) ed_release(self->objects[--self->n_objects]);
         self->n_scopes--;
     }
-    scope_unguard(self, outer);
+    scope_unguard(self, guarded);
 }
 
 /* The function's barrier may be that of functions further out, too. They put back their own when
@@ -156,6 +156,12 @@ void scope_left(thread_state *self)
 {
     self->barrier = (scope_barrier){0};
     threads_may_stop(false);
+}
+
+/* The root scope stays, which the function may have made. */
+void scope_join(thread_state *self, uint32_t depth)
+{
+    self->n_scopes = depth ? depth : 1;
 }
 
 /* Depth 0 is the mark of a scope that could not be opened; the root scope is not closed by hand. */

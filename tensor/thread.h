@@ -123,31 +123,43 @@ void scope_thread_end(thread_state *self);
 /* A function that the library called was left by longjmp, and with it what it was called for. */
 void scope_left(thread_state *self);
 
+/* Makes the scopes from that depth on one with the scope outside, which then has their objects. */
+void scope_join(thread_state *self, uint32_t depth);
+
+/* How it was before the call of a function. */
+typedef struct scope_guarded {
+    scope_barrier outer;
+    uint32_t depth;
+} scope_guarded;
+
 /*
  * Before and after each call of a function of the user's: meanwhile only scopes that it opens
- * itself can be closed. Closing others would release what the library still uses. SCOPE_GUARDED
- * does both around a call that has a value.
+ * itself can be closed. Closing others would release what the library still uses. Scopes that it
+ * leaves open, also by longjmp out of a call within it, are no more afterwards: the library's next
+ * one to close would be another than it opened. What they hold, as the function's result, lives on
+ * in the scope of the call. SCOPE_GUARDED does both around a call that has a value.
  */
-__attribute__((always_inline)) static inline scope_barrier scope_guard(thread_state *self)
+__attribute__((always_inline)) static inline scope_guarded scope_guard(thread_state *self)
 {
     const uintptr_t caller = ~(uintptr_t)__builtin_frame_address(0);
     if (__builtin_expect(caller < self->barrier.caller, 0)) scope_left(self);
-    const scope_barrier outer = self->barrier;
+    const scope_guarded before = {self->barrier, self->n_scopes};
     self->barrier = (scope_barrier){self->n_scopes, caller};
-    return outer;
+    return before;
 }
 
-static inline void scope_unguard(thread_state *self, scope_barrier outer)
+static inline void scope_unguard(thread_state *self, scope_guarded before)
 {
-    self->barrier = outer;
+    if (__builtin_expect(self->n_scopes > before.depth, 0)) scope_join(self, before.depth);
+    self->barrier = before.outer;
 }
 
 #define SCOPE_GUARDED(call)                                                                        \
     ({                                                                                             \
         thread_state *guarded_ = thread_self();                                                    \
-        const scope_barrier outer_ = scope_guard(guarded_);                                        \
+        const scope_guarded before_ = scope_guard(guarded_);                                       \
         __auto_type value_ = call;                                                                 \
-        scope_unguard(guarded_, outer_);                                                           \
+        scope_unguard(guarded_, before_);                                                          \
         value_;                                                                                    \
     })
 

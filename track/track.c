@@ -394,7 +394,7 @@ static void ask(ed_tracker *t, void *object)
 {
     ED_SCOPE;
     bool failed_before = ed_failed();
-    track_function(class_of(object))(object, t);
+    SCOPE_GUARDED((track_function(class_of(object))(object, t), true));
     if (!failed_before && ed_failed()) t->failed = true;
 }
 

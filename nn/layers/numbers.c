@@ -281,7 +281,7 @@ bool ed_layer_adapt(ed_layer *layer, ed_tensor *data)
 {
     if (NULL_GIVEN("layer_adapt", layer, data)) return false;
     ED_SCOPE;
-    if (layer->class->adapt) return layer->class->adapt(layer, data);
+    if (layer->class->adapt) return SCOPE_GUARDED(layer->class->adapt(layer, data));
     return layer_fail(layer, ED_INVALID_ARGUMENT,
                       "a layer of this kind takes nothing from data; normalization, "
                       "discretization and integer_lookup do");

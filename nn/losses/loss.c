@@ -16,7 +16,7 @@ struct ed_loss {
 static void loss_destroy(void *object)
 {
     ed_loss *loss = object;
-    if (loss->destroy) loss->destroy(loss->user);
+    if (loss->destroy) SCOPE_GUARDED((loss->destroy(loss->user), true));
     memory_free(loss->name);
     made_end(loss);
     memory_free(loss);
@@ -163,7 +163,7 @@ bool loss_labels_that_count(ed_tensor *labels, ed_ints ignored, ed_tensor **mask
 static ed_tensor *own_values(ed_loss *loss, ed_tensor *y_true, ed_tensor *y_pred)
 {
     const error_before before = error_begin();
-    ed_tensor *values = loss->function(loss->user, y_true, y_pred);
+    ed_tensor *values = SCOPE_GUARDED(loss->function(loss->user, y_true, y_pred));
     if (error_since(before)) return NULL;
     if (!values && error_is_missing(before))
         return ed_fail(ED_INVALID_ARGUMENT, "%s: the function returned NULL", loss->name);
