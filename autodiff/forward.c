@@ -361,6 +361,7 @@ static ed_tensor *call_jvp(ed_function f, ed_list *primals, ed_list *tangents, v
 
 ed_tensor *ed_jvp(ed_function f, ed_list *primals, ed_list *tangents, void *user, ed_tensor **value)
 {
+    if (value) *value = NULL;
     if (NULL_GIVEN("jvp", f, primals, tangents)) return NULL;
     ED_SCOPE;
     ed_tensor *y = NULL, *dy = call_jvp(f, primals, tangents, user, &y);

@@ -249,6 +249,14 @@ static bool one_output(const ed_layer *layer, const ed_layer_call *call)
                       call->n_outputs);
 }
 
+/* What a call that failed leaves. */
+static void no_results(const ed_forward_options *options)
+{
+    if (!options) return;
+    if (options->output_masks) *options->output_masks = NULL;
+    if (options->losses) *options->losses = NULL;
+}
+
 static bool check_masks(const ed_layer *layer, const ed_list *masks, int64_t n_inputs)
 {
     if (!layer || !masks || masks->size == n_inputs) return true;
@@ -261,7 +269,7 @@ ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_optio
 {
     const ed_forward_options none = {0};
     if (!options) options = &none;
-    if (!check_masks(layer, options->masks, 1)) return NULL;
+    if (!check_masks(layer, options->masks, 1)) return no_results(options), NULL;
     ed_tensor *mask = options->masks ? options->masks->items[0] : options->mask;
     ed_layer_call call = {
         .n_inputs = 1, .inputs = &x, .masks = &mask, .training = options->training};
@@ -269,6 +277,7 @@ ed_tensor *ed_forward_with(ed_layer *layer, ed_tensor *x, const ed_forward_optio
     if (call_by_options(layer, &call, options) && one_output(layer, &call) &&
         give_masks(&call, options))
         y = call.outputs[0];
+    if (!y) no_results(options);
     layer_call_end(&call);
     return y;
 }
@@ -316,6 +325,7 @@ ed_list *ed_forward_list(ed_layer *layer, ed_list *inputs, const ed_forward_opti
     ed_list *outputs = NULL;
     if (call_with_list(layer, inputs, options ? options : &none, &call))
         outputs = ed_list_make(call.outputs, call.n_outputs);
+    if (!outputs) no_results(options);
     layer_call_end(&call);
     return outputs;
 }
@@ -327,6 +337,7 @@ ed_tensor *ed_forward_one_with(ed_layer *layer, ed_list *inputs, const ed_forwar
     ed_tensor *y = NULL;
     if (call_with_list(layer, inputs, options ? options : &none, &call) && one_output(layer, &call))
         y = call.outputs[0];
+    if (!y) no_results(options);
     layer_call_end(&call);
     return y;
 }

@@ -415,10 +415,6 @@ ed_tensor *ed_scaled_dot_product_attention_with(ed_tensor *query, ed_tensor *key
     const bool drops = options->dropout_rate != 0;
     const void *attrs = ED_OPTIONS_FROM(ED_ATTENTION_VALUES, options, attention_attrs,
                                         .draw = {options->generator, .drawn = !drops});
-    ed_tensor *outputs[2];
-    if (!ed_execute(op, (ed_tensor *const[]){query, key, value, mask}, mask ? 4 : 3, attrs,
-                    outputs))
-        return NULL;
-    if (logsumexp) *logsumexp = outputs[1];
-    return outputs[0];
+    return ops_call_into(op, (ed_tensor *const[]){query, key, value, mask}, mask ? 4 : 3, attrs,
+                         (ed_tensor * *const[]){logsumexp});
 }

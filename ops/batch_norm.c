@@ -339,10 +339,6 @@ ED_OP(batch_norm) = {
 ed_tensor *ed_batch_norm_with(ed_tensor *x, ed_tensor *gamma, ed_tensor *beta, ed_tensor **mean,
                               ed_tensor **variance, const ed_batch_norm_options *options)
 {
-    ed_tensor *outputs[3];
-    bool ok =
-        ed_execute(&ed_op_batch_norm, (ed_tensor *const[]){x, gamma, beta}, 3, options, outputs);
-    if (mean) *mean = ok ? outputs[1] : NULL;
-    if (variance) *variance = ok ? outputs[2] : NULL;
-    return ok ? outputs[0] : NULL;
+    return ops_call_into(&ed_op_batch_norm, (ed_tensor *const[]){x, gamma, beta}, 3, options,
+                         (ed_tensor * *const[]){mean, variance});
 }

@@ -259,14 +259,11 @@ ed_tensor *ed_non_max_suppression_with_scores_with(ed_tensor *boxes, ed_tensor *
                                                    const ed_soft_nms_options *options)
 {
     options = OPTIONS_OR_DEFAULTS(ED_SOFT_NMS_OPTIONS, options);
-    ed_tensor *inputs[] = {boxes, scores}, *outputs[2];
-    if (!ed_execute(&ed_op_non_max_suppression_with_scores, inputs, 2,
-                    ED_OPTIONS_FROM(ED_SOFT_NMS_OPTIONS, options, soft_attrs,
-                                    .max_output_size = max_output_size),
-                    outputs))
-        return NULL;
-    if (selected_scores) *selected_scores = outputs[1];
-    return outputs[0];
+    return ops_call_into(&ed_op_non_max_suppression_with_scores,
+                         (ed_tensor *const[]){boxes, scores}, 2,
+                         ED_OPTIONS_FROM(ED_SOFT_NMS_OPTIONS, options, soft_attrs,
+                                         .max_output_size = max_output_size),
+                         (ed_tensor * *const[]){selected_scores});
 }
 
 /* ---- draw_bounding_boxes --------------------------------------------------------------------- */

@@ -146,13 +146,8 @@ ed_tensor *ed_ctc_greedy_decoder_with(ed_tensor *inputs, ed_tensor *sequence_len
                                       ed_tensor **lengths, ed_tensor **neg_sum_logits,
                                       const ed_ctc_greedy_options *options)
 {
-    ed_tensor *y[3];
-    if (!ed_execute(&ed_op_ctc_greedy_decoder, (ed_tensor *const[]){inputs, sequence_length}, 2,
-                    options, y))
-        return NULL;
-    if (lengths) *lengths = y[1];
-    if (neg_sum_logits) *neg_sum_logits = y[2];
-    return y[0];
+    return ops_call_into(&ed_op_ctc_greedy_decoder, (ed_tensor *const[]){inputs, sequence_length},
+                         2, options, (ed_tensor * *const[]){lengths, neg_sum_logits});
 }
 
 /* ---- Beam search ----------------------------------------------------------------------------- */
@@ -575,11 +570,7 @@ ed_tensor *ed_ctc_beam_search_decoder_with(ed_tensor *inputs, ed_tensor *sequenc
                                            ed_tensor **lengths, ed_tensor **log_probability,
                                            const ed_ctc_beam_options *options)
 {
-    ed_tensor *y[3];
-    if (!ed_execute(&ed_op_ctc_beam_search_decoder, (ed_tensor *const[]){inputs, sequence_length},
-                    2, options, y))
-        return NULL;
-    if (lengths) *lengths = y[1];
-    if (log_probability) *log_probability = y[2];
-    return y[0];
+    return ops_call_into(&ed_op_ctc_beam_search_decoder,
+                         (ed_tensor *const[]){inputs, sequence_length}, 2, options,
+                         (ed_tensor * *const[]){lengths, log_probability});
 }

@@ -224,11 +224,8 @@ ED_OP(eigvalsh) = {
 
 ed_tensor *ed_eigh(ed_tensor *a, ed_tensor **vectors)
 {
-    ed_tensor *outputs[2];
     if (!vectors) return ed_eigvalsh(a);
-    const bool ok = ed_execute(&ed_op_eigh, &a, 1, NULL, outputs);
-    *vectors = ok ? outputs[1] : NULL;
-    return ok ? outputs[0] : NULL;
+    return ops_call_into(&ed_op_eigh, &a, 1, NULL, (ed_tensor * *const[]){vectors});
 }
 
 ed_tensor *ed_eigvalsh(ed_tensor *a)
@@ -455,12 +452,8 @@ ED_OP(svdvals) = {
 
 ed_tensor *ed_svd_with(ed_tensor *a, ed_tensor **u, ed_tensor **v, const ed_svd_options *options)
 {
-    ed_tensor *outputs[3];
     if (!u && !v) return ed_svdvals(a);
-    const bool ok = ed_execute(&ed_op_svd, &a, 1, options, outputs);
-    if (u) *u = ok ? outputs[1] : NULL;
-    if (v) *v = ok ? outputs[2] : NULL;
-    return ok ? outputs[0] : NULL;
+    return ops_call_into(&ed_op_svd, &a, 1, options, (ed_tensor * *const[]){u, v});
 }
 
 ed_tensor *ed_svdvals(ed_tensor *a)

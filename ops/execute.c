@@ -746,6 +746,16 @@ ed_tensor *ops_call_given(const ed_op *op, ed_tensor *const *inputs, int n, cons
     return ed_call_op(op, inputs, n, attrs);
 }
 
+ed_tensor *ops_call_into(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs,
+                         ed_tensor **const *others)
+{
+    ed_tensor *outputs[OPS_FEW_OUTPUTS] = {NULL};
+    ed_execute(op, inputs, n, attrs, outputs);
+    for (int i = 1; i < ops_results(op); i++)
+        if (others[i - 1]) *others[i - 1] = outputs[i];
+    return outputs[0];
+}
+
 ed_list *ed_execute_list(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs)
 {
     ed_call call;

@@ -36,6 +36,11 @@
                    sizeof((ed_tensor *const[]){__VA_ARGS__}) / sizeof(ed_tensor *), attrs)
 ed_tensor *ops_call_given(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs);
 
+/* Returns the first output. The others go where the pointers say, one for each (NULL: not wanted),
+ * and are NULL on failure. */
+ed_tensor *ops_call_into(const ed_op *op, ed_tensor *const *inputs, int n, const void *attrs,
+                         ed_tensor **const *others);
+
 /*
  * How often the listeners of the thread differentiate what is called now. Where an op that is
  * faster has no gradient of its own, public ops take its place: in a gradient function if they do

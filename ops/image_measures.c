@@ -174,10 +174,7 @@ ED_OP(image_gradients) = {
 
 ed_tensor *ed_image_gradients(ed_tensor *x, ed_tensor **dx)
 {
-    ed_tensor *outputs[2];
-    if (!ed_execute(&ed_op_image_gradients, (ed_tensor *[]){x}, 1, NULL, outputs)) return NULL;
-    if (dx) *dx = outputs[1];
-    return outputs[0];
+    return ops_call_into(&ed_op_image_gradients, &x, 1, NULL, (ed_tensor * *const[]){dx});
 }
 
 static const double sobel[2][3][3] = {{{-1, -2, -1}, {0, 0, 0}, {1, 2, 1}},

@@ -98,10 +98,7 @@ ED_OP(lu) = {
 
 ed_tensor *ed_lu(ed_tensor *a, ed_tensor **p)
 {
-    ed_tensor *outputs[2];
-    const bool ok = ed_execute(&ed_op_lu, &a, 1, NULL, outputs);
-    if (p) *p = ok ? outputs[1] : NULL;
-    return ok ? outputs[0] : NULL;
+    return ops_call_into(&ed_op_lu, &a, 1, NULL, (ed_tensor * *const[]){p});
 }
 
 /* ---- det, slogdet ---------------------------------------------------------------------------- */
@@ -279,8 +276,5 @@ ed_tensor *ed_det(ed_tensor *a)
 
 ed_tensor *ed_slogdet(ed_tensor *a, ed_tensor **log_abs_det)
 {
-    ed_tensor *outputs[2];
-    const bool ok = ed_execute(&ed_op_slogdet, &a, 1, NULL, outputs);
-    if (log_abs_det) *log_abs_det = ok ? outputs[1] : NULL;
-    return ok ? outputs[0] : NULL;
+    return ops_call_into(&ed_op_slogdet, &a, 1, NULL, (ed_tensor * *const[]){log_abs_det});
 }

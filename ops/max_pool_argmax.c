@@ -118,8 +118,6 @@ ED_OP(max_pool_with_argmax) = {
 ed_tensor *ed_max_pool_with_argmax_with(ed_tensor *x, ed_tensor **argmax,
                                         const ed_max_pool_with_argmax_options *options)
 {
-    ed_tensor *outputs[2];
-    if (!ed_execute(&ed_op_max_pool_with_argmax, &x, 1, options, outputs)) return NULL;
-    if (argmax) *argmax = outputs[1];
-    return outputs[0];
+    return ops_call_into(&ed_op_max_pool_with_argmax, &x, 1, options,
+                         (ed_tensor * *const[]){argmax});
 }

@@ -17,7 +17,8 @@
  *         ED_REDUCE_OPTIONS. The plain function takes a pointer to them, NULL for the defaults.
  *
  *     ed_tensor *ed_svd_with(..., ed_tensor **u, ed_tensor **v, ...);
- *         the first result is returned, others are stored where the pointers say; NULL: not wanted.
+ *         the first result is returned, others are stored where the pointers say, as NULL on
+ *         failure; NULL: not wanted.
  */
 #ifndef EDDY_OPS_H
 #define EDDY_OPS_H

@@ -170,8 +170,5 @@ ED_OP(qr) = {
 
 ed_tensor *ed_qr_with(ed_tensor *a, ed_tensor **r, const ed_qr_options *options)
 {
-    ed_tensor *outputs[2];
-    const bool ok = ed_execute(&ed_op_qr, &a, 1, options, outputs);
-    if (r) *r = ok ? outputs[1] : NULL;
-    return ok ? outputs[0] : NULL;
+    return ops_call_into(&ed_op_qr, &a, 1, options, (ed_tensor * *const[]){r});
 }

@@ -511,14 +511,13 @@ static ed_tensor *run_layer(const ed_op *op, ed_tensor **in, int n, const void *
                             bool time_major, int64_t rows, ed_tensor **h, ed_tensor **c)
 {
     ED_SCOPE;
-    ed_tensor *y[3] = {NULL};
     while (n > BIAS && !in[n - 1]) n--;
     for (int i = BIAS; i < n; i++)
         if (!in[i]) in[i] = zeros_for(in[X], in[RECURRENT], i == BIAS, rows, time_major);
-    if (!ed_execute(op, in, n, attrs, y)) return NULL;
-    if (h) *h = ed_keep(y[1]);
-    if (c) *c = ed_keep(y[2]);
-    return ed_keep(y[0]);
+    ed_tensor *y = ops_call_into(op, in, n, attrs, (ed_tensor * *const[]){h, c});
+    if (h) ed_keep(*h);
+    if (c) ed_keep(*c);
+    return ed_keep(y);
 }
 
 ed_tensor *ed_lstm_with(ed_tensor *inputs, ed_tensor *kernel, ed_tensor *recurrent_kernel,
@@ -552,12 +551,11 @@ ed_tensor *ed_lstm_cell(ed_tensor *inputs, ed_tensor *kernel, ed_tensor *recurre
                         ed_tensor *bias, ed_tensor *h, ed_tensor *c, ed_tensor **new_c)
 {
     ED_SCOPE;
-    ed_tensor *y[2];
     if (!bias) bias = zeros_for(inputs, recurrent_kernel, true, 1, false);
     ed_tensor *const in[] = {inputs, kernel, recurrent_kernel, bias, h, c};
-    if (!ed_execute(&ed_op_lstm_cell, in, 6, NULL, y)) return NULL;
-    if (new_c) *new_c = ed_keep(y[1]);
-    return ed_keep(y[0]);
+    ed_tensor *y = ops_call_into(&ed_op_lstm_cell, in, 6, NULL, (ed_tensor * *const[]){new_c});
+    if (new_c) ed_keep(*new_c);
+    return ed_keep(y);
 }
 
 ed_tensor *ed_gru_cell_with(ed_tensor *inputs, ed_tensor *kernel, ed_tensor *recurrent_kernel,

@@ -176,17 +176,12 @@ static bool sampler_reference(const ed_call *call)
                                   ed_tensor **sampled_expected_count,                              \
                                   const ed_candidate_sampler_options *options)                     \
     {                                                                                              \
-        ed_tensor *outputs[3];                                                                     \
         options = OPTIONS_OR_DEFAULTS(ED_CANDIDATE_SAMPLER_OPTIONS, options);                      \
-        if (!ed_execute(&ed_op_##symbol, &true_classes, 1,                                         \
-                        ED_ATTRS(SAMPLER_ATTRS, sampler_attrs, .num_sampled = num_sampled,         \
-                                 .range_max = range_max, .unique = options->unique,                \
-                                 .draw = {options->generator}),                                    \
-                        outputs))                                                                  \
-            return NULL;                                                                           \
-        if (true_expected_count) *true_expected_count = outputs[1];                                \
-        if (sampled_expected_count) *sampled_expected_count = outputs[2];                          \
-        return outputs[0];                                                                         \
+        return ops_call_into(&ed_op_##symbol, &true_classes, 1,                                    \
+                             ED_ATTRS(SAMPLER_ATTRS, sampler_attrs, .num_sampled = num_sampled,    \
+                                      .range_max = range_max, .unique = options->unique,           \
+                                      .draw = {options->generator}),                               \
+                             (ed_tensor * *const[]){true_expected_count, sampled_expected_count}); \
     }
 
 SAMPLER(uniform_candidate_sampler, uniform_sampler, "classes that are equally probable")

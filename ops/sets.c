@@ -167,25 +167,20 @@ SET_OP(set_union, SET_UNION, "what is in one of the sets along the last axis, an
 SET_OP(set_difference, SET_DIFFERENCE,
        "what is in a, but not in b, along the last axis, and how many");
 
-static ed_tensor *run_set(const ed_op *op, ed_tensor *a, ed_tensor *b, ed_tensor **counts)
-{
-    ed_tensor *y[2];
-    if (!ed_execute(op, (ed_tensor *[]){a, b}, 2, NULL, y)) return NULL;
-    if (counts) *counts = y[1];
-    return y[0];
-}
-
 ed_tensor *ed_set_intersection(ed_tensor *a, ed_tensor *b, ed_tensor **counts)
 {
-    return run_set(&ed_op_set_intersection, a, b, counts);
+    return ops_call_into(&ed_op_set_intersection, (ed_tensor *const[]){a, b}, 2, NULL,
+                         (ed_tensor * *const[]){counts});
 }
 
 ed_tensor *ed_set_union(ed_tensor *a, ed_tensor *b, ed_tensor **counts)
 {
-    return run_set(&ed_op_set_union, a, b, counts);
+    return ops_call_into(&ed_op_set_union, (ed_tensor *const[]){a, b}, 2, NULL,
+                         (ed_tensor * *const[]){counts});
 }
 
 ed_tensor *ed_set_difference(ed_tensor *a, ed_tensor *b, ed_tensor **counts)
 {
-    return run_set(&ed_op_set_difference, a, b, counts);
+    return ops_call_into(&ed_op_set_difference, (ed_tensor *const[]){a, b}, 2, NULL,
+                         (ed_tensor * *const[]){counts});
 }

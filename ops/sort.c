@@ -390,8 +390,5 @@ ED_OP(top_k) = {
 
 ed_tensor *ed_top_k(ed_tensor *x, int64_t k, ed_tensor **indices)
 {
-    ed_tensor *y[2];
-    if (!ed_execute(&ed_op_top_k, &x, 1, TOP_K(k), y)) return NULL;
-    if (indices) *indices = y[1];
-    return y[0];
+    return ops_call_into(&ed_op_top_k, &x, 1, TOP_K(k), (ed_tensor * *const[]){indices});
 }

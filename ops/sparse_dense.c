@@ -361,6 +361,7 @@ ed_sparse_tensor *(ed_sparse_fill_empty_rows)(ed_sparse_tensor *x, ed_tensor *de
 {
     ED_SCOPE;
     ed_tensor *y[3];
+    if (empty_row_indicator) *empty_row_indicator = NULL;
     if (NULL_GIVEN("sparse_fill_empty_rows", x, default_value)) return NULL;
     const ed_ints shape = sparse_shape_of(x);
     if (!ed_execute(&ed_op_sparse_fill_empty_rows,

@@ -321,11 +321,7 @@ ED_OP(unique) = {
 
 ed_tensor *ed_unique(ed_tensor *x, ed_tensor **indices, ed_tensor **counts)
 {
-    ed_tensor *y[3];
-    if (!ed_execute(&ed_op_unique, &x, 1, NULL, y)) return NULL;
-    if (indices) *indices = y[1];
-    if (counts) *counts = y[2];
-    return y[0];
+    return ops_call_into(&ed_op_unique, &x, 1, NULL, (ed_tensor * *const[]){indices, counts});
 }
 
 /* ---- invert_permutation ---------------------------------------------------------------------- */

@@ -172,19 +172,9 @@ ED_OP(moments) = {
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 3, 4)}, .attrs = AXES(0)},
                           {.inputs = {ED_SAMPLE_IN(-2, 2, 2, 3, 4)}, .attrs = KEEPING(0, 2)})};
 
-/* The first result; the second to *variance, unless NULL. */
-static ed_tensor *give_both(const ed_op *op, ed_tensor *const *x, int n, const void *options,
-                            ed_tensor **variance)
-{
-    ed_tensor *y[2];
-    if (!ed_execute(op, x, n, options, y)) return NULL;
-    if (variance) *variance = y[1];
-    return y[0];
-}
-
 ed_tensor *ed_moments_with(ed_tensor *x, ed_tensor **variance, const ed_reduce_options *options)
 {
-    return give_both(&ed_op_moments, &x, 1, options, variance);
+    return ops_call_into(&ed_op_moments, &x, 1, options, (ed_tensor * *const[]){variance});
 }
 
 /* ---- weighted_moments ------------------------------------------------------------------------ */
@@ -273,6 +263,6 @@ ED_OP(weighted_moments) = {
 ed_tensor *ed_weighted_moments_with(ed_tensor *x, ed_tensor *weights, ed_tensor **variance,
                                     const ed_reduce_options *options)
 {
-    return give_both(&ed_op_weighted_moments, (ed_tensor *const[]){x, weights}, 2, options,
-                     variance);
+    return ops_call_into(&ed_op_weighted_moments, (ed_tensor *const[]){x, weights}, 2, options,
+                         (ed_tensor * *const[]){variance});
 }

@@ -305,6 +305,7 @@ ED_SCHEMA(lbfgs, ED_LBFGS_OPTIONS, ed_lbfgs_options);
 ed_tensor *ed_lbfgs_with(ed_objective loss, void *user, void *trained, ed_lbfgs_report *report,
                          const ed_lbfgs_options *options)
 {
+    if (report) *report = (ed_lbfgs_report){0};
     if (!loss) return ed_fail(ED_INVALID_ARGUMENT, "lbfgs: loss is NULL");
     if (!(options = schema_options("lbfgs", lbfgs_fields, &lbfgs_defaults, options))) return NULL;
     if (!trained && ed_failed()) return NULL; /* the call that returns `trained` failed */

@@ -40,7 +40,8 @@ static int end(void **state)
 }
 
 /* The call gave nothing and kept an error of one of the kinds. */
-static void refused(const char *call, bool nothing, ed_error_code kind, ed_error_code or_kind)
+static inline void refused(const char *call, bool nothing, ed_error_code kind,
+                           ed_error_code or_kind)
 {
     if (!nothing) fail_msg("%s returned something", call);
     if (!ed_failed()) fail_msg("%s kept no error", call);
@@ -57,7 +58,7 @@ static void refused(const char *call, bool nothing, ed_error_code kind, ed_error
     } while (0)
 
 /* A function for gradients: the sum of the squares. */
-static ed_tensor *returns_square(ed_list *inputs, void *user)
+static inline ed_tensor *returns_square(ed_list *inputs, void *user)
 {
     (void)user;
     return ed_reduce_sum(ed_square(ed_list_get(inputs, 0)));

@@ -199,13 +199,13 @@ static void layers_and_training(void **state)
     ed_tensor *x = ed_random_normal(ED_SHAPE(8, 3)), *y = ed_ones(ED_SHAPE(8, 2));
     ed_layer *odd = ed_layer_new(&class, NULL);
     FINE(ed_layer_adapt(odd, x));
-    ed_layer *model = ed_layer_sequential(
-        "m", ed_layer_dense(2), odd, ed_layer_lambda("twice", odd_lambda, NULL));
+    ed_layer *model = ed_layer_sequential("m", ed_layer_dense(2), odd,
+                                          ed_layer_lambda("twice", odd_lambda, NULL));
     FINE(ed_forward(model, x));
     FINE(ed_model_compile(model, .loss = ed_loss_from_with(odd_loss, NULL, release, NULL)));
     ed_callback *callback = ed_callback_from(odd_callback, NULL, release);
-    FINE(ed_model_fit(model, x, y, .epochs = 2, .batch_size = 4,
-                      .callbacks = ED_OBJECTS(callback)));
+    FINE(
+        ed_model_fit(model, x, y, .epochs = 2, .batch_size = 4, .callbacks = ED_OBJECTS(callback)));
     FINE(ed_checkpoint("model", model));
 }
 
