@@ -9,7 +9,7 @@
  *     position    -1                     the next ed_dataset_next begins an epoch
  *                 0, batch, 2 batch ...  the first row of the next batch
  */
-#include "data/data.h"
+#include "data/dataset.h"
 #include "ops/generator.h"
 #include "track/graph.h"
 #include "tensor/schema_core.h"
@@ -176,6 +176,24 @@ ed_dataset *ed_dataset_from_tensors_with(ed_tensor *x, ed_tensor *y,
     ed_list *xs = ed_list_of(x), *ys = ed_list_of(y);
     ed_dataset *set = xs && ys ? ed_dataset_from_lists_with(xs, ys, options) : NULL;
     return set ? ed_keep(set) : NULL;
+}
+
+ed_dataset *dataset_apart(const ed_dataset *set)
+{
+    ed_dataset *apart = object_new(&dataset_class, sizeof *apart);
+    if (!apart) return NULL;
+    *apart = *set;
+    apart->object = (ed_object){.refs = 1, .class = &dataset_class};
+    apart->position = -1;
+    apart->stale = apart->restored = false;
+    for (int i = 0; i < 2; i++) {
+        ed_retain(apart->data[i]);
+        apart->lent[i] = NULL;
+    }
+    if (set->order) apart->order = memory_alloc((size_t)set->rows * sizeof *apart->order);
+    if (!set->order || apart->order) return scope_give(apart);
+    ed_release(apart);
+    return NULL;
 }
 
 /* ---- Batches --------------------------------------------------------------------------------- */

@@ -28,7 +28,8 @@ ed_history *ed_model_evaluate_with(ed_layer *model, void *x, void *y, const ed_e
     r.told.epochs = 1;
     const bool ok = source_begin(&r.source, "model_evaluate", x, y, o->sample_weight, o->batch_size,
                                  o->steps) &&
-                    run_evaluate(&r) && history_epoch(h) && note_all(h, &r);
+                    source_apart(&r.source) && run_evaluate(&r) && history_epoch(h) &&
+                    note_all(h, &r);
     run_end(&r);
     return ok ? ed_keep(h) : NULL;
 }
@@ -68,10 +69,9 @@ ed_list *ed_model_predict_list_with(ed_layer *model, void *x, const ed_evaluate_
     if (!source_begin(&s, "model_predict", x, NULL, NULL, o->batch_size, o->steps)) return NULL;
     ed_list *parts = NULL, *whole = NULL;
     int64_t n = 0;
-    bool ok = source_epoch(&s);
+    bool ok = source_apart(&s) && source_epoch(&s);
     for (int64_t step = 0; ok && step < s.steps; step++)
         ok = predict_batch(model, &s, step, &parts, &n);
-    ok = ok && source_finish(&s);
     scope_give(parts);
     if (ok) whole = scope_give(list_new(n));
     for (int64_t i = 0; whole && i < n; i++) {

@@ -46,7 +46,8 @@ static bool begin_validation(fit *f, ed_layer *model, const ed_fit_options *o)
     if (!o->validation_x) return split(f, o);
     const int64_t batch_size = source_is_dataset(o->validation_x) ? 0 : o->batch_size;
     return source_begin(&f->test.source, "model_fit: validation", o->validation_x, o->validation_y,
-                        o->validation_sample_weight, batch_size, o->validation_steps);
+                        o->validation_sample_weight, batch_size, o->validation_steps) &&
+           source_apart(&f->test.source);
 }
 
 static bool check_weights(const ed_fit_options *o)

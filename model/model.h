@@ -164,7 +164,8 @@ ed_history *ed_model_fit_with(ed_layer *model, void *x, void *y, const ed_fit_op
     FIELD(T, INT, steps, 0, ED_AT_LEAST(0), "batches; 0: all")
 ED_OPTIONS(ed_evaluate_options, ED_EVALUATE_OPTIONS);
 
-/* The loss and metrics of x and y, with .training = false: a history of one epoch. */
+/* The loss and metrics of x and y, with .training = false: a history of one epoch. A dataset stays
+ * where it is, so that it may be in the middle of a loop. */
 ed_history *ed_model_evaluate_with(ed_layer *model, void *x, void *y,
                                    const ed_evaluate_options *options);
 #define ed_model_evaluate(model, x, y, ...)                                                        \
@@ -172,7 +173,8 @@ ed_history *ed_model_evaluate_with(ed_layer *model, void *x, void *y,
                     ED_EVALUATE_OPTIONS, ed_evaluate_options, ##__VA_ARGS__)
 
 /* The model's output for x, computed batch by batch: [rows, ...]. The model need not be compiled.
- * With several outputs ed_model_predict_list, which returns a list. */
+ * A dataset stays where it is; a shuffled one's rows come in the order of its present epoch. With
+ * several outputs ed_model_predict_list, which returns a list. */
 ed_tensor *ed_model_predict_with(ed_layer *model, void *x, const ed_evaluate_options *options);
 ed_list *ed_model_predict_list_with(ed_layer *model, void *x, const ed_evaluate_options *options);
 #define ed_model_predict(model, x, ...)                                                            \

@@ -56,6 +56,7 @@ typedef struct source {
     const ed_list *x, *y;     /* y NULL: none */
     ed_tensor *sample_weight; /* [rows]; NULL: none */
     ed_dataset *dataset;      /* instead of x and y */
+    ed_dataset *given;        /* the program's; `dataset` may be the same at another position */
     int64_t first, rows, batch, steps;
     bool shuffle;
     ed_draw draw;     /* of the present epoch's order, if `shuffle` */
@@ -77,11 +78,15 @@ bool source_begin(source *s, const char *who, void *x, void *y, ed_tensor *sampl
                   int64_t batch_size, int64_t steps);
 void source_end(source *s);
 
+/* For passes that are no training: batches come from a position of the pass's own, so that a
+ * dataset's loop that is going on, a program's or a training's, is not disturbed. */
+bool source_apart(source *s);
+
 /* The order of the next epoch; or, by the draw that there was, of an epoch to go on with. */
 bool source_epoch(source *s);
 bool source_resume(source *s);
 
-/* After a pass that is no training: a dataset's next batch is the first of an epoch. */
+/* After a validation: a dataset's next batch is the first of an epoch. */
 bool source_finish(const source *s);
 
 /* Batch `step` of the epoch; false, with an error, on failure; b->x NULL: a dataset's end. */

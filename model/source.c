@@ -1,4 +1,5 @@
 #include "model/model_core.h"
+#include "data/dataset.h"
 #include "ops/generator.h"
 #include "ops/random_attrs.h"
 #include <string.h>
@@ -66,7 +67,7 @@ bool source_begin(source *s, const char *who, void *x, void *y, ed_tensor *sampl
         if (batch_size)
             return ed_fail(ED_INVALID_ARGUMENT,
                            "%s: a dataset has its own batches; batch_size must be left out", who);
-        s->dataset = x;
+        s->dataset = s->given = x;
         s->steps = ed_dataset_batches(x);
     } else {
         if (!take_tensors(s, who, x, y, sample_weight)) return false;
@@ -75,6 +76,11 @@ bool source_begin(source *s, const char *who, void *x, void *y, ed_tensor *sampl
     if (steps && steps < s->steps) s->steps = steps;
     if (!s->steps) return ed_fail(ED_INVALID_ARGUMENT, "%s: there are no rows", who);
     return true;
+}
+
+bool source_apart(source *s)
+{
+    return !s->given || (s->dataset = dataset_apart(s->given));
 }
 
 void source_end(source *s)

@@ -103,7 +103,7 @@ static void fit_track(void *self, ed_tracker *t)
     track_sums(r->compiled, t);
     if (r->source.draw.generator) ed_track(t, "generator", r->source.draw.generator);
     if (r->source.dataset) ed_track(t, "dataset", r->source.dataset);
-    if (f->test.source.dataset && f->test.source.dataset != r->source.dataset)
+    if (f->test.source.dataset && f->test.source.given != r->source.given)
         ed_track(t, "validation_dataset", f->test.source.dataset);
     history_track(f->history, t);
 }

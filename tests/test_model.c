@@ -124,24 +124,63 @@ static void shuffled_rows_are_all_rows(void **state)
     assert_false(ed_failed());
 }
 
-/* Evaluating and predicting leave a dataset where an epoch begins, however far they went. */
-static void datasets_rewound(void **state)
+/* Evaluating and predicting leave a dataset where it is, however far they go. */
+static void passes_apart(void **state)
 {
     (void)state;
     ED_SCOPE;
     ed_tensor *x = inputs(), *y = labels(x);
     ed_layer *model = model_of(3);
     compile(model);
-    ed_dataset *data = ed_dataset_from_tensors(x, y, .batch = 10);
-    for (int64_t steps = 0; steps < 2; steps++)
-        for (int predicted = 0; predicted < 2; predicted++) {
-            assert_non_null(predicted
-                                ? (void *)ed_model_predict(model, data, .steps = steps)
-                                : (void *)ed_model_evaluate(model, data, NULL, .steps = steps));
+    for (int shuffle = 0; shuffle < 2; shuffle++)
+        for (int64_t steps = 0; steps < 2; steps++) {
+            ED_SCOPE;
+            ed_dataset *data = ed_dataset_from_tensors(x, y, .batch = 10, .shuffle = shuffle);
+            ed_tensor *rows, *first = ed_model_predict(model, data, .steps = 1);
             int64_t batches = 0;
-            while (ed_dataset_next(data, NULL, NULL)) batches++;
+            for (; ed_dataset_next(data, &rows, NULL); batches++) {
+                ED_SCOPE;
+                ed_tensor *own = ed_forward(model, rows);
+                if (!batches) assert_true(ed_all_close(own, first, 1e-6, 1e-6, NULL));
+                assert_non_null(ed_model_predict(model, data, .steps = steps));
+                assert_non_null(ed_model_evaluate(model, data, NULL, .steps = steps));
+                assert_true(batches < ed_dataset_batches(data));
+            }
             assert_int_equal(batches, ed_dataset_batches(data));
         }
+}
+
+/* What a callback evaluates: the data that the training goes through. */
+static bool evaluates(void *user, ed_training *t)
+{
+    ed_layer *other = *(ed_layer **)user;
+    ed_dataset *data = ((void **)user)[1];
+    if (t->event != ED_BATCH_END) return true;
+    ++*(int *)((void **)user)[2];
+    return ed_model_evaluate(other, data, NULL) && ed_model_predict(t->model, data);
+}
+
+static void callbacks_evaluate_the_data_of_the_training(void **state)
+{
+    (void)state;
+    ed_history *h[2];
+    ED_SCOPE;
+    ed_tensor *x = inputs(), *y = labels(x);
+    for (int i = 0; i < 2; i++) {
+        ed_layer *model = model_of(3), *other = model_of(4);
+        compile(model);
+        compile(other);
+        ed_dataset *data = ed_dataset_from_tensors(x, y, .batch = 10, .shuffle = true, .seed = 7);
+        int calls = 0;
+        void *user[] = {other, data, &calls};
+        ed_callback *callback = ed_callback_from(evaluates, user, NULL);
+        h[i] = i ? ed_model_fit(model, data, NULL, .epochs = 2, .validation_x = data,
+                                .callbacks = ED_OBJECTS(callback))
+                 : ed_model_fit(model, data, NULL, .epochs = 2, .validation_x = data);
+        assert_int_equal(calls, i * 2 * ed_dataset_batches(data));
+    }
+    assert_true(ed_history_last(h[0], "loss") == ed_history_last(h[1], "loss"));
+    assert_true(ed_history_last(h[0], "val_loss") == ed_history_last(h[1], "val_loss"));
 }
 
 static void weights_count(void **state)
@@ -596,7 +635,8 @@ int main(void)
         cmocka_unit_test(plateaus_reduce_the_rate),
         cmocka_unit_test(fit_is_the_loop),
         cmocka_unit_test(shuffled_rows_are_all_rows),
-        cmocka_unit_test(datasets_rewound),
+        cmocka_unit_test(passes_apart),
+        cmocka_unit_test(callbacks_evaluate_the_data_of_the_training),
         cmocka_unit_test(weights_count),
         cmocka_unit_test(metrics_have_weights),
         cmocka_unit_test(callbacks_hear),

@@ -106,7 +106,8 @@ static void none_is_forgotten(void **state)
     (void)state;
     static const char command[] =
         "cat */*.h | tr '\\n' ' ' | tr ';' '\\n' | grep -v 'static\\|typedef' |"
-        " sed -n 's/.* \\**\\(ed_[a-z0-9_]*\\)([^()]*\\(ed_tensor\\|ed_list\\) \\*\\*[a-z].*/\\1/p'";
+        " sed -n 's/.* \\**\\(ed_[a-z0-9_]*\\)([^()]*\\(ed_tensor\\|ed_list\\) "
+        "\\*\\*[a-z].*/\\1/p'";
     if (access("ops/ops.h", R_OK)) skip_since("not run in the project's folder");
     FILE *names = popen(command, "r");
     assert_non_null(names);

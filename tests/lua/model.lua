@@ -53,6 +53,16 @@ h = classifier():fit(set, nil, {validation_data = ed.dataset(x, y, {batch = 8}),
 check.equal(#h.val_loss, 1)
 assert(classifier():evaluate(set, {steps = 1}).loss > 0)
 check.equal(#classifier():predict(set), 64)
+
+-- A loop over a dataset goes on after it was evaluated.
+do
+    local model, turns = classifier(), 0
+    for _ in set:batches() do
+        turns = turns + 1
+        assert(model:evaluate(set).loss > 0)
+    end
+    check.equal(turns, #set)
+end
 h = classifier():fit(x, y, {epochs = 3, initial_epoch = 1, validation_data = {x, y}, validation_freq = 3})
 check.equal(h.epochs, 2)
 assert(h.val_loss[1] ~= h.val_loss[1] and h.val_loss[2] > 0) -- NaN: no evaluation
