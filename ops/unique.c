@@ -6,136 +6,14 @@
 #include <string.h>
 
 /*
- * nonzero, unique, invert_permutation. How many results the first two have depends on the elements,
- * so they are compositions, which make their outputs themselves.
+ * unique, invert_permutation. How many results the first has depends on the elements, so it is a
+ * composition, which makes its outputs itself.
  */
 
 /* A contiguous tensor of x's elements, which the scope holds. */
 static ed_tensor *packed(const ed_tensor *x)
 {
     return x ? scope_give(tensor_contiguous(tensor_read(x))) : NULL;
-}
-
-/* ---- nonzero --------------------------------------------------------------------------------- */
-
-enum { NONZERO_BLOCK = HARD(16, 1 << 16) };
-
-/* Blocks of a mask: first how many elements of each are true, then where those go. */
-typedef struct nonzero_work {
-    const ed_tensor *mask;
-    int64_t *counts; /* one more than there are blocks */
-    int64_t *to;
-} nonzero_work;
-
-static int64_t nonzero_end(const nonzero_work *w, int64_t block)
-{
-    const int64_t end = (block + 1) * NONZERO_BLOCK;
-    return end < w->mask->size ? end : w->mask->size;
-}
-
-static void nonzero_count(int64_t first, int64_t last, int worker, void *user)
-{
-    const nonzero_work *w = user;
-    const uint8_t *mask = (const uint8_t *)w->mask->data;
-    (void)worker;
-    for (int64_t block = first; block < last; block++) {
-        int64_t count = 0;
-        for (int64_t i = block * NONZERO_BLOCK; i < nonzero_end(w, block);) {
-            uint32_t some = 0; /* of few enough to count in narrow numbers */
-            const int64_t end = i + 4096 < nonzero_end(w, block) ? i + 4096 : nonzero_end(w, block);
-            for (; i < end; i++) some += mask[i] != 0;
-            count += some;
-        }
-        w->counts[block + 1] = count;
-    }
-}
-
-/* The true elements first..last-1, which lie in one line of the last axis. */
-static int64_t *nonzero_line(const nonzero_work *w, int64_t first, int64_t last, int64_t *to)
-{
-    const ed_tensor *x = w->mask;
-    const uint8_t *mask = (const uint8_t *)x->data;
-    const int rank = x->rank;
-    int64_t at[ED_MAX_RANK], line = first / x->shape[rank - 1];
-    const int64_t begin = line * x->shape[rank - 1];
-    for (int d = rank - 2; d >= 0; line /= x->shape[d--]) at[d] = line % x->shape[d];
-    for (int64_t i = first; i < last; i++) {
-        uint64_t eight;
-        if (i + 8 <= last && (memcpy(&eight, mask + i, 8), eight == 0)) {
-            i += 7;
-            continue;
-        }
-        if (!mask[i]) continue;
-        for (int d = 0; d < rank - 1; d++) *to++ = at[d];
-        *to++ = i - begin;
-    }
-    return to;
-}
-
-static void nonzero_fill(int64_t first, int64_t last, int worker, void *user)
-{
-    const nonzero_work *w = user;
-    const int64_t n = w->mask->shape[w->mask->rank - 1];
-    (void)worker;
-    for (int64_t block = first; block < last; block++) {
-        int64_t *to = w->to + w->counts[block] * w->mask->rank, i = block * NONZERO_BLOCK;
-        while (i < nonzero_end(w, block)) {
-            const int64_t line = (i / n + 1) * n,
-                          end = line < nonzero_end(w, block) ? line : nonzero_end(w, block);
-            to = nonzero_line(w, i, end, to);
-            i = end;
-        }
-    }
-}
-
-static bool nonzero_compose(ed_call *call)
-{
-    ed_tensor *x = call->inputs[0];
-    nonzero_work w = {.mask = packed(ed_dtype_of(x) == ED_BOOL ? x : ed_cast(x, ED_BOOL))};
-    if (!w.mask) return false;
-    const int64_t blocks = (w.mask->size + NONZERO_BLOCK - 1) / NONZERO_BLOCK;
-    if (!(w.counts = memory_zalloc((size_t)(blocks + 1) * sizeof *w.counts))) return false;
-    const bool outer = threads_may_stop(false); /* the counts say where to write */
-    threads_run(blocks, 1, nonzero_count, &w);
-    for (int64_t i = 0; i < blocks; i++) w.counts[i + 1] += w.counts[i];
-    const int64_t shape[] = {w.counts[blocks], w.mask->rank};
-    ed_tensor *y = scope_give(tensor_new(ED_INT64, 2, shape));
-    if (y) w.to = (int64_t *)y->data;
-    if (y && y->size) /* a scalar's index has no numbers */
-        threads_run(blocks, 1, nonzero_fill, &w);
-    threads_may_stop(outer);
-    memory_free(w.counts);
-    return ed_call_result(call, 0, y);
-}
-
-static bool nonzero_reference(const ed_call *call)
-{
-    const ed_tensor *x = call->inputs[0];
-    double *to = (double *)call->outputs[0]->data;
-    for (int64_t i = 0; i < x->size; i++) {
-        int64_t rest = i;
-        if (((const double *)x->data)[i] == 0) continue;
-        for (int d = x->rank - 1; d >= 0; rest /= x->shape[d--])
-            to[d] = (double)(rest % x->shape[d]);
-        to += x->rank;
-    }
-    return true;
-}
-
-ED_OP(nonzero) = {
-    .name = "nonzero",
-    .doc = "the indices [n, rank] of the elements that are true or not 0",
-    .operands = {{"x", ED_SET_ALL, .early = true}},
-    .compose = nonzero_compose,
-    .no_gradient = "its result is an integer",
-    .reference = nonzero_reference,
-    .samples = ED_SAMPLES({.inputs = {ED_SAMPLE_IN(-1, 1, 5)}},
-                          {.inputs = {ED_SAMPLE_IN(0, 1, 2, 3, 7)}}),
-};
-
-ed_tensor *ed_nonzero(ed_tensor *x)
-{
-    return CALL_OP(nonzero, NULL, x);
 }
 
 /* ---- unique ---------------------------------------------------------------------------------- */
