@@ -98,11 +98,10 @@ static void nonzero_fill(int64_t first, int64_t last, int worker, void *user)
     nonzero_line line = {.end = 0};
     int64_t *to = w->to + w->counts[first] * x->rank;
     (void)worker;
-    for (int64_t i = first * (NONZERO_BLOCK / NONZERO_WORD);
-         i < nonzero_end(w, last, NONZERO_WORD); i++)
-        to = x->rank == 1
-                 ? nonzero_flat(w->words[i], i * NONZERO_WORD, to)
-                 : nonzero_indices(x, &line, w->words[i], i * NONZERO_WORD, to);
+    for (int64_t i = first * (NONZERO_BLOCK / NONZERO_WORD); i < nonzero_end(w, last, NONZERO_WORD);
+         i++)
+        to = x->rank == 1 ? nonzero_flat(w->words[i], i * NONZERO_WORD, to)
+                          : nonzero_indices(x, &line, w->words[i], i * NONZERO_WORD, to);
 }
 
 /* Its elements as truth values, contiguous, which the scope holds. */

@@ -7,21 +7,32 @@
 #include <string.h>
 
 /*
- * sort, argsort, top_k. Elements become unsigned keys in their order, which are sorted byte by byte
- * (radix sort), least significant first: stable, and no comparison is made. A long line is counted
- * and moved in pieces by all threads; short lines are shared out among them.
+ * sort, argsort, top_k. Elements become unsigned keys in their order, which are sorted digit by
+ * digit (radix sort), least significant first: stable, and no comparison is made. A long line is
+ * counted and moved in pieces by all threads; short lines are shared out among them.
  */
 
-enum { SORT_FEW = 48, SORT_ALONE = HARD(64, 1 << 16), SORT_PIECES = 16 };
+enum {
+    SORT_FEW = 48,                   /* items that are put in order one by one */
+    SORT_NARROW = HARD(64, 1 << 12), /* below so many a digit has 8 bits, else 11 */
+    SORT_ALONE = HARD(256, 1 << 16), /* from so many on a line is for all threads */
+    SORT_PIECES = 16,
+    SORT_NARROW_BITS = 8,
+    SORT_NARROW_DIGITS = 4, /* counted at once by one thread: all of 32 bits */
+    SORT_WIDE_BITS = 11,
+    SORT_WIDE_DIGITS = 3,
+};
 
-/* One sort at work: where items come from and go to, by 8 bits from `shift` on. */
+/* One sort at work: where items come from and go to, by the digits of `bits` bits from `shift` on.
+ * The counts of a digit's values become the places of the next item with each: of several pieces,
+ * one digit is counted at a time, as the pieces then get other items. */
 typedef struct sorting {
     void *items; /* room for the items of a line, twice */
+    int64_t *counts;
     const void *from;
     void *to;
     int64_t n;
-    int shift, pieces, most_pieces;
-    int64_t counts[SORT_PIECES][256];
+    int shift, bits, digits, digit, pieces, most_pieces;
 } sorting;
 
 typedef struct sort_item_pair {
@@ -37,21 +48,51 @@ typedef struct sort_work {
     bool descending;
 } sort_work;
 
+/* A line whose elements become items, or are made of them. */
+typedef struct sort_line {
+    const sort_work *work;
+    const void *from;
+    void *to;
+} sort_line;
+
+static void sort_begin(sorting *s, int64_t n)
+{
+    s->n = n;
+    s->bits = n < SORT_NARROW ? SORT_NARROW_BITS : SORT_WIDE_BITS;
+    s->pieces = n < SORT_ALONE ? 1 : s->most_pieces;
+    s->digits = s->pieces > 1 ? 1 : n < SORT_NARROW ? SORT_NARROW_DIGITS : SORT_WIDE_DIGITS;
+}
+
+/* Bytes of the counts of lines of n items. */
+static size_t sort_counts_size(int64_t n, int most_pieces)
+{
+    const int tables = most_pieces > SORT_NARROW_DIGITS ? most_pieces : SORT_NARROW_DIGITS;
+    return ((size_t)tables << (n < SORT_NARROW ? SORT_NARROW_BITS : SORT_WIDE_BITS)) *
+           sizeof(int64_t);
+}
+
+static int64_t *sort_counts(const sorting *s, int64_t piece, int digit)
+{
+    return s->counts + ((piece * s->digits + digit) << s->bits);
+}
+
 static int64_t sort_border(const sorting *s, int64_t piece)
 {
     return s->n / s->pieces * piece + (piece < s->n % s->pieces ? piece : s->n % s->pieces);
 }
 
-/* Makes of the counts of bytes the places of the first item of each; false if all bytes agree. */
-static bool sort_places(sorting *s)
+/* Makes of a digit's counts the places of the first item of each value; false if all have the same
+ * value. */
+static bool sort_places(const sorting *s)
 {
     int64_t place = 0;
-    for (int byte = 0; byte < 256; byte++) {
+    for (int value = 0; value < 1 << s->bits; value++) {
         const int64_t begin = place;
         for (int p = 0; p < s->pieces; p++) {
-            const int64_t count = s->counts[p][byte];
-            s->counts[p][byte] = place;
-            place += count;
+            int64_t *count = sort_counts(s, p, s->digit) + value;
+            const int64_t next = place + *count;
+            *count = place;
+            place = next;
         }
         if (place - begin == s->n) return false;
     }
@@ -133,15 +174,21 @@ static bool run_lines(sort_lines *all, int64_t items)
     all->rooms = memory_zalloc((size_t)workers * sizeof *all->rooms);
     bool ok = all->rooms;
     for (int i = 0; ok && i < workers; i++) {
-        all->rooms[i].most_pieces = threads < SORT_PIECES ? threads : SORT_PIECES;
-        ok = (all->rooms[i].items = memory_alloc((size_t)items * 2 * item)) != NULL;
+        sorting *s = &all->rooms[i];
+        s->most_pieces = threads < SORT_PIECES ? threads : SORT_PIECES;
+        s->items = memory_alloc((size_t)items * 2 * item);
+        s->counts = memory_alloc(sort_counts_size(items, s->most_pieces));
+        ok = s->items && s->counts;
     }
     const bool outer = threads_may_stop(false); /* items that were not moved would be no indices */
     if (ok)
         threads_run_among(workers, all->lines, 1 + OPS_PARALLEL_WORK / 8 / all->work.n, lines_range,
                           all);
     threads_may_stop(outer);
-    for (int i = 0; all->rooms && i < workers; i++) memory_free(all->rooms[i].items);
+    for (int i = 0; all->rooms && i < workers; i++) {
+        memory_free(all->rooms[i].items);
+        memory_free(all->rooms[i].counts);
+    }
     memory_free(all->rooms);
     return ok;
 }
@@ -170,8 +217,8 @@ static bool argsort_infer(ed_call *call)
     return sort_axis(call, &axis) && ed_call_output(call, 0, ED_INT64, x->rank, x->shape);
 }
 
-/* Where a line begins. */
-static int64_t sort_begin(const sort_work *w, int64_t line)
+/* The first element of a line. */
+static int64_t first_of_line(const sort_work *w, int64_t line)
 {
     return line / w->stride * w->stride * w->n + line % w->stride;
 }
@@ -179,15 +226,15 @@ static int64_t sort_begin(const sort_work *w, int64_t line)
 static void one_sort(const sort_lines *all, sorting *s, int64_t line)
 {
     const ed_tensor *x = all->call->inputs[0], *y = all->call->outputs[0];
-    const int64_t begin = sort_begin(&all->work, line) * (int64_t)dtype_size(x->dtype);
-    BY_DTYPE(x->dtype, sort_line, &all->work, s, x->data + begin, y->data + begin)
+    const int64_t begin = first_of_line(&all->work, line) * (int64_t)dtype_size(x->dtype);
+    BY_DTYPE(x->dtype, sort_one, &all->work, s, x->data + begin, y->data + begin)
 }
 
 static void one_argsort(const sort_lines *all, sorting *s, int64_t line)
 {
     const ed_tensor *x = all->call->inputs[0], *y = all->call->outputs[0];
-    const int64_t begin = sort_begin(&all->work, line);
-    BY_DTYPE(x->dtype, argsort_line, &all->work, s, x->data + begin * (int64_t)dtype_size(x->dtype),
+    const int64_t begin = first_of_line(&all->work, line);
+    BY_DTYPE(x->dtype, argsort_one, &all->work, s, x->data + begin * (int64_t)dtype_size(x->dtype),
              (int64_t *)y->data + begin)
 }
 
@@ -331,7 +378,7 @@ static void one_top(const sort_lines *all, sorting *s, int64_t line)
     const int64_t element = (int64_t)dtype_size(x->dtype), to = line * all->work.k;
     char *values = all->call->outputs[0]->data + to * element;
     int64_t *indices = (int64_t *)all->call->outputs[1]->data + to;
-    BY_DTYPE(x->dtype, top_line, &all->work, s, x->data + line * all->work.n * element, values,
+    BY_DTYPE(x->dtype, top_one, &all->work, s, x->data + line * all->work.n * element, values,
              indices)
 }
 

@@ -33,35 +33,76 @@ static inline NUMBER TYPED(of_key)(KEY key, bool descending)
 }
 #endif
 
-/* A line of elements sorted. */
-static void TYPED(sort_line)(const sort_work *w, sorting *s, const void *from, void *to)
+/* The keys of a line's elements first..last-1, and back. */
+static void TYPED(make_keys)(int64_t first, int64_t last, int worker, void *user)
 {
-    const NUMBER *x = from;
-    NUMBER *y = to;
+    const sort_line *l = user;
+    const NUMBER *x = l->from;
+    const int64_t stride = l->work->stride;
+    const bool descending = l->work->descending;
+    KEY_ITEM *keys = l->to;
+    (void)worker;
+    for (int64_t i = first; i < last; i++) keys[i] = TYPED(key_of)(x[i * stride], descending);
+}
+
+static void TYPED(read_keys)(int64_t first, int64_t last, int worker, void *user)
+{
+    const sort_line *l = user;
+    const KEY_ITEM *keys = l->from;
+    const int64_t stride = l->work->stride;
+    const bool descending = l->work->descending;
+    NUMBER *y = l->to;
+    (void)worker;
+    for (int64_t i = first; i < last; i++) y[i * stride] = TYPED(of_key)(keys[i], descending);
+}
+
+/* The keys with their indices, and these alone. */
+static void TYPED(make_pairs)(int64_t first, int64_t last, int worker, void *user)
+{
+    const sort_line *l = user;
+    const NUMBER *x = l->from;
+    const int64_t stride = l->work->stride;
+    const bool descending = l->work->descending;
+    PAIR_ITEM *items = l->to;
+    (void)worker;
+    for (int64_t i = first; i < last; i++)
+        items[i] = PAIR_MAKE(TYPED(key_of)(x[i * stride], descending), i);
+}
+
+static void TYPED(read_pairs)(int64_t first, int64_t last, int worker, void *user)
+{
+    const sort_line *l = user;
+    const PAIR_ITEM *items = l->from;
+    const int64_t stride = l->work->stride;
+    int64_t *y = l->to;
+    (void)worker;
+    for (int64_t i = first; i < last; i++) y[i * stride] = PAIR_INDEX(items[i]);
+}
+
+/* A line of elements sorted. */
+static void TYPED(sort_one)(const sort_work *w, sorting *s, const void *from, void *to)
+{
     KEY_ITEM *keys = s->items;
-    for (int64_t i = 0; i < w->n; i++) keys[i] = TYPED(key_of)(x[i * w->stride], w->descending);
-    keys = KEY_SORT(s, keys, (KEY_ITEM *)s->items + w->n, w->n, 0);
-    for (int64_t i = 0; i < w->n; i++) y[i * w->stride] = TYPED(of_key)(keys[i], w->descending);
+    threads_run(w->n, SORT_ALONE, TYPED(make_keys), &(sort_line){w, from, keys});
+    keys = KEY_SORT(s, keys, keys + w->n, w->n, 0);
+    threads_run(w->n, SORT_ALONE, TYPED(read_keys), &(sort_line){w, keys, to});
 }
 
 /* The indices that sort a line. */
-static void TYPED(argsort_line)(const sort_work *w, sorting *s, const void *from, void *to)
+static void TYPED(argsort_one)(const sort_work *w, sorting *s, const void *from, void *to)
 {
-    const NUMBER *x = from;
-    int64_t *y = to;
     PAIR_ITEM *items = s->items;
-    for (int64_t i = 0; i < w->n; i++)
-        items[i] = PAIR_MAKE(TYPED(key_of)(x[i * w->stride], w->descending), i);
-    items = PAIR_SORT(s, items, (PAIR_ITEM *)s->items + w->n, w->n, PAIR_SHIFT);
-    for (int64_t i = 0; i < w->n; i++) y[i * w->stride] = PAIR_INDEX(items[i]);
+    threads_run(w->n, SORT_ALONE, TYPED(make_pairs), &(sort_line){w, from, items});
+    items = PAIR_SORT(s, items, items + w->n, w->n, PAIR_SHIFT);
+    threads_run(w->n, SORT_ALONE, TYPED(read_pairs), &(sort_line){w, items, to});
 }
 
 /*
  * The k best of a line: candidates are gathered, those that are better than the k-th best so far;
  * whenever their room is full, they are sorted and the best k stay.
  */
-static void TYPED(top_line)(const sort_work *w, sorting *s, const void *from, void *values,
-                            int64_t *indices)
+static void TYPED(top_one)(const sort_work *w, sorting *s, const void *from, void *values,
+                           int64_t *indices)
 {
     const NUMBER *x = from;
     PAIR_ITEM *items = s->items;

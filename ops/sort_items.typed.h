@@ -1,6 +1,6 @@
 /*
  * Stable sorting of items, for one type of item: an unsigned key, or TYPE pair, a key with an
- * index. Least significant byte first; bytes that are the same everywhere are passed over.
+ * index. Least significant digit first; digits that are the same everywhere are passed over.
  */
 #define ITEM TYPED(sort_item)
 
@@ -14,29 +14,49 @@ static void TYPED(sort_few)(ITEM *items, int64_t n)
     }
 }
 
+/* How often a piece's items have each value of the next digits; both numbers are constants. */
+static inline
+    __attribute__((always_inline)) void TYPED(count_digits)(const sorting *s, int64_t piece,
+                                                            const int digits, const int bits)
+{
+    const ITEM *items = s->from;
+    int64_t *counts = sort_counts(s, piece, 0);
+    memset(counts, 0, ((size_t)digits << bits) * sizeof *counts);
+    for (int64_t i = sort_border(s, piece); i < sort_border(s, piece + 1); i++) {
+        const uint64_t key = SORT_KEY(items[i]) >> s->shift;
+#pragma GCC unroll 4
+        for (int d = 0; d < digits; d++)
+            counts[(d << bits) + (int64_t)(key >> d * bits & ((1u << bits) - 1))]++;
+    }
+}
+
 static void TYPED(count_range)(int64_t first, int64_t last, int worker, void *user)
 {
-    sorting *s = user;
+    const sorting *s = user;
     (void)worker;
-    for (int64_t p = first; p < last; p++) {
-        const ITEM *items = s->from;
-        int64_t *counts = s->counts[p];
-        memset(counts, 0, sizeof s->counts[p]);
-        for (int64_t i = sort_border(s, p); i < sort_border(s, p + 1); i++)
-            counts[SORT_KEY(items[i]) >> s->shift & 255]++;
-    }
+    for (int64_t p = first; p < last; p++)
+        if (s->bits == SORT_NARROW_BITS)
+            (s->digits == 1 ? TYPED(count_digits)(s, p, 1, SORT_NARROW_BITS)
+                            : TYPED(count_digits)(s, p, SORT_NARROW_DIGITS, SORT_NARROW_BITS));
+        else
+            (s->digits == 1 ? TYPED(count_digits)(s, p, 1, SORT_WIDE_BITS)
+                            : TYPED(count_digits)(s, p, SORT_WIDE_DIGITS, SORT_WIDE_BITS));
 }
 
 static void TYPED(move_range)(int64_t first, int64_t last, int worker, void *user)
 {
-    sorting *s = user;
+    const sorting *s = user;
+    const int shift = s->shift + s->digit * s->bits;
+    const uint64_t mask = (1u << s->bits) - 1;
     (void)worker;
     for (int64_t p = first; p < last; p++) {
         const ITEM *from = s->from;
         ITEM *to = s->to;
-        int64_t *places = s->counts[p];
-        for (int64_t i = sort_border(s, p); i < sort_border(s, p + 1); i++)
-            to[places[SORT_KEY(from[i]) >> s->shift & 255]++] = from[i];
+        int64_t *places = sort_counts(s, p, s->digit);
+        for (int64_t i = sort_border(s, p); i < sort_border(s, p + 1); i++) {
+            const ITEM item = from[i];
+            to[places[SORT_KEY(item) >> shift & mask]++] = item;
+        }
     }
 }
 
@@ -47,17 +67,19 @@ static ITEM *TYPED(sort_items)(sorting *s, ITEM *items, ITEM *room, int64_t n, i
         TYPED(sort_few)(items, n);
         return items;
     }
-    s->n = n;
-    s->pieces = n < SORT_ALONE ? 1 : s->most_pieces;
-    for (s->shift = shift; s->shift < SORT_BITS; s->shift += 8) {
+    sort_begin(s, n);
+    for (s->shift = shift; s->shift < SORT_BITS; s->shift += s->digits * s->bits) {
         s->from = items;
-        s->to = room;
         threads_run(s->pieces, 1, TYPED(count_range), s);
-        if (!sort_places(s)) continue;
-        threads_run(s->pieces, 1, TYPED(move_range), s);
-        ITEM *other = items;
-        items = room;
-        room = other;
+        for (s->digit = 0; s->digit < s->digits; s->digit++) {
+            if (!sort_places(s)) continue;
+            s->from = items;
+            s->to = room;
+            threads_run(s->pieces, 1, TYPED(move_range), s);
+            ITEM *other = items;
+            items = room;
+            room = other;
+        }
     }
     return items;
 }

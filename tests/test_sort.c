@@ -71,10 +71,119 @@ static void masks(void **state)
     ed_set_num_threads(threads);
 }
 
+/* ---- In order -------------------------------------------------------------------------------- */
+
+static const double *compared; /* the elements whose indices are sorted */
+static bool descends;
+
+/* By value, NaN last, then by index. */
+static int compare(const void *a, const void *b)
+{
+    const int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
+    const double x = compared[i], y = compared[j];
+    if (isnan(x) != isnan(y)) return isnan(x) ? 1 : -1;
+    if (x < y) return descends ? 1 : -1;
+    if (x > y) return descends ? -1 : 1;
+    return i < j ? -1 : 1;
+}
+
+/* Each line of x, of n elements that lie `stride` apart, against the C library's sort. */
+static void check_order(ed_tensor *x, int64_t n, int64_t stride, int64_t axis, bool descending)
+{
+    const char *direction = descending ? "DESCENDING" : "ASCENDING";
+    ed_tensor *y = ed_sort(x, .axis = axis, .direction = direction);
+    ed_tensor *at = ed_argsort(x, .axis = axis, .direction = direction);
+    if (!y || !at) fail_msg("%s", ed_error());
+    const double *from = ed_as_doubles(x), *got = ed_as_doubles(y);
+    const int64_t *indices = ed_data(at);
+    double *line = malloc((size_t)n * sizeof *line);
+    int64_t *order = malloc((size_t)n * sizeof *order);
+    compared = line;
+    descends = descending;
+    for (int64_t k = 0; k < x->size / n; k++) {
+        const int64_t begin = k / stride * stride * n + k % stride;
+        for (int64_t i = 0; i < n; i++) line[i] = from[begin + i * stride], order[i] = i;
+        qsort(order, (size_t)n, sizeof *order, compare);
+        for (int64_t i = 0; i < n; i++) {
+            const double want = line[order[i]], have = got[begin + i * stride];
+            assert_int_equal(indices[begin + i * stride], order[i]);
+            assert_true(want == have || (isnan(want) && isnan(have)));
+        }
+    }
+    free(order);
+    free(line);
+}
+
+/* Random bits as elements: floats of all exponents, NaN, infinities and zeros among them. */
+static ed_tensor *elements(ed_dtype dtype, int64_t n, uint64_t seed)
+{
+    ed_tensor *x = scope_give(tensor_new(dtype, 1, &n));
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t bits = (uint64_t)next_number(&seed) << 33 ^ next_number(&seed);
+        const double special[] = {NAN, INFINITY, -INFINITY, 0, -0.0};
+        const double value = special[bits % 5];
+        const bool plain = bits % 7;
+        switch (dtype) {
+        case ED_FLOAT32:
+            ((float *)x->data)[i] = plain ? ldexpf((float)(int32_t)bits, -20) : (float)value;
+            break;
+        case ED_FLOAT64: ((double *)x->data)[i] = plain ? (double)(int64_t)bits : value; break;
+        case ED_INT32: ((int32_t *)x->data)[i] = (int32_t)(bits >> 7); break;
+        case ED_INT64: ((int64_t *)x->data)[i] = (int64_t)(bits << 1) >> bits % 60 / 5 * 5; break;
+        default: ((uint8_t *)x->data)[i] = (uint8_t)bits;
+        }
+    }
+    return x;
+}
+
+/* Lines of all lengths at which something else is done, alone, as rows and as columns. */
+static void orders(void **state)
+{
+    (void)state;
+    static const ed_dtype dtypes[] = {ED_FLOAT32, ED_FLOAT64, ED_INT32, ED_INT64, ED_UINT8};
+    static const int64_t lengths[] = {1, 2, 48, 49, 255, 1000, 4095, 4096, 70001};
+    const int threads = ed_num_threads();
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+        for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
+            for (int t = 1; t <= 3; t++) {
+                ED_SCOPE;
+                const int64_t n = lengths[k];
+                ed_set_num_threads(t);
+                check_order(elements(dtypes[d], n, k), n, 1, 0, t == 2);
+                if (n > 1000) continue;
+                ed_tensor *x = elements(dtypes[d], 6 * n, k);
+                check_order(ed_reshape(x, ED_SHAPE(6, n)), n, 1, -1, t != 2);
+                check_order(ed_reshape(x, ED_SHAPE(2, n, 3)), n, 3, 1, t == 2);
+            }
+    ed_set_num_threads(threads);
+}
+
+/* Elements that agree in all digits but one, or in all, and those that are in order already. */
+static void plain_orders(void **state)
+{
+    (void)state;
+    const int threads = ed_num_threads();
+    for (int t = 1; t <= 3; t++) {
+        ED_SCOPE;
+        const int64_t n = 70000;
+        ed_set_num_threads(t);
+        ed_tensor *up = ed_range(0, (double)n, .dtype = ED_INT64);
+        check_order(up, n, 1, 0, true);
+        check_order(ed_mul(up, (double)((int64_t)1 << 32)), n, 1, 0, false);
+        check_order(ed_floor_mod(up, 3), n, 1, 0, true);
+        check_order(ed_zeros(ED_SHAPE(n)), n, 1, 0, true);
+        assert_int_equal(ed_size(ed_sort(ed_zeros(ED_SHAPE(3, 0)))), 0);
+        assert_int_equal(ed_size(ed_argsort(ed_zeros(ED_SHAPE(0, 3)), .axis = 0)), 0);
+    }
+    ed_set_num_threads(threads);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(masks, check_end),
+        cmocka_unit_test_teardown(orders, check_end),
+        cmocka_unit_test_teardown(plain_orders, check_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
