@@ -21,7 +21,8 @@
  *       tensor.c            tensors and variables: operators, properties, methods
  *       indexing.c          x[...]
  *       sparse.c            sparse tensors, lookups of embeddings
- *       autodiff.c          tapes, forward mode, custom gradients
+ *       autodiff.c          tapes, forward mode
+ *       callbacks.c         custom gradients, maps over slices, checks: functions that Eddy calls
  *       layers.c            layers
  *       layer_values.c        their weights, losses, what is trained
  *       layer_identity.c      one userdata for one layer

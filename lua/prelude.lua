@@ -313,28 +313,43 @@ local function has_tensor(x, depth)
     return false
 end
 
--- The number of slices of elems, and a function that gives slice i in the form of elems. With `wide`, one
--- slice stands for any number.
-local function slices(elems, who, wide)
+-- The tensors of elems as a list, and its form. level: of the function that the errors are of.
+local function tensors_of(elems, who, level)
     if not has_tensor(elems, 0) then elems = ed.tensor(elems) end
     local list, shape = spread(elems, who .. ": elems")
-    local parts, n = {}, nil
     for k, x in ipairs(list) do
-        if ed.type(x) ~= "tensor" then x = ed.tensor(x) end
-        if x.rank < 1 then error(who .. ": tensor " .. k .. " of elems is a scalar: it has no first axis", 3) end
+        if ed.type(x) ~= "tensor" then list[k] = ed.tensor(x) end
+        if list[k].rank < 1 then
+            error(who .. ": tensor " .. k .. " of elems is a scalar: it has no first axis", level + 1)
+        end
+    end
+    if #list == 0 then error(who .. ": elems has no tensors", level + 1) end
+    return list, shape
+end
+
+-- The number of slices of elems, and a function that gives slice i in the form of elems.
+local function slices(elems, who, level)
+    local list, shape = tensors_of(elems, who, level + 1)
+    local parts, n = {}, list[1].shape[1]
+    for k, x in ipairs(list) do
         local size = x.shape[1]
-        if not n or wide and n == 1 then n = size end
-        if size ~= n and not (wide and size == 1) then
-            error(who .. ": the tensors of elems have first axes of different sizes: " .. n .. " and " .. size, 3)
+        if size ~= n then
+            error(who .. ": the tensors of elems have first axes of different sizes: " .. n .. " and " .. size,
+                level + 1)
         end
         parts[k] = ed.unstack(x)
     end
-    if not n then error(who .. ": elems has no tensors", 3) end
     return n, function(i)
         local now = {}
-        for k, part in ipairs(parts) do now[k] = #part == 1 and part[1] or part[i] end
+        for k, part in ipairs(parts) do now[k] = part[i] end
         return build(shape, now)
     end
+end
+
+-- What a function of a loop returned, as a list and its form.
+local function results_of(y, who)
+    if type(y) ~= "table" and type(y) ~= "number" then check_result(y, who) end
+    return spread(y, who .. ": the result of the function")
 end
 
 -- What a function returned, one result after the other: put(y, i) and, at the end, stack().
@@ -344,8 +359,7 @@ local function stacker(who, n)
         error(who .. ": the first axis has the size 0, and nothing says what the function returns", 3)
     end
     local function put(y, i)
-        if type(y) ~= "table" and type(y) ~= "number" then check_result(y, who) end
-        local list, shape = spread(y, who .. ": the result of the function")
+        local list, shape = results_of(y, who)
         if not form then
             form = shape
             for k = 1, #list do lists[k] = {} end
@@ -362,26 +376,32 @@ local function stacker(who, n)
     return put, stack
 end
 
-local function map(who, wide, f, elems)
-    check_callable(f, who)
-    local n, slice = slices(elems, who, wide)
-    local put, stack = stacker(who, n)
-    for i = 1, n do put(f(slice(i)), i) end
-    return stack()
-end
-
 -- map_fn(f, elems): f of each slice along the first axis, stacked. elems, and what f returns, are a tensor
 -- or a table of them, which may have names and tables within.
 function ed.map_fn(f, elems, ...)
     no_more("map_fn", 2, ...)
-    return (map("map_fn", false, f, elems))
+    check_callable(f, "map_fn")
+    local n, slice = slices(elems, "map_fn", 2)
+    local put, stack = stacker("map_fn", n)
+    for i = 1, n do put(f(slice(i)), i) end
+    return (stack())
 end
 
--- vectorized_map(f, elems): the same, where a first axis of size 1 stands for any size. f is called for one
--- slice after the other.
+-- vectorized_map(f, elems): the same, where a first axis of size 1 stands for any size. f is called once,
+-- with tensors of the shape of a slice that have no elements, and what it does is done for all slices at
+-- once. If f reads elements or writes variables, it is called again, for one slice after the other.
 function ed.vectorized_map(f, elems, ...)
     no_more("vectorized_map", 2, ...)
-    return (map("vectorized_map", true, f, elems))
+    check_callable(f, "vectorized_map")
+    local list, shape = tensors_of(elems, "vectorized_map", 2)
+    local form
+    local function forward(...)
+        local results
+        results, form = results_of(f(build(shape, {...})), "vectorized_map")
+        return table.unpack(tensors(table.unpack(results)))
+    end
+    local results = native.vectorized_map({forward = forward}, list) -- sets the form
+    return build(form, results)
 end
 
 local function check_options(options, names, who)
@@ -398,7 +418,7 @@ end
 -- Calls each(accumulator, i) after each slice, and returns the last accumulator.
 local function fold(who, f, elems, accumulator, reverse, each)
     check_callable(f, who)
-    local n, slice = slices(elems, who)
+    local n, slice = slices(elems, who, 3)
     local first, last, step = 1, n, 1
     if reverse then first, last, step = n, 1, -1 end
     if each then each = each(n) end

@@ -16,7 +16,32 @@ end, {x, w})
 check.near(g[1], {{10, 10}, {20, 20}, {30, 30}})
 check.near(g[2], {3, 7, 11})
 check.near(ed.vectorized_map(function(s) return s[1] + s[2] end, {ed.ones{1, 2}, x}), x + 1)
+-- All slices at once: f is called once; again for each slice if it reads elements.
+local calls
+local function counted(f)
+    calls = 0
+    return function(...)
+        calls = calls + 1
+        return f(...)
+    end
+end
+local function network(s) return {ed.softmax(s.x:reshape{1, -1}:matmul(w:reshape{1, 3}:tile{2, 1})), {s.y * 2, 1}} end
+local both = {x = x, y = w}
+local all, one = ed.vectorized_map(counted(network), both), ed.map_fn(network, both)
+check.equal(calls, 1)
+for k = 1, 2 do check.near(k == 1 and all[1] or all[2][1], k == 1 and one[1] or one[2][1]) end
+check.near(all[2][2], {1, 1, 1})
+check.near(ed.vectorized_map(counted(function(s) return s * s[1]:item() end), x), {{1, 2}, {9, 12}, {25, 30}})
+check.equal(calls, 4)
+check.near(ed.vectorized_map(counted(function(s) return s:sum():item() > 5 and s or -s end), x), {{-1, -2}, {3, 4}, {5, 6}})
+check.equal(calls, 4)
+g = ed.grad(function(a) return ed.vectorized_map(function(s) return (s * s):sum() end, a) end)(x)
+check.near(g, x * 2)
+check.near(ed.vectorized_map(function(row) return ed.vectorized_map(function(e) return e * e end, row) end, x), x * x)
+check.near(ed.vectorized_map(function(n) return n * 2 end, {1, 2, 3}), {2, 4, 6})
 local v = ed.variable(0.0)
+check.near(ed.vectorized_map(function() v:assign_add(1) return v end, x), {1, 2, 3})
+v:assign(0)
 check.near(ed.map_fn(function() v:assign_add(1) return v end, x), {1, 2, 3})
 
 -- Folds and scans.
@@ -54,7 +79,12 @@ check.equal(select("#", ed.cond(false, print, function() return 1, 2 end)), 2)
 check.raises("map_fn: expected a function, got a number", ed.map_fn, 1, x)
 check.raises("control.lua:", ed.map_fn, function() error("own words") end, x)
 check.raises("different sizes: 3 and 2", ed.map_fn, print, {x, ed.ones{2}})
-check.raises("different sizes: 3 and 2", ed.vectorized_map, print, {x, ed.ones{1}, ed.ones{2}})
+check.raises("tensor 3 is float32[2], but the first axis of others has the size 3", ed.vectorized_map, print,
+    {x, ed.ones{1}, ed.ones{2}})
+check.raises("control.lua:", ed.vectorized_map, function() error("own words") end, x)
+check.raises("vectorized_map: tensor 1 of elems is a scalar", ed.vectorized_map, print, ed.tensor(1))
+check.raises("the first axis has the size 0", ed.vectorized_map, print, ed.zeros{0, 2})
+check.raises("vectorized_map: the function must return a tensor, got a nil", ed.vectorized_map, function() end, x)
 check.raises("tensor 1 of elems is a scalar", ed.map_fn, print, ed.tensor(1))
 check.raises("the first axis has the size 0", ed.map_fn, print, ed.zeros{0, 2})
 check.raises("map_fn: the function must return a tensor, got a nil", ed.map_fn, function() end, x)
