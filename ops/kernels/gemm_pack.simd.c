@@ -1,0 +1,71 @@
+/*
+ * Packing for matrix products: lines of a matrix come to lie side by side, step by step of k, as the
+ * micro-kernels read them.
+ */
+#include "ops/kernels/isa.h"
+
+#ifdef ISA
+#include "ops/kernels/gemm_tile.h"
+
+/* Packs k steps of as many lines as there are lanes, see pack_lines. The last piece reaches back
+ * into the one before it. */
+INLINE void pack_turned(const bool wide, int64_t k, const char *const row[], int64_t step, char *to,
+                        int64_t stride)
+{
+    const int size = size_of(wide), each = PIECE / size;
+    vec turned[PIECE / 4];
+    if (step != size) {
+        for (int64_t p = 0; p < k; p++)
+            for (int i = 0; i < lanes_of(wide); i++)
+                memcpy(to + p * stride + i * size, row[i] + p * step, (size_t)size);
+    } else if (k < each) {
+        load_turned_part(wide, row, (int)k, turned);
+        for (int64_t p = 0; p < k; p++) store(to + p * stride, turned[p]);
+    } else {
+        for (int64_t next = 0; next < k; next += each) {
+            const int64_t p = min(next, k - each);
+            load_turned(wide, row, p * size, turned);
+            UNROLL for (int i = 0; i < each; i++) store(to + (p + i) * stride, turned[i]);
+        }
+    }
+}
+
+/* gemm_pack_lines for either dtype. */
+INLINE void pack_lines(const bool wide, int64_t lines, int64_t k, const char *from,
+                       int64_t line_step, int64_t step, char *to, int64_t stride)
+{
+    const int size = size_of(wide), lanes = lanes_of(wide);
+    if (line_step == size) {
+        int64_t full = lines / lanes;
+        int rest = (int)(lines % lanes);
+        for (int64_t p = 0; p < k; p++, from += step, to += stride) {
+            for (int64_t v = 0; v < full; v++) store(to + v * BYTES, load(from + v * BYTES));
+            if (rest) store(to + full * BYTES, load_part(wide, from + full * BYTES, rest));
+        }
+        return;
+    }
+    for (int64_t line = 0; line < lines; line += lanes, to += BYTES) {
+        const char *row[BYTES / 4];
+        for (int i = 0; i < lanes; i++) row[i] = from + min(line + i, lines - 1) * line_step;
+        pack_turned(wide, k, row, step, to, stride);
+    }
+}
+
+void ISA_NAME(gemm_pack_lines)(bool wide, int64_t lines, int64_t k, const char *from,
+                               int64_t line_step, int64_t step, char *to, int64_t stride)
+{
+    if (wide)
+        pack_lines(true, lines, k, from, line_step, step, to, stride);
+    else
+        pack_lines(false, lines, k, from, line_step, step, to, stride);
+}
+
+void ISA_NAME(gemm_pack)(bool wide, int64_t k, int64_t n, const char *b, int64_t b_row,
+                         int64_t b_col, char *panels, int64_t panel_step)
+{
+    const int panel = PANEL / size_of(wide);
+    for (int64_t j = 0; j < n; j += panel, panels += panel_step) ISA_NAME(gemm_pack_lines)
+    (wide, min(panel, n - j), k, b + j * b_col, b_col, b_row, panels, PANEL);
+}
+
+#endif

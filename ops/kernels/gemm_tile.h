@@ -1,0 +1,83 @@
+/*
+ * A tile of C: the micro-kernels that sum it, and what is done to sums when they are complete. For
+ * the *.simd.c files of products, within ISA.
+ */
+#ifndef EDDY_OPS_KERNELS_GEMM_TILE_H
+#define EDDY_OPS_KERNELS_GEMM_TILE_H
+
+#include "ops/kernels/gemm_piece.h"
+#include "ops/kernels/gemm_vector.h"
+
+/* What tiles of one block of k share, and the place of the next. */
+typedef struct tile {
+    int64_t k; /* steps of a run */
+    const char *a, *b;
+    int64_t a_row, a_col, b_row;
+    int64_t runs; /* the sum is over so many runs, which begin at these offsets (NULL: one at 0) */
+    const int64_t *a_runs, *b_runs;
+    char *c;
+    int64_t c_row;
+    int lanes;  /* valid ones in the tile's last vector */
+    bool first; /* the block begins the sum, else C holds what came before */
+    bool relu;  /* these two only in the last block */
+    const char *bias;
+    int64_t bias_col;
+} tile;
+
+/* Begins a block's tiles: what they share, with the last block ending the sums. */
+static inline tile tile_begin(const gemm_job *job, int64_t p, int64_t k)
+{
+    bool last = p + k >= job->k;
+    tile t = {.k = k,
+              .runs = 1,
+              .a_row = job->a_row,
+              .a_col = job->a_col,
+              .b_row = job->b_row,
+              .c_row = job->c_row,
+              .first = p == 0,
+              .relu = last && job->relu,
+              .bias = last ? job->bias : NULL,
+              .bias_col = job->bias_col};
+    return t;
+}
+
+/* Joins a sum with what C holds, ends it where the block is the last, and puts it into C. */
+INLINE void write_back(const tile *t, const bool wide, vec sum, int64_t row, int64_t column,
+                       int lanes)
+{
+    const bool part = lanes < lanes_of(wide);
+    char *c = t->c + row * t->c_row + column;
+    if (!t->first) sum = add(wide, part ? load_part(wide, c, lanes) : load(c), sum);
+    if (t->bias) {
+        vec shift = !t->bias_col ? spread(wide, t->bias)
+                    : part       ? load_part(wide, t->bias + column, lanes)
+                                 : load(t->bias + column);
+        sum = add(wide, sum, shift);
+    }
+    if (t->relu) sum = relu(wide, sum);
+    if (part)
+        store_part(wide, c, sum, lanes);
+    else
+        store(c, sum);
+}
+
+/* Sums a tile: [wide][two vectors a row, else one][A's column is contiguous][rows - 1]. */
+typedef void (*tile_function)(const tile *);
+extern const tile_function ISA_NAME(gemm_tiles)[2][2][2][ROWS];
+
+/*
+ * Packs k steps of up to stride/size lines (rows of A, columns of B) so that a step's elements lie
+ * side by side: to[p * stride + line * size] = from[line * line_step + p * step]. What is behind
+ * the last line, up to the end of its vector, becomes something that can be read, for lanes that
+ * nobody keeps.
+ */
+void ISA_NAME(gemm_pack_lines)(bool wide, int64_t lines, int64_t k, const char *from,
+                               int64_t line_step, int64_t step, char *to, int64_t stride);
+
+/* Does a product of one row, if B's layout allows to go without packing. */
+bool ISA_NAME(gemm_row)(const gemm_job *job, char *scratch);
+
+/* Bytes of scratch that gemm_row needs for `columns` columns. */
+size_t ISA_NAME(gemm_row_scratch)(bool wide, int64_t columns);
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * The micro-kernels of matrix products. A tile is rows x 2 vectors of C held in registers. A step of
+ * k loads two vectors of B's row and adds their products with each of the rows' elements of A's
+ * column, spread to all lanes: 14 x 2 tiles of AVX-512 ask for 16 loads with 28 fused multiply-adds.
+ */
+#include "ops/kernels/isa.h"
+
+#ifdef ISA
+#include "ops/kernels/gemm_tile.h"
+
+static void write_part(const tile *t, bool wide, int rows, int vecs, const vec sums[])
+{
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < vecs; v++)
+            write_back(t, wide, sums[r * vecs + v], r, v * BYTES,
+                       v == vecs - 1 ? t->lanes : lanes_of(wide));
+}
+
+/* write_back of a whole tile, whose sums stay in registers. */
+INLINE void write_sums(const tile *t, const bool wide, const int rows, const int vecs, vec sum[])
+{
+    if (t->lanes < lanes_of(wide)) {
+        vec copy[2 * ROWS];
+        UNROLL for (int i = 0; i < rows * vecs; i++) copy[i] = sum[i];
+        write_part(t, wide, rows, vecs, copy);
+        return;
+    }
+    if (!t->first)
+        UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] =
+            add(wide, load(t->c + i / vecs * t->c_row + i % vecs * BYTES), sum[i]);
+    if (t->bias)
+        UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] =
+            add(wide, sum[i], load(t->bias + i % vecs * BYTES));
+    if (t->relu) UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = relu(wide, sum[i]);
+    UNROLL for (int i = 0; i < rows * vecs; i++)
+        store(t->c + i / vecs * t->c_row + i % vecs * BYTES, sum[i]);
+}
+
+/* The micro-kernel: rows x vecs vectors of C in registers, one column of A times one row of B added
+ * a step. */
+INLINE void tile_run(const tile *t, const bool wide, const int rows, const int vecs,
+                     const bool dense)
+{
+    const int64_t a_row = dense ? size_of(wide) : t->a_row;
+    const char *a = t->a, *b = t->b;
+    UNROLL for (int r = 0; r < rows; r++) __builtin_prefetch(t->c + r * t->c_row, 1);
+    vec sum[2 * ROWS];
+    UNROLL for (int i = 0; i < rows * vecs; i++) sum[i] = (vec){0};
+    for (int64_t run = 0; run < t->runs; run++) {
+        if (t->a_runs) {
+            a = t->a + t->a_runs[run];
+            b = t->b + t->b_runs[run];
+        }
+        for (int64_t p = t->k; p > 0; p--) {
+            vec row[2];
+            UNROLL for (int v = 0; v < vecs; v++) row[v] = load(b + v * BYTES);
+            UNROLL for (int r = 0; r < rows; r++)
+            {
+                vec x = spread(wide, a + r * a_row);
+                UNROLL for (int v = 0; v < vecs; v++) sum[r * vecs + v] =
+                    multiply_add(wide, x, row[v], sum[r * vecs + v]);
+            }
+            a += t->a_col;
+            b += t->b_row;
+        }
+    }
+    write_sums(t, wide, rows, vecs, sum);
+}
+
+/* Every tile has code of its own, so that its sums are registers. */
+#define ROWS_1_4(X, ...) X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__)
+#define ROWS_5_6(X, ...) X(5, __VA_ARGS__) X(6, __VA_ARGS__)
+#define ROWS_7_8(X, ...) X(7, __VA_ARGS__) X(8, __VA_ARGS__)
+#define ROWS_9_14(X, ...)                                                                          \
+    X(9, __VA_ARGS__)                                                                              \
+    X(10, __VA_ARGS__) X(11, __VA_ARGS__) X(12, __VA_ARGS__) X(13, __VA_ARGS__) X(14, __VA_ARGS__)
+#if defined(__AVX512F__)
+#define EACH_ROWS(X, ...)                                                                          \
+    ROWS_1_4(X, __VA_ARGS__)                                                                       \
+    ROWS_5_6(X, __VA_ARGS__) ROWS_7_8(X, __VA_ARGS__) ROWS_9_14(X, __VA_ARGS__)
+#elif defined(__AVX2__)
+#define EACH_ROWS(X, ...) ROWS_1_4(X, __VA_ARGS__) ROWS_5_6(X, __VA_ARGS__)
+#elif defined(__aarch64__)
+#define EACH_ROWS(X, ...) ROWS_1_4(X, __VA_ARGS__) ROWS_5_6(X, __VA_ARGS__) ROWS_7_8(X, __VA_ARGS__)
+#else
+#define EACH_ROWS(X, ...) ROWS_1_4(X, __VA_ARGS__)
+#endif
+
+#define TILE(rows, name, wide, vecs, dense)                                                        \
+    static void name##_##rows(const tile *t)                                                       \
+    {                                                                                              \
+        tile_run(t, wide, rows, vecs, dense);                                                      \
+    }
+#define ENTRY(rows, name)              name##_##rows,
+#define TILES(name, wide, vecs, dense) EACH_ROWS(TILE, name, wide, vecs, dense)
+TILES(f32_1, false, 1, false)
+TILES(f32_2, false, 2, false)
+TILES(f32_1_dense, false, 1, true)
+TILES(f32_2_dense, false, 2, true)
+TILES(f64_1, true, 1, false)
+TILES(f64_2, true, 2, false)
+TILES(f64_1_dense, true, 1, true)
+TILES(f64_2_dense, true, 2, true)
+
+#define TABLE(name)                                                                                \
+    {                                                                                              \
+        EACH_ROWS(ENTRY, name)                                                                     \
+    }
+const tile_function ISA_NAME(gemm_tiles)[2][2][2][ROWS] = {
+    {{TABLE(f32_1), TABLE(f32_1_dense)}, {TABLE(f32_2), TABLE(f32_2_dense)}},
+    {{TABLE(f64_1), TABLE(f64_1_dense)}, {TABLE(f64_2), TABLE(f64_2_dense)}},
+};
+
+#endif
